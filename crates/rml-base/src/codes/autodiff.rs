@@ -1,0 +1,4 @@
+//! Codes of automatic differentiation.
+
+codes! {
+}

@@ -1,0 +1,4 @@
+//! Codes of elaboration: names, statics, types, shapes, clocks.
+
+codes! {
+}

@@ -1,0 +1,29 @@
+//! Every diagnostic code, by the stage that reports it. A code is data: its name is stable and never reused.
+
+/// Declares codes and the list `ALL` of those of one stage.
+macro_rules! codes {
+    ($($ident:ident = $name:literal, $summary:literal;)*) => {
+        $(
+            #[doc = $summary]
+            pub const $ident: $crate::Code = $crate::Code { name: $name, summary: $summary };
+        )*
+        /// The codes of this stage.
+        pub const ALL: &[$crate::Code] = &[$($ident),*];
+    };
+}
+
+pub mod autodiff;
+pub mod elab;
+pub mod run;
+pub mod sim;
+pub mod syntax;
+
+/// All codes of all stages.
+pub fn all() -> impl Iterator<Item = crate::Code> {
+    [syntax::ALL, elab::ALL, autodiff::ALL, sim::ALL, run::ALL].into_iter().flatten().copied()
+}
+
+/// The code of that name.
+pub fn find(name: &str) -> Option<crate::Code> {
+    all().find(|c| c.name == name)
+}

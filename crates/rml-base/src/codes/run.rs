@@ -1,0 +1,4 @@
+//! Codes of the runtime: data, checkpoints, training, flags.
+
+codes! {
+}

@@ -1,0 +1,4 @@
+//! Codes of the simulator.
+
+codes! {
+}

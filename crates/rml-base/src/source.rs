@@ -1,0 +1,93 @@
+//! Source texts and positions in them.
+
+use crate::ids::{EntityId, IndexVec};
+
+crate::entity_id!(
+    /// One source text.
+    FileId,
+    "file"
+);
+
+/// A range of bytes `start..end` of one source text.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Span {
+    /// The text.
+    pub file: FileId,
+    /// First byte.
+    pub start: u32,
+    /// One past the last byte.
+    pub end: u32,
+}
+
+impl Span {
+    /// The range `start..end` of `file`.
+    pub fn new(file: FileId, start: usize, end: usize) -> Self {
+        let clamp = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        Self { file, start: clamp(start), end: clamp(end) }
+    }
+
+    /// The smallest span that holds both; `self` when they lie in different texts.
+    #[must_use]
+    pub fn to(self, other: Span) -> Span {
+        if self.file != other.file {
+            return self;
+        }
+        Span { file: self.file, start: self.start.min(other.start), end: self.end.max(other.end) }
+    }
+
+    /// The bytes as a range.
+    pub fn range(self) -> std::ops::Range<usize> {
+        self.start as usize..self.end as usize
+    }
+}
+
+/// All source texts of one compilation, by id.
+#[derive(Clone, Default, Debug)]
+pub struct Sources {
+    files: IndexVec<FileId, (String, String)>,
+}
+
+impl Sources {
+    /// No text yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds `text` under the name shown in diagnostics.
+    pub fn add(&mut self, name: impl Into<String>, text: impl Into<String>) -> FileId {
+        self.files.push((name.into(), text.into()))
+    }
+
+    /// The name of a text.
+    pub fn name(&self, file: FileId) -> &str {
+        self.files.get(file).map_or("<unknown>", |f| &f.0)
+    }
+
+    /// A text.
+    pub fn text(&self, file: FileId) -> &str {
+        self.files.get(file).map_or("", |f| &f.1)
+    }
+
+    /// The text under `span`; empty where the span lies outside.
+    pub fn snippet(&self, span: Span) -> &str {
+        self.text(span.file).get(span.range()).unwrap_or("")
+    }
+
+    /// Line and column (from 1, in characters) of byte `offset`.
+    pub fn line_column(&self, file: FileId, offset: u32) -> (usize, usize) {
+        let text = self.text(file);
+        let mut at = (offset as usize).min(text.len());
+        while !text.is_char_boundary(at) {
+            at -= 1;
+        }
+        let before = &text[..at];
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().map_or(0, |l| l.chars().count()) + 1;
+        (line, column)
+    }
+
+    /// All ids.
+    pub fn ids(&self) -> impl Iterator<Item = FileId> {
+        (0..self.files.len()).map(FileId::from_index)
+    }
+}

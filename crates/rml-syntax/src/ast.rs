@@ -1,0 +1,399 @@
+//! The syntax tree, allocated in a [`bumpalo::Bump`]; names are interned with [`lasso`].
+//!
+//! The tree says what was written and nothing more: whether `f(x)` calls a node, whether a formal is static and
+//! what type a name has is decided by elaboration.
+
+use rml_base::Span;
+
+/// An interned name.
+pub type Symbol = lasso::Spur;
+
+/// A name and where it stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ident {
+    /// The name.
+    pub name: Symbol,
+    /// Where.
+    pub span: Span,
+}
+
+/// One source text.
+#[derive(Clone, Copy, Debug)]
+pub struct File<'a> {
+    /// Imports and nodes, in textual order.
+    pub items: &'a [Item<'a>],
+    /// All comments, in textual order (their spans include the delimiters).
+    pub comments: &'a [Span],
+    /// The whole text.
+    pub span: Span,
+}
+
+impl<'a> File<'a> {
+    /// The nodes, in textual order.
+    pub fn nodes(&self) -> impl Iterator<Item = &'a Node<'a>> + use<'a> {
+        self.items.iter().filter_map(|i| if let Item::Node(n) = i { Some(n) } else { None })
+    }
+
+    /// The imports, in textual order.
+    pub fn imports(&self) -> impl Iterator<Item = &'a Import<'a>> + use<'a> {
+        self.items.iter().filter_map(|i| if let Item::Import(n) = i { Some(n) } else { None })
+    }
+}
+
+/// A top-level item.
+#[derive(Clone, Copy, Debug)]
+pub enum Item<'a> {
+    /// `import ..;`
+    Import(Import<'a>),
+    /// `node ..`
+    Node(Node<'a>),
+}
+
+/// `import std.layers;`, `import std.layers (lstm, dense);`, `import "cells.rml";`
+#[derive(Clone, Copy, Debug)]
+pub struct Import<'a> {
+    /// What is imported.
+    pub path: ImportPath<'a>,
+    /// The names to take; `None` = all.
+    pub names: Option<&'a [Ident]>,
+    /// The whole item.
+    pub span: Span,
+}
+
+/// Where an import comes from.
+#[derive(Clone, Copy, Debug)]
+pub enum ImportPath<'a> {
+    /// `std.layers`: dotted names, looked up in the embedded library.
+    Library(&'a [Ident]),
+    /// `"cells.rml"`: a file, relative to the importing one.
+    File {
+        /// The text between the quotes.
+        path: &'a str,
+        /// With the quotes.
+        span: Span,
+    },
+}
+
+/// `node name(inputs) -> (outputs) equations`. No equation and some output: an extern node.
+#[derive(Clone, Copy, Debug)]
+pub struct Node<'a> {
+    /// Its name.
+    pub name: Ident,
+    /// Formal inputs.
+    pub inputs: &'a [Decl<'a>],
+    /// Outputs.
+    pub outputs: &'a [Decl<'a>],
+    /// Equations, in textual order (the order has no meaning).
+    pub equations: &'a [Equation<'a>],
+    /// From `node` to the end of the interface.
+    pub header_span: Span,
+    /// The whole node.
+    pub span: Span,
+}
+
+/// `name`, `name: num [batch, 8]`, `name: int [] when end`.
+#[derive(Clone, Copy, Debug)]
+pub struct Decl<'a> {
+    /// The variable.
+    pub name: Ident,
+    /// Its type, if written.
+    pub ty: Option<TypeExpr<'a>>,
+    /// Its clock, if written.
+    pub clock: Option<ClockExpr>,
+    /// The whole declaration.
+    pub span: Span,
+}
+
+/// `num [batch.., 8]`.
+#[derive(Clone, Copy, Debug)]
+pub struct TypeExpr<'a> {
+    /// The element type.
+    pub dtype: DTypeName,
+    /// The dimensions; empty for a scalar.
+    pub dims: &'a [Dim<'a>],
+    /// The whole type.
+    pub span: Span,
+}
+
+/// Element types as written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DTypeName {
+    /// `bool`
+    Bool,
+    /// `int`
+    Int,
+    /// `num`
+    Num,
+}
+
+/// One entry of a shape.
+#[derive(Clone, Copy, Debug)]
+pub enum Dim<'a> {
+    /// A static expression; a lone name that is not a static name yet is bound by the argument's shape.
+    Expr(&'a Expr<'a>),
+    /// `name..`: any number of dimensions, bound to (or taken from) a static array.
+    Splice(Ident),
+}
+
+/// `when end`, `when not end` behind a declaration.
+#[derive(Clone, Copy, Debug)]
+pub struct ClockExpr {
+    /// The condition: another variable of the interface.
+    pub cond: Ident,
+    /// False for `when not`.
+    pub positive: bool,
+    /// From `when`.
+    pub span: Span,
+}
+
+/// `lhs, lhs = expr;`
+#[derive(Clone, Copy, Debug)]
+pub struct Equation<'a> {
+    /// The variables defined.
+    pub lhs: &'a [Lhs<'a>],
+    /// The right side.
+    pub rhs: &'a Expr<'a>,
+    /// With the semicolon.
+    pub span: Span,
+}
+
+/// A left side.
+#[derive(Clone, Copy, Debug)]
+pub enum Lhs<'a> {
+    /// `name` or `name: num [2]`.
+    Var(Decl<'a>),
+    /// `_`
+    Discard(Span),
+}
+
+/// An expression.
+#[derive(Clone, Copy, Debug)]
+pub struct Expr<'a> {
+    /// Which form.
+    pub kind: ExprKind<'a>,
+    /// Where; parentheses around it are not included.
+    pub span: Span,
+}
+
+/// The forms of expressions.
+#[derive(Clone, Copy, Debug)]
+pub enum ExprKind<'a> {
+    /// A number or truth value.
+    Literal(Literal),
+    /// A name.
+    Var(Symbol),
+    /// `f(args)`: a node, a function or a synthesised `diff_` node.
+    Call {
+        /// `f`
+        callee: Ident,
+        /// The arguments.
+        args: &'a [Expr<'a>],
+    },
+    /// `[a, b]`, `[batch.., n]`; `[]` is the empty static array.
+    Array(&'a [Dim<'a>]),
+    /// `a[0]`, `a[1:3, :]`, `a[.., 0]`.
+    Index {
+        /// `a`
+        base: &'a Expr<'a>,
+        /// One entry an axis.
+        indices: &'a [IndexExpr<'a>],
+    },
+    /// `- a`, `not a`
+    Unary(UnaryOp, &'a Expr<'a>),
+    /// `a + b` and the like.
+    Binary(BinaryOp, &'a Expr<'a>, &'a Expr<'a>),
+    /// `if c then a else b`
+    If {
+        /// The condition.
+        cond: &'a Expr<'a>,
+        /// Where it is true.
+        then: &'a Expr<'a>,
+        /// Where it is false.
+        other: &'a Expr<'a>,
+    },
+    /// `init fby next`
+    Fby {
+        /// First value.
+        init: &'a Expr<'a>,
+        /// What is delayed.
+        next: &'a Expr<'a>,
+    },
+    /// `init fby back next`
+    FbyBack {
+        /// Last value.
+        init: &'a Expr<'a>,
+        /// What is anticipated.
+        next: &'a Expr<'a>,
+    },
+    /// `post a`
+    Post(&'a Expr<'a>),
+    /// `value when cond`
+    When {
+        /// What is sampled.
+        value: &'a Expr<'a>,
+        /// The condition.
+        cond: &'a Expr<'a>,
+    },
+    /// `merge cond a b`
+    Merge {
+        /// The condition.
+        cond: &'a Expr<'a>,
+        /// Where it is true.
+        on_true: &'a Expr<'a>,
+        /// Where it is false.
+        on_false: &'a Expr<'a>,
+    },
+    /// `call every end`: runs the call window by window.
+    Every {
+        /// The call (elaboration rejects anything else).
+        call: &'a Expr<'a>,
+        /// True in the last cycle of each window.
+        end: &'a Expr<'a>,
+    },
+    /// `f (a)` as an operand of `merge`: whether this is a call of `f` (then one operand) or two operands `f` and `(a)`
+    /// is decided when names are resolved. Stands only inside [`ExprKind::MergeOperands`].
+    Juxtaposed {
+        /// `f`
+        name: Ident,
+        /// The parenthesised list behind it.
+        args: &'a [Expr<'a>],
+        /// `[..]` behind the parentheses, outermost last.
+        indices: &'a [&'a [IndexExpr<'a>]],
+        /// The parenthesised list with its parentheses.
+        args_span: Span,
+    },
+    /// `merge` whose operands hold a [`ExprKind::Juxtaposed`]: a list to be grouped into exactly three operands once names are
+    /// resolved ([`group_merge`]).
+    MergeOperands(&'a [Expr<'a>]),
+    /// A part that did not parse; its error is already reported.
+    Error,
+}
+
+/// Literals.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Literal {
+    /// `true`, `false`
+    Bool(bool),
+    /// `12`
+    Int(i64),
+    /// `1.5`, `2e-3`
+    Num(f64),
+}
+
+/// An entry of an index list.
+#[derive(Clone, Copy, Debug)]
+pub enum IndexExpr<'a> {
+    /// `k`: picks one and drops the axis; negative counts from the end.
+    At(&'a Expr<'a>),
+    /// `lo:hi`, `lo:hi:step`, each part optional.
+    Slice {
+        /// First, 0 if missing.
+        lo: Option<&'a Expr<'a>>,
+        /// One past the last, the axis' size if missing.
+        hi: Option<&'a Expr<'a>>,
+        /// 1 if missing.
+        step: Option<&'a Expr<'a>>,
+        /// The whole entry.
+        span: Span,
+    },
+    /// `..`: all axes not mentioned.
+    Ellipsis(Span),
+}
+
+/// Prefix operators.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnaryOp {
+    /// `-`
+    Neg,
+    /// `not`
+    Not,
+}
+
+/// Infix operators.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
+pub enum BinaryOp {
+    Or,
+    And,
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+    Add,
+    Sub,
+    Mul,
+    Div,
+}
+
+impl BinaryOp {
+    /// As written.
+    pub fn text(self) -> &'static str {
+        match self {
+            BinaryOp::Or => "or",
+            BinaryOp::And => "and",
+            BinaryOp::Eq => "==",
+            BinaryOp::Ne => "!=",
+            BinaryOp::Lt => "<",
+            BinaryOp::Le => "<=",
+            BinaryOp::Gt => ">",
+            BinaryOp::Ge => ">=",
+            BinaryOp::Add => "+",
+            BinaryOp::Sub => "-",
+            BinaryOp::Mul => "*",
+            BinaryOp::Div => "/",
+        }
+    }
+}
+
+/// One operand of a `merge` after grouping.
+#[derive(Clone, Copy, Debug)]
+pub enum MergeOperand<'a> {
+    /// An expression as it stands.
+    Expr(&'a Expr<'a>),
+    /// A juxtaposition taken as a call, with index lists behind it.
+    Call {
+        /// The callee.
+        callee: Ident,
+        /// The arguments.
+        args: &'a [Expr<'a>],
+        /// Index lists behind the call.
+        indices: &'a [&'a [IndexExpr<'a>]],
+        /// The whole operand.
+        span: Span,
+    },
+    /// The name of a juxtaposition taken as two operands.
+    Name(Ident),
+    /// The parenthesised expression of a juxtaposition taken as two operands.
+    Parenthesised {
+        /// The expression between the parentheses.
+        inner: &'a Expr<'a>,
+        /// Index lists behind it.
+        indices: &'a [&'a [IndexExpr<'a>]],
+    },
+}
+
+/// Groups the operands of [`ExprKind::MergeOperands`]: a juxtaposition is a call iff `is_callable` says that its name is a node or
+/// function in scope (SPEC-NOTES 11.1). Returns the operands in order; the caller checks that there are three.
+/// A juxtaposition of several arguments is always a call.
+pub fn group_merge<'a>(
+    operands: &'a [Expr<'a>],
+    mut is_callable: impl FnMut(Symbol) -> bool,
+) -> Vec<MergeOperand<'a>> {
+    let mut grouped = Vec::with_capacity(3);
+    for operand in operands {
+        match operand.kind {
+            ExprKind::Juxtaposed { name, args, indices, .. } => {
+                if args.len() == 1 && !is_callable(name.name) {
+                    grouped.push(MergeOperand::Name(name));
+                    grouped.push(MergeOperand::Parenthesised { inner: &args[0], indices });
+                } else {
+                    grouped.push(MergeOperand::Call { callee: name, args, indices, span: operand.span });
+                }
+            }
+            _ => grouped.push(MergeOperand::Expr(operand)),
+        }
+    }
+    grouped
+}
