@@ -1,1 +1,16 @@
-//! IR.
+//! The stages between elaboration and execution, and the operators they share.
+//!
+//! [`typed`] (nodes, nested expressions) → [`normal`] (one primitive an equation; differentiation is normal → normal) → [`flat`]
+//! (everything inlined, windows explicit). Each stage has its own type, printer and verifier with numbered invariants; [`pass`] holds
+//! the functions between them. Nothing here knows the surface syntax, and nothing here runs a program.
+
+pub mod flat;
+pub mod normal;
+pub mod op;
+pub mod pass;
+pub mod typed;
+mod types;
+mod value;
+
+pub use types::{DType, Precision, Shape, Type};
+pub use value::{Data, Tensor, Value};

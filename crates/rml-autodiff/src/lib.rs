@@ -1,0 +1,1 @@
+//! Reverse-mode differentiation, normal form to normal form.

@@ -1,0 +1,189 @@
+//! The flat form: the root node with every call inlined and every window explicit. This is what runs.
+//!
+//! Invariants, checked by [`verify`](crate::flat::verify):
+//! - **F1** every variable is an input or defined by exactly one equation, never both; every output is one of them.
+//! - **F2** types as N2.
+//! - **F3** a constant initialiser has the type of its equation's result.
+//! - **F4** conditions, window ends and clock conditions are `bool []`.
+//! - **F5** a window's parent stands before it.
+//! - **F6** every state names a `Fby` outside windows or a `Param`; no two have the same key; each such equation has one.
+//! - **F7** after initialisation no random constant is left ([`verify_initialised`](crate::flat::verify_initialised)).
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use rml_base::{IndexVec, Span, entity_id};
+
+use crate::op::Op;
+use crate::types::Precision;
+
+pub use crate::normal::{ConstId, ConstKind, Constant, Eq, Init, Input, Var, VarData};
+
+mod parse;
+mod print;
+mod verify;
+
+pub use parse::parse;
+pub use print::print;
+pub use verify::{verify, verify_initialised};
+
+entity_id!(
+    /// A window: a run of cycles that `every` makes a trace of its own.
+    Window,
+    "w"
+);
+
+/// A flat program.
+#[derive(Clone, Debug)]
+pub struct Flat {
+    /// The root node's name.
+    pub name: Arc<str>,
+    /// How `num` is computed.
+    pub precision: Precision,
+    /// Inputs, in order.
+    pub inputs: Vec<Input>,
+    /// Outputs, in order.
+    pub outputs: Vec<Var>,
+    /// All variables; names are instance paths (`lstm_0.h`).
+    pub vars: IndexVec<Var, VarData>,
+    /// All constants; the path of a random one is in `random_keys`.
+    pub consts: IndexVec<ConstId, Constant>,
+    /// The key that a random constant is drawn by, for each of them.
+    pub random_keys: IndexMap<ConstId, Arc<str>>,
+    /// All windows; a parent stands before its children.
+    pub windows: IndexVec<Window, WindowData>,
+    /// All equations.
+    pub equations: IndexVec<Eq, Equation>,
+    /// The states that survive windows, by checkpoint key.
+    pub states: IndexMap<Arc<str>, State>,
+}
+
+/// A window.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WindowData {
+    /// A boundary lies after each cycle where this is true.
+    pub end: Var,
+    /// The window around it, whose boundaries are its own too.
+    pub parent: Option<Window>,
+}
+
+/// A named state.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct State {
+    /// The `Fby` that holds it, or the `Param` that reads it.
+    pub equation: Eq,
+    /// Whether it is a parameter (else optimiser or program state).
+    pub parameter: bool,
+}
+
+/// An equation; defines one variable.
+#[derive(Clone, Debug)]
+pub struct Equation {
+    /// What it defines.
+    pub lhs: Var,
+    /// The primitive.
+    pub rhs: Rhs,
+    /// In the source.
+    pub span: Span,
+}
+
+/// The primitives of the flat form.
+#[derive(Clone, Debug)]
+pub enum Rhs {
+    /// A constant, present whenever it is asked for.
+    Const(ConstId),
+    /// An operator.
+    Apply {
+        /// The operator.
+        op: Op,
+        /// Its operands.
+        args: Vec<Var>,
+    },
+    /// `if`: strict in status, lazy in values.
+    If {
+        /// The condition.
+        cond: Var,
+        /// Where true.
+        then: Var,
+        /// Where false.
+        other: Var,
+    },
+    /// `value when cond`.
+    When {
+        /// What is sampled.
+        value: Var,
+        /// The condition.
+        cond: Var,
+    },
+    /// `merge cond on_true on_false`.
+    Merge {
+        /// The condition.
+        cond: Var,
+        /// Where true.
+        on_true: Var,
+        /// Where false.
+        on_false: Var,
+    },
+    /// `init fby next`, restarting in each window.
+    Fby {
+        /// First value.
+        init: Init,
+        /// What is delayed.
+        next: Var,
+        /// The innermost window around it.
+        window: Option<Window>,
+    },
+    /// `init fby back next`, ending in each window.
+    FbyBack {
+        /// Last value.
+        init: Init,
+        /// What is anticipated.
+        next: Var,
+        /// The innermost window around it.
+        window: Option<Window>,
+    },
+    /// `post next`, undetermined at the end of each window.
+    Post {
+        /// What is anticipated.
+        next: Var,
+        /// The innermost window around it.
+        window: Option<Window>,
+    },
+    /// A parameter: its loaded value, or `init`.
+    Param {
+        /// Its initial value.
+        init: Var,
+    },
+}
+
+impl Rhs {
+    /// Calls `f` on every variable it reads, in order; window ends are not included.
+    pub fn for_each_operand(&self, mut f: impl FnMut(Var)) {
+        let init = |i: &Init, f: &mut dyn FnMut(Var)| {
+            if let Init::Stream(v) = i {
+                f(*v);
+            }
+        };
+        match self {
+            Rhs::Const(_) => {}
+            Rhs::Apply { args, .. } => args.iter().copied().for_each(f),
+            Rhs::If { cond, then, other } => [*cond, *then, *other].into_iter().for_each(f),
+            Rhs::When { value, cond } => [*value, *cond].into_iter().for_each(f),
+            Rhs::Merge { cond, on_true, on_false } => [*cond, *on_true, *on_false].into_iter().for_each(f),
+            Rhs::Fby { init: i, next, .. } | Rhs::FbyBack { init: i, next, .. } => {
+                init(i, &mut f);
+                f(*next);
+            }
+            Rhs::Post { next, .. } => f(*next),
+            Rhs::Param { init } => f(*init),
+        }
+    }
+
+    /// The innermost window around a delay.
+    pub fn window(&self) -> Option<Window> {
+        match self {
+            Rhs::Fby { window, .. } | Rhs::FbyBack { window, .. } | Rhs::Post { window, .. } => *window,
+            Rhs::Const(_) | Rhs::Apply { .. } | Rhs::If { .. } | Rhs::When { .. } | Rhs::Merge { .. } | Rhs::Param { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! Text form.
+use super::Module;
+
+/// The module as text.
+pub fn print(module: &Module) -> String {
+    let _ = module;
+    unimplemented!()
+}

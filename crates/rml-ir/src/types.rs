@@ -1,0 +1,172 @@
+//! Element types, shapes and the types of streams. All are concrete: elaboration has chosen every dimension.
+
+use std::fmt;
+
+use smallvec::SmallVec;
+
+/// The element type of a stream.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum DType {
+    /// Truth values.
+    Bool,
+    /// 64-bit signed integers; overflow is an error.
+    Int,
+    /// Differentiable numbers, stored in the module's [`Precision`].
+    Num,
+}
+
+impl fmt::Display for DType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            DType::Bool => "bool",
+            DType::Int => "int",
+            DType::Num => "num",
+        })
+    }
+}
+
+/// How `num` is stored and computed.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub enum Precision {
+    /// 32-bit floating point, the default.
+    #[default]
+    F32,
+    /// 64-bit floating point.
+    F64,
+}
+
+impl fmt::Display for Precision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Precision::F32 => "f32",
+            Precision::F64 => "f64",
+        })
+    }
+}
+
+/// The dimensions of a tensor, outermost first; empty for a scalar. Prints as `[2, 3]`.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Shape(SmallVec<[usize; 4]>);
+
+impl Shape {
+    /// The shape of a scalar.
+    pub fn scalar() -> Self {
+        Self::default()
+    }
+
+    /// The shape with those dimensions.
+    pub fn new(dims: &[usize]) -> Self {
+        Self(SmallVec::from_slice(dims))
+    }
+
+    /// The dimensions.
+    pub fn dims(&self) -> &[usize] {
+        &self.0
+    }
+
+    /// How many dimensions.
+    pub fn rank(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there is no dimension.
+    pub fn is_scalar(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// How many elements; `None` if that does not fit a `usize`.
+    pub fn checked_len(&self) -> Option<usize> {
+        self.0.iter().try_fold(1_usize, |n, &d| n.checked_mul(d))
+    }
+
+    /// How many elements (elaboration bounds shapes, so this does not overflow there).
+    pub fn len(&self) -> usize {
+        self.0.iter().product()
+    }
+
+    /// Whether there is no element.
+    pub fn is_empty(&self) -> bool {
+        self.0.contains(&0)
+    }
+
+    /// The shape both operands of a pointwise operator are brought to: NumPy's rule, dimensions are equal, 1, or missing
+    /// on the left. `None` if they do not fit.
+    pub fn broadcast(&self, other: &Shape) -> Option<Shape> {
+        let rank = self.rank().max(other.rank());
+        let at = |s: &Shape, i: usize| (i + s.rank()).checked_sub(rank).map_or(1, |k| s.0[k]);
+        (0..rank)
+            .map(|i| match (at(self, i), at(other, i)) {
+                (a, b) if a == b => Some(a),
+                (1, b) => Some(b),
+                (a, 1) => Some(a),
+                _ => None,
+            })
+            .collect::<Option<SmallVec<_>>>()
+            .map(Shape)
+    }
+}
+
+impl FromIterator<usize> for Shape {
+    fn from_iter<T: IntoIterator<Item = usize>>(dims: T) -> Self {
+        Self(dims.into_iter().collect())
+    }
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[")?;
+        for (i, d) in self.0.iter().enumerate() {
+            write!(f, "{}{d}", if i > 0 { ", " } else { "" })?;
+        }
+        f.write_str("]")
+    }
+}
+
+impl fmt::Debug for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// The type of a stream: what each present value is. Prints as `num [2, 3]`.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Type {
+    /// Element type.
+    pub dtype: DType,
+    /// Dimensions.
+    pub shape: Shape,
+}
+
+impl Type {
+    /// The type of those elements and dimensions.
+    pub fn new(dtype: DType, dims: &[usize]) -> Self {
+        Self { dtype, shape: Shape::new(dims) }
+    }
+
+    /// A scalar type.
+    pub fn scalar(dtype: DType) -> Self {
+        Self { dtype, shape: Shape::scalar() }
+    }
+
+    /// `bool []`, the type of conditions.
+    pub fn condition() -> Self {
+        Self::scalar(DType::Bool)
+    }
+
+    /// Whether gradients flow through it.
+    pub fn is_num(&self) -> bool {
+        self.dtype == DType::Num
+    }
+}
+
+impl fmt::Display for Type {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.dtype, self.shape)
+    }
+}
+
+impl fmt::Debug for Type {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}

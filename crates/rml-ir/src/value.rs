@@ -1,0 +1,230 @@
+//! Values of streams: scalars inline, tensors shared. Row-major, contiguous.
+
+use std::sync::Arc;
+
+use crate::types::{DType, Precision, Shape, Type};
+
+/// A present value. Scalars (rank 0) are always one of the inline variants, never a [`Tensor`].
+#[derive(Clone, Debug)]
+pub enum Value {
+    /// A truth value.
+    Bool(bool),
+    /// An integer.
+    Int(i64),
+    /// A number in single precision.
+    F32(f32),
+    /// A number in double precision.
+    F64(f64),
+    /// Anything of rank 1 or more.
+    Tensor(Arc<Tensor>),
+}
+
+/// A tensor of rank 1 or more.
+#[derive(Clone, Debug)]
+pub struct Tensor {
+    shape: Shape,
+    data: Data,
+}
+
+/// The elements of a tensor, row-major.
+#[derive(Clone, Debug)]
+pub enum Data {
+    /// Truth values.
+    Bool(Vec<bool>),
+    /// Integers.
+    Int(Vec<i64>),
+    /// Single precision.
+    F32(Vec<f32>),
+    /// Double precision.
+    F64(Vec<f64>),
+}
+
+impl Data {
+    /// How many elements.
+    pub fn len(&self) -> usize {
+        match self {
+            Data::Bool(v) => v.len(),
+            Data::Int(v) => v.len(),
+            Data::F32(v) => v.len(),
+            Data::F64(v) => v.len(),
+        }
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The element type.
+    pub fn dtype(&self) -> DType {
+        match self {
+            Data::Bool(_) => DType::Bool,
+            Data::Int(_) => DType::Int,
+            Data::F32(_) | Data::F64(_) => DType::Num,
+        }
+    }
+
+    /// The element at position `i` as a scalar value.
+    pub fn get(&self, i: usize) -> Value {
+        match self {
+            Data::Bool(v) => Value::Bool(v[i]),
+            Data::Int(v) => Value::Int(v[i]),
+            Data::F32(v) => Value::F32(v[i]),
+            Data::F64(v) => Value::F64(v[i]),
+        }
+    }
+}
+
+impl Tensor {
+    /// The dimensions.
+    pub fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// The elements.
+    pub fn data(&self) -> &Data {
+        &self.data
+    }
+}
+
+impl Value {
+    /// The value of that shape and those elements; a scalar if the shape is empty.
+    ///
+    /// # Panics
+    /// If the number of elements is not that of the shape.
+    pub fn new(shape: Shape, data: Data) -> Value {
+        assert_eq!(shape.len(), data.len(), "elements must fill the shape");
+        if shape.is_scalar() { data.get(0) } else { Value::Tensor(Arc::new(Tensor { shape, data })) }
+    }
+
+    /// A number in that precision.
+    pub fn num(x: f64, precision: Precision) -> Value {
+        match precision {
+            #[allow(clippy::cast_possible_truncation, reason = "rounding to the chosen precision is meant")]
+            Precision::F32 => Value::F32(x as f32),
+            Precision::F64 => Value::F64(x),
+        }
+    }
+
+    /// A value of `ty` whose elements are all zero (false for truth values).
+    pub fn zeros(ty: &Type, precision: Precision) -> Value {
+        Self::filled(ty, 0.0, precision)
+    }
+
+    /// A value of `ty` whose elements are all `x` (`x != 0` for truth values, truncated for integers).
+    #[allow(clippy::cast_possible_truncation, reason = "rounding to the element type is meant")]
+    pub fn filled(ty: &Type, x: f64, precision: Precision) -> Value {
+        let n = ty.shape.len();
+        let data = match (ty.dtype, precision) {
+            (DType::Bool, _) => Data::Bool(vec![x != 0.0; n]),
+            (DType::Int, _) => Data::Int(vec![x as i64; n]),
+            (DType::Num, Precision::F32) => Data::F32(vec![x as f32; n]),
+            (DType::Num, Precision::F64) => Data::F64(vec![x; n]),
+        };
+        Value::new(ty.shape.clone(), data)
+    }
+
+    /// The same value with its numbers rounded to `precision`; truth values and integers are unchanged.
+    #[allow(clippy::cast_possible_truncation, reason = "rounding to the chosen precision is meant")]
+    pub fn to_precision(&self, precision: Precision) -> Value {
+        match (self, precision) {
+            (Value::F64(x), Precision::F32) => Value::F32(*x as f32),
+            (Value::F32(x), Precision::F64) => Value::F64(f64::from(*x)),
+            (Value::Tensor(t), _) => match (&t.data, precision) {
+                (Data::F64(v), Precision::F32) => {
+                    Value::new(t.shape.clone(), Data::F32(v.iter().map(|&x| x as f32).collect()))
+                }
+                (Data::F32(v), Precision::F64) => {
+                    Value::new(t.shape.clone(), Data::F64(v.iter().map(|&x| f64::from(x)).collect()))
+                }
+                _ => self.clone(),
+            },
+            _ => self.clone(),
+        }
+    }
+
+    /// The element type.
+    pub fn dtype(&self) -> DType {
+        match self {
+            Value::Bool(_) => DType::Bool,
+            Value::Int(_) => DType::Int,
+            Value::F32(_) | Value::F64(_) => DType::Num,
+            Value::Tensor(t) => t.data.dtype(),
+        }
+    }
+
+    /// The dimensions.
+    pub fn shape(&self) -> Shape {
+        match self {
+            Value::Tensor(t) => t.shape.clone(),
+            _ => Shape::scalar(),
+        }
+    }
+
+    /// The type.
+    pub fn ty(&self) -> Type {
+        Type { dtype: self.dtype(), shape: self.shape() }
+    }
+
+    /// The truth value, if this is a scalar one.
+    pub fn as_bool(&self) -> Option<bool> {
+        if let Value::Bool(b) = self { Some(*b) } else { None }
+    }
+
+    /// The integer, if this is a scalar one.
+    pub fn as_int(&self) -> Option<i64> {
+        if let Value::Int(i) = self { Some(*i) } else { None }
+    }
+
+    /// The number in double precision, if this is a scalar one.
+    pub fn as_num(&self) -> Option<f64> {
+        match self {
+            Value::F32(x) => Some(f64::from(*x)),
+            Value::F64(x) => Some(*x),
+            _ => None,
+        }
+    }
+
+    /// The elements, row-major (one for a scalar).
+    pub fn to_data(&self) -> Data {
+        match self {
+            Value::Bool(b) => Data::Bool(vec![*b]),
+            Value::Int(i) => Data::Int(vec![*i]),
+            Value::F32(x) => Data::F32(vec![*x]),
+            Value::F64(x) => Data::F64(vec![*x]),
+            Value::Tensor(t) => t.data.clone(),
+        }
+    }
+
+    /// Equality of the semantics: same type and elements, NaN equals NaN, and 0.0 equals -0.0 (semantics notes, section 4).
+    pub fn same(&self, other: &Value) -> bool {
+        match (self, other) {
+            (Value::Bool(a), Value::Bool(b)) => a == b,
+            (Value::Int(a), Value::Int(b)) => a == b,
+            (Value::F32(a), Value::F32(b)) => same_f32(*a, *b),
+            (Value::F64(a), Value::F64(b)) => same_f64(*a, *b),
+            (Value::Tensor(a), Value::Tensor(b)) => {
+                Arc::ptr_eq(a, b) || (a.shape == b.shape && same_data(&a.data, &b.data))
+            }
+            _ => false,
+        }
+    }
+}
+
+fn same_f32(a: f32, b: f32) -> bool {
+    a == b || (a.is_nan() && b.is_nan())
+}
+
+fn same_f64(a: f64, b: f64) -> bool {
+    a == b || (a.is_nan() && b.is_nan())
+}
+
+fn same_data(a: &Data, b: &Data) -> bool {
+    match (a, b) {
+        (Data::Bool(a), Data::Bool(b)) => a == b,
+        (Data::Int(a), Data::Int(b)) => a == b,
+        (Data::F32(a), Data::F32(b)) => a.iter().zip(b).all(|(a, b)| same_f32(*a, *b)),
+        (Data::F64(a), Data::F64(b)) => a.iter().zip(b).all(|(a, b)| same_f64(*a, *b)),
+        _ => false,
+    }
+}
