@@ -1,0 +1,263 @@
+//! The lexer: text to tokens, with all comments on the side. It never fails: what is no token becomes
+//! [`Kind::Invalid`] and a diagnostic.
+
+use crate::token::{Kind, Token};
+use rml_base::codes::syntax as codes;
+use rml_base::{Diagnostic, FileId, Span};
+
+/// What the lexer makes of a text.
+pub(crate) struct Lexed {
+    /// The tokens; the last one is [`Kind::Eof`].
+    pub(crate) tokens: Vec<Token>,
+    /// All comments, in textual order, with their delimiters.
+    pub(crate) comments: Vec<Span>,
+    /// What is wrong.
+    pub(crate) diagnostics: Vec<Diagnostic>,
+}
+
+/// Cuts `text` into tokens.
+pub(crate) fn lex(file: FileId, text: &str) -> Lexed {
+    let mut lexer = Lexer {
+        file,
+        text,
+        at: 0,
+        out: Lexed { tokens: Vec::new(), comments: Vec::new(), diagnostics: Vec::new() },
+    };
+    while lexer.step() {}
+    lexer.push(Kind::Eof, text.len());
+    lexer.out
+}
+
+struct Lexer<'s> {
+    file: FileId,
+    text: &'s str,
+    at: usize,
+    out: Lexed,
+}
+
+impl<'s> Lexer<'s> {
+    fn rest(&self) -> &'s str {
+        self.text.get(self.at..).unwrap_or("")
+    }
+
+    fn span(&self, start: usize, end: usize) -> Span {
+        Span::new(self.file, start, end)
+    }
+
+    fn push(&mut self, kind: Kind, start: usize) {
+        self.out.tokens.push(Token { kind, start, end: self.at });
+    }
+
+    /// Takes one token, comment or run of blanks; false at the end.
+    fn step(&mut self) -> bool {
+        let rest = self.rest();
+        let Some(first) = rest.chars().next() else { return false };
+        let start = self.at;
+        if first.is_whitespace() || first == '\u{feff}' {
+            self.at += first.len_utf8();
+        } else if rest.starts_with("(*") {
+            self.block_comment();
+        } else if rest.starts_with("--") {
+            self.at += rest.find('\n').unwrap_or(rest.len());
+            let end = start + self.text.get(start..self.at).map_or(0, |c| c.trim_end().len());
+            self.out.comments.push(self.span(start, end));
+        } else if first.is_ascii_digit() {
+            self.number();
+        } else if first.is_ascii_alphabetic() || first == '_' {
+            self.at += name_len(rest);
+            let kind = self.text.get(start..self.at).and_then(Kind::keyword).unwrap_or(Kind::Ident);
+            self.push(kind, start);
+        } else if first == '"' {
+            self.string();
+        } else if let Some((kind, len)) = mark(rest) {
+            self.at += len;
+            self.push(kind, start);
+        } else {
+            self.invalid();
+        }
+        true
+    }
+
+    /// `(* .. *)`, nested.
+    fn block_comment(&mut self) {
+        let start = self.at;
+        let mut open = Vec::new();
+        loop {
+            let rest = self.rest();
+            if rest.starts_with("(*") {
+                open.push(self.at);
+                self.at += 2;
+            } else if rest.starts_with("*)") {
+                open.pop();
+                self.at += 2;
+                if open.is_empty() {
+                    break;
+                }
+            } else if let Some(c) = rest.chars().next() {
+                self.at += c.len_utf8();
+            } else {
+                let inner = open.last().copied().unwrap_or(start);
+                let mut diagnostic =
+                    Diagnostic::error(codes::UNTERMINATED_COMMENT, "this comment is never closed")
+                        .label(self.span(inner, inner + 2), "opened here")
+                        .note("comments nest: every `(*` needs its own `*)`")
+                        .help("close it with `*)`, or use `--` for a comment up to the end of the line");
+                if inner != start {
+                    diagnostic = diagnostic.label(self.span(start, start + 2), "inside the comment opened here");
+                }
+                self.out.diagnostics.push(diagnostic);
+                break;
+            }
+        }
+        self.out.comments.push(self.span(start, self.at));
+    }
+
+    /// `12`, `1.5`, `2e-3`. A dot that begins `..` does not belong to the number.
+    fn number(&mut self) {
+        let start = self.at;
+        let bytes = self.text.as_bytes();
+        let digits = |mut at: usize| {
+            while bytes.get(at).is_some_and(u8::is_ascii_digit) {
+                at += 1;
+            }
+            at
+        };
+        let mut kind = Kind::Int;
+        let mut at = digits(start);
+        if bytes.get(at) == Some(&b'.') && bytes.get(at + 1) != Some(&b'.') {
+            kind = Kind::Num;
+            at = digits(at + 1);
+        }
+        if matches!(bytes.get(at), Some(b'e' | b'E')) {
+            let sign = usize::from(matches!(bytes.get(at + 1), Some(b'+' | b'-')));
+            if bytes.get(at + 1 + sign).is_some_and(u8::is_ascii_digit) {
+                kind = Kind::Num;
+                at = digits(at + 1 + sign);
+            }
+        }
+        self.at = at;
+        let tail = name_len(self.rest());
+        if tail == 0 {
+            self.push(kind, start);
+            return;
+        }
+        self.at += tail;
+        let written = self.text.get(start..self.at).unwrap_or("");
+        self.out.diagnostics.push(
+            Diagnostic::error(codes::MALFORMED_NUMBER, format!("`{written}` is not a number"))
+                .label(self.span(at, self.at), "this does not belong to a number")
+                .note("numbers are written `12`, `1.5`, `1e-3`, `2.5E+4`")
+                .help("put a space or an operator between the number and the name, or mend the number"),
+        );
+        self.push(kind, start);
+    }
+
+    /// `".."` on one line, without escapes.
+    fn string(&mut self) {
+        let start = self.at;
+        let rest = self.text.get(start + 1..).unwrap_or("");
+        match rest.find(['"', '\n']) {
+            Some(len) if rest.as_bytes().get(len) == Some(&b'"') => {
+                self.at = start + len + 2;
+                self.push(Kind::Str, start);
+            }
+            other => {
+                self.at = start + 1 + other.unwrap_or(rest.len());
+                self.out.diagnostics.push(
+                    Diagnostic::error(codes::UNTERMINATED_STRING, "this string is never closed")
+                        .label(self.span(start, start + 1), "opened here")
+                        .note("a string ends on the line where it begins and has no escapes")
+                        .help("close it with `\"`"),
+                );
+                self.push(Kind::Invalid, start);
+            }
+        }
+    }
+
+    /// A run of characters no token begins with.
+    fn invalid(&mut self) {
+        let start = self.at;
+        let first = self.rest().chars().next().unwrap_or(' ');
+        while let Some(c) = self.rest().chars().next() {
+            if c.is_whitespace() || c.is_ascii_alphanumeric() || c == '_' || c == '"' || mark(self.rest()).is_some() {
+                break;
+            }
+            self.at += c.len_utf8();
+        }
+        let shown: String = self.text.get(start..self.at).unwrap_or("").chars().take(12).collect();
+        let shown = shown.escape_debug();
+        let mut diagnostic =
+            Diagnostic::error(codes::UNEXPECTED_CHARACTER, format!("`{shown}` is not part of the language"))
+                .label(self.span(start, self.at), "no token begins like this");
+        if let Some(meant) = look_alike(first) {
+            diagnostic = diagnostic.help(format!("write {meant}"));
+        } else if first.is_alphabetic() {
+            diagnostic = diagnostic.help("names are made of ASCII letters, digits and `_`");
+        }
+        self.out.diagnostics.push(diagnostic);
+        self.push(Kind::Invalid, start);
+    }
+}
+
+/// Length of the name (or of the rest of a name) at the beginning of `text`.
+fn name_len(text: &str) -> usize {
+    text.bytes().take_while(|b| b.is_ascii_alphanumeric() || *b == b'_').count()
+}
+
+/// The punctuation mark at the beginning of `text`, with its length.
+fn mark(text: &str) -> Option<(Kind, usize)> {
+    let bytes = text.as_bytes();
+    let first = *bytes.first()?;
+    let two = match (first, bytes.get(1).copied().unwrap_or(0)) {
+        (b'-', b'>') => Some(Kind::Arrow),
+        (b'=', b'=') => Some(Kind::EqEq),
+        (b'!', b'=') => Some(Kind::Ne),
+        (b'<', b'=') => Some(Kind::Le),
+        (b'>', b'=') => Some(Kind::Ge),
+        (b'.', b'.') => Some(Kind::DotDot),
+        _ => None,
+    };
+    if let Some(kind) = two {
+        return Some((kind, 2));
+    }
+    let kind = match first {
+        b'+' => Kind::Plus,
+        b'-' => Kind::Minus,
+        b'*' => Kind::Star,
+        b'/' => Kind::Slash,
+        b'<' => Kind::Lt,
+        b'>' => Kind::Gt,
+        b'=' => Kind::Eq,
+        b'(' => Kind::LParen,
+        b')' => Kind::RParen,
+        b',' => Kind::Comma,
+        b';' => Kind::Semi,
+        b':' => Kind::Colon,
+        b'[' => Kind::LBracket,
+        b']' => Kind::RBracket,
+        b'.' => Kind::Dot,
+        _ => return None,
+    };
+    Some((kind, 1))
+}
+
+/// What was probably meant by a character of another language or keyboard.
+fn look_alike(c: char) -> Option<&'static str> {
+    Some(match c {
+        '&' => "`and`",
+        '|' => "`or`",
+        '!' => "`not` (or `!=` for unequal)",
+        '−' | '–' | '—' => "`-`",
+        '×' | '·' => "`*`",
+        '÷' => "`/`",
+        '≤' => "`<=`",
+        '≥' => "`>=`",
+        '≠' => "`!=`",
+        '→' | '⟶' => "`->`",
+        '“' | '”' | '„' | '\'' => "`\"`",
+        '#' | '%' => "`--` for a comment up to the end of the line",
+        '{' | '}' => "`(` and `)`, or nothing: the equations of a node stand without braces",
+        '@' => "`matmul(a, b)` for the product of matrices",
+        _ => return None,
+    })
+}

@@ -1,0 +1,92 @@
+//! The precedence table: the one place that says how tightly each form binds. The parser reads it, the formatter reads
+//! it, and so does whoever prints surface text.
+//!
+//! A form of level `p` stands without parentheses where the context asks for at least level `q` iff `p >= q`.
+
+use crate::ast::{BinaryOp, ExprKind};
+
+/// How tightly a form binds; higher binds tighter.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Level {
+    /// `if c then a else b`, and everything an expression may be.
+    If,
+    /// `i fby x`, `i fby back x` (right associative; the right operand is any expression).
+    Fby,
+    /// `or`
+    Or,
+    /// `and`
+    And,
+    /// `== != < <= > >=` (left associative)
+    Comparison,
+    /// `+ -`
+    Sum,
+    /// `* /`
+    Product,
+    /// `x when c`, `f(x) every end` (left associative)
+    When,
+    /// `- x`, `not x`, `post x`
+    Unary,
+    /// `x[0]`, the operands of `merge`
+    Postfix,
+    /// Literals, names, calls, arrays, `merge`, parentheses.
+    Atom,
+}
+
+impl Level {
+    /// Every level, loosest first.
+    pub const ALL: [Level; 11] = [
+        Level::If,
+        Level::Fby,
+        Level::Or,
+        Level::And,
+        Level::Comparison,
+        Level::Sum,
+        Level::Product,
+        Level::When,
+        Level::Unary,
+        Level::Postfix,
+        Level::Atom,
+    ];
+
+    /// The next tighter level; [`Level::Atom`] stays.
+    #[must_use]
+    pub fn tighter(self) -> Level {
+        Level::ALL.get(self as usize + 1).copied().unwrap_or(Level::Atom)
+    }
+}
+
+/// The level of an infix operator. All of them associate to the left: the left operand needs this level, the right one
+/// the next tighter level.
+pub fn binary(op: BinaryOp) -> Level {
+    match op {
+        BinaryOp::Or => Level::Or,
+        BinaryOp::And => Level::And,
+        BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge => Level::Comparison,
+        BinaryOp::Add | BinaryOp::Sub => Level::Sum,
+        BinaryOp::Mul | BinaryOp::Div => Level::Product,
+    }
+}
+
+/// The level of an expression.
+///
+/// `merge` is an atom that ends with an operand of level [`Level::Postfix`]: an index behind it would belong to that
+/// operand, so as the base of an index (and, for the reader's sake, as an operand of another `merge`) it takes
+/// parentheses all the same.
+pub fn of(kind: &ExprKind<'_>) -> Level {
+    match kind {
+        ExprKind::If { .. } => Level::If,
+        ExprKind::Fby { .. } | ExprKind::FbyBack { .. } => Level::Fby,
+        ExprKind::Binary(op, ..) => binary(*op),
+        ExprKind::When { .. } | ExprKind::Every { .. } => Level::When,
+        ExprKind::Unary(..) | ExprKind::Post(_) => Level::Unary,
+        ExprKind::Index { .. } => Level::Postfix,
+        ExprKind::Literal(_)
+        | ExprKind::Var(_)
+        | ExprKind::Call { .. }
+        | ExprKind::Array(_)
+        | ExprKind::Merge { .. }
+        | ExprKind::MergeOperands(_)
+        | ExprKind::Juxtaposed { .. }
+        | ExprKind::Error => Level::Atom,
+    }
+}
