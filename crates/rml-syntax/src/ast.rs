@@ -262,8 +262,9 @@ pub enum ExprKind<'a> {
         /// The parenthesised list with its parentheses.
         args_span: Span,
     },
-    /// `merge` whose operands hold a [`ExprKind::Juxtaposed`]: a list to be grouped into exactly three operands once names are
-    /// resolved ([`group_merge`]).
+    /// A `merge` that its number of operands alone does not group (`merge c (x) f(y)`): a list that holds
+    /// [`ExprKind::Juxtaposed`], to be grouped into exactly three operands once names are resolved ([`group_merge`]).
+    /// Where the count decides (`merge c f(x) g(y)`, `merge c (x) y`) the tree has a plain [`ExprKind::Merge`].
     MergeOperands(&'a [Expr<'a>]),
     /// A part that did not parse; its error is already reported.
     Error,

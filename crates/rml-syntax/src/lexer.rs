@@ -103,7 +103,8 @@ impl<'s> Lexer<'s> {
                         .note("comments nest: every `(*` needs its own `*)`")
                         .help("close it with `*)`, or use `--` for a comment up to the end of the line");
                 if inner != start {
-                    diagnostic = diagnostic.label(self.span(start, start + 2), "inside the comment opened here");
+                    diagnostic =
+                        diagnostic.label(self.span(start, start + 2), "inside the comment opened here");
                 }
                 self.out.diagnostics.push(diagnostic);
                 break;
@@ -179,7 +180,12 @@ impl<'s> Lexer<'s> {
         let start = self.at;
         let first = self.rest().chars().next().unwrap_or(' ');
         while let Some(c) = self.rest().chars().next() {
-            if c.is_whitespace() || c.is_ascii_alphanumeric() || c == '_' || c == '"' || mark(self.rest()).is_some() {
+            if c.is_whitespace()
+                || c.is_ascii_alphanumeric()
+                || c == '_'
+                || c == '"'
+                || mark(self.rest()).is_some()
+            {
                 break;
             }
             self.at += c.len_utf8();

@@ -1,10 +1,12 @@
 //! From text to syntax tree: lexer, parser, [`ast`] and formatter. Knows nothing of what names mean.
 
 pub mod ast;
+mod dump;
 mod lexer;
 mod parser;
 pub mod precedence;
 mod token;
 
+pub use dump::{dump, dump_expr};
 pub use parser::{MAX_NESTING, Parsed, parse};
 pub use token::is_keyword;

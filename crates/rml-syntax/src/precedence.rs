@@ -61,7 +61,9 @@ pub fn binary(op: BinaryOp) -> Level {
     match op {
         BinaryOp::Or => Level::Or,
         BinaryOp::And => Level::And,
-        BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge => Level::Comparison,
+        BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge => {
+            Level::Comparison
+        }
         BinaryOp::Add | BinaryOp::Sub => Level::Sum,
         BinaryOp::Mul | BinaryOp::Div => Level::Product,
     }

@@ -1,0 +1,220 @@
+//! The tree as text: one parenthesised prefix form for every construct, without positions. Two texts mean the same to the
+//! later stages iff their dumps are equal; parentheses, layout and comments do not show.
+
+use crate::ast::{
+    ClockExpr, DTypeName, Decl, Dim, Expr, ExprKind, File, Ident, Import, ImportPath, IndexExpr, Item, Lhs,
+    Literal, Node, Symbol, TypeExpr, UnaryOp,
+};
+use lasso::Rodeo;
+use std::fmt::Write;
+
+/// The dump of a whole file: one line for every item and equation.
+pub fn dump(file: &File<'_>, names: &Rodeo) -> String {
+    let mut out = Dump { names, out: String::new() };
+    for item in file.items {
+        match item {
+            Item::Import(import) => out.import(import),
+            Item::Node(node) => out.node(node),
+        }
+    }
+    out.out
+}
+
+/// The dump of one expression.
+pub fn dump_expr(expr: &Expr<'_>, names: &Rodeo) -> String {
+    let mut out = Dump { names, out: String::new() };
+    out.expr(expr);
+    out.out
+}
+
+struct Dump<'n> {
+    names: &'n Rodeo,
+    out: String,
+}
+
+impl Dump<'_> {
+    fn put(&mut self, text: &str) {
+        self.out.push_str(text);
+    }
+
+    fn symbol(&mut self, symbol: Symbol) {
+        let text = self.names.try_resolve(&symbol).unwrap_or("?");
+        self.out.push_str(text);
+    }
+
+    fn name(&mut self, ident: Ident) {
+        self.symbol(ident.name);
+    }
+
+    fn list<T>(&mut self, separator: &str, items: &[T], mut each: impl FnMut(&mut Self, &T)) {
+        for (i, item) in items.iter().enumerate() {
+            if i > 0 {
+                self.put(separator);
+            }
+            each(self, item);
+        }
+    }
+
+    fn import(&mut self, import: &Import<'_>) {
+        self.put("(import ");
+        match import.path {
+            ImportPath::Library(path) => self.list(".", path, |d, i| d.name(*i)),
+            ImportPath::File { path, .. } => {
+                let _ = write!(self.out, "{path:?}");
+            }
+        }
+        if let Some(names) = import.names {
+            self.put(" (");
+            self.list(" ", names, |d, i| d.name(*i));
+            self.put(")");
+        }
+        self.put(")\n");
+    }
+
+    fn node(&mut self, node: &Node<'_>) {
+        self.put("(node ");
+        self.name(node.name);
+        self.put(" (");
+        self.list(" ", node.inputs, Self::decl);
+        self.put(") (");
+        self.list(" ", node.outputs, Self::decl);
+        self.put(")");
+        for equation in node.equations {
+            self.put("\n  (= (");
+            self.list(" ", equation.lhs, |d, lhs| match lhs {
+                Lhs::Var(decl) => d.decl(decl),
+                Lhs::Discard(_) => d.put("_"),
+            });
+            self.put(") ");
+            self.expr(equation.rhs);
+            self.put(")");
+        }
+        self.put(")\n");
+    }
+
+    fn decl(&mut self, decl: &Decl<'_>) {
+        self.name(decl.name);
+        if let Some(ty) = decl.ty {
+            self.ty(&ty);
+        }
+        if let Some(ClockExpr { cond, positive, .. }) = decl.clock {
+            self.put(if positive { "@" } else { "@!" });
+            self.name(cond);
+        }
+    }
+
+    fn ty(&mut self, ty: &TypeExpr<'_>) {
+        self.put(match ty.dtype {
+            DTypeName::Bool => ":bool[",
+            DTypeName::Int => ":int[",
+            DTypeName::Num => ":num[",
+        });
+        self.list(" ", ty.dims, Self::dim);
+        self.put("]");
+    }
+
+    fn dim(&mut self, dim: &Dim<'_>) {
+        match dim {
+            Dim::Expr(e) => self.expr(e),
+            Dim::Splice(name) => {
+                self.name(*name);
+                self.put("..");
+            }
+        }
+    }
+
+    fn form(&mut self, head: &str, parts: &[&Expr<'_>]) {
+        self.put("(");
+        self.put(head);
+        for part in parts {
+            self.put(" ");
+            self.expr(part);
+        }
+        self.put(")");
+    }
+
+    fn indices(&mut self, indices: &[IndexExpr<'_>]) {
+        self.list(" ", indices, |d, index| match index {
+            IndexExpr::At(e) => d.expr(e),
+            IndexExpr::Ellipsis(_) => d.put(".."),
+            IndexExpr::Slice { lo, hi, step, .. } => {
+                d.put("(:");
+                for part in [lo, hi, step] {
+                    d.put(" ");
+                    match part {
+                        Some(e) => d.expr(e),
+                        None => d.put("_"),
+                    }
+                }
+                d.put(")");
+            }
+        });
+    }
+
+    fn expr(&mut self, expr: &Expr<'_>) {
+        match &expr.kind {
+            ExprKind::Literal(Literal::Bool(v)) => self.put(if *v { "true" } else { "false" }),
+            ExprKind::Literal(Literal::Int(v)) => {
+                let _ = write!(self.out, "{v}");
+            }
+            ExprKind::Literal(Literal::Num(v)) => {
+                let _ = write!(self.out, "{v:?}");
+            }
+            ExprKind::Var(name) => self.symbol(*name),
+            ExprKind::Call { callee, args } => {
+                self.put("(call ");
+                self.name(*callee);
+                for arg in *args {
+                    self.put(" ");
+                    self.expr(arg);
+                }
+                self.put(")");
+            }
+            ExprKind::Array(dims) => {
+                self.put("[");
+                self.list(" ", dims, Self::dim);
+                self.put("]");
+            }
+            ExprKind::Index { base, indices } => {
+                self.put("(index ");
+                self.expr(base);
+                self.put(" ");
+                self.indices(indices);
+                self.put(")");
+            }
+            ExprKind::Unary(UnaryOp::Neg, e) => self.form("neg", &[e]),
+            ExprKind::Unary(UnaryOp::Not, e) => self.form("not", &[e]),
+            ExprKind::Binary(op, a, b) => self.form(op.text(), &[a, b]),
+            ExprKind::If { cond, then, other } => self.form("if", &[cond, then, other]),
+            ExprKind::Fby { init, next } => self.form("fby", &[init, next]),
+            ExprKind::FbyBack { init, next } => self.form("fby-back", &[init, next]),
+            ExprKind::Post(e) => self.form("post", &[e]),
+            ExprKind::When { value, cond } => self.form("when", &[value, cond]),
+            ExprKind::Merge { cond, on_true, on_false } => self.form("merge", &[cond, on_true, on_false]),
+            ExprKind::Every { call, end } => self.form("every", &[call, end]),
+            ExprKind::Juxtaposed { name, args, indices, .. } => {
+                self.put("(juxtaposed ");
+                self.name(*name);
+                for arg in *args {
+                    self.put(" ");
+                    self.expr(arg);
+                }
+                for list in *indices {
+                    self.put(" [");
+                    self.indices(list);
+                    self.put("]");
+                }
+                self.put(")");
+            }
+            ExprKind::MergeOperands(operands) => {
+                self.put("(merge?");
+                for operand in *operands {
+                    self.put(" ");
+                    self.expr(operand);
+                }
+                self.put(")");
+            }
+            ExprKind::Error => self.put("(error)"),
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! Expressions. One function for every kind of level of [`crate::precedence`], loosest first; the infix operators share one.
+
+use super::{Parse, Parser, Tree};
+use crate::ast::{BinaryOp, Expr, ExprKind, IndexExpr, Literal, UnaryOp};
+use crate::precedence::{self, Level};
+use crate::token::Kind;
+use rml_base::codes::syntax as codes;
+use rml_base::{Diagnostic, Span};
+
+/// The entries of an index list, and the height of the highest.
+type Indices<'a> = (&'a [IndexExpr<'a>], usize);
+
+impl<'a> Parser<'_, 'a> {
+    /// Any expression.
+    pub(super) fn expr(&mut self) -> Parse<Tree<'a>> {
+        self.deeper(|p| if p.kind() == Kind::If { p.conditional() } else { p.delayed() })
+    }
+
+    /// `if c then a else b`
+    fn conditional(&mut self) -> Parse<Tree<'a>> {
+        let start = self.take();
+        let cond = self.expr()?;
+        let eq_help: &[&str] = if self.kind() == Kind::Eq { &["`==` compares"] } else { &[] };
+        self.expect(Kind::Then, "behind the condition of `if`", eq_help)?;
+        let then = self.expr()?;
+        self.expect(Kind::Else, "", &["an `if` always has both branches: `if c then a else b`"])?;
+        let other = self.expr()?;
+        let below = cond.height.max(then.height).max(other.height);
+        let kind = ExprKind::If { cond: cond.expr, then: then.expr, other: other.expr };
+        self.tree(kind, start.to(other.outer), below)
+    }
+
+    /// `a`, `a fby b`, `a fby back b`
+    fn delayed(&mut self) -> Parse<Tree<'a>> {
+        let init = self.infix(Level::Or)?;
+        if self.eat(Kind::Fby).is_none() {
+            return Ok(init);
+        }
+        let back = self.is_word(0, "back") && self.peek_at(1).kind.starts_expr();
+        if back {
+            self.next();
+        }
+        let next = self.expr()?;
+        let (i, n) = (init.expr, next.expr);
+        let kind =
+            if back { ExprKind::FbyBack { init: i, next: n } } else { ExprKind::Fby { init: i, next: n } };
+        self.tree(kind, init.outer.to(next.outer), init.height.max(next.height))
+    }
+
+    /// Infix operators that bind at least as tightly as `min`.
+    fn infix(&mut self, min: Level) -> Parse<Tree<'a>> {
+        let mut left = self.sampled()?;
+        while let Some(op) = binary_op(self.kind()) {
+            let level = precedence::binary(op);
+            if level < min {
+                break;
+            }
+            self.next();
+            let right = self.infix(level.tighter())?;
+            let kind = ExprKind::Binary(op, left.expr, right.expr);
+            left = self.tree(kind, left.outer.to(right.outer), left.height.max(right.height))?;
+        }
+        Ok(left)
+    }
+
+    /// `x when c`, `f(x) every end`
+    fn sampled(&mut self) -> Parse<Tree<'a>> {
+        let mut left = self.unary()?;
+        loop {
+            let every = self.is_word(0, "every") && self.peek_at(1).kind.starts_unary();
+            if !every && self.kind() != Kind::When {
+                return Ok(left);
+            }
+            self.next();
+            let right = self.unary()?;
+            let (l, r) = (left.expr, right.expr);
+            let kind = if every {
+                ExprKind::Every { call: l, end: r }
+            } else {
+                ExprKind::When { value: l, cond: r }
+            };
+            left = self.tree(kind, left.outer.to(right.outer), left.height.max(right.height))?;
+        }
+    }
+
+    /// `- x`, `not x`, `post x`
+    fn unary(&mut self) -> Parse<Tree<'a>> {
+        let op = self.peek();
+        if !matches!(op.kind, Kind::Minus | Kind::Not | Kind::Post) {
+            return self.postfix();
+        }
+        self.next();
+        let operand = self.deeper(Self::unary)?;
+        let kind = match op.kind {
+            Kind::Minus => ExprKind::Unary(UnaryOp::Neg, operand.expr),
+            Kind::Not => ExprKind::Unary(UnaryOp::Not, operand.expr),
+            _ => ExprKind::Post(operand.expr),
+        };
+        self.tree(kind, self.span(op).to(operand.outer), operand.height)
+    }
+
+    /// `a`, `a[i]`, `a[i][j]`
+    pub(super) fn postfix(&mut self) -> Parse<Tree<'a>> {
+        let atom = self.atom()?;
+        self.indexed(atom)
+    }
+
+    /// Index lists behind `base`.
+    pub(super) fn indexed(&mut self, mut base: Tree<'a>) -> Parse<Tree<'a>> {
+        while self.kind() == Kind::LBracket {
+            let (indices, height) = self.index_list()?;
+            let span = base.outer.to(self.last_span());
+            base = self.tree(ExprKind::Index { base: base.expr, indices }, span, base.height.max(height))?;
+        }
+        Ok(base)
+    }
+
+    /// `[index, ..]`
+    pub(super) fn index_list(&mut self) -> Parse<Indices<'a>> {
+        let open = self.take();
+        let mut indices = Vec::new();
+        let mut height = 0;
+        if self.kind() == Kind::RBracket {
+            return Err(self.unexpected("an index", &["write `a[0]` for an entry, `a[1:3]` for a part"]));
+        }
+        while self.kind() != Kind::RBracket {
+            let (index, h) = self.index()?;
+            indices.push(index);
+            height = height.max(h);
+            if self.eat(Kind::Comma).is_none() {
+                break;
+            }
+        }
+        self.close(Kind::RBracket, open, "behind the index")?;
+        Ok((self.slice(&indices), height))
+    }
+
+    /// `k`, `lo:hi`, `lo:hi:step`, `..`
+    fn index(&mut self) -> Parse<(IndexExpr<'a>, usize)> {
+        let start = self.span(self.peek());
+        if self.eat(Kind::DotDot).is_some() {
+            return Ok((IndexExpr::Ellipsis(start), 0));
+        }
+        let mut parts: [Option<Tree<'a>>; 3] = [None; 3];
+        let mut colons = 0;
+        for part in &mut parts {
+            if !matches!(self.kind(), Kind::Colon | Kind::Comma | Kind::RBracket) {
+                *part = Some(self.expr()?);
+            }
+            if colons == 2 || self.eat(Kind::Colon).is_none() {
+                break;
+            }
+            colons += 1;
+        }
+        let height = parts.iter().flatten().map(|t| t.height).max().unwrap_or(0);
+        let [lo, hi, step] = parts.map(|p| p.map(|t| t.expr));
+        match (colons, lo) {
+            (0, Some(at)) => Ok((IndexExpr::At(at), height)),
+            (0, None) => Err(self.unexpected("an index", &[])),
+            _ => Ok((IndexExpr::Slice { lo, hi, step, span: start.to(self.last_span()) }, height)),
+        }
+    }
+
+    fn atom(&mut self) -> Parse<Tree<'a>> {
+        let token = self.peek();
+        let span = self.span(token);
+        match token.kind {
+            Kind::Int | Kind::Num => self.number(),
+            Kind::True | Kind::False => {
+                self.next();
+                self.tree(ExprKind::Literal(Literal::Bool(token.kind == Kind::True)), span, 0)
+            }
+            Kind::Merge => self.merge(),
+            Kind::LParen => self.parenthesised(),
+            Kind::LBracket => {
+                let (dims, height, span) = self.dims()?;
+                self.tree(ExprKind::Array(dims), span, height)
+            }
+            Kind::Ident if self.text_of(token) == "_" => Err(self.underscore("an expression")),
+            Kind::Ident => {
+                self.next();
+                if self.kind() == Kind::LParen {
+                    let (args, height, args_span) = self.args()?;
+                    let callee = self.intern(token);
+                    return self.tree(ExprKind::Call { callee, args }, span.to(args_span), height);
+                }
+                let name = self.symbol(token);
+                self.tree(ExprKind::Var(name), span, 0)
+            }
+            _ => Err(self.not_an_operand()),
+        }
+    }
+
+    fn not_an_operand(&mut self) -> super::Reported {
+        let help: &[&str] = match self.kind() {
+            Kind::If => &["put parentheses around `if .. then .. else ..` when it is an operand"],
+            Kind::EqEq | Kind::Eq => &["`==` compares two expressions; `=` stands once in an equation"],
+            Kind::Slash => &["comments are written `-- to the end of the line` or `(* .. *)`"],
+            Kind::Star => &[
+                "a comment `(* .. *)` that is closed must have been opened; `*` needs an operand on its left",
+            ],
+            Kind::Fby => &["`fby` needs an initial value on its left: `0 fby x`"],
+            Kind::When => &["`when` needs a value on its left: `x when c`"],
+            Kind::DotDot => {
+                &["`name..` stands for several dimensions in a shape, `..` for several axes in an index"]
+            }
+            Kind::Str => &["there are no strings in expressions; a string names a file to import"],
+            _ => &[],
+        };
+        self.unexpected("an expression", help)
+    }
+
+    pub(super) fn parenthesised(&mut self) -> Parse<Tree<'a>> {
+        let open = self.take();
+        let inner = self.expr()?;
+        if self.kind() == Kind::Comma {
+            return Err(self.unexpected(
+                "`)`",
+                &["there are no tuples; several values stand only between the parentheses of a call"],
+            ));
+        }
+        let close = self.close(Kind::RParen, open, "behind the expression")?;
+        Ok(Tree { outer: open.to(close), ..inner })
+    }
+
+    /// `(a, b)`: the arguments, the height of the highest, and where.
+    pub(super) fn args(&mut self) -> Parse<(&'a [Expr<'a>], usize, Span)> {
+        let open = self.take();
+        let mut args = Vec::new();
+        let mut height = 0;
+        while self.kind() != Kind::RParen {
+            let tree = self.expr()?;
+            height = height.max(tree.height);
+            args.push(*tree.expr);
+            if self.eat(Kind::Comma).is_none() {
+                break;
+            }
+        }
+        let close = self.close(Kind::RParen, open, "behind the arguments")?;
+        Ok((self.slice(&args), height, open.to(close)))
+    }
+
+    fn number(&mut self) -> Parse<Tree<'a>> {
+        let token = self.next();
+        let span = self.span(token);
+        // A malformed number is already reported; its digits are as good as any.
+        let text = self.text_of(token);
+        let literal = if token.kind == Kind::Int {
+            text.parse().ok().map(Literal::Int)
+        } else {
+            text.parse().ok().filter(|v: &f64| v.is_finite()).map(Literal::Num)
+        };
+        let malformed = !text.bytes().all(|b| b.is_ascii_digit() || b".eE+-".contains(&b));
+        let literal = literal.or(malformed.then_some(Literal::Int(0)));
+        let Some(literal) = literal else {
+            let (name, limit) = match token.kind {
+                Kind::Int => ("int", i64::MAX.to_string()),
+                _ => ("num", format!("{:e}", f64::MAX)),
+            };
+            let diagnostic = Diagnostic::error(codes::NUMBER_OUT_OF_RANGE, format!("this literal is too large for `{name}`"))
+                .label(span, format!("expected at most {limit}"))
+                .help("an `int` has 64 bits with a sign; write a `num` with a dot or an exponent for larger numbers");
+            return Err(self.report(diagnostic));
+        };
+        self.tree(ExprKind::Literal(literal), span, 0)
+    }
+}
+
+fn binary_op(kind: Kind) -> Option<BinaryOp> {
+    Some(match kind {
+        Kind::Or => BinaryOp::Or,
+        Kind::And => BinaryOp::And,
+        Kind::EqEq => BinaryOp::Eq,
+        Kind::Ne => BinaryOp::Ne,
+        Kind::Lt => BinaryOp::Lt,
+        Kind::Le => BinaryOp::Le,
+        Kind::Gt => BinaryOp::Gt,
+        Kind::Ge => BinaryOp::Ge,
+        Kind::Plus => BinaryOp::Add,
+        Kind::Minus => BinaryOp::Sub,
+        Kind::Star => BinaryOp::Mul,
+        Kind::Slash => BinaryOp::Div,
+        _ => return None,
+    })
+}

@@ -1,0 +1,330 @@
+//! Imports, nodes, declarations, equations, and where to go on after an error.
+
+use super::{Parse, Parser, Reported};
+use crate::ast::{
+    ClockExpr, DTypeName, Decl, Dim, Equation, Expr, ExprKind, Ident, Import, ImportPath, Item, Lhs, Node,
+    TypeExpr,
+};
+use crate::token::Kind;
+use rml_base::codes::syntax as codes;
+use rml_base::{Diagnostic, Span};
+
+impl<'a> Parser<'_, 'a> {
+    /// The whole text.
+    pub(super) fn items(&mut self) -> Vec<Item<'a>> {
+        let mut items = Vec::new();
+        while self.kind() != Kind::Eof {
+            let item = if self.kind() == Kind::Node {
+                self.node().map(Item::Node)
+            } else if self.is_word(0, "import") {
+                self.import().map(Item::Import)
+            } else {
+                Err(self.stray_item())
+            };
+            match item {
+                Ok(item) => items.push(item),
+                Err(Reported) => self.skip_to_item(),
+            }
+        }
+        items
+    }
+
+    fn stray_item(&mut self) -> Reported {
+        let help: &[&str] = if self.at_equation() {
+            &["equations stand behind the header of a node: `node name(inputs) -> (outputs)`"]
+        } else {
+            &["a program is a list of `import ..;` and `node name(inputs) -> (outputs) equations`"]
+        };
+        let reported = self.unexpected("`node` or `import`", help);
+        self.next();
+        reported
+    }
+
+    fn at_import(&self) -> bool {
+        self.is_word(0, "import") && matches!(self.peek_at(1).kind, Kind::Ident | Kind::Str)
+    }
+
+    fn at_item_end(&self) -> bool {
+        matches!(self.kind(), Kind::Node | Kind::Eof) || self.at_import()
+    }
+
+    /// Whether an equation seems to begin here.
+    fn at_equation(&self) -> bool {
+        self.kind() == Kind::Ident && matches!(self.peek_at(1).kind, Kind::Eq | Kind::Comma | Kind::Colon)
+    }
+
+    fn skip_to_item(&mut self) {
+        while !self.at_item_end() {
+            self.next();
+        }
+    }
+
+    /// Behind the next `;`, or before the next item.
+    fn skip_equation(&mut self) {
+        while !self.at_item_end() {
+            if self.next().kind == Kind::Semi {
+                break;
+            }
+        }
+    }
+
+    /// A name being declared or used as such.
+    pub(super) fn name(&mut self, what: &str) -> Parse<Ident> {
+        let token = self.peek();
+        if token.kind.is_keyword() {
+            let text = self.text_of(token);
+            let diagnostic = Diagnostic::error(
+                codes::KEYWORD_AS_NAME,
+                format!("`{text}` is a keyword and cannot be a name"),
+            )
+            .label(self.span(token), format!("expected {what}"))
+            .help(format!("choose another name, such as `{text}_`"));
+            return Err(self.report(diagnostic));
+        }
+        if token.kind != Kind::Ident {
+            return Err(self.unexpected(what, &[]));
+        }
+        if self.text_of(token) == "_" {
+            return Err(self.underscore(what));
+        }
+        self.next();
+        Ok(self.intern(token))
+    }
+
+    fn import(&mut self) -> Parse<Import<'a>> {
+        let start = self.take();
+        let path = if let Some(token) = self.eat(Kind::Str) {
+            let text = self.text.get(token.start + 1..token.end.saturating_sub(1)).unwrap_or("");
+            ImportPath::File { path: self.bump.alloc_str(text), span: self.span(token) }
+        } else if self.kind() == Kind::Ident || self.kind().is_keyword() {
+            let mut path = vec![self.name("the name of a library module")?];
+            while self.eat(Kind::Dot).is_some() {
+                path.push(self.name("the name of a library module")?);
+            }
+            ImportPath::Library(self.slice(&path))
+        } else {
+            return Err(self.unexpected(
+                "what to import",
+                &["write `import std.layers;` for a library module, `import \"cells.rml\";` for a file"],
+            ));
+        };
+        let names = if self.eat(Kind::LParen).is_some() {
+            let open = self.last_span();
+            let mut names = Vec::new();
+            while self.kind() != Kind::RParen {
+                names.push(self.name("the name of a node to import")?);
+                if self.eat(Kind::Comma).is_none() {
+                    break;
+                }
+            }
+            self.close(Kind::RParen, open, "behind the imported names")?;
+            Some(self.slice(&names))
+        } else {
+            None
+        };
+        if self.eat(Kind::Semi).is_none() {
+            if !self.at_item_end() {
+                return Err(self.unexpected("`;` behind the import", &[]));
+            }
+            self.missing_semicolon("this import");
+        }
+        Ok(Import { path, names, span: start.to(self.last_span()) })
+    }
+
+    fn node(&mut self) -> Parse<Node<'a>> {
+        let start = self.take();
+        let (name, inputs, outputs) = match self.header() {
+            Ok(header) => header,
+            Err(Reported) => {
+                // The equations are looked at all the same, for their own errors.
+                while !(self.at_item_end() || self.at_equation() && self.peek_at(1).kind != Kind::Colon) {
+                    self.next();
+                }
+                self.equations();
+                return Err(Reported);
+            }
+        };
+        let header_span = start.to(self.last_span());
+        if self.kind() == Kind::Semi {
+            self.unexpected("an equation or the next node", &["no `;` stands behind the header of a node"]);
+            self.next();
+        }
+        let equations = self.equations();
+        let span = start.to(self.last_span());
+        Ok(Node { name, inputs, outputs, equations: self.slice(&equations), header_span, span })
+    }
+
+    #[allow(clippy::type_complexity, reason = "the three parts of a header")]
+    fn header(&mut self) -> Parse<(Ident, &'a [Decl<'a>], &'a [Decl<'a>])> {
+        let name = self.name("the name of the node")?;
+        let inputs = self.decls("the list of inputs")?;
+        if self.eat(Kind::Arrow).is_none() {
+            self.unexpected(
+                "`->` before the list of outputs",
+                &["a node is written `node name(inputs) -> (outputs)`; without outputs: `-> ()`"],
+            );
+            if self.kind() != Kind::LParen {
+                return Err(Reported);
+            }
+        }
+        let outputs = self.decls("the list of outputs")?;
+        Ok((name, inputs, outputs))
+    }
+
+    /// `(decl, ..)`
+    fn decls(&mut self, what: &str) -> Parse<&'a [Decl<'a>]> {
+        let open = self.expect(Kind::LParen, &format!("before {what}"), &[])?;
+        let mut decls = Vec::new();
+        while self.kind() != Kind::RParen {
+            decls.push(self.decl(true)?);
+            if self.eat(Kind::Comma).is_none() {
+                break;
+            }
+        }
+        self.close(Kind::RParen, open, &format!("behind {what}"))?;
+        Ok(self.slice(&decls))
+    }
+
+    /// `name [: type] [when [not] name]`
+    fn decl(&mut self, interface: bool) -> Parse<Decl<'a>> {
+        let name = self.name("a variable")?;
+        let ty = if self.eat(Kind::Colon).is_some() { Some(self.ty()?) } else { None };
+        let clock = if self.kind() == Kind::When { Some(self.clock(interface)?) } else { None };
+        Ok(Decl { name, ty, clock, span: name.span.to(self.last_span()) })
+    }
+
+    fn clock(&mut self, interface: bool) -> Parse<ClockExpr> {
+        if !interface {
+            return Err(self.unexpected(
+                "`=`",
+                &["only inputs and outputs declare a clock; the clock of a local variable follows from its equation"],
+            ));
+        }
+        let start = self.take();
+        let positive = self.eat(Kind::Not).is_none();
+        let cond = self.name("the condition: an input or output")?;
+        Ok(ClockExpr { cond, positive, span: start.to(cond.span) })
+    }
+
+    /// `num [dims]`
+    fn ty(&mut self) -> Parse<TypeExpr<'a>> {
+        let token = self.peek();
+        let dtype = match self.text_of(token) {
+            "bool" => DTypeName::Bool,
+            "int" => DTypeName::Int,
+            "num" => DTypeName::Num,
+            _ => {
+                return Err(self.unexpected(
+                    "a type",
+                    &["types are `bool [..]`, `int [..]` and `num [..]` with a shape; `num []` is a scalar"],
+                ));
+            }
+        };
+        self.next();
+        let start = self.span(token);
+        if self.kind() != Kind::LBracket {
+            self.unexpected("`[` before the shape", &["a scalar is written with an empty shape: `num []`"]);
+            return Ok(TypeExpr { dtype, dims: &[], span: start });
+        }
+        let (dims, _, span) = self.dims()?;
+        Ok(TypeExpr { dtype, dims, span: start.to(span) })
+    }
+
+    /// `[dim, ..]`: the dimensions, the height of the highest, and where.
+    pub(super) fn dims(&mut self) -> Parse<(&'a [Dim<'a>], usize, Span)> {
+        let open = self.take();
+        let mut dims = Vec::new();
+        let mut height = 0;
+        while self.kind() != Kind::RBracket {
+            if self.kind() == Kind::Ident && self.peek_at(1).kind == Kind::DotDot {
+                dims.push(Dim::Splice(self.name("the name of some dimensions")?));
+                self.next();
+            } else {
+                let tree = self.expr()?;
+                height = height.max(tree.height);
+                dims.push(Dim::Expr(tree.expr));
+            }
+            if self.eat(Kind::Comma).is_none() {
+                break;
+            }
+        }
+        let end = self.close(Kind::RBracket, open, "behind the last entry")?;
+        Ok((self.slice(&dims), height, open.to(end)))
+    }
+
+    /// All equations of a node.
+    fn equations(&mut self) -> Vec<Equation<'a>> {
+        let mut equations = Vec::new();
+        while !self.at_item_end() {
+            match self.equation() {
+                Ok(equation) => equations.push(equation),
+                Err(Reported) => self.skip_equation(),
+            }
+        }
+        equations
+    }
+
+    fn equation(&mut self) -> Parse<Equation<'a>> {
+        let start = self.span(self.peek());
+        if !matches!(self.kind(), Kind::Ident) && !self.kind().is_keyword() {
+            return Err(self.unexpected("an equation or the next node", &[]));
+        }
+        let mut lhs = Vec::new();
+        loop {
+            if self.is_word(0, "_") {
+                lhs.push(Lhs::Discard(self.span(self.peek())));
+                self.next();
+            } else {
+                lhs.push(Lhs::Var(self.decl(false)?));
+            }
+            if self.eat(Kind::Comma).is_none() {
+                break;
+            }
+        }
+        let lhs = self.slice(&lhs);
+        if self.eat(Kind::Eq).is_none() {
+            let help: &[&str] = match self.kind() {
+                Kind::EqEq => &["an equation is written with `=`; `==` compares"],
+                Kind::LParen => &["a call stands on the right of an equation; `_ = f(x);` drops its result"],
+                _ => &["an equation is written `name = expression;`"],
+            };
+            return Err(self.unexpected("`=`", help));
+        }
+        let (rhs, parsed) = self.right_side();
+        if parsed && self.eat(Kind::Semi).is_none() {
+            if self.at_item_end() || self.at_equation() {
+                self.missing_semicolon("this equation");
+            } else {
+                self.unexpected("an operator or `;`", self.after_expr_help());
+                self.skip_equation();
+            }
+        }
+        Ok(Equation { lhs, rhs, span: start.to(self.last_span()) })
+    }
+
+    /// The right side; after an error the rest of the equation is skipped, and the flag is false.
+    fn right_side(&mut self) -> (&'a Expr<'a>, bool) {
+        let start = self.span(self.peek());
+        self.depth = 0;
+        match self.expr() {
+            Ok(tree) => (tree.expr, true),
+            Err(Reported) => {
+                self.skip_equation();
+                let span = start.to(self.last_span());
+                (self.bump.alloc(Expr { kind: ExprKind::Error, span }), false)
+            }
+        }
+    }
+
+    /// Advice for a token that cannot follow an expression.
+    fn after_expr_help(&self) -> &'static [&'static str] {
+        match self.kind() {
+            Kind::Eq => &["`==` compares; `=` stands only between the two sides of an equation"],
+            Kind::RParen | Kind::RBracket => &["nothing is open that this could close"],
+            Kind::Comma => &["several results stand on the left of an equation only: `a, b = f(x);`"],
+            Kind::Else => &["`else` belongs to `if c then a else b`; put parentheses around an inner `if`"],
+            Kind::If => &["put parentheses around `if .. then .. else ..` when it is an operand"],
+            _ => &[],
+        }
+    }
+}

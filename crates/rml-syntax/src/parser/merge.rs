@@ -1,0 +1,258 @@
+//! The operands of `merge`.
+//!
+//! As an operand, `f (x)` is a call if `f` is a node or function, and two operands otherwise. Mostly the count alone decides:
+//! a `merge` has exactly three operands. Let `m` be the number of `merge`s that stand directly inside each other (without
+//! parentheses), `p` the operands that can be read in one way only, `j` the ones written `name (expr)`. Then `2m + 1` operands
+//! are wanted, so `s = 2m + 1 - p - j` of the `j` are two operands each:
+//!
+//! - `s = 0`: all are calls;
+//! - `s = j`: all are two operands;
+//! - otherwise, and `m = 1`: [`ExprKind::MergeOperands`], decided when names are resolved;
+//! - otherwise: those with a blank before the parenthesis are two operands, if that makes the count right.
+
+use super::{MAX_NESTING, Parse, Parser, Reported, Tree};
+use crate::ast::{Expr, ExprKind, Ident, IndexExpr};
+use crate::token::Kind;
+use rml_base::codes::syntax as codes;
+use rml_base::{Diagnostic, Span};
+
+/// What may stand behind `merge`.
+enum Operand<'a> {
+    /// A `merge` whose operands follow.
+    Merge(Span),
+    /// An operand that can be read in one way only.
+    Plain(Tree<'a>),
+    /// `name (expr)`
+    Juxtaposed(Juxtaposed<'a>),
+}
+
+struct Juxtaposed<'a> {
+    name: Ident,
+    arg: Tree<'a>,
+    args: &'a [Expr<'a>],
+    args_span: Span,
+    indices: Vec<(&'a [IndexExpr<'a>], usize, Span)>,
+}
+
+impl Juxtaposed<'_> {
+    fn height(&self) -> usize {
+        self.indices.iter().map(|i| i.1).max().unwrap_or(0).max(self.arg.height)
+    }
+
+    fn span(&self) -> Span {
+        self.name.span.to(self.indices.last().map_or(self.args_span, |i| i.2))
+    }
+
+    /// Whether a blank or comment stands before the parenthesis.
+    fn spaced(&self) -> bool {
+        self.name.span.end != self.args_span.start
+    }
+}
+
+impl<'a> Parser<'_, 'a> {
+    /// `merge c a b`
+    pub(super) fn merge(&mut self) -> Parse<Tree<'a>> {
+        let start = self.take();
+        let operands = self.operands(start)?;
+        let merges = operands.iter().filter(|o| matches!(o, Operand::Merge(_))).count();
+        let ambiguous = operands.iter().filter(|o| matches!(o, Operand::Juxtaposed(_))).count();
+        let leaves = operands.len() - merges;
+        let wanted = 2 * merges + 1;
+        if leaves > wanted || leaves + ambiguous < wanted {
+            return Err(self.wrong_count(start, leaves, merges));
+        }
+        let splits = wanted - leaves;
+        let split: fn(&Juxtaposed<'_>) -> bool = if splits == 0 {
+            |_| false
+        } else if splits == ambiguous {
+            |_| true
+        } else if merges == 1 {
+            return self.undecided(start, &operands);
+        } else {
+            let spaced =
+                operands.iter().filter(|o| matches!(o, Operand::Juxtaposed(j) if j.spaced())).count();
+            if spaced != splits {
+                return Err(self.ambiguous_merge(start));
+            }
+            |j| j.spaced()
+        };
+        self.decided(operands, split)
+    }
+
+    /// Reads operands until there are enough in any reading; `start` is the first `merge`.
+    fn operands(&mut self, start: Span) -> Parse<Vec<Operand<'a>>> {
+        let mut operands = vec![Operand::Merge(start)];
+        let (mut merges, mut leaves) = (1, 0);
+        while leaves < 2 * merges + 1 && self.kind().starts_operand() {
+            let token = self.peek();
+            if token.kind == Kind::Merge {
+                self.next();
+                merges += 1;
+                if merges > MAX_NESTING {
+                    let span = self.span(token);
+                    return Err(self.nesting_limit(span));
+                }
+                operands.push(Operand::Merge(self.span(token)));
+                continue;
+            }
+            if token.kind == Kind::Ident && self.peek_at(1).kind == Kind::Eq {
+                break;
+            }
+            leaves += 1;
+            let operand = if token.kind == Kind::Ident && self.peek_at(1).kind == Kind::LParen {
+                self.juxtaposed()?
+            } else {
+                Operand::Plain(self.postfix()?)
+            };
+            operands.push(operand);
+        }
+        Ok(operands)
+    }
+
+    /// `name (args)[..]`; not ambiguous unless there is exactly one argument.
+    fn juxtaposed(&mut self) -> Parse<Operand<'a>> {
+        let name = self.name("an operand of `merge`")?;
+        let open = self.span(self.peek());
+        self.next();
+        let mut trees = Vec::new();
+        let mut trailing_comma = false;
+        while self.kind() != Kind::RParen {
+            trees.push(self.expr()?);
+            trailing_comma = self.eat(Kind::Comma).is_some();
+            if !trailing_comma {
+                break;
+            }
+        }
+        let close = self.close(Kind::RParen, open, "behind the expression")?;
+        let args_span = open.to(close);
+        let copies: Vec<Expr<'a>> = trees.iter().map(|t| *t.expr).collect();
+        let args = self.slice(&copies);
+        match trees.as_slice() {
+            [arg] if !trailing_comma => {
+                let arg = *arg;
+                let mut indices = Vec::new();
+                while self.kind() == Kind::LBracket {
+                    let (list, height) = self.index_list()?;
+                    indices.push((list, height, self.last_span()));
+                    if indices.len() > MAX_NESTING {
+                        return Err(self.nesting_limit(args_span));
+                    }
+                }
+                Ok(Operand::Juxtaposed(Juxtaposed { name, arg, args, args_span, indices }))
+            }
+            _ => {
+                let height = trees.iter().map(|t| t.height).max().unwrap_or(0);
+                let call =
+                    self.tree(ExprKind::Call { callee: name, args }, name.span.to(args_span), height)?;
+                Ok(Operand::Plain(self.indexed(call)?))
+            }
+        }
+    }
+
+    /// One `merge` whose operands names must tell apart.
+    fn undecided(&mut self, start: Span, operands: &[Operand<'a>]) -> Parse<Tree<'a>> {
+        let mut list = Vec::new();
+        let (mut height, mut span) = (0, start);
+        for operand in operands {
+            match operand {
+                Operand::Merge(_) => {}
+                Operand::Plain(tree) => {
+                    list.push(*tree.expr);
+                    height = height.max(tree.height);
+                    span = span.to(tree.outer);
+                }
+                Operand::Juxtaposed(j) => {
+                    let lists: Vec<_> = j.indices.iter().map(|i| i.0).collect();
+                    let indices = self.slice(&lists);
+                    let kind =
+                        ExprKind::Juxtaposed { name: j.name, args: j.args, indices, args_span: j.args_span };
+                    let tree = self.tree(kind, j.span(), j.height() + j.indices.len() + 1)?;
+                    list.push(*tree.expr);
+                    height = height.max(tree.height);
+                    span = span.to(tree.outer);
+                }
+            }
+        }
+        let list = self.slice(&list);
+        self.tree(ExprKind::MergeOperands(list), span, height)
+    }
+
+    /// Any number of `merge`s with all operands told apart, built from the last one backward.
+    fn decided(&mut self, operands: Vec<Operand<'a>>, split: fn(&Juxtaposed<'_>) -> bool) -> Parse<Tree<'a>> {
+        let mut stack: Vec<Tree<'a>> = Vec::new();
+        for operand in operands.into_iter().rev() {
+            match operand {
+                Operand::Plain(tree) => stack.push(tree),
+                Operand::Juxtaposed(j) => {
+                    if split(&j) {
+                        let value = self.index_all(Tree { outer: j.args_span, ..j.arg }, &j.indices)?;
+                        let name = self.tree(ExprKind::Var(j.name.name), j.name.span, 0)?;
+                        stack.extend([value, name]);
+                    } else {
+                        let kind = ExprKind::Call { callee: j.name, args: j.args };
+                        let call = self.tree(kind, j.name.span.to(j.args_span), j.arg.height)?;
+                        stack.push(self.index_all(call, &j.indices)?);
+                    }
+                }
+                Operand::Merge(start) => {
+                    let (Some(c), Some(a), Some(b)) = (stack.pop(), stack.pop(), stack.pop()) else {
+                        return Err(self.wrong_count(start, 0, 1));
+                    };
+                    let kind = ExprKind::Merge { cond: c.expr, on_true: a.expr, on_false: b.expr };
+                    let below = c.height.max(a.height).max(b.height);
+                    stack.push(self.tree(kind, start.to(b.outer), below)?);
+                }
+            }
+        }
+        stack.pop().ok_or(Reported)
+    }
+
+    fn index_all(
+        &mut self,
+        mut base: Tree<'a>,
+        indices: &[(&'a [IndexExpr<'a>], usize, Span)],
+    ) -> Parse<Tree<'a>> {
+        for (list, height, end) in indices {
+            let kind = ExprKind::Index { base: base.expr, indices: list };
+            base = self.tree(kind, base.outer.to(*end), base.height.max(*height))?;
+        }
+        Ok(base)
+    }
+
+    fn wrong_count(&mut self, start: Span, found: usize, merges: usize) -> Reported {
+        if self.kind() == Kind::Invalid {
+            return Reported;
+        }
+        let next = self.found();
+        let mut diagnostic = Diagnostic::error(codes::MERGE_OPERANDS, "`merge` does not have three operands")
+            .label(start, "`merge c a b` takes a condition and two values")
+            .label(self.span(self.peek()), "expected an operand of `merge` here");
+        diagnostic = if merges == 1 {
+            diagnostic.note(format!("expected 3 operands, found {found}, then {next}"))
+        } else {
+            diagnostic.note(format!(
+                "expected {} operands for {merges} `merge`s, found {found}, then {next}",
+                2 * merges + 1
+            ))
+        };
+        if self.kind().starts_expr()
+            || matches!(self.kind(), Kind::When | Kind::Plus | Kind::Star | Kind::Fby)
+        {
+            diagnostic = diagnostic
+                .help("put parentheses around an operand that is more than a name, literal, call or index");
+        }
+        self.report(diagnostic)
+    }
+
+    fn ambiguous_merge(&mut self, start: Span) -> Reported {
+        let here = start.to(self.last_span());
+        self.report(
+            Diagnostic::error(
+                codes::MERGE_OPERANDS,
+                "the operands of these `merge`s can be grouped in several ways",
+            )
+            .label(here, "`name (..)` may be a call or two operands")
+            .help("put parentheses around the inner `merge`, and around calls"),
+        )
+    }
+}

@@ -1,0 +1,103 @@
+//! What the parser says when it finds something else than it expected.
+
+use super::{MAX_NESTING, Parser, Reported};
+use crate::token::Kind;
+use rml_base::codes::syntax as codes;
+use rml_base::{Diagnostic, Span};
+
+impl Parser<'_, '_> {
+    pub(super) fn report(&mut self, diagnostic: Diagnostic) -> Reported {
+        self.diagnostics.push(diagnostic);
+        Reported
+    }
+
+    /// The next token as a message names it.
+    pub(super) fn found(&self) -> String {
+        let token = self.peek();
+        match token.kind {
+            Kind::Eof => "the end of the text".to_owned(),
+            Kind::Ident => format!("the name `{}`", self.text_of(token)),
+            Kind::Int | Kind::Num => format!("the number `{}`", self.text_of(token)),
+            Kind::Str => "a string".to_owned(),
+            Kind::Invalid => "something that is no token".to_owned(),
+            kind if kind.is_keyword() => format!("the keyword `{}`", self.text_of(token)),
+            _ => format!("`{}`", self.text_of(token)),
+        }
+    }
+
+    /// "expected .., found .." at the next token. Says nothing where the next token is already reported as invalid.
+    pub(super) fn unexpected(&mut self, expected: &str, help: &[&str]) -> Reported {
+        let token = self.peek();
+        if token.kind == Kind::Invalid {
+            return Reported;
+        }
+        let found = self.found();
+        let mut diagnostic = Diagnostic::error(codes::SYNTAX, format!("expected {expected}, found {found}"))
+            .label(self.span(token), format!("expected {expected}"));
+        for line in help {
+            diagnostic = diagnostic.help(*line);
+        }
+        self.report(diagnostic)
+    }
+
+    /// Takes a token of that kind or says that it is missing.
+    pub(super) fn expect(&mut self, kind: Kind, place: &str, help: &[&str]) -> Result<Span, Reported> {
+        if self.eat(kind).is_some() {
+            return Ok(self.last_span());
+        }
+        let expected = format!("`{}` {place}", kind.spelling().unwrap_or("?"));
+        Err(self.unexpected(expected.trim_end(), help))
+    }
+
+    /// Like [`Parser::expect`] for a closing bracket: also shows what it would close.
+    pub(super) fn close(&mut self, kind: Kind, open: Span, what: &str) -> Result<Span, Reported> {
+        if self.eat(kind).is_some() {
+            return Ok(self.last_span());
+        }
+        let mut help = Vec::new();
+        if self.kind() == Kind::Eq {
+            help.push("`==` compares; `=` stands only between the two sides of an equation");
+        }
+        let before = self.diagnostics.len();
+        let expected = format!("`{}` {what}", kind.spelling().unwrap_or("?"));
+        let reported = self.unexpected(&expected, &help);
+        if let Some(diagnostic) = self.diagnostics.get_mut(before) {
+            let labelled = diagnostic.clone().label(open, "opened here");
+            *diagnostic = labelled;
+        }
+        Err(reported)
+    }
+
+    /// A missing `;` behind what was parsed last.
+    pub(super) fn missing_semicolon(&mut self, what: &str) -> Reported {
+        let last = self.last_span();
+        let found = self.found();
+        self.report(
+            Diagnostic::error(codes::MISSING_SEMICOLON, format!("{what} does not end with `;`"))
+                .label(last, "expected `;` after this")
+                .note(format!("expected `;`, found {found}"))
+                .help("put a `;` here"),
+        )
+    }
+
+    /// `_` where a name or value is needed.
+    pub(super) fn underscore(&mut self, what: &str) -> Reported {
+        let span = self.span(self.peek());
+        self.report(
+            Diagnostic::error(codes::SYNTAX, format!("expected {what}, found `_`"))
+                .label(span, "`_` has no value")
+                .help("`_` stands only on the left of an equation, where it drops a result"),
+        )
+    }
+
+    pub(super) fn nesting_limit(&mut self, span: Span) -> Reported {
+        self.report(
+            Diagnostic::error(codes::NESTING_LIMIT, "this expression is nested too deeply")
+                .label(span, "the limit is reached here")
+                .note(format!(
+                    "expected at most {MAX_NESTING} levels; every operator of a chain `a + b + ..` counts as one"
+                ))
+                .help("name a part of it in an equation of its own"),
+        )
+    }
+}
