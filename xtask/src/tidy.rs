@@ -1,0 +1,16 @@
+//! The checks that no compiler makes. Each gives its findings as `path: what is wrong`.
+
+mod codes;
+mod dependencies;
+mod sources;
+
+use crate::workspace;
+
+/// All findings of all checks.
+pub(crate) fn check() -> Result<Vec<String>, String> {
+    let sources = workspace::files(&["rs", "rml"])?;
+    let mut findings = dependencies::check()?;
+    findings.extend(sources::check(&sources));
+    findings.extend(codes::check(&sources)?);
+    Ok(findings)
+}
