@@ -1,1 +1,29 @@
-//! Facade.
+//! R(ML)² as a library: compile a program, run it cycle by cycle or over whole traces, train it, infer with it, and keep its
+//! states in checkpoints. The command-line tool is a thin layer over this crate.
+//!
+//! - [`compile`] (a [`Source`] and [`Options`]) gives a [`Program`];
+//! - a [`Session`] runs it cycle by cycle, [`run`] over a table of [`Columns`];
+//! - [`train`](fn@train) and [`infer`](fn@infer) run it over windows of data.
+//!
+//! Every failure is an [`Error`]: diagnostics as data with the texts they point into. Nothing here prints.
+
+mod compile;
+mod data;
+mod error;
+mod infer;
+mod library;
+mod session;
+mod trace;
+mod train;
+
+pub use compile::{InputInfo, Options, OutputInfo, Program, Source, Stage, check, compile, differentiate, dump};
+pub use data::{Column, Columns, Elements};
+pub use error::Error;
+pub use infer::{InferOptions, InferReport, Split, Stream, infer};
+pub use library::{LIBRARY, PRELUDE};
+pub use rml_base::{Code, Diagnostic, Diagnostics, Label, Severity, Sources, Span, codes};
+pub use rml_ir::typed::StaticValue;
+pub use rml_ir::{DType, Data, Precision, Shape, Tensor, Type, Value};
+pub use session::{End, Feed, Outputs, Session};
+pub use trace::{Cell, RunOptions, Trace, run};
+pub use train::{EpochSummary, Metrics, Observer, Progress, TestSplit, TrainInfo, TrainOptions, TrainReport, train};

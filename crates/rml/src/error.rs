@@ -1,0 +1,84 @@
+//! The one error type of this crate: findings together with the source texts that their spans point into.
+
+use std::fmt;
+use std::sync::Arc;
+
+use rml_base::{Code, Diagnostic, Diagnostics, Sources};
+
+/// Why a request failed: one or more [`Diagnostic`]s, and the texts needed to draw them.
+///
+/// `Display` gives plain text, a line `file:line:column` below each finding that has a place.
+#[derive(Clone, Debug)]
+pub struct Error {
+    diagnostics: Box<Diagnostics>,
+    sources: Arc<Sources>,
+}
+
+impl Error {
+    /// Findings about a program whose texts are `sources`.
+    pub fn new(diagnostics: impl Into<Diagnostics>, sources: Arc<Sources>) -> Self {
+        Self { diagnostics: Box::new(diagnostics.into()), sources }
+    }
+
+    /// The findings.
+    pub fn diagnostics(&self) -> &Diagnostics {
+        &self.diagnostics
+    }
+
+    /// The texts that the findings' spans point into.
+    pub fn sources(&self) -> &Sources {
+        &self.sources
+    }
+
+    /// The code of the first finding that is an error (of the first one, if none is).
+    pub fn code(&self) -> Option<Code> {
+        let list = &self.diagnostics.0;
+        list.iter().find(|d| d.is_error()).or(list.first()).map(|d| d.code)
+    }
+
+    /// The same findings, with the texts of the program they are about.
+    #[must_use]
+    pub(crate) fn with_sources(mut self, sources: &Arc<Sources>) -> Self {
+        self.sources = Arc::clone(sources);
+        self
+    }
+}
+
+impl From<Diagnostic> for Error {
+    fn from(diagnostic: Diagnostic) -> Self {
+        Self::new(diagnostic, Arc::default())
+    }
+}
+
+impl From<Diagnostics> for Error {
+    fn from(diagnostics: Diagnostics) -> Self {
+        Self::new(diagnostics, Arc::default())
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, d) in self.diagnostics.iter().enumerate() {
+            if i > 0 {
+                writeln!(f)?;
+            }
+            let (head, rest) = d.to_string().split_once('\n').map_or((d.to_string(), None), |(a, b)| {
+                (a.to_owned(), Some(b.to_owned()))
+            });
+            f.write_str(&head)?;
+            for label in &d.labels {
+                let (line, column) = self.sources.line_column(label.span.file, label.span.start);
+                write!(f, "\n  at {}:{line}:{column}", self.sources.name(label.span.file))?;
+                if !label.message.is_empty() {
+                    write!(f, ": {}", label.message)?;
+                }
+            }
+            if let Some(rest) = rest {
+                write!(f, "\n{rest}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Error {}

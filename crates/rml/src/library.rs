@@ -1,0 +1,33 @@
+//! The library sources that every program may import, embedded in the binary.
+
+/// The modules of the library by import path, with their texts.
+pub const LIBRARY: &[(&str, &str)] = &[
+    ("std.layers", include_str!("../../../std/layers.rml")),
+    ("std.losses", include_str!("../../../std/losses.rml")),
+    ("std.optimisers", include_str!("../../../std/optimisers.rml")),
+    ("std.time", include_str!("../../../std/time.rml")),
+];
+
+/// The nodes that are in scope everywhere.
+pub const PRELUDE: &str = include_str!("../../../std/prelude.rml");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every file of `std/` is embedded, and nothing else.
+    #[test]
+    fn table_is_the_directory() {
+        let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../std");
+        let mut found: Vec<String> = std::fs::read_dir(dir)
+            .expect("std/ is there")
+            .map(|e| e.expect("readable").file_name().to_string_lossy().into_owned())
+            .filter_map(|n| n.strip_suffix(".rml").map(|n| format!("std.{n}")))
+            .filter(|n| n != "std.prelude")
+            .collect();
+        found.sort();
+        let mut embedded: Vec<String> = LIBRARY.iter().map(|(n, _)| (*n).to_owned()).collect();
+        embedded.sort();
+        assert_eq!(found, embedded);
+    }
+}
