@@ -7,6 +7,7 @@
 //!
 //! Every failure is an [`Error`]: diagnostics as data with the texts they point into. Nothing here prints.
 
+pub mod chronogram;
 mod compile;
 mod data;
 mod error;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use rml_base::IndexVec;
 use rml_ir::flat::{Eq, Flat, Init, Rhs, Var, Window};
-use rml_base::{EntityId, IndexVec};
 
 use super::{Arrow, Place};
 
@@ -21,7 +21,12 @@ pub enum Status {
 /// The dependences between the cells of the variables `rows`. Variables that are not shown are passed through: an arrow goes from
 /// each shown cell that a value was computed from, directly or by way of hidden ones. `status` tells what is known of a cell.
 /// Cells that were not computed have no arrows, and neither have branches that were not taken.
-pub fn dependences(flat: &Flat, rows: &[Var], cycles: usize, status: &dyn Fn(Var, usize) -> Status) -> Vec<Arrow> {
+pub fn dependences(
+    flat: &Flat,
+    rows: &[Var],
+    cycles: usize,
+    status: &dyn Fn(Var, usize) -> Status,
+) -> Vec<Arrow> {
     let mut definitions: IndexVec<Var, Option<Eq>> = IndexVec::filled(None, flat.vars.len());
     for (eq, equation) in flat.equations.iter_enumerated() {
         definitions[equation.lhs] = Some(eq);
@@ -92,9 +97,15 @@ impl Finder<'_> {
             }
             Rhs::When { value, cond } => here(&[*value, *cond]),
             Rhs::Param { init } => here(&[*init]),
-            Rhs::Fby { init, next, window } => self.delayed(self.previous(var, cycle, *window), init, *next, cycle),
-            Rhs::FbyBack { init, next, window } => self.delayed(self.next(var, cycle, *window), init, *next, cycle),
-            Rhs::Post { next, window } => self.next(var, cycle, *window).map(|m| (*next, m)).into_iter().collect(),
+            Rhs::Fby { init, next, window } => {
+                self.delayed(self.previous(var, cycle, *window), init, *next, cycle)
+            }
+            Rhs::FbyBack { init, next, window } => {
+                self.delayed(self.next(var, cycle, *window), init, *next, cycle)
+            }
+            Rhs::Post { next, window } => {
+                self.next(var, cycle, *window).map(|m| (*next, m)).into_iter().collect()
+            }
         }
     }
 
@@ -122,5 +133,132 @@ impl Finder<'_> {
     fn next(&self, var: Var, cycle: usize, window: Option<Window>) -> Option<usize> {
         let after = (cycle + 1..self.cycles).take_while(|&m| !self.ends(window, m - 1));
         after.into_iter().find(|&m| (self.status)(var, m) != Status::Absent)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use indexmap::IndexMap;
+    use rml_base::{EntityId, FileId, Span};
+    use rml_ir::flat::{ConstKind, Constant, Equation, VarData, WindowData};
+    use rml_ir::op::Op;
+    use rml_ir::{DType, Precision, Type, Value};
+
+    use super::*;
+
+    fn span() -> Span {
+        Span::new(FileId::from_index(0), 0, 0)
+    }
+
+    /// A program whose variable `k` is defined by the `k`-th entry; `None` = an input.
+    fn program(equations: Vec<Option<Rhs>>, windows: &[WindowData]) -> Flat {
+        let ty = Type::scalar(DType::Num);
+        let data = |_| VarData { name: None, ty: ty.clone(), span: span() };
+        let constant = Constant { kind: ConstKind::Value(Value::F64(0.0)), ty: ty.clone(), text: None };
+        let defined = equations.iter().cloned().enumerate();
+        Flat {
+            name: Arc::from("main"),
+            precision: Precision::F64,
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+            vars: (0..equations.len()).map(data).collect(),
+            consts: std::iter::once(constant).collect(),
+            random_keys: IndexMap::new(),
+            windows: windows.iter().copied().collect(),
+            equations: defined
+                .filter_map(|(k, rhs)| Some(Equation { lhs: Var::from_index(k), rhs: rhs?, span: span() }))
+                .collect(),
+            states: IndexMap::new(),
+        }
+    }
+
+    /// One text a variable: `.` absent, `?` unknown, `t` and `f` truth values, anything else a number.
+    fn arrows(flat: &Flat, rows: &[u32], cells: &[&str]) -> Vec<((usize, usize), (usize, usize))> {
+        let status = |var: Var, cycle: usize| match cells[var.index()].as_bytes()[cycle] {
+            b'.' => Status::Absent,
+            b'?' => Status::Unknown,
+            b't' => Status::Value(Some(true)),
+            b'f' => Status::Value(Some(false)),
+            _ => Status::Value(None),
+        };
+        let rows: Vec<Var> = rows.iter().map(|&v| Var(v)).collect();
+        let place = |p: Place| (p.row, p.cycle);
+        dependences(flat, &rows, cells[0].len(), &status)
+            .into_iter()
+            .map(|a| (place(a.from), place(a.to)))
+            .collect()
+    }
+
+    fn zero() -> Init {
+        Init::Const(EntityId::from_index(0))
+    }
+
+    #[test]
+    fn backfill_reads_the_input_or_its_own_future() {
+        // 0 i, 1 bp, 2 o, 3 i when bp, 4 post o, 5 not bp, 6 (post o) when not bp
+        let flat = program(
+            vec![
+                None,
+                None,
+                Some(Rhs::Merge { cond: Var(1), on_true: Var(3), on_false: Var(6) }),
+                Some(Rhs::When { value: Var(0), cond: Var(1) }),
+                Some(Rhs::Post { next: Var(2), window: None }),
+                Some(Rhs::Apply { op: Op::Not, args: vec![Var(1)] }),
+                Some(Rhs::When { value: Var(4), cond: Var(5) }),
+            ],
+            &[],
+        );
+        let cells = ["1.23", "f.tf", "2.2?", "..2.", "2.??", "t.ft", "2..?"];
+        let (i, bp, o) = (0, 1, 2);
+        let expected = [((bp, 0), (o, 0)), ((o, 2), (o, 0)), ((i, 2), (o, 2)), ((bp, 2), (o, 2))];
+        assert_eq!(arrows(&flat, &[0, 1, 2], &cells), expected);
+    }
+
+    #[test]
+    fn a_delay_skips_absent_cycles_and_starts_from_its_stream() {
+        let delay = Rhs::Fby { init: Init::Stream(Var(0)), next: Var(1), window: None };
+        let flat = program(vec![None, None, Some(delay)], &[]);
+        let cells = ["1.23", "4.56", "1.45"];
+        assert_eq!(arrows(&flat, &[0, 1, 2], &cells), [((0, 0), (2, 0)), ((1, 0), (2, 2)), ((1, 2), (2, 3))]);
+    }
+
+    #[test]
+    fn windows_cut_delays_in_both_directions() {
+        let window = Some(Window::from_index(1));
+        let flat = program(
+            vec![
+                None,
+                None,
+                None,
+                Some(Rhs::Fby { init: zero(), next: Var(0), window }),
+                Some(Rhs::FbyBack { init: zero(), next: Var(0), window }),
+            ],
+            &[
+                WindowData { end: Var(1), parent: None },
+                WindowData { end: Var(2), parent: Some(Window::from_index(0)) },
+            ],
+        );
+        // A boundary after cycle 1 (the window around) and after cycle 2 (the window itself).
+        let cells = ["12345", "ftfff", "fftff", "01004", "20050"];
+        let (x, before, after) = (0, 1, 2);
+        assert_eq!(
+            arrows(&flat, &[0, 3, 4], &cells),
+            [((x, 0), (before, 1)), ((x, 3), (before, 4)), ((x, 1), (after, 0)), ((x, 4), (after, 3))]
+        );
+    }
+
+    #[test]
+    fn only_the_branch_taken_and_computed_cells_have_arrows() {
+        let choice = Rhs::If { cond: Var(0), then: Var(1), other: Var(2) };
+        let flat = program(vec![None, None, None, Some(choice)], &[]);
+        let cells = ["tf.", "1?.", "?3.", "13."];
+        assert_eq!(
+            arrows(&flat, &[0, 1, 2, 3], &cells),
+            [((0, 0), (3, 0)), ((1, 0), (3, 0)), ((0, 1), (3, 1)), ((2, 1), (3, 1))]
+        );
+        let waiting = program(vec![None, Some(Rhs::Post { next: Var(0), window: None })], &[]);
+        assert_eq!(arrows(&waiting, &[0, 1], &["12", "2?"]), [((0, 1), (1, 0))]);
     }
 }

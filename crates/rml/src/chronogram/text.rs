@@ -53,7 +53,12 @@ fn block_end(columns: &[usize], start: usize, names: usize, width: Option<usize>
     end
 }
 
-fn push_line<'a>(text: &mut String, name: &str, names: usize, cells: impl Iterator<Item = (String, &'a usize)>) {
+fn push_line<'a>(
+    text: &mut String,
+    name: &str,
+    names: usize,
+    cells: impl Iterator<Item = (String, &'a usize)>,
+) {
     let mut line = format!("{name:<names$}");
     for (cell, width) in cells {
         let _ = write!(line, "{:GAP$}{cell:>width$}", "");
@@ -93,7 +98,11 @@ mod tests {
         };
         Chronogram {
             cycles: 4,
-            rows: vec![row("i", &["2.5", "", "8.0", "15.25"]), row("end", &["F", "", "T", "F"]), row("o", &["8.0", "", "8.0", "?"])],
+            rows: vec![
+                row("i", &["2.5", "", "8.0", "15.25"]),
+                row("end", &["F", "", "T", "F"]),
+                row("o", &["8.0", "", "8.0", "?"]),
+            ],
             arrows: Vec::new(),
         }
     }

@@ -1,0 +1,344 @@
+//! Drawing as SVG: the table on a light ground, arrows in the gutters between the cells, a legend below.
+
+use std::fmt::Write as _;
+
+use super::routes::{self, Plan, Port, Route};
+use super::{Arrow, Cell, Chronogram, Direction, Place};
+
+const MARGIN: f64 = 16.0;
+const CHARACTER: f64 = 8.5;
+const PADDING: f64 = 9.0;
+const MIN_COLUMN: f64 = 40.0;
+const ROW: f64 = 26.0;
+const MIN_GAP: f64 = 14.0;
+const MIN_GUTTER: f64 = 22.0;
+const LANE: f64 = 7.0;
+/// Between a cell and the first lane beside it.
+const CLEARANCE: f64 = 12.0;
+const CORNER: f64 = 4.0;
+
+impl Chronogram {
+    /// The table with its arrows as an SVG document: brown within a cycle, blue forward in time, red backward.
+    pub fn to_svg(&self) -> String {
+        let plan = routes::plan(&self.arrows);
+        let layout = Layout::new(self, &plan);
+        let mut svg = String::new();
+        layout.open(&mut svg);
+        layout.header(&mut svg);
+        for (r, row) in self.rows.iter().enumerate() {
+            layout.label(&mut svg, layout.row_top(r), &row.name);
+            for (cycle, cell) in row.cells.iter().enumerate().take(self.cycles) {
+                layout.cell(&mut svg, Place { row: r, cycle }, cell);
+            }
+        }
+        for (arrow, route) in self.arrows.iter().zip(&plan.routes) {
+            layout.arrow(&mut svg, *arrow, *route);
+        }
+        layout.legend(&mut svg, &self.arrows);
+        svg.push_str("</svg>\n");
+        svg
+    }
+}
+
+/// Coordinates of everything.
+struct Layout {
+    label_width: f64,
+    /// Left edge and width of each cycle's column.
+    columns: Vec<(f64, f64)>,
+    /// Top edge of each row.
+    rows: Vec<f64>,
+    width: f64,
+    height: f64,
+}
+
+impl Layout {
+    fn new(chronogram: &Chronogram, plan: &Plan) -> Self {
+        let text = |s: &str| s.chars().count() as f64 * CHARACTER + 2.0 * PADDING;
+        let names = chronogram.rows.iter().map(|r| text(&r.name));
+        let label_width = names.fold(text("cycle"), f64::max);
+        let mut x = MARGIN + label_width;
+        let mut columns = Vec::new();
+        for n in 0..chronogram.cycles {
+            let cells = chronogram.rows.iter().filter_map(|r| r.cells.get(n)).map(|c| text(shown(c).0));
+            let width = cells.fold(MIN_COLUMN.max(text(&n.to_string())), f64::max);
+            x += if n == 0 { 0.0 } else { breadth(plan.gutters.get(&n), MIN_GUTTER) };
+            columns.push((x, width));
+            x += width;
+        }
+        x += plan.gutters.get(&chronogram.cycles).map_or(0.0, |n| breadth(Some(n), MIN_GUTTER));
+        let mut y = MARGIN + ROW;
+        let mut rows = Vec::new();
+        for r in 0..chronogram.rows.len() {
+            y += breadth(plan.gaps.get(&r), MIN_GAP);
+            rows.push(y);
+            y += ROW;
+        }
+        y += plan.gaps.get(&chronogram.rows.len()).map_or(0.0, |n| breadth(Some(n), MIN_GAP));
+        let legend = if chronogram.arrows.is_empty() { 0.0 } else { ROW + MIN_GAP };
+        Layout {
+            label_width,
+            columns,
+            rows,
+            width: (x + MARGIN).max(LEGEND_WIDTH),
+            height: y + legend + MARGIN,
+        }
+    }
+
+    fn row_top(&self, row: usize) -> f64 {
+        self.rows.get(row).copied().unwrap_or(0.0)
+    }
+
+    fn column(&self, cycle: usize) -> (f64, f64) {
+        self.columns.get(cycle).copied().unwrap_or((0.0, 0.0))
+    }
+
+    fn open(&self, svg: &mut String) {
+        let (w, h) = (self.width, self.height);
+        let _ = write!(
+            svg,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{w:.0}\" height=\"{h:.0}\" viewBox=\"0 0 {w:.0} {h:.0}\" \
+             font-family=\"DejaVu Sans Mono, Menlo, Consolas, monospace\" font-size=\"14\">\n\
+             <rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n<defs>\n"
+        );
+        for direction in DIRECTIONS {
+            let (name, colour, _) = style(direction);
+            let _ = writeln!(
+                svg,
+                "<marker id=\"{name}\" viewBox=\"0 0 10 10\" refX=\"9\" refY=\"5\" markerWidth=\"7\" markerHeight=\"7\" \
+                 markerUnits=\"userSpaceOnUse\" orient=\"auto\"><path d=\"M0 0.5L10 5L0 9.5z\" fill=\"{colour}\"/></marker>"
+            );
+        }
+        svg.push_str("</defs>\n");
+    }
+
+    fn header(&self, svg: &mut String) {
+        self.label(svg, MARGIN, "cycle");
+        for (n, &(x, width)) in self.columns.iter().enumerate() {
+            let (x, y) = (x + width / 2.0, MARGIN + ROW / 2.0);
+            let _ = writeln!(
+                svg,
+                "<text x=\"{x:.1}\" y=\"{y:.1}\" dy=\"0.35em\" text-anchor=\"middle\" fill=\"#666666\">{n}</text>"
+            );
+        }
+    }
+
+    fn label(&self, svg: &mut String, top: f64, text: &str) {
+        let (x, y) = (MARGIN + self.label_width - PADDING, top + ROW / 2.0);
+        let text = escape(text);
+        let _ = writeln!(
+            svg,
+            "<text x=\"{x:.1}\" y=\"{y:.1}\" dy=\"0.35em\" text-anchor=\"end\" font-weight=\"bold\" fill=\"#222222\">{text}</text>"
+        );
+    }
+
+    fn cell(&self, svg: &mut String, place: Place, cell: &Cell) {
+        let ((x, width), y) = (self.column(place.cycle), self.row_top(place.row));
+        let (text, fill, colour) = shown(cell);
+        let (cx, cy) = (x + width / 2.0, y + ROW / 2.0);
+        let text = escape(text);
+        let _ = writeln!(
+            svg,
+            "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{ROW}\" fill=\"{fill}\" stroke=\"#9a9a9a\"/>\
+             <text x=\"{cx:.1}\" y=\"{cy:.1}\" dy=\"0.35em\" text-anchor=\"middle\" fill=\"{colour}\">{text}</text>"
+        );
+    }
+
+    fn arrow(&self, svg: &mut String, arrow: Arrow, (route, from, to): (Route, Port, Port)) {
+        let (name, colour, _) = style(arrow.direction());
+        let (from_right, to_right) = routes::sides(arrow, route);
+        let ((x1, y1), (x2, y2)) = (self.end(arrow.from, from_right, from), self.end(arrow.to, to_right, to));
+        let path = match route {
+            Route::Down => {
+                let (x, width) = self.column(arrow.to.cycle);
+                let (top, x) = (self.row_top(arrow.from.row), x + width / 2.0);
+                let down = arrow.to.row > arrow.from.row;
+                let (y1, y2) = if down {
+                    (top + ROW, self.row_top(arrow.to.row))
+                } else {
+                    (top, self.row_top(arrow.to.row) + ROW)
+                };
+                format!("M{x:.1} {y1:.1}V{y2:.1}")
+            }
+            Route::Gutter { gutter, lane } => rounded(&[
+                (x1, y1),
+                (self.gutter(gutter, lane), y1),
+                (self.gutter(gutter, lane), y2),
+                (x2, y2),
+            ]),
+            Route::Around { leave, along, arrive } => {
+                let (a, y, b) = (
+                    self.gutter(leave.0, leave.1),
+                    self.gap(along.0, along.1),
+                    self.gutter(arrive.0, arrive.1),
+                );
+                rounded(&[(x1, y1), (a, y1), (a, y), (b, y), (b, y2), (x2, y2)])
+            }
+        };
+        let _ = writeln!(
+            svg,
+            "<path d=\"{path}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.4\" marker-end=\"url(#{name})\"/>"
+        );
+    }
+
+    /// Where an arrow ends at a cell's side.
+    fn end(&self, place: Place, right: bool, port: Port) -> (f64, f64) {
+        let (x, width) = self.column(place.cycle);
+        let y = self.row_top(place.row) + ROW * (port.index + 1) as f64 / (port.count + 1) as f64;
+        (if right { x + width } else { x }, y)
+    }
+
+    fn gutter(&self, gutter: usize, lane: usize) -> f64 {
+        let (x, width) = self.column(gutter.saturating_sub(1));
+        x + width + CLEARANCE + lane as f64 * LANE
+    }
+
+    fn gap(&self, gap: usize, lane: usize) -> f64 {
+        let top = gap.checked_sub(1).map_or(MARGIN + ROW, |above| self.row_top(above) + ROW);
+        top + MIN_GAP / 2.0 + lane as f64 * LANE
+    }
+
+    fn legend(&self, svg: &mut String, arrows: &[Arrow]) {
+        let mut x = MARGIN + PADDING;
+        let y = self.height - MARGIN - ROW / 2.0;
+        for direction in DIRECTIONS {
+            if !arrows.iter().any(|a| a.direction() == direction) {
+                continue;
+            }
+            let (name, colour, text) = style(direction);
+            let _ = writeln!(
+                svg,
+                "<path d=\"M{x:.1} {y:.1}h26\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.4\" marker-end=\"url(#{name})\"/>\
+                 <text x=\"{:.1}\" y=\"{y:.1}\" dy=\"0.35em\" font-size=\"12\" fill=\"#444444\">{text}</text>",
+                x + 32.0
+            );
+            x += LEGEND_ENTRY;
+        }
+    }
+}
+
+const DIRECTIONS: [Direction; 3] = [Direction::Same, Direction::Forward, Direction::Backward];
+const LEGEND_ENTRY: f64 = 170.0;
+const LEGEND_WIDTH: f64 = 3.0 * LEGEND_ENTRY + 2.0 * MARGIN;
+
+/// The space that many lanes take between two cells.
+fn breadth(lanes: Option<&usize>, least: f64) -> f64 {
+    lanes.map_or(least, |&n| (2.0 * CLEARANCE + n.saturating_sub(1) as f64 * LANE).max(least))
+}
+
+fn style(direction: Direction) -> (&'static str, &'static str, &'static str) {
+    match direction {
+        Direction::Same => ("same", "#8a5a2b", "same cycle"),
+        Direction::Forward => ("forward", "#1f5fd0", "forward in time"),
+        Direction::Backward => ("backward", "#d0281f", "backward in time"),
+    }
+}
+
+/// A cell's text, ground and colour.
+fn shown(cell: &Cell) -> (&str, &'static str, &'static str) {
+    match cell {
+        Cell::Absent => ("□", "#e4e4e4", "#777777"),
+        Cell::Unknown => ("?", "#fdf3d0", "#8a6d00"),
+        Cell::Value(text) => (text, "#ffffff", "#111111"),
+    }
+}
+
+/// A line along those points with rounded corners.
+fn rounded(points: &[(f64, f64)]) -> String {
+    let mut path = String::new();
+    let mut points = points.to_vec();
+    points.dedup_by(|a, b| (a.0 - b.0).abs() < 0.05 && (a.1 - b.1).abs() < 0.05);
+    for (i, &(x, y)) in points.iter().enumerate() {
+        let corner = i.checked_sub(1).and_then(|p| points.get(p)).zip(points.get(i + 1));
+        match corner {
+            None => {
+                let _ = write!(path, "{}{x:.1} {y:.1}", if i == 0 { "M" } else { "L" });
+            }
+            Some((&before, &after)) => {
+                let (a, b) = (toward((x, y), before), toward((x, y), after));
+                let _ = write!(path, "L{:.1} {:.1}Q{x:.1} {y:.1} {:.1} {:.1}", a.0, a.1, b.0, b.1);
+            }
+        }
+    }
+    path
+}
+
+/// The point a corner's radius away from `from` in the direction of `to`, at most half the way.
+fn toward(from: (f64, f64), to: (f64, f64)) -> (f64, f64) {
+    let (dx, dy) = (to.0 - from.0, to.1 - from.1);
+    let length = dx.hypot(dy);
+    let part = if length > 0.0 { CORNER.min(length / 2.0) / length } else { 0.0 };
+    (from.0 + dx * part, from.1 + dy * part)
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Row;
+    use super::*;
+
+    fn chronogram() -> Chronogram {
+        let row = |name: &str, cells: Vec<Cell>| Row { name: name.to_owned(), cells };
+        let value = |t: &str| Cell::Value(t.to_owned());
+        let arrow = |from: (usize, usize), to: (usize, usize)| Arrow {
+            from: Place { row: from.0, cycle: from.1 },
+            to: Place { row: to.0, cycle: to.1 },
+        };
+        Chronogram {
+            cycles: 3,
+            rows: vec![
+                row("i<1>", vec![value("2.0"), Cell::Absent, value("8.0")]),
+                row("end", vec![value("F"), Cell::Absent, value("T")]),
+                row("o", vec![value("8.0"), Cell::Absent, Cell::Unknown]),
+            ],
+            arrows: vec![
+                arrow((0, 2), (2, 2)),
+                arrow((1, 2), (2, 2)),
+                arrow((2, 2), (2, 0)),
+                arrow((0, 0), (1, 2)),
+            ],
+        }
+    }
+
+    #[test]
+    fn every_cell_and_arrow_is_drawn_once() {
+        let svg = chronogram().to_svg();
+        assert_eq!(svg.matches("<rect x=").count(), 9);
+        assert_eq!(svg.matches("□").count(), 3);
+        assert_eq!(svg.matches(">?<").count(), 1);
+        assert_eq!(svg.matches("marker-end").count(), 4 + 3, "arrows and the legend");
+        assert!(svg.contains("i&lt;1&gt;") && !svg.contains("NaN"));
+    }
+
+    #[test]
+    fn lines_stay_out_of_the_cells() {
+        let chronogram = chronogram();
+        let plan = routes::plan(&chronogram.arrows);
+        let layout = Layout::new(&chronogram, &plan);
+        for (gutter, lanes) in &plan.gutters {
+            for lane in 0..*lanes {
+                let x = layout.gutter(*gutter, lane);
+                let (left, width) = layout.column(gutter - 1);
+                let right = layout.columns.get(*gutter).map_or(layout.width, |c| c.0);
+                assert!(left + width < x && x < right, "gutter {gutter} lane {lane}: {x}");
+            }
+        }
+        for (gap, lanes) in &plan.gaps {
+            for lane in 0..*lanes {
+                let y = layout.gap(*gap, lane);
+                assert!(
+                    y < layout.row_top(*gap) && (*gap == 0 || y > layout.row_top(gap - 1) + ROW),
+                    "gap {gap}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn an_empty_chronogram_is_a_document_too() {
+        let svg = Chronogram::default().to_svg();
+        assert!(svg.starts_with("<svg") && svg.ends_with("</svg>\n"));
+    }
+}
