@@ -4,13 +4,18 @@
 //! (everything inlined, windows explicit). Each stage has its own type, printer and verifier with numbered invariants; [`pass`] holds
 //! the functions between them. Nothing here knows the surface syntax, and nothing here runs a program.
 
+mod check;
 pub mod flat;
+mod interface;
 pub mod normal;
 pub mod op;
 pub mod pass;
+pub mod random;
+mod text;
 pub mod typed;
 mod types;
 mod value;
 
+pub use interface::Interface;
 pub use types::{DType, Precision, Shape, Type};
 pub use value::{Data, Tensor, Value};

@@ -20,8 +20,8 @@ use crate::types::{Precision, Type};
 
 pub use crate::typed::{Callee, ConstKind, Constant, Formal, Input, NodeId, StaticValue, Var, VarData};
 
-mod parse;
-mod print;
+pub(crate) mod parse;
+pub(crate) mod print;
 mod verify;
 
 pub use parse::parse;

@@ -21,7 +21,7 @@ use crate::types::{Precision, Type};
 use crate::value::Value;
 
 mod print;
-mod verify;
+pub(crate) mod verify;
 
 pub use print::print;
 pub use verify::verify;

@@ -1,8 +1,72 @@
-//! Text form.
-use super::Flat;
+//! Text form of the flat form; [`parse`](super::parse) reads it back.
+
+use std::fmt::{self, Write};
+
+use super::{Equation, Flat, Rhs, Window};
+use crate::normal::print::{InitText, InputText, Names, VarText};
+use crate::text::{Commas, ConstantText};
 
 /// The flat as text.
 pub fn print(flat: &Flat) -> String {
-    let _ = flat;
-    unimplemented!()
+    let mut out = String::new();
+    // Writing to a string does not fail.
+    let _ = write_flat(&mut out, flat);
+    out
+}
+
+fn write_flat(out: &mut String, flat: &Flat) -> fmt::Result {
+    writeln!(out, "flat {} {:?}", flat.precision, flat.name)?;
+    for input in &flat.inputs {
+        writeln!(out, "input {}", InputText(input))?;
+    }
+    for output in &flat.outputs {
+        writeln!(out, "output {output}")?;
+    }
+    for (var, data) in flat.vars.iter_enumerated() {
+        writeln!(out, "var {var} {}", VarText(data))?;
+    }
+    for (id, constant) in flat.consts.iter_enumerated() {
+        writeln!(out, "const {id} {} = {}", constant.ty, ConstantText(constant))?;
+    }
+    for (id, key) in &flat.random_keys {
+        writeln!(out, "random {id} {key:?}")?;
+    }
+    for (id, window) in flat.windows.iter_enumerated() {
+        writeln!(out, "window {id} end {}{}", window.end, In(window.parent))?;
+    }
+    for (eq, equation) in flat.equations.iter_enumerated() {
+        write_equation(out, equation)?;
+        writeln!(out, "  # {eq}{}", Names(&[equation.lhs], &flat.vars))?;
+    }
+    for (key, state) in &flat.states {
+        let parameter = if state.parameter { " parameter" } else { "" };
+        writeln!(out, "state {key:?} {}{parameter}", state.equation)?;
+    }
+    Ok(())
+}
+
+fn write_equation(out: &mut String, equation: &Equation) -> fmt::Result {
+    write!(out, "{} = ", equation.lhs)?;
+    match &equation.rhs {
+        Rhs::Const(k) => write!(out, "const {k}"),
+        Rhs::Apply { op, args } => write!(out, "apply {op} ({})", Commas(args)),
+        Rhs::If { cond, then, other } => write!(out, "if {cond} {then} {other}"),
+        Rhs::When { value, cond } => write!(out, "when {value} {cond}"),
+        Rhs::Merge { cond, on_true, on_false } => write!(out, "merge {cond} {on_true} {on_false}"),
+        Rhs::Fby { init, next, window } => write!(out, "fby {} {next}{}", InitText(init), In(*window)),
+        Rhs::FbyBack { init, next, window } => {
+            write!(out, "fby_back {} {next}{}", InitText(init), In(*window))
+        }
+        Rhs::Post { next, window } => write!(out, "post {next}{}", In(*window)),
+        Rhs::Param { init } => write!(out, "param {init}"),
+    }
+}
+
+/// The window around something, if there is one.
+struct In(Option<Window>);
+
+impl fmt::Display for In {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.map_or(Ok(()), |w| write!(f, " in {w}"))
+    }
 }

@@ -1,8 +1,137 @@
-//! Text form.
-use super::Module;
+//! Text form of the normal form; [`parse`](super::parse) reads it back.
+
+use std::fmt::{self, Write};
+use std::sync::Arc;
+
+use rml_base::IndexVec;
+
+use super::{Callee, Equation, Formal, Init, Input, Module, Node, Rhs, Var, VarData};
+use crate::text::{Commas, ConstantText, StaticsText};
 
 /// The module as text.
 pub fn print(module: &Module) -> String {
-    let _ = module;
-    unimplemented!()
+    let mut out = String::new();
+    // Writing to a string does not fail.
+    let _ = write_module(&mut out, module);
+    out
+}
+
+fn write_module(out: &mut String, module: &Module) -> fmt::Result {
+    writeln!(out, "normal {} root {}", module.precision, module.root)?;
+    for (node, with) in &module.overrides {
+        writeln!(out, "override {node} {with}")?;
+    }
+    for (ty, node) in &module.optimisers {
+        writeln!(out, "optimiser {ty} {node}")?;
+    }
+    for (id, node) in module.nodes.iter_enumerated() {
+        writeln!(out, "\nnode {id} {:?}", node.name)?;
+        write_node(out, node)?;
+    }
+    Ok(())
+}
+
+fn write_node(out: &mut String, node: &Node) -> fmt::Result {
+    for formal in &node.formals {
+        match formal {
+            Formal::Static { name, value } => writeln!(out, "  formal static {name:?} = {value}")?,
+            Formal::Stream(input) => writeln!(out, "  formal {}", InputText(input))?,
+        }
+    }
+    for output in &node.outputs {
+        writeln!(out, "  output {output}")?;
+    }
+    for (name, text) in &node.statics {
+        writeln!(out, "  static {name:?} = {text:?}")?;
+    }
+    for (var, data) in node.vars.iter_enumerated() {
+        writeln!(out, "  var {var} {}", VarText(data))?;
+    }
+    for (id, constant) in node.consts.iter_enumerated() {
+        writeln!(out, "  const {id} {} = {}", constant.ty, ConstantText(constant))?;
+    }
+    for (eq, equation) in node.equations.iter_enumerated() {
+        write_equation(out, equation)?;
+        writeln!(out, "  # {eq}{}", Names(&equation.lhs, &node.vars))?;
+    }
+    Ok(())
+}
+
+fn write_equation(out: &mut String, equation: &Equation) -> fmt::Result {
+    write!(out, "  {} = ", Commas(&equation.lhs))?;
+    match &equation.rhs {
+        Rhs::Const(k) => write!(out, "const {k}"),
+        Rhs::Apply { op, args, statics } => {
+            write!(out, "apply {op} ({}){}", Commas(args), StaticsText(statics))
+        }
+        Rhs::If { cond, then, other } => write!(out, "if {cond} {then} {other}"),
+        Rhs::When { value, cond } => write!(out, "when {value} {cond}"),
+        Rhs::Merge { cond, on_true, on_false } => write!(out, "merge {cond} {on_true} {on_false}"),
+        Rhs::Fby { init, next } => write!(out, "fby {} {next}", InitText(init)),
+        Rhs::FbyBack { init, next } => write!(out, "fby_back {} {next}", InitText(init)),
+        Rhs::Post { next } => write!(out, "post {next}"),
+        Rhs::Param { init } => write!(out, "param {init}"),
+        Rhs::ParamUpdate { init, bp, d, optimiser, instance } => {
+            let instance = instance.as_ref().map(|i| format!(" {i:?}")).unwrap_or_default();
+            write!(out, "param_update {init} {bp} {d} by {optimiser}{instance}")
+        }
+        Rhs::Call { callee, args, every, instance, statics } => {
+            match callee {
+                Callee::Node(node) => write!(out, "call {node}")?,
+                Callee::Diff { node, order } => write!(out, "diff {node} {order}")?,
+            }
+            write!(out, " {instance:?} ({})", Commas(args))?;
+            if let Some(end) = every {
+                write!(out, " every {end}")?;
+            }
+            write!(out, "{}", StaticsText(statics))
+        }
+    }
+}
+
+/// An input with its clock: `v0`, `v0 when v1`, `v0 when not v1`.
+pub(crate) struct InputText<'a>(pub(crate) &'a Input);
+
+impl fmt::Display for InputText<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.clock {
+            None => write!(f, "{}", self.0.var),
+            Some((cond, true)) => write!(f, "{} when {cond}", self.0.var),
+            Some((cond, false)) => write!(f, "{} when not {cond}", self.0.var),
+        }
+    }
+}
+
+/// A variable's type and name.
+pub(crate) struct VarText<'a>(pub(crate) &'a VarData);
+
+impl fmt::Display for VarText<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0.ty)?;
+        self.0.name.as_ref().map_or(Ok(()), |name: &Arc<str>| write!(f, " {name:?}"))
+    }
+}
+
+/// A delay's initialiser.
+pub(crate) struct InitText<'a>(pub(crate) &'a Init);
+
+impl fmt::Display for InitText<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Init::Const(k) => write!(f, "{k}"),
+            Init::Stream(v) => write!(f, "{v}"),
+        }
+    }
+}
+
+/// The names of variables, for remarks.
+pub(crate) struct Names<'a>(pub(crate) &'a [Var], pub(crate) &'a IndexVec<Var, VarData>);
+
+impl fmt::Display for Names<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for name in self.0.iter().filter_map(|v| self.1.get(*v)?.name.as_ref()) {
+            write!(f, " {name}")?;
+        }
+        Ok(())
+    }
 }

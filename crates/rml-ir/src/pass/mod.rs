@@ -1,35 +1,22 @@
 //! Functions from stage to stage. Each states what it requires and ensures, and ends by verifying its result in debug builds.
 
-use rml_base::Diagnostics;
+mod cone;
+mod fold;
+mod initialise;
+mod inline;
+mod normalize;
 
-use crate::{flat::Flat, normal, typed};
+pub use cone::cone;
+pub use fold::fold;
+pub use initialise::initialise;
+pub use inline::inline;
+pub use normalize::normalize;
 
-/// One primitive an equation. Requires: `typed::verify`. Ensures: `normal::verify`; named variables keep their names and order.
-pub fn normalize(module: &typed::Module) -> normal::Module {
-    let _ = module;
-    unimplemented!()
-}
-
-/// Inlines everything into the root. Requires: `normal::verify_differentiated`. Ensures: `flat::verify`.
-pub fn inline(module: &normal::Module) -> Result<Flat, Diagnostics> {
-    let _ = module;
-    unimplemented!()
-}
-
-/// Draws all random constants. Ensures: `flat::verify_initialised`.
-pub fn initialise(flat: Flat, seed: u64) -> Flat {
-    let _ = (flat, seed);
-    unimplemented!()
-}
-
-/// Folds constants, propagates copies, merges equal constants. Ensures: the same outputs, bit for bit.
-pub fn fold(flat: Flat) -> Flat {
-    let _ = flat;
-    unimplemented!()
-}
-
-/// Keeps what the outputs depend on.
-pub fn cone(flat: Flat) -> Flat {
-    let _ = flat;
-    unimplemented!()
+/// In debug builds: panics with the violations if a pass broke the form it makes. That is a bug in the pass, whatever the program.
+fn checked(pass: &str, verify: impl FnOnce() -> Result<(), Vec<String>>) {
+    if cfg!(debug_assertions)
+        && let Err(found) = verify()
+    {
+        panic!("the pass `{pass}` broke its result:\n{}", found.join("\n"));
+    }
 }

@@ -1,0 +1,80 @@
+//! The typing rules of the primitives, stated once for the verifiers of all stages.
+
+use crate::op::{Op, result_type};
+use crate::typed::{ConstKind, Constant};
+use crate::types::Type;
+
+/// A primitive as far as its types go.
+pub(crate) enum Form<'a> {
+    /// A constant.
+    Const(&'a Constant),
+    /// An operator with the types of its operands.
+    Apply(&'a Op, Vec<Type>),
+    /// Anything whose operands have the type of its result, with its conditions.
+    Alike {
+        /// Types of the operands.
+        operands: Vec<&'a Type>,
+        /// Types of the conditions.
+        conditions: Vec<&'a Type>,
+    },
+}
+
+impl<'a> Form<'a> {
+    /// A form without conditions.
+    pub(crate) fn alike(operands: Vec<&'a Type>) -> Self {
+        Form::Alike { operands, conditions: Vec::new() }
+    }
+
+    /// A form with one condition.
+    pub(crate) fn gated(condition: &'a Type, operands: Vec<&'a Type>) -> Self {
+        Form::Alike { operands, conditions: vec![condition] }
+    }
+
+    /// What is wrong with the types of its operands and result.
+    pub(crate) fn types(&self, result: &Type) -> Option<String> {
+        match self {
+            Form::Const(c) => constant(c, result),
+            Form::Apply(op, args) => match result_type(op, args) {
+                Ok(ty) if ty == *result => None,
+                Ok(ty) => Some(format!("`{op}` gives {ty}, the result is {result}")),
+                Err(e) => Some(format!("`{op}` expects {}, found {}", e.expected, e.found)),
+            },
+            Form::Alike { operands, .. } => operands
+                .iter()
+                .find(|ty| **ty != result)
+                .map(|ty| format!("an operand is {ty}, the result is {result}")),
+        }
+    }
+
+    /// What is wrong with its conditions.
+    pub(crate) fn conditions(&self) -> Option<String> {
+        match self {
+            Form::Alike { conditions, .. } => conditions.iter().find_map(|ty| condition(ty)),
+            Form::Const(_) | Form::Apply(..) => None,
+        }
+    }
+}
+
+/// What is wrong with a constant that stands where `expected` is asked for.
+pub(crate) fn constant(c: &Constant, expected: &Type) -> Option<String> {
+    if c.ty != *expected {
+        return Some(format!("the constant is {}, the result is {expected}", c.ty));
+    }
+    match &c.kind {
+        ConstKind::Value(v) if v.ty() != c.ty => {
+            Some(format!("the value is {}, the constant {}", v.ty(), c.ty))
+        }
+        ConstKind::Value(_) | ConstKind::Random(_) => None,
+    }
+}
+
+/// What is wrong with a condition of that type.
+pub(crate) fn condition(ty: &Type) -> Option<String> {
+    (*ty != Type::condition()).then(|| format!("a condition is {ty}, not bool []"))
+}
+
+/// How often each variable is defined, inputs included, with a line for each variable that is not defined exactly once.
+pub(crate) fn definitions(rule: &str, definitions: &[usize]) -> Vec<String> {
+    let wrong = definitions.iter().enumerate().filter(|(_, n)| **n != 1);
+    wrong.map(|(v, n)| format!("{rule}: v{v} is defined {n} times")).collect()
+}

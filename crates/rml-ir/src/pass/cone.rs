@@ -1,0 +1,6 @@
+//! x
+use crate::flat::Flat;
+/// x
+pub fn cone(flat: Flat) -> Flat {
+    flat
+}
