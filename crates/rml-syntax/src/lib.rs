@@ -2,11 +2,13 @@
 
 pub mod ast;
 mod dump;
+mod format;
 mod lexer;
 mod parser;
 pub mod precedence;
 mod token;
 
 pub use dump::{dump, dump_expr};
+pub use format::format;
 pub use parser::{MAX_NESTING, Parsed, parse};
 pub use token::is_keyword;

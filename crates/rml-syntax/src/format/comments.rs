@@ -1,0 +1,89 @@
+//! The comments of a text, handed out in order as the formatter passes them.
+
+use super::doc::{Comment, Doc};
+use rml_base::Span;
+
+/// The comments not yet printed.
+pub(super) struct Comments<'t> {
+    text: &'t str,
+    spans: &'t [Span],
+}
+
+impl<'t> Comments<'t> {
+    pub(super) fn new(text: &'t str, spans: &'t [Span]) -> Self {
+        Self { text, spans }
+    }
+
+    /// The next comment, if it begins before byte `end`.
+    pub(super) fn peek_before(&self, end: usize) -> Option<Span> {
+        self.spans.first().copied().filter(|s| (s.start as usize) < end)
+    }
+
+    /// Takes the next comment.
+    pub(super) fn next(&mut self) -> Option<Comment> {
+        let (first, rest) = self.spans.split_first()?;
+        self.spans = rest;
+        let text = self.text.get(first.range()).unwrap_or("");
+        let text: Vec<&str> = text.split('\n').map(str::trim_end).collect();
+        let behind = self.text.get(first.end as usize..).unwrap_or("").lines().next().unwrap_or("");
+        let alone = self.column(first.start as usize).is_some() && behind.trim().is_empty();
+        Some(Comment { text: text.join("\n"), alone })
+    }
+
+    /// The column of byte `at` if only blanks stand before it on its line.
+    pub(super) fn column(&self, at: usize) -> Option<usize> {
+        let before = self.text.get(..at).unwrap_or("");
+        let line = before.rsplit('\n').next().unwrap_or("");
+        line.chars().all(|c| c.is_whitespace() || c == '\u{feff}').then(|| line.chars().count())
+    }
+
+    /// All comments that begin before byte `at`.
+    pub(super) fn before(&mut self, at: usize) -> Vec<Doc> {
+        let mut docs = Vec::new();
+        while self.peek_before(at).is_some() {
+            docs.extend(self.next().map(Doc::Comment));
+        }
+        docs
+    }
+
+    /// The comments that go with what ends at byte `at`, on the same line: block comments right behind it, and a comment
+    /// up to the end of the line also behind closing marks.
+    pub(super) fn behind(&mut self, at: usize) -> Vec<Doc> {
+        let mut docs = Vec::new();
+        let mut at = at;
+        while let Some(span) = self.peek_before(usize::MAX) {
+            let start = span.start as usize;
+            let Some(between) = self.text.get(at..start) else { break };
+            let to_line_end = self.text.get(start..).is_some_and(|t| t.starts_with("--"));
+            let belongs = |c: char| c != '\n' && c.is_whitespace() || to_line_end && ")],".contains(c);
+            if !between.chars().all(belongs) {
+                break;
+            }
+            at = span.end as usize;
+            docs.extend(self.next().map(Doc::Comment));
+        }
+        docs
+    }
+
+    /// The comments that begin on the line where byte `at` is.
+    pub(super) fn on_line(&mut self, at: usize) -> (Vec<Doc>, usize) {
+        let mut docs = Vec::new();
+        let mut at = at;
+        while let Some(span) = self.peek_before(usize::MAX) {
+            let start = span.start as usize;
+            let same_line = start < at
+                || self.text.get(at..start).is_some_and(|t| t.trim().is_empty() && !t.contains('\n'));
+            if !same_line {
+                break;
+            }
+            at = at.max(span.end as usize);
+            docs.extend(self.next().map(Doc::Comment));
+        }
+        (docs, at)
+    }
+
+    /// Whether a blank line stands between two bytes.
+    pub(super) fn blank_between(&self, from: usize, to: usize) -> bool {
+        self.text.get(from..to).is_some_and(|t| t.matches('\n').count() > 1)
+    }
+}

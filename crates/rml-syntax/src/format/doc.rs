@@ -1,0 +1,260 @@
+//! A small layout language and its printer: groups stand on one line if they fit, else all their lines break.
+//! Knows comments, because a comment up to the end of the line forces a break wherever it stands.
+
+/// Lines are broken beyond this column.
+const WIDTH: usize = 100;
+
+/// A text with choices of layout.
+pub(super) enum Doc {
+    /// Text without a line break.
+    Text(String),
+    /// A space, or a line break if the group around it breaks.
+    Line,
+    /// Nothing, or a line break if the group around it breaks.
+    Soft,
+    /// A comment.
+    Comment(Comment),
+    /// One after the other.
+    Concat(Vec<Doc>),
+    /// One line if it fits.
+    Group(Box<Doc>),
+    /// Breaks inside are indented further.
+    Nest(usize, Box<Doc>),
+}
+
+/// A comment as it stood in the source.
+pub(super) struct Comment {
+    /// With its delimiters.
+    pub(super) text: String,
+    /// Whether it stood on a line of its own; then it does again.
+    pub(super) alone: bool,
+}
+
+impl Comment {
+    /// Whether it runs up to the end of the line.
+    fn to_line_end(&self) -> bool {
+        self.text.starts_with("--")
+    }
+}
+
+pub(super) fn text(text: impl Into<String>) -> Doc {
+    Doc::Text(text.into())
+}
+
+pub(super) fn group(parts: Vec<Doc>) -> Doc {
+    Doc::Group(Box::new(Doc::Concat(parts)))
+}
+
+pub(super) fn nest(by: usize, doc: Doc) -> Doc {
+    Doc::Nest(by, Box::new(doc))
+}
+
+/// Appends `doc` to `out`, which is empty or ends a line, as lines that are indented by `indent` at least.
+pub(super) fn render(doc: &Doc, indent: usize, out: &mut String) {
+    let mut printer = Printer { out, column: indent, place: Place::Fresh(indent), held: None };
+    let mut stack = vec![Command { indent, flat: false, doc }];
+    while let Some(Command { indent, flat, doc }) = stack.pop() {
+        match doc {
+            Doc::Text(text) => printer.text(text, indent),
+            Doc::Comment(comment) => printer.comment(comment, indent),
+            Doc::Line if flat => printer.space(indent),
+            Doc::Soft if flat => {}
+            Doc::Line | Doc::Soft => printer.line_break(indent),
+            Doc::Concat(parts) => {
+                stack.extend(parts.iter().rev().map(|doc| Command { indent, flat, doc }));
+            }
+            Doc::Nest(by, doc) => stack.push(Command { indent: indent + by, flat, doc }),
+            Doc::Group(doc) => {
+                let flat = flat || fits(doc, &stack, WIDTH.saturating_sub(printer.column));
+                stack.push(Command { indent, flat, doc });
+            }
+        }
+    }
+    printer.flush_held();
+    printer.trim();
+    out.push('\n');
+}
+
+struct Command<'d> {
+    indent: usize,
+    flat: bool,
+    doc: &'d Doc,
+}
+
+/// Whether `doc` on one line, with what must stand behind it on that line, takes at most `room` columns. A comment up to the
+/// end of the line may stand only before closing marks, because it is printed behind them.
+fn fits(doc: &Doc, rest: &[Command<'_>], room: usize) -> bool {
+    let mut room = room;
+    let mut stack = vec![doc];
+    let mut rest = rest.iter().rev();
+    let mut inside = true;
+    let mut line_taken = false;
+    loop {
+        let next = match stack.pop() {
+            Some(doc) => doc,
+            None => match rest.next() {
+                Some(command) => {
+                    inside = false;
+                    command.doc
+                }
+                None => return true,
+            },
+        };
+        let width = match next {
+            Doc::Text(text) if line_taken && !is_closing(text) => return !inside,
+            Doc::Text(text) => text.chars().count(),
+            Doc::Line | Doc::Soft if line_taken => return !inside,
+            Doc::Line | Doc::Soft if !inside => return true,
+            Doc::Line => 1,
+            Doc::Soft => 0,
+            Doc::Comment(comment) if line_taken || comment.alone || comment.text.contains('\n') => {
+                return !inside;
+            }
+            Doc::Comment(comment) if comment.to_line_end() => {
+                line_taken = true;
+                0
+            }
+            Doc::Comment(comment) => comment.text.chars().count() + 2,
+            Doc::Concat(parts) => {
+                stack.extend(parts.iter().rev());
+                0
+            }
+            Doc::Group(doc) | Doc::Nest(_, doc) => {
+                stack.push(doc);
+                0
+            }
+        };
+        match room.checked_sub(width) {
+            Some(left) => room = left,
+            None => return false,
+        }
+    }
+}
+
+/// Whether `text` belongs to what stands before it even if a comment comes between.
+fn is_closing(text: &str) -> bool {
+    text.chars().all(|c| matches!(c, ')' | ']' | ',' | ';'))
+}
+
+/// Where the printer stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// At the beginning of a line; this much indentation is still to be written.
+    Fresh(usize),
+    /// In a line.
+    Middle,
+    /// Behind a block comment: a name or operator needs a space first.
+    Spaced,
+    /// Behind a comment that takes the rest of the line.
+    LineTaken,
+}
+
+struct Printer<'o> {
+    out: &'o mut String,
+    column: usize,
+    place: Place,
+    /// A comment to be written at the end of this line, behind closing marks.
+    held: Option<String>,
+}
+
+impl Printer<'_> {
+    fn write(&mut self, text: &str) {
+        self.out.push_str(text);
+        self.column += text.chars().count();
+    }
+
+    fn trim(&mut self) {
+        let len = self.out.trim_end_matches(' ').len();
+        self.out.truncate(len);
+    }
+
+    fn new_line(&mut self, indent: usize) {
+        self.trim();
+        self.out.push('\n');
+        self.column = indent;
+        self.place = Place::Fresh(indent);
+    }
+
+    /// Writes the indentation, or the space that `text` needs before it.
+    fn approach(&mut self, text: &str) {
+        match self.place {
+            Place::Fresh(indent) => {
+                self.out.extend(std::iter::repeat_n(' ', indent));
+                self.column = indent;
+            }
+            Place::Spaced if !text.starts_with([' ', ')', ']', ',', ';']) => self.write(" "),
+            Place::Spaced | Place::Middle | Place::LineTaken => {}
+        }
+        self.place = Place::Middle;
+    }
+
+    fn flush_held(&mut self) {
+        if let Some(comment) = self.held.take() {
+            self.approach_comment();
+            self.write(&comment);
+            self.place = Place::LineTaken;
+        }
+    }
+
+    fn text(&mut self, text: &str, indent: usize) {
+        if self.held.is_some() && !is_closing(text) {
+            self.flush_held();
+        }
+        if self.place == Place::LineTaken {
+            self.new_line(indent);
+        }
+        let text = if matches!(self.place, Place::Fresh(_)) { text.trim_start() } else { text };
+        if !text.is_empty() {
+            self.approach(text);
+            self.write(text);
+        }
+    }
+
+    fn space(&mut self, indent: usize) {
+        self.flush_held();
+        match self.place {
+            Place::LineTaken => self.new_line(indent),
+            Place::Fresh(_) => {}
+            Place::Middle | Place::Spaced => {
+                self.write(" ");
+                self.place = Place::Middle;
+            }
+        }
+    }
+
+    fn line_break(&mut self, indent: usize) {
+        self.flush_held();
+        if !matches!(self.place, Place::Fresh(_)) {
+            self.new_line(indent);
+        }
+    }
+
+    fn approach_comment(&mut self) {
+        let spaced = self.out.ends_with([' ', '(', '[']) || matches!(self.place, Place::Fresh(_));
+        self.approach(" ");
+        if !spaced {
+            self.write(" ");
+        }
+    }
+
+    fn comment(&mut self, comment: &Comment, indent: usize) {
+        self.flush_held();
+        let fresh = matches!(self.place, Place::Fresh(_));
+        if self.place == Place::LineTaken || comment.alone && !fresh {
+            self.new_line(indent);
+        }
+        if comment.to_line_end() && !comment.alone {
+            self.held = Some(comment.text.clone());
+            return;
+        }
+        self.approach_comment();
+        let mut lines = comment.text.split('\n');
+        self.write(lines.next().unwrap_or(""));
+        for line in lines {
+            self.out.push('\n');
+            self.column = 0;
+            self.write(line);
+        }
+        self.place = if comment.alone { Place::LineTaken } else { Place::Spaced };
+    }
+}

@@ -1,0 +1,347 @@
+//! Layout of expressions, types and declarations: minimal parentheses by [`crate::precedence`], operators at the beginning
+//! of a line where a chain does not fit.
+
+use super::Formatter;
+use super::doc::{Doc, group, nest, text};
+use crate::ast::{DTypeName, Decl, Dim, Expr, ExprKind, IndexExpr, Literal, TypeExpr, UnaryOp};
+use crate::precedence::{self, Level};
+use rml_base::Span;
+
+impl Formatter<'_> {
+    /// Something that stands in the source at `span`, with the comments around it.
+    pub(super) fn leaf(&mut self, span: Span, shown: impl Into<String>) -> Doc {
+        let mut parts = self.comments.before(span.start as usize);
+        parts.push(text(shown));
+        parts.extend(self.comments.behind(span.end as usize));
+        Doc::Concat(parts)
+    }
+
+    /// What stands in the source at `span`, as it stands.
+    pub(super) fn verbatim(&mut self, span: Span) -> Doc {
+        let shown = self.text.get(span.range()).unwrap_or("");
+        self.leaf(span, shown)
+    }
+
+    pub(super) fn decl(&mut self, decl: &Decl<'_>) -> Doc {
+        let mut parts = vec![self.verbatim(decl.name.span)];
+        if let Some(ty) = &decl.ty {
+            parts.push(text(": "));
+            parts.push(self.ty(ty));
+        }
+        if let Some(clock) = decl.clock {
+            parts.push(text(if clock.positive { " when " } else { " when not " }));
+            parts.push(self.verbatim(clock.cond.span));
+        }
+        Doc::Concat(parts)
+    }
+
+    fn ty(&mut self, ty: &TypeExpr<'_>) -> Doc {
+        let name = match ty.dtype {
+            DTypeName::Bool => "bool",
+            DTypeName::Int => "int",
+            DTypeName::Num => "num",
+        };
+        if ty.dims.is_empty() {
+            return self.leaf(ty.span, format!("{name} []"));
+        }
+        let start = ty.span.start as usize;
+        let mut parts = vec![self.leaf(Span::new(ty.span.file, start, start + name.len()), name), text(" [")];
+        for (i, dim) in ty.dims.iter().enumerate() {
+            parts.extend((i > 0).then(|| text(", ")));
+            parts.push(self.dim(dim));
+        }
+        parts.push(text("]"));
+        Doc::Concat(parts)
+    }
+
+    fn dim(&mut self, dim: &Dim<'_>) -> Doc {
+        match dim {
+            Dim::Expr(e) => self.expr(e, Level::If),
+            Dim::Splice(name) => {
+                let range = name.span.range();
+                let behind = self.text.get(range.end..).unwrap_or("");
+                let blanks = behind.len() - behind.trim_start().len();
+                let end =
+                    if behind.trim_start().starts_with("..") { range.end + blanks + 2 } else { range.end };
+                let span = Span::new(name.span.file, range.start, end);
+                let shown = format!("{}..", self.text.get(range).unwrap_or(""));
+                self.leaf(span, shown)
+            }
+        }
+    }
+
+    /// An expression where at least `level` is needed.
+    pub(super) fn expr(&mut self, expr: &Expr<'_>, level: Level) -> Doc {
+        if precedence::of(&expr.kind) >= level { self.bare(expr) } else { self.parenthesised(expr) }
+    }
+
+    fn parenthesised(&mut self, expr: &Expr<'_>) -> Doc {
+        Doc::Concat(vec![text("("), nest(1, self.bare(expr)), text(")")])
+    }
+
+    /// An expression without parentheses around it.
+    fn bare(&mut self, expr: &Expr<'_>) -> Doc {
+        match &expr.kind {
+            ExprKind::Literal(_) | ExprKind::Var(_) | ExprKind::Error => self.verbatim(expr.span),
+            ExprKind::Call { callee, args } => {
+                let name = self.text.get(callee.span.range()).unwrap_or("");
+                if args.is_empty() {
+                    return self.leaf(expr.span, format!("{name}()"));
+                }
+                let head = self.verbatim(callee.span);
+                let args = args.iter().map(|a| self.expr(a, Level::If)).collect();
+                Doc::Concat(vec![head, bracketed("(", args, ")", false)])
+            }
+            ExprKind::Array([]) => self.leaf(expr.span, "[]"),
+            ExprKind::Array(dims) => {
+                let fill = dims.iter().all(|d| matches!(d, Dim::Expr(e) if is_number(e)));
+                let dims = dims.iter().map(|d| self.dim(d)).collect();
+                bracketed("[", dims, "]", fill)
+            }
+            ExprKind::Index { base, indices } => {
+                let base = self.base(base);
+                Doc::Concat(vec![base, self.indices(indices)])
+            }
+            ExprKind::Unary(UnaryOp::Neg, operand) => {
+                let twice = matches!(operand.kind, ExprKind::Unary(UnaryOp::Neg, _));
+                Doc::Concat(vec![text(if twice { "- " } else { "-" }), self.expr(operand, Level::Unary)])
+            }
+            ExprKind::Unary(UnaryOp::Not, operand) => self.prefixed("not ", operand),
+            ExprKind::Post(operand) => self.prefixed("post ", operand),
+            ExprKind::Binary(op, ..) => {
+                let mut parts = Vec::new();
+                self.chain(expr, precedence::binary(*op), &mut parts);
+                nest(2, group(parts))
+            }
+            ExprKind::When { .. } | ExprKind::Every { .. } => {
+                let mut parts = Vec::new();
+                self.chain(expr, Level::When, &mut parts);
+                nest(2, group(parts))
+            }
+            ExprKind::If { .. } => group(self.conditional(expr)),
+            ExprKind::Fby { .. } | ExprKind::FbyBack { .. } => {
+                let mut parts = Vec::new();
+                self.delayed(expr, &mut parts);
+                nest(2, group(parts))
+            }
+            ExprKind::Merge { cond, on_true, on_false } => self.merge([*cond, *on_true, *on_false]),
+            ExprKind::MergeOperands(operands) => {
+                let operands = operands.iter().map(|o| self.operand(o, false)).collect();
+                merge_of(operands)
+            }
+            ExprKind::Juxtaposed { name, args, indices, args_span } => {
+                let mut parts = vec![self.verbatim(name.span)];
+                parts.push(text(if name.span.end == args_span.start { "(" } else { " (" }));
+                for arg in *args {
+                    parts.push(nest(1, self.expr(arg, Level::If)));
+                }
+                parts.push(text(")"));
+                for list in *indices {
+                    parts.push(self.indices(list));
+                }
+                Doc::Concat(parts)
+            }
+        }
+    }
+
+    fn prefixed(&mut self, prefix: &str, operand: &Expr<'_>) -> Doc {
+        Doc::Concat(vec![text(prefix), self.expr(operand, Level::Unary)])
+    }
+
+    /// The base of an index.
+    fn base(&mut self, base: &Expr<'_>) -> Doc {
+        if is_merge(base) { self.parenthesised(base) } else { self.expr(base, Level::Postfix) }
+    }
+
+    fn indices(&mut self, indices: &[IndexExpr<'_>]) -> Doc {
+        let mut parts = vec![text("[")];
+        for (i, index) in indices.iter().enumerate() {
+            parts.extend((i > 0).then(|| text(", ")));
+            match index {
+                IndexExpr::At(e) => parts.push(self.expr(e, Level::If)),
+                IndexExpr::Ellipsis(span) => parts.push(self.leaf(*span, "..")),
+                IndexExpr::Slice { lo, hi, step, .. } => {
+                    parts.extend(lo.map(|e| self.expr(e, Level::If)));
+                    parts.push(text(":"));
+                    parts.extend(hi.map(|e| self.expr(e, Level::If)));
+                    if let Some(e) = step {
+                        parts.push(text(":"));
+                        parts.push(self.expr(e, Level::If));
+                    }
+                }
+            }
+        }
+        parts.push(text("]"));
+        Doc::Concat(parts)
+    }
+
+    /// A chain of left-associative operators of one level.
+    fn chain(&mut self, expr: &Expr<'_>, level: Level, parts: &mut Vec<Doc>) {
+        let (left, op, right) = match &expr.kind {
+            ExprKind::Binary(op, left, right) => (left, op.text(), right),
+            ExprKind::When { value, cond } => (value, "when", cond),
+            ExprKind::Every { call, end } => (call, "every", end),
+            _ => return,
+        };
+        if precedence::of(&left.kind) == level {
+            self.chain(left, level, parts);
+        } else if op == "every" && is_merge(left) {
+            let left = self.parenthesised(left);
+            parts.push(left);
+        } else {
+            let left = self.expr(left, level.tighter());
+            parts.push(left);
+        }
+        parts.push(Doc::Line);
+        parts.push(text(format!("{op} ")));
+        let right = self.expr(right, level.tighter());
+        parts.push(right);
+    }
+
+    /// `if c then a else if d then b else e` is one chain.
+    fn conditional(&mut self, expr: &Expr<'_>) -> Vec<Doc> {
+        let mut parts = Vec::new();
+        let mut expr = expr;
+        while let ExprKind::If { cond, then, other } = &expr.kind {
+            parts.push(text("if "));
+            parts.push(nest(2, self.expr(cond, Level::If)));
+            parts.push(Doc::Line);
+            parts.push(text("then "));
+            parts.push(nest(2, self.expr(then, Level::If)));
+            parts.push(Doc::Line);
+            parts.push(text("else "));
+            expr = other;
+        }
+        parts.push(nest(2, self.expr(expr, Level::If)));
+        parts
+    }
+
+    /// `a fby b fby back c` is one chain.
+    fn delayed(&mut self, expr: &Expr<'_>, parts: &mut Vec<Doc>) {
+        let mut expr = expr;
+        loop {
+            let (init, next, op) = match &expr.kind {
+                ExprKind::Fby { init, next } => (init, next, "fby "),
+                ExprKind::FbyBack { init, next } => (init, next, "fby back "),
+                _ => break,
+            };
+            let init = self.expr(init, Level::Or);
+            parts.extend([init, Doc::Line, text(op)]);
+            expr = next;
+            // Right behind `fby`, a name `back` with more behind it would be read as `fby back`.
+            if op == "fby " && !matches!(next.kind, ExprKind::Var(_)) && self.begins_with_back(next) {
+                let next = self.parenthesised(next);
+                parts.push(next);
+                return;
+            }
+        }
+        let last = self.expr(expr, Level::If);
+        parts.push(last);
+    }
+
+    fn begins_with_back(&self, expr: &Expr<'_>) -> bool {
+        let span = match &expr.kind {
+            ExprKind::Var(_) => expr.span,
+            ExprKind::Call { callee, .. } => callee.span,
+            ExprKind::Binary(_, e, _)
+            | ExprKind::When { value: e, .. }
+            | ExprKind::Every { call: e, .. }
+            | ExprKind::Fby { init: e, .. }
+            | ExprKind::FbyBack { init: e, .. }
+            | ExprKind::Index { base: e, .. } => return self.begins_with_back(e),
+            _ => return false,
+        };
+        self.text.get(span.range()) == Some("back")
+    }
+
+    /// A `merge` with three operands.
+    ///
+    /// A name before a parenthesised operand reads as a call; the number of operands says otherwise unless a call with one
+    /// argument is among them too. Then the name takes parentheses. An array behind another operand would read as an index.
+    fn merge(&mut self, operands: [&Expr<'_>; 3]) -> Doc {
+        let calls = operands.iter().any(|o| is_unary_call(o));
+        let mut docs = Vec::new();
+        for (i, operand) in operands.iter().enumerate() {
+            let name = matches!(operand.kind, ExprKind::Var(_));
+            let exposed = name && operands.get(i + 1).is_some_and(|next| opens(next));
+            let parenthesised = exposed && calls || i > 0 && is_array(operand);
+            docs.push(self.operand(operand, parenthesised));
+        }
+        merge_of(docs)
+    }
+
+    fn operand(&mut self, operand: &Expr<'_>, parenthesised: bool) -> Doc {
+        if parenthesised || is_merge(operand) {
+            self.parenthesised(operand)
+        } else {
+            self.expr(operand, Level::Postfix)
+        }
+    }
+}
+
+fn merge_of(operands: Vec<Doc>) -> Doc {
+    let mut parts = vec![text("merge ")];
+    for (i, operand) in operands.into_iter().enumerate() {
+        parts.extend((i > 0).then_some(Doc::Line));
+        parts.push(operand);
+    }
+    nest(2, group(parts))
+}
+
+fn is_merge(expr: &Expr<'_>) -> bool {
+    matches!(expr.kind, ExprKind::Merge { .. } | ExprKind::MergeOperands(_))
+}
+
+/// Whether an operand of `merge` that is not the first begins with a parenthesis when printed.
+fn opens(operand: &Expr<'_>) -> bool {
+    match &operand.kind {
+        _ if is_array(operand) => true,
+        ExprKind::Index { base, .. } => opens(base),
+        kind => is_merge(operand) || precedence::of(kind) < Level::Postfix,
+    }
+}
+
+/// `[a]`, `[a][i]`
+fn is_array(operand: &Expr<'_>) -> bool {
+    match &operand.kind {
+        ExprKind::Index { base, .. } => is_array(base),
+        kind => matches!(kind, ExprKind::Array(_)),
+    }
+}
+
+/// `f(x)`, `f(x)[i]`
+fn is_unary_call(operand: &Expr<'_>) -> bool {
+    match &operand.kind {
+        ExprKind::Index { base, .. } => is_unary_call(base),
+        ExprKind::Call { args, .. } => args.len() == 1,
+        _ => false,
+    }
+}
+
+fn is_number(expr: &Expr<'_>) -> bool {
+    match &expr.kind {
+        ExprKind::Literal(Literal::Int(_) | Literal::Num(_)) => true,
+        ExprKind::Unary(UnaryOp::Neg, operand) => is_number(operand),
+        _ => false,
+    }
+}
+
+/// `(a, b)`: on one line, or one item a line, or (`fill`) as many on a line as there is room for.
+pub(super) fn bracketed(open: &str, items: Vec<Doc>, close: &str, fill: bool) -> Doc {
+    let mut parts = Vec::new();
+    for (i, item) in items.into_iter().enumerate() {
+        if i > 0 {
+            parts.push(text(","));
+            parts.push(if fill { group(vec![Doc::Line]) } else { Doc::Line });
+        } else if !fill {
+            parts.push(Doc::Soft);
+        }
+        parts.push(item);
+    }
+    let inner = nest(2, Doc::Concat(parts));
+    if fill {
+        Doc::Concat(vec![text(open), inner, text(close)])
+    } else {
+        group(vec![text(open), inner, text(close)])
+    }
+}

@@ -1,0 +1,162 @@
+//! The formatter: the canonical layout of a text. It keeps every comment and the meaning, and formatting twice changes
+//! nothing more.
+//!
+//! A text is a list of entries (imports, node headers, equations, comments of their own), each laid out by itself.
+
+mod comments;
+mod doc;
+mod expr;
+
+use crate::ast::{File, Import, ImportPath, Item, Lhs, Node};
+use crate::parser::{Parsed, parse};
+use crate::precedence::Level;
+use bumpalo::Bump;
+use comments::Comments;
+use doc::{Doc, group, nest, render, text};
+use rml_base::{Diagnostic, EntityId, FileId, Span};
+
+/// The canonical layout of `source`, or its syntax errors (in a text with the first [`FileId`]).
+///
+/// The result parses to the same tree, holds the same comments in the same order, and is its own canonical layout.
+pub fn format(source: &str) -> Result<String, Vec<Diagnostic>> {
+    let bump = Bump::new();
+    let mut names = lasso::Rodeo::new();
+    let Parsed { file, diagnostics } = parse(&bump, &mut names, FileId::from_index(0), source);
+    if !diagnostics.is_empty() {
+        return Err(diagnostics);
+    }
+    let comments = Comments::new(source, file.comments);
+    let mut formatter = Formatter { text: source, comments, out: String::new(), end: 0, last: Last::Nothing };
+    formatter.file(&file);
+    Ok(formatter.out)
+}
+
+/// Indentation of equations.
+const BODY: usize = 2;
+
+/// The entry printed last.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Last {
+    Nothing,
+    Import,
+    /// A header, an equation, or a comment among equations.
+    Node,
+    /// A comment between items.
+    Comment,
+}
+
+struct Formatter<'t> {
+    text: &'t str,
+    comments: Comments<'t>,
+    out: String,
+    /// Where the entry printed last ends in the source.
+    end: usize,
+    last: Last,
+}
+
+impl Formatter<'_> {
+    fn file(&mut self, file: &File<'_>) {
+        for item in file.items {
+            match item {
+                Item::Import(import) => {
+                    self.outer_comments(import.span.start as usize);
+                    let doc = self.import(import);
+                    let blank = matches!(self.last, Last::Node);
+                    self.last = Last::Import;
+                    self.entry(doc, 0, import.span, blank);
+                }
+                Item::Node(node) => {
+                    self.outer_comments(node.span.start as usize);
+                    self.node(node);
+                }
+            }
+        }
+        self.outer_comments(usize::MAX);
+    }
+
+    /// Prints `doc`, which stands at `span`, with the comments left over in it or behind it on its line.
+    fn entry(&mut self, doc: Doc, indent: usize, span: Span, blank: bool) {
+        // Behind a header the body begins.
+        let behind_indent = if self.last == Last::Node { BODY } else { 0 };
+        let start = span.start as usize;
+        if !self.out.is_empty() && (blank || self.comments.blank_between(self.end, start)) {
+            self.out.push('\n');
+        }
+        let (behind, end) = self.comments.on_line(span.end as usize);
+        let behind = nest(behind_indent.saturating_sub(indent), Doc::Concat(behind));
+        render(&Doc::Concat(vec![doc, behind]), indent, &mut self.out);
+        self.end = end;
+    }
+
+    /// A comment as an entry.
+    fn comment(&mut self, span: Span, indent: usize, blank: bool) {
+        if let Some(comment) = self.comments.next() {
+            self.entry(Doc::Comment(comment), indent, span, blank);
+        }
+    }
+
+    /// The comments between items, before byte `before`.
+    fn outer_comments(&mut self, before: usize) {
+        while let Some(span) = self.comments.peek_before(before) {
+            let inner = self.last == Last::Node && self.comments.column(span.start as usize) != Some(0);
+            if inner {
+                self.comment(span, BODY, false);
+            } else {
+                let blank = self.last == Last::Node;
+                self.last = Last::Comment;
+                self.comment(span, 0, blank);
+            }
+        }
+    }
+
+    fn import(&mut self, import: &Import<'_>) -> Doc {
+        let mut parts = vec![text("import ")];
+        match import.path {
+            ImportPath::Library(path) => {
+                for (i, name) in path.iter().enumerate() {
+                    parts.extend((i > 0).then(|| text(".")));
+                    parts.push(self.verbatim(name.span));
+                }
+            }
+            ImportPath::File { span, .. } => parts.push(self.verbatim(span)),
+        }
+        if let Some(names) = import.names {
+            let names = names.iter().map(|n| self.verbatim(n.span)).collect();
+            parts.extend([text(" "), expr::bracketed("(", names, ")", false)]);
+        }
+        parts.push(text(";"));
+        Doc::Concat(parts)
+    }
+
+    fn node(&mut self, node: &Node<'_>) {
+        let mut head = vec![text("node "), self.verbatim(node.name.span)];
+        let inputs = node.inputs.iter().map(|d| self.decl(d)).collect();
+        head.push(expr::bracketed("(", inputs, ")", false));
+        let outputs = node.outputs.iter().map(|d| self.decl(d)).collect();
+        let outputs = expr::bracketed("(", outputs, ")", false);
+        let arrow = nest(2 * BODY, Doc::Concat(vec![Doc::Line, text("-> "), outputs]));
+        head.push(arrow);
+        let blank = matches!(self.last, Last::Import | Last::Node);
+        self.last = Last::Node;
+        self.entry(group(head), 0, node.header_span, blank);
+        for equation in node.equations {
+            while let Some(span) = self.comments.peek_before(equation.span.start as usize) {
+                self.comment(span, BODY, false);
+            }
+            let mut parts = Vec::new();
+            for (i, lhs) in equation.lhs.iter().enumerate() {
+                if i > 0 {
+                    parts.extend([text(","), Doc::Line]);
+                }
+                parts.push(match lhs {
+                    Lhs::Var(decl) => self.decl(decl),
+                    Lhs::Discard(span) => self.verbatim(*span),
+                });
+            }
+            let lhs = nest(2, group(parts));
+            let rhs = nest(2, self.expr(equation.rhs, Level::If));
+            let doc = Doc::Concat(vec![lhs, text(" = "), rhs, text(";")]);
+            self.entry(doc, BODY, equation.span, false);
+        }
+    }
+}
