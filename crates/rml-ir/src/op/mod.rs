@@ -7,11 +7,15 @@
 use crate::types::Shape;
 
 mod eval;
+mod ffi;
 mod result;
+mod samples;
 mod table;
+mod text;
 
 pub use eval::{EvalError, eval};
-pub use result::{TypeError, result_type};
+pub use result::{MAX_ELEMENTS, TypeError, result_type};
+pub use samples::samples;
 pub use table::{OpInfo, info, names};
 
 /// One entry of an index list, one for each axis of the operand, resolved against its size.

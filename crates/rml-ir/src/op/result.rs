@@ -1,6 +1,15 @@
-//! Result types.
-use super::Op;
-use crate::types::Type;
+//! Result types: what each operator makes of the types of its operands, and a text for what does not fit.
+//!
+//! Rules are strict (semantics notes, section 11.9): element types are never converted, and shapes broadcast only by NumPy's rule.
+
+use std::fmt;
+
+use super::text::List;
+use super::{AxisIndex, Op};
+use crate::types::{DType, Shape, Type};
+
+/// The most elements a value may have.
+pub const MAX_ELEMENTS: usize = 1 << 31;
 
 /// Why operands do not fit an operator.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -13,8 +22,267 @@ pub struct TypeError {
     pub operand: Option<usize>,
 }
 
+impl fmt::Display for TypeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "expected {}, found {}", self.expected, self.found)
+    }
+}
+
+impl std::error::Error for TypeError {}
+
+type Checked<T> = Result<T, TypeError>;
+
+fn refuse<T>(operand: Option<usize>, expected: impl Into<String>, found: impl fmt::Display) -> Checked<T> {
+    Err(TypeError { expected: expected.into(), found: found.to_string(), operand })
+}
+
 /// The type of `op` applied to operands of those types.
+///
+/// # Errors
+/// If the operands, or the attributes of `op` together with them, do not fit, or the result has more than [`MAX_ELEMENTS`] elements.
 pub fn result_type(op: &Op, args: &[Type]) -> Result<Type, TypeError> {
-    let _ = (op, args);
-    unimplemented!()
+    let ty = match op {
+        Op::Add | Op::Sub | Op::Mul | Op::Div => {
+            let [a, b] = operands(args)?;
+            pointwise(a, b, ARITHMETIC, None)
+        }
+        Op::Lt | Op::Le | Op::Gt | Op::Ge => {
+            let [a, b] = operands(args)?;
+            pointwise(a, b, ARITHMETIC, Some(DType::Bool))
+        }
+        Op::Eq | Op::Ne => {
+            let [a, b] = operands(args)?;
+            pointwise(a, b, &[DType::Bool, DType::Int, DType::Num], Some(DType::Bool))
+        }
+        Op::And | Op::Or => {
+            let [a, b] = operands(args)?;
+            pointwise(a, b, &[DType::Bool], None)
+        }
+        Op::MatMul => {
+            let [a, b] = operands(args)?;
+            matmul(a, b)
+        }
+        Op::Concat { axis } => concat(*axis, args),
+        Op::Stack => stack(args),
+        _ => {
+            let [x] = operands(args)?;
+            unary(op, x)
+        }
+    }?;
+    match ty.shape.checked_len() {
+        Some(n) if n <= MAX_ELEMENTS => Ok(ty),
+        _ => refuse(None, format!("a result of at most {MAX_ELEMENTS} elements"), ty),
+    }
+}
+
+const ARITHMETIC: &[DType] = &[DType::Int, DType::Num];
+
+/// Operators of one operand.
+fn unary(op: &Op, x: &Type) -> Checked<Type> {
+    let map = |from: &[DType], to: DType| {
+        element(0, x, from)?;
+        Ok(Type { dtype: to, shape: x.shape.clone() })
+    };
+    match op {
+        Op::Copy | Op::StopGradient => Ok(x.clone()),
+        Op::Neg | Op::Abs | Op::Sign => map(ARITHMETIC, x.dtype),
+        Op::Not => map(&[DType::Bool], DType::Bool),
+        Op::Exp | Op::Log | Op::Sqrt | Op::Sigmoid | Op::Tanh | Op::Relu => map(&[DType::Num], DType::Num),
+        Op::ToNum => map(&[DType::Bool, DType::Int], DType::Num),
+        Op::ToInt => map(&[DType::Bool, DType::Num], DType::Int),
+        Op::ToBool => map(ARITHMETIC, DType::Bool),
+        Op::Softmax | Op::LogSoftmax => {
+            if x.shape.is_scalar() {
+                return refuse(Some(0), "at least one dimension (the last axis is normalised)", x);
+            }
+            map(&[DType::Num], DType::Num)
+        }
+        Op::OneHot { classes } => {
+            element(0, x, &[DType::Int])?;
+            Ok(Type { dtype: DType::Num, shape: x.shape.dims().iter().copied().chain([*classes]).collect() })
+        }
+        Op::Transpose { perm } => transpose(perm, x),
+        Op::Reshape { shape } => {
+            if x.shape.checked_len() != shape.checked_len() {
+                return refuse(Some(0), format!("as many elements as {shape} has"), x);
+            }
+            Ok(Type { dtype: x.dtype, shape: shape.clone() })
+        }
+        Op::Broadcast { shape } => {
+            if x.shape.broadcast(shape).as_ref() != Some(shape) {
+                return refuse(Some(0), format!("a shape that broadcasts to {shape}"), &x.shape);
+            }
+            Ok(Type { dtype: x.dtype, shape: shape.clone() })
+        }
+        Op::SumTo { shape } => {
+            element(0, x, ARITHMETIC)?;
+            if shape.broadcast(&x.shape).as_ref() != Some(&x.shape) {
+                return refuse(Some(0), format!("a shape that {shape} broadcasts to"), &x.shape);
+            }
+            Ok(Type { dtype: x.dtype, shape: shape.clone() })
+        }
+        Op::Index { items } => {
+            check_items(items, &x.shape, || format!("an operand that the index [{}] fits", List(items)))?;
+            Ok(Type { dtype: x.dtype, shape: picked(items) })
+        }
+        Op::Unindex { shape, items } => {
+            check_items(items, shape, || format!("an index that fits the shape {shape}"))?;
+            let from = picked(items);
+            if x.shape != from {
+                return refuse(Some(0), format!("the shape {from} that the index picks"), &x.shape);
+            }
+            Ok(Type { dtype: x.dtype, shape: shape.clone() })
+        }
+        Op::Sum { axis } => reduce(*axis, x, ARITHMETIC, x.dtype, false),
+        Op::Mean { axis } => reduce(*axis, x, &[DType::Num], DType::Num, false),
+        Op::Max { axis } => reduce(*axis, x, ARITHMETIC, x.dtype, true),
+        Op::ArgMax { axis } => reduce(*axis, x, ARITHMETIC, DType::Int, true),
+        Op::Add | Op::Sub | Op::Mul | Op::Div | Op::And | Op::Or => {
+            unreachable!("an operator of two operands")
+        }
+        Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge => unreachable!("an operator of two operands"),
+        Op::MatMul | Op::Concat { .. } | Op::Stack => unreachable!("an operator of several operands"),
+    }
+}
+
+/// The operands, if there are `N`.
+fn operands<const N: usize>(args: &[Type]) -> Checked<&[Type; N]> {
+    match args.try_into() {
+        Ok(args) => Ok(args),
+        Err(_) => refuse(None, format!("{N} operand{}", if N == 1 { "" } else { "s" }), args.len()),
+    }
+}
+
+/// Checks the element type of an operand.
+fn element(operand: usize, ty: &Type, allowed: &[DType]) -> Checked<()> {
+    if allowed.contains(&ty.dtype) {
+        return Ok(());
+    }
+    let names: Vec<String> = allowed.iter().map(DType::to_string).collect();
+    refuse(Some(operand), names.join(" or "), ty)
+}
+
+fn pointwise(a: &Type, b: &Type, allowed: &[DType], result: Option<DType>) -> Checked<Type> {
+    element(0, a, allowed)?;
+    element(1, b, allowed)?;
+    if a.dtype != b.dtype {
+        let expected = format!("operands of one element type (here {})", a.dtype);
+        return refuse(Some(1), expected, format!("{} and {}", a.dtype, b.dtype));
+    }
+    match a.shape.broadcast(&b.shape) {
+        Some(shape) => Ok(Type { dtype: result.unwrap_or(a.dtype), shape }),
+        None => {
+            let expected = "shapes whose dimensions, aligned on the right, are equal, 1 or missing";
+            refuse(None, expected, format!("{} and {}", a.shape, b.shape))
+        }
+    }
+}
+
+fn matmul(a: &Type, b: &Type) -> Checked<Type> {
+    element(0, a, &[DType::Num])?;
+    element(1, b, &[DType::Num])?;
+    let (left, right) = (a.shape.dims(), b.shape.dims());
+    let [rows @ .., k] = left else {
+        return refuse(Some(0), "a vector, a matrix or a stack of matrices on the left", a);
+    };
+    let (inner, columns) = match right {
+        [inner] => (inner, None),
+        [inner, n] => (inner, Some(*n)),
+        _ => return refuse(Some(1), "a vector or a matrix on the right", b),
+    };
+    if k != inner {
+        let expected = format!("a first dimension of {k} on the right, the last one on the left");
+        return refuse(Some(1), expected, format!("{} and {}", a.shape, b.shape));
+    }
+    Ok(Type { dtype: DType::Num, shape: rows.iter().copied().chain(columns).collect() })
+}
+
+fn concat(axis: usize, args: &[Type]) -> Checked<Type> {
+    let Some(first) = args.first() else { return refuse(None, "at least one operand", "none") };
+    if axis >= first.shape.rank() {
+        return refuse(Some(0), format!("an operand with an axis {axis}"), first);
+    }
+    let mut dims = first.shape.dims().to_vec();
+    for (i, ty) in args.iter().enumerate().skip(1) {
+        let other = ty.shape.dims();
+        let fits = ty.dtype == first.dtype
+            && other.len() == dims.len()
+            && dims.iter().zip(other).enumerate().all(|(k, (a, b))| k == axis || a == b);
+        if !fits {
+            let expected = format!("{first}, except for the length of axis {axis}");
+            return refuse(Some(i), expected, ty);
+        }
+        dims[axis] = match dims[axis].checked_add(other[axis]) {
+            Some(n) => n,
+            None => return refuse(None, format!("at most {MAX_ELEMENTS} elements"), "more"),
+        };
+    }
+    Ok(Type { dtype: first.dtype, shape: Shape::new(&dims) })
+}
+
+fn stack(args: &[Type]) -> Checked<Type> {
+    let Some(first) = args.first() else { return refuse(None, "at least one element", "none") };
+    if let Some(i) = args.iter().position(|ty| ty != first) {
+        return refuse(Some(i), format!("{first}, the type of the first element"), &args[i]);
+    }
+    let shape = [args.len()].into_iter().chain(first.shape.dims().iter().copied()).collect();
+    Ok(Type { dtype: first.dtype, shape })
+}
+
+fn transpose(perm: &[usize], x: &Type) -> Checked<Type> {
+    let mut seen = perm.to_vec();
+    seen.sort_unstable();
+    if !seen.iter().copied().eq(0..perm.len()) {
+        return refuse(None, format!("a permutation of 0..{}", perm.len()), format!("{perm:?}"));
+    }
+    if perm.len() != x.shape.rank() {
+        return refuse(Some(0), format!("{} dimensions", perm.len()), x);
+    }
+    Ok(Type { dtype: x.dtype, shape: perm.iter().map(|&i| x.shape.dims()[i]).collect() })
+}
+
+fn reduce(axis: Option<usize>, x: &Type, allowed: &[DType], to: DType, some: bool) -> Checked<Type> {
+    element(0, x, allowed)?;
+    let dims = x.shape.dims();
+    let (reduced, shape) = match axis {
+        None => (!x.shape.is_empty(), Shape::scalar()),
+        Some(axis) if axis < dims.len() => {
+            let kept = dims.iter().enumerate().filter(|(i, _)| *i != axis).map(|(_, &d)| d);
+            (dims[axis] > 0, kept.collect())
+        }
+        Some(axis) => return refuse(Some(0), format!("an operand with an axis {axis}"), x),
+    };
+    if some && !reduced {
+        return refuse(Some(0), "at least one element to take the largest of", x);
+    }
+    Ok(Type { dtype: to, shape })
+}
+
+/// The shape that an index picks.
+pub(super) fn picked(items: &[AxisIndex]) -> Shape {
+    items
+        .iter()
+        .filter_map(|item| if let AxisIndex::Slice { len, .. } = item { Some(*len) } else { None })
+        .collect()
+}
+
+/// Whether an index has one entry for each axis of `shape`, all inside it.
+fn check_items(items: &[AxisIndex], shape: &Shape, expected: impl Fn() -> String) -> Checked<()> {
+    if items.len() != shape.rank() {
+        return refuse(Some(0), expected(), format!("{} indices for the shape {shape}", items.len()));
+    }
+    for (axis, (item, &size)) in items.iter().zip(shape.dims()).enumerate() {
+        let inside = match *item {
+            AxisIndex::At(i) => i < size,
+            AxisIndex::Slice { step: 0, .. } => false,
+            AxisIndex::Slice { start, len: 0, .. } => start <= size,
+            AxisIndex::Slice { start, len, step } => {
+                (len - 1).checked_mul(step).and_then(|n| n.checked_add(start)).is_some_and(|last| last < size)
+            }
+        };
+        if !inside {
+            return refuse(Some(0), expected(), format!("index {item} on axis {axis} of size {size}"));
+        }
+    }
+    Ok(())
 }

@@ -1,0 +1,216 @@
+//! Pointwise operators on tensors, and on a scalar with a tensor. Each is the scalar operator, element by element.
+
+use ndarray::{ArrayView1, IxDyn};
+
+use super::scalar::int_div;
+use super::view::{Element, Elements, Float, View, array};
+use super::{CHECKED, EvalError};
+use crate::op::Op;
+use crate::types::{Precision, Shape};
+use crate::value::{Data, Value};
+
+fn map<T: Copy, R>(xs: &[T], f: impl FnMut(T) -> R) -> Vec<R> {
+    xs.iter().copied().map(f).collect()
+}
+
+/// Integer results that may overflow: the flag tells whether one did.
+fn exact<R>(result: (R, bool), overflow: &mut bool) -> R {
+    *overflow |= result.1;
+    result.0
+}
+
+fn unless(overflow: bool, data: Data) -> Result<Data, EvalError> {
+    if overflow { Err(EvalError::IntegerOverflow) } else { Ok(data) }
+}
+
+/// Operators of one tensor.
+pub(super) fn unary(op: &Op, x: &View<'_>, precision: Precision) -> Result<Value, EvalError> {
+    let data = match x.elements {
+        Elements::Bool(xs) => bool_unary(op, xs, precision),
+        Elements::Int(xs) => int_unary(op, xs, precision),
+        Elements::F32(xs) => float_unary(op, xs),
+        Elements::F64(xs) => float_unary(op, xs),
+    }?;
+    Ok(Value::new(Shape::new(x.dims), data))
+}
+
+fn bool_unary(op: &Op, xs: &[bool], precision: Precision) -> Result<Data, EvalError> {
+    Ok(match (op, precision) {
+        (Op::Not, _) => Data::Bool(map(xs, |x| !x)),
+        (Op::ToInt, _) => Data::Int(map(xs, i64::from)),
+        (Op::ToNum, Precision::F32) => Data::F32(map(xs, |x| if x { 1.0 } else { 0.0 })),
+        (Op::ToNum, Precision::F64) => Data::F64(map(xs, |x| if x { 1.0 } else { 0.0 })),
+        _ => unreachable!("{CHECKED}"),
+    })
+}
+
+#[allow(clippy::cast_precision_loss, reason = "rounding to the nearest number is meant")]
+fn int_unary(op: &Op, xs: &[i64], precision: Precision) -> Result<Data, EvalError> {
+    let mut overflow = false;
+    let data = match (op, precision) {
+        (Op::Neg, _) => Data::Int(map(xs, |x| exact(x.overflowing_neg(), &mut overflow))),
+        (Op::Abs, _) => Data::Int(map(xs, |x| exact(x.overflowing_abs(), &mut overflow))),
+        (Op::Sign, _) => Data::Int(map(xs, i64::signum)),
+        (Op::ToBool, _) => Data::Bool(map(xs, |x| x != 0)),
+        (Op::ToNum, Precision::F32) => Data::F32(map(xs, |x| x as f32)),
+        (Op::ToNum, Precision::F64) => Data::F64(map(xs, |x| x as f64)),
+        _ => unreachable!("{CHECKED}"),
+    };
+    unless(overflow, data)
+}
+
+fn float_unary<T: Float>(op: &Op, xs: &[T]) -> Result<Data, EvalError> {
+    let result = match op {
+        Op::Neg => map(xs, |x| -x),
+        Op::Abs => map(xs, T::abs),
+        Op::Sign => map(xs, T::sign),
+        Op::Exp => map(xs, T::exp),
+        Op::Log => map(xs, T::ln),
+        Op::Sqrt => map(xs, T::sqrt),
+        Op::Sigmoid => map(xs, T::sigmoid),
+        Op::Tanh => map(xs, T::tanh),
+        Op::Relu => map(xs, T::relu),
+        Op::ToBool => return Ok(Data::Bool(map(xs, |x| x != T::ZERO))),
+        Op::ToInt => {
+            let ints: Option<Vec<i64>> = xs.iter().map(|x| x.to_int()).collect();
+            return ints.map(Data::Int).ok_or(EvalError::IntegerOverflow);
+        }
+        _ => unreachable!("{CHECKED}"),
+    };
+    Ok(T::data(result))
+}
+
+/// Operators of two operands, at least one a tensor; broadcasts them.
+pub(super) fn binary(op: &Op, a: &View<'_>, b: &View<'_>) -> Result<Value, EvalError> {
+    let pair = Pair {
+        a,
+        b,
+        dims: if a.dims == b.dims {
+            Shape::new(a.dims)
+        } else {
+            Shape::new(a.dims).broadcast(&Shape::new(b.dims)).expect(CHECKED)
+        },
+    };
+    let data = match (op, a.elements) {
+        (Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge, elements) => match elements {
+            Elements::Bool(_) => pair.compare::<bool>(op),
+            Elements::Int(_) => pair.compare::<i64>(op),
+            Elements::F32(_) => pair.compare::<f32>(op),
+            Elements::F64(_) => pair.compare::<f64>(op),
+        },
+        (_, Elements::Bool(_)) => pair.logic(op),
+        (_, Elements::Int(_)) => pair.int_arithmetic(op)?,
+        (_, Elements::F32(_)) => pair.arithmetic::<f32>(op),
+        (_, Elements::F64(_)) => pair.arithmetic::<f64>(op),
+    };
+    Ok(Value::new(pair.dims, data))
+}
+
+/// Two operands and the shape they broadcast to.
+struct Pair<'a> {
+    a: &'a View<'a>,
+    b: &'a View<'a>,
+    dims: Shape,
+}
+
+impl Pair<'_> {
+    fn compare<T: Element + PartialOrd>(&self, op: &Op) -> Data {
+        Data::Bool(match op {
+            Op::Eq => self.zip(|a: T, b: T| a == b),
+            Op::Ne => self.zip(|a: T, b: T| a != b),
+            Op::Lt => self.zip(|a: T, b: T| a < b),
+            Op::Le => self.zip(|a: T, b: T| a <= b),
+            Op::Gt => self.zip(|a: T, b: T| a > b),
+            Op::Ge => self.zip(|a: T, b: T| a >= b),
+            _ => unreachable!("{CHECKED}"),
+        })
+    }
+
+    fn logic(&self, op: &Op) -> Data {
+        Data::Bool(match op {
+            Op::And => self.zip(|a: bool, b: bool| a & b),
+            Op::Or => self.zip(|a: bool, b: bool| a | b),
+            _ => unreachable!("{CHECKED}"),
+        })
+    }
+
+    fn int_arithmetic(&self, op: &Op) -> Result<Data, EvalError> {
+        let mut overflow = false;
+        let flag = &mut overflow;
+        let ints = match op {
+            Op::Add => self.zip(|a: i64, b: i64| exact(a.overflowing_add(b), flag)),
+            Op::Sub => self.zip(|a: i64, b: i64| exact(a.overflowing_sub(b), flag)),
+            Op::Mul => self.zip(|a: i64, b: i64| exact(a.overflowing_mul(b), flag)),
+            Op::Div => self.zip(|a, b| exact(int_div(a, b).map_or((0, true), |q| (q, false)), flag)),
+            _ => unreachable!("{CHECKED}"),
+        };
+        unless(overflow, Data::Int(ints))
+    }
+
+    fn arithmetic<T: Float>(&self, op: &Op) -> Data {
+        T::data(match op {
+            Op::Add => self.zip(|a: T, b: T| a + b),
+            Op::Sub => self.zip(|a: T, b: T| a - b),
+            Op::Mul => self.zip(|a: T, b: T| a * b),
+            Op::Div => self.zip(|a: T, b: T| a / b),
+            _ => unreachable!("{CHECKED}"),
+        })
+    }
+
+    /// Applies `f` to each pair of elements, row-major. Equal shapes, one single element and one operand repeated over leading axes are
+    /// plain loops over slices.
+    fn zip<T: Element, R>(&self, mut f: impl FnMut(T, T) -> R) -> Vec<R> {
+        let (a, b) = (T::of(self.a.elements), T::of(self.b.elements));
+        if self.a.dims == self.b.dims {
+            return a.iter().zip(b).map(|(&a, &b)| f(a, b)).collect();
+        }
+        if let [b] = *b {
+            return a.iter().map(|&a| f(a, b)).collect();
+        }
+        if let [a] = *a {
+            return b.iter().map(|&b| f(a, b)).collect();
+        }
+        let mut out = Vec::with_capacity(self.dims.len());
+        if self.dims.is_empty() {
+            return out;
+        }
+        if self.a.dims.ends_with(self.b.dims) {
+            for a in a.chunks_exact(b.len()) {
+                out.extend(a.iter().zip(b).map(|(&a, &b)| f(a, b)));
+            }
+        } else if self.b.dims.ends_with(self.a.dims) {
+            for b in b.chunks_exact(a.len()) {
+                out.extend(a.iter().zip(b).map(|(&a, &b)| f(a, b)));
+            }
+        } else {
+            let dims = IxDyn(self.dims.dims());
+            let (a, b) = (array(self.a.dims, a), array(self.b.dims, b));
+            let (a, b) = (a.broadcast(dims.clone()).expect(CHECKED), b.broadcast(dims).expect(CHECKED));
+            for (a, b) in a.rows().into_iter().zip(b.rows()) {
+                zip_rows(a, b, &mut out, &mut f);
+            }
+        }
+        out
+    }
+}
+
+/// One row of the general case; an operand that is repeated along the row has stride 0.
+fn zip_rows<T: Copy, R>(
+    a: ArrayView1<'_, T>,
+    b: ArrayView1<'_, T>,
+    out: &mut Vec<R>,
+    f: &mut impl FnMut(T, T) -> R,
+) {
+    match (a.as_slice(), b.as_slice()) {
+        (Some(a), Some(b)) => out.extend(a.iter().zip(b).map(|(&a, &b)| f(a, b))),
+        (Some(a), None) => {
+            let b = b[0];
+            out.extend(a.iter().map(|&a| f(a, b)));
+        }
+        (None, Some(b)) => {
+            let a = a[0];
+            out.extend(b.iter().map(|&b| f(a, b)));
+        }
+        (None, None) => out.extend(a.iter().zip(b.iter()).map(|(&a, &b)| f(a, b))),
+    }
+}

@@ -1,0 +1,219 @@
+//! Reductions along one axis or over everything, and the normalisations over the last axis.
+//!
+//! The order is fixed: the elements of a reduction are taken first to last (row-major, if it is over everything) and accumulated one
+//! by one in their own type. Results along one axis do not depend on the lengths of the others.
+
+use super::view::{Element, Elements, Float, View};
+use super::{CHECKED, EvalError};
+use crate::types::Shape;
+use crate::value::{Data, Value};
+
+/// How a row-major tensor lies around the reduced axis: `outer` blocks of `n` rows of `inner` elements.
+struct Around {
+    outer: usize,
+    n: usize,
+    inner: usize,
+}
+
+impl Around {
+    fn axis(dims: &[usize], axis: Option<usize>) -> Around {
+        match axis {
+            None => Around { outer: 1, n: dims.iter().product(), inner: 1 },
+            Some(axis) => Around {
+                outer: dims[..axis].iter().product(),
+                n: dims[axis],
+                inner: dims[axis + 1..].iter().product(),
+            },
+        }
+    }
+
+    /// Folds the elements along the axis, first to last; `f` is also told the position.
+    fn fold<T: Copy, A: Copy>(&self, xs: &[T], init: A, mut f: impl FnMut(A, T, usize) -> A) -> Vec<A> {
+        let mut out = vec![init; self.outer * self.inner];
+        if self.n == 0 || out.is_empty() {
+            return out;
+        }
+        let blocks = xs.chunks_exact(self.n * self.inner);
+        for (block, out) in blocks.zip(out.chunks_exact_mut(self.inner)) {
+            if let [out] = out {
+                *out = block.iter().enumerate().fold(*out, |acc, (i, &x)| f(acc, x, i));
+                continue;
+            }
+            for (i, row) in block.chunks_exact(self.inner).enumerate() {
+                for (acc, &x) in out.iter_mut().zip(row) {
+                    *acc = f(*acc, x, i);
+                }
+            }
+        }
+        out
+    }
+
+    fn sum_floats<T: Float>(&self, xs: &[T]) -> Vec<T> {
+        self.fold(xs, T::ZERO, |acc, x, _| acc + x)
+    }
+
+    fn sum(&self, elements: Elements<'_>) -> Result<Data, EvalError> {
+        match elements {
+            Elements::F32(xs) => Ok(Data::F32(self.sum_floats(xs))),
+            Elements::F64(xs) => Ok(Data::F64(self.sum_floats(xs))),
+            Elements::Int(xs) => {
+                let mut overflow = false;
+                let sums = self.fold(xs, 0_i64, |acc, x, _| {
+                    let (sum, over) = acc.overflowing_add(x);
+                    overflow |= over;
+                    sum
+                });
+                if overflow { Err(EvalError::IntegerOverflow) } else { Ok(Data::Int(sums)) }
+            }
+            Elements::Bool(_) => unreachable!("{CHECKED}"),
+        }
+    }
+}
+
+/// The shape without the reduced axis.
+fn reduced(dims: &[usize], axis: Option<usize>) -> Shape {
+    match axis {
+        None => Shape::scalar(),
+        Some(axis) => dims.iter().enumerate().filter(|(i, _)| *i != axis).map(|(_, &d)| d).collect(),
+    }
+}
+
+/// Sum; 0 of nothing.
+pub(super) fn sum(axis: Option<usize>, x: &View<'_>) -> Result<Value, EvalError> {
+    let data = Around::axis(x.dims, axis).sum(x.elements)?;
+    Ok(Value::new(reduced(x.dims, axis), data))
+}
+
+/// Sum divided by the number of elements; NaN of nothing.
+pub(super) fn mean(axis: Option<usize>, x: &View<'_>) -> Value {
+    fn means<T: Float>(around: &Around, xs: &[T]) -> Data {
+        let n = T::from_count(around.n);
+        T::data(around.sum_floats(xs).into_iter().map(|sum| sum / n).collect())
+    }
+    let around = Around::axis(x.dims, axis);
+    let data = match x.elements {
+        Elements::F32(xs) => means(&around, xs),
+        Elements::F64(xs) => means(&around, xs),
+        _ => unreachable!("{CHECKED}"),
+    };
+    Value::new(reduced(x.dims, axis), data)
+}
+
+/// Types with a largest element.
+trait Ordered: Element {
+    const LEAST: Self;
+    /// Whether `self`, coming later, takes the place of `best`: NaN beats all numbers, and the first among equals stays.
+    fn beats(self, best: Self) -> bool;
+}
+
+impl Ordered for i64 {
+    const LEAST: i64 = i64::MIN;
+    fn beats(self, best: i64) -> bool {
+        self > best
+    }
+}
+
+impl Ordered for f32 {
+    const LEAST: f32 = f32::NEG_INFINITY;
+    fn beats(self, best: f32) -> bool {
+        self > best || (self.is_nan() && !best.is_nan())
+    }
+}
+
+impl Ordered for f64 {
+    const LEAST: f64 = f64::NEG_INFINITY;
+    fn beats(self, best: f64) -> bool {
+        self > best || (self.is_nan() && !best.is_nan())
+    }
+}
+
+fn larger<T: Ordered>(best: T, x: T) -> T {
+    if x.beats(best) { x } else { best }
+}
+
+/// Largest element.
+pub(super) fn max(axis: Option<usize>, x: &View<'_>) -> Value {
+    fn of<T: Ordered>(around: &Around, xs: &[T]) -> Vec<T> {
+        around.fold(xs, T::LEAST, |best, x, _| larger(best, x))
+    }
+    let around = Around::axis(x.dims, axis);
+    let data = match x.elements {
+        Elements::Int(xs) => Data::Int(of(&around, xs)),
+        Elements::F32(xs) => Data::F32(of(&around, xs)),
+        Elements::F64(xs) => Data::F64(of(&around, xs)),
+        Elements::Bool(_) => unreachable!("{CHECKED}"),
+    };
+    Value::new(reduced(x.dims, axis), data)
+}
+
+/// Position of the first largest element.
+pub(super) fn argmax(axis: Option<usize>, x: &View<'_>) -> Value {
+    #[allow(clippy::cast_possible_wrap, reason = "a position in memory fits i64")]
+    fn of<T: Ordered>(around: &Around, xs: &[T]) -> Vec<i64> {
+        let best = around.fold(
+            xs,
+            (T::LEAST, 0),
+            |(best, at), x, i| {
+                if x.beats(best) { (x, i) } else { (best, at) }
+            },
+        );
+        best.into_iter().map(|(_, at)| at as i64).collect()
+    }
+    let around = Around::axis(x.dims, axis);
+    let positions = match x.elements {
+        Elements::Int(xs) => of(&around, xs),
+        Elements::F32(xs) => of(&around, xs),
+        Elements::F64(xs) => of(&around, xs),
+        Elements::Bool(_) => unreachable!("{CHECKED}"),
+    };
+    Value::new(reduced(x.dims, axis), Data::Int(positions))
+}
+
+/// Sums the axes that broadcasting from `shape` repeats, outermost first.
+pub(super) fn sum_to(shape: &Shape, x: &Value) -> Result<Value, EvalError> {
+    let view = View::of(x);
+    if view.dims == shape.dims() {
+        return Ok(x.clone());
+    }
+    let mut dims = view.dims.to_vec();
+    let missing = dims.len() - shape.rank();
+    let mut data: Option<Data> = None;
+    for axis in 0..dims.len() {
+        let wanted = axis.checked_sub(missing).map_or(1, |i| shape.dims()[i]);
+        if dims[axis] == wanted {
+            continue;
+        }
+        let elements = data.as_ref().map_or(view.elements, Elements::of);
+        data = Some(Around::axis(&dims, Some(axis)).sum(elements)?);
+        dims[axis] = 1;
+    }
+    Ok(Value::new(shape.clone(), data.unwrap_or_else(|| x.to_data())))
+}
+
+/// Softmax, or its logarithm, over the last axis. The largest element is subtracted first, so that finite operands never overflow;
+/// a row with NaN or +inf, or with nothing but -inf, is NaN.
+pub(super) fn softmax(x: &View<'_>, log: bool) -> Value {
+    fn rows<T: Float + Ordered>(xs: &[T], n: usize, log: bool) -> Data {
+        let mut out = Vec::with_capacity(xs.len());
+        for row in xs.chunks_exact(n.max(1)) {
+            let max = row.iter().copied().fold(<T as Ordered>::LEAST, larger);
+            let start = out.len();
+            if log {
+                let sum = row.iter().fold(T::ZERO, |acc, &x| acc + (x - max).exp()).ln();
+                out.extend(row.iter().map(|&x| (x - max) - sum));
+            } else {
+                out.extend(row.iter().map(|&x| (x - max).exp()));
+                let sum = out[start..].iter().fold(T::ZERO, |acc, &e| acc + e);
+                out[start..].iter_mut().for_each(|e| *e = *e / sum);
+            }
+        }
+        T::data(out)
+    }
+    let n = x.dims.last().copied().unwrap_or(1);
+    let data = match x.elements {
+        Elements::F32(xs) => rows(xs, n, log),
+        Elements::F64(xs) => rows(xs, n, log),
+        _ => unreachable!("{CHECKED}"),
+    };
+    Value::new(Shape::new(x.dims), data)
+}

@@ -1,0 +1,267 @@
+//! The text form of operators and distributions in dumps of the stages: a name, then the attributes in braces, if there are any.
+//!
+//! ```text
+//! add                      exp                     matmul
+//! transpose{1, 0}          reshape{[4, 64]}        broadcast{[]}
+//! sum                      sum{axis=1}             concat{axis=0}
+//! index{0, 1:3:1}          unindex{[5, 4]; 0, 1:3:1}
+//! one_hot{10}              uniform{-0.5, 0.5}      normal{0.0, 1.0}
+//! ```
+//!
+//! An axis index is a position, or `start:len:step` (`len` positions from `start` on, `step` apart). The text holds no parenthesis and
+//! no line break, so it can stand before an operand list. [`Op::parse`] and [`Distribution::parse`] read back what `Display` writes.
+
+use std::fmt;
+
+use super::{AxisIndex, Distribution, Op};
+use crate::types::Shape;
+
+impl Op {
+    /// The name in the text form, which is also the surface name of those operators that are called like functions.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Op::Copy => "copy",
+            Op::StopGradient => "stop_gradient",
+            Op::Neg => "neg",
+            Op::Not => "not",
+            Op::Abs => "abs",
+            Op::Sign => "sign",
+            Op::Exp => "exp",
+            Op::Log => "log",
+            Op::Sqrt => "sqrt",
+            Op::Sigmoid => "sigmoid",
+            Op::Tanh => "tanh",
+            Op::Relu => "relu",
+            Op::ToNum => "to_num",
+            Op::ToInt => "to_int",
+            Op::ToBool => "to_bool",
+            Op::Add => "add",
+            Op::Sub => "sub",
+            Op::Mul => "mul",
+            Op::Div => "div",
+            Op::And => "and",
+            Op::Or => "or",
+            Op::Eq => "eq",
+            Op::Ne => "ne",
+            Op::Lt => "lt",
+            Op::Le => "le",
+            Op::Gt => "gt",
+            Op::Ge => "ge",
+            Op::MatMul => "matmul",
+            Op::Transpose { .. } => "transpose",
+            Op::Reshape { .. } => "reshape",
+            Op::Broadcast { .. } => "broadcast",
+            Op::SumTo { .. } => "sum_to",
+            Op::Concat { .. } => "concat",
+            Op::Stack => "stack",
+            Op::Index { .. } => "index",
+            Op::Unindex { .. } => "unindex",
+            Op::Sum { .. } => "sum",
+            Op::Mean { .. } => "mean",
+            Op::Max { .. } => "max",
+            Op::ArgMax { .. } => "argmax",
+            Op::Softmax => "softmax",
+            Op::LogSoftmax => "log_softmax",
+            Op::OneHot { .. } => "one_hot",
+        }
+    }
+
+    /// Reads the text form.
+    ///
+    /// # Errors
+    /// If `text` is not the text form of an operator; the message says why.
+    pub fn parse(text: &str) -> Result<Op, String> {
+        let (name, attributes) = split(text)?;
+        match attributes {
+            None => plain(name),
+            Some(attributes) => with_attributes(name, attributes),
+        }
+        .map_err(|e| format!("{e} in the operator `{text}`"))
+    }
+}
+
+impl fmt::Display for Op {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())?;
+        match self {
+            Op::Transpose { perm } => write!(f, "{{{}}}", List(perm)),
+            Op::Reshape { shape } | Op::Broadcast { shape } | Op::SumTo { shape } => write!(f, "{{{shape}}}"),
+            Op::Concat { axis } => write!(f, "{{axis={axis}}}"),
+            Op::Index { items } => write!(f, "{{{}}}", List(items)),
+            Op::Unindex { shape, items } => write!(f, "{{{shape}; {}}}", List(items)),
+            Op::Sum { axis: Some(axis) }
+            | Op::Mean { axis: Some(axis) }
+            | Op::Max { axis: Some(axis) }
+            | Op::ArgMax { axis: Some(axis) } => write!(f, "{{axis={axis}}}"),
+            Op::OneHot { classes } => write!(f, "{{{classes}}}"),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for AxisIndex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            AxisIndex::At(i) => write!(f, "{i}"),
+            AxisIndex::Slice { start, len, step } => write!(f, "{start}:{len}:{step}"),
+        }
+    }
+}
+
+impl Distribution {
+    /// Reads the text form.
+    ///
+    /// # Errors
+    /// If `text` is not the text form of a distribution; the message says why.
+    pub fn parse(text: &str) -> Result<Distribution, String> {
+        let (name, attributes) = split(text)?;
+        let numbers = |attributes| match list::<f64>(attributes)?[..] {
+            [a, b] => Ok((a, b)),
+            _ => Err("two numbers are needed".to_owned()),
+        };
+        match (name, attributes) {
+            ("glorot_uniform", None) => Ok(Distribution::GlorotUniform),
+            ("orthogonal", None) => Ok(Distribution::Orthogonal),
+            ("uniform", Some(attributes)) => {
+                numbers(attributes).map(|(lo, hi)| Distribution::Uniform { lo, hi })
+            }
+            ("normal", Some(attributes)) => {
+                numbers(attributes).map(|(mean, std)| Distribution::Normal { mean, std })
+            }
+            _ => Err("unknown name, or attributes that do not go with it,".to_owned()),
+        }
+        .map_err(|e| format!("{e} in the distribution `{text}`"))
+    }
+}
+
+impl fmt::Display for Distribution {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Distribution::GlorotUniform => f.write_str("glorot_uniform"),
+            Distribution::Orthogonal => f.write_str("orthogonal"),
+            Distribution::Uniform { lo, hi } => write!(f, "uniform{{{lo:?}, {hi:?}}}"),
+            Distribution::Normal { mean, std } => write!(f, "normal{{{mean:?}, {std:?}}}"),
+        }
+    }
+}
+
+/// Entries with commas between them.
+pub(super) struct List<'a, T>(pub(super) &'a [T]);
+
+impl<T: fmt::Display> fmt::Display for List<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, item) in self.0.iter().enumerate() {
+            write!(f, "{}{item}", if i > 0 { ", " } else { "" })?;
+        }
+        Ok(())
+    }
+}
+
+/// Name and attributes.
+fn split(text: &str) -> Result<(&str, Option<&str>), String> {
+    match text.split_once('{') {
+        None => Ok((text, None)),
+        Some((name, rest)) => match rest.strip_suffix('}') {
+            Some(attributes) => Ok((name, Some(attributes))),
+            None => Err(format!("a closing brace is missing in `{text}`")),
+        },
+    }
+}
+
+fn plain(name: &str) -> Result<Op, String> {
+    Ok(match name {
+        "copy" => Op::Copy,
+        "stop_gradient" => Op::StopGradient,
+        "neg" => Op::Neg,
+        "not" => Op::Not,
+        "abs" => Op::Abs,
+        "sign" => Op::Sign,
+        "exp" => Op::Exp,
+        "log" => Op::Log,
+        "sqrt" => Op::Sqrt,
+        "sigmoid" => Op::Sigmoid,
+        "tanh" => Op::Tanh,
+        "relu" => Op::Relu,
+        "to_num" => Op::ToNum,
+        "to_int" => Op::ToInt,
+        "to_bool" => Op::ToBool,
+        "add" => Op::Add,
+        "sub" => Op::Sub,
+        "mul" => Op::Mul,
+        "div" => Op::Div,
+        "and" => Op::And,
+        "or" => Op::Or,
+        "eq" => Op::Eq,
+        "ne" => Op::Ne,
+        "lt" => Op::Lt,
+        "le" => Op::Le,
+        "gt" => Op::Gt,
+        "ge" => Op::Ge,
+        "matmul" => Op::MatMul,
+        "stack" => Op::Stack,
+        "sum" => Op::Sum { axis: None },
+        "mean" => Op::Mean { axis: None },
+        "max" => Op::Max { axis: None },
+        "argmax" => Op::ArgMax { axis: None },
+        "softmax" => Op::Softmax,
+        "log_softmax" => Op::LogSoftmax,
+        _ => return Err("unknown name, or attributes are missing,".to_owned()),
+    })
+}
+
+fn with_attributes(name: &str, attributes: &str) -> Result<Op, String> {
+    Ok(match name {
+        "transpose" => Op::Transpose { perm: list(attributes)? },
+        "reshape" => Op::Reshape { shape: shape(attributes)? },
+        "broadcast" => Op::Broadcast { shape: shape(attributes)? },
+        "sum_to" => Op::SumTo { shape: shape(attributes)? },
+        "concat" => Op::Concat { axis: axis(attributes)? },
+        "index" => Op::Index { items: items(attributes)? },
+        "unindex" => {
+            let (to, at) = attributes.split_once(';').ok_or("`;` is missing")?;
+            Op::Unindex { shape: shape(to)?, items: items(at)? }
+        }
+        "sum" => Op::Sum { axis: Some(axis(attributes)?) },
+        "mean" => Op::Mean { axis: Some(axis(attributes)?) },
+        "max" => Op::Max { axis: Some(axis(attributes)?) },
+        "argmax" => Op::ArgMax { axis: Some(axis(attributes)?) },
+        "one_hot" => Op::OneHot { classes: value(attributes)? },
+        _ => return Err("unknown name, or attributes too many,".to_owned()),
+    })
+}
+
+fn value<T: std::str::FromStr>(text: &str) -> Result<T, String> {
+    let text = text.trim();
+    text.parse().map_err(|_| format!("`{text}` is not a number that fits"))
+}
+
+fn list<T: std::str::FromStr>(text: &str) -> Result<Vec<T>, String> {
+    if text.trim().is_empty() {
+        return Ok(Vec::new());
+    }
+    text.split(',').map(value).collect()
+}
+
+fn shape(text: &str) -> Result<Shape, String> {
+    let inner = text.trim().strip_prefix('[').and_then(|t| t.strip_suffix(']'));
+    let inner = inner.ok_or_else(|| format!("`{text}` is not a shape"))?;
+    Ok(Shape::new(&list::<usize>(inner)?))
+}
+
+fn axis(text: &str) -> Result<usize, String> {
+    value(text.trim().strip_prefix("axis=").ok_or("`axis=` is missing")?)
+}
+
+fn items(text: &str) -> Result<Vec<AxisIndex>, String> {
+    if text.trim().is_empty() {
+        return Ok(Vec::new());
+    }
+    let item = |text: &str| match text.split(':').collect::<Vec<_>>()[..] {
+        [at] => Ok(AxisIndex::At(value(at)?)),
+        [start, len, step] => {
+            Ok(AxisIndex::Slice { start: value(start)?, len: value(len)?, step: value(step)? })
+        }
+        _ => Err(format!("`{text}` is neither a position nor `start:len:step`")),
+    };
+    text.split(',').map(item).collect()
+}

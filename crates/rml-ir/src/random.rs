@@ -1,0 +1,133 @@
+//! Counter-based randomness: every draw is a pure function of (seed, path, tick, position), so it is the same on every backend, in
+//! every schedule and after every resume.
+//!
+//! The generator is Philox4x32-10 (Salmon and others, "Parallel random numbers: as easy as 1, 2, 3"). Its 64-bit key is the
+//! [FNV-1a](path_hash) hash of the path, exclusive-or the mixed seed; its 128-bit counter is the tick (high half) and the number of
+//! the block (low half). One block of four words gives two numbers in `0..1` with 53 bits each. Everything is computed in double
+//! precision, with `libm`'s portable functions, and rounded once at the end: the bits do not depend on the machine.
+
+use crate::op::Distribution;
+use crate::types::{DType, Precision, Type};
+use crate::value::{Data, Value};
+
+mod orthogonal;
+mod philox;
+
+/// The generator for one place in a program at one tick.
+#[derive(Clone, Copy, Debug)]
+pub struct Random {
+    key: [u32; 2],
+    tick: u64,
+}
+
+impl Random {
+    /// The generator for the instance at `path` in a run with that seed, at that tick of its clock.
+    pub fn new(seed: u64, path: &str, tick: u64) -> Random {
+        let key = path_hash(path) ^ mix(seed);
+        Random { key: halves(key), tick }
+    }
+
+    /// The words of block `block`.
+    fn words(&self, block: u64) -> [u32; 4] {
+        let ([b0, b1], [t0, t1]) = (halves(block), halves(self.tick));
+        philox::philox4x32_10([b0, b1, t0, t1], self.key)
+    }
+
+    /// Two numbers of block `block`, each uniform over the multiples of 2^-53 in `0.0..1.0`.
+    #[allow(clippy::cast_precision_loss, reason = "53 bits are exact")]
+    fn pair(&self, block: u64) -> [f64; 2] {
+        const STEP: f64 = 1.0 / (1_u64 << 53) as f64;
+        let [a, b, c, d] = self.words(block).map(u64::from);
+        [(a | b << 32) >> 11, (c | d << 32) >> 11].map(|bits| bits as f64 * STEP)
+    }
+
+    /// Number `i` of this generator, uniform in `0.0..1.0`.
+    pub fn uniform(&self, i: u64) -> f64 {
+        self.pair(i / 2)[usize::from(i % 2 == 1)]
+    }
+
+    /// Number `i` of this generator, standard normal (Box and Muller's transformation of one block; not of the same draw as
+    /// [`uniform`](Self::uniform)).
+    pub fn normal(&self, i: u64) -> f64 {
+        let [u, v] = self.pair(i / 2);
+        let radius = (-2.0 * libm::log(1.0 - u)).sqrt();
+        let angle = std::f64::consts::TAU * v;
+        radius * if i % 2 == 0 { libm::cos(angle) } else { libm::sin(angle) }
+    }
+}
+
+fn halves(x: u64) -> [u32; 2] {
+    #[allow(clippy::cast_possible_truncation, reason = "the two halves are meant")]
+    [x as u32, (x >> 32) as u32]
+}
+
+/// The 64-bit FNV-1a hash of the path's bytes. Stable: checkpoints and recorded runs rely on it.
+pub fn path_hash(path: &str) -> u64 {
+    path.bytes().fold(0xcbf2_9ce4_8422_2325, |h, byte| (h ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// A bijection that spreads seeds over the keys (the finaliser of SplitMix64), so that seeds 1, 2, 3 differ in many bits.
+fn mix(seed: u64) -> u64 {
+    let z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ z >> 31
+}
+
+/// Draws the initial value of type `ty` (num) for the instance at `path`: the draw of tick 0.
+pub fn draw(dist: &Distribution, ty: &Type, precision: Precision, seed: u64, path: &str) -> Value {
+    draw_at(dist, ty, precision, seed, path, 0)
+}
+
+/// Draws a value of type `ty` (num) for the instance at `path` at a tick of its clock.
+///
+/// # Panics
+/// If `ty` is not a num type.
+pub fn draw_at(
+    dist: &Distribution,
+    ty: &Type,
+    precision: Precision,
+    seed: u64,
+    path: &str,
+    tick: u64,
+) -> Value {
+    assert_eq!(ty.dtype, DType::Num, "distributions are over num");
+    let random = Random::new(seed, path, tick);
+    let dims = ty.shape.dims();
+    let numbers = |f: &dyn Fn(u64) -> f64| (0..ty.shape.len() as u64).map(f).collect();
+    let (drawn, below): (Vec<f64>, f64) = match *dist {
+        Distribution::Uniform { lo, hi } => (numbers(&|i| lo + (hi - lo) * random.uniform(i)), hi),
+        Distribution::GlorotUniform => {
+            let limit = glorot_limit(dims);
+            (numbers(&|i| limit * (2.0 * random.uniform(i) - 1.0)), limit)
+        }
+        Distribution::Normal { mean, std } => (numbers(&|i| mean + std * random.normal(i)), f64::INFINITY),
+        Distribution::Orthogonal => (orthogonal::draw(dims, &random), f64::INFINITY),
+    };
+    #[allow(clippy::cast_possible_truncation, reason = "rounding to the chosen precision is meant")]
+    let data = match precision {
+        Precision::F32 => Data::F32(drawn.into_iter().map(|x| below_f32(x as f32, below)).collect()),
+        Precision::F64 => Data::F64(drawn.into_iter().map(|x| below_f64(x, below)).collect()),
+    };
+    Value::new(ty.shape.clone(), data)
+}
+
+/// `sqrt(6 / (fan_in + fan_out))`.
+#[allow(clippy::cast_precision_loss, reason = "dimensions are far below 2^53")]
+fn glorot_limit(dims: &[usize]) -> f64 {
+    let fans = match *dims {
+        [] => 2,
+        [n] => 2 * n,
+        [.., a, b] => a + b,
+    };
+    (6.0 / fans as f64).sqrt()
+}
+
+/// `x`, or the next number below where rounding has reached the exclusive bound.
+fn below_f32(x: f32, bound: f64) -> f32 {
+    if f64::from(x) >= bound { x.next_down() } else { x }
+}
+
+fn below_f64(x: f64, bound: f64) -> f64 {
+    if x >= bound { x.next_down() } else { x }
+}
