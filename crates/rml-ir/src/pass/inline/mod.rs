@@ -1,0 +1,361 @@
+//! normal → flat: every call becomes the equations of its node, with the instance path before the names; every `every` becomes a
+//! window; every state gets its checkpoint key. Nothing is simplified.
+
+mod paths;
+mod states;
+mod update;
+
+use indexmap::{IndexMap, IndexSet};
+use rml_base::codes::autodiff::INLINED_TOO_LARGE;
+use rml_base::{Diagnostic, Diagnostics, EntityId, IndexVec, Span};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use self::paths::{Labels, Place, stripped};
+use self::states::{Named, Update};
+use crate::flat::{Equation, Flat, Rhs, Var, VarData, Window, WindowData};
+use crate::normal::{self, Callee, ConstId, ConstKind, Eq, Init, Module, NodeId};
+use crate::op::Op;
+use crate::types::Type;
+
+/// A node of this name that a program defines stands for the primitive: its output is a parameter.
+const PARAM: &str = "param";
+
+/// How many equations a program may have after inlining, calls counted too.
+const LIMIT: usize = 2_000_000;
+
+/// Inlines everything into the root.
+///
+/// - The inputs and outputs of an instance become copies under its path, `<node>_<k>.<var>`.
+/// - `call f(..) every end` opens a window around the instance, inside the window around the call.
+/// - A parameter with an optimiser ticks every cycle outside windows, and once for each outermost window inside one (`update`).
+/// - Checkpoint keys and the keys of random constants are instance paths without `diff_`; where two would agree, the later one in
+///   textual order keeps its path as it is.
+///
+/// Requires: `normal::verify_differentiated`. Ensures: `flat::verify`.
+///
+/// # Errors
+/// If the program is too large when inlined, or an optimiser keeps its parameter in no `fby`.
+pub fn inline(module: &Module) -> Result<Flat, Diagnostics> {
+    let _span = tracing::debug_span!("inline", nodes = module.nodes.len()).entered();
+    let mut inliner = Inliner::new(module);
+    inliner.enter_root();
+    inliner.run()?;
+    let flat = inliner.finish()?;
+    super::checked("inline", || crate::flat::verify(&flat));
+    Ok(flat)
+}
+
+struct Inliner<'m> {
+    module: &'m Module,
+    flat: Flat,
+    /// The names of each node's equations in keys, made when the node is first entered.
+    labels: IndexVec<NodeId, Option<Rc<Labels>>>,
+    /// Values, shared by all instances of a node.
+    values: IndexMap<(NodeId, ConstId), ConstId>,
+    random_keys: IndexSet<Arc<str>>,
+    frames: Vec<Frame>,
+    /// The states so far, in the order of their equations.
+    states: IndexMap<Eq, Named>,
+    /// The parameters with an optimiser so far.
+    updates: Vec<Update>,
+    /// Equations `x = init when first` that become constants if `init` is one.
+    samples: Vec<Eq>,
+    /// How many equations of nodes have been gone through.
+    steps: usize,
+}
+
+/// An instance that is being inlined.
+struct Frame {
+    node: NodeId,
+    place: Place,
+    window: Option<Window>,
+    /// The flat variable of each of the node's variables.
+    vars: IndexVec<normal::Var, Var>,
+    /// The random constants drawn so far.
+    randoms: IndexMap<ConstId, ConstId>,
+    labels: Rc<Labels>,
+    /// The next equation to go through.
+    next: usize,
+    /// What the caller calls the outputs.
+    results: Vec<Var>,
+    /// The name of the parameter that the output is, where the node stands for the primitive.
+    parameter: Option<Place>,
+    /// The call.
+    span: Span,
+}
+
+impl Frame {
+    /// Where the state that an equation holds stands.
+    fn named(&self, eq: Eq) -> Place {
+        let label = self.labels.result(eq);
+        self.place.child(label, label)
+    }
+}
+
+/// A call to be inlined.
+struct Instance<'a> {
+    node: NodeId,
+    place: Place,
+    window: Option<Window>,
+    args: &'a [Var],
+    results: Vec<Var>,
+    parameter: Option<Place>,
+    span: Span,
+}
+
+impl<'m> Inliner<'m> {
+    fn new(module: &'m Module) -> Self {
+        let flat = Flat {
+            name: module.nodes[module.root].name.clone(),
+            precision: module.precision,
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+            vars: IndexVec::new(),
+            consts: IndexVec::new(),
+            random_keys: IndexMap::new(),
+            windows: IndexVec::new(),
+            equations: IndexVec::new(),
+            states: IndexMap::new(),
+        };
+        Self {
+            module,
+            flat,
+            labels: IndexVec::filled(None, module.nodes.len()),
+            values: IndexMap::new(),
+            random_keys: IndexSet::new(),
+            frames: Vec::new(),
+            states: IndexMap::new(),
+            updates: Vec::new(),
+            samples: Vec::new(),
+            steps: 0,
+        }
+    }
+
+    fn enter_root(&mut self) {
+        let node = &self.module.nodes[self.module.root];
+        self.enter(Instance {
+            node: self.module.root,
+            place: Place::root(),
+            window: None,
+            args: &[],
+            results: Vec::new(),
+            parameter: None,
+            span: node.span,
+        });
+        // The root's variables are the first of the flat form, in the same order.
+        self.flat.inputs = node.inputs().cloned().collect();
+        self.flat.outputs.clone_from(&node.outputs);
+    }
+
+    /// Goes through all equations of all instances, an instance where it is called. The calls wait on a stack of their own, so that
+    /// no program is too deep.
+    fn run(&mut self) -> Result<(), Diagnostics> {
+        while let Some(frame) = self.frames.last_mut() {
+            let node = &self.module.nodes[frame.node];
+            let eq = Eq::from_index(frame.next);
+            frame.next += 1;
+            self.steps += 1;
+            if self.steps > LIMIT {
+                return Err(self.too_large().into());
+            }
+            match node.equations.get(eq) {
+                Some(equation) => self.equation(eq, equation),
+                None => self.leave(),
+            }
+        }
+        Ok(())
+    }
+
+    fn too_large(&self) -> Diagnostic {
+        let root = &self.module.nodes[self.module.root];
+        let mut diagnostic =
+            Diagnostic::error(INLINED_TOO_LARGE, "the program is too large when all calls are inlined")
+                .label(root.span, "the node that is run")
+                .note(format!("a program may have {LIMIT} equations when inlined"));
+        if let Some(frame) = self.frames.last() {
+            diagnostic = diagnostic.label(frame.span, "the limit is reached in this call");
+        }
+        diagnostic.help("call fewer instances, or put what they have in common into one with a larger shape")
+    }
+
+    /// Makes the variables of an instance and the copies of its inputs.
+    fn enter(&mut self, instance: Instance<'_>) {
+        let module = self.module;
+        let node = &module.nodes[instance.node];
+        let labels = self.labels[instance.node].get_or_insert_with(|| Rc::new(Labels::new(module, node)));
+        let labels = Rc::clone(labels);
+        let mut vars = IndexVec::new();
+        for data in &node.vars {
+            let name = data.name.as_ref().map(|name| instance.place.path(name));
+            vars.push(self.flat.vars.push(VarData { name, ty: data.ty.clone(), span: data.span }));
+        }
+        for (input, arg) in node.inputs().zip(instance.args) {
+            self.copy(vars[input.var], *arg, instance.span);
+        }
+        self.frames.push(Frame {
+            node: instance.node,
+            place: instance.place,
+            window: instance.window,
+            vars,
+            randoms: IndexMap::new(),
+            labels,
+            next: 0,
+            results: instance.results,
+            parameter: instance.parameter,
+            span: instance.span,
+        });
+    }
+
+    /// Makes the copies of an instance's outputs.
+    fn leave(&mut self) {
+        let Some(frame) = self.frames.pop() else { return };
+        let outputs = &self.module.nodes[frame.node].outputs;
+        for (result, output) in frame.results.iter().zip(outputs) {
+            let output = frame.vars[*output];
+            match &frame.parameter {
+                Some(place) => {
+                    let eq = self.emit(*result, Rhs::Param { init: output }, frame.span);
+                    self.states.insert(eq, Named { place: place.clone(), parameter: true });
+                }
+                None => self.copy(*result, output, frame.span),
+            }
+        }
+    }
+
+    /// The instance that is being inlined.
+    fn frame(&self) -> &Frame {
+        self.frames.last().expect("an instance is being inlined")
+    }
+
+    fn emit(&mut self, lhs: Var, rhs: Rhs, span: Span) -> Eq {
+        self.flat.equations.push(Equation { lhs, rhs, span })
+    }
+
+    fn copy(&mut self, lhs: Var, from: Var, span: Span) {
+        self.emit(lhs, Rhs::Apply { op: Op::Copy, args: vec![from] }, span);
+    }
+
+    /// A variable without a name.
+    fn temporary(&mut self, ty: Type, span: Span) -> Var {
+        self.flat.vars.push(VarData { name: None, ty, span })
+    }
+
+    fn equation(&mut self, eq: Eq, equation: &'m normal::Equation) {
+        let frame = self.frame();
+        let lhs: Vec<Var> = equation.lhs.iter().map(|v| frame.vars[*v]).collect();
+        match &equation.rhs {
+            normal::Rhs::Call { callee, args, every, instance, .. } => {
+                self.call(eq, lhs, *callee, args, *every, instance, equation.span);
+            }
+            normal::Rhs::ParamUpdate { init, bp, d, optimiser, instance } => {
+                let label = frame.labels.result(eq);
+                let update = update::ParamUpdate {
+                    init: frame.vars[*init],
+                    bp: frame.vars[*bp],
+                    d: frame.vars[*d],
+                    result: lhs[0],
+                    optimiser: *optimiser,
+                    parameter: frame.named(eq),
+                    instance: frame.place.child(instance.as_ref().unwrap_or(label), label),
+                    is_called: instance.is_some(),
+                    span: equation.span,
+                };
+                self.param_update(update);
+            }
+            rhs => {
+                let rhs = self.primitive(eq, rhs);
+                let is_state = matches!(rhs, Rhs::Param { .. } | Rhs::Fby { window: None, .. });
+                let parameter = matches!(rhs, Rhs::Param { .. });
+                let new = self.emit(lhs[0], rhs, equation.span);
+                if is_state {
+                    let place = self.frame().named(eq);
+                    self.states.insert(new, Named { place, parameter });
+                }
+            }
+        }
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "the parts of one call")]
+    fn call(
+        &mut self,
+        eq: Eq,
+        results: Vec<Var>,
+        callee: Callee,
+        args: &[normal::Var],
+        every: Option<normal::Var>,
+        instance: &Arc<str>,
+        span: Span,
+    ) {
+        let Callee::Node(node) = callee else {
+            unreachable!("differentiation has replaced the adjoints (N7)");
+        };
+        let frame = self.frame();
+        let args: Vec<Var> = args.iter().map(|v| frame.vars[*v]).collect();
+        let place = frame.place.child(instance, stripped(instance));
+        let target = &self.module.nodes[node];
+        let is_param = &*target.name == PARAM && args.len() == 1 && results.len() == 1;
+        let parameter = is_param.then(|| frame.named(eq));
+        let window = match every {
+            Some(end) => {
+                let data = WindowData { end: frame.vars[end], parent: frame.window };
+                Some(self.flat.windows.push(data))
+            }
+            None => frame.window,
+        };
+        self.enter(Instance { node, place, window, args: &args, results, parameter, span });
+    }
+
+    /// The flat form of a primitive of the current instance.
+    fn primitive(&mut self, eq: Eq, rhs: &normal::Rhs) -> Rhs {
+        use normal::Rhs as N;
+        let constant = rhs.constant().map(|k| self.constant(eq, k));
+        let frame = self.frame();
+        let var = |v: &normal::Var| frame.vars[*v];
+        let window = frame.window;
+        let init = |i: &Init| match (i, constant) {
+            (Init::Const(_), Some(k)) => Init::Const(k),
+            (Init::Const(k), None) => Init::Const(*k),
+            (Init::Stream(v), _) => Init::Stream(var(v)),
+        };
+        match rhs {
+            N::Const(k) => Rhs::Const(constant.unwrap_or(*k)),
+            N::Apply { op, args, .. } => Rhs::Apply { op: op.clone(), args: args.iter().map(var).collect() },
+            N::If { cond, then, other } => Rhs::If { cond: var(cond), then: var(then), other: var(other) },
+            N::When { value, cond } => Rhs::When { value: var(value), cond: var(cond) },
+            N::Merge { cond, on_true, on_false } => {
+                Rhs::Merge { cond: var(cond), on_true: var(on_true), on_false: var(on_false) }
+            }
+            N::Fby { init: i, next } => Rhs::Fby { init: init(i), next: var(next), window },
+            N::FbyBack { init: i, next } => Rhs::FbyBack { init: init(i), next: var(next), window },
+            N::Post { next } => Rhs::Post { next: var(next), window },
+            N::Param { init } => Rhs::Param { init: var(init) },
+            N::ParamUpdate { .. } | N::Call { .. } => unreachable!("calls are inlined, not translated"),
+        }
+    }
+
+    /// The flat constant for one of the current instance: values are shared, random ones belong to the instance.
+    fn constant(&mut self, eq: Eq, id: ConstId) -> ConstId {
+        let frame = self.frame();
+        let constant = &self.module.nodes[frame.node].consts[id];
+        let known = match constant.kind {
+            ConstKind::Value(_) => self.values.get(&(frame.node, id)),
+            ConstKind::Random(_) => frame.randoms.get(&id),
+        };
+        if let Some(known) = known {
+            return *known;
+        }
+        let new = self.flat.consts.push(constant.clone());
+        let frame = self.frames.last_mut().expect("an instance is being inlined");
+        if let ConstKind::Value(_) = constant.kind {
+            self.values.insert((frame.node, id), new);
+            return new;
+        }
+        frame.randoms.insert(id, new);
+        let label = frame.labels.random(eq);
+        let key = frame.place.child(label, label).unique(|key| self.random_keys.contains(key));
+        self.random_keys.insert(key.clone());
+        self.flat.random_keys.insert(new, key);
+        new
+    }
+}

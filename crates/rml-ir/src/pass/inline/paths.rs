@@ -1,0 +1,131 @@
+//! Instance paths, and the names that equations without a named result have in keys.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use crate::normal::{Callee, ConstKind, Eq, Module, Node, Rhs};
+
+/// Where something stands: its instance path, and the same in keys, where `diff_` does not count.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Place {
+    raw: Arc<str>,
+    key: Arc<str>,
+}
+
+impl Place {
+    /// The root node.
+    pub(super) fn root() -> Self {
+        Self { raw: "".into(), key: "".into() }
+    }
+
+    /// What stands inside this one, under a name and a name in keys.
+    pub(super) fn child(&self, name: &str, in_keys: &str) -> Self {
+        Self { raw: self.path(name), key: join(&self.key, in_keys) }
+    }
+
+    /// The instance path of something inside.
+    pub(super) fn path(&self, name: &str) -> Arc<str> {
+        join(&self.raw, name)
+    }
+
+    /// A key that is not taken: that of the place if possible, else its instance path, else the latter with a number.
+    pub(super) fn unique(&self, taken: impl Fn(&str) -> bool) -> Arc<str> {
+        if !taken(&self.key) {
+            return self.key.clone();
+        }
+        if !taken(&self.raw) {
+            return self.raw.clone();
+        }
+        let numbered = (2_u64..).map(|n| format!("{}#{n}", self.raw));
+        numbered.into_iter().find(|key| !taken(key)).unwrap_or_default().into()
+    }
+}
+
+fn join(prefix: &Arc<str>, name: &str) -> Arc<str> {
+    if prefix.is_empty() { name.into() } else { format!("{prefix}.{name}").into() }
+}
+
+/// An instance's name in keys: that of the primal for an adjoint of any order.
+pub(super) fn stripped(instance: &str) -> &str {
+    let mut name = instance;
+    while let Some(rest) = name.strip_prefix("diff_") {
+        name = rest;
+    }
+    name
+}
+
+/// For each equation of a node, what its result and the random constant in it are called in keys.
+///
+/// A result with a name has that name. Others are counted, for each kind, under the next equation with a named result: the adjoint of
+/// a node keeps the node's equations in order, so it finds the same names.
+pub(super) struct Labels {
+    results: Vec<Arc<str>>,
+    randoms: Vec<Arc<str>>,
+}
+
+impl Labels {
+    /// The names for a node.
+    pub(super) fn new(module: &Module, node: &Node) -> Self {
+        let mut owners: Vec<Option<Arc<str>>> = Vec::with_capacity(node.equations.len());
+        let mut owner = None;
+        for equation in node.equations.as_slice().iter().rev() {
+            let name = equation.lhs.first().and_then(|v| node.vars[*v].name.clone());
+            owner = name.or(owner);
+            owners.push(owner.clone());
+        }
+        owners.reverse();
+        let mut counts: IndexMap<(&str, Option<Arc<str>>), usize> = IndexMap::new();
+        let mut next = |kind, owner: &Option<Arc<str>>| -> Arc<str> {
+            let count = counts.entry((kind, owner.clone())).or_insert(0);
+            let dot = owner.as_ref().map(|o| format!("{o}.")).unwrap_or_default();
+            let label = format!("{dot}{kind}{count}").into();
+            *count += 1;
+            label
+        };
+        let mut labels = Self { results: Vec::new(), randoms: Vec::new() };
+        for (equation, owner) in node.equations.iter().zip(&owners) {
+            let name = equation.lhs.first().and_then(|v| node.vars[*v].name.clone());
+            labels.results.push(match (name, kind(module, &equation.rhs)) {
+                (Some(name), _) => name,
+                (None, Some(kind)) => next(kind, owner),
+                (None, None) => "".into(),
+            });
+            let constant = equation.rhs.constant().map(|k| &node.consts[k].kind);
+            labels.randoms.push(match constant {
+                Some(ConstKind::Random(_)) => next("random", owner),
+                Some(ConstKind::Value(_)) | None => "".into(),
+            });
+        }
+        labels
+    }
+
+    /// What the result of an equation is called.
+    pub(super) fn result(&self, eq: Eq) -> &Arc<str> {
+        &self.results[eq.0 as usize]
+    }
+
+    /// What the random constant in an equation is called.
+    pub(super) fn random(&self, eq: Eq) -> &Arc<str> {
+        &self.randoms[eq.0 as usize]
+    }
+}
+
+/// What an equation that may hold a state is counted as.
+fn kind(module: &Module, rhs: &Rhs) -> Option<&'static str> {
+    match rhs {
+        Rhs::Fby { .. } => Some("fby"),
+        Rhs::Param { .. } | Rhs::ParamUpdate { .. } => Some("param"),
+        Rhs::Call { callee: Callee::Node(node), .. } if *module.nodes[*node].name == *super::PARAM => {
+            Some("param")
+        }
+        Rhs::Call { .. }
+        | Rhs::Const(_)
+        | Rhs::Apply { .. }
+        | Rhs::If { .. }
+        | Rhs::When { .. }
+        | Rhs::Merge { .. }
+        | Rhs::FbyBack { .. }
+        | Rhs::Post { .. } => None,
+    }
+}
