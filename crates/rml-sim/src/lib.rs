@@ -1,1 +1,18 @@
-//! The event-driven simulator of R(ML)2 and a naive fixpoint oracle.
+//! Running flat programs one cycle at a time, by the paper's normalization-free semantics.
+//!
+//! - [`Simulator`]: event-driven, in constant memory, for streams without end.
+//! - [`oracle`]: the same semantics as a naive least fixed point over a whole trace. The two share the statuses and
+//!   the clock classes, but no rule of any equation and no order of evaluation.
+//! - [`ClockClasses`]: which variables are present together, and which of them the environment has to ask for.
+//!
+//! Nothing here knows the surface syntax, plans or files.
+
+pub mod oracle;
+
+mod clock_classes;
+mod simulator;
+mod status;
+
+pub use clock_classes::{ClassId, ClockClasses};
+pub use simulator::{Demand, Failure, Options, Row, Simulator, Stats, Undetermined};
+pub use status::{Input, Status};

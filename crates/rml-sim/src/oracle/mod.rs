@@ -1,0 +1,176 @@
+//! The oracle: the normalization-free semantics computed as naively as it is written down (semantics notes, section 4).
+//! A table of statuses, one for each cycle and variable, is raised by the rule of every equation until nothing changes. Slow, whole
+//! traces only, and without any code of the simulator, which it is there to judge.
+
+use indexmap::IndexMap;
+use rml_base::IndexVec;
+use rml_ir::flat::{Eq, Flat, Rhs, Var};
+use rml_ir::op::{EvalError, eval};
+
+use crate::clock_classes::ClockClasses;
+use crate::status::{Input, Status};
+
+mod step;
+
+/// How to run the oracle.
+#[derive(Clone, Debug, Default)]
+pub struct OracleOptions {
+    /// Whether the trace is known to end after the cycles given (else it is a prefix of an endless one).
+    pub closed: bool,
+    /// The cycles in which the environment asks for a variable; `None` = one variable of each free class in every cycle.
+    pub demand: Option<IndexMap<Var, Vec<bool>>>,
+    /// The order in which equations are tried; `None` = as they stand. The result does not depend on it.
+    pub order: Option<Vec<Eq>>,
+    /// Values that replace the initial one of a `fby` outside windows or the value of a parameter.
+    pub states: IndexMap<Eq, rml_ir::Value>,
+}
+
+/// An operator that had no result.
+#[derive(Clone, PartialEq, std::cmp::Eq, Debug)]
+pub struct EvalFailure {
+    /// In which cycle.
+    pub cycle: usize,
+    /// Which equation.
+    pub equation: Eq,
+    /// Why.
+    pub error: EvalError,
+}
+
+/// The least fixed point.
+#[derive(Clone, Debug)]
+pub struct Trace {
+    /// The statuses, by cycle and variable.
+    pub cycles: Vec<IndexVec<Var, Status>>,
+    /// Operators that had no result although all operands had values: hard failures, the cells stay unknown.
+    pub failures: Vec<EvalFailure>,
+}
+
+impl Trace {
+    /// The cycles that hold an error, in order.
+    pub fn error_cycles(&self) -> Vec<usize> {
+        let has_error = |row: &IndexVec<Var, Status>| row.iter().any(|s| matches!(s, Status::Error));
+        (0..self.cycles.len()).filter(|&n| has_error(&self.cycles[n])).collect()
+    }
+
+    /// The row of one variable.
+    pub fn row(&self, v: Var) -> Vec<Status> {
+        self.cycles.iter().map(|c| c[v].clone()).collect()
+    }
+}
+
+/// Computes the least fixed point of `flat` on `inputs` (one entry for each input of the program in each cycle; missing entries
+/// say nothing about the input). No random constant may be left in `flat` (F7).
+pub fn run(flat: &Flat, inputs: &[Vec<Input>], options: &OracleOptions) -> Trace {
+    let mut oracle = Oracle::new(flat, inputs, options);
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for n in 0..inputs.len() {
+            changed |= oracle.settle(n);
+        }
+        for n in (0..inputs.len()).rev() {
+            changed |= oracle.settle(n);
+        }
+    }
+    let failures = oracle.failures();
+    Trace { cycles: oracle.table, failures }
+}
+
+/// Program, environment and the table so far.
+struct Oracle<'a> {
+    flat: &'a Flat,
+    inputs: &'a [Vec<Input>],
+    options: &'a OracleOptions,
+    order: Vec<Eq>,
+    table: Vec<IndexVec<Var, Status>>,
+}
+
+impl<'a> Oracle<'a> {
+    fn new(flat: &'a Flat, inputs: &'a [Vec<Input>], options: &'a OracleOptions) -> Oracle<'a> {
+        let order = options.order.clone().unwrap_or_else(|| flat.equations.ids().collect());
+        let table = vec![IndexVec::filled(Status::Bottom, flat.vars.len()); inputs.len()];
+        let mut oracle = Oracle { flat, inputs, options, order, table };
+        for (n, row) in inputs.iter().enumerate() {
+            for (formal, input) in flat.inputs.iter().zip(row) {
+                match input {
+                    Input::Given(v) => oracle.raise(n, formal.var, &Status::Value(v.clone())),
+                    Input::Absent => oracle.raise(n, formal.var, &Status::Absent),
+                    Input::OnDemand(_) => false,
+                };
+            }
+        }
+        oracle.demand();
+        oracle
+    }
+
+    /// Puts what the environment asks for.
+    fn demand(&mut self) {
+        if let Some(demand) = &self.options.demand {
+            for (&v, cycles) in demand {
+                for n in (0..self.table.len()).filter(|&n| cycles.get(n) == Some(&true)) {
+                    self.raise(n, v, &Status::Unknown);
+                }
+            }
+        } else {
+            for v in ClockClasses::new(self.flat).free_representatives() {
+                for n in 0..self.table.len() {
+                    self.raise(n, v, &Status::Unknown);
+                }
+            }
+        }
+    }
+
+    /// Joins `status` into a cell; whether that changed it.
+    fn raise(&mut self, n: usize, v: Var, status: &Status) -> bool {
+        let joined = self.table[n][v].join(status);
+        let changed = !joined.same(&self.table[n][v]);
+        self.table[n][v] = joined;
+        changed
+    }
+
+    /// Applies every rule in cycle `n` until nothing changes there; whether anything did.
+    fn settle(&mut self, n: usize) -> bool {
+        let (mut any, mut again) = (false, true);
+        while again {
+            again = self.answer(n);
+            for i in 0..self.order.len() {
+                for (v, status) in self.step(self.order[i], n).into_cells() {
+                    again |= self.raise(n, v, &status);
+                }
+            }
+            any |= again;
+        }
+        any
+    }
+
+    /// The environment answers requests for inputs on demand.
+    fn answer(&mut self, n: usize) -> bool {
+        let mut changed = false;
+        for (formal, input) in self.flat.inputs.iter().zip(&self.inputs[n]) {
+            if let Input::OnDemand(offer) = input
+                && self.table[n][formal.var].is_present()
+            {
+                let answer = offer.clone().map_or(Status::Absent, Status::Value);
+                changed |= self.raise(n, formal.var, &answer);
+            }
+        }
+        changed
+    }
+
+    /// Operators without a result, now that all is known.
+    fn failures(&self) -> Vec<EvalFailure> {
+        let mut failures = Vec::new();
+        for (cycle, row) in self.table.iter().enumerate() {
+            for (equation, eq) in self.flat.equations.iter_enumerated() {
+                let Rhs::Apply { op, args } = &eq.rhs else { continue };
+                let values: Option<Vec<_>> = args.iter().map(|&x| row[x].value()).collect();
+                if let (true, Some(values)) = (row[eq.lhs].is_present(), values)
+                    && let Err(error) = eval(op, &values, self.flat.precision)
+                {
+                    failures.push(EvalFailure { cycle, equation, error });
+                }
+            }
+        }
+        failures
+    }
+}

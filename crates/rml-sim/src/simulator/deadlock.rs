@@ -1,0 +1,327 @@
+//! Explaining why cells stay undetermined: what each waits for, down to a cyclic wait or to something that never comes. Reads the
+//! rows of a simulation at rest; changes nothing.
+
+use indexmap::{IndexMap, IndexSet};
+use rml_base::{Diagnostic, codes};
+use rml_ir::Value;
+use rml_ir::flat::{Eq, Var};
+
+use super::Simulator;
+use super::program::{self, Operand, Recurrence, Step};
+use super::rows::Presence;
+
+/// Cells that stay undetermined.
+#[derive(Clone, Debug)]
+pub struct Undetermined {
+    /// The undetermined outputs by cycle; other variables where all outputs are determined.
+    pub cells: Vec<(u64, Var)>,
+    /// Whether the first of them waits for cycles after the last one (and not for itself or for what never comes).
+    pub waits_for_future: bool,
+    /// The explanation.
+    pub report: Diagnostic,
+}
+
+/// Something not known yet.
+#[derive(Clone, Copy, PartialEq, std::cmp::Eq, Hash, Debug)]
+enum Wanted {
+    /// Whether the variable is present.
+    Presence(u64, Var),
+    /// Its value; it is present.
+    Value(u64, Var),
+}
+
+impl Wanted {
+    fn cell(self) -> (u64, Var) {
+        match self {
+            Wanted::Presence(n, v) | Wanted::Value(n, v) => (n, v),
+        }
+    }
+}
+
+/// What something waits for.
+enum Waits {
+    For(Wanted),
+    /// A cycle that was not fed yet.
+    Future,
+    /// The next active cycle of a recurrence without a last value, where window or trace end.
+    End,
+    /// Nothing says anything about it.
+    Unasked,
+}
+
+/// The most links that are followed.
+const LIMIT: usize = 100_000;
+/// The most places that are shown.
+const SHOWN: usize = 8;
+
+impl Simulator {
+    /// The cells of open cycles that are undetermined, with an explanation. `None` if there are none, or if the simulation failed.
+    pub fn undetermined(&self) -> Option<Undetermined> {
+        if !self.halts.is_empty() {
+            return None;
+        }
+        let flat = &self.program.flat;
+        let open = || self.rows.base..self.rows.end;
+        let pending = |vars: &[Var]| -> Vec<(u64, Var)> {
+            open()
+                .flat_map(|n| vars.iter().map(move |&v| (n, v)))
+                .filter(|&(n, v)| !self.is_determined(n, v))
+                .collect()
+        };
+        let mut cells = pending(&flat.outputs);
+        if cells.is_empty() {
+            let named: Vec<Var> = flat.vars.ids().filter(|&v| flat.vars[v].name.is_some()).collect();
+            cells = pending(&named);
+        }
+        if cells.is_empty() {
+            cells = pending(&flat.vars.ids().collect::<Vec<_>>());
+        }
+        let &(n, v) = cells.first()?;
+        let (chain, last) = self.chain(self.wanted_of(n, v));
+        let waits_for_future = matches!(last, Some(Waits::Future));
+        let report = self.chain_report(&chain, last.as_ref());
+        let report = report.note(self.list(&cells));
+        Some(Undetermined { cells, waits_for_future, report })
+    }
+
+    /// The report that too many cycles are open.
+    pub(super) fn look_ahead_report(&self, limit: usize) -> Diagnostic {
+        let why = self.undetermined().map(|u| u.report);
+        let mut report = Diagnostic::error(
+            codes::sim::LOOK_AHEAD_LIMIT,
+            format!("{limit} cycles are open and none of them can be completed"),
+        );
+        if let Some(why) = why {
+            report.labels = why.labels;
+            report.notes.push(why.message);
+            report.notes.extend(why.notes);
+        }
+        report.help(
+            "cut the backward dependences more often (`merge` on a condition, `every`), or raise the limit",
+        )
+    }
+
+    fn list(&self, cells: &[(u64, Var)]) -> String {
+        let shown: Vec<String> = cells
+            .iter()
+            .take(SHOWN)
+            .map(|&(n, v)| format!("{} in cycle {n}", self.program.name(v)))
+            .collect();
+        let more = cells.len().saturating_sub(SHOWN);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        format!("undetermined: {}{more}", shown.join(", "))
+    }
+
+    fn wanted_of(&self, n: u64, v: Var) -> Wanted {
+        match self.rows.presence(n, program::index(self.program.class(v))) {
+            Presence::Bottom => Wanted::Presence(n, v),
+            _ => Wanted::Value(n, v),
+        }
+    }
+
+    /// Follows what each waits for, to an end (given) or back to a thing on the chain (then only the cyclic part is returned).
+    fn chain(&self, first: Wanted) -> (Vec<(Wanted, Option<Eq>)>, Option<Waits>) {
+        let mut chain: IndexMap<Wanted, Option<Eq>> = IndexMap::new();
+        let mut at = first;
+        loop {
+            if let Some(start) = chain.get_index_of(&self.key(at)) {
+                return (chain.into_iter().skip(start).collect(), None);
+            }
+            let (eq, waits) = match at {
+                Wanted::Presence(n, v) => self.presence_waits(n, v),
+                Wanted::Value(n, v) => self.value_waits(n, v),
+            };
+            chain.insert(self.key(at), eq);
+            match waits {
+                Waits::For(next) if chain.len() < LIMIT => at = next,
+                end => return (chain.into_iter().collect(), Some(end)),
+            }
+        }
+    }
+
+    /// Presence is a question about a class: one variable stands for all.
+    fn key(&self, wanted: Wanted) -> Wanted {
+        match wanted {
+            Wanted::Presence(n, v) => {
+                let members = self.program.classes.members(self.program.classes.of(v));
+                let named = members.iter().find(|&&m| self.program.flat.vars[m].name.is_some());
+                Wanted::Presence(n, *named.unwrap_or(&v))
+            }
+            value @ Wanted::Value(..) => value,
+        }
+    }
+
+    fn presence_waits(&self, n: u64, v: Var) -> (Option<Eq>, Waits) {
+        let class = program::index(self.program.class(v));
+        for (i, step) in self.program.steps.iter().enumerate() {
+            let (cond, clock) = match step {
+                Step::When { cond, from, to, .. } if *to == class => (*cond, *from),
+                Step::Merge { cond, branches, class: c, .. } if branches.iter().any(|(_, b)| *b == class) => {
+                    (*cond, *c)
+                }
+                _ => continue,
+            };
+            let eq = self.program.equation_of[i];
+            if clock != class && self.rows.presence(n, clock) == Presence::Bottom {
+                let var = self.program.classes.members(self.class_at(clock)).first().copied();
+                if let Some(var) = var {
+                    return (Some(eq), Waits::For(Wanted::Presence(n, var)));
+                }
+            }
+            if self.rows.presence(n, clock) == Presence::Present
+                && let Some(wait) = self.missing(n, cond)
+            {
+                return (Some(eq), Waits::For(wait));
+            }
+        }
+        (None, Waits::Unasked)
+    }
+
+    fn class_at(&self, class: u32) -> crate::ClassId {
+        rml_base::EntityId::from_index(class as usize)
+    }
+
+    /// The operand's value, if it is missing although the operand is present.
+    fn missing(&self, n: u64, x: Operand) -> Option<Wanted> {
+        let cell = x.cell()?;
+        let var = Var(program::index(cell));
+        self.rows.values(n)[cell].is_none().then(|| self.wanted_of(n, var))
+    }
+
+    fn value_waits(&self, n: u64, v: Var) -> (Option<Eq>, Waits) {
+        let Some(id) = self.program.definition[v] else { return (None, Waits::Unasked) };
+        let eq = Some(self.program.equation_of[id as usize]);
+        let first = |xs: &[Operand]| xs.iter().find_map(|&x| self.missing(n, x));
+        let choice = |cond: Operand, a: Operand, b: Operand| {
+            let taken = match cond.get(self.rows.values(n), &self.program.constants) {
+                Some(Value::Bool(true)) => a,
+                Some(_) => b,
+                None => cond,
+            };
+            self.missing(n, taken)
+        };
+        let wanted = match &self.program.steps[id as usize] {
+            Step::Constant => None,
+            Step::Unary { x, .. } | Step::Copy { x, .. } | Step::Param { init: x, .. } => first(&[*x]),
+            Step::Binary { x, y, .. } => first(&[*x, *y]),
+            Step::Apply { args, .. } => first(args),
+            Step::If { cond, then, other, .. } => choice(*cond, *then, *other),
+            Step::When { value, cond, .. } => first(&[*cond, *value]),
+            Step::Merge { cond, branches, .. } => choice(*cond, branches[0].0, branches[1].0),
+            Step::Forward(r) => return (eq, self.forward_waits(n, &self.program.forward[*r as usize])),
+            Step::Backward(r) => return (eq, self.backward_waits(n, &self.program.backward[*r as usize])),
+        };
+        (eq, wanted.map_or(Waits::Unasked, Waits::For))
+    }
+
+    /// The first window end in cycle `m` that is not known; `Err` if a boundary lies there.
+    fn unknown_end(&self, rec: &Recurrence, m: u64) -> Result<Option<Wanted>, ()> {
+        let mut unknown = None;
+        for &(end, class) in &rec.ends {
+            match self.rows.presence(m, class) {
+                Presence::Absent | Presence::Error => {}
+                Presence::Bottom => {
+                    unknown = unknown.or_else(|| end.cell().map(|c| Wanted::Presence(m, cell_var(c))))
+                }
+                Presence::Present => match end.get(self.rows.values(m), &self.program.constants) {
+                    Some(Value::Bool(true)) => return Err(()),
+                    Some(_) => {}
+                    None => unknown = unknown.or_else(|| end.cell().map(|c| Wanted::Value(m, cell_var(c)))),
+                },
+            }
+        }
+        Ok(unknown)
+    }
+
+    fn start_waits(&self, rec: &Recurrence, n: u64) -> Waits {
+        rec.start.and_then(|x| self.missing(n, x)).map_or(Waits::End, Waits::For)
+    }
+
+    fn forward_waits(&self, n: u64, rec: &Recurrence) -> Waits {
+        let mut at = n;
+        while at > self.rows.base {
+            let m = at - 1;
+            match self.unknown_end(rec, m) {
+                Err(()) => break,
+                Ok(Some(end)) => return Waits::For(end),
+                Ok(None) => {}
+            }
+            if self.rows.presence(m, rec.class) != Presence::Absent {
+                return Waits::For(self.neighbour(rec, m));
+            }
+            at = m;
+        }
+        self.start_waits(rec, n)
+    }
+
+    fn backward_waits(&self, n: u64, rec: &Recurrence) -> Waits {
+        let mut at = n;
+        loop {
+            match self.unknown_end(rec, at) {
+                Err(()) => return self.start_waits(rec, n),
+                Ok(Some(end)) => return Waits::For(end),
+                Ok(None) => {}
+            }
+            at += 1;
+            if at == self.rows.end {
+                return if self.ended == Some(true) { self.start_waits(rec, n) } else { Waits::Future };
+            }
+            if self.rows.presence(at, rec.class) != Presence::Absent {
+                return Waits::For(self.neighbour(rec, at));
+            }
+        }
+    }
+
+    /// What a recurrence wants from a cycle in which it may be active.
+    fn neighbour(&self, rec: &Recurrence, m: u64) -> Wanted {
+        match self.rows.presence(m, rec.class) {
+            Presence::Bottom => Wanted::Presence(m, Var(rec.out)),
+            _ => rec.next.cell().map_or(Wanted::Value(m, Var(rec.out)), |c| Wanted::Value(m, cell_var(c))),
+        }
+    }
+
+    fn chain_report(&self, chain: &[(Wanted, Option<Eq>)], last: Option<&Waits>) -> Diagnostic {
+        let name = |w: Wanted| {
+            let (n, v) = w.cell();
+            match w {
+                Wanted::Presence(..) => format!("whether {} is present in cycle {n}", self.program.name(v)),
+                Wanted::Value(..) => format!("the value of {} in cycle {n}", self.program.name(v)),
+            }
+        };
+        let first = chain.first().map_or_else(String::new, |(w, _)| name(*w));
+        let end = chain.last().map_or_else(String::new, |(w, _)| name(*w));
+        let (what, help) = match last {
+            None => (
+                "depends on itself",
+                "cut the cycle with a `fby`, or choose with `merge` on a condition that is known first",
+            ),
+            Some(Waits::Future | Waits::For(_)) => {
+                ("depends on cycles after the last one", "feed more cycles, or cut the backward dependence")
+            }
+            Some(Waits::End) => (
+                "depends on what would follow the last active cycle",
+                "give a last value with `fby back`, or cut with `merge` before the end",
+            ),
+            Some(Waits::Unasked) => {
+                ("is never asked for, and nothing decides it", "use it in an output, or tie it to an input")
+            }
+        };
+        let mut report = Diagnostic::error(codes::sim::DEADLOCK, format!("{first} {what}"));
+        let mut shown = IndexSet::new();
+        for (i, (w, eq)) in chain.iter().enumerate() {
+            let Some(eq) = eq.filter(|&eq| shown.len() < SHOWN && shown.insert(eq)) else { continue };
+            let next = chain.get(i + 1).or(if last.is_none() { chain.first() } else { None });
+            let text =
+                next.map_or_else(|| name(*w), |(next, _)| format!("{} waits for {}", name(*w), name(*next)));
+            report = report.label(self.program.flat.equations[eq].span, text);
+        }
+        if last.is_some() && chain.len() > 1 {
+            report = report.note(format!("the wait ends, after {} steps, at {end}", chain.len() - 1));
+        }
+        report.help(help)
+    }
+}
+
+fn cell_var(cell: usize) -> Var {
+    Var(program::index(cell))
+}

@@ -1,0 +1,308 @@
+//! What each step does when something became known about its variables. Presence is a property of clock classes: within a class
+//! nothing has to be propagated, only `when`, `merge` and errors carry it from class to class.
+
+use std::sync::Arc;
+
+use rml_ir::Value;
+use rml_ir::op::{EvalError, Op, eval};
+
+use super::Simulator;
+use super::program::{Operand, Program, Step};
+use super::rows::{Cause, Presence};
+
+/// Two sides that disagree about the presence of a class.
+#[derive(Clone, Debug)]
+pub(super) struct Conflict {
+    pub(super) cycle: u64,
+    pub(super) class: u32,
+    /// Who decided first, and what.
+    pub(super) held: (Presence, Cause),
+    /// Who disagrees, and what it says.
+    pub(super) said: (Presence, Cause),
+}
+
+/// Why the simulation cannot go on.
+#[derive(Clone, Debug)]
+pub(super) enum Halt {
+    /// A synchronisation error.
+    Conflict(Conflict),
+    /// An operator without a result.
+    Eval { cycle: u64, step: u32, error: EvalError },
+}
+
+pub(super) type Go = Result<(), Halt>;
+
+impl Simulator {
+    /// Tries steps until none is left.
+    pub(super) fn settle(&mut self) -> Go {
+        // Shared, so that steps can be read while the rows change.
+        let program = Arc::clone(&self.program);
+        while let Some((cycle, step)) = self.rows.next() {
+            self.activations += 1;
+            self.activate(&program, cycle, step)?;
+        }
+        Ok(())
+    }
+
+    /// Says that a class is present or absent.
+    #[inline]
+    pub(super) fn decide(&mut self, cycle: u64, class: u32, said: Presence, cause: Cause) -> Go {
+        let held = self.rows.presence(cycle, class);
+        if held == said || held == Presence::Error {
+            return Ok(());
+        }
+        if held != Presence::Bottom {
+            let held = (held, self.rows.cause(cycle, class));
+            return self.conflict(Conflict { cycle, class, held, said: (said, cause) });
+        }
+        let cells = if said == Presence::Present { self.program.cells_of_class[class as usize] } else { 0 };
+        self.rows.decide(cycle, class, said, cause, cells);
+        self.notify_class(cycle, class);
+        if said == Presence::Present && self.has_offers {
+            self.take_offers(cycle, class)?;
+        }
+        Ok(())
+    }
+
+    /// Inputs on demand that are in the class, now that it is present.
+    fn take_offers(&mut self, cycle: u64, class: u32) -> Go {
+        let mut refused = None;
+        for i in 0..self.rows.offers(cycle).len() {
+            let var = self.rows.offers(cycle)[i].0;
+            if self.program.class(var) == class as usize {
+                match self.rows.offers(cycle)[i].1.take() {
+                    Some(value) => self.set(cycle, var.0, value),
+                    None => refused = Some(var),
+                }
+            }
+        }
+        refused.map_or(Ok(()), |var| self.decide(cycle, class, Presence::Absent, Cause::Input(var)))
+    }
+
+    #[inline]
+    fn notify_class(&mut self, cycle: u64, class: u32) {
+        for &step in self.program.on_class.of(class as usize) {
+            self.rows.mark(cycle, step);
+        }
+    }
+
+    /// Gives a cell its value, unless it has one.
+    #[inline]
+    pub(super) fn set(&mut self, cycle: u64, cell: u32, value: Value) {
+        if self.rows.values(cycle)[cell as usize].is_some() {
+            return;
+        }
+        self.rows.set_value(cycle, cell, value);
+        for &step in self.program.on_value.of(cell as usize) {
+            self.rows.mark(cycle, step);
+        }
+    }
+
+    /// A disagreement: the end, or an error status where the caller wants to see how it spreads.
+    fn conflict(&mut self, conflict: Conflict) -> Go {
+        if !self.options.keep_going {
+            return Err(Halt::Conflict(conflict));
+        }
+        let (cycle, class) = (conflict.cycle, conflict.class);
+        if !self.rows.is_broken(cycle) {
+            self.halts.push(Halt::Conflict(conflict));
+        }
+        self.spread(cycle, class);
+        Ok(())
+    }
+
+    /// Makes a class an error in a cycle and wakes whatever that reaches.
+    pub(super) fn spread(&mut self, cycle: u64, class: u32) {
+        if self.rows.presence(cycle, class) == Presence::Error {
+            return;
+        }
+        self.rows.set_error(cycle, class);
+        self.notify_class(cycle, class);
+        for i in 0..self.program.on_class.of(class as usize).len() {
+            let step = self.program.on_class.of(class as usize)[i];
+            if self.program.recurrence(step as usize).is_some() {
+                for n in self.rows.base..self.rows.end {
+                    self.rows.mark(n, step);
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn value(&self, cycle: u64, x: Operand) -> Option<&Value> {
+        x.get(self.rows.values(cycle), &self.program.constants)
+    }
+
+    #[inline]
+    fn truth(&self, cycle: u64, x: Operand) -> Option<bool> {
+        self.value(cycle, x).map(|v| matches!(v, Value::Bool(true)))
+    }
+
+    /// Whether a cell of that class waits for its value.
+    #[inline]
+    pub(super) fn wanted(&self, cycle: u64, class: u32, out: u32) -> bool {
+        self.rows.presence(cycle, class) == Presence::Present
+            && self.rows.values(cycle)[out as usize].is_none()
+    }
+
+    #[inline]
+    fn activate(&mut self, program: &Program, cycle: u64, id: u32) -> Go {
+        match &program.steps[id as usize] {
+            Step::Constant => {}
+            Step::Unary { op, x, out, class } => {
+                if self.wanted(cycle, *class, *out)
+                    && let Some(x) = self.value(cycle, *x)
+                {
+                    let result = eval(op, &[x], program.flat.precision);
+                    self.give(cycle, id, *out, result)?;
+                }
+            }
+            Step::Binary { op, x, y, out, class } => {
+                if self.wanted(cycle, *class, *out)
+                    && let (Some(x), Some(y)) = (self.value(cycle, *x), self.value(cycle, *y))
+                {
+                    let result = eval(op, &[x, y], program.flat.precision);
+                    self.give(cycle, id, *out, result)?;
+                }
+            }
+            Step::Apply { op, args, out, class } => {
+                if self.wanted(cycle, *class, *out) {
+                    self.apply(cycle, id, op, args, *out)?;
+                }
+            }
+            Step::Copy { x, out, class } => {
+                if self.wanted(cycle, *class, *out)
+                    && let Some(x) = self.value(cycle, *x).cloned()
+                {
+                    self.set(cycle, *out, x);
+                }
+            }
+            Step::Param { param, init, out, class } => {
+                if self.wanted(cycle, *class, *out)
+                    && let Some(x) =
+                        self.params[*param as usize].as_ref().or(self.value(cycle, *init)).cloned()
+                {
+                    self.set(cycle, *out, x);
+                }
+            }
+            Step::If { cond, then, other, out, class } => {
+                if self.wanted(cycle, *class, *out)
+                    && let Some(c) = self.truth(cycle, *cond)
+                    && let Some(x) = self.value(cycle, if c { *then } else { *other }).cloned()
+                {
+                    self.set(cycle, *out, x);
+                }
+            }
+            Step::When { value, cond, out, from, to } => {
+                self.when(cycle, id, [*value, *cond], *out, [*from, *to])?
+            }
+            Step::Merge { cond, branches, out, class } => {
+                self.merge(cycle, id, *cond, branches, *out, *class)?
+            }
+            Step::Forward(r) => self.forward(program, cycle, *r),
+            Step::Backward(r) => self.backward(program, cycle, *r),
+        }
+        Ok(())
+    }
+
+    fn apply(&mut self, cycle: u64, id: u32, op: &Op, args: &[Operand], out: u32) -> Go {
+        let values: Option<Vec<&Value>> = args.iter().map(|&x| self.value(cycle, x)).collect();
+        let Some(values) = values else { return Ok(()) };
+        let result = eval(op, &values, self.program.flat.precision);
+        self.give(cycle, id, out, result)
+    }
+
+    /// The result of an operator.
+    #[inline]
+    fn give(&mut self, cycle: u64, step: u32, out: u32, result: Result<Value, EvalError>) -> Go {
+        match result {
+            Ok(value) => self.set(cycle, out, value),
+            Err(error) => {
+                let halt = Halt::Eval { cycle, step, error };
+                if !self.options.keep_going {
+                    return Err(halt);
+                }
+                self.halts.push(halt);
+            }
+        }
+        Ok(())
+    }
+
+    fn when(
+        &mut self,
+        cycle: u64,
+        id: u32,
+        [value, cond]: [Operand; 2],
+        out: u32,
+        [from, to]: [u32; 2],
+    ) -> Go {
+        let cause = Cause::Step(id);
+        if self.rows.presence(cycle, to) == Presence::Present {
+            self.decide(cycle, from, Presence::Present, cause)?;
+        }
+        match self.rows.presence(cycle, from) {
+            Presence::Bottom => {}
+            Presence::Absent => self.decide(cycle, to, Presence::Absent, cause)?,
+            Presence::Present => match self.truth(cycle, cond) {
+                Some(true) => {
+                    self.decide(cycle, to, Presence::Present, cause)?;
+                    if self.wanted(cycle, to, out)
+                        && let Some(x) = self.value(cycle, value).cloned()
+                    {
+                        self.set(cycle, out, x);
+                    }
+                }
+                Some(false) => self.decide(cycle, to, Presence::Absent, cause)?,
+                None => {}
+            },
+            Presence::Error => self.spread(cycle, to),
+        }
+        if self.rows.presence(cycle, to) == Presence::Error {
+            self.spread(cycle, from);
+        }
+        Ok(())
+    }
+
+    fn merge(
+        &mut self,
+        cycle: u64,
+        id: u32,
+        cond: Operand,
+        branches: &[(Operand, u32); 2],
+        out: u32,
+        class: u32,
+    ) -> Go {
+        let cause = Cause::Step(id);
+        for (_, branch) in branches {
+            if self.rows.presence(cycle, *branch) == Presence::Present {
+                self.decide(cycle, class, Presence::Present, cause)?;
+            }
+        }
+        match self.rows.presence(cycle, class) {
+            Presence::Absent => {
+                for (_, branch) in branches {
+                    self.decide(cycle, *branch, Presence::Absent, cause)?;
+                }
+            }
+            Presence::Present => {
+                if let Some(c) = self.truth(cycle, cond) {
+                    let (taken, left) =
+                        if c { (branches[0], branches[1]) } else { (branches[1], branches[0]) };
+                    self.decide(cycle, taken.1, Presence::Present, cause)?;
+                    self.decide(cycle, left.1, Presence::Absent, cause)?;
+                    if self.wanted(cycle, class, out)
+                        && let Some(x) = self.value(cycle, taken.0).cloned()
+                    {
+                        self.set(cycle, out, x);
+                    }
+                }
+            }
+            Presence::Bottom | Presence::Error => {}
+        }
+        let all = [class, branches[0].1, branches[1].1];
+        if all.iter().any(|&c| self.rows.presence(cycle, c) == Presence::Error) {
+            all.iter().for_each(|&c| self.spread(cycle, c));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,424 @@
+//! The event-driven simulator.
+//!
+//! [`program`] prepares the steps, [`rows`] holds the open cycles, [`engine`] and [`walk`] say what a step does when something
+//! became known, [`report`] and [`deadlock`] explain why it cannot go on, [`state`] saves and loads. This file is the interface: cycles
+//! go in one at a time, output rows come out in order as soon as they are known, and complete cycles are dropped.
+//!
+//! The work list holds (cycle, equation) pairs, lowest cycle first; it is empty whenever a call returns. Memory is bounded by the
+//! look-ahead of the program plus one cycle.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use rml_base::{Diagnostic, codes};
+use rml_ir::flat::{Flat, Var};
+use rml_ir::{Type, Value};
+
+use crate::status::{Input, Status};
+use engine::{Go, Halt};
+use program::Program;
+use rows::{Cause, Presence, Rows, Sizes};
+
+mod deadlock;
+mod engine;
+mod program;
+mod report;
+mod rows;
+mod state;
+mod walk;
+
+pub use deadlock::Undetermined;
+pub use report::Failure;
+
+/// Which variables the environment asks for.
+#[derive(Clone, Debug, Default)]
+pub enum Demand {
+    /// One of each free clock class in every cycle.
+    #[default]
+    FreeClasses,
+    /// These, in the cycles marked true; in no cycle beyond the list.
+    Given(IndexMap<Var, Vec<bool>>),
+}
+
+/// How to simulate.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Keep the statuses of all variables in all cycles (memory grows with the trace).
+    pub record: bool,
+    /// Do not stop at the first error: let it spread as the semantics says, so that the table of statuses is the whole least
+    /// fixed point. No cycle is dropped then; for tests and explanations.
+    pub keep_going: bool,
+    /// What the environment asks for.
+    pub demand: Demand,
+    /// The most cycles that may be open at once; `None` = no limit.
+    pub max_open_cycles: Option<usize>,
+}
+
+/// The outputs of one cycle.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// Which cycle.
+    pub cycle: u64,
+    /// The statuses of the program's outputs, in their order. Absent or a value, except in rows that are returned after the end.
+    pub values: Vec<Status>,
+}
+
+/// Counters of a simulation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Stats {
+    /// How often an equation was tried.
+    pub activations: u64,
+    /// How many cycles were fed.
+    pub cycles: u64,
+    /// The most cycles that were open at once.
+    pub max_open_cycles: u64,
+    /// Values held in open cycles now.
+    pub live_values: usize,
+}
+
+/// A running program.
+#[derive(Debug)]
+pub struct Simulator {
+    program: Arc<Program>,
+    options: Options,
+    rows: Rows,
+    /// For each forward recurrence: what its next active cycle delivers, if the dropped cycles decide that.
+    last: Vec<Option<Value>>,
+    /// For each backward recurrence: the cycle whose walk waits for the next cycle to be opened.
+    tails: Vec<Option<u64>>,
+    /// Values loaded for parameters.
+    params: Vec<Option<Value>>,
+    /// The latest values of parameters in dropped cycles.
+    last_params: Vec<Option<Value>>,
+    has_offers: bool,
+    ended: Option<bool>,
+    released: u64,
+    outputs: VecDeque<Row>,
+    recorded: Vec<Box<[Status]>>,
+    /// What went wrong; more than one only when going on regardless.
+    halts: Vec<Halt>,
+    activations: u64,
+    max_open: u64,
+}
+
+impl Simulator {
+    /// Prepares `flat`.
+    ///
+    /// # Panics
+    /// If a random constant is left (invariant F7).
+    pub fn new(flat: Arc<Flat>, options: Options) -> Simulator {
+        let program = Program::new(flat);
+        let sizes = Sizes {
+            cells: program.flat.vars.len(),
+            classes: program.classes.len(),
+            steps: program.steps.len(),
+            forward: program.forward.len(),
+            backward: program.backward.len(),
+        };
+        tracing::debug!(?sizes, "prepared a simulation");
+        Simulator {
+            rows: Rows::new(sizes),
+            last: vec![None; sizes.forward],
+            tails: vec![None; sizes.backward],
+            params: vec![None; program.params.len()],
+            last_params: vec![None; program.params.len()],
+            has_offers: false,
+            ended: None,
+            released: 0,
+            outputs: VecDeque::new(),
+            recorded: Vec::new(),
+            halts: Vec::new(),
+            activations: 0,
+            max_open: 0,
+            program: Arc::new(program),
+            options,
+        }
+    }
+
+    /// The program.
+    pub fn flat(&self) -> &Arc<Flat> {
+        &self.program.flat
+    }
+
+    /// Runs one more cycle, with one entry for each input of the program, as far as it can be run now.
+    ///
+    /// # Errors
+    /// If the entries do not fit the inputs, if a synchronisation error or an integer overflow is found (also if one was found before),
+    /// or if too many cycles are open. After an error of the simulation the outputs of the cycles below can still be read.
+    pub fn feed(&mut self, inputs: &[Input]) -> Result<(), Diagnostic> {
+        self.check_running()?;
+        self.check_inputs(inputs)?;
+        if let Some(limit) = self.options.max_open_cycles
+            && self.rows.open() >= limit as u64
+        {
+            return Err(self.look_ahead_report(limit));
+        }
+        let cycle = self.rows.push();
+        self.max_open = self.max_open.max(self.rows.open());
+        self.hand_over_tails(cycle);
+        let result = self.read(cycle, inputs).and_then(|()| self.settle());
+        self.conclude(result)
+    }
+
+    /// Ends the trace. `closed` says that no cycle will ever follow, so that `fby back` takes its last value; otherwise the trace is
+    /// a prefix of an endless one. From then on [`next_output`](Self::next_output) also returns rows that are not determined.
+    ///
+    /// # Errors
+    /// If a synchronisation error or an integer overflow is found (or was found before).
+    pub fn finish(&mut self, closed: bool) -> Result<(), Diagnostic> {
+        self.check_running()?;
+        self.ended = Some(closed);
+        if closed {
+            self.wake_tails();
+        }
+        let result = self.settle();
+        self.conclude(result)
+    }
+
+    /// The outputs of the next cycle, if they are determined (or, after the end, whatever is known of them).
+    pub fn next_output(&mut self) -> Option<Row> {
+        self.outputs.pop_front()
+    }
+
+    /// What is known of a variable in a cycle: always for open cycles, for others if they are recorded.
+    pub fn status(&self, cycle: u64, v: Var) -> Option<Status> {
+        if cycle >= self.rows.end || v.0 as usize >= self.program.flat.vars.len() {
+            None
+        } else if cycle >= self.rows.base {
+            Some(self.open_status(cycle, v))
+        } else {
+            let row = self.recorded.get(usize::try_from(cycle).ok()?)?;
+            row.get(v.0 as usize).cloned()
+        }
+    }
+
+    /// How many cycles were fed.
+    pub fn cycles(&self) -> u64 {
+        self.rows.end
+    }
+
+    /// How many cycles are open: fed, but not yet complete.
+    pub fn open_cycles(&self) -> u64 {
+        self.rows.open()
+    }
+
+    /// What has been done so far.
+    pub fn stats(&self) -> Stats {
+        Stats {
+            activations: self.activations,
+            cycles: self.rows.end,
+            max_open_cycles: self.max_open,
+            live_values: self.rows.live_values(),
+        }
+    }
+
+    fn check_running(&self) -> Result<(), Diagnostic> {
+        if let Some(halt) = self.halts.first().filter(|_| !self.options.keep_going) {
+            return Err(self.report(halt));
+        }
+        match self.ended {
+            None => Ok(()),
+            Some(_) => Err(Diagnostic::error(codes::sim::TRACE_ENDED, "the trace has ended already")
+                .help("start a new simulation for another trace")),
+        }
+    }
+
+    fn check_inputs(&self, inputs: &[Input]) -> Result<(), Diagnostic> {
+        let flat = &self.program.flat;
+        if inputs.len() != flat.inputs.len() {
+            return Err(Diagnostic::error(
+                codes::sim::INPUT_VALUE,
+                "a cycle does not have one entry for each input",
+            )
+            .note(format!("expected {} inputs, found {}", flat.inputs.len(), inputs.len())));
+        }
+        for (formal, input) in flat.inputs.iter().zip(inputs) {
+            let data = &flat.vars[formal.var];
+            if let Input::Given(value) | Input::OnDemand(Some(value)) = input
+                && !has_type(value, &data.ty)
+            {
+                return Err(Diagnostic::error(
+                    codes::sim::INPUT_VALUE,
+                    format!("the value of input {} has the wrong type", self.program.name(formal.var)),
+                )
+                .label(data.span, "declared here")
+                .note(format!(
+                    "in cycle {}: expected {}, found {}",
+                    self.rows.end,
+                    data.ty,
+                    value.ty()
+                )));
+            }
+        }
+        self.check_input_clocks(inputs)
+    }
+
+    /// Inputs with a declared clock are present exactly where an input given as the condition says so.
+    fn check_input_clocks(&self, inputs: &[Input]) -> Result<(), Diagnostic> {
+        let flat = &self.program.flat;
+        for (formal, input) in flat.inputs.iter().zip(inputs) {
+            let Some((cond, flag)) = formal.clock else { continue };
+            let given = flat.inputs.iter().zip(inputs).find(|(c, _)| c.var == cond);
+            let expected = match given {
+                Some((_, Input::Given(c))) => c.as_bool() == Some(flag),
+                Some((_, Input::Absent)) => false,
+                _ => continue,
+            };
+            let found = match input {
+                Input::Given(_) => true,
+                Input::Absent => false,
+                Input::OnDemand(_) => continue,
+            };
+            if expected != found {
+                let (x, c) = (self.program.name(formal.var), self.program.name(cond));
+                let not = if flag { "" } else { "not " };
+                let is = |present| if present { "present" } else { "absent" };
+                return Err(Diagnostic::error(
+                    codes::sim::INPUT_CLOCK,
+                    format!("input {x} is {} in cycle {}, against its clock", is(found), self.rows.end),
+                )
+                .label(flat.vars[formal.var].span, format!("declared `when {not}` {c}"))
+                .note(format!(
+                    "expected {}, since {c} {}",
+                    is(expected),
+                    condition(given.map(|(_, c)| c))
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts inputs and demands into a cycle just opened.
+    fn read(&mut self, cycle: u64, inputs: &[Input]) -> Go {
+        let program = Arc::clone(&self.program);
+        for (formal, input) in program.flat.inputs.iter().zip(inputs) {
+            let (var, class) = (formal.var, program::index(program.class(formal.var)));
+            match input {
+                Input::Given(value) => {
+                    self.decide(cycle, class, Presence::Present, Cause::Input(var))?;
+                    self.set(cycle, var.0, rounded(value, program.flat.precision));
+                }
+                Input::Absent => self.decide(cycle, class, Presence::Absent, Cause::Input(var))?,
+                Input::OnDemand(offer) => {
+                    self.has_offers = true;
+                    let offer = offer.as_ref().map(|v| rounded(v, program.flat.precision));
+                    if self.rows.presence(cycle, class) == Presence::Present {
+                        match offer {
+                            Some(value) => self.set(cycle, var.0, value),
+                            None => self.decide(cycle, class, Presence::Absent, Cause::Input(var))?,
+                        }
+                    } else {
+                        self.rows.offers(cycle).push((var, offer));
+                    }
+                }
+            }
+        }
+        match &self.options.demand {
+            Demand::FreeClasses => {
+                for &(class, var) in &program.demanded {
+                    self.decide(cycle, class, Presence::Present, Cause::Demand(var))?;
+                }
+            }
+            Demand::Given(demand) => {
+                let at = usize::try_from(cycle).unwrap_or(usize::MAX);
+                let asked = demand.iter().filter(|(_, c)| c.get(at) == Some(&true));
+                for var in asked.map(|(v, _)| *v).collect::<Vec<_>>() {
+                    let class = program::index(program.class(var));
+                    self.decide(cycle, class, Presence::Present, Cause::Demand(var))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Releases and drops what can be; turns what stopped the simulation into a report.
+    fn conclude(&mut self, result: Go) -> Result<(), Diagnostic> {
+        if let Err(halt) = result {
+            self.rows.set_broken(halt.cycle());
+            self.halts.push(halt);
+        }
+        self.release();
+        let Some(halt) = self.halts.first().filter(|_| !self.options.keep_going) else {
+            self.reclaim();
+            return Ok(());
+        };
+        Err(self.report(halt))
+    }
+
+    /// Moves outputs that are determined, in order, to where they are fetched.
+    fn release(&mut self) {
+        while self.released < self.rows.end {
+            let cycle = self.released;
+            let program = &self.program;
+            let ended = self.ended.is_some() && (self.halts.is_empty() || self.options.keep_going);
+            let determined = program.flat.outputs.iter().all(|&v| self.is_determined(cycle, v));
+            if !ended && (!determined || self.rows.is_broken(cycle)) {
+                break;
+            }
+            let values = program.flat.outputs.iter().map(|&v| self.open_status(cycle, v)).collect();
+            self.outputs.push_back(Row { cycle, values });
+            self.released += 1;
+        }
+    }
+
+    /// Drops complete cycles from the front.
+    fn reclaim(&mut self) {
+        while !self.options.keep_going
+            && self.rows.base < self.released
+            && self.rows.is_complete(self.rows.base)
+        {
+            let cycle = self.rows.base;
+            self.remember(cycle);
+            if self.options.record {
+                let row = self.program.flat.vars.ids().map(|v| self.open_status(cycle, v)).collect();
+                self.recorded.push(row);
+            }
+            self.rows.pop();
+        }
+    }
+
+    fn is_determined(&self, cycle: u64, v: Var) -> bool {
+        match self.rows.presence(cycle, program::index(self.program.class(v))) {
+            Presence::Absent => true,
+            Presence::Present => {
+                self.program.operand_of[v].get(self.rows.values(cycle), &self.program.constants).is_some()
+            }
+            Presence::Bottom | Presence::Error => false,
+        }
+    }
+
+    fn open_status(&self, cycle: u64, v: Var) -> Status {
+        match self.rows.presence(cycle, program::index(self.program.class(v))) {
+            Presence::Bottom => Status::Bottom,
+            Presence::Absent => Status::Absent,
+            Presence::Error => Status::Error,
+            Presence::Present => {
+                let value = self.program.operand_of[v].get(self.rows.values(cycle), &self.program.constants);
+                value.cloned().map_or(Status::Unknown, Status::Value)
+            }
+        }
+    }
+}
+
+/// Whether a value has that type, whatever its precision.
+fn has_type(value: &Value, ty: &Type) -> bool {
+    value.dtype() == ty.dtype
+        && match value {
+            Value::Tensor(t) => *t.shape() == ty.shape,
+            _ => ty.shape.is_scalar(),
+        }
+}
+
+/// A value in the program's precision; cheap where it has it.
+fn rounded(value: &Value, precision: rml_ir::Precision) -> Value {
+    value.to_precision(precision)
+}
+
+fn condition(input: Option<&Input>) -> &'static str {
+    match input {
+        Some(Input::Given(Value::Bool(true))) => "is true",
+        Some(Input::Given(_)) => "is false",
+        _ => "is absent",
+    }
+}

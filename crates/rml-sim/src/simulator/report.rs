@@ -1,0 +1,229 @@
+//! Explaining what stopped a simulation: who says that a variable is present, who says that it is absent, and which equations tie
+//! the two together. Reads the rows; changes nothing.
+
+use std::collections::VecDeque;
+
+use indexmap::IndexMap;
+use rml_base::{Diagnostic, Span, codes};
+use rml_ir::Value;
+use rml_ir::flat::{Eq, Rhs, Var};
+use rml_ir::op::EvalError;
+
+use super::Simulator;
+use super::engine::{Conflict, Halt};
+use super::rows::{Cause, Presence};
+use crate::clock_classes::for_each_synchronous_pair;
+use crate::status::Status;
+
+/// What stopped a simulation, and where.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// In which cycle it arose.
+    pub cycle: u64,
+    /// The equation whose variables disagree or which has no result; `None` where inputs alone disagree.
+    pub equation: Option<Eq>,
+    /// The explanation; its code is `sync-error` or `integer-overflow`.
+    pub report: Diagnostic,
+}
+
+/// One side of a disagreement.
+struct Side {
+    var: Var,
+    presence: Presence,
+    cause: Cause,
+}
+
+impl Halt {
+    pub(super) fn cycle(&self) -> u64 {
+        match self {
+            Halt::Conflict(c) => c.cycle,
+            Halt::Eval { cycle, .. } => *cycle,
+        }
+    }
+}
+
+impl Simulator {
+    /// What stopped the simulation; when going on regardless, the failure in the lowest cycle (one that did not come through a
+    /// recurrence).
+    pub fn failure(&self) -> Option<Failure> {
+        let halt = self.halts.iter().min_by_key(|h| h.cycle())?;
+        let equation = match halt {
+            Halt::Conflict(c) => self.disagreeing_equation(c),
+            Halt::Eval { step, .. } => Some(self.program.equation_of[*step as usize]),
+        };
+        Some(Failure { cycle: halt.cycle(), equation, report: self.report(halt) })
+    }
+
+    /// All operators without a result met so far, as cycle and equation, in order; more than one only when going on regardless.
+    pub fn overflows(&self) -> Vec<(u64, Eq)> {
+        let cell = |h: &Halt| match h {
+            Halt::Eval { cycle, step, .. } => Some((*cycle, self.program.equation_of[*step as usize])),
+            Halt::Conflict(_) => None,
+        };
+        let mut all: Vec<_> = self.halts.iter().filter_map(cell).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    pub(super) fn report(&self, halt: &Halt) -> Diagnostic {
+        match halt {
+            Halt::Conflict(c) => self.conflict_report(c),
+            Halt::Eval { cycle, step, error } => self.eval_report(*cycle, *step, error),
+        }
+    }
+
+    fn eval_report(&self, cycle: u64, step: u32, error: &EvalError) -> Diagnostic {
+        let EvalError::IntegerOverflow = error;
+        let eq = self.program.equation(step);
+        let mut report = Diagnostic::error(
+            codes::sim::INTEGER_OVERFLOW,
+            format!("an integer overflows in cycle {cycle}, computing {}", self.program.name(eq.lhs)),
+        )
+        .label(eq.span, "the result does not fit 64 bits");
+        eq.rhs.for_each_operand(|v| {
+            if let Status::Value(Value::Int(i)) = self.open_status(cycle, v) {
+                report.notes.push(format!("{} is {i}", self.program.name(v)));
+            }
+        });
+        report.help("compute with num where numbers may become this large")
+    }
+
+    fn sides(&self, c: &Conflict) -> [Side; 2] {
+        let side = |(presence, cause): (Presence, Cause)| Side {
+            var: self.subject(cause, c.class, presence),
+            presence,
+            cause,
+        };
+        let (held, said) = (side(c.held), side(c.said));
+        if held.presence == Presence::Present { [held, said] } else { [said, held] }
+    }
+
+    fn disagreeing_equation(&self, c: &Conflict) -> Option<Eq> {
+        let [present, absent] = self.sides(c);
+        let by_step = |cause: Cause| match cause {
+            Cause::Step(s) => Some(self.program.equation_of[s as usize]),
+            _ => None,
+        };
+        let path = self.path(present.var, absent.var);
+        path.first().map(|(eq, _)| *eq).or(by_step(absent.cause)).or(by_step(present.cause))
+    }
+
+    fn conflict_report(&self, c: &Conflict) -> Diagnostic {
+        let [present, absent] = self.sides(c);
+        let (p, a) = (self.program.name(present.var), self.program.name(absent.var));
+        let message = if present.var == absent.var {
+            format!("{p} is both present and absent in cycle {}", c.cycle)
+        } else {
+            format!("{p} is present and {a} is absent in cycle {}", c.cycle)
+        };
+        let mut report = Diagnostic::error(codes::sim::SYNC_ERROR, message);
+        for (eq, (x, y)) in self.path(present.var, absent.var).into_iter().take(6) {
+            let text = format!(
+                "{} and {} have to be present in the same cycles",
+                self.program.name(x),
+                self.program.name(y)
+            );
+            report = report.label(self.program.flat.equations[eq].span, text);
+        }
+        for side in [&present, &absent] {
+            if let Some((span, text)) = self.reason(c, side) {
+                report = report.label(span, text);
+            }
+        }
+        if present.var != absent.var {
+            report =
+                report.note(format!("expected both present or both absent; {p} is present, {a} is absent"));
+        }
+        report.help("sample the present one with `when`, or complete the absent one with `merge`")
+    }
+
+    /// The variable of `class` that a cause speaks about.
+    fn subject(&self, cause: Cause, class: u32, presence: Presence) -> Var {
+        let step = match cause {
+            Cause::Input(v) | Cause::Demand(v) => return v,
+            Cause::Step(s) => s,
+            Cause::None => 0,
+        };
+        let eq = self.program.equation(step);
+        let is_in = |v: Var| self.program.class(v) == class as usize;
+        match &eq.rhs {
+            Rhs::When { cond, .. } if !is_in(eq.lhs) => *cond,
+            Rhs::Merge { on_true, on_false, .. } if !is_in(eq.lhs) || presence == Presence::Absent => {
+                if is_in(*on_true) && (presence == Presence::Present || !is_in(*on_false)) {
+                    *on_true
+                } else {
+                    *on_false
+                }
+            }
+            _ => eq.lhs,
+        }
+    }
+
+    /// Why a side says what it says.
+    fn reason(&self, c: &Conflict, side: &Side) -> Option<(Span, String)> {
+        let x = self.program.name(side.var);
+        let is = if side.presence == Presence::Present { "present" } else { "absent" };
+        let declared = self.program.flat.vars[side.var].span;
+        match side.cause {
+            Cause::None => None,
+            Cause::Input(_) => Some((declared, format!("the input {x} is {is} in cycle {}", c.cycle))),
+            Cause::Demand(_) => Some((declared, format!("{x} is asked for in cycle {}", c.cycle))),
+            Cause::Step(s) => {
+                let eq = self.program.equation(s);
+                let by = match &eq.rhs {
+                    Rhs::When { cond, .. } if side.var == eq.lhs => self.condition(c.cycle, *cond),
+                    Rhs::When { .. } => format!("since {} is", self.program.name(eq.lhs)),
+                    Rhs::Merge { cond, .. } if side.var != eq.lhs => self.condition(c.cycle, *cond),
+                    _ => "since a branch is".to_owned(),
+                };
+                Some((eq.span, format!("{x} is {is} here, {by}")))
+            }
+        }
+    }
+
+    fn condition(&self, cycle: u64, cond: Var) -> String {
+        let c = self.program.name(cond);
+        match self.open_status(cycle, cond) {
+            Status::Value(Value::Bool(b)) => format!("since {c} is {b}"),
+            Status::Absent => format!("since {c} is absent"),
+            _ => format!("because of {c}"),
+        }
+    }
+
+    /// The shortest chain of equations that tie two variables of one class together, with the variables of each link.
+    fn path(&self, from: Var, to: Var) -> Vec<(Eq, (Var, Var))> {
+        let mut links: IndexMap<Var, Vec<(Eq, Var)>> = IndexMap::new();
+        let class = self.program.class(from);
+        for (id, eq) in self.program.flat.equations.iter_enumerated() {
+            for_each_synchronous_pair(eq, |a, b| {
+                if self.program.class(a) == class {
+                    links.entry(a).or_default().push((id, b));
+                    links.entry(b).or_default().push((id, a));
+                }
+            });
+        }
+        let mut reached: IndexMap<Var, Option<(Eq, Var)>> = IndexMap::from([(from, None)]);
+        let mut queue = VecDeque::from([from]);
+        while let Some(v) = queue.pop_front() {
+            for &(eq, w) in links.get(&v).into_iter().flatten() {
+                if !reached.contains_key(&w) {
+                    reached.insert(w, Some((eq, v)));
+                    queue.push_back(w);
+                }
+            }
+        }
+        let mut path = Vec::new();
+        let mut at = to;
+        while let Some(Some((eq, before))) = reached.get(&at) {
+            // Two operands of one equation are linked through its result; that is one link for the reader.
+            match path.last_mut() {
+                Some((last, (start, _))) if last == eq => *start = *before,
+                _ => path.push((*eq, (*before, at))),
+            }
+            at = *before;
+        }
+        path.reverse();
+        path
+    }
+}

@@ -1,0 +1,357 @@
+//! The open cycles: a ring of rows, each with the presence of every clock class, the value of every cell and the steps
+//! to try. Plain storage; it knows nothing of the meaning of steps.
+
+use rml_ir::Value;
+use rml_ir::flat::Var;
+
+/// What is known about the presence of a class in a cycle.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Presence {
+    /// Nothing.
+    Bottom,
+    /// Absent.
+    Absent,
+    /// Present.
+    Present,
+    /// Both: a synchronisation error.
+    Error,
+}
+
+/// Who first decided the presence of a class in a cycle.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Cause {
+    /// Nobody yet.
+    None,
+    /// A step.
+    Step(u32),
+    /// An input.
+    Input(Var),
+    /// The environment asked for a variable.
+    Demand(Var),
+}
+
+/// Sizes of a row.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sizes {
+    pub(super) cells: usize,
+    pub(super) classes: usize,
+    pub(super) steps: usize,
+    pub(super) forward: usize,
+    pub(super) backward: usize,
+}
+
+impl Sizes {
+    fn words(&self) -> usize {
+        self.steps.div_ceil(64)
+    }
+
+    fn recurrences(&self) -> usize {
+        self.forward + self.backward
+    }
+}
+
+/// How far the walk of a recurrence has come from one cycle, and which walk waits in it.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Walk {
+    /// How many absent neighbours the walk that starts in this cycle has passed.
+    pub(super) passed: u32,
+    /// The distance to the cycle whose walk waits for news from this one; 0 = none.
+    pub(super) waiter: u32,
+}
+
+/// The rows of the cycles `base..end`.
+#[derive(Debug)]
+pub(super) struct Rows {
+    sizes: Sizes,
+    mask: u64,
+    /// The first cycle that is not reclaimed.
+    pub(super) base: u64,
+    /// The first cycle that is not open.
+    pub(super) end: u64,
+    values: Vec<Option<Value>>,
+    presence: Vec<Presence>,
+    causes: Vec<Cause>,
+    walks: Vec<Walk>,
+    dirty: Vec<u64>,
+    /// The first word of `dirty` that may have a bit.
+    hint: Vec<u32>,
+    /// How many classes are bottom.
+    bottoms: Vec<u32>,
+    /// How many cells of present classes have no value.
+    missing: Vec<u32>,
+    /// Whether the row holds an error.
+    broken: Vec<bool>,
+    /// Values that inputs on demand would have.
+    offers: Vec<Vec<(Var, Option<Value>)>>,
+    /// No cycle below has a step to try.
+    low: u64,
+}
+
+impl Rows {
+    pub(super) fn new(sizes: Sizes) -> Rows {
+        let mut rows = Rows {
+            sizes,
+            mask: 0,
+            base: 0,
+            end: 0,
+            values: Vec::new(),
+            presence: Vec::new(),
+            causes: Vec::new(),
+            walks: Vec::new(),
+            dirty: Vec::new(),
+            hint: Vec::new(),
+            bottoms: Vec::new(),
+            missing: Vec::new(),
+            broken: Vec::new(),
+            offers: Vec::new(),
+            low: 0,
+        };
+        rows.allocate(2);
+        rows
+    }
+
+    fn allocate(&mut self, capacity: usize) {
+        let s = self.sizes;
+        self.mask = capacity as u64 - 1;
+        self.values.resize_with(capacity * s.cells, || None);
+        self.presence.resize(capacity * s.classes, Presence::Bottom);
+        self.causes.resize(capacity * s.classes, Cause::None);
+        self.walks.resize(capacity * s.recurrences(), Walk::default());
+        self.dirty.resize(capacity * s.words(), 0);
+        self.hint.resize(capacity, 0);
+        self.bottoms.resize(capacity, 0);
+        self.missing.resize(capacity, 0);
+        self.broken.resize(capacity, false);
+        self.offers.resize_with(capacity, Vec::new);
+    }
+
+    /// Doubles the ring. The rows from the ring's start up to the seam move behind the old end where their new place is there.
+    fn grow(&mut self) {
+        let old = self.mask + 1;
+        self.allocate(usize::try_from(old * 2).unwrap_or(usize::MAX));
+        let s = self.sizes;
+        for cycle in self.base..self.end {
+            let (from, to) = ((cycle & (old - 1)) as usize, self.slot(cycle));
+            if from == to {
+                continue;
+            }
+            swap_rows(&mut self.values, s.cells, from, to);
+            swap_rows(&mut self.presence, s.classes, from, to);
+            swap_rows(&mut self.causes, s.classes, from, to);
+            swap_rows(&mut self.walks, s.recurrences(), from, to);
+            swap_rows(&mut self.dirty, s.words(), from, to);
+            self.hint.swap(from, to);
+            self.bottoms.swap(from, to);
+            self.missing.swap(from, to);
+            self.broken.swap(from, to);
+            self.offers.swap(from, to);
+        }
+    }
+
+    #[inline]
+    fn slot(&self, cycle: u64) -> usize {
+        (cycle & self.mask) as usize
+    }
+
+    /// How many cycles are open.
+    pub(super) fn open(&self) -> u64 {
+        self.end - self.base
+    }
+
+    /// Opens the next cycle.
+    pub(super) fn push(&mut self) -> u64 {
+        if self.open() > self.mask {
+            self.grow();
+        }
+        let (cycle, slot, s) = (self.end, self.slot(self.end), self.sizes);
+        self.presence[slot * s.classes..][..s.classes].fill(Presence::Bottom);
+        self.walks[slot * s.recurrences()..][..s.recurrences()].fill(Walk::default());
+        self.dirty[slot * s.words()..][..s.words()].fill(0);
+        self.hint[slot] = u32::MAX;
+        self.bottoms[slot] = u32::try_from(s.classes).unwrap_or(u32::MAX);
+        self.missing[slot] = 0;
+        self.broken[slot] = false;
+        self.end += 1;
+        cycle
+    }
+
+    /// Drops the first open cycle and its values.
+    pub(super) fn pop(&mut self) {
+        let (slot, s) = (self.slot(self.base), self.sizes);
+        self.values[slot * s.cells..][..s.cells].fill(None);
+        self.offers[slot].clear();
+        self.base += 1;
+        self.low = self.low.max(self.base);
+    }
+
+    /// All cells of an open cycle.
+    #[inline]
+    pub(super) fn values(&self, cycle: u64) -> &[Option<Value>] {
+        let n = self.sizes.cells;
+        &self.values[self.slot(cycle) * n..][..n]
+    }
+
+    /// Sets an empty cell.
+    #[inline]
+    pub(super) fn set_value(&mut self, cycle: u64, cell: u32, value: Value) {
+        let slot = self.slot(cycle);
+        self.values[slot * self.sizes.cells + cell as usize] = Some(value);
+        self.missing[slot] = self.missing[slot].wrapping_sub(1);
+    }
+
+    #[inline]
+    pub(super) fn presence(&self, cycle: u64, class: u32) -> Presence {
+        self.presence[self.slot(cycle) * self.sizes.classes + class as usize]
+    }
+
+    pub(super) fn cause(&self, cycle: u64, class: u32) -> Cause {
+        self.causes[self.slot(cycle) * self.sizes.classes + class as usize]
+    }
+
+    /// Sets the presence of a class that was bottom; `cells` cells lack a value now.
+    #[inline]
+    pub(super) fn decide(&mut self, cycle: u64, class: u32, presence: Presence, cause: Cause, cells: u32) {
+        let slot = self.slot(cycle);
+        let at = slot * self.sizes.classes + class as usize;
+        self.presence[at] = presence;
+        self.causes[at] = cause;
+        self.bottoms[slot] -= 1;
+        self.missing[slot] = self.missing[slot].wrapping_add(cells);
+    }
+
+    /// Makes a class an error; the row is never complete from then on.
+    pub(super) fn set_error(&mut self, cycle: u64, class: u32) {
+        let slot = self.slot(cycle);
+        self.presence[slot * self.sizes.classes + class as usize] = Presence::Error;
+        self.broken[slot] = true;
+    }
+
+    /// Marks a row as one that is never complete.
+    pub(super) fn set_broken(&mut self, cycle: u64) {
+        let slot = self.slot(cycle);
+        self.broken[slot] = true;
+    }
+
+    pub(super) fn is_broken(&self, cycle: u64) -> bool {
+        self.broken[self.slot(cycle)]
+    }
+
+    /// Whether every variable is absent or has a value.
+    pub(super) fn is_complete(&self, cycle: u64) -> bool {
+        let slot = self.slot(cycle);
+        self.bottoms[slot] == 0 && self.missing[slot] == 0 && !self.broken[slot]
+    }
+
+    /// The walk of a forward recurrence.
+    #[inline]
+    pub(super) fn forward(&mut self, cycle: u64, recurrence: u32) -> &mut Walk {
+        let slot = self.slot(cycle);
+        &mut self.walks[slot * self.sizes.recurrences() + recurrence as usize]
+    }
+
+    /// The walk of a backward recurrence.
+    #[inline]
+    pub(super) fn backward(&mut self, cycle: u64, recurrence: u32) -> &mut Walk {
+        let slot = self.slot(cycle);
+        &mut self.walks[slot * self.sizes.recurrences() + self.sizes.forward + recurrence as usize]
+    }
+
+    pub(super) fn offers(&mut self, cycle: u64) -> &mut Vec<(Var, Option<Value>)> {
+        let slot = self.slot(cycle);
+        &mut self.offers[slot]
+    }
+
+    /// Notes that a step is to be tried in an open cycle.
+    #[inline]
+    pub(super) fn mark(&mut self, cycle: u64, step: u32) {
+        let slot = self.slot(cycle);
+        let word = step >> 6;
+        self.dirty[slot * self.sizes.words() + word as usize] |= 1 << (step & 63);
+        self.hint[slot] = self.hint[slot].min(word);
+        self.low = self.low.min(cycle);
+    }
+
+    /// Takes the first step to try in the lowest cycle.
+    #[inline]
+    pub(super) fn next(&mut self) -> Option<(u64, u32)> {
+        let words = self.sizes.words();
+        while self.low < self.end {
+            let slot = self.slot(self.low);
+            let row = &mut self.dirty[slot * words..][..words];
+            let mut at = self.hint[slot] as usize;
+            while at < words {
+                if row[at] != 0 {
+                    let bit = row[at].trailing_zeros();
+                    row[at] &= row[at] - 1;
+                    #[allow(
+                        clippy::cast_possible_truncation,
+                        reason = "a position below the number of steps"
+                    )]
+                    let word = at as u32;
+                    self.hint[slot] = word;
+                    return Some((self.low, (word << 6) | bit));
+                }
+                at += 1;
+            }
+            self.hint[slot] = u32::MAX;
+            self.low += 1;
+        }
+        None
+    }
+
+    /// How many values are held.
+    pub(super) fn live_values(&self) -> usize {
+        (self.base..self.end).map(|n| self.values(n).iter().flatten().count()).sum()
+    }
+}
+
+fn swap_rows<T>(table: &mut [T], width: usize, from: usize, to: usize) {
+    for i in 0..width {
+        table.swap(from * width + i, to * width + i);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows() -> Rows {
+        Rows::new(Sizes { cells: 1, classes: 1, steps: 130, forward: 1, backward: 0 })
+    }
+
+    #[test]
+    fn growth_keeps_every_row_in_place() {
+        let mut rows = rows();
+        for _ in 0..3 {
+            rows.push();
+            rows.pop();
+        }
+        for n in 3..40_u64 {
+            assert_eq!(rows.push(), n);
+            rows.decide(n, 0, Presence::Present, Cause::Demand(Var(0)), 1);
+            rows.set_value(n, 0, Value::Int(i64::try_from(n).unwrap()));
+            rows.mark(n, u32::try_from(n).unwrap());
+        }
+        for n in 3..40_u64 {
+            assert_eq!(rows.values(n)[0].as_ref().and_then(Value::as_int), i64::try_from(n).ok());
+            assert!(rows.is_complete(n));
+            assert_eq!(rows.next(), Some((n, u32::try_from(n).unwrap())));
+        }
+        assert_eq!(rows.next(), None);
+    }
+
+    #[test]
+    fn the_lowest_cycle_and_then_the_lowest_step_comes_first() {
+        let mut rows = rows();
+        rows.push();
+        rows.push();
+        rows.mark(1, 129);
+        rows.mark(1, 3);
+        assert_eq!(rows.next(), Some((1, 3)));
+        rows.mark(0, 128);
+        rows.mark(1, 2);
+        rows.mark(0, 64);
+        let order: Vec<_> = std::iter::from_fn(|| rows.next()).collect();
+        assert_eq!(order, [(0, 64), (0, 128), (1, 2), (1, 129)]);
+    }
+}

@@ -1,0 +1,91 @@
+//! Saving and loading the states that survive windows, by checkpoint key.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use rml_base::{Diagnostic, codes};
+use rml_ir::Value;
+use rml_ir::flat::Eq;
+
+use super::program::{Program, Recurrence, Step};
+use super::{Simulator, has_type};
+
+impl Simulator {
+    /// The states by key: for a `fby` the value that its next active cycle delivers, for a parameter its value. A `fby` that was never
+    /// active and starts with a stream has no value and is left out.
+    ///
+    /// # Errors
+    /// If cycles are open: what is known of the future could not be saved.
+    pub fn states(&self) -> Result<IndexMap<Arc<str>, Value>, Diagnostic> {
+        self.check_quiescent("read")?;
+        let program = &self.program;
+        let mut states = IndexMap::new();
+        for (key, state) in &program.flat.states {
+            let value = match program.steps[program.step_of[state.equation] as usize] {
+                Step::Forward(r) => {
+                    self.last[r as usize].clone().or_else(|| start(program, &program.forward[r as usize]))
+                }
+                Step::Param { param, init, .. } => {
+                    let p = param as usize;
+                    let known = self.params[p].as_ref().or(self.last_params[p].as_ref());
+                    known.or_else(|| program.static_value(init)).cloned()
+                }
+                _ => None,
+            };
+            if let Some(value) = value {
+                states.insert(Arc::clone(key), value);
+            }
+        }
+        Ok(states)
+    }
+
+    /// Sets a state: a `fby` delivers the value in its next active cycle, a parameter has it from now on. Numbers are rounded to the
+    /// program's precision.
+    ///
+    /// # Errors
+    /// If there is no such state, if the value has another type, or if cycles are open.
+    pub fn set_state(&mut self, key: &str, value: &Value) -> Result<(), Diagnostic> {
+        self.check_quiescent("set")?;
+        let Some(state) = self.program.flat.states.get(key) else {
+            return Err(Diagnostic::error(
+                codes::sim::STATE_VALUE,
+                format!("the program has no state `{key}`"),
+            ));
+        };
+        let eq: Eq = state.equation;
+        let data = &self.program.flat.vars[self.program.flat.equations[eq].lhs];
+        if !has_type(value, &data.ty) {
+            return Err(Diagnostic::error(
+                codes::sim::STATE_VALUE,
+                format!("state `{key}` has another type"),
+            )
+            .label(data.span, "this is the state")
+            .note(format!("expected {}, found {}", data.ty, value.ty())));
+        }
+        let value = value.to_precision(self.program.flat.precision);
+        match self.program.steps[self.program.step_of[eq] as usize] {
+            Step::Forward(r) => self.last[r as usize] = Some(value),
+            Step::Param { param, .. } => self.params[param as usize] = Some(value),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn check_quiescent(&self, what: &str) -> Result<(), Diagnostic> {
+        if self.rows.open() == 0 {
+            return Ok(());
+        }
+        Err(Diagnostic::error(
+            codes::sim::STATE_TIME,
+            format!("states cannot be {what} while cycles are open"),
+        )
+        .note(format!("{} cycles are not complete, the first is cycle {}", self.rows.open(), self.rows.base))
+        .help("let the trace end where every window ends"))
+    }
+}
+
+/// The initial value of a recurrence where it does not depend on the inputs.
+fn start<'a>(program: &'a Program, rec: &Recurrence) -> Option<Value> {
+    let start: Option<&'a Value> = rec.start.and_then(|x| program.static_value(x));
+    start.cloned()
+}

@@ -1,0 +1,209 @@
+//! Recurrences: the walk from a cycle to the neighbouring active cycle, forward recurrences down, backward ones up.
+//!
+//! A walk that meets something unknown waits there: it leaves its distance in that cycle and goes on when a step of the same
+//! recurrence is tried in that cycle. At most one walk can wait in a cycle, since the cycles that a walk passes are absent; so the work
+//! is linear in the cycles passed.
+
+use std::sync::Arc;
+
+use rml_ir::Value;
+
+use super::Simulator;
+use super::program::{Program, Recurrence};
+use super::rows::Presence;
+
+/// What is known about the end of a window in a cycle.
+enum Boundary {
+    No,
+    Yes,
+    Unknown,
+    Error,
+}
+
+/// What a walk has found.
+enum Found {
+    /// The value of the neighbouring active cycle.
+    Value(Value),
+    /// No active cycle before the boundary.
+    Boundary,
+    /// It has to wait here.
+    Wait(u64),
+    /// It has to wait for the next cycle to be opened.
+    Future,
+    /// An error on the way.
+    Error,
+}
+
+impl Simulator {
+    #[inline]
+    pub(super) fn forward(&mut self, program: &Program, n: u64, r: u32) {
+        let rec = &program.forward[r as usize];
+        if self.wanted(n, rec.class, rec.out) {
+            let found = self.walk_down(rec, n, r);
+            if let Found::Wait(at) = found {
+                self.rows.forward(at, r).waiter = distance(at, n);
+            }
+            self.arrive(rec, n, found);
+        }
+        let waiter = std::mem::take(&mut self.rows.forward(n, r).waiter);
+        if waiter != 0 {
+            self.rows.mark(n + u64::from(waiter), rec.step);
+        }
+    }
+
+    #[inline]
+    pub(super) fn backward(&mut self, program: &Program, n: u64, r: u32) {
+        let rec = &program.backward[r as usize];
+        if self.wanted(n, rec.class, rec.out) {
+            let found = self.walk_up(rec, n, r);
+            match found {
+                Found::Wait(at) if at != n => self.rows.backward(at, r).waiter = distance(n, at),
+                Found::Future => self.tails[r as usize] = Some(n),
+                _ => {}
+            }
+            self.arrive(rec, n, found);
+        }
+        let waiter = std::mem::take(&mut self.rows.backward(n, r).waiter);
+        if waiter != 0 {
+            self.rows.mark(n - u64::from(waiter), rec.step);
+        }
+    }
+
+    /// Walks that waited for this cycle to be opened wait in it now.
+    pub(super) fn hand_over_tails(&mut self, opened: u64) {
+        for (r, tail) in (0_u32..).zip(&mut self.tails) {
+            if let Some(n) = tail.take() {
+                self.rows.backward(opened, r).waiter = distance(n, opened);
+            }
+        }
+    }
+
+    /// The trace has ended: walks that waited for the next cycle have found the boundary.
+    pub(super) fn wake_tails(&mut self) {
+        for r in 0..self.tails.len() {
+            if let Some(n) = self.tails[r].take() {
+                self.rows.mark(n, self.program.backward[r].step);
+            }
+        }
+    }
+
+    fn arrive(&mut self, rec: &Recurrence, n: u64, found: Found) {
+        match found {
+            Found::Value(value) => self.set(n, rec.out, value),
+            Found::Boundary => {
+                let start = rec.start.and_then(|x| x.get(self.rows.values(n), &self.program.constants));
+                if let Some(value) = start.cloned() {
+                    self.set(n, rec.out, value);
+                }
+            }
+            Found::Wait(_) | Found::Future => {}
+            Found::Error => self.spread(n, rec.class),
+        }
+    }
+
+    fn boundary_after(&self, rec: &Recurrence, n: u64) -> Boundary {
+        let mut result = Boundary::No;
+        for &(end, class) in &rec.ends {
+            match self.rows.presence(n, class) {
+                Presence::Error => return Boundary::Error,
+                Presence::Absent => {}
+                Presence::Bottom => {
+                    if !matches!(result, Boundary::Yes) {
+                        result = Boundary::Unknown;
+                    }
+                }
+                Presence::Present => match end.get(self.rows.values(n), &self.program.constants) {
+                    Some(Value::Bool(true)) => result = Boundary::Yes,
+                    Some(_) => {}
+                    None if matches!(result, Boundary::Yes) => {}
+                    None => result = Boundary::Unknown,
+                },
+            }
+        }
+        result
+    }
+
+    /// How many neighbours the walk from `n` need not look at again. Errors change what was absent, so then all.
+    fn passed(&self, walk: super::rows::Walk) -> u64 {
+        if self.halts.is_empty() { u64::from(walk.passed) } else { 0 }
+    }
+
+    fn walk_down(&mut self, rec: &Recurrence, n: u64, r: u32) -> Found {
+        let walk = *self.rows.forward(n, r);
+        let mut at = n - self.passed(walk).min(n - self.rows.base);
+        let found = loop {
+            if at == self.rows.base {
+                break self.last[r as usize].clone().map_or(Found::Boundary, Found::Value);
+            }
+            let m = at - 1;
+            match self.boundary_after(rec, m) {
+                Boundary::No => {}
+                Boundary::Yes => break Found::Boundary,
+                Boundary::Unknown => break Found::Wait(m),
+                Boundary::Error => break Found::Error,
+            }
+            match self.rows.presence(m, rec.class) {
+                Presence::Absent => at = m,
+                Presence::Bottom => break Found::Wait(m),
+                Presence::Error => break Found::Error,
+                Presence::Present => {
+                    let value = rec.next.get(self.rows.values(m), &self.program.constants);
+                    break value.cloned().map_or(Found::Wait(m), Found::Value);
+                }
+            }
+        };
+        self.rows.forward(n, r).passed = distance(at, n);
+        found
+    }
+
+    fn walk_up(&mut self, rec: &Recurrence, n: u64, r: u32) -> Found {
+        let walk = *self.rows.backward(n, r);
+        let mut at = n + self.passed(walk);
+        let found = loop {
+            match self.boundary_after(rec, at) {
+                Boundary::No => {}
+                Boundary::Yes => break Found::Boundary,
+                Boundary::Unknown => break Found::Wait(at),
+                Boundary::Error => break Found::Error,
+            }
+            let m = at + 1;
+            if m == self.rows.end {
+                break if self.ended == Some(true) { Found::Boundary } else { Found::Future };
+            }
+            match self.rows.presence(m, rec.class) {
+                Presence::Absent => at = m,
+                Presence::Bottom => break Found::Wait(m),
+                Presence::Error => break Found::Error,
+                Presence::Present => {
+                    let value = rec.next.get(self.rows.values(m), &self.program.constants);
+                    break value.cloned().map_or(Found::Wait(m), Found::Value);
+                }
+            }
+        };
+        self.rows.backward(n, r).passed = distance(n, at);
+        found
+    }
+
+    /// Keeps what forward recurrences need of a complete cycle that is about to be dropped.
+    pub(super) fn remember(&mut self, n: u64) {
+        let program = Arc::clone(&self.program);
+        for (r, rec) in program.forward.iter().enumerate() {
+            if self.rows.presence(n, rec.class) == Presence::Present {
+                self.last[r] = rec.next.get(self.rows.values(n), &program.constants).cloned();
+            }
+            if matches!(self.boundary_after(rec, n), Boundary::Yes) {
+                self.last[r] = None;
+            }
+        }
+        for (p, param) in program.params.iter().enumerate() {
+            if let Some(value) = &self.rows.values(n)[param.out as usize] {
+                self.last_params[p] = Some(value.clone());
+            }
+        }
+    }
+}
+
+/// A distance between open cycles; fewer than 2^32 cycles fit into memory.
+fn distance(low: u64, high: u64) -> u32 {
+    u32::try_from(high - low).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,132 @@
+//! What is known about one variable in one cycle. Only the lattice; no rule of any equation.
+
+use rml_ir::Value;
+
+/// What is known about a variable in a cycle: `Bottom < Unknown < Value < Error` and `Bottom < Absent < Error`
+/// (semantics notes, section 4).
+#[derive(Clone, Debug, Default)]
+pub enum Status {
+    /// Nothing is known.
+    #[default]
+    Bottom,
+    /// The variable is absent.
+    Absent,
+    /// The variable is present, its value is not known.
+    Unknown,
+    /// The variable is present with this value.
+    Value(Value),
+    /// A synchronisation error.
+    Error,
+}
+
+impl Status {
+    /// The least status above both. Two different values give an error (NaN equals NaN).
+    #[must_use]
+    pub fn join(&self, other: &Status) -> Status {
+        match (self, other) {
+            (Status::Bottom, x) | (x, Status::Bottom) => x.clone(),
+            (Status::Error, _) | (_, Status::Error) => Status::Error,
+            (Status::Absent, Status::Absent) => Status::Absent,
+            (Status::Absent, _) | (_, Status::Absent) => Status::Error,
+            (Status::Unknown, x) | (x, Status::Unknown) => x.clone(),
+            (Status::Value(a), Status::Value(b)) => {
+                if a.same(b) {
+                    self.clone()
+                } else {
+                    Status::Error
+                }
+            }
+        }
+    }
+
+    /// The same status without the value.
+    #[must_use]
+    pub fn presence(&self) -> Status {
+        if let Status::Value(_) = self { Status::Unknown } else { self.clone() }
+    }
+
+    /// Whether the variable is known to be present, with or without a value.
+    pub fn is_present(&self) -> bool {
+        matches!(self, Status::Unknown | Status::Value(_))
+    }
+
+    /// Whether nothing is left to be known: absent, or present with a value.
+    pub fn is_determined(&self) -> bool {
+        matches!(self, Status::Absent | Status::Value(_))
+    }
+
+    /// The value, where there is one.
+    pub fn value(&self) -> Option<&Value> {
+        if let Status::Value(v) = self { Some(v) } else { None }
+    }
+
+    /// Whether both are the same status with the same value (NaN equals NaN).
+    pub fn same(&self, other: &Status) -> bool {
+        match (self, other) {
+            (Status::Value(a), Status::Value(b)) => a.same(b),
+            (Status::Bottom, Status::Bottom)
+            | (Status::Absent, Status::Absent)
+            | (Status::Unknown, Status::Unknown)
+            | (Status::Error, Status::Error) => true,
+            _ => false,
+        }
+    }
+
+    /// Whether `other` tells at least as much.
+    pub fn is_below(&self, other: &Status) -> bool {
+        self.join(other).same(other)
+    }
+}
+
+/// What the environment says about one input in one cycle.
+#[derive(Clone, Debug)]
+pub enum Input {
+    /// It is present with this value.
+    Given(Value),
+    /// It is absent.
+    Absent,
+    /// It is read only if the program finds it present; `None` is a refusal, which is then an error.
+    OnDemand(Option<Value>),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all() -> Vec<Status> {
+        vec![
+            Status::Bottom,
+            Status::Absent,
+            Status::Unknown,
+            Status::Value(Value::Int(1)),
+            Status::Value(Value::F64(f64::NAN)),
+            Status::Value(Value::Bool(true)),
+            Status::Error,
+        ]
+    }
+
+    #[test]
+    fn join_is_a_least_upper_bound() {
+        for a in all() {
+            assert!(a.join(&a).same(&a));
+            for b in all() {
+                let j = a.join(&b);
+                assert!(j.same(&b.join(&a)));
+                assert!(a.is_below(&j) && b.is_below(&j));
+                for c in all() {
+                    assert!(j.join(&c).same(&a.join(&b.join(&c))), "associative");
+                    if a.is_below(&c) && b.is_below(&c) {
+                        assert!(j.is_below(&c), "least");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn presence_against_absence_is_an_error() {
+        assert!(Status::Absent.join(&Status::Unknown).same(&Status::Error));
+        assert!(Status::Value(Value::Int(1)).join(&Status::Value(Value::Int(2))).same(&Status::Error));
+        assert!(Status::Unknown.join(&Status::Value(Value::Int(2))).same(&Status::Value(Value::Int(2))));
+    }
+}
