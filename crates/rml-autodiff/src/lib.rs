@@ -1,1 +1,101 @@
 //! Reverse-mode differentiation, normal form to normal form.
+//!
+//! For a node `f` it makes the node `diff_f`: the equations of `f`, and for each of them its transpose. Gradients are
+//! *gated*: beside the gradient `dv` of a variable `v` there is a boolean stream `bp_v` on `v`'s clock, and `dv` is
+//! present where it is true, so that cycles without backpropagation cost nothing (semantics notes, section 9, scheme B).
+//! In time the direction turns: `fby` transposes to `fby back`, `fby back` and `post` to `fby`.
+//!
+//! Nothing here knows the surface syntax, and nothing after this crate knows about gradients.
+//!
+//! The way through: [`driver`] chooses nodes, callees first; [`plan`] finds which variables have a gradient and under
+//! which condition ([`bp`]); [`rules`] transpose the equations; [`finish`] tidies; [`resolve`] wires the callers.
+
+mod bp;
+mod build;
+mod clocks;
+mod driver;
+mod finish;
+mod plan;
+mod resolve;
+mod rules;
+mod signature;
+mod synthesise;
+
+use rml_base::Diagnostics;
+use rml_ir::normal::{Module, NodeId};
+
+use crate::driver::Driver;
+
+/// A module with the adjoint of one of its nodes.
+#[derive(Clone, Debug)]
+pub struct Differentiated {
+    /// The module; its root is the adjoint.
+    pub module: Module,
+    /// The adjoint: made here, or the program's own where it defines one.
+    pub adjoint: NodeId,
+    /// The nodes made here, callees before callers.
+    pub synthesised: Vec<NodeId>,
+    /// The nodes of the program that the made ones call, in the order of the module.
+    pub called: Vec<NodeId>,
+}
+
+/// Adds the adjoint node `diff_f` for every node `f` that the program differentiates, and calls it.
+///
+/// Requires: `normal::verify`. Ensures: `normal::verify_differentiated`; the equations of the program are unchanged
+/// apart from its calls of adjoints.
+///
+/// # Errors
+/// An adjoint that the program defines has another interface than the node it stands for needs; a trained parameter has
+/// no `diff_param`; outputs of an instance are on clocks that its caller cannot tell apart.
+pub fn differentiate(module: Module) -> Result<Module, Diagnostics> {
+    let _span = tracing::debug_span!("differentiate").entered();
+    let first = NodeId(u32::try_from(module.nodes.len()).unwrap_or(u32::MAX));
+    let mut driver = Driver::new(module);
+    let mut problems = Diagnostics::new();
+    for id in driver.module.nodes.ids() {
+        if let Err(found) = driver.resolve(id) {
+            problems.extend(found.into_iter().filter(|d| !problems.0.contains(d)).collect::<Vec<_>>());
+        }
+    }
+    if problems.has_errors() {
+        return Err(problems);
+    }
+    let mut module = driver.module;
+    driver::drop_unused(&mut module, first, &[]);
+    verified(&module);
+    Ok(module)
+}
+
+/// The module with the adjoint of `node`, as [`differentiate`] makes it, for showing it.
+///
+/// # Errors
+/// As [`differentiate`].
+pub fn differentiate_node(module: Module, node: NodeId) -> Result<Differentiated, Diagnostics> {
+    let _span = tracing::debug_span!("differentiate").entered();
+    let first = NodeId(u32::try_from(module.nodes.len()).unwrap_or(u32::MAX));
+    let mut driver = Driver::new(module);
+    for id in driver.module.nodes.ids() {
+        driver.resolve(id)?;
+    }
+    let adjoint = driver.adjoint(node)?.map_or(node, |a| a.node);
+    let Driver { mut module, synthesised, .. } = driver;
+    let new_ids = driver::drop_unused(&mut module, first, &[adjoint]);
+    let adjoint = new_ids.get(&adjoint).copied().unwrap_or(adjoint);
+    module.root = adjoint;
+    let reachable = driver::reachable(&module, adjoint);
+    let synthesised = synthesised.iter().filter_map(|id| new_ids.get(id).copied());
+    let synthesised = synthesised.filter(|id| reachable.contains(id)).collect();
+    let mut called: Vec<NodeId> = reachable.into_iter().filter(|id| *id < first).collect();
+    called.sort_unstable();
+    verified(&module);
+    Ok(Differentiated { module, adjoint, synthesised, called })
+}
+
+/// Stops on a violated invariant in debug builds.
+fn verified(module: &Module) {
+    if cfg!(debug_assertions)
+        && let Err(violations) = rml_ir::normal::verify_differentiated(module)
+    {
+        panic!("differentiation broke the normal form:\n{}", violations.join("\n"));
+    }
+}

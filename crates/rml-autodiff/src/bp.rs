@@ -1,0 +1,274 @@
+//! Symbolic *backprop conditions*: for each variable `v` with a gradient, the boolean stream `bp_v` on `v`'s clock that
+//! is true where the gradient is present (semantics notes, section 9, scheme B).
+//!
+//! They are kept as a graph and compared by congruence before any equation is made, so that gradients whose
+//! conditions are the same stream are added without padding. This module makes no equations and knows no gradients.
+
+use std::collections::BTreeMap;
+
+use rml_base::{IndexVec, entity_id};
+use rml_ir::normal::Var;
+
+entity_id!(
+    /// A node of the graph of conditions.
+    Bp,
+    "bp"
+);
+
+/// A condition of the program as it is (`true`) or negated (`false`).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Literal {
+    /// The condition.
+    pub(crate) var: Var,
+    /// Whether it is meant as it is.
+    pub(crate) positive: bool,
+}
+
+impl Literal {
+    /// The opposite.
+    pub(crate) fn negated(self) -> Self {
+        Self { positive: !self.positive, ..self }
+    }
+}
+
+/// How a condition comes about.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum BpKind {
+    /// A variable.
+    Var(Var),
+    /// `false fby back of` (`back`), or `false fby of`.
+    Delay {
+        /// Which of the two.
+        back: bool,
+        /// What is delayed.
+        of: Bp,
+    },
+    /// `of when cond`.
+    When {
+        /// What is sampled.
+        of: Bp,
+        /// Where.
+        cond: Literal,
+    },
+    /// `merge cond of false`.
+    Merge {
+        /// Where it is `of`.
+        cond: Literal,
+        /// The value there.
+        of: Bp,
+    },
+    /// `if cond then of else false`.
+    If {
+        /// Where it is `of`.
+        cond: Literal,
+        /// The value there.
+        of: Bp,
+    },
+    /// Any of them; the empty list is a variable's condition that has no contribution yet.
+    Or(Vec<Bp>),
+}
+
+/// The graph, with classes of conditions known to be equal.
+#[derive(Default)]
+pub(crate) struct Conditions {
+    kinds: IndexVec<Bp, BpKind>,
+    parents: Vec<Bp>,
+}
+
+impl Conditions {
+    /// Adds a condition.
+    pub(crate) fn add(&mut self, kind: BpKind) -> Bp {
+        let id = self.kinds.push(kind);
+        self.parents.push(id);
+        id
+    }
+
+    /// Adds a case to a condition made as `Or`.
+    pub(crate) fn extend(&mut self, bp: Bp, case: Bp) {
+        if let BpKind::Or(cases) = &mut self.kinds[bp] {
+            cases.push(case);
+        }
+    }
+
+    /// The representative of its class.
+    pub(crate) fn find(&self, mut bp: Bp) -> Bp {
+        while self.parents[bp.0 as usize] != bp {
+            bp = self.parents[bp.0 as usize];
+        }
+        bp
+    }
+
+    /// How the representative of its class comes about, over representatives.
+    pub(crate) fn kind(&self, bp: Bp) -> BpKind {
+        self.reduced(self.find(bp))
+    }
+
+    /// Makes `of` stand for the whole class of `bp`.
+    fn unite(&mut self, bp: Bp, of: Bp) {
+        let (a, b) = (self.find(bp), self.find(of));
+        self.parents[a.0 as usize] = b;
+    }
+
+    /// Finds equal conditions until none is left. Requires: no more conditions are added afterwards.
+    pub(crate) fn solve(&mut self) {
+        loop {
+            let mut changed = false;
+            let mut known: BTreeMap<BpKind, Bp> = BTreeMap::new();
+            for id in self.kinds.ids() {
+                if self.find(id) != id {
+                    continue;
+                }
+                let kind = self.reduced(id);
+                let equal = match &kind {
+                    BpKind::Or(cases) if cases.len() == 1 => cases.first().copied(),
+                    BpKind::Or(cases) if cases.is_empty() => None,
+                    _ => known.get(&kind).copied(),
+                };
+                match equal {
+                    Some(other) if self.find(other) != id => {
+                        self.unite(id, other);
+                        changed = true;
+                    }
+                    _ => {
+                        known.insert(kind, id);
+                    }
+                }
+            }
+            if !changed {
+                return;
+            }
+        }
+    }
+
+    /// The kind of a representative over representatives, simplified.
+    fn reduced(&self, id: Bp) -> BpKind {
+        match &self.kinds[id] {
+            BpKind::Var(v) => BpKind::Var(*v),
+            BpKind::Delay { back, of } => BpKind::Delay { back: *back, of: self.find(*of) },
+            BpKind::When { of, cond } => {
+                let of = self.find(*of);
+                match &self.kinds[of] {
+                    BpKind::If { cond: c, of: inner } if c == cond => {
+                        BpKind::When { of: self.find(*inner), cond: *cond }
+                    }
+                    _ => BpKind::When { of, cond: *cond },
+                }
+            }
+            BpKind::Merge { cond, of } => {
+                let of = self.find(*of);
+                match &self.kinds[of] {
+                    BpKind::When { of: inner, cond: c } if c == cond => {
+                        BpKind::If { cond: *cond, of: self.find(*inner) }
+                    }
+                    _ => BpKind::Merge { cond: *cond, of },
+                }
+            }
+            BpKind::If { cond, of } => BpKind::If { cond: *cond, of: self.find(*of) },
+            BpKind::Or(cases) => self.reduced_or(id, cases),
+        }
+    }
+
+    fn reduced_or(&self, id: Bp, cases: &[Bp]) -> BpKind {
+        let mut flat: Vec<Bp> = Vec::new();
+        let mut seen = vec![id];
+        let mut todo: Vec<Bp> = cases.iter().rev().copied().collect();
+        while let Some(case) = todo.pop() {
+            let case = self.find(case);
+            if seen.contains(&case) {
+                continue;
+            }
+            seen.push(case);
+            match &self.kinds[case] {
+                BpKind::Or(inner) if !inner.is_empty() => todo.extend(inner.iter().rev()),
+                _ => flat.push(case),
+            }
+        }
+        // `if c then b else false` adds nothing to `b`; its two halves make `b`.
+        let if_of = |bp: Bp| match self.reduced(bp) {
+            BpKind::If { cond, of } => Some((cond, of)),
+            _ => None,
+        };
+        let halves: Vec<(Literal, Bp)> =
+            flat.iter().filter(|&&b| !self.is_or(b)).filter_map(|&b| if_of(b)).collect();
+        let whole = |b: Bp| {
+            flat.contains(&b) || halves.iter().any(|&(c, of)| of == b && halves.contains(&(c.negated(), b)))
+        };
+        let mut result: Vec<Bp> = Vec::new();
+        for &case in &flat {
+            let kept = match if self.is_or(case) { None } else { if_of(case) } {
+                Some((_, of)) if whole(of) => of,
+                _ => case,
+            };
+            if kept != id && !result.contains(&kept) {
+                result.push(kept);
+            }
+        }
+        result.sort();
+        BpKind::Or(result)
+    }
+
+    fn is_or(&self, bp: Bp) -> bool {
+        matches!(self.kinds[bp], BpKind::Or(_))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const C: Literal = Literal { var: Var(9), positive: true };
+
+    fn graph() -> (Conditions, Bp) {
+        let mut g = Conditions::default();
+        let bp = g.add(BpKind::Var(Var(0)));
+        (g, bp)
+    }
+
+    #[test]
+    fn the_two_halves_of_an_if_make_the_whole() {
+        let (mut g, bp) = graph();
+        let a = g.add(BpKind::If { cond: C, of: bp });
+        let b = g.add(BpKind::If { cond: C.negated(), of: bp });
+        let or = g.add(BpKind::Or(vec![a, b]));
+        g.solve();
+        assert_eq!(g.find(or), bp);
+    }
+
+    #[test]
+    fn sampling_and_merging_back_make_the_whole() {
+        let (mut g, bp) = graph();
+        let half = |g: &mut Conditions, cond| {
+            let of = g.add(BpKind::When { of: bp, cond });
+            g.add(BpKind::Merge { cond, of })
+        };
+        let (a, b) = (half(&mut g, C), half(&mut g, C.negated()));
+        let or = g.add(BpKind::Or(vec![a, b]));
+        g.solve();
+        assert_eq!(g.find(or), bp);
+    }
+
+    #[test]
+    fn a_recurrence_is_compared_through_its_cycle() {
+        let (mut g, bp) = graph();
+        let call = g.add(BpKind::Or(vec![]));
+        let (h, c) =
+            (g.add(BpKind::Delay { back: true, of: call }), g.add(BpKind::Delay { back: true, of: call }));
+        let h_next = g.add(BpKind::Or(vec![bp, h]));
+        let c_next = g.add(BpKind::Or(vec![c]));
+        g.extend(call, h_next);
+        g.extend(call, c_next);
+        g.solve();
+        assert_eq!(g.find(h), g.find(c));
+        assert_eq!(g.find(h_next), g.find(call));
+        assert_ne!(g.find(h_next), g.find(bp));
+    }
+
+    #[test]
+    fn different_delays_stay_apart() {
+        let (mut g, bp) = graph();
+        let f = g.add(BpKind::Delay { back: false, of: bp });
+        let b = g.add(BpKind::Delay { back: true, of: bp });
+        g.solve();
+        assert_ne!(g.find(f), g.find(b));
+    }
+}

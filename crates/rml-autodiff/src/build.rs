@@ -1,0 +1,356 @@
+//! The adjoint node under construction: the copied forward node, fresh names, and helpers that append adjoint equations.
+//!
+//! What is here knows the form of equations only; which equations are needed is decided in [`rules`](crate::rules).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use rml_base::{IndexVec, Span};
+use rml_ir::normal::{ConstKind, Constant, Eq, Equation, Formal, Init, Node, Rhs, Var, VarData};
+use rml_ir::op::{self, Op};
+use rml_ir::{Precision, Type, Value};
+
+use crate::bp::{Bp, BpKind, Conditions, Literal};
+
+/// See the module.
+pub(crate) struct Builder {
+    pub(crate) precision: Precision,
+    /// The forward node; its equations are changed in place only where they define a parameter or call a node.
+    pub(crate) node: Node,
+    /// The equation that defines a variable of the forward node.
+    pub(crate) definition: BTreeMap<Var, Eq>,
+    /// The equations of the backward direction, unordered.
+    pub(crate) adjoint: Vec<Equation>,
+    /// Conditions of gradients.
+    pub(crate) conditions: Conditions,
+    /// The condition of each variable with a gradient.
+    pub(crate) slots: BTreeMap<Var, Bp>,
+    /// The gradient of each variable with one.
+    pub(crate) gradients: BTreeMap<Var, Var>,
+    /// Variables to be replaced by others at the end.
+    pub(crate) alias: BTreeMap<Var, Var>,
+    /// The span of the equation that is being transposed.
+    pub(crate) span: Span,
+    names: BTreeSet<Arc<str>>,
+    condition_names: BTreeMap<Bp, Arc<str>>,
+    condition_vars: BTreeMap<Bp, Var>,
+    pending: Vec<Bp>,
+    samples: BTreeMap<(Var, Var), Var>,
+    literals: BTreeMap<Literal, Var>,
+}
+
+impl Builder {
+    /// Starts from a copy of the forward node.
+    pub(crate) fn new(source: &Node, precision: Precision) -> Self {
+        let mut names: BTreeSet<Arc<str>> = source.vars.iter().filter_map(|v| v.name.clone()).collect();
+        names.extend(source.statics.iter().map(|(name, _)| name.clone()));
+        names.extend(source.formals.iter().filter_map(|f| match f {
+            Formal::Static { name, .. } => Some(name.clone()),
+            Formal::Stream(_) => None,
+        }));
+        let mut literals = BTreeMap::new();
+        let mut definition = BTreeMap::new();
+        for (id, eq) in source.equations.iter_enumerated() {
+            definition.extend(eq.lhs.iter().map(|&v| (v, id)));
+            if let (Rhs::Apply { op: Op::Not, args, .. }, [v]) = (&eq.rhs, eq.lhs.as_slice())
+                && let [of] = args.as_slice()
+                && source.vars[*v].name.is_some()
+            {
+                literals.entry(Literal { var: *of, positive: false }).or_insert(*v);
+            }
+        }
+        Self {
+            precision,
+            node: source.clone(),
+            definition,
+            adjoint: Vec::new(),
+            conditions: Conditions::default(),
+            slots: BTreeMap::new(),
+            gradients: BTreeMap::new(),
+            alias: BTreeMap::new(),
+            span: source.span,
+            names,
+            condition_names: BTreeMap::new(),
+            condition_vars: BTreeMap::new(),
+            pending: Vec::new(),
+            samples: BTreeMap::new(),
+            literals,
+        }
+    }
+
+    /// A name that nothing else has: `wanted`, or `wanted` and a number.
+    pub(crate) fn fresh(&mut self, wanted: &str) -> Arc<str> {
+        let name: Arc<str> = std::iter::once(wanted.to_owned())
+            .chain((1_u64..).map(|k| format!("{wanted}{k}")))
+            .find(|name| !self.names.contains(name.as_str()))
+            .map_or_else(|| Arc::from(wanted), Arc::from);
+        self.names.insert(name.clone());
+        name
+    }
+
+    /// A variable named after `wanted`.
+    pub(crate) fn named(&mut self, wanted: &str, ty: Type) -> Var {
+        let name = self.fresh(wanted);
+        self.node.vars.push(VarData { name: Some(name), ty, span: self.span })
+    }
+
+    /// A variable without name.
+    pub(crate) fn unnamed(&mut self, ty: Type) -> Var {
+        self.node.vars.push(VarData { name: None, ty, span: self.span })
+    }
+
+    /// The type of a variable.
+    pub(crate) fn ty(&self, v: Var) -> Type {
+        self.node.vars[v].ty.clone()
+    }
+
+    /// The name of a variable, if it has one.
+    pub(crate) fn name(&self, v: Var) -> Option<Arc<str>> {
+        self.node.vars[v].name.clone()
+    }
+
+    /// The right side that defines `v` in the forward node; `None` for inputs.
+    pub(crate) fn rhs(&self, v: Var) -> Option<&Rhs> {
+        self.definition.get(&v).map(|&eq| &self.node.equations[eq].rhs)
+    }
+
+    /// Appends `v = rhs`.
+    pub(crate) fn define(&mut self, v: Var, rhs: Rhs) {
+        self.adjoint.push(Equation { lhs: vec![v], rhs, span: self.span });
+    }
+
+    /// Appends an equation for a new variable.
+    pub(crate) fn emit(&mut self, ty: Type, rhs: Rhs) -> Var {
+        let v = self.unnamed(ty);
+        self.define(v, rhs);
+        v
+    }
+
+    /// `op(args)`.
+    pub(crate) fn apply(&mut self, op: Op, args: &[Var]) -> Var {
+        self.apply_written(op, args, Vec::new())
+    }
+
+    /// `op(args)` with its static arguments as they are to be printed.
+    pub(crate) fn apply_written(&mut self, op: Op, args: &[Var], statics: Vec<Arc<str>>) -> Var {
+        let types: Vec<Type> = args.iter().map(|&v| self.ty(v)).collect();
+        // The rules give operands that fit; should they not, the verifier says so about the type chosen here.
+        let ty = op::result_type(&op, &types)
+            .unwrap_or_else(|_| types.first().cloned().unwrap_or_else(Type::condition));
+        self.emit(ty, Rhs::Apply { op, args: args.to_vec(), statics })
+    }
+
+    /// A constant whose elements are all `x`.
+    pub(crate) fn constant(&mut self, ty: &Type, x: f64) -> Var {
+        let k = self.filled(ty, x);
+        self.emit(ty.clone(), Rhs::Const(k))
+    }
+
+    /// `false` or `true`.
+    pub(crate) fn truth(&mut self, value: bool) -> Var {
+        self.constant(&Type::condition(), f64::from(u8::from(value)))
+    }
+
+    /// An entry of the table of constants.
+    pub(crate) fn filled(&mut self, ty: &Type, x: f64) -> rml_ir::normal::ConstId {
+        let kind = ConstKind::Value(Value::filled(ty, x, self.precision));
+        self.node.consts.push(Constant { kind, ty: ty.clone(), text: None })
+    }
+
+    /// `merge cond on_true on_false`.
+    pub(crate) fn merge(&mut self, cond: Var, on_true: Var, on_false: Var) -> Var {
+        let ty = self.ty(on_true);
+        self.emit(ty, Rhs::Merge { cond, on_true, on_false })
+    }
+
+    /// `value when cond`, always a new equation.
+    pub(crate) fn when(&mut self, value: Var, cond: Var) -> Var {
+        let ty = self.ty(value);
+        self.emit(ty, Rhs::When { value, cond })
+    }
+
+    /// The forward variable `v` where `cond` is true; a literal is repeated on the new clock.
+    pub(crate) fn sample(&mut self, v: Var, cond: Var) -> Var {
+        if let Some(&known) = self.samples.get(&(v, cond)) {
+            return known;
+        }
+        if self.node.vars[v].name.is_none()
+            && let Some(Rhs::Const(k)) = self.rhs(v)
+            && matches!(self.node.consts[*k].kind, ConstKind::Value(_))
+        {
+            let (k, ty) = (*k, self.ty(v));
+            return self.emit(ty, Rhs::Const(k));
+        }
+        let sampled = self.when(v, cond);
+        self.samples.insert((v, cond), sampled);
+        sampled
+    }
+
+    /// `merge cond d 0`: `d` made present wherever `cond` is.
+    pub(crate) fn pad(&mut self, cond: Var, d: Var) -> Var {
+        let ty = self.ty(d);
+        let zero = self.constant(&ty, 0.0);
+        self.merge(cond, d, zero)
+    }
+
+    /// `0 fby d`, or `0 fby back d`.
+    pub(crate) fn delay(&mut self, back: bool, d: Var) -> Var {
+        let ty = self.ty(d);
+        let init = Init::Const(self.filled(&ty, 0.0));
+        self.emit(ty, if back { Rhs::FbyBack { init, next: d } } else { Rhs::Fby { init, next: d } })
+    }
+
+    /// Zeros of `ty` where `cond` is true. `like` names a variable of that shape.
+    pub(crate) fn zeros_when(&mut self, ty: &Type, like: Option<Var>, cond: Var) -> Var {
+        let k = self.filled(ty, 0.0);
+        if !ty.shape.is_scalar() {
+            self.node.consts[k].text =
+                like.and_then(|v| self.name(v)).map(|name| Arc::from(format!("zeros(shape({name}))")));
+        }
+        let zero = self.emit(ty.clone(), Rhs::Const(k));
+        self.when(zero, cond)
+    }
+
+    /// The literal that `cond` is, seen through negations and copies of the forward node.
+    pub(crate) fn literal(&self, cond: Var) -> Literal {
+        let mut literal = Literal { var: cond, positive: true };
+        // A chain longer than the node has equations is a cycle.
+        for _ in 0..=self.node.equations.len() {
+            match self.rhs(literal.var) {
+                Some(Rhs::Apply { op: Op::Not, args, .. }) if args.len() == 1 => {
+                    literal = Literal { var: args[0], positive: !literal.positive };
+                }
+                Some(Rhs::Apply { op: Op::Copy, args, .. }) if args.len() == 1 => literal.var = args[0],
+                _ => break,
+            }
+        }
+        literal
+    }
+
+    /// The variable of a literal.
+    pub(crate) fn literal_var(&mut self, literal: Literal) -> Var {
+        if literal.positive {
+            return literal.var;
+        }
+        if let Some(&known) = self.literals.get(&literal) {
+            return known;
+        }
+        let v = self.apply(Op::Not, &[literal.var]);
+        self.literals.insert(literal, v);
+        v
+    }
+
+    /// `v` or its negation, after sampling: like [`literal_var`](Self::literal_var), for a variable of the adjoint.
+    pub(crate) fn sampled_literal(&mut self, literal: Literal, cond: Var) -> Var {
+        let var = self.sample(literal.var, cond);
+        self.literal_var(Literal { var, positive: literal.positive })
+    }
+
+    /// Says what the conditions of variables are to be called, the first claim winning. Requires: conditions are solved.
+    pub(crate) fn name_conditions(&mut self, variables: impl IntoIterator<Item = Var>) {
+        for v in variables {
+            let (Some(&slot), Some(name)) = (self.slots.get(&v), self.name(v)) else { continue };
+            let class = self.conditions.find(slot);
+            if self.condition_names.contains_key(&class) {
+                continue;
+            }
+            let existing = match self.conditions.kind(class) {
+                BpKind::Var(existing) => Some(existing),
+                _ => None,
+            };
+            if existing.is_some_and(|v| self.node.vars[v].name.is_some()) {
+                continue;
+            }
+            let name = self.fresh(&format!("bp{name}"));
+            if let Some(existing) = existing {
+                self.node.vars[existing].name = Some(name.clone());
+            }
+            self.condition_names.insert(class, name);
+        }
+    }
+
+    /// The variable of a condition; makes its equations where there are none yet. Requires: conditions are solved.
+    pub(crate) fn condition(&mut self, bp: Bp) -> Var {
+        let v = self.condition_var(bp);
+        while let Some(bp) = self.pending.pop() {
+            let v = self.condition_var(bp);
+            self.define_condition(bp, v);
+        }
+        v
+    }
+
+    fn condition_var(&mut self, bp: Bp) -> Var {
+        let class = self.conditions.find(bp);
+        if let BpKind::Var(v) = self.conditions.kind(class) {
+            return v;
+        }
+        if let Some(&known) = self.condition_vars.get(&class) {
+            return known;
+        }
+        let name = self.condition_names.get(&class).cloned();
+        let v = self.node.vars.push(VarData { name, ty: Type::condition(), span: self.span });
+        self.condition_vars.insert(class, v);
+        self.pending.push(class);
+        v
+    }
+
+    fn define_condition(&mut self, bp: Bp, v: Var) {
+        let rhs = match self.conditions.kind(bp) {
+            BpKind::Var(of) => Rhs::Apply { op: Op::Copy, args: vec![of], statics: Vec::new() },
+            BpKind::Delay { back, of } => {
+                let next = self.condition_var(of);
+                let init = Init::Const(self.filled(&Type::condition(), 0.0));
+                if back { Rhs::FbyBack { init, next } } else { Rhs::Fby { init, next } }
+            }
+            BpKind::When { of, cond } => {
+                let value = self.condition_var(of);
+                Rhs::When { value, cond: self.literal_var(cond) }
+            }
+            BpKind::Merge { cond, of } => {
+                let (of, no) = (self.condition_var(of), self.truth(false));
+                let (on_true, on_false) = if cond.positive { (of, no) } else { (no, of) };
+                Rhs::Merge { cond: cond.var, on_true, on_false }
+            }
+            BpKind::If { cond, of } => {
+                let (of, no) = (self.condition_var(of), self.truth(false));
+                let (then, other) = if cond.positive { (of, no) } else { (no, of) };
+                Rhs::If { cond: cond.var, then, other }
+            }
+            BpKind::Or(cases) => {
+                let mut vars = cases.iter().map(|&c| self.condition_var(c)).collect::<Vec<_>>().into_iter();
+                let Some(mut sum) = vars.next() else {
+                    let no = self.filled(&Type::condition(), 0.0);
+                    return self.define(v, Rhs::Const(no));
+                };
+                let last = vars.next_back();
+                for case in vars {
+                    sum = self.apply(Op::Or, &[sum, case]);
+                }
+                let args = std::iter::once(sum).chain(last).collect();
+                Rhs::Apply { op: if last.is_some() { Op::Or } else { Op::Copy }, args, statics: Vec::new() }
+            }
+        };
+        self.define(v, rhs);
+    }
+
+    /// The condition of a variable with a gradient, as a variable.
+    pub(crate) fn condition_of(&mut self, v: Var) -> Option<Var> {
+        let slot = *self.slots.get(&v)?;
+        Some(self.condition(slot))
+    }
+
+    /// Whether two conditions are known to be the same stream.
+    pub(crate) fn same_condition(&self, a: Bp, b: Bp) -> bool {
+        self.conditions.find(a) == self.conditions.find(b)
+    }
+
+    /// Whether `v` was made for sampling a forward variable, so that others may read it too.
+    pub(crate) fn is_sample(&self, v: Var) -> bool {
+        self.samples.values().any(|&s| s == v)
+    }
+
+    /// The table of equations as it will be, without the parts that are not ordered yet.
+    pub(crate) fn forward_equations(&self) -> &IndexVec<Eq, Equation> {
+        &self.node.equations
+    }
+}

@@ -1,0 +1,245 @@
+//! Which variables of a node are known to be present together, and which are another one sampled.
+//!
+//! Only what the equations say structurally: enough to know on which clock `bp` of a node with outputs on several clocks
+//! lives. It rejects nothing; two clocks that it does not relate may still be equal when the program runs.
+
+use std::collections::BTreeMap;
+
+use rml_ir::normal::{Callee, Init, Node, NodeId, Rhs, Var};
+use rml_ir::op::Op;
+
+use crate::bp::Literal;
+
+/// A class of variables present together; an index that has a meaning only in its [`Clocks`].
+pub(crate) type Class = usize;
+
+/// The clocks of one node.
+pub(crate) struct Clocks {
+    parents: Vec<usize>,
+    /// Class of a sampled variable → class it is sampled from, and by what.
+    sampled: BTreeMap<Class, (Class, Literal)>,
+    bases: Vec<Literal>,
+}
+
+/// What a caller may know of the clocks of a node: classes of its inputs, then outputs, and how they are sampled.
+#[derive(Clone, Default)]
+pub(crate) struct Summary {
+    classes: Vec<Class>,
+    sampled: Vec<(Class, Class, usize, bool)>,
+}
+
+/// One step down from a clock to a slower one, as a caller sees it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Step {
+    /// By the input or output at that position (inputs, then outputs), as it is or negated.
+    Interface(usize, bool),
+    /// By a variable that is not in the interface.
+    Inside,
+}
+
+impl Clocks {
+    /// Analyses a node whose callees are summarised.
+    pub(crate) fn of(node: &Node, summaries: &BTreeMap<NodeId, Summary>) -> Self {
+        let mut clocks =
+            Self { parents: (0..node.vars.len()).collect(), sampled: BTreeMap::new(), bases: bases(node) };
+        let mut relations: Vec<(Var, Var, Literal)> = Vec::new();
+        for input in node.inputs() {
+            if let Some((cond, positive)) = input.clock {
+                relations.push((input.var, cond, clocks.literal(cond, positive)));
+            }
+        }
+        for eq in node.equations.iter() {
+            clocks.equation(&eq.lhs, &eq.rhs, summaries, &mut relations);
+        }
+        clocks.close(&relations);
+        clocks
+    }
+
+    fn literal(&self, cond: Var, positive: bool) -> Literal {
+        let base = self.bases[cond.0 as usize];
+        if positive { base } else { base.negated() }
+    }
+
+    fn equation(
+        &mut self,
+        lhs: &[Var],
+        rhs: &Rhs,
+        summaries: &BTreeMap<NodeId, Summary>,
+        relations: &mut Vec<(Var, Var, Literal)>,
+    ) {
+        let o = lhs.first().copied();
+        let mut together: Vec<Var> = Vec::new();
+        match rhs {
+            Rhs::Const(_) => {}
+            Rhs::Apply { args, .. } => together.extend(args),
+            Rhs::If { cond, then, other } => together.extend([*cond, *then, *other]),
+            Rhs::Fby { init, next } | Rhs::FbyBack { init, next } => {
+                together.push(*next);
+                if let Init::Stream(i) = init {
+                    together.push(*i);
+                }
+            }
+            Rhs::Post { next } => together.push(*next),
+            Rhs::Param { init } => together.push(*init),
+            Rhs::ParamUpdate { init, bp, d, .. } => {
+                together.extend([*init, *bp]);
+                relations.push((*d, *bp, self.literal(*bp, true)));
+            }
+            Rhs::When { value, cond } => {
+                self.unite(*value, *cond);
+                relations.extend(o.map(|o| (o, *cond, self.literal(*cond, true))));
+                return;
+            }
+            Rhs::Merge { cond, on_true, on_false } => {
+                together.push(*cond);
+                relations.push((*on_true, *cond, self.literal(*cond, true)));
+                relations.push((*on_false, *cond, self.literal(*cond, false)));
+            }
+            Rhs::Call { callee, args, .. } => {
+                if let Callee::Node(id) = callee
+                    && let Some(summary) = summaries.get(id)
+                {
+                    self.call(summary, args, lhs, relations);
+                }
+                return;
+            }
+        }
+        if let Some(o) = o {
+            together.iter().for_each(|&v| self.unite(o, v));
+        }
+    }
+
+    fn call(
+        &mut self,
+        summary: &Summary,
+        args: &[Var],
+        lhs: &[Var],
+        relations: &mut Vec<(Var, Var, Literal)>,
+    ) {
+        let actuals: Vec<Var> = args.iter().chain(lhs).copied().collect();
+        let mut first: BTreeMap<Class, Var> = BTreeMap::new();
+        for (&class, &actual) in summary.classes.iter().zip(&actuals) {
+            let other = *first.entry(class).or_insert(actual);
+            self.unite(actual, other);
+        }
+        for &(class, parent, cond, positive) in &summary.sampled {
+            if let (Some(&v), Some(&p), Some(&c)) = (first.get(&class), first.get(&parent), actuals.get(cond))
+            {
+                self.unite(p, c);
+                relations.push((v, c, self.literal(c, positive)));
+            }
+        }
+    }
+
+    /// Equal samplings of one clock are one clock.
+    fn close(&mut self, relations: &[(Var, Var, Literal)]) {
+        loop {
+            let mut changed = false;
+            self.sampled.clear();
+            let mut known: BTreeMap<(Class, Literal), Var> = BTreeMap::new();
+            for &(v, from, literal) in relations {
+                let class = self.class(from);
+                let other = *known.entry((class, literal)).or_insert(v);
+                if self.class(other) != self.class(v) {
+                    self.unite(v, other);
+                    changed = true;
+                }
+            }
+            if !changed {
+                break;
+            }
+        }
+        for &(v, from, literal) in relations {
+            let (class, parent) = (self.class(v), self.class(from));
+            if class != parent {
+                self.sampled.entry(class).or_insert((parent, literal));
+            }
+        }
+    }
+
+    fn find(&self, mut i: usize) -> usize {
+        while self.parents[i] != i {
+            i = self.parents[i];
+        }
+        i
+    }
+
+    fn unite(&mut self, a: Var, b: Var) {
+        let (a, b) = (self.find(a.0 as usize), self.find(b.0 as usize));
+        self.parents[a.max(b)] = a.min(b);
+    }
+
+    /// The class of a variable.
+    pub(crate) fn class(&self, v: Var) -> Class {
+        self.find(v.0 as usize)
+    }
+
+    /// How to come from `top` down to the class of `v`; `None` if it is not sampled from `top`.
+    pub(crate) fn path(&self, top: Class, v: Var) -> Option<Vec<Literal>> {
+        let mut path = Vec::new();
+        let mut class = self.class(v);
+        while class != top {
+            let (parent, literal) = *self.sampled.get(&class)?;
+            path.push(literal);
+            class = parent;
+            if path.len() > self.parents.len() {
+                return None;
+            }
+        }
+        path.reverse();
+        Some(path)
+    }
+
+    /// The clock of `bp`: that of an output of which all others are samplings, else that of the first.
+    pub(crate) fn top(&self, outputs: &[Var]) -> Option<Class> {
+        let tops = outputs.iter().map(|&o| self.class(o));
+        let fits = |&top: &Class| outputs.iter().all(|&o| self.path(top, o).is_some());
+        tops.clone().find(fits).or_else(|| tops.clone().next())
+    }
+
+    /// What callers may know.
+    pub(crate) fn summary(&self, node: &Node) -> Summary {
+        let interface: Vec<Var> = node.inputs().map(|i| i.var).chain(node.outputs.iter().copied()).collect();
+        let classes: Vec<Class> = interface.iter().map(|&v| self.class(v)).collect();
+        let mut sampled = Vec::new();
+        for &class in &classes {
+            if let Some(&(parent, literal)) = self.sampled.get(&class)
+                && let Step::Interface(position, positive) = self.step(&interface, literal)
+                && classes.contains(&parent)
+            {
+                sampled.push((class, parent, position, positive));
+            }
+        }
+        Summary { classes, sampled }
+    }
+
+    /// A literal as a caller sees it.
+    pub(crate) fn step(&self, interface: &[Var], literal: Literal) -> Step {
+        interface
+            .iter()
+            .enumerate()
+            .map(|(i, &v)| (i, self.bases[v.0 as usize]))
+            .find(|(_, base)| base.var == literal.var)
+            .map_or(Step::Inside, |(i, base)| Step::Interface(i, base.positive == literal.positive))
+    }
+}
+
+/// For each variable, what it is a copy or negation of.
+fn bases(node: &Node) -> Vec<Literal> {
+    let mut bases: Vec<Literal> = node.vars.ids().map(|var| Literal { var, positive: true }).collect();
+    let mut definition: BTreeMap<Var, Literal> = BTreeMap::new();
+    for eq in node.equations.iter() {
+        if let (Rhs::Apply { op: op @ (Op::Not | Op::Copy), args, .. }, [v]) = (&eq.rhs, eq.lhs.as_slice())
+            && let [of] = args.as_slice()
+        {
+            definition.insert(*v, Literal { var: *of, positive: *op == Op::Copy });
+        }
+    }
+    for base in &mut bases {
+        for _ in 0..=definition.len() {
+            let Some(next) = definition.get(&base.var) else { break };
+            *base = Literal { var: next.var, positive: next.positive == base.positive };
+        }
+    }
+    bases
+}

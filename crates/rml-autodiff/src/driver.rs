@@ -1,0 +1,230 @@
+//! Which nodes are resolved and differentiated, in which order: callees first, whatever the order in the module.
+
+use std::collections::BTreeMap;
+
+use rml_base::{Diagnostics, IndexVec};
+use rml_ir::normal::{Callee, Equation, Module, Node, NodeId, Rhs, Var};
+
+use crate::clocks::{Clocks, Summary};
+use crate::plan::Adjoints;
+use crate::signature::{self, Adjoint, num_outputs};
+use crate::{resolve, synthesise};
+
+/// Something to be done to a node.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Task {
+    /// Replace its calls of adjoints that are still to be made.
+    Resolve(NodeId),
+    /// Summarise its clocks.
+    Clocks(NodeId),
+    /// Make its adjoint.
+    Adjoint(NodeId),
+}
+
+/// The work on one module.
+pub(crate) struct Driver {
+    pub(crate) module: Module,
+    pub(crate) adjoints: Adjoints,
+    /// The nodes that were made, callees first.
+    pub(crate) synthesised: Vec<NodeId>,
+    summaries: BTreeMap<NodeId, Summary>,
+    done: BTreeMap<Task, ()>,
+}
+
+impl Driver {
+    pub(crate) fn new(module: Module) -> Self {
+        Self {
+            module,
+            adjoints: Adjoints::new(),
+            synthesised: Vec::new(),
+            summaries: BTreeMap::new(),
+            done: BTreeMap::new(),
+        }
+    }
+
+    /// Leaves no [`Callee::Diff`] in `node`.
+    pub(crate) fn resolve(&mut self, node: NodeId) -> Result<(), Diagnostics> {
+        self.run(Task::Resolve(node))
+    }
+
+    /// The adjoint of `node`.
+    pub(crate) fn adjoint(&mut self, node: NodeId) -> Result<Option<&Adjoint>, Diagnostics> {
+        self.run(Task::Adjoint(node))?;
+        Ok(self.adjoints.get(&node))
+    }
+
+    fn run(&mut self, task: Task) -> Result<(), Diagnostics> {
+        let mut stack = vec![task];
+        while let Some(&task) = stack.last() {
+            if self.done.contains_key(&task) {
+                stack.pop();
+                continue;
+            }
+            let before = stack.len();
+            match task {
+                Task::Resolve(node) => self.prerequisites_of_resolution(node, &mut stack),
+                Task::Clocks(node) => self.prerequisites_of_clocks(node, &mut stack),
+                Task::Adjoint(node) => self.prerequisites_of_adjoint(node, &mut stack),
+            }
+            if stack.len() > before {
+                continue;
+            }
+            match task {
+                Task::Resolve(node) => self.resolve_now(node),
+                Task::Clocks(node) => {
+                    let source = &self.module.nodes[node];
+                    let summary = Clocks::of(source, &self.summaries).summary(source);
+                    self.summaries.insert(node, summary);
+                }
+                Task::Adjoint(node) => self.differentiate_now(node)?,
+            }
+            self.done.insert(task, ());
+            stack.pop();
+        }
+        Ok(())
+    }
+
+    fn want(&self, task: Task, stack: &mut Vec<Task>) {
+        if !self.done.contains_key(&task) {
+            stack.push(task);
+        }
+    }
+
+    /// The adjoints, of every order, that the node calls; nothing where a lower order is missing yet.
+    fn prerequisites_of_resolution(&self, node: NodeId, stack: &mut Vec<Task>) {
+        for eq in self.module.nodes[node].equations.iter() {
+            let Rhs::Call { callee: Callee::Diff { node, order }, .. } = &eq.rhs else { continue };
+            let mut primal = *node;
+            for _ in 0..*order {
+                self.want(Task::Adjoint(primal), stack);
+                match self.adjoints.get(&primal) {
+                    Some(adjoint) => primal = adjoint.node,
+                    None => break,
+                }
+            }
+        }
+    }
+
+    fn prerequisites_of_adjoint(&self, node: NodeId, stack: &mut Vec<Task>) {
+        if !self.done.contains_key(&Task::Resolve(node)) {
+            stack.push(Task::Resolve(node));
+            return;
+        }
+        for eq in self.module.nodes[node].equations.iter() {
+            if let Rhs::Call { callee: Callee::Node(callee), .. } = &eq.rhs {
+                self.want(Task::Clocks(*callee), stack);
+                if self.passes_gradients(node, *callee) {
+                    self.want(Task::Adjoint(*callee), stack);
+                }
+            }
+        }
+    }
+
+    fn prerequisites_of_clocks(&self, node: NodeId, stack: &mut Vec<Task>) {
+        self.want(Task::Resolve(node), stack);
+        for eq in self.module.nodes[node].equations.iter() {
+            if let Rhs::Call { callee: Callee::Node(callee), .. } = &eq.rhs {
+                self.want(Task::Clocks(*callee), stack);
+            }
+        }
+    }
+
+    /// Whether the adjoint of `caller` may need that of `callee`.
+    fn passes_gradients(&self, caller: NodeId, callee: NodeId) -> bool {
+        !self.module.overrides.contains_key(&caller) && !num_outputs(&self.module.nodes[callee]).is_empty()
+    }
+
+    fn resolve_now(&mut self, id: NodeId) {
+        let has_diff = |eq: &Equation| matches!(&eq.rhs, Rhs::Call { callee: Callee::Diff { .. }, .. });
+        if self.module.nodes[id].equations.iter().any(has_diff) {
+            resolve::resolve(&mut self.module, id, &self.adjoints);
+        }
+    }
+
+    fn differentiate_now(&mut self, id: NodeId) -> Result<(), Diagnostics> {
+        let source = &self.module.nodes[id];
+        let clocks = Clocks::of(source, &self.summaries);
+        let paths = synthesise::output_paths(source, &clocks);
+        let adjoint = match self.module.overrides.get(&id) {
+            Some(&own) => signature::of_override(&self.module, id, own, paths)?,
+            None => {
+                let primal_outputs = source.outputs.len();
+                let made = synthesise::synthesise(&self.module, source, &self.adjoints, &clocks)?;
+                let node = self.module.nodes.push(made.node);
+                self.synthesised.push(node);
+                self.done.insert(Task::Resolve(node), ());
+                let (gradients, trains) = (made.gradients, made.trains);
+                Adjoint { node, gradients, paths, trains, parameter: None, primal_outputs }
+            }
+        };
+        self.adjoints.insert(id, adjoint);
+        Ok(())
+    }
+}
+
+/// Removes the nodes from `first` on that nothing calls, and renumbers the others.
+///
+/// Returns the new numbers of those that are left.
+pub(crate) fn drop_unused(module: &mut Module, first: NodeId, keep: &[NodeId]) -> BTreeMap<NodeId, NodeId> {
+    let mut used: Vec<bool> = module.nodes.ids().map(|id| id < first || keep.contains(&id)).collect();
+    let mut todo: Vec<NodeId> = module.nodes.ids().filter(|id| used[id.0 as usize]).collect();
+    todo.extend(module.overrides.values());
+    while let Some(id) = todo.pop() {
+        for eq in module.nodes[id].equations.iter() {
+            let callee = match &eq.rhs {
+                Rhs::Call { callee: Callee::Node(callee), .. } => *callee,
+                Rhs::ParamUpdate { optimiser, .. } => *optimiser,
+                _ => continue,
+            };
+            if !std::mem::replace(&mut used[callee.0 as usize], true) {
+                todo.push(callee);
+            }
+        }
+    }
+    let mut new_ids: BTreeMap<NodeId, NodeId> = BTreeMap::new();
+    let mut nodes: IndexVec<NodeId, Node> = IndexVec::new();
+    for (id, node) in module.nodes.iter_enumerated() {
+        if used[id.0 as usize] {
+            new_ids.insert(id, nodes.push(node.clone()));
+        }
+    }
+    for eq in nodes.iter_mut().flat_map(|node| node.equations.iter_mut()) {
+        match &mut eq.rhs {
+            Rhs::Call { callee: Callee::Node(callee), .. } => *callee = new_ids[callee],
+            Rhs::ParamUpdate { optimiser, .. } => *optimiser = new_ids[optimiser],
+            _ => {}
+        }
+    }
+    module.nodes = nodes;
+    new_ids
+}
+
+/// The nodes of `module` that `from` calls, itself included.
+pub(crate) fn reachable(module: &Module, from: NodeId) -> Vec<NodeId> {
+    let mut found = vec![from];
+    let mut next = 0;
+    while let Some(&id) = found.get(next) {
+        next += 1;
+        for eq in module.nodes[id].equations.iter() {
+            let callee = match &eq.rhs {
+                Rhs::Call { callee: Callee::Node(callee), .. } => *callee,
+                Rhs::ParamUpdate { optimiser, .. } => *optimiser,
+                _ => continue,
+            };
+            if !found.contains(&callee) {
+                found.push(callee);
+            }
+        }
+    }
+    found
+}
+
+/// A variable of a node under change.
+pub(crate) fn push_var(
+    node: &mut Node,
+    name: Option<std::sync::Arc<str>>,
+    ty: rml_ir::Type,
+    span: rml_base::Span,
+) -> Var {
+    node.vars.push(rml_ir::normal::VarData { name, ty, span })
+}

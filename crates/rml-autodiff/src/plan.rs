@@ -1,0 +1,302 @@
+//! What a node's adjoint has to do, before any of its equations is made: which variables have a gradient, which uses
+//! contribute to it, and under which condition.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rml_base::{Diagnostic, Diagnostics, codes};
+use rml_ir::Type;
+use rml_ir::normal::{Callee, Eq, Equation, Init, Module, Node, NodeId, Rhs, Var};
+
+use crate::bp::{Bp, BpKind, Literal};
+use crate::build::Builder;
+use crate::clocks::{Clocks, Step};
+use crate::rules;
+use crate::signature::Adjoint;
+
+/// The adjoints that exist already, by the node they belong to.
+pub(crate) type Adjoints = BTreeMap<NodeId, Adjoint>;
+
+/// One use of a variable that has a gradient, by an equation whose result has one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Use {
+    /// The equation.
+    pub(crate) eq: Eq,
+    /// Which operand.
+    pub(crate) position: usize,
+    /// The variable used.
+    pub(crate) target: Var,
+    /// Where the contribution is present.
+    pub(crate) bp: Bp,
+    /// The variable that already holds the contribution (results of calls).
+    pub(crate) result: Option<Var>,
+}
+
+/// A gradient that comes from the interface.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seed {
+    /// The output.
+    pub(crate) output: Var,
+    /// The formal `d<output>`.
+    pub(crate) d: Var,
+    /// Where it is present.
+    pub(crate) bp: Bp,
+}
+
+/// A call whose adjoint is called instead.
+#[derive(Clone, Debug)]
+pub(crate) struct CallPlan {
+    /// The equation.
+    pub(crate) eq: Eq,
+    /// Whose adjoint.
+    pub(crate) node: NodeId,
+    /// The argument `bp`.
+    pub(crate) bp: Bp,
+    /// For each num output of the callee: where its gradient has to be present.
+    pub(crate) outputs: Vec<(Var, Bp)>,
+    /// The results behind the callee's own.
+    pub(crate) results: Vec<Var>,
+}
+
+/// See the module.
+#[derive(Default)]
+pub(crate) struct Plan {
+    /// Gradients from outside.
+    pub(crate) seeds: Vec<Seed>,
+    /// All uses, in the order of the equations.
+    pub(crate) uses: Vec<Use>,
+    /// The calls that are replaced.
+    pub(crate) calls: Vec<CallPlan>,
+    /// `true fby false` (or back) of the delays with a stream as initial value.
+    pub(crate) firsts: BTreeMap<Eq, Var>,
+}
+
+/// The operands of an equation that its result depends on differentiably, with their positions.
+pub(crate) fn flows(eq: &Equation, adjoints: &Adjoints) -> Vec<(usize, Var)> {
+    match &eq.rhs {
+        Rhs::Const(_) | Rhs::Param { .. } | Rhs::ParamUpdate { .. } => Vec::new(),
+        Rhs::Apply { op, args, .. } => {
+            let all = args.iter().copied().enumerate();
+            all.filter(|&(i, _)| rules::apply::differentiable(op, args, i)).collect()
+        }
+        Rhs::If { then, other, .. } => vec![(1, *then), (2, *other)],
+        Rhs::When { value, .. } => vec![(0, *value)],
+        Rhs::Merge { on_true, on_false, .. } => vec![(1, *on_true), (2, *on_false)],
+        Rhs::Fby { init, next } | Rhs::FbyBack { init, next } => match init {
+            Init::Stream(i) => vec![(0, *i), (1, *next)],
+            Init::Const(_) => vec![(1, *next)],
+        },
+        Rhs::Post { next } => vec![(0, *next)],
+        Rhs::Call { callee, args, .. } => {
+            let gradients = adjoint_of(callee, adjoints).map_or(&[][..], |a| &a.gradients);
+            let flowing = gradients.iter().filter(|g| g.d.is_some() && !g.zero);
+            flowing.filter_map(|g| args.get(g.input).map(|&v| (g.input, v))).collect()
+        }
+    }
+}
+
+/// The adjoint of a callee, if it has one.
+pub(crate) fn adjoint_of<'a>(callee: &Callee, adjoints: &'a Adjoints) -> Option<&'a Adjoint> {
+    match callee {
+        Callee::Node(id) => adjoints.get(id),
+        Callee::Diff { .. } => None,
+    }
+}
+
+/// The num variables on a differentiable way from a num input or parameter to an output.
+pub(crate) fn active(node: &Node, adjoints: &Adjoints) -> BTreeSet<Var> {
+    let num = |v: Var| node.vars[v].ty.is_num();
+    let mut needs: BTreeSet<Var> = node.inputs().map(|i| i.var).filter(|&v| num(v)).collect();
+    let ways: Vec<(&Equation, Vec<(usize, Var)>)> =
+        node.equations.iter().map(|eq| (eq, flows(eq, adjoints))).collect();
+    loop {
+        let before = needs.len();
+        for (eq, ways) in &ways {
+            let source = match &eq.rhs {
+                Rhs::Param { .. } | Rhs::ParamUpdate { .. } => true,
+                Rhs::Call { callee, .. } => adjoint_of(callee, adjoints).is_some_and(|a| a.trains),
+                _ => false,
+            };
+            if source || ways.iter().any(|(_, v)| needs.contains(v)) {
+                needs.extend(eq.lhs.iter().copied().filter(|&v| num(v)));
+            }
+        }
+        if needs.len() == before {
+            break;
+        }
+    }
+    let mut reached: BTreeSet<Var> = node.outputs.iter().copied().filter(|v| needs.contains(v)).collect();
+    loop {
+        let before = reached.len();
+        for (eq, ways) in ways.iter().rev() {
+            if eq.lhs.iter().any(|v| reached.contains(v)) {
+                reached.extend(ways.iter().map(|&(_, v)| v).filter(|v| needs.contains(v)));
+            }
+        }
+        if reached.len() == before {
+            return reached;
+        }
+    }
+}
+
+/// Gives every active variable a condition and collects the uses. `bp` and `ds` are the formals of the adjoint.
+pub(crate) fn plan(
+    b: &mut Builder,
+    module: &Module,
+    adjoints: &Adjoints,
+    clocks: &Clocks,
+    bp: Var,
+    ds: &[(Var, Var)],
+) -> Result<Plan, Diagnostics> {
+    let mut plan = Plan::default();
+    for v in active(&b.node, adjoints) {
+        let slot = b.conditions.add(BpKind::Or(Vec::new()));
+        b.slots.insert(v, slot);
+    }
+    let outputs: Vec<Var> = ds.iter().map(|&(o, _)| o).collect();
+    let bp = b.conditions.add(BpKind::Var(bp));
+    if let Some(top) = clocks.top(&outputs) {
+        for &(output, d) in ds {
+            let path = clocks.path(top, output).unwrap_or_default();
+            let here = path.into_iter().fold(bp, |of, cond| b.conditions.add(BpKind::When { of, cond }));
+            if let Some(&slot) = b.slots.get(&output) {
+                b.conditions.extend(slot, here);
+                plan.seeds.push(Seed { output, d, bp: here });
+            }
+        }
+    }
+    for id in b.forward_equations().ids() {
+        let eq = b.node.equations[id].clone();
+        b.span = eq.span;
+        if let Rhs::Call { callee: Callee::Node(node), args, .. } = &eq.rhs {
+            plan.call(b, module, adjoints, id, &eq, *node, args)?;
+        } else {
+            plan.equation(b, adjoints, id, &eq);
+        }
+    }
+    b.conditions.solve();
+    Ok(plan)
+}
+
+impl Plan {
+    fn add(&mut self, b: &mut Builder, found: Use) {
+        if let Some(&slot) = b.slots.get(&found.target) {
+            b.conditions.extend(slot, found.bp);
+            self.uses.push(found);
+        }
+    }
+
+    fn equation(&mut self, b: &mut Builder, adjoints: &Adjoints, id: Eq, eq: &Equation) {
+        let Some(&slot) = eq.lhs.first().and_then(|o| b.slots.get(o)) else { return };
+        for (position, target) in flows(eq, adjoints) {
+            if b.slots.contains_key(&target) {
+                let bp = self.contribution(b, id, &eq.rhs, position, slot);
+                self.add(b, Use { eq: id, position, target, bp, result: None });
+            }
+        }
+    }
+
+    /// Where the operand at `position` gets a gradient, given where the result has one.
+    fn contribution(&mut self, b: &mut Builder, id: Eq, rhs: &Rhs, position: usize, slot: Bp) -> Bp {
+        let kind = match rhs {
+            Rhs::If { cond, .. } => {
+                let cond = b.literal(*cond);
+                BpKind::If { cond: if position == 1 { cond } else { cond.negated() }, of: slot }
+            }
+            Rhs::When { cond, .. } => BpKind::Merge { cond: b.literal(*cond), of: slot },
+            Rhs::Merge { cond, .. } => {
+                let cond = b.literal(*cond);
+                BpKind::When { of: slot, cond: if position == 1 { cond } else { cond.negated() } }
+            }
+            Rhs::Fby { .. } | Rhs::FbyBack { .. } if position == 0 => {
+                let var = rules::delay::first(b, matches!(rhs, Rhs::FbyBack { .. }));
+                self.firsts.insert(id, var);
+                BpKind::If { cond: Literal { var, positive: true }, of: slot }
+            }
+            Rhs::Fby { .. } => BpKind::Delay { back: true, of: slot },
+            Rhs::FbyBack { .. } | Rhs::Post { .. } => BpKind::Delay { back: false, of: slot },
+            Rhs::Const(_)
+            | Rhs::Apply { .. }
+            | Rhs::Param { .. }
+            | Rhs::ParamUpdate { .. }
+            | Rhs::Call { .. } => return slot,
+        };
+        b.conditions.add(kind)
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "one call site, taking the parts of one equation")]
+    fn call(
+        &mut self,
+        b: &mut Builder,
+        module: &Module,
+        adjoints: &Adjoints,
+        id: Eq,
+        eq: &Equation,
+        node: NodeId,
+        args: &[Var],
+    ) -> Result<(), Diagnostics> {
+        let Some(adjoint) = adjoints.get(&node) else { return Ok(()) };
+        let actuals: Vec<Var> = args.iter().chain(&eq.lhs).copied().collect();
+        let num: Vec<Var> = eq.lhs.iter().copied().filter(|&v| b.node.vars[v].ty.is_num()).collect();
+        if !num.iter().any(|v| b.slots.contains_key(v)) {
+            return Ok(());
+        }
+        let bp = b.conditions.add(BpKind::Or(Vec::new()));
+        let mut outputs = Vec::new();
+        for (&o, path) in num.iter().zip(&adjoint.paths) {
+            let Some(literals) = caller_path(b, path, &actuals) else {
+                return Err(hidden_clock(module, node, eq).into());
+            };
+            let here = literals.iter().fold(bp, |of, &cond| b.conditions.add(BpKind::When { of, cond }));
+            if let Some(&slot) = b.slots.get(&o) {
+                let lifted = literals
+                    .iter()
+                    .rev()
+                    .fold(slot, |of, &cond| b.conditions.add(BpKind::Merge { cond, of }));
+                b.conditions.extend(bp, lifted);
+            }
+            outputs.push((o, here));
+        }
+        if adjoint.parameter.is_none() {
+            let types = adjoint.result_types(module);
+            let results: Vec<Var> = types.into_iter().map(|ty: Type| b.unnamed(ty)).collect();
+            for gradient in adjoint.gradients.iter().filter(|g| !g.zero) {
+                let (Some(&target), Some(d)) = (args.get(gradient.input), gradient.d) else { continue };
+                let condition = match gradient.bp {
+                    Some(k) => b.conditions.add(BpKind::Var(results[k])),
+                    None => bp,
+                };
+                let result = Some(results[d]);
+                self.add(b, Use { eq: id, position: gradient.input, target, bp: condition, result });
+            }
+            self.calls.push(CallPlan { eq: id, node, bp, outputs, results });
+        } else {
+            self.calls.push(CallPlan { eq: id, node, bp, outputs, results: Vec::new() });
+        }
+        Ok(())
+    }
+}
+
+/// The steps of a callee's clocks over the variables of the caller.
+fn caller_path(b: &Builder, path: &[Step], actuals: &[Var]) -> Option<Vec<Literal>> {
+    path.iter()
+        .map(|step| match *step {
+            Step::Interface(k, positive) => {
+                let literal = b.literal(*actuals.get(k)?);
+                Some(if positive { literal } else { literal.negated() })
+            }
+            Step::Inside => None,
+        })
+        .collect()
+}
+
+fn hidden_clock(module: &Module, node: NodeId, eq: &Equation) -> Diagnostic {
+    let callee = &module.nodes[node];
+    Diagnostic::error(
+        codes::autodiff::GRADIENT_CLOCK,
+        format!("the outputs of `{}` are on different clocks that its caller cannot tell apart", callee.name),
+    )
+    .label(eq.span, "the gradients of these results are present in different cycles")
+    .label(callee.span, "a condition inside this node decides which outputs are present")
+    .note("the adjoint has one condition `bp`, present with the outputs; it cannot be computed from theirs")
+    .help("make the condition an output of the node, or merge the outputs inside it")
+}

@@ -1,0 +1,52 @@
+//! The rules of transposition, one file a family of primitives (semantics notes, section 9, scheme B).
+//!
+//! A rule says what a use of a variable contributes to its gradient, given the gradient of the equation's result. Where
+//! the contribution is present is settled before, in [`plan`](crate::plan).
+
+pub(crate) mod apply;
+pub(crate) mod call;
+pub(crate) mod clock;
+pub(crate) mod delay;
+pub(crate) mod param;
+
+use rml_ir::normal::{Rhs, Var};
+
+use crate::build::Builder;
+use crate::plan::{Plan, Use};
+
+/// What a use contributes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Contribution {
+    /// Present where the condition of the use is true.
+    Gated(Var),
+    /// Present with the variable used, and zero where the condition of the use is false.
+    Padded(Var),
+}
+
+/// The contribution of a use; `None` where the result has no gradient after all.
+pub(crate) fn contribution(b: &mut Builder, plan: &Plan, found: &Use) -> Option<Contribution> {
+    if let Some(result) = found.result {
+        return Some(Contribution::Gated(result));
+    }
+    let eq = b.node.equations[found.eq].clone();
+    b.span = eq.span;
+    let o = *eq.lhs.first()?;
+    let d = *b.gradients.get(&o)?;
+    let bp = b.condition_of(o)?;
+    Some(match &eq.rhs {
+        Rhs::Apply { op, args, .. } => {
+            let site = apply::Site { args, out: o, position: found.position, d, bp };
+            Contribution::Gated(apply::pullback(b, op, &site)?)
+        }
+        Rhs::If { cond, .. } => Contribution::Gated(clock::of_if(b, *cond, found.position == 1, d, bp)),
+        Rhs::When { .. } => Contribution::Gated(d),
+        Rhs::Merge { cond, .. } => Contribution::Gated(clock::of_if(b, *cond, found.position == 1, d, bp)),
+        Rhs::Fby { .. } | Rhs::FbyBack { .. } if found.position == 0 => {
+            let first = *plan.firsts.get(&found.eq)?;
+            Contribution::Gated(clock::of_if(b, first, true, d, bp))
+        }
+        Rhs::Fby { .. } => Contribution::Padded(delay::transposed(b, true, d, bp)),
+        Rhs::FbyBack { .. } | Rhs::Post { .. } => Contribution::Padded(delay::transposed(b, false, d, bp)),
+        Rhs::Const(_) | Rhs::Param { .. } | Rhs::ParamUpdate { .. } | Rhs::Call { .. } => return None,
+    })
+}

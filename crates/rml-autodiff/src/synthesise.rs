@@ -1,0 +1,256 @@
+//! The adjoint of one node whose callees have theirs already.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rml_base::Diagnostics;
+use rml_ir::Type;
+use rml_ir::normal::{Formal, Input, Module, Node, Rhs, Var};
+use rml_ir::op::Op;
+
+use crate::build::Builder;
+use crate::clocks::{Clocks, Step};
+use crate::finish;
+use crate::plan::{self, Adjoints, Plan, Use};
+use crate::rules::{self, Contribution};
+use crate::signature::{Gradient, num_inputs, num_outputs};
+
+/// An adjoint node and what its callers must know; see [`Adjoint`](crate::signature::Adjoint).
+pub(crate) struct Synthesised {
+    pub(crate) node: Node,
+    pub(crate) gradients: Vec<Gradient>,
+    pub(crate) trains: bool,
+}
+
+/// How the clocks of the num outputs are sampled from that of `bp`, as callers see it.
+pub(crate) fn output_paths(node: &Node, clocks: &Clocks) -> Vec<Vec<Step>> {
+    let outputs = num_outputs(node);
+    let interface: Vec<Var> = node.inputs().map(|i| i.var).chain(node.outputs.iter().copied()).collect();
+    let Some(top) = clocks.top(&outputs) else { return Vec::new() };
+    let steps = |&o: &Var| {
+        let path = clocks.path(top, o).unwrap_or_default();
+        path.into_iter().map(|literal| clocks.step(&interface, literal)).collect()
+    };
+    outputs.iter().map(steps).collect()
+}
+
+/// Requires: no call of the node is a [`Callee::Diff`](rml_ir::normal::Callee::Diff), and every callee that can pass a
+/// gradient is in `adjoints`.
+pub(crate) fn synthesise(
+    module: &Module,
+    source: &Node,
+    adjoints: &Adjoints,
+    clocks: &Clocks,
+) -> Result<Synthesised, Diagnostics> {
+    let mut b = Builder::new(source, module.precision);
+    let bp = b.named("bp", Type::condition());
+    let ds: Vec<(Var, Var)> = num_outputs(source)
+        .into_iter()
+        .map(|o| {
+            let ty = b.ty(o);
+            let wanted = format!("d{}", b.name(o).as_deref().unwrap_or("o"));
+            (o, b.named(&wanted, ty))
+        })
+        .collect();
+    let inputs = num_inputs(source);
+    let plan = plan::plan(&mut b, module, adjoints, clocks, bp, &ds)?;
+
+    let order: Vec<Var> = inputs.iter().map(|&(_, x)| x).chain(b.slots.keys().copied()).collect();
+    b.name_conditions(order);
+    let uses = uses_by_target(&plan);
+    name_gradients(&mut b, &plan, &uses);
+    for call in &plan.calls {
+        rules::call::replace(&mut b, adjoints, call);
+    }
+    let active: Vec<Var> = b.gradients.keys().copied().collect();
+    for v in active {
+        define_gradient(&mut b, &plan, uses.get(&v).map_or(&[], Vec::as_slice), v);
+    }
+    let mut problems = Diagnostics::new();
+    for id in source.equations.ids() {
+        if matches!(source.equations[id].rhs, Rhs::Param { .. } | Rhs::ParamUpdate { .. }) {
+            problems.extend(rules::param::train(&mut b, module, id).err());
+        }
+    }
+    if problems.has_errors() {
+        return Err(problems);
+    }
+
+    interface(&mut b, source, bp, &ds, &plan);
+    let gradients = results(&mut b, bp, &inputs);
+    let trains = b.forward_equations().iter().any(|eq| match &eq.rhs {
+        Rhs::ParamUpdate { .. } => true,
+        Rhs::Call { callee, .. } => match callee {
+            rml_ir::normal::Callee::Node(id) => adjoints.values().any(|a| a.node == *id && a.trains),
+            rml_ir::normal::Callee::Diff { .. } => false,
+        },
+        _ => false,
+    });
+    b.node.name = Arc::from(format!("diff_{}", source.name));
+    let node = finish::finish(b, source, &order_keys(source, &plan, &inputs));
+    Ok(Synthesised { node, gradients, trains })
+}
+
+fn uses_by_target(plan: &Plan) -> BTreeMap<Var, Vec<Use>> {
+    let mut uses: BTreeMap<Var, Vec<Use>> = BTreeMap::new();
+    for found in &plan.uses {
+        uses.entry(found.target).or_default().push(*found);
+    }
+    uses
+}
+
+/// Chooses the variable that is the gradient of each active one: the formal where nothing else contributes.
+fn name_gradients(b: &mut Builder, plan: &Plan, uses: &BTreeMap<Var, Vec<Use>>) {
+    let mut active: Vec<Var> = b.slots.keys().copied().collect();
+    // Those with several contributions last: their names give way to the formals'.
+    active.sort_by_key(|v| uses.contains_key(v) && plan.seeds.iter().any(|s| s.output == *v));
+    for v in active {
+        let mut seeds = plan.seeds.iter().filter(|s| s.output == v);
+        let d = match (seeds.next(), seeds.next()) {
+            (Some(seed), None) if !uses.contains_key(&v) => seed.d,
+            _ => {
+                let ty = b.ty(v);
+                b.span = b.node.vars[v].span;
+                match b.name(v) {
+                    Some(name) => b.named(&format!("d{name}"), ty),
+                    None => b.unnamed(ty),
+                }
+            }
+        };
+        b.gradients.insert(v, d);
+    }
+}
+
+/// Adds up what the seeds and uses of `v` contribute.
+fn define_gradient(b: &mut Builder, plan: &Plan, uses: &[Use], v: Var) {
+    let (Some(&d), Some(&slot)) = (b.gradients.get(&v), b.slots.get(&v)) else { return };
+    if plan.seeds.iter().any(|s| s.d == d) {
+        return;
+    }
+    let mut parts = Vec::new();
+    for seed in plan.seeds.iter().filter(|s| s.output == v) {
+        parts.push((seed.bp, Contribution::Gated(seed.d)));
+    }
+    for found in uses {
+        if let Some(part) = rules::contribution(b, plan, found) {
+            parts.push((found.bp, part));
+        }
+    }
+    let bp = b.condition(slot);
+    let mut sum = None;
+    for (here, part) in parts {
+        let part = match part {
+            Contribution::Padded(d) => b.when(d, bp),
+            Contribution::Gated(d) if b.same_condition(here, slot) => d,
+            Contribution::Gated(d) => {
+                let own = b.condition(here);
+                let sampled = b.sample(own, bp);
+                b.pad(sampled, d)
+            }
+        };
+        sum = Some(match sum {
+            None => part,
+            Some(sum) => b.apply(Op::Add, &[sum, part]),
+        });
+    }
+    let Some(sum) = sum else {
+        let ty = b.ty(v);
+        let zero = b.zeros_when(&ty, Some(v), bp);
+        b.alias.insert(zero, d);
+        return;
+    };
+    let resolved = finish::resolve(&b.alias, sum);
+    let renamable =
+        b.name(resolved).is_none() && !b.is_sample(resolved) && !b.definition.contains_key(&resolved);
+    if renamable {
+        b.alias.insert(resolved, d);
+    } else if b.name(d).is_none() {
+        b.alias.insert(d, resolved);
+    } else {
+        b.define(d, Rhs::Apply { op: Op::Copy, args: vec![sum], statics: Vec::new() });
+    }
+}
+
+/// The formals of the adjoint: those of the node, `bp`, and the gradients of its num outputs.
+fn interface(b: &mut Builder, source: &Node, bp: Var, ds: &[(Var, Var)], plan: &Plan) {
+    b.node.formals = source.formals.clone();
+    b.node.formals.push(Formal::Stream(Input { var: bp, clock: None }));
+    for &(_, d) in ds {
+        let seed = plan.seeds.iter().find(|s| s.d == d);
+        let on_bp = seed.is_none_or(|s| b.condition(s.bp) == bp);
+        let clock = on_bp.then_some((bp, true));
+        b.node.formals.push(Formal::Stream(Input { var: d, clock }));
+    }
+}
+
+/// Appends the outputs `bp<x>` and `d<x>`.
+fn results(b: &mut Builder, bp: Var, inputs: &[(usize, Var)]) -> Vec<Gradient> {
+    let start = b.node.outputs.len();
+    let mut gradients = Vec::new();
+    for &(input, x) in inputs {
+        let ty = b.ty(x);
+        b.span = b.node.vars[x].span;
+        let name = b.name(x);
+        let name = name.as_deref().unwrap_or("x");
+        let mut condition = None;
+        let zero = !b.gradients.contains_key(&x);
+        let d = match b.gradients.get(&x) {
+            Some(&d) => {
+                let here = b.condition_of(x).unwrap_or(bp);
+                if here != bp {
+                    condition = Some(output(b, here, &format!("bp{name}"), start));
+                }
+                output(b, d, &format!("d{name}"), start)
+            }
+            None => {
+                let d = b.zeros_when(&ty, Some(x), bp);
+                let named = b.fresh(&format!("d{name}"));
+                b.node.vars[d].name = Some(named);
+                b.node.outputs.push(d);
+                b.node.outputs.len() - 1
+            }
+        };
+        gradients.push(Gradient { input, bp: condition.map(|k| k - start), d: Some(d - start), zero });
+    }
+    gradients
+}
+
+/// Makes `v` an output: itself if it may be, else a copy named `wanted`. Returns its position.
+fn output(b: &mut Builder, v: Var, wanted: &str, start: usize) -> usize {
+    let v = finish::resolve(&b.alias, v);
+    let inputs: Vec<Var> = b.node.inputs().map(|i| i.var).collect();
+    let taken = inputs.contains(&v) || b.node.outputs[..start].contains(&v) || b.node.outputs.contains(&v);
+    let result = if taken {
+        let ty = b.ty(v);
+        let copy = b.named(wanted, ty);
+        b.define(copy, Rhs::Apply { op: Op::Copy, args: vec![v], statics: Vec::new() });
+        copy
+    } else {
+        if b.name(v).is_none() {
+            b.node.vars[v].name = Some(b.fresh(wanted));
+        }
+        v
+    };
+    b.node.outputs.push(result);
+    b.node.outputs.len() - 1
+}
+
+/// Where the gradient of each variable stands: in the order of the source equations that use it, inputs first in each.
+fn order_keys(source: &Node, plan: &Plan, inputs: &[(usize, Var)]) -> BTreeMap<Var, (usize, bool, usize)> {
+    // A source equation is a run of unnamed temporaries and the named variables they serve.
+    let mut groups = Vec::new();
+    let mut group = 0;
+    for eq in source.equations.iter() {
+        groups.push(group);
+        if eq.lhs.iter().any(|&v| source.vars[v].name.is_some()) {
+            group += 1;
+        }
+    }
+    let mut keys = BTreeMap::new();
+    for (rank, found) in plan.uses.iter().enumerate() {
+        let group = groups.get(found.eq.0 as usize).copied().unwrap_or(group);
+        let inner = !inputs.iter().any(|&(_, x)| x == found.target);
+        keys.entry(found.target).or_insert((group, inner, rank));
+    }
+    keys
+}
