@@ -127,3 +127,10 @@ fn programs() {
     }
     assert!(count > 40);
 }
+
+#[test]
+fn every_behind_merge() {
+    check("merge c a (b) every e", "(every (merge c a b) e)");
+    check("merge c f(x) every", "(merge c (call f x) every)");
+    check("merge c every x", "(merge c every x)");
+}

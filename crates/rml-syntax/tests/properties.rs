@@ -52,10 +52,11 @@ impl E {
         }
     }
 
-    fn is_array(&self) -> bool {
+    /// Whether it reads as something else behind another operand of `merge`.
+    fn misread(&self) -> bool {
         match self {
-            E::Array(..) => true,
-            E::Index(base, _) => base.is_array(),
+            E::Array(..) | E::Call("every", _) => true,
+            E::Index(base, _) => base.misread() || matches!(**base, E::Leaf("every")),
             _ => false,
         }
     }
@@ -98,7 +99,13 @@ impl E {
                 a.put_at(2, out);
                 out.push("fby");
                 out.extend(back.then_some("back"));
-                b.put(out);
+                let mut next = Vec::new();
+                b.put(&mut next);
+                // A name `back` with more behind it would be read as `fby back`.
+                let parentheses = next.len() > 1 && next.first() == Some(&"back");
+                out.extend(parentheses.then_some("("));
+                out.extend(next);
+                out.extend(parentheses.then_some(")"));
             }
             E::Sampled(op, a, b) => {
                 a.put_at(7, out);
@@ -108,7 +115,7 @@ impl E {
             E::Merge(c, a, b) => {
                 out.push("merge");
                 for (i, e) in [c, a, b].into_iter().enumerate() {
-                    e.put_at(if i > 0 && e.is_array() { 12 } else { 9 }, out);
+                    e.put_at(if i > 0 && e.misread() { 12 } else { 9 }, out);
                 }
             }
             E::Call(name, args) => {

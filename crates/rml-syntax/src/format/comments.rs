@@ -7,11 +7,13 @@ use rml_base::Span;
 pub(super) struct Comments<'t> {
     text: &'t str,
     spans: &'t [Span],
+    /// Where the comment handed out last ends.
+    end: usize,
 }
 
 impl<'t> Comments<'t> {
     pub(super) fn new(text: &'t str, spans: &'t [Span]) -> Self {
-        Self { text, spans }
+        Self { text, spans, end: 0 }
     }
 
     /// The next comment, if it begins before byte `end`.
@@ -23,6 +25,7 @@ impl<'t> Comments<'t> {
     pub(super) fn next(&mut self) -> Option<Comment> {
         let (first, rest) = self.spans.split_first()?;
         self.spans = rest;
+        self.end = first.end as usize;
         let text = self.text.get(first.range()).unwrap_or("");
         let text: Vec<&str> = text.split('\n').map(str::trim_end).collect();
         let behind = self.text.get(first.end as usize..).unwrap_or("").lines().next().unwrap_or("");
@@ -63,6 +66,18 @@ impl<'t> Comments<'t> {
             docs.extend(self.next().map(Doc::Comment));
         }
         docs
+    }
+
+    /// The comment up to the end of the line that stands right behind a comma, before byte `end`; none if the item before
+    /// the comma has such a comment already.
+    pub(super) fn behind_comma(&mut self, end: usize) -> Option<Doc> {
+        let start = self.peek_before(end)?.start as usize;
+        let before = self.text.get(..start)?.trim_end_matches([' ', '\t']);
+        let behind = self.text.get(start..)?;
+        let since = self.text.get(self.end..start)?;
+        let second = self.end > 0 && since.chars().all(|c| c.is_whitespace() || ")],".contains(c));
+        (!second && before.ends_with(',') && behind.starts_with("--"))
+            .then(|| self.next().map(Doc::Comment))?
     }
 
     /// The comments that begin on the line where byte `at` is.

@@ -1,13 +1,19 @@
-//! Layout of expressions, types and declarations: minimal parentheses by [`crate::precedence`], operators at the beginning
+//! Layout of expressions: minimal parentheses by [`crate::precedence`], operators at the beginning
 //! of a line where a chain does not fit.
 
 use super::Formatter;
 use super::doc::{Doc, group, nest, text};
-use crate::ast::{DTypeName, Decl, Dim, Expr, ExprKind, IndexExpr, Literal, TypeExpr, UnaryOp};
+use super::list::bracketed;
+use crate::ast::{Dim, Expr, ExprKind, Literal, UnaryOp};
 use crate::precedence::{self, Level};
 use rml_base::Span;
 
-impl Formatter<'_> {
+impl<'t> Formatter<'t> {
+    /// The text at `span`.
+    pub(super) fn shown(&self, span: Span) -> &'t str {
+        self.text.get(span.range()).unwrap_or("")
+    }
+
     /// Something that stands in the source at `span`, with the comments around it.
     pub(super) fn leaf(&mut self, span: Span, shown: impl Into<String>) -> Doc {
         let mut parts = self.comments.before(span.start as usize);
@@ -18,56 +24,8 @@ impl Formatter<'_> {
 
     /// What stands in the source at `span`, as it stands.
     pub(super) fn verbatim(&mut self, span: Span) -> Doc {
-        let shown = self.text.get(span.range()).unwrap_or("");
+        let shown = self.shown(span);
         self.leaf(span, shown)
-    }
-
-    pub(super) fn decl(&mut self, decl: &Decl<'_>) -> Doc {
-        let mut parts = vec![self.verbatim(decl.name.span)];
-        if let Some(ty) = &decl.ty {
-            parts.push(text(": "));
-            parts.push(self.ty(ty));
-        }
-        if let Some(clock) = decl.clock {
-            parts.push(text(if clock.positive { " when " } else { " when not " }));
-            parts.push(self.verbatim(clock.cond.span));
-        }
-        Doc::Concat(parts)
-    }
-
-    fn ty(&mut self, ty: &TypeExpr<'_>) -> Doc {
-        let name = match ty.dtype {
-            DTypeName::Bool => "bool",
-            DTypeName::Int => "int",
-            DTypeName::Num => "num",
-        };
-        if ty.dims.is_empty() {
-            return self.leaf(ty.span, format!("{name} []"));
-        }
-        let start = ty.span.start as usize;
-        let mut parts = vec![self.leaf(Span::new(ty.span.file, start, start + name.len()), name), text(" [")];
-        for (i, dim) in ty.dims.iter().enumerate() {
-            parts.extend((i > 0).then(|| text(", ")));
-            parts.push(self.dim(dim));
-        }
-        parts.push(text("]"));
-        Doc::Concat(parts)
-    }
-
-    fn dim(&mut self, dim: &Dim<'_>) -> Doc {
-        match dim {
-            Dim::Expr(e) => self.expr(e, Level::If),
-            Dim::Splice(name) => {
-                let range = name.span.range();
-                let behind = self.text.get(range.end..).unwrap_or("");
-                let blanks = behind.len() - behind.trim_start().len();
-                let end =
-                    if behind.trim_start().starts_with("..") { range.end + blanks + 2 } else { range.end };
-                let span = Span::new(name.span.file, range.start, end);
-                let shown = format!("{}..", self.text.get(range).unwrap_or(""));
-                self.leaf(span, shown)
-            }
-        }
     }
 
     /// An expression where at least `level` is needed.
@@ -84,18 +42,18 @@ impl Formatter<'_> {
         match &expr.kind {
             ExprKind::Literal(_) | ExprKind::Var(_) | ExprKind::Error => self.verbatim(expr.span),
             ExprKind::Call { callee, args } => {
-                let name = self.text.get(callee.span.range()).unwrap_or("");
+                let name = self.shown(callee.span);
                 if args.is_empty() {
                     return self.leaf(expr.span, format!("{name}()"));
                 }
                 let head = self.verbatim(callee.span);
-                let args = args.iter().map(|a| self.expr(a, Level::If)).collect();
+                let args = self.items(args, |a| a.span, |f, a| f.expr(a, Level::If));
                 Doc::Concat(vec![head, bracketed("(", args, ")", false)])
             }
             ExprKind::Array([]) => self.leaf(expr.span, "[]"),
             ExprKind::Array(dims) => {
                 let fill = dims.iter().all(|d| matches!(d, Dim::Expr(e) if is_number(e)));
-                let dims = dims.iter().map(|d| self.dim(d)).collect();
+                let dims = self.dims(dims);
                 bracketed("[", dims, "]", fill)
             }
             ExprKind::Index { base, indices } => {
@@ -111,18 +69,18 @@ impl Formatter<'_> {
             ExprKind::Binary(op, ..) => {
                 let mut parts = Vec::new();
                 self.chain(expr, precedence::binary(*op), &mut parts);
-                nest(2, group(parts))
+                chained(parts)
             }
             ExprKind::When { .. } | ExprKind::Every { .. } => {
                 let mut parts = Vec::new();
                 self.chain(expr, Level::When, &mut parts);
-                nest(2, group(parts))
+                chained(parts)
             }
             ExprKind::If { .. } => group(self.conditional(expr)),
             ExprKind::Fby { .. } | ExprKind::FbyBack { .. } => {
                 let mut parts = Vec::new();
                 self.delayed(expr, &mut parts);
-                nest(2, group(parts))
+                chained(parts)
             }
             ExprKind::Merge { cond, on_true, on_false } => self.merge([*cond, *on_true, *on_false]),
             ExprKind::MergeOperands(operands) => {
@@ -153,28 +111,6 @@ impl Formatter<'_> {
         if is_merge(base) { self.parenthesised(base) } else { self.expr(base, Level::Postfix) }
     }
 
-    fn indices(&mut self, indices: &[IndexExpr<'_>]) -> Doc {
-        let mut parts = vec![text("[")];
-        for (i, index) in indices.iter().enumerate() {
-            parts.extend((i > 0).then(|| text(", ")));
-            match index {
-                IndexExpr::At(e) => parts.push(self.expr(e, Level::If)),
-                IndexExpr::Ellipsis(span) => parts.push(self.leaf(*span, "..")),
-                IndexExpr::Slice { lo, hi, step, .. } => {
-                    parts.extend(lo.map(|e| self.expr(e, Level::If)));
-                    parts.push(text(":"));
-                    parts.extend(hi.map(|e| self.expr(e, Level::If)));
-                    if let Some(e) = step {
-                        parts.push(text(":"));
-                        parts.push(self.expr(e, Level::If));
-                    }
-                }
-            }
-        }
-        parts.push(text("]"));
-        Doc::Concat(parts)
-    }
-
     /// A chain of left-associative operators of one level.
     fn chain(&mut self, expr: &Expr<'_>, level: Level, parts: &mut Vec<Doc>) {
         let (left, op, right) = match &expr.kind {
@@ -185,9 +121,6 @@ impl Formatter<'_> {
         };
         if precedence::of(&left.kind) == level {
             self.chain(left, level, parts);
-        } else if op == "every" && is_merge(left) {
-            let left = self.parenthesised(left);
-            parts.push(left);
         } else {
             let left = self.expr(left, level.tighter());
             parts.push(left);
@@ -251,23 +184,46 @@ impl Formatter<'_> {
             | ExprKind::Index { base: e, .. } => return self.begins_with_back(e),
             _ => return false,
         };
-        self.text.get(span.range()) == Some("back")
+        self.shown(span) == "back"
     }
 
     /// A `merge` with three operands.
     ///
     /// A name before a parenthesised operand reads as a call; the number of operands says otherwise unless a call with one
-    /// argument is among them too. Then the name takes parentheses. An array behind another operand would read as an index.
+    /// argument is among them too. Then the name takes parentheses.
     fn merge(&mut self, operands: [&Expr<'_>; 3]) -> Doc {
         let calls = operands.iter().any(|o| is_unary_call(o));
         let mut docs = Vec::new();
         for (i, operand) in operands.iter().enumerate() {
             let name = matches!(operand.kind, ExprKind::Var(_));
-            let exposed = name && operands.get(i + 1).is_some_and(|next| opens(next));
-            let parenthesised = exposed && calls || i > 0 && is_array(operand);
+            let exposed = name && operands.get(i + 1).is_some_and(|next| self.opens(next));
+            let parenthesised = exposed && calls || i > 0 && self.misread(operand);
             docs.push(self.operand(operand, parenthesised));
         }
         merge_of(docs)
+    }
+
+    /// Whether an operand of `merge` behind another operand would be read as something else: `[a]` as an index, `every(x)` and
+    /// `every[i]` as the operator.
+    fn misread(&self, operand: &Expr<'_>) -> bool {
+        match &operand.kind {
+            ExprKind::Array(_) => true,
+            ExprKind::Index { base, .. } => {
+                self.misread(base)
+                    || matches!(base.kind, ExprKind::Var(_)) && self.shown(base.span) == "every"
+            }
+            ExprKind::Call { callee, .. } => self.shown(callee.span) == "every",
+            _ => false,
+        }
+    }
+
+    /// Whether an operand of `merge` behind another operand begins with a parenthesis when printed.
+    fn opens(&self, operand: &Expr<'_>) -> bool {
+        match &operand.kind {
+            _ if self.misread(operand) || is_merge(operand) => true,
+            ExprKind::Index { base, .. } => self.opens(base),
+            kind => precedence::of(kind) < Level::Postfix,
+        }
     }
 
     fn operand(&mut self, operand: &Expr<'_>, parenthesised: bool) -> Doc {
@@ -279,34 +235,24 @@ impl Formatter<'_> {
     }
 }
 
+/// A first part and what follows it, indented if it breaks.
+fn chained(mut parts: Vec<Doc>) -> Doc {
+    let rest = parts.split_off(1.min(parts.len()));
+    parts.push(nest(2, Doc::Concat(rest)));
+    group(parts)
+}
+
 fn merge_of(operands: Vec<Doc>) -> Doc {
     let mut parts = vec![text("merge ")];
     for (i, operand) in operands.into_iter().enumerate() {
         parts.extend((i > 0).then_some(Doc::Line));
         parts.push(operand);
     }
-    nest(2, group(parts))
+    chained(parts)
 }
 
 fn is_merge(expr: &Expr<'_>) -> bool {
     matches!(expr.kind, ExprKind::Merge { .. } | ExprKind::MergeOperands(_))
-}
-
-/// Whether an operand of `merge` that is not the first begins with a parenthesis when printed.
-fn opens(operand: &Expr<'_>) -> bool {
-    match &operand.kind {
-        _ if is_array(operand) => true,
-        ExprKind::Index { base, .. } => opens(base),
-        kind => is_merge(operand) || precedence::of(kind) < Level::Postfix,
-    }
-}
-
-/// `[a]`, `[a][i]`
-fn is_array(operand: &Expr<'_>) -> bool {
-    match &operand.kind {
-        ExprKind::Index { base, .. } => is_array(base),
-        kind => matches!(kind, ExprKind::Array(_)),
-    }
 }
 
 /// `f(x)`, `f(x)[i]`
@@ -323,25 +269,5 @@ fn is_number(expr: &Expr<'_>) -> bool {
         ExprKind::Literal(Literal::Int(_) | Literal::Num(_)) => true,
         ExprKind::Unary(UnaryOp::Neg, operand) => is_number(operand),
         _ => false,
-    }
-}
-
-/// `(a, b)`: on one line, or one item a line, or (`fill`) as many on a line as there is room for.
-pub(super) fn bracketed(open: &str, items: Vec<Doc>, close: &str, fill: bool) -> Doc {
-    let mut parts = Vec::new();
-    for (i, item) in items.into_iter().enumerate() {
-        if i > 0 {
-            parts.push(text(","));
-            parts.push(if fill { group(vec![Doc::Line]) } else { Doc::Line });
-        } else if !fill {
-            parts.push(Doc::Soft);
-        }
-        parts.push(item);
-    }
-    let inner = nest(2, Doc::Concat(parts));
-    if fill {
-        Doc::Concat(vec![text(open), inner, text(close)])
-    } else {
-        group(vec![text(open), inner, text(close)])
     }
 }

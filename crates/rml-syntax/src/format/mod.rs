@@ -6,6 +6,7 @@
 mod comments;
 mod doc;
 mod expr;
+mod list;
 
 use crate::ast::{File, Import, ImportPath, Item, Lhs, Node};
 use crate::parser::{Parsed, parse};
@@ -13,6 +14,7 @@ use crate::precedence::Level;
 use bumpalo::Bump;
 use comments::Comments;
 use doc::{Doc, group, nest, render, text};
+use list::bracketed;
 use rml_base::{Diagnostic, EntityId, FileId, Span};
 
 /// The canonical layout of `source`, or its syntax errors (in a text with the first [`FileId`]).
@@ -121,8 +123,8 @@ impl Formatter<'_> {
             ImportPath::File { span, .. } => parts.push(self.verbatim(span)),
         }
         if let Some(names) = import.names {
-            let names = names.iter().map(|n| self.verbatim(n.span)).collect();
-            parts.extend([text(" "), expr::bracketed("(", names, ")", false)]);
+            let names = self.items(names, |n| n.span, |f, n| f.verbatim(n.span));
+            parts.extend([text(" "), bracketed("(", names, ")", false)]);
         }
         parts.push(text(";"));
         Doc::Concat(parts)
@@ -130,10 +132,10 @@ impl Formatter<'_> {
 
     fn node(&mut self, node: &Node<'_>) {
         let mut head = vec![text("node "), self.verbatim(node.name.span)];
-        let inputs = node.inputs.iter().map(|d| self.decl(d)).collect();
-        head.push(expr::bracketed("(", inputs, ")", false));
-        let outputs = node.outputs.iter().map(|d| self.decl(d)).collect();
-        let outputs = expr::bracketed("(", outputs, ")", false);
+        let inputs = self.items(node.inputs, |d| d.span, Self::decl);
+        head.push(bracketed("(", inputs, ")", false));
+        let outputs = self.items(node.outputs, |d| d.span, Self::decl);
+        let outputs = bracketed("(", outputs, ")", false);
         let arrow = nest(2 * BODY, Doc::Concat(vec![Doc::Line, text("-> "), outputs]));
         head.push(arrow);
         let blank = matches!(self.last, Last::Import | Last::Node);
@@ -143,20 +145,21 @@ impl Formatter<'_> {
             while let Some(span) = self.comments.peek_before(equation.span.start as usize) {
                 self.comment(span, BODY, false);
             }
-            let mut parts = Vec::new();
-            for (i, lhs) in equation.lhs.iter().enumerate() {
-                if i > 0 {
-                    parts.extend([text(","), Doc::Line]);
-                }
-                parts.push(match lhs {
-                    Lhs::Var(decl) => self.decl(decl),
-                    Lhs::Discard(span) => self.verbatim(*span),
-                });
-            }
-            let lhs = nest(2, group(parts));
+            let lhs = self.items(equation.lhs, lhs_span, |f, lhs| match lhs {
+                Lhs::Var(decl) => f.decl(decl),
+                Lhs::Discard(span) => f.verbatim(*span),
+            });
+            let lhs = bracketed("", lhs, "", true);
             let rhs = nest(2, self.expr(equation.rhs, Level::If));
             let doc = Doc::Concat(vec![lhs, text(" = "), rhs, text(";")]);
             self.entry(doc, BODY, equation.span, false);
         }
+    }
+}
+
+fn lhs_span(lhs: &Lhs<'_>) -> Span {
+    match lhs {
+        Lhs::Var(decl) => decl.span,
+        Lhs::Discard(span) => *span,
     }
 }

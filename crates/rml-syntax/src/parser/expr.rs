@@ -67,7 +67,7 @@ impl<'a> Parser<'_, 'a> {
     fn sampled(&mut self) -> Parse<Tree<'a>> {
         let mut left = self.unary()?;
         loop {
-            let every = self.is_word(0, "every") && self.peek_at(1).kind.starts_unary();
+            let every = self.at_every();
             if !every && self.kind() != Kind::When {
                 return Ok(left);
             }
@@ -81,6 +81,11 @@ impl<'a> Parser<'_, 'a> {
             };
             left = self.tree(kind, left.outer.to(right.outer), left.height.max(right.height))?;
         }
+    }
+
+    /// Whether the name `every` is the operator here.
+    pub(super) fn at_every(&self) -> bool {
+        self.is_word(0, "every") && self.peek_at(1).kind.starts_unary()
     }
 
     /// `- x`, `not x`, `post x`

@@ -82,7 +82,7 @@ impl<'a> Parser<'_, 'a> {
     /// Reads operands until there are enough in any reading; `start` is the first `merge`.
     fn operands(&mut self, start: Span) -> Parse<Vec<Operand<'a>>> {
         let mut operands = vec![Operand::Merge(start)];
-        let (mut merges, mut leaves) = (1, 0);
+        let (mut merges, mut leaves, mut ambiguous) = (1, 0, 0);
         while leaves < 2 * merges + 1 && self.kind().starts_operand() {
             let token = self.peek();
             if token.kind == Kind::Merge {
@@ -95,7 +95,9 @@ impl<'a> Parser<'_, 'a> {
                 operands.push(Operand::Merge(self.span(token)));
                 continue;
             }
-            if token.kind == Kind::Ident && self.peek_at(1).kind == Kind::Eq {
+            let complete = leaves + ambiguous > 2 * merges;
+            let next_equation = token.kind == Kind::Ident && self.peek_at(1).kind == Kind::Eq;
+            if next_equation || complete && self.at_every() {
                 break;
             }
             leaves += 1;
@@ -104,6 +106,7 @@ impl<'a> Parser<'_, 'a> {
             } else {
                 Operand::Plain(self.postfix()?)
             };
+            ambiguous += usize::from(matches!(operand, Operand::Juxtaposed(_)));
             operands.push(operand);
         }
         Ok(operands)

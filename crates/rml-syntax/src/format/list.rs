@@ -1,0 +1,126 @@
+//! Layout of what is separated by commas: declarations, shapes, index lists, arguments.
+
+use super::Formatter;
+use super::doc::{Doc, group, nest, text};
+use crate::ast::{DTypeName, Decl, Dim, IndexExpr, TypeExpr};
+use crate::precedence::Level;
+use rml_base::Span;
+
+impl Formatter<'_> {
+    /// The items of a list, each with the comma behind it and the comment behind that comma.
+    pub(super) fn items<T>(
+        &mut self,
+        items: &[T],
+        span: impl Fn(&T) -> Span,
+        mut doc: impl FnMut(&mut Self, &T) -> Doc,
+    ) -> Vec<Doc> {
+        let mut docs = Vec::new();
+        for (i, item) in items.iter().enumerate() {
+            let mut parts = vec![doc(self, item)];
+            if let Some(next) = items.get(i + 1) {
+                parts.push(text(","));
+                parts.extend(self.comments.behind_comma(span(next).start as usize));
+            }
+            docs.push(Doc::Concat(parts));
+        }
+        docs
+    }
+
+    pub(super) fn decl(&mut self, decl: &Decl<'_>) -> Doc {
+        let mut parts = vec![self.verbatim(decl.name.span)];
+        if let Some(ty) = &decl.ty {
+            parts.push(text(": "));
+            parts.push(self.ty(ty));
+        }
+        if let Some(clock) = decl.clock {
+            parts.push(text(if clock.positive { " when " } else { " when not " }));
+            parts.push(self.verbatim(clock.cond.span));
+        }
+        Doc::Concat(parts)
+    }
+
+    fn ty(&mut self, ty: &TypeExpr<'_>) -> Doc {
+        let name = match ty.dtype {
+            DTypeName::Bool => "bool",
+            DTypeName::Int => "int",
+            DTypeName::Num => "num",
+        };
+        if ty.dims.is_empty() {
+            return self.leaf(ty.span, format!("{name} []"));
+        }
+        let start = ty.span.start as usize;
+        let name = self.leaf(Span::new(ty.span.file, start, start + name.len()), name);
+        let dims = self.dims(ty.dims);
+        Doc::Concat(vec![name, text(" "), bracketed("[", dims, "]", true)])
+    }
+
+    fn dim(&mut self, dim: &Dim<'_>) -> Doc {
+        match dim {
+            Dim::Expr(e) => self.expr(e, Level::If),
+            Dim::Splice(name) => {
+                let range = name.span.range();
+                let behind = self.text.get(range.end..).unwrap_or("");
+                let blanks = behind.len() - behind.trim_start().len();
+                let end =
+                    if behind.trim_start().starts_with("..") { range.end + blanks + 2 } else { range.end };
+                let span = Span::new(name.span.file, range.start, end);
+                let shown = format!("{}..", self.shown(name.span));
+                self.leaf(span, shown)
+            }
+        }
+    }
+
+    pub(super) fn dims(&mut self, dims: &[Dim<'_>]) -> Vec<Doc> {
+        let span = |dim: &Dim<'_>| match dim {
+            Dim::Expr(e) => e.span,
+            Dim::Splice(name) => name.span,
+        };
+        self.items(dims, span, Self::dim)
+    }
+
+    pub(super) fn indices(&mut self, indices: &[IndexExpr<'_>]) -> Doc {
+        let span = |index: &IndexExpr<'_>| match index {
+            IndexExpr::At(e) => e.span,
+            IndexExpr::Slice { span, .. } | IndexExpr::Ellipsis(span) => *span,
+        };
+        let indices = self.items(indices, span, Self::index);
+        bracketed("[", indices, "]", true)
+    }
+
+    fn index(&mut self, index: &IndexExpr<'_>) -> Doc {
+        match index {
+            IndexExpr::At(e) => self.expr(e, Level::If),
+            IndexExpr::Ellipsis(span) => self.leaf(*span, ".."),
+            IndexExpr::Slice { lo, hi, step, .. } => {
+                let mut parts = Vec::new();
+                parts.extend(lo.map(|e| self.expr(e, Level::If)));
+                parts.push(text(":"));
+                parts.extend(hi.map(|e| self.expr(e, Level::If)));
+                if let Some(e) = step {
+                    parts.push(text(":"));
+                    parts.push(self.expr(e, Level::If));
+                }
+                Doc::Concat(parts)
+            }
+        }
+    }
+}
+
+/// [`Formatter::items`] between brackets, as in `(a, b)`: on one line, or one item a line, or (`fill`) as many on a line as there is room for.
+pub(super) fn bracketed(open: &str, items: Vec<Doc>, close: &str, fill: bool) -> Doc {
+    let mut parts = Vec::new();
+    for (i, item) in items.into_iter().enumerate() {
+        if i > 0 {
+            parts.push(if fill { group(vec![Doc::Line]) } else { Doc::Line });
+        } else if !fill {
+            parts.push(Doc::Soft);
+        }
+        parts.push(item);
+    }
+    let inner = nest(2, Doc::Concat(parts));
+    if fill {
+        Doc::Concat(vec![text(open), inner, text(close)])
+    } else {
+        group(vec![text(open), inner, text(close)])
+    }
+}
