@@ -1,6 +1,256 @@
-//! x
-use crate::flat::Flat;
-/// x
+//! Restricts a flat program to what its results depend on.
+
+use rml_base::{EntityId, IndexVec};
+
+use crate::flat::{ConstId, Eq, Flat, Init, Rhs, Var, Window, verify};
+
+/// Keeps what the outputs and the trained parameters depend on, and renumbers what is kept, in its order. A program without outputs
+/// is kept whole. All inputs stay.
+///
+/// A stream that nothing drives is present in every cycle. So that none becomes one only because what drove it was dropped, the
+/// equations that tie the clock of a kept stream to an input or a sampling stay, too.
+///
+/// Requires: `flat::verify`. Ensures: the same, and the same outputs in the same cycles.
 pub fn cone(flat: Flat) -> Flat {
-    flat
+    let _span = tracing::debug_span!("cone", equations = flat.equations.len()).entered();
+    if flat.outputs.is_empty() {
+        return flat;
+    }
+    let live = Live::of(&flat).vars;
+    let result = restrict(flat, &live);
+    super::checked("cone", || verify(&result));
+    result
+}
+
+/// Which variables are kept; an equation is kept with its variable.
+struct Live<'f> {
+    flat: &'f Flat,
+    defs: Vec<Option<Eq>>,
+    vars: Vec<bool>,
+    pending: Vec<Var>,
+}
+
+impl<'f> Live<'f> {
+    fn of(flat: &'f Flat) -> Self {
+        let mut defs = vec![None; flat.vars.len()];
+        for (eq, equation) in flat.equations.iter_enumerated() {
+            defs[equation.lhs.index()] = Some(eq);
+        }
+        let mut live = Self { flat, defs, vars: vec![false; flat.vars.len()], pending: Vec::new() };
+        live.add(flat.outputs.iter().copied());
+        live.add(flat.inputs.iter().flat_map(|i| [Some(i.var), i.clock.map(|c| c.0)]).flatten());
+        let trained = flat.states.values().filter(|s| s.parameter).map(|s| &flat.equations[s.equation]);
+        live.add(trained.filter(|e| matches!(e.rhs, Rhs::Fby { .. })).map(|e| e.lhs));
+        live.close();
+        let whole = Classes::new(flat, |_| true);
+        while live.add_drivers(&whole) {
+            live.close();
+        }
+        live
+    }
+
+    fn add(&mut self, vars: impl Iterator<Item = Var>) {
+        for var in vars {
+            if !std::mem::replace(&mut self.vars[var.index()], true) {
+                self.pending.push(var);
+            }
+        }
+    }
+
+    /// Adds all that the pending variables depend on.
+    fn close(&mut self) {
+        while let Some(var) = self.pending.pop() {
+            let Some(eq) = self.defs[var.index()] else { continue };
+            let rhs = &self.flat.equations[eq].rhs;
+            let mut operands = Vec::new();
+            rhs.for_each_operand(|v| operands.push(v));
+            let mut window = rhs.window();
+            while let Some(w) = window {
+                operands.push(self.flat.windows[w].end);
+                window = self.flat.windows[w].parent;
+            }
+            self.add(operands.into_iter());
+        }
+    }
+
+    /// Adds the whole clock class of each kept variable that is driven in the program, but no longer in what is kept.
+    fn add_drivers(&mut self, whole: &Classes) -> bool {
+        let kept = Classes::new(self.flat, |v| self.vars[v.index()]);
+        let mut lost = vec![false; self.vars.len()];
+        for var in self.flat.vars.ids() {
+            let class = whole.class(var);
+            if self.vars[var.index()] && whole.driven[class] && !kept.driven[kept.class(var)] {
+                lost[class] = true;
+            }
+        }
+        let members: Vec<Var> = self.flat.vars.ids().filter(|v| lost[whole.class(*v)]).collect();
+        // What samples or merges a member of the class stands outside it.
+        let mut drivers = members;
+        for equation in &self.flat.equations {
+            let ties = match equation.rhs {
+                Rhs::When { value, .. } => lost[whole.class(value)],
+                Rhs::Merge { on_true, on_false, .. } => {
+                    lost[whole.class(on_true)] || lost[whole.class(on_false)]
+                }
+                _ => false,
+            };
+            if ties {
+                drivers.push(equation.lhs);
+            }
+        }
+        self.add(drivers.into_iter());
+        !self.pending.is_empty()
+    }
+}
+
+/// The classes of variables that are present together (semantics notes, section 6).
+struct Classes {
+    parent: Vec<usize>,
+    driven: Vec<bool>,
+}
+
+impl Classes {
+    /// The classes that the equations of those variables make.
+    fn new(flat: &Flat, kept: impl Fn(Var) -> bool) -> Self {
+        let n = flat.vars.len();
+        let mut classes = Self { parent: (0..n).collect(), driven: vec![false; n] };
+        let mut drivers: Vec<Var> = flat.inputs.iter().map(|i| i.var).collect();
+        for equation in flat.equations.iter().filter(|e| kept(e.lhs)) {
+            match &equation.rhs {
+                Rhs::When { value, cond } => {
+                    classes.join(*value, *cond);
+                    drivers.push(equation.lhs);
+                }
+                Rhs::Merge { cond, on_true, on_false } => {
+                    classes.join(equation.lhs, *cond);
+                    drivers.extend([*on_true, *on_false]);
+                }
+                rhs => rhs.for_each_operand(|v| classes.join(equation.lhs, v)),
+            }
+        }
+        for i in 0..n {
+            classes.parent[i] = classes.find(i);
+        }
+        for var in drivers {
+            let class = classes.class(var);
+            classes.driven[class] = true;
+        }
+        classes
+    }
+
+    fn find(&mut self, mut i: usize) -> usize {
+        while self.parent[i] != i {
+            self.parent[i] = self.parent[self.parent[i]];
+            i = self.parent[i];
+        }
+        i
+    }
+
+    fn join(&mut self, a: Var, b: Var) {
+        let (a, b) = (self.find(a.index()), self.find(b.index()));
+        self.parent[a.max(b)] = a.min(b);
+    }
+
+    /// The representative of a variable's class.
+    fn class(&self, var: Var) -> usize {
+        self.parent[var.index()]
+    }
+}
+
+/// New ids for what is kept of a table.
+struct Renumbered<I>(Vec<Option<I>>);
+
+impl<I: EntityId> Renumbered<I> {
+    /// Takes the entries that are kept out of a table.
+    fn take<T>(table: IndexVec<I, T>, kept: impl Fn(I) -> bool) -> (Self, IndexVec<I, T>) {
+        let (mut ids, mut rest) = (Vec::with_capacity(table.len()), IndexVec::new());
+        for (i, entry) in table.into_vec().into_iter().enumerate() {
+            ids.push(if kept(I::from_index(i)) { Some(rest.push(entry)) } else { None });
+        }
+        (Self(ids), rest)
+    }
+
+    fn get(&self, id: I) -> Option<I> {
+        self.0[id.index()]
+    }
+
+    /// The new id of something that is kept because what names it is.
+    fn of(&self, id: I) -> I {
+        self.get(id).expect("what a kept equation names is kept")
+    }
+}
+
+/// Drops all variables that are not live, with their equations, and what only those name.
+fn restrict(flat: Flat, live: &[bool]) -> Flat {
+    let is_live = |v: Var| live[v.index()];
+    let mut consts_used = vec![false; flat.consts.len()];
+    let mut windows_used = vec![false; flat.windows.len()];
+    for equation in flat.equations.iter().filter(|e| is_live(e.lhs)) {
+        if let Some(k) = equation.rhs.constant() {
+            consts_used[k.index()] = true;
+        }
+        let mut window = equation.rhs.window();
+        while let Some(w) = window {
+            windows_used[w.index()] = true;
+            window = flat.windows[w].parent;
+        }
+    }
+    let equation_lives: Vec<bool> = flat.equations.iter().map(|e| is_live(e.lhs)).collect();
+    let (vars, var_table) = Renumbered::take(flat.vars, is_live);
+    let (consts, const_table) = Renumbered::take(flat.consts, |k: ConstId| consts_used[k.index()]);
+    let (windows, window_table) = Renumbered::take(flat.windows, |w: Window| windows_used[w.index()]);
+    let (equations, equation_table) = Renumbered::take(flat.equations, |e: Eq| equation_lives[e.index()]);
+    let mut result = Flat {
+        name: flat.name,
+        precision: flat.precision,
+        inputs: flat.inputs,
+        outputs: flat.outputs.into_iter().map(|v| vars.of(v)).collect(),
+        vars: var_table,
+        consts: const_table,
+        random_keys: flat
+            .random_keys
+            .into_iter()
+            .filter_map(|(k, key)| Some((consts.get(k)?, key)))
+            .collect(),
+        windows: window_table,
+        equations: equation_table,
+        states: flat.states,
+    };
+    for input in &mut result.inputs {
+        input.var = vars.of(input.var);
+        input.clock = input.clock.map(|(c, flag)| (vars.of(c), flag));
+    }
+    for window in result.windows.iter_mut() {
+        window.end = vars.of(window.end);
+        window.parent = window.parent.map(|p| windows.of(p));
+    }
+    for equation in result.equations.iter_mut() {
+        equation.lhs = vars.of(equation.lhs);
+        renumber(&mut equation.rhs, &vars, &consts, &windows);
+    }
+    result.states.retain(|_, state| equations.get(state.equation).is_some());
+    for state in result.states.values_mut() {
+        state.equation = equations.of(state.equation);
+    }
+    result
+}
+
+fn renumber(
+    rhs: &mut Rhs,
+    vars: &Renumbered<Var>,
+    consts: &Renumbered<ConstId>,
+    windows: &Renumbered<Window>,
+) {
+    rhs.for_each_operand_mut(|v| *v = vars.of(*v));
+    match rhs {
+        Rhs::Const(k) => *k = consts.of(*k),
+        Rhs::Fby { init, window, .. } | Rhs::FbyBack { init, window, .. } => {
+            if let Init::Const(k) = init {
+                *k = consts.of(*k);
+            }
+            *window = window.map(|w| windows.of(w));
+        }
+        Rhs::Post { window, .. } => *window = window.map(|w| windows.of(w)),
+        Rhs::Apply { .. } | Rhs::If { .. } | Rhs::When { .. } | Rhs::Merge { .. } | Rhs::Param { .. } => {}
+    }
 }
