@@ -52,7 +52,7 @@ impl Random {
         let [u, v] = self.pair(i / 2);
         let radius = (-2.0 * libm::log(1.0 - u)).sqrt();
         let angle = std::f64::consts::TAU * v;
-        radius * if i % 2 == 0 { libm::cos(angle) } else { libm::sin(angle) }
+        radius * if i.is_multiple_of(2) { libm::cos(angle) } else { libm::sin(angle) }
     }
 }
 
@@ -96,7 +96,10 @@ pub fn draw_at(
     let dims = ty.shape.dims();
     let numbers = |f: &dyn Fn(u64) -> f64| (0..ty.shape.len() as u64).map(f).collect();
     let (drawn, below): (Vec<f64>, f64) = match *dist {
-        Distribution::Uniform { lo, hi } => (numbers(&|i| lo + (hi - lo) * random.uniform(i)), hi),
+        Distribution::Uniform { lo, hi } => {
+            let below = if lo < hi { hi } else { f64::INFINITY };
+            (numbers(&|i| lo + (hi - lo) * random.uniform(i)), below)
+        }
         Distribution::GlorotUniform => {
             let limit = glorot_limit(dims);
             (numbers(&|i| limit * (2.0 * random.uniform(i) - 1.0)), limit)

@@ -16,7 +16,7 @@ mod text;
 pub use eval::{EvalError, eval};
 pub use result::{MAX_ELEMENTS, TypeError, result_type};
 pub use samples::samples;
-pub use table::{OpInfo, info, names};
+pub use table::{Form, OpInfo, Topic, entries, info, names};
 
 /// One entry of an index list, one for each axis of the operand, resolved against its size.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
