@@ -1,0 +1,218 @@
+//! Running of a vector: compiled in double precision with all variables kept, through the oracle and through the simulator.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use rml::{DType, Data, Options, Precision, Program, Shape, Source, Type, Value};
+use rml_ir::flat::{Flat, Var};
+use rml_sim::oracle::{self, OracleOptions};
+use rml_sim::{Demand, Input, Simulator, Status};
+use serde_json::Value as Json;
+
+use super::compare::{agrees, number, same, show, show_expected};
+use super::{Engine, Failure, Vector};
+
+/// A vector with its compiled program and the environment that it describes.
+pub(super) struct Prepared<'a> {
+    vector: &'a Vector,
+    flat: Arc<Flat>,
+    /// Variables by name.
+    vars: IndexMap<Arc<str>, Var>,
+    /// One entry an input, for each cycle.
+    inputs: Vec<Vec<Input>>,
+    /// `None` = one variable of each free clock class in every cycle.
+    demand: Option<IndexMap<Var, Vec<bool>>>,
+}
+
+impl<'a> Prepared<'a> {
+    pub(super) fn new(vector: &'a Vector) -> Result<Self, String> {
+        let options = Options {
+            node: Some(vector.main.clone()),
+            precision: Precision::F64,
+            all_vars: true,
+            ..Options::default()
+        };
+        let program = rml::compile(&Source::text("vector", &vector.rml), &options)
+            .map_err(|e| format!("does not compile: {}", e.to_string().replace('\n', "; ")))?;
+        let flat = Arc::clone(program.flat());
+        let named = flat.vars.iter_enumerated().filter_map(|(v, data)| Some((data.name.clone()?, v)));
+        let vars: IndexMap<Arc<str>, Var> = named.collect();
+        let inputs = inputs(vector, &program)?;
+        let demand = demand(vector, &vars)?;
+        Ok(Self { vector, flat, vars, inputs, demand })
+    }
+
+    pub(super) fn check(&self) -> Vec<Failure> {
+        let mut failures = self.check_oracle();
+        failures.extend(self.check_simulator());
+        failures
+    }
+
+    fn check_oracle(&self) -> Vec<Failure> {
+        let options = OracleOptions {
+            closed: self.vector.closed,
+            demand: self.demand.clone(),
+            ..OracleOptions::default()
+        };
+        let trace = oracle::run(&self.flat, &self.inputs, &options);
+        let mut failures = Vec::new();
+        let mut fail = |message: String| failures.push(Failure::Engine { engine: Engine::Oracle, message });
+        for failure in &trace.failures {
+            fail(format!("no result of an operator at cycle {}: {:?}", failure.cycle, failure.error));
+        }
+        let errors = trace.error_cycles();
+        if errors != self.vector.error_cycles {
+            fail(format!("expected errors at cycles {:?}, got them at {errors:?}", self.vector.error_cycles));
+        }
+        failures.extend(self.compare(Engine::Oracle, &|v, n| trace.cycles.get(n).map(|row| row[v].clone())));
+        failures
+    }
+
+    fn check_simulator(&self) -> Vec<Failure> {
+        let mut failures = Vec::new();
+        let mut fail =
+            |message: String| failures.push(Failure::Engine { engine: Engine::Simulator, message });
+        // As users run it: it stops at the first error, which must be an origin.
+        let mut stopping = self.simulator(false);
+        let outcome = self.simulate(&mut stopping);
+        let origins = &self.vector.error_origin_cycles;
+        match (outcome, origins.is_empty()) {
+            (Ok(()), true) => {}
+            (Ok(()), false) => fail(format!("expected an error at one of the cycles {origins:?}, got none")),
+            (Err(message), true) => fail(format!("expected no error, got: {message}")),
+            (Err(message), false) => match stopping.failure() {
+                Some(f) if origins.iter().any(|&n| n as u64 == f.cycle) => {}
+                Some(f) => fail(format!(
+                    "expected an error at one of the cycles {origins:?}, got one at {}: {message}",
+                    f.cycle
+                )),
+                None => fail(format!("expected an error at one of the cycles {origins:?}, got: {message}")),
+            },
+        }
+        // Going on after errors, for the cells of the other cycles.
+        let mut going_on = self.simulator(true);
+        if let Err(message) = self.simulate(&mut going_on) {
+            fail(message);
+        }
+        failures.extend(self.compare(Engine::Simulator, &|v, n| going_on.status(n as u64, v)));
+        failures
+    }
+
+    fn simulator(&self, keep_going: bool) -> Simulator {
+        let demand = self.demand.clone().map_or(Demand::FreeClasses, Demand::Given);
+        let options = rml_sim::Options { record: true, keep_going, demand, max_open_cycles: None };
+        Simulator::new(Arc::clone(&self.flat), options)
+    }
+
+    fn simulate(&self, simulator: &mut Simulator) -> Result<(), String> {
+        let fed = self.inputs.iter().try_for_each(|row| simulator.feed(row));
+        fed.and_then(|()| simulator.finish(self.vector.closed)).map_err(|d| d.to_string().replace('\n', ";"))
+    }
+
+    /// All cells that are not as expected, outside cycles with errors.
+    fn compare(&self, engine: Engine, status: &dyn Fn(Var, usize) -> Option<Status>) -> Vec<Failure> {
+        let mut failures = Vec::new();
+        for (name, row) in &self.vector.expected {
+            let Some(&var) = self.vars.get(name.as_str()) else {
+                failures.push(Failure::Engine {
+                    engine,
+                    message: format!("{name} is no variable of the program"),
+                });
+                continue;
+            };
+            for (cycle, expected) in
+                row.iter().enumerate().filter(|(n, _)| !self.vector.error_cycles.contains(n))
+            {
+                let got = status(var, cycle).unwrap_or(Status::Bottom);
+                if !agrees(expected, &got) {
+                    let (expected, got) = (show_expected(expected), show(&got));
+                    failures.push(Failure::Cell { engine, variable: name.clone(), cycle, expected, got });
+                }
+            }
+        }
+        failures.extend(self.compare_last(engine, status));
+        failures
+    }
+
+    /// Values in the last cycle: some variable whose path ends with that name must have that value.
+    fn compare_last(&self, engine: Engine, status: &dyn Fn(Var, usize) -> Option<Status>) -> Vec<Failure> {
+        let Some(cycle) = self.vector.cycles.checked_sub(1) else { return Vec::new() };
+        let mut failures = Vec::new();
+        for (name, expected) in &self.vector.last {
+            let candidates =
+                self.vars.iter().filter(|(path, _)| path.rsplit('.').next() == Some(name.as_str()));
+            let statuses: Vec<Status> = candidates.filter_map(|(_, v)| status(*v, cycle)).collect();
+            if !statuses.iter().any(|s| s.value().is_some_and(|v| same(expected, v))) {
+                let got = statuses.iter().map(show).collect::<Vec<_>>().join(" or ");
+                let (variable, expected) = (name.clone(), expected.to_string());
+                failures.push(Failure::Cell { engine, variable, cycle, expected, got });
+            }
+        }
+        failures
+    }
+}
+
+/// The environment's inputs, one entry an input for each cycle.
+fn inputs(vector: &Vector, program: &Program) -> Result<Vec<Vec<Input>>, String> {
+    let known = |name: &String| program.inputs().iter().any(|i| *i.name == **name);
+    if let Some(name) = vector.inputs.keys().chain(vector.on_demand.keys()).find(|n| !known(n)) {
+        return Err(format!("`{name}` is no input of node {}", vector.main));
+    }
+    let mut rows: Vec<Vec<Input>> = vec![Vec::new(); vector.cycles];
+    for input in program.inputs() {
+        let (given, offered) = (vector.inputs.get(&*input.name), vector.on_demand.get(&*input.name));
+        let cells = given.or(offered).ok_or(format!("nothing is said about the input `{}`", input.name))?;
+        for (cycle, (row, cell)) in rows.iter_mut().zip(cells).enumerate() {
+            let value = match cell {
+                Json::Null => None,
+                cell => Some(value(cell, &input.ty).ok_or_else(|| {
+                    format!("input `{}` at cycle {cycle}: {cell} is not of type {}", input.name, input.ty)
+                })?),
+            };
+            row.push(match (given.is_some(), value) {
+                (true, Some(value)) => Input::Given(value),
+                (true, None) => Input::Absent,
+                (false, offer) => Input::OnDemand(offer),
+            });
+        }
+    }
+    Ok(rows)
+}
+
+/// What the environment asks for. Names that the reference gave to its own temporaries are unknown here; a demand for one of them in
+/// every cycle is the default demand of a free clock class.
+fn demand(
+    vector: &Vector,
+    vars: &IndexMap<Arc<str>, Var>,
+) -> Result<Option<IndexMap<Var, Vec<bool>>>, String> {
+    let Some(demand) = &vector.demand else { return Ok(None) };
+    match demand.iter().find(|(name, _)| !vars.contains_key(name.as_str())) {
+        None => Ok(Some(demand.iter().map(|(name, row)| (vars[name.as_str()], row.clone())).collect())),
+        Some(_) if demand.values().flatten().all(|asked| *asked) => Ok(None),
+        Some((name, _)) => Err(format!("`demand`: {name} is no variable of the program")),
+    }
+}
+
+/// A JSON value as one of type `ty`; integers are accepted for numbers.
+fn value(json: &Json, ty: &Type) -> Option<Value> {
+    let mut leaves = Vec::new();
+    flatten(json, ty.shape.dims(), &mut leaves)?;
+    let numeric = |j: &&Json| number(j).or_else(|| j.as_i64().map(|i| i as f64));
+    let data = match ty.dtype {
+        DType::Bool => Data::Bool(leaves.iter().map(|j| j.as_bool()).collect::<Option<_>>()?),
+        DType::Int => Data::Int(leaves.iter().map(|j| j.as_i64()).collect::<Option<_>>()?),
+        DType::Num => Data::F64(leaves.iter().map(numeric).collect::<Option<_>>()?),
+    };
+    Some(Value::new(Shape::new(ty.shape.dims()), data))
+}
+
+fn flatten<'a>(json: &'a Json, dims: &[usize], leaves: &mut Vec<&'a Json>) -> Option<()> {
+    match dims.split_first() {
+        None => leaves.push(json),
+        Some((&length, rest)) => {
+            let items = json.as_array().filter(|items| items.len() == length)?;
+            items.iter().try_for_each(|item| flatten(item, rest, leaves))?;
+        }
+    }
+    Some(())
+}

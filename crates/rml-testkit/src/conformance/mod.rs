@@ -1,0 +1,123 @@
+//! Conformance vectors: the JSON files described in `tests/conformance/README.md`.
+//!
+//! [`Vector::parse`] reads one, [`check`] runs it through both engines and lists every cell that is not as expected, [`check_folder`]
+//! does that for all files of a folder. Nothing here prints.
+
+mod compare;
+mod engines;
+mod vector;
+
+use std::fmt;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+
+pub use vector::{Expected, Vector};
+
+/// What was found wrong, and where.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Failure {
+    /// The vector cannot be run: a malformed file, a program that does not compile, a panic.
+    Broken {
+        /// Why.
+        message: String,
+    },
+    /// An engine went wrong as a whole.
+    Engine {
+        /// Which engine.
+        engine: Engine,
+        /// What happened.
+        message: String,
+    },
+    /// A cell is not as expected.
+    Cell {
+        /// Which engine.
+        engine: Engine,
+        /// The variable.
+        variable: String,
+        /// The cycle.
+        cycle: usize,
+        /// What the vector says.
+        expected: String,
+        /// What the engine says.
+        got: String,
+    },
+}
+
+/// What runs a vector.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Engine {
+    /// The event-driven simulator.
+    Simulator,
+    /// The naive least fixed point.
+    Oracle,
+}
+
+impl fmt::Display for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Engine::Simulator => "simulator",
+            Engine::Oracle => "oracle",
+        })
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Broken { message } => f.write_str(message),
+            Failure::Engine { engine, message } => write!(f, "{engine}: {message}"),
+            Failure::Cell { engine, variable, cycle, expected, got } => {
+                write!(f, "{engine}: {variable} at cycle {cycle}: expected {expected}, got {got}")
+            }
+        }
+    }
+}
+
+/// What became of one vector.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Outcome {
+    /// The file.
+    pub file: PathBuf,
+    /// The vector's name: that of the file without its extension.
+    pub name: String,
+    /// What was found wrong; none = passed.
+    pub failures: Vec<Failure>,
+}
+
+/// Runs a vector through both engines; none = everything is as expected.
+pub fn check(vector: &Vector) -> Vec<Failure> {
+    let run = || match engines::Prepared::new(vector) {
+        Ok(prepared) => prepared.check(),
+        Err(message) => vec![Failure::Broken { message }],
+    };
+    catch_unwind(AssertUnwindSafe(run))
+        .unwrap_or_else(|_| vec![Failure::Broken { message: "panicked".to_owned() }])
+}
+
+/// Runs a vector's file.
+pub fn check_file(file: &Path) -> Outcome {
+    let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let read = std::fs::read_to_string(file).map_err(|e| format!("cannot be read: {e}"));
+    let failures = match read.and_then(|text| Vector::parse(&text)) {
+        Ok(vector) => check(&vector),
+        Err(message) => vec![Failure::Broken { message }],
+    };
+    Outcome { file: file.to_path_buf(), name, failures }
+}
+
+/// The vector files of a folder, by name.
+///
+/// # Errors
+/// A folder that cannot be listed.
+pub fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_file() && path.extension().is_some_and(|e| e.eq_ignore_ascii_case("json")) {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
