@@ -13,10 +13,12 @@ use super::rows::Presence;
 /// Cells that stay undetermined.
 #[derive(Clone, Debug)]
 pub struct Undetermined {
-    /// The undetermined outputs by cycle; other variables where all outputs are determined.
+    /// The undetermined outputs by cycle; for a program without outputs its named variables.
     pub cells: Vec<(u64, Var)>,
     /// Whether the first of them waits for cycles after the last one (and not for itself or for what never comes).
     pub waits_for_future: bool,
+    /// Whether the first of them waits for itself.
+    pub cyclic: bool,
     /// The explanation.
     pub report: Diagnostic,
 }
@@ -55,7 +57,8 @@ const LIMIT: usize = 100_000;
 const SHOWN: usize = 8;
 
 impl Simulator {
-    /// The cells of open cycles that are undetermined, with an explanation. `None` if there are none, or if the simulation failed.
+    /// The outputs that are undetermined now, with an explanation. `None` if there are none, or if the simulation failed. Other
+    /// variables do not count (a `post` whose value nobody takes is no fault), except where there are no outputs.
     pub fn undetermined(&self) -> Option<Undetermined> {
         if !self.halts.is_empty() {
             return None;
@@ -68,20 +71,18 @@ impl Simulator {
                 .filter(|&(n, v)| !self.is_determined(n, v))
                 .collect()
         };
-        let mut cells = pending(&flat.outputs);
-        if cells.is_empty() {
-            let named: Vec<Var> = flat.vars.ids().filter(|&v| flat.vars[v].name.is_some()).collect();
-            cells = pending(&named);
-        }
-        if cells.is_empty() {
-            cells = pending(&flat.vars.ids().collect::<Vec<_>>());
-        }
+        let cells = if flat.outputs.is_empty() {
+            pending(&flat.vars.ids().filter(|&v| flat.vars[v].name.is_some()).collect::<Vec<_>>())
+        } else {
+            pending(&flat.outputs)
+        };
         let &(n, v) = cells.first()?;
         let (chain, last) = self.chain(self.wanted_of(n, v));
         let waits_for_future = matches!(last, Some(Waits::Future));
+        let cyclic = last.is_none();
         let report = self.chain_report(&chain, last.as_ref());
         let report = report.note(self.list(&cells));
-        Some(Undetermined { cells, waits_for_future, report })
+        Some(Undetermined { cells, waits_for_future, cyclic, report })
     }
 
     /// The report that too many cycles are open.
