@@ -28,16 +28,18 @@ impl<'t> Comments<'t> {
         self.end = first.end as usize;
         let text = self.text.get(first.range()).unwrap_or("");
         let text: Vec<&str> = text.split('\n').map(str::trim_end).collect();
-        let behind = self.text.get(first.end as usize..).unwrap_or("").lines().next().unwrap_or("");
-        let alone = self.column(first.start as usize).is_some() && behind.trim().is_empty();
+        let behind = self.text.get(first.end as usize..).unwrap_or("").trim_start_matches(is_blank);
+        let ends_line = behind.is_empty() || behind.starts_with('\n');
+        let alone = self.column(first.start as usize).is_some() && ends_line;
         Some(Comment { text: text.join("\n"), alone })
     }
 
     /// The column of byte `at` if only blanks stand before it on its line.
     pub(super) fn column(&self, at: usize) -> Option<usize> {
         let before = self.text.get(..at).unwrap_or("");
-        let line = before.rsplit('\n').next().unwrap_or("");
-        line.chars().all(|c| c.is_whitespace() || c == '\u{feff}').then(|| line.chars().count())
+        let start = before.trim_end_matches(is_blank);
+        let blanks = before.get(start.len()..).unwrap_or("").chars().count();
+        (start.is_empty() || start.ends_with('\n')).then_some(blanks)
     }
 
     /// All comments that begin before byte `at`.
@@ -101,4 +103,9 @@ impl<'t> Comments<'t> {
     pub(super) fn blank_between(&self, from: usize, to: usize) -> bool {
         self.text.get(from..to).is_some_and(|t| t.matches('\n').count() > 1)
     }
+}
+
+/// Blanks within a line.
+fn is_blank(c: char) -> bool {
+    c != '\n' && (c.is_whitespace() || c == '\u{feff}')
 }

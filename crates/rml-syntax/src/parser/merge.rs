@@ -10,7 +10,7 @@
 //! - otherwise, and `m = 1`: [`ExprKind::MergeOperands`], decided when names are resolved;
 //! - otherwise: those with a blank before the parenthesis are two operands, if that makes the count right.
 
-use super::{MAX_NESTING, Parse, Parser, Reported, Tree};
+use super::{MAX_DEPTH, MAX_NESTING, Parse, Parser, Reported, Tree};
 use crate::ast::{Expr, ExprKind, Ident, IndexExpr};
 use crate::token::Kind;
 use rml_base::codes::syntax as codes;
@@ -53,7 +53,10 @@ impl<'a> Parser<'_, 'a> {
     /// `merge c a b`
     pub(super) fn merge(&mut self) -> Parse<Tree<'a>> {
         let start = self.take();
-        let operands = self.operands(start)?;
+        let depth = self.depth;
+        let operands = self.operands(start);
+        self.depth = depth;
+        let operands = operands?;
         let merges = operands.iter().filter(|o| matches!(o, Operand::Merge(_))).count();
         let ambiguous = operands.iter().filter(|o| matches!(o, Operand::Juxtaposed(_))).count();
         let leaves = operands.len() - merges;
@@ -79,7 +82,8 @@ impl<'a> Parser<'_, 'a> {
         self.decided(operands, split)
     }
 
-    /// Reads operands until there are enough in any reading; `start` is the first `merge`.
+    /// Reads operands until there are enough in any reading; `start` is the first `merge`. Every further `merge` counts as one
+    /// level deeper, as if it stood in parentheses.
     fn operands(&mut self, start: Span) -> Parse<Vec<Operand<'a>>> {
         let mut operands = vec![Operand::Merge(start)];
         let (mut merges, mut leaves, mut ambiguous) = (1, 0, 0);
@@ -88,7 +92,8 @@ impl<'a> Parser<'_, 'a> {
             if token.kind == Kind::Merge {
                 self.next();
                 merges += 1;
-                if merges > MAX_NESTING {
+                self.depth += 1;
+                if self.depth > MAX_DEPTH {
                     let span = self.span(token);
                     return Err(self.nesting_limit(span));
                 }

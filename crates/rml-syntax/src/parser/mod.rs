@@ -15,9 +15,12 @@ use bumpalo::Bump;
 use rml_base::codes::syntax as codes;
 use rml_base::{Diagnostic, FileId, Span};
 
-/// The greatest height of an expression tree, and the greatest depth of parentheses. Passes that recurse over expressions
-/// rely on it.
+/// The greatest height of an expression tree. Passes that recurse over expressions rely on it.
 pub const MAX_NESTING: usize = 256;
+
+/// The greatest depth of what makes the parser recurse: brackets, prefix operators, `if` and `fby`. Smaller, because the
+/// parser takes several calls for each.
+pub const MAX_DEPTH: usize = 128;
 
 /// More errors than this are cut off.
 const MAX_ERRORS: usize = 100;
@@ -164,7 +167,7 @@ impl<'s, 'a> Parser<'s, 'a> {
 
     /// Runs `inner` one level deeper.
     fn deeper<T>(&mut self, inner: impl FnOnce(&mut Self) -> Parse<T>) -> Parse<T> {
-        if self.depth >= MAX_NESTING {
+        if self.depth >= MAX_DEPTH {
             let span = self.span(self.peek());
             return Err(self.nesting_limit(span));
         }

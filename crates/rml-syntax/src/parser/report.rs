@@ -1,6 +1,6 @@
 //! What the parser says when it finds something else than it expected.
 
-use super::{MAX_NESTING, Parser, Reported};
+use super::{MAX_DEPTH, MAX_NESTING, Parser, Reported};
 use crate::token::Kind;
 use rml_base::codes::syntax as codes;
 use rml_base::{Diagnostic, Span};
@@ -95,7 +95,10 @@ impl Parser<'_, '_> {
             Diagnostic::error(codes::NESTING_LIMIT, "this expression is nested too deeply")
                 .label(span, "the limit is reached here")
                 .note(format!(
-                    "expected at most {MAX_NESTING} levels; every operator of a chain `a + b + ..` counts as one"
+                    "expected at most {MAX_NESTING} levels; every operator of `a + b + ..` counts as one"
+                ))
+                .note(format!(
+                    "expected at most {MAX_DEPTH} levels of brackets, prefix operators, `if` and `fby`"
                 ))
                 .help("name a part of it in an equation of its own"),
         )

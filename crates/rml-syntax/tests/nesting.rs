@@ -1,0 +1,98 @@
+//! Deeply nested and very long texts: everything up to the limit works, everything beyond is reported, and no text needs
+//! more than a small stack.
+
+mod common;
+
+use common::parse_text;
+use rml_syntax::{MAX_NESTING, format};
+
+/// Runs `test` on a stack smaller than the 2 MiB that a thread has by default.
+fn on_small_stack(test: impl FnOnce() + Send + 'static) {
+    let thread = std::thread::Builder::new().stack_size(3 << 19).spawn(test).expect("a thread");
+    thread.join().expect("the test passes");
+}
+
+fn node(rhs: &str) -> String {
+    format!("node f(x) -> (o) o = {rhs}; p = x;")
+}
+
+/// `before^n x after^n`
+fn nested(before: &str, after: &str, n: usize) -> String {
+    node(&format!("{}x{}", before.repeat(n), after.repeat(n)))
+}
+
+/// What nests, with how often it can until the limit at least.
+const NESTS: [(&str, &str, usize); 16] = [
+    ("(", ")", 127),
+    ("f(", ")", 127),
+    ("[", "]", 127),
+    ("x[", "]", 127),
+    ("- ", "", 127),
+    ("not ", "", 127),
+    ("post ", "", 127),
+    ("1 fby ", "", 127),
+    ("1 fby back ", "", 127),
+    ("if x then x else ", "", 127),
+    ("if ", " then x else x", 127),
+    ("x + (", ")", 127),
+    ("merge x x ", "", 127),
+    ("merge ", " x x", 127),
+    ("merge x f(", ") x", 127),
+    ("x when (", ")", 127),
+];
+
+/// What makes a long chain to the left.
+const CHAINS: [&str; 6] = [" + x", " and x", " == x", " when x", "[x]", " every x"];
+
+#[test]
+fn up_to_the_limit() {
+    on_small_stack(|| {
+        for (before, after, n) in NESTS {
+            let text = nested(before, after, n);
+            let (_, diagnostics) = parse_text(&text);
+            assert!(diagnostics.is_empty(), "{before}: {diagnostics:#?}");
+            let formatted = format(&text).expect("a program");
+            assert!(format(&formatted).as_ref() == Ok(&formatted), "{before}");
+        }
+        for link in CHAINS {
+            let text = nested("", link, MAX_NESTING - 1);
+            let (_, diagnostics) = parse_text(&text);
+            assert!(diagnostics.is_empty(), "{link}: {diagnostics:#?}");
+            let formatted = format(&text).expect("a program");
+            assert_eq!(format(&formatted).as_ref(), Ok(&formatted), "{link}");
+        }
+    });
+}
+
+#[test]
+fn beyond_the_limit() {
+    on_small_stack(|| {
+        let chains = CHAINS.map(|link| ("", link, 0));
+        for (before, after, _) in NESTS.into_iter().chain(chains) {
+            for n in [MAX_NESTING + 1, 10_000] {
+                let text = nested(before, after, n);
+                let (dump, diagnostics) = parse_text(&text);
+                let codes: Vec<_> = diagnostics.iter().map(|d| d.code.name).collect();
+                assert_eq!(codes, ["nesting-limit"], "{before} {after} {n}");
+                assert!(dump.ends_with("(= (o) (error))\n  (= (p) x))\n"), "{before} {after} {n}");
+            }
+        }
+    });
+}
+
+#[test]
+fn unclosed() {
+    on_small_stack(|| {
+        for (before, ..) in NESTS {
+            for n in [10, 10_000] {
+                let text = format!("node f(x) -> (o) o = {}", before.repeat(n));
+                let (_, diagnostics) = parse_text(&text);
+                assert_eq!(diagnostics.len(), 1, "{before} {n}");
+            }
+        }
+        for text in ["(*", "node ", "import ", "node f(", "node f(x: num [", "\"", "x,", "é"] {
+            let (_, diagnostics) = parse_text(&text.repeat(10_000));
+            assert!(!diagnostics.is_empty() && diagnostics.len() <= 101, "{text}");
+        }
+    });
+}
