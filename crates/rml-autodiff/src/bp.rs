@@ -130,6 +130,8 @@ impl Conditions {
                         changed = true;
                     }
                     _ => {
+                        // Kept in this form: what it was made of may come to be represented by it.
+                        self.kinds[id] = kind.clone();
                         known.insert(kind, id);
                     }
                 }
@@ -261,6 +263,18 @@ mod tests {
         assert_eq!(g.find(h), g.find(c));
         assert_eq!(g.find(h_next), g.find(call));
         assert_ne!(g.find(h_next), g.find(bp));
+    }
+
+    #[test]
+    fn a_chain_of_single_cases_is_its_last() {
+        let (mut g, bp) = graph();
+        let a = g.add(BpKind::Or(vec![]));
+        let back = g.add(BpKind::Delay { back: true, of: a });
+        let b = g.add(BpKind::Or(vec![back, bp]));
+        g.extend(a, b);
+        g.solve();
+        assert_eq!(g.find(a), g.find(b));
+        assert_eq!(g.kind(a), BpKind::Or(vec![bp, back]));
     }
 
     #[test]

@@ -156,15 +156,15 @@ fn define_gradient(b: &mut Builder, plan: &Plan, uses: &[Use], v: Var) {
     let Some(sum) = sum else {
         let ty = b.ty(v);
         let zero = b.zeros_when(&ty, Some(v), bp);
+        let d = finish::resolve(&b.alias, d);
         b.alias.insert(zero, d);
         return;
     };
-    let resolved = finish::resolve(&b.alias, sum);
-    let renamable =
-        b.name(resolved).is_none() && !b.is_sample(resolved) && !b.definition.contains_key(&resolved);
-    if renamable {
+    // The gradient itself may stand for that of another variable already.
+    let (d, resolved) = (finish::resolve(&b.alias, d), finish::resolve(&b.alias, sum));
+    if b.name(resolved).is_none() && !b.is_sample(resolved) && resolved != d {
         b.alias.insert(resolved, d);
-    } else if b.name(d).is_none() {
+    } else if b.name(d).is_none() && resolved != d {
         b.alias.insert(d, resolved);
     } else {
         b.define(d, Rhs::Apply { op: Op::Copy, args: vec![sum], statics: Vec::new() });

@@ -1,0 +1,121 @@
+//! Every operator of the table against central differences in double precision.
+
+mod support;
+
+use indexmap::IndexMap;
+use rml_autodiff::differentiate_node;
+use rml_ir::normal::NodeId;
+use rml_ir::op::{self, Op};
+use rml_ir::{DType, Data, Shape, Type, Value};
+use support::{NodeBuilder, P, Random, flat, module, run};
+
+fn numbers(v: &Value) -> Vec<f64> {
+    match v.to_data() {
+        Data::F64(v) => v,
+        other => panic!("not numbers: {other:?}"),
+    }
+}
+
+fn value(shape: &Shape, data: Vec<f64>) -> Value {
+    Value::new(shape.clone(), Data::F64(data))
+}
+
+/// Operands away from kinks and ties, positive where the operator asks for it.
+fn operand(op: &Op, ty: &Type, r: &mut Random) -> Value {
+    let positive = matches!(op, Op::Log | Op::Sqrt | Op::Div);
+    let n = ty.shape.len();
+    match ty.dtype {
+        DType::Bool => Value::new(ty.shape.clone(), Data::Bool((0..n).map(|_| r.chance(0.5)).collect())),
+        DType::Int => Value::new(ty.shape.clone(), Data::Int((0..n).map(|_| r.below(3) as i64).collect())),
+        DType::Num => {
+            let sign = |r: &mut Random| if positive || r.chance(0.5) { 1.0 } else { -1.0 };
+            value(&ty.shape, (0..n).map(|_| sign(r) * r.range(0.3, 1.5)).collect())
+        }
+    }
+}
+
+fn check(op: &Op, types: &[Type], r: &mut Random, same_operand: bool) {
+    let out = op::result_type(op, types).expect("a sample fits");
+    let mut f = NodeBuilder::new("f");
+    let mut args: Vec<_> = Vec::new();
+    for (i, ty) in types.iter().enumerate() {
+        args.push(if same_operand && i > 0 { args[0] } else { f.input(&format!("x{i}"), ty.clone()) });
+    }
+    let o = f.var("o", out.clone());
+    f.apply(o, op.clone(), &args);
+    f.0.outputs.push(o);
+    let made = differentiate_node(module(vec![f.0]), NodeId(0)).unwrap_or_else(|e| panic!("{op}: {e}"));
+    let mut values: Vec<Value> = types.iter().map(|ty| operand(op, ty, r)).collect();
+    if same_operand {
+        values = vec![values[0].clone(); values.len()];
+    }
+    let mut inputs: IndexMap<String, Vec<Option<Value>>> = IndexMap::new();
+    for (i, v) in values.iter().enumerate() {
+        inputs.insert(format!("x{i}"), vec![Some(v.clone()); 2]);
+    }
+    inputs.insert("bp".into(), vec![Some(Value::Bool(true)), Some(Value::Bool(false))]);
+    let seed: Vec<f64> = (0..out.shape.len()).map(|_| r.range(-1.0, 1.0)).collect();
+    if out.is_num() {
+        inputs.insert("do".into(), vec![Some(value(&out.shape, seed.clone())), None]);
+    }
+    let table = run(flat(&made.module), &inputs, 2);
+    for (i, ty) in types.iter().enumerate().filter(|(i, ty)| ty.is_num() && (!same_operand || *i == 0)) {
+        let d = &table[&format!("dx{i}")];
+        let found = numbers(d[0].value().unwrap_or_else(|| panic!("{op}: dx{i} is {:?}", d[0])));
+        assert!(matches!(d[1], rml_sim::Status::Absent), "{op}: dx{i} without bp is {:?}", d[1]);
+        let flows = out.is_num() && !matches!(op, Op::StopGradient | Op::Sign);
+        for k in 0..ty.shape.len() {
+            let shifted = |h: f64| {
+                let mut moved = values.clone();
+                for (j, v) in moved.iter_mut().enumerate().filter(|(j, _)| *j == i || same_operand) {
+                    let mut data = numbers(v);
+                    data[k] += h;
+                    *v = value(&types[j].shape, data);
+                }
+                let o = op::eval(op, &moved.iter().collect::<Vec<_>>(), P).expect("no integers");
+                numbers(&o).iter().zip(&seed).map(|(o, d)| o * d).sum::<f64>()
+            };
+            let h = 1e-6;
+            let expected = if flows { (shifted(h) - shifted(-h)) / (2.0 * h) } else { 0.0 };
+            let error = (found[k] - expected).abs() / (1.0 + expected.abs());
+            assert!(error < 1e-7, "{op}{types:?}: dx{i}[{k}] = {}, by differences {expected}", found[k]);
+        }
+    }
+}
+
+#[test]
+fn every_operator_agrees_with_finite_differences() {
+    let mut r = Random(7);
+    for (op, types) in op::samples() {
+        for _ in 0..3 {
+            check(&op, &types, &mut r, false);
+        }
+    }
+}
+
+#[test]
+fn an_operand_used_twice_gets_both_parts() {
+    let mut r = Random(8);
+    for (op, types) in op::samples() {
+        if types.len() == 2 && types[0] == types[1] && types[0].is_num() {
+            check(&op, &types, &mut r, true);
+        }
+    }
+}
+
+#[test]
+fn ties_of_max_share_the_gradient() {
+    let mut f = NodeBuilder::new("f");
+    let x = f.input("x", Type::new(DType::Num, &[3]));
+    let o = f.var("o", Type::scalar(DType::Num));
+    f.apply(o, Op::Max { axis: None }, &[x]);
+    f.0.outputs.push(o);
+    let made = differentiate_node(module(vec![f.0]), NodeId(0)).expect("differentiable");
+    let inputs: IndexMap<String, Vec<Option<Value>>> = IndexMap::from([
+        ("x".into(), vec![Some(value(&Shape::new(&[3]), vec![2.0, 1.0, 2.0]))]),
+        ("bp".into(), vec![Some(Value::Bool(true))]),
+        ("do".into(), vec![Some(Value::F64(1.0))]),
+    ]);
+    let table = run(flat(&made.module), &inputs, 1);
+    assert_eq!(numbers(table["dx"][0].value().expect("present")), [0.5, 0.0, 0.5]);
+}
