@@ -248,15 +248,14 @@ impl<'a> Parser<'_, 'a> {
     fn number(&mut self) -> Parse<Tree<'a>> {
         let token = self.next();
         let span = self.span(token);
-        // A malformed number is already reported; its digits are as good as any.
         let text = self.text_of(token);
+        // What does not parse for another reason than its size is already reported; any value does then.
         let literal = if token.kind == Kind::Int {
-            text.parse().ok().map(Literal::Int)
+            let malformed = text.bytes().any(|b| !b.is_ascii_digit());
+            text.parse().ok().or(malformed.then_some(0)).map(Literal::Int)
         } else {
-            text.parse().ok().filter(|v: &f64| v.is_finite()).map(Literal::Num)
+            Some(text.parse().unwrap_or(0.0)).filter(|v: &f64| v.is_finite()).map(Literal::Num)
         };
-        let malformed = !text.bytes().all(|b| b.is_ascii_digit() || b".eE+-".contains(&b));
-        let literal = literal.or(malformed.then_some(Literal::Int(0)));
         let Some(literal) = literal else {
             let (name, limit) = match token.kind {
                 Kind::Int => ("int", i64::MAX.to_string()),

@@ -32,8 +32,13 @@ impl Parser<'_, '_> {
             return Reported;
         }
         let found = self.found();
+        let (span, place) = if token.kind == Kind::Eof && self.at > 0 {
+            (self.last_span(), " behind this")
+        } else {
+            (self.span(token), "")
+        };
         let mut diagnostic = Diagnostic::error(codes::SYNTAX, format!("expected {expected}, found {found}"))
-            .label(self.span(token), format!("expected {expected}"));
+            .label(span, format!("expected {expected}{place}"));
         for line in help {
             diagnostic = diagnostic.help(*line);
         }
