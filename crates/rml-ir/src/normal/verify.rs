@@ -13,10 +13,17 @@ pub fn verify(module: &Module) -> Result<(), Vec<String>> {
     if module.nodes.get(module.root).is_none() {
         found.push(format!("N5: the root {} does not exist", module.root));
     }
-    for (id, node) in module.nodes.iter_enumerated() {
-        let mut checker = Checker { module, node, found: Vec::new() };
-        checker.run();
-        found.extend(checker.found.into_iter().map(|line| format!("{line} (node {id} {:?})", node.name)));
+    // Only what names nothing that is missing can be looked at further, and only what is whole for recursion.
+    for check in [Checker::ids, Checker::run] {
+        if found.is_empty() {
+            for (id, node) in module.nodes.iter_enumerated() {
+                let mut checker = Checker { module, node, found: Vec::new() };
+                check(&mut checker);
+                found.extend(
+                    checker.found.into_iter().map(|line| format!("{line} (node {id} {:?})", node.name)),
+                );
+            }
+        }
     }
     if found.is_empty() {
         found.extend(recursion(module));
@@ -44,11 +51,8 @@ struct Checker<'m> {
 }
 
 impl Checker<'_> {
+    /// N1 to N5, where all ids exist.
     fn run(&mut self) {
-        self.ids();
-        if !self.found.is_empty() {
-            return;
-        }
         self.definitions();
         for input in self.node.inputs() {
             let wrong = input.clock.and_then(|(c, _)| condition(self.ty(c)));

@@ -11,10 +11,17 @@ pub fn verify(module: &Module) -> Result<(), Vec<String>> {
     if module.nodes.get(module.root).is_none() {
         found.push(format!("T4: the root {} does not exist", module.root));
     }
-    for (id, node) in module.nodes.iter_enumerated() {
-        let mut checker = Checker { module, id, node, found: Vec::new() };
-        checker.run();
-        found.extend(checker.found.into_iter().map(|line| format!("{line} (node {id} {:?})", node.name)));
+    // Only what names nothing that is missing can be looked at further.
+    for check in [Checker::tree, Checker::run] {
+        if found.is_empty() {
+            for (id, node) in module.nodes.iter_enumerated() {
+                let mut checker = Checker { module, id, node, found: Vec::new() };
+                check(&mut checker);
+                found.extend(
+                    checker.found.into_iter().map(|line| format!("{line} (node {id} {:?})", node.name)),
+                );
+            }
+        }
     }
     if found.is_empty() { Ok(()) } else { Err(found) }
 }
@@ -27,11 +34,8 @@ struct Checker<'m> {
 }
 
 impl Checker<'_> {
+    /// T1 to T5, where all ids exist and expressions are trees.
     fn run(&mut self) {
-        self.tree();
-        if !self.found.is_empty() {
-            return;
-        }
         self.definitions();
         for equation in &self.node.equations {
             self.equation(equation);

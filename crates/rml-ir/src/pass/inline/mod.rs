@@ -22,7 +22,7 @@ use crate::types::Type;
 const PARAM: &str = "param";
 
 /// How many equations a program may have after inlining, calls counted too.
-const LIMIT: usize = 2_000_000;
+const LIMIT: usize = 1_000_000;
 
 /// Inlines everything into the root.
 ///

@@ -1,0 +1,201 @@
+//! Constant folding and copy propagation.
+
+use rml_ir::flat::{Flat, print};
+use rml_ir::pass::{cone, fold, initialise};
+
+use crate::support::flat;
+
+fn folded(text: &str) -> Flat {
+    cone(fold(flat(text)))
+}
+
+/// The equations, without remarks.
+fn equations(flat: &Flat) -> Vec<String> {
+    let text = print(flat);
+    let lines = text.lines().filter(|l| l.contains("  # eq"));
+    lines.filter_map(|l| l.split("  # ").next()).map(str::to_owned).collect()
+}
+
+#[test]
+fn operators_on_literals_are_constants() {
+    // o = x + (2.0 * 3.0 - 1.0)
+    let result = folded(
+        r#"flat f32 "m"
+input v0
+output v1
+var v0 num [] "x"
+var v1 num [] "o"
+var v2 num []
+var v3 num []
+var v4 num []
+var v5 num []
+var v6 num []
+const k0 num [] = 2.0
+const k1 num [] = 3.0
+const k2 num [] = 1.0
+v1 = apply add (v0, v2)
+v2 = apply sub (v3, v4)
+v3 = apply mul (v5, v6)
+v4 = const k2
+v5 = const k0
+v6 = const k1
+"#,
+    );
+    assert_eq!(equations(&result), ["v1 = apply add (v0, v2)", "v2 = const k0"]);
+    assert!(print(&result).contains("const k0 num [] = 5.0\n"));
+}
+
+#[test]
+fn folding_computes_in_the_precision_of_the_program() {
+    for (precision, expected) in [("f32", "0.3"), ("f64", "0.30000000000000004")] {
+        let text = format!(
+            "flat {precision} \"m\"\noutput v0\nvar v0 num []\nvar v1 num []\nvar v2 num []\n\
+             const k0 num [] = 0.1\nconst k1 num [] = 0.2\n\
+             v1 = const k0\nv2 = const k1\nv0 = apply add (v1, v2)\n"
+        );
+        let result = print(&folded(&text));
+        let expected =
+            if precision == "f32" { format!("{:?}", 0.1_f32 + 0.2_f32) } else { expected.to_owned() };
+        assert!(result.contains(&format!("const k0 num [] = {expected}\n")), "{result}");
+    }
+}
+
+#[test]
+fn a_constant_that_others_read_ties_their_clocks_and_stays() {
+    // c = 1.0; o = c + c; p = c * x: `o` is present where x is, not everywhere.
+    let text = r#"flat f32 "m"
+input v0
+output v1
+output v2
+var v0 num [] "x"
+var v1 num [] "o"
+var v2 num [] "p"
+var v3 num [] "c"
+const k0 num [] = 1.0
+v3 = const k0
+v1 = apply add (v3, v3)
+v2 = apply mul (v3, v0)
+"#;
+    let expected = ["v3 = const k0", "v1 = apply add (v3, v3)", "v2 = apply mul (v3, v0)"];
+    assert_eq!(equations(&folded(text)), expected);
+    // Without the other reader it is folded.
+    let alone = text.replace("v2 = apply mul (v3, v0)", "v2 = apply copy (v0)");
+    assert_eq!(equations(&folded(&alone)), ["v1 = const k0", "v2 = apply copy (v0)"]);
+}
+
+#[test]
+fn outputs_window_ends_and_clocks_are_not_folded_away() {
+    let text = r#"flat f32 "m"
+input v0
+output v1
+output v2
+var v0 num [] "x"
+var v1 num [] "k"
+var v2 num [] "o"
+var v3 bool [] "e"
+var v4 num [] "n"
+const k0 num [] = 1.0
+const k1 bool [] = true
+window w0 end v3
+v1 = const k0
+v3 = const k1
+v4 = apply neg (v1)
+v2 = fby v4 v0 in w0
+"#;
+    let result = equations(&folded(text));
+    assert!(result.contains(&"v4 = apply neg (v1)".to_owned()), "{result:?}");
+}
+
+#[test]
+fn what_fails_is_left_to_fail() {
+    let text = r#"flat f32 "m"
+output v0
+var v0 int []
+var v1 int []
+var v2 int []
+const k0 int [] = 9223372036854775807
+const k1 int [] = 1
+v1 = const k0
+v2 = const k1
+v0 = apply add (v1, v2)
+"#;
+    assert_eq!(equations(&folded(text)).last().map(String::as_str), Some("v0 = apply add (v1, v2)"));
+}
+
+#[test]
+fn equations_read_past_copies_and_initialisers_become_constants() {
+    let text = r#"flat f32 "m"
+input v0
+output v1
+var v0 num [] "x"
+var v1 num [] "o"
+var v2 num [] "f_0.init"
+var v3 num []
+var v4 num [] "f_0.x"
+var v5 num [] "f_0.o"
+var v6 bool [] "end"
+var v7 bool [] "f_0.end"
+const k0 num [] = 1.0
+const k1 bool [] = false
+window w0 end v7
+v7 = apply copy (v6)
+v6 = const k1
+v3 = const k0
+v2 = apply copy (v3)
+v4 = apply copy (v0)
+v5 = fby v2 v4 in w0
+v1 = apply copy (v5)
+"#;
+    let result = folded(text);
+    assert_eq!(equations(&result), ["v3 = const k1", "v2 = fby k0 v0 in w0", "v1 = apply copy (v2)"]);
+    assert!(print(&result).contains("window w0 end v3\n"));
+}
+
+#[test]
+fn circles_of_copies_stay() {
+    let text = r#"flat f32 "m"
+output v0
+var v0 num []
+var v1 num []
+var v2 num []
+v0 = apply copy (v1)
+v1 = apply copy (v2)
+v2 = apply copy (v1)
+"#;
+    assert_eq!(equations(&folded(text)).len(), 3);
+}
+
+#[test]
+fn initial_values_of_parameters_are_computed() {
+    // k = param(0.1 * glorot_uniform([3]))
+    let text = r#"flat f32 "m"
+output v0
+var v0 num [3] "k"
+var v1 num [3]
+var v2 num []
+var v3 num [3]
+const k0 num [] = 0.1
+const k1 num [3] = random glorot_uniform
+random k1 "k.random0"
+v2 = const k0
+v3 = const k1
+v1 = apply mul (v2, v3)
+v0 = param v1
+state "k" eq3 parameter
+"#;
+    let result = initialise(flat(text), 1);
+    assert!(equations(&result)[2].starts_with("v1 = const "), "{}", print(&result));
+    // Variables with names keep their clocks.
+    let named = initialise(flat(&text.replace("var v3 num [3]", "var v3 num [3] \"base\"")), 1);
+    assert_eq!(equations(&named)[2], "v1 = apply mul (v2, v3)");
+}
+
+#[test]
+fn random_keys_decide_what_is_drawn() {
+    let text = "flat f32 \"m\"\noutput v0\nvar v0 num [4]\nconst k0 num [4] = random normal{0.0, 1.0}\nrandom k0 \"a\"\nv0 = const k0\n";
+    let draw = |text: &str, seed| print(&initialise(flat(text), seed));
+    let other = text.replace("\"a\"", "\"b\"");
+    assert_eq!(draw(text, 3), draw(text, 3));
+    assert_ne!(draw(text, 3), draw(&other, 3));
+    assert_ne!(draw(text, 3), draw(text, 4));
+}

@@ -1,0 +1,11 @@
+//! The stages' text forms, verifiers and the passes between them.
+
+mod cone;
+mod flat;
+mod fold;
+mod inline;
+mod normal;
+mod normalize;
+mod support;
+mod typed;
+mod update;
