@@ -83,7 +83,10 @@ impl Simulator {
         .label(eq.span, "the result does not fit 64 bits");
         eq.rhs.for_each_operand(|v| {
             if let Status::Value(Value::Int(i)) = self.open_status(cycle, v) {
-                report.notes.push(format!("{} is {i}", self.program.name(v)));
+                let note = format!("{} is {i}", self.program.name(v));
+                if !report.notes.contains(&note) {
+                    report.notes.push(note);
+                }
             }
         });
         report.help("compute with num where numbers may become this large")

@@ -15,19 +15,21 @@ impl Simulator {
     /// active and starts with a stream has no value and is left out.
     ///
     /// # Errors
-    /// If cycles are open: what is known of the future could not be saved.
+    /// If an output of a cycle is undetermined, if a state is not known yet, or if a window is open: then a run that starts
+    /// with the states would not go on as this one does.
     pub fn states(&self) -> Result<IndexMap<Arc<str>, Value>, Diagnostic> {
-        self.check_quiescent("read")?;
+        self.check_saveable()?;
         let program = &self.program;
         let mut states = IndexMap::new();
         for (key, state) in &program.flat.states {
             let value = match program.steps[program.step_of[state.equation] as usize] {
                 Step::Forward(r) => {
-                    self.last[r as usize].clone().or_else(|| start(program, &program.forward[r as usize]))
+                    let next = self.next_value(r as usize).ok().flatten();
+                    next.or_else(|| start(program, &program.forward[r as usize]))
                 }
                 Step::Param { param, init, .. } => {
                     let p = param as usize;
-                    let known = self.params[p].as_ref().or(self.last_params[p].as_ref());
+                    let known = self.params[p].as_ref().or(self.latest_param(p));
                     known.or_else(|| program.static_value(init)).cloned()
                 }
                 _ => None,
@@ -45,7 +47,7 @@ impl Simulator {
     /// # Errors
     /// If there is no such state, if the value has another type, or if cycles are open.
     pub fn set_state(&mut self, key: &str, value: &Value) -> Result<(), Diagnostic> {
-        self.check_quiescent("set")?;
+        self.check_quiescent()?;
         let Some(state) = self.program.flat.states.get(key) else {
             return Err(Diagnostic::error(
                 codes::sim::STATE_VALUE,
@@ -71,16 +73,59 @@ impl Simulator {
         Ok(())
     }
 
-    fn check_quiescent(&self, what: &str) -> Result<(), Diagnostic> {
+    /// The value of a parameter in the latest cycle in which it has one.
+    fn latest_param(&self, p: usize) -> Option<&Value> {
+        let cell = self.program.params[p].out as usize;
+        let open = (self.rows.base..self.rows.end).rev().find_map(|n| self.rows.values(n)[cell].as_ref());
+        open.or(self.last_params[p].as_ref())
+    }
+
+    fn check_saveable(&self) -> Result<(), Diagnostic> {
+        let early = |text: &str| {
+            Diagnostic::error(
+                codes::sim::STATE_TIME,
+                format!("states cannot be saved after cycle {}: {text}", self.rows.end),
+            )
+            .help("let the trace end where every window ends")
+        };
+        if let Some(failure) = self.failure() {
+            return Err(failure.report);
+        }
+        if let Some(why) = self.undetermined() {
+            let mut report = early("an output is not determined").note(why.report.message);
+            report.labels = why.report.labels;
+            report.notes.extend(why.report.notes);
+            return Err(report);
+        }
+        for (r, rec) in self.program.forward.iter().enumerate() {
+            let eq = self.program.equation(rec.step);
+            match self.next_value(r) {
+                Ok(Some(_)) if !rec.ends.is_empty() => {
+                    return Err(
+                        early("a window is open").label(eq.span, "the state of this delay would be lost")
+                    );
+                }
+                Ok(_) => {}
+                Err(n) => {
+                    let text = format!("what this delay remembers of cycle {n} is not known yet");
+                    return Err(early("a state is not determined").label(eq.span, text));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn check_quiescent(&self) -> Result<(), Diagnostic> {
         if self.rows.open() == 0 {
             return Ok(());
         }
-        Err(Diagnostic::error(
-            codes::sim::STATE_TIME,
-            format!("states cannot be {what} while cycles are open"),
-        )
-        .note(format!("{} cycles are not complete, the first is cycle {}", self.rows.open(), self.rows.base))
-        .help("let the trace end where every window ends"))
+        Err(Diagnostic::error(codes::sim::STATE_TIME, "states cannot be set while cycles are open")
+            .note(format!(
+                "{} cycles are not complete, the first is cycle {}",
+                self.rows.open(),
+                self.rows.base
+            ))
+            .help("set states before the first cycle"))
     }
 }
 

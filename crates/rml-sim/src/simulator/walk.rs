@@ -38,7 +38,7 @@ impl Simulator {
     #[inline]
     pub(super) fn forward(&mut self, program: &Program, n: u64, r: u32) {
         let rec = &program.forward[r as usize];
-        if self.wanted(n, rec.class, rec.out) {
+        if self.wanted(n, rec.class, rec.out) || self.may_break(n, rec) {
             let found = self.walk_down(rec, n, r);
             if let Found::Wait(at) = found {
                 self.rows.forward(at, r).waiter = distance(at, n);
@@ -54,7 +54,7 @@ impl Simulator {
     #[inline]
     pub(super) fn backward(&mut self, program: &Program, n: u64, r: u32) {
         let rec = &program.backward[r as usize];
-        if self.wanted(n, rec.class, rec.out) {
+        if self.wanted(n, rec.class, rec.out) || self.may_break(n, rec) {
             let found = self.walk_up(rec, n, r);
             match found {
                 Found::Wait(at) if at != n => self.rows.backward(at, r).waiter = distance(n, at),
@@ -67,6 +67,12 @@ impl Simulator {
         if waiter != 0 {
             self.rows.mark(n - u64::from(waiter), rec.step);
         }
+    }
+
+    /// Whether an error may still reach a recurrence that has its value already.
+    #[inline]
+    fn may_break(&self, n: u64, rec: &Recurrence) -> bool {
+        !self.halts.is_empty() && self.rows.presence(n, rec.class) == Presence::Present
     }
 
     /// Walks that waited for this cycle to be opened wait in it now.
@@ -130,7 +136,14 @@ impl Simulator {
 
     fn walk_down(&mut self, rec: &Recurrence, n: u64, r: u32) -> Found {
         let walk = *self.rows.forward(n, r);
-        let mut at = n - self.passed(walk).min(n - self.rows.base);
+        let at = n - self.passed(walk).min(n - self.rows.base);
+        let (at, found) = self.search_down(rec, r, at);
+        self.rows.forward(n, r).passed = distance(at, n);
+        found
+    }
+
+    /// Goes down from `at`, exclusive, to the latest active cycle; also returns below which cycle the search would go on.
+    fn search_down(&self, rec: &Recurrence, r: u32, mut at: u64) -> (u64, Found) {
         let found = loop {
             if at == self.rows.base {
                 break self.last[r as usize].clone().map_or(Found::Boundary, Found::Value);
@@ -152,8 +165,19 @@ impl Simulator {
                 }
             }
         };
-        self.rows.forward(n, r).passed = distance(at, n);
-        found
+        (at, found)
+    }
+
+    /// What a forward recurrence delivers in its next active cycle: `Ok(None)` is its initial value. `Err` is the cycle in which
+    /// that is not known yet.
+    pub(super) fn next_value(&self, r: usize) -> Result<Option<Value>, u64> {
+        let rec = &self.program.forward[r];
+        match self.search_down(rec, super::program::index(r), self.rows.end).1 {
+            Found::Value(value) => Ok(Some(value)),
+            Found::Boundary => Ok(None),
+            Found::Wait(at) => Err(at),
+            Found::Future | Found::Error => Err(self.rows.base),
+        }
     }
 
     fn walk_up(&mut self, rec: &Recurrence, n: u64, r: u32) -> Found {

@@ -1,0 +1,258 @@
+//! Random flat programs and traces. A program is read off a list of numbers, so that shrinking the list shrinks the program.
+//!
+//! Two kinds: *clocked* programs respect clocks by construction (but may deadlock or overflow), *wild* ones pick operands of the right
+//! type anywhere, so that most of them err in some cycle.
+
+#![allow(unreachable_pub, reason = "shared by test binaries")]
+
+use rml_ir::flat::{Flat, Init, Rhs, Var, Window};
+use rml_ir::op::Op;
+use rml_ir::{DType, Value};
+use rml_sim::Input;
+
+use super::support::{BOOL, Builder, INT};
+
+/// Numbers to draw from; zero when they run out.
+pub struct Entropy<'a>(pub std::slice::Iter<'a, u32>);
+
+impl Entropy<'_> {
+    pub fn below(&mut self, n: usize) -> usize {
+        self.0.next().map_or(0, |x| *x as usize % n.max(1))
+    }
+
+    fn chance(&mut self, percent: usize) -> bool {
+        self.below(100) < percent
+    }
+
+    fn pick<T: Copy>(&mut self, from: &[T]) -> Option<T> {
+        let i = self.below(from.len());
+        from.get(i).copied()
+    }
+}
+
+/// A clock: the base, or where a condition on another clock has a value.
+struct Clock {
+    vars: Vec<Var>,
+    /// Conditions sampled by so far: the condition, its clock where it is true, and where it is false.
+    samplings: Vec<(Var, usize, usize)>,
+}
+
+pub struct Generator<'a> {
+    b: Builder,
+    e: Entropy<'a>,
+    clocks: Vec<Clock>,
+    windows: Vec<Window>,
+    /// Variables used before they are defined, with their clocks.
+    holes: Vec<(Var, usize)>,
+    wild: bool,
+}
+
+/// A random program of about `size` equations, and its inputs on the base clock.
+pub fn program(numbers: &[u32], size: usize, wild: bool) -> (std::sync::Arc<Flat>, usize) {
+    let mut g = Generator {
+        b: Builder::new(),
+        e: Entropy(numbers.iter()),
+        clocks: vec![Clock { vars: Vec::new(), samplings: Vec::new() }],
+        windows: Vec::new(),
+        holes: Vec::new(),
+        wild,
+    };
+    let inputs = 1 + g.e.below(3);
+    for i in 0..inputs {
+        let dtype = if i == 0 || g.e.chance(40) { BOOL } else { INT };
+        let v = g.b.input(&format!("i{i}"), dtype);
+        g.clocks[0].vars.push(v);
+    }
+    for i in 0..g.e.below(4) {
+        let dtype = if g.e.chance(30) { BOOL } else { INT };
+        let v = g.b.scalar(&format!("h{i}"), dtype);
+        g.clocks[0].vars.push(v);
+        g.holes.push((v, 0));
+    }
+    for _ in 0..1 + g.e.below(size) {
+        g.equation();
+    }
+    g.fill_holes();
+    for _ in 0..1 + g.e.below(3) {
+        let clock = g.e.below(g.clocks.len());
+        if let Some(v) = g.any(clock, None) {
+            g.b.output(v);
+        }
+    }
+    (g.b.build(), inputs)
+}
+
+impl Generator<'_> {
+    fn is(&self, v: Var, dtype: DType) -> bool {
+        self.b.flat.vars[v].ty.dtype == dtype
+    }
+
+    /// A variable of a clock (of any clock, for a wild program now and then).
+    fn any(&mut self, clock: usize, dtype: Option<DType>) -> Option<Var> {
+        let everywhere = self.wild && self.e.chance(15);
+        let among: Vec<Var> = if everywhere {
+            self.clocks.iter().flat_map(|c| c.vars.iter().copied()).collect()
+        } else {
+            self.clocks[clock].vars.clone()
+        };
+        let among: Vec<Var> = among.into_iter().filter(|&v| dtype.is_none_or(|t| self.is(v, t))).collect();
+        self.e.pick(&among)
+    }
+
+    fn window(&mut self) -> Option<Window> {
+        if self.e.chance(50) {
+            return None;
+        }
+        if self.windows.len() < 3 && self.e.chance(60) {
+            let clock = self.e.below(self.clocks.len());
+            let end = self.any(clock, Some(BOOL))?;
+            let parent = if self.e.chance(50) { self.e.pick(&self.windows) } else { None };
+            let w = self.b.window(end, parent);
+            self.windows.push(w);
+            return Some(w);
+        }
+        self.e.pick(&self.windows)
+    }
+
+    fn equation(&mut self) -> Option<()> {
+        let clock = self.e.below(self.clocks.len());
+        match self.e.below(14) {
+            0 | 1 => self.arithmetic(clock),
+            2 => self.logic(clock),
+            3 => {
+                let v = if self.e.chance(50) {
+                    let b = self.e.chance(50);
+                    self.b.lit(b)
+                } else {
+                    let i = self.e.below(5);
+                    self.b.lit(if i == 4 { i64::MAX / 3 } else { i as i64 })
+                };
+                // One variable has one clock, so a named constant goes to a clock for good.
+                self.clocks[clock].vars.push(v);
+                Some(())
+            }
+            4 => {
+                let (c, x) = (self.any(clock, Some(BOOL))?, self.any(clock, None)?);
+                let y = self.any(clock, Some(self.b.flat.vars[x].ty.dtype))?;
+                let v = self.b.choice(c, x, y);
+                self.clocks[clock].vars.push(v);
+                Some(())
+            }
+            5..=7 => self.sample(clock),
+            8 | 9 => self.merge(clock),
+            _ => {
+                let y = self.any(clock, None)?;
+                let o = self.b.var("", self.b.ty(y));
+                self.delay(o, y, clock);
+                self.clocks[clock].vars.push(o);
+                Some(())
+            }
+        }
+    }
+
+    fn arithmetic(&mut self, clock: usize) -> Option<()> {
+        let (x, y) = (self.any(clock, Some(INT))?, self.any(clock, Some(INT))?);
+        let ops = [Op::Add, Op::Add, Op::Sub, Op::Mul, Op::Lt, Op::Eq];
+        let i = self.e.below(ops.len());
+        let v = self.b.apply(ops[i].clone(), &[x, y]);
+        self.clocks[clock].vars.push(v);
+        Some(())
+    }
+
+    fn logic(&mut self, clock: usize) -> Option<()> {
+        let (x, y) = (self.any(clock, Some(BOOL))?, self.any(clock, Some(BOOL))?);
+        let v = match self.e.below(4) {
+            0 => self.b.apply(Op::Not, &[x]),
+            1 => self.b.apply(Op::And, &[x, y]),
+            2 => self.b.apply(Op::ToInt, &[x]),
+            _ => self.b.apply(Op::Copy, &[x]),
+        };
+        self.clocks[clock].vars.push(v);
+        Some(())
+    }
+
+    fn sample(&mut self, clock: usize) -> Option<()> {
+        let (c, x) = (self.any(clock, Some(BOOL))?, self.any(clock, None)?);
+        let known = self.clocks[clock].samplings.iter().find(|s| s.0 == c).copied();
+        let (_, yes, no) = known.unwrap_or_else(|| {
+            let n = self.clocks.len();
+            self.clocks.extend([0, 1].map(|_| Clock { vars: Vec::new(), samplings: Vec::new() }));
+            self.clocks[clock].samplings.push((c, n, n + 1));
+            (c, n, n + 1)
+        });
+        let (v, to) = if self.e.chance(50) { (self.b.when(x, c), yes) } else { (self.b.when_not(x, c), no) };
+        self.clocks[to].vars.push(v);
+        Some(())
+    }
+
+    fn merge(&mut self, clock: usize) -> Option<()> {
+        let (c, yes, no) = self.e.pick(&self.clocks[clock].samplings)?;
+        let y = self.any(yes, None)?;
+        let z = match self.any(no, Some(self.b.flat.vars[y].ty.dtype)) {
+            Some(z) => z,
+            None if self.is(y, INT) => self.b.lit(7),
+            None => self.b.lit(true),
+        };
+        let v = self.b.merge(c, y, z);
+        self.clocks[clock].vars.push(v);
+        Some(())
+    }
+
+    fn delay(&mut self, o: Var, y: Var, clock: usize) {
+        let window = self.window();
+        let dtype = self.b.flat.vars[o].ty.dtype;
+        let stream = if self.e.chance(20) { self.any(clock, Some(dtype)) } else { None };
+        let init = match stream {
+            Some(v) => Init::Stream(v),
+            None if dtype == INT => self.b.init(-1),
+            None => {
+                let b = self.e.chance(50);
+                self.b.init(b)
+            }
+        };
+        let rhs = match self.e.below(3) {
+            0 => Rhs::Fby { init, next: y, window },
+            1 => Rhs::FbyBack { init, next: y, window },
+            _ => Rhs::Post { next: y, window },
+        };
+        self.b.define(o, rhs);
+    }
+
+    fn fill_holes(&mut self) {
+        for (o, clock) in std::mem::take(&mut self.holes) {
+            let dtype = self.b.flat.vars[o].ty.dtype;
+            match self.any(clock, Some(dtype)) {
+                Some(y) if self.e.chance(70) => self.delay(o, y, clock),
+                Some(y) => {
+                    self.b.define(o, Rhs::Apply { op: Op::Copy, args: vec![y] });
+                }
+                None => unreachable!("the hole itself has that type and clock"),
+            }
+        }
+    }
+}
+
+/// A trace: base cycles are absent now and then for all inputs at once; wild ones also for one input alone.
+pub fn trace(flat: &Flat, numbers: &[u32], cycles: usize, wild: bool) -> Vec<Vec<Input>> {
+    let mut e = Entropy(numbers.iter());
+    let (absent, on_demand) = (e.below(3) * 20, if e.chance(25) { 40 } else { 0 });
+    let mut value = |dtype: DType, e: &mut Entropy<'_>| match dtype {
+        DType::Bool => Value::Bool(e.chance(50)),
+        _ => Value::Int(e.below(9) as i64 - 2),
+    };
+    let mut cycle = |_| {
+        let nobody = e.chance(absent);
+        let mut input = |i: usize, dtype: DType| {
+            let v = value(dtype, &mut e);
+            match (nobody, i > 0 && e.chance(on_demand)) {
+                _ if wild && e.chance(4) => Input::Absent,
+                (true, _) => Input::Absent,
+                (false, true) if wild && e.chance(4) => Input::OnDemand(None),
+                (false, true) => Input::OnDemand(Some(v)),
+                (false, false) => Input::Given(v),
+            }
+        };
+        flat.inputs.iter().enumerate().map(|(i, f)| input(i, flat.vars[f.var].ty.dtype)).collect()
+    };
+    (0..cycles).map(&mut cycle).collect()
+}
