@@ -6,12 +6,17 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use rml_base::{Diagnostics, Sources};
-use rml_ir::flat::Flat;
-use rml_ir::typed::StaticValue;
-use rml_ir::{Precision, Type};
+use rml_base::{Diagnostics, FileId, Sources};
+use rml_ir::flat::{self, Flat};
+use rml_ir::typed::{self, StaticValue};
+use rml_ir::{Precision, Type, normal, pass};
 
 use crate::error::Error;
+use crate::library::{LIBRARY, PRELUDE};
+use interface::{BATCH, Interfaces};
+
+pub(crate) mod interface;
+mod load;
 
 /// Where a program's text comes from.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -106,6 +111,29 @@ pub struct Program {
 }
 
 impl Program {
+    fn new(flat: Flat, sources: Sources, main: FileId, warnings: Diagnostics) -> Self {
+        let interfaces = Interfaces::of(&sources, main);
+        let interface = interfaces.get(&flat.name);
+        let name = |v: flat::Var| flat.vars[v].name.clone().unwrap_or_else(|| v.to_string().into());
+        let inputs = flat.inputs.iter().map(|input| {
+            let name_of = name(input.var);
+            InputInfo {
+                batched: interface.is_some_and(|i| i.is_batched(&name_of)),
+                name: name_of,
+                ty: flat.vars[input.var].ty.clone(),
+                clock: input.clock.map(|(c, flag)| (name(c), flag)),
+            }
+        });
+        let outputs = flat.outputs.iter().map(|v| OutputInfo { name: name(*v), ty: flat.vars[*v].ty.clone() });
+        Self {
+            inputs: inputs.collect(),
+            outputs: outputs.collect(),
+            sources: Arc::new(sources),
+            warnings,
+            flat: Arc::new(flat),
+        }
+    }
+
     /// The run node's name.
     pub fn node(&self) -> &str {
         &self.flat.name
@@ -142,19 +170,96 @@ impl Program {
     }
 }
 
+/// The texts of a compilation, and how to elaborate them.
+struct Front {
+    sources: Sources,
+    main: FileId,
+    options: rml_elab::Options,
+    files: bool,
+}
+
+impl Front {
+    fn new(source: &Source, options: &Options, root: rml_elab::Root) -> Result<Self, Error> {
+        let mut sources = Sources::new();
+        let main = load::main_text(source, &mut sources)?;
+        let mut set = options.set.clone();
+        if let Some(batch) = options.batch {
+            set.insert(BATCH.to_owned(), StaticValue::Int(i64::try_from(batch).unwrap_or(i64::MAX)));
+        }
+        let options = rml_elab::Options {
+            root,
+            set,
+            precision: options.precision,
+            library: LIBRARY,
+            prelude: PRELUDE,
+            ..rml_elab::Options::default()
+        };
+        Ok(Self { sources, main, options, files: matches!(source, Source::File(_)) })
+    }
+
+    fn run(source: &Source, options: &Options) -> Result<Self, Error> {
+        let root = options.node.clone().map_or(rml_elab::Root::Default, rml_elab::Root::Run);
+        Self::new(source, options, root)
+    }
+
+    /// The typed stage, with warnings.
+    fn elaborate(&mut self) -> Result<(typed::Module, Diagnostics), Diagnostics> {
+        let loader: &mut dyn rml_elab::Loader = if self.files { &mut load::Files } else { &mut rml_elab::NoFiles };
+        match rml_elab::elaborate(&mut self.sources, self.main, &self.options, loader) {
+            (Some(module), findings) => Ok((module, findings)),
+            (None, findings) => Err(findings),
+        }
+    }
+
+    fn fail<T>(self, result: Result<T, Diagnostics>) -> Result<(T, Sources), Error> {
+        match result {
+            Ok(t) => Ok((t, self.sources)),
+            Err(findings) => Err(Error::new(findings, Arc::new(self.sources))),
+        }
+    }
+}
+
+/// From the normal form to what runs.
+fn back(module: normal::Module, options: &Options) -> Result<Flat, Diagnostics> {
+    let flat = pass::inline(&rml_autodiff::differentiate(module)?)?;
+    let flat = pass::initialise(flat, options.seed);
+    Ok(if options.all_vars { flat } else { pass::cone(pass::fold(flat)) })
+}
+
 /// Compiles a program.
 ///
 /// # Errors
 /// Whatever the front end finds wrong, all of it; a file that cannot be read.
 pub fn compile(source: &Source, options: &Options) -> Result<Program, Error> {
-    let _ = (source, options);
-    unimplemented!()
+    let _span = tracing::info_span!("compile").entered();
+    let mut front = Front::run(source, options)?;
+    let main = front.main;
+    let compiled = front.elaborate().and_then(|(module, warnings)| {
+        let flat = back(pass::normalize(&module), options)?;
+        Ok((flat, warnings))
+    });
+    let ((flat, warnings), sources) = front.fail(compiled)?;
+    Ok(Program::new(flat, sources, main, warnings))
 }
 
-/// Checks every node of a source that can be checked; returns the texts and all findings, warnings included.
+/// Checks a source. With [`Options::node`] that node and what it calls, to the last pass; else every node that can be checked by
+/// itself. Returns the texts and all findings, warnings included.
 pub fn check(source: &Source, options: &Options) -> (Arc<Sources>, Diagnostics) {
-    let _ = (source, options);
-    unimplemented!()
+    if options.node.is_some() {
+        return match compile(source, options) {
+            Ok(program) => (program.sources, program.warnings),
+            Err(e) => e.into_parts(),
+        };
+    }
+    match Front::run(source, options) {
+        Ok(mut front) => {
+            let loader: &mut dyn rml_elab::Loader =
+                if front.files { &mut load::Files } else { &mut rml_elab::NoFiles };
+            let findings = rml_elab::check_all(&mut front.sources, front.main, &front.options, loader);
+            (Arc::new(front.sources), findings)
+        }
+        Err(e) => e.into_parts(),
+    }
 }
 
 /// The text of a stage.
@@ -162,8 +267,31 @@ pub fn check(source: &Source, options: &Options) -> (Arc<Sources>, Diagnostics) 
 /// # Errors
 /// As [`compile`].
 pub fn dump(source: &Source, options: &Options, stage: Stage) -> Result<String, Error> {
-    let _ = (source, options, stage);
-    unimplemented!()
+    let mut front = Front::run(source, options)?;
+    if stage == Stage::Parse {
+        let bump = bumpalo::Bump::new();
+        let mut names = lasso::Rodeo::new();
+        let parsed = rml_syntax::parse(&bump, &mut names, front.main, front.sources.text(front.main));
+        if !parsed.diagnostics.is_empty() {
+            return Err(Error::new(Diagnostics(parsed.diagnostics), Arc::new(front.sources)));
+        }
+        return Ok(rml_syntax::dump(&parsed.file, &names));
+    }
+    let text = front.elaborate().and_then(|(module, _)| dump_module(&module, options, stage));
+    front.fail(text).map(|(text, _)| text)
+}
+
+fn dump_module(module: &typed::Module, options: &Options, stage: Stage) -> Result<String, Diagnostics> {
+    if stage == Stage::Elab {
+        return Ok(typed::print(module));
+    }
+    let module = pass::normalize(module);
+    Ok(match stage {
+        Stage::Parse | Stage::Elab | Stage::Normalize => normal::print(&module),
+        Stage::Diff => normal::print(&rml_autodiff::differentiate(module)?),
+        Stage::Inline => flat::print(&pass::inline(&rml_autodiff::differentiate(module)?)?),
+        Stage::Fold => flat::print(&back(module, options)?),
+    })
 }
 
 /// The adjoint of node `node` (and of the nodes it calls) in surface syntax, callees first.
@@ -171,6 +299,13 @@ pub fn dump(source: &Source, options: &Options, stage: Stage) -> Result<String, 
 /// # Errors
 /// As [`compile`]; a node that cannot be differentiated.
 pub fn differentiate(source: &Source, options: &Options, node: &str) -> Result<String, Error> {
-    let _ = (source, options, node);
-    unimplemented!()
+    let mut front = Front::new(source, options, rml_elab::Root::Diff(node.to_owned()))?;
+    let text = front.elaborate().and_then(|(module, _)| {
+        let module = pass::normalize(&module);
+        let root = module.root;
+        let made = rml_autodiff::differentiate_node(module, root)?;
+        let texts: Vec<String> = made.synthesised.iter().map(|n| rml_ir::normal::print(&made.module) + &n.to_string()).collect();
+        Ok(texts.join("\n"))
+    });
+    front.fail(text).map(|(text, _)| text)
 }

@@ -1,11 +1,27 @@
 //! Columns of data by name, from npz, csv, JSON and JSON lines. Nothing here knows the program that reads them.
+//!
+//! A file is data from outside: sizes it declares are compared with what is there before anything is allocated, and
+//! whatever is wrong with it is a diagnostic that names the place.
 
+use std::io::Read;
 use std::path::Path;
 
 use indexmap::IndexMap;
+use rml_base::codes::run as codes;
+use rml_base::{Code, Diagnostic};
 use rml_ir::Shape;
 
 use crate::error::Error;
+
+pub(crate) mod bind;
+pub(crate) mod windows;
+mod csv;
+mod json;
+mod npy;
+mod npz;
+
+pub(crate) use json::cell as json_cell;
+
 
 /// The elements of a column, as the file has them.
 #[derive(Clone, PartialEq, Debug)]
@@ -20,6 +36,32 @@ pub enum Elements {
     F64(Vec<f64>),
 }
 
+impl Elements {
+    /// How many.
+    pub fn len(&self) -> usize {
+        match self {
+            Elements::Bool(v) => v.len(),
+            Elements::Int(v) => v.len(),
+            Elements::F32(v) => v.len(),
+            Elements::F64(v) => v.len(),
+        }
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// What they are, for people.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Elements::Bool(_) => "truth values",
+            Elements::Int(_) => "integers",
+            Elements::F32(_) | Elements::F64(_) => "numbers",
+        }
+    }
+}
+
 /// A named array: its leading dimension counts rows (cycles or windows).
 #[derive(Clone, PartialEq, Debug)]
 pub struct Column {
@@ -31,6 +73,18 @@ pub struct Column {
     pub present: Option<Vec<bool>>,
 }
 
+impl Column {
+    /// How many rows.
+    pub fn rows(&self) -> usize {
+        self.shape.dims().first().copied().unwrap_or(0)
+    }
+
+    /// Whether no row is there; then a text format could not tell what the elements are.
+    fn is_void(&self) -> bool {
+        self.present.as_ref().map_or(self.rows() == 0, |p| !p.contains(&true))
+    }
+}
+
 /// A table of columns.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Columns {
@@ -38,15 +92,156 @@ pub struct Columns {
     pub origin: String,
     /// The columns by name, in the order of the file.
     pub columns: IndexMap<String, Column>,
+    /// Arrays of the file that cannot be columns, and why (texts, for example). They do no harm unless a program asks for them.
+    pub unusable: IndexMap<String, String>,
+}
+
+/// The formats of data files.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Format {
+    /// An archive of NumPy arrays.
+    Npz,
+    /// Comma-separated values under a header row.
+    Csv,
+    /// One JSON document.
+    Json,
+    /// One JSON object a line.
+    JsonLines,
+}
+
+impl Format {
+    /// The format that a file's extension names.
+    pub fn of(path: &Path) -> Option<Format> {
+        let extension = path.extension()?.to_str()?.to_ascii_lowercase();
+        match extension.as_str() {
+            "npz" => Some(Format::Npz),
+            "csv" => Some(Format::Csv),
+            "json" => Some(Format::Json),
+            "jsonl" | "ndjson" => Some(Format::JsonLines),
+            _ => None,
+        }
+    }
 }
 
 impl Columns {
-    /// Reads a file by its extension: `.npz`, `.csv`, `.json` or `.jsonl`.
+    /// Reads a file by its extension: `.npz`, `.csv`, `.json`, `.jsonl` or `.ndjson`.
     ///
     /// # Errors
     /// A file that cannot be read, or is malformed.
     pub fn read(path: impl AsRef<Path>) -> Result<Self, Error> {
-        let _ = path;
-        unimplemented!()
+        let path = path.as_ref();
+        let Some(format) = Format::of(path) else {
+            return Err(Diagnostic::error(
+                codes::UNKNOWN_FORMAT,
+                format!("{} is in no format that is known", path.display()),
+            )
+            .note("the extension says the format: .npz, .csv, .json, .jsonl or .ndjson")
+            .into());
+        };
+        let bytes = read_file(path)?;
+        Self::parse(&bytes, format, &path.display().to_string())
+    }
+
+    /// Reads the bytes of a file; `origin` names it in messages.
+    ///
+    /// # Errors
+    /// Bytes that are not in that format.
+    pub fn parse(bytes: &[u8], format: Format, origin: &str) -> Result<Self, Error> {
+        let mut columns = match format {
+            Format::Npz => npz::read(bytes),
+            Format::Csv => csv::read(bytes),
+            Format::Json => json::read(bytes),
+            Format::JsonLines => json::read_lines(bytes),
+        }
+        .map_err(|e| e.at(origin))?;
+        columns.origin = origin.to_owned();
+        Ok(columns)
+    }
+
+    /// Writes a file by its extension, `.npz` or `.json`.
+    ///
+    /// # Errors
+    /// Another extension; columns that the format has no place for; a file that cannot be written.
+    pub fn write(&self, path: impl AsRef<Path>) -> Result<(), Error> {
+        let path = path.as_ref();
+        let bytes = match Format::of(path) {
+            Some(Format::Npz) => self.to_npz()?,
+            Some(Format::Json) => (self.to_json() + "\n").into_bytes(),
+            _ => {
+                return Err(Diagnostic::error(
+                    codes::UNKNOWN_FORMAT,
+                    format!("{} is in no format that can be written", path.display()),
+                )
+                .note("the extension says the format: .npz or .json")
+                .into());
+            }
+        };
+        crate::file::replace(path, &bytes).map_err(Error::from)
+    }
+
+    /// All columns as an npz archive.
+    ///
+    /// # Errors
+    /// Columns with missing rows, which the format has no place for.
+    pub fn to_npz(&self) -> Result<Vec<u8>, Error> {
+        npz::write(self).map_err(|e| e.at(&self.origin).into())
+    }
+
+    /// All columns as a JSON object of arrays; a missing row is `null`.
+    pub fn to_json(&self) -> String {
+        json::write(self)
     }
 }
+
+/// The bytes of a file.
+pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, Error> {
+    let read = || -> std::io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        std::fs::File::open(path)?.read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    read().map_err(|e| {
+        Diagnostic::error(codes::UNREADABLE_FILE, format!("{} cannot be read", path.display()))
+            .note(e.to_string())
+            .into()
+    })
+}
+
+/// What is wrong with a file, before its name is known.
+#[derive(Debug)]
+pub(crate) struct Malformed {
+    code: Code,
+    what: String,
+    notes: Vec<String>,
+    help: Vec<String>,
+}
+
+impl Malformed {
+    fn new(what: impl Into<String>) -> Self {
+        Self { code: codes::MALFORMED_DATA, what: what.into(), notes: Vec::new(), help: Vec::new() }
+    }
+
+    fn too_large(what: impl Into<String>) -> Self {
+        Self { code: codes::DATA_TOO_LARGE, ..Self::new(what) }
+    }
+
+    fn note(mut self, note: impl Into<String>) -> Self {
+        self.notes.push(note.into());
+        self
+    }
+
+    fn help(mut self, help: impl Into<String>) -> Self {
+        self.help.push(help.into());
+        self
+    }
+
+    pub(crate) fn at(self, origin: &str) -> Diagnostic {
+        let mut d = Diagnostic::error(self.code, format!("{origin}: {}", self.what));
+        d.notes = self.notes;
+        d.help = self.help;
+        d
+    }
+}
+
+#[cfg(test)]
+mod tests;

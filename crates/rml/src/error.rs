@@ -36,6 +36,11 @@ impl Error {
         list.iter().find(|d| d.is_error()).or(list.first()).map(|d| d.code)
     }
 
+    /// The texts and the findings.
+    pub fn into_parts(self) -> (Arc<Sources>, Diagnostics) {
+        (self.sources, *self.diagnostics)
+    }
+
     /// The same findings, with the texts of the program they are about.
     #[must_use]
     pub(crate) fn with_sources(mut self, sources: &Arc<Sources>) -> Self {

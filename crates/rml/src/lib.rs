@@ -8,23 +8,30 @@
 //! Every failure is an [`Error`]: diagnostics as data with the texts they point into. Nothing here prints.
 
 pub mod chronogram;
+mod checkpoint;
 mod compile;
 mod data;
 mod error;
+mod file;
+mod format;
 mod infer;
 mod library;
 mod session;
+mod text;
 mod trace;
 mod train;
 
 pub use compile::{InputInfo, Options, OutputInfo, Program, Source, Stage, check, compile, differentiate, dump};
-pub use data::{Column, Columns, Elements};
+pub use checkpoint::{Checkpoint, Position};
+pub use data::{Column, Columns, Elements, Format};
 pub use error::Error;
+pub use format::format;
 pub use infer::{InferOptions, InferReport, Split, Stream, infer};
 pub use library::{LIBRARY, PRELUDE};
 pub use rml_base::{Code, Diagnostic, Diagnostics, Label, Severity, Sources, Span, codes};
 pub use rml_ir::typed::StaticValue;
 pub use rml_ir::{DType, Data, Precision, Shape, Tensor, Type, Value};
-pub use session::{End, Feed, Outputs, Session};
+pub use session::{End, Feed, Outputs, Session, tensor};
+pub use {rml_ir as ir, rml_sim as sim, rml_syntax as syntax};
 pub use trace::{Cell, RunOptions, Trace, run};
 pub use train::{EpochSummary, Metrics, Observer, Progress, TestSplit, TrainInfo, TrainOptions, TrainReport, train};

@@ -4,10 +4,18 @@ use std::path::Path;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use rml_ir::Value;
+use rml_base::codes::run as codes;
+use rml_base::{Diagnostic, Diagnostics};
+use rml_ir::{Type, Value};
+use rml_sim::{Input, Row, Simulator, Status};
 
+use crate::checkpoint::{Checkpoint, Policy};
 use crate::compile::Program;
 use crate::error::Error;
+
+mod value;
+
+pub use value::tensor;
 
 /// How a trace ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -18,12 +26,12 @@ pub enum End {
     Open,
 }
 
-/// What one input is in one cycle.
+/// What one input is in one cycle. Made from numbers, truth values, arrays and vectors by `into()`.
 #[derive(Clone, Debug)]
 pub enum Feed {
     /// Absent.
     Absent,
-    /// Present with that value.
+    /// Present with that value; numbers are rounded to the program's precision.
     Value(Value),
     /// Read if the program infers that the input is present; `None` = it may only turn out absent.
     OnDemand(Option<Value>),
@@ -38,16 +46,38 @@ pub struct Outputs {
     pub values: IndexMap<Arc<str>, Option<Value>>,
 }
 
+impl Outputs {
+    /// The value of an output; `None` = absent, or there is no such output.
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        self.values.get(name)?.as_ref()
+    }
+
+    /// The number that a scalar output is.
+    pub fn num(&self, name: &str) -> Option<f64> {
+        self.get(name)?.as_num()
+    }
+}
+
 /// A running program.
 #[derive(Debug)]
 pub struct Session {
     program: Program,
+    sim: Simulator,
 }
 
 impl Session {
     /// Starts `program` in its initial state.
     pub fn new(program: &Program) -> Self {
-        Self { program: program.clone() }
+        Self::with(program, rml_sim::Options::default())
+    }
+
+    /// The same; more than `cycles` cycles that wait for later ones are an error.
+    pub fn with_look_ahead(program: &Program, cycles: usize) -> Self {
+        Self::with(program, rml_sim::Options { max_open_cycles: Some(cycles), ..Default::default() })
+    }
+
+    pub(crate) fn with(program: &Program, options: rml_sim::Options) -> Self {
+        Self { program: program.clone(), sim: Simulator::new(Arc::clone(&program.flat), options) }
     }
 
     /// The program that runs.
@@ -55,48 +85,208 @@ impl Session {
         &self.program
     }
 
-    /// Feeds one cycle: a value for each input by name; an input that is not named is absent where its declared clock says so.
+    /// How many cycles were fed.
+    pub fn cycles(&self) -> u64 {
+        self.sim.cycles()
+    }
+
+    /// How many cycles were fed and still wait for later ones.
+    pub fn open_cycles(&self) -> u64 {
+        self.sim.open_cycles()
+    }
+
+    pub(crate) fn sim(&self) -> &Simulator {
+        &self.sim
+    }
+
+    /// Runs one cycle: a value for each input, by name. An input that is not named is absent, which its declared clock must allow.
     /// Returns the outputs of the cycles that became known, in order.
     ///
     /// # Errors
     /// Unknown or missing inputs, values of a wrong type, and what goes wrong in the program's run.
     pub fn step<'a>(&mut self, inputs: impl IntoIterator<Item = (&'a str, Feed)>) -> Result<Vec<Outputs>, Error> {
-        let _ = inputs.into_iter();
-        unimplemented!()
+        let mut row: Vec<Option<Feed>> = vec![None; self.program.inputs.len()];
+        for (name, feed) in inputs {
+            let at = self.program.inputs.iter().position(|i| &*i.name == name);
+            let at = at.ok_or_else(|| self.fail(unknown_input(&self.program, name)))?;
+            row[at] = Some(feed);
+        }
+        let row = self.complete(row).map_err(|d| self.fail(d))?;
+        self.step_row(&row)
     }
 
-    /// Ends the trace and returns the outputs of the remaining cycles.
+    /// Runs one cycle, one entry for each input in order.
+    pub(crate) fn step_row(&mut self, row: &[Feed]) -> Result<Vec<Outputs>, Error> {
+        self.feed_row(row)?;
+        Ok(self.drain())
+    }
+
+    /// As [`Session::step_row`]; the outputs stay where [`Session::drain`] finds them, also those before an error.
+    pub(crate) fn feed_row(&mut self, row: &[Feed]) -> Result<(), Error> {
+        for (info, feed) in self.program.inputs.iter().zip(row) {
+            if let Feed::Value(v) | Feed::OnDemand(Some(v)) = feed {
+                check_type(&info.name, v, &info.ty).map_err(|d| self.fail(d))?;
+            }
+        }
+        let row: Vec<Input> = row.iter().map(to_input).collect();
+        self.sim.feed(&row).map_err(|d| self.fail(d))
+    }
+
+    /// Inputs that got nothing: absent where their clock says so.
+    fn complete(&self, row: Vec<Option<Feed>>) -> Result<Vec<Feed>, Diagnostic> {
+        let inputs = &self.program.inputs;
+        let condition = |name: &str| {
+            let at = inputs.iter().position(|i| &*i.name == name)?;
+            match &row[at] {
+                Some(Feed::Value(v)) => Some(v.as_bool()),
+                _ => Some(None),
+            }
+        };
+        let fill = |i: usize| match &inputs[i].clock {
+            None => None,
+            Some((c, flag)) => match condition(c) {
+                Some(found) => (found != Some(*flag)).then_some(Feed::Absent),
+                None => Some(Feed::OnDemand(None)),
+            },
+        };
+        let filled: Vec<Option<Feed>> =
+            row.iter().enumerate().map(|(i, feed)| feed.clone().or_else(|| fill(i))).collect();
+        let missing: Vec<String> =
+            inputs.iter().zip(&filled).filter(|(_, f)| f.is_none()).map(|(i, _)| format!("`{}`", i.name)).collect();
+        if missing.is_empty() {
+            return Ok(filled.into_iter().flatten().collect());
+        }
+        let plural = if missing.len() == 1 { "" } else { "s" };
+        Err(Diagnostic::error(
+            codes::MISSING_INPUT,
+            format!("no value for input{plural} {} in cycle {}", missing.join(", "), self.sim.cycles()),
+        )
+        .help("give a value, or say that it is absent"))
+    }
+
+    /// Ends the trace and returns the outputs of the remaining cycles; on an open trace, of those that are determined.
     ///
     /// # Errors
-    /// What goes wrong in the program's run; outputs that no cycle determines, on a closed trace.
-    pub fn finish(self, end: End) -> Result<Vec<Outputs>, Error> {
-        let _ = end;
-        unimplemented!()
+    /// What goes wrong in the program's run; outputs that nothing determines, on a closed trace.
+    pub fn finish(mut self, end: End) -> Result<Vec<Outputs>, Error> {
+        self.end(end)?;
+        let mut rows = Vec::new();
+        while let Some(row) = self.sim.next_output() {
+            match self.outputs(&row) {
+                Some(outputs) => rows.push(outputs),
+                None if end == End::Open => break,
+                None => {
+                    let why = self.sim.undetermined().map(|u| u.report).unwrap_or_else(|| {
+                        Diagnostic::error(codes::UNDETERMINED_OUTPUT, format!("cycle {} has no outputs", row.cycle))
+                    });
+                    return Err(self.fail(why));
+                }
+            }
+        }
+        Ok(rows)
     }
 
-    /// All states by checkpoint key.
+    pub(crate) fn end(&mut self, end: End) -> Result<(), Error> {
+        self.sim.finish(end == End::Closed).map_err(|d| self.fail(d))
+    }
+
+    /// The outputs that became known since they were last asked for.
+    pub(crate) fn drain(&mut self) -> Vec<Outputs> {
+        let mut rows = Vec::new();
+        while let Some(row) = self.sim.next_output() {
+            rows.extend(self.outputs(&row));
+        }
+        rows
+    }
+
+    /// The rows that became known since they were last asked for, statuses in the order of the outputs.
+    pub(crate) fn drain_rows(&mut self) -> Vec<Row> {
+        std::iter::from_fn(|| self.sim.next_output()).collect()
+    }
+
+    /// `None` if something is not determined.
+    fn outputs(&self, row: &Row) -> Option<Outputs> {
+        let cells = self.program.outputs.iter().zip(&row.values).map(|(info, status)| {
+            Some((
+                Arc::clone(&info.name),
+                match status {
+                    Status::Absent => None,
+                    Status::Value(v) => Some(v.clone()),
+                    _ => return None,
+                },
+            ))
+        });
+        Some(Outputs { cycle: row.cycle, values: cells.collect::<Option<_>>()? })
+    }
+
+    /// All states by checkpoint key. A state that was never set, and has no initial value before it is, is left out.
     ///
     /// # Errors
-    /// Between windows only: some cycle is not complete yet.
-    pub fn states(&self) -> Result<IndexMap<String, Value>, Error> {
-        unimplemented!()
+    /// Some cycle still waits for later ones: states can be read where every window ends.
+    pub fn states(&self) -> Result<IndexMap<Arc<str>, Value>, Error> {
+        self.sim.states().map_err(|d| self.fail(d))
     }
 
-    /// Writes all states to a checkpoint file.
+    /// Sets a state.
+    ///
+    /// # Errors
+    /// No such state, a value of another type, or some cycle still waits for later ones.
+    pub fn set_state(&mut self, key: &str, value: &Value) -> Result<(), Error> {
+        self.sim.set_state(key, value).map_err(|d| self.fail(d))
+    }
+
+    /// Writes all states to a checkpoint file, in one step: a reader sees the old file or the new one.
     ///
     /// # Errors
     /// As [`Session::states`]; a file that cannot be written.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
-        let _ = path;
-        unimplemented!()
+        Checkpoint::of_states(self.states()?).write(path.as_ref())
     }
 
-    /// Reads states from a checkpoint file.
+    /// Reads states from a checkpoint file. All parameters of the program must be there; other states are taken if they are.
     ///
     /// # Errors
-    /// A file that is no checkpoint, or does not hold the states of this program.
+    /// A file that is no checkpoint, or does not hold this program's parameters.
     pub fn load(&mut self, path: impl AsRef<Path>) -> Result<(), Error> {
-        let _ = path;
-        unimplemented!()
+        let checkpoint = Checkpoint::read(path.as_ref())?;
+        self.restore(&checkpoint, Policy::Available)
     }
+
+    pub(crate) fn restore(&mut self, checkpoint: &Checkpoint, policy: Policy) -> Result<(), Error> {
+        for (key, value) in checkpoint.select(&self.program, policy).map_err(|d| self.fail(d))? {
+            self.set_state(&key, &value)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn fail(&self, findings: impl Into<Diagnostics>) -> Error {
+        Error::new(findings, Arc::clone(&self.program.sources))
+    }
+}
+
+fn to_input(feed: &Feed) -> Input {
+    match feed {
+        Feed::Absent => Input::Absent,
+        Feed::Value(v) => Input::Given(v.clone()),
+        Feed::OnDemand(v) => Input::OnDemand(v.clone()),
+    }
+}
+
+fn check_type(name: &str, value: &Value, ty: &Type) -> Result<(), Diagnostic> {
+    let fits = value.dtype() == ty.dtype
+        && match value {
+            Value::Tensor(t) => *t.shape() == ty.shape,
+            _ => ty.shape.is_scalar(),
+        };
+    if fits {
+        return Ok(());
+    }
+    Err(Diagnostic::error(codes::INPUT_TYPE, format!("the value of input `{name}` has a wrong type"))
+        .note(format!("expected {ty}, found {}", value.ty())))
+}
+
+pub(crate) fn unknown_input(program: &Program, name: &str) -> Diagnostic {
+    let d = Diagnostic::error(codes::UNKNOWN_INPUT, format!("node {} has no input `{name}`", program.node()));
+    let names: Vec<String> = program.inputs().iter().map(|i| format!("`{}`", i.name)).collect();
+    if names.is_empty() { d.note("it has no inputs") } else { d.note(format!("it has {}", names.join(", "))) }
 }

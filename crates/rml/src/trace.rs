@@ -1,12 +1,18 @@
 //! Whole traces: a program run over a table of inputs, with every cell kept.
 
 use indexmap::IndexMap;
-use rml_ir::Value;
+use rml_base::codes::run as codes;
+use rml_base::{Diagnostic, Diagnostics};
+use rml_ir::flat::Var;
+use rml_ir::{Shape, Value};
+use rml_sim::Status;
 
-use crate::compile::Program;
+use crate::compile::{InputInfo, Program};
 use crate::data::Columns;
+use crate::data::bind::{self, Converted};
 use crate::error::Error;
-use crate::session::End;
+use crate::session::{End, Feed, Session};
+use crate::text;
 
 /// What one variable is in one cycle.
 #[derive(Clone, Debug)]
@@ -19,6 +25,16 @@ pub enum Cell {
     Value(Value),
 }
 
+impl From<&Status> for Cell {
+    fn from(status: &Status) -> Self {
+        match status {
+            Status::Absent => Cell::Absent,
+            Status::Value(v) => Cell::Value(v.clone()),
+            Status::Bottom | Status::Unknown | Status::Error => Cell::Unknown,
+        }
+    }
+}
+
 /// How to run over a table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RunOptions {
@@ -26,13 +42,15 @@ pub struct RunOptions {
     pub cycles: Option<usize>,
     /// Whether the trace is known to end after the last cycle.
     pub end: End,
-    /// Keep all variables of the program instead of its outputs (see [`Options::all_vars`](crate::Options)).
+    /// Keep all named variables of the program instead of its outputs (see [`Options::all_vars`](crate::Options)).
     pub all_vars: bool,
+    /// Whether NaN in the inputs is let through.
+    pub allow_nan: bool,
 }
 
 impl Default for RunOptions {
     fn default() -> Self {
-        Self { cycles: None, end: End::Closed, all_vars: false }
+        Self { cycles: None, end: End::Closed, all_vars: false, allow_nan: false }
     }
 }
 
@@ -41,35 +59,232 @@ impl Default for RunOptions {
 pub struct Trace {
     /// How many cycles.
     pub cycles: usize,
-    /// The cells of each variable, one a cycle.
+    /// The cells of each variable, one a cycle. Outputs; or all named variables, inputs first.
     pub values: IndexMap<String, Vec<Cell>>,
-    /// Why the run stopped early, or what is wrong with its end; the cells computed so far are kept.
+    /// Why the run stopped early, or that cells wait for each other; the cells computed so far are kept.
     pub error: Option<Error>,
+    /// What is worth knowing: cells that the end of the trace leaves undetermined.
+    pub warnings: Diagnostics,
 }
 
 impl Trace {
     /// `{"cycles": N, "values": {"var": [..]}}`; `null` = absent, `"?"` = not determined. Numbers that are not finite are the
     /// strings `"NaN"`, `"Infinity"` and `"-Infinity"`; tensors are nested arrays.
     pub fn to_json(&self) -> String {
-        unimplemented!()
+        let mut out = format!("{{\"cycles\": {}, \"values\": {{", self.cycles);
+        for (i, (name, cells)) in self.values.iter().enumerate() {
+            out.push_str(if i > 0 { ",\n  " } else { "\n  " });
+            out.push_str(&serde_json::Value::from(name.as_str()).to_string());
+            out.push_str(": [");
+            for (j, cell) in cells.iter().enumerate() {
+                out.push_str(if j > 0 { ", " } else { "" });
+                match cell {
+                    Cell::Absent => out.push_str("null"),
+                    Cell::Unknown => out.push_str("\"?\""),
+                    Cell::Value(v) => text::json_value(&mut out, v),
+                }
+            }
+            out.push(']');
+        }
+        out.push_str("}}");
+        out
     }
 
-    /// One row a cycle under a header row of names; an empty cell = absent, `?` = not determined.
+    /// One row a cycle under a header row of names; an empty cell = absent, `?` = not determined. The elements of a tensor have
+    /// columns of their own, named `x[0]`, `x[1]` or `m[0,0]`.
     pub fn to_csv(&self) -> String {
-        unimplemented!()
+        let shapes: Vec<Shape> = self
+            .values
+            .values()
+            .map(|cells| {
+                let value = cells.iter().find_map(|c| if let Cell::Value(v) = c { Some(v) } else { None });
+                value.map(Value::shape).unwrap_or_default()
+            })
+            .collect();
+        let mut rows = vec![Vec::new(); self.cycles + 1];
+        for ((name, cells), shape) in self.values.iter().zip(&shapes) {
+            rows[0].extend(element_names(name, shape));
+            for (cell, row) in cells.iter().zip(&mut rows[1..]) {
+                match cell {
+                    Cell::Absent => row.extend(vec![String::new(); shape.len()]),
+                    Cell::Unknown => row.extend(vec!["?".to_owned(); shape.len()]),
+                    Cell::Value(v) => {
+                        let data = v.to_data();
+                        row.extend((0..data.len()).map(|i| text::element(&data, i)));
+                    }
+                }
+            }
+        }
+        let mut writer = csv::WriterBuilder::new().flexible(true).from_writer(Vec::new());
+        for row in rows {
+            // Writing to memory does not fail.
+            let _ = writer.write_record(row);
+        }
+        String::from_utf8(writer.into_inner().unwrap_or_default()).unwrap_or_default()
     }
 
-    /// An aligned table for people, one row a variable.
+    /// An aligned table for people, one row a variable: `□` = absent, `?` = not determined, large tensors cut short.
     pub fn to_table(&self) -> String {
-        unimplemented!()
+        let mut rows = vec![vec!["cycle".to_owned()]];
+        rows[0].extend((0..self.cycles).map(|n| n.to_string()));
+        for (name, cells) in &self.values {
+            let mut row = vec![name.clone()];
+            row.extend(cells.iter().map(|cell| match cell {
+                Cell::Absent => "□".to_owned(),
+                Cell::Unknown => "?".to_owned(),
+                Cell::Value(v) => text::brief(v),
+            }));
+            rows.push(row);
+        }
+        let width = |column: usize| rows.iter().map(|r| r[column].chars().count()).max().unwrap_or(0);
+        let widths: Vec<usize> = (0..=self.cycles).map(width).collect();
+        let mut out = String::new();
+        for row in &rows {
+            let mut line = format!("{:<1$}", row[0], widths[0]);
+            for (cell, width) in row[1..].iter().zip(&widths[1..]) {
+                line.push_str(&format!("  {cell:>width$}"));
+            }
+            out.push_str(line.trim_end());
+            out.push('\n');
+        }
+        out
     }
 }
 
-/// Runs a program over a table of inputs, one row a cycle.
+/// `m[0,0]`, `m[0,1]`, ..; the name itself for a scalar.
+fn element_names(name: &str, shape: &Shape) -> Vec<String> {
+    if shape.is_scalar() {
+        return vec![name.to_owned()];
+    }
+    (0..shape.len())
+        .map(|i| {
+            let mut rest = i;
+            let mut index: Vec<String> = Vec::new();
+            for d in shape.dims().iter().rev() {
+                index.push((rest % d).to_string());
+                rest /= d;
+            }
+            index.reverse();
+            format!("{name}[{}]", index.join(","))
+        })
+        .collect()
+}
+
+/// Runs a program over a table of inputs, one row a cycle. An array that has no absent rows (as those of npz) is
+/// present where the declared clock of its input says so, if that clock is itself in the table.
 ///
 /// # Errors
 /// Inputs that do not fit the program. What goes wrong during the run is in [`Trace::error`].
 pub fn run(program: &Program, inputs: &Columns, options: &RunOptions) -> Result<Trace, Error> {
-    let _ = (program, inputs, options);
-    unimplemented!()
+    let table = Table::new(program, inputs, options).map_err(|d| Error::from(d).with_sources(program.sources()))?;
+    let cycles = table.cycles;
+    let sim_options = rml_sim::Options { record: options.all_vars, ..Default::default() };
+    let mut session = Session::with(program, sim_options);
+    let ran = (0..cycles).try_for_each(|n| session.feed_row(&table.row(n))).and_then(|()| session.end(options.end));
+    let values =
+        if options.all_vars { all_vars(program, &session, cycles) } else { outputs(program, &mut session, cycles) };
+    let mut trace = Trace { cycles, values, error: ran.err(), warnings: Diagnostics::new() };
+    if trace.error.is_none()
+        && let Some(rest) = session.sim().undetermined()
+    {
+        if rest.cyclic {
+            trace.error = Some(session.fail(rest.report));
+        } else {
+            trace.warnings.push(Diagnostic { severity: rml_base::Severity::Warning, ..rest.report });
+        }
+    }
+    Ok(trace)
+}
+
+/// The inputs of a run.
+struct Table<'a> {
+    inputs: &'a [InputInfo],
+    bound: Vec<Converted>,
+    /// For each input, the input that is its clock.
+    clocks: Vec<Option<(usize, bool)>>,
+    cycles: usize,
+}
+
+impl<'a> Table<'a> {
+    fn new(program: &'a Program, columns: &Columns, options: &RunOptions) -> Result<Self, Diagnostics> {
+        let inputs = program.inputs();
+        let (bound, count) = bind::by_cycle(columns, inputs, program.precision(), options.allow_nan)?;
+        let cycles = match options.cycles {
+            Some(n) if !inputs.is_empty() && n > count => {
+                let what = format!("{n} cycles are asked for, the inputs have {count}");
+                return Err(Diagnostic::error(codes::BAD_OPTION, what).into());
+            }
+            Some(n) => n,
+            None if inputs.is_empty() => {
+                let what = format!("node {} has no inputs that say how many cycles to run", program.node());
+                return Err(Diagnostic::error(codes::BAD_OPTION, what).help("give the number of cycles").into());
+            }
+            None => count,
+        };
+        let index = |name: &str| inputs.iter().position(|i| &*i.name == name);
+        let clock = |i: &InputInfo| i.clock.as_ref().and_then(|(c, flag)| index(c).map(|at| (at, *flag)));
+        Ok(Self { inputs, bound, clocks: inputs.iter().map(clock).collect(), cycles })
+    }
+
+    /// What each input is in cycle `n`.
+    fn row(&self, n: usize) -> Vec<Feed> {
+        let cell = |i: usize| {
+            if self.is_present(i, n) {
+                Feed::Value(self.bound[i].gather(&[n], &self.inputs[i].ty.shape))
+            } else {
+                Feed::Absent
+            }
+        };
+        (0..self.inputs.len()).map(cell).collect()
+    }
+
+    /// Whether input `i` is there in cycle `n`: as its column says; a column without gaps follows its clock.
+    fn is_present(&self, i: usize, n: usize) -> bool {
+        if self.bound[i].present.is_some() {
+            return self.bound[i].is_present(n);
+        }
+        let mut at = i;
+        // A clock may have a clock of its own; no chain is longer than the list of inputs.
+        for _ in 0..self.inputs.len() {
+            let Some((c, flag)) = self.clocks[at] else { return true };
+            if !self.bound[c].is_present(n)
+                || self.bound[c].gather(&[n], &Shape::scalar()).as_bool() != Some(flag)
+            {
+                return false;
+            }
+            at = c;
+        }
+        true
+    }
+}
+
+fn outputs(program: &Program, session: &mut Session, cycles: usize) -> IndexMap<String, Vec<Cell>> {
+    let mut values: IndexMap<String, Vec<Cell>> =
+        program.outputs().iter().map(|o| (o.name.to_string(), Vec::with_capacity(cycles))).collect();
+    for row in session.drain_rows() {
+        for (cells, status) in values.values_mut().zip(&row.values) {
+            cells.push(status.into());
+        }
+    }
+    for cells in values.values_mut() {
+        cells.resize(cycles, Cell::Unknown);
+    }
+    values
+}
+
+fn all_vars(program: &Program, session: &Session, cycles: usize) -> IndexMap<String, Vec<Cell>> {
+    let flat = program.flat();
+    let inputs = flat.inputs.iter().map(|i| i.var);
+    let named: Vec<(Var, String)> = inputs
+        .chain(flat.vars.ids())
+        .filter_map(|v| flat.vars[v].name.as_ref().map(|name| (v, name.to_string())))
+        .collect();
+    let mut values = IndexMap::new();
+    for (v, name) in named {
+        values.entry(name).or_insert_with(|| {
+            let cell = |n: u64| session.sim().status(n, v).as_ref().map_or(Cell::Unknown, Cell::from);
+            (0..cycles as u64).map(cell).collect()
+        });
+    }
+    values
 }

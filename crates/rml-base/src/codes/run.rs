@@ -1,4 +1,28 @@
 //! Codes of the runtime: data, checkpoints, training, flags.
 
 codes! {
+    UNREADABLE_FILE = "unreadable-file", "A file cannot be read.";
+    UNWRITABLE_FILE = "unwritable-file", "A file cannot be written; what stood there before is kept.";
+    UNKNOWN_FORMAT = "unknown-format", "The extension of a data file names no format that is known.";
+    MALFORMED_DATA = "malformed-data", "A data file is not what its format asks for.";
+    DATA_TOO_LARGE = "data-too-large", "A data file declares or unpacks to more than it may.";
+    MISSING_COLUMN = "missing-column", "An input of the run node has no column in the data.";
+    DATA_TYPE = "data-type", "A column's elements are not of the type of its input.";
+    DATA_SHAPE = "data-shape", "A column's shape does not fit its input.";
+    NAN_IN_DATA = "nan-in-data", "The data holds NaN.";
+    EMPTY_DATA = "empty-data", "The data has no row.";
+    UNKNOWN_INPUT = "unknown-input", "A value is given for an input that the run node does not have.";
+    MISSING_INPUT = "missing-input", "An input of the run node got no value in a cycle.";
+    INPUT_TYPE = "input-type", "A value is not of the type of its input.";
+    BAD_OPTION = "bad-option", "An option has a value that it cannot have here.";
+    NO_BATCH_DIMENSION = "no-batch-dimension", "A batch size is given for a node without a dimension `batch`.";
+    BATCH_STATE = "batch-state", "A state's shape depends on the batch size, which changes for the last, short batch.";
+    WINDOW_INCOMPLETE = "window-incomplete", "A value waits for cycles beyond the end of its window.";
+    UNDETERMINED_OUTPUT = "undetermined-output", "The trace ended, and nothing determines an output.";
+    MALFORMED_CHECKPOINT = "malformed-checkpoint", "A file is not a checkpoint, or a damaged one.";
+    CHECKPOINT_MISMATCH = "checkpoint-mismatch", "A checkpoint holds other states than the program has.";
+    RESUME_MISMATCH = "resume-mismatch", "A run cannot go on from a checkpoint under other conditions.";
+    PROGRAM_CHANGED = "program-changed", "The program is not the one that the checkpoint was made with.";
+    DATA_CHANGED = "data-changed", "The data is not what the checkpoint was made with.";
+    NO_TEST_SPLIT = "no-test-split", "The checkpoint does not say which windows were kept for testing.";
 }

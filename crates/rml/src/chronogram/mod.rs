@@ -1,13 +1,15 @@
 //! Chronograms: a trace as a table of variables over cycles, with its dependences in time as arrows.
 //!
 //! Here are the data ([`Chronogram`]) and the two pure functions that draw them ([`Chronogram::to_text`], [`Chronogram::to_svg`]).
-//! [`dependences`] finds the arrows. Nothing here runs a program.
+//! [`dependences`] finds the arrows; [`draw`] does all of it for a program and its inputs.
 
+mod build;
 mod dependences;
 mod routes;
 mod svg;
 mod text;
 
+pub use build::{Drawn, Rows, draw};
 pub use dependences::{Status, dependences};
 
 /// What stands in one cell.

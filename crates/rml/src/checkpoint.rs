@@ -1,0 +1,313 @@
+//! Checkpoints: the states of a program in a safetensors file, under their instance paths, with what a training run needs to go
+//! on from there as one JSON text in the file's metadata.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use rml_base::Diagnostic;
+use rml_base::codes::run as codes;
+use rml_ir::{DType, Data, Shape, Type, Value};
+use safetensors::tensor::{Dtype, SafeTensorError, SafeTensors, TensorView};
+use serde::{Deserialize, Serialize};
+
+use crate::compile::Program;
+use crate::data::read_file;
+use crate::error::Error;
+use crate::file;
+
+/// The version of what stands in the metadata.
+const FORMAT: u32 = 1;
+/// The entry of the file's metadata that is ours.
+const ENTRY: &str = "rml";
+
+/// Where a training run is. All of it, with the states, is what makes a resumed run go on as if it had not stopped.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Position {
+    /// The node that is trained.
+    pub node: String,
+    /// Whether numbers are in double precision.
+    pub double: bool,
+    /// The seed of initialisers, split and shuffling.
+    pub seed: u64,
+    /// Windows stacked at a time.
+    pub batch: usize,
+    /// Whether the windows are shuffled each epoch.
+    pub shuffle: bool,
+    /// Windows in the data.
+    pub windows: usize,
+    /// Windows kept for testing.
+    pub test: usize,
+    /// Epochs done.
+    pub epoch: u64,
+    /// Windows done in the epoch after that.
+    pub done: usize,
+    /// Sums of the metrics over those windows: name, bits of the sum, weight.
+    pub sums: Vec<(String, u64, u64)>,
+    /// Identifies the program's text.
+    pub program: String,
+    /// Identifies the data.
+    pub data: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Metadata {
+    format: u32,
+    position: Option<Position>,
+}
+
+/// The states of a program, and where its training is.
+#[derive(Clone, Debug)]
+pub struct Checkpoint {
+    /// Where it came from, for messages.
+    origin: String,
+    /// The states by key, sorted.
+    pub states: IndexMap<Arc<str>, Value>,
+    /// Where training is; `None` for states that were saved otherwise.
+    pub position: Option<Position>,
+}
+
+/// Which states of a program a checkpoint must have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Policy {
+    /// All states that have a value, and no others.
+    Exact,
+    /// The parameters, and nothing else is taken.
+    Parameters,
+    /// The parameters; other states are taken where they are there and fit.
+    Available,
+}
+
+impl Checkpoint {
+    /// States without a training run.
+    pub(crate) fn of_states(states: IndexMap<Arc<str>, Value>) -> Self {
+        Self { origin: String::new(), states, position: None }
+    }
+
+    /// States in the course of a training run.
+    pub(crate) fn at(states: IndexMap<Arc<str>, Value>, position: Position) -> Self {
+        Self { position: Some(position), ..Self::of_states(states) }
+    }
+
+    /// The name of the file it was read from.
+    pub(crate) fn origin(&self) -> &str {
+        &self.origin
+    }
+
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// A file that cannot be read or is not a checkpoint. One without our metadata is taken as states alone.
+    pub fn read(path: &Path) -> Result<Self, Error> {
+        let bytes = read_file(path)?;
+        Self::parse(&bytes, &path.display().to_string()).map_err(Error::from)
+    }
+
+    /// Reads the bytes of a file.
+    pub(crate) fn parse(bytes: &[u8], origin: &str) -> Result<Self, Diagnostic> {
+        let bad = |why: String| {
+            Diagnostic::error(codes::MALFORMED_CHECKPOINT, format!("{origin} is not a checkpoint, or is damaged"))
+                .note(why)
+        };
+        let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(|e| bad(e.to_string()))?;
+        let file = SafeTensors::deserialize(bytes).map_err(|e| bad(e.to_string()))?;
+        let ours = metadata.metadata().as_ref().and_then(|m| m.get(ENTRY));
+        let position = match ours {
+            None => None,
+            Some(text) => {
+                let ours: Metadata =
+                    serde_json::from_str(text).map_err(|e| bad(format!("its metadata is malformed: {e}")))?;
+                if ours.format != FORMAT {
+                    return Err(bad(format!("its format is version {}, expected {FORMAT}", ours.format)));
+                }
+                ours.position
+            }
+        };
+        let mut states: Vec<(Arc<str>, Value)> = Vec::new();
+        for (name, view) in file.iter() {
+            let value = value(&view).ok_or_else(|| {
+                bad(format!("tensor `{name}` has elements of type {:?} and shape {:?}", view.dtype(), view.shape()))
+            })?;
+            states.push((name.into(), value));
+        }
+        states.sort_by(|a, b| a.0.cmp(&b.0));
+        Ok(Self { origin: origin.to_owned(), states: states.into_iter().collect(), position })
+    }
+
+    /// The bytes of a file. They depend on the states and the position only.
+    pub(crate) fn bytes(&self) -> Result<Vec<u8>, SafeTensorError> {
+        let ours = Metadata { format: FORMAT, position: self.position.clone() };
+        let text = serde_json::to_string(&ours).map_err(SafeTensorError::JsonError)?;
+        let tensors: Vec<(&str, Dtype, Vec<usize>, Vec<u8>)> = self
+            .states
+            .iter()
+            .map(|(key, value)| {
+                let (dtype, bytes) = elements(&value.to_data());
+                (&**key, dtype, value.shape().dims().to_vec(), bytes)
+            })
+            .collect();
+        let views: Result<Vec<_>, SafeTensorError> = tensors
+            .iter()
+            .map(|(key, dtype, shape, bytes)| Ok((*key, TensorView::new(*dtype, shape.clone(), bytes)?)))
+            .collect();
+        let metadata = std::iter::once((ENTRY.to_owned(), text)).collect();
+        safetensors::serialize(views?, Some(metadata))
+    }
+
+    /// Writes a file, in one step.
+    ///
+    /// # Errors
+    /// A file that cannot be written; what stood there before is kept.
+    pub fn write(&self, path: &Path) -> Result<(), Error> {
+        let bytes = self.bytes().map_err(|e| {
+            Diagnostic::error(codes::UNWRITABLE_FILE, "the states cannot be written").note(e.to_string())
+        })?;
+        file::replace(path, &bytes).map_err(Error::from)
+    }
+
+    /// The states that a program takes from here.
+    ///
+    /// # Errors
+    /// One diagnostic with all names that are missing, unexpected or of another type.
+    pub(crate) fn select(&self, program: &Program, policy: Policy) -> Result<Vec<(Arc<str>, Value)>, Diagnostic> {
+        let flat = program.flat();
+        let mut selected = Vec::new();
+        let (mut missing, mut other, mut unexpected) = (Vec::new(), Vec::new(), Vec::new());
+        for (key, state) in &flat.states {
+            if policy == Policy::Parameters && !state.parameter {
+                continue;
+            }
+            let ty = &flat.vars[flat.equations[state.equation].lhs].ty;
+            match self.states.get(key) {
+                Some(value) if fits(value, ty, program) => selected.push((Arc::clone(key), value.clone())),
+                Some(_) if policy == Policy::Available && !state.parameter => {}
+                Some(value) => other.push(format!("`{key}`: expected {ty}{}, found {}", precision(program, ty), shown(value))),
+                None if state.parameter => missing.push(format!("`{key}`: {ty}")),
+                None => {}
+            }
+        }
+        if policy == Policy::Exact {
+            let extra = self.states.iter().filter(|(key, _)| !flat.states.contains_key(*key));
+            unexpected.extend(extra.map(|(key, value)| format!("`{key}`: {}", shown(value))));
+        }
+        if missing.is_empty() && other.is_empty() && unexpected.is_empty() {
+            return Ok(selected);
+        }
+        Err(self.mismatch(program, &missing, &other, &unexpected))
+    }
+
+    fn mismatch(&self, program: &Program, missing: &[String], other: &[String], unexpected: &[String]) -> Diagnostic {
+        let origin = if self.origin.is_empty() { "the checkpoint" } else { &self.origin };
+        let mut d = Diagnostic::error(
+            codes::CHECKPOINT_MISMATCH,
+            format!("{origin} does not hold the states of node {}", program.node()),
+        );
+        for (what, names) in [("missing there", missing), ("of another type there", other), ("not in the program", unexpected)]
+        {
+            for name in names {
+                d = d.note(format!("{what}: {name}"));
+            }
+        }
+        d.help("use the program, static parameters and precision that the checkpoint was made with")
+    }
+}
+
+/// Whether a value can become a state of that type without loss.
+fn fits(value: &Value, ty: &Type, program: &Program) -> bool {
+    let single = matches!(value.to_data(), Data::F32(_));
+    value.ty() == *ty && (ty.dtype != DType::Num || single || program.precision() == rml_ir::Precision::F64)
+}
+
+fn precision(program: &Program, ty: &Type) -> String {
+    if ty.is_num() { format!(" ({})", program.precision()) } else { String::new() }
+}
+
+fn shown(value: &Value) -> String {
+    match value.to_data() {
+        Data::F32(_) => format!("{} (f32)", value.ty()),
+        Data::F64(_) => format!("{} (f64)", value.ty()),
+        _ => value.ty().to_string(),
+    }
+}
+
+fn elements(data: &Data) -> (Dtype, Vec<u8>) {
+    match data {
+        Data::Bool(v) => (Dtype::BOOL, v.iter().map(|b| u8::from(*b)).collect()),
+        Data::Int(v) => (Dtype::I64, v.iter().flat_map(|x| x.to_le_bytes()).collect()),
+        Data::F32(v) => (Dtype::F32, v.iter().flat_map(|x| x.to_le_bytes()).collect()),
+        Data::F64(v) => (Dtype::F64, v.iter().flat_map(|x| x.to_le_bytes()).collect()),
+    }
+}
+
+/// The value of a tensor; its size was compared with its shape when the file was read.
+fn value(view: &TensorView<'_>) -> Option<Value> {
+    let bytes = view.data();
+    let data = match view.dtype() {
+        Dtype::BOOL => Data::Bool(bytes.iter().map(|b| *b != 0).collect()),
+        Dtype::I64 => Data::Int(bytes.as_chunks().0.iter().map(|b| i64::from_le_bytes(*b)).collect()),
+        Dtype::F32 => Data::F32(bytes.as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)).collect()),
+        Dtype::F64 => Data::F64(bytes.as_chunks().0.iter().map(|b| f64::from_le_bytes(*b)).collect()),
+        _ => return None,
+    };
+    let shape = Shape::new(view.shape());
+    (shape.checked_len() == Some(data.len())).then(|| Value::new(shape, data))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Checkpoint {
+        let mut states: IndexMap<Arc<str>, Value> = IndexMap::new();
+        states.insert("lstm_0.kernel".into(), Value::new(Shape::new(&[2, 2]), Data::F32(vec![0.1, -2.0, f32::NAN, 4.0])));
+        states.insert("n".into(), Value::Int(-3));
+        states.insert("rst".into(), Value::Bool(true));
+        states.insert("x".into(), Value::F64(0.3));
+        let position = Position {
+            node: "train".into(),
+            double: false,
+            seed: u64::MAX,
+            batch: 32,
+            shuffle: true,
+            windows: 1797,
+            test: 297,
+            epoch: 3,
+            done: 64,
+            sums: vec![("loss".into(), 0.1_f64.to_bits(), 64)],
+            program: "00".into(),
+            data: "ff".into(),
+        };
+        Checkpoint::at(states, position)
+    }
+
+    #[test]
+    fn what_is_written_reads_back_and_has_the_same_bytes() {
+        let bytes = sample().bytes().unwrap();
+        let read = Checkpoint::parse(&bytes, "c").unwrap();
+        assert_eq!(read.position, sample().position);
+        for (key, value) in &sample().states {
+            assert!(read.states[key].same(value), "{key}");
+        }
+        assert_eq!(read.bytes().unwrap(), bytes);
+    }
+
+    /// Damaged files give errors or other states, never a panic.
+    #[test]
+    fn damage_never_panics() {
+        let good = sample().bytes().unwrap();
+        for end in 0..good.len() {
+            assert!(Checkpoint::parse(&good[..end], "c").is_err());
+        }
+        for at in 0..good.len() {
+            for byte in [0, b'9', b'[', b'{', b'"', 0xff, good[at] ^ 1] {
+                let mut bad = good.clone();
+                bad[at] = byte;
+                let _ = Checkpoint::parse(&bad, "c");
+            }
+        }
+        let deep = format!("{{\"a\":{}", "[".repeat(100_000));
+        let mut bytes = (deep.len() as u64).to_le_bytes().to_vec();
+        bytes.extend(deep.as_bytes());
+        assert!(Checkpoint::parse(&bytes, "c").is_err());
+    }
+}

@@ -1,0 +1,78 @@
+//! What the text of a program says about a node's interface and its types no longer do: which shapes begin with `batch`.
+
+use bumpalo::Bump;
+use rml_base::{FileId, Sources};
+use rml_syntax::ast::{Dim, ExprKind, Node};
+
+/// The dimension that stacked windows share.
+pub(crate) const BATCH: &str = "batch";
+
+/// The nodes of a text as far as the dimension `batch` goes.
+#[derive(Debug)]
+pub(crate) struct Interfaces(Vec<Interface>);
+
+/// The interface of one node.
+#[derive(Debug)]
+pub(crate) struct Interface {
+    name: String,
+    /// Formals whose shape begins with `batch`.
+    batched: Vec<String>,
+    /// Whether `batch` stands in any shape of the interface, or is itself a formal.
+    pub(crate) has_batch: bool,
+}
+
+impl Interface {
+    /// Whether the declared shape of a formal begins with `batch`.
+    pub(crate) fn is_batched(&self, input: &str) -> bool {
+        self.batched.iter().any(|b| b == input)
+    }
+}
+
+impl Interfaces {
+    /// Reads the interfaces of a text; a text with errors has those nodes that could be read.
+    pub(crate) fn of(sources: &Sources, file: FileId) -> Self {
+        let bump = Bump::new();
+        let mut names = lasso::Rodeo::new();
+        let parsed = rml_syntax::parse(&bump, &mut names, file, sources.text(file));
+        Self(parsed.file.nodes().map(|n| interface(n, &names)).collect())
+    }
+
+    /// The interface of that node.
+    pub(crate) fn get(&self, node: &str) -> Option<&Interface> {
+        self.0.iter().find(|i| i.name == node)
+    }
+}
+
+fn interface(node: &Node<'_>, names: &lasso::Rodeo) -> Interface {
+    let is_batch = |d: &Dim<'_>| matches!(d, Dim::Expr(e) if matches!(e.kind, ExprKind::Var(s) if names.resolve(&s) == BATCH));
+    let mut batched = Vec::new();
+    let mut has_batch = false;
+    for decl in node.inputs {
+        let name = names.resolve(&decl.name.name);
+        has_batch |= name == BATCH;
+        let Some(ty) = &decl.ty else { continue };
+        has_batch |= ty.dims.iter().any(is_batch);
+        if ty.dims.first().is_some_and(is_batch) {
+            batched.push(name.to_owned());
+        }
+    }
+    Interface { name: names.resolve(&node.name.name).to_owned(), batched, has_batch }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn leading_batch_is_seen() {
+        let mut sources = Sources::new();
+        let text = "node f(x: num [batch, 8], y: num [8, batch], z, b: num [batch]) -> (o) o = z;\n\
+                    node g(batch, x: num [8]) -> (o) o = x;\nnode h(x: num [batch2]) -> (o) o = x;";
+        let file = sources.add("t", text);
+        let all = Interfaces::of(&sources, file);
+        let f = all.get("f").unwrap();
+        assert_eq!(f.batched, ["x", "b"]);
+        assert!(f.has_batch && all.get("g").unwrap().has_batch && !all.get("h").unwrap().has_batch);
+        assert!(all.get("i").is_none());
+    }
+}

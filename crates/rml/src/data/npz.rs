@@ -1,0 +1,181 @@
+//! Archives of NumPy arrays (`.npz`).
+
+use std::io::{Cursor, Read, Write};
+
+use indexmap::IndexMap;
+
+use super::npy;
+use super::{Column, Columns, Malformed};
+
+/// All arrays of an archive may unpack to this much, whatever its size.
+const ALWAYS_ALLOWED: u64 = 1 << 30;
+/// Larger archives may unpack to this many times their size. Real data seldom does; archives made to fill a memory do.
+const EXPANSION: u64 = 64;
+/// More arrays than this are no data set.
+const MAX_ARRAYS: usize = 4096;
+
+/// Reads all numeric arrays.
+pub(super) fn read(bytes: &[u8]) -> Result<Columns, Malformed> {
+    let limit = ALWAYS_ALLOWED.max((bytes.len() as u64).saturating_mul(EXPANSION));
+    read_limited(bytes, limit)
+}
+
+fn read_limited(bytes: &[u8], limit: u64) -> Result<Columns, Malformed> {
+    let mut archive = npyz::npz::NpzArchive::new(Cursor::new(bytes))
+        .map_err(|e| Malformed::new("not an npz archive").note(e.to_string()))?;
+    let zip = archive.zip_archive();
+    if zip.len() > MAX_ARRAYS {
+        return Err(Malformed::too_large(format!("the archive has {} entries", zip.len()))
+            .note(format!("expected at most {MAX_ARRAYS}")));
+    }
+    let mut columns = Columns::default();
+    let mut left = limit;
+    for i in 0..zip.len() {
+        let mut entry = zip
+            .by_index(i)
+            .map_err(|e| Malformed::new(format!("entry {i} of the archive is damaged")).note(e.to_string()))?;
+        let Some(name) = npyz::npz::array_name_from_file_name(entry.name()).map(str::to_owned) else {
+            continue;
+        };
+        if columns.columns.contains_key(&name) || columns.unusable.contains_key(&name) {
+            return Err(Malformed::new(format!("the archive has two arrays `{name}`")));
+        }
+        let size = entry.size();
+        match array(&mut entry, size, &mut left).map_err(|e| e.in_array(&name))? {
+            Ok(column) => {
+                columns.columns.insert(name, column);
+            }
+            Err(why) => {
+                columns.unusable.insert(name, why);
+            }
+        }
+    }
+    Ok(columns)
+}
+
+impl Malformed {
+    fn in_array(mut self, name: &str) -> Self {
+        self.what = format!("array `{name}`: {}", self.what);
+        self
+    }
+}
+
+/// Reads one array of `size` bytes, of which at most `left` may be unpacked. `Ok(Err(_))` = why it cannot be a column.
+fn array(entry: &mut dyn Read, size: u64, left: &mut u64) -> Result<Result<Column, String>, Malformed> {
+    let mut head = take(entry, 12)?;
+    let length = npy::header_len(&head)?;
+    head.extend(take(entry, (length - 12.min(length)) as u64)?);
+    let header = npy::header(&head)?;
+    let declared = match header.data_bytes() {
+        Ok(declared) => declared,
+        Err(why) => return Ok(Err(why)),
+    };
+    let shape = || header.shape.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let already = (head.len() - header.data) as u64;
+    match declared {
+        Some(n) if Some(size) == n.checked_add(header.data as u64) => {}
+        _ => {
+            return Err(Malformed::new(format!("its shape [{}] does not fit its {size} bytes", shape())).note(
+                match declared {
+                    Some(n) => format!("expected {n} bytes of elements behind a header of {} bytes", header.data),
+                    None => "the number of elements overflows".to_owned(),
+                },
+            ));
+        }
+    }
+    let declared = declared.unwrap_or(0);
+    if declared > *left {
+        return Err(Malformed::too_large(format!("it unpacks to {declared} bytes"))
+            .note(format!("{left} bytes are left of what this archive may unpack to"))
+            .help("store it uncompressed, or split it over several files"));
+    }
+    *left -= declared;
+    if header.shape.first().is_some_and(|n| *n > 0) && declared == 0 {
+        return Ok(Err(format!("it has shape [{}] and no element", shape())));
+    }
+    let mut data = head.split_off(header.data);
+    data.extend(take(entry, declared.saturating_sub(already))?);
+    if data.len() as u64 != declared {
+        return Err(Malformed::new(format!("{} of {declared} bytes of elements are there", data.len())));
+    }
+    header.column(&data).map(Ok)
+}
+
+/// At most `n` bytes; memory grows with what arrives, not with what is declared.
+fn take(entry: &mut dyn Read, n: u64) -> Result<Vec<u8>, Malformed> {
+    let mut out = Vec::new();
+    entry
+        .take(n)
+        .read_to_end(&mut out)
+        .map_err(|e| Malformed::new("its bytes cannot be unpacked").note(e.to_string()))?;
+    Ok(out)
+}
+
+/// All columns as an archive.
+pub(super) fn write(columns: &Columns) -> Result<Vec<u8>, Malformed> {
+    if let Some((name, _)) = columns.columns.iter().find(|(_, c)| c.present.is_some()) {
+        return Err(Malformed::new(format!("column `{name}` is absent in some rows, which npz has no place for"))
+            .help("write JSON instead"));
+    }
+    let arrays: IndexMap<_, _> = columns.columns.iter().map(|(n, c)| (n, npy::write(c))).collect();
+    pack(arrays).map_err(|e| Malformed::new("the archive cannot be packed").note(e.to_string()))
+}
+
+fn pack(arrays: IndexMap<&String, Vec<u8>>) -> std::io::Result<Vec<u8>> {
+    let mut buffer = Cursor::new(Vec::new());
+    {
+        let mut writer = npyz::npz::NpzWriter::new(&mut buffer);
+        let zip = writer.zip_writer();
+        for (name, bytes) in arrays {
+            zip.start_file(npyz::npz::file_name_from_array_name(name), Default::default())?;
+            zip.write_all(&bytes)?;
+        }
+        zip.finish()?;
+    }
+    Ok(buffer.into_inner())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::Elements;
+    use rml_ir::Shape;
+
+    fn sample() -> Columns {
+        let mut columns = Columns::default();
+        let x = Column { shape: Shape::new(&[2, 3]), elements: Elements::F32(vec![0.5; 6]), present: None };
+        let y = Column { shape: Shape::new(&[2]), elements: Elements::Int(vec![1, -7]), present: None };
+        columns.columns.insert("x".into(), x);
+        columns.columns.insert("y".into(), y);
+        columns
+    }
+
+    #[test]
+    fn what_is_written_reads_back() {
+        assert_eq!(read(&write(&sample()).unwrap()).unwrap(), sample());
+    }
+
+    #[test]
+    fn unpacking_is_bounded() {
+        let bytes = write(&sample()).unwrap();
+        assert!(read_limited(&bytes, 40).is_ok());
+        let e = read_limited(&bytes, 39).unwrap_err();
+        assert_eq!(e.code, rml_base::codes::run::DATA_TOO_LARGE);
+    }
+
+    /// Damaged archives give errors or other data, never a panic.
+    #[test]
+    fn damage_never_panics() {
+        let good = write(&sample()).unwrap();
+        for end in 0..good.len() {
+            let _ = read(&good[..end]);
+        }
+        for at in 0..good.len() {
+            for byte in [0, 1, 0x7f, 0x80, 0xff, good[at] ^ 1, good[at] ^ 0x20] {
+                let mut bad = good.clone();
+                bad[at] = byte;
+                let _ = read(&bad);
+            }
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Columns against inputs: conversions, readings, and what is refused.
+
+use std::sync::Arc;
+
+use super::*;
+use crate::compile::InputInfo;
+use crate::session::Feed;
+use bind::by_cycle;
+use rml_base::Diagnostics;
+use rml_ir::{DType, Precision, Type, Value};
+use windows::Windows;
+
+fn input(name: &str, dtype: DType, dims: &[usize], clock: Option<&str>) -> InputInfo {
+    InputInfo {
+        name: name.into(),
+        ty: Type::new(dtype, dims),
+        clock: clock.map(|c| (Arc::from(c), true)),
+        batched: false,
+    }
+}
+
+fn batched(mut info: InputInfo) -> InputInfo {
+    info.batched = true;
+    info
+}
+
+fn json(text: &str) -> Columns {
+    Columns::parse(text.as_bytes(), Format::Json, "test").unwrap()
+}
+
+fn codes_of(findings: Diagnostics) -> Vec<&'static str> {
+    findings.iter().map(|d| d.code.name).collect()
+}
+
+fn cycle_error(text: &str, inputs: &[InputInfo]) -> Vec<&'static str> {
+    codes_of(by_cycle(&json(text), inputs, Precision::F32, false).unwrap_err())
+}
+
+fn window_error(text: &str, inputs: &[InputInfo]) -> Vec<&'static str> {
+    codes_of(Windows::bind(&json(text), inputs, Precision::F32, false).unwrap_err())
+}
+
+#[test]
+fn types_convert_only_without_loss() {
+    let num = [input("x", DType::Num, &[], None)];
+    let int = [input("x", DType::Int, &[], None)];
+    let bool_ = [input("x", DType::Bool, &[], None)];
+    assert!(by_cycle(&json(r#"{"x": [1, 2]}"#), &num, Precision::F32, false).is_ok());
+    assert!(by_cycle(&json(r#"{"x": [16777217]}"#), &num, Precision::F64, false).is_ok());
+    assert_eq!(cycle_error(r#"{"x": [16777217]}"#, &num), ["data-type"]);
+    assert_eq!(cycle_error(r#"{"x": [1e300]}"#, &num), ["data-type"]);
+    assert_eq!(cycle_error(r#"{"x": [1.0]}"#, &int), ["data-type"]);
+    assert_eq!(cycle_error(r#"{"x": [1]}"#, &bool_), ["data-type"]);
+    assert_eq!(cycle_error(r#"{"x": [true]}"#, &num), ["data-type"]);
+    assert_eq!(cycle_error(r#"{"x": [1.5, "NaN"]}"#, &num), ["nan-in-data"]);
+    assert!(by_cycle(&json(r#"{"x": ["NaN"]}"#), &num, Precision::F32, true).is_ok());
+}
+
+#[test]
+fn all_findings_are_collected() {
+    let inputs =
+        [input("x", DType::Num, &[2], None), input("y", DType::Int, &[], None), input("z", DType::Int, &[], None)];
+    assert_eq!(cycle_error(r#"{"x": [1, 2], "y": [1.5, 2]}"#, &inputs), ["data-shape", "data-type", "missing-column"]);
+    assert_eq!(cycle_error(r#"{"x": [[1, 2]], "y": [1, 2], "z": [1]}"#, &inputs), ["data-shape"]);
+}
+
+#[test]
+fn place_of_nan_is_named() {
+    let inputs = [input("x", DType::Num, &[2], None)];
+    let columns = json(r#"{"x": [[[1.0, 2.0], [3.0, 4.0]], [[5.0, 6.0], [7.0, "NaN"]]]}"#);
+    let d = Windows::bind(&columns, &inputs, Precision::F32, false).unwrap_err();
+    assert!(d.0[0].message.contains("window 1, cycle 1"), "{d}");
+}
+
+fn show(feed: &Feed) -> String {
+    match feed {
+        Feed::Absent => "-".into(),
+        Feed::Value(v) => text(v),
+        Feed::OnDemand(v) => format!("?{}", v.as_ref().map_or_else(String::new, text)),
+    }
+}
+
+fn text(v: &Value) -> String {
+    let mut out = String::new();
+    crate::text::json_value(&mut out, v);
+    out
+}
+
+fn rows(windows: &Windows, batch: &[usize]) -> Vec<String> {
+    (0..windows.cycles)
+        .map(|t| windows.feed(batch, t).unwrap().iter().map(show).collect::<Vec<_>>().join(" "))
+        .collect()
+}
+
+#[test]
+fn windows_drive_end_and_clocked_inputs() {
+    let inputs = [
+        input("x", DType::Num, &[], None),
+        input("end", DType::Bool, &[], None),
+        input("y", DType::Int, &[], Some("end")),
+        input("held", DType::Int, &[], None),
+        input("late", DType::Int, &[], Some("output")),
+    ];
+    let columns = json(r#"{"x": [[1.0, 2.0], [3.0, 4.0]], "y": [5, 6], "held": [7, 8], "late": [9, 10]}"#);
+    let windows = Windows::bind(&columns, &inputs, Precision::F32, false).unwrap();
+    assert_eq!(rows(&windows, &[1]), ["3.0 false - 8 ?10", "4.0 true 6 8 ?10"]);
+}
+
+#[test]
+fn stacked_windows_share_what_is_not_stacked() {
+    let inputs = [
+        batched(input("x", DType::Num, &[2, 1], None)),
+        input("end", DType::Bool, &[], None),
+        batched(input("y", DType::Int, &[2], Some("end"))),
+    ];
+    let columns = json(
+        r#"{"x": [[[1.0], [2.0]], [[3.0], [4.0]], [[5.0], [6.0]]], "y": [7, 8, 9],
+            "end": [[false, true], [true, true], [false, true]]}"#,
+    );
+    let windows = Windows::bind(&columns, &inputs, Precision::F32, false).unwrap();
+    assert_eq!(rows(&windows, &[2, 0]), ["[[5.0], [1.0]] false -", "[[6.0], [2.0]] true [9, 7]"]);
+    assert_eq!(windows.feed(&[0, 1], 0).unwrap_err().code.name, "data-shape");
+}
+
+#[test]
+fn rows_without_cycles_are_windows_of_one() {
+    let inputs = [input("x", DType::Num, &[2], None), input("end", DType::Bool, &[], None)];
+    let windows = Windows::bind(&json(r#"{"x": [[1, 2], [3, 4]]}"#), &inputs, Precision::F32, false).unwrap();
+    assert_eq!((windows.count, windows.cycles), (2, 1));
+    assert_eq!(rows(&windows, &[1]), ["[3.0, 4.0] true"]);
+}
+
+#[test]
+fn windows_that_do_not_fit_are_refused() {
+    let inputs = [input("x", DType::Num, &[2], None), input("y", DType::Int, &[], None)];
+    assert_eq!(window_error(r#"{"x": [[1, 2]]}"#, &inputs), ["missing-column"]);
+    assert_eq!(window_error(r#"{"x": [[1, 2, 3]], "y": [1]}"#, &inputs), ["data-shape"]);
+    assert_eq!(window_error(r#"{"x": [[[1, 2]], [[1, 2]]], "y": [1]}"#, &inputs), ["data-shape"]);
+    assert_eq!(window_error(r#"{"x": [[[1, 2], [1, 2]]], "y": [[1]]}"#, &inputs), ["data-shape"]);
+    assert_eq!(window_error(r#"{"x": [], "y": []}"#, &inputs), ["empty-data"]);
+    assert_eq!(window_error("{}", &inputs), ["empty-data"]);
+    assert_eq!(window_error(r#"{"y": []}"#, &inputs[1..]), ["empty-data"]);
+}
+
+#[test]
+fn damage_to_text_formats_never_panics() {
+    let json = br#"{"x": [1, null, [2.5]], "y": [true, "NaN"], "inputs": {"z": [[1, 2], [3, 4]]}}"#;
+    let csv = b"x,\"m[0,1]\",\"m[0,0]\"\n1,2.5,3\n,true,nan\n";
+    for (good, formats) in
+        [(&json[..], [Format::Json, Format::JsonLines]), (&csv[..], [Format::Csv, Format::Csv])]
+    {
+        for format in formats {
+            for end in 0..good.len() {
+                let _ = Columns::parse(&good[..end], format, "t");
+                for byte in [0, b'[', b']', b'{', b'"', b'-', b'e', b',', b'\n', 0xc3, 0xff] {
+                    let mut bad = good.to_vec();
+                    bad[end] = byte;
+                    let _ = Columns::parse(&bad, format, "t");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! Data read window by window: which input takes what in each cycle of a batch of windows.
+
+use rml_base::codes::run as codes;
+use rml_base::{Diagnostic, Diagnostics};
+use rml_ir::{DType, Precision, Shape, Type};
+
+use super::bind::{Converted, convert, find, origin, prefixed, uneven, wrong_shape};
+use super::{Column, Columns};
+use crate::compile::InputInfo;
+use crate::session::Feed;
+use rml_ir::Value;
+
+/// Data bound to the inputs of a node.
+#[derive(Debug)]
+pub(crate) struct Windows {
+    /// How many windows.
+    pub(crate) count: usize,
+    /// How many cycles each has.
+    pub(crate) cycles: usize,
+    inputs: Vec<Bound>,
+}
+
+#[derive(Debug)]
+struct Bound {
+    info: InputInfo,
+    role: Role,
+    /// The input whose value says when this one is present.
+    clock: Option<Clock>,
+}
+
+#[derive(Debug)]
+enum Role {
+    /// A value a cycle.
+    Cycle(Converted),
+    /// A value a window.
+    Window(Converted),
+    /// True in the last cycle of each window.
+    End,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Clock {
+    /// That input has that value.
+    Input(usize, bool),
+    /// The program computes it.
+    Program,
+}
+
+/// The type of one window's cell: without the leading dimension where windows are stacked.
+fn cell_type(info: &InputInfo) -> Type {
+    let dims = info.ty.shape.dims();
+    let dims = if info.batched { dims.get(1..).unwrap_or_default() } else { dims };
+    Type { dtype: info.ty.dtype, shape: Shape::new(dims) }
+}
+
+impl Windows {
+    /// Binds columns to the inputs of a node.
+    pub(crate) fn bind(
+        columns: &Columns,
+        inputs: &[InputInfo],
+        precision: Precision,
+        allow_nan: bool,
+    ) -> Result<Windows, Diagnostics> {
+        let mut findings = Diagnostics::new();
+        let empty = |i: &InputInfo| columns.columns.get(&*i.name).is_some_and(|c| c.rows() == 0);
+        if columns.columns.is_empty() || inputs.iter().any(empty) {
+            let empty = format!("{} has no row", origin(columns));
+            return Err(Diagnostic::error(codes::EMPTY_DATA, empty).into());
+        }
+        let mut shape = Lengths { count: None, cycles: None };
+        let mut found: Vec<Option<(&Column, bool)>> = Vec::new();
+        for info in inputs {
+            match is_driven(info, inputs, columns).then_some(Ok(None)).unwrap_or_else(|| {
+                find(columns, info).and_then(|c| shape.reading(info, c).map(|by_cycle| Some((c, by_cycle))))
+            }) {
+                Ok(f) => found.push(f),
+                Err(d) => {
+                    findings.push(d);
+                    found.push(None);
+                }
+            }
+        }
+        let cycles = shape.cycles.as_ref().map_or(1, |c| c.0);
+        let count = shape.count.as_ref().map_or(0, |c| c.0);
+        let mut bound = Vec::new();
+        for (info, column) in inputs.iter().zip(found) {
+            let role = match column {
+                None => Ok(Role::End),
+                Some((c, true)) => {
+                    let place = |i: usize| format!("window {}, cycle {}", i / cycles, i % cycles);
+                    convert(&info.name, c, &cell_type(info), precision, allow_nan, &place).map(Role::Cycle)
+                }
+                Some((c, false)) => {
+                    let place = |i: usize| format!("window {i}");
+                    convert(&info.name, c, &cell_type(info), precision, allow_nan, &place).map(Role::Window)
+                }
+            };
+            match role {
+                Ok(role) => bound.push(Bound { info: info.clone(), role, clock: clock(info, inputs) }),
+                Err(d) => findings.push(d),
+            }
+        }
+        if findings.is_empty() && (count == 0 || cycles == 0) {
+            let none = "no column of the data says how many windows there are";
+            findings.push(Diagnostic::error(codes::EMPTY_DATA, none));
+        }
+        if findings.is_empty() { Ok(Windows { count, cycles, inputs: bound }) } else { Err(findings) }
+    }
+
+    /// What each input is in cycle `t` of those windows, which are stacked.
+    pub(crate) fn feed(&self, windows: &[usize], t: usize) -> Result<Vec<Feed>, Diagnostic> {
+        (0..self.inputs.len()).map(|i| self.feed_input(i, windows, t)).collect()
+    }
+
+    fn feed_input(&self, i: usize, windows: &[usize], t: usize) -> Result<Feed, Diagnostic> {
+        let bound = &self.inputs[i];
+        if let Some(Clock::Input(c, flag)) = bound.clock
+            && self.condition(c, windows, t, 0)? != Some(flag)
+        {
+            return Ok(Feed::Absent);
+        }
+        let Some(value) = self.value(i, windows, t)? else { return Ok(Feed::Absent) };
+        Ok(match bound.clock {
+            Some(Clock::Program) => Feed::OnDemand(Some(value)),
+            _ => Feed::Value(value),
+        })
+    }
+
+    /// The value of a scalar truth value; `None` = absent.
+    fn condition(&self, i: usize, windows: &[usize], t: usize, depth: usize) -> Result<Option<bool>, Diagnostic> {
+        if let Some(Clock::Input(c, flag)) = self.inputs[i].clock
+            && (depth > self.inputs.len() || self.condition(c, windows, t, depth + 1)? != Some(flag))
+        {
+            return Ok(None);
+        }
+        Ok(self.value(i, windows, t)?.and_then(|v| v.as_bool()))
+    }
+
+    /// The value of an input, its clock aside; `None` = its row is absent.
+    fn value(&self, i: usize, windows: &[usize], t: usize) -> Result<Option<Value>, Diagnostic> {
+        let bound = &self.inputs[i];
+        let (data, cells): (_, Vec<usize>) = match &bound.role {
+            Role::End => return Ok(Some(Value::Bool(t + 1 == self.cycles))),
+            Role::Cycle(data) => (data, windows.iter().map(|w| w * self.cycles + t).collect()),
+            Role::Window(data) => (data, windows.to_vec()),
+        };
+        let there = windows.iter().filter(|w| data.is_present(**w)).count();
+        if there == 0 {
+            return Ok(None);
+        }
+        if there < windows.len() {
+            return Err(disagree(&bound.info, windows, "absent in some of them"));
+        }
+        if bound.info.batched {
+            let mut dims = vec![windows.len()];
+            dims.extend_from_slice(cell_type(&bound.info).shape.dims());
+            return Ok(Some(data.gather(&cells, &Shape::new(&dims))));
+        }
+        let first = data.gather(&cells[..1], &bound.info.ty.shape);
+        for cell in &cells[1..] {
+            if !data.gather(&[*cell], &bound.info.ty.shape).same(&first) {
+                return Err(disagree(&bound.info, windows, "not the same in all of them"));
+            }
+        }
+        Ok(Some(first))
+    }
+}
+
+fn disagree(info: &InputInfo, windows: &[usize], how: &str) -> Diagnostic {
+    Diagnostic::error(
+        codes::DATA_SHAPE,
+        format!("{} windows are stacked, and input `{}` is {how}", windows.len(), info.name),
+    )
+    .note(format!("its declared shape {} does not begin with `batch`, so stacked windows share it", info.ty.shape))
+    .help("declare a leading dimension `batch`, or stack one window at a time")
+}
+
+/// Whether an input has no column and is true in the last cycle of each window.
+fn is_driven(info: &InputInfo, inputs: &[InputInfo], columns: &Columns) -> bool {
+    let is_clock = || inputs.iter().any(|i| i.clock.as_ref().is_some_and(|(c, _)| *c == info.name));
+    info.ty == Type::scalar(DType::Bool)
+        && !columns.columns.contains_key(&*info.name)
+        && (&*info.name == "end" || is_clock())
+}
+
+fn clock(info: &InputInfo, inputs: &[InputInfo]) -> Option<Clock> {
+    let (name, flag) = info.clock.as_ref()?;
+    Some(inputs.iter().position(|i| i.name == *name).map_or(Clock::Program, |i| Clock::Input(i, *flag)))
+}
+
+/// The lengths that all columns must agree on, each with the column that first said so.
+struct Lengths<'a> {
+    count: Option<(usize, &'a str)>,
+    cycles: Option<(usize, &'a str)>,
+}
+
+impl<'a> Lengths<'a> {
+    /// Whether a column has a value a cycle (else one a window), by its number of dimensions.
+    fn reading(&mut self, info: &'a InputInfo, column: &Column) -> Result<bool, Diagnostic> {
+        let cell = cell_type(info);
+        let dims = column.shape.dims();
+        let by_cycle = dims.len() == cell.shape.rank() + 2;
+        let lead = if by_cycle { 2 } else { 1 };
+        if dims.get(lead..) != Some(cell.shape.dims()) {
+            let expected =
+                [prefixed("windows, cycles", cell.shape.dims()), prefixed("windows", cell.shape.dims())];
+            return Err(wrong_shape(info, column, &[&expected[0], &expected[1]]));
+        }
+        match self.count {
+            Some((n, other)) if n != dims[0] => return Err(uneven(info, dims[0], other, n)),
+            _ => self.count = Some((dims[0], &info.name)),
+        }
+        if by_cycle {
+            match self.cycles {
+                Some((n, other)) if n != dims[1] => {
+                    return Err(Diagnostic::error(
+                        codes::DATA_SHAPE,
+                        format!("windows of column `{}` have {} cycles, those of `{other}` {n}", info.name, dims[1]),
+                    ));
+                }
+                _ => self.cycles = Some((dims[1], &info.name)),
+            }
+        }
+        Ok(by_cycle)
+    }
+}

@@ -1,0 +1,19 @@
+//! The canonical layout of a source text.
+
+use std::sync::Arc;
+
+use rml_base::{Diagnostics, Sources};
+
+use crate::error::Error;
+
+/// The text in canonical layout, with its comments; `name` is shown in diagnostics.
+///
+/// # Errors
+/// A text that does not parse; nothing is guessed about it.
+pub fn format(name: &str, text: &str) -> Result<String, Error> {
+    rml_syntax::format(text).map_err(|findings| {
+        let mut sources = Sources::new();
+        sources.add(name, text);
+        Error::new(Diagnostics(findings), Arc::new(sources))
+    })
+}

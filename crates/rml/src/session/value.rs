@@ -1,0 +1,105 @@
+//! Rust values as what inputs take.
+
+use rml_base::Diagnostic;
+use rml_base::codes::run as codes;
+use rml_ir::{Data, Shape, Value};
+
+use super::Feed;
+use crate::error::Error;
+
+/// The elements of a tensor as Rust has them.
+pub trait Elements: Sized {
+    /// As elements of a value.
+    fn data(v: Vec<Self>) -> Data;
+}
+
+impl Elements for f32 {
+    fn data(v: Vec<Self>) -> Data {
+        Data::F32(v)
+    }
+}
+
+impl Elements for f64 {
+    fn data(v: Vec<Self>) -> Data {
+        Data::F64(v)
+    }
+}
+
+impl Elements for i64 {
+    fn data(v: Vec<Self>) -> Data {
+        Data::Int(v)
+    }
+}
+
+impl Elements for bool {
+    fn data(v: Vec<Self>) -> Data {
+        Data::Bool(v)
+    }
+}
+
+/// The value of that shape with those elements, row-major.
+///
+/// # Errors
+/// A number of elements that does not fill the shape.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// let image = rml::tensor(&[2, 3], vec![0.0_f32; 6])?;
+/// assert_eq!(image.shape().dims(), [2, 3]);
+/// # Ok(()) }
+/// ```
+pub fn tensor<T: Elements>(shape: &[usize], elements: Vec<T>) -> Result<Value, Error> {
+    let shape = Shape::new(shape);
+    if shape.checked_len() != Some(elements.len()) {
+        return Err(Diagnostic::error(
+            codes::INPUT_TYPE,
+            format!("{} elements do not fill the shape {shape}", elements.len()),
+        )
+        .into());
+    }
+    Ok(Value::new(shape, T::data(elements)))
+}
+
+impl From<Value> for Feed {
+    fn from(value: Value) -> Self {
+        Feed::Value(value)
+    }
+}
+
+impl<T: Elements> From<T> for Feed {
+    fn from(x: T) -> Self {
+        Feed::Value(Value::new(Shape::scalar(), T::data(vec![x])))
+    }
+}
+
+impl<T: Elements> From<Vec<T>> for Feed {
+    fn from(v: Vec<T>) -> Self {
+        Feed::Value(Value::new(Shape::new(&[v.len()]), T::data(v)))
+    }
+}
+
+impl<T: Elements + Clone> From<&[T]> for Feed {
+    fn from(v: &[T]) -> Self {
+        v.to_vec().into()
+    }
+}
+
+impl<T: Elements, const N: usize> From<[T; N]> for Feed {
+    fn from(v: [T; N]) -> Self {
+        Vec::from(v).into()
+    }
+}
+
+impl<T: Elements, const N: usize, const M: usize> From<[[T; M]; N]> for Feed {
+    fn from(v: [[T; M]; N]) -> Self {
+        let flat: Vec<T> = v.into_iter().flatten().collect();
+        Feed::Value(Value::new(Shape::new(&[N, M]), T::data(flat)))
+    }
+}
+
+/// `None` = absent.
+impl<T: Into<Feed>> From<Option<T>> for Feed {
+    fn from(x: Option<T>) -> Self {
+        x.map_or(Feed::Absent, Into::into)
+    }
+}

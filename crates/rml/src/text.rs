@@ -1,0 +1,113 @@
+//! Values as text: numbers print so that they read back exactly, and a number always has a point.
+
+use std::fmt::Write as _;
+
+use rml_ir::{Data, Value};
+
+/// A number, shortest form that reads back; `1.0`, `1.0e-7`, `NaN`, `Infinity`, `-Infinity`.
+pub(crate) fn number(x: f64, short: impl std::fmt::Debug) -> String {
+    if x.is_nan() {
+        "NaN".into()
+    } else if x.is_infinite() {
+        if x > 0.0 { "Infinity".into() } else { "-Infinity".into() }
+    } else {
+        let text = format!("{short:?}");
+        if text.contains('.') { text } else { text.replacen('e', ".0e", 1) }
+    }
+}
+
+/// Appends the element at position `i`, what is not finite in quotes.
+fn json_element(out: &mut String, data: &Data, i: usize) {
+    let text = element(data, i);
+    if text.ends_with(['N', 'y']) {
+        let _ = write!(out, "\"{text}\"");
+    } else {
+        out.push_str(&text);
+    }
+}
+
+/// The element at position `i`.
+pub(crate) fn element(data: &Data, i: usize) -> String {
+    match data {
+        Data::Bool(v) => v[i].to_string(),
+        Data::Int(v) => v[i].to_string(),
+        Data::F32(v) => number(v[i].into(), v[i]),
+        Data::F64(v) => number(v[i], v[i]),
+    }
+}
+
+/// Appends a value as JSON; tensors are nested arrays.
+pub(crate) fn json_value(out: &mut String, value: &Value) {
+    let data = value.to_data();
+    nested(out, value.shape().dims(), &mut 0, &mut |out, i| json_element(out, &data, i));
+}
+
+/// Appends nested brackets around the elements of a tensor.
+fn nested(out: &mut String, dims: &[usize], at: &mut usize, element: &mut dyn FnMut(&mut String, usize)) {
+    let Some((&n, rest)) = dims.split_first() else {
+        element(out, *at);
+        *at += 1;
+        return;
+    };
+    out.push('[');
+    for i in 0..n {
+        out.push_str(if i > 0 { ", " } else { "" });
+        nested(out, rest, at, element);
+    }
+    out.push(']');
+}
+
+/// A value for people: numbers at most six digits long where that is exact enough, large tensors cut.
+pub(crate) fn brief(value: &Value) -> String {
+    const SHOWN: usize = 6;
+    let data = value.to_data();
+    let one = |i: usize| match &data {
+        Data::F32(v) => brief_number(v[i].into()),
+        Data::F64(v) => brief_number(v[i]),
+        _ => element(&data, i),
+    };
+    let shape = value.shape();
+    if shape.is_scalar() {
+        return one(0);
+    }
+    if shape.rank() == 1 && shape.len() <= SHOWN {
+        let items: Vec<String> = (0..shape.len()).map(one).collect();
+        return format!("[{}]", items.join(", "));
+    }
+    let items: Vec<String> = (0..shape.len().min(2)).map(one).collect();
+    let more = if shape.len() > items.len() { ", .." } else { "" };
+    format!("{shape} {}{more}", items.join(", "))
+}
+
+fn brief_number(x: f64) -> String {
+    let exact = number(x, x);
+    if exact.len() <= 8 {
+        return exact;
+    }
+    if x != 0.0 && !(1e-3..1e6).contains(&x.abs()) { format!("{x:.3e}") } else { format!("{x:.4}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rml_ir::Shape;
+
+    #[test]
+    fn numbers_read_back_and_have_a_point() {
+        for (x, text) in [(1.0, "1.0"), (0.1, "0.1"), (1e-7, "1.0e-7"), (-0.0, "-0.0"), (1e300, "1.0e300")] {
+            assert_eq!(number(x, x), text);
+            assert_eq!(text.parse::<f64>().unwrap().to_bits(), x.to_bits());
+        }
+        let mut out = String::new();
+        json_value(&mut out, &Value::F32(0.1));
+        assert_eq!(out, "0.1");
+    }
+
+    #[test]
+    fn tensors_nest() {
+        let mut out = String::new();
+        let v = Value::new(Shape::new(&[2, 2]), Data::F64(vec![1.0, f64::NAN, f64::NEG_INFINITY, 0.5]));
+        json_value(&mut out, &v);
+        assert_eq!(out, r#"[[1.0, "NaN"], ["-Infinity", 0.5]]"#);
+    }
+}
