@@ -1,9 +1,7 @@
 //! Operators that move, repeat or pick elements without computing with them.
 
-use ndarray::{ArrayViewMutD, IxDyn, Slice};
-
-use super::CHECKED;
-use super::view::{Element, Elements, View, array, for_each_type};
+use super::strided::{self, Strides};
+use super::view::{Element, Elements, View, for_each_type};
 use crate::op::AxisIndex;
 use crate::op::result::picked;
 use crate::types::{Precision, Shape};
@@ -11,20 +9,10 @@ use crate::value::{Data, Value};
 
 /// Axes in another order.
 pub(super) fn transpose(perm: &[usize], x: &View<'_>) -> Value {
-    fn matrix<T: Copy>(xs: &[T], rows: usize, columns: usize) -> Vec<T> {
-        let mut out = Vec::with_capacity(xs.len());
-        for j in 0..columns {
-            out.extend((0..rows).map(|i| xs[i * columns + j]));
-        }
-        out
-    }
-    let shape = perm.iter().map(|&i| x.dims[i]).collect();
-    let data = match (perm, x.dims) {
-        (&[1, 0], &[rows, columns]) => for_each_type!(x.elements, xs => matrix(xs, rows, columns)),
-        _ => for_each_type!(x.elements, xs => {
-            array(x.dims, xs).permuted_axes(IxDyn(perm)).iter().copied().collect()
-        }),
-    };
+    let from = strided::dense(x.dims);
+    let strides: Strides = perm.iter().map(|&i| from[i]).collect();
+    let shape: Shape = perm.iter().map(|&i| x.dims[i]).collect();
+    let data = for_each_type!(x.elements, xs => strided::gather(xs, 0, shape.dims(), &strides));
     Value::new(shape, data)
 }
 
@@ -36,15 +24,10 @@ pub(super) fn reshape(shape: &Shape, x: &Value) -> Value {
 /// Repeats the operand to a larger shape.
 pub(super) fn broadcast(shape: &Shape, x: &View<'_>) -> Value {
     fn repeat<T: Copy>(shape: &Shape, dims: &[usize], xs: &[T]) -> Vec<T> {
-        let n = shape.len();
-        if let [x] = *xs {
-            return vec![x; n];
+        match *xs {
+            [x] => vec![x; shape.len()],
+            _ => strided::gather(xs, 0, shape.dims(), &strided::repeated(dims, shape.dims())),
         }
-        if shape.dims().ends_with(dims) && !xs.is_empty() {
-            return xs.repeat(n / xs.len());
-        }
-        let view = array(dims, xs);
-        view.broadcast(IxDyn(shape.dims())).expect(CHECKED).iter().copied().collect()
     }
     let data = for_each_type!(x.elements, xs => repeat(shape, x.dims, xs));
     Value::new(shape.clone(), data)
@@ -94,65 +77,42 @@ pub(super) fn stack(args: &[&Value]) -> Value {
     Value::new(shape, data)
 }
 
-/// What `items` tells an axis to keep; a picked position stays as an axis of length 1, which leaves the order of elements as it is.
-fn slice(item: AxisIndex) -> Slice {
-    let (start, len, step) = match item {
-        AxisIndex::At(i) => (i, 1, 1),
-        AxisIndex::Slice { start, len, step } => (start, len, step),
-    };
-    let end = if len == 0 { start } else { start + (len - 1) * step + 1 };
-    Slice::new(start.cast_signed(), Some(end.cast_signed()), step.cast_signed())
-}
-
-/// Where the picked elements start, if they are contiguous: positions first, then at most one dense slice, then whole axes.
-fn contiguous(items: &[AxisIndex], dims: &[usize]) -> Option<usize> {
-    let block = |axis: usize| dims[axis + 1..].iter().product::<usize>();
+/// The walk over dense data of shape `dims` that meets what `items` picks: the offset and the strides of the axes that are kept.
+fn walk(items: &[AxisIndex], dims: &[usize]) -> (usize, Strides) {
     let mut offset = 0;
-    let mut open = true;
-    for (axis, (item, &size)) in items.iter().zip(dims).enumerate() {
+    let mut strides = Strides::new();
+    for (item, stride) in items.iter().zip(strided::dense(dims)) {
         match *item {
-            AxisIndex::At(i) if open => offset += i * block(axis),
-            AxisIndex::Slice { start, len, step } if open && (step == 1 || len <= 1) => {
-                offset += start * block(axis);
-                open = false;
+            AxisIndex::At(i) => offset += i * stride,
+            AxisIndex::Slice { start, step, .. } => {
+                offset += start * stride;
+                strides.push(step * stride);
             }
-            AxisIndex::Slice { start: 0, len, step: 1 } if len == size => {}
-            _ => return None,
         }
     }
-    Some(offset)
+    (offset, strides)
 }
 
 /// Indexing and slicing.
 pub(super) fn index(items: &[AxisIndex], x: &View<'_>) -> Value {
-    fn pick<T: Copy>(items: &[AxisIndex], dims: &[usize], n: usize, xs: &[T]) -> Vec<T> {
-        if let Some(offset) = contiguous(items, dims) {
-            return xs[offset..][..n].to_vec();
-        }
-        let mut view = array(dims, xs);
-        view.slice_each_axis_inplace(|axis| slice(items[axis.axis.index()]));
-        view.iter().copied().collect()
-    }
+    let (offset, strides) = walk(items, x.dims);
     let shape = picked(items);
     if shape.is_scalar() {
-        let offset = contiguous(items, x.dims).expect(CHECKED);
         return x.elements.get(offset);
     }
-    let n = shape.len();
-    let data = for_each_type!(x.elements, xs => pick(items, x.dims, n, xs));
+    let data = for_each_type!(x.elements, xs => strided::gather(xs, offset, shape.dims(), &strides));
     Value::new(shape, data)
 }
 
 /// Zeros with the operand at the places that `items` picks.
 pub(super) fn unindex(shape: &Shape, items: &[AxisIndex], x: &View<'_>) -> Value {
-    fn place<T: Copy + Default>(shape: &Shape, items: &[AxisIndex], xs: &[T]) -> Vec<T> {
+    fn place<T: Copy + Default>(shape: &Shape, items: &[AxisIndex], dims: &[usize], xs: &[T]) -> Vec<T> {
         let mut out = vec![T::default(); shape.len()];
-        let mut view = ArrayViewMutD::from_shape(IxDyn(shape.dims()), &mut out).expect(CHECKED);
-        view.slice_each_axis_inplace(|axis| slice(items[axis.axis.index()]));
-        view.iter_mut().zip(xs).for_each(|(place, x)| *place = *x);
+        let (offset, strides) = walk(items, shape.dims());
+        strided::scatter(xs, &mut out, offset, dims, &strides);
         out
     }
-    let data = for_each_type!(x.elements, xs => place(shape, items, xs));
+    let data = for_each_type!(x.elements, xs => place(shape, items, x.dims, xs));
     Value::new(shape.clone(), data)
 }
 

@@ -16,6 +16,7 @@ mod linear;
 mod pointwise;
 mod reduce;
 mod scalar;
+mod strided;
 mod view;
 
 use view::View;
@@ -45,6 +46,7 @@ impl std::error::Error for EvalError {}
 /// # Panics
 /// If `result_type` does not accept the operands.
 pub fn eval(op: &Op, args: &[&Value], precision: Precision) -> Result<Value, EvalError> {
+    // What is not scalar stays out of line, so that the quick path has a small frame.
     match args {
         [x] => match scalar::unary(op, x, precision) {
             Some(result) => result,
@@ -58,6 +60,7 @@ pub fn eval(op: &Op, args: &[&Value], precision: Precision) -> Result<Value, Eva
     }
 }
 
+#[inline(never)]
 fn unary(op: &Op, x: &Value, precision: Precision) -> Result<Value, EvalError> {
     let view = View::of(x);
     match op {
@@ -90,6 +93,7 @@ fn unary(op: &Op, x: &Value, precision: Precision) -> Result<Value, EvalError> {
     }
 }
 
+#[inline(never)]
 fn binary(op: &Op, a: &Value, b: &Value) -> Result<Value, EvalError> {
     match op {
         Op::MatMul => Ok(linear::matmul(&View::of(a), &View::of(b))),
@@ -98,6 +102,7 @@ fn binary(op: &Op, a: &Value, b: &Value) -> Result<Value, EvalError> {
     }
 }
 
+#[inline(never)]
 fn several(op: &Op, args: &[&Value]) -> Result<Value, EvalError> {
     match op {
         Op::Concat { axis } => Ok(layout::concat(*axis, args)),

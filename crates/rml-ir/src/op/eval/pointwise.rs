@@ -1,9 +1,8 @@
 //! Pointwise operators on tensors, and on a scalar with a tensor. Each is the scalar operator, element by element.
 
-use ndarray::{ArrayView1, IxDyn};
-
 use super::scalar::int_div;
-use super::view::{Element, Elements, Float, View, array};
+use super::strided;
+use super::view::{Element, Elements, Float, View};
 use super::{CHECKED, EvalError};
 use crate::op::Op;
 use crate::types::{Precision, Shape};
@@ -183,34 +182,23 @@ impl Pair<'_> {
                 out.extend(a.iter().zip(b).map(|(&a, &b)| f(a, b)));
             }
         } else {
-            let dims = IxDyn(self.dims.dims());
-            let (a, b) = (array(self.a.dims, a), array(self.b.dims, b));
-            let (a, b) = (a.broadcast(dims.clone()).expect(CHECKED), b.broadcast(dims).expect(CHECKED));
-            for (a, b) in a.rows().into_iter().zip(b.rows()) {
-                zip_rows(a, b, &mut out, &mut f);
-            }
+            self.zip_rows(a, b, &mut out, f);
         }
         out
     }
-}
 
-/// One row of the general case; an operand that is repeated along the row has stride 0.
-fn zip_rows<T: Copy, R>(
-    a: ArrayView1<'_, T>,
-    b: ArrayView1<'_, T>,
-    out: &mut Vec<R>,
-    f: &mut impl FnMut(T, T) -> R,
-) {
-    match (a.as_slice(), b.as_slice()) {
-        (Some(a), Some(b)) => out.extend(a.iter().zip(b).map(|(&a, &b)| f(a, b))),
-        (Some(a), None) => {
-            let b = b[0];
-            out.extend(a.iter().map(|&a| f(a, b)));
-        }
-        (None, Some(b)) => {
-            let a = a[0];
-            out.extend(b.iter().map(|&b| f(a, b)));
-        }
-        (None, None) => out.extend(a.iter().zip(b.iter()).map(|(&a, &b)| f(a, b))),
+    /// The general case, row by row; an operand that is repeated along the row has stride 0 there, others have 1.
+    fn zip_rows<T: Copy, R>(&self, a: &[T], b: &[T], out: &mut Vec<R>, mut f: impl FnMut(T, T) -> R) {
+        let dims = self.dims.dims();
+        let (along_a, along_b) = (strided::repeated(self.a.dims, dims), strided::repeated(self.b.dims, dims));
+        let (Some(&n), Some(&step_a), Some(&step_b)) = (dims.last(), along_a.last(), along_b.last()) else {
+            unreachable!("{CHECKED}")
+        };
+        strided::rows(dims, [&along_a, &along_b], [0, 0], &mut |[i, j]| match (step_a, step_b) {
+            (0, 0) => out.extend((0..n).map(|_| f(a[i], b[j]))),
+            (0, _) => out.extend(b[j..][..n].iter().map(|&b| f(a[i], b))),
+            (_, 0) => out.extend(a[i..][..n].iter().map(|&a| f(a, b[j]))),
+            _ => out.extend(a[i..][..n].iter().zip(&b[j..][..n]).map(|(&a, &b)| f(a, b))),
+        });
     }
 }

@@ -2,8 +2,6 @@
 
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
-use ndarray::{ArrayViewD, IxDyn};
-
 use super::CHECKED;
 use crate::value::{Data, Value};
 
@@ -57,11 +55,6 @@ impl<'a> Elements<'a> {
             Elements::F64(v) => Value::F64(v[i]),
         }
     }
-}
-
-/// The elements under their dimensions, for operations that move or repeat axes.
-pub(super) fn array<'a, T>(dims: &[usize], elements: &'a [T]) -> ArrayViewD<'a, T> {
-    ArrayViewD::from_shape(IxDyn(dims), elements).expect("the elements of a value fill its shape")
 }
 
 /// Applies one generic expression to the elements of a view, whatever their type: `for_each_type!(view, xs => f(xs))` is the
