@@ -176,6 +176,15 @@ fn element_names(name: &str, shape: &Shape) -> Vec<String> {
 /// # Errors
 /// Inputs that do not fit the program. What goes wrong during the run is in [`Trace::error`].
 pub fn run(program: &Program, inputs: &Columns, options: &RunOptions) -> Result<Trace, Error> {
+    run_session(program, inputs, options).map(|(_, trace)| trace)
+}
+
+/// As [`run`]; the session still knows the cells of all variables, if they were to be kept.
+pub(crate) fn run_session(
+    program: &Program,
+    inputs: &Columns,
+    options: &RunOptions,
+) -> Result<(Session, Trace), Error> {
     let table = Table::new(program, inputs, options).map_err(|d| Error::from(d).with_sources(program.sources()))?;
     let cycles = table.cycles;
     let sim_options = rml_sim::Options { record: options.all_vars, ..Default::default() };
@@ -193,7 +202,7 @@ pub fn run(program: &Program, inputs: &Columns, options: &RunOptions) -> Result<
             trace.warnings.push(Diagnostic { severity: rml_base::Severity::Warning, ..rest.report });
         }
     }
-    Ok(trace)
+    Ok((session, trace))
 }
 
 /// The inputs of a run.

@@ -67,7 +67,8 @@ fn shown(flat: &Flat, rows: Rows) -> Vec<Var> {
         return flat.outputs.clone();
     }
     let inputs = flat.inputs.iter().map(|i| i.var).filter(|v| !is_output(v));
-    let locals = flat.vars.ids().filter(|v| named(v).is_some() && of_node(v) && !is_input(v) && !is_output(v));
+    let locals =
+        flat.vars.ids().filter(|v| named(v).is_some() && of_node(v) && !is_input(v) && !is_output(v));
     let mut seen = vec![false; flat.vars.len()];
     let all = inputs.chain(locals).chain(flat.outputs.iter().copied());
     all.filter(|v| !std::mem::replace(&mut seen[v.index()], true)).collect()
