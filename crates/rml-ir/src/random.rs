@@ -1,10 +1,11 @@
-//! Counter-based randomness: every draw is a pure function of (seed, path, tick, position), so it is the same on every backend, in
-//! every schedule and after every resume.
+//! Counter-based randomness: every draw is a pure function of (seed, path, tick, position), so it is the same
+//! on every backend, in every schedule and after every resume.
 //!
-//! The generator is Philox4x32-10 (Salmon and others, "Parallel random numbers: as easy as 1, 2, 3"). Its 64-bit key is the
-//! [FNV-1a](path_hash) hash of the path, exclusive-or the mixed seed; its 128-bit counter is the tick (high half) and the number of
-//! the block (low half). One block of four words gives two numbers in `0..1` with 53 bits each. Everything is computed in double
-//! precision, with `libm`'s portable functions, and rounded once at the end: the bits do not depend on the machine.
+//! The generator is Philox4x32-10 (Salmon and others, "Parallel random numbers: as easy as 1, 2, 3"). Its
+//! 64-bit key is the [FNV-1a](path_hash) hash of the path, exclusive-or the mixed seed; its 128-bit counter
+//! is the tick (high half) and the number of the block (low half). One block of four words gives two numbers
+//! in `0..1` with 53 bits each. Everything is computed in double precision, with `libm`'s portable functions,
+//! and rounded once at the end: the bits do not depend on the machine.
 
 use crate::op::Distribution;
 use crate::types::{DType, Precision, Type};
@@ -46,8 +47,8 @@ impl Random {
         self.pair(i / 2)[usize::from(i % 2 == 1)]
     }
 
-    /// Number `i` of this generator, standard normal (Box and Muller's transformation of one block; not of the same draw as
-    /// [`uniform`](Self::uniform)).
+    /// Number `i` of this generator, standard normal (Box and Muller's transformation of one block; not of
+    /// the same draw as [`uniform`](Self::uniform)).
     pub fn normal(&self, i: u64) -> f64 {
         let [u, v] = self.pair(i / 2);
         let radius = (-2.0 * libm::log(1.0 - u)).sqrt();
@@ -66,7 +67,8 @@ pub fn path_hash(path: &str) -> u64 {
     path.bytes().fold(0xcbf2_9ce4_8422_2325, |h, byte| (h ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// A bijection that spreads seeds over the keys (the finaliser of SplitMix64), so that seeds 1, 2, 3 differ in many bits.
+/// A bijection that spreads seeds over the keys (the finaliser of SplitMix64), so that seeds 1, 2, 3 differ
+/// in many bits.
 fn mix(seed: u64) -> u64 {
     let z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,13 +1,15 @@
 //! The one place with `unsafe`: matrix products through `matrixmultiply`, which takes pointers and strides.
 //!
-//! Both functions multiply dense row-major matrices. `matrixmultiply` is called without threads, and its packed kernels accumulate
-//! over `k` in an order that depends on `k` alone, so an element of the product has the same bits whatever the other rows and
-//! columns are (tested with the evaluation of products). It does depend on the instruction set of the machine.
+//! Both functions multiply dense row-major matrices. `matrixmultiply` is called without threads, and its
+//! packed kernels accumulate over `k` in an order that depends on `k` alone, so an element of the product has
+//! the same bits whatever the other rows and columns are (tested with the evaluation of products). It does
+//! depend on the instruction set of the machine.
 #![allow(unsafe_code)]
 
 macro_rules! matmul {
     ($name:ident, $t:ty, $gemm:path) => {
-        /// `out = a x b` for `(m, k, n)` = rows of `a`, columns of `a` = rows of `b`, columns of `b`; all row-major and dense.
+        /// `out = a x b` for `(m, k, n)` = rows of `a`, columns of `a` = rows of `b`, columns of `b`; all
+        /// row-major and dense.
         ///
         /// # Panics
         /// If a slice does not have the length of its matrix.
@@ -16,9 +18,10 @@ macro_rules! matmul {
             assert_eq!(Some(b.len()), k.checked_mul(n), "b fills k x n");
             assert_eq!(Some(out.len()), m.checked_mul(n), "out fills m x n");
             let (row_a, row_b) = (k.cast_signed(), n.cast_signed());
-            // SAFETY: with row strides k, n and n and column strides 1, element (i, j) of each matrix lies at i * columns + j, which
-            // is below the length of its slice by the assertions above. `out` is borrowed mutably, so it overlaps neither `a` nor
-            // `b`, and its elements do not alias each other: either n > 0, and rows start n apart, or there is no element.
+            // SAFETY: with row strides k, n and n and column strides 1, element (i, j) of each matrix lies at
+            // i * columns + j, which is below the length of its slice by the assertions above. `out` is
+            // borrowed mutably, so it overlaps neither `a` nor `b`, and its elements do not alias each other:
+            // either n > 0, and rows start n apart, or there is no element.
             unsafe {
                 $gemm(
                     m,

@@ -1,8 +1,12 @@
 //! The closed table of tensor operators: pure functions from values to one value.
 //!
-//! Every operator has one entry in each of these rooms, and the matches there are exhaustive, so that a new operator makes the
-//! compiler list them: its text form (here), its result type ([`result_type`]), its evaluation ([`eval`]), its adjoint
-//! (crate `rml-autodiff`). Attributes are concrete: elaboration has evaluated every static argument.
+//! Every operator has one entry in each of these rooms, and the matches there are exhaustive, so that a new
+//! operator makes the compiler list them: its name and text form ([`Op::name`], [`Op::parse`]), its surface name
+//! ([`Op::surface`]), its result type ([`result_type`]), its evaluation ([`eval()`]), its instances for tests
+//! ([`samples()`]), its adjoint (crate `rml-autodiff`). Attributes are concrete: elaboration has evaluated every
+//! static argument.
+//!
+//! Numbers follow IEEE 754; the only failure is an integer that does not fit ([`EvalError`]).
 
 use crate::types::Shape;
 
@@ -34,7 +38,8 @@ pub enum AxisIndex {
     },
 }
 
-/// A tensor operator with its attributes. Pointwise operators of several operands broadcast them by NumPy's rule.
+/// A tensor operator with its attributes. Pointwise operators of several operands broadcast them by NumPy's
+/// rule.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Op {
     /// The operand itself.
@@ -91,7 +96,8 @@ pub enum Op {
     Gt,
     /// At least, for int and num.
     Ge,
-    /// Matrix product, NumPy's rule for operands of rank 1 and 2 and for a left operand of higher rank with a right one of rank 1 or 2.
+    /// Matrix product, NumPy's rule for operands of rank 1 and 2 and for a left operand of higher rank with a
+    /// right one of rank 1 or 2.
     MatMul,
     /// Axes in the order `perm`: axis `i` of the result is axis `perm[i]` of the operand.
     Transpose {
@@ -103,7 +109,7 @@ pub enum Op {
         /// The result's shape.
         shape: Shape,
     },
-    /// The operand repeated to a larger shape (NumPy's rule).
+    /// The operand repeated to a larger shape (NumPy's rule), for all types.
     Broadcast {
         /// The result's shape.
         shape: Shape,
@@ -132,12 +138,12 @@ pub enum Op {
         /// The entries.
         items: Vec<AxisIndex>,
     },
-    /// Sum over one axis (dropped), or over all elements.
+    /// Sum over one axis (dropped), or over all elements, for int and num. 0 of nothing.
     Sum {
         /// The axis; `None` = all.
         axis: Option<usize>,
     },
-    /// Mean over one axis (dropped), or over all elements; num only.
+    /// Mean over one axis (dropped), or over all elements; num only. NaN of nothing.
     Mean {
         /// The axis; `None` = all.
         axis: Option<usize>,
@@ -147,7 +153,8 @@ pub enum Op {
         /// The axis; `None` = all.
         axis: Option<usize>,
     },
-    /// Position of the first largest element along one axis (dropped), or of all (row-major); an int. NaN wins.
+    /// Position of the first largest element along one axis (dropped), or of all (row-major); an int. NaN
+    /// wins.
     ArgMax {
         /// The axis; `None` = all.
         axis: Option<usize>,
@@ -156,7 +163,8 @@ pub enum Op {
     Softmax,
     /// Logarithm of softmax over the last axis.
     LogSoftmax,
-    /// int `[s..]` to num `[s.., classes]`: 1.0 at the operand's position, all 0.0 where it is outside `0..classes`.
+    /// int `[s..]` to num `[s.., classes]`: 1.0 at the operand's position, all 0.0 where it is outside
+    /// `0..classes`.
     OneHot {
         /// How many classes.
         classes: usize,
@@ -166,9 +174,11 @@ pub enum Op {
 /// A distribution that an initialiser draws from, once for each instance.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Distribution {
-    /// Uniform in `±sqrt(6 / (fan_in + fan_out))`, the fans being the last two dimensions (both the length, for a vector).
+    /// Uniform in `±sqrt(6 / (fan_in + fan_out))`, the fans being the last two dimensions (both the length,
+    /// for a vector).
     GlorotUniform,
-    /// A matrix with orthonormal rows or columns; a vector of norm 1; leading dimensions are drawn independently.
+    /// A matrix with orthonormal rows or columns; a vector of norm 1; leading dimensions are drawn
+    /// independently.
     Orthogonal,
     /// Uniform in `lo..hi`.
     Uniform {

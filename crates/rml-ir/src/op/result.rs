@@ -1,6 +1,7 @@
 //! Result types: what each operator makes of the types of its operands, and a text for what does not fit.
 //!
-//! Rules are strict (semantics notes, section 11.9): element types are never converted, and shapes broadcast only by NumPy's rule.
+//! Rules are strict (semantics notes, section 11.9): element types are never converted, and shapes broadcast
+//! only by NumPy's rule.
 
 use std::fmt;
 
@@ -39,7 +40,8 @@ fn refuse<T>(operand: Option<usize>, expected: impl Into<String>, found: impl fm
 /// The type of `op` applied to operands of those types.
 ///
 /// # Errors
-/// If the operands, or the attributes of `op` together with them, do not fit, or the result has more than [`MAX_ELEMENTS`] elements.
+/// If the operands, or the attributes of `op` together with them, do not fit, or the result has more than
+/// [`MAX_ELEMENTS`] elements.
 pub fn result_type(op: &Op, args: &[Type]) -> Result<Type, TypeError> {
     let ty = match op {
         Op::Add | Op::Sub | Op::Mul | Op::Div => {

@@ -1,4 +1,5 @@
-//! Instances of every operator with operand types that fit: the ground of gradient checks, round trips and backend suites.
+//! Instances of every operator with operand types that fit: the ground of gradient checks, round trips and
+//! backend suites.
 
 use super::{AxisIndex, Op};
 use crate::types::{DType, Shape, Type};
@@ -19,8 +20,9 @@ fn shape(dims: &[usize]) -> Shape {
     Shape::new(dims)
 }
 
-/// Defines `samples` from one section for each operator, `Op => (instance, operand dtype and dims..);..`. The match in `section` is
-/// exhaustive, so that a new operator does not compile before it has a section, and a section holds at least one instance.
+/// Defines `samples` from one section for each operator, `Op => (instance, operand dtype and dims..);..`. The
+/// match in `section` is exhaustive, so that a new operator does not compile before it has a section, and a
+/// section holds at least one instance.
 macro_rules! samples {
     ($($name:ident => $(($op:expr $(, $dtype:ident $dims:expr)+);)+)+) => {
         /// Every operator at least once, each with the types of its operands.
@@ -87,7 +89,8 @@ samples! {
         (Op::MatMul, NUM [2, 5, 3], NUM [3]); (Op::MatMul, NUM [1, 1], NUM [1, 1]);
         (Op::MatMul, NUM [2, 0], NUM [0, 3]);
     Transpose =>
-        (Op::Transpose { perm: vec![1, 0] }, NUM [2, 3]); (Op::Transpose { perm: vec![2, 0, 1] }, NUM [2, 3, 4]);
+        (Op::Transpose { perm: vec![1, 0] }, NUM [2, 3]);
+        (Op::Transpose { perm: vec![2, 0, 1] }, NUM [2, 3, 4]);
         (Op::Transpose { perm: vec![0] }, INT [3]); (Op::Transpose { perm: vec![] }, NUM []);
     Reshape =>
         (Op::Reshape { shape: shape(&[3, 2]) }, NUM [2, 3]); (Op::Reshape { shape: shape(&[]) }, NUM [1, 1]);
@@ -96,18 +99,22 @@ samples! {
         (Op::Broadcast { shape: shape(&[2, 3]) }, NUM []); (Op::Broadcast { shape: shape(&[2, 3]) }, NUM [3]);
         (Op::Broadcast { shape: shape(&[2, 3]) }, NUM [2, 1]);
         (Op::Broadcast { shape: shape(&[4, 2, 3]) }, NUM [1, 2, 1]);
-        (Op::Broadcast { shape: shape(&[2, 3]) }, NUM [2, 3]); (Op::Broadcast { shape: shape(&[4]) }, BOOL []);
+        (Op::Broadcast { shape: shape(&[2, 3]) }, NUM [2, 3]);
+        (Op::Broadcast { shape: shape(&[4]) }, BOOL []);
     SumTo =>
         (Op::SumTo { shape: shape(&[]) }, NUM [2, 3]); (Op::SumTo { shape: shape(&[3]) }, NUM [2, 3]);
-        (Op::SumTo { shape: shape(&[2, 1]) }, NUM [2, 3]); (Op::SumTo { shape: shape(&[1, 2, 1]) }, NUM [4, 2, 3]);
+        (Op::SumTo { shape: shape(&[2, 1]) }, NUM [2, 3]);
+        (Op::SumTo { shape: shape(&[1, 2, 1]) }, NUM [4, 2, 3]);
         (Op::SumTo { shape: shape(&[2, 3]) }, NUM [2, 3]); (Op::SumTo { shape: shape(&[3]) }, INT [2, 3]);
     Concat =>
-        (Op::Concat { axis: 0 }, NUM [2], NUM [3]); (Op::Concat { axis: 1 }, NUM [2, 3], NUM [2, 1], NUM [2, 2]);
+        (Op::Concat { axis: 0 }, NUM [2], NUM [3]);
+        (Op::Concat { axis: 1 }, NUM [2, 3], NUM [2, 1], NUM [2, 2]);
         (Op::Concat { axis: 0 }, NUM [2, 3], NUM [1, 3]); (Op::Concat { axis: 0 }, NUM [2]);
         (Op::Concat { axis: 0 }, INT [0], INT [2]);
     Stack => (Op::Stack, NUM [], NUM [], NUM []); (Op::Stack, NUM [2, 3], NUM [2, 3]); (Op::Stack, INT []);
     Index =>
-        (Op::Index { items: vec![at(1)] }, NUM [3]); (Op::Index { items: vec![at(1), slice(0, 3, 1)] }, NUM [2, 3]);
+        (Op::Index { items: vec![at(1)] }, NUM [3]);
+        (Op::Index { items: vec![at(1), slice(0, 3, 1)] }, NUM [2, 3]);
         (Op::Index { items: vec![slice(0, 2, 2), at(1)] }, NUM [4, 3]);
         (Op::Index { items: vec![slice(1, 2, 1), slice(0, 3, 1)] }, NUM [4, 3]);
         (Op::Index { items: vec![slice(0, 2, 1), slice(1, 2, 2)] }, NUM [2, 4]);
@@ -118,7 +125,9 @@ samples! {
         (Op::Unindex { shape: shape(&[2, 4]), items: vec![slice(0, 2, 1), slice(1, 2, 2)] }, NUM [2, 2]);
         (Op::Unindex { shape: shape(&[2]), items: vec![slice(2, 0, 1)] }, INT [0]);
     Sum =>
-        (Op::Sum { axis: None }, NUM [2, 3]); (Op::Sum { axis: None }, NUM []); (Op::Sum { axis: Some(0) }, NUM [2, 3]);
+        (Op::Sum { axis: None }, NUM [2, 3]);
+        (Op::Sum { axis: None }, NUM []);
+        (Op::Sum { axis: Some(0) }, NUM [2, 3]);
         (Op::Sum { axis: Some(1) }, NUM [2, 3, 4]); (Op::Sum { axis: Some(2) }, NUM [2, 3, 4]);
         (Op::Sum { axis: Some(0) }, INT [2, 3]); (Op::Sum { axis: Some(0) }, NUM [0, 3]);
     Mean =>

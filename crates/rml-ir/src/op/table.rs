@@ -1,7 +1,8 @@
-//! The surface names: what a program calls the operators, initialisers and primitives, and what a user should know about each.
+//! The surface names: what a program calls the operators, initialisers and primitives, and what a user should
+//! know about each.
 //!
-//! Data only. It feeds `docs/operators.md`, completions and suggestions; types and meaning are enforced elsewhere, by
-//! [`result_type`](super::result_type) and [`eval`](super::eval()).
+//! Data only. It feeds `docs/operators.md`, completions and suggestions; types and meaning are enforced
+//! elsewhere, by [`result_type`](super::result_type) and [`eval`](super::eval()).
 
 use super::Op;
 
@@ -98,7 +99,8 @@ pub fn entries() -> &'static [OpInfo] {
 }
 
 impl Op {
-    /// The surface name, which has an entry in the table; `None` for what a program cannot write as an operator.
+    /// The surface name, which has an entry in the table; `None` for what a program cannot write as an
+    /// operator.
     pub fn surface(&self) -> Option<&'static str> {
         match self {
             Op::Copy => None,
@@ -129,7 +131,9 @@ impl Op {
 
 /// Writes the entries: `Form: "name" "signature" "meaning" "shapes" differentiable;`, one section a topic.
 macro_rules! table {
-    ($($topic:ident { $($form:ident $name:literal $signature:literal $meaning:literal $shapes:literal $diff:ident;)+ })+) => {
+    ($($topic:ident {
+        $($form:ident $name:literal $signature:literal $meaning:literal $shapes:literal $diff:ident;)+
+    })+) => {
         const TABLE: &[OpInfo] = &[$($(OpInfo {
             name: $name,
             form: Form::$form,
@@ -146,7 +150,8 @@ macro_rules! table {
 
 table! {
     Infix {
-        Infix "+" "a + b" "sum; an int that overflows is an error" "int or num, both the same; broadcast" gradient;
+        Infix "+" "a + b" "sum; an int that overflows is an error"
+            "int or num, both the same; broadcast" gradient;
         Infix "-" "a - b, -a" "difference, negation; an int that overflows is an error"
             "int or num, both the same; broadcast" gradient;
         Infix "*" "a * b" "product, element by element; an int that overflows is an error"
@@ -170,19 +175,23 @@ table! {
         Function "sqrt" "sqrt(x)" "square root; NaN below 0" "num [s..] -> num [s..]" gradient;
         Function "abs" "abs(x)" "absolute value; gradient 0 at 0" "int or num [s..] -> the same" gradient;
         Function "sign" "sign(x)" "-1, 0 or 1; NaN of NaN" "int or num [s..] -> the same" no_gradient;
-        Function "sigmoid" "sigmoid(x)" "1 / (1 + exp(-x)), without overflow" "num [s..] -> num [s..]" gradient;
+        Function "sigmoid" "sigmoid(x)" "1 / (1 + exp(-x)), without overflow"
+            "num [s..] -> num [s..]" gradient;
         Function "tanh" "tanh(x)" "hyperbolic tangent" "num [s..] -> num [s..]" gradient;
         Function "relu" "relu(x)" "x where x > 0, else 0; gradient 0 at 0" "num [s..] -> num [s..]" gradient;
     }
     Conversion {
         Function "to_num" "to_num(x)" "true is 1.0; integers are rounded to the nearest number"
             "bool or int [s..] -> num [s..]" no_gradient;
-        Function "to_int" "to_int(x)" "true is 1; numbers are truncated toward zero; what does not fit is an error"
+        Function "to_int" "to_int(x)"
+            "true is 1; numbers are truncated toward zero; what does not fit is an error"
             "bool or num [s..] -> int [s..]" no_gradient;
-        Function "to_bool" "to_bool(x)" "whether it differs from 0" "int or num [s..] -> bool [s..]" no_gradient;
+        Function "to_bool" "to_bool(x)" "whether it differs from 0"
+            "int or num [s..] -> bool [s..]" no_gradient;
     }
     Layout {
-        Function "matmul" "matmul(a, b)" "matrix product; a vector is a row on the left, a column on the right"
+        Function "matmul" "matmul(a, b)"
+            "matrix product; a vector is a row on the left, a column on the right"
             "num [s.., k] x [k, n] -> [s.., n]; [s.., k] x [k] -> [s..]" gradient;
         Function "transpose" "transpose(x[, perm])" "axes reversed, or in the order perm"
             "[d0, .., dn] -> [d(perm[0]), .., d(perm[n])]" gradient;
@@ -190,13 +199,15 @@ table! {
             "[s..] -> shape, of as many elements" gradient;
         Function "broadcast" "broadcast(shape, x)" "repeated to a larger shape"
             "[s..] -> shape; dimensions of x are equal, 1 or missing on the left" gradient;
-        Function "sum_to" "sum_to(shape, x)" "the transpose of broadcast: sums what broadcasting from shape repeats"
+        Function "sum_to" "sum_to(shape, x)"
+            "the transpose of broadcast: sums what broadcasting from shape repeats"
             "int or num [s..] -> shape, which broadcasts to [s..]" gradient;
         Function "concat" "concat(a, b[, axis])" "joined along an axis (0)"
             "[s.., m, r..] and [s.., n, r..] -> [s.., m + n, r..]" gradient;
-        Brackets "[..]" "[a, b, ..]" "operands stacked along a new first axis" "n operands [s..] -> [n, s..]" gradient;
+        Brackets "[..]" "[a, b, ..]" "operands stacked along a new first axis"
+            "n operands [s..] -> [n, s..]" gradient;
         Brackets "x[..]" "x[i, lo:hi:step, :, .., -1]"
-            "static indexing: a position drops its axis, a slice keeps it, `..` stands for the axes between; negative counts from the end"
+            "static indexing: a position drops its axis, a slice keeps it, `..` skips axes, negatives count back"
             "[s..] -> the axes that are kept" gradient;
         Function "unindex" "unindex(shape, x, entry, ..)"
             "the transpose of indexing: zeros with x at the entries, each a position or [start, len, step]"
@@ -209,9 +220,11 @@ table! {
             "int or num; the axis is dropped" gradient;
         Function "mean" "mean(x[, axis])" "mean over an axis, or over everything; NaN of nothing"
             "num; the axis is dropped" gradient;
-        Function "max" "max(x[, axis])" "largest element; NaN wins; the gradient is shared evenly among equals"
+        Function "max" "max(x[, axis])"
+            "largest element; NaN wins; the gradient is shared evenly among equals"
             "int or num, at least one element; the axis is dropped" gradient;
-        Function "argmax" "argmax(x[, axis])" "position of the first largest element (row-major over everything); NaN wins"
+        Function "argmax" "argmax(x[, axis])"
+            "position of the first largest element (row-major over everything); NaN wins"
             "int or num, at least one element -> int; the axis is dropped" no_gradient;
         Function "softmax" "softmax(x)" "exp(x) / sum(exp(x)) over the last axis, without overflow"
             "num [s.., n] -> num [s.., n]" gradient;
@@ -222,18 +235,21 @@ table! {
         Function "zeros" "zeros(shape)" "all 0.0" "-> num shape" no_gradient;
         Function "ones" "ones(shape)" "all 1.0" "-> num shape" no_gradient;
         Function "glorot_uniform" "glorot_uniform(shape)"
-            "uniform in ±sqrt(6 / (fan_in + fan_out)), the fans being the last two dimensions; drawn once an instance"
+            "uniform in ±sqrt(6 / (sum of the last two dimensions)); drawn once an instance"
             "-> num shape" no_gradient;
         Function "orthogonal" "orthogonal(shape)"
-            "a random matrix with orthonormal rows or columns, whichever are fewer; a vector of norm 1; drawn once an instance"
+            "orthonormal rows or columns, whichever are fewer; a vector has norm 1; drawn once an instance"
             "-> num shape" no_gradient;
-        Function "uniform" "uniform(shape, lo, hi)" "uniform in lo..hi; drawn once an instance" "-> num shape" no_gradient;
-        Function "normal" "normal(shape, mean, std)" "normal; drawn once an instance" "-> num shape" no_gradient;
+        Function "uniform" "uniform(shape, lo, hi)" "uniform in lo..hi; drawn once an instance"
+            "-> num shape" no_gradient;
+        Function "normal" "normal(shape, mean, std)" "normal; drawn once an instance"
+            "-> num shape" no_gradient;
     }
     Primitive {
         Function "param" "param(init)" "a named, trainable constant, init until it is trained or loaded"
             "num [s..] -> num [s..]" gradient;
-        Function "stop_gradient" "stop_gradient(x)" "x; no gradient passes" "any [s..] -> the same" no_gradient;
+        Function "stop_gradient" "stop_gradient(x)" "x; no gradient passes"
+            "any [s..] -> the same" no_gradient;
         Function "shape" "shape(x)" "the shape of stream x, a static array" "any" no_gradient;
     }
 }

@@ -1,4 +1,5 @@
-//! The text form of operators and distributions in dumps of the stages: a name, then the attributes in braces, if there are any.
+//! The text form of operators and distributions in dumps of the stages: a name, then the attributes in
+//! braces, if there are any.
 //!
 //! ```text
 //! add                      exp                     matmul
@@ -8,8 +9,9 @@
 //! one_hot{10}              uniform{-0.5, 0.5}      normal{0.0, 1.0}
 //! ```
 //!
-//! An axis index is a position, or `start:len:step` (`len` positions from `start` on, `step` apart). The text holds no parenthesis and
-//! no line break, so it can stand before an operand list. [`Op::parse`] and [`Distribution::parse`] read back what `Display` writes.
+//! An axis index is a position, or `start:len:step` (`len` positions from `start` on, `step` apart). The text
+//! holds no parenthesis and no line break, so it can stand before an operand list. [`Op::parse`] and
+//! [`Distribution::parse`] read back what `Display` writes.
 
 use std::fmt;
 
@@ -17,7 +19,8 @@ use super::{AxisIndex, Distribution, Op};
 use crate::types::Shape;
 
 impl Op {
-    /// The name in the text form, which is also the surface name of those operators that are called like functions.
+    /// The name in the text form, which is also the surface name of those operators that are called like
+    /// functions.
     pub fn name(&self) -> &'static str {
         match self {
             Op::Copy => "copy",

@@ -2,11 +2,11 @@
 
 use super::Random;
 
-/// Orthonormal draws, row-major: for each leading index a matrix whose shorter side is orthonormal (rows if it has no more rows than
-/// columns, else columns); a vector has norm 1, a scalar is 1 or -1.
+/// Orthonormal draws, row-major: for each leading index a matrix whose shorter side is orthonormal (rows if
+/// it has no more rows than columns, else columns); a vector has norm 1, a scalar is 1 or -1.
 ///
-/// Standard normal vectors are orthogonalised one after the other (Gram and Schmidt), which is the QR factor with a positive diagonal
-/// of R: the distribution is uniform over such matrices, and signs are fixed.
+/// Standard normal vectors are orthogonalised one after the other (Gram and Schmidt), which is the QR factor
+/// with a positive diagonal of R: the distribution is uniform over such matrices, and signs are fixed.
 pub(super) fn draw(dims: &[usize], random: &Random) -> Vec<f64> {
     let (matrices, rows, columns) = match *dims {
         [] => (1, 1, 1),
@@ -27,7 +27,8 @@ pub(super) fn draw(dims: &[usize], random: &Random) -> Vec<f64> {
     out
 }
 
-/// `count` orthonormal vectors of that length, one after the other; `count <= length`. `next` numbers the normal draws.
+/// `count` orthonormal vectors of that length, one after the other; `count <= length`. `next` numbers the
+/// normal draws.
 fn frame(count: usize, length: usize, random: &Random, next: &mut u64) -> Vec<f64> {
     let mut frame: Vec<f64> = Vec::with_capacity(count * length);
     while frame.len() < count * length {

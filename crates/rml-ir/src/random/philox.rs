@@ -1,4 +1,5 @@
-//! Philox4x32-10: ten rounds of multiplication and exclusive-or that turn a counter and a key into four random words.
+//! Philox4x32-10: ten rounds of multiplication and exclusive-or that turn a counter and a key into four
+//! random words.
 
 const MULTIPLIERS: [u32; 2] = [0xd251_1f53, 0xcd9e_8d57];
 const KEY_STEPS: [u32; 2] = [0x9e37_79b9, 0xbb67_ae85];

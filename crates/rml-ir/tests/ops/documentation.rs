@@ -1,4 +1,5 @@
-//! `docs/operators.md` is written from the table: this test compares them, and with `RML_BLESS=1` writes the file anew.
+//! `docs/operators.md` is written from the table: this test compares them, and with `RML_BLESS=1` writes the
+//! file anew.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -8,14 +9,15 @@ use rml_ir::op::{Form, Topic, entries, info, names, samples};
 
 const INTRODUCTION: &str = "# Operators
 
-<!-- Written from the operator table (crate `rml-ir`, `op/table.rs`). Change it there and bless: `cargo xtask bless`. -->
+<!-- Written from the operator table (crate `rml-ir`, `op/table.rs`): change it there, then `cargo xtask bless`. -->
 
-Everything a program can call without importing it, by topic. Element types are never converted; *broadcast* means that shapes are
-aligned on the right and dimensions are equal, 1 or missing on the left. `[s..]` stands for any dimensions. Arguments in brackets may
-be left out. *Gradient* tells whether gradients pass from the result to the num operands.
+Everything a program can call without importing it, by topic. Element types are never converted; *broadcast*
+means that shapes are aligned on the right and dimensions are equal, 1 or missing on the left. `[s..]` stands
+for any dimensions. Arguments in brackets may be left out. *Gradient* tells whether gradients pass from the
+result to the num operands.
 
-Numbers follow IEEE 754: nothing but an int that does not fit 64 bits is an error. Sums are taken first to last in their own
-precision, and all results have the same bits in every run on one machine.
+Numbers follow IEEE 754: nothing but an int that does not fit 64 bits is an error. Sums are taken first to last
+in their own precision, and all results have the same bits in every run on one machine.
 ";
 
 fn page() -> String {

@@ -1,5 +1,5 @@
-//! A second evaluator, as plain as can be: everything is a double precision array, and every result element is computed by itself
-//! from its index. It decides what the operators mean; the tests compare.
+//! A second evaluator, as plain as can be: everything is a double precision array, and every result element
+//! is computed by itself from its index. It decides what the operators mean; the tests compare.
 
 use rml_ir::op::{AxisIndex, Op};
 

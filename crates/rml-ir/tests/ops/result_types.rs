@@ -219,7 +219,8 @@ fn results_are_bounded() {
     assert!(result_type(&Op::Concat { axis: 0 }, &types(&[&pair, &pair])).is_err());
 }
 
-/// No operator panics on operands of any number, element type and (small) rank, nor on attributes that do not fit them.
+/// No operator panics on operands of any number, element type and (small) rank, nor on attributes that do not
+/// fit them.
 #[test]
 fn odd_operands_are_refused_not_fatal() {
     let shapes: [&[usize]; 5] = [&[], &[0], &[2], &[2, 3], &[1, 2, 3]];

@@ -7,8 +7,8 @@ use rml_ir::{DType, Data, Precision, Type, Value};
 use crate::naive::{self, Nd};
 use crate::support::{elements, try_go};
 
-/// A random operand: integers in -3..=3 (so that comparisons meet equals and divisions meet 0), numbers in -2..2 with halves and zeros
-/// among them, and above 0 where the operator needs it.
+/// A random operand: integers in -3..=3 (so that comparisons meet equals and divisions meet 0), numbers in
+/// -2..2 with halves and zeros among them, and above 0 where the operator needs it.
 fn operand(op: &Op, ty: &Type, precision: Precision, random: &Random, next: &mut u64) -> Value {
     let positive = matches!(op, Op::Log | Op::Sqrt);
     let mut draw = || {

@@ -1,4 +1,5 @@
-//! Text forms: what they look like, and what is refused. (That every sample reads back is checked beside the samples.)
+//! Text forms: what they look like, and what is refused. (That every sample reads back is checked beside the
+//! samples.)
 
 use rml_ir::op::{AxisIndex, Distribution, Op};
 use rml_ir::{DType, Shape, Type};

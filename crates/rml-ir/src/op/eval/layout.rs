@@ -77,7 +77,8 @@ pub(super) fn stack(args: &[&Value]) -> Value {
     Value::new(shape, data)
 }
 
-/// The walk over dense data of shape `dims` that meets what `items` picks: the offset and the strides of the axes that are kept.
+/// The walk over dense data of shape `dims` that meets what `items` picks: the offset and the strides of the
+/// axes that are kept.
 fn walk(items: &[AxisIndex], dims: &[usize]) -> (usize, Strides) {
     let mut offset = 0;
     let mut strides = Strides::new();

@@ -6,7 +6,8 @@ use crate::op::ffi;
 use crate::types::Shape;
 use crate::value::{Data, Value};
 
-/// `a [.., m, k] x b [k, n]`, the leading axes of `a` taken as more rows; a vector on the left is one row, on the right one column.
+/// `a [.., m, k] x b [k, n]`, the leading axes of `a` taken as more rows; a vector on the left is one row, on
+/// the right one column.
 pub(super) fn matmul(a: &View<'_>, b: &View<'_>) -> Value {
     let (k, rows) = a.dims.split_last().expect(CHECKED);
     let columns = &b.dims[1..];

@@ -1,9 +1,10 @@
 //! Reference evaluation of every operator: operands to one fresh value.
 //!
-//! Written to be read, and quick where a simulator needs it: scalars are computed inline, without allocation ([`scalar`]); tensors go
-//! through borrowed [`view`]s, one file for each family of operators. All results are deterministic: reductions run in one fixed
-//! order, sums are accumulated one element after the other in the element type, and a row of a matrix product has the same bits
-//! whatever the number of rows. Nothing here is threaded, fused or planned.
+//! Written to be read, and quick where a simulator needs it: scalars are computed inline, without allocation
+//! ([`scalar`]); tensors go through borrowed [`view`]s, one file for each family of operators. All results
+//! are deterministic: reductions run in one fixed order, sums are accumulated one element after the other in
+//! the element type, and a row of a matrix product has the same bits whatever the number of rows. Nothing
+//! here is threaded, fused or planned.
 
 use std::fmt;
 
@@ -38,7 +39,8 @@ impl fmt::Display for EvalError {
 
 impl std::error::Error for EvalError {}
 
-/// Evaluates `op`; operands have types that [`result_type`](super::result_type) accepts, and their numbers are stored in `precision`.
+/// Evaluates `op`; operands have types that [`result_type`](super::result_type) accepts, and their numbers
+/// are stored in `precision`.
 ///
 /// # Errors
 /// If an integer result does not fit 64 bits.

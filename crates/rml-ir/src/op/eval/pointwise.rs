@@ -1,4 +1,5 @@
-//! Pointwise operators on tensors, and on a scalar with a tensor. Each is the scalar operator, element by element.
+//! Pointwise operators on tensors, and on a scalar with a tensor. Each is the scalar operator, element by
+//! element.
 
 use super::scalar::int_div;
 use super::strided;
@@ -156,8 +157,8 @@ impl Pair<'_> {
         })
     }
 
-    /// Applies `f` to each pair of elements, row-major. Equal shapes, one single element and one operand repeated over leading axes are
-    /// plain loops over slices.
+    /// Applies `f` to each pair of elements, row-major. Equal shapes, one single element and one operand
+    /// repeated over leading axes are plain loops over slices.
     fn zip<T: Element, R>(&self, mut f: impl FnMut(T, T) -> R) -> Vec<R> {
         let (a, b) = (T::of(self.a.elements), T::of(self.b.elements));
         if self.a.dims == self.b.dims {
@@ -187,7 +188,8 @@ impl Pair<'_> {
         out
     }
 
-    /// The general case, row by row; an operand that is repeated along the row has stride 0 there, others have 1.
+    /// The general case, row by row; an operand that is repeated along the row has stride 0 there, others
+    /// have 1.
     fn zip_rows<T: Copy, R>(&self, a: &[T], b: &[T], out: &mut Vec<R>, mut f: impl FnMut(T, T) -> R) {
         let dims = self.dims.dims();
         let (along_a, along_b) = (strided::repeated(self.a.dims, dims), strided::repeated(self.b.dims, dims));

@@ -1,7 +1,8 @@
 //! Reductions along one axis or over everything, and the normalisations over the last axis.
 //!
-//! The order is fixed: the elements of a reduction are taken first to last (row-major, if it is over everything) and accumulated one
-//! by one in their own type. Results along one axis do not depend on the lengths of the others.
+//! The order is fixed: the elements of a reduction are taken first to last (row-major, if it is over
+//! everything) and accumulated one by one in their own type. Results along one axis do not depend on the
+//! lengths of the others.
 
 use super::view::{Element, Elements, Float, View};
 use super::{CHECKED, EvalError};
@@ -102,7 +103,8 @@ pub(super) fn mean(axis: Option<usize>, x: &View<'_>) -> Value {
 /// Types with a largest element.
 trait Ordered: Element {
     const LEAST: Self;
-    /// Whether `self`, coming later, takes the place of `best`: NaN beats all numbers, and the first among equals stays.
+    /// Whether `self`, coming later, takes the place of `best`: NaN beats all numbers, and the first among
+    /// equals stays.
     fn beats(self, best: Self) -> bool;
 }
 
@@ -190,8 +192,8 @@ pub(super) fn sum_to(shape: &Shape, x: &Value) -> Result<Value, EvalError> {
     Ok(Value::new(shape.clone(), data.unwrap_or_else(|| x.to_data())))
 }
 
-/// Softmax, or its logarithm, over the last axis. The largest element is subtracted first, so that finite operands never overflow;
-/// a row with NaN or +inf, or with nothing but -inf, is NaN.
+/// Softmax, or its logarithm, over the last axis. The largest element is subtracted first, so that finite
+/// operands never overflow; a row with NaN or +inf, or with nothing but -inf, is NaN.
 pub(super) fn softmax(x: &View<'_>, log: bool) -> Value {
     fn rows<T: Float + Ordered>(xs: &[T], n: usize, log: bool) -> Data {
         let mut out = Vec::with_capacity(xs.len());

@@ -1,4 +1,5 @@
-//! Walks over row-major data whose axes are permuted, repeated or stepped over: offsets and strides, one row of the result at a time.
+//! Walks over row-major data whose axes are permuted, repeated or stepped over: offsets and strides, one row
+//! of the result at a time.
 
 use smallvec::SmallVec;
 
@@ -21,8 +22,8 @@ pub(super) fn repeated(dims: &[usize], wide: &[usize]) -> Strides {
     std::iter::repeat_n(0, missing).chain(own).collect()
 }
 
-/// Calls `row` with the offsets at which each row (last axis) starts, in row-major order, for `N` operands walked together.
-/// There is no row if any dimension is 0.
+/// Calls `row` with the offsets at which each row (last axis) starts, in row-major order, for `N` operands
+/// walked together. There is no row if any dimension is 0.
 ///
 /// `dims` and all strides are of the same rank, at least 1.
 pub(super) fn rows<const N: usize>(

@@ -1,4 +1,5 @@
-//! Borrowed operands: dimensions and elements, whether the value is a scalar or a tensor; and the two floating-point types as one trait.
+//! Borrowed operands: dimensions and elements, whether the value is a scalar or a tensor; and the two
+//! floating-point types as one trait.
 
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
@@ -57,8 +58,8 @@ impl<'a> Elements<'a> {
     }
 }
 
-/// Applies one generic expression to the elements of a view, whatever their type: `for_each_type!(view, xs => f(xs))` is the
-/// [`Data`](crate::value::Data) of the resulting vector.
+/// Applies one generic expression to the elements of a view, whatever their type: `for_each_type!(view, xs =>
+/// f(xs))` is the [`Data`](crate::value::Data) of the resulting vector.
 macro_rules! for_each_type {
     ($elements:expr, $xs:ident => $result:expr) => {
         match $elements {
