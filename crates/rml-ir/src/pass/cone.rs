@@ -10,7 +10,8 @@ use crate::flat::{ConstId, Eq, Flat, Init, Rhs, Var, Window, verify};
 /// A stream that nothing drives is present in every cycle. So that none becomes one only because what drove it was dropped, the
 /// equations that tie the clock of a kept stream to an input or a sampling stay, too.
 ///
-/// Requires: `flat::verify`. Ensures: the same, and the same outputs in the same cycles.
+/// Requires: `flat::verify`. Ensures: the same, and the same outputs in the same cycles for every trace without errors whose inputs
+/// are given. What is dropped finds no errors, and does not ask for inputs that are only offered.
 pub fn cone(flat: Flat) -> Flat {
     let _span = tracing::debug_span!("cone", equations = flat.equations.len()).entered();
     if flat.outputs.is_empty() {

@@ -1,0 +1,165 @@
+//! The passes on flat programs keep what the outputs are, cycle by cycle, and a parameter under windows is updated once a window.
+
+#[path = "support/random.rs"]
+mod random;
+mod support;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use rml_ir::flat::{self, Flat};
+use rml_ir::{Value, normal, pass};
+use rml_sim::oracle::{self, OracleOptions, Trace};
+use rml_sim::{Input, Status};
+use support::text;
+
+fn run(flat: &Flat, inputs: &[Vec<Input>], closed: bool) -> Trace {
+    oracle::run(flat, inputs, &OracleOptions { closed, ..OracleOptions::default() })
+}
+
+fn outputs(flat: &Flat, trace: &Trace) -> Vec<String> {
+    flat.outputs.iter().map(|v| text(&trace.row(*v))).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn folding_and_restriction_keep_the_outputs(
+        numbers in vec(any::<u32>(), 20..200),
+        data in vec(any::<u32>(), 90),
+        cycles in 0_usize..10,
+        closed: bool,
+    ) {
+        let (flat, _) = random::program(&numbers, 25, false);
+        let mut inputs = random::trace(&flat, &data, cycles, false);
+        // What is dropped no longer asks for inputs that are only offered.
+        for input in inputs.iter_mut().flatten() {
+            if let Input::OnDemand(Some(value)) = input {
+                *input = Input::Given(value.clone());
+            }
+        }
+        let trace = run(&flat, &inputs, closed);
+        prop_assume!(trace.failures.is_empty() && trace.error_cycles().is_empty());
+        let expected = outputs(&flat, &trace);
+        let folded = pass::fold(Flat::clone(&flat));
+        let small = pass::cone(folded.clone());
+        for (pass, after) in [("fold", &folded), ("cone", &small), ("cone alone", &pass::cone(Flat::clone(&flat)))] {
+            let found = outputs(after, &run(after, &inputs, closed));
+            prop_assert_eq!(&found, &expected, "{}\n{}\nbecame\n{}", pass, flat::print(&flat), flat::print(after));
+        }
+    }
+}
+
+/// `o = k * x` with `k` trained by plain descent, called every `end` if asked for.
+fn scale(every: &str) -> Flat {
+    let text = format!(
+        r#"normal f64 root n2
+node n0 "diff_param"
+  formal v0
+  formal v1
+  formal v2
+  output v3
+  var v0 num [] "init"
+  var v1 bool [] "bp"
+  var v2 num [] "do"
+  var v3 num [] "o"
+  var v4 num [] "o1"
+  var v5 num []
+  var v6 num []
+  const k0 num [] = 0.0
+  v6 = const k0
+  v5 = merge v1 v2 v6
+  v3 = fby v0 v4
+  v4 = apply add (v3, v5)
+node n1 "diff_scale"
+  formal v0
+  formal v1
+  formal v2
+  output v3
+  var v0 num [] "x"
+  var v1 bool [] "bp"
+  var v2 num [] "do"
+  var v3 num [] "o"
+  var v4 num [] "k"
+  var v5 num []
+  var v6 num []
+  var v7 num [] "dk"
+  const k0 num [] = 1.0
+  v5 = const k0
+  v4 = param_update v5 v1 v7 by n0
+  v3 = apply mul (v4, v0)
+  v6 = when v0 v1
+  v7 = apply mul (v2, v6)
+node n2 "main"
+  formal v0
+  formal v1
+  formal v2
+  formal v3
+  output v4
+  var v0 num [] "x"
+  var v1 bool [] "bp"
+  var v2 num [] "do"
+  var v3 bool [] "end"
+  var v4 num [] "o"
+  v4 = call n1 "diff_scale_0" (v0, v1, v2){every}
+"#
+    );
+    let module = normal::parse(&text).expect("the text is well formed");
+    let flat = pass::inline(&module).expect("it can be inlined");
+    pass::cone(pass::fold(pass::initialise(flat, 0)))
+}
+
+/// `x`, the gradient if there is one, `end`; `None` = a cycle where nothing is present.
+type Cycle = Option<(f64, Option<f64>, bool)>;
+
+fn row(flat: &Flat, cycles: &[Cycle], closed: bool) -> Vec<Option<f64>> {
+    let num = |x: f64| Input::Given(Value::F64(x));
+    let inputs: Vec<Vec<Input>> = cycles
+        .iter()
+        .map(|cycle| match cycle {
+            None => vec![Input::Absent; 4],
+            Some((x, d, end)) => vec![
+                num(*x),
+                Input::Given(Value::Bool(d.is_some())),
+                d.map_or(Input::Absent, num),
+                Input::Given(Value::Bool(*end)),
+            ],
+        })
+        .collect();
+    let trace = run(flat, &inputs, closed);
+    assert!(trace.failures.is_empty() && trace.error_cycles().is_empty());
+    let number = |s: Status| s.value().and_then(Value::as_num);
+    trace.row(flat.outputs[0]).into_iter().map(number).collect()
+}
+
+const CYCLES: [Cycle; 8] = [
+    Some((1.0, None, false)),
+    None,
+    Some((2.0, Some(10.0), false)),
+    Some((3.0, Some(100.0), true)),
+    Some((1.0, None, true)),
+    Some((1.0, Some(1000.0), false)),
+    None,
+    Some((1.0, None, false)),
+];
+
+#[test]
+fn a_parameter_under_windows_is_updated_once_a_window() {
+    // 1; then 1 + 2 * 10 + 3 * 100 after the first window; nothing comes from the second; the third is not over.
+    let expected = [1.0, 2.0, 3.0, 321.0, 321.0, 321.0];
+    let flat = scale(" every v3");
+    for closed in [false, true] {
+        let present: Vec<f64> = row(&flat, &CYCLES, closed).into_iter().flatten().collect();
+        assert_eq!(present, expected, "closed: {closed}");
+    }
+    // A fourth window starts from the sum of the third.
+    let mut longer = CYCLES.to_vec();
+    longer.extend([Some((1.0, None, true)), Some((1.0, None, false))]);
+    assert_eq!(row(&flat, &longer, false).last(), Some(&Some(1321.0)));
+}
+
+#[test]
+fn a_parameter_outside_windows_is_updated_every_cycle() {
+    let present: Vec<f64> = row(&scale(""), &CYCLES, false).into_iter().flatten().collect();
+    assert_eq!(present, [1.0, 2.0, 63.0, 321.0, 321.0, 1321.0]);
+}
