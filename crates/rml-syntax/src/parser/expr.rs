@@ -136,7 +136,7 @@ impl<'a> Parser<'_, 'a> {
                 break;
             }
         }
-        self.close(Kind::RBracket, open, "behind the index")?;
+        self.close(Kind::RBracket, open, "`,` or `]` behind the index")?;
         Ok((self.slice(&indices), height))
     }
 
@@ -224,7 +224,7 @@ impl<'a> Parser<'_, 'a> {
                 &["there are no tuples; several values stand only between the parentheses of a call"],
             ));
         }
-        let close = self.close(Kind::RParen, open, "behind the expression")?;
+        let close = self.close(Kind::RParen, open, "an operator or `)`")?;
         Ok(Tree { outer: open.to(close), ..inner })
     }
 
@@ -241,7 +241,7 @@ impl<'a> Parser<'_, 'a> {
                 break;
             }
         }
-        let close = self.close(Kind::RParen, open, "behind the arguments")?;
+        let close = self.close(Kind::RParen, open, "`,` or `)` behind the arguments")?;
         Ok((self.slice(&args), height, open.to(close)))
     }
 

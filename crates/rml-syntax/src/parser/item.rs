@@ -117,7 +117,7 @@ impl<'a> Parser<'_, 'a> {
                     break;
                 }
             }
-            self.close(Kind::RParen, open, "behind the imported names")?;
+            self.close(Kind::RParen, open, "`,` or `)` behind the imported names")?;
             Some(self.slice(&names))
         } else {
             None
@@ -163,8 +163,11 @@ impl<'a> Parser<'_, 'a> {
                 "`->` before the list of outputs",
                 &["a node is written `node name(inputs) -> (outputs)`; without outputs: `-> ()`"],
             );
-            if self.kind() != Kind::LParen {
-                return Err(Reported);
+            // Something of up to two tokens in its place: `=> (`, `returns (`.
+            for _ in 0..2 {
+                if matches!(self.kind(), Kind::Ident | Kind::Eq | Kind::Gt | Kind::Minus | Kind::Colon) {
+                    self.next();
+                }
             }
         }
         let outputs = self.decls("the list of outputs")?;
@@ -181,7 +184,7 @@ impl<'a> Parser<'_, 'a> {
                 break;
             }
         }
-        self.close(Kind::RParen, open, &format!("behind {what}"))?;
+        self.close(Kind::RParen, open, &format!("`,` or `)` behind {what}"))?;
         Ok(self.slice(&decls))
     }
 
@@ -248,7 +251,7 @@ impl<'a> Parser<'_, 'a> {
                 break;
             }
         }
-        let end = self.close(Kind::RBracket, open, "behind the last entry")?;
+        let end = self.close(Kind::RBracket, open, "`,` or `]` behind the last entry")?;
         Ok((self.slice(&dims), height, open.to(end)))
     }
 

@@ -131,7 +131,7 @@ impl<'a> Parser<'_, 'a> {
                 break;
             }
         }
-        let close = self.close(Kind::RParen, open, "behind the expression")?;
+        let close = self.close(Kind::RParen, open, "an operator or `)`")?;
         let args_span = open.to(close);
         let copies: Vec<Expr<'a>> = trees.iter().map(|t| *t.expr).collect();
         let args = self.slice(&copies);

@@ -54,8 +54,8 @@ impl Parser<'_, '_> {
         Err(self.unexpected(expected.trim_end(), help))
     }
 
-    /// Like [`Parser::expect`] for a closing bracket: also shows what it would close.
-    pub(super) fn close(&mut self, kind: Kind, open: Span, what: &str) -> Result<Span, Reported> {
+    /// Takes the closing bracket `kind`, or says that `expected` is missing and what it would close.
+    pub(super) fn close(&mut self, kind: Kind, open: Span, expected: &str) -> Result<Span, Reported> {
         if self.eat(kind).is_some() {
             return Ok(self.last_span());
         }
@@ -64,8 +64,7 @@ impl Parser<'_, '_> {
             help.push("`==` compares; `=` stands only between the two sides of an equation");
         }
         let before = self.diagnostics.len();
-        let expected = format!("`{}` {what}", kind.spelling().unwrap_or("?"));
-        let reported = self.unexpected(&expected, &help);
+        let reported = self.unexpected(expected, &help);
         if let Some(diagnostic) = self.diagnostics.get_mut(before) {
             let labelled = diagnostic.clone().label(open, "opened here");
             *diagnostic = labelled;
