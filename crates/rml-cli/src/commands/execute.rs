@@ -1,0 +1,68 @@
+//! `rml run` and `rml trace`: a program over a table of inputs.
+
+use std::path::Path;
+
+use rml::chronogram::{self, draw};
+use rml::{Columns, End, Program, RunOptions};
+
+use crate::args::{self, Execution, Format, Rows, Vars};
+use crate::output::{Output, Stop, unwritable};
+
+/// Runs, and prints the trace; what was computed before an error is printed too.
+pub(crate) fn run(args: &args::Run, output: &mut Output) -> Result<(), Stop> {
+    let (program, inputs, options) = prepare(&args.execution, args.vars == Vars::All, output)?;
+    let trace = rml::run(&program, &inputs, &options)?;
+    output.print(&match args.format {
+        Format::Json => format!("{}\n", trace.to_json().trim_end()),
+        Format::Table => trace.to_table(),
+        Format::Csv => trace.to_csv(),
+    })?;
+    output.report(&trace.warnings, program.sources());
+    trace.error.map_or(Ok(()), |error| Err(error.into()))
+}
+
+/// Runs, and draws the trace.
+pub(crate) fn trace(args: &args::Trace, output: &mut Output) -> Result<(), Stop> {
+    let (program, inputs, options) = prepare(&args.execution, true, output)?;
+    let rows = match args.vars {
+        Rows::All => chronogram::Rows::All,
+        Rows::Node => chronogram::Rows::Node,
+        Rows::Outputs => chronogram::Rows::Outputs,
+    };
+    let drawn = draw(&program, &inputs, &options, rows)?;
+    match &args.svg {
+        Some(file) => write(file, &drawn.chronogram.to_svg())?,
+        None => output.print(&drawn.chronogram.to_text(width()))?,
+    }
+    output.report(&drawn.warnings, program.sources());
+    drawn.error.map_or(Ok(()), |error| Err(error.into()))
+}
+
+/// The program, its inputs, and how to run it.
+fn prepare(
+    args: &Execution,
+    all_vars: bool,
+    output: &mut Output,
+) -> Result<(Program, Columns, RunOptions), Stop> {
+    let (source, mut options) = super::program(&args.program);
+    options.node.clone_from(&args.node);
+    options.seed = args.seed;
+    options.all_vars = all_vars;
+    let program = rml::compile(&source, &options)?;
+    output.report(program.warnings(), program.sources());
+    let inputs = match &args.inputs {
+        Some(file) => Columns::read(file)?,
+        None => Columns::default(),
+    };
+    let end = if args.open { End::Open } else { End::Closed };
+    Ok((program, inputs, RunOptions { cycles: args.cycles, end, all_vars, allow_nan: args.allow_nan }))
+}
+
+fn write(file: &Path, text: &str) -> Result<(), Stop> {
+    std::fs::write(file, text).map_err(|e| unwritable(file.display(), &e).into())
+}
+
+/// How many characters a line may have; no limit where the output is not for a terminal.
+fn width() -> Option<usize> {
+    console::Term::stdout().size_checked().map(|(_, columns)| usize::from(columns))
+}

@@ -1,0 +1,37 @@
+//! `rml diff` and `rml dump`: programs as text.
+
+use rml::Stage;
+
+use crate::args::{self, Diff, Dump};
+use crate::output::{Output, Stop};
+
+/// Prints the adjoint of a node as source.
+pub(crate) fn diff(args: &Diff, output: &mut Output) -> Result<(), Stop> {
+    let (source, options) = super::program(&args.program);
+    let text = rml::differentiate(&source, &options, &args.node)?;
+    output.print(&ended(text))
+}
+
+/// Prints a stage.
+pub(crate) fn dump(args: &Dump, output: &mut Output) -> Result<(), Stop> {
+    let (source, mut options) = super::program(&args.program);
+    options.node.clone_from(&args.node);
+    options.seed = args.seed;
+    let stage = match args.after {
+        args::Stage::Parse => Stage::Parse,
+        args::Stage::Elab => Stage::Elab,
+        args::Stage::Normalize => Stage::Normalize,
+        args::Stage::Diff => Stage::Diff,
+        args::Stage::Inline => Stage::Inline,
+        args::Stage::Fold => Stage::Fold,
+    };
+    output.print(&ended(rml::dump(&source, &options, stage)?))
+}
+
+/// With a line end at its end.
+fn ended(mut text: String) -> String {
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text
+}

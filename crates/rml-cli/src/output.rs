@@ -1,0 +1,118 @@
+//! Standard output and standard error. A reader that goes away is no error, and never a panic.
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::process::ExitCode;
+
+use rml::{Code, Diagnostic, Diagnostics, Sources};
+
+use crate::args::{Colour, Global, MessageFormat};
+use crate::render;
+
+/// How a command ends when it does not end well.
+pub(crate) enum Stop {
+    /// Nobody reads the output any more.
+    NoReader,
+    /// Errors were found and have been reported.
+    Reported,
+    /// Errors were found and are still to be reported.
+    Errors(rml::Error),
+    /// The user interrupted it.
+    Interrupted,
+}
+
+impl From<rml::Error> for Stop {
+    fn from(error: rml::Error) -> Self {
+        Self::Errors(error)
+    }
+}
+
+impl From<Diagnostic> for Stop {
+    fn from(diagnostic: Diagnostic) -> Self {
+        Self::Errors(diagnostic.into())
+    }
+}
+
+/// The two output streams and how to write to them.
+pub(crate) struct Output {
+    format: MessageFormat,
+    colour: bool,
+}
+
+impl Output {
+    pub(crate) fn new(global: &Global) -> Self {
+        let colour = match global.color {
+            Colour::Always => true,
+            Colour::Never => false,
+            Colour::Auto => io::stderr().is_terminal() && colours_wanted(),
+        };
+        Self { format: global.message_format, colour }
+    }
+
+    /// Whether results and progress are for programs rather than people.
+    pub(crate) fn json(&self) -> bool {
+        self.format == MessageFormat::Json
+    }
+
+    /// Whether standard error takes colours.
+    pub(crate) fn colour(&self) -> bool {
+        self.colour
+    }
+
+    /// Writes a result, and sees that it is out.
+    pub(crate) fn print(&mut self, text: &str) -> Result<(), Stop> {
+        let mut out = io::stdout().lock();
+        out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|e| match e.kind() {
+            io::ErrorKind::BrokenPipe => Stop::NoReader,
+            _ => unwritable("standard output", &e).into(),
+        })
+    }
+
+    /// Draws findings.
+    pub(crate) fn report(&mut self, diagnostics: &Diagnostics, sources: &Sources) {
+        let text = match self.format {
+            MessageFormat::Human => render::human(diagnostics, sources, self.colour),
+            MessageFormat::Json => render::json(diagnostics, sources),
+        };
+        self.note(&text);
+    }
+
+    /// Writes to standard error; what cannot be written there is lost.
+    pub(crate) fn note(&mut self, text: &str) {
+        let _ = io::stderr().lock().write_all(text.as_bytes());
+    }
+
+    /// Reports what is still to be reported and gives the exit code.
+    pub(crate) fn finish(mut self, outcome: Result<(), Stop>) -> ExitCode {
+        match outcome {
+            Ok(()) | Err(Stop::NoReader) => ExitCode::SUCCESS,
+            Err(Stop::Reported) => ExitCode::FAILURE,
+            Err(Stop::Errors(error)) => {
+                self.report(error.diagnostics(), error.sources());
+                ExitCode::FAILURE
+            }
+            Err(Stop::Interrupted) => ExitCode::from(INTERRUPTED),
+        }
+    }
+}
+
+/// The exit code of an interrupted command, as shells have it.
+pub(crate) const INTERRUPTED: u8 = 130;
+
+fn colours_wanted() -> bool {
+    let set = |name| std::env::var_os(name).is_some_and(|v| !v.is_empty());
+    !set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|t| t != "dumb")
+}
+
+/// A file that cannot be written.
+pub(crate) fn unwritable(what: impl std::fmt::Display, error: &io::Error) -> Diagnostic {
+    file_error(rml::codes::run::UNWRITABLE_FILE, format!("cannot write {what}"), error)
+}
+
+/// A file that cannot be read.
+pub(crate) fn unreadable(what: impl std::fmt::Display, error: &io::Error) -> Diagnostic {
+    file_error(rml::codes::run::UNREADABLE_FILE, format!("cannot read {what}"), error)
+}
+
+fn file_error(code: Code, message: String, error: &io::Error) -> Diagnostic {
+    Diagnostic::error(code, message).note(error.to_string())
+}

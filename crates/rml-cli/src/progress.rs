@@ -1,0 +1,118 @@
+//! The progress of a training: a bar on a terminal, plain lines elsewhere, JSON lines for programs.
+
+use std::fmt::Write as _;
+use std::io::{IsTerminal as _, Write as _};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use rml::{Diagnostic, EpochSummary, Metrics, Observer, Progress, Sources, TrainInfo};
+use serde_json::{Value, json};
+
+use crate::output::Output;
+
+/// Draws what an [`Observer`] sees.
+pub(crate) struct Display<'a> {
+    output: &'a mut Output,
+    /// On a terminal.
+    bar: Option<ProgressBar>,
+    epochs: u64,
+}
+
+impl<'a> Display<'a> {
+    pub(crate) fn new(output: &'a mut Output) -> Self {
+        let terminal = std::io::stderr().is_terminal() && !output.json();
+        let bar = terminal.then(|| {
+            let bar = ProgressBar::no_length();
+            let template = if output.colour() { BAR } else { PLAIN_BAR };
+            let style =
+                ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+            bar.set_style(style.progress_chars("━╸─"));
+            bar.enable_steady_tick(Duration::from_millis(200));
+            bar
+        });
+        Self { output, bar, epochs: 0 }
+    }
+
+    /// Takes the bar away.
+    pub(crate) fn close(self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+
+    fn line(&mut self, text: &str) {
+        match &self.bar {
+            Some(bar) => bar.suspend(|| {
+                let _ = writeln!(std::io::stderr(), "{text}");
+            }),
+            None => self.output.note(&format!("{text}\n")),
+        }
+    }
+}
+
+const BAR: &str = "{prefix:.bold} {bar:32.green} {pos}/{len} {msg} {eta}";
+const PLAIN_BAR: &str = "{prefix} {bar:32} {pos}/{len} {msg} {eta}";
+
+impl Observer for Display<'_> {
+    fn start(&mut self, info: &TrainInfo) {
+        self.epochs = info.epochs;
+        if self.output.json() {
+            return;
+        }
+        let mut text = format!("{} windows to train on, {} to test", info.train_windows, info.test_windows);
+        let _ = write!(text, ", batch {}, {} parameters", info.batch, info.parameters);
+        if info.epochs_done > 0 {
+            let _ = write!(text, ", going on after epoch {}", info.epochs_done);
+        }
+        self.line(&text);
+    }
+
+    fn batch(&mut self, progress: &Progress<'_>) {
+        let Some(bar) = &self.bar else { return };
+        bar.set_length(progress.of as u64);
+        bar.set_prefix(format!("epoch {}/{}", progress.epoch, self.epochs));
+        bar.set_message(metrics("", progress.metrics, "  "));
+        bar.set_position(progress.windows as u64);
+    }
+
+    fn epoch(&mut self, summary: &EpochSummary) {
+        if self.output.json() {
+            let line = json!({
+                "epoch": summary.epoch,
+                "seconds": summary.seconds,
+                "train": json_metrics(&summary.train, &[]),
+                "test": json_metrics(&summary.test, &[]),
+            });
+            // A reader that went away does not stop a training that is to be saved.
+            let _ = self.output.print(&format!("{line}\n"));
+            return;
+        }
+        let width = self.epochs.to_string().len();
+        let mut text =
+            format!("epoch {:>width$}/{}  {}", summary.epoch, self.epochs, metrics("", &summary.train, "  "));
+        text.push_str(&metrics("test ", &summary.test, "  "));
+        let _ = write!(text, "{:.1} s", summary.seconds);
+        self.line(&text);
+    }
+
+    fn warning(&mut self, diagnostic: &Diagnostic) {
+        let report = |output: &mut Output| output.report(&diagnostic.clone().into(), &Sources::new());
+        match self.bar.clone() {
+            Some(bar) => bar.suspend(|| report(self.output)),
+            None => report(self.output),
+        }
+    }
+}
+
+/// `loss 0.1234  accuracy 0.9832  `, each entry led by `lead` and ended by `end`.
+pub(crate) fn metrics(lead: &str, metrics: &Metrics, end: &str) -> String {
+    metrics.iter().map(|(name, value)| format!("{lead}{name} {value:.4}{end}")).collect()
+}
+
+/// Metrics as a JSON object after other entries; what is not finite is a string.
+pub(crate) fn json_metrics(metrics: &Metrics, others: &[(&str, Value)]) -> Value {
+    let number =
+        |x: f64| serde_json::Number::from_f64(x).map_or_else(|| json!(format!("{x}")), Value::Number);
+    let others = others.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
+    Value::Object(others.chain(metrics.iter().map(|(name, x)| (name.clone(), number(*x)))).collect())
+}

@@ -1,0 +1,167 @@
+//! Drawing for people: each finding with its source lines, marked and labelled.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::ops::Range;
+
+use ariadne::{Color, Config, IndexType, Label, Report, ReportKind};
+use rml::{Diagnostic, Diagnostics, Sources, Span};
+
+/// Source lines longer than that many bytes are not drawn.
+const MAX_LINE: usize = 500;
+
+/// The findings, one after the other, and their number if there are several.
+pub(crate) fn human(diagnostics: &Diagnostics, sources: &Sources, colour: bool) -> String {
+    let mut text: String = diagnostics.iter().map(|d| finding(d, sources, colour)).collect();
+    let errors = diagnostics.iter().filter(|d| d.is_error()).count();
+    if errors > 1 {
+        let _ = writeln!(text, "{errors} errors");
+    }
+    text
+}
+
+fn finding(diagnostic: &Diagnostic, sources: &Sources, colour: bool) -> String {
+    let drawable =
+        !diagnostic.labels.is_empty() && diagnostic.labels.iter().all(|l| is_drawable(l.span, sources));
+    let drawn = if drawable { draw(diagnostic, sources, colour) } else { None };
+    drawn.unwrap_or_else(|| plain(diagnostic, sources, colour))
+}
+
+/// Whether the lines of a span are short enough to be shown.
+fn is_drawable(span: Span, sources: &Sources) -> bool {
+    let text = sources.text(span.file);
+    let (start, end) = super::clamped(span, sources);
+    let from = text.get(..start).and_then(|t| t.rfind('\n')).map_or(0, |at| at + 1);
+    let to = text.get(end..).and_then(|t| t.find('\n')).map_or(text.len(), |at| end + at);
+    text.get(from..to).is_some_and(|t| t.lines().all(|l| l.len() <= MAX_LINE))
+}
+
+fn draw(diagnostic: &Diagnostic, sources: &Sources, colour: bool) -> Option<String> {
+    type Place = (String, Range<usize>);
+    let place = |span: Span| -> Place {
+        let (start, end) = super::clamped(span, sources);
+        (sources.name(span.file).to_owned(), start..end)
+    };
+    let (kind, accent) = head(diagnostic);
+    let kind = format!("{kind}[{}]", diagnostic.code);
+    let mut report = Report::build(ReportKind::Custom(&kind, accent), place(diagnostic.span()?))
+        .with_config(Config::default().with_color(colour).with_index_type(IndexType::Byte).with_tab_width(2))
+        .with_message(&diagnostic.message);
+    for (i, label) in diagnostic.labels.iter().enumerate() {
+        let colour = if i == 0 { accent } else { Color::Cyan };
+        let mark =
+            Label::new(place(label.span)).with_color(colour).with_order(i32::try_from(i).unwrap_or(i32::MAX));
+        report = report.with_label(if label.message.is_empty() {
+            mark
+        } else {
+            mark.with_message(&label.message)
+        });
+    }
+    diagnostic.notes.iter().for_each(|note| report.add_note(note));
+    diagnostic.help.iter().for_each(|help| report.add_help(help));
+    let files: BTreeSet<_> = diagnostic.labels.iter().map(|l| l.span.file).collect();
+    let texts = files.iter().map(|&f| (sources.name(f).to_owned(), sources.text(f).to_owned()));
+    let mut bytes = Vec::new();
+    report.finish().write(ariadne::sources(texts), &mut bytes).ok()?;
+    let text = String::from_utf8(bytes).ok()?;
+    // The kind keeps its colour whatever the configuration says.
+    Some(if colour { text } else { console::strip_ansi_codes(&text).into_owned() })
+}
+
+/// Without the source lines, for findings about flags and files, and where the lines are too long.
+fn plain(diagnostic: &Diagnostic, sources: &Sources, colour: bool) -> String {
+    let (kind, accent) = head(diagnostic);
+    let code = if accent == Color::Yellow { 33 } else { 31 };
+    let head = format!("{kind}[{}]:", diagnostic.code);
+    let head = if colour { format!("\u{1b}[{code}m{head}\u{1b}[0m") } else { head };
+    let mut text = format!("{head} {}\n", diagnostic.message);
+    for label in &diagnostic.labels {
+        let (line, column) = sources.line_column(label.span.file, label.span.start);
+        let _ = write!(text, "  at {}:{line}:{column}", sources.name(label.span.file));
+        let _ = writeln!(text, "{}{}", if label.message.is_empty() { "" } else { ": " }, label.message);
+    }
+    for (what, remarks) in [("note", &diagnostic.notes), ("help", &diagnostic.help)] {
+        for remark in remarks {
+            let _ = writeln!(text, "  {what}: {}", remark.replace('\n', "\n        "));
+        }
+    }
+    text
+}
+
+fn head(diagnostic: &Diagnostic) -> (&'static str, Color) {
+    if diagnostic.is_error() { ("error", Color::Red) } else { ("warning", Color::Yellow) }
+}
+
+#[cfg(test)]
+mod tests {
+    use rml::codes::run::BAD_OPTION;
+
+    use super::*;
+
+    fn drawn(text: &str, spans: &[(usize, usize)]) -> String {
+        let mut sources = Sources::new();
+        let file = sources.add("net.rml", text);
+        let mut diagnostic = Diagnostic::error(BAD_OPTION, "these do not fit").note("a fact").help("mend it");
+        for (i, &(start, end)) in spans.iter().enumerate() {
+            diagnostic = diagnostic.label(Span::new(file, start, end), format!("label {i}"));
+        }
+        human(&diagnostic.into(), &sources, false)
+    }
+
+    #[test]
+    fn labels_notes_and_help_are_shown_without_colours() {
+        let text = drawn("node f(x) -> (o)\n  o = x + y;\n", &[(23, 24), (7, 8)]);
+        for part in [
+            "error[bad-option]",
+            "these do not fit",
+            "net.rml:2:7",
+            "o = x + y;",
+            "label 0",
+            "label 1",
+            "a fact",
+            "mend it",
+        ] {
+            assert!(text.contains(part), "{part} is missing in\n{text}");
+        }
+        assert!(!text.contains('\u{1b}'));
+    }
+
+    #[test]
+    fn colours_where_asked_for() {
+        let mut sources = Sources::new();
+        let file = sources.add("net.rml", "o = x;");
+        let one = Diagnostic::error(BAD_OPTION, "m").label(Span::new(file, 0, 1), "");
+        assert!(human(&one.into(), &sources, true).contains("\u{1b}["));
+        assert!(
+            human(&Diagnostic::warning(BAD_OPTION, "m").into(), &sources, true)
+                .starts_with("\u{1b}[33mwarning")
+        );
+    }
+
+    #[test]
+    fn any_span_in_any_text_is_drawn() {
+        let texts = ["", "\n", "é", "a\tb\r\nc", "日本\n語", "\u{200d}\u{0}x", "o = [\n1,\n2\n];\n"];
+        for text in texts {
+            for start in 0..text.len() + 2 {
+                for end in start.saturating_sub(1)..text.len() + 3 {
+                    assert!(
+                        drawn(text, &[(start, end), (end, start), (0, end)]).contains("these do not fit")
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn very_long_lines_are_left_out() {
+        let text = drawn(&"x".repeat(100_000), &[(50_000, 50_001)]);
+        assert!(text.len() < 1000 && text.contains("net.rml:1:50001: label 0"), "{text}");
+    }
+
+    #[test]
+    fn several_errors_are_counted() {
+        let errors =
+            Diagnostics(vec![Diagnostic::error(BAD_OPTION, "a"), Diagnostic::error(BAD_OPTION, "b")]);
+        assert!(human(&errors, &Sources::new(), false).ends_with("error[bad-option]: b\n2 errors\n"));
+    }
+}

@@ -1,0 +1,23 @@
+//! Drawing of diagnostics, as text: into the source for people, as JSON lines for programs. Nothing here prints.
+
+mod human;
+mod json;
+
+pub(crate) use human::human;
+pub(crate) use json::json;
+
+use rml::{Sources, Span};
+
+/// The bytes of a span, within its text and on character boundaries.
+fn clamped(span: Span, sources: &Sources) -> (usize, usize) {
+    let text = sources.text(span.file);
+    let floor = |at: u32| {
+        let mut at = (at as usize).min(text.len());
+        while !text.is_char_boundary(at) {
+            at -= 1;
+        }
+        at
+    };
+    let (start, end) = (floor(span.start), floor(span.end));
+    (start, end.max(start))
+}

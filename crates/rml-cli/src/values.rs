@@ -1,0 +1,144 @@
+//! Values of flags: `name=value` settings, counts, splits.
+
+use rml::{StaticValue, TestSplit};
+
+/// Arrays deeper than that are refused.
+const MAX_DEPTH: usize = 16;
+
+/// `name=value`, the value a literal of the language: `true`, `64`, `0.5`, `[2, 3]`.
+pub(crate) fn setting(text: &str) -> Result<(String, StaticValue), String> {
+    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE, e.g. units=64")?;
+    let name = name.trim();
+    let well_formed = name
+        .chars()
+        .enumerate()
+        .all(|(i, c)| c == '_' || c.is_ascii_alphabetic() || (i > 0 && c.is_ascii_digit()));
+    if name.is_empty() || !well_formed {
+        return Err(format!("`{name}` is not a name"));
+    }
+    let mut reader = Reader { rest: value.trim() };
+    let value = reader.value(0)?;
+    if reader.rest.is_empty() {
+        Ok((name.to_owned(), value))
+    } else {
+        Err(format!("`{}` is left over", reader.rest))
+    }
+}
+
+/// A count of at least 1.
+pub(crate) fn positive(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("at least 1 is needed".to_owned()),
+        Ok(n) => Ok(n),
+        Err(_) => Err("expected a whole number of at least 1".to_owned()),
+    }
+}
+
+/// A share below 1 (with a point) or a count.
+pub(crate) fn split(text: &str) -> Result<TestSplit, String> {
+    if let Ok(count) = text.parse() {
+        return Ok(TestSplit::Count(count));
+    }
+    match text.parse::<f64>() {
+        Ok(share) if (0.0..1.0).contains(&share) => Ok(TestSplit::Share(share)),
+        _ => Err("expected a share such as 0.2 (at least 0, below 1) or a count such as 297".to_owned()),
+    }
+}
+
+struct Reader<'a> {
+    rest: &'a str,
+}
+
+impl Reader<'_> {
+    fn value(&mut self, depth: usize) -> Result<StaticValue, String> {
+        if depth > MAX_DEPTH {
+            return Err("the array is nested too deep".to_owned());
+        }
+        if self.take('[') {
+            return self.items(depth);
+        }
+        let end = self.rest.find([',', ']', '[']).unwrap_or(self.rest.len());
+        let (word, rest) = self.rest.split_at(end);
+        self.rest = rest;
+        literal(word.trim())
+    }
+
+    fn items(&mut self, depth: usize) -> Result<StaticValue, String> {
+        let mut items = Vec::new();
+        loop {
+            if self.take(']') {
+                return Ok(StaticValue::Array(items));
+            }
+            items.push(self.value(depth + 1)?);
+            if !self.take(',') && !self.rest.starts_with(']') {
+                return Err("expected `,` or `]` in the array".to_owned());
+            }
+        }
+    }
+
+    fn take(&mut self, c: char) -> bool {
+        self.rest = self.rest.trim_start();
+        match self.rest.strip_prefix(c) {
+            Some(rest) => {
+                self.rest = rest.trim_start();
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+fn literal(word: &str) -> Result<StaticValue, String> {
+    let wrong = || format!("`{word}` is not a value; expected e.g. 64, 0.5, true or [2, 3]");
+    match word {
+        "true" => Ok(StaticValue::Bool(true)),
+        "false" => Ok(StaticValue::Bool(false)),
+        _ if !word.starts_with(|c: char| c.is_ascii_digit() || c == '-') => Err(wrong()),
+        _ if word.contains(['.', 'e', 'E']) => word.parse().map(StaticValue::Num).map_err(|_| wrong()),
+        _ => word.parse().map(StaticValue::Int).map_err(|_| wrong()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(text: &str) -> Result<StaticValue, String> {
+        setting(&format!("x={text}")).map(|(_, v)| v)
+    }
+
+    #[test]
+    fn literals() {
+        assert_eq!(value("64"), Ok(StaticValue::Int(64)));
+        assert_eq!(value(" -0.5 "), Ok(StaticValue::Num(-0.5)));
+        assert_eq!(value("1e-3"), Ok(StaticValue::Num(0.001)));
+        assert_eq!(value("true"), Ok(StaticValue::Bool(true)));
+        let array = |items: &[i64]| StaticValue::Array(items.iter().copied().map(StaticValue::Int).collect());
+        assert_eq!(value("[2, 3]"), Ok(array(&[2, 3])));
+        assert_eq!(value("[]"), Ok(array(&[])));
+        assert_eq!(value("[[1],[2 ,3]]"), Ok(StaticValue::Array(vec![array(&[1]), array(&[2, 3])])));
+    }
+
+    #[test]
+    fn wrong_settings_are_refused() {
+        for text in [
+            "", "x", "=1", "2x=1", "a b=1", "x=", "x=[1", "x=[1 2]", "x=1]", "x=nan", "x=inf", "x=1,2",
+            "x=[,]",
+        ] {
+            assert!(setting(text).is_err(), "{text}");
+        }
+        assert!(setting(&format!("x={}", "[".repeat(100_000))).is_err());
+        assert!(value("99999999999999999999").is_err());
+    }
+
+    #[test]
+    fn splits_and_counts() {
+        assert_eq!(split("297"), Ok(TestSplit::Count(297)));
+        assert_eq!(split("0.2"), Ok(TestSplit::Share(0.2)));
+        for text in ["1.5", "-1", "NaN", "", "x"] {
+            assert!(split(text).is_err(), "{text}");
+        }
+        assert_eq!(positive("3"), Ok(3));
+        assert!(positive("0").is_err() && positive("-1").is_err());
+    }
+}
