@@ -61,11 +61,14 @@ impl Driver {
                 continue;
             }
             let before = stack.len();
+            // Reversed, so that what is called first is made first.
+            let mut wanted = Vec::new();
             match task {
-                Task::Resolve(node) => self.prerequisites_of_resolution(node, &mut stack),
-                Task::Clocks(node) => self.prerequisites_of_clocks(node, &mut stack),
-                Task::Adjoint(node) => self.prerequisites_of_adjoint(node, &mut stack),
+                Task::Resolve(node) => self.prerequisites_of_resolution(node, &mut wanted),
+                Task::Clocks(node) => self.prerequisites_of_clocks(node, &mut wanted),
+                Task::Adjoint(node) => self.prerequisites_of_adjoint(node, &mut wanted),
             }
+            stack.extend(wanted.into_iter().rev());
             if stack.len() > before {
                 continue;
             }
@@ -84,19 +87,19 @@ impl Driver {
         Ok(())
     }
 
-    fn want(&self, task: Task, stack: &mut Vec<Task>) {
+    fn want(&self, task: Task, wanted: &mut Vec<Task>) {
         if !self.done.contains_key(&task) {
-            stack.push(task);
+            wanted.push(task);
         }
     }
 
     /// The adjoints, of every order, that the node calls; nothing where a lower order is missing yet.
-    fn prerequisites_of_resolution(&self, node: NodeId, stack: &mut Vec<Task>) {
+    fn prerequisites_of_resolution(&self, node: NodeId, wanted: &mut Vec<Task>) {
         for eq in self.module.nodes[node].equations.iter() {
             let Rhs::Call { callee: Callee::Diff { node, order }, .. } = &eq.rhs else { continue };
             let mut primal = *node;
             for _ in 0..*order {
-                self.want(Task::Adjoint(primal), stack);
+                self.want(Task::Adjoint(primal), wanted);
                 match self.adjoints.get(&primal) {
                     Some(adjoint) => primal = adjoint.node,
                     None => break,
@@ -105,26 +108,26 @@ impl Driver {
         }
     }
 
-    fn prerequisites_of_adjoint(&self, node: NodeId, stack: &mut Vec<Task>) {
+    fn prerequisites_of_adjoint(&self, node: NodeId, wanted: &mut Vec<Task>) {
         if !self.done.contains_key(&Task::Resolve(node)) {
-            stack.push(Task::Resolve(node));
+            wanted.push(Task::Resolve(node));
             return;
         }
         for eq in self.module.nodes[node].equations.iter() {
             if let Rhs::Call { callee: Callee::Node(callee), .. } = &eq.rhs {
-                self.want(Task::Clocks(*callee), stack);
+                self.want(Task::Clocks(*callee), wanted);
                 if self.passes_gradients(node, *callee) {
-                    self.want(Task::Adjoint(*callee), stack);
+                    self.want(Task::Adjoint(*callee), wanted);
                 }
             }
         }
     }
 
-    fn prerequisites_of_clocks(&self, node: NodeId, stack: &mut Vec<Task>) {
-        self.want(Task::Resolve(node), stack);
+    fn prerequisites_of_clocks(&self, node: NodeId, wanted: &mut Vec<Task>) {
+        self.want(Task::Resolve(node), wanted);
         for eq in self.module.nodes[node].equations.iter() {
             if let Rhs::Call { callee: Callee::Node(callee), .. } = &eq.rhs {
-                self.want(Task::Clocks(*callee), stack);
+                self.want(Task::Clocks(*callee), wanted);
             }
         }
     }

@@ -4,12 +4,12 @@
 mod support;
 
 use indexmap::IndexMap;
-use rml_autodiff::{differentiate, differentiate_node};
+use rml_autodiff::differentiate_node;
 use rml_ir::normal::{Callee, Init, Module, Node, NodeId, Rhs, Var};
 use rml_ir::op::Op;
 use rml_ir::{DType, Type, Value};
 use rml_sim::Status;
-use support::{NodeBuilder, P, Random, flat, module, run};
+use support::{NodeBuilder, Random, flat, module, run};
 
 type Rows = IndexMap<String, Vec<Option<Value>>>;
 

@@ -11,6 +11,7 @@ pub mod normal;
 pub mod op;
 pub mod pass;
 pub mod random;
+pub mod surface;
 mod text;
 pub mod typed;
 mod types;

@@ -1,0 +1,145 @@
+//! Nodes in normal form as source text of the language, which parses and elaborates to the same meaning again.
+//!
+//! Temporaries that are read once are folded back into nested expressions with as few parentheses as reading needs; the
+//! others get names. Static arguments and constants are printed as they were written, where the names they use still
+//! exist, and as values otherwise. This module knows how source text looks, but does not depend on its parser.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::sync::Arc;
+
+use crate::normal::{Callee, Formal, Module, Node, NodeId, Rhs, Var};
+
+mod constant;
+mod expr;
+mod level;
+mod operator;
+
+use expr::Body;
+
+/// A node as source text, its inputs with their types.
+pub fn print_node(module: &Module, node: NodeId) -> String {
+    print_nodes(module, &[node], Some(node))
+}
+
+/// Nodes as source text, in that order; callees have to stand before callers. The inputs of `root` get their types, those of
+/// the others are left to inference.
+///
+/// Instances of one source node that print alike are printed once; where they differ, the later ones get other names.
+pub fn print_nodes(module: &Module, nodes: &[NodeId], root: Option<NodeId>) -> String {
+    let mut names: BTreeMap<NodeId, Arc<str>> =
+        module.nodes.iter_enumerated().map(|(id, node)| (id, node.name.clone())).collect();
+    let mut printed: BTreeMap<Arc<str>, String> = BTreeMap::new();
+    let mut out = String::new();
+    for &id in nodes {
+        let own = module.nodes[id].name.clone();
+        for k in 1_u64.. {
+            let name = if k == 1 { own.clone() } else { Arc::from(format!("{own}_{k}")) };
+            if k > 1 && module.nodes.iter().any(|n| n.name == name) {
+                continue;
+            }
+            names.insert(id, name.clone());
+            let text = node(module, id, &names, root == Some(id));
+            match printed.get(&name) {
+                Some(same) if *same == text => break,
+                Some(_) => {}
+                None => {
+                    if !out.is_empty() {
+                        out.push('\n');
+                    }
+                    out.push_str(&text);
+                    printed.insert(name, text);
+                    break;
+                }
+            }
+        }
+    }
+    out
+}
+
+fn node(module: &Module, id: NodeId, names: &BTreeMap<NodeId, Arc<str>>, typed: bool) -> String {
+    let node = &module.nodes[id];
+    let mut body = Body::new(module, node, names);
+    let equations = body.equations();
+    let mut out = format!("node {}(", names[&id]);
+    for (i, formal) in node.formals.iter().enumerate() {
+        out.push_str(if i > 0 { ", " } else { "" });
+        match formal {
+            Formal::Static { name, .. } => out.push_str(name),
+            Formal::Stream(input) => {
+                out.push_str(&body.name(input.var));
+                // A formal that no expression reads would be taken for a static one.
+                if typed || !body.is_read(input.var) {
+                    let _ = write!(out, ": {}", node.vars[input.var].ty);
+                }
+                if let (true, Some((cond, positive))) = (typed, input.clock) {
+                    let _ = write!(out, " when {}{}", if positive { "" } else { "not " }, body.name(cond));
+                }
+            }
+        }
+    }
+    out.push_str(") -> (");
+    for (i, &o) in node.outputs.iter().enumerate() {
+        out.push_str(if i > 0 { ", " } else { "" });
+        out.push_str(&body.name(o));
+    }
+    out.push_str(")\n");
+    for (name, text) in &node.statics {
+        if body.is_static_used(name) {
+            let _ = writeln!(out, "  {name} = {text};");
+        }
+    }
+    for equation in equations {
+        let _ = writeln!(out, "  {equation};");
+    }
+    out
+}
+
+/// The names that expressions of a node may use: of statics, of variables (for `shape(x)`) and of functions.
+fn known_names(node: &Node) -> BTreeSet<Arc<str>> {
+    let mut known: BTreeSet<Arc<str>> = node.vars.iter().filter_map(|v| v.name.clone()).collect();
+    known.extend(node.statics.iter().map(|(name, _)| name.clone()));
+    for formal in &node.formals {
+        if let Formal::Static { name, .. } = formal {
+            known.insert(name.clone());
+        }
+    }
+    known.extend(crate::op::names().map(Arc::from));
+    known.extend(["true", "false"].map(Arc::from));
+    known
+}
+
+/// The words of a text that could be names.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '.'))
+        .flat_map(|piece| piece.split(".."))
+        .filter(|word| word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_'))
+}
+
+/// The variables that a right side reads, in order.
+fn operands(rhs: &Rhs) -> Vec<Var> {
+    use crate::normal::Init;
+    match rhs {
+        Rhs::Const(_) => Vec::new(),
+        Rhs::Apply { args, .. } => args.clone(),
+        Rhs::If { cond, then, other } => vec![*cond, *then, *other],
+        Rhs::When { value, cond } => vec![*value, *cond],
+        Rhs::Merge { cond, on_true, on_false } => vec![*cond, *on_true, *on_false],
+        Rhs::Fby { init, next } | Rhs::FbyBack { init, next } => match init {
+            Init::Const(_) => vec![*next],
+            Init::Stream(i) => vec![*i, *next],
+        },
+        Rhs::Post { next } => vec![*next],
+        Rhs::Param { init } => vec![*init],
+        Rhs::ParamUpdate { init, bp, d, .. } => vec![*init, *bp, *d],
+        Rhs::Call { args, every, .. } => args.iter().copied().chain(*every).collect(),
+    }
+}
+
+/// The name that a callee is called by.
+fn callee_name(names: &BTreeMap<NodeId, Arc<str>>, callee: &Callee) -> String {
+    match callee {
+        Callee::Node(id) => names[id].to_string(),
+        Callee::Diff { node, order } => "diff_".repeat(usize::from(*order)) + &names[node],
+    }
+}

@@ -1,0 +1,379 @@
+//! The equations of a node as source text: which temporaries become names, and how expressions nest.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::level::{Level, Piece};
+use super::{callee_name, constant, known_names, operands, operator, words};
+use crate::normal::{Callee, ConstId, ConstKind, Eq, Equation, Formal, Init, Module, Node, NodeId, Rhs, Var};
+use crate::op::Op;
+use crate::value::Value;
+
+/// How deeply temporaries are nested before one gets a name.
+const DEPTH: usize = 24;
+
+/// The body of one node.
+pub(super) struct Body<'m> {
+    module: &'m Module,
+    node: &'m Node,
+    node_names: &'m BTreeMap<NodeId, Arc<str>>,
+    known: BTreeSet<Arc<str>>,
+    definition: BTreeMap<Var, Eq>,
+    uses: BTreeMap<Var, usize>,
+    names: BTreeMap<Var, Arc<str>>,
+    /// Names that are taken.
+    taken: BTreeSet<Arc<str>>,
+    /// Static names in texts that were printed.
+    used_statics: BTreeSet<Arc<str>>,
+    /// Temporaries that got a name while they were to be nested.
+    pending: Vec<Eq>,
+    printed: BTreeSet<Eq>,
+}
+
+impl<'m> Body<'m> {
+    pub(super) fn new(
+        module: &'m Module,
+        node: &'m Node,
+        node_names: &'m BTreeMap<NodeId, Arc<str>>,
+    ) -> Self {
+        let mut definition = BTreeMap::new();
+        let mut uses: BTreeMap<Var, usize> = BTreeMap::new();
+        for (id, eq) in node.equations.iter_enumerated() {
+            definition.extend(eq.lhs.iter().map(|&v| (v, id)));
+            for v in operands(&eq.rhs) {
+                *uses.entry(v).or_default() += 1;
+            }
+        }
+        let known = known_names(node);
+        let names =
+            node.vars.iter_enumerated().filter_map(|(v, data)| Some((v, data.name.clone()?))).collect();
+        Self {
+            module,
+            node,
+            node_names,
+            taken: known.clone(),
+            known,
+            definition,
+            uses,
+            names,
+            used_statics: BTreeSet::new(),
+            pending: Vec::new(),
+            printed: BTreeSet::new(),
+        }
+    }
+
+    /// Whether an expression reads `v`.
+    pub(super) fn is_read(&self, v: Var) -> bool {
+        self.uses.contains_key(&v)
+    }
+
+    /// Whether a printed text uses the static name, be it through other static names.
+    pub(super) fn is_static_used(&self, name: &str) -> bool {
+        self.used_statics.contains(name)
+    }
+
+    /// The name of a variable; one that has none gets one.
+    pub(super) fn name(&mut self, v: Var) -> Arc<str> {
+        if let Some(name) = self.names.get(&v) {
+            return name.clone();
+        }
+        let name = (1_u64..)
+            .map(|k| Arc::from(format!("t{k}")))
+            .find(|name: &Arc<str>| !self.taken.contains(name))
+            .unwrap_or_else(|| Arc::from("t"));
+        self.taken.insert(name.clone());
+        self.names.insert(v, name.clone());
+        name
+    }
+
+    /// All equations, one line each.
+    pub(super) fn equations(&mut self) -> Vec<String> {
+        for &o in &self.node.outputs {
+            self.name(o);
+        }
+        let mut lines: Vec<(Eq, String)> = Vec::new();
+        for id in self.node.equations.ids() {
+            let eq = &self.node.equations[id];
+            let nested = matches!(eq.lhs.as_slice(), [v] if self.is_nested(*v));
+            if !nested {
+                self.line(id, &mut lines);
+            }
+        }
+        // Temporaries that only read each other.
+        for id in self.node.equations.ids() {
+            let read = self.node.equations[id].lhs.iter().any(|v| self.uses.contains_key(v));
+            if read && !self.printed.contains(&id) {
+                self.line(id, &mut lines);
+            }
+        }
+        lines.sort_by_key(|&(id, _)| id);
+        lines.into_iter().map(|(_, text)| text).collect()
+    }
+
+    /// Whether `v` is printed where it is read.
+    fn is_nested(&self, v: Var) -> bool {
+        if self.names.contains_key(&v) {
+            return false;
+        }
+        let Some(&id) = self.definition.get(&v) else { return false };
+        let eq = &self.node.equations[id];
+        let reads = self.uses.get(&v).copied().unwrap_or(0);
+        eq.lhs.len() == 1 && (reads == 1 || self.is_short(&eq.rhs))
+    }
+
+    /// Whether repeating an expression is clearer than a name for it.
+    fn is_short(&self, rhs: &Rhs) -> bool {
+        let named = |v: &Var| self.names.contains_key(v);
+        match rhs {
+            Rhs::Const(_) => true,
+            Rhs::When { value, cond } => named(value) && named(cond),
+            Rhs::Apply { op: Op::Not, args, .. } => args.iter().all(named),
+            _ => false,
+        }
+    }
+
+    fn line(&mut self, id: Eq, lines: &mut Vec<(Eq, String)>) {
+        self.pending.push(id);
+        while let Some(id) = self.pending.pop() {
+            if !self.printed.insert(id) {
+                continue;
+            }
+            let node = self.node;
+            let eq = &node.equations[id];
+            let single = eq.lhs.len() == 1;
+            let lhs: Vec<Arc<str>> = eq
+                .lhs
+                .iter()
+                .map(|&v| {
+                    let idle = !self.uses.contains_key(&v) && !self.names.contains_key(&v);
+                    if idle && !single { Arc::from("_") } else { self.name(v) }
+                })
+                .collect();
+            let lhs = if lhs.is_empty() { "_".to_owned() } else { lhs.join(", ") };
+            let rhs = self.rhs(eq, 0).text;
+            lines.push((id, format!("{lhs} = {rhs}")));
+        }
+    }
+
+    /// A variable where it is read.
+    fn var(&mut self, v: Var, depth: usize) -> Piece {
+        if !self.is_nested(v) {
+            return Piece::atom(&*self.name(v));
+        }
+        let id = self.definition[&v];
+        if depth >= DEPTH && !matches!(self.node.equations[id].rhs, Rhs::Const(_)) {
+            self.pending.push(id);
+            return Piece::atom(&*self.name(v));
+        }
+        self.printed.insert(id);
+        let node = self.node;
+        self.rhs(&node.equations[id], depth + 1)
+    }
+
+    fn rhs(&mut self, eq: &Equation, depth: usize) -> Piece {
+        match &eq.rhs {
+            Rhs::Const(k) => self.constant(*k),
+            Rhs::Apply { op, args, statics } => self.apply(op, args, statics, depth),
+            Rhs::If { cond, then, other } => {
+                let cond = self.var(*cond, depth).text;
+                let (then, other) = self.branches(*then, *other, depth);
+                Piece::new(format!("if {cond} then {} else {}", then.text, other.text), Level::If)
+            }
+            Rhs::When { value, cond } => {
+                let (value, cond) = (self.var(*value, depth), self.var(*cond, depth));
+                Piece::new(format!("{} when {}", value.at(Level::When), cond.at(Level::Unary)), Level::When)
+            }
+            Rhs::Merge { cond, on_true, on_false } => {
+                let cond = self.var(*cond, depth);
+                let (on_true, on_false) = self.branches(*on_true, *on_false, depth);
+                let operands = [cond, on_true, on_false].map(|p| self.merge_operand(p)).join(" ");
+                Piece::new(format!("merge {operands}"), Level::Merge)
+            }
+            Rhs::Fby { init, next } => self.delay("fby", init, *next, depth),
+            Rhs::FbyBack { init, next } => self.delay("fby back", init, *next, depth),
+            Rhs::Post { next } => {
+                let next = self.var(*next, depth).at(Level::Unary);
+                Piece::new(format!("post {next}"), Level::Unary)
+            }
+            Rhs::Param { init } => Piece::atom(format!("param({})", self.var(*init, depth).text)),
+            Rhs::ParamUpdate { init, bp, d, optimiser, .. } => {
+                let args = [*init, *bp, *d].map(|v| self.var(v, depth).text).join(", ");
+                Piece::atom(format!("{}({args})", self.node_names[optimiser]))
+            }
+            Rhs::Call { callee, args, every, statics, .. } => {
+                let call = self.call(callee, args, statics, depth);
+                match every {
+                    None => Piece::atom(call),
+                    Some(end) => {
+                        let end = self.var(*end, depth).at(Level::Unary);
+                        Piece::new(format!("{call} every {end}"), Level::When)
+                    }
+                }
+            }
+        }
+    }
+
+    /// An operand of `merge`; a name that is also that of a node or function must not look like a call.
+    fn merge_operand(&self, piece: Piece) -> String {
+        let callable = crate::op::names().any(|name| name == piece.text)
+            || self
+                .module
+                .nodes
+                .iter()
+                .any(|node| *node.name == *piece.text || piece.text == format!("diff_{}", node.name));
+        if callable { piece.parenthesised() } else { piece.operand() }
+    }
+
+    /// The two branches of `if` or `merge`: a constant whose elements are all the same is repeated by the other one.
+    fn branches(&mut self, a: Var, b: Var, depth: usize) -> (Piece, Piece) {
+        match (self.filled(a), self.filled(b)) {
+            (Some(a), None) => return (a, self.var(b, depth)),
+            (None, Some(b)) => return (self.var(a, depth), b),
+            _ => {}
+        }
+        match (self.unbroadcast(a), self.unbroadcast(b)) {
+            (Some(_), None) => (self.broadcasting(a, depth), self.var(b, depth)),
+            (None, Some(_)) => (self.var(a, depth), self.broadcasting(b, depth)),
+            _ => (self.var(a, depth), self.var(b, depth)),
+        }
+    }
+
+    /// A variable where its context broadcasts it: without the broadcast that nobody wrote.
+    fn broadcasting(&mut self, v: Var, depth: usize) -> Piece {
+        match self.unbroadcast(v) {
+            Some(inner) => {
+                self.printed.insert(self.definition[&v]);
+                self.var(inner, depth)
+            }
+            None => self.var(v, depth),
+        }
+    }
+
+    /// The element of an unwritten constant whose elements are all the same.
+    fn filled(&self, v: Var) -> Option<Piece> {
+        if self.names.contains_key(&v) {
+            return None;
+        }
+        match &self.node.equations[*self.definition.get(&v)?].rhs {
+            Rhs::Const(k) => self.filled_constant(*k),
+            _ => None,
+        }
+    }
+
+    fn filled_constant(&self, k: ConstId) -> Option<Piece> {
+        let data = &self.node.consts[k];
+        match &data.kind {
+            ConstKind::Value(value @ Value::Tensor(_)) if data.text.is_none() => constant::filled(value),
+            _ => None,
+        }
+    }
+
+    /// What a temporary that nobody wrote broadcasts.
+    fn unbroadcast(&self, v: Var) -> Option<Var> {
+        if !self.is_nested(v) {
+            return None;
+        }
+        match &self.node.equations[*self.definition.get(&v)?].rhs {
+            Rhs::Apply { op: Op::Broadcast { .. }, args, statics } if statics.is_empty() => {
+                args.first().copied()
+            }
+            _ => None,
+        }
+    }
+
+    fn delay(&mut self, word: &str, init: &Init, next: Var, depth: usize) -> Piece {
+        let init = match init {
+            Init::Const(k) => match self.filled_constant(*k) {
+                Some(fill) => fill,
+                None => self.constant(*k),
+            },
+            Init::Stream(v) => self.broadcasting(*v, depth),
+        };
+        let next = self.var(next, depth);
+        let next = if next.level == Level::Merge { next.parenthesised() } else { next.text };
+        Piece::new(format!("{} {word} {next}", init.at(Level::Or)), Level::Fby)
+    }
+
+    fn apply(&mut self, op: &Op, args: &[Var], statics: &[Arc<str>], depth: usize) -> Piece {
+        let pieces: Vec<Piece> = args.iter().map(|&v| self.var(v, depth)).collect();
+        if let (Some((word, level)), [left, right]) = (operator::infix(op), pieces.as_slice()) {
+            let (left, right) = (left.clone().infix(level), right.clone().infix(tighter(level)));
+            return Piece::new(format!("{left} {word} {right}"), level);
+        }
+        let types: Vec<_> = args.iter().map(|&v| self.node.vars[v].ty.clone()).collect();
+        let written = statics.iter().all(|text| self.is_known(text));
+        let statics = if written { statics } else { &[] };
+        statics.iter().for_each(|text| self.note_statics(text));
+        operator::application(op, pieces, &types, statics)
+    }
+
+    fn call(&mut self, callee: &Callee, args: &[Var], statics: &[Arc<str>], depth: usize) -> String {
+        let target = match callee {
+            Callee::Node(id) | Callee::Diff { node: id, .. } => &self.module.nodes[*id],
+        };
+        let (mut args, mut statics) = (args.iter(), statics.iter());
+        let mut texts: Vec<String> = Vec::new();
+        for formal in &target.formals {
+            match formal {
+                Formal::Static { value, .. } => texts.push(match statics.next() {
+                    Some(text) if self.is_known(text) => {
+                        self.note_statics(text);
+                        text.to_string()
+                    }
+                    _ => value.to_string(),
+                }),
+                Formal::Stream(_) => texts.extend(args.next().map(|&v| self.var(v, depth).text)),
+            }
+        }
+        for &v in args {
+            texts.push(self.var(v, depth).text);
+        }
+        format!("{}({})", callee_name(self.node_names, callee), texts.join(", "))
+    }
+
+    fn constant(&mut self, k: ConstId) -> Piece {
+        let node = self.node;
+        let data = &node.consts[k];
+        match (&data.text, &data.kind) {
+            (Some(text), _) if self.is_known(text) => {
+                self.note_statics(text);
+                constant::written(text)
+            }
+            (_, ConstKind::Value(value)) => constant::value(value),
+            (_, ConstKind::Random(distribution)) => constant::random(*distribution, &data.ty.shape),
+        }
+    }
+
+    /// Whether all names of a text exist here.
+    fn is_known(&self, text: &str) -> bool {
+        words(text).all(|word| self.known.contains(word))
+    }
+
+    /// Remembers the static names of a text, and those that they are made of.
+    fn note_statics(&mut self, text: &str) {
+        let mut todo: Vec<String> = words(text).map(str::to_owned).collect();
+        while let Some(word) = todo.pop() {
+            if let Some((name, text)) = self.node.statics.iter().find(|(name, _)| **name == *word)
+                && self.used_statics.insert(name.clone())
+            {
+                todo.extend(words(text).map(str::to_owned));
+            }
+        }
+    }
+}
+
+/// The next tighter level.
+fn tighter(level: Level) -> Level {
+    match level {
+        Level::If => Level::Fby,
+        Level::Fby => Level::Or,
+        Level::Or => Level::And,
+        Level::And => Level::Comparison,
+        Level::Comparison => Level::Sum,
+        Level::Sum => Level::Product,
+        Level::Product => Level::When,
+        Level::When => Level::Unary,
+        Level::Unary => Level::Postfix,
+        Level::Postfix | Level::Merge | Level::Atom => Level::Atom,
+    }
+}

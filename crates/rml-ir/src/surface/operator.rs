@@ -1,0 +1,133 @@
+//! Operators with their static arguments as source text.
+
+use std::sync::Arc;
+
+use super::level::{Level, Piece};
+use crate::op::{AxisIndex, Op};
+use crate::types::{Shape, Type};
+
+/// The infix operators with their levels.
+pub(super) fn infix(op: &Op) -> Option<(&'static str, Level)> {
+    Some(match op {
+        Op::Or => ("or", Level::Or),
+        Op::And => ("and", Level::And),
+        Op::Eq => ("==", Level::Comparison),
+        Op::Ne => ("!=", Level::Comparison),
+        Op::Lt => ("<", Level::Comparison),
+        Op::Le => ("<=", Level::Comparison),
+        Op::Gt => (">", Level::Comparison),
+        Op::Ge => (">=", Level::Comparison),
+        Op::Add => ("+", Level::Sum),
+        Op::Sub => ("-", Level::Sum),
+        Op::Mul => ("*", Level::Product),
+        Op::Div => ("/", Level::Product),
+        _ => return None,
+    })
+}
+
+/// An operator that is not infix. `statics` are its static arguments as written, empty where they have to be made up.
+pub(super) fn application(op: &Op, args: Vec<Piece>, types: &[Type], statics: &[Arc<str>]) -> Piece {
+    let mut args = args.into_iter();
+    let first = args.next().unwrap_or_else(|| Piece::atom(""));
+    let shape_of = |shape: &Shape| statics.first().map_or_else(|| shape.to_string(), |text| text.to_string());
+    let shaped =
+        |name: &str, shape: &Shape, x: Piece| Piece::atom(format!("{name}({}, {})", shape_of(shape), x.text));
+    match op {
+        Op::Copy => first,
+        Op::Neg if first.text.starts_with('-') => {
+            Piece::new(format!("-{}", first.parenthesised()), Level::Unary)
+        }
+        Op::Neg => Piece::new(format!("-{}", first.at(Level::Unary)), Level::Unary),
+        Op::Not => Piece::new(format!("not {}", first.at(Level::Unary)), Level::Unary),
+        Op::Reshape { shape } => shaped("reshape", shape, first),
+        Op::Broadcast { shape } => shaped("broadcast", shape, first),
+        Op::SumTo { shape } => shaped("sum_to", shape, first),
+        Op::Stack => {
+            let items: Vec<String> = std::iter::once(first).chain(args).map(|p| p.text).collect();
+            Piece::atom(format!("[{}]", items.join(", ")))
+        }
+        Op::Index { items } => {
+            let dims = types.first().map_or(&[][..], |ty| ty.shape.dims());
+            let entries = if statics.is_empty() { slices(items, dims) } else { statics.join(", ") };
+            Piece::new(format!("{}[{entries}]", first.operand()), Level::Postfix)
+        }
+        Op::Unindex { shape, items } => {
+            let entries = if statics.len() > 1 { statics[1..].join(", ") } else { entries(items, shape) };
+            Piece::atom(format!("unindex({}, {}, {entries})", shape_of(shape), first.text))
+        }
+        Op::Concat { axis } => {
+            let axis = match statics.first() {
+                Some(text) => format!(", {text}"),
+                None if *axis == 0 => String::new(),
+                None => format!(", {axis}"),
+            };
+            let joined = args.fold(first.text, |left, right| format!("concat({left}, {}{axis})", right.text));
+            Piece::atom(joined)
+        }
+        Op::Transpose { perm } => {
+            let reversed = perm.iter().rev().copied().eq(0..perm.len());
+            let perm = match statics.first() {
+                Some(text) => format!(", {text}"),
+                None if reversed => String::new(),
+                None => format!(", {perm:?}"),
+            };
+            Piece::atom(format!("transpose({}{perm})", first.text))
+        }
+        Op::Sum { axis } | Op::Mean { axis } | Op::Max { axis } | Op::ArgMax { axis } => {
+            let axis = match (statics.first(), axis) {
+                (Some(text), Some(_)) => format!(", {text}"),
+                (None, Some(axis)) => format!(", {axis}"),
+                (_, None) => String::new(),
+            };
+            Piece::atom(format!("{}({}{axis})", op.name(), first.text))
+        }
+        Op::OneHot { classes } => {
+            let classes = statics.first().map_or_else(|| classes.to_string(), |text| text.to_string());
+            Piece::atom(format!("one_hot({classes}, {})", first.text))
+        }
+        _ => {
+            let items: Vec<String> = std::iter::once(first).chain(args).map(|p| p.text).collect();
+            Piece::atom(format!("{}({})", op.name(), items.join(", ")))
+        }
+    }
+}
+
+/// Whether an entry keeps a whole axis.
+fn is_whole(item: &AxisIndex, len: Option<&usize>) -> bool {
+    matches!(item, AxisIndex::Slice { start: 0, len: n, step: 1 } if Some(n) == len)
+}
+
+/// How many entries are left when whole axes at the end are dropped; at least one.
+fn written_entries(items: &[AxisIndex], dims: &[usize]) -> usize {
+    let last = (0..items.len()).rev().find(|&i| !is_whole(&items[i], dims.get(i)));
+    last.map_or(1, |i| i + 1).min(items.len())
+}
+
+/// The entries of an index list.
+fn slices(items: &[AxisIndex], dims: &[usize]) -> String {
+    let written = items.iter().enumerate().take(written_entries(items, dims));
+    let texts: Vec<String> = written
+        .map(|(i, item)| match *item {
+            AxisIndex::At(k) => k.to_string(),
+            _ if is_whole(item, dims.get(i)) => ":".to_owned(),
+            AxisIndex::Slice { start, len: 0, .. } => format!("{start}:{start}"),
+            AxisIndex::Slice { start, len, step: 1 } => format!("{start}:{}", start + len),
+            AxisIndex::Slice { start, len, step } => {
+                format!("{start}:{}:{step}", start + (len - 1) * step + 1)
+            }
+        })
+        .collect();
+    texts.join(", ")
+}
+
+/// The entries of `unindex`.
+fn entries(items: &[AxisIndex], shape: &Shape) -> String {
+    let written = items.iter().take(written_entries(items, shape.dims()));
+    let texts: Vec<String> = written
+        .map(|item| match *item {
+            AxisIndex::At(k) => k.to_string(),
+            AxisIndex::Slice { start, len, step } => format!("[{start}, {len}, {step}]"),
+        })
+        .collect();
+    texts.join(", ")
+}
