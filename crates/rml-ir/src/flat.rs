@@ -183,7 +183,12 @@ impl Rhs {
     pub fn window(&self) -> Option<Window> {
         match self {
             Rhs::Fby { window, .. } | Rhs::FbyBack { window, .. } | Rhs::Post { window, .. } => *window,
-            Rhs::Const(_) | Rhs::Apply { .. } | Rhs::If { .. } | Rhs::When { .. } | Rhs::Merge { .. } | Rhs::Param { .. } => None,
+            Rhs::Const(_)
+            | Rhs::Apply { .. }
+            | Rhs::If { .. }
+            | Rhs::When { .. }
+            | Rhs::Merge { .. }
+            | Rhs::Param { .. } => None,
         }
     }
 }

@@ -24,6 +24,14 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
+    fn programs_print_and_read_back(numbers in vec(any::<u32>(), 20..200), wild: bool) {
+        let (flat, _) = random::program(&numbers, 25, wild);
+        let text = flat::print(&flat);
+        let back = flat::parse(&text).map_err(TestCaseError::fail)?;
+        prop_assert_eq!(flat::print(&back), text);
+    }
+
+    #[test]
     fn folding_and_restriction_keep_the_outputs(
         numbers in vec(any::<u32>(), 20..200),
         data in vec(any::<u32>(), 90),

@@ -1,4 +1,10 @@
-//! Functions from stage to stage. Each states what it requires and ensures, and ends by verifying its result in debug builds.
+//! Functions from stage to stage, in this order (differentiation, normal → normal, has a crate of its own):
+//!
+//! ```text
+//! typed --normalize--> normal --(differentiate)--> normal --inline--> flat --initialise--> flat --fold--> flat --cone--> flat
+//! ```
+//!
+//! Each states what it requires and ensures, and ends by verifying its result in debug builds.
 
 mod cone;
 mod fold;
