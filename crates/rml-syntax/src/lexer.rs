@@ -267,3 +267,50 @@ fn look_alike(c: char) -> Option<&'static str> {
         _ => return None,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rml_base::EntityId;
+
+    /// The tokens as written, separated by `|`, and the codes reported.
+    fn tokens(text: &str) -> (String, Vec<&'static str>) {
+        let lexed = lex(FileId::from_index(0), text);
+        let shown: Vec<_> = lexed.tokens.iter().filter_map(|t| text.get(t.start..t.end)).collect();
+        (shown.join("|"), lexed.diagnostics.iter().map(|d| d.code.name).collect())
+    }
+
+    #[track_caller]
+    fn check(text: &str, expected: &str, codes: &[&str]) {
+        assert_eq!(tokens(text), (format!("{expected}|"), codes.to_vec()));
+    }
+
+    #[test]
+    fn numbers_end_before_two_dots() {
+        check("4.. 0:4 x.. 1... 2. 3.5..", "4|..|0|:|4|x|..|1|..|.|2.|3.5|..", &[]);
+    }
+
+    #[test]
+    fn exponents_need_digits() {
+        check("1e5 1.e+5 2.5E-4", "1e5|1.e+5|2.5E-4", &[]);
+        check("1e 1e+ 1e+x", "1e|1e|+|1e|+|x", &["malformed-number"; 3]);
+        check("1.2.3 12ab_3", "1.2|.|3|12ab_3", &["malformed-number"]);
+    }
+
+    #[test]
+    fn marks_are_as_long_as_possible() {
+        check("a->b<=c<-d==e=f", "a|->|b|<=|c|<|-|d|==|e|=|f", &[]);
+        check("*)a*(b", "*|)|a|*|(|b", &[]);
+    }
+
+    #[test]
+    fn comments_and_blanks_separate() {
+        check("\u{feff}a(**)b(*(*)*)*)c--d\r\ne\u{a0}f", "a|b|c|e|f", &[]);
+        check("a (* (* *)", "a", &["unterminated-comment"]);
+    }
+
+    #[test]
+    fn strings_end_on_their_line() {
+        check("\"a b\" \"\" \"c\nd", "\"a b\"|\"\"|\"c|d", &["unterminated-string"]);
+    }
+}

@@ -1,15 +1,11 @@
 //! The parser on accepted and rejected texts.
 
-use bumpalo::Bump;
-use rml_base::{EntityId, FileId};
-use rml_syntax::{dump, parse};
+mod common;
 
-fn parsed(text: &str) -> (String, Vec<rml_base::Diagnostic>) {
-    let bump = Bump::new();
-    let mut names = lasso::Rodeo::new();
-    let parsed = parse(&bump, &mut names, FileId::from_index(0), text);
-    (dump(&parsed.file, &names), parsed.diagnostics)
-}
+use bumpalo::Bump;
+use common::parse_text as parsed;
+use rml_base::{EntityId, FileId};
+use rml_syntax::{format, parse};
 
 /// The dump of `o = <text>;`
 fn expr(text: &str) -> String {
@@ -117,15 +113,21 @@ fn comments_are_collected() {
 #[test]
 fn programs() {
     let mut count = 0;
-    for entry in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs")).expect("programs")
-    {
-        let path = entry.expect("an entry").path();
-        let text = std::fs::read_to_string(&path).expect("a program");
-        let (_, diagnostics) = parsed(&text);
-        assert!(diagnostics.is_empty(), "{}: {diagnostics:#?}", path.display());
-        count += 1;
+    for folder in ["tests/programs", "../../std", "../../examples"] {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+        for entry in std::fs::read_dir(folder).expect("programs") {
+            let path = entry.expect("an entry").path();
+            if path.extension().is_none_or(|e| e != "rml") {
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).expect("a program");
+            let formatted = format(&text).unwrap_or_else(|d| panic!("{}: {d:#?}", path.display()));
+            assert_eq!(parsed(&text), parsed(&formatted), "{}", path.display());
+            assert_eq!(format(&formatted).as_ref(), Ok(&formatted), "{}", path.display());
+            count += 1;
+        }
     }
-    assert!(count > 40);
+    assert!(count > 60);
 }
 
 #[test]

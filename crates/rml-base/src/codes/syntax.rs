@@ -8,7 +8,7 @@ codes! {
     MALFORMED_NUMBER = "malformed-number", "A number runs into letters or digits that do not belong to it.";
     NUMBER_OUT_OF_RANGE = "number-out-of-range", "A literal does not fit its type.";
     KEYWORD_AS_NAME = "keyword-as-name", "A keyword stands where a name is expected.";
-    MISSING_SEMICOLON = "missing-semicolon", "An equation or import does not end with `;`.";
+    MISSING_SEMICOLON = "missing-semicolon", "An equation or import does not end with a semicolon.";
     MERGE_OPERANDS = "merge-operands", "The operands of `merge` cannot be grouped into exactly three.";
     NESTING_LIMIT = "nesting-limit", "An expression is nested more deeply than the language allows.";
     FILE_TOO_LARGE = "file-too-large", "A source text is larger than positions can express.";
