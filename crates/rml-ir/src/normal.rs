@@ -1,6 +1,6 @@
 //! The normal form: one primitive an equation, over variables; still nodes and calls.
 //!
-//! Invariants, checked by [`verify`](crate::normal::verify):
+//! Invariants, checked by [`verify`]:
 //! - **N1** every variable is an input or defined by exactly one equation, never both; every output is one of them.
 //! - **N2** results and operands of an equation have the types that its primitive asks for; `merge`, `if`, `fby`, `fby back`, `post`,
 //!   `when` and `param` keep the type of their operands.
@@ -8,7 +8,7 @@
 //! - **N4** conditions and `every` ends are `bool []`.
 //! - **N5** a call has one argument for each input of the callee and one result for each of its outputs, of equal types.
 //! - **N6** calls are not recursive.
-//! - **N7** after differentiation no [`Callee::Diff`] is left ([`verify_differentiated`](crate::normal::verify_differentiated)).
+//! - **N7** after differentiation no [`Callee::Diff`] is left ([`verify_differentiated`]).
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! The typed stage: monomorphic nodes. Names are resolved, static arguments evaluated, every type and shape is concrete;
 //! expressions are still nested. There is one node for each distinct (source node, static arguments, input types).
 //!
-//! Invariants, checked by [`verify`](crate::typed::verify):
+//! Invariants, checked by [`verify`]:
 //! - **T1** every variable is an input or defined by exactly one equation, never both; every output is one of them.
 //! - **T2** every expression's type follows from its operands by the rule of its form; operands of `merge`, `if`, `fby` and `fby back`
 //!   have equal types (broadcasts are explicit).

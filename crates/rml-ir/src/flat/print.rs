@@ -1,4 +1,13 @@
-//! Text form of the flat form; [`parse`](super::parse) reads it back.
+//! Text form of the flat form; [`parse`](super::parse) reads it back. One line an entry, as in the normal form, and:
+//!
+//! ```text
+//! flat f32 "main"                       precision and name of the root
+//! input v0 when v1
+//! random k0 "lstm_0.kernel.random0"     the key that a random constant is drawn by
+//! window w1 end v1 in w0                the end of a window and the window around it
+//! v2 = fby k0 v3 in w1                  a delay in a window
+//! state "lstm_0.kernel" eq7 parameter   a state's key and equation
+//! ```
 
 use std::fmt::{self, Write};
 

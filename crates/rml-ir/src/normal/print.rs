@@ -1,4 +1,21 @@
-//! Text form of the normal form; [`parse`](super::parse) reads it back.
+//! Text form of the normal form; [`parse`](super::parse) reads it back. One line an entry, ids count from 0 within a node, `#` starts
+//! a remark (the equation's id and the names it defines):
+//!
+//! ```text
+//! normal f32 root n1                                  precision and root
+//! override n0 n2                                      the program's own adjoint of a node
+//! optimiser num [4] n3                                the optimiser of parameters of a type
+//! node n0 "dense"
+//!   formal static "units" = 4                         formals in order: static ones with their value,
+//!   formal v0 when not v1                             streams with their clock
+//!   output v2
+//!   static "shape" = "[units, d]"                     local static names, as written
+//!   var v0 num [4] "x"                                type and name, if it has one
+//!   const k0 num [4] = fill 0.0 as "zeros([units])"   or `[1.0, 2.0, ..]`, or `random glorot_uniform`
+//!   v2 = fby k0 v3                                    see [`Rhs`] for the primitives
+//!   v4, v5 = call n0 "dense_0" (v2) every v1 statics ["4"]
+//!   v6, v7, v8 = diff n0 1 "diff_dense_0" (v2, v1, v9)
+//! ```
 
 use std::fmt::{self, Write};
 use std::sync::Arc;
