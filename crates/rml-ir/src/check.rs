@@ -73,7 +73,8 @@ pub(crate) fn condition(ty: &Type) -> Option<String> {
     (*ty != Type::condition()).then(|| format!("a condition is {ty}, not bool []"))
 }
 
-/// How often each variable is defined, inputs included, with a line for each variable that is not defined exactly once.
+/// How often each variable is defined, inputs included, with a line for each variable that is not defined
+/// exactly once.
 pub(crate) fn definitions(rule: &str, definitions: &[usize]) -> Vec<String> {
     let wrong = definitions.iter().enumerate().filter(|(_, n)| **n != 1);
     wrong.map(|(v, n)| format!("{rule}: v{v} is defined {n} times")).collect()

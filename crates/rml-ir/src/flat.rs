@@ -1,12 +1,14 @@
 //! The flat form: the root node with every call inlined and every window explicit. This is what runs.
 //!
 //! Invariants, checked by [`verify`]:
-//! - **F1** every variable is an input or defined by exactly one equation, never both; every output is one of them.
+//! - **F1** every variable is an input or defined by exactly one equation, never both; every output is one of
+//!   them.
 //! - **F2** types as N2.
 //! - **F3** a constant initialiser has the type of its equation's result.
 //! - **F4** conditions, window ends and clock conditions are `bool []`.
 //! - **F5** a window's parent stands before it.
-//! - **F6** every state names a `Fby` outside windows or a `Param`; no two have the same key; each such equation has one.
+//! - **F6** every state names a `Fby` outside windows or a `Param`; no two have the same key; each such
+//!   equation has one.
 //! - **F7** after initialisation no random constant is left ([`verify_initialised`]).
 
 use std::sync::Arc;

@@ -12,9 +12,9 @@ pub struct Interface {
 }
 
 impl Interface {
-    /// The canonical interface of the node's adjoint, `order` times: inputs, `bp: bool []` and one gradient for each num output;
-    /// outputs, and `bool []` with a gradient for each num input. From order 2 on it starts from the interface of one order less
-    /// without the `bool []` of its gradients.
+    /// The canonical interface of the node's adjoint, `order` times: inputs, `bp: bool []` and one gradient
+    /// for each num output; outputs, and `bool []` with a gradient for each num input. From order 2 on it
+    /// starts from the interface of one order less without the `bool []` of its gradients.
     #[must_use]
     pub fn adjoint(&self, order: u8) -> Interface {
         let mut primal = self.clone();

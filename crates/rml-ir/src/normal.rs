@@ -1,12 +1,15 @@
 //! The normal form: one primitive an equation, over variables; still nodes and calls.
 //!
 //! Invariants, checked by [`verify`]:
-//! - **N1** every variable is an input or defined by exactly one equation, never both; every output is one of them.
-//! - **N2** results and operands of an equation have the types that its primitive asks for; `merge`, `if`, `fby`, `fby back`, `post`,
-//!   `when` and `param` keep the type of their operands.
-//! - **N3** a constant initialiser of `fby` / `fby back` has the type of the equation's result and is a value or a random constant.
+//! - **N1** every variable is an input or defined by exactly one equation, never both; every output is one of
+//!   them.
+//! - **N2** results and operands of an equation have the types that its primitive asks for; `merge`, `if`,
+//!   `fby`, `fby back`, `post`, `when` and `param` keep the type of their operands.
+//! - **N3** a constant initialiser of `fby` / `fby back` has the type of the equation's result and is a value
+//!   or a random constant.
 //! - **N4** conditions and `every` ends are `bool []`.
-//! - **N5** a call has one argument for each input of the callee and one result for each of its outputs, of equal types.
+//! - **N5** a call has one argument for each input of the callee and one result for each of its outputs, of
+//!   equal types.
 //! - **N6** calls are not recursive.
 //! - **N7** after differentiation no [`Callee::Diff`] is left ([`verify_differentiated`]).
 
@@ -165,8 +168,8 @@ pub enum Rhs {
         /// Its initial value.
         init: Var,
     },
-    /// `diff_param(init, bp, d)`: the parameter named after the variable defined, with its update by an optimiser node of
-    /// interface `(init, bp, d) -> (o)`.
+    /// `diff_param(init, bp, d)`: the parameter named after the variable defined, with its update by an
+    /// optimiser node of interface `(init, bp, d) -> (o)`.
     ParamUpdate {
         /// Its initial value.
         init: Var,
@@ -176,7 +179,8 @@ pub enum Rhs {
         d: Var,
         /// The optimiser.
         optimiser: NodeId,
-        /// The instance's name (`diff_param_0`) where the source calls it; `None` where differentiation made it.
+        /// The instance's name (`diff_param_0`) where the source calls it; `None` where differentiation made
+        /// it.
         instance: Option<Arc<str>>,
     },
     /// A node instance.

@@ -1,7 +1,8 @@
-//! The pieces that the text forms of all stages share: ids, names, types, values and constants, written and read.
+//! The pieces that the text forms of all stages share: ids, names, types, values and constants, written and
+//! read.
 //!
-//! A text form is line-oriented; `#` starts a remark that the readers skip. This module knows no stage: what a line means is said by
-//! the printer and the parser of the stage.
+//! A text form is line-oriented; `#` starts a remark that the readers skip. This module knows no stage: what
+//! a line means is said by the printer and the parser of the stage.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,7 +14,8 @@ use crate::typed::{ConstKind, Constant, StaticValue};
 use crate::types::{DType, Precision, Shape, Type};
 use crate::value::{Data, Value};
 
-/// A value as text: `true`, `3`, `1.0`, `[1.0, 2.0]` (row-major) or `fill 0.0` where all elements are the same.
+/// A value as text: `true`, `3`, `1.0`, `[1.0, 2.0]` (row-major) or `fill 0.0` where all elements are the
+/// same.
 pub(crate) struct ValueText<'a>(pub(crate) &'a Value);
 
 impl fmt::Display for ValueText<'_> {

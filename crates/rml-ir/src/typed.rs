@@ -1,13 +1,16 @@
-//! The typed stage: monomorphic nodes. Names are resolved, static arguments evaluated, every type and shape is concrete;
-//! expressions are still nested. There is one node for each distinct (source node, static arguments, input types).
+//! The typed stage: monomorphic nodes. Names are resolved, static arguments evaluated, every type and shape
+//! is concrete; expressions are still nested. There is one node for each distinct (source node, static
+//! arguments, input types).
 //!
 //! Invariants, checked by [`verify`]:
-//! - **T1** every variable is an input or defined by exactly one equation, never both; every output is one of them.
-//! - **T2** every expression's type follows from its operands by the rule of its form; operands of `merge`, `if`, `fby` and `fby back`
-//!   have equal types (broadcasts are explicit).
+//! - **T1** every variable is an input or defined by exactly one equation, never both; every output is one of
+//!   them.
+//! - **T2** every expression's type follows from its operands by the rule of its form; operands of `merge`,
+//!   `if`, `fby` and `fby back` have equal types (broadcasts are explicit).
 //! - **T3** conditions and `every` ends are `bool []`.
-//! - **T4** a call has one argument for each stream formal of the callee, of equal type, and one result for each of its outputs
-//!   (for [`Callee::Diff`]: of its canonical outputs); only at the top of an equation may there be other than one result.
+//! - **T4** a call has one argument for each stream formal of the callee, of equal type, and one result for
+//!   each of its outputs (for [`Callee::Diff`]: of its canonical outputs); only at the top of an equation may
+//!   there be other than one result.
 //! - **T5** calls are not recursive.
 //! - **T6** every expression belongs to exactly one place (a tree).
 
@@ -51,7 +54,8 @@ pub struct Module {
     pub nodes: IndexVec<NodeId, Node>,
     /// The node to run.
     pub root: NodeId,
-    /// Which node the program itself gives as the adjoint of a node (`diff_f` for `f`), for the nodes that may be differentiated.
+    /// Which node the program itself gives as the adjoint of a node (`diff_f` for `f`), for the nodes that
+    /// may be differentiated.
     pub overrides: IndexMap<NodeId, NodeId>,
     /// The instance of `diff_param` for each type of parameter that may be trained.
     pub optimisers: IndexMap<Type, NodeId>,
@@ -165,7 +169,8 @@ pub struct Equation {
 pub struct Expr {
     /// Which form.
     pub kind: ExprKind,
-    /// Its type (for a call with several results at the top of an equation: that of the first, `bool []` if there is none).
+    /// Its type (for a call with several results at the top of an equation: that of the first, `bool []` if
+    /// there is none).
     pub ty: Type,
     /// In the source.
     pub span: Span,
@@ -256,9 +261,9 @@ pub enum Callee {
     Node(NodeId),
     /// The adjoint of a node, `order` times (`diff_f` is 1, `diff_diff_f` 2), still to be synthesised.
     ///
-    /// Canonical inputs: the node's input streams, `bp: bool []`, then `d<o>` for each num output `o`, of its type.
-    /// Canonical outputs: the node's outputs, then `bp<x>: bool []`, `d<x>` for each num input stream `x`.
-    /// For order 2 the same applies to the canonical interface of order 1 without its `bp<x>` outputs.
+    /// Canonical inputs: the node's input streams, `bp: bool []`, then `d<o>` for each num output `o`, of its
+    /// type. Canonical outputs: the node's outputs, then `bp<x>: bool []`, `d<x>` for each num input stream
+    /// `x`. For order 2 the same applies to the canonical interface of order 1 without its `bp<x>` outputs.
     Diff {
         /// The node that is differentiated.
         node: NodeId,

@@ -1,4 +1,5 @@
-//! The passes on flat programs keep what the outputs are, cycle by cycle, and a parameter under windows is updated once a window.
+//! The passes on flat programs keep what the outputs are, cycle by cycle, and a parameter under windows is
+//! updated once a window.
 
 #[path = "support/random.rs"]
 mod random;
@@ -51,9 +52,11 @@ proptest! {
         let expected = outputs(&flat, &trace);
         let folded = pass::fold(Flat::clone(&flat));
         let small = pass::cone(folded.clone());
-        for (pass, after) in [("fold", &folded), ("cone", &small), ("cone alone", &pass::cone(Flat::clone(&flat)))] {
+        let alone = pass::cone(Flat::clone(&flat));
+        for (pass, after) in [("fold", &folded), ("cone of fold", &small), ("cone", &alone)] {
             let found = outputs(after, &run(after, &inputs, closed));
-            prop_assert_eq!(&found, &expected, "{}\n{}\nbecame\n{}", pass, flat::print(&flat), flat::print(after));
+            let (before, after) = (flat::print(&flat), flat::print(after));
+            prop_assert_eq!(&found, &expected, "{}\n{}\nbecame\n{}", pass, before, after);
         }
     }
 }
@@ -153,7 +156,8 @@ const CYCLES: [Cycle; 8] = [
 
 #[test]
 fn a_parameter_under_windows_is_updated_once_a_window() {
-    // 1; then 1 + 2 * 10 + 3 * 100 after the first window; nothing comes from the second; the third is not over.
+    // 1; then 1 + 2 * 10 + 3 * 100 after the first window; nothing comes from the second; the third is not
+    // over.
     let expected = [1.0, 2.0, 3.0, 321.0, 321.0, 321.0];
     let flat = scale(" every v3");
     for closed in [false, true] {

@@ -1,4 +1,5 @@
-//! Parser of the text form of the flat form. Source positions are not part of the text: all are the start of text 0.
+//! Parser of the text form of the flat form. Source positions are not part of the text: all are the start of
+//! text 0.
 
 use indexmap::IndexMap;
 use rml_base::IndexVec;
@@ -7,7 +8,8 @@ use super::{ConstId, Equation, Flat, Rhs, State, Var, Window, WindowData};
 use crate::normal::parse::{init, input, no_span, var_data};
 use crate::text::{Cursor, Read};
 
-/// Reads what [`print`](super::print) writes; an error names line and expectation. The result need not verify.
+/// Reads what [`print`](super::print) writes; an error names line and expectation. The result need not
+/// verify.
 pub fn parse(text: &str) -> Result<Flat, String> {
     let mut lines = text.lines().enumerate().map(|(i, l)| Cursor::new(i + 1, l)).filter(|c| !c.at_end());
     let mut head = lines.next().ok_or("the text is empty")?;

@@ -1,4 +1,5 @@
-//! Text form of the flat form; [`parse`](super::parse) reads it back. One line an entry, as in the normal form, and:
+//! Text form of the flat form; [`parse`](super::parse) reads it back. One line an entry, as in the normal
+//! form, and:
 //!
 //! ```text
 //! flat f32 "main"                       precision and name of the root

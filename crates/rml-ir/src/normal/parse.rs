@@ -1,4 +1,5 @@
-//! Parser of the text form of the normal form. Source positions are not part of the text: all are the start of text 0.
+//! Parser of the text form of the normal form. Source positions are not part of the text: all are the start
+//! of text 0.
 
 use rml_base::{FileId, IndexVec, Span};
 
@@ -6,7 +7,8 @@ use super::{Callee, Equation, Formal, Init, Input, Module, Node, NodeId, Rhs, Va
 use crate::text::{Cursor, Read};
 use crate::types::Precision;
 
-/// Reads what [`print`](super::print) writes; an error names line and expectation. The result need not verify.
+/// Reads what [`print`](super::print) writes; an error names line and expectation. The result need not
+/// verify.
 pub fn parse(text: &str) -> Result<Module, String> {
     let mut lines = text.lines().enumerate().map(|(i, l)| Cursor::new(i + 1, l)).filter(|c| !c.at_end());
     let mut head = lines.next().ok_or("the text is empty")?;

@@ -1,5 +1,5 @@
-//! Text form of the normal form; [`parse`](super::parse) reads it back. One line an entry, ids count from 0 within a node, `#` starts
-//! a remark (the equation's id and the names it defines):
+//! Text form of the normal form; [`parse`](super::parse) reads it back. One line an entry, ids count from 0
+//! within a node, `#` starts a remark (the equation's id and the names it defines):
 //!
 //! ```text
 //! normal f32 root n1                                  precision and root

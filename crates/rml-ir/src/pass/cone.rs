@@ -4,14 +4,15 @@ use rml_base::{EntityId, IndexVec};
 
 use crate::flat::{ConstId, Eq, Flat, Init, Rhs, Var, Window, verify};
 
-/// Keeps what the outputs and the trained parameters depend on, and renumbers what is kept, in its order. A program without outputs
-/// is kept whole. All inputs stay.
+/// Keeps what the outputs and the trained parameters depend on, and renumbers what is kept, in its order. A
+/// program without outputs is kept whole. All inputs stay.
 ///
-/// A stream that nothing drives is present in every cycle. So that none becomes one only because what drove it was dropped, the
-/// equations that tie the clock of a kept stream to an input or a sampling stay, too.
+/// A stream that nothing drives is present in every cycle. So that none becomes one only because what drove
+/// it was dropped, the equations that tie the clock of a kept stream to an input or a sampling stay, too.
 ///
-/// Requires: `flat::verify`. Ensures: the same, and the same outputs in the same cycles for every trace without errors whose inputs
-/// are given. What is dropped finds no errors, and does not ask for inputs that are only offered.
+/// Requires: `flat::verify`. Ensures: the same, and the same outputs in the same cycles for every trace
+/// without errors whose inputs are given. What is dropped finds no errors, and does not ask for inputs that
+/// are only offered.
 pub fn cone(flat: Flat) -> Flat {
     let _span = tracing::debug_span!("cone", equations = flat.equations.len()).entered();
     if flat.outputs.is_empty() {
@@ -74,7 +75,8 @@ impl<'f> Live<'f> {
         }
     }
 
-    /// Adds the whole clock class of each kept variable that is driven in the program, but no longer in what is kept.
+    /// Adds the whole clock class of each kept variable that is driven in the program, but no longer in what
+    /// is kept.
     fn add_drivers(&mut self, whole: &Classes) -> bool {
         let kept = Classes::new(self.flat, |v| self.vars[v.index()]);
         let mut lost = vec![false; self.vars.len()];

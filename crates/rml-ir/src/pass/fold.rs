@@ -1,8 +1,8 @@
 //! Folds constants, propagates copies.
 //!
-//! Statuses are kept exactly, not only values: a literal has a clock of its own, so a constant is folded into its reader only where
-//! nothing else can see it: it is no output, bounds no window, gates no input, and has that one reader. Then the result is a constant
-//! as well, present where it is asked for.
+//! Statuses are kept exactly, not only values: a literal has a clock of its own, so a constant is folded into
+//! its reader only where nothing else can see it: it is no output, bounds no window, gates no input, and has
+//! that one reader. Then the result is a constant as well, present where it is asked for.
 
 use rml_base::EntityId;
 
@@ -13,11 +13,11 @@ use crate::value::Value;
 /// The largest constant that folding makes; larger ones are computed when they are needed.
 const MAX_ELEMENTS: usize = 1 << 22;
 
-/// Folds operators on constants, takes constant initialisers into their delays, and lets every equation read past copies. Operators
-/// that fail stay, so that they fail when the program runs.
+/// Folds operators on constants, takes constant initialisers into their delays, and lets every equation read
+/// past copies. Operators that fail stay, so that they fail when the program runs.
 ///
-/// Requires: `flat::verify_initialised`. Ensures: the same, and the same outputs, bit for bit, in the same cycles; the outputs and
-/// states stay.
+/// Requires: `flat::verify_initialised`. Ensures: the same, and the same outputs, bit for bit, in the same
+/// cycles; the outputs and states stay.
 pub fn fold(mut flat: Flat) -> Flat {
     let _span = tracing::debug_span!("fold", equations = flat.equations.len()).entered();
     propagate_copies(&mut flat);
@@ -50,7 +50,8 @@ fn is_identity(flat: &Flat, lhs: Var, op: &Op, args: &[Var]) -> bool {
     }
 }
 
-/// Makes every reader of a copy read what is copied. The copies stay, `cone` drops those that nothing reads any more.
+/// Makes every reader of a copy read what is copied. The copies stay, `cone` drops those that nothing reads
+/// any more.
 fn propagate_copies(flat: &mut Flat) {
     let mut source: Vec<Var> = flat.vars.ids().collect();
     for equation in &flat.equations {
@@ -92,7 +93,8 @@ fn resolve(mut source: Vec<Var>) -> Vec<Var> {
     source
 }
 
-/// How many equations read each variable; `past_copies` if all read past copies, so that a copy that nothing reads does not count.
+/// How many equations read each variable; `past_copies` if all read past copies, so that a copy that nothing
+/// reads does not count.
 fn readers(flat: &Flat, past_copies: bool) -> Vec<usize> {
     let mut seen = vec![0_usize; flat.vars.len()];
     let ends = flat.windows.iter().map(|w| w.end);
@@ -105,7 +107,8 @@ fn readers(flat: &Flat, past_copies: bool) -> Vec<usize> {
         _ => false,
     };
     for copies in [false, true] {
-        // Every copy reads the end of its chain, so whether one is read is known when all others have been counted.
+        // Every copy reads the end of its chain, so whether one is read is known when all others have been
+        // counted.
         let is_counted = |e: &&Equation| is_copy(e) == copies && (!copies || seen[e.lhs.index()] > 0);
         let counted: Vec<_> = flat.equations.iter().filter(is_counted).collect();
         for equation in counted {
@@ -142,7 +145,8 @@ impl<'f> Folder<'f> {
         Self { flat, defs, readers, names_too, visited: vec![false; n] }
     }
 
-    /// Folds what defines `root`, operands first. The order is kept on a stack of its own, so that no chain is too long.
+    /// Folds what defines `root`, operands first. The order is kept on a stack of its own, so that no chain
+    /// is too long.
     fn visit(&mut self, root: Var) {
         let mut stack = vec![(root, false)];
         while let Some((var, operands_done)) = stack.pop() {
@@ -204,7 +208,8 @@ impl<'f> Folder<'f> {
 }
 
 impl Rhs {
-    /// Calls `f` on every variable it reads, in order, so that it may read another; window ends are not included.
+    /// Calls `f` on every variable it reads, in order, so that it may read another; window ends are not
+    /// included.
     pub(super) fn for_each_operand_mut(&mut self, mut f: impl FnMut(&mut Var)) {
         match self {
             Rhs::Const(_) => {}

@@ -1,7 +1,8 @@
 //! Functions from stage to stage, in this order (differentiation, normal → normal, has a crate of its own):
 //!
 //! ```text
-//! typed --normalize--> normal --(differentiate)--> normal --inline--> flat --initialise--> flat --fold--> flat --cone--> flat
+//! typed --normalize--> normal --(differentiate)--> normal --inline--> flat
+//! flat --initialise--> flat --fold--> flat --cone--> flat
 //! ```
 //!
 //! Each states what it requires and ensures, and ends by verifying its result in debug builds.
@@ -18,7 +19,8 @@ pub use initialise::initialise;
 pub use inline::inline;
 pub use normalize::normalize;
 
-/// In debug builds: panics with the violations if a pass broke the form it makes. That is a bug in the pass, whatever the program.
+/// In debug builds: panics with the violations if a pass broke the form it makes. That is a bug in the pass,
+/// whatever the program.
 fn checked(pass: &str, verify: impl FnOnce() -> Result<(), Vec<String>>) {
     if cfg!(debug_assertions)
         && let Err(found) = verify()

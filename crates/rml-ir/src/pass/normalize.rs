@@ -1,4 +1,5 @@
-//! typed → normal: one primitive an equation. Nothing is simplified and no name changes; new variables have no name.
+//! typed → normal: one primitive an equation. Nothing is simplified and no name changes; new variables have
+//! no name.
 
 use std::sync::Arc;
 
@@ -12,11 +13,12 @@ use crate::types::Type;
 /// The source name of the node that updates a parameter.
 const OPTIMISER: &str = "diff_param";
 
-/// One primitive an equation: nested expressions get variables of their own, every literal its own constant equation, and a call of
-/// `diff_param` with three streams becomes a [`Rhs::ParamUpdate`]. Instances are numbered for each source name in textual order, a
-/// call before its arguments.
+/// One primitive an equation: nested expressions get variables of their own, every literal its own constant
+/// equation, and a call of `diff_param` with three streams becomes a [`Rhs::ParamUpdate`]. Instances are
+/// numbered for each source name in textual order, a call before its arguments.
 ///
-/// Requires: `typed::verify`. Ensures: `normal::verify`; the variables of a node keep their ids, names and order.
+/// Requires: `typed::verify`. Ensures: `normal::verify`; the variables of a node keep their ids, names and
+/// order.
 pub fn normalize(module: &typed::Module) -> normal::Module {
     let _span = tracing::debug_span!("normalize", nodes = module.nodes.len()).entered();
     let nodes = module.nodes.iter().map(|node| Normalizer::new(module, node).run()).collect();

@@ -1,4 +1,5 @@
-//! Text form of the typed stage, for reading only: expressions stay nested, variables print as `v3` with their names beside them.
+//! Text form of the typed stage, for reading only: expressions stay nested, variables print as `v3` with
+//! their names beside them.
 
 use std::fmt::{self, Write};
 

@@ -90,7 +90,8 @@ fn a_program_without_outputs_is_kept_whole() {
 /// The output is a constant whose clock only a dropped equation would tie to something.
 fn constant_tied_by(equations: &str) -> String {
     format!(
-        "flat f32 \"m\"\ninput v0\ninput v1\noutput v2\nvar v0 num [] \"x\"\nvar v1 bool [] \"c\"\nvar v2 num [] \"o\"\n\
+        "flat f32 \"m\"\ninput v0\ninput v1\noutput v2\n\
+         var v0 num [] \"x\"\nvar v1 bool [] \"c\"\nvar v2 num [] \"o\"\n\
          var v3 num [] \"z\"\nvar v4 num []\nvar v5 num []\nconst k0 num [] = 1.0\nv2 = const k0\n{equations}"
     )
 }

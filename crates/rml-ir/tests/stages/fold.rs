@@ -192,7 +192,8 @@ state "k" eq3 parameter
 
 #[test]
 fn random_keys_decide_what_is_drawn() {
-    let text = "flat f32 \"m\"\noutput v0\nvar v0 num [4]\nconst k0 num [4] = random normal{0.0, 1.0}\nrandom k0 \"a\"\nv0 = const k0\n";
+    let text = "flat f32 \"m\"\noutput v0\nvar v0 num [4]\n\
+                const k0 num [4] = random normal{0.0, 1.0}\nrandom k0 \"a\"\nv0 = const k0\n";
     let draw = |text: &str, seed| print(&initialise(flat(text), seed));
     let other = text.replace("\"a\"", "\"b\"");
     assert_eq!(draw(text, 3), draw(text, 3));

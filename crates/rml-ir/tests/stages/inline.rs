@@ -93,7 +93,8 @@ fn of_two_equal_keys_the_later_keeps_its_path() {
     let text = edited(
         PATHS,
         "  v1, v2 = call n1 \"diff_layer_0\" (v0)\n",
-        "  var v3 num []\n  var v4 num []\n  v1, v2 = call n1 \"diff_layer_0\" (v0)\n  v3, v4 = call n1 \"layer_0\" (v0)\n",
+        "  var v3 num []\n  var v4 num []\n  v1, v2 = call n1 \"diff_layer_0\" (v0)\n  \
+         v3, v4 = call n1 \"layer_0\" (v0)\n",
     );
     let text = edited(
         &text,
@@ -110,7 +111,8 @@ fn root_keeps_its_interface() {
     let text = edited(
         PATHS,
         "  formal v0\n  output v1\n  output v2\n  var v0 num [] \"x\"\n  var v1 num [] \"a\"",
-        "  formal v3\n  formal v0 when not v3\n  output v1\n  output v2\n  var v0 num [] \"x\"\n  var v1 num [] \"a\"",
+        "  formal v3\n  formal v0 when not v3\n  output v1\n  output v2\n  \
+         var v0 num [] \"x\"\n  var v1 num [] \"a\"",
     );
     let flat = inlined(&edited(&text, "  v1, v2 = call n1", "  var v3 bool [] \"c\"\n  v1, v2 = call n1"));
     assert!(
@@ -242,7 +244,8 @@ fn too_large_programs_are_refused() {
     for level in 1..=40 {
         let below = level - 1;
         text += &format!(
-            "node n{level} \"f{level}\"\n  formal v0\n  output v2\n  var v0 num [] \"x\"\n  var v1 num []\n  var v2 num []\n  \
+            "node n{level} \"f{level}\"\n  formal v0\n  output v2\n  \
+             var v0 num [] \"x\"\n  var v1 num []\n  var v2 num []\n  \
              v1 = call n{below} \"f{below}_0\" (v0)\n  v2 = call n{below} \"f{below}_1\" (v1)\n"
         );
     }

@@ -173,7 +173,8 @@ fn n6_no_recursion() {
     let circle = edited(
         &through,
         "  v1 = fby k0 v0",
-        "  var v2 bool []\n  var v3 num [2]\n  const k1 bool [] = true\n  v2 = const k1\n  v1, v3 = call n1 \"c\" (v0, v2, v0)",
+        "  var v2 bool []\n  var v3 num [2]\n  const k1 bool [] = true\n  v2 = const k1\n  \
+         v1, v3 = call n1 \"c\" (v0, v2, v0)",
     );
     assert_eq!(verify(&normal(&through)), Ok(()));
     assert_only(verify(&normal(&circle)), "N6");

@@ -1,5 +1,5 @@
-//! normal → flat: every call becomes the equations of its node, with the instance path before the names; every `every` becomes a
-//! window; every state gets its checkpoint key. Nothing is simplified.
+//! normal → flat: every call becomes the equations of its node, with the instance path before the names;
+//! every `every` becomes a window; every state gets its checkpoint key. Nothing is simplified.
 
 mod paths;
 mod states;
@@ -28,9 +28,10 @@ const LIMIT: usize = 1_000_000;
 ///
 /// - The inputs and outputs of an instance become copies under its path, `<node>_<k>.<var>`.
 /// - `call f(..) every end` opens a window around the instance, inside the window around the call.
-/// - A parameter with an optimiser ticks every cycle outside windows, and once for each outermost window inside one (`update`).
-/// - Checkpoint keys and the keys of random constants are instance paths without `diff_`; where two would agree, the later one in
-///   textual order keeps its path as it is.
+/// - A parameter with an optimiser ticks every cycle outside windows, and once for each outermost window
+///   inside one (`update`).
+/// - Checkpoint keys and the keys of random constants are instance paths without `diff_`; where two would
+///   agree, the later one in textual order keeps its path as it is.
 ///
 /// Requires: `normal::verify_differentiated`. Ensures: `flat::verify`.
 ///
@@ -148,8 +149,8 @@ impl<'m> Inliner<'m> {
         self.flat.outputs.clone_from(&node.outputs);
     }
 
-    /// Goes through all equations of all instances, an instance where it is called. The calls wait on a stack of their own, so that
-    /// no program is too deep.
+    /// Goes through all equations of all instances, an instance where it is called. The calls wait on a stack
+    /// of their own, so that no program is too deep.
     fn run(&mut self) -> Result<(), Diagnostics> {
         while let Some(frame) = self.frames.last_mut() {
             let node = &self.module.nodes[frame.node];
@@ -334,7 +335,8 @@ impl<'m> Inliner<'m> {
         }
     }
 
-    /// The flat constant for one of the current instance: values are shared, random ones belong to the instance.
+    /// The flat constant for one of the current instance: values are shared, random ones belong to the
+    /// instance.
     fn constant(&mut self, eq: Eq, id: ConstId) -> ConstId {
         let frame = self.frame();
         let constant = &self.module.nodes[frame.node].consts[id];

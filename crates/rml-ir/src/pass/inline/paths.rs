@@ -29,7 +29,8 @@ impl Place {
         join(&self.raw, name)
     }
 
-    /// A key that is not taken: that of the place if possible, else its instance path, else the latter with a number.
+    /// A key that is not taken: that of the place if possible, else its instance path, else the latter with a
+    /// number.
     pub(super) fn unique(&self, taken: impl Fn(&str) -> bool) -> Arc<str> {
         if !taken(&self.key) {
             return self.key.clone();
@@ -57,8 +58,8 @@ pub(super) fn stripped(instance: &str) -> &str {
 
 /// For each equation of a node, what its result and the random constant in it are called in keys.
 ///
-/// A result with a name has that name. Others are counted, for each kind, under the next equation with a named result: the adjoint of
-/// a node keeps the node's equations in order, so it finds the same names.
+/// A result with a name has that name. Others are counted, for each kind, under the next equation with a
+/// named result: the adjoint of a node keeps the node's equations in order, so it finds the same names.
 pub(super) struct Labels {
     results: Vec<Arc<str>>,
     randoms: Vec<Arc<str>>,

@@ -1,5 +1,5 @@
-//! What is done when all equations are there: which `fby` holds a parameter, the keys of all states, constant initial values of
-//! parameters under windows.
+//! What is done when all equations are there: which `fby` holds a parameter, the keys of all states, constant
+//! initial values of parameters under windows.
 
 use rml_base::codes::autodiff::OPTIMISER_SHAPE;
 use rml_base::{Diagnostic, Diagnostics, Span};

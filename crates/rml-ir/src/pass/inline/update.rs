@@ -1,12 +1,13 @@
 //! Parameters with an optimiser.
 //!
-//! Outside windows the optimiser is an instance like any other: it ticks in every cycle of its clock. Under windows a parameter is read
-//! once, at the first cycle of the outermost window around it, and updated once a window, with the sum of the window's gradients. On
-//! the clock of the parameter `o`, with W the outermost window:
+//! Outside windows the optimiser is an instance like any other: it ticks in every cycle of its clock. Under
+//! windows a parameter is read once, at the first cycle of the outermost window around it, and updated once a
+//! window, with the sum of the window's gradients. On the clock of the parameter `o`, with W the outermost
+//! window:
 //!
 //! ```text
 //! first  = true fby[W] false                        (* the first cycle of a window *)
-//! p      = optimiser(init', bp', d')                (* on the clock `first`; its own state outlives windows *)
+//! p      = optimiser(init', bp', d')                (* on the clock `first`; its own state is not windowed *)
 //! o      = merge first p ((0 fby[W] o) when not first)
 //! some   = bp or (false fby back[W] some)           (* whether a gradient comes in the rest of the window *)
 //! total  = merge bp d 0 + (0 fby back[W] total)     (* the sum of those *)
@@ -74,7 +75,8 @@ impl Inliner<'_> {
         window
     }
 
-    /// Defines the parameter from the optimiser's output on the slow clock; returns the optimiser's arguments and that output.
+    /// Defines the parameter from the optimiser's output on the slow clock; returns the optimiser's arguments
+    /// and that output.
     fn once_a_window(&mut self, update: &ParamUpdate, window: Window) -> ([Var; 3], Var) {
         let mut on = Emitter {
             ty: self.flat.vars[update.result].ty.clone(),
