@@ -38,10 +38,11 @@ pub(crate) enum Step {
 }
 
 impl Clocks {
-    /// Analyses a node whose callees are summarised.
-    pub(crate) fn of(node: &Node, summaries: &BTreeMap<NodeId, Summary>) -> Self {
+    /// Analyses a node whose callees are summarised; the pairs `together` are known to be present together.
+    pub(crate) fn of(node: &Node, summaries: &BTreeMap<NodeId, Summary>, together: &[(Var, Var)]) -> Self {
         let mut clocks =
             Self { parents: (0..node.vars.len()).collect(), sampled: BTreeMap::new(), bases: bases(node) };
+        together.iter().for_each(|&(a, b)| clocks.unite(a, b));
         let mut relations: Vec<(Var, Var, Literal)> = Vec::new();
         for input in node.inputs() {
             if let Some((cond, positive)) = input.clock {
@@ -174,12 +175,18 @@ impl Clocks {
         self.find(v.0 as usize)
     }
 
-    /// How to come from `top` down to the class of `v`; `None` if it is not sampled from `top`.
+    /// How to come from `top` down to the class of `v`; `None` if it is not sampled from `top`. Clocks that are no sampling
+    /// of any other are taken to be one, the node's base clock.
     pub(crate) fn path(&self, top: Class, v: Var) -> Option<Vec<Literal>> {
         let mut path = Vec::new();
         let mut class = self.class(v);
         while class != top {
-            let (parent, literal) = *self.sampled.get(&class)?;
+            let Some(&(parent, literal)) = self.sampled.get(&class) else {
+                if self.sampled.contains_key(&top) {
+                    return None;
+                }
+                break;
+            };
             path.push(literal);
             class = parent;
             if path.len() > self.parents.len() {

@@ -28,6 +28,8 @@ pub(crate) struct Driver {
     /// The nodes that were made, callees first.
     pub(crate) synthesised: Vec<NodeId>,
     summaries: BTreeMap<NodeId, Summary>,
+    /// Of adjoints: `bp` and the outputs that it is present with, which no equation says.
+    together: BTreeMap<NodeId, Vec<(Var, Var)>>,
     done: BTreeMap<Task, ()>,
 }
 
@@ -38,6 +40,7 @@ impl Driver {
             adjoints: Adjoints::new(),
             synthesised: Vec::new(),
             summaries: BTreeMap::new(),
+            together: BTreeMap::new(),
             done: BTreeMap::new(),
         }
     }
@@ -75,8 +78,7 @@ impl Driver {
             match task {
                 Task::Resolve(node) => self.resolve_now(node),
                 Task::Clocks(node) => {
-                    let source = &self.module.nodes[node];
-                    let summary = Clocks::of(source, &self.summaries).summary(source);
+                    let summary = self.clocks(node).summary(&self.module.nodes[node]);
                     self.summaries.insert(node, summary);
                 }
                 Task::Adjoint(node) => self.differentiate_now(node)?,
@@ -146,7 +148,7 @@ impl Driver {
 
     fn differentiate_now(&mut self, id: NodeId) -> Result<(), Diagnostics> {
         let source = &self.module.nodes[id];
-        let clocks = Clocks::of(source, &self.summaries);
+        let clocks = self.clocks(id);
         let paths = synthesise::output_paths(source, &clocks);
         let adjoint = match self.module.overrides.get(&id) {
             Some(&own) => signature::of_override(&self.module, id, own, paths)?,
@@ -160,8 +162,20 @@ impl Driver {
                 Adjoint { node, gradients, paths, trains, parameter: None, primal_outputs }
             }
         };
+        let node = &self.module.nodes[adjoint.node];
+        let bp = node.inputs().nth(self.module.nodes[id].inputs().count());
+        if let Some(bp) = bp {
+            let outputs = num_outputs(node).into_iter().zip(&adjoint.paths);
+            let with_bp = outputs.filter(|(_, path)| path.is_empty()).map(|(o, _)| (bp.var, o));
+            self.together.insert(adjoint.node, with_bp.collect());
+        }
         self.adjoints.insert(id, adjoint);
         Ok(())
+    }
+
+    fn clocks(&self, id: NodeId) -> Clocks {
+        let together = self.together.get(&id).map_or(&[][..], Vec::as_slice);
+        Clocks::of(&self.module.nodes[id], &self.summaries, together)
     }
 }
 

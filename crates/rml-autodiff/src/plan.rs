@@ -60,6 +60,8 @@ pub(crate) struct CallPlan {
 /// See the module.
 #[derive(Default)]
 pub(crate) struct Plan {
+    /// For each formal `d<output>`, where it is present.
+    pub(crate) formals: BTreeMap<Var, Bp>,
     /// Gradients from outside.
     pub(crate) seeds: Vec<Seed>,
     /// All uses, in the order of the equations.
@@ -158,6 +160,7 @@ pub(crate) fn plan(
         for &(output, d) in ds {
             let path = clocks.path(top, output).unwrap_or_default();
             let here = path.into_iter().fold(bp, |of, cond| b.conditions.add(BpKind::When { of, cond }));
+            plan.formals.insert(d, here);
             if let Some(&slot) = b.slots.get(&output) {
                 b.conditions.extend(slot, here);
                 plan.seeds.push(Seed { output, d, bp: here });

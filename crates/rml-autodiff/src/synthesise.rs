@@ -8,6 +8,7 @@ use rml_ir::Type;
 use rml_ir::normal::{Formal, Input, Module, Node, Rhs, Var};
 use rml_ir::op::Op;
 
+use crate::bp::BpKind;
 use crate::build::Builder;
 use crate::clocks::{Clocks, Step};
 use crate::finish;
@@ -176,8 +177,7 @@ fn interface(b: &mut Builder, source: &Node, bp: Var, ds: &[(Var, Var)], plan: &
     b.node.formals = source.formals.clone();
     b.node.formals.push(Formal::Stream(Input { var: bp, clock: None }));
     for &(_, d) in ds {
-        let seed = plan.seeds.iter().find(|s| s.d == d);
-        let on_bp = seed.is_none_or(|s| b.condition(s.bp) == bp);
+        let on_bp = plan.formals.get(&d).is_some_and(|&here| b.conditions.kind(here) == BpKind::Var(bp));
         let clock = on_bp.then_some((bp, true));
         b.node.formals.push(Formal::Stream(Input { var: d, clock }));
     }

@@ -356,3 +356,90 @@ fn random_programs_under_windows_agree_with_finite_differences() {
         with_recorder(vec![f, g])
     });
 }
+
+/// The adjoint of an adjoint, by positions: what its names are is not the matter here.
+fn check_second(first: &Module, r: &mut Random, case: &str) -> Option<()> {
+    let cycles = 1 + r.below(4);
+    let root = &first.nodes[first.root];
+    let name = |node: &Node, v: Var| node.vars[v].name.as_deref().expect("interfaces are named").to_owned();
+    let mut inputs = random_inputs(r, cycles);
+    // The first order: `bp` with the first output, gradients where it is true.
+    let bp = inputs["x"].iter().map(|x| x.as_ref().map(|_| Value::Bool(r.chance(0.7)))).collect();
+    inputs.insert("bp".into(), bp);
+    for input in root.inputs().skip(5) {
+        let on = inputs["bp"].iter().map(|b| b.as_ref().and_then(Value::as_bool) == Some(true));
+        let row = on.map(|on| on.then(|| Value::F64(r.range(-1.0, 1.0)))).collect();
+        inputs.insert(name(root, input.var), row);
+    }
+    let forward = run(flat(first), &inputs, cycles);
+    let outputs: Vec<Var> = root.outputs.iter().copied().filter(|&o| root.vars[o].ty.is_num()).collect();
+    let statuses = |o: Var| &forward[&name(root, o)];
+    if !productive(&flat(first), &forward)
+        || statuses(outputs[0]).iter().zip(&inputs["x"]).any(|(s, x)| s.is_present() != x.is_some())
+    {
+        return None;
+    }
+    let made = differentiate_node(first.clone(), first.root).unwrap_or_else(|e| panic!("{case}: {e}"));
+    let second = &made.module.nodes[made.adjoint];
+    let text = || rml_ir::surface::print_node(&made.module, made.adjoint);
+    let formals: Vec<String> = second.inputs().map(|i| name(second, i.var)).collect();
+    let start = root.inputs().count();
+    let on: Vec<Option<bool>> = inputs["x"].iter().map(|x| x.as_ref().map(|_| r.chance(0.6))).collect();
+    let mut seeded = inputs.clone();
+    seeded.insert(formals[start].clone(), on.iter().map(|b| b.map(Value::Bool)).collect());
+    let mut seeds: Vec<Vec<f64>> = Vec::new();
+    for (formal, &o) in formals[start + 1..].iter().zip(&outputs) {
+        let here = |n: usize| on[n] == Some(true) && statuses(o)[n].is_present();
+        let seed: Vec<f64> = (0..cycles).map(|n| if here(n) { r.range(-1.0, 1.0) } else { 0.0 }).collect();
+        seeded.insert(formal.clone(), (0..cycles).map(|n| here(n).then(|| Value::F64(seed[n]))).collect());
+        seeds.push(seed);
+    }
+    let loss = |inputs: &Rows| -> f64 {
+        let table = run(flat(first), inputs, cycles);
+        let term = |(&o, seed): (&Var, &Vec<f64>)| -> f64 {
+            let row = &table[&name(root, o)];
+            (0..cycles)
+                .filter(|&n| seed[n] != 0.0)
+                .map(|n| seed[n] * number(&row[n]).expect("productive"))
+                .sum()
+        };
+        outputs.iter().zip(&seeds).map(term).sum()
+    };
+    let table = run(flat(&made.module), &seeded, cycles);
+    let nums: Vec<String> =
+        root.inputs().map(|i| i.var).filter(|&v| root.vars[v].ty.is_num()).map(|v| name(root, v)).collect();
+    let gradients =
+        second.outputs[root.outputs.len()..].iter().copied().filter(|&o| second.vars[o].ty.is_num());
+    let h = 1e-5;
+    for (x, d) in nums.iter().zip(gradients) {
+        let d = &table[&name(second, d)];
+        for n in (0..cycles).filter(|&n| inputs[x][n].is_some()) {
+            let moved = |h: f64| {
+                let mut inputs = inputs.clone();
+                let row = &mut inputs[x];
+                row[n] = row[n].as_ref().and_then(Value::as_num).map(|v| Value::F64(v + h));
+                loss(&inputs)
+            };
+            let expected = (moved(h) - moved(-h)) / (2.0 * h);
+            let found = number(&d[n]).unwrap_or(0.0);
+            let error = (found - expected).abs() / (1.0 + expected.abs());
+            assert!(error < 1e-6, "{case}: d{x} at {n} is {found}, by differences {expected}\n{}", text());
+        }
+    }
+    Some(())
+}
+
+#[test]
+fn adjoints_of_adjoints_agree_with_finite_differences() {
+    let mut done = 0;
+    for tried in 0..200 {
+        let mut r = Random(77 + 1000 * tried);
+        let f = random_node(&mut r);
+        if f.outputs.len() > 1 || f.equations.iter().any(|eq| matches!(eq.rhs, Rhs::Param { .. })) {
+            continue;
+        }
+        let first = differentiate_node(with_recorder(vec![f]), NodeId(1)).expect("differentiable").module;
+        done += usize::from(check_second(&first, &mut r, &format!("case {tried}")).is_some());
+    }
+    assert!(done > 20, "{done}");
+}
