@@ -46,8 +46,10 @@ pub struct Position {
     pub sums: Vec<(String, u64, u64)>,
     /// Identifies the program's text.
     pub program: String,
-    /// Identifies the data.
+    /// Identifies the data in those columns.
     pub data: String,
+    /// The columns that were read.
+    pub columns: Vec<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -106,8 +108,11 @@ impl Checkpoint {
     /// Reads the bytes of a file.
     pub(crate) fn parse(bytes: &[u8], origin: &str) -> Result<Self, Diagnostic> {
         let bad = |why: String| {
-            Diagnostic::error(codes::MALFORMED_CHECKPOINT, format!("{origin} is not a checkpoint, or is damaged"))
-                .note(why)
+            Diagnostic::error(
+                codes::MALFORMED_CHECKPOINT,
+                format!("{origin} is not a checkpoint, or is damaged"),
+            )
+            .note(why)
         };
         let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(|e| bad(e.to_string()))?;
         let file = SafeTensors::deserialize(bytes).map_err(|e| bad(e.to_string()))?;
@@ -126,7 +131,11 @@ impl Checkpoint {
         let mut states: Vec<(Arc<str>, Value)> = Vec::new();
         for (name, view) in file.iter() {
             let value = value(&view).ok_or_else(|| {
-                bad(format!("tensor `{name}` has elements of type {:?} and shape {:?}", view.dtype(), view.shape()))
+                bad(format!(
+                    "tensor `{name}` has elements of type {:?} and shape {:?}",
+                    view.dtype(),
+                    view.shape()
+                ))
             })?;
             states.push((name.into(), value));
         }
@@ -169,7 +178,11 @@ impl Checkpoint {
     ///
     /// # Errors
     /// One diagnostic with all names that are missing, unexpected or of another type.
-    pub(crate) fn select(&self, program: &Program, policy: Policy) -> Result<Vec<(Arc<str>, Value)>, Diagnostic> {
+    pub(crate) fn select(
+        &self,
+        program: &Program,
+        policy: Policy,
+    ) -> Result<Vec<(Arc<str>, Value)>, Diagnostic> {
         let flat = program.flat();
         let mut selected = Vec::new();
         let (mut missing, mut other, mut unexpected) = (Vec::new(), Vec::new(), Vec::new());
@@ -181,7 +194,11 @@ impl Checkpoint {
             match self.states.get(key) {
                 Some(value) if fits(value, ty, program) => selected.push((Arc::clone(key), value.clone())),
                 Some(_) if policy == Policy::Available && !state.parameter => {}
-                Some(value) => other.push(format!("`{key}`: expected {ty}{}, found {}", precision(program, ty), shown(value))),
+                Some(value) => other.push(format!(
+                    "`{key}`: expected {ty}{}, found {}",
+                    precision(program, ty),
+                    shown(value)
+                )),
                 None if state.parameter => missing.push(format!("`{key}`: {ty}")),
                 None => {}
             }
@@ -196,13 +213,20 @@ impl Checkpoint {
         Err(self.mismatch(program, &missing, &other, &unexpected))
     }
 
-    fn mismatch(&self, program: &Program, missing: &[String], other: &[String], unexpected: &[String]) -> Diagnostic {
+    fn mismatch(
+        &self,
+        program: &Program,
+        missing: &[String],
+        other: &[String],
+        unexpected: &[String],
+    ) -> Diagnostic {
         let origin = if self.origin.is_empty() { "the checkpoint" } else { &self.origin };
         let mut d = Diagnostic::error(
             codes::CHECKPOINT_MISMATCH,
             format!("{origin} does not hold the states of node {}", program.node()),
         );
-        for (what, names) in [("missing there", missing), ("of another type there", other), ("not in the program", unexpected)]
+        for (what, names) in
+            [("missing there", missing), ("of another type there", other), ("not in the program", unexpected)]
         {
             for name in names {
                 d = d.note(format!("{what}: {name}"));
@@ -259,7 +283,10 @@ mod tests {
 
     fn sample() -> Checkpoint {
         let mut states: IndexMap<Arc<str>, Value> = IndexMap::new();
-        states.insert("lstm_0.kernel".into(), Value::new(Shape::new(&[2, 2]), Data::F32(vec![0.1, -2.0, f32::NAN, 4.0])));
+        states.insert(
+            "lstm_0.kernel".into(),
+            Value::new(Shape::new(&[2, 2]), Data::F32(vec![0.1, -2.0, f32::NAN, 4.0])),
+        );
         states.insert("n".into(), Value::Int(-3));
         states.insert("rst".into(), Value::Bool(true));
         states.insert("x".into(), Value::F64(0.3));
@@ -276,6 +303,7 @@ mod tests {
             sums: vec![("loss".into(), 0.1_f64.to_bits(), 64)],
             program: "00".into(),
             data: "ff".into(),
+            columns: vec!["x".into()],
         };
         Checkpoint::at(states, position)
     }

@@ -13,10 +13,12 @@ use rml_ir::{Precision, Type, normal, pass};
 
 use crate::error::Error;
 use crate::library::{LIBRARY, PRELUDE};
-use interface::{BATCH, Interfaces};
+pub(crate) use interface::{BATCH, Interfaces};
+pub(crate) use reduce::keep_inputs;
 
-pub(crate) mod interface;
+mod interface;
 mod load;
+mod reduce;
 
 /// Where a program's text comes from.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -51,6 +53,8 @@ pub struct Options {
     pub node: Option<String>,
     /// Values of the run node's static parameters and named dimensions.
     pub set: IndexMap<String, StaticValue>,
+    /// The same, for names that the node may lack; `set` wins.
+    pub defaults: IndexMap<String, StaticValue>,
     /// The value of the run node's dimension `batch`.
     pub batch: Option<usize>,
     /// How `num` is computed.
@@ -124,7 +128,8 @@ impl Program {
                 clock: input.clock.map(|(c, flag)| (name(c), flag)),
             }
         });
-        let outputs = flat.outputs.iter().map(|v| OutputInfo { name: name(*v), ty: flat.vars[*v].ty.clone() });
+        let outputs =
+            flat.outputs.iter().map(|v| OutputInfo { name: name(*v), ty: flat.vars[*v].ty.clone() });
         Self {
             inputs: inputs.collect(),
             outputs: outputs.collect(),
@@ -189,6 +194,7 @@ impl Front {
         let options = rml_elab::Options {
             root,
             set,
+            defaults: options.defaults.clone(),
             precision: options.precision,
             library: LIBRARY,
             prelude: PRELUDE,
@@ -204,7 +210,8 @@ impl Front {
 
     /// The typed stage, with warnings.
     fn elaborate(&mut self) -> Result<(typed::Module, Diagnostics), Diagnostics> {
-        let loader: &mut dyn rml_elab::Loader = if self.files { &mut load::Files } else { &mut rml_elab::NoFiles };
+        let loader: &mut dyn rml_elab::Loader =
+            if self.files { &mut load::Files } else { &mut rml_elab::NoFiles };
         match rml_elab::elaborate(&mut self.sources, self.main, &self.options, loader) {
             (Some(module), findings) => Ok((module, findings)),
             (None, findings) => Err(findings),
@@ -224,6 +231,13 @@ fn back(module: normal::Module, options: &Options) -> Result<Flat, Diagnostics> 
     let flat = pass::inline(&rml_autodiff::differentiate(module)?)?;
     let flat = pass::initialise(flat, options.seed);
     Ok(if options.all_vars { flat } else { pass::cone(pass::fold(flat)) })
+}
+
+/// What the text of a source says about its nodes.
+pub(crate) fn interfaces(source: &Source) -> Result<Interfaces, Error> {
+    let mut sources = Sources::new();
+    let main = load::main_text(source, &mut sources)?;
+    Ok(Interfaces::of(&sources, main))
 }
 
 /// Compiles a program.
@@ -304,7 +318,8 @@ pub fn differentiate(source: &Source, options: &Options, node: &str) -> Result<S
         let module = pass::normalize(&module);
         let root = module.root;
         let made = rml_autodiff::differentiate_node(module, root)?;
-        let texts: Vec<String> = made.synthesised.iter().map(|n| rml_ir::normal::print(&made.module) + &n.to_string()).collect();
+        let texts: Vec<String> =
+            made.synthesised.iter().map(|n| rml_ir::normal::print(&made.module) + &n.to_string()).collect();
         Ok(texts.join("\n"))
     });
     front.fail(text).map(|(text, _)| text)

@@ -14,14 +14,13 @@ use rml_ir::Shape;
 use crate::error::Error;
 
 pub(crate) mod bind;
-pub(crate) mod windows;
 mod csv;
 mod json;
 mod npy;
 mod npz;
+pub(crate) mod windows;
 
 pub(crate) use json::cell as json_cell;
-
 
 /// The elements of a column, as the file has them.
 #[derive(Clone, PartialEq, Debug)]

@@ -41,6 +41,23 @@ impl Error {
         (self.sources, *self.diagnostics)
     }
 
+    /// The same findings, each with one more fact.
+    #[must_use]
+    pub(crate) fn note(mut self, note: impl Into<String>) -> Self {
+        let note = note.into();
+        for d in &mut self.diagnostics.0 {
+            d.notes.push(note.clone());
+        }
+        self
+    }
+
+    /// The same error, each finding changed.
+    #[must_use]
+    pub(crate) fn map(mut self, f: impl FnMut(Diagnostic) -> Diagnostic) -> Self {
+        self.diagnostics.0 = std::mem::take(&mut self.diagnostics.0).into_iter().map(f).collect();
+        self
+    }
+
     /// The same findings, with the texts of the program they are about.
     #[must_use]
     pub(crate) fn with_sources(mut self, sources: &Arc<Sources>) -> Self {
@@ -67,9 +84,10 @@ impl fmt::Display for Error {
             if i > 0 {
                 writeln!(f)?;
             }
-            let (head, rest) = d.to_string().split_once('\n').map_or((d.to_string(), None), |(a, b)| {
-                (a.to_owned(), Some(b.to_owned()))
-            });
+            let (head, rest) = d
+                .to_string()
+                .split_once('\n')
+                .map_or((d.to_string(), None), |(a, b)| (a.to_owned(), Some(b.to_owned())));
             f.write_str(&head)?;
             for label in &d.labels {
                 let (line, column) = self.sources.line_column(label.span.file, label.span.start);

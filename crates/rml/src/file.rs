@@ -17,7 +17,8 @@ pub(crate) fn check_replaceable(path: &Path) -> Result<(), Diagnostic> {
 }
 
 fn unwritable(path: &Path, e: &io::Error) -> Diagnostic {
-    Diagnostic::error(codes::UNWRITABLE_FILE, format!("{} cannot be written", path.display())).note(e.to_string())
+    Diagnostic::error(codes::UNWRITABLE_FILE, format!("{} cannot be written", path.display()))
+        .note(e.to_string())
 }
 
 fn try_replace(path: &Path, bytes: &[u8]) -> io::Result<()> {

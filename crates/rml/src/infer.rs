@@ -3,13 +3,27 @@
 use std::path::PathBuf;
 
 use indexmap::IndexMap;
+use rml_base::codes::run as codes;
+use rml_base::{Diagnostic, Diagnostics};
 use rml_ir::Precision;
 use rml_ir::typed::StaticValue;
+use rml_sim::Row;
 
-use crate::compile::Source;
+use crate::checkpoint::{Checkpoint, Policy, Position};
+use crate::compile::{BATCH, Options, Source};
 use crate::data::Columns;
+use crate::data::windows::Windows;
 use crate::error::Error;
+use crate::fingerprint;
+use crate::runner::{Averages, Family, Runner, batch_size};
+use crate::split::split;
 use crate::train::Metrics;
+use kept::Kept;
+
+pub use stream::Stream;
+
+mod kept;
+mod stream;
 
 /// Which windows of the data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -77,46 +91,106 @@ pub struct InferReport {
     pub warnings: rml_base::Diagnostics,
 }
 
-/// Runs over data.
+/// Runs a node over data with the parameters of a checkpoint. States that are no parameters begin anew.
 ///
 /// # Errors
 /// A program, data or checkpoint that does not fit; a run that fails.
 pub fn infer(source: &Source, data: &Columns, options: &InferOptions) -> Result<InferReport, Error> {
-    let _ = (source, data, options);
-    unimplemented!()
+    let checkpoint = Checkpoint::read(&options.params)?;
+    let position = checkpoint.position.as_ref();
+    let mut family = family(source, options, position)?;
+    let batch = batch(source, options, position)?;
+    let program = family.program(family.size(batch))?.clone();
+    let windows = Windows::bind(data, program.inputs(), program.precision(), options.allow_nan)
+        .map_err(|d| Error::from(d).with_sources(program.sources()))?;
+    let mut warnings = program.warnings().clone();
+    let (chosen, set) = choose(data, options.split, windows.count, &checkpoint, &mut warnings)?;
+    let mut kept = if options.keep_outputs { Some(Kept::new(&mut family, batch, &windows)?) } else { None };
+    let metrics = evaluate(&mut family, &windows, &set, batch, &checkpoint, &mut |rows, size| {
+        if let Some(kept) = &mut kept {
+            kept.add(rows, size);
+        }
+    })?;
+    let outputs = kept.map(|k| k.columns(&set));
+    Ok(InferReport { split: chosen, windows: set.len(), metrics, outputs, warnings })
 }
 
-/// A program that reads JSON objects, one a cycle, and answers with JSON objects, one a cycle.
-#[derive(Debug)]
-pub struct Stream {
-    _private: (),
+/// The node, compiled as the checkpoint asks for.
+fn family(source: &Source, options: &InferOptions, position: Option<&Position>) -> Result<Family, Error> {
+    let trained = position.map(|p| if p.double { Precision::F64 } else { Precision::F32 });
+    let precision = options.precision.or(trained).unwrap_or_default();
+    let mut set = options.set.clone();
+    set.shift_remove(BATCH);
+    let node = Some(options.node.clone());
+    Family::new(source, Options { node, set, precision, ..Options::default() })
 }
 
-impl Stream {
-    /// Compiles and loads.
-    ///
-    /// # Errors
-    /// A program or checkpoint that does not fit.
-    pub fn new(source: &Source, options: &InferOptions) -> Result<Self, Error> {
-        let _ = (source, options);
-        unimplemented!()
+/// How many windows are stacked: as asked for, else as in training.
+fn batch(source: &Source, options: &InferOptions, position: Option<&Position>) -> Result<usize, Error> {
+    let asked = options.batch.is_some() || options.set.contains_key(BATCH);
+    match position {
+        Some(p) if !asked => Ok(p.batch.max(1)),
+        _ => batch_size(source, &options.node, options.batch, &mut options.set.clone()),
     }
+}
 
-    /// Feeds one line, `{"x": [..], "end": false}`; a missing or `null` entry is absent. Returns the lines that became known,
-    /// `{"cycle": 0, "o": 1.5}`, without line ends. A blank line is nothing.
-    ///
-    /// # Errors
-    /// A line that is not such an object; what goes wrong in the run.
-    pub fn line(&mut self, line: &str) -> Result<Vec<String>, Error> {
-        let _ = line;
-        unimplemented!()
+/// Which windows are run.
+fn choose(
+    data: &Columns,
+    split_asked: Split,
+    count: usize,
+    checkpoint: &Checkpoint,
+    warnings: &mut Diagnostics,
+) -> Result<(Split, Vec<usize>), Error> {
+    let Some(position) = checkpoint.position.as_ref().filter(|p| p.test > 0 || split_asked != Split::Auto)
+    else {
+        return match split_asked {
+            Split::Auto | Split::All => Ok((Split::All, (0..count).collect())),
+            Split::Test | Split::Train => {
+                let what = format!("{} does not say how data was split", checkpoint.origin());
+                Err(Diagnostic::error(codes::NO_TEST_SPLIT, what).help("run over all windows").into())
+            }
+        };
+    };
+    let same = position.windows == count
+        && position.data == fingerprint::data(data, position.columns.iter().map(|c| &**c));
+    let asked = if split_asked == Split::Auto && !same { Split::All } else { split_asked };
+    if asked == Split::All {
+        return Ok((Split::All, (0..count).collect()));
     }
+    if position.windows != count {
+        let what = "the data is not what the checkpoint was trained on, so its split means nothing here";
+        return Err(Diagnostic::error(codes::NO_TEST_SPLIT, what)
+            .note(format!("expected {} windows, found {count}", position.windows))
+            .help("run over all windows")
+            .into());
+    }
+    if !same {
+        let what = "the data is not the one that the checkpoint was made with";
+        warnings.push(Diagnostic::warning(codes::DATA_CHANGED, what));
+    }
+    let (train_set, test_set) = split(count, position.test, position.seed);
+    Ok(if asked == Split::Train { (Split::Train, train_set) } else { (Split::Test, test_set) })
+}
 
-    /// The end of the input: what was still waiting for the end of the trace.
-    ///
-    /// # Errors
-    /// What goes wrong in the run.
-    pub fn finish(self) -> Result<Vec<String>, Error> {
-        unimplemented!()
+/// Runs windows with the parameters of a checkpoint, every other state anew, and averages the scalar outputs. `each` sees the rows of
+/// each batch of windows, and how many windows it has.
+pub(crate) fn evaluate(
+    family: &mut Family,
+    data: &Windows,
+    set: &[usize],
+    batch: usize,
+    parameters: &Checkpoint,
+    each: &mut dyn FnMut(&[Row], usize),
+) -> Result<Metrics, Error> {
+    let size = family.size(batch);
+    let mut averages = Averages::new(family.program(size)?);
+    let mut runner = Runner::new(family, size.min(set.len()).max(1))?;
+    runner.restore(parameters, Policy::Parameters)?;
+    for windows in set.chunks(size) {
+        let rows = runner.run(data, windows)?;
+        rows.iter().for_each(|row| averages.add(row, windows.len()));
+        each(&rows, windows.len());
     }
+    Ok(averages.metrics())
 }

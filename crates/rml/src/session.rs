@@ -104,7 +104,10 @@ impl Session {
     ///
     /// # Errors
     /// Unknown or missing inputs, values of a wrong type, and what goes wrong in the program's run.
-    pub fn step<'a>(&mut self, inputs: impl IntoIterator<Item = (&'a str, Feed)>) -> Result<Vec<Outputs>, Error> {
+    pub fn step<'a>(
+        &mut self,
+        inputs: impl IntoIterator<Item = (&'a str, Feed)>,
+    ) -> Result<Vec<Outputs>, Error> {
         let mut row: Vec<Option<Feed>> = vec![None; self.program.inputs.len()];
         for (name, feed) in inputs {
             let at = self.program.inputs.iter().position(|i| &*i.name == name);
@@ -151,8 +154,12 @@ impl Session {
         };
         let filled: Vec<Option<Feed>> =
             row.iter().enumerate().map(|(i, feed)| feed.clone().or_else(|| fill(i))).collect();
-        let missing: Vec<String> =
-            inputs.iter().zip(&filled).filter(|(_, f)| f.is_none()).map(|(i, _)| format!("`{}`", i.name)).collect();
+        let missing: Vec<String> = inputs
+            .iter()
+            .zip(&filled)
+            .filter(|(_, f)| f.is_none())
+            .map(|(i, _)| format!("`{}`", i.name))
+            .collect();
         if missing.is_empty() {
             return Ok(filled.into_iter().flatten().collect());
         }
@@ -177,7 +184,10 @@ impl Session {
                 None if end == End::Open => break,
                 None => {
                     let why = self.sim.undetermined().map(|u| u.report).unwrap_or_else(|| {
-                        Diagnostic::error(codes::UNDETERMINED_OUTPUT, format!("cycle {} has no outputs", row.cycle))
+                        Diagnostic::error(
+                            codes::UNDETERMINED_OUTPUT,
+                            format!("cycle {} has no outputs", row.cycle),
+                        )
                     });
                     return Err(self.fail(why));
                 }

@@ -185,13 +185,18 @@ pub(crate) fn run_session(
     inputs: &Columns,
     options: &RunOptions,
 ) -> Result<(Session, Trace), Error> {
-    let table = Table::new(program, inputs, options).map_err(|d| Error::from(d).with_sources(program.sources()))?;
+    let table =
+        Table::new(program, inputs, options).map_err(|d| Error::from(d).with_sources(program.sources()))?;
     let cycles = table.cycles;
     let sim_options = rml_sim::Options { record: options.all_vars, ..Default::default() };
     let mut session = Session::with(program, sim_options);
-    let ran = (0..cycles).try_for_each(|n| session.feed_row(&table.row(n))).and_then(|()| session.end(options.end));
-    let values =
-        if options.all_vars { all_vars(program, &session, cycles) } else { outputs(program, &mut session, cycles) };
+    let ran =
+        (0..cycles).try_for_each(|n| session.feed_row(&table.row(n))).and_then(|()| session.end(options.end));
+    let values = if options.all_vars {
+        all_vars(program, &session, cycles)
+    } else {
+        outputs(program, &mut session, cycles)
+    };
     let mut trace = Trace { cycles, values, error: ran.err(), warnings: Diagnostics::new() };
     if trace.error.is_none()
         && let Some(rest) = session.sim().undetermined()
@@ -226,7 +231,9 @@ impl<'a> Table<'a> {
             Some(n) => n,
             None if inputs.is_empty() => {
                 let what = format!("node {} has no inputs that say how many cycles to run", program.node());
-                return Err(Diagnostic::error(codes::BAD_OPTION, what).help("give the number of cycles").into());
+                return Err(Diagnostic::error(codes::BAD_OPTION, what)
+                    .help("give the number of cycles")
+                    .into());
             }
             None => count,
         };

@@ -11,6 +11,10 @@ use rml_ir::typed::StaticValue;
 use crate::compile::Source;
 use crate::data::Columns;
 use crate::error::Error;
+use plan::Plan;
+
+mod plan;
+mod start;
 
 /// How many windows are kept for testing.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -166,7 +170,8 @@ pub struct TrainReport {
     pub saved: bool,
 }
 
-/// Trains.
+/// Trains a node of a source on data, epoch after epoch. The trace is one: states go on from window to window and from epoch to
+/// epoch. The same program, data and seed give the same bits; so does a run that was interrupted and resumed.
 ///
 /// # Errors
 /// A program or data that does not fit, a run that fails, a checkpoint that cannot be read or written.
@@ -176,6 +181,6 @@ pub fn train(
     options: &TrainOptions,
     observer: &mut dyn Observer,
 ) -> Result<TrainReport, Error> {
-    let _ = (source, data, options, observer);
-    unimplemented!()
+    let mut plan = Plan::new(source, data, options, observer)?;
+    plan.run(observer)
 }

@@ -14,7 +14,8 @@ pub(super) fn main_text(source: &Source, sources: &mut Sources) -> Result<FileId
         Source::Text { name, text } => Ok(sources.add(name.clone(), text.clone())),
         Source::File(path) => {
             let text = read(path).map_err(|why| {
-                Diagnostic::error(codes::UNREADABLE_FILE, format!("{} cannot be read", path.display())).note(why)
+                Diagnostic::error(codes::UNREADABLE_FILE, format!("{} cannot be read", path.display()))
+                    .note(why)
             })?;
             Ok(sources.add(path.display().to_string(), text))
         }
@@ -62,7 +63,9 @@ mod tests {
 
     #[test]
     fn a_file_has_one_name() {
-        for (path, name) in [("a/./b.rml", "a/b.rml"), ("a/../b.rml", "b.rml"), ("../b.rml", "../b.rml"), ("/x/../b", "/b")] {
+        for (path, name) in
+            [("a/./b.rml", "a/b.rml"), ("a/../b.rml", "b.rml"), ("../b.rml", "../b.rml"), ("/x/../b", "/b")]
+        {
             assert_eq!(normal(Path::new(path)), Path::new(name), "{path}");
         }
     }

@@ -88,7 +88,9 @@ pub(crate) fn convert(
             format!("column `{name}` holds {}, input `{name}` is {ty}", column.elements.kind()),
         );
         match (ty.dtype, &column.elements) {
-            (DType::Bool, Elements::Int(_)) => d.help("store truth values (`true`, `false`; in NumPy: dtype bool)"),
+            (DType::Bool, Elements::Int(_)) => {
+                d.help("store truth values (`true`, `false`; in NumPy: dtype bool)")
+            }
             (DType::Int, Elements::F32(_) | Elements::F64(_)) => {
                 d.help("store integers (in NumPy: dtype int64), or declare the input as num")
             }
@@ -137,8 +139,10 @@ fn check_nan(
     named: &dyn Fn(usize) -> String,
 ) -> Result<(), Diagnostic> {
     match nan.position(|x| x) {
-        Some(i) if !allow => Err(Diagnostic::error(codes::NAN_IN_DATA, format!("column `{name}`, {}: NaN", named(i)))
-            .help("mend the data, or allow NaN explicitly")),
+        Some(i) if !allow => {
+            Err(Diagnostic::error(codes::NAN_IN_DATA, format!("column `{name}`, {}: NaN", named(i)))
+                .help("mend the data, or allow NaN explicitly"))
+        }
         _ => Ok(()),
     }
 }

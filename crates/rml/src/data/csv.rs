@@ -46,8 +46,10 @@ fn malformed(e: &csv::Error) -> Malformed {
 fn groups(header: &csv::StringRecord) -> Result<IndexMap<String, Parts>, Malformed> {
     let mut groups: IndexMap<String, Parts> = IndexMap::new();
     for (field, text) in header.iter().enumerate() {
-        let (name, index) = split_name(text)
-            .ok_or_else(|| Malformed::new(format!("`{text}` is no name of a column")).note("a name is `x`, `x[0]` or `x[0,1]`"))?;
+        let (name, index) = split_name(text).ok_or_else(|| {
+            Malformed::new(format!("`{text}` is no name of a column"))
+                .note("a name is `x`, `x[0]` or `x[0,1]`")
+        })?;
         let parts = groups.entry(name.to_owned()).or_default();
         if parts.iter().any(|(_, other)| *other == index || other.len() != index.len()) {
             return Err(Malformed::new(format!("the header has column `{name}` twice")));
@@ -88,7 +90,9 @@ fn column(name: &str, parts: &Parts, cells: &[Vec<String>], lines: &[u64]) -> Re
     for (row, line) in lines.iter().enumerate() {
         let filled = fields.iter().filter(|f| !cells[**f][row].is_empty()).count();
         if filled != 0 && filled != fields.len() {
-            return Err(Malformed::new(format!("line {line}: some elements of `{name}` are absent, others not")));
+            return Err(Malformed::new(format!(
+                "line {line}: some elements of `{name}` are absent, others not"
+            )));
         }
         present.push(filled != 0);
     }
@@ -156,8 +160,16 @@ mod tests {
     #[test]
     fn malformed_tables_are_errors() {
         for text in [
-            "x\nhello\n", "x\n1\ntrue\n", "x,y\n1\n", "x,x\n1,2\n", "x[0],x[2]\n1,2\n", "x,x[0]\n1,2\n", "x[0\n1\n", ",\n1,2\n",
-            "x[18446744073709551615]\n1\n", "x[0],x[1]\n1,\n",
+            "x\nhello\n",
+            "x\n1\ntrue\n",
+            "x,y\n1\n",
+            "x,x\n1,2\n",
+            "x[0],x[2]\n1,2\n",
+            "x,x[0]\n1,2\n",
+            "x[0\n1\n",
+            ",\n1,2\n",
+            "x[18446744073709551615]\n1\n",
+            "x[0],x[1]\n1,\n",
         ] {
             assert!(read(text.as_bytes()).is_err(), "{text:?}");
         }

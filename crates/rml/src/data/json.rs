@@ -130,12 +130,17 @@ fn elements(scalars: &[Scalar]) -> Result<Elements, String> {
         scalars.iter().map(|s| if let Scalar::Int(i) = s { Some(*i) } else { None }).collect();
     Ok(ints.map_or_else(
         || {
-            Elements::F64(scalars.iter().map(|s| match s {
-                #[allow(clippy::cast_precision_loss, reason = "integers among numbers are numbers")]
-                Scalar::Int(i) => *i as f64,
-                Scalar::Num(x) => *x,
-                Scalar::Bool(_) => 0.0,
-            }).collect())
+            Elements::F64(
+                scalars
+                    .iter()
+                    .map(|s| match s {
+                        #[allow(clippy::cast_precision_loss, reason = "integers among numbers are numbers")]
+                        Scalar::Int(i) => *i as f64,
+                        Scalar::Num(x) => *x,
+                        Scalar::Bool(_) => 0.0,
+                    })
+                    .collect(),
+            )
         },
         Elements::Int,
     ))
@@ -160,8 +165,11 @@ fn column(name: &str, cells: &[Json]) -> Result<Column, Malformed> {
         let found = flatten(cell, &mut scalars).map_err(|why| bad(row, why))?;
         match &shape {
             Some(s) if *s != found => {
-                return Err(bad(row, "its shape is another than in the rows before".into())
-                    .note(format!("expected {}, found {}", Shape::new(s), Shape::new(&found))));
+                return Err(bad(row, "its shape is another than in the rows before".into()).note(format!(
+                    "expected {}, found {}",
+                    Shape::new(s),
+                    Shape::new(&found)
+                )));
             }
             Some(_) => {}
             None => {
@@ -273,7 +281,8 @@ mod tests {
 
     #[test]
     fn what_is_written_reads_back() {
-        let text = r#"{"b": [true, false, null], "m": [[1, 2], [3, 4], [5, 6]], "x": [1.0, null, "-Infinity"]}"#;
+        let text =
+            r#"{"b": [true, false, null], "m": [[1, 2], [3, 4], [5, 6]], "x": [1.0, null, "-Infinity"]}"#;
         let columns = read(text.as_bytes()).unwrap();
         assert_eq!(write(&columns), text);
     }
@@ -281,8 +290,18 @@ mod tests {
     #[test]
     fn malformed_documents_are_errors() {
         for text in [
-            "", "[", "3", "\"x\"", r#"{"x": [1, true]}"#, r#"{"x": [1, [2]]}"#, r#"{"x": [[1, [2]]]}"#, r#"{"x": [[null]]}"#,
-            r#"{"x": ["a"]}"#, r#"{"x": [{}]}"#, r#"[1, 2]"#, r#"{"x": [1e999]}"#,
+            "",
+            "[",
+            "3",
+            "\"x\"",
+            r#"{"x": [1, true]}"#,
+            r#"{"x": [1, [2]]}"#,
+            r#"{"x": [[1, [2]]]}"#,
+            r#"{"x": [[null]]}"#,
+            r#"{"x": ["a"]}"#,
+            r#"{"x": [{}]}"#,
+            r#"[1, 2]"#,
+            r#"{"x": [1e999]}"#,
         ] {
             assert!(read(text.as_bytes()).is_err(), "{text}");
         }

@@ -340,8 +340,16 @@ mod tests {
     #[test]
     fn hostile_headers_are_errors() {
         for h in [
-            "", "{", "{'descr'", "{'descr': '<f4'}", "((((((", "{'shape': (1,", "{'shape': (99999999999999999999,)}",
-            "{'descr': '<f4', 'fortran_order': Maybe, 'shape': ()}", "{'descr': '<f4' 'fortran_order': True}", "{'é'",
+            "",
+            "{",
+            "{'descr'",
+            "{'descr': '<f4'}",
+            "((((((",
+            "{'shape': (1,",
+            "{'shape': (99999999999999999999,)}",
+            "{'descr': '<f4', 'fortran_order': Maybe, 'shape': ()}",
+            "{'descr': '<f4' 'fortran_order': True}",
+            "{'é'",
         ] {
             assert!(header(&file(h, b"")).is_err(), "{h}");
         }

@@ -31,9 +31,9 @@ fn read_limited(bytes: &[u8], limit: u64) -> Result<Columns, Malformed> {
     let mut columns = Columns::default();
     let mut left = limit;
     for i in 0..zip.len() {
-        let mut entry = zip
-            .by_index(i)
-            .map_err(|e| Malformed::new(format!("entry {i} of the archive is damaged")).note(e.to_string()))?;
+        let mut entry = zip.by_index(i).map_err(|e| {
+            Malformed::new(format!("entry {i} of the archive is damaged")).note(e.to_string())
+        })?;
         let Some(name) = npyz::npz::array_name_from_file_name(entry.name()).map(str::to_owned) else {
             continue;
         };
@@ -75,12 +75,13 @@ fn array(entry: &mut dyn Read, size: u64, left: &mut u64) -> Result<Result<Colum
     match declared {
         Some(n) if Some(size) == n.checked_add(header.data as u64) => {}
         _ => {
-            return Err(Malformed::new(format!("its shape [{}] does not fit its {size} bytes", shape())).note(
-                match declared {
-                    Some(n) => format!("expected {n} bytes of elements behind a header of {} bytes", header.data),
+            return Err(Malformed::new(format!("its shape [{}] does not fit its {size} bytes", shape()))
+                .note(match declared {
+                    Some(n) => {
+                        format!("expected {n} bytes of elements behind a header of {} bytes", header.data)
+                    }
                     None => "the number of elements overflows".to_owned(),
-                },
-            ));
+                }));
         }
     }
     let declared = declared.unwrap_or(0);
@@ -114,8 +115,10 @@ fn take(entry: &mut dyn Read, n: u64) -> Result<Vec<u8>, Malformed> {
 /// All columns as an archive.
 pub(super) fn write(columns: &Columns) -> Result<Vec<u8>, Malformed> {
     if let Some((name, _)) = columns.columns.iter().find(|(_, c)| c.present.is_some()) {
-        return Err(Malformed::new(format!("column `{name}` is absent in some rows, which npz has no place for"))
-            .help("write JSON instead"));
+        return Err(Malformed::new(format!(
+            "column `{name}` is absent in some rows, which npz has no place for"
+        ))
+        .help("write JSON instead"));
     }
     let arrays: IndexMap<_, _> = columns.columns.iter().map(|(n, c)| (n, npy::write(c))).collect();
     pack(arrays).map_err(|e| Malformed::new("the archive cannot be packed").note(e.to_string()))

@@ -58,9 +58,15 @@ fn types_convert_only_without_loss() {
 
 #[test]
 fn all_findings_are_collected() {
-    let inputs =
-        [input("x", DType::Num, &[2], None), input("y", DType::Int, &[], None), input("z", DType::Int, &[], None)];
-    assert_eq!(cycle_error(r#"{"x": [1, 2], "y": [1.5, 2]}"#, &inputs), ["data-shape", "data-type", "missing-column"]);
+    let inputs = [
+        input("x", DType::Num, &[2], None),
+        input("y", DType::Int, &[], None),
+        input("z", DType::Int, &[], None),
+    ];
+    assert_eq!(
+        cycle_error(r#"{"x": [1, 2], "y": [1.5, 2]}"#, &inputs),
+        ["data-shape", "data-type", "missing-column"]
+    );
     assert_eq!(cycle_error(r#"{"x": [[1, 2]], "y": [1, 2], "z": [1]}"#, &inputs), ["data-shape"]);
 }
 

@@ -127,7 +127,13 @@ impl Windows {
     }
 
     /// The value of a scalar truth value; `None` = absent.
-    fn condition(&self, i: usize, windows: &[usize], t: usize, depth: usize) -> Result<Option<bool>, Diagnostic> {
+    fn condition(
+        &self,
+        i: usize,
+        windows: &[usize],
+        t: usize,
+        depth: usize,
+    ) -> Result<Option<bool>, Diagnostic> {
         if let Some(Clock::Input(c, flag)) = self.inputs[i].clock
             && (depth > self.inputs.len() || self.condition(c, windows, t, depth + 1)? != Some(flag))
         {
@@ -171,7 +177,10 @@ fn disagree(info: &InputInfo, windows: &[usize], how: &str) -> Diagnostic {
         codes::DATA_SHAPE,
         format!("{} windows are stacked, and input `{}` is {how}", windows.len(), info.name),
     )
-    .note(format!("its declared shape {} does not begin with `batch`, so stacked windows share it", info.ty.shape))
+    .note(format!(
+        "its declared shape {} does not begin with `batch`, so stacked windows share it",
+        info.ty.shape
+    ))
     .help("declare a leading dimension `batch`, or stack one window at a time")
 }
 
@@ -215,7 +224,10 @@ impl<'a> Lengths<'a> {
                 Some((n, other)) if n != dims[1] => {
                     return Err(Diagnostic::error(
                         codes::DATA_SHAPE,
-                        format!("windows of column `{}` have {} cycles, those of `{other}` {n}", info.name, dims[1]),
+                        format!(
+                            "windows of column `{}` have {} cycles, those of `{other}` {n}",
+                            info.name, dims[1]
+                        ),
                     ));
                 }
                 _ => self.cycles = Some((dims[1], &info.name)),

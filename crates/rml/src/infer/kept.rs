@@ -1,0 +1,153 @@
+//! The outputs of an inference run as columns, one row a window.
+
+use std::sync::Arc;
+
+use rml_ir::{Data, Shape, Type};
+use rml_sim::{Row, Status};
+
+use crate::data::windows::Windows;
+use crate::data::{Column, Columns, Elements};
+use crate::error::Error;
+use crate::runner::Family;
+
+/// Outputs collected so far.
+pub(super) struct Kept {
+    outputs: Vec<Output>,
+    cycles: usize,
+}
+
+struct Output {
+    /// Its place among the program's outputs.
+    index: usize,
+    name: Arc<str>,
+    /// Of one window.
+    ty: Type,
+    stacked: bool,
+    /// The elements, window by window, of the cycles where the output is present.
+    data: Vec<Data>,
+    /// For each window, where it is present.
+    present: Vec<Vec<bool>>,
+}
+
+impl Kept {
+    /// Of a program's outputs. Where windows are stacked, an output without a row for each of them is left out: it belongs to no
+    /// window.
+    pub(super) fn new(family: &mut Family, batch: usize, windows: &Windows) -> Result<Self, Error> {
+        let size = family.size(batch);
+        let stacked = family.stacked_outputs(size)?;
+        let stacks = family.stacks && size > 1;
+        let all = family.program(size)?.outputs().iter().zip(stacked).enumerate();
+        let outputs = all.filter(|(_, (_, stacked))| *stacked || !stacks).map(|(index, (info, stacked))| {
+            let dims = info.ty.shape.dims();
+            let dims = if stacked { dims.get(1..).unwrap_or_default() } else { dims };
+            Output {
+                index,
+                name: Arc::clone(&info.name),
+                ty: Type::new(info.ty.dtype, dims),
+                stacked,
+                data: Vec::new(),
+                present: Vec::new(),
+            }
+        });
+        let outputs = outputs.collect();
+        Ok(Self { outputs, cycles: windows.cycles })
+    }
+
+    /// Adds the rows of a batch of `size` windows.
+    pub(super) fn add(&mut self, rows: &[Row], size: usize) {
+        for output in &mut self.outputs {
+            let cells: Vec<Option<Data>> = rows
+                .iter()
+                .map(|row| match row.values.get(output.index) {
+                    Some(Status::Value(v)) => Some(v.to_data()),
+                    _ => None,
+                })
+                .collect();
+            let shared = if output.stacked { size } else { 1 };
+            for window in 0..shared {
+                output.present.push(cells.iter().map(Option::is_some).collect());
+                let cell = output.ty.shape.len();
+                output.data.extend(cells.iter().flatten().map(|d| part(d, window * cell, cell)));
+            }
+        }
+    }
+
+    /// The columns `window` (the row of the data) and one for each output: `[windows, ..]` where it is present once in every window,
+    /// `[windows, n, ..]` where it is present `n` times, else `[windows, cycles, ..]` with zeros where it is absent and a column
+    /// `<name>.present` that says where it is there.
+    pub(super) fn columns(self, set: &[usize]) -> Columns {
+        let mut columns = Columns { origin: "the outputs".into(), ..Columns::default() };
+        let rows = set.iter().map(|w| i64::try_from(*w).unwrap_or(i64::MAX)).collect();
+        let rows = Column { shape: Shape::new(&[set.len()]), elements: Elements::Int(rows), present: None };
+        columns.columns.insert("window".into(), rows);
+        let cycles = self.cycles;
+        for output in self.outputs {
+            let times: Vec<usize> = output.present.iter().map(|p| p.iter().filter(|x| **x).count()).collect();
+            let regular = times.windows(2).all(|t| t[0] == t[1]);
+            let lead = match (regular, times.first()) {
+                (true, None | Some(0)) => continue,
+                (true, Some(1)) => vec![set.len()],
+                (true, Some(n)) => vec![set.len(), *n],
+                (false, _) => vec![set.len(), cycles],
+            };
+            let dims: Shape = lead.iter().chain(output.ty.shape.dims()).copied().collect();
+            let data = if regular { output.data } else { spread(&output) };
+            let column = Column { shape: dims, elements: joined(data), present: None };
+            if !regular {
+                let there = output.present.concat();
+                let shape = Shape::new(&lead);
+                let there = Column { shape, elements: Elements::Bool(there), present: None };
+                columns.columns.insert(format!("{}.present", output.name), there);
+            }
+            columns.columns.insert(output.name.to_string(), column);
+        }
+        columns
+    }
+}
+
+fn part(data: &Data, at: usize, n: usize) -> Data {
+    let range = at..at + n;
+    match data {
+        Data::Bool(v) => Data::Bool(v[range].to_vec()),
+        Data::Int(v) => Data::Int(v[range].to_vec()),
+        Data::F32(v) => Data::F32(v[range].to_vec()),
+        Data::F64(v) => Data::F64(v[range].to_vec()),
+    }
+}
+
+/// The cells of all cycles, zeros where there is none.
+fn spread(output: &Output) -> Vec<Data> {
+    let mut cells = output.data.iter();
+    let zeros = |like: &Data| match like {
+        Data::Bool(v) => Data::Bool(vec![false; v.len()]),
+        Data::Int(v) => Data::Int(vec![0; v.len()]),
+        Data::F32(v) => Data::F32(vec![0.0; v.len()]),
+        Data::F64(v) => Data::F64(vec![0.0; v.len()]),
+    };
+    let Some(first) = output.data.first() else { return Vec::new() };
+    let there = output.present.iter().flatten();
+    there
+        .map(|there| there.then(|| cells.next().cloned()).flatten().unwrap_or_else(|| zeros(first)))
+        .collect()
+}
+
+fn joined(cells: Vec<Data>) -> Elements {
+    let mut cells = cells.into_iter();
+    let mut all = match cells.next() {
+        Some(Data::Bool(v)) => Elements::Bool(v),
+        Some(Data::Int(v)) => Elements::Int(v),
+        Some(Data::F64(v)) => Elements::F64(v),
+        Some(Data::F32(v)) => Elements::F32(v),
+        None => Elements::F32(Vec::new()),
+    };
+    for cell in cells {
+        match (&mut all, cell) {
+            (Elements::Bool(a), Data::Bool(v)) => a.extend(v),
+            (Elements::Int(a), Data::Int(v)) => a.extend(v),
+            (Elements::F32(a), Data::F32(v)) => a.extend(v),
+            (Elements::F64(a), Data::F64(v)) => a.extend(v),
+            _ => {}
+        }
+    }
+    all
+}

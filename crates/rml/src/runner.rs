@@ -1,0 +1,270 @@
+//! A node that runs over windows of data: compiled once for each number of stacked windows, its states handed over when that
+//! number changes (the last, short batch).
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use rml_base::codes::run as codes;
+use rml_base::{Diagnostic, Diagnostics};
+use rml_ir::typed::StaticValue;
+use rml_ir::{DType, Value};
+use rml_sim::{Row, Status};
+
+use crate::checkpoint::{Checkpoint, Policy};
+use crate::compile::{BATCH, Options, Program, Source, compile, interfaces};
+use crate::data::windows::Windows;
+use crate::error::Error;
+use crate::session::Session;
+
+/// How many windows are stacked when nothing is said.
+pub(crate) const DEFAULT_BATCH: usize = 32;
+
+/// A node, compiled for the numbers of stacked windows that it is run with.
+#[derive(Debug)]
+pub(crate) struct Family {
+    source: Source,
+    options: Options,
+    /// Whether windows can be stacked.
+    pub(crate) stacks: bool,
+    programs: IndexMap<usize, Program>,
+}
+
+/// How many windows to stack: what is asked for (by `batch`, or by `set`), else the default where the node can stack.
+pub(crate) fn batch_size(
+    source: &Source,
+    node: &str,
+    batch: Option<usize>,
+    set: &mut IndexMap<String, StaticValue>,
+) -> Result<usize, Error> {
+    let stacks = interfaces(source)?.get(node).is_some_and(|i| i.has_batch);
+    let asked = match (batch, set.shift_remove(BATCH)) {
+        (Some(n), _) => Some(n),
+        (None, Some(StaticValue::Int(n))) => Some(usize::try_from(n).unwrap_or(0)),
+        (None, Some(other)) => {
+            let what = format!("`{BATCH}` is {other}, which is no number of windows");
+            return Err(Diagnostic::error(codes::BAD_OPTION, what).into());
+        }
+        (None, None) => None,
+    };
+    match asked {
+        Some(0) => Err(Diagnostic::error(codes::BAD_OPTION, "at least one window must be stacked")
+            .note("the batch size is 0")
+            .into()),
+        Some(n) if n > 1 && !stacks => Err(Diagnostic::error(
+            codes::NO_BATCH_DIMENSION,
+            format!("node {node} cannot stack {n} windows: no shape of its inputs has a dimension `{BATCH}`"),
+        )
+        .help(format!(
+            "declare inputs with a leading dimension, `x: num [{BATCH}, 8]`, or leave the batch size out"
+        ))
+        .into()),
+        Some(n) => Ok(n),
+        None => Ok(if stacks { DEFAULT_BATCH } else { 1 }),
+    }
+}
+
+impl Family {
+    /// Node `options.node` of a source; `options.batch` is left to the family.
+    pub(crate) fn new(source: &Source, mut options: Options) -> Result<Self, Error> {
+        let node = options.node.clone().unwrap_or_default();
+        let stacks = interfaces(source)?.get(&node).is_some_and(|i| i.has_batch);
+        options.batch = None;
+        Ok(Self { source: source.clone(), options, stacks, programs: IndexMap::new() })
+    }
+
+    /// The program for that many stacked windows.
+    pub(crate) fn program(&mut self, size: usize) -> Result<&Program, Error> {
+        if !self.programs.contains_key(&size) {
+            let batch = self.stacks.then_some(size);
+            let program = compile(&self.source, &Options { batch, ..self.options.clone() })?;
+            self.programs.insert(size, program);
+        }
+        Ok(&self.programs[&size])
+    }
+
+    /// How many windows can be stacked, if `size` are asked for.
+    pub(crate) fn size(&self, size: usize) -> usize {
+        if self.stacks { size } else { 1 }
+    }
+
+    /// Which outputs have a row for each stacked window: those whose first dimension follows the number of windows.
+    pub(crate) fn stacked_outputs(&mut self, size: usize) -> Result<Vec<bool>, Error> {
+        let first = |p: &Program| -> Vec<Option<usize>> {
+            p.outputs().iter().map(|o| o.ty.shape.dims().first().copied()).collect()
+        };
+        let one = first(self.program(size)?);
+        if !self.stacks {
+            return Ok(vec![false; one.len()]);
+        }
+        let other = first(self.program(size + 1)?);
+        Ok(one.iter().zip(&other).map(|(a, b)| *a == Some(size) && *b == Some(size + 1)).collect())
+    }
+}
+
+/// A running node.
+#[derive(Debug)]
+pub(crate) struct Runner<'f> {
+    family: &'f mut Family,
+    session: Session,
+    size: usize,
+}
+
+impl<'f> Runner<'f> {
+    /// Starts a node in its initial state, `size` windows stacked.
+    pub(crate) fn new(family: &'f mut Family, size: usize) -> Result<Self, Error> {
+        let session = Session::new(family.program(size)?);
+        Ok(Self { family, session, size })
+    }
+
+    pub(crate) fn session(&self) -> &Session {
+        &self.session
+    }
+
+    pub(crate) fn restore(&mut self, checkpoint: &Checkpoint, policy: Policy) -> Result<(), Error> {
+        self.session.restore(checkpoint, policy)
+    }
+
+    /// Runs a batch of windows to its end; no cycle of it may wait for what comes after.
+    pub(crate) fn run(&mut self, data: &Windows, windows: &[usize]) -> Result<Vec<Row>, Error> {
+        let here = |e: Error| e.note(among(windows));
+        if windows.len() != self.size {
+            self.resize(windows.len()).map_err(here)?;
+        }
+        for t in 0..data.cycles {
+            let row = data.feed(windows, t).map_err(|d| here(self.session.fail(d)))?;
+            self.session.feed_row(&row).map_err(here)?;
+        }
+        if self.session.open_cycles() > 0 {
+            return Err(here(self.incomplete()));
+        }
+        Ok(self.session.drain_rows())
+    }
+
+    /// A value waits for cycles after its window.
+    fn incomplete(&self) -> Error {
+        let mut d = Diagnostic::error(
+            codes::WINDOW_INCOMPLETE,
+            "a window ended, and values in it still wait for later cycles",
+        );
+        if let Some(why) = self.session.sim().undetermined() {
+            d.labels = why.report.labels;
+            d = d.note(why.report.message);
+            d.notes.extend(why.report.notes);
+        }
+        self.session.fail(d.help(
+            "cut backward dependences at the end of each window: `f(x) every end`, or `merge` on `end`",
+        ))
+    }
+
+    /// Stacks another number of windows from here on.
+    fn resize(&mut self, size: usize) -> Result<(), Error> {
+        let states = self.session.states()?;
+        let program = self.family.program(size)?;
+        let flat = program.flat();
+        let mut findings = Diagnostics::new();
+        for (key, value) in &states {
+            let Some(state) = flat.states.get(key) else { continue };
+            let data = &flat.vars[flat.equations[state.equation].lhs];
+            if data.ty != value.ty() {
+                findings.push(
+                    Diagnostic::error(
+                        codes::BATCH_STATE,
+                        format!("state `{key}` depends on how many windows are stacked"),
+                    )
+                    .label(data.span, "this outlives its window")
+                    .note(format!(
+                        "it is {} for {} windows and {} for {size}",
+                        value.ty(),
+                        self.size,
+                        data.ty
+                    ))
+                    .help("choose a batch size that divides the number of windows")
+                    .help("let the state start anew in each window: `f(x) every end`"),
+                );
+            }
+        }
+        if !findings.is_empty() {
+            return Err(self.session.fail(findings));
+        }
+        let mut session = Session::new(program);
+        for (key, value) in &states {
+            if flat.states.contains_key(key) {
+                session.set_state(key, value)?;
+            }
+        }
+        self.session = session;
+        self.size = size;
+        Ok(())
+    }
+}
+
+/// Names windows in a message.
+fn among(windows: &[usize]) -> String {
+    const SHOWN: usize = 8;
+    let shown: Vec<String> = windows.iter().take(SHOWN).map(ToString::to_string).collect();
+    match windows.len() {
+        1 => format!("in window {} of the data", shown[0]),
+        n if n > SHOWN => format!("in a batch of windows {}, .. of the data", shown.join(", ")),
+        _ => format!("in a batch of windows {} of the data", shown.join(", ")),
+    }
+}
+
+/// Averages of scalar outputs.
+#[derive(Clone, Debug)]
+pub(crate) struct Averages {
+    names: Vec<Option<Arc<str>>>,
+    sums: Vec<f64>,
+    weights: Vec<u64>,
+}
+
+impl Averages {
+    /// Of a program's scalar outputs that are numbers or integers.
+    pub(crate) fn new(program: &Program) -> Self {
+        let names: Vec<Option<Arc<str>>> = program
+            .outputs()
+            .iter()
+            .map(|o| (o.ty.shape.is_scalar() && o.ty.dtype != DType::Bool).then(|| Arc::clone(&o.name)))
+            .collect();
+        Self { sums: vec![0.0; names.len()], weights: vec![0; names.len()], names }
+    }
+
+    /// Adds a row of outputs that stands for that many windows.
+    pub(crate) fn add(&mut self, row: &Row, windows: usize) {
+        for (i, status) in row.values.iter().enumerate() {
+            if let (Some(_), Status::Value(v)) = (&self.names[i], status) {
+                self.sums[i] += number(v) * windows as f64;
+                self.weights[i] += windows as u64;
+            }
+        }
+    }
+
+    /// The averages by name; outputs that were never present have none.
+    pub(crate) fn metrics(&self) -> IndexMap<String, f64> {
+        let all = self.names.iter().zip(self.sums.iter().zip(&self.weights));
+        all.filter(|(_, (_, w))| **w > 0)
+            .filter_map(|(name, (sum, weight))| Some((name.as_ref()?.to_string(), sum / *weight as f64)))
+            .collect()
+    }
+
+    /// For a checkpoint: name, bits of the sum, weight.
+    pub(crate) fn sums(&self) -> Vec<(String, u64, u64)> {
+        let all = self.names.iter().zip(self.sums.iter().zip(&self.weights));
+        all.filter_map(|(name, (sum, weight))| Some((name.as_ref()?.to_string(), sum.to_bits(), *weight)))
+            .collect()
+    }
+
+    /// Goes on from a checkpoint.
+    pub(crate) fn restore(&mut self, sums: &[(String, u64, u64)]) {
+        for (name, sum, weight) in sums {
+            if let Some(i) = self.names.iter().position(|n| n.as_deref() == Some(name)) {
+                self.sums[i] = f64::from_bits(*sum);
+                self.weights[i] = *weight;
+            }
+        }
+    }
+}
+
+#[allow(clippy::cast_precision_loss, reason = "an average is a number")]
+fn number(v: &Value) -> f64 {
+    v.as_num().or(v.as_int().map(|i| i as f64)).unwrap_or(f64::NAN)
+}

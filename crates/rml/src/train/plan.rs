@@ -1,0 +1,160 @@
+//! The loop of a training run.
+
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use rml_base::Diagnostic;
+
+use super::{EpochSummary, Metrics, Observer, Progress, TrainInfo, TrainOptions, TrainReport, start};
+use crate::checkpoint::{Checkpoint, Policy, Position};
+use crate::compile::Source;
+use crate::data::Columns;
+use crate::data::windows::Windows;
+use crate::error::Error;
+use crate::infer::evaluate;
+use crate::runner::{Averages, Family, Runner};
+use crate::split::{order, split};
+
+/// A training run that is ready to go.
+pub(super) struct Plan<'a> {
+    options: &'a TrainOptions,
+    family: Family,
+    windows: Windows,
+    test: Option<Test>,
+    train_set: Vec<usize>,
+    /// Where the run is.
+    position: Position,
+    /// The states to begin with.
+    resumed: Option<Checkpoint>,
+}
+
+/// What is evaluated after each epoch.
+pub(super) struct Test {
+    pub(super) family: Family,
+    pub(super) windows: Windows,
+    /// The windows kept for testing.
+    pub(super) set: Vec<usize>,
+}
+
+impl<'a> Plan<'a> {
+    /// Compiles, binds the data, and reads the checkpoint to go on from.
+    pub(super) fn new(
+        source: &Source,
+        data: &Columns,
+        options: &'a TrainOptions,
+        observer: &mut dyn Observer,
+    ) -> Result<Self, Error> {
+        let start = start::start(source, data, options, observer)?;
+        let (train_set, test_set) = split(start.windows.count, start.position.test, start.position.seed);
+        let test = start.test.map(|(family, windows)| Test { family, windows, set: test_set });
+        Ok(Self {
+            options,
+            family: start.family,
+            windows: start.windows,
+            test,
+            train_set,
+            position: start.position,
+            resumed: start.resumed,
+        })
+    }
+
+    /// Trains all epochs that are left.
+    pub(super) fn run(&mut self, observer: &mut dyn Observer) -> Result<TrainReport, Error> {
+        let Plan { options, family, windows, test, train_set, position, resumed } = self;
+        let size = family.size(position.batch);
+        let mut averages = Averages::new(family.program(size)?);
+        let mut runner = Runner::new(family, size)?;
+        if let Some(checkpoint) = resumed {
+            runner.restore(checkpoint, Policy::Exact)?;
+        }
+        averages.restore(&position.sums);
+        observer.start(&TrainInfo {
+            train_windows: train_set.len(),
+            test_windows: position.test,
+            batch: size,
+            epochs: options.epochs,
+            epochs_done: position.epoch,
+            parameters: parameters(&runner),
+        });
+        let mut report = TrainReport { interrupted: false, epochs: Vec::new(), saved: false };
+        while position.epoch < options.epochs {
+            let begin = Instant::now();
+            let order = order(train_set, position.shuffle, position.seed, position.epoch);
+            while position.done < order.len() {
+                if interrupted(options) {
+                    report.interrupted = true;
+                    position.sums = averages.sums();
+                    report.saved = save(options, &runner, position)?;
+                    return Ok(report);
+                }
+                let batch = &order[position.done..order.len().min(position.done + size)];
+                let rows = runner
+                    .run(windows, batch)
+                    .map_err(|e| e.note(format!("in epoch {}", position.epoch + 1)))?;
+                rows.iter().for_each(|row| averages.add(row, batch.len()));
+                position.done += batch.len();
+                let metrics = averages.metrics();
+                let epoch = position.epoch + 1;
+                observer.batch(&Progress {
+                    epoch,
+                    windows: position.done,
+                    of: order.len(),
+                    metrics: &metrics,
+                });
+            }
+            position.epoch += 1;
+            position.done = 0;
+            position.sums.clear();
+            let test =
+                test.as_mut().map_or(Ok(Metrics::new()), |test| test.evaluate(&runner, position.batch))?;
+            let train = averages.metrics();
+            averages = Averages::new(runner.session().program());
+            if options.save_every > 0 && position.epoch.is_multiple_of(options.save_every) {
+                report.saved = save(options, &runner, position)?;
+            }
+            let summary =
+                EpochSummary { epoch: position.epoch, train, test, seconds: begin.elapsed().as_secs_f64() };
+            observer.epoch(&summary);
+            report.epochs.push(summary);
+        }
+        report.saved = save(options, &runner, position)?;
+        Ok(report)
+    }
+}
+
+impl Test {
+    /// The averages over the test windows with the parameters that training has now.
+    fn evaluate(&mut self, trained: &Runner<'_>, batch: usize) -> Result<Metrics, Error> {
+        if self.set.is_empty() {
+            return Ok(Metrics::new());
+        }
+        let parameters = Checkpoint::of_states(trained.session().states()?);
+        evaluate(&mut self.family, &self.windows, &self.set, batch, &parameters, &mut |_, _| {})
+            .map_err(|e| e.note("while the test windows were evaluated"))
+    }
+}
+
+fn interrupted(options: &TrainOptions) -> bool {
+    options.interrupt.as_ref().is_some_and(|flag| flag.load(Ordering::SeqCst))
+}
+
+/// Writes the checkpoint, if one is asked for.
+fn save(options: &TrainOptions, runner: &Runner<'_>, position: &Position) -> Result<bool, Error> {
+    let Some(path) = &options.save else { return Ok(false) };
+    let states = runner.session().states()?;
+    Checkpoint::at(states, position.clone()).write(path)?;
+    tracing::debug!(epoch = position.epoch, done = position.done, "wrote a checkpoint");
+    Ok(true)
+}
+
+/// How many numbers are trained.
+fn parameters(runner: &Runner<'_>) -> usize {
+    let flat = runner.session().program().flat();
+    let parameters = flat.states.values().filter(|s| s.parameter);
+    parameters.map(|s| flat.vars[flat.equations[s.equation].lhs].ty.shape.len()).sum()
+}
+
+/// Passes warnings on.
+pub(super) fn warn(observer: &mut dyn Observer, diagnostic: &Diagnostic) {
+    observer.warning(diagnostic);
+}
