@@ -9,7 +9,7 @@ use crate::values;
 
 /// The R(ML)² toolchain: check, run, trace, differentiate, train.
 #[derive(Parser, Debug)]
-#[command(version, max_term_width = 100, after_help = AFTER_HELP)]
+#[command(name = "rml", version, max_term_width = 100, after_help = AFTER_HELP)]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) global: Global,

@@ -16,14 +16,14 @@ use clap::Parser as _;
 
 fn main() -> ExitCode {
     let cli = args::Cli::parse();
-    log_spans();
     let mut output = output::Output::new(&cli.global);
+    log_spans(output.colour());
     let outcome = commands::run(&cli.command, &mut output);
     output.finish(outcome)
 }
 
 /// Writes the passes' spans and events that `RML_LOG` asks for to standard error, with their durations.
-fn log_spans() {
+fn log_spans(colour: bool) {
     use tracing_subscriber::EnvFilter;
     use tracing_subscriber::fmt::format::FmtSpan;
 
@@ -31,6 +31,7 @@ fn log_spans() {
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_span_events(FmtSpan::CLOSE)
+        .with_ansi(colour)
         .with_writer(std::io::stderr)
         .init();
 }

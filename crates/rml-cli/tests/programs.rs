@@ -1,0 +1,234 @@
+//! `check`, `run`, `trace`, `diff`, `dump`, `fmt`, `explain`: what they print, and what they say to wrong input.
+
+mod support;
+
+use serde_json::{Value, json};
+use support::Folder;
+
+const BACKFILL: &str = "node backfill(i: num [], bp: bool []) -> (o)
+  o = merge bp (i when bp) ((post o) when not bp);
+";
+const INPUTS: &str =
+    r#"{"i": [2.0, 6.0, 8.0, null, 1.0, 4.0], "bp": [false, false, true, null, false, true]}"#;
+
+fn backfill() -> Folder {
+    Folder::new().file("b.rml", BACKFILL).file("i.json", INPUTS)
+}
+
+#[test]
+fn run_prints_the_trace() {
+    let folder = backfill();
+    let expected = json!({"cycles": 6, "values": {"o": [8.0, 8.0, 8.0, null, 4.0, 4.0]}});
+    assert_eq!(folder.rml("run b.rml --inputs i.json").json(), expected);
+    assert_eq!(folder.rml("run b.rml --inputs i.json --node backfill --format json --f64").json(), expected);
+    let shorter = folder.rml("run b.rml --inputs i.json --cycles 5");
+    assert_eq!(shorter.json()["values"]["o"], json!([8.0, 8.0, 8.0, null, "?"]));
+    let all = folder.rml("run b.rml --inputs i.json --vars all").json();
+    assert_eq!(all["values"]["i"], json!([2.0, 6.0, 8.0, null, 1.0, 4.0]));
+    assert_eq!(all["values"]["bp"][3], Value::Null);
+}
+
+#[test]
+fn run_prints_tables() {
+    let folder = backfill();
+    let csv = folder.rml("run b.rml --inputs i.json --format csv").ok();
+    assert_eq!(csv.lines().collect::<Vec<_>>(), ["o", "8.0", "8.0", "8.0", "\"\"", "4.0", "4.0"]);
+    let table = folder.rml("run b.rml --inputs i.json --format table").ok();
+    let lines: Vec<Vec<&str>> = table.lines().map(|l| l.split_whitespace().collect()).collect();
+    assert_eq!(lines[0], ["cycle", "0", "1", "2", "3", "4", "5"]);
+    assert_eq!(lines[1][0], "o");
+    assert_eq!(lines[1][4], "□");
+}
+
+#[test]
+fn inputs_may_be_csv() {
+    let folder = backfill().file("i.csv", "i,bp\n2,false\n,\n8,true\n");
+    let trace = folder.rml("run b.rml --inputs i.csv").json();
+    assert_eq!(trace, json!({"cycles": 3, "values": {"o": [8.0, null, 8.0]}}));
+}
+
+#[test]
+fn open_and_closed_traces_differ() {
+    let folder = Folder::new()
+        .file("s.rml", "node suffix(x: int []) -> (s)\n  s = x + (0 fby back s);\n")
+        .file("x.json", r#"{"x": [1, 2, 3]}"#);
+    assert_eq!(folder.rml("run s.rml --inputs x.json").json()["values"]["s"], json!([6, 5, 3]));
+    let open = folder.rml("run s.rml --inputs x.json --open").json();
+    assert_eq!(open["values"]["s"], json!(["?", "?", "?"]));
+}
+
+#[test]
+fn programs_without_inputs_need_a_number_of_cycles() {
+    let folder = Folder::new().file("c.rml", "node counter() -> (o)\n  o = 0 fby u;\n  u = o + 1;\n");
+    assert_eq!(folder.rml("run c.rml --cycles 4").json()["values"]["o"], json!([0, 1, 2, 3]));
+    assert_eq!(folder.rml("run c.rml --cycles 0").json(), json!({"cycles": 0, "values": {"o": []}}));
+    folder.rml("run c.rml").fails(1, &["bad-option"]);
+}
+
+#[test]
+fn settings_reach_the_node() {
+    let folder = Folder::new()
+        .file("z.rml", "node z(n, x: num []) -> (o)\n  o = zeros([n, 2]) + x;\n")
+        .file("x.json", r#"{"x": [1.5]}"#);
+    let trace = folder.rml("run z.rml --inputs x.json --set n=1").json();
+    assert_eq!(trace["values"]["o"], json!([[[1.5, 1.5]]]));
+    folder.rml("run z.rml --inputs x.json").fails(1, &["error[", "--set"]);
+    folder.rml("run z.rml --inputs x.json --set n=1 --set m=2").fails(1, &["error[", "m"]);
+    folder.rml("run z.rml --inputs x.json --set n=x").fails(2, &["--set"]);
+}
+
+#[test]
+fn what_was_computed_before_an_error_is_printed() {
+    let folder = Folder::new()
+        .file("e.rml", "node e(x: int [], y: int []) -> (o)\n  o = x + y;\n")
+        .file("i.json", r#"{"x": [1, 2, 3], "y": [10, null, 30]}"#);
+    let run = folder.rml("run e.rml --inputs i.json").fails(1, &["error[sync-error]", "cycle 1"]);
+    let trace: Value = serde_json::from_str(&run.out).expect("JSON");
+    assert_eq!(trace["values"]["o"][0], json!(11));
+}
+
+#[test]
+fn trace_draws_the_chronogram() {
+    let folder = backfill();
+    let text = folder.rml("trace b.rml --inputs i.json --cycles 5").ok();
+    let lines: Vec<Vec<&str>> = text.lines().map(|l| l.split_whitespace().collect()).collect();
+    assert_eq!(lines[0], ["cycle", "0", "1", "2", "3", "4"]);
+    assert_eq!(lines[2], ["bp", "F", "F", "T", "□", "F"]);
+    assert_eq!((lines[3][0], lines[3][4], lines[3][5]), ("o", "□", "?"));
+    assert_eq!(lines.len(), 4, "{text}");
+    let outputs = folder.rml("trace b.rml --inputs i.json --vars outputs").ok();
+    assert_eq!(outputs.lines().count(), 2);
+}
+
+#[test]
+fn trace_draws_into_a_file() {
+    let folder = backfill();
+    assert_eq!(folder.rml("trace b.rml --inputs i.json --svg t.svg").ok(), "");
+    let svg = folder.read("t.svg");
+    // Cycles 0 and 1 read the next cycle, 4 reads 5: three arrows back in time.
+    assert_eq!(svg.matches("url(#backward)").count(), 3 + 1, "with the legend");
+    assert_eq!(svg.matches("url(#forward)").count(), 0);
+    assert!(svg.starts_with("<svg") && svg.contains("□"));
+    folder.rml("trace b.rml --inputs i.json --svg no/such/t.svg").fails(1, &["unwritable-file"]);
+}
+
+#[test]
+fn wrong_inputs_are_explained() {
+    let folder = backfill()
+        .file("missing.json", r#"{"i": [1.0]}"#)
+        .file("type.json", r#"{"i": [true], "bp": [true]}"#)
+        .file("bad.json", "{\"i\": [1.0")
+        .file("bad.npz", "PK\u{3}\u{4} nonsense")
+        .file("bad.csv", "i,bp\n1,2,3\n");
+    for (file, code) in [
+        ("missing.json", "missing-column"),
+        ("type.json", "data-type"),
+        ("bad.json", "malformed-data"),
+        ("bad.npz", "malformed-data"),
+        ("bad.csv", "malformed-data"),
+        ("none.json", "unreadable-file"),
+        ("b.rml", "unknown-format"),
+    ] {
+        folder.rml(&format!("run b.rml --inputs {file}")).fails(1, &[code]);
+        folder.rml(&format!("trace b.rml --inputs {file}")).fails(1, &[code]);
+    }
+    folder.rml("run b.rml --inputs i.json --node nothing").fails(1, &["error[", "nothing"]);
+    folder.rml("run none.rml --inputs i.json").fails(1, &["unreadable-file"]);
+    folder.rml("run b.rml --inputs i.json --cycles 7").fails(1, &["bad-option"]);
+}
+
+#[test]
+fn check_reports_all_findings() {
+    let folder = backfill().file("w.rml", "node w(x: num []) -> (o)\n  o = x + y;\n  p = z;\n");
+    assert_eq!(folder.rml("check b.rml").ok(), "b.rml: ok\n");
+    let run = folder
+        .rml("check b.rml w.rml --color never")
+        .fails(1, &["error[unknown-name]", "w.rml:2", "w.rml:3", "2 errors"]);
+    assert_eq!(run.out, "b.rml: ok\n");
+    let run = folder.rml("check w.rml --message-format json").fails(1, &[]);
+    let lines: Vec<Value> = run.err.lines().map(|l| serde_json::from_str(l).expect("JSON")).collect();
+    assert_eq!(lines.len(), 2);
+    let (code, span) = (&lines[0]["code"], &lines[0]["spans"][0]);
+    assert_eq!((code, &span["file"], &span["line"]), (&json!("unknown-name"), &json!("w.rml"), &json!(2)));
+    folder.rml("check none.rml").fails(1, &["unreadable-file"]);
+    folder.rml("check b.rml --node nothing").fails(1, &["nothing"]);
+}
+
+#[test]
+fn colours_are_a_choice() {
+    let folder = Folder::new().file("w.rml", "node w() -> (o)\n  o = y;\n");
+    assert!(folder.rml("check w.rml --color always").fails(1, &[]).err.contains('\u{1b}'));
+    assert!(!folder.rml("check w.rml").fails(1, &[]).err.contains('\u{1b}'));
+}
+
+#[test]
+fn any_bytes_are_only_errors() {
+    for bytes in [
+        &b"\xff\xfe\x00node"[..],
+        b"",
+        b"\0\0\0",
+        "node ((((".as_bytes(),
+        "node f(x)->(o) o = 日本;".as_bytes(),
+    ] {
+        let folder = Folder::new().file("x.rml", bytes);
+        for command in [
+            "check x.rml",
+            "dump x.rml --after fold",
+            "fmt x.rml",
+            "diff x.rml --node f",
+            "run x.rml --cycles 1",
+        ] {
+            let code = folder.rml(command).code;
+            assert!(matches!(code, Some(0 | 1)), "{command} {bytes:?}: {code:?}");
+        }
+    }
+}
+
+#[test]
+fn diff_prints_a_program() {
+    let source = "node square(x: num []) -> (o)\n  o = x * x;\n";
+    let folder = Folder::new().file("s.rml", source);
+    let derived = folder.rml("diff s.rml --node square").ok();
+    assert!(derived.contains("node diff_square("), "{derived}");
+    let folder = folder.file("both.rml", format!("{source}{derived}"));
+    folder.rml("check both.rml").ok();
+    folder.rml("diff s.rml --node nothing").fails(1, &["nothing"]);
+    folder.rml("diff s.rml").fails(2, &["--node"]);
+}
+
+#[test]
+fn every_stage_can_be_dumped() {
+    let folder = backfill();
+    for stage in ["parse", "elab", "normalize", "diff", "inline", "fold"] {
+        let text = folder.rml(&format!("dump b.rml --after {stage}")).ok();
+        assert!(text.contains("merge") && text.ends_with('\n'), "{stage}: {text}");
+    }
+    folder.rml("dump b.rml --after nothing").fails(2, &["nothing"]);
+    folder.rml("dump b.rml").fails(2, &["--after"]);
+}
+
+#[test]
+fn fmt_formats_in_place() {
+    let ugly = "node f( x:num[] )->( o )\n (* why *) o=x+1.0 ; -- end\n";
+    let folder = Folder::new().file("f.rml", ugly).file("bad.rml", "node f(");
+    let run = folder.rml("fmt --check f.rml").fails(1, &[]);
+    assert_eq!((run.out.as_str(), folder.read("f.rml").as_str()), ("f.rml\n", ugly));
+    assert_eq!(folder.rml("fmt f.rml").ok(), "");
+    let pretty = folder.read("f.rml");
+    assert!(pretty != ugly && pretty.contains("(* why *)") && pretty.contains("-- end"), "{pretty}");
+    assert_eq!(folder.rml("fmt --check f.rml").ok(), "");
+    assert_eq!(folder.rml_with("fmt -", ugly).ok(), pretty);
+    // A file with errors is left alone; the others are formatted all the same.
+    let folder = folder.file("f.rml", ugly);
+    folder.rml("fmt bad.rml f.rml").fails(1, &["error[syntax]", "bad.rml"]);
+    assert_eq!((folder.read("bad.rml").as_str(), folder.read("f.rml")), ("node f(", pretty));
+    folder.rml("fmt none.rml").fails(1, &["unreadable-file"]);
+}
+
+#[test]
+fn codes_are_explained() {
+    let folder = Folder::new();
+    assert!(folder.rml("explain sync-error").ok().starts_with("sync-error: "));
+    assert!(folder.rml("explain").ok().lines().count() > 30);
+    folder.rml("explain nothing").fails(1, &["nothing"]);
+}

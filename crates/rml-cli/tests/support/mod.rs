@@ -1,0 +1,98 @@
+//! Running the built `rml` in a folder of its own.
+
+#![allow(dead_code, reason = "no test file uses all of it")]
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A folder with files, in which `rml` runs.
+pub(crate) struct Folder(TempDir);
+
+/// What a run gave.
+pub(crate) struct Run {
+    pub(crate) code: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Folder {
+    pub(crate) fn new() -> Self {
+        Self(tempfile::tempdir().expect("a folder"))
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    pub(crate) fn file(self, name: &str, text: impl AsRef<[u8]>) -> Self {
+        std::fs::write(self.path(name), text).expect("a file");
+        self
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).expect("a text file")
+    }
+
+    /// `rml` with these arguments, separated by blanks.
+    pub(crate) fn command(&self, args: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_rml"));
+        command.args(args.split_whitespace()).current_dir(self.0.path()).env_remove("RML_LOG");
+        command
+    }
+
+    pub(crate) fn rml(&self, args: &str) -> Run {
+        self.rml_with(args, "")
+    }
+
+    /// Runs with that text on standard input.
+    pub(crate) fn rml_with(&self, args: &str, input: &str) -> Run {
+        let mut command = self.command(args);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("rml starts");
+        let mut stdin = child.stdin.take().expect("a pipe");
+        let input = input.to_owned();
+        let writer = std::thread::spawn(move || {
+            // A command that does not read its input closes it.
+            let _ = stdin.write_all(input.as_bytes());
+        });
+        let output = child.wait_with_output().expect("rml ends");
+        writer.join().expect("the writer ends");
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
+        let run = Run { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) };
+        assert!(!run.err.contains("panicked"), "{args}\n{}", run.err);
+        run
+    }
+}
+
+impl Run {
+    /// The output of a run that went well.
+    #[track_caller]
+    pub(crate) fn ok(self) -> String {
+        assert_eq!(self.code, Some(0), "{}{}", self.out, self.err);
+        self.out
+    }
+
+    /// The output, as JSON, of a run that went well.
+    #[track_caller]
+    pub(crate) fn json(self) -> Value {
+        let out = self.ok();
+        serde_json::from_str(&out).unwrap_or_else(|e| panic!("{e} in {out}"))
+    }
+
+    /// The run failed with that exit code, and its messages hold all those words.
+    #[track_caller]
+    pub(crate) fn fails(self, code: i32, words: &[&str]) -> Self {
+        let mut all = String::new();
+        let _ = write!(all, "{}{}", self.out, self.err);
+        assert_eq!(self.code, Some(code), "{all}");
+        for word in words {
+            assert!(self.err.contains(word), "`{word}` is missing in\n{all}");
+        }
+        self
+    }
+}
