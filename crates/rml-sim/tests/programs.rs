@@ -322,7 +322,7 @@ fn inputs_are_checked() {
     let mut sim = Simulator::new(b.build(), Options::default());
     let mut code = |cycle: &[Input]| sim.feed(cycle).unwrap_err().code;
     let (t, one) = (Input::Given(Value::Bool(true)), Input::Given(Value::Int(1)));
-    assert_eq!(code(&[t.clone()]), codes::sim::INPUT_VALUE);
+    assert_eq!(code(std::slice::from_ref(&t)), codes::sim::INPUT_VALUE);
     assert_eq!(code(&[t.clone(), t.clone()]), codes::sim::INPUT_VALUE);
     let vector = Value::zeros(&Type::new(INT, &[2]), rml_ir::Precision::F64);
     assert_eq!(code(&[t.clone(), Input::Given(vector)]), codes::sim::INPUT_VALUE);
@@ -355,4 +355,53 @@ fn memory_is_bounded_by_the_look_ahead() {
     assert_eq!((sim.stats().max_open_cycles, sim.open_cycles()), (11, 1));
     assert!(sim.stats().live_values <= 11);
     assert_eq!(sim.states().unwrap().values().next().and_then(Value::as_int), Some(1000));
+}
+
+#[test]
+fn a_post_at_the_end_of_its_window_does_not_hold_up_the_stream() {
+    // o = merge end (x when end) ((post o + 1) when not end), in windows by end: what follows the last cycle is never used.
+    let mut b = Builder::new();
+    let (x, end) = (b.input("x", INT), b.input("end", BOOL));
+    let w = b.window(end, None);
+    let (o, later) = (b.scalar("o", INT), b.scalar("later", INT));
+    b.define(later, Rhs::Post { next: o, window: Some(w) });
+    let one = b.lit(1);
+    let more = b.apply(Op::Add, &[later, one]);
+    let (taken, left) = (b.when(x, end), b.when_not(more, end));
+    b.define(o, Rhs::Merge { cond: end, on_true: taken, on_false: left });
+    b.output(o);
+    let flat = b.build();
+    let inputs = ["1 2 3 4 5 6", "f f t f t t"];
+    assert_eq!(rows(&flat, &inputs, true, &[o, later, more]), ["5 4 3 6 5 6", "4 3 ? 5 ? ?", "5 4 ? 6 ? ?"]);
+
+    let mut sim = Simulator::new(flat, Options::default());
+    for n in 0..1000_i64 {
+        let end = Input::Given(Value::Bool(n % 10 == 9));
+        sim.feed(&[Input::Given(Value::Int(n)), end]).unwrap();
+        let released = std::iter::from_fn(|| sim.next_output()).count();
+        assert_eq!(released, if n % 10 == 9 { 10 } else { 0 });
+    }
+    assert_eq!((sim.stats().max_open_cycles, sim.open_cycles(), sim.stats().live_values), (10, 0, 0));
+    assert!(sim.states().unwrap().is_empty());
+}
+
+#[test]
+fn states_are_saved_where_no_window_is_open() {
+    let mut b = Builder::new();
+    let (x, end) = (b.input("x", INT), b.input("end", BOOL));
+    let w = b.window(end, None);
+    let inside = b.fby_in(0, x, w);
+    let outside = b.fby(5, x);
+    b.output(inside);
+    b.output(outside);
+    let mut sim = Simulator::new(b.build(), Options::default());
+    let cycles = columns(&["1 2 3", "f t f"]);
+    let saved =
+        |sim: &Simulator| sim.states().map(|s| s.values().filter_map(Value::as_int).collect::<Vec<_>>());
+    assert_eq!(saved(&sim).unwrap(), [5], "before the first activation it is the initial value");
+    sim.feed(&cycles[0]).unwrap();
+    let report = saved(&sim).unwrap_err();
+    assert_eq!((report.code, report.labels.len()), (codes::sim::STATE_TIME, 1));
+    sim.feed(&cycles[1]).unwrap();
+    assert_eq!(saved(&sim).unwrap(), [2]);
 }

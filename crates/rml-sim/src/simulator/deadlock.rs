@@ -154,15 +154,15 @@ impl Simulator {
 
     fn presence_waits(&self, n: u64, v: Var) -> (Option<Eq>, Waits) {
         let class = program::index(self.program.class(v));
-        for (i, step) in self.program.steps.iter().enumerate() {
-            let (cond, clock) = match step {
+        for &i in self.program.on_class.of(class as usize) {
+            let (cond, clock) = match &self.program.steps[i as usize] {
                 Step::When { cond, from, to, .. } if *to == class => (*cond, *from),
                 Step::Merge { cond, branches, class: c, .. } if branches.iter().any(|(_, b)| *b == class) => {
                     (*cond, *c)
                 }
                 _ => continue,
             };
-            let eq = self.program.equation_of[i];
+            let eq = self.program.equation_of[i as usize];
             if clock != class && self.rows.presence(n, clock) == Presence::Bottom {
                 let var = self.program.classes.members(self.class_at(clock)).first().copied();
                 if let Some(var) = var {
@@ -186,7 +186,7 @@ impl Simulator {
     fn missing(&self, n: u64, x: Operand) -> Option<Wanted> {
         let cell = x.cell()?;
         let var = Var(program::index(cell));
-        self.rows.values(n)[cell].is_none().then(|| self.wanted_of(n, var))
+        self.rows.cells(n)[cell].value().is_none().then(|| self.wanted_of(n, var))
     }
 
     fn value_waits(&self, n: u64, v: Var) -> (Option<Eq>, Waits) {
@@ -194,7 +194,7 @@ impl Simulator {
         let eq = Some(self.program.equation_of[id as usize]);
         let first = |xs: &[Operand]| xs.iter().find_map(|&x| self.missing(n, x));
         let choice = |cond: Operand, a: Operand, b: Operand| {
-            let taken = match cond.get(self.rows.values(n), &self.program.constants) {
+            let taken = match self.cell(n, cond).value() {
                 Some(Value::Bool(true)) => a,
                 Some(_) => b,
                 None => cond,
@@ -224,7 +224,7 @@ impl Simulator {
                 Presence::Bottom => {
                     unknown = unknown.or_else(|| end.cell().map(|c| Wanted::Presence(m, cell_var(c))))
                 }
-                Presence::Present => match end.get(self.rows.values(m), &self.program.constants) {
+                Presence::Present => match self.cell(m, end).value() {
                     Some(Value::Bool(true)) => return Err(()),
                     Some(_) => {}
                     None => unknown = unknown.or_else(|| end.cell().map(|c| Wanted::Value(m, cell_var(c)))),

@@ -8,7 +8,7 @@ use rml_ir::op::{EvalError, Op, eval};
 
 use super::Simulator;
 use super::program::{Operand, Program, Step};
-use super::rows::{Cause, Presence};
+use super::rows::{Cause, Cell, Presence};
 
 /// Two sides that disagree about the presence of a class.
 #[derive(Clone, Debug)]
@@ -28,6 +28,14 @@ pub(super) enum Halt {
     Conflict(Conflict),
     /// An operator without a result.
     Eval { cycle: u64, step: u32, error: EvalError },
+}
+
+/// What is known of a condition.
+enum Truth {
+    True,
+    False,
+    Never,
+    Unknown,
 }
 
 pub(super) type Go = Result<(), Halt>;
@@ -71,7 +79,7 @@ impl Simulator {
             let var = self.rows.offers(cycle)[i].0;
             if self.program.class(var) == class as usize {
                 match self.rows.offers(cycle)[i].1.take() {
-                    Some(value) => self.set(cycle, var.0, value),
+                    Some(value) => self.set(cycle, var.0, Cell::Value(value)),
                     None => refused = Some(var),
                 }
             }
@@ -86,15 +94,25 @@ impl Simulator {
         }
     }
 
-    /// Gives a cell its value, unless it has one.
+    /// Sets a cell, unless that is done.
     #[inline]
-    pub(super) fn set(&mut self, cycle: u64, cell: u32, value: Value) {
-        if self.rows.values(cycle)[cell as usize].is_some() {
+    pub(super) fn set(&mut self, cycle: u64, cell: u32, content: Cell) {
+        if !self.rows.cells(cycle)[cell as usize].is_empty() {
             return;
         }
-        self.rows.set_value(cycle, cell, value);
+        self.rows.set(cycle, cell, content);
         for &step in self.program.on_value.of(cell as usize) {
             self.rows.mark(cycle, step);
+        }
+    }
+
+    /// Sets a cell to what is known of an operand.
+    #[inline]
+    fn pass(&mut self, cycle: u64, cell: u32, x: Operand) {
+        let content = self.cell(cycle, x);
+        if !content.is_empty() {
+            let content = content.clone();
+            self.set(cycle, cell, content);
         }
     }
 
@@ -129,20 +147,25 @@ impl Simulator {
     }
 
     #[inline]
-    fn value(&self, cycle: u64, x: Operand) -> Option<&Value> {
-        x.get(self.rows.values(cycle), &self.program.constants)
+    pub(super) fn cell(&self, cycle: u64, x: Operand) -> &Cell {
+        x.get(self.rows.cells(cycle), &self.program.constants)
     }
 
     #[inline]
-    fn truth(&self, cycle: u64, x: Operand) -> Option<bool> {
-        self.value(cycle, x).map(|v| matches!(v, Value::Bool(true)))
+    fn truth(&self, cycle: u64, x: Operand) -> Truth {
+        match self.cell(cycle, x) {
+            Cell::Empty => Truth::Unknown,
+            Cell::Never => Truth::Never,
+            Cell::Value(Value::Bool(true)) => Truth::True,
+            Cell::Value(_) => Truth::False,
+        }
     }
 
-    /// Whether a cell of that class waits for its value.
+    /// Whether a cell of that class is to be set.
     #[inline]
     pub(super) fn wanted(&self, cycle: u64, class: u32, out: u32) -> bool {
         self.rows.presence(cycle, class) == Presence::Present
-            && self.rows.values(cycle)[out as usize].is_none()
+            && self.rows.cells(cycle)[out as usize].is_empty()
     }
 
     #[inline]
@@ -150,19 +173,27 @@ impl Simulator {
         match &program.steps[id as usize] {
             Step::Constant => {}
             Step::Unary { op, x, out, class } => {
-                if self.wanted(cycle, *class, *out)
-                    && let Some(x) = self.value(cycle, *x)
-                {
-                    let result = eval(op, &[x], program.flat.precision);
-                    self.give(cycle, id, *out, result)?;
+                if self.wanted(cycle, *class, *out) {
+                    match self.cell(cycle, *x) {
+                        Cell::Value(x) => {
+                            let result = eval(op, &[x], program.flat.precision);
+                            self.give(cycle, id, *out, result)?;
+                        }
+                        Cell::Never => self.set(cycle, *out, Cell::Never),
+                        Cell::Empty => {}
+                    }
                 }
             }
             Step::Binary { op, x, y, out, class } => {
-                if self.wanted(cycle, *class, *out)
-                    && let (Some(x), Some(y)) = (self.value(cycle, *x), self.value(cycle, *y))
-                {
-                    let result = eval(op, &[x, y], program.flat.precision);
-                    self.give(cycle, id, *out, result)?;
+                if self.wanted(cycle, *class, *out) {
+                    match (self.cell(cycle, *x), self.cell(cycle, *y)) {
+                        (Cell::Value(x), Cell::Value(y)) => {
+                            let result = eval(op, &[x, y], program.flat.precision);
+                            self.give(cycle, id, *out, result)?;
+                        }
+                        (Cell::Never, _) | (_, Cell::Never) => self.set(cycle, *out, Cell::Never),
+                        _ => {}
+                    }
                 }
             }
             Step::Apply { op, args, out, class } => {
@@ -171,33 +202,36 @@ impl Simulator {
                 }
             }
             Step::Copy { x, out, class } => {
-                if self.wanted(cycle, *class, *out)
-                    && let Some(x) = self.value(cycle, *x).cloned()
-                {
-                    self.set(cycle, *out, x);
+                if self.wanted(cycle, *class, *out) {
+                    self.pass(cycle, *out, *x);
                 }
             }
             Step::Param { param, init, out, class } => {
-                if self.wanted(cycle, *class, *out)
-                    && let Some(x) =
-                        self.params[*param as usize].as_ref().or(self.value(cycle, *init)).cloned()
-                {
-                    self.set(cycle, *out, x);
+                if self.wanted(cycle, *class, *out) {
+                    match &self.params[*param as usize] {
+                        Some(loaded) => self.set(cycle, *out, Cell::Value(loaded.clone())),
+                        None => self.pass(cycle, *out, *init),
+                    }
                 }
             }
             Step::If { cond, then, other, out, class } => {
-                if self.wanted(cycle, *class, *out)
-                    && let Some(c) = self.truth(cycle, *cond)
-                    && let Some(x) = self.value(cycle, if c { *then } else { *other }).cloned()
-                {
-                    self.set(cycle, *out, x);
+                if self.wanted(cycle, *class, *out) {
+                    match self.truth(cycle, *cond) {
+                        Truth::True => self.pass(cycle, *out, *then),
+                        Truth::False => self.pass(cycle, *out, *other),
+                        Truth::Never => self.set(cycle, *out, Cell::Never),
+                        Truth::Unknown => {}
+                    }
                 }
             }
+            // Both leave nothing to do for themselves, so what they marked of themselves is unmarked.
             Step::When { value, cond, out, from, to } => {
-                self.when(cycle, id, [*value, *cond], *out, [*from, *to])?
+                self.when(cycle, id, [*value, *cond], *out, [*from, *to])?;
+                self.rows.unmark(cycle, id);
             }
             Step::Merge { cond, branches, out, class } => {
-                self.merge(cycle, id, *cond, branches, *out, *class)?
+                self.merge(cycle, id, *cond, branches, *out, *class)?;
+                self.rows.unmark(cycle, id);
             }
             Step::Forward(r) => self.forward(program, cycle, *r),
             Step::Backward(r) => self.backward(program, cycle, *r),
@@ -206,7 +240,10 @@ impl Simulator {
     }
 
     fn apply(&mut self, cycle: u64, id: u32, op: &Op, args: &[Operand], out: u32) -> Go {
-        let values: Option<Vec<&Value>> = args.iter().map(|&x| self.value(cycle, x)).collect();
+        if args.iter().any(|&x| matches!(self.cell(cycle, x), Cell::Never)) {
+            self.set(cycle, out, Cell::Never);
+        }
+        let values: Option<Vec<&Value>> = args.iter().map(|&x| self.cell(cycle, x).value()).collect();
         let Some(values) = values else { return Ok(()) };
         let result = eval(op, &values, self.program.flat.precision);
         self.give(cycle, id, out, result)
@@ -216,7 +253,7 @@ impl Simulator {
     #[inline]
     fn give(&mut self, cycle: u64, step: u32, out: u32, result: Result<Value, EvalError>) -> Go {
         match result {
-            Ok(value) => self.set(cycle, out, value),
+            Ok(value) => self.set(cycle, out, Cell::Value(value)),
             Err(error) => {
                 let halt = Halt::Eval { cycle, step, error };
                 if !self.options.keep_going {
@@ -244,16 +281,14 @@ impl Simulator {
             Presence::Bottom => {}
             Presence::Absent => self.decide(cycle, to, Presence::Absent, cause)?,
             Presence::Present => match self.truth(cycle, cond) {
-                Some(true) => {
+                Truth::True => {
                     self.decide(cycle, to, Presence::Present, cause)?;
-                    if self.wanted(cycle, to, out)
-                        && let Some(x) = self.value(cycle, value).cloned()
-                    {
-                        self.set(cycle, out, x);
+                    if self.wanted(cycle, to, out) {
+                        self.pass(cycle, out, value);
                     }
                 }
-                Some(false) => self.decide(cycle, to, Presence::Absent, cause)?,
-                None => {}
+                Truth::False => self.decide(cycle, to, Presence::Absent, cause)?,
+                Truth::Never | Truth::Unknown => {}
             },
             Presence::Error => self.spread(cycle, to),
         }
@@ -285,16 +320,12 @@ impl Simulator {
                 }
             }
             Presence::Present => {
-                if let Some(c) = self.truth(cycle, cond) {
-                    let (taken, left) =
-                        if c { (branches[0], branches[1]) } else { (branches[1], branches[0]) };
-                    self.decide(cycle, taken.1, Presence::Present, cause)?;
-                    self.decide(cycle, left.1, Presence::Absent, cause)?;
-                    if self.wanted(cycle, class, out)
-                        && let Some(x) = self.value(cycle, taken.0).cloned()
-                    {
-                        self.set(cycle, out, x);
-                    }
+                let [yes, no] = *branches;
+                match self.truth(cycle, cond) {
+                    Truth::True => self.select(cycle, cause, [yes, no], out, class)?,
+                    Truth::False => self.select(cycle, cause, [no, yes], out, class)?,
+                    Truth::Never => self.set(cycle, out, Cell::Never),
+                    Truth::Unknown => {}
                 }
             }
             Presence::Bottom | Presence::Error => {}
@@ -302,6 +333,23 @@ impl Simulator {
         let all = [class, branches[0].1, branches[1].1];
         if all.iter().any(|&c| self.rows.presence(cycle, c) == Presence::Error) {
             all.iter().for_each(|&c| self.spread(cycle, c));
+        }
+        Ok(())
+    }
+
+    /// The condition of a `merge` is known.
+    fn select(
+        &mut self,
+        cycle: u64,
+        cause: Cause,
+        [taken, left]: [(Operand, u32); 2],
+        out: u32,
+        class: u32,
+    ) -> Go {
+        self.decide(cycle, taken.1, Presence::Present, cause)?;
+        self.decide(cycle, left.1, Presence::Absent, cause)?;
+        if self.wanted(cycle, class, out) {
+            self.pass(cycle, out, taken.0);
         }
         Ok(())
     }

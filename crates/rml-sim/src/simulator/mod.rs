@@ -18,7 +18,7 @@ use rml_ir::{Type, Value};
 use crate::status::{Input, Status};
 use engine::{Go, Halt};
 use program::Program;
-use rows::{Cause, Presence, Rows, Sizes};
+use rows::{Cause, Cell, Presence, Rows, Sizes};
 
 mod deadlock;
 mod engine;
@@ -83,8 +83,8 @@ pub struct Simulator {
     program: Arc<Program>,
     options: Options,
     rows: Rows,
-    /// For each forward recurrence: what its next active cycle delivers, if the dropped cycles decide that.
-    last: Vec<Option<Value>>,
+    /// For each forward recurrence: what its next active cycle delivers as far as dropped cycles decide that; empty = its start.
+    last: Vec<Cell>,
     /// For each backward recurrence: the cycle whose walk waits for the next cycle to be opened.
     tails: Vec<Option<u64>>,
     /// Values loaded for parameters.
@@ -119,7 +119,7 @@ impl Simulator {
         tracing::debug!(?sizes, "prepared a simulation");
         Simulator {
             rows: Rows::new(sizes),
-            last: vec![None; sizes.forward],
+            last: vec![Cell::Empty; sizes.forward],
             tails: vec![None; sizes.backward],
             params: vec![None; program.params.len()],
             last_params: vec![None; program.params.len()],
@@ -297,7 +297,7 @@ impl Simulator {
             match input {
                 Input::Given(value) => {
                     self.decide(cycle, class, Presence::Present, Cause::Input(var))?;
-                    self.set(cycle, var.0, rounded(value, program.flat.precision));
+                    self.set(cycle, var.0, Cell::Value(rounded(value, program.flat.precision)));
                 }
                 Input::Absent => self.decide(cycle, class, Presence::Absent, Cause::Input(var))?,
                 Input::OnDemand(offer) => {
@@ -305,7 +305,7 @@ impl Simulator {
                     let offer = offer.as_ref().map(|v| rounded(v, program.flat.precision));
                     if self.rows.presence(cycle, class) == Presence::Present {
                         match offer {
-                            Some(value) => self.set(cycle, var.0, value),
+                            Some(value) => self.set(cycle, var.0, Cell::Value(value)),
                             None => self.decide(cycle, class, Presence::Absent, Cause::Input(var))?,
                         }
                     } else {
@@ -381,9 +381,7 @@ impl Simulator {
     fn is_determined(&self, cycle: u64, v: Var) -> bool {
         match self.rows.presence(cycle, program::index(self.program.class(v))) {
             Presence::Absent => true,
-            Presence::Present => {
-                self.program.operand_of[v].get(self.rows.values(cycle), &self.program.constants).is_some()
-            }
+            Presence::Present => self.cell(cycle, self.program.operand_of[v]).value().is_some(),
             Presence::Bottom | Presence::Error => false,
         }
     }
@@ -394,7 +392,7 @@ impl Simulator {
             Presence::Absent => Status::Absent,
             Presence::Error => Status::Error,
             Presence::Present => {
-                let value = self.program.operand_of[v].get(self.rows.values(cycle), &self.program.constants);
+                let value = self.cell(cycle, self.program.operand_of[v]).value();
                 value.cloned().map_or(Status::Unknown, Status::Value)
             }
         }

@@ -11,6 +11,7 @@ use rml_ir::Value;
 use rml_ir::flat::{ConstKind, Eq, Equation, Flat, Init, Rhs, Var, Window};
 use rml_ir::op::Op;
 
+use super::rows::Cell;
 use crate::clock_classes::ClockClasses;
 
 /// Where an operand's value is: a cell of the row, or a constant.
@@ -25,14 +26,10 @@ impl Operand {
         (self.0 & CONSTANT == 0).then_some(self.0 as usize)
     }
 
-    /// The value, if there is one already. For a constant that is so even where it is not present.
+    /// What is known of the value. For a constant that is the value even where it is not present.
     #[inline]
-    pub(super) fn get<'a>(self, row: &'a [Option<Value>], constants: &'a [Value]) -> Option<&'a Value> {
-        if self.0 & CONSTANT == 0 {
-            row[self.0 as usize].as_ref()
-        } else {
-            Some(&constants[(self.0 & !CONSTANT) as usize])
-        }
+    pub(super) fn get<'a>(self, row: &'a [Cell], constants: &'a [Cell]) -> &'a Cell {
+        if self.0 & CONSTANT == 0 { &row[self.0 as usize] } else { &constants[(self.0 & !CONSTANT) as usize] }
     }
 }
 
@@ -120,7 +117,7 @@ pub(super) struct Program {
     pub(super) step_of: IndexVec<Eq, u32>,
     /// The step that defines a variable; none for inputs.
     pub(super) definition: IndexVec<Var, Option<u32>>,
-    pub(super) constants: Vec<Value>,
+    pub(super) constants: Vec<Cell>,
     pub(super) operand_of: IndexVec<Var, Operand>,
     pub(super) forward: Vec<Recurrence>,
     pub(super) backward: Vec<Recurrence>,
@@ -251,7 +248,7 @@ impl Program {
             Init::Stream(v) => self.operand_of[*v],
             Init::Const(k) => {
                 let value = constant_value(&self.flat.consts[*k].kind);
-                Operand(push(&mut self.constants, value) | CONSTANT)
+                Operand(push(&mut self.constants, Cell::Value(value)) | CONSTANT)
             }
         }
     }
@@ -365,7 +362,7 @@ impl Program {
     /// The value of an operand that is a constant, or a copy of one.
     pub(super) fn static_value(&self, mut x: Operand) -> Option<&Value> {
         for _ in 0..=self.steps.len() {
-            let Some(cell) = x.cell() else { return x.get(&[], &self.constants) };
+            let Some(cell) = x.cell() else { return x.get(&[], &self.constants).value() };
             let step = self.definition[Var(index(cell))]?;
             match self.steps[step as usize] {
                 Step::Copy { x: source, .. } => x = source,
@@ -385,13 +382,13 @@ impl Program {
 }
 
 /// The constants, and where each variable's value is found.
-fn operands(flat: &Flat) -> (Vec<Value>, IndexVec<Var, Operand>) {
+fn operands(flat: &Flat) -> (Vec<Cell>, IndexVec<Var, Operand>) {
     let mut constants = Vec::new();
     let mut operand_of: IndexVec<Var, Operand> = flat.vars.ids().map(|v| Operand(v.0)).collect();
     for eq in flat.equations.iter() {
         if let Rhs::Const(k) = eq.rhs {
             let value = constant_value(&flat.consts[k].kind);
-            operand_of[eq.lhs] = Operand(push(&mut constants, value) | CONSTANT);
+            operand_of[eq.lhs] = Operand(push(&mut constants, Cell::Value(value)) | CONSTANT);
         }
     }
     (constants, operand_of)

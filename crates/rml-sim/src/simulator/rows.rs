@@ -17,6 +17,31 @@ pub(super) enum Presence {
     Error,
 }
 
+/// What is known of the value of a variable that is present.
+#[derive(Clone, Default, Debug)]
+pub(super) enum Cell {
+    /// Nothing yet.
+    #[default]
+    Empty,
+    /// That it will never be known: a `post` at the end of its window, and what is computed from it. The semantics says `?`;
+    /// the difference is that nothing has to be kept for it.
+    Never,
+    /// The value.
+    Value(Value),
+}
+
+impl Cell {
+    #[inline]
+    pub(super) fn value(&self) -> Option<&Value> {
+        if let Cell::Value(v) = self { Some(v) } else { None }
+    }
+
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        matches!(self, Cell::Empty)
+    }
+}
+
 /// Who first decided the presence of a class in a cycle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Cause {
@@ -68,7 +93,7 @@ pub(super) struct Rows {
     pub(super) base: u64,
     /// The first cycle that is not open.
     pub(super) end: u64,
-    values: Vec<Option<Value>>,
+    cells: Vec<Cell>,
     presence: Vec<Presence>,
     causes: Vec<Cause>,
     walks: Vec<Walk>,
@@ -77,7 +102,7 @@ pub(super) struct Rows {
     hint: Vec<u32>,
     /// How many classes are bottom.
     bottoms: Vec<u32>,
-    /// How many cells of present classes have no value.
+    /// How many cells of present classes are empty.
     missing: Vec<u32>,
     /// Whether the row holds an error.
     broken: Vec<bool>,
@@ -94,7 +119,7 @@ impl Rows {
             mask: 0,
             base: 0,
             end: 0,
-            values: Vec::new(),
+            cells: Vec::new(),
             presence: Vec::new(),
             causes: Vec::new(),
             walks: Vec::new(),
@@ -113,7 +138,7 @@ impl Rows {
     fn allocate(&mut self, capacity: usize) {
         let s = self.sizes;
         self.mask = capacity as u64 - 1;
-        self.values.resize_with(capacity * s.cells, || None);
+        self.cells.resize_with(capacity * s.cells, Cell::default);
         self.presence.resize(capacity * s.classes, Presence::Bottom);
         self.causes.resize(capacity * s.classes, Cause::None);
         self.walks.resize(capacity * s.recurrences(), Walk::default());
@@ -135,7 +160,7 @@ impl Rows {
             if from == to {
                 continue;
             }
-            swap_rows(&mut self.values, s.cells, from, to);
+            swap_rows(&mut self.cells, s.cells, from, to);
             swap_rows(&mut self.presence, s.classes, from, to);
             swap_rows(&mut self.causes, s.classes, from, to);
             swap_rows(&mut self.walks, s.recurrences(), from, to);
@@ -178,7 +203,7 @@ impl Rows {
     /// Drops the first open cycle and its values.
     pub(super) fn pop(&mut self) {
         let (slot, s) = (self.slot(self.base), self.sizes);
-        self.values[slot * s.cells..][..s.cells].fill(None);
+        self.cells[slot * s.cells..][..s.cells].fill(Cell::Empty);
         self.offers[slot].clear();
         self.base += 1;
         self.low = self.low.max(self.base);
@@ -186,16 +211,16 @@ impl Rows {
 
     /// All cells of an open cycle.
     #[inline]
-    pub(super) fn values(&self, cycle: u64) -> &[Option<Value>] {
+    pub(super) fn cells(&self, cycle: u64) -> &[Cell] {
         let n = self.sizes.cells;
-        &self.values[self.slot(cycle) * n..][..n]
+        &self.cells[self.slot(cycle) * n..][..n]
     }
 
     /// Sets an empty cell.
     #[inline]
-    pub(super) fn set_value(&mut self, cycle: u64, cell: u32, value: Value) {
+    pub(super) fn set(&mut self, cycle: u64, cell: u32, content: Cell) {
         let slot = self.slot(cycle);
-        self.values[slot * self.sizes.cells + cell as usize] = Some(value);
+        self.cells[slot * self.sizes.cells + cell as usize] = content;
         self.missing[slot] = self.missing[slot].wrapping_sub(1);
     }
 
@@ -208,7 +233,7 @@ impl Rows {
         self.causes[self.slot(cycle) * self.sizes.classes + class as usize]
     }
 
-    /// Sets the presence of a class that was bottom; `cells` cells lack a value now.
+    /// Sets the presence of a class that was bottom; `cells` cells are to be set now.
     #[inline]
     pub(super) fn decide(&mut self, cycle: u64, class: u32, presence: Presence, cause: Cause, cells: u32) {
         let slot = self.slot(cycle);
@@ -236,7 +261,7 @@ impl Rows {
         self.broken[self.slot(cycle)]
     }
 
-    /// Whether every variable is absent or has a value.
+    /// Whether every variable is absent, or has a value or never will.
     pub(super) fn is_complete(&self, cycle: u64) -> bool {
         let slot = self.slot(cycle);
         self.bottoms[slot] == 0 && self.missing[slot] == 0 && !self.broken[slot]
@@ -271,6 +296,13 @@ impl Rows {
         self.low = self.low.min(cycle);
     }
 
+    /// Forgets that a step is to be tried.
+    #[inline]
+    pub(super) fn unmark(&mut self, cycle: u64, step: u32) {
+        let slot = self.slot(cycle);
+        self.dirty[slot * self.sizes.words() + (step >> 6) as usize] &= !(1 << (step & 63));
+    }
+
     /// Takes the first step to try in the lowest cycle.
     #[inline]
     pub(super) fn next(&mut self) -> Option<(u64, u32)> {
@@ -301,7 +333,7 @@ impl Rows {
 
     /// How many values are held.
     pub(super) fn live_values(&self) -> usize {
-        (self.base..self.end).map(|n| self.values(n).iter().flatten().count()).sum()
+        (self.base..self.end).map(|n| self.cells(n).iter().filter_map(Cell::value).count()).sum()
     }
 }
 
@@ -329,11 +361,11 @@ mod tests {
         for n in 3..40_u64 {
             assert_eq!(rows.push(), n);
             rows.decide(n, 0, Presence::Present, Cause::Demand(Var(0)), 1);
-            rows.set_value(n, 0, Value::Int(i64::try_from(n).unwrap()));
+            rows.set(n, 0, Cell::Value(Value::Int(i64::try_from(n).unwrap())));
             rows.mark(n, u32::try_from(n).unwrap());
         }
         for n in 3..40_u64 {
-            assert_eq!(rows.values(n)[0].as_ref().and_then(Value::as_int), i64::try_from(n).ok());
+            assert_eq!(rows.cells(n)[0].value().and_then(Value::as_int), i64::try_from(n).ok());
             assert!(rows.is_complete(n));
             assert_eq!(rows.next(), Some((n, u32::try_from(n).unwrap())));
         }

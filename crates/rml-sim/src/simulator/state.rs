@@ -8,6 +8,7 @@ use rml_ir::Value;
 use rml_ir::flat::Eq;
 
 use super::program::{Program, Recurrence, Step};
+use super::rows::Cell;
 use super::{Simulator, has_type};
 
 impl Simulator {
@@ -66,7 +67,7 @@ impl Simulator {
         }
         let value = value.to_precision(self.program.flat.precision);
         match self.program.steps[self.program.step_of[eq] as usize] {
-            Step::Forward(r) => self.last[r as usize] = Some(value),
+            Step::Forward(r) => self.last[r as usize] = Cell::Value(value),
             Step::Param { param, .. } => self.params[param as usize] = Some(value),
             _ => {}
         }
@@ -76,7 +77,7 @@ impl Simulator {
     /// The value of a parameter in the latest cycle in which it has one.
     fn latest_param(&self, p: usize) -> Option<&Value> {
         let cell = self.program.params[p].out as usize;
-        let open = (self.rows.base..self.rows.end).rev().find_map(|n| self.rows.values(n)[cell].as_ref());
+        let open = (self.rows.base..self.rows.end).rev().find_map(|n| self.rows.cells(n)[cell].value());
         open.or(self.last_params[p].as_ref())
     }
 

@@ -10,7 +10,7 @@ use rml_ir::Value;
 
 use super::Simulator;
 use super::program::{Program, Recurrence};
-use super::rows::Presence;
+use super::rows::{Cell, Presence};
 
 /// What is known about the end of a window in a cycle.
 enum Boundary {
@@ -22,8 +22,8 @@ enum Boundary {
 
 /// What a walk has found.
 enum Found {
-    /// The value of the neighbouring active cycle.
-    Value(Value),
+    /// What the neighbouring active cycle has: a value, or never one.
+    Cell(Cell),
     /// No active cycle before the boundary.
     Boundary,
     /// It has to wait here.
@@ -95,11 +95,12 @@ impl Simulator {
 
     fn arrive(&mut self, rec: &Recurrence, n: u64, found: Found) {
         match found {
-            Found::Value(value) => self.set(n, rec.out, value),
+            Found::Cell(cell) => self.set(n, rec.out, cell),
             Found::Boundary => {
-                let start = rec.start.and_then(|x| x.get(self.rows.values(n), &self.program.constants));
-                if let Some(value) = start.cloned() {
-                    self.set(n, rec.out, value);
+                // A `post` at the end of its window has no value and never will; at the end of a trace nothing has to be kept.
+                let start = rec.start.map_or(Cell::Never, |x| self.cell(n, x).clone());
+                if !start.is_empty() {
+                    self.set(n, rec.out, start);
                 }
             }
             Found::Wait(_) | Found::Future => {}
@@ -118,11 +119,11 @@ impl Simulator {
                         result = Boundary::Unknown;
                     }
                 }
-                Presence::Present => match end.get(self.rows.values(n), &self.program.constants) {
-                    Some(Value::Bool(true)) => result = Boundary::Yes,
-                    Some(_) => {}
-                    None if matches!(result, Boundary::Yes) => {}
-                    None => result = Boundary::Unknown,
+                Presence::Present => match self.cell(n, end) {
+                    Cell::Value(Value::Bool(true)) => result = Boundary::Yes,
+                    Cell::Value(_) => {}
+                    Cell::Empty | Cell::Never if matches!(result, Boundary::Yes) => {}
+                    Cell::Empty | Cell::Never => result = Boundary::Unknown,
                 },
             }
         }
@@ -146,7 +147,8 @@ impl Simulator {
     fn search_down(&self, rec: &Recurrence, r: u32, mut at: u64) -> (u64, Found) {
         let found = loop {
             if at == self.rows.base {
-                break self.last[r as usize].clone().map_or(Found::Boundary, Found::Value);
+                let last = self.last[r as usize].clone();
+                break if last.is_empty() { Found::Boundary } else { Found::Cell(last) };
             }
             let m = at - 1;
             match self.boundary_after(rec, m) {
@@ -160,8 +162,8 @@ impl Simulator {
                 Presence::Bottom => break Found::Wait(m),
                 Presence::Error => break Found::Error,
                 Presence::Present => {
-                    let value = rec.next.get(self.rows.values(m), &self.program.constants);
-                    break value.cloned().map_or(Found::Wait(m), Found::Value);
+                    let cell = self.cell(m, rec.next).clone();
+                    break if cell.is_empty() { Found::Wait(m) } else { Found::Cell(cell) };
                 }
             }
         };
@@ -173,10 +175,10 @@ impl Simulator {
     pub(super) fn next_value(&self, r: usize) -> Result<Option<Value>, u64> {
         let rec = &self.program.forward[r];
         match self.search_down(rec, super::program::index(r), self.rows.end).1 {
-            Found::Value(value) => Ok(Some(value)),
+            Found::Cell(Cell::Value(value)) => Ok(Some(value)),
             Found::Boundary => Ok(None),
             Found::Wait(at) => Err(at),
-            Found::Future | Found::Error => Err(self.rows.base),
+            Found::Cell(_) | Found::Future | Found::Error => Err(self.rows.base),
         }
     }
 
@@ -199,8 +201,8 @@ impl Simulator {
                 Presence::Bottom => break Found::Wait(m),
                 Presence::Error => break Found::Error,
                 Presence::Present => {
-                    let value = rec.next.get(self.rows.values(m), &self.program.constants);
-                    break value.cloned().map_or(Found::Wait(m), Found::Value);
+                    let cell = self.cell(m, rec.next).clone();
+                    break if cell.is_empty() { Found::Wait(m) } else { Found::Cell(cell) };
                 }
             }
         };
@@ -213,14 +215,14 @@ impl Simulator {
         let program = Arc::clone(&self.program);
         for (r, rec) in program.forward.iter().enumerate() {
             if self.rows.presence(n, rec.class) == Presence::Present {
-                self.last[r] = rec.next.get(self.rows.values(n), &program.constants).cloned();
+                self.last[r] = self.cell(n, rec.next).clone();
             }
             if matches!(self.boundary_after(rec, n), Boundary::Yes) {
-                self.last[r] = None;
+                self.last[r] = Cell::Empty;
             }
         }
         for (p, param) in program.params.iter().enumerate() {
-            if let Some(value) = &self.rows.values(n)[param.out as usize] {
+            if let Cell::Value(value) = &self.rows.cells(n)[param.out as usize] {
                 self.last_params[p] = Some(value.clone());
             }
         }

@@ -236,7 +236,7 @@ impl Generator<'_> {
 pub fn trace(flat: &Flat, numbers: &[u32], cycles: usize, wild: bool) -> Vec<Vec<Input>> {
     let mut e = Entropy(numbers.iter());
     let (absent, on_demand) = (e.below(3) * 20, if e.chance(25) { 40 } else { 0 });
-    let mut value = |dtype: DType, e: &mut Entropy<'_>| match dtype {
+    let value = |dtype: DType, e: &mut Entropy<'_>| match dtype {
         DType::Bool => Value::Bool(e.chance(50)),
         _ => Value::Int(e.below(9) as i64 - 2),
     };
