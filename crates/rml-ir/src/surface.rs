@@ -95,10 +95,9 @@ fn node(module: &Module, id: NodeId, names: &BTreeMap<NodeId, Arc<str>>, typed: 
     out
 }
 
-/// The names that expressions of a node may use: of statics, of variables (for `shape(x)`) and of functions.
-fn known_names(node: &Node) -> BTreeSet<Arc<str>> {
-    let mut known: BTreeSet<Arc<str>> = node.vars.iter().filter_map(|v| v.name.clone()).collect();
-    known.extend(node.statics.iter().map(|(name, _)| name.clone()));
+/// The names that static expressions of a node may use: of statics and of functions.
+fn static_names(node: &Node) -> BTreeSet<Arc<str>> {
+    let mut known: BTreeSet<Arc<str>> = node.statics.iter().map(|(name, _)| name.clone()).collect();
     for formal in &node.formals {
         if let Formal::Static { name, .. } = formal {
             known.insert(name.clone());
@@ -109,8 +108,20 @@ fn known_names(node: &Node) -> BTreeSet<Arc<str>> {
     known
 }
 
-/// The words of a text that could be names.
-fn words(text: &str) -> impl Iterator<Item = &str> {
+/// The words of a text that could be names; `x` of `shape(x)`, which names a stream, is given to `stream`.
+fn words<'t>(text: &'t str, mut stream: impl FnMut(&'t str)) -> Vec<&'t str> {
+    let mut found = Vec::new();
+    let mut pieces = text.split("shape(");
+    found.extend(plain_words(pieces.next().unwrap_or_default()));
+    for piece in pieces {
+        let (name, rest) = piece.split_once(')').unwrap_or((piece, ""));
+        stream(name);
+        found.extend(plain_words(rest));
+    }
+    found
+}
+
+fn plain_words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '.'))
         .flat_map(|piece| piece.split(".."))
         .filter(|word| word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_'))

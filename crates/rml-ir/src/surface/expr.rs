@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::level::{Level, Piece};
-use super::{callee_name, constant, known_names, operands, operator, words};
+use super::{callee_name, constant, operands, operator, static_names, words};
 use crate::normal::{Callee, ConstId, ConstKind, Eq, Equation, Formal, Init, Module, Node, NodeId, Rhs, Var};
 use crate::op::Op;
 use crate::value::Value;
@@ -44,14 +44,14 @@ impl<'m> Body<'m> {
                 *uses.entry(v).or_default() += 1;
             }
         }
-        let known = known_names(node);
-        let names =
+        let known = static_names(node);
+        let names: BTreeMap<Var, Arc<str>> =
             node.vars.iter_enumerated().filter_map(|(v, data)| Some((v, data.name.clone()?))).collect();
         Self {
             module,
             node,
             node_names,
-            taken: known.clone(),
+            taken: known.iter().chain(names.values()).cloned().collect(),
             known,
             definition,
             uses,
@@ -346,17 +346,20 @@ impl<'m> Body<'m> {
 
     /// Whether all names of a text exist here.
     fn is_known(&self, text: &str) -> bool {
-        words(text).all(|word| self.known.contains(word))
+        let mut known = true;
+        let is_var = |name: &str| self.names.values().any(|n| **n == *name);
+        let words = words(text, |name| known &= is_var(name));
+        known && words.iter().all(|&word| self.known.contains(word))
     }
 
     /// Remembers the static names of a text, and those that they are made of.
     fn note_statics(&mut self, text: &str) {
-        let mut todo: Vec<String> = words(text).map(str::to_owned).collect();
+        let mut todo: Vec<String> = words(text, |_| {}).into_iter().map(str::to_owned).collect();
         while let Some(word) = todo.pop() {
             if let Some((name, text)) = self.node.statics.iter().find(|(name, _)| **name == *word)
                 && self.used_statics.insert(name.clone())
             {
-                todo.extend(words(text).map(str::to_owned));
+                todo.extend(words(text, |_| {}).into_iter().map(str::to_owned));
             }
         }
     }
