@@ -1,4 +1,29 @@
 //! Codes of elaboration: names, statics, types, shapes, clocks.
 
 codes! {
+    UNKNOWN_NAME = "unknown-name", "A name that nothing in scope defines.";
+    AMBIGUOUS_NAME = "ambiguous-name", "A name that several imports define.";
+    DUPLICATE_DEFINITION = "duplicate-definition", "Something is defined more than once.";
+    UNDEFINED_OUTPUT = "undefined-output", "An output has no equation.";
+    ARITY = "arity", "A call has too few or too many arguments or results.";
+    NOT_A_CALL = "not-a-call", "Something other than a call of a node stands where only that has a meaning.";
+    EXTERN_NODE = "extern-node", "A node without equations is used, but nothing implements it.";
+    RECURSIVE_NODE = "recursive-node", "A node calls itself, directly or through others.";
+    INSTANCE_LIMIT = "instance-limit", "The program has more node instances, or deeper calls, than are supported.";
+    IMPORT_NOT_FOUND = "import-not-found", "An imported file, library module or node does not exist.";
+    IMPORT_CYCLE = "import-cycle", "Files import each other in a circle.";
+    ROOT_NODE = "root-node", "It is not clear which node is to run, or it does not exist.";
+    STATIC_NOT_SET = "static-not-set", "A static parameter of the node that runs has no value.";
+    UNUSED_SETTING = "unused-setting", "A value is set for a name that is no static parameter or dimension of the node that runs.";
+    NOT_STATIC = "not-static", "A value must be known when the program is compiled, but is not.";
+    STATIC_VALUE = "static-value", "A compile-time value has the wrong kind or is out of range.";
+    STATIC_CYCLE = "static-cycle", "Static names are defined by each other.";
+    UNBOUND_DIMENSION = "unbound-dimension", "A named dimension has no size.";
+    TYPE_MISMATCH = "type-mismatch", "Element types do not fit; nothing is converted implicitly.";
+    SHAPE_MISMATCH = "shape-mismatch", "Shapes do not fit.";
+    UNSTABLE_SHAPE = "unstable-shape", "The shape of a variable depends on itself and never settles.";
+    CONDITION_TYPE = "condition-type", "A condition is not a scalar bool.";
+    EMPTY_ARRAY = "empty-array", "An array without elements is used as a stream.";
+    DECLARED_CLOCK = "declared-clock", "A declared clock is not a bool input or output of the node.";
+    OVERRIDE_INTERFACE = "override-interface", "A node that replaces a synthesised adjoint has the wrong interface.";
 }

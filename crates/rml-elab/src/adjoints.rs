@@ -1,0 +1,315 @@
+//! What differentiation will need beyond the nodes that the program calls: the adjoints that the program itself defines (overrides), and
+//! the update of each type of parameter (`diff_param`), for all nodes that may be differentiated.
+
+use indexmap::IndexMap;
+use rml_base::codes::elab as codes;
+use rml_base::{Diagnostic, IndexVec};
+use rml_ir::Type;
+use rml_ir::typed::{Callee, ExprKind, Formal, NodeId};
+
+use crate::emit::Builder;
+use crate::hir::{Node, Role};
+use crate::instance::{RootGiven, RootSpec};
+use crate::report::Report;
+use crate::root::instantiate;
+use crate::scope::Program;
+
+/// The tables of [`rml_ir::typed::Module`].
+pub(crate) struct Adjoints {
+    pub(crate) overrides: IndexMap<NodeId, NodeId>,
+    pub(crate) optimisers: IndexMap<Type, NodeId>,
+}
+
+struct Add<'p, 'b> {
+    program: &'p Program,
+    builder: &'b mut Builder,
+    report: &'b mut Report,
+    adjoints: Adjoints,
+    /// How often a node may be differentiated.
+    orders: IndexMap<NodeId, u8>,
+    todo: Vec<(NodeId, u8)>,
+    sound: bool,
+}
+
+/// Adds them to the module whose root is `root`; `order` is how often the root itself is to be differentiated. `None` if there are
+/// errors.
+pub(crate) fn add(
+    program: &Program,
+    root: NodeId,
+    order: u8,
+    builder: &mut Builder,
+    report: &mut Report,
+) -> Option<Adjoints> {
+    let adjoints = Adjoints { overrides: IndexMap::new(), optimisers: IndexMap::new() };
+    let todo = if order > 0 { vec![(root, order)] } else { Vec::new() };
+    let mut add = Add { program, builder, report, adjoints, orders: IndexMap::new(), todo, sound: true };
+    let mut scanned = 0;
+    loop {
+        while let Some((node, order)) = add.todo.pop() {
+            add.differentiated(node, order);
+        }
+        // nodes that were added for adjoints may call adjoints themselves
+        let Some(id) = add.builder.nodes.ids().nth(scanned) else { break };
+        scanned += 1;
+        for callee in calls(add.builder, id) {
+            if let Callee::Diff { node, order } = callee {
+                add.todo.push((node, order));
+            }
+        }
+    }
+    let sound = add.sound && !add.recursive();
+    sound.then_some(add.adjoints)
+}
+
+/// What a node calls.
+fn calls(builder: &Builder, id: NodeId) -> Vec<Callee> {
+    let exprs = builder.nodes[id].exprs.iter();
+    exprs
+        .filter_map(|e| match e.kind {
+            ExprKind::Call { callee, .. } => Some(callee),
+            _ => None,
+        })
+        .collect()
+}
+
+impl Add<'_, '_> {
+    /// Looks at everything that the adjoint of a node will call.
+    fn differentiated(&mut self, id: NodeId, order: u8) {
+        let known = self.orders.get(&id).copied().unwrap_or(0);
+        if order <= known || order > 8 {
+            return;
+        }
+        self.orders.insert(id, order);
+        let params: Vec<Type> = self.builder.nodes[id]
+            .exprs
+            .iter()
+            .filter(|e| matches!(e.kind, ExprKind::Param { .. }))
+            .map(|e| e.ty.clone())
+            .collect();
+        for ty in params {
+            if let Some(optimiser) = self.optimiser(&ty)
+                && order > 1
+            {
+                self.todo.push((optimiser, order - 1));
+            }
+        }
+        for callee in calls(self.builder, id) {
+            match callee {
+                Callee::Diff { node, order: more } => self.todo.push((node, order.saturating_add(more))),
+                Callee::Node(node) => match self.override_of(node) {
+                    Some(adjoint) if order > 1 => self.todo.push((adjoint, order - 1)),
+                    Some(_) => {}
+                    None => self.todo.push((node, order)),
+                },
+            }
+        }
+    }
+
+    /// The instance of `diff_param` for parameters of that type.
+    fn optimiser(&mut self, ty: &Type) -> Option<NodeId> {
+        if let Some(&known) = self.adjoints.optimisers.get(ty) {
+            return Some(known);
+        }
+        let program = self.program;
+        let found = program.scopes.node(program.main, "diff_param").ok().flatten();
+        let Some(source) = found else {
+            self.fail(Diagnostic::error(
+                codes::UNKNOWN_NAME,
+                "there is no node `diff_param` that says how a parameter is updated",
+            ));
+            return None;
+        };
+        let node = &program.nodes[source];
+        let streams = node.formals.iter().all(|l| matches!(node.roles[*l], Role::Stream | Role::Unused));
+        if node.formals.len() != 3 || node.outputs.len() != 1 || !streams || node.is_extern {
+            self.fail(optimiser_interface(node, None));
+            return None;
+        }
+        let inputs = [ty.clone(), Type::condition(), ty.clone()];
+        let givens = inputs.into_iter().map(|t| RootGiven::Input(Some(t))).collect();
+        let spec = RootSpec { source, givens, dims: IndexMap::new() };
+        let made = self.instantiate(spec)?;
+        let output = self.output_type(made);
+        if output.as_ref() != Some(ty) {
+            self.fail(optimiser_interface(node, output.map(|o| (o, ty))));
+            return None;
+        }
+        self.adjoints.optimisers.insert(ty.clone(), made);
+        Some(made)
+    }
+
+    fn output_type(&self, id: NodeId) -> Option<Type> {
+        let node = &self.builder.nodes[id];
+        node.outputs.first().map(|o| node.vars[*o].ty.clone())
+    }
+
+    fn instantiate(&mut self, spec: RootSpec) -> Option<NodeId> {
+        let made = instantiate(self.program, spec, self.builder, self.report);
+        self.sound &= made.is_some();
+        made
+    }
+
+    fn fail(&mut self, d: Diagnostic) {
+        self.sound = false;
+        self.report.push(d);
+    }
+
+    /// The instance of the program's own adjoint of a node, if it has one.
+    fn override_of(&mut self, id: NodeId) -> Option<NodeId> {
+        if let Some(&known) = self.adjoints.overrides.get(&id) {
+            return Some(known);
+        }
+        let program = self.program;
+        let source = self.builder.sources[id];
+        let node = &program.nodes[source];
+        let adjoint = program.scopes.override_of(program.main, node.file, source, &node.name)?;
+        let givens = match self.override_givens(id, node, &program.nodes[adjoint]) {
+            Ok(givens) => givens,
+            Err(d) => {
+                self.fail(*d);
+                return None;
+            }
+        };
+        let made = self.instantiate(RootSpec { source: adjoint, givens, dims: IndexMap::new() })?;
+        self.adjoints.overrides.insert(id, made);
+        Some(made)
+    }
+
+    /// What an override is called with: the inputs of the node, `bp`, and the gradients of the num outputs.
+    fn override_givens(
+        &self,
+        id: NodeId,
+        node: &Node,
+        adjoint: &Node,
+    ) -> Result<Vec<RootGiven>, Box<Diagnostic>> {
+        let typed = &self.builder.nodes[id];
+        let mut givens: Vec<RootGiven> = typed
+            .formals
+            .iter()
+            .map(|formal| match formal {
+                Formal::Static { value, .. } => RootGiven::Static(value.clone()),
+                Formal::Stream(input) => RootGiven::Input(Some(typed.vars[input.var].ty.clone())),
+            })
+            .collect();
+        givens.push(RootGiven::Input(Some(Type::condition())));
+        let outputs = typed.outputs.iter().map(|o| typed.vars[*o].ty.clone()).filter(Type::is_num);
+        givens.extend(outputs.map(|ty| RootGiven::Input(Some(ty))));
+        let bad = |what: String| {
+            Box::new(
+                Diagnostic::error(
+                    codes::OVERRIDE_INTERFACE,
+                    format!("`{}` does not fit `{}`, whose adjoint it replaces", adjoint.name, node.name),
+                )
+                .label(adjoint.span, what)
+                .label(node.span, "the node that is differentiated")
+                .note("expected the inputs of the node, one bool, then the gradient of each num output")
+                .help("rename it if it is not meant to be the adjoint of that node"),
+            )
+        };
+        if givens.len() != adjoint.formals.len() {
+            return Err(bad(format!("{} inputs, {} expected", adjoint.formals.len(), givens.len())));
+        }
+        for (&formal, given) in adjoint.formals.iter().zip(&givens) {
+            let name = adjoint.name_of(formal);
+            match (adjoint.roles[formal], given) {
+                (Role::Stream, RootGiven::Static(_)) => {
+                    return Err(bad(format!("`{name}` is a stream here, but static in the node")));
+                }
+                (Role::Static | Role::Both, RootGiven::Input(_)) => {
+                    return Err(bad(format!("`{name}` is static here, but a stream in the node")));
+                }
+                _ => {}
+            }
+        }
+        if adjoint.outputs.len() < node.outputs.len() {
+            return Err(bad("it lacks outputs of the node".to_owned()));
+        }
+        Ok(givens)
+    }
+
+    /// Reports adjoints that will contain themselves: an override may call the adjoint of a node that calls what it overrides.
+    fn recursive(&mut self) -> bool {
+        // vertices: a node as it is (even), its synthesised adjoint (odd)
+        let count = self.builder.nodes.len();
+        let edges: Vec<Vec<usize>> = (0..2 * count).map(|v| self.edges(v)).collect();
+        let mut state = vec![0_u8; 2 * count];
+        for start in 0..2 * count {
+            let mut stack = vec![(start, 0_usize)];
+            if state[start] != 0 {
+                continue;
+            }
+            state[start] = 1;
+            while let Some(&mut (v, ref mut next)) = stack.last_mut() {
+                let Some(&to) = edges[v].get(*next) else {
+                    state[v] = 2;
+                    stack.pop();
+                    continue;
+                };
+                *next += 1;
+                if state[to] == 0 {
+                    state[to] = 1;
+                    stack.push((to, 0));
+                } else if state[to] == 1 {
+                    let from = stack.iter().position(|(open, _)| *open == to).unwrap_or(0);
+                    let chain: Vec<usize> = stack[from..].iter().map(|(v, _)| *v).chain([to]).collect();
+                    let d = self.recursion(&chain);
+                    self.fail(d);
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    fn edges(&self, vertex: usize) -> Vec<usize> {
+        let id = NodeId(u32::try_from(vertex / 2).unwrap_or(u32::MAX));
+        let adjoint = vertex % 2 == 1;
+        let plain = |n: NodeId| 2 * n.0 as usize;
+        let mut edges = Vec::new();
+        for callee in calls(self.builder, id) {
+            match callee {
+                Callee::Diff { node, .. } => edges.push(plain(node) + 1),
+                Callee::Node(node) => {
+                    edges.push(plain(node));
+                    if adjoint {
+                        let replaced = self.adjoints.overrides.get(&node);
+                        edges.push(replaced.map_or(plain(node) + 1, |o| plain(*o)));
+                    }
+                }
+            }
+        }
+        edges
+    }
+
+    fn recursion(&self, chain: &[usize]) -> Diagnostic {
+        let nodes: &IndexVec<_, _> = &self.builder.nodes;
+        let names: Vec<String> = chain
+            .iter()
+            .map(|v| {
+                let name = &nodes[NodeId(u32::try_from(v / 2).unwrap_or(u32::MAX))].name;
+                if v % 2 == 1 { format!("diff_{name}") } else { name.to_string() }
+            })
+            .collect();
+        let first = chain.first().copied().unwrap_or(0);
+        let span = nodes[NodeId(u32::try_from(first / 2).unwrap_or(u32::MAX))].span;
+        Diagnostic::error(codes::RECURSIVE_NODE, "an adjoint contains an instance of itself")
+            .label(span, "by way of this node")
+            .note(format!("the instances are nested: {}", names.join(" -> ")))
+            .help("an adjoint that the program defines must not use an adjoint that calls it")
+    }
+}
+
+fn optimiser_interface(node: &Node, found: Option<(Type, &Type)>) -> Diagnostic {
+    let d = Diagnostic::error(
+        codes::OVERRIDE_INTERFACE,
+        "`diff_param` does not have the interface of a parameter's update",
+    )
+    .label(node.span, "this node updates all parameters");
+    let d = match found {
+        Some((found, ty)) => d.note(format!("for a parameter of type {ty} it gives {found}")),
+        None => {
+            d.note("its inputs are streams: the initial value, a bool, and the gradient where that is true")
+        }
+    };
+    d.help("write `node diff_param(init, bp, do) -> (o)`")
+}

@@ -1,0 +1,228 @@
+//! Constants: literals, arrays of them, static values used as streams, and initialisers such as `zeros(shape)`.
+
+use std::sync::Arc;
+
+use rml_base::codes::elab as codes;
+use rml_base::{Diagnostic, Span};
+use rml_ir::op::Distribution;
+use rml_ir::typed::{ConstKind, Constant, StaticValue};
+use rml_ir::{DType, Data, Precision, Shape, Type, Value};
+use rml_syntax::ast::Literal;
+
+use crate::builtins::Builtin;
+use crate::hir::{ExprId, ExprKind, Item, Local};
+use crate::infer::Typed;
+use crate::instance::InstanceId;
+use crate::statics::{self, Evaluated, Failure};
+use crate::text;
+
+/// The most elements that a constant may have; unlike streams, constants exist when the program is compiled.
+const MAX_ELEMENTS: usize = 1 << 28;
+
+impl Typed<'_> {
+    /// Whether an expression is a constant by its form.
+    fn is_constant(&self, id: InstanceId, expr: ExprId) -> bool {
+        let node = self.tree.node(id);
+        match &node.exprs[expr].kind {
+            ExprKind::Literal(_) => true,
+            ExprKind::Local(local) => !self.tree.is_stream(id, *local),
+            ExprKind::Unary(_, inner) | ExprKind::Index { base: inner, .. } => self.is_plain(id, *inner),
+            ExprKind::Array(items) => items.iter().all(|item| match *item {
+                Item::Expr(e) => self.is_plain(id, e),
+                Item::Splice(..) => true,
+            }),
+            ExprKind::Builtin { which, .. } => *which == Builtin::Shape || is_initialiser(*which),
+            _ => false,
+        }
+    }
+
+    /// Whether an expression is a constant by its form, and no initialiser.
+    fn is_plain(&self, id: InstanceId, expr: ExprId) -> bool {
+        let kind = &self.tree.node(id).exprs[expr].kind;
+        let initialiser = matches!(kind, ExprKind::Builtin { which, .. } if is_initialiser(*which));
+        !initialiser && self.is_constant(id, expr)
+    }
+
+    /// The value of a constant that is no initialiser.
+    fn value(&self, id: InstanceId, expr: ExprId) -> Evaluated<StaticValue> {
+        self.statics.eval(&self.tree, &self.shapes, id, expr)
+    }
+
+    /// The type of a constant; `None` if the expression is none.
+    pub(crate) fn constant_type(&self, id: InstanceId, expr: ExprId) -> Option<Evaluated<Type>> {
+        if !self.is_constant(id, expr) {
+            return None;
+        }
+        let node = self.tree.node(id);
+        let span = node.exprs[expr].span;
+        Some(match &node.exprs[expr].kind {
+            ExprKind::Literal(Literal::Bool(_)) => Ok(Type::scalar(DType::Bool)),
+            ExprKind::Literal(Literal::Int(_)) => Ok(Type::scalar(DType::Int)),
+            ExprKind::Literal(Literal::Num(_)) => Ok(Type::scalar(DType::Num)),
+            ExprKind::Builtin { which, args, .. } if is_initialiser(*which) => {
+                self.initialiser_type(id, args, span)
+            }
+            _ => self.value(id, expr).and_then(|value| type_of(&value, span)),
+        })
+    }
+
+    fn initialiser_type(&self, id: InstanceId, args: &[ExprId], span: Span) -> Evaluated<Type> {
+        let &shape = args.first().ok_or(Failure::Unknown)?;
+        let shape = self.statics.shape(&self.tree, &self.shapes, id, shape)?;
+        bounded(Type { dtype: DType::Num, shape }, span)
+    }
+
+    /// The constant that an expression is; `None` if it is none.
+    pub(crate) fn constant(
+        &self,
+        id: InstanceId,
+        expr: ExprId,
+        precision: Precision,
+    ) -> Option<Evaluated<Constant>> {
+        let ty = match self.constant_type(id, expr)? {
+            Ok(ty) => ty,
+            Err(failure) => return Some(Err(failure)),
+        };
+        Some(self.constant_kind(id, expr, &ty, precision).map(|kind| {
+            let text = Arc::from(text::expr(self.tree.node(id), expr));
+            Constant { kind, ty, text: Some(text) }
+        }))
+    }
+
+    /// A static name as a constant stream.
+    pub(crate) fn named_constant(
+        &self,
+        id: InstanceId,
+        local: Local,
+        span: Span,
+        precision: Precision,
+    ) -> Evaluated<Constant> {
+        let value = self.statics.name(&self.tree, id, local, span)?;
+        let ty = type_of(&value, span)?;
+        let kind = ConstKind::Value(to_value(&value, &ty, precision));
+        Ok(Constant { kind, ty, text: Some(self.tree.node(id).name_of(local).clone()) })
+    }
+
+    fn constant_kind(
+        &self,
+        id: InstanceId,
+        expr: ExprId,
+        ty: &Type,
+        precision: Precision,
+    ) -> Evaluated<ConstKind> {
+        let ExprKind::Builtin { which, args, .. } = &self.tree.node(id).exprs[expr].kind else {
+            return Ok(ConstKind::Value(to_value(&self.value(id, expr)?, ty, precision)));
+        };
+        let num = |i: usize| match args.get(i) {
+            Some(&arg) => self.statics.num(&self.tree, &self.shapes, id, arg),
+            None => Err(Failure::Unknown),
+        };
+        Ok(match which {
+            Builtin::Zeros => ConstKind::Value(Value::filled(ty, 0.0, precision)),
+            Builtin::Ones => ConstKind::Value(Value::filled(ty, 1.0, precision)),
+            Builtin::GlorotUniform => ConstKind::Random(Distribution::GlorotUniform),
+            Builtin::Orthogonal => ConstKind::Random(Distribution::Orthogonal),
+            Builtin::Uniform => ConstKind::Random(Distribution::Uniform { lo: num(1)?, hi: num(2)? }),
+            Builtin::Normal => ConstKind::Random(Distribution::Normal { mean: num(1)?, std: num(2)? }),
+            _ => ConstKind::Value(to_value(&self.value(id, expr)?, ty, precision)),
+        })
+    }
+}
+
+fn is_initialiser(which: Builtin) -> bool {
+    matches!(
+        which,
+        Builtin::Zeros
+            | Builtin::Ones
+            | Builtin::GlorotUniform
+            | Builtin::Orthogonal
+            | Builtin::Uniform
+            | Builtin::Normal
+    )
+}
+
+fn bounded(ty: Type, span: Span) -> Evaluated<Type> {
+    match ty.shape.checked_len() {
+        Some(n) if n <= MAX_ELEMENTS => Ok(ty),
+        _ => Err(Diagnostic::error(codes::STATIC_VALUE, "this constant is too large")
+            .label(span, format!("this would be {ty}"))
+            .note(format!("expected at most {MAX_ELEMENTS} elements"))
+            .into()),
+    }
+}
+
+/// The type of a static value as a stream.
+fn type_of(value: &StaticValue, span: Span) -> Evaluated<Type> {
+    let shape = statics::shape_of_value(value, span)?;
+    let mut dtypes = Vec::new();
+    element_types(value, &mut dtypes);
+    match dtypes[..] {
+        [dtype] => bounded(Type { dtype, shape }, span),
+        [] => Err(Diagnostic::error(codes::EMPTY_ARRAY, "an array without elements has no element type")
+            .label(span, "used as a stream")
+            .help("`zeros([0])` is a num vector without elements")
+            .into()),
+        _ => Err(Diagnostic::error(codes::TYPE_MISMATCH, "the elements of this array have different types")
+            .label(span, "")
+            .into()),
+    }
+}
+
+fn element_types(value: &StaticValue, found: &mut Vec<DType>) {
+    let dtype = match value {
+        StaticValue::Array(items) => return items.iter().for_each(|i| element_types(i, found)),
+        StaticValue::Bool(_) => DType::Bool,
+        StaticValue::Int(_) => DType::Int,
+        StaticValue::Num(_) => DType::Num,
+    };
+    if !found.contains(&dtype) {
+        found.push(dtype);
+    }
+}
+
+/// A static value as value of a stream of that type.
+fn to_value(value: &StaticValue, ty: &Type, precision: Precision) -> Value {
+    let mut leaves = Vec::with_capacity(ty.shape.len());
+    collect(value, &mut leaves);
+    let data = match ty.dtype {
+        DType::Bool => Data::Bool(leaves.iter().map(|v| matches!(v, StaticValue::Bool(true))).collect()),
+        DType::Int => {
+            let int = |v: &&StaticValue| if let StaticValue::Int(i) = v { *i } else { 0 };
+            Data::Int(leaves.iter().map(int).collect())
+        }
+        DType::Num => {
+            let num = |v: &&StaticValue| if let StaticValue::Num(x) = v { *x } else { 0.0 };
+            Data::F64(leaves.iter().map(num).collect())
+        }
+    };
+    Value::new(ty.shape.clone(), data).to_precision(precision)
+}
+
+fn collect<'a>(value: &'a StaticValue, leaves: &mut Vec<&'a StaticValue>) {
+    match value {
+        StaticValue::Array(items) => items.iter().for_each(|i| collect(i, leaves)),
+        leaf => leaves.push(leaf),
+    }
+}
+
+/// A constant repeated to a larger shape; `None` if it is not one number for all elements.
+pub(crate) fn widened(constant: &Constant, shape: &Shape) -> Option<Constant> {
+    let ConstKind::Value(value) = &constant.kind else { return None };
+    if shape.checked_len().is_none_or(|n| n > MAX_ELEMENTS) {
+        return None;
+    }
+    let n = shape.len();
+    let data = match value {
+        Value::Bool(b) => Data::Bool(vec![*b; n]),
+        Value::Int(i) => Data::Int(vec![*i; n]),
+        Value::F32(x) => Data::F32(vec![*x; n]),
+        Value::F64(x) => Data::F64(vec![*x; n]),
+        Value::Tensor(_) => return None,
+    };
+    let ty = Type { dtype: constant.ty.dtype, shape: shape.clone() };
+    Some(Constant {
+        kind: ConstKind::Value(Value::new(shape.clone(), data)),
+        ty,
+        text: constant.text.clone(),
+    })
+}

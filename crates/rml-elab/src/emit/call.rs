@@ -1,0 +1,219 @@
+//! Calls of nodes and adjoints.
+
+use std::sync::Arc;
+
+use rml_base::Diagnostic;
+use rml_base::codes::elab as codes;
+use rml_ir::typed::{self, Callee, ExprKind as T, Var, VarData};
+use rml_ir::{DType, Type};
+
+use super::Emitter;
+use super::expr::Made;
+use crate::hir::{Call, Equation, ExprId};
+use crate::infer::Port;
+use crate::instance::{Given, InstanceId};
+use crate::statics::{Evaluated, Failure};
+use crate::text;
+
+impl Emitter<'_, '_> {
+    /// An equation whose right side is a call.
+    pub(super) fn call_equation(&mut self, equation: &Equation) -> Evaluated<()> {
+        let (kind, outputs) = self.call(equation.rhs)?;
+        let span = self.node.exprs[equation.rhs].span;
+        let key = (self.id, equation.rhs);
+        let positions: Vec<usize> = match self.typed.adjoints.get(&key) {
+            Some(adjoint) => adjoint.results.clone(),
+            None => (0..outputs.len()).collect(),
+        };
+        let mut lhs: Vec<Option<Var>> = vec![None; outputs.len()];
+        for (&(local, _), &position) in equation.lhs.iter().zip(&positions) {
+            let Some(local) = local else { continue };
+            let ty = outputs.get(position).ok_or(Failure::Unknown)?;
+            self.result(local, ty, span)?;
+            lhs[position] = Some(self.var(local)?);
+        }
+        let ty = outputs.into_iter().next().unwrap_or_else(Type::condition);
+        let (rhs, _) = self.push(kind, ty, span);
+        self.equations.push(typed::Equation { lhs, rhs, span: equation.span });
+        Ok(())
+    }
+
+    /// A call as an operand. One of an adjoint, which has further outputs, gets an equation of its own.
+    pub(super) fn call_operand(&mut self, expr: ExprId) -> Evaluated<Made> {
+        let span = self.node.exprs[expr].span;
+        let (kind, outputs) = self.call(expr)?;
+        let ty = outputs.first().cloned().ok_or(Failure::Unknown)?;
+        if outputs.len() == 1 {
+            return Ok(self.push(kind, ty, span));
+        }
+        let (rhs, _) = self.push(kind, ty.clone(), span);
+        let var = self.vars.push(VarData { name: None, ty: ty.clone(), span });
+        let lhs = std::iter::once(Some(var)).chain(outputs.iter().skip(1).map(|_| None)).collect();
+        self.equations.push(typed::Equation { lhs, rhs, span });
+        Ok(self.push(T::Var(var), ty, span))
+    }
+
+    /// A call, and the types of all outputs.
+    fn call(&mut self, expr: ExprId) -> Evaluated<(T, Vec<Type>)> {
+        let node = self.node;
+        let (Some(call), Some(&child)) =
+            (node.as_call(expr), self.typed.tree.instances[self.id].calls.get(&expr))
+        else {
+            return Err(Failure::Unknown);
+        };
+        let mut sound = true;
+        let mut args = Vec::new();
+        let own = self.typed.tree.node(child).formals.len();
+        for position in 0..own {
+            match self.argument(call, child, position) {
+                Ok(Some(arg)) => args.push(arg),
+                Ok(None) => {}
+                Err(failure) => {
+                    self.fail(failure);
+                    sound = false;
+                }
+            }
+        }
+        let adjoint = self.typed.adjoints.get(&(self.id, expr)).cloned();
+        if let Some(adjoint) = &adjoint {
+            let extra: Vec<(usize, &(String, Port))> =
+                (own..).zip(adjoint.inputs.iter().skip(args.len())).collect();
+            if sound && extra.len() + own == call.args.len() {
+                for (position, (name, port)) in extra {
+                    match self.gradient(call, child, position, name, *port) {
+                        Ok(arg) => args.push(arg),
+                        Err(failure) => {
+                            self.fail(failure);
+                            sound = false;
+                        }
+                    }
+                }
+            }
+        }
+        let every = match call.every.map(|end| self.end(end)).transpose() {
+            Ok(every) => every,
+            Err(failure) => {
+                self.fail(failure);
+                sound = false;
+                None
+            }
+        };
+        let outputs = self.output_types(call, child, adjoint.as_ref())?;
+        let callee = self.nodes[child].filter(|_| sound).ok_or(Failure::Unknown)?;
+        let callee = match call.order {
+            0 => Callee::Node(callee),
+            order => Callee::Diff { node: callee, order },
+        };
+        Ok((T::Call { callee, args, every, statics: self.statics_of(call, child) }, outputs))
+    }
+
+    /// The argument for a formal; `None` if it is static.
+    fn argument(
+        &mut self,
+        call: &Call,
+        child: InstanceId,
+        position: usize,
+    ) -> Evaluated<Option<typed::ExprId>> {
+        let callee = self.typed.tree.node(child);
+        let (Some(&formal), Some(&arg)) = (callee.formals.get(position), call.args.get(position)) else {
+            return Err(Failure::Unknown);
+        };
+        if !self.typed.tree.is_stream(child, formal) {
+            let value = self.typed.statics.name(&self.typed.tree, child, formal, callee.span);
+            return value.map(|_| None);
+        }
+        let span = self.node.exprs[arg].span;
+        let (made, ty) = self.expr(arg)?;
+        self.check_declared(child, formal, &ty, Some(span))?;
+        if self.type_of(child, formal)? != ty {
+            return Err(Failure::Unknown); // the element types differ, which is reported
+        }
+        Ok(Some(made))
+    }
+
+    /// An argument of an adjoint beyond those of the node.
+    fn gradient(
+        &mut self,
+        call: &Call,
+        child: InstanceId,
+        position: usize,
+        name: &str,
+        port: Port,
+    ) -> Evaluated<typed::ExprId> {
+        let &arg = call.args.get(position).ok_or(Failure::Unknown)?;
+        let span = self.node.exprs[arg].span;
+        let (made, found) = self.expr(arg)?;
+        let (ty, what) = match port {
+            Port::Condition => (Type::condition(), "a scalar bool".to_owned()),
+            Port::Like(local) => {
+                let of = self.typed.tree.node(child).name_of(local);
+                (self.type_of(child, local)?, format!("the type of `{of}`"))
+            }
+        };
+        if ty == found {
+            return Ok(made);
+        }
+        let code = if ty.dtype == found.dtype { codes::SHAPE_MISMATCH } else { codes::TYPE_MISMATCH };
+        let mut d = Diagnostic::error(code, format!("`{name}` must have {what}"))
+            .label(span, format!("this is {found}"))
+            .label(self.typed.tree.node(child).span, "the node that is differentiated")
+            .note(format!("expected {ty}, found {found}"));
+        if found.shape.is_scalar() && ty.dtype == found.dtype {
+            d = d.help("a gradient is not broadcast; `broadcast(shape(x), d)` repeats it explicitly");
+        }
+        Err(d.into())
+    }
+
+    /// The condition of `every`.
+    fn end(&mut self, end: ExprId) -> Evaluated<typed::ExprId> {
+        let span = self.node.exprs[end].span;
+        let (made, ty) = self.expr(end)?;
+        if ty == Type::condition() {
+            return Ok(made);
+        }
+        let mut d =
+            Diagnostic::error(codes::CONDITION_TYPE, "the condition of `every` must be a scalar bool")
+                .label(span, format!("this is {ty}"))
+                .note(format!("expected bool [], found {ty}"));
+        if ty.dtype != DType::Bool {
+            d = d.help("compare to get a bool: `x > 0`");
+        }
+        Err(d.into())
+    }
+
+    fn output_types(
+        &self,
+        call: &Call,
+        child: InstanceId,
+        adjoint: Option<&crate::infer::Adjoint>,
+    ) -> Evaluated<Vec<Type>> {
+        let callee = self.typed.tree.node(child);
+        match adjoint {
+            None if call.order > 0 => Err(Failure::Unknown),
+            None => callee.outputs.iter().map(|o| self.output_type(child, *o)).collect(),
+            Some(adjoint) => adjoint
+                .outputs
+                .iter()
+                .map(|(_, port)| match port {
+                    Port::Condition => Ok(Type::condition()),
+                    Port::Like(local) => self.output_type(child, *local),
+                })
+                .collect(),
+        }
+    }
+
+    fn output_type(&self, child: InstanceId, local: crate::hir::Local) -> Evaluated<Type> {
+        if self.typed.tree.is_stream(child, local) {
+            return self.type_of(child, local);
+        }
+        let span = self.typed.tree.node(child).locals[local].span;
+        Ok(self.typed.named_constant(child, local, span, self.precision)?.ty)
+    }
+
+    /// The source text of the actuals of static formals.
+    fn statics_of(&self, call: &Call, child: InstanceId) -> Vec<Arc<str>> {
+        let givens = &self.typed.tree.instances[child].givens;
+        let statics = call.args.iter().zip(givens).filter(|(_, g)| matches!(g, Given::Static(_)));
+        statics.map(|(arg, _)| Arc::from(text::expr(self.node, *arg))).collect()
+    }
+}

@@ -1,0 +1,140 @@
+//! Expressions of typed nodes.
+
+use std::sync::Arc;
+
+use rml_base::Span;
+use rml_ir::op::Op;
+use rml_ir::typed::{self, ExprKind as T};
+use rml_ir::{Shape, Type};
+
+use super::Emitter;
+use crate::builtins::Builtin;
+use crate::constant::widened;
+use crate::hir::{ExprId, ExprKind};
+use crate::ops::{Operand, Partial, Rule};
+use crate::statics::{Evaluated, Failure};
+use crate::text;
+
+/// An expression made, and its type.
+pub(super) type Made = (typed::ExprId, Type);
+
+impl Emitter<'_, '_> {
+    pub(super) fn push(&mut self, kind: T, ty: Type, span: Span) -> Made {
+        (self.exprs.push(typed::Expr { kind, ty: ty.clone(), span }), ty)
+    }
+
+    /// The typed form of an expression. All its parts are looked at, even if one is in error.
+    pub(super) fn expr(&mut self, expr: ExprId) -> Evaluated<Made> {
+        let node = self.node;
+        let span = node.exprs[expr].span;
+        match &node.exprs[expr].kind {
+            ExprKind::Local(local) if self.typed.tree.is_stream(self.id, *local) => {
+                let var = self.var(*local)?;
+                let ty = self.vars[var].ty.clone();
+                return Ok(self.push(T::Var(var), ty, span));
+            }
+            ExprKind::Call(_) => return self.call_operand(expr),
+            ExprKind::Error => return Err(Failure::Unknown),
+            _ => {}
+        }
+        if let Some(constant) = self.typed.constant(self.id, expr, self.precision) {
+            let constant = constant?;
+            let ty = constant.ty.clone();
+            return Ok(self.push(T::Const(constant), ty, span));
+        }
+        let made = self.all(&self.typed.tree.operands(self.id, expr))?;
+        let operands: Vec<Operand> =
+            made.iter().map(|(e, ty)| (Partial::known(ty), self.exprs[*e].span)).collect();
+        let (rule, result) = self.typed.rule(self.id, expr, &operands)?;
+        let ty = Type { dtype: result.dtype, shape: result.shape.ok_or(Failure::Unknown)? };
+        let kind = match rule {
+            Rule::Apply(op) => {
+                let args = made.iter().map(|(e, _)| *e).collect();
+                T::Apply { op, args, statics: self.static_texts(expr) }
+            }
+            Rule::Form => self.form(expr, &made, &ty)?,
+        };
+        Ok(self.push(kind, ty, span))
+    }
+
+    /// Several expressions; errors of all of them are reported.
+    pub(super) fn all(&mut self, exprs: &[ExprId]) -> Evaluated<Vec<Made>> {
+        let mut made = Vec::with_capacity(exprs.len());
+        let mut sound = true;
+        for &expr in exprs {
+            match self.expr(expr) {
+                Ok(one) => made.push(one),
+                Err(failure) => {
+                    self.fail(failure);
+                    sound = false;
+                }
+            }
+        }
+        if sound { Ok(made) } else { Err(Failure::Unknown) }
+    }
+
+    /// Expressions that are no operators.
+    fn form(&mut self, expr: ExprId, made: &[Made], ty: &Type) -> Evaluated<T> {
+        let id = |i: usize| made.get(i).map(|(e, _)| *e).ok_or(Failure::Unknown);
+        Ok(match &self.node.exprs[expr].kind {
+            ExprKind::If { .. } => {
+                let (then, other) = (id(1)?, id(2)?);
+                T::If { cond: id(0)?, then: self.widen(then, &ty.shape), other: self.widen(other, &ty.shape) }
+            }
+            ExprKind::Merge { .. } => {
+                let (on_true, on_false) = (id(1)?, id(2)?);
+                T::Merge {
+                    cond: id(0)?,
+                    on_true: self.widen(on_true, &ty.shape),
+                    on_false: self.widen(on_false, &ty.shape),
+                }
+            }
+            ExprKind::Fby { .. } => {
+                let (init, next) = (id(0)?, id(1)?);
+                T::Fby { init: self.widen(init, &ty.shape), next: self.widen(next, &ty.shape) }
+            }
+            ExprKind::FbyBack { .. } => {
+                let (init, next) = (id(0)?, id(1)?);
+                T::FbyBack { init: self.widen(init, &ty.shape), next: self.widen(next, &ty.shape) }
+            }
+            ExprKind::Post(_) => T::Post { next: id(0)? },
+            ExprKind::When { .. } => T::When { value: id(0)?, cond: id(1)? },
+            ExprKind::Builtin { which: Builtin::Param, .. } => T::Param { init: id(0)? },
+            _ => return Err(Failure::Unknown),
+        })
+    }
+
+    /// An expression brought to a larger shape. A constant stays a constant.
+    fn widen(&mut self, expr: typed::ExprId, shape: &Shape) -> typed::ExprId {
+        let old = &self.exprs[expr];
+        if old.ty.shape == *shape {
+            return expr;
+        }
+        let ty = Type { dtype: old.ty.dtype, shape: shape.clone() };
+        let span = old.span;
+        if let T::Const(constant) = &old.kind
+            && let Some(constant) = widened(constant, shape)
+        {
+            self.exprs[expr] = typed::Expr { kind: T::Const(constant), ty, span };
+            return expr;
+        }
+        let op = Op::Broadcast { shape: shape.clone() };
+        self.push(T::Apply { op, args: vec![expr], statics: Vec::new() }, ty, span).0
+    }
+
+    /// The source text of the static arguments of an operator.
+    fn static_texts(&self, expr: ExprId) -> Vec<Arc<str>> {
+        match &self.node.exprs[expr].kind {
+            ExprKind::Index { indices, .. } => {
+                text::indices(self.node, indices).into_iter().map(Arc::from).collect()
+            }
+            ExprKind::Builtin { which, args, .. } => args
+                .iter()
+                .enumerate()
+                .filter(|(i, _)| which.is_static(*i))
+                .map(|(_, a)| Arc::from(text::expr(self.node, *a)))
+                .collect(),
+            _ => Vec::new(),
+        }
+    }
+}

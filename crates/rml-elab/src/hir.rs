@@ -1,0 +1,252 @@
+//! Resolved nodes: names are bound, calls are told from operands, merges are grouped. There is one [`Node`] for each node of the
+//! source, shared by all its instances; it holds no types and no values.
+
+use std::sync::Arc;
+
+use rml_base::{FileId, IndexVec, Span, entity_id};
+use rml_ir::DType;
+use rml_syntax::ast::{BinaryOp, Literal, UnaryOp};
+
+use crate::builtins::Builtin;
+
+entity_id!(
+    /// A node of the source.
+    SourceId,
+    "s"
+);
+entity_id!(
+    /// A name of one node: a formal, a defined variable or a named dimension.
+    Local,
+    "l"
+);
+entity_id!(
+    /// An expression of one node.
+    ExprId,
+    "x"
+);
+
+/// A resolved node.
+#[derive(Debug)]
+pub(crate) struct Node {
+    pub(crate) name: Arc<str>,
+    pub(crate) file: FileId,
+    /// The interface.
+    pub(crate) span: Span,
+    pub(crate) name_span: Span,
+    pub(crate) formals: Vec<Local>,
+    pub(crate) outputs: Vec<Local>,
+    pub(crate) locals: IndexVec<Local, LocalData>,
+    pub(crate) exprs: IndexVec<ExprId, Expr>,
+    pub(crate) equations: Vec<Equation>,
+    /// No equation, and some output.
+    pub(crate) is_extern: bool,
+    /// What each name is, by the positions it is used in; set by `usage`.
+    pub(crate) roles: IndexVec<Local, Role>,
+    /// Static names that equations define, each after those that it uses.
+    pub(crate) static_order: Vec<Local>,
+}
+
+/// What a name is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Role {
+    /// A stream.
+    Stream,
+    /// A compile-time value.
+    Static,
+    /// A compile-time value that is used as a constant stream too.
+    Both,
+    /// A formal that nothing uses: what it is depends on the actual.
+    Unused,
+}
+
+/// A name of a node.
+#[derive(Debug)]
+pub(crate) struct LocalData {
+    pub(crate) name: Arc<str>,
+    /// Where it is declared or defined.
+    pub(crate) span: Span,
+    pub(crate) kind: LocalKind,
+    /// Types written for it: in the interface, at its equation.
+    pub(crate) types: Vec<TypeDecl>,
+    /// Its declared clock.
+    pub(crate) clock: Option<Clock>,
+}
+
+/// Where a name comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum LocalKind {
+    /// The formal of that position.
+    Formal,
+    /// A result of an equation.
+    Defined {
+        /// Which equation.
+        equation: usize,
+    },
+    /// A dimension bound by the shape of a formal.
+    Dim,
+    /// Nothing defines it, which is reported.
+    Undefined,
+}
+
+/// A declared clock.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Clock {
+    pub(crate) cond: Local,
+    pub(crate) positive: bool,
+    pub(crate) span: Span,
+}
+
+/// A type as written.
+#[derive(Debug)]
+pub(crate) struct TypeDecl {
+    pub(crate) dtype: DType,
+    pub(crate) dims: Vec<Item>,
+    pub(crate) span: Span,
+}
+
+/// An entry of a shape or array.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Item {
+    /// One element.
+    Expr(ExprId),
+    /// All elements of a static array.
+    Splice(Local, Span),
+}
+
+/// An equation.
+#[derive(Debug)]
+pub(crate) struct Equation {
+    /// What it defines; `None` = discarded.
+    pub(crate) lhs: Vec<(Option<Local>, Span)>,
+    pub(crate) rhs: ExprId,
+    pub(crate) span: Span,
+}
+
+/// An expression.
+#[derive(Debug)]
+pub(crate) struct Expr {
+    pub(crate) kind: ExprKind,
+    pub(crate) span: Span,
+}
+
+/// A call of a node or of an adjoint.
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub(crate) callee: SourceId,
+    /// How often the callee is differentiated.
+    pub(crate) order: u8,
+    pub(crate) name_span: Span,
+    pub(crate) args: Vec<ExprId>,
+    /// `every end`.
+    pub(crate) every: Option<ExprId>,
+}
+
+/// The forms of expressions.
+#[derive(Debug)]
+pub(crate) enum ExprKind {
+    Literal(Literal),
+    Local(Local),
+    Array(Vec<Item>),
+    Index {
+        base: ExprId,
+        indices: Vec<Index>,
+    },
+    Unary(UnaryOp, ExprId),
+    Binary(BinaryOp, ExprId, ExprId),
+    If {
+        cond: ExprId,
+        then: ExprId,
+        other: ExprId,
+    },
+    Fby {
+        init: ExprId,
+        next: ExprId,
+    },
+    FbyBack {
+        init: ExprId,
+        next: ExprId,
+    },
+    Post(ExprId),
+    When {
+        value: ExprId,
+        cond: ExprId,
+    },
+    Merge {
+        cond: ExprId,
+        on_true: ExprId,
+        on_false: ExprId,
+    },
+    Builtin {
+        which: Builtin,
+        args: Vec<ExprId>,
+    },
+    Call(Call),
+    /// Reported already.
+    Error,
+}
+
+/// An entry of an index list.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Index {
+    At(ExprId),
+    Slice { lo: Option<ExprId>, hi: Option<ExprId>, step: Option<ExprId>, span: Span },
+    Ellipsis(Span),
+}
+
+impl Node {
+    /// The name of a local.
+    pub(crate) fn name_of(&self, local: Local) -> &Arc<str> {
+        &self.locals[local].name
+    }
+
+    /// Whether a formal has a written type, which makes it a stream.
+    pub(crate) fn is_typed(&self, local: Local) -> bool {
+        !self.locals[local].types.is_empty()
+    }
+
+    /// The call at the top of an expression.
+    pub(crate) fn as_call(&self, expr: ExprId) -> Option<&Call> {
+        if let ExprKind::Call(call) = &self.exprs[expr].kind { Some(call) } else { None }
+    }
+}
+
+impl ExprKind {
+    /// The expressions directly inside that are evaluated as streams or statics, in textual order.
+    pub(crate) fn children(&self) -> Vec<ExprId> {
+        match self {
+            ExprKind::Literal(_) | ExprKind::Local(_) | ExprKind::Error => Vec::new(),
+            ExprKind::Array(items) => items.iter().filter_map(Item::expr).collect(),
+            ExprKind::Index { base, indices } => {
+                let mut all = vec![*base];
+                indices.iter().for_each(|i| all.extend(i.exprs()));
+                all
+            }
+            ExprKind::Unary(_, a) | ExprKind::Post(a) => vec![*a],
+            ExprKind::Binary(_, a, b) => vec![*a, *b],
+            ExprKind::If { cond, then, other } => vec![*cond, *then, *other],
+            ExprKind::Fby { init, next } | ExprKind::FbyBack { init, next } => vec![*init, *next],
+            ExprKind::When { value, cond } => vec![*value, *cond],
+            ExprKind::Merge { cond, on_true, on_false } => vec![*cond, *on_true, *on_false],
+            ExprKind::Builtin { args, .. } => args.clone(),
+            ExprKind::Call(call) => call.args.iter().copied().chain(call.every).collect(),
+        }
+    }
+}
+
+impl Item {
+    /// The expression, unless this is a splice.
+    pub(crate) fn expr(&self) -> Option<ExprId> {
+        if let Item::Expr(e) = self { Some(*e) } else { None }
+    }
+}
+
+impl Index {
+    /// The expressions inside.
+    pub(crate) fn exprs(&self) -> Vec<ExprId> {
+        match *self {
+            Index::At(e) => vec![e],
+            Index::Slice { lo, hi, step, .. } => [lo, hi, step].into_iter().flatten().collect(),
+            Index::Ellipsis(_) => Vec::new(),
+        }
+    }
+}

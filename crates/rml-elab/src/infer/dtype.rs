@@ -1,0 +1,553 @@
+//! Element types, by unification over the whole tree of instances. Nothing is converted implicitly, so two things that meet have
+//! the same element type; what nothing determines is num.
+
+use indexmap::{IndexMap, IndexSet};
+use rml_base::codes::elab as codes;
+use rml_base::{Code, Diagnostic, Span};
+use rml_ir::DType;
+use rml_syntax::ast::{BinaryOp, Literal, UnaryOp};
+
+use super::adjoint::{self, Adjoint};
+use crate::builtins::{Builtin, Reduce, Unary};
+use crate::hir::{ExprId, ExprKind, Item, Local, LocalKind};
+use crate::instance::{Given, InstanceId, RootGiven, Tree};
+use crate::report::Report;
+
+/// What inference finds.
+pub(super) struct DTypes {
+    pub(super) of: Vec<DType>,
+    pub(super) adjoints: IndexMap<(InstanceId, ExprId), Adjoint>,
+    pub(super) broken: IndexSet<(InstanceId, usize)>,
+}
+
+/// A class of things of one element type. Numbers below `tree.slots` stand for variables.
+type Class = usize;
+
+struct Infer<'t, 'p, 'r> {
+    tree: &'t Tree<'p>,
+    report: &'r mut Report,
+    parent: Vec<Class>,
+    /// The element type of a class, and where it comes from.
+    known: Vec<Option<(DType, Span)>>,
+    /// Calls of adjoints whose gradients are not connected yet.
+    pending: Vec<Pending>,
+    adjoints: IndexMap<(InstanceId, ExprId), Adjoint>,
+    broken: IndexSet<(InstanceId, usize)>,
+    /// The equation being looked at.
+    at: (InstanceId, usize),
+}
+
+struct Pending {
+    at: (InstanceId, usize),
+    call: ExprId,
+    /// Left sides and their places; at an operand: one, without a name.
+    results: Vec<(Class, Span)>,
+    /// The classes of the stream arguments from `bp` on.
+    extra: Vec<(Class, Span)>,
+}
+
+/// Infers the element types of all variables.
+pub(super) fn infer(tree: &Tree<'_>, report: &mut Report) -> DTypes {
+    let mut infer = Infer {
+        tree,
+        report,
+        parent: (0..tree.slots).collect(),
+        known: vec![None; tree.slots],
+        pending: Vec::new(),
+        adjoints: IndexMap::new(),
+        broken: IndexSet::new(),
+        at: (InstanceId(0), 0),
+    };
+    for id in tree.instances.ids() {
+        infer.declared(id);
+    }
+    for id in tree.instances.ids() {
+        infer.actuals(id);
+        infer.equations(id);
+    }
+    infer.adjoints();
+    let of = (0..tree.slots).map(|slot| infer.get(slot).map_or(DType::Num, |(d, _)| d)).collect();
+    DTypes { of, adjoints: infer.adjoints, broken: infer.broken }
+}
+
+impl Infer<'_, '_, '_> {
+    fn fresh(&mut self, known: Option<(DType, Span)>) -> Class {
+        self.parent.push(self.parent.len());
+        self.known.push(known);
+        self.parent.len() - 1
+    }
+
+    fn find(&mut self, class: Class) -> Class {
+        let mut root = class;
+        while self.parent[root] != root {
+            root = self.parent[root];
+        }
+        let mut at = class;
+        while self.parent[at] != root {
+            at = std::mem::replace(&mut self.parent[at], root);
+        }
+        root
+    }
+
+    fn get(&mut self, class: Class) -> Option<(DType, Span)> {
+        let root = self.find(class);
+        self.known[root]
+    }
+
+    /// Makes two classes one; `Err` with their element types if these differ.
+    fn union(&mut self, a: Class, b: Class) -> Result<(), [(DType, Span); 2]> {
+        let (a, b) = (self.find(a), self.find(b));
+        if a == b {
+            return Ok(());
+        }
+        match (self.known[a], self.known[b]) {
+            (Some(x), Some(y)) if x.0 != y.0 => Err([x, y]),
+            (x, y) => {
+                self.parent[b] = a;
+                self.known[a] = x.or(y);
+                Ok(())
+            }
+        }
+    }
+
+    /// Two things that must have one element type. `found` is to blame if they do not.
+    fn unify(&mut self, expected: (Class, Span), found: (Class, Span), what: &str) {
+        if let Err([want, got]) = self.union(expected.0, found.0) {
+            let mut d = Diagnostic::error(
+                codes::TYPE_MISMATCH,
+                format!("{what}: expected {}, found {}", want.0, got.0),
+            )
+            .label(found.1, format!("this is {}", got.0));
+            if expected.1 != found.1 {
+                d = d.label(expected.1, format!("this is {}", want.0));
+            }
+            self.blame(d, want, got, &[expected.1, found.1]);
+        }
+    }
+
+    /// Something that must have that element type.
+    fn expect(&mut self, dtype: DType, found: (Class, Span), code: Code, what: &str) {
+        let root = self.find(found.0);
+        match self.known[root] {
+            None => self.known[root] = Some((dtype, found.1)),
+            Some(got) if got.0 != dtype => {
+                let d = Diagnostic::error(code, format!("{what} takes {dtype}, found {}", got.0))
+                    .label(found.1, format!("this is {}", got.0));
+                self.blame(d, (dtype, found.1), got, &[found.1]);
+            }
+            Some(_) => {}
+        }
+    }
+
+    fn blame(&mut self, mut d: Diagnostic, want: (DType, Span), got: (DType, Span), shown: &[Span]) {
+        for (dtype, origin) in [got, want] {
+            if !shown.contains(&origin) && d.labels.iter().all(|l| l.span != origin) {
+                d = d.label(origin, format!("{dtype} because of this"));
+            }
+        }
+        d = d.note(format!("expected {}, found {}", want.0, got.0));
+        d = match (want.0, got.0) {
+            (DType::Num, DType::Int) => {
+                d.help("a num literal has a point: `1.0`; `to_num(x)` converts an int")
+            }
+            (DType::Int, DType::Num) => {
+                d.help("an int literal has no point: `1`; `to_int(x)` converts a num")
+            }
+            (DType::Bool, _) => d.help("compare to get a bool: `x > 0.0`, or convert with `to_bool(x)`"),
+            (_, DType::Bool) => d.help("`to_num(x)` and `to_int(x)` convert a bool"),
+            _ => d,
+        };
+        self.broken.insert(self.at);
+        self.report.push(d);
+    }
+
+    fn slot(&self, id: InstanceId, local: Local) -> Class {
+        self.tree.slot(id, local)
+    }
+
+    /// Types written in the source.
+    fn declared(&mut self, id: InstanceId) {
+        let node = self.tree.node(id);
+        for (local, data) in node.locals.iter_enumerated() {
+            let slot = self.slot(id, local);
+            for ty in &data.types {
+                match self.known[slot] {
+                    None => self.known[slot] = Some((ty.dtype, ty.span)),
+                    Some((first, span)) if first != ty.dtype => self.report.push(
+                        Diagnostic::error(
+                            codes::TYPE_MISMATCH,
+                            format!("`{}` is declared as {first} and as {}", data.name, ty.dtype),
+                        )
+                        .label(ty.span, format!("declared {} here", ty.dtype))
+                        .label(span, format!("declared {first} here")),
+                    ),
+                    Some(_) => {}
+                }
+            }
+        }
+    }
+
+    /// The element types that actuals give to formals.
+    fn actuals(&mut self, id: InstanceId) {
+        let node = self.tree.node(id);
+        let instance = &self.tree.instances[id];
+        for (&formal, given) in node.formals.iter().zip(&instance.givens) {
+            let slot = self.slot(id, formal);
+            let span = node.locals[formal].span;
+            match (given, instance.parent) {
+                (Given::Root(RootGiven::Input(Some(ty))), _) => {
+                    let class = self.fresh(Some((ty.dtype, span)));
+                    self.at = (id, usize::MAX);
+                    self.unify((slot, span), (class, span), &format!("input `{}`", node.name_of(formal)));
+                }
+                (Given::Root(RootGiven::Static(value)), _) => {
+                    let dtype = element(value);
+                    self.known[slot] = self.known[slot].or(dtype.map(|d| (d, span)));
+                }
+                (Given::Static(arg), Some((parent, _, equation))) => {
+                    self.at = (parent, equation);
+                    let arg = self.expr(parent, *arg);
+                    self.unify((slot, span), arg, &format!("input `{}`", node.name_of(formal)));
+                }
+                _ => {}
+            }
+        }
+        for (local, data) in node.locals.iter_enumerated() {
+            if data.kind == LocalKind::Dim {
+                let slot = self.slot(id, local);
+                self.known[slot] = Some((DType::Int, data.span));
+            }
+        }
+    }
+
+    fn equations(&mut self, id: InstanceId) {
+        let node = self.tree.node(id);
+        for (index, equation) in node.equations.iter().enumerate() {
+            self.at = (id, index);
+            let lhs: Vec<(Class, Span)> = equation
+                .lhs
+                .iter()
+                .map(|&(local, span)| match local {
+                    Some(local) => (self.slot(id, local), span),
+                    None => (self.fresh(None), span),
+                })
+                .collect();
+            if node.as_call(equation.rhs).is_some() {
+                self.call(id, equation.rhs, &lhs);
+            } else if let [target] = lhs[..] {
+                let value = self.expr(id, equation.rhs);
+                self.unify(target, value, "this equation");
+            }
+        }
+    }
+
+    /// The class of an expression.
+    fn expr(&mut self, id: InstanceId, expr: ExprId) -> (Class, Span) {
+        let node = self.tree.node(id);
+        let span = node.exprs[expr].span;
+        let class = match &node.exprs[expr].kind {
+            ExprKind::Literal(literal) => {
+                let dtype = match literal {
+                    Literal::Bool(_) => DType::Bool,
+                    Literal::Int(_) => DType::Int,
+                    Literal::Num(_) => DType::Num,
+                };
+                self.fresh(Some((dtype, span)))
+            }
+            ExprKind::Local(local) => self.slot(id, *local),
+            ExprKind::Array(items) => self.array(id, items),
+            ExprKind::Index { base, .. } => self.expr(id, *base).0,
+            ExprKind::Unary(UnaryOp::Neg, a) | ExprKind::Post(a) => self.expr(id, *a).0,
+            ExprKind::Unary(UnaryOp::Not, a) => {
+                let a = self.expr(id, *a);
+                self.expect(DType::Bool, a, codes::TYPE_MISMATCH, "`not`");
+                self.fresh(Some((DType::Bool, span)))
+            }
+            ExprKind::Binary(op, a, b) => self.binary(id, *op, *a, *b, span),
+            ExprKind::If { cond, then, other } => {
+                self.condition(id, *cond, "the condition of `if`");
+                self.joined(id, *then, *other, "the branches of `if`")
+            }
+            ExprKind::Merge { cond, on_true, on_false } => {
+                self.condition(id, *cond, "the condition of `merge`");
+                self.joined(id, *on_true, *on_false, "the branches of `merge`")
+            }
+            ExprKind::Fby { init, next } => self.joined(id, *init, *next, "the operands of `fby`"),
+            ExprKind::FbyBack { init, next } => self.joined(id, *init, *next, "the operands of `fby back`"),
+            ExprKind::When { value, cond } => {
+                let value = self.expr(id, *value);
+                self.condition(id, *cond, "the condition of `when`");
+                value.0
+            }
+            ExprKind::Builtin { which, args, .. } => self.builtin(id, *which, args, span),
+            ExprKind::Call(_) => {
+                let result = self.fresh(None);
+                self.call(id, expr, &[(result, span)]);
+                result
+            }
+            ExprKind::Error => self.fresh(None),
+        };
+        (class, span)
+    }
+
+    fn array(&mut self, id: InstanceId, items: &[Item]) -> Class {
+        let mut first: Option<(Class, Span)> = None;
+        for item in items {
+            let found = match *item {
+                Item::Expr(e) => self.expr(id, e),
+                Item::Splice(local, span) => (self.slot(id, local), span),
+            };
+            match first {
+                None => first = Some(found),
+                Some(first) => self.unify(first, found, "the elements of this array"),
+            }
+        }
+        first.map_or_else(|| self.fresh(None), |(class, _)| class)
+    }
+
+    fn condition(&mut self, id: InstanceId, cond: ExprId, what: &str) {
+        let cond = self.expr(id, cond);
+        self.expect(DType::Bool, cond, codes::CONDITION_TYPE, what);
+    }
+
+    fn joined(&mut self, id: InstanceId, a: ExprId, b: ExprId, what: &str) -> Class {
+        let a = self.expr(id, a);
+        let b = self.expr(id, b);
+        self.unify(a, b, what);
+        a.0
+    }
+
+    fn binary(&mut self, id: InstanceId, op: BinaryOp, a: ExprId, b: ExprId, span: Span) -> Class {
+        use BinaryOp as B;
+        let (a, b) = (self.expr(id, a), self.expr(id, b));
+        let what = format!("`{}`", op.text());
+        match op {
+            B::And | B::Or => {
+                self.expect(DType::Bool, a, codes::TYPE_MISMATCH, &what);
+                self.expect(DType::Bool, b, codes::TYPE_MISMATCH, &what);
+                self.fresh(Some((DType::Bool, span)))
+            }
+            B::Add | B::Sub | B::Mul | B::Div => {
+                self.unify(a, b, &format!("the operands of {what}"));
+                a.0
+            }
+            B::Eq | B::Ne | B::Lt | B::Le | B::Gt | B::Ge => {
+                self.unify(a, b, &format!("the operands of {what}"));
+                self.fresh(Some((DType::Bool, span)))
+            }
+        }
+    }
+
+    fn builtin(&mut self, id: InstanceId, which: Builtin, args: &[ExprId], span: Span) -> Class {
+        let streams = args.iter().enumerate().filter(|(i, _)| !which.is_static(*i));
+        let operands: Vec<(Class, Span)> = match which {
+            Builtin::Shape => Vec::new(),
+            _ => streams.map(|(_, a)| self.expr(id, *a)).collect(),
+        };
+        let what = format!("`{}`", which.name());
+        let all = |infer: &mut Self, dtype: DType| {
+            for operand in &operands {
+                infer.expect(dtype, *operand, codes::TYPE_MISMATCH, &what);
+            }
+        };
+        let result = match which {
+            Builtin::Unary(
+                Unary::Exp
+                | Unary::Log
+                | Unary::Sqrt
+                | Unary::Sigmoid
+                | Unary::Tanh
+                | Unary::Relu
+                | Unary::Softmax
+                | Unary::LogSoftmax,
+            )
+            | Builtin::Reduce(Reduce::Mean)
+            | Builtin::MatMul
+            | Builtin::Param => {
+                all(self, DType::Num);
+                Some(DType::Num)
+            }
+            Builtin::OneHot => {
+                all(self, DType::Int);
+                Some(DType::Num)
+            }
+            Builtin::Unary(Unary::ToNum)
+            | Builtin::Zeros
+            | Builtin::Ones
+            | Builtin::GlorotUniform
+            | Builtin::Orthogonal
+            | Builtin::Uniform
+            | Builtin::Normal => Some(DType::Num),
+            Builtin::Unary(Unary::ToInt) | Builtin::Reduce(Reduce::ArgMax) | Builtin::Shape => {
+                Some(DType::Int)
+            }
+            Builtin::Unary(Unary::ToBool) => Some(DType::Bool),
+            Builtin::Concat => {
+                if let [a, b] = operands[..] {
+                    self.unify(a, b, "the operands of `concat`");
+                }
+                None
+            }
+            Builtin::Unary(Unary::Abs | Unary::Sign | Unary::StopGradient)
+            | Builtin::Reduce(Reduce::Sum | Reduce::Max)
+            | Builtin::Transpose
+            | Builtin::Reshape
+            | Builtin::Broadcast
+            | Builtin::SumTo
+            | Builtin::Unindex => None,
+        };
+        match (result, operands.first()) {
+            (Some(dtype), _) => self.fresh(Some((dtype, span))),
+            (None, Some((class, _))) => *class,
+            (None, None) => self.fresh(None),
+        }
+    }
+
+    /// A call whose results are `lhs`.
+    fn call(&mut self, id: InstanceId, expr: ExprId, lhs: &[(Class, Span)]) {
+        let node = self.tree.node(id);
+        let Some(call) = node.as_call(expr) else { return };
+        if let Some(end) = call.every {
+            self.condition(id, end, "`every`");
+        }
+        let Some(&child) = self.tree.instances[id].calls.get(&expr) else {
+            for operand in &call.args {
+                self.expr(id, *operand);
+            }
+            self.broken.insert(self.at);
+            return;
+        };
+        let callee = self.tree.node(child);
+        for (i, &formal) in callee.formals.iter().enumerate() {
+            if self.tree.is_stream(child, formal) {
+                let arg = self.expr(id, call.args[i]);
+                let what = format!("input `{}` of `{}`", callee.name_of(formal), callee.name);
+                self.unify((self.slot(child, formal), callee.locals[formal].span), arg, &what);
+            }
+        }
+        if call.order == 0 {
+            for (&output, &target) in callee.outputs.iter().zip(lhs) {
+                let what = format!("output `{}` of `{}`", callee.name_of(output), callee.name);
+                // where the types differ, the left side is what does not fit
+                self.unify((self.slot(child, output), callee.locals[output].span), target, &what);
+            }
+            return;
+        }
+        let extra = call.args[callee.formals.len()..].iter().map(|a| self.expr(id, *a)).collect();
+        for (&output, &target) in callee.outputs.iter().zip(lhs) {
+            let what = format!("output `{}` of `{}`", callee.name_of(output), callee.name);
+            self.unify((self.slot(child, output), callee.locals[output].span), target, &what);
+        }
+        self.pending.push(Pending { at: self.at, call: expr, results: lhs.to_vec(), extra });
+    }
+
+    /// Connects gradients, which exist for nums only: first where element types are known, then where they must be num because
+    /// nothing determines them.
+    fn adjoints(&mut self) {
+        while !self.pending.is_empty() {
+            let before = self.pending.len();
+            let pending = std::mem::take(&mut self.pending);
+            for call in pending {
+                if !self.adjoint(&call, false) {
+                    self.pending.push(call);
+                }
+            }
+            if self.pending.len() == before {
+                let call = self.pending.remove(0);
+                self.adjoint(&call, true);
+            }
+        }
+    }
+
+    fn adjoint(&mut self, pending: &Pending, default: bool) -> bool {
+        self.at = pending.at;
+        let (id, tree) = (pending.at.0, self.tree);
+        let node = tree.node(id);
+        let (Some(&child), Some(call)) =
+            (tree.instances[id].calls.get(&pending.call), node.as_call(pending.call))
+        else {
+            return true;
+        };
+        let mut dtype = |local: Local| {
+            let class = tree.slot(child, local);
+            let root = self.find(class);
+            if default && self.known[root].is_none() {
+                self.known[root] = Some((DType::Num, tree.node(child).locals[local].span));
+            }
+            self.known[root].map(|(d, _)| d)
+        };
+        let Some((mut adjoint, results)) = Adjoint::new(tree, child, call.order, &mut dtype) else {
+            return false;
+        };
+        let callee = tree.node(child);
+        let span = node.exprs[pending.call].span;
+        let own = callee.formals.iter().filter(|l| tree.is_stream(child, **l)).count();
+        let wanted = adjoint.inputs.len() - own;
+        let chosen = results.choose(pending.results.len());
+        if pending.extra.len() != wanted || chosen.is_none() {
+            self.arity(callee, call.order, &adjoint, span, pending, wanted);
+            return true;
+        }
+        for ((name, port), arg) in adjoint.inputs[own..].iter().zip(&pending.extra) {
+            match port {
+                adjoint::Port::Condition => self.expect(DType::Bool, *arg, codes::CONDITION_TYPE, "`bp`"),
+                adjoint::Port::Like(_) => {
+                    let what = format!("the gradient `{name}`");
+                    self.expect(DType::Num, *arg, codes::TYPE_MISMATCH, &what);
+                }
+            }
+        }
+        adjoint.results = chosen.unwrap_or_default();
+        let gradients = adjoint.results.iter().zip(&pending.results).skip(results.primal);
+        let targets: Vec<(adjoint::Port, (Class, Span))> =
+            gradients.map(|(i, target)| (adjoint.outputs[*i].1, *target)).collect();
+        for (port, target) in targets {
+            let dtype = if port == adjoint::Port::Condition { DType::Bool } else { DType::Num };
+            let class = self.fresh(Some((dtype, span)));
+            self.unify((class, span), target, "a gradient of this call");
+        }
+        self.adjoints.insert((id, pending.call), adjoint);
+        true
+    }
+
+    fn arity(
+        &mut self,
+        callee: &crate::hir::Node,
+        order: u8,
+        adjoint: &Adjoint,
+        span: Span,
+        pending: &Pending,
+        wanted: usize,
+    ) {
+        let (given, extra) = (pending.results.len(), pending.extra.len());
+        let prefix = "diff_".repeat(usize::from(order));
+        let d = Diagnostic::error(
+            codes::ARITY,
+            format!("this call does not fit the interface of `{prefix}{}`", callee.name),
+        );
+        let d = if extra == wanted {
+            d.label(span, format!("its results go to {given} name{}", if given == 1 { "" } else { "s" }))
+        } else {
+            d.label(span, format!("{extra} given after the inputs of the node, {wanted} expected"))
+        };
+        self.report.push(
+            d.label(callee.span, "the node that is differentiated")
+                .note(format!("its interface is {}", adjoint::describe(callee, order, adjoint)))
+                .help(
+                    "a call takes the outputs only, or with them the gradient of each num input, or with them `bp` and gradient of each",
+                ),
+        );
+        self.broken.insert(self.at);
+    }
+}
+
+/// The element type of a static value.
+fn element(value: &rml_ir::typed::StaticValue) -> Option<DType> {
+    use rml_ir::typed::StaticValue as V;
+    match value {
+        V::Bool(_) => Some(DType::Bool),
+        V::Int(_) => Some(DType::Int),
+        V::Num(_) => Some(DType::Num),
+        V::Array(items) => items.first().and_then(element),
+    }
+}

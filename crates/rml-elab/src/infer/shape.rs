@@ -1,0 +1,363 @@
+//! Shapes, as a least fixpoint over the tree of instances: at first no shape is known; equations are evaluated anew whenever the shape
+//! of something they use has changed, until nothing changes. A shape that is not known yet does not widen a broadcast, so shapes
+//! only grow along feedback (`h = 0.0 fby g(h, x)`). What then is still unknown is a scalar.
+
+use std::collections::VecDeque;
+
+use rml_base::codes::elab as codes;
+use rml_base::{Diagnostic, IndexVec};
+use rml_ir::Shape;
+
+use super::{Port, Typed, hint};
+use crate::hir::{ExprId, ExprKind, Item, Local, LocalKind, Node, SourceId};
+use crate::instance::{Given, InstanceId, RootGiven};
+use crate::ops::Partial;
+use crate::report::Report;
+use crate::statics::{Evaluated, Failure};
+
+/// After so many changes of one shape it is taken to grow for ever.
+const MAX_CHANGES: u32 = 64;
+
+/// Which equations use a name, and which shapes statics depend on.
+struct Uses {
+    /// By name.
+    equations: IndexVec<Local, Vec<usize>>,
+    sensitive: IndexVec<Local, bool>,
+}
+
+struct Fixpoint<'a, 'p, 'r> {
+    typed: &'a mut Typed<'p>,
+    report: &'r mut Report,
+    uses: IndexVec<SourceId, Option<Uses>>,
+    /// The number of an instance's first equation among those of all instances.
+    first: Vec<usize>,
+    queue: VecDeque<(InstanceId, usize)>,
+    queued: Vec<bool>,
+    /// The shape of a variable that nothing else determines.
+    floor: Vec<Option<Shape>>,
+    changes: Vec<u32>,
+    failed: bool,
+}
+
+/// Finds the shapes of all variables.
+pub(super) fn infer(typed: &mut Typed<'_>, report: &mut Report) {
+    let tree = &typed.tree;
+    let mut uses: IndexVec<SourceId, Option<Uses>> = tree.program.nodes.ids().map(|_| None).collect();
+    let mut first = Vec::with_capacity(tree.instances.len());
+    let mut equations = 0;
+    for instance in tree.instances.iter() {
+        let node = &tree.program.nodes[instance.source];
+        if uses[instance.source].is_none() {
+            uses[instance.source] = Some(uses_of(node));
+        }
+        first.push(equations);
+        equations += node.equations.len();
+    }
+    let slots = tree.slots;
+    let mut fixpoint = Fixpoint {
+        typed,
+        report,
+        uses,
+        first,
+        queue: VecDeque::new(),
+        queued: vec![false; equations],
+        floor: vec![None; slots],
+        changes: vec![0; slots],
+        failed: false,
+    };
+    fixpoint.start();
+    fixpoint.run();
+    fixpoint.root_inputs();
+    fixpoint.rest();
+}
+
+fn uses_of(node: &Node) -> Uses {
+    let mut equations: IndexVec<Local, Vec<usize>> = IndexVec::filled(Vec::new(), node.locals.len());
+    let mut sensitive: IndexVec<Local, bool> = IndexVec::filled(false, node.locals.len());
+    for (index, equation) in node.equations.iter().enumerate() {
+        let mut todo = vec![equation.rhs];
+        while let Some(expr) = todo.pop() {
+            match &node.exprs[expr].kind {
+                ExprKind::Local(local) if equations[*local].last() != Some(&index) => {
+                    equations[*local].push(index);
+                }
+                ExprKind::Builtin { which: crate::builtins::Builtin::Shape, args, .. } => {
+                    if let ExprKind::Local(local) = node.exprs[args[0]].kind {
+                        sensitive[local] = true;
+                    }
+                }
+                kind => todo.extend(kind.children()),
+            }
+        }
+    }
+    for &formal in &node.formals {
+        let binds = |item: &Item| match *item {
+            Item::Splice(local, _) => node.locals[local].kind == LocalKind::Dim,
+            Item::Expr(e) => match node.exprs[e].kind {
+                ExprKind::Local(local) => node.locals[local].kind == LocalKind::Dim,
+                _ => false,
+            },
+        };
+        if node.locals[formal].types.iter().any(|ty| ty.dims.iter().any(binds)) {
+            sensitive[formal] = true;
+        }
+    }
+    Uses { equations, sensitive }
+}
+
+impl Fixpoint<'_, '_, '_> {
+    fn start(&mut self) {
+        let root = InstanceId(0);
+        self.typed.statics.refresh(&self.typed.tree, &self.typed.shapes, root);
+        let node = self.typed.tree.node(root);
+        for (i, &formal) in node.formals.iter().enumerate() {
+            let shape = match self.typed.tree.instances[root].givens.get(i) {
+                Some(Given::Root(RootGiven::Input(Some(ty)))) => Some(ty.shape.clone()),
+                _ => self.declared(root, formal),
+            };
+            if let Some(shape) = shape {
+                self.set(root, formal, shape);
+            }
+        }
+        for id in self.typed.tree.instances.ids() {
+            for index in 0..self.typed.tree.node(id).equations.len() {
+                self.enqueue(id, index);
+            }
+        }
+    }
+
+    fn enqueue(&mut self, id: InstanceId, equation: usize) {
+        let number = self.first[id.0 as usize] + equation;
+        if !std::mem::replace(&mut self.queued[number], true) {
+            self.queue.push_back((id, equation));
+        }
+    }
+
+    fn run(&mut self) {
+        while let Some((id, equation)) = self.queue.pop_front() {
+            self.queued[self.first[id.0 as usize] + equation] = false;
+            self.typed.statics.refresh(&self.typed.tree, &self.typed.shapes, id);
+            // errors are found again, and reported, when typed nodes are made
+            let _ = self.equation(id, equation);
+        }
+    }
+
+    /// Evaluates one equation; whether anything in it is in error.
+    fn equation(&mut self, id: InstanceId, index: usize) -> Evaluated<()> {
+        let node = self.typed.tree.node(id);
+        let equation = &node.equations[index];
+        if let [(Some(local), _)] = equation.lhs[..]
+            && !self.typed.tree.is_stream(id, local)
+        {
+            return Ok(());
+        }
+        if node.as_call(equation.rhs).is_some() {
+            let results = self.call(id, equation.rhs, equation.lhs.len())?;
+            for (&(local, _), result) in equation.lhs.iter().zip(results) {
+                if let Some(local) = local {
+                    self.define(id, local, result);
+                }
+            }
+            return Ok(());
+        }
+        let result = self.expr(id, equation.rhs);
+        if let [(Some(local), _)] = equation.lhs[..] {
+            let shape = result.as_ref().ok().and_then(|p| p.shape.clone());
+            self.define(id, local, shape);
+        }
+        result.map(|_| ())
+    }
+
+    /// The result of the equation of a variable.
+    fn define(&mut self, id: InstanceId, local: Local, found: Option<Shape>) {
+        let slot = self.typed.tree.slot(id, local);
+        let shape = self.declared(id, local).or(found).or_else(|| self.floor[slot].clone());
+        if let Some(shape) = shape {
+            self.set(id, local, shape);
+        }
+    }
+
+    /// The first shape written for a variable, as far as it can be evaluated.
+    fn declared(&self, id: InstanceId, local: Local) -> Option<Shape> {
+        let typed = &self.typed;
+        let node = typed.tree.node(id);
+        let mut types = node.locals[local].types.iter();
+        types.find_map(|ty| typed.statics.declared(&typed.tree, &typed.shapes, id, ty).ok())
+    }
+
+    fn set(&mut self, id: InstanceId, local: Local, shape: Shape) {
+        let slot = self.typed.tree.slot(id, local);
+        if self.typed.shapes[slot].as_ref() == Some(&shape) || self.changes[slot] > MAX_CHANGES {
+            return;
+        }
+        self.changes[slot] += 1;
+        if self.changes[slot] > MAX_CHANGES {
+            self.unstable(id, local, &shape);
+            return;
+        }
+        self.typed.shapes[slot] = Some(shape);
+        self.changed(id, local);
+    }
+
+    fn unstable(&mut self, id: InstanceId, local: Local, next: &Shape) {
+        let data = &self.typed.tree.node(id).locals[local];
+        let mut d =
+            Diagnostic::error(codes::UNSTABLE_SHAPE, format!("the shape of `{}` never settles", data.name))
+                .label(data.span, "its shape depends on itself");
+        if let Some(shape) = self.typed.shape(id, local) {
+            d = d.note(format!("after {shape} it would be {next}, and so on"));
+        }
+        self.report.push(d.help("a value that is fed back (by `fby` or `post`) must keep its shape"));
+        self.failed = true;
+    }
+
+    /// Queues what depends on a shape.
+    fn changed(&mut self, id: InstanceId, local: Local) {
+        let source = self.typed.tree.instances[id].source;
+        let Some(uses) = &self.uses[source] else { return };
+        let sensitive = uses.sensitive[local];
+        for equation in uses.equations[local].clone() {
+            self.enqueue(id, equation);
+        }
+        let node = self.typed.tree.node(id);
+        if node.outputs.contains(&local)
+            && let Some((parent, _, equation)) = self.typed.tree.instances[id].parent
+        {
+            self.enqueue(parent, equation);
+        }
+        if sensitive {
+            self.typed.statics.invalidate();
+            let mut todo = vec![id];
+            while let Some(id) = todo.pop() {
+                for equation in 0..self.typed.tree.node(id).equations.len() {
+                    self.enqueue(id, equation);
+                }
+                todo.extend(self.typed.tree.instances[id].calls.values());
+            }
+        }
+    }
+
+    /// Evaluates a call: hands the shapes of its arguments on, and gives those of its results.
+    fn call(&mut self, id: InstanceId, expr: ExprId, results: usize) -> Evaluated<Vec<Option<Shape>>> {
+        let node = self.typed.tree.node(id);
+        let (Some(call), Some(&child)) = (node.as_call(expr), self.typed.tree.instances[id].calls.get(&expr))
+        else {
+            return Err(Failure::Unknown);
+        };
+        let callee = self.typed.tree.node(child);
+        for (i, &formal) in callee.formals.iter().enumerate() {
+            if self.typed.tree.is_stream(child, formal) {
+                let arg = self.expr(id, call.args[i]).ok().and_then(|p| p.shape);
+                let declared = || {
+                    let mut types = callee.locals[formal].types.iter();
+                    types.find_map(|ty| {
+                        let typed = &*self.typed;
+                        typed.statics.declared(&typed.tree, &typed.shapes, child, ty).ok()
+                    })
+                };
+                if let Some(shape) = arg.or_else(declared) {
+                    self.set(child, formal, shape);
+                }
+            }
+        }
+        for &extra in call.args.iter().skip(callee.formals.len()).chain(&call.every) {
+            let _ = self.expr(id, extra); // calls inside
+        }
+        let typed = &*self.typed;
+        if call.order == 0 {
+            let outputs = callee.outputs.iter().take(results);
+            return Ok(outputs.map(|o| typed.output_shape(child, *o)).collect());
+        }
+        let adjoint = typed.adjoints.get(&(id, expr)).ok_or(Failure::Unknown)?;
+        let ports = adjoint.results.iter().filter_map(|i| adjoint.outputs.get(*i));
+        Ok(ports
+            .map(|(_, port)| match port {
+                Port::Like(local) => typed.output_shape(child, *local),
+                Port::Condition => Some(Shape::scalar()),
+            })
+            .collect())
+    }
+
+    /// The type of an expression, as far as its shape is known.
+    fn expr(&mut self, id: InstanceId, expr: ExprId) -> Evaluated<Partial> {
+        let node = self.typed.tree.node(id);
+        match &node.exprs[expr].kind {
+            ExprKind::Local(local) if self.typed.tree.is_stream(id, *local) => {
+                let shape = self.typed.shape(id, *local).cloned();
+                return Ok(Partial { dtype: self.typed.dtype(id, *local), shape });
+            }
+            ExprKind::Call(_) => {
+                let child = self.typed.tree.instances[id].calls.get(&expr).copied();
+                let shape = self.call(id, expr, 1)?.into_iter().next().flatten();
+                let output = child.and_then(|c| {
+                    let output = self.typed.tree.node(c).outputs.first()?;
+                    Some(self.typed.dtype(c, *output))
+                });
+                return Ok(Partial { dtype: output.ok_or(Failure::Unknown)?, shape });
+            }
+            _ => {}
+        }
+        if let Some(constant) = self.typed.constant_type(id, expr) {
+            return constant.map(|ty| Partial::known(&ty));
+        }
+        let mut operands = Vec::new();
+        let mut failure = None;
+        for operand in self.typed.tree.operands(id, expr) {
+            match self.expr(id, operand) {
+                Ok(partial) => operands.push((partial, node.exprs[operand].span)),
+                Err(f) => failure = Some(f),
+            }
+        }
+        match failure {
+            Some(failure) => Err(failure),
+            None => self.typed.rule(id, expr, &operands).map(|(_, partial)| partial),
+        }
+    }
+
+    /// Root inputs without a type: from their uses, else scalars.
+    fn root_inputs(&mut self) {
+        let root = InstanceId(0);
+        let node = self.typed.tree.node(root);
+        for &formal in &node.formals {
+            let known = self.typed.shape(root, formal).is_some();
+            if known || node.is_typed(formal) || !self.typed.tree.is_stream(root, formal) {
+                continue;
+            }
+            let shape = hint::of_root_input(self.typed, formal).unwrap_or_default();
+            self.set(root, formal, shape);
+            self.run();
+        }
+    }
+
+    /// Variables that depend on nothing but themselves are scalars.
+    fn rest(&mut self) {
+        for id in self.typed.tree.instances.ids() {
+            let node = self.typed.tree.node(id);
+            for (local, data) in node.locals.iter_enumerated() {
+                let LocalKind::Defined { equation } = data.kind else { continue };
+                if !self.typed.tree.is_stream(id, local) || self.typed.shape(id, local).is_some() {
+                    continue;
+                }
+                if self.failed || self.report.errors() > 0 || self.in_error() {
+                    return;
+                }
+                let slot = self.typed.tree.slot(id, local);
+                self.floor[slot] = Some(Shape::scalar());
+                self.enqueue(id, equation);
+                self.run();
+            }
+        }
+    }
+
+    /// Whether an equation is in error, so that unknown shapes may be a consequence.
+    fn in_error(&mut self) -> bool {
+        let ids: Vec<InstanceId> = self.typed.tree.instances.ids().collect();
+        let failed = ids.into_iter().any(|id| {
+            self.typed.statics.refresh(&self.typed.tree, &self.typed.shapes, id);
+            let equations = self.typed.tree.node(id).equations.len();
+            (0..equations).any(|e| matches!(self.equation(id, e), Err(Failure::Bad(_))))
+        });
+        self.failed |= failed;
+        failed
+    }
+}

@@ -1,0 +1,257 @@
+//! The tree of node instances under a root. Its form does not depend on types or values, since nodes do not recurse; only whether an
+//! unused formal is static is decided here, by its actual.
+
+use indexmap::IndexMap;
+use rml_base::codes::elab as codes;
+use rml_base::{Diagnostic, IndexVec, entity_id};
+use rml_ir::Type;
+use rml_ir::typed::StaticValue;
+
+use crate::builtins::Builtin;
+use crate::hir::{Call, ExprId, ExprKind, Item, Local, LocalKind, Node, Role, SourceId};
+use crate::report::Report;
+use crate::scope::Program;
+
+entity_id!(
+    /// A node instance.
+    InstanceId,
+    "i"
+);
+
+/// The deepest nesting of instances.
+const MAX_DEPTH: usize = 200;
+/// The greatest number of instances.
+const MAX_INSTANCES: usize = 100_000;
+
+/// What the root is instantiated with.
+#[derive(Clone, Debug)]
+pub(crate) struct RootSpec {
+    pub(crate) source: SourceId,
+    /// One for each formal.
+    pub(crate) givens: Vec<RootGiven>,
+    /// Sizes of named dimensions; those that are missing follow from the types of the inputs.
+    pub(crate) dims: IndexMap<String, StaticValue>,
+}
+
+/// What a formal of the root stands for.
+#[derive(Clone, Debug)]
+pub(crate) enum RootGiven {
+    /// A compile-time value.
+    Static(StaticValue),
+    /// An input of that type; `None` = to be inferred.
+    Input(Option<Type>),
+}
+
+/// What a formal of an instance stands for.
+#[derive(Clone, Debug)]
+pub(crate) enum Given {
+    /// A static expression of the parent.
+    Static(ExprId),
+    /// An expression of the parent.
+    Stream(ExprId),
+    /// Of the root.
+    Root(RootGiven),
+}
+
+/// A node instance.
+#[derive(Debug)]
+pub(crate) struct Instance {
+    pub(crate) source: SourceId,
+    /// The instance it stands in, the call, and the equation of that call.
+    pub(crate) parent: Option<(InstanceId, ExprId, usize)>,
+    depth: usize,
+    /// Number of its first variable among those of all instances.
+    pub(crate) base: usize,
+    pub(crate) givens: Vec<Given>,
+    /// The instances in it, by call, in textual order.
+    pub(crate) calls: IndexMap<ExprId, InstanceId>,
+}
+
+/// All instances; parents stand before children.
+#[derive(Debug)]
+pub(crate) struct Tree<'p> {
+    pub(crate) program: &'p Program,
+    pub(crate) instances: IndexVec<InstanceId, Instance>,
+    pub(crate) dims: IndexMap<String, StaticValue>,
+    /// How many variables all instances have together.
+    pub(crate) slots: usize,
+}
+
+impl<'p> Tree<'p> {
+    /// The tree under `root`. Calls that cannot be instantiated are reported and have no instance.
+    pub(crate) fn build(program: &'p Program, root: RootSpec, report: &mut Report) -> Self {
+        let mut tree = Tree { program, instances: IndexVec::new(), dims: root.dims, slots: 0 };
+        let givens = root.givens.into_iter().map(Given::Root).collect();
+        tree.push(root.source, None, givens);
+        let mut next = 0;
+        while next < tree.instances.len() {
+            let id = InstanceId(u32::try_from(next).unwrap_or(u32::MAX));
+            tree.calls(id, report);
+            next += 1;
+        }
+        tree
+    }
+
+    fn push(
+        &mut self,
+        source: SourceId,
+        parent: Option<(InstanceId, ExprId, usize)>,
+        givens: Vec<Given>,
+    ) -> InstanceId {
+        let depth = parent.map_or(0, |(p, ..)| self.instances[p].depth + 1);
+        let base = self.slots;
+        self.slots += self.program.nodes[source].locals.len();
+        self.instances.push(Instance { source, parent, depth, base, givens, calls: IndexMap::new() })
+    }
+
+    /// The node of an instance.
+    pub(crate) fn node(&self, id: InstanceId) -> &'p Node {
+        &self.program.nodes[self.instances[id].source]
+    }
+
+    /// The number of a variable among those of all instances.
+    pub(crate) fn slot(&self, id: InstanceId, local: Local) -> usize {
+        self.instances[id].base + local.0 as usize
+    }
+
+    /// What a name is in an instance; never [`Role::Unused`].
+    pub(crate) fn role(&self, id: InstanceId, local: Local) -> Role {
+        let node = self.node(id);
+        match node.roles[local] {
+            Role::Unused => {
+                let position = node.formals.iter().position(|l| *l == local);
+                match position.and_then(|i| self.instances[id].givens.get(i)) {
+                    Some(Given::Static(_) | Given::Root(RootGiven::Static(_))) => Role::Static,
+                    _ => Role::Stream,
+                }
+            }
+            role => role,
+        }
+    }
+
+    /// Whether the instance has a variable of that name (and not only a static value).
+    pub(crate) fn is_stream(&self, id: InstanceId, local: Local) -> bool {
+        let node = self.node(id);
+        match (self.role(id, local), node.locals[local].kind) {
+            (Role::Stream, LocalKind::Formal | LocalKind::Defined { .. }) => true,
+            (Role::Both, LocalKind::Defined { .. }) => true,
+            _ => false,
+        }
+    }
+
+    /// Makes the instances of the calls in the stream positions of an instance.
+    fn calls(&mut self, id: InstanceId, report: &mut Report) {
+        let node = self.node(id);
+        for (index, equation) in node.equations.iter().enumerate() {
+            if let [(Some(local), _)] = equation.lhs[..]
+                && !self.is_stream(id, local)
+            {
+                continue;
+            }
+            let mut todo = vec![equation.rhs];
+            while let Some(expr) = todo.pop() {
+                if let ExprKind::Call(call) = &node.exprs[expr].kind {
+                    self.call(id, expr, index, call, report);
+                }
+                let mut operands = self.operands(id, expr);
+                operands.reverse();
+                todo.extend(operands);
+            }
+        }
+    }
+
+    fn call(&mut self, id: InstanceId, expr: ExprId, equation: usize, call: &Call, report: &mut Report) {
+        let node = self.node(id);
+        let callee = &self.program.nodes[call.callee];
+        let span = node.exprs[expr].span;
+        if call.args.len() < callee.formals.len() {
+            report.push(too_few(callee, call, span));
+            return;
+        }
+        if callee.is_extern {
+            report.push(
+                Diagnostic::error(codes::EXTERN_NODE, format!("nothing implements node `{}`", callee.name))
+                    .label(call.name_span, "instantiated here")
+                    .label(callee.span, "it has outputs, but no equations")
+                    .help("add its equations"),
+            );
+            return;
+        }
+        if self.instances[id].depth >= MAX_DEPTH || self.instances.len() >= MAX_INSTANCES {
+            report.push(
+                Diagnostic::error(codes::INSTANCE_LIMIT, "the program has too many node instances")
+                    .label(call.name_span, "no further instance is made here")
+                    .note(format!(
+                        "expected at most {MAX_INSTANCES} instances, nested at most {MAX_DEPTH} deep; the program has more"
+                    )),
+            );
+            return;
+        }
+        let mut givens = Vec::with_capacity(callee.formals.len());
+        for (&formal, &arg) in callee.formals.iter().zip(&call.args) {
+            givens.push(match callee.roles[formal] {
+                Role::Static | Role::Both => Given::Static(arg),
+                Role::Unused if self.is_static(id, arg) => Given::Static(arg),
+                Role::Stream | Role::Unused => Given::Stream(arg),
+            });
+        }
+        let child = self.push(call.callee, Some((id, expr, equation)), givens);
+        self.instances[id].calls.insert(expr, child);
+    }
+
+    /// Whether an expression can be evaluated when the program is compiled, as far as its form says.
+    fn is_static(&self, id: InstanceId, expr: ExprId) -> bool {
+        let node = self.node(id);
+        let all = |exprs: Vec<ExprId>| exprs.into_iter().all(|e| self.is_static(id, e));
+        match &node.exprs[expr].kind {
+            ExprKind::Literal(_) => true,
+            ExprKind::Local(local) => matches!(self.role(id, *local), Role::Static | Role::Both),
+            ExprKind::Array(items) => items.iter().all(|item| match *item {
+                Item::Expr(e) => self.is_static(id, e),
+                Item::Splice(local, _) => matches!(self.role(id, local), Role::Static | Role::Both),
+            }),
+            ExprKind::Builtin { which, .. } => *which == Builtin::Shape,
+            kind @ (ExprKind::Index { .. }
+            | ExprKind::Unary(..)
+            | ExprKind::Binary(..)
+            | ExprKind::If { .. }) => all(kind.children()),
+            _ => false,
+        }
+    }
+
+    /// The operands of an expression that are streams, in textual order. The instance of a call must exist.
+    pub(crate) fn operands(&self, id: InstanceId, expr: ExprId) -> Vec<ExprId> {
+        let node = self.node(id);
+        match &node.exprs[expr].kind {
+            ExprKind::Index { base, .. } => vec![*base],
+            ExprKind::Builtin { which: Builtin::Shape, .. } => Vec::new(),
+            ExprKind::Builtin { which, args, .. } => {
+                args.iter().enumerate().filter(|(i, _)| !which.is_static(*i)).map(|(_, a)| *a).collect()
+            }
+            ExprKind::Call(call) => {
+                let Some(&child) = self.instances[id].calls.get(&expr) else { return Vec::new() };
+                let givens = &self.instances[child].givens;
+                let args = call
+                    .args
+                    .iter()
+                    .enumerate()
+                    .filter(|(i, _)| !matches!(givens.get(*i), Some(Given::Static(_))));
+                args.map(|(_, a)| *a).chain(call.every).collect()
+            }
+            kind => kind.children(),
+        }
+    }
+}
+
+/// An adjoint with fewer arguments than the node itself.
+fn too_few(callee: &Node, call: &Call, span: rml_base::Span) -> Diagnostic {
+    let names: Vec<&str> = callee.formals.iter().map(|l| callee.name_of(*l).as_ref()).collect();
+    let prefix = "diff_".repeat(usize::from(call.order));
+    Diagnostic::error(codes::ARITY, format!("too few arguments for `{prefix}{}`", callee.name))
+        .label(span, format!("{} given here", crate::lower::arguments(call.args.len())))
+        .label(callee.span, "the node that is differentiated")
+        .note(format!(
+            "expected the inputs of the node ({}), then `bp` and the gradient of each num output",
+            names.join(", ")
+        ))
+}

@@ -1,0 +1,262 @@
+//! Expressions: names of variables, calls, grouping of `merge`.
+
+use rml_base::codes::{elab as codes, syntax};
+use rml_base::{Diagnostic, Span};
+use rml_syntax::ast::{self, Ident, MergeOperand};
+
+use super::node::Lower;
+use crate::builtins::Builtin;
+use crate::hir::{Call, Expr, ExprId, ExprKind, Index, Local, LocalKind, SourceId};
+use crate::scope::Callable;
+use crate::suggest::suggest;
+
+impl Lower<'_, '_> {
+    pub(super) fn expr(&mut self, expr: &ast::Expr<'_>) -> ExprId {
+        use ast::ExprKind as A;
+        let span = expr.span;
+        let kind = match expr.kind {
+            A::Literal(literal) => ExprKind::Literal(literal),
+            A::Var(name) => ExprKind::Local(self.variable(name, span)),
+            A::Call { callee, args } => self.call(callee, args, span),
+            A::Array(dims) => ExprKind::Array(self.items(dims)),
+            A::Index { base, indices } => {
+                let base = self.expr(base);
+                ExprKind::Index { base, indices: self.indices(indices) }
+            }
+            A::Unary(op, a) => ExprKind::Unary(op, self.expr(a)),
+            A::Binary(op, a, b) => ExprKind::Binary(op, self.expr(a), self.expr(b)),
+            A::If { cond, then, other } => {
+                ExprKind::If { cond: self.expr(cond), then: self.expr(then), other: self.expr(other) }
+            }
+            A::Fby { init, next } => ExprKind::Fby { init: self.expr(init), next: self.expr(next) },
+            A::FbyBack { init, next } => ExprKind::FbyBack { init: self.expr(init), next: self.expr(next) },
+            A::Post(next) => ExprKind::Post(self.expr(next)),
+            A::When { value, cond } => ExprKind::When { value: self.expr(value), cond: self.expr(cond) },
+            A::Merge { cond, on_true, on_false } => ExprKind::Merge {
+                cond: self.expr(cond),
+                on_true: self.expr(on_true),
+                on_false: self.expr(on_false),
+            },
+            A::MergeOperands(operands) => self.merge(operands, span),
+            A::Every { call, end } => self.every(call, end),
+            A::Juxtaposed { name, args, indices, .. } => {
+                let kind = self.call(name, args, span);
+                return self.indexed(kind, span, indices);
+            }
+            A::Error => ExprKind::Error,
+        };
+        self.exprs.push(Expr { kind, span })
+    }
+
+    /// The local of that name; an unknown name is reported once and then stands for an undefined local.
+    pub(super) fn variable(&mut self, name: ast::Symbol, span: Span) -> Local {
+        if let Some(&local) = self.by_name.get(&name) {
+            return local;
+        }
+        let text = self.names.resolve(&name);
+        let message = format!("nothing defines `{text}`");
+        let mut d = Diagnostic::error(codes::UNKNOWN_NAME, message).label(span, "not found in this node");
+        let defined = self.locals.iter().filter(|l| l.kind != LocalKind::Undefined);
+        if let Some(near) = suggest(text, defined.map(|l| l.name.as_ref())) {
+            d = d.help(format!("there is `{near}`"));
+        } else if self.scopes.callable(self.header.file, text).is_some() {
+            d = d.help(format!("`{text}` is a node or function: call it with `{text}(..)`"));
+        } else {
+            d = d.help(format!("define it with an equation `{text} = ..;`, or make it an input"));
+        }
+        self.report.push(d);
+        self.local(name, span, LocalKind::Undefined)
+    }
+
+    fn indices(&mut self, indices: &[ast::IndexExpr<'_>]) -> Vec<Index> {
+        indices
+            .iter()
+            .map(|index| match *index {
+                ast::IndexExpr::At(e) => Index::At(self.expr(e)),
+                ast::IndexExpr::Slice { lo, hi, step, span } => Index::Slice {
+                    lo: lo.map(|e| self.expr(e)),
+                    hi: hi.map(|e| self.expr(e)),
+                    step: step.map(|e| self.expr(e)),
+                    span,
+                },
+                ast::IndexExpr::Ellipsis(span) => Index::Ellipsis(span),
+            })
+            .collect()
+    }
+
+    fn indexed(&mut self, kind: ExprKind, span: Span, lists: &[&[ast::IndexExpr<'_>]]) -> ExprId {
+        let mut id = self.exprs.push(Expr { kind, span });
+        for list in lists {
+            let kind = ExprKind::Index { base: id, indices: self.indices(list) };
+            id = self.exprs.push(Expr { kind, span });
+        }
+        id
+    }
+
+    fn call(&mut self, callee: Ident, args: &[ast::Expr<'_>], span: Span) -> ExprKind {
+        let name = self.names.resolve(&callee.name);
+        match self.scopes.callable(self.header.file, name) {
+            Some(Callable::Node(id, order)) => {
+                let args: Vec<ExprId> = args.iter().map(|a| self.expr(a)).collect();
+                if order == 0 && !self.count(id, args.len(), span) {
+                    return ExprKind::Error;
+                }
+                ExprKind::Call(Call { callee: id, order, name_span: callee.span, args, every: None })
+            }
+            Some(Callable::Builtin(which)) => {
+                let args: Vec<ExprId> = args.iter().map(|a| self.expr(a)).collect();
+                self.builtin(which, args, span)
+            }
+            Some(Callable::Ambiguous(imports)) => {
+                let mut d =
+                    Diagnostic::error(codes::AMBIGUOUS_NAME, format!("several nodes are called `{name}`"))
+                        .label(callee.span, "which one?");
+                for import in imports {
+                    d = d.label(import, "imports one");
+                }
+                self.report
+                    .push(d.help(format!("import the one that is meant by name: `import .. ({name});`")));
+                ExprKind::Error
+            }
+            None => {
+                self.unknown_callee(name, callee);
+                ExprKind::Error
+            }
+        }
+    }
+
+    fn unknown_callee(&mut self, name: &str, callee: Ident) {
+        let message = format!("there is no node or function `{name}`");
+        let mut d = Diagnostic::error(codes::UNKNOWN_NAME, message).label(callee.span, "not in scope");
+        if let Some(near) = self.scopes.suggest(self.header.file, name) {
+            d = d.help(format!("there is `{near}`"));
+        } else if self.by_name.contains_key(&callee.name) {
+            d = d.help(format!("`{name}` is a variable; an element of it is written `{name}[i]`"));
+        } else {
+            d = d.help("a library node has to be imported: `import std.layers;`");
+        }
+        self.report.push(d);
+    }
+
+    /// Checks the number of arguments of a node.
+    fn count(&mut self, id: SourceId, given: usize, span: Span) -> bool {
+        let callee = &self.headers[id];
+        let expected = callee.ast.inputs.len();
+        if expected == given {
+            return true;
+        }
+        let inputs: Vec<&str> = callee.ast.inputs.iter().map(|d| self.names.resolve(&d.name.name)).collect();
+        let name = &callee.name;
+        self.report.push(
+            Diagnostic::error(
+                codes::ARITY,
+                format!("node `{name}` takes {}, but {given} given", arguments(expected)),
+            )
+            .label(span, format!("{} here", arguments(given)))
+            .label(callee.ast.header_span, "its interface")
+            .note(format!("expected {name}({})", inputs.join(", "))),
+        );
+        false
+    }
+
+    fn builtin(&mut self, which: Builtin, args: Vec<ExprId>, span: Span) -> ExprKind {
+        let (least, most, usage) = which.arity();
+        if args.len() < least || args.len() > most {
+            let name = which.name();
+            let takes = if least == most {
+                arguments(least)
+            } else if most == usize::MAX {
+                format!("at least {}", arguments(least))
+            } else {
+                format!("{least} or {}", arguments(most))
+            };
+            self.report.push(
+                Diagnostic::error(codes::ARITY, format!("`{name}` takes {takes}, but {} given", args.len()))
+                    .label(span, format!("{} here", arguments(args.len())))
+                    .note(format!("expected {name}{usage}")),
+            );
+            return ExprKind::Error;
+        }
+        if which == Builtin::Shape && !matches!(self.exprs[args[0]].kind, ExprKind::Local(_)) {
+            let at = self.exprs[args[0]].span;
+            self.report.push(
+                Diagnostic::error(codes::NOT_STATIC, "`shape` takes the name of a variable")
+                    .label(at, "this is an expression")
+                    .help("give the expression a name with an equation of its own"),
+            );
+            return ExprKind::Error;
+        }
+        ExprKind::Builtin { which, args }
+    }
+
+    fn every(&mut self, call: &ast::Expr<'_>, end: &ast::Expr<'_>) -> ExprKind {
+        let id = self.expr(call);
+        let end = self.expr(end);
+        let span = call.span;
+        // the call moves into the new expression
+        match std::mem::replace(&mut self.exprs[id].kind, ExprKind::Error) {
+            ExprKind::Call(call) if call.every.is_none() => ExprKind::Call(Call { every: Some(end), ..call }),
+            ExprKind::Error => ExprKind::Error,
+            other => {
+                let twice = matches!(other, ExprKind::Call(_));
+                let d =
+                    Diagnostic::error(codes::NOT_A_CALL, "`every` runs the call of a node window by window");
+                let d = if twice {
+                    d.label(span, "this call has an `every` already")
+                } else {
+                    d.label(span, "this is not a call of a node")
+                };
+                self.report.push(d.help("put the computation into a node and call it: `f(x) every end`"));
+                ExprKind::Error
+            }
+        }
+    }
+
+    fn merge(&mut self, operands: &[ast::Expr<'_>], span: Span) -> ExprKind {
+        let (scopes, file, names) = (self.scopes, self.header.file, self.names);
+        let groups = ast::group_merge(operands, |name| scopes.callable(file, names.resolve(&name)).is_some());
+        let ids: Vec<ExprId> = groups
+            .iter()
+            .map(|group| match *group {
+                MergeOperand::Expr(e) => self.expr(e),
+                MergeOperand::Name(ident) => {
+                    let kind = ExprKind::Local(self.variable(ident.name, ident.span));
+                    self.exprs.push(Expr { kind, span: ident.span })
+                }
+                MergeOperand::Call { callee, args, indices, span } => {
+                    let kind = self.call(callee, args, span);
+                    self.indexed(kind, span, indices)
+                }
+                MergeOperand::Parenthesised { inner, indices } => {
+                    let mut id = self.expr(inner);
+                    for list in indices {
+                        let kind = ExprKind::Index { base: id, indices: self.indices(list) };
+                        id = self.exprs.push(Expr { kind, span: inner.span });
+                    }
+                    id
+                }
+            })
+            .collect();
+        if let [cond, on_true, on_false] = ids[..] {
+            return ExprKind::Merge { cond, on_true, on_false };
+        }
+        let mut d = Diagnostic::error(
+            syntax::MERGE_OPERANDS,
+            format!("`merge` takes three operands, but these are {}", ids.len()),
+        )
+        .label(span, "a condition, the value where it is true, the value where it is false");
+        for (group, id) in groups.iter().zip(&ids) {
+            if let MergeOperand::Call { callee, .. } = group {
+                let name = self.names.resolve(&callee.name);
+                d = d.label(self.exprs[*id].span, format!("one operand: `{name}` is a node or function"));
+            }
+        }
+        self.report.push(d.help("put each operand that is more than a name into parentheses"));
+        ExprKind::Error
+    }
+}
+
+/// "1 argument", "2 arguments".
+pub(crate) fn arguments(n: usize) -> String {
+    format!("{n} argument{}", if n == 1 { "" } else { "s" })
+}

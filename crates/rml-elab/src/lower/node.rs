@@ -1,0 +1,315 @@
+//! Interfaces and variables of one node: declarations, single definition, outputs, declared clocks.
+
+use indexmap::IndexMap;
+use rml_base::codes::elab as codes;
+use rml_base::{Diagnostic, IndexVec, Span};
+use rml_ir::DType;
+use rml_syntax::ast;
+
+use super::Header;
+use crate::hir::{
+    Clock, Equation, Expr, ExprId, ExprKind, Item, Local, LocalData, LocalKind, Node, SourceId, TypeDecl,
+};
+use crate::report::Report;
+use crate::scope::Scopes;
+use crate::suggest::suggest;
+
+/// A node on its way from syntax to resolved.
+pub(super) struct Lower<'a, 'b> {
+    pub(super) header: &'b Header<'a>,
+    pub(super) headers: &'b IndexVec<SourceId, Header<'a>>,
+    pub(super) scopes: &'b Scopes,
+    pub(super) names: &'b lasso::Rodeo,
+    pub(super) report: &'b mut Report,
+    pub(super) locals: IndexVec<Local, LocalData>,
+    pub(super) by_name: IndexMap<ast::Symbol, Local>,
+    pub(super) exprs: IndexVec<ExprId, Expr>,
+}
+
+/// Resolves node `id`.
+pub(super) fn lower<'a>(
+    id: SourceId,
+    headers: &IndexVec<SourceId, Header<'a>>,
+    scopes: &Scopes,
+    names: &lasso::Rodeo,
+    report: &mut Report,
+) -> Node {
+    let header = &headers[id];
+    let ast = header.ast;
+    let mut lower = Lower {
+        header,
+        headers,
+        scopes,
+        names,
+        report,
+        locals: IndexVec::new(),
+        by_name: IndexMap::new(),
+        exprs: IndexVec::new(),
+    };
+    let formals: Vec<Local> = ast.inputs.iter().map(|d| lower.formal(d)).collect();
+    let lhs = lower.left_sides();
+    lower.dimensions();
+    let outputs = lower.outputs();
+    for (decl, &local) in ast.inputs.iter().zip(&formals).chain(ast.outputs.iter().zip(&outputs)) {
+        lower.declared(decl, local);
+    }
+    let mut equations = Vec::with_capacity(ast.equations.len());
+    for (equation, lhs) in ast.equations.iter().zip(lhs) {
+        for (side, (local, _)) in equation.lhs.iter().zip(&lhs) {
+            if let (ast::Lhs::Var(decl), Some(local)) = (side, local) {
+                lower.declared(decl, *local);
+            }
+        }
+        let first = lower.exprs.len();
+        let rhs = lower.expr(equation.rhs);
+        lower.results(&lhs, rhs, equation.span);
+        lower.nested_calls(first, rhs);
+        equations.push(Equation { lhs, rhs, span: equation.span });
+    }
+    Node {
+        name: header.name.clone(),
+        file: header.file,
+        span: ast.header_span,
+        name_span: ast.name.span,
+        formals,
+        outputs,
+        is_extern: ast.equations.is_empty() && !ast.outputs.is_empty(),
+        roles: IndexVec::new(),
+        static_order: Vec::new(),
+        locals: lower.locals,
+        exprs: lower.exprs,
+        equations,
+    }
+}
+
+impl Lower<'_, '_> {
+    pub(super) fn local(&mut self, name: ast::Symbol, span: Span, kind: LocalKind) -> Local {
+        let text = self.names.resolve(&name).into();
+        let data = LocalData { name: text, span, kind, types: Vec::new(), clock: None };
+        let local = self.locals.push(data);
+        self.by_name.entry(name).or_insert(local);
+        local
+    }
+
+    fn formal(&mut self, decl: &ast::Decl<'_>) -> Local {
+        if let Some(&first) = self.by_name.get(&decl.name.name) {
+            self.duplicate("input", decl.name.span, first);
+        }
+        self.local(decl.name.name, decl.name.span, LocalKind::Formal)
+    }
+
+    fn duplicate(&mut self, what: &str, span: Span, first: Local) {
+        let first = &self.locals[first];
+        let (again, help) = match first.kind {
+            LocalKind::Formal if what == "variable" => {
+                ("an input is defined by the caller", "give the equation a name of its own")
+            }
+            _ => ("defined again here", "each name has exactly one definition"),
+        };
+        let message = format!("{what} `{}` is defined twice", first.name);
+        self.report.push(
+            Diagnostic::error(codes::DUPLICATE_DEFINITION, message)
+                .label(span, again)
+                .label(first.span, "first defined here")
+                .help(help),
+        );
+    }
+
+    /// Declares what the equations define.
+    fn left_sides(&mut self) -> Vec<Vec<(Option<Local>, Span)>> {
+        let mut all = Vec::with_capacity(self.header.ast.equations.len());
+        for (equation, ast) in self.header.ast.equations.iter().enumerate() {
+            let mut lhs = Vec::with_capacity(ast.lhs.len());
+            for side in ast.lhs {
+                lhs.push(match side {
+                    ast::Lhs::Discard(span) => (None, *span),
+                    ast::Lhs::Var(decl) => {
+                        let name = decl.name;
+                        if let Some(&first) = self.by_name.get(&name.name) {
+                            self.duplicate("variable", name.span, first);
+                        }
+                        (Some(self.local(name.name, name.span, LocalKind::Defined { equation })), name.span)
+                    }
+                });
+            }
+            all.push(lhs);
+        }
+        all
+    }
+
+    /// Declares the named dimensions: names in the shapes of inputs that nothing else defines.
+    fn dimensions(&mut self) {
+        for decl in self.header.ast.inputs {
+            let Some(ty) = &decl.ty else { continue };
+            for dim in ty.dims {
+                let (name, span) = match dim {
+                    ast::Dim::Splice(ident) => (ident.name, ident.span),
+                    ast::Dim::Expr(e) => match e.kind {
+                        ast::ExprKind::Var(name) => (name, e.span),
+                        _ => continue,
+                    },
+                };
+                if !self.by_name.contains_key(&name) {
+                    self.local(name, span, LocalKind::Dim);
+                }
+            }
+        }
+    }
+
+    fn outputs(&mut self) -> Vec<Local> {
+        let mut outputs: Vec<Local> = Vec::new();
+        for decl in self.header.ast.outputs {
+            let name = decl.name;
+            let known = self.by_name.get(&name.name).copied();
+            let local = match known {
+                Some(local) if self.locals[local].kind != LocalKind::Dim => local,
+                _ => {
+                    let local = self.local(name.name, name.span, LocalKind::Undefined);
+                    if !self.header.ast.equations.is_empty() {
+                        self.undefined_output(decl);
+                    }
+                    local
+                }
+            };
+            if outputs.contains(&local) {
+                let text = self.names.resolve(&name.name);
+                self.report.push(
+                    Diagnostic::error(
+                        codes::DUPLICATE_DEFINITION,
+                        format!("output `{text}` is listed twice"),
+                    )
+                    .label(name.span, "listed again here")
+                    .help("define a copy under another name"),
+                );
+            }
+            outputs.push(local);
+        }
+        outputs
+    }
+
+    fn undefined_output(&mut self, decl: &ast::Decl<'_>) {
+        let name = self.names.resolve(&decl.name.name);
+        let candidates = self.locals.iter().filter(|l| matches!(l.kind, LocalKind::Defined { .. }));
+        let near = suggest(name, candidates.map(|l| l.name.as_ref())).map(str::to_owned);
+        let mut d =
+            Diagnostic::error(codes::UNDEFINED_OUTPUT, format!("no equation defines output `{name}`"))
+                .label(decl.name.span, "this output")
+                .label(self.header.ast.name.span, "of this node");
+        d = match near {
+            Some(near) => d.help(format!("there is an equation for `{near}`")),
+            None => d.help(format!("add an equation `{name} = ..;`")),
+        };
+        self.report.push(d);
+    }
+
+    /// Notes the type and clock written for a name.
+    fn declared(&mut self, decl: &ast::Decl<'_>, local: Local) {
+        if let Some(ty) = &decl.ty {
+            let dtype = match ty.dtype {
+                ast::DTypeName::Bool => DType::Bool,
+                ast::DTypeName::Int => DType::Int,
+                ast::DTypeName::Num => DType::Num,
+            };
+            let dims = self.items(ty.dims);
+            self.locals[local].types.push(TypeDecl { dtype, dims, span: ty.span });
+        }
+        if let Some(clock) = &decl.clock {
+            self.clock(clock, local);
+        }
+    }
+
+    fn clock(&mut self, clock: &ast::ClockExpr, local: Local) {
+        let ast = self.header.ast;
+        let is_interface = ast.inputs.iter().chain(ast.outputs).any(|d| d.name.name == clock.cond.name);
+        match self.by_name.get(&clock.cond.name).copied() {
+            Some(cond) if is_interface && cond != local => {
+                self.locals[local].clock = Some(Clock { cond, positive: clock.positive, span: clock.span });
+            }
+            _ => {
+                let name = self.names.resolve(&clock.cond.name);
+                self.report.push(
+                    Diagnostic::error(
+                        codes::DECLARED_CLOCK,
+                        format!("`{name}` is not another input or output of this node"),
+                    )
+                    .label(clock.cond.span, "declared as the condition of a clock")
+                    .label(ast.name.span, "of this node")
+                    .note("the clock of an input or output is given by a bool input or output"),
+                );
+            }
+        }
+    }
+
+    pub(super) fn items(&mut self, dims: &[ast::Dim<'_>]) -> Vec<Item> {
+        dims.iter()
+            .map(|dim| match dim {
+                ast::Dim::Expr(e) => Item::Expr(self.expr(e)),
+                ast::Dim::Splice(ident) => Item::Splice(self.variable(ident.name, ident.span), ident.span),
+            })
+            .collect()
+    }
+
+    /// Checks the number of results of an equation.
+    fn results(&mut self, lhs: &[(Option<Local>, Span)], rhs: ExprId, span: Span) {
+        let at = self.exprs[rhs].span;
+        match &self.exprs[rhs].kind {
+            ExprKind::Error => {}
+            // the results of adjoints depend on types
+            ExprKind::Call(call) if call.order > 0 => {}
+            ExprKind::Call(call) => {
+                let callee = &self.headers[call.callee];
+                let outputs = callee.ast.outputs.len();
+                let ignored = outputs == 0 && matches!(lhs, [(None, _)]);
+                if outputs != lhs.len() && !ignored {
+                    self.result_count(call.callee, lhs.len(), span, at);
+                }
+            }
+            _ if lhs.len() == 1 => {}
+            _ => self.report.push(
+                Diagnostic::error(codes::NOT_A_CALL, "only a call of a node gives several values")
+                    .label(at, "this is one value")
+                    .label(span, format!("{} names are defined here", lhs.len()))
+                    .help("write one equation for each name"),
+            ),
+        }
+    }
+
+    fn result_count(&mut self, callee: SourceId, given: usize, span: Span, at: Span) {
+        let callee = &self.headers[callee];
+        let outputs: Vec<&str> =
+            callee.ast.outputs.iter().map(|d| self.names.resolve(&d.name.name)).collect();
+        let message = format!(
+            "node `{}` has {} output{}, but {given} {} expected here",
+            callee.name,
+            outputs.len(),
+            if outputs.len() == 1 { "" } else { "s" },
+            if given == 1 { "is" } else { "are" }
+        );
+        let mut d = Diagnostic::error(codes::ARITY, message)
+            .label(at, "this call")
+            .label(callee.ast.header_span, "its interface")
+            .note(format!("its outputs are ({})", outputs.join(", ")));
+        if span != at {
+            d = d.help("write `_` for an output that is not needed");
+        }
+        self.report.push(d);
+    }
+
+    /// Calls that are operands give one value. All expressions from number `first` on belong to the equation with right side `top`.
+    fn nested_calls(&mut self, first: usize, top: ExprId) {
+        let nested: Vec<(SourceId, Span)> = self
+            .exprs
+            .iter_enumerated()
+            .skip(first)
+            .filter(|(id, _)| *id != top)
+            .filter_map(|(_, e)| match &e.kind {
+                ExprKind::Call(call) if call.order == 0 => Some((call.callee, e.span)),
+                _ => None,
+            })
+            .filter(|(callee, _)| self.headers[*callee].ast.outputs.len() != 1)
+            .collect();
+        for (callee, span) in nested {
+            self.result_count(callee, 1, span, span);
+        }
+    }
+}

@@ -1,0 +1,415 @@
+//! What an expression makes of the types of its operands: the operator with its attributes, and the type of the result. Used both
+//! while shapes are being found (then operands may have unknown shapes) and for the final check.
+
+use rml_base::codes::elab as codes;
+use rml_base::{Diagnostic, Span};
+use rml_ir::op::{AxisIndex, Op, TypeError, result_type};
+use rml_ir::typed::StaticValue;
+use rml_ir::{DType, Shape, Type};
+use rml_syntax::ast::{BinaryOp, UnaryOp};
+
+use crate::builtins::Builtin;
+use crate::hir::{ExprId, ExprKind, Index};
+use crate::infer::Typed;
+use crate::instance::InstanceId;
+use crate::statics::{Evaluated, Failure, expected};
+
+/// A type whose shape may not be known.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Partial {
+    pub(crate) dtype: DType,
+    pub(crate) shape: Option<Shape>,
+}
+
+impl Partial {
+    pub(crate) fn known(ty: &Type) -> Self {
+        Self { dtype: ty.dtype, shape: Some(ty.shape.clone()) }
+    }
+
+    fn ty(&self) -> Option<Type> {
+        self.shape.clone().map(|shape| Type { dtype: self.dtype, shape })
+    }
+}
+
+/// What an expression is in the typed stage.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Rule {
+    /// An operator on the operands.
+    Apply(Op),
+    /// Anything else: the form of the expression says it.
+    Form,
+}
+
+/// An operand: its type and its place.
+pub(crate) type Operand = (Partial, Span);
+
+impl Typed<'_> {
+    /// The rule of an expression that is neither a name, a constant nor a call, and the type of its result.
+    pub(crate) fn rule(
+        &self,
+        id: InstanceId,
+        expr: ExprId,
+        operands: &[Operand],
+    ) -> Evaluated<(Rule, Partial)> {
+        let node = self.tree.node(id);
+        let span = node.exprs[expr].span;
+        match (&node.exprs[expr].kind, operands) {
+            (ExprKind::Unary(op, _), [_]) => {
+                let (op, name) = match op {
+                    UnaryOp::Neg => (Op::Neg, "-"),
+                    UnaryOp::Not => (Op::Not, "not"),
+                };
+                apply(op, name, operands, span)
+            }
+            (ExprKind::Binary(op, ..), [_, _]) => pointwise(*op, operands, span),
+            (ExprKind::Array(_), _) => apply(Op::Stack, "array", operands, span),
+            (ExprKind::Index { indices, .. }, [base]) => {
+                let Some(shape) = &base.0.shape else { return Ok((Rule::Form, base.0.clone())) };
+                let items = self.index_items(id, indices, shape, base.1, span)?;
+                apply(Op::Index { items }, "index", operands, span)
+            }
+            (ExprKind::If { .. } | ExprKind::Merge { .. }, [cond, a, b]) => {
+                let what = if matches!(node.exprs[expr].kind, ExprKind::If { .. }) { "if" } else { "merge" };
+                condition(cond, what)?;
+                joined(a, b, what)
+            }
+            (ExprKind::Fby { .. }, [a, b]) => joined(a, b, "fby"),
+            (ExprKind::FbyBack { .. }, [a, b]) => joined(a, b, "fby back"),
+            (ExprKind::Post(_), [a]) => Ok((Rule::Form, a.0.clone())),
+            (ExprKind::When { .. }, [value, cond]) => {
+                condition(cond, "when")?;
+                Ok((Rule::Form, value.0.clone()))
+            }
+            (ExprKind::Builtin { which, args, .. }, _) => self.builtin(id, *which, args, operands, span),
+            _ => Err(Failure::Unknown),
+        }
+    }
+
+    fn builtin(
+        &self,
+        id: InstanceId,
+        which: Builtin,
+        args: &[ExprId],
+        operands: &[Operand],
+        span: Span,
+    ) -> Evaluated<(Rule, Partial)> {
+        let shape = |i: usize| match args.get(i) {
+            Some(&arg) => self.statics.shape(&self.tree, &self.shapes, id, arg),
+            None => Err(Failure::Unknown),
+        };
+        let operand = operands.first().and_then(|o| o.0.shape.as_ref());
+        let op = match which {
+            Builtin::Unary(unary) => unary.op(),
+            Builtin::MatMul => Op::MatMul,
+            Builtin::Param => {
+                let init = operands.first().ok_or(Failure::Unknown)?;
+                return Ok((Rule::Form, init.0.clone()));
+            }
+            Builtin::Reshape => Op::Reshape { shape: shape(0)? },
+            Builtin::Broadcast => Op::Broadcast { shape: shape(0)? },
+            Builtin::SumTo => Op::SumTo { shape: shape(0)? },
+            Builtin::OneHot => match args.first() {
+                Some(&arg) => Op::OneHot { classes: self.size(id, arg)? },
+                None => return Err(Failure::Unknown),
+            },
+            Builtin::Reduce(reduce) => match (args.get(1), operand) {
+                (None, _) => reduce.op(None),
+                (Some(&axis), Some(shape)) => reduce.op(Some(self.axis(id, axis, shape)?)),
+                (Some(_), None) => return Ok(unknown(which, operands)),
+            },
+            Builtin::Concat => match (args.get(2), operand) {
+                (None, _) => Op::Concat { axis: 0 },
+                (Some(&axis), Some(shape)) => Op::Concat { axis: self.axis(id, axis, shape)? },
+                (Some(_), None) => return Ok(unknown(which, operands)),
+            },
+            Builtin::Transpose => match (args.get(1), operand) {
+                (_, None) => return Ok(unknown(which, operands)),
+                (None, Some(shape)) => Op::Transpose { perm: (0..shape.rank()).rev().collect() },
+                (Some(&perm), Some(shape)) => Op::Transpose { perm: self.permutation(id, perm, shape)? },
+            },
+            Builtin::Unindex => {
+                let shape = shape(0)?;
+                let items = self.unindex_items(id, args.get(2..).unwrap_or_default(), &shape, span)?;
+                Op::Unindex { shape, items }
+            }
+            Builtin::Zeros
+            | Builtin::Ones
+            | Builtin::GlorotUniform
+            | Builtin::Orthogonal
+            | Builtin::Uniform
+            | Builtin::Normal => {
+                return Ok((Rule::Form, Partial { dtype: DType::Num, shape: Some(shape(0)?) }));
+            }
+            Builtin::Shape => return Err(Failure::Unknown),
+        };
+        apply(op, which.name(), operands, span)
+    }
+
+    /// A static int that is not negative.
+    fn size(&self, id: InstanceId, expr: ExprId) -> Evaluated<usize> {
+        let n = self.statics.int(&self.tree, &self.shapes, id, expr)?;
+        let span = self.tree.node(id).exprs[expr].span;
+        usize::try_from(n)
+            .map_err(|_| expected("an int that is not negative", &StaticValue::Int(n), span).into())
+    }
+
+    /// A static axis of a shape; negative counts from the end.
+    fn axis(&self, id: InstanceId, expr: ExprId, shape: &Shape) -> Evaluated<usize> {
+        let axis = self.statics.int(&self.tree, &self.shapes, id, expr)?;
+        let rank = i64::try_from(shape.rank()).unwrap_or(i64::MAX);
+        let from_start = if axis < 0 { axis.saturating_add(rank) } else { axis };
+        usize::try_from(from_start).ok().filter(|a| *a < shape.rank()).ok_or_else(|| {
+            let span = self.tree.node(id).exprs[expr].span;
+            Diagnostic::error(codes::SHAPE_MISMATCH, format!("there is no axis {axis}"))
+                .label(span, format!("the operand has shape {shape}"))
+                .note(format!("expected an axis from -{rank} to {}, found {axis}", rank - 1))
+                .into()
+        })
+    }
+
+    fn permutation(&self, id: InstanceId, expr: ExprId, shape: &Shape) -> Evaluated<Vec<usize>> {
+        let span = self.tree.node(id).exprs[expr].span;
+        let value = self.statics.eval(&self.tree, &self.shapes, id, expr)?;
+        let bad = || {
+            Failure::from(
+                expected("a permutation of the axes", &value, span)
+                    .note(format!("the operand has {} axes, numbered from 0", shape.rank())),
+            )
+        };
+        let StaticValue::Array(items) = &value else { return Err(bad()) };
+        let mut perm = Vec::with_capacity(items.len());
+        for item in items {
+            match item {
+                StaticValue::Int(i) => perm.push(usize::try_from(*i).map_err(|_| bad())?),
+                _ => return Err(bad()),
+            }
+        }
+        let mut sorted = perm.clone();
+        sorted.sort_unstable();
+        if sorted.into_iter().eq(0..shape.rank()) { Ok(perm) } else { Err(bad()) }
+    }
+
+    /// One entry for each axis of `shape`.
+    fn index_items(
+        &self,
+        id: InstanceId,
+        indices: &[Index],
+        shape: &Shape,
+        base: Span,
+        span: Span,
+    ) -> Evaluated<Vec<AxisIndex>> {
+        let ellipses = indices.iter().filter(|i| matches!(i, Index::Ellipsis(_))).count();
+        let named = indices.len() - ellipses;
+        if ellipses > 1 || named > shape.rank() {
+            let message = if ellipses > 1 { "`..` stands once in an index" } else { "too many indices" };
+            return Err(Diagnostic::error(codes::SHAPE_MISMATCH, message)
+                .label(span, format!("{named} of the axes are named here"))
+                .label(base, format!("this has shape {shape}"))
+                .note(format!("expected at most {} entries, found {named}", shape.rank()))
+                .into());
+        }
+        let mut items = Vec::with_capacity(shape.rank());
+        let mut sizes = shape.dims().iter();
+        let mut rest = shape.rank() - named;
+        for index in indices {
+            if matches!(index, Index::Ellipsis(_)) {
+                items.extend(sizes.by_ref().take(rest).map(|&d| whole(d)));
+                rest = 0;
+            } else if let Some(&size) = sizes.next() {
+                items.push(self.statics.axis_index(&self.tree, &self.shapes, id, index, size)?);
+            }
+        }
+        items.extend(sizes.map(|&d| whole(d)));
+        Ok(items)
+    }
+
+    /// The entries of `unindex(shape, x, ..)`: `k`, or `[start, len, step]`.
+    fn unindex_items(
+        &self,
+        id: InstanceId,
+        args: &[ExprId],
+        shape: &Shape,
+        span: Span,
+    ) -> Evaluated<Vec<AxisIndex>> {
+        let mut items = Vec::with_capacity(args.len());
+        for (&arg, &size) in args.iter().zip(shape.dims()) {
+            let value = self.statics.eval(&self.tree, &self.shapes, id, arg)?;
+            let at = self.tree.node(id).exprs[arg].span;
+            let natural = |v: &StaticValue| match v {
+                StaticValue::Int(i) => usize::try_from(*i).ok(),
+                _ => None,
+            };
+            let item = match &value {
+                StaticValue::Int(_) => natural(&value).filter(|i| *i < size).map(AxisIndex::At),
+                StaticValue::Array(parts) => match parts[..] {
+                    [ref a, ref b, ref c] => match (natural(a), natural(b), natural(c)) {
+                        (Some(start), Some(len), Some(step)) if step > 0 => {
+                            Some(AxisIndex::Slice { start, len, step })
+                        }
+                        _ => None,
+                    },
+                    _ => None,
+                },
+                _ => None,
+            };
+            items.push(item.ok_or_else(|| {
+                Failure::from(expected("a position or `[start, len, step]` within the axis", &value, at))
+            })?);
+        }
+        if args.len() > shape.rank() {
+            return Err(Diagnostic::error(codes::SHAPE_MISMATCH, "too many entries for `unindex`")
+                .label(span, format!("the shape is {shape}"))
+                .into());
+        }
+        items.extend(shape.dims().iter().skip(args.len()).map(|&d| whole(d)));
+        Ok(items)
+    }
+}
+
+fn whole(size: usize) -> AxisIndex {
+    AxisIndex::Slice { start: 0, len: size, step: 1 }
+}
+
+/// The result of a builtin on an operand of unknown shape.
+fn unknown(which: Builtin, operands: &[Operand]) -> (Rule, Partial) {
+    let dtype = match which {
+        Builtin::Reduce(crate::builtins::Reduce::ArgMax) => DType::Int,
+        _ => operands.first().map_or(DType::Num, |o| o.0.dtype),
+    };
+    (Rule::Form, Partial { dtype, shape: None })
+}
+
+fn condition(cond: &Operand, what: &str) -> Evaluated<()> {
+    match &cond.0.shape {
+        Some(shape) if !shape.is_scalar() => Err(Diagnostic::error(
+            codes::CONDITION_TYPE,
+            format!("the condition of `{what}` must be a scalar"),
+        )
+        .label(cond.1, format!("this has shape {shape}"))
+        .note(format!("expected bool [], found {} {shape}", cond.0.dtype))
+        .into()),
+        _ => Ok(()),
+    }
+}
+
+/// Two values of which either may be the result: they broadcast to one shape.
+fn joined(a: &Operand, b: &Operand, what: &str) -> Evaluated<(Rule, Partial)> {
+    let shape = match (&a.0.shape, &b.0.shape) {
+        (Some(x), Some(y)) => Some(x.broadcast(y).ok_or_else(|| {
+            Diagnostic::error(
+                codes::SHAPE_MISMATCH,
+                format!("the operands of `{what}` have different shapes"),
+            )
+            .label(b.1, format!("this has shape {y}"))
+            .label(a.1, format!("this has shape {x}"))
+            .note("expected shapes whose dimensions, aligned on the right, are equal, 1 or missing")
+        })?),
+        (x, y) => x.clone().or_else(|| y.clone()),
+    };
+    Ok((Rule::Form, Partial { dtype: a.0.dtype, shape }))
+}
+
+fn pointwise(op: BinaryOp, operands: &[Operand], span: Span) -> Evaluated<(Rule, Partial)> {
+    let (name, op) = (op.text(), binary_op(op));
+    if operands.iter().all(|o| o.0.shape.is_none()) {
+        let dtype = match op {
+            Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge => DType::Bool,
+            _ => operands.first().map_or(DType::Num, |o| o.0.dtype),
+        };
+        return Ok((Rule::Apply(op), Partial { dtype, shape: None }));
+    }
+    // an operand of unknown shape does not widen the result yet
+    let assumed: Vec<Operand> = operands
+        .iter()
+        .map(|(p, s)| (Partial { dtype: p.dtype, shape: Some(p.shape.clone().unwrap_or_default()) }, *s))
+        .collect();
+    apply(op, name, &assumed, span)
+}
+
+pub(crate) fn binary_op(op: BinaryOp) -> Op {
+    match op {
+        BinaryOp::Or => Op::Or,
+        BinaryOp::And => Op::And,
+        BinaryOp::Eq => Op::Eq,
+        BinaryOp::Ne => Op::Ne,
+        BinaryOp::Lt => Op::Lt,
+        BinaryOp::Le => Op::Le,
+        BinaryOp::Gt => Op::Gt,
+        BinaryOp::Ge => Op::Ge,
+        BinaryOp::Add => Op::Add,
+        BinaryOp::Sub => Op::Sub,
+        BinaryOp::Mul => Op::Mul,
+        BinaryOp::Div => Op::Div,
+    }
+}
+
+/// An operator whose result type the operator table says.
+fn apply(op: Op, name: &str, operands: &[Operand], span: Span) -> Evaluated<(Rule, Partial)> {
+    let types: Option<Vec<Type>> = operands.iter().map(|o| o.0.ty()).collect();
+    let Some(types) = types else {
+        // the element type does not depend on shapes; most operators keep it
+        let dtype = match &op {
+            Op::ToNum | Op::OneHot { .. } => DType::Num,
+            Op::ToInt | Op::ArgMax { .. } => DType::Int,
+            Op::ToBool => DType::Bool,
+            _ => operands.first().map_or(DType::Num, |o| o.0.dtype),
+        };
+        return Ok((Rule::Apply(op), Partial { dtype, shape: None }));
+    };
+    match result_type(&op, &types) {
+        Ok(ty) => Ok((Rule::Apply(op), Partial::known(&ty))),
+        Err(error) => Err(misfit(&op, name, operands, &types, &error, span).into()),
+    }
+}
+
+fn misfit(
+    op: &Op,
+    name: &str,
+    operands: &[Operand],
+    types: &[Type],
+    error: &TypeError,
+    span: Span,
+) -> Diagnostic {
+    let scalars: Vec<Type> = types.iter().map(|t| Type::scalar(t.dtype)).collect();
+    let same = types.windows(2).all(|w| w[0].dtype == w[1].dtype);
+    let elements = !same || (is_elementwise(op) && result_type(op, &scalars).is_err());
+    let (code, what) = match elements {
+        true => (codes::TYPE_MISMATCH, "element types"),
+        false => (codes::SHAPE_MISMATCH, "shapes"),
+    };
+    let message = match operands.len() {
+        1 => format!("`{name}` does not take an operand of this {}", if elements { "type" } else { "shape" }),
+        _ => format!("the {what} of the operands of `{name}` do not fit"),
+    };
+    let first = error.operand.filter(|i| *i < operands.len());
+    let mut d = Diagnostic::error(code, message);
+    if first.is_none() {
+        d = d.label(span, "");
+    }
+    let order = first.into_iter().chain((0..operands.len()).filter(|i| Some(*i) != first));
+    for i in order {
+        d = d.label(operands[i].1, format!("this is {}", types[i]));
+    }
+    d.note(format!("expected {}, found {}", error.expected, error.found))
+}
+
+/// Whether the operator takes operands of any shape, so that only element types can be wrong for scalars.
+fn is_elementwise(op: &Op) -> bool {
+    !matches!(
+        op,
+        Op::MatMul
+            | Op::Transpose { .. }
+            | Op::Reshape { .. }
+            | Op::Broadcast { .. }
+            | Op::SumTo { .. }
+            | Op::Concat { .. }
+            | Op::Index { .. }
+            | Op::Unindex { .. }
+            | Op::Softmax
+            | Op::LogSoftmax
+            | Op::Sum { axis: Some(_) }
+            | Op::Mean { axis: Some(_) }
+            | Op::Max { axis: Some(_) }
+            | Op::ArgMax { axis: Some(_) }
+    )
+}

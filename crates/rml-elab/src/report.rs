@@ -1,0 +1,41 @@
+//! Collects findings; one that was made before (same code, same place) is dropped, so that a node's error is reported once
+//! however often the node is instantiated.
+
+use indexmap::IndexSet;
+use rml_base::{Code, Diagnostic, Diagnostics, Span};
+
+/// More findings than this are cut off.
+const MAX_FINDINGS: usize = 200;
+
+/// The findings so far.
+#[derive(Debug, Default)]
+pub(crate) struct Report {
+    seen: IndexSet<(Code, Option<Span>, Option<String>)>,
+    diagnostics: Vec<Diagnostic>,
+    errors: usize,
+}
+
+impl Report {
+    /// Adds a finding, unless it was made before.
+    pub(crate) fn push(&mut self, diagnostic: Diagnostic) {
+        if diagnostic.is_error() {
+            self.errors += 1;
+        }
+        let span = diagnostic.span();
+        let message = if span.is_none() { Some(diagnostic.message.clone()) } else { None };
+        if self.seen.insert((diagnostic.code, span, message)) && self.diagnostics.len() < MAX_FINDINGS {
+            self.diagnostics.push(diagnostic);
+        }
+    }
+
+    /// How many errors were pushed so far, repeated ones included.
+    pub(crate) fn errors(&self) -> usize {
+        self.errors
+    }
+
+    /// All findings, by place.
+    pub(crate) fn finish(mut self) -> Diagnostics {
+        self.diagnostics.sort_by_key(|d| d.span().map(|s| (s.file, s.start)));
+        Diagnostics(self.diagnostics)
+    }
+}

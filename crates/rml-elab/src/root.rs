@@ -1,0 +1,296 @@
+//! The node that runs: which one it is, and the values of its statics and dimensions.
+
+use indexmap::IndexMap;
+use rml_base::Diagnostic;
+use rml_base::codes::elab as codes;
+use rml_ir::typed::{Module, NodeId, StaticValue};
+
+use crate::adjoints;
+use crate::emit::{self, Builder};
+use crate::hir::{ExprKind, Item, Local, LocalKind, Node, Role, SourceId};
+use crate::infer;
+use crate::instance::{RootGiven, RootSpec, Tree};
+use crate::options::{Options, Root};
+use crate::report::Report;
+use crate::scope::Program;
+use crate::suggest::suggest;
+
+/// Makes the module of the root that the options choose; `None` if there are errors.
+pub(crate) fn elaborate(program: &Program, options: &Options, report: &mut Report) -> Option<Module> {
+    let source = choose(program, &options.root, report)?;
+    let spec = spec(program, source, options, report);
+    if report.errors() > 0 {
+        return None;
+    }
+    let order = u8::from(matches!(options.root, Root::Diff(_)));
+    module(program, spec, order, options, report)
+}
+
+fn module(
+    program: &Program,
+    spec: RootSpec,
+    order: u8,
+    options: &Options,
+    report: &mut Report,
+) -> Option<Module> {
+    let mut builder = Builder::new(options.precision);
+    let root = instantiate(program, spec, &mut builder, report)?;
+    let adjoints = adjoints::add(program, root, order, &mut builder, report)?;
+    Some(Module {
+        precision: options.precision,
+        nodes: builder.nodes,
+        root,
+        overrides: adjoints.overrides,
+        optimisers: adjoints.optimisers,
+    })
+}
+
+/// Adds the nodes of the tree of instances under a root.
+pub(crate) fn instantiate(
+    program: &Program,
+    spec: RootSpec,
+    builder: &mut Builder,
+    report: &mut Report,
+) -> Option<NodeId> {
+    let before = report.errors();
+    let span = program.nodes[spec.source].span;
+    let tree = Tree::build(program, spec, report);
+    let mut typed = infer::infer(tree, report);
+    let made = emit::emit(&mut typed, builder, report);
+    if made.is_none() && report.errors() == before {
+        report.push(
+            Diagnostic::error(codes::SHAPE_MISMATCH, "the shapes of this program cannot be inferred")
+                .label(span, "some shape here depends on nothing known")
+                .help("declare the types of the inputs: `x: num [8]`"),
+        );
+    }
+    made
+}
+
+/// Checks all nodes of the main text that can be.
+pub(crate) fn check_all(program: &Program, options: &Options, report: &mut Report) {
+    let Some(scope) = program.scopes.files.get(&program.main) else { return };
+    let own: Vec<SourceId> = scope.own.values().copied().collect();
+    let mut covered: Vec<SourceId> = Vec::new();
+    for &source in program.order.iter().rev().filter(|s| own.contains(s)) {
+        let node = &program.nodes[source];
+        if covered.contains(&source) || node.is_extern {
+            continue;
+        }
+        let mut scratch = Report::default();
+        let lenient = Options { set: IndexMap::new(), defaults: merged(options), ..options.clone() };
+        let spec = spec(program, source, &lenient, &mut scratch);
+        if scratch.errors() > 0 {
+            continue; // it needs values that only a caller can give
+        }
+        module(program, spec, 0, &lenient, &mut scratch);
+        cover(program, source, &mut covered);
+        let untyped = node
+            .formals
+            .iter()
+            .any(|l| !node.is_typed(*l) && matches!(node.roles[*l], Role::Stream | Role::Unused));
+        for d in scratch.finish() {
+            // the shapes of inputs without a type are a guess here
+            if !untyped || !matches!(d.code, codes::SHAPE_MISMATCH | codes::CONDITION_TYPE) {
+                report.push(d);
+            }
+        }
+    }
+    unused_settings(program, &own, options, report);
+}
+
+fn merged(options: &Options) -> IndexMap<String, StaticValue> {
+    let mut all = options.defaults.clone();
+    all.extend(options.set.clone());
+    all
+}
+
+/// Adds a node and all that it calls.
+fn cover(program: &Program, source: SourceId, covered: &mut Vec<SourceId>) {
+    let mut todo = vec![source];
+    while let Some(source) = todo.pop() {
+        if covered.contains(&source) {
+            continue;
+        }
+        covered.push(source);
+        for expr in program.nodes[source].exprs.iter() {
+            if let ExprKind::Call(call) = &expr.kind {
+                todo.push(call.callee);
+            }
+        }
+    }
+}
+
+/// The node that becomes the root.
+fn choose(program: &Program, root: &Root, report: &mut Report) -> Option<SourceId> {
+    let own = &program.scopes.files.get(&program.main)?.own;
+    let names = || own.keys().cloned().collect::<Vec<_>>().join(", ");
+    match root {
+        Root::Run(name) | Root::Diff(name) => {
+            if let Some(&id) = own.get(name) {
+                return Some(id);
+            }
+            let mut d = Diagnostic::error(codes::ROOT_NODE, format!("the program has no node `{name}`"));
+            if let Some(near) = suggest(name, own.keys().map(String::as_str)) {
+                d = d.help(format!("there is `{near}`"));
+            }
+            report.push(if own.is_empty() { d } else { d.note(format!("its nodes are {}", names())) });
+            None
+        }
+        Root::Default => {
+            if let Some(&id) = own.get("main") {
+                return Some(id);
+            }
+            let mut called = Vec::new();
+            for &id in own.values() {
+                for expr in program.nodes[id].exprs.iter() {
+                    if let ExprKind::Call(call) = &expr.kind {
+                        called.push(call.callee);
+                    }
+                }
+            }
+            let free: Vec<SourceId> = own.values().copied().filter(|id| !called.contains(id)).collect();
+            match free[..] {
+                [id] => Some(id),
+                [] => {
+                    let d = Diagnostic::error(codes::ROOT_NODE, "the program has no node to run");
+                    report.push(d.help("add a node, for example `node main(x: num []) -> (y) y = x;`"));
+                    None
+                }
+                _ => {
+                    let mut d = Diagnostic::error(codes::ROOT_NODE, "it is not clear which node is to run");
+                    for &id in free.iter().take(6) {
+                        d = d.label(program.nodes[id].name_span, "no other node calls this one");
+                    }
+                    report.push(d.help("choose one with `--node NAME`, or call it `main`"));
+                    None
+                }
+            }
+        }
+    }
+}
+
+/// What the formals and dimensions of the root stand for.
+fn spec(program: &Program, source: SourceId, options: &Options, report: &mut Report) -> RootSpec {
+    let node = &program.nodes[source];
+    if node.is_extern {
+        report.push(
+            Diagnostic::error(codes::EXTERN_NODE, format!("nothing implements node `{}`", node.name))
+                .label(node.span, "it has outputs, but no equations")
+                .help("add its equations"),
+        );
+    }
+    let given = |name: &str| options.set.get(name).or_else(|| options.defaults.get(name));
+    let mut givens = Vec::with_capacity(node.formals.len());
+    for &formal in &node.formals {
+        let name = node.name_of(formal);
+        givens.push(match (node.roles[formal], given(name)) {
+            (Role::Static | Role::Both | Role::Unused, Some(value)) => RootGiven::Static(value.clone()),
+            (Role::Static | Role::Both, None) => {
+                let message = format!("the static parameter `{name}` of `{}` has no value", node.name);
+                report.push(
+                    Diagnostic::error(codes::STATIC_NOT_SET, message)
+                        .label(
+                            node.locals[formal].span,
+                            "its value must be known when the program is compiled",
+                        )
+                        .help(format!("give it on the command line: `--set {name}=..`")),
+                );
+                RootGiven::Input(None)
+            }
+            _ => RootGiven::Input(None),
+        });
+    }
+    let mut dims = IndexMap::new();
+    for (local, data) in node.locals.iter_enumerated() {
+        if data.kind == LocalKind::Dim
+            && let Some(value) = dimension(node, local, given(&data.name), report)
+        {
+            dims.insert(data.name.to_string(), value);
+        }
+    }
+    unused_settings(program, &[source], options, report);
+    RootSpec { source, givens, dims }
+}
+
+/// The value of a named dimension of the root. A single size stands for a list of one where the name is spliced.
+fn dimension(
+    node: &Node,
+    local: Local,
+    given: Option<&StaticValue>,
+    report: &mut Report,
+) -> Option<StaticValue> {
+    let data = &node.locals[local];
+    let dims = node.formals.iter().flat_map(|f| &node.locals[*f].types).flat_map(|ty| &ty.dims);
+    let spliced = dims.into_iter().any(|item| matches!(item, Item::Splice(l, _) if *l == local));
+    let name = &data.name;
+    match given {
+        Some(StaticValue::Int(size)) if *size >= 0 => Some(match spliced {
+            true => StaticValue::Array(vec![StaticValue::Int(*size)]),
+            false => StaticValue::Int(*size),
+        }),
+        Some(value @ StaticValue::Array(_)) if spliced => Some(value.clone()),
+        Some(value) => {
+            report.push(
+                Diagnostic::error(codes::STATIC_VALUE, format!("the dimension `{name}` cannot be {value}"))
+                    .label(data.span, "a dimension of an input")
+                    .note(format!(
+                        "expected {}",
+                        if spliced { "a list of sizes" } else { "a size, at least 0" }
+                    )),
+            );
+            None
+        }
+        None => {
+            let example = if spliced { "[2, 3]" } else { "32" };
+            report.push(
+                Diagnostic::error(codes::UNBOUND_DIMENSION, format!("the dimension `{name}` has no size"))
+                    .label(data.span, format!("the node that runs, `{}`, leaves it open", node.name))
+                    .help(format!("give it on the command line: `--set {name}={example}`")),
+            );
+            None
+        }
+    }
+}
+
+/// Settings that none of the nodes takes.
+fn unused_settings(program: &Program, sources: &[SourceId], options: &Options, report: &mut Report) {
+    for name in options.set.keys() {
+        let mut stream = None;
+        let mut known: Vec<&str> = Vec::new();
+        let mut found = false;
+        for &source in sources {
+            let node = &program.nodes[source];
+            for (local, data) in node.locals.iter_enumerated() {
+                let settable = match (data.kind, node.roles[local]) {
+                    (LocalKind::Dim, _) => true,
+                    (LocalKind::Formal, role) => role != Role::Stream,
+                    _ => false,
+                };
+                if settable {
+                    known.push(&data.name);
+                    found |= data.name.as_ref() == name;
+                } else if data.kind == LocalKind::Formal && data.name.as_ref() == name {
+                    stream = Some(data.span);
+                }
+            }
+        }
+        if found {
+            continue;
+        }
+        let mut d =
+            Diagnostic::error(codes::UNUSED_SETTING, format!("there is no static parameter `{name}`"));
+        d = match stream {
+            Some(span) => d.label(span, "this is an input stream: its values come from the data"),
+            None => d,
+        };
+        if let Some(near) = suggest(name, known.iter().copied()) {
+            d = d.help(format!("there is `{near}`"));
+        }
+        known.dedup();
+        report.push(match known[..] {
+            [] => d.note("nothing can be set for this program"),
+            _ => d.note(format!("what can be set: {}", known.join(", "))),
+        });
+    }
+}

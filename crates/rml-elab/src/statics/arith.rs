@@ -1,0 +1,193 @@
+//! Arithmetic on static values, and the conversions to shapes and index entries.
+
+use rml_base::codes::elab as codes;
+use rml_base::{Diagnostic, Span};
+use rml_ir::Shape;
+use rml_ir::op::AxisIndex;
+use rml_ir::typed::StaticValue;
+use rml_syntax::ast::{BinaryOp, UnaryOp};
+
+use super::{Evaluated, expected};
+
+/// The most elements that a shape may describe.
+const MAX_ELEMENTS: usize = 1 << 31;
+
+/// "the int 3", "the array [1, 2]".
+pub(super) fn describe(value: &StaticValue) -> String {
+    match value {
+        StaticValue::Bool(b) => format!("the bool {b}"),
+        StaticValue::Int(i) => format!("the int {i}"),
+        StaticValue::Num(x) => format!("the num {x:?}"),
+        StaticValue::Array(items) if items.len() > 8 => format!("an array of {} elements", items.len()),
+        StaticValue::Array(_) => format!("the array {value}"),
+    }
+}
+
+pub(super) fn unary(op: UnaryOp, a: &StaticValue, span: Span) -> Evaluated<StaticValue> {
+    match (op, a) {
+        (UnaryOp::Neg, StaticValue::Int(i)) => {
+            i.checked_neg().map(StaticValue::Int).ok_or_else(|| overflow(span).into())
+        }
+        (UnaryOp::Neg, StaticValue::Num(x)) => Ok(StaticValue::Num(-x)),
+        (UnaryOp::Not, StaticValue::Bool(b)) => Ok(StaticValue::Bool(!b)),
+        (UnaryOp::Neg, _) => Err(expected("a number to negate", a, span).into()),
+        (UnaryOp::Not, _) => Err(expected("a bool", a, span).into()),
+    }
+}
+
+fn overflow(span: Span) -> Diagnostic {
+    Diagnostic::error(codes::STATIC_VALUE, "this compile-time result does not fit 64 bits").label(span, "")
+}
+
+pub(super) fn binary(op: BinaryOp, a: &StaticValue, b: &StaticValue, span: Span) -> Evaluated<StaticValue> {
+    use BinaryOp as B;
+    match (a, b) {
+        (StaticValue::Int(x), StaticValue::Int(y)) => int(op, *x, *y, span),
+        (StaticValue::Num(x), StaticValue::Num(y)) => num(op, *x, *y, span),
+        (StaticValue::Bool(x), StaticValue::Bool(y)) => match op {
+            B::And => Ok(StaticValue::Bool(*x && *y)),
+            B::Or => Ok(StaticValue::Bool(*x || *y)),
+            B::Eq => Ok(StaticValue::Bool(x == y)),
+            B::Ne => Ok(StaticValue::Bool(x != y)),
+            _ => Err(unfit(op, a, b, span).into()),
+        },
+        (StaticValue::Array(_), StaticValue::Array(_)) => match op {
+            B::Eq => Ok(StaticValue::Bool(a == b)),
+            B::Ne => Ok(StaticValue::Bool(a != b)),
+            _ => Err(unfit(op, a, b, span).into()),
+        },
+        _ => Err(unfit(op, a, b, span).into()),
+    }
+}
+
+fn unfit(op: BinaryOp, a: &StaticValue, b: &StaticValue, span: Span) -> Diagnostic {
+    let (a, b) = (describe(a), describe(b));
+    let message = format!("`{}` has no meaning for these compile-time values", op.text());
+    Diagnostic::error(codes::STATIC_VALUE, message)
+        .label(span, "")
+        .note(format!("found {a} and {b}"))
+        .help("nothing is converted implicitly: an int literal is written `1`, a num literal `1.0`")
+}
+
+fn int(op: BinaryOp, x: i64, y: i64, span: Span) -> Evaluated<StaticValue> {
+    use BinaryOp as B;
+    let number = match op {
+        B::Add => x.checked_add(y),
+        B::Sub => x.checked_sub(y),
+        B::Mul => x.checked_mul(y),
+        B::Div if y == 0 => Some(0),
+        B::Div => x.checked_div(y),
+        _ => return compare(op, x.partial_cmp(&y), span),
+    };
+    number.map(StaticValue::Int).ok_or_else(|| overflow(span).into())
+}
+
+fn num(op: BinaryOp, x: f64, y: f64, span: Span) -> Evaluated<StaticValue> {
+    use BinaryOp as B;
+    Ok(StaticValue::Num(match op {
+        B::Add => x + y,
+        B::Sub => x - y,
+        B::Mul => x * y,
+        B::Div => x / y,
+        _ => return compare(op, x.partial_cmp(&y), span),
+    }))
+}
+
+fn compare(op: BinaryOp, order: Option<std::cmp::Ordering>, span: Span) -> Evaluated<StaticValue> {
+    use BinaryOp as B;
+    Ok(StaticValue::Bool(match op {
+        B::Eq => order.is_some_and(|o| o.is_eq()),
+        B::Ne => order.is_none_or(|o| o.is_ne()),
+        B::Lt => order.is_some_and(|o| o.is_lt()),
+        B::Le => order.is_some_and(|o| o.is_le()),
+        B::Gt => order.is_some_and(|o| o.is_gt()),
+        B::Ge => order.is_some_and(|o| o.is_ge()),
+        _ => {
+            let message = format!("`{}` takes bools", op.text());
+            return Err(Diagnostic::error(codes::STATIC_VALUE, message)
+                .label(span, "applied to numbers")
+                .into());
+        }
+    }))
+}
+
+/// The shape that an array of ints describes.
+pub(super) fn shape(items: &[StaticValue], span: Span) -> Evaluated<Shape> {
+    let mut dims = Vec::with_capacity(items.len());
+    for item in items {
+        match item {
+            StaticValue::Int(i) => match usize::try_from(*i) {
+                Ok(d) => dims.push(d),
+                Err(_) => return Err(expected("a dimension that is not negative", item, span).into()),
+            },
+            _ => return Err(expected("an int as dimension", item, span).into()),
+        }
+    }
+    let shape = Shape::new(&dims);
+    match shape.checked_len() {
+        Some(n) if n <= MAX_ELEMENTS && dims.len() <= MAX_RANK => Ok(shape),
+        _ => Err(Diagnostic::error(codes::STATIC_VALUE, "this shape is too large")
+            .label(span, "")
+            .note(format!("expected at most {MAX_ELEMENTS} elements and {MAX_RANK} dimensions"))
+            .into()),
+    }
+}
+
+/// The most dimensions that a shape may have.
+const MAX_RANK: usize = 32;
+
+/// The shape of a nested static array, all of whose parts have the same shape.
+pub(crate) fn shape_of(value: &StaticValue, span: Span) -> Evaluated<Shape> {
+    fn dims(value: &StaticValue) -> Option<Vec<usize>> {
+        let StaticValue::Array(items) = value else { return Some(Vec::new()) };
+        let inner = items.first().map_or(Some(Vec::new()), dims)?;
+        let regular = items.iter().all(|i| dims(i).is_some_and(|d| d == inner));
+        regular.then(|| std::iter::once(items.len()).chain(inner).collect())
+    }
+    match dims(value) {
+        Some(dims) => Ok(Shape::new(&dims)),
+        None => Err(expected("an array whose rows have equal lengths", value, span).into()),
+    }
+}
+
+/// An index entry `i` for an axis of that size; negative counts from the end.
+pub(super) fn position(i: i64, size: usize, span: Span) -> Evaluated<AxisIndex> {
+    from_end(i, size).filter(|p| *p < size).map(AxisIndex::At).ok_or_else(|| {
+        Diagnostic::error(codes::SHAPE_MISMATCH, format!("index {i} is out of range"))
+            .label(span, format!("the axis has size {size}"))
+            .note(format!("expected an index from -{size} to {}, found {i}", size.saturating_sub(1)))
+            .into()
+    })
+}
+
+/// `i`, or `size + i` if it is negative; `None` before the beginning.
+fn from_end(i: i64, size: usize) -> Option<usize> {
+    let size = i64::try_from(size).ok()?;
+    usize::try_from(if i < 0 { i.checked_add(size)? } else { i }).ok()
+}
+
+/// An index entry `lo:hi:step`. Bounds must lie within the axis.
+pub(super) fn slice(
+    lo: Option<i64>,
+    hi: Option<i64>,
+    step: Option<i64>,
+    size: usize,
+    span: Span,
+) -> Evaluated<AxisIndex> {
+    let bad = |what: String| {
+        Diagnostic::error(codes::SHAPE_MISMATCH, what).label(span, format!("the axis has size {size}"))
+    };
+    let bound = |given: Option<i64>, missing: usize| match given {
+        None => Ok(missing),
+        Some(i) => from_end(i, size)
+            .filter(|p| *p <= size)
+            .ok_or_else(|| bad(format!("bound {i} of this slice is out of range"))),
+    };
+    let (start, end) = (bound(lo, 0)?, bound(hi, size)?);
+    let step = match step.map(usize::try_from) {
+        None => 1,
+        Some(Ok(step)) if step > 0 => step,
+        Some(_) => return Err(bad("the step of a slice is at least 1".to_owned()).into()),
+    };
+    Ok(AxisIndex::Slice { start, len: end.saturating_sub(start).div_ceil(step), step })
+}
