@@ -3,59 +3,63 @@
 mod support;
 
 use rml_autodiff::differentiate_node;
-use rml_ir::normal::{Callee, NodeId, Rhs};
-use rml_ir::op::Op;
-use rml_ir::{DType, Type, Value, surface};
-use support::{NodeBuilder, module};
+use rml_elab::Root;
+use rml_ir::surface;
+use support::source::normal;
+
+/// The text of the adjoint of `node` and of those it calls.
+fn diff(text: &str, node: &str) -> String {
+    let module = normal(text, Root::Diff(node.into())).unwrap_or_else(|e| panic!("{e}"));
+    let root = module.root;
+    let made = differentiate_node(module, root).unwrap_or_else(|e| panic!("{e}"));
+    surface::print_nodes(&made.module, &made.synthesised, Some(made.adjoint))
+}
+
+const APP: &str = "
+node dense(i) -> (o)
+  b = param(0.0);
+  k = param(1.0);
+  o = k * i + b;
+node multiply(i) -> (o)
+  o = i * i;
+node app(i) -> (o)
+  x = dense(i);
+  o = multiply(x);
+node app_pipe(i) -> (o)
+  x = dense(i);
+  y = 0.0 fby x;
+  o = multiply(y);
+";
+
+const LSTM: &str = "
+node dense1(units, sizex, x) -> (o)
+  shape = [units, sizex];
+  kernel = param(glorot_uniform(shape));
+  bias = param(zeros([units]));
+  o = matmul(kernel, x) + bias;
+node lstm_cell(units, sizex, h, c, x) -> (h_next, c_next)
+  zr = reshape([4, units], dense1(4 * units, units + sizex, concat(x, h)));
+  c_next = sigmoid(zr[0]) * c + sigmoid(zr[1]) * tanh(zr[3]);
+  h_next = sigmoid(zr[2]) * tanh(c_next);
+node lstm(units, sizex, x) -> (h_next)
+  h_next, c_next = lstm_cell(units, sizex, h, c, x);
+  h = param(orthogonal([units])) fby h_next;
+  c = param(orthogonal([units])) fby c_next;
+node layer(x: num [3]) -> (o)
+  o = lstm(2, 3, x);
+";
 
 #[test]
 fn app() {
-    let num = || Type::scalar(DType::Num);
-    let mut dp = NodeBuilder::new("diff_param");
-    let (init, bp, d) = (dp.input("init", num()), dp.input("bp", Type::condition()), dp.input("do", num()));
-    let _ = (bp, d);
-    let o = dp.var("o", num());
-    dp.apply(o, Op::Copy, &[init]);
-    dp.0.outputs.push(o);
+    println!("{}", diff(APP, "app"));
+}
 
-    let mut dense = NodeBuilder::new("dense");
-    let i = dense.input("i", num());
-    let (b0, b) = (dense.var("", num()), dense.var("b", num()));
-    let k = dense.constant(Value::F64(0.0));
-    dense.eq(&[b0], Rhs::Const(k));
-    dense.eq(&[b], Rhs::Param { init: b0 });
-    let (k0, k) = (dense.var("", num()), dense.var("k", num()));
-    let one = dense.constant(Value::F64(1.0));
-    dense.eq(&[k0], Rhs::Const(one));
-    dense.eq(&[k], Rhs::Param { init: k0 });
-    let (t, o) = (dense.var("", num()), dense.var("o", num()));
-    dense.apply(t, Op::Mul, &[k, i]);
-    dense.apply(o, Op::Add, &[t, b]);
-    dense.0.outputs.push(o);
+#[test]
+fn app_pipe() {
+    println!("{}", diff(APP, "app_pipe"));
+}
 
-    let mut multiply = NodeBuilder::new("multiply");
-    let i = multiply.input("i", num());
-    let o = multiply.var("o", num());
-    multiply.apply(o, Op::Mul, &[i, i]);
-    multiply.0.outputs.push(o);
-
-    let call = |n: u32, name: &str, arg| Rhs::Call {
-        callee: Callee::Node(NodeId(n)),
-        args: vec![arg],
-        every: None,
-        instance: name.into(),
-        statics: Vec::new(),
-    };
-    let mut app = NodeBuilder::new("app_pipe");
-    let i = app.input("i", num());
-    let (x, y, o) = (app.var("x", num()), app.var("y", num()), app.var("o", num()));
-    app.eq(&[x], call(1, "dense_0", i));
-    let init = app.num(0.0);
-    app.eq(&[y], Rhs::Fby { init, next: x });
-    app.eq(&[o], call(2, "multiply_0", y));
-    app.0.outputs.push(o);
-    let mut m = module(vec![dp.0, dense.0, multiply.0, app.0]);
-    m.optimisers.insert(num(), NodeId(0));
-    let made = differentiate_node(m, NodeId(3)).expect("differentiable");
-    println!("{}", surface::print_nodes(&made.module, &made.synthesised, None));
+#[test]
+fn lstm() {
+    println!("{}", diff(LSTM, "layer"));
 }

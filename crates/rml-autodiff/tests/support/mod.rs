@@ -1,6 +1,8 @@
 //! Building small normal modules and running them.
 #![allow(dead_code, reason = "each test file uses a part")]
 
+pub(crate) mod source;
+
 use std::sync::Arc;
 
 use indexmap::IndexMap;
