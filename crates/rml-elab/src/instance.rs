@@ -132,10 +132,11 @@ impl<'p> Tree<'p> {
     /// Whether the instance has a variable of that name (and not only a static value).
     pub(crate) fn is_stream(&self, id: InstanceId, local: Local) -> bool {
         let node = self.node(id);
-        match (self.role(id, local), node.locals[local].kind) {
-            (Role::Stream, LocalKind::Formal | LocalKind::Defined { .. }) => true,
-            (Role::Both, LocalKind::Defined { .. }) => true,
-            _ => false,
+        let defined = matches!(node.locals[local].kind, LocalKind::Defined { .. });
+        match self.role(id, local) {
+            Role::Stream => defined || node.locals[local].kind == LocalKind::Formal,
+            Role::Both => defined,
+            Role::Static | Role::Unused => false,
         }
     }
 

@@ -68,3 +68,65 @@ fn digits_example() {
         assert!(types.iter().all(|t| t == "num []" || t == "num [32, 10]"), "{types:?}");
     }
 }
+
+/// All files of a directory of the repository that end in `.rml`.
+fn texts(dir: &str) -> Vec<(String, String)> {
+    let mut texts: Vec<(String, String)> = std::fs::read_dir(repository().join(dir))
+        .expect("directory is there")
+        .map(|e| e.expect("readable").path())
+        .filter(|p| p.extension().is_some_and(|e| e == "rml"))
+        .map(|p| (p.display().to_string(), std::fs::read_to_string(&p).expect("readable")))
+        .collect();
+    texts.sort();
+    texts
+}
+
+#[test]
+fn paper_and_library_check() {
+    for (name, text) in texts("examples/paper").into_iter().chain(texts("std")) {
+        let mut sources = rml_base::Sources::new();
+        let main = sources.add(&name, &text);
+        let found = rml_elab::check_all(&mut sources, main, &options(), &mut rml_elab::NoFiles);
+        let shown: Vec<String> = found.iter().map(|d| common::describe(d, &sources)).collect();
+        assert!(shown.is_empty(), "{}", shown.join("\n"));
+    }
+}
+
+#[test]
+fn paper_nodes_run() {
+    let sized = [("units", 4), ("sizex", 3)];
+    for (name, text) in texts("examples/paper") {
+        let mut sources = rml_base::Sources::new();
+        let main = sources.add(&name, &text);
+        let (nodes, _) = rml_elab::signatures(&mut sources, main, &options(), &mut rml_elab::NoFiles);
+        assert!(!nodes.is_empty(), "{name}");
+        for node in nodes {
+            let mut options = Options { root: Root::Run(node.name.clone()), ..options() };
+            for (name, value) in sized {
+                options.defaults.insert(name.to_owned(), StaticValue::Int(value));
+            }
+            let shape = StaticValue::Array(vec![StaticValue::Int(4)]);
+            options.defaults.insert("shape".to_owned(), shape);
+            let typed = node.formals.iter().all(|f| match &f.kind {
+                rml_elab::FormalKind::Static => true,
+                rml_elab::FormalKind::Stream { dtype, .. } => dtype.is_some(),
+            });
+            if typed {
+                accept(&text, &options);
+            }
+        }
+    }
+}
+
+#[test]
+fn overrides_and_optimisers_are_recorded() {
+    let (_, text) = texts("examples/paper").into_iter().find(|(n, _)| n.ends_with("lstm_end.rml")).expect("file");
+    let module = accept(&text, &Options { root: Root::Run("train".to_owned()), ..options() });
+    let name = |id: rml_ir::typed::NodeId| module.nodes[id].name.as_ref();
+    for (of, by) in &module.overrides {
+        assert_eq!(format!("diff_{}", name(*of)), name(*by));
+    }
+    assert!(module.overrides.keys().any(|k| name(*k) == "param_end"));
+    let types: Vec<String> = module.optimisers.keys().map(ToString::to_string).collect();
+    assert_eq!(types, ["num [16, 7]", "num [16]"]);
+}
