@@ -55,8 +55,8 @@ impl E {
     /// Whether it reads as something else behind another operand of `merge`.
     fn misread(&self) -> bool {
         match self {
-            E::Array(..) | E::Call("every", _) => true,
-            E::Index(base, _) => base.misread() || matches!(**base, E::Leaf("every")),
+            E::Array(..) | E::Leaf("every") | E::Call("every", _) => true,
+            E::Index(base, _) => base.misread(),
             _ => false,
         }
     }

@@ -70,16 +70,15 @@ impl<'t> Comments<'t> {
         docs
     }
 
-    /// The comment up to the end of the line that stands right behind a comma, before byte `end`; none if the item before
-    /// the comma has such a comment already.
+    /// The comment up to the end of the line that stands between a comma and the next item, at byte `end`, and not on a line
+    /// of its own; none if the item before the comma has such a comment already.
     pub(super) fn behind_comma(&mut self, end: usize) -> Option<Doc> {
         let start = self.peek_before(end)?.start as usize;
-        let before = self.text.get(..start)?.trim_end_matches([' ', '\t']);
-        let behind = self.text.get(start..)?;
         let since = self.text.get(self.end..start)?;
-        let second = self.end > 0 && since.chars().all(|c| c.is_whitespace() || ")],".contains(c));
-        (!second && before.ends_with(',') && behind.starts_with("--"))
-            .then(|| self.next().map(Doc::Comment))?
+        let second = self.end > 0 && since.chars().all(|c| c.is_whitespace() || "()],".contains(c));
+        let to_line_end = self.text.get(start..)?.starts_with("--");
+        let takes = !second && to_line_end && self.column(start).is_none();
+        takes.then(|| self.next().map(Doc::Comment))?
     }
 
     /// The comments that begin on the line where byte `at` is.

@@ -203,15 +203,13 @@ impl<'t> Formatter<'t> {
         merge_of(docs)
     }
 
-    /// Whether an operand of `merge` behind another operand would be read as something else: `[a]` as an index, `every(x)` and
-    /// `every[i]` as the operator.
+    /// Whether an operand of `merge` behind another operand could be read as something else: `[a]` as an index, a variable or
+    /// node called `every` as the operator.
     fn misread(&self, operand: &Expr<'_>) -> bool {
         match &operand.kind {
             ExprKind::Array(_) => true,
-            ExprKind::Index { base, .. } => {
-                self.misread(base)
-                    || matches!(base.kind, ExprKind::Var(_)) && self.shown(base.span) == "every"
-            }
+            ExprKind::Index { base, .. } => self.misread(base),
+            ExprKind::Var(_) => self.shown(operand.span) == "every",
             ExprKind::Call { callee, .. } => self.shown(callee.span) == "every",
             _ => false,
         }

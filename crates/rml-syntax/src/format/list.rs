@@ -80,7 +80,7 @@ impl Formatter<'_> {
 
     pub(super) fn indices(&mut self, indices: &[IndexExpr<'_>]) -> Doc {
         let span = |index: &IndexExpr<'_>| match index {
-            IndexExpr::At(e) => e.span,
+            IndexExpr::At(e) | IndexExpr::Slice { lo: Some(e), .. } => e.span,
             IndexExpr::Slice { span, .. } | IndexExpr::Ellipsis(span) => *span,
         };
         let indices = self.items(indices, span, Self::index);
@@ -91,14 +91,18 @@ impl Formatter<'_> {
         match index {
             IndexExpr::At(e) => self.expr(e, Level::If),
             IndexExpr::Ellipsis(span) => self.leaf(*span, ".."),
-            IndexExpr::Slice { lo, hi, step, .. } => {
-                let mut parts = Vec::new();
+            IndexExpr::Slice { lo, hi, step, span } => {
+                let mut parts = self.comments.before(span.start as usize);
                 parts.extend(lo.map(|e| self.expr(e, Level::If)));
                 parts.push(text(":"));
                 parts.extend(hi.map(|e| self.expr(e, Level::If)));
                 if let Some(e) = step {
                     parts.push(text(":"));
                     parts.push(self.expr(e, Level::If));
+                }
+                if self.shown(*span).ends_with(':') {
+                    parts.extend(hi.is_some().then(|| text(":")));
+                    parts.extend(self.comments.behind(span.end as usize));
                 }
                 Doc::Concat(parts)
             }
