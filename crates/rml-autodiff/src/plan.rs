@@ -9,7 +9,7 @@ use rml_ir::normal::{Callee, Eq, Equation, Init, Module, Node, NodeId, Rhs, Var}
 
 use crate::bp::{Bp, BpKind, Literal};
 use crate::build::Builder;
-use crate::clocks::{Clocks, Step};
+use crate::clocks::{Class, Clocks, Step};
 use crate::rules;
 use crate::signature::Adjoint;
 
@@ -70,6 +70,7 @@ pub(crate) struct Plan {
     pub(crate) calls: Vec<CallPlan>,
     /// `true fby false` (or back) of the delays with a stream as initial value.
     pub(crate) firsts: BTreeMap<Eq, Var>,
+    shared_firsts: BTreeMap<(bool, Class), Var>,
 }
 
 /// The operands of an equation that its result depends on differentiably, with their positions.
@@ -173,7 +174,7 @@ pub(crate) fn plan(
         if let Rhs::Call { callee: Callee::Node(node), args, .. } = &eq.rhs {
             plan.call(b, module, adjoints, id, &eq, *node, args)?;
         } else {
-            plan.equation(b, adjoints, id, &eq);
+            plan.equation(b, adjoints, clocks, id, &eq);
         }
     }
     b.conditions.solve();
@@ -188,14 +189,28 @@ impl Plan {
         }
     }
 
-    fn equation(&mut self, b: &mut Builder, adjoints: &Adjoints, id: Eq, eq: &Equation) {
-        let Some(&slot) = eq.lhs.first().and_then(|o| b.slots.get(o)) else { return };
+    fn equation(&mut self, b: &mut Builder, adjoints: &Adjoints, clocks: &Clocks, id: Eq, eq: &Equation) {
+        let Some(&o) = eq.lhs.first() else { return };
+        let Some(&slot) = b.slots.get(&o) else { return };
         for (position, target) in flows(eq, adjoints) {
             if b.slots.contains_key(&target) {
+                if position == 0
+                    && let Rhs::Fby { .. } | Rhs::FbyBack { .. } = &eq.rhs
+                {
+                    self.first(b, matches!(eq.rhs, Rhs::FbyBack { .. }), clocks.class(o), id);
+                }
                 let bp = self.contribution(b, id, &eq.rhs, position, slot);
                 self.add(b, Use { eq: id, position, target, bp, result: None });
             }
         }
+    }
+
+    /// `true fby false` (or back) on the clock of a delay, one for all delays of that clock.
+    fn first(&mut self, b: &mut Builder, back: bool, class: Class, id: Eq) {
+        let known = self.shared_firsts.get(&(back, class)).copied();
+        let var = known.unwrap_or_else(|| rules::delay::first(b, back));
+        self.shared_firsts.insert((back, class), var);
+        self.firsts.insert(id, var);
     }
 
     /// Where the operand at `position` gets a gradient, given where the result has one.
@@ -210,11 +225,10 @@ impl Plan {
                 let cond = b.literal(*cond);
                 BpKind::When { of: slot, cond: if position == 1 { cond } else { cond.negated() } }
             }
-            Rhs::Fby { .. } | Rhs::FbyBack { .. } if position == 0 => {
-                let var = rules::delay::first(b, matches!(rhs, Rhs::FbyBack { .. }));
-                self.firsts.insert(id, var);
-                BpKind::If { cond: Literal { var, positive: true }, of: slot }
-            }
+            Rhs::Fby { .. } | Rhs::FbyBack { .. } if position == 0 => match self.firsts.get(&id) {
+                Some(&var) => BpKind::If { cond: Literal { var, positive: true }, of: slot },
+                None => return slot,
+            },
             Rhs::Fby { .. } => BpKind::Delay { back: true, of: slot },
             Rhs::FbyBack { .. } | Rhs::Post { .. } => BpKind::Delay { back: false, of: slot },
             Rhs::Const(_)

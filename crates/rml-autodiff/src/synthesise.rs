@@ -59,6 +59,7 @@ pub(crate) fn synthesise(
     let order: Vec<Var> = inputs.iter().map(|&(_, x)| x).chain(b.slots.keys().copied()).collect();
     b.name_conditions(order);
     let uses = uses_by_target(&plan);
+    name_results(&mut b, &plan);
     name_gradients(&mut b, &plan, &uses);
     for call in &plan.calls {
         rules::call::replace(&mut b, adjoints, call);
@@ -98,6 +99,17 @@ fn uses_by_target(plan: &Plan) -> BTreeMap<Var, Vec<Use>> {
         uses.entry(found.target).or_default().push(*found);
     }
     uses
+}
+
+/// Names the results of calls that become calls of adjoints: a tuple cannot stay inside an expression.
+fn name_results(b: &mut Builder, plan: &Plan) {
+    for call in plan.calls.iter().filter(|call| !call.results.is_empty()) {
+        for v in b.node.equations[call.eq].lhs.clone() {
+            if b.name(v).is_none() {
+                b.node.vars[v].name = Some(b.fresh("t"));
+            }
+        }
+    }
 }
 
 /// Chooses the variable that is the gradient of each active one: the formal where nothing else contributes.

@@ -192,6 +192,32 @@ struct Transposer<'a, 'b> {
     x: Var,
 }
 
+/// A dimension, and the static expression that it comes from.
+#[derive(Clone)]
+struct Dim {
+    size: usize,
+    text: Option<String>,
+}
+
+impl Dim {
+    fn one() -> Self {
+        Self { size: 1, text: Some("1".to_owned()) }
+    }
+
+    fn product(dims: &[Dim]) -> Self {
+        Self { size: dims.iter().map(|d| d.size).product(), text: Self::joined(dims, " * ") }
+    }
+
+    fn sum(dims: &[Dim]) -> Self {
+        Self { size: dims.iter().map(|d| d.size).sum(), text: Self::joined(dims, " + ") }
+    }
+
+    fn joined(dims: &[Dim], operator: &str) -> Option<String> {
+        let texts: Option<Vec<&str>> = dims.iter().map(|d| d.text.as_deref()).collect();
+        texts.map(|texts| texts.join(operator)).filter(|text| !text.is_empty())
+    }
+}
+
 impl Transposer<'_, '_> {
     fn apply(&mut self, op: Op, args: &[Var]) -> Var {
         self.b.apply(op, args)
@@ -255,9 +281,25 @@ impl Transposer<'_, '_> {
         self.sum_to_operand(result)
     }
 
-    fn reshape(&mut self, v: Var, dims: &[usize]) -> Var {
-        let shape = Shape::new(dims);
-        if self.shape(v) == shape { v } else { self.apply(Op::Reshape { shape }, &[v]) }
+    /// `v` under another shape, each dimension with the text that says where it comes from.
+    fn reshape(&mut self, v: Var, dims: &[Dim]) -> Var {
+        let shape: Shape = dims.iter().map(|d| d.size).collect();
+        if self.shape(v) == shape {
+            return v;
+        }
+        let texts: Option<Vec<&str>> = dims.iter().map(|d| d.text.as_deref()).collect();
+        let statics = texts.map(|texts| Arc::from(format!("[{}]", texts.join(", "))));
+        self.b.apply_written(Op::Reshape { shape }, &[v], statics.into_iter().collect())
+    }
+
+    /// The dimensions of a forward variable.
+    fn dims(&self, v: Var) -> Vec<Dim> {
+        let name = self.b.name(v);
+        let dim = |(i, &size): (usize, &usize)| Dim {
+            size,
+            text: name.as_ref().map(|name| format!("shape({name})[{i}]")),
+        };
+        self.shape(v).dims().iter().enumerate().map(dim).collect()
     }
 
     fn transpose(&mut self, v: Var) -> Var {
@@ -266,62 +308,85 @@ impl Transposer<'_, '_> {
 
     /// NumPy's product of a vector, matrix or stack of matrices with a vector or matrix.
     fn matmul(&mut self) -> Var {
-        let d = self.site.d;
-        let (a, c) = (self.shape(self.site.args[0]), self.shape(self.site.args[1]));
-        let (a, c) = (a.dims(), c.dims());
-        if self.site.position == 0 {
-            let other = self.arg_when(1);
-            return match (a, c) {
-                ([_], [_]) => self.apply(Op::Mul, &[other, d]),
-                ([_], _) => self.apply(Op::MatMul, &[other, d]),
-                (_, [_]) => {
-                    // The outer product of d [.., m] and the vector [k].
-                    let mut dims = self.shape(d).dims().to_vec();
-                    dims.push(1);
-                    let column = self.reshape(d, &dims);
-                    self.apply(Op::Mul, &[column, other])
-                }
-                _ => {
-                    let other = self.transpose(other);
-                    self.apply(Op::MatMul, &[d, other])
-                }
-            };
+        let (a, c) = (self.dims(self.site.args[0]), self.dims(self.site.args[1]));
+        if self.site.position == 0 { self.left_factor(&a, &c) } else { self.right_factor(&a, &c) }
+    }
+
+    fn left_factor(&mut self, a: &[Dim], c: &[Dim]) -> Var {
+        let (d, other) = (self.site.d, self.arg_when(1));
+        match (a, c) {
+            ([_], [_]) => self.apply(Op::Mul, &[other, d]),
+            ([_], _) => self.apply(Op::MatMul, &[other, d]),
+            ([rows @ .., _], [_]) => {
+                // The outer product of d [.., m] and the vector [k].
+                let column: Vec<Dim> = rows.iter().cloned().chain([Dim::one()]).collect();
+                let column = self.reshape(d, &column);
+                self.apply(Op::Mul, &[column, other])
+            }
+            _ => {
+                let other = self.transpose(other);
+                self.apply(Op::MatMul, &[d, other])
+            }
         }
-        let other = self.arg_when(0);
+    }
+
+    fn right_factor(&mut self, a: &[Dim], c: &[Dim]) -> Var {
+        let (d, other) = (self.site.d, self.arg_when(0));
         match (a, c) {
             ([_], [_]) => self.apply(Op::Mul, &[other, d]),
             ([k], _) => {
-                let column = self.reshape(other, &[*k, 1]);
+                let column = self.reshape(other, &[k.clone(), Dim::one()]);
                 self.apply(Op::Mul, &[column, d])
             }
             ([rows @ .., k], [_]) => {
-                let rows = rows.iter().product();
-                let (d, other) = (self.reshape(d, &[rows]), self.reshape(other, &[rows, *k]));
+                let rows = Dim::product(rows);
+                let (d, other) =
+                    (self.reshape(d, std::slice::from_ref(&rows)), self.reshape(other, &[rows, k.clone()]));
                 self.apply(Op::MatMul, &[d, other])
             }
-            ([rows @ .., k], _) => {
-                let (rows, n) = (rows.iter().product(), c.last().copied().unwrap_or(1));
-                let (d, other) = (self.reshape(d, &[rows, n]), self.reshape(other, &[rows, *k]));
+            ([rows @ .., k], [.., n]) => {
+                let rows = Dim::product(rows);
+                let (d, other) =
+                    (self.reshape(d, &[rows.clone(), n.clone()]), self.reshape(other, &[rows, k.clone()]));
                 let other = self.transpose(other);
                 self.apply(Op::MatMul, &[other, d])
             }
-            ([], _) => d,
+            _ => d,
         }
     }
 
     /// The part of the gradient of a concatenation that belongs to the operand.
     fn part(&mut self, axis: usize) -> Var {
-        let before = self.site.args[..self.site.position].iter();
-        let start = before.map(|&v| self.shape(v).dims().get(axis).copied().unwrap_or(0)).sum();
-        let dims = self.shape(self.x);
-        let items = dims.dims().iter().enumerate();
-        let items = items.map(|(i, &len)| AxisIndex::Slice {
-            start: if i == axis { start } else { 0 },
-            len,
-            step: 1,
-        });
-        let items = items.collect();
-        self.apply(Op::Index { items }, &[self.site.d])
+        let before: Vec<Dim> = self.site.args[..self.site.position]
+            .iter()
+            .filter_map(|&v| self.dims(v).into_iter().nth(axis))
+            .collect();
+        let start = Dim::sum(&before);
+        let own = self.dims(self.x);
+        let mut statics: Option<Vec<Arc<str>>> = Some(Vec::new());
+        let mut items = Vec::new();
+        for (i, dim) in own.iter().enumerate().filter(|&(i, _)| i <= axis) {
+            let start = if i == axis { start.size } else { 0 };
+            items.push(AxisIndex::Slice { start, len: dim.size, step: 1 });
+            let text = if i == axis { self.part_text(&before, dim) } else { Some(":".to_owned()) };
+            statics = statics.zip(text).map(|(mut all, text)| {
+                all.push(Arc::from(text));
+                all
+            });
+        }
+        let whole = own.iter().skip(axis + 1);
+        items.extend(whole.map(|dim| AxisIndex::Slice { start: 0, len: dim.size, step: 1 }));
+        self.b.apply_written(Op::Index { items }, &[self.site.d], statics.unwrap_or_default())
+    }
+
+    /// `start:end` along the axis of a concatenation.
+    fn part_text(&self, before: &[Dim], own: &Dim) -> Option<String> {
+        let end: Vec<Dim> = before.iter().chain([own]).cloned().collect();
+        if self.site.position + 1 == self.site.args.len() {
+            return Some(format!("{}:", Dim::sum(before).text?));
+        }
+        let start = if before.is_empty() { String::new() } else { Dim::sum(before).text? };
+        Some(format!("{start}:{}", Dim::sum(&end).text?))
     }
 
     /// `d`, which lacks `axis` (or all axes) of the operand, repeated along it.
@@ -334,9 +399,9 @@ impl Transposer<'_, '_> {
     /// `v` with `axis` of the operand kept at length 1, so that it broadcasts against the operand.
     fn keep(&mut self, axis: Option<usize>, v: Var) -> Var {
         let Some(axis) = axis else { return v };
-        let mut dims = self.shape(self.x).dims().to_vec();
+        let mut dims = self.dims(self.x);
         if let Some(d) = dims.get_mut(axis) {
-            *d = 1;
+            *d = Dim::one();
         }
         // A leading axis of length 1 need not be written: broadcasting adds it.
         if axis == 0 { v } else { self.reshape(v, &dims) }
