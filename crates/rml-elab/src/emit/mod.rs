@@ -2,6 +2,7 @@
 
 mod call;
 mod expr;
+mod interface;
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use rml_ir::{Precision, Type};
 use crate::clocks;
 use crate::hir::{Local, LocalKind, Node, Role};
 use crate::infer::Typed;
-use crate::instance::{InstanceId, RootGiven};
+use crate::instance::InstanceId;
 use crate::report::Report;
 use crate::statics::{Evaluated, Failure};
 use crate::text;
@@ -38,7 +39,11 @@ impl Builder {
 /// Adds the nodes of all instances; returns that of the root. `None` if there are errors.
 pub(crate) fn emit(typed: &mut Typed<'_>, builder: &mut Builder, report: &mut Report) -> Option<NodeId> {
     let mut nodes: IndexVec<InstanceId, Option<NodeId>> = IndexVec::filled(None, typed.tree.instances.len());
+    let misfits = interface::check(typed, report);
     for id in typed.tree.instances.ids().rev() {
+        if misfits[id] {
+            continue; // what is wrong inside may follow from its inputs
+        }
         typed.statics.refresh(&typed.tree, &typed.shapes, id);
         for child in typed.tree.instances[id].calls.values().copied().collect::<Vec<_>>() {
             typed.statics.refresh(&typed.tree, &typed.shapes, child);
@@ -189,7 +194,7 @@ impl<'a, 'p> Emitter<'a, 'p> {
 
     fn formals(&mut self) -> Vec<Formal> {
         let mut formals = Vec::with_capacity(self.node.formals.len());
-        for (i, &local) in self.node.formals.iter().enumerate() {
+        for &local in &self.node.formals {
             let name = self.node.name_of(local).clone();
             if !self.typed.tree.is_stream(self.id, local) {
                 match self.typed.statics.name(&self.typed.tree, self.id, local, self.node.span) {
@@ -208,54 +213,8 @@ impl<'a, 'p> Emitter<'a, 'p> {
             if let Some(&var) = self.by_local.get(&local) {
                 formals.push(Formal::Stream(Input { var, clock }));
             }
-            if self.typed.tree.instances[self.id].parent.is_none()
-                && let Err(failure) = self.root_input(i, local)
-            {
-                self.fail(failure);
-            }
         }
         formals
-    }
-
-    /// Checks the given type of a root input against the one written.
-    fn root_input(&mut self, position: usize, local: Local) -> Evaluated<()> {
-        let instance = &self.typed.tree.instances[self.id];
-        let given = instance.givens.get(position);
-        if !matches!(given, Some(crate::instance::Given::Root(RootGiven::Input(Some(_))))) {
-            return Ok(());
-        }
-        let ty = self.type_of(self.id, local)?;
-        self.check_declared(self.id, local, &ty, None)
-    }
-
-    /// Checks the type of a variable of an instance against those written for it. `found` = where it comes from.
-    fn check_declared(&self, id: InstanceId, local: Local, ty: &Type, found: Option<Span>) -> Evaluated<()> {
-        let typed = self.typed;
-        let node = typed.tree.node(id);
-        for decl in &node.locals[local].types {
-            let name = node.name_of(local);
-            let written = format!("{} {}", decl.dtype, shape_text(node, decl));
-            let bad = |expected: String| {
-                let message = format!("`{name}` is declared {written}, but is {ty}");
-                Diagnostic::error(codes::SHAPE_MISMATCH, message)
-                    .label(found.unwrap_or(node.locals[local].span), format!("this is {ty}"))
-                    .label(decl.span, format!("declared here: {expected}"))
-                    .note(format!("expected {expected}, found {ty}"))
-            };
-            match typed.statics.declared(&typed.tree, &typed.shapes, id, decl) {
-                Ok(shape) if shape == ty.shape => {}
-                Ok(shape) => return Err(bad(format!("{} {shape}", decl.dtype)).into()),
-                Err(Failure::Unknown) if node.formals.iter().all(|f| self.is_known(id, *f)) => {
-                    return Err(bad(written.clone()).into());
-                }
-                Err(failure) => return Err(failure),
-            }
-        }
-        Ok(())
-    }
-
-    fn is_known(&self, id: InstanceId, local: Local) -> bool {
-        !self.typed.tree.is_stream(id, local) || self.typed.shape(id, local).is_some()
     }
 
     fn equation(&mut self, index: usize) -> Evaluated<()> {
@@ -292,7 +251,7 @@ impl<'a, 'p> Emitter<'a, 'p> {
 
     /// Checks what an equation gives to a variable.
     fn result(&mut self, local: Local, ty: &Type, span: Span) -> Evaluated<()> {
-        self.check_declared(self.id, local, ty, Some(span))?;
+        interface::check_declared(self.typed, self.id, local, ty, Some(span))?;
         let own = self.type_of(self.id, local)?;
         if own == *ty {
             return Ok(());
@@ -334,7 +293,7 @@ impl<'a, 'p> Emitter<'a, 'p> {
         Ok(var)
     }
 
-    /// Named dimensions with their values, then static names with their source text.
+    /// Named dimensions as parts of the shapes that bind them (`shape(x)[0]`), then static names with their source text.
     fn statics(&self) -> Vec<(Arc<str>, Arc<str>)> {
         let mut statics: Vec<(Arc<str>, Arc<str>)> = Vec::new();
         for (local, data) in self.node.locals.iter_enumerated() {
@@ -342,7 +301,8 @@ impl<'a, 'p> Emitter<'a, 'p> {
                 LocalKind::Dim => {
                     let value = self.typed.statics.name(&self.typed.tree, self.id, local, data.span);
                     if let Ok(value) = value {
-                        statics.push((data.name.clone(), value.to_string().into()));
+                        let text = dimension_text(self.node, local).unwrap_or_else(|| value.to_string());
+                        statics.push((data.name.clone(), text.into()));
                     }
                 }
                 LocalKind::Defined { equation } if self.node.roles[local] == Role::Static => {
@@ -359,11 +319,24 @@ impl<'a, 'p> Emitter<'a, 'p> {
     }
 }
 
-/// A written shape.
-fn shape_text(node: &Node, decl: &crate::hir::TypeDecl) -> String {
-    let items = decl.dims.iter().map(|item| match *item {
-        crate::hir::Item::Expr(e) => text::expr(node, e),
-        crate::hir::Item::Splice(local, _) => format!("{}..", node.name_of(local)),
-    });
-    format!("[{}]", items.collect::<Vec<_>>().join(", "))
+/// The part of a formal's shape that binds a dimension: `shape(x)[0]`, `shape(x)[:-1]`.
+fn dimension_text(node: &Node, dim: Local) -> Option<String> {
+    node.formals.iter().find_map(|&formal| {
+        let decl = node.locals[formal].types.first()?;
+        let place = decl.dims.iter().position(|item| match *item {
+            crate::hir::Item::Expr(e) => {
+                matches!(node.exprs[e].kind, crate::hir::ExprKind::Local(l) if l == dim)
+            }
+            crate::hir::Item::Splice(l, _) => l == dim,
+        })?;
+        let is_splice = |item: &crate::hir::Item| matches!(item, crate::hir::Item::Splice(..));
+        let (name, behind) = (node.name_of(formal), decl.dims.len() - place - 1);
+        let counted_from_end = decl.dims[..place].iter().any(is_splice);
+        Some(match (is_splice(&decl.dims[place]), counted_from_end) {
+            (false, false) => format!("shape({name})[{place}]"),
+            (false, true) => format!("shape({name})[-{}]", behind + 1),
+            (true, _) if behind == 0 => format!("shape({name})[{place}:]"),
+            (true, _) => format!("shape({name})[{place}:-{behind}]"),
+        })
+    })
 }
