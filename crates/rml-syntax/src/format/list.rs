@@ -92,7 +92,10 @@ impl Formatter<'_> {
             IndexExpr::At(e) => self.expr(e, Level::If),
             IndexExpr::Ellipsis(span) => self.leaf(*span, ".."),
             IndexExpr::Slice { lo, hi, step, span } => {
-                let mut parts = self.comments.before(span.start as usize);
+                let mut parts = Vec::new();
+                if lo.is_none() {
+                    parts = self.comments.before(span.start as usize);
+                }
                 parts.extend(lo.map(|e| self.expr(e, Level::If)));
                 parts.push(text(":"));
                 parts.extend(hi.map(|e| self.expr(e, Level::If)));
