@@ -203,6 +203,17 @@ node n1 "main"
 }
 
 #[test]
+fn static_formals_of_instances_are_shown() {
+    let text =
+        edited(PATHS, "node n1 \"layer\"\n", "node n1 \"layer\"\n  formal static \"units\" = [2, 3]\n");
+    let flat = inlined(&text);
+    let k = equation_of(&flat, "diff_layer_0.units");
+    assert!(k.starts_with("diff_layer_0.units = const "), "{k}");
+    assert!(print(&flat).contains(" int [2] = [2, 3]\n"));
+    assert!(rml_ir::pass::cone(flat).vars.iter().all(|v| v.name.as_deref() != Some("diff_layer_0.units")));
+}
+
+#[test]
 fn states_without_a_name_are_counted_under_their_reader() {
     let text = r#"normal f32 root n0
 node n0 "main"

@@ -3,6 +3,7 @@
 
 mod paths;
 mod states;
+mod statics;
 mod update;
 
 use indexmap::{IndexMap, IndexSet};
@@ -14,7 +15,7 @@ use std::sync::Arc;
 use self::paths::{Labels, Place, stripped};
 use self::states::{Named, Update};
 use crate::flat::{Equation, Flat, Rhs, Var, VarData, Window, WindowData};
-use crate::normal::{self, Callee, ConstId, ConstKind, Eq, Init, Module, NodeId};
+use crate::normal::{self, Callee, ConstId, ConstKind, Constant, Eq, Formal, Init, Module, NodeId};
 use crate::op::Op;
 use crate::types::Type;
 
@@ -26,7 +27,8 @@ const LIMIT: usize = 1_000_000;
 
 /// Inlines everything into the root.
 ///
-/// - The inputs and outputs of an instance become copies under its path, `<node>_<k>.<var>`.
+/// - The inputs and outputs of an instance become copies under its path, `<node>_<k>.<var>`, its static
+///   formals constants.
 /// - `call f(..) every end` opens a window around the instance, inside the window around the call.
 /// - A parameter with an optimiser ticks every cycle outside windows, and once for each outermost window
 ///   inside one (`update`).
@@ -194,6 +196,9 @@ impl<'m> Inliner<'m> {
         for (input, arg) in node.inputs().zip(instance.args) {
             self.copy(vars[input.var], *arg, instance.span);
         }
+        if !self.frames.is_empty() {
+            self.static_formals(node, &instance.place, instance.span);
+        }
         self.frames.push(Frame {
             node: instance.node,
             place: instance.place,
@@ -206,6 +211,19 @@ impl<'m> Inliner<'m> {
             parameter: instance.parameter,
             span: instance.span,
         });
+    }
+
+    /// Makes constants of an instance's static formals, so that traces show them; nothing reads them.
+    fn static_formals(&mut self, node: &normal::Node, place: &Place, span: Span) {
+        for formal in &node.formals {
+            let Formal::Static { name, value } = formal else { continue };
+            let Some(value) = statics::value(value, self.flat.precision) else { continue };
+            let ty = value.ty();
+            let name = Some(place.path(name));
+            let var = self.flat.vars.push(VarData { name, ty: ty.clone(), span: node.span });
+            let k = self.flat.consts.push(Constant { kind: ConstKind::Value(value), ty, text: None });
+            self.emit(var, Rhs::Const(k), span);
+        }
     }
 
     /// Makes the copies of an instance's outputs.
