@@ -246,6 +246,20 @@ impl Builder {
         self.literal_var(Literal { var, positive: literal.positive })
     }
 
+    /// The condition `own` where `cond` is true; `if c then b else false` there is `c`, if `cond` is `b`.
+    pub(crate) fn sampled_condition(&mut self, own: Bp, cond: Bp) -> Var {
+        let cond_var = self.condition(cond);
+        match self.conditions.kind(own) {
+            BpKind::If { cond: literal, of } if self.same_condition(of, cond) => {
+                self.sampled_literal(literal, cond_var)
+            }
+            _ => {
+                let own = self.condition(own);
+                self.sample(own, cond_var)
+            }
+        }
+    }
+
     /// Says what the conditions of variables are to be called, the first claim winning. Requires: conditions are solved.
     pub(crate) fn name_conditions(&mut self, variables: impl IntoIterator<Item = Var>) {
         for v in variables {

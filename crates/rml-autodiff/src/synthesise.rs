@@ -156,8 +156,7 @@ fn define_gradient(b: &mut Builder, plan: &Plan, uses: &[Use], v: Var) {
             Contribution::Padded(d) => b.when(d, bp),
             Contribution::Gated(d) if b.same_condition(here, slot) => d,
             Contribution::Gated(d) => {
-                let own = b.condition(here);
-                let sampled = b.sample(own, bp);
+                let sampled = b.sampled_condition(here, slot);
                 b.pad(sampled, d)
             }
         };

@@ -63,3 +63,21 @@ fn app_pipe() {
 fn lstm() {
     println!("{}", diff(LSTM, "layer"));
 }
+#[test]
+fn show() {
+    for (text, node) in [
+        (include_str!("programs/clocks.rml"), "branches"),
+        (include_str!("programs/clocks.rml"), "backfill"),
+        (include_str!("programs/clocks.rml"), "initial"),
+        (include_str!("programs/clocks.rml"), "two_rates"),
+        (include_str!("programs/operators.rml"), "pointwise"),
+        (include_str!("programs/operators.rml"), "layout"),
+        (include_str!("programs/operators.rml"), "products"),
+        (include_str!("programs/operators.rml"), "reductions"),
+        (include_str!("programs/operators.rml"), "unused"),
+        (include_str!("programs/lstm.rml"), "layer"),
+        (include_str!("programs/lstm.rml"), "batches"),
+    ] {
+        println!("{}", diff(text, node));
+    }
+}

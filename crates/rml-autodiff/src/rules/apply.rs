@@ -141,6 +141,8 @@ pub(crate) fn pullback(b: &mut Builder, op: &Op, site: &Site<'_>) -> Option<Var>
             items.extend(shape.dims().iter().map(|&len| AxisIndex::Slice { start: 0, len, step: 1 }));
             t.apply(Op::Index { items }, &[d])
         }
+        // Whole slices pick everything.
+        Op::Index { .. } if t.shape(site.out) == shape => d,
         Op::Index { items } => t.apply_shaped(Op::Unindex { shape, items: items.clone() }, d),
         Op::Unindex { items, .. } => t.apply(Op::Index { items: items.clone() }, &[d]),
         Op::Sum { axis } => t.spread(*axis, d),

@@ -39,8 +39,7 @@ fn gradient(b: &mut Builder, o: Var, here: Bp) -> Var {
     if b.same_condition(slot, here) {
         return d;
     }
-    let own = b.condition(slot);
-    let sampled = b.when(own, cond);
+    let sampled = b.sampled_condition(slot, here);
     b.pad(sampled, d)
 }
 

@@ -1,11 +1,16 @@
-//! From source text to the normal form.
+//! From source text to the normal form, and programs to try.
+#![allow(dead_code, reason = "each test file uses a part")]
 
+use indexmap::IndexMap;
 use rml_base::Sources;
 use rml_elab::{NoFiles, Options, Root, elaborate};
 use rml_ir::normal::Module;
-use rml_ir::pass;
+use rml_ir::{DType, Data, Type, Value, pass};
 
-use super::P;
+use super::{P, Random};
+
+/// What is given to each input in each cycle.
+pub(crate) type Rows = IndexMap<String, Vec<Option<Value>>>;
 
 /// As in the embedded prelude.
 pub(crate) const PRELUDE: &str = "node diff_param(init, bp, do) -> (o)
@@ -13,13 +18,72 @@ pub(crate) const PRELUDE: &str = "node diff_param(init, bp, do) -> (o)
   o1 = o + merge bp do 0.0;
 ";
 
+/// An optimiser that never changes the parameter.
+pub(crate) const FROZEN: &str = "node diff_param(init, bp, do) -> (o)
+  o = init fby o;
+";
+
 /// The normal form of a program; its findings where it has errors.
 pub(crate) fn normal(text: &str, root: Root) -> Result<Module, String> {
+    normal_with(text, root, PRELUDE)
+}
+
+/// The same under another prelude.
+pub(crate) fn normal_with(text: &str, root: Root, prelude: &'static str) -> Result<Module, String> {
     let mut sources = Sources::new();
     let main = sources.add("test", text);
-    let options = Options { root, precision: P, prelude: PRELUDE, ..Options::default() };
+    let options = Options { root, precision: P, prelude, ..Options::default() };
     match elaborate(&mut sources, main, &options, &mut NoFiles) {
         (Some(module), _) => Ok(pass::normalize(&module)),
         (None, found) => Err(found.to_string()),
     }
+}
+
+/// Programs with the node to differentiate.
+pub(crate) const PROGRAMS: &[(&str, &str)] = &[
+    (include_str!("../programs/app.rml"), "app"),
+    (include_str!("../programs/app.rml"), "app_pipe"),
+    (include_str!("../programs/lstm.rml"), "layer"),
+    (include_str!("../programs/lstm.rml"), "windows"),
+    (include_str!("../programs/lstm.rml"), "batches"),
+    (include_str!("../programs/clocks.rml"), "branches"),
+    (include_str!("../programs/clocks.rml"), "backfill"),
+    (include_str!("../programs/clocks.rml"), "initial"),
+    (include_str!("../programs/clocks.rml"), "two_rates"),
+    (include_str!("../programs/operators.rml"), "pointwise"),
+    (include_str!("../programs/operators.rml"), "layout"),
+    (include_str!("../programs/operators.rml"), "products"),
+    (include_str!("../programs/operators.rml"), "reductions"),
+    (include_str!("../programs/operators.rml"), "unused"),
+];
+
+pub(crate) fn value(ty: &Type, r: &mut Random) -> Value {
+    let n = ty.shape.len();
+    Value::new(
+        ty.shape.clone(),
+        match ty.dtype {
+            DType::Bool => Data::Bool((0..n).map(|_| r.chance(0.5)).collect()),
+            DType::Int => Data::Int((0..n).map(|_| r.below(3) as i64).collect()),
+            DType::Num => Data::F64((0..n).map(|_| r.range(0.2, 1.5)).collect()),
+        },
+    )
+}
+
+/// Inputs present according to their declared clocks.
+pub(crate) fn inputs(module: &Module, cycles: usize, r: &mut Random) -> Rows {
+    let node = &module.nodes[module.root];
+    let name = |v| node.vars[v].name.as_deref().expect("inputs are named").to_owned();
+    let mut rows = Rows::new();
+    for input in node.inputs() {
+        let ty = &node.vars[input.var].ty;
+        let row = (0..cycles).map(|n| {
+            let on = input.clock.is_none_or(|(cond, flag)| {
+                rows[&name(cond)][n].as_ref().and_then(Value::as_bool) == Some(flag)
+            });
+            on.then(|| value(ty, r))
+        });
+        let row = row.collect();
+        rows.insert(name(input.var), row);
+    }
+    rows
 }
