@@ -2,11 +2,11 @@
 
 /// The name among `candidates` nearest to `name`, if one is near enough to be meant.
 pub(crate) fn suggest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let limit = (name.chars().count() / 3).clamp(1, 3);
+    let limit = name.chars().count().div_ceil(3).clamp(1, 3);
     candidates
         .filter(|c| *c != name)
         .map(|c| (distance(name, c), c))
-        .filter(|(d, c)| *d <= limit && *d < c.chars().count())
+        .filter(|(d, c)| *d <= limit && 2 * *d <= c.chars().count())
         .min_by_key(|(d, _)| *d)
         .map(|(_, c)| c)
 }

@@ -120,7 +120,8 @@ fn paper_nodes_run() {
 
 #[test]
 fn overrides_and_optimisers_are_recorded() {
-    let (_, text) = texts("examples/paper").into_iter().find(|(n, _)| n.ends_with("lstm_end.rml")).expect("file");
+    let (_, text) =
+        texts("examples/paper").into_iter().find(|(n, _)| n.ends_with("lstm_end.rml")).expect("file");
     let module = accept(&text, &Options { root: Root::Run("train".to_owned()), ..options() });
     let name = |id: rml_ir::typed::NodeId| module.nodes[id].name.as_ref();
     for (of, by) in &module.overrides {

@@ -122,11 +122,9 @@ impl Emitter<'_, '_> {
             let value = self.typed.statics.name(&self.typed.tree, child, formal, callee.span);
             return value.map(|_| None);
         }
-        let span = self.node.exprs[arg].span;
         let (made, ty) = self.expr(arg)?;
-        self.check_declared(child, formal, &ty, Some(span))?;
         if self.type_of(child, formal)? != ty {
-            return Err(Failure::Unknown); // the element types differ, which is reported
+            return Err(Failure::Unknown); // the types differ, which is reported
         }
         Ok(Some(made))
     }

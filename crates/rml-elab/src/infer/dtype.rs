@@ -236,7 +236,11 @@ impl Infer<'_, '_, '_> {
                 self.call(id, equation.rhs, &lhs);
             } else if let [target] = lhs[..] {
                 let value = self.expr(id, equation.rhs);
-                self.unify(target, value, "this equation");
+                let what = match equation.lhs.first() {
+                    Some((Some(local), _)) => format!("the equation of `{}`", node.name_of(*local)),
+                    _ => "this equation".to_owned(),
+                };
+                self.unify(target, value, &what);
             }
         }
     }

@@ -201,6 +201,9 @@ impl Fixpoint<'_, '_, '_> {
 
     fn unstable(&mut self, id: InstanceId, local: Local, next: &Shape) {
         let data = &self.typed.tree.node(id).locals[local];
+        if let LocalKind::Defined { equation } = data.kind {
+            self.typed.broken.insert((id, equation));
+        }
         let mut d =
             Diagnostic::error(codes::UNSTABLE_SHAPE, format!("the shape of `{}` never settles", data.name))
                 .label(data.span, "its shape depends on itself");

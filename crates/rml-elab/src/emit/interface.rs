@@ -1,0 +1,85 @@
+//! Types written in the source against those that were found.
+
+use rml_base::codes::elab as codes;
+use rml_base::{Diagnostic, IndexVec, Span};
+use rml_ir::Type;
+
+use crate::hir::{Item, Local, Node, TypeDecl};
+use crate::infer::Typed;
+use crate::instance::InstanceId;
+use crate::report::Report;
+use crate::statics::{Evaluated, Failure};
+use crate::text;
+
+/// Checks the inputs of all instances against the types written for them. Says which instances have inputs that do not fit, or stand
+/// inside such an instance.
+pub(super) fn check(typed: &mut Typed<'_>, report: &mut Report) -> IndexVec<InstanceId, bool> {
+    let mut misfits: IndexVec<InstanceId, bool> = IndexVec::filled(false, typed.tree.instances.len());
+    for id in typed.tree.instances.ids() {
+        let parent = typed.tree.instances[id].parent;
+        if parent.is_some_and(|(parent, ..)| misfits[parent]) {
+            misfits[id] = true;
+            continue;
+        }
+        typed.statics.refresh(&typed.tree, &typed.shapes, id);
+        let node = typed.tree.node(id);
+        for (position, &formal) in node.formals.iter().enumerate() {
+            let Some(shape) = typed.shape(id, formal).filter(|_| typed.tree.is_stream(id, formal)) else {
+                continue;
+            };
+            let ty = Type { dtype: typed.dtype(id, formal), shape: shape.clone() };
+            let argument = parent.and_then(|(parent, call, _)| {
+                let caller = typed.tree.node(parent);
+                let arg = *caller.as_call(call)?.args.get(position)?;
+                Some(caller.exprs[arg].span)
+            });
+            if let Err(failure) = check_declared(typed, id, formal, &ty, argument) {
+                misfits[id] = true;
+                if let Failure::Bad(d) = failure {
+                    report.push(*d);
+                }
+            }
+        }
+    }
+    misfits
+}
+
+/// Checks the type of a variable of an instance against those written for it. `found` = where it comes from.
+pub(super) fn check_declared(
+    typed: &Typed<'_>,
+    id: InstanceId,
+    local: Local,
+    ty: &Type,
+    found: Option<Span>,
+) -> Evaluated<()> {
+    let node = typed.tree.node(id);
+    let is_known = |l: &Local| !typed.tree.is_stream(id, *l) || typed.shape(id, *l).is_some();
+    for decl in &node.locals[local].types {
+        let name = node.name_of(local);
+        let written = format!("{} {}", decl.dtype, shape_text(node, decl));
+        let bad = |expected: String| {
+            Diagnostic::error(codes::SHAPE_MISMATCH, format!("`{name}` is declared {written}, but is {ty}"))
+                .label(found.unwrap_or(node.locals[local].span), format!("this is {ty}"))
+                .label(decl.span, format!("declared here: {expected}"))
+                .note(format!("expected {expected}, found {ty}"))
+        };
+        match typed.statics.declared(&typed.tree, &typed.shapes, id, decl) {
+            Ok(shape) if shape == ty.shape => {}
+            Ok(shape) => return Err(bad(format!("{} {shape}", decl.dtype)).into()),
+            Err(Failure::Unknown) if node.formals.iter().all(is_known) => {
+                return Err(bad(written.clone()).into());
+            }
+            Err(failure) => return Err(failure),
+        }
+    }
+    Ok(())
+}
+
+/// A written shape.
+fn shape_text(node: &Node, decl: &TypeDecl) -> String {
+    let items = decl.dims.iter().map(|item| match *item {
+        Item::Expr(e) => text::expr(node, e),
+        Item::Splice(local, _) => format!("{}..", node.name_of(local)),
+    });
+    format!("[{}]", items.collect::<Vec<_>>().join(", "))
+}
