@@ -44,3 +44,57 @@ fn wrong_vectors_fail() {
     let text = vector("[0, null, 2]", "[]").first().map(ToString::to_string);
     assert_eq!(text.as_deref(), Some("oracle: o at cycle 2: expected 2, got 1"));
 }
+
+/// A demand can name named variables only: here nothing but a temporary of the reference could have been asked for.
+#[test]
+fn an_incomplete_demand_is_completed() {
+    let vector = |demand: &str, row: &str| {
+        let text = format!(
+            r#"{{"rml": "node main() -> (o)\n  o = 1 when (true fby false);", "main": "main", "cycles": 3,
+            {demand} "expected": {{"o": {row}}}}}"#
+        );
+        conformance::check(&conformance::Vector::parse(&text).expect("well formed"))
+    };
+    for demand in ["", "\"demand\": {},", "\"demand\": {\"_t1\": [true, true, true]},"] {
+        assert_eq!(vector(demand, "[1, null, null]"), [], "{demand}");
+        assert!(!vector(demand, "[1, 1, null]").is_empty(), "{demand}");
+    }
+    assert_eq!(vector("\"demand\": {},", "[\"bot\", \"bot\", \"bot\"]"), []);
+    assert!(!vector("", "[\"bot\", \"bot\", \"bot\"]").is_empty());
+}
+
+#[test]
+fn broken_vectors_are_failures() {
+    let folder = std::env::temp_dir().join(format!("rml-vectors-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    for (name, text) in [
+        ("syntax", r#"{"rml": "node main(", "main": "main", "cycles": 0}"#),
+        ("json", "{"),
+        ("input", r#"{"rml": "node main(x: int [])->(o) o = x;", "main": "main", "cycles": 1}"#),
+        (
+            "type",
+            r#"{"rml": "node main(x: int [])->(o) o = x;", "main": "main", "cycles": 1, "inputs": {"x": [1.5]}}"#,
+        ),
+        (
+            "unknown",
+            r#"{"rml": "node main(x: int [])->(o) o = x;", "main": "main", "cycles": 1, "inputs": {"x": [1], "y": [1]}}"#,
+        ),
+        (
+            "variable",
+            r#"{"rml": "node main(x: int [])->(o) o = x;", "main": "main", "cycles": 1, "inputs": {"x": [1]}, "inner": {"f_0.y": [1]}}"#,
+        ),
+        ("node", r#"{"rml": "node main()->(o) o = 1;", "main": "other", "cycles": 1}"#),
+    ] {
+        let file = folder.join(name).with_extension("json");
+        std::fs::write(&file, text).expect("a file");
+        let outcome = conformance::check_file(&file);
+        assert!(!outcome.failures.is_empty(), "{name}");
+        assert!(
+            outcome.failures.iter().all(|f| !f.to_string().contains("panicked")),
+            "{name}: {:?}",
+            outcome.failures
+        );
+    }
+    assert_eq!(conformance::files(&folder).expect("a folder").len(), 7);
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
