@@ -27,6 +27,8 @@ pub(crate) struct Driver {
     pub(crate) adjoints: Adjoints,
     /// The nodes that were made, callees first.
     pub(crate) synthesised: Vec<NodeId>,
+    /// Whether the made nodes are to be read rather than run.
+    readable: bool,
     summaries: BTreeMap<NodeId, Summary>,
     /// Of adjoints: `bp` and the outputs that it is present with, which no equation says.
     together: BTreeMap<NodeId, Vec<(Var, Var)>>,
@@ -34,9 +36,10 @@ pub(crate) struct Driver {
 }
 
 impl Driver {
-    pub(crate) fn new(module: Module) -> Self {
+    pub(crate) fn new(module: Module, readable: bool) -> Self {
         Self {
             module,
+            readable,
             adjoints: Adjoints::new(),
             synthesised: Vec::new(),
             summaries: BTreeMap::new(),
@@ -154,7 +157,8 @@ impl Driver {
             Some(&own) => signature::of_override(&self.module, id, own, paths)?,
             None => {
                 let primal_outputs = source.outputs.len();
-                let made = synthesise::synthesise(&self.module, source, &self.adjoints, &clocks)?;
+                let made =
+                    synthesise::synthesise(&self.module, source, &self.adjoints, &clocks, self.readable)?;
                 let node = self.module.nodes.push(made.node);
                 self.synthesised.push(node);
                 self.done.insert(Task::Resolve(node), ());

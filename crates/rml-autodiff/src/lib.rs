@@ -50,7 +50,7 @@ pub struct Differentiated {
 pub fn differentiate(module: Module) -> Result<Module, Diagnostics> {
     let _span = tracing::debug_span!("differentiate").entered();
     let first = NodeId(u32::try_from(module.nodes.len()).unwrap_or(u32::MAX));
-    let mut driver = Driver::new(module);
+    let mut driver = Driver::new(module, false);
     let mut problems = Diagnostics::new();
     for id in driver.module.nodes.ids() {
         if let Err(found) = driver.resolve(id) {
@@ -66,14 +66,15 @@ pub fn differentiate(module: Module) -> Result<Module, Diagnostics> {
     Ok(module)
 }
 
-/// The module with the adjoint of `node`, as [`differentiate`] makes it, for showing it.
+/// The module with the adjoint of `node`, for showing it: as [`differentiate`] makes it, but with names for parameters
+/// inside expressions and for results of calls inside expressions (so that states have other names).
 ///
 /// # Errors
 /// As [`differentiate`].
 pub fn differentiate_node(module: Module, node: NodeId) -> Result<Differentiated, Diagnostics> {
     let _span = tracing::debug_span!("differentiate").entered();
     let first = NodeId(u32::try_from(module.nodes.len()).unwrap_or(u32::MAX));
-    let mut driver = Driver::new(module);
+    let mut driver = Driver::new(module, true);
     for id in driver.module.nodes.ids() {
         driver.resolve(id)?;
     }

@@ -36,12 +36,14 @@ pub(crate) fn output_paths(node: &Node, clocks: &Clocks) -> Vec<Vec<Step>> {
 }
 
 /// Requires: no call of the node is a [`Callee::Diff`](rml_ir::normal::Callee::Diff), and every callee that can pass a
-/// gradient is in `adjoints`.
+/// gradient is in `adjoints`. `readable` gives names to results and parameters that have none in the source; that is for
+/// printing only, since states are named after variables.
 pub(crate) fn synthesise(
     module: &Module,
     source: &Node,
     adjoints: &Adjoints,
     clocks: &Clocks,
+    readable: bool,
 ) -> Result<Synthesised, Diagnostics> {
     let mut b = Builder::new(source, module.precision);
     let bp = b.named("bp", Type::condition());
@@ -56,10 +58,13 @@ pub(crate) fn synthesise(
     let inputs = num_inputs(source);
     let plan = plan::plan(&mut b, module, adjoints, clocks, bp, &ds)?;
 
+    if readable {
+        name_results(&mut b, &plan);
+        name_parameters(&mut b);
+    }
     let order: Vec<Var> = inputs.iter().map(|&(_, x)| x).chain(b.slots.keys().copied()).collect();
     b.name_conditions(order);
     let uses = uses_by_target(&plan);
-    name_results(&mut b, &plan);
     name_gradients(&mut b, &plan, &uses);
     for call in &plan.calls {
         rules::call::replace(&mut b, adjoints, call);
@@ -108,6 +113,21 @@ fn name_results(b: &mut Builder, plan: &Plan) {
             if b.name(v).is_none() {
                 b.node.vars[v].name = Some(b.fresh("t"));
             }
+        }
+    }
+}
+
+/// Names a parameter inside an expression after the variable that the expression defines: `hp` for `h`.
+fn name_parameters(b: &mut Builder) {
+    let mut owner = None;
+    for id in b.forward_equations().ids().rev() {
+        let eq = &b.node.equations[id];
+        let Some(&v) = eq.lhs.first() else { continue };
+        let is_parameter = matches!(eq.rhs, Rhs::Param { .. });
+        match (b.name(v), &owner) {
+            (Some(name), _) => owner = Some(name),
+            (None, Some(owner)) if is_parameter => b.node.vars[v].name = Some(b.fresh(&format!("{owner}p"))),
+            _ => {}
         }
     }
 }

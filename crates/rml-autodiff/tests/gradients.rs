@@ -2,13 +2,13 @@
 
 mod support;
 
-use rml_autodiff::{differentiate, differentiate_node};
+use rml_autodiff::differentiate;
 use rml_elab::Root;
-use rml_ir::normal::Module;
-use rml_ir::{Data, Value};
+use rml_ir::normal::{Callee, Formal, Module, Rhs, Var};
+use rml_ir::{Data, Type, Value};
 use rml_sim::Status;
 use support::source::{FROZEN, PROGRAMS, Rows, inputs, normal_with};
-use support::{Random, flat, run};
+use support::{NodeBuilder, Random, flat, run};
 
 const CYCLES: usize = 4;
 
@@ -33,23 +33,58 @@ fn loss(module: &Module, rows: &Rows, seeds: &Rows) -> f64 {
     sum
 }
 
+/// The module with a root that calls its root: as it is, or its adjoint.
+fn wrapped(module: &Module, diff: bool) -> Module {
+    let mut module = module.clone();
+    let id = module.root;
+    let f = &module.nodes[id];
+    let name = |v: Var| f.vars[v].name.as_deref().expect("interfaces are named");
+    let num = |v: &Var| f.vars[*v].ty.is_num();
+    let ty = |v: Var| f.vars[v].ty.clone();
+    let mut b = NodeBuilder::new("main");
+    let mut args: Vec<Var> = f.inputs().map(|i| b.input(name(i.var), ty(i.var))).collect();
+    let mut lhs: Vec<Var> = f.outputs.iter().map(|&o| b.var(name(o), ty(o))).collect();
+    let prefix = if diff { "diff_" } else { "" };
+    let mut callee = Callee::Node(id);
+    if diff {
+        callee = Callee::Diff { node: id, order: 1 };
+        let bp = b.input("bp", Type::condition());
+        args.push(bp);
+        for &o in f.outputs.iter().filter(|o| num(o)) {
+            args.push(b.input(&format!("d{}", name(o)), ty(o)));
+            let Some(Formal::Stream(d)) = b.0.formals.last_mut() else { continue };
+            d.clock = Some((bp, true));
+        }
+        for x in f.inputs().map(|i| i.var).filter(num) {
+            lhs.push(b.var(&format!("bp{}", name(x)), Type::condition()));
+            lhs.push(b.var(&format!("d{}", name(x)), ty(x)));
+        }
+    }
+    let instance = format!("{prefix}{}_0", f.name).into();
+    b.eq(&lhs, Rhs::Call { callee, args, every: None, instance, statics: Vec::new() });
+    b.0.outputs = lhs;
+    module.root = module.nodes.push(b.0);
+    differentiate(module).unwrap_or_else(|e| panic!("{e}"))
+}
+
 fn check(text: &str, node: &str) {
     let module = normal_with(text, Root::Diff(node.into()), FROZEN).unwrap_or_else(|e| panic!("{node}: {e}"));
-    let forward = differentiate(module.clone()).unwrap_or_else(|e| panic!("{node}: {e}"));
-    let made = differentiate_node(module, forward.root).unwrap_or_else(|e| panic!("{node}: {e}"));
+    let (forward, adjoint) = (wrapped(&module, false), wrapped(&module, true));
     let mut r = Random(11);
-    let rows = inputs(&made.module, CYCLES, &mut r);
+    let rows = inputs(&adjoint, CYCLES, &mut r);
     let root = &forward.nodes[forward.root];
-    let name = |v| root.vars[v].name.as_deref().expect("interfaces are named");
+    let name = |v: Var| root.vars[v].name.as_deref().expect("interfaces are named");
     let seeds: Rows =
         root.outputs.iter().map(|&o| (name(o).to_owned(), rows[&format!("d{}", name(o))].clone())).collect();
     let given: Rows = root.inputs().map(|i| (name(i.var).to_owned(), rows[name(i.var)].clone())).collect();
-    let table = run(flat(&made.module), &rows, CYCLES);
+    let table = run(flat(&adjoint), &rows, CYCLES);
     let h = 1e-6;
     for x in root.inputs().map(|i| i.var).filter(|&x| root.vars[x].ty.is_num()) {
         let d = &table[&format!("d{}", name(x))];
         for n in 0..CYCLES {
             assert!(d[n].is_determined(), "{node}: d{} at {n} is {:?}", name(x), d[n]);
+            let on = table[&format!("bp{}", name(x))][n].value().and_then(Value::as_bool);
+            assert_eq!(d[n].is_present(), on == Some(true), "{node}: bp{} at {n}", name(x));
             let len = root.vars[x].ty.shape.len();
             let found = match &d[n] {
                 Status::Value(v) => numbers(v),
