@@ -2,9 +2,10 @@
 
 /// The name among `candidates` nearest to `name`, if one is near enough to be meant.
 pub(crate) fn suggest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let limit = name.chars().count().div_ceil(3).clamp(1, 3);
+    let length = name.chars().count();
+    let limit = length.div_ceil(3).clamp(1, 3);
     candidates
-        .filter(|c| *c != name)
+        .filter(|c| *c != name && c.chars().count().abs_diff(length) <= limit)
         .map(|c| (distance(name, c), c))
         .filter(|(d, c)| *d <= limit && 2 * *d <= c.chars().count())
         .min_by_key(|(d, _)| *d)

@@ -2,7 +2,7 @@
 
 use indexmap::IndexMap;
 use rml_base::codes::elab as codes;
-use rml_base::{Diagnostic, IndexVec, Span};
+use rml_base::{Diagnostic, EntityId, IndexVec, Span};
 use rml_ir::DType;
 use rml_syntax::ast;
 
@@ -299,10 +299,13 @@ impl Lower<'_, '_> {
     fn nested_calls(&mut self, first: usize, top: ExprId) {
         let nested: Vec<(SourceId, Span)> = self
             .exprs
-            .iter_enumerated()
-            .skip(first)
-            .filter(|(id, _)| *id != top)
-            .filter_map(|(_, e)| match &e.kind {
+            .as_slice()
+            .get(first..)
+            .unwrap_or_default()
+            .iter()
+            .zip(first..)
+            .filter(|(_, index)| *index != top.index())
+            .filter_map(|(e, _)| match &e.kind {
                 ExprKind::Call(call) if call.order == 0 => Some((call.callee, e.span)),
                 _ => None,
             })
