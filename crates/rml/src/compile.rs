@@ -308,7 +308,8 @@ fn dump_module(module: &typed::Module, options: &Options, stage: Stage) -> Resul
     })
 }
 
-/// The adjoint of node `node` (and of the nodes it calls) in surface syntax, callees first.
+/// The adjoint of node `node`, and those of the nodes it calls, in surface syntax, callees first. Together with the program's own
+/// nodes the text is a program again.
 ///
 /// # Errors
 /// As [`compile`]; a node that cannot be differentiated.
@@ -318,9 +319,7 @@ pub fn differentiate(source: &Source, options: &Options, node: &str) -> Result<S
         let module = pass::normalize(&module);
         let root = module.root;
         let made = rml_autodiff::differentiate_node(module, root)?;
-        let texts: Vec<String> =
-            made.synthesised.iter().map(|n| rml_ir::normal::print(&made.module) + &n.to_string()).collect();
-        Ok(texts.join("\n"))
+        Ok(rml_ir::surface::print_nodes(&made.module, &made.synthesised, Some(made.adjoint)))
     });
     front.fail(text).map(|(text, _)| text)
 }
