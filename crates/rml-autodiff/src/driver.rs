@@ -153,6 +153,7 @@ impl Driver {
         let source = &self.module.nodes[id];
         let clocks = self.clocks(id);
         let paths = synthesise::output_paths(source, &clocks);
+        let with_bp: Vec<bool> = paths.iter().map(Vec::is_empty).collect();
         let adjoint = match self.module.overrides.get(&id) {
             Some(&own) => signature::of_override(&self.module, id, own, paths)?,
             None => {
@@ -163,15 +164,18 @@ impl Driver {
                 self.synthesised.push(node);
                 self.done.insert(Task::Resolve(node), ());
                 let (gradients, trains) = (made.gradients, made.trains);
+                // Where a gradient that nothing reads is present does not matter.
+                let paths = paths.into_iter().zip(made.live);
+                let paths = paths.map(|(path, live)| if live { path } else { Vec::new() }).collect();
                 Adjoint { node, gradients, paths, trains, parameter: None, primal_outputs }
             }
         };
         let node = &self.module.nodes[adjoint.node];
         let bp = node.inputs().nth(self.module.nodes[id].inputs().count());
         if let Some(bp) = bp {
-            let outputs = num_outputs(node).into_iter().zip(&adjoint.paths);
-            let with_bp = outputs.filter(|(_, path)| path.is_empty()).map(|(o, _)| (bp.var, o));
-            self.together.insert(adjoint.node, with_bp.collect());
+            let outputs = num_outputs(node).into_iter().zip(with_bp);
+            let together = outputs.filter(|&(_, with_bp)| with_bp).map(|(o, _)| (bp.var, o));
+            self.together.insert(adjoint.node, together.collect());
         }
         self.adjoints.insert(id, adjoint);
         Ok(())

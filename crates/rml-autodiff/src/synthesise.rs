@@ -21,6 +21,8 @@ pub(crate) struct Synthesised {
     pub(crate) node: Node,
     pub(crate) gradients: Vec<Gradient>,
     pub(crate) trains: bool,
+    /// For each num output, whether its gradient is used.
+    pub(crate) live: Vec<bool>,
 }
 
 /// How the clocks of the num outputs are sampled from that of `bp`, as callers see it.
@@ -94,8 +96,9 @@ pub(crate) fn synthesise(
         _ => false,
     });
     b.node.name = Arc::from(format!("diff_{}", source.name));
+    let live = ds.iter().map(|(o, _)| b.slots.contains_key(o)).collect();
     let node = finish::finish(b, source, &order_keys(source, &plan, &inputs));
-    Ok(Synthesised { node, gradients, trains })
+    Ok(Synthesised { node, gradients, trains, live })
 }
 
 fn uses_by_target(plan: &Plan) -> BTreeMap<Var, Vec<Use>> {

@@ -62,9 +62,34 @@ node diff_app_pipe(i: num [], bp: bool [], do: num [] when bp) -> (o, bpi, di)
     expect(APP, "app_pipe", &format!("{DENSE_AND_MULTIPLY}{app_pipe}"));
 }
 
+/// Compares with `tests/golden/<name>.rml`; `RML_BLESS=1` writes it.
+#[track_caller]
+fn expect_file(text: &str, node: &str, name: &str) {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    let found = diff(text, node);
+    if std::env::var_os("RML_BLESS").is_some() {
+        std::fs::write(&path, &found).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    }
+    let expected = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    assert_eq!(found, expected, "\n{found}");
+}
+
 #[test]
-fn show() {
-    println!("{}", diff(LSTM, "layer"));
-    println!("{}", diff(CLOCKS, "branches"));
-    println!("{}", diff(CLOCKS, "backfill"));
+fn lstm() {
+    expect_file(LSTM, "layer", "lstm.rml");
+}
+
+#[test]
+fn branches() {
+    expect_file(CLOCKS, "branches", "branches.rml");
+}
+
+#[test]
+fn backfill() {
+    expect_file(CLOCKS, "backfill", "backfill.rml");
+}
+
+#[test]
+fn two_rates() {
+    expect_file(CLOCKS, "two_rates", "two_rates.rml");
 }

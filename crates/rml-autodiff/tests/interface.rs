@@ -1,0 +1,244 @@
+//! Adjoints that the program defines itself, optimisers, training, and what is refused.
+
+mod support;
+
+use rml_autodiff::{differentiate, differentiate_node};
+use rml_base::codes::autodiff;
+use rml_elab::Root;
+use rml_ir::normal::Rhs;
+use rml_ir::{Value, surface};
+use rml_sim::Status;
+use support::source::{Rows, normal};
+use support::{flat, run};
+
+fn numbers(row: &[Status]) -> Vec<Option<f64>> {
+    row.iter().map(|s| s.value().and_then(Value::as_num)).collect()
+}
+
+fn nums(row: &[f64]) -> Vec<Option<Value>> {
+    row.iter().map(|&x| Some(Value::F64(x))).collect()
+}
+
+fn bools(row: &[bool]) -> Vec<Option<Value>> {
+    row.iter().map(|&x| Some(Value::Bool(x))).collect()
+}
+
+/// The paper's running example is trained as its own adjoint trains it (conformance vector `diff_app_mixed`).
+#[test]
+fn training_takes_the_same_steps_as_the_paper() {
+    let text = format!(
+        "{}node main(i: num [], bp: bool [], gt: num [] when bp) -> (o)
+  o, di = diff_app(i, bp, do);
+  do = -0.005 * (2.0 * ((o when bp) - gt));
+",
+        include_str!("programs/app.rml")
+    );
+    let module = normal(&text, Root::Run("main".into())).unwrap_or_else(|e| panic!("{e}"));
+    let module = differentiate(module).unwrap_or_else(|e| panic!("{e}"));
+    let bp = [true, true, false, false].repeat(3);
+    let gt = [25.0, 9.0, 0.0, 0.0, 9.0, 1.0, 0.0, 0.0, 1.0, 25.0, 0.0, 0.0];
+    let mut rows = Rows::new();
+    rows.insert("i".into(), nums(&[-1.0, 0.0, 1.0].repeat(4)));
+    rows.insert("bp".into(), bools(&bp));
+    rows.insert("gt".into(), gt.iter().zip(&bp).map(|(&x, &on)| on.then_some(Value::F64(x))).collect());
+    let expected = [
+        1.0,
+        0.2304,
+        0.838_711_326_284_185_4,
+        4.178_705_233_484_186,
+        0.318_308_279_884_185_64,
+        0.668_878_109_634_234_9,
+        4.588_807_965_821_745,
+        0.431_299_750_160_871_4,
+        0.686_713_863_460_717_6,
+        4.588_807_965_821_745,
+        2.328_733_046_837_522_5,
+        0.704_032_737_687_103_3,
+    ];
+    for (found, expected) in numbers(&run(flat(&module), &rows, 12)["o"]).iter().zip(expected) {
+        let found = found.expect("present");
+        assert!((found - expected).abs() < 1e-12 * expected.abs().max(1.0), "{found} {expected}");
+    }
+}
+
+const CLIPPED: &str = "
+node square(x) -> (o)
+  o = x * x;
+node diff_square(x, bp, do) -> (o, dx)
+  o = x * x;
+  dx = 100.0 * do;
+node f(x) -> (o)
+  o = square(x) + x;
+";
+
+#[test]
+fn a_defined_adjoint_replaces_the_synthesised_one() {
+    let text = format!(
+        "{CLIPPED}node main(x: num [], bp: bool [], do: num [] when bp) -> (o, dx)
+  o, dx = diff_f(x, bp, do);
+"
+    );
+    let module = normal(&text, Root::Run("main".into())).unwrap_or_else(|e| panic!("{e}"));
+    let module = differentiate(module).unwrap_or_else(|e| panic!("{e}"));
+    let mut rows = Rows::new();
+    rows.insert("x".into(), nums(&[3.0]));
+    rows.insert("bp".into(), bools(&[true]));
+    rows.insert("do".into(), nums(&[2.0]));
+    let table = run(flat(&module), &rows, 1);
+    assert_eq!(numbers(&table["o"]), [Some(12.0)]);
+    assert_eq!(numbers(&table["dx"]), [Some(202.0)]);
+}
+
+#[test]
+fn an_input_that_a_defined_adjoint_leaves_out_has_no_gradient() {
+    let text = "
+node scale(x, y) -> (o)
+  o = x * y;
+node diff_scale(x, y, bp, do) -> (o, dy)
+  o = x * y;
+  dy = (x when bp) * do;
+node f(x, y) -> (o)
+  o = scale(x, y);
+node main(x: num [], y: num [], bp: bool [], do: num [] when bp) -> (o, dx, dy)
+  o, dx, dy = diff_f(x, y, bp, do);
+";
+    let module = normal(text, Root::Run("main".into())).unwrap_or_else(|e| panic!("{e}"));
+    let module = differentiate(module).unwrap_or_else(|e| panic!("{e}"));
+    let mut rows = Rows::new();
+    rows.insert("x".into(), nums(&[3.0, 3.0]));
+    rows.insert("y".into(), nums(&[5.0, 5.0]));
+    rows.insert("bp".into(), bools(&[true, false]));
+    rows.insert("do".into(), vec![Some(Value::F64(2.0)), None]);
+    let table = run(flat(&module), &rows, 2);
+    assert_eq!(numbers(&table["dx"]), [Some(0.0), None]);
+    assert_eq!(numbers(&table["dy"]), [Some(6.0), None]);
+}
+
+#[test]
+fn a_defined_adjoint_with_another_interface_is_refused() {
+    let text = "
+node square(x) -> (o)
+  o = x * x;
+node diff_square(x, bp, do, extra: num []) -> (o, dx)
+  o = x * x;
+  dx = do * extra;
+node f(x: num []) -> (o)
+  o = square(x);
+";
+    let module = match normal(text, Root::Diff("f".into())) {
+        Ok(module) => module,
+        // Found earlier, when the adjoint is elaborated with the types that it is called with.
+        Err(found) => return assert!(found.contains("diff_square"), "{found}"),
+    };
+    let root = module.root;
+    let problems = differentiate_node(module, root).expect_err("the interface does not fit");
+    let problem = problems.iter().next().expect("a finding");
+    assert_eq!(problem.code, autodiff::OVERRIDE_INTERFACE);
+    assert_eq!(problem.labels.len(), 2);
+}
+
+#[test]
+fn a_parameter_without_optimiser_is_refused() {
+    let text = "node f(x: num []) -> (o)\n  k = param(1.0);\n  o = k * x;\n";
+    let mut module = normal(text, Root::Diff("f".into())).unwrap_or_else(|e| panic!("{e}"));
+    module.optimisers.clear();
+    let root = module.root;
+    let problems = differentiate_node(module, root).expect_err("no optimiser");
+    assert_eq!(problems.iter().next().expect("a finding").code, autodiff::NO_OPTIMISER);
+}
+
+#[test]
+fn outputs_on_clocks_that_the_caller_cannot_tell_apart_are_refused() {
+    let text = "
+node split(x) -> (a, b)
+  a = x * 2.0;
+  c = x > 0.5;
+  b = (x * x) when c;
+node f(x: num []) -> (o)
+  o, b = split(x);
+node g(x: num []) -> (p)
+  a, b = split(x);
+  p = b;
+";
+    for node in ["f", "g"] {
+        let module = normal(text, Root::Diff(node.into())).unwrap_or_else(|e| panic!("{e}"));
+        let root = module.root;
+        let problems = differentiate_node(module, root).expect_err("the condition is hidden");
+        assert_eq!(problems.iter().next().expect("a finding").code, autodiff::GRADIENT_CLOCK);
+    }
+}
+
+#[test]
+fn an_output_without_gradient_may_be_on_any_clock() {
+    let text = "
+node watched(x) -> (a, seen)
+  a = x * 2.0;
+  seen = to_num((x > 0.5) when c);
+  c = x > 0.0;
+node f(x: num []) -> (o)
+  o, seen = watched(x);
+";
+    let module = normal(text, Root::Diff("f".into())).unwrap_or_else(|e| panic!("{e}"));
+    let root = module.root;
+    differentiate_node(module, root).unwrap_or_else(|e| panic!("{e}"));
+}
+
+#[test]
+fn a_program_may_define_its_own_param() {
+    let text = "
+node param(init) -> (o)
+  o = init;
+node diff_param(init, bp, do) -> (o)
+  o = init fby o1;
+  o1 = o + merge bp do 0.0;
+node f(x) -> (o)
+  k = param(1.0);
+  o = k * x;
+node main(x: num [], bp: bool [], do: num [] when bp) -> (o)
+  o = diff_f(x, bp, do);
+";
+    let module = normal(text, Root::Run("main".into())).unwrap_or_else(|e| panic!("{e}"));
+    let module = differentiate(module).unwrap_or_else(|e| panic!("{e}"));
+    let updates = |eq: &rml_ir::normal::Equation| matches!(eq.rhs, Rhs::ParamUpdate { .. });
+    assert!(module.nodes.iter().any(|node| node.equations.iter().any(updates)));
+    let mut rows = Rows::new();
+    rows.insert("x".into(), nums(&[3.0, 3.0, 3.0]));
+    rows.insert("bp".into(), bools(&[true, true, true]));
+    rows.insert("do".into(), nums(&[1.0, 1.0, 1.0]));
+    assert_eq!(numbers(&run(flat(&module), &rows, 3)["o"]), [Some(3.0), Some(12.0), Some(21.0)]);
+}
+
+#[test]
+fn equations_of_the_program_are_kept() {
+    let module =
+        normal(include_str!("programs/app.rml"), Root::Diff("app".into())).unwrap_or_else(|e| panic!("{e}"));
+    let root = module.root;
+    let before = module.nodes[root].equations.len();
+    let made = differentiate_node(module, root).expect("differentiable");
+    assert_eq!(made.module.nodes[root].equations.len(), before);
+    assert!(surface::print_node(&made.module, root).contains("x = dense(i);"));
+}
+
+#[test]
+fn second_derivatives_by_name() {
+    let text = "
+node cube(x) -> (o)
+  o = x * x * x;
+node main(x: num [], bp: bool [], do: num [], bp2: bool [], do2: num [], ddx: num []) -> (o, dx, ddx2, ddo)
+  o, dx, ddx2, ddo = diff_diff_cube(x, bp, do, bp2, do2, ddx);
+";
+    let module = normal(text, Root::Run("main".into())).unwrap_or_else(|e| panic!("{e}"));
+    let module = differentiate(module).unwrap_or_else(|e| panic!("{e}"));
+    let mut rows = Rows::new();
+    for (name, x) in [("x", 2.0), ("do", 1.0), ("do2", 0.0), ("ddx", 1.0)] {
+        rows.insert(name.into(), nums(&[x]));
+    }
+    for name in ["bp", "bp2"] {
+        rows.insert(name.into(), bools(&[true]));
+    }
+    let table = run(flat(&module), &rows, 1);
+    // dx = 3 x^2 do, so that its gradients are 6 x do and 3 x^2.
+    assert_eq!(numbers(&table["dx"]), [Some(12.0)]);
+    assert_eq!(numbers(&table["ddx2"]), [Some(12.0)]);
+    assert_eq!(numbers(&table["ddo"]), [Some(12.0)]);
+}
