@@ -210,7 +210,7 @@ impl<'f> Folder<'f> {
 impl Rhs {
     /// Calls `f` on every variable it reads, in order, so that it may read another; window ends are not
     /// included.
-    pub(super) fn for_each_operand_mut(&mut self, mut f: impl FnMut(&mut Var)) {
+    pub(crate) fn for_each_operand_mut(&mut self, mut f: impl FnMut(&mut Var)) {
         match self {
             Rhs::Const(_) => {}
             Rhs::Apply { args, .. } => args.iter_mut().for_each(f),

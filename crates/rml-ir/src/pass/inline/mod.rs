@@ -62,7 +62,7 @@ struct Inliner<'m> {
     states: IndexMap<Eq, Named>,
     /// The parameters with an optimiser so far.
     updates: Vec<Update>,
-    /// Equations `x = init when first` that become constants if `init` is one.
+    /// Equations `x = init when first`, which need not sample where `init` is constant.
     samples: Vec<Eq>,
     /// How many equations of nodes have been gone through.
     steps: usize,

@@ -1,12 +1,13 @@
 //! What is done when all equations are there: which `fby` holds a parameter, the keys of all states, constant
 //! initial values of parameters under windows.
 
+use indexmap::{IndexMap, IndexSet};
 use rml_base::codes::autodiff::OPTIMISER_SHAPE;
 use rml_base::{Diagnostic, Diagnostics, Span};
 
 use super::Inliner;
 use super::paths::Place;
-use crate::flat::{Flat, Rhs, State, Var};
+use crate::flat::{Equation, Flat, Rhs, State, Var};
 use crate::normal::{Eq, NodeId};
 use crate::op::Op;
 
@@ -43,14 +44,25 @@ impl Inliner<'_> {
         Ok(self.flat)
     }
 
-    /// Makes samples of constants constants of their own.
+    /// Lets samples of constant expressions compute the expression anew, on the slow clock: then the state
+    /// that it initialises starts from a constant.
     fn sample_constants(&mut self, defs: &[Option<Eq>]) {
-        for eq in std::mem::take(&mut self.samples) {
-            let Rhs::When { value, .. } = self.flat.equations[eq].rhs else { continue };
-            let source = origin(&self.flat, defs, value).map(|e| &self.flat.equations[e].rhs);
-            if let Some(Rhs::Const(k)) = source {
-                self.flat.equations[eq].rhs = Rhs::Const(*k);
+        for sample in std::mem::take(&mut self.samples) {
+            let Rhs::When { value, .. } = self.flat.equations[sample].rhs else { continue };
+            let Some(equations) = constant_expression(&self.flat, defs, value) else { continue };
+            let mut anew = IndexMap::new();
+            for eq in &equations {
+                let lhs = self.flat.equations[*eq].lhs;
+                let ty = self.flat.vars[lhs].ty.clone();
+                let span = self.flat.equations[sample].span;
+                anew.insert(lhs, self.temporary(ty, span));
             }
+            for eq in equations {
+                let Equation { lhs, mut rhs, span } = self.flat.equations[eq].clone();
+                rhs.for_each_operand_mut(|v| *v = anew[&*v]);
+                self.emit(anew[&lhs], rhs, span);
+            }
+            self.flat.equations[sample].rhs = Rhs::Apply { op: Op::Copy, args: vec![anew[&value]] };
         }
     }
 
@@ -88,6 +100,25 @@ fn definitions(flat: &Flat) -> Vec<Option<Eq>> {
         defs[equation.lhs.0 as usize] = Some(eq);
     }
     defs
+}
+
+/// The equations of operators and constants that a variable is made of; `None` if there is anything else
+/// behind it, or very much.
+fn constant_expression(flat: &Flat, defs: &[Option<Eq>], var: Var) -> Option<Vec<Eq>> {
+    const LIMIT: usize = 10_000;
+    let mut found = IndexSet::new();
+    let mut pending = vec![var];
+    while let Some(var) = pending.pop() {
+        let eq = defs[var.0 as usize]?;
+        let rhs = &flat.equations[eq].rhs;
+        if !matches!(rhs, Rhs::Const(_) | Rhs::Apply { .. }) || found.len() > LIMIT {
+            return None;
+        }
+        if found.insert(eq) {
+            rhs.for_each_operand(|v| pending.push(v));
+        }
+    }
+    Some(found.into_iter().collect())
 }
 
 /// The equation behind a variable, past copies; `None` for an input or a circle of copies.
