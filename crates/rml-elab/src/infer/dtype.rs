@@ -1,13 +1,15 @@
 //! Element types, by unification over the whole tree of instances. Nothing is converted implicitly, so two things that meet have
 //! the same element type; what nothing determines is num.
 
+mod call;
+
 use indexmap::{IndexMap, IndexSet};
 use rml_base::codes::elab as codes;
 use rml_base::{Code, Diagnostic, Span};
 use rml_ir::DType;
 use rml_syntax::ast::{BinaryOp, Literal, UnaryOp};
 
-use super::adjoint::{self, Adjoint};
+use super::adjoint::Adjoint;
 use crate::builtins::{Builtin, Reduce, Unary};
 use crate::hir::{ExprId, ExprKind, Item, Local, LocalKind};
 use crate::instance::{Given, InstanceId, RootGiven, Tree};
@@ -405,143 +407,6 @@ impl Infer<'_, '_, '_> {
             (None, Some((class, _))) => *class,
             (None, None) => self.fresh(None),
         }
-    }
-
-    /// A call whose results are `lhs`.
-    fn call(&mut self, id: InstanceId, expr: ExprId, lhs: &[(Class, Span)]) {
-        let node = self.tree.node(id);
-        let Some(call) = node.as_call(expr) else { return };
-        if let Some(end) = call.every {
-            self.condition(id, end, "`every`");
-        }
-        let Some(&child) = self.tree.instances[id].calls.get(&expr) else {
-            for operand in &call.args {
-                self.expr(id, *operand);
-            }
-            self.broken.insert(self.at);
-            return;
-        };
-        let callee = self.tree.node(child);
-        for (i, &formal) in callee.formals.iter().enumerate() {
-            if self.tree.is_stream(child, formal) {
-                let arg = self.expr(id, call.args[i]);
-                let what = format!("input `{}` of `{}`", callee.name_of(formal), callee.name);
-                self.unify((self.slot(child, formal), callee.locals[formal].span), arg, &what);
-            }
-        }
-        if call.order == 0 {
-            for (&output, &target) in callee.outputs.iter().zip(lhs) {
-                let what = format!("output `{}` of `{}`", callee.name_of(output), callee.name);
-                // where the types differ, the left side is what does not fit
-                self.unify((self.slot(child, output), callee.locals[output].span), target, &what);
-            }
-            return;
-        }
-        let extra = call.args[callee.formals.len()..].iter().map(|a| self.expr(id, *a)).collect();
-        for (&output, &target) in callee.outputs.iter().zip(lhs) {
-            let what = format!("output `{}` of `{}`", callee.name_of(output), callee.name);
-            self.unify((self.slot(child, output), callee.locals[output].span), target, &what);
-        }
-        self.pending.push(Pending { at: self.at, call: expr, results: lhs.to_vec(), extra });
-    }
-
-    /// Connects gradients, which exist for nums only: first where element types are known, then where they must be num because
-    /// nothing determines them.
-    fn adjoints(&mut self) {
-        while !self.pending.is_empty() {
-            let before = self.pending.len();
-            let pending = std::mem::take(&mut self.pending);
-            for call in pending {
-                if !self.adjoint(&call, false) {
-                    self.pending.push(call);
-                }
-            }
-            if self.pending.len() == before {
-                let call = self.pending.remove(0);
-                self.adjoint(&call, true);
-            }
-        }
-    }
-
-    fn adjoint(&mut self, pending: &Pending, default: bool) -> bool {
-        self.at = pending.at;
-        let (id, tree) = (pending.at.0, self.tree);
-        let node = tree.node(id);
-        let (Some(&child), Some(call)) =
-            (tree.instances[id].calls.get(&pending.call), node.as_call(pending.call))
-        else {
-            return true;
-        };
-        let mut dtype = |local: Local| {
-            let class = tree.slot(child, local);
-            let root = self.find(class);
-            if default && self.known[root].is_none() {
-                self.known[root] = Some((DType::Num, tree.node(child).locals[local].span));
-            }
-            self.known[root].map(|(d, _)| d)
-        };
-        let Some((mut adjoint, results)) = Adjoint::new(tree, child, call.order, &mut dtype) else {
-            return false;
-        };
-        let callee = tree.node(child);
-        let span = node.exprs[pending.call].span;
-        let own = callee.formals.iter().filter(|l| tree.is_stream(child, **l)).count();
-        let wanted = adjoint.inputs.len() - own;
-        let chosen = results.choose(pending.results.len());
-        if pending.extra.len() != wanted || chosen.is_none() {
-            self.arity(callee, call.order, &adjoint, span, pending, wanted);
-            return true;
-        }
-        for ((name, port), arg) in adjoint.inputs[own..].iter().zip(&pending.extra) {
-            match port {
-                adjoint::Port::Condition => self.expect(DType::Bool, *arg, codes::CONDITION_TYPE, "`bp`"),
-                adjoint::Port::Like(_) => {
-                    let what = format!("the gradient `{name}`");
-                    self.expect(DType::Num, *arg, codes::TYPE_MISMATCH, &what);
-                }
-            }
-        }
-        adjoint.results = chosen.unwrap_or_default();
-        let gradients = adjoint.results.iter().zip(&pending.results).skip(results.primal);
-        let targets: Vec<(adjoint::Port, (Class, Span))> =
-            gradients.map(|(i, target)| (adjoint.outputs[*i].1, *target)).collect();
-        for (port, target) in targets {
-            let dtype = if port == adjoint::Port::Condition { DType::Bool } else { DType::Num };
-            let class = self.fresh(Some((dtype, span)));
-            self.unify((class, span), target, "a gradient of this call");
-        }
-        self.adjoints.insert((id, pending.call), adjoint);
-        true
-    }
-
-    fn arity(
-        &mut self,
-        callee: &crate::hir::Node,
-        order: u8,
-        adjoint: &Adjoint,
-        span: Span,
-        pending: &Pending,
-        wanted: usize,
-    ) {
-        let (given, extra) = (pending.results.len(), pending.extra.len());
-        let prefix = "diff_".repeat(usize::from(order));
-        let d = Diagnostic::error(
-            codes::ARITY,
-            format!("this call does not fit the interface of `{prefix}{}`", callee.name),
-        );
-        let d = if extra == wanted {
-            d.label(span, format!("its results go to {given} name{}", if given == 1 { "" } else { "s" }))
-        } else {
-            d.label(span, format!("{extra} given after the inputs of the node, {wanted} expected"))
-        };
-        self.report.push(
-            d.label(callee.span, "the node that is differentiated")
-                .note(format!("its interface is {}", adjoint::describe(callee, order, adjoint)))
-                .help(
-                    "a call takes the outputs only, or with them the gradient of each num input, or with them `bp` and gradient of each",
-                ),
-        );
-        self.broken.insert(self.at);
     }
 }
 
