@@ -116,7 +116,7 @@ fn named_gradient(f: &Node, g: &Node, input: usize, x: Var, problems: &mut Diagn
         let found = &g.vars[*g.outputs.get(position + f.outputs.len())?];
         if found.ty != *expected {
             let diagnostic = Diagnostic::error(
-                codes::autodiff::OVERRIDE_INTERFACE,
+                codes::elab::OVERRIDE_INTERFACE,
                 format!("the output `{name}` of `{}` has type `{}`, not `{expected}`", g.name, found.ty),
             )
             .label(found.span, format!("this is `{}`", found.ty))
@@ -139,7 +139,7 @@ fn mismatch(f: &Node, g: &Node, what: &str, expected: &[Type], found: &[Type]) -
         if texts.is_empty() { "none".to_owned() } else { texts.join(", ") }
     };
     Diagnostic::error(
-        codes::autodiff::OVERRIDE_INTERFACE,
+        codes::elab::OVERRIDE_INTERFACE,
         format!("`{}` does not have the interface of the adjoint of `{}`", g.name, f.name),
     )
     .label(g.span, format!("its {what} do not fit"))

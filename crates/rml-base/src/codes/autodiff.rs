@@ -1,7 +1,6 @@
 //! Codes of automatic differentiation.
 
 codes! {
-    OVERRIDE_INTERFACE = "override-interface", "A node that stands for the adjoint of another does not have the interface of that adjoint.";
     NO_OPTIMISER = "no-optimiser", "A parameter is to be trained, but no node `diff_param` takes parameters of its type.";
     GRADIENT_CLOCK = "gradient-clock", "A node has outputs on different clocks, and its caller cannot tell when its gradient is present.";
     OPTIMISER_SHAPE = "optimiser-shape", "An optimiser does not hold its parameter in a `fby`, so that it cannot be saved.";
