@@ -75,16 +75,19 @@ pub(crate) struct Tree<'p> {
     pub(crate) dims: IndexMap<String, StaticValue>,
     /// How many variables all instances have together.
     pub(crate) slots: usize,
+    /// Whether there are too many instances, so that some are missing.
+    pub(crate) truncated: bool,
 }
 
 impl<'p> Tree<'p> {
     /// The tree under `root`. Calls that cannot be instantiated are reported and have no instance.
     pub(crate) fn build(program: &'p Program, root: RootSpec, report: &mut Report) -> Self {
-        let mut tree = Tree { program, instances: IndexVec::new(), dims: root.dims, slots: 0 };
+        let mut tree =
+            Tree { program, instances: IndexVec::new(), dims: root.dims, slots: 0, truncated: false };
         let givens = root.givens.into_iter().map(Given::Root).collect();
         tree.push(root.source, None, givens);
         let mut next = 0;
-        while next < tree.instances.len() {
+        while next < tree.instances.len() && !tree.truncated {
             let id = InstanceId(u32::try_from(next).unwrap_or(u32::MAX));
             tree.calls(id, report);
             next += 1;
@@ -179,6 +182,7 @@ impl<'p> Tree<'p> {
             return;
         }
         if self.instances[id].depth >= MAX_DEPTH || self.instances.len() >= MAX_INSTANCES {
+            self.truncated = true;
             report.push(
                 Diagnostic::error(codes::INSTANCE_LIMIT, "the program has too many node instances")
                     .label(call.name_span, "no further instance is made here")

@@ -55,6 +55,9 @@ pub(crate) fn instantiate(
     let before = report.errors();
     let span = program.nodes[spec.source].span;
     let tree = Tree::build(program, spec, report);
+    if tree.truncated {
+        return None;
+    }
     let mut typed = infer::infer(tree, report);
     let made = emit::emit(&mut typed, builder, report);
     if made.is_none() && report.errors() == before {

@@ -397,3 +397,12 @@ fn too_many_instances_are_refused() {
     assert!(module.is_none());
     assert!(found.iter().all(|d| d.code.name == "instance-limit"), "{found}");
 }
+
+#[test]
+fn the_highest_expressions_elaborate() {
+    let height = rml_syntax::MAX_NESTING - 2;
+    let chain = "x".to_owned() + &" + x".repeat(height);
+    let nested = "f(".repeat(height / 2) + "x" + &")".repeat(height / 2);
+    let text = format!("node f(x) -> (o) o = x;\nnode main(x: num []) -> (a, b) a = {chain}; b = {nested};");
+    assert_eq!(types(&text), ["num []", "num []"]);
+}

@@ -131,3 +131,24 @@ fn overrides_and_optimisers_are_recorded() {
     let types: Vec<String> = module.optimisers.keys().map(ToString::to_string).collect();
     assert_eq!(types, ["num [16, 7]", "num [16]"]);
 }
+
+#[test]
+fn examples_of_the_language_reference_check() {
+    let mut seen = 0;
+    for file in ["nodes", "statics", "types-and-shapes"] {
+        let path = repository().join(format!("docs/language/{file}.md"));
+        let text = std::fs::read_to_string(path).expect("readable");
+        for block in text.split("```rml\n").skip(1).filter_map(|b| b.split("```").next()) {
+            if !block.contains("node ") {
+                continue;
+            }
+            let mut sources = rml_base::Sources::new();
+            let main = sources.add(file, block);
+            let found = rml_elab::check_all(&mut sources, main, &options(), &mut rml_elab::NoFiles);
+            let shown: Vec<String> = found.iter().map(|d| common::describe(d, &sources)).collect();
+            assert!(shown.is_empty(), "{}\n{block}", shown.join("\n"));
+            seen += 1;
+        }
+    }
+    assert!(seen >= 8, "only {seen} examples");
+}
