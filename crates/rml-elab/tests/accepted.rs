@@ -406,3 +406,19 @@ fn the_highest_expressions_elaborate() {
     let text = format!("node f(x) -> (o) o = x;\nnode main(x: num []) -> (a, b) a = {chain}; b = {nested};");
     assert_eq!(types(&text), ["num []", "num []"]);
 }
+
+#[test]
+fn library_layers_losses_and_optimisers() {
+    let text = "import std.layers; import std.losses; import std.optimisers;
+                node diff_param(init, bp, do) -> (o) o = adam(0.001, 0.9, 0.999, 1e-8, init, bp, do);
+                node net(x: num [batch.., d], end) -> (y) h = gru(5, x) every end; y = dense(2, h);
+                node train(x: num [batch, 3], gt: num [batch, 2], end: bool []) -> (loss: num [])
+                  y, _ = diff_net(x, end, true, dy);
+                  loss, dy, _ = diff_mse(y, gt, true, -0.1);";
+    let mut options = with(&[("batch", StaticValue::Int(4))]);
+    options.root = Root::Run("train".to_owned());
+    let module = accept(text, &options);
+    assert_eq!(var(&module, "dy"), "num [4, 2]");
+    let types: Vec<String> = module.optimisers.keys().map(ToString::to_string).collect();
+    assert_eq!(types.len(), 5, "{types:?}");
+}
