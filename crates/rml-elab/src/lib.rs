@@ -5,7 +5,7 @@
 //! [`rml_ir::typed::Module`]. In the order of the work:
 //!
 //! 1. `load`: the main file and everything that it imports is parsed;
-//! 2. `scope`, `lower`: names are bound, giving one [`hir`] node for each source node; `usage` tells statics from streams;
+//! 2. `scope`, `lower`: names are bound, giving one `hir` node for each source node; `usage` tells statics from streams;
 //! 3. `instance`: the tree of instances; `infer`: their element types and shapes; `statics` evaluates what is static;
 //! 4. `emit`: everything is checked once more, and written down as typed nodes; `adjoints` adds the nodes that
 //!    differentiation will call.
