@@ -204,6 +204,11 @@ impl Clocks {
         tops.clone().find(fits).or_else(|| tops.clone().next())
     }
 
+    /// What a clock is a sampling by.
+    pub(crate) fn sampled_by(&self, class: Class) -> Option<Literal> {
+        self.sampled.get(&class).map(|&(_, literal)| literal)
+    }
+
     /// What callers may know.
     pub(crate) fn summary(&self, node: &Node) -> Summary {
         let interface: Vec<Var> = node.inputs().map(|i| i.var).chain(node.outputs.iter().copied()).collect();

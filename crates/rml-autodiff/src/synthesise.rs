@@ -85,7 +85,10 @@ pub(crate) fn synthesise(
         return Err(problems);
     }
 
-    interface(&mut b, source, bp, &ds, &plan);
+    let outputs: Vec<Var> = ds.iter().map(|&(o, _)| o).collect();
+    let sampled = clocks.top(&outputs).and_then(|top| clocks.sampled_by(top));
+    let clock = sampled.filter(|l| source.inputs().any(|i| i.var == l.var)).map(|l| (l.var, l.positive));
+    interface(&mut b, source, Input { var: bp, clock }, &ds, &plan);
     let gradients = results(&mut b, bp, &inputs);
     let trains = b.forward_equations().iter().any(|eq| match &eq.rhs {
         Rhs::ParamUpdate { .. } => true,
@@ -207,12 +210,13 @@ fn define_gradient(b: &mut Builder, plan: &Plan, uses: &[Use], v: Var) {
 }
 
 /// The formals of the adjoint: those of the node, `bp`, and the gradients of its num outputs.
-fn interface(b: &mut Builder, source: &Node, bp: Var, ds: &[(Var, Var)], plan: &Plan) {
+fn interface(b: &mut Builder, source: &Node, bp: Input, ds: &[(Var, Var)], plan: &Plan) {
     b.node.formals = source.formals.clone();
-    b.node.formals.push(Formal::Stream(Input { var: bp, clock: None }));
+    let bp_var = bp.var;
+    b.node.formals.push(Formal::Stream(bp));
     for &(_, d) in ds {
-        let on_bp = plan.formals.get(&d).is_some_and(|&here| b.conditions.kind(here) == BpKind::Var(bp));
-        let clock = on_bp.then_some((bp, true));
+        let on_bp = plan.formals.get(&d).is_some_and(|&here| b.conditions.kind(here) == BpKind::Var(bp_var));
+        let clock = on_bp.then_some((bp_var, true));
         b.node.formals.push(Formal::Stream(Input { var: d, clock }));
     }
 }

@@ -2,7 +2,7 @@
 
 mod support;
 
-use rml_autodiff::differentiate;
+use rml_autodiff::{differentiate, differentiate_node};
 use rml_elab::Root;
 use rml_ir::normal::{Callee, Formal, Module, Rhs, Var};
 use rml_ir::{Data, Type, Value};
@@ -33,6 +33,15 @@ fn loss(module: &Module, rows: &Rows, seeds: &Rows) -> f64 {
     sum
 }
 
+/// The clock that the adjoint of the root declares for its `bp`; inputs have the same numbers in the wrapper.
+fn clock_of_bp(module: &Module) -> Option<(Var, bool)> {
+    let made = differentiate_node(module.clone(), module.root).unwrap_or_else(|e| panic!("{e}"));
+    let node = &made.module.nodes[made.adjoint];
+    let bp = node.inputs().nth(module.nodes[module.root].inputs().count()).expect("an adjoint has bp");
+    let position = |v: Var| node.inputs().position(|i| i.var == v).expect("an input");
+    bp.clock.map(|(cond, flag)| (Var(u32::try_from(position(cond)).expect("few inputs")), flag))
+}
+
 /// The module with a root that calls its root: as it is, or its adjoint.
 fn wrapped(module: &Module, diff: bool) -> Module {
     let mut module = module.clone();
@@ -50,6 +59,9 @@ fn wrapped(module: &Module, diff: bool) -> Module {
         callee = Callee::Diff { node: id, order: 1 };
         let bp = b.input("bp", Type::condition());
         args.push(bp);
+        if let Some(Formal::Stream(formal)) = b.0.formals.last_mut() {
+            formal.clock = clock_of_bp(&module);
+        }
         for &o in f.outputs.iter().filter(|o| num(o)) {
             args.push(b.input(&format!("d{}", name(o)), ty(o)));
             let Some(Formal::Stream(d)) = b.0.formals.last_mut() else { continue };

@@ -46,6 +46,7 @@ pub(crate) const PROGRAMS: &[(&str, &str)] = &[
     (include_str!("../programs/lstm.rml"), "layer"),
     (include_str!("../programs/lstm.rml"), "windows"),
     (include_str!("../programs/lstm.rml"), "batches"),
+    (include_str!("../programs/lstm.rml"), "last"),
     (include_str!("../programs/clocks.rml"), "branches"),
     (include_str!("../programs/clocks.rml"), "backfill"),
     (include_str!("../programs/clocks.rml"), "initial"),
