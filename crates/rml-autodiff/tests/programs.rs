@@ -4,11 +4,13 @@
 mod support;
 
 use indexmap::IndexMap;
-use rml_autodiff::differentiate_node;
+use rml_autodiff::{Differentiated, differentiate_node};
+use rml_elab::Root;
 use rml_ir::normal::{Callee, Init, Module, Node, NodeId, Rhs, Var};
 use rml_ir::op::Op;
 use rml_ir::{DType, Type, Value};
 use rml_sim::Status;
+use support::source::normal;
 use support::{NodeBuilder, Random, flat, module, run};
 
 type Rows = IndexMap<String, Vec<Option<Value>>>;
@@ -254,6 +256,21 @@ fn productive(flat: &rml_ir::flat::Flat, table: &IndexMap<String, Vec<Status>>) 
     table.values().enumerate().all(|(v, row)| posts.contains(&v) || row.iter().all(Status::is_determined))
 }
 
+/// The printed adjoint is a program that computes the same.
+fn reread(made: &Differentiated, seeded: &Rows, table: &IndexMap<String, Vec<Status>>, case: &str) {
+    let nodes: Vec<NodeId> = made.called.iter().chain(&made.synthesised).copied().collect();
+    let printed = rml_ir::surface::print_nodes(&made.module, &nodes, Some(made.adjoint));
+    let root = &made.module.nodes[made.adjoint];
+    let again = normal(&printed, Root::Run(root.name.to_string()))
+        .unwrap_or_else(|e| panic!("{case}: {e}\n{printed}"));
+    let again = run(flat(&again), seeded, table.values().next().map_or(0, Vec::len));
+    for &o in &root.outputs {
+        let name = root.vars[o].name.as_deref().expect("outputs are named");
+        let same = table[name].iter().zip(&again[name]).all(|(a, b)| a.same(b));
+        assert!(same, "{case}: {name}: {:?} {:?}\n{printed}", table[name], again[name]);
+    }
+}
+
 /// Compares all gradients of `module`'s root; `None` where the program itself is not productive.
 fn check(module: &Module, r: &mut Random, case: &str) -> Option<()> {
     let cycles = 1 + r.below(6);
@@ -296,6 +313,9 @@ fn check(module: &Module, r: &mut Random, case: &str) -> Option<()> {
     let table = run(flat(&made.module), &seeded, cycles);
     for o in &outputs {
         assert!(table[o].iter().zip(&forward[o]).all(|(a, b)| a.same(b)), "{case}: {o} changed\n{}", text());
+    }
+    if r.chance(0.3) {
+        reread(&made, &seeded, &table, case);
     }
     let h = 1e-5;
     for x in ["x", "y"] {
