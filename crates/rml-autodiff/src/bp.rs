@@ -4,7 +4,7 @@
 //! They are kept as a graph and compared by congruence before any equation is made, so that gradients whose
 //! conditions are the same stream are added without padding. This module makes no equations and knows no gradients.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rml_base::{IndexVec, entity_id};
 use rml_ir::normal::Var;
@@ -114,7 +114,8 @@ impl Conditions {
         loop {
             let mut changed = false;
             let mut known: BTreeMap<BpKind, Bp> = BTreeMap::new();
-            for id in self.kinds.ids() {
+            // Later uses first: then a chain of uses is seen through at once.
+            for id in self.kinds.ids().rev() {
                 if self.find(id) != id {
                     continue;
                 }
@@ -135,6 +136,9 @@ impl Conditions {
                         known.insert(kind, id);
                     }
                 }
+            }
+            for id in self.kinds.ids() {
+                self.parents[id.0 as usize] = self.find(id);
             }
             if !changed {
                 return;
@@ -165,21 +169,28 @@ impl Conditions {
                     _ => BpKind::Merge { cond: *cond, of },
                 }
             }
-            BpKind::If { cond, of } => BpKind::If { cond: *cond, of: self.find(*of) },
+            BpKind::If { cond, of } => {
+                let of = self.find(*of);
+                match &self.kinds[of] {
+                    BpKind::If { cond: c, of: inner } if c == cond => {
+                        BpKind::If { cond: *cond, of: self.find(*inner) }
+                    }
+                    _ => BpKind::If { cond: *cond, of },
+                }
+            }
             BpKind::Or(cases) => self.reduced_or(id, cases),
         }
     }
 
     fn reduced_or(&self, id: Bp, cases: &[Bp]) -> BpKind {
         let mut flat: Vec<Bp> = Vec::new();
-        let mut seen = vec![id];
+        let mut seen = BTreeSet::from([id]);
         let mut todo: Vec<Bp> = cases.iter().rev().copied().collect();
         while let Some(case) = todo.pop() {
             let case = self.find(case);
-            if seen.contains(&case) {
+            if !seen.insert(case) {
                 continue;
             }
-            seen.push(case);
             match &self.kinds[case] {
                 BpKind::Or(inner) if !inner.is_empty() => todo.extend(inner.iter().rev()),
                 _ => flat.push(case),
@@ -190,22 +201,26 @@ impl Conditions {
             BpKind::If { cond, of } => Some((cond, of)),
             _ => None,
         };
-        let halves: Vec<(Literal, Bp)> =
-            flat.iter().filter(|&&b| !self.is_or(b)).filter_map(|&b| if_of(b)).collect();
-        let whole = |b: Bp| {
-            flat.contains(&b) || halves.iter().any(|&(c, of)| of == b && halves.contains(&(c.negated(), b)))
-        };
-        let mut result: Vec<Bp> = Vec::new();
-        for &case in &flat {
-            let kept = match if self.is_or(case) { None } else { if_of(case) } {
-                Some((_, of)) if whole(of) => of,
+        let halves: BTreeMap<Bp, (Literal, Bp)> =
+            flat.iter().filter(|&&b| !self.is_or(b)).filter_map(|&b| Some((b, if_of(b)?))).collect();
+        let known: BTreeSet<(Literal, Bp)> = halves.values().copied().collect();
+        let whole: BTreeSet<Bp> = flat
+            .iter()
+            .copied()
+            .chain(known.iter().filter(|(c, of)| known.contains(&(c.negated(), *of))).map(|&(_, of)| of))
+            .collect();
+        let mut result: BTreeSet<Bp> = BTreeSet::new();
+        for case in flat {
+            let kept = match halves.get(&case) {
+                Some((_, of)) if whole.contains(of) => *of,
                 _ => case,
             };
-            if kept != id && !result.contains(&kept) {
-                result.push(kept);
+            if kept != id {
+                result.insert(kept);
             }
         }
-        result.sort();
+        let mut result: Vec<Bp> = result.into_iter().collect();
+        result.sort_by_key(|&bp| (!matches!(self.kinds[bp], BpKind::Var(_)), bp));
         BpKind::Or(result)
     }
 

@@ -32,10 +32,13 @@ pub(crate) struct Builder {
     /// The span of the equation that is being transposed.
     pub(crate) span: Span,
     names: BTreeSet<Arc<str>>,
+    /// The highest number that was put behind a name.
+    numbered: BTreeMap<Arc<str>, u64>,
     condition_names: BTreeMap<Bp, Arc<str>>,
     condition_vars: BTreeMap<Bp, Var>,
     pending: Vec<Bp>,
     samples: BTreeMap<(Var, Var), Var>,
+    sampled: BTreeSet<Var>,
     literals: BTreeMap<Literal, Var>,
 }
 
@@ -70,20 +73,24 @@ impl Builder {
             alias: BTreeMap::new(),
             span: source.span,
             names,
+            numbered: BTreeMap::new(),
             condition_names: BTreeMap::new(),
             condition_vars: BTreeMap::new(),
             pending: Vec::new(),
             samples: BTreeMap::new(),
+            sampled: BTreeSet::new(),
             literals,
         }
     }
 
     /// A name that nothing else has: `wanted`, or `wanted` and a number.
     pub(crate) fn fresh(&mut self, wanted: &str) -> Arc<str> {
-        let name: Arc<str> = std::iter::once(wanted.to_owned())
-            .chain((1_u64..).map(|k| format!("{wanted}{k}")))
-            .find(|name| !self.names.contains(name.as_str()))
-            .map_or_else(|| Arc::from(wanted), Arc::from);
+        let mut name: Arc<str> = Arc::from(wanted);
+        let count = self.numbered.entry(name.clone()).or_default();
+        while self.names.contains(&name) {
+            *count += 1;
+            name = Arc::from(format!("{wanted}{count}"));
+        }
         self.names.insert(name.clone());
         name
     }
@@ -183,6 +190,7 @@ impl Builder {
         }
         let sampled = self.when(v, cond);
         self.samples.insert((v, cond), sampled);
+        self.sampled.insert(sampled);
         sampled
     }
 
@@ -360,7 +368,7 @@ impl Builder {
 
     /// Whether `v` was made for sampling a forward variable, so that others may read it too.
     pub(crate) fn is_sample(&self, v: Var) -> bool {
-        self.samples.values().any(|&s| s == v)
+        self.sampled.contains(&v)
     }
 
     /// The table of equations as it will be, without the parts that are not ordered yet.

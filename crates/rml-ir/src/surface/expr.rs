@@ -21,6 +21,8 @@ pub(super) struct Body<'m> {
     definition: BTreeMap<Var, Eq>,
     uses: BTreeMap<Var, usize>,
     names: BTreeMap<Var, Arc<str>>,
+    /// How many names were made up.
+    temporaries: u64,
     /// Names that are taken.
     taken: BTreeSet<Arc<str>>,
     /// Static names in texts that were printed.
@@ -56,6 +58,7 @@ impl<'m> Body<'m> {
             definition,
             uses,
             names,
+            temporaries: 0,
             used_statics: BTreeSet::new(),
             pending: Vec::new(),
             printed: BTreeSet::new(),
@@ -77,10 +80,13 @@ impl<'m> Body<'m> {
         if let Some(name) = self.names.get(&v) {
             return name.clone();
         }
-        let name = (1_u64..)
-            .map(|k| Arc::from(format!("t{k}")))
-            .find(|name: &Arc<str>| !self.taken.contains(name))
-            .unwrap_or_else(|| Arc::from("t"));
+        let name = loop {
+            self.temporaries += 1;
+            let name: Arc<str> = Arc::from(format!("t{}", self.temporaries));
+            if !self.taken.contains(&name) {
+                break name;
+            }
+        };
         self.taken.insert(name.clone());
         self.names.insert(v, name.clone());
         name
@@ -227,8 +233,14 @@ impl<'m> Body<'m> {
     /// The two branches of `if` or `merge`: a constant whose elements are all the same is repeated by the other one.
     fn branches(&mut self, a: Var, b: Var, depth: usize) -> (Piece, Piece) {
         match (self.filled(a), self.filled(b)) {
-            (Some(a), None) => return (a, self.var(b, depth)),
-            (None, Some(b)) => return (self.var(a, depth), b),
+            (Some(fill), None) => {
+                self.printed.insert(self.definition[&a]);
+                return (fill, self.var(b, depth));
+            }
+            (None, Some(fill)) => {
+                self.printed.insert(self.definition[&b]);
+                return (self.var(a, depth), fill);
+            }
             _ => {}
         }
         match (self.unbroadcast(a), self.unbroadcast(b)) {
@@ -297,7 +309,7 @@ impl<'m> Body<'m> {
     fn apply(&mut self, op: &Op, args: &[Var], statics: &[Arc<str>], depth: usize) -> Piece {
         let pieces: Vec<Piece> = args.iter().map(|&v| self.var(v, depth)).collect();
         if let (Some((word, level)), [left, right]) = (operator::infix(op), pieces.as_slice()) {
-            let (left, right) = (left.clone().infix(level), right.clone().infix(tighter(level)));
+            let (left, right) = (left.clone().left(level), right.clone().right(tighter(level)));
             return Piece::new(format!("{left} {word} {right}"), level);
         }
         let types: Vec<_> = args.iter().map(|&v| self.node.vars[v].ty.clone()).collect();

@@ -50,8 +50,14 @@ impl Piece {
         if self.level >= least { self.text } else { self.parenthesised() }
     }
 
-    /// The text as an operand of an infix operator: `when` is put in parentheses although it binds tighter.
-    pub(super) fn infix(self, least: Level) -> String {
+    /// The text as the left operand of an infix operator: `when` and `merge` are put in parentheses although they bind
+    /// tighter.
+    pub(super) fn left(self, least: Level) -> String {
+        if matches!(self.level, Level::When | Level::Merge) { self.parenthesised() } else { self.at(least) }
+    }
+
+    /// The text as the right operand of an infix operator.
+    pub(super) fn right(self, least: Level) -> String {
         if self.level == Level::When { self.parenthesised() } else { self.at(least) }
     }
 

@@ -1,0 +1,38 @@
+//! Large nodes take time in proportion to their size.
+
+mod support;
+
+use std::time::Instant;
+
+use rml_autodiff::differentiate_node;
+use rml_ir::normal::{NodeId, Rhs};
+use rml_ir::op::Op;
+use rml_ir::{DType, Type, surface};
+use support::{NodeBuilder, module};
+
+#[test]
+fn long_chains_and_many_branches() {
+    let num = || Type::scalar(DType::Num);
+    for branches in [false, true] {
+        let mut f = NodeBuilder::new("f");
+        let (mut x, c) = (f.input("x", num()), f.input("c", Type::condition()));
+        let first = x;
+        for i in 0..3000 {
+            let name = if i % 7 == 0 { String::new() } else { format!("x{i}") };
+            let v = f.var(&name, num());
+            match i % 3 {
+                0 => f.apply(v, Op::Tanh, &[x]),
+                1 if branches => f.eq(&[v], Rhs::If { cond: c, then: x, other: first }),
+                _ => f.apply(v, Op::Mul, &[x, first]),
+            }
+            x = v;
+        }
+        f.0.outputs.push(x);
+        let start = Instant::now();
+        let made = differentiate_node(module(vec![f.0]), NodeId(0)).unwrap_or_else(|e| panic!("{e}"));
+        let text = surface::print_node(&made.module, made.adjoint);
+        assert!(text.len() > 1000);
+        // Quadratic work would take minutes; the bound is far from what a busy machine needs.
+        assert!(start.elapsed().as_secs() < 30, "{:?}", start.elapsed());
+    }
+}
