@@ -52,6 +52,18 @@ pub struct Position {
     pub columns: Vec<String>,
 }
 
+impl Position {
+    /// Whether the numbers can be those of a run.
+    fn is_possible(&self) -> bool {
+        let train = self.windows.checked_sub(self.test).filter(|n| *n > 0);
+        let done =
+            |train: usize| self.done <= train && (self.done.is_multiple_of(self.batch) || self.done == train);
+        self.batch > 0
+            && train.is_some_and(done)
+            && self.sums.iter().all(|(_, _, n)| *n <= (self.windows as u64).saturating_mul(1 << 20))
+    }
+}
+
 #[derive(Serialize, Deserialize)]
 struct Metadata {
     format: u32,
@@ -124,6 +136,9 @@ impl Checkpoint {
                     serde_json::from_str(text).map_err(|e| bad(format!("its metadata is malformed: {e}")))?;
                 if ours.format != FORMAT {
                     return Err(bad(format!("its format is version {}, expected {FORMAT}", ours.format)));
+                }
+                if ours.position.as_ref().is_some_and(|p| !p.is_possible()) {
+                    return Err(bad("the position it gives cannot be that of a run".into()));
                 }
                 ours.position
             }
@@ -317,6 +332,21 @@ mod tests {
             assert!(read.states[key].same(value), "{key}");
         }
         assert_eq!(read.bytes().unwrap(), bytes);
+    }
+
+    #[test]
+    fn impossible_positions_are_refused() {
+        let refused = |f: &dyn Fn(&mut Position)| {
+            let mut c = sample();
+            c.position.iter_mut().for_each(f);
+            Checkpoint::parse(&c.bytes().unwrap(), "c").is_err()
+        };
+        assert!(!refused(&|p| p.done = 1500));
+        assert!(refused(&|p| p.done = 65));
+        assert!(refused(&|p| p.batch = 0));
+        assert!(refused(&|p| p.test = 1797));
+        assert!(refused(&|p| p.windows = 3));
+        assert!(refused(&|p| p.sums[0].2 = u64::MAX));
     }
 
     /// Damaged files give errors or other states, never a panic.

@@ -198,7 +198,6 @@ impl Front {
             precision: options.precision,
             library: LIBRARY,
             prelude: PRELUDE,
-            ..rml_elab::Options::default()
         };
         Ok(Self { sources, main, options, files: matches!(source, Source::File(_)) })
     }

@@ -99,14 +99,14 @@ pub fn infer(source: &Source, data: &Columns, options: &InferOptions) -> Result<
     let checkpoint = Checkpoint::read(&options.params)?;
     let position = checkpoint.position.as_ref();
     let mut family = family(source, options, position)?;
-    let batch = batch(source, options, position)?;
-    let program = family.program(family.size(batch))?.clone();
+    let size = family.size(batch(source, options, position)?, data);
+    let program = family.program(size)?.clone();
     let windows = Windows::bind(data, program.inputs(), program.precision(), options.allow_nan)
         .map_err(|d| Error::from(d).with_sources(program.sources()))?;
     let mut warnings = program.warnings().clone();
     let (chosen, set) = choose(data, options.split, windows.count, &checkpoint, &mut warnings)?;
-    let mut kept = if options.keep_outputs { Some(Kept::new(&mut family, batch, &windows)?) } else { None };
-    let metrics = evaluate(&mut family, &windows, &set, batch, &checkpoint, &mut |rows, size| {
+    let mut kept = if options.keep_outputs { Some(Kept::new(&mut family, size, &windows)?) } else { None };
+    let metrics = evaluate(&mut family, &windows, &set, size, &checkpoint, &mut |rows, size| {
         if let Some(kept) = &mut kept {
             kept.add(rows, size);
         }
@@ -179,13 +179,13 @@ pub(crate) fn evaluate(
     family: &mut Family,
     data: &Windows,
     set: &[usize],
-    batch: usize,
+    size: usize,
     parameters: &Checkpoint,
     each: &mut dyn FnMut(&[Row], usize),
 ) -> Result<Metrics, Error> {
-    let size = family.size(batch);
+    let size = if family.stacks { size.min(set.len()).max(1) } else { 1 };
     let mut averages = Averages::new(family.program(size)?);
-    let mut runner = Runner::new(family, size.min(set.len()).max(1))?;
+    let mut runner = Runner::new(family, size)?;
     runner.restore(parameters, Policy::Parameters)?;
     for windows in set.chunks(size) {
         let rows = runner.run(data, windows)?;

@@ -13,6 +13,7 @@ use rml_sim::{Row, Status};
 use crate::checkpoint::{Checkpoint, Policy};
 use crate::compile::{BATCH, Options, Program, Source, compile, interfaces};
 use crate::data::windows::Windows;
+use crate::data::{Column, Columns};
 use crate::error::Error;
 use crate::session::Session;
 
@@ -82,9 +83,10 @@ impl Family {
         Ok(&self.programs[&size])
     }
 
-    /// How many windows can be stacked, if `size` are asked for.
-    pub(crate) fn size(&self, size: usize) -> usize {
-        if self.stacks { size } else { 1 }
+    /// How many windows are stacked, if `size` are asked for and the data has as many as its longest column at most.
+    pub(crate) fn size(&self, size: usize, data: &Columns) -> usize {
+        let rows = data.columns.values().map(Column::rows).max().unwrap_or(0);
+        if self.stacks { size.min(rows).max(1) } else { 1 }
     }
 
     /// Which outputs have a row for each stacked window: those whose first dimension follows the number of windows.

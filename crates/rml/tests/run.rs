@@ -24,7 +24,10 @@ fn outputs_come_as_soon_as_they_are_known() {
     let mut step = |i: f64, bp: bool| session.step([("i", i.into()), ("bp", bp.into())]).unwrap();
     assert!(step(1.0, false).is_empty() && step(2.0, false).is_empty());
     let rows = step(3.0, true);
-    assert_eq!(rows.iter().map(|r| (r.cycle, r.num("o"))).collect::<Vec<_>>(), [(0, Some(3.0)), (1, Some(3.0)), (2, Some(3.0))]);
+    assert_eq!(
+        rows.iter().map(|r| (r.cycle, r.num("o"))).collect::<Vec<_>>(),
+        [(0, Some(3.0)), (1, Some(3.0)), (2, Some(3.0))]
+    );
     assert!(step(4.0, false).is_empty());
     assert_eq!(code(session.states()), "state-time");
     assert_eq!(session.finish(End::Open).unwrap().len(), 0);
@@ -32,7 +35,8 @@ fn outputs_come_as_soon_as_they_are_known() {
 
 #[test]
 fn wrong_inputs_are_errors_and_the_session_goes_on() {
-    let mut session = Session::new(&compile("node f(x: num [2], c: bool [], y: int [] when c) -> (o, p) o = x; p = y;"));
+    let mut session =
+        Session::new(&compile("node f(x: num [2], c: bool [], y: int [] when c) -> (o, p) o = x; p = y;"));
     let x = || -> Feed { [1.0, 2.0].into() };
     assert_eq!(code(session.step([("x", x()), ("z", 1.0.into()), ("c", true.into())])), "unknown-input");
     assert_eq!(code(session.step([("x", x())])), "missing-input");
@@ -47,7 +51,9 @@ fn wrong_inputs_are_errors_and_the_session_goes_on() {
 
 #[test]
 fn a_trace_as_json_csv_and_table() {
-    let program = compile("node f(x: num [], n: int [], c: bool []) -> (o, p, q) o = x when c; p = post n; q = [x, 2.0 * x];");
+    let program = compile(
+        "node f(x: num [], n: int [], c: bool []) -> (o, p, q) o = x when c; p = post n; q = [x, 2.0 * x];",
+    );
     let inputs = json(r#"{"x": [0.5, 1, 2], "n": [1, 2, 3], "c": [true, false, true]}"#);
     let trace = rml::run(&program, &inputs, &RunOptions::default()).unwrap();
     assert!(trace.error.is_none());
@@ -58,7 +64,11 @@ fn a_trace_as_json_csv_and_table() {
     assert!(trace.to_json().contains("[0.5, null, 2.0]") && trace.to_json().contains("[2, 3, \"?\"]"));
     assert_eq!(trace.to_csv(), "o,p,q[0],q[1]\n0.5,2,0.5,1.0\n,3,1.0,2.0\n2.0,?,2.0,4.0\n");
     let table = trace.to_table();
-    assert_eq!(table.lines().nth(1).unwrap().split_whitespace().collect::<Vec<_>>(), ["o", "0.5", "□", "2.0"], "{table}");
+    assert_eq!(
+        table.lines().nth(1).unwrap().split_whitespace().collect::<Vec<_>>(),
+        ["o", "0.5", "□", "2.0"],
+        "{table}"
+    );
 }
 
 #[test]
@@ -81,7 +91,10 @@ fn errors_of_a_run_keep_what_was_computed() {
     let inputs = json(r#"{"x": [1.0, 2.0, 3.0], "c": [true, false, true]}"#);
     let trace = rml::run(&program, &inputs, &RunOptions::default()).unwrap();
     assert_eq!(trace.error.as_ref().and_then(rml::Error::code).unwrap().name, "sync-error");
-    assert!(matches!(trace.values["p"][0], rml::Cell::Value(_)) && matches!(trace.values["p"][1], rml::Cell::Unknown));
+    assert!(
+        matches!(trace.values["p"][0], rml::Cell::Value(_))
+            && matches!(trace.values["p"][1], rml::Cell::Unknown)
+    );
     let program = compile("node f(x: num []) -> (a) a = b + x; b = a - x;");
     let trace = rml::run(&program, &json(r#"{"x": [1.0]}"#), &RunOptions::default()).unwrap();
     assert_eq!(trace.error.as_ref().and_then(rml::Error::code).unwrap().name, "deadlock");
@@ -90,7 +103,8 @@ fn errors_of_a_run_keep_what_was_computed() {
 #[test]
 fn columns_without_gaps_follow_the_clocks_of_their_inputs() {
     let program = compile("node f(c: bool [], y: int [] when c) -> (o) o = y;");
-    let trace = rml::run(&program, &json(r#"{"c": [true, false], "y": [1, 2]}"#), &RunOptions::default()).unwrap();
+    let trace =
+        rml::run(&program, &json(r#"{"c": [true, false], "y": [1, 2]}"#), &RunOptions::default()).unwrap();
     assert!(trace.to_json().contains("[1, null]"), "{}", trace.to_json());
 }
 
@@ -98,7 +112,8 @@ fn columns_without_gaps_follow_the_clocks_of_their_inputs() {
 fn every_stage_can_be_dumped() {
     let options = Options { node: Some("train".into()), batch: Some(2), ..Options::default() };
     for stage in [Stage::Parse, Stage::Elab, Stage::Normalize, Stage::Diff, Stage::Inline, Stage::Fold] {
-        let text = rml::dump(&source(CLASSIFIER), &options, stage).unwrap_or_else(|e| panic!("{stage:?}: {e}"));
+        let text =
+            rml::dump(&source(CLASSIFIER), &options, stage).unwrap_or_else(|e| panic!("{stage:?}: {e}"));
         assert!(text.contains("train"), "{stage:?}: {text}");
     }
     let text = rml::dump(&source(CLASSIFIER), &options, Stage::Fold).unwrap();
@@ -128,12 +143,16 @@ fn imports_of_files_are_relative() {
     assert_eq!(program.node(), "main");
     std::fs::write(&main, b"node \xff").unwrap();
     assert_eq!(code(rml::compile(&Source::file(&main), &Options::default())), "unreadable-file");
-    assert_eq!(code(rml::compile(&Source::file(dir.path().join("none")), &Options::default())), "unreadable-file");
+    assert_eq!(
+        code(rml::compile(&Source::file(dir.path().join("none")), &Options::default())),
+        "unreadable-file"
+    );
 }
 
 #[test]
 fn checking_collects_findings() {
-    let (sources, findings) = rml::check(&source("node f(x) -> (o) o = y; node g(x) -> (o) o = z;"), &Options::default());
+    let (sources, findings) =
+        rml::check(&source("node f(x) -> (o) o = y; node g(x) -> (o) o = z;"), &Options::default());
     assert_eq!(findings.iter().filter(|d| d.is_error()).count(), 2);
     assert!(sources.ids().count() > 0);
 }
@@ -151,7 +170,9 @@ fn a_stream_answers_each_cycle_with_the_bits_of_a_whole_run() {
     )
     .unwrap();
     let outputs = report.outputs.unwrap();
-    let rml::Elements::F32(logits) = &outputs.columns["logits"].elements else { panic!("logits are numbers") };
+    let rml::Elements::F32(logits) = &outputs.columns["logits"].elements else {
+        panic!("logits are numbers")
+    };
     let rml::Elements::F32(x) = &data.columns["x"].elements else { panic!("inputs are numbers") };
     // No labels: the loss is left out.
     let mut stream = Stream::new(&source(CLASSIFIER), &InferOptions::new(&path)).unwrap();

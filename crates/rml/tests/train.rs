@@ -17,7 +17,12 @@ fn the_loss_falls_and_metrics_have_names() {
     let (first, last) = (&report.epochs[0], &report.epochs[11]);
     assert_eq!(first.train.keys().collect::<Vec<_>>(), ["loss", "accuracy"]);
     assert_eq!(first.test.keys().collect::<Vec<_>>(), ["loss", "accuracy"]);
-    assert!(last.train["loss"] < 0.8 * first.train["loss"], "{} to {}", first.train["loss"], last.train["loss"]);
+    assert!(
+        last.train["loss"] < 0.8 * first.train["loss"],
+        "{} to {}",
+        first.train["loss"],
+        last.train["loss"]
+    );
 }
 
 #[test]
@@ -60,7 +65,12 @@ fn more_epochs_later_are_more_epochs_at_once() {
     train(CLASSIFIER, &data(23), &options(&whole, 3));
     train(CLASSIFIER, &data(23), &options(&part, 1));
     // Batch size, seed and split are taken from the checkpoint.
-    let rest = TrainOptions { epochs: 3, save: Some(part.clone()), resume: Some(part.clone()), ..TrainOptions::default() };
+    let rest = TrainOptions {
+        epochs: 3,
+        save: Some(part.clone()),
+        resume: Some(part.clone()),
+        ..TrainOptions::default()
+    };
     train(CLASSIFIER, &data(23), &rest);
     assert_eq!(std::fs::read(&whole).unwrap(), std::fs::read(&part).unwrap());
 }
@@ -74,7 +84,10 @@ fn checkpoints_hold_optimiser_states_by_path() {
     let keys: Vec<&str> = checkpoint.states.keys().map(|k| &**k).collect();
     for name in ["classify_0.lstm_0.lstm_cell_0.kernel", "classify_0.dense_0.bias"] {
         assert!(keys.contains(&name), "{name} in {keys:?}");
-        assert!(keys.iter().filter(|k| k.starts_with(name)).count() > 1, "the optimiser's state of {name} in {keys:?}");
+        assert!(
+            keys.iter().filter(|k| k.starts_with(name)).count() > 1,
+            "the optimiser's state of {name} in {keys:?}"
+        );
     }
 }
 
@@ -87,7 +100,12 @@ fn infer_gives_what_training_reported() {
     let again = infer(InferOptions { keep_outputs: true, ..InferOptions::new(&path) });
     assert_eq!((again.split, again.windows), (Split::Test, 7));
     assert_eq!(again.metrics, report.epochs[1].test);
-    let all = infer(InferOptions { split: Split::All, batch: Some(1), keep_outputs: true, ..InferOptions::new(&path) });
+    let all = infer(InferOptions {
+        split: Split::All,
+        batch: Some(1),
+        keep_outputs: true,
+        ..InferOptions::new(&path)
+    });
     let (some, all) = (again.outputs.unwrap(), all.outputs.unwrap());
     let (Elements::Int(windows), Elements::F32(logits), Elements::F32(singly)) =
         (&some.columns["window"].elements, &some.columns["logits"].elements, &all.columns["logits"].elements)
@@ -120,7 +138,8 @@ fn a_run_cannot_go_on_under_other_conditions() {
     let path = dir.path().join("c");
     train(CLASSIFIER, &data(20), &TrainOptions { seed: 3, ..options(&path, 1) });
     let resume = TrainOptions { resume: Some(path.clone()), save: None, ..options(&path, 2) };
-    let attempt = |data: &rml::Columns, options: TrainOptions| rml::train(&source(CLASSIFIER), data, &options, &mut ());
+    let attempt =
+        |data: &rml::Columns, options: TrainOptions| rml::train(&source(CLASSIFIER), data, &options, &mut ());
     assert!(attempt(&data(20), TrainOptions { seed: 3, ..resume.clone() }).is_ok());
     for options in [
         TrainOptions { seed: 4, ..resume.clone() },
@@ -148,7 +167,9 @@ fn a_checkpoint_of_another_program_is_named_in_full() {
     let e = rml::infer(&source(&other), &data(20), &InferOptions::new(&path)).unwrap_err();
     let text = e.to_string();
     assert_eq!(e.code().unwrap().name, "checkpoint-mismatch");
-    for line in ["missing there: `classify_0.gru_0.kernel`: num [2, 12]", "missing there: `classify_0.gru_0.bias`"] {
+    for line in
+        ["missing there: `classify_0.gru_0.kernel`: num [2, 12]", "missing there: `classify_0.gru_0.bias`"]
+    {
         assert!(text.contains(line), "{line} in {text}");
     }
     let wider = CLASSIFIER.replace("lstm(4, x)", "lstm(5, x)");
@@ -165,9 +186,15 @@ fn damaged_checkpoints_and_wrong_options_are_errors() {
     train(CLASSIFIER, &data(20), &options(&path, 1));
     let bytes = std::fs::read(&path).unwrap();
     std::fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
-    assert_eq!(code(rml::infer(&source(CLASSIFIER), &data(20), &InferOptions::new(&path))), "malformed-checkpoint");
+    assert_eq!(
+        code(rml::infer(&source(CLASSIFIER), &data(20), &InferOptions::new(&path))),
+        "malformed-checkpoint"
+    );
     let none = dir.path().join("none");
-    assert_eq!(code(rml::infer(&source(CLASSIFIER), &data(20), &InferOptions::new(&none))), "unreadable-file");
+    assert_eq!(
+        code(rml::infer(&source(CLASSIFIER), &data(20), &InferOptions::new(&none))),
+        "unreadable-file"
+    );
     let attempt = |options: TrainOptions| code(rml::train(&source(CLASSIFIER), &data(20), &options, &mut ()));
     assert_eq!(attempt(options(&dir.path().join("no/such"), 1)), "unwritable-file");
     let base = TrainOptions::default;
@@ -186,7 +213,8 @@ node train(x: num [batch]) -> (total: num [])
 fn a_state_of_the_batch_needs_batches_of_one_size() {
     let mut columns = rml::Columns::default();
     columns.columns.insert("x".into(), column(&[5], Elements::F32(vec![1.0; 5])));
-    let options = TrainOptions { test: TestSplit::Count(0), epochs: 1, batch: Some(2), ..TrainOptions::default() };
+    let options =
+        TrainOptions { test: TestSplit::Count(0), epochs: 1, batch: Some(2), ..TrainOptions::default() };
     let e = rml::train(&source(CARRIED), &columns, &options, &mut ()).unwrap_err();
     assert_eq!(e.code().unwrap().name, "batch-state");
     assert!(e.to_string().contains("in window 0 of the data"), "{e}");
@@ -230,7 +258,9 @@ fn a_session_trains_too() {
     let before = session.states().unwrap();
     for t in 0..3 {
         let y: Option<[i64; 1]> = (t == 2).then_some([1]);
-        let out = session.step([("x", [[0.5_f32, -0.5]].into()), ("end", (t == 2).into()), ("y", y.into())]).unwrap();
+        let out = session
+            .step([("x", [[0.5_f32, -0.5]].into()), ("end", (t == 2).into()), ("y", y.into())])
+            .unwrap();
         assert_eq!(out.len(), 1);
         assert_eq!(out[0].num("loss").is_some(), t == 2);
     }

@@ -146,66 +146,61 @@ fn elements(scalars: &[Scalar]) -> Result<Elements, String> {
     ))
 }
 
+/// Absent rows may take this many elements in all, and more where the rows that are there are as many.
+const MAX_GAPS: usize = 1 << 26;
+
 fn column(name: &str, cells: &[Json]) -> Result<Column, Malformed> {
     let bad = |row: usize, why: String| Malformed::new(format!("column `{name}`, row {row}: {why}"));
     let mut shape: Option<Vec<usize>> = None;
     let mut scalars = Vec::new();
-    let mut present = Vec::with_capacity(cells.len());
-    let mut waiting = 0;
-    for (row, cell) in cells.iter().enumerate() {
-        present.push(!cell.is_null());
-        if cell.is_null() {
-            match &shape {
-                Some(s) => pad(&mut scalars, s.iter().product()),
-                None => waiting += 1,
-            }
-            continue;
-        }
-        let at = scalars.len();
+    for (row, cell) in cells.iter().enumerate().filter(|(_, c)| !c.is_null()) {
         let found = flatten(cell, &mut scalars).map_err(|why| bad(row, why))?;
-        match &shape {
-            Some(s) if *s != found => {
-                return Err(bad(row, "its shape is another than in the rows before".into()).note(format!(
-                    "expected {}, found {}",
-                    Shape::new(s),
-                    Shape::new(&found)
-                )));
-            }
-            Some(_) => {}
-            None => {
-                let mut all = Vec::new();
-                pad(&mut all, waiting * (scalars.len() - at));
-                all.append(&mut scalars);
-                scalars = all;
-                shape = Some(found);
-            }
+        if let Some(s) = shape.replace(found)
+            && shape.as_ref() != Some(&s)
+        {
+            return Err(bad(row, "its shape is another than in the rows before".into()).note(format!(
+                "expected {}, found {}",
+                Shape::new(&s),
+                Shape::new(shape.as_deref().unwrap_or_default())
+            )));
         }
     }
-    let shape = shape.unwrap_or_else(|| {
-        pad(&mut scalars, waiting);
-        Vec::new()
-    });
-    // Rows that are absent take the type of the others.
-    let per = shape.iter().product::<usize>();
-    let there: Vec<Scalar> = (0..cells.len())
-        .filter(|r| present[*r])
-        .flat_map(|r| scalars[r * per..(r + 1) * per].iter().copied())
-        .collect();
-    let is_bool = there.iter().any(|s| matches!(s, Scalar::Bool(_)));
-    if is_bool {
-        for (r, there) in present.iter().enumerate() {
-            if !there {
-                scalars[r * per..(r + 1) * per].fill(Scalar::Bool(false));
-            }
-        }
-    }
+    let present: Vec<bool> = cells.iter().map(|c| !c.is_null()).collect();
+    let shape = shape.unwrap_or_default();
+    let per: usize = shape.iter().product();
     let elements = elements(&scalars).map_err(|why| Malformed::new(format!("column `{name}`: {why}")))?;
+    let gaps = present.iter().filter(|p| !**p).count();
+    if gaps.checked_mul(per).is_none_or(|n| n > MAX_GAPS.max(scalars.len())) {
+        return Err(Malformed::too_large(format!(
+            "column `{name}` has {gaps} absent rows of {per} elements"
+        )));
+    }
+    let elements = match elements {
+        Elements::Bool(v) => Elements::Bool(spread(v, &present, per)),
+        Elements::Int(v) => Elements::Int(spread(v, &present, per)),
+        Elements::F32(v) => Elements::F32(spread(v, &present, per)),
+        Elements::F64(v) => Elements::F64(spread(v, &present, per)),
+    };
     let shape = std::iter::once(cells.len()).chain(shape).collect();
-    Ok(Column { shape, elements, present: present.contains(&false).then_some(present) })
+    Ok(Column { shape, elements, present: (gaps > 0).then_some(present) })
 }
 
-fn pad(scalars: &mut Vec<Scalar>, n: usize) {
-    scalars.resize(scalars.len() + n, Scalar::Int(0));
+/// The elements of rows that are there, with zeros for the others between them.
+fn spread<T: Copy + Default>(there: Vec<T>, present: &[bool], per: usize) -> Vec<T> {
+    if !present.contains(&false) {
+        return there;
+    }
+    let mut rest = there.as_slice();
+    let mut all = Vec::with_capacity(present.len() * per);
+    for there in present {
+        if let (true, Some((row, after))) = (*there, rest.split_at_checked(per)) {
+            all.extend_from_slice(row);
+            rest = after;
+        } else {
+            all.resize(all.len() + per, T::default());
+        }
+    }
+    all
 }
 
 /// A single cell as a column of one row; `None` = absent.
@@ -305,6 +300,8 @@ mod tests {
         ] {
             assert!(read(text.as_bytes()).is_err(), "{text}");
         }
+        let gaps = format!(r#"{{"x": [{}[{}]]}}"#, "null,".repeat(10_000), vec!["0"; 10_000].join(","));
+        assert_eq!(read(gaps.as_bytes()).unwrap_err().code, rml_base::codes::run::DATA_TOO_LARGE);
         assert!(read("[".repeat(100_000).as_bytes()).is_err());
         assert!(read(format!("{{\"x\": {}}}", "[".repeat(100_000)).as_bytes()).is_err());
         assert!(read_lines(b"{\"x\": 1}\n{").is_err());

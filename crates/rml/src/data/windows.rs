@@ -70,9 +70,12 @@ impl Windows {
         let mut shape = Lengths { count: None, cycles: None };
         let mut found: Vec<Option<(&Column, bool)>> = Vec::new();
         for info in inputs {
-            match is_driven(info, inputs, columns).then_some(Ok(None)).unwrap_or_else(|| {
+            let reading = if is_driven(info, inputs, columns) {
+                Ok(None)
+            } else {
                 find(columns, info).and_then(|c| shape.reading(info, c).map(|by_cycle| Some((c, by_cycle))))
-            }) {
+            };
+            match reading {
                 Ok(f) => found.push(f),
                 Err(d) => {
                     findings.push(d);

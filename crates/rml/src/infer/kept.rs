@@ -32,8 +32,7 @@ struct Output {
 impl Kept {
     /// Of a program's outputs. Where windows are stacked, an output without a row for each of them is left out: it belongs to no
     /// window.
-    pub(super) fn new(family: &mut Family, batch: usize, windows: &Windows) -> Result<Self, Error> {
-        let size = family.size(batch);
+    pub(super) fn new(family: &mut Family, size: usize, windows: &Windows) -> Result<Self, Error> {
         let stacked = family.stacked_outputs(size)?;
         let stacks = family.stacks && size > 1;
         let all = family.program(size)?.outputs().iter().zip(stacked).enumerate();

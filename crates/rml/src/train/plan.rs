@@ -61,7 +61,7 @@ impl<'a> Plan<'a> {
     /// Trains all epochs that are left.
     pub(super) fn run(&mut self, observer: &mut dyn Observer) -> Result<TrainReport, Error> {
         let Plan { options, family, windows, test, train_set, position, resumed } = self;
-        let size = family.size(position.batch);
+        let size = position.batch;
         let mut averages = Averages::new(family.program(size)?);
         let mut runner = Runner::new(family, size)?;
         if let Some(checkpoint) = resumed {

@@ -44,7 +44,7 @@ pub(super) fn start(
     let seed = before.map_or(options.seed, |p| p.seed);
     let compile = Options { node: Some(options.node.clone()), set, precision, seed, ..Options::default() };
     let mut family = Family::new(source, compile.clone())?;
-    let size = family.size(batch);
+    let size = family.size(batch, data);
     let program = family.program(size)?.clone();
     let windows = bind(data, &program, options.allow_nan)?;
     let test = test_node(source, data, options, &compile, size)?;
@@ -94,7 +94,7 @@ fn test_node(
     let options_of =
         Options { node: Some(node.clone()), set: Default::default(), defaults: set, ..compile.clone() };
     let mut family = Family::new(source, options_of)?;
-    let size = family.size(size);
+    let size = family.size(size, data);
     let program = family.program(size)?.clone();
     let windows = bind(data, &program, options.allow_nan)
         .map_err(|e| e.note(format!("node {node} is run after each epoch to evaluate the test windows")))?;
