@@ -224,24 +224,28 @@ pub(crate) fn drop_unused(module: &mut Module, first: NodeId, keep: &[NodeId]) -
     new_ids
 }
 
-/// The nodes of `module` that `from` calls, itself included.
+/// The nodes of `module` that `from` calls, callees first, itself last.
 pub(crate) fn reachable(module: &Module, from: NodeId) -> Vec<NodeId> {
-    let mut found = vec![from];
-    let mut next = 0;
-    while let Some(&id) = found.get(next) {
-        next += 1;
-        for eq in module.nodes[id].equations.iter() {
-            let callee = match &eq.rhs {
-                Rhs::Call { callee: Callee::Node(callee), .. } => *callee,
-                Rhs::ParamUpdate { optimiser, .. } => *optimiser,
-                _ => continue,
-            };
-            if !found.contains(&callee) {
-                found.push(callee);
+    let mut order = Vec::new();
+    let mut entered = BTreeMap::new();
+    let mut stack = vec![from];
+    while let Some(&id) = stack.last() {
+        if entered.insert(id, ()).is_some() {
+            stack.pop();
+            if !order.contains(&id) {
+                order.push(id);
             }
+            continue;
         }
+        let callees = module.nodes[id].equations.iter().filter_map(|eq| match &eq.rhs {
+            Rhs::Call { callee: Callee::Node(callee), .. } => Some(*callee),
+            Rhs::ParamUpdate { optimiser, .. } => Some(*optimiser),
+            _ => None,
+        });
+        let fresh: Vec<NodeId> = callees.filter(|id| !entered.contains_key(id)).collect();
+        stack.extend(fresh.into_iter().rev());
     }
-    found
+    order
 }
 
 /// A variable of a node under change.

@@ -35,8 +35,8 @@ pub struct Differentiated {
     pub adjoint: NodeId,
     /// The nodes made here, callees before callers.
     pub synthesised: Vec<NodeId>,
-    /// The nodes of the program that the made ones call, in the order of the module.
-    pub called: Vec<NodeId>,
+    /// All nodes that the adjoint needs, made here or the program's own, callees before callers; the adjoint is last.
+    pub needed: Vec<NodeId>,
 }
 
 /// Adds the adjoint node `diff_f` for every node `f` that the program differentiates, and calls it.
@@ -83,13 +83,11 @@ pub fn differentiate_node(module: Module, node: NodeId) -> Result<Differentiated
     let new_ids = driver::drop_unused(&mut module, first, &[adjoint]);
     let adjoint = new_ids.get(&adjoint).copied().unwrap_or(adjoint);
     module.root = adjoint;
-    let reachable = driver::reachable(&module, adjoint);
-    let synthesised = synthesised.iter().filter_map(|id| new_ids.get(id).copied());
-    let synthesised = synthesised.filter(|id| reachable.contains(id)).collect();
-    let mut called: Vec<NodeId> = reachable.into_iter().filter(|id| *id < first).collect();
-    called.sort_unstable();
+    let needed = driver::reachable(&module, adjoint);
+    let made: Vec<NodeId> = synthesised.iter().filter_map(|id| new_ids.get(id).copied()).collect();
+    let synthesised = needed.iter().copied().filter(|id| made.contains(id)).collect();
     verified(&module);
-    Ok(Differentiated { module, adjoint, synthesised, called })
+    Ok(Differentiated { module, adjoint, synthesised, needed })
 }
 
 /// Stops on a violated invariant in debug builds.
