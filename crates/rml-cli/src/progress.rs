@@ -1,7 +1,7 @@
 //! The progress of a training: a bar on a terminal, plain lines elsewhere, JSON lines for programs.
 
 use std::fmt::Write as _;
-use std::io::{IsTerminal as _, Write as _};
+use std::io::IsTerminal as _;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -13,7 +13,9 @@ use crate::output::Output;
 /// Draws what an [`Observer`] sees.
 pub(crate) struct Display<'a> {
     output: &'a mut Output,
-    /// On a terminal.
+    /// Whether there is a terminal to draw a bar on.
+    terminal: bool,
+    /// From the first batch on.
     bar: Option<ProgressBar>,
     epochs: u64,
 }
@@ -21,16 +23,7 @@ pub(crate) struct Display<'a> {
 impl<'a> Display<'a> {
     pub(crate) fn new(output: &'a mut Output) -> Self {
         let terminal = std::io::stderr().is_terminal() && !output.json();
-        let bar = terminal.then(|| {
-            let bar = ProgressBar::no_length();
-            let template = if output.colour() { BAR } else { PLAIN_BAR };
-            let style =
-                ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
-            bar.set_style(style.progress_chars("━╸─"));
-            bar.enable_steady_tick(Duration::from_millis(200));
-            bar
-        });
-        Self { output, bar, epochs: 0 }
+        Self { output, terminal, bar: None, epochs: 0 }
     }
 
     /// Takes the bar away.
@@ -41,17 +34,25 @@ impl<'a> Display<'a> {
     }
 
     fn line(&mut self, text: &str) {
-        match &self.bar {
-            Some(bar) => bar.suspend(|| {
-                let _ = writeln!(std::io::stderr(), "{text}");
-            }),
-            None => self.output.note(&format!("{text}\n")),
+        let text = format!("{text}\n");
+        match self.bar.clone() {
+            Some(bar) => bar.suspend(|| self.output.note(&text)),
+            None => self.output.note(&text),
         }
     }
 }
 
-const BAR: &str = "{prefix:.bold} {bar:32.green} {pos}/{len} {msg} {eta}";
-const PLAIN_BAR: &str = "{prefix} {bar:32} {pos}/{len} {msg} {eta}";
+/// A bar over the windows of an epoch.
+fn new_bar(windows: usize, colour: bool) -> ProgressBar {
+    let template = if colour { BAR } else { PLAIN_BAR };
+    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    let bar = ProgressBar::new(windows as u64).with_style(style.progress_chars("━╸─"));
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
+}
+
+const BAR: &str = "{prefix:.bold} {wide_bar:.green} {pos}/{len}  {msg}  {eta}";
+const PLAIN_BAR: &str = "{prefix} {wide_bar} {pos}/{len}  {msg}  {eta}";
 
 impl Observer for Display<'_> {
     fn start(&mut self, info: &TrainInfo) {
@@ -68,10 +69,13 @@ impl Observer for Display<'_> {
     }
 
     fn batch(&mut self, progress: &Progress<'_>) {
-        let Some(bar) = &self.bar else { return };
-        bar.set_length(progress.of as u64);
+        if !self.terminal {
+            return;
+        }
+        let colour = self.output.colour();
+        let bar = self.bar.get_or_insert_with(|| new_bar(progress.of, colour));
         bar.set_prefix(format!("epoch {}/{}", progress.epoch, self.epochs));
-        bar.set_message(metrics("", progress.metrics, "  "));
+        bar.set_message(metrics("", progress.metrics, "  ").trim_end().to_owned());
         bar.set_position(progress.windows as u64);
     }
 
