@@ -307,8 +307,8 @@ fn dump_module(module: &typed::Module, options: &Options, stage: Stage) -> Resul
     })
 }
 
-/// The adjoint of node `node`, and those of the nodes it calls, in surface syntax, callees first. Together with the program's own
-/// nodes the text is a program again.
+/// The adjoint of node `node`, and all nodes that it needs, in surface syntax, callees first: a program again. Nodes of the
+/// prelude (the default `diff_param`) are in scope anyway and left out.
 ///
 /// # Errors
 /// As [`compile`]; a node that cannot be differentiated.
@@ -318,7 +318,9 @@ pub fn differentiate(source: &Source, options: &Options, node: &str) -> Result<S
         let module = pass::normalize(&module);
         let root = module.root;
         let made = rml_autodiff::differentiate_node(module, root)?;
-        Ok(rml_ir::surface::print_nodes(&made.module, &made.synthesised, Some(made.adjoint)))
+        let own = |id: &normal::NodeId| front.sources.text(made.module.nodes[*id].span.file) != PRELUDE;
+        let nodes: Vec<normal::NodeId> = made.needed.iter().copied().filter(own).collect();
+        Ok(rml_ir::surface::print_nodes(&made.module, &nodes, Some(made.adjoint)))
     });
     front.fail(text).map(|(text, _)| text)
 }

@@ -101,7 +101,7 @@ impl<'m> Body<'m> {
         for id in self.node.equations.ids() {
             let eq = &self.node.equations[id];
             let nested = matches!(eq.lhs.as_slice(), [v] if self.is_nested(*v));
-            if !nested {
+            if !nested && !self.is_idle(eq) {
                 self.line(id, &mut lines);
             }
         }
@@ -114,6 +114,12 @@ impl<'m> Body<'m> {
         }
         lines.sort_by_key(|&(id, _)| id);
         lines.into_iter().map(|(_, text)| text).collect()
+    }
+
+    /// Whether an equation is without name, reader, and state of others.
+    fn is_idle(&self, eq: &Equation) -> bool {
+        let lives = matches!(eq.rhs, Rhs::Call { .. } | Rhs::ParamUpdate { .. } | Rhs::Param { .. });
+        !lives && eq.lhs.iter().all(|v| !self.uses.contains_key(v) && !self.names.contains_key(v))
     }
 
     /// Whether `v` is printed where it is read.
