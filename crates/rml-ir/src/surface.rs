@@ -154,3 +154,55 @@ fn callee_name(names: &BTreeMap<NodeId, Arc<str>>, callee: &Callee) -> String {
         Callee::Diff { node, order } => "diff_".repeat(usize::from(*order)) + &names[node],
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::print_node;
+    use crate::normal::{NodeId, parse};
+
+    /// The equations printed for a node `f(x, c) -> (o)` with temporaries `v3` to `v9`, all `num []` but `v8` and `v9`.
+    #[track_caller]
+    fn lines(equations: &str) -> Vec<String> {
+        let mut text =
+            String::from("normal f64 root n0\n\nnode n0 \"f\"\n  formal v0\n  formal v1\n  output v2\n");
+        text += "  var v0 num [] \"x\"\n  var v1 bool [] \"c\"\n  var v2 num [] \"o\"\n";
+        (3..8).for_each(|i| text += &format!("  var v{i} num []\n"));
+        text += "  var v8 num [2]\n  var v9 num [2]\n";
+        text += "  const k0 num [] = 0.0\n  const k1 num [] = -1.0\n  const k2 num [2] = fill 0.0\n";
+        text += equations;
+        let module = parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+        let printed = print_node(&module, NodeId(0));
+        printed.lines().skip(1).map(|line| line.trim().to_owned()).collect()
+    }
+
+    #[test]
+    fn parentheses_stand_where_reading_needs_them() {
+        let sum_of_when =
+            "  v3 = when v0 v1\n  v4 = when v0 v1\n  v5 = apply add (v4, v3)\n  v2 = apply mul (v5, v3)\n";
+        assert_eq!(lines(sum_of_when), ["o = ((x when c) + (x when c)) * (x when c);"]);
+        let negations = "  v3 = apply neg (v0)\n  v4 = apply neg (v3)\n  v2 = apply sub (v0, v4)\n";
+        assert_eq!(lines(negations), ["o = x - -(-x);"]);
+        let left = "  v3 = apply sub (v0, v0)\n  v4 = apply sub (v0, v3)\n  v2 = apply sub (v4, v0)\n";
+        assert_eq!(lines(left), ["o = x - (x - x) - x;"]);
+        let delay = "  v3 = const k1\n  v4 = merge v1 v0 v3\n  v2 = fby_back k0 v4\n";
+        assert_eq!(lines(delay), ["o = 0.0 fby back (merge c x (-1.0));"]);
+    }
+
+    #[test]
+    fn temporaries_read_twice_get_names() {
+        let twice = "  v3 = apply exp (v0)\n  v2 = apply mul (v3, v3)\n";
+        assert_eq!(lines(twice), ["t1 = exp(x);", "o = t1 * t1;"]);
+    }
+
+    #[test]
+    fn temporaries_that_only_read_each_other_get_a_name() {
+        let cycle = "  v2 = apply copy (v0)\n  v3 = fby k0 v4\n  v4 = apply add (v3, v0)\n";
+        assert_eq!(lines(cycle), ["o = x;", "t1 = 0.0 fby t1 + x;"]);
+    }
+
+    #[test]
+    fn a_constant_beside_a_tensor_is_left_to_broadcasting() {
+        let merge = "  v8 = const k2\n  v9 = merge v1 v3 v8\n  v3 = apply exp (v0)\n  v2 = apply sum (v9)\n";
+        assert_eq!(lines(merge), ["o = sum(merge c exp(x) 0.0);"]);
+    }
+}
