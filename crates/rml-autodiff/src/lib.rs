@@ -7,8 +7,8 @@
 //!
 //! Nothing here knows the surface syntax, and nothing after this crate knows about gradients.
 //!
-//! The way through: [`driver`] chooses nodes, callees first; [`plan`] finds which variables have a gradient and under
-//! which condition ([`bp`]); [`rules`] transpose the equations; [`finish`] tidies; [`resolve`] wires the callers.
+//! The way through: `driver` chooses nodes, callees first; `plan` finds which variables have a gradient and under
+//! which condition (`bp`); `rules` transpose the equations; `finish` tidies; `resolve` wires the callers.
 
 mod bp;
 mod build;
