@@ -55,7 +55,7 @@ pub(crate) fn write() -> Result<(), String> {
     std::fs::write(&path, index(&entries()?)).map_err(|e| format!("cannot write {}: {e}", path.display()))
 }
 
-/// A finding if the index is not what [`write`] would make it.
+/// A finding if the index is not what [`write()`] would make it.
 pub(crate) fn check(entries: &[Entry]) -> Option<String> {
     let text = std::fs::read_to_string(workspace::root().join(INDEX)).unwrap_or_default();
     (text != index(entries)).then(|| format!("{INDEX}: out of date; run `cargo xtask bless`"))

@@ -23,7 +23,7 @@ pub(crate) fn test() -> Result<(), String> {
     Ok(())
 }
 
-/// The checks of [`tidy`](crate::tidy).
+/// What [`tidy::check`] finds.
 pub(crate) fn tidy() -> Result<(), String> {
     println!("\n== tidy");
     let findings = tidy::check()?;

@@ -1,7 +1,7 @@
 //! Conformance vectors: the JSON files described in `tests/conformance/README.md`.
 //!
-//! [`Vector::parse`] reads one, [`check`] runs it through both engines and lists every cell that is not as expected, [`check_folder`]
-//! does that for all files of a folder. Nothing here prints.
+//! [`Vector::parse`] reads one, [`check`] runs it through both engines and lists every cell that is not as expected, [`check_file`]
+//! does both for a file. Nothing here prints.
 
 mod compare;
 mod engines;
