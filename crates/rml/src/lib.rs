@@ -7,8 +7,8 @@
 //!
 //! Every failure is an [`Error`]: diagnostics as data with the texts they point into. Nothing here prints.
 
-pub mod chronogram;
 mod checkpoint;
+pub mod chronogram;
 mod compile;
 mod data;
 mod error;
@@ -24,8 +24,10 @@ mod text;
 mod trace;
 mod train;
 
-pub use compile::{InputInfo, Options, OutputInfo, Program, Source, Stage, check, compile, differentiate, dump};
 pub use checkpoint::{Checkpoint, Position};
+pub use compile::{
+    InputInfo, Options, OutputInfo, Program, Source, Stage, check, compile, differentiate, dump,
+};
 pub use data::{Column, Columns, Elements, Format};
 pub use error::Error;
 pub use format::format;
@@ -35,6 +37,8 @@ pub use rml_base::{Code, Diagnostic, Diagnostics, Label, Severity, Sources, Span
 pub use rml_ir::typed::StaticValue;
 pub use rml_ir::{DType, Data, Precision, Shape, Tensor, Type, Value};
 pub use session::{End, Feed, Outputs, Session, tensor};
-pub use {rml_ir as ir, rml_sim as sim, rml_syntax as syntax};
 pub use trace::{Cell, RunOptions, Trace, run};
-pub use train::{EpochSummary, Metrics, Observer, Progress, TestSplit, TrainInfo, TrainOptions, TrainReport, train};
+pub use train::{
+    EpochSummary, Metrics, Observer, Progress, TestSplit, TrainInfo, TrainOptions, TrainReport, train,
+};
+pub use {rml_ir as ir, rml_sim as sim, rml_syntax as syntax};
