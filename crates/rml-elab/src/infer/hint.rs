@@ -8,7 +8,7 @@ use crate::hir::{ExprId, ExprKind, Local, LocalKind};
 use crate::instance::{Given, InstanceId};
 
 /// The shape that a use of root input `formal` asks for: `[k]` where it is the right operand of a matrix product with a matrix
-/// `[n, k]`, or the left operand of one with a matrix `[k, n]`.
+/// `[n, k]`, or the left operand of one with a matrix `[k, n]`; `[k - m]` where that operand joins it to a vector `[m]`.
 pub(super) fn of_root_input(typed: &Typed<'_>, formal: Local) -> Option<Shape> {
     typed.tree.instances.ids().find_map(|id| {
         let node = typed.tree.node(id);
@@ -21,15 +21,35 @@ pub(super) fn of_root_input(typed: &Typed<'_>, formal: Local) -> Option<Shape> {
 
 fn product(typed: &Typed<'_>, id: InstanceId, args: &[ExprId], formal: Local) -> Option<Shape> {
     let &[a, b] = args else { return None };
-    if origin(typed, id, b) == Some(formal) {
-        let last = known(typed, id, a)?.dims().last().copied()?;
-        return Some(Shape::new(&[last]));
+    let right = || {
+        let length = known(typed, id, a)?.dims().last().copied()?;
+        vector(typed, id, b, formal, length)
+    };
+    let left = || {
+        let length = known(typed, id, b)?.dims().first().copied()?;
+        vector(typed, id, a, formal, length)
+    };
+    right().or_else(left)
+}
+
+/// The shape of `formal` if `expr` is to be a vector of that length and depends on it directly.
+fn vector(typed: &Typed<'_>, id: InstanceId, expr: ExprId, formal: Local, length: usize) -> Option<Shape> {
+    match origin(typed, id, expr)? {
+        Origin::RootInput(local) => (local == formal).then(|| Shape::new(&[length])),
+        Origin::Expr(id, expr) => {
+            let ExprKind::Builtin { which: Builtin::Concat, args, .. } =
+                &typed.tree.node(id).exprs[expr].kind
+            else {
+                return None;
+            };
+            let &[a, b, ..] = args.as_slice() else { return None };
+            let joined = |x, other| {
+                let taken = known(typed, id, other).filter(|s| s.rank() == 1)?.len();
+                vector(typed, id, x, formal, length.checked_sub(taken)?)
+            };
+            joined(a, b).or_else(|| joined(b, a))
+        }
     }
-    if origin(typed, id, a) == Some(formal) {
-        let first = known(typed, id, b)?.dims().first().copied()?;
-        return Some(Shape::new(&[first]));
-    }
-    None
 }
 
 /// The shape of a variable.
@@ -40,17 +60,24 @@ fn known<'a>(typed: &'a Typed<'_>, id: InstanceId, expr: ExprId) -> Option<&'a S
     }
 }
 
-/// The root input that an expression is a name for.
-fn origin(typed: &Typed<'_>, id: InstanceId, expr: ExprId) -> Option<Local> {
+/// What an expression stands for, through the formals of instances.
+enum Origin {
+    /// An input of the root.
+    RootInput(Local),
+    /// An expression that is more than a name of a formal.
+    Expr(InstanceId, ExprId),
+}
+
+fn origin(typed: &Typed<'_>, id: InstanceId, expr: ExprId) -> Option<Origin> {
     let (mut id, mut expr) = (id, expr);
     loop {
         let node = typed.tree.node(id);
-        let ExprKind::Local(local) = node.exprs[expr].kind else { return None };
+        let ExprKind::Local(local) = node.exprs[expr].kind else { return Some(Origin::Expr(id, expr)) };
         if node.locals[local].kind != LocalKind::Formal {
             return None;
         }
         let instance = &typed.tree.instances[id];
-        let Some((parent, ..)) = instance.parent else { return Some(local) };
+        let Some((parent, ..)) = instance.parent else { return Some(Origin::RootInput(local)) };
         let position = node.formals.iter().position(|l| *l == local)?;
         let Some(Given::Stream(arg)) = instance.givens.get(position) else { return None };
         (id, expr) = (parent, *arg);
