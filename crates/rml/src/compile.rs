@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use rml_base::{Diagnostics, FileId, Sources};
+use rml_base::{Diagnostics, FileId, Sources, codes};
 use rml_ir::flat::{self, Flat};
 use rml_ir::typed::{self, StaticValue};
 use rml_ir::{Precision, Type, normal, pass};
@@ -310,9 +310,24 @@ fn dump_module(module: &typed::Module, options: &Options, stage: Stage) -> Resul
 /// The adjoint of node `node`, and all nodes that it needs, in surface syntax, callees first: a program again. Nodes of the
 /// prelude (the default `diff_param`) are in scope anyway and left out.
 ///
+/// The text keeps static parameters by name, so their values matter little: those that neither [`Options::set`] nor
+/// [`Options::defaults`] gives are numbers that differ from each other.
+///
 /// # Errors
 /// As [`compile`]; a node that cannot be differentiated.
 pub fn differentiate(source: &Source, options: &Options, node: &str) -> Result<String, Error> {
+    let plain = adjoint_text(source, options, node);
+    let open = [codes::elab::STATIC_NOT_SET, codes::elab::UNBOUND_DIMENSION];
+    let is_open = |e: &Error| e.diagnostics().iter().any(|d| open.contains(&d.code));
+    match plain {
+        Err(e) if is_open(&e) => {
+            adjoint_text(source, &with_placeholders(source, options, node)?, node).map_err(|_| e)
+        }
+        other => other,
+    }
+}
+
+fn adjoint_text(source: &Source, options: &Options, node: &str) -> Result<String, Error> {
     let mut front = Front::new(source, options, rml_elab::Root::Diff(node.to_owned()))?;
     let text = front.elaborate().and_then(|(module, _)| {
         let module = pass::normalize(&module);
@@ -323,4 +338,22 @@ pub fn differentiate(source: &Source, options: &Options, node: &str) -> Result<S
         Ok(rml_ir::surface::print_nodes(&made.module, &nodes, Some(made.adjoint)))
     });
     front.fail(text).map(|(text, _)| text)
+}
+
+/// Values for the static parameters and named dimensions of `node` that have none.
+fn with_placeholders(source: &Source, options: &Options, node: &str) -> Result<Options, Error> {
+    const PRIMES: [i64; 12] = [5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43];
+    let mut front = Front::new(source, options, rml_elab::Root::Diff(node.to_owned()))?;
+    let loader: &mut dyn rml_elab::Loader =
+        if front.files { &mut load::Files } else { &mut rml_elab::NoFiles };
+    let (nodes, _) = rml_elab::signatures(&mut front.sources, front.main, &front.options, loader);
+    let mut options = options.clone();
+    if let Some(signature) = nodes.into_iter().find(|n| n.name == node) {
+        let statics =
+            signature.formals.into_iter().filter(|f| f.kind == rml_elab::FormalKind::Static).map(|f| f.name);
+        for (name, prime) in statics.chain(signature.dimensions).zip(PRIMES.into_iter().cycle()) {
+            options.defaults.entry(name).or_insert(StaticValue::Int(prime));
+        }
+    }
+    Ok(options)
 }

@@ -56,6 +56,15 @@ impl Outputs {
     pub fn num(&self, name: &str) -> Option<f64> {
         self.get(name)?.as_num()
     }
+
+    /// The numbers that an output is made of, row-major.
+    pub fn nums(&self, name: &str) -> Option<Vec<f64>> {
+        match self.get(name)?.to_data() {
+            rml_ir::Data::F32(v) => Some(v.into_iter().map(f64::from).collect()),
+            rml_ir::Data::F64(v) => Some(v),
+            rml_ir::Data::Bool(_) | rml_ir::Data::Int(_) => None,
+        }
+    }
 }
 
 /// A running program.
