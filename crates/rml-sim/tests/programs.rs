@@ -218,6 +218,51 @@ fn operands_on_two_clocks_are_shown_with_the_equation_between() {
 }
 
 #[test]
+fn parts_of_expressions_are_called_by_their_place() {
+    // o = (x + x) * y
+    let mut b = Builder::new();
+    let (x, y) = (b.input("x", INT), b.input("y", INT));
+    let sum = b.apply(Op::Add, &[x, x]);
+    let o = b.apply(Op::Mul, &[sum, y]);
+    b.output(o);
+    let flat = b.build();
+    let report = run(&flat, &columns(&["1", "_"]), true).failure().unwrap().report;
+    assert_eq!(report.labels[0].message, "`x` and the result have to be present in the same cycles");
+    assert_eq!(report.labels[1].message, "an operand and `y` have to be present in the same cycles");
+    let overflow = run(&flat, &columns(&["4000000000000000000", "2"]), true).failure().unwrap().report;
+    assert_eq!(overflow.notes, ["operand 1 is 8000000000000000000", "`y` is 2"]);
+}
+
+#[test]
+fn long_absences_cost_linear_time() {
+    // Whether x is sampled is known from the end of the trace downward, so walks meet their absent cycles in both orders.
+    let mut b = Builder::new();
+    let (x, first, end) = (b.input("x", INT), b.input("first", BOOL), b.input("end", BOOL));
+    let known = b.scalar("known", BOOL);
+    let (no, later) = (b.lit(false), b.post(known));
+    b.define(known, Rhs::If { cond: end, then: no, other: later });
+    let taken = b.apply(Op::Or, &[known, first]);
+    let y = b.when(x, taken);
+    let (before, after) = (b.fby(0, y), b.back(9, y));
+    b.output(before);
+    b.output(after);
+    let mut sim = Simulator::new(b.build(), Options::default());
+    let cycles = 100_000;
+    let flag = |b| Input::Given(Value::Bool(b));
+    for n in 0..cycles {
+        sim.feed(&[Input::Given(Value::Int(n)), flag(n % 40_000 == 0), flag(n == cycles - 1)]).unwrap();
+    }
+    sim.finish(true).unwrap();
+    let present: Vec<String> = std::iter::from_fn(|| sim.next_output())
+        .filter(|r| r.cycle % 40_000 == 0)
+        .map(|r| text(&r.values))
+        .collect();
+    assert_eq!(present, ["0 40000", "0 80000", "40000 9"]);
+    let stats = sim.stats();
+    assert!(stats.activations < 20 * 100_000, "{stats:?}");
+}
+
+#[test]
 fn the_outputs_before_an_error_can_be_read() {
     let mut b = Builder::new();
     let (x, y) = (b.input("x", INT), b.input("y", INT));
@@ -265,6 +310,15 @@ fn an_instantaneous_cycle_is_a_deadlock() {
     assert!(why.report.message.contains("depends on itself"), "{}", why.report);
     assert_eq!(why.report.labels.len(), 4, "{:?}", why.report);
     assert_eq!(why.cells.len(), 4);
+    assert!(why.cyclic);
+    let labels: Vec<&str> = why.report.labels.iter().map(|l| l.message.as_str()).collect();
+    let expected = [
+        "the value of `q` in cycle 0 waits for the value of `p` in cycle 1",
+        "by way of this",
+        "the value of `p` in cycle 1 waits for the value of `q` in cycle 0",
+        "by way of this",
+    ];
+    assert_eq!(labels, expected);
 }
 
 #[test]

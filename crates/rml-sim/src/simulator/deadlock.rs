@@ -282,6 +282,7 @@ impl Simulator {
     }
 
     fn chain_report(&self, chain: &[(Wanted, Option<Eq>)], last: Option<&Waits>) -> Diagnostic {
+        let is_named = |w: &Wanted| self.program.flat.vars[w.cell().1].name.is_some();
         let name = |w: Wanted| {
             let (n, v) = w.cell();
             match w {
@@ -289,6 +290,9 @@ impl Simulator {
                 Wanted::Value(..) => format!("the value of {} in cycle {n}", self.program.name(v)),
             }
         };
+        // A report begins with a named variable where there is one; on a cyclic wait any place is a beginning.
+        let start = chain.iter().position(|(w, _)| is_named(w)).filter(|_| last.is_none()).unwrap_or(0);
+        let chain: Vec<_> = chain[start..].iter().chain(&chain[..start]).copied().collect();
         let first = chain.first().map_or_else(String::new, |(w, _)| name(*w));
         let end = chain.last().map_or_else(String::new, |(w, _)| name(*w));
         let (what, help) = match last {
@@ -311,9 +315,13 @@ impl Simulator {
         let mut shown = IndexSet::new();
         for (i, (w, eq)) in chain.iter().enumerate() {
             let Some(eq) = eq.filter(|&eq| shown.len() < SHOWN && shown.insert(eq)) else { continue };
-            let next = chain.get(i + 1).or(if last.is_none() { chain.first() } else { None });
-            let text =
-                next.map_or_else(|| name(*w), |(next, _)| format!("{} waits for {}", name(*w), name(*next)));
+            let around = if last.is_none() { &chain[..=i] } else { &[] };
+            let next = chain[i + 1..].iter().chain(around).find(|(w, _)| is_named(w));
+            let text = match next {
+                _ if !is_named(w) => "by way of this".to_owned(),
+                Some((next, _)) => format!("{} waits for {}", name(*w), name(*next)),
+                None => name(*w),
+            };
             report = report.label(self.program.flat.equations[eq].span, text);
         }
         if last.is_some() && chain.len() > 1 {

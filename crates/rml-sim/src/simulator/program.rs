@@ -377,7 +377,7 @@ impl Program {
         self.flat.vars[v]
             .name
             .as_ref()
-            .map_or_else(|| format!("an unnamed value ({v})"), |n| format!("`{n}`"))
+            .map_or_else(|| "a part of an expression".to_owned(), |n| format!("`{n}`"))
     }
 }
 

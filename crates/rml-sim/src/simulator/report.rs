@@ -81,9 +81,13 @@ impl Simulator {
             format!("an integer overflows in cycle {cycle}, computing {}", self.program.name(eq.lhs)),
         )
         .label(eq.span, "the result does not fit 64 bits");
+        let mut position = 0;
         eq.rhs.for_each_operand(|v| {
+            position += 1;
             if let Status::Value(Value::Int(i)) = self.open_status(cycle, v) {
-                let note = format!("{} is {i}", self.program.name(v));
+                let named = self.program.flat.vars[v].name.is_some();
+                let x = if named { self.program.name(v) } else { format!("operand {position}") };
+                let note = format!("{x} is {i}");
                 if !report.notes.contains(&note) {
                     report.notes.push(note);
                 }
@@ -122,11 +126,8 @@ impl Simulator {
         };
         let mut report = Diagnostic::error(codes::sim::SYNC_ERROR, message);
         for (eq, (x, y)) in self.path(present.var, absent.var).into_iter().take(6) {
-            let text = format!(
-                "{} and {} have to be present in the same cycles",
-                self.program.name(x),
-                self.program.name(y)
-            );
+            let (x, y) = (self.name_at(eq, x), self.name_at(eq, y));
+            let text = format!("{x} and {y} have to be present in the same cycles");
             report = report.label(self.program.flat.equations[eq].span, text);
         }
         for side in [&present, &absent] {
@@ -139,6 +140,17 @@ impl Simulator {
                 report.note(format!("expected both present or both absent; {p} is present, {a} is absent"));
         }
         report.help("sample the present one with `when`, or complete the absent one with `merge`")
+    }
+
+    /// How a variable of an equation is called in a label of that equation.
+    fn name_at(&self, eq: Eq, v: Var) -> String {
+        if self.program.flat.vars[v].name.is_some() {
+            self.program.name(v)
+        } else if self.program.flat.equations[eq].lhs == v {
+            "the result".to_owned()
+        } else {
+            "an operand".to_owned()
+        }
     }
 
     /// The variable of `class` that a cause speaks about.

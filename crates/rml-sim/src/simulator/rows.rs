@@ -1,8 +1,14 @@
 //! The open cycles: a ring of rows, each with the presence of every clock class, the value of every cell and the steps
 //! to try. Plain storage; it knows nothing of the meaning of steps.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
 use rml_ir::Value;
 use rml_ir::flat::Var;
+
+/// No word of a row may have a bit.
+const CLEAN: u32 = u32::MAX;
 
 /// What is known about the presence of a class in a cycle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -98,7 +104,7 @@ pub(super) struct Rows {
     causes: Vec<Cause>,
     walks: Vec<Walk>,
     dirty: Vec<u64>,
-    /// The first word of `dirty` that may have a bit.
+    /// The first word of `dirty` that may have a bit; [`CLEAN`] where the cycle is not on the agenda.
     hint: Vec<u32>,
     /// How many classes are bottom.
     bottoms: Vec<u32>,
@@ -108,8 +114,8 @@ pub(super) struct Rows {
     broken: Vec<bool>,
     /// Values that inputs on demand would have.
     offers: Vec<Vec<(Var, Option<Value>)>>,
-    /// No cycle below has a step to try.
-    low: u64,
+    /// The cycles with steps to try, each once, the lowest on top.
+    agenda: BinaryHeap<Reverse<u64>>,
 }
 
 impl Rows {
@@ -129,7 +135,7 @@ impl Rows {
             missing: Vec::new(),
             broken: Vec::new(),
             offers: Vec::new(),
-            low: 0,
+            agenda: BinaryHeap::new(),
         };
         rows.allocate(2);
         rows
@@ -192,7 +198,7 @@ impl Rows {
         self.presence[slot * s.classes..][..s.classes].fill(Presence::Bottom);
         self.walks[slot * s.recurrences()..][..s.recurrences()].fill(Walk::default());
         self.dirty[slot * s.words()..][..s.words()].fill(0);
-        self.hint[slot] = u32::MAX;
+        self.hint[slot] = CLEAN;
         self.bottoms[slot] = u32::try_from(s.classes).unwrap_or(u32::MAX);
         self.missing[slot] = 0;
         self.broken[slot] = false;
@@ -206,7 +212,6 @@ impl Rows {
         self.cells[slot * s.cells..][..s.cells].fill(Cell::Empty);
         self.offers[slot].clear();
         self.base += 1;
-        self.low = self.low.max(self.base);
     }
 
     /// All cells of an open cycle.
@@ -292,8 +297,10 @@ impl Rows {
         let slot = self.slot(cycle);
         let word = step >> 6;
         self.dirty[slot * self.sizes.words() + word as usize] |= 1 << (step & 63);
+        if self.hint[slot] == CLEAN {
+            self.agenda.push(Reverse(cycle));
+        }
         self.hint[slot] = self.hint[slot].min(word);
-        self.low = self.low.min(cycle);
     }
 
     /// Forgets that a step is to be tried.
@@ -307,8 +314,8 @@ impl Rows {
     #[inline]
     pub(super) fn next(&mut self) -> Option<(u64, u32)> {
         let words = self.sizes.words();
-        while self.low < self.end {
-            let slot = self.slot(self.low);
+        while let Some(&Reverse(cycle)) = self.agenda.peek() {
+            let slot = self.slot(cycle);
             let row = &mut self.dirty[slot * words..][..words];
             let mut at = self.hint[slot] as usize;
             while at < words {
@@ -321,12 +328,12 @@ impl Rows {
                     )]
                     let word = at as u32;
                     self.hint[slot] = word;
-                    return Some((self.low, (word << 6) | bit));
+                    return Some((cycle, (word << 6) | bit));
                 }
                 at += 1;
             }
-            self.hint[slot] = u32::MAX;
-            self.low += 1;
+            self.hint[slot] = CLEAN;
+            self.agenda.pop();
         }
         None
     }

@@ -9,14 +9,21 @@ use std::sync::Arc;
 use rml_ir::Value;
 
 use super::Simulator;
-use super::program::{Program, Recurrence};
+use super::program::{Operand, Program, Recurrence};
 use super::rows::{Cell, Presence};
 
-/// What is known about the end of a window in a cycle.
+/// What is known about the ends of a window and of those around it in a cycle: the greatest of what is known about each.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Boundary {
+    /// It goes on.
     No,
-    Yes,
+    /// Nobody will ever know.
+    Never,
+    /// It is not known yet.
     Unknown,
+    /// It ends.
+    Yes,
+    /// An end is an error.
     Error,
 }
 
@@ -45,8 +52,9 @@ impl Simulator {
             }
             self.arrive(rec, n, found);
         }
-        let waiter = std::mem::take(&mut self.rows.forward(n, r).waiter);
-        if waiter != 0 {
+        let waiter = self.rows.forward(n, r).waiter;
+        if waiter != 0 && self.lets_down(rec, n) {
+            self.rows.forward(n, r).waiter = 0;
             self.rows.mark(n + u64::from(waiter), rec.step);
         }
     }
@@ -63,9 +71,33 @@ impl Simulator {
             }
             self.arrive(rec, n, found);
         }
-        let waiter = std::mem::take(&mut self.rows.backward(n, r).waiter);
-        if waiter != 0 {
+        let waiter = self.rows.backward(n, r).waiter;
+        if waiter != 0 && self.lets_up(rec, n) {
+            self.rows.backward(n, r).waiter = 0;
             self.rows.mark(n - u64::from(waiter), rec.step);
+        }
+    }
+
+    /// Whether a walk down that waits in this cycle can go on.
+    fn lets_down(&self, rec: &Recurrence, n: u64) -> bool {
+        match self.boundary_after(rec, n) {
+            Boundary::Unknown => false,
+            Boundary::No => match self.rows.presence(n, rec.class) {
+                Presence::Bottom => false,
+                Presence::Absent | Presence::Error => true,
+                Presence::Present => !self.cell(n, rec.next).is_empty(),
+            },
+            Boundary::Never | Boundary::Yes | Boundary::Error => true,
+        }
+    }
+
+    /// Whether a walk up that waits in this cycle can go on.
+    fn lets_up(&self, rec: &Recurrence, n: u64) -> bool {
+        match self.rows.presence(n, rec.class) {
+            Presence::Bottom => false,
+            Presence::Absent => self.boundary_after(rec, n) != Boundary::Unknown,
+            Presence::Error => true,
+            Presence::Present => !self.cell(n, rec.next).is_empty(),
         }
     }
 
@@ -109,25 +141,18 @@ impl Simulator {
     }
 
     fn boundary_after(&self, rec: &Recurrence, n: u64) -> Boundary {
-        let mut result = Boundary::No;
-        for &(end, class) in &rec.ends {
-            match self.rows.presence(n, class) {
-                Presence::Error => return Boundary::Error,
-                Presence::Absent => {}
-                Presence::Bottom => {
-                    if !matches!(result, Boundary::Yes) {
-                        result = Boundary::Unknown;
-                    }
-                }
-                Presence::Present => match self.cell(n, end) {
-                    Cell::Value(Value::Bool(true)) => result = Boundary::Yes,
-                    Cell::Value(_) => {}
-                    Cell::Empty | Cell::Never if matches!(result, Boundary::Yes) => {}
-                    Cell::Empty | Cell::Never => result = Boundary::Unknown,
-                },
-            }
-        }
-        result
+        let known = |&(end, class): &(Operand, u32)| match self.rows.presence(n, class) {
+            Presence::Error => Boundary::Error,
+            Presence::Absent => Boundary::No,
+            Presence::Bottom => Boundary::Unknown,
+            Presence::Present => match self.cell(n, end) {
+                Cell::Value(Value::Bool(true)) => Boundary::Yes,
+                Cell::Value(_) => Boundary::No,
+                Cell::Empty => Boundary::Unknown,
+                Cell::Never => Boundary::Never,
+            },
+        };
+        rec.ends.iter().map(known).max().unwrap_or(Boundary::No)
     }
 
     /// How many neighbours the walk from `n` need not look at again. Errors change what was absent, so then all.
@@ -154,6 +179,7 @@ impl Simulator {
             match self.boundary_after(rec, m) {
                 Boundary::No => {}
                 Boundary::Yes => break Found::Boundary,
+                Boundary::Never => break Found::Cell(Cell::Never),
                 Boundary::Unknown => break Found::Wait(m),
                 Boundary::Error => break Found::Error,
             }
@@ -189,6 +215,7 @@ impl Simulator {
             match self.boundary_after(rec, at) {
                 Boundary::No => {}
                 Boundary::Yes => break Found::Boundary,
+                Boundary::Never => break Found::Cell(Cell::Never),
                 Boundary::Unknown => break Found::Wait(at),
                 Boundary::Error => break Found::Error,
             }
@@ -217,8 +244,10 @@ impl Simulator {
             if self.rows.presence(n, rec.class) == Presence::Present {
                 self.last[r] = self.cell(n, rec.next).clone();
             }
-            if matches!(self.boundary_after(rec, n), Boundary::Yes) {
-                self.last[r] = Cell::Empty;
+            match self.boundary_after(rec, n) {
+                Boundary::Yes => self.last[r] = Cell::Empty,
+                Boundary::No => {}
+                Boundary::Never | Boundary::Unknown | Boundary::Error => self.last[r] = Cell::Never,
             }
         }
         for (p, param) in program.params.iter().enumerate() {

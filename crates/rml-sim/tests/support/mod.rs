@@ -330,7 +330,12 @@ fn check_stopping(
         for v in flat.vars.ids() {
             let (found, expected) =
                 (sim.status(n, v).unwrap(), &trace.cycles[usize::try_from(n).unwrap()][v]);
-            assert!(found.is_below(expected), "{v} in {n}: {found:?} is not below {expected:?}");
+            let program = || rml_ir::flat::print(flat);
+            assert!(
+                found.is_below(expected),
+                "{v} in {n}: {found:?} is not below {expected:?}\n{}",
+                program()
+            );
             assert!(!fine || found.same(expected), "{v} in {n}: {found:?} but {expected:?}");
         }
     }
