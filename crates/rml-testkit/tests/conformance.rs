@@ -4,17 +4,26 @@ use std::path::Path;
 
 use rml_testkit::conformance;
 
-#[test]
-fn vendored_vectors_pass() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/conformance/vectors");
+fn passes(folder: &str, at_least: usize) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/conformance").join(folder);
     let files = conformance::files(&folder).expect("the vectors are there");
-    assert!(files.len() >= 71, "only {} vectors", files.len());
+    assert!(files.len() >= at_least, "only {} vectors", files.len());
     let failures: Vec<String> = files
         .iter()
         .map(|f| conformance::check_file(f))
         .flat_map(|o| o.failures.into_iter().map(move |f| format!("{}: {f}", o.name)))
         .collect();
     assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
+}
+
+#[test]
+fn vendored_vectors_pass() {
+    passes("vectors", 71);
+}
+
+#[test]
+fn random_programs_pass() {
+    passes("random", 60);
 }
 
 /// The runner itself notices what is wrong: each cell of a vector is changed in turn.
