@@ -31,17 +31,15 @@ struct Add<'p, 'b> {
     sound: bool,
 }
 
-/// Adds them to the module whose root is `root`; `order` is how often the root itself is to be differentiated. `None` if there are
-/// errors.
+/// Adds them to the module; the nodes of `todo` are to be differentiated although nothing calls their adjoints. `None` if there
+/// are errors.
 pub(crate) fn add(
     program: &Program,
-    root: NodeId,
-    order: u8,
+    todo: Vec<(NodeId, u8)>,
     builder: &mut Builder,
     report: &mut Report,
 ) -> Option<Adjoints> {
     let adjoints = Adjoints { overrides: IndexMap::new(), optimisers: IndexMap::new() };
-    let todo = if order > 0 { vec![(root, order)] } else { Vec::new() };
     let mut add = Add { program, builder, report, adjoints, orders: IndexMap::new(), todo, sound: true };
     let mut scanned = 0;
     loop {

@@ -34,6 +34,13 @@ pub enum Root {
     Run(String),
     /// That node, which is to be differentiated: the module records the overrides and optimisers that its adjoint needs.
     Diff(String),
+    /// Node `root`, whose instances of `node` are to be differentiated.
+    DiffWithin {
+        /// The node to run.
+        root: String,
+        /// The node to differentiate.
+        node: String,
+    },
 }
 
 /// What to elaborate, and how.

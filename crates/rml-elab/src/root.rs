@@ -22,20 +22,21 @@ pub(crate) fn elaborate(program: &Program, options: &Options, report: &mut Repor
     if report.errors() > 0 {
         return None;
     }
-    let order = u8::from(matches!(options.root, Root::Diff(_)));
-    module(program, spec, order, options, report)
+    module(program, spec, options, report)
 }
 
-fn module(
-    program: &Program,
-    spec: RootSpec,
-    order: u8,
-    options: &Options,
-    report: &mut Report,
-) -> Option<Module> {
+fn module(program: &Program, spec: RootSpec, options: &Options, report: &mut Report) -> Option<Module> {
     let mut builder = Builder::new(options.precision);
     let root = instantiate(program, spec, &mut builder, report)?;
-    let adjoints = adjoints::add(program, root, order, &mut builder, report)?;
+    let differentiated = match &options.root {
+        Root::Default | Root::Run(_) => Vec::new(),
+        Root::Diff(_) => vec![(root, 1)],
+        Root::DiffWithin { node, .. } => {
+            let instances = builder.nodes.iter_enumerated().filter(|(_, n)| *n.name == **node);
+            instances.map(|(id, _)| (id, 1)).collect()
+        }
+    };
+    let adjoints = adjoints::add(program, differentiated, &mut builder, report)?;
     Some(Module {
         precision: options.precision,
         nodes: builder.nodes,
@@ -86,7 +87,7 @@ pub(crate) fn check_all(program: &Program, options: &Options, report: &mut Repor
         if scratch.errors() > 0 {
             continue; // it needs values that only a caller can give
         }
-        module(program, spec, 0, &lenient, &mut scratch);
+        module(program, spec, &lenient, &mut scratch);
         cover(program, source, &mut covered);
         let untyped = node
             .formals
@@ -129,7 +130,7 @@ fn choose(program: &Program, root: &Root, report: &mut Report) -> Option<SourceI
     let own = &program.scopes.files.get(&program.main)?.own;
     let names = || own.keys().cloned().collect::<Vec<_>>().join(", ");
     match root {
-        Root::Run(name) | Root::Diff(name) => {
+        Root::Run(name) | Root::Diff(name) | Root::DiffWithin { root: name, .. } => {
             if let Some(&id) = own.get(name) {
                 return Some(id);
             }

@@ -22,8 +22,8 @@ pub fn print_node(module: &Module, node: NodeId) -> String {
     print_nodes(module, &[node], Some(node))
 }
 
-/// Nodes as source text, in that order; callees have to stand before callers. The inputs of `root` get their types, those of
-/// the others are left to inference.
+/// Nodes as source text, in that order; callees have to stand before callers. The inputs of `root` get their types unless it has
+/// static parameters, on which they may depend; those of the others are left to inference.
 ///
 /// Instances of one source node that print alike are printed once; where they differ, the later ones get other names.
 pub fn print_nodes(module: &Module, nodes: &[NodeId], root: Option<NodeId>) -> String {
@@ -59,6 +59,7 @@ pub fn print_nodes(module: &Module, nodes: &[NodeId], root: Option<NodeId>) -> S
 
 fn node(module: &Module, id: NodeId, names: &BTreeMap<NodeId, Arc<str>>, typed: bool) -> String {
     let node = &module.nodes[id];
+    let typed = typed && !node.formals.iter().any(|f| matches!(f, Formal::Static { .. }));
     let mut body = Body::new(module, node, names);
     let equations = body.equations();
     let mut out = format!("node {}(", names[&id]);

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use rml_base::{Diagnostics, FileId, Sources, codes};
+use rml_base::{Diagnostics, FileId, Sources};
 use rml_ir::flat::{self, Flat};
 use rml_ir::typed::{self, StaticValue};
 use rml_ir::{Precision, Type, normal, pass};
@@ -310,29 +310,50 @@ fn dump_module(module: &typed::Module, options: &Options, stage: Stage) -> Resul
 /// The adjoint of node `node`, and all nodes that it needs, in surface syntax, callees first: a program again. Nodes of the
 /// prelude (the default `diff_param`) are in scope anyway and left out.
 ///
-/// The text keeps static parameters by name, so their values matter little: those that neither [`Options::set`] nor
-/// [`Options::defaults`] gives are numbers that differ from each other.
+/// A node whose shapes its own interface leaves open is taken as another node of the program calls it. The text keeps static
+/// parameters by name.
 ///
 /// # Errors
 /// As [`compile`]; a node that cannot be differentiated.
 pub fn differentiate(source: &Source, options: &Options, node: &str) -> Result<String, Error> {
-    let plain = adjoint_text(source, options, node);
-    let open = [codes::elab::STATIC_NOT_SET, codes::elab::UNBOUND_DIMENSION];
-    let is_open = |e: &Error| e.diagnostics().iter().any(|d| open.contains(&d.code));
-    match plain {
-        Err(e) if is_open(&e) => {
-            adjoint_text(source, &with_placeholders(source, options, node)?, node).map_err(|_| e)
-        }
-        other => other,
+    let alone = adjoint_text(source, options, rml_elab::Root::Diff(node.to_owned()));
+    if alone.is_ok() || !options.set.is_empty() {
+        return alone;
     }
+    let nodes = signatures(source, options)?;
+    if !nodes.iter().any(|n| n.name == node) {
+        return alone;
+    }
+    let within = nodes.iter().filter(|n| n.name != node).find_map(|caller| {
+        let root = rml_elab::Root::DiffWithin { root: caller.name.clone(), node: node.to_owned() };
+        adjoint_text(source, options, root).ok()
+    });
+    let placed = || {
+        let options = with_placeholders(nodes.iter().find(|n| n.name == node)?, options);
+        adjoint_text(source, &options, rml_elab::Root::Diff(node.to_owned())).ok()
+    };
+    within.or_else(placed).map_or(alone, Ok)
 }
 
-fn adjoint_text(source: &Source, options: &Options, node: &str) -> Result<String, Error> {
-    let mut front = Front::new(source, options, rml_elab::Root::Diff(node.to_owned()))?;
+fn signatures(source: &Source, options: &Options) -> Result<Vec<rml_elab::NodeSignature>, Error> {
+    let mut front = Front::new(source, options, rml_elab::Root::Default)?;
+    let loader: &mut dyn rml_elab::Loader =
+        if front.files { &mut load::Files } else { &mut rml_elab::NoFiles };
+    Ok(rml_elab::signatures(&mut front.sources, front.main, &front.options, loader).0)
+}
+
+/// The text of the adjoint of the root, or of the first instance of the node that is differentiated within it.
+fn adjoint_text(source: &Source, options: &Options, root: rml_elab::Root) -> Result<String, Error> {
+    let mut front = Front::new(source, options, root)?;
     let text = front.elaborate().and_then(|(module, _)| {
         let module = pass::normalize(&module);
-        let root = module.root;
-        let made = rml_autodiff::differentiate_node(module, root)?;
+        let primal = match &front.options.root {
+            rml_elab::Root::DiffWithin { node, .. } => {
+                module.nodes.iter_enumerated().find(|(_, n)| *n.name == **node).map(|(id, _)| id)
+            }
+            _ => Some(module.root),
+        };
+        let made = rml_autodiff::differentiate_node(module, primal.ok_or_else(Diagnostics::new)?)?;
         let own = |id: &normal::NodeId| front.sources.text(made.module.nodes[*id].span.file) != PRELUDE;
         let nodes: Vec<normal::NodeId> = made.needed.iter().copied().filter(own).collect();
         Ok(rml_ir::surface::print_nodes(&made.module, &nodes, Some(made.adjoint)))
@@ -340,20 +361,14 @@ fn adjoint_text(source: &Source, options: &Options, node: &str) -> Result<String
     front.fail(text).map(|(text, _)| text)
 }
 
-/// Values for the static parameters and named dimensions of `node` that have none.
-fn with_placeholders(source: &Source, options: &Options, node: &str) -> Result<Options, Error> {
+/// Numbers that differ from each other for the static parameters and named dimensions of a node that have no value.
+fn with_placeholders(signature: &rml_elab::NodeSignature, options: &Options) -> Options {
     const PRIMES: [i64; 12] = [5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43];
-    let mut front = Front::new(source, options, rml_elab::Root::Diff(node.to_owned()))?;
-    let loader: &mut dyn rml_elab::Loader =
-        if front.files { &mut load::Files } else { &mut rml_elab::NoFiles };
-    let (nodes, _) = rml_elab::signatures(&mut front.sources, front.main, &front.options, loader);
     let mut options = options.clone();
-    if let Some(signature) = nodes.into_iter().find(|n| n.name == node) {
-        let statics =
-            signature.formals.into_iter().filter(|f| f.kind == rml_elab::FormalKind::Static).map(|f| f.name);
-        for (name, prime) in statics.chain(signature.dimensions).zip(PRIMES.into_iter().cycle()) {
-            options.defaults.entry(name).or_insert(StaticValue::Int(prime));
-        }
+    let statics =
+        signature.formals.iter().filter(|f| f.kind == rml_elab::FormalKind::Static).map(|f| &f.name);
+    for (name, prime) in statics.chain(&signature.dimensions).zip(PRIMES.into_iter().cycle()) {
+        options.defaults.entry(name.clone()).or_insert(StaticValue::Int(prime));
     }
-    Ok(options)
+    options
 }

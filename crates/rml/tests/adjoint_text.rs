@@ -1,0 +1,43 @@
+//! The adjoints of the paper's nodes print as programs that check again, also where only a caller settles a node's shapes.
+
+use std::path::PathBuf;
+
+use rml::{Options, Source, check, differentiate};
+
+fn adjoints(file: &str, nodes: &[&str]) {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples/paper").join(file);
+    for node in nodes {
+        let text = differentiate(&Source::file(&path), &Options::default(), node)
+            .unwrap_or_else(|e| panic!("{file}, {node}: {e}"));
+        assert!(text.contains(&format!("node diff_{node}(")), "{text}");
+        let (_, findings) = check(&Source::text(*node, text.clone()), &Options::default());
+        assert!(!findings.has_errors(), "{file}, {node}: {findings}\n{text}");
+    }
+}
+
+#[test]
+fn gradient_descent() {
+    adjoints("app.rml", &["dense", "multiply", "app", "app_pipe", "mse_grad_i"]);
+    adjoints("norm.rml", &["app"]);
+}
+
+#[test]
+fn recurrent_networks() {
+    adjoints("lstm.rml", &["dense1", "lstm_cell", "lstm"]);
+    adjoints("lstm_end.rml", &["lstm_bi", "dense1_end", "lstm_cell_end", "post_end"]);
+    adjoints("mlp.rml", &["mlp", "window", "timeseries"]);
+}
+
+#[test]
+fn batch_normalisation_and_experts() {
+    adjoints("batchnorm.rml", &["backfill", "fby_end", "mean_var", "norm", "batch_norm"]);
+    adjoints("moe.rml", &["gating_network", "expert1", "mixture_of_experts"]);
+}
+
+#[test]
+fn a_node_that_nothing_settles_is_reported_by_its_statics() {
+    let source = Source::text("open", "node f(shape, x) -> (o)\n  o = x + zeros(shape);\n");
+    let text = differentiate(&source, &Options::default(), "f");
+    let error = text.expect_err("no caller gives a shape").to_string();
+    assert!(error.contains("static-not-set") && error.contains("--set shape"), "{error}");
+}
