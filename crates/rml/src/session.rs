@@ -194,7 +194,7 @@ impl Session {
                 None => {
                     let why = self.sim.undetermined().map(|u| u.report).unwrap_or_else(|| {
                         Diagnostic::error(
-                            codes::UNDETERMINED_OUTPUT,
+                            rml_base::codes::sim::DEADLOCK,
                             format!("cycle {} has no outputs", row.cycle),
                         )
                     });

@@ -18,7 +18,6 @@ codes! {
     NO_BATCH_DIMENSION = "no-batch-dimension", "A batch size is given for a node without a dimension `batch`.";
     BATCH_STATE = "batch-state", "A state's shape depends on the batch size, which changes for the last, short batch.";
     WINDOW_INCOMPLETE = "window-incomplete", "A value waits for cycles beyond the end of its window.";
-    UNDETERMINED_OUTPUT = "undetermined-output", "The trace ended, and nothing determines an output.";
     MALFORMED_CHECKPOINT = "malformed-checkpoint", "A file is not a checkpoint, or a damaged one.";
     CHECKPOINT_MISMATCH = "checkpoint-mismatch", "A checkpoint holds other states than the program has.";
     RESUME_MISMATCH = "resume-mismatch", "A run cannot go on from a checkpoint under other conditions.";
