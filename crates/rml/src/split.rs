@@ -21,7 +21,7 @@ fn permutation(n: usize, seed: u64, purpose: &str, tick: u64) -> Vec<usize> {
 
 /// The windows to train on and those to test on, each in ascending order.
 pub(crate) fn split(windows: usize, test: usize, seed: u64) -> (Vec<usize>, Vec<usize>) {
-    let mut test_set = permutation(windows, seed, "split/1", 0);
+    let mut test_set = permutation(windows, seed, "test windows", 0);
     let mut train_set = test_set.split_off(test.min(windows));
     train_set.sort_unstable();
     test_set.sort_unstable();
