@@ -1,8 +1,9 @@
 //! The stages between elaboration and execution, and the operators they share.
 //!
-//! [`typed`] (nodes, nested expressions) → [`normal`] (one primitive an equation; differentiation is normal → normal) → [`flat`]
-//! (everything inlined, windows explicit). Each stage has its own type, printer and verifier with numbered invariants; [`pass`] holds
-//! the functions between them. Nothing here knows the surface syntax, and nothing here runs a program.
+//! [`typed`] (nodes, nested expressions) → [`normal`] (one primitive an equation; differentiation is normal →
+//! normal) → [`flat`] (everything inlined, windows explicit). Each stage has its own type, printer and
+//! verifier with numbered invariants; [`pass`] holds the functions between them. Nothing here knows the
+//! surface syntax, and nothing here runs a program.
 
 mod check;
 pub mod flat;
