@@ -216,3 +216,16 @@ fn a_stream_with_labels_gives_the_loss() {
     let answer = stream.line(r#"{"x": [1, 2], "end": true, "y": 1}"#).unwrap();
     assert!(answer[0].contains("\"loss\": ") && !answer[0].contains("null"), "{answer:?}");
 }
+
+#[test]
+fn cells_that_wait_for_what_never_comes_are_warned_of() {
+    let pcounter = compile("node pcounter() -> (o)\n  o = post u;\n  u = o + 1;\n");
+    let options = RunOptions { cycles: Some(4), ..RunOptions::default() };
+    let trace = rml::run(&pcounter, &Columns::default(), &options).unwrap();
+    assert!(trace.error.is_none());
+    let warning = trace.warnings.iter().next().expect("no cell is determined");
+    assert!(warning.message.contains("what would follow the last active cycle"), "{warning}");
+    let ended =
+        rml::run(&compile(BACKFILL), &json(r#"{"i": [1, 2], "bp": [false, true]}"#), &RunOptions::default());
+    assert!(ended.unwrap().warnings.is_empty());
+}

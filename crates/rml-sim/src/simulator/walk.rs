@@ -129,8 +129,13 @@ impl Simulator {
         match found {
             Found::Cell(cell) => self.set(n, rec.out, cell),
             Found::Boundary => {
-                // A `post` at the end of its window has no value and never will; at the end of a trace nothing has to be kept.
-                let start = rec.start.map_or(Cell::Never, |x| self.cell(n, x).clone());
+                // A `post` at the end of its window has no value and never will, so that nothing waits for it. At the end of the
+                // trace it stays open, to be reported.
+                let start = match rec.start {
+                    Some(x) => self.cell(n, x).clone(),
+                    None if self.ended.is_some() => return,
+                    None => Cell::Never,
+                };
                 if !start.is_empty() {
                     self.set(n, rec.out, start);
                 }
