@@ -1,7 +1,6 @@
 //! Long runs in constant memory: cycles and equation activations a second, open cycles, resident memory.
 //!
-//! `cargo bench -p rml-sim` runs the full length; `RML_SOAK_CYCLES` sets another number of cycles for the scalar programs (the LSTM runs
-//! a hundredth of it).
+//! `cargo bench -p rml-sim` runs the full length, about five minutes; `RML_SOAK_CYCLES` sets another number of cycles.
 #![allow(clippy::print_stdout, missing_docs, reason = "the table is the result")]
 
 #[path = "../tests/support/mod.rs"]
@@ -31,7 +30,7 @@ fn main() {
     soak("counter", &counter(), cycles, 1, |_| Vec::new());
     soak("pipeline", &pipeline(), cycles / 10, 1, |n| vec![number(n)]);
     let x = vector(8, 0.25);
-    soak("lstm", &lstm(8, 64), cycles / 100, 1, |_| vec![Input::Given(x.clone())]);
+    soak("lstm", &lstm(8, 64), if short { cycles / 100 } else { cycles }, 1, |_| vec![Input::Given(x.clone())]);
 }
 
 fn number(n: u64) -> Input {
