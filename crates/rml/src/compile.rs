@@ -356,7 +356,9 @@ fn adjoint_text(source: &Source, options: &Options, root: rml_elab::Root) -> Res
         let made = rml_autodiff::differentiate_node(module, primal.ok_or_else(Diagnostics::new)?)?;
         let own = |id: &normal::NodeId| front.sources.text(made.module.nodes[*id].span.file) != PRELUDE;
         let nodes: Vec<normal::NodeId> = made.needed.iter().copied().filter(own).collect();
-        Ok(rml_ir::surface::print_nodes(&made.module, &nodes, Some(made.adjoint)))
+        let text = rml_ir::surface::print_nodes(&made.module, &nodes, Some(made.adjoint));
+        // The layout of `rml fmt`: long equations are broken.
+        Ok(rml_syntax::format(&text).unwrap_or(text))
     });
     front.fail(text).map(|(text, _)| text)
 }
