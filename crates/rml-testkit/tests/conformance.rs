@@ -23,7 +23,13 @@ fn vendored_vectors_pass() {
 
 #[test]
 fn random_programs_pass() {
-    passes("random", 60);
+    passes("random", 140);
+}
+
+/// One thing each: operators, tensors, instances, sampling, delays, open traces, inputs on demand, windows, errors, cyclic waits.
+#[test]
+fn further_programs_pass() {
+    passes("more", 200);
 }
 
 /// The runner itself notices what is wrong: each cell of a vector is changed in turn.
