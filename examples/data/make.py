@@ -1,0 +1,79 @@
+"""Writes the small data files of the examples beside itself (digits.npz apart). Needs only NumPy.
+
+    python3 examples/data/make.py
+"""
+
+import csv
+import pathlib
+
+import numpy as np
+
+HERE = pathlib.Path(__file__).parent
+
+
+def write_csv(name, columns):
+    """One row a cycle; None becomes an empty cell, that is, absent."""
+    with open(HERE / name, "w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(columns)
+        for row in zip(*columns.values()):
+            writer.writerow("" if v is None else str(v).lower() if isinstance(v, bool) else f"{v:.6g}" for v in row)
+
+
+def descent():
+    """i runs through -1, 0, 1; gt = (2 i - 3)^2."""
+    i = [float(n % 3 - 1) for n in range(1500)]
+    write_csv("descent.csv", {"i": i, "gt": [(2 * v - 3) ** 2 for v in i]})
+
+
+def forecast():
+    """160 pieces of 24 values of the Henon map, a chaotic series: x[n+1] = 1 - 1.4 x[n]^2 + 0.3 x[n-1]."""
+    rng = np.random.default_rng(1)
+    a, b = rng.uniform(-0.1, 0.1, (2, 160))
+    rows = []
+    for n in range(124):
+        a, b = 1.0 - 1.4 * a * a + 0.3 * b, a
+        if n >= 100:
+            rows.append(a)
+    np.savez_compressed(HERE / "forecast.npz", x=np.stack(rows, 1).astype(np.float32))
+
+
+def same_ends():
+    """400 windows of 8 random signs; y tells in every cycle whether the first sign equals the last one."""
+    rng = np.random.default_rng(2)
+    x = rng.choice([-1.0, 1.0], (400, 8, 1)).astype(np.float32)
+    same = (x[:, 0, 0] == x[:, -1, 0]).astype(np.int64)
+    np.savez_compressed(HERE / "same_ends.npz", x=x, y=np.repeat(same[:, None], 8, 1))
+
+
+def rings():
+    """60 batches of 20 points; the class tells the inner disc from the ring around it. Badly scaled on purpose:
+    the two coordinates are about 40 +- 0.4 and -900 +- 90."""
+    rng = np.random.default_rng(3)
+    label = rng.integers(0, 2, (60, 20))
+    radius = np.where(label == 1, rng.uniform(1.4, 2.0, label.shape), rng.uniform(0.0, 0.8, label.shape))
+    angle = rng.uniform(0, 2 * np.pi, label.shape)
+    x = np.stack([40 + 0.4 * radius * np.cos(angle), -900 + 90 * radius * np.sin(angle)], -1)
+    np.savez_compressed(HERE / "rings.npz", x=x.astype(np.float32), y=label.astype(np.int64))
+
+
+def pieces():
+    """400 points of a function with another law left and right of 0: y = -2 x - 1 and y = 3 x - 1."""
+    rng = np.random.default_rng(4)
+    x = rng.uniform(-1, 1, 400)
+    y = np.where(x < 0, -2 * x - 1, 3 * x - 1)
+    np.savez_compressed(HERE / "pieces.npz", x=x.astype(np.float32), y=y.astype(np.float32))
+
+
+def late():
+    """4000 cycles of two random numbers. In about every eighth cycle the label |a| - b of three cycles ago arrives."""
+    rng = np.random.default_rng(5)
+    a, b = rng.uniform(-1, 1, (2, 4000)).round(3)
+    labelled = rng.uniform(size=4000) < 0.125
+    labelled[:3] = False
+    y = [float(abs(a[n - 3]) - b[n - 3]) if labelled[n] else None for n in range(4000)]
+    write_csv("late.csv", {"a": a.tolist(), "b": b.tolist(), "labelled": labelled.tolist(), "y": y})
+
+
+for make in (descent, forecast, same_ends, rings, pieces, late):
+    make()
