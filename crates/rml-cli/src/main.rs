@@ -6,6 +6,7 @@
 mod args;
 mod commands;
 mod output;
+mod pages;
 mod progress;
 mod render;
 mod values;

@@ -228,7 +228,7 @@ fn fmt_formats_in_place() {
 #[test]
 fn codes_are_explained() {
     let folder = Folder::new();
-    assert!(folder.rml("explain sync-error").ok().starts_with("sync-error: "));
+    assert!(folder.rml("explain sync-error").ok().starts_with("# sync-error\n"));
     assert!(folder.rml("explain").ok().lines().count() > 30);
     folder.rml("explain nothing").fails(1, &["nothing"]);
 }

@@ -4,8 +4,9 @@ use rml::{Diagnostic, codes};
 
 use crate::args::Explain;
 use crate::output::{Output, Stop};
+use crate::pages::PAGES;
 
-/// Says what a code means, or lists all.
+/// Prints the page of a code, or lists all codes.
 pub(crate) fn explain(args: &Explain, output: &mut Output) -> Result<(), Stop> {
     let Some(name) = &args.code else {
         let mut all: Vec<_> = codes::all().collect();
@@ -14,8 +15,8 @@ pub(crate) fn explain(args: &Explain, output: &mut Output) -> Result<(), Stop> {
         return output
             .print(&all.iter().map(|c| format!("{:width$}  {}\n", c.name, c.summary)).collect::<String>());
     };
-    match codes::find(name) {
-        Some(code) => output.print(&format!("{}: {}\n", code.name, code.summary)),
+    match PAGES.iter().find(|(code, _)| code == name) {
+        Some((_, page)) => output.print(page),
         None => {
             Err(Diagnostic::error(codes::run::BAD_OPTION, format!("there is no diagnostic code `{name}`"))
                 .help("`rml explain` lists all codes")

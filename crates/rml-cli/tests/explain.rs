@@ -1,0 +1,102 @@
+//! The pages of diagnostics, `docs/errors/<code>.md`: their examples do what they say.
+//!
+//! Under `## Rejected` and `## Accepted` stand files, fenced as `rml` (`program.rml` unless another name is given), `json`
+//! (`inputs.json`) or anything else with a name, and the commands to run, fenced as `sh`; without them the program is checked.
+//! The last command under `Rejected` gives the code and no other; all other commands succeed without findings.
+
+mod support;
+
+use std::path::Path;
+
+use rml::codes;
+use support::{Folder, Run};
+
+/// What an example consists of.
+struct Example<'a> {
+    files: Vec<(&'a str, String)>,
+    commands: Vec<String>,
+}
+
+/// The example under the heading; `None` if there is no such heading.
+fn example<'a>(page: &'a str, title: &str) -> Option<Example<'a>> {
+    let (_, rest) = page.split_once(&format!("\n## {title}\n"))?;
+    let section = rest.split("\n## ").next().unwrap_or(rest);
+    let mut found = Example { files: Vec::new(), commands: vec!["rml check program.rml".to_owned()] };
+    let mut lines = section.lines();
+    while let Some(line) = lines.next() {
+        let Some(info) = line.strip_prefix("```") else { continue };
+        let body: Vec<&str> = lines.by_ref().take_while(|l| !l.starts_with("```")).collect();
+        let name = match info.split_once(' ') {
+            Some((_, name)) => name,
+            None if info == "rml" => "program.rml",
+            None if info == "json" => "inputs.json",
+            None => {
+                assert_eq!(info, "sh", "a file without a name");
+                found.commands = body.into_iter().map(str::to_owned).collect();
+                continue;
+            }
+        };
+        found.files.push((name, body.join("\n") + "\n"));
+    }
+    Some(found)
+}
+
+/// The run of each command in turn, in a folder with the files.
+fn runs(example: Example<'_>) -> Vec<Run> {
+    let folder =
+        example.files.into_iter().fold(Folder::new(), |folder, (name, text)| folder.file(name, text));
+    let run = |command: &String| {
+        let (command, input) = command.split_once(" < ").unwrap_or((command, ""));
+        let input = if input.is_empty() { String::new() } else { folder.read(input) };
+        folder.rml_with(command.strip_prefix("rml ").expect("a command begins with rml"), &input)
+    };
+    example.commands.iter().map(run).collect()
+}
+
+/// The codes in the text, as `error[code]` or `warning[code]`.
+fn found(run: &Run) -> Vec<&str> {
+    let text = run.err.split("error[").flat_map(|t| t.split("warning["));
+    text.skip(1).filter_map(|t| t.split(']').next()).collect()
+}
+
+fn succeeds(run: &Run) -> bool {
+    run.code == Some(0) && found(run).is_empty()
+}
+
+/// What is wrong with the examples of a page.
+fn problem(code: &str, page: &str) -> Option<String> {
+    if page.contains("<!-- no program: ") {
+        return None;
+    }
+    let (Some(rejected), Some(accepted)) = (example(page, "Rejected"), example(page, "Accepted")) else {
+        return Some(format!("{code}: has no examples, and does not say why"));
+    };
+    let mut rejected = runs(rejected);
+    let last = rejected.pop()?;
+    let codes = found(&last);
+    if codes.is_empty() || codes.iter().any(|c| *c != code) {
+        return Some(format!("{code}: the rejected example gives {codes:?}\n{}", last.err));
+    }
+    let failed = rejected.iter().chain(&runs(accepted)).find(|r| !succeeds(r)).map(|r| r.err.clone())?;
+    Some(format!("{code}: what should be accepted is not\n{failed}"))
+}
+
+#[test]
+fn examples_do_what_their_pages_say() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/errors");
+    let page = |code: &str| std::fs::read_to_string(folder.join(format!("{code}.md"))).expect("a page");
+    let problems: Vec<String> = codes::all().filter_map(|c| problem(c.name, &page(c.name))).collect();
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+#[test]
+fn explain_prints_the_page() {
+    let folder = Folder::new();
+    for code in codes::all() {
+        let page = folder.rml(&format!("explain {}", code.name)).ok();
+        assert!(page.starts_with(&format!("# {}\n\n{}\n", code.name, code.summary)), "{page}");
+    }
+    let list = folder.rml("explain").ok();
+    assert!(codes::all().all(|c| list.contains(c.summary)), "{list}");
+    folder.rml("explain no-such-code").fails(1, &["bad-option", "no-such-code"]);
+}
