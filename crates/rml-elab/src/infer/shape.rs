@@ -11,7 +11,7 @@ use rml_ir::Shape;
 use super::{Port, Typed, hint};
 use crate::hir::{ExprId, ExprKind, Item, Local, LocalKind, Node, SourceId};
 use crate::instance::{Given, InstanceId, RootGiven};
-use crate::ops::Partial;
+use crate::ops::{Operand, Partial};
 use crate::report::Report;
 use crate::statics::{Evaluated, Failure};
 
@@ -37,6 +37,8 @@ struct Fixpoint<'a, 'p, 'r> {
     floor: Vec<Option<Shape>>,
     changes: Vec<u32>,
     failed: bool,
+    /// Whether an operand in error was taken for one whose shape is not known yet.
+    tolerated: bool,
 }
 
 /// Finds the shapes of all variables.
@@ -64,6 +66,7 @@ pub(super) fn infer(typed: &mut Typed<'_>, report: &mut Report) {
         floor: vec![None; slots],
         changes: vec![0; slots],
         failed: false,
+        tolerated: false,
     };
     fixpoint.start();
     fixpoint.run();
@@ -303,18 +306,36 @@ impl Fixpoint<'_, '_, '_> {
         if let Some(constant) = self.typed.constant_type(id, expr) {
             return constant.map(|ty| Partial::known(&ty));
         }
-        let mut operands = Vec::new();
+        let parts = self.typed.tree.operands(id, expr);
+        let found: Vec<Evaluated<Partial>> = parts.iter().map(|part| self.expr(id, *part)).collect();
+        let partials = self.operands(&node.exprs[expr].kind, found)?;
+        let operands: Vec<Operand> =
+            partials.into_iter().zip(&parts).map(|(p, part)| (p, node.exprs[*part].span)).collect();
+        self.typed.rule(id, expr, &operands).map(|(_, partial)| partial)
+    }
+
+    /// The operands of an expression. One in error is one of unknown shape where another tells its type: with more shapes known the
+    /// error may vanish, as in `h = zeros([2]) fby matmul(k, 0.5 * h)`, where `0.5 * h` is a scalar at first.
+    fn operands(&mut self, kind: &ExprKind, found: Vec<Evaluated<Partial>>) -> Evaluated<Vec<Partial>> {
+        let first = match kind {
+            ExprKind::If { .. } | ExprKind::Merge { .. } => 1,
+            ExprKind::Fby { .. } | ExprKind::FbyBack { .. } | ExprKind::Binary(..) => 0,
+            _ => found.len(),
+        };
+        let dtype = found.iter().skip(first).find_map(|one| one.as_ref().ok().map(|p| p.dtype));
+        let mut partials = Vec::with_capacity(found.len());
         let mut failure = None;
-        for operand in self.typed.tree.operands(id, expr) {
-            match self.expr(id, operand) {
-                Ok(partial) => operands.push((partial, node.exprs[operand].span)),
-                Err(f) => failure = Some(f),
+        for (i, one) in found.into_iter().enumerate() {
+            match (one, dtype) {
+                (Ok(partial), _) => partials.push(partial),
+                (Err(problem), Some(dtype)) if i >= first => {
+                    self.tolerated |= matches!(problem, Failure::Bad(_));
+                    partials.push(Partial { dtype, shape: None });
+                }
+                (Err(problem), _) => failure = Some(problem),
             }
         }
-        match failure {
-            Some(failure) => Err(failure),
-            None => self.typed.rule(id, expr, &operands).map(|(_, partial)| partial),
-        }
+        failure.map_or(Ok(partials), Err)
     }
 
     /// Root inputs without a type: from their uses, else scalars.
@@ -358,7 +379,10 @@ impl Fixpoint<'_, '_, '_> {
         let failed = ids.into_iter().any(|id| {
             self.typed.statics.refresh(&self.typed.tree, &self.typed.shapes, id);
             let equations = self.typed.tree.node(id).equations.len();
-            (0..equations).any(|e| matches!(self.equation(id, e), Err(Failure::Bad(_))))
+            (0..equations).any(|e| {
+                self.tolerated = false;
+                matches!(self.equation(id, e), Err(Failure::Bad(_))) || self.tolerated
+            })
         });
         self.failed |= failed;
         failed
