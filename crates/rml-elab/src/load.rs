@@ -37,9 +37,18 @@ struct Load<'a, 'b> {
     report: &'b mut Report,
     /// Files that are parsed, by what identifies them.
     known: IndexMap<Key, FileId>,
-    /// Files whose imports are being done, with the import that led to the next one.
-    open: Vec<(FileId, Option<Span>)>,
+    /// Files whose imports are being done.
+    open: Vec<Open<'a>>,
     files: Vec<LoadedFile<'a>>,
+}
+
+/// A parsed text whose imports are being done.
+struct Open<'a> {
+    file: LoadedFile<'a>,
+    /// The imports that are still to be done.
+    rest: std::vec::IntoIter<&'a Import<'a>>,
+    /// The import that is being done.
+    current: Option<&'a Import<'a>>,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -70,53 +79,67 @@ pub(crate) fn load<'a>(
 }
 
 impl<'a> Load<'a, '_> {
-    /// Parses a text that is new, and what it imports.
+    /// Parses a text that is new, and what it imports. What is open waits on a stack of its own, so that no chain of
+    /// imports is too long.
     fn file(&mut self, id: FileId) {
+        self.enter(id);
+        while let Some(top) = self.open.last_mut() {
+            let importing = top.file.id;
+            top.current = top.rest.next();
+            match top.current {
+                Some(import) => self.import(importing, import),
+                None => self.files.extend(self.open.pop().map(|open| open.file)),
+            }
+        }
+    }
+
+    fn enter(&mut self, id: FileId) {
         let text = self.sources.text(id).to_owned();
         let parsed = rml_syntax::parse(self.bump, self.names, id, &text);
         parsed.diagnostics.into_iter().for_each(|d| self.report.push(d));
-        self.open.push((id, None));
-        let mut imports = Vec::new();
-        for import in parsed.file.imports() {
-            if let Some(target) = self.import(id, import) {
-                imports.push((*import, target));
-            }
-        }
-        self.open.pop();
-        self.files.push(LoadedFile { id, ast: parsed.file, imports });
+        let imports: Vec<_> = parsed.file.imports().collect();
+        self.open.push(Open {
+            file: LoadedFile { id, ast: parsed.file, imports: Vec::new() },
+            rest: imports.into_iter(),
+            current: None,
+        });
     }
 
-    fn import(&mut self, importing: FileId, import: &Import<'a>) -> Option<FileId> {
-        if let Some(top) = self.open.last_mut() {
-            top.1 = Some(import.span);
+    /// Finds what the file on top of the stack imports there, and opens it if it is new.
+    fn import(&mut self, importing: FileId, import: &'a Import<'a>) {
+        let Some((key, name, text)) = self.find(importing, import) else { return };
+        let known = self.known.get(&key).copied();
+        if let Some(at) = known.and_then(|id| self.open.iter().position(|open| open.file.id == id)) {
+            return self.cycle(at, import.span);
         }
-        let (key, name, text) = match import.path {
-            ImportPath::Library(path) => self.library(path, import.span)?,
+        let id = known.unwrap_or_else(|| self.sources.add(name, text));
+        if let Some(top) = self.open.last_mut() {
+            top.file.imports.push((*import, id));
+        }
+        if known.is_none() {
+            self.known.insert(key, id);
+            self.enter(id);
+        }
+    }
+
+    /// What identifies an imported text, its name and the text itself.
+    fn find(&mut self, importing: FileId, import: &Import<'a>) -> Option<(Key, String, String)> {
+        match import.path {
+            ImportPath::Library(path) => self.library(path, import.span),
             ImportPath::File { path, span } => {
                 let from = self.sources.name(importing).to_owned();
                 match self.loader.load(&from, path) {
-                    Ok((name, text)) => (Key::File(name.clone()), name, text),
+                    Ok((name, text)) => Some((Key::File(name.clone()), name, text)),
                     Err(why) => {
                         let d =
                             Diagnostic::error(codes::IMPORT_NOT_FOUND, format!("cannot import \"{path}\""))
                                 .label(span, why);
                         self.report.push(d);
-                        return None;
+                        None
                     }
                 }
             }
-        };
-        if let Some(&id) = self.known.get(&key) {
-            if let Some(at) = self.open.iter().position(|(open, _)| *open == id) {
-                self.cycle(at, import.span);
-                return None;
-            }
-            return Some(id);
         }
-        let id = self.sources.add(name, text);
-        self.known.insert(key, id);
-        self.file(id);
-        Some(id)
     }
 
     fn library(&mut self, path: &[rml_syntax::ast::Ident], span: Span) -> Option<(Key, String, String)> {
@@ -148,17 +171,14 @@ impl<'a> Load<'a, '_> {
     }
 
     fn cycle(&mut self, at: usize, span: Span) {
-        let chain: Vec<&str> = self.open[at..].iter().map(|(f, _)| self.sources.name(*f)).collect();
+        let open = &self.open[at..];
+        let chain: Vec<&str> = open.iter().map(|open| self.sources.name(open.file.id)).collect();
         let first = chain.first().copied().unwrap_or("");
         let note = format!("{} -> {first}", chain.join(" -> "));
         let mut d = Diagnostic::error(codes::IMPORT_CYCLE, "files import each other in a circle")
             .label(span, format!("imports `{first}` again"));
-        for (_, via) in &self.open[at..] {
-            if let Some(via) = via
-                && *via != span
-            {
-                d = d.label(*via, "by way of this import");
-            }
+        for via in open.iter().filter_map(|open| open.current).filter(|via| via.span != span) {
+            d = d.label(via.span, "by way of this import");
         }
         self.report.push(d.note(note).help("move what both need into a file of its own"));
     }
