@@ -138,15 +138,25 @@ const MAX_RANK: usize = 32;
 
 /// The shape of a nested static array, all of whose parts have the same shape.
 pub(crate) fn shape_of(value: &StaticValue, span: Span) -> Evaluated<Shape> {
-    fn dims(value: &StaticValue) -> Option<Vec<usize>> {
-        let StaticValue::Array(items) = value else { return Some(Vec::new()) };
-        let inner = items.first().map_or(Some(Vec::new()), dims)?;
-        let regular = items.iter().all(|i| dims(i).is_some_and(|d| d == inner));
-        regular.then(|| std::iter::once(items.len()).chain(inner).collect())
+    fn fits(value: &StaticValue, dims: &[usize]) -> bool {
+        match (value, dims.split_first()) {
+            (StaticValue::Array(items), Some((len, rest))) => {
+                items.len() == *len && items.iter().all(|item| fits(item, rest))
+            }
+            (StaticValue::Array(_), None) | (_, Some(_)) => false,
+            (_, None) => true,
+        }
     }
-    match dims(value) {
-        Some(dims) => Ok(Shape::new(&dims)),
-        None => Err(expected("an array whose rows have equal lengths", value, span).into()),
+    let mut dims = Vec::new();
+    let mut first = Some(value);
+    while let Some(StaticValue::Array(items)) = first {
+        dims.push(items.len());
+        first = items.first();
+    }
+    if fits(value, &dims) {
+        Ok(Shape::new(&dims))
+    } else {
+        Err(expected("an array whose rows have equal lengths", value, span).into())
     }
 }
 
@@ -190,4 +200,21 @@ pub(super) fn slice(
         Some(_) => return Err(bad("the step of a slice is at least 1".to_owned()).into()),
     };
     Ok(AxisIndex::Slice { start, len: end.saturating_sub(start).div_ceil(step), step })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shape_of_an_array_takes_one_look_at_each_element() {
+        let nest = |depth: usize| (0..depth).fold(StaticValue::Int(1), |v, _| StaticValue::Array(vec![v]));
+        let shape = |v: &StaticValue| {
+            shape_of(v, Span::new(rml_base::FileId(0), 0, 0)).ok().map(|s| s.dims().to_vec())
+        };
+        assert_eq!(shape(&nest(64)), Some(vec![1; 64]));
+        assert_eq!(shape(&StaticValue::Array(vec![nest(2), nest(2)])), Some(vec![2, 1, 1]));
+        assert_eq!(shape(&StaticValue::Array(vec![nest(2), nest(1)])), None);
+        assert_eq!(shape(&StaticValue::Array(vec![StaticValue::Array(vec![]), nest(1)])), None);
+    }
 }
