@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rml_base::{Diagnostic, Diagnostics, codes};
+use rml_base::{Diagnostic, Diagnostics, EntityId, codes};
 use rml_ir::Type;
 use rml_ir::normal::{Callee, Eq, Equation, Init, Module, Node, NodeId, Rhs, Var};
 
@@ -108,37 +108,43 @@ pub(crate) fn adjoint_of<'a>(callee: &Callee, adjoints: &'a Adjoints) -> Option<
 /// The num variables on a differentiable way from a num input or parameter to an output.
 pub(crate) fn active(node: &Node, adjoints: &Adjoints) -> BTreeSet<Var> {
     let num = |v: Var| node.vars[v].ty.is_num();
-    let mut needs: BTreeSet<Var> = node.inputs().map(|i| i.var).filter(|&v| num(v)).collect();
     let ways: Vec<(&Equation, Vec<(usize, Var)>)> =
         node.equations.iter().map(|eq| (eq, flows(eq, adjoints))).collect();
-    loop {
-        let before = needs.len();
-        for (eq, ways) in &ways {
-            let source = match &eq.rhs {
-                Rhs::Param { .. } | Rhs::ParamUpdate { .. } => true,
-                Rhs::Call { callee, .. } => adjoint_of(callee, adjoints).is_some_and(|a| a.trains),
-                _ => false,
-            };
-            if source || ways.iter().any(|(_, v)| needs.contains(v)) {
-                needs.extend(eq.lhs.iter().copied().filter(|&v| num(v)));
+    let mut forward = vec![Vec::new(); node.vars.len()];
+    let mut backward = vec![Vec::new(); node.vars.len()];
+    let mut sources: Vec<Var> = node.inputs().map(|i| i.var).filter(|&v| num(v)).collect();
+    for (eq, ways) in &ways {
+        for &o in &eq.lhs {
+            backward[o.index()].extend(ways.iter().map(|&(_, v)| v));
+            for (_, v) in ways.iter().filter(|_| num(o)) {
+                forward[v.index()].push(o);
             }
         }
-        if needs.len() == before {
-            break;
+        let is_source = match &eq.rhs {
+            Rhs::Param { .. } | Rhs::ParamUpdate { .. } => true,
+            Rhs::Call { callee, .. } => adjoint_of(callee, adjoints).is_some_and(|a| a.trains),
+            _ => false,
+        };
+        if is_source {
+            sources.extend(eq.lhs.iter().copied().filter(|&v| num(v)));
         }
     }
-    let mut reached: BTreeSet<Var> = node.outputs.iter().copied().filter(|v| needs.contains(v)).collect();
-    loop {
-        let before = reached.len();
-        for (eq, ways) in ways.iter().rev() {
-            if eq.lhs.iter().any(|v| reached.contains(v)) {
-                reached.extend(ways.iter().map(|&(_, v)| v).filter(|v| needs.contains(v)));
+    let needs = closure(sources, &forward, |_| true);
+    let outputs = node.outputs.iter().copied().filter(|v| needs.contains(v)).collect();
+    closure(outputs, &backward, |v| needs.contains(&v))
+}
+
+/// All variables that the edges lead to from those, as far as they are wanted.
+fn closure(mut pending: Vec<Var>, edges: &[Vec<Var>], wanted: impl Fn(Var) -> bool) -> BTreeSet<Var> {
+    let mut found: BTreeSet<Var> = pending.iter().copied().collect();
+    while let Some(v) = pending.pop() {
+        for &next in &edges[v.index()] {
+            if wanted(next) && found.insert(next) {
+                pending.push(next);
             }
         }
-        if reached.len() == before {
-            return reached;
-        }
     }
+    found
 }
 
 /// Gives every active variable a condition and collects the uses. `bp` and `ds` are the formals of the adjoint.
