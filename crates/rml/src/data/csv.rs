@@ -1,6 +1,8 @@
 //! Comma-separated values: a header row of names, a row a cycle; an empty cell is absent. The elements of a tensor stand in
 //! columns of their own, named `x[0]`, `x[1]` or `m[0,0]`, `m[0,1]`, and so on.
 
+use std::collections::BTreeSet;
+
 use indexmap::IndexMap;
 use rml_ir::Shape;
 
@@ -45,13 +47,15 @@ fn malformed(e: &csv::Error) -> Malformed {
 /// Groups the names of the header: `x[0]`, `x[1]` are one column.
 fn groups(header: &csv::StringRecord) -> Result<IndexMap<String, Parts>, Malformed> {
     let mut groups: IndexMap<String, Parts> = IndexMap::new();
+    let mut seen = BTreeSet::new();
     for (field, text) in header.iter().enumerate() {
         let (name, index) = split_name(text).ok_or_else(|| {
             Malformed::new(format!("`{text}` is no name of a column"))
                 .note("a name is `x`, `x[0]` or `x[0,1]`")
         })?;
         let parts = groups.entry(name.to_owned()).or_default();
-        if parts.iter().any(|(_, other)| *other == index || other.len() != index.len()) {
+        let other_rank = parts.first().is_some_and(|(_, other)| other.len() != index.len());
+        if other_rank || !seen.insert((name, index.clone())) {
             return Err(Malformed::new(format!("the header has column `{name}` twice")));
         }
         parts.push((field, index));
