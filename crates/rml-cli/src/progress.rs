@@ -61,7 +61,8 @@ impl Observer for Display<'_> {
             return;
         }
         let mut text = format!("{} windows to train on, {} to test", info.train_windows, info.test_windows);
-        let _ = write!(text, ", batch {}, {} parameters", info.batch, info.parameters);
+        let plural = if info.parameters == 1 { "" } else { "s" };
+        let _ = write!(text, ", batch {}, {} parameter{plural}", info.batch, info.parameters);
         if info.epochs_done > 0 {
             let _ = write!(text, ", going on after epoch {}", info.epochs_done);
         }

@@ -56,7 +56,9 @@ pub fn elaborate(
 ) -> (Option<Module>, Diagnostics) {
     let _span = debug_span!("elaborate").entered();
     let mut report = Report::default();
-    let module = resolve(sources, main, options, loader, &mut report)
+    let program = resolve(sources, main, options, loader, &mut report);
+    let module = program
+        .filter(|_| report.errors() == 0)
         .and_then(|program| root::elaborate(&program, options, &mut report));
     let module = module.filter(|_| report.errors() == 0);
     #[cfg(debug_assertions)]
@@ -82,7 +84,7 @@ pub fn check_all(
     report.finish()
 }
 
-/// Parses everything and binds all names; `None` if there are errors.
+/// Parses everything and binds all names; `None` if a text cannot be parsed or loaded.
 fn resolve(
     sources: &mut Sources,
     main: FileId,
@@ -93,6 +95,5 @@ fn resolve(
     let bump = Bump::new();
     let mut names = lasso::Rodeo::new();
     let loaded = load::load(&bump, &mut names, sources, main, options, loader, report)?;
-    let program = lower::lower(&loaded, &names, report);
-    (report.errors() == 0).then_some(program)
+    Some(lower::lower(&loaded, &names, report))
 }

@@ -76,7 +76,8 @@ pub(crate) fn check_all(program: &Program, options: &Options, report: &mut Repor
     let Some(scope) = program.scopes.files.get(&program.main) else { return };
     let own: Vec<SourceId> = scope.own.values().copied().collect();
     let mut covered: Vec<SourceId> = Vec::new();
-    for &source in program.order.iter().rev().filter(|s| own.contains(s)) {
+    let sound = |s: &SourceId| own.contains(s) && program.sound.contains(s);
+    for &source in program.order.iter().rev().filter(|s| sound(s)) {
         let node = &program.nodes[source];
         if covered.contains(&source) || node.is_extern {
             continue;
@@ -100,7 +101,9 @@ pub(crate) fn check_all(program: &Program, options: &Options, report: &mut Repor
             }
         }
     }
-    unused_settings(program, &own, options, report);
+    if own.iter().all(|s| program.sound.contains(s)) {
+        unused_settings(program, &own, options, report);
+    }
 }
 
 fn merged(options: &Options) -> IndexMap<String, StaticValue> {

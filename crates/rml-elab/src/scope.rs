@@ -16,6 +16,8 @@ pub(crate) struct Program {
     pub(crate) main: FileId,
     /// Every node after the nodes that it calls.
     pub(crate) order: Vec<SourceId>,
+    /// The nodes that hold no error and call none that does, as far as names tell.
+    pub(crate) sound: Vec<SourceId>,
 }
 
 /// The scopes of all files.

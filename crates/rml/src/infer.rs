@@ -148,7 +148,9 @@ fn choose(
             Split::Auto | Split::All => Ok((Split::All, (0..count).collect())),
             Split::Test | Split::Train => {
                 let what = format!("{} does not say how data was split", checkpoint.origin());
-                Err(Diagnostic::error(codes::NO_TEST_SPLIT, what).help("run over all windows").into())
+                Err(Diagnostic::error(codes::NO_TEST_SPLIT, what)
+                    .help("run over all windows (`--split all`)")
+                    .into())
             }
         };
     };
@@ -162,7 +164,7 @@ fn choose(
         let what = "the data is not what the checkpoint was trained on, so its split means nothing here";
         return Err(Diagnostic::error(codes::NO_TEST_SPLIT, what)
             .note(format!("expected {} windows, found {count}", position.windows))
-            .help("run over all windows")
+            .help("run over all windows (`--split all`)")
             .into());
     }
     if !same {

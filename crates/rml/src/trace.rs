@@ -232,7 +232,7 @@ impl<'a> Table<'a> {
             None if inputs.is_empty() => {
                 let what = format!("node {} has no inputs that say how many cycles to run", program.node());
                 return Err(Diagnostic::error(codes::BAD_OPTION, what)
-                    .help("give the number of cycles")
+                    .help("give the number of cycles (`--cycles`)")
                     .into());
             }
             None => count,

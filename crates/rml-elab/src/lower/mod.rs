@@ -33,16 +33,25 @@ pub(crate) fn lower(loaded: &Loaded<'_>, names: &lasso::Rodeo, report: &mut Repo
     for file in &loaded.files {
         imports(file, names, &headers, &mut scopes, report);
     }
+    let bound = report.errors() == 0;
     let mut nodes: IndexVec<SourceId, Node> = IndexVec::new();
+    let mut in_error: IndexVec<SourceId, bool> = IndexVec::filled(false, headers.len());
     for (id, header) in headers.iter_enumerated() {
+        let before = report.errors();
         nodes.push(node::lower(id, &headers, &scopes, names, report));
+        in_error[id] = report.errors() > before;
         debug_assert_eq!(header.name.as_ref(), nodes[id].name.as_ref());
     }
-    let order = call_order(&nodes, report);
+    let order = call_order(&nodes, &mut in_error, report);
     for &id in &order {
+        let before = report.errors();
         usage::analyse(&mut nodes, id, report);
+        in_error[id] |= report.errors() > before || callees(&nodes[id]).iter().any(|(c, _)| in_error[*c]);
     }
-    Program { nodes, scopes, main: loaded.main, order }
+    // An adjoint in error may be called without being named.
+    let adjoints = nodes.iter_enumerated().any(|(id, n)| in_error[id] && n.name.starts_with("diff_"));
+    let sound = nodes.ids().filter(|id| bound && !adjoints && !in_error[*id]).collect();
+    Program { nodes, scopes, main: loaded.main, order, sound }
 }
 
 /// A node before its body is looked at.
@@ -147,7 +156,11 @@ fn callees(node: &Node) -> Vec<(SourceId, Span)> {
 }
 
 /// Every node after those it calls; instantiation cycles are reported. (Without recursion: calls may be nested deeply.)
-fn call_order(nodes: &IndexVec<SourceId, Node>, report: &mut Report) -> Vec<SourceId> {
+fn call_order(
+    nodes: &IndexVec<SourceId, Node>,
+    in_error: &mut IndexVec<SourceId, bool>,
+    report: &mut Report,
+) -> Vec<SourceId> {
     let calls: IndexVec<SourceId, Vec<(SourceId, Span)>> = nodes.iter().map(callees).collect();
     let mut order = Vec::with_capacity(nodes.len());
     let mut state: IndexVec<SourceId, u8> = IndexVec::filled(0, nodes.len());
@@ -174,6 +187,7 @@ fn call_order(nodes: &IndexVec<SourceId, Node>, report: &mut Report) -> Vec<Sour
                     let from = stack.iter().position(|(open, _)| *open == callee).unwrap_or(0);
                     let chain: Vec<SourceId> = stack[from..].iter().map(|(open, _)| *open).collect();
                     report.push(recursion(nodes, &chain, callee, span));
+                    in_error[id] = true;
                 }
                 _ => {}
             }

@@ -1,0 +1,50 @@
+//! `check` reports all independent errors of a program at once, and none that only follows from another.
+
+mod support;
+
+use serde_json::Value;
+use support::Folder;
+
+/// Programs with the codes of all their errors, by place.
+const PROGRAMS: &[(&str, &str)] = &[
+    (
+        "node main(x: num [3], y: num [4]) -> (a, b) a = x + y; b = a + a + true;",
+        "shape-mismatch type-mismatch",
+    ),
+    ("node main(x: num [3], y: num [4]) -> (a, b) a = x + y; b = matmul(a, a) + a[7];", "shape-mismatch"),
+    ("node main(x: num [3]) -> (a, b) a = x[5]; b = x[9];", "shape-mismatch shape-mismatch"),
+    ("node f(x) -> (o) o = zz; node main(x: num []) -> (o) o = f(x) + w;", "unknown-name unknown-name"),
+    ("node f(x) -> (o) o = x + 1; node main(x: num []) -> (o) a = f(x); o = f(a) + a;", "type-mismatch"),
+    ("node f(x) -> (o) o = y; node main(x: num []) -> (o, d) o, d = diff_f(x, true, 1.0);", "unknown-name"),
+    ("node f(x) -> (o) o = zz; node g(x: num []) -> (o) o = x + 1;", "unknown-name type-mismatch"),
+    ("node f(x) -> (o) o = zz; node g(x: num []) -> (o) o = f(x) + 1;", "unknown-name"),
+    ("node f(x) -> (o) o = f(x); node main(x: num []) -> (o) o = x + true;", "recursive-node type-mismatch"),
+    (
+        "node f(x) -> (o) o = g(x); node g(x) -> (o) o = f(x); node m(x: num []) -> (o) o = g(x);",
+        "recursive-node",
+    ),
+    (
+        "node f(x) -> (a, b) a = x; node main(x: num []) -> (o, p) o, _ = f(x); p = q;",
+        "undefined-output unknown-name",
+    ),
+    (
+        "node f(x) -> (o) o = 2.0 * x; node diff_f(x, bp, do) -> (o, dx) o = zz; dx = do; \
+      node main(x: num []) -> (o, d) o, d = diff_f(x, true, 1.0);",
+        "unknown-name",
+    ),
+    ("node f(x -> (o) o = x; node main(x: num []) -> (o) o = f(x) +;", "syntax syntax"),
+    ("import std.nothing; node main(x: num [8]) -> (o) o = dense(4, x);", "import-not-found"),
+];
+
+#[test]
+fn independent_errors_are_reported_together() {
+    for (text, expected) in PROGRAMS {
+        let run = Folder::new().file("p.rml", text).rml("check p.rml --message-format json");
+        assert_eq!(run.code, Some(1), "{text}");
+        let codes = run.err.lines().filter_map(|line| {
+            let finding: Value = serde_json::from_str(line).ok()?;
+            Some(finding["code"].as_str()?.to_owned())
+        });
+        assert_eq!(codes.collect::<Vec<_>>().join(" "), *expected, "{text}\n{}", run.err);
+    }
+}
