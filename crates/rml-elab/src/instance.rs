@@ -120,14 +120,20 @@ impl<'p> Tree<'p> {
     /// What a name is in an instance; never [`Role::Unused`].
     pub(crate) fn role(&self, id: InstanceId, local: Local) -> Role {
         let node = self.node(id);
+        let given = || {
+            let position = node.formals.iter().position(|l| *l == local);
+            position.and_then(|i| self.instances[id].givens.get(i))
+        };
         match node.roles[local] {
-            Role::Unused => {
-                let position = node.formals.iter().position(|l| *l == local);
-                match position.and_then(|i| self.instances[id].givens.get(i)) {
-                    Some(Given::Static(_) | Given::Root(RootGiven::Static(_))) => Role::Static,
-                    _ => Role::Stream,
-                }
-            }
+            Role::Unused => match given() {
+                Some(Given::Static(_) | Given::Root(RootGiven::Static(_))) => Role::Static,
+                _ => Role::Stream,
+            },
+            // an input of the root that is set from outside
+            Role::Stream => match given() {
+                Some(Given::Root(RootGiven::Static(_))) => Role::Both,
+                _ => Role::Stream,
+            },
             role => role,
         }
     }

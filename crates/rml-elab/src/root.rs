@@ -193,6 +193,9 @@ fn spec(program: &Program, source: SourceId, options: &Options, report: &mut Rep
         let name = node.name_of(formal);
         givens.push(match (node.roles[formal], given(name)) {
             (Role::Static | Role::Both | Role::Unused, Some(value)) => RootGiven::Static(value.clone()),
+            (Role::Stream, Some(value)) if is_settable(node, formal) && options.set.contains_key(&**name) => {
+                RootGiven::Static(value.clone())
+            }
             (Role::Static | Role::Both, None) => {
                 let message = format!("the static parameter `{name}` of `{}` has no value", node.name);
                 report.push(
@@ -218,6 +221,12 @@ fn spec(program: &Program, source: SourceId, options: &Options, report: &mut Rep
     }
     unused_settings(program, &[source], options, report);
     RootSpec { source, givens, dims }
+}
+
+/// Whether a formal of the root may be given a value from outside: a static one, or an input without a type, which then is that
+/// constant.
+fn is_settable(node: &Node, formal: Local) -> bool {
+    node.roles[formal] != Role::Stream || !node.is_typed(formal)
 }
 
 /// The value of a named dimension of the root. A single size stands for a list of one where the name is spliced.
@@ -271,7 +280,7 @@ fn unused_settings(program: &Program, sources: &[SourceId], options: &Options, r
             for (local, data) in node.locals.iter_enumerated() {
                 let settable = match (data.kind, node.roles[local]) {
                     (LocalKind::Dim, _) => true,
-                    (LocalKind::Formal, role) => role != Role::Stream,
+                    (LocalKind::Formal, _) => is_settable(node, local),
                     _ => false,
                 };
                 if settable {
@@ -288,7 +297,7 @@ fn unused_settings(program: &Program, sources: &[SourceId], options: &Options, r
         let mut d =
             Diagnostic::error(codes::UNUSED_SETTING, format!("there is no static parameter `{name}`"));
         d = match stream {
-            Some(span) => d.label(span, "this is an input stream: its values come from the data"),
+            Some(span) => d.label(span, "this input has a type, so its values come from the data"),
             None => d,
         };
         if let Some(near) = suggest(name, known.iter().copied()) {

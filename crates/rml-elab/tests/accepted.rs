@@ -128,6 +128,19 @@ fn unused_formals_take_anything() {
     assert_eq!(module.nodes.len(), 3, "the formal is static in one instance, a stream in the other");
 }
 
+/// A learning rate need not stand in a static position to be set.
+#[test]
+fn an_input_without_a_type_can_be_set() {
+    let text = "node scale(k, x) -> (y) y = k * x;
+                node main(rate, x: num [2]) -> (y) y = scale(-rate, x) + rate;";
+    let options = with(&[("rate", StaticValue::Num(0.5))]);
+    let module = accept(text, &options);
+    assert_eq!(outputs(&module), ["num [2]"]);
+    let root = &module.nodes[module.root];
+    assert!(matches!(&root.formals[0], Formal::Static { .. }), "{:?}", root.formals[0]);
+    assert!(matches!(&root.formals[1], Formal::Stream { .. }));
+}
+
 #[test]
 fn shapes_of_feedback_grow() {
     let text = "node main(x: num [3], k: num [3, 3]) -> (h, v, r)

@@ -228,6 +228,13 @@ impl Checkpoint {
         Err(self.mismatch(program, &missing, &other, &unexpected))
     }
 
+    /// The states of a program, but for its parameters, that are not here: those that had no value yet, and those that another program
+    /// did not have.
+    pub(crate) fn lacks(&self, program: &Program) -> Vec<String> {
+        let lacking = |(key, _): &(&Arc<str>, _)| !self.states.contains_key(*key);
+        program.flat().states.iter().filter(lacking).map(|(key, _)| format!("`{key}`")).collect()
+    }
+
     fn mismatch(
         &self,
         program: &Program,

@@ -179,6 +179,27 @@ fn a_checkpoint_of_another_program_is_named_in_full() {
     assert!(text.contains(line), "{text}");
 }
 
+/// Neither the batch size nor the number of windows of the other run hides what is wrong.
+#[test]
+fn a_checkpoint_of_another_program_is_called_that() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("c");
+    train(CLASSIFIER, &data(20), &options(&path, 1));
+    let line = "node model(x: num []) -> (o) o = param(0.0) * x;
+                node train(x: num [], y: num []) -> (loss: num [])
+                  o, _ = diff_model(x, true, do); loss = (o - y) * (o - y); do = -0.1 * (o - y);";
+    let points = rml::Columns::parse(b"x,y\n1.0,2.0\n2.0,4.0\n3.0,6.0\n", rml::Format::Csv, "").unwrap();
+    let resume = TrainOptions {
+        resume: Some(path.clone()),
+        batch: None,
+        test: TestSplit::Count(0),
+        ..options(&path, 2)
+    };
+    let e = rml::train(&source(line), &points, &resume, &mut ()).unwrap_err();
+    assert_eq!(e.code().unwrap().name, "checkpoint-mismatch", "{e}");
+    assert!(e.to_string().contains("missing there: `model_0"), "{e}");
+}
+
 #[test]
 fn damaged_checkpoints_and_wrong_options_are_errors() {
     let dir = tempfile::tempdir().unwrap();

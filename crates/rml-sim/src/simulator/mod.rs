@@ -278,7 +278,7 @@ impl Simulator {
                     codes::sim::INPUT_CLOCK,
                     format!("input {x} is {} in cycle {}, against its clock", is(found), self.rows.end),
                 )
-                .label(flat.vars[formal.var].span, format!("declared `when {not}` {c}"))
+                .label(flat.vars[formal.var].span, format!("declared `when {not}{}`", c.trim_matches('`')))
                 .note(format!(
                     "expected {}, since {c} {}",
                     is(expected),

@@ -1,5 +1,6 @@
 //! Where texts come from: the program's own, and the files it imports.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use rml_base::codes::run as codes;
@@ -22,8 +23,16 @@ pub(super) fn main_text(source: &Source, sources: &mut Sources) -> Result<FileId
     }
 }
 
+/// Programs are smaller; without a bound, a device without an end would fill the memory.
+const MAX_TEXT: u64 = 64 << 20;
+
 fn read(path: &Path) -> Result<String, String> {
-    let bytes = std::fs::read(path).map_err(|e| e.to_string())?;
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path).map_err(|e| e.to_string())?;
+    file.take(MAX_TEXT + 1).read_to_end(&mut bytes).map_err(|e| e.to_string())?;
+    if bytes.len() as u64 > MAX_TEXT {
+        return Err("it is larger than 64 MiB, so it is no program".to_owned());
+    }
     String::from_utf8(bytes).map_err(|e| {
         format!("it is not UTF-8 text (the first wrong byte is number {})", e.utf8_error().valid_up_to())
     })
@@ -60,6 +69,12 @@ fn normal(path: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn a_text_without_an_end_is_refused() {
+        assert!(read(Path::new("/dev/zero")).unwrap_err().contains("larger than"));
+    }
 
     #[test]
     fn a_file_has_one_name() {

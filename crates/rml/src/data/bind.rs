@@ -44,8 +44,12 @@ impl Converted {
     }
 }
 
-/// The column of an input.
-pub(crate) fn find<'a>(columns: &'a Columns, input: &InputInfo) -> Result<&'a Column, Diagnostic> {
+/// The column of an input; `shapes` are those that it may have.
+pub(crate) fn find<'a>(
+    columns: &'a Columns,
+    input: &InputInfo,
+    shapes: &[&str],
+) -> Result<&'a Column, Diagnostic> {
     columns.columns.get(&*input.name).ok_or_else(|| {
         let message = format!("input `{}` has no column in the data", input.name);
         let mut d = Diagnostic::error(codes::MISSING_COLUMN, message);
@@ -57,7 +61,7 @@ pub(crate) fn find<'a>(columns: &'a Columns, input: &InputInfo) -> Result<&'a Co
             0 => format!("{} has no columns", origin(columns)),
             _ => format!("{} has {}", origin(columns), names.join(", ")),
         })
-        .help(format!("add a column `{}` of type {}", input.name, input.ty))
+        .help(format!("add a column `{}`: {} {}", input.name, input.ty.dtype, shapes.join(" or ")))
     })
 }
 
@@ -106,6 +110,10 @@ pub(crate) fn convert(
                 codes::DATA_TYPE,
                 format!("column `{name}`, {}: the integer {} is no {precision} number", named(i), v[i]),
             )
+            .help(match precision {
+                Precision::F32 => "compute in double precision (`--f64`)",
+                Precision::F64 => "store numbers in place of integers, if rounding does no harm",
+            })
         })?,
         (DType::Num, Elements::F32(v)) => {
             check_nan(v.iter().map(|x| x.is_nan()), allow_nan, name, &named)?;
@@ -123,7 +131,7 @@ pub(crate) fn convert(
                         codes::DATA_TYPE,
                         format!("column `{name}`, {}: {:?} does not fit single precision", named(i), v[i]),
                     )
-                    .help("compute in double precision")
+                    .help("compute in double precision (`--f64`)")
                 })?),
             }
         }
@@ -141,7 +149,7 @@ fn check_nan(
     match nan.position(|x| x) {
         Some(i) if !allow => {
             Err(Diagnostic::error(codes::NAN_IN_DATA, format!("column `{name}`, {}: NaN", named(i)))
-                .help("mend the data, or allow NaN explicitly"))
+                .help("mend the data, or allow NaN explicitly (`--allow-nan`)"))
         }
         _ => Ok(()),
     }
@@ -180,10 +188,11 @@ pub(crate) fn by_cycle(
     let mut all = Vec::new();
     let mut rows: Option<(usize, &str)> = None;
     for input in inputs {
-        let bound = find(columns, input).and_then(|column| {
+        let expected = prefixed("cycles", input.ty.shape.dims());
+        let bound = find(columns, input, &[&expected]).and_then(|column| {
             let dims = column.shape.dims();
             if !column.is_void() && dims.get(1..) != Some(input.ty.shape.dims()) {
-                return Err(wrong_shape(input, column, &[&prefixed("cycles", input.ty.shape.dims())]));
+                return Err(wrong_shape(input, column, &[&expected]));
             }
             match rows {
                 Some((n, other)) if n != column.rows() => Err(uneven(input, column.rows(), other, n)),

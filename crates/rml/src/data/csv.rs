@@ -103,12 +103,16 @@ fn column(name: &str, parts: &Parts, cells: &[Vec<String>], lines: &[u64]) -> Re
     let texts: Vec<&str> =
         (0..lines.len()).flat_map(|row| fields.iter().map(move |f| cells[*f][row].as_str())).collect();
     let elements = elements(&texts).ok_or_else(|| {
-        let at = texts.iter().position(|t| !t.is_empty() && t.parse::<f64>().is_err() && truth(t).is_none());
+        let at = texts.iter().position(|t| !t.is_empty() && number(t).is_none() && truth(t).is_none());
         let bad = Malformed::new(format!("column `{name}` mixes truth values and numbers"));
         at.map_or(bad, |at| {
             let line = lines.get(at / fields.len().max(1)).copied().unwrap_or(0);
-            Malformed::new(format!("line {line}: `{}` in column `{name}` is no value", texts[at]))
-                .note("a value is an integer, a number, `true` or `false`; an empty cell is absent")
+            Malformed::new(format!("line {line}: `{}` in column `{name}` is no value", texts[at])).note(
+                match texts[at].parse::<f64>() {
+                    Ok(_) => "it is beyond the range of double precision",
+                    Err(_) => "a value is an integer, a number, `true` or `false`; an empty cell is absent",
+                },
+            )
         })
     })?;
     let shape = std::iter::once(lines.len()).chain(dims).collect();
@@ -131,13 +135,28 @@ fn elements(texts: &[&str]) -> Option<Elements> {
     }
     all(texts, |t| t.parse().ok())
         .map(Elements::Int)
-        .or_else(|| all(texts, |t| t.parse().ok()).map(Elements::F64))
+        .or_else(|| all(texts, number).map(Elements::F64))
         .or_else(|| all(texts, truth).map(Elements::Bool))
+}
+
+/// A number; what would only be infinite because it is too large is none.
+fn number(text: &str) -> Option<f64> {
+    let x: f64 = text.parse().ok()?;
+    (x.is_finite() || !text.contains(|c: char| c.is_ascii_digit())).then_some(x)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_out_of_range_are_refused() {
+        for text in ["x\n1e999\n", "x\n0.5\n-1e400\n"] {
+            let e = read(text.as_bytes()).unwrap_err();
+            assert!(e.what.contains("is no value"), "{}", e.what);
+        }
+        assert_eq!(get("x\n0.5\ninf\n", "x").elements, Elements::F64(vec![0.5, f64::INFINITY]));
+    }
 
     fn get(text: &str, name: &str) -> Column {
         read(text.as_bytes()).unwrap().columns[name].clone()

@@ -6,6 +6,8 @@ use super::{Column, Elements, Malformed};
 
 /// A header longer than this is not that of a numeric array.
 const MAX_HEADER: usize = 1 << 16;
+/// NumPy has no arrays of more dimensions.
+const MAX_RANK: usize = 64;
 
 /// What a header says.
 #[derive(Debug, PartialEq)]
@@ -80,7 +82,13 @@ pub(super) fn header(bytes: &[u8]) -> Result<Header, Malformed> {
             "fortran_order" => {
                 fortran = Some(scan.truth().ok_or_else(|| bad("`fortran_order` is no truth value"))?);
             }
-            "shape" => shape = Some(scan.tuple().ok_or_else(|| bad("`shape` is no tuple of sizes"))?),
+            "shape" => {
+                let dims = scan.tuple().ok_or_else(|| bad("`shape` is no tuple of sizes"))?;
+                if dims.len() > MAX_RANK {
+                    return Err(bad("`shape` has more than 64 dimensions"));
+                }
+                shape = Some(dims);
+            }
             _ => return Err(bad("an unknown key")),
         }
         if !scan.accept(',') && !scan.0.starts_with('}') {

@@ -62,7 +62,9 @@ impl Windows {
         allow_nan: bool,
     ) -> Result<Windows, Diagnostics> {
         let mut findings = Diagnostics::new();
-        let empty = |i: &InputInfo| columns.columns.get(&*i.name).is_some_and(|c| c.rows() == 0);
+        let empty = |i: &InputInfo| {
+            columns.columns.get(&*i.name).is_some_and(|c| c.rows() == 0 && c.shape.rank() > 0)
+        };
         if columns.columns.is_empty() || inputs.iter().any(empty) {
             let empty = format!("{} has no row", origin(columns));
             return Err(Diagnostic::error(codes::EMPTY_DATA, empty).into());
@@ -73,7 +75,9 @@ impl Windows {
             let reading = if is_driven(info, inputs, columns) {
                 Ok(None)
             } else {
-                find(columns, info).and_then(|c| shape.reading(info, c).map(|by_cycle| Some((c, by_cycle))))
+                let [a, b] = expected_shapes(info);
+                find(columns, info, &[&a, &b])
+                    .and_then(|c| shape.reading(info, c).map(|by_cycle| Some((c, by_cycle))))
             };
             match reading {
                 Ok(f) => found.push(f),
@@ -175,6 +179,12 @@ impl Windows {
     }
 }
 
+/// The shapes that a column of an input may have: a value a cycle, and a value a window.
+fn expected_shapes(info: &InputInfo) -> [String; 2] {
+    let cell = cell_type(info);
+    ["windows, cycles", "windows"].map(|lead| prefixed(lead, cell.shape.dims()))
+}
+
 fn disagree(info: &InputInfo, windows: &[usize], how: &str) -> Diagnostic {
     Diagnostic::error(
         codes::DATA_SHAPE,
@@ -214,9 +224,8 @@ impl<'a> Lengths<'a> {
         let by_cycle = dims.len() == cell.shape.rank() + 2;
         let lead = if by_cycle { 2 } else { 1 };
         if dims.get(lead..) != Some(cell.shape.dims()) {
-            let expected =
-                [prefixed("windows, cycles", cell.shape.dims()), prefixed("windows", cell.shape.dims())];
-            return Err(wrong_shape(info, column, &[&expected[0], &expected[1]]));
+            let [a, b] = expected_shapes(info);
+            return Err(wrong_shape(info, column, &[&a, &b]));
         }
         match self.count {
             Some((n, other)) if n != dims[0] => return Err(uneven(info, dims[0], other, n)),

@@ -7,7 +7,7 @@ use rml_ir::Precision;
 
 use super::plan::warn;
 use super::{Observer, TestSplit, TrainOptions};
-use crate::checkpoint::{Checkpoint, Position};
+use crate::checkpoint::{Checkpoint, Policy, Position};
 use crate::compile::{Options, Program, Source, interfaces};
 use crate::data::Columns;
 use crate::data::windows::Windows;
@@ -37,7 +37,8 @@ pub(super) fn start(
     let resumed = options.resume.as_ref().map(|path| Checkpoint::read(path)).transpose()?;
     let before = resumed.as_ref().and_then(|c| c.position.as_ref());
     let mut set = options.set.clone();
-    let asked = before.map_or(options.batch, |p| options.batch.or(Some(p.batch)));
+    let stacks = interfaces(source)?.get(&options.node).is_some_and(|i| i.has_batch);
+    let asked = options.batch.or(before.map(|p| p.batch).filter(|_| stacks));
     let batch = batch_size(source, &options.node, asked, &mut set)?;
     let precision =
         before.map_or(options.precision, |p| if p.double { Precision::F64 } else { options.precision });
@@ -46,6 +47,10 @@ pub(super) fn start(
     let mut family = Family::new(source, compile.clone())?;
     let size = family.size(batch, data);
     let program = family.program(size)?.clone();
+    if let Some(checkpoint) = resumed.as_ref().filter(|_| options.batch.is_none()) {
+        // before the data, so that a checkpoint of another program is called that
+        checkpoint.select(&program, Policy::Exact)?;
+    }
     let windows = bind(data, &program, options.allow_nan)?;
     let test = test_node(source, data, options, &compile, size)?;
     for finding in program.warnings().iter() {
@@ -68,7 +73,10 @@ pub(super) fn start(
     };
     let position = match before {
         None => fresh,
-        Some(before) => resume(before, &fresh, options, observer)?,
+        Some(before) => {
+            let anew = resumed.as_ref().map(|c| c.lacks(&program)).unwrap_or_default();
+            resume(before, &fresh, options, &anew, observer)?
+        }
     };
     Ok(Start { family, windows, test, position, resumed })
 }
@@ -125,11 +133,12 @@ fn count(split: TestSplit, windows: usize) -> Result<usize, Error> {
     Ok(count)
 }
 
-/// Where to go on. What the options leave at its default is taken from the checkpoint; the rest must agree with it.
+/// Where to go on; the states `anew` are not in the checkpoint. What the options leave at its default is taken from the checkpoint; the rest must agree with it.
 fn resume(
     before: &Position,
     now: &Position,
     options: &TrainOptions,
+    anew: &[String],
     observer: &mut dyn Observer,
 ) -> Result<Position, Error> {
     let defaults = TrainOptions::default();
@@ -166,7 +175,13 @@ fn resume(
     ] {
         if !same {
             let what = format!("the {what} is not the one that the checkpoint was made with");
-            warn(observer, &Diagnostic::warning(code, what));
+            let mut d = Diagnostic::warning(code, what);
+            if code == codes::PROGRAM_CHANGED {
+                d = anew
+                    .iter()
+                    .fold(d, |d, key| d.note(format!("begins anew, since it is not there: {key}")));
+            }
+            warn(observer, &d);
         }
     }
     Ok(Position {
