@@ -248,6 +248,11 @@ impl Builder {
         v
     }
 
+    /// Whether `a` was made as `not b`.
+    pub(crate) fn is_negation(&self, a: Var, b: Var) -> bool {
+        self.literals.get(&Literal { var: b, positive: false }) == Some(&a)
+    }
+
     /// `v` or its negation, after sampling: like [`literal_var`](Self::literal_var), for a variable of the adjoint.
     pub(crate) fn sampled_literal(&mut self, literal: Literal, cond: Var) -> Var {
         let var = self.sample(literal.var, cond);

@@ -8,7 +8,7 @@ use rml_ir::Type;
 use rml_ir::normal::{Formal, Input, Module, Node, Rhs, Var};
 use rml_ir::op::Op;
 
-use crate::bp::BpKind;
+use crate::bp::{Bp, BpKind};
 use crate::build::Builder;
 use crate::clocks::{Clocks, Step};
 use crate::finish;
@@ -176,21 +176,23 @@ fn define_gradient(b: &mut Builder, plan: &Plan, uses: &[Use], v: Var) {
         }
     }
     let bp = b.condition(slot);
-    let mut sum = None;
+    // What comes under one condition is added up before it is completed with zeros.
+    let mut groups: Vec<(Option<Bp>, Var)> = Vec::new();
     for (here, part) in parts {
-        let part = match part {
-            Contribution::Padded(d) => b.when(d, bp),
-            Contribution::Gated(d) if b.same_condition(here, slot) => d,
-            Contribution::Gated(d) => {
-                let sampled = b.sampled_condition(here, slot);
-                b.pad(sampled, d)
-            }
+        let (here, part) = match part {
+            Contribution::Padded(d) => (None, b.when(d, bp)),
+            Contribution::Gated(d) if b.same_condition(here, slot) => (None, d),
+            Contribution::Gated(d) => (Some(here), d),
         };
-        sum = Some(match sum {
-            None => part,
-            Some(sum) => b.apply(Op::Add, &[sum, part]),
-        });
+        let known = groups
+            .iter_mut()
+            .find(|(of, _)| of.is_some_and(|of| here.is_some_and(|h| b.same_condition(of, h))));
+        match known {
+            Some((_, sum)) => *sum = b.apply(Op::Add, &[*sum, part]),
+            None => groups.push((here, part)),
+        }
     }
+    let sum = completed(b, slot, groups).into_iter().reduce(|sum, part| b.apply(Op::Add, &[sum, part]));
     let Some(sum) = sum else {
         let ty = b.ty(v);
         let zero = b.zeros_when(&ty, Some(v), bp);
@@ -207,6 +209,30 @@ fn define_gradient(b: &mut Builder, plan: &Plan, uses: &[Use], v: Var) {
     } else {
         b.define(d, Rhs::Apply { op: Op::Copy, args: vec![sum], statics: Vec::new() });
     }
+}
+
+/// Sums under conditions as streams that are present where `slot` is true: two whose conditions exclude each other merged,
+/// the others completed with zeros.
+fn completed(b: &mut Builder, slot: Bp, groups: Vec<(Option<Bp>, Var)>) -> Vec<Var> {
+    let mut parts: Vec<(Option<Var>, Var)> = Vec::new();
+    for (here, d) in groups {
+        let Some(here) = here else {
+            parts.push((None, d));
+            continue;
+        };
+        let cond = b.sampled_condition(here, slot);
+        let other = parts.iter_mut().find_map(|(other, part)| {
+            let negated = other.is_some_and(|other| b.is_negation(cond, other));
+            let negation = other.is_some_and(|other| b.is_negation(other, cond));
+            if negated || negation { Some((other.take()?, negated, part)) } else { None }
+        });
+        match other {
+            Some((other, true, part)) => *part = b.merge(other, *part, d),
+            Some((_, false, part)) => *part = b.merge(cond, d, *part),
+            None => parts.push((Some(cond), d)),
+        }
+    }
+    parts.into_iter().map(|(cond, d)| cond.map_or(d, |cond| b.pad(cond, d))).collect()
 }
 
 /// The formals of the adjoint: those of the node, `bp`, and the gradients of its num outputs.

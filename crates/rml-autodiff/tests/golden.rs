@@ -93,3 +93,35 @@ fn backfill() {
 fn two_rates() {
     expect_file(CLOCKS, "two_rates", "two_rates.rml");
 }
+
+#[test]
+fn gradients_under_one_condition_are_completed_together_and_idle_results_have_no_name() {
+    let text = "
+node two(x, y) -> (a, b)
+  a = x * y;
+  b = x + y;
+node f(x: num [], y: num []) -> (o)
+  a, _ = two(x, y);
+  o = (0.0 fby (a * x)) + a * x * x;
+";
+    let expected = "
+node diff_two(x, y, bp, da, db) -> (a, b, dx, dy)
+  a = x * y;
+  b = x + y;
+  dx = (y when bp) * da + db;
+  dy = (x when bp) * da + db;
+
+node diff_f(x: num [], y: num [], bp: bool [], do: num [] when bp) -> (o, bpx, dx, bpy, dy)
+  a, _, t1, dy = diff_two(x, y, bpx, da, 0.0 when bpx);
+  t2 = a * x;
+  o = (0.0 fby a * x) + t2 * x;
+  t3 = false fby back bp;
+  bpx = bp or t3;
+  t4 = (0.0 fby back (merge bp do 0.0)) when t3;
+  t5 = (x when bp) * do;
+  dx = t1 + merge (t3 when bpx) ((a when t3) * t4) 0.0 + merge (bp when bpx) ((a when bp) * t5 + (t2 when bp) * do) 0.0;
+  da = (merge (t3 when bpx) ((x when t3) * t4) 0.0) + merge (bp when bpx) ((x when bp) * t5) 0.0;
+  bpy = bpx;
+";
+    expect(text, "f", expected);
+}

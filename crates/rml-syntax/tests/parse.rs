@@ -136,3 +136,12 @@ fn every_behind_merge() {
     check("merge c f(x) every", "(merge c (call f x) every)");
     check("merge c every x", "(merge c every x)");
 }
+
+#[test]
+fn sampling_inside_arithmetic_keeps_its_parentheses() {
+    let kept = "node f(x, c, d) -> (o)\n  o = (x when c) * d + (0.0 fby (merge c d 0.0));\n";
+    assert_eq!(rml_syntax::format(kept).unwrap(), kept);
+    let bare = "node f(x, c, d) -> (o)\n  o = d * x when c - ((x) when c);\n";
+    let shown = "node f(x, c, d) -> (o)\n  o = d * (x when c) - (x when c);\n";
+    assert_eq!(rml_syntax::format(bare).unwrap(), shown);
+}

@@ -41,3 +41,15 @@ fn a_node_that_nothing_settles_is_reported_by_its_statics() {
     let error = text.expect_err("no caller gives a shape").to_string();
     assert!(error.contains("static-not-set") && error.contains("--set shape"), "{error}");
 }
+
+#[test]
+fn long_equations_are_broken_as_the_formatter_does() {
+    let text =
+        "import std.layers;\nnode f(x: num [2, 3], end: bool []) -> (h)\n  h = lstm(4, x) every end;\n";
+    let text = differentiate(&Source::text("f", text), &Options::default(), "f").unwrap();
+    let longest = text.lines().map(|line| line.chars().count()).max();
+    assert!(longest.is_some_and(|n| n <= 100), "{text}");
+    assert_eq!(rml::format("f", &text).unwrap(), text);
+    assert!(text.contains("dc = (forget when bp) * dc_next1;"), "{text}");
+    assert!(text.contains("dh_next1 = (merge (bp when bpx) dh_next 0.0) + ("), "{text}");
+}

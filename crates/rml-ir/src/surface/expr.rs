@@ -27,6 +27,8 @@ pub(super) struct Body<'m> {
     taken: BTreeSet<Arc<str>>,
     /// Static names in texts that were printed.
     used_statics: BTreeSet<Arc<str>>,
+    /// Streams whose shapes printed texts name.
+    shaped: BTreeSet<String>,
     /// Temporaries that got a name while they were to be nested.
     pending: Vec<Eq>,
     printed: BTreeSet<Eq>,
@@ -60,6 +62,7 @@ impl<'m> Body<'m> {
             names,
             temporaries: 0,
             used_statics: BTreeSet::new(),
+            shaped: BTreeSet::new(),
             pending: Vec::new(),
             printed: BTreeSet::new(),
         }
@@ -113,7 +116,22 @@ impl<'m> Body<'m> {
             }
         }
         lines.sort_by_key(|&(id, _)| id);
-        lines.into_iter().map(|(_, text)| text).collect()
+        lines.into_iter().map(|(id, rhs)| format!("{} = {rhs}", self.left_side(id))).collect()
+    }
+
+    /// The names of an equation's results; `_` for a result among others that nothing reads. Requires: all right sides are printed.
+    fn left_side(&mut self, id: Eq) -> String {
+        let node = self.node;
+        let results = &node.equations[id].lhs;
+        let lhs: Vec<Arc<str>> = results
+            .iter()
+            .map(|v| {
+                let read = self.uses.contains_key(v) || node.outputs.contains(v);
+                let shaped = self.names.get(v).is_some_and(|name| self.shaped.contains(&**name));
+                if read || shaped || results.len() == 1 { self.name(*v) } else { Arc::from("_") }
+            })
+            .collect();
+        if lhs.is_empty() { "_".to_owned() } else { lhs.join(", ") }
     }
 
     /// Whether an equation is without name, reader, and state of others.
@@ -152,18 +170,13 @@ impl<'m> Body<'m> {
             }
             let node = self.node;
             let eq = &node.equations[id];
-            let single = eq.lhs.len() == 1;
-            let lhs: Vec<Arc<str>> = eq
-                .lhs
-                .iter()
-                .map(|&v| {
-                    let idle = !self.uses.contains_key(&v) && !self.names.contains_key(&v);
-                    if idle && !single { Arc::from("_") } else { self.name(v) }
-                })
-                .collect();
-            let lhs = if lhs.is_empty() { "_".to_owned() } else { lhs.join(", ") };
+            for &v in &eq.lhs {
+                if eq.lhs.len() == 1 || self.uses.contains_key(&v) {
+                    self.name(v);
+                }
+            }
             let rhs = self.rhs(eq, 0).text;
-            lines.push((id, format!("{lhs} = {rhs}")));
+            lines.push((id, rhs));
         }
     }
 
@@ -372,12 +385,19 @@ impl<'m> Body<'m> {
 
     /// Remembers the static names of a text, and those that they are made of.
     fn note_statics(&mut self, text: &str) {
-        let mut todo: Vec<String> = words(text, |_| {}).into_iter().map(str::to_owned).collect();
+        let shaped = &mut self.shaped;
+        let mut note = |text: &str| -> Vec<String> {
+            let found = words(text, |stream| {
+                shaped.insert(stream.to_owned());
+            });
+            found.into_iter().map(str::to_owned).collect()
+        };
+        let mut todo = note(text);
         while let Some(word) = todo.pop() {
             if let Some((name, text)) = self.node.statics.iter().find(|(name, _)| **name == *word)
                 && self.used_statics.insert(name.clone())
             {
-                todo.extend(words(text, |_| {}).into_iter().map(str::to_owned));
+                todo.extend(note(text));
             }
         }
     }

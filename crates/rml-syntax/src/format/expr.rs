@@ -1,5 +1,5 @@
-//! Layout of expressions: minimal parentheses by [`crate::precedence`], operators at the beginning
-//! of a line where a chain does not fit.
+//! Layout of expressions: as few parentheses as reading needs, by [`crate::precedence`], operators at the beginning of a
+//! line where a chain does not fit. `(x when c) * y` keeps its parentheses although `when` binds tighter.
 
 use super::Formatter;
 use super::doc::{Doc, group, nest, text};
@@ -122,13 +122,27 @@ impl<'t> Formatter<'t> {
         if precedence::of(&left.kind) == level {
             self.chain(left, level, parts);
         } else {
-            let left = self.expr(left, level.tighter());
+            let left = if is_merge(left) && level != Level::When {
+                self.parenthesised(left)
+            } else {
+                self.factor(left, level)
+            };
             parts.push(left);
         }
         parts.push(Doc::Line);
         parts.push(text(format!("{op} ")));
-        let right = self.expr(right, level.tighter());
+        let right = self.factor(right, level);
         parts.push(right);
+    }
+
+    /// An operand of an infix operator of that level, not itself of that level unless on the right.
+    fn factor(&mut self, operand: &Expr<'_>, level: Level) -> Doc {
+        let sampled = precedence::of(&operand.kind) == Level::When;
+        if sampled && level < Level::When {
+            self.parenthesised(operand)
+        } else {
+            self.expr(operand, level.tighter())
+        }
     }
 
     /// `if c then a else if d then b else e` is one chain.
@@ -168,7 +182,7 @@ impl<'t> Formatter<'t> {
                 return;
             }
         }
-        let last = self.expr(expr, Level::If);
+        let last = if is_merge(expr) { self.parenthesised(expr) } else { self.expr(expr, Level::If) };
         parts.push(last);
     }
 
