@@ -50,8 +50,8 @@ impl Adjoint {
             node.formals.iter().filter(|l| tree.is_stream(id, **l)).map(|l| named(*l)).collect();
         let outputs: Vec<_> = node.outputs.iter().map(|l| named(*l)).collect();
         let mut interface = Interface { inputs, canonical: outputs.clone(), outputs, gradients: Vec::new() };
-        for level in 1..=order {
-            interface = differentiate(interface, level, dtype)?;
+        for _ in 0..order {
+            interface = differentiate(interface, dtype)?;
         }
         let primal = interface.canonical.len() - 2 * interface.gradients.len();
         let results = Results { primal, gradients: interface.gradients };
@@ -71,6 +71,12 @@ pub(crate) struct Results {
 }
 
 impl Results {
+    /// How many left sides a call may have: "1, 2 or 3".
+    pub(crate) fn counts(&self) -> String {
+        let (least, k) = (self.primal, self.gradients.len());
+        if k == 0 { least.to_string() } else { format!("{least}, {} or {}", least + k, least + 2 * k) }
+    }
+
     /// The positions of the outputs that a call with `n` left sides takes.
     pub(crate) fn choose(&self, n: usize) -> Option<Vec<usize>> {
         let primal = 0..self.primal;
@@ -87,11 +93,7 @@ impl Results {
     }
 }
 
-fn differentiate(
-    of: Interface,
-    level: u8,
-    dtype: &mut dyn FnMut(Local) -> Option<DType>,
-) -> Option<Interface> {
+fn differentiate(of: Interface, dtype: &mut dyn FnMut(Local) -> Option<DType>) -> Option<Interface> {
     let mut nums = |ports: &[(String, Port)]| {
         let mut nums = Vec::new();
         for (name, port) in ports {
@@ -104,20 +106,31 @@ fn differentiate(
         Some(nums)
     };
     let (num_inputs, num_outputs) = (nums(&of.inputs)?, nums(&of.outputs)?);
-    let bp = if level == 1 { "bp".to_owned() } else { format!("bp{level}") };
     let mut inputs = of.inputs;
+    let bp = fresh("bp", &inputs);
     inputs.push((bp, Port::Condition));
-    inputs.extend(num_outputs.into_iter().map(|(name, port)| (format!("d{name}"), port)));
+    for (name, port) in num_outputs {
+        let name = fresh(&format!("d{name}"), &inputs);
+        inputs.push((name, port));
+    }
     let mut outputs = of.outputs;
     let mut canonical = outputs.clone();
     let mut gradients = Vec::new();
     for (name, port) in num_inputs {
-        canonical.push((format!("bp{name}"), Port::Condition));
+        canonical.push((fresh(&format!("bp{name}"), &canonical), Port::Condition));
         gradients.push(canonical.len());
-        canonical.push((format!("d{name}"), port));
-        outputs.push((format!("d{name}"), port));
+        let gradient = (fresh(&format!("d{name}"), &canonical), port);
+        canonical.push(gradient.clone());
+        outputs.push(gradient);
     }
     Some(Interface { inputs, outputs, canonical, gradients })
+}
+
+/// The name, or the first of `name1`, `name2`, .. that no port has.
+fn fresh(name: &str, taken: &[(String, Port)]) -> String {
+    let numbered = (1_u64..).map(|k| format!("{name}{k}"));
+    let mut names = std::iter::once(name.to_owned()).chain(numbered);
+    names.find(|name| taken.iter().all(|(other, _)| other != name)).unwrap_or_default()
 }
 
 /// "diff_f(x, bp, do) -> (o, bpx, dx)".
@@ -126,4 +139,30 @@ pub(crate) fn describe(node: &Node, order: u8, adjoint: &Adjoint) -> String {
         |ports: &[(String, Port)]| ports.iter().map(|(n, _)| n.as_str()).collect::<Vec<_>>().join(", ");
     let prefix = "diff_".repeat(usize::from(order));
     format!("{prefix}{}({}) -> ({})", node.name, list(&adjoint.inputs), list(&adjoint.outputs))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Interface, Port, differentiate};
+    use crate::hir::Local;
+    use rml_ir::DType;
+
+    #[test]
+    fn ports_of_higher_orders_have_names_of_their_own() {
+        let port = |name: &str, k: u32| (name.to_owned(), Port::Like(Local(k)));
+        let outputs = vec![port("o", 1)];
+        let mut interface = Interface {
+            inputs: vec![port("x", 0)],
+            canonical: outputs.clone(),
+            outputs,
+            gradients: Vec::new(),
+        };
+        for _ in 0..3 {
+            interface = differentiate(interface, &mut |_| Some(DType::Num)).expect("all are nums");
+            for ports in [&interface.inputs, &interface.canonical] {
+                let names: std::collections::BTreeSet<&String> = ports.iter().map(|(name, _)| name).collect();
+                assert_eq!(names.len(), ports.len(), "{ports:?}");
+            }
+        }
+    }
 }

@@ -6,7 +6,7 @@ use rml_ir::DType;
 
 use super::{Class, Infer, Pending};
 use crate::hir::{ExprId, Local};
-use crate::infer::adjoint::{self, Adjoint};
+use crate::infer::adjoint::{self, Adjoint, Results};
 use crate::instance::InstanceId;
 
 impl Infer<'_, '_, '_> {
@@ -92,7 +92,7 @@ impl Infer<'_, '_, '_> {
         let wanted = adjoint.inputs.len() - own;
         let chosen = results.choose(pending.results.len());
         if pending.extra.len() != wanted || chosen.is_none() {
-            self.arity(callee, call.order, &adjoint, span, pending, wanted);
+            self.arity(callee, call.order, &adjoint, &results, pending, wanted);
             return true;
         }
         for ((name, port), arg) in adjoint.inputs[own..].iter().zip(&pending.extra) {
@@ -122,18 +122,20 @@ impl Infer<'_, '_, '_> {
         callee: &crate::hir::Node,
         order: u8,
         adjoint: &Adjoint,
-        span: Span,
+        results: &Results,
         pending: &Pending,
         wanted: usize,
     ) {
         let (given, extra) = (pending.results.len(), pending.extra.len());
+        let span = self.tree.node(pending.at.0).exprs[pending.call].span;
         let prefix = "diff_".repeat(usize::from(order));
         let d = Diagnostic::error(
             codes::ARITY,
             format!("this call does not fit the interface of `{prefix}{}`", callee.name),
         );
         let d = if extra == wanted {
-            d.label(span, format!("its results go to {given} name{}", if given == 1 { "" } else { "s" }))
+            let names = if given == 1 { "name" } else { "names" };
+            d.label(span, format!("its results go to {given} {names}, expected {}", results.counts()))
         } else {
             d.label(span, format!("{extra} given after the inputs of the node, {wanted} expected"))
         };
