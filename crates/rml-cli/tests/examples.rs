@@ -62,6 +62,15 @@ fn descent_finds_the_parameters_with_and_without_a_delay() {
     }
 }
 
+/// Windows of one cycle cannot hold a gradient that comes a cycle later, although all outputs are known.
+#[test]
+fn a_gradient_beyond_the_window_is_explained() {
+    let (program, data) = (examples().join("descent.rml"), examples().join("data/descent.csv"));
+    let (program, data) = (program.display(), data.display());
+    let run = Folder::new().rml(&format!("train {program} --data {data} --node train_pipe"));
+    run.fails(1, &["window-incomplete", "cycles after the last one", "descent.rml", "undetermined: "]);
+}
+
 #[test]
 fn late_labels_are_learned_from() {
     let row = last_row(&output("run", "late_labels", "late.csv", "--node train --format csv"));

@@ -148,7 +148,7 @@ impl<'f> Runner<'f> {
             codes::WINDOW_INCOMPLETE,
             "a window ended, and values in it still wait for later cycles",
         );
-        if let Some(why) = self.session.sim().undetermined() {
+        if let Some(why) = self.session.sim().waiting() {
             d.labels = why.report.labels;
             d = d.note(why.report.message);
             d.notes.extend(why.report.notes);

@@ -64,18 +64,38 @@ impl Simulator {
             return None;
         }
         let flat = &self.program.flat;
-        let open = || self.rows.base..self.rows.end;
-        let pending = |vars: &[Var]| -> Vec<(u64, Var)> {
-            open()
-                .flat_map(|n| vars.iter().map(move |&v| (n, v)))
-                .filter(|&(n, v)| !self.is_determined(n, v))
-                .collect()
-        };
-        let cells = if flat.outputs.is_empty() {
-            pending(&flat.vars.ids().filter(|&v| flat.vars[v].name.is_some()).collect::<Vec<_>>())
-        } else {
-            pending(&flat.outputs)
-        };
+        let cells =
+            if flat.outputs.is_empty() { self.pending(&self.named()) } else { self.pending(&flat.outputs) };
+        self.explain(cells)
+    }
+
+    /// Why the oldest open cycle cannot be completed: as `undetermined`, but where all outputs are known, what else is not, first of
+    /// all what has a name. For a trace of which nothing may stay open.
+    pub fn waiting(&self) -> Option<Undetermined> {
+        if !self.halts.is_empty() {
+            return None;
+        }
+        let all = || self.program.flat.vars.ids().collect::<Vec<_>>();
+        self.undetermined()
+            .or_else(|| self.explain(self.pending(&self.named())))
+            .or_else(|| self.explain(self.pending(&all())))
+    }
+
+    fn named(&self) -> Vec<Var> {
+        let vars = &self.program.flat.vars;
+        vars.ids().filter(|&v| vars[v].name.is_some()).collect()
+    }
+
+    /// The cells of these variables that are undetermined in the open cycles.
+    fn pending(&self, vars: &[Var]) -> Vec<(u64, Var)> {
+        (self.rows.base..self.rows.end)
+            .flat_map(|n| vars.iter().map(move |&v| (n, v)))
+            .filter(|&(n, v)| !self.is_determined(n, v))
+            .collect()
+    }
+
+    /// What the first of these undetermined cells waits for.
+    fn explain(&self, cells: Vec<(u64, Var)>) -> Option<Undetermined> {
         let &(n, v) = cells.first()?;
         let (chain, last) = self.chain(self.wanted_of(n, v));
         let waits_for_future = matches!(last, Some(Waits::Future));
