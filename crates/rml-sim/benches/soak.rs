@@ -30,7 +30,9 @@ fn main() {
     soak("counter", &counter(), cycles, 1, |_| Vec::new());
     soak("pipeline", &pipeline(), cycles / 10, 1, |n| vec![number(n)]);
     let x = vector(8, 0.25);
-    soak("lstm", &lstm(8, 64), if short { cycles / 100 } else { cycles }, 1, |_| vec![Input::Given(x.clone())]);
+    soak("lstm", &lstm(8, 64), if short { cycles / 100 } else { cycles }, 1, |_| {
+        vec![Input::Given(x.clone())]
+    });
 }
 
 fn number(n: u64) -> Input {

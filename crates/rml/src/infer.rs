@@ -10,9 +10,9 @@ use rml_ir::typed::StaticValue;
 use rml_sim::Row;
 
 use crate::checkpoint::{Checkpoint, Policy, Position};
-use crate::compile::{BATCH, Options, Source};
+use crate::compile::{BATCH, Options, Source, keep_inputs};
 use crate::data::Columns;
-use crate::data::windows::Windows;
+use crate::data::windows::{Windows, missing};
 use crate::error::Error;
 use crate::fingerprint;
 use crate::runner::{Averages, Family, Runner, batch_size};
@@ -91,7 +91,8 @@ pub struct InferReport {
     pub warnings: rml_base::Diagnostics,
 }
 
-/// Runs a node over data with the parameters of a checkpoint. States that are no parameters begin anew.
+/// Runs a node over data with the parameters of a checkpoint. States that are no parameters begin anew. Outputs that need a column
+/// which the data lacks (a loss that needs the label, for example) are left out with a warning, unless that leaves none.
 ///
 /// # Errors
 /// A program, data or checkpoint that does not fit; a run that fails.
@@ -100,10 +101,12 @@ pub fn infer(source: &Source, data: &Columns, options: &InferOptions) -> Result<
     let position = checkpoint.position.as_ref();
     let mut family = family(source, options, position)?;
     let size = family.size(batch(source, options, position)?, data);
+    let left_out = leave_out(&mut family, size, data)?;
     let program = family.program(size)?.clone();
     let windows = Windows::bind(data, program.inputs(), program.precision(), options.allow_nan)
         .map_err(|d| Error::from(d).with_sources(program.sources()))?;
     let mut warnings = program.warnings().clone();
+    warnings.extend(left_out);
     let (chosen, set) = choose(data, options.split, windows.count, &checkpoint, &mut warnings)?;
     let mut kept = if options.keep_outputs { Some(Kept::new(&mut family, size, &windows)?) } else { None };
     let metrics = evaluate(&mut family, &windows, &set, size, &checkpoint, &mut |rows, size| {
@@ -113,6 +116,29 @@ pub fn infer(source: &Source, data: &Columns, options: &InferOptions) -> Result<
     })?;
     let outputs = kept.map(|k| k.columns(&set));
     Ok(InferReport { split: chosen, windows: set.len(), metrics, outputs, warnings })
+}
+
+/// Restricts the family to the outputs that the data's columns suffice for.
+fn leave_out(family: &mut Family, size: usize, data: &Columns) -> Result<Option<Diagnostic>, Error> {
+    let full = family.program(size)?.clone();
+    let missing = missing(full.inputs(), data);
+    if missing.is_empty() {
+        return Ok(None);
+    }
+    let kept = keep_inputs(&full, |name| !missing.iter().any(|m| m == name));
+    if kept.outputs().is_empty() {
+        return Ok(None);
+    }
+    let is_kept = |name: &str| kept.outputs().iter().any(|o| *o.name == *name);
+    let gone = full.outputs().iter().filter(|o| !is_kept(&o.name)).map(|o| format!("`{}`", o.name));
+    let gone = gone.collect::<Vec<_>>().join(", ");
+    let names = missing.iter().map(|m| format!("`{m}`")).collect::<Vec<_>>().join(", ");
+    family.do_without(missing);
+    Ok(Some(
+        Diagnostic::warning(codes::MISSING_COLUMN, format!("the data has no column for input {names}"))
+            .note(format!("left out, since they need it: {gone}"))
+            .help("add the column to get them"),
+    ))
 }
 
 /// The node, compiled as the checkpoint asks for.

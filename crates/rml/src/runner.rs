@@ -11,7 +11,7 @@ use rml_ir::{DType, Value};
 use rml_sim::{Row, Status};
 
 use crate::checkpoint::{Checkpoint, Policy};
-use crate::compile::{BATCH, Options, Program, Source, compile, interfaces};
+use crate::compile::{BATCH, Options, Program, Source, compile, interfaces, keep_inputs};
 use crate::data::windows::Windows;
 use crate::data::{Column, Columns};
 use crate::error::Error;
@@ -28,6 +28,8 @@ pub(crate) struct Family {
     /// Whether windows can be stacked.
     pub(crate) stacks: bool,
     programs: IndexMap<usize, Program>,
+    /// Inputs to do without.
+    without: Vec<String>,
 }
 
 /// How many windows to stack: what is asked for (by `batch`, or by `set`), else the default where the node can stack.
@@ -70,7 +72,7 @@ impl Family {
         let node = options.node.clone().unwrap_or_default();
         let stacks = interfaces(source)?.get(&node).is_some_and(|i| i.has_batch);
         options.batch = None;
-        Ok(Self { source: source.clone(), options, stacks, programs: IndexMap::new() })
+        Ok(Self { source: source.clone(), options, stacks, programs: IndexMap::new(), without: Vec::new() })
     }
 
     /// The program for that many stacked windows.
@@ -78,9 +80,16 @@ impl Family {
         if !self.programs.contains_key(&size) {
             let batch = self.stacks.then_some(size);
             let program = compile(&self.source, &Options { batch, ..self.options.clone() })?;
+            let program = keep_inputs(&program, |name| !self.without.iter().any(|w| w == name));
             self.programs.insert(size, program);
         }
         Ok(&self.programs[&size])
+    }
+
+    /// Does without those inputs from now on, and without the outputs that need them.
+    pub(crate) fn do_without(&mut self, inputs: Vec<String>) {
+        self.without = inputs;
+        self.programs.clear();
     }
 
     /// How many windows are stacked, if `size` are asked for and the data has as many as its longest column at most.

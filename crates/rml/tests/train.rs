@@ -291,3 +291,34 @@ fn a_session_trains_too() {
     assert!(before.iter().any(changed));
     assert_eq!(before.len(), after.len());
 }
+
+#[test]
+fn outputs_that_need_a_missing_column_are_left_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("c.safetensors");
+    train(CLASSIFIER, &data(20), &options(&path, 1));
+    let keep = InferOptions { keep_outputs: true, split: Split::All, ..InferOptions::new(&path) };
+    let full = rml::infer(&source(CLASSIFIER), &data(20), &keep).unwrap();
+    let mut unlabelled = data(20);
+    unlabelled.columns.shift_remove("y");
+    let report = rml::infer(&source(CLASSIFIER), &unlabelled, &keep).unwrap();
+    assert!(report.metrics.is_empty());
+    let (got, expected) = (report.outputs.unwrap(), full.outputs.unwrap());
+    assert_eq!(got.columns["logits"], expected.columns["logits"]);
+    let warning = report.warnings.iter().find(|d| d.code.name == "missing-column").expect("a warning");
+    assert!(warning.to_string().contains("`loss`, `accuracy`"), "{warning}");
+    unlabelled = data(20);
+    unlabelled.columns.shift_remove("x");
+    assert_eq!(code(rml::infer(&source(CLASSIFIER), &unlabelled, &keep)), "missing-column");
+}
+
+#[test]
+fn training_that_diverges_stops_and_keeps_the_checkpoint() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("c.safetensors");
+    train(CLASSIFIER, &data(20), &options(&path, 1));
+    let before = std::fs::read(&path).unwrap();
+    let wild = CLASSIFIER.replace("true, -0.5", "true, -1e38");
+    assert_eq!(code(rml::train(&source(&wild), &data(20), &options(&path, 3), &mut ())), "diverged");
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+}

@@ -1,5 +1,6 @@
 //! Layout of expressions: as few parentheses as reading needs, by [`crate::precedence`], operators at the beginning of a
-//! line where a chain does not fit. `(x when c) * y` keeps its parentheses although `when` binds tighter.
+//! line where a chain does not fit. `(x when c) * y` and `(post x) when c` keep their parentheses although `when` and
+//! `post` bind tighter.
 
 use super::Formatter;
 use super::doc::{Doc, group, nest, text};
@@ -138,7 +139,8 @@ impl<'t> Formatter<'t> {
     /// An operand of an infix operator of that level, not itself of that level unless on the right.
     fn factor(&mut self, operand: &Expr<'_>, level: Level) -> Doc {
         let sampled = precedence::of(&operand.kind) == Level::When;
-        if sampled && level < Level::When {
+        let anticipated = matches!(operand.kind, ExprKind::Post(_));
+        if sampled && level < Level::When || anticipated && level == Level::When {
             self.parenthesised(operand)
         } else {
             self.expr(operand, level.tighter())

@@ -197,6 +197,12 @@ fn disagree(info: &InputInfo, windows: &[usize], how: &str) -> Diagnostic {
     .help("declare a leading dimension `batch`, or stack one window at a time")
 }
 
+/// The inputs that the data says nothing about.
+pub(crate) fn missing(inputs: &[InputInfo], columns: &Columns) -> Vec<String> {
+    let missing = |i: &&InputInfo| !columns.columns.contains_key(&*i.name) && !is_driven(i, inputs, columns);
+    inputs.iter().filter(missing).map(|i| i.name.to_string()).collect()
+}
+
 /// Whether an input has no column and is true in the last cycle of each window.
 fn is_driven(info: &InputInfo, inputs: &[InputInfo], columns: &Columns) -> bool {
     let is_clock = || inputs.iter().any(|i| i.clock.as_ref().is_some_and(|(c, _)| *c == info.name));

@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use rml_base::Diagnostic;
+use rml_base::codes::run as codes;
 
 use super::{EpochSummary, Metrics, Observer, Progress, TrainInfo, TrainOptions, TrainReport, start};
 use crate::checkpoint::{Checkpoint, Policy, Position};
@@ -95,6 +96,10 @@ impl<'a> Plan<'a> {
                 position.done += batch.len();
                 let metrics = averages.metrics();
                 let epoch = position.epoch + 1;
+                if !options.allow_nan {
+                    finite(&metrics, epoch, position.done)
+                        .map_err(|d| Error::from(d).with_sources(runner.session().program().sources()))?;
+                }
                 observer.batch(&Progress {
                     epoch,
                     windows: position.done,
@@ -132,6 +137,17 @@ impl Test {
         evaluate(&mut self.family, &self.windows, &self.set, batch, &parameters, &mut |_, _| {})
             .map_err(|e| e.note("while the test windows were evaluated"))
     }
+}
+
+/// Training that no longer gives numbers stops before it overwrites a checkpoint that did.
+fn finite(metrics: &Metrics, epoch: u64, windows: usize) -> Result<(), Diagnostic> {
+    let Some((name, value)) = metrics.iter().find(|(_, value)| !value.is_finite()) else { return Ok(()) };
+    Err(Diagnostic::error(codes::DIVERGED, format!("training diverged: the average of `{name}` is {value}"))
+        .note(format!(
+            "in epoch {epoch}, after {windows} windows; nothing was saved since the last checkpoint"
+        ))
+        .help("lower the learning rate where the gradient enters, or look at the scale of the inputs")
+        .help("`--allow-nan` goes on in spite of it"))
 }
 
 fn interrupted(options: &TrainOptions) -> bool {
