@@ -74,9 +74,11 @@ impl Shape {
         self.0.is_empty()
     }
 
-    /// How many elements; `None` if that does not fit a `usize`.
+    /// How many elements; `None` if the dimensions other than 0 multiply to more than a `usize` holds, so that no reordering of the
+    /// axes changes the answer.
     pub fn checked_len(&self) -> Option<usize> {
-        self.0.iter().try_fold(1_usize, |n, &d| n.checked_mul(d))
+        let product = self.0.iter().filter(|&&d| d != 0).try_fold(1_usize, |n, &d| n.checked_mul(d))?;
+        Some(if self.is_empty() { 0 } else { product })
     }
 
     /// How many elements (elaboration bounds shapes, so this does not overflow there).
@@ -168,5 +170,19 @@ impl fmt::Display for Type {
 impl fmt::Debug for Type {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dimension_of_zero_hides_no_overflow_wherever_it_stands() {
+        let huge = 1_usize << 40;
+        assert_eq!(Shape::new(&[0, huge, huge]).checked_len(), None);
+        assert_eq!(Shape::new(&[huge, huge, 0]).checked_len(), None);
+        assert_eq!(Shape::new(&[3, 0, 5]).checked_len(), Some(0));
+        assert_eq!(Shape::scalar().checked_len(), Some(1));
     }
 }
