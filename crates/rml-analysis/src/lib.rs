@@ -1,0 +1,5 @@
+//! What is known about a flat program without running it: facts in side tables, keyed by its ids.
+
+mod clocks;
+
+pub use clocks::{ClockData, ClockId, Clocks};
