@@ -43,6 +43,12 @@ pub(crate) fn bless() -> Result<(), String> {
     step("tests", cargo(&["test", "--workspace", "--quiet"]).env_remove(BLESS))
 }
 
+/// Draws the chronograms of the paper's listings.
+pub(crate) fn chronograms() -> Result<(), String> {
+    let args = ["test", "--package", "rml-cli", "--test", "paper", "--quiet", "chronograms"];
+    step("chronograms", cargo(&args).env(BLESS, "1"))
+}
+
 fn step(name: &str, command: &mut Command) -> Result<(), String> {
     println!("\n== {name}");
     let start = Instant::now();

@@ -162,6 +162,8 @@ pub(crate) enum Rows {
     All,
     /// The inputs, outputs and named variables of the run node itself
     Node,
+    /// The same, and the parts of their equations that delay, sample, merge or choose
+    Expressions,
     /// The outputs of the run node
     Outputs,
 }
@@ -185,6 +187,9 @@ pub(crate) struct Trace {
     /// Which variables to draw
     #[arg(long, value_enum, default_value_t = Rows::Node, value_name = "WHICH")]
     pub(crate) vars: Rows,
+    /// Show how the table fills: a slab for the first cycle, for the first two, and so on
+    #[arg(long)]
+    pub(crate) stages: bool,
     /// Draw it with its dependences in time into an SVG file instead
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,

@@ -70,6 +70,9 @@ fn arguments(figure: &Value, folder: Folder) -> (Folder, String) {
             folder
         }
     };
+    if let Some(setting) = figure["set"].as_str() {
+        args.push_str(&format!(" --set {setting}"));
+    }
     if figure["open"] == true {
         args.push_str(" --open");
     }
@@ -123,6 +126,33 @@ fn every_listing_gives_the_values_of_its_figure() {
             serde_json::from_str(&run.out).unwrap_or_else(|e| panic!("{e}: {args}\n{}", run.err));
         check_values(figure, &trace["values"]);
     }
+}
+
+/// `cargo xtask chronograms` writes the pictures anew.
+#[test]
+fn chronograms_are_those_of_the_figures() {
+    let drawn: Vec<Value> = figures().into_iter().filter(|f| f["draw"].is_string()).collect();
+    assert!(drawn.len() >= 15);
+    let index = read("README.md");
+    for figure in &drawn {
+        let name = text(figure, "name");
+        let (folder, args) = arguments(figure, Folder::new());
+        let stages = if figure["stages"] == true { " --stages" } else { "" };
+        folder.rml(&format!("trace {args} --vars {}{stages} --svg t.svg", text(figure, "draw")));
+        let picture = folder.read("t.svg");
+        let file = format!("traces/{name}.svg");
+        if std::env::var_os("RML_BLESS").is_some() {
+            std::fs::write(paper().join(&file), &picture).expect("writable");
+        }
+        assert!(
+            read(&file) == picture,
+            "{file} is not what `rml trace` draws; `cargo xtask chronograms` writes it"
+        );
+        assert!(index.contains(&format!("]({file})")), "{file} is not in the index");
+    }
+    let pictures = std::fs::read_dir(paper().join("traces")).expect("readable");
+    let names = pictures.map(|e| e.expect("readable").file_name().into_string().expect("a name"));
+    assert_eq!(names.filter(|n| n.ends_with(".svg")).count(), drawn.len(), "pictures that no entry draws");
 }
 
 #[test]

@@ -12,10 +12,12 @@ use crate::normal::{Callee, Formal, Module, Node, NodeId, Rhs, Var};
 
 mod constant;
 mod expr;
+mod flat_expr;
 mod level;
 mod operator;
 
 use expr::Body;
+pub use flat_expr::expression;
 
 /// A node as source text, its inputs with their types.
 pub fn print_node(module: &Module, node: NodeId) -> String {

@@ -62,8 +62,8 @@ pub(crate) fn brief(value: &Value) -> String {
     const SHOWN: usize = 6;
     let data = value.to_data();
     let one = |i: usize| match &data {
-        Data::F32(v) => brief_number(v[i].into()),
-        Data::F64(v) => brief_number(v[i]),
+        Data::F32(v) => brief_number(v[i].into(), number(v[i].into(), v[i])),
+        Data::F64(v) => brief_number(v[i], number(v[i], v[i])),
         _ => element(&data, i),
     };
     let shape = value.shape();
@@ -79,8 +79,7 @@ pub(crate) fn brief(value: &Value) -> String {
     format!("{shape} {}{more}", items.join(", "))
 }
 
-fn brief_number(x: f64) -> String {
-    let exact = number(x, x);
+fn brief_number(x: f64, exact: String) -> String {
     if exact.len() <= 8 {
         return exact;
     }

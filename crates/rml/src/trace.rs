@@ -179,6 +179,12 @@ pub fn run(program: &Program, inputs: &Columns, options: &RunOptions) -> Result<
     run_session(program, inputs, options).map(|(_, trace)| trace)
 }
 
+/// How many cycles a run over a table of inputs has.
+pub(crate) fn cycles(program: &Program, inputs: &Columns, options: &RunOptions) -> Result<usize, Error> {
+    let table = Table::new(program, inputs, options);
+    table.map(|t| t.cycles).map_err(|d| Error::from(d).with_sources(program.sources()))
+}
+
 /// As [`run`]; the session still knows the cells of all variables, if they were to be kept.
 pub(crate) fn run_session(
     program: &Program,

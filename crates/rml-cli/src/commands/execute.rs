@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use rml::chronogram::{self, draw};
+use rml::chronogram;
 use rml::{Columns, End, Program, RunOptions};
 
 use crate::args::{self, Execution, Format, Rows, Vars};
@@ -28,7 +28,9 @@ pub(crate) fn trace(args: &args::Trace, output: &mut Output) -> Result<(), Stop>
         Rows::All => chronogram::Rows::All,
         Rows::Node => chronogram::Rows::Node,
         Rows::Outputs => chronogram::Rows::Outputs,
+        Rows::Expressions => chronogram::Rows::Expressions,
     };
+    let draw = if args.stages { chronogram::stages } else { chronogram::draw };
     let drawn = draw(&program, &inputs, &options, rows)?;
     match &args.svg {
         Some(file) => write(file, &drawn.chronogram.to_svg())?,

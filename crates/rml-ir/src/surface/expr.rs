@@ -404,7 +404,7 @@ impl<'m> Body<'m> {
 }
 
 /// The next tighter level.
-fn tighter(level: Level) -> Level {
+pub(super) fn tighter(level: Level) -> Level {
     match level {
         Level::If => Level::Fby,
         Level::Fby => Level::Or,

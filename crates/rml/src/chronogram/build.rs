@@ -1,27 +1,17 @@
 //! From a run to its chronogram.
 
-use rml_base::{Diagnostics, EntityId};
+use rml_base::Diagnostics;
 use rml_ir::Value;
-use rml_ir::flat::{Flat, Var};
+use rml_ir::flat::Var;
 use rml_sim::Status as SimStatus;
 
+use super::rows::{self, Rows};
 use super::{Cell, Chronogram, Row, Status, dependences};
 use crate::compile::Program;
 use crate::data::Columns;
 use crate::error::Error;
+use crate::session::Session;
 use crate::trace::{self, RunOptions};
-
-/// Which variables a chronogram shows. Inputs stand first, outputs last.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Rows {
-    /// All named variables, those of inner instances by their paths.
-    All,
-    /// The named variables of the run node itself.
-    #[default]
-    Node,
-    /// The outputs of the run node.
-    Outputs,
-}
 
 /// A run with its chronogram.
 #[derive(Clone, Debug)]
@@ -44,34 +34,22 @@ pub fn draw(program: &Program, inputs: &Columns, options: &RunOptions, rows: Row
     let (session, trace) = trace::run_session(program, inputs, &options)?;
     let flat = program.flat();
     let status = |v: Var, n: usize| session.sim().status(n as u64, v).unwrap_or_default();
-    let vars = shown(flat, rows);
-    let row = |&v: &Var| Row {
-        name: flat.vars[v].name.as_deref().unwrap_or_default().to_owned(),
-        cells: (0..trace.cycles).map(|n| cell(&status(v, n))).collect(),
-    };
+    let shown = rows::shown(flat, rows);
+    let vars: Vec<Var> = shown.iter().map(|(v, _)| *v).collect();
     let chronogram = Chronogram {
         cycles: trace.cycles,
-        rows: vars.iter().map(row).collect(),
         arrows: dependences(flat, &vars, trace.cycles, &|v, n| known(&status(v, n))),
+        rows: table(&session, shown, trace.cycles),
+        ..Chronogram::default()
     };
     Ok(Drawn { chronogram, error: trace.error, warnings: trace.warnings })
 }
 
-/// The variables to show, in order, each once.
-fn shown(flat: &Flat, rows: Rows) -> Vec<Var> {
-    let named = |v: &Var| flat.vars[*v].name.as_deref();
-    let of_node = |v: &Var| rows == Rows::All || named(v).is_some_and(|n| !n.contains('.'));
-    let is_input = |v: &Var| flat.inputs.iter().any(|i| i.var == *v);
-    let is_output = |v: &Var| flat.outputs.contains(v);
-    if rows == Rows::Outputs {
-        return flat.outputs.clone();
-    }
-    let inputs = flat.inputs.iter().map(|i| i.var).filter(|v| !is_output(v));
-    let locals =
-        flat.vars.ids().filter(|v| named(v).is_some() && of_node(v) && !is_input(v) && !is_output(v));
-    let mut seen = vec![false; flat.vars.len()];
-    let all = inputs.chain(locals).chain(flat.outputs.iter().copied());
-    all.filter(|v| !std::mem::replace(&mut seen[v.index()], true)).collect()
+/// The rows of variables after a run.
+pub(super) fn table(session: &Session, shown: Vec<(Var, String)>, cycles: usize) -> Vec<Row> {
+    let cell = |v: Var, n: usize| cell(&session.sim().status(n as u64, v).unwrap_or_default());
+    let row = |(v, name): (Var, String)| Row { name, cells: (0..cycles).map(|n| cell(v, n)).collect() };
+    shown.into_iter().map(row).collect()
 }
 
 fn cell(status: &SimStatus) -> Cell {
@@ -79,7 +57,8 @@ fn cell(status: &SimStatus) -> Cell {
         SimStatus::Absent => Cell::Absent,
         SimStatus::Value(Value::Bool(b)) => Cell::Value(if *b { "T" } else { "F" }.to_owned()),
         SimStatus::Value(value) => Cell::Value(crate::text::brief(value)),
-        SimStatus::Bottom | SimStatus::Unknown | SimStatus::Error => Cell::Unknown,
+        SimStatus::Unknown | SimStatus::Error => Cell::Unknown,
+        SimStatus::Bottom => Cell::Bottom,
     }
 }
 

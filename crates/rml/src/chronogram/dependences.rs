@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use rml_base::IndexVec;
 use rml_ir::flat::{Eq, Flat, Init, Rhs, Var, Window};
 
+use super::rows::Names;
 use super::{Arrow, Place};
 
 /// What is known of a cell.
@@ -19,8 +20,9 @@ pub enum Status {
 }
 
 /// The dependences between the cells of the variables `rows`. Variables that are not shown are passed through: an arrow goes from
-/// each shown cell that a value was computed from, directly or by way of hidden ones. `status` tells what is known of a cell.
-/// Cells that were not computed have no arrows, and neither have branches that were not taken.
+/// each shown cell that a value was computed from, directly or by way of hidden ones; a copy counts as the variable that it is a copy
+/// of. `status` tells what is known of a cell. An arrow to a cell that is not determined comes from a cell that it waits for, which
+/// is not determined either. Absent cells have no arrows, and neither have branches that were not taken.
 pub fn dependences(
     flat: &Flat,
     rows: &[Var],
@@ -35,12 +37,16 @@ pub fn dependences(
     for (row, &var) in rows.iter().enumerate() {
         row_of[var] = Some(row);
     }
+    let names = Names::new(flat);
+    for v in flat.vars.ids() {
+        row_of[v] = row_of[v].or(row_of[names.group(v)]);
+    }
     let finder = Finder { flat, definitions, row_of, cycles, status };
     let mut arrows = Vec::new();
     for (row, &var) in rows.iter().enumerate() {
         for cycle in 0..cycles {
             let to = Place { row, cycle };
-            arrows.extend(finder.sources(var, cycle).into_iter().map(|from| Arrow { from, to }));
+            arrows.extend(finder.sources(var, to).into_iter().map(|from| Arrow { from, to }));
         }
     }
     arrows
@@ -55,23 +61,27 @@ struct Finder<'a> {
 }
 
 impl Finder<'_> {
-    /// The shown cells that the value of `var` at `cycle` comes from.
-    fn sources(&self, var: Var, cycle: usize) -> BTreeSet<Place> {
+    /// The shown cells that the value of `var` at the place `to` comes from, or that it waits for.
+    fn sources(&self, var: Var, to: Place) -> BTreeSet<Place> {
         let mut shown = BTreeSet::new();
         let mut seen = BTreeSet::new();
-        let mut open = self.operands(var, cycle);
+        let mut open = self.operands(var, to.cycle);
         while let Some((var, cycle)) = open.pop() {
             if !seen.insert((var, cycle)) {
                 continue;
             }
             match self.row_of.get(var).copied().flatten() {
-                Some(row) => {
+                Some(row) if (Place { row, cycle }) != to => {
                     shown.insert(Place { row, cycle });
                 }
-                None => open.extend(self.operands(var, cycle)),
+                _ => open.extend(self.operands(var, cycle)),
             }
         }
         shown
+    }
+
+    fn is_unknown(&self, var: Var, cycle: usize) -> bool {
+        (self.status)(var, cycle) == Status::Unknown
     }
 
     fn is_value(&self, var: Var, cycle: usize) -> bool {
@@ -82,18 +92,27 @@ impl Finder<'_> {
         (self.status)(var, cycle) == Status::Value(Some(true))
     }
 
-    /// The cells that one equation computes a cell from.
+    /// The cells that one equation computes a cell from; of a cell that is not determined, those that are not determined either.
     fn operands(&self, var: Var, cycle: usize) -> Vec<(Var, usize)> {
         let Some(eq) = self.definitions.get(var).copied().flatten() else { return Vec::new() };
-        if !self.is_value(var, cycle) {
-            return Vec::new();
+        if self.is_unknown(var, cycle) {
+            let mut awaited = self.reads(eq, var, cycle);
+            awaited.retain(|&(v, n)| self.is_unknown(v, n));
+            return awaited;
         }
+        if self.is_value(var, cycle) { self.reads(eq, var, cycle) } else { Vec::new() }
+    }
+
+    /// The cells that an equation reads for a cell that it defines.
+    fn reads(&self, eq: Eq, var: Var, cycle: usize) -> Vec<(Var, usize)> {
         let here = |vars: &[Var]| vars.iter().map(|&v| (v, cycle)).collect::<Vec<_>>();
         match &self.flat.equations[eq].rhs {
             Rhs::Const(_) => Vec::new(),
             Rhs::Apply { args, .. } => here(args),
             Rhs::If { cond, then: a, other: b } | Rhs::Merge { cond, on_true: a, on_false: b } => {
-                here(&[*cond, if self.is_true(*cond, cycle) { *a } else { *b }])
+                let taken = if self.is_true(*cond, cycle) { *a } else { *b };
+                // While the condition is awaited, nobody knows which branch will be.
+                if self.is_unknown(*cond, cycle) { here(&[*cond]) } else { here(&[*cond, taken]) }
             }
             Rhs::When { value, cond } => here(&[*value, *cond]),
             Rhs::Param { init } => here(&[*init]),
@@ -213,6 +232,24 @@ mod tests {
         let cells = ["1.23", "f.tf", "2.2?", "..2.", "2.??", "t.ft", "2..?"];
         let (i, bp, o) = (0, 1, 2);
         let expected = [((bp, 0), (o, 0)), ((o, 2), (o, 0)), ((i, 2), (o, 2)), ((bp, 2), (o, 2))];
+        assert_eq!(arrows(&flat, &[0, 1, 2], &cells), expected);
+    }
+
+    #[test]
+    fn what_is_not_determined_points_at_what_it_waits_for() {
+        // 0 o = post u, 1 u = o + k, 2 k, 3 u' = copy of u
+        let flat = program(
+            vec![
+                Some(Rhs::Post { next: Var(3), window: None }),
+                Some(Rhs::Apply { op: Op::Add, args: vec![Var(0), Var(2)] }),
+                None,
+                Some(Rhs::Apply { op: Op::Copy, args: vec![Var(1)] }),
+            ],
+            &[],
+        );
+        let cells = ["??", "??", "11", "??"];
+        let (o, u) = (0, 1);
+        let expected = [((u, 1), (o, 0)), ((o, 0), (u, 0)), ((o, 1), (u, 1))];
         assert_eq!(arrows(&flat, &[0, 1, 2], &cells), expected);
     }
 

@@ -1,24 +1,34 @@
 //! Chronograms: a trace as a table of variables over cycles, with its dependences in time as arrows.
 //!
 //! Here are the data ([`Chronogram`]) and the two pure functions that draw them ([`Chronogram::to_text`], [`Chronogram::to_svg`]).
-//! [`dependences`] finds the arrows; [`draw`] does all of it for a program and its inputs.
+//! [`dependences`] finds the arrows; [`draw`] does all of it for a program and its inputs, [`stages`] shows how the table fills as
+//! cycles are read.
 
 mod build;
 mod dependences;
 mod routes;
+mod rows;
+mod stages;
+mod style;
 mod svg;
 mod text;
 
-pub use build::{Drawn, Rows, draw};
+pub use build::{Drawn, draw};
 pub use dependences::{Status, dependences};
+pub use rows::Rows;
+pub use stages::stages;
 
 /// What stands in one cell.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Cell {
     /// No value in this cycle; drawn as □.
     Absent,
-    /// Not determined; drawn as ?.
+    /// Present, the value not determined; drawn as ?.
     Unknown,
+    /// Nothing is known, not even whether it is present; drawn as ⊥.
+    Bottom,
+    /// Outside of what is shown: a cycle that was not read yet. Drawn as nothing.
+    Blank,
     /// A value, as text.
     Value(String),
 }
@@ -72,6 +82,15 @@ impl Arrow {
     }
 }
 
+/// A heading above a row.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Heading {
+    /// Index of the row below it.
+    pub row: usize,
+    /// Its text.
+    pub text: String,
+}
+
 /// A table of variables over cycles.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Chronogram {
@@ -79,6 +98,18 @@ pub struct Chronogram {
     pub cycles: usize,
     /// The rows, from top to bottom; each has one cell a cycle.
     pub rows: Vec<Row>,
-    /// The dependences between cells.
+    /// The dependences between cells; those of a cell that is not determined say what it waits for.
     pub arrows: Vec<Arrow>,
+    /// Headings above rows, in order.
+    pub headings: Vec<Heading>,
+    /// Cells to point out, in order.
+    pub fresh: Vec<Place>,
+}
+
+impl Chronogram {
+    /// Whether a cell waits for something.
+    fn is_waiting(&self, place: Place) -> bool {
+        let cell = self.rows.get(place.row).and_then(|r| r.cells.get(place.cycle));
+        matches!(cell, Some(Cell::Unknown | Cell::Bottom))
+    }
 }

@@ -1,9 +1,11 @@
-//! Drawing as SVG: the table on a light ground, arrows in the gutters between the cells, a legend below.
+//! Drawing as SVG: the table, arrows in the gutters between the cells, a legend below. The ground is part of the picture, so that it
+//! can be read on any page; viewers that prefer dark pages get a dark one.
 
 use std::fmt::Write as _;
 
 use super::routes::{self, Plan, Port, Route};
-use super::{Arrow, Cell, Chronogram, Direction, Place};
+use super::style::{self, DIRECTIONS, STYLE};
+use super::{Arrow, Cell, Chronogram, Direction, Heading, Place};
 
 const MARGIN: f64 = 16.0;
 const CHARACTER: f64 = 8.5;
@@ -12,6 +14,12 @@ const MIN_COLUMN: f64 = 40.0;
 const ROW: f64 = 26.0;
 const MIN_GAP: f64 = 14.0;
 const MIN_GUTTER: f64 = 22.0;
+/// Between cells where there are no arrows.
+const NARROW: f64 = 4.0;
+const HEADING: f64 = 30.0;
+/// From an entry of the legend to its text.
+const LEGEND_TEXT: f64 = 32.0;
+const LEGEND_CHARACTER: f64 = 7.3;
 const LANE: f64 = 7.0;
 /// Between a cell and the first lane beside it.
 const CLEARANCE: f64 = 12.0;
@@ -25,16 +33,20 @@ impl Chronogram {
         let mut svg = String::new();
         layout.open(&mut svg);
         layout.header(&mut svg);
+        for heading in &self.headings {
+            layout.heading(&mut svg, heading);
+        }
         for (r, row) in self.rows.iter().enumerate() {
             layout.label(&mut svg, layout.row_top(r), &row.name);
             for (cycle, cell) in row.cells.iter().enumerate().take(self.cycles) {
-                layout.cell(&mut svg, Place { row: r, cycle }, cell);
+                let place = Place { row: r, cycle };
+                layout.cell(&mut svg, place, cell, self.fresh.binary_search(&place).is_ok());
             }
         }
         for (arrow, route) in self.arrows.iter().zip(&plan.routes) {
-            layout.arrow(&mut svg, *arrow, *route);
+            layout.arrow(&mut svg, *arrow, *route, self.is_waiting(arrow.to));
         }
-        layout.legend(&mut svg, &self.arrows);
+        layout.legend(&mut svg, self);
         svg.push_str("</svg>\n");
         svg
     }
@@ -56,12 +68,15 @@ impl Layout {
         let text = |s: &str| s.chars().count() as f64 * CHARACTER + 2.0 * PADDING;
         let names = chronogram.rows.iter().map(|r| text(&r.name));
         let label_width = names.fold(text("cycle"), f64::max);
+        let explained: f64 = legend(chronogram).into_iter().map(|(_, text)| legend_width(text)).sum();
+        let narrow = chronogram.arrows.is_empty();
+        let (least_gap, least_gutter) = if narrow { (NARROW, NARROW) } else { (MIN_GAP, MIN_GUTTER) };
         let mut x = MARGIN + label_width;
         let mut columns = Vec::new();
         for n in 0..chronogram.cycles {
-            let cells = chronogram.rows.iter().filter_map(|r| r.cells.get(n)).map(|c| text(shown(c).0));
+            let cells = chronogram.rows.iter().filter_map(|r| r.cells.get(n)).map(|c| text(style::cell(c).0));
             let width = cells.fold(MIN_COLUMN.max(text(&n.to_string())), f64::max);
-            x += if n == 0 { 0.0 } else { breadth(plan.gutters.get(&n), MIN_GUTTER) };
+            x += if n == 0 { 0.0 } else { breadth(plan.gutters.get(&n), least_gutter) };
             columns.push((x, width));
             x += width;
         }
@@ -69,7 +84,8 @@ impl Layout {
         let mut y = MARGIN + ROW;
         let mut rows = Vec::new();
         for r in 0..chronogram.rows.len() {
-            y += breadth(plan.gaps.get(&r), MIN_GAP);
+            y += breadth(plan.gaps.get(&r), least_gap);
+            y += chronogram.headings.iter().filter(|h| h.row == r).count() as f64 * HEADING;
             rows.push(y);
             y += ROW;
         }
@@ -79,7 +95,7 @@ impl Layout {
             label_width,
             columns,
             rows,
-            width: (x + MARGIN).max(LEGEND_WIDTH),
+            width: x.max(MARGIN + explained) + MARGIN,
             height: y + legend + MARGIN,
         }
     }
@@ -98,14 +114,14 @@ impl Layout {
             svg,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{w:.0}\" height=\"{h:.0}\" viewBox=\"0 0 {w:.0} {h:.0}\" \
              font-family=\"DejaVu Sans Mono, Menlo, Consolas, monospace\" font-size=\"14\">\n\
-             <rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n<defs>\n"
+             <style>\n{STYLE}</style>\n<rect class=\"ground\" width=\"100%\" height=\"100%\" rx=\"6\"/>\n<defs>\n"
         );
-        for direction in DIRECTIONS {
-            let (name, colour, _) = style(direction);
+        for way in DIRECTIONS {
+            let (name, _) = style::direction(way);
             let _ = writeln!(
                 svg,
                 "<marker id=\"{name}\" viewBox=\"0 0 10 10\" refX=\"9\" refY=\"5\" markerWidth=\"7\" markerHeight=\"7\" \
-                 markerUnits=\"userSpaceOnUse\" orient=\"auto\"><path d=\"M0 0.5L10 5L0 9.5z\" fill=\"{colour}\"/></marker>"
+                 markerUnits=\"userSpaceOnUse\" orient=\"auto\"><path class=\"tip {name}\" d=\"M0 0.5L10 5L0 9.5z\"/></marker>"
             );
         }
         svg.push_str("</defs>\n");
@@ -115,36 +131,42 @@ impl Layout {
         self.label(svg, MARGIN, "cycle");
         for (n, &(x, width)) in self.columns.iter().enumerate() {
             let (x, y) = (x + width / 2.0, MARGIN + ROW / 2.0);
-            let _ = writeln!(
-                svg,
-                "<text x=\"{x:.1}\" y=\"{y:.1}\" dy=\"0.35em\" text-anchor=\"middle\" fill=\"#666666\">{n}</text>"
-            );
+            let _ =
+                writeln!(svg, "<text class=\"cycle mid\" x=\"{x:.1}\" y=\"{y:.1}\" dy=\"0.35em\">{n}</text>");
         }
     }
 
     fn label(&self, svg: &mut String, top: f64, text: &str) {
         let (x, y) = (MARGIN + self.label_width - PADDING, top + ROW / 2.0);
         let text = escape(text);
-        let _ = writeln!(
-            svg,
-            "<text x=\"{x:.1}\" y=\"{y:.1}\" dy=\"0.35em\" text-anchor=\"end\" font-weight=\"bold\" fill=\"#222222\">{text}</text>"
-        );
+        let _ = writeln!(svg, "<text class=\"name\" x=\"{x:.1}\" y=\"{y:.1}\" dy=\"0.35em\">{text}</text>");
     }
 
-    fn cell(&self, svg: &mut String, place: Place, cell: &Cell) {
+    fn heading(&self, svg: &mut String, heading: &Heading) {
+        let (x, y) = (MARGIN, self.row_top(heading.row) - HEADING / 2.0 + NARROW);
+        let text = escape(&heading.text);
+        let _ = writeln!(svg, "<text class=\"note\" x=\"{x:.1}\" y=\"{y:.1}\" dy=\"0.35em\">{text}</text>");
+    }
+
+    fn cell(&self, svg: &mut String, place: Place, cell: &Cell, fresh: bool) {
+        if *cell == Cell::Blank {
+            return;
+        }
         let ((x, width), y) = (self.column(place.cycle), self.row_top(place.row));
-        let (text, fill, colour) = shown(cell);
+        let (text, class) = style::cell(cell);
+        let fresh = if fresh { " fresh" } else { "" };
         let (cx, cy) = (x + width / 2.0, y + ROW / 2.0);
         let text = escape(text);
         let _ = writeln!(
             svg,
-            "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{ROW}\" fill=\"{fill}\" stroke=\"#9a9a9a\"/>\
-             <text x=\"{cx:.1}\" y=\"{cy:.1}\" dy=\"0.35em\" text-anchor=\"middle\" fill=\"{colour}\">{text}</text>"
+            "<rect class=\"{class}{fresh}\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{ROW}\"/>\
+             <text class=\"mid {class}-text\" x=\"{cx:.1}\" y=\"{cy:.1}\" dy=\"0.35em\">{text}</text>"
         );
     }
 
-    fn arrow(&self, svg: &mut String, arrow: Arrow, (route, from, to): (Route, Port, Port)) {
-        let (name, colour, _) = style(arrow.direction());
+    fn arrow(&self, svg: &mut String, arrow: Arrow, (route, from, to): (Route, Port, Port), waiting: bool) {
+        let (name, _) = style::direction(arrow.direction());
+        let waits = if waiting { " waits" } else { "" };
         let (from_right, to_right) = routes::sides(arrow, route);
         let ((x1, y1), (x2, y2)) = (self.end(arrow.from, from_right, from), self.end(arrow.to, to_right, to));
         let path = match route {
@@ -174,10 +196,8 @@ impl Layout {
                 rounded(&[(x1, y1), (a, y1), (a, y), (b, y), (b, y2), (x2, y2)])
             }
         };
-        let _ = writeln!(
-            svg,
-            "<path d=\"{path}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.4\" marker-end=\"url(#{name})\"/>"
-        );
+        let _ =
+            writeln!(svg, "<path class=\"line {name}{waits}\" d=\"{path}\" marker-end=\"url(#{name})\"/>");
     }
 
     /// Where an arrow ends at a cell's side.
@@ -197,49 +217,41 @@ impl Layout {
         top + MIN_GAP / 2.0 + lane as f64 * LANE
     }
 
-    fn legend(&self, svg: &mut String, arrows: &[Arrow]) {
-        let mut x = MARGIN + PADDING;
+    fn legend(&self, svg: &mut String, chronogram: &Chronogram) {
+        let mut x = MARGIN;
         let y = self.height - MARGIN - ROW / 2.0;
-        for direction in DIRECTIONS {
-            if !arrows.iter().any(|a| a.direction() == direction) {
-                continue;
-            }
-            let (name, colour, text) = style(direction);
+        for (name, text) in legend(chronogram) {
+            let tip = if name == "waits" { String::new() } else { format!(" marker-end=\"url(#{name})\"") };
             let _ = writeln!(
                 svg,
-                "<path d=\"M{x:.1} {y:.1}h26\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.4\" marker-end=\"url(#{name})\"/>\
-                 <text x=\"{:.1}\" y=\"{y:.1}\" dy=\"0.35em\" font-size=\"12\" fill=\"#444444\">{text}</text>",
-                x + 32.0
+                "<path class=\"line {name}\" d=\"M{x:.1} {y:.1}h26\"{tip}/>\
+                 <text class=\"legend\" x=\"{:.1}\" y=\"{y:.1}\" dy=\"0.35em\">{text}</text>",
+                x + LEGEND_TEXT
             );
-            x += LEGEND_ENTRY;
+            x += legend_width(text);
         }
     }
 }
 
-const DIRECTIONS: [Direction; 3] = [Direction::Same, Direction::Forward, Direction::Backward];
-const LEGEND_ENTRY: f64 = 170.0;
-const LEGEND_WIDTH: f64 = 3.0 * LEGEND_ENTRY + 2.0 * MARGIN;
+/// The classes that the legend explains, with their texts.
+fn legend(chronogram: &Chronogram) -> Vec<(&'static str, &'static str)> {
+    let arrows = &chronogram.arrows;
+    let present = |way: &Direction| arrows.iter().any(|a| a.direction() == *way);
+    let mut entries: Vec<_> = DIRECTIONS.into_iter().filter(present).map(style::direction).collect();
+    if arrows.iter().any(|a| chronogram.is_waiting(a.to)) {
+        entries.push(("waits", "waits for"));
+    }
+    entries
+}
+
+/// The space that an entry of the legend takes.
+fn legend_width(text: &str) -> f64 {
+    LEGEND_TEXT + text.len() as f64 * LEGEND_CHARACTER + 2.0 * PADDING
+}
 
 /// The space that many lanes take between two cells.
 fn breadth(lanes: Option<&usize>, least: f64) -> f64 {
     lanes.map_or(least, |&n| (2.0 * CLEARANCE + n.saturating_sub(1) as f64 * LANE).max(least))
-}
-
-fn style(direction: Direction) -> (&'static str, &'static str, &'static str) {
-    match direction {
-        Direction::Same => ("same", "#8a5a2b", "same cycle"),
-        Direction::Forward => ("forward", "#1f5fd0", "forward in time"),
-        Direction::Backward => ("backward", "#d0281f", "backward in time"),
-    }
-}
-
-/// A cell's text, ground and colour.
-fn shown(cell: &Cell) -> (&str, &'static str, &'static str) {
-    match cell {
-        Cell::Absent => ("□", "#e4e4e4", "#777777"),
-        Cell::Unknown => ("?", "#fdf3d0", "#8a6d00"),
-        Cell::Value(text) => (text, "#ffffff", "#111111"),
-    }
 }
 
 /// A line along those points with rounded corners.
@@ -299,17 +311,33 @@ mod tests {
                 arrow((2, 2), (2, 0)),
                 arrow((0, 0), (1, 2)),
             ],
+            ..Chronogram::default()
         }
     }
 
     #[test]
     fn every_cell_and_arrow_is_drawn_once() {
         let svg = chronogram().to_svg();
-        assert_eq!(svg.matches("<rect x=").count(), 9);
+        assert_eq!(svg.matches("<rect class=").count(), 1 + 9, "the ground and the cells");
         assert_eq!(svg.matches("□").count(), 3);
         assert_eq!(svg.matches(">?<").count(), 1);
         assert_eq!(svg.matches("marker-end").count(), 4 + 3, "arrows and the legend");
         assert!(svg.contains("i&lt;1&gt;") && !svg.contains("NaN"));
+    }
+
+    #[test]
+    fn slabs_have_headings_and_point_out_what_is_new() {
+        let mut chronogram = chronogram();
+        chronogram.arrows.clear();
+        chronogram.headings.push(Heading { row: 1, text: "[0:2]".to_owned() });
+        chronogram.fresh.push(Place { row: 1, cycle: 2 });
+        chronogram.rows[2].cells[1] = Cell::Blank;
+        let svg = chronogram.to_svg();
+        assert_eq!(svg.matches(">[0:2]<").count(), 1);
+        assert_eq!(svg.matches("value fresh").count(), 1);
+        assert_eq!(svg.matches("<rect class=").count(), 1 + 8, "the ground and the cells");
+        let gap = |svg: &str| svg.matches("class=\"line").count();
+        assert_eq!(gap(&svg), 0, "no arrows, no legend");
     }
 
     #[test]

@@ -9,7 +9,7 @@ const GAP: usize = 2;
 
 impl Chronogram {
     /// The table as text, a header of cycles and a line a variable. Cycles that do not fit into `width` characters go into further
-    /// blocks below; no width means one block. Arrows are not drawn.
+    /// blocks below; no width means one block. Arrows are not drawn, and fresh cells look like others.
     pub fn to_text(&self, width: Option<usize>) -> String {
         let names = self.rows.iter().map(|r| length(&r.name)).chain([length("cycle")]).max().unwrap_or(0);
         let columns: Vec<usize> = (0..self.cycles).map(|n| self.column_width(n)).collect();
@@ -22,7 +22,10 @@ impl Chronogram {
             }
             let header = (start..end).map(|n| n.to_string());
             push_line(&mut text, "cycle", names, header.zip(columns.iter().skip(start)));
-            for row in &self.rows {
+            for (r, row) in self.rows.iter().enumerate() {
+                for heading in self.headings.iter().filter(|h| h.row == r) {
+                    let _ = writeln!(text, "\n{}", heading.text);
+                }
                 let cells = row.cells.iter().map(|c| glyph(c).to_owned());
                 push_line(&mut text, &row.name, names, cells.zip(&columns).take(end).skip(start));
             }
@@ -71,6 +74,8 @@ fn glyph(cell: &Cell) -> &str {
     match cell {
         Cell::Absent => "□",
         Cell::Unknown => "?",
+        Cell::Bottom => "⊥",
+        Cell::Blank => "",
         Cell::Value(text) => text,
     }
 }
@@ -103,7 +108,7 @@ mod tests {
                 row("end", &["F", "", "T", "F"]),
                 row("o", &["8.0", "", "8.0", "?"]),
             ],
-            arrows: Vec::new(),
+            ..Chronogram::default()
         }
     }
 

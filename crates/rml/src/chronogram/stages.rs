@@ -1,0 +1,66 @@
+//! How the table fills as cycles are read: the paper's simulations, one slab for each prefix of the trace.
+
+use rml_base::Diagnostics;
+
+use super::build::{Drawn, table};
+use super::rows::{self, Rows};
+use super::{Cell, Chronogram, Heading, Place, Row};
+use crate::compile::Program;
+use crate::data::Columns;
+use crate::error::Error;
+use crate::session::End;
+use crate::trace::{self, RunOptions};
+
+/// Runs a program, compiled with [`Options::all_vars`](crate::Options), over the first cycle of its inputs, over the first two, and so
+/// on, each as the beginning of an endless trace; and over all of them with their end known, where [`RunOptions::end`] says so.
+/// The rows of each run stand below each other, under a heading; what a run knows that the one before did not is
+/// [fresh](Chronogram::fresh). A slab `[0:n]` is the fixed point at index n of the paper's figures.
+///
+/// # Errors
+/// Inputs that do not fit the program. What goes wrong during a run ends the table, and is in [`Drawn::error`].
+pub fn stages(program: &Program, inputs: &Columns, options: &RunOptions, rows: Rows) -> Result<Drawn, Error> {
+    let options = RunOptions { all_vars: true, ..*options };
+    let whole = trace::cycles(program, inputs, &options)?;
+    let ends = (1..=whole)
+        .map(|n| (n, End::Open))
+        .chain((options.end == End::Closed).then_some((whole, End::Closed)));
+    let mut drawn = Drawn {
+        chronogram: Chronogram { cycles: whole, ..Chronogram::default() },
+        error: None,
+        warnings: Diagnostics::new(),
+    };
+    let mut before: Vec<Row> = Vec::new();
+    for (n, end) in ends {
+        let options = RunOptions { cycles: Some(n), end, ..options };
+        let (session, trace) = trace::run_session(program, inputs, &options)?;
+        let mut now = table(&session, rows::shown(program.flat(), rows), n);
+        now.iter_mut().for_each(|row| row.cells.resize(whole, Cell::Blank));
+        if end == End::Open || now != before {
+            let heading =
+                if end == End::Open { format!("[0:{n}]") } else { format!("[0:{n}], the end is known") };
+            drawn.chronogram.slab(heading, &before, now.clone());
+        }
+        before = now;
+        drawn.warnings = trace.warnings;
+        if trace.error.is_some() {
+            drawn.error = trace.error;
+            break;
+        }
+    }
+    Ok(drawn)
+}
+
+impl Chronogram {
+    /// Adds rows under a heading; those of the slab before say what is fresh in them.
+    fn slab(&mut self, text: String, before: &[Row], now: Vec<Row>) {
+        let first = self.rows.len();
+        self.headings.push(Heading { row: first, text });
+        let known = |cell: Option<&Cell>| matches!(cell, Some(Cell::Absent | Cell::Value(_)));
+        for (r, row) in now.into_iter().enumerate() {
+            let earlier = |cycle: usize| before.get(r).and_then(|row| row.cells.get(cycle));
+            let fresh = (0..row.cells.len()).filter(|&n| known(row.cells.get(n)) && !known(earlier(n)));
+            self.fresh.extend(fresh.map(|cycle| Place { row: first + r, cycle }));
+            self.rows.push(row);
+        }
+    }
+}
