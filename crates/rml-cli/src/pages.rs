@@ -17,6 +17,8 @@ pub(crate) const PAGES: &[(&str, &str)] = &[
     ("recursive-node", include_str!("../../../docs/errors/recursive-node.md")),
     ("instance-limit", include_str!("../../../docs/errors/instance-limit.md")),
     ("import-not-found", include_str!("../../../docs/errors/import-not-found.md")),
+    ("private-node", include_str!("../../../docs/errors/private-node.md")),
+    ("unused-import", include_str!("../../../docs/errors/unused-import.md")),
     ("import-cycle", include_str!("../../../docs/errors/import-cycle.md")),
     ("root-node", include_str!("../../../docs/errors/root-node.md")),
     ("static-not-set", include_str!("../../../docs/errors/static-not-set.md")),

@@ -18,6 +18,8 @@ pub(crate) struct Loaded<'a> {
     pub(crate) prelude: FileId,
     /// The main text.
     pub(crate) main: FileId,
+    /// The embedded library.
+    pub(crate) library: &'static [(&'static str, &'static str)],
 }
 
 /// A parsed text.
@@ -75,7 +77,7 @@ pub(crate) fn load<'a>(
     load.file(prelude);
     load.file(main);
     let files = load.files;
-    (report.errors() == 0).then_some(Loaded { files, prelude, main })
+    (report.errors() == 0).then_some(Loaded { files, prelude, main, library: options.library })
 }
 
 impl<'a> Load<'a, '_> {

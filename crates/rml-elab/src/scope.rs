@@ -1,8 +1,10 @@
-//! Which node a name means in a file: its own nodes, then selective imports, then whole imports, then the prelude, then builtins.
-//! `diff_<f>` names the adjoint of `f` unless a node of that name is in scope.
+//! Which node a name means in a file: its own nodes, then selective imports, then whole imports, then the prelude, then builtins;
+//! `m.f` is node `f` of what is imported as `m`. `diff_<f>` names the adjoint of `f` unless a node of that name is in scope.
 
-use indexmap::IndexMap;
-use rml_base::{FileId, IndexVec, Span};
+use std::cell::RefCell;
+
+use indexmap::{IndexMap, IndexSet};
+use rml_base::{EntityId, FileId, IndexVec, Span};
 
 use crate::builtins::{self, Builtin};
 use crate::hir::{Node, SourceId};
@@ -25,6 +27,10 @@ pub(crate) struct Program {
 pub(crate) struct Scopes {
     pub(crate) files: IndexMap<FileId, FileScope>,
     pub(crate) prelude: IndexMap<String, SourceId>,
+    /// The embedded library, for advice.
+    pub(crate) library: &'static [(&'static str, &'static str)],
+    /// The imports, or names in imports, that something was found by.
+    pub(crate) used: RefCell<IndexSet<Span>>,
 }
 
 /// What one file can name.
@@ -32,10 +38,29 @@ pub(crate) struct Scopes {
 pub(crate) struct FileScope {
     /// Its own nodes.
     pub(crate) own: IndexMap<String, SourceId>,
+    /// Those of them that no other file can name.
+    pub(crate) private: IndexSet<String>,
     /// `import a (f);`
     pub(crate) selective: IndexMap<String, (SourceId, Span)>,
     /// `import a;`
     pub(crate) whole: IndexMap<String, Vec<(SourceId, Span)>>,
+    /// The files that it imports.
+    pub(crate) imported: Vec<FileId>,
+    /// `import a as m;`
+    pub(crate) modules: IndexMap<String, (FileId, Span)>,
+}
+
+impl FileScope {
+    /// The nodes that other files can name.
+    pub(crate) fn exports(&self) -> impl Iterator<Item = (&str, SourceId)> {
+        let own = self.own.iter().map(|(name, id)| (name.as_str(), *id));
+        own.filter(|(name, _)| !self.private.contains(*name))
+    }
+
+    /// The node of that name, if other files can name it.
+    pub(crate) fn export(&self, name: &str) -> Option<SourceId> {
+        self.own.get(name).copied().filter(|_| !self.private.contains(name))
+    }
 }
 
 /// What the name before a parenthesis means.
@@ -56,14 +81,26 @@ impl Scopes {
     /// The node of exactly that name: `Err` with the imports if several define it.
     pub(crate) fn node(&self, file: FileId, name: &str) -> Result<Option<SourceId>, Vec<Span>> {
         let Some(scope) = self.files.get(&file) else { return Ok(None) };
+        let found_by = |import: Span| {
+            self.used.borrow_mut().insert(import);
+        };
+        if let Some((module, name)) = name.split_once('.') {
+            let Some(&(target, import)) = scope.modules.get(module) else { return Ok(None) };
+            found_by(import);
+            return Ok(self.files.get(&target).and_then(|target| target.export(name)));
+        }
         if let Some(&id) = scope.own.get(name) {
             return Ok(Some(id));
         }
-        if let Some(&(id, _)) = scope.selective.get(name) {
+        if let Some(&(id, import)) = scope.selective.get(name) {
+            found_by(import);
             return Ok(Some(id));
         }
         match scope.whole.get(name).map(Vec::as_slice) {
-            Some([(id, _)]) => Ok(Some(*id)),
+            Some([(id, import)]) => {
+                found_by(*import);
+                Ok(Some(*id))
+            }
             Some(several @ [_, _, ..]) => Err(several.iter().map(|(_, span)| *span).collect()),
             _ => Ok(self.prelude.get(name).copied()),
         }
@@ -71,10 +108,10 @@ impl Scopes {
 
     /// What a call of `name` means.
     pub(crate) fn callable(&self, file: FileId, name: &str) -> Option<Callable> {
-        let mut rest = name;
+        let (module, mut rest) = name.split_at(name.find('.').map_or(0, |dot| dot + 1));
         let mut order = 0;
         loop {
-            match self.node(file, rest) {
+            match self.node(file, &format!("{module}{rest}")) {
                 Ok(Some(id)) => return Some(Callable::Node(id, order)),
                 Err(imports) => return Some(Callable::Ambiguous(imports)),
                 Ok(None) => {}
@@ -98,15 +135,39 @@ impl Scopes {
             let nodes = scope.own.keys().chain(scope.selective.keys()).chain(scope.whole.keys());
             known.extend(nodes.map(String::as_str));
         }
-        let (prefix, inner) = name.split_at(name.rfind("diff_").map_or(0, |i| i + "diff_".len()));
-        let adjoint = prefix.split("diff_").all(str::is_empty);
+        let (prefix, inner) = adjoint_prefix(name);
+        let adjoint = !prefix.is_empty();
         let near = if adjoint { suggest(inner, known.iter().copied()) } else { None };
         near.map(|near| format!("{prefix}{near}"))
             .or_else(|| suggest(name, known.into_iter()).map(str::to_owned))
     }
 
-    /// The override of node `id`, called `name`: the node `diff_<name>` of the main file if `name` means the same node there, else
-    /// that of the file that defines it.
+    /// The node of that name that an imported text keeps for itself.
+    pub(crate) fn private_node(&self, file: FileId, name: &str) -> Option<SourceId> {
+        let scope = self.files.get(&file)?;
+        let targets = scope.imported.iter().filter_map(|target| self.files.get(target));
+        targets
+            .filter(|target| target.private.contains(name))
+            .find_map(|target| target.own.get(name).copied())
+    }
+
+    /// The library module that has a node of that name, or one whose adjoint it is, for other files.
+    pub(crate) fn library_module(&self, name: &str) -> Option<&'static str> {
+        let (_, inner) = adjoint_prefix(name);
+        let has = |text: &str| {
+            let mut names = lasso::Rodeo::new();
+            let bump = bumpalo::Bump::new();
+            let parsed = rml_syntax::parse(&bump, &mut names, FileId::from_index(0), text);
+            parsed
+                .file
+                .nodes()
+                .any(|n| n.private.is_none() && [name, inner].contains(&names.resolve(&n.name.name)))
+        };
+        self.library.iter().find(|(_, text)| has(text)).map(|(module, _)| *module)
+    }
+
+    /// The override of node `id`, called `name`: the node `diff_<name>` of the main file if `name`, or another name by which it is
+    /// imported there, means the same node there; else that of the file that defines it.
     pub(crate) fn override_of(
         &self,
         main: FileId,
@@ -114,11 +175,23 @@ impl Scopes {
         id: SourceId,
         name: &str,
     ) -> Option<SourceId> {
-        let adjoint = format!("diff_{name}");
-        let here = |file| match (self.node(file, name), self.node(file, &adjoint)) {
+        let here = |file, name: &str| match (self.node(file, name), self.node(file, &format!("diff_{name}")))
+        {
             (Ok(Some(f)), Ok(Some(diff))) if f == id => Some(diff),
             _ => None,
         };
-        here(main).or_else(|| here(file))
+        let imported = self.files.get(&main).into_iter().flat_map(|scope| scope.selective.keys());
+        here(main, name)
+            .or_else(|| imported.into_iter().find_map(|alias| here(main, alias)))
+            .or_else(|| here(file, name))
     }
+}
+
+/// The leading `diff_`s of a name, and the rest.
+fn adjoint_prefix(name: &str) -> (&str, &str) {
+    let mut rest = name;
+    while let Some(inner) = rest.strip_prefix("diff_") {
+        rest = inner;
+    }
+    name.split_at(name.len() - rest.len())
 }

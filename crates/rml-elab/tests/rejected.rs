@@ -19,6 +19,7 @@ impl Loader for Files {
     fn load(&mut self, _importing: &str, path: &str) -> Result<(String, String), String> {
         let text = match path {
             "other" => "node window(x) -> (w)\n  w = x;\n",
+            "keeps" => "private node inner(x) -> (o)\n  o = x;\nnode outer(x) -> (o)\n  o = inner(x);\n",
             "cycle" => "import \"back\";\n",
             "back" => "import \"cycle\";\n",
             _ => return Err("there is no such file".to_owned()),

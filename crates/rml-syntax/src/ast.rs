@@ -8,7 +8,8 @@ use rml_base::Span;
 /// An interned name.
 pub type Symbol = lasso::Spur;
 
-/// A name and where it stands.
+/// A name and where it stands. A callee may be the node of an import that has a name, written `cell.step`: then the name is the
+/// two with a dot between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ident {
     /// The name.
@@ -49,15 +50,47 @@ pub enum Item<'a> {
     Node(Node<'a>),
 }
 
-/// `import std.layers;`, `import std.layers (lstm, dense);`, `import "cells.rml";`
+/// `import std.layers;`, `import std.layers (lstm, gru as memory);`, `import "cells.rml" as cells;`
 #[derive(Clone, Copy, Debug)]
 pub struct Import<'a> {
     /// What is imported.
     pub path: ImportPath<'a>,
-    /// The names to take; `None` = all.
-    pub names: Option<&'a [Ident]>,
+    /// What its nodes are reached by.
+    pub kind: ImportKind<'a>,
     /// The whole item.
     pub span: Span,
+}
+
+/// What the nodes of an imported text are reached by.
+#[derive(Clone, Copy, Debug)]
+pub enum ImportKind<'a> {
+    /// All by their own names.
+    Whole,
+    /// Those in the list: `(lstm, gru as memory)`.
+    Names(&'a [ImportName]),
+    /// All by a name before theirs, `cells.step`: `as cells`.
+    Qualified(Ident),
+}
+
+/// `lstm`, `gru as memory`.
+#[derive(Clone, Copy, Debug)]
+pub struct ImportName {
+    /// The node's name where it is defined.
+    pub name: Ident,
+    /// Its name here, if it is another.
+    pub alias: Option<Ident>,
+}
+
+impl ImportName {
+    /// Its name in the importing text.
+    pub fn here(&self) -> Ident {
+        self.alias.unwrap_or(self.name)
+    }
+
+    /// The whole entry.
+    pub fn span(&self) -> Span {
+        self.name.span.to(self.here().span)
+    }
 }
 
 /// Where an import comes from.
@@ -74,9 +107,11 @@ pub enum ImportPath<'a> {
     },
 }
 
-/// `node name(inputs) -> (outputs) equations`. No equation and some output: an extern node.
+/// `[private] node name(inputs) -> (outputs) equations`. No equation and some output: an extern node.
 #[derive(Clone, Copy, Debug)]
 pub struct Node<'a> {
+    /// The word `private`, which keeps the node from importing texts.
+    pub private: Option<Span>,
     /// Its name.
     pub name: Ident,
     /// Formal inputs.
@@ -85,7 +120,7 @@ pub struct Node<'a> {
     pub outputs: &'a [Decl<'a>],
     /// Equations, in textual order (the order has no meaning).
     pub equations: &'a [Equation<'a>],
-    /// From `node` to the end of the interface.
+    /// From `private` or `node` to the end of the interface.
     pub header_span: Span,
     /// The whole node.
     pub span: Span,

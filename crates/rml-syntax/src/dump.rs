@@ -2,8 +2,8 @@
 //! later stages iff their dumps are equal; parentheses, layout and comments do not show.
 
 use crate::ast::{
-    ClockExpr, DTypeName, Decl, Dim, Expr, ExprKind, File, Ident, Import, ImportPath, IndexExpr, Item, Lhs,
-    Literal, Node, Symbol, TypeExpr, UnaryOp,
+    ClockExpr, DTypeName, Decl, Dim, Expr, ExprKind, File, Ident, Import, ImportKind, ImportPath, IndexExpr,
+    Item, Lhs, Literal, Node, Symbol, TypeExpr, UnaryOp,
 };
 use lasso::Rodeo;
 use std::fmt::Write;
@@ -63,16 +63,29 @@ impl Dump<'_> {
                 let _ = write!(self.out, "{path:?}");
             }
         }
-        if let Some(names) = import.names {
-            self.put(" (");
-            self.list(" ", names, |d, i| d.name(*i));
-            self.put(")");
+        match import.kind {
+            ImportKind::Whole => {}
+            ImportKind::Names(names) => {
+                self.put(" (");
+                self.list(" ", names, |d, i| {
+                    d.name(i.name);
+                    if let Some(alias) = i.alias {
+                        d.put("=");
+                        d.name(alias);
+                    }
+                });
+                self.put(")");
+            }
+            ImportKind::Qualified(name) => {
+                self.put(" ");
+                self.name(name);
+            }
         }
         self.put(")\n");
     }
 
     fn node(&mut self, node: &Node<'_>) {
-        self.put("(node ");
+        self.put(if node.private.is_some() { "(private-node " } else { "(node " });
         self.name(node.name);
         self.put(" (");
         self.list(" ", node.inputs, Self::decl);

@@ -86,14 +86,17 @@ fn merge_operands() {
 #[test]
 fn items() {
     let text = "\
-        import std.layers; import std.opt (sgd, adam,); import \"cells.rml\";\n\
+        import std.layers; import std.opt (sgd, adam as a,); import \"cells.rml\"; import as as as;\n\
+        private node private(private) -> (o)\n  o = as.private(private);\n  private = merge c (x) as.f(y);\n\
         node ext(a: num [batch.., d], end: bool []) -> (b: int [] when not end)\n\
         node f(import, x: num [] when import,) -> ()\n  _, y: num [2], _ = g(x);\n";
     let (dump, diagnostics) = parsed(text);
     assert!(diagnostics.is_empty(), "{diagnostics:#?}");
     assert_eq!(
         dump,
-        "(import std.layers)\n(import std.opt (sgd adam))\n(import \"cells.rml\")\n\
+        "(import std.layers)\n(import std.opt (sgd adam=a))\n(import \"cells.rml\")\n(import as as)\n\
+         (private-node private (private) (o)\n  (= (o) (call as.private private))\n  \
+         (= (private) (merge c x (call as.f y))))\n\
          (node ext (a:num[batch.. d] end:bool[]) (b:int[]@!end))\n\
          (node f (import x:num[]@import) ()\n  (= (_ y:num[2] _) (call g x)))\n"
     );

@@ -195,7 +195,7 @@ fn expression() -> impl Strategy<Value = E> {
 fn program() -> impl Strategy<Value = Vec<&'static str>> {
     let heads = prop::sample::select(vec![
         "node f ( ) -> ( o )",
-        "import std . layers ( a , b ) ; import \"x.rml\" ; node f ( a , b : num [ ] ) -> ( o : int [ dims.. , 2 * n ] when b )",
+        "import std . layers ( a , b as c ) ; import \"x.rml\" as x ; private node f ( a , b : num [ ] ) -> ( o : int [ dims.. , 2 * n ] when b )",
         "node ext ( a ) -> ( b ) node f ( a : bool [ ] when not b , a_rather_long_name_for_an_input : num [ batch , units ] , another_long_name ) -> ( )",
     ]);
     let lhs = prop::sample::select(vec!["o", "_ , o : num [ 3 ] , y", "x : int [ ]"]);
@@ -268,7 +268,7 @@ proptest! {
     #[test]
     fn token_soups(words in prop::collection::vec(prop::sample::select(vec![
         "node", "when", "merge", "fby", "post", "if", "then", "else", "not", "and", "true", "f", "x", "_", "back",
-        "every", "import", "num", "->", "==", "<", "..", "+", "-", "*", "/", "=", "=", "(", "(", ")", ")", ",", ";", ";",
+        "every", "import", "as", "private", "num", "->", "==", "<", "..", "+", "-", "*", "/", "=", "=", "(", "(", ")", ")", ",", ";", ";",
         ":", "[", "]", ".", "1", "2.5", "3..", "1e", "\"s\"", "\"", "(*", "*)", "--", "\n", "{", "é", "&&",
     ]), 0..60)) {
         check_any(&words.join(" "))?;

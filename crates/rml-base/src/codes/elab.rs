@@ -11,6 +11,8 @@ codes! {
     RECURSIVE_NODE = "recursive-node", "A node calls itself, directly or through others.";
     INSTANCE_LIMIT = "instance-limit", "The program has more node instances, or deeper calls, than are supported.";
     IMPORT_NOT_FOUND = "import-not-found", "An imported file, library module or node does not exist.";
+    PRIVATE_NODE = "private-node", "A node that is private to its file is used in another.";
+    UNUSED_IMPORT = "unused-import", "Nothing of an import is used.";
     IMPORT_CYCLE = "import-cycle", "Files import each other in a circle.";
     ROOT_NODE = "root-node", "It is not clear which node is to run, or it does not exist.";
     STATIC_NOT_SET = "static-not-set", "A static parameter of the node that runs has no value.";

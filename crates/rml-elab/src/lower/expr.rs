@@ -4,6 +4,7 @@ use rml_base::codes::{elab as codes, syntax};
 use rml_base::{Diagnostic, Span};
 use rml_syntax::ast::{self, Ident, MergeOperand};
 
+use super::imports;
 use super::node::Lower;
 use crate::builtins::Builtin;
 use crate::hir::{Call, Expr, ExprId, ExprKind, Index, Local, LocalKind, SourceId};
@@ -114,8 +115,10 @@ impl Lower<'_, '_> {
                 for import in imports {
                     d = d.label(import, "imports one");
                 }
-                self.report
-                    .push(d.help(format!("import the one that is meant by name: `import .. ({name});`")));
+                self.report.push(
+                    d.help(format!("import the one that is meant by name: `import .. ({name});`"))
+                        .help("or give an import a name: `import .. as m;` and `m.f(..)`"),
+                );
                 ExprKind::Error
             }
             None => {
@@ -126,9 +129,18 @@ impl Lower<'_, '_> {
     }
 
     fn unknown_callee(&mut self, name: &str, callee: Ident) {
+        if let Some((module, inner)) = name.split_once('.') {
+            let d = self.unknown_in(module, inner, callee.span);
+            return self.report.push(d);
+        }
+        if let Some(private) = self.scopes.private_node(self.header.file, name) {
+            return self.report.push(imports::private(&self.headers[private], callee.span));
+        }
         let message = format!("there is no node or function `{name}`");
         let mut d = Diagnostic::error(codes::UNKNOWN_NAME, message).label(callee.span, "not in scope");
-        if let Some(near) = self.scopes.suggest(self.header.file, name) {
+        if let Some(module) = self.scopes.library_module(name) {
+            d = d.help(format!("the library has it: `import {module};`"));
+        } else if let Some(near) = self.scopes.suggest(self.header.file, name) {
             d = d.help(format!("there is `{near}`"));
         } else if self.by_name.contains_key(&callee.name) {
             d = d.help(format!("`{name}` is a variable; an element of it is written `{name}[i]`"));
@@ -136,6 +148,29 @@ impl Lower<'_, '_> {
             d = d.help("a library node has to be imported: `import std.layers;`");
         }
         self.report.push(d);
+    }
+
+    /// `module.name` names nothing.
+    fn unknown_in(&self, module: &str, name: &str, span: Span) -> Diagnostic {
+        let scope = self.scopes.files.get(&self.header.file);
+        let modules = scope.map(|scope| &scope.modules);
+        if let Some((target, _)) = modules.and_then(|all| all.get(module)) {
+            let Some(exporting) = self.scopes.files.get(target) else {
+                return Diagnostic::error(codes::UNKNOWN_NAME, format!("`{module}` was not read"));
+            };
+            return match exporting.own.get(name) {
+                Some(private) => imports::private(&self.headers[*private], span),
+                None => {
+                    imports::not_exported(&format!("what is imported as `{module}`"), name, span, exporting)
+                }
+            };
+        }
+        let d = Diagnostic::error(codes::UNKNOWN_NAME, format!("no import is called `{module}`"))
+            .label(span, "not found");
+        match suggest(module, modules.into_iter().flat_map(|all| all.keys().map(String::as_str))) {
+            Some(near) => d.help(format!("there is `{near}`")),
+            None => d.help(format!("call one so: `import .. as {module};`")),
+        }
     }
 
     /// Checks the number of arguments of a node.

@@ -1,13 +1,14 @@
-//! From syntax trees to resolved nodes: binds node names (this file), interfaces and variables ([`node`]), expressions ([`expr`]).
+//! From syntax trees to resolved nodes: binds node names (this file, [`imports`]), interfaces and variables ([`node`]), expressions
+//! ([`expr`]).
 
 mod expr;
+mod imports;
 mod node;
 
 pub(crate) use expr::arguments;
 
 use std::sync::Arc;
 
-use indexmap::IndexMap;
 use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, FileId, IndexVec, Span};
 use rml_syntax::ast;
@@ -16,22 +17,21 @@ use crate::hir::{ExprKind, Node, SourceId};
 use crate::load::{Loaded, LoadedFile};
 use crate::report::Report;
 use crate::scope::{FileScope, Program, Scopes};
-use crate::suggest::suggest;
 use crate::usage;
 
 /// Resolves all nodes. Whether that went well is in `report`.
 pub(crate) fn lower(loaded: &Loaded<'_>, names: &lasso::Rodeo, report: &mut Report) -> Program {
     let mut headers: IndexVec<SourceId, Header<'_>> = IndexVec::new();
-    let mut scopes = Scopes::default();
+    let mut scopes = Scopes { library: loaded.library, ..Scopes::default() };
     for file in &loaded.files {
-        let own = own_nodes(file, names, &mut headers, report);
+        let scope = own_nodes(file, names, &mut headers, report);
         if file.id == loaded.prelude {
-            scopes.prelude = own.clone();
+            scopes.prelude = scope.exports().map(|(name, id)| (name.to_owned(), id)).collect();
         }
-        scopes.files.insert(file.id, FileScope { own, ..FileScope::default() });
+        scopes.files.insert(file.id, scope);
     }
     for file in &loaded.files {
-        imports(file, names, &headers, &mut scopes, report);
+        imports::bind(file, names, &headers, &mut scopes, report);
     }
     let bound = report.errors() == 0;
     let mut nodes: IndexVec<SourceId, Node> = IndexVec::new();
@@ -47,6 +47,9 @@ pub(crate) fn lower(loaded: &Loaded<'_>, names: &lasso::Rodeo, report: &mut Repo
         let before = report.errors();
         usage::analyse(&mut nodes, id, report);
         in_error[id] |= report.errors() > before || callees(&nodes[id]).iter().any(|(c, _)| in_error[*c]);
+    }
+    if report.errors() == 0 {
+        loaded.files.iter().for_each(|file| imports::unused(file, names, &scopes, report));
     }
     // An adjoint in error may be called without being named.
     let adjoints = nodes.iter_enumerated().any(|(id, n)| in_error[id] && n.name.starts_with("diff_"));
@@ -66,12 +69,15 @@ fn own_nodes<'a>(
     names: &lasso::Rodeo,
     headers: &mut IndexVec<SourceId, Header<'a>>,
     report: &mut Report,
-) -> IndexMap<String, SourceId> {
-    let mut own = IndexMap::new();
+) -> FileScope {
+    let mut scope = FileScope::default();
     for ast in file.ast.nodes() {
         let name = names.resolve(&ast.name.name);
         let id = headers.push(Header { name: name.into(), file: file.id, ast });
-        if let Some(&first) = own.get(name) {
+        if ast.private.is_some() {
+            scope.private.insert(name.to_owned());
+        }
+        if let Some(&first) = scope.own.get(name) {
             let first: &Header<'_> = &headers[first];
             report.push(
                 Diagnostic::error(codes::DUPLICATE_DEFINITION, format!("node `{name}` is defined twice"))
@@ -80,68 +86,10 @@ fn own_nodes<'a>(
                     .help("rename or remove one of them"),
             );
         } else {
-            own.insert(name.to_owned(), id);
+            scope.own.insert(name.to_owned(), id);
         }
     }
-    own
-}
-
-fn imports(
-    file: &LoadedFile<'_>,
-    names: &lasso::Rodeo,
-    headers: &IndexVec<SourceId, Header<'_>>,
-    scopes: &mut Scopes,
-    report: &mut Report,
-) {
-    let mut selective: IndexMap<String, (SourceId, Span)> = IndexMap::new();
-    let mut whole: IndexMap<String, Vec<(SourceId, Span)>> = IndexMap::new();
-    for (import, target) in &file.imports {
-        let Some(exported) = scopes.files.get(target).map(|s| &s.own) else { continue };
-        let Some(wanted) = import.names else {
-            for (name, &id) in exported {
-                let entry = whole.entry(name.clone()).or_default();
-                if entry.iter().all(|(known, _)| *known != id) {
-                    entry.push((id, import.span));
-                }
-            }
-            continue;
-        };
-        for ident in wanted {
-            let name = names.resolve(&ident.name);
-            match (exported.get(name), selective.get(name)) {
-                (None, _) => {
-                    let mut d = Diagnostic::error(
-                        codes::IMPORT_NOT_FOUND,
-                        format!("the imported text has no node `{name}`"),
-                    )
-                    .label(ident.span, "not found");
-                    if let Some(near) = suggest(name, exported.keys().map(String::as_str)) {
-                        d = d.help(format!("there is `{near}`"));
-                    }
-                    report.push(d);
-                }
-                (Some(&id), Some(&(other, span))) if other != id => {
-                    report.push(
-                        Diagnostic::error(
-                            codes::DUPLICATE_DEFINITION,
-                            format!("two nodes `{name}` are imported"),
-                        )
-                        .label(ident.span, "imported again here")
-                        .label(span, "imported here")
-                        .note(format!("the other one is node `{}` of another text", headers[other].name))
-                        .help("import only one of them"),
-                    );
-                }
-                (Some(&id), _) => {
-                    selective.insert(name.to_owned(), (id, ident.span));
-                }
-            }
-        }
-    }
-    if let Some(scope) = scopes.files.get_mut(&file.id) {
-        scope.selective = selective;
-        scope.whole = whole;
-    }
+    scope
 }
 
 /// The nodes that a node calls, with the place of the call, in textual order.

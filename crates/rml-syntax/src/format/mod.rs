@@ -8,7 +8,7 @@ mod doc;
 mod expr;
 mod list;
 
-use crate::ast::{File, Import, ImportPath, Item, Lhs, Node};
+use crate::ast::{File, Ident, Import, ImportKind, ImportPath, Item, Lhs, Node};
 use crate::parser::{Parsed, parse};
 use crate::precedence::Level;
 use bumpalo::Bump;
@@ -122,16 +122,34 @@ impl Formatter<'_> {
             }
             ImportPath::File { span, .. } => parts.push(self.verbatim(span)),
         }
-        if let Some(names) = import.names {
-            let names = self.items(names, |n| n.span, |f, n| f.verbatim(n.span));
-            parts.extend([text(" "), bracketed("(", names, ")", false)]);
+        match import.kind {
+            ImportKind::Whole => {}
+            ImportKind::Names(names) => {
+                let names = self.items(
+                    names,
+                    |n| n.span(),
+                    |f, n| {
+                        let mut parts = vec![f.verbatim(n.name.span)];
+                        parts.extend(n.alias.map(|alias| f.named(alias)));
+                        Doc::Concat(parts)
+                    },
+                );
+                parts.extend([text(" "), bracketed("(", names, ")", false)]);
+            }
+            ImportKind::Qualified(name) => parts.push(self.named(name)),
         }
         parts.push(text(";"));
         Doc::Concat(parts)
     }
 
+    /// ` as name`
+    fn named(&mut self, name: Ident) -> Doc {
+        Doc::Concat(vec![text(" as "), self.verbatim(name.span)])
+    }
+
     fn node(&mut self, node: &Node<'_>) {
-        let mut head = vec![text("node "), self.verbatim(node.name.span)];
+        let keyword = if node.private.is_some() { "private node " } else { "node " };
+        let mut head = vec![text(keyword), self.verbatim(node.name.span)];
         let inputs = self.items(node.inputs, |d| d.span, Self::decl);
         head.push(bracketed("(", inputs, ")", false));
         let outputs = self.items(node.outputs, |d| d.span, Self::decl);

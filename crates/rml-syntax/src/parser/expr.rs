@@ -1,7 +1,7 @@
 //! Expressions. One function for every kind of level of [`crate::precedence`], loosest first; the infix operators share one.
 
 use super::{Parse, Parser, Tree};
-use crate::ast::{BinaryOp, Expr, ExprKind, IndexExpr, Literal, UnaryOp};
+use crate::ast::{BinaryOp, Expr, ExprKind, Ident, IndexExpr, Literal, UnaryOp};
 use crate::precedence::{self, Level};
 use crate::token::Kind;
 use rml_base::codes::syntax as codes;
@@ -183,17 +183,48 @@ impl<'a> Parser<'_, 'a> {
             }
             Kind::Ident if self.text_of(token) == "_" => Err(self.underscore("an expression")),
             Kind::Ident => {
-                self.next();
-                if self.kind() == Kind::LParen {
+                if let Some(callee) = self.callee() {
                     let (args, height, args_span) = self.args()?;
-                    let callee = self.intern(token);
                     return self.tree(ExprKind::Call { callee, args }, span.to(args_span), height);
+                }
+                self.next();
+                if self.kind() == Kind::Dot {
+                    return Err(self.unexpected(
+                        "an operator or `;`",
+                        &["`cell.step(x)`, without blanks, calls node `step` of `import .. as cell;`; nothing else has a dot"],
+                    ));
                 }
                 let name = self.symbol(token);
                 self.tree(ExprKind::Var(name), span, 0)
             }
             _ => Err(self.not_an_operand()),
         }
+    }
+
+    /// How many tokens the name of a called node has here, `step` or `cell.step` (without blanks, so that no comment is in it), if `(`
+    /// follows.
+    pub(super) fn callee_length(&self) -> Option<usize> {
+        let [first, dot, last, behind] = [0, 1, 2, 3].map(|ahead| self.peek_at(ahead));
+        let adjacent = first.end == dot.start && dot.end == last.start;
+        match (first.kind, dot.kind, last.kind, behind.kind) {
+            (Kind::Ident, Kind::LParen, ..) => Some(1),
+            (Kind::Ident, Kind::Dot, Kind::Ident, Kind::LParen) if adjacent => Some(3),
+            _ => None,
+        }
+    }
+
+    /// Takes the name of a called node, up to the parenthesis.
+    fn callee(&mut self) -> Option<Ident> {
+        let length = self.callee_length()?;
+        let first = self.next();
+        let ident = self.intern(first);
+        if length == 1 {
+            return Some(ident);
+        }
+        self.next();
+        let last = self.next();
+        let name = format!("{}.{}", self.text_of(first), self.text_of(last));
+        Some(Ident { name: self.names.get_or_intern(name), span: ident.span.to(self.span(last)) })
     }
 
     fn not_an_operand(&mut self) -> super::Reported {

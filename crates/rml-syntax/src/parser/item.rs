@@ -2,8 +2,8 @@
 
 use super::{Parse, Parser, Reported};
 use crate::ast::{
-    ClockExpr, DTypeName, Decl, Dim, Equation, Expr, ExprKind, Ident, Import, ImportPath, Item, Lhs, Node,
-    TypeExpr,
+    ClockExpr, DTypeName, Decl, Dim, Equation, Expr, ExprKind, Ident, Import, ImportKind, ImportName,
+    ImportPath, Item, Lhs, Node, TypeExpr,
 };
 use crate::token::Kind;
 use rml_base::codes::syntax as codes;
@@ -14,7 +14,7 @@ impl<'a> Parser<'_, 'a> {
     pub(super) fn items(&mut self) -> Vec<Item<'a>> {
         let mut items = Vec::new();
         while self.kind() != Kind::Eof {
-            let item = if self.kind() == Kind::Node {
+            let item = if self.at_node() {
                 self.node().map(Item::Node)
             } else if self.is_word(0, "import") {
                 self.import().map(Item::Import)
@@ -35,7 +35,7 @@ impl<'a> Parser<'_, 'a> {
         } else {
             &["a program is a list of `import ..;` and `node name(inputs) -> (outputs) equations`"]
         };
-        let reported = self.unexpected("`node` or `import`", help);
+        let reported = self.unexpected("`node`, `private node` or `import`", help);
         self.next();
         reported
     }
@@ -44,8 +44,12 @@ impl<'a> Parser<'_, 'a> {
         self.is_word(0, "import") && matches!(self.peek_at(1).kind, Kind::Ident | Kind::Str)
     }
 
+    fn at_node(&self) -> bool {
+        self.kind() == Kind::Node || self.is_word(0, "private") && self.peek_at(1).kind == Kind::Node
+    }
+
     fn at_item_end(&self) -> bool {
-        matches!(self.kind(), Kind::Node | Kind::Eof) || self.at_import()
+        self.kind() == Kind::Eof || self.at_node() || self.at_import()
     }
 
     /// Whether an equation seems to begin here.
@@ -108,19 +112,13 @@ impl<'a> Parser<'_, 'a> {
                 &["write `import std.layers;` for a library module, `import \"cells.rml\";` for a file"],
             ));
         };
-        let names = if self.eat(Kind::LParen).is_some() {
-            let open = self.last_span();
-            let mut names = Vec::new();
-            while self.kind() != Kind::RParen {
-                names.push(self.name("the name of a node to import")?);
-                if self.eat(Kind::Comma).is_none() {
-                    break;
-                }
-            }
-            self.close(Kind::RParen, open, "`,` or `)` behind the imported names")?;
-            Some(self.slice(&names))
+        let kind = if self.kind() == Kind::LParen {
+            self.import_names()?
+        } else if self.is_word(0, "as") {
+            self.next();
+            ImportKind::Qualified(self.name("a name for what is imported")?)
         } else {
-            None
+            ImportKind::Whole
         };
         if self.eat(Kind::Semi).is_none() {
             if !self.at_item_end() {
@@ -128,11 +126,33 @@ impl<'a> Parser<'_, 'a> {
             }
             self.missing_semicolon("this import");
         }
-        Ok(Import { path, names, span: start.to(self.last_span()) })
+        Ok(Import { path, kind, span: start.to(self.last_span()) })
+    }
+
+    /// `(name [as name], ..)`
+    fn import_names(&mut self) -> Parse<ImportKind<'a>> {
+        let open = self.take();
+        let mut names = Vec::new();
+        while self.kind() != Kind::RParen {
+            let name = self.name("the name of a node to import")?;
+            let renamed = self.is_word(0, "as");
+            if renamed {
+                self.next();
+            }
+            let alias = renamed.then(|| self.name("another name for the node")).transpose()?;
+            names.push(ImportName { name, alias });
+            if self.eat(Kind::Comma).is_none() {
+                break;
+            }
+        }
+        self.close(Kind::RParen, open, "`,` or `)` behind the imported names")?;
+        Ok(ImportKind::Names(self.slice(&names)))
     }
 
     fn node(&mut self) -> Parse<Node<'a>> {
-        let start = self.take();
+        let private = self.is_word(0, "private").then(|| self.take());
+        let keyword = self.take();
+        let start = private.unwrap_or(keyword);
         let (name, inputs, outputs) = match self.header() {
             Ok(header) => header,
             Err(Reported) => {
@@ -151,7 +171,7 @@ impl<'a> Parser<'_, 'a> {
         }
         let equations = self.equations();
         let span = start.to(self.last_span());
-        Ok(Node { name, inputs, outputs, equations: self.slice(&equations), header_span, span })
+        Ok(Node { private, name, inputs, outputs, equations: self.slice(&equations), header_span, span })
     }
 
     #[allow(clippy::type_complexity, reason = "the three parts of a header")]

@@ -106,7 +106,8 @@ impl<'a> Parser<'_, 'a> {
                 break;
             }
             leaves += 1;
-            let operand = if token.kind == Kind::Ident && self.peek_at(1).kind == Kind::LParen {
+            // A name with a dot is a call.
+            let operand = if self.callee_length() == Some(1) {
                 self.juxtaposed()?
             } else {
                 Operand::Plain(self.postfix()?)

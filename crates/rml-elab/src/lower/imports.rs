@@ -1,0 +1,150 @@
+//! What the imports of a text bring into its scope, and which of them bring nothing that is used.
+
+use rml_base::codes::elab as codes;
+use rml_base::{Diagnostic, FileId, IndexVec, Span};
+use rml_syntax::ast::{Ident, Import, ImportKind, ImportName};
+
+use super::Header;
+use crate::hir::SourceId;
+use crate::load::LoadedFile;
+use crate::report::Report;
+use crate::scope::{FileScope, Scopes};
+use crate::suggest::suggest;
+
+/// Binds the names that a text imports.
+pub(super) fn bind(
+    file: &LoadedFile<'_>,
+    names: &lasso::Rodeo,
+    headers: &IndexVec<SourceId, Header<'_>>,
+    scopes: &mut Scopes,
+    report: &mut Report,
+) {
+    let mut bind = Bind { names, headers, scopes, report, scope: FileScope::default() };
+    for (import, target) in &file.imports {
+        bind.scope.imported.push(*target);
+        match import.kind {
+            ImportKind::Whole => bind.whole(import, *target),
+            ImportKind::Names(wanted) => wanted.iter().for_each(|name| bind.name(name, *target)),
+            ImportKind::Qualified(alias) => bind.module(alias, import, *target),
+        }
+    }
+    let imports = bind.scope;
+    if let Some(scope) = scopes.files.get_mut(&file.id) {
+        let FileScope { own, private, .. } = std::mem::take(scope);
+        *scope = FileScope { own, private, ..imports };
+    }
+}
+
+struct Bind<'a, 'b> {
+    names: &'b lasso::Rodeo,
+    headers: &'b IndexVec<SourceId, Header<'a>>,
+    scopes: &'b Scopes,
+    report: &'b mut Report,
+    /// What is imported so far.
+    scope: FileScope,
+}
+
+impl Bind<'_, '_> {
+    fn whole(&mut self, import: &Import<'_>, target: FileId) {
+        let exports = self.scopes.files.get(&target).into_iter().flat_map(FileScope::exports);
+        for (name, id) in exports {
+            let entry = self.scope.whole.entry(name.to_owned()).or_default();
+            if entry.iter().all(|(known, _)| *known != id) {
+                entry.push((id, import.span));
+            }
+        }
+    }
+
+    fn name(&mut self, wanted: &ImportName, target: FileId) {
+        let Some(exporting) = self.scopes.files.get(&target) else { return };
+        let name = self.names.resolve(&wanted.name.name);
+        let here = self.names.resolve(&wanted.here().name);
+        let Some(id) = exporting.export(name) else {
+            let d = match exporting.own.get(name) {
+                Some(private) => self.private(*private, wanted.name.span),
+                None => not_exported("the imported text", name, wanted.name.span, exporting),
+            };
+            return self.report.push(d);
+        };
+        match self.scope.selective.get(here) {
+            Some(&(other, span)) if other != id => self.report.push(
+                Diagnostic::error(codes::DUPLICATE_DEFINITION, format!("two nodes `{here}` are imported"))
+                    .label(wanted.here().span, "imported again here")
+                    .label(span, "imported here")
+                    .note(format!("the other one is node `{}` of another text", self.headers[other].name))
+                    .help(format!("give one of them another name: `import .. ({name} as other_{name});`")),
+            ),
+            _ => {
+                self.scope.selective.insert(here.to_owned(), (id, wanted.here().span));
+            }
+        }
+    }
+
+    fn module(&mut self, alias: Ident, import: &Import<'_>, target: FileId) {
+        let name = self.names.resolve(&alias.name);
+        if let Some(&(_, first)) = self.scope.modules.get(name) {
+            return self.report.push(
+                Diagnostic::error(codes::DUPLICATE_DEFINITION, format!("two imports are called `{name}`"))
+                    .label(alias.span, "called so again here")
+                    .label(first, "this import is called so")
+                    .help("choose another name for one of them"),
+            );
+        }
+        self.scope.modules.insert(name.to_owned(), (target, import.span));
+    }
+
+    fn private(&self, id: SourceId, span: Span) -> Diagnostic {
+        private(&self.headers[id], span)
+    }
+}
+
+/// A node that another file keeps for itself is used.
+pub(super) fn private(node: &Header<'_>, span: Span) -> Diagnostic {
+    let name = &node.name;
+    let keyword = node.ast.private.unwrap_or(node.ast.name.span);
+    Diagnostic::error(codes::PRIVATE_NODE, format!("node `{name}` is private to the file that defines it"))
+        .label(span, "used in another file")
+        .label(keyword.to(node.ast.name.span), "private")
+        .help("use a node that is not private, or remove `private` if the file is yours")
+}
+
+/// What is imported, `text`, has no node of that name.
+pub(super) fn not_exported(text: &str, name: &str, span: Span, exporting: &FileScope) -> Diagnostic {
+    let d = Diagnostic::error(codes::IMPORT_NOT_FOUND, format!("{text} has no node `{name}`"))
+        .label(span, "not found");
+    match suggest(name, exporting.exports().map(|(name, _)| name)) {
+        Some(near) => d.help(format!("there is `{near}`")),
+        None => d,
+    }
+}
+
+/// Warns of imports that nothing was found by. One that brings an adjoint may be used without being named.
+pub(super) fn unused(file: &LoadedFile<'_>, names: &lasso::Rodeo, scopes: &Scopes, report: &mut Report) {
+    let used = scopes.used.borrow();
+    for (import, target) in &file.imports {
+        let brings_adjoint = |target: &FileId| {
+            let exports = scopes.files.get(target).into_iter().flat_map(FileScope::exports);
+            exports.into_iter().any(|(name, _)| name.starts_with("diff_"))
+        };
+        match import.kind {
+            ImportKind::Whole if brings_adjoint(target) => {}
+            ImportKind::Whole | ImportKind::Qualified(_) => {
+                if !used.contains(&import.span) {
+                    report.push(warning("nothing of this import is used", import.span));
+                }
+            }
+            ImportKind::Names(wanted) => {
+                for name in wanted {
+                    let here = names.resolve(&name.here().name);
+                    if !used.contains(&name.here().span) && !here.starts_with("diff_") {
+                        report.push(warning(&format!("the imported node `{here}` is not used"), name.span()));
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn warning(message: &str, span: Span) -> Diagnostic {
+    Diagnostic::warning(codes::UNUSED_IMPORT, message).label(span, "not used").help("remove it")
+}
