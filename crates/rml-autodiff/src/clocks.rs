@@ -19,6 +19,17 @@ pub(crate) struct Clocks {
     /// Class of a sampled variable → class it is sampled from, and by what.
     sampled: BTreeMap<Class, (Class, Literal)>,
     bases: Vec<Literal>,
+    /// Results of calls that are sampled by something inside the callee.
+    inside: Vec<Var>,
+}
+
+/// What is known of the clocks of a node although no equation says it.
+#[derive(Clone, Default)]
+pub(crate) struct Known {
+    /// Variables that are present together.
+    pub(crate) together: Vec<(Var, Var)>,
+    /// Variables that are present where another is true.
+    pub(crate) sampled: Vec<(Var, Var)>,
 }
 
 /// What a caller may know of the clocks of a node: classes of its inputs, then outputs, and how they are sampled.
@@ -26,6 +37,8 @@ pub(crate) struct Clocks {
 pub(crate) struct Summary {
     classes: Vec<Class>,
     sampled: Vec<(Class, Class, usize, bool)>,
+    /// The classes that are sampled by something that is not in the interface.
+    hidden: Vec<Class>,
 }
 
 /// One step down from a clock to a slower one, as a caller sees it.
@@ -38,12 +51,19 @@ pub(crate) enum Step {
 }
 
 impl Clocks {
-    /// Analyses a node whose callees are summarised; the pairs `together` are known to be present together.
-    pub(crate) fn of(node: &Node, summaries: &BTreeMap<NodeId, Summary>, together: &[(Var, Var)]) -> Self {
-        let mut clocks =
-            Self { parents: (0..node.vars.len()).collect(), sampled: BTreeMap::new(), bases: bases(node) };
-        together.iter().for_each(|&(a, b)| clocks.unite(a, b));
+    /// Analyses a node whose callees are summarised, with what is known of it besides.
+    pub(crate) fn of(node: &Node, summaries: &BTreeMap<NodeId, Summary>, known: &Known) -> Self {
+        let mut clocks = Self {
+            parents: (0..node.vars.len()).collect(),
+            sampled: BTreeMap::new(),
+            bases: bases(node),
+            inside: Vec::new(),
+        };
+        known.together.iter().for_each(|&(a, b)| clocks.unite(a, b));
         let mut relations: Vec<(Var, Var, Literal)> = Vec::new();
+        for &(v, cond) in &known.sampled {
+            relations.push((v, cond, clocks.literal(cond, true)));
+        }
         for input in node.inputs() {
             if let Some((cond, positive)) = input.clock {
                 relations.push((input.var, cond, clocks.literal(cond, positive)));
@@ -123,6 +143,7 @@ impl Clocks {
             let other = *first.entry(class).or_insert(actual);
             self.unite(actual, other);
         }
+        self.inside.extend(summary.hidden.iter().filter_map(|class| first.get(class)));
         for &(class, parent, cond, positive) in &summary.sampled {
             if let (Some(&v), Some(&p), Some(&c)) = (first.get(&class), first.get(&parent), actuals.get(cond))
             {
@@ -197,11 +218,32 @@ impl Clocks {
         Some(path)
     }
 
-    /// The clock of `bp`: that of an output of which all others are samplings, else that of the first.
+    /// Whether a variable is known to be on the clock `top`, or sampled from it.
+    pub(crate) fn is_below(&self, top: Class, v: Var) -> bool {
+        self.upward(self.class(v)).any(|class| class == top)
+    }
+
+    /// A class, the one that it is sampled from, and so on.
+    fn upward(&self, class: Class) -> impl Iterator<Item = Class> + '_ {
+        let up = |class: &Class| self.sampled.get(class).map(|&(parent, _)| parent);
+        std::iter::successors(Some(class), up).take(self.sampled.len() + 1)
+    }
+
+    /// The slowest clock of which all the outputs are samplings; where they have none in common, that of the first.
     pub(crate) fn top(&self, outputs: &[Var]) -> Option<Class> {
-        let tops = outputs.iter().map(|&o| self.class(o));
-        let fits = |&top: &Class| outputs.iter().all(|&o| self.path(top, o).is_some());
-        tops.clone().find(fits).or_else(|| tops.clone().next())
+        let first = self.class(*outputs.first()?);
+        let known = |top: &Class| outputs.iter().all(|&o| self.is_below(*top, o));
+        let taken = |top: &Class| outputs.iter().all(|&o| self.path(*top, o).is_some());
+        self.upward(first)
+            .find(known)
+            .or_else(|| outputs.iter().map(|&o| self.class(o)).find(taken))
+            .or_else(|| self.upward(first).find(taken))
+            .or(Some(first))
+    }
+
+    /// Whether a variable is sampled by something inside an instance.
+    pub(crate) fn is_hidden(&self, v: Var) -> bool {
+        self.inside.iter().any(|&of| self.class(of) == self.class(v))
     }
 
     /// What a clock is a sampling by.
@@ -213,16 +255,18 @@ impl Clocks {
     pub(crate) fn summary(&self, node: &Node) -> Summary {
         let interface: Vec<Var> = node.inputs().map(|i| i.var).chain(node.outputs.iter().copied()).collect();
         let classes: Vec<Class> = interface.iter().map(|&v| self.class(v)).collect();
-        let mut sampled = Vec::new();
-        for &class in &classes {
-            if let Some(&(parent, literal)) = self.sampled.get(&class)
-                && let Step::Interface(position, positive) = self.step(&interface, literal)
-                && classes.contains(&parent)
-            {
-                sampled.push((class, parent, position, positive));
+        let (mut sampled, mut hidden) = (Vec::new(), Vec::new());
+        for (&class, &v) in classes.iter().zip(&interface) {
+            match self.sampled.get(&class).map(|&(parent, by)| (parent, self.step(&interface, by))) {
+                Some((parent, Step::Interface(position, positive))) if classes.contains(&parent) => {
+                    sampled.push((class, parent, position, positive));
+                }
+                Some(_) => hidden.push(class),
+                None if self.is_hidden(v) => hidden.push(class),
+                None => {}
             }
         }
-        Summary { classes, sampled }
+        Summary { classes, sampled, hidden }
     }
 
     /// A literal as a caller sees it.

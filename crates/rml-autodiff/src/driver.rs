@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use rml_base::{Diagnostics, IndexVec};
 use rml_ir::normal::{Callee, Equation, Module, Node, NodeId, Rhs, Var};
 
-use crate::clocks::{Clocks, Summary};
-use crate::plan::Adjoints;
+use crate::clocks::{Clocks, Known, Summary};
+use crate::plan::{self, Adjoints, Inner};
 use crate::signature::{self, Adjoint, num_outputs};
-use crate::{resolve, synthesise};
+use crate::synthesise::{self, Gates, Synthesised};
+use crate::{feedback, resolve};
 
 /// Something to be done to a node.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -19,19 +20,27 @@ enum Task {
     Clocks(NodeId),
     /// Make its adjoint.
     Adjoint(NodeId),
+    /// Make the adjoint that other adjoints call.
+    Inner(NodeId),
+    /// Make the adjoint with a condition for each output.
+    Each(NodeId),
 }
 
 /// The work on one module.
 pub(crate) struct Driver {
     pub(crate) module: Module,
     pub(crate) adjoints: Adjoints,
+    /// Those that other adjoints call: the same where one condition does for callers.
+    inner: Adjoints,
+    /// Those with a condition for each output.
+    each: Adjoints,
     /// The nodes that were made, callees first.
     pub(crate) synthesised: Vec<NodeId>,
     /// Whether the made nodes are to be read rather than run.
     readable: bool,
     summaries: BTreeMap<NodeId, Summary>,
-    /// Of adjoints: `bp` and the outputs that it is present with, which no equation says.
-    together: BTreeMap<NodeId, Vec<(Var, Var)>>,
+    /// Of adjoints: what no equation says of the clocks of conditions and gradients.
+    known: BTreeMap<NodeId, Known>,
     done: BTreeMap<Task, ()>,
 }
 
@@ -41,9 +50,11 @@ impl Driver {
             module,
             readable,
             adjoints: Adjoints::new(),
+            inner: Adjoints::new(),
+            each: Adjoints::new(),
             synthesised: Vec::new(),
             summaries: BTreeMap::new(),
-            together: BTreeMap::new(),
+            known: BTreeMap::new(),
             done: BTreeMap::new(),
         }
     }
@@ -73,18 +84,22 @@ impl Driver {
                 Task::Resolve(node) => self.prerequisites_of_resolution(node, &mut wanted),
                 Task::Clocks(node) => self.prerequisites_of_clocks(node, &mut wanted),
                 Task::Adjoint(node) => self.prerequisites_of_adjoint(node, &mut wanted),
+                Task::Inner(node) => self.prerequisites_of_inner(node, &mut wanted),
+                Task::Each(node) => self.prerequisites_of_each(node, &mut wanted),
             }
             stack.extend(wanted.into_iter().rev());
             if stack.len() > before {
                 continue;
             }
             match task {
-                Task::Resolve(node) => self.resolve_now(node),
+                Task::Resolve(node) => self.resolve_now(node)?,
                 Task::Clocks(node) => {
                     let summary = self.clocks(node).summary(&self.module.nodes[node]);
                     self.summaries.insert(node, summary);
                 }
                 Task::Adjoint(node) => self.differentiate_now(node)?,
+                Task::Inner(node) => self.inner_now(node),
+                Task::Each(node) => self.each_now(node)?,
             }
             self.done.insert(task, ());
             stack.pop();
@@ -121,11 +136,48 @@ impl Driver {
         for eq in self.module.nodes[node].equations.iter() {
             if let Rhs::Call { callee: Callee::Node(callee), .. } = &eq.rhs {
                 self.want(Task::Clocks(*callee), wanted);
-                if self.passes_gradients(node, *callee) {
-                    self.want(Task::Adjoint(*callee), wanted);
+            }
+        }
+        let callees = self.callees(node);
+        for &callee in &callees {
+            self.want(Task::Inner(callee), wanted);
+        }
+        if callees.iter().all(|callee| self.inner.contains_key(callee)) {
+            for eq in feedback::calls(&self.module.nodes[node], &self.inner) {
+                if let Rhs::Call { callee: Callee::Node(callee), .. } =
+                    &self.module.nodes[node].equations[eq].rhs
+                {
+                    self.want(Task::Each(*callee), wanted);
                 }
             }
         }
+    }
+
+    /// The adjoint for callers is that with one condition, unless it does not do for all outputs.
+    fn prerequisites_of_inner(&self, node: NodeId, wanted: &mut Vec<Task>) {
+        self.want(Task::Adjoint(node), wanted);
+        if self.adjoints.get(&node).is_some_and(|a| !a.is_own && !a.is_open()) {
+            self.want(Task::Each(node), wanted);
+        }
+    }
+
+    /// What it calls has a condition for each output as well: else these would wait for each other inside.
+    fn prerequisites_of_each(&self, node: NodeId, wanted: &mut Vec<Task>) {
+        self.want(Task::Adjoint(node), wanted);
+        for callee in self.callees(node) {
+            self.want(Task::Each(callee), wanted);
+        }
+    }
+
+    /// The callees whose adjoints the adjoint of `node` calls.
+    fn callees(&self, node: NodeId) -> Vec<NodeId> {
+        let callee = |eq: &Equation| match &eq.rhs {
+            Rhs::Call { callee: Callee::Node(callee), .. } if self.passes_gradients(node, *callee) => {
+                Some(*callee)
+            }
+            _ => None,
+        };
+        self.module.nodes[node].equations.iter().filter_map(callee).collect()
     }
 
     fn prerequisites_of_clocks(&self, node: NodeId, wanted: &mut Vec<Task>) {
@@ -142,49 +194,141 @@ impl Driver {
         !self.module.overrides.contains_key(&caller) && !num_outputs(&self.module.nodes[callee]).is_empty()
     }
 
-    fn resolve_now(&mut self, id: NodeId) {
+    fn resolve_now(&mut self, id: NodeId) -> Result<(), Diagnostics> {
         let has_diff = |eq: &Equation| matches!(&eq.rhs, Rhs::Call { callee: Callee::Diff { .. }, .. });
         if self.module.nodes[id].equations.iter().any(has_diff) {
+            self.check_calls(id)?;
             resolve::resolve(&mut self.module, id, &self.adjoints);
         }
+        Ok(())
+    }
+
+    /// One condition must do for all outputs of an adjoint that is called by name.
+    fn check_calls(&self, id: NodeId) -> Result<(), Diagnostics> {
+        let mut problems = Diagnostics::new();
+        for eq in self.module.nodes[id].equations.iter() {
+            let Rhs::Call { callee: Callee::Diff { node, order }, .. } = &eq.rhs else { continue };
+            let mut primal = *node;
+            for _ in 0..*order {
+                let Some(adjoint) = self.adjoints.get(&primal) else { break };
+                if adjoint.is_unclear {
+                    problems.push(plan::hidden_clock(&self.module, primal, eq));
+                }
+                primal = adjoint.node;
+            }
+        }
+        if problems.has_errors() { Err(problems) } else { Ok(()) }
+    }
+
+    /// The adjoints that have a condition for each output.
+    pub(crate) fn each(&self) -> Vec<NodeId> {
+        self.each.values().filter(|a| a.conditions() > 1).map(|a| a.node).collect()
+    }
+
+    /// The adjoint of `node` to be shown: with one condition, unless that cannot do.
+    pub(crate) fn shown(&mut self, node: NodeId) -> Result<NodeId, Diagnostics> {
+        if self.adjoint(node)?.is_some_and(|a| a.is_unclear) {
+            self.run(Task::Each(node))?;
+            return Ok(self.each.get(&node).map_or(node, |a| a.node));
+        }
+        Ok(self.adjoints.get(&node).map_or(node, |a| a.node))
     }
 
     fn differentiate_now(&mut self, id: NodeId) -> Result<(), Diagnostics> {
-        let source = &self.module.nodes[id];
-        let clocks = self.clocks(id);
-        let paths = synthesise::output_paths(source, &clocks);
-        let with_bp: Vec<bool> = paths.iter().map(Vec::is_empty).collect();
         let adjoint = match self.module.overrides.get(&id) {
-            Some(&own) => signature::of_override(&self.module, id, own, paths)?,
+            Some(&own) => {
+                let source = &self.module.nodes[id];
+                let gates = synthesise::gates_of_own(source, &self.inner, &self.clocks(id));
+                signature::of_override(&self.module, id, own, gates)?
+            }
             None => {
-                let primal_outputs = source.outputs.len();
-                let made =
-                    synthesise::synthesise(&self.module, source, &self.adjoints, &clocks, self.readable)?;
-                let node = self.module.nodes.push(made.node);
-                self.synthesised.push(node);
-                self.done.insert(Task::Resolve(node), ());
-                let (gradients, trains) = (made.gradients, made.trains);
-                // Where a gradient that nothing reads is present does not matter.
-                let paths = paths.into_iter().zip(made.live);
-                let paths = paths.map(|(path, live)| if live { path } else { Vec::new() }).collect();
-                Adjoint { node, gradients, paths, trains, parameter: None, primal_outputs }
+                let made = self.synthesised_with(id, Gates::One)?;
+                self.added(id, made)
             }
         };
-        let node = &self.module.nodes[adjoint.node];
-        let bp = node.inputs().nth(self.module.nodes[id].inputs().count());
-        if let Some(bp) = bp {
-            let outputs = num_outputs(node).into_iter().zip(with_bp);
-            let together = outputs.filter(|&(_, with_bp)| with_bp).map(|(o, _)| (bp.var, o));
-            self.together.insert(adjoint.node, together.collect());
-        }
         self.adjoints.insert(id, adjoint);
         Ok(())
     }
 
-    fn clocks(&self, id: NodeId) -> Clocks {
-        let together = self.together.get(&id).map_or(&[][..], Vec::as_slice);
-        Clocks::of(&self.module.nodes[id], &self.summaries, together)
+    fn inner_now(&mut self, id: NodeId) {
+        let inner = self.each.get(&id).filter(|_| self.adjoints.get(&id).is_some_and(|a| !a.is_open()));
+        if let Some(inner) = inner.or_else(|| self.adjoints.get(&id)).cloned() {
+            self.inner.insert(id, inner);
+        }
     }
+
+    fn each_now(&mut self, id: NodeId) -> Result<(), Diagnostics> {
+        let Some(one) = self.adjoints.get(&id) else { return Ok(()) };
+        let each = if one.is_own || one.gates.len() < 2 {
+            one.clone()
+        } else {
+            let made = self.synthesised_with(id, Gates::Each)?;
+            self.added(id, made)
+        };
+        self.each.insert(id, each);
+        Ok(())
+    }
+
+    fn synthesised_with(&self, id: NodeId, gates: Gates) -> Result<Synthesised, Diagnostics> {
+        let source = &self.module.nodes[id];
+        let apart = match gates {
+            Gates::One => feedback::calls(source, &self.inner),
+            Gates::Each => source.equations.ids().collect(),
+        };
+        let inner = Inner { one: &self.inner, each: &self.each, apart: &apart };
+        synthesise::synthesise(&self.module, source, inner, &self.clocks(id), gates, self.readable)
+    }
+
+    /// Puts a node that was made into the module.
+    fn added(&mut self, id: NodeId, made: Synthesised) -> Adjoint {
+        let primal = &self.module.nodes[id];
+        let (inputs, primal_outputs) = (primal.inputs().count(), primal.outputs.len());
+        let node = self.module.nodes.push(made.node);
+        self.synthesised.push(node);
+        self.done.insert(Task::Resolve(node), ());
+        let Synthesised { gradients, gates, trains, is_unclear, .. } = made;
+        let adjoint = Adjoint {
+            node,
+            gradients,
+            gates,
+            trains,
+            parameter: None,
+            primal_outputs,
+            is_own: false,
+            is_unclear,
+        };
+        self.known.insert(node, known(&self.module.nodes[node], inputs, &adjoint));
+        adjoint
+    }
+
+    fn clocks(&self, id: NodeId) -> Clocks {
+        let nothing = Known::default();
+        Clocks::of(&self.module.nodes[id], &self.summaries, self.known.get(&id).unwrap_or(&nothing))
+    }
+}
+
+/// What the interface of an adjoint says of its clocks: a condition is present with the outputs that it gates, and a
+/// gradient where its condition is true.
+fn known(node: &Node, inputs: usize, adjoint: &Adjoint) -> Known {
+    let mut known = Known::default();
+    let formals: Vec<Var> = node.inputs().skip(inputs).map(|i| i.var).collect();
+    let Some(&first) = formals.first() else { return known };
+    let outputs: Vec<Var> = node.outputs.iter().take(adjoint.primal_outputs).copied().collect();
+    let num = outputs.iter().filter(|&&o| node.vars[o].ty.is_num());
+    let ds = formals.iter().skip(adjoint.conditions());
+    for ((&o, &d), (gate, path)) in num.zip(ds).zip(&adjoint.gates) {
+        let Some(&bp) = formals.get(*gate) else { continue };
+        if path.is_empty() {
+            known.together.push((bp, o));
+            known.sampled.push((d, bp));
+        }
+    }
+    for gradient in adjoint.gradients.iter().filter(|g| !g.zero) {
+        let output = |k: usize| node.outputs.get(adjoint.primal_outputs + k).copied();
+        let Some(d) = gradient.d.and_then(output) else { continue };
+        known.sampled.push((d, gradient.bp.and_then(output).unwrap_or(first)));
+    }
+    known
 }
 
 /// Removes the nodes from `first` on that nothing calls, and renumbers the others.

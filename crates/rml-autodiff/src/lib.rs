@@ -14,12 +14,16 @@ mod bp;
 mod build;
 mod clocks;
 mod driver;
+mod feedback;
 mod finish;
 mod plan;
 mod resolve;
 mod rules;
 mod signature;
 mod synthesise;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use rml_base::Diagnostics;
 use rml_ir::normal::{Module, NodeId};
@@ -78,7 +82,8 @@ pub fn differentiate_node(module: Module, node: NodeId) -> Result<Differentiated
     for id in driver.module.nodes.ids() {
         driver.resolve(id)?;
     }
-    let adjoint = driver.adjoint(node)?.map_or(node, |a| a.node);
+    let adjoint = driver.shown(node)?;
+    let each = driver.each();
     let Driver { mut module, synthesised, .. } = driver;
     let new_ids = driver::drop_unused(&mut module, first, &[adjoint]);
     let adjoint = new_ids.get(&adjoint).copied().unwrap_or(adjoint);
@@ -86,8 +91,31 @@ pub fn differentiate_node(module: Module, node: NodeId) -> Result<Differentiated
     let needed = driver::reachable(&module, adjoint);
     let made: Vec<NodeId> = synthesised.iter().filter_map(|id| new_ids.get(id).copied()).collect();
     let synthesised = needed.iter().copied().filter(|id| made.contains(id)).collect();
+    let each = each.iter().filter_map(|id| new_ids.get(id).copied()).collect();
+    apart(&mut module, &needed, &each);
     verified(&module);
     Ok(Differentiated { module, adjoint, synthesised, needed })
+}
+
+/// Gives the adjoints with a condition for each output (`each`) other names than those with one condition, where both are
+/// needed, so that their text can be read.
+fn apart(module: &mut Module, nodes: &[NodeId], each: &BTreeSet<NodeId>) {
+    let name = |module: &Module, id: NodeId| module.nodes[id].name.clone();
+    let mut taken: BTreeSet<Arc<str>> = module.nodes.iter().map(|node| node.name.clone()).collect();
+    let others: BTreeSet<Arc<str>> =
+        nodes.iter().filter(|id| !each.contains(id)).map(|&id| name(module, id)).collect();
+    let mut fresh: BTreeMap<Arc<str>, Arc<str>> = BTreeMap::new();
+    for &id in nodes.iter().filter(|id| each.contains(id)) {
+        let old = name(module, id);
+        if !others.contains(&old) {
+            continue;
+        }
+        let new = fresh.entry(old.clone()).or_insert_with(|| {
+            let numbered = (1_u64..).map(|k| Arc::from(format!("{old}{k}")));
+            numbered.into_iter().find(|name: &Arc<str>| taken.insert(Arc::clone(name))).unwrap_or(old)
+        });
+        module.nodes[id].name = Arc::clone(new);
+    }
 }
 
 /// Stops on a violated invariant in debug builds.

@@ -16,6 +16,23 @@ use crate::signature::Adjoint;
 /// The adjoints that exist already, by the node they belong to.
 pub(crate) type Adjoints = BTreeMap<NodeId, Adjoint>;
 
+/// The adjoints that calls are replaced by.
+#[derive(Clone, Copy)]
+pub(crate) struct Inner<'a> {
+    /// With one condition, where that does.
+    pub(crate) one: &'a Adjoints,
+    /// With one condition for each output.
+    pub(crate) each: &'a Adjoints,
+    /// The calls that need one for each output.
+    pub(crate) apart: &'a BTreeSet<Eq>,
+}
+
+impl Inner<'_> {
+    fn get(&self, eq: Eq, node: NodeId) -> Option<&Adjoint> {
+        if self.apart.contains(&eq) { self.each.get(&node) } else { self.one.get(&node) }
+    }
+}
+
 /// One use of a variable that has a gradient, by an equation whose result has one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Use {
@@ -29,6 +46,18 @@ pub(crate) struct Use {
     pub(crate) bp: Bp,
     /// The variable that already holds the contribution (results of calls).
     pub(crate) result: Option<Var>,
+}
+
+/// A num output, its gradient, and what that is gated by.
+pub(crate) struct Formal {
+    /// The output.
+    pub(crate) output: Var,
+    /// The formal `d<output>`.
+    pub(crate) d: Var,
+    /// The condition.
+    pub(crate) gate: Var,
+    /// How the output's clock is sampled from that of the condition.
+    pub(crate) path: Vec<Literal>,
 }
 
 /// A gradient that comes from the interface.
@@ -47,10 +76,10 @@ pub(crate) struct Seed {
 pub(crate) struct CallPlan {
     /// The equation.
     pub(crate) eq: Eq,
-    /// Whose adjoint.
-    pub(crate) node: NodeId,
-    /// The argument `bp`.
-    pub(crate) bp: Bp,
+    /// What is called instead.
+    pub(crate) adjoint: Adjoint,
+    /// The conditions that it takes.
+    pub(crate) bps: Vec<Bp>,
     /// For each num output of the callee: where its gradient has to be present.
     pub(crate) outputs: Vec<(Var, Bp)>,
     /// The results behind the callee's own.
@@ -147,31 +176,29 @@ fn closure(mut pending: Vec<Var>, edges: &[Vec<Var>], wanted: impl Fn(Var) -> bo
     found
 }
 
-/// Gives every active variable a condition and collects the uses. `bp` and `ds` are the formals of the adjoint.
+/// Gives every active variable a condition and collects the uses.
 pub(crate) fn plan(
     b: &mut Builder,
     module: &Module,
-    adjoints: &Adjoints,
+    adjoints: Inner<'_>,
     clocks: &Clocks,
-    bp: Var,
-    ds: &[(Var, Var)],
+    active: &BTreeSet<Var>,
+    formals: &[Formal],
 ) -> Result<Plan, Diagnostics> {
     let mut plan = Plan::default();
-    for v in active(&b.node, adjoints) {
+    for &v in active {
         let slot = b.conditions.add(BpKind::Or(Vec::new()));
         b.slots.insert(v, slot);
     }
-    let outputs: Vec<Var> = ds.iter().map(|&(o, _)| o).collect();
-    let bp = b.conditions.add(BpKind::Var(bp));
-    if let Some(top) = clocks.top(&outputs) {
-        for &(output, d) in ds {
-            let path = clocks.path(top, output).unwrap_or_default();
-            let here = path.into_iter().fold(bp, |of, cond| b.conditions.add(BpKind::When { of, cond }));
-            plan.formals.insert(d, here);
-            if let Some(&slot) = b.slots.get(&output) {
-                b.conditions.extend(slot, here);
-                plan.seeds.push(Seed { output, d, bp: here });
-            }
+    let mut conditions: BTreeMap<Var, Bp> = BTreeMap::new();
+    for formal in formals {
+        let bp = *conditions.entry(formal.gate).or_insert_with(|| b.conditions.add(BpKind::Var(formal.gate)));
+        let sampled = |of, &cond: &Literal| b.conditions.add(BpKind::When { of, cond });
+        let here = formal.path.iter().fold(bp, sampled);
+        plan.formals.insert(formal.d, here);
+        if let Some(&slot) = b.slots.get(&formal.output) {
+            b.conditions.extend(slot, here);
+            plan.seeds.push(Seed { output: formal.output, d: formal.d, bp: here });
         }
     }
     for id in b.forward_equations().ids() {
@@ -180,7 +207,7 @@ pub(crate) fn plan(
         if let Rhs::Call { callee: Callee::Node(node), args, .. } = &eq.rhs {
             plan.call(b, module, adjoints, id, &eq, *node, args)?;
         } else {
-            plan.equation(b, adjoints, clocks, id, &eq);
+            plan.equation(b, adjoints.one, clocks, id, &eq);
         }
     }
     b.conditions.solve();
@@ -251,21 +278,23 @@ impl Plan {
         &mut self,
         b: &mut Builder,
         module: &Module,
-        adjoints: &Adjoints,
+        adjoints: Inner<'_>,
         id: Eq,
         eq: &Equation,
         node: NodeId,
         args: &[Var],
     ) -> Result<(), Diagnostics> {
-        let Some(adjoint) = adjoints.get(&node) else { return Ok(()) };
+        let Some(adjoint) = adjoints.get(id, node).cloned() else { return Ok(()) };
         let actuals: Vec<Var> = args.iter().chain(&eq.lhs).copied().collect();
         let num: Vec<Var> = eq.lhs.iter().copied().filter(|&v| b.node.vars[v].ty.is_num()).collect();
         if !num.iter().any(|v| b.slots.contains_key(v)) {
             return Ok(());
         }
-        let bp = b.conditions.add(BpKind::Or(Vec::new()));
+        let nothing = || BpKind::Or(Vec::new());
+        let bps: Vec<Bp> = (0..adjoint.conditions()).map(|_| b.conditions.add(nothing())).collect();
         let mut outputs = Vec::new();
-        for (&o, path) in num.iter().zip(&adjoint.paths) {
+        for (&o, (gate, path)) in num.iter().zip(&adjoint.gates) {
+            let bp = bps[*gate];
             let Some(literals) = caller_path(b, path, &actuals) else {
                 return Err(hidden_clock(module, node, eq).into());
             };
@@ -286,14 +315,14 @@ impl Plan {
                 let (Some(&target), Some(d)) = (args.get(gradient.input), gradient.d) else { continue };
                 let condition = match gradient.bp {
                     Some(k) => b.conditions.add(BpKind::Var(results[k])),
-                    None => bp,
+                    None => bps[0],
                 };
                 let result = Some(results[d]);
                 self.add(b, Use { eq: id, position: gradient.input, target, bp: condition, result });
             }
-            self.calls.push(CallPlan { eq: id, node, bp, outputs, results });
+            self.calls.push(CallPlan { eq: id, adjoint, bps, outputs, results });
         } else {
-            self.calls.push(CallPlan { eq: id, node, bp, outputs, results: Vec::new() });
+            self.calls.push(CallPlan { eq: id, adjoint, bps, outputs, results: Vec::new() });
         }
         Ok(())
     }
@@ -312,7 +341,8 @@ fn caller_path(b: &Builder, path: &[Step], actuals: &[Var]) -> Option<Vec<Litera
         .collect()
 }
 
-fn hidden_clock(module: &Module, node: NodeId, eq: &Equation) -> Diagnostic {
+/// The diagnostic for one condition that cannot do for all outputs.
+pub(crate) fn hidden_clock(module: &Module, node: NodeId, eq: &Equation) -> Diagnostic {
     let callee = &module.nodes[node];
     Diagnostic::error(
         codes::autodiff::GRADIENT_CLOCK,

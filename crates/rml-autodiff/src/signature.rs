@@ -24,14 +24,18 @@ pub(crate) struct Adjoint {
     pub(crate) node: NodeId,
     /// One for each num input stream of the primal, in order.
     pub(crate) gradients: Vec<Gradient>,
-    /// One for each num output: how its clock is sampled from that of `bp`.
-    pub(crate) paths: Vec<Vec<Step>>,
+    /// One for each num output: which condition gates its gradient, and how its clock is sampled from that of the condition.
+    pub(crate) gates: Vec<(usize, Vec<Step>)>,
     /// Whether parameters are updated inside.
     pub(crate) trains: bool,
     /// The node to update with, where the primal is the program's own `param`.
     pub(crate) parameter: Option<NodeId>,
     /// How many outputs the primal has.
     pub(crate) primal_outputs: usize,
+    /// Whether the program defines it.
+    pub(crate) is_own: bool,
+    /// Whether one condition cannot say which outputs have a gradient: they are on clocks that an instance inside decides.
+    pub(crate) is_unclear: bool,
 }
 
 /// Where the gradient of a num input is to be found.
@@ -39,7 +43,7 @@ pub(crate) struct Adjoint {
 pub(crate) struct Gradient {
     /// Position of the input among the input streams.
     pub(crate) input: usize,
-    /// Position of `bp<x>` behind the primal's outputs; `None` where it equals `bp`.
+    /// Position of `bp<x>` behind the primal's outputs; `None` where it equals the first condition.
     pub(crate) bp: Option<usize>,
     /// Position of `d<x>` behind the primal's outputs; `None` where there is no gradient.
     pub(crate) d: Option<usize>,
@@ -48,6 +52,16 @@ pub(crate) struct Gradient {
 }
 
 impl Adjoint {
+    /// How many conditions it takes: one, `bp`, or one for each clock of its num outputs.
+    pub(crate) fn conditions(&self) -> usize {
+        self.gates.iter().map(|(gate, _)| gate + 1).max().unwrap_or(1)
+    }
+
+    /// Whether a caller can tell on which clock each gradient of an output is, given one condition.
+    pub(crate) fn is_open(&self) -> bool {
+        self.gates.iter().all(|(_, path)| !path.contains(&Step::Inside))
+    }
+
     /// The types of the outputs behind the primal's.
     pub(crate) fn result_types(&self, module: &Module) -> Vec<Type> {
         let node = &module.nodes[self.node];
@@ -70,7 +84,7 @@ pub(crate) fn of_override(
     module: &Module,
     primal: NodeId,
     node: NodeId,
-    paths: Vec<Vec<Step>>,
+    gates: Vec<(usize, Vec<Step>)>,
 ) -> Result<Adjoint, Diagnostics> {
     let (f, g) = (&module.nodes[primal], &module.nodes[node]);
     let mut problems = Diagnostics::new();
@@ -100,7 +114,16 @@ pub(crate) fn of_override(
         return Err(problems);
     }
     let primal_outputs = f.outputs.len();
-    Ok(Adjoint { node, gradients, paths, trains: true, parameter, primal_outputs })
+    Ok(Adjoint {
+        node,
+        gradients,
+        gates,
+        trains: true,
+        parameter,
+        primal_outputs,
+        is_own: true,
+        is_unclear: false,
+    })
 }
 
 /// The outputs `bp<x>` and `d<x>` of a node that the program defines.

@@ -1,6 +1,6 @@
 //! The adjoint of one node whose callees have theirs already.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use rml_base::Diagnostics;
@@ -8,11 +8,11 @@ use rml_ir::Type;
 use rml_ir::normal::{Formal, Input, Module, Node, Rhs, Var};
 use rml_ir::op::Op;
 
-use crate::bp::{Bp, BpKind};
+use crate::bp::{Bp, BpKind, Literal};
 use crate::build::Builder;
-use crate::clocks::{Clocks, Step};
+use crate::clocks::{Class, Clocks, Step};
 use crate::finish;
-use crate::plan::{self, Adjoints, Plan, Use};
+use crate::plan::{self, Adjoints, Inner, Plan, Use};
 use crate::rules::{self, Contribution};
 use crate::signature::{Gradient, num_inputs, num_outputs};
 
@@ -21,20 +21,83 @@ pub(crate) struct Synthesised {
     pub(crate) node: Node,
     pub(crate) gradients: Vec<Gradient>,
     pub(crate) trains: bool,
-    /// For each num output, whether its gradient is used.
-    pub(crate) live: Vec<bool>,
+    /// See [`Adjoint`](crate::signature::Adjoint).
+    pub(crate) gates: Vec<(usize, Vec<Step>)>,
+    /// See [`Adjoint`](crate::signature::Adjoint).
+    pub(crate) is_unclear: bool,
 }
 
-/// How the clocks of the num outputs are sampled from that of `bp`, as callers see it.
-pub(crate) fn output_paths(node: &Node, clocks: &Clocks) -> Vec<Vec<Step>> {
-    let outputs = num_outputs(node);
-    let interface: Vec<Var> = node.inputs().map(|i| i.var).chain(node.outputs.iter().copied()).collect();
-    let Some(top) = clocks.top(&outputs) else { return Vec::new() };
-    let steps = |&o: &Var| {
-        let path = clocks.path(top, o).unwrap_or_default();
-        path.into_iter().map(|literal| clocks.step(&interface, literal)).collect()
+/// What gates the gradients of the outputs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Gates {
+    /// One condition `bp`, on the slowest clock of which all outputs are samplings.
+    One,
+    /// A condition for each output, so that callers need not know how their clocks are related, and no gradient waits for
+    /// another.
+    Each,
+}
+
+/// The clock of one condition for all outputs: as all outputs say if they are known to be related, else those with a gradient.
+fn top(outputs: &[Var], active: &BTreeSet<Var>, clocks: &Clocks) -> Option<Class> {
+    let known =
+        |outputs: &[Var]| clocks.top(outputs).filter(|&top| outputs.iter().all(|&o| clocks.is_below(top, o)));
+    let live: Vec<Var> = outputs.iter().copied().filter(|o| active.contains(o)).collect();
+    known(outputs).or_else(|| known(&live)).or_else(|| clocks.top(&live)).or_else(|| clocks.top(outputs))
+}
+
+/// For each num output the number of its condition, and how its clock is sampled from that of the condition.
+fn gates(
+    gates: Gates,
+    outputs: &[Var],
+    active: &BTreeSet<Var>,
+    clocks: &Clocks,
+) -> Vec<(usize, Vec<Literal>)> {
+    let is_dead = |o: &Var| !active.contains(o) && outputs.iter().any(|o| active.contains(o));
+    let top = top(outputs, active, clocks);
+    let mut next = 0..;
+    let gate_of = |o: &Var| match gates {
+        Gates::Each if is_dead(o) => (0, Vec::new()),
+        Gates::One => (0, top.and_then(|top| clocks.path(top, *o)).unwrap_or_default()),
+        Gates::Each => (next.next().unwrap_or(0), Vec::new()),
     };
-    outputs.iter().map(steps).collect()
+    outputs.iter().map(gate_of).collect()
+}
+
+/// The same as a caller sees it. A clock that is not known to be related to that of the condition counts as hidden.
+fn steps(
+    source: &Node,
+    clocks: &Clocks,
+    outputs: &[Var],
+    gates: &[(usize, Vec<Literal>)],
+    active: &BTreeSet<Var>,
+) -> Vec<(usize, Vec<Step>)> {
+    let interface: Vec<Var> = source.inputs().map(|i| i.var).chain(source.outputs.iter().copied()).collect();
+    // A clock between the outputs that none of them is on cannot be told by the caller either.
+    let top = top(outputs, active, clocks).filter(|&top| outputs.iter().any(|&o| clocks.class(o) == top));
+    let is_single = gates.iter().all(|(gate, _)| *gate == 0);
+    let step = |(o, (gate, path)): (&Var, &(usize, Vec<Literal>))| {
+        // Where a gradient that nothing reads is present does not matter.
+        if !active.contains(o) {
+            return (*gate, Vec::new());
+        }
+        let is_known = !is_single || top.is_some_and(|top| clocks.is_below(top, *o));
+        let steps = path.iter().map(|&literal| clocks.step(&interface, literal));
+        (*gate, steps.chain((!is_known).then_some(Step::Inside)).collect())
+    };
+    outputs.iter().zip(gates).map(step).collect()
+}
+
+/// Whether the outputs are on clocks of which an instance inside decides how they are related.
+fn is_unclear(clocks: &Clocks, outputs: &[Var], active: &BTreeSet<Var>) -> bool {
+    let live = || outputs.iter().copied().filter(|o| active.contains(o));
+    let Some(top) = top(outputs, active, clocks) else { return false };
+    !live().all(|o| clocks.is_below(top, o)) && live().any(|o| clocks.is_hidden(o))
+}
+
+/// What callers of an adjoint that the program defines must know of its condition.
+pub(crate) fn gates_of_own(source: &Node, adjoints: &Adjoints, clocks: &Clocks) -> Vec<(usize, Vec<Step>)> {
+    let (num, active) = (num_outputs(source), plan::active(source, adjoints));
+    steps(source, clocks, &num, &gates(Gates::One, &num, &active, clocks), &active)
 }
 
 /// Requires: no call of the node is a [`Callee::Diff`](rml_ir::normal::Callee::Diff), and every callee that can pass a
@@ -43,22 +106,26 @@ pub(crate) fn output_paths(node: &Node, clocks: &Clocks) -> Vec<Vec<Step>> {
 pub(crate) fn synthesise(
     module: &Module,
     source: &Node,
-    adjoints: &Adjoints,
+    adjoints: Inner<'_>,
     clocks: &Clocks,
+    form: Gates,
     readable: bool,
 ) -> Result<Synthesised, Diagnostics> {
     let mut b = Builder::new(source, module.precision);
-    let bp = b.named("bp", Type::condition());
-    let ds: Vec<(Var, Var)> = num_outputs(source)
-        .into_iter()
-        .map(|o| {
-            let ty = b.ty(o);
-            let wanted = format!("d{}", b.name(o).as_deref().unwrap_or("o"));
-            (o, b.named(&wanted, ty))
+    let active = plan::active(source, adjoints.one);
+    let num = num_outputs(source);
+    let gates = gates(form, &num, &active, clocks);
+    let bps = conditions(&mut b, &num, &gates);
+    let formals: Vec<plan::Formal> = (num.iter().zip(&gates))
+        .map(|(&output, (gate, path))| {
+            let ty = b.ty(output);
+            let wanted = format!("d{}", b.name(output).as_deref().unwrap_or("o"));
+            let d = b.named(&wanted, ty);
+            plan::Formal { output, d, gate: bps[*gate], path: path.clone() }
         })
         .collect();
     let inputs = num_inputs(source);
-    let plan = plan::plan(&mut b, module, adjoints, clocks, bp, &ds)?;
+    let plan = plan::plan(&mut b, module, adjoints, clocks, &active, &formals)?;
 
     if readable {
         name_results(&mut b, &plan);
@@ -69,10 +136,9 @@ pub(crate) fn synthesise(
     let uses = uses_by_target(&plan);
     name_gradients(&mut b, &plan, &uses);
     for call in &plan.calls {
-        rules::call::replace(&mut b, adjoints, call);
+        rules::call::replace(&mut b, call);
     }
-    let active: Vec<Var> = b.gradients.keys().copied().collect();
-    for v in active {
+    for v in b.gradients.keys().copied().collect::<Vec<_>>() {
         define_gradient(&mut b, &plan, uses.get(&v).map_or(&[], Vec::as_slice), v);
     }
     let mut problems = Diagnostics::new();
@@ -85,23 +151,23 @@ pub(crate) fn synthesise(
         return Err(problems);
     }
 
-    let outputs: Vec<Var> = ds.iter().map(|&(o, _)| o).collect();
-    let sampled = clocks.top(&outputs).and_then(|top| clocks.sampled_by(top));
-    let clock = sampled.filter(|l| source.inputs().any(|i| i.var == l.var)).map(|l| (l.var, l.positive));
-    interface(&mut b, source, Input { var: bp, clock }, &ds, &plan);
-    let gradients = results(&mut b, bp, &inputs);
+    interface(&mut b, source, clocks, &bps, &formals, &plan);
+    let gradients = results(&mut b, bps[0], &inputs);
     let trains = b.forward_equations().iter().any(|eq| match &eq.rhs {
         Rhs::ParamUpdate { .. } => true,
         Rhs::Call { callee, .. } => match callee {
-            rml_ir::normal::Callee::Node(id) => adjoints.values().any(|a| a.node == *id && a.trains),
+            rml_ir::normal::Callee::Node(id) => {
+                plan.calls.iter().any(|c| c.adjoint.node == *id && c.adjoint.trains)
+            }
             rml_ir::normal::Callee::Diff { .. } => false,
         },
         _ => false,
     });
     b.node.name = Arc::from(format!("diff_{}", source.name));
-    let live = ds.iter().map(|(o, _)| b.slots.contains_key(o)).collect();
+    let gates = steps(source, clocks, &num, &gates, &active);
+    let is_unclear = form == Gates::One && is_unclear(clocks, &num, &active);
     let node = finish::finish(b, source, &order_keys(source, &plan, &inputs));
-    Ok(Synthesised { node, gradients, trains, live })
+    Ok(Synthesised { node, gradients, trains, gates, is_unclear })
 }
 
 fn uses_by_target(plan: &Plan) -> BTreeMap<Var, Vec<Use>> {
@@ -235,15 +301,39 @@ fn completed(b: &mut Builder, slot: Bp, groups: Vec<(Option<Bp>, Var)>) -> Vec<V
     parts.into_iter().map(|(cond, d)| cond.map_or(d, |cond| b.pad(cond, d))).collect()
 }
 
-/// The formals of the adjoint: those of the node, `bp`, and the gradients of its num outputs.
-fn interface(b: &mut Builder, source: &Node, bp: Input, ds: &[(Var, Var)], plan: &Plan) {
+/// The formals that gate gradients: `bp`, or one for each clock of the outputs, named after the first on it.
+fn conditions(b: &mut Builder, outputs: &[Var], gates: &[(usize, Vec<Literal>)]) -> Vec<Var> {
+    let count = gates.iter().map(|(gate, _)| gate + 1).max().unwrap_or(1);
+    let condition = |gate| {
+        let first = gates.iter().position(|(g, _)| *g == gate).and_then(|k| b.name(outputs[k]));
+        let name = first.filter(|_| count > 1).map_or_else(|| "bp".to_owned(), |name| format!("bp{name}"));
+        b.named(&name, Type::condition())
+    };
+    (0..count).map(condition).collect()
+}
+
+/// The formals of the adjoint: those of the node, its conditions, and the gradients of its num outputs.
+fn interface(
+    b: &mut Builder,
+    source: &Node,
+    clocks: &Clocks,
+    bps: &[Var],
+    formals: &[plan::Formal],
+    plan: &Plan,
+) {
     b.node.formals = source.formals.clone();
-    let bp_var = bp.var;
-    b.node.formals.push(Formal::Stream(bp));
-    for &(_, d) in ds {
-        let on_bp = plan.formals.get(&d).is_some_and(|&here| b.conditions.kind(here) == BpKind::Var(bp_var));
-        let clock = on_bp.then_some((bp_var, true));
-        b.node.formals.push(Formal::Stream(Input { var: d, clock }));
+    for &bp in bps {
+        let outputs: Vec<Var> = formals.iter().filter(|f| f.gate == bp).map(|f| f.output).collect();
+        let active = b.slots.keys().copied().collect();
+        let sampled = top(&outputs, &active, clocks).and_then(|top| clocks.sampled_by(top));
+        let sampled = sampled.filter(|l| source.inputs().any(|i| i.var == l.var));
+        let clock = sampled.map(|l| (l.var, l.positive));
+        b.node.formals.push(Formal::Stream(Input { var: bp, clock }));
+    }
+    for formal in formals {
+        let is_gate = |&here: &Bp| b.conditions.kind(here) == BpKind::Var(formal.gate);
+        let clock = plan.formals.get(&formal.d).filter(|here| is_gate(here)).map(|_| (formal.gate, true));
+        b.node.formals.push(Formal::Stream(Input { var: formal.d, clock }));
     }
 }
 

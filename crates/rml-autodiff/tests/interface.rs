@@ -151,24 +151,39 @@ fn a_parameter_without_optimiser_is_refused() {
 }
 
 #[test]
-fn outputs_on_clocks_that_the_caller_cannot_tell_apart_are_refused() {
+fn a_call_with_one_condition_for_clocks_that_it_cannot_tell_apart_is_refused() {
     let text = "
 node split(x) -> (a, b)
-  a = x * 2.0;
   c = x > 0.5;
-  b = (x * x) when c;
-node f(x: num []) -> (o)
-  o, b = split(x);
-node g(x: num []) -> (p)
+  a = (x * 2.0) when c;
+  b = (x * x) when not c;
+node f(x) -> (a, b)
   a, b = split(x);
-  p = b;
+node main(x: num []) -> (a, b)
+  a, b, dx = diff_f(x, true, 1.0, 1.0);
+node diff_split(x, bp, da, db) -> (a, b, dx)
+  a, b = split(x);
+  dx = 0.0 when bp;
+node g(x) -> (o)
+  a, b = split(x);
+  o = merge (x > 0.5) a b;
+node own(x: num []) -> (o)
+  o, dx = diff_g(x, true, 1.0);
 ";
-    for node in ["f", "g"] {
-        let module = normal(text, Root::Diff(node.into())).unwrap_or_else(|e| panic!("{e}"));
-        let root = module.root;
-        let problems = differentiate_node(module, root).expect_err("the condition is hidden");
+    let without_own = text.split("node diff_split").next().expect("the first part");
+    for (text, node) in [(without_own, "main"), (text, "own")] {
+        let module = normal(text, Root::Run(node.into())).unwrap_or_else(|e| panic!("{e}"));
+        let problems = differentiate(module).expect_err("the condition is hidden");
         assert_eq!(problems.iter().next().expect("a finding").code, autodiff::GRADIENT_CLOCK);
     }
+    let module = normal(without_own, Root::Diff("f".into())).unwrap_or_else(|e| panic!("{e}"));
+    let root = module.root;
+    let made = differentiate_node(module, root).unwrap_or_else(|e| panic!("{e}"));
+    let text = surface::print_node(&made.module, made.adjoint);
+    assert!(
+        text.contains("node diff_f(x: num [], bpa: bool [], bpb: bool [], da: num [] when bpa,"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -6,7 +6,7 @@ use rml_autodiff::{differentiate, differentiate_node};
 use rml_elab::Root;
 use rml_ir::{Data, Value, surface};
 use rml_sim::Status;
-use support::source::{PROGRAMS, inputs, normal};
+use support::source::{FEATURES, PROGRAMS, checked_nodes, inputs, normal};
 use support::{Random, flat, run};
 
 fn same(a: &Status, b: &Status) -> bool {
@@ -25,7 +25,8 @@ fn same(a: &Status, b: &Status) -> bool {
 
 #[test]
 fn printed_adjoints_mean_the_same() {
-    for &(text, node) in PROGRAMS {
+    let features = FEATURES.iter().flat_map(|text| checked_nodes(text).map(move |node| (*text, node)));
+    for (text, node) in PROGRAMS.iter().copied().chain(features) {
         let module = normal(text, Root::Diff(node.into())).unwrap_or_else(|e| panic!("{node}: {e}"));
         let root = module.root;
         let made = differentiate_node(module, root).unwrap_or_else(|e| panic!("{node}: {e}"));

@@ -6,16 +6,16 @@ use rml_ir::normal::{Callee, Rhs, Var};
 
 use crate::bp::Bp;
 use crate::build::Builder;
-use crate::plan::{Adjoints, CallPlan};
+use crate::plan::CallPlan;
 use crate::rules::param;
 
 /// Replaces a call by one of the adjoint.
-pub(crate) fn replace(b: &mut Builder, adjoints: &Adjoints, call: &CallPlan) {
-    let Some(adjoint) = adjoints.get(&call.node) else { return };
+pub(crate) fn replace(b: &mut Builder, call: &CallPlan) {
+    let adjoint = &call.adjoint;
     b.span = b.node.equations[call.eq].span;
-    let bp = b.condition(call.bp);
+    let bps: Vec<Var> = call.bps.iter().map(|&bp| b.condition(bp)).collect();
     let ds: Vec<Var> = call.outputs.iter().map(|&(o, here)| gradient(b, o, here)).collect();
-    if let (Some(optimiser), Some(&d)) = (adjoint.parameter, ds.first()) {
+    if let (Some(optimiser), Some(&bp), Some(&d)) = (adjoint.parameter, bps.first(), ds.first()) {
         return param::train_own(b, call.eq, optimiser, bp, d);
     }
     let instance = adjoint_instance(b, call);
@@ -23,7 +23,7 @@ pub(crate) fn replace(b: &mut Builder, adjoints: &Adjoints, call: &CallPlan) {
     eq.lhs.extend(&call.results);
     if let Rhs::Call { callee, args, instance: name, .. } = &mut eq.rhs {
         *callee = Callee::Node(adjoint.node);
-        args.push(bp);
+        args.extend(bps);
         args.extend(ds);
         *name = instance;
     }

@@ -1,6 +1,7 @@
 //! Building small normal modules and running them.
 #![allow(dead_code, reason = "each test file uses a part")]
 
+pub(crate) mod check;
 pub(crate) mod source;
 
 use std::sync::Arc;

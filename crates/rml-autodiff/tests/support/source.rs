@@ -58,6 +58,20 @@ pub(crate) const PROGRAMS: &[(&str, &str)] = &[
     (include_str!("../programs/operators.rml"), "unused"),
 ];
 
+/// Programs for every feature; in each of them the nodes `check_..` are differentiated.
+pub(crate) const FEATURES: &[&str] = &[
+    include_str!("../programs/features/windows.rml"),
+    include_str!("../programs/features/both_ways.rml"),
+    include_str!("../programs/features/sampled.rml"),
+    include_str!("../programs/features/second.rml"),
+];
+
+/// The nodes of a program of [`FEATURES`] that are differentiated.
+pub(crate) fn checked_nodes(text: &str) -> impl Iterator<Item = &str> {
+    let nodes = text.lines().filter_map(|l| l.strip_prefix("node ")?.split('(').next());
+    nodes.filter(|node| node.starts_with("check_"))
+}
+
 pub(crate) fn value(ty: &Type, r: &mut Random) -> Value {
     let n = ty.shape.len();
     Value::new(
@@ -70,7 +84,7 @@ pub(crate) fn value(ty: &Type, r: &mut Random) -> Value {
     )
 }
 
-/// Inputs present according to their declared clocks.
+/// Inputs present according to their declared clocks. The ends of windows are true in the last cycle.
 pub(crate) fn inputs(module: &Module, cycles: usize, r: &mut Random) -> Rows {
     let node = &module.nodes[module.root];
     let name = |v| node.vars[v].name.as_deref().expect("inputs are named").to_owned();
@@ -81,7 +95,8 @@ pub(crate) fn inputs(module: &Module, cycles: usize, r: &mut Random) -> Rows {
             let on = input.clock.is_none_or(|(cond, flag)| {
                 rows[&name(cond)][n].as_ref().and_then(Value::as_bool) == Some(flag)
             });
-            on.then(|| value(ty, r))
+            let is_last = n + 1 == cycles && name(input.var).ends_with("end");
+            on.then(|| if is_last { Value::Bool(true) } else { value(ty, r) })
         });
         let row = row.collect();
         rows.insert(name(input.var), row);
