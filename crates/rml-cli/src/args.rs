@@ -310,6 +310,9 @@ pub(crate) struct Infer {
     /// Which windows of the data; by default those kept for testing if the data is that of the training, else all
     #[arg(long, value_enum, value_name = "WHICH", conflicts_with = "stream")]
     pub(crate) split: Option<SplitArg>,
+    /// Take parameters alone from the checkpoint; all other states begin anew
+    #[arg(long)]
+    pub(crate) fresh: bool,
     /// Write the outputs there: .npz or .json
     #[arg(long, value_name = "FILE", conflicts_with = "stream")]
     pub(crate) out: Option<PathBuf>,

@@ -56,6 +56,7 @@ pub(crate) const PAGES: &[(&str, &str)] = &[
     ("resume-mismatch", include_str!("../../../docs/errors/resume-mismatch.md")),
     ("program-changed", include_str!("../../../docs/errors/program-changed.md")),
     ("data-changed", include_str!("../../../docs/errors/data-changed.md")),
+    ("setting-changed", include_str!("../../../docs/errors/setting-changed.md")),
     ("diverged", include_str!("../../../docs/errors/diverged.md")),
     ("no-test-split", include_str!("../../../docs/errors/no-test-split.md")),
     ("sync-error", include_str!("../../../docs/errors/sync-error.md")),

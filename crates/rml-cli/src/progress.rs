@@ -100,8 +100,8 @@ impl Observer for Display<'_> {
         self.line(&text);
     }
 
-    fn warning(&mut self, diagnostic: &Diagnostic) {
-        let report = |output: &mut Output| output.report(&diagnostic.clone().into(), &Sources::new());
+    fn warning(&mut self, diagnostic: &Diagnostic, sources: &Sources) {
+        let report = |output: &mut Output| output.report(&diagnostic.clone().into(), sources);
         match self.bar.clone() {
             Some(bar) => bar.suspend(|| report(self.output)),
             None => report(self.output),

@@ -193,9 +193,7 @@ fn spec(program: &Program, source: SourceId, options: &Options, report: &mut Rep
         let name = node.name_of(formal);
         givens.push(match (node.roles[formal], given(name)) {
             (Role::Static | Role::Both | Role::Unused, Some(value)) => RootGiven::Static(value.clone()),
-            (Role::Stream, Some(value)) if is_settable(node, formal) && options.set.contains_key(&**name) => {
-                RootGiven::Static(value.clone())
-            }
+            (Role::Stream, Some(value)) if is_settable(node, formal) => RootGiven::Static(value.clone()),
             (Role::Static | Role::Both, None) => {
                 let message = format!("the static parameter `{name}` of `{}` has no value", node.name);
                 report.push(

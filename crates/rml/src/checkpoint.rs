@@ -15,6 +15,7 @@ use crate::compile::Program;
 use crate::data::read_file;
 use crate::error::Error;
 use crate::file;
+use crate::settings::Settings;
 
 /// The version of what stands in the metadata.
 const FORMAT: u32 = 1;
@@ -50,6 +51,9 @@ pub struct Position {
     pub data: String,
     /// The columns that were read.
     pub columns: Vec<String>,
+    /// The static parameters that were set; `None` if that was not recorded.
+    #[serde(default, with = "crate::settings")]
+    pub set: Option<Settings>,
 }
 
 impl Position {
@@ -86,8 +90,8 @@ pub struct Checkpoint {
 pub(crate) enum Policy {
     /// All states that have a value, and no others.
     Exact,
-    /// The parameters, and nothing else is taken.
-    Parameters,
+    /// The parameters; other states, which must fit, are taken where they are there.
+    Inference,
     /// The parameters; other states are taken where they are there and fit.
     Available,
 }
@@ -202,9 +206,6 @@ impl Checkpoint {
         let mut selected = Vec::new();
         let (mut missing, mut other, mut unexpected) = (Vec::new(), Vec::new(), Vec::new());
         for (key, state) in &flat.states {
-            if policy == Policy::Parameters && !state.parameter {
-                continue;
-            }
             let ty = &flat.vars[flat.equations[state.equation].lhs].ty;
             match self.states.get(key) {
                 Some(value) if fits(value, ty, program) => selected.push((Arc::clone(key), value.clone())),
@@ -302,6 +303,7 @@ fn value(view: &TensorView<'_>) -> Option<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rml_ir::typed::StaticValue;
 
     fn sample() -> Checkpoint {
         let mut states: IndexMap<Arc<str>, Value> = IndexMap::new();
@@ -326,6 +328,13 @@ mod tests {
             program: "00".into(),
             data: "ff".into(),
             columns: vec!["x".into()],
+            set: Some(
+                [
+                    ("rate".into(), StaticValue::Num(0.1)),
+                    ("shape".into(), StaticValue::Array(vec![StaticValue::Int(2), StaticValue::Bool(true)])),
+                ]
+                .into(),
+            ),
         };
         Checkpoint::at(states, position)
     }

@@ -1,10 +1,11 @@
 //! Inference: a node run with the parameters of a checkpoint, over data or cycle by cycle over JSON lines.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use indexmap::IndexMap;
 use rml_base::codes::run as codes;
-use rml_base::{Diagnostic, Diagnostics};
+use rml_base::{Diagnostic, Diagnostics, Sources};
 use rml_ir::Precision;
 use rml_ir::typed::StaticValue;
 use rml_sim::Row;
@@ -16,13 +17,16 @@ use crate::data::windows::{Windows, missing};
 use crate::error::Error;
 use crate::fingerprint;
 use crate::runner::{Averages, Family, Runner, batch_size};
+use crate::settings;
 use crate::split::split;
 use crate::train::Metrics;
 use kept::Kept;
+use states::inherited;
 
 pub use stream::Stream;
 
 mod kept;
+mod states;
 mod stream;
 
 /// Which windows of the data.
@@ -58,6 +62,8 @@ pub struct InferOptions {
     pub allow_nan: bool,
     /// Whether the outputs are kept.
     pub keep_outputs: bool,
+    /// Whether states other than parameters begin anew; otherwise they go on from where training stopped.
+    pub fresh: bool,
 }
 
 impl InferOptions {
@@ -72,12 +78,13 @@ impl InferOptions {
             split: Split::Auto,
             allow_nan: false,
             keep_outputs: false,
+            fresh: false,
         }
     }
 }
 
 /// What inference gave.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, Debug)]
 pub struct InferReport {
     /// Which windows were run (never [`Split::Auto`]).
     pub split: Split,
@@ -88,10 +95,13 @@ pub struct InferReport {
     /// The outputs, one row a window (`[windows, ..]`, or `[windows, cycles, ..]` where there are several a window), if kept.
     pub outputs: Option<Columns>,
     /// Findings that did not stop it.
-    pub warnings: rml_base::Diagnostics,
+    pub warnings: Diagnostics,
+    /// The texts that they point into.
+    pub sources: Arc<Sources>,
 }
 
-/// Runs a node over data with the parameters of a checkpoint. States that are no parameters begin anew. Outputs that need a column
+/// Runs a node over data with the parameters of a checkpoint. Other states that outlive their windows, such as moving averages, go on
+/// from the checkpoint, too, where both programs have them under one path (unless [`InferOptions::fresh`]). Outputs that need a column
 /// which the data lacks (a loss that needs the label, for example) are left out with a warning, unless that leaves none.
 ///
 /// # Errors
@@ -105,17 +115,20 @@ pub fn infer(source: &Source, data: &Columns, options: &InferOptions) -> Result<
     let program = family.program(size)?.clone();
     let windows = Windows::bind(data, program.inputs(), program.precision(), options.allow_nan)
         .map_err(|d| Error::from(d).with_sources(program.sources()))?;
+    let sources = Arc::clone(program.sources());
     let mut warnings = program.warnings().clone();
     warnings.extend(left_out);
+    warnings.extend(changed_settings(options, position));
     let (chosen, set) = choose(data, options.split, windows.count, &checkpoint, &mut warnings)?;
     let mut kept = if options.keep_outputs { Some(Kept::new(&mut family, size, &windows)?) } else { None };
-    let metrics = evaluate(&mut family, &windows, &set, size, &checkpoint, &mut |rows, size| {
+    let from = From { checkpoint: &checkpoint, fresh: options.fresh };
+    let metrics = evaluate(&mut family, &windows, &set, size, from, &mut |rows, size| {
         if let Some(kept) = &mut kept {
             kept.add(rows, size);
         }
     })?;
     let outputs = kept.map(|k| k.columns(&set));
-    Ok(InferReport { split: chosen, windows: set.len(), metrics, outputs, warnings })
+    Ok(InferReport { split: chosen, windows: set.len(), metrics, outputs, warnings, sources })
 }
 
 /// Restricts the family to the outputs that the data's columns suffice for.
@@ -148,7 +161,20 @@ fn family(source: &Source, options: &InferOptions, position: Option<&Position>) 
     let mut set = options.set.clone();
     set.shift_remove(BATCH);
     let node = Some(options.node.clone());
-    Family::new(source, Options { node, set, precision, ..Options::default() })
+    let defaults = position.and_then(|p| p.set.clone()).unwrap_or_default();
+    Family::new(source, Options { node, set, defaults, precision, ..Options::default() })
+}
+
+/// A warning of static parameters that training had with other values.
+fn changed_settings(options: &InferOptions, position: Option<&Position>) -> Option<Diagnostic> {
+    let before = position?.set.as_ref()?;
+    let mut changed = settings::changed(before, &options.set).peekable();
+    changed.peek()?;
+    let what = "a static parameter has another value than in the training of the checkpoint";
+    let d = changed.fold(Diagnostic::warning(codes::SETTING_CHANGED, what), |d, (name, before, now)| {
+        d.note(format!("`{name}` was {before}, is {now}"))
+    });
+    Some(d.help("without the setting, the value of the training is used"))
 }
 
 /// How many windows are stacked: as asked for, else as in training.
@@ -201,20 +227,29 @@ fn choose(
     Ok(if asked == Split::Train { (Split::Train, train_set) } else { (Split::Test, test_set) })
 }
 
-/// Runs windows with the parameters of a checkpoint, every other state anew, and averages the scalar outputs. `each` sees the rows of
-/// each batch of windows, and how many windows it has.
+/// What inference takes its states from.
+#[derive(Clone, Copy)]
+pub(crate) struct From<'c> {
+    pub(crate) checkpoint: &'c Checkpoint,
+    /// Whether only parameters are taken.
+    pub(crate) fresh: bool,
+}
+
+/// Runs windows with the states of a checkpoint, and averages the scalar outputs. `each` sees the rows of each batch of windows, and
+/// how many windows it has.
 pub(crate) fn evaluate(
     family: &mut Family,
     data: &Windows,
     set: &[usize],
     size: usize,
-    parameters: &Checkpoint,
+    from: From<'_>,
     each: &mut dyn FnMut(&[Row], usize),
 ) -> Result<Metrics, Error> {
     let size = if family.stacks { size.min(set.len()).max(1) } else { 1 };
+    let states = inherited(family, size, from.checkpoint, from.fresh)?;
     let mut averages = Averages::new(family.program(size)?);
     let mut runner = Runner::new(family, size)?;
-    runner.restore(parameters, Policy::Parameters)?;
+    runner.restore(&states, Policy::Inference)?;
     for windows in set.chunks(size) {
         let rows = runner.run(data, windows)?;
         rows.iter().for_each(|row| averages.add(row, windows.len()));

@@ -19,6 +19,7 @@ mod infer;
 mod library;
 mod runner;
 mod session;
+mod settings;
 mod split;
 mod text;
 mod trace;

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use indexmap::IndexMap;
+use indexmap::{IndexMap, IndexSet};
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Diagnostics};
 use rml_ir::typed::StaticValue;
@@ -96,6 +96,28 @@ impl Family {
     pub(crate) fn size(&self, size: usize, data: &Columns) -> usize {
         let rows = data.columns.values().map(Column::rows).max().unwrap_or(0);
         if self.stacks { size.min(rows).max(1) } else { 1 }
+    }
+
+    /// Which of those states have a shape that follows the number of stacked windows.
+    pub(crate) fn stacked_states(
+        &mut self,
+        size: usize,
+        keys: &[Arc<str>],
+    ) -> Result<IndexSet<Arc<str>>, Error> {
+        let ty = |program: &Program, key: &Arc<str>| {
+            let flat = program.flat();
+            flat.states.get(key).map(|s| flat.vars[flat.equations[s.equation].lhs].ty.clone())
+        };
+        let program = self.program(size)?.clone();
+        let may_follow =
+            |key: &&Arc<str>| ty(&program, key).is_some_and(|ty| ty.shape.dims().contains(&size));
+        let candidates: Vec<&Arc<str>> = keys.iter().filter(may_follow).collect();
+        if !self.stacks || candidates.is_empty() {
+            return Ok(IndexSet::new());
+        }
+        let larger = self.program(size + 1)?;
+        let follows = |key: &&Arc<str>| ty(&program, key) != ty(larger, key);
+        Ok(candidates.into_iter().filter(follows).cloned().collect())
     }
 
     /// Which outputs have a row for each stacked window: those whose first dimension follows the number of windows.

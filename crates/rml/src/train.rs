@@ -107,9 +107,9 @@ pub trait Observer {
     fn epoch(&mut self, summary: &EpochSummary) {
         let _ = summary;
     }
-    /// A finding that does not stop the training.
-    fn warning(&mut self, diagnostic: &rml_base::Diagnostic) {
-        let _ = diagnostic;
+    /// A finding that does not stop the training, and the texts that it points into.
+    fn warning(&mut self, diagnostic: &rml_base::Diagnostic, sources: &rml_base::Sources) {
+        let _ = (diagnostic, sources);
     }
 }
 

@@ -23,6 +23,7 @@ codes! {
     RESUME_MISMATCH = "resume-mismatch", "A run cannot go on from a checkpoint under other conditions.";
     PROGRAM_CHANGED = "program-changed", "The program is not the one that the checkpoint was made with.";
     DATA_CHANGED = "data-changed", "The data is not what the checkpoint was made with.";
+    SETTING_CHANGED = "setting-changed", "A static parameter has another value than the one that the checkpoint was made with.";
     DIVERGED = "diverged", "Training gave a number that is not finite.";
     NO_TEST_SPLIT = "no-test-split", "The checkpoint does not say which windows were kept for testing.";
 }

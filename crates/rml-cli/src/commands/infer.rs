@@ -28,6 +28,7 @@ pub(crate) fn infer(args: &Infer, output: &mut Output) -> Result<(), Stop> {
         },
         allow_nan: args.allow_nan,
         keep_outputs: args.out.is_some(),
+        fresh: args.fresh,
     };
     match &args.data {
         Some(data) => over_data(args, &source, &Columns::read(data)?, &options, output),
@@ -43,7 +44,7 @@ fn over_data(
     output: &mut Output,
 ) -> Result<(), Stop> {
     let report = rml::infer(source, data, options)?;
-    output.report(&report.warnings, &rml::Sources::new());
+    output.report(&report.warnings, &report.sources);
     if let (Some(file), Some(outputs)) = (&args.out, &report.outputs) {
         outputs.write(file)?;
     }
@@ -66,6 +67,7 @@ fn summary(report: &InferReport) -> String {
 
 /// Answers each line of standard input as soon as its answer is known.
 fn stream(mut stream: Stream, output: &mut Output) -> Result<(), Stop> {
+    output.report(stream.warnings(), stream.sources());
     let mut input = std::io::stdin().lock();
     let mut bytes = Vec::new();
     for number in 1_u64.. {

@@ -1,11 +1,12 @@
 //! Inference cycle by cycle: JSON lines in, JSON lines out.
 
 use rml_base::codes::run as codes;
-use rml_base::{Diagnostic, Diagnostics};
+use rml_base::{Diagnostic, Diagnostics, Sources};
 use rml_ir::{Shape, Type, Value};
 use serde_json::{Map, Value as Json};
 
-use super::{InferOptions, family};
+use super::states::inherited;
+use super::{InferOptions, changed_settings, family};
 use crate::checkpoint::{Checkpoint, Policy};
 use crate::compile::{InputInfo, Program, keep_inputs};
 use crate::data::{bind, json_cell};
@@ -21,6 +22,7 @@ use crate::text;
 #[derive(Debug)]
 pub struct Stream {
     program: Program,
+    warnings: Diagnostics,
     checkpoint: Checkpoint,
     /// Whether an input or output loses its first dimension outside.
     single: bool,
@@ -49,18 +51,26 @@ impl Stream {
         let names =
             program.outputs().iter().zip(stacked).filter(|(_, s)| *s).map(|(o, _)| o.name.to_string());
         let stacked = names.collect();
-        // Whether the parameters fit is known now, not only when the first line comes.
+        // Whether the states fit is known now, not only when the first line comes.
+        let mut warnings = program.warnings().clone();
+        warnings.extend(changed_settings(options, checkpoint.position.as_ref()));
+        let checkpoint = inherited(&mut family, size, &checkpoint, options.fresh)?;
         checkpoint
-            .select(&program, Policy::Parameters)
+            .select(&program, Policy::Inference)
             .map_err(|d| Error::from(d).with_sources(program.sources()))?;
         let single = !asked && family.stacks;
         let allow_nan = options.allow_nan;
-        Ok(Self { program, checkpoint, single, stacked, allow_nan, running: None, lines: 0 })
+        Ok(Self { program, warnings, checkpoint, single, stacked, allow_nan, running: None, lines: 0 })
     }
 
-    /// Findings of the compilation that did not stop it.
+    /// Findings that did not stop it.
     pub fn warnings(&self) -> &Diagnostics {
-        self.program.warnings()
+        &self.warnings
+    }
+
+    /// The texts that the findings point into.
+    pub fn sources(&self) -> &Sources {
+        self.program.sources()
     }
 
     /// Feeds one line, `{"x": [..], "end": false}`; a missing or `null` entry is absent. Returns the lines that became known,
@@ -122,7 +132,7 @@ impl Stream {
             return Err(Error::from(d).with_sources(program.sources()));
         }
         let mut session = Session::new(&program);
-        session.restore(&self.checkpoint, Policy::Parameters)?;
+        session.restore(&self.checkpoint, Policy::Inference)?;
         Ok(session)
     }
 

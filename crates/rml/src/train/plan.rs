@@ -12,7 +12,7 @@ use crate::compile::Source;
 use crate::data::Columns;
 use crate::data::windows::Windows;
 use crate::error::Error;
-use crate::infer::evaluate;
+use crate::infer::{From, evaluate};
 use crate::runner::{Averages, Family, Runner};
 use crate::split::{order, split};
 
@@ -128,13 +128,14 @@ impl<'a> Plan<'a> {
 }
 
 impl Test {
-    /// The averages over the test windows with the parameters that training has now.
+    /// The averages over the test windows with the states that training has now.
     fn evaluate(&mut self, trained: &Runner<'_>, batch: usize) -> Result<Metrics, Error> {
         if self.set.is_empty() {
             return Ok(Metrics::new());
         }
-        let parameters = Checkpoint::of_states(trained.session().states()?);
-        evaluate(&mut self.family, &self.windows, &self.set, batch, &parameters, &mut |_, _| {})
+        let checkpoint = Checkpoint::of_states(trained.session().states()?);
+        let from = From { checkpoint: &checkpoint, fresh: false };
+        evaluate(&mut self.family, &self.windows, &self.set, batch, from, &mut |_, _| {})
             .map_err(|e| e.note("while the test windows were evaluated"))
     }
 }
@@ -168,9 +169,4 @@ fn parameters(runner: &Runner<'_>) -> usize {
     let flat = runner.session().program().flat();
     let parameters = flat.states.values().filter(|s| s.parameter);
     parameters.map(|s| flat.vars[flat.equations[s.equation].lhs].ty.shape.len()).sum()
-}
-
-/// Passes warnings on.
-pub(super) fn warn(observer: &mut dyn Observer, diagnostic: &Diagnostic) {
-    observer.warning(diagnostic);
 }

@@ -5,14 +5,14 @@ use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Diagnostics};
 use rml_ir::Precision;
 
-use super::plan::warn;
 use super::{Observer, TestSplit, TrainOptions};
 use crate::checkpoint::{Checkpoint, Policy, Position};
-use crate::compile::{Options, Program, Source, interfaces};
+use crate::compile::{BATCH, Options, Program, Source, interfaces};
 use crate::data::Columns;
 use crate::data::windows::Windows;
 use crate::error::Error;
 use crate::runner::{Family, batch_size};
+use crate::settings::Settings;
 use crate::{file, fingerprint};
 
 /// A checked beginning.
@@ -36,14 +36,15 @@ pub(super) fn start(
     }
     let resumed = options.resume.as_ref().map(|path| Checkpoint::read(path)).transpose()?;
     let before = resumed.as_ref().and_then(|c| c.position.as_ref());
-    let mut set = options.set.clone();
+    let mut set = settings_of(options, before)?;
     let stacks = interfaces(source)?.get(&options.node).is_some_and(|i| i.has_batch);
     let asked = options.batch.or(before.map(|p| p.batch).filter(|_| stacks));
     let batch = batch_size(source, &options.node, asked, &mut set)?;
     let precision =
         before.map_or(options.precision, |p| if p.double { Precision::F64 } else { options.precision });
     let seed = before.map_or(options.seed, |p| p.seed);
-    let compile = Options { node: Some(options.node.clone()), set, precision, seed, ..Options::default() };
+    let compile =
+        Options { node: Some(options.node.clone()), set: set.clone(), precision, seed, ..Options::default() };
     let mut family = Family::new(source, compile.clone())?;
     let size = family.size(batch, data);
     let program = family.program(size)?.clone();
@@ -54,7 +55,7 @@ pub(super) fn start(
     let windows = bind(data, &program, options.allow_nan)?;
     let test = test_node(source, data, options, &compile, size)?;
     for finding in program.warnings().iter() {
-        warn(observer, finding);
+        observer.warning(finding, program.sources());
     }
     let fresh = Position {
         node: options.node.clone(),
@@ -70,6 +71,7 @@ pub(super) fn start(
         program: fingerprint::program(program.sources()),
         data: fingerprint::data(data, program.inputs().iter().map(|i| &*i.name)),
         columns: program.inputs().iter().map(|i| i.name.to_string()).collect(),
+        set: Some(set),
     };
     let position = match before {
         None => fresh,
@@ -79,6 +81,27 @@ pub(super) fn start(
         }
     };
     Ok(Start { family, windows, test, position, resumed })
+}
+
+/// The static parameters: those of the run to resume, which no option may contradict, or those of the options.
+fn settings_of(options: &TrainOptions, before: Option<&Position>) -> Result<Settings, Error> {
+    let Some(recorded) = before.and_then(|p| p.set.as_ref()) else { return Ok(options.set.clone()) };
+    let mut findings = Diagnostics::new();
+    for (name, now) in options.set.iter().filter(|(name, _)| *name != BATCH) {
+        let before = recorded.get(name);
+        if before != Some(now) {
+            let before = before.map_or("no setting".to_owned(), ToString::to_string);
+            let what = format!("the run to resume had another value of `{name}`");
+            let d = Diagnostic::error(codes::RESUME_MISMATCH, what);
+            findings.push(d.note(format!("expected {before}, found {now}")).help("leave the setting out"));
+        }
+    }
+    if !findings.is_empty() {
+        return Err(findings.into());
+    }
+    let batch = options.set.iter().filter(|(name, _)| *name == BATCH);
+    let all = recorded.iter().chain(batch).map(|(name, value)| (name.clone(), value.clone()));
+    Ok(all.collect())
 }
 
 pub(super) fn bind(data: &Columns, program: &Program, allow_nan: bool) -> Result<Windows, Error> {
@@ -181,13 +204,14 @@ fn resume(
                     .iter()
                     .fold(d, |d, key| d.note(format!("begins anew, since it is not there: {key}")));
             }
-            warn(observer, &d);
+            observer.warning(&d, &rml_base::Sources::new());
         }
     }
     Ok(Position {
         program: now.program.clone(),
         data: now.data.clone(),
         columns: now.columns.clone(),
+        set: now.set.clone(),
         ..before.clone()
     })
 }

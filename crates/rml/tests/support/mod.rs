@@ -84,7 +84,7 @@ impl Observer for Interrupter {
         }
     }
 
-    fn warning(&mut self, d: &rml::Diagnostic) {
+    fn warning(&mut self, d: &rml::Diagnostic, _: &rml::Sources) {
         self.warnings.push(d.code.name.to_owned());
     }
 }

@@ -1,0 +1,33 @@
+//! Which states inference takes over from training.
+
+use std::sync::Arc;
+
+use indexmap::IndexSet;
+
+use crate::checkpoint::Checkpoint;
+use crate::error::Error;
+use crate::runner::Family;
+
+/// The states that inference over `size` stacked windows takes from a checkpoint: the parameters, and every other state that
+/// outlives its windows and that both programs have under one path (moving averages, for example), so that the trace goes on where
+/// training stopped. A state whose shape follows the number of stacked windows belongs to the windows that were run, and
+/// begins anew. With `fresh`, parameters alone are taken.
+pub(crate) fn inherited(
+    family: &mut Family,
+    size: usize,
+    checkpoint: &Checkpoint,
+    fresh: bool,
+) -> Result<Checkpoint, Error> {
+    let program = family.program(size)?.clone();
+    let states = &program.flat().states;
+    let other = |key: &Arc<str>| states.get(key).is_some_and(|s| !s.parameter);
+    let anew: IndexSet<Arc<str>> = if fresh {
+        states.keys().filter(|key| other(key)).cloned().collect()
+    } else {
+        let shared = states.keys().filter(|key| other(key) && checkpoint.states.contains_key(*key));
+        family.stacked_states(size, &shared.cloned().collect::<Vec<_>>())?
+    };
+    let mut kept = checkpoint.clone();
+    kept.states.retain(|key, _| !anew.contains(key));
+    Ok(kept)
+}
