@@ -154,6 +154,11 @@ impl Diagnostics {
         self.0.is_empty()
     }
 
+    /// Brings them into the order of their places; those without a place come first.
+    pub fn sort(&mut self) {
+        self.0.sort_by_key(|d| d.span().map(|s| (s.file, s.start, s.end)));
+    }
+
     /// All findings.
     pub fn iter(&self) -> std::slice::Iter<'_, Diagnostic> {
         self.0.iter()

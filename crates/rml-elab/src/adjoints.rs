@@ -125,7 +125,7 @@ impl Add<'_, '_> {
         }
         let inputs = [ty.clone(), Type::condition(), ty.clone()];
         let givens = inputs.into_iter().map(|t| RootGiven::Input(Some(t))).collect();
-        let spec = RootSpec { source, givens, dims: IndexMap::new() };
+        let spec = RootSpec { source, givens, dims: IndexMap::new(), open: false };
         let made = self.instantiate(spec)?;
         let output = self.output_type(made);
         if output.as_ref() != Some(ty) {
@@ -168,7 +168,8 @@ impl Add<'_, '_> {
                 return None;
             }
         };
-        let made = self.instantiate(RootSpec { source: adjoint, givens, dims: IndexMap::new() })?;
+        let made =
+            self.instantiate(RootSpec { source: adjoint, givens, dims: IndexMap::new(), open: false })?;
         self.adjoints.overrides.insert(id, made);
         Some(made)
     }

@@ -40,6 +40,8 @@ pub(crate) struct Node {
     pub(crate) equations: Vec<Equation>,
     /// No equation, and some output.
     pub(crate) is_extern: bool,
+    /// The nodes that its text names, those in calls with errors included.
+    pub(crate) names: Vec<SourceId>,
     /// What each name is, by the positions it is used in; set by `usage`.
     pub(crate) roles: IndexVec<Local, Role>,
     /// Static names that equations define, each after those that it uses.
@@ -181,8 +183,8 @@ pub(crate) enum ExprKind {
         args: Vec<ExprId>,
     },
     Call(Call),
-    /// Reported already.
-    Error,
+    /// Reported already; its parts are still looked at, for errors of their own.
+    Error(Vec<ExprId>),
 }
 
 /// An entry of an index list.
@@ -204,6 +206,24 @@ impl Node {
         !self.locals[local].types.is_empty()
     }
 
+    /// The named dimension that an entry of a shape is.
+    pub(crate) fn dim(&self, item: &Item) -> Option<Local> {
+        let local = match *item {
+            Item::Splice(local, _) => local,
+            Item::Expr(e) => match self.exprs[e].kind {
+                ExprKind::Local(local) => local,
+                _ => return None,
+            },
+        };
+        (self.locals[local].kind == LocalKind::Dim).then_some(local)
+    }
+
+    /// Whether the shape written for a formal binds a named dimension.
+    pub(crate) fn binds(&self, formal: Local) -> bool {
+        let mut dims = self.locals[formal].types.iter().flat_map(|ty| &ty.dims);
+        dims.any(|item| self.dim(item).is_some())
+    }
+
     /// The call at the top of an expression.
     pub(crate) fn as_call(&self, expr: ExprId) -> Option<&Call> {
         if let ExprKind::Call(call) = &self.exprs[expr].kind { Some(call) } else { None }
@@ -214,7 +234,8 @@ impl ExprKind {
     /// The expressions directly inside that are evaluated as streams or statics, in textual order.
     pub(crate) fn children(&self) -> Vec<ExprId> {
         match self {
-            ExprKind::Literal(_) | ExprKind::Local(_) | ExprKind::Error => Vec::new(),
+            ExprKind::Literal(_) | ExprKind::Local(_) => Vec::new(),
+            ExprKind::Error(parts) => parts.clone(),
             ExprKind::Array(items) => items.iter().filter_map(Item::expr).collect(),
             ExprKind::Index { base, indices } => {
                 let mut all = vec![*base];

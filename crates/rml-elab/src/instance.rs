@@ -31,6 +31,8 @@ pub(crate) struct RootSpec {
     pub(crate) givens: Vec<RootGiven>,
     /// Sizes of named dimensions; those that are missing follow from the types of the inputs.
     pub(crate) dims: IndexMap<String, StaticValue>,
+    /// Whether something is missing that only a caller can give, so that no node can be made.
+    pub(crate) open: bool,
 }
 
 /// What a formal of the root stands for.
@@ -40,6 +42,10 @@ pub(crate) enum RootGiven {
     Static(StaticValue),
     /// An input of that type; `None` = to be inferred.
     Input(Option<Type>),
+    /// A compile-time value that is not known.
+    Open,
+    /// An input whose element type is to be inferred, and whose shape nothing says.
+    Unshaped,
 }
 
 /// What a formal of an instance stands for.
@@ -77,13 +83,21 @@ pub(crate) struct Tree<'p> {
     pub(crate) slots: usize,
     /// Whether there are too many instances, so that some are missing.
     pub(crate) truncated: bool,
+    /// Whether calls could not be instantiated, which is reported.
+    pub(crate) in_error: bool,
 }
 
 impl<'p> Tree<'p> {
     /// The tree under `root`. Calls that cannot be instantiated are reported and have no instance.
     pub(crate) fn build(program: &'p Program, root: RootSpec, report: &mut Report) -> Self {
-        let mut tree =
-            Tree { program, instances: IndexVec::new(), dims: root.dims, slots: 0, truncated: false };
+        let mut tree = Tree {
+            program,
+            instances: IndexVec::new(),
+            dims: root.dims,
+            slots: 0,
+            truncated: false,
+            in_error: root.open,
+        };
         let givens = root.givens.into_iter().map(Given::Root).collect();
         tree.push(root.source, None, givens);
         let mut next = 0;
@@ -126,7 +140,7 @@ impl<'p> Tree<'p> {
         };
         match node.roles[local] {
             Role::Unused => match given() {
-                Some(Given::Static(_) | Given::Root(RootGiven::Static(_))) => Role::Static,
+                Some(Given::Static(_) | Given::Root(RootGiven::Static(_) | RootGiven::Open)) => Role::Static,
                 _ => Role::Stream,
             },
             // an input of the root that is set from outside
@@ -175,10 +189,12 @@ impl<'p> Tree<'p> {
         let callee = &self.program.nodes[call.callee];
         let span = node.exprs[expr].span;
         if call.args.len() < callee.formals.len() {
+            self.in_error = true;
             report.push(too_few(callee, call, span));
             return;
         }
         if callee.is_extern {
+            self.in_error = true;
             report.push(
                 Diagnostic::error(codes::EXTERN_NODE, format!("nothing implements node `{}`", callee.name))
                     .label(call.name_span, "instantiated here")
@@ -240,7 +256,7 @@ impl<'p> Tree<'p> {
                 args.iter().enumerate().filter(|(i, _)| !which.is_static(*i)).map(|(_, a)| *a).collect()
             }
             ExprKind::Call(call) => {
-                let Some(&child) = self.instances[id].calls.get(&expr) else { return Vec::new() };
+                let Some(&child) = self.instances[id].calls.get(&expr) else { return call_parts(call) };
                 let givens = &self.instances[child].givens;
                 let args = call
                     .args
@@ -252,6 +268,11 @@ impl<'p> Tree<'p> {
             kind => kind.children(),
         }
     }
+}
+
+/// The operands of a call that has no instance because of an error.
+fn call_parts(call: &Call) -> Vec<ExprId> {
+    call.args.iter().copied().chain(call.every).collect()
 }
 
 /// An adjoint with fewer arguments than the node itself.

@@ -16,6 +16,7 @@ mod adjoints;
 mod builtins;
 mod clocks;
 mod constant;
+mod context;
 mod emit;
 mod hir;
 mod infer;
@@ -57,10 +58,7 @@ pub fn elaborate(
     let _span = debug_span!("elaborate").entered();
     let mut report = Report::default();
     let program = resolve(sources, main, options, loader, &mut report);
-    let module = program
-        .filter(|_| report.errors() == 0)
-        .and_then(|program| root::elaborate(&program, options, &mut report));
-    let module = module.filter(|_| report.errors() == 0);
+    let module = root::elaborate(&program, options, &mut report).filter(|_| report.errors() == 0);
     #[cfg(debug_assertions)]
     if let Some(Err(found)) = module.as_ref().map(rml_ir::typed::verify) {
         panic!("elaboration made a typed module that does not verify:\n{}", found.join("\n"));
@@ -68,32 +66,33 @@ pub fn elaborate(
     (module, report.finish())
 }
 
-/// Checks the main text as far as possible without knowing which node is to run: every node that no other node calls is elaborated as
-/// root (and with it all nodes it calls), unless it has static parameters or named dimensions without a value in `options`.
+/// Checks the main text without knowing which node is to run: every node that no other node calls is elaborated as root, and with it
+/// all nodes it calls, as far as that is possible without the static parameters and named dimensions that only a caller can give.
+///
+/// Returns a module for each node so checked that has no error and lacks no value, and all findings.
 pub fn check_all(
     sources: &mut Sources,
     main: FileId,
     options: &Options,
     loader: &mut dyn Loader,
-) -> Diagnostics {
+) -> (Vec<Module>, Diagnostics) {
     let _span = debug_span!("check").entered();
     let mut report = Report::default();
-    if let Some(program) = resolve(sources, main, options, loader, &mut report) {
-        root::check_all(&program, options, &mut report);
-    }
-    report.finish()
+    let program = resolve(sources, main, options, loader, &mut report);
+    let modules = root::check_all(&program, options, &mut report);
+    (modules, report.finish())
 }
 
-/// Parses everything and binds all names; `None` if a text cannot be parsed or loaded.
+/// Parses everything and binds all names. What is in error is left out, or marked as such in the resolved nodes.
 fn resolve(
     sources: &mut Sources,
     main: FileId,
     options: &Options,
     loader: &mut dyn Loader,
     report: &mut Report,
-) -> Option<Program> {
+) -> Program {
     let bump = Bump::new();
     let mut names = lasso::Rodeo::new();
-    let loaded = load::load(&bump, &mut names, sources, main, options, loader, report)?;
-    Some(lower::lower(&loaded, &names, report))
+    let loaded = load::load(&bump, &mut names, sources, main, options, loader, report);
+    lower::lower(&loaded, &names, report)
 }

@@ -28,6 +28,10 @@ pub(crate) struct LoadedFile<'a> {
     pub(crate) ast: File<'a>,
     /// Its imports that were found.
     pub(crate) imports: Vec<(Import<'a>, FileId)>,
+    /// Whether it is a module of the library, or the prelude.
+    pub(crate) library: bool,
+    /// Whether it imports whole texts that were not found, or not read to their end.
+    pub(crate) incomplete: bool,
 }
 
 struct Load<'a, 'b> {
@@ -59,7 +63,7 @@ enum Key {
     File(String),
 }
 
-/// Parses `main`, the prelude, and all imports. `None` if anything does not parse or is not found; the report says why.
+/// Parses `main`, the prelude, and all imports. What does not parse or is not found is left out; the report says why.
 pub(crate) fn load<'a>(
     bump: &'a Bump,
     names: &mut lasso::Rodeo,
@@ -68,23 +72,22 @@ pub(crate) fn load<'a>(
     options: &Options,
     loader: &mut dyn Loader,
     report: &mut Report,
-) -> Option<Loaded<'a>> {
+) -> Loaded<'a> {
     let prelude = sources.add("std/prelude.rml", options.prelude);
     let main_key = Key::File(sources.name(main).to_owned());
     let known = IndexMap::from([(main_key, main)]);
     let mut load =
         Load { bump, names, sources, options, loader, report, known, open: Vec::new(), files: Vec::new() };
-    load.file(prelude);
-    load.file(main);
-    let files = load.files;
-    (report.errors() == 0).then_some(Loaded { files, prelude, main, library: options.library })
+    load.file(prelude, true);
+    load.file(main, false);
+    Loaded { files: load.files, prelude, main, library: options.library }
 }
 
 impl<'a> Load<'a, '_> {
     /// Parses a text that is new, and what it imports. What is open waits on a stack of its own, so that no chain of
     /// imports is too long.
-    fn file(&mut self, id: FileId) {
-        self.enter(id);
+    fn file(&mut self, id: FileId, library: bool) {
+        self.enter(id, library);
         while let Some(top) = self.open.last_mut() {
             let importing = top.file.id;
             top.current = top.rest.next();
@@ -95,13 +98,19 @@ impl<'a> Load<'a, '_> {
         }
     }
 
-    fn enter(&mut self, id: FileId) {
+    fn enter(&mut self, id: FileId, library: bool) {
         let text = self.sources.text(id).to_owned();
         let parsed = rml_syntax::parse(self.bump, self.names, id, &text);
         parsed.diagnostics.into_iter().for_each(|d| self.report.push(d));
         let imports: Vec<_> = parsed.file.imports().collect();
         self.open.push(Open {
-            file: LoadedFile { id, ast: parsed.file, imports: Vec::new() },
+            file: LoadedFile {
+                id,
+                ast: parsed.file,
+                imports: Vec::new(),
+                library,
+                incomplete: parsed.file.lost_import,
+            },
             rest: imports.into_iter(),
             current: None,
         });
@@ -109,9 +118,10 @@ impl<'a> Load<'a, '_> {
 
     /// Finds what the file on top of the stack imports there, and opens it if it is new.
     fn import(&mut self, importing: FileId, import: &'a Import<'a>) {
-        let Some((key, name, text)) = self.find(importing, import) else { return };
+        let Some((key, name, text)) = self.find(importing, import) else { return self.incomplete() };
         let known = self.known.get(&key).copied();
         if let Some(at) = known.and_then(|id| self.open.iter().position(|open| open.file.id == id)) {
+            self.incomplete();
             return self.cycle(at, import.span);
         }
         let id = known.unwrap_or_else(|| self.sources.add(name, text));
@@ -119,8 +129,16 @@ impl<'a> Load<'a, '_> {
             top.file.imports.push((*import, id));
         }
         if known.is_none() {
+            let library = matches!(key, Key::Library(_));
             self.known.insert(key, id);
-            self.enter(id);
+            self.enter(id, library);
+        }
+    }
+
+    /// The file on top of the stack lacks what it imports there.
+    fn incomplete(&mut self) {
+        if let Some(top) = self.open.last_mut() {
+            top.file.incomplete = true;
         }
     }
 

@@ -28,14 +28,20 @@ impl Report {
         }
     }
 
+    /// Adds findings.
+    pub(crate) fn extend(&mut self, more: impl IntoIterator<Item = Diagnostic>) {
+        more.into_iter().for_each(|d| self.push(d));
+    }
+
     /// How many errors were pushed so far, repeated ones included.
     pub(crate) fn errors(&self) -> usize {
         self.errors
     }
 
     /// All findings, by place.
-    pub(crate) fn finish(mut self) -> Diagnostics {
-        self.diagnostics.sort_by_key(|d| d.span().map(|s| (s.file, s.start)));
-        Diagnostics(self.diagnostics)
+    pub(crate) fn finish(self) -> Diagnostics {
+        let mut found = Diagnostics(self.diagnostics);
+        found.sort();
+        found
     }
 }

@@ -1,8 +1,8 @@
 //! The node that runs: which one it is, and the values of its statics and dimensions.
 
-use indexmap::IndexMap;
-use rml_base::Diagnostic;
+use indexmap::{IndexMap, IndexSet};
 use rml_base::codes::elab as codes;
+use rml_base::{Diagnostic, Diagnostics};
 use rml_ir::typed::{Module, NodeId, StaticValue};
 
 use crate::adjoints;
@@ -15,14 +15,17 @@ use crate::report::Report;
 use crate::scope::Program;
 use crate::suggest::suggest;
 
-/// Makes the module of the root that the options choose; `None` if there are errors.
+/// Makes the module of the root that the options choose; `None` if there are errors, then those of all nodes of the main text are reported.
 pub(crate) fn elaborate(program: &Program, options: &Options, report: &mut Report) -> Option<Module> {
-    let source = choose(program, &options.root, report)?;
-    let spec = spec(program, source, options, report);
+    let module = choose(program, &options.root, report).and_then(|source| {
+        let spec = spec(program, source, options, report);
+        if spec.open { None } else { module(program, spec, options, report) }
+    });
     if report.errors() > 0 {
+        check_nodes(program, options, report);
         return None;
     }
-    module(program, spec, options, report)
+    module
 }
 
 fn module(program: &Program, spec: RootSpec, options: &Options, report: &mut Report) -> Option<Module> {
@@ -61,7 +64,7 @@ pub(crate) fn instantiate(
     }
     let mut typed = infer::infer(tree, report);
     let made = emit::emit(&mut typed, builder, report);
-    if made.is_none() && report.errors() == before {
+    if made.is_none() && report.errors() == before && !typed.in_error {
         report.push(
             Diagnostic::error(codes::SHAPE_MISMATCH, "the shapes of this program cannot be inferred")
                 .label(span, "some shape here depends on nothing known")
@@ -71,39 +74,66 @@ pub(crate) fn instantiate(
     made
 }
 
-/// Checks all nodes of the main text that can be.
-pub(crate) fn check_all(program: &Program, options: &Options, report: &mut Report) {
-    let Some(scope) = program.scopes.files.get(&program.main) else { return };
-    let own: Vec<SourceId> = scope.own.values().copied().collect();
-    let mut covered: Vec<SourceId> = Vec::new();
-    let sound = |s: &SourceId| own.contains(s) && program.sound.contains(s);
-    for &source in program.order.iter().rev().filter(|s| sound(s)) {
-        let node = &program.nodes[source];
-        if covered.contains(&source) || node.is_extern {
+/// Checks all nodes of the main text, and the settings. Returns the modules of those that no other calls and that are right.
+pub(crate) fn check_all(program: &Program, options: &Options, report: &mut Report) -> Vec<Module> {
+    let modules = check_nodes(program, options, report);
+    if !program.in_error
+        && let Some(scope) = program.scopes.files.get(&program.main)
+    {
+        unused_settings(program, &scope.own.values().copied().collect::<Vec<_>>(), options, report);
+    }
+    modules
+}
+
+fn check_nodes(program: &Program, options: &Options, report: &mut Report) -> Vec<Module> {
+    let Some(scope) = program.scopes.files.get(&program.main) else { return Vec::new() };
+    let own: IndexSet<SourceId> = scope.own.values().copied().collect();
+    let lenient = Options { set: IndexMap::new(), defaults: merged(options), ..options.clone() };
+    let mut covered: IndexSet<SourceId> = IndexSet::new();
+    let mut modules = Vec::new();
+    for &source in program.order.iter().rev().filter(|s| own.contains(*s)) {
+        if covered.contains(&source) || program.nodes[source].is_extern {
             continue;
         }
-        let mut scratch = Report::default();
-        let lenient = Options { set: IndexMap::new(), defaults: merged(options), ..options.clone() };
-        let spec = spec(program, source, &lenient, &mut scratch);
-        if scratch.errors() > 0 {
-            continue; // it needs values that only a caller can give
+        let (module, found) = check_node(program, source, &lenient);
+        // a node may be right by itself although it is called wrongly
+        let limit = found.iter().any(|d| d.code == codes::INSTANCE_LIMIT);
+        if limit || !found.has_errors() && module.is_some() {
+            cover(program, source, &mut covered);
         }
-        module(program, spec, &lenient, &mut scratch);
-        cover(program, source, &mut covered);
-        let untyped = node
-            .formals
-            .iter()
-            .any(|l| !node.is_typed(*l) && matches!(node.roles[*l], Role::Stream | Role::Unused));
-        for d in scratch.finish() {
-            // the shapes of inputs without a type are a guess here
-            if !untyped || !matches!(d.code, codes::SHAPE_MISMATCH | codes::CONDITION_TYPE) {
-                report.push(d);
-            }
+        modules.extend(module);
+        report.extend(found);
+    }
+    modules
+}
+
+/// Checks a node as far as that is possible without knowing how it is called.
+fn check_node(program: &Program, source: SourceId, options: &Options) -> (Option<Module>, Diagnostics) {
+    let mut spec = spec(program, source, options, &mut Report::default());
+    let mut report = Report::default();
+    if !spec.open {
+        let module = module(program, spec.clone(), options, &mut report);
+        if report.errors() == 0 {
+            return (module, report.finish());
         }
     }
-    if own.iter().all(|s| program.sound.contains(s)) {
-        unused_settings(program, &own, options, report);
+    // the shapes of inputs without a type are a guess
+    let node = &program.nodes[source];
+    let unshaped = |(given, formal): (&mut RootGiven, &Local)| {
+        if matches!(given, RootGiven::Input(None)) && !node.is_typed(*formal) {
+            *given = RootGiven::Unshaped;
+            return true;
+        }
+        false
+    };
+    let guessed = spec.givens.iter_mut().zip(&node.formals).map(unshaped).filter(|guess| *guess).count() > 0;
+    if guessed || spec.open {
+        spec.open = true;
+        report = Report::default();
+        module(program, spec, options, &mut report);
     }
+    let keep = |d: &Diagnostic| !guessed || d.code != codes::ARITY;
+    (None, Diagnostics(report.finish().into_iter().filter(keep).collect()))
 }
 
 fn merged(options: &Options) -> IndexMap<String, StaticValue> {
@@ -113,13 +143,12 @@ fn merged(options: &Options) -> IndexMap<String, StaticValue> {
 }
 
 /// Adds a node and all that it calls.
-fn cover(program: &Program, source: SourceId, covered: &mut Vec<SourceId>) {
+fn cover(program: &Program, source: SourceId, covered: &mut IndexSet<SourceId>) {
     let mut todo = vec![source];
     while let Some(source) = todo.pop() {
-        if covered.contains(&source) {
+        if !covered.insert(source) {
             continue;
         }
-        covered.push(source);
         for expr in program.nodes[source].exprs.iter() {
             if let ExprKind::Call(call) = &expr.kind {
                 todo.push(call.callee);
@@ -148,17 +177,13 @@ fn choose(program: &Program, root: &Root, report: &mut Report) -> Option<SourceI
             if let Some(&id) = own.get("main") {
                 return Some(id);
             }
-            let mut called = Vec::new();
-            for &id in own.values() {
-                for expr in program.nodes[id].exprs.iter() {
-                    if let ExprKind::Call(call) = &expr.kind {
-                        called.push(call.callee);
-                    }
-                }
-            }
+            let called: IndexSet<SourceId> =
+                own.values().flat_map(|id| program.nodes[*id].names.iter().copied()).collect();
             let free: Vec<SourceId> = own.values().copied().filter(|id| !called.contains(id)).collect();
             match free[..] {
                 [id] => Some(id),
+                // a name in error may be that of a node
+                _ if program.in_error => None,
                 [] => {
                     let d = Diagnostic::error(codes::ROOT_NODE, "the program has no node to run");
                     report.push(d.help("add a node, for example `node main(x: num []) -> (y) y = x;`"));
@@ -180,6 +205,7 @@ fn choose(program: &Program, root: &Root, report: &mut Report) -> Option<SourceI
 /// What the formals and dimensions of the root stand for.
 fn spec(program: &Program, source: SourceId, options: &Options, report: &mut Report) -> RootSpec {
     let node = &program.nodes[source];
+    let before = report.errors();
     if node.is_extern {
         report.push(
             Diagnostic::error(codes::EXTERN_NODE, format!("nothing implements node `{}`", node.name))
@@ -204,7 +230,7 @@ fn spec(program: &Program, source: SourceId, options: &Options, report: &mut Rep
                         )
                         .help(format!("give it on the command line: `--set {name}=..`")),
                 );
-                RootGiven::Input(None)
+                RootGiven::Open
             }
             _ => RootGiven::Input(None),
         });
@@ -217,8 +243,9 @@ fn spec(program: &Program, source: SourceId, options: &Options, report: &mut Rep
             dims.insert(data.name.to_string(), value);
         }
     }
+    let open = report.errors() > before;
     unused_settings(program, &[source], options, report);
-    RootSpec { source, givens, dims }
+    RootSpec { source, givens, dims, open }
 }
 
 /// Whether a formal of the root may be given a value from outside: a static one, or an input without a type, which then is that

@@ -18,8 +18,8 @@ pub(crate) struct Program {
     pub(crate) main: FileId,
     /// Every node after the nodes that it calls.
     pub(crate) order: Vec<SourceId>,
-    /// The nodes that hold no error and call none that does, as far as names tell.
-    pub(crate) sound: Vec<SourceId>,
+    /// Whether it holds errors, which are reported.
+    pub(crate) in_error: bool,
 }
 
 /// The scopes of all files.
@@ -48,6 +48,12 @@ pub(crate) struct FileScope {
     pub(crate) imported: Vec<FileId>,
     /// `import a as m;`
     pub(crate) modules: IndexMap<String, (FileId, Span)>,
+    /// Names that something defines which did not parse or was not found.
+    pub(crate) lost: IndexSet<String>,
+    /// Whether any name may be defined by an import that was not found.
+    pub(crate) incomplete: bool,
+    /// Whether it belongs to the library.
+    pub(crate) library: bool,
 }
 
 impl FileScope {
@@ -125,6 +131,24 @@ impl Scopes {
             }
         }
         builtins::find(name).map(Callable::Builtin)
+    }
+
+    /// Whether a name that is not found may be defined by something that did not parse or was not found.
+    pub(crate) fn is_excused(&self, file: FileId, name: &str, callee: bool) -> bool {
+        let Some(scope) = self.files.get(&file) else { return false };
+        if let Some((module, inner)) = name.split_once('.') {
+            return match scope.modules.get(module) {
+                Some((target, _)) => self.is_excused(*target, inner, false),
+                None => scope.incomplete || scope.lost.contains(module),
+            };
+        }
+        let plain = name.trim_start_matches("diff_");
+        scope.lost.contains(name) || callee && (scope.incomplete || scope.lost.contains(plain))
+    }
+
+    /// Whether a file belongs to the library.
+    pub(crate) fn is_library(&self, file: FileId) -> bool {
+        self.files.get(&file).is_some_and(|scope| scope.library)
     }
 
     /// A name in scope that `name` may be a slip of the pen for.

@@ -58,11 +58,9 @@ pub fn signatures(
     let bump = Bump::new();
     let mut names = lasso::Rodeo::new();
     let loaded = crate::load::load(&bump, &mut names, sources, main, options, loader, &mut report);
-    let program = loaded.map(|loaded| crate::lower::lower(&loaded, &names, &mut report));
-    let found = program.as_ref().filter(|_| report.errors() == 0).and_then(|program| {
-        let scope = program.scopes.files.get(&program.main)?;
-        Some(scope.own.values().map(|id| signature(&program.nodes[*id])).collect())
-    });
+    let program = crate::lower::lower(&loaded, &names, &mut report);
+    let scope = program.scopes.files.get(&program.main).filter(|_| report.errors() == 0);
+    let found = scope.map(|scope| scope.own.values().map(|id| signature(&program.nodes[*id])).collect());
     (found.unwrap_or_default(), report.finish())
 }
 

@@ -211,8 +211,22 @@ impl Statics {
     ) -> Evaluated<StaticValue> {
         match tree.role(id, local) {
             Role::Static | Role::Both => self.values[tree.slot(id, local)].clone(),
+            Role::Stream | Role::Unused if tree.node(id).locals[local].kind == LocalKind::Undefined => {
+                Err(Failure::Unknown)
+            }
             Role::Stream | Role::Unused => Err(not_static_name(tree.node(id), local, span).into()),
         }
+    }
+
+    /// The value of a static name where it is used. An error in its definition or actual is reported there.
+    fn read(&self, tree: &Tree<'_>, id: InstanceId, local: Local, span: Span) -> Evaluated<StaticValue> {
+        let value = self.name(tree, id, local, span);
+        let elsewhere = match tree.role(id, local) {
+            Role::Static => true,
+            Role::Both => !tree.is_stream(id, local),
+            Role::Stream | Role::Unused => false,
+        };
+        if elsewhere { value.map_err(|_| Failure::Unknown) } else { value }
     }
 
     /// The value of a static expression. The statics of the instance must be fresh.
@@ -230,7 +244,7 @@ impl Statics {
             ExprKind::Literal(Literal::Bool(b)) => Ok(StaticValue::Bool(*b)),
             ExprKind::Literal(Literal::Int(i)) => Ok(StaticValue::Int(*i)),
             ExprKind::Literal(Literal::Num(x)) => Ok(StaticValue::Num(*x)),
-            ExprKind::Local(local) => self.name(tree, id, *local, span),
+            ExprKind::Local(local) => self.read(tree, id, *local, span),
             ExprKind::Array(items) => self.array(tree, shapes, id, items, span).map(StaticValue::Array),
             ExprKind::Index { base, indices } => {
                 let mut value = eval(*base)?;
@@ -248,7 +262,7 @@ impl Statics {
             ExprKind::Builtin { which: Builtin::Shape, args, .. } => {
                 self.shape_of(tree, shapes, id, args, span)
             }
-            ExprKind::Error => Err(Failure::Unknown),
+            ExprKind::Error(_) => Err(Failure::Unknown),
             _ => Err(not_static(span).into()),
         }
     }
@@ -265,7 +279,7 @@ impl Statics {
         for item in items {
             match *item {
                 Item::Expr(e) => values.push(self.eval(tree, shapes, id, e)?),
-                Item::Splice(local, at) => match self.name(tree, id, local, at)? {
+                Item::Splice(local, at) => match self.read(tree, id, local, at)? {
                     StaticValue::Array(items) => values.extend(items),
                     found => return Err(expected("an array to splice", &found, at).into()),
                 },

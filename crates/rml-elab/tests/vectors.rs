@@ -86,7 +86,7 @@ fn paper_and_library_check() {
     for (name, text) in texts("examples/paper").into_iter().chain(texts("std")) {
         let mut sources = rml_base::Sources::new();
         let main = sources.add(&name, &text);
-        let found = rml_elab::check_all(&mut sources, main, &options(), &mut rml_elab::NoFiles);
+        let (_, found) = rml_elab::check_all(&mut sources, main, &options(), &mut rml_elab::NoFiles);
         let shown: Vec<String> = found.iter().map(|d| common::describe(d, &sources)).collect();
         assert!(shown.is_empty(), "{}", shown.join("\n"));
     }
@@ -144,7 +144,7 @@ fn examples_of_the_language_reference_check() {
             }
             let mut sources = rml_base::Sources::new();
             let main = sources.add(file, block);
-            let found = rml_elab::check_all(&mut sources, main, &options(), &mut rml_elab::NoFiles);
+            let (_, found) = rml_elab::check_all(&mut sources, main, &options(), &mut rml_elab::NoFiles);
             let shown: Vec<String> = found.iter().map(|d| common::describe(d, &sources)).collect();
             assert!(shown.is_empty(), "{}\n{block}", shown.join("\n"));
             seen += 1;

@@ -25,6 +25,10 @@ pub struct File<'a> {
     pub items: &'a [Item<'a>],
     /// All comments, in textual order (their spans include the delimiters).
     pub comments: &'a [Span],
+    /// Names that may be defined by what did not parse and is left out here. Empty for a text without errors.
+    pub lost: &'a [Symbol],
+    /// Whether an import is left out, so that nothing says which nodes it brings.
+    pub lost_import: bool,
     /// The whole text.
     pub span: Span,
 }

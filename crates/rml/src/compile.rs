@@ -13,9 +13,11 @@ use rml_ir::{Precision, Type, normal, pass};
 
 use crate::error::Error;
 use crate::library::{LIBRARY, PRELUDE};
+pub use check::check;
 pub(crate) use interface::{BATCH, Interfaces};
 pub(crate) use reduce::keep_inputs;
 
+mod check;
 mod interface;
 mod load;
 mod reduce;
@@ -253,26 +255,6 @@ pub fn compile(source: &Source, options: &Options) -> Result<Program, Error> {
     });
     let ((flat, warnings), sources) = front.fail(compiled)?;
     Ok(Program::new(flat, sources, main, warnings))
-}
-
-/// Checks a source. With [`Options::node`] that node and what it calls, to the last pass; else every node that can be checked by
-/// itself. Returns the texts and all findings, warnings included.
-pub fn check(source: &Source, options: &Options) -> (Arc<Sources>, Diagnostics) {
-    if options.node.is_some() {
-        return match compile(source, options) {
-            Ok(program) => (program.sources, program.warnings),
-            Err(e) => e.into_parts(),
-        };
-    }
-    match Front::run(source, options) {
-        Ok(mut front) => {
-            let loader: &mut dyn rml_elab::Loader =
-                if front.files { &mut load::Files } else { &mut rml_elab::NoFiles };
-            let findings = rml_elab::check_all(&mut front.sources, front.main, &front.options, loader);
-            (Arc::new(front.sources), findings)
-        }
-        Err(e) => e.into_parts(),
-    }
 }
 
 /// The text of a stage.

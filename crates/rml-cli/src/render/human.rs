@@ -47,7 +47,11 @@ fn draw(diagnostic: &Diagnostic, sources: &Sources, colour: bool) -> Option<Stri
     let mut report = Report::build(ReportKind::Custom(&kind, accent), place(diagnostic.span()?))
         .with_config(Config::default().with_color(colour).with_index_type(IndexType::Byte).with_tab_width(2))
         .with_message(&diagnostic.message);
-    for (i, label) in diagnostic.labels.iter().enumerate() {
+    // those of one file stand together, the primary one's file first
+    let primary = diagnostic.span()?.file;
+    let mut labels: Vec<_> = diagnostic.labels.iter().collect();
+    labels.sort_by_key(|l| (l.span.file != primary, l.span.file));
+    for (i, label) in labels.into_iter().enumerate() {
         let colour = if i == 0 { accent } else { Color::Cyan };
         let mark =
             Label::new(place(label.span)).with_color(colour).with_order(i32::try_from(i).unwrap_or(i32::MAX));

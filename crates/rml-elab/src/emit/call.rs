@@ -7,8 +7,8 @@ use rml_base::codes::elab as codes;
 use rml_ir::typed::{self, Callee, ExprKind as T, Var, VarData};
 use rml_ir::{DType, Type};
 
-use super::Emitter;
 use super::expr::Made;
+use super::{Emitter, interface};
 use crate::hir::{Call, Equation, ExprId};
 use crate::infer::Port;
 use crate::instance::{Given, InstanceId};
@@ -59,6 +59,7 @@ impl Emitter<'_, '_> {
         let (Some(call), Some(&child)) =
             (node.as_call(expr), self.typed.tree.instances[self.id].calls.get(&expr))
         else {
+            self.error(&self.typed.tree.operands(self.id, expr))?;
             return Err(Failure::Unknown);
         };
         let mut sound = true;
@@ -69,7 +70,7 @@ impl Emitter<'_, '_> {
                 Ok(Some(arg)) => args.push(arg),
                 Ok(None) => {}
                 Err(failure) => {
-                    self.fail(failure);
+                    self.fail(call.args.get(position).copied(), failure);
                     sound = false;
                 }
             }
@@ -83,7 +84,7 @@ impl Emitter<'_, '_> {
                     match self.gradient(call, child, position, name, *port) {
                         Ok(arg) => args.push(arg),
                         Err(failure) => {
-                            self.fail(failure);
+                            self.fail(call.args.get(position).copied(), failure);
                             sound = false;
                         }
                     }
@@ -93,7 +94,7 @@ impl Emitter<'_, '_> {
         let every = match call.every.map(|end| self.end(end)).transpose() {
             Ok(every) => every,
             Err(failure) => {
-                self.fail(failure);
+                self.fail(call.every, failure);
                 sound = false;
                 None
             }
@@ -124,7 +125,9 @@ impl Emitter<'_, '_> {
         }
         let (made, ty) = self.expr(arg)?;
         if self.type_of(child, formal)? != ty {
-            return Err(Failure::Unknown); // the types differ, which is reported
+            let span = self.node.exprs[arg].span;
+            interface::check_declared(self.typed, child, formal, &ty, Some(span))?;
+            return Err(Failure::Unknown); // the element types differ, which is reported
         }
         Ok(Some(made))
     }

@@ -27,6 +27,9 @@ impl Emitter<'_, '_> {
     pub(super) fn expr(&mut self, expr: ExprId) -> Evaluated<Made> {
         let node = self.node;
         let span = node.exprs[expr].span;
+        if self.typed.broken.contains(&(self.id, expr)) {
+            return self.error(&self.typed.tree.operands(self.id, expr));
+        }
         match &node.exprs[expr].kind {
             ExprKind::Local(local) if self.typed.tree.is_stream(self.id, *local) => {
                 let var = self.var(*local)?;
@@ -34,7 +37,7 @@ impl Emitter<'_, '_> {
                 return Ok(self.push(T::Var(var), ty, span));
             }
             ExprKind::Call(_) => return self.call_operand(expr),
-            ExprKind::Error => return Err(Failure::Unknown),
+            ExprKind::Error(parts) => return self.error(parts),
             _ => {}
         }
         if let Some(constant) = self.typed.constant(self.id, expr, self.precision) {
@@ -57,6 +60,16 @@ impl Emitter<'_, '_> {
         Ok(self.push(kind, ty, span))
     }
 
+    /// An expression whose own error is reported: only the parts are looked at.
+    pub(super) fn error(&mut self, parts: &[ExprId]) -> Evaluated<Made> {
+        let node = self.node;
+        let is_array = |e: &ExprId| matches!(node.exprs[*e].kind, ExprKind::Array(_));
+        // an array may have been meant for a shape
+        let parts: Vec<ExprId> = parts.iter().copied().filter(|e| !is_array(e)).collect();
+        self.all(&parts)?;
+        Err(Failure::Unknown)
+    }
+
     /// Several expressions; errors of all of them are reported.
     pub(super) fn all(&mut self, exprs: &[ExprId]) -> Evaluated<Vec<Made>> {
         let mut made = Vec::with_capacity(exprs.len());
@@ -65,7 +78,7 @@ impl Emitter<'_, '_> {
             match self.expr(expr) {
                 Ok(one) => made.push(one),
                 Err(failure) => {
-                    self.fail(failure);
+                    self.fail(Some(expr), failure);
                     sound = false;
                 }
             }

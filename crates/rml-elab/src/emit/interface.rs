@@ -5,15 +5,14 @@ use rml_base::{Diagnostic, IndexVec, Span};
 use rml_ir::Type;
 
 use crate::hir::{Item, Local, Node, TypeDecl};
-use crate::infer::Typed;
+use crate::infer::{Failed, Typed};
 use crate::instance::InstanceId;
-use crate::report::Report;
 use crate::statics::{Evaluated, Failure};
 use crate::text;
 
 /// Checks the inputs of all instances against the types written for them. Says which instances have inputs that do not fit, or stand
 /// inside such an instance.
-pub(super) fn check(typed: &mut Typed<'_>, report: &mut Report) -> IndexVec<InstanceId, bool> {
+pub(super) fn check(typed: &mut Typed<'_>, failed: &mut Vec<Failed>) -> IndexVec<InstanceId, bool> {
     let mut misfits: IndexVec<InstanceId, bool> = IndexVec::filled(false, typed.tree.instances.len());
     for id in typed.tree.instances.ids() {
         let parent = typed.tree.instances[id].parent;
@@ -31,12 +30,14 @@ pub(super) fn check(typed: &mut Typed<'_>, report: &mut Report) -> IndexVec<Inst
             let argument = parent.and_then(|(parent, call, _)| {
                 let caller = typed.tree.node(parent);
                 let arg = *caller.as_call(call)?.args.get(position)?;
-                Some(caller.exprs[arg].span)
+                Some((parent, arg))
             });
-            if let Err(failure) = check_declared(typed, id, formal, &ty, argument) {
+            let found = argument.map(|(parent, arg)| typed.tree.node(parent).exprs[arg].span);
+            if let Err(failure) = check_declared(typed, id, formal, &ty, found) {
                 misfits[id] = true;
                 if let Failure::Bad(d) = failure {
-                    report.push(*d);
+                    let (id, expr) = argument.map_or((id, None), |(parent, arg)| (parent, Some(arg)));
+                    failed.push(Failed { id, expr, diagnostic: *d });
                 }
             }
         }

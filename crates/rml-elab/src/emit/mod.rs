@@ -13,8 +13,9 @@ use rml_ir::typed::{self, Formal, Input, NodeId, Var, VarData};
 use rml_ir::{Precision, Type};
 
 use crate::clocks;
-use crate::hir::{Local, LocalKind, Node, Role};
-use crate::infer::Typed;
+use crate::context;
+use crate::hir::{ExprId, Local, LocalKind, Node, Role};
+use crate::infer::{Failed, Typed, independent};
 use crate::instance::InstanceId;
 use crate::report::Report;
 use crate::statics::{Evaluated, Failure};
@@ -38,8 +39,20 @@ impl Builder {
 
 /// Adds the nodes of all instances; returns that of the root. `None` if there are errors.
 pub(crate) fn emit(typed: &mut Typed<'_>, builder: &mut Builder, report: &mut Report) -> Option<NodeId> {
+    let mut failed = Vec::new();
+    let made = instances(typed, builder, &mut failed);
+    if !failed.is_empty() {
+        for found in independent(typed, failed) {
+            report.push(context::add(&typed.tree, found.id, found.diagnostic));
+        }
+    }
+    made
+}
+
+/// Makes the nodes of all instances, and collects what is in error.
+fn instances(typed: &mut Typed<'_>, builder: &mut Builder, failed: &mut Vec<Failed>) -> Option<NodeId> {
     let mut nodes: IndexVec<InstanceId, Option<NodeId>> = IndexVec::filled(None, typed.tree.instances.len());
-    let misfits = interface::check(typed, report);
+    let misfits = interface::check(typed, failed);
     for id in typed.tree.instances.ids().rev() {
         if misfits[id] {
             continue; // what is wrong inside may follow from its inputs
@@ -53,7 +66,7 @@ pub(crate) fn emit(typed: &mut Typed<'_>, builder: &mut Builder, report: &mut Re
             nodes[id] = Some(*known);
             continue;
         }
-        let emitter = Emitter::new(typed, id, builder.precision, &nodes, report);
+        let emitter = Emitter::new(typed, id, builder.precision, &nodes, failed);
         if let (Some(node), Some(key)) = (emitter.node(), key) {
             let made = builder.nodes.push(node);
             builder.sources.push(typed.tree.instances[id].source);
@@ -89,7 +102,7 @@ struct Emitter<'a, 'p> {
     precision: Precision,
     /// The nodes of the instances inside.
     nodes: &'a IndexVec<InstanceId, Option<NodeId>>,
-    report: &'a mut Report,
+    failed: &'a mut Vec<Failed>,
     by_local: IndexMap<Local, Var>,
     vars: IndexVec<Var, VarData>,
     exprs: IndexVec<typed::ExprId, typed::Expr>,
@@ -104,7 +117,7 @@ impl<'a, 'p> Emitter<'a, 'p> {
         id: InstanceId,
         precision: Precision,
         nodes: &'a IndexVec<InstanceId, Option<NodeId>>,
-        report: &'a mut Report,
+        failed: &'a mut Vec<Failed>,
     ) -> Self {
         Self {
             typed,
@@ -112,7 +125,7 @@ impl<'a, 'p> Emitter<'a, 'p> {
             node: typed.tree.node(id),
             precision,
             nodes,
-            report,
+            failed,
             by_local: IndexMap::new(),
             vars: IndexVec::new(),
             exprs: IndexVec::new(),
@@ -127,16 +140,12 @@ impl<'a, 'p> Emitter<'a, 'p> {
         let formals = self.formals();
         for &output in &node.outputs {
             if let Err(problem) = clocks::declared(self.typed, self.id, output) {
-                self.fail(problem.map_or(Failure::Unknown, Failure::from));
+                self.fail(None, problem.map_or(Failure::Unknown, Failure::from));
             }
         }
-        for index in 0..node.equations.len() {
-            if self.typed.broken.contains(&(self.id, index)) {
-                self.sound = false;
-                continue;
-            }
+        for (index, equation) in node.equations.iter().enumerate() {
             if let Err(failure) = self.equation(index) {
-                self.fail(failure);
+                self.fail(Some(equation.rhs), failure);
             }
         }
         let outputs = self.outputs();
@@ -153,16 +162,10 @@ impl<'a, 'p> Emitter<'a, 'p> {
         })
     }
 
-    fn fail(&mut self, failure: Failure) {
+    fn fail(&mut self, expr: Option<ExprId>, failure: Failure) {
         self.sound = false;
-        if let Failure::Bad(mut d) = failure {
-            if let Some((parent, call, _)) = self.typed.tree.instances[self.id].parent {
-                let span = self.typed.tree.node(parent).exprs[call].span;
-                if d.labels.iter().all(|l| l.span != span) {
-                    *d = d.label(span, format!("in this instance of `{}`", self.node.name));
-                }
-            }
-            self.report.push(*d);
+        if let Failure::Bad(diagnostic) = failure {
+            self.failed.push(Failed { id: self.id, expr, diagnostic: *diagnostic });
         }
     }
 
@@ -199,14 +202,14 @@ impl<'a, 'p> Emitter<'a, 'p> {
             if !self.typed.tree.is_stream(self.id, local) {
                 match self.typed.statics.name(&self.typed.tree, self.id, local, self.node.span) {
                     Ok(value) => formals.push(Formal::Static { name, value }),
-                    Err(failure) => self.fail(failure),
+                    Err(_) => self.sound = false, // the actual is in error, which is reported there
                 }
                 continue;
             }
             let clock = match clocks::declared(self.typed, self.id, local) {
                 Ok(clock) => clock.and_then(|(cond, positive)| Some((*self.by_local.get(&cond)?, positive))),
                 Err(problem) => {
-                    self.fail(problem.map_or(Failure::Unknown, Failure::from));
+                    self.fail(None, problem.map_or(Failure::Unknown, Failure::from));
                     None
                 }
             };
@@ -274,7 +277,7 @@ impl<'a, 'p> Emitter<'a, 'p> {
             } else if !self.typed.tree.is_stream(self.id, local) {
                 match self.static_output(local) {
                     Ok(var) => outputs.push(var),
-                    Err(failure) => self.fail(failure),
+                    Err(failure) => self.fail(None, failure),
                 }
             }
         }

@@ -11,6 +11,7 @@ use rml_syntax::ast::{BinaryOp, Literal, UnaryOp};
 
 use super::adjoint::Adjoint;
 use crate::builtins::{Builtin, Reduce, Unary};
+use crate::context;
 use crate::hir::{ExprId, ExprKind, Item, Local, LocalKind};
 use crate::instance::{Given, InstanceId, RootGiven, Tree};
 use crate::report::Report;
@@ -18,8 +19,10 @@ use crate::report::Report;
 /// What inference finds.
 pub(super) struct DTypes {
     pub(super) of: Vec<DType>,
+    /// Variables in error.
+    pub(super) lost: Vec<bool>,
     pub(super) adjoints: IndexMap<(InstanceId, ExprId), Adjoint>,
-    pub(super) broken: IndexSet<(InstanceId, usize)>,
+    pub(super) broken: IndexSet<(InstanceId, ExprId)>,
 }
 
 /// A class of things of one element type. Numbers below `tree.slots` stand for variables.
@@ -31,16 +34,18 @@ struct Infer<'t, 'p, 'r> {
     parent: Vec<Class>,
     /// The element type of a class, and where it comes from.
     known: Vec<Option<(DType, Span)>>,
+    /// Classes in error: they agree with everything.
+    lost: Vec<bool>,
     /// Calls of adjoints whose gradients are not connected yet.
     pending: Vec<Pending>,
     adjoints: IndexMap<(InstanceId, ExprId), Adjoint>,
-    broken: IndexSet<(InstanceId, usize)>,
-    /// The equation being looked at.
-    at: (InstanceId, usize),
+    broken: IndexSet<(InstanceId, ExprId)>,
+    /// The expression being looked at.
+    at: (InstanceId, ExprId),
 }
 
 struct Pending {
-    at: (InstanceId, usize),
+    id: InstanceId,
     call: ExprId,
     /// Left sides and their places; at an operand: one, without a name.
     results: Vec<(Class, Span)>,
@@ -55,10 +60,11 @@ pub(super) fn infer(tree: &Tree<'_>, report: &mut Report) -> DTypes {
         report,
         parent: (0..tree.slots).collect(),
         known: vec![None; tree.slots],
+        lost: vec![false; tree.slots],
         pending: Vec::new(),
         adjoints: IndexMap::new(),
         broken: IndexSet::new(),
-        at: (InstanceId(0), 0),
+        at: (InstanceId(0), ExprId(0)),
     };
     for id in tree.instances.ids() {
         infer.declared(id);
@@ -69,14 +75,27 @@ pub(super) fn infer(tree: &Tree<'_>, report: &mut Report) -> DTypes {
     }
     infer.adjoints();
     let of = (0..tree.slots).map(|slot| infer.get(slot).map_or(DType::Num, |(d, _)| d)).collect();
-    DTypes { of, adjoints: infer.adjoints, broken: infer.broken }
+    let lost = (0..tree.slots).map(|slot| {
+        let root = infer.find(slot);
+        infer.lost[root]
+    });
+    let lost = lost.collect();
+    DTypes { of, lost, adjoints: infer.adjoints, broken: infer.broken }
 }
 
 impl Infer<'_, '_, '_> {
     fn fresh(&mut self, known: Option<(DType, Span)>) -> Class {
         self.parent.push(self.parent.len());
         self.known.push(known);
+        self.lost.push(false);
         self.parent.len() - 1
+    }
+
+    /// The class of something in error.
+    fn error(&mut self) -> Class {
+        let class = self.fresh(None);
+        self.lost[class] = true;
+        class
     }
 
     fn find(&mut self, class: Class) -> Class {
@@ -96,10 +115,10 @@ impl Infer<'_, '_, '_> {
         self.known[root]
     }
 
-    /// Makes two classes one; `Err` with their element types if these differ.
+    /// Makes two classes one; `Err` with their element types if these differ. A class in error stays alone.
     fn union(&mut self, a: Class, b: Class) -> Result<(), [(DType, Span); 2]> {
         let (a, b) = (self.find(a), self.find(b));
-        if a == b {
+        if a == b || self.lost[a] || self.lost[b] {
             return Ok(());
         }
         match (self.known[a], self.known[b]) {
@@ -112,8 +131,15 @@ impl Infer<'_, '_, '_> {
         }
     }
 
-    /// Two things that must have one element type. `found` is to blame if they do not.
-    fn unify(&mut self, expected: (Class, Span), found: (Class, Span), what: &str) {
+    /// Two things that must have one element type, and their class. `found` is to blame if they do not.
+    fn unify(&mut self, expected: (Class, Span), found: (Class, Span), what: &str) -> Class {
+        let lost = |infer: &mut Self, class| {
+            let root = infer.find(class);
+            infer.lost[root]
+        };
+        if lost(self, expected.0) || lost(self, found.0) {
+            return self.error();
+        }
         if let Err([want, got]) = self.union(expected.0, found.0) {
             let mut d = Diagnostic::error(
                 codes::TYPE_MISMATCH,
@@ -124,6 +150,18 @@ impl Infer<'_, '_, '_> {
                 d = d.label(expected.1, format!("this is {}", want.0));
             }
             self.blame(d, want, got, &[expected.1, found.1]);
+            return self.error();
+        }
+        expected.0
+    }
+
+    /// Gives a name the element type of its definition; what is defined by something in error is in error, unless its type is known.
+    fn define(&mut self, target: (Class, Span), value: (Class, Span), what: &str) {
+        let (to, from) = (self.find(target.0), self.find(value.0));
+        if self.lost[from] {
+            self.lost[to] |= self.known[to].is_none();
+        } else {
+            self.unify(target, value, what);
         }
     }
 
@@ -131,6 +169,7 @@ impl Infer<'_, '_, '_> {
     fn expect(&mut self, dtype: DType, found: (Class, Span), code: Code, what: &str) {
         let root = self.find(found.0);
         match self.known[root] {
+            _ if self.lost[root] => {}
             None => self.known[root] = Some((dtype, found.1)),
             Some(got) if got.0 != dtype => {
                 let d = Diagnostic::error(code, format!("{what} takes {dtype}, found {}", got.0))
@@ -160,7 +199,7 @@ impl Infer<'_, '_, '_> {
             _ => d,
         };
         self.broken.insert(self.at);
-        self.report.push(d);
+        self.report.push(context::add(self.tree, self.at.0, d));
     }
 
     fn slot(&self, id: InstanceId, local: Local) -> Class {
@@ -172,6 +211,7 @@ impl Infer<'_, '_, '_> {
         let node = self.tree.node(id);
         for (local, data) in node.locals.iter_enumerated() {
             let slot = self.slot(id, local);
+            self.lost[slot] |= data.kind == LocalKind::Undefined && data.types.is_empty();
             for ty in &data.types {
                 match self.known[slot] {
                     None => self.known[slot] = Some((ty.dtype, ty.span)),
@@ -199,17 +239,17 @@ impl Infer<'_, '_, '_> {
             match (given, instance.parent) {
                 (Given::Root(RootGiven::Input(Some(ty))), _) => {
                     let class = self.fresh(Some((ty.dtype, span)));
-                    self.at = (id, usize::MAX);
                     self.unify((slot, span), (class, span), &format!("input `{}`", node.name_of(formal)));
                 }
                 (Given::Root(RootGiven::Static(value)), _) => {
                     let dtype = element(value);
                     self.known[slot] = self.known[slot].or(dtype.map(|d| (d, span)));
                 }
-                (Given::Static(arg), Some((parent, _, equation))) => {
-                    self.at = (parent, equation);
-                    let arg = self.expr(parent, *arg);
-                    self.unify((slot, span), arg, &format!("input `{}`", node.name_of(formal)));
+                (Given::Root(RootGiven::Open), _) => self.lost[slot] = true,
+                (Given::Static(expr), Some((parent, ..))) => {
+                    let arg = self.expr(parent, *expr);
+                    self.at = (parent, *expr);
+                    self.define((slot, span), arg, &format!("input `{}`", node.name_of(formal)));
                 }
                 _ => {}
             }
@@ -224,8 +264,7 @@ impl Infer<'_, '_, '_> {
 
     fn equations(&mut self, id: InstanceId) {
         let node = self.tree.node(id);
-        for (index, equation) in node.equations.iter().enumerate() {
-            self.at = (id, index);
+        for equation in &node.equations {
             let lhs: Vec<(Class, Span)> = equation
                 .lhs
                 .iter()
@@ -236,13 +275,16 @@ impl Infer<'_, '_, '_> {
                 .collect();
             if node.as_call(equation.rhs).is_some() {
                 self.call(id, equation.rhs, &lhs);
-            } else if let [target] = lhs[..] {
-                let value = self.expr(id, equation.rhs);
+                continue;
+            }
+            let value = self.expr(id, equation.rhs);
+            self.at = (id, equation.rhs);
+            for target in lhs {
                 let what = match equation.lhs.first() {
                     Some((Some(local), _)) => format!("the equation of `{}`", node.name_of(*local)),
                     _ => "this equation".to_owned(),
                 };
-                self.unify(target, value, &what);
+                self.define(target, value, &what);
             }
         }
     }
@@ -261,71 +303,83 @@ impl Infer<'_, '_, '_> {
                 self.fresh(Some((dtype, span)))
             }
             ExprKind::Local(local) => self.slot(id, *local),
-            ExprKind::Array(items) => self.array(id, items),
+            ExprKind::Array(items) => self.array(id, expr, items),
             ExprKind::Index { base, .. } => self.expr(id, *base).0,
             ExprKind::Unary(UnaryOp::Neg, a) | ExprKind::Post(a) => self.expr(id, *a).0,
             ExprKind::Unary(UnaryOp::Not, a) => {
                 let a = self.expr(id, *a);
+                self.at = (id, expr);
                 self.expect(DType::Bool, a, codes::TYPE_MISMATCH, "`not`");
                 self.fresh(Some((DType::Bool, span)))
             }
-            ExprKind::Binary(op, a, b) => self.binary(id, *op, *a, *b, span),
+            ExprKind::Binary(op, a, b) => self.binary(id, expr, (*op, *a, *b)),
             ExprKind::If { cond, then, other } => {
-                self.condition(id, *cond, "the condition of `if`");
-                self.joined(id, *then, *other, "the branches of `if`")
+                self.condition(id, expr, *cond, "the condition of `if`");
+                self.joined(id, expr, [*then, *other], "the branches of `if`")
             }
             ExprKind::Merge { cond, on_true, on_false } => {
-                self.condition(id, *cond, "the condition of `merge`");
-                self.joined(id, *on_true, *on_false, "the branches of `merge`")
+                self.condition(id, expr, *cond, "the condition of `merge`");
+                self.joined(id, expr, [*on_true, *on_false], "the branches of `merge`")
             }
-            ExprKind::Fby { init, next } => self.joined(id, *init, *next, "the operands of `fby`"),
-            ExprKind::FbyBack { init, next } => self.joined(id, *init, *next, "the operands of `fby back`"),
+            ExprKind::Fby { init, next } => self.joined(id, expr, [*init, *next], "the operands of `fby`"),
+            ExprKind::FbyBack { init, next } => {
+                self.joined(id, expr, [*init, *next], "the operands of `fby back`")
+            }
             ExprKind::When { value, cond } => {
                 let value = self.expr(id, *value);
-                self.condition(id, *cond, "the condition of `when`");
+                self.condition(id, expr, *cond, "the condition of `when`");
                 value.0
             }
-            ExprKind::Builtin { which, args, .. } => self.builtin(id, *which, args, span),
+            ExprKind::Builtin { which, args, .. } => self.builtin(id, expr, *which, args),
             ExprKind::Call(_) => {
                 let result = self.fresh(None);
                 self.call(id, expr, &[(result, span)]);
                 result
             }
-            ExprKind::Error => self.fresh(None),
+            ExprKind::Error(parts) => {
+                for &part in parts {
+                    self.expr(id, part);
+                }
+                self.error()
+            }
         };
         (class, span)
     }
 
-    fn array(&mut self, id: InstanceId, items: &[Item]) -> Class {
+    fn array(&mut self, id: InstanceId, expr: ExprId, items: &[Item]) -> Class {
         let mut first: Option<(Class, Span)> = None;
         for item in items {
             let found = match *item {
                 Item::Expr(e) => self.expr(id, e),
                 Item::Splice(local, span) => (self.slot(id, local), span),
             };
-            match first {
-                None => first = Some(found),
-                Some(first) => self.unify(first, found, "the elements of this array"),
-            }
+            self.at = (id, expr);
+            first = Some(match first {
+                None => found,
+                Some(first) => (self.unify(first, found, "the elements of this array"), first.1),
+            });
         }
         first.map_or_else(|| self.fresh(None), |(class, _)| class)
     }
 
-    fn condition(&mut self, id: InstanceId, cond: ExprId, what: &str) {
+    fn condition(&mut self, id: InstanceId, of: ExprId, cond: ExprId, what: &str) {
         let cond = self.expr(id, cond);
+        self.at = (id, of);
         self.expect(DType::Bool, cond, codes::CONDITION_TYPE, what);
     }
 
-    fn joined(&mut self, id: InstanceId, a: ExprId, b: ExprId, what: &str) -> Class {
+    fn joined(&mut self, id: InstanceId, of: ExprId, [a, b]: [ExprId; 2], what: &str) -> Class {
         let a = self.expr(id, a);
         let b = self.expr(id, b);
-        self.unify(a, b, what);
-        a.0
+        self.at = (id, of);
+        self.unify(a, b, what)
     }
 
-    fn binary(&mut self, id: InstanceId, op: BinaryOp, a: ExprId, b: ExprId, span: Span) -> Class {
+    fn binary(&mut self, id: InstanceId, of: ExprId, (op, a, b): (BinaryOp, ExprId, ExprId)) -> Class {
         use BinaryOp as B;
+        let span = self.tree.node(id).exprs[of].span;
         let (a, b) = (self.expr(id, a), self.expr(id, b));
+        self.at = (id, of);
         let what = format!("`{}`", op.text());
         match op {
             B::And | B::Or => {
@@ -333,10 +387,7 @@ impl Infer<'_, '_, '_> {
                 self.expect(DType::Bool, b, codes::TYPE_MISMATCH, &what);
                 self.fresh(Some((DType::Bool, span)))
             }
-            B::Add | B::Sub | B::Mul | B::Div => {
-                self.unify(a, b, &format!("the operands of {what}"));
-                a.0
-            }
+            B::Add | B::Sub | B::Mul | B::Div => self.unify(a, b, &format!("the operands of {what}")),
             B::Eq | B::Ne | B::Lt | B::Le | B::Gt | B::Ge => {
                 self.unify(a, b, &format!("the operands of {what}"));
                 self.fresh(Some((DType::Bool, span)))
@@ -344,12 +395,14 @@ impl Infer<'_, '_, '_> {
         }
     }
 
-    fn builtin(&mut self, id: InstanceId, which: Builtin, args: &[ExprId], span: Span) -> Class {
+    fn builtin(&mut self, id: InstanceId, of: ExprId, which: Builtin, args: &[ExprId]) -> Class {
+        let span = self.tree.node(id).exprs[of].span;
         let streams = args.iter().enumerate().filter(|(i, _)| !which.is_static(*i));
         let operands: Vec<(Class, Span)> = match which {
             Builtin::Shape => Vec::new(),
             _ => streams.map(|(_, a)| self.expr(id, *a)).collect(),
         };
+        self.at = (id, of);
         let what = format!("`{}`", which.name());
         let all = |infer: &mut Self, dtype: DType| {
             for operand in &operands {
@@ -390,7 +443,7 @@ impl Infer<'_, '_, '_> {
             Builtin::Unary(Unary::ToBool) => Some(DType::Bool),
             Builtin::Concat => {
                 if let [a, b] = operands[..] {
-                    self.unify(a, b, "the operands of `concat`");
+                    return self.unify(a, b, "the operands of `concat`");
                 }
                 None
             }

@@ -2,6 +2,7 @@
 
 mod adjoint;
 mod dtype;
+mod flow;
 mod hint;
 mod shape;
 
@@ -14,6 +15,7 @@ use crate::report::Report;
 use crate::statics::Statics;
 
 pub(crate) use adjoint::{Adjoint, Port};
+pub(crate) use flow::{Failed, independent};
 
 /// A tree of instances with the types of all its variables.
 #[derive(Debug)]
@@ -26,8 +28,12 @@ pub(crate) struct Typed<'p> {
     pub(crate) statics: Statics,
     /// The interfaces of the adjoints that are called.
     pub(crate) adjoints: IndexMap<(InstanceId, ExprId), Adjoint>,
-    /// Equations with errors that are reported: instance and position.
-    pub(crate) broken: IndexSet<(InstanceId, usize)>,
+    /// By number of variable: whether its element type is not known because of an error.
+    pub(crate) lost: Vec<bool>,
+    /// Whether something in error is reported already.
+    pub(crate) in_error: bool,
+    /// Expressions whose element types are in error, which is reported.
+    pub(crate) broken: IndexSet<(InstanceId, ExprId)>,
 }
 
 impl Typed<'_> {
@@ -53,11 +59,22 @@ impl Typed<'_> {
 
 /// Infers all types.
 pub(crate) fn infer<'p>(tree: Tree<'p>, report: &mut Report) -> Typed<'p> {
+    let before = report.errors();
     let dtypes = dtype::infer(&tree, report);
+    let in_error =
+        tree.program.in_error || tree.in_error || report.errors() > before || dtypes.lost.contains(&true);
     let statics = Statics::new(&tree);
     let shapes = vec![None; tree.slots];
-    let mut typed =
-        Typed { tree, dtypes: dtypes.of, shapes, statics, adjoints: dtypes.adjoints, broken: dtypes.broken };
+    let mut typed = Typed {
+        tree,
+        dtypes: dtypes.of,
+        shapes,
+        statics,
+        adjoints: dtypes.adjoints,
+        lost: dtypes.lost,
+        in_error,
+        broken: dtypes.broken,
+    };
     shape::infer(&mut typed, report);
     typed
 }

@@ -8,8 +8,10 @@ use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, IndexVec};
 use rml_ir::Shape;
 
+use super::flow::{Flow, Taint};
 use super::{Port, Typed, hint};
-use crate::hir::{ExprId, ExprKind, Item, Local, LocalKind, Node, SourceId};
+use crate::context;
+use crate::hir::{ExprId, ExprKind, Local, LocalKind, Node, SourceId};
 use crate::instance::{Given, InstanceId, RootGiven};
 use crate::ops::{Operand, Partial};
 use crate::report::Report;
@@ -36,7 +38,10 @@ struct Fixpoint<'a, 'p, 'r> {
     /// The shape of a variable that nothing else determines.
     floor: Vec<Option<Shape>>,
     changes: Vec<u32>,
-    failed: bool,
+    /// Whether an equation, by its number among those of all instances, was in error when it was evaluated last.
+    bad: Vec<bool>,
+    /// Equations that came into error since they were looked at.
+    news: Vec<(InstanceId, usize)>,
     /// Whether an operand in error was taken for one whose shape is not known yet.
     tolerated: bool,
 }
@@ -65,7 +70,8 @@ pub(super) fn infer(typed: &mut Typed<'_>, report: &mut Report) {
         queued: vec![false; equations],
         floor: vec![None; slots],
         changes: vec![0; slots],
-        failed: false,
+        bad: vec![false; equations],
+        news: Vec::new(),
         tolerated: false,
     };
     fixpoint.start();
@@ -94,16 +100,7 @@ fn uses_of(node: &Node) -> Uses {
         }
     }
     for &formal in &node.formals {
-        let binds = |item: &Item| match *item {
-            Item::Splice(local, _) => node.locals[local].kind == LocalKind::Dim,
-            Item::Expr(e) => match node.exprs[e].kind {
-                ExprKind::Local(local) => node.locals[local].kind == LocalKind::Dim,
-                _ => false,
-            },
-        };
-        if node.locals[formal].types.iter().any(|ty| ty.dims.iter().any(binds)) {
-            sensitive[formal] = true;
-        }
+        sensitive[formal] |= node.binds(formal);
     }
     Uses { equations, sensitive }
 }
@@ -141,7 +138,13 @@ impl Fixpoint<'_, '_, '_> {
             self.queued[self.first[id.0 as usize] + equation] = false;
             self.typed.statics.refresh(&self.typed.tree, &self.typed.shapes, id);
             // errors are found again, and reported, when typed nodes are made
-            let _ = self.equation(id, equation);
+            self.tolerated = false;
+            let bad = matches!(self.equation(id, equation), Err(Failure::Bad(_))) || self.tolerated;
+            let number = self.first[id.0 as usize] + equation;
+            if bad && !std::mem::replace(&mut self.bad[number], bad) {
+                self.news.push((id, equation));
+            }
+            self.bad[number] = bad;
         }
     }
 
@@ -154,21 +157,18 @@ impl Fixpoint<'_, '_, '_> {
         {
             return Ok(());
         }
-        if node.as_call(equation.rhs).is_some() {
-            let results = self.call(id, equation.rhs, equation.lhs.len())?;
-            for (&(local, _), result) in equation.lhs.iter().zip(results) {
-                if let Some(local) = local {
-                    self.define(id, local, result);
-                }
+        let mut shapes = vec![None; equation.lhs.len()];
+        let result = if node.as_call(equation.rhs).is_some() {
+            self.call(id, equation.rhs, equation.lhs.len()).map(|results| shapes = results)
+        } else {
+            self.expr(id, equation.rhs).map(|result| shapes = vec![result.shape])
+        };
+        for (i, &(local, _)) in equation.lhs.iter().enumerate() {
+            if let Some(local) = local {
+                self.define(id, local, shapes.get(i).cloned().flatten());
             }
-            return Ok(());
         }
-        let result = self.expr(id, equation.rhs);
-        if let [(Some(local), _)] = equation.lhs[..] {
-            let shape = result.as_ref().ok().and_then(|p| p.shape.clone());
-            self.define(id, local, shape);
-        }
-        result.map(|_| ())
+        result
     }
 
     /// The result of the equation of a variable.
@@ -203,18 +203,21 @@ impl Fixpoint<'_, '_, '_> {
     }
 
     fn unstable(&mut self, id: InstanceId, local: Local, next: &Shape) {
-        let data = &self.typed.tree.node(id).locals[local];
+        let node = self.typed.tree.node(id);
+        let data = &node.locals[local];
         if let LocalKind::Defined { equation } = data.kind {
-            self.typed.broken.insert((id, equation));
+            self.typed.broken.insert((id, node.equations[equation].rhs));
         }
+        let slot = self.typed.tree.slot(id, local);
+        self.typed.lost[slot] = true;
         let mut d =
             Diagnostic::error(codes::UNSTABLE_SHAPE, format!("the shape of `{}` never settles", data.name))
                 .label(data.span, "its shape depends on itself");
         if let Some(shape) = self.typed.shape(id, local) {
             d = d.note(format!("after {shape} it would be {next}, and so on"));
         }
-        self.report.push(d.help("a value that is fed back (by `fby` or `post`) must keep its shape"));
-        self.failed = true;
+        let d = d.help("a value that is fed back (by `fby` or `post`) must keep its shape");
+        self.report.push(context::add(&self.typed.tree, id, d));
     }
 
     /// Queues what depends on a shape.
@@ -248,20 +251,19 @@ impl Fixpoint<'_, '_, '_> {
         let node = self.typed.tree.node(id);
         let (Some(call), Some(&child)) = (node.as_call(expr), self.typed.tree.instances[id].calls.get(&expr))
         else {
+            self.parts(id, expr);
             return Err(Failure::Unknown);
         };
         let callee = self.typed.tree.node(child);
         for (i, &formal) in callee.formals.iter().enumerate() {
             if self.typed.tree.is_stream(child, formal) {
                 let arg = self.expr(id, call.args[i]).ok().and_then(|p| p.shape);
-                let declared = || {
-                    let mut types = callee.locals[formal].types.iter();
-                    types.find_map(|ty| {
-                        let typed = &*self.typed;
-                        typed.statics.declared(&typed.tree, &typed.shapes, child, ty).ok()
-                    })
+                // a shape that does not come from the argument holds even if the argument is in error
+                let shape = match callee.binds(formal) {
+                    true => arg.or_else(|| self.declared(child, formal)),
+                    false => self.declared(child, formal).or(arg),
                 };
-                if let Some(shape) = arg.or_else(declared) {
+                if let Some(shape) = shape {
                     self.set(child, formal, shape);
                 }
             }
@@ -284,10 +286,25 @@ impl Fixpoint<'_, '_, '_> {
             .collect())
     }
 
+    /// Evaluates the parts of an expression in error, for the calls in them.
+    fn parts(&mut self, id: InstanceId, expr: ExprId) {
+        for part in self.typed.tree.operands(id, expr) {
+            let _ = self.expr(id, part);
+        }
+    }
+
     /// The type of an expression, as far as its shape is known.
     fn expr(&mut self, id: InstanceId, expr: ExprId) -> Evaluated<Partial> {
         let node = self.typed.tree.node(id);
+        if self.typed.broken.contains(&(id, expr)) {
+            self.parts(id, expr);
+            return Err(Failure::Unknown);
+        }
         match &node.exprs[expr].kind {
+            ExprKind::Error(_) => {
+                self.parts(id, expr);
+                return Err(Failure::Unknown);
+            }
             ExprKind::Local(local) if self.typed.tree.is_stream(id, *local) => {
                 let shape = self.typed.shape(id, *local).cloned();
                 return Ok(Partial { dtype: self.typed.dtype(id, *local), shape });
@@ -343,7 +360,9 @@ impl Fixpoint<'_, '_, '_> {
         let root = InstanceId(0);
         let node = self.typed.tree.node(root);
         for &formal in &node.formals {
-            let known = self.typed.shape(root, formal).is_some();
+            let given = self.typed.tree.instances[root].givens.iter();
+            let unshaped = given.clone().any(|g| matches!(g, Given::Root(RootGiven::Unshaped)));
+            let known = unshaped || self.typed.shape(root, formal).is_some();
             if known || node.is_typed(formal) || !self.typed.tree.is_stream(root, formal) {
                 continue;
             }
@@ -353,8 +372,9 @@ impl Fixpoint<'_, '_, '_> {
         }
     }
 
-    /// Variables that depend on nothing but themselves are scalars.
+    /// Variables that depend on nothing but themselves are scalars. What depends on something in error is left open.
     fn rest(&mut self) {
+        let mut tainted = None;
         for id in self.typed.tree.instances.ids() {
             let node = self.typed.tree.node(id);
             for (local, data) in node.locals.iter_enumerated() {
@@ -362,10 +382,10 @@ impl Fixpoint<'_, '_, '_> {
                 if !self.typed.tree.is_stream(id, local) || self.typed.shape(id, local).is_some() {
                     continue;
                 }
-                if self.failed || self.report.errors() > 0 || self.in_error() {
-                    return;
-                }
                 let slot = self.typed.tree.slot(id, local);
+                if self.taint(&mut tainted).is_some_and(|t| t.is_tainted(slot)) {
+                    continue;
+                }
                 self.floor[slot] = Some(Shape::scalar());
                 self.enqueue(id, equation);
                 self.run();
@@ -373,18 +393,20 @@ impl Fixpoint<'_, '_, '_> {
         }
     }
 
-    /// Whether an equation is in error, so that unknown shapes may be a consequence.
-    fn in_error(&mut self) -> bool {
-        let ids: Vec<InstanceId> = self.typed.tree.instances.ids().collect();
-        let failed = ids.into_iter().any(|id| {
-            self.typed.statics.refresh(&self.typed.tree, &self.typed.shapes, id);
-            let equations = self.typed.tree.node(id).equations.len();
-            (0..equations).any(|e| {
-                self.tolerated = false;
-                matches!(self.equation(id, e), Err(Failure::Bad(_))) || self.tolerated
-            })
-        });
-        self.failed |= failed;
-        failed
+    /// What depends on something in error; `None` if nothing is.
+    fn taint<'t>(&mut self, known: &'t mut Option<Taint>) -> Option<&'t Taint> {
+        let typed = &*self.typed;
+        if known.is_none() && self.news.is_empty() && !typed.in_error {
+            return None;
+        }
+        let taint = known.get_or_insert_with(|| Taint::of_reported(Flow::new(typed, &[])));
+        for (id, equation) in self.news.drain(..) {
+            for (local, _) in &typed.tree.node(id).equations[equation].lhs {
+                if let Some(local) = local {
+                    taint.spread(typed.tree.slot(id, *local));
+                }
+            }
+        }
+        Some(taint)
     }
 }

@@ -44,7 +44,7 @@ impl Lower<'_, '_> {
                 let kind = self.call(name, args, span);
                 return self.indexed(kind, span, indices);
             }
-            A::Error => ExprKind::Error,
+            A::Error => ExprKind::Error(Vec::new()),
         };
         self.exprs.push(Expr { kind, span })
     }
@@ -55,6 +55,9 @@ impl Lower<'_, '_> {
             return local;
         }
         let text = self.names.resolve(&name);
+        if self.scopes.is_excused(self.header.file, text, false) {
+            return self.local(name, span, LocalKind::Undefined);
+        }
         let message = format!("nothing defines `{text}`");
         let mut d = Diagnostic::error(codes::UNKNOWN_NAME, message).label(span, "not found in this node");
         let defined = self.locals.iter().filter(|l| l.kind != LocalKind::Undefined);
@@ -98,9 +101,10 @@ impl Lower<'_, '_> {
         let name = self.names.resolve(&callee.name);
         match self.scopes.callable(self.header.file, name) {
             Some(Callable::Node(id, order)) => {
+                self.called.push(id);
                 let args: Vec<ExprId> = args.iter().map(|a| self.expr(a)).collect();
                 if order == 0 && !self.count(id, args.len(), span) {
-                    return ExprKind::Error;
+                    return ExprKind::Error(args);
                 }
                 ExprKind::Call(Call { callee: id, order, name_span: callee.span, args, every: None })
             }
@@ -119,11 +123,13 @@ impl Lower<'_, '_> {
                     d.help(format!("import the one that is meant by name: `import .. ({name});`"))
                         .help("or give an import a name: `import .. as m;` and `m.f(..)`"),
                 );
-                ExprKind::Error
+                ExprKind::Error(args.iter().map(|a| self.expr(a)).collect())
             }
             None => {
-                self.unknown_callee(name, callee);
-                ExprKind::Error
+                if !self.scopes.is_excused(self.header.file, name, true) {
+                    self.unknown_callee(name, callee);
+                }
+                ExprKind::Error(args.iter().map(|a| self.expr(a)).collect())
             }
         }
     }
@@ -210,7 +216,7 @@ impl Lower<'_, '_> {
                     .label(span, format!("{} here", arguments(args.len())))
                     .note(format!("expected {name}{usage}")),
             );
-            return ExprKind::Error;
+            return ExprKind::Error(args);
         }
         if which == Builtin::Shape && !matches!(self.exprs[args[0]].kind, ExprKind::Local(_)) {
             let at = self.exprs[args[0]].span;
@@ -219,7 +225,7 @@ impl Lower<'_, '_> {
                     .label(at, "this is an expression")
                     .help("give the expression a name with an equation of its own"),
             );
-            return ExprKind::Error;
+            return ExprKind::Error(args);
         }
         ExprKind::Builtin { which, args }
     }
@@ -229,9 +235,9 @@ impl Lower<'_, '_> {
         let end = self.expr(end);
         let span = call.span;
         // the call moves into the new expression
-        match std::mem::replace(&mut self.exprs[id].kind, ExprKind::Error) {
+        match std::mem::replace(&mut self.exprs[id].kind, ExprKind::Error(Vec::new())) {
             ExprKind::Call(call) if call.every.is_none() => ExprKind::Call(Call { every: Some(end), ..call }),
-            ExprKind::Error => ExprKind::Error,
+            ExprKind::Error(parts) => ExprKind::Error(parts.into_iter().chain([end]).collect()),
             other => {
                 let twice = matches!(other, ExprKind::Call(_));
                 let d =
@@ -242,7 +248,7 @@ impl Lower<'_, '_> {
                     d.label(span, "this is not a call of a node")
                 };
                 self.report.push(d.help("put the computation into a node and call it: `f(x) every end`"));
-                ExprKind::Error
+                ExprKind::Error(other.children().into_iter().chain([end]).collect())
             }
         }
     }
@@ -287,7 +293,7 @@ impl Lower<'_, '_> {
             }
         }
         self.report.push(d.help("put each operand that is more than a name into parentheses"));
-        ExprKind::Error
+        ExprKind::Error(ids)
     }
 }
 

@@ -30,8 +30,9 @@ pub(super) fn bind(
     }
     let imports = bind.scope;
     if let Some(scope) = scopes.files.get_mut(&file.id) {
-        let FileScope { own, private, .. } = std::mem::take(scope);
-        *scope = FileScope { own, private, ..imports };
+        let FileScope { own, private, lost, incomplete, library, .. } = std::mem::take(scope);
+        *scope = FileScope { own, private, incomplete, library, ..imports };
+        scope.lost.extend(lost);
     }
 }
 
@@ -46,8 +47,9 @@ struct Bind<'a, 'b> {
 
 impl Bind<'_, '_> {
     fn whole(&mut self, import: &Import<'_>, target: FileId) {
-        let exports = self.scopes.files.get(&target).into_iter().flat_map(FileScope::exports);
-        for (name, id) in exports {
+        let Some(exporting) = self.scopes.files.get(&target) else { return };
+        self.scope.lost.extend(exporting.lost.iter().cloned());
+        for (name, id) in exporting.exports() {
             let entry = self.scope.whole.entry(name.to_owned()).or_default();
             if entry.iter().all(|(known, _)| *known != id) {
                 entry.push((id, import.span));
@@ -60,6 +62,10 @@ impl Bind<'_, '_> {
         let name = self.names.resolve(&wanted.name.name);
         let here = self.names.resolve(&wanted.here().name);
         let Some(id) = exporting.export(name) else {
+            self.scope.lost.insert(here.to_owned());
+            if exporting.lost.contains(name) {
+                return;
+            }
             let d = match exporting.own.get(name) {
                 Some(private) => self.private(*private, wanted.name.span),
                 None => not_exported("the imported text", name, wanted.name.span, exporting),

@@ -13,7 +13,7 @@ use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, FileId, IndexVec, Span};
 use rml_syntax::ast;
 
-use crate::hir::{ExprKind, Node, SourceId};
+use crate::hir::{ExprId, ExprKind, Node, SourceId};
 use crate::load::{Loaded, LoadedFile};
 use crate::report::Report;
 use crate::scope::{FileScope, Program, Scopes};
@@ -33,28 +33,19 @@ pub(crate) fn lower(loaded: &Loaded<'_>, names: &lasso::Rodeo, report: &mut Repo
     for file in &loaded.files {
         imports::bind(file, names, &headers, &mut scopes, report);
     }
-    let bound = report.errors() == 0;
     let mut nodes: IndexVec<SourceId, Node> = IndexVec::new();
-    let mut in_error: IndexVec<SourceId, bool> = IndexVec::filled(false, headers.len());
     for (id, header) in headers.iter_enumerated() {
-        let before = report.errors();
         nodes.push(node::lower(id, &headers, &scopes, names, report));
-        in_error[id] = report.errors() > before;
         debug_assert_eq!(header.name.as_ref(), nodes[id].name.as_ref());
     }
-    let order = call_order(&nodes, &mut in_error, report);
+    let order = call_order(&mut nodes, report);
     for &id in &order {
-        let before = report.errors();
         usage::analyse(&mut nodes, id, report);
-        in_error[id] |= report.errors() > before || callees(&nodes[id]).iter().any(|(c, _)| in_error[*c]);
     }
     if report.errors() == 0 {
         loaded.files.iter().for_each(|file| imports::unused(file, names, &scopes, report));
     }
-    // An adjoint in error may be called without being named.
-    let adjoints = nodes.iter_enumerated().any(|(id, n)| in_error[id] && n.name.starts_with("diff_"));
-    let sound = nodes.ids().filter(|id| bound && !adjoints && !in_error[*id]).collect();
-    Program { nodes, scopes, main: loaded.main, order, sound }
+    Program { nodes, scopes, main: loaded.main, order, in_error: report.errors() > 0 }
 }
 
 /// A node before its body is looked at.
@@ -70,7 +61,12 @@ fn own_nodes<'a>(
     headers: &mut IndexVec<SourceId, Header<'a>>,
     report: &mut Report,
 ) -> FileScope {
-    let mut scope = FileScope::default();
+    let mut scope = FileScope {
+        lost: file.ast.lost.iter().map(|name| names.resolve(name).to_owned()).collect(),
+        incomplete: file.incomplete,
+        library: file.library,
+        ..FileScope::default()
+    };
     for ast in file.ast.nodes() {
         let name = names.resolve(&ast.name.name);
         let id = headers.push(Header { name: name.into(), file: file.id, ast });
@@ -92,24 +88,20 @@ fn own_nodes<'a>(
     scope
 }
 
-/// The nodes that a node calls, with the place of the call, in textual order.
-fn callees(node: &Node) -> Vec<(SourceId, Span)> {
+/// The calls of a node: what is called, where, and the expression; in textual order.
+fn callees(node: &Node) -> Vec<(SourceId, Span, ExprId)> {
     node.exprs
-        .iter()
-        .filter_map(|e| match &e.kind {
-            ExprKind::Call(call) => Some((call.callee, call.name_span)),
+        .iter_enumerated()
+        .filter_map(|(id, e)| match &e.kind {
+            ExprKind::Call(call) => Some((call.callee, call.name_span, id)),
             _ => None,
         })
         .collect()
 }
 
-/// Every node after those it calls; instantiation cycles are reported. (Without recursion: calls may be nested deeply.)
-fn call_order(
-    nodes: &IndexVec<SourceId, Node>,
-    in_error: &mut IndexVec<SourceId, bool>,
-    report: &mut Report,
-) -> Vec<SourceId> {
-    let calls: IndexVec<SourceId, Vec<(SourceId, Span)>> = nodes.iter().map(callees).collect();
+/// Every node after those it calls; instantiation cycles are reported, and cut. (Without recursion: calls may be nested deeply.)
+fn call_order(nodes: &mut IndexVec<SourceId, Node>, report: &mut Report) -> Vec<SourceId> {
+    let calls: IndexVec<SourceId, Vec<_>> = nodes.iter().map(callees).collect();
     let mut order = Vec::with_capacity(nodes.len());
     let mut state: IndexVec<SourceId, u8> = IndexVec::filled(0, nodes.len());
     for start in nodes.ids() {
@@ -119,7 +111,7 @@ fn call_order(
         let mut stack = vec![(start, 0_usize)];
         state[start] = 1;
         while let Some(&mut (id, ref mut next)) = stack.last_mut() {
-            let Some(&(callee, span)) = calls[id].get(*next) else {
+            let Some(&(callee, span, expr)) = calls[id].get(*next) else {
                 state[id] = 2;
                 order.push(id);
                 stack.pop();
@@ -135,7 +127,8 @@ fn call_order(
                     let from = stack.iter().position(|(open, _)| *open == callee).unwrap_or(0);
                     let chain: Vec<SourceId> = stack[from..].iter().map(|(open, _)| *open).collect();
                     report.push(recursion(nodes, &chain, callee, span));
-                    in_error[id] = true;
+                    let call = &mut nodes[id].exprs[expr].kind;
+                    *call = ExprKind::Error(call.children());
                 }
                 _ => {}
             }

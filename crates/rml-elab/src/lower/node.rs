@@ -24,6 +24,8 @@ pub(super) struct Lower<'a, 'b> {
     pub(super) locals: IndexVec<Local, LocalData>,
     pub(super) by_name: IndexMap<ast::Symbol, Local>,
     pub(super) exprs: IndexVec<ExprId, Expr>,
+    /// The nodes that calls name.
+    pub(super) called: Vec<SourceId>,
 }
 
 /// Resolves node `id`.
@@ -45,6 +47,7 @@ pub(super) fn lower<'a>(
         locals: IndexVec::new(),
         by_name: IndexMap::new(),
         exprs: IndexVec::new(),
+        called: Vec::new(),
     };
     let formals: Vec<Local> = ast.inputs.iter().map(|d| lower.formal(d)).collect();
     let lhs = lower.left_sides();
@@ -76,6 +79,7 @@ pub(super) fn lower<'a>(
         is_extern: ast.equations.is_empty() && !ast.outputs.is_empty(),
         roles: IndexVec::new(),
         static_order: Vec::new(),
+        names: lower.called,
         locals: lower.locals,
         exprs: lower.exprs,
         equations,
@@ -189,6 +193,9 @@ impl Lower<'_, '_> {
 
     fn undefined_output(&mut self, decl: &ast::Decl<'_>) {
         let name = self.names.resolve(&decl.name.name);
+        if self.scopes.is_excused(self.header.file, name, false) {
+            return;
+        }
         let candidates = self.locals.iter().filter(|l| matches!(l.kind, LocalKind::Defined { .. }));
         let near = suggest(name, candidates.map(|l| l.name.as_ref())).map(str::to_owned);
         let mut d =
@@ -227,6 +234,9 @@ impl Lower<'_, '_> {
             }
             _ => {
                 let name = self.names.resolve(&clock.cond.name);
+                if self.scopes.is_excused(self.header.file, name, false) {
+                    return;
+                }
                 self.report.push(
                     Diagnostic::error(
                         codes::DECLARED_CLOCK,
@@ -253,7 +263,7 @@ impl Lower<'_, '_> {
     fn results(&mut self, lhs: &[(Option<Local>, Span)], rhs: ExprId, span: Span) {
         let at = self.exprs[rhs].span;
         match &self.exprs[rhs].kind {
-            ExprKind::Error => {}
+            ExprKind::Error(_) => {}
             // the results of adjoints depend on types
             ExprKind::Call(call) if call.order > 0 => {}
             ExprKind::Call(call) => {
@@ -262,16 +272,26 @@ impl Lower<'_, '_> {
                 let ignored = outputs == 0 && matches!(lhs, [(None, _)]);
                 if outputs != lhs.len() && !ignored {
                     self.result_count(call.callee, lhs.len(), span, at);
+                    self.spoil(rhs);
                 }
             }
             _ if lhs.len() == 1 => {}
-            _ => self.report.push(
-                Diagnostic::error(codes::NOT_A_CALL, "only a call of a node gives several values")
-                    .label(at, "this is one value")
-                    .label(span, format!("{} names are defined here", lhs.len()))
-                    .help("write one equation for each name"),
-            ),
+            _ => {
+                self.report.push(
+                    Diagnostic::error(codes::NOT_A_CALL, "only a call of a node gives several values")
+                        .label(at, "this is one value")
+                        .label(span, format!("{} names are defined here", lhs.len()))
+                        .help("write one equation for each name"),
+                );
+                self.spoil(rhs);
+            }
         }
+    }
+
+    /// What is in error, and reported, keeps its parts only.
+    fn spoil(&mut self, expr: ExprId) {
+        let kind = &mut self.exprs[expr].kind;
+        *kind = ExprKind::Error(kind.children());
     }
 
     fn result_count(&mut self, callee: SourceId, given: usize, span: Span, at: Span) {
@@ -297,7 +317,7 @@ impl Lower<'_, '_> {
 
     /// Calls that are operands give one value. All expressions from number `first` on belong to the equation with right side `top`.
     fn nested_calls(&mut self, first: usize, top: ExprId) {
-        let nested: Vec<(SourceId, Span)> = self
+        let nested: Vec<(SourceId, ExprId)> = self
             .exprs
             .as_slice()
             .get(first..)
@@ -305,14 +325,16 @@ impl Lower<'_, '_> {
             .iter()
             .zip(first..)
             .filter(|(_, index)| *index != top.index())
-            .filter_map(|(e, _)| match &e.kind {
-                ExprKind::Call(call) if call.order == 0 => Some((call.callee, e.span)),
+            .filter_map(|(e, index)| match &e.kind {
+                ExprKind::Call(call) if call.order == 0 => Some((call.callee, ExprId::from_index(index))),
                 _ => None,
             })
             .filter(|(callee, _)| self.headers[*callee].ast.outputs.len() != 1)
             .collect();
-        for (callee, span) in nested {
+        for (callee, expr) in nested {
+            let span = self.exprs[expr].span;
             self.result_count(callee, 1, span, span);
+            self.spoil(expr);
         }
     }
 }

@@ -280,12 +280,18 @@ impl<'a> Parser<'_, 'a> {
         let token = self.next();
         let span = self.span(token);
         let text = self.text_of(token);
-        // What does not parse for another reason than its size is already reported; any value does then.
+        // What does not parse for another reason than its size is already reported.
+        let malformed = match token.kind {
+            Kind::Int => text.bytes().any(|b| !b.is_ascii_digit()),
+            _ => text.parse::<f64>().is_err(),
+        };
+        if malformed {
+            return self.tree(ExprKind::Error, span, 0);
+        }
         let literal = if token.kind == Kind::Int {
-            let malformed = text.bytes().any(|b| !b.is_ascii_digit());
-            text.parse().ok().or(malformed.then_some(0)).map(Literal::Int)
+            text.parse().ok().map(Literal::Int)
         } else {
-            Some(text.parse().unwrap_or(0.0)).filter(|v: &f64| v.is_finite()).map(Literal::Num)
+            text.parse().ok().filter(|v: &f64| v.is_finite()).map(Literal::Num)
         };
         let Some(literal) = literal else {
             let (name, limit) = match token.kind {

@@ -1,6 +1,6 @@
 //! Imports, nodes, declarations, equations, and where to go on after an error.
 
-use super::{Parse, Parser, Reported};
+use super::{Lost, Parse, Parser, Reported};
 use crate::ast::{
     ClockExpr, DTypeName, Decl, Dim, Equation, Expr, ExprKind, Ident, Import, ImportKind, ImportName,
     ImportPath, Item, Lhs, Node, TypeExpr,
@@ -14,16 +14,22 @@ impl<'a> Parser<'_, 'a> {
     pub(super) fn items(&mut self) -> Vec<Item<'a>> {
         let mut items = Vec::new();
         while self.kind() != Kind::Eof {
+            let start = self.at;
+            let importing = self.is_word(0, "import");
             let item = if self.at_node() {
                 self.node().map(Item::Node)
-            } else if self.is_word(0, "import") {
+            } else if importing {
                 self.import().map(Item::Import)
             } else {
                 Err(self.stray_item())
             };
             match item {
                 Ok(item) => items.push(item),
-                Err(Reported) => self.skip_to_item(),
+                Err(Reported) => {
+                    self.skip_to_item();
+                    self.lost_import |= importing;
+                    self.lose(start, if importing { Lost::Import } else { Lost::Node });
+                }
             }
         }
         items
@@ -279,9 +285,13 @@ impl<'a> Parser<'_, 'a> {
     fn equations(&mut self) -> Vec<Equation<'a>> {
         let mut equations = Vec::new();
         while !self.at_item_end() {
+            let start = self.at;
             match self.equation() {
                 Ok(equation) => equations.push(equation),
-                Err(Reported) => self.skip_equation(),
+                Err(Reported) => {
+                    self.skip_equation();
+                    self.lose(start, Lost::Equation);
+                }
             }
         }
         equations
@@ -313,13 +323,14 @@ impl<'a> Parser<'_, 'a> {
             };
             return Err(self.unexpected("`=`", help));
         }
-        let (rhs, parsed) = self.right_side();
+        let (mut rhs, parsed) = self.right_side();
         if parsed && self.eat(Kind::Semi).is_none() {
             if self.at_item_end() || self.at_equation() {
                 self.missing_semicolon("this equation");
             } else {
                 self.unexpected("an operator or `;`", self.after_expr_help());
                 self.skip_equation();
+                rhs = self.bump.alloc(Expr { kind: ExprKind::Error, span: rhs.span.to(self.last_span()) });
             }
         }
         Ok(Equation { lhs, rhs, span: start.to(self.last_span()) })

@@ -42,12 +42,15 @@ pub fn parse<'a>(bump: &'a Bump, names: &mut lasso::Rodeo, file: FileId, text: &
         let diagnostic = Diagnostic::error(codes::FILE_TOO_LARGE, "this source text is too large")
             .label(span, "")
             .note(format!("expected at most {} bytes, found {}", u32::MAX, text.len()));
-        return Parsed { file: File { items: &[], comments: &[], span }, diagnostics: vec![diagnostic] };
+        let file = File { items: &[], comments: &[], lost: &[], lost_import: true, span };
+        return Parsed { file, diagnostics: vec![diagnostic] };
     }
     let Lexed { tokens, comments, diagnostics } = lex(file, text);
-    let mut parser = Parser { bump, names, file, text, tokens, at: 0, depth: 0, diagnostics };
+    let (lost, lost_import) = (Vec::new(), false);
+    let mut parser =
+        Parser { bump, names, file, text, tokens, at: 0, depth: 0, lost, lost_import, diagnostics };
     let items = parser.items();
-    let mut diagnostics = parser.diagnostics;
+    let Parser { lost, lost_import, mut diagnostics, .. } = parser;
     diagnostics.sort_by_key(|d| d.span().map_or(0, |s| s.start));
     if diagnostics.len() > MAX_ERRORS {
         let more = diagnostics.len() - MAX_ERRORS;
@@ -61,6 +64,8 @@ pub fn parse<'a>(bump: &'a Bump, names: &mut lasso::Rodeo, file: FileId, text: &
     let file = File {
         items: bump.alloc_slice_copy(&items),
         comments: bump.alloc_slice_copy(&comments),
+        lost: bump.alloc_slice_copy(&lost),
+        lost_import,
         span: Span::new(file, 0, text.len()),
     };
     Parsed { file, diagnostics }
@@ -70,6 +75,16 @@ pub fn parse<'a>(bump: &'a Bump, names: &mut lasso::Rodeo, file: FileId, text: &
 struct Reported;
 
 type Parse<T> = Result<T, Reported>;
+
+/// What is left out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Lost {
+    Import,
+    /// A node: its name stands before a parenthesis.
+    Node,
+    /// An equation: it defines what stands before its `=`.
+    Equation,
+}
 
 /// An expression on its way up.
 #[derive(Clone, Copy)]
@@ -89,6 +104,9 @@ struct Parser<'s, 'a> {
     tokens: Vec<Token>,
     at: usize,
     depth: usize,
+    /// Names in what is left out, and whether that was an import.
+    lost: Vec<Symbol>,
+    lost_import: bool,
     diagnostics: Vec<Diagnostic>,
 }
 
@@ -154,6 +172,22 @@ impl<'s, 'a> Parser<'s, 'a> {
 
     fn symbol(&mut self, token: Token) -> Symbol {
         self.intern(token).name
+    }
+
+    /// Notes what the tokens from number `from` up to here, which are left out, may have defined.
+    fn lose(&mut self, from: usize, what: Lost) {
+        for i in from..self.at.min(self.tokens.len()) {
+            let next = self.tokens.get(i + 1).map(|t| t.kind);
+            match (self.tokens[i].kind, what) {
+                (Kind::Eq, Lost::Equation) => return,
+                (Kind::Ident, Lost::Node) if next != Some(Kind::LParen) => {}
+                (Kind::Ident, _) => {
+                    let name = self.symbol(self.tokens[i]);
+                    self.lost.push(name);
+                }
+                _ => {}
+            }
+        }
     }
 
     /// A node of the tree above children of height `below`.

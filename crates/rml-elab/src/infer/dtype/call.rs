@@ -15,37 +15,52 @@ impl Infer<'_, '_, '_> {
         let node = self.tree.node(id);
         let Some(call) = node.as_call(expr) else { return };
         if let Some(end) = call.every {
-            self.condition(id, end, "`every`");
+            self.condition(id, expr, end, "`every`");
         }
         let Some(&child) = self.tree.instances[id].calls.get(&expr) else {
             for operand in &call.args {
                 self.expr(id, *operand);
             }
-            self.broken.insert(self.at);
+            self.fail(lhs);
             return;
         };
         let callee = self.tree.node(child);
         for (i, &formal) in callee.formals.iter().enumerate() {
             if self.tree.is_stream(child, formal) {
                 let arg = self.expr(id, call.args[i]);
+                self.at = (id, call.args[i]);
                 let what = format!("input `{}` of `{}`", callee.name_of(formal), callee.name);
-                self.unify((self.slot(child, formal), callee.locals[formal].span), arg, &what);
+                self.define((self.slot(child, formal), callee.locals[formal].span), arg, &what);
             }
-        }
-        if call.order == 0 {
-            for (&output, &target) in callee.outputs.iter().zip(lhs) {
-                let what = format!("output `{}` of `{}`", callee.name_of(output), callee.name);
-                // where the types differ, the left side is what does not fit
-                self.unify((self.slot(child, output), callee.locals[output].span), target, &what);
-            }
-            return;
         }
         let extra = call.args[callee.formals.len()..].iter().map(|a| self.expr(id, *a)).collect();
+        self.at = (id, expr);
         for (&output, &target) in callee.outputs.iter().zip(lhs) {
-            let what = format!("output `{}` of `{}`", callee.name_of(output), callee.name);
-            self.unify((self.slot(child, output), callee.locals[output].span), target, &what);
+            self.result((self.slot(child, output), callee.locals[output].span), target, || {
+                format!("output `{}` of `{}`", callee.name_of(output), callee.name)
+            });
         }
-        self.pending.push(Pending { at: self.at, call: expr, results: lhs.to_vec(), extra });
+        if call.order > 0 {
+            self.pending.push(Pending { id, call: expr, results: lhs.to_vec(), extra });
+        }
+    }
+
+    /// Hands a result of a call to the left side; where their types differ, the left side is what does not fit.
+    fn result(&mut self, output: (Class, Span), target: (Class, Span), what: impl Fn() -> String) {
+        let (from, to) = (self.find(output.0), self.find(target.0));
+        if self.lost[from] {
+            self.lost[to] |= self.known[to].is_none();
+        } else {
+            self.unify(output, target, &what());
+        }
+    }
+
+    /// The left sides of an equation in error.
+    fn fail(&mut self, lhs: &[(Class, Span)]) {
+        for &(class, _) in lhs {
+            let class = self.find(class);
+            self.lost[class] |= self.known[class].is_none();
+        }
     }
 
     /// Connects gradients, which exist for nums only: first where element types are known, then where they must be num because
@@ -67,17 +82,22 @@ impl Infer<'_, '_, '_> {
     }
 
     fn adjoint(&mut self, pending: &Pending, default: bool) -> bool {
-        self.at = pending.at;
-        let (id, tree) = (pending.at.0, self.tree);
+        let (id, tree) = (pending.id, self.tree);
+        self.at = (id, pending.call);
         let node = tree.node(id);
         let (Some(&child), Some(call)) =
             (tree.instances[id].calls.get(&pending.call), node.as_call(pending.call))
         else {
             return true;
         };
+        let mut lost = false;
         let mut dtype = |local: Local| {
             let class = tree.slot(child, local);
             let root = self.find(class);
+            if self.lost[root] {
+                lost = true;
+                return Some(DType::Num);
+            }
             if default && self.known[root].is_none() {
                 self.known[root] = Some((DType::Num, tree.node(child).locals[local].span));
             }
@@ -86,6 +106,10 @@ impl Infer<'_, '_, '_> {
         let Some((mut adjoint, results)) = Adjoint::new(tree, child, call.order, &mut dtype) else {
             return false;
         };
+        if lost {
+            self.fail(&pending.results);
+            return true;
+        }
         let callee = tree.node(child);
         let span = node.exprs[pending.call].span;
         let own = callee.formals.iter().filter(|l| tree.is_stream(child, **l)).count();
@@ -93,9 +117,12 @@ impl Infer<'_, '_, '_> {
         let chosen = results.choose(pending.results.len());
         if pending.extra.len() != wanted || chosen.is_none() {
             self.arity(callee, call.order, &adjoint, &results, pending, wanted);
+            self.fail(&pending.results);
             return true;
         }
-        for ((name, port), arg) in adjoint.inputs[own..].iter().zip(&pending.extra) {
+        let args = call.args.iter().skip(callee.formals.len());
+        for (((name, port), arg), &expr) in adjoint.inputs[own..].iter().zip(&pending.extra).zip(args) {
+            self.at = (id, expr);
             match port {
                 adjoint::Port::Condition => self.expect(DType::Bool, *arg, codes::CONDITION_TYPE, "`bp`"),
                 adjoint::Port::Like(_) => {
@@ -104,6 +131,7 @@ impl Infer<'_, '_, '_> {
                 }
             }
         }
+        self.at = (id, pending.call);
         adjoint.results = chosen.unwrap_or_default();
         let gradients = adjoint.results.iter().zip(&pending.results).skip(results.primal);
         let targets: Vec<(adjoint::Port, (Class, Span))> =
@@ -127,7 +155,7 @@ impl Infer<'_, '_, '_> {
         wanted: usize,
     ) {
         let (given, extra) = (pending.results.len(), pending.extra.len());
-        let span = self.tree.node(pending.at.0).exprs[pending.call].span;
+        let span = self.tree.node(pending.id).exprs[pending.call].span;
         let prefix = "diff_".repeat(usize::from(order));
         let d = Diagnostic::error(
             codes::ARITY,

@@ -1,0 +1,61 @@
+//! Checking without running: the findings of every stage, for all nodes of a text.
+
+use std::sync::Arc;
+
+use indexmap::IndexSet;
+use rml_base::{Code, Diagnostics, Sources, Span};
+use rml_ir::{pass, typed};
+
+use super::{Front, Options, Source, load};
+
+/// Checks a source. With [`Options::node`] that node and what it calls, and all others too if anything is wrong there; else every node.
+/// What passes the front end goes through all passes. Returns the texts and all findings, warnings included.
+pub fn check(source: &Source, options: &Options) -> (Arc<Sources>, Diagnostics) {
+    let mut front = match Front::run(source, options) {
+        Ok(front) => front,
+        Err(e) => return e.into_parts(),
+    };
+    let mut found = Findings::default();
+    if options.node.is_some() {
+        match front.elaborate() {
+            Ok((module, warnings)) => {
+                found.add(warnings);
+                found.add(back(&module));
+            }
+            Err(findings) => found.add(findings),
+        }
+    }
+    if options.node.is_none() || found.list.has_errors() {
+        let loader: &mut dyn rml_elab::Loader =
+            if front.files { &mut load::Files } else { &mut rml_elab::NoFiles };
+        let (modules, findings) = rml_elab::check_all(&mut front.sources, front.main, &front.options, loader);
+        found.add(findings);
+        modules.iter().for_each(|module| found.add(back(module)));
+    }
+    found.list.sort();
+    (Arc::new(front.sources), found.list)
+}
+
+/// What the stages behind the front end find in a module.
+fn back(module: &typed::Module) -> Diagnostics {
+    let flat = rml_autodiff::differentiate(pass::normalize(module)).and_then(|module| pass::inline(&module));
+    flat.err().unwrap_or_default()
+}
+
+/// Findings, each once: what is wrong with a node is found again for each of its callers.
+#[derive(Default)]
+struct Findings {
+    list: Diagnostics,
+    seen: IndexSet<(Code, Option<Span>, String)>,
+}
+
+impl Findings {
+    fn add(&mut self, more: Diagnostics) {
+        for d in more {
+            let text = if d.labels.is_empty() { d.message.clone() } else { String::new() };
+            if self.seen.insert((d.code, d.span(), text)) {
+                self.list.push(d);
+            }
+        }
+    }
+}
