@@ -22,6 +22,12 @@ pub(crate) fn add(tree: &Tree<'_>, id: InstanceId, mut d: Diagnostic) -> Diagnos
         let name = names.last().copied().unwrap_or_default();
         d.labels.retain(|l| l.span != span);
         d.labels.insert(0, Label { span, message: format!("in this instance of `{name}`") });
+        // an argument that is to blame comes first
+        let inside =
+            |l: &Label| l.span.file == span.file && span.start < l.span.start && l.span.end < span.end;
+        if let Some(argument) = d.labels.iter().position(inside) {
+            d.labels.swap(0, argument);
+        }
         if names.len() > 1 {
             names.reverse();
             d = d.note(format!("inside the library: {}", names.join(" > ")));
