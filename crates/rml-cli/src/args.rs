@@ -168,6 +168,15 @@ pub(crate) enum Rows {
     Outputs,
 }
 
+/// By which semantics a program is traced.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum Semantics {
+    /// Values in cycles; the semantics of the language
+    Synchronous,
+    /// Sequences without cycles, in which a later element never comes before an earlier one
+    Kahn,
+}
+
 /// How to print a trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum Format {
@@ -187,6 +196,9 @@ pub(crate) struct Trace {
     /// Which variables to draw
     #[arg(long, value_enum, default_value_t = Rows::Node, value_name = "WHICH")]
     pub(crate) vars: Rows,
+    /// By which semantics to run: synchronous, or Kahn's sequences, for comparison
+    #[arg(long, value_enum, default_value_t = Semantics::Synchronous, value_name = "WHICH", conflicts_with = "stages")]
+    pub(crate) semantics: Semantics,
     /// Show how the table fills: a slab for the first cycle, for the first two, and so on
     #[arg(long)]
     pub(crate) stages: bool,

@@ -58,6 +58,8 @@ pub(crate) const PAGES: &[(&str, &str)] = &[
     ("data-changed", include_str!("../../../docs/errors/data-changed.md")),
     ("setting-changed", include_str!("../../../docs/errors/setting-changed.md")),
     ("diverged", include_str!("../../../docs/errors/diverged.md")),
+    ("kahn-deadlock", include_str!("../../../docs/errors/kahn-deadlock.md")),
+    ("kahn-window", include_str!("../../../docs/errors/kahn-window.md")),
     ("no-test-split", include_str!("../../../docs/errors/no-test-split.md")),
     ("sync-error", include_str!("../../../docs/errors/sync-error.md")),
     ("deadlock", include_str!("../../../docs/errors/deadlock.md")),

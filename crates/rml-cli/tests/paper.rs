@@ -119,13 +119,38 @@ fn check_values(figure: &Value, values: &Value) {
 
 #[test]
 fn every_listing_gives_the_values_of_its_figure() {
-    for figure in figures().iter().filter(|f| f["kahn"] != true) {
+    for figure in figures().iter().filter(|f| f["semantics"] != "kahn") {
         let (folder, args) = arguments(figure, Folder::new());
         let run = folder.rml(&format!("run {args} --vars all"));
         let trace: Value =
             serde_json::from_str(&run.out).unwrap_or_else(|e| panic!("{e}: {args}\n{}", run.err));
         check_values(figure, &trace["values"]);
     }
+}
+
+#[test]
+fn the_kahn_semantics_deadlocks_where_the_appendix_says() {
+    let kahn: Vec<Value> = figures().into_iter().filter(|f| f["semantics"] == "kahn").collect();
+    assert!(!kahn.is_empty());
+    for figure in &kahn {
+        let (folder, args) = arguments(figure, Folder::new());
+        let run = folder.rml(&format!("trace {args} --semantics kahn"));
+        assert_eq!(run.code, Some(0), "{}", run.err);
+        assert!(run.err.contains("warning[kahn-deadlock]"), "{}", run.err);
+        for var in figure["waits"].as_array().expect("names") {
+            let var = var.as_str().expect("a name");
+            assert!(run.err.contains(&format!("`{var}` never gets its element 0")), "{}", run.err);
+            assert!(run.out.lines().any(|l| l == var), "the row of {var} is not empty:\n{}", run.out);
+        }
+    }
+}
+
+#[test]
+fn windows_have_no_kahn_semantics() {
+    let figures = figures();
+    let lstm = figures.iter().find(|f| f["name"] == "lstm_train").expect("in the list");
+    let (folder, args) = arguments(lstm, Folder::new());
+    folder.rml(&format!("trace {args} --semantics kahn")).fails(1, &["error[kahn-window]"]);
 }
 
 /// `cargo xtask chronograms` writes the pictures anew.
@@ -137,8 +162,12 @@ fn chronograms_are_those_of_the_figures() {
     for figure in &drawn {
         let name = text(figure, "name");
         let (folder, args) = arguments(figure, Folder::new());
-        let stages = if figure["stages"] == true { " --stages" } else { "" };
-        folder.rml(&format!("trace {args} --vars {}{stages} --svg t.svg", text(figure, "draw")));
+        let how = match (&figure["stages"], &figure["semantics"]) {
+            (Value::Bool(true), _) => " --stages",
+            (_, Value::String(_)) => " --semantics kahn",
+            _ => "",
+        };
+        folder.rml(&format!("trace {args} --vars {}{how} --svg t.svg", text(figure, "draw")));
         let picture = folder.read("t.svg");
         let file = format!("traces/{name}.svg");
         if std::env::var_os("RML_BLESS").is_some() {

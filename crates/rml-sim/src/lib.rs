@@ -3,10 +3,12 @@
 //! - [`Simulator`]: event-driven, in constant memory, for streams without end.
 //! - [`oracle`]: the same semantics as a naive least fixed point over a whole trace. The two share the statuses and
 //!   the clock classes, but no rule of any equation and no order of evaluation.
+//! - [`kahn`]: the semantics of the paper's appendix, for comparison: sequences without absence.
 //! - [`ClockClasses`]: which variables are present together, and which of them the environment has to ask for.
 //!
 //! Nothing here knows the surface syntax, plans or files.
 
+pub mod kahn;
 pub mod oracle;
 
 mod clock_classes;

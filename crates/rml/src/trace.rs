@@ -185,6 +185,25 @@ pub(crate) fn cycles(program: &Program, inputs: &Columns, options: &RunOptions) 
     table.map(|t| t.cycles).map_err(|d| Error::from(d).with_sources(program.sources()))
 }
 
+/// How many cycles a run over a table of inputs has, and for each input of the program its values in the cycles where it is present.
+pub(crate) fn sequences(
+    program: &Program,
+    inputs: &Columns,
+    options: &RunOptions,
+) -> Result<(usize, Vec<Vec<Value>>), Error> {
+    let table =
+        Table::new(program, inputs, options).map_err(|d| Error::from(d).with_sources(program.sources()))?;
+    let mut sequences = vec![Vec::new(); table.inputs.len()];
+    for n in 0..table.cycles {
+        for (sequence, feed) in sequences.iter_mut().zip(table.row(n)) {
+            if let Feed::Value(value) = feed {
+                sequence.push(value);
+            }
+        }
+    }
+    Ok((table.cycles, sequences))
+}
+
 /// As [`run`]; the session still knows the cells of all variables, if they were to be kept.
 pub(crate) fn run_session(
     program: &Program,

@@ -25,5 +25,7 @@ codes! {
     DATA_CHANGED = "data-changed", "The data is not what the checkpoint was made with.";
     SETTING_CHANGED = "setting-changed", "A static parameter has another value than the one that the checkpoint was made with.";
     DIVERGED = "diverged", "Training gave a number that is not finite.";
+    KAHN_DEADLOCK = "kahn-deadlock", "In the Kahn semantics, a stream waits for itself.";
+    KAHN_WINDOW = "kahn-window", "Windows have no Kahn semantics.";
     NO_TEST_SPLIT = "no-test-split", "The checkpoint does not say which windows were kept for testing.";
 }

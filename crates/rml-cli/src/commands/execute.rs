@@ -5,7 +5,7 @@ use std::path::Path;
 use rml::chronogram;
 use rml::{Columns, End, Program, RunOptions};
 
-use crate::args::{self, Execution, Format, Rows, Vars};
+use crate::args::{self, Execution, Format, Rows, Semantics, Vars};
 use crate::output::{Output, Stop, unwritable};
 
 /// Runs, and prints the trace; what was computed before an error is printed too.
@@ -30,7 +30,11 @@ pub(crate) fn trace(args: &args::Trace, output: &mut Output) -> Result<(), Stop>
         Rows::Outputs => chronogram::Rows::Outputs,
         Rows::Expressions => chronogram::Rows::Expressions,
     };
-    let draw = if args.stages { chronogram::stages } else { chronogram::draw };
+    let draw = match args.semantics {
+        Semantics::Kahn => chronogram::kahn,
+        Semantics::Synchronous if args.stages => chronogram::stages,
+        Semantics::Synchronous => chronogram::draw,
+    };
     let drawn = draw(&program, &inputs, &options, rows)?;
     match &args.svg {
         Some(file) => write(file, &drawn.chronogram.to_svg())?,

@@ -52,11 +52,17 @@ pub(super) fn table(session: &Session, shown: Vec<(Var, String)>, cycles: usize)
     shown.into_iter().map(row).collect()
 }
 
+pub(super) fn value_cell(value: &Value) -> Cell {
+    Cell::Value(match value {
+        Value::Bool(b) => if *b { "T" } else { "F" }.to_owned(),
+        value => crate::text::brief(value),
+    })
+}
+
 fn cell(status: &SimStatus) -> Cell {
     match status {
         SimStatus::Absent => Cell::Absent,
-        SimStatus::Value(Value::Bool(b)) => Cell::Value(if *b { "T" } else { "F" }.to_owned()),
-        SimStatus::Value(value) => Cell::Value(crate::text::brief(value)),
+        SimStatus::Value(value) => value_cell(value),
         SimStatus::Unknown | SimStatus::Error => Cell::Unknown,
         SimStatus::Bottom => Cell::Bottom,
     }

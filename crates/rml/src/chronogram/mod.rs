@@ -2,10 +2,11 @@
 //!
 //! Here are the data ([`Chronogram`]) and the two pure functions that draw them ([`Chronogram::to_text`], [`Chronogram::to_svg`]).
 //! [`dependences`] finds the arrows; [`draw`] does all of it for a program and its inputs, [`stages`] shows how the table fills as
-//! cycles are read.
+//! cycles are read, [`kahn`] what another semantics makes of the program.
 
 mod build;
 mod dependences;
+mod kahn;
 mod routes;
 mod rows;
 mod stages;
@@ -15,6 +16,7 @@ mod text;
 
 pub use build::{Drawn, draw};
 pub use dependences::{Status, dependences};
+pub use kahn::kahn;
 pub use rows::Rows;
 pub use stages::stages;
 
@@ -82,6 +84,19 @@ impl Arrow {
     }
 }
 
+/// What the columns are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Axis {
+    /// Cycles, in which the rows are aligned.
+    #[default]
+    Cycle,
+    /// The numbers of elements in each sequence.
+    Element {
+        /// Whether the last column stands for all further ones.
+        goes_on: bool,
+    },
+}
+
 /// A heading above a row.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Heading {
@@ -100,6 +115,8 @@ pub struct Chronogram {
     pub rows: Vec<Row>,
     /// The dependences between cells; those of a cell that is not determined say what it waits for.
     pub arrows: Vec<Arrow>,
+    /// What the columns are.
+    pub axis: Axis,
     /// Headings above rows, in order.
     pub headings: Vec<Heading>,
     /// Cells to point out, in order.
@@ -107,6 +124,20 @@ pub struct Chronogram {
 }
 
 impl Chronogram {
+    /// What the columns are called together.
+    fn axis_name(&self) -> &'static str {
+        match self.axis {
+            Axis::Cycle => "cycle",
+            Axis::Element { .. } => "element",
+        }
+    }
+
+    /// What one column is called.
+    fn column_name(&self, column: usize) -> String {
+        let rest = self.axis == Axis::Element { goes_on: true } && column + 1 == self.cycles;
+        if rest { "..".to_owned() } else { column.to_string() }
+    }
+
     /// Whether a cell waits for something.
     fn is_waiting(&self, place: Place) -> bool {
         let cell = self.rows.get(place.row).and_then(|r| r.cells.get(place.cycle));

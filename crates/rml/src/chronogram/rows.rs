@@ -153,13 +153,18 @@ impl<'a> Names<'a> {
         self.group[v]
     }
 
+    /// The equation that defines a variable.
+    pub(super) fn definition(&self, v: Var) -> Option<Eq> {
+        self.definitions[v]
+    }
+
     /// The name that the run node has for a stream.
     fn of_node(&self, v: Var) -> Option<&'a str> {
         self.flat.vars[self.group[v]].name.as_deref().filter(|name| !name.contains('.'))
     }
 
     /// The shortest name of a stream; a variable of an instance that the run node does not name is called by its path.
-    fn short(&self, v: Var) -> Option<String> {
+    pub(super) fn short(&self, v: Var) -> Option<String> {
         self.flat.vars[self.group[v]].name.as_deref().map(str::to_owned)
     }
 }

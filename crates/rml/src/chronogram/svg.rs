@@ -32,7 +32,7 @@ impl Chronogram {
         let layout = Layout::new(self, &plan);
         let mut svg = String::new();
         layout.open(&mut svg);
-        layout.header(&mut svg);
+        layout.header(&mut svg, self);
         for heading in &self.headings {
             layout.heading(&mut svg, heading);
         }
@@ -67,7 +67,7 @@ impl Layout {
     fn new(chronogram: &Chronogram, plan: &Plan) -> Self {
         let text = |s: &str| s.chars().count() as f64 * CHARACTER + 2.0 * PADDING;
         let names = chronogram.rows.iter().map(|r| text(&r.name));
-        let label_width = names.fold(text("cycle"), f64::max);
+        let label_width = names.fold(text(chronogram.axis_name()), f64::max);
         let explained: f64 = legend(chronogram).into_iter().map(|(_, text)| legend_width(text)).sum();
         let narrow = chronogram.arrows.is_empty();
         let (least_gap, least_gutter) = if narrow { (NARROW, NARROW) } else { (MIN_GAP, MIN_GUTTER) };
@@ -75,7 +75,7 @@ impl Layout {
         let mut columns = Vec::new();
         for n in 0..chronogram.cycles {
             let cells = chronogram.rows.iter().filter_map(|r| r.cells.get(n)).map(|c| text(style::cell(c).0));
-            let width = cells.fold(MIN_COLUMN.max(text(&n.to_string())), f64::max);
+            let width = cells.fold(MIN_COLUMN.max(text(&chronogram.column_name(n))), f64::max);
             x += if n == 0 { 0.0 } else { breadth(plan.gutters.get(&n), least_gutter) };
             columns.push((x, width));
             x += width;
@@ -127,8 +127,8 @@ impl Layout {
         svg.push_str("</defs>\n");
     }
 
-    fn header(&self, svg: &mut String) {
-        self.label(svg, MARGIN, "cycle");
+    fn header(&self, svg: &mut String, chronogram: &Chronogram) {
+        self.label(svg, MARGIN, chronogram.axis_name());
         for (n, &(x, width)) in self.columns.iter().enumerate() {
             let (x, y) = (x + width / 2.0, MARGIN + ROW / 2.0);
             let _ =

@@ -11,7 +11,8 @@ impl Chronogram {
     /// The table as text, a header of cycles and a line a variable. Cycles that do not fit into `width` characters go into further
     /// blocks below; no width means one block. Arrows are not drawn, and fresh cells look like others.
     pub fn to_text(&self, width: Option<usize>) -> String {
-        let names = self.rows.iter().map(|r| length(&r.name)).chain([length("cycle")]).max().unwrap_or(0);
+        let names =
+            self.rows.iter().map(|r| length(&r.name)).chain([length(self.axis_name())]).max().unwrap_or(0);
         let columns: Vec<usize> = (0..self.cycles).map(|n| self.column_width(n)).collect();
         let mut text = String::new();
         let mut start = 0;
@@ -20,8 +21,8 @@ impl Chronogram {
             if start > 0 {
                 text.push('\n');
             }
-            let header = (start..end).map(|n| n.to_string());
-            push_line(&mut text, "cycle", names, header.zip(columns.iter().skip(start)));
+            let header = (start..end).map(|n| self.column_name(n));
+            push_line(&mut text, self.axis_name(), names, header.zip(columns.iter().skip(start)));
             for (r, row) in self.rows.iter().enumerate() {
                 for heading in self.headings.iter().filter(|h| h.row == r) {
                     let _ = writeln!(text, "\n{}", heading.text);
@@ -38,7 +39,7 @@ impl Chronogram {
 
     fn column_width(&self, cycle: usize) -> usize {
         let cells = self.rows.iter().filter_map(|r| r.cells.get(cycle)).map(|c| length(glyph(c)));
-        cells.chain([length(&cycle.to_string())]).max().unwrap_or(0)
+        cells.chain([length(&self.column_name(cycle))]).max().unwrap_or(0)
     }
 }
 

@@ -1,0 +1,88 @@
+//! The Kahn semantics of the paper's appendix: streams are sequences that only ever grow at their end, and there is no absence.
+//!
+//! It is here for comparison. A recurrence backward in time, which the synchronous semantics resolves as soon as it is cut, waits
+//! for itself here: element 0 of `o = merge bp x ((post o) when not bp)` needs element 1 of `o`, which comes after element 0.
+//!
+//! The transformers are those of the appendix, but for `fby`: `i fby s` begins with `i_0` also while nothing is known of `s` (as
+//! printed, not even a counter would count). `if` reads its condition and the chosen branch. `fby back` is `post`: a sequence that may
+//! grow has no last element. Windows have no counterpart, since `end` and what it cuts are not aligned.
+
+mod deadlock;
+mod network;
+
+use rml_base::IndexVec;
+use rml_ir::Value;
+use rml_ir::flat::{Eq, Flat, Var};
+use rml_ir::op::EvalError;
+
+use network::Network;
+
+/// A sequence, as far as it was computed.
+#[derive(Clone, Debug, Default)]
+pub struct Stream {
+    /// Its elements.
+    pub values: Vec<Value>,
+    /// Why there are no more.
+    pub stop: Stop,
+}
+
+/// Why a sequence has no further element.
+#[derive(Clone, Copy, PartialEq, std::cmp::Eq, Debug, Default)]
+pub enum Stop {
+    /// The inputs have no more elements.
+    #[default]
+    Inputs,
+    /// It goes on, but as many elements as were asked for are known.
+    Limit,
+    /// It waits for itself, so that no further input helps.
+    Deadlock,
+}
+
+/// One step of a wait: the next element of a variable needs an element of another one that is not there.
+#[derive(Clone, Copy, PartialEq, std::cmp::Eq, Debug)]
+pub struct Wait {
+    /// The variable that waits.
+    pub var: Var,
+    /// The number of its next element.
+    pub element: usize,
+    /// What it waits for.
+    pub on: Var,
+    /// Which element of that.
+    pub on_element: usize,
+}
+
+/// The least fixed point, up to a number of elements of each stream.
+#[derive(Clone, Debug)]
+pub struct Streams {
+    /// The sequences.
+    pub streams: IndexVec<Var, Stream>,
+    /// The circular waits, each from its first variable back to it.
+    pub deadlocks: Vec<Vec<Wait>>,
+}
+
+/// An operator that had no result.
+#[derive(Clone, PartialEq, std::cmp::Eq, Debug)]
+pub struct Failure {
+    /// Which equation.
+    pub equation: Eq,
+    /// Which element of its result.
+    pub element: usize,
+    /// Why.
+    pub error: EvalError,
+}
+
+/// Computes the least fixed point of `flat` on one sequence for each of its inputs, up to `limit` elements of each stream; a stream
+/// of that length counts as one that goes on, so the limit has to be above the length of the inputs. Requires: no random constant is left in `flat` (F7), and no delay is inside a window.
+///
+/// # Errors
+/// An operator without a result; the first one met.
+pub fn run(flat: &Flat, inputs: &[Vec<Value>], limit: usize) -> Result<Streams, Failure> {
+    let mut network = Network::new(flat, inputs, limit);
+    network.settle()?;
+    let waits = network.waits();
+    let (stuck, deadlocks) = deadlock::find(&waits);
+    let stop = network.stops(&waits, &stuck);
+    let streams = network.into_values().into_vec().into_iter().zip(stop);
+    let streams = streams.map(|(values, stop)| Stream { values, stop }).collect();
+    Ok(Streams { streams, deadlocks })
+}

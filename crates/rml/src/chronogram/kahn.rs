@@ -1,0 +1,141 @@
+//! Tables of the Kahn semantics: values stand by their number in the sequence, not by cycle, and there is no absence.
+
+use rml_base::codes::{run as codes, sim};
+use rml_base::{Diagnostic, Diagnostics};
+use rml_ir::flat::{Flat, Rhs, Var};
+use rml_ir::op::EvalError;
+use rml_ir::surface;
+use rml_sim::kahn::{self, Failure, Stop, Stream, Wait};
+
+use super::build::{Drawn, value_cell};
+use super::rows::{self, Names, Rows};
+use super::{Axis, Cell, Chronogram, Row};
+use crate::compile::Program;
+use crate::data::Columns;
+use crate::error::Error;
+use crate::trace::{self, RunOptions};
+
+/// Runs a program, compiled with [`Options::all_vars`](crate::Options), in the Kahn semantics of the paper's appendix, and makes a
+/// table of it: for each variable the sequence that it reaches. Cells that are absent in the inputs are left out of their sequences;
+/// where a sequence goes on beyond what the inputs determine, `..` stands at its end. [`Drawn::warnings`] explains each deadlock by
+/// what waits for what.
+///
+/// # Errors
+/// Inputs that do not fit the program; windows, which this semantics does not have; an integer that overflows.
+pub fn kahn(program: &Program, inputs: &Columns, options: &RunOptions, rows: Rows) -> Result<Drawn, Error> {
+    let flat = program.flat();
+    let fail = |d: Diagnostic| Error::new(d, program.sources().clone());
+    if let Some(equation) = flat.equations.iter().find(|e| e.rhs.window().is_some()) {
+        return Err(fail(window(equation.span)));
+    }
+    let (cycles, sequences) = trace::sequences(program, inputs, options)?;
+    // Each delay makes a sequence longer by one at most; what is longer than that goes on without inputs.
+    let delays = flat.equations.iter().filter(|e| matches!(e.rhs, Rhs::Fby { .. })).count();
+    let limit = cycles + delays + 1;
+    let found = kahn::run(flat, &sequences, limit).map_err(|f| fail(overflow(flat, &f)))?;
+    let shown = rows::shown(flat, rows);
+    let ends = |v: Var| found.streams[v].stop != Stop::Limit;
+    let longest = shown.iter().filter(|(v, _)| ends(*v)).map(|(v, _)| found.streams[*v].values.len()).max();
+    let width = longest.unwrap_or(cycles);
+    let goes_on = shown.iter().any(|(v, _)| !ends(*v));
+    let row = |(v, name): &(Var, String)| Row {
+        name: name.clone(),
+        cells: cells(&found.streams[*v], width, goes_on),
+    };
+    let chronogram = Chronogram {
+        cycles: width + usize::from(goes_on),
+        rows: shown.iter().map(row).collect(),
+        axis: Axis::Element { goes_on },
+        ..Chronogram::default()
+    };
+    let deadlocks = found.deadlocks.into_iter().map(|circle| deadlock(flat, circle));
+    Ok(Drawn { chronogram, error: None, warnings: Diagnostics(deadlocks.collect()) })
+}
+
+/// The cells of a sequence; the last one, if there is one more, says whether it goes on.
+fn cells(stream: &Stream, width: usize, goes_on: bool) -> Vec<Cell> {
+    let mut cells: Vec<Cell> = stream.values.iter().take(width).map(value_cell).collect();
+    cells.resize(width, Cell::Blank);
+    if goes_on {
+        let more = stream.stop == Stop::Limit;
+        cells.push(if more { Cell::Value("..".to_owned()) } else { Cell::Blank });
+    }
+    cells
+}
+
+fn window(span: rml_base::Span) -> Diagnostic {
+    Diagnostic::error(codes::KAHN_WINDOW, "windows have no Kahn semantics")
+        .label(span, "this delay starts anew in each window")
+        .note("a window ends in a cycle; sequences have no cycles in common")
+        .help("leave out `--semantics kahn`, or trace a node without `every`")
+}
+
+fn overflow(flat: &Flat, failure: &Failure) -> Diagnostic {
+    let EvalError::IntegerOverflow = failure.error;
+    let equation = &flat.equations[failure.equation];
+    let what = format!(
+        "an integer overflows in element {} of {}",
+        failure.element,
+        Labels::new(flat).of(equation.lhs)
+    );
+    Diagnostic::error(sim::INTEGER_OVERFLOW, what)
+        .label(equation.span, "the result does not fit 64 bits")
+        .help("compute with num where numbers may become this large")
+}
+
+/// What waits for what, from a named variable of the circle on.
+fn deadlock(flat: &Flat, mut circle: Vec<Wait>) -> Diagnostic {
+    let labels = Labels::new(flat);
+    let named = |w: &Wait| labels.names.short(w.var).is_some();
+    let start = circle.iter().position(|w| flat.outputs.contains(&labels.names.group(w.var)));
+    let start = start.or_else(|| circle.iter().position(named)).unwrap_or(0);
+    circle.rotate_left(start);
+    let (first, element) = circle.first().map_or((String::new(), 0), |w| (labels.of(w.var), w.element));
+    let mut report = Diagnostic::warning(
+        codes::KAHN_DEADLOCK,
+        format!("in the Kahn semantics, {first} never gets its element {element}: it waits for itself"),
+    );
+    for wait in &circle {
+        let Some(span) = labels.span(wait.var) else { continue };
+        let (var, on) = (labels.of(wait.var), labels.of(wait.on));
+        if var == on && wait.element == wait.on_element {
+            continue;
+        }
+        let known = circle.iter().find(|w| w.var == wait.on).map_or(wait.on_element, |w| w.element);
+        let late = if known < wait.on_element {
+            format!(", which comes after its element {known}")
+        } else {
+            String::new()
+        };
+        let text =
+            format!("element {} of {var} waits for element {} of {on}{late}", wait.element, wait.on_element);
+        report = report.label(span, text);
+    }
+    report
+        .note("a sequence grows at its end only; the synchronous semantics knows a later value before an earlier one")
+        .help("leave out `--semantics kahn`")
+}
+
+/// What variables are called in reports.
+struct Labels<'a> {
+    flat: &'a Flat,
+    names: Names<'a>,
+}
+
+impl<'a> Labels<'a> {
+    fn new(flat: &'a Flat) -> Self {
+        Self { flat, names: Names::new(flat) }
+    }
+
+    fn of(&self, v: Var) -> String {
+        let name = self.names.short(v);
+        let text = name.or_else(|| {
+            Some(surface::expression(self.flat, self.names.definition(v)?, &|v| self.names.short(v)))
+        });
+        format!("`{}`", text.unwrap_or_default())
+    }
+
+    fn span(&self, v: Var) -> Option<rml_base::Span> {
+        self.names.definition(v).map(|eq| self.flat.equations[eq].span)
+    }
+}
