@@ -70,6 +70,20 @@ impl Driver {
         Ok(self.adjoints.get(&node))
     }
 
+    /// Says that `copy` is a copy of `node`, which is resolved.
+    pub(crate) fn copied(&mut self, node: NodeId, copy: NodeId) {
+        self.done.insert(Task::Resolve(copy), ());
+        if let Some(known) = self.known.get(&node) {
+            self.known.insert(copy, known.clone());
+        }
+    }
+
+    /// The adjoints that were made, with the nodes that they belong to.
+    pub(crate) fn made(&self) -> impl Iterator<Item = (NodeId, &Adjoint)> {
+        let all = self.adjoints.iter().chain(&self.inner).chain(&self.each);
+        all.filter(|(_, adjoint)| !adjoint.is_own).map(|(&id, adjoint)| (id, adjoint))
+    }
+
     fn run(&mut self, task: Task) -> Result<(), Diagnostics> {
         let mut stack = vec![task];
         while let Some(&task) = stack.last() {

@@ -16,6 +16,7 @@ mod clocks;
 mod driver;
 mod feedback;
 mod finish;
+mod gradient;
 mod plan;
 mod resolve;
 mod rules;
@@ -29,6 +30,8 @@ use rml_base::Diagnostics;
 use rml_ir::normal::{Module, NodeId};
 
 use crate::driver::Driver;
+
+pub use gradient::{Gradient, gradient};
 
 /// A module with the adjoint of one of its nodes.
 #[derive(Clone, Debug)]

@@ -5,7 +5,9 @@ pub mod codes;
 mod diagnostic;
 mod ids;
 mod source;
+mod suggest;
 
 pub use diagnostic::{Code, Diagnostic, Diagnostics, Label, Severity};
 pub use ids::{EntityId, IndexVec};
 pub use source::{FileId, Sources, Span};
+pub use suggest::suggest;

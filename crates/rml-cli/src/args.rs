@@ -67,6 +67,10 @@ pub(crate) enum Command {
     Diff(Diff),
     /// Print the program as it is after one of the compiler's stages
     Dump(Dump),
+    /// Print the gradient of the sum of an output over a trace
+    Grad(Grad),
+    /// Compare the gradient of the sum of an output with finite differences
+    Gradcheck(Gradcheck),
     /// Format programs in place
     Fmt(Fmt),
     /// Train: run a node over windows of data, epoch after epoch
@@ -106,11 +110,14 @@ pub(crate) struct Check {
     /// Value of a static parameter or named dimension of the run node
     #[arg(long, value_name = "NAME=VALUE", value_parser = values::setting)]
     pub(crate) set: Vec<(String, StaticValue)>,
+    /// Compute numbers in double precision
+    #[arg(long)]
+    pub(crate) f64: bool,
 }
 
 /// What to run, and on what.
 #[derive(Args, Debug)]
-pub(crate) struct Execution {
+pub(crate) struct Over {
     #[command(flatten)]
     pub(crate) program: Program,
     /// The node to run; by default the only one that no other node calls
@@ -122,15 +129,85 @@ pub(crate) struct Execution {
     /// How many cycles to run; by default as many as there are inputs for
     #[arg(long, value_name = "N")]
     pub(crate) cycles: Option<usize>,
-    /// The trace is the beginning of an endless one: `fby back` gets no initial value at its end
-    #[arg(long)]
-    pub(crate) open: bool,
     /// Seed of the random initialisers
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
     /// Let NaN in the inputs through
     #[arg(long)]
     pub(crate) allow_nan: bool,
+}
+
+/// A run whose cells are shown.
+#[derive(Args, Debug)]
+pub(crate) struct Execution {
+    #[command(flatten)]
+    pub(crate) over: Over,
+    /// The trace is the beginning of an endless one: `fby back` gets no initial value at its end
+    #[arg(long)]
+    pub(crate) open: bool,
+    /// Show that inner variable too, by its instance path, e.g. lstm_0.h; may be given several times
+    #[arg(long, value_name = "INSTANCE.VAR")]
+    pub(crate) probe: Vec<String>,
+}
+
+/// What to differentiate.
+#[derive(Args, Debug)]
+pub(crate) struct Differentiation {
+    #[command(flatten)]
+    pub(crate) over: Over,
+    /// The output whose sum over the trace is differentiated; by default the only num output
+    #[arg(long, value_name = "NAME")]
+    pub(crate) loss: Option<String>,
+    /// A checkpoint with the parameters; by default their initial values
+    #[arg(long, value_name = "FILE")]
+    pub(crate) params: Option<PathBuf>,
+}
+
+/// `rml grad`.
+#[derive(Args, Debug)]
+pub(crate) struct Grad {
+    #[command(flatten)]
+    pub(crate) of: Differentiation,
+    /// How to print it
+    #[arg(long, value_enum, default_value_t = GradFormat::Table)]
+    pub(crate) format: GradFormat,
+}
+
+/// How to print gradients.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum GradFormat {
+    /// {"loss": total, "params": {"path": [..]}, "inputs": {"name": [per cycle]}}, null = absent
+    Json,
+    /// Aligned tables
+    Table,
+}
+
+/// `rml gradcheck`: always in double precision.
+#[derive(Args, Debug)]
+pub(crate) struct Gradcheck {
+    #[command(flatten)]
+    pub(crate) of: Differentiation,
+    /// The step of the differences, for numbers up to 1; in proportion for larger ones
+    #[arg(long, value_name = "STEP", default_value_t = 1e-5, value_parser = values::above_zero)]
+    pub(crate) eps: f64,
+    /// The largest relative error that passes
+    #[arg(long, value_name = "ERROR", default_value_t = 1e-5, value_parser = values::above_zero)]
+    pub(crate) tolerance: f64,
+    /// How many elements of each parameter and input are compared, spread evenly; 0 = all
+    #[arg(long, value_name = "N", default_value_t = 32)]
+    pub(crate) samples: usize,
+    /// How to print it
+    #[arg(long, value_enum, default_value_t = CheckFormat::Table)]
+    pub(crate) format: CheckFormat,
+}
+
+/// How to print the check of gradients.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum CheckFormat {
+    /// {"ok": true, "loss": .., "tolerance": .., "params": {"path": {"error": .., ..}}, "inputs": {..}}
+    Json,
+    /// An aligned table
+    Table,
 }
 
 /// `rml run`.

@@ -34,6 +34,14 @@ pub(crate) fn positive(text: &str) -> Result<usize, String> {
     }
 }
 
+/// A number above 0.
+pub(crate) fn above_zero(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(x) if x > 0.0 && x.is_finite() => Ok(x),
+        _ => Err("expected a number above 0, e.g. 1e-5".to_owned()),
+    }
+}
+
 /// A share below 1 (with a point) or a count.
 pub(crate) fn split(text: &str) -> Result<TestSplit, String> {
     if let Ok(count) = text.parse() {

@@ -10,12 +10,12 @@ use support::Folder;
 fn help_says_what_there_is() {
     let folder = Folder::new();
     let help = folder.rml("--help").ok();
-    for word in
-        ["check", "run", "trace", "diff", "dump", "fmt", "train", "infer", "explain", "Exit codes", "RML_LOG"]
-    {
+    let commands =
+        ["check", "run", "trace", "diff", "dump", "grad", "gradcheck", "fmt", "train", "infer", "explain"];
+    for word in commands.into_iter().chain(["Exit codes", "RML_LOG"]) {
         assert!(help.contains(word), "{word}");
     }
-    for command in ["check", "run", "trace", "diff", "dump", "fmt", "train", "infer", "explain"] {
+    for command in commands {
         assert!(folder.rml(&format!("{command} --help")).ok().contains("Usage: rml"), "{command}");
     }
     assert!(folder.rml("--version").ok().starts_with("rml "));

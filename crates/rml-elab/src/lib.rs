@@ -30,7 +30,6 @@ mod root;
 mod scope;
 mod signature;
 mod statics;
-mod suggest;
 mod text;
 mod usage;
 

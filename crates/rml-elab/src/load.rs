@@ -3,12 +3,11 @@
 use bumpalo::Bump;
 use indexmap::IndexMap;
 use rml_base::codes::elab as codes;
-use rml_base::{Diagnostic, FileId, Sources, Span};
+use rml_base::{Diagnostic, FileId, Sources, Span, suggest};
 use rml_syntax::ast::{File, Import, ImportPath};
 
 use crate::options::{Loader, Options};
 use crate::report::Report;
-use crate::suggest::suggest;
 
 /// All texts of a program.
 pub(crate) struct Loaded<'a> {

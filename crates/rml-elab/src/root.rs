@@ -2,7 +2,7 @@
 
 use indexmap::{IndexMap, IndexSet};
 use rml_base::codes::elab as codes;
-use rml_base::{Diagnostic, Diagnostics};
+use rml_base::{Diagnostic, Diagnostics, suggest};
 use rml_ir::typed::{Module, NodeId, StaticValue};
 
 use crate::adjoints;
@@ -13,7 +13,6 @@ use crate::instance::{RootGiven, RootSpec, Tree};
 use crate::options::{Options, Root};
 use crate::report::Report;
 use crate::scope::Program;
-use crate::suggest::suggest;
 
 /// Makes the module of the root that the options choose; `None` if there are errors, then those of all nodes of the main text are reported.
 pub(crate) fn elaborate(program: &Program, options: &Options, report: &mut Report) -> Option<Module> {

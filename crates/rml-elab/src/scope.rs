@@ -4,11 +4,10 @@
 use std::cell::RefCell;
 
 use indexmap::{IndexMap, IndexSet};
-use rml_base::{EntityId, FileId, IndexVec, Span};
+use rml_base::{EntityId, FileId, IndexVec, Span, suggest};
 
 use crate::builtins::{self, Builtin};
 use crate::hir::{Node, SourceId};
-use crate::suggest::suggest;
 
 /// All resolved nodes, and the scopes of the files they stand in.
 #[derive(Debug)]

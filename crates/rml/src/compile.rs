@@ -14,12 +14,15 @@ use rml_ir::{Precision, Type, normal, pass};
 use crate::error::Error;
 use crate::library::{LIBRARY, PRELUDE};
 pub use check::check;
+pub(crate) use gradient::{Differentiable, differentiable};
 pub(crate) use interface::{BATCH, Interfaces};
 pub(crate) use reduce::keep_inputs;
 
 mod check;
+mod gradient;
 mod interface;
 mod load;
+mod probe;
 mod reduce;
 
 /// Where a program's text comes from.
@@ -65,6 +68,8 @@ pub struct Options {
     pub seed: u64,
     /// Keeps every named variable, so that all can be traced: no folding, no restriction to what the outputs need.
     pub all_vars: bool,
+    /// Inner variables, by instance path (`lstm_0.h`), that become outputs behind those of the node.
+    pub probes: Vec<String>,
 }
 
 /// A stage that [`dump`] can show.
@@ -229,7 +234,8 @@ impl Front {
 
 /// From the normal form to what runs.
 fn back(module: normal::Module, options: &Options) -> Result<Flat, Diagnostics> {
-    let flat = pass::inline(&rml_autodiff::differentiate(module)?)?;
+    let mut flat = pass::inline(&rml_autodiff::differentiate(module)?)?;
+    probe::probe(&mut flat, &options.probes)?;
     let flat = pass::initialise(flat, options.seed);
     Ok(if options.all_vars { flat } else { pass::cone(pass::fold(flat)) })
 }

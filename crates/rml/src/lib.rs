@@ -3,6 +3,7 @@
 //!
 //! - [`compile`] (a [`Source`] and [`Options`]) gives a [`Program`];
 //! - a [`Session`] runs it cycle by cycle, [`run`] over a table of [`Columns`];
+//! - [`grad`](fn@grad) differentiates it, [`gradcheck`] compares that with finite differences;
 //! - [`train`](fn@train) and [`infer`](fn@infer) run it over windows of data.
 //!
 //! Every failure is an [`Error`]: diagnostics as data with the texts they point into. Nothing here prints.
@@ -15,6 +16,7 @@ mod error;
 mod file;
 mod fingerprint;
 mod format;
+mod grad;
 mod infer;
 mod library;
 mod runner;
@@ -32,6 +34,7 @@ pub use compile::{
 pub use data::{Column, Columns, Elements, Format};
 pub use error::Error;
 pub use format::format;
+pub use grad::{CheckOptions, Checked, GradCheck, GradOptions, Gradients, grad, gradcheck};
 pub use infer::{InferOptions, InferReport, Split, Stream, infer};
 pub use library::{LIBRARY, PRELUDE};
 pub use rml_base::{Code, Diagnostic, Diagnostics, Label, Severity, Sources, Span, codes};

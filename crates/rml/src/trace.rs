@@ -236,16 +236,20 @@ pub(crate) fn run_session(
 }
 
 /// The inputs of a run.
-struct Table<'a> {
+pub(crate) struct Table<'a> {
     inputs: &'a [InputInfo],
     bound: Vec<Converted>,
     /// For each input, the input that is its clock.
     clocks: Vec<Option<(usize, bool)>>,
-    cycles: usize,
+    pub(crate) cycles: usize,
 }
 
 impl<'a> Table<'a> {
-    fn new(program: &'a Program, columns: &Columns, options: &RunOptions) -> Result<Self, Diagnostics> {
+    pub(crate) fn new(
+        program: &'a Program,
+        columns: &Columns,
+        options: &RunOptions,
+    ) -> Result<Self, Diagnostics> {
         let inputs = program.inputs();
         let (bound, count) = bind::by_cycle(columns, inputs, program.precision(), options.allow_nan)?;
         let cycles = match options.cycles {
@@ -268,7 +272,7 @@ impl<'a> Table<'a> {
     }
 
     /// What each input is in cycle `n`.
-    fn row(&self, n: usize) -> Vec<Feed> {
+    pub(crate) fn row(&self, n: usize) -> Vec<Feed> {
         let cell = |i: usize| {
             if self.is_present(i, n) {
                 Feed::Value(self.bound[i].gather(&[n], &self.inputs[i].ty.shape))

@@ -7,8 +7,12 @@ use crate::output::{Output, Stop};
 
 /// Checks all files; fails if any has errors.
 pub(crate) fn check(args: &Check, output: &mut Output) -> Result<(), Stop> {
-    let options =
-        Options { node: args.node.clone(), set: args.set.iter().cloned().collect(), ..Options::default() };
+    let options = Options {
+        node: args.node.clone(),
+        set: args.set.iter().cloned().collect(),
+        precision: super::precision(args.f64),
+        ..Options::default()
+    };
     let mut failed = false;
     for file in &args.files {
         let (sources, findings) = rml::check(&Source::file(file), &options);

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use rml::chronogram;
-use rml::{Columns, End, Program, RunOptions};
+use rml::{Columns, End, Options, Program, RunOptions, Source};
 
-use crate::args::{self, Execution, Format, Rows, Semantics, Vars};
+use crate::args::{self, Execution, Format, Over, Rows, Semantics, Vars};
 use crate::output::{Output, Stop, unwritable};
 
 /// Runs, and prints the trace; what was computed before an error is printed too.
@@ -50,18 +50,28 @@ fn prepare(
     all_vars: bool,
     output: &mut Output,
 ) -> Result<(Program, Columns, RunOptions), Stop> {
-    let (source, mut options) = super::program(&args.program);
-    options.node.clone_from(&args.node);
-    options.seed = args.seed;
-    options.all_vars = all_vars;
+    let (source, options) = over(&args.over);
+    let options = Options { all_vars, probes: args.probe.clone(), ..options };
     let program = rml::compile(&source, &options)?;
     output.report(program.warnings(), program.sources());
-    let inputs = match &args.inputs {
+    let inputs = inputs(&args.over)?;
+    let end = if args.open { End::Open } else { End::Closed };
+    let (cycles, allow_nan) = (args.over.cycles, args.over.allow_nan);
+    Ok((program, inputs, RunOptions { cycles, end, all_vars, allow_nan }))
+}
+
+/// The program that the flags name, and how they say to compile it.
+pub(crate) fn over(args: &Over) -> (Source, Options) {
+    let (source, options) = super::program(&args.program);
+    (source, Options { node: args.node.clone(), seed: args.seed, ..options })
+}
+
+/// The inputs that the flags name.
+pub(crate) fn inputs(args: &Over) -> Result<Columns, Stop> {
+    Ok(match &args.inputs {
         Some(file) => Columns::read(file)?,
         None => Columns::default(),
-    };
-    let end = if args.open { End::Open } else { End::Closed };
-    Ok((program, inputs, RunOptions { cycles: args.cycles, end, all_vars, allow_nan: args.allow_nan }))
+    })
 }
 
 fn write(file: &Path, text: &str) -> Result<(), Stop> {

@@ -4,6 +4,7 @@ mod check;
 mod execute;
 mod explain;
 mod fmt;
+mod grad;
 mod infer;
 mod show;
 mod train;
@@ -21,6 +22,8 @@ pub(crate) fn run(command: &Command, output: &mut Output) -> Result<(), Stop> {
         Command::Trace(args) => execute::trace(args, output),
         Command::Diff(args) => show::diff(args, output),
         Command::Dump(args) => show::dump(args, output),
+        Command::Grad(args) => grad::grad(args, output),
+        Command::Gradcheck(args) => grad::gradcheck(args, output),
         Command::Fmt(args) => fmt::fmt(args, output),
         Command::Train(args) => train::train(args, output),
         Command::Infer(args) => infer::infer(args, output),

@@ -1,7 +1,7 @@
 //! Expressions: names of variables, calls, grouping of `merge`.
 
 use rml_base::codes::{elab as codes, syntax};
-use rml_base::{Diagnostic, Span};
+use rml_base::{Diagnostic, Span, suggest};
 use rml_syntax::ast::{self, Ident, MergeOperand};
 
 use super::imports;
@@ -9,7 +9,6 @@ use super::node::Lower;
 use crate::builtins::Builtin;
 use crate::hir::{Call, Expr, ExprId, ExprKind, Index, Local, LocalKind, SourceId};
 use crate::scope::Callable;
-use crate::suggest::suggest;
 
 impl Lower<'_, '_> {
     pub(super) fn expr(&mut self, expr: &ast::Expr<'_>) -> ExprId {

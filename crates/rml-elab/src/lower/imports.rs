@@ -1,7 +1,7 @@
 //! What the imports of a text bring into its scope, and which of them bring nothing that is used.
 
 use rml_base::codes::elab as codes;
-use rml_base::{Diagnostic, FileId, IndexVec, Span};
+use rml_base::{Diagnostic, FileId, IndexVec, Span, suggest};
 use rml_syntax::ast::{Ident, Import, ImportKind, ImportName};
 
 use super::Header;
@@ -9,7 +9,6 @@ use crate::hir::SourceId;
 use crate::load::LoadedFile;
 use crate::report::Report;
 use crate::scope::{FileScope, Scopes};
-use crate::suggest::suggest;
 
 /// Binds the names that a text imports.
 pub(super) fn bind(

@@ -2,7 +2,7 @@
 
 use indexmap::IndexMap;
 use rml_base::codes::elab as codes;
-use rml_base::{Diagnostic, EntityId, IndexVec, Span};
+use rml_base::{Diagnostic, EntityId, IndexVec, Span, suggest};
 use rml_ir::DType;
 use rml_syntax::ast;
 
@@ -12,7 +12,6 @@ use crate::hir::{
 };
 use crate::report::Report;
 use crate::scope::Scopes;
-use crate::suggest::suggest;
 
 /// A node on its way from syntax to resolved.
 pub(super) struct Lower<'a, 'b> {

@@ -16,7 +16,7 @@ mod normalize;
 pub use cone::cone;
 pub use fold::fold;
 pub use initialise::initialise;
-pub use inline::inline;
+pub use inline::{Held, inline, inline_held};
 pub use normalize::normalize;
 
 /// In debug builds: panics with the violations if a pass broke the form it makes. That is a bug in the pass,

@@ -40,13 +40,37 @@ const LIMIT: usize = 1_000_000;
 /// # Errors
 /// If the program is too large when inlined, or an optimiser keeps its parameter in no `fby`.
 pub fn inline(module: &Module) -> Result<Flat, Diagnostics> {
+    Ok(inlined(module, false)?.flat)
+}
+
+/// A flat program whose parameters are never updated.
+#[derive(Clone, Debug)]
+pub struct Held {
+    /// The program.
+    pub flat: Flat,
+    /// By checkpoint key, the gradient of each parameter that has one: present in the cycles where one comes. The parameter's
+    /// gradient over a trace is the sum of those.
+    pub gradients: IndexMap<Arc<str>, Var>,
+}
+
+/// As [`inline`], but parameters with an optimiser are held: they keep their value, whatever the optimiser, and the gradient
+/// that it would be given is kept beside the program.
+///
+/// # Errors
+/// If the program is too large when inlined.
+pub fn inline_held(module: &Module) -> Result<Held, Diagnostics> {
+    inlined(module, true)
+}
+
+fn inlined(module: &Module, hold: bool) -> Result<Held, Diagnostics> {
     let _span = tracing::debug_span!("inline", nodes = module.nodes.len()).entered();
     let mut inliner = Inliner::new(module);
+    inliner.hold = hold;
     inliner.enter_root();
     inliner.run()?;
-    let flat = inliner.finish()?;
-    super::checked("inline", || crate::flat::verify(&flat));
-    Ok(flat)
+    let held = inliner.finish()?;
+    super::checked("inline", || crate::flat::verify(&held.flat));
+    Ok(held)
 }
 
 struct Inliner<'m> {
@@ -62,6 +86,10 @@ struct Inliner<'m> {
     states: IndexMap<Eq, Named>,
     /// The parameters with an optimiser so far.
     updates: Vec<Update>,
+    /// Whether parameters are held.
+    hold: bool,
+    /// The gradients of the parameters that are held, so far.
+    gradients: IndexMap<Eq, Var>,
     /// Equations `x = init when first`, which need not sample where `init` is constant.
     samples: Vec<Eq>,
     /// How many equations of nodes have been gone through.
@@ -130,6 +158,8 @@ impl<'m> Inliner<'m> {
             frames: Vec::new(),
             states: IndexMap::new(),
             updates: Vec::new(),
+            hold: false,
+            gradients: IndexMap::new(),
             samples: Vec::new(),
             steps: 0,
         }
@@ -266,6 +296,12 @@ impl<'m> Inliner<'m> {
         match &equation.rhs {
             normal::Rhs::Call { callee, args, every, instance, .. } => {
                 self.call(eq, lhs, *callee, args, *every, instance, equation.span);
+            }
+            normal::Rhs::ParamUpdate { init, d, .. } if self.hold => {
+                let (init, d, place) = (frame.vars[*init], frame.vars[*d], frame.named(eq));
+                let held = self.emit(lhs[0], Rhs::Param { init }, equation.span);
+                self.states.insert(held, Named { place, parameter: true });
+                self.gradients.insert(held, d);
             }
             normal::Rhs::ParamUpdate { init, bp, d, optimiser, instance } => {
                 let label = frame.labels.result(eq);

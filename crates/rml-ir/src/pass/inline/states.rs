@@ -1,12 +1,14 @@
 //! What is done when all equations are there: which `fby` holds a parameter, the keys of all states, constant
 //! initial values of parameters under windows.
 
+use std::sync::Arc;
+
 use indexmap::{IndexMap, IndexSet};
 use rml_base::codes::autodiff::OPTIMISER_SHAPE;
 use rml_base::{Diagnostic, Diagnostics, Span};
 
-use super::Inliner;
 use super::paths::Place;
+use super::{Held, Inliner};
 use crate::flat::{Equation, Flat, Rhs, State, Var};
 use crate::normal::{Eq, NodeId};
 use crate::op::Op;
@@ -33,15 +35,19 @@ pub(super) struct Update {
 
 impl Inliner<'_> {
     /// Names the states and returns the flat form.
-    pub(super) fn finish(mut self) -> Result<Flat, Diagnostics> {
+    pub(super) fn finish(mut self) -> Result<Held, Diagnostics> {
         let defs = definitions(&self.flat);
         self.sample_constants(&defs);
         self.parameters(&defs)?;
+        let mut gradients = IndexMap::new();
         for (eq, named) in self.states {
             let key = named.place.unique(|key| self.flat.states.contains_key(key));
+            if let Some(&d) = self.gradients.get(&eq) {
+                gradients.insert(Arc::clone(&key), d);
+            }
             self.flat.states.insert(key, State { equation: eq, parameter: named.parameter });
         }
-        Ok(self.flat)
+        Ok(Held { flat: self.flat, gradients })
     }
 
     /// Lets samples of constant expressions compute the expression anew, on the slow clock: then the state

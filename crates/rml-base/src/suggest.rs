@@ -1,7 +1,7 @@
 //! "Did you mean": the nearest name by edit distance.
 
 /// The name among `candidates` nearest to `name`, if one is near enough to be meant.
-pub(crate) fn suggest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub fn suggest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let length = name.chars().count();
     let limit = length.div_ceil(3).clamp(1, 3);
     candidates

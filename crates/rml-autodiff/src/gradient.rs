@@ -1,0 +1,128 @@
+//! The gradient of one output, as a module that runs: the root's adjoint, asked for one output in every cycle, with every
+//! parameter held.
+
+use rml_base::{Diagnostics, IndexVec};
+use rml_ir::normal::{ConstId, ConstKind, Constant, Equation, Formal, Input, Module, Node, NodeId, Rhs, Var};
+use rml_ir::{Type, Value};
+
+use crate::driver::{self, Driver};
+use crate::signature::num_outputs;
+
+mod held;
+
+/// A node and its adjoint, each a root that runs with parameters that nothing updates.
+#[derive(Clone, Debug)]
+pub struct Gradient {
+    /// The module; its root is [`Gradient::backward`].
+    pub module: Module,
+    /// The node itself, with the chosen output alone. What the program would train within it is held.
+    pub forward: NodeId,
+    /// The adjoint without `bp` and gradients of outputs: `bp` is true, and so every cycle of the chosen output counts
+    /// with weight 1. Its first output is the chosen one, the others are gradients of inputs.
+    pub backward: NodeId,
+    /// For each input stream of the node the output of the adjoint that is its gradient; `None` = the output does not depend on
+    /// it, or it is no num.
+    pub inputs: Vec<Option<usize>>,
+}
+
+/// The gradient of output `loss` (a position among the outputs) of the root.
+///
+/// Parameters are leaves: all reads see one value. Where the root itself trains (calls adjoints), what it trains is held too,
+/// so that its gradient is the derivative of what it computes, not of what it would have learned meanwhile.
+///
+/// Requires: `normal::verify`, and a num output at that position. Ensures: `normal::verify_differentiated`;
+/// [`rml_ir::pass::inline_held`] finds the gradients of the parameters.
+///
+/// # Errors
+/// As [`differentiate`](crate::differentiate).
+pub fn gradient(module: Module, loss: usize) -> Result<Gradient, Diagnostics> {
+    let _span = tracing::debug_span!("gradient").entered();
+    let mut driver = Driver::new(module, false);
+    for id in driver.module.nodes.ids() {
+        driver.resolve(id)?;
+    }
+    let (forward, chosen) = held::hold(&mut driver, loss);
+    let Some(adjoint) = driver.adjoint(forward)?.cloned() else { return Err(Diagnostics::new()) };
+    let primal = driver.module.nodes[forward].clone();
+    driver.module.nodes[forward].outputs = vec![chosen];
+    let mut node = driver.module.nodes[adjoint.node].clone();
+    let first = node.outputs[primal.outputs.iter().position(|&o| o == chosen).unwrap_or(0)];
+    let mut outputs = vec![first];
+    let mut inputs = vec![None; primal.inputs().count()];
+    for gradient in &adjoint.gradients {
+        let Some(d) = gradient.d.filter(|_| !gradient.zero) else { continue };
+        inputs[gradient.input] = Some(outputs.len());
+        outputs.push(node.outputs[adjoint.primal_outputs + d]);
+    }
+    let with_bp: Vec<bool> = adjoint.gates.iter().map(|(_, path)| path.is_empty()).collect();
+    seed(&mut node, &primal, first, &with_bp, driver.module.precision);
+    node.outputs = outputs;
+    node.name.clone_from(&primal.name);
+    let mut module = driver.module;
+    let backward = module.nodes.push(node);
+    module.root = backward;
+    crate::verified(&module);
+    Ok(Gradient { module, forward, backward, inputs })
+}
+
+/// Turns the formals `bp` and `d<o>` into equations: `bp` is true, and the gradient is one for the output `chosen` and zero
+/// for the others. `with_bp` says for each num output whether it is present with `bp`.
+fn seed(node: &mut Node, primal: &Node, chosen: Var, with_bp: &[bool], precision: rml_ir::Precision) {
+    let count = primal.inputs().count();
+    let streams: Vec<Var> = node.inputs().map(|i| i.var).collect();
+    let own = num_outputs(primal);
+    let results: Vec<Var> = primal
+        .outputs
+        .iter()
+        .zip(&node.outputs)
+        .filter(|(o, _)| own.contains(o))
+        .map(|(_, &result)| result)
+        .collect();
+    node.formals = formals(node, primal);
+    let define = |node: &mut Node, lhs: Var, rhs: Rhs| {
+        let span = node.vars[lhs].span;
+        node.equations.push(Equation { lhs: vec![lhs], rhs, span });
+    };
+    let Some((&bp, ds)) = streams.get(count..).and_then(<[Var]>::split_first) else { return };
+    let yes = constant(&mut node.consts, &Type::condition(), 1.0, precision);
+    define(node, bp, Rhs::Const(yes));
+    for ((&d, &o), here) in ds.iter().zip(&results).zip(with_bp.iter().chain(std::iter::repeat(&false))) {
+        let ty = node.vars[d].ty.clone();
+        let weight = constant(&mut node.consts, &ty, if o == chosen { 1.0 } else { 0.0 }, precision);
+        if *here {
+            // A constant would have a clock of its own: the condition ties it to that of the output.
+            let then = driver::push_var(node, None, ty, node.span);
+            define(node, then, Rhs::Const(weight));
+            define(node, d, Rhs::If { cond: bp, then, other: o });
+        } else {
+            define(node, d, Rhs::Const(weight));
+        }
+    }
+}
+
+/// The formals of the adjoint that stand for those of the node, with the clocks that the node declares.
+fn formals(node: &Node, primal: &Node) -> Vec<Formal> {
+    let streams: Vec<Var> = node.inputs().map(|i| i.var).collect();
+    let own: Vec<Var> = primal.inputs().map(|i| i.var).collect();
+    let counterpart = |v: Var| {
+        let input = own.iter().position(|&o| o == v).map(|k| streams[k]);
+        input.or_else(|| primal.outputs.iter().position(|&o| o == v).map(|k| node.outputs[k]))
+    };
+    let declared: Vec<Option<(Var, bool)>> = node.inputs().map(|i| i.clock).collect();
+    let inputs = primal.inputs().zip(&streams).zip(declared).map(|((input, &var), own)| {
+        let clock = input.clock.and_then(|(c, flag)| Some((counterpart(c)?, flag)));
+        Formal::Stream(Input { var, clock: clock.or(own) })
+    });
+    let statics = node.formals.iter().filter(|f| matches!(f, Formal::Static { .. })).cloned();
+    statics.chain(inputs).collect()
+}
+
+fn constant(
+    consts: &mut IndexVec<ConstId, Constant>,
+    ty: &Type,
+    x: f64,
+    precision: rml_ir::Precision,
+) -> ConstId {
+    let kind = ConstKind::Value(Value::filled(ty, x, precision));
+    consts.push(Constant { kind, ty: ty.clone(), text: None })
+}

@@ -1,0 +1,40 @@
+//! `rml grad` and `rml gradcheck`: gradients of whole traces.
+
+use rml::{CheckOptions, GradOptions};
+
+use super::execute::{inputs, over};
+use crate::args::{CheckFormat, Differentiation, Grad, GradFormat, Gradcheck};
+use crate::output::{Output, Stop};
+
+/// Prints the gradient of the sum of an output.
+pub(crate) fn grad(args: &Grad, output: &mut Output) -> Result<(), Stop> {
+    let (source, compile) = over(&args.of.over);
+    let found = rml::grad(&source, &compile, &inputs(&args.of.over)?, &options(&args.of))?;
+    output.report(&found.warnings, &found.sources);
+    output.print(&match args.format {
+        GradFormat::Json => format!("{}\n", found.to_json()),
+        GradFormat::Table => found.to_table(),
+    })
+}
+
+/// Compares it with finite differences.
+pub(crate) fn gradcheck(args: &Gradcheck, output: &mut Output) -> Result<(), Stop> {
+    let (source, compile) = over(&args.of.over);
+    let check = CheckOptions { eps: args.eps, tolerance: args.tolerance, samples: args.samples };
+    let found = rml::gradcheck(&source, &compile, &inputs(&args.of.over)?, &options(&args.of), &check)?;
+    output.report(&found.warnings, &found.sources);
+    output.print(&match args.format {
+        CheckFormat::Json => format!("{}\n", found.to_json()),
+        CheckFormat::Table => found.to_table(),
+    })?;
+    if found.ok() { Ok(()) } else { Err(Stop::Reported) }
+}
+
+fn options(args: &Differentiation) -> GradOptions {
+    GradOptions {
+        loss: args.loss.clone(),
+        params: args.params.clone(),
+        cycles: args.over.cycles,
+        allow_nan: args.over.allow_nan,
+    }
+}

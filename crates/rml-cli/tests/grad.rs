@@ -1,0 +1,103 @@
+//! `rml grad`, `rml gradcheck` and `--probe`.
+
+mod support;
+
+use serde_json::json;
+use support::Folder;
+
+const LINE: &str = "node line(x: num [2], end: bool []) -> (o: num [] when end, n: int [])
+  k = param([2.0, 3.0]);
+  o = sum(k * x * x) when end;
+  n = 1 + (0 fby n);
+
+node main(x: num [2], end: bool []) -> (s: num [])
+  o, _ = line(x, end);
+  s = merge end o 0.0;
+";
+
+fn line() -> Folder {
+    Folder::new()
+        .file("l.rml", LINE)
+        .file("i.json", r#"{"x": [[1, 2], [3, 4], null], "end": [false, true, null]}"#)
+}
+
+#[test]
+fn grad_prints_the_total_and_its_derivatives() {
+    let folder = line();
+    let expected = json!({"loss": 66.0, "params": {"k": [9.0, 16.0]},
+        "inputs": {"x": [[0.0, 0.0], [12.0, 24.0], null]}});
+    assert_eq!(folder.rml("grad l.rml --node line --loss o --inputs i.json --format json").json(), expected);
+    assert_eq!(folder.rml("grad l.rml --node line --inputs i.json --format json --f64").json(), expected);
+    let root = folder.rml("grad l.rml --loss s --inputs i.json --cycles 2 --format json").json();
+    assert_eq!(root["params"], json!({"line_0.k": [9.0, 16.0]}));
+    let table = folder.rml("grad l.rml --node line --inputs i.json").ok();
+    for part in ["sum of o over 3 cycles: 66.0", "k          num [2]", "[9.0, 16.0]", "□"] {
+        assert!(table.contains(part), "{part} is missing in\n{table}");
+    }
+}
+
+#[test]
+fn gradcheck_fails_where_they_differ() {
+    let folder = line();
+    let table = folder.rml("gradcheck l.rml --node line --inputs i.json").ok();
+    assert!(table.contains("parameter k") && table.contains("4 of 4") && !table.contains("WRONG"), "{table}");
+    let check = folder.rml("gradcheck l.rml --inputs i.json --f64 --samples 1 --format json").json();
+    assert_eq!((&check["ok"], &check["params"]["line_0.k"]["compared"]), (&json!(true), &json!(1)));
+    let folder = folder.file(
+        "w.rml",
+        "node sq(x: num []) -> (o: num []) o = x * x;
+node diff_sq(x: num [], bp: bool [], do: num []) -> (o, dx) o = x * x; dx = do * x;
+node main(x: num []) -> (o: num []) o = sq(x);
+",
+    );
+    let folder = folder.file("x.json", r#"{"x": [2.0]}"#);
+    let run = folder.rml("gradcheck w.rml --inputs x.json").fails(1, &[]);
+    assert!(run.out.contains("WRONG") && run.out.contains("5.0e-1"), "{}", run.out);
+    folder.rml("gradcheck w.rml --inputs x.json --tolerance 0.6").ok();
+    folder.rml("gradcheck w.rml --inputs x.json --eps 0").fails(2, &["--eps"]);
+}
+
+#[test]
+fn what_has_no_gradient_is_said() {
+    let folder = line();
+    folder.rml("grad l.rml --node line --loss n --inputs i.json").fails(1, &["bad-option", "no gradient"]);
+    folder.rml("grad l.rml --node line --loss p --inputs i.json").fails(1, &["bad-option", "`o`"]);
+}
+
+#[test]
+fn probes_show_inner_variables() {
+    let folder = line();
+    let run = folder.rml("run l.rml --inputs i.json --probe line_0.k --probe line_0.n").json();
+    assert_eq!(
+        run["values"],
+        json!({"s": [0.0, 66.0, null], "line_0.k": [[2.0, 3.0], [2.0, 3.0], null], "line_0.n": [1, 2, 3]})
+    );
+    let table = folder.rml("run l.rml --inputs i.json --probe line_0.n --format csv").ok();
+    assert!(table.starts_with("s,line_0.n\n"), "{table}");
+    assert!(
+        folder.rml("run l.rml --inputs i.json --probe line_0.n --format table").ok().contains("line_0.n")
+    );
+    let drawn = folder.rml("trace l.rml --inputs i.json --vars outputs --probe line_0.n").ok();
+    assert!(drawn.contains("line_0.n") && !drawn.contains("end"), "{drawn}");
+    folder.rml("run l.rml --inputs i.json --probe line_0.kk").fails(1, &["bad-option", "`line_0.k`"]);
+}
+
+/// Double precision everywhere that numbers are computed.
+#[test]
+fn every_command_takes_f64() {
+    let folder = line();
+    for args in [
+        "check l.rml --f64",
+        "run l.rml --inputs i.json --f64",
+        "trace l.rml --inputs i.json --f64",
+        "diff l.rml --node line --f64",
+        "dump l.rml --after fold --f64",
+        "grad l.rml --inputs i.json --f64",
+        "gradcheck l.rml --inputs i.json --f64",
+    ] {
+        folder.rml(args).ok();
+    }
+    for args in ["train", "infer"] {
+        assert!(folder.rml(&format!("{args} --help")).ok().contains("--f64"), "{args}");
+    }
+}

@@ -1,0 +1,133 @@
+//! The program that computes the gradient of an output, and beside it the one that computes the output alone.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use rml_base::codes::run as codes;
+use rml_base::{Diagnostic, Diagnostics, suggest};
+use rml_ir::flat::Flat;
+use rml_ir::{Type, normal, pass};
+
+use super::{Front, Options, Program, Source};
+use crate::error::Error;
+
+/// A node compiled to be differentiated. Parameters are held in both programs.
+pub(crate) struct Differentiable {
+    /// The output whose sum is differentiated.
+    pub(crate) loss: String,
+    /// Its outputs are the loss, gradients of inputs, gradients of parameters.
+    pub(crate) backward: Program,
+    /// Its output is the loss.
+    pub(crate) forward: Program,
+    /// For each input the output of `backward` that is its gradient.
+    pub(crate) inputs: Vec<Option<usize>>,
+    /// For each parameter its type, and the output of `backward` that is its gradient; without one it is zero.
+    pub(crate) params: IndexMap<Arc<str>, (Type, Option<usize>)>,
+}
+
+/// Compiles node `options.node` and its adjoint for the gradient of output `loss`; `None` = its only num output.
+pub(crate) fn differentiable(
+    source: &Source,
+    options: &Options,
+    loss: Option<&str>,
+) -> Result<Differentiable, Error> {
+    let node = match &options.node {
+        Some(node) => node.clone(),
+        None => run_node(source, options)?,
+    };
+    let mut front = Front::new(source, options, rml_elab::Root::Diff(node))?;
+    let main = front.main;
+    let made = front.elaborate().and_then(|(module, warnings)| {
+        let parts = parts(pass::normalize(&module), options, loss)?;
+        Ok((parts, warnings))
+    });
+    let ((parts, warnings), sources) = front.fail(made)?;
+    let forward = Program::new(parts.forward, sources.clone(), main, Diagnostics::new());
+    let backward = Program::new(parts.backward, sources, main, warnings);
+    Ok(Differentiable { loss: parts.loss, backward, forward, inputs: parts.inputs, params: parts.params })
+}
+
+/// The node that is run where none is named.
+fn run_node(source: &Source, options: &Options) -> Result<String, Error> {
+    let mut front = Front::run(source, options)?;
+    let name = front.elaborate().map(|(module, _)| module.nodes[module.root].name.to_string());
+    front.fail(name).map(|(name, _)| name)
+}
+
+struct Parts {
+    loss: String,
+    forward: Flat,
+    backward: Flat,
+    inputs: Vec<Option<usize>>,
+    params: IndexMap<Arc<str>, (Type, Option<usize>)>,
+}
+
+fn parts(module: normal::Module, options: &Options, loss: Option<&str>) -> Result<Parts, Diagnostics> {
+    let chosen = output(&module, loss)?;
+    let root = &module.nodes[module.root];
+    let name = root.vars[root.outputs[chosen]].name.as_deref().unwrap_or_default().to_owned();
+    let made = rml_autodiff::gradient(module, chosen)?;
+    let held = pass::inline_held(&made.module)?;
+    let mut backward = held.flat;
+    let mut params = IndexMap::new();
+    let states = backward.states.iter().filter(|(_, s)| s.parameter);
+    let types = states
+        .map(|(key, s)| (Arc::clone(key), backward.vars[backward.equations[s.equation].lhs].ty.clone()));
+    for (key, ty) in types.collect::<Vec<_>>() {
+        let at = held.gradients.get(&key).map(|&d| {
+            backward.outputs.push(d);
+            backward.outputs.len() - 1
+        });
+        params.insert(key, (ty, at));
+    }
+    let mut forward = made.module;
+    forward.root = made.forward;
+    let forward = pass::inline_held(&forward)?.flat;
+    let finish = |flat| pass::cone(pass::fold(pass::initialise(flat, options.seed)));
+    Ok(Parts {
+        loss: name,
+        forward: finish(forward),
+        backward: finish(backward),
+        inputs: made.inputs,
+        params,
+    })
+}
+
+/// The position of the output to differentiate.
+fn output(module: &normal::Module, loss: Option<&str>) -> Result<usize, Diagnostic> {
+    let root = &module.nodes[module.root];
+    let name = |k: usize| root.vars[root.outputs[k]].name.as_deref().unwrap_or_default();
+    let num: Vec<usize> =
+        (0..root.outputs.len()).filter(|&k| root.vars[root.outputs[k]].ty.is_num()).collect();
+    let list = || num.iter().map(|&k| format!("`{}`", name(k))).collect::<Vec<_>>().join(", ");
+    let fail = |what: String| {
+        let d = Diagnostic::error(codes::BAD_OPTION, what).label(root.span, "the node to differentiate");
+        if num.is_empty() {
+            d.note("it has no num output")
+        } else {
+            d.note(format!("its num outputs are {}", list()))
+        }
+    };
+    let Some(loss) = loss else {
+        return match num[..] {
+            [one] => Ok(one),
+            [] => Err(fail(format!("node {} has no output to differentiate", root.name))),
+            _ => Err(fail(format!("node {} has several outputs to differentiate", root.name))
+                .help("choose one (`--loss NAME`)")),
+        };
+    };
+    match (0..root.outputs.len()).find(|&k| name(k) == loss) {
+        Some(k) if num.contains(&k) => Ok(k),
+        Some(k) => {
+            let ty = &root.vars[root.outputs[k]].ty;
+            Err(fail(format!("output `{loss}` of node {} is {ty}, which has no gradient", root.name)))
+        }
+        None => {
+            let d = fail(format!("node {} has no output `{loss}`", root.name));
+            Err(match suggest(loss, num.iter().map(|&k| name(k))) {
+                Some(near) => d.help(format!("there is `{near}`")),
+                None => d,
+            })
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! Gradients of whole traces: of the sum of an output, with respect to every parameter and every num input; and their check
+//! against finite differences.
+//!
+//! The node's adjoint runs over the closed trace with `bp` true, and with parameters that nothing updates: every read of a
+//! parameter sees the same value, as if the whole trace were one window. The program's `diff_param` plays no part.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use rml_base::codes::sim;
+use rml_base::{Diagnostic, Diagnostics, Sources};
+use rml_ir::{Data, Shape, Value};
+use rml_sim::{Row, Status};
+
+use crate::checkpoint::{Checkpoint, Policy};
+use crate::compile::{Differentiable, Options, Program, Source, differentiable};
+use crate::data::Columns;
+use crate::error::Error;
+use crate::session::{End, Feed, Session};
+use crate::trace::{RunOptions, Table};
+
+pub use check::{CheckOptions, Checked, GradCheck, gradcheck};
+
+mod check;
+mod show;
+
+/// What to differentiate, and where.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct GradOptions {
+    /// The output whose sum over all cycles and elements is differentiated; `None` = the node's only num output.
+    pub loss: Option<String>,
+    /// A checkpoint with the parameters; `None` = their initial values.
+    pub params: Option<PathBuf>,
+    /// How many cycles; `None` = as many as the inputs have.
+    pub cycles: Option<usize>,
+    /// Whether NaN in the inputs is let through.
+    pub allow_nan: bool,
+}
+
+/// A sum and its gradient.
+#[derive(Clone, Debug)]
+pub struct Gradients {
+    /// The sum of the output over the cycles where it is present, and over its elements.
+    pub loss: Value,
+    /// The derivative by each parameter, by checkpoint key, summed over its uses and cycles; of the parameter's shape.
+    pub params: IndexMap<String, Value>,
+    /// The derivative by each num input, one a cycle; of the input's shape, `None` = the input is absent.
+    pub inputs: IndexMap<String, Vec<Option<Value>>>,
+    /// The output that was summed.
+    pub output: String,
+    /// How many cycles.
+    pub cycles: usize,
+    /// Findings that stopped nothing.
+    pub warnings: Diagnostics,
+    /// The texts that they point into.
+    pub sources: Arc<Sources>,
+}
+
+/// The gradient of the sum of an output of node [`Options::node`] over a closed trace: derivatives, not what an optimiser would be
+/// given, so without a learning rate and with the usual sign.
+///
+/// What the node itself trains (by calling adjoints) is held: the gradient of a training step's loss is that of the loss.
+///
+/// # Errors
+/// A program or inputs that do not fit; no such output, or one without a gradient; an output that the trace leaves
+/// undetermined; what goes wrong during the run.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// let source = rml::Source::text("line.rml", "
+/// node line(x: num []) -> (o: num [])
+///   k = param(2.0);
+///   o = k * x * x;
+/// ");
+/// let inputs = rml::Columns::parse(br#"{"x": [1.0, null, 3.0]}"#, rml::Format::Json, "inputs")?;
+/// let found = rml::grad(&source, &rml::Options::default(), &inputs, &rml::GradOptions::default())?;
+/// assert_eq!(found.loss.as_num(), Some(20.0));
+/// assert_eq!(found.params["k"].as_num(), Some(10.0));
+/// assert_eq!(found.inputs["x"][2].as_ref().and_then(rml::Value::as_num), Some(12.0));
+/// assert!(found.inputs["x"][1].is_none());
+/// # Ok(()) }
+/// ```
+pub fn grad(
+    source: &Source,
+    options: &Options,
+    inputs: &Columns,
+    grad: &GradOptions,
+) -> Result<Gradients, Error> {
+    let (options, checkpoint) = with_checkpoint(options, grad)?;
+    let compiled = differentiable(source, &options, grad.loss.as_deref())?;
+    let given = Given::new(&compiled.backward, inputs, grad)?;
+    gradients(&compiled, &given, checkpoint.as_ref())
+}
+
+/// The checkpoint, and the options with the static parameters that it was made with.
+fn with_checkpoint(options: &Options, grad: &GradOptions) -> Result<(Options, Option<Checkpoint>), Error> {
+    let mut options = options.clone();
+    let checkpoint = grad.params.as_deref().map(Checkpoint::read).transpose()?;
+    let set = checkpoint.as_ref().and_then(|c| c.position.as_ref()?.set.clone());
+    for (name, value) in set.unwrap_or_default() {
+        options.defaults.entry(name).or_insert(value);
+    }
+    Ok((options, checkpoint))
+}
+
+/// Takes the parameters of the checkpoint; all other states begin anew.
+fn load(session: &mut Session, checkpoint: Option<&Checkpoint>) -> Result<(), Error> {
+    let Some(checkpoint) = checkpoint else { return Ok(()) };
+    let program = session.program().clone();
+    for (key, value) in checkpoint.select(&program, Policy::Available).map_err(|d| session.fail(d))? {
+        if program.flat().states[&key].parameter {
+            session.set_state(&key, &value)?;
+        }
+    }
+    Ok(())
+}
+
+/// What the inputs are in each cycle.
+struct Given(Vec<Vec<Feed>>);
+
+impl Given {
+    fn new(program: &Program, inputs: &Columns, grad: &GradOptions) -> Result<Self, Error> {
+        let options = RunOptions { cycles: grad.cycles, allow_nan: grad.allow_nan, ..RunOptions::default() };
+        let table = Table::new(program, inputs, &options)
+            .map_err(|d| Error::from(d).with_sources(program.sources()))?;
+        Ok(Self((0..table.cycles).map(|n| table.row(n)).collect()))
+    }
+}
+
+fn gradients(
+    compiled: &Differentiable,
+    given: &Given,
+    checkpoint: Option<&Checkpoint>,
+) -> Result<Gradients, Error> {
+    let program = &compiled.backward;
+    let rows = run(program, given, checkpoint, &[])?;
+    let precision = program.precision();
+    let num = |x: f64| Value::num(x, precision);
+    let params = compiled.params.iter().map(|(key, (ty, at))| {
+        let shape = &ty.shape;
+        let total = at.map_or_else(|| vec![0.0; shape.len()], |at| total(&rows, at, shape));
+        (key.to_string(), Value::new(shape.clone(), Data::F64(total)).to_precision(precision))
+    });
+    let mut inputs = IndexMap::new();
+    for (k, info) in program.inputs().iter().enumerate().filter(|(_, info)| info.ty.is_num()) {
+        let cell = |(row, given): (&Row, &Vec<Feed>)| match &given[k] {
+            Feed::Absent => None,
+            _ => Some(match compiled.inputs[k].map(|at| &row.values[at]) {
+                Some(Status::Value(v)) => v.clone(),
+                _ => Value::zeros(&info.ty, precision),
+            }),
+        };
+        inputs.insert(info.name.to_string(), rows.iter().zip(&given.0).map(cell).collect());
+    }
+    Ok(Gradients {
+        loss: num(total(&rows, 0, &Shape::scalar())[0]),
+        params: params.collect(),
+        inputs,
+        output: compiled.loss.clone(),
+        cycles: given.0.len(),
+        warnings: program.warnings().clone(),
+        sources: Arc::clone(program.sources()),
+    })
+}
+
+/// All rows of outputs of a closed trace, with those parameters set behind those of the checkpoint.
+fn run(
+    program: &Program,
+    given: &Given,
+    checkpoint: Option<&Checkpoint>,
+    params: &[(&str, Value)],
+) -> Result<Vec<Row>, Error> {
+    let mut session = Session::new(program);
+    load(&mut session, checkpoint)?;
+    for (key, value) in params {
+        session.set_state(key, value)?;
+    }
+    for row in &given.0 {
+        session.feed_row(row)?;
+    }
+    session.end(End::Closed)?;
+    let rows = session.drain_rows();
+    let unknown = |row: &&Row| row.values.iter().any(|s| !s.is_determined());
+    if rows.len() == given.0.len() && !rows.iter().any(|row| unknown(&row)) {
+        return Ok(rows);
+    }
+    let why = session.sim().undetermined().map(|u| u.report).unwrap_or_else(|| {
+        let cycle = rows.iter().find(unknown).map_or(rows.len() as u64, |row| row.cycle);
+        Diagnostic::error(sim::DEADLOCK, format!("cycle {cycle} is not determined"))
+    });
+    let why = why
+        .note("a sum has a gradient only where all that is summed is determined")
+        .help("end the trace where its last value is known, or sample the output where it is");
+    Err(session.fail(Diagnostic { severity: rml_base::Severity::Error, ..why }))
+}
+
+/// The sum of an output over the cycles where it is present; a scalar is the sum over the elements, too.
+fn total(rows: &[Row], at: usize, shape: &Shape) -> Vec<f64> {
+    let mut sum = vec![0.0; shape.len()];
+    for row in rows {
+        let Status::Value(value) = &row.values[at] else { continue };
+        for (k, x) in numbers(value).into_iter().enumerate() {
+            sum[if shape.is_scalar() { 0 } else { k }] += x;
+        }
+    }
+    sum
+}
+
+/// The elements of a num, row-major.
+fn numbers(value: &Value) -> Vec<f64> {
+    match value.to_data() {
+        Data::F32(v) => v.into_iter().map(f64::from).collect(),
+        Data::F64(v) => v,
+        Data::Bool(_) | Data::Int(_) => Vec::new(),
+    }
+}

@@ -1,0 +1,301 @@
+//! Gradients against central differences, in double precision.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use rml_base::{Diagnostics, Sources};
+use rml_ir::{Data, Precision, Type, Value};
+use rml_sim::Status;
+
+use super::{Given, GradOptions, Gradients, gradients, load, numbers, run, with_checkpoint};
+use crate::checkpoint::Checkpoint;
+use crate::compile::{Differentiable, Options, Source, differentiable};
+use crate::data::Columns;
+use crate::error::Error;
+use crate::session::{Feed, Session};
+
+/// How many roundings a sum may have suffered, in units of the last place of its magnitude.
+const ROUNDINGS: f64 = 64.0;
+
+/// How to compare.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct CheckOptions {
+    /// The step of the differences, for numbers up to 1; in proportion for larger ones.
+    pub eps: f64,
+    /// The largest relative error that passes.
+    pub tolerance: f64,
+    /// How many elements of each parameter and input are compared, spread evenly; 0 = all.
+    pub samples: usize,
+}
+
+impl Default for CheckOptions {
+    fn default() -> Self {
+        Self { eps: 1e-5, tolerance: 1e-5, samples: 32 }
+    }
+}
+
+/// The comparison of one parameter or input.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Checked {
+    /// Its type.
+    pub ty: Type,
+    /// How many elements it has, over all cycles.
+    pub elements: usize,
+    /// How many were compared.
+    pub compared: usize,
+    /// How many of those lie at a kink: there the gradient has to be between the differences to either side.
+    pub kinks: usize,
+    /// The largest relative error: the difference divided by the larger magnitude, or by one large enough that what rounding
+    /// brings about passes.
+    pub error: f64,
+    /// The cycle of the largest error, of an input.
+    pub cycle: Option<usize>,
+    /// The element with the largest error, row-major, of a tensor.
+    pub index: Option<usize>,
+    /// The gradient there.
+    pub gradient: f64,
+    /// The quotient of differences there.
+    pub difference: f64,
+}
+
+/// What a check found.
+#[derive(Clone, Debug)]
+pub struct GradCheck {
+    /// The sum that was differentiated.
+    pub loss: f64,
+    /// The largest relative error that passes.
+    pub tolerance: f64,
+    /// The parameters, by checkpoint key.
+    pub params: IndexMap<String, Checked>,
+    /// The num inputs.
+    pub inputs: IndexMap<String, Checked>,
+    /// Findings that stopped nothing.
+    pub warnings: Diagnostics,
+    /// The texts that they point into.
+    pub sources: Arc<Sources>,
+}
+
+impl GradCheck {
+    /// Whether all errors are within the tolerance.
+    pub fn ok(&self) -> bool {
+        self.params.values().chain(self.inputs.values()).all(|c| self.passes(c))
+    }
+
+    /// Whether the largest error of one is.
+    pub fn passes(&self, checked: &Checked) -> bool {
+        checked.error <= self.tolerance
+    }
+}
+
+/// Compares what [`grad`](crate::grad()) gives with central differences of the sum, in double precision whatever the options say.
+///
+/// # Errors
+/// As [`grad`](crate::grad()). Gradients that differ are no error, see [`GradCheck::ok`].
+pub fn gradcheck(
+    source: &Source,
+    options: &Options,
+    inputs: &Columns,
+    grad: &GradOptions,
+    check: &CheckOptions,
+) -> Result<GradCheck, Error> {
+    let (options, checkpoint) = with_checkpoint(options, grad)?;
+    let options = Options { precision: Precision::F64, ..options };
+    let compiled = differentiable(source, &options, grad.loss.as_deref())?;
+    let given = Given::new(&compiled.backward, inputs, grad)?;
+    let found = gradients(&compiled, &given, checkpoint.as_ref())?;
+    Checker { compiled: &compiled, checkpoint, options: check }.check(given, found)
+}
+
+struct Checker<'a> {
+    compiled: &'a Differentiable,
+    checkpoint: Option<Checkpoint>,
+    options: &'a CheckOptions,
+}
+
+/// The sum, and that of the magnitudes, which bounds its rounding error.
+#[derive(Clone, Copy)]
+struct Sum {
+    value: f64,
+    magnitude: f64,
+}
+
+/// The quotients of differences at one element.
+struct Differences {
+    left: f64,
+    right: f64,
+    central: f64,
+    /// What rounding may contribute to each.
+    noise: f64,
+}
+
+impl Checker<'_> {
+    fn check(&self, mut given: Given, found: Gradients) -> Result<GradCheck, Error> {
+        let here = self.sum(&given, &[])?;
+        let mut params = IndexMap::new();
+        for (key, gradient) in &found.params {
+            params.insert(key.clone(), self.parameter(&given, key, gradient, here)?);
+        }
+        let mut inputs = IndexMap::new();
+        for (name, cells) in &found.inputs {
+            inputs.insert(name.clone(), self.input(&mut given, name, cells, here)?);
+        }
+        Ok(GradCheck {
+            loss: here.value,
+            tolerance: self.options.tolerance,
+            params,
+            inputs,
+            warnings: found.warnings,
+            sources: found.sources,
+        })
+    }
+
+    fn sum(&self, given: &Given, params: &[(&str, Value)]) -> Result<Sum, Error> {
+        let rows = run(&self.compiled.forward, given, self.checkpoint.as_ref(), params)?;
+        let mut sum = Sum { value: 0.0, magnitude: 0.0 };
+        for row in rows {
+            let Status::Value(v) = &row.values[0] else { continue };
+            for x in numbers(v) {
+                sum.value += x;
+                sum.magnitude += x.abs();
+            }
+        }
+        Ok(sum)
+    }
+
+    fn parameter(&self, given: &Given, key: &str, gradient: &Value, here: Sum) -> Result<Checked, Error> {
+        let found = numbers(gradient);
+        let mut checked = Checked::new(gradient.ty(), found.len());
+        // Without a value the program of the output alone does not have it.
+        let value = self.value(key)?;
+        for k in self.chosen(found.len()) {
+            let differences = match &value {
+                Some(value) => {
+                    let mut elements = numbers(value);
+                    self.differences(elements[k], here, &mut |x| {
+                        elements[k] = x;
+                        let moved = Value::new(value.shape(), Data::F64(elements.clone()));
+                        self.sum(given, &[(key, moved)])
+                    })?
+                }
+                None => Differences { left: 0.0, right: 0.0, central: 0.0, noise: 0.0 },
+            };
+            let index = (!gradient.shape().is_scalar()).then_some(k);
+            checked.add(found[k], &differences, self.options, None, index);
+        }
+        Ok(checked)
+    }
+
+    fn value(&self, key: &str) -> Result<Option<Value>, Error> {
+        let mut session = Session::new(&self.compiled.forward);
+        load(&mut session, self.checkpoint.as_ref())?;
+        Ok(session.states()?.get(key).map(|v| v.to_precision(Precision::F64)))
+    }
+
+    fn input(
+        &self,
+        given: &mut Given,
+        name: &str,
+        cells: &[Option<Value>],
+        here: Sum,
+    ) -> Result<Checked, Error> {
+        let inputs = self.compiled.backward.inputs();
+        let at = inputs.iter().position(|i| *i.name == *name).unwrap_or(0);
+        let ty = &inputs[at].ty;
+        let size = ty.shape.len();
+        let present: Vec<usize> = (0..cells.len()).filter(|&n| cells[n].is_some()).collect();
+        let mut checked = Checked::new(ty.clone(), present.len() * size);
+        for element in self.chosen(present.len() * size) {
+            let (n, k) = (present[element / size], element % size);
+            let Feed::Value(value) = given.0[n][at].clone() else { continue };
+            let gradient = cells[n].as_ref().map_or(0.0, |g| numbers(g)[k]);
+            let mut elements = numbers(&value);
+            let differences = self.differences(elements[k], here, &mut |x| {
+                elements[k] = x;
+                given.0[n][at] = Feed::Value(Value::new(ty.shape.clone(), Data::F64(elements.clone())));
+                self.sum(given, &[])
+            })?;
+            given.0[n][at] = Feed::Value(value);
+            let index = (!ty.shape.is_scalar()).then_some(k);
+            checked.add(gradient, &differences, self.options, Some(n), index);
+        }
+        Ok(checked)
+    }
+
+    /// The differences of the sum around `x`, which is `here` there.
+    fn differences(
+        &self,
+        x: f64,
+        here: Sum,
+        sum: &mut dyn FnMut(f64) -> Result<Sum, Error>,
+    ) -> Result<Differences, Error> {
+        let wanted = self.options.eps * x.abs().max(1.0);
+        // The steps that are taken, after rounding.
+        let (above, below) = (x + wanted, x - wanted);
+        let (up, down) = (sum(above)?, sum(below)?);
+        let magnitude = here.magnitude.max(up.magnitude).max(down.magnitude);
+        Ok(Differences {
+            left: (here.value - down.value) / (x - below),
+            right: (up.value - here.value) / (above - x),
+            central: (up.value - down.value) / (above - below),
+            noise: ROUNDINGS * f64::EPSILON * magnitude / wanted,
+        })
+    }
+
+    /// Which of so many elements are compared.
+    fn chosen(&self, count: usize) -> Vec<usize> {
+        match self.options.samples {
+            n if n == 0 || n >= count => (0..count).collect(),
+            n => (0..n).map(|i| (2 * i + 1) * count / (2 * n)).collect(),
+        }
+    }
+}
+
+impl Checked {
+    fn new(ty: Type, elements: usize) -> Self {
+        let (gradient, difference) = (0.0, 0.0);
+        Self {
+            ty,
+            elements,
+            compared: 0,
+            kinks: 0,
+            error: 0.0,
+            cycle: None,
+            index: None,
+            gradient,
+            difference,
+        }
+    }
+
+    fn add(
+        &mut self,
+        gradient: f64,
+        found: &Differences,
+        options: &CheckOptions,
+        cycle: Option<usize>,
+        index: Option<usize>,
+    ) {
+        let relative = |difference: f64| {
+            let floor = found.noise / options.tolerance;
+            let distance = (gradient - difference).abs();
+            if distance == 0.0 { 0.0 } else { distance / gradient.abs().max(difference.abs()).max(floor) }
+        };
+        let mut error = relative(found.central);
+        let mut difference = found.central;
+        // A smooth function has the same slope on both sides, but for a term in proportion to the step.
+        let (low, high) = (found.left.min(found.right), found.left.max(found.right));
+        if error > options.tolerance && high - low > 1e-2 * high.abs().max(low.abs()) + found.noise {
+            self.kinks += 1;
+            difference = gradient.clamp(low, high);
+            error = relative(difference);
+        }
+        // What is not a number compares as the largest error.
+        if error.is_nan() {
+            error = f64::INFINITY;
+        }
+        if self.compared == 0 || error > self.error {
+            (self.error, self.cycle, self.index) = (error, cycle, index);
+            (self.gradient, self.difference) = (gradient, difference);
+        }
+        self.compared += 1;
+    }
+}

@@ -1,0 +1,152 @@
+//! Gradients, and their checks, as text.
+
+use std::fmt::Write as _;
+
+use indexmap::IndexMap;
+use rml_ir::Value;
+use serde_json::json;
+
+use super::{Checked, GradCheck, Gradients, numbers};
+use crate::text;
+
+impl Gradients {
+    /// `{"loss": total, "params": {"path": [..]}, "inputs": {"name": [per cycle]}}`; `null` = the input is absent. Tensors are nested
+    /// arrays; what is not finite is `"NaN"`, `"Infinity"` or `"-Infinity"`.
+    pub fn to_json(&self) -> String {
+        let mut out = String::from("{\"loss\": ");
+        text::json_value(&mut out, &self.loss);
+        out.push_str(",\n \"params\": {");
+        for (i, (key, value)) in self.params.iter().enumerate() {
+            entry(&mut out, i, key);
+            text::json_value(&mut out, value);
+        }
+        out.push_str("},\n \"inputs\": {");
+        for (i, (name, cells)) in self.inputs.iter().enumerate() {
+            entry(&mut out, i, name);
+            out.push('[');
+            for (j, cell) in cells.iter().enumerate() {
+                out.push_str(if j > 0 { ", " } else { "" });
+                match cell {
+                    Some(value) => text::json_value(&mut out, value),
+                    None => out.push_str("null"),
+                }
+            }
+            out.push(']');
+        }
+        out.push_str("}}");
+        out
+    }
+
+    /// For people: the sum, a line a parameter, a row an input with a column a cycle; `□` = absent, large tensors cut short.
+    pub fn to_table(&self) -> String {
+        let loss = text::brief(&self.loss);
+        let mut out = format!("sum of {} over {} cycles: {loss}\n", self.output, self.cycles);
+        if !self.params.is_empty() {
+            let mut rows = vec![["parameter", "type", "norm", "gradient"].map(str::to_owned).to_vec()];
+            rows.extend(self.params.iter().map(|(key, value)| {
+                vec![key.clone(), value.ty().to_string(), text::brief(&norm(value)), text::brief(value)]
+            }));
+            out.push('\n');
+            out.push_str(&aligned(&rows, &[0, 1, 3]));
+        }
+        if !self.inputs.is_empty() {
+            let mut rows = vec![vec!["input".to_owned()]];
+            rows[0].extend((0..self.cycles).map(|n| n.to_string()));
+            rows.extend(self.inputs.iter().map(|(name, cells)| {
+                let cell = |c: &Option<Value>| c.as_ref().map_or_else(|| "□".to_owned(), text::brief);
+                std::iter::once(name.clone()).chain(cells.iter().map(cell)).collect()
+            }));
+            out.push('\n');
+            out.push_str(&aligned(&rows, &[0]));
+        }
+        out
+    }
+}
+
+fn entry(out: &mut String, i: usize, key: &str) {
+    let comma = if i > 0 { "," } else { "" };
+    let _ = write!(out, "{comma}\n  {}: ", serde_json::Value::from(key));
+}
+
+impl GradCheck {
+    /// `{"ok": true, "loss": .., "tolerance": .., "params": {"path": {"error": .., "ok": true, "elements": n, "compared": n,
+    /// "kinks": n, "worst": {"cycle": n, "element": n, "gradient": .., "difference": ..}}}, "inputs": {..}}`; `"error"` is the
+    /// largest relative error.
+    pub fn to_json(&self) -> String {
+        let one = |c: &Checked| {
+            let (gradient, difference) = (finite(c.gradient), finite(c.difference));
+            json!({
+                "error": finite(c.error), "ok": self.passes(c),
+                "elements": c.elements, "compared": c.compared, "kinks": c.kinks,
+                "worst": {"cycle": c.cycle, "element": c.index, "gradient": gradient, "difference": difference},
+            })
+        };
+        let all = |of: &IndexMap<String, Checked>| -> serde_json::Value {
+            of.iter().map(|(name, c)| (name.clone(), one(c))).collect::<serde_json::Map<_, _>>().into()
+        };
+        let object = json!({
+            "ok": self.ok(), "loss": finite(self.loss), "tolerance": self.tolerance,
+            "params": all(&self.params), "inputs": all(&self.inputs),
+        });
+        format!("{object:#}")
+    }
+
+    /// For people: a line for each parameter and input with its largest relative error, and where that is.
+    pub fn to_table(&self) -> String {
+        let head = ["", "type", "compared", "error", "", "at", "gradient", "difference"];
+        let mut rows = vec![head.map(str::to_owned).to_vec()];
+        for (what, of) in [("parameter", &self.params), ("input", &self.inputs)] {
+            rows.extend(of.iter().map(|(name, c)| self.row(what, name, c)));
+        }
+        let mut out = aligned(&rows, &[0, 1, 4, 5]);
+        let kinks: usize = self.params.values().chain(self.inputs.values()).map(|c| c.kinks).sum();
+        if kinks > 0 {
+            let are = if kinks == 1 { "1 element is" } else { &format!("{kinks} elements are") };
+            let _ = writeln!(
+                out,
+                "\n{are} at a kink, where the slopes to the left and to the right differ: relu or abs at 0, max, min or clip at a\n\
+                 tie, a condition that changes. There the gradient may be anything between the two slopes."
+            );
+        }
+        out
+    }
+
+    fn row(&self, what: &str, name: &str, c: &Checked) -> Vec<String> {
+        let mut place: Vec<String> = c.cycle.iter().map(|n| format!("cycle {n}")).collect();
+        place.extend(c.index.iter().map(|i| format!("element {i}")));
+        vec![
+            format!("{what} {name}"),
+            c.ty.to_string(),
+            format!("{} of {}", c.compared, c.elements),
+            format!("{:.1e}", c.error),
+            if self.passes(c) { "ok" } else { "WRONG" }.to_owned(),
+            place.join(", "),
+            format!("{:.6e}", c.gradient),
+            format!("{:.6e}", c.difference),
+        ]
+    }
+}
+
+fn finite(x: f64) -> serde_json::Value {
+    if x.is_finite() { x.into() } else { text::number(x, x).into() }
+}
+
+fn norm(value: &Value) -> Value {
+    Value::F64(numbers(value).iter().map(|x| x * x).sum::<f64>().sqrt())
+}
+
+/// Columns of equal width, those of `left` aligned on the left.
+fn aligned(rows: &[Vec<String>], left: &[usize]) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |c: usize| rows.iter().filter_map(|r| r.get(c)).map(|t| t.chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let mut out = String::new();
+    for row in rows {
+        let cells = row.iter().zip(&widths).enumerate().map(|(c, (text, &width))| {
+            if left.contains(&c) { format!("{text:<width$}") } else { format!("{text:>width$}") }
+        });
+        out.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
+        out.push('\n');
+    }
+    out
+}
