@@ -7,9 +7,14 @@ use rml_ir::typed::Module;
 
 /// The library modules.
 pub(crate) const LIBRARY: &[(&str, &str)] = &[
+    ("std.attention", include_str!("../../../../std/attention.rml")),
+    ("std.experts", include_str!("../../../../std/experts.rml")),
     ("std.layers", include_str!("../../../../std/layers.rml")),
     ("std.losses", include_str!("../../../../std/losses.rml")),
+    ("std.normalisation", include_str!("../../../../std/normalisation.rml")),
     ("std.optimisers", include_str!("../../../../std/optimisers.rml")),
+    ("std.schedules", include_str!("../../../../std/schedules.rml")),
+    ("std.statistics", include_str!("../../../../std/statistics.rml")),
     ("std.time", include_str!("../../../../std/time.rml")),
 ];
 

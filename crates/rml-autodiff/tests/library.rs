@@ -1,0 +1,81 @@
+//! The nodes of the library against finite differences, in their inputs and parameters.
+
+mod support;
+
+use support::check::{Case, check};
+
+const TIME: &str = include_str!("../../../std/time.rml");
+const LAYERS: &str = include_str!("../../../std/layers.rml");
+const NORMALISATION: &str = include_str!("../../../std/normalisation.rml");
+const ATTENTION: &str = include_str!("../../../std/attention.rml");
+const EXPERTS: &str = include_str!("../../../std/experts.rml");
+const LOSSES: &str = include_str!("../../../std/losses.rml");
+const STATISTICS: &str = include_str!("../../../std/statistics.rml");
+
+/// The case of a node `tried` that calls nodes of some modules.
+fn gradients(modules: &[&str], tried: &str) {
+    let lines = modules.iter().flat_map(|text| text.lines()).filter(|line| !line.starts_with("import "));
+    let text = lines.fold(String::new(), |text, line| text + line + "\n") + tried;
+    check(&Case { text: &text, node: "tried", cycles: 5, seed: 3 })
+        .unwrap_or_else(|e| panic!("{e}\n{tried}"));
+}
+
+#[test]
+fn layers() {
+    for call in ["dense(2, x)", "mlp([3, 2, 2], x)", "residual(2, x)", "rnn(2, x)", "lstm(2, x)", "gru(2, x)"]
+    {
+        gradients(&[LAYERS], &format!("node tried(x: num [2, 3]) -> (y)\n  y = {call};\n"));
+    }
+    gradients(&[LAYERS], "node tried(x: num [3]) -> (y)\n  y = causal_conv1d(2, 3, x);\n");
+    gradients(&[LAYERS], "node tried(x: num [2, 1]) -> (y)\n  y = causal_conv1d(2, 1, x);\n");
+}
+
+#[test]
+fn layers_in_both_directions() {
+    for call in ["bi_lstm(2, x)", "bi_gru(2, x)"] {
+        let tried = format!("node tried(x: num [3], end: bool []) -> (y)\n  y = {call} every end;\n");
+        gradients(&[LAYERS], &tried);
+    }
+}
+
+#[test]
+fn a_convolution_over_time_with_a_stride() {
+    let tried = "node tried(x: num [2], c: bool []) -> (y when c)\n  y = causal_conv1d(2, 3, x) when c;\n";
+    gradients(&[LAYERS], tried);
+}
+
+#[test]
+fn layer_normalisation() {
+    // Its private update of the moving averages would be that of all parameters of a single text.
+    let text = NORMALISATION.replace("node diff_param(", "node update(");
+    gradients(&[&text], "node tried(x: num [2, 3]) -> (y)\n  y = layer_norm(x);\n");
+}
+
+#[test]
+fn attention() {
+    gradients(&[TIME, ATTENTION], "node tried(x: num [2, 3]) -> (y)\n  y = sliding_attention(4, 2, 3, x);\n");
+    let pool = "node tried(x: num [3], end: bool []) -> (y)\n  y = attention_pool(x) every end;\n";
+    gradients(&[TIME, ATTENTION], pool);
+}
+
+#[test]
+fn experts() {
+    let tried = "node tried(x: num [3]) -> (y)\n  y = mixture_of_experts(2, 2, 0.2, x);\n";
+    gradients(&[EXPERTS], tried);
+    gradients(&[EXPERTS], "node tried(x: num [3]) -> (y)\n  y = mixture_of_memories(2, 0.2, x);\n");
+}
+
+#[test]
+fn losses_and_statistics() {
+    for call in ["mse(a, b)", "mae(a, b)", "huber(0.5, a, b)"] {
+        gradients(&[LOSSES], &format!("node tried(a: num [2, 3], b: num [2, 3]) -> (l)\n  l = {call};\n"));
+    }
+    for call in ["bce_with_logits(a, b)", "hinge(a, b)"] {
+        gradients(&[LOSSES], &format!("node tried(a: num [3], b: bool [3]) -> (l)\n  l = {call};\n"));
+    }
+    gradients(&[STATISTICS], "node tried(x: num [2]) -> (m, v)\n  m, v = running_var(x);\n");
+    gradients(
+        &[STATISTICS],
+        "node tried(x: num [2]) -> (m, e)\n  m = running_mean(x);\n  e = ema(0.9, x);\n",
+    );
+}
