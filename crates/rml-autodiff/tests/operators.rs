@@ -22,7 +22,7 @@ fn value(shape: &Shape, data: Vec<f64>) -> Value {
 
 /// Operands away from kinks and ties, positive where the operator asks for it.
 fn operand(op: &Op, ty: &Type, r: &mut Random) -> Value {
-    let positive = matches!(op, Op::Log | Op::Sqrt | Op::Div);
+    let positive = matches!(op, Op::Log | Op::Log1p | Op::Sqrt | Op::Div | Op::Pow);
     let n = ty.shape.len();
     match ty.dtype {
         DType::Bool => Value::new(ty.shape.clone(), Data::Bool((0..n).map(|_| r.chance(0.5)).collect())),

@@ -65,6 +65,7 @@ pub(crate) const PAGES: &[(&str, &str)] = &[
     ("deadlock", include_str!("../../../docs/errors/deadlock.md")),
     ("look-ahead-limit", include_str!("../../../docs/errors/look-ahead-limit.md")),
     ("integer-overflow", include_str!("../../../docs/errors/integer-overflow.md")),
+    ("position-outside", include_str!("../../../docs/errors/position-outside.md")),
     ("input-value", include_str!("../../../docs/errors/input-value.md")),
     ("input-clock", include_str!("../../../docs/errors/input-clock.md")),
     ("state-value", include_str!("../../../docs/errors/state-value.md")),

@@ -31,7 +31,9 @@ impl Typed<'_> {
                 Item::Expr(e) => self.is_plain(id, e),
                 Item::Splice(..) => true,
             }),
-            ExprKind::Builtin { which, .. } => *which == Builtin::Shape || is_initialiser(*which),
+            ExprKind::Builtin { which, .. } => {
+                matches!(which, Builtin::Shape | Builtin::Range) || is_initialiser(*which)
+            }
             _ => false,
         }
     }
@@ -62,6 +64,11 @@ impl Typed<'_> {
             ExprKind::Builtin { which, args, .. } if is_initialiser(*which) => {
                 self.initialiser_type(id, args, span)
             }
+            // `range(0)`, too, has an element type.
+            ExprKind::Builtin { which: Builtin::Range, .. } => self.value(id, expr).map(|value| {
+                let n = if let StaticValue::Array(items) = value { items.len() } else { 0 };
+                Type::new(DType::Int, &[n])
+            }),
             _ => self.value(id, expr).and_then(|value| type_of(&value, span)),
         })
     }

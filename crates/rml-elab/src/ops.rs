@@ -14,6 +14,8 @@ use crate::infer::Typed;
 use crate::instance::InstanceId;
 use crate::statics::{Evaluated, Failure, expected};
 
+mod sliding;
+
 /// A type whose shape may not be known.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Partial {
@@ -62,7 +64,7 @@ impl Typed<'_> {
                 apply(op, name, operands, span)
             }
             (ExprKind::Binary(op, ..), [_, _]) => pointwise(*op, operands, span),
-            (ExprKind::Array(_), _) => apply(Op::Stack, "array", operands, span),
+            (ExprKind::Array(_), _) => apply(Op::Stack { axis: 0 }, "array", operands, span),
             (ExprKind::Index { indices, .. }, [base]) => {
                 let Some(shape) = &base.0.shape else { return Ok((Rule::Form, base.0.clone())) };
                 let items = self.index_items(id, indices, shape, base.1, span)?;
@@ -117,6 +119,36 @@ impl Typed<'_> {
                 (Some(&axis), Some(shape)) => reduce.op(Some(self.axis(id, axis, shape)?)),
                 (Some(_), None) => return Ok(unknown(which, operands)),
             },
+            Builtin::Pointwise(which) => {
+                return broadcasting(which.op(), which.op().name(), operands, span);
+            }
+            Builtin::Conv(..) | Builtin::Pool(..) => return self.sliding(id, which, args, operands, span),
+            Builtin::Pick => Op::Pick,
+            Builtin::Gather => match (args.get(2), operand) {
+                (None, _) => Op::Gather { axis: 0 },
+                (Some(&axis), Some(shape)) => Op::Gather { axis: self.axis(id, axis, shape)? },
+                (Some(_), None) => return Ok(unknown(which, operands)),
+            },
+            Builtin::ScatterAdd => {
+                let shape = shape(0)?;
+                let axis = args.get(3).map_or(Ok(0), |&axis| self.axis(id, axis, &shape))?;
+                Op::ScatterAdd { shape, axis }
+            }
+            Builtin::CumSum => {
+                let reverse = args.get(2).map_or(Ok(false), |&arg| self.flag(id, arg))?;
+                match (args.get(1), operand) {
+                    (None, _) => Op::CumSum { axis: 0, reverse },
+                    (Some(&axis), Some(shape)) => Op::CumSum { axis: self.axis(id, axis, shape)?, reverse },
+                    (Some(_), None) => return Ok(unknown(which, operands)),
+                }
+            }
+            Builtin::Stack => match (args.first(), operand) {
+                (Some(&axis), Some(shape)) => {
+                    let wider: Shape = shape.dims().iter().copied().chain([1]).collect();
+                    Op::Stack { axis: self.axis(id, axis, &wider)? }
+                }
+                _ => return Ok(unknown(which, operands)),
+            },
             Builtin::Concat => match (args.get(2), operand) {
                 (None, _) => Op::Concat { axis: 0 },
                 (Some(&axis), Some(shape)) => Op::Concat { axis: self.axis(id, axis, shape)? },
@@ -140,9 +172,17 @@ impl Typed<'_> {
             | Builtin::Normal => {
                 return Ok((Rule::Form, Partial { dtype: DType::Num, shape: Some(shape(0)?) }));
             }
-            Builtin::Shape => return Err(Failure::Unknown),
+            Builtin::Shape | Builtin::Range => return Err(Failure::Unknown),
         };
         apply(op, which.name(), operands, span)
+    }
+
+    /// A static bool.
+    fn flag(&self, id: InstanceId, expr: ExprId) -> Evaluated<bool> {
+        match self.statics.eval(&self.tree, &self.shapes, id, expr)? {
+            StaticValue::Bool(b) => Ok(b),
+            found => Err(expected("a bool", &found, self.tree.node(id).exprs[expr].span).into()),
+        }
     }
 
     /// A static int that is not negative.
@@ -273,7 +313,7 @@ fn whole(size: usize) -> AxisIndex {
 /// The result of a builtin on an operand of unknown shape.
 fn unknown(which: Builtin, operands: &[Operand]) -> (Rule, Partial) {
     let dtype = match which {
-        Builtin::Reduce(crate::builtins::Reduce::ArgMax) => DType::Int,
+        Builtin::Reduce(crate::builtins::Reduce::ArgMax | crate::builtins::Reduce::ArgMin) => DType::Int,
         _ => operands.first().map_or(DType::Num, |o| o.0.dtype),
     };
     (Rule::Form, Partial { dtype, shape: None })
@@ -310,20 +350,31 @@ fn joined(a: &Operand, b: &Operand, what: &str) -> Evaluated<(Rule, Partial)> {
 }
 
 fn pointwise(op: BinaryOp, operands: &[Operand], span: Span) -> Evaluated<(Rule, Partial)> {
-    let (name, op) = (op.text(), binary_op(op));
+    broadcasting(binary_op(op), op.text(), operands, span)
+}
+
+/// Operators whose operands broadcast: one of unknown shape does not widen the result yet.
+fn broadcasting(op: Op, name: &str, operands: &[Operand], span: Span) -> Evaluated<(Rule, Partial)> {
     if operands.iter().all(|o| o.0.shape.is_none()) {
-        let dtype = match op {
-            Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge => DType::Bool,
-            _ => operands.first().map_or(DType::Num, |o| o.0.dtype),
-        };
+        let dtype = dtype_of(&op, operands);
         return Ok((Rule::Apply(op), Partial { dtype, shape: None }));
     }
-    // an operand of unknown shape does not widen the result yet
     let assumed: Vec<Operand> = operands
         .iter()
         .map(|(p, s)| (Partial { dtype: p.dtype, shape: Some(p.shape.clone().unwrap_or_default()) }, *s))
         .collect();
     apply(op, name, &assumed, span)
+}
+
+/// The element type of a result: it does not depend on shapes, and most operators keep that of the first operand.
+fn dtype_of(op: &Op, operands: &[Operand]) -> DType {
+    match op {
+        Op::ToNum | Op::OneHot { .. } => DType::Num,
+        Op::ToInt | Op::ArgMax { .. } | Op::ArgMin { .. } => DType::Int,
+        Op::ToBool | Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge => DType::Bool,
+        Op::Where | Op::ScatterAdd { .. } => operands.get(1).map_or(DType::Num, |o| o.0.dtype),
+        _ => operands.first().map_or(DType::Num, |o| o.0.dtype),
+    }
 }
 
 pub(crate) fn binary_op(op: BinaryOp) -> Op {
@@ -347,13 +398,7 @@ pub(crate) fn binary_op(op: BinaryOp) -> Op {
 fn apply(op: Op, name: &str, operands: &[Operand], span: Span) -> Evaluated<(Rule, Partial)> {
     let types: Option<Vec<Type>> = operands.iter().map(|o| o.0.ty()).collect();
     let Some(types) = types else {
-        // the element type does not depend on shapes; most operators keep it
-        let dtype = match &op {
-            Op::ToNum | Op::OneHot { .. } => DType::Num,
-            Op::ToInt | Op::ArgMax { .. } => DType::Int,
-            Op::ToBool => DType::Bool,
-            _ => operands.first().map_or(DType::Num, |o| o.0.dtype),
-        };
+        let dtype = dtype_of(&op, operands);
         return Ok((Rule::Apply(op), Partial { dtype, shape: None }));
     };
     match result_type(&op, &types) {
@@ -371,7 +416,8 @@ fn misfit(
     span: Span,
 ) -> Diagnostic {
     let scalars: Vec<Type> = types.iter().map(|t| Type::scalar(t.dtype)).collect();
-    let same = types.windows(2).all(|w| w[0].dtype == w[1].dtype);
+    let mixed = matches!(op, Op::Where | Op::Gather { .. } | Op::ScatterAdd { .. } | Op::Pick);
+    let same = mixed || types.windows(2).all(|w| w[0].dtype == w[1].dtype);
     let elements = !same || (is_elementwise(op) && result_type(op, &scalars).is_err());
     let (code, what) = match elements {
         true => (codes::TYPE_MISMATCH, "element types"),
@@ -398,18 +444,35 @@ fn is_elementwise(op: &Op) -> bool {
     !matches!(
         op,
         Op::MatMul
+            | Op::Conv(_)
+            | Op::ConvTranspose { .. }
+            | Op::ConvKernel { .. }
+            | Op::MaxPool(_)
+            | Op::AvgPool(_)
+            | Op::Patches(_)
+            | Op::Unpatches { .. }
             | Op::Transpose { .. }
             | Op::Reshape { .. }
             | Op::Broadcast { .. }
             | Op::SumTo { .. }
             | Op::Concat { .. }
+            | Op::Stack { .. }
             | Op::Index { .. }
             | Op::Unindex { .. }
+            | Op::Gather { .. }
+            | Op::ScatterAdd { .. }
+            | Op::Pick
+            | Op::Where
             | Op::Softmax
             | Op::LogSoftmax
+            | Op::CumSum { .. }
             | Op::Sum { axis: Some(_) }
             | Op::Mean { axis: Some(_) }
             | Op::Max { axis: Some(_) }
             | Op::ArgMax { axis: Some(_) }
+            | Op::Min { axis: Some(_) }
+            | Op::ArgMin { axis: Some(_) }
+            | Op::Any { axis: Some(_) }
+            | Op::All { axis: Some(_) }
     )
 }

@@ -262,6 +262,16 @@ impl Statics {
             ExprKind::Builtin { which: Builtin::Shape, args, .. } => {
                 self.shape_of(tree, shapes, id, args, span)
             }
+            ExprKind::Builtin { which: Builtin::Range, args, .. } => {
+                let n = self.int(tree, shapes, id, args[0])?;
+                match usize::try_from(n) {
+                    Ok(size) if size <= MAX_ARRAY => {
+                        Ok(StaticValue::Array((0..n).map(StaticValue::Int).collect()))
+                    }
+                    Ok(_) => Err(too_large(span).into()),
+                    Err(_) => Err(expected("an int that is not negative", &StaticValue::Int(n), span).into()),
+                }
+            }
             ExprKind::Error(_) => Err(Failure::Unknown),
             _ => Err(not_static(span).into()),
         }

@@ -15,6 +15,7 @@ mod expr;
 mod flat_expr;
 mod level;
 mod operator;
+mod sliding;
 
 use expr::Body;
 pub use flat_expr::expression;

@@ -368,6 +368,24 @@ fn integer_overflow_stops_the_simulation() {
 }
 
 #[test]
+fn positions_outside_of_their_axis_stop_the_simulation() {
+    let mut b = Builder::new();
+    let (x, i) = (b.input("x", INT), b.input("i", INT));
+    let table = b.apply(Op::Stack { axis: 0 }, &[x, x]);
+    let o = b.apply(Op::Gather { axis: 0 }, &[table, i]);
+    b.output(o);
+    let flat = b.build();
+    for (positions, cycle, found) in
+        [("0 1 2", 2, 2), ("1 -1 0", 1, -1), ("-9223372036854775808 0 0", 0, i64::MIN)]
+    {
+        let sim = run(&flat, &columns(&["7 8 9", positions]), true);
+        let failure = sim.failure().unwrap();
+        assert_eq!((failure.cycle, failure.report.code), (cycle, codes::sim::POSITION_OUTSIDE));
+        assert_eq!(failure.report.notes, [format!("expected a position in 0..2, found {found}")]);
+    }
+}
+
+#[test]
 fn inputs_are_checked() {
     let mut b = Builder::new();
     let (end, y) = (b.input("end", BOOL), b.input("y", INT));

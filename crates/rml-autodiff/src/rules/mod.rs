@@ -34,8 +34,8 @@ pub(crate) fn contribution(b: &mut Builder, plan: &Plan, found: &Use) -> Option<
     let d = *b.gradients.get(&o)?;
     let bp = b.condition_of(o)?;
     Some(match &eq.rhs {
-        Rhs::Apply { op, args, .. } => {
-            let site = apply::Site { args, out: o, position: found.position, d, bp };
+        Rhs::Apply { op, args, statics } => {
+            let site = apply::Site { args, statics, out: o, position: found.position, d, bp };
             Contribution::Gated(apply::pullback(b, op, &site)?)
         }
         Rhs::If { cond, .. } => Contribution::Gated(clock::of_if(b, *cond, found.position == 1, d, bp)),

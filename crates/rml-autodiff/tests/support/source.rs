@@ -56,6 +56,11 @@ pub(crate) const PROGRAMS: &[(&str, &str)] = &[
     (include_str!("../programs/operators.rml"), "products"),
     (include_str!("../programs/operators.rml"), "reductions"),
     (include_str!("../programs/operators.rml"), "unused"),
+    (include_str!("../programs/operators.rml"), "functions"),
+    (include_str!("../programs/operators.rml"), "choices"),
+    (include_str!("../programs/operators.rml"), "positions"),
+    (include_str!("../programs/operators.rml"), "convolutions"),
+    (include_str!("../programs/operators.rml"), "pooling"),
 ];
 
 /// Programs for every feature; in each of them the nodes `check_..` are differentiated.

@@ -10,7 +10,7 @@ use rml_ir::DType;
 use rml_syntax::ast::{BinaryOp, Literal, UnaryOp};
 
 use super::adjoint::Adjoint;
-use crate::builtins::{Builtin, Reduce, Unary};
+use crate::builtins::{Builtin, Pointwise, Reduce, Unary};
 use crate::context;
 use crate::hir::{ExprId, ExprKind, Item, Local, LocalKind};
 use crate::instance::{Given, InstanceId, RootGiven, Tree};
@@ -412,8 +412,18 @@ impl Infer<'_, '_, '_> {
         let result = match which {
             Builtin::Unary(
                 Unary::Exp
+                | Unary::Expm1
                 | Unary::Log
+                | Unary::Log1p
                 | Unary::Sqrt
+                | Unary::Sin
+                | Unary::Cos
+                | Unary::Erf
+                | Unary::Gelu
+                | Unary::Softplus
+                | Unary::Floor
+                | Unary::Ceil
+                | Unary::Round
                 | Unary::Sigmoid
                 | Unary::Tanh
                 | Unary::Relu
@@ -421,7 +431,10 @@ impl Infer<'_, '_, '_> {
                 | Unary::LogSoftmax,
             )
             | Builtin::Reduce(Reduce::Mean)
+            | Builtin::Pointwise(Pointwise::Pow)
             | Builtin::MatMul
+            | Builtin::Conv(..)
+            | Builtin::Pool(..)
             | Builtin::Param => {
                 all(self, DType::Num);
                 Some(DType::Num)
@@ -437,18 +450,46 @@ impl Infer<'_, '_, '_> {
             | Builtin::Orthogonal
             | Builtin::Uniform
             | Builtin::Normal => Some(DType::Num),
-            Builtin::Unary(Unary::ToInt) | Builtin::Reduce(Reduce::ArgMax) | Builtin::Shape => {
+            Builtin::Pointwise(Pointwise::Mod) => {
+                all(self, DType::Int);
                 Some(DType::Int)
             }
+            Builtin::Reduce(Reduce::Any | Reduce::All) => {
+                all(self, DType::Bool);
+                Some(DType::Bool)
+            }
+            Builtin::Unary(Unary::ToInt)
+            | Builtin::Reduce(Reduce::ArgMax | Reduce::ArgMin)
+            | Builtin::Shape
+            | Builtin::Range => Some(DType::Int),
             Builtin::Unary(Unary::ToBool) => Some(DType::Bool),
-            Builtin::Concat => {
-                if let [a, b] = operands[..] {
-                    return self.unify(a, b, "the operands of `concat`");
+            Builtin::Concat | Builtin::Pointwise(_) | Builtin::Stack => {
+                let mut alike = &operands[..];
+                if which == Builtin::Pointwise(Pointwise::Where)
+                    && let [cond, rest @ ..] = alike
+                {
+                    self.expect(DType::Bool, *cond, codes::TYPE_MISMATCH, "the first operand of `where`");
+                    alike = rest;
+                }
+                if let [first, rest @ ..] = alike {
+                    let what = format!("the operands of {what}");
+                    return rest.iter().fold(first.0, |class, x| self.unify((class, first.1), *x, &what));
                 }
                 None
             }
+            Builtin::Gather | Builtin::Pick => {
+                let i = operands[1];
+                self.expect(DType::Int, i, codes::TYPE_MISMATCH, &format!("the second operand of {what}"));
+                None
+            }
+            Builtin::ScatterAdd => {
+                let (i, d) = (operands[0], operands[1]);
+                self.expect(DType::Int, i, codes::TYPE_MISMATCH, &format!("the second argument of {what}"));
+                return d.0;
+            }
             Builtin::Unary(Unary::Abs | Unary::Sign | Unary::StopGradient)
-            | Builtin::Reduce(Reduce::Sum | Reduce::Max)
+            | Builtin::Reduce(Reduce::Sum | Reduce::Max | Reduce::Min)
+            | Builtin::CumSum
             | Builtin::Transpose
             | Builtin::Reshape
             | Builtin::Broadcast

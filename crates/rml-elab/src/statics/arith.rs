@@ -30,6 +30,10 @@ pub(super) fn unary(op: UnaryOp, a: &StaticValue, span: Span) -> Evaluated<Stati
         }
         (UnaryOp::Neg, StaticValue::Num(x)) => Ok(StaticValue::Num(-x)),
         (UnaryOp::Not, StaticValue::Bool(b)) => Ok(StaticValue::Bool(!b)),
+        (_, StaticValue::Array(items)) => {
+            let items: Evaluated<Vec<_>> = items.iter().map(|item| unary(op, item, span)).collect();
+            items.map(StaticValue::Array)
+        }
         (UnaryOp::Neg, _) => Err(expected("a number to negate", a, span).into()),
         (UnaryOp::Not, _) => Err(expected("a bool", a, span).into()),
     }

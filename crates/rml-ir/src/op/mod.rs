@@ -6,7 +6,8 @@
 //! ([`samples()`]), its adjoint (crate `rml-autodiff`). Attributes are concrete: elaboration has evaluated every
 //! static argument.
 //!
-//! Numbers follow IEEE 754; the only failure is an integer that does not fit ([`EvalError`]).
+//! Numbers follow IEEE 754; the only failures are integers that do not fit and positions outside of an axis
+//! ([`EvalError`]).
 
 use crate::types::Shape;
 
@@ -14,12 +15,14 @@ mod eval;
 mod ffi;
 mod result;
 mod samples;
+mod sliding;
 mod table;
 mod text;
 
 pub use eval::{EvalError, eval};
 pub use result::{MAX_ELEMENTS, TypeError, result_type};
 pub use samples::samples;
+pub use sliding::{Conv, ConvAxis, Pool, PoolAxis};
 pub use table::{Form, OpInfo, Topic, entries, info, names};
 
 /// One entry of an index list, one for each axis of the operand, resolved against its size.
@@ -56,16 +59,36 @@ pub enum Op {
     Sign,
     /// Exponential function.
     Exp,
+    /// `exp(x) - 1`, exact near 0.
+    Expm1,
     /// Natural logarithm.
     Log,
+    /// `log(1 + x)`, exact near 0.
+    Log1p,
     /// Square root.
     Sqrt,
+    /// Sine.
+    Sin,
+    /// Cosine.
+    Cos,
+    /// Error function.
+    Erf,
     /// `1 / (1 + exp(-x))`.
     Sigmoid,
     /// Hyperbolic tangent.
     Tanh,
-    /// `x` where `x > 0`, else 0.
+    /// `x` where `x > 0`, else 0 (also for NaN).
     Relu,
+    /// `x` times the share of the standard normal distribution below it: `0.5 x (1 + erf(x / sqrt 2))`.
+    Gelu,
+    /// `log(1 + exp(x))`.
+    Softplus,
+    /// The integer below or at `x`, as a num.
+    Floor,
+    /// The integer above or at `x`, as a num.
+    Ceil,
+    /// The nearest integer, as a num; halves go to the even one.
+    Round,
     /// bool or int to num.
     ToNum,
     /// bool or num to int; num is truncated toward zero, what does not fit is an error.
@@ -80,6 +103,18 @@ pub enum Op {
     Mul,
     /// Quotient; int truncates toward zero and gives 0 for a zero divisor.
     Div,
+    /// Remainder of ints with the sign of the divisor; the dividend itself for a zero divisor.
+    Mod,
+    /// Power of nums.
+    Pow,
+    /// The smaller one, for int and num; NaN wins.
+    Minimum,
+    /// The larger one, for int and num; NaN wins.
+    Maximum,
+    /// `minimum(maximum(x, lo), hi)` of `(x, lo, hi)`, for int and num.
+    Clip,
+    /// Element by element the second operand where the first is true, else the third; for all types.
+    Where,
     /// Conjunction.
     And,
     /// Disjunction.
@@ -96,9 +131,38 @@ pub enum Op {
     Gt,
     /// At least, for int and num.
     Ge,
-    /// Matrix product, NumPy's rule for operands of rank 1 and 2 and for a left operand of higher rank with a
-    /// right one of rank 1 or 2.
+    /// Matrix product by NumPy's rule: a vector is one row on the left and one column on the right, leading
+    /// axes are stacks of matrices and broadcast.
     MatMul,
+    /// Convolution (without flipping) of `x [b.., n.., c]` with `kernel [k.., c / groups, f]`.
+    Conv(Conv),
+    /// The transpose of [`Op::Conv`] in `x`: of the result's gradient and the kernel.
+    ConvTranspose {
+        /// The result's shape, which is that of `x`.
+        shape: Shape,
+        /// The convolution.
+        conv: Conv,
+    },
+    /// The transpose of [`Op::Conv`] in `kernel`: of `x` and the result's gradient.
+    ConvKernel {
+        /// The result's shape, which is that of `kernel`.
+        shape: Shape,
+        /// The convolution.
+        conv: Conv,
+    },
+    /// Largest element of each window of `x [b.., n.., c]`; what is padded does not count; NaN wins.
+    MaxPool(Pool),
+    /// Mean of each window of `x [b.., n.., c]`; what is padded counts as 0.
+    AvgPool(Pool),
+    /// The windows of `x [b.., n.., c]` themselves, `[b.., m.., size.., c]`; what is padded is 0.
+    Patches(Pool),
+    /// The transpose of [`Op::Patches`]: adds windows up where they overlap.
+    Unpatches {
+        /// The result's shape, which is that of `x`.
+        shape: Shape,
+        /// The windows.
+        pool: Pool,
+    },
     /// Axes in the order `perm`: axis `i` of the result is axis `perm[i]` of the operand.
     Transpose {
         /// A permutation of the axes.
@@ -124,8 +188,11 @@ pub enum Op {
         /// The axis.
         axis: usize,
     },
-    /// Operands of one shape stacked along a new axis 0 (array literals).
-    Stack,
+    /// Operands of one shape stacked along a new axis (0 in array literals).
+    Stack {
+        /// The new axis.
+        axis: usize,
+    },
     /// Indexing and slicing, one entry an axis.
     Index {
         /// The entries.
@@ -138,6 +205,21 @@ pub enum Op {
         /// The entries.
         items: Vec<AxisIndex>,
     },
+    /// Entries of `x` along an axis at int positions `i`: `x [l.., n, r..]`, `i [s..]` -> `[l.., s.., r..]`.
+    Gather {
+        /// The axis.
+        axis: usize,
+    },
+    /// The transpose of [`Op::Gather`], of `(i, d)`: zeros of `shape` with `d` added at the positions `i`; int and
+    /// num.
+    ScatterAdd {
+        /// The result's shape.
+        shape: Shape,
+        /// The axis.
+        axis: usize,
+    },
+    /// One element of each row of `x`: `x [s.., n]`, int `i [s..]` -> `[s..]`.
+    Pick,
     /// Sum over one axis (dropped), or over all elements, for int and num. 0 of nothing.
     Sum {
         /// The axis; `None` = all.
@@ -158,6 +240,34 @@ pub enum Op {
     ArgMax {
         /// The axis; `None` = all.
         axis: Option<usize>,
+    },
+    /// Smallest element along one axis (dropped), or of all; NaN wins; int and num.
+    Min {
+        /// The axis; `None` = all.
+        axis: Option<usize>,
+    },
+    /// Position of the first smallest element along one axis (dropped), or of all (row-major); an int. NaN
+    /// wins.
+    ArgMin {
+        /// The axis; `None` = all.
+        axis: Option<usize>,
+    },
+    /// Whether any element along one axis (dropped), or of all, is true. False of nothing.
+    Any {
+        /// The axis; `None` = all.
+        axis: Option<usize>,
+    },
+    /// Whether all elements along one axis (dropped), or all at all, are true. True of nothing.
+    All {
+        /// The axis; `None` = all.
+        axis: Option<usize>,
+    },
+    /// Sums of the elements up to each one along an axis, it included; int and num.
+    CumSum {
+        /// The axis.
+        axis: usize,
+        /// Whether it begins at the end.
+        reverse: bool,
     },
     /// Softmax over the last axis.
     Softmax,

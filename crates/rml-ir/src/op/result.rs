@@ -5,9 +5,16 @@
 
 use std::fmt;
 
+use super::Op;
 use super::text::List;
-use super::{AxisIndex, Op};
 use crate::types::{DType, Shape, Type};
+
+mod linear;
+mod parts;
+mod sliding;
+
+use parts::check_items;
+pub(super) use parts::picked;
 
 /// The most elements a value may have.
 pub const MAX_ELEMENTS: usize = 1 << 31;
@@ -21,6 +28,14 @@ pub struct TypeError {
     pub found: String,
     /// Which operand is to blame, if one is.
     pub operand: Option<usize>,
+}
+
+impl TypeError {
+    /// The same, the operand to blame renumbered.
+    fn operand_at(mut self, f: impl Fn(usize) -> usize) -> Self {
+        self.operand = self.operand.map(f);
+        self
+    }
 }
 
 impl fmt::Display for TypeError {
@@ -44,9 +59,17 @@ fn refuse<T>(operand: Option<usize>, expected: impl Into<String>, found: impl fm
 /// [`MAX_ELEMENTS`] elements.
 pub fn result_type(op: &Op, args: &[Type]) -> Result<Type, TypeError> {
     let ty = match op {
-        Op::Add | Op::Sub | Op::Mul | Op::Div => {
+        Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Minimum | Op::Maximum => {
             let [a, b] = operands(args)?;
             pointwise(a, b, ARITHMETIC, None)
+        }
+        Op::Mod => {
+            let [a, b] = operands(args)?;
+            pointwise(a, b, &[DType::Int], None)
+        }
+        Op::Pow => {
+            let [a, b] = operands(args)?;
+            pointwise(a, b, &[DType::Num], None)
         }
         Op::Lt | Op::Le | Op::Gt | Op::Ge => {
             let [a, b] = operands(args)?;
@@ -60,12 +83,45 @@ pub fn result_type(op: &Op, args: &[Type]) -> Result<Type, TypeError> {
             let [a, b] = operands(args)?;
             pointwise(a, b, &[DType::Bool], None)
         }
+        Op::Clip => {
+            let [x, lo, hi] = operands(args)?;
+            let both = pointwise(x, lo, ARITHMETIC, None)?;
+            pointwise(&both, hi, ARITHMETIC, None).map_err(|e| e.operand_at(|i| i + i))
+        }
+        Op::Where => {
+            let [cond, a, b] = operands(args)?;
+            choose(cond, a, b)
+        }
         Op::MatMul => {
             let [a, b] = operands(args)?;
-            matmul(a, b)
+            linear::matmul(a, b)
+        }
+        Op::Conv(conv) => {
+            let [x, kernel] = operands(args)?;
+            sliding::conv(conv, x, kernel)
+        }
+        Op::ConvTranspose { shape, conv } => {
+            let [d, kernel] = operands(args)?;
+            sliding::conv_transpose(shape, conv, d, kernel)
+        }
+        Op::ConvKernel { shape, conv } => {
+            let [x, d] = operands(args)?;
+            sliding::conv_kernel(shape, conv, x, d)
+        }
+        Op::Gather { axis } => {
+            let [x, i] = operands(args)?;
+            parts::gather(*axis, x, i)
+        }
+        Op::ScatterAdd { shape, axis } => {
+            let [i, d] = operands(args)?;
+            parts::scatter_add(shape, *axis, i, d)
+        }
+        Op::Pick => {
+            let [x, i] = operands(args)?;
+            parts::pick(x, i)
         }
         Op::Concat { axis } => concat(*axis, args),
-        Op::Stack => stack(args),
+        Op::Stack { axis } => stack(*axis, args),
         _ => {
             let [x] = operands(args)?;
             unary(op, x)
@@ -89,7 +145,11 @@ fn unary(op: &Op, x: &Type) -> Checked<Type> {
         Op::Copy | Op::StopGradient => Ok(x.clone()),
         Op::Neg | Op::Abs | Op::Sign => map(ARITHMETIC, x.dtype),
         Op::Not => map(&[DType::Bool], DType::Bool),
-        Op::Exp | Op::Log | Op::Sqrt | Op::Sigmoid | Op::Tanh | Op::Relu => map(&[DType::Num], DType::Num),
+        Op::Exp | Op::Expm1 | Op::Log | Op::Log1p | Op::Sqrt | Op::Sin | Op::Cos | Op::Erf => {
+            map(&[DType::Num], DType::Num)
+        }
+        Op::Sigmoid | Op::Tanh | Op::Relu | Op::Gelu | Op::Softplus => map(&[DType::Num], DType::Num),
+        Op::Floor | Op::Ceil | Op::Round => map(&[DType::Num], DType::Num),
         Op::ToNum => map(&[DType::Bool, DType::Int], DType::Num),
         Op::ToInt => map(&[DType::Bool, DType::Num], DType::Int),
         Op::ToBool => map(ARITHMETIC, DType::Bool),
@@ -135,15 +195,32 @@ fn unary(op: &Op, x: &Type) -> Checked<Type> {
             }
             Ok(Type { dtype: x.dtype, shape: shape.clone() })
         }
+        Op::MaxPool(pool) | Op::AvgPool(pool) => sliding::pool(pool, x),
+        Op::Patches(pool) => sliding::patches(pool, x),
+        Op::Unpatches { shape, pool } => sliding::unpatches(shape, pool, x),
         Op::Sum { axis } => reduce(*axis, x, ARITHMETIC, x.dtype, false),
         Op::Mean { axis } => reduce(*axis, x, &[DType::Num], DType::Num, false),
-        Op::Max { axis } => reduce(*axis, x, ARITHMETIC, x.dtype, true),
-        Op::ArgMax { axis } => reduce(*axis, x, ARITHMETIC, DType::Int, true),
-        Op::Add | Op::Sub | Op::Mul | Op::Div | Op::And | Op::Or => {
+        Op::Max { axis } | Op::Min { axis } => reduce(*axis, x, ARITHMETIC, x.dtype, true),
+        Op::ArgMax { axis } | Op::ArgMin { axis } => reduce(*axis, x, ARITHMETIC, DType::Int, true),
+        Op::Any { axis } | Op::All { axis } => reduce(*axis, x, &[DType::Bool], DType::Bool, false),
+        Op::CumSum { axis, .. } => {
+            if *axis >= x.shape.rank() {
+                return refuse(Some(0), format!("an operand with an axis {axis}"), x);
+            }
+            map(ARITHMETIC, x.dtype)
+        }
+        Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Mod | Op::Pow | Op::And | Op::Or => {
             unreachable!("an operator of two operands")
         }
         Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge => unreachable!("an operator of two operands"),
-        Op::MatMul | Op::Concat { .. } | Op::Stack => unreachable!("an operator of several operands"),
+        Op::Minimum | Op::Maximum | Op::MatMul | Op::Pick => unreachable!("an operator of two operands"),
+        Op::Conv(_) | Op::ConvTranspose { .. } | Op::ConvKernel { .. } => {
+            unreachable!("an operator of two operands")
+        }
+        Op::Gather { .. } | Op::ScatterAdd { .. } => unreachable!("an operator of two operands"),
+        Op::Clip | Op::Where | Op::Concat { .. } | Op::Stack { .. } => {
+            unreachable!("an operator of several operands")
+        }
     }
 }
 
@@ -180,25 +257,6 @@ fn pointwise(a: &Type, b: &Type, allowed: &[DType], result: Option<DType>) -> Ch
     }
 }
 
-fn matmul(a: &Type, b: &Type) -> Checked<Type> {
-    element(0, a, &[DType::Num])?;
-    element(1, b, &[DType::Num])?;
-    let (left, right) = (a.shape.dims(), b.shape.dims());
-    let [rows @ .., k] = left else {
-        return refuse(Some(0), "a vector, a matrix or a stack of matrices on the left", a);
-    };
-    let (inner, columns) = match right {
-        [inner] => (inner, None),
-        [inner, n] => (inner, Some(*n)),
-        _ => return refuse(Some(1), "a vector or a matrix on the right", b),
-    };
-    if k != inner {
-        let expected = format!("a first dimension of {k} on the right, the last one on the left");
-        return refuse(Some(1), expected, format!("{} and {}", a.shape, b.shape));
-    }
-    Ok(Type { dtype: DType::Num, shape: rows.iter().copied().chain(columns).collect() })
-}
-
 fn concat(axis: usize, args: &[Type]) -> Checked<Type> {
     let Some(first) = args.first() else { return refuse(None, "at least one operand", "none") };
     if axis >= first.shape.rank() {
@@ -222,13 +280,25 @@ fn concat(axis: usize, args: &[Type]) -> Checked<Type> {
     Ok(Type { dtype: first.dtype, shape: Shape::new(&dims) })
 }
 
-fn stack(args: &[Type]) -> Checked<Type> {
+fn stack(axis: usize, args: &[Type]) -> Checked<Type> {
     let Some(first) = args.first() else { return refuse(None, "at least one element", "none") };
     if let Some(i) = args.iter().position(|ty| ty != first) {
         return refuse(Some(i), format!("{first}, the type of the first element"), &args[i]);
     }
-    let shape = [args.len()].into_iter().chain(first.shape.dims().iter().copied()).collect();
-    Ok(Type { dtype: first.dtype, shape })
+    let mut dims = first.shape.dims().to_vec();
+    if axis > dims.len() {
+        return refuse(Some(0), format!("an operand of at least {axis} dimensions"), first);
+    }
+    dims.insert(axis, args.len());
+    Ok(Type { dtype: first.dtype, shape: Shape::new(&dims) })
+}
+
+fn choose(cond: &Type, a: &Type, b: &Type) -> Checked<Type> {
+    element(0, cond, &[DType::Bool])?;
+    let chosen =
+        pointwise(a, b, &[DType::Bool, DType::Int, DType::Num], None).map_err(|e| e.operand_at(|i| i + 1))?;
+    let mask = Type { dtype: chosen.dtype, shape: cond.shape.clone() };
+    pointwise(&mask, &chosen, &[chosen.dtype], None)
 }
 
 fn transpose(perm: &[usize], x: &Type) -> Checked<Type> {
@@ -255,36 +325,7 @@ fn reduce(axis: Option<usize>, x: &Type, allowed: &[DType], to: DType, some: boo
         Some(axis) => return refuse(Some(0), format!("an operand with an axis {axis}"), x),
     };
     if some && !reduced {
-        return refuse(Some(0), "at least one element to take the largest of", x);
+        return refuse(Some(0), "at least one element to choose from", x);
     }
     Ok(Type { dtype: to, shape })
-}
-
-/// The shape that an index picks.
-pub(super) fn picked(items: &[AxisIndex]) -> Shape {
-    items
-        .iter()
-        .filter_map(|item| if let AxisIndex::Slice { len, .. } = item { Some(*len) } else { None })
-        .collect()
-}
-
-/// Whether an index has one entry for each axis of `shape`, all inside it.
-fn check_items(items: &[AxisIndex], shape: &Shape, expected: impl Fn() -> String) -> Checked<()> {
-    if items.len() != shape.rank() {
-        return refuse(Some(0), expected(), format!("{} indices for the shape {shape}", items.len()));
-    }
-    for (axis, (item, &size)) in items.iter().zip(shape.dims()).enumerate() {
-        let inside = match *item {
-            AxisIndex::At(i) => i < size,
-            AxisIndex::Slice { step: 0, .. } => false,
-            AxisIndex::Slice { start, len: 0, .. } => start <= size,
-            AxisIndex::Slice { start, len, step } => {
-                (len - 1).checked_mul(step).and_then(|n| n.checked_add(start)).is_some_and(|last| last < size)
-            }
-        };
-        if !inside {
-            return refuse(Some(0), expected(), format!("index {item} on axis {axis} of size {size}"));
-        }
-    }
-    Ok(())
 }

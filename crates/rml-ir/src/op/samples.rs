@@ -1,7 +1,7 @@
 //! Instances of every operator with operand types that fit: the ground of gradient checks, round trips and
 //! backend suites.
 
-use super::{AxisIndex, Op};
+use super::{AxisIndex, Conv, ConvAxis, Op, Pool, PoolAxis};
 use crate::types::{DType, Shape, Type};
 
 const BOOL: DType = DType::Bool;
@@ -19,6 +19,19 @@ const fn slice(start: usize, len: usize, step: usize) -> AxisIndex {
 fn shape(dims: &[usize]) -> Shape {
     Shape::new(dims)
 }
+
+/// A convolution with those strides, paddings and dilations.
+fn conv(axes: &[(usize, usize, usize, usize)], groups: usize) -> Conv {
+    let axis = |&(stride, lo, hi, dilation): &_| ConvAxis { stride, lo, hi, dilation };
+    Conv { axes: axes.iter().map(axis).collect(), groups }
+}
+
+/// Windows of those sizes, strides and paddings.
+fn pool(axes: &[(usize, usize, usize, usize)]) -> Pool {
+    Pool { axes: axes.iter().map(|&(size, stride, lo, hi)| PoolAxis { size, stride, lo, hi }).collect() }
+}
+
+const PLAIN: (usize, usize, usize, usize) = (1, 0, 0, 1);
 
 /// Defines `samples` from one section for each operator, `Op => (instance, operand dtype and dims..);..`. The
 /// match in `section` is exhaustive, so that a new operator does not compile before it has a section, and a
@@ -54,11 +67,21 @@ samples! {
     Abs => (Op::Abs, NUM []); (Op::Abs, NUM [5]); (Op::Abs, INT [3]);
     Sign => (Op::Sign, NUM []); (Op::Sign, NUM [5]); (Op::Sign, INT [3]);
     Exp => (Op::Exp, NUM []); (Op::Exp, NUM [2, 3]);
+    Expm1 => (Op::Expm1, NUM []); (Op::Expm1, NUM [2, 3]);
     Log => (Op::Log, NUM []); (Op::Log, NUM [2, 3]);
+    Log1p => (Op::Log1p, NUM []); (Op::Log1p, NUM [2, 3]);
     Sqrt => (Op::Sqrt, NUM []); (Op::Sqrt, NUM [2, 3]);
+    Sin => (Op::Sin, NUM []); (Op::Sin, NUM [2, 3]);
+    Cos => (Op::Cos, NUM []); (Op::Cos, NUM [2, 3]);
+    Erf => (Op::Erf, NUM []); (Op::Erf, NUM [2, 3]);
     Sigmoid => (Op::Sigmoid, NUM []); (Op::Sigmoid, NUM [2, 3]);
     Tanh => (Op::Tanh, NUM []); (Op::Tanh, NUM [2, 3]);
     Relu => (Op::Relu, NUM []); (Op::Relu, NUM [2, 3]);
+    Gelu => (Op::Gelu, NUM []); (Op::Gelu, NUM [2, 3]);
+    Softplus => (Op::Softplus, NUM []); (Op::Softplus, NUM [2, 3]);
+    Floor => (Op::Floor, NUM []); (Op::Floor, NUM [2, 3]);
+    Ceil => (Op::Ceil, NUM []); (Op::Ceil, NUM [2, 3]);
+    Round => (Op::Round, NUM []); (Op::Round, NUM [2, 3]);
     ToNum => (Op::ToNum, BOOL []); (Op::ToNum, INT []); (Op::ToNum, BOOL [3]); (Op::ToNum, INT [3]);
     ToInt => (Op::ToInt, BOOL []); (Op::ToInt, NUM []); (Op::ToInt, BOOL [3]); (Op::ToInt, NUM [3]);
     ToBool => (Op::ToBool, INT []); (Op::ToBool, NUM []); (Op::ToBool, INT [3]); (Op::ToBool, NUM [3]);
@@ -75,6 +98,19 @@ samples! {
     Div =>
         (Op::Div, NUM [], NUM []); (Op::Div, NUM [2, 3], NUM [2, 3]); (Op::Div, NUM [2, 3], NUM [3]);
         (Op::Div, NUM [2, 3], NUM [2, 1]); (Op::Div, INT [4], INT [4]);
+    Mod => (Op::Mod, INT [], INT []); (Op::Mod, INT [4], INT []); (Op::Mod, INT [2, 3], INT [3]);
+    Pow => (Op::Pow, NUM [], NUM []); (Op::Pow, NUM [3], NUM []); (Op::Pow, NUM [2, 3], NUM [3]);
+    Minimum =>
+        (Op::Minimum, NUM [], NUM []); (Op::Minimum, INT [3], INT []); (Op::Minimum, NUM [2, 3], NUM [3]);
+    Maximum =>
+        (Op::Maximum, NUM [], NUM []); (Op::Maximum, INT [3], INT []); (Op::Maximum, NUM [2, 3], NUM [3]);
+    Clip =>
+        (Op::Clip, NUM [], NUM [], NUM []); (Op::Clip, NUM [2, 3], NUM [], NUM [3]);
+        (Op::Clip, NUM [2, 1], NUM [3], NUM []); (Op::Clip, INT [4], INT [], INT []);
+    Where =>
+        (Op::Where, BOOL [], NUM [], NUM []); (Op::Where, BOOL [2, 3], NUM [2, 3], NUM []);
+        (Op::Where, BOOL [3], NUM [2, 1], NUM [3]); (Op::Where, BOOL [2], INT [2], INT []);
+        (Op::Where, BOOL [2], BOOL [2], BOOL [2]);
     And => (Op::And, BOOL [], BOOL []); (Op::And, BOOL [2, 3], BOOL [3]);
     Or => (Op::Or, BOOL [], BOOL []); (Op::Or, BOOL [2, 3], BOOL [3]);
     Eq => (Op::Eq, NUM [], NUM []); (Op::Eq, INT [3], INT []); (Op::Eq, BOOL [3], BOOL [3]);
@@ -87,7 +123,41 @@ samples! {
         (Op::MatMul, NUM [3], NUM [3]); (Op::MatMul, NUM [3], NUM [3, 4]); (Op::MatMul, NUM [2, 3], NUM [3]);
         (Op::MatMul, NUM [2, 3], NUM [3, 4]); (Op::MatMul, NUM [2, 5, 3], NUM [3, 4]);
         (Op::MatMul, NUM [2, 5, 3], NUM [3]); (Op::MatMul, NUM [1, 1], NUM [1, 1]);
-        (Op::MatMul, NUM [2, 0], NUM [0, 3]);
+        (Op::MatMul, NUM [2, 0], NUM [0, 3]); (Op::MatMul, NUM [2, 4, 3], NUM [2, 3, 5]);
+        (Op::MatMul, NUM [4, 3], NUM [2, 3, 5]); (Op::MatMul, NUM [3], NUM [2, 3, 5]);
+        (Op::MatMul, NUM [2, 1, 4, 3], NUM [5, 3, 2]); (Op::MatMul, NUM [0, 4, 3], NUM [1, 3, 2]);
+    Conv =>
+        (Op::Conv(conv(&[PLAIN], 1)), NUM [4, 1], NUM [2, 1, 1]);
+        (Op::Conv(conv(&[(2, 1, 0, 2)], 2)), NUM [2, 6, 4], NUM [3, 2, 4]);
+        (Op::Conv(conv(&[PLAIN, PLAIN], 1)), NUM [4, 3, 2], NUM [2, 2, 2, 3]);
+        (Op::Conv(conv(&[(2, 1, 2, 1), (1, 0, 1, 2)], 1)), NUM [2, 3, 4, 2], NUM [2, 2, 2, 3]);
+        (Op::Conv(conv(&[PLAIN], 1)), NUM [0, 4, 1], NUM [2, 1, 3]);
+        (Op::Conv(conv(&[PLAIN], 1)), NUM [4, 0], NUM [2, 0, 3]);
+    ConvTranspose =>
+        (Op::ConvTranspose { shape: shape(&[4, 1]), conv: conv(&[PLAIN], 1) }, NUM [3, 1], NUM [2, 1, 1]);
+        (Op::ConvTranspose { shape: shape(&[2, 6, 4]), conv: conv(&[(2, 1, 0, 2)], 2) }, NUM [2, 2, 4], NUM [3, 2, 4]);
+        (Op::ConvTranspose { shape: shape(&[2, 3, 4, 2]), conv: conv(&[(2, 1, 2, 1), (1, 0, 1, 2)], 1) },
+            NUM [2, 3, 3, 3], NUM [2, 2, 2, 3]);
+    ConvKernel =>
+        (Op::ConvKernel { shape: shape(&[2, 1, 1]), conv: conv(&[PLAIN], 1) }, NUM [4, 1], NUM [3, 1]);
+        (Op::ConvKernel { shape: shape(&[3, 2, 4]), conv: conv(&[(2, 1, 0, 2)], 2) }, NUM [2, 6, 4], NUM [2, 2, 4]);
+        (Op::ConvKernel { shape: shape(&[2, 2, 2, 3]), conv: conv(&[(2, 1, 2, 1), (1, 0, 1, 2)], 1) },
+            NUM [2, 3, 4, 2], NUM [2, 3, 3, 3]);
+    MaxPool =>
+        (Op::MaxPool(pool(&[(2, 2, 0, 0)])), NUM [4, 2]); (Op::MaxPool(pool(&[(3, 2, 1, 2)])), NUM [2, 5, 2]);
+        (Op::MaxPool(pool(&[(2, 1, 0, 0), (2, 2, 1, 0)])), NUM [2, 3, 4, 2]);
+        (Op::MaxPool(pool(&[(2, 2, 0, 0)])), NUM [0, 4, 2]);
+    AvgPool =>
+        (Op::AvgPool(pool(&[(2, 2, 0, 0)])), NUM [4, 2]); (Op::AvgPool(pool(&[(3, 2, 1, 2)])), NUM [2, 5, 2]);
+        (Op::AvgPool(pool(&[(2, 1, 0, 0), (2, 2, 1, 0)])), NUM [2, 3, 4, 2]);
+    Patches =>
+        (Op::Patches(pool(&[(2, 2, 0, 0)])), NUM [4, 2]); (Op::Patches(pool(&[(3, 2, 1, 2)])), NUM [2, 5, 2]);
+        (Op::Patches(pool(&[(2, 1, 0, 0), (2, 2, 1, 0)])), NUM [2, 3, 4, 2]);
+    Unpatches =>
+        (Op::Unpatches { shape: shape(&[4, 2]), pool: pool(&[(2, 1, 0, 0)]) }, NUM [3, 2, 2]);
+        (Op::Unpatches { shape: shape(&[2, 5, 2]), pool: pool(&[(3, 2, 1, 2)]) }, NUM [2, 3, 3, 2]);
+        (Op::Unpatches { shape: shape(&[3, 4, 2]), pool: pool(&[(2, 1, 0, 0), (2, 2, 1, 0)]) },
+            NUM [2, 2, 2, 2, 2]);
     Transpose =>
         (Op::Transpose { perm: vec![1, 0] }, NUM [2, 3]);
         (Op::Transpose { perm: vec![2, 0, 1] }, NUM [2, 3, 4]);
@@ -111,7 +181,10 @@ samples! {
         (Op::Concat { axis: 1 }, NUM [2, 3], NUM [2, 1], NUM [2, 2]);
         (Op::Concat { axis: 0 }, NUM [2, 3], NUM [1, 3]); (Op::Concat { axis: 0 }, NUM [2]);
         (Op::Concat { axis: 0 }, INT [0], INT [2]);
-    Stack => (Op::Stack, NUM [], NUM [], NUM []); (Op::Stack, NUM [2, 3], NUM [2, 3]); (Op::Stack, INT []);
+    Stack =>
+        (Op::Stack { axis: 0 }, NUM [], NUM [], NUM []); (Op::Stack { axis: 0 }, NUM [2, 3], NUM [2, 3]);
+        (Op::Stack { axis: 0 }, INT []); (Op::Stack { axis: 1 }, NUM [2, 3], NUM [2, 3]);
+        (Op::Stack { axis: 2 }, NUM [2, 3], NUM [2, 3], NUM [2, 3]); (Op::Stack { axis: 1 }, INT [0], INT [0]);
     Index =>
         (Op::Index { items: vec![at(1)] }, NUM [3]);
         (Op::Index { items: vec![at(1), slice(0, 3, 1)] }, NUM [2, 3]);
@@ -124,6 +197,18 @@ samples! {
         (Op::Unindex { shape: shape(&[4, 3]), items: vec![slice(0, 2, 2), at(1)] }, NUM [2]);
         (Op::Unindex { shape: shape(&[2, 4]), items: vec![slice(0, 2, 1), slice(1, 2, 2)] }, NUM [2, 2]);
         (Op::Unindex { shape: shape(&[2]), items: vec![slice(2, 0, 1)] }, INT [0]);
+    Gather =>
+        (Op::Gather { axis: 0 }, NUM [3], INT []); (Op::Gather { axis: 0 }, NUM [3, 2], INT [4]);
+        (Op::Gather { axis: 1 }, NUM [2, 3, 2], INT [2, 2]); (Op::Gather { axis: 1 }, INT [2, 3], INT [2]);
+        (Op::Gather { axis: 0 }, NUM [3, 2], INT [0]);
+    ScatterAdd =>
+        (Op::ScatterAdd { shape: shape(&[3]), axis: 0 }, INT [], NUM []);
+        (Op::ScatterAdd { shape: shape(&[3, 2]), axis: 0 }, INT [4], NUM [4, 2]);
+        (Op::ScatterAdd { shape: shape(&[2, 3, 2]), axis: 1 }, INT [2, 2], NUM [2, 2, 2, 2]);
+        (Op::ScatterAdd { shape: shape(&[3]), axis: 0 }, INT [4], INT [4]);
+    Pick =>
+        (Op::Pick, NUM [3], INT []); (Op::Pick, NUM [4, 3], INT [4]); (Op::Pick, NUM [2, 2, 3], INT [2, 2]);
+        (Op::Pick, INT [4, 3], INT [4]);
     Sum =>
         (Op::Sum { axis: None }, NUM [2, 3]);
         (Op::Sum { axis: None }, NUM []);
@@ -139,6 +224,22 @@ samples! {
     ArgMax =>
         (Op::ArgMax { axis: None }, NUM [2, 3]); (Op::ArgMax { axis: Some(0) }, NUM [2, 3]);
         (Op::ArgMax { axis: Some(1) }, NUM [2, 3, 4]); (Op::ArgMax { axis: None }, INT [4]);
+    Min =>
+        (Op::Min { axis: None }, NUM [2, 3]); (Op::Min { axis: Some(0) }, NUM [2, 3]);
+        (Op::Min { axis: Some(1) }, NUM [2, 3, 4]); (Op::Min { axis: None }, INT [4]);
+    ArgMin =>
+        (Op::ArgMin { axis: None }, NUM [2, 3]); (Op::ArgMin { axis: Some(0) }, NUM [2, 3]);
+        (Op::ArgMin { axis: Some(1) }, NUM [2, 3, 4]); (Op::ArgMin { axis: None }, INT [4]);
+    Any =>
+        (Op::Any { axis: None }, BOOL [2, 3]); (Op::Any { axis: Some(0) }, BOOL [2, 3]);
+        (Op::Any { axis: None }, BOOL []); (Op::Any { axis: Some(1) }, BOOL [2, 0]);
+    All =>
+        (Op::All { axis: None }, BOOL [2, 3]); (Op::All { axis: Some(1) }, BOOL [2, 3]);
+        (Op::All { axis: None }, BOOL []); (Op::All { axis: Some(1) }, BOOL [2, 0]);
+    CumSum =>
+        (Op::CumSum { axis: 0, reverse: false }, NUM [4]); (Op::CumSum { axis: 0, reverse: true }, NUM [4]);
+        (Op::CumSum { axis: 1, reverse: false }, NUM [2, 3, 2]); (Op::CumSum { axis: 0, reverse: true }, INT [3, 2]);
+        (Op::CumSum { axis: 1, reverse: true }, NUM [2, 0]);
     Softmax => (Op::Softmax, NUM [4]); (Op::Softmax, NUM [2, 3]); (Op::Softmax, NUM [2, 2, 3]);
     LogSoftmax => (Op::LogSoftmax, NUM [4]); (Op::LogSoftmax, NUM [2, 3]); (Op::LogSoftmax, NUM [2, 2, 3]);
     OneHot => (Op::OneHot { classes: 4 }, INT []); (Op::OneHot { classes: 3 }, INT [2]);

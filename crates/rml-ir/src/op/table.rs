@@ -6,6 +6,11 @@
 
 use super::Op;
 
+mod pointwise;
+mod primitives;
+mod reductions;
+mod tensors;
+
 /// How a program writes it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {
@@ -24,12 +29,14 @@ pub enum Form {
 pub enum Topic {
     /// Arithmetic, comparison, logic.
     Infix,
-    /// Functions of one number, element by element.
+    /// Functions of one number or a few, element by element.
     Elementary,
     /// Between bool, int and num.
     Conversion,
-    /// Products, shapes, parts.
+    /// Shapes and parts.
     Layout,
+    /// Matrix products, convolutions, pooling.
+    Product,
     /// Sums, extremes, normalisations.
     Reduction,
     /// Constants and random draws.
@@ -40,11 +47,12 @@ pub enum Topic {
 
 impl Topic {
     /// All, in the order of the documentation.
-    pub const ALL: [Topic; 7] = [
+    pub const ALL: [Topic; 8] = [
         Topic::Infix,
         Topic::Elementary,
         Topic::Conversion,
         Topic::Layout,
+        Topic::Product,
         Topic::Reduction,
         Topic::Initialiser,
         Topic::Primitive,
@@ -54,9 +62,10 @@ impl Topic {
     pub fn title(self) -> &'static str {
         match self {
             Topic::Infix => "Arithmetic, comparison, logic",
-            Topic::Elementary => "Elementary functions",
+            Topic::Elementary => "Functions element by element",
             Topic::Conversion => "Conversions",
-            Topic::Layout => "Products, shapes and parts",
+            Topic::Layout => "Shapes and parts",
+            Topic::Product => "Products, convolutions, pooling",
             Topic::Reduction => "Reductions and normalisations",
             Topic::Initialiser => "Constants and random draws",
             Topic::Primitive => "Parameters, gradients and static information",
@@ -79,23 +88,35 @@ pub struct OpInfo {
     pub meaning: &'static str,
     /// Element types and shapes.
     pub shapes: &'static str,
+    /// The gradient of each operand that has one, as equations in the language: `do` is that of the result `o`. Empty
+    /// where no gradient passes.
+    pub adjoint: &'static str,
+    /// An expression, perhaps after equations that end with `; `.
+    pub example: &'static str,
+    /// What the example gives.
+    pub value: &'static str,
+}
+
+impl OpInfo {
     /// Whether gradients pass from the result to (some of) its num operands.
-    pub differentiable: bool,
+    pub fn is_differentiable(&self) -> bool {
+        !self.adjoint.is_empty()
+    }
 }
 
 /// The entry of a surface name. `-` is the infix operator; the prefix one means the same of `0 - x`.
 pub fn info(name: &str) -> Option<&'static OpInfo> {
-    TABLE.iter().find(|entry| entry.name == name)
+    entries().find(|entry| entry.name == name)
 }
 
 /// All surface names of functions.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    TABLE.iter().filter(|entry| entry.form == Form::Function).map(|entry| entry.name)
+    entries().filter(|entry| entry.form == Form::Function).map(|entry| entry.name)
 }
 
 /// All entries, topic by topic.
-pub fn entries() -> &'static [OpInfo] {
-    TABLE
+pub fn entries() -> impl Iterator<Item = &'static OpInfo> {
+    [pointwise::TABLE, tensors::TABLE, reductions::TABLE, primitives::TABLE].into_iter().flatten()
 }
 
 impl Op {
@@ -114,142 +135,45 @@ impl Op {
             Op::Le => Some("<="),
             Op::Gt => Some(">"),
             Op::Ge => Some(">="),
-            Op::Stack => Some("[..]"),
+            Op::Stack { axis: 0 } => Some("[..]"),
             Op::Index { .. } => Some("x[..]"),
-            Op::Not | Op::And | Op::Or => Some(self.name()),
-            Op::StopGradient | Op::Abs | Op::Sign | Op::Exp | Op::Log | Op::Sqrt => Some(self.name()),
-            Op::Sigmoid | Op::Tanh | Op::Relu | Op::ToNum | Op::ToInt | Op::ToBool => Some(self.name()),
+            Op::Not | Op::And | Op::Or | Op::StopGradient | Op::Abs | Op::Sign => Some(self.name()),
+            Op::Exp | Op::Expm1 | Op::Log | Op::Log1p | Op::Sqrt | Op::Sin | Op::Cos => Some(self.name()),
+            Op::Erf | Op::Sigmoid | Op::Tanh | Op::Relu | Op::Gelu | Op::Softplus => Some(self.name()),
+            Op::Floor | Op::Ceil | Op::Round | Op::ToNum | Op::ToInt | Op::ToBool => Some(self.name()),
+            Op::Mod | Op::Pow | Op::Minimum | Op::Maximum | Op::Clip | Op::Where => Some(self.name()),
             Op::MatMul | Op::Transpose { .. } | Op::Reshape { .. } | Op::Broadcast { .. } => {
                 Some(self.name())
             }
-            Op::SumTo { .. } | Op::Concat { .. } | Op::Unindex { .. } => Some(self.name()),
+            Op::Conv(_) | Op::ConvTranspose { .. } | Op::ConvKernel { .. } => Some(self.name()),
+            Op::MaxPool(_) | Op::AvgPool(_) | Op::Patches(_) | Op::Unpatches { .. } => Some(self.name()),
+            Op::SumTo { .. } | Op::Concat { .. } | Op::Stack { .. } | Op::Unindex { .. } => Some(self.name()),
+            Op::Gather { .. } | Op::ScatterAdd { .. } | Op::Pick => Some(self.name()),
             Op::Sum { .. } | Op::Mean { .. } | Op::Max { .. } | Op::ArgMax { .. } => Some(self.name()),
-            Op::Softmax | Op::LogSoftmax | Op::OneHot { .. } => Some(self.name()),
+            Op::Min { .. } | Op::ArgMin { .. } | Op::Any { .. } | Op::All { .. } => Some(self.name()),
+            Op::CumSum { .. } | Op::Softmax | Op::LogSoftmax | Op::OneHot { .. } => Some(self.name()),
         }
     }
 }
 
-/// Writes the entries: `Form: "name" "signature" "meaning" "shapes" differentiable;`, one section a topic.
+/// Writes the entries of one file: `Form "name" "signature" "meaning" "shapes" "adjoint" "example" "value";`, one
+/// section a topic.
 macro_rules! table {
     ($($topic:ident {
-        $($form:ident $name:literal $signature:literal $meaning:literal $shapes:literal $diff:ident;)+
+        $($form:ident $name:literal $signature:literal $meaning:literal $shapes:literal
+          $adjoint:literal $example:literal $value:literal;)+
     })+) => {
-        const TABLE: &[OpInfo] = &[$($(OpInfo {
+        pub(super) const TABLE: &[$crate::op::OpInfo] = &[$($($crate::op::OpInfo {
             name: $name,
-            form: Form::$form,
-            topic: Topic::$topic,
+            form: $crate::op::Form::$form,
+            topic: $crate::op::Topic::$topic,
             signature: $signature,
             meaning: $meaning,
             shapes: $shapes,
-            differentiable: table!(@ $diff),
+            adjoint: $adjoint,
+            example: $example,
+            value: $value,
         },)+)+];
     };
-    (@ gradient) => { true };
-    (@ no_gradient) => { false };
 }
-
-table! {
-    Infix {
-        Infix "+" "a + b" "sum; an int that overflows is an error"
-            "int or num, both the same; broadcast" gradient;
-        Infix "-" "a - b, -a" "difference, negation; an int that overflows is an error"
-            "int or num, both the same; broadcast" gradient;
-        Infix "*" "a * b" "product, element by element; an int that overflows is an error"
-            "int or num, both the same; broadcast" gradient;
-        Infix "/" "a / b" "quotient; int truncates toward zero, and n / 0 is 0"
-            "int or num, both the same; broadcast" gradient;
-        Infix "==" "a == b" "whether elements are equal; NaN equals nothing"
-            "any, both the same -> bool; broadcast" no_gradient;
-        Infix "!=" "a != b" "whether elements differ" "any, both the same -> bool; broadcast" no_gradient;
-        Infix "<" "a < b" "less than" "int or num, both the same -> bool; broadcast" no_gradient;
-        Infix "<=" "a <= b" "at most" "int or num, both the same -> bool; broadcast" no_gradient;
-        Infix ">" "a > b" "greater than" "int or num, both the same -> bool; broadcast" no_gradient;
-        Infix ">=" "a >= b" "at least" "int or num, both the same -> bool; broadcast" no_gradient;
-        Infix "and" "a and b" "conjunction; both operands are computed" "bool; broadcast" no_gradient;
-        Infix "or" "a or b" "disjunction; both operands are computed" "bool; broadcast" no_gradient;
-        Prefix "not" "not a" "negation" "bool [s..] -> bool [s..]" no_gradient;
-    }
-    Elementary {
-        Function "exp" "exp(x)" "exponential function" "num [s..] -> num [s..]" gradient;
-        Function "log" "log(x)" "natural logarithm; NaN below 0, -inf at 0" "num [s..] -> num [s..]" gradient;
-        Function "sqrt" "sqrt(x)" "square root; NaN below 0" "num [s..] -> num [s..]" gradient;
-        Function "abs" "abs(x)" "absolute value; gradient 0 at 0" "int or num [s..] -> the same" gradient;
-        Function "sign" "sign(x)" "-1, 0 or 1; NaN of NaN" "int or num [s..] -> the same" no_gradient;
-        Function "sigmoid" "sigmoid(x)" "1 / (1 + exp(-x)), without overflow"
-            "num [s..] -> num [s..]" gradient;
-        Function "tanh" "tanh(x)" "hyperbolic tangent" "num [s..] -> num [s..]" gradient;
-        Function "relu" "relu(x)" "x where x > 0, else 0; gradient 0 at 0" "num [s..] -> num [s..]" gradient;
-    }
-    Conversion {
-        Function "to_num" "to_num(x)" "true is 1.0; integers are rounded to the nearest number"
-            "bool or int [s..] -> num [s..]" no_gradient;
-        Function "to_int" "to_int(x)"
-            "true is 1; numbers are truncated toward zero; what does not fit is an error"
-            "bool or num [s..] -> int [s..]" no_gradient;
-        Function "to_bool" "to_bool(x)" "whether it differs from 0"
-            "int or num [s..] -> bool [s..]" no_gradient;
-    }
-    Layout {
-        Function "matmul" "matmul(a, b)"
-            "matrix product; a vector is a row on the left, a column on the right"
-            "num [s.., k] x [k, n] -> [s.., n]; [s.., k] x [k] -> [s..]" gradient;
-        Function "transpose" "transpose(x[, perm])" "axes reversed, or in the order perm"
-            "[d0, .., dn] -> [d(perm[0]), .., d(perm[n])]" gradient;
-        Function "reshape" "reshape(shape, x)" "the same elements, row-major, under another shape"
-            "[s..] -> shape, of as many elements" gradient;
-        Function "broadcast" "broadcast(shape, x)" "repeated to a larger shape"
-            "[s..] -> shape; dimensions of x are equal, 1 or missing on the left" gradient;
-        Function "sum_to" "sum_to(shape, x)"
-            "the transpose of broadcast: sums what broadcasting from shape repeats"
-            "int or num [s..] -> shape, which broadcasts to [s..]" gradient;
-        Function "concat" "concat(a, b[, axis])" "joined along an axis (0)"
-            "[s.., m, r..] and [s.., n, r..] -> [s.., m + n, r..]" gradient;
-        Brackets "[..]" "[a, b, ..]" "operands stacked along a new first axis"
-            "n operands [s..] -> [n, s..]" gradient;
-        Brackets "x[..]" "x[i, lo:hi:step, :, .., -1]"
-            "static indexing: a position drops its axis, a slice keeps it, `..` skips axes, negatives count back"
-            "[s..] -> the axes that are kept" gradient;
-        Function "unindex" "unindex(shape, x, entry, ..)"
-            "the transpose of indexing: zeros with x at the entries, each a position or [start, len, step]"
-            "what the entries pick -> shape" gradient;
-        Function "one_hot" "one_hot(n, i)" "1.0 at position i, else 0.0; nothing but 0.0 for i outside 0..n"
-            "int [s..] -> num [s.., n]" no_gradient;
-    }
-    Reduction {
-        Function "sum" "sum(x[, axis])" "sum over an axis, or over everything; 0 of nothing"
-            "int or num; the axis is dropped" gradient;
-        Function "mean" "mean(x[, axis])" "mean over an axis, or over everything; NaN of nothing"
-            "num; the axis is dropped" gradient;
-        Function "max" "max(x[, axis])"
-            "largest element; NaN wins; the gradient is shared evenly among equals"
-            "int or num, at least one element; the axis is dropped" gradient;
-        Function "argmax" "argmax(x[, axis])"
-            "position of the first largest element (row-major over everything); NaN wins"
-            "int or num, at least one element -> int; the axis is dropped" no_gradient;
-        Function "softmax" "softmax(x)" "exp(x) / sum(exp(x)) over the last axis, without overflow"
-            "num [s.., n] -> num [s.., n]" gradient;
-        Function "log_softmax" "log_softmax(x)" "log(softmax(x)) over the last axis, without overflow"
-            "num [s.., n] -> num [s.., n]" gradient;
-    }
-    Initialiser {
-        Function "zeros" "zeros(shape)" "all 0.0" "-> num shape" no_gradient;
-        Function "ones" "ones(shape)" "all 1.0" "-> num shape" no_gradient;
-        Function "glorot_uniform" "glorot_uniform(shape)"
-            "uniform in ±sqrt(6 / (sum of the last two dimensions)); drawn once an instance"
-            "-> num shape" no_gradient;
-        Function "orthogonal" "orthogonal(shape)"
-            "orthonormal rows or columns, whichever are fewer; a vector has norm 1; drawn once an instance"
-            "-> num shape" no_gradient;
-        Function "uniform" "uniform(shape, lo, hi)" "uniform in lo..hi; drawn once an instance"
-            "-> num shape" no_gradient;
-        Function "normal" "normal(shape, mean, std)" "normal; drawn once an instance"
-            "-> num shape" no_gradient;
-    }
-    Primitive {
-        Function "param" "param(init)" "a named, trainable constant, init until it is trained or loaded"
-            "num [s..] -> num [s..]" gradient;
-        Function "stop_gradient" "stop_gradient(x)" "x; no gradient passes"
-            "any [s..] -> the same" no_gradient;
-        Function "shape" "shape(x)" "the shape of stream x, a static array" "any" no_gradient;
-    }
-}
+use table;

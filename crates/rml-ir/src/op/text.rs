@@ -7,6 +7,7 @@
 //! sum                      sum{axis=1}             concat{axis=0}
 //! index{0, 1:3:1}          unindex{[5, 4]; 0, 1:3:1}
 //! one_hot{10}              uniform{-0.5, 0.5}      normal{0.0, 1.0}
+//! conv1d{2 1:0 1; 1}       max_pool2d{3 2 1:1, 3 2 1:1}
 //! ```
 //!
 //! An axis index is a position, or `start:len:step` (`len` positions from `start` on, `step` apart). The text
@@ -15,7 +16,7 @@
 
 use std::fmt;
 
-use super::{AxisIndex, Distribution, Op};
+use super::{AxisIndex, Conv, Distribution, Op, Pool};
 use crate::types::Shape;
 
 impl Op {
@@ -30,11 +31,21 @@ impl Op {
             Op::Abs => "abs",
             Op::Sign => "sign",
             Op::Exp => "exp",
+            Op::Expm1 => "expm1",
             Op::Log => "log",
+            Op::Log1p => "log1p",
             Op::Sqrt => "sqrt",
+            Op::Sin => "sin",
+            Op::Cos => "cos",
+            Op::Erf => "erf",
             Op::Sigmoid => "sigmoid",
             Op::Tanh => "tanh",
             Op::Relu => "relu",
+            Op::Gelu => "gelu",
+            Op::Softplus => "softplus",
+            Op::Floor => "floor",
+            Op::Ceil => "ceil",
+            Op::Round => "round",
             Op::ToNum => "to_num",
             Op::ToInt => "to_int",
             Op::ToBool => "to_bool",
@@ -42,6 +53,12 @@ impl Op {
             Op::Sub => "sub",
             Op::Mul => "mul",
             Op::Div => "div",
+            Op::Mod => "mod",
+            Op::Pow => "pow",
+            Op::Minimum => "minimum",
+            Op::Maximum => "maximum",
+            Op::Clip => "clip",
+            Op::Where => "where",
             Op::And => "and",
             Op::Or => "or",
             Op::Eq => "eq",
@@ -51,18 +68,35 @@ impl Op {
             Op::Gt => "gt",
             Op::Ge => "ge",
             Op::MatMul => "matmul",
+            Op::Conv(conv) => by_rank(conv.axes.len(), "conv1d", "conv2d"),
+            Op::ConvTranspose { conv, .. } => {
+                by_rank(conv.axes.len(), "conv1d_transpose", "conv2d_transpose")
+            }
+            Op::ConvKernel { conv, .. } => by_rank(conv.axes.len(), "conv1d_kernel", "conv2d_kernel"),
+            Op::MaxPool(pool) => by_rank(pool.axes.len(), "max_pool1d", "max_pool2d"),
+            Op::AvgPool(pool) => by_rank(pool.axes.len(), "avg_pool1d", "avg_pool2d"),
+            Op::Patches(pool) => by_rank(pool.axes.len(), "patches1d", "patches2d"),
+            Op::Unpatches { pool, .. } => by_rank(pool.axes.len(), "unpatches1d", "unpatches2d"),
             Op::Transpose { .. } => "transpose",
             Op::Reshape { .. } => "reshape",
             Op::Broadcast { .. } => "broadcast",
             Op::SumTo { .. } => "sum_to",
             Op::Concat { .. } => "concat",
-            Op::Stack => "stack",
+            Op::Stack { .. } => "stack",
             Op::Index { .. } => "index",
             Op::Unindex { .. } => "unindex",
+            Op::Gather { .. } => "gather",
+            Op::ScatterAdd { .. } => "scatter_add",
+            Op::Pick => "pick",
             Op::Sum { .. } => "sum",
             Op::Mean { .. } => "mean",
             Op::Max { .. } => "max",
             Op::ArgMax { .. } => "argmax",
+            Op::Min { .. } => "min",
+            Op::ArgMin { .. } => "argmin",
+            Op::Any { .. } => "any",
+            Op::All { .. } => "all",
+            Op::CumSum { .. } => "cumsum",
             Op::Softmax => "softmax",
             Op::LogSoftmax => "log_softmax",
             Op::OneHot { .. } => "one_hot",
@@ -83,19 +117,37 @@ impl Op {
     }
 }
 
+fn by_rank(rank: usize, one: &'static str, two: &'static str) -> &'static str {
+    if rank == 1 { one } else { two }
+}
+
 impl fmt::Display for Op {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())?;
         match self {
             Op::Transpose { perm } => write!(f, "{{{}}}", List(perm)),
             Op::Reshape { shape } | Op::Broadcast { shape } | Op::SumTo { shape } => write!(f, "{{{shape}}}"),
-            Op::Concat { axis } => write!(f, "{{axis={axis}}}"),
+            Op::Concat { axis } | Op::Stack { axis } | Op::Gather { axis } => write!(f, "{{axis={axis}}}"),
+            Op::ScatterAdd { shape, axis } => write!(f, "{{{shape}; axis={axis}}}"),
+            Op::CumSum { axis, reverse } => {
+                write!(f, "{{{}axis={axis}}}", if *reverse { "reverse, " } else { "" })
+            }
+            Op::Conv(conv) => write!(f, "{{{conv}}}"),
+            Op::ConvTranspose { shape, conv } | Op::ConvKernel { shape, conv } => {
+                write!(f, "{{{shape}; {conv}}}")
+            }
+            Op::MaxPool(pool) | Op::AvgPool(pool) | Op::Patches(pool) => write!(f, "{{{pool}}}"),
+            Op::Unpatches { shape, pool } => write!(f, "{{{shape}; {pool}}}"),
             Op::Index { items } => write!(f, "{{{}}}", List(items)),
             Op::Unindex { shape, items } => write!(f, "{{{shape}; {}}}", List(items)),
             Op::Sum { axis: Some(axis) }
             | Op::Mean { axis: Some(axis) }
             | Op::Max { axis: Some(axis) }
-            | Op::ArgMax { axis: Some(axis) } => write!(f, "{{axis={axis}}}"),
+            | Op::ArgMax { axis: Some(axis) }
+            | Op::Min { axis: Some(axis) }
+            | Op::ArgMin { axis: Some(axis) }
+            | Op::Any { axis: Some(axis) }
+            | Op::All { axis: Some(axis) } => write!(f, "{{axis={axis}}}"),
             Op::OneHot { classes } => write!(f, "{{{classes}}}"),
             _ => Ok(()),
         }
@@ -180,11 +232,21 @@ fn plain(name: &str) -> Result<Op, String> {
         "abs" => Op::Abs,
         "sign" => Op::Sign,
         "exp" => Op::Exp,
+        "expm1" => Op::Expm1,
         "log" => Op::Log,
+        "log1p" => Op::Log1p,
         "sqrt" => Op::Sqrt,
+        "sin" => Op::Sin,
+        "cos" => Op::Cos,
+        "erf" => Op::Erf,
         "sigmoid" => Op::Sigmoid,
         "tanh" => Op::Tanh,
         "relu" => Op::Relu,
+        "gelu" => Op::Gelu,
+        "softplus" => Op::Softplus,
+        "floor" => Op::Floor,
+        "ceil" => Op::Ceil,
+        "round" => Op::Round,
         "to_num" => Op::ToNum,
         "to_int" => Op::ToInt,
         "to_bool" => Op::ToBool,
@@ -192,6 +254,12 @@ fn plain(name: &str) -> Result<Op, String> {
         "sub" => Op::Sub,
         "mul" => Op::Mul,
         "div" => Op::Div,
+        "mod" => Op::Mod,
+        "pow" => Op::Pow,
+        "minimum" => Op::Minimum,
+        "maximum" => Op::Maximum,
+        "clip" => Op::Clip,
+        "where" => Op::Where,
         "and" => Op::And,
         "or" => Op::Or,
         "eq" => Op::Eq,
@@ -201,11 +269,15 @@ fn plain(name: &str) -> Result<Op, String> {
         "gt" => Op::Gt,
         "ge" => Op::Ge,
         "matmul" => Op::MatMul,
-        "stack" => Op::Stack,
+        "pick" => Op::Pick,
         "sum" => Op::Sum { axis: None },
         "mean" => Op::Mean { axis: None },
         "max" => Op::Max { axis: None },
         "argmax" => Op::ArgMax { axis: None },
+        "min" => Op::Min { axis: None },
+        "argmin" => Op::ArgMin { axis: None },
+        "any" => Op::Any { axis: None },
+        "all" => Op::All { axis: None },
         "softmax" => Op::Softmax,
         "log_softmax" => Op::LogSoftmax,
         _ => return Err("unknown name, or attributes are missing,".to_owned()),
@@ -219,18 +291,63 @@ fn with_attributes(name: &str, attributes: &str) -> Result<Op, String> {
         "broadcast" => Op::Broadcast { shape: shape(attributes)? },
         "sum_to" => Op::SumTo { shape: shape(attributes)? },
         "concat" => Op::Concat { axis: axis(attributes)? },
+        "stack" => Op::Stack { axis: axis(attributes)? },
+        "gather" => Op::Gather { axis: axis(attributes)? },
+        "scatter_add" => {
+            let (to, at) = shaped(attributes)?;
+            Op::ScatterAdd { shape: to, axis: axis(at)? }
+        }
+        "cumsum" => match attributes.trim().strip_prefix("reverse,") {
+            Some(at) => Op::CumSum { axis: axis(at)?, reverse: true },
+            None => Op::CumSum { axis: axis(attributes)?, reverse: false },
+        },
         "index" => Op::Index { items: items(attributes)? },
         "unindex" => {
-            let (to, at) = attributes.split_once(';').ok_or("`;` is missing")?;
-            Op::Unindex { shape: shape(to)?, items: items(at)? }
+            let (to, at) = shaped(attributes)?;
+            Op::Unindex { shape: to, items: items(at)? }
         }
         "sum" => Op::Sum { axis: Some(axis(attributes)?) },
         "mean" => Op::Mean { axis: Some(axis(attributes)?) },
         "max" => Op::Max { axis: Some(axis(attributes)?) },
         "argmax" => Op::ArgMax { axis: Some(axis(attributes)?) },
+        "min" => Op::Min { axis: Some(axis(attributes)?) },
+        "argmin" => Op::ArgMin { axis: Some(axis(attributes)?) },
+        "any" => Op::Any { axis: Some(axis(attributes)?) },
+        "all" => Op::All { axis: Some(axis(attributes)?) },
         "one_hot" => Op::OneHot { classes: value(attributes)? },
-        _ => return Err("unknown name, or attributes too many,".to_owned()),
+        _ => return sliding(name, attributes),
     })
+}
+
+/// Operators with windows over one or two spatial axes.
+fn sliding(name: &str, attributes: &str) -> Result<Op, String> {
+    let rank = if name.contains("1d") { 1 } else { 2 };
+    Ok(match name.replacen(if rank == 1 { "1d" } else { "2d" }, "", 1).as_str() {
+        _ if !name.contains(['1', '2']) => return Err("unknown name, or attributes too many,".to_owned()),
+        "conv" => Op::Conv(Conv::parse(attributes, rank)?),
+        "conv_transpose" => {
+            let (shape, conv) = shaped(attributes)?;
+            Op::ConvTranspose { shape, conv: Conv::parse(conv, rank)? }
+        }
+        "conv_kernel" => {
+            let (shape, conv) = shaped(attributes)?;
+            Op::ConvKernel { shape, conv: Conv::parse(conv, rank)? }
+        }
+        "max_pool" => Op::MaxPool(Pool::parse(attributes, rank)?),
+        "avg_pool" => Op::AvgPool(Pool::parse(attributes, rank)?),
+        "patches" => Op::Patches(Pool::parse(attributes, rank)?),
+        "unpatches" => {
+            let (shape, pool) = shaped(attributes)?;
+            Op::Unpatches { shape, pool: Pool::parse(pool, rank)? }
+        }
+        _ => return Err("unknown name".to_owned()),
+    })
+}
+
+/// A shape and what stands behind it.
+fn shaped(attributes: &str) -> Result<(Shape, &str), String> {
+    let (to, rest) = attributes.split_once(';').ok_or("`;` is missing")?;
+    Ok((shape(to)?, rest))
 }
 
 fn value<T: std::str::FromStr>(text: &str) -> Result<T, String> {

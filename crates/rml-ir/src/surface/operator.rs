@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::level::{Level, Piece};
+use super::sliding;
 use crate::op::{AxisIndex, Op};
 use crate::types::{Shape, Type};
 
@@ -42,9 +43,41 @@ pub(super) fn application(op: &Op, args: Vec<Piece>, types: &[Type], statics: &[
         Op::Reshape { shape } => shaped("reshape", shape, first),
         Op::Broadcast { shape } => shaped("broadcast", shape, first),
         Op::SumTo { shape } => shaped("sum_to", shape, first),
-        Op::Stack => {
+        Op::Stack { axis } => {
             let items: Vec<String> = std::iter::once(first).chain(args).map(|p| p.text).collect();
-            Piece::atom(format!("[{}]", items.join(", ")))
+            let items = items.join(", ");
+            Piece::atom(match statics.first() {
+                Some(text) => format!("stack({text}, {items})"),
+                None if *axis == 0 => format!("[{items}]"),
+                None => format!("stack({axis}, {items})"),
+            })
+        }
+        Op::Conv(conv) => sliding(op, None, [first].into_iter().chain(args), statics, sliding::conv(conv)),
+        Op::ConvTranspose { shape, conv } | Op::ConvKernel { shape, conv } => {
+            sliding(op, Some(shape), [first].into_iter().chain(args), statics, sliding::conv(conv))
+        }
+        Op::MaxPool(pool) | Op::AvgPool(pool) | Op::Patches(pool) => {
+            sliding(op, None, [first], statics, sliding::pool(pool))
+        }
+        Op::Unpatches { shape, pool } => sliding(op, Some(shape), [first], statics, sliding::pool(pool)),
+        Op::Gather { axis } => {
+            let axis = optional(statics.first(), (*axis != 0).then(|| axis.to_string()));
+            let at = args.next().map_or_else(String::new, |p| p.text);
+            Piece::atom(format!("gather({}, {at}{axis})", first.text))
+        }
+        Op::ScatterAdd { shape, axis } => {
+            let axis = optional(statics.get(1), (*axis != 0).then(|| axis.to_string()));
+            let d = args.next().map_or_else(String::new, |p| p.text);
+            Piece::atom(format!("scatter_add({}, {}, {d}{axis})", shape_of(shape), first.text))
+        }
+        Op::CumSum { axis, reverse } => {
+            let made = match (axis, reverse) {
+                (0, false) => None,
+                (_, false) => Some(axis.to_string()),
+                (_, true) => Some(format!("{axis}, true")),
+            };
+            let written = (!statics.is_empty()).then(|| Arc::from(statics.join(", ")));
+            Piece::atom(format!("cumsum({}{})", first.text, optional(written.as_ref(), made)))
         }
         Op::Index { items } => {
             let dims = types.first().map_or(&[][..], |ty| ty.shape.dims());
@@ -73,7 +106,14 @@ pub(super) fn application(op: &Op, args: Vec<Piece>, types: &[Type], statics: &[
             };
             Piece::atom(format!("transpose({}{perm})", first.text))
         }
-        Op::Sum { axis } | Op::Mean { axis } | Op::Max { axis } | Op::ArgMax { axis } => {
+        Op::Sum { axis }
+        | Op::Mean { axis }
+        | Op::Max { axis }
+        | Op::ArgMax { axis }
+        | Op::Min { axis }
+        | Op::ArgMin { axis }
+        | Op::Any { axis }
+        | Op::All { axis } => {
             let axis = match (statics.first(), axis) {
                 (Some(text), Some(_)) => format!(", {text}"),
                 (None, Some(axis)) => format!(", {axis}"),
@@ -90,6 +130,33 @@ pub(super) fn application(op: &Op, args: Vec<Piece>, types: &[Type], statics: &[
             Piece::atom(format!("{}({})", op.name(), items.join(", ")))
         }
     }
+}
+
+/// An optional argument behind others: as written, or made up.
+fn optional(written: Option<&Arc<str>>, made: Option<String>) -> String {
+    written.map(|text| text.to_string()).or(made).map_or_else(String::new, |text| format!(", {text}"))
+}
+
+/// An operator with windows: its shape, the operands, and the static arguments as written or made up.
+fn sliding(
+    op: &Op,
+    shape: Option<&Shape>,
+    args: impl IntoIterator<Item = Piece>,
+    statics: &[Arc<str>],
+    made: Vec<String>,
+) -> Piece {
+    let written = statics.get(usize::from(shape.is_some())..).unwrap_or_default();
+    let mut items = Vec::new();
+    items.extend(
+        shape.map(|shape| statics.first().map_or_else(|| shape.to_string(), |text| text.to_string())),
+    );
+    items.extend(args.into_iter().map(|p| p.text));
+    if written.is_empty() {
+        items.extend(made);
+    } else {
+        items.extend(written.iter().map(|text| text.to_string()));
+    }
+    Piece::atom(format!("{}({})", op.name(), items.join(", ")))
 }
 
 /// Whether an entry keeps a whole axis.

@@ -220,7 +220,7 @@ fn one_hot_of_positions_outside_is_all_zero() {
 
 #[test]
 fn scalars_stay_scalars() {
-    let stacked = go(&Op::Stack, &[&Value::F64(1.0), &Value::F64(2.0), &Value::F64(3.0)]);
+    let stacked = go(&Op::Stack { axis: 0 }, &[&Value::F64(1.0), &Value::F64(2.0), &Value::F64(3.0)]);
     assert!(matches!(stacked.to_data(), Data::F64(v) if v == [1.0, 2.0, 3.0]));
     check(&Op::Reshape { shape: Shape::scalar() }, &[&num(&[1, 1], &[5.0])], &Value::F64(5.0));
     check(&Op::Sum { axis: None }, &[&Value::Int(3)], &Value::Int(3));

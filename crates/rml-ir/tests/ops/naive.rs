@@ -3,6 +3,8 @@
 
 use rml_ir::op::{AxisIndex, Op};
 
+mod sliding;
+
 /// An array of any element type, as numbers.
 #[derive(Clone, Debug)]
 pub(crate) struct Nd {
@@ -67,6 +69,20 @@ pub(crate) fn eval(op: &Op, args: &[Nd], result: &[usize], int: bool) -> Nd {
         Op::Abs => each(&f64::abs),
         Op::Sign => each(&|x| if x == 0.0 { 0.0 } else { x.signum() }),
         Op::Exp => each(&f64::exp),
+        Op::Expm1 => each(&|x| x.exp() - 1.0),
+        Op::Log1p => each(&|x| (1.0 + x).ln()),
+        Op::Sin => each(&f64::sin),
+        Op::Cos => each(&|x| (x + std::f64::consts::FRAC_PI_2).sin()),
+        Op::Erf => each(&erf),
+        Op::Gelu => each(&|x| 0.5 * x * (1.0 + erf(x / 2.0_f64.sqrt()))),
+        Op::Softplus => each(&|x| (1.0 + x.exp()).ln()),
+        Op::Floor => each(&|x| -(-x).ceil()),
+        Op::Ceil => each(&|x| -(-x).floor()),
+        Op::Round => each(&|x| {
+            let below = x.floor();
+            let up = x - below > 0.5 || (x - below == 0.5 && below % 2.0 != 0.0);
+            below + truth(up)
+        }),
         Op::Log => each(&f64::ln),
         Op::Sqrt => each(&f64::sqrt),
         Op::Sigmoid => each(&|x| 1.0 / (1.0 + (-x).exp())),
@@ -80,6 +96,17 @@ pub(crate) fn eval(op: &Op, args: &[Nd], result: &[usize], int: bool) -> Nd {
         Op::Mul => both(&|a, b| a * b),
         Op::Div if int => both(&|a, b| if b == 0.0 { 0.0 } else { (a / b).trunc() }),
         Op::Div => both(&|a, b| a / b),
+        Op::Mod => both(&|a, b| if b == 0.0 { a } else { a - b * (a / b).floor() }),
+        Op::Pow => both(&|a, b| if a >= 0.0 { a.powf(b) } else { f64::NAN }),
+        Op::Minimum => both(&|a, b| if a < b { a } else { b }),
+        Op::Maximum => both(&|a, b| if a > b { a } else { b }),
+        Op::Clip => Nd::from(result, |i| {
+            let [x, lo, hi] = [0, 1, 2].map(|k| args[k].spread(i));
+            if hi < lo.max(x) { hi } else { lo.max(x) }
+        }),
+        Op::Where => {
+            Nd::from(result, |i| if x.spread(i) == 0.0 { args[2].spread(i) } else { args[1].spread(i) })
+        }
         Op::And => both(&|a, b| a * b),
         Op::Or => both(&f64::max),
         Op::Eq => both(&|a, b| truth(a == b)),
@@ -106,7 +133,38 @@ pub(crate) fn eval(op: &Op, args: &[Nd], result: &[usize], int: bool) -> Nd {
             }
             args[part].at(&i)
         }),
-        Op::Stack => Nd::from(result, |i| args[i[0]].at(&i[1..])),
+        Op::Stack { axis } => Nd::from(result, |i| {
+            let mut i = i.to_vec();
+            let which = i.remove(*axis);
+            args[which].at(&i)
+        }),
+        Op::Conv(conv) => sliding::conv(conv, x, &args[1], result),
+        Op::ConvTranspose { conv, .. } => sliding::conv_transpose(conv, x, &args[1], result),
+        Op::ConvKernel { conv, .. } => sliding::conv_kernel(conv, x, &args[1], result),
+        Op::MaxPool(pool) => {
+            sliding::pool(pool, x, result, &|xs| xs.iter().copied().fold(f64::NEG_INFINITY, f64::max))
+        }
+        Op::AvgPool(pool) => {
+            let n: usize = pool.axes.iter().map(|axis| axis.size).product();
+            sliding::pool(pool, x, result, &|xs| xs.iter().sum::<f64>() / n as f64)
+        }
+        Op::Patches(pool) => sliding::patches(pool, x, result),
+        Op::Unpatches { pool, .. } => sliding::unpatches(pool, x, result),
+        Op::Gather { axis } => Nd::from(result, |i| {
+            let (at, rest) = i[*axis..].split_at(args[1].dims.len());
+            x.at(&[&i[..*axis], &[args[1].at(at) as usize], rest].concat())
+        }),
+        Op::ScatterAdd { axis, .. } => {
+            let d = &args[1];
+            Nd::from(result, |to| {
+                let lands = |from: &&Vec<usize>| {
+                    let (at, rest) = from[*axis..].split_at(x.dims.len());
+                    [&from[..*axis], &[x.at(at) as usize], rest].concat() == to
+                };
+                indices(&d.dims).iter().filter(lands).map(|from| d.at(from)).sum()
+            })
+        }
+        Op::Pick => Nd::from(result, |i| x.at(&[i, &[args[1].at(i) as usize]].concat())),
         Op::Index { items } => Nd::from(result, |i| x.at(&place(items, i))),
         Op::Unindex { items, .. } => {
             let mut out = Nd::from(result, |_| 0.0);
@@ -122,6 +180,17 @@ pub(crate) fn eval(op: &Op, args: &[Nd], result: &[usize], int: bool) -> Nd {
         Op::Mean { axis } => fold(*axis, &|xs| xs.iter().sum::<f64>() / xs.len() as f64),
         Op::Max { axis } => fold(*axis, &|xs| xs.iter().copied().fold(f64::NEG_INFINITY, f64::max)),
         Op::ArgMax { axis } => fold(*axis, &argmax),
+        Op::Min { axis } => fold(*axis, &|xs| xs.iter().copied().fold(f64::INFINITY, f64::min)),
+        Op::ArgMin { axis } => fold(*axis, &|xs| argmax(&xs.iter().map(|x| -x).collect::<Vec<_>>())),
+        Op::Any { axis } => fold(*axis, &|xs| truth(xs.contains(&1.0))),
+        Op::All { axis } => fold(*axis, &|xs| truth(xs.iter().all(|x| *x == 1.0))),
+        Op::CumSum { axis, reverse } => Nd::from(result, |i| {
+            let reached = |k: usize| if *reverse { k >= i[*axis] } else { k <= i[*axis] };
+            let mut rest = i.to_vec();
+            rest.remove(*axis);
+            let line = x.along(Some(*axis), &rest);
+            line.iter().enumerate().filter(|(k, _)| reached(*k)).map(|(_, x)| x).sum()
+        }),
         Op::Softmax => Nd::from(result, |i| softmax(x, last, i)),
         Op::LogSoftmax => Nd::from(result, |i| softmax(x, last, i).ln()),
         Op::OneHot { .. } => {
@@ -141,12 +210,42 @@ fn softmax(x: &Nd, last: Option<usize>, index: &[usize]) -> f64 {
     x.at(index).exp() / row.iter().map(|x| x.exp()).sum::<f64>()
 }
 
+/// A vector becomes a matrix; then every element is the product of a row and a column of the matrices that
+/// broadcasting pairs.
 fn matmul(a: &Nd, b: &Nd, result: &[usize]) -> Nd {
-    let rows = a.dims.len() - 1;
+    let (row, column) = (a.dims.len() == 1, b.dims.len() == 1);
+    let wide = |x: &Nd, at: usize, insert: bool| {
+        let mut dims = x.dims.clone();
+        if insert {
+            dims.insert(at, 1);
+        }
+        Nd { dims, xs: x.xs.clone() }
+    };
+    let (a, b) = (wide(a, 0, row), wide(b, 1, column));
+    let depth = b.dims[b.dims.len() - 2];
+    let part = |x: &Nd, stack: &[usize], i: usize, j: usize| {
+        let own = x.dims.len() - 2;
+        let stack = &stack[stack.len().saturating_sub(own)..];
+        let skip = own - stack.len();
+        let at = stack.iter().zip(&x.dims[skip..]).map(|(&i, &d)| if d == 1 { 0 } else { i });
+        x.at(&std::iter::repeat_n(0, skip).chain(at).chain([i, j]).collect::<Vec<_>>())
+    };
     Nd::from(result, |i| {
-        let (row, column) = i.split_at(rows);
-        (0..b.dims[0]).map(|k| a.at(&[row, &[k]].concat()) * b.at(&[&[k], column].concat())).sum()
+        let mut i = i.to_vec();
+        let n = if column { 0 } else { i.pop().expect("columns") };
+        let m = if row { 0 } else { i.pop().expect("rows") };
+        (0..depth).map(|k| part(&a, &i, m, k) * part(&b, &i, k, n)).sum()
     })
+}
+
+/// The series at 0, with terms until they vanish.
+fn erf(x: f64) -> f64 {
+    let (mut term, mut sum) = (x, x);
+    for n in 1..200 {
+        term *= -x * x / f64::from(n);
+        sum += term / f64::from(2 * n + 1);
+    }
+    sum * std::f64::consts::FRAC_2_SQRT_PI
 }
 
 fn sum_to(x: &Nd, result: &[usize]) -> Nd {

@@ -43,13 +43,16 @@ fn results() {
     gives("matmul", &["num [4, 3]", "num [3]"], "num [4]");
     gives("matmul", &["num [7, 4, 3]", "num [3, 5]"], "num [7, 4, 5]");
     gives("matmul", &["num [7, 4, 3]", "num [3]"], "num [7, 4]");
+    gives("matmul", &["num [2]", "num [7, 2, 3]"], "num [7, 3]");
+    gives("matmul", &["num [5, 1, 4, 2]", "num [7, 2, 3]"], "num [5, 7, 4, 3]");
+    gives("matmul", &["num [0, 4, 2]", "num [1, 2, 3]"], "num [0, 4, 3]");
     gives("transpose{2, 0, 1}", &["int [2, 3, 4]"], "int [4, 2, 3]");
     gives("reshape{[6]}", &["bool [2, 3]"], "bool [6]");
     gives("reshape{[0, 9]}", &["num [0]"], "num [0, 9]");
     gives("broadcast{[2, 3]}", &["bool [1]"], "bool [2, 3]");
     gives("sum_to{[1]}", &["num [2, 3]"], "num [1]");
     gives("concat{axis=1}", &["num [2, 3]", "num [2, 0]", "num [2, 1]"], "num [2, 4]");
-    gives("stack", &["bool []", "bool []"], "bool [2]");
+    gives("stack{axis=0}", &["bool []", "bool []"], "bool [2]");
     gives("index{1, 0:2:2, 4:0:1}", &["num [2, 3, 4]"], "num [2, 0]");
     gives("unindex{[2, 3]; 1, 0:2:2}", &["num [2]"], "num [2, 3]");
     gives("sum{axis=1}", &["int [2, 3, 4]"], "int [2, 4]");
@@ -90,7 +93,7 @@ fn element_types_are_never_converted() {
     refuses("to_int", &["int []"], Some(0), "expected bool or num, found int []");
     refuses("to_bool", &["bool []"], Some(0), "expected int or num, found bool []");
     refuses(
-        "stack",
+        "stack{axis=0}",
         &["num []", "int []"],
         Some(1),
         "expected num [], the type of the first element, found int []",
@@ -116,9 +119,9 @@ fn shapes_must_fit() {
     );
     refuses(
         "matmul",
-        &["num [2]", "num [1, 2, 3]"],
+        &["num [2, 4]", "num [1, 2, 3]"],
         Some(1),
-        "expected a vector or a matrix on the right, found num [1, 2, 3]",
+        "expected a last dimension but one of 4 on the right, the last one on the left, found [2, 4] and [1, 2, 3]",
     );
     refuses("transpose{0, 0}", &["num [2, 2]"], None, "expected a permutation of 0..2, found [0, 0]");
     refuses("transpose{1, 0}", &["num [2]"], Some(0), "expected 2 dimensions, found num [2]");
@@ -191,7 +194,7 @@ fn the_largest_of_nothing_is_refused() {
             op,
             &["num [2, 0]"],
             Some(0),
-            "expected at least one element to take the largest of, found num [2, 0]",
+            "expected at least one element to choose from, found num [2, 0]",
         );
     }
 }
@@ -201,7 +204,7 @@ fn operands_are_counted() {
     refuses("exp", &[], None, "expected 1 operand, found 0");
     refuses("add", &["num []"], None, "expected 2 operands, found 1");
     refuses("not", &["bool []", "bool []"], None, "expected 1 operand, found 2");
-    refuses("stack", &[], None, "expected at least one element, found none");
+    refuses("stack{axis=0}", &[], None, "expected at least one element, found none");
     refuses("concat{axis=0}", &[], None, "expected at least one operand, found none");
 }
 
@@ -244,4 +247,94 @@ fn odd_operands_are_refused_not_fatal() {
             }
         }
     }
+}
+
+#[test]
+fn windows_follow_strides_paddings_and_dilations() {
+    gives("conv1d{1 0:0 1; 1}", &["num [9, 2]", "num [3, 2, 5]"], "num [7, 5]");
+    gives("conv1d{2 1:2 3; 1}", &["num [4, 9, 2]", "num [3, 2, 5]"], "num [4, 3, 5]");
+    gives("conv1d{1 0:0 1; 3}", &["num [9, 6]", "num [3, 2, 9]"], "num [7, 9]");
+    gives("conv2d{1 0:0 1, 2 1:1 1; 1}", &["num [0, 5, 6, 1]", "num [2, 3, 1, 4]"], "num [0, 4, 3, 4]");
+    gives("conv1d_transpose{[9, 2]; 2 1:2 3; 1}", &["num [3, 5]", "num [3, 2, 5]"], "num [9, 2]");
+    gives("conv1d_kernel{[3, 2, 5]; 2 1:2 3; 1}", &["num [9, 2]", "num [3, 5]"], "num [3, 2, 5]");
+    gives("max_pool1d{2 2 0:0}", &["num [5, 3]"], "num [2, 3]");
+    gives("avg_pool2d{2 2 1:0, 3 1 0:2}", &["num [4, 5, 3, 1]"], "num [4, 3, 3, 1]");
+    gives("patches2d{2 1 0:0, 3 1 0:0}", &["num [5, 4, 1]"], "num [4, 2, 2, 3, 1]");
+    gives("unpatches1d{[5, 1]; 2 1 0:0}", &["num [4, 2, 1]"], "num [5, 1]");
+}
+
+#[test]
+fn windows_must_fit() {
+    let error = |op: &str, args: &[&str]| {
+        result_type(&Op::parse(op).expect("an operator"), &types(args)).expect_err("a refusal")
+    };
+    for (op, args, operand) in [
+        ("conv1d{1 0:0 1; 1}", ["num [2, 1]", "num [3, 1, 1]"], 1),
+        ("conv1d{0 0:0 1; 1}", ["num [9, 1]", "num [3, 1, 1]"], 1),
+        ("conv1d{1 0:0 0; 1}", ["num [9, 1]", "num [3, 1, 1]"], 1),
+        ("conv1d{1 0:0 1; 0}", ["num [9, 1]", "num [3, 1, 1]"], 1),
+        ("conv1d{1 0:0 1; 2}", ["num [9, 4]", "num [3, 2, 5]"], 1),
+        ("conv1d{1 0:0 1; 1}", ["num [9, 4]", "num [3, 2, 4]"], 1),
+        ("conv1d{1 0:0 1; 1}", ["num [9, 4]", "num [0, 4, 4]"], 1),
+        ("conv1d{1 0:0 1; 1}", ["num [9]", "num [3, 1, 1]"], 0),
+        ("conv1d{1 0:0 1; 1}", ["int [9, 1]", "num [3, 1, 1]"], 0),
+        ("conv1d{1 18446744073709551615:9 1; 1}", ["num [9, 1]", "num [3, 1, 1]"], 1),
+        ("conv1d{1 0:0 18446744073709551615; 1}", ["num [9, 1]", "num [3, 1, 1]"], 1),
+        ("conv1d_transpose{[9, 1]; 1 0:0 1; 1}", ["num [6, 1]", "num [3, 1, 1]"], 0),
+        ("conv1d_kernel{[3, 1, 1]; 1 0:0 1; 1}", ["num [9, 1]", "num [6, 1]"], 1),
+    ] {
+        assert_eq!(error(op, &args).operand, Some(operand), "{op} of {args:?}");
+    }
+    for op in ["max_pool1d{3 1 0:0}", "max_pool1d{2 0 0:0}", "max_pool1d{2 1 2:0}", "max_pool1d{0 1 0:0}"] {
+        assert_eq!(error(op, &["num [2, 1]"]).operand, Some(0), "{op}");
+    }
+    assert_eq!(error("avg_pool1d{2 1 1:1}", &["num [0, 1]"]).operand, Some(0));
+}
+
+#[test]
+fn positions_and_masks() {
+    gives("gather{axis=0}", &["num [5, 2]", "int []"], "num [2]");
+    gives("gather{axis=1}", &["bool [5, 2]", "int [3, 4]"], "bool [5, 3, 4]");
+    gives("scatter_add{[5, 2]; axis=1}", &["int [3]", "num [5, 3]"], "num [5, 2]");
+    gives("pick", &["num [4, 3]", "int [4]"], "num [4]");
+    gives("where", &["bool [3]", "int [2, 1]", "int []"], "int [2, 3]");
+    gives("clip", &["num [2, 1]", "num [3]", "num []"], "num [2, 3]");
+    gives("stack{axis=1}", &["int [2]", "int [2]", "int [2]"], "int [2, 3]");
+    gives("any{axis=1}", &["bool [2, 0]"], "bool [2]");
+    refuses(
+        "gather{axis=1}",
+        &["num [5]", "int []"],
+        Some(0),
+        "expected an operand with an axis 1, found num [5]",
+    );
+    refuses("gather{axis=0}", &["num [5]", "num []"], Some(1), "expected int, found num []");
+    refuses(
+        "scatter_add{[5, 2]; axis=0}",
+        &["int [3]", "num [3, 3]"],
+        Some(1),
+        "expected the shape [3, 2], of what the positions pick from [5, 2], found [3, 3]",
+    );
+    refuses(
+        "pick",
+        &["num [4, 3]", "int [3]"],
+        Some(1),
+        "expected a position for each row, int [4], found int [3]",
+    );
+    refuses("where", &["int []", "num []", "num []"], Some(0), "expected bool, found int []");
+    refuses(
+        "where",
+        &["bool []", "num []", "int []"],
+        Some(2),
+        "expected operands of one element type (here num), found num and int",
+    );
+    refuses("mod", &["num []", "num []"], Some(0), "expected int, found num []");
+    refuses("pow", &["int []", "int []"], Some(0), "expected num, found int []");
+    refuses("all", &["int [2]"], Some(0), "expected bool, found int [2]");
+    refuses("cumsum{axis=1}", &["num [2]"], Some(0), "expected an operand with an axis 1, found num [2]");
+    refuses(
+        "stack{axis=2}",
+        &["num [2]"],
+        Some(0),
+        "expected an operand of at least 2 dimensions, found num [2]",
+    );
 }

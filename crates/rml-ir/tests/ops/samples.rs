@@ -10,7 +10,8 @@ use crate::support::{elements, try_go};
 /// A random operand: integers in -3..=3 (so that comparisons meet equals and divisions meet 0), numbers in
 /// -2..2 with halves and zeros among them, and above 0 where the operator needs it.
 fn operand(op: &Op, ty: &Type, precision: Precision, random: &Random, next: &mut u64) -> Value {
-    let positive = matches!(op, Op::Log | Op::Sqrt);
+    let positive = matches!(op, Op::Log | Op::Log1p | Op::Sqrt | Op::Pow);
+    let position = matches!(op, Op::Gather { .. } | Op::ScatterAdd { .. } | Op::Pick);
     let mut draw = || {
         *next += 1;
         random.uniform(*next)
@@ -18,6 +19,7 @@ fn operand(op: &Op, ty: &Type, precision: Precision, random: &Random, next: &mut
     let n = ty.shape.len();
     let data = match ty.dtype {
         DType::Bool => Data::Bool((0..n).map(|_| draw() < 0.5).collect()),
+        DType::Int if position => Data::Int((0..n).map(|_| (draw() * 3.0) as i64).collect()),
         DType::Int => Data::Int((0..n).map(|_| (draw() * 7.0) as i64 - 3).collect()),
         DType::Num => {
             let number = |_| match (draw(), positive) {

@@ -22,7 +22,7 @@ pub struct Failure {
     pub cycle: u64,
     /// The equation whose variables disagree or which has no result; `None` where inputs alone disagree.
     pub equation: Option<Eq>,
-    /// The explanation; its code is `sync-error` or `integer-overflow`.
+    /// The explanation; its code is `sync-error`, `integer-overflow` or `position-outside`.
     pub report: Diagnostic,
 }
 
@@ -74,7 +74,23 @@ impl Simulator {
     }
 
     fn eval_report(&self, cycle: u64, step: u32, error: &EvalError) -> Diagnostic {
-        let EvalError::IntegerOverflow = error;
+        match error {
+            EvalError::IntegerOverflow => self.overflow_report(cycle, step),
+            EvalError::PositionOutside { index, size } => {
+                let eq = self.program.equation(step);
+                let name = self.program.name(eq.lhs);
+                Diagnostic::error(
+                    codes::sim::POSITION_OUTSIDE,
+                    format!("position {index} lies outside of an axis of size {size} in cycle {cycle}, computing {name}"),
+                )
+                .label(eq.span, "a position is outside of the axis that it indexes")
+                .note(format!("expected a position in 0..{size}, found {index}"))
+                .help("give valid positions, or bring them into range with `clip(i, 0, n - 1)` or `mod(i, n)`")
+            }
+        }
+    }
+
+    fn overflow_report(&self, cycle: u64, step: u32) -> Diagnostic {
         let eq = self.program.equation(step);
         let mut report = Diagnostic::error(
             codes::sim::INTEGER_OVERFLOW,

@@ -32,7 +32,7 @@ pub fn kahn(program: &Program, inputs: &Columns, options: &RunOptions, rows: Row
     // Each delay makes a sequence longer by one at most; what is longer than that goes on without inputs.
     let delays = flat.equations.iter().filter(|e| matches!(e.rhs, Rhs::Fby { .. })).count();
     let limit = cycles + delays + 1;
-    let found = kahn::run(flat, &sequences, limit).map_err(|f| fail(overflow(flat, &f)))?;
+    let found = kahn::run(flat, &sequences, limit).map_err(|f| fail(failed(flat, &f)))?;
     let shown = rows::shown(flat, rows);
     let ends = |v: Var| found.streams[v].stop != Stop::Limit;
     let longest = shown.iter().filter(|(v, _)| ends(*v)).map(|(v, _)| found.streams[*v].values.len()).max();
@@ -70,17 +70,23 @@ fn window(span: rml_base::Span) -> Diagnostic {
         .help("leave out `--semantics kahn`, or trace a node without `every`")
 }
 
-fn overflow(flat: &Flat, failure: &Failure) -> Diagnostic {
-    let EvalError::IntegerOverflow = failure.error;
+/// An operator without a result.
+fn failed(flat: &Flat, failure: &Failure) -> Diagnostic {
     let equation = &flat.equations[failure.equation];
-    let what = format!(
-        "an integer overflows in element {} of {}",
-        failure.element,
-        Labels::new(flat).of(equation.lhs)
-    );
-    Diagnostic::error(sim::INTEGER_OVERFLOW, what)
-        .label(equation.span, "the result does not fit 64 bits")
-        .help("compute with num where numbers may become this large")
+    let at = format!("in element {} of {}", failure.element, Labels::new(flat).of(equation.lhs));
+    match failure.error {
+        EvalError::IntegerOverflow => {
+            Diagnostic::error(sim::INTEGER_OVERFLOW, format!("an integer overflows {at}"))
+                .label(equation.span, "the result does not fit 64 bits")
+                .help("compute with num where numbers may become this large")
+        }
+        EvalError::PositionOutside { index, size } => {
+            let what = format!("position {index} lies outside of an axis of size {size} {at}");
+            Diagnostic::error(sim::POSITION_OUTSIDE, what)
+                .label(equation.span, "a position is outside of the axis that it indexes")
+                .note(format!("expected a position in 0..{size}, found {index}"))
+        }
+    }
 }
 
 /// What waits for what, from a named variable of the circle on.

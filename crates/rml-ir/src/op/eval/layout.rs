@@ -1,5 +1,6 @@
 //! Operators that move, repeat or pick elements without computing with them.
 
+use super::CHECKED;
 use super::strided::{self, Strides};
 use super::view::{Element, Elements, View, for_each_type};
 use crate::op::AxisIndex;
@@ -33,8 +34,8 @@ pub(super) fn broadcast(shape: &Shape, x: &View<'_>) -> Value {
     Value::new(shape.clone(), data)
 }
 
-/// Joins operands along an axis.
-pub(super) fn concat(axis: usize, args: &[&Value]) -> Value {
+/// The operands cut into so many blocks each, one block of each in turn.
+fn interleave(blocks: usize, views: &[View<'_>]) -> Data {
     fn join<T: Element>(blocks: usize, views: &[View<'_>]) -> Vec<T> {
         let parts: Vec<&[T]> = views.iter().map(|v| T::of(v.elements)).collect();
         let mut out = Vec::with_capacity(parts.iter().map(|p| p.len()).sum());
@@ -46,35 +47,30 @@ pub(super) fn concat(axis: usize, args: &[&Value]) -> Value {
         }
         out
     }
+    match views[0].elements {
+        Elements::Bool(_) => Data::Bool(join(blocks, views)),
+        Elements::Int(_) => Data::Int(join(blocks, views)),
+        Elements::F32(_) => Data::F32(join(blocks, views)),
+        Elements::F64(_) => Data::F64(join(blocks, views)),
+    }
+}
+
+/// Joins operands along an axis.
+pub(super) fn concat(axis: usize, args: &[&Value]) -> Value {
     let views: Vec<View<'_>> = args.iter().map(|v| View::of(v)).collect();
     let mut dims = views[0].dims.to_vec();
     dims[axis] = views.iter().map(|v| v.dims[axis]).sum();
     let blocks = dims[..axis].iter().product();
-    let data = match views[0].elements {
-        Elements::Bool(_) => Data::Bool(join(blocks, &views)),
-        Elements::Int(_) => Data::Int(join(blocks, &views)),
-        Elements::F32(_) => Data::F32(join(blocks, &views)),
-        Elements::F64(_) => Data::F64(join(blocks, &views)),
-    };
-    Value::new(Shape::new(&dims), data)
+    Value::new(Shape::new(&dims), interleave(blocks, &views))
 }
 
-/// Stacks operands of one shape along a new axis 0.
-pub(super) fn stack(args: &[&Value]) -> Value {
-    fn join<T: Element>(views: &[View<'_>]) -> Vec<T> {
-        let mut out = Vec::with_capacity(views.len() * T::of(views[0].elements).len());
-        views.iter().for_each(|v| out.extend_from_slice(T::of(v.elements)));
-        out
-    }
+/// Stacks operands of one shape along a new axis.
+pub(super) fn stack(axis: usize, args: &[&Value]) -> Value {
     let views: Vec<View<'_>> = args.iter().map(|v| View::of(v)).collect();
-    let shape = [views.len()].into_iter().chain(views[0].dims.iter().copied()).collect();
-    let data = match views[0].elements {
-        Elements::Bool(_) => Data::Bool(join(&views)),
-        Elements::Int(_) => Data::Int(join(&views)),
-        Elements::F32(_) => Data::F32(join(&views)),
-        Elements::F64(_) => Data::F64(join(&views)),
-    };
-    Value::new(shape, data)
+    let mut dims = views[0].dims.to_vec();
+    let blocks = dims[..axis].iter().product();
+    dims.insert(axis, views.len());
+    Value::new(Shape::new(&dims), interleave(blocks, &views))
 }
 
 /// The walk over dense data of shape `dims` that meets what `items` picks: the offset and the strides of the
@@ -134,4 +130,23 @@ pub(super) fn one_hot(classes: usize, x: &View<'_>, precision: Precision) -> Val
         Precision::F64 => Data::F64(rows(classes, xs, 1.0)),
     };
     Value::new(x.dims.iter().copied().chain([classes]).collect(), data)
+}
+
+/// Element by element, the first where the condition is true, else the second.
+pub(super) fn choose(cond: &Value, a: &Value, b: &Value) -> Value {
+    fn pick<T: Element>(cond: &[bool], a: Elements<'_>, b: Elements<'_>) -> Vec<T> {
+        let pairs = T::of(a).iter().zip(T::of(b));
+        cond.iter().zip(pairs).map(|(&c, (&a, &b))| if c { a } else { b }).collect()
+    }
+    let shape = cond.shape().broadcast(&a.shape()).and_then(|s| s.broadcast(&b.shape())).expect(CHECKED);
+    let [cond, a, b] = [cond, a, b].map(|v| broadcast(&shape, &View::of(v)));
+    let (cond, a, b) = (View::of(&cond), View::of(&a), View::of(&b));
+    let mask = bool::of(cond.elements);
+    let data = match a.elements {
+        Elements::Bool(_) => Data::Bool(pick(mask, a.elements, b.elements)),
+        Elements::Int(_) => Data::Int(pick(mask, a.elements, b.elements)),
+        Elements::F32(_) => Data::F32(pick(mask, a.elements, b.elements)),
+        Elements::F64(_) => Data::F64(pick(mask, a.elements, b.elements)),
+    };
+    Value::new(shape, data)
 }

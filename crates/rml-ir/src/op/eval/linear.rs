@@ -1,30 +1,70 @@
-//! Matrix products: every case is one product of two row-major matrices.
+//! Matrix products.
 
 use super::CHECKED;
-use super::view::{Elements, View};
-use crate::op::ffi;
+use super::strided;
+use super::view::{Float, View, floats};
 use crate::types::Shape;
-use crate::value::{Data, Value};
+use crate::value::Value;
 
-/// `a [.., m, k] x b [k, n]`, the leading axes of `a` taken as more rows; a vector on the left is one row, on
-/// the right one column.
+/// NumPy's product. With a matrix or vector on the right, the leading axes of the left operand are taken as more
+/// rows of one product; with a stack on the right there is one product for each pair of matrices.
 pub(super) fn matmul(a: &View<'_>, b: &View<'_>) -> Value {
+    if b.dims.len() > 2 {
+        return stacked(a, b);
+    }
     let (k, rows) = a.dims.split_last().expect(CHECKED);
     let columns = &b.dims[1..];
-    let (m, n) = (rows.iter().product(), columns.iter().product());
+    let size = (rows.iter().product(), *k, columns.iter().product());
     let shape: Shape = rows.iter().chain(columns).copied().collect();
-    let data = match (a.elements, b.elements) {
-        (Elements::F32(a), Elements::F32(b)) => {
-            let mut out = vec![0.0; m * n];
-            ffi::matmul_f32((m, *k, n), a, b, &mut out);
-            Data::F32(out)
+    Value::new(shape, floats(a, b, |a, b| product(size, a, b), |a, b| product(size, a, b)))
+}
+
+/// `a x b` for `(m, k, n)`.
+pub(super) fn product<T: Float>(size: (usize, usize, usize), a: &[T], b: &[T]) -> Vec<T> {
+    let mut out = vec![T::ZERO; size.0 * size.2];
+    T::matmul(size, a, b, &mut out);
+    out
+}
+
+/// One product for each pair of matrices of two stacks, which broadcast.
+fn stacked(a: &View<'_>, b: &View<'_>) -> Value {
+    let (k, rows) = a.dims.split_last().expect(CHECKED);
+    let (m, own) = rows.split_last().map_or((None, &[][..]), |(m, own)| (Some(*m), own));
+    let [other @ .., _, n] = b.dims else { unreachable!("{CHECKED}") };
+    let stack = Shape::new(own).broadcast(&Shape::new(other)).expect(CHECKED);
+    let size = (m.unwrap_or(1), *k, *n);
+    let pairs = Pairs { stack: stack.dims(), left: own, right: other, size };
+    let data = floats(a, b, |a, b| pairs.products(a, b), |a, b| pairs.products(a, b));
+    Value::new(stack.dims().iter().copied().chain(m).chain([*n]).collect(), data)
+}
+
+/// Two stacks of matrices and the stack they broadcast to.
+struct Pairs<'a> {
+    stack: &'a [usize],
+    left: &'a [usize],
+    right: &'a [usize],
+    size: (usize, usize, usize),
+}
+
+impl Pairs<'_> {
+    fn products<T: Float>(&self, a: &[T], b: &[T]) -> Vec<T> {
+        let (m, k, n) = self.size;
+        let count: usize = self.stack.iter().product();
+        let mut out = vec![T::ZERO; count * m * n];
+        if out.is_empty() {
+            return out;
         }
-        (Elements::F64(a), Elements::F64(b)) => {
-            let mut out = vec![0.0; m * n];
-            ffi::matmul_f64((m, *k, n), a, b, &mut out);
-            Data::F64(out)
+        let strides = [self.left, self.right].map(|dims| strided::repeated(dims, self.stack));
+        for (i, out) in out.chunks_exact_mut(m * n).enumerate() {
+            let [mut at_a, mut at_b] = [0, 0];
+            let mut rest = i;
+            for (axis, &d) in self.stack.iter().enumerate().rev() {
+                at_a += rest % d * strides[0][axis];
+                at_b += rest % d * strides[1][axis];
+                rest /= d;
+            }
+            T::matmul(self.size, &a[at_a * m * k..][..m * k], &b[at_b * k * n..][..k * n], out);
         }
-        _ => unreachable!("{CHECKED}"),
-    };
-    Value::new(shape, data)
+        out
+    }
 }

@@ -12,11 +12,13 @@ use super::Op;
 use crate::types::Precision;
 use crate::value::Value;
 
+mod gather;
 mod layout;
 mod linear;
 mod pointwise;
 mod reduce;
 mod scalar;
+mod sliding;
 mod strided;
 mod view;
 
@@ -27,12 +29,22 @@ use view::View;
 pub enum EvalError {
     /// An integer result does not fit 64 bits.
     IntegerOverflow,
+    /// A position lies outside of its axis.
+    PositionOutside {
+        /// The position.
+        index: i64,
+        /// How long the axis is.
+        size: usize,
+    },
 }
 
 impl fmt::Display for EvalError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             EvalError::IntegerOverflow => f.write_str("an integer result does not fit 64 bits"),
+            EvalError::PositionOutside { index, size } => {
+                write!(f, "position {index} lies outside of an axis of size {size}")
+            }
         }
     }
 }
@@ -43,7 +55,7 @@ impl std::error::Error for EvalError {}
 /// are stored in `precision`.
 ///
 /// # Errors
-/// If an integer result does not fit 64 bits.
+/// If an integer result does not fit 64 bits, or a position lies outside of its axis.
 ///
 /// # Panics
 /// If `result_type` does not accept the operands.
@@ -68,9 +80,11 @@ fn unary(op: &Op, x: &Value, precision: Precision) -> Result<Value, EvalError> {
     match op {
         Op::Copy | Op::StopGradient => Ok(x.clone()),
         Op::Neg | Op::Not | Op::Abs | Op::Sign => pointwise::unary(op, &view, precision),
-        Op::Exp | Op::Log | Op::Sqrt | Op::Sigmoid | Op::Tanh | Op::Relu => {
+        Op::Exp | Op::Expm1 | Op::Log | Op::Log1p | Op::Sqrt | Op::Sin | Op::Cos | Op::Erf => {
             pointwise::unary(op, &view, precision)
         }
+        Op::Sigmoid | Op::Tanh | Op::Relu | Op::Gelu | Op::Softplus => pointwise::unary(op, &view, precision),
+        Op::Floor | Op::Ceil | Op::Round => pointwise::unary(op, &view, precision),
         Op::ToNum | Op::ToInt | Op::ToBool => pointwise::unary(op, &view, precision),
         Op::Reshape { shape } | Op::Broadcast { shape } if shape.dims() == view.dims => Ok(x.clone()),
         Op::Transpose { perm } => Ok(layout::transpose(perm, &view)),
@@ -81,34 +95,60 @@ fn unary(op: &Op, x: &Value, precision: Precision) -> Result<Value, EvalError> {
         Op::SumTo { shape } => reduce::sum_to(shape, x),
         Op::Sum { axis } => reduce::sum(*axis, &view),
         Op::Mean { axis } => Ok(reduce::mean(*axis, &view)),
-        Op::Max { axis } => Ok(reduce::max(*axis, &view)),
-        Op::ArgMax { axis } => Ok(reduce::argmax(*axis, &view)),
+        Op::Max { axis } => Ok(reduce::extreme(*axis, &view, true)),
+        Op::Min { axis } => Ok(reduce::extreme(*axis, &view, false)),
+        Op::ArgMax { axis } => Ok(reduce::position(*axis, &view, true)),
+        Op::ArgMin { axis } => Ok(reduce::position(*axis, &view, false)),
+        Op::Any { axis } => Ok(reduce::quantify(*axis, &view, false)),
+        Op::All { axis } => Ok(reduce::quantify(*axis, &view, true)),
+        Op::CumSum { axis, reverse } => reduce::cumsum(*axis, *reverse, &view),
+        Op::MaxPool(pool) => Ok(sliding::max_pool(pool, &view)),
+        Op::AvgPool(pool) => Ok(sliding::avg_pool(pool, &view)),
+        Op::Patches(pool) => Ok(sliding::patches(pool, &view)),
+        Op::Unpatches { shape, pool } => Ok(sliding::unpatches(shape, pool, &view)),
         Op::Softmax => Ok(reduce::softmax(&view, false)),
         Op::LogSoftmax => Ok(reduce::softmax(&view, true)),
         Op::OneHot { classes } => Ok(layout::one_hot(*classes, &view, precision)),
-        Op::Concat { .. } | Op::Stack => several(op, &[x]),
-        Op::Add | Op::Sub | Op::Mul | Op::Div | Op::And | Op::Or => {
+        Op::Concat { .. } | Op::Stack { .. } => several(op, &[x]),
+        Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Mod | Op::Pow | Op::And | Op::Or => {
             unreachable!("an operator of two operands")
         }
         Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge => unreachable!("an operator of two operands"),
-        Op::MatMul => unreachable!("an operator of two operands"),
+        Op::Minimum | Op::Maximum | Op::MatMul | Op::Pick => unreachable!("an operator of two operands"),
+        Op::Conv(_) | Op::ConvTranspose { .. } | Op::ConvKernel { .. } => {
+            unreachable!("an operator of two operands")
+        }
+        Op::Gather { .. } | Op::ScatterAdd { .. } => unreachable!("an operator of two operands"),
+        Op::Clip | Op::Where => unreachable!("an operator of three operands"),
     }
 }
 
 #[inline(never)]
 fn binary(op: &Op, a: &Value, b: &Value) -> Result<Value, EvalError> {
+    let (left, right) = (View::of(a), View::of(b));
     match op {
-        Op::MatMul => Ok(linear::matmul(&View::of(a), &View::of(b))),
-        Op::Concat { .. } | Op::Stack => several(op, &[a, b]),
-        _ => pointwise::binary(op, &View::of(a), &View::of(b)),
+        Op::MatMul => Ok(linear::matmul(&left, &right)),
+        Op::Conv(conv) => Ok(sliding::conv(conv, &left, &right)),
+        Op::ConvTranspose { shape, conv } => Ok(sliding::conv_transpose(shape, conv, &left, &right)),
+        Op::ConvKernel { shape, conv } => Ok(sliding::conv_kernel(shape, conv, &left, &right)),
+        Op::Gather { axis } => gather::gather(*axis, &left, &right),
+        Op::ScatterAdd { shape, axis } => gather::scatter_add(shape, *axis, &left, &right),
+        Op::Pick => gather::pick(&left, &right),
+        Op::Concat { .. } | Op::Stack { .. } => several(op, &[a, b]),
+        _ => pointwise::binary(op, &left, &right),
     }
 }
 
 #[inline(never)]
 fn several(op: &Op, args: &[&Value]) -> Result<Value, EvalError> {
-    match op {
-        Op::Concat { axis } => Ok(layout::concat(*axis, args)),
-        Op::Stack => Ok(layout::stack(args)),
+    match (op, args) {
+        (Op::Concat { axis }, _) => Ok(layout::concat(*axis, args)),
+        (Op::Stack { axis }, _) => Ok(layout::stack(*axis, args)),
+        (Op::Where, [cond, a, b]) => Ok(layout::choose(cond, a, b)),
+        (Op::Clip, [x, lo, hi]) => {
+            let above = pointwise::binary(&Op::Maximum, &View::of(x), &View::of(lo))?;
+            pointwise::binary(&Op::Minimum, &View::of(&above), &View::of(hi))
+        }
         _ => unreachable!("an operator of one or two operands"),
     }
 }

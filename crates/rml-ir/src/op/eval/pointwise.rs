@@ -1,7 +1,7 @@
 //! Pointwise operators on tensors, and on a scalar with a tensor. Each is the scalar operator, element by
 //! element.
 
-use super::scalar::int_div;
+use super::scalar::{int_div, int_mod};
 use super::strided;
 use super::view::{Element, Elements, Float, View};
 use super::{CHECKED, EvalError};
@@ -70,6 +70,16 @@ fn float_unary<T: Float>(op: &Op, xs: &[T]) -> Result<Data, EvalError> {
         Op::Sigmoid => map(xs, T::sigmoid),
         Op::Tanh => map(xs, T::tanh),
         Op::Relu => map(xs, T::relu),
+        Op::Expm1 => map(xs, T::exp_m1),
+        Op::Log1p => map(xs, T::ln_1p),
+        Op::Sin => map(xs, T::sin),
+        Op::Cos => map(xs, T::cos),
+        Op::Erf => map(xs, T::erf),
+        Op::Gelu => map(xs, T::gelu),
+        Op::Softplus => map(xs, T::softplus),
+        Op::Floor => map(xs, T::floor),
+        Op::Ceil => map(xs, T::ceil),
+        Op::Round => map(xs, T::round),
         Op::ToBool => return Ok(Data::Bool(map(xs, |x| x != T::ZERO))),
         Op::ToInt => {
             let ints: Option<Vec<i64>> = xs.iter().map(|x| x.to_int()).collect();
@@ -142,6 +152,9 @@ impl Pair<'_> {
             Op::Sub => self.zip(|a: i64, b: i64| exact(a.overflowing_sub(b), flag)),
             Op::Mul => self.zip(|a: i64, b: i64| exact(a.overflowing_mul(b), flag)),
             Op::Div => self.zip(|a, b| exact(int_div(a, b).map_or((0, true), |q| (q, false)), flag)),
+            Op::Mod => self.zip(int_mod),
+            Op::Minimum => self.zip(i64::min),
+            Op::Maximum => self.zip(i64::max),
             _ => unreachable!("{CHECKED}"),
         };
         unless(overflow, Data::Int(ints))
@@ -153,6 +166,9 @@ impl Pair<'_> {
             Op::Sub => self.zip(|a: T, b: T| a - b),
             Op::Mul => self.zip(|a: T, b: T| a * b),
             Op::Div => self.zip(|a: T, b: T| a / b),
+            Op::Pow => self.zip(T::powf),
+            Op::Minimum => self.zip(T::least),
+            Op::Maximum => self.zip(T::greatest),
             _ => unreachable!("{CHECKED}"),
         })
     }

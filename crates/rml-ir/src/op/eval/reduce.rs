@@ -10,14 +10,14 @@ use crate::types::Shape;
 use crate::value::{Data, Value};
 
 /// How a row-major tensor lies around the reduced axis: `outer` blocks of `n` rows of `inner` elements.
-struct Around {
-    outer: usize,
-    n: usize,
-    inner: usize,
+pub(super) struct Around {
+    pub(super) outer: usize,
+    pub(super) n: usize,
+    pub(super) inner: usize,
 }
 
 impl Around {
-    fn axis(dims: &[usize], axis: Option<usize>) -> Around {
+    pub(super) fn axis(dims: &[usize], axis: Option<usize>) -> Around {
         match axis {
             None => Around { outer: 1, n: dims.iter().product(), inner: 1 },
             Some(axis) => Around {
@@ -49,7 +49,7 @@ impl Around {
         out
     }
 
-    fn sum_floats<T: Float>(&self, xs: &[T]) -> Vec<T> {
+    pub(super) fn sum_floats<T: Float>(&self, xs: &[T]) -> Vec<T> {
         self.fold(xs, T::ZERO, |acc, x, _| acc + x)
     }
 
@@ -100,75 +100,116 @@ pub(super) fn mean(axis: Option<usize>, x: &View<'_>) -> Value {
     Value::new(reduced(x.dims, axis), data)
 }
 
-/// Types with a largest element.
-trait Ordered: Element {
+/// Types with a largest and a smallest element.
+pub(super) trait Ordered: Element {
     const LEAST: Self;
+    const GREATEST: Self;
     /// Whether `self`, coming later, takes the place of `best`: NaN beats all numbers, and the first among
     /// equals stays.
-    fn beats(self, best: Self) -> bool;
+    fn beats(self, best: Self, largest: bool) -> bool;
 }
 
 impl Ordered for i64 {
     const LEAST: i64 = i64::MIN;
-    fn beats(self, best: i64) -> bool {
-        self > best
+    const GREATEST: i64 = i64::MAX;
+    fn beats(self, best: i64, largest: bool) -> bool {
+        if largest { self > best } else { self < best }
     }
 }
 
-impl Ordered for f32 {
-    const LEAST: f32 = f32::NEG_INFINITY;
-    fn beats(self, best: f32) -> bool {
-        self > best || (self.is_nan() && !best.is_nan())
-    }
+macro_rules! ordered {
+    ($t:ident) => {
+        impl Ordered for $t {
+            const LEAST: $t = $t::NEG_INFINITY;
+            const GREATEST: $t = $t::INFINITY;
+            fn beats(self, best: $t, largest: bool) -> bool {
+                let beyond = if largest { self > best } else { self < best };
+                beyond || (self.is_nan() && !best.is_nan())
+            }
+        }
+    };
 }
-
-impl Ordered for f64 {
-    const LEAST: f64 = f64::NEG_INFINITY;
-    fn beats(self, best: f64) -> bool {
-        self > best || (self.is_nan() && !best.is_nan())
-    }
-}
+ordered!(f32);
+ordered!(f64);
 
 fn larger<T: Ordered>(best: T, x: T) -> T {
-    if x.beats(best) { x } else { best }
+    if x.beats(best, true) { x } else { best }
 }
 
-/// Largest element.
-pub(super) fn max(axis: Option<usize>, x: &View<'_>) -> Value {
-    fn of<T: Ordered>(around: &Around, xs: &[T]) -> Vec<T> {
-        around.fold(xs, T::LEAST, |best, x, _| larger(best, x))
+/// Where a search for the largest (or smallest) element starts.
+fn start<T: Ordered>(largest: bool) -> T {
+    if largest { T::LEAST } else { T::GREATEST }
+}
+
+/// Largest or smallest element.
+pub(super) fn extreme(axis: Option<usize>, x: &View<'_>, largest: bool) -> Value {
+    fn of<T: Ordered>(around: &Around, xs: &[T], largest: bool) -> Vec<T> {
+        around.fold(xs, start(largest), |best, x, _| if x.beats(best, largest) { x } else { best })
     }
     let around = Around::axis(x.dims, axis);
     let data = match x.elements {
-        Elements::Int(xs) => Data::Int(of(&around, xs)),
-        Elements::F32(xs) => Data::F32(of(&around, xs)),
-        Elements::F64(xs) => Data::F64(of(&around, xs)),
+        Elements::Int(xs) => Data::Int(of(&around, xs, largest)),
+        Elements::F32(xs) => Data::F32(of(&around, xs, largest)),
+        Elements::F64(xs) => Data::F64(of(&around, xs, largest)),
         Elements::Bool(_) => unreachable!("{CHECKED}"),
     };
     Value::new(reduced(x.dims, axis), data)
 }
 
-/// Position of the first largest element.
-pub(super) fn argmax(axis: Option<usize>, x: &View<'_>) -> Value {
+/// Position of the first largest or smallest element.
+pub(super) fn position(axis: Option<usize>, x: &View<'_>, largest: bool) -> Value {
     #[allow(clippy::cast_possible_wrap, reason = "a position in memory fits i64")]
-    fn of<T: Ordered>(around: &Around, xs: &[T]) -> Vec<i64> {
-        let best = around.fold(
-            xs,
-            (T::LEAST, 0),
-            |(best, at), x, i| {
-                if x.beats(best) { (x, i) } else { (best, at) }
-            },
-        );
+    fn of<T: Ordered>(around: &Around, xs: &[T], largest: bool) -> Vec<i64> {
+        let best = around.fold(xs, (start::<T>(largest), 0), |(best, at), x, i| {
+            if x.beats(best, largest) { (x, i) } else { (best, at) }
+        });
         best.into_iter().map(|(_, at)| at as i64).collect()
     }
     let around = Around::axis(x.dims, axis);
     let positions = match x.elements {
-        Elements::Int(xs) => of(&around, xs),
-        Elements::F32(xs) => of(&around, xs),
-        Elements::F64(xs) => of(&around, xs),
+        Elements::Int(xs) => of(&around, xs, largest),
+        Elements::F32(xs) => of(&around, xs, largest),
+        Elements::F64(xs) => of(&around, xs, largest),
         Elements::Bool(_) => unreachable!("{CHECKED}"),
     };
     Value::new(reduced(x.dims, axis), Data::Int(positions))
+}
+
+/// Whether any element, or all of them, are true.
+pub(super) fn quantify(axis: Option<usize>, x: &View<'_>, all: bool) -> Value {
+    let xs = bool::of(x.elements);
+    let found = Around::axis(x.dims, axis).fold(xs, all, |acc, x, _| if all { acc & x } else { acc | x });
+    Value::new(reduced(x.dims, axis), Data::Bool(found))
+}
+
+/// Running sums along an axis, first to last or last to first.
+pub(super) fn cumsum(axis: usize, reverse: bool, x: &View<'_>) -> Result<Value, EvalError> {
+    fn run<T: Copy>(around: &Around, xs: &[T], reverse: bool, mut add: impl FnMut(T, T) -> T) -> Vec<T> {
+        let mut out = xs.to_vec();
+        let (n, inner) = (around.n, around.inner);
+        for block in out.chunks_exact_mut((n * inner).max(1)) {
+            for i in 1..n {
+                let (from, to) = if reverse { (n - i, n - 1 - i) } else { (i - 1, i) };
+                for k in 0..inner {
+                    block[to * inner + k] = add(block[from * inner + k], block[to * inner + k]);
+                }
+            }
+        }
+        out
+    }
+    let around = Around::axis(x.dims, Some(axis));
+    let mut overflow = false;
+    let data = match x.elements {
+        Elements::F32(xs) => Data::F32(run(&around, xs, reverse, |a, b| a + b)),
+        Elements::F64(xs) => Data::F64(run(&around, xs, reverse, |a, b| a + b)),
+        Elements::Int(xs) => Data::Int(run(&around, xs, reverse, |a, b| {
+            let (sum, over) = a.overflowing_add(b);
+            overflow |= over;
+            sum
+        })),
+        Elements::Bool(_) => unreachable!("{CHECKED}"),
+    };
+    if overflow { Err(EvalError::IntegerOverflow) } else { Ok(Value::new(Shape::new(x.dims), data)) }
 }
 
 /// Sums the axes that broadcasting from `shape` repeats, outermost first.

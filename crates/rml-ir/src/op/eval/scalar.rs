@@ -1,7 +1,7 @@
 //! The quick path: operators on scalars, inline and without allocation. `None` = not a case of this path.
 
+use super::EvalError;
 use super::view::Float;
-use super::{CHECKED, EvalError};
 use crate::op::Op;
 use crate::types::Precision;
 use crate::value::Value;
@@ -16,6 +16,16 @@ fn exact(result: Option<i64>) -> Scalar {
 #[inline]
 pub(super) fn int_div(a: i64, b: i64) -> Option<i64> {
     if b == 0 { Some(0) } else { a.checked_div(b) }
+}
+
+/// The remainder of `a / b` with the sign of `b`; `a` for a zero divisor.
+#[inline]
+pub(super) fn int_mod(a: i64, b: i64) -> i64 {
+    if b == 0 {
+        return a;
+    }
+    let rest = a.wrapping_rem(b);
+    if rest != 0 && (rest < 0) != (b < 0) { rest + b } else { rest }
 }
 
 /// Operators of one scalar operand.
@@ -35,7 +45,7 @@ fn of_bool(op: &Op, x: bool, precision: Precision) -> Scalar {
         Op::Not => Value::Bool(!x),
         Op::ToNum => Value::num(f64::from(u8::from(x)), precision),
         Op::ToInt => Value::Int(i64::from(x)),
-        Op::Copy | Op::StopGradient => Value::Bool(x),
+        Op::Copy | Op::StopGradient | Op::Any { .. } | Op::All { .. } => Value::Bool(x),
         _ => return None,
     };
     Some(Ok(value))
@@ -49,8 +59,8 @@ fn of_int(op: &Op, x: i64, precision: Precision) -> Scalar {
         Op::ToNum => Some(Ok(int_to_num(x, precision))),
         Op::ToBool => Some(Ok(Value::Bool(x != 0))),
         Op::Copy | Op::StopGradient => Some(Ok(Value::Int(x))),
-        Op::Sum { .. } | Op::Max { .. } => Some(Ok(Value::Int(x))),
-        Op::ArgMax { .. } => Some(Ok(Value::Int(0))),
+        Op::Sum { .. } | Op::Max { .. } | Op::Min { .. } => Some(Ok(Value::Int(x))),
+        Op::ArgMax { .. } | Op::ArgMin { .. } => Some(Ok(Value::Int(0))),
         _ => None,
     }
 }
@@ -77,10 +87,20 @@ fn of_float<T: Float>(op: &Op, x: T) -> Scalar {
         Op::Sigmoid => x.sigmoid(),
         Op::Tanh => x.tanh(),
         Op::Relu => x.relu(),
+        Op::Expm1 => x.exp_m1(),
+        Op::Log1p => x.ln_1p(),
+        Op::Sin => x.sin(),
+        Op::Cos => x.cos(),
+        Op::Erf => x.erf(),
+        Op::Gelu => x.gelu(),
+        Op::Softplus => x.softplus(),
+        Op::Floor => x.floor(),
+        Op::Ceil => x.ceil(),
+        Op::Round => x.round(),
         Op::ToInt => return exact(x.to_int()),
         Op::ToBool => return Some(Ok(Value::Bool(x != T::ZERO))),
-        Op::Sum { .. } | Op::Mean { .. } | Op::Max { .. } => x,
-        Op::ArgMax { .. } => return Some(Ok(Value::Int(0))),
+        Op::Sum { .. } | Op::Mean { .. } | Op::Max { .. } | Op::Min { .. } => x,
+        Op::ArgMax { .. } | Op::ArgMin { .. } => return Some(Ok(Value::Int(0))),
         _ => return None,
     };
     Some(Ok(result.value()))
@@ -97,6 +117,9 @@ pub(super) fn binary(op: &Op, a: &Value, b: &Value) -> Scalar {
             Op::Sub => exact(a.checked_sub(b)),
             Op::Mul => exact(a.checked_mul(b)),
             Op::Div => exact(int_div(a, b)),
+            Op::Mod => Some(Ok(Value::Int(int_mod(a, b)))),
+            Op::Minimum => Some(Ok(Value::Int(a.min(b)))),
+            Op::Maximum => Some(Ok(Value::Int(a.max(b)))),
             _ => compare(op, &a, &b),
         },
         (&Value::Bool(a), &Value::Bool(b)) => match op {
@@ -104,8 +127,8 @@ pub(super) fn binary(op: &Op, a: &Value, b: &Value) -> Scalar {
             Op::Or => Some(Ok(Value::Bool(a || b))),
             _ => compare(op, &a, &b),
         },
-        (Value::Tensor(_), _) | (_, Value::Tensor(_)) => None,
-        _ => unreachable!("{CHECKED}"),
+        // A tensor, or operands of different types.
+        _ => None,
     }
 }
 
@@ -116,6 +139,9 @@ fn of_floats<T: Float>(op: &Op, a: T, b: T) -> Scalar {
         Op::Sub => a - b,
         Op::Mul => a * b,
         Op::Div => a / b,
+        Op::Pow => a.powf(b),
+        Op::Minimum => a.least(b),
+        Op::Maximum => a.greatest(b),
         _ => return compare(op, &a, &b),
     };
     Some(Ok(result.value()))

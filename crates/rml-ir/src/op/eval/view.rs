@@ -4,6 +4,7 @@
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
 use super::CHECKED;
+use crate::op::ffi;
 use crate::value::{Data, Value};
 
 /// An operand.
@@ -111,6 +112,27 @@ pub(super) trait Float:
     fn exp(self) -> Self;
     fn ln(self) -> Self;
     fn tanh(self) -> Self;
+    fn ln_1p(self) -> Self;
+    fn exp_m1(self) -> Self;
+    fn sin(self) -> Self;
+    fn cos(self) -> Self;
+    fn powf(self, y: Self) -> Self;
+    fn floor(self) -> Self;
+    fn ceil(self) -> Self;
+    /// To the nearest integer, halves to the even one.
+    fn round(self) -> Self;
+    /// The error function, from `libm`.
+    fn erf(self) -> Self;
+    /// `0.5 x (1 + erf(x / sqrt 2))`, exact where that is near 0.
+    fn gelu(self) -> Self;
+    /// `log(1 + exp(x))` without overflow.
+    fn softplus(self) -> Self;
+    /// The smaller one; NaN wins.
+    fn least(self, other: Self) -> Self;
+    /// The larger one; NaN wins.
+    fn greatest(self, other: Self) -> Self;
+    /// `out = a x b` for `(m, k, n)`, all row-major and dense.
+    fn matmul(size: (usize, usize, usize), a: &[Self], b: &[Self], out: &mut [Self]);
     /// -1, 0, 1, or NaN.
     fn sign(self) -> Self;
     /// `1 / (1 + exp(-x))` without overflow.
@@ -122,7 +144,7 @@ pub(super) trait Float:
 }
 
 macro_rules! float {
-    ($t:ty, $variant:ident) => {
+    ($t:ident, $variant:ident, $erf:path, $erfc:path, $matmul:path) => {
         #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "rounding is meant")]
         impl Float for $t {
             const ZERO: Self = 0.0;
@@ -152,6 +174,53 @@ macro_rules! float {
             }
             fn tanh(self) -> Self {
                 self.tanh()
+            }
+            fn ln_1p(self) -> Self {
+                self.ln_1p()
+            }
+            fn exp_m1(self) -> Self {
+                self.exp_m1()
+            }
+            fn sin(self) -> Self {
+                self.sin()
+            }
+            fn cos(self) -> Self {
+                self.cos()
+            }
+            fn powf(self, y: Self) -> Self {
+                self.powf(y)
+            }
+            fn floor(self) -> Self {
+                self.floor()
+            }
+            fn ceil(self) -> Self {
+                self.ceil()
+            }
+            fn round(self) -> Self {
+                self.round_ties_even()
+            }
+            fn erf(self) -> Self {
+                $erf(self)
+            }
+            fn gelu(self) -> Self {
+                if self == Self::NEG_INFINITY {
+                    return 0.0;
+                }
+                0.5 * self * $erfc(-self * std::$t::consts::FRAC_1_SQRT_2)
+            }
+            fn softplus(self) -> Self {
+                if self.is_nan() { self } else { self.max(0.0) + (-self.abs()).exp().ln_1p() }
+            }
+            #[inline]
+            fn least(self, other: Self) -> Self {
+                if self <= other || self.is_nan() { self } else { other }
+            }
+            #[inline]
+            fn greatest(self, other: Self) -> Self {
+                if self >= other || self.is_nan() { self } else { other }
+            }
+            fn matmul(size: (usize, usize, usize), a: &[Self], b: &[Self], out: &mut [Self]) {
+                $matmul(size, a, b, out);
             }
             #[inline]
             fn sign(self) -> Self {
@@ -186,5 +255,19 @@ macro_rules! float {
         }
     };
 }
-float!(f32, F32);
-float!(f64, F64);
+float!(f32, F32, libm::erff, libm::erfcf, ffi::matmul_f32);
+float!(f64, F64, libm::erf, libm::erfc, ffi::matmul_f64);
+
+/// Applies one generic function to two operands of the same floating-point type.
+pub(super) fn floats<'a>(
+    a: &View<'a>,
+    b: &View<'a>,
+    single: impl FnOnce(&'a [f32], &'a [f32]) -> Vec<f32>,
+    double: impl FnOnce(&'a [f64], &'a [f64]) -> Vec<f64>,
+) -> Data {
+    match (a.elements, b.elements) {
+        (Elements::F32(a), Elements::F32(b)) => f32::data(single(a, b)),
+        (Elements::F64(a), Elements::F64(b)) => f64::data(double(a, b)),
+        _ => unreachable!("{CHECKED}"),
+    }
+}

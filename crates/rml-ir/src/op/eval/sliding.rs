@@ -1,0 +1,313 @@
+//! Convolutions, pooling and patches. One spatial axis is two, the first of length 1.
+//!
+//! A convolution is a matrix product of the windows (rows) with the kernel, one product for each example and
+//! group; so an example has the same bits whatever the batch is.
+
+use super::CHECKED;
+use super::linear::product;
+use super::view::{Elements, Float, View, floats};
+use crate::op::{Conv, ConvAxis, Pool};
+use crate::types::Shape;
+use crate::value::{Data, Value};
+
+/// Two spatial axes and the windows on them.
+struct Geometry {
+    axes: [ConvAxis; 2],
+    /// Lengths of the operand.
+    input: [usize; 2],
+    /// Sizes of a window.
+    size: [usize; 2],
+    /// How many windows.
+    output: [usize; 2],
+}
+
+impl Geometry {
+    fn new(axes: &[ConvAxis], input: &[usize], size: &[usize]) -> Geometry {
+        let two = |of: &[usize]| match *of {
+            [n] => [1, n],
+            [a, b] => [a, b],
+            _ => unreachable!("{CHECKED}"),
+        };
+        let axes = match *axes {
+            [axis] => [ConvAxis::PLAIN, axis],
+            [a, b] => [a, b],
+            _ => unreachable!("{CHECKED}"),
+        };
+        let (input, size) = (two(input), two(size));
+        let output = [0, 1].map(|i| axes[i].windows(input[i], size[i]).expect(CHECKED));
+        Geometry { axes, input, size, output }
+    }
+
+    fn windows(&self) -> usize {
+        self.output[0] * self.output[1]
+    }
+
+    fn taps(&self) -> usize {
+        self.size[0] * self.size[1]
+    }
+
+    fn positions(&self) -> usize {
+        self.input[0] * self.input[1]
+    }
+
+    /// The position that element `tap` of window `window` has along an axis; `None` = padding.
+    fn along(&self, axis: usize, window: usize, tap: usize) -> Option<usize> {
+        let ConvAxis { stride, lo, dilation, .. } = self.axes[axis];
+        (window * stride + tap * dilation).checked_sub(lo).filter(|&i| i < self.input[axis])
+    }
+
+    /// Calls `f` with the numbers of the window, of the element in it and of the operand's position, for every
+    /// element that is no padding; windows and elements in order.
+    fn each(&self, mut f: impl FnMut(usize, usize, usize)) {
+        for y in 0..self.output[0] {
+            for x in 0..self.output[1] {
+                for v in 0..self.size[0] {
+                    let Some(row) = self.along(0, y, v) else { continue };
+                    for u in 0..self.size[1] {
+                        let Some(column) = self.along(1, x, u) else { continue };
+                        let window = y * self.output[1] + x;
+                        f(window, v * self.size[1] + u, row * self.input[1] + column);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The windows of one example over `channels` of its `all` channels, from `first` on: a row for each window.
+    fn rows<T: Float>(&self, xs: &[T], all: usize, first: usize, channels: usize) -> Vec<T> {
+        let mut out = vec![T::ZERO; self.windows() * self.taps() * channels];
+        self.each(|window, tap, at| {
+            let to = (window * self.taps() + tap) * channels;
+            out[to..][..channels].copy_from_slice(&xs[at * all + first..][..channels]);
+        });
+        out
+    }
+
+    /// The transpose of [`rows`](Self::rows): adds rows to an example.
+    fn add_rows<T: Float>(&self, rows: &[T], out: &mut [T], all: usize, first: usize, channels: usize) {
+        self.each(|window, tap, at| {
+            let from = &rows[(window * self.taps() + tap) * channels..][..channels];
+            let to = &mut out[at * all + first..][..channels];
+            to.iter_mut().zip(from).for_each(|(to, &x)| *to = *to + x);
+        });
+    }
+}
+
+/// A convolution with all sizes.
+struct Shaped {
+    geometry: Geometry,
+    batch: usize,
+    groups: usize,
+    /// Channels of a group.
+    channels: usize,
+    /// Filters of a group.
+    filters: usize,
+}
+
+impl Shaped {
+    fn new(conv: &Conv, x: &[usize], kernel: &[usize]) -> Shaped {
+        let rank = conv.axes.len();
+        let [sizes @ .., channels, filters] = kernel else { unreachable!("{CHECKED}") };
+        let (batch, rest) = x.split_at(x.len() - rank - 1);
+        Shaped {
+            geometry: Geometry::new(&conv.axes, &rest[..rank], sizes),
+            batch: batch.iter().product(),
+            groups: conv.groups,
+            channels: *channels,
+            filters: filters / conv.groups,
+        }
+    }
+
+    /// Columns of a row of windows.
+    fn depth(&self) -> usize {
+        self.geometry.taps() * self.channels
+    }
+
+    /// Elements of an example of the operand, and of the result.
+    fn example(&self) -> (usize, usize) {
+        let all = self.channels * self.groups;
+        (self.geometry.positions() * all, self.geometry.windows() * self.filters * self.groups)
+    }
+
+    /// Columns `group * filters ..` of a matrix with all filters as columns.
+    fn of_group<T: Float>(&self, matrix: &[T], group: usize) -> Vec<T> {
+        let all = self.filters * self.groups;
+        let rows = matrix.chunks_exact(all.max(1));
+        rows.flat_map(|row| &row[group * self.filters..][..self.filters]).copied().collect()
+    }
+
+    /// Puts the columns of a group back, adding them to what is there.
+    fn to_group<T: Float>(&self, columns: &[T], group: usize, matrix: &mut [T]) {
+        let all = self.filters * self.groups;
+        let rows = matrix.chunks_exact_mut(all.max(1)).zip(columns.chunks_exact(self.filters.max(1)));
+        for (row, from) in rows {
+            let to = &mut row[group * self.filters..][..self.filters];
+            to.iter_mut().zip(from).for_each(|(to, &x)| *to = *to + x);
+        }
+    }
+
+    fn forward<T: Float>(&self, xs: &[T], kernel: &[T]) -> Vec<T> {
+        let (of_x, of_out) = self.example();
+        let mut out = vec![T::ZERO; self.batch * of_out];
+        let size = (self.geometry.windows(), self.depth(), self.filters);
+        for group in 0..self.groups {
+            let kernel = self.of_group(kernel, group);
+            for (i, out) in out.chunks_exact_mut(of_out.max(1)).enumerate() {
+                let rows = self.group_rows(&xs[i * of_x..][..of_x], group);
+                self.to_group(&product(size, &rows, &kernel), group, out);
+            }
+        }
+        out
+    }
+
+    fn group_rows<T: Float>(&self, example: &[T], group: usize) -> Vec<T> {
+        self.geometry.rows(example, self.channels * self.groups, group * self.channels, self.channels)
+    }
+
+    fn transpose<T: Float>(&self, d: &[T], kernel: &[T]) -> Vec<T> {
+        let (of_x, of_out) = self.example();
+        let mut out = vec![T::ZERO; self.batch * of_x];
+        let size = (self.geometry.windows(), self.filters, self.depth());
+        let (all, own) = (self.channels * self.groups, self.channels);
+        for group in 0..self.groups {
+            let kernel = transposed(&self.of_group(kernel, group), self.filters);
+            for (i, out) in out.chunks_exact_mut(of_x.max(1)).enumerate() {
+                let d = self.of_group(&d[i * of_out..][..of_out], group);
+                self.geometry.add_rows(&product(size, &d, &kernel), out, all, group * own, own);
+            }
+        }
+        out
+    }
+
+    fn kernel<T: Float>(&self, xs: &[T], d: &[T]) -> Vec<T> {
+        let (of_x, of_out) = self.example();
+        let mut out = vec![T::ZERO; self.depth() * self.filters * self.groups];
+        let size = (self.depth(), self.geometry.windows(), self.filters);
+        for group in 0..self.groups {
+            for i in 0..self.batch {
+                let rows = transposed(&self.group_rows(&xs[i * of_x..][..of_x], group), self.depth());
+                let d = self.of_group(&d[i * of_out..][..of_out], group);
+                self.to_group(&product(size, &rows, &d), group, &mut out);
+            }
+        }
+        out
+    }
+}
+
+/// A row-major matrix with so many columns, transposed.
+fn transposed<T: Copy>(matrix: &[T], columns: usize) -> Vec<T> {
+    (0..columns).flat_map(|j| matrix.iter().skip(j).step_by(columns).copied()).collect()
+}
+
+/// `x [b.., n.., c]` with `kernel [k.., c / groups, f]`.
+pub(super) fn conv(conv: &Conv, x: &View<'_>, kernel: &View<'_>) -> Value {
+    let shaped = Shaped::new(conv, x.dims, kernel.dims);
+    let data = floats(x, kernel, |x, k| shaped.forward(x, k), |x, k| shaped.forward(x, k));
+    let [.., filters] = kernel.dims else { unreachable!("{CHECKED}") };
+    Value::new(output(x.dims, &shaped.geometry, conv.axes.len(), &[*filters]), data)
+}
+
+/// Batch dimensions, numbers of windows of the `rank` axes, and `last`.
+fn output(x: &[usize], geometry: &Geometry, rank: usize, last: &[usize]) -> Shape {
+    let batch = &x[..x.len() - rank - 1];
+    batch.iter().chain(&geometry.output[2 - rank..]).chain(last).copied().collect()
+}
+
+/// The gradient of a convolution in its operand.
+pub(super) fn conv_transpose(shape: &Shape, conv: &Conv, d: &View<'_>, kernel: &View<'_>) -> Value {
+    let shaped = Shaped::new(conv, shape.dims(), kernel.dims);
+    let data = floats(d, kernel, |d, k| shaped.transpose(d, k), |d, k| shaped.transpose(d, k));
+    Value::new(shape.clone(), data)
+}
+
+/// The gradient of a convolution in its kernel.
+pub(super) fn conv_kernel(shape: &Shape, conv: &Conv, x: &View<'_>, d: &View<'_>) -> Value {
+    let shaped = Shaped::new(conv, x.dims, shape.dims());
+    let data = floats(x, d, |x, d| shaped.kernel(x, d), |x, d| shaped.kernel(x, d));
+    Value::new(shape.clone(), data)
+}
+
+/// Windows of an operand of shape `x`: the geometry and the channels.
+fn pooled(pool: &Pool, x: &[usize]) -> (Geometry, usize) {
+    let rank = pool.axes.len();
+    let axes: Vec<ConvAxis> = pool.axes.iter().map(|axis| axis.conv()).collect();
+    let sizes: Vec<usize> = pool.axes.iter().map(|axis| axis.size).collect();
+    let rest = &x[x.len() - rank - 1..];
+    (Geometry::new(&axes, &rest[..rank], &sizes), rest[rank])
+}
+
+/// One number for each window and channel: `start` and every element that is no padding, folded in order.
+fn fold<T: Float>(geometry: &Geometry, channels: usize, xs: &[T], start: T, f: impl Fn(T, T) -> T) -> Vec<T> {
+    let (of_x, of_out) = (geometry.positions() * channels, geometry.windows() * channels);
+    let batch = xs.len().checked_div(of_x).unwrap_or(0);
+    let mut out = vec![start; batch * of_out];
+    for (xs, out) in xs.chunks_exact(of_x.max(1)).zip(out.chunks_exact_mut(of_out.max(1))) {
+        geometry.each(|window, _, at| {
+            let from = &xs[at * channels..][..channels];
+            let to = &mut out[window * channels..][..channels];
+            to.iter_mut().zip(from).for_each(|(to, &x)| *to = f(*to, x));
+        });
+    }
+    out
+}
+
+/// Largest elements.
+pub(super) fn max_pool(pool: &Pool, x: &View<'_>) -> Value {
+    let (geometry, channels) = pooled(pool, x.dims);
+    let data = match x.elements {
+        Elements::F32(xs) => Data::F32(fold(&geometry, channels, xs, f32::NEG_INFINITY, Float::greatest)),
+        Elements::F64(xs) => Data::F64(fold(&geometry, channels, xs, f64::NEG_INFINITY, Float::greatest)),
+        _ => unreachable!("{CHECKED}"),
+    };
+    Value::new(output(x.dims, &geometry, pool.axes.len(), &[channels]), data)
+}
+
+/// Means, of which padding is a part.
+pub(super) fn avg_pool(pool: &Pool, x: &View<'_>) -> Value {
+    fn means<T: Float>(geometry: &Geometry, channels: usize, xs: &[T]) -> Vec<T> {
+        let n = T::from_count(geometry.taps());
+        fold(geometry, channels, xs, T::ZERO, |a, b| a + b).into_iter().map(|sum| sum / n).collect()
+    }
+    let (geometry, channels) = pooled(pool, x.dims);
+    let data = match x.elements {
+        Elements::F32(xs) => Data::F32(means(&geometry, channels, xs)),
+        Elements::F64(xs) => Data::F64(means(&geometry, channels, xs)),
+        _ => unreachable!("{CHECKED}"),
+    };
+    Value::new(output(x.dims, &geometry, pool.axes.len(), &[channels]), data)
+}
+
+/// The windows themselves.
+pub(super) fn patches(pool: &Pool, x: &View<'_>) -> Value {
+    fn rows<T: Float>(geometry: &Geometry, channels: usize, xs: &[T]) -> Vec<T> {
+        let examples = xs.chunks_exact((geometry.positions() * channels).max(1));
+        examples.flat_map(|xs| geometry.rows(xs, channels, 0, channels)).collect()
+    }
+    let (geometry, channels) = pooled(pool, x.dims);
+    let data = match x.elements {
+        Elements::F32(xs) => Data::F32(rows(&geometry, channels, xs)),
+        Elements::F64(xs) => Data::F64(rows(&geometry, channels, xs)),
+        _ => unreachable!("{CHECKED}"),
+    };
+    let last: Vec<usize> = pool.axes.iter().map(|axis| axis.size).chain([channels]).collect();
+    Value::new(output(x.dims, &geometry, pool.axes.len(), &last), data)
+}
+
+/// Windows added up.
+pub(super) fn unpatches(shape: &Shape, pool: &Pool, d: &View<'_>) -> Value {
+    fn add<T: Float>(geometry: &Geometry, channels: usize, d: &[T], len: usize) -> Vec<T> {
+        let mut out = vec![T::ZERO; len];
+        let examples = d.chunks_exact((geometry.windows() * geometry.taps() * channels).max(1));
+        for (d, out) in examples.zip(out.chunks_exact_mut((geometry.positions() * channels).max(1))) {
+            geometry.add_rows(d, out, channels, 0, channels);
+        }
+        out
+    }
+    let (geometry, channels) = pooled(pool, shape.dims());
+    let data = match d.elements {
+        Elements::F32(d) => Data::F32(add(&geometry, channels, d, shape.len())),
+        Elements::F64(d) => Data::F64(add(&geometry, channels, d, shape.len())),
+        _ => unreachable!("{CHECKED}"),
+    };
+    Value::new(shape.clone(), data)
+}

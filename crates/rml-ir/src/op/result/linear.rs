@@ -1,0 +1,33 @@
+//! Products.
+
+use super::{Checked, element, refuse};
+use crate::types::{DType, Shape, Type};
+
+/// NumPy's matrix product.
+pub(super) fn matmul(a: &Type, b: &Type) -> Checked<Type> {
+    element(0, a, &[DType::Num])?;
+    element(1, b, &[DType::Num])?;
+    let Some((k, rows)) = a.shape.dims().split_last() else {
+        return refuse(Some(0), "a vector, a matrix or a stack of matrices on the left", a);
+    };
+    let (stack, inner, columns) = match b.shape.dims() {
+        [] => return refuse(Some(1), "a vector, a matrix or a stack of matrices on the right", b),
+        [inner] => (&[][..], inner, None),
+        [stack @ .., inner, n] => (stack, inner, Some(*n)),
+    };
+    if k != inner {
+        let which = if b.shape.rank() > 2 { "last dimension but one" } else { "first dimension" };
+        let expected = format!("a {which} of {k} on the right, the last one on the left");
+        return refuse(Some(1), expected, format!("{} and {}", a.shape, b.shape));
+    }
+    let (own, m) = match rows.split_last() {
+        Some((m, own)) => (own, Some(*m)),
+        None => (&[][..], None),
+    };
+    let Some(stack) = Shape::new(own).broadcast(&Shape::new(stack)) else {
+        let expected = "stacks of matrices whose leading dimensions are equal, 1 or missing";
+        return refuse(None, expected, format!("{} and {}", a.shape, b.shape));
+    };
+    let dims = stack.dims().iter().copied().chain(m).chain(columns);
+    Ok(Type { dtype: DType::Num, shape: dims.collect() })
+}
