@@ -75,5 +75,32 @@ def late():
     write_csv("late.csv", {"a": a.tolist(), "b": b.tolist(), "labelled": labelled.tolist(), "y": y})
 
 
-for make in (descent, forecast, same_ends, rings, pieces, late):
+def sequences():
+    """150 batches of four sequences of 3 to 9 signs, 24 in all; seq_end marks the last sign of each, where y tells whether it equals the first."""
+    rng = np.random.default_rng(6)
+    x = rng.choice([-1.0, 1.0], (150, 24, 1)).astype(np.float32)
+    seq_end, y = np.zeros((150, 24), bool), np.zeros((150, 24), np.int64)
+    for batch in range(150):
+        lengths = np.zeros(4, int)
+        while lengths.sum() != 24:
+            lengths = rng.integers(3, 10, 4)
+        last = np.cumsum(lengths) - 1
+        seq_end[batch, last] = True
+        y[batch, last] = x[batch, last, 0] == x[batch, last - lengths + 1, 0]
+    np.savez_compressed(HERE / "sequences.npz", x=x, seq_end=seq_end, y=y)
+
+
+def characters():
+    """4800 characters of a text that repeats every 20, as numbers, with the next one; a window ends with every sixth."""
+    text = "to be or not to be, "
+    letters = sorted(set(text))
+    c = [letters.index(text[n % len(text)]) for n in range(4801)]
+    rows = [(c[n], c[n + 1], str(n % 6 == 5).lower()) for n in range(4800)]
+    with open(HERE / "characters.csv", "w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(("c", "next", "end"))
+        writer.writerows(rows)
+
+
+for make in (descent, forecast, same_ends, rings, pieces, late, sequences, characters):
     make()

@@ -282,6 +282,9 @@ pub(crate) struct Trace {
     /// Draw it with its dependences in time into an SVG file instead
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
+    /// Write the scalar variables into a value change dump instead, for waveform viewers
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["svg", "stages", "semantics"])]
+    pub(crate) vcd: Option<PathBuf>,
 }
 
 /// `rml diff`.

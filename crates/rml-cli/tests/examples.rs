@@ -98,3 +98,25 @@ fn batches_are_normalised() {
     let out = output("train", "batchnorm", "rings.npz", "--epochs 10");
     assert!(metric(&out, "test accuracy") > 0.9, "{out}");
 }
+
+#[test]
+fn a_pipeline_learns_through_its_delays() {
+    let out = output("train", "pipeline", "rings.npz", "--epochs 6");
+    assert!(metric(&out, "test accuracy") > 0.95, "{out}");
+}
+
+#[test]
+fn windows_nest() {
+    let out = output("train", "nested", "sequences.npz", "--epochs 4");
+    assert!(metric(&out, "test accuracy") > 0.95, "{out}");
+}
+
+#[test]
+fn a_state_that_outlives_its_window_remembers() {
+    let recent = |node: &str| {
+        let rest = format!("--node {node} --format csv --cycles 1200");
+        last_row(&output("run", "characters", "characters.csv", &rest))[1]
+    };
+    let (carried, forgotten) = (recent("train"), recent("train_forgetful"));
+    assert!(carried > 0.98 && forgotten < 0.95, "{carried} {forgotten}");
+}

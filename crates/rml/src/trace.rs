@@ -14,6 +14,8 @@ use crate::error::Error;
 use crate::session::{End, Feed, Session};
 use crate::text;
 
+mod vcd;
+
 /// What one variable is in one cycle.
 #[derive(Clone, Debug)]
 pub enum Cell {

@@ -24,6 +24,9 @@ pub(crate) fn run(args: &args::Run, output: &mut Output) -> Result<(), Stop> {
 /// Runs, and draws the trace.
 pub(crate) fn trace(args: &args::Trace, output: &mut Output) -> Result<(), Stop> {
     let (program, inputs, options) = prepare(&args.execution, true, output)?;
+    if let Some(file) = &args.vcd {
+        return dump(file, args.vars, &program, &inputs, options, output);
+    }
     let rows = match args.vars {
         Rows::All => chronogram::Rows::All,
         Rows::Node => chronogram::Rows::Node,
@@ -42,6 +45,25 @@ pub(crate) fn trace(args: &args::Trace, output: &mut Output) -> Result<(), Stop>
     }
     output.report(&drawn.warnings, program.sources());
     drawn.error.map_or(Ok(()), |error| Err(error.into()))
+}
+
+/// Runs, and writes a value change dump.
+fn dump(
+    file: &Path,
+    rows: Rows,
+    program: &Program,
+    inputs: &Columns,
+    options: RunOptions,
+    output: &mut Output,
+) -> Result<(), Stop> {
+    let options = RunOptions { all_vars: rows != Rows::Outputs, ..options };
+    let mut trace = rml::run(program, inputs, &options)?;
+    if rows == Rows::Node {
+        trace.values.retain(|name, _| !name.contains('.'));
+    }
+    write(file, &trace.to_vcd(program.node()))?;
+    output.report(&trace.warnings, program.sources());
+    trace.error.map_or(Ok(()), |error| Err(error.into()))
 }
 
 /// The program, its inputs, and how to run it.

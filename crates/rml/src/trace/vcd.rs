@@ -1,0 +1,160 @@
+//! Traces as value change dumps (IEEE 1364), which waveform viewers read.
+
+use std::fmt::Write as _;
+
+use indexmap::IndexMap;
+use rml_ir::{DType, Value};
+
+use super::{Cell, Trace};
+
+impl Trace {
+    /// The scalar variables as a value change dump: one time unit a cycle, a scope an instance, the outermost called `module`.
+    /// Truth values are one bit wide, integers 64; `z` = absent, `x` = not determined. A `num` is a real, for which the format has
+    /// neither; a bit beside it, named `x__present`, says so: 1, `z` or `x`. Tensors, and variables without any value, are left out.
+    pub fn to_vcd(&self, module: &str) -> String {
+        let mut scope = Scope::default();
+        let mut signals: Vec<Signal<'_>> = Vec::new();
+        for (name, cells) in &self.values {
+            let value = cells.iter().find_map(|c| if let Cell::Value(v) = c { Some(v) } else { None });
+            let Some(value) = value.filter(|v| v.shape().is_scalar()) else { continue };
+            let dtype = value.dtype();
+            let (path, leaf) = name.rsplit_once('.').unwrap_or(("", name));
+            let path = path.split('.').filter(|p| !p.is_empty());
+            let inner = path.fold(&mut scope, |scope, part| scope.inner.entry(part.to_owned()).or_default());
+            inner.declare(leaf, dtype, signals.len());
+            signals.push(Signal { cells, part: Part::Value });
+            if dtype == DType::Num {
+                inner.declare(&format!("{leaf}__present"), DType::Bool, signals.len());
+                signals.push(Signal { cells, part: Part::Presence });
+            }
+        }
+        let mut out = String::from("$comment z = absent, x = not determined $end\n$timescale 1 ns $end\n");
+        scope.print(module, &mut out);
+        out.push_str("$enddefinitions $end\n");
+        let mut before = vec![String::new(); signals.len()];
+        for n in 0..self.cycles {
+            let _ = writeln!(out, "#{n}");
+            for (id, signal) in signals.iter().enumerate() {
+                let change = signal.change(n, id);
+                if !change.is_empty() && change != before[id] {
+                    out.push_str(&change);
+                    before[id] = change;
+                }
+            }
+        }
+        let _ = writeln!(out, "#{}", self.cycles);
+        out
+    }
+}
+
+/// What a signal shows of a variable.
+#[derive(Clone, Copy)]
+enum Part {
+    Value,
+    Presence,
+}
+
+struct Signal<'a> {
+    cells: &'a [Cell],
+    part: Part,
+}
+
+impl Signal<'_> {
+    /// The line for cycle `n`; nothing where a real has no value.
+    fn change(&self, n: usize, id: usize) -> String {
+        let id = code(id);
+        let is_real = |v: &Value| v.dtype() == DType::Num;
+        let real = self.cells.iter().any(|c| matches!(c, Cell::Value(v) if is_real(v)));
+        match (self.cells.get(n), self.part) {
+            (Some(Cell::Value(Value::F32(x))), Part::Value) => format!("r{x} {id}\n"),
+            (Some(Cell::Value(Value::F64(x))), Part::Value) => format!("r{x} {id}\n"),
+            (Some(Cell::Value(Value::Int(i))), Part::Value) => format!("b{i:b} {id}\n"),
+            (Some(Cell::Value(Value::Bool(b))), Part::Value) => format!("{}{id}\n", u8::from(*b)),
+            (Some(Cell::Value(_)), _) => format!("1{id}\n"),
+            (cell, part) => {
+                let state = if matches!(cell, Some(Cell::Absent)) { 'z' } else { 'x' };
+                let integer = self.cells.iter().any(|c| matches!(c, Cell::Value(Value::Int(_))));
+                match part {
+                    Part::Value if real => String::new(),
+                    Part::Value if integer => format!("b{state} {id}\n"),
+                    _ => format!("{state}{id}\n"),
+                }
+            }
+        }
+    }
+}
+
+/// The variables of one instance and of those inside it.
+#[derive(Default)]
+struct Scope {
+    vars: Vec<String>,
+    inner: IndexMap<String, Scope>,
+}
+
+impl Scope {
+    fn declare(&mut self, name: &str, dtype: DType, id: usize) {
+        let kind = match dtype {
+            DType::Bool => "wire 1",
+            DType::Int => "wire 64",
+            DType::Num => "real 64",
+        };
+        self.vars.push(format!("$var {kind} {} {name} $end\n", code(id)));
+    }
+
+    fn print(&self, name: &str, out: &mut String) {
+        let _ = writeln!(out, "$scope module {name} $end");
+        out.extend(self.vars.iter().map(String::as_str));
+        for (name, scope) in &self.inner {
+            scope.print(name, out);
+        }
+        out.push_str("$upscope $end\n");
+    }
+}
+
+/// The short name of a signal: its number in the printable characters.
+fn code(mut id: usize) -> String {
+    const FIRST: u8 = b'!';
+    const COUNT: usize = 94;
+    let mut text = String::new();
+    loop {
+        let digit = u8::try_from(id % COUNT).unwrap_or_default();
+        text.push(char::from(FIRST + digit));
+        if id < COUNT {
+            return text;
+        }
+        id = id / COUNT - 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rml_base::Diagnostics;
+
+    #[test]
+    fn signals_change_where_values_do() {
+        let value = |v: Value| Cell::Value(v);
+        let values = IndexMap::from([
+            ("c".to_owned(), vec![value(Value::Bool(true)), value(Value::Bool(true)), Cell::Absent]),
+            ("n".to_owned(), vec![value(Value::Int(5)), Cell::Absent, value(Value::Int(-1))]),
+            ("f_0.x".to_owned(), vec![value(Value::F32(0.1)), Cell::Absent, Cell::Unknown]),
+            ("f_0.none".to_owned(), vec![Cell::Absent, Cell::Absent, Cell::Absent]),
+        ]);
+        let trace = Trace { cycles: 3, values, error: None, warnings: Diagnostics::new() };
+        let ones = "1".repeat(64);
+        let expected = format!(
+            "$comment z = absent, x = not determined $end\n$timescale 1 ns $end\n$scope module main $end\n\
+             $var wire 1 ! c $end\n$var wire 64 \" n $end\n$scope module f_0 $end\n$var real 64 # x $end\n\
+             $var wire 1 $ x__present $end\n$upscope $end\n$upscope $end\n$enddefinitions $end\n\
+             #0\n1!\nb101 \"\nr0.1 #\n1$\n#1\nbz \"\nz$\n#2\nz!\nb{ones} \"\nx$\n#3\n"
+        );
+        assert_eq!(trace.to_vcd("main"), expected);
+    }
+
+    #[test]
+    fn every_signal_has_a_name_of_its_own() {
+        let names: std::collections::BTreeSet<String> = (0..20_000).map(code).collect();
+        assert_eq!(names.len(), 20_000);
+        assert!(names.iter().all(|n| n.bytes().all(|b| (b'!'..=b'~').contains(&b))));
+    }
+}
