@@ -77,6 +77,8 @@ pub(crate) enum Command {
     Train(Train),
     /// Run a node with trained parameters, over data or as a stream
     Infer(Infer),
+    /// Show what is known of a node, module or operator: comment, interface, static parameters
+    Doc(Doc),
     /// Say what a diagnostic code means
     Explain(Explain),
 }
@@ -422,6 +424,17 @@ pub(crate) enum SplitArg {
     Train,
     /// All
     All,
+}
+
+/// `rml doc`.
+#[derive(Args, Debug)]
+pub(crate) struct Doc {
+    /// A node (lstm), module (std.layers), operator (matmul) or FILE.rml; without it, all modules are listed
+    #[arg(value_name = "NAME|FILE")]
+    pub(crate) name: Option<String>,
+    /// A node of the file or module; without it, all its nodes are listed
+    #[arg(value_name = "NODE", requires = "name")]
+    pub(crate) node: Option<String>,
 }
 
 /// `rml explain`.

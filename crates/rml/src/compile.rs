@@ -323,7 +323,13 @@ pub fn differentiate(source: &Source, options: &Options, node: &str) -> Result<S
     within.or_else(placed).map_or(alone, Ok)
 }
 
-fn signatures(source: &Source, options: &Options) -> Result<Vec<rml_elab::NodeSignature>, Error> {
+/// Reads the text of a source into `sources`.
+pub(crate) fn text_of(source: &Source, sources: &mut Sources) -> Result<FileId, Error> {
+    load::main_text(source, sources)
+}
+
+/// The interfaces of the nodes of a source; none if it does not resolve.
+pub(crate) fn signatures(source: &Source, options: &Options) -> Result<Vec<rml_elab::NodeSignature>, Error> {
     let mut front = Front::new(source, options, rml_elab::Root::Default)?;
     let loader: &mut dyn rml_elab::Loader =
         if front.files { &mut load::Files } else { &mut rml_elab::NoFiles };

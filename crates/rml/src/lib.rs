@@ -4,6 +4,7 @@
 //! - [`compile`] (a [`Source`] and [`Options`]) gives a [`Program`];
 //! - a [`Session`] runs it cycle by cycle, [`run`] over a table of [`Columns`];
 //! - [`grad`](fn@grad) differentiates it, [`gradcheck`] compares that with finite differences;
+//! - [`doc`] says what is known of the library's nodes and a program's own;
 //! - [`train`](fn@train) and [`infer`](fn@infer) run it over windows of data.
 //!
 //! Every failure is an [`Error`]: diagnostics as data with the texts they point into. Nothing here prints.
@@ -12,6 +13,7 @@ mod checkpoint;
 pub mod chronogram;
 mod compile;
 mod data;
+pub mod doc;
 mod error;
 mod file;
 mod fingerprint;

@@ -1,6 +1,7 @@
 //! The commands, one a module: each asks the library and prints what it says.
 
 mod check;
+mod doc;
 mod execute;
 mod explain;
 mod fmt;
@@ -27,6 +28,7 @@ pub(crate) fn run(command: &Command, output: &mut Output) -> Result<(), Stop> {
         Command::Fmt(args) => fmt::fmt(args, output),
         Command::Train(args) => train::train(args, output),
         Command::Infer(args) => infer::infer(args, output),
+        Command::Doc(args) => doc::doc(args, output),
         Command::Explain(args) => explain::explain(args, output),
     }
 }

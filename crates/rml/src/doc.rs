@@ -1,0 +1,242 @@
+//! What there is to know about nodes: the comment before each, its interface, which inputs are static. Read from the source, so
+//! that it says what the program says.
+
+use bumpalo::Bump;
+use rml_base::codes::elab as codes;
+use rml_base::{Diagnostic, Diagnostics, Sources, Span, suggest};
+use rml_elab::{FormalKind, NodeSignature};
+use rml_ir::op::{self, OpInfo};
+use rml_syntax::ast::{File, Node};
+
+use crate::compile::{Options, Source, signatures, text_of};
+use crate::error::Error;
+use crate::library::{LIBRARY, PRELUDE};
+
+/// A text of nodes with its comments.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ModuleDoc {
+    /// `std.layers`, or the name of a file.
+    pub name: String,
+    /// The comment at its beginning; empty if there is none.
+    pub introduction: String,
+    /// Its nodes, in textual order.
+    pub nodes: Vec<NodeDoc>,
+}
+
+/// A node with its comment.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NodeDoc {
+    /// Its name.
+    pub name: String,
+    /// Whether other texts cannot name it.
+    pub private: bool,
+    /// The interface, in canonical layout: `node f(x: num [d]) -> (y)`.
+    pub header: String,
+    /// The comment before it, without its delimiters; empty if there is none.
+    pub comment: String,
+    /// The inputs that are static parameters.
+    pub statics: Vec<String>,
+    /// The named dimensions that its inputs bind.
+    pub dimensions: Vec<String>,
+}
+
+impl NodeDoc {
+    /// The first sentence of the comment.
+    pub fn summary(&self) -> String {
+        first_sentence(&self.comment)
+    }
+}
+
+/// Something that a program can name.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Documented {
+    /// A module.
+    Module(ModuleDoc),
+    /// A node of a module: the module's name, and the node.
+    Node(String, NodeDoc),
+    /// A builtin operator or function.
+    Operator(&'static OpInfo),
+}
+
+/// All modules of the library, the prelude first.
+pub fn library() -> Vec<ModuleDoc> {
+    std::iter::once(("std.prelude", PRELUDE))
+        .chain(LIBRARY.iter().copied())
+        .map(|(n, t)| module(n, t))
+        .collect()
+}
+
+/// The nodes of a source with their comments.
+///
+/// # Errors
+/// A file that cannot be read; a text that does not parse.
+pub fn document(source: &Source) -> Result<ModuleDoc, Error> {
+    let mut sources = Sources::new();
+    let id = text_of(source, &mut sources)?;
+    let parsed = rml_syntax::parse(&Bump::new(), &mut lasso::Rodeo::new(), id, sources.text(id)).diagnostics;
+    if !parsed.is_empty() {
+        return Err(Error::new(Diagnostics(parsed), std::sync::Arc::new(sources)));
+    }
+    let known = signatures(source, &Options::default()).unwrap_or_default();
+    Ok(read(sources.name(id), sources.text(id), &known))
+}
+
+/// What `name` means without any import of a program's own: a module, the nodes of that name, `std.layers.lstm` for one of them, or
+/// an operator.
+///
+/// # Errors
+/// Nothing is called so; the nearest name is suggested.
+pub fn find(name: &str) -> Result<Vec<Documented>, Diagnostic> {
+    let modules = library();
+    let mut found: Vec<Documented> =
+        modules.iter().filter(|m| m.name == name).cloned().map(Documented::Module).collect();
+    for module in &modules {
+        let nodes = module.nodes.iter().filter(|n| !n.private);
+        let of_name = nodes.filter(|n| n.name == name || format!("{}.{}", module.name, n.name) == name);
+        found.extend(of_name.map(|n| Documented::Node(module.name.clone(), n.clone())));
+    }
+    found.extend(op::entries().filter(|e| e.name == name).map(Documented::Operator));
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    let nodes = modules.iter().flat_map(|m| m.nodes.iter()).filter(|n| !n.private).map(|n| n.name.as_str());
+    let operators: Vec<&str> = op::names().collect();
+    let all = nodes.chain(modules.iter().map(|m| m.name.as_str())).chain(operators.iter().copied());
+    let d = Diagnostic::error(codes::UNKNOWN_NAME, format!("nothing in the library is called `{name}`"));
+    Err(match name.strip_prefix("diff_").map(|inner| (inner, find(inner))) {
+        Some((inner, Ok(_))) => {
+            d.help(format!("`{name}` is derived from `{inner}`: `rml diff FILE --node {inner}` prints it"))
+        }
+        _ => match suggest(name, all) {
+            Some(near) => d.help(format!("there is `{near}`")),
+            None => d.help("`rml doc` lists all modules, `rml doc std.layers` the nodes of one"),
+        },
+    })
+}
+
+/// The node of that name in a module.
+///
+/// # Errors
+/// There is none; the nearest name is suggested.
+pub fn node<'m>(module: &'m ModuleDoc, name: &str) -> Result<&'m NodeDoc, Diagnostic> {
+    module.nodes.iter().find(|n| n.name == name).ok_or_else(|| {
+        let d = Diagnostic::error(codes::UNKNOWN_NAME, format!("{} has no node `{name}`", module.name));
+        match suggest(name, module.nodes.iter().map(|n| n.name.as_str())) {
+            Some(near) => d.help(format!("there is `{near}`")),
+            None => d,
+        }
+    })
+}
+
+fn module(name: &str, text: &str) -> ModuleDoc {
+    let known = signatures(&Source::text(name, text), &Options::default()).unwrap_or_default();
+    read(name, text, &known)
+}
+
+/// The documentation of a text that parses.
+fn read(name: &str, text: &str, known: &[NodeSignature]) -> ModuleDoc {
+    let bump = Bump::new();
+    let mut names = lasso::Rodeo::new();
+    let mut sources = Sources::new();
+    let id = sources.add(name, text);
+    let file = rml_syntax::parse(&bump, &mut names, id, text).file;
+    let nodes: Vec<NodeDoc> = file
+        .nodes()
+        .map(|n| {
+            let name = names.resolve(&n.name.name).to_owned();
+            let signature = known.iter().find(|s| s.name == name);
+            node_doc(&file, n, name, text, signature)
+        })
+        .collect();
+    let first =
+        file.comments.first().filter(|c| text.get(..c.start as usize).is_some_and(|t| t.trim().is_empty()));
+    let belongs = |c: &Span| file.nodes().any(|n| behind(text, *c, n.span.start as usize));
+    let introduction = first.filter(|c| !belongs(c)).map(|c| plain(&text[c.range()])).unwrap_or_default();
+    ModuleDoc { name: name.to_owned(), introduction, nodes }
+}
+
+fn node_doc(
+    file: &File<'_>,
+    node: &Node<'_>,
+    name: String,
+    text: &str,
+    known: Option<&NodeSignature>,
+) -> NodeDoc {
+    let header = text.get(node.header_span.range()).unwrap_or("");
+    let header = rml_syntax::format(header).unwrap_or_else(|_| header.to_owned()).trim_end().to_owned();
+    let is_static = |f: &&rml_elab::FormalSignature| f.kind == FormalKind::Static;
+    let statics = known.into_iter().flat_map(|s| s.formals.iter().filter(is_static)).map(|f| f.name.clone());
+    NodeDoc {
+        name,
+        private: node.private.is_some(),
+        header,
+        comment: comment(file, node.span.start as usize, text),
+        statics: statics.collect(),
+        dimensions: known.map(|s| s.dimensions.clone()).unwrap_or_default(),
+    }
+}
+
+/// The comments that stand right before byte `at`, without a blank line between.
+fn comment(file: &File<'_>, mut at: usize, text: &str) -> String {
+    let mut parts = Vec::new();
+    while let Some(c) = file.comments.iter().find(|c| behind(text, **c, at)) {
+        parts.push(plain(&text[c.range()]));
+        at = c.start as usize;
+    }
+    parts.reverse();
+    parts.join("\n")
+}
+
+/// Whether byte `at` is the next thing behind a comment, on the same or the next line.
+fn behind(text: &str, comment: Span, at: usize) -> bool {
+    let between = text.get(comment.end as usize..at);
+    between.is_some_and(|t| t.trim().is_empty() && t.matches('\n').count() <= 1)
+}
+
+/// A comment without delimiters and without the indentation of its lines.
+fn plain(comment: &str) -> String {
+    let inner = match comment.strip_prefix("(*").and_then(|c| c.strip_suffix("*)")) {
+        Some(inner) => inner,
+        None => comment.trim_start_matches('-'),
+    };
+    let mut lines = inner.trim().lines();
+    let first = lines.next().unwrap_or("").trim_end().to_owned();
+    let rest: Vec<&str> = lines.collect();
+    let indent = |l: &&str| l.len() - l.trim_start().len();
+    let least = rest.iter().filter(|l| !l.trim().is_empty()).map(indent).min().unwrap_or(0);
+    rest.iter().fold(first, |all, line| all + "\n" + line.get(least..).unwrap_or("").trim_end())
+}
+
+fn first_sentence(comment: &str) -> String {
+    let text = comment.lines().take_while(|l| !l.trim().is_empty()).collect::<Vec<_>>().join(" ");
+    let end = text.find(". ").or_else(|| text.strip_suffix('.').map(str::len));
+    text.get(..end.unwrap_or(text.len())).unwrap_or("").trim_end_matches(':').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comments_belong_to_what_follows_them() {
+        let text = "(* About all. *)\n\nimport std.losses;\n\n(* One.\n   Two: *)\nnode f(k,x:num[k]) -> (y) y = x;\n\n\
+                    -- Not this.\n\n-- Half\n-- of it. And more.\nprivate node g(x) -> (y)\n  -- inside\n  y = mse(x, x);\n";
+        let doc = document(&Source::text("m", text)).expect("it parses");
+        assert_eq!(doc.introduction, "About all.");
+        let [f, g] = &doc.nodes[..] else { panic!("{doc:?}") };
+        assert_eq!((&*f.comment, &*f.header), ("One.\nTwo:", "node f(k, x: num [k]) -> (y)"));
+        assert_eq!((f.statics.as_slice(), f.private), (&["k".to_owned()][..], false));
+        assert_eq!((g.summary().as_str(), g.private), ("Half of it", true));
+    }
+
+    #[test]
+    fn names_are_found_or_suggested() {
+        assert!(matches!(&find("lstm").expect("a node")[..], [Documented::Node(m, _)] if m == "std.layers"));
+        assert!(matches!(&find("std.time.last").expect("a node")[..], [Documented::Node(..)]));
+        assert!(matches!(&find("std.time").expect("a module")[..], [Documented::Module(_)]));
+        assert!(matches!(&find("matmul").expect("an operator")[..], [Documented::Operator(_)]));
+        assert!(find("statistics").is_err(), "private");
+        let help = |name: &str| find(name).expect_err("unknown").help.join(" ");
+        assert!(help("lsmt").contains("`lstm`") && help("diff_lstm").contains("rml diff"));
+    }
+}

@@ -1,0 +1,66 @@
+//! Every node of the library says what it means, its shapes, its clocks and where it comes from, and `docs/language/library.md`
+//! is written from that: this test compares them, and with `RML_BLESS=1` writes the file anew.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use rml::doc::{ModuleDoc, NodeDoc, library};
+
+const INTRODUCTION: &str = "# Library
+
+<!-- Written from the comments in `std/`: change them there, then `cargo xtask bless`. -->
+
+`import std.layers;` takes all names of a module, `import std.layers (lstm);` some, `import std.layers as nn;` puts `nn.` before them; see
+[imports](nodes.md#imports). `rml doc lstm` prints the whole comment of a node, with its shapes, clocks and source; the texts are in
+[`std/`](../../std).
+";
+
+fn public(module: &ModuleDoc) -> impl Iterator<Item = &NodeDoc> {
+    module.nodes.iter().filter(|n| !n.private)
+}
+
+fn page() -> String {
+    let mut page = INTRODUCTION.to_owned();
+    for module in library() {
+        let introduction = module.introduction.split("\n\n").next().unwrap_or("").replace('\n', " ");
+        let introduction = introduction.trim_end_matches([':', ',']);
+        let _ = write!(page, "\n## {}\n\n{introduction}\n\n| | meaning |\n|---|---|\n", module.name);
+        for node in public(&module) {
+            let header = node.header.split_whitespace().collect::<Vec<_>>().join(" ");
+            let header =
+                header.replacen("node ", "", 1).replace("( ", "(").replace(" )", ")").replace('|', "\\|");
+            let _ = writeln!(page, "| `{header}` | {} |", node.summary().replace('|', "\\|"));
+        }
+    }
+    page
+}
+
+#[test]
+fn the_page_is_what_the_comments_say() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/language/library.md");
+    let page = page();
+    if std::env::var_os("RML_BLESS").is_some() {
+        std::fs::write(&path, &page).expect("docs/language/library.md can be written");
+    }
+    let found = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(found == page, "docs/language/library.md is stale: run this test with RML_BLESS=1");
+}
+
+#[test]
+fn comments_have_one_form() {
+    for module in library() {
+        assert!(!module.introduction.is_empty(), "{} has no introduction", module.name);
+        for node in public(&module) {
+            let lines: Vec<&str> = node.comment.lines().collect();
+            let at = |label: &str| lines.iter().position(|l| l.starts_with(label));
+            let found = [at("Shapes: "), at("Clocks: "), at("Source: ")];
+            assert!(
+                found.iter().all(Option::is_some) && found.is_sorted() && !node.summary().is_empty(),
+                "{}.{}: expected a meaning, then Shapes, Clocks and Source; found\n{}",
+                module.name,
+                node.name,
+                node.comment
+            );
+        }
+    }
+}
