@@ -319,7 +319,8 @@ fn unknown(which: Builtin, operands: &[Operand]) -> (Rule, Partial) {
     (Rule::Form, Partial { dtype, shape: None })
 }
 
-fn condition(cond: &Operand, what: &str) -> Evaluated<()> {
+/// Checks that a condition is a scalar.
+pub(crate) fn condition(cond: &Operand, what: &str) -> Evaluated<()> {
     match &cond.0.shape {
         Some(shape) if !shape.is_scalar() => Err(Diagnostic::error(
             codes::CONDITION_TYPE,

@@ -168,7 +168,12 @@ impl Walk<'_> {
                     let formal = callee.formals.get(i).filter(|_| !callee.roles.is_empty());
                     match formal.map(|l| callee.roles[*l]) {
                         Some(Role::Static | Role::Both) => self.expr(arg, Use::Static, f),
-                        Some(Role::Unused) => {}
+                        // no use by itself, but shapes inside are
+                        Some(Role::Unused) => self.expr(arg, Use::Shape, &mut |l, how| {
+                            if how == Use::Static {
+                                f(l, how);
+                            }
+                        }),
                         Some(Role::Stream) | None => self.expr(arg, how, f),
                     }
                 }

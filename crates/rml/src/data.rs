@@ -18,6 +18,7 @@ mod csv;
 mod json;
 mod npy;
 mod npz;
+pub(crate) mod unique;
 pub(crate) mod windows;
 
 pub(crate) use json::cell as json_cell;

@@ -11,12 +11,17 @@ use super::Emitter;
 use crate::builtins::Builtin;
 use crate::constant::widened;
 use crate::hir::{ExprId, ExprKind};
-use crate::ops::{Operand, Partial, Rule};
+use crate::ops::{self, Operand, Partial, Rule};
 use crate::statics::{Evaluated, Failure};
 use crate::text;
 
 /// An expression made, and its type.
 pub(super) type Made = (typed::ExprId, Type);
+
+/// The only one.
+fn one(made: Vec<Made>) -> Evaluated<Made> {
+    made.into_iter().next().ok_or(Failure::Unknown)
+}
 
 impl Emitter<'_, '_> {
     pub(super) fn push(&mut self, kind: T, ty: Type, span: Span) -> Made {
@@ -45,7 +50,7 @@ impl Emitter<'_, '_> {
             let ty = constant.ty.clone();
             return Ok(self.push(T::Const(constant), ty, span));
         }
-        let made = self.all(&self.typed.tree.operands(self.id, expr))?;
+        let made = self.operands(expr)?;
         let operands: Vec<Operand> =
             made.iter().map(|(e, ty)| (Partial::known(ty), self.exprs[*e].span)).collect();
         let (rule, result) = self.typed.rule(self.id, expr, &operands)?;
@@ -68,6 +73,29 @@ impl Emitter<'_, '_> {
         let parts: Vec<ExprId> = parts.iter().copied().filter(|e| !is_array(e)).collect();
         self.all(&parts)?;
         Err(Failure::Unknown)
+    }
+
+    /// The operands of an expression. A condition is checked by itself: what it decides on may depend on something in error.
+    fn operands(&mut self, expr: ExprId) -> Evaluated<Vec<Made>> {
+        let parts = self.typed.tree.operands(self.id, expr);
+        let condition = match self.node.exprs[expr].kind {
+            ExprKind::If { .. } => Some((0, "if")),
+            ExprKind::Merge { .. } => Some((0, "merge")),
+            ExprKind::When { .. } => Some((1, "when")),
+            _ => None,
+        };
+        let mut made: Vec<Evaluated<Made>> =
+            parts.iter().map(|part| self.all(&[*part]).and_then(one)).collect();
+        if let Some((i, what)) = condition
+            && let Some(Ok((_, ty))) = made.get(i)
+        {
+            let operand = (Partial::known(ty), self.node.exprs[parts[i]].span);
+            if let Err(failure) = ops::condition(&operand, what) {
+                self.fail(Some(parts[i]), failure);
+                made[i] = Err(Failure::Unknown);
+            }
+        }
+        made.into_iter().collect()
     }
 
     /// Several expressions; errors of all of them are reported.

@@ -41,6 +41,10 @@ impl Builder {
 pub(crate) fn emit(typed: &mut Typed<'_>, builder: &mut Builder, report: &mut Report) -> Option<NodeId> {
     let mut failed = Vec::new();
     let made = instances(typed, builder, &mut failed);
+    if made.is_none() {
+        // in a recurrence, what depends on itself may have no shape now
+        failed.append(&mut typed.bad);
+    }
     if !failed.is_empty() {
         for found in independent(typed, failed) {
             report.push(context::add(&typed.tree, found.id, found.diagnostic));

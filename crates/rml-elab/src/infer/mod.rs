@@ -34,6 +34,8 @@ pub(crate) struct Typed<'p> {
     pub(crate) in_error: bool,
     /// Expressions whose element types are in error, which is reported.
     pub(crate) broken: IndexSet<(InstanceId, ExprId)>,
+    /// What was wrong when shapes had settled; it may be a consequence of something else.
+    pub(crate) bad: Vec<Failed>,
 }
 
 impl Typed<'_> {
@@ -74,6 +76,7 @@ pub(crate) fn infer<'p>(tree: Tree<'p>, report: &mut Report) -> Typed<'p> {
         lost: dtypes.lost,
         in_error,
         broken: dtypes.broken,
+        bad: Vec::new(),
     };
     shape::infer(&mut typed, report);
     typed

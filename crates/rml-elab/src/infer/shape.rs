@@ -4,11 +4,12 @@
 
 use std::collections::VecDeque;
 
+use indexmap::IndexMap;
 use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, IndexVec};
 use rml_ir::Shape;
 
-use super::flow::{Flow, Taint};
+use super::flow::{Failed, Flow, Taint};
 use super::{Port, Typed, hint};
 use crate::context;
 use crate::hir::{ExprId, ExprKind, Local, LocalKind, Node, SourceId};
@@ -38,12 +39,12 @@ struct Fixpoint<'a, 'p, 'r> {
     /// The shape of a variable that nothing else determines.
     floor: Vec<Option<Shape>>,
     changes: Vec<u32>,
-    /// Whether an equation, by its number among those of all instances, was in error when it was evaluated last.
-    bad: Vec<bool>,
+    /// The equations that were in error when they were evaluated last, and what was wrong.
+    bad: IndexMap<(InstanceId, usize), Failed>,
     /// Equations that came into error since they were looked at.
     news: Vec<(InstanceId, usize)>,
-    /// Whether an operand in error was taken for one whose shape is not known yet.
-    tolerated: bool,
+    /// What is wrong with the equation that is being evaluated.
+    problem: Option<Failed>,
 }
 
 /// Finds the shapes of all variables.
@@ -70,14 +71,16 @@ pub(super) fn infer(typed: &mut Typed<'_>, report: &mut Report) {
         queued: vec![false; equations],
         floor: vec![None; slots],
         changes: vec![0; slots],
-        bad: vec![false; equations],
+        bad: IndexMap::new(),
         news: Vec::new(),
-        tolerated: false,
+        problem: None,
     };
     fixpoint.start();
     fixpoint.run();
     fixpoint.root_inputs();
     fixpoint.rest();
+    let bad = std::mem::take(&mut fixpoint.bad);
+    typed.bad = bad.into_values().collect();
 }
 
 fn uses_of(node: &Node) -> Uses {
@@ -138,13 +141,19 @@ impl Fixpoint<'_, '_, '_> {
             self.queued[self.first[id.0 as usize] + equation] = false;
             self.typed.statics.refresh(&self.typed.tree, &self.typed.shapes, id);
             // errors are found again, and reported, when typed nodes are made
-            self.tolerated = false;
-            let bad = matches!(self.equation(id, equation), Err(Failure::Bad(_))) || self.tolerated;
-            let number = self.first[id.0 as usize] + equation;
-            if bad && !std::mem::replace(&mut self.bad[number], bad) {
-                self.news.push((id, equation));
+            self.problem = None;
+            let _ = self.equation(id, equation);
+            let bad = self.problem.take();
+            match bad {
+                Some(problem) => {
+                    if self.bad.insert((id, equation), problem).is_none() {
+                        self.news.push((id, equation));
+                    }
+                }
+                None => {
+                    self.bad.swap_remove(&(id, equation));
+                }
             }
-            self.bad[number] = bad;
         }
     }
 
@@ -295,6 +304,16 @@ impl Fixpoint<'_, '_, '_> {
 
     /// The type of an expression, as far as its shape is known.
     fn expr(&mut self, id: InstanceId, expr: ExprId) -> Evaluated<Partial> {
+        let found = self.evaluate(id, expr);
+        if let Err(Failure::Bad(d)) = &found
+            && self.problem.is_none()
+        {
+            self.problem = Some(Failed { id, expr: Some(expr), diagnostic: d.as_ref().clone() });
+        }
+        found
+    }
+
+    fn evaluate(&mut self, id: InstanceId, expr: ExprId) -> Evaluated<Partial> {
         let node = self.typed.tree.node(id);
         if self.typed.broken.contains(&(id, expr)) {
             self.parts(id, expr);
@@ -345,8 +364,7 @@ impl Fixpoint<'_, '_, '_> {
         for (i, one) in found.into_iter().enumerate() {
             match (one, dtype) {
                 (Ok(partial), _) => partials.push(partial),
-                (Err(problem), Some(dtype)) if i >= first => {
-                    self.tolerated |= matches!(problem, Failure::Bad(_));
+                (Err(_), Some(dtype)) if i >= first => {
                     partials.push(Partial { dtype, shape: None });
                 }
                 (Err(problem), _) => failure = Some(problem),

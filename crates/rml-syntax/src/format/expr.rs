@@ -1,6 +1,6 @@
 //! Layout of expressions: as few parentheses as reading needs, by [`crate::precedence`], operators at the beginning of a
 //! line where a chain does not fit. `(x when c) * y` and `(post x) when c` keep their parentheses although `when` and
-//! `post` bind tighter.
+//! `post` bind tighter, and so do `fby` and `if` inside `if` and `if` behind `fby`: `if (true fby end) then x else (0 fby x)`.
 
 use super::Formatter;
 use super::doc::{Doc, group, nest, text};
@@ -153,15 +153,15 @@ impl<'t> Formatter<'t> {
         let mut expr = expr;
         while let ExprKind::If { cond, then, other } = &expr.kind {
             parts.push(text("if "));
-            parts.push(nest(2, self.expr(cond, Level::If)));
+            parts.push(nest(2, self.expr(cond, Level::Or)));
             parts.push(Doc::Line);
             parts.push(text("then "));
-            parts.push(nest(2, self.expr(then, Level::If)));
+            parts.push(nest(2, self.expr(then, Level::Or)));
             parts.push(Doc::Line);
             parts.push(text("else "));
             expr = other;
         }
-        parts.push(nest(2, self.expr(expr, Level::If)));
+        parts.push(nest(2, self.expr(expr, Level::Or)));
         parts
     }
 
@@ -184,7 +184,7 @@ impl<'t> Formatter<'t> {
                 return;
             }
         }
-        let last = if is_merge(expr) { self.parenthesised(expr) } else { self.expr(expr, Level::If) };
+        let last = if is_merge(expr) { self.parenthesised(expr) } else { self.expr(expr, Level::Fby) };
         parts.push(last);
     }
 

@@ -56,6 +56,9 @@ pub(crate) fn find<'a>(
         if let Some(why) = columns.unusable.get(&*input.name) {
             d = d.note(format!("{} has an entry `{}`, but {why}", origin(columns), input.name));
         }
+        if let Some(near) = suggest(&input.name, columns.columns.keys().map(String::as_str)) {
+            d = d.help(format!("there is `{near}`"));
+        }
         let names: Vec<String> = columns.columns.keys().map(|n| format!("`{n}`")).collect();
         d.note(match names.len() {
             0 => format!("{} has no columns", origin(columns)),

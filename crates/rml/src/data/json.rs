@@ -5,12 +5,11 @@ use indexmap::IndexMap;
 use rml_ir::{Data, Shape, Value};
 use serde_json::Value as Json;
 
-use super::{Column, Columns, Elements, Malformed};
+use super::{Column, Columns, Elements, Malformed, unique};
 
 /// Reads one document.
 pub(super) fn read(bytes: &[u8]) -> Result<Columns, Malformed> {
-    let document: Json = serde_json::from_slice(bytes)
-        .map_err(|e| Malformed::new("not a JSON document").note(e.to_string()))?;
+    let document = unique::parse(bytes).map_err(|e| Malformed::new("not a JSON document").note(e.to_string()))?;
     let mut object = match document {
         Json::Object(object) => object,
         Json::Array(rows) => {
@@ -49,9 +48,11 @@ pub(super) fn read_lines(bytes: &[u8]) -> Result<Columns, Malformed> {
         if line.trim().is_empty() {
             continue;
         }
-        let row = serde_json::from_str(line)
-            .map_err(|e| Malformed::new(format!("line {}: not a JSON object", i + 1)).note(e.to_string()))?;
-        rows.push(row);
+        let bad = || Malformed::new(format!("line {}: not a JSON object", i + 1));
+        match unique::parse(line.as_bytes()).map_err(|e| bad().note(e.to_string()))? {
+            Json::Object(row) => rows.push(row),
+            _ => return Err(bad().note("expected {\"x\": .., ..}")),
+        }
     }
     from_rows(rows)
 }

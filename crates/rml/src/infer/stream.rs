@@ -85,9 +85,11 @@ impl Stream {
         }
         let number = self.lines;
         let at = |d: Diagnostic| Diagnostic { message: format!("line {number}: {}", d.message), ..d };
-        let object: Map<String, Json> = serde_json::from_str(line).map_err(|e| {
-            at(Diagnostic::error(codes::MALFORMED_DATA, "not a JSON object").note(e.to_string()))
-        })?;
+        let bad = |why: String| at(Diagnostic::error(codes::MALFORMED_DATA, "not a JSON object").note(why));
+        let object = match unique::parse(line.as_bytes()).map_err(|e| bad(e.to_string()))? {
+            Json::Object(object) => object,
+            _ => return Err(bad("expected {\"x\": .., ..}".to_owned()).into()),
+        };
         if self.running.is_none() {
             self.running = Some(self.start(&object).map_err(|e| e.map(at))?);
         }
