@@ -52,12 +52,20 @@ fn declared(file: &File) -> Vec<Entry> {
         .collect()
 }
 
+/// The topics as `rml-base` declares them.
+fn declared_topics() -> Result<Vec<(String, String)>, String> {
+    let path = workspace::root().join(CODES).join("mod.rs");
+    let text = std::fs::read_to_string(&path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
+    Ok(topics(&text))
+}
+
 /// Writes the index and the table of pages.
 pub(crate) fn write() -> Result<(), String> {
     let entries = entries()?;
+    let topics = declared_topics()?;
     let folder = workspace::root().join(PAGES);
     std::fs::create_dir_all(&folder).map_err(|e| format!("cannot make {}: {e}", folder.display()))?;
-    for (file, text) in [(INDEX, index(&entries)), (TABLE, table(&entries))] {
+    for (file, text) in [(INDEX, index(&topics, &entries)), (TABLE, table(&entries))] {
         let path = workspace::root().join(file);
         std::fs::write(&path, text).map_err(|e| format!("cannot write {}: {e}", path.display()))?;
     }
@@ -67,8 +75,9 @@ pub(crate) fn write() -> Result<(), String> {
 /// Findings: generated files that are not what [`write()`] would make them, codes without a page, pages without a code.
 pub(crate) fn check(entries: &[Entry]) -> Result<Vec<String>, String> {
     let read = |path: &str| std::fs::read_to_string(workspace::root().join(path)).unwrap_or_default();
+    let topics = declared_topics()?;
     let mut findings = Vec::new();
-    for (file, text) in [(INDEX, index(entries)), (TABLE, table(entries))] {
+    for (file, text) in [(INDEX, index(&topics, entries)), (TABLE, table(entries))] {
         if read(file) != text {
             findings.push(format!("{file}: out of date; run `cargo xtask bless`"));
         }
@@ -112,24 +121,34 @@ fn table(entries: &[Entry]) -> String {
     text + "];\n"
 }
 
-fn index(entries: &[Entry]) -> String {
+fn index(topics: &[(String, String)], entries: &[Entry]) -> String {
     let mut text = String::from(
         "# Diagnostics\n\n\
          Every diagnostic has a stable code, shown as `error[code]`, and a page; `rml explain CODE` prints it.\n\
          This index is generated from the codes' declarations by `cargo xtask bless`.\n",
     );
-    let mut stage = "";
-    for entry in entries {
-        let of_file =
-            entry.path.strip_prefix(CODES).and_then(|p| p.strip_suffix(".rs")).unwrap_or(&entry.path);
-        if of_file != stage {
-            stage = of_file;
-            let _ = write!(text, "\n## {stage}\n\n| code | meaning |\n|---|---|\n");
+    for (topic, module) in topics {
+        let _ = write!(text, "\n## {topic}\n\n| code | meaning |\n|---|---|\n");
+        let file = format!("{CODES}{module}.rs");
+        for entry in entries.iter().filter(|e| e.path == file) {
+            let (name, summary) = (&entry.name, entry.summary.replace('|', "\\|"));
+            let _ = writeln!(text, "| [`{name}`]({name}.md) | {summary} |");
         }
-        let (name, summary) = (&entry.name, entry.summary.replace('|', "\\|"));
-        let _ = writeln!(text, "| [`{name}`]({name}.md) | {summary} |");
     }
     text
+}
+
+/// The topics that `TOPICS` lists, and the module of the codes of each: `("Runs", sim::ALL),`.
+fn topics(text: &str) -> Vec<(String, String)> {
+    let list = text.split_once("TOPICS").map_or("", |(_, list)| list);
+    let entry = |line: &str| {
+        let (topic, module) = line.trim().strip_prefix("(\"")?.split_once("\", ")?;
+        Some((topic.to_owned(), module.strip_suffix("::ALL),")?.to_owned()))
+    };
+    list.lines()
+        .map_while(|line| if line.starts_with("];") { None } else { Some(entry(line)) })
+        .flatten()
+        .collect()
 }
 
 #[cfg(test)]
@@ -146,10 +165,14 @@ mod tests {
         let entries = declared(&file);
         assert_eq!(entries.len(), 2);
         assert_eq!((entries[0].constant.as_str(), entries[0].name.as_str()), ("ARITY", "arity"));
-        let text = index(&entries);
+        let topics = topics(
+            "pub const TOPICS: &[(&str, &[Code])] = &[\n    (\"Names\", elab::ALL),\n];\n(\"No\", no::ALL),\n",
+        );
+        assert_eq!(topics, [("Names".to_owned(), "elab".to_owned())]);
+        let text = index(&topics, &entries);
         assert!(
             text.ends_with(
-                "## elab\n\n| code | meaning |\n|---|---|\n| [`arity`](arity.md) | Too many. |\n| [`x-y`](x-y.md) | a \\| b; c |\n"
+                "## Names\n\n| code | meaning |\n|---|---|\n| [`arity`](arity.md) | Too many. |\n| [`x-y`](x-y.md) | a \\| b; c |\n"
             ),
             "{text}"
         );

@@ -2,6 +2,7 @@
 
 mod codes;
 mod dependencies;
+mod licences;
 mod sources;
 
 use crate::workspace;
@@ -10,6 +11,7 @@ use crate::workspace;
 pub(crate) fn check() -> Result<Vec<String>, String> {
     let sources = workspace::files(&["rs", "rml"])?;
     let mut findings = dependencies::check()?;
+    findings.extend(licences::check()?);
     findings.extend(sources::check(&sources));
     findings.extend(codes::check(&sources)?);
     Ok(findings)

@@ -33,6 +33,11 @@ impl Report {
         more.into_iter().for_each(|d| self.push(d));
     }
 
+    /// Whether there are so many findings that advice which takes time is left out.
+    pub(crate) fn is_long(&self) -> bool {
+        self.errors > MAX_FINDINGS / 4
+    }
+
     /// How many errors were pushed so far, repeated ones included.
     pub(crate) fn errors(&self) -> usize {
         self.errors

@@ -39,10 +39,8 @@ pub(crate) use arith::shape_of as shape_of_value;
 pub(crate) struct Statics {
     /// By number of variable.
     values: Vec<Evaluated<StaticValue>>,
-    /// When the values of an instance were computed.
-    computed: IndexVec<InstanceId, u64>,
-    /// Advances when a shape changes that statics may depend on.
-    epoch: u64,
+    /// Whether the values of an instance are up to date. If they are not, those of the instances inside are not either.
+    fresh: IndexVec<InstanceId, bool>,
 }
 
 /// The most elements that a static array may have, those of nested arrays included.
@@ -71,27 +69,26 @@ impl Statics {
     pub(crate) fn new(tree: &Tree<'_>) -> Self {
         Self {
             values: vec![Err(Failure::Unknown); tree.slots],
-            computed: IndexVec::filled(0, tree.instances.len()),
-            epoch: 1,
+            fresh: IndexVec::filled(false, tree.instances.len()),
         }
     }
 
-    /// A shape has changed.
-    pub(crate) fn invalidate(&mut self) {
-        self.epoch += 1;
+    /// A shape has changed that the static names of an instance, and of those inside, may depend on. To be called for all of them.
+    pub(crate) fn invalidate(&mut self, id: InstanceId) {
+        self.fresh[id] = false;
     }
 
     /// Computes the static names of an instance, and of those around it, if they are not up to date.
     pub(crate) fn refresh(&mut self, tree: &Tree<'_>, shapes: &[Option<Shape>], id: InstanceId) {
         let mut stale = Vec::new();
         let mut at = Some(id);
-        while let Some(i) = at.filter(|i| self.computed[*i] != self.epoch) {
+        while let Some(i) = at.filter(|i| !self.fresh[*i]) {
             stale.push(i);
             at = tree.instances[i].parent.map(|(parent, ..)| parent);
         }
         while let Some(i) = stale.pop() {
             self.compute(tree, shapes, i);
-            self.computed[i] = self.epoch;
+            self.fresh[i] = true;
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use rml_base::codes::run as codes;
-use rml_base::{Diagnostic, Diagnostics};
+use rml_base::{Diagnostic, Diagnostics, suggest};
 use rml_ir::{Type, Value};
 use rml_sim::{Input, Row, Simulator, Status};
 
@@ -306,6 +306,10 @@ fn check_type(name: &str, value: &Value, ty: &Type) -> Result<(), Diagnostic> {
 
 pub(crate) fn unknown_input(program: &Program, name: &str) -> Diagnostic {
     let d = Diagnostic::error(codes::UNKNOWN_INPUT, format!("node {} has no input `{name}`", program.node()));
+    let d = match suggest(name, program.inputs().iter().map(|i| &*i.name)) {
+        Some(near) => d.help(format!("there is `{near}`")),
+        None => d,
+    };
     let names: Vec<String> = program.inputs().iter().map(|i| format!("`{}`", i.name)).collect();
     if names.is_empty() { d.note("it has no inputs") } else { d.note(format!("it has {}", names.join(", "))) }
 }

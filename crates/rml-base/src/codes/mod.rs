@@ -18,9 +18,18 @@ pub mod run;
 pub mod sim;
 pub mod syntax;
 
+/// All codes by topic, in the order in which a program meets them.
+pub const TOPICS: &[(&str, &[crate::Code])] = &[
+    ("Text", syntax::ALL),
+    ("Names, static values, types and shapes", elab::ALL),
+    ("Gradients", autodiff::ALL),
+    ("Runs", sim::ALL),
+    ("Files, data, checkpoints and flags", run::ALL),
+];
+
 /// All codes of all stages.
 pub fn all() -> impl Iterator<Item = crate::Code> {
-    [syntax::ALL, elab::ALL, autodiff::ALL, sim::ALL, run::ALL].into_iter().flatten().copied()
+    TOPICS.iter().flat_map(|(_, codes)| codes.iter()).copied()
 }
 
 /// The code of that name.

@@ -1,26 +1,39 @@
 //! `rml explain`.
 
-use rml::{Diagnostic, codes};
+use std::fmt::Write as _;
+
+use rml::{Diagnostic, codes, suggest};
 
 use crate::args::Explain;
 use crate::output::{Output, Stop};
 use crate::pages::PAGES;
 
-/// Prints the page of a code, or lists all codes.
+/// Prints the page of a code, or lists all codes by topic.
 pub(crate) fn explain(args: &Explain, output: &mut Output) -> Result<(), Stop> {
-    let Some(name) = &args.code else {
-        let mut all: Vec<_> = codes::all().collect();
-        all.sort_unstable();
-        let width = all.iter().map(|c| c.name.len()).max().unwrap_or(0);
-        return output
-            .print(&all.iter().map(|c| format!("{:width$}  {}\n", c.name, c.summary)).collect::<String>());
-    };
-    match PAGES.iter().find(|(code, _)| code == name) {
-        Some((_, page)) => output.print(page),
-        None => {
-            Err(Diagnostic::error(codes::run::BAD_OPTION, format!("there is no diagnostic code `{name}`"))
-                .help("`rml explain` lists all codes")
-                .into())
-        }
+    let Some(name) = &args.code else { return output.print(&list()) };
+    // as it stands in a message: `error[unknown-name]`
+    let name = name.trim_start_matches("error[").trim_start_matches("warning[").trim_end_matches(']');
+    if let Some((_, page)) = PAGES.iter().find(|(code, _)| *code == name) {
+        return output.print(page);
     }
+    let d = Diagnostic::error(codes::run::BAD_OPTION, format!("there is no diagnostic code `{name}`"));
+    let d = match suggest(name, PAGES.iter().map(|(code, _)| *code)) {
+        Some(near) => d.help(format!("there is `{near}`")),
+        None => d,
+    };
+    Err(d.help("`rml explain` lists all codes").into())
+}
+
+/// All codes with what they mean, under the headings of their topics.
+fn list() -> String {
+    let width = codes::all().map(|c| c.name.len()).max().unwrap_or(0);
+    let mut text = String::new();
+    for (topic, codes) in codes::TOPICS {
+        let _ = writeln!(text, "{topic}");
+        for code in *codes {
+            let _ = writeln!(text, "  {:width$}  {}", code.name, code.summary);
+        }
+        text.push('\n');
+    }
+    text + "`rml explain CODE` says more, with an example and its mend.\n"
 }

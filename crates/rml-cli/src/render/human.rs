@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::ops::Range;
 
-use ariadne::{Color, Config, IndexType, Label, Report, ReportKind};
+use ariadne::{Cache, Color, Config, IndexType, Label, Report, ReportKind};
 use rml::{Diagnostic, Diagnostics, Sources, Span};
 
 /// Source lines longer than that many bytes are not drawn.
@@ -12,7 +12,10 @@ const MAX_LINE: usize = 500;
 
 /// The findings, one after the other, and their number if there are several.
 pub(crate) fn human(diagnostics: &Diagnostics, sources: &Sources, colour: bool) -> String {
-    let mut text: String = diagnostics.iter().map(|d| finding(d, sources, colour)).collect();
+    let files: BTreeSet<_> = diagnostics.iter().flat_map(|d| &d.labels).map(|l| l.span.file).collect();
+    let texts = files.iter().map(|&f| (sources.name(f).to_owned(), sources.text(f).to_owned()));
+    let mut lines = ariadne::sources(texts);
+    let mut text: String = diagnostics.iter().map(|d| finding(d, sources, &mut lines, colour)).collect();
     let errors = diagnostics.iter().filter(|d| d.is_error()).count();
     if errors > 1 {
         let _ = writeln!(text, "{errors} errors");
@@ -20,10 +23,15 @@ pub(crate) fn human(diagnostics: &Diagnostics, sources: &Sources, colour: bool) 
     text
 }
 
-fn finding(diagnostic: &Diagnostic, sources: &Sources, colour: bool) -> String {
+fn finding(
+    diagnostic: &Diagnostic,
+    sources: &Sources,
+    lines: &mut impl Cache<String>,
+    colour: bool,
+) -> String {
     let drawable =
         !diagnostic.labels.is_empty() && diagnostic.labels.iter().all(|l| is_drawable(l.span, sources));
-    let drawn = if drawable { draw(diagnostic, sources, colour) } else { None };
+    let drawn = if drawable { draw(diagnostic, sources, lines, colour) } else { None };
     drawn.unwrap_or_else(|| plain(diagnostic, sources, colour))
 }
 
@@ -36,7 +44,12 @@ fn is_drawable(span: Span, sources: &Sources) -> bool {
     text.get(from..to).is_some_and(|t| t.lines().all(|l| l.len() <= MAX_LINE))
 }
 
-fn draw(diagnostic: &Diagnostic, sources: &Sources, colour: bool) -> Option<String> {
+fn draw(
+    diagnostic: &Diagnostic,
+    sources: &Sources,
+    lines: &mut impl Cache<String>,
+    colour: bool,
+) -> Option<String> {
     type Place = (String, Range<usize>);
     let place = |span: Span| -> Place {
         let (start, end) = super::clamped(span, sources);
@@ -63,10 +76,8 @@ fn draw(diagnostic: &Diagnostic, sources: &Sources, colour: bool) -> Option<Stri
     }
     diagnostic.notes.iter().for_each(|note| report.add_note(note));
     diagnostic.help.iter().for_each(|help| report.add_help(help));
-    let files: BTreeSet<_> = diagnostic.labels.iter().map(|l| l.span.file).collect();
-    let texts = files.iter().map(|&f| (sources.name(f).to_owned(), sources.text(f).to_owned()));
     let mut bytes = Vec::new();
-    report.finish().write(ariadne::sources(texts), &mut bytes).ok()?;
+    report.finish().write(lines, &mut bytes).ok()?;
     let text = String::from_utf8(bytes).ok()?;
     // The kind keeps its colour whatever the configuration says.
     Some(if colour { text } else { console::strip_ansi_codes(&text).into_owned() })

@@ -314,11 +314,11 @@ impl Infer<'_, '_, '_> {
             }
             ExprKind::Binary(op, a, b) => self.binary(id, expr, (*op, *a, *b)),
             ExprKind::If { cond, then, other } => {
-                self.condition(id, expr, *cond, "the condition of `if`");
+                self.condition(id, *cond, "the condition of `if`");
                 self.joined(id, expr, [*then, *other], "the branches of `if`")
             }
             ExprKind::Merge { cond, on_true, on_false } => {
-                self.condition(id, expr, *cond, "the condition of `merge`");
+                self.condition(id, *cond, "the condition of `merge`");
                 self.joined(id, expr, [*on_true, *on_false], "the branches of `merge`")
             }
             ExprKind::Fby { init, next } => self.joined(id, expr, [*init, *next], "the operands of `fby`"),
@@ -327,7 +327,7 @@ impl Infer<'_, '_, '_> {
             }
             ExprKind::When { value, cond } => {
                 let value = self.expr(id, *value);
-                self.condition(id, expr, *cond, "the condition of `when`");
+                self.condition(id, *cond, "the condition of `when`");
                 value.0
             }
             ExprKind::Builtin { which, args, .. } => self.builtin(id, expr, *which, args),
@@ -362,9 +362,10 @@ impl Infer<'_, '_, '_> {
         first.map_or_else(|| self.fresh(None), |(class, _)| class)
     }
 
-    fn condition(&mut self, id: InstanceId, of: ExprId, cond: ExprId, what: &str) {
+    fn condition(&mut self, id: InstanceId, cond: ExprId, what: &str) {
+        let at = (id, cond);
         let cond = self.expr(id, cond);
-        self.at = (id, of);
+        self.at = at;
         self.expect(DType::Bool, cond, codes::CONDITION_TYPE, what);
     }
 

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use indexmap::IndexMap;
 use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, IndexVec};
-use rml_ir::Shape;
+use rml_ir::{DType, Shape};
 
 use super::flow::{Failed, Flow, Taint};
 use super::{Port, Typed, hint};
@@ -244,9 +244,9 @@ impl Fixpoint<'_, '_, '_> {
             self.enqueue(parent, equation);
         }
         if sensitive {
-            self.typed.statics.invalidate();
             let mut todo = vec![id];
             while let Some(id) = todo.pop() {
+                self.typed.statics.invalidate(id);
                 for equation in 0..self.typed.tree.node(id).equations.len() {
                     self.enqueue(id, equation);
                 }
@@ -352,7 +352,16 @@ impl Fixpoint<'_, '_, '_> {
 
     /// The operands of an expression. One in error is one of unknown shape where another tells its type: with more shapes known the
     /// error may vanish, as in `h = zeros([2]) fby matmul(k, 0.5 * h)`, where `0.5 * h` is a scalar at first.
-    fn operands(&mut self, kind: &ExprKind, found: Vec<Evaluated<Partial>>) -> Evaluated<Vec<Partial>> {
+    fn operands(&mut self, kind: &ExprKind, mut found: Vec<Evaluated<Partial>>) -> Evaluated<Vec<Partial>> {
+        // what a condition is has no influence on the shape of the result
+        let condition = match kind {
+            ExprKind::If { .. } | ExprKind::Merge { .. } => found.first_mut(),
+            ExprKind::When { .. } => found.get_mut(1),
+            _ => None,
+        };
+        if let Some(condition) = condition {
+            *condition = Ok(Partial { dtype: DType::Bool, shape: None });
+        }
         let first = match kind {
             ExprKind::If { .. } | ExprKind::Merge { .. } => 1,
             ExprKind::Fby { .. } | ExprKind::FbyBack { .. } | ExprKind::Binary(..) => 0,

@@ -60,7 +60,9 @@ impl Lower<'_, '_> {
         let message = format!("nothing defines `{text}`");
         let mut d = Diagnostic::error(codes::UNKNOWN_NAME, message).label(span, "not found in this node");
         let defined = self.locals.iter().filter(|l| l.kind != LocalKind::Undefined);
-        if let Some(near) = suggest(text, defined.map(|l| l.name.as_ref())) {
+        if self.report.is_long() {
+            d = d.help("define it with an equation, or make it an input");
+        } else if let Some(near) = suggest(text, defined.map(|l| l.name.as_ref())) {
             d = d.help(format!("there is `{near}`"));
         } else if self.scopes.callable(self.header.file, text).is_some() {
             d = d.help(format!("`{text}` is a node or function: call it with `{text}(..)`"));
@@ -145,7 +147,7 @@ impl Lower<'_, '_> {
         let mut d = Diagnostic::error(codes::UNKNOWN_NAME, message).label(callee.span, "not in scope");
         if let Some(module) = self.scopes.library_module(name) {
             d = d.help(format!("the library has it: `import {module};`"));
-        } else if let Some(near) = self.scopes.suggest(self.header.file, name) {
+        } else if let Some(near) = self.nearest(name) {
             d = d.help(format!("there is `{near}`"));
         } else if self.by_name.contains_key(&callee.name) {
             d = d.help(format!("`{name}` is a variable; an element of it is written `{name}[i]`"));
@@ -153,6 +155,10 @@ impl Lower<'_, '_> {
             d = d.help("a library node has to be imported: `import std.layers;`");
         }
         self.report.push(d);
+    }
+
+    fn nearest(&self, name: &str) -> Option<String> {
+        if self.report.is_long() { None } else { self.scopes.suggest(self.header.file, name) }
     }
 
     /// `module.name` names nothing.

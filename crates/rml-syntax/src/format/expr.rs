@@ -147,21 +147,26 @@ impl<'t> Formatter<'t> {
         }
     }
 
+    /// An expression that takes parentheses below `level` for the reader's sake only.
+    fn clear(&mut self, expr: &Expr<'_>, level: Level) -> Doc {
+        self.expr(expr, if self.deep { Level::If } else { level })
+    }
+
     /// `if c then a else if d then b else e` is one chain.
     fn conditional(&mut self, expr: &Expr<'_>) -> Vec<Doc> {
         let mut parts = Vec::new();
         let mut expr = expr;
         while let ExprKind::If { cond, then, other } = &expr.kind {
             parts.push(text("if "));
-            parts.push(nest(2, self.expr(cond, Level::Or)));
+            parts.push(nest(2, self.clear(cond, Level::Or)));
             parts.push(Doc::Line);
             parts.push(text("then "));
-            parts.push(nest(2, self.expr(then, Level::Or)));
+            parts.push(nest(2, self.clear(then, Level::Or)));
             parts.push(Doc::Line);
             parts.push(text("else "));
             expr = other;
         }
-        parts.push(nest(2, self.expr(expr, Level::Or)));
+        parts.push(nest(2, self.clear(expr, Level::Or)));
         parts
     }
 
@@ -184,7 +189,7 @@ impl<'t> Formatter<'t> {
                 return;
             }
         }
-        let last = if is_merge(expr) { self.parenthesised(expr) } else { self.expr(expr, Level::Fby) };
+        let last = if is_merge(expr) { self.parenthesised(expr) } else { self.clear(expr, Level::Fby) };
         parts.push(last);
     }
 

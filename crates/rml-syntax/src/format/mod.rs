@@ -28,7 +28,8 @@ pub fn format(source: &str) -> Result<String, Vec<Diagnostic>> {
         return Err(diagnostics);
     }
     let comments = Comments::new(source, file.comments);
-    let mut formatter = Formatter { text: source, comments, out: String::new(), end: 0, last: Last::Nothing };
+    let mut formatter =
+        Formatter { text: source, comments, out: String::new(), end: 0, last: Last::Nothing, deep: false };
     formatter.file(&file);
     Ok(formatter.out)
 }
@@ -54,7 +55,12 @@ struct Formatter<'t> {
     /// Where the entry printed last ends in the source.
     end: usize,
     last: Last,
+    /// Whether the equation may nest so deeply that parentheses which only help the reader would break the limit.
+    deep: bool,
 }
+
+/// Equations with more `if` and `fby` take only the parentheses that they need.
+const MAX_CLEAR: usize = 24;
 
 impl Formatter<'_> {
     fn file(&mut self, file: &File<'_>) {
@@ -168,6 +174,8 @@ impl Formatter<'_> {
                 Lhs::Discard(span) => f.verbatim(*span),
             });
             let lhs = bracketed("", lhs, "", true);
+            let nested = self.shown(equation.span).split(|c: char| !c.is_alphanumeric());
+            self.deep = nested.filter(|word| matches!(*word, "if" | "fby")).count() > MAX_CLEAR;
             let rhs = nest(2, self.expr(equation.rhs, Level::If));
             let doc = Doc::Concat(vec![lhs, text(" = "), rhs, text(";")]);
             self.entry(doc, BODY, equation.span, false);

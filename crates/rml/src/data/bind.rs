@@ -5,7 +5,7 @@
 //! the clock of another input, is true in the last cycle of each window.
 
 use rml_base::codes::run as codes;
-use rml_base::{Diagnostic, Diagnostics};
+use rml_base::{Diagnostic, Diagnostics, suggest};
 use rml_ir::{DType, Data, Precision, Shape, Type, Value};
 
 use super::{Column, Columns, Elements};

@@ -9,7 +9,8 @@ use super::{Column, Columns, Elements, Malformed, unique};
 
 /// Reads one document.
 pub(super) fn read(bytes: &[u8]) -> Result<Columns, Malformed> {
-    let document = unique::parse(bytes).map_err(|e| Malformed::new("not a JSON document").note(e.to_string()))?;
+    let document =
+        unique::parse(bytes).map_err(|e| Malformed::new("not a JSON document").note(e.to_string()))?;
     let mut object = match document {
         Json::Object(object) => object,
         Json::Array(rows) => {

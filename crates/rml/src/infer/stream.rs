@@ -9,7 +9,7 @@ use super::states::inherited;
 use super::{InferOptions, changed_settings, family};
 use crate::checkpoint::{Checkpoint, Policy};
 use crate::compile::{InputInfo, Program, keep_inputs};
-use crate::data::{bind, json_cell};
+use crate::data::{bind, json_cell, unique};
 use crate::error::Error;
 use crate::session::{End, Feed, Outputs, Session, unknown_input};
 use crate::text;

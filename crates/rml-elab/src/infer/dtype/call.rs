@@ -15,7 +15,7 @@ impl Infer<'_, '_, '_> {
         let node = self.tree.node(id);
         let Some(call) = node.as_call(expr) else { return };
         if let Some(end) = call.every {
-            self.condition(id, expr, end, "`every`");
+            self.condition(id, end, "`every`");
         }
         let Some(&child) = self.tree.instances[id].calls.get(&expr) else {
             for operand in &call.args {
