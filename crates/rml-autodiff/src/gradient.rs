@@ -91,9 +91,11 @@ fn seed(node: &mut Node, primal: &Node, chosen: Var, with_bp: &[bool], precision
         let weight = constant(&mut node.consts, &ty, if o == chosen { 1.0 } else { 0.0 }, precision);
         if *here {
             // A constant would have a clock of its own: the condition ties it to that of the output.
-            let then = driver::push_var(node, None, ty, node.span);
+            let then = driver::push_var(node, None, ty.clone(), node.span);
             define(node, then, Rhs::Const(weight));
-            define(node, d, Rhs::If { cond: bp, then, other: o });
+            let tied = driver::push_var(node, None, ty, node.span);
+            define(node, tied, Rhs::If { cond: bp, then, other: o });
+            define(node, d, Rhs::When { value: tied, cond: bp });
         } else {
             define(node, d, Rhs::Const(weight));
         }

@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test file uses a part")]
 
 pub(crate) mod check;
+pub(crate) mod program;
 pub(crate) mod source;
 
 use std::sync::Arc;
