@@ -3,6 +3,8 @@
 /// Codes and their pages.
 #[rustfmt::skip]
 pub(crate) const PAGES: &[(&str, &str)] = &[
+    ("clock-mismatch", include_str!("../../../docs/errors/clock-mismatch.md")),
+    ("clock-dynamic", include_str!("../../../docs/errors/clock-dynamic.md")),
     ("no-optimiser", include_str!("../../../docs/errors/no-optimiser.md")),
     ("gradient-clock", include_str!("../../../docs/errors/gradient-clock.md")),
     ("optimiser-shape", include_str!("../../../docs/errors/optimiser-shape.md")),

@@ -4,7 +4,7 @@ use bumpalo::Bump;
 use rml_base::{Diagnostics, FileId, Sources};
 use rml_ir::DType;
 
-use crate::hir::{ExprKind, Item, LocalKind, Node, Role};
+use crate::hir::{ExprKind, Item, LocalKind, Node, Role, SourceId};
 use crate::options::{Loader, Options};
 use crate::report::Report;
 
@@ -19,6 +19,8 @@ pub struct NodeSignature {
     pub dimensions: Vec<String>,
     /// The names of its outputs.
     pub outputs: Vec<String>,
+    /// The nodes of the main text that it calls, or whose adjoints it calls.
+    pub calls: Vec<String>,
 }
 
 /// A formal.
@@ -60,8 +62,24 @@ pub fn signatures(
     let loaded = crate::load::load(&bump, &mut names, sources, main, options, loader, &mut report);
     let program = crate::lower::lower(&loaded, &names, &mut report);
     let scope = program.scopes.files.get(&program.main).filter(|_| report.errors() == 0);
-    let found = scope.map(|scope| scope.own.values().map(|id| signature(&program.nodes[*id])).collect());
+    let found = scope.map(|scope| {
+        let signature = |id: &SourceId| {
+            let called = calls(&program.nodes[*id]);
+            let own = scope.own.iter().filter(|(_, callee)| called.contains(callee));
+            let calls = own.map(|(name, _)| name.to_string()).collect();
+            NodeSignature { calls, ..signature(&program.nodes[*id]) }
+        };
+        scope.own.values().map(signature).collect()
+    });
     (found.unwrap_or_default(), report.finish())
+}
+
+fn calls(node: &Node) -> Vec<SourceId> {
+    let callee = |e: &crate::hir::Expr| match &e.kind {
+        ExprKind::Call(call) => Some(call.callee),
+        _ => None,
+    };
+    node.exprs.iter().filter_map(callee).collect()
 }
 
 fn signature(node: &Node) -> NodeSignature {
@@ -87,6 +105,7 @@ fn signature(node: &Node) -> NodeSignature {
         formals: formals.collect(),
         dimensions: dims.map(|l| l.name.to_string()).collect(),
         outputs: node.outputs.iter().map(|l| node.name_of(*l).to_string()).collect(),
+        calls: Vec::new(),
     }
 }
 

@@ -13,7 +13,7 @@ use rml_ir::{Precision, Type, normal, pass};
 
 use crate::error::Error;
 use crate::library::{LIBRARY, PRELUDE};
-pub use check::check;
+pub(crate) use check::check_forms;
 pub(crate) use gradient::{Differentiable, differentiable};
 pub(crate) use interface::{BATCH, Interfaces};
 pub(crate) use reduce::keep_inputs;
@@ -240,6 +240,18 @@ fn back(module: normal::Module, options: &Options) -> Result<Flat, Diagnostics> 
     Ok(if options.all_vars { flat } else { pass::cone(pass::fold(flat)) })
 }
 
+/// Compiles a program as far as its static analyses need it: inlined, with every variable and every constant as written.
+///
+/// # Errors
+/// As [`compile`].
+pub(crate) fn inlined(source: &Source, options: &Options) -> Result<(Flat, Sources), Error> {
+    let mut front = Front::run(source, options)?;
+    let flat = front
+        .elaborate()
+        .and_then(|(module, _)| pass::inline(&rml_autodiff::differentiate(pass::normalize(&module))?));
+    front.fail(flat)
+}
+
 /// What the text of a source says about its nodes.
 pub(crate) fn interfaces(source: &Source) -> Result<Interfaces, Error> {
     let mut sources = Sources::new();
@@ -358,7 +370,7 @@ fn adjoint_text(source: &Source, options: &Options, root: rml_elab::Root) -> Res
 }
 
 /// Numbers that differ from each other for the static parameters and named dimensions of a node that have no value.
-fn with_placeholders(signature: &rml_elab::NodeSignature, options: &Options) -> Options {
+pub(crate) fn with_placeholders(signature: &rml_elab::NodeSignature, options: &Options) -> Options {
     const PRIMES: [i64; 12] = [5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43];
     let mut options = options.clone();
     let statics =

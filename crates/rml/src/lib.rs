@@ -9,6 +9,7 @@
 //!
 //! Every failure is an [`Error`]: diagnostics as data with the texts they point into. Nothing here prints.
 
+mod analyse;
 mod checkpoint;
 pub mod chronogram;
 mod compile;
@@ -29,10 +30,9 @@ mod text;
 mod trace;
 mod train;
 
+pub use analyse::{Analysis, analyse, analyse_all, check};
 pub use checkpoint::{Checkpoint, Position};
-pub use compile::{
-    InputInfo, Options, OutputInfo, Program, Source, Stage, check, compile, differentiate, dump,
-};
+pub use compile::{InputInfo, Options, OutputInfo, Program, Source, Stage, compile, differentiate, dump};
 pub use data::{Column, Columns, Elements, Format};
 pub use error::Error;
 pub use format::format;
@@ -47,4 +47,4 @@ pub use trace::{Cell, RunOptions, Trace, run};
 pub use train::{
     EpochSummary, Metrics, Observer, Progress, TestSplit, TrainInfo, TrainOptions, TrainReport, train,
 };
-pub use {rml_ir as ir, rml_sim as sim, rml_syntax as syntax};
+pub use {rml_analysis as analysis, rml_ir as ir, rml_sim as sim, rml_syntax as syntax};

@@ -12,6 +12,7 @@ macro_rules! codes {
     };
 }
 
+pub mod analysis;
 pub mod autodiff;
 pub mod elab;
 pub mod run;
@@ -23,6 +24,7 @@ pub const TOPICS: &[(&str, &[crate::Code])] = &[
     ("Text", syntax::ALL),
     ("Names, static values, types and shapes", elab::ALL),
     ("Gradients", autodiff::ALL),
+    ("Clocks", analysis::ALL),
     ("Runs", sim::ALL),
     ("Files, data, checkpoints and flags", run::ALL),
 ];

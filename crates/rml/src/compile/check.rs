@@ -8,9 +8,9 @@ use rml_ir::{pass, typed};
 
 use super::{Front, Options, Source, load};
 
-/// Checks a source. With [`Options::node`] that node and what it calls, and all others too if anything is wrong there; else every node.
+/// Checks everything but what the static analyses check. With [`Options::node`] that node and what it calls, and all others too if anything is wrong there; else every node.
 /// What passes the front end goes through all passes. Returns the texts and all findings, warnings included.
-pub fn check(source: &Source, options: &Options) -> (Arc<Sources>, Diagnostics) {
+pub(crate) fn check_forms(source: &Source, options: &Options) -> (Arc<Sources>, Diagnostics) {
     let mut front = match Front::run(source, options) {
         Ok(front) => front,
         Err(e) => return e.into_parts(),

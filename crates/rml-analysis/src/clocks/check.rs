@@ -1,0 +1,132 @@
+//! Holds every equation against the clocks of its variables.
+
+use rml_base::{Diagnostics, IndexVec};
+use rml_ir::flat::{Flat, Var};
+
+use super::bdd::{FALSE, Node};
+use super::constraint::{Constraint, Sample};
+use super::infer::{Inferred, Origin};
+use super::report::Reporter;
+use super::values::{Presence, Values};
+use super::witness::{Witness, Witnesses};
+use super::{Clocks, Verdict};
+
+/// Two clocks that an equation puts together and that are not proved equal.
+#[derive(Clone, Debug)]
+pub(super) struct Mismatch {
+    /// By position.
+    pub(super) constraint: usize,
+    pub(super) kind: Kind,
+    /// Whether it is certain; if so, where the two differ.
+    pub(super) witness: Option<Witness>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Kind {
+    /// Two variables that are to be present together.
+    Together(Var, Var),
+    /// A variable that is to be present where a condition says.
+    Sample(Sample),
+}
+
+/// Checks all constraints.
+pub(super) fn check(
+    flat: &Flat,
+    constraints: &[Constraint],
+    inferred: &Inferred,
+    values: &mut Values,
+    clocks: &Clocks,
+) -> Verdict {
+    let mut checker = Checker { constraints, inferred, values, mismatches: Vec::new() };
+    checker.run();
+    let mut mismatches = std::mem::take(&mut checker.mismatches);
+    checker.judge(flat, &mut mismatches);
+    let reporter = Reporter { flat, constraints, inferred, clocks };
+    let is_error = |m: &&Mismatch| m.witness.is_some();
+    let errors: Diagnostics =
+        Diagnostics(mismatches.iter().filter(is_error).map(|m| reporter.error(m)).collect());
+    if errors.has_errors() {
+        return Verdict::Rejected(errors);
+    }
+    if mismatches.is_empty() {
+        return Verdict::Synchronous;
+    }
+    Verdict::Dynamic(Diagnostics(mismatches.iter().map(|m| reporter.warning(m)).collect()))
+}
+
+struct Checker<'a> {
+    constraints: &'a [Constraint],
+    inferred: &'a Inferred,
+    values: &'a mut Values,
+    mismatches: Vec<Mismatch>,
+}
+
+impl Checker<'_> {
+    fn clock(&self, v: Var) -> Presence {
+        self.values.presences[self.inferred.of[v]]
+    }
+
+    /// Finds the mismatches that do not follow from others: where a clock was derived from a disagreement, or from such a
+    /// clock, nothing is said about it.
+    fn run(&mut self) {
+        let found: Vec<Option<Kind>> = self.constraints.iter().map(|c| self.mismatch(c)).collect();
+        let mut tainted: IndexVec<Var, bool> = IndexVec::filled(false, self.inferred.of.len());
+        for &v in &self.inferred.order {
+            if let Origin::Constraint { constraint, from } = self.inferred.origin[v] {
+                let disagrees = found[constraint].is_some() && self.constraints[constraint].target == v;
+                tainted[v] = tainted[from] || disagrees;
+            }
+        }
+        for (at, kind) in found.into_iter().enumerate() {
+            let Some(kind) = kind else { continue };
+            let (a, b) = match kind {
+                Kind::Together(a, b) => (a, b),
+                Kind::Sample(s) => (s.var, s.cond),
+            };
+            let own = |v: Var| {
+                self.constraints[at].target == v
+                    && matches!(self.inferred.origin[v], Origin::Constraint { constraint, .. } if constraint == at)
+            };
+            let follows = |v: Var| tainted[v] && !own(v);
+            if !follows(a) && !follows(b) {
+                self.mismatches.push(Mismatch { constraint: at, kind, witness: None });
+            }
+        }
+    }
+
+    /// The first two clocks of a constraint that are not the same.
+    fn mismatch(&mut self, constraint: &Constraint) -> Option<Kind> {
+        let reference = constraint.together.first().copied();
+        let other = reference.and_then(|a| {
+            let differs = |b: &&Var| self.clock(**b) != self.clock(a);
+            Some(Kind::Together(a, *constraint.together.iter().find(differs)?))
+        });
+        other.or_else(|| {
+            let differs = |s: &&Sample| self.sampled(**s) != Some(self.clock(s.var));
+            constraint.samples.iter().find(differs).copied().map(Kind::Sample)
+        })
+    }
+
+    /// The clock that a sample asks for; `None` beyond the limit of the diagrams.
+    fn sampled(&self, sample: Sample) -> Option<Presence> {
+        let parent = self.inferred.of[sample.cond];
+        let term = self.inferred.sampled(parent, sample)?;
+        Some(self.values.presences[term])
+    }
+
+    /// Finds out which mismatches are certain.
+    fn judge(&mut self, flat: &Flat, mismatches: &mut [Mismatch]) {
+        for mismatch in mismatches {
+            let (a, b) = match mismatch.kind {
+                Kind::Together(a, b) => (self.clock(a), Some(self.clock(b))),
+                Kind::Sample(s) => (self.clock(s.var), self.sampled(s)),
+            };
+            let Some(b) = b else { continue };
+            if a.root.is_some() || b.root.is_some() {
+                continue;
+            }
+            let differ: Node = self.values.bdd.xor(a.on, b.on).unwrap_or(FALSE);
+            mismatch.witness = Witnesses::new(flat, self.values).find(differ);
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! The clock of every variable: the set of cycles in which it is present.
+//!
+//! Lustre's calculus, with conditions compared by what they mean: terms are inferred ([`infer`]), conditions become functions of
+//! what cannot be taken apart ([`values`]), and each equation is held against the clocks of its variables ([`check`]).
+//!
+//! Invariants, checked by [`verify`] unless the program is rejected:
+//! - **K1** every variable of the program has a clock.
+//! - **K2** clocks are interned: two variables have the same [`ClockId`] iff they are proved to be present together.
+//! - **K3** a parent stands before its children; the condition of a sampled clock is a `bool []` whose own clock is the parent.
+//! - **K4** the base clock is the first.
+//! - **K5** `same` names the first variable of each set of equal ones, which has the same type and the same clock.
+
+use rml_base::{Diagnostics, IndexVec, entity_id};
+use rml_ir::flat::{Flat, Var};
+
+mod bdd;
+mod check;
+mod classes;
+mod constant;
+mod constraint;
+mod infer;
+mod report;
+mod show;
+mod table;
+mod values;
+mod verify;
+mod witness;
+
+pub use verify::verify;
+
+use constraint::Constraint;
+use infer::Inputs;
+
+entity_id!(
+    /// A clock.
+    ClockId,
+    "ck"
+);
+
+/// How a clock comes about.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum ClockData {
+    /// Every cycle.
+    Base,
+    /// The cycles of `parent` in which `cond` is `positive`.
+    On {
+        /// The clock of the condition.
+        parent: ClockId,
+        /// The condition; one variable stands for all that are proved equal to it.
+        cond: Var,
+        /// For which of its values.
+        positive: bool,
+    },
+    /// Not known before the program runs; each unknown clock has an id of its own.
+    Unknown,
+}
+
+/// The clocks of a program.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Clocks {
+    /// The clock of each variable.
+    pub of: IndexVec<Var, ClockId>,
+    /// All clocks.
+    pub clocks: IndexVec<ClockId, ClockData>,
+    /// For each variable, the first one that is proved to be the same stream (itself, if there is none before it).
+    pub same: IndexVec<Var, Var>,
+}
+
+impl Clocks {
+    /// The clock of every cycle.
+    pub const BASE: ClockId = ClockId(0);
+
+    /// Whether two variables are proved to be the same stream.
+    pub fn are_same(&self, a: Var, b: Var) -> bool {
+        self.same[a] == self.same[b]
+    }
+
+    /// The samplings that lead from the root to a clock, outermost first: each condition with its value.
+    pub fn samplings(&self, clock: ClockId) -> Vec<(Var, bool)> {
+        let mut path = Vec::new();
+        let mut at = clock;
+        while let ClockData::On { parent, cond, positive } = self.clocks[at] {
+            path.push((cond, positive));
+            at = parent;
+        }
+        path.reverse();
+        path
+    }
+
+    /// The clock under whose samplings a clock lies: the base clock or an unknown one.
+    pub fn root(&self, clock: ClockId) -> ClockId {
+        let mut at = clock;
+        while let ClockData::On { parent, .. } = self.clocks[at] {
+            at = parent;
+        }
+        at
+    }
+}
+
+/// What is known about the synchronisation of a program before it runs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// No inputs that respect their clocks give a synchronisation error.
+    Synchronous,
+    /// Some inputs that respect their clocks give one: errors.
+    Rejected(Diagnostics),
+    /// Neither is proved; the simulator checks at run time. Warnings that say what could not be compared.
+    Dynamic(Diagnostics),
+}
+
+impl Verdict {
+    /// Proved before not proved, then by the number of findings.
+    fn rank(&self) -> (usize, usize) {
+        match self {
+            Verdict::Synchronous => (0, 0),
+            Verdict::Rejected(found) | Verdict::Dynamic(found) => (1, found.0.len()),
+        }
+    }
+}
+
+/// The clocks of a program and what follows from them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ClockReport {
+    /// The clocks; those of a rejected program are what its equations say before the first disagreement.
+    pub clocks: Clocks,
+    /// Whether they fit.
+    pub verdict: Verdict,
+}
+
+/// Infers the clocks of a program and checks them.
+///
+/// An input without a declared clock gets the one that its use asks for (the branch of a `merge`), else the base clock; what nothing
+/// drives ticks in every cycle (semantics notes, sections 6 and 11).
+///
+/// Requires: `flat::verify`. Ensures: K1 to K5 for a program that is not rejected.
+pub fn clocks(flat: &Flat) -> ClockReport {
+    let _span = tracing::debug_span!("clocks", equations = flat.equations.len()).entered();
+    let constraints = constraint::constraints(flat);
+    let used = assume(flat, &constraints, Inputs::Used);
+    let (verdict, clocks) = match used.0 {
+        Verdict::Synchronous => used,
+        // An ill-clocked program is told by the assumption that gives fewer findings.
+        _ => {
+            let base = assume(flat, &constraints, Inputs::Base);
+            if base.0.rank() < used.0.rank() { base } else { used }
+        }
+    };
+    if cfg!(debug_assertions)
+        && !matches!(verdict, Verdict::Rejected(_))
+        && let Err(found) = verify(flat, &clocks)
+    {
+        panic!("the table of clocks is broken:\n{}", found.join("\n"));
+    }
+    ClockReport { clocks, verdict }
+}
+
+/// The verdict and the clocks under an assumption.
+fn assume(flat: &Flat, constraints: &[Constraint], inputs: Inputs) -> (Verdict, Clocks) {
+    let inferred = infer::infer(flat, constraints, inputs);
+    let mut values = values::values(flat, &inferred);
+    let clocks = table::table(flat, &inferred, &values);
+    let verdict = check::check(flat, constraints, &inferred, &mut values, &clocks);
+    (verdict, clocks)
+}

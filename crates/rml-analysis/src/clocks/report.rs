@@ -1,0 +1,266 @@
+//! Explains a disagreement: which two clocks an equation puts together, where each comes from, and what would mend it.
+
+use rml_base::codes::analysis::{CLOCK_DYNAMIC, CLOCK_MISMATCH};
+use rml_base::{Diagnostic, Span};
+use rml_ir::flat::{Flat, Rhs, Var};
+use rml_ir::op::Op;
+
+use super::Clocks;
+use super::check::{Kind, Mismatch};
+use super::constraint::{Constraint, Sample};
+use super::infer::{Inferred, Origin, Term, TermId};
+use super::show::{Names, infix};
+
+/// Writes the diagnostics of one program.
+pub(super) struct Reporter<'a> {
+    pub(super) flat: &'a Flat,
+    pub(super) constraints: &'a [Constraint],
+    pub(super) inferred: &'a Inferred,
+    pub(super) clocks: &'a Clocks,
+}
+
+/// One of the two clocks of a disagreement.
+struct Side {
+    var: Var,
+    term: TermId,
+}
+
+impl Reporter<'_> {
+    /// How variables are written in what is said about a disagreement.
+    fn names(&self, mismatch: &Mismatch) -> Names<'_> {
+        Names::within(self.flat, &self.instance(mismatch).map_or(String::new(), |(path, _)| path))
+    }
+
+    fn sampling(&self, names: &Names<'_>, cond: Var, positive: bool) -> String {
+        let equal: Vec<Var> = self.flat.vars.ids().filter(|v| self.clocks.are_same(*v, cond)).collect();
+        names.sampling(names.best(&equal).unwrap_or(cond), positive)
+    }
+
+    pub(super) fn error(&self, mismatch: &Mismatch) -> Diagnostic {
+        let mut diagnostic = self.describe(mismatch, Diagnostic::error(CLOCK_MISMATCH, self.title(mismatch)));
+        if let Some(witness) = mismatch.witness.as_ref().filter(|w| !w.is_empty()) {
+            let names = self.names(mismatch);
+            let values = witness.iter().map(|(v, value)| format!("`{}` is {value}", names.of(*v)));
+            let values: Vec<String> = values.collect();
+            diagnostic = diagnostic.note(format!("they differ where {}", values.join(" and ")));
+        }
+        diagnostic
+    }
+
+    pub(super) fn warning(&self, mismatch: &Mismatch) -> Diagnostic {
+        let title = format!("it is not known before the run whether {}", self.question(mismatch));
+        self.describe(mismatch, Diagnostic::warning(CLOCK_DYNAMIC, title))
+            .note("the simulator checks it in every cycle")
+    }
+
+    fn sides(&self, mismatch: &Mismatch) -> [Side; 2] {
+        match mismatch.kind {
+            Kind::Together(a, b) => [a, b].map(|var| Side { var, term: self.inferred.of[var] }),
+            Kind::Sample(s) => {
+                let own = self.inferred.of[s.var];
+                let asked = self.inferred.sampled(self.inferred.of[s.cond], s).unwrap_or(own);
+                [Side { var: s.var, term: own }, Side { var: s.cond, term: asked }]
+            }
+        }
+    }
+
+    fn rhs(&self, mismatch: &Mismatch) -> Option<&Rhs> {
+        self.constraints[mismatch.constraint].equation.map(|e| &self.flat.equations[e].rhs)
+    }
+
+    fn title(&self, mismatch: &Mismatch) -> String {
+        let [a, b] = self.sides(mismatch);
+        let target = self.constraints[mismatch.constraint].target;
+        let names = self.names(mismatch);
+        let name = |v: Var| format!("`{}`", names.of(v));
+        match (mismatch.kind, self.rhs(mismatch)) {
+            (Kind::Sample(s), Some(Rhs::Merge { .. })) => format!(
+                "{} is not present exactly where {} is {}, as this `merge` asks",
+                name(s.var),
+                name(s.cond),
+                s.positive
+            ),
+            (Kind::Sample(s), _) => {
+                format!("{} is not present exactly where {} is {}", name(s.var), name(s.cond), s.positive)
+            }
+            (_, Some(Rhs::Apply { op, .. })) if b.var != target => {
+                let sign = infix(op).or(op.surface()).unwrap_or(op.name());
+                format!("the operands of `{sign}` are on different clocks")
+            }
+            (_, Some(Rhs::If { .. })) => "the parts of this `if` are on different clocks".to_owned(),
+            (_, Some(Rhs::When { .. })) => {
+                format!("{} is sampled by {}, which is on another clock", name(b.var), name(a.var))
+            }
+            _ => format!("{} and {} are on different clocks", name(a.var), name(b.var)),
+        }
+    }
+
+    fn question(&self, mismatch: &Mismatch) -> String {
+        let names = self.names(mismatch);
+        let name = |v: Var| format!("`{}`", names.of(v));
+        match mismatch.kind {
+            Kind::Together(a, b) => format!("{} and {} are always present together", name(a), name(b)),
+            Kind::Sample(s) => {
+                format!("{} is always present exactly where {} is {}", name(s.var), name(s.cond), s.positive)
+            }
+        }
+    }
+
+    fn describe(&self, mismatch: &Mismatch, diagnostic: Diagnostic) -> Diagnostic {
+        let constraint = &self.constraints[mismatch.constraint];
+        let sides = self.sides(mismatch);
+        let names = self.names(mismatch);
+        let remark = match mismatch.kind {
+            Kind::Together(a, b) => format!(
+                "`{}` is on `{}`, `{}` on `{}`",
+                names.of(a),
+                self.clock(&names, sides[0].term),
+                names.of(b),
+                self.clock(&names, sides[1].term)
+            ),
+            Kind::Sample(s) => format!(
+                "expected `{}` on `{}`, found `{}`",
+                names.of(s.var),
+                self.clock(&names, sides[1].term),
+                self.clock(&names, sides[0].term)
+            ),
+        };
+        let mut diagnostic = diagnostic.label(constraint.span, remark);
+        for side in &sides {
+            if let Some((span, reason)) = self.reason(&names, side)
+                && span != constraint.span
+                && diagnostic.labels.iter().all(|l| l.span != span)
+            {
+                diagnostic = diagnostic.label(span, reason);
+            }
+        }
+        if let Some((instance, call)) = self.instance(mismatch) {
+            match call.filter(|c| diagnostic.labels.iter().all(|l| l.span != *c)) {
+                Some(call) => diagnostic = diagnostic.label(call, format!("in the instance `{instance}`")),
+                None => diagnostic = diagnostic.note(format!("in the instance `{instance}`")),
+            }
+        }
+        diagnostic.help(self.mend(mismatch, &sides))
+    }
+
+    /// A clock as text.
+    fn clock(&self, names: &Names<'_>, term: TermId) -> String {
+        let (root, path) = self.path(term);
+        let root = match self.inferred.terms[root] {
+            Term::Unknown(v) => format!("the clock of {}", names.of(v)),
+            Term::Base | Term::On { .. } => "base".to_owned(),
+        };
+        path.iter().fold(root, |text, (cond, positive)| text + &self.sampling(names, *cond, *positive))
+    }
+
+    /// The root of a clock and the samplings from there on.
+    fn path(&self, term: TermId) -> (TermId, Vec<(Var, bool)>) {
+        let mut at = term;
+        let mut path = Vec::new();
+        while let Term::On { parent, cond, positive } = self.inferred.terms[at] {
+            path.push((cond, positive));
+            at = parent;
+        }
+        path.reverse();
+        (at, path)
+    }
+
+    /// Where a clock comes from: the sampling that made it, else the input at the end of the chain, else what nothing drives.
+    fn reason(&self, names: &Names<'_>, side: &Side) -> Option<(Span, String)> {
+        let clock = self.clock(names, side.term);
+        if let Some(maker) = self.inferred.makers[side.term] {
+            let constraint = &self.constraints[maker];
+            let made = constraint.samples.iter().find(|s| self.inferred.of[s.var] == side.term);
+            let made = made.map_or(side.var, |s| s.var);
+            let how = match constraint.equation {
+                None => "is declared to be",
+                Some(_) => "is put",
+            };
+            return Some((constraint.span, format!("here `{}` {how} on `{clock}`", names.of(made))));
+        }
+        let mut v = side.var;
+        for _ in 0..self.flat.vars.len() {
+            let is_input = self.flat.inputs.iter().any(|i| i.var == v && i.clock.is_none());
+            let origin = if is_input { Origin::Input } else { self.inferred.origin[v] };
+            match origin {
+                Origin::Constraint { from, .. } => v = from,
+                Origin::Input => {
+                    let text = format!("`{}` has no declared clock, so it is on `base`", names.of(v));
+                    return Some((self.flat.vars[v].span, text));
+                }
+                Origin::Nobody => {
+                    let text =
+                        format!("nothing decides when `{}` is present, so it is on `base`", names.of(v));
+                    return Some((self.flat.vars[v].span, text));
+                }
+                Origin::Itself => {
+                    let text = format!("when `{}` is present depends on itself alone", names.of(v));
+                    return Some((self.flat.vars[v].span, text));
+                }
+            }
+        }
+        None
+    }
+
+    /// The instance that an equation stands in, and its call.
+    fn instance(&self, mismatch: &Mismatch) -> Option<(String, Option<Span>)> {
+        let constraint = &self.constraints[mismatch.constraint];
+        let samples = constraint.samples.iter().map(|s| s.var);
+        let mut vars = constraint.together.iter().copied().chain(samples).chain([constraint.target]);
+        let name = vars.find_map(|v| self.flat.vars[v].name.as_ref())?;
+        let (path, _) = name.rsplit_once('.')?;
+        let is_input = |v: Var| {
+            let name = self.flat.vars[v].name.as_deref();
+            name.and_then(|n| n.rsplit_once('.')).is_some_and(|(p, _)| p == path)
+        };
+        let is_copy = |rhs: &Rhs| matches!(rhs, Rhs::Apply { op: Op::Copy, .. });
+        let call = self.flat.equations.iter().find(|e| is_copy(&e.rhs) && is_input(e.lhs)).map(|e| e.span);
+        Some((path.to_owned(), call))
+    }
+
+    fn mend(&self, mismatch: &Mismatch, sides: &[Side; 2]) -> String {
+        let names = self.names(mismatch);
+        if let Kind::Sample(Sample { var, cond, positive }) = mismatch.kind {
+            let condition = names.sampling(cond, positive).replacen(" on ", "", 1);
+            return match self.rhs(mismatch) {
+                Some(Rhs::Merge { .. }) if self.inferred.of[var] == self.inferred.of[cond] => {
+                    format!("write `{} when {condition}`", names.operand_of(var))
+                }
+                Some(Rhs::Merge { .. }) => format!(
+                    "bring this branch to the clock of `{}` and sample it by `{condition}`",
+                    names.of(cond)
+                ),
+                _ => format!("use `{}` only where `{condition}`", names.of(var)),
+            };
+        }
+        let ((root_a, a), (root_b, b)) = (self.path(sides[0].term), self.path(sides[1].term));
+        if root_a == root_b {
+            for (short, long, side) in [(&a, &b, &sides[0]), (&b, &a, &sides[1])] {
+                if long.len() > short.len() && long.starts_with(short) {
+                    return self.sample(&names, side.var, &long[short.len()..]);
+                }
+            }
+        }
+        "bring both to one clock, with `when` or `merge`".to_owned()
+    }
+
+    /// How to bring a variable to a slower clock.
+    fn sample(&self, names: &Names<'_>, v: Var, path: &[(Var, bool)]) -> String {
+        let whens = path
+            .iter()
+            .map(|(cond, positive)| self.sampling(names, *cond, *positive).replacen(" on ", " when ", 1));
+        let whens: String = whens.collect();
+        let text = format!("sample `{}`: `{}{whens}`", names.of(v), names.operand_of(v));
+        let is_constant = self.inferred.origin[v] != Origin::Input
+            && self.flat.equations.iter().any(|e| e.lhs == v && matches!(e.rhs, Rhs::Const(_)));
+        match self.inferred.origin[v] {
+            Origin::Input => {
+                format!("{text}, or declare it so, `{}: {}{whens}`", names.of(v), self.flat.vars[v].ty)
+            }
+            _ if is_constant && self.flat.vars[v].name.is_some() => {
+                format!("{text}; a named constant has one clock, a literal has its own at each use")
+            }
+            _ => text,
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Verifier of the table of clocks.
+
+use rml_base::EntityId;
+use rml_ir::Type;
+use rml_ir::flat::Flat;
+
+use super::{ClockData, ClockId, Clocks};
+
+/// Checks K1 to K5; one line for each violation.
+///
+/// # Errors
+/// The violations.
+pub fn verify(flat: &Flat, clocks: &Clocks) -> Result<(), Vec<String>> {
+    let mut found = Vec::new();
+    if clocks.of.len() != flat.vars.len() || clocks.same.len() != flat.vars.len() {
+        return Err(vec![format!("K1: {} clocks for {} variables", clocks.of.len(), flat.vars.len())]);
+    }
+    if clocks.clocks.get(Clocks::BASE) != Some(&ClockData::Base) {
+        found.push("K4: the first clock is not the base clock".to_owned());
+    }
+    for (v, clock) in clocks.of.iter_enumerated() {
+        if clocks.clocks.get(*clock).is_none() {
+            found.push(format!("K1: {v} has {clock}, which does not exist"));
+        }
+    }
+    let mut seen = std::collections::BTreeSet::new();
+    for (id, data) in clocks.clocks.iter_enumerated() {
+        if *data != ClockData::Unknown && !seen.insert(*data) {
+            found.push(format!("K2: {id} stands there twice"));
+        }
+        if let ClockData::On { parent, cond, .. } = *data {
+            on(flat, clocks, id, (parent, cond), &mut found);
+        }
+    }
+    for (v, first) in clocks.same.iter_enumerated() {
+        let fits = *first <= v
+            && clocks.same[*first] == *first
+            && clocks.of[*first] == clocks.of[v]
+            && flat.vars[*first].ty == flat.vars[v].ty;
+        if !fits {
+            found.push(format!("K5: {v} is said to be the same as {first}"));
+        }
+    }
+    if found.is_empty() { Ok(()) } else { Err(found) }
+}
+
+/// K3.
+fn on(
+    flat: &Flat,
+    clocks: &Clocks,
+    id: ClockId,
+    (parent, cond): (ClockId, rml_ir::flat::Var),
+    found: &mut Vec<String>,
+) {
+    if parent.index() >= id.index() {
+        found.push(format!("K3: the parent of {id} does not stand before it"));
+    }
+    if flat.vars[cond].ty != Type::condition() {
+        found.push(format!("K3: the condition of {id} is not bool []"));
+    } else if clocks.of[cond] != parent {
+        found.push(format!("K3: the condition of {id} is not on its parent"));
+    }
+}

@@ -1,0 +1,184 @@
+//! Whether two clocks differ for sure: whether inputs can be chosen that make them differ.
+//!
+//! An atom is *free* if inputs that nothing else in question depends on can make it true and can make it false: a bool input, a
+//! delay outside windows of something free, a comparison of something that takes every value of its type. If all atoms of one
+//! way to make the clocks differ are free and no two depend on a common input, such inputs exist.
+
+use std::cell::Cell;
+use std::collections::BTreeSet;
+
+use rml_base::IndexVec;
+use rml_ir::flat::{ConstKind, Eq, Flat, Rhs, Var};
+use rml_ir::op::{AxisIndex, Op};
+use rml_ir::{DType, Value};
+
+use super::bdd::{Atom, FALSE, Node, TRUE};
+use super::values::Values;
+
+/// How many ways are tried.
+const WAYS: usize = 64;
+/// How many steps are spent on finding out what is free.
+const STEPS: usize = 20_000;
+/// The largest constant that inputs are taken to lie on both sides of.
+const MODERATE: f64 = 1e15;
+
+/// Conditions with the values that make two clocks differ.
+pub(super) type Witness = Vec<(Var, bool)>;
+
+/// Looks for witnesses in one program.
+pub(super) struct Witnesses<'a> {
+    flat: &'a Flat,
+    values: &'a Values,
+    definition: IndexVec<Var, Option<Eq>>,
+    steps: Cell<usize>,
+}
+
+impl<'a> Witnesses<'a> {
+    pub(super) fn new(flat: &'a Flat, values: &'a Values) -> Self {
+        let mut definition = IndexVec::filled(None, flat.vars.len());
+        for (eq, equation) in flat.equations.iter_enumerated() {
+            definition[equation.lhs] = Some(eq);
+        }
+        Self { flat, values, definition, steps: Cell::new(STEPS) }
+    }
+
+    /// Values of conditions that make a function true and that inputs can bring about.
+    pub(super) fn find(&self, function: Node) -> Option<Witness> {
+        let mut path = BTreeSet::new();
+        let mut ways = self.values.bdd.ways(function, WAYS);
+        ways.sort_by_key(Vec::len);
+        let way = ways.into_iter().find(|way| {
+            let atoms: Vec<Atom> = way.iter().map(|(a, _)| *a).collect();
+            self.are_free(&atoms, &mut path)
+        })?;
+        way.into_iter().map(|(atom, value)| Some((self.values.atoms[atom as usize]?, value))).collect()
+    }
+
+    /// Whether inputs can give any values to all of these atoms at once.
+    fn are_free(&self, atoms: &[Atom], path: &mut BTreeSet<Var>) -> bool {
+        let mut used = BTreeSet::new();
+        atoms.iter().all(|atom| {
+            let Some(v) = self.values.atoms[*atom as usize] else { return false };
+            let inputs = self.inputs(v);
+            let apart = inputs.is_disjoint(&used);
+            used.extend(inputs);
+            apart && self.is_free_atom(v, path)
+        })
+    }
+
+    /// Whether inputs can make a condition true and can make it false.
+    fn is_free_condition(&self, v: Var, path: &mut BTreeSet<Var>) -> bool {
+        let Some(node) = self.values.conditions[v] else { return false };
+        node != TRUE && node != FALSE && self.are_free(&self.values.bdd.support(node), path)
+    }
+
+    fn is_free_atom(&self, v: Var, path: &mut BTreeSet<Var>) -> bool {
+        let Some(eq) = self.definition[v] else { return true };
+        let Some(left) = self.steps.get().checked_sub(1) else { return false };
+        self.steps.set(left);
+        if !path.insert(v) {
+            return false;
+        }
+        let free = match &self.flat.equations[eq].rhs {
+            Rhs::Fby { next, window: None, .. }
+            | Rhs::FbyBack { next, window: None, .. }
+            | Rhs::Post { next, window: None } => self.is_free_condition(*next, path),
+            Rhs::Apply { op, args } => self.is_free_comparison(op, args, path),
+            _ => false,
+        };
+        path.remove(&v);
+        free
+    }
+
+    fn is_free_comparison(&self, op: &Op, args: &[Var], path: &mut BTreeSet<Var>) -> bool {
+        let exact = match op {
+            Op::Lt | Op::Le | Op::Gt | Op::Ge => false,
+            Op::Eq | Op::Ne => true,
+            _ => return false,
+        };
+        let &[a, b] = args else { return false };
+        let mut side = |x: Var, other: Var| {
+            let apart = self.inputs(x).is_disjoint(&self.inputs(other));
+            let settled = self.is_moderate(other) || self.takes_all(other, exact, path);
+            apart && settled && self.takes_all(x, exact, path)
+        };
+        side(a, b) || side(b, a)
+    }
+
+    /// Whether inputs can give a scalar (nearly) any value; with `exact`, every single one.
+    fn takes_all(&self, v: Var, exact: bool, path: &mut BTreeSet<Var>) -> bool {
+        let is_num = self.flat.vars[v].ty.dtype == DType::Num;
+        let Some(eq) = self.definition[v] else { return true };
+        let Some(left) = self.steps.get().checked_sub(1) else { return false };
+        self.steps.set(left);
+        if !path.insert(v) {
+            return false;
+        }
+        let free = match &self.flat.equations[eq].rhs {
+            Rhs::When { value, .. } => self.takes_all(*value, exact, path),
+            Rhs::Fby { next, window: None, .. }
+            | Rhs::FbyBack { next, window: None, .. }
+            | Rhs::Post { next, window: None } => self.takes_all(*next, exact, path),
+            Rhs::Apply { op, args } => match (op, args.as_slice()) {
+                (Op::Copy | Op::StopGradient | Op::Neg, [x]) => self.takes_all(*x, exact, path),
+                (Op::Index { items }, [x]) => {
+                    items.iter().all(|i| matches!(i, AxisIndex::At(_))) && self.takes_all(*x, exact, path)
+                }
+                (Op::Add | Op::Sub, [a, b]) if !(is_num && exact) => {
+                    (self.is_moderate(*b) && self.takes_all(*a, exact, path))
+                        || (self.is_moderate(*a) && self.takes_all(*b, exact, path))
+                }
+                _ => false,
+            },
+            _ => false,
+        };
+        path.remove(&v);
+        free
+    }
+
+    /// Whether a variable is a constant that is not very large, nor NaN.
+    fn is_moderate(&self, v: Var) -> bool {
+        let Some(eq) = self.definition[v] else { return false };
+        match &self.flat.equations[eq].rhs {
+            Rhs::Const(k) => match &self.flat.consts[*k].kind {
+                #[allow(clippy::cast_precision_loss, reason = "only the magnitude counts")]
+                ConstKind::Value(Value::Int(i)) => (*i as f64).abs() < MODERATE,
+                ConstKind::Value(value) => value.as_num().is_some_and(|x| x.abs() < MODERATE),
+                ConstKind::Random(_) => false,
+            },
+            Rhs::Apply { op: Op::Copy | Op::Neg, args } => {
+                args.first().is_some_and(|x| self.is_moderate_constant(*x))
+            }
+            Rhs::When { value, .. } => self.is_moderate_constant(*value),
+            _ => false,
+        }
+    }
+
+    fn is_moderate_constant(&self, v: Var) -> bool {
+        let is_const = |eq: Eq| matches!(self.flat.equations[eq].rhs, Rhs::Const(_));
+        self.definition[v].is_some_and(is_const) && self.is_moderate(v)
+    }
+
+    /// The inputs that a variable depends on, in whichever cycles.
+    fn inputs(&self, v: Var) -> BTreeSet<Var> {
+        let mut seen = BTreeSet::from([v]);
+        let mut stack = vec![v];
+        let mut inputs = BTreeSet::new();
+        while let Some(v) = stack.pop() {
+            let Some(eq) = self.definition[v] else {
+                inputs.insert(v);
+                continue;
+            };
+            let rhs = &self.flat.equations[eq].rhs;
+            let mut reads = Vec::new();
+            rhs.for_each_operand(|x| reads.push(x));
+            let mut window = rhs.window();
+            while let Some(w) = window {
+                reads.push(self.flat.windows[w].end);
+                window = self.flat.windows[w].parent;
+            }
+            stack.extend(reads.into_iter().filter(|x| seen.insert(*x)));
+        }
+        inputs
+    }
+}
