@@ -1,5 +1,7 @@
 //! Holds every equation against the clocks of its variables.
 
+use std::collections::BTreeSet;
+
 use rml_base::{Diagnostics, IndexVec};
 use rml_ir::flat::{Flat, Var};
 
@@ -66,32 +68,42 @@ impl Checker<'_> {
         self.values.presences[self.inferred.of[v]]
     }
 
-    /// Finds the mismatches that do not follow from others: where a clock was derived from a disagreement, or from such a
-    /// clock, nothing is said about it.
+    /// Finds the mismatches that do not follow from others: nothing is said about a clock that was derived by a constraint of which
+    /// a mismatch has been told. The first one in the order of derivation is always told.
     fn run(&mut self) {
-        let found: Vec<Option<Kind>> = self.constraints.iter().map(|c| self.mismatch(c)).collect();
-        let mut tainted: IndexVec<Var, bool> = IndexVec::filled(false, self.inferred.of.len());
-        for &v in &self.inferred.order {
-            if let Origin::Constraint { constraint, from } = self.inferred.origin[v] {
-                let disagrees = found[constraint].is_some() && self.constraints[constraint].target == v;
-                tainted[v] = tainted[from] || disagrees;
-            }
+        let mut found: Vec<(usize, Kind)> = Vec::new();
+        for (at, constraint) in self.constraints.iter().enumerate() {
+            found.extend(self.mismatch(constraint).map(|kind| (at, kind)));
         }
-        for (at, kind) in found.into_iter().enumerate() {
-            let Some(kind) = kind else { continue };
+        let mut time: IndexVec<Var, usize> = IndexVec::filled(0, self.inferred.of.len());
+        for (n, v) in self.inferred.order.iter().enumerate() {
+            time[*v] = n;
+        }
+        found.sort_by_key(|(at, _)| (time[self.constraints[*at].target], *at));
+        let mut told = BTreeSet::new();
+        for (at, kind) in found {
             let (a, b) = match kind {
                 Kind::Together(a, b) => (a, b),
                 Kind::Sample(s) => (s.var, s.cond),
             };
-            let own = |v: Var| {
-                self.constraints[at].target == v
-                    && matches!(self.inferred.origin[v], Origin::Constraint { constraint, .. } if constraint == at)
-            };
-            let follows = |v: Var| tainted[v] && !own(v);
-            if !follows(a) && !follows(b) {
+            if ![a, b].into_iter().any(|v| self.follows(v, at, &told)) {
+                told.insert(at);
                 self.mismatches.push(Mismatch { constraint: at, kind, witness: None });
             }
         }
+        self.mismatches.sort_by_key(|m| m.constraint);
+    }
+
+    /// Whether the clock of a variable was derived by a constraint, other than the one in question, that has been told of.
+    fn follows(&self, v: Var, at: usize, told: &BTreeSet<usize>) -> bool {
+        let mut v = v;
+        while let Origin::Constraint { constraint, from } = self.inferred.origin[v] {
+            if constraint != at && self.constraints[constraint].target == v && told.contains(&constraint) {
+                return true;
+            }
+            v = from;
+        }
+        false
     }
 
     /// The first two clocks of a constraint that are not the same.

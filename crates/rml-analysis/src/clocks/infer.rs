@@ -67,20 +67,11 @@ impl Inferred {
     }
 }
 
-/// What is assumed of inputs that have no declared clock, and that something samples or merges.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Inputs {
-    /// Their clocks follow from their use wherever possible.
-    Used,
-    /// They are on the base clock, unless they are branches of a merge. In an ill-clocked program, this shows the disagreement where
-    /// it arises.
-    Base,
-}
-
-/// Infers the clock terms of a program.
-pub(super) fn infer(flat: &Flat, constraints: &[Constraint], inputs: Inputs) -> Inferred {
+/// Infers the clock terms of a program. The inputs `on_base` are assumed to be on the base clock; those that are sampled or merged
+/// otherwise get their clocks from their use wherever possible.
+pub(super) fn infer(flat: &Flat, constraints: &[Constraint], on_base: &BTreeSet<Var>) -> Inferred {
     let mut inference = Inference::new(flat, constraints);
-    inference.run(flat, inputs);
+    inference.run(flat, on_base);
     inference.make_all();
     let of = inference.of.iter().map(|t| t.unwrap_or(BASE)).collect();
     Inferred {
@@ -146,7 +137,7 @@ impl<'a> Inference<'a> {
         }
     }
 
-    fn run(&mut self, flat: &Flat, inputs: Inputs) {
+    fn run(&mut self, flat: &Flat, on_base: &BTreeSet<Var>) {
         let drivers = drivers(flat, self.constraints);
         for v in flat.vars.ids().filter(|&v| drivers[v] == Driver::Nobody) {
             self.set(v, BASE, Origin::Nobody);
@@ -158,8 +149,7 @@ impl<'a> Inference<'a> {
             .flat_map(|c| c.samples.iter().map(|s| s.var))
             .collect();
         let undeclared = || flat.inputs.iter().filter(|i| i.clock.is_none()).map(|i| i.var);
-        let is_base =
-            |v: &Var| drivers[*v] == Driver::Input || inputs == Inputs::Base && !branches.contains(v);
+        let is_base = |v: &Var| drivers[*v] == Driver::Input || on_base.contains(v);
         for v in undeclared().filter(is_base) {
             self.set(v, BASE, Origin::Input);
         }

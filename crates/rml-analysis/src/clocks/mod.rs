@@ -10,6 +10,8 @@
 //! - **K4** the base clock is the first.
 //! - **K5** `same` names the first variable of each set of equal ones, which has the same type and the same clock.
 
+use std::collections::BTreeSet;
+
 use rml_base::{Diagnostics, IndexVec, entity_id};
 use rml_ir::flat::{Flat, Var};
 
@@ -29,7 +31,6 @@ mod witness;
 pub use verify::verify;
 
 use constraint::Constraint;
-use infer::Inputs;
 
 entity_id!(
     /// A clock.
@@ -108,16 +109,6 @@ pub enum Verdict {
     Dynamic(Diagnostics),
 }
 
-impl Verdict {
-    /// Proved before not proved, then by the number of findings.
-    fn rank(&self) -> (usize, usize) {
-        match self {
-            Verdict::Synchronous => (0, 0),
-            Verdict::Rejected(found) | Verdict::Dynamic(found) => (1, found.0.len()),
-        }
-    }
-}
-
 /// The clocks of a program and what follows from them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ClockReport {
@@ -136,15 +127,16 @@ pub struct ClockReport {
 pub fn clocks(flat: &Flat) -> ClockReport {
     let _span = tracing::debug_span!("clocks", equations = flat.equations.len()).entered();
     let constraints = constraint::constraints(flat);
-    let used = assume(flat, &constraints, Inputs::Used);
-    let (verdict, clocks) = match used.0 {
-        Verdict::Synchronous => used,
-        // An ill-clocked program is told by the assumption that gives fewer findings.
-        _ => {
-            let base = assume(flat, &constraints, Inputs::Base);
-            if base.0.rank() < used.0.rank() { base } else { used }
+    let (mut verdict, mut clocks) = assume(flat, &constraints, &BTreeSet::new());
+    if let Verdict::Rejected(_) = verdict {
+        // What is wrong shows best where it arises if the inputs that are on the base clock are known to be from the start.
+        let inputs = flat.inputs.iter().filter(|i| i.clock.is_none()).map(|i| i.var);
+        let on_base = inputs.filter(|v| clocks.of[*v] == Clocks::BASE).collect();
+        let again = assume(flat, &constraints, &on_base);
+        if let Verdict::Rejected(_) = again.0 {
+            (verdict, clocks) = again;
         }
-    };
+    }
     if cfg!(debug_assertions)
         && !matches!(verdict, Verdict::Rejected(_))
         && let Err(found) = verify(flat, &clocks)
@@ -155,8 +147,8 @@ pub fn clocks(flat: &Flat) -> ClockReport {
 }
 
 /// The verdict and the clocks under an assumption.
-fn assume(flat: &Flat, constraints: &[Constraint], inputs: Inputs) -> (Verdict, Clocks) {
-    let inferred = infer::infer(flat, constraints, inputs);
+fn assume(flat: &Flat, constraints: &[Constraint], on_base: &BTreeSet<Var>) -> (Verdict, Clocks) {
+    let inferred = infer::infer(flat, constraints, on_base);
     let mut values = values::values(flat, &inferred);
     let clocks = table::table(flat, &inferred, &values);
     let verdict = check::check(flat, constraints, &inferred, &mut values, &clocks);

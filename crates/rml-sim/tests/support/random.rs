@@ -61,7 +61,8 @@ pub fn program(numbers: &[u32], size: usize, wild: bool) -> (std::sync::Arc<Flat
     for i in 0..inputs {
         let dtype = if i == 0 || g.e.chance(40) { BOOL } else { INT };
         let v = g.b.input(&format!("i{i}"), dtype);
-        g.clocks[0].vars.push(v);
+        let clock = if i > 0 && g.e.chance(25) { g.declare(i) } else { 0 };
+        g.clocks[clock].vars.push(v);
     }
     for i in 0..g.e.below(4) {
         let dtype = if g.e.chance(30) { BOOL } else { INT };
@@ -171,15 +172,29 @@ impl Generator<'_> {
         Some(())
     }
 
-    fn sample(&mut self, clock: usize) -> Option<()> {
-        let (c, x) = (self.any(clock, Some(BOOL))?, self.any(clock, None)?);
+    /// Declares the clock of the last input: where the first has a value.
+    fn declare(&mut self, input: usize) -> usize {
+        let cond = self.b.flat.inputs[0].var;
+        let positive = self.e.chance(60);
+        self.b.flat.inputs[input].clock = Some((cond, positive));
+        let (_, yes, no) = self.sampling(0, cond);
+        if positive { yes } else { no }
+    }
+
+    /// The clocks that sampling by a condition makes.
+    fn sampling(&mut self, clock: usize, c: Var) -> (Var, usize, usize) {
         let known = self.clocks[clock].samplings.iter().find(|s| s.0 == c).copied();
-        let (_, yes, no) = known.unwrap_or_else(|| {
+        known.unwrap_or_else(|| {
             let n = self.clocks.len();
             self.clocks.extend([0, 1].map(|_| Clock { vars: Vec::new(), samplings: Vec::new() }));
             self.clocks[clock].samplings.push((c, n, n + 1));
             (c, n, n + 1)
-        });
+        })
+    }
+
+    fn sample(&mut self, clock: usize) -> Option<()> {
+        let (c, x) = (self.any(clock, Some(BOOL))?, self.any(clock, None)?);
+        let (_, yes, no) = self.sampling(clock, c);
         let (v, to) = if self.e.chance(50) { (self.b.when(x, c), yes) } else { (self.b.when_not(x, c), no) };
         self.clocks[to].vars.push(v);
         Some(())
@@ -233,6 +248,7 @@ impl Generator<'_> {
 }
 
 /// A trace: base cycles are absent now and then for all inputs at once; wild ones also for one input alone.
+#[allow(dead_code, reason = "not every test binary makes its traces here")]
 pub fn trace(flat: &Flat, numbers: &[u32], cycles: usize, wild: bool) -> Vec<Vec<Input>> {
     let mut e = Entropy(numbers.iter());
     let (absent, on_demand) = (e.below(3) * 20, if e.chance(25) { 40 } else { 0 });
@@ -242,15 +258,23 @@ pub fn trace(flat: &Flat, numbers: &[u32], cycles: usize, wild: bool) -> Vec<Vec
     };
     let mut cycle = |_| {
         let nobody = e.chance(absent);
+        let mut gate = None;
         let mut input = |i: usize, dtype: DType| {
             let v = value(dtype, &mut e);
-            match (nobody, i > 0 && e.chance(on_demand)) {
+            if let Some((_, positive)) = flat.inputs[i].clock {
+                return if gate == Some(positive) { Input::Given(v) } else { Input::Absent };
+            }
+            let input = match (nobody, i > 0 && e.chance(on_demand)) {
                 _ if wild && e.chance(4) => Input::Absent,
                 (true, _) => Input::Absent,
                 (false, true) if wild && e.chance(4) => Input::OnDemand(None),
                 (false, true) => Input::OnDemand(Some(v)),
                 (false, false) => Input::Given(v),
+            };
+            if let (0, Input::Given(Value::Bool(b))) = (i, &input) {
+                gate = Some(*b);
             }
+            input
         };
         flat.inputs.iter().enumerate().map(|(i, f)| input(i, flat.vars[f.var].ty.dtype)).collect()
     };
