@@ -34,7 +34,7 @@ fn trace(flat: &Flat, clocks: &Clocks, numbers: &mut Numbers, cycles: usize) -> 
         let mut row: Vec<Input> = Vec::new();
         for input in &flat.inputs {
             let value = match flat.vars[input.var].ty.dtype {
-                DType::Bool => Value::Bool(numbers.next() % 2 == 0),
+                DType::Bool => Value::Bool(numbers.next().is_multiple_of(2)),
                 _ => Value::Int(i64::from(numbers.next() % 9) - 2),
             };
             let gate = input.clock.map(
