@@ -24,7 +24,7 @@ pub const TOPICS: &[(&str, &[crate::Code])] = &[
     ("Text", syntax::ALL),
     ("Names, static values, types and shapes", elab::ALL),
     ("Gradients", autodiff::ALL),
-    ("Clocks", analysis::ALL),
+    ("Clocks and causality", analysis::ALL),
     ("Runs", sim::ALL),
     ("Files, data, checkpoints and flags", run::ALL),
 ];
