@@ -31,6 +31,13 @@ fn layers() {
 }
 
 #[test]
+fn layers_for_images_and_numbers() {
+    gradients(&[LAYERS], "node tried(x: num [4, 4, 2]) -> (y)\n  y = convolution(2, 3, 2, 1, x);\n");
+    let tried = "node tried(x: num [2], i: bool [2]) -> (y)\n  y = x[0] * embedding(2, 2, to_int(i));\n";
+    gradients(&[LAYERS], tried);
+}
+
+#[test]
 fn layers_in_both_directions() {
     for call in ["bi_lstm(2, x)", "bi_gru(2, x)"] {
         let tried = format!("node tried(x: num [3], end: bool []) -> (y)\n  y = {call} every end;\n");
@@ -54,6 +61,7 @@ fn layer_normalisation() {
 #[test]
 fn attention() {
     gradients(&[TIME, ATTENTION], "node tried(x: num [2, 3]) -> (y)\n  y = sliding_attention(4, 2, 3, x);\n");
+    gradients(&[TIME, ATTENTION], "node tried(x: num [3, 2]) -> (y)\n  y = self_attention(4, 2, x);\n");
     let pool = "node tried(x: num [3], end: bool []) -> (y)\n  y = attention_pool(x) every end;\n";
     gradients(&[TIME, ATTENTION], pool);
 }

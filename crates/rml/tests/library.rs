@@ -125,6 +125,13 @@ fn schedules_count_updates() {
     near(&updates("sgd(0.0, bp, step_decay(1.0, 0.5, 2, t))", &x), &[0.0, 1.0, 2.0, 2.0, 2.5, 3.0]);
     near(&updates("sgd(0.0, bp, exponential_decay(1.0, 0.5, t))", &x), &[0.0, 1.0, 1.5, 1.5, 1.75, 1.875]);
     near(&updates("sgd(0.0, bp, warm_up(4, t))", &x), &[0.0, 0.25, 0.75, 0.75, 1.5, 2.5]);
+    let half = std::f64::consts::FRAC_1_SQRT_2;
+    let steps = [1.0, 0.5 * (1.0 + half), 0.5, 0.5 * (1.0 - half)];
+    let sum = |n: usize| steps[..n].iter().sum::<f64>();
+    near(
+        &updates("sgd(0.0, bp, cosine(1.0, 4, t))", &[1.0; 6]),
+        &[0.0, sum(1), sum(2), sum(3), sum(4), sum(4)],
+    );
 }
 
 #[test]
@@ -161,6 +168,29 @@ fn layer_normalisation() {
     let out = &outputs(text, &[1.0, 3.0, -4.0, -4.0])[0];
     let y = 1.0 / 1.001_f64.sqrt();
     near(&out[0], &[-y, y, 0.0, 0.0]);
+}
+
+/// Rows that are equal attend to each other equally, and a row's answer does not depend on where it stands.
+#[test]
+fn attention_among_rows_follows_their_order() {
+    let text = "import std.attention;\nnode main(x: num [3, 2]) -> (y)\n  y = self_attention(4, 2, x);\n";
+    let there = flat(&outputs(text, &[1.0, 2.0, -1.0, 0.5, 3.0, 0.0])[0]);
+    let back = flat(&outputs(text, &[3.0, 0.0, -1.0, 0.5, 1.0, 2.0])[0]);
+    near(&there, &back.chunks(4).rev().flatten().copied().collect::<Vec<_>>());
+    let same = flat(&outputs(text, &[1.0, 2.0, 1.0, 2.0, 1.0, 2.0])[0]);
+    near(&same[..4], &same[8..]);
+}
+
+#[test]
+fn embeddings_and_convolutions_have_the_shapes_they_say() {
+    let text = "import std.layers;\nnode main(x: num [4, 4, 1]) -> (y, v, w)\n  y = convolution(2, 3, 1, 1, x);\n\
+                \x20 v = embedding(5, 3, to_int(x[0:2, 0, 0]));\n  w = embedding(5, 3, to_int(x[0:2, 0, 0]));\n";
+    let mut x = [0.0; 16];
+    x[4] = 3.0;
+    let out = outputs(text, &x);
+    assert_eq!((out[0][0].len(), out[1][0].len()), (32, 6));
+    assert_ne!(out[1][0][..3], out[1][0][3..], "two entries");
+    assert_ne!(out[1], out[2], "two tables");
 }
 
 /// An expert that is not chosen does not run, so its memory stays.
