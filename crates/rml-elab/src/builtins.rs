@@ -26,8 +26,21 @@ pub(crate) enum Builtin {
     Pick,
     /// `stack(axis, a, b, ..)`
     Stack,
+    /// `einsum(labels, a[, b])`
+    Einsum,
+    /// `a, b = split(x[, axis])`: one of equal parts. `of` is 0 where no equation takes the parts.
+    Split {
+        /// Which.
+        part: usize,
+        /// Of how many.
+        of: usize,
+    },
     /// `range(n)`
     Range,
+    /// `random_uniform(shape)`
+    RandomUniform,
+    /// `random_normal(shape)`
+    RandomNormal,
     /// `one_hot(n, i)`
     OneHot,
     /// `matmul(a, b)`
@@ -191,7 +204,11 @@ const TABLE: &[(&str, Builtin)] = &[
     ("scatter_add", Builtin::ScatterAdd),
     ("pick", Builtin::Pick),
     ("stack", Builtin::Stack),
+    ("einsum", Builtin::Einsum),
+    ("split", Builtin::Split { part: 0, of: 0 }),
     ("range", Builtin::Range),
+    ("random_uniform", Builtin::RandomUniform),
+    ("random_normal", Builtin::RandomNormal),
     ("one_hot", Builtin::OneHot),
     ("matmul", Builtin::MatMul),
     ("transpose", Builtin::Transpose),
@@ -223,7 +240,8 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
 impl Builtin {
     /// Its surface name.
     pub(crate) fn name(self) -> &'static str {
-        TABLE.iter().find(|(_, b)| *b == self).map_or("", |(n, _)| n)
+        let own = if let Builtin::Split { .. } = self { Builtin::Split { part: 0, of: 0 } } else { self };
+        TABLE.iter().find(|(_, b)| *b == own).map_or("", |(n, _)| n)
     }
 
     /// Least and greatest number of arguments, and how a call is written.
@@ -248,6 +266,8 @@ impl Builtin {
             Builtin::ScatterAdd => (3, 4, "(shape, i, d) or (shape, i, d, axis)"),
             Builtin::Pick => (2, 2, "(x, i)"),
             Builtin::Stack => (2, usize::MAX, "(axis, a, b, ..)"),
+            Builtin::Einsum => (2, 3, "(labels, a) or (labels, a, b)"),
+            Builtin::Split { .. } => (1, 2, "(x) or (x, axis)"),
             Builtin::Range => (1, 1, "(n)"),
             Builtin::Transpose => (1, 2, "(x) or (x, permutation)"),
             Builtin::Reshape | Builtin::Broadcast | Builtin::SumTo => (2, 2, "(shape, x)"),
@@ -256,6 +276,7 @@ impl Builtin {
             Builtin::Zeros | Builtin::Ones | Builtin::GlorotUniform | Builtin::Orthogonal => {
                 (1, 1, "(shape)")
             }
+            Builtin::RandomUniform | Builtin::RandomNormal => (1, 1, "(shape)"),
             Builtin::Uniform => (3, 3, "(shape, lo, hi)"),
             Builtin::Normal => (3, 3, "(shape, mean, std)"),
         }
@@ -266,9 +287,9 @@ impl Builtin {
         match self {
             Builtin::Unary(_) | Builtin::Pointwise(_) | Builtin::MatMul | Builtin::Pick => false,
             Builtin::Param | Builtin::Shape => false,
-            Builtin::Reduce(_) | Builtin::Transpose => i == 1,
+            Builtin::Reduce(_) | Builtin::Transpose | Builtin::Split { .. } => i == 1,
             Builtin::OneHot | Builtin::Reshape | Builtin::Broadcast | Builtin::SumTo => i == 0,
-            Builtin::Stack => i == 0,
+            Builtin::Stack | Builtin::Einsum => i == 0,
             Builtin::CumSum => i > 0,
             Builtin::Unindex => i != 1,
             Builtin::Concat | Builtin::Gather => i == 2,
@@ -277,6 +298,8 @@ impl Builtin {
             Builtin::Pool(Pool::Unpatches, _) => i != 1,
             Builtin::Pool(..) => i > 0,
             Builtin::Range
+            | Builtin::RandomUniform
+            | Builtin::RandomNormal
             | Builtin::Zeros
             | Builtin::Ones
             | Builtin::GlorotUniform

@@ -147,6 +147,8 @@ pub(crate) struct Call {
 #[derive(Debug)]
 pub(crate) enum ExprKind {
     Literal(Literal),
+    /// The labels of `einsum`.
+    Text(Arc<str>),
     Local(Local),
     Array(Vec<Item>),
     Index {
@@ -234,7 +236,7 @@ impl ExprKind {
     /// The expressions directly inside that are evaluated as streams or statics, in textual order.
     pub(crate) fn children(&self) -> Vec<ExprId> {
         match self {
-            ExprKind::Literal(_) | ExprKind::Local(_) => Vec::new(),
+            ExprKind::Literal(_) | ExprKind::Text(_) | ExprKind::Local(_) => Vec::new(),
             ExprKind::Error(parts) => parts.clone(),
             ExprKind::Array(items) => items.iter().filter_map(Item::expr).collect(),
             ExprKind::Index { base, indices } => {

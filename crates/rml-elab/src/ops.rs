@@ -3,7 +3,7 @@
 
 use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, Span};
-use rml_ir::op::{AxisIndex, Op, TypeError, result_type};
+use rml_ir::op::{AxisIndex, Einsum, Op, TypeError, result_type};
 use rml_ir::typed::StaticValue;
 use rml_ir::{DType, Shape, Type};
 use rml_syntax::ast::{BinaryOp, UnaryOp};
@@ -124,6 +124,7 @@ impl Typed<'_> {
             }
             Builtin::Conv(..) | Builtin::Pool(..) => return self.sliding(id, which, args, operands, span),
             Builtin::Pick => Op::Pick,
+            Builtin::Einsum => Op::Einsum(self.labels(id, args.first().copied())?),
             Builtin::Gather => match (args.get(2), operand) {
                 (None, _) => Op::Gather { axis: 0 },
                 (Some(&axis), Some(shape)) => Op::Gather { axis: self.axis(id, axis, shape)? },
@@ -159,12 +160,21 @@ impl Typed<'_> {
                 (None, Some(shape)) => Op::Transpose { perm: (0..shape.rank()).rev().collect() },
                 (Some(&perm), Some(shape)) => Op::Transpose { perm: self.permutation(id, perm, shape)? },
             },
+            Builtin::Split { part, of } => match operand {
+                Some(shape) => {
+                    let axis = args.get(1).map_or(Ok(0), |&axis| self.axis(id, axis, shape))?;
+                    Op::Index { items: split_items(part, of, axis, shape, span)? }
+                }
+                None => return Ok(unknown(which, operands)),
+            },
             Builtin::Unindex => {
                 let shape = shape(0)?;
                 let items = self.unindex_items(id, args.get(2..).unwrap_or_default(), &shape, span)?;
                 Op::Unindex { shape, items }
             }
-            Builtin::Zeros
+            Builtin::RandomUniform
+            | Builtin::RandomNormal
+            | Builtin::Zeros
             | Builtin::Ones
             | Builtin::GlorotUniform
             | Builtin::Orthogonal
@@ -175,6 +185,22 @@ impl Typed<'_> {
             Builtin::Shape | Builtin::Range => return Err(Failure::Unknown),
         };
         apply(op, which.name(), operands, span)
+    }
+
+    /// The labels of a contraction.
+    fn labels(&self, id: InstanceId, expr: Option<ExprId>) -> Evaluated<Einsum> {
+        let expr = &self.tree.node(id).exprs[expr.ok_or(Failure::Unknown)?];
+        let bad = |message: String| {
+            Failure::from(
+                Diagnostic::error(codes::STATIC_VALUE, "these are no labels of a contraction")
+                    .label(expr.span, message)
+                    .note("expected a letter for each axis of each operand and of the result, such as \"bij,bjk->bik\""),
+            )
+        };
+        match &expr.kind {
+            ExprKind::Text(text) => Einsum::parse(text).map_err(bad),
+            _ => Err(bad("this is no text in quotes".to_owned())),
+        }
     }
 
     /// A static bool.
@@ -304,6 +330,29 @@ impl Typed<'_> {
         items.extend(shape.dims().iter().skip(args.len()).map(|&d| whole(d)));
         Ok(items)
     }
+}
+
+/// The entries that pick part `part` of `of` equal ones.
+fn split_items(part: usize, of: usize, axis: usize, shape: &Shape, span: Span) -> Evaluated<Vec<AxisIndex>> {
+    let size = shape.dims().get(axis).copied();
+    let Some(size) = size.filter(|size| of > 0 && size % of == 0) else {
+        let d = match (of, size) {
+            (0, _) => Diagnostic::error(codes::NOT_A_CALL, "`split` gives several values")
+                .label(span, "this stands where one value is asked for")
+                .help("let it stand alone on the right of an equation: `a, b = split(x);`"),
+            (_, None) => Diagnostic::error(codes::SHAPE_MISMATCH, "a scalar cannot be split").label(span, ""),
+            (_, Some(size)) => Diagnostic::error(
+                codes::SHAPE_MISMATCH,
+                format!("an axis of size {size} cannot be split into {of} equal parts"),
+            )
+            .label(span, format!("the operand has shape {shape}"))
+            .help("parts of different sizes are slices: `x[0:2]`, `x[2:]`"),
+        };
+        return Err(d.into());
+    };
+    let mut items: Vec<AxisIndex> = shape.dims().iter().map(|&d| whole(d)).collect();
+    items[axis] = AxisIndex::Slice { start: part * (size / of), len: size / of, step: 1 };
+    Ok(items)
 }
 
 fn whole(size: usize) -> AxisIndex {
@@ -445,6 +494,7 @@ fn is_elementwise(op: &Op) -> bool {
     !matches!(
         op,
         Op::MatMul
+            | Op::Einsum(_)
             | Op::Conv(_)
             | Op::ConvTranspose { .. }
             | Op::ConvKernel { .. }

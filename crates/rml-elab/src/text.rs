@@ -44,6 +44,7 @@ fn write(node: &Node, id: ExprId, outer: u8, out: &mut String) {
         ExprKind::Literal(Literal::Bool(b)) => out.push_str(&b.to_string()),
         ExprKind::Literal(Literal::Int(i)) => out.push_str(&i.to_string()),
         ExprKind::Literal(Literal::Num(x)) => out.push_str(&format!("{x:?}")),
+        ExprKind::Text(text) => out.push_str(&format!("\"{text}\"")),
         ExprKind::Local(local) => out.push_str(node.name_of(*local)),
         ExprKind::Array(items) => {
             out.push('[');

@@ -28,6 +28,17 @@ impl Random {
         Random { key: halves(key), tick }
     }
 
+    /// The generator for a key, at that tick.
+    pub fn keyed(key: i64, tick: u64) -> Random {
+        Random { key: halves(key.cast_unsigned()), tick }
+    }
+
+    /// The key, for [`keyed`](Self::keyed).
+    pub fn key(&self) -> i64 {
+        let [low, high] = self.key.map(u64::from);
+        (low | high << 32).cast_signed()
+    }
+
     /// The words of block `block`.
     fn words(&self, block: u64) -> [u32; 4] {
         let ([b0, b1], [t0, t1]) = (halves(block), halves(self.tick));
@@ -76,7 +87,7 @@ fn mix(seed: u64) -> u64 {
     z ^ z >> 31
 }
 
-/// Draws the initial value of type `ty` (num) for the instance at `path`: the draw of tick 0.
+/// Draws the initial value of type `ty` (num; `int []` for a key) for the instance at `path`: the draw of tick 0.
 pub fn draw(dist: &Distribution, ty: &Type, precision: Precision, seed: u64, path: &str) -> Value {
     draw_at(dist, ty, precision, seed, path, 0)
 }
@@ -93,8 +104,16 @@ pub fn draw_at(
     path: &str,
     tick: u64,
 ) -> Value {
-    assert_eq!(ty.dtype, DType::Num, "distributions are over num");
-    let random = Random::new(seed, path, tick);
+    draw_from(dist, ty, precision, &Random::new(seed, path, tick))
+}
+
+/// Draws a value of type `ty` (num; `int []` for a key) from a generator.
+///
+/// # Panics
+/// If `ty` is another type.
+pub fn draw_from(dist: &Distribution, ty: &Type, precision: Precision, random: &Random) -> Value {
+    let is_key = *dist == Distribution::Key && *ty == Type::scalar(DType::Int);
+    assert!(is_key || ty.dtype == DType::Num, "distributions are over num, keys are ints");
     let dims = ty.shape.dims();
     let numbers = |f: &dyn Fn(u64) -> f64| (0..ty.shape.len() as u64).map(f).collect();
     let (drawn, below): (Vec<f64>, f64) = match *dist {
@@ -107,7 +126,8 @@ pub fn draw_at(
             (numbers(&|i| limit * (2.0 * random.uniform(i) - 1.0)), limit)
         }
         Distribution::Normal { mean, std } => (numbers(&|i| mean + std * random.normal(i)), f64::INFINITY),
-        Distribution::Orthogonal => (orthogonal::draw(dims, &random), f64::INFINITY),
+        Distribution::Orthogonal => (orthogonal::draw(dims, random), f64::INFINITY),
+        Distribution::Key => return Value::Int(random.key()),
     };
     #[allow(clippy::cast_possible_truncation, reason = "rounding to the chosen precision is meant")]
     let data = match precision {

@@ -219,6 +219,8 @@ pub struct Expr<'a> {
 pub enum ExprKind<'a> {
     /// A number or truth value.
     Literal(Literal),
+    /// `"ij,jk->ik"`, with its quotes left out: the labels of `einsum`.
+    Text(Symbol),
     /// A name.
     Var(Symbol),
     /// `f(args)`: a node, a function or a synthesised `diff_` node.

@@ -173,6 +173,11 @@ impl Dump<'_> {
             ExprKind::Literal(Literal::Num(v)) => {
                 let _ = write!(self.out, "{v:?}");
             }
+            ExprKind::Text(text) => {
+                self.put("\"");
+                self.symbol(*text);
+                self.put("\"");
+            }
             ExprKind::Var(name) => self.symbol(*name),
             ExprKind::Call { callee, args } => {
                 self.put("(call ");

@@ -83,6 +83,7 @@ pub fn of(kind: &ExprKind<'_>) -> Level {
         ExprKind::Unary(..) | ExprKind::Post(_) => Level::Unary,
         ExprKind::Index { .. } => Level::Postfix,
         ExprKind::Literal(_)
+        | ExprKind::Text(_)
         | ExprKind::Var(_)
         | ExprKind::Call { .. }
         | ExprKind::Array(_)

@@ -72,6 +72,11 @@ const PROGRAMS: &[&str] = &[
     "x: num [3], y: num [2, 1]) -> (o) o = where(x > y, x, y)",
     "x: num [3], lo: num [], hi: num [2, 1]) -> (o) o = clip(x, lo, hi)",
     "x: num [3], y: num [2, 1]) -> (o) o = pow(x, y) + minimum(x, y) * maximum(x, y)",
+    "a: num [2, 3, 4], b: num [2, 4, 5]) -> (o) o = einsum(\"bij,bjk->bik\", a, b)",
+    "a: num [2, 3], b: num [3, 4, 5]) -> (o) o = einsum(\"xi, ijy -> jx\", a, b)",
+    "a: num [2, 3]) -> (o) o = einsum(\"ij->i\", a)",
+    "x: num [4, 6]) -> (o) a, b, c = split(x, 1); o = a * b + c",
+    "x: num [3]) -> (o) o = x * to_num(random_uniform(shape(x)) < 0.5) + random_normal([2, 3])",
     "x: num [3]) -> (o) o = gelu(softplus(erf(expm1(log1p(sin(cos(x)))))))",
 ];
 

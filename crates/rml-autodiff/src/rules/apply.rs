@@ -37,6 +37,7 @@ pub(crate) fn differentiable(op: &Op, args: &[Var], position: usize) -> bool {
         Op::Copy | Op::Neg | Op::Abs | Op::Exp | Op::Expm1 | Op::Log | Op::Log1p | Op::Sqrt => true,
         Op::Sin | Op::Cos | Op::Erf | Op::Sigmoid | Op::Tanh | Op::Relu | Op::Gelu | Op::Softplus => true,
         Op::Add | Op::Sub | Op::Div | Op::Pow | Op::Minimum | Op::Maximum | Op::Clip => true,
+        Op::Einsum(_) => true,
         Op::MatMul | Op::Conv(_) | Op::ConvTranspose { .. } | Op::ConvKernel { .. } => true,
         Op::MaxPool(_) | Op::AvgPool(_) | Op::Patches(_) | Op::Unpatches { .. } => true,
         Op::Transpose { .. } | Op::Reshape { .. } | Op::Broadcast { .. } | Op::SumTo { .. } => true,
@@ -51,6 +52,7 @@ pub(crate) fn differentiable(op: &Op, args: &[Var], position: usize) -> bool {
         Op::ToNum | Op::ToInt | Op::ToBool | Op::Mod | Op::And | Op::Or => false,
         Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge => false,
         Op::ArgMax { .. } | Op::ArgMin { .. } | Op::Any { .. } | Op::All { .. } | Op::OneHot { .. } => false,
+        Op::RandomUniform { .. } | Op::RandomNormal { .. } => false,
     }
 }
 
@@ -65,6 +67,7 @@ pub(crate) fn pullback(b: &mut Builder, op: &Op, site: &Site<'_>) -> Option<Var>
         Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Pow => t.arithmetic(op),
         Op::Minimum | Op::Maximum | Op::Clip | Op::Where => t.choice(op),
         Op::MatMul => t.matmul(),
+        Op::Einsum(labels) => t.einsum(labels),
         Op::Conv(_) | Op::ConvTranspose { .. } | Op::ConvKernel { .. } => t.convolution(op),
         Op::MaxPool(_) | Op::AvgPool(_) | Op::Patches(_) | Op::Unpatches { .. } => t.windows(op),
         Op::Copy | Op::Transpose { .. } | Op::Reshape { .. } | Op::Broadcast { .. } => t.layout(op),
@@ -76,7 +79,7 @@ pub(crate) fn pullback(b: &mut Builder, op: &Op, site: &Site<'_>) -> Option<Var>
         Op::ToNum | Op::ToInt | Op::ToBool | Op::Mod | Op::And | Op::Or => return None,
         Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge => return None,
         Op::ArgMax { .. } | Op::ArgMin { .. } | Op::Any { .. } | Op::All { .. } => return None,
-        Op::OneHot { .. } => return None,
+        Op::OneHot { .. } | Op::RandomUniform { .. } | Op::RandomNormal { .. } => return None,
     })
 }
 

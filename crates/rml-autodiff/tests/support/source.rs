@@ -61,6 +61,8 @@ pub(crate) const PROGRAMS: &[(&str, &str)] = &[
     (include_str!("../programs/operators.rml"), "positions"),
     (include_str!("../programs/operators.rml"), "convolutions"),
     (include_str!("../programs/operators.rml"), "pooling"),
+    (include_str!("../programs/operators.rml"), "contractions"),
+    (include_str!("../programs/operators.rml"), "noise"),
 ];
 
 /// Programs for every feature; in each of them the nodes `check_..` are differentiated.

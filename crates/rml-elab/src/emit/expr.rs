@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use rml_base::Span;
-use rml_ir::op::Op;
+use rml_ir::op::{Distribution, Op};
 use rml_ir::typed::{self, ExprKind as T};
-use rml_ir::{Shape, Type};
+use rml_ir::{DType, Shape, Type};
 
 use super::Emitter;
 use crate::builtins::Builtin;
@@ -140,6 +140,18 @@ impl Emitter<'_, '_> {
             }
             ExprKind::Post(_) => T::Post { next: id(0)? },
             ExprKind::When { .. } => T::When { value: id(0)?, cond: id(1)? },
+            ExprKind::Builtin { which: which @ (Builtin::RandomUniform | Builtin::RandomNormal), .. } => {
+                let shape = ty.shape.clone();
+                let op = match which {
+                    Builtin::RandomUniform => Op::RandomUniform { shape },
+                    _ => Op::RandomNormal { shape },
+                };
+                let int = Type::scalar(DType::Int);
+                let kind = typed::ConstKind::Random(Distribution::Key);
+                let key = T::Const(typed::Constant { kind, ty: int.clone(), text: None });
+                let (key, _) = self.push(key, int, self.node.exprs[expr].span);
+                T::Apply { op, args: vec![key], statics: self.static_texts(expr) }
+            }
             ExprKind::Builtin { which: Builtin::Param, .. } => T::Param { init: id(0)? },
             _ => return Err(Failure::Unknown),
         })
@@ -169,6 +181,8 @@ impl Emitter<'_, '_> {
             ExprKind::Index { indices, .. } => {
                 text::indices(self.node, indices).into_iter().map(Arc::from).collect()
             }
+            // its text would not be that of an index
+            ExprKind::Builtin { which: Builtin::Split { .. }, .. } => Vec::new(),
             ExprKind::Builtin { which, args, .. } => args
                 .iter()
                 .enumerate()

@@ -302,6 +302,14 @@ impl Infer<'_, '_, '_> {
                 };
                 self.fresh(Some((dtype, span)))
             }
+            ExprKind::Text(_) => {
+                self.broken.insert(self.at);
+                self.report.push(
+                    Diagnostic::error(codes::TYPE_MISMATCH, "a text is no value")
+                        .label(span, "only the first argument of `einsum` is a text"),
+                );
+                self.error()
+            }
             ExprKind::Local(local) => self.slot(id, *local),
             ExprKind::Array(items) => self.array(id, expr, items),
             ExprKind::Index { base, .. } => self.expr(id, *base).0,
@@ -435,6 +443,7 @@ impl Infer<'_, '_, '_> {
             | Builtin::Pointwise(Pointwise::Pow)
             | Builtin::MatMul
             | Builtin::Conv(..)
+            | Builtin::Einsum
             | Builtin::Pool(..)
             | Builtin::Param => {
                 all(self, DType::Num);
@@ -445,6 +454,8 @@ impl Infer<'_, '_, '_> {
                 Some(DType::Num)
             }
             Builtin::Unary(Unary::ToNum)
+            | Builtin::RandomUniform
+            | Builtin::RandomNormal
             | Builtin::Zeros
             | Builtin::Ones
             | Builtin::GlorotUniform
@@ -492,6 +503,7 @@ impl Infer<'_, '_, '_> {
             | Builtin::Reduce(Reduce::Sum | Reduce::Max | Reduce::Min)
             | Builtin::CumSum
             | Builtin::Transpose
+            | Builtin::Split { .. }
             | Builtin::Reshape
             | Builtin::Broadcast
             | Builtin::SumTo

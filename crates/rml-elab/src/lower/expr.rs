@@ -16,6 +16,7 @@ impl Lower<'_, '_> {
         let span = expr.span;
         let kind = match expr.kind {
             A::Literal(literal) => ExprKind::Literal(literal),
+            A::Text(text) => ExprKind::Text(self.names.resolve(&text).into()),
             A::Var(name) => ExprKind::Local(self.variable(name, span)),
             A::Call { callee, args } => self.call(callee, args, span),
             A::Array(dims) => ExprKind::Array(self.items(dims)),
@@ -220,6 +221,15 @@ impl Lower<'_, '_> {
                 Diagnostic::error(codes::ARITY, format!("`{name}` takes {takes}, but {} given", args.len()))
                     .label(span, format!("{} here", arguments(args.len())))
                     .note(format!("expected {name}{usage}")),
+            );
+            return ExprKind::Error(args);
+        }
+        if matches!(which, Builtin::Split { .. }) && !matches!(self.exprs[args[0]].kind, ExprKind::Local(_)) {
+            let at = self.exprs[args[0]].span;
+            self.report.push(
+                Diagnostic::error(codes::NOT_A_CALL, "`split` takes the name of a variable")
+                    .label(at, "this is an expression")
+                    .help("give the expression a name with an equation of its own"),
             );
             return ExprKind::Error(args);
         }

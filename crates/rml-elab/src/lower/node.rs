@@ -7,6 +7,7 @@ use rml_ir::DType;
 use rml_syntax::ast;
 
 use super::Header;
+use crate::builtins::Builtin;
 use crate::hir::{
     Clock, Equation, Expr, ExprId, ExprKind, Item, Local, LocalData, LocalKind, Node, SourceId, TypeDecl,
 };
@@ -56,6 +57,7 @@ pub(super) fn lower<'a>(
         lower.declared(decl, local);
     }
     let mut equations = Vec::with_capacity(ast.equations.len());
+    let mut parts = Vec::new();
     for (equation, lhs) in ast.equations.iter().zip(lhs) {
         for (side, (local, _)) in equation.lhs.iter().zip(&lhs) {
             if let (ast::Lhs::Var(decl), Some(local)) = (side, local) {
@@ -64,10 +66,12 @@ pub(super) fn lower<'a>(
         }
         let first = lower.exprs.len();
         let rhs = lower.expr(equation.rhs);
+        let lhs = lower.split(lhs, rhs, equation.span, (ast.equations.len(), &mut parts));
         lower.results(&lhs, rhs, equation.span);
         lower.nested_calls(first, rhs);
         equations.push(Equation { lhs, rhs, span: equation.span });
     }
+    equations.extend(parts);
     Node {
         name: header.name.clone(),
         file: header.file,
@@ -256,6 +260,35 @@ impl Lower<'_, '_> {
                 ast::Dim::Splice(ident) => Item::Splice(self.variable(ident.name, ident.span), ident.span),
             })
             .collect()
+    }
+
+    /// Makes `a, b = split(x)` one equation for each part, those behind the first numbered from `at` on; gives back the left side of the
+    /// first.
+    fn split(
+        &mut self,
+        mut lhs: Vec<(Option<Local>, Span)>,
+        rhs: ExprId,
+        span: Span,
+        (at, parts): (usize, &mut Vec<Equation>),
+    ) -> Vec<(Option<Local>, Span)> {
+        let of = lhs.len();
+        let at_rhs = self.exprs[rhs].span;
+        let ExprKind::Builtin { which: Builtin::Split { of: whole, .. }, args } = &mut self.exprs[rhs].kind
+        else {
+            return lhs;
+        };
+        *whole = of;
+        let args = args.clone();
+        for (part, (local, place)) in lhs.drain(1..).enumerate() {
+            let which = Builtin::Split { part: part + 1, of };
+            let rhs =
+                self.exprs.push(Expr { kind: ExprKind::Builtin { which, args: args.clone() }, span: at_rhs });
+            if let Some(local) = local {
+                self.locals[local].kind = LocalKind::Defined { equation: at + parts.len() };
+            }
+            parts.push(Equation { lhs: vec![(local, place)], rhs, span });
+        }
+        lhs
     }
 
     /// Checks the number of results of an equation.

@@ -11,6 +11,7 @@
 
 use crate::types::Shape;
 
+mod einsum;
 mod eval;
 mod ffi;
 mod result;
@@ -19,6 +20,7 @@ mod sliding;
 mod table;
 mod text;
 
+pub use einsum::Einsum;
 pub use eval::{EvalError, eval};
 pub use result::{MAX_ELEMENTS, TypeError, result_type};
 pub use samples::samples;
@@ -134,6 +136,8 @@ pub enum Op {
     /// Matrix product by NumPy's rule: a vector is one row on the left and one column on the right, leading
     /// axes are stacks of matrices and broadcast.
     MatMul,
+    /// Contraction of one or two operands over the labels that the result lacks.
+    Einsum(Einsum),
     /// Convolution (without flipping) of `x [b.., n.., c]` with `kernel [k.., c / groups, f]`.
     Conv(Conv),
     /// The transpose of [`Op::Conv`] in `x`: of the result's gradient and the kernel.
@@ -269,6 +273,17 @@ pub enum Op {
         /// Whether it begins at the end.
         reverse: bool,
     },
+    /// Uniform numbers in `0..1`, of `(key, tick)`: a pure function of the two ints. Before inlining it has the key
+    /// alone; inlining gives it the tick, which counts the cycles of its clock.
+    RandomUniform {
+        /// The result's shape.
+        shape: Shape,
+    },
+    /// Standard normal numbers, likewise.
+    RandomNormal {
+        /// The result's shape.
+        shape: Shape,
+    },
     /// Softmax over the last axis.
     Softmax,
     /// Logarithm of softmax over the last axis.
@@ -290,6 +305,8 @@ pub enum Distribution {
     /// A matrix with orthonormal rows or columns; a vector of norm 1; leading dimensions are drawn
     /// independently.
     Orthogonal,
+    /// The int that seed and instance path make, the key of a random stream.
+    Key,
     /// Uniform in `lo..hi`.
     Uniform {
         /// Smallest.

@@ -96,6 +96,7 @@ pub fn result_type(op: &Op, args: &[Type]) -> Result<Type, TypeError> {
             let [a, b] = operands(args)?;
             linear::matmul(a, b)
         }
+        Op::Einsum(labels) => linear::einsum(labels, args),
         Op::Conv(conv) => {
             let [x, kernel] = operands(args)?;
             sliding::conv(conv, x, kernel)
@@ -120,6 +121,7 @@ pub fn result_type(op: &Op, args: &[Type]) -> Result<Type, TypeError> {
             let [x, i] = operands(args)?;
             parts::pick(x, i)
         }
+        Op::RandomUniform { shape } | Op::RandomNormal { shape } => random(shape, args),
         Op::Concat { axis } => concat(*axis, args),
         Op::Stack { axis } => stack(*axis, args),
         _ => {
@@ -213,11 +215,13 @@ fn unary(op: &Op, x: &Type) -> Checked<Type> {
             unreachable!("an operator of two operands")
         }
         Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge => unreachable!("an operator of two operands"),
+        Op::Einsum(_) => unreachable!("an operator of one or two operands"),
         Op::Minimum | Op::Maximum | Op::MatMul | Op::Pick => unreachable!("an operator of two operands"),
         Op::Conv(_) | Op::ConvTranspose { .. } | Op::ConvKernel { .. } => {
             unreachable!("an operator of two operands")
         }
         Op::Gather { .. } | Op::ScatterAdd { .. } => unreachable!("an operator of two operands"),
+        Op::RandomUniform { .. } | Op::RandomNormal { .. } => unreachable!("an operator of a key and a tick"),
         Op::Clip | Op::Where | Op::Concat { .. } | Op::Stack { .. } => {
             unreachable!("an operator of several operands")
         }
@@ -291,6 +295,18 @@ fn stack(axis: usize, args: &[Type]) -> Checked<Type> {
     }
     dims.insert(axis, args.len());
     Ok(Type { dtype: first.dtype, shape: Shape::new(&dims) })
+}
+
+/// A key and a tick; before inlining, a key.
+fn random(shape: &Shape, args: &[Type]) -> Checked<Type> {
+    if !matches!(args.len(), 1 | 2) {
+        return refuse(None, "a key, or a key and a tick", args.len());
+    }
+    let int = Type::scalar(DType::Int);
+    if let Some(i) = args.iter().position(|ty| *ty != int) {
+        return refuse(Some(i), &*int.to_string(), &args[i]);
+    }
+    Ok(Type { dtype: DType::Num, shape: shape.clone() })
 }
 
 fn choose(cond: &Type, a: &Type, b: &Type) -> Checked<Type> {

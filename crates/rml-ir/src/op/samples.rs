@@ -1,7 +1,7 @@
 //! Instances of every operator with operand types that fit: the ground of gradient checks, round trips and
 //! backend suites.
 
-use super::{AxisIndex, Conv, ConvAxis, Op, Pool, PoolAxis};
+use super::{AxisIndex, Conv, ConvAxis, Einsum, Op, Pool, PoolAxis};
 use crate::types::{DType, Shape, Type};
 
 const BOOL: DType = DType::Bool;
@@ -29,6 +29,10 @@ fn conv(axes: &[(usize, usize, usize, usize)], groups: usize) -> Conv {
 /// Windows of those sizes, strides and paddings.
 fn pool(axes: &[(usize, usize, usize, usize)]) -> Pool {
     Pool { axes: axes.iter().map(|&(size, stride, lo, hi)| PoolAxis { size, stride, lo, hi }).collect() }
+}
+
+fn einsum(labels: &str) -> Op {
+    Op::Einsum(Einsum::parse(labels).expect("labels"))
 }
 
 const PLAIN: (usize, usize, usize, usize) = (1, 0, 0, 1);
@@ -126,6 +130,13 @@ samples! {
         (Op::MatMul, NUM [2, 0], NUM [0, 3]); (Op::MatMul, NUM [2, 4, 3], NUM [2, 3, 5]);
         (Op::MatMul, NUM [4, 3], NUM [2, 3, 5]); (Op::MatMul, NUM [3], NUM [2, 3, 5]);
         (Op::MatMul, NUM [2, 1, 4, 3], NUM [5, 3, 2]); (Op::MatMul, NUM [0, 4, 3], NUM [1, 3, 2]);
+    Einsum =>
+        (einsum("ij->ji"), NUM [2, 3]); (einsum("ijk->j"), NUM [2, 3, 4]); (einsum("ij->"), NUM [2, 3]);
+        (einsum("->"), NUM []); (einsum("i,i->"), NUM [3], NUM [3]); (einsum("i,j->ji"), NUM [2], NUM [3]);
+        (einsum("bij,bjk->bik"), NUM [2, 3, 4], NUM [2, 4, 2]);
+        (einsum("bqhd,bkhd->bhqk"), NUM [2, 3, 2, 2], NUM [2, 2, 2, 2]);
+        (einsum("xiy,izj->jy"), NUM [2, 3, 2], NUM [3, 2, 2]); (einsum("ij,->j"), NUM [2, 3], NUM []);
+        (einsum("ij,jk->ik"), NUM [2, 0], NUM [0, 3]);
     Conv =>
         (Op::Conv(conv(&[PLAIN], 1)), NUM [4, 1], NUM [2, 1, 1]);
         (Op::Conv(conv(&[(2, 1, 0, 2)], 2)), NUM [2, 6, 4], NUM [3, 2, 4]);
@@ -240,6 +251,12 @@ samples! {
         (Op::CumSum { axis: 0, reverse: false }, NUM [4]); (Op::CumSum { axis: 0, reverse: true }, NUM [4]);
         (Op::CumSum { axis: 1, reverse: false }, NUM [2, 3, 2]); (Op::CumSum { axis: 0, reverse: true }, INT [3, 2]);
         (Op::CumSum { axis: 1, reverse: true }, NUM [2, 0]);
+    RandomUniform =>
+        (Op::RandomUniform { shape: shape(&[]) }, INT [], INT []); (Op::RandomUniform { shape: shape(&[2, 3]) }, INT [], INT []);
+        (Op::RandomUniform { shape: shape(&[0]) }, INT []);
+    RandomNormal =>
+        (Op::RandomNormal { shape: shape(&[]) }, INT [], INT []); (Op::RandomNormal { shape: shape(&[3]) }, INT [], INT []);
+        (Op::RandomNormal { shape: shape(&[3]) }, INT []);
     Softmax => (Op::Softmax, NUM [4]); (Op::Softmax, NUM [2, 3]); (Op::Softmax, NUM [2, 2, 3]);
     LogSoftmax => (Op::LogSoftmax, NUM [4]); (Op::LogSoftmax, NUM [2, 3]); (Op::LogSoftmax, NUM [2, 2, 3]);
     OneHot => (Op::OneHot { classes: 4 }, INT []); (Op::OneHot { classes: 3 }, INT [2]);

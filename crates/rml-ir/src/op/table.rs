@@ -39,15 +39,17 @@ pub enum Topic {
     Product,
     /// Sums, extremes, normalisations.
     Reduction,
-    /// Constants and random draws.
+    /// Constants, also those that are drawn once.
     Initialiser,
+    /// Streams of random numbers.
+    Random,
     /// Parameters, gradients, static information.
     Primitive,
 }
 
 impl Topic {
     /// All, in the order of the documentation.
-    pub const ALL: [Topic; 8] = [
+    pub const ALL: [Topic; 9] = [
         Topic::Infix,
         Topic::Elementary,
         Topic::Conversion,
@@ -55,6 +57,7 @@ impl Topic {
         Topic::Product,
         Topic::Reduction,
         Topic::Initialiser,
+        Topic::Random,
         Topic::Primitive,
     ];
 
@@ -67,7 +70,8 @@ impl Topic {
             Topic::Layout => "Shapes and parts",
             Topic::Product => "Products, convolutions, pooling",
             Topic::Reduction => "Reductions and normalisations",
-            Topic::Initialiser => "Constants and random draws",
+            Topic::Initialiser => "Constants and initial values",
+            Topic::Random => "Random streams",
             Topic::Primitive => "Parameters, gradients and static information",
         }
     }
@@ -145,6 +149,7 @@ impl Op {
             Op::MatMul | Op::Transpose { .. } | Op::Reshape { .. } | Op::Broadcast { .. } => {
                 Some(self.name())
             }
+            Op::Einsum(_) => Some(self.name()),
             Op::Conv(_) | Op::ConvTranspose { .. } | Op::ConvKernel { .. } => Some(self.name()),
             Op::MaxPool(_) | Op::AvgPool(_) | Op::Patches(_) | Op::Unpatches { .. } => Some(self.name()),
             Op::SumTo { .. } | Op::Concat { .. } | Op::Stack { .. } | Op::Unindex { .. } => Some(self.name()),
@@ -152,6 +157,7 @@ impl Op {
             Op::Sum { .. } | Op::Mean { .. } | Op::Max { .. } | Op::ArgMax { .. } => Some(self.name()),
             Op::Min { .. } | Op::ArgMin { .. } | Op::Any { .. } | Op::All { .. } => Some(self.name()),
             Op::CumSum { .. } | Op::Softmax | Op::LogSoftmax | Op::OneHot { .. } => Some(self.name()),
+            Op::RandomUniform { .. } | Op::RandomNormal { .. } => Some(self.name()),
         }
     }
 }

@@ -16,7 +16,7 @@
 
 use std::fmt;
 
-use super::{AxisIndex, Conv, Distribution, Op, Pool};
+use super::{AxisIndex, Conv, Distribution, Einsum, Op, Pool};
 use crate::types::Shape;
 
 impl Op {
@@ -68,6 +68,7 @@ impl Op {
             Op::Gt => "gt",
             Op::Ge => "ge",
             Op::MatMul => "matmul",
+            Op::Einsum(_) => "einsum",
             Op::Conv(conv) => by_rank(conv.axes.len(), "conv1d", "conv2d"),
             Op::ConvTranspose { conv, .. } => {
                 by_rank(conv.axes.len(), "conv1d_transpose", "conv2d_transpose")
@@ -97,6 +98,8 @@ impl Op {
             Op::Any { .. } => "any",
             Op::All { .. } => "all",
             Op::CumSum { .. } => "cumsum",
+            Op::RandomUniform { .. } => "random_uniform",
+            Op::RandomNormal { .. } => "random_normal",
             Op::Softmax => "softmax",
             Op::LogSoftmax => "log_softmax",
             Op::OneHot { .. } => "one_hot",
@@ -127,11 +130,13 @@ impl fmt::Display for Op {
         match self {
             Op::Transpose { perm } => write!(f, "{{{}}}", List(perm)),
             Op::Reshape { shape } | Op::Broadcast { shape } | Op::SumTo { shape } => write!(f, "{{{shape}}}"),
+            Op::RandomUniform { shape } | Op::RandomNormal { shape } => write!(f, "{{{shape}}}"),
             Op::Concat { axis } | Op::Stack { axis } | Op::Gather { axis } => write!(f, "{{axis={axis}}}"),
             Op::ScatterAdd { shape, axis } => write!(f, "{{{shape}; axis={axis}}}"),
             Op::CumSum { axis, reverse } => {
                 write!(f, "{{{}axis={axis}}}", if *reverse { "reverse, " } else { "" })
             }
+            Op::Einsum(labels) => write!(f, "{{{labels}}}"),
             Op::Conv(conv) => write!(f, "{{{conv}}}"),
             Op::ConvTranspose { shape, conv } | Op::ConvKernel { shape, conv } => {
                 write!(f, "{{{shape}; {conv}}}")
@@ -176,6 +181,7 @@ impl Distribution {
         };
         match (name, attributes) {
             ("glorot_uniform", None) => Ok(Distribution::GlorotUniform),
+            ("key", None) => Ok(Distribution::Key),
             ("orthogonal", None) => Ok(Distribution::Orthogonal),
             ("uniform", Some(attributes)) => {
                 numbers(attributes).map(|(lo, hi)| Distribution::Uniform { lo, hi })
@@ -193,6 +199,7 @@ impl fmt::Display for Distribution {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Distribution::GlorotUniform => f.write_str("glorot_uniform"),
+            Distribution::Key => f.write_str("key"),
             Distribution::Orthogonal => f.write_str("orthogonal"),
             Distribution::Uniform { lo, hi } => write!(f, "uniform{{{lo:?}, {hi:?}}}"),
             Distribution::Normal { mean, std } => write!(f, "normal{{{mean:?}, {std:?}}}"),
@@ -286,8 +293,11 @@ fn plain(name: &str) -> Result<Op, String> {
 
 fn with_attributes(name: &str, attributes: &str) -> Result<Op, String> {
     Ok(match name {
+        "einsum" => Op::Einsum(Einsum::parse(attributes)?),
         "transpose" => Op::Transpose { perm: list(attributes)? },
         "reshape" => Op::Reshape { shape: shape(attributes)? },
+        "random_uniform" => Op::RandomUniform { shape: shape(attributes)? },
+        "random_normal" => Op::RandomNormal { shape: shape(attributes)? },
         "broadcast" => Op::Broadcast { shape: shape(attributes)? },
         "sum_to" => Op::SumTo { shape: shape(attributes)? },
         "concat" => Op::Concat { axis: axis(attributes)? },

@@ -61,6 +61,8 @@ fn array(data: &Data, dims: &[usize], start: usize) -> String {
 pub(super) fn random(distribution: Distribution, shape: &Shape) -> Piece {
     Piece::atom(match distribution {
         Distribution::GlorotUniform => format!("glorot_uniform({shape})"),
+        // Stands only in a random stream, which is printed without it.
+        Distribution::Key => "key".to_owned(),
         Distribution::Orthogonal => format!("orthogonal({shape})"),
         Distribution::Uniform { lo, hi } => format!("uniform({shape}, {lo:?}, {hi:?})"),
         Distribution::Normal { mean, std } => format!("normal({shape}, {mean:?}, {std:?})"),

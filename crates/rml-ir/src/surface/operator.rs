@@ -43,6 +43,13 @@ pub(super) fn application(op: &Op, args: Vec<Piece>, types: &[Type], statics: &[
         Op::Reshape { shape } => shaped("reshape", shape, first),
         Op::Broadcast { shape } => shaped("broadcast", shape, first),
         Op::SumTo { shape } => shaped("sum_to", shape, first),
+        Op::RandomUniform { shape } | Op::RandomNormal { shape } => {
+            Piece::atom(format!("{}({})", op.name(), shape_of(shape)))
+        }
+        Op::Einsum(labels) => {
+            let items: Vec<String> = std::iter::once(first).chain(args).map(|p| p.text).collect();
+            Piece::atom(format!("einsum(\"{labels}\", {})", items.join(", ")))
+        }
         Op::Stack { axis } => {
             let items: Vec<String> = std::iter::once(first).chain(args).map(|p| p.text).collect();
             let items = items.join(", ");

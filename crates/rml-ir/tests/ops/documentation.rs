@@ -117,7 +117,8 @@ fn names_are_unique_and_those_of_functions() {
 #[test]
 fn signatures_begin_with_the_name() {
     for entry in entries().filter(|e| e.form == Form::Function) {
-        assert!(entry.signature.starts_with(&format!("{}(", entry.name)), "{}", entry.signature);
+        let call = entry.signature.rsplit(" = ").next().unwrap_or_default();
+        assert!(call.starts_with(&format!("{}(", entry.name)), "{}", entry.signature);
     }
 }
 

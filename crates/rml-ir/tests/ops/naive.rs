@@ -1,7 +1,8 @@
 //! A second evaluator, as plain as can be: everything is a double precision array, and every result element
 //! is computed by itself from its index. It decides what the operators mean; the tests compare.
 
-use rml_ir::op::{AxisIndex, Op};
+use rml_ir::op::{AxisIndex, Einsum, Op};
+use rml_ir::random::Random;
 
 mod sliding;
 
@@ -138,6 +139,7 @@ pub(crate) fn eval(op: &Op, args: &[Nd], result: &[usize], int: bool) -> Nd {
             let which = i.remove(*axis);
             args[which].at(&i)
         }),
+        Op::Einsum(labels) => einsum(labels, args, result),
         Op::Conv(conv) => sliding::conv(conv, x, &args[1], result),
         Op::ConvTranspose { conv, .. } => sliding::conv_transpose(conv, x, &args[1], result),
         Op::ConvKernel { conv, .. } => sliding::conv_kernel(conv, x, &args[1], result),
@@ -191,6 +193,14 @@ pub(crate) fn eval(op: &Op, args: &[Nd], result: &[usize], int: bool) -> Nd {
             let line = x.along(Some(*axis), &rest);
             line.iter().enumerate().filter(|(k, _)| reached(*k)).map(|(_, x)| x).sum()
         }),
+        Op::RandomUniform { .. } | Op::RandomNormal { .. } => {
+            let tick = args.get(1).map_or(0, |tick| tick.xs[0] as i64);
+            let random = Random::keyed(x.xs[0] as i64, tick as u64);
+            let number =
+                if matches!(op, Op::RandomUniform { .. }) { Random::uniform } else { Random::normal };
+            let n: usize = result.iter().product();
+            Nd { dims: result.to_vec(), xs: (0..n as u64).map(|i| number(&random, i)).collect() }
+        }
         Op::Softmax => Nd::from(result, |i| softmax(x, last, i)),
         Op::LogSoftmax => Nd::from(result, |i| softmax(x, last, i).ln()),
         Op::OneHot { .. } => {
@@ -236,6 +246,28 @@ fn matmul(a: &Nd, b: &Nd, result: &[usize]) -> Nd {
         let m = if row { 0 } else { i.pop().expect("rows") };
         (0..depth).map(|k| part(&a, &i, m, k) * part(&b, &i, k, n)).sum()
     })
+}
+
+/// Every product of elements whose labels agree, added to where the result's labels say.
+fn einsum(labels: &Einsum, args: &[Nd], result: &[usize]) -> Nd {
+    let mut names: Vec<(char, usize)> = Vec::new();
+    for (own, arg) in labels.operands().iter().zip(args) {
+        for (&label, &size) in own.iter().zip(&arg.dims) {
+            if !names.contains(&(label, size)) {
+                names.push((label, size));
+            }
+        }
+    }
+    let sizes: Vec<usize> = names.iter().map(|(_, size)| *size).collect();
+    let mut out = Nd::from(result, |_| 0.0);
+    for all in indices(&sizes) {
+        let at = |own: &[char]| -> Vec<usize> {
+            own.iter().map(|l| all[names.iter().position(|(name, _)| name == l).expect("a label")]).collect()
+        };
+        let to = at(labels.result()).iter().zip(result).fold(0, |n, (i, d)| n * d + i);
+        out.xs[to] += labels.operands().iter().zip(args).map(|(own, arg)| arg.at(&at(own))).product::<f64>();
+    }
+    out
 }
 
 /// The series at 0, with terms until they vanish.

@@ -175,6 +175,12 @@ impl<'a> Parser<'_, 'a> {
                 self.next();
                 self.tree(ExprKind::Literal(Literal::Bool(token.kind == Kind::True)), span, 0)
             }
+            Kind::Str => {
+                self.next();
+                let text = self.text_of(token).trim_matches('"');
+                let text = self.names.get_or_intern(text);
+                self.tree(ExprKind::Text(text), span, 0)
+            }
             Kind::Merge => self.merge(),
             Kind::LParen => self.parenthesised(),
             Kind::LBracket => {
@@ -240,7 +246,6 @@ impl<'a> Parser<'_, 'a> {
             Kind::DotDot => {
                 &["`name..` stands for several dimensions in a shape, `..` for several axes in an index"]
             }
-            Kind::Str => &["there are no strings in expressions; a string names a file to import"],
             _ => &[],
         };
         self.unexpected("an expression", help)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rml_ir::normal::Var;
-use rml_ir::op::{Op, Pool};
+use rml_ir::op::{Einsum, Op, Pool};
 
 use super::{Dim, Transposer};
 
@@ -92,6 +92,33 @@ impl Transposer<'_, '_> {
         };
         let product = self.apply(Op::MatMul, &[other, d]);
         self.sum_to_operand(product)
+    }
+
+    /// The contraction of the gradient with the other operand, to the labels of this one; letters that only this one has are
+    /// repeated.
+    pub(super) fn einsum(&mut self, labels: &Einsum) -> Var {
+        let position = self.site.position;
+        let own = &labels.operands()[position];
+        let other = labels.operands().get(1 - position).filter(|_| self.site.args.len() == 2);
+        let known = |l: &char| labels.result().contains(l) || other.is_some_and(|other| other.contains(l));
+        let kept: Vec<char> = own.iter().copied().filter(|l| known(l)).collect();
+        let op = |operands: &[&[char]]| Op::Einsum(Einsum::of(operands, &kept));
+        let found = match other {
+            Some(other) => {
+                let value = self.arg_when(1 - position);
+                self.apply(op(&[labels.result(), other]), &[self.site.d, value])
+            }
+            None => self.apply(op(&[labels.result()]), &[self.site.d]),
+        };
+        if kept.len() == own.len() {
+            return found;
+        }
+        let dims: Vec<Dim> = self.dims(self.x);
+        let dims: Vec<Dim> =
+            dims.into_iter().zip(own).map(|(dim, l)| if known(l) { dim } else { Dim::one() }).collect();
+        let kept = self.reshape(found, &dims);
+        let shape = self.shape(self.x);
+        self.apply_shaped(Op::Broadcast { shape }, kept)
     }
 
     /// `[shape(v)]` and then `rest`; nothing where `v` has no name.

@@ -12,10 +12,12 @@ use super::Op;
 use crate::types::Precision;
 use crate::value::Value;
 
+mod einsum;
 mod gather;
 mod layout;
 mod linear;
 mod pointwise;
+mod random;
 mod reduce;
 mod scalar;
 mod sliding;
@@ -62,6 +64,9 @@ impl std::error::Error for EvalError {}
 pub fn eval(op: &Op, args: &[&Value], precision: Precision) -> Result<Value, EvalError> {
     // What is not scalar stays out of line, so that the quick path has a small frame.
     match args {
+        _ if matches!(op, Op::RandomUniform { .. } | Op::RandomNormal { .. }) => {
+            Ok(random::draw(op, args, precision))
+        }
         [x] => match scalar::unary(op, x, precision) {
             Some(result) => result,
             None => unary(op, x, precision),
@@ -114,12 +119,14 @@ fn unary(op: &Op, x: &Value, precision: Precision) -> Result<Value, EvalError> {
             unreachable!("an operator of two operands")
         }
         Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge => unreachable!("an operator of two operands"),
+        Op::Einsum(labels) => Ok(einsum::einsum(labels, &[&view])),
         Op::Minimum | Op::Maximum | Op::MatMul | Op::Pick => unreachable!("an operator of two operands"),
         Op::Conv(_) | Op::ConvTranspose { .. } | Op::ConvKernel { .. } => {
             unreachable!("an operator of two operands")
         }
         Op::Gather { .. } | Op::ScatterAdd { .. } => unreachable!("an operator of two operands"),
         Op::Clip | Op::Where => unreachable!("an operator of three operands"),
+        Op::RandomUniform { .. } | Op::RandomNormal { .. } => unreachable!("an operator of a key and a tick"),
     }
 }
 
@@ -127,6 +134,7 @@ fn unary(op: &Op, x: &Value, precision: Precision) -> Result<Value, EvalError> {
 fn binary(op: &Op, a: &Value, b: &Value) -> Result<Value, EvalError> {
     let (left, right) = (View::of(a), View::of(b));
     match op {
+        Op::Einsum(labels) => Ok(einsum::einsum(labels, &[&left, &right])),
         Op::MatMul => Ok(linear::matmul(&left, &right)),
         Op::Conv(conv) => Ok(sliding::conv(conv, &left, &right)),
         Op::ConvTranspose { shape, conv } => Ok(sliding::conv_transpose(shape, conv, &left, &right)),

@@ -1,6 +1,7 @@
 //! Products.
 
 use super::{Checked, element, refuse};
+use crate::op::Einsum;
 use crate::types::{DType, Shape, Type};
 
 /// NumPy's matrix product.
@@ -30,4 +31,31 @@ pub(super) fn matmul(a: &Type, b: &Type) -> Checked<Type> {
     };
     let dims = stack.dims().iter().copied().chain(m).chain(columns);
     Ok(Type { dtype: DType::Num, shape: dims.collect() })
+}
+
+/// A contraction.
+pub(super) fn einsum(labels: &Einsum, args: &[Type]) -> Checked<Type> {
+    if args.len() != labels.operands().len() {
+        return refuse(None, format!("{} operands, as in `{labels}`", labels.operands().len()), args.len());
+    }
+    let mut sizes: Vec<(char, usize)> = Vec::new();
+    for (i, (ty, own)) in args.iter().zip(labels.operands()).enumerate() {
+        element(i, ty, &[DType::Num])?;
+        if ty.shape.rank() != own.len() {
+            let letters: String = own.iter().collect();
+            return refuse(Some(i), format!("{} dimensions, as `{letters}` has letters", own.len()), ty);
+        }
+        for (&label, &size) in own.iter().zip(ty.shape.dims()) {
+            match sizes.iter().find(|(known, _)| *known == label) {
+                Some((_, known)) if *known != size => {
+                    let expected = format!("a dimension of {known} for `{label}`, as in the first operand");
+                    return refuse(Some(i), expected, format!("{size} in {}", ty.shape));
+                }
+                Some(_) => {}
+                None => sizes.push((label, size)),
+            }
+        }
+    }
+    let size = |label: &char| sizes.iter().find(|(known, _)| known == label).map_or(1, |(_, size)| *size);
+    Ok(Type { dtype: DType::Num, shape: labels.result().iter().map(size).collect() })
 }

@@ -16,6 +16,16 @@ super::table! {
         Function "normal" "normal(shape, mean, std)" "normal; drawn once an instance"
             "-> num shape" "" "abs(normal([2], 5.0, 0.001) - 5.0) < 0.1" "[true, true]";
     }
+    Random {
+        Function "random_uniform" "random_uniform(shape)"
+            "uniform in 0..1, drawn anew in each cycle; the same for the same seed, instance path and tick, which goes on counting \
+             from window to window"
+            "-> num shape" "" "random_uniform([2]) < 1.0" "[true, true]";
+        Function "random_normal" "random_normal(shape)"
+            "standard normal, drawn anew in each cycle; the same for the same seed, instance path and tick, which goes on counting \
+             from window to window"
+            "-> num shape" "" "abs(random_normal([2])) < 100.0" "[true, true]";
+    }
     Primitive {
         Function "param" "param(init)" "a named, trainable constant, init until it is trained or loaded"
             "num [s..] -> num [s..]"

@@ -27,6 +27,11 @@ super::table! {
             "n operands [s.., r..] -> [s.., n, r..]"
             "da = do at position 0 of the axis; db = do at position 1; ..."
             "stack(1, [1, 2], [3, 4])" "[[1, 3], [2, 4]]";
+        Function "split" "a, b, .. = split(x[, axis])"
+            "as many equal parts along an axis (0) as names stand on the left; x is the name of a variable"
+            "[s.., n m, r..] -> n results [s.., m, r..]"
+            "dx = the sum of the unindex(shape(x), ..) of the gradients of the parts"
+            "x = [1, 2, 3, 4]; a, b = split(x); a + b" "[4, 6]";
         Brackets "[..]" "[a, b, ..]" "operands stacked along a new first axis"
             "n operands [s..] -> [n, s..]"
             "da = do[0]; db = do[1]; ..."
@@ -68,6 +73,12 @@ super::table! {
             "num [s.., m, k] x [s.., k, n] -> [s.., m, n]; [s.., m, k] x [k] -> [s.., m]; [k] x [s.., k, n] -> [s.., n]"
             "da = sum_to(shape(a), matmul(do, b')); db = sum_to(shape(b), matmul(a', do)), where ' swaps the last two axes"
             "matmul([[1.0, 2.0], [3.0, 4.0]], [1.0, 1.0])" "[3.0, 7.0]";
+        Function "einsum" "einsum(labels, a[, b])"
+            "contraction: axes with the same letter have the same length, and products are summed over the letters that the result \
+             lacks; each operand has a letter once"
+            "num, with as many dimensions as letters -> num, of the letters behind `->`"
+            "da = einsum of do and b with the labels of a; repeated over the letters that only a has; db likewise"
+            "einsum(\"ij,jk->ik\", [[1.0, 2.0], [3.0, 4.0]], [[1.0], [10.0]])" "[[21.0], [43.0]]";
         Function "conv1d" "conv1d(x, kernel[, stride[, padding[, dilation[, groups]]]])"
             "convolution over the axis before the channels (the kernel is not flipped); padding with zeros is a number or \
              [before, behind]; with groups, each part of the channels has its own part of the filters"

@@ -1,6 +1,7 @@
 //! normal → flat: every call becomes the equations of its node, with the instance path before the names;
 //! every `every` becomes a window; every state gets its checkpoint key. Nothing is simplified.
 
+mod draws;
 mod paths;
 mod states;
 mod statics;
@@ -32,6 +33,7 @@ const LIMIT: usize = 1_000_000;
 /// - `call f(..) every end` opens a window around the instance, inside the window around the call.
 /// - A parameter with an optimiser ticks every cycle outside windows, and once for each outermost window
 ///   inside one (`update`).
+/// - A random stream gets its tick, a count of its cycles that windows do not start anew (`draws`).
 /// - Checkpoint keys and the keys of random constants are instance paths without `diff_`; where two would
 ///   agree, the later one in textual order keeps its path as it is.
 ///
@@ -317,6 +319,10 @@ impl<'m> Inliner<'m> {
                     span: equation.span,
                 };
                 self.param_update(update);
+            }
+            normal::Rhs::Apply { op, args, .. } if draws::lacks_tick(op, args.len()) => {
+                let keys = args.iter().map(|v| frame.vars[*v]).collect();
+                self.draw(eq, lhs[0], op, keys, equation.span);
             }
             rhs => {
                 let rhs = self.primitive(eq, rhs);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use crate::normal::{Callee, ConstKind, Eq, Module, Node, Rhs};
+use crate::op::Op;
 
 /// Where something stands: its instance path, and the same in keys, where `diff_` does not count.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -120,6 +121,7 @@ fn kind(module: &Module, rhs: &Rhs) -> Option<&'static str> {
         Rhs::Call { callee: Callee::Node(node), .. } if *module.nodes[*node].name == *super::PARAM => {
             Some("param")
         }
+        Rhs::Apply { op: Op::RandomUniform { .. } | Op::RandomNormal { .. }, .. } => Some("draw"),
         Rhs::Call { .. }
         | Rhs::Const(_)
         | Rhs::Apply { .. }
