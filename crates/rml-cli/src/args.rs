@@ -115,6 +115,12 @@ pub(crate) struct Check {
     /// Compute numbers in double precision
     #[arg(long)]
     pub(crate) f64: bool,
+    /// Print the type, shape and clock of every named variable of the run node
+    #[arg(long)]
+    pub(crate) types: bool,
+    /// With --types: those of instances too
+    #[arg(long, requires = "types")]
+    pub(crate) instances: bool,
 }
 
 /// What to run, and on what.

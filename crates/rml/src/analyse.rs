@@ -1,5 +1,7 @@
 //! What is known about a program before it runs.
 
+mod types;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -7,8 +9,9 @@ use rml_analysis::{ClockReport, Verdict};
 use rml_base::{Diagnostic, Diagnostics, Sources};
 use rml_elab::NodeSignature;
 use rml_ir::flat::Flat;
+use rml_ir::typed::StaticValue;
 
-use crate::compile::{Options, Source, check_forms, inlined, signatures, with_placeholders};
+use crate::compile::{Options, Program, Source, check_forms, inlined, signatures, with_placeholders};
 use crate::error::Error;
 
 /// The facts about one node that is run.
@@ -20,6 +23,8 @@ pub struct Analysis {
     pub sources: Arc<Sources>,
     /// The clocks of its variables, and whether they fit.
     pub clocks: ClockReport,
+    /// Static parameters and named dimensions that got a value at will.
+    pub assumed: Vec<(String, StaticValue)>,
 }
 
 impl Analysis {
@@ -39,7 +44,7 @@ impl Analysis {
 pub fn analyse(source: &Source, options: &Options) -> Result<Analysis, Error> {
     let (flat, sources) = inlined(source, options)?;
     let clocks = rml_analysis::clocks(&flat);
-    Ok(Analysis { flat: Arc::new(flat), sources: Arc::new(sources), clocks })
+    Ok(Analysis { flat: Arc::new(flat), sources: Arc::new(sources), clocks, assumed: Vec::new() })
 }
 
 /// Analyses every node that no other node calls, with all that it calls. Where such a node cannot be compiled, what it calls is
@@ -52,8 +57,12 @@ pub fn analyse_all(source: &Source, options: &Options) -> Vec<Analysis> {
         if covered.contains(node.name.as_str()) {
             continue;
         }
-        let options = Options { node: Some(node.name.clone()), ..with_placeholders(node, options) };
-        if let Ok(analysis) = analyse(source, &options) {
+        let placed = Options { node: Some(node.name.clone()), ..with_placeholders(node, options) };
+        if let Ok(mut analysis) = analyse(source, &placed) {
+            let is_new = |(name, _): &(&String, _)| !options.defaults.contains_key(*name);
+            let given = |name: &String| options.set.contains_key(name);
+            let assumed = placed.defaults.iter().filter(is_new).filter(|(name, _)| !given(name));
+            analysis.assumed = assumed.map(|(name, value)| (name.clone(), value.clone())).collect();
             found.push(analysis);
             cover(&nodes, node, &mut covered);
         }
@@ -101,6 +110,14 @@ pub fn check(source: &Source, options: &Options) -> (Arc<Sources>, Diagnostics) 
     }
     findings.sort();
     (sources, findings)
+}
+
+/// Refuses a program that some inputs make ill-synchronised.
+pub(crate) fn reject_ill_clocked(program: &Program) -> Result<(), Error> {
+    match rml_analysis::clocks(program.flat()).verdict {
+        Verdict::Rejected(found) => Err(Error::new(found, Arc::clone(program.sources()))),
+        Verdict::Synchronous | Verdict::Dynamic(_) => Ok(()),
+    }
 }
 
 /// Whether two findings say the same about the same place.

@@ -1,0 +1,36 @@
+//! Types, shapes and clocks as a table for people.
+
+use rml_ir::flat::Var;
+
+use super::Analysis;
+
+impl Analysis {
+    /// One line for each named variable of the run node, `loss: num [] when end`; with `instances`, for those of its instances too.
+    /// What is present in every cycle has no `when`.
+    pub fn types(&self, instances: bool) -> String {
+        let names = self.flat.vars.iter_enumerated().filter_map(|(v, data)| Some((v, data.name.as_deref()?)));
+        let shown: Vec<(Var, &str)> = names.filter(|(_, name)| instances || !name.contains('.')).collect();
+        let width = |texts: &mut dyn Iterator<Item = usize>| texts.max().unwrap_or(0);
+        let name_width = width(&mut shown.iter().map(|(_, name)| name.chars().count() + 1));
+        let type_width =
+            width(&mut shown.iter().map(|(v, _)| self.flat.vars[*v].ty.to_string().chars().count()));
+        let mut text = String::new();
+        for (v, name) in shown {
+            let ty = self.flat.vars[v].ty.to_string();
+            let line = format!("  {:name_width$} {ty:type_width$}{}", format!("{name}:"), self.samplings(v));
+            text.push_str(line.trim_end());
+            text.push('\n');
+        }
+        text
+    }
+
+    /// The clock of a variable as it is declared: ` when end`.
+    fn samplings(&self, v: Var) -> String {
+        let clocks = &self.clocks.clocks;
+        let clock = clocks.text(&self.flat, clocks.of[v]);
+        match clock.strip_prefix("base") {
+            Some(path) => path.replace(" on ", " when "),
+            None => format!(" (clock: {clock})"),
+        }
+    }
+}
