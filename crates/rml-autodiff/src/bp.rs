@@ -68,6 +68,9 @@ pub(crate) enum BpKind {
     Or(Vec<Bp>),
 }
 
+/// The longest disjunction that is taken into another one.
+const MAX_INLINED: usize = 16;
+
 /// The graph, with classes of conditions known to be equal.
 #[derive(Default)]
 pub(crate) struct Conditions {
@@ -98,9 +101,9 @@ impl Conditions {
         bp
     }
 
-    /// How the representative of its class comes about, over representatives.
-    pub(crate) fn kind(&self, bp: Bp) -> BpKind {
-        self.reduced(self.find(bp))
+    /// How the representative of its class comes about, over representatives. Requires: the conditions are solved.
+    pub(crate) fn kind(&self, bp: Bp) -> &BpKind {
+        &self.kinds[self.find(bp)]
     }
 
     /// Makes `of` stand for the whole class of `bp`.
@@ -192,7 +195,10 @@ impl Conditions {
                 continue;
             }
             match &self.kinds[case] {
-                BpKind::Or(inner) if !inner.is_empty() => todo.extend(inner.iter().rev()),
+                // Longer ones stay as they are, so that a chain of them takes no room in proportion to its square.
+                BpKind::Or(inner) if !inner.is_empty() && inner.len() <= MAX_INLINED => {
+                    todo.extend(inner.iter().rev());
+                }
                 _ => flat.push(case),
             }
         }
@@ -289,7 +295,7 @@ mod tests {
         g.extend(a, b);
         g.solve();
         assert_eq!(g.find(a), g.find(b));
-        assert_eq!(g.kind(a), BpKind::Or(vec![bp, back]));
+        assert_eq!(g.kind(a), &BpKind::Or(vec![bp, back]));
     }
 
     #[test]

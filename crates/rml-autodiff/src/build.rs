@@ -40,6 +40,8 @@ pub(crate) struct Builder {
     samples: BTreeMap<(Var, Var), Var>,
     sampled: BTreeSet<Var>,
     literals: BTreeMap<Literal, Var>,
+    /// The variables of negative literals.
+    negated: BTreeMap<Var, Var>,
 }
 
 impl Builder {
@@ -79,6 +81,7 @@ impl Builder {
             pending: Vec::new(),
             samples: BTreeMap::new(),
             sampled: BTreeSet::new(),
+            negated: literals.iter().map(|(literal, &v)| (v, literal.var)).collect(),
             literals,
         }
     }
@@ -245,7 +248,14 @@ impl Builder {
         }
         let v = self.apply(Op::Not, &[literal.var]);
         self.literals.insert(literal, v);
+        self.negated.insert(v, literal.var);
         v
+    }
+
+    /// What `v` was made the negation of, or its negation.
+    pub(crate) fn opposite(&self, v: Var) -> Option<Var> {
+        let negation = self.literals.get(&Literal { var: v, positive: false });
+        negation.or_else(|| self.negated.get(&v)).copied()
     }
 
     /// Whether `a` was made as `not b`.
@@ -263,7 +273,7 @@ impl Builder {
     pub(crate) fn sampled_condition(&mut self, own: Bp, cond: Bp) -> Var {
         let cond_var = self.condition(cond);
         match self.conditions.kind(own) {
-            BpKind::If { cond: literal, of } if self.same_condition(of, cond) => {
+            &BpKind::If { cond: literal, of } if self.same_condition(of, cond) => {
                 self.sampled_literal(literal, cond_var)
             }
             _ => {
@@ -282,7 +292,7 @@ impl Builder {
                 continue;
             }
             let existing = match self.conditions.kind(class) {
-                BpKind::Var(existing) => Some(existing),
+                BpKind::Var(existing) => Some(*existing),
                 _ => None,
             };
             if existing.is_some_and(|v| self.node.vars[v].name.is_some()) {
@@ -309,7 +319,7 @@ impl Builder {
     fn condition_var(&mut self, bp: Bp) -> Var {
         let class = self.conditions.find(bp);
         if let BpKind::Var(v) = self.conditions.kind(class) {
-            return v;
+            return *v;
         }
         if let Some(&known) = self.condition_vars.get(&class) {
             return known;
@@ -322,7 +332,7 @@ impl Builder {
     }
 
     fn define_condition(&mut self, bp: Bp, v: Var) {
-        let rhs = match self.conditions.kind(bp) {
+        let rhs = match self.conditions.kind(bp).clone() {
             BpKind::Var(of) => Rhs::Apply { op: Op::Copy, args: vec![of], statics: Vec::new() },
             BpKind::Delay { back, of } => {
                 let next = self.condition_var(of);

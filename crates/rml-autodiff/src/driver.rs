@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 
 use rml_base::{Diagnostics, IndexVec};
 use rml_ir::normal::{Callee, Equation, Module, Node, NodeId, Rhs, Var};
+use rml_ir::surface::Origins;
 
 use crate::clocks::{Clocks, Known, Summary};
+use crate::feedback::{self, Reach};
 use crate::plan::{self, Adjoints, Inner};
+use crate::resolve;
 use crate::signature::{self, Adjoint, num_outputs};
 use crate::synthesise::{self, Gates, Synthesised};
-use crate::{feedback, resolve};
 
 /// Something to be done to a node.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -34,8 +36,12 @@ pub(crate) struct Driver {
     inner: Adjoints,
     /// Those with a condition for each output.
     each: Adjoints,
+    /// The ways through the nodes that have an adjoint.
+    reach: BTreeMap<NodeId, Reach>,
     /// The nodes that were made, callees first.
     pub(crate) synthesised: Vec<NodeId>,
+    /// Which equations theirs transpose.
+    pub(crate) origins: BTreeMap<NodeId, Origins>,
     /// Whether the made nodes are to be read rather than run.
     readable: bool,
     summaries: BTreeMap<NodeId, Summary>,
@@ -52,7 +58,9 @@ impl Driver {
             adjoints: Adjoints::new(),
             inner: Adjoints::new(),
             each: Adjoints::new(),
+            reach: BTreeMap::new(),
             synthesised: Vec::new(),
+            origins: BTreeMap::new(),
             summaries: BTreeMap::new(),
             known: BTreeMap::new(),
             done: BTreeMap::new(),
@@ -157,7 +165,7 @@ impl Driver {
             self.want(Task::Inner(callee), wanted);
         }
         if callees.iter().all(|callee| self.inner.contains_key(callee)) {
-            for eq in feedback::calls(&self.module.nodes[node], &self.inner) {
+            for eq in feedback::calls(&self.module.nodes[node], &self.inner, &self.reach) {
                 if let Rhs::Call { callee: Callee::Node(callee), .. } =
                     &self.module.nodes[node].equations[eq].rhs
                 {
@@ -261,6 +269,8 @@ impl Driver {
             }
         };
         self.adjoints.insert(id, adjoint);
+        let reach = feedback::reach(&self.module.nodes[id], &self.inner, &self.reach);
+        self.reach.insert(id, reach);
         Ok(())
     }
 
@@ -286,7 +296,7 @@ impl Driver {
     fn synthesised_with(&self, id: NodeId, gates: Gates) -> Result<Synthesised, Diagnostics> {
         let source = &self.module.nodes[id];
         let apart = match gates {
-            Gates::One => feedback::calls(source, &self.inner),
+            Gates::One => feedback::calls(source, &self.inner, &self.reach),
             Gates::Each => source.equations.ids().collect(),
         };
         let inner = Inner { one: &self.inner, each: &self.each, apart: &apart };
@@ -299,6 +309,7 @@ impl Driver {
         let (inputs, primal_outputs) = (primal.inputs().count(), primal.outputs.len());
         let node = self.module.nodes.push(made.node);
         self.synthesised.push(node);
+        self.origins.insert(node, made.origins);
         self.done.insert(Task::Resolve(node), ());
         let Synthesised { gradients, gates, trains, is_unclear, .. } = made;
         let adjoint = Adjoint {

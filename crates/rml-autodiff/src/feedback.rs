@@ -4,10 +4,10 @@
 //! forward in time from one result and backward from another. One condition for all results of such a call would make each
 //! wait for the others; it gets one for each.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rml_base::EntityId;
-use rml_ir::normal::{Eq, Node, Rhs, Var};
+use rml_ir::normal::{Callee, Eq, Node, NodeId, Rhs, Var};
 
 use crate::plan::{Adjoints, flows};
 
@@ -19,19 +19,52 @@ enum Step {
     Earlier,
 }
 
+const STEPS: [Step; 3] = [Step::Now, Step::Later, Step::Earlier];
+
+/// For each input and output of a node the ways from one to the other that its equations have: now, later, earlier.
+pub(crate) type Reach = BTreeMap<(usize, usize), [bool; 3]>;
+
+/// The ways through a node. What goes both ways in time counts as now.
+pub(crate) fn reach(node: &Node, adjoints: &Adjoints, callees: &BTreeMap<NodeId, Reach>) -> Reach {
+    let graph = Graph::of(node, adjoints, callees);
+    let mut reach = Reach::new();
+    for (k, input) in node.inputs().enumerate().filter(|(_, i)| node.vars[i.var].ty.is_num()) {
+        let mut seen = vec![[false; 3]; graph.next.len()];
+        let mut stack = vec![(input.var.index(), Step::Now)];
+        while let Some((v, so_far)) = stack.pop() {
+            if std::mem::replace(&mut seen[v][so_far as usize], true) {
+                continue;
+            }
+            let then = |&(to, step): &(usize, Step)| match (so_far, step) {
+                (Step::Now, step) => (to, step),
+                (step, Step::Now) => (to, step),
+                (a, b) if a == b => (to, a),
+                _ => (to, Step::Now),
+            };
+            stack.extend(graph.next[v].iter().map(then).filter(|&(to, step)| !seen[to][step as usize]));
+        }
+        for (j, o) in node.outputs.iter().enumerate() {
+            if seen[o.index()] != [false; 3] {
+                reach.insert((k, j), seen[o.index()]);
+            }
+        }
+    }
+    reach
+}
+
 /// The edges of differentiable flow, operand to result.
 struct Graph {
     next: Vec<Vec<(usize, Step)>>,
 }
 
 /// The calls of `node` whose results come back to them otherwise than through delays of one direction.
-pub(crate) fn calls(node: &Node, adjoints: &Adjoints) -> BTreeSet<Eq> {
+pub(crate) fn calls(node: &Node, adjoints: &Adjoints, callees: &BTreeMap<NodeId, Reach>) -> BTreeSet<Eq> {
     let is_call = |id: &Eq| matches!(node.equations[*id].rhs, Rhs::Call { .. });
     let calls: Vec<Eq> = node.equations.ids().filter(is_call).collect();
     if calls.is_empty() {
         return BTreeSet::new();
     }
-    let graph = Graph::of(node, adjoints);
+    let graph = Graph::of(node, adjoints, callees);
     let component = graph.components(|_| true);
     let mut directions = vec![[false; 2]; graph.next.len()];
     for (from, to, step) in graph.edges() {
@@ -58,9 +91,13 @@ pub(crate) fn calls(node: &Node, adjoints: &Adjoints) -> BTreeSet<Eq> {
 }
 
 impl Graph {
-    fn of(node: &Node, adjoints: &Adjoints) -> Self {
+    fn of(node: &Node, adjoints: &Adjoints, callees: &BTreeMap<NodeId, Reach>) -> Self {
         let mut next = vec![Vec::new(); node.vars.len()];
         for eq in node.equations.iter() {
+            let known = match &eq.rhs {
+                Rhs::Call { callee: Callee::Node(id), .. } => callees.get(id),
+                _ => None,
+            };
             for (position, v) in flows(eq, adjoints) {
                 let step = match &eq.rhs {
                     Rhs::Fby { .. } if position == 1 => Step::Later,
@@ -68,7 +105,16 @@ impl Graph {
                     Rhs::Post { .. } => Step::Earlier,
                     _ => Step::Now,
                 };
-                next[v.index()].extend(eq.lhs.iter().map(|o| (o.index(), step)));
+                // One condition for all outputs: what one of them asks for, an input may get for any of them.
+                let through = |known: &Reach| {
+                    let ways = (0..eq.lhs.len()).filter_map(|j| known.get(&(position, j)));
+                    ways.fold([false; 3], |all, ways| [0, 1, 2].map(|k| all[k] || ways[k]))
+                };
+                let ways = known.map_or_else(|| STEPS.map(|way| way == step), through);
+                for o in &eq.lhs {
+                    let steps = STEPS.into_iter().zip(ways).filter(|(_, way)| *way);
+                    next[v.index()].extend(steps.map(|(step, _)| (o.index(), step)));
+                }
             }
         }
         Self { next }

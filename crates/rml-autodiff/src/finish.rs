@@ -4,9 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rml_base::{IndexVec, Span};
-use rml_ir::normal::{ConstId, Constant, Equation, Formal, Init, Node, Rhs, Var, VarData};
+use rml_ir::normal::{ConstId, Constant, Eq, Equation, Formal, Init, Node, Rhs, Var, VarData};
+
+use rml_ir::surface::Origins;
 
 use crate::build::Builder;
+use crate::plan::Use;
 
 /// What `v` is replaced by in the end.
 pub(crate) fn resolve(alias: &BTreeMap<Var, Var>, mut v: Var) -> Var {
@@ -16,8 +19,14 @@ pub(crate) fn resolve(alias: &BTreeMap<Var, Var>, mut v: Var) -> Var {
     v
 }
 
-/// `keys` orders the gradients of forward variables.
-pub(crate) fn finish(b: Builder, source: &Node, keys: &BTreeMap<Var, (usize, bool, usize)>) -> Node {
+/// `keys` orders the gradients of forward variables, `uses` are what contributes to them. Also returns which equations of the
+/// result transpose which others.
+pub(crate) fn finish(
+    b: Builder,
+    source: &Node,
+    keys: &BTreeMap<Var, (usize, bool, usize)>,
+    uses: &BTreeMap<Var, Vec<Use>>,
+) -> (Node, Origins) {
     let Builder { mut node, mut adjoint, alias, gradients, .. } = b;
     for eq in node.equations.iter_mut().chain(&mut adjoint) {
         eq.lhs.iter_mut().for_each(|v| *v = resolve(&alias, *v));
@@ -28,8 +37,22 @@ pub(crate) fn finish(b: Builder, source: &Node, keys: &BTreeMap<Var, (usize, boo
         gradients.iter().filter_map(|(v, d)| keys.get(v).map(|&key| (resolve(&alias, *d), key))).collect();
     let adjoint = live(&node, adjoint);
     let adjoint = ordered(&node, adjoint, &gradient_keys);
+    // Conditions first: each line after them is a gradient.
+    let (mut adjoint, gradients_of): (Vec<Equation>, Vec<Equation>) =
+        adjoint.into_iter().partition(|eq| eq.lhs.iter().all(|&v| !node.vars[v].ty.is_num()));
+    adjoint.extend(gradients_of);
+    let contributions = |v: &Var| uses.get(v).map(|uses| uses.iter().map(|found| found.eq));
+    let mut sources: BTreeMap<Var, Vec<Eq>> = BTreeMap::new();
+    for (v, d) in &gradients {
+        sources.entry(resolve(&alias, *d)).or_default().extend(contributions(v).into_iter().flatten());
+    }
     node.equations = node.equations.into_vec().into_iter().chain(adjoint).collect();
-    compact(node, source.span)
+    let mut of = |eq: &Equation| eq.lhs.first().and_then(|v| sources.remove(v));
+    let ids = node.equations.ids().skip(source.equations.len());
+    let lines: Vec<Option<Vec<Eq>>> =
+        node.equations.iter().skip(source.equations.len()).map(&mut of).collect();
+    let transposed = ids.zip(lines).filter_map(|(id, of)| Some((id, of?))).collect();
+    (compact(node, source.span), Origins { transposed, calls: BTreeMap::new() })
 }
 
 /// Calls `f` on every variable that an equation reads.

@@ -28,6 +28,7 @@ use std::sync::Arc;
 
 use rml_base::Diagnostics;
 use rml_ir::normal::{Module, NodeId};
+use rml_ir::surface::Origins;
 
 use crate::driver::Driver;
 
@@ -44,6 +45,8 @@ pub struct Differentiated {
     pub synthesised: Vec<NodeId>,
     /// All nodes that the adjoint needs, made here or the program's own, callees before callers; the adjoint is last.
     pub needed: Vec<NodeId>,
+    /// For the equations of the nodes made here, those that they transpose.
+    pub origins: BTreeMap<NodeId, Origins>,
 }
 
 /// Adds the adjoint node `diff_f` for every node `f` that the program differentiates, and calls it.
@@ -87,7 +90,7 @@ pub fn differentiate_node(module: Module, node: NodeId) -> Result<Differentiated
     }
     let adjoint = driver.shown(node)?;
     let each = driver.each();
-    let Driver { mut module, synthesised, .. } = driver;
+    let Driver { mut module, synthesised, origins, .. } = driver;
     let new_ids = driver::drop_unused(&mut module, first, &[adjoint]);
     let adjoint = new_ids.get(&adjoint).copied().unwrap_or(adjoint);
     module.root = adjoint;
@@ -96,8 +99,9 @@ pub fn differentiate_node(module: Module, node: NodeId) -> Result<Differentiated
     let synthesised = needed.iter().copied().filter(|id| made.contains(id)).collect();
     let each = each.iter().filter_map(|id| new_ids.get(id).copied()).collect();
     apart(&mut module, &needed, &each);
+    let origins = origins.into_iter().filter_map(|(id, of)| Some((*new_ids.get(&id)?, of))).collect();
     verified(&module);
-    Ok(Differentiated { module, adjoint, synthesised, needed })
+    Ok(Differentiated { module, adjoint, synthesised, needed, origins })
 }
 
 /// Gives the adjoints with a condition for each output (`each`) other names than those with one condition, where both are

@@ -211,10 +211,27 @@ pub(crate) fn plan(
         }
     }
     b.conditions.solve();
+    plan.widen(b);
     Ok(plan)
 }
 
 impl Plan {
+    /// A result of a call whose gradient comes through delays alone has zeros wherever nothing comes: it is taken as present where
+    /// the call asks for it, and not completed with zeros a second time. Requires: the conditions are solved.
+    fn widen(&self, b: &mut Builder) {
+        let is_padded = |found: &Use| match &b.node.equations[found.eq].rhs {
+            Rhs::Fby { .. } | Rhs::FbyBack { .. } => found.position == 1,
+            rhs => matches!(rhs, Rhs::Post { .. }),
+        };
+        let mut gated: BTreeSet<Var> = self.seeds.iter().map(|seed| seed.output).collect();
+        gated.extend(self.uses.iter().filter(|found| !is_padded(found)).map(|found| found.target));
+        for &(output, here) in self.calls.iter().flat_map(|call| &call.outputs) {
+            if b.slots.contains_key(&output) && !gated.contains(&output) {
+                b.slots.insert(output, here);
+            }
+        }
+    }
+
     fn add(&mut self, b: &mut Builder, found: Use) {
         if let Some(&slot) = b.slots.get(&found.target) {
             b.conditions.extend(slot, found.bp);

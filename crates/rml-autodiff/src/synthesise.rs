@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use rml_base::Diagnostics;
 use rml_ir::Type;
-use rml_ir::normal::{Formal, Input, Module, Node, Rhs, Var};
+use rml_ir::normal::{Callee, Formal, Input, Module, Node, Rhs, Var};
 use rml_ir::op::Op;
+use rml_ir::surface::Origins;
 
 use crate::bp::{Bp, BpKind, Literal};
 use crate::build::Builder;
@@ -19,6 +20,8 @@ use crate::signature::{Gradient, num_inputs, num_outputs};
 /// An adjoint node and what its callers must know; see [`Adjoint`](crate::signature::Adjoint).
 pub(crate) struct Synthesised {
     pub(crate) node: Node,
+    /// Which equations those of the node transpose.
+    pub(crate) origins: Origins,
     pub(crate) gradients: Vec<Gradient>,
     pub(crate) trains: bool,
     /// See [`Adjoint`](crate::signature::Adjoint).
@@ -100,7 +103,7 @@ pub(crate) fn gates_of_own(source: &Node, adjoints: &Adjoints, clocks: &Clocks) 
     steps(source, clocks, &num, &gates(Gates::One, &num, &active, clocks), &active)
 }
 
-/// Requires: no call of the node is a [`Callee::Diff`](rml_ir::normal::Callee::Diff), and every callee that can pass a
+/// Requires: no call of the node is a [`Callee::Diff`], and every callee that can pass a
 /// gradient is in `adjoints`. `readable` gives names to results and parameters that have none in the source; that is for
 /// printing only, since states are named after variables.
 pub(crate) fn synthesise(
@@ -156,18 +159,26 @@ pub(crate) fn synthesise(
     let trains = b.forward_equations().iter().any(|eq| match &eq.rhs {
         Rhs::ParamUpdate { .. } => true,
         Rhs::Call { callee, .. } => match callee {
-            rml_ir::normal::Callee::Node(id) => {
-                plan.calls.iter().any(|c| c.adjoint.node == *id && c.adjoint.trains)
-            }
-            rml_ir::normal::Callee::Diff { .. } => false,
+            Callee::Node(id) => plan.calls.iter().any(|c| c.adjoint.node == *id && c.adjoint.trains),
+            Callee::Diff { .. } => false,
         },
         _ => false,
     });
     b.node.name = Arc::from(format!("diff_{}", source.name));
     let gates = steps(source, clocks, &num, &gates, &active);
     let is_unclear = form == Gates::One && is_unclear(clocks, &num, &active);
-    let node = finish::finish(b, source, &order_keys(source, &plan, &inputs));
-    Ok(Synthesised { node, gradients, trains, gates, is_unclear })
+    if readable {
+        name_contributions(&mut b, &plan);
+    }
+    let (node, mut origins) = finish::finish(b, source, &order_keys(source, &plan, &inputs), &uses);
+    for call in plan.calls.iter().filter(|call| call.adjoint.parameter.is_none()) {
+        if let Rhs::Call { callee: Callee::Node(id), args, .. } = &source.equations[call.eq].rhs {
+            let name = module.nodes[*id].name.clone();
+            let outputs = source.equations[call.eq].lhs.len();
+            origins.calls.insert(call.eq, (name, outputs, args.len()));
+        }
+    }
+    Ok(Synthesised { node, origins, gradients, trains, gates, is_unclear })
 }
 
 fn uses_by_target(plan: &Plan) -> BTreeMap<Var, Vec<Use>> {
@@ -184,6 +195,23 @@ fn name_results(b: &mut Builder, plan: &Plan) {
         for v in b.node.equations[call.eq].lhs.clone() {
             if b.name(v).is_none() {
                 b.node.vars[v].name = Some(b.fresh("t"));
+            }
+        }
+    }
+}
+
+/// Names what calls of adjoints give for variables with a name, where it is not the whole gradient: `dx1`, `bpx1`.
+fn name_contributions(b: &mut Builder, plan: &Plan) {
+    for found in &plan.uses {
+        let (Some(result), Some(name)) = (found.result, b.name(found.target)) else { continue };
+        let condition = match b.conditions.kind(found.bp) {
+            BpKind::Var(condition) => Some(*condition),
+            _ => None,
+        };
+        for (prefix, v) in condition.map(|v| ("bp", v)).into_iter().chain([("d", result)]) {
+            let v = finish::resolve(&b.alias, v);
+            if b.name(v).is_none() {
+                b.node.vars[v].name = Some(b.fresh(&format!("{prefix}{name}")));
             }
         }
     }
@@ -244,18 +272,20 @@ fn define_gradient(b: &mut Builder, plan: &Plan, uses: &[Use], v: Var) {
     let bp = b.condition(slot);
     // What comes under one condition is added up before it is completed with zeros.
     let mut groups: Vec<(Option<Bp>, Var)> = Vec::new();
+    let mut place: BTreeMap<Bp, usize> = BTreeMap::new();
     for (here, part) in parts {
         let (here, part) = match part {
             Contribution::Padded(d) => (None, b.when(d, bp)),
             Contribution::Gated(d) if b.same_condition(here, slot) => (None, d),
             Contribution::Gated(d) => (Some(here), d),
         };
-        let known = groups
-            .iter_mut()
-            .find(|(of, _)| of.is_some_and(|of| here.is_some_and(|h| b.same_condition(of, h))));
-        match known {
+        let class = here.map(|here| b.conditions.find(here));
+        match class.and_then(|class| place.get(&class)).and_then(|&k: &usize| groups.get_mut(k)) {
             Some((_, sum)) => *sum = b.apply(Op::Add, &[*sum, part]),
-            None => groups.push((here, part)),
+            None => {
+                place.extend(class.map(|class| (class, groups.len())));
+                groups.push((here, part));
+            }
         }
     }
     let sum = completed(b, slot, groups).into_iter().reduce(|sum, part| b.apply(Op::Add, &[sum, part]));
@@ -270,32 +300,40 @@ fn define_gradient(b: &mut Builder, plan: &Plan, uses: &[Use], v: Var) {
     let (d, resolved) = (finish::resolve(&b.alias, d), finish::resolve(&b.alias, sum));
     if b.name(resolved).is_none() && !b.is_sample(resolved) && resolved != d {
         b.alias.insert(resolved, d);
-    } else if b.name(d).is_none() && resolved != d {
+    } else if resolved != d && (b.name(d).is_none() || is_inner(b, v)) {
         b.alias.insert(d, resolved);
     } else {
         b.define(d, Rhs::Apply { op: Op::Copy, args: vec![sum], statics: Vec::new() });
     }
 }
 
+/// Whether the gradient of `v` is neither a result of the adjoint nor that of a parameter: then another name for it says nothing.
+fn is_inner(b: &Builder, v: Var) -> bool {
+    b.rhs(v).is_some_and(|rhs| !matches!(rhs, Rhs::Param { .. } | Rhs::ParamUpdate { .. }))
+}
+
 /// Sums under conditions as streams that are present where `slot` is true: two whose conditions exclude each other merged,
 /// the others completed with zeros.
 fn completed(b: &mut Builder, slot: Bp, groups: Vec<(Option<Bp>, Var)>) -> Vec<Var> {
     let mut parts: Vec<(Option<Var>, Var)> = Vec::new();
+    let mut open: BTreeMap<Var, usize> = BTreeMap::new();
     for (here, d) in groups {
         let Some(here) = here else {
             parts.push((None, d));
             continue;
         };
         let cond = b.sampled_condition(here, slot);
-        let other = parts.iter_mut().find_map(|(other, part)| {
-            let negated = other.is_some_and(|other| b.is_negation(cond, other));
-            let negation = other.is_some_and(|other| b.is_negation(other, cond));
-            if negated || negation { Some((other.take()?, negated, part)) } else { None }
-        });
-        match other {
-            Some((other, true, part)) => *part = b.merge(other, *part, d),
-            Some((_, false, part)) => *part = b.merge(cond, d, *part),
-            None => parts.push((Some(cond), d)),
+        match b.opposite(cond).and_then(|other| Some((other, open.remove(&other)?))) {
+            Some((other, k)) => {
+                let (_, part) = parts[k];
+                let merged =
+                    if b.is_negation(cond, other) { b.merge(other, part, d) } else { b.merge(cond, d, part) };
+                parts[k] = (None, merged);
+            }
+            None => {
+                open.insert(cond, parts.len());
+                parts.push((Some(cond), d));
+            }
         }
     }
     parts.into_iter().map(|(cond, d)| cond.map_or(d, |cond| b.pad(cond, d))).collect()
@@ -331,7 +369,7 @@ fn interface(
         b.node.formals.push(Formal::Stream(Input { var: bp, clock }));
     }
     for formal in formals {
-        let is_gate = |&here: &Bp| b.conditions.kind(here) == BpKind::Var(formal.gate);
+        let is_gate = |&here: &Bp| *b.conditions.kind(here) == BpKind::Var(formal.gate);
         let clock = plan.formals.get(&formal.d).filter(|here| is_gate(here)).map(|_| (formal.gate, true));
         b.node.formals.push(Formal::Stream(Input { var: formal.d, clock }));
     }

@@ -258,7 +258,7 @@ fn productive(flat: &rml_ir::flat::Flat, table: &IndexMap<String, Vec<Status>>) 
 
 /// The printed adjoint is a program that computes the same.
 fn reread(made: &Differentiated, seeded: &Rows, table: &IndexMap<String, Vec<Status>>, case: &str) {
-    let printed = rml_ir::surface::print_nodes(&made.module, &made.needed, Some(made.adjoint));
+    let printed = rml_ir::surface::print_nodes(&made.module, &made.needed, Some(made.adjoint), &made.origins);
     let root = &made.module.nodes[made.adjoint];
     let again = normal(&printed, Root::Run(root.name.to_string()))
         .unwrap_or_else(|e| panic!("{case}: {e}\n{printed}"));

@@ -30,7 +30,7 @@ fn printed_adjoints_mean_the_same() {
         let module = normal(text, Root::Diff(node.into())).unwrap_or_else(|e| panic!("{node}: {e}"));
         let root = module.root;
         let made = differentiate_node(module, root).unwrap_or_else(|e| panic!("{node}: {e}"));
-        let printed = surface::print_nodes(&made.module, &made.needed, Some(made.adjoint));
+        let printed = surface::print_nodes(&made.module, &made.needed, Some(made.adjoint), &made.origins);
         let again = normal(&printed, Root::Run(format!("diff_{node}")))
             .unwrap_or_else(|e| panic!("{node}: {e}\n{printed}"));
         let again = differentiate(again).unwrap_or_else(|e| panic!("{node}: {e}"));

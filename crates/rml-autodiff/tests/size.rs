@@ -52,3 +52,27 @@ fn equations_against_the_flow() {
     assert!(made.module.nodes[made.adjoint].equations.len() > 16_000);
     assert!(start.elapsed().as_secs() < 30, "{:?}", start.elapsed());
 }
+
+#[test]
+fn delays_and_branches_with_one_common_operand() {
+    let num = || Type::scalar(DType::Num);
+    let mut f = NodeBuilder::new("f");
+    let (first, c) = (f.input("x", num()), f.input("c", Type::condition()));
+    let (mut x, mut y) = (first, first);
+    for i in 0..5_000 {
+        let mut var =
+            |part: &str| f.var(&if i % 2 == 0 { format!("{part}{i}") } else { String::new() }, num());
+        let (a, b, d, e) = (var("a"), var("b"), var("d"), var("e"));
+        let init = f.num(0.0);
+        f.apply(a, Op::Mul, &[x, y]);
+        f.apply(b, Op::Tanh, &[a]);
+        f.eq(&[d], Rhs::If { cond: c, then: b, other: first });
+        f.eq(&[e], if i % 4 == 0 { Rhs::Fby { init, next: d } } else { Rhs::Post { next: d } });
+        (x, y) = (e, a);
+    }
+    f.0.outputs.push(x);
+    let start = Instant::now();
+    let made = differentiate_node(module(vec![f.0]), NodeId(0)).unwrap_or_else(|e| panic!("{e}"));
+    assert!(made.module.nodes[made.adjoint].equations.len() > 40_000);
+    assert!(start.elapsed().as_secs() < 30, "{:?}", start.elapsed());
+}

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::sync::Arc;
 
-use crate::normal::{Callee, Formal, Module, Node, NodeId, Rhs, Var};
+use crate::normal::{Callee, Eq, Formal, Module, Node, NodeId, Rhs, Var};
 
 mod constant;
 mod expr;
@@ -22,14 +22,29 @@ pub use flat_expr::expression;
 
 /// A node as source text, its inputs with their types.
 pub fn print_node(module: &Module, node: NodeId) -> String {
-    print_nodes(module, &[node], Some(node))
+    print_nodes(module, &[node], Some(node), &BTreeMap::new())
+}
+
+/// What comments say of the equations of an adjoint.
+#[derive(Clone, Default, Debug)]
+pub struct Origins {
+    /// For equations of the node, those of the same node that they transpose.
+    pub transposed: BTreeMap<Eq, Vec<Eq>>,
+    /// The calls that stand for one of another node: its name, and how many of the outputs and inputs are its own.
+    pub calls: BTreeMap<Eq, (Arc<str>, usize, usize)>,
 }
 
 /// Nodes as source text, in that order; callees have to stand before callers. The inputs of `root` get their types unless it has
 /// static parameters, on which they may depend; those of the others are left to inference.
 ///
-/// Instances of one source node that print alike are printed once; where they differ, the later ones get other names.
-pub fn print_nodes(module: &Module, nodes: &[NodeId], root: Option<NodeId>) -> String {
+/// Instances of one source node that print alike are printed once; where they differ, the later ones get other names. The nodes of
+/// `origins` get comments that say which equations theirs transpose.
+pub fn print_nodes(
+    module: &Module,
+    nodes: &[NodeId],
+    root: Option<NodeId>,
+    origins: &BTreeMap<NodeId, Origins>,
+) -> String {
     let mut names: BTreeMap<NodeId, Arc<str>> =
         module.nodes.iter_enumerated().map(|(id, node)| (id, node.name.clone())).collect();
     let mut printed: BTreeMap<Arc<str>, String> = BTreeMap::new();
@@ -42,7 +57,7 @@ pub fn print_nodes(module: &Module, nodes: &[NodeId], root: Option<NodeId>) -> S
                 continue;
             }
             names.insert(id, name.clone());
-            let text = node(module, id, &names, root == Some(id));
+            let text = node(module, id, &names, root == Some(id), origins.get(&id));
             match printed.get(&name) {
                 Some(same) if *same == text => break,
                 Some(_) => {}
@@ -60,11 +75,17 @@ pub fn print_nodes(module: &Module, nodes: &[NodeId], root: Option<NodeId>) -> S
     out
 }
 
-fn node(module: &Module, id: NodeId, names: &BTreeMap<NodeId, Arc<str>>, typed: bool) -> String {
+fn node(
+    module: &Module,
+    id: NodeId,
+    names: &BTreeMap<NodeId, Arc<str>>,
+    typed: bool,
+    origins: Option<&Origins>,
+) -> String {
     let node = &module.nodes[id];
     let typed = typed && !node.formals.iter().any(|f| matches!(f, Formal::Static { .. }));
     let mut body = Body::new(module, node, names);
-    let equations = body.equations();
+    let equations = body.equations(origins);
     let mut out = format!("node {}(", names[&id]);
     for (i, formal) in node.formals.iter().enumerate() {
         out.push_str(if i > 0 { ", " } else { "" });
@@ -94,7 +115,7 @@ fn node(module: &Module, id: NodeId, names: &BTreeMap<NodeId, Arc<str>>, typed: 
         }
     }
     for equation in equations {
-        let _ = writeln!(out, "  {equation};");
+        let _ = writeln!(out, "  {equation}");
     }
     out
 }

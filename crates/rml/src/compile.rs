@@ -237,7 +237,7 @@ fn back(module: normal::Module, options: &Options) -> Result<Flat, Diagnostics> 
     let mut flat = pass::inline(&rml_autodiff::differentiate(module)?)?;
     probe::probe(&mut flat, &options.probes)?;
     let flat = pass::initialise(flat, options.seed);
-    Ok(if options.all_vars { flat } else { pass::cone(pass::fold(flat)) })
+    Ok(if options.all_vars { flat } else { pass::cone(pass::fold(pass::settle(flat))) })
 }
 
 /// Compiles a program as far as its static analyses need it: inlined, with every variable and every constant as written.
@@ -362,7 +362,7 @@ fn adjoint_text(source: &Source, options: &Options, root: rml_elab::Root) -> Res
         let made = rml_autodiff::differentiate_node(module, primal.ok_or_else(Diagnostics::new)?)?;
         let own = |id: &normal::NodeId| front.sources.text(made.module.nodes[*id].span.file) != PRELUDE;
         let nodes: Vec<normal::NodeId> = made.needed.iter().copied().filter(own).collect();
-        let text = rml_ir::surface::print_nodes(&made.module, &nodes, Some(made.adjoint));
+        let text = rml_ir::surface::print_nodes(&made.module, &nodes, Some(made.adjoint), &made.origins);
         // The layout of `rml fmt`: long equations are broken.
         Ok(rml_syntax::format(&text).unwrap_or(text))
     });

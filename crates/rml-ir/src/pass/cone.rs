@@ -25,7 +25,7 @@ pub fn cone(flat: Flat) -> Flat {
 }
 
 /// Which variables are kept; an equation is kept with its variable.
-struct Live<'f> {
+pub(super) struct Live<'f> {
     flat: &'f Flat,
     defs: Vec<Option<Eq>>,
     vars: Vec<bool>,
@@ -34,6 +34,20 @@ struct Live<'f> {
 
 impl<'f> Live<'f> {
     fn of(flat: &'f Flat) -> Self {
+        let mut live = Self::needed(flat);
+        let whole = Classes::new(flat, |_| true);
+        while live.add_drivers(&whole) {
+            live.close();
+        }
+        live
+    }
+
+    /// What the values of the results depend on.
+    pub(super) fn without_drivers(flat: &'f Flat) -> Vec<bool> {
+        Self::needed(flat).vars
+    }
+
+    fn needed(flat: &'f Flat) -> Self {
         let mut defs = vec![None; flat.vars.len()];
         for (eq, equation) in flat.equations.iter_enumerated() {
             defs[equation.lhs.index()] = Some(eq);
@@ -44,10 +58,6 @@ impl<'f> Live<'f> {
         let trained = flat.states.values().filter(|s| s.parameter).map(|s| &flat.equations[s.equation]);
         live.add(trained.filter(|e| matches!(e.rhs, Rhs::Fby { .. })).map(|e| e.lhs));
         live.close();
-        let whole = Classes::new(flat, |_| true);
-        while live.add_drivers(&whole) {
-            live.close();
-        }
         live
     }
 
@@ -107,14 +117,14 @@ impl<'f> Live<'f> {
 }
 
 /// The classes of variables that are present together (semantics notes, section 6).
-struct Classes {
+pub(super) struct Classes {
     parent: Vec<usize>,
     driven: Vec<bool>,
 }
 
 impl Classes {
     /// The classes that the equations of those variables make.
-    fn new(flat: &Flat, kept: impl Fn(Var) -> bool) -> Self {
+    pub(super) fn new(flat: &Flat, kept: impl Fn(Var) -> bool) -> Self {
         let n = flat.vars.len();
         let mut classes = Self { parent: (0..n).collect(), driven: vec![false; n] };
         let mut drivers: Vec<Var> = flat.inputs.iter().map(|i| i.var).collect();
@@ -155,8 +165,13 @@ impl Classes {
     }
 
     /// The representative of a variable's class.
-    fn class(&self, var: Var) -> usize {
+    pub(super) fn class(&self, var: Var) -> usize {
         self.parent[var.index()]
+    }
+
+    /// Whether an input or a sampling says where a variable is present.
+    pub(super) fn is_driven(&self, var: Var) -> bool {
+        self.driven[self.class(var)]
     }
 }
 

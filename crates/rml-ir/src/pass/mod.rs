@@ -2,22 +2,25 @@
 //!
 //! ```text
 //! typed --normalize--> normal --(differentiate)--> normal --inline--> flat
-//! flat --initialise--> flat --fold--> flat --cone--> flat
+//! flat --initialise--> flat --settle--> flat --fold--> flat --cone--> flat
 //! ```
 //!
 //! Each states what it requires and ensures, and ends by verifying its result in debug builds.
 
 mod cone;
+mod constant;
 mod fold;
 mod initialise;
 mod inline;
 mod normalize;
+mod settle;
 
 pub use cone::cone;
 pub use fold::fold;
 pub use initialise::initialise;
 pub use inline::{Held, inline, inline_held};
 pub use normalize::normalize;
+pub use settle::settle;
 
 /// In debug builds: panics with the violations if a pass broke the form it makes. That is a bug in the pass,
 /// whatever the program.

@@ -4,13 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::level::{Level, Piece};
-use super::{callee_name, constant, operands, operator, static_names, words};
+use super::{Origins, callee_name, constant, operands, operator, static_names, words};
 use crate::normal::{Callee, ConstId, ConstKind, Eq, Equation, Formal, Init, Module, Node, NodeId, Rhs, Var};
 use crate::op::Op;
 use crate::value::Value;
 
 /// How deeply temporaries are nested before one gets a name.
 const DEPTH: usize = 24;
+
+/// The longest equation that a comment repeats.
+const COMMENT: usize = 76;
 
 /// The body of one node.
 pub(super) struct Body<'m> {
@@ -29,6 +32,14 @@ pub(super) struct Body<'m> {
     used_statics: BTreeSet<Arc<str>>,
     /// Streams whose shapes printed texts name.
     shaped: BTreeSet<String>,
+    /// The equation that is being printed.
+    current: Option<Eq>,
+    /// For each equation the one whose line it is printed in.
+    line_of: BTreeMap<Eq, Eq>,
+    /// What is said of calls in comments.
+    calls: BTreeMap<Eq, (Arc<str>, usize, usize)>,
+    /// The right sides of the calls that they stand for.
+    primal: BTreeMap<Eq, String>,
     /// Temporaries that got a name while they were to be nested.
     pending: Vec<Eq>,
     printed: BTreeSet<Eq>,
@@ -63,6 +74,10 @@ impl<'m> Body<'m> {
             temporaries: 0,
             used_statics: BTreeSet::new(),
             shaped: BTreeSet::new(),
+            current: None,
+            line_of: BTreeMap::new(),
+            calls: BTreeMap::new(),
+            primal: BTreeMap::new(),
             pending: Vec::new(),
             printed: BTreeSet::new(),
         }
@@ -95,8 +110,11 @@ impl<'m> Body<'m> {
         name
     }
 
-    /// All equations, one line each.
-    pub(super) fn equations(&mut self) -> Vec<String> {
+    /// All equations, one line each, with comments from `origins`: for equations, those that they transpose.
+    pub(super) fn equations(&mut self, origins: Option<&Origins>) -> Vec<String> {
+        if let Some(origins) = origins {
+            self.calls.clone_from(&origins.calls);
+        }
         for &o in &self.node.outputs {
             self.name(o);
         }
@@ -116,7 +134,43 @@ impl<'m> Body<'m> {
             }
         }
         lines.sort_by_key(|&(id, _)| id);
-        lines.into_iter().map(|(id, rhs)| format!("{} = {rhs}", self.left_side(id))).collect()
+        let lines: Vec<(Eq, String, String)> =
+            lines.into_iter().map(|(id, rhs)| (id, self.left_side(id), rhs)).collect();
+        let Some(origins) = origins else {
+            return lines.into_iter().map(|(_, left, rhs)| format!("{left} = {rhs};")).collect();
+        };
+        self.commented(&lines, origins)
+    }
+
+    /// The lines, a comment before each that transposes other equations than the one before it.
+    fn commented(&self, lines: &[(Eq, String, String)], origins: &Origins) -> Vec<String> {
+        let mut transposed: BTreeMap<Eq, BTreeSet<Eq>> = BTreeMap::new();
+        for (eq, of) in &origins.transposed {
+            let Some(line) = self.line_of.get(eq) else { continue };
+            transposed.entry(*line).or_default().extend(of.iter().filter_map(|eq| self.line_of.get(eq)));
+        }
+        let written = |(id, left, rhs): &(Eq, String, String)| match (self.calls.get(id), self.primal.get(id))
+        {
+            (Some((_, outputs, _)), Some(rhs)) => {
+                let left: Vec<&str> = left.split(", ").take(*outputs).collect();
+                (*id, (left.join(", "), rhs.clone()))
+            }
+            _ => (*id, (left.clone(), rhs.clone())),
+        };
+        let texts: BTreeMap<Eq, (String, String)> = lines.iter().map(written).collect();
+        let mut last = String::new();
+        let mut out = Vec::new();
+        for (id, left, rhs) in lines {
+            let of =
+                transposed.get(id).map(|of| of.iter().filter_map(|eq| texts.get(eq)).collect::<Vec<_>>());
+            let comment = of.filter(|of| !of.is_empty()).map(|of| comment(&of));
+            if let Some(comment) = comment.filter(|comment| *comment != last) {
+                out.push(comment.clone());
+                last = comment;
+            }
+            out.push(format!("{left} = {rhs};"));
+        }
+        out
     }
 
     /// The names of an equation's results; `_` for a result among others that nothing reads. Requires: all right sides are printed.
@@ -170,6 +224,8 @@ impl<'m> Body<'m> {
             }
             let node = self.node;
             let eq = &node.equations[id];
+            self.current = Some(id);
+            self.line_of.insert(id, id);
             for &v in &eq.lhs {
                 if eq.lhs.len() == 1 || self.uses.contains_key(&v) {
                     self.name(v);
@@ -190,9 +246,17 @@ impl<'m> Body<'m> {
             self.pending.push(id);
             return Piece::atom(&*self.name(v));
         }
-        self.printed.insert(id);
+        self.print_here(id);
         let node = self.node;
         self.rhs(&node.equations[id], depth + 1)
+    }
+
+    /// Notes that an equation is printed within the current line.
+    fn print_here(&mut self, id: Eq) {
+        self.printed.insert(id);
+        if let Some(line) = self.current {
+            self.line_of.entry(id).or_insert(line);
+        }
     }
 
     fn rhs(&mut self, eq: &Equation, depth: usize) -> Piece {
@@ -231,6 +295,9 @@ impl<'m> Body<'m> {
                     None => Piece::atom(call),
                     Some(end) => {
                         let end = self.var(*end, depth).at(Level::Unary);
+                        if let Some(own) = self.current.and_then(|id| self.primal.get_mut(&id)) {
+                            own.push_str(&format!(" every {end}"));
+                        }
                         Piece::new(format!("{call} every {end}"), Level::When)
                     }
                 }
@@ -253,11 +320,11 @@ impl<'m> Body<'m> {
     fn branches(&mut self, a: Var, b: Var, depth: usize) -> (Piece, Piece) {
         match (self.filled(a), self.filled(b)) {
             (Some(fill), None) => {
-                self.printed.insert(self.definition[&a]);
+                self.print_here(self.definition[&a]);
                 return (fill, self.var(b, depth));
             }
             (None, Some(fill)) => {
-                self.printed.insert(self.definition[&b]);
+                self.print_here(self.definition[&b]);
                 return (self.var(a, depth), fill);
             }
             _ => {}
@@ -273,7 +340,7 @@ impl<'m> Body<'m> {
     fn broadcasting(&mut self, v: Var, depth: usize) -> Piece {
         match self.unbroadcast(v) {
             Some(inner) => {
-                self.printed.insert(self.definition[&v]);
+                self.print_here(self.definition[&v]);
                 self.var(inner, depth)
             }
             None => self.var(v, depth),
@@ -359,6 +426,12 @@ impl<'m> Body<'m> {
         for &v in args {
             texts.push(self.var(v, depth).text);
         }
+        if let Some((id, (name, _, inputs))) = self.current.and_then(|id| Some((id, self.calls.get(&id)?))) {
+            let fixed = target.formals.iter().filter(|f| matches!(f, Formal::Static { .. })).count();
+            let own: Vec<&str> = texts.iter().take(fixed + inputs).map(String::as_str).collect();
+            let text = format!("{name}({})", own.join(", "));
+            self.primal.insert(id, text);
+        }
         format!("{}({})", callee_name(self.node_names, callee), texts.join(", "))
     }
 
@@ -401,6 +474,17 @@ impl<'m> Body<'m> {
             }
         }
     }
+}
+
+/// Which equations a line transposes: as they are if there is room, else what they define.
+fn comment(of: &[&(String, String)]) -> String {
+    let whole: Vec<String> = of.iter().map(|(left, rhs)| format!("{left} = {rhs}")).collect();
+    let whole = whole.join("; ");
+    if whole.chars().count() <= COMMENT {
+        return format!("-- transposes {whole}");
+    }
+    let names: Vec<&str> = of.iter().flat_map(|(left, _)| left.split(", ")).filter(|n| *n != "_").collect();
+    format!("-- transposes the equation{} of {}", if of.len() > 1 { "s" } else { "" }, names.join(", "))
 }
 
 /// The next tighter level.

@@ -34,6 +34,7 @@ const LIMIT: usize = 1_000_000;
 /// - A parameter with an optimiser ticks every cycle outside windows, and once for each outermost window
 ///   inside one (`update`).
 /// - A random stream gets its tick, a count of its cycles that windows do not start anew (`draws`).
+/// - A parameter whose condition is constantly false is one without an optimiser.
 /// - Checkpoint keys and the keys of random constants are instance paths without `diff_`; where two would
 ///   agree, the later one in textual order keeps its path as it is.
 ///
@@ -66,10 +67,12 @@ pub fn inline_held(module: &Module) -> Result<Held, Diagnostics> {
 
 fn inlined(module: &Module, hold: bool) -> Result<Held, Diagnostics> {
     let _span = tracing::debug_span!("inline", nodes = module.nodes.len()).entered();
-    let mut inliner = Inliner::new(module);
-    inliner.hold = hold;
-    inliner.enter_root();
-    inliner.run()?;
+    let mut inliner = Inliner::of(module, hold, IndexSet::new())?;
+    // Under a condition that is false throughout nothing is trained.
+    let idle = if hold { IndexSet::new() } else { inliner.idle_parameters() };
+    if !idle.is_empty() {
+        inliner = Inliner::of(module, hold, idle)?;
+    }
     let held = inliner.finish()?;
     super::checked("inline", || crate::flat::verify(&held.flat));
     Ok(held)
@@ -96,6 +99,8 @@ struct Inliner<'m> {
     samples: Vec<Eq>,
     /// How many equations of nodes have been gone through.
     steps: usize,
+    /// The parameters that are never updated, by instance path.
+    idle: IndexSet<Arc<str>>,
 }
 
 /// An instance that is being inlined.
@@ -138,7 +143,16 @@ struct Instance<'a> {
 }
 
 impl<'m> Inliner<'m> {
-    fn new(module: &'m Module) -> Self {
+    /// Inlines everything; `idle` are the parameters that are never updated.
+    fn of(module: &'m Module, hold: bool, idle: IndexSet<Arc<str>>) -> Result<Self, Diagnostics> {
+        let mut inliner = Self::new(module, idle);
+        inliner.hold = hold;
+        inliner.enter_root();
+        inliner.run()?;
+        Ok(inliner)
+    }
+
+    fn new(module: &'m Module, idle: IndexSet<Arc<str>>) -> Self {
         let flat = Flat {
             name: module.nodes[module.root].name.clone(),
             precision: module.precision,
@@ -164,6 +178,7 @@ impl<'m> Inliner<'m> {
             gradients: IndexMap::new(),
             samples: Vec::new(),
             steps: 0,
+            idle,
         }
     }
 

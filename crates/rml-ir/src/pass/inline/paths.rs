@@ -25,6 +25,11 @@ impl Place {
         Self { raw: self.path(name), key: join(&self.key, in_keys) }
     }
 
+    /// The instance path.
+    pub(super) fn itself(&self) -> &Arc<str> {
+        &self.raw
+    }
+
     /// The instance path of something inside.
     pub(super) fn path(&self, name: &str) -> Arc<str> {
         join(&self.raw, name)

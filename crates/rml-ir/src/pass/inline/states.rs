@@ -7,6 +7,7 @@ use indexmap::{IndexMap, IndexSet};
 use rml_base::codes::autodiff::OPTIMISER_SHAPE;
 use rml_base::{Diagnostic, Diagnostics, Span};
 
+use super::super::constant;
 use super::paths::Place;
 use super::{Held, Inliner};
 use crate::flat::{Equation, Flat, Rhs, State, Var};
@@ -23,6 +24,8 @@ pub(super) struct Named {
 pub(super) struct Update {
     /// The optimiser's output.
     pub(super) output: Var,
+    /// When there is a gradient.
+    pub(super) bp: Var,
     /// Its name.
     pub(super) place: Place,
     /// The optimiser.
@@ -34,6 +37,16 @@ pub(super) struct Update {
 }
 
 impl Inliner<'_> {
+    /// The parameters that differentiation made trainable under a condition that is constantly false, by instance path.
+    pub(super) fn idle_parameters(&self) -> IndexSet<Arc<str>> {
+        if self.updates.iter().all(|update| update.is_called) {
+            return IndexSet::new();
+        }
+        let known = constant::conditions(&self.flat);
+        let idle = self.updates.iter().filter(|u| !u.is_called && known[u.bp.0 as usize] == Some(false));
+        idle.map(|update| update.place.itself().clone()).collect()
+    }
+
     /// Names the states and returns the flat form.
     pub(super) fn finish(mut self) -> Result<Held, Diagnostics> {
         let defs = definitions(&self.flat);

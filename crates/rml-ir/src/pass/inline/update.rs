@@ -19,7 +19,7 @@ use rml_base::Span;
 use super::Inliner;
 use super::Instance;
 use super::paths::Place;
-use super::states::Update;
+use super::states::{Named, Update};
 use crate::flat::{ConstKind, Constant, Init, Rhs, Var, Window};
 use crate::normal::{ConstId, NodeId};
 use crate::op::Op;
@@ -45,6 +45,11 @@ pub(super) struct ParamUpdate {
 impl Inliner<'_> {
     /// Inlines the optimiser of a parameter.
     pub(super) fn param_update(&mut self, update: ParamUpdate) {
+        if self.idle.contains(update.parameter.itself()) {
+            let eq = self.emit(update.result, Rhs::Param { init: update.init }, update.span);
+            self.states.insert(eq, Named { place: update.parameter, parameter: true });
+            return;
+        }
         let window = self.frame().window;
         let (args, output) = match window {
             None => ([update.init, update.bp, update.d], update.result),
@@ -52,6 +57,7 @@ impl Inliner<'_> {
         };
         self.updates.push(Update {
             output,
+            bp: update.bp,
             place: update.parameter,
             optimiser: update.optimiser,
             is_called: update.is_called,
