@@ -168,9 +168,22 @@ impl<'a, 'p> Emitter<'a, 'p> {
 
     fn fail(&mut self, expr: Option<ExprId>, failure: Failure) {
         self.sound = false;
-        if let Failure::Bad(diagnostic) = failure {
+        if let Failure::Bad(diagnostic) = failure
+            && !self.is_reported(&diagnostic)
+        {
             self.failed.push(Failed { id: self.id, expr, diagnostic: *diagnostic });
         }
+    }
+
+    /// Whether the place in error is one whose element types were found to be wrong: a static expression is looked at twice.
+    fn is_reported(&self, diagnostic: &Diagnostic) -> bool {
+        let inside = |at: Span| {
+            self.typed.broken.iter().any(|&(id, expr)| {
+                let span = self.typed.tree.node(id).exprs[expr].span;
+                span.file == at.file && span.start <= at.start && at.end <= span.end
+            })
+        };
+        diagnostic.code == codes::STATIC_VALUE && diagnostic.span().is_some_and(inside)
     }
 
     /// The type of a variable.
