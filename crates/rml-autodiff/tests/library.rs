@@ -38,6 +38,12 @@ fn layers_for_images_and_numbers() {
 }
 
 #[test]
+fn dropout() {
+    let tried = "node tried(x: num [3], on: bool []) -> (y)\n  y = dense(2, dropout(0.4, x, on));\n";
+    gradients(&[LAYERS], tried);
+}
+
+#[test]
 fn layers_in_both_directions() {
     for call in ["bi_lstm(2, x)", "bi_gru(2, x)"] {
         let tried = format!("node tried(x: num [3], end: bool []) -> (y)\n  y = {call} every end;\n");
@@ -62,6 +68,7 @@ fn layer_normalisation() {
 fn attention() {
     gradients(&[TIME, ATTENTION], "node tried(x: num [2, 3]) -> (y)\n  y = sliding_attention(4, 2, 3, x);\n");
     gradients(&[TIME, ATTENTION], "node tried(x: num [3, 2]) -> (y)\n  y = self_attention(4, 2, x);\n");
+    gradients(&[TIME, ATTENTION], "node tried(x: num [2, 3, 1]) -> (y)\n  y = self_attention(2, 2, x);\n");
     let pool = "node tried(x: num [3], end: bool []) -> (y)\n  y = attention_pool(x) every end;\n";
     gradients(&[TIME, ATTENTION], pool);
 }

@@ -233,14 +233,14 @@ impl Typed<'_> {
         })
     }
 
+    /// The order of all axes; what is given may be that of the last ones alone.
     fn permutation(&self, id: InstanceId, expr: ExprId, shape: &Shape) -> Evaluated<Vec<usize>> {
         let span = self.tree.node(id).exprs[expr].span;
         let value = self.statics.eval(&self.tree, &self.shapes, id, expr)?;
         let bad = || {
-            Failure::from(
-                expected("a permutation of the axes", &value, span)
-                    .note(format!("the operand has {} axes, numbered from 0", shape.rank())),
-            )
+            Failure::from(expected("a permutation of the axes, or of the last ones", &value, span).note(
+                format!("the operand has {} axes; those that are permuted are numbered from 0", shape.rank()),
+            ))
         };
         let StaticValue::Array(items) = &value else { return Err(bad()) };
         let mut perm = Vec::with_capacity(items.len());
@@ -252,7 +252,11 @@ impl Typed<'_> {
         }
         let mut sorted = perm.clone();
         sorted.sort_unstable();
-        if sorted.into_iter().eq(0..shape.rank()) { Ok(perm) } else { Err(bad()) }
+        let stay = shape.rank().checked_sub(perm.len()).ok_or_else(bad)?;
+        if !sorted.into_iter().eq(0..perm.len()) {
+            return Err(bad());
+        }
+        Ok((0..stay).chain(perm.iter().map(|axis| stay + axis)).collect())
     }
 
     /// One entry for each axis of `shape`.

@@ -179,6 +179,9 @@ fn attention_among_rows_follows_their_order() {
     near(&there, &back.chunks(4).rev().flatten().copied().collect::<Vec<_>>());
     let same = flat(&outputs(text, &[1.0, 2.0, 1.0, 2.0, 1.0, 2.0])[0]);
     near(&same[..4], &same[8..]);
+    let batched = text.replace("[3, 2]", "[2, 1, 3, 2]");
+    let both = flat(&outputs(&batched, &[1.0, 2.0, -1.0, 0.5, 3.0, 0.0, 3.0, 0.0, -1.0, 0.5, 1.0, 2.0])[0]);
+    near(&both, &[there, back].concat());
 }
 
 #[test]

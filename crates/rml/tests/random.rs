@@ -61,6 +61,20 @@ fn the_backward_path_meets_the_same_elements() {
 }
 
 #[test]
+fn dropout_keeps_the_mean() {
+    let text = "import std.layers;\nnode main(x: num [4096]) -> (o) o = dropout(0.2, x, true);\n";
+    let mut session = Session::new(&compile(text, 1));
+    let ones = rml::Value::new(rml::Shape::new(&[4096]), rml::Data::F32(vec![1.0; 4096]));
+    let row = session.step([("x", Feed::Value(ones))]).unwrap()[0].nums("o").unwrap();
+    let dropped = row.iter().filter(|y| **y == 0.0).count() as f64 / 4096.0;
+    // Four standard deviations of a share of 4096.
+    assert!((dropped - 0.2).abs() < 4.0 * (0.2_f64 * 0.8 / 4096.0).sqrt(), "{dropped}");
+    assert!(row.iter().all(|y| *y == 0.0 || (*y - 1.25).abs() < 1e-6));
+    let mean = row.iter().sum::<f64>() / 4096.0;
+    assert!((mean - 1.0).abs() < 0.04, "{mean}");
+}
+
+#[test]
 fn without_training_nothing_is_dropped() {
     let mut session = Session::new(&compile(DROPOUT, 5));
     let rows = feed(&mut session, 0..3, 3, false);

@@ -2,8 +2,8 @@
 
 super::table! {
     Layout {
-        Function "transpose" "transpose(x[, perm])" "axes reversed, or in the order perm"
-            "[d0, .., dn] -> [d(perm[0]), .., d(perm[n])]"
+        Function "transpose" "transpose(x[, perm])" "axes reversed, or the last ones in the order perm"
+            "[s.., d0, .., dn] -> [s.., d(perm[0]), .., d(perm[n])]"
             "dx = transpose(do, inverse of perm)"
             "transpose([[1, 2], [3, 4]])" "[[1, 3], [2, 4]]";
         Function "reshape" "reshape(shape, x)" "the same elements, row-major, under another shape"
