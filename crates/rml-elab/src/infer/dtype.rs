@@ -303,6 +303,7 @@ impl Infer<'_, '_, '_> {
                 self.fresh(Some((dtype, span)))
             }
             ExprKind::Text(_) => {
+                self.at = (id, expr);
                 self.broken.insert(self.at);
                 self.report.push(
                     Diagnostic::error(codes::TYPE_MISMATCH, "a text is no value")
