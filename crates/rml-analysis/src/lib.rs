@@ -2,4 +2,4 @@
 
 mod clocks;
 
-pub use clocks::{ClockData, ClockId, ClockReport, Clocks, Verdict, clocks, verify as verify_clocks};
+pub use clocks::{CALLED, ClockData, ClockId, ClockReport, Clocks, Verdict, clocks, verify as verify_clocks};

@@ -65,6 +65,18 @@ pub fn elaborate(
     (module, report.finish())
 }
 
+/// As [`elaborate`], whatever is wrong with nodes that the root does not need, and without findings: `None` if the root, or what it
+/// calls, is in error.
+pub fn elaborate_alone(
+    sources: &mut Sources,
+    main: FileId,
+    options: &Options,
+    loader: &mut dyn Loader,
+) -> Option<Module> {
+    let program = resolve(sources, main, options, loader, &mut Report::default());
+    root::elaborate_alone(&program, options)
+}
+
 /// Checks the main text without knowing which node is to run: every node that no other node calls is elaborated as root, and with it
 /// all nodes it calls, as far as that is possible without the static parameters and named dimensions that only a caller can give.
 ///

@@ -27,6 +27,14 @@ pub(crate) fn elaborate(program: &Program, options: &Options, report: &mut Repor
     module
 }
 
+/// Makes the module of the root whatever is wrong with nodes that it does not need; `None` if it is in error itself.
+pub(crate) fn elaborate_alone(program: &Program, options: &Options) -> Option<Module> {
+    let mut report = Report::default();
+    let source = choose(program, &options.root, &mut report)?;
+    let spec = spec(program, source, options, &mut report);
+    module(program, spec, options, &mut report).filter(|_| report.errors() == 0)
+}
+
 fn module(program: &Program, spec: RootSpec, options: &Options, report: &mut Report) -> Option<Module> {
     let mut builder = Builder::new(options.precision);
     let root = instantiate(program, spec, &mut builder, report)?;

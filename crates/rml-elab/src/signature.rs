@@ -48,8 +48,7 @@ pub enum FormalKind {
     },
 }
 
-/// The interfaces of all nodes of the main text, in textual order; empty if the program does not resolve, for reasons that are among the
-/// findings.
+/// The interfaces of all nodes of the main text, in textual order, as far as they resolve, and what does not.
 pub fn signatures(
     sources: &mut Sources,
     main: FileId,
@@ -61,7 +60,7 @@ pub fn signatures(
     let mut names = lasso::Rodeo::new();
     let loaded = crate::load::load(&bump, &mut names, sources, main, options, loader, &mut report);
     let program = crate::lower::lower(&loaded, &names, &mut report);
-    let scope = program.scopes.files.get(&program.main).filter(|_| report.errors() == 0);
+    let scope = program.scopes.files.get(&program.main);
     let found = scope.map(|scope| {
         let signature = |id: &SourceId| {
             let called = calls(&program.nodes[*id]);

@@ -5,13 +5,16 @@ mod types;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use rml_analysis::{ClockReport, Verdict};
+use indexmap::IndexMap;
+use rml_analysis::{CALLED, ClockReport, Verdict};
 use rml_base::{Diagnostic, Diagnostics, Sources};
 use rml_elab::NodeSignature;
 use rml_ir::flat::Flat;
 use rml_ir::typed::StaticValue;
 
-use crate::compile::{Options, Program, Source, check_forms, inlined, signatures, with_placeholders};
+use crate::compile::{
+    Options, Program, Source, check_forms, inlined, inlined_alone, signatures, with_placeholders,
+};
 use crate::error::Error;
 
 /// The facts about one node that is run.
@@ -28,6 +31,11 @@ pub struct Analysis {
 }
 
 impl Analysis {
+    fn new(flat: Flat, sources: Sources) -> Self {
+        let clocks = rml_analysis::clocks(&flat);
+        Self { flat: Arc::new(flat), sources: Arc::new(sources), clocks, assumed: Vec::new() }
+    }
+
     /// What the analyses find wrong, and what they cannot prove.
     pub fn findings(&self) -> impl Iterator<Item = &Diagnostic> {
         match &self.clocks.verdict {
@@ -43,27 +51,28 @@ impl Analysis {
 /// Whatever stops the compilation. What the analyses themselves reject is part of the result.
 pub fn analyse(source: &Source, options: &Options) -> Result<Analysis, Error> {
     let (flat, sources) = inlined(source, options)?;
-    let clocks = rml_analysis::clocks(&flat);
-    Ok(Analysis { flat: Arc::new(flat), sources: Arc::new(sources), clocks, assumed: Vec::new() })
+    Ok(Analysis::new(flat, sources))
 }
 
-/// Analyses every node that no other node calls, with all that it calls. Where such a node cannot be compiled, what it calls is
-/// analysed by itself. A static parameter or named dimension without a value gets one at will.
+/// Analyses every node that no other node calls, with all that it calls, whatever is wrong elsewhere. Where such a node cannot be
+/// compiled, what it calls is analysed by itself. A setting counts for the nodes that take it; a static parameter or named dimension
+/// without a value gets one at will.
 pub fn analyse_all(source: &Source, options: &Options) -> Vec<Analysis> {
     let Ok(nodes) = signatures(source, options) else { return Vec::new() };
+    let defaults =
+        options.defaults.iter().chain(&options.set).map(|(name, value)| (name.clone(), value.clone()));
+    let options = Options { set: IndexMap::new(), defaults: defaults.collect(), ..options.clone() };
     let mut covered = BTreeSet::new();
     let mut found = Vec::new();
     for node in callers_first(&nodes) {
         if covered.contains(node.name.as_str()) {
             continue;
         }
-        let placed = Options { node: Some(node.name.clone()), ..with_placeholders(node, options) };
-        if let Ok(mut analysis) = analyse(source, &placed) {
-            let is_new = |(name, _): &(&String, _)| !options.defaults.contains_key(*name);
-            let given = |name: &String| options.set.contains_key(name);
-            let assumed = placed.defaults.iter().filter(is_new).filter(|(name, _)| !given(name));
-            analysis.assumed = assumed.map(|(name, value)| (name.clone(), value.clone())).collect();
-            found.push(analysis);
+        let placed = Options { node: Some(node.name.clone()), ..with_placeholders(node, &options) };
+        if let Some((flat, sources)) = inlined_alone(source, &placed) {
+            let assumed = placed.defaults.iter().filter(|(name, _)| !options.defaults.contains_key(*name));
+            let assumed = assumed.map(|(name, value)| (name.clone(), value.clone())).collect();
+            found.push(Analysis { assumed, ..Analysis::new(flat, sources) });
             cover(&nodes, node, &mut covered);
         }
     }
@@ -92,20 +101,18 @@ fn cover<'a>(nodes: &'a [NodeSignature], node: &'a NodeSignature, covered: &mut 
     }
 }
 
-/// Checks a source. With [`Options::node`] that node and what it calls; else every node. What is right in all else is analysed.
-/// Returns the texts and all findings, warnings included, each once.
+/// Checks a source. With [`Options::node`] that node and what it calls; else every node. What is right in all
+/// else is analysed, whatever is wrong elsewhere. Returns the texts and all findings, warnings included, each once.
 pub fn check(source: &Source, options: &Options) -> (Arc<Sources>, Diagnostics) {
     let (sources, mut findings) = check_forms(source, options);
-    if findings.has_errors() {
-        return (sources, findings);
-    }
     let analyses = match options.node {
-        Some(_) => analyse(source, options).into_iter().collect(),
-        None => analyse_all(source, options),
+        Some(_) if !findings.has_errors() => analyse(source, options).into_iter().collect(),
+        _ => analyse_all(source, options),
     };
     for found in analyses.iter().flat_map(Analysis::findings) {
-        if !findings.iter().any(|known| is_same(known, found)) {
-            findings.push(found.clone());
+        match findings.0.iter_mut().find(|known| is_same(known, found)) {
+            Some(known) => add_calls(known, found),
+            None => findings.push(found.clone()),
         }
     }
     findings.sort();
@@ -123,4 +130,14 @@ pub(crate) fn reject_ill_clocked(program: &Program) -> Result<(), Error> {
 /// Whether two findings say the same about the same place.
 fn is_same(a: &Diagnostic, b: &Diagnostic) -> bool {
     a.code == b.code && a.span() == b.span()
+}
+
+/// Adds to a finding the calls from which the same one arises again.
+fn add_calls(known: &mut Diagnostic, again: &Diagnostic) {
+    const SHOWN: usize = 8;
+    for label in again.labels.iter().filter(|l| l.message == CALLED) {
+        if known.labels.len() < SHOWN && known.labels.iter().all(|l| l.span != label.span) {
+            known.labels.push(label.clone());
+        }
+    }
 }

@@ -252,6 +252,16 @@ pub(crate) fn inlined(source: &Source, options: &Options) -> Result<(Flat, Sourc
     front.fail(flat)
 }
 
+/// As [`inlined`], whatever is wrong with nodes that the one that runs does not need; `None` if there is an error in what it needs.
+pub(crate) fn inlined_alone(source: &Source, options: &Options) -> Option<(Flat, Sources)> {
+    let mut front = Front::run(source, options).ok()?;
+    let loader: &mut dyn rml_elab::Loader =
+        if front.files { &mut load::Files } else { &mut rml_elab::NoFiles };
+    let module = rml_elab::elaborate_alone(&mut front.sources, front.main, &front.options, loader)?;
+    let module = rml_autodiff::differentiate(pass::normalize(&module)).ok()?;
+    Some((pass::inline(&module).ok()?, front.sources))
+}
+
 /// What the text of a source says about its nodes.
 pub(crate) fn interfaces(source: &Source) -> Result<Interfaces, Error> {
     let mut sources = Sources::new();
@@ -340,7 +350,7 @@ pub(crate) fn text_of(source: &Source, sources: &mut Sources) -> Result<FileId, 
     load::main_text(source, sources)
 }
 
-/// The interfaces of the nodes of a source; none if it does not resolve.
+/// The interfaces of the nodes of a source, as far as they resolve.
 pub(crate) fn signatures(source: &Source, options: &Options) -> Result<Vec<rml_elab::NodeSignature>, Error> {
     let mut front = Front::new(source, options, rml_elab::Root::Default)?;
     let loader: &mut dyn rml_elab::Loader =

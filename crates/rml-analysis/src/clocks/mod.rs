@@ -28,6 +28,7 @@ mod values;
 mod verify;
 mod witness;
 
+pub use report::CALLED;
 pub use verify::verify;
 
 use constraint::Constraint;

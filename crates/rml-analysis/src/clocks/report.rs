@@ -25,10 +25,26 @@ struct Side {
     term: TermId,
 }
 
+/// What is said of the outermost call on the way to an equation, if both clocks that disagree in it come from outside that call.
+pub const CALLED: &str = "called here with both clocks";
+
+/// Where a clock comes from.
+struct Reason {
+    span: Span,
+    text: String,
+    /// The path of the instance in which that stands.
+    instance: String,
+}
+
+/// The path of the instance that a variable, or an instance, belongs to; empty for one of the root.
+fn path(name: &str) -> &str {
+    name.rsplit_once('.').map_or("", |(path, _)| path)
+}
+
 impl Reporter<'_> {
     /// How variables are written in what is said about a disagreement.
     fn names(&self, mismatch: &Mismatch) -> Names<'_> {
-        Names::within(self.flat, &self.instance(mismatch).map_or(String::new(), |(path, _)| path))
+        Names::within(self.flat, &self.instance(mismatch).unwrap_or_default())
     }
 
     fn sampling(&self, names: &Names<'_>, cond: Var, positive: bool) -> String {
@@ -125,22 +141,30 @@ impl Reporter<'_> {
                 self.clock(&names, sides[0].term)
             ),
         };
+        let reasons: Vec<Reason> = sides.iter().filter_map(|side| self.reason(&names, side)).collect();
+        let wrong_call = self.wrong_call(mismatch, &reasons);
         let mut diagnostic = diagnostic.label(constraint.span, remark);
-        for side in &sides {
-            if let Some((span, reason)) = self.reason(&names, side)
-                && span != constraint.span
-                && diagnostic.labels.iter().all(|l| l.span != span)
-            {
-                diagnostic = diagnostic.label(span, reason);
+        if let Some(call) = wrong_call {
+            diagnostic = diagnostic.label(call, CALLED);
+        }
+        for reason in reasons {
+            if diagnostic.labels.iter().all(|l| l.span != reason.span) {
+                diagnostic = diagnostic.label(reason.span, reason.text);
             }
         }
-        if let Some((instance, call)) = self.instance(mismatch) {
-            match call.filter(|c| diagnostic.labels.iter().all(|l| l.span != *c)) {
-                Some(call) => diagnostic = diagnostic.label(call, format!("in the instance `{instance}`")),
-                None => diagnostic = diagnostic.note(format!("in the instance `{instance}`")),
+        if let Some(instance) = self.instance(mismatch) {
+            let text = format!("in the instance `{instance}`");
+            match self.call(&instance).filter(|c| diagnostic.labels.iter().all(|l| l.span != *c)) {
+                Some(call) => diagnostic = diagnostic.label(call, text),
+                None => diagnostic = diagnostic.note(text),
             }
         }
-        diagnostic.help(self.mend(mismatch, &sides))
+        let mend = self.mend(mismatch, &sides);
+        diagnostic.help(if wrong_call.is_some() {
+            format!("{mend}, here or where it is called")
+        } else {
+            mend
+        })
     }
 
     /// A clock as text.
@@ -166,7 +190,7 @@ impl Reporter<'_> {
     }
 
     /// Where a clock comes from: the sampling that made it, else the input at the end of the chain, else what nothing drives.
-    fn reason(&self, names: &Names<'_>, side: &Side) -> Option<(Span, String)> {
+    fn reason(&self, names: &Names<'_>, side: &Side) -> Option<Reason> {
         let clock = self.clock(names, side.term);
         if let Some(maker) = self.inferred.makers[side.term] {
             let constraint = &self.constraints[maker];
@@ -176,46 +200,62 @@ impl Reporter<'_> {
                 None => "is declared to be",
                 Some(_) => "is put",
             };
-            return Some((constraint.span, format!("here `{}` {how} on `{clock}`", names.of(made))));
+            let text = format!("here `{}` {how} on `{clock}`", names.of(made));
+            return Some(Reason { span: constraint.span, text, instance: self.instance_of(constraint) });
         }
         let mut v = side.var;
         for _ in 0..self.flat.vars.len() {
             let is_input = self.flat.inputs.iter().any(|i| i.var == v && i.clock.is_none());
             let origin = if is_input { Origin::Input } else { self.inferred.origin[v] };
-            match origin {
-                Origin::Constraint { from, .. } => v = from,
-                Origin::Input => {
-                    let text = format!("`{}` has no declared clock, so it is on `base`", names.of(v));
-                    return Some((self.flat.vars[v].span, text));
+            let text = match origin {
+                Origin::Constraint { from, .. } => {
+                    v = from;
+                    continue;
                 }
+                Origin::Input => format!("`{}` has no declared clock, so it is on `base`", names.of(v)),
                 Origin::Nobody => {
-                    let text =
-                        format!("nothing decides when `{}` is present, so it is on `base`", names.of(v));
-                    return Some((self.flat.vars[v].span, text));
+                    format!("nothing decides when `{}` is present, so it is on `base`", names.of(v))
                 }
-                Origin::Itself => {
-                    let text = format!("when `{}` is present depends on itself alone", names.of(v));
-                    return Some((self.flat.vars[v].span, text));
-                }
-            }
+                Origin::Itself => format!("when `{}` is present depends on itself alone", names.of(v)),
+            };
+            let name = self.flat.vars[v].name.as_deref().unwrap_or_default();
+            return Some(Reason { span: self.flat.vars[v].span, text, instance: path(name).to_owned() });
         }
         None
     }
 
-    /// The instance that an equation stands in, and its call.
-    fn instance(&self, mismatch: &Mismatch) -> Option<(String, Option<Span>)> {
-        let constraint = &self.constraints[mismatch.constraint];
+    /// The path of the instance that a constraint stands in; empty in the root.
+    fn instance_of(&self, constraint: &Constraint) -> String {
         let samples = constraint.samples.iter().map(|s| s.var);
         let mut vars = constraint.together.iter().copied().chain(samples).chain([constraint.target]);
-        let name = vars.find_map(|v| self.flat.vars[v].name.as_ref())?;
-        let (path, _) = name.rsplit_once('.')?;
-        let is_input = |v: Var| {
-            let name = self.flat.vars[v].name.as_deref();
-            name.and_then(|n| n.rsplit_once('.')).is_some_and(|(p, _)| p == path)
-        };
+        let name = vars.find_map(|v| self.flat.vars[v].name.as_deref());
+        name.map_or("", path).to_owned()
+    }
+
+    /// The instance that an equation stands in, unless it is the root.
+    fn instance(&self, mismatch: &Mismatch) -> Option<String> {
+        Some(self.instance_of(&self.constraints[mismatch.constraint])).filter(|path| !path.is_empty())
+    }
+
+    /// The call that makes an instance: where its inputs are given.
+    fn call(&self, instance: &str) -> Option<Span> {
+        let is_input = |v: Var| self.flat.vars[v].name.as_deref().is_some_and(|name| path(name) == instance);
         let is_copy = |rhs: &Rhs| matches!(rhs, Rhs::Apply { op: Op::Copy, .. });
-        let call = self.flat.equations.iter().find(|e| is_copy(&e.rhs) && is_input(e.lhs)).map(|e| e.span);
-        Some((path.to_owned(), call))
+        self.flat.equations.iter().find(|e| is_copy(&e.rhs) && is_input(e.lhs)).map(|e| e.span)
+    }
+
+    /// The outermost call on the way to an equation within which none of the two clocks arises: it is called wrongly.
+    fn wrong_call(&self, mismatch: &Mismatch, reasons: &[Reason]) -> Option<Span> {
+        let mut instance = self.instance(mismatch)?;
+        let mut wrong = None;
+        let arises_in = |r: &Reason, instance: &str| {
+            r.instance.strip_prefix(instance).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        while !instance.is_empty() && !reasons.iter().any(|r| arises_in(r, &instance)) {
+            wrong = self.call(&instance).or(wrong);
+            instance = path(&instance).to_owned();
+        }
+        wrong
     }
 
     fn mend(&self, mismatch: &Mismatch, sides: &[Side; 2]) -> String {
