@@ -2,6 +2,7 @@
 //! however often the node is instantiated.
 
 use indexmap::IndexSet;
+use rml_base::codes::elab as codes;
 use rml_base::{Code, Diagnostic, Diagnostics, Span};
 
 /// More findings than this are cut off.
@@ -43,9 +44,18 @@ impl Report {
         self.errors
     }
 
-    /// All findings, by place.
+    /// All findings, by place. That a static value cannot be computed follows from a type error in its expression.
     pub(crate) fn finish(self) -> Diagnostics {
-        let mut found = Diagnostics(self.diagnostics);
+        let mistyped = self.diagnostics.iter().filter(|d| d.code == codes::TYPE_MISMATCH);
+        let mistyped: Vec<Span> = mistyped.filter_map(Diagnostic::span).collect();
+        let holds = |outer: Span, inner: &Span| {
+            outer.file == inner.file && outer.start <= inner.start && inner.end <= outer.end
+        };
+        let follows = |d: &Diagnostic| {
+            d.code == codes::STATIC_VALUE
+                && d.span().is_some_and(|span| mistyped.iter().any(|inner| holds(span, inner)))
+        };
+        let mut found = Diagnostics(self.diagnostics.iter().filter(|d| !follows(d)).cloned().collect());
         found.sort();
         found
     }

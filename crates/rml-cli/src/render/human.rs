@@ -68,11 +68,9 @@ fn draw(
         let colour = if i == 0 { accent } else { Color::Cyan };
         let mark =
             Label::new(place(label.span)).with_color(colour).with_order(i32::try_from(i).unwrap_or(i32::MAX));
-        report = report.with_label(if label.message.is_empty() {
-            mark
-        } else {
-            mark.with_message(&label.message)
-        });
+        // a mark without a message is not drawn
+        let message = if label.message.is_empty() { "here" } else { label.message.as_str() };
+        report = report.with_label(mark.with_message(message));
     }
     diagnostic.notes.iter().for_each(|note| report.add_note(note));
     diagnostic.help.iter().for_each(|help| report.add_help(help));
