@@ -2,7 +2,6 @@
 //! however often the node is instantiated.
 
 use indexmap::IndexSet;
-use rml_base::codes::elab as codes;
 use rml_base::{Code, Diagnostic, Diagnostics, Span};
 
 /// More findings than this are cut off.
@@ -44,18 +43,9 @@ impl Report {
         self.errors
     }
 
-    /// All findings, by place. That a static value cannot be computed follows from a type error in its expression.
+    /// All findings, by place.
     pub(crate) fn finish(self) -> Diagnostics {
-        let mistyped = self.diagnostics.iter().filter(|d| d.code == codes::TYPE_MISMATCH);
-        let mistyped: Vec<Span> = mistyped.filter_map(Diagnostic::span).collect();
-        let holds = |outer: Span, inner: &Span| {
-            outer.file == inner.file && outer.start <= inner.start && inner.end <= outer.end
-        };
-        let follows = |d: &Diagnostic| {
-            d.code == codes::STATIC_VALUE
-                && d.span().is_some_and(|span| mistyped.iter().any(|inner| holds(span, inner)))
-        };
-        let mut found = Diagnostics(self.diagnostics.iter().filter(|d| !follows(d)).cloned().collect());
+        let mut found = Diagnostics(self.diagnostics);
         found.sort();
         found
     }

@@ -72,7 +72,14 @@ fn inject(program: &Program, at: &[(usize, usize)]) -> (String, Vec<(String, std
     let mut shift = 0_isize;
     for &(equation, kind) in at {
         let (span, names) = program.sides[equation];
-        let (wrong, code) = if names == 1 { WRONG[kind % WRONG.len()] } else { WRONG[7 + kind % 2] };
+        // what is sampled cannot be a list of sizes
+        let sizes =
+            program.text[span.range()].starts_with('[') || program.text[..span.range().start].ends_with('[');
+        let (wrong, code) = match names {
+            1 if sizes => WRONG[3],
+            1 => WRONG[kind % WRONG.len()],
+            _ => WRONG[7 + kind % 2],
+        };
         let start = span.range().start.checked_add_signed(shift).expect("in the text");
         let end = span.range().end.checked_add_signed(shift).expect("in the text");
         // an expression in parentheses has the span of its inside
