@@ -1,5 +1,19 @@
 //! What is known about a flat program without running it: facts in side tables, keyed by its ids.
 
+mod bounds;
+mod causality;
 mod clocks;
+mod conditions;
+mod facts;
+mod scc;
 
+pub use bounds::{Bound, Bounds, Bytes, Kind, bounds, size};
+pub use causality::{
+    Causality, Cut, CutData, Direction, Distance, Latency, Reason, Recurrence, Wait, causality,
+};
 pub use clocks::{CALLED, ClockData, ClockId, ClockReport, Clocks, Verdict, clocks, verify as verify_clocks};
+pub use conditions::Literal;
+pub use facts::{
+    EquationFacts, Facts, Place, Rec, RecData, Segments, SegmentsData, facts, print as print_facts,
+    verify as verify_facts,
+};

@@ -57,7 +57,7 @@ pub(crate) enum Colour {
 /// What to do.
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
-    /// Check programs: names, static parameters, types, shapes
+    /// Check programs: names, types, shapes, clocks, and how long outputs have to be waited for
     Check(Check),
     /// Run a node over a table of inputs and print the trace
     Run(Run),
@@ -121,6 +121,24 @@ pub(crate) struct Check {
     /// With --types: those of instances too
     #[arg(long, requires = "types")]
     pub(crate) instances: bool,
+    /// Value of the dimension `batch`
+    #[arg(long, value_name = "N")]
+    pub(crate) batch: Option<usize>,
+    /// Say of each output on which clock it is, how long it has to be waited for, and why
+    #[arg(long)]
+    pub(crate) explain: bool,
+    /// How the verdict is written: for people, or as one JSON object
+    #[arg(long, value_enum, default_value_t = VerdictFormat::Text, value_name = "FORMAT", conflicts_with = "explain")]
+    pub(crate) format: VerdictFormat,
+}
+
+/// How a verdict is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum VerdictFormat {
+    /// For people
+    Text,
+    /// One JSON object
+    Json,
 }
 
 /// What to run, and on what.
@@ -336,6 +354,8 @@ pub(crate) enum Stage {
     Inline,
     /// Initialised, folded, restricted to what the outputs need: what runs
     Fold,
+    /// The same, with clocks, recurrences, windows and what is constant in them
+    Analyse,
 }
 
 /// `rml fmt`.

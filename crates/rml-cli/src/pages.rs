@@ -5,6 +5,10 @@
 pub(crate) const PAGES: &[(&str, &str)] = &[
     ("clock-mismatch", include_str!("../../../docs/errors/clock-mismatch.md")),
     ("clock-dynamic", include_str!("../../../docs/errors/clock-dynamic.md")),
+    ("instantaneous-cycle", include_str!("../../../docs/errors/instantaneous-cycle.md")),
+    ("uncut-recurrence", include_str!("../../../docs/errors/uncut-recurrence.md")),
+    ("no-last-value", include_str!("../../../docs/errors/no-last-value.md")),
+    ("closed-only", include_str!("../../../docs/errors/closed-only.md")),
     ("no-optimiser", include_str!("../../../docs/errors/no-optimiser.md")),
     ("gradient-clock", include_str!("../../../docs/errors/gradient-clock.md")),
     ("optimiser-shape", include_str!("../../../docs/errors/optimiser-shape.md")),

@@ -6,14 +6,15 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use rml_analysis::{CALLED, ClockReport, Verdict};
+use rml_analysis::{Bounds, CALLED, Causality, ClockReport, Facts, Kind, Verdict};
 use rml_base::{Diagnostic, Diagnostics, Sources};
 use rml_elab::NodeSignature;
 use rml_ir::flat::Flat;
+use rml_ir::pass;
 use rml_ir::typed::StaticValue;
 
 use crate::compile::{
-    Options, Program, Source, check_forms, inlined, inlined_alone, signatures, with_placeholders,
+    BATCH, Options, Program, Source, check_forms, inlined, inlined_alone, signatures, with_placeholders,
 };
 use crate::error::Error;
 
@@ -28,20 +29,63 @@ pub struct Analysis {
     pub clocks: ClockReport,
     /// Static parameters and named dimensions that got a value at will.
     pub assumed: Vec<(String, StaticValue)>,
+    /// What is known of the program as it runs; nothing if its clocks do not fit.
+    pub run: Option<RunFacts>,
+}
+
+/// What is known of a program as it runs: folded, and restricted to what the outputs and trained parameters need.
+#[derive(Clone, Debug)]
+pub struct RunFacts {
+    /// What runs.
+    pub flat: Arc<Flat>,
+    /// The clocks of its variables.
+    pub clocks: ClockReport,
+    /// When its values are known.
+    pub causality: Causality,
+    /// How long outputs have to be waited for, and memory.
+    pub bounds: Bounds,
+}
+
+impl RunFacts {
+    fn new(flat: Flat, seed: u64) -> Self {
+        let flat = pass::cone(pass::fold(pass::initialise(flat, seed)));
+        let clocks = rml_analysis::clocks(&flat);
+        let causality = rml_analysis::causality(&flat, &clocks.clocks);
+        let bounds = rml_analysis::bounds(&flat, &causality);
+        Self { flat: Arc::new(flat), clocks, causality, bounds }
+    }
+
+    /// The tables for a scheduler.
+    pub fn facts(&self) -> Facts {
+        rml_analysis::facts(&self.flat, &self.clocks.clocks, &self.causality)
+    }
 }
 
 impl Analysis {
-    fn new(flat: Flat, sources: Sources) -> Self {
+    fn new(flat: Flat, sources: Sources, seed: u64) -> Self {
         let clocks = rml_analysis::clocks(&flat);
-        Self { flat: Arc::new(flat), sources: Arc::new(sources), clocks, assumed: Vec::new() }
+        let rejected = matches!(clocks.verdict, Verdict::Rejected(_));
+        let run = (!rejected).then(|| RunFacts::new(flat.clone(), seed));
+        Self { flat: Arc::new(flat), sources: Arc::new(sources), clocks, run, assumed: Vec::new() }
+    }
+
+    /// The name of the node.
+    pub fn node(&self) -> &str {
+        &self.flat.name
+    }
+
+    /// How long its outputs have to be waited for.
+    pub fn kind(&self) -> Kind {
+        self.run.as_ref().map_or(Kind::Rejected, |r| r.bounds.program.kind)
     }
 
     /// What the analyses find wrong, and what they cannot prove.
     pub fn findings(&self) -> impl Iterator<Item = &Diagnostic> {
-        match &self.clocks.verdict {
+        let clocks = match &self.clocks.verdict {
             Verdict::Synchronous => [].iter(),
             Verdict::Rejected(found) | Verdict::Dynamic(found) => found.iter(),
-        }
+        };
+        clocks.chain(self.run.iter().flat_map(|r| r.causality.findings.iter()))
     }
 }
 
@@ -51,7 +95,7 @@ impl Analysis {
 /// Whatever stops the compilation. What the analyses themselves reject is part of the result.
 pub fn analyse(source: &Source, options: &Options) -> Result<Analysis, Error> {
     let (flat, sources) = inlined(source, options)?;
-    Ok(Analysis::new(flat, sources))
+    Ok(Analysis::new(flat, sources, options.seed))
 }
 
 /// Analyses every node that no other node calls, with all that it calls, whatever is wrong elsewhere. Where such a node cannot be
@@ -72,7 +116,7 @@ pub fn analyse_all(source: &Source, options: &Options) -> Vec<Analysis> {
         if let Some((flat, sources)) = inlined_alone(source, &placed) {
             let assumed = placed.defaults.iter().filter(|(name, _)| !options.defaults.contains_key(*name));
             let assumed = assumed.map(|(name, value)| (name.clone(), value.clone())).collect();
-            found.push(Analysis { assumed, ..Analysis::new(flat, sources) });
+            found.push(Analysis { assumed, ..Analysis::new(flat, sources, options.seed) });
             cover(&nodes, node, &mut covered);
         }
     }
@@ -101,9 +145,30 @@ fn cover<'a>(nodes: &'a [NodeSignature], node: &'a NodeSignature, covered: &mut 
     }
 }
 
+/// What is to be said of a source.
+#[derive(Clone, Debug)]
+pub struct CheckReport {
+    /// The source texts, for drawing diagnostics.
+    pub sources: Arc<Sources>,
+    /// All findings, warnings included, each once.
+    pub findings: Diagnostics,
+    /// The node asked for, or every node that no other node calls, as far as they are right in form.
+    pub analyses: Vec<Analysis>,
+}
+
 /// Checks a source. With [`Options::node`] that node and what it calls; else every node. What is right in all
 /// else is analysed, whatever is wrong elsewhere. Returns the texts and all findings, warnings included, each once.
 pub fn check(source: &Source, options: &Options) -> (Arc<Sources>, Diagnostics) {
+    let report = check_report(source, options);
+    (report.sources, report.findings)
+}
+
+/// As [`check`], with the analyses.
+pub fn check_report(source: &Source, options: &Options) -> CheckReport {
+    let mut options = options.clone();
+    // Nothing that is found depends on how many windows are stacked.
+    options.defaults.entry(BATCH.to_owned()).or_insert(StaticValue::Int(1));
+    let options = &options;
     let (sources, mut findings) = check_forms(source, options);
     let analyses = match options.node {
         Some(_) if !findings.has_errors() => analyse(source, options).into_iter().collect(),
@@ -116,15 +181,19 @@ pub fn check(source: &Source, options: &Options) -> (Arc<Sources>, Diagnostics) 
         }
     }
     findings.sort();
-    (sources, findings)
+    CheckReport { sources, findings, analyses }
 }
 
-/// Refuses a program that some inputs make ill-synchronised.
-pub(crate) fn reject_ill_clocked(program: &Program) -> Result<(), Error> {
-    match rml_analysis::clocks(program.flat()).verdict {
-        Verdict::Rejected(found) => Err(Error::new(found, Arc::clone(program.sources()))),
-        Verdict::Synchronous | Verdict::Dynamic(_) => Ok(()),
+/// Refuses a program that some inputs make ill-synchronised, or of which some value is never known.
+pub(crate) fn refuse_rejected(program: &Program) -> Result<(), Error> {
+    let refused = |found| Err(Error::new(found, Arc::clone(program.sources())));
+    let clocks = rml_analysis::clocks(program.flat());
+    if let Verdict::Rejected(found) = clocks.verdict {
+        return refused(found);
     }
+    let causality = rml_analysis::causality(program.flat(), &clocks.clocks);
+    let errors: Vec<Diagnostic> = causality.findings.iter().filter(|d| d.is_error()).cloned().collect();
+    if errors.is_empty() { Ok(()) } else { refused(Diagnostics(errors)) }
 }
 
 /// Whether two findings say the same about the same place.

@@ -87,6 +87,8 @@ pub enum Stage {
     Inline,
     /// The flat form initialised, folded and restricted to the cone of the outputs: what runs.
     Fold,
+    /// The same, with the clocks and facts that a scheduler can use.
+    Analyse,
 }
 
 /// An input of the run node.
@@ -314,6 +316,16 @@ fn dump_module(module: &typed::Module, options: &Options, stage: Stage) -> Resul
         Stage::Diff => normal::print(&rml_autodiff::differentiate(module)?),
         Stage::Inline => flat::print(&pass::inline(&rml_autodiff::differentiate(module)?)?),
         Stage::Fold => flat::print(&back(module, options)?),
+        Stage::Analyse => {
+            let flat = back(module, options)?;
+            let clocks = rml_analysis::clocks(&flat);
+            if let rml_analysis::Verdict::Rejected(found) = clocks.verdict {
+                return Err(found);
+            }
+            let causality = rml_analysis::causality(&flat, &clocks.clocks);
+            let facts = rml_analysis::facts(&flat, &clocks.clocks, &causality);
+            rml_analysis::print_facts(&flat, &clocks.clocks, &facts)
+        }
     })
 }
 

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use rml::{Options, Source};
+use rml::{CheckReport, Options, Source};
 
-use crate::args::Check;
+use super::verdict;
+use crate::args::{Check, VerdictFormat};
 use crate::output::{Output, Stop};
 
 /// Checks all files; fails if any has errors.
@@ -13,15 +14,20 @@ pub(crate) fn check(args: &Check, output: &mut Output) -> Result<(), Stop> {
         node: args.node.clone(),
         set: args.set.iter().cloned().collect(),
         precision: super::precision(args.f64),
+        batch: args.batch,
         ..Options::default()
     };
     let mut failed = false;
     for file in &args.files {
-        let (sources, findings) = rml::check(&Source::file(file), &options);
-        output.report(&findings, &sources);
-        failed |= findings.has_errors();
-        if !findings.has_errors() && !output.json() {
-            output.print(&format!("{}: ok\n", file.display()))?;
+        let report = rml::check_report(&Source::file(file), &options);
+        failed |= report.findings.has_errors();
+        if args.format == VerdictFormat::Json {
+            output.print(&format!("{}\n", verdict::json(&report)))?;
+            continue;
+        }
+        output.report(&report.findings, &report.sources);
+        if !output.json() {
+            output.print(&text(args, &report, &file.display().to_string()))?;
         }
         if args.types {
             types(file, &options, args.instances, output)?;
@@ -46,4 +52,17 @@ fn types(file: &Path, options: &Options, instances: bool, output: &mut Output) -
         output.print(&format!("node {}{given}\n{}", analysis.flat.name, analysis.types(instances)))?;
     }
     Ok(())
+}
+
+fn text(args: &Check, report: &CheckReport, file: &str) -> String {
+    let ok = !report.findings.has_errors();
+    let mut text = if ok { format!("{file}: ok\n") } else { String::new() };
+    for analysis in &report.analyses {
+        if args.explain {
+            text += &verdict::explanation(analysis);
+        } else if ok {
+            text += &format!("  {}\n", verdict::line(analysis));
+        }
+    }
+    text
 }

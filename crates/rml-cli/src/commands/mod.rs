@@ -9,6 +9,7 @@ mod grad;
 mod infer;
 mod show;
 mod train;
+mod verdict;
 
 use rml::{Options, Precision, Source};
 

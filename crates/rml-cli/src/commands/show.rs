@@ -24,6 +24,7 @@ pub(crate) fn dump(args: &Dump, output: &mut Output) -> Result<(), Stop> {
         args::Stage::Diff => Stage::Diff,
         args::Stage::Inline => Stage::Inline,
         args::Stage::Fold => Stage::Fold,
+        args::Stage::Analyse => Stage::Analyse,
     };
     output.print(&ended(rml::dump(&source, &options, stage)?))
 }

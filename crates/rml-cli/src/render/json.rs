@@ -9,6 +9,11 @@ pub(crate) fn json(diagnostics: &Diagnostics, sources: &Sources) -> String {
     diagnostics.iter().map(|d| format!("{}\n", object(d, sources))).collect()
 }
 
+/// The findings as one array.
+pub(crate) fn json_objects(diagnostics: &Diagnostics, sources: &Sources) -> Value {
+    diagnostics.iter().map(|d| object(d, sources)).collect()
+}
+
 fn object(diagnostic: &Diagnostic, sources: &Sources) -> Value {
     let spans = diagnostic.labels.iter().map(|label| {
         let (start, end) = super::clamped(label.span, sources);

@@ -75,6 +75,8 @@ pub struct Stats {
     pub max_open_cycles: u64,
     /// Values held in open cycles now.
     pub live_values: usize,
+    /// The bytes of their elements.
+    pub live_bytes: u64,
 }
 
 /// A running program.
@@ -210,6 +212,7 @@ impl Simulator {
             cycles: self.rows.end,
             max_open_cycles: self.max_open,
             live_values: self.rows.live_values(),
+            live_bytes: self.rows.live_bytes(),
         }
     }
 

@@ -4,8 +4,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use rml_ir::Value;
 use rml_ir::flat::Var;
+use rml_ir::{DType, Data, Precision, Value};
 
 /// No word of a row may have a bit.
 const CLEAN: u32 = u32::MAX;
@@ -342,6 +342,30 @@ impl Rows {
     pub(super) fn live_values(&self) -> usize {
         (self.base..self.end).map(|n| self.cells(n).iter().filter_map(Cell::value).count()).sum()
     }
+
+    /// How many bytes their elements take.
+    pub(super) fn live_bytes(&self) -> u64 {
+        let bytes = |value: &Value| {
+            let element = match value.dtype() {
+                DType::Bool => 1,
+                DType::Int => 8,
+                DType::Num if precision_of(value) == Precision::F32 => 4,
+                DType::Num => 8,
+            };
+            value.shape().len() as u64 * element
+        };
+        let cells = (self.base..self.end).flat_map(|n| self.cells(n));
+        cells.filter_map(Cell::value).map(bytes).sum()
+    }
+}
+
+fn precision_of(value: &Value) -> Precision {
+    let single = match value {
+        Value::F32(_) => true,
+        Value::Tensor(t) => matches!(t.data(), Data::F32(_)),
+        _ => false,
+    };
+    if single { Precision::F32 } else { Precision::F64 }
 }
 
 fn swap_rows<T>(table: &mut [T], width: usize, from: usize, to: usize) {

@@ -48,7 +48,7 @@ pub(super) fn start(
     let mut family = Family::new(source, compile.clone())?;
     let size = family.size(batch, data);
     let program = family.program(size)?.clone();
-    crate::analyse::reject_ill_clocked(&program)?;
+    crate::analyse::refuse_rejected(&program)?;
     if let Some(checkpoint) = resumed.as_ref().filter(|_| options.batch.is_none()) {
         // before the data, so that a checkpoint of another program is called that
         checkpoint.select(&program, Policy::Exact)?;

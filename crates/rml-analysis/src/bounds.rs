@@ -1,0 +1,193 @@
+//! What people and tools are told of a program: how long each output has to be waited for, and how many bytes that takes.
+//!
+//! Bytes are those of values: `num` has 4 or 8 (single or double precision), `int` 8, `bool` 1; a tensor has as many times that as
+//! elements. Counted is what the simulator holds: a value for every variable that is not a constant.
+//!
+//! - **state**: what is kept from cycle to cycle: one value for each `fby` and each parameter.
+//! - **look-ahead** (bounded programs): what is held of cycles that wait for later ones, at most, when a cycle has been run: a value
+//!   known l cycles late at the earliest, of a program of which some value is known L cycles late, is held L - l times.
+//! - **per cycle** (all others): what each open cycle holds at most.
+
+use rml_base::IndexVec;
+use rml_ir::flat::{Eq, Flat, Rhs, Var};
+use rml_ir::{DType, Precision, Type};
+
+use crate::causality::{Causality, Cut, Latency};
+
+/// How long outputs have to be waited for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Kind {
+    /// A number of cycles.
+    Bounded,
+    /// Until a condition holds.
+    Windowed,
+    /// Until the trace ends.
+    ClosedOnly,
+    /// Not known.
+    Dynamic,
+    /// For ever.
+    Rejected,
+}
+
+impl Kind {
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Bounded => "bounded",
+            Kind::Windowed => "windowed",
+            Kind::ClosedOnly => "closed-only",
+            Kind::Dynamic => "dynamic",
+            Kind::Rejected => "rejected",
+        }
+    }
+
+    fn of(latency: &Latency) -> Kind {
+        match latency {
+            Latency::Bounded(_) => Kind::Bounded,
+            Latency::Windowed(_) => Kind::Windowed,
+            Latency::Closed => Kind::ClosedOnly,
+            Latency::Dynamic => Kind::Dynamic,
+            Latency::Never => Kind::Rejected,
+        }
+    }
+}
+
+/// The verdict on one variable, or on the whole program.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Bound {
+    /// How long it has to be waited for.
+    pub kind: Kind,
+    /// Cycles of the base clock, for a bounded one.
+    pub look_ahead: Option<u64>,
+    /// The conditions waited for, for a windowed one.
+    pub cuts: Vec<Cut>,
+    /// Their names.
+    pub window: Option<String>,
+}
+
+/// Bytes of values; `None` where they are no bound.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Bytes {
+    /// Kept from cycle to cycle.
+    pub state: u64,
+    /// Held of waiting cycles, for a bounded program.
+    pub look_ahead: Option<u64>,
+    /// Held of each open cycle, for others.
+    pub per_cycle: Option<u64>,
+}
+
+/// The verdict on a program.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Bounds {
+    /// The worst of the outputs and trained parameters.
+    pub program: Bound,
+    /// Each output, in order.
+    pub outputs: Vec<(Var, Bound)>,
+    /// How many cycles the slowest value of all is late, for a program in which all are bounded.
+    pub open: Option<u64>,
+    /// Memory.
+    pub bytes: Bytes,
+}
+
+/// Sums up what causality says.
+pub fn bounds(flat: &Flat, causality: &Causality) -> Bounds {
+    let outputs: Vec<(Var, Bound)> =
+        flat.outputs.iter().map(|v| (*v, bound(causality, &causality.latency[*v]))).collect();
+    let trained = flat.states.values().filter(|s| s.parameter).map(|s| &flat.equations[s.equation]);
+    let trained = trained.filter(|e| matches!(e.rhs, Rhs::Fby { .. })).map(|e| e.lhs);
+    let relevant: Vec<Var> = if flat.outputs.is_empty() {
+        flat.vars.ids().collect()
+    } else {
+        flat.outputs.iter().copied().chain(trained).collect()
+    };
+    let mut all = relevant.iter().fold(Latency::Bounded(0), |l, v| l.join(&causality.latency[*v]));
+    if causality.findings.has_errors() {
+        all = Latency::Never;
+    }
+    let open = causality.latency.iter().try_fold(0, |most, l| match l {
+        Latency::Bounded(z) => Some(z.max(&most).to_owned()),
+        _ => None,
+    });
+    let program = bound(causality, &all);
+    let bytes = bytes(flat, causality, &program, open);
+    Bounds { program, outputs, open, bytes }
+}
+
+fn bound(causality: &Causality, latency: &Latency) -> Bound {
+    let mut cuts: Vec<Cut> = match latency {
+        Latency::Windowed(w) => w.cuts.iter().copied().collect(),
+        _ => Vec::new(),
+    };
+    // The end of a window around ends those inside, too.
+    let ends = |c: &Cut| &causality.cuts[*c].ends;
+    let inner: Vec<Cut> = cuts
+        .iter()
+        .filter(|c| {
+            let outer =
+                |o: &&Cut| ends(o).len() < ends(c).len() && ends(o).iter().all(|l| ends(c).contains(l));
+            !causality.cuts[**c].all && cuts.iter().any(|o| outer(&o))
+        })
+        .copied()
+        .collect();
+    cuts.retain(|c| !inner.contains(c));
+    let mut names: Vec<&str> = cuts.iter().map(|c| causality.cuts[*c].name.as_str()).collect();
+    names.dedup();
+    Bound {
+        kind: Kind::of(latency),
+        look_ahead: if let Latency::Bounded(z) = latency { Some(*z) } else { None },
+        window: (!cuts.is_empty()).then(|| names.join(", ")),
+        cuts,
+    }
+}
+
+fn bytes(flat: &Flat, causality: &Causality, program: &Bound, open: Option<u64>) -> Bytes {
+    let size = |v: Var| size(&flat.vars[v].ty, flat.precision);
+    let kept = |rhs: &Rhs| matches!(rhs, Rhs::Fby { .. } | Rhs::Param { .. });
+    let state = flat.equations.iter().filter(|e| kept(&e.rhs)).map(|e| size(e.lhs)).sum();
+    let mut held = vec![true; flat.vars.len()];
+    for equation in flat.equations.iter().filter(|e| matches!(e.rhs, Rhs::Const(_))) {
+        held[equation.lhs.0 as usize] = false;
+    }
+    let values = || flat.vars.ids().filter(|v| held[v.0 as usize]);
+    let look_ahead = open.filter(|_| program.kind == Kind::Bounded).map(|most| {
+        let early = earliest(flat, causality);
+        values().map(|v| (most - early[v]).saturating_mul(size(v))).fold(0, u64::saturating_add)
+    });
+    let per_cycle = look_ahead.is_none().then(|| values().map(size).fold(0, u64::saturating_add));
+    Bytes { state, look_ahead, per_cycle }
+}
+
+/// How many cycles late each value of a bounded program is known at the earliest: a choice or the end of a window may spare a wait, and
+/// a `fby` knows its first value at once.
+fn earliest(flat: &Flat, causality: &Causality) -> IndexVec<Var, u64> {
+    let mut early: IndexVec<Var, u64> = IndexVec::filled(0, flat.vars.len());
+    let mut readers: Vec<Vec<Eq>> = vec![Vec::new(); flat.vars.len()];
+    for (eq, equation) in flat.equations.iter_enumerated() {
+        equation.rhs.for_each_operand(|v| readers[v.0 as usize].push(eq));
+    }
+    let mut pending: Vec<Eq> = flat.equations.ids().collect();
+    while let Some(eq) = pending.pop() {
+        let equation = &flat.equations[eq];
+        let late = match &equation.rhs {
+            Rhs::Apply { args, .. } => args.iter().map(|v| early[*v]).max().unwrap_or(0),
+            Rhs::Post { next, window: None } | Rhs::FbyBack { next, window: None, .. } => early[*next] + 1,
+            _ => 0,
+        };
+        let most = if let Latency::Bounded(l) = causality.latency[equation.lhs] { l } else { 0 };
+        if late.min(most) > early[equation.lhs] {
+            early[equation.lhs] = late.min(most);
+            pending.extend(readers[equation.lhs.0 as usize].iter().copied());
+        }
+    }
+    early
+}
+
+/// The bytes of a value.
+pub fn size(ty: &Type, precision: Precision) -> u64 {
+    let element = match (ty.dtype, precision) {
+        (DType::Bool, _) => 1,
+        (DType::Num, Precision::F32) => 4,
+        (DType::Int, _) | (DType::Num, Precision::F64) => 8,
+    };
+    (ty.shape.len() as u64).saturating_mul(element)
+}

@@ -1,0 +1,257 @@
+//! What each value needs: the dependence graph of a flat program.
+//!
+//! A position stands for the value of a variable or, after all variables, for the presence of a class. Constants that the form of
+//! the program decides are used: an edge that is never taken is left out.
+
+use rml_base::{EntityId, IndexVec};
+use rml_ir::flat::{Eq, Init, Rhs, Var, Window};
+
+use super::presence::{Class, Classes};
+use crate::clocks::{ClockData, ClockId};
+use crate::conditions::{Conditions, Instant, Literal};
+use crate::scc::Graph;
+
+/// In which cycle something is needed, counted on the clock of a delay.
+#[derive(Clone, Copy, PartialEq, std::cmp::Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Distance {
+    /// The same.
+    Now,
+    /// The one before: `fby`.
+    Past,
+    /// The one after: `post`, `fby back`.
+    Next,
+}
+
+/// Where an edge is taken.
+#[derive(Clone, Copy, PartialEq, std::cmp::Eq, Debug)]
+pub(crate) enum Only {
+    /// Wherever its start is needed.
+    Always,
+    /// Where a condition has a value.
+    If(Literal),
+    /// At the first tick of a delay (in its window).
+    Start,
+    /// At the last one.
+    End,
+}
+
+/// That one thing needs another.
+#[derive(Clone, Copy, PartialEq, std::cmp::Eq, Debug)]
+pub(crate) struct Edge {
+    pub(crate) to: usize,
+    pub(crate) distance: Distance,
+    pub(crate) only: Only,
+    /// The equation that says so; none for the presence of a class.
+    pub(crate) eq: Option<Eq>,
+}
+
+/// The dependence graph.
+pub(crate) struct Dependences<'a> {
+    pub(crate) conditions: Conditions<'a>,
+    classes: Classes,
+    pub(crate) graph: Graph<Edge>,
+}
+
+/// What a position stands for.
+#[derive(Clone, Copy, PartialEq, std::cmp::Eq, Debug)]
+pub(crate) enum Place {
+    Value(Var),
+    Presence(Class),
+}
+
+impl<'a> Dependences<'a> {
+    pub(crate) fn new(conditions: Conditions<'a>) -> Dependences<'a> {
+        let (flat, clocks) = (conditions.flat, conditions.clocks);
+        let never: IndexVec<ClockId, bool> =
+            clocks.clocks.ids().map(|ck| is_empty(&conditions, ck)).collect();
+        let classes = Classes::new(&conditions);
+        let mut list = Vec::new();
+        for (eq, equation) in flat.equations.iter_enumerated() {
+            let mut edges = Needs { conditions: &conditions, classes: &classes, eq, found: Vec::new() };
+            if never[clocks.of[equation.lhs]] {
+                edges.present(equation.lhs, Distance::Now);
+            } else {
+                edges.equation();
+            }
+            list.extend(edges.found.into_iter().map(|e| (equation.lhs.index(), e)));
+        }
+        for (class, decider) in classes.decided_by.iter_enumerated() {
+            let Some(decider) = decider else { continue };
+            for to in [decider.cond.index(), presence(flat.vars.len(), decider.from)] {
+                let edge = Edge { to, distance: Distance::Now, only: Only::Always, eq: None };
+                list.push((presence(flat.vars.len(), class), edge));
+            }
+        }
+        let graph = Graph::new(flat.vars.len() + classes.decided_by.len(), list);
+        Dependences { conditions, classes, graph }
+    }
+
+    pub(crate) fn place(&self, at: usize) -> Place {
+        let vars = self.conditions.flat.vars.len();
+        match at.checked_sub(vars) {
+            None => Place::Value(Var::from_index(at)),
+            Some(class) => Place::Presence(Class::from_index(class)),
+        }
+    }
+
+    /// The cycles in which a position means something: for a presence those of the condition that decides.
+    pub(crate) fn clock(&self, at: usize) -> ClockId {
+        let clocks = self.conditions.clocks;
+        match self.place(at) {
+            Place::Value(var) => clocks.of[var],
+            Place::Presence(class) => {
+                let decider = self.classes.decided_by[class];
+                decider.map_or(self.base(), |d| clocks.of[d.cond])
+            }
+        }
+    }
+
+    fn base(&self) -> ClockId {
+        let mut clocks = self.conditions.clocks.clocks.iter_enumerated();
+        clocks.find(|(_, d)| matches!(d, ClockData::Base)).map_or(ClockId(0), |(ck, _)| ck)
+    }
+
+    /// The clock on which the edges of a delay count, and the window around it.
+    pub(crate) fn delay(&self, edge: &Edge) -> Option<(ClockId, Option<Window>)> {
+        let equation = &self.conditions.flat.equations[edge.eq?];
+        Some((self.conditions.clocks.of[equation.lhs], equation.rhs.window()))
+    }
+
+    pub(crate) fn is_post(&self, edge: &Edge) -> bool {
+        let rhs = edge.eq.map(|eq| &self.conditions.flat.equations[eq].rhs);
+        matches!(rhs, Some(Rhs::Post { .. }))
+    }
+}
+
+fn presence(vars: usize, class: Class) -> usize {
+    vars + class.index()
+}
+
+/// Whether a clock has no cycle whatever the inputs: some condition has the other value wherever it is present.
+pub(super) fn is_empty(conditions: &Conditions<'_>, clock: ClockId) -> bool {
+    let mut instant = Instant::default();
+    conditions.chain(clock).into_iter().rev().any(|l| {
+        let never = conditions.truth(l.cond, &instant) == Some(!l.value);
+        conditions.assume(&mut instant, l);
+        never
+    })
+}
+
+/// The edges of one equation.
+struct Needs<'c, 'a> {
+    conditions: &'c Conditions<'a>,
+    classes: &'c Classes,
+    eq: Eq,
+    found: Vec<Edge>,
+}
+
+impl Needs<'_, '_> {
+    fn add(&mut self, to: Var, distance: Distance, only: Only) {
+        self.found.push(Edge { to: to.index(), distance, only, eq: Some(self.eq) });
+    }
+
+    fn now(&mut self, to: Var) {
+        self.add(to, Distance::Now, Only::Always);
+    }
+
+    fn now_if(&mut self, to: Var, cond: Var, value: bool) {
+        match self.conditions.constant(cond) {
+            Some(v) if v == value => self.now(to),
+            Some(_) => {}
+            None => self.add(to, Distance::Now, Only::If(self.conditions.literal(cond, value))),
+        }
+    }
+
+    /// The presence of the variable itself, if something decides it.
+    fn present(&mut self, lhs: Var, distance: Distance) {
+        let class = self.classes.of[lhs];
+        if self.classes.decided_by[class].is_some() {
+            let to = presence(self.conditions.flat.vars.len(), class);
+            self.found.push(Edge { to, distance, only: Only::Always, eq: Some(self.eq) });
+        }
+    }
+
+    fn equation(&mut self) {
+        let equation = &self.conditions.flat.equations[self.eq];
+        let lhs = equation.lhs;
+        match &equation.rhs {
+            Rhs::Const(_) => self.present(lhs, Distance::Now),
+            Rhs::Apply { args, .. } => args.iter().for_each(|x| self.now(*x)),
+            Rhs::If { cond, then: yes, other: no } | Rhs::Merge { cond, on_true: yes, on_false: no } => {
+                self.now(*cond);
+                self.now_if(*yes, *cond, true);
+                self.now_if(*no, *cond, false);
+            }
+            Rhs::When { value, cond } => {
+                self.now(*cond);
+                self.now_if(*value, *cond, true);
+            }
+            Rhs::Param { init } => self.now(*init),
+            Rhs::Fby { init, window, .. } | Rhs::FbyBack { init, window, .. }
+                if self.is_alone(lhs, *window) =>
+            {
+                let forward = matches!(equation.rhs, Rhs::Fby { .. });
+                self.present(lhs, Distance::Now);
+                self.init(init, Only::Always);
+                for w in self.conditions.windows(*window) {
+                    let distance = if forward { Distance::Past } else { Distance::Now };
+                    let end = self.conditions.flat.windows[w].end;
+                    self.add(end, distance, self.unless_other(*window, end));
+                }
+            }
+            Rhs::Fby { init, next, window } => {
+                self.present(lhs, Distance::Now);
+                self.add(*next, Distance::Past, Only::Always);
+                for w in self.conditions.windows(*window) {
+                    self.add(self.conditions.flat.windows[w].end, Distance::Past, Only::Always);
+                }
+                self.init(init, Only::Start);
+            }
+            Rhs::FbyBack { init, next, window } => {
+                self.ahead(lhs, *next, *window);
+                self.init(init, Only::End);
+            }
+            Rhs::Post { next, window } => self.ahead(lhs, *next, *window),
+        }
+    }
+
+    /// Whether every cycle is a window of its own.
+    fn is_alone(&self, lhs: Var, window: Option<Window>) -> bool {
+        let clocks = self.conditions.clocks;
+        self.conditions.windows(window).iter().any(|w| {
+            let end = self.conditions.flat.windows[*w].end;
+            self.conditions.constant(end) == Some(true)
+                && self.conditions.is_within(clocks.of[lhs], clocks.of[end])
+        })
+    }
+
+    fn init(&mut self, init: &Init, only: Only) {
+        if let Init::Stream(v) = init {
+            self.add(*v, Distance::Now, only);
+        }
+    }
+
+    /// An end need not be known where another one around it holds.
+    fn unless_other(&self, window: Option<Window>, end: Var) -> Only {
+        let conditions = self.conditions;
+        let own = conditions.literal(end, true);
+        let ends = conditions.windows(window).into_iter();
+        let others = ends.map(|w| conditions.literal(conditions.flat.windows[w].end, true));
+        let other = others.filter(|l| *l != own).last();
+        other.map_or(Only::Always, |l| Only::If(l.negated()))
+    }
+
+    fn ahead(&mut self, lhs: Var, next: Var, window: Option<Window>) {
+        self.present(lhs, Distance::Now);
+        self.add(next, Distance::Next, Only::Always);
+        self.present(lhs, Distance::Next);
+        for w in self.conditions.windows(window) {
+            let end = self.conditions.flat.windows[w].end;
+            let only = self.unless_other(window, end);
+            self.add(end, Distance::Now, only);
+            if !matches!(self.conditions.clocks.clocks[self.conditions.clocks.of[lhs]], ClockData::Base) {
+                self.add(end, Distance::Next, Only::Always);
+            }
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! A `post` in a window has no value at the last tick there. What needs that value has none, either.
+
+use std::collections::BTreeSet;
+
+use rml_base::EntityId;
+use rml_ir::flat::{Eq, Rhs, Var, Window};
+
+use super::graph::{self, Dependences, Distance, Edge, Only};
+use crate::conditions::{Instant, Literal};
+
+/// What may miss a value.
+#[derive(Default)]
+pub(super) struct Missing {
+    /// Positions of the graph.
+    pub(super) reached: BTreeSet<usize>,
+    /// Outputs that miss one for sure, each with the `post`.
+    pub(super) shown: Vec<(Eq, Var)>,
+    /// Variables that may, each with the `post`.
+    pub(super) doubtful: Vec<(Eq, Var)>,
+}
+
+/// An edge seen from its end.
+struct Reader {
+    by: usize,
+    edge: Edge,
+}
+
+pub(super) fn missing(deps: &Dependences<'_>) -> Missing {
+    let flat = deps.conditions.flat;
+    let mut found = Missing::default();
+    let is_post = |rhs: &Rhs| matches!(rhs, Rhs::Post { window: Some(_), .. });
+    if !flat.equations.iter().any(|e| is_post(&e.rhs)) {
+        return found;
+    }
+    let mut readers: Vec<Vec<Reader>> = Vec::new();
+    readers.resize_with(deps.graph.len(), Vec::new);
+    for by in 0..deps.graph.len() {
+        for edge in deps.graph.of(by) {
+            readers[edge.to].push(Reader { by, edge: *edge });
+        }
+    }
+    for (eq, equation) in flat.equations.iter_enumerated() {
+        if let Rhs::Post { window: Some(window), .. } = equation.rhs
+            && !graph::is_empty(&deps.conditions, deps.conditions.clocks.of[equation.lhs])
+        {
+            let walk = Walk { deps, readers: &readers, window, instant: last(deps, window) };
+            walk.from(eq, equation.lhs, &mut found);
+        }
+    }
+    found
+}
+
+/// What is known of the last cycle of a window.
+fn last(deps: &Dependences<'_>, window: Window) -> Instant {
+    let conditions = &deps.conditions;
+    let ends: BTreeSet<Literal> = ends(deps, window);
+    let mut instant = Instant { last: Some(true), ..Instant::default() };
+    if let [end] = ends.iter().copied().collect::<Vec<_>>()[..] {
+        conditions.assume(&mut instant, end);
+    }
+    instant
+}
+
+fn ends(deps: &Dependences<'_>, window: Window) -> BTreeSet<Literal> {
+    let conditions = &deps.conditions;
+    let windows = conditions.windows(Some(window)).into_iter();
+    windows.map(|w| conditions.literal(conditions.flat.windows[w].end, true)).collect()
+}
+
+struct Walk<'w, 'd, 'a> {
+    deps: &'d Dependences<'a>,
+    readers: &'w [Vec<Reader>],
+    window: Window,
+    instant: Instant,
+}
+
+impl Walk<'_, '_, '_> {
+    fn from(&self, post: Eq, lhs: Var, found: &mut Missing) {
+        let conditions = &self.deps.conditions;
+        let ends = ends(self.deps, self.window);
+        // The last tick is in the last cycle, if windows end in ticks only.
+        let clock = conditions.clocks.of[lhs];
+        let at_end = ends.iter().all(|l| conditions.is_within(conditions.clocks.of[l.cond], clock));
+        let mut seen = BTreeSet::from([(lhs.index(), at_end)]);
+        let mut sure = BTreeSet::from([lhs.index()]);
+        let mut pending = vec![(lhs.index(), at_end)];
+        while let Some((v, at_end)) = pending.pop() {
+            found.reached.insert(v);
+            let is_sure = sure.contains(&v);
+            for reader in &self.readers[v] {
+                let Some(at) = self.reads(reader, at_end) else { continue };
+                let always = reader.edge.only == Only::Always && reader.edge.eq.is_some();
+                let more =
+                    is_sure && always && reader.edge.distance == Distance::Now && sure.insert(reader.by);
+                if seen.insert((reader.by, at)) || more {
+                    pending.push((reader.by, at));
+                }
+            }
+        }
+        for output in &conditions.flat.outputs {
+            let position = output.index();
+            if sure.contains(&position) {
+                found.shown.push((post, *output));
+            } else if seen.contains(&(position, true)) || seen.contains(&(position, false)) {
+                found.doubtful.push((post, *output));
+            }
+        }
+    }
+
+    /// Whether a reader needs a value that is missing at the end of windows (or anywhere), and then where it has none itself.
+    fn reads(&self, reader: &Reader, at_end: bool) -> Option<bool> {
+        let conditions = &self.deps.conditions;
+        match reader.edge.distance {
+            Distance::Now if at_end => {
+                let possible =
+                    |l: &Literal| conditions.truth(l.cond, &self.instant).is_none_or(|t| t == l.value);
+                // If the condition is missing, the reader is reached through it.
+                let guard = if let Only::If(l) = &reader.edge.only { possible(l) } else { true };
+                guard.then_some(true)
+            }
+            Distance::Now => Some(false),
+            Distance::Past => {
+                let window = self.deps.delay(&reader.edge).and_then(|(_, w)| w);
+                let restarts =
+                    window.is_some_and(|w| ends(self.deps, w).is_superset(&ends(self.deps, self.window)));
+                (!(at_end && restarts)).then_some(false)
+            }
+            Distance::Next => Some(false),
+        }
+    }
+}

@@ -1,0 +1,325 @@
+//! Causality: what each value needs, in which cycles, and when it is known at the latest.
+//!
+//! The dependence graph ([`graph`]) is divided into strongly connected parts. A part without looks ahead is fine if no value needs
+//! itself in one cycle; one with looks ahead is fine if every circle leads to earlier cycles, or if conditions cut it ([`segment`]). From
+//! these follows, for each value, a bound on the wait for it ([`latency`]). Semantics notes, sections 7 and 11.
+
+use std::collections::BTreeSet;
+
+use rml_base::{Diagnostics, EntityId, IndexVec, Span};
+use rml_ir::flat::{Flat, Var, Window};
+
+use crate::clocks::{ClockData, ClockId, Clocks};
+use crate::conditions::{Conditions, Literal};
+use crate::scc::{Components, components};
+use frame::Ends;
+use graph::{Dependences, Edge, Place};
+use recurrence::{Finding, Part};
+use segment::Proof;
+
+pub(crate) mod frame;
+pub(crate) mod graph;
+mod latency;
+mod missing;
+mod presence;
+pub(crate) mod recurrence;
+mod report;
+pub(crate) mod segment;
+
+pub use graph::Distance;
+pub use latency::{Cut, Latency, Wait};
+pub(crate) use report::cut_name;
+pub use segment::Direction;
+
+/// A condition that values wait for, or that divides time into windows.
+#[derive(Clone, PartialEq, std::cmp::Eq, Debug)]
+pub struct CutData {
+    /// What ends a window: all of these hold, or one of them.
+    pub ends: Vec<Literal>,
+    /// Whether all have to hold.
+    pub all: bool,
+    /// The window of the program with these ends, if `every` gave it.
+    pub window: Option<Window>,
+    /// How people call it.
+    pub name: String,
+}
+
+/// A recurrence: equations that need each other's values.
+#[derive(Clone, Debug)]
+pub struct Recurrence {
+    /// Its variables, in order.
+    pub members: Vec<Var>,
+    /// Which way it runs.
+    pub direction: Direction,
+    /// What cuts it: it runs within the windows of this one. None for those that run from cycle to cycle for ever.
+    pub cut: Option<Cut>,
+}
+
+/// What is known about when values are known.
+#[derive(Clone, Debug)]
+pub struct Causality {
+    /// The wait for each variable.
+    pub latency: IndexVec<Var, Latency>,
+    /// All conditions waited for.
+    pub cuts: IndexVec<Cut, CutData>,
+    /// The recurrences that run one way.
+    pub recurrences: Vec<Recurrence>,
+    /// What makes the program one that cannot run, and warnings.
+    pub findings: Diagnostics,
+    /// Why nothing is known of some values: a reason and the equations concerned.
+    pub reasons: Vec<Reason>,
+}
+
+/// Why something is left to the run.
+#[derive(Clone, PartialEq, std::cmp::Eq, Debug)]
+pub struct Reason {
+    /// In words.
+    pub message: String,
+    /// The equations concerned.
+    pub spans: Vec<Span>,
+}
+
+/// Finds out when values are known.
+///
+/// Requires: `flat::verify_initialised`, clocks of that program. Ensures: a bound for each variable (see [`Latency`]); an error for
+/// each recurrence that can never run.
+pub fn causality(flat: &Flat, clocks: &Clocks) -> Causality {
+    let _span = tracing::debug_span!("causality", equations = flat.equations.len()).entered();
+    let deps = Dependences::new(Conditions::new(flat, clocks));
+    let all = components(deps.graph.len(), |v, i| deps.graph.of(v).get(i).map(|e| Some(e.to)));
+    let mut solver = Solver {
+        latency: vec![Latency::Bounded(0); deps.graph.len()],
+        cuts: IndexVec::new(),
+        recurrences: Vec::new(),
+        findings: Diagnostics::new(),
+        reasons: Vec::new(),
+        deps: &deps,
+    };
+    for members in &all.members {
+        solver.component(&all, members);
+    }
+    solver.missing();
+    let latency = flat.vars.ids().map(|v| solver.latency[v.index()].clone()).collect();
+    let Solver { cuts, recurrences, findings, reasons, .. } = solver;
+    Causality { latency, cuts, recurrences, findings, reasons }
+}
+
+struct Solver<'d, 'a> {
+    deps: &'d Dependences<'a>,
+    latency: Vec<Latency>,
+    cuts: IndexVec<Cut, CutData>,
+    recurrences: Vec<Recurrence>,
+    findings: Diagnostics,
+    reasons: Vec<Reason>,
+}
+
+impl Solver<'_, '_> {
+    fn component(&mut self, all: &Components, members: &[usize]) {
+        let first = members[0];
+        let is_loop = self.deps.graph.of(first).iter().any(|e| e.to == first);
+        if members.len() == 1 && !is_loop {
+            self.latency[first] = self.of_operands(first);
+            return;
+        }
+        let part = Part::new(self.deps, all, members);
+        let latency = match recurrence::classify(self.deps, &part) {
+            Finding::Runs(direction) => {
+                self.recurrence(members, direction, None);
+                return self.settle(members);
+            }
+            Finding::Cut(proof) => return self.cut(&part, &proof),
+            Finding::Closed(chain) => {
+                self.findings.push(report::closed_only(self.deps, &part, &chain));
+                self.recurrence(members, Direction::Backward, None);
+                Latency::Closed
+            }
+            Finding::Instantaneous(chain) => {
+                self.findings.push(report::instantaneous(self.deps, &part, &chain));
+                Latency::Never
+            }
+            Finding::Uncut(chain) => {
+                self.findings.push(report::uncut(self.deps, &part, &chain));
+                Latency::Never
+            }
+            Finding::Exclusive(chain) => {
+                let message = "values need each other within one cycle; that is fine only if the conditions \
+                               on the way exclude each other";
+                self.reasons.push(report::reason(self.deps, &part, &chain, message));
+                Latency::Dynamic
+            }
+            Finding::Unknown(message) => {
+                let chain = recurrence::some_circle(&part);
+                self.reasons.push(report::reason(self.deps, &part, &chain, message));
+                Latency::Dynamic
+            }
+        };
+        if latency != Latency::Closed {
+            self.recurrence(members, Direction::Unknown, None);
+        }
+        let mut all = latency;
+        for v in members {
+            all = all.join(&self.of_operands(*v));
+        }
+        for v in members {
+            self.latency[*v] = all.clone();
+        }
+    }
+
+    /// Values that a `post` does not have in the last cycle of its window.
+    fn missing(&mut self) {
+        let missing = missing::missing(self.deps);
+        for v in missing.reached {
+            self.latency[v] = self.latency[v].join(&Latency::Dynamic);
+        }
+        for (post, output) in missing.shown {
+            self.latency[output.index()] = Latency::Never;
+            self.findings.push(report::no_last_value(self.deps.conditions.flat, post, output));
+        }
+        let outputs = &self.deps.conditions.flat.outputs;
+        for (post, v) in missing.doubtful.into_iter().filter(|(_, v)| outputs.contains(v)) {
+            self.reasons.push(report::doubtful_last(self.deps.conditions.flat, post, v));
+        }
+    }
+
+    fn recurrence(&mut self, members: &[usize], direction: Direction, cut: Option<Cut>) {
+        let vars = members.iter().filter_map(|v| match self.deps.place(*v) {
+            Place::Value(var) => Some(var),
+            Place::Presence(_) => None,
+        });
+        self.recurrences.push(Recurrence { members: vars.collect(), direction, cut });
+    }
+
+    fn of_operands(&mut self, v: usize) -> Latency {
+        let edges = self.deps.graph.of(v);
+        edges.iter().fold(Latency::Bounded(0), |latency, e| {
+            let through = self.through(e);
+            latency.join(&through)
+        })
+    }
+
+    /// The wait for what is at the other end of an edge.
+    fn through(&mut self, edge: &Edge) -> Latency {
+        let inner = self.latency[edge.to].clone();
+        match edge.distance {
+            Distance::Now => inner,
+            Distance::Past => inner.before(),
+            Distance::Next => {
+                let Some((clock, window)) = self.deps.delay(edge) else { return Latency::Dynamic };
+                match self.deps.conditions.clocks.clocks[clock] {
+                    ClockData::Base => inner.after(),
+                    ClockData::Unknown => {
+                        let reason = report::unknown_clock(self.deps, edge);
+                        if !self.reasons.contains(&reason) {
+                            self.reasons.push(reason);
+                        }
+                        Latency::Dynamic
+                    }
+                    // The next tick comes with the window's end at the latest.
+                    ClockData::On { .. } => {
+                        let wait = match window {
+                            Some(w) => Wait::once(self.cut_of(&Ends::Window(w)), 0, 1),
+                            None => Wait::once(self.ticks(clock), 1, 1),
+                        };
+                        wait.then(&inner)
+                    }
+                }
+            }
+        }
+    }
+
+    fn ticks(&mut self, clock: ClockId) -> Cut {
+        let ends = self.deps.conditions.chain(clock);
+        self.cut_of(&Ends::All(ends))
+    }
+
+    fn cut_of(&mut self, ends: &Ends) -> Cut {
+        let conditions = &self.deps.conditions;
+        let (mut ends, all, window) = match ends {
+            Ends::All(literals) => {
+                let ends: Vec<Literal> =
+                    literals.iter().map(|l| conditions.literal(l.cond, l.value)).collect();
+                (ends, true, None)
+            }
+            Ends::Window(w) => {
+                let flat = conditions.flat;
+                let chain = conditions.windows(Some(*w));
+                let ends: Vec<Literal> =
+                    chain.iter().map(|w| conditions.literal(flat.windows[*w].end, true)).collect();
+                (ends, false, Some(*w))
+            }
+        };
+        let mut seen = BTreeSet::new();
+        ends.retain(|l| seen.insert(*l));
+        let all = all || ends.len() == 1;
+        if let Some(cut) = self.cuts.ids().find(|c| self.cuts[*c].ends == ends && self.cuts[*c].all == all) {
+            self.cuts[cut].window = self.cuts[cut].window.or(window);
+            return cut;
+        }
+        let name = report::cut_name(conditions, &ends, all);
+        self.cuts.push(CutData { ends, all, window, name })
+    }
+
+    /// The least waits of a part that only waits for earlier things, or ahead less than back.
+    fn settle(&mut self, members: &[usize]) {
+        let limit = 200 + members.len();
+        for _ in 0..limit {
+            let mut changed = false;
+            for v in members {
+                let latency = self.of_operands(*v);
+                if latency != self.latency[*v] {
+                    changed = true;
+                    self.latency[*v] = latency;
+                }
+            }
+            if !changed {
+                return;
+            }
+        }
+        let spans = members.iter().take(1).filter_map(|v| report::span_of(self.deps, *v)).collect();
+        let message = "the look-ahead of a recurrence is too long to be found".to_owned();
+        self.reasons.push(Reason { message, spans });
+        for v in members {
+            self.latency[*v] = Latency::Dynamic;
+        }
+    }
+
+    /// The waits in a part that is cut.
+    fn cut(&mut self, part: &Part, proof: &Proof) {
+        let inside: BTreeSet<usize> = part.nodes.iter().copied().collect();
+        let mut outside = Latency::Bounded(0);
+        for (i, v) in part.nodes.iter().enumerate() {
+            for e in self.deps.graph.of(*v).iter().filter(|e| !inside.contains(&e.to)) {
+                let window = self.deps.delay(e).and_then(|(_, w)| w);
+                let crosses = proof.at_last[i] && !window.is_some_and(|w| proof.within.contains(&w));
+                let latency = if e.distance == Distance::Next && !crosses {
+                    self.latency[e.to].clone()
+                } else {
+                    self.through(e)
+                };
+                outside = outside.join(&latency);
+            }
+        }
+        let cut = self.cut_of(&proof.ends);
+        // Conditions from outside say most to a reader; the others follow from the recurrence.
+        let data = &self.cuts[cut];
+        let outer: Vec<Literal> =
+            data.ends.iter().filter(|l| !inside.contains(&l.cond.index())).copied().collect();
+        if data.all && !outer.is_empty() {
+            self.cuts[cut].name = report::cut_name(&self.deps.conditions, &outer, true);
+        }
+        for (v, (lead, rounds)) in part.nodes.iter().zip(&proof.waits) {
+            self.latency[*v] = Wait::once(cut, *lead, *rounds).then(&outside);
+        }
+        self.sweeps(proof);
+    }
+
+    fn sweeps(&mut self, proof: &Proof) {
+        let cut = self.cut_of(&proof.ends);
+        for sweep in &proof.sweeps {
+            self.recurrence(&sweep.members, sweep.direction, Some(cut));
+        }
+        for nested in &proof.nested {
+            self.sweeps(nested);
+        }
+    }
+}

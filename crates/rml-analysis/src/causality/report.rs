@@ -1,0 +1,196 @@
+//! Causality in words.
+
+use rml_base::codes::analysis as codes;
+use rml_base::{Diagnostic, Span};
+use rml_ir::flat::{Eq, Flat, Var, Window};
+
+use super::Reason;
+use super::graph::{Dependences, Distance, Edge, Place};
+use super::recurrence::{Chain, Part};
+use crate::conditions::{Conditions, Literal};
+use rml_ir::Type;
+
+/// The most places that are shown of one chain.
+const SHOWN: usize = 12;
+
+/// How a variable is called.
+pub(crate) fn name(flat: &Flat, var: Var) -> String {
+    flat.vars[var].name.as_ref().map_or_else(|| "a part of an expression".to_owned(), |n| format!("`{n}`"))
+}
+
+/// How the ends of windows are called: all of them, or for nested windows the end of the inner one.
+pub(crate) fn cut_name(conditions: &Conditions<'_>, ends: &[Literal], all: bool) -> String {
+    let shown = if all { ends } else { &ends[..1] };
+    let names: Vec<String> = shown.iter().map(|l| literal_name(conditions, *l)).collect();
+    names.join(" and ")
+}
+
+/// A condition by a name that the source has for it.
+fn literal_name(conditions: &Conditions<'_>, literal: Literal) -> String {
+    let vars = &conditions.flat.vars;
+    let of = |l: Literal| {
+        let name = vars[l.cond].name.as_ref()?;
+        Some(format!("{}{name}", if l.value { "" } else { "not " }))
+    };
+    let equal = || {
+        let mut named = vars.ids().filter(|v| vars[*v].name.is_some() && vars[*v].ty == Type::condition());
+        let as_literal = |v: Var| conditions.literal(v, true);
+        let found = named.find(|v| as_literal(*v).cond == literal.cond)?;
+        of(Literal { cond: found, value: as_literal(found).value == literal.value })
+    };
+    of(literal).or_else(equal).unwrap_or_else(|| literal.cond.to_string())
+}
+
+pub(super) fn span_of(deps: &Dependences<'_>, at: usize) -> Option<Span> {
+    let Place::Value(var) = deps.place(at) else { return None };
+    let conditions = &deps.conditions;
+    Some(conditions.defs[var].map_or(conditions.flat.vars[var].span, |eq| conditions.flat.equations[eq].span))
+}
+
+/// A value needs itself.
+pub(super) fn instantaneous(deps: &Dependences<'_>, part: &Part, chain: &Chain) -> Diagnostic {
+    let delays = chain.iter().any(|i| part.edges[*i].2.distance != Distance::Now);
+    let (start, what) = begin(deps, part, chain);
+    let message = if delays {
+        format!("{what} needs its own value, one step back and one ahead in time")
+    } else {
+        format!("{what} needs its own value in the same cycle")
+    };
+    let mut found = Diagnostic::error(codes::INSTANTANEOUS_CYCLE, message);
+    found = labelled(found, deps, part, chain, start);
+    let conditions = conditions(deps, part, chain);
+    if !conditions.is_empty() {
+        found = found.note(format!("in every cycle where {conditions}"));
+    }
+    found.note("expected a `fby` on every way from a value back to itself").help(if delays {
+        "let the values run one way in time: both by `fby`, or both by `fby back`"
+    } else {
+        "delay one of the values by `fby`, or compute it from others"
+    })
+}
+
+/// A recurrence runs backward for ever.
+pub(super) fn uncut(deps: &Dependences<'_>, part: &Part, chain: &Chain) -> Diagnostic {
+    let (start, what) = begin(deps, part, chain);
+    let message = format!("{what} needs all later cycles: nothing cuts its recurrence through `post`");
+    let found = Diagnostic::error(codes::UNCUT_RECURRENCE, message);
+    labelled(found, deps, part, chain, start)
+        .note("expected a `merge` or `if` whose condition is true again and again, and that takes another value there")
+        .help("write `merge end x ((post o) when not end)`, or `fby back` in a node called with `every end`")
+}
+
+/// A recurrence that the end of the trace alone cuts.
+pub(super) fn closed_only(deps: &Dependences<'_>, part: &Part, chain: &Chain) -> Diagnostic {
+    let (start, what) = begin(deps, part, chain);
+    let message = format!("{what} is known at the end of a closed trace only");
+    let found = Diagnostic::warning(codes::CLOSED_ONLY, message);
+    labelled(found, deps, part, chain, start)
+        .note("its recurrence runs backward through `fby back`, and no condition cuts it")
+        .help("for a stream without end, call the node with `every end`, or cut the recurrence by `merge`")
+}
+
+/// An output is a `post` in the last cycle of a window.
+pub(super) fn no_last_value(flat: &Flat, eq: Eq, output: Var) -> Diagnostic {
+    let equation = &flat.equations[eq];
+    let found = Diagnostic::error(
+        codes::NO_LAST_VALUE,
+        format!("{} has no value in the last cycle of each window", name(flat, output)),
+    )
+    .label(equation.span, "`post` looks behind the end of the window here");
+    let end = equation.rhs.window().map(|w: Window| name(flat, flat.windows[w].end));
+    match end {
+        Some(end) => found.note(format!("windows end where {end} is true; a `post` has no last value")),
+        None => found,
+    }
+    .help("write `k fby back x` in place of `post x`, which is `k` there, or choose another value where the window ends")
+}
+
+/// It is not known whether an output is a `post` in the last cycle of a window.
+pub(super) fn doubtful_last(flat: &Flat, post: Eq, output: Var) -> Reason {
+    Reason {
+        message: format!(
+            "{}: it is not known whether it needs a `post` in the last cycle of a window, where that has no value",
+            name(flat, output)
+        ),
+        spans: vec![flat.equations[post].span],
+    }
+}
+
+/// Something is left to the run.
+pub(super) fn reason(deps: &Dependences<'_>, part: &Part, chain: &Chain, message: &str) -> Reason {
+    let spans = chain.iter().filter_map(|i| span_of(deps, part.nodes[part.edges[*i].0]));
+    let (_, what) = begin(deps, part, chain);
+    let mut spans: Vec<Span> = spans.collect();
+    spans.dedup();
+    spans.truncate(SHOWN);
+    Reason { message: format!("{what}: {message}"), spans }
+}
+
+pub(super) fn unknown_clock(deps: &Dependences<'_>, edge: &Edge) -> Reason {
+    let flat = deps.conditions.flat;
+    let equation = edge.eq.map(|eq| &flat.equations[eq]);
+    let what = equation.map_or_else(|| "a part of an expression".to_owned(), |e| name(flat, e.lhs));
+    Reason {
+        message: format!("{what}: the clock of a look ahead is not known"),
+        spans: equation.map(|e| e.span).into_iter().collect(),
+    }
+}
+
+/// Where a chain is told from: at a variable that has a name, if there is one.
+fn begin(deps: &Dependences<'_>, part: &Part, chain: &Chain) -> (usize, String) {
+    let flat = deps.conditions.flat;
+    let var = |i: &usize| match deps.place(part.nodes[part.edges[*i].0]) {
+        Place::Value(v) => Some(v),
+        Place::Presence(_) => None,
+    };
+    let named = |i: &usize| var(i).is_some_and(|v| flat.vars[v].name.is_some());
+    let start = chain.iter().position(named).unwrap_or(0);
+    let what = chain.get(start).and_then(var).map(|v| name(flat, v));
+    (start, what.unwrap_or_else(|| "a recurrence".to_owned()))
+}
+
+fn labelled(
+    mut found: Diagnostic,
+    deps: &Dependences<'_>,
+    part: &Part,
+    chain: &Chain,
+    start: usize,
+) -> Diagnostic {
+    let flat = deps.conditions.flat;
+    let turned = chain[start..].iter().chain(&chain[..start]);
+    let mut shown = 0;
+    for i in turned {
+        let (from, to, edge) = &part.edges[*i];
+        let (Some(span), Place::Value(of), Place::Value(needs)) =
+            (span_of(deps, part.nodes[*from]), deps.place(part.nodes[*from]), deps.place(part.nodes[*to]))
+        else {
+            continue;
+        };
+        let text = match edge.distance {
+            Distance::Now => format!("{} needs {}", name(flat, of), name(flat, needs)),
+            Distance::Past => format!("{} needs the previous value of {}", name(flat, of), name(flat, needs)),
+            Distance::Next => format!("{} needs the next value of {}", name(flat, of), name(flat, needs)),
+        };
+        shown += 1;
+        if shown > SHOWN {
+            return found.note(format!("and {} more steps", chain.len() + 1 - shown));
+        }
+        found = found.label(span, text);
+    }
+    found
+}
+
+/// The conditions under which a chain is a circle.
+fn conditions(deps: &Dependences<'_>, part: &Part, chain: &Chain) -> String {
+    let flat = deps.conditions.flat;
+    let mut found: Vec<String> = Vec::new();
+    for i in chain {
+        if let super::graph::Only::If(l) = part.edges[*i].2.only {
+            let text = format!("{} is {}", name(flat, l.cond), l.value);
+            if !found.contains(&text) {
+                found.push(text);
+            }
+        }
+    }
+    found.join(" and ")
+}

@@ -1,0 +1,162 @@
+//! Programs and what is known about when their outputs are known.
+
+use rml::{Options, RunFacts, Source};
+use rml_analysis::Kind;
+
+fn analysed(source: &Source, node: &str) -> RunFacts {
+    let options = Options { node: Some(node.to_owned()), batch: None, ..Options::default() };
+    let analysis = rml::analyse(source, &options)
+        .or_else(|_| rml::analyse(source, &Options { batch: Some(2), ..options.clone() }))
+        .unwrap_or_else(|e| panic!("{e}"));
+    analysis.run.expect("its clocks fit")
+}
+
+/// The verdict as `bounded 2`, `windowed end`, `closed-only`, and the codes of its findings.
+fn verdict(run: &RunFacts) -> String {
+    let bound = &run.bounds.program;
+    let mut text = bound.kind.name().to_owned();
+    if let Some(z) = bound.look_ahead {
+        text += &format!(" {z}");
+    }
+    if let Some(window) = &bound.window {
+        text += &format!(" {window}");
+    }
+    for finding in run.causality.findings.iter() {
+        text += &format!(" [{}]", finding.code);
+    }
+    text
+}
+
+fn of_text(body: &str) -> String {
+    verdict(&analysed(&Source::text("test", body), "main"))
+}
+
+/// A program in one line, and its verdict.
+const PROGRAMS: &[(&str, &str)] = &[
+    ("node main(x: num []) -> (o) o = x + (0.0 fby o);", "bounded 0"),
+    ("node main(x: num []) -> (o) o = post x;", "bounded 1"),
+    ("node main(x: num []) -> (o) o = post (post x);", "bounded 2"),
+    ("node main(x: num []) -> (o) o = 0.0 fby (post x);", "bounded 0"),
+    ("node main(x: num []) -> (o) o = x - (post (post (0.0 fby x)));", "bounded 2"),
+    ("node main(x: num []) -> (o) o = (0.0 fby o) + post x;", "bounded 1"),
+    ("node main(x: num []) -> (o) o = 0.0 fby back x;", "bounded 1"),
+    ("node main() -> (o) o = 0 fby o + 1;", "bounded 0"),
+    ("node main(x: num [], c: bool []) -> (o) o = post (x when c);", "windowed c"),
+    ("node main(x: num [], c: bool []) -> (o) o = 0.0 fby (x when c);", "bounded 0"),
+    (
+        "node main(i: int [], bp: bool []) -> (o) o = merge bp (i when bp) ((post o) when not bp);",
+        "windowed bp",
+    ),
+    (
+        "node main(i: int [], bp: bool []) -> (o) o = merge bp ((post o) when bp) (i when not bp);",
+        "windowed not bp",
+    ),
+    ("node main(i: int [], end: bool []) -> (o) o = if end then i else post o;", "windowed end"),
+    (
+        "node main(i: int [], a: bool [], b: bool []) -> (o) c = a and b; o = if c then i else post o;",
+        "windowed c",
+    ),
+    ("node main(i: int []) -> (o) o = if false then i else post o;", "rejected [uncut-recurrence]"),
+    ("node main(i: int []) -> (o) o = if true then i else post o;", "bounded 0"),
+    ("node main() -> (o) o = post u; u = o + 1;", "rejected [uncut-recurrence]"),
+    ("node main(x: num []) -> (o) o = x + o;", "rejected [instantaneous-cycle]"),
+    ("node main(x: num [], c: bool []) -> (o) o = if c then x + o else x;", "rejected [instantaneous-cycle]"),
+    (
+        "node main(x: num []) -> (a) a = (0.0 fby b) + x; b = (0.0 fby back a) + x;",
+        "rejected [instantaneous-cycle]",
+    ),
+    ("node main(x: num []) -> (a) a = (0.0 fby 0.0 fby b) + x; b = (post a) + x;", "bounded 0"),
+    (
+        "node main(x: num []) -> (a) a = (0.0 fby b) + x; b = (post post a) + x;",
+        "rejected [uncut-recurrence]",
+    ),
+    ("node main(x: num [], c: bool []) -> (a) a = if c then x else b; b = if c then a else x;", "dynamic"),
+    ("node main(x: num []) -> (o) o = x + (0.0 fby back o);", "closed-only [closed-only]"),
+    (
+        "node f(x) -> (o) o = x + (0.0 fby back o); node main(x: num [], end: bool []) -> (o) o = f(x) every end;",
+        "windowed end",
+    ),
+    (
+        "node f(x) -> (o) o = post x; node main(x: num [], end: bool []) -> (o) o = f(x) every end;",
+        "rejected [no-last-value]",
+    ),
+    (
+        "node f(x, c) -> (o) o = if c then x else post x; node main(x: num [], end: bool []) -> (o) o = f(x, end) every end;",
+        "bounded 1",
+    ),
+    (
+        "node g(x) -> (o) o = x + (0.0 fby back o); node f(x, s) -> (o) o = g(x) every s; \
+         node main(x: num [], s: bool [], b: bool []) -> (o) o = f(x, s) every b;",
+        "windowed s",
+    ),
+    // The condition that the recurrence itself computes does not cut it.
+    (
+        "node main(x: num []) -> (o) c = (post o) > 0.0; o = if c then x else post o;",
+        "rejected [uncut-recurrence]",
+    ),
+    // What is sampled before it is anticipated never meets the cycles that cut.
+    ("node main(x: num [], c: bool []) -> (o) o = merge c (x when c) (post (o when not c));", "dynamic"),
+];
+
+#[test]
+fn small_programs() {
+    let mut wrong = Vec::new();
+    for (body, expected) in PROGRAMS {
+        let found = of_text(body);
+        if found != *expected {
+            wrong.push(format!("{body}\n  expected {expected}, found {found}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Examples, nodes and verdicts.
+const EXAMPLES: &[(&str, &str, &str)] = &[
+    ("paper/app.rml", "train", "bounded 0"),
+    ("paper/app.rml", "train_pipe", "bounded 0"),
+    ("paper/backfill.rml", "sample_backfill", "windowed bp"),
+    ("paper/backfill.rml", "merge_backfill", "windowed bp"),
+    ("paper/backfill.rml", "rec_merge_backfill", "windowed bp"),
+    ("paper/batchnorm.rml", "main", "windowed batch_end"),
+    ("paper/counter.rml", "counter", "bounded 0"),
+    ("paper/future.rml", "pcounter", "rejected [uncut-recurrence]"),
+    ("paper/gdescent.rml", "train", "bounded 0"),
+    ("paper/gdescent.rml", "train_pipe", "bounded 0"),
+    ("paper/lstm.rml", "main", "bounded 0"),
+    ("paper/lstm.rml", "train", "windowed end"),
+    ("paper/lstm_end.rml", "main", "windowed end"),
+    ("paper/lstm_end.rml", "train", "windowed end"),
+    ("paper/mlp.rml", "timeseries", "bounded 0"),
+    ("paper/moe.rml", "main", "bounded 0"),
+    ("batchnorm.rml", "train", "windowed end"),
+    ("bidirectional.rml", "train", "windowed end"),
+    ("descent.rml", "train_pipe", "bounded 0"),
+    ("digits.rml", "train", "windowed end"),
+    ("digits.rml", "infer", "bounded 0"),
+    ("digits_gru.rml", "train", "windowed end"),
+    ("experts.rml", "train", "bounded 0"),
+    ("forecast.rml", "train", "windowed end"),
+    ("forecast.rml", "infer", "bounded 0"),
+    ("late_labels.rml", "train", "bounded 0"),
+];
+
+#[test]
+fn examples() {
+    for (file, node, expected) in EXAMPLES {
+        let path = format!("{}/../../examples/{file}", env!("CARGO_MANIFEST_DIR"));
+        let run = analysed(&Source::file(path), node);
+        assert_eq!(verdict(&run), *expected, "{file} {node}");
+        // The tables verify; in debug builds `facts` panics where they do not.
+        let facts = run.facts();
+        let verified = rml_analysis::verify_facts(&run.flat, &run.clocks.clocks, &facts);
+        assert_eq!(verified, Ok(()), "{file} {node}");
+    }
+}
+
+/// Kinds are ordered from best to worst.
+#[test]
+fn kinds_are_ordered() {
+    assert!(
+        Kind::Bounded < Kind::Windowed && Kind::ClosedOnly < Kind::Dynamic && Kind::Dynamic < Kind::Rejected
+    );
+}

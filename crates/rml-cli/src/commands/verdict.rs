@@ -1,0 +1,253 @@
+//! Verdicts as text and as JSON: clocks, how long outputs have to be waited for, memory.
+
+use rml::analysis::{Bound, Bytes, Direction, Kind, Verdict};
+use rml::codes::analysis as codes;
+use rml::{Analysis, CheckReport, RunFacts};
+use serde_json::{Map, Value, json};
+
+use crate::render;
+
+/// The word for what is known of clocks.
+fn clock(analysis: &Analysis) -> &'static str {
+    match analysis.clocks.verdict {
+        Verdict::Synchronous => "synchronous",
+        Verdict::Dynamic(_) => "dynamic",
+        Verdict::Rejected(_) => "rejected",
+    }
+}
+
+/// From best to worst.
+fn rank(analysis: &Analysis) -> (Kind, &'static str) {
+    let clock = clock(analysis);
+    (analysis.kind(), if clock == "synchronous" { "" } else { clock })
+}
+
+/// Everything about a program as one JSON object.
+pub(super) fn json(report: &CheckReport) -> Value {
+    let diagnostics = render::json_objects(&report.findings, &report.sources);
+    let worst = report.analyses.iter().max_by_key(|a| rank(a)).filter(|_| !report.findings.has_errors());
+    let mut top = match (worst, &report.analyses[..]) {
+        (Some(worst), _) => node(worst),
+        (None, [only]) => node(only),
+        (None, _) => Map::new(),
+    };
+    if report.findings.has_errors() {
+        // What has errors of form was not analysed, or not all of it.
+        let late = [codes::INSTANTANEOUS_CYCLE, codes::UNCUT_RECURRENCE, codes::NO_LAST_VALUE];
+        if report.findings.iter().any(|d| d.is_error() && !late.contains(&d.code)) {
+            top.insert("clock".to_owned(), json!("rejected"));
+        }
+        top.entry("clock").or_insert(json!("synchronous"));
+        top.insert("causality".to_owned(), json!({"kind": "rejected"}));
+        top.entry("bytes").or_insert(json!({}));
+    } else if worst.is_none() {
+        // Nothing is there to be analysed.
+        top.insert("clock".to_owned(), json!("synchronous"));
+        top.insert("causality".to_owned(), json!({"kind": "bounded", "lookahead": 0}));
+        top.insert("bytes".to_owned(), json!({"state": 0, "look_ahead": 0}));
+    }
+    if report.analyses.len() > 1 {
+        let nodes = report.analyses.iter().map(|a| (a.node().to_owned(), Value::Object(node(a))));
+        top.insert("nodes".to_owned(), Value::Object(nodes.collect()));
+    }
+    top.insert("diagnostics".to_owned(), diagnostics);
+    Value::Object(top)
+}
+
+/// The verdict on one node.
+fn node(analysis: &Analysis) -> Map<String, Value> {
+    let mut object = Map::new();
+    object.insert("node".to_owned(), json!(analysis.node()));
+    object.insert("clock".to_owned(), json!(clock(analysis)));
+    let Some(run) = &analysis.run else {
+        object.insert("causality".to_owned(), json!({"kind": "rejected"}));
+        object.insert("bytes".to_owned(), json!({}));
+        return object;
+    };
+    let mut causality = bound_json(&run.bounds.program);
+    if run.bounds.program.kind == Kind::Dynamic {
+        causality["reasons"] = run.causality.reasons.iter().map(|r| r.message.clone()).collect();
+    }
+    object.insert("causality".to_owned(), causality);
+    object.insert("bytes".to_owned(), bytes_json(run.bounds.bytes));
+    let outputs = run.bounds.outputs.iter().map(|(v, bound)| {
+        let mut of = bound_json(bound);
+        of["clock"] = json!(run.clocks.clocks.text(&run.flat, run.clocks.clocks.of[*v]));
+        (name(run, *v), of)
+    });
+    object.insert("outputs".to_owned(), Value::Object(outputs.collect()));
+    object
+}
+
+fn name(run: &RunFacts, var: rml::ir::flat::Var) -> String {
+    run.flat.vars[var].name.as_ref().map_or_else(|| var.to_string(), ToString::to_string)
+}
+
+fn bound_json(bound: &Bound) -> Value {
+    let mut object = json!({"kind": bound.kind.name()});
+    if let Some(z) = bound.look_ahead {
+        object["lookahead"] = json!(z);
+    }
+    if let Some(window) = &bound.window {
+        object["window"] = json!(window);
+    }
+    object
+}
+
+fn bytes_json(bytes: Bytes) -> Value {
+    let mut object = json!({"state": bytes.state});
+    if let Some(held) = bytes.look_ahead {
+        object["look_ahead"] = json!(held);
+    }
+    if let Some(per_cycle) = bytes.per_cycle {
+        object["per_cycle"] = json!(per_cycle);
+    }
+    object
+}
+
+/// The verdict on one node in one line.
+pub(super) fn line(analysis: &Analysis) -> String {
+    let Some(run) = &analysis.run else { return format!("{}: rejected", analysis.node()) };
+    let clocks = if clock(analysis) == "dynamic" { ", clocks are checked when it runs" } else { "" };
+    format!(
+        "{}: {}{clocks}; {}",
+        analysis.node(),
+        words(&run.bounds.program),
+        memory(run.bounds.bytes, run.bounds.program.kind)
+    )
+}
+
+fn words(bound: &Bound) -> String {
+    let cycles = |z: u64| if z == 1 { "1 cycle".to_owned() } else { format!("{z} cycles") };
+    match bound.kind {
+        Kind::Bounded if bound.look_ahead == Some(0) => "bounded, no look-ahead".to_owned(),
+        Kind::Bounded => format!("bounded, look-ahead {}", cycles(bound.look_ahead.unwrap_or(0))),
+        Kind::Windowed => format!("windowed by `{}`", bound.window.as_deref().unwrap_or_default()),
+        Kind::ClosedOnly => "known at the end of a closed trace only".to_owned(),
+        Kind::Dynamic => "dynamic, only the run can tell".to_owned(),
+        Kind::Rejected => "rejected".to_owned(),
+    }
+}
+
+fn memory(bytes: Bytes, kind: Kind) -> String {
+    let state = format!("state {}", size(bytes.state));
+    match (bytes.look_ahead, bytes.per_cycle) {
+        (Some(0), _) => state,
+        (Some(held), _) => format!("{state}, waiting cycles {}", size(held)),
+        (None, Some(per_cycle)) if kind == Kind::Windowed => {
+            format!("{state}, window {} a cycle", size(per_cycle))
+        }
+        (None, Some(per_cycle)) => format!("{state}, {} an open cycle", size(per_cycle)),
+        (None, None) => state,
+    }
+}
+
+/// Bytes, in the largest unit of which there are some.
+fn size(bytes: u64) -> String {
+    if bytes < 10_000 {
+        return format!("{bytes} B");
+    }
+    let (mut value, mut unit) = (bytes as f64 / 1000.0, "kB");
+    for next in ["MB", "GB", "TB"] {
+        if value >= 1000.0 {
+            (value, unit) = (value / 1000.0, next);
+        }
+    }
+    format!("{value:.1} {unit}")
+}
+
+/// All about one node, for a person.
+pub(super) fn explanation(analysis: &Analysis) -> String {
+    let mut text = format!("{}\n", line(analysis));
+    let Some(run) = &analysis.run else { return text };
+    for (v, bound) in &run.bounds.outputs {
+        let clock = run.clocks.clocks.text(&run.flat, run.clocks.clocks.of[*v]);
+        text += &format!(
+            "  output {}: {}, on {clock}\n    {}\n",
+            name(run, *v),
+            run.flat.vars[*v].ty,
+            wait(run, *v, bound)
+        );
+    }
+    text += &recurrences(run);
+    for reason in &run.causality.reasons {
+        text += &format!("  not known: {}\n", reason.message);
+        let lines = reason.spans.iter().filter(|s| (s.file.0 as usize) < usize::MAX).map(|s| {
+            let (line, _) = analysis.sources.line_column(s.file, s.start);
+            format!("{}:{line}", analysis.sources.name(s.file))
+        });
+        let mut lines: Vec<String> = lines.collect();
+        lines.dedup();
+        if !lines.is_empty() {
+            text += &format!("    at {}\n", lines.join(", "));
+        }
+    }
+    let bytes = run.bounds.bytes;
+    text += &format!("  memory: {} in delays and parameters", size(bytes.state));
+    text += &match (bytes.look_ahead, bytes.per_cycle) {
+        (Some(held), _) => format!(", at most {} of cycles that wait for later ones\n", size(held)),
+        (None, Some(each)) => format!(", at most {} for each cycle that waits\n", size(each)),
+        (None, None) => "\n".to_owned(),
+    };
+    text
+}
+
+fn wait(run: &RunFacts, var: rml::ir::flat::Var, bound: &Bound) -> String {
+    match (&run.causality.latency[var], bound.kind) {
+        (rml::analysis::Latency::Windowed(w), _) => {
+            let conditions: Vec<String> =
+                w.cuts.iter().map(|c| format!("`{}`", run.causality.cuts[*c].name)).collect();
+            let mut text = format!("known when {} next holds", conditions.join(", then "));
+            if w.rounds > 1 {
+                text += &format!(" for the {}. time", w.rounds);
+            }
+            if w.lead > 0 {
+                text += &format!(", counted from {} later", plural(w.lead));
+            }
+            if w.lag > 0 {
+                text += &format!(", and {} more", plural(w.lag));
+            }
+            text
+        }
+        (_, Kind::Bounded) if bound.look_ahead == Some(0) => "known in its own cycle".to_owned(),
+        (_, Kind::Bounded) => format!("known {} later", plural(bound.look_ahead.unwrap_or(0))),
+        (_, Kind::ClosedOnly) => "known at the end of a closed trace; in an endless stream never".to_owned(),
+        (_, Kind::Rejected) => "never known".to_owned(),
+        (_, Kind::Dynamic | Kind::Windowed) => "only the run can tell when it is known".to_owned(),
+    }
+}
+
+fn plural(cycles: u64) -> String {
+    if cycles == 1 { "1 cycle".to_owned() } else { format!("{cycles} cycles") }
+}
+
+/// The most recurrences, and members of each, that are listed.
+const SHOWN: usize = 12;
+
+fn recurrences(run: &RunFacts) -> String {
+    let mut text = String::new();
+    let vars = &run.flat.vars;
+    let all = &run.causality.recurrences;
+    for r in all.iter().take(SHOWN) {
+        let way = match r.direction {
+            Direction::Forward => "forward",
+            Direction::Backward => "backward",
+            Direction::Mixed => "forward, with looks ahead",
+            Direction::Unknown => "in an order that is not known",
+        };
+        let within = r.cut.map(|c| format!(", cut by `{}`", run.causality.cuts[c].name)).unwrap_or_default();
+        let names: Vec<&str> = r.members.iter().filter_map(|v| vars[*v].name.as_deref()).collect();
+        let more = names.len().saturating_sub(4);
+        let mut list = names.iter().take(4).map(|n| format!("`{n}`")).collect::<Vec<_>>().join(" -> ");
+        if more > 0 {
+            list += &format!(" and {more} more");
+        }
+        let equations = if r.members.len() == 1 { "equation" } else { "equations" };
+        text += &format!("  recurrence {way}{within}: {} {equations}", r.members.len());
+        text += &if list.is_empty() { "\n".to_owned() } else { format!(": {list}\n") };
+    }
+    if all.len() > SHOWN {
+        text += &format!("  and {} more recurrences\n", all.len() - SHOWN);
+    }
+    text
+}
