@@ -6,8 +6,9 @@ use rml_ir::op::Op;
 use rml_ir::{Precision, Type, Value};
 
 use crate::driver::push_var;
+use crate::finish::for_each_operand;
 use crate::plan::Adjoints;
-use crate::signature::{Gradient, num_inputs, num_outputs};
+use crate::signature::{Adjoint, Gradient, num_inputs, num_outputs};
 
 /// A result of the real adjoint, or what stands for it.
 #[derive(Clone, Debug)]
@@ -29,11 +30,17 @@ struct Mapping {
     outputs: Vec<Source>,
     /// Types of the real outputs.
     types: Vec<Type>,
+    /// Conditions by their canonical inputs, each with a real output that it is present with.
+    gates: Vec<(usize, usize)>,
 }
 
 /// Requires: the adjoints of every order that the node calls are in `adjoints`.
-pub(crate) fn resolve(module: &mut Module, id: NodeId, adjoints: &Adjoints) {
+///
+/// Ensures: a condition `bp` that nothing samples or merges is tied to the outputs that it gates, if `tie`: a literal is present
+/// with them, not in every cycle.
+pub(crate) fn resolve(module: &mut Module, id: NodeId, adjoints: &Adjoints, tie: bool) {
     let mut node = module.nodes[id].clone();
+    let sampled = if tie { sampled(&node) } else { vec![true; node.vars.len()] };
     let mut equations: IndexVec<Eq, Equation> = IndexVec::new();
     for eq in std::mem::take(&mut node.equations).into_vec() {
         let mapping = match &eq.rhs {
@@ -43,7 +50,7 @@ pub(crate) fn resolve(module: &mut Module, id: NodeId, adjoints: &Adjoints) {
             _ => None,
         };
         match mapping {
-            Some(mapping) => replace(&mut node, &mut equations, eq, &mapping, module.precision),
+            Some(mapping) => replace(&mut node, &mut equations, eq, &mapping, (module.precision, &sampled)),
             None => {
                 equations.push(eq);
             }
@@ -61,9 +68,11 @@ fn mapping(module: &Module, primal: NodeId, order: u8, adjoints: &Adjoints) -> O
     let mut canonical_inputs: Vec<Type> = node.inputs().map(|i| node.vars[i.var].ty.clone()).collect();
     let mut canonical_outputs: Vec<Type> = node.outputs.iter().map(|&o| node.vars[o].ty.clone()).collect();
     let mut current = primal;
+    let mut gates = Vec::new();
     for level in 1..=order {
         let adjoint = adjoints.get(&current)?;
         let bp = canonical_inputs.len();
+        gates.extend(gated(module, current, adjoint).map(|output| (bp, output)));
         let num: Vec<usize> =
             (0..canonical_outputs.len()).filter(|&k| canonical_outputs[k].is_num()).collect();
         // Real inputs behind those of the primal: bp, then one for each real num output, wherever that is canonically.
@@ -96,7 +105,36 @@ fn mapping(module: &Module, primal: NodeId, order: u8, adjoints: &Adjoints) -> O
     }
     let real = &module.nodes[current];
     let types = real.outputs.iter().map(|&o| real.vars[o].ty.clone()).collect();
-    Some(Mapping { node: current, inputs, outputs, types })
+    Some(Mapping { node: current, inputs, outputs, types, gates })
+}
+
+/// The position of an output of `primal` that is present with the condition of its adjoint.
+fn gated(module: &Module, primal: NodeId, adjoint: &Adjoint) -> Option<usize> {
+    let node = &module.nodes[primal];
+    let at =
+        adjoint.gates.iter().position(|(gate, path)| *gate == 0 && path.is_empty() && !adjoint.is_own)?;
+    let output = *num_outputs(node).get(at)?;
+    node.outputs.iter().position(|&o| o == output)
+}
+
+/// Which variables a sampling, a merge or a declared clock says something of, through what they are made from.
+fn sampled(node: &Node) -> Vec<bool> {
+    let mut sampled = vec![false; node.vars.len()];
+    let mut readers: Vec<Vec<Var>> = vec![Vec::new(); node.vars.len()];
+    let mut todo: Vec<Var> = node.inputs().filter(|i| i.clock.is_some()).map(|i| i.var).collect();
+    for eq in node.equations.iter() {
+        match &eq.rhs {
+            Rhs::When { .. } | Rhs::Merge { .. } => todo.extend(&eq.lhs),
+            Rhs::Call { .. } => {}
+            rhs => for_each_operand(&mut rhs.clone(), |v| readers[v.0 as usize].extend(&eq.lhs)),
+        }
+    }
+    while let Some(v) = todo.pop() {
+        if !std::mem::replace(&mut sampled[v.0 as usize], true) {
+            todo.extend(&readers[v.0 as usize]);
+        }
+    }
+    sampled
 }
 
 fn results(gradient: Option<&Gradient>, start: usize, bp: usize, ty: &Type) -> (Source, Source) {
@@ -112,7 +150,7 @@ fn replace(
     equations: &mut IndexVec<Eq, Equation>,
     eq: Equation,
     mapping: &Mapping,
-    precision: Precision,
+    (precision, sampled): (Precision, &[bool]),
 ) {
     let Rhs::Call { args, every, instance, statics, .. } = eq.rhs else { return };
     let span = eq.span;
@@ -139,7 +177,17 @@ fn replace(
         }
     }
     let lhs = lhs.into_iter().zip(&mapping.types);
-    let lhs = lhs.map(|(v, ty)| v.unwrap_or_else(|| push_var(node, None, ty.clone(), span))).collect();
+    let lhs: Vec<Var> =
+        lhs.map(|(v, ty)| v.unwrap_or_else(|| push_var(node, None, ty.clone(), span))).collect();
+    for &(bp, output) in &mapping.gates {
+        if let (Some(&bp), Some(&o)) = (args.get(bp), lhs.get(output))
+            && sampled.get(bp.0 as usize) == Some(&false)
+        {
+            // Nothing reads it: it says that the two are present together.
+            let tie = push_var(node, None, node.vars[o].ty.clone(), span);
+            extra.push(Equation { lhs: vec![tie], rhs: Rhs::If { cond: bp, then: o, other: o }, span });
+        }
+    }
     let args = mapping.inputs.iter().filter_map(|&k| args.get(k).copied()).collect();
     let callee = Callee::Node(mapping.node);
     equations.push(Equation { lhs, rhs: Rhs::Call { callee, args, every, instance, statics }, span });

@@ -260,3 +260,28 @@ node main(x: num [], bp: bool [], do: num [], bp2: bool [], do2: num [], ddx: nu
     assert_eq!(numbers(&table["ddx2"]), [Some(12.0)]);
     assert_eq!(numbers(&table["ddo"]), [Some(12.0)]);
 }
+
+/// A literal `bp` has no clock of its own: it is present with the outputs that it gates, through nodes and in second derivatives.
+#[test]
+fn a_literal_condition_is_present_with_the_outputs() {
+    let node = "node f(y) -> (o)\n  o = 1.0 fby y;\nnode gated(y, b, do) -> (o, dy)\n  o, bpy, dy = diff_f(y, b, do);\n";
+    let calls = [
+        "node main(y: num []) -> (o, dy)\n  o, bpy, dy = diff_f(y, true, do);\n  do = 0.1 * o;\n",
+        "node main(y: num []) -> (o, dy)\n  o, dy = gated(y, true fby true, do);\n  do = 0.1 * o;\n",
+    ];
+    let mut rows = Rows::new();
+    let y = [Some(1.0), Some(2.0), None, Some(4.0)];
+    rows.insert("y".into(), y.iter().map(|y| y.map(Value::F64)).collect());
+    for call in calls {
+        let module =
+            normal(&format!("{node}{call}"), Root::Run("main".into())).unwrap_or_else(|e| panic!("{e}"));
+        let module = differentiate(module).unwrap_or_else(|e| panic!("{e}"));
+        let flat = flat(&module);
+        let settled = rml_ir::pass::cone(rml_ir::pass::fold(rml_ir::pass::settle(flat.clone())));
+        for flat in [flat, settled] {
+            let table = run(flat, &rows, 4);
+            assert_eq!(numbers(&table["o"]), [Some(1.0), Some(1.0), None, Some(2.0)]);
+            assert_eq!(numbers(&table["dy"]), [Some(0.1), Some(0.2), None, None]);
+        }
+    }
+}

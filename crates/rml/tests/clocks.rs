@@ -221,3 +221,14 @@ fn every_example_is_proved() {
     }
     assert!(analysed > 30, "{analysed}");
 }
+
+/// A literal condition of an adjoint is on the clock of the outputs, whatever that is.
+#[test]
+fn a_literal_condition_of_an_adjoint() {
+    let node = "node f(y: num []) -> (o: num [])\n  o = 1.0 fby y;\n";
+    let call = "  o, bpy, dy = diff_f(y, true, do);\n  do = 0.1 * o;\n";
+    accepts(
+        &format!("{node}node main(x: num [], c: bool []) -> (o, dy)\n  y = x when c;\n{call}"),
+        &[("o", "base on c"), ("bpy", "base on c")],
+    );
+}
