@@ -121,8 +121,8 @@ pub(crate) struct Check {
     /// With --types: those of instances too
     #[arg(long, requires = "types")]
     pub(crate) instances: bool,
-    /// Value of the dimension `batch`
-    #[arg(long, value_name = "N")]
+    /// Value of the run node's dimension `batch`
+    #[arg(long, value_name = "N", value_parser = values::positive)]
     pub(crate) batch: Option<usize>,
     /// Say of each output on which clock it is, how long it has to be waited for, and why
     #[arg(long)]

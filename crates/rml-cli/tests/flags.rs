@@ -30,6 +30,7 @@ fn wrong_command_lines_are_usage_errors() {
         "check",
         "run",
         "run a.rml --cycles -1",
+        "check a.rml --batch 0",
         "run a.rml --format xml",
         "fmt",
         "--color red check a.rml",
