@@ -328,8 +328,8 @@ impl Statics {
         };
         Ok(match resolved {
             rml_ir::op::AxisIndex::At(i) => items.into_iter().nth(i).unwrap_or(StaticValue::Int(0)),
-            rml_ir::op::AxisIndex::Slice { start, len, step } => {
-                StaticValue::Array(items.into_iter().skip(start).step_by(step).take(len).collect())
+            slice @ rml_ir::op::AxisIndex::Slice { .. } => {
+                StaticValue::Array(slice.positions().filter_map(|i| items.get(i).cloned()).collect())
             }
         })
     }

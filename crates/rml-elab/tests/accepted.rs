@@ -256,6 +256,44 @@ fn operators_and_their_shapes() {
     assert_eq!(types(text), expected);
 }
 
+/// The meaning of NumPy, where the bounds lie within the axis.
+#[test]
+fn slices_of_all_steps() {
+    let slices = [
+        ("::-1", "[5, 4, 3, 2, 1, 0]"),
+        ("5:1:-2", "[5, 3]"),
+        ("6:1:-2", "[5, 3]"),
+        ("-1:-6:-1", "[5, 4, 3, 2, 1]"),
+        (":2:-1", "[5, 4, 3]"),
+        ("2::-1", "[2, 1, 0]"),
+        ("2::-2", "[2, 0]"),
+        ("0::-1", "[0]"),
+        ("3:1:-7", "[3]"),
+        ("0:5:-1", "[]"),
+        ("2:2:-1", "[]"),
+        (":-1:-1", "[]"),
+        ("4:1", "[]"),
+        ("1::3", "[1, 4]"),
+        ("::-9223372036854775807", "[5]"),
+    ];
+    for (slice, picked) in slices {
+        let size = picked.matches(|c: char| c.is_ascii_digit()).count();
+        let text = format!(
+            "node main(x: num [6]) -> (a, b)
+               k = [0, 1, 2, 3, 4, 5];
+               a = x[{slice}];
+               b = zeros(k[{slice}]);"
+        );
+        let dims = picked.replace(' ', "").replace(',', ", ");
+        assert_eq!(types(&text), [format!("num [{size}]"), format!("num {dims}")], "{slice}");
+    }
+    let short = "node main(x: num [1], y: num [0]) -> (a, b, c)
+                   a = x[::-1];
+                   b = y[::-1];
+                   c = y[0:0:-3];";
+    assert_eq!(types(short), ["num [1]", "num [0]", "num [0]"]);
+}
+
 #[test]
 fn results_of_adjoints() {
     let module = accept(

@@ -180,7 +180,8 @@ fn from_end(i: i64, size: usize) -> Option<usize> {
     usize::try_from(if i < 0 { i.checked_add(size)? } else { i }).ok()
 }
 
-/// An index entry `lo:hi:step`. Bounds must lie within the axis.
+/// An index entry `lo:hi:step`. Bounds must lie within the axis; a negative step goes from `lo` (the last position) down to the
+/// one behind `hi` (the first position).
 pub(super) fn slice(
     lo: Option<i64>,
     hi: Option<i64>,
@@ -191,19 +192,28 @@ pub(super) fn slice(
     let bad = |what: String| {
         Diagnostic::error(codes::SHAPE_MISMATCH, what).label(span, format!("the axis has size {size}"))
     };
-    let bound = |given: Option<i64>, missing: usize| match given {
-        None => Ok(missing),
-        Some(i) => from_end(i, size)
-            .filter(|p| *p <= size)
-            .ok_or_else(|| bad(format!("bound {i} of this slice is out of range"))),
+    let bound = |given: Option<i64>| {
+        let inside = |i| from_end(i, size).filter(|p| *p <= size);
+        given
+            .map(|i| inside(i).ok_or_else(|| bad(format!("bound {i} of this slice is out of range"))))
+            .transpose()
     };
-    let (start, end) = (bound(lo, 0)?, bound(hi, size)?);
-    let step = match step.map(usize::try_from) {
-        None => 1,
-        Some(Ok(step)) if step > 0 => step,
-        Some(_) => return Err(bad("the step of a slice is at least 1".to_owned()).into()),
+    let (lo, hi) = (bound(lo)?, bound(hi)?);
+    let step = match isize::try_from(step.unwrap_or(1)) {
+        Ok(step) if step != 0 => step,
+        _ => return Err(bad("the step of a slice is not 0".to_owned()).into()),
     };
-    Ok(AxisIndex::Slice { start, len: end.saturating_sub(start).div_ceil(step), step })
+    let (start, way) = if step > 0 {
+        let start = lo.unwrap_or(0);
+        (start, hi.unwrap_or(size).saturating_sub(start))
+    } else {
+        // The positions above `hi`, up to `lo`.
+        let end = lo.map_or(size, |lo| size.min(lo.saturating_add(1)));
+        (end.saturating_sub(1), end.saturating_sub(hi.map_or(0, |hi| hi.saturating_add(1))))
+    };
+    let len = way.div_ceil(step.unsigned_abs());
+    // Where at most one position is picked, the step has no meaning.
+    Ok(AxisIndex::Slice { start, len, step: if len > 1 { step } else { 1 } })
 }
 
 #[cfg(test)]

@@ -38,9 +38,25 @@ pub enum AxisIndex {
         start: usize,
         /// How many.
         len: usize,
-        /// Distance, at least 1.
-        step: usize,
+        /// Distance, not 0; negative goes backwards.
+        step: isize,
     },
+}
+
+impl AxisIndex {
+    /// The whole of an axis of that size.
+    pub const fn whole(size: usize) -> Self {
+        Self::Slice { start: 0, len: size, step: 1 }
+    }
+
+    /// The positions that it picks, in order.
+    pub fn positions(self) -> impl Iterator<Item = usize> {
+        let (start, len, step) = match self {
+            Self::At(i) => (i, 1, 1),
+            Self::Slice { start, len, step } => (start, len, step),
+        };
+        (0..len).map(move |k| start.wrapping_add_signed(step.wrapping_mul(k.cast_signed())))
+    }
 }
 
 /// A tensor operator with its attributes. Pointwise operators of several operands broadcast them by NumPy's

@@ -12,7 +12,7 @@ const fn at(i: usize) -> AxisIndex {
     AxisIndex::At(i)
 }
 
-const fn slice(start: usize, len: usize, step: usize) -> AxisIndex {
+const fn slice(start: usize, len: usize, step: isize) -> AxisIndex {
     AxisIndex::Slice { start, len, step }
 }
 
@@ -203,11 +203,16 @@ samples! {
         (Op::Index { items: vec![slice(1, 2, 1), slice(0, 3, 1)] }, NUM [4, 3]);
         (Op::Index { items: vec![slice(0, 2, 1), slice(1, 2, 2)] }, NUM [2, 4]);
         (Op::Index { items: vec![slice(2, 0, 1)] }, INT [2]); (Op::Index { items: vec![] }, NUM []);
+        (Op::Index { items: vec![slice(2, 3, -1)] }, NUM [3]);
+        (Op::Index { items: vec![slice(4, 2, -2), slice(2, 3, -1)] }, NUM [5, 3]);
+        (Op::Index { items: vec![slice(1, 2, -1), at(1), slice(0, 2, 1)] }, INT [2, 3, 2]);
     Unindex =>
         (Op::Unindex { shape: shape(&[3]), items: vec![at(1)] }, NUM []);
         (Op::Unindex { shape: shape(&[4, 3]), items: vec![slice(0, 2, 2), at(1)] }, NUM [2]);
         (Op::Unindex { shape: shape(&[2, 4]), items: vec![slice(0, 2, 1), slice(1, 2, 2)] }, NUM [2, 2]);
         (Op::Unindex { shape: shape(&[2]), items: vec![slice(2, 0, 1)] }, INT [0]);
+        (Op::Unindex { shape: shape(&[3]), items: vec![slice(2, 3, -1)] }, NUM [3]);
+        (Op::Unindex { shape: shape(&[5, 3]), items: vec![slice(4, 2, -2), slice(2, 3, -1)] }, NUM [2, 3]);
     Gather =>
         (Op::Gather { axis: 0 }, NUM [3], INT []); (Op::Gather { axis: 0 }, NUM [3, 2], INT [4]);
         (Op::Gather { axis: 1 }, NUM [2, 3, 2], INT [2, 2]); (Op::Gather { axis: 1 }, INT [2, 3], INT [2]);

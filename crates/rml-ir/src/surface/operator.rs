@@ -168,7 +168,7 @@ fn sliding(
 
 /// Whether an entry keeps a whole axis.
 fn is_whole(item: &AxisIndex, len: Option<&usize>) -> bool {
-    matches!(item, AxisIndex::Slice { start: 0, len: n, step: 1 } if Some(n) == len)
+    len.is_some_and(|&len| *item == AxisIndex::whole(len))
 }
 
 /// How many entries are left when whole axes at the end are dropped; at least one.
@@ -186,8 +186,12 @@ fn slices(items: &[AxisIndex], dims: &[usize]) -> String {
             _ if is_whole(item, dims.get(i)) => ":".to_owned(),
             AxisIndex::Slice { start, len: 0, .. } => format!("{start}:{start}"),
             AxisIndex::Slice { start, len, step: 1 } => format!("{start}:{}", start + len),
-            AxisIndex::Slice { start, len, step } => {
-                format!("{start}:{}:{step}", start + (len - 1) * step + 1)
+            AxisIndex::Slice { start, step, .. } => {
+                let last = item.positions().last().unwrap_or(start);
+                match if step > 0 { Some(last + 1) } else { last.checked_sub(1) } {
+                    Some(end) => format!("{start}:{end}:{step}"),
+                    None => format!("{start}::{step}"),
+                }
             }
         })
         .collect();

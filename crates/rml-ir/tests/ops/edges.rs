@@ -189,7 +189,7 @@ fn indices_pick_and_place() {
     let x = int(&[3, 4], &[0, 1, 2, 3, 10, 11, 12, 13, 20, 21, 22, 23]);
     let at = AxisIndex::At;
     let slice = |start, len, step| AxisIndex::Slice { start, len, step };
-    let cases: [(Vec<AxisIndex>, Value); 8] = [
+    let cases: [(Vec<AxisIndex>, Value); 13] = [
         (vec![at(2), at(1)], Value::Int(21)),
         (vec![at(1), slice(0, 4, 1)], int(&[4], &[10, 11, 12, 13])),
         (vec![at(1), slice(1, 2, 2)], int(&[2], &[11, 13])),
@@ -198,6 +198,11 @@ fn indices_pick_and_place() {
         (vec![slice(0, 2, 2), slice(2, 2, 1)], int(&[2, 2], &[2, 3, 22, 23])),
         (vec![slice(3, 0, 1), slice(0, 4, 1)], int(&[0, 4], &[])),
         (vec![at(0), slice(4, 0, 3)], int(&[0], &[])),
+        (vec![slice(2, 3, -1), at(1)], int(&[3], &[21, 11, 1])),
+        (vec![slice(2, 2, -2), slice(3, 2, -2)], int(&[2, 2], &[23, 21, 3, 1])),
+        (vec![slice(0, 1, -1), slice(3, 4, -1)], int(&[1, 4], &[3, 2, 1, 0])),
+        (vec![slice(1, 1, isize::MIN), slice(2, 1, isize::MAX)], int(&[1, 1], &[12])),
+        (vec![slice(0, 0, -1), slice(2, 2, -1)], int(&[0, 2], &[])),
     ];
     for (items, picked) in cases {
         check(&Op::Index { items: items.clone() }, &[&x], &picked);

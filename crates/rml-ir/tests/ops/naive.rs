@@ -298,7 +298,8 @@ fn place(items: &[AxisIndex], index: &[usize]) -> Vec<usize> {
         .iter()
         .map(|item| match *item {
             AxisIndex::At(i) => i,
-            AxisIndex::Slice { start, step, .. } => start + step * next(),
+            AxisIndex::Slice { start, step, .. } if step < 0 => start - step.unsigned_abs() * next(),
+            AxisIndex::Slice { start, step, .. } => start + step.unsigned_abs() * next(),
         })
         .collect()
 }

@@ -169,7 +169,9 @@ fn indices_must_be_inside() {
         Some(0),
         "expected an operand that the index [2] fits, found index 2 on axis 0 of size 2",
     );
-    for slice in ["1:2:1", "0:2:2", "3:0:1", "0:1:0", "1:18446744073709551615:2"] {
+    let forwards = ["1:2:1", "0:2:2", "3:0:1", "0:1:0", "1:18446744073709551615:2"];
+    let backwards = ["0:2:-1", "1:2:-2", "2:1:-1", "3:2:-2", "1:2:-9223372036854775808"];
+    for slice in forwards.iter().chain(&backwards) {
         let op = Op::parse(&format!("index{{{slice}}}")).expect("an operator");
         assert!(result_type(&op, &types(&["num [2]"])).is_err(), "{slice}");
     }
@@ -232,7 +234,7 @@ fn odd_operands_are_refused_not_fatal() {
         .flat_map(|dtype| shapes.iter().map(move |dims| Type::new(dtype, dims)))
         .collect();
     let odd = [
-        Op::Index { items: vec![AxisIndex::Slice { start: usize::MAX, len: 2, step: usize::MAX }] },
+        Op::Index { items: vec![AxisIndex::Slice { start: usize::MAX, len: 2, step: isize::MAX }] },
         Op::Sum { axis: Some(usize::MAX) },
         Op::Concat { axis: usize::MAX },
         Op::Transpose { perm: vec![usize::MAX, 0] },

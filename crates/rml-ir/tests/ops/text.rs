@@ -18,6 +18,7 @@ fn operators_look_like_this() {
             Op::Unindex { shape: Shape::new(&[5, 8]), items: vec![AxisIndex::At(0), slice] },
             "unindex{[5, 8]; 0, 1:3:2}",
         ),
+        (Op::Index { items: vec![AxisIndex::Slice { start: 4, len: 2, step: -2 }] }, "index{4:2:-2}"),
         (Op::Sum { axis: Some(1) }, "sum{axis=1}"),
         (Op::Sum { axis: None }, "sum"),
         (Op::Concat { axis: 2 }, "concat{axis=2}"),

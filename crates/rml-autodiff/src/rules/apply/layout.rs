@@ -23,13 +23,16 @@ impl Transposer<'_, '_> {
             Op::SumTo { .. } => self.apply_shaped(Op::Broadcast { shape }, d),
             Op::Concat { axis } => self.part(*axis),
             Op::Stack { axis } => {
-                let whole = |&len: &usize| AxisIndex::Slice { start: 0, len, step: 1 };
-                let mut items: Vec<AxisIndex> = shape.dims().iter().map(whole).collect();
+                let mut items: Vec<AxisIndex> = shape.dims().iter().map(|&n| AxisIndex::whole(n)).collect();
                 items.insert(*axis, AxisIndex::At(self.site.position));
                 self.apply(Op::Index { items }, &[d])
             }
             // Whole slices pick everything.
-            Op::Index { .. } if self.shape(self.site.out) == shape => d,
+            Op::Index { items }
+                if items.iter().copied().eq(shape.dims().iter().map(|&n| AxisIndex::whole(n))) =>
+            {
+                d
+            }
             Op::Index { items } => self.apply_shaped(Op::Unindex { shape, items: items.clone() }, d),
             Op::Unindex { items, .. } => self.apply(Op::Index { items: items.clone() }, &[d]),
             Op::Gather { axis } => {
@@ -78,7 +81,7 @@ impl Transposer<'_, '_> {
             });
         }
         let whole = own.iter().skip(axis + 1);
-        items.extend(whole.map(|dim| AxisIndex::Slice { start: 0, len: dim.size, step: 1 }));
+        items.extend(whole.map(|dim| AxisIndex::whole(dim.size)));
         self.b.apply_written(Op::Index { items }, &[self.site.d], statics.unwrap_or_default())
     }
 

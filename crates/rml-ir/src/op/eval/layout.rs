@@ -83,7 +83,7 @@ fn walk(items: &[AxisIndex], dims: &[usize]) -> (usize, Strides) {
             AxisIndex::At(i) => offset += i * stride,
             AxisIndex::Slice { start, step, .. } => {
                 offset += start * stride;
-                strides.push(step * stride);
+                strides.push(step.cast_unsigned().wrapping_mul(stride));
             }
         }
     }

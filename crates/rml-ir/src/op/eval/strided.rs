@@ -3,7 +3,7 @@
 
 use smallvec::SmallVec;
 
-/// Distances in elements, one for each axis of a walk; 0 repeats.
+/// Distances in elements, one for each axis of a walk; 0 repeats. They wrap, so that a walk may go backwards.
 pub(super) type Strides = SmallVec<[usize; 4]>;
 
 /// The strides of dense row-major data.
@@ -45,7 +45,7 @@ pub(super) fn rows<const N: usize>(
             for _ in 0..*n {
                 rows(inner, inner_strides, offsets, row);
                 for (offset, stride) in offsets.iter_mut().zip(strides) {
-                    *offset += stride[0];
+                    *offset = offset.wrapping_add(stride[0]);
                 }
             }
         }
@@ -59,6 +59,9 @@ pub(super) fn gather<T: Copy>(xs: &[T], offset: usize, dims: &[usize], strides: 
     rows(dims, [strides], [offset], &mut |[offset]| match stride {
         0 => out.extend(std::iter::repeat_n(xs[offset], n)),
         1 => out.extend_from_slice(&xs[offset..][..n]),
+        _ if is_backwards(stride) => {
+            out.extend(xs[..=offset].iter().rev().step_by(stride.wrapping_neg()).take(n));
+        }
         _ => out.extend(xs[offset..].iter().step_by(stride).take(n)),
     });
     out
@@ -72,7 +75,18 @@ pub(super) fn scatter<T: Copy>(xs: &[T], out: &mut [T], offset: usize, dims: &[u
     };
     let mut xs = xs.chunks_exact(n.max(1));
     rows(dims, [strides], [offset], &mut |[offset]| {
-        let places = out[offset..].iter_mut().step_by(stride);
-        places.zip(xs.next().unwrap_or_default()).for_each(|(place, x)| *place = *x);
+        let row = xs.next().unwrap_or_default();
+        if is_backwards(stride) {
+            let places = out[..=offset].iter_mut().rev().step_by(stride.wrapping_neg());
+            places.zip(row).for_each(|(place, x)| *place = *x);
+        } else {
+            let places = out[offset..].iter_mut().step_by(stride);
+            places.zip(row).for_each(|(place, x)| *place = *x);
+        }
     });
+}
+
+/// Whether a stride stands for a negative distance.
+const fn is_backwards(stride: usize) -> bool {
+    stride.cast_signed() < 0
 }

@@ -23,7 +23,10 @@ pub(super) fn check_items(items: &[AxisIndex], shape: &Shape, expected: impl Fn(
             AxisIndex::Slice { step: 0, .. } => false,
             AxisIndex::Slice { start, len: 0, .. } => start <= size,
             AxisIndex::Slice { start, len, step } => {
-                (len - 1).checked_mul(step).and_then(|n| n.checked_add(start)).is_some_and(|last| last < size)
+                let way = (len - 1).checked_mul(step.unsigned_abs());
+                let last =
+                    way.and_then(|n| if step > 0 { start.checked_add(n) } else { start.checked_sub(n) });
+                start < size && last.is_some_and(|last| last < size)
             }
         };
         if !inside {

@@ -37,10 +37,10 @@ super::table! {
             "da = do[0]; db = do[1]; ..."
             "x = [1.0, 2.0]; [x, x + 1.0]" "[[1.0, 2.0], [2.0, 3.0]]";
         Brackets "x[..]" "x[i, lo:hi:step, :, .., -1]"
-            "static indexing: a position drops its axis, a slice keeps it, `..` skips axes, negatives count back"
+            "static indexing: a position drops its axis, a slice keeps it (backwards if its step is negative), `..` skips axes, negatives count back"
             "[s..] -> the axes that are kept"
             "dx = unindex(shape(x), do, the entries)"
-            "x = [[1, 2, 3], [4, 5, 6]]; x[1, 0:2]" "[4, 5]";
+            "x = [[1, 2, 3], [4, 5, 6]]; x[::-1, 0:2]" "[[4, 5], [1, 2]]";
         Function "unindex" "unindex(shape, x, entry, ..)"
             "the transpose of indexing: zeros with x at the entries, each a position or [start, len, step]"
             "what the entries pick -> shape"

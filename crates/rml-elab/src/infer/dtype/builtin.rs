@@ -1,0 +1,125 @@
+//! The element types of builtins: what each asks of its operands, and gives.
+
+use rml_base::Span;
+use rml_base::codes::elab as codes;
+use rml_ir::DType;
+
+use super::{Class, Infer};
+use crate::builtins::{Builtin, Pointwise, Reduce, Unary};
+use crate::hir::ExprId;
+use crate::instance::InstanceId;
+
+impl Infer<'_, '_, '_> {
+    /// The class of what a builtin makes of its arguments.
+    pub(super) fn builtin(&mut self, id: InstanceId, of: ExprId, which: Builtin, args: &[ExprId]) -> Class {
+        let span = self.tree.node(id).exprs[of].span;
+        let streams = args.iter().enumerate().filter(|(i, _)| !which.is_static(*i));
+        let operands: Vec<(Class, Span)> = match which {
+            Builtin::Shape => Vec::new(),
+            _ => streams.map(|(_, a)| self.expr(id, *a)).collect(),
+        };
+        self.at = (id, of);
+        let what = format!("`{}`", which.name());
+        let all = |infer: &mut Self, dtype: DType| {
+            for operand in &operands {
+                infer.expect(dtype, *operand, codes::TYPE_MISMATCH, &what);
+            }
+        };
+        let result = match which {
+            Builtin::Unary(
+                Unary::Exp
+                | Unary::Expm1
+                | Unary::Log
+                | Unary::Log1p
+                | Unary::Sqrt
+                | Unary::Sin
+                | Unary::Cos
+                | Unary::Erf
+                | Unary::Gelu
+                | Unary::Softplus
+                | Unary::Floor
+                | Unary::Ceil
+                | Unary::Round
+                | Unary::Sigmoid
+                | Unary::Tanh
+                | Unary::Relu
+                | Unary::Softmax
+                | Unary::LogSoftmax,
+            )
+            | Builtin::Reduce(Reduce::Mean)
+            | Builtin::Pointwise(Pointwise::Pow)
+            | Builtin::MatMul
+            | Builtin::Conv(..)
+            | Builtin::Einsum
+            | Builtin::Pool(..)
+            | Builtin::Param => {
+                all(self, DType::Num);
+                Some(DType::Num)
+            }
+            Builtin::OneHot => {
+                all(self, DType::Int);
+                Some(DType::Num)
+            }
+            Builtin::Unary(Unary::ToNum)
+            | Builtin::RandomUniform
+            | Builtin::RandomNormal
+            | Builtin::Zeros
+            | Builtin::Ones
+            | Builtin::GlorotUniform
+            | Builtin::Orthogonal
+            | Builtin::Uniform
+            | Builtin::Normal => Some(DType::Num),
+            Builtin::Pointwise(Pointwise::Mod) => {
+                all(self, DType::Int);
+                Some(DType::Int)
+            }
+            Builtin::Reduce(Reduce::Any | Reduce::All) => {
+                all(self, DType::Bool);
+                Some(DType::Bool)
+            }
+            Builtin::Unary(Unary::ToInt)
+            | Builtin::Reduce(Reduce::ArgMax | Reduce::ArgMin)
+            | Builtin::Shape
+            | Builtin::Range => Some(DType::Int),
+            Builtin::Unary(Unary::ToBool) => Some(DType::Bool),
+            Builtin::Concat | Builtin::Pointwise(_) | Builtin::Stack => {
+                let mut alike = &operands[..];
+                if which == Builtin::Pointwise(Pointwise::Where)
+                    && let [cond, rest @ ..] = alike
+                {
+                    self.expect(DType::Bool, *cond, codes::TYPE_MISMATCH, "the first operand of `where`");
+                    alike = rest;
+                }
+                if let [first, rest @ ..] = alike {
+                    let what = format!("the operands of {what}");
+                    return rest.iter().fold(first.0, |class, x| self.unify((class, first.1), *x, &what));
+                }
+                None
+            }
+            Builtin::Gather | Builtin::Pick => {
+                let i = operands[1];
+                self.expect(DType::Int, i, codes::TYPE_MISMATCH, &format!("the second operand of {what}"));
+                None
+            }
+            Builtin::ScatterAdd => {
+                let (i, d) = (operands[0], operands[1]);
+                self.expect(DType::Int, i, codes::TYPE_MISMATCH, &format!("the second argument of {what}"));
+                return d.0;
+            }
+            Builtin::Unary(Unary::Abs | Unary::Sign | Unary::StopGradient)
+            | Builtin::Reduce(Reduce::Sum | Reduce::Max | Reduce::Min)
+            | Builtin::CumSum
+            | Builtin::Transpose
+            | Builtin::Split { .. }
+            | Builtin::Reshape
+            | Builtin::Broadcast
+            | Builtin::SumTo
+            | Builtin::Unindex => None,
+        };
+        match (result, operands.first()) {
+            (Some(dtype), _) => self.fresh(Some((dtype, span))),
+            (None, Some((class, _))) => *class,
+            (None, None) => self.fresh(None),
+        }
+    }
+}
