@@ -2,6 +2,7 @@
 
 mod documentation;
 mod edges;
+mod extremes;
 mod matmul;
 mod naive;
 mod random;
