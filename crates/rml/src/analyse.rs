@@ -105,7 +105,10 @@ pub fn analyse_all(source: &Source, options: &Options) -> Vec<Analysis> {
     let Ok(nodes) = signatures(source, options) else { return Vec::new() };
     let defaults =
         options.defaults.iter().chain(&options.set).map(|(name, value)| (name.clone(), value.clone()));
-    let options = Options { set: IndexMap::new(), defaults: defaults.collect(), ..options.clone() };
+    let batch =
+        options.batch.and_then(|n| i64::try_from(n).ok()).map(|n| (BATCH.to_owned(), StaticValue::Int(n)));
+    let defaults = defaults.chain(batch).collect();
+    let options = Options { set: IndexMap::new(), defaults, batch: None, ..options.clone() };
     let mut covered = BTreeSet::new();
     let mut found = Vec::new();
     for node in callers_first(&nodes) {

@@ -232,3 +232,14 @@ fn a_literal_condition_of_an_adjoint() {
         &[("o", "base on c"), ("bpy", "base on c")],
     );
 }
+
+#[test]
+fn a_batch_counts_for_the_nodes_that_take_it() {
+    let text = "node f(x: num [batch, d]) -> (y) y = x; node g(x: num []) -> (y) y = x;";
+    let found =
+        rml::analyse_all(&Source::text("test", text), &Options { batch: Some(4), ..Options::default() });
+    let assumed: Vec<Vec<&str>> =
+        found.iter().map(|a| a.assumed.iter().map(|(name, _)| name.as_str()).collect()).collect();
+    assert_eq!(assumed, [vec!["d"], vec![]]);
+    assert!(found[0].types(false).contains("num [4, "));
+}
