@@ -236,8 +236,8 @@ impl Needs<'_, '_> {
         let conditions = self.conditions;
         let own = conditions.literal(end, true);
         let ends = conditions.windows(window).into_iter();
-        let others = ends.map(|w| conditions.literal(conditions.flat.windows[w].end, true));
-        let other = others.filter(|l| *l != own).last();
+        let mut others = ends.map(|w| conditions.literal(conditions.flat.windows[w].end, true));
+        let other = others.rfind(|l| *l != own);
         other.map_or(Only::Always, |l| Only::If(l.negated()))
     }
 
