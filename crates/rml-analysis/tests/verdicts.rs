@@ -2,6 +2,7 @@
 
 use rml::{Options, RunFacts, Source};
 use rml_analysis::Kind;
+use rml_base::codes::analysis::UPDATE_CAUSALITY;
 
 fn analysed(source: &Source, node: &str) -> RunFacts {
     let options = Options { node: Some(node.to_owned()), batch: None, ..Options::default() };
@@ -159,4 +160,36 @@ fn kinds_are_ordered() {
     assert!(
         Kind::Bounded < Kind::Windowed && Kind::ClosedOnly < Kind::Dynamic && Kind::Dynamic < Kind::Rejected
     );
+}
+
+/// Nodes that are trained in every cycle by `main`, with the verdict and the parameter that is named.
+const TRAINED: &[(&str, &str)] = &[
+    // The gradient comes back through a recurrence (semantics notes, section 9, condition 4).
+    ("k = param(0.5); o = k * x + 0.5 * (0.0 fby o);", "rejected `f_0.k`"),
+    ("k = param(0.5); h = k * x; o = h + (0.0 fby h);", "rejected `f_0.k`"),
+    // A forward state is not to blame, nor is a parameter that the recurrence does not use.
+    ("b = param(0.5); k = param(0.5); c = 0.9 * (0.0 fby c) + k * x; o = b + tanh(c);", "rejected `f_0.k`"),
+    // A pipeline, without and with a way around its second stage (condition 5).
+    ("h = param(0.5) * x; o = param(0.5) * (0.0 fby h);", "bounded"),
+    ("k = param(0.5); h = k * x; o = tanh(param(0.5) * (0.0 fby h)) + h;", "rejected `f_0.k`"),
+];
+
+#[test]
+fn parameters_that_cannot_be_updated_in_time() {
+    for (body, expected) in TRAINED {
+        let node = format!("node f(x: num []) -> (o: num []) {body}");
+        let call = |every: &str| {
+            format!(
+                "{node} node main(x: num [], t: num [], end: bool []) -> (o) o, bpx, dx = diff_f(x, true, do) {every}; do = 0.1 * (t - o);"
+            )
+        };
+        let run = analysed(&Source::text("test", call("")), "main");
+        let late = run.causality.findings.iter().find(|d| d.is_error());
+        let key = late.map(|d| format!("`{}`", d.message.split('`').nth(1).unwrap_or_default()));
+        let kind = run.bounds.program.kind.name();
+        assert_eq!(key.map_or(kind.to_owned(), |key| format!("{kind} {key}")), *expected, "{body}");
+        assert!(late.is_none_or(|d| d.code == UPDATE_CAUSALITY && d.labels.len() == 2), "{late:#?}");
+        let windowed = analysed(&Source::text("test", call("every end")), "main");
+        assert_eq!(windowed.bounds.program.kind, Kind::Windowed, "{body}");
+    }
 }

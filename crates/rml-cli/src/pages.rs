@@ -6,6 +6,7 @@ pub(crate) const PAGES: &[(&str, &str)] = &[
     ("clock-mismatch", include_str!("../../../docs/errors/clock-mismatch.md")),
     ("clock-dynamic", include_str!("../../../docs/errors/clock-dynamic.md")),
     ("instantaneous-cycle", include_str!("../../../docs/errors/instantaneous-cycle.md")),
+    ("update-causality", include_str!("../../../docs/errors/update-causality.md")),
     ("uncut-recurrence", include_str!("../../../docs/errors/uncut-recurrence.md")),
     ("no-last-value", include_str!("../../../docs/errors/no-last-value.md")),
     ("closed-only", include_str!("../../../docs/errors/closed-only.md")),

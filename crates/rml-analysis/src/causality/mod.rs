@@ -25,6 +25,7 @@ mod presence;
 pub(crate) mod recurrence;
 mod report;
 pub(crate) mod segment;
+mod update;
 
 pub use graph::Distance;
 pub use latency::{Cut, Latency, Wait};
@@ -134,7 +135,8 @@ impl Solver<'_, '_> {
                 Latency::Closed
             }
             Finding::Instantaneous(chain) => {
-                self.findings.push(report::instantaneous(self.deps, &part, &chain));
+                let late = update::too_late(self.deps, &part);
+                self.findings.push(late.unwrap_or_else(|| report::instantaneous(self.deps, &part, &chain)));
                 Latency::Never
             }
             Finding::Uncut(chain) => {

@@ -76,7 +76,7 @@ impl Part {
     }
 
     /// The subgraph of the edges that count; an edge is its target and its number.
-    fn graph(&self, counts: impl Fn(&Edge) -> bool) -> Graph<(usize, usize)> {
+    pub(super) fn graph(&self, counts: impl Fn(&Edge) -> bool) -> Graph<(usize, usize)> {
         let edges = self.edges.iter().enumerate().filter(|(_, (_, _, e))| counts(e));
         Graph::new(self.nodes.len(), edges.map(|(i, (from, to, _))| (*from, (*to, i))).collect())
     }
@@ -94,7 +94,7 @@ impl Part {
 }
 
 /// A shortest path from one of `starts` to where `is_goal`; the numbers of its edges.
-fn path(
+pub(super) fn path(
     graph: &Graph<(usize, usize)>,
     starts: &[usize],
     is_goal: impl Fn(usize) -> bool,
@@ -209,9 +209,13 @@ fn any_circle(part: &Part, counts: impl Fn(&Edge) -> bool) -> Option<Chain> {
     part.circle(&graph, *through)
 }
 
+/// Whether an edge is taken wherever its start is needed.
+pub(super) fn always(e: &Edge) -> bool {
+    e.only == Only::Always && e.eq.is_some()
+}
+
 /// Circles that no condition cuts: backward for ever, or in both directions at once.
 fn unconditional(deps: &Dependences<'_>, part: &Part) -> Option<Finding> {
-    let always = |e: &Edge| e.only == Only::Always && e.eq.is_some();
     let windowed = |e: &Edge| deps.delay(e).is_some_and(|(_, w)| w.is_some());
     if let Some(finding) = two_ways(deps, part, always) {
         return Some(finding);
@@ -250,7 +254,11 @@ fn unconditional(deps: &Dependences<'_>, part: &Part) -> Option<Finding> {
 }
 
 /// Circles without conditions, on one clock, of which one goes ahead and one back, or one as far back as ahead.
-fn two_ways(deps: &Dependences<'_>, part: &Part, counts: impl Fn(&Edge) -> bool) -> Option<Finding> {
+pub(super) fn two_ways(
+    deps: &Dependences<'_>,
+    part: &Part,
+    counts: impl Fn(&Edge) -> bool,
+) -> Option<Finding> {
     let graph = part.graph(&counts);
     let all = components(graph.len(), |v, i| graph.of(v).get(i).map(|(to, _)| Some(*to)));
     for members in &all.members {

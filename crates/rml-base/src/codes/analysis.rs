@@ -4,6 +4,7 @@ codes! {
     CLOCK_MISMATCH = "clock-mismatch", "An equation puts streams together that are not always present in the same cycles.";
     CLOCK_DYNAMIC = "clock-dynamic", "It is not known before the run whether two streams are always present in the same cycles.";
     INSTANTANEOUS_CYCLE = "instantaneous-cycle", "A value needs itself, in the same cycle or forward and backward in time at once.";
+    UPDATE_CAUSALITY = "update-causality", "The update of a parameter waits for what the parameter does in the next cycle, and so for itself.";
     UNCUT_RECURRENCE = "uncut-recurrence", "A recurrence runs backward in time by `post` and nothing ever cuts it.";
     NO_LAST_VALUE = "no-last-value", "An output is a `post` in the last cycle of a window, where it has no value.";
     CLOSED_ONLY = "closed-only", "A value is known at the end of a closed trace and never before.";
