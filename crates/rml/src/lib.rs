@@ -48,3 +48,18 @@ pub use train::{
     EpochSummary, Metrics, Observer, Progress, TestSplit, TrainInfo, TrainOptions, TrainReport, train,
 };
 pub use {rml_analysis as analysis, rml_ir as ir, rml_sim as sim, rml_syntax as syntax};
+
+/// The pages of errors that only users of the library meet: their examples run as tests.
+#[cfg(doctest)]
+mod pages {
+    #[doc = include_str!("../../../docs/errors/input-value.md")]
+    mod input_value {}
+    #[doc = include_str!("../../../docs/errors/look-ahead-limit.md")]
+    mod look_ahead_limit {}
+    #[doc = include_str!("../../../docs/errors/state-time.md")]
+    mod state_time {}
+    #[doc = include_str!("../../../docs/errors/state-value.md")]
+    mod state_value {}
+    #[doc = include_str!("../../../docs/errors/trace-ended.md")]
+    mod trace_ended {}
+}
