@@ -32,6 +32,12 @@ pub enum Severity {
     Warning,
 }
 
+/// Why the system refused something, in words without the system's number for it.
+pub fn refusal(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error ").next().unwrap_or(&text).to_owned()
+}
+
 /// A source range with a remark. The first label of a diagnostic is its primary one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Label {

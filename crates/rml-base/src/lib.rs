@@ -7,7 +7,7 @@ mod ids;
 mod source;
 mod suggest;
 
-pub use diagnostic::{Code, Diagnostic, Diagnostics, Label, Severity};
+pub use diagnostic::{Code, Diagnostic, Diagnostics, Label, Severity, refusal};
 pub use ids::{EntityId, IndexVec};
 pub use source::{FileId, Sources, Span};
 pub use suggest::suggest;

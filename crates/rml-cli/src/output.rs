@@ -114,5 +114,5 @@ pub(crate) fn unreadable(what: impl std::fmt::Display, error: &io::Error) -> Dia
 }
 
 fn file_error(code: Code, message: String, error: &io::Error) -> Diagnostic {
-    Diagnostic::error(code, message).note(error.to_string())
+    Diagnostic::error(code, message).note(rml::refusal(error))
 }

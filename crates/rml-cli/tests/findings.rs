@@ -53,6 +53,16 @@ const PROGRAMS: &[(&str, &str)] = &[
       node h(x: num [], c: bool []) -> (o) o = inner(x, x when c);",
         "clock-mismatch",
     ),
+    (
+        "node f(x: num []) -> (o) a = b + x; b = a * x; o = a; node g(x: num [], c: bool []) -> (o) o = (x when c) + x; \
+      node h(x: num []) -> (o) o = x + (post o); node m(x: num [3]) -> (o) o = x + true;",
+        "instantaneous-cycle clock-mismatch uncut-recurrence type-mismatch",
+    ),
+    (
+        "node f(x) -> (o) a = b + x; b = a * x; o = a; \
+      node g(x: num []) -> (o, p) o = f(x); p = f(1.0 + x); node h(x: num []) -> (o) o = f(x);",
+        "instantaneous-cycle",
+    ),
     ("node f(x -> (o) o = x; node main(x: num []) -> (o) o = f(x) +;", "syntax syntax"),
     ("import std.nothing; node main(x: num [8]) -> (o) o = dense(4, x);", "import-not-found"),
 ];

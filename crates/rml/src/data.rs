@@ -202,7 +202,7 @@ pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, Error> {
     };
     read().map_err(|e| {
         Diagnostic::error(codes::UNREADABLE_FILE, format!("{} cannot be read", path.display()))
-            .note(e.to_string())
+            .note(rml_base::refusal(&e))
             .into()
     })
 }

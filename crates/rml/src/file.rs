@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use rml_base::Diagnostic;
 use rml_base::codes::run as codes;
+use rml_base::{Diagnostic, refusal};
 
 /// Replaces the content of a file in one step.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), Diagnostic> {
@@ -18,7 +18,7 @@ pub(crate) fn check_replaceable(path: &Path) -> Result<(), Diagnostic> {
 
 fn unwritable(path: &Path, e: &io::Error) -> Diagnostic {
     Diagnostic::error(codes::UNWRITABLE_FILE, format!("{} cannot be written", path.display()))
-        .note(e.to_string())
+        .note(refusal(e))
 }
 
 fn try_replace(path: &Path, bytes: &[u8]) -> io::Result<()> {

@@ -39,7 +39,7 @@ pub use format::format;
 pub use grad::{CheckOptions, Checked, GradCheck, GradOptions, Gradients, grad, gradcheck};
 pub use infer::{InferOptions, InferReport, Split, Stream, infer};
 pub use library::{LIBRARY, PRELUDE};
-pub use rml_base::{Code, Diagnostic, Diagnostics, Label, Severity, Sources, Span, codes, suggest};
+pub use rml_base::{Code, Diagnostic, Diagnostics, Label, Severity, Sources, Span, codes, refusal, suggest};
 pub use rml_ir::typed::StaticValue;
 pub use rml_ir::{DType, Data, Precision, Shape, Tensor, Type, Value};
 pub use session::{End, Feed, Outputs, Session, tensor};

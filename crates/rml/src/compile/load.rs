@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use rml_base::codes::run as codes;
-use rml_base::{Diagnostic, FileId, Sources};
+use rml_base::{Diagnostic, FileId, Sources, refusal};
 
 use super::Source;
 use crate::error::Error;
@@ -28,8 +28,8 @@ const MAX_TEXT: u64 = 64 << 20;
 
 fn read(path: &Path) -> Result<String, String> {
     let mut bytes = Vec::new();
-    let file = std::fs::File::open(path).map_err(|e| e.to_string())?;
-    file.take(MAX_TEXT + 1).read_to_end(&mut bytes).map_err(|e| e.to_string())?;
+    let file = std::fs::File::open(path).map_err(|e| refusal(&e))?;
+    file.take(MAX_TEXT + 1).read_to_end(&mut bytes).map_err(|e| refusal(&e))?;
     if bytes.len() as u64 > MAX_TEXT {
         return Err("it is larger than 64 MiB, so it is no program".to_owned());
     }
