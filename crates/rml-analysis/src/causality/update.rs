@@ -64,7 +64,7 @@ fn diagnostic(deps: &Dependences<'_>, part: &Part, chain: &Chain, key: &str, oth
         ),
     );
     let steps = || chain.iter().filter_map(|i| Some((&part.edges[*i].2, part.edges[*i].2.eq?)));
-    if let Some((_, reader)) = steps().last() {
+    if let Some((_, reader)) = steps().next_back() {
         let span = flat.equations[reader].span;
         found = found.label(span, "the parameter is used here, with a new value in each cycle");
     }
