@@ -33,6 +33,9 @@ pub(crate) fn finish(
         for_each_operand(&mut eq.rhs, |v| *v = resolve(&alias, *v));
     }
     node.outputs.iter_mut().for_each(|v| *v = resolve(&alias, *v));
+    for claim in &mut node.claims {
+        (claim.var, claim.cond) = (resolve(&alias, claim.var), resolve(&alias, claim.cond));
+    }
     let gradient_keys: BTreeMap<Var, (usize, bool, usize)> =
         gradients.iter().filter_map(|(v, d)| keys.get(v).map(|&key| (resolve(&alias, *d), key))).collect();
     let adjoint = live(&node, adjoint);
@@ -166,6 +169,11 @@ fn compact(mut node: Node, span: Span) -> Node {
         }
     }
     node.outputs.iter_mut().for_each(var);
+    node.claims.retain(|c| new_var.contains_key(&c.var) && new_var.contains_key(&c.cond));
+    for claim in &mut node.claims {
+        var(&mut claim.var);
+        var(&mut claim.cond);
+    }
     for formal in &mut node.formals {
         if let Formal::Stream(input) = formal {
             var(&mut input.var);

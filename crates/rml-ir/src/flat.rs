@@ -5,7 +5,7 @@
 //!   them.
 //! - **F2** types as N2.
 //! - **F3** a constant initialiser has the type of its equation's result.
-//! - **F4** conditions, window ends and clock conditions are `bool []`.
+//! - **F4** conditions, window ends and the conditions of clocks and claims are `bool []`.
 //! - **F5** a window's parent stands before it.
 //! - **F6** every state names a `Fby` outside windows or a `Param`; no two have the same key; each such
 //!   equation has one.
@@ -19,7 +19,7 @@ use rml_base::{IndexVec, Span, entity_id};
 use crate::op::Op;
 use crate::types::Precision;
 
-pub use crate::normal::{ConstId, ConstKind, Constant, Eq, Init, Input, Var, VarData};
+pub use crate::normal::{Claim, ConstId, ConstKind, Constant, Eq, Init, Input, Var, VarData};
 
 mod parse;
 mod print;
@@ -46,6 +46,8 @@ pub struct Flat {
     pub inputs: Vec<Input>,
     /// Outputs, in order.
     pub outputs: Vec<Var>,
+    /// The declared clocks of outputs, and of the inputs of instances; those of inputs are facts and stand there.
+    pub claims: Vec<Claim>,
     /// All variables; names are instance paths (`lstm_0.h`).
     pub vars: IndexVec<Var, VarData>,
     /// All constants; the path of a random one is in `random_keys`.

@@ -7,7 +7,7 @@
 //!   `fby`, `fby back`, `post`, `when` and `param` keep the type of their operands.
 //! - **N3** a constant initialiser of `fby` / `fby back` has the type of the equation's result and is a value
 //!   or a random constant.
-//! - **N4** conditions and `every` ends are `bool []`.
+//! - **N4** conditions, those of clocks and claims, and `every` ends are `bool []`.
 //! - **N5** a call has one argument for each input of the callee and one result for each of its outputs, of
 //!   equal types.
 //! - **N6** calls are not recursive.
@@ -21,7 +21,9 @@ use rml_base::{IndexVec, Span, entity_id};
 use crate::op::Op;
 use crate::types::{Precision, Type};
 
-pub use crate::typed::{Callee, ConstKind, Constant, Formal, Input, NodeId, StaticValue, Var, VarData};
+pub use crate::typed::{
+    Callee, Claim, ConstKind, Constant, Formal, Input, NodeId, StaticValue, Var, VarData,
+};
 
 pub(crate) mod parse;
 pub(crate) mod print;
@@ -66,6 +68,8 @@ pub struct Node {
     pub formals: Vec<Formal>,
     /// Outputs.
     pub outputs: Vec<Var>,
+    /// The declared clocks of outputs.
+    pub claims: Vec<Claim>,
     /// Local static names with their source text (for printing).
     pub statics: Vec<(Arc<str>, Arc<str>)>,
     /// All variables.

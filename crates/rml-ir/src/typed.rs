@@ -7,7 +7,7 @@
 //!   them.
 //! - **T2** every expression's type follows from its operands by the rule of its form; operands of `merge`,
 //!   `if`, `fby` and `fby back` have equal types (broadcasts are explicit).
-//! - **T3** conditions and `every` ends are `bool []`.
+//! - **T3** conditions, those of clocks and claims, and `every` ends are `bool []`.
 //! - **T4** a call has one argument for each stream formal of the callee, of equal type, and one result for
 //!   each of its outputs (for [`Callee::Diff`]: of its canonical outputs); only at the top of an equation may
 //!   there be other than one result.
@@ -70,6 +70,8 @@ pub struct Node {
     pub formals: Vec<Formal>,
     /// Outputs.
     pub outputs: Vec<Var>,
+    /// The declared clocks of outputs.
+    pub claims: Vec<Claim>,
     /// Local static names with their source text, in textual order (for printing).
     pub statics: Vec<(Arc<str>, Arc<str>)>,
     /// All variables.
@@ -103,6 +105,21 @@ pub struct Input {
     pub var: Var,
     /// Its declared clock: present iff the condition variable is present and equals the flag.
     pub clock: Option<(Var, bool)>,
+}
+
+/// A declared clock that is to be proved.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Claim {
+    /// The variable.
+    pub var: Var,
+    /// It is present iff this is present and equals `positive`.
+    pub cond: Var,
+    /// For which value of the condition.
+    pub positive: bool,
+    /// The declaration.
+    pub span: Span,
+    /// In the flat form, the call that binds the variable, if it is the input of an instance.
+    pub call: Option<Span>,
 }
 
 impl Node {

@@ -243,3 +243,40 @@ fn a_batch_counts_for_the_nodes_that_take_it() {
     assert_eq!(assumed, [vec!["d"], vec![]]);
     assert!(found[0].types(false).contains("num [4, "));
 }
+
+#[test]
+fn declared_clocks_of_outputs_are_checked() {
+    rejects(
+        "node main(x: num [], c: bool []) -> (o: num [] when c) o = x;",
+        &[("when c", "`o` is declared `when c`, but it is present on `base`")],
+    );
+    accepts(
+        "node main(x: num [], c: bool []) -> (o: num [] when c) o = x when not not c;",
+        &[("o", "base on c")],
+    );
+    accepts(
+        "node main(x: num [], c: bool []) -> (o: num [] when not d, d: bool []) o = x when c; d = not c;",
+        &[],
+    );
+    is_dynamic("node main(x: num []) -> (o: num [] when c, c: bool []) o = x; c = x * x >= 0.0;");
+}
+
+#[test]
+fn declared_clocks_of_callees_are_checked() {
+    // What follows from the wrong argument is not told.
+    rejects(
+        "node g(x: num [] when c, c: bool []) -> (o) o = merge c x 0.0;
+         node main(c: bool []) -> (o) o = g(if c then 1.0 else 2.0, c);",
+        &[("o = g(if c then 1.0 else 2.0, c);", "`x` is declared `when c`, but it is present on `base`")],
+    );
+    accepts(
+        "node g(x: num [] when c, c: bool []) -> (o: num [] when c) o = x + 1.0;
+         node main(x: num [], c: bool []) -> (o) o = g(x when c, c) + (x when c);",
+        &[("o", "base on c")],
+    );
+    rejects(
+        "node g(x: num [], c: bool []) -> (o: num [] when c) o = x;
+         node main(x: num [], c: bool []) -> (o) o = g(x, c) + (x when c);",
+        &[("when c", "`o` is declared `when c`, but it is present on `base`")],
+    );
+}

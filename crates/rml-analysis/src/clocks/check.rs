@@ -56,6 +56,16 @@ pub(super) fn check(
     Verdict::Dynamic(Diagnostics(mismatches.iter().map(|m| reporter.warning(m)).collect()))
 }
 
+impl Kind {
+    /// The variables whose clocks disagree.
+    fn vars(self) -> [Var; 2] {
+        match self {
+            Kind::Together(a, b) => [a, b],
+            Kind::Sample(s) => [s.var, s.cond],
+        }
+    }
+}
+
 struct Checker<'a> {
     constraints: &'a [Constraint],
     inferred: &'a Inferred,
@@ -82,16 +92,38 @@ impl Checker<'_> {
         found.sort_by_key(|(at, _)| (time[self.constraints[*at].target], *at));
         let mut told = BTreeSet::new();
         for (at, kind) in found {
-            let (a, b) = match kind {
-                Kind::Together(a, b) => (a, b),
-                Kind::Sample(s) => (s.var, s.cond),
-            };
-            if ![a, b].into_iter().any(|v| self.follows(v, at, &told)) {
+            if !kind.vars().into_iter().any(|v| self.follows(v, at, &told)) {
                 told.insert(at);
                 self.mismatches.push(Mismatch { constraint: at, kind, witness: None });
             }
         }
+        self.without_those_of_claims();
         self.mismatches.sort_by_key(|m| m.constraint);
+    }
+
+    /// Where a declared clock is wrong, nothing is said about what uses the variable as if it were right.
+    fn without_those_of_claims(&mut self) {
+        let claimed = |m: &Mismatch| self.constraints[m.constraint].claim.is_some();
+        let wrong: BTreeSet<Var> = self
+            .mismatches
+            .iter()
+            .filter(|m| claimed(m))
+            .map(|m| self.constraints[m.constraint].target)
+            .collect();
+        let found = std::mem::take(&mut self.mismatches);
+        let is_own =
+            |m: &Mismatch| claimed(m) || !m.kind.vars().into_iter().any(|v| self.owes_clock(v, &wrong));
+        self.mismatches = found.into_iter().filter(is_own).collect();
+    }
+
+    /// Whether the clock of a variable was derived from that of one of others, or is its own.
+    fn owes_clock(&self, v: Var, others: &BTreeSet<Var>) -> bool {
+        let mut v = v;
+        while !others.contains(&v) {
+            let Origin::Constraint { from, .. } = self.inferred.origin[v] else { return false };
+            v = from;
+        }
+        true
     }
 
     /// Whether the clock of a variable was derived by a constraint, other than the one in question, that has been told of.

@@ -30,7 +30,7 @@ pub(super) fn drivers(flat: &Flat, constraints: &[Constraint]) -> IndexVec<Var, 
     for input in &flat.inputs {
         of_class[find(&mut parent, input.var.index())] = Driver::Input;
     }
-    for sample in constraints.iter().flat_map(|c| &c.samples) {
+    for sample in constraints.iter().filter(|c| c.claim.is_none()).flat_map(|c| &c.samples) {
         of_class[find(&mut parent, sample.var.index())] = Driver::Sampling;
     }
     flat.vars.ids().map(|v| of_class[find(&mut parent, v.index())]).collect()

@@ -1,7 +1,7 @@
 //! What each equation asks of the clocks of its variables (semantics notes, section 4).
 
 use rml_base::Span;
-use rml_ir::flat::{Eq, Flat, Rhs, Var};
+use rml_ir::flat::{Claim, Eq, Flat, Rhs, Var};
 
 /// Present exactly where `cond` is `positive`.
 #[derive(Clone, Copy, Debug)]
@@ -16,6 +16,8 @@ pub(super) struct Sample {
 pub(super) struct Constraint {
     /// The equation; `None` for a declared clock.
     pub(super) equation: Option<Eq>,
+    /// Where a clock is declared that is to be proved. Nothing is inferred from it.
+    pub(super) claim: Option<Span>,
     pub(super) span: Span,
     /// What is defined by it.
     pub(super) target: Var,
@@ -27,7 +29,8 @@ pub(super) struct Constraint {
     pub(super) samples: Vec<Sample>,
 }
 
-/// The constraints of a program: one for each equation, in order, then one for each declared clock.
+/// The constraints of a program: one for each equation, in order, then one for each declared clock: of inputs, then what is claimed
+/// of other variables.
 pub(super) fn constraints(flat: &Flat) -> Vec<Constraint> {
     let equations = flat.equations.iter_enumerated().map(|(id, equation)| {
         let mut constraint = of_rhs(equation.lhs, &equation.rhs, equation.span);
@@ -38,6 +41,7 @@ pub(super) fn constraints(flat: &Flat) -> Vec<Constraint> {
         let (cond, positive) = input.clock?;
         Some(Constraint {
             equation: None,
+            claim: None,
             span: flat.vars[input.var].span,
             target: input.var,
             sources: vec![cond],
@@ -45,7 +49,16 @@ pub(super) fn constraints(flat: &Flat) -> Vec<Constraint> {
             samples: vec![Sample { var: input.var, cond, positive }],
         })
     });
-    equations.chain(declared).collect()
+    let claims = flat.claims.iter().map(|&Claim { var, cond, positive, span, call }| Constraint {
+        equation: None,
+        claim: Some(span),
+        span: call.unwrap_or(span),
+        target: var,
+        sources: vec![cond],
+        together: Vec::new(),
+        samples: vec![Sample { var, cond, positive }],
+    });
+    equations.chain(declared).chain(claims).collect()
 }
 
 fn of_rhs(target: Var, rhs: &Rhs, span: Span) -> Constraint {
@@ -65,5 +78,5 @@ fn of_rhs(target: Var, rhs: &Rhs, span: Span) -> Constraint {
             (operands, together, Vec::new())
         }
     };
-    Constraint { equation: None, span, target, sources, together, samples }
+    Constraint { equation: None, claim: None, span, target, sources, together, samples }
 }

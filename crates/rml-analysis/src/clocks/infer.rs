@@ -110,7 +110,7 @@ struct Inference<'a> {
 impl<'a> Inference<'a> {
     fn new(flat: &Flat, constraints: &'a [Constraint]) -> Self {
         let mut naming = IndexVec::filled(Vec::new(), flat.vars.len());
-        for (i, constraint) in constraints.iter().enumerate() {
+        for (i, constraint) in constraints.iter().enumerate().filter(|(_, c)| c.claim.is_none()) {
             let sampled = constraint.samples.iter().flat_map(|s| [s.var, s.cond]);
             let vars: BTreeSet<Var> = constraint.together.iter().copied().chain(sampled).collect();
             for v in vars {

@@ -65,8 +65,13 @@ impl Reporter<'_> {
 
     pub(super) fn warning(&self, mismatch: &Mismatch) -> Diagnostic {
         let title = format!("it is not known before the run whether {}", self.question(mismatch));
-        self.describe(mismatch, Diagnostic::warning(CLOCK_DYNAMIC, title))
-            .note("the simulator checks it in every cycle")
+        let note = match self.constraints[mismatch.constraint].claim {
+            Some(_) => {
+                "the simulator does not check declared clocks, only those of the inputs of the node that runs"
+            }
+            None => "the simulator checks it in every cycle",
+        };
+        self.describe(mismatch, Diagnostic::warning(CLOCK_DYNAMIC, title)).note(note)
     }
 
     fn sides(&self, mismatch: &Mismatch) -> [Side; 2] {
@@ -95,6 +100,12 @@ impl Reporter<'_> {
                 name(s.var),
                 name(s.cond),
                 s.positive
+            ),
+            (Kind::Sample(s), _) if self.constraints[mismatch.constraint].claim.is_some() => format!(
+                "{} is declared `when {}`, but it is present on `{}`",
+                name(s.var),
+                names.sampling(s.cond, s.positive).replacen(" on ", "", 1),
+                self.clock(&names, a.term)
             ),
             (Kind::Sample(s), _) => {
                 format!("{} is not present exactly where {} is {}", name(s.var), name(s.cond), s.positive)
@@ -144,6 +155,9 @@ impl Reporter<'_> {
         let reasons: Vec<Reason> = sides.iter().filter_map(|side| self.reason(&names, side)).collect();
         let wrong_call = self.wrong_call(mismatch, &reasons);
         let mut diagnostic = diagnostic.label(constraint.span, remark);
+        if let Some(span) = constraint.claim.filter(|span| *span != constraint.span) {
+            diagnostic = diagnostic.label(span, "its clock is declared here");
+        }
         if let Some(call) = wrong_call {
             diagnostic = diagnostic.label(call, CALLED);
         }
@@ -262,7 +276,14 @@ impl Reporter<'_> {
         let names = self.names(mismatch);
         if let Kind::Sample(Sample { var, cond, positive }) = mismatch.kind {
             let condition = names.sampling(cond, positive).replacen(" on ", "", 1);
+            let constraint = &self.constraints[mismatch.constraint];
             return match self.rhs(mismatch) {
+                _ if constraint.claim.is_some_and(|span| span != constraint.span) => {
+                    format!("give an argument that is present `when {condition}`, or change the declaration")
+                }
+                _ if constraint.claim.is_some() => {
+                    format!("define it by what is present `when {condition}`, or change the declaration")
+                }
                 Some(Rhs::Merge { .. }) if self.inferred.of[var] == self.inferred.of[cond] => {
                     format!("write `{} when {condition}`", names.operand_of(var))
                 }

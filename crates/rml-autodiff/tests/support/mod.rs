@@ -29,6 +29,7 @@ impl NodeBuilder {
             name: Arc::from(name),
             formals: Vec::new(),
             outputs: Vec::new(),
+            claims: Vec::new(),
             statics: Vec::new(),
             vars: IndexVec::new(),
             consts: IndexVec::new(),

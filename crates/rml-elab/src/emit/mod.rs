@@ -9,7 +9,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, IndexVec, Span};
-use rml_ir::typed::{self, Formal, Input, NodeId, Var, VarData};
+use rml_ir::typed::{self, Claim, Formal, Input, NodeId, Var, VarData};
 use rml_ir::{Precision, Type};
 
 use crate::clocks;
@@ -142,11 +142,7 @@ impl<'a, 'p> Emitter<'a, 'p> {
         let node = self.node;
         self.variables();
         let formals = self.formals();
-        for &output in &node.outputs {
-            if let Err(problem) = clocks::declared(self.typed, self.id, output) {
-                self.fail(None, problem.map_or(Failure::Unknown, Failure::from));
-            }
-        }
+        let claims = self.claims();
         for (index, equation) in node.equations.iter().enumerate() {
             if let Err(failure) = self.equation(index) {
                 self.fail(Some(equation.rhs), failure);
@@ -158,6 +154,7 @@ impl<'a, 'p> Emitter<'a, 'p> {
             name: node.name.clone(),
             formals,
             outputs,
+            claims,
             statics,
             vars: self.vars,
             exprs: self.exprs,
@@ -235,6 +232,22 @@ impl<'a, 'p> Emitter<'a, 'p> {
             }
         }
         formals
+    }
+
+    /// The declared clocks of the outputs.
+    fn claims(&mut self) -> Vec<Claim> {
+        let mut claims = Vec::new();
+        for &output in &self.node.outputs {
+            match clocks::declared(self.typed, self.id, output) {
+                Err(problem) => self.fail(None, problem.map_or(Failure::Unknown, Failure::from)),
+                Ok(clock) => claims.extend(clock.and_then(|(cond, positive)| {
+                    let (&var, &cond) = (self.by_local.get(&output)?, self.by_local.get(&cond)?);
+                    let span = self.node.locals[output].clock.as_ref()?.span;
+                    Some(Claim { var, cond, positive, span, call: None })
+                })),
+            }
+        }
+        claims
     }
 
     fn equation(&mut self, index: usize) -> Evaluated<()> {

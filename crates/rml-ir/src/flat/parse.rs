@@ -5,7 +5,7 @@ use indexmap::IndexMap;
 use rml_base::IndexVec;
 
 use super::{ConstId, Equation, Flat, Rhs, State, Var, Window, WindowData};
-use crate::normal::parse::{init, input, no_span, var_data};
+use crate::normal::parse::{claim, init, input, no_span, var_data};
 use crate::text::{Cursor, Read};
 
 /// Reads what [`print`](super::print) writes; an error names line and expectation. The result need not
@@ -20,6 +20,7 @@ pub fn parse(text: &str) -> Result<Flat, String> {
         precision,
         inputs: Vec::new(),
         outputs: Vec::new(),
+        claims: Vec::new(),
         vars: IndexVec::new(),
         consts: IndexVec::new(),
         random_keys: IndexMap::new(),
@@ -40,6 +41,8 @@ fn line(c: &mut Cursor<'_>, flat: &mut Flat) -> Read<()> {
         flat.inputs.push(input(c)?);
     } else if c.eat("output") {
         flat.outputs.push(c.id("v")?);
+    } else if c.eat("claim") {
+        flat.claims.push(claim(c)?);
     } else if c.eat("var") {
         c.next_id::<Var>("v", flat.vars.len())?;
         flat.vars.push(var_data(c)?);

@@ -4,6 +4,7 @@
 //! ```text
 //! flat f32 "main"                       precision and name of the root
 //! input v0 when v1
+//! claim v2 when v1                     a declared clock that is to be proved
 //! random k0 "lstm_0.kernel.random0"     the key that a random constant is drawn by
 //! window w1 end v1 in w0                the end of a window and the window around it
 //! v2 = fby k0 v3 in w1                  a delay in a window
@@ -13,7 +14,7 @@
 use std::fmt::{self, Write};
 
 use super::{Equation, Flat, Rhs, Window};
-use crate::normal::print::{InitText, InputText, Names, VarText};
+use crate::normal::print::{ClaimText, InitText, InputText, Names, VarText};
 use crate::text::{Commas, ConstantText};
 
 /// The flat as text.
@@ -31,6 +32,9 @@ fn write_flat(out: &mut String, flat: &Flat) -> fmt::Result {
     }
     for output in &flat.outputs {
         writeln!(out, "output {output}")?;
+    }
+    for claim in &flat.claims {
+        writeln!(out, "claim {}", ClaimText(claim))?;
     }
     for (var, data) in flat.vars.iter_enumerated() {
         writeln!(out, "var {var} {}", VarText(data))?;

@@ -53,6 +53,7 @@ impl Checker<'_> {
             vars.push((input.var, "an input".to_owned()));
             vars.extend(input.clock.map(|(c, _)| (c, "a clock".to_owned())));
         }
+        vars.extend(flat.claims.iter().flat_map(|c| [c.var, c.cond]).map(|v| (v, "a claim".to_owned())));
         for (id, window) in flat.windows.iter_enumerated() {
             vars.push((window.end, id.to_string()));
             windows.extend(window.parent.map(|p| (p, id.to_string())));
@@ -110,6 +111,10 @@ impl Checker<'_> {
         for input in &self.flat.inputs {
             let wrong = input.clock.and_then(|(c, _)| condition(self.ty(c)));
             self.found.extend(wrong.map(|w| format!("F4: clock of {}: {w}", input.var)));
+        }
+        for claim in &self.flat.claims {
+            let wrong = condition(self.ty(claim.cond));
+            self.found.extend(wrong.map(|w| format!("F4: clock of {}: {w}", claim.var)));
         }
     }
 

@@ -3,7 +3,7 @@
 
 use rml_base::{FileId, IndexVec, Span};
 
-use super::{Callee, Equation, Formal, Init, Input, Module, Node, NodeId, Rhs, Var, VarData};
+use super::{Callee, Claim, Equation, Formal, Init, Input, Module, Node, NodeId, Rhs, Var, VarData};
 use crate::text::{Cursor, Read};
 use crate::types::Precision;
 
@@ -56,6 +56,7 @@ fn empty_node(name: std::sync::Arc<str>) -> Node {
         name,
         formals: Vec::new(),
         outputs: Vec::new(),
+        claims: Vec::new(),
         statics: Vec::new(),
         vars: IndexVec::new(),
         consts: IndexVec::new(),
@@ -76,6 +77,8 @@ fn line(c: &mut Cursor<'_>, node: &mut Node, precision: Precision) -> Read<()> {
         node.formals.push(formal);
     } else if c.eat("output") {
         node.outputs.push(c.id("v")?);
+    } else if c.eat("claim") {
+        node.claims.push(claim(c)?);
     } else if c.eat("static") {
         let name = c.string()?;
         c.expect("=")?;
@@ -104,6 +107,14 @@ pub(crate) fn input(c: &mut Cursor<'_>) -> Read<Input> {
         None
     };
     Ok(Input { var, clock })
+}
+
+/// A declared clock.
+pub(crate) fn claim(c: &mut Cursor<'_>) -> Read<Claim> {
+    let var = c.id("v")?;
+    c.expect("when")?;
+    let positive = !c.eat("not");
+    Ok(Claim { var, cond: c.id("v")?, positive, span: no_span(), call: None })
 }
 
 /// A variable's type and name.

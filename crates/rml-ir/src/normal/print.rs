@@ -9,6 +9,7 @@
 //!   formal static "units" = 4                         formals in order: static ones with their value,
 //!   formal v0 when not v1                             streams with their clock
 //!   output v2
+//!   claim v2 when v1                                  the declared clock of an output
 //!   static "shape" = "[units, d]"                     local static names, as written
 //!   var v0 num [4] "x"                                type and name, if it has one
 //!   const k0 num [4] = fill 0.0 as "zeros([units])"   or `[1.0, 2.0, ..]`, or `random glorot_uniform`
@@ -22,7 +23,7 @@ use std::sync::Arc;
 
 use rml_base::IndexVec;
 
-use super::{Callee, Equation, Formal, Init, Input, Module, Node, Rhs, Var, VarData};
+use super::{Callee, Claim, Equation, Formal, Init, Input, Module, Node, Rhs, Var, VarData};
 use crate::text::{Commas, ConstantText, StaticsText};
 
 /// The module as text.
@@ -57,6 +58,9 @@ fn write_node(out: &mut String, node: &Node) -> fmt::Result {
     }
     for output in &node.outputs {
         writeln!(out, "  output {output}")?;
+    }
+    for claim in &node.claims {
+        writeln!(out, "  claim {}", ClaimText(claim))?;
     }
     for (name, text) in &node.statics {
         writeln!(out, "  static {name:?} = {text:?}")?;
@@ -116,6 +120,16 @@ impl fmt::Display for InputText<'_> {
             Some((cond, true)) => write!(f, "{} when {cond}", self.0.var),
             Some((cond, false)) => write!(f, "{} when not {cond}", self.0.var),
         }
+    }
+}
+
+/// A claim: `v0 when v1`, `v0 when not v1`.
+pub(crate) struct ClaimText<'a>(pub(crate) &'a Claim);
+
+impl fmt::Display for ClaimText<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Claim { var, cond, positive, .. } = *self.0;
+        InputText(&Input { var, clock: Some((cond, positive)) }).fmt(f)
     }
 }
 

@@ -58,6 +58,10 @@ impl Checker<'_> {
             let wrong = input.clock.and_then(|(c, _)| condition(self.ty(c)));
             self.found.extend(wrong.map(|w| format!("N4: clock of {}: {w}", input.var)));
         }
+        for claim in &self.node.claims {
+            let wrong = condition(self.ty(claim.cond));
+            self.found.extend(wrong.map(|w| format!("N4: clock of {}: {w}", claim.var)));
+        }
         for (eq, equation) in self.node.equations.iter_enumerated() {
             self.equation(eq, equation);
         }
@@ -77,6 +81,7 @@ impl Checker<'_> {
             vars.push((input.var, "an input".to_owned()));
             vars.extend(input.clock.map(|(c, _)| (c, "a clock".to_owned())));
         }
+        vars.extend(node.claims.iter().flat_map(|c| [c.var, c.cond]).map(|v| (v, "a claim".to_owned())));
         for (eq, equation) in node.equations.iter_enumerated() {
             vars.extend(equation.lhs.iter().map(|v| (*v, eq.to_string())));
             equation.rhs.for_each_operand(|v| vars.push((v, eq.to_string())));

@@ -2,7 +2,7 @@
 
 use rml_base::{EntityId, IndexVec};
 
-use crate::flat::{ConstId, Eq, Flat, Init, Rhs, Var, Window, verify};
+use crate::flat::{Claim, ConstId, Eq, Flat, Init, Rhs, Var, Window, verify};
 
 /// Keeps what the outputs and the trained parameters depend on, and renumbers what is kept, in its order. A
 /// program without outputs is kept whole. All inputs stay.
@@ -218,7 +218,12 @@ fn restrict(flat: Flat, live: &[bool]) -> Flat {
     let (consts, const_table) = Renumbered::take(flat.consts, |k: ConstId| consts_used[k.index()]);
     let (windows, window_table) = Renumbered::take(flat.windows, |w: Window| windows_used[w.index()]);
     let (equations, equation_table) = Renumbered::take(flat.equations, |e: Eq| equation_lives[e.index()]);
+    let claims = flat
+        .claims
+        .into_iter()
+        .filter_map(|claim| Some(Claim { var: vars.get(claim.var)?, cond: vars.get(claim.cond)?, ..claim }));
     let mut result = Flat {
+        claims: claims.collect(),
         name: flat.name,
         precision: flat.precision,
         inputs: flat.inputs,

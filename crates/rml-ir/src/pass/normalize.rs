@@ -47,6 +47,7 @@ impl<'m> Normalizer<'m> {
             name: source.name.clone(),
             formals: source.formals.clone(),
             outputs: source.outputs.clone(),
+            claims: source.claims.clone(),
             statics: source.statics.clone(),
             vars: source.vars.clone(),
             consts: IndexVec::new(),

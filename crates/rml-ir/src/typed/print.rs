@@ -46,6 +46,10 @@ fn write_interface(out: &mut String, node: &Node) -> fmt::Result {
     for output in &node.outputs {
         writeln!(out, "  output {output}")?;
     }
+    for claim in &node.claims {
+        let not = if claim.positive { "" } else { "not " };
+        writeln!(out, "  claim {} when {not}{}", claim.var, claim.cond)?;
+    }
     for (name, text) in &node.statics {
         writeln!(out, "  static {name:?} = {text:?}")?;
     }

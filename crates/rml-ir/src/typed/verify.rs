@@ -48,6 +48,10 @@ impl Checker<'_> {
             let wrong = input.clock.and_then(|(c, _)| condition(&self.node.vars[c].ty));
             self.found.extend(wrong.map(|w| format!("T3: clock of {}: {w}", input.var)));
         }
+        for claim in &self.node.claims {
+            let wrong = condition(&self.node.vars[claim.cond].ty);
+            self.found.extend(wrong.map(|w| format!("T3: clock of {}: {w}", claim.var)));
+        }
     }
 
     /// T6, and that all ids exist.
@@ -57,6 +61,7 @@ impl Checker<'_> {
         let mut vars: Vec<Var> = node.outputs.clone();
         vars.extend(node.equations.iter().flat_map(|e| e.lhs.iter().flatten().copied()));
         vars.extend(node.inputs().flat_map(|i| [Some(i.var), i.clock.map(|c| c.0)]).flatten());
+        vars.extend(node.claims.iter().flat_map(|c| [c.var, c.cond]));
         let mut used: Vec<ExprId> = node.equations.iter().map(|e| e.rhs).collect();
         for expr in &node.exprs {
             used.extend(operands(&expr.kind));

@@ -80,6 +80,7 @@ impl TypedNode {
             name: name.into(),
             formals: Vec::new(),
             outputs: Vec::new(),
+            claims: Vec::new(),
             statics: Vec::new(),
             vars: IndexVec::new(),
             exprs: IndexVec::new(),

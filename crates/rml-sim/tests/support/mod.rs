@@ -29,6 +29,7 @@ impl Builder {
             precision: Precision::F64,
             inputs: Vec::new(),
             outputs: Vec::new(),
+            claims: Vec::new(),
             vars: IndexVec::new(),
             consts: IndexVec::new(),
             random_keys: indexmap::IndexMap::new(),

@@ -182,6 +182,7 @@ mod tests {
             precision: Precision::F64,
             inputs: Vec::new(),
             outputs: Vec::new(),
+            claims: Vec::new(),
             vars: (0..equations.len()).map(data).collect(),
             consts: std::iter::once(constant).collect(),
             random_keys: IndexMap::new(),

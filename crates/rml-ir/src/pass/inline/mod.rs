@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use self::paths::{Labels, Place, stripped};
 use self::states::{Named, Update};
-use crate::flat::{Equation, Flat, Rhs, Var, VarData, Window, WindowData};
+use crate::flat::{Claim, Equation, Flat, Rhs, Var, VarData, Window, WindowData};
 use crate::normal::{self, Callee, ConstId, ConstKind, Constant, Eq, Formal, Init, Module, NodeId};
 use crate::op::Op;
 use crate::types::Type;
@@ -158,6 +158,7 @@ impl<'m> Inliner<'m> {
             precision: module.precision,
             inputs: Vec::new(),
             outputs: Vec::new(),
+            claims: Vec::new(),
             vars: IndexVec::new(),
             consts: IndexVec::new(),
             random_keys: IndexMap::new(),
@@ -229,6 +230,18 @@ impl<'m> Inliner<'m> {
         diagnostic.help("call fewer instances, or put what they have in common into one with a larger shape")
     }
 
+    /// What a node declares about the clocks of its interface. Those of the root's inputs are no claims.
+    fn claims(&mut self, node: &normal::Node, vars: &IndexVec<normal::Var, Var>, call: Span) {
+        let is_root = self.frames.is_empty();
+        let inputs = node.inputs().filter(|_| !is_root).filter_map(|input| {
+            let (cond, positive) = input.clock?;
+            let span = node.vars[input.var].span;
+            Some(Claim { var: input.var, cond, positive, span, call: Some(call) })
+        });
+        let placed = |c: Claim| Claim { var: vars[c.var], cond: vars[c.cond], ..c };
+        self.flat.claims.extend(inputs.chain(node.claims.iter().copied()).map(placed));
+    }
+
     /// Makes the variables of an instance and the copies of its inputs.
     fn enter(&mut self, instance: Instance<'_>) {
         let module = self.module;
@@ -243,6 +256,7 @@ impl<'m> Inliner<'m> {
         for (input, arg) in node.inputs().zip(instance.args) {
             self.copy(vars[input.var], *arg, instance.span);
         }
+        self.claims(node, &vars, instance.span);
         if !self.frames.is_empty() {
             self.static_formals(node, &instance.place, instance.span);
         }
