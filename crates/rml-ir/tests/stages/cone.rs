@@ -113,3 +113,28 @@ fn what_drives_a_kept_clock_stays() {
         assert_eq!(result.equations.len() == 1, expected == 1, "{equations}\n{}", print(&result));
     }
 }
+
+#[test]
+fn a_claim_lasts_as_long_as_its_variables() {
+    let result = kept(
+        r#"flat f32 "m"
+input v0
+input v1
+output v3
+claim v2 when not v1
+claim v3 when v1
+claim v3 when v4
+var v0 num [] "x"
+var v1 bool [] "c"
+var v2 num [] "dead"
+var v3 num [] "o"
+var v4 bool [] "unread"
+v2 = post v0
+v3 = when v0 v1
+v4 = apply not (v1)
+"#,
+    );
+    let claims: Vec<(u32, u32, bool)> =
+        result.claims.iter().map(|c| (c.var.0, c.cond.0, c.positive)).collect();
+    assert_eq!(claims, [(2, 1, true)], "{}", print(&result));
+}
