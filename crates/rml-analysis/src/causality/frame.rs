@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use rml_ir::flat::{Init, Rhs, Window};
+use rml_ir::flat::{Init, Rhs, Var, Window};
 
 use super::CutData;
 use crate::clocks::{ClockData, ClockId};
@@ -168,9 +168,12 @@ impl<'c, 'a> Frame<'c, 'a> {
     /// Whether a delay in that window never leads across the end of a segment.
     pub(crate) fn cuts(&self, window: Option<Window>) -> bool {
         let conditions = self.conditions;
+        let of = |var: Var| conditions.clocks.of[var];
         conditions.windows(window).iter().any(|w| {
-            self.within.contains(w)
-                || conditions.truth(conditions.flat.windows[*w].end, &self.outer[2]) == Some(true)
+            let end = conditions.flat.windows[*w].end;
+            // An end that is absent there bounds nothing.
+            let present = self.all && self.ends.iter().any(|l| conditions.is_within(of(l.cond), of(end)));
+            self.within.contains(w) || (present && conditions.truth(end, &self.outer[2]) == Some(true))
         })
     }
 }

@@ -121,9 +121,12 @@ impl Walk<'_, '_, '_> {
             Distance::Now => Some(false),
             Distance::Past => {
                 let window = self.deps.delay(&reader.edge).and_then(|(_, w)| w);
+                // A delay that restarts there does not look back, but has to know that it restarts.
+                let is_end = |w: Window| conditions.flat.windows[w].end.index() == reader.edge.to;
+                let asks = conditions.windows(window).into_iter().any(is_end);
                 let restarts =
                     window.is_some_and(|w| ends(self.deps, w).is_superset(&ends(self.deps, self.window)));
-                (!(at_end && restarts)).then_some(false)
+                (asks || !(at_end && restarts)).then_some(false)
             }
             Distance::Next => Some(false),
         }
