@@ -57,6 +57,11 @@ const PROGRAMS: &[(&str, &str)] = &[
         "node main(i: int [], a: bool [], b: bool []) -> (o) c = a and b; o = if c then i else post o;",
         "windowed c",
     ),
+    (
+        "node back(x: num []) -> (a) a = x + (0.0 fby back a);
+         node main(x: num [], c: bool [], end: bool []) -> (o) o = back(x when c) every (end when c);",
+        "windowed end when c",
+    ),
     ("node main(i: int []) -> (o) o = if false then i else post o;", "rejected [uncut-recurrence]"),
     ("node main(i: int []) -> (o) o = if true then i else post o;", "bounded 0"),
     ("node main() -> (o) o = post u; u = o + 1;", "rejected [uncut-recurrence]"),

@@ -7,6 +7,7 @@ use rml_ir::flat::{Eq, Flat, Var, Window};
 use super::Reason;
 use super::graph::{Dependences, Distance, Edge, Place};
 use super::recurrence::{Chain, Part};
+use crate::clocks::expression;
 use crate::conditions::{Conditions, Literal};
 use rml_ir::Type;
 
@@ -25,7 +26,7 @@ pub(crate) fn cut_name(conditions: &Conditions<'_>, ends: &[Literal], all: bool)
     names.join(" and ")
 }
 
-/// A condition by a name that the source has for it.
+/// A condition by a name that the source has for it, else as an expression.
 fn literal_name(conditions: &Conditions<'_>, literal: Literal) -> String {
     let vars = &conditions.flat.vars;
     let of = |l: Literal| {
@@ -38,7 +39,10 @@ fn literal_name(conditions: &Conditions<'_>, literal: Literal) -> String {
         let found = named.find(|v| as_literal(*v).cond == literal.cond)?;
         of(Literal { cond: found, value: as_literal(found).value == literal.value })
     };
-    of(literal).or_else(equal).unwrap_or_else(|| literal.cond.to_string())
+    of(literal).or_else(equal).unwrap_or_else(|| {
+        let text = expression(conditions.flat, literal.cond);
+        if literal.value { text } else { format!("not ({text})") }
+    })
 }
 
 pub(super) fn span_of(deps: &Dependences<'_>, at: usize) -> Option<Span> {

@@ -29,6 +29,7 @@ mod verify;
 mod witness;
 
 pub use report::CALLED;
+pub(crate) use show::expression;
 pub use verify::verify;
 
 use constraint::Constraint;

@@ -24,6 +24,11 @@ impl Clocks {
     }
 }
 
+/// A variable by its name, else by its expression, with full paths.
+pub(crate) fn expression(flat: &Flat, v: Var) -> String {
+    Names::new(flat).of(v)
+}
+
 /// Writes variables.
 pub(super) struct Names<'a> {
     flat: &'a Flat,
