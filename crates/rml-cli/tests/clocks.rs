@@ -23,6 +23,13 @@ fn types_show_shapes_and_clocks() {
 }
 
 #[test]
+fn types_of_a_named_node_need_no_batch() {
+    let folder = Folder::new().file("rows.rml", "node main(x: num [batch, 3]) -> (o)\n  o = x + 1.0;\n");
+    let text = folder.rml("check rows.rml --node main --types").ok();
+    assert!(text.contains("node main, taking batch = 5\n  x: num [5, 3]\n"), "{text}");
+}
+
+#[test]
 fn ill_clocked_programs_are_checked_early_by_training_and_late_by_runs() {
     let inputs = r#"{"x": [1.0, 2.0], "c": [true, true]}"#;
     let folder = Folder::new().file("bad.rml", BAD).file("inputs.json", inputs);

@@ -98,6 +98,20 @@ pub fn analyse(source: &Source, options: &Options) -> Result<Analysis, Error> {
     Ok(Analysis::new(flat, sources, options.seed))
 }
 
+/// As [`analyse`]; the dimension `batch` gets a value at will where it has none.
+///
+/// # Errors
+/// As [`analyse`].
+pub fn analyse_any_batch(source: &Source, options: &Options) -> Result<Analysis, Error> {
+    analyse(source, options).or_else(|error| {
+        let batch = (BATCH.to_owned(), StaticValue::Int(5));
+        let mut placed = options.clone();
+        placed.defaults.insert(batch.0.clone(), batch.1.clone());
+        let analysis = analyse(source, &placed).map_err(|_| error)?;
+        Ok(Analysis { assumed: vec![batch], ..analysis })
+    })
+}
+
 /// Analyses every node that no other node calls, with all that it calls, whatever is wrong elsewhere. Where such a node cannot be
 /// compiled, what it calls is analysed by itself. A setting counts for the nodes that take it; a static parameter or named dimension
 /// without a value gets one at will.

@@ -30,7 +30,9 @@ mod text;
 mod trace;
 mod train;
 
-pub use analyse::{Analysis, CheckReport, RunFacts, analyse, analyse_all, check, check_report};
+pub use analyse::{
+    Analysis, CheckReport, RunFacts, analyse, analyse_all, analyse_any_batch, check, check_report,
+};
 pub use checkpoint::{Checkpoint, Position};
 pub use compile::{InputInfo, Options, OutputInfo, Program, Source, Stage, compile, differentiate, dump};
 pub use data::{Column, Columns, Elements, Format};

@@ -41,7 +41,7 @@ pub(crate) fn check(args: &Check, output: &mut Output) -> Result<(), Stop> {
 fn types(file: &Path, options: &Options, instances: bool, output: &mut Output) -> Result<(), Stop> {
     let source = Source::file(file);
     let analyses = match options.node {
-        Some(_) => rml::analyse(&source, options).into_iter().collect(),
+        Some(_) => rml::analyse_any_batch(&source, options).into_iter().collect(),
         None => rml::analyse_all(&source, options),
     };
     for analysis in analyses {
