@@ -33,7 +33,12 @@ pub(super) fn json(report: &CheckReport) -> Value {
     };
     if report.findings.has_errors() {
         // What has errors of form was not analysed, or not all of it.
-        let late = [codes::INSTANTANEOUS_CYCLE, codes::UNCUT_RECURRENCE, codes::NO_LAST_VALUE];
+        let late = [
+            codes::INSTANTANEOUS_CYCLE,
+            codes::UNCUT_RECURRENCE,
+            codes::NO_LAST_VALUE,
+            codes::UPDATE_CAUSALITY,
+        ];
         if report.findings.iter().any(|d| d.is_error() && !late.contains(&d.code)) {
             top.insert("clock".to_owned(), json!("rejected"));
         }
