@@ -13,7 +13,7 @@ pub mod op;
 pub mod pass;
 pub mod random;
 pub mod surface;
-mod text;
+pub mod text;
 pub mod typed;
 mod types;
 mod value;

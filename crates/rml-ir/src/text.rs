@@ -16,7 +16,7 @@ use crate::value::{Data, Value};
 
 /// A value as text: `true`, `3`, `1.0`, `[1.0, 2.0]` (row-major) or `fill 0.0` where all elements are the
 /// same.
-pub(crate) struct ValueText<'a>(pub(crate) &'a Value);
+pub struct ValueText<'a>(pub &'a Value);
 
 impl fmt::Display for ValueText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -47,7 +47,7 @@ fn list<T: fmt::Debug>(f: &mut fmt::Formatter<'_>, items: &[T], open: &str) -> f
 }
 
 /// A constant without its type: its kind, then `as "<source text>"` if it has one.
-pub(crate) struct ConstantText<'a>(pub(crate) &'a Constant);
+pub struct ConstantText<'a>(pub &'a Constant);
 
 impl fmt::Display for ConstantText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -60,7 +60,7 @@ impl fmt::Display for ConstantText<'_> {
 }
 
 /// Items with commas between them.
-pub(crate) struct Commas<'a, T>(pub(crate) &'a [T]);
+pub struct Commas<'a, T>(pub &'a [T]);
 
 impl<T: fmt::Display> fmt::Display for Commas<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -72,7 +72,7 @@ impl<T: fmt::Display> fmt::Display for Commas<'_, T> {
 }
 
 /// ` statics ["a", "b"]`, or nothing where there is none.
-pub(crate) struct StaticsText<'a>(pub(crate) &'a [Arc<str>]);
+pub struct StaticsText<'a>(pub &'a [Arc<str>]);
 
 impl fmt::Display for StaticsText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -81,33 +81,33 @@ impl fmt::Display for StaticsText<'_> {
 }
 
 /// What a reader returns: an error names the line, what was expected and what stands there.
-pub(crate) type Read<T> = Result<T, String>;
+pub type Read<T> = Result<T, String>;
 
 /// A reading position in one line.
-pub(crate) struct Cursor<'a> {
+pub struct Cursor<'a> {
     line: usize,
     rest: &'a str,
 }
 
 impl<'a> Cursor<'a> {
     /// At the start of a line; `line` counts from 1.
-    pub(crate) fn new(line: usize, text: &'a str) -> Self {
+    pub fn new(line: usize, text: &'a str) -> Self {
         Self { line, rest: text.trim() }
     }
 
     /// Whether there is nothing left but a remark.
-    pub(crate) fn at_end(&self) -> bool {
+    pub fn at_end(&self) -> bool {
         self.rest.is_empty() || self.rest.starts_with('#')
     }
 
     /// The error that something else was expected here.
-    pub(crate) fn error(&self, expected: impl fmt::Display) -> String {
+    pub fn error(&self, expected: impl fmt::Display) -> String {
         let found: String = self.rest.chars().take(30).collect();
         format!("line {}: expected {expected}, found `{found}`", self.line)
     }
 
     /// An error if something is left.
-    pub(crate) fn end(&self) -> Read<()> {
+    pub fn end(&self) -> Read<()> {
         if self.at_end() { Ok(()) } else { Err(self.error("the end of the line")) }
     }
 
@@ -123,7 +123,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Takes that word or punctuation if it comes next.
-    pub(crate) fn eat(&mut self, token: &str) -> bool {
+    pub fn eat(&mut self, token: &str) -> bool {
         let is_word = token.starts_with(char::is_alphanumeric);
         let found =
             if is_word { &self.rest[..self.word_length()] == token } else { self.rest.starts_with(token) };
@@ -134,12 +134,12 @@ impl<'a> Cursor<'a> {
     }
 
     /// Takes that word or punctuation.
-    pub(crate) fn expect(&mut self, token: &str) -> Read<()> {
+    pub fn expect(&mut self, token: &str) -> Read<()> {
         if self.eat(token) { Ok(()) } else { Err(self.error(format_args!("`{token}`"))) }
     }
 
     /// Takes a word: letters, digits and `_ . + -`.
-    pub(crate) fn word(&mut self, expected: &str) -> Read<&'a str> {
+    pub fn word(&mut self, expected: &str) -> Read<&'a str> {
         match self.word_length() {
             0 => Err(self.error(expected)),
             n => Ok(self.advance(n)),
@@ -147,7 +147,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Takes a word that `T` reads.
-    pub(crate) fn parse<T: std::str::FromStr>(&mut self, expected: &str) -> Read<T> {
+    pub fn parse<T: std::str::FromStr>(&mut self, expected: &str) -> Read<T> {
         let word = &self.rest[..self.word_length()];
         let value = word.parse().map_err(|_| self.error(expected))?;
         self.advance(word.len());
@@ -155,7 +155,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Takes an id with that prefix if one comes next.
-    pub(crate) fn maybe_id<I: EntityId>(&mut self, prefix: &str) -> Option<I> {
+    pub fn maybe_id<I: EntityId>(&mut self, prefix: &str) -> Option<I> {
         let word = &self.rest[..self.word_length()];
         let number: u32 = word.strip_prefix(prefix)?.parse().ok()?;
         self.advance(word.len());
@@ -163,18 +163,18 @@ impl<'a> Cursor<'a> {
     }
 
     /// Takes an id with that prefix.
-    pub(crate) fn id<I: EntityId>(&mut self, prefix: &str) -> Read<I> {
+    pub fn id<I: EntityId>(&mut self, prefix: &str) -> Read<I> {
         self.maybe_id(prefix).ok_or_else(|| self.error(format_args!("an id `{prefix}<number>`")))
     }
 
     /// Takes the id `next`, the one that a table's next entry must have.
-    pub(crate) fn next_id<I: EntityId + fmt::Display>(&mut self, prefix: &str, next: usize) -> Read<I> {
+    pub fn next_id<I: EntityId + fmt::Display>(&mut self, prefix: &str, next: usize) -> Read<I> {
         let error = self.error(format_args!("the next id `{}`", I::from_index(next)));
         self.maybe_id::<I>(prefix).filter(|id| id.index() == next).ok_or(error)
     }
 
     /// Takes a string in quotes.
-    pub(crate) fn string(&mut self) -> Read<Arc<str>> {
+    pub fn string(&mut self) -> Read<Arc<str>> {
         let error = self.error("a string in quotes");
         let mut text = String::new();
         let mut chars = self.rest.char_indices();
@@ -195,12 +195,12 @@ impl<'a> Cursor<'a> {
     }
 
     /// Takes a string in quotes if one comes next.
-    pub(crate) fn maybe_string(&mut self) -> Read<Option<Arc<str>>> {
+    pub fn maybe_string(&mut self) -> Read<Option<Arc<str>>> {
         if self.rest.starts_with('"') { self.string().map(Some) } else { Ok(None) }
     }
 
     /// Takes a list between `open` and `close`, with commas between its items.
-    pub(crate) fn list<T>(
+    pub fn list<T>(
         &mut self,
         open: &str,
         close: &str,
@@ -211,11 +211,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Takes a list up to `close`, with commas between its items.
-    pub(crate) fn list_until<T>(
-        &mut self,
-        close: &str,
-        mut item: impl FnMut(&mut Self) -> Read<T>,
-    ) -> Read<Vec<T>> {
+    pub fn list_until<T>(&mut self, close: &str, mut item: impl FnMut(&mut Self) -> Read<T>) -> Read<Vec<T>> {
         let mut items = Vec::new();
         while !self.eat(close) {
             if !items.is_empty() {
@@ -227,12 +223,12 @@ impl<'a> Cursor<'a> {
     }
 
     /// Takes `statics [..]`, if it comes next.
-    pub(crate) fn statics(&mut self) -> Read<Vec<Arc<str>>> {
+    pub fn statics(&mut self) -> Read<Vec<Arc<str>>> {
         if self.eat("statics") { self.list("[", "]", Self::string) } else { Ok(Vec::new()) }
     }
 
     /// Takes a type.
-    pub(crate) fn ty(&mut self) -> Read<Type> {
+    pub fn ty(&mut self) -> Read<Type> {
         let dtype = self.one_of(&[("bool", DType::Bool), ("int", DType::Int), ("num", DType::Num)])?;
         let dims: Vec<usize> = self.list("[", "]", |c| c.parse("a dimension"))?;
         let ty = Type { dtype, shape: Shape::new(&dims) };
@@ -243,7 +239,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Takes a precision.
-    pub(crate) fn precision(&mut self) -> Read<Precision> {
+    pub fn precision(&mut self) -> Read<Precision> {
         self.one_of(&[("f32", Precision::F32), ("f64", Precision::F64)])
     }
 
@@ -271,13 +267,13 @@ impl<'a> Cursor<'a> {
     }
 
     /// Takes an operator.
-    pub(crate) fn op(&mut self) -> Read<Op> {
+    pub fn op(&mut self) -> Read<Op> {
         let text = self.braced("an operator")?;
         Op::parse(text).map_err(|e| format!("line {}: {e}", self.line))
     }
 
     /// Takes a constant of that type: its kind, and its source text if there is one.
-    pub(crate) fn constant(&mut self, ty: Type, precision: Precision) -> Read<Constant> {
+    pub fn constant(&mut self, ty: Type, precision: Precision) -> Read<Constant> {
         let kind = if self.eat("random") {
             let text = self.braced("a distribution")?;
             ConstKind::Random(Distribution::parse(text).map_err(|e| format!("line {}: {e}", self.line))?)
@@ -288,7 +284,8 @@ impl<'a> Cursor<'a> {
         Ok(Constant { kind, ty, text })
     }
 
-    fn value(&mut self, ty: &Type, precision: Precision) -> Read<Value> {
+    /// Takes a value of that type, as [`ValueText`] writes it.
+    pub fn value(&mut self, ty: &Type, precision: Precision) -> Read<Value> {
         let data = match (ty.dtype, precision) {
             (DType::Bool, _) => Data::Bool(self.elements(ty, "a truth value")?),
             (DType::Int, _) => Data::Int(self.elements(ty, "an integer")?),
@@ -312,7 +309,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Takes a compile-time value as [`StaticValue`] prints it.
-    pub(crate) fn static_value(&mut self) -> Read<StaticValue> {
+    pub fn static_value(&mut self) -> Read<StaticValue> {
         if self.rest.starts_with('[') {
             return self.list("[", "]", Self::static_value).map(StaticValue::Array);
         }

@@ -14,6 +14,7 @@ macro_rules! codes {
 
 pub mod analysis;
 pub mod autodiff;
+pub mod backend;
 pub mod elab;
 pub mod run;
 pub mod sim;
@@ -27,6 +28,7 @@ pub const TOPICS: &[(&str, &[crate::Code])] = &[
     ("Clocks and causality", analysis::ALL),
     ("Runs", sim::ALL),
     ("Files, data, checkpoints and flags", run::ALL),
+    ("Backends", backend::ALL),
 ];
 
 /// All codes of all stages.

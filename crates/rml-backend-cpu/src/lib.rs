@@ -1,0 +1,89 @@
+//! The embedded backend: the evaluation of the operator table behind the contract of backends. It needs nothing on the system, runs on one
+//! thread, and gives the same bits as the simulator that evaluates operator by operator.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use rml_backend::reference::Plan;
+use rml_backend::{About, Backend, Buffer, Executable, Failure, Function, Held, Options, Outcome};
+use rml_base::codes::backend as codes;
+use rml_ir::{Type, Value};
+
+/// The embedded backend.
+#[derive(Clone, Copy, Debug)]
+pub struct Cpu;
+
+impl Cpu {
+    /// Opens it.
+    ///
+    /// # Errors
+    /// If another device than `cpu` is asked for. The number of threads is no concern: it uses one.
+    pub fn open(options: &Options) -> Result<Self, Failure> {
+        if options.device == "cpu" {
+            return Ok(Self);
+        }
+        Err(Failure::new(codes::NO_DEVICE, format!("the cpu backend has no device `{}`", options.device))
+            .help("leave `--device` out, or choose `--backend xla` or `--backend torch`"))
+    }
+}
+
+impl Backend for Cpu {
+    fn about(&self) -> About {
+        About {
+            name: "cpu".to_owned(),
+            version: format!("embedded, rml {}", env!("CARGO_PKG_VERSION")),
+            device: "cpu".to_owned(),
+            devices: vec!["cpu".to_owned()],
+        }
+    }
+
+    fn prepare(&self, function: &Function) -> Result<Box<dyn Executable>, Failure> {
+        Ok(Box::new(Ready { plan: Plan::new(function), function: function.clone() }))
+    }
+
+    fn upload(&self, value: &Value) -> Result<Arc<dyn Buffer>, Failure> {
+        Ok(Arc::new(Kept { ty: value.ty(), value: value.clone() }))
+    }
+}
+
+#[derive(Debug)]
+struct Ready {
+    function: Function,
+    plan: Plan,
+}
+
+impl Executable for Ready {
+    fn run(&self, args: Vec<Held>) -> Result<Outcome, Failure> {
+        let args = args.iter().map(Held::to_host).collect::<Result<Vec<Value>, _>>()?;
+        // An operator without a result is found again, and reported, by the same evaluation in the contract.
+        Ok(self
+            .plan
+            .run(&self.function, &args)
+            .map_or(Outcome::Suspect, |values| Outcome::Done(values.into_iter().map(Held::Host).collect())))
+    }
+}
+
+/// A value that stays on the host; copying it shares it.
+#[derive(Debug)]
+struct Kept {
+    ty: Type,
+    value: Value,
+}
+
+impl Buffer for Kept {
+    fn ty(&self) -> &Type {
+        &self.ty
+    }
+
+    fn download(&self) -> Result<Value, Failure> {
+        Ok(self.value.clone())
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn as_any_mut(&mut self) -> &mut dyn Any {
+        self
+    }
+}

@@ -1,0 +1,132 @@
+//! The traits that a backend implements.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
+use rml_ir::{Type, Value};
+
+use crate::error::Failure;
+use crate::function::Function;
+
+/// How a backend is opened.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Options {
+    /// Which device: `cpu`, `cuda:0`.
+    pub device: String,
+    /// How many threads a call may use; `None` = as many as the machine has cores.
+    pub threads: Option<usize>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { device: "cpu".to_owned(), threads: None }
+    }
+}
+
+/// What a backend is, for `rml backends` and messages.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct About {
+    /// Its name: `cpu`, `xla`, `torch`.
+    pub name: String,
+    /// The library behind it and its version.
+    pub version: String,
+    /// The device that is open.
+    pub device: String,
+    /// All devices that it finds.
+    pub devices: Vec<String>,
+}
+
+/// Prepares functions for one device.
+pub trait Backend: fmt::Debug + Send + Sync {
+    /// What it is.
+    fn about(&self) -> About;
+
+    /// Prepares a function that satisfies B1 to B4.
+    ///
+    /// # Errors
+    /// If it cannot compute a value of it, which the failure names; then it prepares nothing.
+    fn prepare(&self, function: &Function) -> Result<Box<dyn Executable>, Failure>;
+
+    /// Copies a value to the device.
+    ///
+    /// # Errors
+    /// If there is no memory, or the library fails.
+    fn upload(&self, value: &Value) -> Result<Arc<dyn Buffer>, Failure>;
+}
+
+/// A function that is ready to run.
+pub trait Executable: fmt::Debug + Send + Sync {
+    /// Runs it on one argument for each input, of the input's type and the function's precision. An argument of a
+    /// [`Donation`](crate::Donation) that nobody else holds may be overwritten; every other stays as it is. Host arguments are copied to the
+    /// device; buffers are of the same backend and device.
+    ///
+    /// # Errors
+    /// If there is no memory, or the library fails. Nothing that the caller still holds has changed.
+    fn run(&self, args: Vec<Held>) -> Result<Outcome, Failure>;
+}
+
+/// What a call gives.
+#[derive(Debug)]
+pub enum Outcome {
+    /// The results, in order.
+    Done(Vec<Held>),
+    /// An operator may have no result (an integer that does not fit, a position outside of its axis), so that the call is to be computed
+    /// by the [`reference`](crate::reference). A backend may suspect
+    /// too much, never too little, and only where [`Function::may_stop`](crate::Function::may_stop).
+    Suspect,
+}
+
+/// A tensor on a device. It stays there until it is dropped.
+pub trait Buffer: fmt::Debug + Send + Sync {
+    /// Its type.
+    fn ty(&self) -> &Type;
+
+    /// Copies it to the host.
+    ///
+    /// # Errors
+    /// If the library fails.
+    fn download(&self) -> Result<Value, Failure>;
+
+    /// Itself, for the backend that made it.
+    fn as_any(&self) -> &dyn Any;
+
+    /// Itself, for the backend that made it, where nobody else holds it.
+    fn as_any_mut(&mut self) -> &mut dyn Any;
+}
+
+/// A value, wherever it is.
+#[derive(Clone, Debug)]
+pub enum Held {
+    /// On the host.
+    Host(Value),
+    /// On a device.
+    Device(Arc<dyn Buffer>),
+}
+
+impl Held {
+    /// Its type.
+    pub fn ty(&self) -> Type {
+        match self {
+            Held::Host(value) => value.ty(),
+            Held::Device(buffer) => buffer.ty().clone(),
+        }
+    }
+
+    /// On the host, copied there if need be.
+    ///
+    /// # Errors
+    /// If the library fails.
+    pub fn to_host(&self) -> Result<Value, Failure> {
+        match self {
+            Held::Host(value) => Ok(value.clone()),
+            Held::Device(buffer) => buffer.download(),
+        }
+    }
+}
+
+impl From<Value> for Held {
+    fn from(value: Value) -> Self {
+        Held::Host(value)
+    }
+}

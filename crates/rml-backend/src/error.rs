@@ -1,0 +1,107 @@
+//! What a backend reports when it cannot do what it is asked for.
+
+use rml_base::codes::backend as codes;
+use rml_base::{Code, Diagnostic, EntityId};
+
+use crate::function::{Function, Kind, Val};
+
+/// A failure of a backend, in the terms of the contract; it becomes a diagnostic where the function is known.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Failure {
+    /// Which kind: one of [`rml_base::codes::backend`].
+    pub code: Code,
+    /// The value of the function that it is about, if it is about one.
+    pub at: Option<Val>,
+    /// What is wrong, in one sentence without a full stop.
+    pub message: String,
+    /// How to mend it.
+    pub help: Option<String>,
+}
+
+impl Failure {
+    /// A failure of that kind.
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Self { code, at: None, message: message.into(), help: None }
+    }
+
+    /// A value of a function that the backend cannot compute.
+    pub fn refusal(at: Val, message: impl Into<String>) -> Self {
+        Self { at: Some(at), ..Self::new(codes::BACKEND_REFUSES, message) }
+    }
+
+    /// A call that failed.
+    pub fn call(message: impl Into<String>) -> Self {
+        Self::new(codes::BACKEND_FAILED, message)
+    }
+
+    /// The same with a way to mend it.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// As a diagnostic, without a place.
+    pub fn diagnostic(self) -> Diagnostic {
+        let d = Diagnostic::error(self.code, self.message);
+        match self.help {
+            Some(help) => d.help(help),
+            None => d,
+        }
+    }
+
+    /// As a diagnostic that names the operator and its place in the source.
+    pub fn within(self, function: &Function) -> Diagnostic {
+        let place = self.at.and_then(|at| function.values.get(at)).cloned();
+        let d = self.diagnostic();
+        match place {
+            Some(def) => match &def.kind {
+                Kind::Apply { op, .. } => d.label(def.span, format!("`{op}`, of type {}", def.ty)),
+                Kind::Input | Kind::Const(_) => d.label(def.span, "this value"),
+            },
+            None => d.note(format!("in function {}", function.name)),
+        }
+    }
+
+    /// One line of fields for the boundary of a library; [`from_text`](Self::from_text) reads it.
+    pub(crate) fn to_text(&self) -> String {
+        let at = self.at.map(|v| v.index().to_string()).unwrap_or_default();
+        [self.code.name, &at, &self.message, self.help.as_deref().unwrap_or_default()].join("\u{1f}")
+    }
+
+    /// Reads [`to_text`](Self::to_text); anything else is the message of a failed call.
+    pub(crate) fn from_text(text: &str) -> Self {
+        let fields: Vec<&str> = text.split('\u{1f}').collect();
+        let known = |name: &str| codes::ALL.iter().find(|c| c.name == name).copied();
+        match fields[..] {
+            [code, at, message, help] => Self {
+                code: known(code).unwrap_or(codes::BACKEND_FAILED),
+                at: at.parse().ok().map(Val::from_index),
+                message: message.to_owned(),
+                help: (!help.is_empty()).then(|| help.to_owned()),
+            },
+            _ => Self::call(text),
+        }
+    }
+}
+
+impl From<Failure> for Diagnostic {
+    fn from(failure: Failure) -> Self {
+        failure.diagnostic()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_crosses_the_boundary_whole() {
+        let plain = Failure::call("it broke: code 3");
+        let whole = Failure::refusal(Val(7), "no such operator").help("use another");
+        for failure in [plain, whole] {
+            assert_eq!(Failure::from_text(&failure.to_text()), failure);
+        }
+        assert_eq!(Failure::from_text("what is this").message, "what is this");
+    }
+}

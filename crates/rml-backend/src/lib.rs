@@ -1,0 +1,27 @@
+//! The contract between what runs a program and what computes tensors for it.
+//!
+//! - [`Function`]: a tensor function, a typed and shaped graph over the operator table. Pure: no streams, no clocks, no state.
+//! - [`Backend`] prepares a function, or refuses it whole; an [`Executable`] runs it on [`Held`] values, which stay on the device
+//!   between calls until somebody asks for a host copy.
+//! - [`Prepared`] is an executable with the exact semantics of errors: where a backend suspects that an integer may not fit or a position
+//!   lies outside of its axis, the call is computed again by the [`reference`] evaluation.
+//! - [`plugin`]: the same contract across the boundary of a library that is opened at run time.
+//!
+//! All traits are object-safe: which backend runs is chosen at run time. Nothing here knows a particular library, opens a file by a path
+//! of its own, or reads the environment.
+
+mod contract;
+mod error;
+mod function;
+pub mod plugin;
+mod prepared;
+pub mod reference;
+mod text;
+mod verify;
+
+pub use contract::{About, Backend, Buffer, Executable, Held, Options, Outcome};
+pub use error::Failure;
+pub use function::{Def, Donation, Function, Kind, Val};
+pub use prepared::{Prepared, RunError};
+pub use text::{parse, print};
+pub use verify::verify;

@@ -1,0 +1,164 @@
+//! What crosses the boundary. Everything here is plain data with C's layout.
+
+use std::ffi::c_void;
+
+use rml_ir::{DType, Precision};
+
+use crate::contract::{About, Options};
+
+/// The number of this interface; it changes whenever something in this file does.
+pub const INTERFACE: u32 = 1;
+
+/// A hash of the sources of the contract and of the operator table.
+pub const FINGERPRINT: &str = env!("RML_BACKEND_FINGERPRINT");
+
+/// The name of the exported function, of type [`Entry`].
+pub const ENTRY: &str = "rml_backend_api";
+
+/// What a library exports.
+pub(in crate::plugin) type Entry = unsafe extern "C" fn() -> *const Api;
+
+/// A call succeeded.
+pub(in crate::plugin) const DONE: i32 = 0;
+/// It failed; the text says why.
+pub(in crate::plugin) const FAILED: i32 = 1;
+/// The reference has to compute it.
+pub(in crate::plugin) const SUSPECT: i32 = 2;
+
+/// Borrowed bytes.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct Bytes {
+    pub(in crate::plugin) data: *const u8,
+    pub(in crate::plugin) len: usize,
+}
+
+/// Bytes that the receiver gives back with `free_text`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct Owned {
+    pub(in crate::plugin) data: *mut u8,
+    pub(in crate::plugin) len: usize,
+}
+
+impl Owned {
+    pub(in crate::plugin) const EMPTY: Self = Self { data: std::ptr::null_mut(), len: 0 };
+}
+
+/// A borrowed tensor: elements row-major, truth values as bytes 0 and 1.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct View {
+    pub(in crate::plugin) element: u32,
+    pub(in crate::plugin) rank: u32,
+    pub(in crate::plugin) dims: *const usize,
+    pub(in crate::plugin) data: *const u8,
+    /// In bytes.
+    pub(in crate::plugin) len: usize,
+}
+
+impl View {
+    pub(in crate::plugin) const EMPTY: Self =
+        Self { element: 0, rank: 0, dims: std::ptr::null(), data: std::ptr::null(), len: 0 };
+}
+
+/// An argument: a handle, or a tensor of the host where the handle is null.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct Arg {
+    pub(in crate::plugin) handle: *mut c_void,
+    pub(in crate::plugin) view: View,
+    /// Not 0 where the handle now belongs to the call.
+    pub(in crate::plugin) given: u32,
+}
+
+/// The functions of a library. Handles are opaque; a null handle is never returned with [`DONE`].
+#[repr(C)]
+pub struct Api {
+    pub(in crate::plugin) interface: u32,
+    pub(in crate::plugin) fingerprint: Bytes,
+    pub(in crate::plugin) open:
+        unsafe extern "C" fn(options: Bytes, out: *mut *mut c_void, error: *mut Owned) -> i32,
+    pub(in crate::plugin) about: unsafe extern "C" fn(backend: *mut c_void, text: *mut Owned) -> i32,
+    pub(in crate::plugin) prepare: unsafe extern "C" fn(
+        backend: *mut c_void,
+        function: Bytes,
+        out: *mut *mut c_void,
+        error: *mut Owned,
+    ) -> i32,
+    pub(in crate::plugin) upload: unsafe extern "C" fn(
+        backend: *mut c_void,
+        view: View,
+        out: *mut *mut c_void,
+        error: *mut Owned,
+    ) -> i32,
+    pub(in crate::plugin) run: unsafe extern "C" fn(
+        executable: *mut c_void,
+        args: *const Arg,
+        count: usize,
+        results: *mut *mut c_void,
+        result_count: usize,
+        error: *mut Owned,
+    ) -> i32,
+    pub(in crate::plugin) download:
+        unsafe extern "C" fn(buffer: *mut c_void, data: *mut u8, len: usize, error: *mut Owned) -> i32,
+    pub(in crate::plugin) free_backend: unsafe extern "C" fn(*mut c_void),
+    pub(in crate::plugin) free_executable: unsafe extern "C" fn(*mut c_void),
+    pub(in crate::plugin) free_buffer: unsafe extern "C" fn(*mut c_void),
+    pub(in crate::plugin) free_text: unsafe extern "C" fn(Owned),
+}
+
+/// How an element type is numbered.
+pub(in crate::plugin) fn element(dtype: DType, precision: Precision) -> u32 {
+    match (dtype, precision) {
+        (DType::Bool, _) => 0,
+        (DType::Int, _) => 1,
+        (DType::Num, Precision::F32) => 2,
+        (DType::Num, Precision::F64) => 3,
+    }
+}
+
+/// Between the fields of a text.
+const FIELD: char = '\u{1f}';
+
+pub(in crate::plugin) fn options_text(options: &Options) -> String {
+    let threads = options.threads.map(|n| n.to_string()).unwrap_or_default();
+    format!("{}{FIELD}{threads}", options.device)
+}
+
+pub(in crate::plugin) fn parse_options(text: &str) -> Options {
+    let (device, threads) = text.split_once(FIELD).unwrap_or((text, ""));
+    Options { device: device.to_owned(), threads: threads.parse().ok() }
+}
+
+pub(in crate::plugin) fn about_text(about: &About) -> String {
+    let separator = FIELD.to_string();
+    let head = [about.name.as_str(), &about.version, &about.device];
+    head.into_iter().chain(about.devices.iter().map(String::as_str)).collect::<Vec<_>>().join(&separator)
+}
+
+pub(in crate::plugin) fn parse_about(text: &str) -> About {
+    let mut fields = text.split(FIELD).map(str::to_owned);
+    let mut next = || fields.next().unwrap_or_default();
+    About { name: next(), version: next(), device: next(), devices: fields.collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_and_descriptions_cross_whole() {
+        for threads in [None, Some(3)] {
+            let options = Options { device: "cuda:0".to_owned(), threads };
+            assert_eq!(parse_options(&options_text(&options)), options);
+        }
+        let about = About {
+            name: "xla".to_owned(),
+            version: "1 of 2".to_owned(),
+            device: "cpu".to_owned(),
+            devices: vec!["cpu".to_owned(), "cuda:0".to_owned()],
+        };
+        assert_eq!(parse_about(&about_text(&about)), about);
+    }
+}

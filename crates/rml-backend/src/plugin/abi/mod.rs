@@ -1,0 +1,5 @@
+//! What crosses the boundary.
+
+mod ffi;
+
+pub use ffi::*;

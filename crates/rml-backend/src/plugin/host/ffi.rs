@@ -1,0 +1,363 @@
+//! Opens a library and calls it.
+#![allow(unsafe_code)]
+
+use std::any::Any;
+use std::ffi::c_void;
+use std::fmt;
+use std::mem::ManuallyDrop;
+use std::path::Path;
+use std::sync::Arc;
+
+use rml_base::EntityId;
+use rml_base::codes::backend as codes;
+use rml_ir::{DType, Data, Precision, Type, Value};
+
+use crate::contract::{About, Backend, Buffer, Executable, Held, Options, Outcome};
+use crate::error::Failure;
+use crate::function::Function;
+use crate::plugin::abi::{
+    Api, Arg, Bytes, DONE, ENTRY, Entry, FINGERPRINT, INTERFACE, Owned, SUSPECT, View, element, options_text,
+    parse_about,
+};
+
+/// A backend's library, opened. It stays loaded until the program ends: such libraries do not survive being unloaded.
+pub struct Library {
+    api: &'static Api,
+    _keep: ManuallyDrop<libloading::Library>,
+}
+
+// SAFETY: the table is never written, and its functions may be called by any thread: each takes the library's lock.
+unsafe impl Send for Library {}
+// SAFETY: as above.
+unsafe impl Sync for Library {}
+
+impl fmt::Debug for Library {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Library").finish_non_exhaustive()
+    }
+}
+
+impl Library {
+    /// Opens the library at `path`.
+    ///
+    /// # Errors
+    /// If there is none, it or what it needs does not load, or it was built for another program.
+    pub fn open(path: &Path) -> Result<Arc<Self>, Failure> {
+        let missing = |why: String| Failure::new(codes::BACKEND_NOT_INSTALLED, why);
+        if !path.exists() {
+            return Err(missing(format!("there is no library {}", path.display())));
+        }
+        // SAFETY: loading runs the initialisers of a library that this project's set-up built and put there.
+        let library = unsafe { libloading::Library::new(path) }.map_err(|e| {
+            missing(format!("the library {} does not load: {}", path.display(), first_line(&e)))
+        })?;
+        // SAFETY: the set-up's libraries export that name with that type, whatever the version of the interface.
+        let api = unsafe {
+            let entry = library.get::<Entry>(ENTRY.as_bytes());
+            let entry = entry
+                .map_err(|e| missing(format!("{} is no backend: {}", path.display(), first_line(&e))))?;
+            &*entry()
+        };
+        let found = (api.interface == INTERFACE).then(|| read_bytes(api.fingerprint));
+        if found.as_deref() != Some(FINGERPRINT) {
+            return Err(missing(format!(
+                "the library {} was built for another version of rml",
+                path.display()
+            )));
+        }
+        Ok(Arc::new(Self { api, _keep: ManuallyDrop::new(library) }))
+    }
+
+    /// Opens its backend.
+    ///
+    /// # Errors
+    /// If there is no such device, or the library fails.
+    pub fn backend(self: &Arc<Self>, options: &Options) -> Result<Arc<dyn Backend>, Failure> {
+        let (text, mut handle) = (options_text(options), std::ptr::null_mut());
+        // SAFETY: the text lives through the call, and `handle` and the error are written by it.
+        self.call(|error| unsafe { (self.api.open)(bytes(&text), &raw mut handle, error) })?;
+        Ok(Arc::new(Client {
+            handle: Handle { raw: handle, free: self.api.free_backend },
+            library: Arc::clone(self),
+        }))
+    }
+
+    /// Makes a call that writes a failure; `Ok` is its status.
+    fn call(&self, call: impl FnOnce(*mut Owned) -> i32) -> Result<i32, Failure> {
+        let mut text = Owned::EMPTY;
+        match call(&raw mut text) {
+            status @ (DONE | SUSPECT) => Ok(status),
+            _ => Err(Failure::from_text(&self.take(text))),
+        }
+    }
+
+    fn take(&self, text: Owned) -> String {
+        let copy = read_bytes(Bytes { data: text.data, len: text.len });
+        // SAFETY: the text came from this library and is not used again.
+        unsafe { (self.api.free_text)(text) };
+        copy
+    }
+}
+
+fn first_line(e: &libloading::Error) -> String {
+    let mut text = e.to_string();
+    let mut source = std::error::Error::source(e);
+    while let Some(inner) = source {
+        text = inner.to_string();
+        source = inner.source();
+    }
+    text.lines().next().unwrap_or_default().to_owned()
+}
+
+fn bytes(text: &str) -> Bytes {
+    Bytes { data: text.as_ptr(), len: text.len() }
+}
+
+fn read_bytes(bytes: Bytes) -> String {
+    if bytes.data.is_null() {
+        return String::new();
+    }
+    // SAFETY: bytes of a library are valid until they are given back.
+    let slice = unsafe { std::slice::from_raw_parts(bytes.data, bytes.len) };
+    String::from_utf8_lossy(slice).into_owned()
+}
+
+/// Something that the library keeps for this program.
+struct Handle {
+    raw: *mut c_void,
+    free: unsafe extern "C" fn(*mut c_void),
+}
+
+// SAFETY: handles are used by the library's functions alone, each of which takes its lock.
+unsafe impl Send for Handle {}
+// SAFETY: as above.
+unsafe impl Sync for Handle {}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        if !self.raw.is_null() {
+            // SAFETY: this is the only owner of what the library handed out.
+            unsafe { (self.free)(self.raw) };
+        }
+    }
+}
+
+/// An open backend.
+struct Client {
+    handle: Handle,
+    library: Arc<Library>,
+}
+
+/// A prepared function.
+struct Ready {
+    handle: Handle,
+    library: Arc<Library>,
+    results: Vec<Type>,
+    donated: Vec<usize>,
+    precision: Precision,
+}
+
+/// A tensor of the library.
+struct Remote {
+    handle: Handle,
+    library: Arc<Library>,
+    ty: Type,
+    precision: Precision,
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Client").field(&self.about()).finish()
+    }
+}
+
+impl fmt::Debug for Ready {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ready").field("results", &self.results).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Remote {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Remote").field("ty", &self.ty).finish_non_exhaustive()
+    }
+}
+
+impl Backend for Client {
+    fn about(&self) -> About {
+        let mut text = Owned::EMPTY;
+        // SAFETY: the handle is an open backend of this library, and the text is written by the call.
+        unsafe { (self.library.api.about)(self.handle.raw, &raw mut text) };
+        parse_about(&self.library.take(text))
+    }
+
+    fn prepare(&self, function: &Function) -> Result<Box<dyn Executable>, Failure> {
+        let (text, mut handle) = (crate::print(function), std::ptr::null_mut());
+        let prepare = self.library.api.prepare;
+        // SAFETY: the handle is an open backend of this library, the text lives through the call, the rest is written by it.
+        self.library
+            .call(|error| unsafe { prepare(self.handle.raw, bytes(&text), &raw mut handle, error) })?;
+        Ok(Box::new(Ready {
+            handle: Handle { raw: handle, free: self.library.api.free_executable },
+            library: Arc::clone(&self.library),
+            results: function.results.iter().map(|&r| function.values[r].ty.clone()).collect(),
+            donated: function.donations.iter().map(|d| d.input.index()).collect(),
+            precision: function.precision,
+        }))
+    }
+
+    fn upload(&self, value: &Value) -> Result<Arc<dyn Buffer>, Failure> {
+        let mut handle = std::ptr::null_mut();
+        let upload = self.library.api.upload;
+        with_view(value, |view| {
+            // SAFETY: the handle is an open backend of this library, and the view lives through the call.
+            self.library.call(|error| unsafe { upload(self.handle.raw, view, &raw mut handle, error) })
+        })?;
+        Ok(Arc::new(Remote {
+            handle: Handle { raw: handle, free: self.library.api.free_buffer },
+            library: Arc::clone(&self.library),
+            ty: value.ty(),
+            precision: precision(value),
+        }))
+    }
+}
+
+impl Executable for Ready {
+    fn run(&self, args: Vec<Held>) -> Result<Outcome, Failure> {
+        let mut args = args;
+        let mut given = Vec::new();
+        for &i in &self.donated {
+            // Only what nobody else holds is given away.
+            if let Held::Device(buffer) = &mut args[i]
+                && Arc::get_mut(buffer).is_some()
+            {
+                given.push(i);
+            }
+        }
+        let values: Vec<Option<&Value>> =
+            args.iter().map(|a| if let Held::Host(v) = a { Some(v) } else { None }).collect();
+        let mut handles = vec![std::ptr::null_mut(); self.results.len()];
+        let status = with_views(&values, |views| {
+            let arg = |(i, (held, view)): (usize, (&Held, &View))| match held {
+                Held::Host(_) => Ok(Arg { handle: std::ptr::null_mut(), view: *view, given: 0 }),
+                Held::Device(buffer) => match buffer.as_any().downcast_ref::<Remote>() {
+                    Some(r) => {
+                        Ok(Arg { handle: r.handle.raw, view: *view, given: u32::from(given.contains(&i)) })
+                    }
+                    None => Err(Failure::call("an argument is a buffer of another backend")),
+                },
+            };
+            let list = args.iter().zip(views).enumerate().map(arg).collect::<Result<Vec<Arg>, _>>()?;
+            let (count, out) = (list.len(), handles.as_mut_ptr());
+            // SAFETY: handle, arguments and views are valid through the call, and there is room for all results.
+            self.library.call(|error| unsafe {
+                (self.library.api.run)(self.handle.raw, list.as_ptr(), count, out, self.results.len(), error)
+            })
+        });
+        for i in given {
+            // What was given belongs to the library, whatever became of the call.
+            if let Held::Device(buffer) = &mut args[i]
+                && let Some(remote) =
+                    Arc::get_mut(buffer).and_then(|b| b.as_any_mut().downcast_mut::<Remote>())
+            {
+                remote.handle.raw = std::ptr::null_mut();
+            }
+        }
+        let status = status?;
+        if status == SUSPECT {
+            return Ok(Outcome::Suspect);
+        }
+        let results = handles.into_iter().zip(&self.results).map(|(raw, ty)| {
+            Held::Device(Arc::new(Remote {
+                handle: Handle { raw, free: self.library.api.free_buffer },
+                library: Arc::clone(&self.library),
+                ty: ty.clone(),
+                precision: self.precision,
+            }))
+        });
+        Ok(Outcome::Done(results.collect()))
+    }
+}
+
+impl Buffer for Remote {
+    fn ty(&self) -> &Type {
+        &self.ty
+    }
+
+    fn download(&self) -> Result<Value, Failure> {
+        let n = self.ty.shape.len();
+        let data = match element(self.ty.dtype, self.precision) {
+            0 => Data::Bool(self.fetch(vec![0_u8; n])?.into_iter().map(|b| b != 0).collect()),
+            1 => Data::Int(self.fetch(vec![0; n])?),
+            2 => Data::F32(self.fetch(vec![0.0; n])?),
+            _ => Data::F64(self.fetch(vec![0.0; n])?),
+        };
+        Ok(Value::new(self.ty.shape.clone(), data))
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn as_any_mut(&mut self) -> &mut dyn Any {
+        self
+    }
+}
+
+impl Remote {
+    /// Fills `items` with the elements.
+    fn fetch<T: Copy>(&self, mut items: Vec<T>) -> Result<Vec<T>, Failure> {
+        let (data, len) = (items.as_mut_ptr().cast::<u8>(), std::mem::size_of_val(items.as_slice()));
+        // SAFETY: the handle is a tensor of this library, and there is room for `len` bytes.
+        self.library.call(|e| unsafe { (self.library.api.download)(self.handle.raw, data, len, e) })?;
+        Ok(items)
+    }
+}
+
+fn precision(value: &Value) -> Precision {
+    let single = match value {
+        Value::F64(_) => false,
+        Value::Tensor(t) => !matches!(t.data(), Data::F64(_)),
+        _ => true,
+    };
+    if single { Precision::F32 } else { Precision::F64 }
+}
+
+/// Lends a value to a call.
+fn with_view<R>(value: &Value, body: impl FnOnce(View) -> R) -> R {
+    with_views(&[Some(value)], |views| body(views[0]))
+}
+
+/// Lends values to a call; an empty view where there is none.
+fn with_views<R>(values: &[Option<&Value>], body: impl FnOnce(&[View]) -> R) -> R {
+    // Scalars and shapes need a place of their own while they are lent.
+    let shapes: Vec<Vec<usize>> =
+        values.iter().map(|v| v.map(|v| v.shape().dims().to_vec()).unwrap_or_default()).collect();
+    let scalars: Vec<Option<Data>> = values
+        .iter()
+        .map(|v| v.and_then(|v| if matches!(v, Value::Tensor(_)) { None } else { Some(v.to_data()) }))
+        .collect();
+    let view = |i: usize| {
+        let Some(value) = values[i] else { return View::EMPTY };
+        let data = match (value, &scalars[i]) {
+            (Value::Tensor(t), _) => t.data(),
+            (_, Some(data)) => data,
+            _ => return View::EMPTY,
+        };
+        let (data, len) = match data {
+            Data::Bool(v) => (v.as_ptr().cast::<u8>(), std::mem::size_of_val(v.as_slice())),
+            Data::Int(v) => (v.as_ptr().cast(), std::mem::size_of_val(v.as_slice())),
+            Data::F32(v) => (v.as_ptr().cast(), std::mem::size_of_val(v.as_slice())),
+            Data::F64(v) => (v.as_ptr().cast(), std::mem::size_of_val(v.as_slice())),
+        };
+        let rank = u32::try_from(shapes[i].len()).unwrap_or(u32::MAX);
+        let element = if value.dtype() == DType::Num {
+            element(DType::Num, precision(value))
+        } else {
+            element(value.dtype(), Precision::F32)
+        };
+        View { element, rank, dims: shapes[i].as_ptr(), data, len }
+    };
+    let views: Vec<View> = (0..values.len()).map(view).collect();
+    body(&views)
+}

@@ -1,0 +1,56 @@
+//! Verifier of functions: the invariants B1 to B4 stated in [`function`](crate::Function).
+
+use rml_base::EntityId;
+use rml_ir::Type;
+use rml_ir::op::result_type;
+
+use crate::function::{Function, Kind, Val};
+
+/// Checks B1 to B4; one line for each violation.
+///
+/// # Errors
+/// If there is one.
+pub fn verify(function: &Function) -> Result<(), Vec<String>> {
+    let mut found = Vec::new();
+    let inputs = function.inputs().count();
+    for (x, def) in function.values.iter_enumerated() {
+        match &def.kind {
+            Kind::Input if x.index() < inputs => {}
+            Kind::Input => found.push(format!("B1: the input {x} stands after other values")),
+            Kind::Const(value)
+                if value.ty() == def.ty && value.to_precision(function.precision).same(value) => {}
+            Kind::Const(value) => found.push(format!("B2: the constant {x} of {} is {}", def.ty, value.ty())),
+            Kind::Apply { op, args } => match args.iter().find(|a| a.index() >= x.index()) {
+                Some(late) => found.push(format!("B1: {x} uses {late}, which does not stand before it")),
+                None => {
+                    let types: Vec<Type> = args.iter().map(|&a| function.values[a].ty.clone()).collect();
+                    match result_type(op, &types) {
+                        Ok(ty) if ty == def.ty => {}
+                        Ok(ty) => found.push(format!("B2: {x} is {}, but `{op}` gives {ty}", def.ty)),
+                        Err(e) => found.push(format!("B2: {x} = `{op}`: {e}")),
+                    }
+                }
+            },
+        }
+    }
+    for result in &function.results {
+        if result.index() >= function.values.len() {
+            found.push(format!("B3: the result {result} is no value"));
+        }
+    }
+    donations(function, inputs, &mut found);
+    if found.is_empty() { Ok(()) } else { Err(found) }
+}
+
+fn donations(function: &Function, inputs: usize, found: &mut Vec<String>) {
+    let ty = |x: Val| function.values.get(x).map(|d| &d.ty);
+    for (i, donation) in function.donations.iter().enumerate() {
+        let result = function.results.get(donation.result).copied();
+        let fits = donation.input.index() < inputs && result.is_some_and(|r| ty(r) == ty(donation.input));
+        let again =
+            function.donations[..i].iter().any(|d| d.input == donation.input || d.result == donation.result);
+        if !fits || again {
+            found.push(format!("B4: {} cannot become result {}", donation.input, donation.result));
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! Codes of backends: libraries that are loaded, devices, and calls that fail there.
+
+codes! {
+    BACKEND_NOT_INSTALLED = "backend-not-installed", "The library of a backend is missing, incomplete or of another version.";
+    NO_DEVICE = "no-device", "A device is asked for that the backend does not find.";
+    BACKEND_REFUSES = "backend-refuses", "A backend cannot prepare a function.";
+    BACKEND_MEMORY = "backend-memory", "A backend has no memory left on its device.";
+    BACKEND_FAILED = "backend-failed", "A call of a backend's library failed.";
+}
