@@ -1,0 +1,119 @@
+//! Flags of `rml run` and `rml trace`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::Program;
+
+/// What to run, and on what.
+#[derive(Args, Debug)]
+pub(crate) struct Over {
+    #[command(flatten)]
+    pub(crate) program: Program,
+    /// The node to run; by default the only one that no other node calls
+    #[arg(long, value_name = "NAME")]
+    pub(crate) node: Option<String>,
+    /// Inputs by name, one row a cycle: .json, .jsonl, .csv or .npz
+    #[arg(long, value_name = "FILE")]
+    pub(crate) inputs: Option<PathBuf>,
+    /// How many cycles to run; by default as many as there are inputs for
+    #[arg(long, value_name = "N")]
+    pub(crate) cycles: Option<usize>,
+    /// Seed of the random initialisers
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// Let NaN in the inputs through
+    #[arg(long)]
+    pub(crate) allow_nan: bool,
+}
+
+/// A run whose cells are shown.
+#[derive(Args, Debug)]
+pub(crate) struct Execution {
+    #[command(flatten)]
+    pub(crate) over: Over,
+    /// The trace is the beginning of an endless one: `fby back` gets no initial value at its end
+    #[arg(long)]
+    pub(crate) open: bool,
+    /// Show that inner variable too, by its instance path, e.g. lstm_0.h; may be given several times
+    #[arg(long, value_name = "INSTANCE.VAR")]
+    pub(crate) probe: Vec<String>,
+}
+
+/// `rml run`.
+#[derive(Args, Debug)]
+pub(crate) struct Run {
+    #[command(flatten)]
+    pub(crate) execution: Execution,
+    /// Which variables to print
+    #[arg(long, value_enum, default_value_t = Vars::Outputs, value_name = "WHICH")]
+    pub(crate) vars: Vars,
+    /// How to print them
+    #[arg(long, value_enum, default_value_t = Format::Json)]
+    pub(crate) format: Format,
+}
+
+/// Which variables.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum Vars {
+    /// All named variables, those of inner instances by their paths
+    All,
+    /// The outputs of the run node
+    Outputs,
+}
+
+/// Which variables a chronogram shows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum Rows {
+    /// All named variables, those of inner instances by their paths
+    All,
+    /// The inputs, outputs and named variables of the run node itself
+    Node,
+    /// The same, and the parts of their equations that delay, sample, merge or choose
+    Expressions,
+    /// The outputs of the run node
+    Outputs,
+}
+
+/// By which semantics a program is traced.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum Semantics {
+    /// Values in cycles; the semantics of the language
+    Synchronous,
+    /// Sequences without cycles, in which a later element never comes before an earlier one
+    Kahn,
+}
+
+/// How to print a trace.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum Format {
+    /// {"cycles": N, "values": {"var": [..]}}, null = absent, "?" = undetermined
+    Json,
+    /// An aligned table
+    Table,
+    /// A row a cycle under a header of names, empty = absent
+    Csv,
+}
+
+/// `rml trace`.
+#[derive(Args, Debug)]
+pub(crate) struct Trace {
+    #[command(flatten)]
+    pub(crate) execution: Execution,
+    /// Which variables to draw
+    #[arg(long, value_enum, default_value_t = Rows::Node, value_name = "WHICH")]
+    pub(crate) vars: Rows,
+    /// By which semantics to run: synchronous, or Kahn's sequences, for comparison
+    #[arg(long, value_enum, default_value_t = Semantics::Synchronous, value_name = "WHICH", conflicts_with = "stages")]
+    pub(crate) semantics: Semantics,
+    /// Show how the table fills: a slab for the first cycle, for the first two, and so on
+    #[arg(long)]
+    pub(crate) stages: bool,
+    /// Draw it with its dependences in time into an SVG file instead
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<PathBuf>,
+    /// Write the scalar variables into a value change dump instead, for waveform viewers
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["svg", "stages", "semantics"])]
+    pub(crate) vcd: Option<PathBuf>,
+}

@@ -1,0 +1,91 @@
+//! Flags of `rml train` and `rml infer`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::Program;
+use crate::values;
+
+/// `rml train`.
+#[derive(Args, Debug)]
+pub(crate) struct Train {
+    #[command(flatten)]
+    pub(crate) program: Program,
+    /// Columns by input name: arrays [N, T, ..] are N windows of T cycles, [N, ..] one value a window
+    #[arg(long, value_name = "FILE")]
+    pub(crate) data: PathBuf,
+    /// The node to train
+    #[arg(long, value_name = "NAME", default_value = "train")]
+    pub(crate) node: String,
+    /// The node to run over the test windows after each epoch, if the program has it
+    #[arg(long, value_name = "NAME", default_value = "infer")]
+    pub(crate) evaluate: String,
+    /// How many epochs in all; a resumed run counts those done before
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub(crate) epochs: u64,
+    /// Seed of initialisers, split and shuffling; a resumed run has that of its checkpoint
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// Windows kept for testing: a share such as 0.2, or a count such as 297
+    #[arg(long, value_name = "SHARE|COUNT", value_parser = values::split)]
+    pub(crate) test: Option<rml::TestSplit>,
+    /// Take the windows in the order of the data in every epoch
+    #[arg(long)]
+    pub(crate) no_shuffle: bool,
+    /// Write a checkpoint there, at the end, on interruption and after epochs
+    #[arg(long, value_name = "FILE")]
+    pub(crate) save: Option<PathBuf>,
+    /// How often to save, in epochs; 0 = at the end only
+    #[arg(long, value_name = "EPOCHS", default_value_t = 1)]
+    pub(crate) save_every: u64,
+    /// Go on from that checkpoint
+    #[arg(long, value_name = "FILE")]
+    pub(crate) resume: Option<PathBuf>,
+    /// Let NaN in the data through
+    #[arg(long)]
+    pub(crate) allow_nan: bool,
+}
+
+/// `rml infer`.
+#[derive(Args, Debug)]
+#[command(group(clap::ArgGroup::new("source").required(true).args(["data", "stream"])))]
+pub(crate) struct Infer {
+    #[command(flatten)]
+    pub(crate) program: Program,
+    /// The checkpoint with the parameters
+    #[arg(long, value_name = "FILE")]
+    pub(crate) params: PathBuf,
+    /// Columns by input name, as for training
+    #[arg(long, value_name = "FILE")]
+    pub(crate) data: Option<PathBuf>,
+    /// Read one JSON object a cycle from standard input, answer each as soon as it is determined
+    #[arg(long)]
+    pub(crate) stream: bool,
+    /// The node to run
+    #[arg(long, value_name = "NAME", default_value = "infer")]
+    pub(crate) node: String,
+    /// Which windows of the data; by default those kept for testing if the data is that of the training, else all
+    #[arg(long, value_enum, value_name = "WHICH", conflicts_with = "stream")]
+    pub(crate) split: Option<SplitArg>,
+    /// Take parameters alone from the checkpoint; all other states begin anew
+    #[arg(long)]
+    pub(crate) fresh: bool,
+    /// Write the outputs there: .npz or .json
+    #[arg(long, value_name = "FILE", conflicts_with = "stream")]
+    pub(crate) out: Option<PathBuf>,
+    /// Let NaN in the data through
+    #[arg(long)]
+    pub(crate) allow_nan: bool,
+}
+
+/// Which windows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum SplitArg {
+    /// Those that training kept for testing
+    Test,
+    /// Those that were trained on
+    Train,
+    /// All
+    All,
+}
