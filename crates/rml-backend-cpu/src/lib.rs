@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rml_backend::reference::Plan;
 use rml_backend::{About, Backend, Buffer, Executable, Failure, Function, Held, Options, Outcome};
 use rml_base::codes::backend as codes;
-use rml_ir::{Type, Value};
+use rml_ir::{Precision, Type, Value};
 
 /// The embedded backend.
 #[derive(Clone, Copy, Debug)]
@@ -35,6 +35,10 @@ impl Backend for Cpu {
             device: "cpu".to_owned(),
             devices: vec!["cpu".to_owned()],
         }
+    }
+
+    fn is_host(&self) -> bool {
+        true
     }
 
     fn prepare(&self, function: &Function) -> Result<Box<dyn Executable>, Failure> {
@@ -73,6 +77,10 @@ struct Kept {
 impl Buffer for Kept {
     fn ty(&self) -> &Type {
         &self.ty
+    }
+
+    fn precision(&self) -> Precision {
+        self.value.precision()
     }
 
     fn download(&self) -> Result<Value, Failure> {

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-use rml_ir::{Type, Value};
+use rml_ir::{Precision, Type, Value};
 
 use crate::error::Failure;
 use crate::function::Function;
@@ -41,6 +41,11 @@ pub struct About {
 pub trait Backend: fmt::Debug + Send + Sync {
     /// What it is.
     fn about(&self) -> About;
+
+    /// Whether its tensors are values of the host, so that nothing is gained by keeping them on its device.
+    fn is_host(&self) -> bool {
+        false
+    }
 
     /// Prepares a function that satisfies B1 to B4.
     ///
@@ -81,6 +86,9 @@ pub enum Outcome {
 pub trait Buffer: fmt::Debug + Send + Sync {
     /// Its type.
     fn ty(&self) -> &Type;
+
+    /// How its numbers are stored (single precision where it has none).
+    fn precision(&self) -> Precision;
 
     /// Copies it to the host.
     ///

@@ -70,6 +70,7 @@ impl Failure {
     }
 
     /// Reads [`to_text`](Self::to_text); anything else is the message of a failed call.
+    #[cfg(any(test, feature = "load"))]
     pub(crate) fn from_text(text: &str) -> Self {
         let fields: Vec<&str> = text.split('\u{1f}').collect();
         let known = |name: &str| codes::ALL.iter().find(|c| c.name == name).copied();

@@ -22,7 +22,7 @@ pub struct Prepared {
 #[derive(Debug)]
 pub enum RunError {
     /// An operator has none for these operands.
-    Stop(Box<Stop>),
+    Stop(Stop),
     /// The backend failed.
     Failed(Box<Diagnostic>),
 }

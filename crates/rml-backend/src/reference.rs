@@ -7,14 +7,12 @@ use rml_ir::op::{EvalError, eval};
 use crate::function::{Function, Kind, Val};
 
 /// An operator without a result.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stop {
     /// The operator's value.
     pub at: Val,
     /// Why.
     pub error: EvalError,
-    /// The results of the function that are known regardless, by their position.
-    pub known: Vec<Option<Value>>,
 }
 
 /// The results of `function` for those arguments. Values are dropped as soon as nobody needs them.
@@ -24,7 +22,7 @@ pub struct Stop {
 ///
 /// # Panics
 /// If the function does not satisfy B1 to B3, or the arguments do not have its inputs' types.
-pub fn evaluate(function: &Function, args: &[Value]) -> Result<Vec<Value>, Box<Stop>> {
+pub fn evaluate(function: &Function, args: &[Value]) -> Result<Vec<Value>, Stop> {
     Plan::new(function).run(function, args)
 }
 
@@ -54,7 +52,7 @@ impl Plan {
     ///
     /// # Panics
     /// As [`evaluate`].
-    pub fn run(&self, function: &Function, args: &[Value]) -> Result<Vec<Value>, Box<Stop>> {
+    pub fn run(&self, function: &Function, args: &[Value]) -> Result<Vec<Value>, Stop> {
         let mut values: IndexVec<Val, Option<Value>> = IndexVec::filled(None, function.values.len());
         for (at, def) in function.values.iter_enumerated() {
             let value = match &def.kind {
@@ -67,10 +65,7 @@ impl Plan {
                         .collect();
                     match eval(op, &operands, function.precision) {
                         Ok(value) => value,
-                        Err(error) => {
-                            let known = function.results.iter().map(|&r| values[r].clone()).collect();
-                            return Err(Box::new(Stop { at, error, known }));
-                        }
+                        Err(error) => return Err(Stop { at, error }),
                     }
                 }
             };

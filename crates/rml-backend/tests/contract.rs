@@ -92,8 +92,6 @@ fn what_is_suspect_is_computed_by_the_reference() {
             panic!("it does not fit")
         };
         assert_eq!((stop.at, stop.error), (Val(4), EvalError::IntegerOverflow));
-        assert_eq!(stop.known[0].as_ref().and_then(Value::as_int), Some(i64::MAX / 2 + 1));
-        assert!(stop.known[1].is_none());
     }
 }
 

@@ -143,6 +143,16 @@ impl Value {
         }
     }
 
+    /// How its numbers are stored (single precision where it has none).
+    pub fn precision(&self) -> Precision {
+        let double = match self {
+            Value::F64(_) => true,
+            Value::Tensor(t) => matches!(t.data, Data::F64(_)),
+            _ => false,
+        };
+        if double { Precision::F64 } else { Precision::F32 }
+    }
+
     /// The element type.
     pub fn dtype(&self) -> DType {
         match self {

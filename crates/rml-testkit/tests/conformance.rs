@@ -1,16 +1,20 @@
-//! All vendored vectors pass on both engines.
+//! All vendored vectors pass on both engines, and with the embedded backend.
 
 use std::path::Path;
+use std::sync::Arc;
 
+use rml_backend::Backend;
+use rml_backend_cpu::Cpu;
 use rml_testkit::conformance;
 
 fn passes(folder: &str, at_least: usize) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/conformance").join(folder);
     let files = conformance::files(&folder).expect("the vectors are there");
     assert!(files.len() >= at_least, "only {} vectors", files.len());
+    let cpu: Arc<dyn Backend> = Arc::new(Cpu);
     let failures: Vec<String> = files
         .iter()
-        .map(|f| conformance::check_file(f))
+        .map(|f| conformance::check_file(f, Some(&cpu)))
         .flat_map(|o| o.failures.into_iter().map(move |f| format!("{}: {f}", o.name)))
         .collect();
     assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
@@ -41,7 +45,7 @@ fn wrong_vectors_fail() {
             "inputs": {{"x": [1, null, 3]}}, "demand": {{}}, "expected": {{"o": {row}}}, "error_cycles": {errors},
             "error_origin_cycles": {errors}}}"#
         );
-        conformance::check(&conformance::Vector::parse(&text).expect("well formed"))
+        conformance::check(&conformance::Vector::parse(&text).expect("well formed"), None)
     };
     assert_eq!(vector("[0, null, 1]", "[]"), []);
     for row in [
@@ -68,7 +72,7 @@ fn an_incomplete_demand_is_completed() {
             r#"{{"rml": "node main() -> (o)\n  o = 1 when (true fby false);", "main": "main", "cycles": 3,
             {demand} "expected": {{"o": {row}}}}}"#
         );
-        conformance::check(&conformance::Vector::parse(&text).expect("well formed"))
+        conformance::check(&conformance::Vector::parse(&text).expect("well formed"), None)
     };
     for demand in ["", "\"demand\": {},", "\"demand\": {\"_t1\": [true, true, true]},"] {
         assert_eq!(vector(demand, "[1, null, null]"), [], "{demand}");
@@ -102,7 +106,7 @@ fn broken_vectors_are_failures() {
     ] {
         let file = folder.join(name).with_extension("json");
         std::fs::write(&file, text).expect("a file");
-        let outcome = conformance::check_file(&file);
+        let outcome = conformance::check_file(&file, None);
         assert!(!outcome.failures.is_empty(), "{name}");
         assert!(
             outcome.failures.iter().all(|f| !f.to_string().contains("panicked")),

@@ -206,7 +206,7 @@ impl Simulator {
     fn missing(&self, n: u64, x: Operand) -> Option<Wanted> {
         let cell = x.cell()?;
         let var = Var(program::index(cell));
-        self.rows.cells(n)[cell].value().is_none().then(|| self.wanted_of(n, var))
+        (!self.rows.cells(n)[cell].is_known()).then(|| self.wanted_of(n, var))
     }
 
     fn value_waits(&self, n: u64, v: Var) -> (Option<Eq>, Waits) {

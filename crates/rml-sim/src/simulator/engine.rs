@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use rml_base::Diagnostic;
 use rml_ir::Value;
 use rml_ir::op::{EvalError, Op, eval};
 
@@ -28,6 +29,8 @@ pub(super) enum Halt {
     Conflict(Conflict),
     /// An operator without a result.
     Eval { cycle: u64, step: u32, error: EvalError },
+    /// A backend that refuses or fails.
+    Backend { cycle: u64, report: Box<Diagnostic> },
 }
 
 /// What is known of a condition.
@@ -45,11 +48,15 @@ impl Simulator {
     pub(super) fn settle(&mut self) -> Go {
         // Shared, so that steps can be read while the rows change.
         let program = Arc::clone(&self.program);
-        while let Some((cycle, step)) = self.rows.next() {
-            self.activations += 1;
-            self.activate(&program, cycle, step)?;
+        loop {
+            while let Some((cycle, step)) = self.rows.next() {
+                self.activations += 1;
+                self.activate(&program, cycle, step)?;
+            }
+            if !self.call_next(&program)? {
+                return Ok(());
+            }
         }
-        Ok(())
     }
 
     /// Says that a class is present or absent.
@@ -154,7 +161,8 @@ impl Simulator {
     #[inline]
     fn truth(&self, cycle: u64, x: Operand) -> Truth {
         match self.cell(cycle, x) {
-            Cell::Empty => Truth::Unknown,
+            // A condition is never left on a device.
+            Cell::Empty | Cell::Device(_) | Cell::Inside => Truth::Unknown,
             Cell::Never => Truth::Never,
             Cell::Value(Value::Bool(true)) => Truth::True,
             Cell::Value(_) => Truth::False,
@@ -170,6 +178,9 @@ impl Simulator {
 
     #[inline]
     fn activate(&mut self, program: &Program, cycle: u64, id: u32) -> Go {
+        if self.functions.is_some() && self.defer(program, cycle, id) {
+            return Ok(());
+        }
         match &program.steps[id as usize] {
             Step::Constant => {}
             Step::Unary { op, x, out, class } => {
@@ -180,7 +191,7 @@ impl Simulator {
                             self.give(cycle, id, *out, result)?;
                         }
                         Cell::Never => self.set(cycle, *out, Cell::Never),
-                        Cell::Empty => {}
+                        _ => {}
                     }
                 }
             }
@@ -251,7 +262,7 @@ impl Simulator {
 
     /// The result of an operator.
     #[inline]
-    fn give(&mut self, cycle: u64, step: u32, out: u32, result: Result<Value, EvalError>) -> Go {
+    pub(super) fn give(&mut self, cycle: u64, step: u32, out: u32, result: Result<Value, EvalError>) -> Go {
         match result {
             Ok(value) => self.set(cycle, out, Cell::Value(value)),
             Err(error) => {

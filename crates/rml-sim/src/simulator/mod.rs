@@ -11,17 +11,20 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
+use rml_backend::Backend;
 use rml_base::{Diagnostic, codes};
 use rml_ir::flat::{Flat, Var};
 use rml_ir::{Type, Value};
 
 use crate::status::{Input, Status};
 use engine::{Go, Halt};
+use functions::Functions;
 use program::Program;
 use rows::{Cause, Cell, Presence, Rows, Sizes};
 
 mod deadlock;
 mod engine;
+mod functions;
 mod program;
 mod report;
 mod rows;
@@ -53,6 +56,8 @@ pub struct Options {
     pub demand: Demand,
     /// The most cycles that may be open at once; `None` = no limit.
     pub max_open_cycles: Option<usize>,
+    /// What computes tensor functions; `None` evaluates one operator after the other, which is the reference.
+    pub backend: Option<Arc<dyn Backend>>,
 }
 
 /// The outputs of one cycle.
@@ -77,6 +82,10 @@ pub struct Stats {
     pub live_values: usize,
     /// The bytes of their elements.
     pub live_bytes: u64,
+    /// How many tensor functions a backend has prepared.
+    pub functions: usize,
+    /// How often it was called.
+    pub calls: u64,
 }
 
 /// A running program.
@@ -92,7 +101,9 @@ pub struct Simulator {
     /// Values loaded for parameters.
     params: Vec<Option<Value>>,
     /// The latest values of parameters in dropped cycles.
-    last_params: Vec<Option<Value>>,
+    last_params: Vec<Cell>,
+    /// The functions that a backend computes.
+    functions: Option<Box<Functions>>,
     has_offers: bool,
     ended: Option<bool>,
     released: u64,
@@ -124,7 +135,11 @@ impl Simulator {
             last: vec![Cell::Empty; sizes.forward],
             tails: vec![None; sizes.backward],
             params: vec![None; program.params.len()],
-            last_params: vec![None; program.params.len()],
+            last_params: vec![Cell::Empty; program.params.len()],
+            functions: options
+                .backend
+                .as_ref()
+                .map(|b| Box::new(Functions::new(&program, b, options.record))),
             has_offers: false,
             ended: None,
             released: 0,
@@ -213,6 +228,8 @@ impl Simulator {
             max_open_cycles: self.max_open,
             live_values: self.rows.live_values(),
             live_bytes: self.rows.live_bytes(),
+            functions: self.functions.as_ref().map_or(0, |f| f.prepared()),
+            calls: self.functions.as_ref().map_or(0, |f| f.calls()),
         }
     }
 
@@ -384,7 +401,7 @@ impl Simulator {
     fn is_determined(&self, cycle: u64, v: Var) -> bool {
         match self.rows.presence(cycle, program::index(self.program.class(v))) {
             Presence::Absent => true,
-            Presence::Present => self.cell(cycle, self.program.operand_of[v]).value().is_some(),
+            Presence::Present => self.cell(cycle, self.program.operand_of[v]).is_known(),
             Presence::Bottom | Presence::Error => false,
         }
     }
@@ -395,8 +412,8 @@ impl Simulator {
             Presence::Absent => Status::Absent,
             Presence::Error => Status::Error,
             Presence::Present => {
-                let value = self.cell(cycle, self.program.operand_of[v]).value();
-                value.cloned().map_or(Status::Unknown, Status::Value)
+                let held = self.cell(cycle, self.program.operand_of[v]).held();
+                held.and_then(|h| h.to_host().ok()).map_or(Status::Unknown, Status::Value)
             }
         }
     }

@@ -60,6 +60,31 @@ pub(super) enum Step {
     Param { param: u32, init: Operand, out: u32, class: u32 },
 }
 
+impl Step {
+    /// Cell and class of the result of an operator or a copy.
+    #[inline]
+    pub(super) fn result(&self) -> Option<(u32, u32)> {
+        match self {
+            Step::Unary { out, class, .. }
+            | Step::Binary { out, class, .. }
+            | Step::Apply { out, class, .. }
+            | Step::Copy { out, class, .. } => Some((*out, *class)),
+            _ => None,
+        }
+    }
+
+    /// Calls `f` on every operand of an operator or a copy, in order.
+    #[inline]
+    pub(super) fn for_each_operand(&self, mut f: impl FnMut(Operand)) {
+        match self {
+            Step::Unary { x, .. } | Step::Copy { x, .. } => f(*x),
+            Step::Binary { x, y, .. } => [*x, *y].into_iter().for_each(f),
+            Step::Apply { args, .. } => args.iter().copied().for_each(f),
+            _ => {}
+        }
+    }
+}
+
 /// A recurrence.
 #[derive(Clone, Debug)]
 pub(super) struct Recurrence {

@@ -20,9 +20,9 @@ use crate::status::Status;
 pub struct Failure {
     /// In which cycle it arose.
     pub cycle: u64,
-    /// The equation whose variables disagree or which has no result; `None` where inputs alone disagree.
+    /// The equation whose variables disagree or which has no result; `None` where inputs alone disagree or a backend fails.
     pub equation: Option<Eq>,
-    /// The explanation; its code is `sync-error`, `integer-overflow` or `position-outside`.
+    /// The explanation; its code is `sync-error`, `integer-overflow`, `position-outside` or one of a backend.
     pub report: Diagnostic,
 }
 
@@ -37,7 +37,7 @@ impl Halt {
     pub(super) fn cycle(&self) -> u64 {
         match self {
             Halt::Conflict(c) => c.cycle,
-            Halt::Eval { cycle, .. } => *cycle,
+            Halt::Eval { cycle, .. } | Halt::Backend { cycle, .. } => *cycle,
         }
     }
 }
@@ -50,6 +50,7 @@ impl Simulator {
         let equation = match halt {
             Halt::Conflict(c) => self.disagreeing_equation(c),
             Halt::Eval { step, .. } => Some(self.program.equation_of[*step as usize]),
+            Halt::Backend { .. } => None,
         };
         Some(Failure { cycle: halt.cycle(), equation, report: self.report(halt) })
     }
@@ -58,7 +59,7 @@ impl Simulator {
     pub fn overflows(&self) -> Vec<(u64, Eq)> {
         let cell = |h: &Halt| match h {
             Halt::Eval { cycle, step, .. } => Some((*cycle, self.program.equation_of[*step as usize])),
-            Halt::Conflict(_) => None,
+            Halt::Conflict(_) | Halt::Backend { .. } => None,
         };
         let mut all: Vec<_> = self.halts.iter().filter_map(cell).collect();
         all.sort_unstable();
@@ -70,6 +71,7 @@ impl Simulator {
         match halt {
             Halt::Conflict(c) => self.conflict_report(c),
             Halt::Eval { cycle, step, error } => self.eval_report(*cycle, *step, error),
+            Halt::Backend { cycle, report } => Diagnostic::clone(report).note(format!("in cycle {cycle}")),
         }
     }
 

@@ -3,9 +3,11 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::sync::Arc;
 
+use rml_backend::{Buffer, Held};
 use rml_ir::flat::Var;
-use rml_ir::{DType, Data, Precision, Value};
+use rml_ir::{DType, Precision, Type, Value};
 
 /// No word of a row may have a bit.
 const CLEAN: u32 = u32::MAX;
@@ -34,6 +36,10 @@ pub(super) enum Cell {
     Never,
     /// The value.
     Value(Value),
+    /// The value, on a backend's device.
+    Device(Arc<dyn Buffer>),
+    /// It is known, but only within the function that computed it: nobody else reads it.
+    Inside,
 }
 
 impl Cell {
@@ -45,6 +51,30 @@ impl Cell {
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         matches!(self, Cell::Empty)
+    }
+
+    /// Whether the value is known, wherever it is.
+    #[inline]
+    pub(super) fn is_known(&self) -> bool {
+        !matches!(self, Cell::Empty | Cell::Never)
+    }
+
+    /// The value, wherever it is.
+    pub(super) fn held(&self) -> Option<Held> {
+        match self {
+            Cell::Value(value) => Some(Held::Host(value.clone())),
+            Cell::Device(buffer) => Some(Held::Device(Arc::clone(buffer))),
+            Cell::Empty | Cell::Never | Cell::Inside => None,
+        }
+    }
+
+    /// Type and precision of the value that is held.
+    fn kind(&self) -> Option<(Type, Precision)> {
+        match self {
+            Cell::Value(value) => Some((value.ty(), value.precision())),
+            Cell::Device(buffer) => Some((buffer.ty().clone(), buffer.precision())),
+            Cell::Empty | Cell::Never | Cell::Inside => None,
+        }
     }
 }
 
@@ -340,32 +370,23 @@ impl Rows {
 
     /// How many values are held.
     pub(super) fn live_values(&self) -> usize {
-        (self.base..self.end).map(|n| self.cells(n).iter().filter_map(Cell::value).count()).sum()
+        (self.base..self.end).map(|n| self.cells(n).iter().filter_map(Cell::kind).count()).sum()
     }
 
     /// How many bytes their elements take.
     pub(super) fn live_bytes(&self) -> u64 {
-        let bytes = |value: &Value| {
-            let element = match value.dtype() {
+        let bytes = |(ty, precision): (Type, Precision)| {
+            let element = match ty.dtype {
                 DType::Bool => 1,
                 DType::Int => 8,
-                DType::Num if precision_of(value) == Precision::F32 => 4,
+                DType::Num if precision == Precision::F32 => 4,
                 DType::Num => 8,
             };
-            value.shape().len() as u64 * element
+            ty.shape.len() as u64 * element
         };
         let cells = (self.base..self.end).flat_map(|n| self.cells(n));
-        cells.filter_map(Cell::value).map(bytes).sum()
+        cells.filter_map(Cell::kind).map(bytes).sum()
     }
-}
-
-fn precision_of(value: &Value) -> Precision {
-    let single = match value {
-        Value::F32(_) => true,
-        Value::Tensor(t) => matches!(t.data(), Data::F32(_)),
-        _ => false,
-    };
-    if single { Precision::F32 } else { Precision::F64 }
 }
 
 fn swap_rows<T>(table: &mut [T], width: usize, from: usize, to: usize) {

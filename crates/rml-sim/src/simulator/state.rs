@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use indexmap::IndexMap;
+use rml_backend::Held;
 use rml_base::{Diagnostic, codes};
 use rml_ir::Value;
 use rml_ir::flat::Eq;
@@ -26,12 +27,18 @@ impl Simulator {
             let value = match program.steps[program.step_of[state.equation] as usize] {
                 Step::Forward(r) => {
                     let next = self.next_value(r as usize).ok().flatten();
-                    next.or_else(|| start(program, &program.forward[r as usize]))
+                    match next {
+                        Some(held) => Some(held.to_host()?),
+                        None => start(program, &program.forward[r as usize]),
+                    }
                 }
                 Step::Param { param, init, .. } => {
                     let p = param as usize;
-                    let known = self.params[p].as_ref().or(self.latest_param(p));
-                    known.or_else(|| program.static_value(init)).cloned()
+                    match (&self.params[p], self.latest_param(p)) {
+                        (Some(loaded), _) => Some(loaded.clone()),
+                        (None, Some(held)) => Some(held.to_host()?),
+                        (None, None) => program.static_value(init).cloned(),
+                    }
                 }
                 _ => None,
             };
@@ -75,10 +82,10 @@ impl Simulator {
     }
 
     /// The value of a parameter in the latest cycle in which it has one.
-    fn latest_param(&self, p: usize) -> Option<&Value> {
+    fn latest_param(&self, p: usize) -> Option<Held> {
         let cell = self.program.params[p].out as usize;
-        let open = (self.rows.base..self.rows.end).rev().find_map(|n| self.rows.cells(n)[cell].value());
-        open.or(self.last_params[p].as_ref())
+        let open = (self.rows.base..self.rows.end).rev().find_map(|n| self.rows.cells(n)[cell].held());
+        open.or_else(|| self.last_params[p].held())
     }
 
     fn check_saveable(&self) -> Result<(), Diagnostic> {

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use rml_backend::Held;
 use rml_ir::Value;
 
 use super::Simulator;
@@ -153,7 +154,8 @@ impl Simulator {
             Presence::Present => match self.cell(n, end) {
                 Cell::Value(Value::Bool(true)) => Boundary::Yes,
                 Cell::Value(_) => Boundary::No,
-                Cell::Empty => Boundary::Unknown,
+                // The end of a window is never left on a device.
+                Cell::Empty | Cell::Device(_) | Cell::Inside => Boundary::Unknown,
                 Cell::Never => Boundary::Never,
             },
         };
@@ -203,10 +205,10 @@ impl Simulator {
 
     /// What a forward recurrence delivers in its next active cycle: `Ok(None)` is its initial value. `Err` is the cycle in which
     /// that is not known yet.
-    pub(super) fn next_value(&self, r: usize) -> Result<Option<Value>, u64> {
+    pub(super) fn next_value(&self, r: usize) -> Result<Option<Held>, u64> {
         let rec = &self.program.forward[r];
         match self.search_down(rec, super::program::index(r), self.rows.end).1 {
-            Found::Cell(Cell::Value(value)) => Ok(Some(value)),
+            Found::Cell(cell) if cell.is_known() => Ok(cell.held()),
             Found::Boundary => Ok(None),
             Found::Wait(at) => Err(at),
             Found::Cell(_) | Found::Future | Found::Error => Err(self.rows.base),
@@ -256,8 +258,9 @@ impl Simulator {
             }
         }
         for (p, param) in program.params.iter().enumerate() {
-            if let Cell::Value(value) = &self.rows.cells(n)[param.out as usize] {
-                self.last_params[p] = Some(value.clone());
+            let cell = &self.rows.cells(n)[param.out as usize];
+            if cell.is_known() {
+                self.last_params[p] = cell.clone();
             }
         }
     }

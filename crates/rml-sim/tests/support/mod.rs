@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use rml_backend::Backend;
+use rml_backend_cpu::Cpu;
 use rml_base::{FileId, IndexVec, Span};
 use rml_ir::flat::{
     ConstKind, Constant, Eq, Equation, Flat, Init, Input as Formal, Rhs, State, Var, VarData, Window,
@@ -251,30 +253,66 @@ pub fn run_with(flat: &Arc<Flat>, inputs: &[Vec<Input>], closed: bool, demand: D
     let trace = oracle::run(flat, inputs, &options);
     let reversed = OracleOptions { order: Some(flat.equations.ids().rev().collect()), ..options };
     let again = oracle::run(flat, inputs, &reversed);
-    let mut sim = Simulator::new(
-        Arc::clone(flat),
-        Options { keep_going: true, demand: demand.clone(), ..Options::default() },
-    );
-    for cycle in inputs {
-        sim.feed(cycle).expect("going on regardless");
-    }
-    sim.finish(closed).expect("going on regardless");
+    let going_on = |backend: Option<Arc<dyn Backend>>| {
+        let options =
+            Options { keep_going: true, record: true, demand: demand.clone(), backend, ..Options::default() };
+        let mut sim = Simulator::new(Arc::clone(flat), options);
+        for cycle in inputs {
+            sim.feed(cycle).expect("going on regardless");
+        }
+        sim.finish(closed).expect("going on regardless");
+        sim
+    };
+    let (sim, calling) = (going_on(None), going_on(Some(Arc::new(Cpu))));
+    let program = || rml_ir::flat::print(flat);
+    assert!(calling.stats().calls > 0 || sim.stats().activations == 0 || !has_operator_result(flat, &sim));
     for v in flat.vars.ids() {
         let expected = text(&trace.row(v));
-        assert_eq!(
-            text(&again.row(v)),
-            expected,
-            "oracle, other order: {v} of\n{}",
-            rml_ir::flat::print(flat)
-        );
-        assert_eq!(text(&sim_row(&sim, v)), expected, "simulator: {v} of\n{}", rml_ir::flat::print(flat));
+        assert_eq!(text(&again.row(v)), expected, "oracle, other order: {v} of\n{}", program());
+        assert_eq!(text(&sim_row(&sim, v)), expected, "simulator: {v} of\n{}", program());
+        assert_eq!(text(&sim_row(&calling, v)), expected, "with functions: {v} of\n{}", program());
     }
-    check_stopping(flat, inputs, closed, demand, &trace);
+    check_stopping(flat, inputs, closed, demand.clone(), None, &trace);
+    check_stopping(flat, inputs, closed, demand.clone(), Some(Arc::new(Cpu)), &trace);
+    check_inner_values(flat, inputs, closed, demand);
     if trace.error_cycles().is_empty() {
         let failures: Vec<_> = trace.failures.iter().map(|f| (f.cycle as u64, f.equation)).collect();
         assert_eq!(sim.overflows(), failures);
+        assert_eq!(calling.overflows(), failures);
     }
     sim
+}
+
+/// Whether an operator other than a copy has a value somewhere.
+fn has_operator_result(flat: &Flat, sim: &Simulator) -> bool {
+    let operators = flat.equations.iter().filter(|eq| match &eq.rhs {
+        Rhs::Apply { op, .. } => !matches!(op, Op::Copy | Op::StopGradient),
+        _ => false,
+    });
+    operators.map(|eq| eq.lhs).any(|v| sim_row(sim, v).iter().any(|s| s.value().is_some()))
+}
+
+/// A run whose functions keep their inner values to themselves has the outputs, the end and the states of one without functions.
+fn check_inner_values(flat: &Arc<Flat>, inputs: &[Vec<Input>], closed: bool, demand: Demand) {
+    let outcome = |backend: Option<Arc<dyn Backend>>| {
+        let options = Options { demand: demand.clone(), backend, ..Options::default() };
+        let mut sim = Simulator::new(Arc::clone(flat), options);
+        let fed = inputs.iter().try_for_each(|cycle| sim.feed(cycle));
+        let end = fed.and_then(|()| sim.finish(closed)).map_err(|d| d.to_string());
+        let rows: Vec<String> = std::iter::from_fn(|| sim.next_output()).map(|r| text(&r.values)).collect();
+        let waits = sim.undetermined().map(|u| u.report.to_string());
+        let states: Result<Vec<String>, String> = sim
+            .states()
+            .map(|all| all.into_iter().map(|(k, v)| format!("{k} {}", text(&[Status::Value(v)]))).collect())
+            .map_err(|d| d.to_string());
+        (rows, end, waits, states)
+    };
+    let (plain, calling) = (outcome(None), outcome(Some(Arc::new(Cpu))));
+    let program = || rml_ir::flat::print(flat);
+    assert_eq!(calling.1.is_err(), plain.1.is_err(), "{:?} but {:?}\n{}", calling.1, plain.1, program());
+    if plain.1.is_ok() {
+        assert_eq!(calling, plain, "{}", program());
+    }
 }
 
 /// The simulator that stops and drops agrees with the oracle as far as it comes.
@@ -283,9 +321,11 @@ fn check_stopping(
     inputs: &[Vec<Input>],
     closed: bool,
     demand: Demand,
+    backend: Option<Arc<dyn Backend>>,
     trace: &oracle::Trace,
 ) {
-    let mut sim = Simulator::new(Arc::clone(flat), Options { record: true, demand, ..Options::default() });
+    let options = Options { record: true, demand, backend, ..Options::default() };
+    let mut sim = Simulator::new(Arc::clone(flat), options);
     let mut rows = Vec::new();
     let mut result = Ok(());
     for cycle in inputs {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use rml::{DType, Data, Options, Precision, Program, Shape, Source, Type, Value};
+use rml_backend::Backend;
 use rml_ir::flat::{Flat, Var};
 use rml_sim::oracle::{self, OracleOptions};
 use rml_sim::{ClockClasses, Demand, Input, Simulator, Status};
@@ -22,10 +23,12 @@ pub(super) struct Prepared<'a> {
     inputs: Vec<Vec<Input>>,
     /// `None` = one variable of each free clock class in every cycle.
     demand: Option<IndexMap<Var, Vec<bool>>>,
+    /// What computes tensor functions, beside the engines that evaluate operator by operator.
+    backend: Option<Arc<dyn Backend>>,
 }
 
 impl<'a> Prepared<'a> {
-    pub(super) fn new(vector: &'a Vector) -> Result<Self, String> {
+    pub(super) fn new(vector: &'a Vector, backend: Option<Arc<dyn Backend>>) -> Result<Self, String> {
         let options = Options {
             node: Some(vector.main.clone()),
             precision: Precision::F64,
@@ -39,10 +42,10 @@ impl<'a> Prepared<'a> {
         let vars: IndexMap<Arc<str>, Var> = named.collect();
         let inputs = inputs(vector, &program)?;
         let demand = demand(vector, &vars)?;
-        Ok(Self { vector, flat, vars, inputs, demand })
+        Ok(Self { vector, flat, vars, inputs, demand, backend })
     }
 
-    /// All failures of both engines. A vector's demand can list named variables only. So if it does not cover all free clock classes,
+    /// All failures of all engines. A vector's demand can list named variables only. So if it does not cover all free clock classes,
     /// and its cells are not those that it leads to, then it may be that the reference asked for unnamed variables: the vector is
     /// taken to ask for all free classes.
     pub(super) fn check(mut self) -> Vec<Failure> {
@@ -59,7 +62,10 @@ impl<'a> Prepared<'a> {
 
     fn check_engines(&self) -> Vec<Failure> {
         let mut failures = self.check_oracle();
-        failures.extend(self.check_simulator());
+        failures.extend(self.check_simulator(Engine::Simulator, None));
+        if let Some(backend) = &self.backend {
+            failures.extend(self.check_simulator(Engine::Backend, Some(backend)));
+        }
         failures
     }
 
@@ -95,12 +101,11 @@ impl<'a> Prepared<'a> {
         failures
     }
 
-    fn check_simulator(&self) -> Vec<Failure> {
+    fn check_simulator(&self, engine: Engine, backend: Option<&Arc<dyn Backend>>) -> Vec<Failure> {
         let mut failures = Vec::new();
-        let mut fail =
-            |message: String| failures.push(Failure::Engine { engine: Engine::Simulator, message });
+        let mut fail = |message: String| failures.push(Failure::Engine { engine, message });
         // As users run it: it stops at the first error, which must be an origin.
-        let mut stopping = self.simulator(false);
+        let mut stopping = self.simulator(false, backend);
         let outcome = self.simulate(&mut stopping);
         let origins = &self.vector.error_origin_cycles;
         match (outcome, origins.is_empty()) {
@@ -117,17 +122,18 @@ impl<'a> Prepared<'a> {
             },
         }
         // Going on after errors, for the cells of the other cycles.
-        let mut going_on = self.simulator(true);
+        let mut going_on = self.simulator(true, backend);
         if let Err(message) = self.simulate(&mut going_on) {
             fail(message);
         }
-        failures.extend(self.compare(Engine::Simulator, &|v, n| going_on.status(n as u64, v)));
+        failures.extend(self.compare(engine, &|v, n| going_on.status(n as u64, v)));
         failures
     }
 
-    fn simulator(&self, keep_going: bool) -> Simulator {
+    fn simulator(&self, keep_going: bool, backend: Option<&Arc<dyn Backend>>) -> Simulator {
         let demand = self.demand.clone().map_or(Demand::FreeClasses, Demand::Given);
-        let options = rml_sim::Options { record: true, keep_going, demand, max_open_cycles: None };
+        let backend = backend.cloned();
+        let options = rml_sim::Options { record: true, keep_going, demand, max_open_cycles: None, backend };
         Simulator::new(Arc::clone(&self.flat), options)
     }
 

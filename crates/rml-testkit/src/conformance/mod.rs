@@ -11,6 +11,9 @@ use std::fmt;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rml_backend::Backend;
 
 pub use vector::{Expected, Vector};
 
@@ -51,6 +54,8 @@ pub enum Engine {
     Simulator,
     /// The naive least fixed point.
     Oracle,
+    /// The simulator with a backend that computes tensor functions.
+    Backend,
 }
 
 impl fmt::Display for Engine {
@@ -58,6 +63,7 @@ impl fmt::Display for Engine {
         f.write_str(match self {
             Engine::Simulator => "simulator",
             Engine::Oracle => "oracle",
+            Engine::Backend => "backend",
         })
     }
 }
@@ -85,9 +91,9 @@ pub struct Outcome {
     pub failures: Vec<Failure>,
 }
 
-/// Runs a vector through both engines; none = everything is as expected.
-pub fn check(vector: &Vector) -> Vec<Failure> {
-    let run = || match engines::Prepared::new(vector) {
+/// Runs a vector through both engines, and through the simulator with a backend where one is given; none = everything is as expected.
+pub fn check(vector: &Vector, backend: Option<&Arc<dyn Backend>>) -> Vec<Failure> {
+    let run = || match engines::Prepared::new(vector, backend.cloned()) {
         Ok(prepared) => prepared.check(),
         Err(message) => vec![Failure::Broken { message }],
     };
@@ -96,11 +102,11 @@ pub fn check(vector: &Vector) -> Vec<Failure> {
 }
 
 /// Runs a vector's file.
-pub fn check_file(file: &Path) -> Outcome {
+pub fn check_file(file: &Path, backend: Option<&Arc<dyn Backend>>) -> Outcome {
     let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let read = std::fs::read_to_string(file).map_err(|e| format!("cannot be read: {e}"));
     let failures = match read.and_then(|text| Vector::parse(&text)) {
-        Ok(vector) => check(&vector),
+        Ok(vector) => check(&vector, backend),
         Err(message) => vec![Failure::Broken { message }],
     };
     Outcome { file: file.to_path_buf(), name, failures }

@@ -16,6 +16,7 @@ pub const FINGERPRINT: &str = env!("RML_BACKEND_FINGERPRINT");
 pub const ENTRY: &str = "rml_backend_api";
 
 /// What a library exports.
+#[cfg(feature = "load")]
 pub(in crate::plugin) type Entry = unsafe extern "C" fn() -> *const Api;
 
 /// A call succeeded.
@@ -58,6 +59,7 @@ pub(crate) struct View {
 }
 
 impl View {
+    #[cfg(feature = "load")]
     pub(in crate::plugin) const EMPTY: Self =
         Self { element: 0, rank: 0, dims: std::ptr::null(), data: std::ptr::null(), len: 0 };
 }
@@ -121,6 +123,7 @@ pub(in crate::plugin) fn element(dtype: DType, precision: Precision) -> u32 {
 /// Between the fields of a text.
 const FIELD: char = '\u{1f}';
 
+#[cfg(any(test, feature = "load"))]
 pub(in crate::plugin) fn options_text(options: &Options) -> String {
     let threads = options.threads.map(|n| n.to_string()).unwrap_or_default();
     format!("{}{FIELD}{threads}", options.device)
@@ -137,6 +140,7 @@ pub(in crate::plugin) fn about_text(about: &About) -> String {
     head.into_iter().chain(about.devices.iter().map(String::as_str)).collect::<Vec<_>>().join(&separator)
 }
 
+#[cfg(any(test, feature = "load"))]
 pub(in crate::plugin) fn parse_about(text: &str) -> About {
     let mut fields = text.split(FIELD).map(str::to_owned);
     let mut next = || fields.next().unwrap_or_default();

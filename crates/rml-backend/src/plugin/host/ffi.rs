@@ -217,7 +217,7 @@ impl Backend for Client {
             handle: Handle { raw: handle, free: self.library.api.free_buffer },
             library: Arc::clone(&self.library),
             ty: value.ty(),
-            precision: precision(value),
+            precision: value.precision(),
         }))
     }
 }
@@ -284,6 +284,10 @@ impl Buffer for Remote {
         &self.ty
     }
 
+    fn precision(&self) -> Precision {
+        self.precision
+    }
+
     fn download(&self) -> Result<Value, Failure> {
         let n = self.ty.shape.len();
         let data = match element(self.ty.dtype, self.precision) {
@@ -312,15 +316,6 @@ impl Remote {
         self.library.call(|e| unsafe { (self.library.api.download)(self.handle.raw, data, len, e) })?;
         Ok(items)
     }
-}
-
-fn precision(value: &Value) -> Precision {
-    let single = match value {
-        Value::F64(_) => false,
-        Value::Tensor(t) => !matches!(t.data(), Data::F64(_)),
-        _ => true,
-    };
-    if single { Precision::F32 } else { Precision::F64 }
 }
 
 /// Lends a value to a call.
@@ -352,7 +347,7 @@ fn with_views<R>(values: &[Option<&Value>], body: impl FnOnce(&[View]) -> R) -> 
         };
         let rank = u32::try_from(shapes[i].len()).unwrap_or(u32::MAX);
         let element = if value.dtype() == DType::Num {
-            element(DType::Num, precision(value))
+            element(DType::Num, value.precision())
         } else {
             element(value.dtype(), Precision::F32)
         };

@@ -1,0 +1,303 @@
+//! Running with a backend: operators wait until nothing else is left to do, and then all those of one clock class in one cycle that can be
+//! computed form one tensor function, which the backend computes in one call.
+//!
+//! A set of operators is a function only when it is ready, so nothing waits that would not wait without a backend: laziness and causality
+//! are those of the simulation that evaluates operator by operator, and programs that run there run here. The sets repeat from cycle to
+//! cycle; each is prepared once. A value that nobody outside of its function reads does not leave it.
+//!
+//! On a device, integers and truth values that no number takes part in are control: they are computed on the host, where conditions are
+//! needed.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fmt;
+use std::sync::Arc;
+
+use rml_backend::{Backend, Failure, Held, Prepared, RunError};
+use rml_base::{Diagnostic, EntityId};
+use rml_ir::Value;
+use rml_ir::flat::Rhs;
+use rml_ir::op::eval;
+
+use super::Simulator;
+use super::engine::{Go, Halt};
+use super::program::{Operand, Program, Step, index};
+use super::rows::{Cell, Presence};
+use group::{Group, Work};
+use uploads::Uploads;
+
+mod group;
+mod uploads;
+
+/// What the simulator knows about functions.
+pub(super) struct Functions {
+    backend: Arc<dyn Backend>,
+    /// Whether a step waits for a call.
+    deferred: Vec<bool>,
+    /// For each class, the steps that can be part of a function, in order.
+    members: Vec<Vec<u32>>,
+    /// For each cell, the place of its step among the members of its class.
+    place: Vec<Option<u32>>,
+    /// For each cell, whether somebody needs its value on the host.
+    on_host: Vec<bool>,
+    /// For each cell, whether its value leaves every function: outputs, and all cells of a recorded run.
+    leaves: Vec<bool>,
+    /// For each cell, whether it is an input of the program.
+    is_input: Vec<bool>,
+    /// Where an operator waits.
+    waiting: BTreeSet<(u64, u32)>,
+    groups: HashMap<(u32, Vec<u64>), Arc<Group>>,
+    uploads: Uploads,
+    calls: u64,
+}
+
+impl fmt::Debug for Functions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Functions").field("groups", &self.groups.len()).finish_non_exhaustive()
+    }
+}
+
+impl Functions {
+    /// For a program that is to run on a backend; `record` keeps the value of every variable.
+    pub(super) fn new(program: &Program, backend: &Arc<dyn Backend>, record: bool) -> Self {
+        let mut members = vec![Vec::new(); program.classes.len()];
+        let mut place = vec![None; program.flat.vars.len()];
+        let mut deferred = vec![false; program.steps.len()];
+        for (id, step) in program.steps.iter().enumerate() {
+            let Some((out, class)) = step.result() else { continue };
+            let taken = backend.is_host() && is_operator(program, id) || takes_part(program, id);
+            deferred[id] = taken && !matches!(step, Step::Copy { .. });
+            if taken {
+                let list: &mut Vec<u32> = &mut members[class as usize];
+                place[out as usize] = Some(index(list.len()));
+                list.push(index(id));
+            }
+        }
+        let mut leaves = vec![record; program.flat.vars.len()];
+        program.flat.outputs.iter().for_each(|v| leaves[v.index()] = true);
+        let mut is_input = vec![false; program.flat.vars.len()];
+        program.flat.inputs.iter().for_each(|i| is_input[i.var.index()] = true);
+        Functions {
+            backend: Arc::clone(backend),
+            on_host: needed_on_host(program, &deferred),
+            deferred,
+            members,
+            place,
+            leaves,
+            is_input,
+            waiting: BTreeSet::new(),
+            groups: HashMap::new(),
+            uploads: Uploads::default(),
+            calls: 0,
+        }
+    }
+
+    /// How many functions were prepared.
+    pub(super) fn prepared(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// How often the backend was called.
+    pub(super) fn calls(&self) -> u64 {
+        self.calls
+    }
+
+    /// An argument of a call.
+    fn argument(&mut self, cell: usize, content: &Cell) -> Result<Held, Failure> {
+        match content {
+            Cell::Value(Value::Tensor(tensor)) if !self.backend.is_host() && !self.is_input[cell] => {
+                self.uploads.get(tensor, &*self.backend).map(Held::Device)
+            }
+            content => content.held().ok_or_else(|| Failure::call("an argument is not known")),
+        }
+    }
+}
+
+fn is_operator(program: &Program, step: usize) -> bool {
+    matches!(program.equation(index(step)).rhs, Rhs::Apply { .. })
+}
+
+/// Whether a step is an operator on numbers, or a copy of some.
+fn takes_part(program: &Program, step: usize) -> bool {
+    let eq = program.equation(index(step));
+    let Rhs::Apply { args, .. } = &eq.rhs else { return false };
+    args.iter().chain([&eq.lhs]).any(|&v| program.flat.vars[v].ty.is_num())
+}
+
+/// The cells that are read on the host, directly or after being passed on.
+fn needed_on_host(program: &Program, deferred: &[bool]) -> Vec<bool> {
+    let mut needed = vec![false; program.flat.vars.len()];
+    let mut work: Vec<usize> = program.flat.outputs.iter().map(|v| v.index()).collect();
+    let ends = program.forward.iter().chain(&program.backward).flat_map(|r| r.ends.iter().map(|e| e.0));
+    let mut seed = |x: Operand| work.extend(x.cell());
+    ends.for_each(&mut seed);
+    for (id, step) in program.steps.iter().enumerate() {
+        match step {
+            Step::If { cond, .. } | Step::When { cond, .. } | Step::Merge { cond, .. } => seed(*cond),
+            Step::Unary { .. } | Step::Binary { .. } | Step::Apply { .. } if !deferred[id] => {
+                step.for_each_operand(&mut seed);
+            }
+            _ => {}
+        }
+    }
+    while let Some(cell) = work.pop() {
+        if !needed[cell] {
+            needed[cell] = true;
+            let step = program.definition[rml_ir::flat::Var(index(cell))];
+            for_each_source(program, step, |x| work.extend(x.cell()));
+        }
+    }
+    needed
+}
+
+/// The operands whose values a step passes on as they are.
+fn for_each_source(program: &Program, step: Option<u32>, mut f: impl FnMut(Operand)) {
+    let Some(step) = step else { return };
+    match &program.steps[step as usize] {
+        Step::Copy { x, .. } => f(*x),
+        Step::If { then, other, .. } => [*then, *other].into_iter().for_each(f),
+        Step::When { value, .. } => f(*value),
+        Step::Merge { branches, .. } => branches.iter().for_each(|b| f(b.0)),
+        Step::Param { init, .. } => f(*init),
+        Step::Forward(_) | Step::Backward(_) => {
+            if let Some(r) = program.recurrence(step as usize) {
+                r.start.into_iter().chain([r.next]).for_each(f);
+            }
+        }
+        Step::Constant | Step::Unary { .. } | Step::Binary { .. } | Step::Apply { .. } => {}
+    }
+}
+
+impl Simulator {
+    /// Whether a step waits for a call; notes where it is ready.
+    #[inline]
+    pub(super) fn defer(&mut self, program: &Program, cycle: u64, id: u32) -> bool {
+        if !self.functions.as_ref().is_some_and(|f| f.deferred[id as usize]) {
+            return false;
+        }
+        let step = &program.steps[id as usize];
+        let Some((out, class)) = step.result() else { return false };
+        if !self.wanted(cycle, class, out) {
+            return true;
+        }
+        let (mut ready, mut never) = (true, false);
+        step.for_each_operand(|x| {
+            let cell = self.cell(cycle, x);
+            ready &= cell.is_known();
+            never |= matches!(cell, Cell::Never);
+        });
+        if never {
+            self.set(cycle, out, Cell::Never);
+        } else if ready && let Some(functions) = &mut self.functions {
+            functions.waiting.insert((cycle, class));
+        }
+        true
+    }
+
+    /// Makes the next call, lowest cycle first; `false` if nothing waits for one.
+    pub(super) fn call_next(&mut self, program: &Program) -> Result<bool, Halt> {
+        let Some(mut functions) = self.functions.take() else { return Ok(false) };
+        let next = functions.waiting.pop_first();
+        let result = next.map_or(Ok(()), |(cycle, class)| self.call(&mut functions, program, cycle, class));
+        self.functions = Some(functions);
+        result.map(|()| next.is_some())
+    }
+
+    fn call(&mut self, functions: &mut Functions, program: &Program, cycle: u64, class: u32) -> Go {
+        let set = self.ready(functions, program, cycle, class);
+        let key = (class, set);
+        let failed = |report: Diagnostic| Halt::Backend { cycle, report: Box::new(report) };
+        let group = match functions.groups.get(&key) {
+            Some(group) => Arc::clone(group),
+            None => {
+                let group = Arc::new(Group::new(functions, program, class, &key.1).map_err(failed)?);
+                functions.groups.insert(key, Arc::clone(&group));
+                group
+            }
+        };
+        if let Work::Watch = group.work {
+            return self.one_by_one(program, cycle, &group);
+        }
+        if let Work::Call(prepared) = &group.work {
+            let report = |f: Failure| failed(f.within(prepared.function()));
+            let args = group.inputs.iter().map(|&cell| {
+                let content = self.rows.cells(cycle)[cell].clone();
+                functions.argument(cell, &content)
+            });
+            let args = args.collect::<Result<Vec<Held>, Failure>>().map_err(report)?;
+            functions.calls += 1;
+            match prepared.run(args) {
+                Ok(results) => {
+                    self.take_results(functions, prepared, &group, cycle, results).map_err(report)?
+                }
+                Err(RunError::Stop(_)) => return self.one_by_one(program, cycle, &group),
+                Err(RunError::Failed(why)) => return Err(failed(*why)),
+            }
+        }
+        group.inner.iter().for_each(|&cell| self.rows.set(cycle, cell, Cell::Inside));
+        group.steps.iter().for_each(|&step| self.rows.unmark(cycle, step));
+        Ok(())
+    }
+
+    /// The members of a class that can be computed in a cycle, as bits: what they need is known or among them.
+    fn ready(&self, functions: &Functions, program: &Program, cycle: u64, class: u32) -> Vec<u64> {
+        let members = &functions.members[class as usize];
+        let mut set = vec![0_u64; members.len().div_ceil(64)];
+        if self.rows.presence(cycle, class) != Presence::Present {
+            return set;
+        }
+        let cells = self.rows.cells(cycle);
+        for (i, &id) in members.iter().enumerate() {
+            let step = &program.steps[id as usize];
+            let Some((out, _)) = step.result() else { continue };
+            let computed = |x: Operand| {
+                let place = x.cell().and_then(|cell| functions.place[cell]);
+                place.is_some_and(|p| set[p as usize / 64] >> (p % 64) & 1 == 1)
+            };
+            // A copy is worth no call of its own.
+            let known = |x: Operand| functions.deferred[id as usize] && self.cell(cycle, x).is_known();
+            let mut ready = cells[out as usize].is_empty();
+            step.for_each_operand(|x| ready = ready && (known(x) || computed(x)));
+            if ready {
+                set[i / 64] |= 1 << (i % 64);
+            }
+        }
+        set
+    }
+
+    fn take_results(
+        &mut self,
+        functions: &Functions,
+        prepared: &Prepared,
+        group: &Group,
+        cycle: u64,
+        results: Vec<Held>,
+    ) -> Result<(), Failure> {
+        debug_assert_eq!(results.len(), prepared.function().results.len());
+        for (&cell, result) in group.results.iter().zip(results) {
+            let content = match result {
+                Held::Device(buffer) if functions.on_host[cell as usize] => Cell::Value(buffer.download()?),
+                Held::Device(buffer) => Cell::Device(buffer),
+                Held::Host(value) => Cell::Value(value),
+            };
+            self.set(cycle, cell, content);
+        }
+        Ok(())
+    }
+
+    /// Evaluates the operators of a function in which one has no result, one after the other, as without a backend.
+    fn one_by_one(&mut self, program: &Program, cycle: u64, group: &Group) -> Go {
+        for &id in &group.steps {
+            let failed = |f: Failure| Halt::Backend { cycle, report: Box::new(f.diagnostic()) };
+            let step = &program.steps[id as usize];
+            let Rhs::Apply { op, .. } = &program.equation(id).rhs else { continue };
+            let Some((out, _)) = step.result() else { continue };
+            let mut operands = Vec::new();
+            step.for_each_operand(|x| operands.push(self.cell(cycle, x).held()));
+            let Some(held) = operands.into_iter().collect::<Option<Vec<Held>>>() else { continue };
+            let values = held.iter().map(Held::to_host).collect::<Result<Vec<Value>, _>>().map_err(failed)?;
+            let result = eval(op, &values.iter().collect::<Vec<_>>(), program.flat.precision);
+            self.give(cycle, id, out, result)?;
+        }
+        Ok(())
+    }
+}

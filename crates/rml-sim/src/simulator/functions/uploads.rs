@@ -1,0 +1,44 @@
+//! Device copies of host tensors that are arguments again and again, such as parameters that are not trained.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
+
+use rml_backend::{Backend, Buffer, Failure};
+use rml_ir::{Tensor, Value};
+
+/// How many copies are kept before those of dropped tensors are looked for.
+const FEW: usize = 64;
+
+/// Device copies by the address of their tensor. The weak reference keeps an address from being used again.
+#[derive(Debug)]
+pub(super) struct Uploads {
+    copies: HashMap<usize, (Weak<Tensor>, Arc<dyn Buffer>)>,
+    limit: usize,
+}
+
+impl Default for Uploads {
+    fn default() -> Self {
+        Self { copies: HashMap::new(), limit: FEW }
+    }
+}
+
+impl Uploads {
+    /// The copy of a tensor, made at the first call.
+    pub(super) fn get(
+        &mut self,
+        tensor: &Arc<Tensor>,
+        backend: &dyn Backend,
+    ) -> Result<Arc<dyn Buffer>, Failure> {
+        let address = Arc::as_ptr(tensor).addr();
+        if let Some((_, buffer)) = self.copies.get(&address) {
+            return Ok(Arc::clone(buffer));
+        }
+        if self.copies.len() >= self.limit {
+            self.copies.retain(|_, (tensor, _)| tensor.strong_count() > 0);
+            self.limit = FEW.max(2 * self.copies.len());
+        }
+        let buffer = backend.upload(&Value::Tensor(Arc::clone(tensor)))?;
+        self.copies.insert(address, (Arc::downgrade(tensor), Arc::clone(&buffer)));
+        Ok(buffer)
+    }
+}
