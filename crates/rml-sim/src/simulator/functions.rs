@@ -8,10 +8,11 @@
 //! On a device, integers and truth values that no number takes part in are control: they are computed on the host, where conditions are
 //! needed.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
+use indexmap::IndexMap;
 use rml_backend::{Backend, Failure, Held, Prepared, RunError};
 use rml_base::{Diagnostic, EntityId};
 use rml_ir::Value;
@@ -45,7 +46,7 @@ pub(super) struct Functions {
     is_input: Vec<bool>,
     /// Where an operator waits.
     waiting: BTreeSet<(u64, u32)>,
-    groups: HashMap<(u32, Vec<u64>), Arc<Group>>,
+    groups: IndexMap<(u32, Vec<u64>), Arc<Group>>,
     uploads: Uploads,
     calls: u64,
 }
@@ -85,7 +86,7 @@ impl Functions {
             leaves,
             is_input,
             waiting: BTreeSet::new(),
-            groups: HashMap::new(),
+            groups: IndexMap::new(),
             uploads: Uploads::default(),
             calls: 0,
         }

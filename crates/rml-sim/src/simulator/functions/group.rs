@@ -1,8 +1,8 @@
 //! A set of operators as a tensor function.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
+use indexmap::{IndexMap, IndexSet};
 use rml_backend::{Function, Prepared, Val};
 use rml_base::Diagnostic;
 use rml_ir::flat::{Rhs, Var};
@@ -66,10 +66,10 @@ impl Group {
     fn function(&mut self, program: &Program, class: u32) -> Function {
         let name = format!("{}/{class}/{}", program.flat.name, self.steps.len());
         let mut f = Function::new(name, program.flat.precision);
-        let mut vals: HashMap<u32, Val> = HashMap::new();
+        let mut vals: IndexMap<u32, Val> = IndexMap::new();
         let own: Vec<u32> =
             self.steps.iter().filter_map(|&id| program.steps[id as usize].result()).map(|(o, _)| o).collect();
-        let own: std::collections::HashSet<u32> = own.into_iter().collect();
+        let own: IndexSet<u32> = own.into_iter().collect();
         for &id in &self.steps {
             program.steps[id as usize].for_each_operand(|x| {
                 let Some(cell) = x.cell() else { return };
@@ -94,7 +94,7 @@ impl Group {
     }
 }
 
-fn operand(program: &Program, f: &mut Function, vals: &HashMap<u32, Val>, x: Operand) -> Val {
+fn operand(program: &Program, f: &mut Function, vals: &IndexMap<u32, Val>, x: Operand) -> Val {
     match x.cell() {
         Some(cell) => vals[&u32::try_from(cell).unwrap_or(u32::MAX)],
         None => {

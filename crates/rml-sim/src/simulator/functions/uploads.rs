@@ -1,8 +1,8 @@
 //! Device copies of host tensors that are arguments again and again, such as parameters that are not trained.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
+use indexmap::IndexMap;
 use rml_backend::{Backend, Buffer, Failure};
 use rml_ir::{Tensor, Value};
 
@@ -12,13 +12,13 @@ const FEW: usize = 64;
 /// Device copies by the address of their tensor. The weak reference keeps an address from being used again.
 #[derive(Debug)]
 pub(super) struct Uploads {
-    copies: HashMap<usize, (Weak<Tensor>, Arc<dyn Buffer>)>,
+    copies: IndexMap<usize, (Weak<Tensor>, Arc<dyn Buffer>)>,
     limit: usize,
 }
 
 impl Default for Uploads {
     fn default() -> Self {
-        Self { copies: HashMap::new(), limit: FEW }
+        Self { copies: IndexMap::new(), limit: FEW }
     }
 }
 
