@@ -1,5 +1,5 @@
 //! Puts a fingerprint of the contract's sources into `RML_BACKEND_FINGERPRINT`: a program refuses a library that was built from
-//! other ones, since operators and their text form are part of the contract.
+//! other ones, since operators and their text form are part of the contract. The suite is not.
 
 use std::path::{Path, PathBuf};
 
@@ -30,7 +30,7 @@ fn main() {
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     for path in entries.flatten().map(|e| e.path()) {
-        if path.is_dir() {
+        if path.is_dir() && path.file_name().is_some_and(|name| name != "suite") {
             collect(&path, files);
         } else if path.extension().is_some_and(|e| e == "rs") {
             files.push(path);

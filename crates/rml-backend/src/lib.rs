@@ -5,6 +5,7 @@
 //!   between calls until somebody asks for a host copy.
 //! - [`Prepared`] is an executable with the exact semantics of errors: where a backend suspects that an integer may not fit or a position
 //!   lies outside of its axis, the call is computed again by the [`reference`] evaluation.
+//! - `suite` (feature `suite`): what every backend has to get right, as checks that its tests run.
 //! - [`plugin`]: the same contract across the boundary of a library that is opened at run time.
 //!
 //! All traits are object-safe: which backend runs is chosen at run time. Nothing here knows a particular library, opens a file by a path
@@ -16,6 +17,8 @@ mod function;
 pub mod plugin;
 mod prepared;
 pub mod reference;
+#[cfg(feature = "suite")]
+pub mod suite;
 mod text;
 mod verify;
 

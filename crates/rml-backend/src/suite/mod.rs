@@ -1,0 +1,62 @@
+//! The suite that every backend passes: the same checks, whatever computes the tensors.
+//!
+//! [`checks`] lists them, each with a name of the form `topic::what`; [`Check::run`] runs one on an open backend and gives a [`Report`].
+//! What is right is what the [`reference`](crate::reference) evaluation gives, within the [`tolerance`] of each operator.
+//!
+//! - `values`: every operator over many shapes and element types, on random operands, some of them constants of the function;
+//! - `edges`: every operator on NaN, infinities, zeros of both signs, subnormal and huge numbers, extreme integers, positions outside of
+//!   their axis: the same result or the same error;
+//! - `random`: random numbers, which are bit-equal on all backends.
+//!
+//! The functions that a check prepares are few, so that backends which compile stay quick: one function holds all instances of an operator.
+
+mod compare;
+mod dice;
+mod edges;
+mod group;
+mod instances;
+mod operands;
+mod random;
+mod report;
+mod specials;
+mod tolerance;
+mod values;
+
+pub use report::Report;
+pub use tolerance::{Tolerance, table, tolerance};
+
+use crate::contract::Backend;
+
+type Body = Box<dyn Fn(&dyn Backend) -> Report + Send + Sync>;
+
+/// One check.
+pub struct Check {
+    /// `topic::what`.
+    pub name: String,
+    body: Body,
+}
+
+impl Check {
+    fn new(topic: &str, what: &str, body: impl Fn(&dyn Backend) -> Report + Send + Sync + 'static) -> Self {
+        Self { name: format!("{topic}::{what}"), body: Box::new(body) }
+    }
+
+    /// Runs it.
+    pub fn run(&self, backend: &dyn Backend) -> Report {
+        (self.body)(backend)
+    }
+}
+
+impl std::fmt::Debug for Check {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Check").field(&self.name).finish()
+    }
+}
+
+/// All checks.
+pub fn checks() -> Vec<Check> {
+    let mut checks = values::checks();
+    checks.extend(edges::checks());
+    checks.extend(random::checks());
+    checks
+}

@@ -1,0 +1,103 @@
+//! Random operands for an operator: numbers where its result is interesting, ints and positions for which it has one.
+
+use rml_ir::op::Op;
+use rml_ir::{DType, Data, Precision, Type, Value};
+
+use super::dice::Dice;
+
+/// Which numbers an operator is tried on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Nums {
+    /// Of both signs, between 2^-9 and 2^4.
+    Scales,
+    /// The same, positive.
+    Positive,
+    /// Uniform in `-1..1`.
+    Unit,
+    /// Quarters in `-3..=3`, so that many are equal, and halves are met.
+    Grid,
+    /// Uniform in `-1000..1000`.
+    Large,
+}
+
+/// Which operands an operator is tried on.
+#[derive(Clone, Copy, Debug)]
+struct Domain {
+    nums: Nums,
+    /// From, to (exclusive).
+    ints: (i64, i64),
+}
+
+impl Domain {
+    const fn nums(nums: Nums) -> Self {
+        Self { nums, ints: SMALL }
+    }
+
+    const fn ints(ints: (i64, i64)) -> Self {
+        Self { nums: Nums::Scales, ints }
+    }
+
+    fn positions(size: Option<&usize>) -> Self {
+        Self::ints((0, size.and_then(|&n| i64::try_from(n).ok()).unwrap_or(1)))
+    }
+}
+
+/// Ints whose sums and products fit.
+const SMALL: (i64, i64) = (-9, 10);
+/// Ints that no number of single precision holds exactly.
+const WIDE: (i64, i64) = (-(1 << 62), 1 << 62);
+
+fn domain(op: &Op, operand: usize, types: &[Type]) -> Domain {
+    use Nums::{Grid, Large, Positive, Scales, Unit};
+    match op {
+        Op::Copy | Op::StopGradient | Op::Neg | Op::Not | Op::Abs => Domain::nums(Scales),
+        Op::Exp | Op::Expm1 | Op::Sin | Op::Cos | Op::Erf => Domain::nums(Scales),
+        Op::Sigmoid | Op::Tanh | Op::Relu | Op::Gelu | Op::Softplus => Domain::nums(Scales),
+        Op::Log | Op::Sqrt | Op::Log1p => Domain::nums(Positive),
+        Op::Pow => Domain::nums(if operand == 0 { Positive } else { Unit }),
+        Op::Sign | Op::Floor | Op::Ceil | Op::Round => Domain::nums(Grid),
+        Op::ToInt => Domain::nums(Large),
+        Op::ToNum | Op::ToBool => Domain { nums: Grid, ints: WIDE },
+        Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Mod => Domain::nums(Scales),
+        Op::Minimum | Op::Maximum | Op::Clip | Op::Where => Domain::nums(Grid),
+        Op::And | Op::Or => Domain::nums(Scales),
+        Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge => Domain::nums(Grid),
+        Op::MatMul | Op::Einsum(_) => Domain::nums(Unit),
+        Op::Conv(_) | Op::ConvTranspose { .. } | Op::ConvKernel { .. } => Domain::nums(Unit),
+        Op::MaxPool(_) => Domain::nums(Grid),
+        Op::AvgPool(_) | Op::Patches(_) | Op::Unpatches { .. } => Domain::nums(Unit),
+        Op::Transpose { .. } | Op::Reshape { .. } | Op::Broadcast { .. } => Domain::ints(WIDE),
+        Op::Concat { .. } | Op::Stack { .. } | Op::Index { .. } | Op::Unindex { .. } => Domain::ints(WIDE),
+        Op::Gather { axis } if operand == 1 => Domain::positions(types[0].shape.dims().get(*axis)),
+        Op::Pick if operand == 1 => Domain::positions(types[0].shape.dims().last()),
+        Op::Gather { .. } | Op::Pick => Domain::ints(WIDE),
+        Op::ScatterAdd { shape, axis } if operand == 0 => Domain::positions(shape.dims().get(*axis)),
+        Op::ScatterAdd { .. } => Domain::nums(Unit),
+        Op::Sum { .. } | Op::Mean { .. } | Op::SumTo { .. } | Op::CumSum { .. } => Domain::nums(Unit),
+        Op::Max { .. } | Op::Min { .. } | Op::ArgMax { .. } | Op::ArgMin { .. } => Domain::nums(Grid),
+        Op::Any { .. } | Op::All { .. } => Domain::nums(Scales),
+        Op::RandomUniform { .. } | Op::RandomNormal { .. } => Domain::ints(WIDE),
+        Op::Softmax | Op::LogSoftmax => Domain::nums(Scales),
+        Op::OneHot { classes } => Domain::ints((-2, i64::try_from(*classes).unwrap_or(0) + 2)),
+    }
+}
+
+/// Operands of those types.
+pub(super) fn operands(op: &Op, types: &[Type], precision: Precision, dice: &mut Dice) -> Vec<Value> {
+    let operand = |(i, ty): (usize, &Type)| {
+        let domain = domain(op, i, types);
+        value(ty, precision, dice, domain.nums, domain.ints)
+    };
+    types.iter().enumerate().map(operand).collect()
+}
+
+/// A value of that type with such numbers or ints.
+pub(super) fn value(ty: &Type, precision: Precision, dice: &mut Dice, nums: Nums, ints: (i64, i64)) -> Value {
+    let n = ty.shape.len();
+    let data = match ty.dtype {
+        DType::Bool => Data::Bool((0..n).map(|_| dice.flag()).collect()),
+        DType::Int => Data::Int((0..n).map(|_| dice.int(ints.0, ints.1)).collect()),
+        DType::Num => Data::F64((0..n).map(|_| dice.num(nums)).collect()),
+    };
+    Value::new(ty.shape.clone(), data).to_precision(precision)
+}

@@ -1,0 +1,92 @@
+//! How far a result of a backend may lie from that of the reference, for each operator.
+//!
+//! `eps` is the distance from 1 to the next number: 2^-23 in single precision, 2^-52 in double precision. Truth values and ints are always
+//! exact. NaN is equal to NaN, whatever its bits, and an infinity to itself only. A backend may take subnormal operands for zeros, and
+//! results below the smallest normal number may be off by that number; both do not hold of operators that are exact to the bit.
+
+use std::fmt;
+
+use rml_ir::op::{Op, samples};
+
+/// How far a number may lie from the reference's.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Tolerance {
+    /// The same bits, the sign of zero included.
+    Bits,
+    /// An equal number; zeros of both signs are equal.
+    Equal,
+    /// So many `eps` times the result.
+    Result(f64),
+    /// So many `eps` times the result or 1, whichever is larger.
+    ResultOrOne(f64),
+    /// So many `eps` times the result or the operand, whichever is larger.
+    Operand(f64),
+    /// So many `eps` times 1 + the square root of the number of terms times the sum of their magnitudes.
+    Terms(f64),
+}
+
+impl fmt::Display for Tolerance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Tolerance::Bits => f.write_str("exact, also the sign of zero"),
+            Tolerance::Equal => f.write_str("exact, but for the sign of zero"),
+            Tolerance::Result(n) => write!(f, "{n} eps · \\|result\\|"),
+            Tolerance::ResultOrOne(n) => write!(f, "{n} eps · max(\\|result\\|, 1)"),
+            Tolerance::Operand(n) => write!(f, "{n} eps · max(\\|result\\|, \\|operand\\|)"),
+            Tolerance::Terms(n) => write!(f, "{n} eps · (1 + √n) · Σ\\|terms\\|, of n terms"),
+        }
+    }
+}
+
+/// The tolerance of an operator, in both precisions.
+pub fn tolerance(op: &Op) -> Tolerance {
+    match op {
+        Op::Copy | Op::StopGradient | Op::Neg | Op::Abs => Tolerance::Bits,
+        Op::Transpose { .. } | Op::Reshape { .. } | Op::Broadcast { .. } => Tolerance::Bits,
+        Op::Concat { .. } | Op::Stack { .. } | Op::Index { .. } | Op::Unindex { .. } => Tolerance::Bits,
+        Op::Gather { .. } | Op::Pick | Op::Where | Op::Patches(_) => Tolerance::Bits,
+        Op::RandomUniform { .. } | Op::RandomNormal { .. } => Tolerance::Bits,
+        Op::Not | Op::And | Op::Or | Op::Any { .. } | Op::All { .. } => Tolerance::Equal,
+        Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge => Tolerance::Equal,
+        Op::ToNum | Op::ToInt | Op::ToBool | Op::OneHot { .. } | Op::Mod => Tolerance::Equal,
+        Op::Sign | Op::Relu | Op::Floor | Op::Ceil | Op::Round => Tolerance::Equal,
+        Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Sqrt => Tolerance::Equal,
+        Op::Minimum | Op::Maximum | Op::Clip | Op::MaxPool(_) => Tolerance::Equal,
+        Op::Max { .. } | Op::Min { .. } | Op::ArgMax { .. } | Op::ArgMin { .. } => Tolerance::Equal,
+        Op::Exp | Op::Expm1 | Op::Log | Op::Log1p | Op::Tanh | Op::Erf => Tolerance::Result(8.0),
+        Op::Sigmoid | Op::Softplus => Tolerance::Result(16.0),
+        Op::Sin | Op::Cos => Tolerance::ResultOrOne(4.0),
+        Op::Gelu => Tolerance::Operand(8.0),
+        Op::Pow => Tolerance::Result(64.0),
+        Op::MatMul | Op::Einsum(_) => Tolerance::Terms(4.0),
+        Op::Conv(_) | Op::ConvTranspose { .. } | Op::ConvKernel { .. } => Tolerance::Terms(4.0),
+        Op::AvgPool(_) | Op::Unpatches { .. } | Op::ScatterAdd { .. } => Tolerance::Terms(4.0),
+        Op::Sum { .. } | Op::Mean { .. } | Op::SumTo { .. } | Op::CumSum { .. } => Tolerance::Terms(4.0),
+        Op::Softmax => Tolerance::Result(64.0),
+        Op::LogSoftmax => Tolerance::ResultOrOne(64.0),
+    }
+}
+
+/// The tolerances as a table in Markdown, operators of one tolerance together.
+pub fn table() -> String {
+    let mut rows: Vec<(String, Vec<&str>)> = Vec::new();
+    for (op, _) in samples() {
+        let text = tolerance(&op).to_string();
+        let row = match rows.iter().position(|(t, _)| *t == text) {
+            Some(i) => i,
+            None => {
+                rows.push((text, Vec::new()));
+                rows.len() - 1
+            }
+        };
+        if !rows[row].1.contains(&op.name()) {
+            rows[row].1.push(op.name());
+        }
+    }
+    let mut out = "| operators | how far from the reference |\n|---|---|\n".to_owned();
+    for (text, names) in rows {
+        let names: Vec<String> = names.iter().map(|n| format!("`{n}`")).collect();
+        out.push_str(&format!("| {} | {text} |\n", names.join(", ")));
+    }
+    out
+}
