@@ -1,0 +1,8 @@
+//! Has the library look for libtorch in the folder that it lies in.
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    if std::env::var_os("CARGO_FEATURE_LINK").is_some() {
+        println!("cargo::rustc-link-arg-cdylib=-Wl,-rpath,$ORIGIN");
+    }
+}

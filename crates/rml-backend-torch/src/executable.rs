@@ -1,0 +1,240 @@
+//! A prepared function: one kernel an operator, run in order.
+
+use std::fmt;
+use std::sync::Arc;
+
+use rml_backend::{Executable, Failure, Function, Held, Kind, Outcome, Val};
+use rml_base::{EntityId, IndexVec};
+use rml_ir::op::{Op, eval};
+use rml_ir::{Precision, Type, Value};
+use tch::{Device, TchError, Tensor};
+
+use crate::buffer::{Resident, download, upload};
+use crate::device::use_threads;
+use crate::failure::failure;
+use crate::ffi::Shared;
+use crate::kernel::{Context, Kernel};
+use crate::lower::lower;
+use crate::watch::Watch;
+
+/// Interprets a function.
+pub(crate) struct Interpreter {
+    device: Device,
+    threads: i32,
+    precision: Precision,
+    /// Constants, on the device and on the host.
+    constants: IndexVec<Val, Option<(Shared, Value)>>,
+    /// Inputs that nobody needs.
+    unused: Vec<Val>,
+    steps: Vec<Step>,
+    results: Vec<Output>,
+}
+
+/// One operator.
+struct Step {
+    at: Val,
+    work: Work,
+    args: Vec<Val>,
+    /// Its type.
+    ty: Type,
+    /// Values that nobody needs after it.
+    dead: Vec<Val>,
+}
+
+/// How an operator is computed.
+enum Work {
+    Device(Kernel),
+    /// Random numbers, on the host.
+    Draw(Op),
+}
+
+/// A result.
+struct Output {
+    value: Val,
+    ty: Type,
+    /// Whether it may be a part of something larger, whose memory it would keep.
+    part: bool,
+}
+
+/// A value during a call.
+struct Slot {
+    tensor: Tensor,
+    /// The same on the host, where it came from there.
+    host: Option<Value>,
+}
+
+/// The values of a call that are alive, without constants.
+type Slots = IndexVec<Val, Option<Slot>>;
+
+impl Interpreter {
+    /// Prepares a function for a device.
+    pub(crate) fn new(function: &Function, device: Device, threads: i32) -> Result<Self, Failure> {
+        let _no_grad = tch::no_grad_guard();
+        let mut constants: IndexVec<Val, Option<(Shared, Value)>> =
+            function.values.iter().map(|_| None).collect();
+        let mut steps = Vec::new();
+        for (at, def) in function.values.iter_enumerated() {
+            let failed = |e: TchError| Failure { at: Some(at), ..failure(&e) };
+            match &def.kind {
+                Kind::Input => {}
+                Kind::Const(value) => {
+                    let tensor = upload(value, device).map_err(failed)?;
+                    constants[at] = Some((Shared::new(tensor), value.clone()));
+                }
+                Kind::Apply { op, args } => {
+                    let types: Vec<&Type> = args.iter().map(|&x| &function.values[x].ty).collect();
+                    let context =
+                        Context { device, precision: function.precision, args: &types, ty: &def.ty };
+                    let work = match op {
+                        Op::RandomUniform { .. } | Op::RandomNormal { .. } => Work::Draw(op.clone()),
+                        _ => Work::Device(lower(op, &context).map_err(failed)?),
+                    };
+                    steps.push(Step { at, work, args: args.clone(), ty: def.ty.clone(), dead: Vec::new() });
+                }
+            }
+        }
+        let parts = parts(function);
+        let output =
+            |&value: &Val| Output { value, ty: function.values[value].ty.clone(), part: parts[value] };
+        let results = function.results.iter().map(output).collect();
+        let mut new = Self {
+            device,
+            threads,
+            precision: function.precision,
+            constants,
+            unused: Vec::new(),
+            steps,
+            results,
+        };
+        new.bury(function);
+        Ok(new)
+    }
+
+    /// Notes after which step each value is dead; a value that no step needs is dead after itself.
+    fn bury(&mut self, function: &Function) {
+        for (value, last) in function.last_uses().iter_enumerated() {
+            let Some(last) = last else { continue };
+            match self.steps.binary_search_by_key(last, |step| step.at) {
+                Ok(i) => self.steps[i].dead.push(value),
+                Err(_) => self.unused.push(value),
+            }
+        }
+    }
+
+    /// Brings the arguments to the device.
+    fn slots(&self, args: Vec<Held>) -> Result<Slots, Failure> {
+        let mut slots: Slots = self.constants.iter().map(|_| None).collect();
+        for (i, arg) in args.into_iter().enumerate() {
+            let slot = match arg {
+                Held::Host(value) => {
+                    let tensor = upload(&value, self.device).map_err(|e| failure(&e))?;
+                    Slot { tensor, host: Some(value) }
+                }
+                Held::Device(buffer) => match buffer.as_any().downcast_ref::<Resident>() {
+                    Some(own) => Slot { tensor: own.tensor().shallow_clone(), host: None },
+                    None => return Err(Failure::call("an argument is a buffer of another backend")),
+                },
+            };
+            slots[Val::from_index(i)] = Some(slot);
+        }
+        self.unused.iter().for_each(|&x| slots[x] = None);
+        Ok(slots)
+    }
+
+    /// A value of a call on the device.
+    fn tensor<'a>(&'a self, slots: &'a Slots, x: Val) -> &'a Tensor {
+        match (&slots[x], &self.constants[x]) {
+            (Some(slot), _) => &slot.tensor,
+            (None, Some((constant, _))) => constant.get(),
+            (None, None) => unreachable!("B1: operands stand before, and are dropped after their last use"),
+        }
+    }
+
+    /// A scalar int of a call on the host.
+    fn host(&self, slots: &Slots, x: Val) -> Result<Value, TchError> {
+        match (&slots[x], &self.constants[x]) {
+            (Some(Slot { host: Some(value), .. }), _) | (None, Some((_, value))) => Ok(value.clone()),
+            _ => download(self.tensor(slots, x), &Type::scalar(rml_ir::DType::Int)),
+        }
+    }
+
+    fn step(&self, step: &Step, slots: &Slots, watch: &mut Watch) -> Result<Slot, TchError> {
+        match &step.work {
+            Work::Device(kernel) => {
+                let args: Vec<&Tensor> = step.args.iter().map(|&x| self.tensor(slots, x)).collect();
+                let tensor = kernel(&args, watch)?;
+                debug_assert_eq!(tensor.size(), crate::kernel::size(&step.ty.shape), "{:?}", step.at);
+                Ok(Slot { tensor, host: None })
+            }
+            Work::Draw(op) => {
+                let args: Vec<Value> =
+                    step.args.iter().map(|&x| self.host(slots, x)).collect::<Result<_, _>>()?;
+                let drawn = eval(op, &args.iter().collect::<Vec<_>>(), self.precision)
+                    .map_err(|e| TchError::Convert(e.to_string()))?;
+                Ok(Slot { tensor: upload(&drawn, self.device)?, host: None })
+            }
+        }
+    }
+
+    /// A result in memory of its own, row-major.
+    fn output(&self, output: &Output, slots: &Slots) -> Result<Held, TchError> {
+        let tensor = self.tensor(slots, output.value);
+        let own = if output.part {
+            let mut copy = Tensor::f_empty(tensor.size(), (tensor.f_kind()?, self.device))?;
+            copy.f_copy_(tensor)?;
+            copy
+        } else {
+            tensor.f_contiguous()?
+        };
+        Ok(Held::Device(Arc::new(Resident::new(own, output.ty.clone()))))
+    }
+}
+
+/// For each value, whether its tensor may be a view of something larger.
+fn parts(function: &Function) -> IndexVec<Val, bool> {
+    let mut parts = IndexVec::filled(false, function.values.len());
+    for (at, def) in function.values.iter_enumerated() {
+        if let Kind::Apply { op, args } = &def.kind {
+            parts[at] = match op {
+                Op::Index { .. } => true,
+                Op::Copy | Op::StopGradient | Op::Transpose { .. } => parts[args[0]],
+                Op::Reshape { .. } | Op::Broadcast { .. } | Op::SumTo { .. } | Op::Einsum(_) => {
+                    args.iter().any(|&x| parts[x])
+                }
+                _ => false,
+            };
+        }
+    }
+    parts
+}
+
+impl fmt::Debug for Interpreter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Interpreter")
+            .field("device", &self.device)
+            .field("steps", &self.steps.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Executable for Interpreter {
+    fn run(&self, args: Vec<Held>) -> Result<Outcome, Failure> {
+        let _no_grad = tch::no_grad_guard();
+        use_threads(self.threads);
+        let mut slots = self.slots(args)?;
+        let mut watch = Watch::default();
+        for step in &self.steps {
+            let failed = |e: TchError| Failure { at: Some(step.at), ..failure(&e) };
+            let slot = self.step(step, &slots, &mut watch).map_err(failed)?;
+            slots[step.at] = Some(slot);
+            step.dead.iter().for_each(|&x| slots[x] = None);
+        }
+        if watch.suspects().map_err(|e| failure(&e))? {
+            return Ok(Outcome::Suspect);
+        }
+        let output = |output: &Output| {
+            self.output(output, &slots).map_err(|e| Failure { at: Some(output.value), ..failure(&e) })
+        };
+        Ok(Outcome::Done(self.results.iter().map(output).collect::<Result<_, _>>()?))
+    }
+}

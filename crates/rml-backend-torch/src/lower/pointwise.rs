@@ -1,0 +1,50 @@
+//! Operators of one operand, element by element, where libtorch's own differ from the table's.
+
+use rml_ir::DType;
+use tch::{Kind, TchError, Tensor};
+
+use crate::ffi::Shared;
+use crate::kernel::{Context, Kernel, one};
+
+/// A scalar of the result's kind, made once.
+fn scalar(x: f64, cx: &Context<'_>) -> Result<Shared, TchError> {
+    Tensor::f_full([0_i64; 0], x, cx.options()).map(Shared::new)
+}
+
+/// -1, 0 or 1; libtorch has 0 for NaN.
+pub(super) fn sign(x: &Tensor) -> Result<Tensor, TchError> {
+    x.f_where_self(&x.f_isnan()?, &x.f_sign()?)
+}
+
+/// The larger one of the operand and 0, of which NaN loses.
+pub(super) fn relu(cx: &Context<'_>) -> Result<Kernel, TchError> {
+    let zero = scalar(0.0, cx)?;
+    Ok(one(move |x| x.f_fmax(zero.get())))
+}
+
+/// Below -40 the result is 0 in both precisions, where libtorch multiplies -inf by 0.
+pub(super) fn gelu(x: &Tensor) -> Result<Tensor, TchError> {
+    x.f_clamp_min(-40.0)?.f_gelu("none")
+}
+
+/// `log(exp(x) + exp(0))`; libtorch's softplus is a straight line from 20 on, which is not exact in double precision.
+pub(super) fn softplus(cx: &Context<'_>) -> Result<Kernel, TchError> {
+    let zero = scalar(0.0, cx)?;
+    Ok(one(move |x| x.f_logaddexp(zero.get())))
+}
+
+/// Elements of another kind.
+pub(super) fn cast(to: Kind) -> Kernel {
+    one(move |x| x.f_totype(to))
+}
+
+/// Truncated toward zero, where that fits.
+pub(super) fn to_int(cx: &Context<'_>) -> Kernel {
+    if cx.args[0].dtype != DType::Num {
+        return cast(Kind::Int64);
+    }
+    Box::new(|x, watch| {
+        watch.small(x[0])?;
+        x[0].f_totype(Kind::Int64)
+    })
+}

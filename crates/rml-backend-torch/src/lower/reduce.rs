@@ -1,0 +1,96 @@
+//! Reductions along one axis or over everything.
+
+use rml_ir::Shape;
+use tch::{TchError, Tensor};
+
+use super::arithmetic::watched_sum;
+use crate::kernel::{Context, Kernel, dim, one};
+
+/// A kernel that is watched where it is of ints.
+fn sums(cx: &Context<'_>, f: impl Fn(&Tensor) -> Result<Tensor, TchError> + Send + Sync + 'static) -> Kernel {
+    if cx.is_int() { watched_sum(f) } else { one(f) }
+}
+
+/// Sum; 0 of nothing.
+pub(super) fn sum(axis: Option<usize>, cx: &Context<'_>) -> Kernel {
+    match axis.map(dim) {
+        Some(axis) => sums(cx, move |x| x.f_sum_dim_intlist(axis, false, None)),
+        None => sums(cx, |x| x.f_sum(None)),
+    }
+}
+
+/// Mean; NaN of nothing.
+pub(super) fn mean(axis: Option<usize>) -> Kernel {
+    match axis.map(dim) {
+        Some(axis) => one(move |x| x.f_mean_dim(axis, false, None)),
+        None => one(|x| x.f_mean(None)),
+    }
+}
+
+/// Sums the axes that broadcasting from `shape` repeats.
+pub(super) fn sum_to(shape: &Shape, cx: &Context<'_>) -> Kernel {
+    let from = cx.args[0].shape.dims();
+    let missing = from.len() - shape.rank();
+    let wanted = |axis: usize| axis.checked_sub(missing).map_or(1, |i| shape.dims()[i]);
+    let axes: Vec<i64> = (0..from.len()).filter(|&axis| from[axis] != wanted(axis)).map(dim).collect();
+    let size = cx.size();
+    if axes.is_empty() {
+        return one(move |x| x.f_reshape(&size));
+    }
+    sums(cx, move |x| x.f_sum_dim_intlist(&axes[..], true, None)?.f_reshape(&size))
+}
+
+/// The axes that libtorch reduces: all, where none is named.
+fn axes(axis: Option<usize>) -> Vec<i64> {
+    axis.map(dim).into_iter().collect()
+}
+
+/// Largest element; NaN wins.
+pub(super) fn max(axis: Option<usize>) -> Kernel {
+    let axes = axes(axis);
+    one(move |x| x.f_amax(&axes, false))
+}
+
+/// Smallest element; NaN wins.
+pub(super) fn min(axis: Option<usize>) -> Kernel {
+    let axes = axes(axis);
+    one(move |x| x.f_amin(&axes, false))
+}
+
+/// Position of the first largest element; NaN wins.
+pub(super) fn arg_max(axis: Option<usize>) -> Kernel {
+    let axis = axis.map(dim);
+    one(move |x| x.f_argmax(axis, false))
+}
+
+/// Position of the first smallest element; NaN wins.
+pub(super) fn arg_min(axis: Option<usize>) -> Kernel {
+    let axis = axis.map(dim);
+    one(move |x| x.f_argmin(axis, false))
+}
+
+/// Whether any element is true.
+pub(super) fn any(axis: Option<usize>) -> Kernel {
+    match axis.map(dim) {
+        Some(axis) => one(move |x| x.f_any_dim(axis, false)),
+        None => one(Tensor::f_any),
+    }
+}
+
+/// Whether all elements are true.
+pub(super) fn all(axis: Option<usize>) -> Kernel {
+    match axis.map(dim) {
+        Some(axis) => one(move |x| x.f_all_dim(axis, false)),
+        None => one(Tensor::f_all),
+    }
+}
+
+/// Running sums along an axis, first to last or last to first.
+pub(super) fn cumsum(axis: usize, reverse: bool, cx: &Context<'_>) -> Kernel {
+    let axis = dim(axis);
+    if reverse {
+        sums(cx, move |x| x.f_flip(axis)?.f_cumsum(axis, None)?.f_flip(axis))
+    } else {
+        sums(cx, move |x| x.f_cumsum(axis, None))
+    }
+}
