@@ -22,9 +22,12 @@ pub(super) fn relu(cx: &Context<'_>) -> Result<Kernel, TchError> {
     Ok(one(move |x| x.f_fmax(zero.get())))
 }
 
-/// Below -40 the result is 0 in both precisions, where libtorch multiplies -inf by 0.
+/// `0.5 x erfc(-x / sqrt 2)`; libtorch's gelu overflows for the largest numbers and is rough where it is near 0. Below -40 the result is 0 in
+/// both precisions, but -inf times 0 is not.
 pub(super) fn gelu(x: &Tensor) -> Result<Tensor, TchError> {
-    x.f_clamp_min(-40.0)?.f_gelu("none")
+    let x = x.f_clamp_min(-40.0)?;
+    let share = x.f_mul_scalar(-std::f64::consts::FRAC_1_SQRT_2)?.f_erfc()?;
+    x.f_mul_scalar(0.5)?.f_mul(&share)
 }
 
 /// `log(exp(x) + exp(0))`; libtorch's softplus is a straight line from 20 on, which is not exact in double precision.
