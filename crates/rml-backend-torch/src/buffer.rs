@@ -4,7 +4,7 @@ use std::any::Any;
 use std::fmt;
 
 use rml_backend::{Buffer, Failure};
-use rml_ir::{Data, Type, Value};
+use rml_ir::{Data, Precision, Type, Value};
 use tch::{Device, Kind, TchError, Tensor};
 
 use crate::failure::failure;
@@ -38,6 +38,13 @@ impl fmt::Debug for Resident {
 impl Buffer for Resident {
     fn ty(&self) -> &Type {
         &self.ty
+    }
+
+    fn precision(&self) -> Precision {
+        match self.tensor().f_kind() {
+            Ok(Kind::Double) => Precision::F64,
+            _ => Precision::F32,
+        }
     }
 
     fn download(&self) -> Result<Value, Failure> {
