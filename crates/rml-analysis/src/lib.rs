@@ -11,7 +11,10 @@ pub use bounds::{Bound, Bounds, Bytes, Kind, bounds, size};
 pub use causality::{
     Causality, Cut, CutData, Direction, Distance, Latency, Reason, Recurrence, Wait, causality,
 };
-pub use clocks::{CALLED, ClockData, ClockId, ClockReport, Clocks, Verdict, clocks, verify as verify_clocks};
+pub use clocks::{
+    CALLED, ClockData, ClockId, ClockReport, Clocks, Meeting, Seen, Verdict, blame, clocks,
+    verify as verify_clocks,
+};
 pub use conditions::Literal;
 pub use facts::{
     EquationFacts, Facts, Place, Rec, RecData, Segments, SegmentsData, facts, print as print_facts,

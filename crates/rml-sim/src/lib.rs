@@ -1,6 +1,7 @@
 //! Running flat programs one cycle at a time, by the paper's normalization-free semantics.
 //!
 //! - [`Simulator`]: event-driven, in constant memory, for streams without end.
+//! - [`BlindRun`]: a run that is given no values, to find out what holds for all inputs.
 //! - [`oracle`]: the same semantics as a naive least fixed point over a whole trace. The two share the statuses and
 //!   the clock classes, but no rule of any equation and no order of evaluation.
 //! - [`kahn`]: the semantics of the paper's appendix, for comparison: sequences without absence.
@@ -11,10 +12,12 @@
 pub mod kahn;
 pub mod oracle;
 
+mod blind;
 mod clock_classes;
 mod simulator;
 mod status;
 
+pub use blind::BlindRun;
 pub use clock_classes::{ClassId, ClockClasses};
 pub use simulator::{Demand, Failure, Options, Row, Simulator, Stats, Undetermined};
 pub use status::{Input, Status};

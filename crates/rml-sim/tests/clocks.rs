@@ -9,9 +9,11 @@ use std::sync::Arc;
 
 use rml_analysis::{Clocks, Verdict, clocks};
 use rml_base::codes;
-use rml_ir::flat::Flat;
+use rml_ir::flat::{ConstKind, Constant, Equation, Flat, Init, Rhs, State, Var, VarData};
+use rml_ir::op::Op;
 use rml_ir::{DType, Value};
-use rml_sim::{Input, Options, Simulator};
+use rml_sim::oracle::{self, OracleOptions};
+use rml_sim::{BlindRun, Input, Options, Simulator};
 
 /// Pseudo-random numbers.
 struct Numbers(u64);
@@ -114,4 +116,77 @@ fn ill_clocked_programs_are_rejected() {
     let counts = count(0..1300, 12, true);
     let exhibited = counts.rejected as f64 / (counts.rejected + counts.not_exhibited) as f64;
     assert!(counts.rejected > 100 && exhibited > 0.95 && counts.proved_share() > 0.9, "{counts:?}");
+}
+
+/// The program with most of its bool inputs that no declared clock speaks of replaced by alternations, which depend on nothing.
+fn alternating(mut flat: Flat, numbers: &mut Numbers) -> Flat {
+    let push = |flat: &mut Flat, lhs: Var, rhs: Rhs| {
+        let span = flat.vars[lhs].span;
+        flat.equations.push(Equation { lhs, rhs, span })
+    };
+    let inputs = std::mem::take(&mut flat.inputs);
+    let declares: Vec<Var> = inputs.iter().filter_map(|i| Some([i.var, i.clock?.0])).flatten().collect();
+    for input in inputs {
+        let data = flat.vars[input.var].clone();
+        if data.ty.dtype != DType::Bool || declares.contains(&input.var) || numbers.next().is_multiple_of(5) {
+            flat.inputs.push(input);
+            continue;
+        }
+        let mut new = || flat.vars.push(VarData { name: None, ..data.clone() });
+        let (negated, delayed) = (new(), new());
+        let value = Value::Bool(numbers.next().is_multiple_of(2));
+        let init = flat.consts.push(Constant { ty: value.ty(), kind: ConstKind::Value(value), text: None });
+        push(&mut flat, negated, Rhs::Apply { op: Op::Not, args: vec![delayed] });
+        let late = numbers.next().is_multiple_of(2);
+        for (lhs, next) in [
+            (delayed, if late { input.var } else { negated }),
+            (input.var, if late { negated } else { delayed }),
+        ] {
+            let equation = push(&mut flat, lhs, Rhs::Fby { init: Init::Const(init), next, window: None });
+            flat.states.insert(format!("{lhs}").into(), State { equation, parameter: false });
+        }
+    }
+    flat
+}
+
+/// What a run without values knows is so in every run, and an error that it meets is met by every run of as many cycles.
+#[test]
+fn a_blind_run_knows_only_what_is_always_so() {
+    let (mut erring, mut known) = (0, 0);
+    for seed in 0..2500 {
+        let wild = seed % 4 != 0;
+        let mut numbers = Numbers(seed * 2 + 1);
+        let (flat, _) = random::program(&numbers.take(200), 14, wild);
+        let flat = alternating(Flat::clone(&flat), &mut numbers);
+        let report = clocks(&flat);
+        let inputs = flat.inputs.iter().map(|i| i.var);
+        let given: Vec<_> = inputs.filter(|v| report.clocks.of[*v] == Clocks::BASE).collect();
+        let blind = BlindRun::new(flat.clone(), &given, 8);
+        let error = blind.synchronisation_error();
+        erring += usize::from(error.is_some());
+        let what_runs = Arc::new(blind.flat().clone());
+        let cycles = usize::try_from(blind.cycles()).expect("few");
+        let program = || rml_ir::flat::print(&what_runs);
+        for _ in 0..3 {
+            let trace = trace(&flat, &report.clocks, &mut numbers, cycles);
+            let options =
+                OracleOptions { closed: numbers.next().is_multiple_of(2), ..OracleOptions::default() };
+            let run = oracle::run(&what_runs, &trace, &options);
+            let errs = !run.error_cycles().is_empty() || !run.failures.is_empty();
+            assert!(errs || error.is_none(), "seed {seed}: rejected, but runs\n{}", program());
+            for cycle in 0..cycles as u64 {
+                for v in what_runs.vars.ids() {
+                    let (always, now) =
+                        (blind.status(cycle, v), &run.cycles[usize::try_from(cycle).expect("few")][v]);
+                    known += usize::from(always.is_determined());
+                    assert!(
+                        always.is_below(now),
+                        "seed {seed}: {v} in cycle {cycle}: {always:?}, {now:?}\n{}",
+                        program()
+                    );
+                }
+            }
+        }
+    }
+    assert!(erring > 20 && known > 10_000, "{erring} erring, {known} known");
 }

@@ -1,5 +1,6 @@
 //! What is known about a program before it runs.
 
+mod certain;
 mod types;
 
 use std::collections::BTreeSet;
@@ -63,7 +64,7 @@ impl RunFacts {
 
 impl Analysis {
     fn new(flat: Flat, sources: Sources, seed: u64) -> Self {
-        let clocks = rml_analysis::clocks(&flat);
+        let clocks = certain::clocks(&flat);
         let rejected = matches!(clocks.verdict, Verdict::Rejected(_));
         let run = (!rejected).then(|| RunFacts::new(flat.clone(), seed));
         Self { flat: Arc::new(flat), sources: Arc::new(sources), clocks, run, assumed: Vec::new() }
@@ -204,7 +205,7 @@ pub fn check_report(source: &Source, options: &Options) -> CheckReport {
 /// Refuses a program that some inputs make ill-synchronised, or of which some value is never known.
 pub(crate) fn refuse_rejected(program: &Program) -> Result<(), Error> {
     let refused = |found| Err(Error::new(found, Arc::clone(program.sources())));
-    let clocks = rml_analysis::clocks(program.flat());
+    let clocks = certain::clocks(program.flat());
     if let Verdict::Rejected(found) = clocks.verdict {
         return refused(found);
     }

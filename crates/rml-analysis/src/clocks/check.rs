@@ -39,10 +39,8 @@ pub(super) fn check(
     values: &mut Values,
     clocks: &Clocks,
 ) -> Verdict {
-    let mut checker = Checker { constraints, inferred, values, mismatches: Vec::new() };
-    checker.run();
-    let mut mismatches = std::mem::take(&mut checker.mismatches);
-    checker.judge(flat, &mut mismatches);
+    let mut mismatches = disagreements(constraints, inferred, values).told;
+    judge(flat, inferred, values, &mut mismatches);
     let reporter = Reporter { flat, constraints, inferred, clocks };
     let is_error = |m: &&Mismatch| m.witness.is_some();
     let errors: Diagnostics =
@@ -56,7 +54,32 @@ pub(super) fn check(
     Verdict::Dynamic(Diagnostics(mismatches.iter().map(|m| reporter.warning(m)).collect()))
 }
 
+/// The mismatches of a program.
+pub(super) struct Disagreements {
+    /// Those that do not follow from others, in the order of the program.
+    pub(super) told: Vec<Mismatch>,
+    /// The others.
+    pub(super) following: Vec<Mismatch>,
+}
+
+/// Finds all constraints that do not fit the clocks.
+pub(super) fn disagreements(
+    constraints: &[Constraint],
+    inferred: &Inferred,
+    values: &Values,
+) -> Disagreements {
+    Checker { constraints, inferred, values }.run()
+}
+
 impl Kind {
+    /// The variables that are to be present together.
+    pub(super) fn present_together(self) -> Vec<Var> {
+        match self {
+            Kind::Together(a, b) => vec![a, b],
+            Kind::Sample(s) => vec![s.var],
+        }
+    }
+
     /// The variables whose clocks disagree.
     fn vars(self) -> [Var; 2] {
         match self {
@@ -69,51 +92,74 @@ impl Kind {
 struct Checker<'a> {
     constraints: &'a [Constraint],
     inferred: &'a Inferred,
-    values: &'a mut Values,
-    mismatches: Vec<Mismatch>,
+    values: &'a Values,
+}
+
+fn clock(inferred: &Inferred, values: &Values, v: Var) -> Presence {
+    values.presences[inferred.of[v]]
+}
+
+/// The clock that a sample asks for; `None` beyond the limit of the diagrams.
+fn sampled(inferred: &Inferred, values: &Values, sample: Sample) -> Option<Presence> {
+    let term = inferred.sampled(inferred.of[sample.cond], sample)?;
+    Some(values.presences[term])
+}
+
+/// Finds out which mismatches are certain.
+fn judge(flat: &Flat, inferred: &Inferred, values: &mut Values, mismatches: &mut [Mismatch]) {
+    for mismatch in mismatches {
+        let (a, b) = match mismatch.kind {
+            Kind::Together(a, b) => (clock(inferred, values, a), Some(clock(inferred, values, b))),
+            Kind::Sample(s) => (clock(inferred, values, s.var), sampled(inferred, values, s)),
+        };
+        let Some(b) = b else { continue };
+        if a.root.is_some() || b.root.is_some() {
+            continue;
+        }
+        let differ: Node = values.bdd.xor(a.on, b.on).unwrap_or(FALSE);
+        mismatch.witness = Witnesses::new(flat, values).find(differ);
+    }
 }
 
 impl Checker<'_> {
-    fn clock(&self, v: Var) -> Presence {
-        self.values.presences[self.inferred.of[v]]
-    }
-
-    /// Finds the mismatches that do not follow from others: nothing is said about a clock that was derived by a constraint of which
-    /// a mismatch has been told. The first one in the order of derivation is always told.
-    fn run(&mut self) {
-        let mut found: Vec<(usize, Kind)> = Vec::new();
+    /// Parts the mismatches that do not follow from others off: nothing is said about a clock that was derived by a constraint of
+    /// which a mismatch has been told. The first one in the order of derivation is always told.
+    fn run(&self) -> Disagreements {
+        let mut found: Vec<Mismatch> = Vec::new();
         for (at, constraint) in self.constraints.iter().enumerate() {
-            found.extend(self.mismatch(constraint).map(|kind| (at, kind)));
+            let kind = self.mismatch(constraint);
+            found.extend(kind.map(|kind| Mismatch { constraint: at, kind, witness: None }));
         }
         let mut time: IndexVec<Var, usize> = IndexVec::filled(0, self.inferred.of.len());
         for (n, v) in self.inferred.order.iter().enumerate() {
             time[*v] = n;
         }
-        found.sort_by_key(|(at, _)| (time[self.constraints[*at].target], *at));
-        let mut told = BTreeSet::new();
-        for (at, kind) in found {
-            if !kind.vars().into_iter().any(|v| self.follows(v, at, &told)) {
-                told.insert(at);
-                self.mismatches.push(Mismatch { constraint: at, kind, witness: None });
+        found.sort_by_key(|m| (time[self.constraints[m.constraint].target], m.constraint));
+        let mut named = BTreeSet::new();
+        let (mut told, mut following) = (Vec::new(), Vec::new());
+        for mismatch in found {
+            let at = mismatch.constraint;
+            if mismatch.kind.vars().into_iter().any(|v| self.follows(v, at, &named)) {
+                following.push(mismatch);
+            } else {
+                named.insert(at);
+                told.push(mismatch);
             }
         }
-        self.without_those_of_claims();
-        self.mismatches.sort_by_key(|m| m.constraint);
+        let (mut told, of_claims) = self.without_those_of_claims(told);
+        following.extend(of_claims);
+        told.sort_by_key(|m| m.constraint);
+        Disagreements { told, following }
     }
 
     /// Where a declared clock is wrong, nothing is said about what uses the variable as if it were right.
-    fn without_those_of_claims(&mut self) {
+    fn without_those_of_claims(&self, found: Vec<Mismatch>) -> (Vec<Mismatch>, Vec<Mismatch>) {
         let claimed = |m: &Mismatch| self.constraints[m.constraint].claim.is_some();
-        let wrong: BTreeSet<Var> = self
-            .mismatches
-            .iter()
-            .filter(|m| claimed(m))
-            .map(|m| self.constraints[m.constraint].target)
-            .collect();
-        let found = std::mem::take(&mut self.mismatches);
+        let wrong: BTreeSet<Var> =
+            found.iter().filter(|m| claimed(m)).map(|m| self.constraints[m.constraint].target).collect();
         let is_own =
             |m: &Mismatch| claimed(m) || !m.kind.vars().into_iter().any(|v| self.owes_clock(v, &wrong));
-        self.mismatches = found.into_iter().filter(is_own).collect();
+        found.into_iter().partition(is_own)
     }
 
     /// Whether the clock of a variable was derived from that of one of others, or is its own.
@@ -139,38 +185,18 @@ impl Checker<'_> {
     }
 
     /// The first two clocks of a constraint that are not the same.
-    fn mismatch(&mut self, constraint: &Constraint) -> Option<Kind> {
+    fn mismatch(&self, constraint: &Constraint) -> Option<Kind> {
         let reference = constraint.together.first().copied();
         let other = reference.and_then(|a| {
-            let differs = |b: &&Var| self.clock(**b) != self.clock(a);
+            let differs =
+                |b: &&Var| clock(self.inferred, self.values, **b) != clock(self.inferred, self.values, a);
             Some(Kind::Together(a, *constraint.together.iter().find(differs)?))
         });
         other.or_else(|| {
-            let differs = |s: &&Sample| self.sampled(**s) != Some(self.clock(s.var));
+            let differs = |s: &&Sample| {
+                sampled(self.inferred, self.values, **s) != Some(clock(self.inferred, self.values, s.var))
+            };
             constraint.samples.iter().find(differs).copied().map(Kind::Sample)
         })
-    }
-
-    /// The clock that a sample asks for; `None` beyond the limit of the diagrams.
-    fn sampled(&self, sample: Sample) -> Option<Presence> {
-        let parent = self.inferred.of[sample.cond];
-        let term = self.inferred.sampled(parent, sample)?;
-        Some(self.values.presences[term])
-    }
-
-    /// Finds out which mismatches are certain.
-    fn judge(&mut self, flat: &Flat, mismatches: &mut [Mismatch]) {
-        for mismatch in mismatches {
-            let (a, b) = match mismatch.kind {
-                Kind::Together(a, b) => (self.clock(a), Some(self.clock(b))),
-                Kind::Sample(s) => (self.clock(s.var), self.sampled(s)),
-            };
-            let Some(b) = b else { continue };
-            if a.root.is_some() || b.root.is_some() {
-                continue;
-            }
-            let differ: Node = self.values.bdd.xor(a.on, b.on).unwrap_or(FALSE);
-            mismatch.witness = Witnesses::new(flat, self.values).find(differ);
-        }
     }
 }

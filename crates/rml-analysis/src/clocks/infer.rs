@@ -65,6 +65,18 @@ impl Inferred {
         let term = Term::On { parent, cond: sample.cond, positive: sample.positive };
         self.ids.get(&term).copied()
     }
+
+    /// The root of a clock and the samplings from there on, outermost first.
+    pub(super) fn path(&self, term: TermId) -> (TermId, Vec<(Var, bool)>) {
+        let mut at = term;
+        let mut path = Vec::new();
+        while let Term::On { parent, cond, positive } = self.terms[at] {
+            path.push((cond, positive));
+            at = parent;
+        }
+        path.reverse();
+        (at, path)
+    }
 }
 
 /// Infers the clock terms of a program. The inputs `on_base` are assumed to be on the base clock; those that are sampled or merged

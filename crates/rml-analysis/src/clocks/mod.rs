@@ -16,6 +16,7 @@ use rml_base::{Diagnostics, IndexVec, entity_id};
 use rml_ir::flat::{Flat, Var};
 
 mod bdd;
+mod blame;
 mod check;
 mod classes;
 mod constant;
@@ -28,6 +29,7 @@ mod values;
 mod verify;
 mod witness;
 
+pub use blame::{Meeting, Seen, blame};
 pub use report::CALLED;
 pub(crate) use show::expression;
 pub use verify::verify;

@@ -185,24 +185,12 @@ impl Reporter<'_> {
 
     /// A clock as text.
     fn clock(&self, names: &Names<'_>, term: TermId) -> String {
-        let (root, path) = self.path(term);
+        let (root, path) = self.inferred.path(term);
         let root = match self.inferred.terms[root] {
             Term::Unknown(v) => format!("the clock of {}", names.of(v)),
             Term::Base | Term::On { .. } => "base".to_owned(),
         };
         path.iter().fold(root, |text, (cond, positive)| text + &self.sampling(names, *cond, *positive))
-    }
-
-    /// The root of a clock and the samplings from there on.
-    fn path(&self, term: TermId) -> (TermId, Vec<(Var, bool)>) {
-        let mut at = term;
-        let mut path = Vec::new();
-        while let Term::On { parent, cond, positive } = self.inferred.terms[at] {
-            path.push((cond, positive));
-            at = parent;
-        }
-        path.reverse();
-        (at, path)
     }
 
     /// Where a clock comes from: the sampling that made it, else the input at the end of the chain, else what nothing drives.
@@ -296,7 +284,8 @@ impl Reporter<'_> {
                 _ => format!("use `{}` only where `{condition}`", names.of(var)),
             };
         }
-        let ((root_a, a), (root_b, b)) = (self.path(sides[0].term), self.path(sides[1].term));
+        let ((root_a, a), (root_b, b)) =
+            (self.inferred.path(sides[0].term), self.inferred.path(sides[1].term));
         if root_a == root_b {
             for (short, long, side) in [(&a, &b, &sides[0]), (&b, &a, &sides[1])] {
                 if long.len() > short.len() && long.starts_with(short) {

@@ -10,6 +10,7 @@
 mod cone;
 mod constant;
 mod fold;
+mod forget;
 mod initialise;
 mod inline;
 mod normalize;
@@ -17,6 +18,7 @@ mod settle;
 
 pub use cone::cone;
 pub use fold::fold;
+pub use forget::{forget_inputs, forget_values};
 pub use initialise::initialise;
 pub use inline::{Held, inline, inline_held};
 pub use normalize::normalize;

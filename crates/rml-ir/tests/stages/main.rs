@@ -3,6 +3,7 @@
 mod cone;
 mod flat;
 mod fold;
+mod forget;
 mod inline;
 mod normal;
 mod normalize;

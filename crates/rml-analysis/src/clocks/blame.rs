@@ -1,0 +1,115 @@
+//! Explains a synchronisation error that a run met by the clocks of the program.
+
+use std::collections::BTreeSet;
+
+use rml_base::{Diagnostic, IndexVec};
+use rml_ir::flat::{Flat, Var};
+
+use super::check::{Kind, Mismatch, disagreements};
+use super::constraint::constraints;
+use super::infer::{Inferred, Term, TermId, infer};
+use super::report::Reporter;
+use super::table::table;
+use super::values::values;
+use super::witness::Witness;
+
+/// What a run knows of a variable in one cycle.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Seen {
+    /// Nothing.
+    Nothing,
+    /// It is absent.
+    Absent,
+    /// It is present; its value is not known, or no truth value.
+    Present,
+    /// It is present with this truth value.
+    Is(bool),
+}
+
+/// A synchronisation error that every run meets.
+#[derive(Clone, Copy, Debug)]
+pub struct Meeting<'a> {
+    /// The cycle in which streams disagree.
+    pub cycle: u64,
+    /// How many cycles a run has when it is known that they do.
+    pub cycles: u64,
+    /// Variables that have to be present together and are not; empty if that is not known.
+    pub together: &'a [Var],
+    /// What is known of each variable in that cycle.
+    pub seen: &'a IndexVec<Var, Seen>,
+}
+
+impl Meeting<'_> {
+    /// Adds to an error when every run meets it.
+    #[must_use]
+    pub fn remark(&self, error: Diagnostic) -> Diagnostic {
+        let Meeting { cycle, cycles, .. } = self;
+        let plural = if *cycles == 1 { "" } else { "s" };
+        error.note(format!(
+            "that is so in cycle {cycle} whatever the inputs are: every run of {cycles} cycle{plural} or more meets it"
+        ))
+    }
+}
+
+/// The error that says which two clocks of a program disagree in a cycle, where each comes from, and what would mend it; `None` if
+/// the clocks are proved to agree, or what is known of the cycle does not tell them apart.
+///
+/// Requires: `flat::verify`.
+pub fn blame(flat: &Flat, meeting: &Meeting<'_>) -> Option<Diagnostic> {
+    let constraints = constraints(flat);
+    let inferred = infer(flat, &constraints, &BTreeSet::new());
+    let values = values(flat, &inferred);
+    let clocks = table(flat, &inferred, &values);
+    let disagreements = disagreements(&constraints, &inferred, &values);
+    let told_first = disagreements.told.into_iter().chain(disagreements.following);
+    let mut blamed = told_first.filter_map(|mismatch| {
+        let witness = apart(&inferred, mismatch.kind, meeting)?;
+        Some(Mismatch { witness: Some(witness), ..mismatch })
+    });
+    let is_met = |m: &Mismatch| {
+        meeting.together.is_empty() || m.kind.present_together().iter().any(|v| meeting.together.contains(v))
+    };
+    let first = blamed.next()?;
+    let mismatch = if is_met(&first) { first } else { blamed.find(is_met).unwrap_or(first) };
+    let reporter = Reporter { flat, constraints: &constraints, inferred: &inferred, clocks: &clocks };
+    Some(meeting.remark(reporter.error(&mismatch)))
+}
+
+/// The conditions by which the two sides of a mismatch differ in the cycle; `None` if they are not known to.
+fn apart(inferred: &Inferred, kind: Kind, meeting: &Meeting<'_>) -> Option<Witness> {
+    let terms = match kind {
+        Kind::Together(a, b) => [inferred.of[a], inferred.of[b]],
+        Kind::Sample(s) => [inferred.of[s.var], inferred.sampled(inferred.of[s.cond], s)?],
+    };
+    let [a, b] = terms.map(|term| is_active(inferred, term, meeting));
+    let (a, b) = (a?, b?);
+    (a.0 != b.0).then(|| {
+        let all: BTreeSet<(Var, bool)> = a.1.into_iter().chain(b.1).collect();
+        all.into_iter().collect()
+    })
+}
+
+/// Whether a clock is active in the cycle, and the conditions that say so.
+fn is_active(inferred: &Inferred, term: TermId, meeting: &Meeting<'_>) -> Option<(bool, Witness)> {
+    let (root, path) = inferred.path(term);
+    let is_root = match inferred.terms[root] {
+        Term::Unknown(v) => match meeting.seen[v] {
+            Seen::Nothing => return None,
+            Seen::Absent => false,
+            Seen::Present | Seen::Is(_) => true,
+        },
+        Term::Base | Term::On { .. } => true,
+    };
+    let mut witness = Witness::new();
+    if !is_root {
+        return Some((false, witness));
+    }
+    for (cond, positive) in path {
+        let Seen::Is(value) = meeting.seen[cond] else { return None };
+        witness.push((cond, value));
+        if value != positive {
+            return Some((false, witness));
+        }
+    }
+    Some((true, witness))
+}

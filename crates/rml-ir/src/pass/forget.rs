@@ -1,0 +1,119 @@
+//! Makes a program of which every run of another is a special case: what differs from run to run becomes a stream that is present
+//! in the same cycles and whose values are never known.
+//!
+//! A stream that waits for its own future, `u = post u` or `u = x fby back u`, is never known before a trace ends. It is tied to
+//! the clock of `u`, and of `x`, as what it stands for was.
+
+use crate::flat::{
+    ConstKind, Constant, Eq, Equation, Flat, Init, Rhs, Var, VarData, verify, verify_initialised,
+};
+use crate::op::Op;
+use crate::value::Value;
+
+/// Forgets the values of random constants and of parameters. A trained parameter becomes an output, so that what updates it stays
+/// needed.
+///
+/// Requires: `flat::verify`. Ensures: `flat::verify_initialised`; variables and equations keep their ids, new ones stand behind
+/// them; on an open trace everything that is known of a variable holds for every seed and all values of the parameters.
+pub fn forget_values(mut flat: Flat) -> Flat {
+    let parameters: Vec<Eq> =
+        flat.states.values().filter(|state| state.parameter).map(|state| state.equation).collect();
+    flat.states.retain(|_, state| !state.parameter);
+    for eq in parameters {
+        forget_parameter(&mut flat, eq);
+    }
+    for eq in flat.equations.ids().collect::<Vec<_>>() {
+        forget_draw(&mut flat, eq);
+    }
+    for id in std::mem::take(&mut flat.random_keys).into_keys() {
+        // Nothing uses it any more.
+        let value = Value::Bool(false);
+        flat.consts[id] = Constant { ty: value.ty(), kind: ConstKind::Value(value), text: None };
+    }
+    super::checked("forget_values", || verify_initialised(&flat));
+    flat
+}
+
+/// Forgets the values of all inputs. Those `given` are present in every cycle, those with a declared clock where it says so; of the
+/// others nothing is known.
+///
+/// Requires: `flat::verify`. Ensures: the same; there are no inputs, variables and equations keep their ids; on an open trace in
+/// which what is returned is asked for beside what nothing drives in the given program, everything that is known of a variable
+/// holds for all inputs.
+pub fn forget_inputs(mut flat: Flat, given: &[Var]) -> (Flat, Vec<Var>) {
+    let mut asked = Vec::new();
+    for input in std::mem::take(&mut flat.inputs) {
+        let data = flat.vars[input.var].clone();
+        let span = data.span;
+        let unknown = match input.clock {
+            None => Rhs::Post { next: input.var, window: None },
+            Some((cond, positive)) => {
+                let cond = if positive { cond } else { negated(&mut flat, cond) };
+                let value = endless(&mut flat, data);
+                Rhs::When { value, cond }
+            }
+        };
+        flat.equations.push(Equation { lhs: input.var, rhs: unknown, span });
+        if input.clock.is_none() && given.contains(&input.var) {
+            asked.push(input.var);
+        }
+    }
+    super::checked("forget_inputs", || verify(&flat));
+    (flat, asked)
+}
+
+/// Makes a parameter unknown, on the clock that ties its initial value, and its next one, to it.
+fn forget_parameter(flat: &mut Flat, eq: Eq) {
+    let Equation { lhs, rhs, span } = flat.equations[eq].clone();
+    let with = match rhs {
+        Rhs::Param { init } => init,
+        Rhs::Fby { init: Init::Stream(init), next, .. } => {
+            let both = flat.vars.push(VarData { name: None, ..flat.vars[lhs].clone() });
+            let rhs = Rhs::FbyBack { init: Init::Stream(init), next, window: None };
+            flat.equations.push(Equation { lhs: both, rhs, span });
+            both
+        }
+        Rhs::Fby { next, .. } => next,
+        // No other equation holds a state (F6).
+        _ => return,
+    };
+    flat.equations[eq].rhs = Rhs::FbyBack { init: Init::Stream(with), next: lhs, window: None };
+    if !flat.outputs.contains(&lhs) {
+        flat.outputs.push(lhs);
+    }
+}
+
+/// Makes what an equation draws unknown.
+fn forget_draw(flat: &mut Flat, eq: Eq) {
+    let lhs = flat.equations[eq].lhs;
+    let is_random = |k| matches!(flat.consts[k].kind, ConstKind::Random(_));
+    if !flat.equations[eq].rhs.constant().is_some_and(is_random) {
+        return;
+    }
+    let unknown = match &flat.equations[eq].rhs {
+        Rhs::Const(_) => lhs,
+        _ => endless(flat, VarData { name: None, ..flat.vars[lhs].clone() }),
+    };
+    match &mut flat.equations[eq].rhs {
+        Rhs::Fby { init, .. } | Rhs::FbyBack { init, .. } => *init = Init::Stream(unknown),
+        rhs => *rhs = Rhs::Post { next: unknown, window: None },
+    }
+}
+
+/// A new stream that is never known.
+fn endless(flat: &mut Flat, data: VarData) -> Var {
+    let span = data.span;
+    let unknown = flat.vars.push(VarData { name: None, ..data });
+    flat.equations.push(Equation { lhs: unknown, rhs: Rhs::Post { next: unknown, window: None }, span });
+    unknown
+}
+
+/// A new variable that is the negation of a condition.
+fn negated(flat: &mut Flat, cond: Var) -> Var {
+    let data = VarData { name: None, ..flat.vars[cond].clone() };
+    let span = data.span;
+    let result = flat.vars.push(data);
+    let rhs = Rhs::Apply { op: Op::Not, args: vec![cond] };
+    flat.equations.push(Equation { lhs: result, rhs, span });
+    result
+}

@@ -1,0 +1,106 @@
+//! A run that is given no values: what it finds out holds for all inputs.
+//!
+//! What is known about a variable only grows with what is known of others (semantics notes, section 4). So if the values of inputs,
+//! parameters and random draws are never told, whatever becomes known is so in every run of as many cycles, and an error that is met
+//! is met by all of them. A condition that depends on no input, such as a counter that is compared, is found out in this way.
+
+use std::sync::Arc;
+
+use rml_base::codes::sim::SYNC_ERROR;
+use rml_ir::flat::{Claim, Flat, Var};
+use rml_ir::pass;
+
+use crate::clock_classes::ClockClasses;
+use crate::simulator::{Demand, Failure, Options, Simulator};
+use crate::status::Status;
+
+/// How many statuses of variables are kept at most.
+const STATUSES: usize = 1 << 20;
+/// How often equations are tried before the run is left.
+const STEPS: u64 = 2_000_000;
+
+/// A run that is given no values, as far as it went.
+#[derive(Debug)]
+pub struct BlindRun {
+    flat: Flat,
+    simulator: Simulator,
+}
+
+impl BlindRun {
+    /// Runs what the outputs and trained parameters of a program need, for at most that many cycles. The inputs `given` are
+    /// present in every cycle, those with a declared clock where it says so; of the others not even the presence is told.
+    ///
+    /// Requires: `flat::verify`.
+    pub fn new(flat: Flat, given: &[Var], cycles: usize) -> BlindRun {
+        let is_given: Vec<bool> = flat.inputs.iter().map(|i| given.contains(&i.var)).collect();
+        let flat = pass::cone(pass::settle(pass::forget_values(flat)));
+        let given: Vec<Var> =
+            flat.inputs.iter().zip(is_given).filter_map(|(i, is_given)| is_given.then_some(i.var)).collect();
+        let cycles = cycles.min(STATUSES / flat.vars.len().max(1)).max(1);
+        let mut asked = ClockClasses::new(&flat).free_representatives();
+        let (closed, present) = pass::forget_inputs(flat.clone(), &given);
+        asked.extend(present);
+        let demand = Demand::Given(asked.into_iter().map(|v| (v, vec![true; cycles])).collect());
+        let options = Options { record: true, demand, ..Options::default() };
+        let mut simulator = Simulator::new(Arc::new(closed), options);
+        for _ in 0..cycles {
+            if simulator.feed(&[]).is_err() || simulator.stats().activations > STEPS {
+                break;
+            }
+        }
+        BlindRun { flat, simulator }
+    }
+
+    /// What was run, with its inputs; variables are numbered by it.
+    pub fn flat(&self) -> &Flat {
+        &self.flat
+    }
+
+    /// How many cycles were run.
+    pub fn cycles(&self) -> u64 {
+        self.simulator.cycles()
+    }
+
+    /// What is known of a variable in a cycle.
+    pub fn status(&self, cycle: u64, v: Var) -> Status {
+        self.simulator.status(cycle, v).unwrap_or_default()
+    }
+
+    /// The synchronisation error that the run met: every run of as many cycles meets it.
+    pub fn synchronisation_error(&self) -> Option<Failure> {
+        self.simulator.failure().filter(|f| f.report.code == SYNC_ERROR)
+    }
+
+    /// The variables that the equation of a failure forces to be present together, with all others of their classes.
+    pub fn together(&self, failure: &Failure) -> Vec<Var> {
+        let closed = self.simulator.flat();
+        let classes = ClockClasses::new(closed);
+        let mut tied = Vec::new();
+        if let Some(equation) = failure.equation.map(|e| &closed.equations[e]) {
+            tied.push(equation.lhs);
+            equation.rhs.for_each_operand(|v| tied.push(v));
+        }
+        tied.into_iter().flat_map(|v| classes.members(classes.of(v)).to_vec()).collect()
+    }
+
+    /// A declared clock that is not that of its variable, with the first cycle that shows it.
+    pub fn false_claim(&self) -> Option<(u64, &Claim)> {
+        let is_false = |cycle, claim: &Claim| {
+            let expected = match self.status(cycle, claim.cond) {
+                Status::Value(value) => value.as_bool().map(|value| value == claim.positive),
+                Status::Absent => Some(false),
+                Status::Unknown | Status::Bottom | Status::Error => None,
+            };
+            let found = match self.status(cycle, claim.var) {
+                Status::Value(_) | Status::Unknown => Some(true),
+                Status::Absent => Some(false),
+                Status::Bottom | Status::Error => None,
+            };
+            expected.zip(found).is_some_and(|(expected, found)| expected != found)
+        };
+        (0..self.cycles()).find_map(|cycle| {
+            let claim = self.flat.claims.iter().find(|claim| is_false(cycle, claim))?;
+            Some((cycle, claim))
+        })
+    }
+}

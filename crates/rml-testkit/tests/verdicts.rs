@@ -1,0 +1,145 @@
+//! The verdicts of `check` against the vectors. Clocks: a program whose vector shows a synchronisation error on inputs that respect
+//! their clocks is not proved, and one whose vector shows none is not rejected. Causality: a program whose vector runs to its end is
+//! not rejected, and what is bounded is known as early as is said.
+
+use std::path::Path;
+
+use rml::analysis::{Clocks, Kind, Verdict};
+use rml::ir::flat::Var;
+use rml::{Options, Source};
+use rml_sim::ClockClasses;
+use rml_testkit::conformance::{self, Expected, Vector};
+
+/// Vectors of ill-clocked programs whose inputs happen not to show it: the conditions in question have one value throughout.
+const LUCKY: [&str; 2] = ["n0019", "r00142"];
+
+/// Vectors of programs with a recurrence that waits for ever, whose inputs happen never to make it present, or not twice.
+const IDLE: [&str; 4] = ["n0013", "n0035", "n0041", "n0044"];
+
+#[derive(Default, Debug)]
+struct Counts {
+    proved: usize,
+    rejected: usize,
+    dynamic: usize,
+    /// Rejected for causality; bounded, on inputs that respect their clocks.
+    uncut: usize,
+    bounded: usize,
+    problems: Vec<String>,
+}
+
+/// Whether all inputs on the base clock are present in every cycle, and the others are read where the program asks for them.
+fn respects(vector: &Vector, analysis: &rml::Analysis) -> bool {
+    let flat = &analysis.flat;
+    flat.inputs.iter().all(|input| {
+        let name = flat.vars[input.var].name.as_deref().unwrap_or_default();
+        let row = vector.inputs.get(name);
+        match analysis.clocks.clocks.of[input.var] == Clocks::BASE {
+            true => row.is_some_and(|r| r.iter().all(|cell| !cell.is_null())),
+            false => row.is_none(),
+        }
+    })
+}
+
+/// Holds the verdict on clocks against a vector.
+fn judge_clocks(name: &str, vector: &Vector, analysis: &rml::Analysis, counts: &mut Counts) {
+    let errs = !vector.error_cycles.is_empty();
+    match &analysis.clocks.verdict {
+        Verdict::Synchronous => {
+            counts.proved += 1;
+            if errs && is_plain(vector, analysis) {
+                counts.problems.push(format!("{name}: proved, but errs"));
+            }
+        }
+        Verdict::Rejected(found) => {
+            counts.rejected += 1;
+            if !errs && !LUCKY.contains(&name) {
+                counts.problems.push(format!("{name}: rejected, but runs\n{found}"));
+            }
+        }
+        Verdict::Dynamic(_) => counts.dynamic += 1,
+    }
+}
+
+/// Whether the environment asks for every stream that nothing else drives, in every cycle.
+fn asks_for_all(vector: &Vector, analysis: &rml::Analysis) -> bool {
+    let Some(demand) = &vector.demand else { return true };
+    let classes = ClockClasses::new(&analysis.flat);
+    let is_asked = |v: &Var| {
+        let name = analysis.flat.vars[*v].name.as_deref();
+        name.and_then(|n| demand.get(n)).is_some_and(|cycles| cycles.iter().all(|asked| *asked))
+    };
+    let free = classes.ids().filter(|class| !classes.is_driven(*class));
+    free.map(|class| classes.members(class)).all(|members| members.iter().any(is_asked))
+}
+
+/// Whether the environment gives all inputs on their clocks and asks for nothing in particular.
+fn is_plain(vector: &Vector, analysis: &rml::Analysis) -> bool {
+    vector.demand.as_ref().is_none_or(|d| d.is_empty()) && respects(vector, analysis)
+}
+
+/// The first cycle in which an output is not known.
+fn first_unknown(vector: &Vector, analysis: &rml::Analysis) -> Option<usize> {
+    let outputs = analysis.flat.outputs.iter().filter_map(|v| analysis.flat.vars[*v].name.as_deref());
+    let rows = outputs.filter_map(|name| vector.expected.get(name));
+    rows.filter_map(|row| row.iter().position(|cell| *cell == Expected::Undetermined)).min()
+}
+
+/// Holds the verdict on causality against a vector that meets no synchronisation error.
+fn judge_causality(name: &str, vector: &Vector, analysis: &rml::Analysis, counts: &mut Counts) {
+    let Some(run) = analysis.run.as_ref().filter(|_| vector.error_cycles.is_empty()) else { return };
+    let bound = &run.bounds.program;
+    let unknown = first_unknown(vector, analysis);
+    match bound.kind {
+        Kind::Rejected => {
+            counts.uncut += 1;
+            if unknown.is_none() && vector.cycles > 0 && !IDLE.contains(&name) {
+                let found: Vec<String> = run.causality.findings.iter().map(ToString::to_string).collect();
+                counts.problems.push(format!("{name}: rejected, but runs\n{}", found.join("\n")));
+            }
+        }
+        Kind::Bounded if asks_for_all(vector, analysis) && respects(vector, analysis) => {
+            counts.bounded += 1;
+            let wait = bound.look_ahead.and_then(|z| usize::try_from(z).ok()).expect("a bound");
+            if unknown.is_some_and(|n| n + wait < vector.cycles) {
+                counts.problems.push(format!("{name}: bounded by {wait}, but {unknown:?} is not known"));
+            }
+        }
+        _ => {}
+    }
+}
+
+fn judge(name: &str, text: &str, counts: &mut Counts) {
+    let vector = Vector::parse(text).expect("a vector");
+    let options = Options { node: Some(vector.main.clone()), ..Options::default() };
+    let analysis = rml::analyse(&Source::text(name, &vector.rml), &options).expect("compiles");
+    judge_clocks(name, &vector, &analysis, counts);
+    judge_causality(name, &vector, &analysis, counts);
+}
+
+/// Counts over one folder of vectors.
+fn of_folder(folder: &str) -> Counts {
+    let mut counts = Counts::default();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/conformance").join(folder);
+    for file in conformance::files(&folder).expect("the vectors are there") {
+        let name = file.file_stem().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+        judge(&name, &std::fs::read_to_string(&file).expect("a file"), &mut counts);
+    }
+    counts
+}
+
+#[test]
+fn verdicts_agree_with_the_vectors() {
+    let counts = of_folder("vectors");
+    assert!(counts.problems.is_empty(), "{counts:#?}");
+    assert_eq!(counts.proved + counts.rejected + counts.dynamic, 71, "{counts:?}");
+    assert!(counts.rejected >= 2 && counts.uncut >= 2 && counts.bounded >= 15, "{counts:?}");
+}
+
+#[test]
+fn verdicts_agree_with_more_vectors() {
+    for (folder, rejected) in [("more", 5), ("random", 5)] {
+        let counts = of_folder(folder);
+        assert!(counts.problems.is_empty(), "{folder}: {counts:#?}");
+        assert!(counts.proved > 100 && counts.rejected >= rejected, "{folder}: {counts:?}");
+    }
+}
