@@ -1,6 +1,8 @@
 //! Developer commands, called as `cargo xtask <command>`.
 //!
-//! - `test`: everything that must hold before a change is merged; continuous integration runs exactly this.
+//! - `test`: everything that must hold before a change is merged; continuous integration runs exactly this. With `--quick`: all of it that
+//!   needs neither XLA nor libtorch.
+//! - `setup`: fetches XLA or libtorch, and builds the backend against it.
 //! - `tidy`: the checks that no compiler makes: who may depend on whom, file lengths, codes without an example.
 //! - `chronograms`: draws the chronograms of the paper's listings anew.
 //! - `bless`: writes expected output anew from what the code does now; read the difference before committing it.
@@ -8,6 +10,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a developer tool talks to the developer")]
 
 mod error_index;
+mod setup;
 mod steps;
 mod tidy;
 mod workspace;
@@ -17,7 +20,11 @@ use std::process::ExitCode;
 const USAGE: &str = "usage: cargo xtask <command>
 
 commands:
-  test    formatting, tidy checks, clippy and docs with warnings denied, all tests
+  test [--quick]
+          formatting, tidy checks, clippy and docs with warnings denied, all tests, and the backends xla and torch, which it sets up;
+          --quick leaves these out
+  setup xla|torch
+          fetch the library of a backend (once, into $RML_BACKENDS, else $XDG_CACHE_HOME/rml, else ~/.cache/rml), build the backend
   tidy    dependency directions, file lengths, diagnostic codes, forbidden words
   bless   write the expected output of tests and the index of diagnostics anew
   chronograms
@@ -26,7 +33,12 @@ commands:
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let outcome = match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["test"] => steps::test(),
+        ["test"] => steps::test(steps::Extent::Full),
+        ["test", "--quick"] => steps::test(steps::Extent::Quick),
+        ["setup", name] => match setup::recipe(name) {
+            Some(recipe) => setup::setup(recipe).map(|_| ()),
+            None => return usage(),
+        },
         ["tidy"] => steps::tidy(),
         ["bless"] => steps::bless(),
         ["chronograms"] => steps::chronograms(),
@@ -34,10 +46,7 @@ fn main() -> ExitCode {
             println!("{USAGE}");
             return ExitCode::SUCCESS;
         }
-        _ => {
-            eprintln!("{USAGE}");
-            return ExitCode::from(2);
-        }
+        _ => return usage(),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -46,4 +55,9 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn usage() -> ExitCode {
+    eprintln!("{USAGE}");
+    ExitCode::from(2)
 }

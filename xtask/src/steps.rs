@@ -3,14 +3,24 @@
 use std::process::Command;
 use std::time::Instant;
 
+use crate::setup::{self, Recipe};
 use crate::workspace::cargo;
 use crate::{error_index, tidy};
 
 /// Set while tests run that are to write their expected output instead of comparing it.
 const BLESS: &str = "RML_BLESS";
 
-/// Everything that must hold. All steps but the last share their build of the dependencies.
-pub(crate) fn test() -> Result<(), String> {
+/// How much [`test`] tests.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Extent {
+    /// What needs neither XLA nor libtorch.
+    Quick,
+    /// Everything.
+    Full,
+}
+
+/// Everything that must hold.
+pub(crate) fn test(extent: Extent) -> Result<(), String> {
     step("formatting", &mut cargo(&["fmt", "--all", "--check"]))?;
     tidy()?;
     step("clippy", &mut cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
@@ -19,8 +29,23 @@ pub(crate) fn test() -> Result<(), String> {
         cargo(&["doc", "--workspace", "--no-deps", "--quiet"]).env("RUSTDOCFLAGS", "-D warnings"),
     )?;
     step("tests", cargo(&["test", "--workspace", "--quiet"]).env_remove(BLESS))?;
+    if extent == Extent::Full {
+        for recipe in setup::RECIPES {
+            backend(recipe)?;
+        }
+    }
     println!("\nall good");
     Ok(())
+}
+
+/// Sets a backend up, and lints and tests what is built only with its library.
+fn backend(recipe: &Recipe) -> Result<(), String> {
+    println!();
+    setup::setup(recipe)?;
+    let mut clippy = setup::command(recipe, "clippy")?;
+    step(&format!("{}: clippy", recipe.name), clippy.args(["--all-targets", "--", "-D", "warnings"]))?;
+    let mut tests = setup::command(recipe, "test")?;
+    step(&format!("{}: tests", recipe.name), tests.arg("--quiet").env_remove(BLESS))
 }
 
 /// What [`tidy::check`] finds.
