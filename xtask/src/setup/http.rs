@@ -69,6 +69,9 @@ impl Client {
     pub(super) fn open(&self, url: &str, from: u64, accept: &str) -> Result<Answer, Failure> {
         let (address, credentials) = split_credentials(url);
         let mut request = self.agent.get(&address).header("Accept", accept);
+        if is_loopback(&address) {
+            request = request.config().proxy(None).build();
+        }
         if let Some(credentials) = credentials {
             request =
                 request.header("Authorization", format!("Basic {}", BASE64_STANDARD.encode(credentials)));
@@ -98,6 +101,14 @@ impl Client {
         read.map_err(|e| Failure::Passing(format!("{url}: {e}")))?;
         Ok(text)
     }
+}
+
+/// Whether the address is on this machine, to which no proxy leads.
+fn is_loopback(address: &str) -> bool {
+    let host = address.split_once("://").map_or("", |(_, rest)| rest);
+    ["127.0.0.1", "localhost", "[::1]"]
+        .iter()
+        .any(|own| host.strip_prefix(own).is_some_and(|rest| rest.is_empty() || rest.starts_with([':', '/'])))
 }
 
 /// An address without the `user:password@` in it, and these.
@@ -160,6 +171,12 @@ mod tests {
         let split = split_credentials("https://user:p@ss@host:1/simple/@x/");
         assert_eq!(split, ("https://host:1/simple/@x/".to_owned(), Some("user:p@ss".to_owned())));
         assert_eq!(split_credentials("https://host/a@b").1, None);
+    }
+
+    #[test]
+    fn addresses_of_this_machine_are_known() {
+        assert!(is_loopback("http://127.0.0.1:8080/simple") && is_loopback("https://localhost/x"));
+        assert!(!is_loopback("http://localhost.example.org/") && !is_loopback("https://pypi.org/localhost"));
     }
 
     #[test]

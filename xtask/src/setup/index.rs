@@ -65,13 +65,13 @@ fn join(base: &str, href: &str) -> String {
 mod tests {
     use super::*;
 
-    const PAGE: &str = "https://host/root/simple/p/";
+    const PAGE: &str = "https://host/pip/simple/p/";
 
     #[test]
     fn files_are_found_in_json() {
         let text = r#"{"files": [{"filename": "p-1.whl", "url": "../../f/p-1.whl#sha256=0"}, {"filename": "q", "url": "x"}]}"#;
-        assert_eq!(page("https://host/root/simple/", "p"), PAGE);
-        assert_eq!(find(PAGE, text, "p-1.whl").unwrap(), "https://host/root/f/p-1.whl");
+        assert_eq!(page("https://host/pip/simple/", "p"), PAGE);
+        assert_eq!(find(PAGE, text, "p-1.whl").unwrap(), "https://host/pip/f/p-1.whl");
         assert_eq!(find(PAGE, text, "p-2.whl"), None);
     }
 
@@ -87,8 +87,8 @@ mod tests {
     fn addresses_are_joined() {
         for (href, joined) in [
             ("//cdn/x", "https://cdn/x"),
-            ("x", "https://host/root/simple/p/x"),
-            ("./x", "https://host/root/simple/p/x"),
+            ("x", "https://host/pip/simple/p/x"),
+            ("./x", "https://host/pip/simple/p/x"),
             ("../../../../../x", "https://host/x"),
         ] {
             assert_eq!(join(PAGE, href), joined, "{href}");

@@ -20,12 +20,16 @@ const LEADING_ELSEWHERE: [&str; 6] = [
 ];
 
 /// `cargo <subcommand>` on the backend's package with its feature `link`, in the environment and with the build folder in which
-/// [`build`] builds it: the bindings of the library, which take minutes, are built once for all uses.
+/// [`build`] builds it: the bindings of the library, which take minutes, are built once for all uses. Tests find the libraries.
 pub(crate) fn command(recipe: &Recipe, subcommand: &str) -> Result<Command, String> {
     let root = super::cache_folder()?;
     let mut command = workspace::cargo(&[subcommand, "--profile", PROFILE, "--package", recipe.package]);
     command.args(["--features", "link", "--target-dir"]).arg(target());
-    command.env(cache::VARIABLE, &root).envs((recipe.environment)(&root.join(recipe.name))?);
+    let folder = root.join(recipe.name);
+    command.env(cache::VARIABLE, &root).envs((recipe.environment)(&folder)?);
+    if subcommand == "test" {
+        command.env("LD_LIBRARY_PATH", folder.join("lib"));
+    }
     for name in LEADING_ELSEWHERE {
         command.env_remove(name);
     }
