@@ -33,6 +33,7 @@ pub(crate) fn test(extent: Extent) -> Result<(), String> {
         for recipe in setup::RECIPES {
             backend(recipe)?;
         }
+        suite()?;
     }
     println!("\nall good");
     Ok(())
@@ -46,6 +47,13 @@ fn backend(recipe: &Recipe) -> Result<(), String> {
     step(&format!("{}: clippy", recipe.name), clippy.args(["--all-targets", "--", "-D", "warnings"]))?;
     let mut tests = setup::command(recipe, "test")?;
     step(&format!("{}: tests", recipe.name), tests.arg("--quiet").env_remove(BLESS))
+}
+
+/// The suite of backends on all of them; one that does not open fails.
+fn suite() -> Result<(), String> {
+    let mut tests = cargo(&["test", "--package", "rml-backend", "--test", "suite", "--quiet"]);
+    tests.env("RML_TEST_BACKENDS", "cpu,xla,torch").env(setup::VARIABLE, setup::cache_folder()?);
+    step("suite of backends", &mut tests)
 }
 
 /// What [`tidy::check`] finds.

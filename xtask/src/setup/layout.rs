@@ -77,13 +77,16 @@ fn unpack(wheel: &Path, folder: &Path, place: &dyn Fn(&str) -> Option<String>) -
     Ok(())
 }
 
-/// Where the licence texts of a wheel go: `licences/<project>/<file>`.
+/// Where the licence texts of a wheel go: `licences/<project>/`, with the folders that they have in the wheel's own account.
 pub(super) fn licence(project: &str, member: &str) -> Option<String> {
-    let (folder, file) = member.rsplit_once('/')?;
-    let name = file.to_lowercase();
-    let of_wheel = folder.split('/').next()?.ends_with(".dist-info");
-    (of_wheel && ["licen", "notice", "copying"].iter().any(|word| name.contains(word)))
-        .then(|| format!("licences/{project}/{file}"))
+    let (folder, path) = member.split_once('/')?;
+    let name = path.rsplit('/').next()?.to_lowercase();
+    if !folder.ends_with(".dist-info")
+        || !["licen", "notice", "copying"].iter().any(|word| name.contains(word))
+    {
+        return None;
+    }
+    Some(format!("licences/{project}/{}", path.strip_prefix("licenses/").unwrap_or(path)))
 }
 
 #[cfg(test)]
@@ -153,8 +156,10 @@ mod tests {
 
     #[test]
     fn licences_are_kept_by_project() {
-        let found = licence("p", "p-1.dist-info/licenses/LICENSE.txt");
+        let found = licence("p", "p-1.dist-info/LICENSE.txt");
         assert_eq!(found.as_deref(), Some("licences/p/LICENSE.txt"));
+        let found = licence("p", "p-1.dist-info/licenses/third_party/x/NOTICE");
+        assert_eq!(found.as_deref(), Some("licences/p/third_party/x/NOTICE"));
         assert_eq!(licence("p", "p-1.dist-info/METADATA"), None);
         assert_eq!(licence("p", "p/LICENSE"), None);
     }
