@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use rml_backend::suite::{checks, table};
-use rml_backend::{About, Backend, Buffer, Executable, Failure, Function, Held, Options, Outcome};
+use rml_backend::{About, Backend, Buffer, Executable, Failure, Function, Held, Kind, Options, Outcome};
 use rml_backend_cpu::Cpu;
+use rml_ir::op::Op;
 use rml_ir::{Data, Value};
 
 /// What a backend does wrong.
@@ -20,6 +21,8 @@ enum Fault {
     Unsigned,
     /// It refuses everything.
     Refuses,
+    /// It takes every hyperbolic tangent for a sine.
+    Confused,
 }
 
 #[derive(Debug)]
@@ -37,7 +40,15 @@ impl Backend for Mutant {
         if self.1 == Fault::Refuses {
             return Err(Failure::call("no"));
         }
-        Ok(Box::new(Faulty(self.0.prepare(function)?, self.1, function.clone())))
+        let mut asked = function.clone();
+        for def in asked.values.iter_mut() {
+            if let Kind::Apply { op, .. } = &mut def.kind
+                && (self.1, &*op) == (Fault::Confused, &Op::Tanh)
+            {
+                *op = Op::Sin;
+            }
+        }
+        Ok(Box::new(Faulty(self.0.prepare(&asked)?, self.1, function.clone())))
     }
 
     fn upload(&self, value: &Value) -> Result<Arc<dyn Buffer>, Failure> {
@@ -142,6 +153,19 @@ fn a_lost_sign_of_zero_is_found_where_elements_are_only_moved() {
     ] {
         assert!(found.contains(&format!("edges::{name}")), "{name} is not among {found:?}");
     }
+}
+
+#[test]
+fn a_random_function_that_fails_shrinks_to_the_operator_that_is_wrong() {
+    let mutant = Mutant(Cpu::open(&Options::default()).expect("the embedded backend"), Fault::Confused);
+    let mut shrunk = 0;
+    for check in checks().into_iter().filter(|c| c.name.starts_with("functions::f32")) {
+        for failure in check.run(&mutant).failures() {
+            assert!(failure.contains("= tanh") && failure.matches('=').count() <= 3, "{failure}");
+            shrunk += 1;
+        }
+    }
+    assert!(shrunk > 5, "only {shrunk} functions fail");
 }
 
 /// `docs/numerics.md` holds the table of tolerances.

@@ -6,13 +6,15 @@
 //! - `values`: every operator over many shapes and element types, on random operands, some of them constants of the function;
 //! - `edges`: every operator on NaN, infinities, zeros of both signs, subnormal and huge numbers, extreme integers, positions outside of
 //!   their axis: the same result or the same error;
-//! - `random`: random numbers, which are bit-equal on all backends.
+//! - `random`: random numbers, which are bit-equal on all backends;
+//! - `functions`: random functions of many operators, which shrink to the part that fails.
 //!
 //! The functions that a check prepares are few, so that backends which compile stay quick: one function holds all instances of an operator.
 
 mod compare;
 mod dice;
 mod edges;
+mod functions;
 mod group;
 mod instances;
 mod operands;
@@ -58,5 +60,6 @@ pub fn checks() -> Vec<Check> {
     let mut checks = values::checks();
     checks.extend(edges::checks());
     checks.extend(random::checks());
+    checks.extend(functions::checks());
     checks
 }

@@ -1,0 +1,328 @@
+//! Random functions, well typed and well conditioned: every operator is tried on the values that it would get, and taken if its result is
+//! small and nearly the same in both precisions.
+
+use rml_ir::op::{AxisIndex, Conv, ConvAxis, Einsum, Op, Pool, PoolAxis, eval, result_type};
+use rml_ir::{DType, Data, Precision, Shape, Type, Value};
+
+use super::{Sample, distance};
+use crate::function::{Function, Val};
+use crate::suite::compare::numbers;
+use crate::suite::dice::Dice;
+use crate::suite::operands::{Nums, value};
+
+/// A value while the function grows.
+struct Known {
+    val: Val,
+    ty: Type,
+    single: Value,
+    double: Value,
+    /// No backend rounds it.
+    exact: bool,
+}
+
+struct Builder {
+    function: Function,
+    known: Vec<Known>,
+    /// How many of them are inputs or constants.
+    given: usize,
+    dice: Dice,
+}
+
+/// The largest number of elements of a value.
+const LARGEST: usize = 2000;
+
+/// Random function number `n`.
+pub(super) fn sample(n: usize) -> Sample {
+    let mut dice = Dice::new(&format!("function {n}"));
+    let size = 20 + dice.below(41);
+    let function = Function::new(format!("random_{n}"), Precision::F32);
+    let mut b = Builder { function, known: Vec::new(), given: 0, dice };
+    let args = b.inputs();
+    b.constants();
+    b.given = b.known.len();
+    let wanted = b.given + size;
+    for _ in 0..size * 40 {
+        if b.known.len() >= wanted {
+            break;
+        }
+        if let Some((op, args)) = b.choose() {
+            b.append(op, &args);
+        }
+    }
+    b.results();
+    Sample { function: b.function, args }
+}
+
+impl Builder {
+    fn inputs(&mut self) -> Vec<Value> {
+        let num = |dims: &[usize]| Type::new(DType::Num, dims);
+        let types = [
+            num(&[6, 4]),
+            num(&[6, 4]),
+            num(&[4, 4]),
+            num(&[4]),
+            num(&[]),
+            num(&[2, 4, 3]),
+            num(&[2, 6, 4]),
+            num(&[1, 33]),
+            num(&[0, 4]),
+            Type::new(DType::Int, &[6]),
+            Type::scalar(DType::Int),
+            Type::new(DType::Bool, &[6, 1]),
+            Type::scalar(DType::Bool),
+        ];
+        let mut args = Vec::new();
+        for ty in types {
+            let arg = value(&ty, Precision::F32, &mut self.dice, Nums::Grid, (0, 4));
+            let val = self.function.input(ty, Function::nowhere());
+            self.know(val, arg.clone(), arg.to_precision(Precision::F64), true);
+            args.push(arg);
+        }
+        args
+    }
+
+    fn constants(&mut self) {
+        for ty in [Type::new(DType::Num, &[4]), Type::scalar(DType::Num), Type::new(DType::Int, &[6])] {
+            let constant = value(&ty, Precision::F32, &mut self.dice, Nums::Grid, (0, 4));
+            let val = self.function.constant(&constant, Function::nowhere());
+            self.know(val, constant.clone(), constant.to_precision(Precision::F64), true);
+        }
+    }
+
+    fn know(&mut self, val: Val, single: Value, double: Value, exact: bool) {
+        self.known.push(Known { val, ty: single.ty(), single, double, exact });
+    }
+
+    /// The last value and about every third other one; some value twice, perhaps an input.
+    fn results(&mut self) {
+        let applied = self.known.len().saturating_sub(self.given);
+        let mut results = vec![self.known[self.known.len() - 1].val];
+        for _ in 0..applied / 3 {
+            let at = self.given + self.dice.below(applied);
+            results.push(self.known[at].val);
+        }
+        let at = self.dice.below(self.known.len());
+        results.extend([self.known[at].val, results[0]]);
+        self.function.results = results;
+    }
+
+    /// Takes an operator if its result is tame.
+    fn append(&mut self, op: Op, args: &[usize]) {
+        let types: Vec<Type> = args.iter().map(|&i| self.known[i].ty.clone()).collect();
+        if !result_type(&op, &types).is_ok_and(|ty| ty.shape.len() <= LARGEST) {
+            return;
+        }
+        let of = |pick: fn(&Known) -> &Value, precision| {
+            let args: Vec<&Value> = args.iter().map(|&i| pick(&self.known[i])).collect();
+            eval(&op, &args, precision).ok()
+        };
+        let (Some(single), Some(double)) =
+            (of(|k| &k.single, Precision::F32), of(|k| &k.double, Precision::F64))
+        else {
+            return;
+        };
+        let exact = args.iter().all(|&i| self.known[i].exact);
+        if (jumps(&op) && !exact) || !tame(&single, &double) {
+            return;
+        }
+        let operands = args.iter().map(|&i| self.known[i].val).collect();
+        if let Ok(val) = self.function.apply(op.clone(), operands, Function::nowhere()) {
+            self.know(val, single, double, exact && !rounds(&op));
+        }
+    }
+
+    /// An operator and operands that may fit it; later values are likelier.
+    fn choose(&mut self) -> Option<(Op, Vec<usize>)> {
+        let x = self.any();
+        let y = self.any();
+        let z = self.any();
+        let rank = self.known[x].ty.shape.rank();
+        let axis = self.dice.below(rank.max(1));
+        let over = if self.dice.flag() { Some(axis) } else { None };
+        let dims = self.known[x].ty.shape.dims().to_vec();
+        Some(match self.dice.below(10) {
+            0 => (self.pointwise()?, vec![x]),
+            1 | 2 => (self.binary()?, vec![x, y]),
+            3 => {
+                let c = self.of(DType::Bool)?;
+                (
+                    if self.dice.flag() { Op::Where } else { Op::Clip },
+                    vec![if self.dice.flag() { c } else { x }, y, z],
+                )
+            }
+            4 => (self.reduction(axis, over)?, vec![x]),
+            5 => (self.layout(axis, &dims)?, vec![x]),
+            6 => (self.join(axis), vec![x, y]),
+            7 => self.product(x, y)?,
+            8 => self.positions(x, axis)?,
+            _ => (self.window(&dims)?, vec![x]),
+        })
+    }
+
+    fn any(&mut self) -> usize {
+        let n = self.known.len();
+        self.dice.below(n).max(self.dice.below(n))
+    }
+
+    /// Some value of that element type.
+    fn of(&mut self, dtype: DType) -> Option<usize> {
+        let found: Vec<usize> = (0..self.known.len()).filter(|&i| self.known[i].ty.dtype == dtype).collect();
+        self.one(&found)
+    }
+
+    fn one<T: Clone>(&mut self, items: &[T]) -> Option<T> {
+        if items.is_empty() { None } else { Some(items[self.dice.below(items.len())].clone()) }
+    }
+
+    fn pointwise(&mut self) -> Option<Op> {
+        let smooth = [Op::Exp, Op::Expm1, Op::Log, Op::Log1p, Op::Sqrt, Op::Sin, Op::Cos, Op::Erf];
+        let nets = [Op::Sigmoid, Op::Tanh, Op::Relu, Op::Gelu, Op::Softplus, Op::Neg, Op::Abs, Op::Copy];
+        let steps = [Op::Sign, Op::Floor, Op::Ceil, Op::Round, Op::ToInt, Op::ToBool, Op::ToNum, Op::Not];
+        let family = self.one(&[smooth, nets, steps])?;
+        self.one(&family)
+    }
+
+    fn binary(&mut self) -> Option<Op> {
+        let arithmetic = [Op::Add, Op::Sub, Op::Mul, Op::Div, Op::Minimum, Op::Maximum, Op::Pow, Op::Mod];
+        let logic = [Op::And, Op::Or, Op::Eq, Op::Ne, Op::Lt, Op::Le, Op::Gt, Op::Ge];
+        let family = self.one(&[arithmetic.clone(), arithmetic, logic])?;
+        self.one(&family)
+    }
+
+    fn reduction(&mut self, axis: usize, over: Option<usize>) -> Option<Op> {
+        let reverse = self.dice.flag();
+        self.one(&[
+            Op::Sum { axis: over },
+            Op::Mean { axis: over },
+            Op::Max { axis: over },
+            Op::Min { axis: over },
+            Op::ArgMax { axis: over },
+            Op::ArgMin { axis: over },
+            Op::Any { axis: over },
+            Op::All { axis: over },
+            Op::CumSum { axis, reverse },
+            Op::Softmax,
+            Op::LogSoftmax,
+            Op::SumTo { shape: Shape::new(&[4]) },
+        ])
+    }
+
+    fn layout(&mut self, axis: usize, dims: &[usize]) -> Option<Op> {
+        let n = dims.get(axis).copied()?;
+        let mut perm: Vec<usize> = (0..dims.len()).collect();
+        perm.rotate_left(axis);
+        let whole = |i: usize| AxisIndex::whole(dims[i]);
+        let at = |item: AxisIndex| (0..dims.len()).map(|i| if i == axis { item } else { whole(i) }).collect();
+        let reversed = AxisIndex::Slice { start: n.saturating_sub(1), len: n, step: -1 };
+        let wide: Vec<usize> = [2].into_iter().chain(dims.iter().copied()).collect();
+        let mut longer = dims.to_vec();
+        longer[axis] = 2 * n;
+        self.one(&[
+            Op::Transpose { perm },
+            Op::Reshape { shape: Shape::new(&[dims.iter().product()]) },
+            Op::Broadcast { shape: Shape::new(&wide) },
+            Op::Index { items: at(AxisIndex::At(n.checked_sub(1)?)) },
+            Op::Index { items: at(reversed) },
+            Op::Index { items: at(AxisIndex::Slice { start: 0, len: n.div_ceil(2), step: 2 }) },
+            Op::Unindex {
+                shape: Shape::new(&longer),
+                items: at(AxisIndex::Slice { start: 1, len: n, step: 2 }),
+            },
+        ])
+    }
+
+    fn join(&mut self, axis: usize) -> Op {
+        if self.dice.flag() { Op::Concat { axis } } else { Op::Stack { axis } }
+    }
+
+    fn product(&mut self, x: usize, y: usize) -> Option<(Op, Vec<usize>)> {
+        let conv = Conv { axes: vec![ConvAxis { stride: 1, lo: 1, hi: 0, dilation: 1 }], groups: 1 };
+        let kernel =
+            (0..self.known.len()).find(|&i| self.known[i].ty == Type::new(DType::Num, &[2, 4, 3]))?;
+        let inner = Op::Einsum(Einsum::parse("ij,kj->ik").ok()?);
+        let outer = Op::Einsum(Einsum::parse("ij,jk->").ok()?);
+        let fits = |k: &Known| k.ty.dtype == DType::Num && k.ty.shape.dims().ends_with(&[4]);
+        let rows: Vec<usize> = (0..self.known.len()).filter(|&i| fits(&self.known[i])).collect();
+        let row = self.one(&rows)?;
+        let square = (0..self.known.len()).find(|&i| self.known[i].ty == Type::new(DType::Num, &[4, 4]))?;
+        self.one(&[
+            (Op::MatMul, vec![x, y]),
+            (Op::MatMul, vec![row, square]),
+            (inner, vec![row, square]),
+            (outer, vec![row, square]),
+            (Op::Conv(conv), vec![row, kernel]),
+        ])
+    }
+
+    fn positions(&mut self, x: usize, axis: usize) -> Option<(Op, Vec<usize>)> {
+        let i = self.of(DType::Int)?;
+        self.one(&[
+            (Op::Gather { axis }, vec![x, i]),
+            (Op::Pick, vec![x, i]),
+            (Op::ScatterAdd { shape: Shape::new(&[4, 3]), axis: 0 }, vec![i, x]),
+            (Op::ScatterAdd { shape: Shape::new(&[4]), axis: 0 }, vec![i, x]),
+            (Op::OneHot { classes: 5 }, vec![i]),
+        ])
+    }
+
+    fn window(&mut self, dims: &[usize]) -> Option<Op> {
+        if dims.len() < 2 {
+            return None;
+        }
+        let pool = Pool { axes: vec![PoolAxis { size: 2, stride: 1, lo: 1, hi: 0 }] };
+        self.one(&[Op::MaxPool(pool.clone()), Op::AvgPool(pool.clone()), Op::Patches(pool)])
+    }
+}
+
+/// Whether a result depends on its operands by jumps, so that they have to be exact.
+fn jumps(op: &Op) -> bool {
+    matches!(op, Op::Sign | Op::Floor | Op::Ceil | Op::Round | Op::ToInt | Op::ToBool)
+        || matches!(op, Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge)
+        || matches!(op, Op::ArgMax { .. } | Op::ArgMin { .. })
+}
+
+/// Whether a number in the result may be rounded; ints never are.
+fn rounds(op: &Op) -> bool {
+    let moves = matches!(op, Op::Copy | Op::Neg | Op::Abs | Op::Relu | Op::Minimum | Op::Maximum | Op::Clip)
+        || matches!(op, Op::Transpose { .. } | Op::Reshape { .. } | Op::Broadcast { .. } | Op::Where)
+        || matches!(op, Op::Concat { .. } | Op::Stack { .. } | Op::Index { .. } | Op::Unindex { .. })
+        || matches!(op, Op::Gather { .. } | Op::Pick | Op::Max { .. } | Op::Min { .. } | Op::MaxPool(_))
+        || matches!(op, Op::Not | Op::And | Op::Or | Op::Any { .. } | Op::All { .. } | Op::OneHot { .. })
+        || matches!(op, Op::Mod | Op::ToNum);
+    !moves && !jumps(op)
+}
+
+/// Finite, small, and nearly the same in both precisions.
+fn tame(single: &Value, double: &Value) -> bool {
+    match single.to_data() {
+        Data::Bool(_) => single.same(double),
+        Data::Int(v) => single.same(double) && v.iter().all(|x| x.unsigned_abs() < 1 << 20),
+        Data::F32(_) | Data::F64(_) => {
+            numbers(double).iter().all(|x| x.is_finite() && x.abs() < 50.0) && distance(single, double) < 1e-4
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_are_valid_and_use_most_operators() {
+        let mut used = Vec::new();
+        for n in 0..super::super::EACH * super::super::CHECKS {
+            let sample = sample(n);
+            assert_eq!(crate::verify(&sample.function), Ok(()));
+            let applied = sample.function.values.iter().filter_map(|d| match &d.kind {
+                crate::Kind::Apply { op, .. } => Some(op.name()),
+                _ => None,
+            });
+            let names: Vec<&str> = applied.collect();
+            assert!(names.len() >= 20, "function {n} has only {} operators", names.len());
+            used.extend(names);
+        }
+        let never: Vec<&str> =
+            crate::suite::instances::names().into_iter().filter(|name| !used.contains(name)).collect();
+        assert!(never.len() < 25, "never used: {never:?}");
+    }
+}

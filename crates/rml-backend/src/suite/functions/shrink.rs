@@ -1,0 +1,95 @@
+//! Makes a function that fails smaller: fewer results, and inputs in place of what was computed.
+
+use std::collections::BTreeMap;
+
+use rml_base::EntityId;
+use rml_ir::{Precision, Value};
+
+use super::{Sample, converted, in_precision, try_sample};
+use crate::contract::Backend;
+use crate::function::{Function, Kind, Val};
+use crate::reference::evaluate;
+
+/// The smallest function found that fails, and why it does.
+pub(super) fn shrink(
+    backend: &dyn Backend,
+    sample: &Sample,
+    precision: Precision,
+    why: String,
+) -> (Sample, String) {
+    let mut best = (sample.clone(), why);
+    // The first value that is wrong when it is the only result; perhaps none is, where values are wrong together only.
+    let applied = |x: &Val| matches!(sample.function.values[*x].kind, Kind::Apply { .. });
+    for x in sample.function.values.ids().filter(applied) {
+        let one = rebuilt(sample, &[x], &[]);
+        if let Err(why) = try_sample(backend, &one, precision) {
+            best = (one, why);
+            break;
+        }
+    }
+    // An operator after the other gives way to an input, the first ones first.
+    let mut next = 0;
+    while next < best.0.function.values.len() {
+        let at = Val::from_index(next);
+        let computed = matches!(best.0.function.values[at].kind, Kind::Apply { .. });
+        let results = best.0.function.results.clone();
+        if computed && !results.contains(&at) {
+            let cut = rebuilt(&best.0, &results, &[at]);
+            if let Err(why) = try_sample(backend, &cut, precision) {
+                best = (cut, why);
+                next = 0;
+                continue;
+            }
+        }
+        next += 1;
+    }
+    best
+}
+
+/// The part of a function that those results need, with inputs in place of some values.
+fn rebuilt(sample: &Sample, results: &[Val], cut: &[Val]) -> Sample {
+    let old = &sample.function;
+    let mut needed = vec![false; old.values.len()];
+    results.iter().for_each(|r| needed[r.index()] = true);
+    for (x, def) in old.values.iter_enumerated().collect::<Vec<_>>().into_iter().rev() {
+        if let Kind::Apply { args, .. } = &def.kind
+            && needed[x.index()]
+            && !cut.contains(&x)
+        {
+            args.iter().for_each(|a| needed[a.index()] = true);
+        }
+    }
+    let mut function = Function::new(old.name.clone(), old.precision);
+    let (mut new, mut args) = (BTreeMap::new(), Vec::new());
+    let inputs = old
+        .values
+        .iter_enumerated()
+        .filter(|(x, def)| needed[x.index()] && (matches!(def.kind, Kind::Input) || cut.contains(x)));
+    for (x, def) in inputs {
+        new.insert(x, function.input(def.ty.clone(), def.span));
+        args.push(value_of(sample, x));
+    }
+    for (x, def) in old.values.iter_enumerated().filter(|(x, _)| needed[x.index()]) {
+        let Kind::Apply { op, args } = &def.kind else {
+            if let Kind::Const(value) = &def.kind {
+                new.insert(x, function.constant(value, def.span));
+            }
+            continue;
+        };
+        if !new.contains_key(&x) {
+            let args = args.iter().map(|a| new[a]).collect();
+            let result = function.apply(op.clone(), args, def.span);
+            new.insert(x, result.expect("the operator had that type before"));
+        }
+    }
+    function.results = results.iter().map(|r| new[r]).collect();
+    Sample { function, args }
+}
+
+/// What the reference gives a value, in single precision.
+fn value_of(sample: &Sample, x: Val) -> Value {
+    let mut function = in_precision(&sample.function, Precision::F32);
+    function.results = vec![x];
+    let results = evaluate(&function, &converted(&sample.args, Precision::F32));
+    results.expect("the function had results").remove(0)
+}
