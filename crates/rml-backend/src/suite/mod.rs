@@ -7,10 +7,12 @@
 //! - `edges`: every operator on NaN, infinities, zeros of both signs, subnormal and huge numbers, extreme integers, positions outside of
 //!   their axis: the same result or the same error;
 //! - `random`: random numbers, which are bit-equal on all backends;
-//! - `functions`: random functions of many operators, which shrink to the part that fails.
+//! - `functions`: random functions of many operators, which shrink to the part that fails;
+//! - `calls`: buffers, donation, errors, many calls, threads.
 //!
 //! The functions that a check prepares are few, so that backends which compile stay quick: one function holds all instances of an operator.
 
+mod calls;
 mod compare;
 mod dice;
 mod edges;
@@ -61,5 +63,6 @@ pub fn checks() -> Vec<Check> {
     checks.extend(edges::checks());
     checks.extend(random::checks());
     checks.extend(functions::checks());
+    checks.extend(calls::checks());
     checks
 }
