@@ -9,6 +9,7 @@ mod support;
 use std::sync::Arc;
 use std::time::Instant;
 
+use rml_backend_cpu::Cpu;
 use rml_ir::flat::{Flat, Rhs};
 use rml_ir::op::{AxisIndex, Op};
 use rml_ir::{Data, Shape, Type, Value};
@@ -21,7 +22,7 @@ fn main() {
     let asked = std::env::var("RML_SOAK_CYCLES").ok().and_then(|n| n.parse().ok());
     let cycles: u64 = asked.unwrap_or(if short { 20_000 } else { 10_000_000 });
     println!(
-        "{:<10} {:>10} {:>8} {:>14} {:>10} {:>6} {:>11} {:>11}",
+        "{:<12} {:>10} {:>8} {:>14} {:>10} {:>6} {:>11} {:>11}",
         "program", "cycles", "s", "activations/s", "ns/cycle", "open", "MiB before", "MiB after"
     );
     let every_ten = |n: u64| vec![number(n), Input::Given(Value::Bool(n % 10 == 9))];
@@ -39,9 +40,23 @@ fn number(n: u64) -> Input {
     Input::Given(Value::Int(i64::try_from(n % 1000).unwrap_or(0)))
 }
 
-/// Runs a program and prints a line; memory and open cycles must not grow.
+/// Runs a program, operator by operator and with the functions of the embedded backend.
 fn soak(name: &str, flat: &Arc<Flat>, cycles: u64, most_open: u64, inputs: impl Fn(u64) -> Vec<Input>) {
-    let mut sim = Simulator::new(Arc::clone(flat), Options::default());
+    run(name, flat, Options::default(), cycles, most_open, &inputs);
+    let functions = Options { backend: Some(Arc::new(Cpu)), ..Options::default() };
+    run(&format!("{name} fn"), flat, functions, cycles, most_open, &inputs);
+}
+
+/// Runs a program and prints a line; memory and open cycles must not grow.
+fn run(
+    name: &str,
+    flat: &Arc<Flat>,
+    options: Options,
+    cycles: u64,
+    most_open: u64,
+    inputs: &dyn Fn(u64) -> Vec<Input>,
+) {
+    let mut sim = Simulator::new(Arc::clone(flat), options);
     let warm_up = cycles / 100;
     let (mut start, mut before, mut released) = (Instant::now(), 0.0, 0_u64);
     let mut done = 0;
@@ -59,7 +74,7 @@ fn soak(name: &str, flat: &Arc<Flat>, cycles: u64, most_open: u64, inputs: impl 
     #[allow(clippy::cast_precision_loss, reason = "for display")]
     let (each, rate) = (seconds * 1e9 / cycles as f64, (stats.activations - done) as f64 / seconds);
     println!(
-        "{name:<10} {cycles:>10} {seconds:>8.2} {rate:>14.0} {each:>10.0} {:>6} {before:>11.1} {after:>11.1}",
+        "{name:<12} {cycles:>10} {seconds:>8.2} {rate:>14.0} {each:>10.0} {:>6} {before:>11.1} {after:>11.1}",
         stats.max_open_cycles
     );
     assert!(stats.max_open_cycles <= most_open, "{name}: {stats:?}");
