@@ -13,8 +13,7 @@ use super::wheels::Wheel;
 use super::{cache, disk, index, pip};
 
 /// How long is waited before a failed connection is tried again, each time; progress starts the list anew.
-const PAUSES: [Duration; 4] =
-    [Duration::from_secs(1), Duration::from_secs(3), Duration::from_secs(10), Duration::from_secs(30)];
+const PAUSES: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(3), Duration::from_secs(10)];
 
 /// The folder of fetched files, and from where they come.
 pub(super) struct Fetcher {
@@ -54,8 +53,8 @@ impl Fetcher {
             return self.copy(&local, wheel);
         }
         let client = Client::new(&self.pip)?;
-        let fetched = self.address(&client, wheel).and_then(|url| self.transfer(&client, &url, wheel));
-        fetched.map_err(|e| self.explained(wheel, &e))
+        let url = self.address(&client, wheel).map_err(|told| self.explained(wheel, &told))?;
+        self.transfer(&client, &url, wheel)
     }
 
     fn copy(&self, local: &Path, wheel: &Wheel) -> Result<PathBuf, String> {
@@ -104,7 +103,9 @@ impl Fetcher {
             match (ask(), pauses.next()) {
                 (Ok(answer), _) => return Ok(answer),
                 (Err(Failure::Passing(told)), Some(pause)) => wait(&told, *pause),
-                (Err(Failure::Passing(told) | Failure::Final(told)), _) => return Err(told),
+                (Err(Failure::Passing(told) | Failure::Final(told) | Failure::Disk(told)), _) => {
+                    return Err(told);
+                }
                 (Err(Failure::NoSuchRange), _) => return Err("the server has no such range".to_owned()),
             }
         }
@@ -130,16 +131,17 @@ impl Fetcher {
             joined |= have > 0;
             match continue_part(client, url, wheel, &part, have) {
                 Ok(()) => {}
-                Err(Failure::Final(told)) => return Err(told),
+                Err(Failure::Disk(told)) => return Err(told),
+                Err(Failure::Final(told)) => return Err(self.explained(wheel, &told)),
                 Err(Failure::NoSuchRange) if have == 0 => {
-                    return Err(format!("{url}: the server has nothing there"));
+                    return Err(self.explained(wheel, &format!("{url}: the server has nothing there")));
                 }
                 Err(Failure::NoSuchRange) => remove(&part)?,
                 Err(Failure::Passing(told)) => {
                     if std::fs::metadata(&part).is_ok_and(|m| m.len() > have) {
                         pauses = self.pauses.iter();
                     }
-                    let Some(pause) = pauses.next() else { return Err(told) };
+                    let Some(pause) = pauses.next() else { return Err(self.explained(wheel, &told)) };
                     wait(&told, *pause);
                 }
             }
@@ -156,10 +158,11 @@ impl Fetcher {
         let found = hash(&part)?;
         if found != wheel.sha256 {
             remove(&part)?;
-            return Err(format!(
+            let told = format!(
                 "what came has the SHA-256 {found} and should have {}; the mirror serves another file under that name",
                 wheel.sha256
-            ));
+            );
+            return Err(self.explained(wheel, &told));
         }
         let path = self.downloads.join(wheel.file);
         std::fs::rename(&part, &path).map_err(|e| disk::failure("rename", &part, &e))?;
@@ -173,7 +176,7 @@ fn continue_part(client: &Client, url: &str, wheel: &Wheel, part: &Path, have: u
         return Err(Failure::NoSuchRange);
     }
     let mut answer = client.open(url, have, "*/*")?;
-    let disk_failure = |e| Failure::Final(disk::failure("write", part, &e));
+    let disk_failure = |e| Failure::Disk(disk::failure("write", part, &e));
     let file = File::options().create(true).append(true).open(part);
     let mut file = file.map_err(disk_failure)?;
     file.set_len(answer.start).map_err(disk_failure)?;

@@ -23,6 +23,8 @@ pub(super) enum Failure {
     Final(String),
     /// The server has not the range that was asked for.
     NoSuchRange,
+    /// Nothing is wrong with the connection, but with a file on this machine.
+    Disk(String),
 }
 
 /// The bytes of an address.

@@ -1,10 +1,13 @@
-//! How far a long step is: one line that is overwritten on a terminal, a line for each tenth elsewhere.
+//! How far a long step is: one line that is overwritten on a terminal, a line now and then elsewhere.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
 
 /// How often the line on a terminal is drawn at most.
 const PERIOD: Duration = Duration::from_millis(200);
+
+/// How often a line is written elsewhere at most.
+const LONG_PERIOD: Duration = Duration::from_secs(5);
 
 /// The progress of fetching one file.
 pub(super) struct Progress {
@@ -14,30 +17,29 @@ pub(super) struct Progress {
     before: u64,
     start: Instant,
     terminal: bool,
-    drawn: Option<Instant>,
-    tenth: u64,
+    drawn: Instant,
 }
 
 impl Progress {
     /// Begins with `before` of `total` bytes.
     pub(super) fn new(name: &str, before: u64, total: u64) -> Progress {
-        let terminal = std::io::stdout().is_terminal();
-        let tenth = tenths(before, total);
-        Progress { name: name.to_owned(), total, before, start: Instant::now(), terminal, drawn: None, tenth }
+        let (start, terminal) = (Instant::now(), std::io::stdout().is_terminal());
+        Progress { name: name.to_owned(), total, before, start, terminal, drawn: start }
     }
 
-    /// Tells that `done` bytes are there now.
+    /// Tells that `done` bytes are there now. The last line says that all of them are.
     pub(super) fn advance(&mut self, done: u64) {
-        let tenth = tenths(done, self.total);
-        if self.terminal && (tenth == 10 || self.drawn.is_none_or(|at| at.elapsed() >= PERIOD)) {
-            self.drawn = Some(Instant::now());
-            print!("\r  {}\x1b[K", self.line(done, self.start.elapsed()));
-            // A terminal that cannot be written shows no progress; the work goes on.
-            let _ = std::io::stdout().flush();
-        } else if !self.terminal && tenth > self.tenth {
-            println!("  {}", self.line(done, self.start.elapsed()));
+        let period = if self.terminal { PERIOD } else { LONG_PERIOD };
+        if done < self.total && self.drawn.elapsed() < period {
+            return;
         }
-        self.tenth = tenth;
+        self.drawn = Instant::now();
+        let line = self.line(done, self.start.elapsed());
+        let end = if self.terminal && done < self.total { "" } else { "\n" };
+        let begin = if self.terminal { "\r\x1b[K" } else { "" };
+        print!("{begin}  {line}{end}");
+        // Where nothing can be written there is no progress to see; the work goes on.
+        let _ = std::io::stdout().flush();
     }
 
     fn line(&self, done: u64, elapsed: Duration) -> String {
@@ -46,18 +48,6 @@ impl Progress {
         let (name, total) = (&self.name, megabytes(self.total));
         format!("{name}: {:.1} of {total:.1} MB, {percent} %, {rate:.1} MB/s", megabytes(done))
     }
-}
-
-impl Drop for Progress {
-    fn drop(&mut self) {
-        if self.drawn.is_some() {
-            println!();
-        }
-    }
-}
-
-fn tenths(done: u64, total: u64) -> u64 {
-    (done * 10).checked_div(total).unwrap_or(10)
 }
 
 /// Bytes in millions of bytes.
