@@ -75,10 +75,15 @@ pub(crate) fn threads(wanted: Option<usize>) -> i32 {
     i32::try_from(wanted.unwrap_or_else(cores).max(1)).unwrap_or(i32::MAX)
 }
 
-/// Has this thread's operators use that many threads. Operators never run beside each other.
+/// Has this thread's operators use that many threads. Operators never run beside each other, and libtorch is told so where nobody has told
+/// it before; it takes that once in a process.
 pub(crate) fn use_threads(count: i32) {
     static ONE_AT_A_TIME: Once = Once::new();
-    ONE_AT_A_TIME.call_once(|| tch::set_num_interop_threads(1));
+    ONE_AT_A_TIME.call_once(|| {
+        if tch::get_num_interop_threads() != 1 {
+            tch::set_num_interop_threads(1);
+        }
+    });
     if tch::get_num_threads() != count {
         tch::set_num_threads(count);
     }

@@ -1,5 +1,6 @@
 //! Operators that move, repeat or pick elements. What can be a view of its operand is one.
 
+use rml_ir::Shape;
 use rml_ir::op::AxisIndex;
 use tch::{Kind, TchError, Tensor};
 
@@ -52,11 +53,13 @@ struct Cuts {
 }
 
 impl Cuts {
-    fn new(items: &[AxisIndex]) -> Cuts {
+    /// An index of an operand of that shape.
+    fn new(items: &[AxisIndex], shape: &Shape) -> Cuts {
         let mut new = Cuts { cuts: Vec::new(), backwards: Vec::new() };
         let mut axis = 0;
-        for item in items {
+        for (item, &size) in items.iter().zip(shape.dims()) {
             match *item {
+                _ if *item == AxisIndex::whole(size) => {}
                 AxisIndex::At(i) => {
                     new.cuts.push(Cut::At { axis, position: dim(i) });
                     continue;
@@ -94,14 +97,14 @@ impl Cuts {
 }
 
 /// Indexing and slicing.
-pub(super) fn index(items: &[AxisIndex]) -> Kernel {
-    let cuts = Cuts::new(items);
+pub(super) fn index(items: &[AxisIndex], cx: &Context<'_>) -> Kernel {
+    let cuts = Cuts::new(items, &cx.args[0].shape);
     one(move |x| cuts.turned(cuts.view(x)?))
 }
 
 /// Zeros with the operand at the places that `items` picks.
 pub(super) fn unindex(items: &[AxisIndex], cx: &Context<'_>) -> Kernel {
-    let cuts = Cuts::new(items);
+    let cuts = Cuts::new(items, &cx.ty.shape);
     let (size, options) = (cx.size(), cx.options());
     one(move |x| {
         let out = Tensor::f_zeros(&size, options)?;

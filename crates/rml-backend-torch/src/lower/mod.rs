@@ -86,7 +86,7 @@ pub(crate) fn lower(op: &Op, cx: &Context<'_>) -> Result<Kernel, TchError> {
         Op::SumTo { shape } => reduce::sum_to(shape, cx),
         Op::Concat { axis } => layout::concat(*axis),
         Op::Stack { axis } => layout::stack(*axis),
-        Op::Index { items } => layout::index(items),
+        Op::Index { items } => layout::index(items, cx),
         Op::Unindex { shape: _, items } => layout::unindex(items, cx),
         Op::Gather { axis } => gather::gather(*axis, cx),
         Op::ScatterAdd { shape, axis } => gather::scatter_add(shape, *axis, cx),

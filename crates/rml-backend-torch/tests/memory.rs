@@ -1,0 +1,90 @@
+//! Memory: calls leave nothing behind, and a small result does not keep a large tensor.
+
+mod support;
+
+use std::sync::{Mutex, PoisonError};
+
+use rml_backend::{Function, Held, Outcome};
+use rml_ir::op::{AxisIndex, Op};
+use rml_ir::{DType, Precision, Type, Value};
+use support::torch;
+
+/// Tests that measure run one after the other.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// What this process has in memory, in MiB.
+fn resident() -> usize {
+    let pages = std::fs::read_to_string("/proc/self/statm").expect("Linux");
+    let pages: usize = pages.split(' ').nth(1).and_then(|n| n.parse().ok()).expect("a number");
+    (pages * 4096) >> 20
+}
+
+/// Ints and nums, views, positions, constants and random numbers.
+fn function() -> Function {
+    let mut f = Function::new("f", Precision::F32);
+    let nowhere = Function::nowhere();
+    let x = f.input(Type::new(DType::Num, &[64, 4]), nowhere);
+    let i = f.input(Type::scalar(DType::Int), nowhere);
+    let one = f.constant(&Value::Int(1), nowhere);
+    let next = f.apply(Op::Add, vec![i, one], nowhere).unwrap();
+    let row = f.apply(Op::Gather { axis: 0 }, vec![x, i], nowhere).unwrap();
+    let noise = f.apply(Op::RandomUniform { shape: row_shape() }, vec![one, next], nowhere).unwrap();
+    let sum = f.apply(Op::Add, vec![row, noise], nowhere).unwrap();
+    let column =
+        f.apply(Op::Index { items: vec![AxisIndex::whole(64), AxisIndex::At(1)] }, vec![x], nowhere).unwrap();
+    f.results = vec![sum, next, column];
+    f
+}
+
+fn row_shape() -> rml_ir::Shape {
+    rml_ir::Shape::new(&[4])
+}
+
+#[test]
+fn a_hundred_thousand_calls_leave_nothing_behind() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let torch = torch();
+    let executable = torch.prepare(&function()).unwrap();
+    let x = Value::filled(&Type::new(DType::Num, &[64, 4]), 1.5, Precision::F32);
+    let resident_x = Held::Device(torch.upload(&x).unwrap());
+    let run = |i: i64| {
+        let x = if i % 2 == 0 { resident_x.clone() } else { x.clone().into() };
+        // Every eleventh position lies outside.
+        let outcome = executable.run(vec![x, Value::Int(i % 11 * 7).into()]).unwrap();
+        assert_eq!(matches!(outcome, Outcome::Suspect), i % 11 * 7 > 63);
+    };
+    (0..5_000).for_each(run);
+    let before = resident();
+    (0..100_000).for_each(run);
+    let grown = resident().saturating_sub(before);
+    // One tensor of 1 KiB a call would make 100 MiB.
+    assert!(grown < 16, "{grown} MiB more");
+}
+
+#[test]
+fn a_part_does_not_keep_the_whole() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let torch = torch();
+    let whole = Type::new(DType::Num, &[1024, 1024]);
+    let mut f = Function::new("f", Precision::F32);
+    let nowhere = Function::nowhere();
+    let x = f.input(whole.clone(), nowhere);
+    let twice = f.apply(Op::Add, vec![x, x], nowhere).unwrap();
+    let items = vec![AxisIndex::At(5), AxisIndex::whole(1024)];
+    let row = f.apply(Op::Index { items }, vec![twice], nowhere).unwrap();
+    f.results =
+        vec![f.apply(Op::Reshape { shape: rml_ir::Shape::new(&[32, 32]) }, vec![row], nowhere).unwrap()];
+    let executable = torch.prepare(&f).unwrap();
+    let x = Held::Device(torch.upload(&Value::filled(&whole, 1.0, Precision::F32)).unwrap());
+    let call = || match executable.run(vec![x.clone()]).unwrap() {
+        Outcome::Done(results) => results,
+        Outcome::Suspect => panic!("there are no ints"),
+    };
+    let warm = call();
+    let before = resident();
+    let kept: Vec<Vec<Held>> = (0..100).map(|_| call()).collect();
+    // The whole has 4 MiB, the part 4 KiB.
+    let grown = resident().saturating_sub(before);
+    assert!(grown < 100, "{grown} MiB more");
+    assert!(kept.iter().all(|results| results[0].ty() == warm[0].ty()));
+}
