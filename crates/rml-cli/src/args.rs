@@ -7,10 +7,12 @@ use rml::StaticValue;
 
 use crate::values;
 
+pub(crate) use backend::{Backends, Computing, ListFormat};
 pub(crate) use grad::{CheckFormat, Differentiation, Grad, GradFormat, Gradcheck};
 pub(crate) use trace::{Execution, Format, Over, Rows, Run, Semantics, Trace, Vars};
 pub(crate) use train::{Infer, SplitArg, Train};
 
+mod backend;
 mod grad;
 mod trace;
 mod train;
@@ -87,6 +89,8 @@ pub(crate) enum Command {
     Infer(Infer),
     /// Show what is known of a node, module or operator: comment, interface, static parameters
     Doc(Doc),
+    /// List the backends, which compute tensors: which there are, which load, their versions and devices
+    Backends(Backends),
     /// Say what a diagnostic code means
     Explain(Explain),
 }

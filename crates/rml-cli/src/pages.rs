@@ -14,6 +14,7 @@ pub(crate) const PAGES: &[(&str, &str)] = &[
     ("gradient-clock", include_str!("../../../docs/errors/gradient-clock.md")),
     ("optimiser-shape", include_str!("../../../docs/errors/optimiser-shape.md")),
     ("inlined-too-large", include_str!("../../../docs/errors/inlined-too-large.md")),
+    ("backend-not-built", include_str!("../../../docs/errors/backend-not-built.md")),
     ("backend-not-installed", include_str!("../../../docs/errors/backend-not-installed.md")),
     ("no-device", include_str!("../../../docs/errors/no-device.md")),
     ("backend-refuses", include_str!("../../../docs/errors/backend-refuses.md")),

@@ -10,8 +10,20 @@ use support::Folder;
 fn help_says_what_there_is() {
     let folder = Folder::new();
     let help = folder.rml("--help").ok();
-    let commands =
-        ["check", "run", "trace", "diff", "dump", "grad", "gradcheck", "fmt", "train", "infer", "explain"];
+    let commands = [
+        "check",
+        "run",
+        "trace",
+        "diff",
+        "dump",
+        "grad",
+        "gradcheck",
+        "fmt",
+        "train",
+        "infer",
+        "backends",
+        "explain",
+    ];
     for word in commands.into_iter().chain(["Exit codes", "RML_LOG"]) {
         assert!(help.contains(word), "{word}");
     }

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
+use rml_backend::Backend;
 use rml_base::codes::sim;
 use rml_base::{Diagnostic, Diagnostics, Sources};
 use rml_ir::{Data, Shape, Value};
@@ -26,7 +27,7 @@ mod check;
 mod show;
 
 /// What to differentiate, and where.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct GradOptions {
     /// The output whose sum over all cycles and elements is differentiated; `None` = the node's only num output.
     pub loss: Option<String>,
@@ -36,6 +37,8 @@ pub struct GradOptions {
     pub cycles: Option<usize>,
     /// Whether NaN in the inputs is let through.
     pub allow_nan: bool,
+    /// What computes tensors; `None` = the evaluation of each operator, one after the other.
+    pub backend: Option<Arc<dyn Backend>>,
 }
 
 /// A sum and its gradient.
@@ -87,33 +90,45 @@ pub fn grad(
     inputs: &Columns,
     grad: &GradOptions,
 ) -> Result<Gradients, Error> {
-    let (options, checkpoint) = with_checkpoint(options, grad)?;
-    let compiled = differentiable(source, &options, grad.loss.as_deref())?;
+    let start = Start::new(grad)?;
+    let compiled = differentiable(source, &start.settings(options), grad.loss.as_deref())?;
     let given = Given::new(&compiled.backward, inputs, grad)?;
-    gradients(&compiled, &given, checkpoint.as_ref())
+    gradients(&compiled, &given, &start)
 }
 
-/// The checkpoint, and the options with the static parameters that it was made with.
-fn with_checkpoint(options: &Options, grad: &GradOptions) -> Result<(Options, Option<Checkpoint>), Error> {
-    let mut options = options.clone();
-    let checkpoint = grad.params.as_deref().map(Checkpoint::read).transpose()?;
-    let set = checkpoint.as_ref().and_then(|c| c.position.as_ref()?.set.clone());
-    for (name, value) in set.unwrap_or_default() {
-        options.defaults.entry(name).or_insert(value);
+/// With which parameters a run begins, and on what it runs.
+struct Start {
+    checkpoint: Option<Checkpoint>,
+    backend: Option<Arc<dyn Backend>>,
+}
+
+impl Start {
+    fn new(grad: &GradOptions) -> Result<Self, Error> {
+        let checkpoint = grad.params.as_deref().map(Checkpoint::read).transpose()?;
+        Ok(Self { checkpoint, backend: grad.backend.clone() })
     }
-    Ok((options, checkpoint))
-}
 
-/// Takes the parameters of the checkpoint; all other states begin anew.
-fn load(session: &mut Session, checkpoint: Option<&Checkpoint>) -> Result<(), Error> {
-    let Some(checkpoint) = checkpoint else { return Ok(()) };
-    let program = session.program().clone();
-    for (key, value) in checkpoint.select(&program, Policy::Available).map_err(|d| session.fail(d))? {
-        if program.flat().states[&key].parameter {
-            session.set_state(&key, &value)?;
+    /// The options with the static parameters that the checkpoint was made with.
+    fn settings(&self, options: &Options) -> Options {
+        let mut options = options.clone();
+        let set = self.checkpoint.as_ref().and_then(|c| c.position.as_ref()?.set.clone());
+        for (name, value) in set.unwrap_or_default() {
+            options.defaults.entry(name).or_insert(value);
         }
+        options
     }
-    Ok(())
+
+    /// A session with the parameters of the checkpoint; all other states begin anew.
+    fn session(&self, program: &Program) -> Result<Session, Error> {
+        let mut session = Session::on(program, self.backend.clone());
+        let Some(checkpoint) = &self.checkpoint else { return Ok(session) };
+        for (key, value) in checkpoint.select(program, Policy::Available).map_err(|d| session.fail(d))? {
+            if program.flat().states[&key].parameter {
+                session.set_state(&key, &value)?;
+            }
+        }
+        Ok(session)
+    }
 }
 
 /// What the inputs are in each cycle.
@@ -128,13 +143,9 @@ impl Given {
     }
 }
 
-fn gradients(
-    compiled: &Differentiable,
-    given: &Given,
-    checkpoint: Option<&Checkpoint>,
-) -> Result<Gradients, Error> {
+fn gradients(compiled: &Differentiable, given: &Given, start: &Start) -> Result<Gradients, Error> {
     let program = &compiled.backward;
-    let rows = run(program, given, checkpoint, &[])?;
+    let rows = run(program, given, start, &[])?;
     let precision = program.precision();
     let num = |x: f64| Value::num(x, precision);
     let params = compiled.params.iter().map(|(key, (ty, at))| {
@@ -165,14 +176,8 @@ fn gradients(
 }
 
 /// All rows of outputs of a closed trace, with those parameters set behind those of the checkpoint.
-fn run(
-    program: &Program,
-    given: &Given,
-    checkpoint: Option<&Checkpoint>,
-    params: &[(&str, Value)],
-) -> Result<Vec<Row>, Error> {
-    let mut session = Session::new(program);
-    load(&mut session, checkpoint)?;
+fn run(program: &Program, given: &Given, start: &Start, params: &[(&str, Value)]) -> Result<Vec<Row>, Error> {
+    let mut session = start.session(program)?;
     for (key, value) in params {
         session.set_state(key, value)?;
     }

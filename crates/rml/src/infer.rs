@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
+use rml_backend::Backend;
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Diagnostics, Sources};
 use rml_ir::Precision;
@@ -64,6 +65,8 @@ pub struct InferOptions {
     pub keep_outputs: bool,
     /// Whether states other than parameters begin anew; otherwise they go on from where training stopped.
     pub fresh: bool,
+    /// What computes tensors; `None` = the evaluation of each operator, one after the other.
+    pub backend: Option<Arc<dyn Backend>>,
 }
 
 impl InferOptions {
@@ -79,6 +82,7 @@ impl InferOptions {
             allow_nan: false,
             keep_outputs: false,
             fresh: false,
+            backend: None,
         }
     }
 }
@@ -162,7 +166,8 @@ fn family(source: &Source, options: &InferOptions, position: Option<&Position>) 
     set.shift_remove(BATCH);
     let node = Some(options.node.clone());
     let defaults = position.and_then(|p| p.set.clone()).unwrap_or_default();
-    Family::new(source, Options { node, set, defaults, precision, ..Options::default() })
+    let compile = Options { node, set, defaults, precision, ..Options::default() };
+    Family::new(source, compile, options.backend.clone())
 }
 
 /// A warning of static parameters that training had with other values.

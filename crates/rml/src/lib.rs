@@ -5,11 +5,13 @@
 //! - a [`Session`] runs it cycle by cycle, [`run`] over a table of [`Columns`];
 //! - [`grad`](fn@grad) differentiates it, [`gradcheck`] compares that with finite differences;
 //! - [`doc`] says what is known of the library's nodes and a program's own;
+//! - [`backend`] chooses what computes tensors;
 //! - [`train`](fn@train) and [`infer`](fn@infer) run it over windows of data.
 //!
 //! Every failure is an [`Error`]: diagnostics as data with the texts they point into. Nothing here prints.
 
 mod analyse;
+pub mod backend;
 mod checkpoint;
 pub mod chronogram;
 mod compile;

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use indexmap::{IndexMap, IndexSet};
+use rml_backend::Backend;
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Diagnostics};
 use rml_ir::typed::StaticValue;
@@ -30,6 +31,8 @@ pub(crate) struct Family {
     programs: IndexMap<usize, Program>,
     /// Inputs to do without.
     without: Vec<String>,
+    /// What computes tensors.
+    backend: Option<Arc<dyn Backend>>,
 }
 
 /// How many windows to stack: what is asked for (by `batch`, or by `set`), else the default where the node can stack.
@@ -67,12 +70,23 @@ pub(crate) fn batch_size(
 }
 
 impl Family {
-    /// Node `options.node` of a source; `options.batch` is left to the family.
-    pub(crate) fn new(source: &Source, mut options: Options) -> Result<Self, Error> {
+    /// Node `options.node` of a source, run on that backend; `options.batch` is left to the family.
+    pub(crate) fn new(
+        source: &Source,
+        mut options: Options,
+        backend: Option<Arc<dyn Backend>>,
+    ) -> Result<Self, Error> {
         let node = options.node.clone().unwrap_or_default();
         let stacks = interfaces(source)?.get(&node).is_some_and(|i| i.has_batch);
         options.batch = None;
-        Ok(Self { source: source.clone(), options, stacks, programs: IndexMap::new(), without: Vec::new() })
+        let (source, programs, without) = (source.clone(), IndexMap::new(), Vec::new());
+        Ok(Self { source, options, stacks, programs, without, backend })
+    }
+
+    /// A session of the program for that many stacked windows, in its initial state.
+    fn session(&mut self, size: usize) -> Result<Session, Error> {
+        let backend = self.backend.clone();
+        Ok(Session::on(self.program(size)?, backend))
     }
 
     /// The program for that many stacked windows.
@@ -145,7 +159,7 @@ pub(crate) struct Runner<'f> {
 impl<'f> Runner<'f> {
     /// Starts a node in its initial state, `size` windows stacked.
     pub(crate) fn new(family: &'f mut Family, size: usize) -> Result<Self, Error> {
-        let session = Session::new(family.program(size)?);
+        let session = family.session(size)?;
         Ok(Self { family, session, size })
     }
 
@@ -192,8 +206,8 @@ impl<'f> Runner<'f> {
     /// Stacks another number of windows from here on.
     fn resize(&mut self, size: usize) -> Result<(), Error> {
         let states = self.session.states()?;
-        let program = self.family.program(size)?;
-        let flat = program.flat();
+        let mut session = self.family.session(size)?;
+        let flat = Arc::clone(session.program().flat());
         let mut findings = Diagnostics::new();
         for (key, value) in &states {
             let Some(state) = flat.states.get(key) else { continue };
@@ -219,7 +233,6 @@ impl<'f> Runner<'f> {
         if !findings.is_empty() {
             return Err(self.session.fail(findings));
         }
-        let mut session = Session::new(program);
         for (key, value) in &states {
             if flat.states.contains_key(key) {
                 session.set_state(key, value)?;

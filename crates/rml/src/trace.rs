@@ -1,6 +1,9 @@
 //! Whole traces: a program run over a table of inputs, with every cell kept.
 
+use std::sync::Arc;
+
 use indexmap::IndexMap;
+use rml_backend::Backend;
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Diagnostics};
 use rml_ir::flat::Var;
@@ -11,7 +14,7 @@ use crate::compile::{InputInfo, Program};
 use crate::data::Columns;
 use crate::data::bind::{self, Converted};
 use crate::error::Error;
-use crate::session::{End, Feed, Session};
+use crate::session::{End, Feed, Session, computed_by};
 use crate::text;
 
 mod vcd;
@@ -38,7 +41,7 @@ impl From<&Status> for Cell {
 }
 
 /// How to run over a table.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 pub struct RunOptions {
     /// How many cycles; `None` = as many as the inputs have.
     pub cycles: Option<usize>,
@@ -48,11 +51,13 @@ pub struct RunOptions {
     pub all_vars: bool,
     /// Whether NaN in the inputs is let through.
     pub allow_nan: bool,
+    /// What computes tensors; `None` = the evaluation of each operator, one after the other.
+    pub backend: Option<Arc<dyn Backend>>,
 }
 
 impl Default for RunOptions {
     fn default() -> Self {
-        Self { cycles: None, end: End::Closed, all_vars: false, allow_nan: false }
+        Self { cycles: None, end: End::Closed, all_vars: false, allow_nan: false, backend: None }
     }
 }
 
@@ -215,7 +220,7 @@ pub(crate) fn run_session(
     let table =
         Table::new(program, inputs, options).map_err(|d| Error::from(d).with_sources(program.sources()))?;
     let cycles = table.cycles;
-    let sim_options = rml_sim::Options { record: options.all_vars, ..Default::default() };
+    let sim_options = rml_sim::Options { record: options.all_vars, ..computed_by(options.backend.clone()) };
     let mut session = Session::with(program, sim_options);
     let ran =
         (0..cycles).try_for_each(|n| session.feed_row(&table.row(n))).and_then(|()| session.end(options.end));

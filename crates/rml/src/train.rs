@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use indexmap::IndexMap;
+use rml_backend::Backend;
 use rml_ir::Precision;
 use rml_ir::typed::StaticValue;
 
@@ -65,6 +66,8 @@ pub struct TrainOptions {
     pub save_every: u64,
     /// The checkpoint to go on from.
     pub resume: Option<PathBuf>,
+    /// What computes tensors; `None` = the evaluation of each operator, one after the other.
+    pub backend: Option<Arc<dyn Backend>>,
     /// Set from outside to stop after the current window.
     pub interrupt: Option<Arc<AtomicBool>>,
 }
@@ -85,6 +88,7 @@ impl Default for TrainOptions {
             save: None,
             save_every: 1,
             resume: None,
+            backend: None,
             interrupt: None,
         }
     }

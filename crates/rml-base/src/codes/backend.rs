@@ -1,6 +1,7 @@
 //! Codes of backends: libraries that are loaded, devices, and calls that fail there.
 
 codes! {
+    BACKEND_NOT_BUILT = "backend-not-built", "A backend is chosen that this build of `rml` does not have.";
     BACKEND_NOT_INSTALLED = "backend-not-installed", "The library of a backend is missing, incomplete or of another version.";
     NO_DEVICE = "no-device", "A device is asked for that the backend does not find.";
     BACKEND_REFUSES = "backend-refuses", "A backend cannot prepare a function.";

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::Over;
+use super::{Computing, Over};
 use crate::values;
 
 /// What to differentiate.
@@ -28,6 +28,8 @@ pub(crate) struct Grad {
     /// How to print it
     #[arg(long, value_enum, default_value_t = GradFormat::Table)]
     pub(crate) format: GradFormat,
+    #[command(flatten)]
+    pub(crate) computing: Computing,
 }
 
 /// How to print gradients.
@@ -56,6 +58,8 @@ pub(crate) struct Gradcheck {
     /// How to print it
     #[arg(long, value_enum, default_value_t = CheckFormat::Table)]
     pub(crate) format: CheckFormat,
+    #[command(flatten)]
+    pub(crate) computing: Computing,
 }
 
 /// How to print the check of gradients.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::Program;
+use super::{Computing, Program};
 use crate::values;
 
 /// `rml train`.
@@ -45,6 +45,8 @@ pub(crate) struct Train {
     /// Let NaN in the data through
     #[arg(long)]
     pub(crate) allow_nan: bool,
+    #[command(flatten)]
+    pub(crate) computing: Computing,
 }
 
 /// `rml infer`.
@@ -77,6 +79,8 @@ pub(crate) struct Infer {
     /// Let NaN in the data through
     #[arg(long)]
     pub(crate) allow_nan: bool,
+    #[command(flatten)]
+    pub(crate) computing: Computing,
 }
 
 /// Which windows.

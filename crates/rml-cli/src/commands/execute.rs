@@ -10,7 +10,9 @@ use crate::output::{Output, Stop, unwritable};
 
 /// Runs, and prints the trace; what was computed before an error is printed too.
 pub(crate) fn run(args: &args::Run, output: &mut Output) -> Result<(), Stop> {
+    let backend = Some(super::backend(&args.computing)?);
     let (program, inputs, options) = prepare(&args.execution, args.vars == Vars::All, output)?;
+    let options = RunOptions { backend, ..options };
     let trace = rml::run(&program, &inputs, &options)?;
     output.print(&match args.format {
         Format::Json => format!("{}\n", trace.to_json().trim_end()),
@@ -79,7 +81,7 @@ fn prepare(
     let inputs = inputs(&args.over)?;
     let end = if args.open { End::Open } else { End::Closed };
     let (cycles, allow_nan) = (args.over.cycles, args.over.allow_nan);
-    Ok((program, inputs, RunOptions { cycles, end, all_vars, allow_nan }))
+    Ok((program, inputs, RunOptions { cycles, end, all_vars, allow_nan, backend: None }))
 }
 
 /// The program that the flags name, and how they say to compile it.

@@ -3,13 +3,14 @@
 use rml::{CheckOptions, GradOptions};
 
 use super::execute::{inputs, over};
-use crate::args::{CheckFormat, Differentiation, Grad, GradFormat, Gradcheck};
+use crate::args::{CheckFormat, Computing, Differentiation, Grad, GradFormat, Gradcheck};
 use crate::output::{Output, Stop};
 
 /// Prints the gradient of the sum of an output.
 pub(crate) fn grad(args: &Grad, output: &mut Output) -> Result<(), Stop> {
+    let options = options(&args.of, &args.computing)?;
     let (source, compile) = over(&args.of.over);
-    let found = rml::grad(&source, &compile, &inputs(&args.of.over)?, &options(&args.of))?;
+    let found = rml::grad(&source, &compile, &inputs(&args.of.over)?, &options)?;
     output.report(&found.warnings, &found.sources);
     output.print(&match args.format {
         GradFormat::Json => format!("{}\n", found.to_json()),
@@ -19,9 +20,10 @@ pub(crate) fn grad(args: &Grad, output: &mut Output) -> Result<(), Stop> {
 
 /// Compares it with finite differences.
 pub(crate) fn gradcheck(args: &Gradcheck, output: &mut Output) -> Result<(), Stop> {
+    let options = options(&args.of, &args.computing)?;
     let (source, compile) = over(&args.of.over);
     let check = CheckOptions { eps: args.eps, tolerance: args.tolerance, samples: args.samples };
-    let found = rml::gradcheck(&source, &compile, &inputs(&args.of.over)?, &options(&args.of), &check)?;
+    let found = rml::gradcheck(&source, &compile, &inputs(&args.of.over)?, &options, &check)?;
     output.report(&found.warnings, &found.sources);
     output.print(&match args.format {
         CheckFormat::Json => format!("{}\n", found.to_json()),
@@ -30,11 +32,12 @@ pub(crate) fn gradcheck(args: &Gradcheck, output: &mut Output) -> Result<(), Sto
     if found.ok() { Ok(()) } else { Err(Stop::Reported) }
 }
 
-fn options(args: &Differentiation) -> GradOptions {
-    GradOptions {
+fn options(args: &Differentiation, computing: &Computing) -> Result<GradOptions, Stop> {
+    Ok(GradOptions {
         loss: args.loss.clone(),
         params: args.params.clone(),
         cycles: args.over.cycles,
         allow_nan: args.over.allow_nan,
-    }
+        backend: Some(super::backend(computing)?),
+    })
 }

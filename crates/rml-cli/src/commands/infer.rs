@@ -29,6 +29,7 @@ pub(crate) fn infer(args: &Infer, output: &mut Output) -> Result<(), Stop> {
         allow_nan: args.allow_nan,
         keep_outputs: args.out.is_some(),
         fresh: args.fresh,
+        backend: Some(super::backend(&args.computing)?),
     };
     match &args.data {
         Some(data) => over_data(args, &source, &Columns::read(data)?, &options, output),

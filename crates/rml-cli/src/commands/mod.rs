@@ -1,5 +1,6 @@
 //! The commands, one a module: each asks the library and prints what it says.
 
+mod backends;
 mod check;
 mod doc;
 mod execute;
@@ -11,6 +12,9 @@ mod show;
 mod train;
 mod verdict;
 
+use std::sync::Arc;
+
+use rml::backend::{self, Backend};
 use rml::{Options, Precision, Source};
 
 use crate::args::{self, Command};
@@ -30,6 +34,7 @@ pub(crate) fn run(command: &Command, output: &mut Output) -> Result<(), Stop> {
         Command::Train(args) => train::train(args, output),
         Command::Infer(args) => infer::infer(args, output),
         Command::Doc(args) => doc::doc(args, output),
+        Command::Backends(args) => backends::backends(args, output),
         Command::Explain(args) => explain::explain(args, output),
     }
 }
@@ -47,6 +52,12 @@ fn program(program: &args::Program) -> (Source, Options) {
 
 fn precision(f64: bool) -> Precision {
     if f64 { Precision::F64 } else { Precision::F32 }
+}
+
+/// The backend that the flags choose, open.
+fn backend(computing: &args::Computing) -> Result<Arc<dyn Backend>, Stop> {
+    let options = backend::Options { device: computing.device.clone(), threads: computing.threads };
+    Ok(backend::open(&computing.backend, &options)?)
 }
 
 /// Everything on standard input.

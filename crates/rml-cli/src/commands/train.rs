@@ -41,6 +41,7 @@ fn options(args: &Train) -> Result<TrainOptions, Stop> {
         save: args.save.clone(),
         save_every: args.save_every,
         resume: args.resume.clone(),
+        backend: Some(super::backend(&args.computing)?),
         interrupt: Some(interrupt),
     })
 }

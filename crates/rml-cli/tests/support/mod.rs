@@ -42,6 +42,7 @@ impl Folder {
     pub(crate) fn command(&self, args: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_rml"));
         command.args(args.split_whitespace()).current_dir(self.0.path()).env_remove("RML_LOG");
+        command.env_remove("RML_BACKENDS");
         command
     }
 
@@ -49,9 +50,19 @@ impl Folder {
         self.rml_with(args, "")
     }
 
+    /// Runs with those environment variables.
+    pub(crate) fn rml_where(&self, variables: &[(&str, &str)], args: &str) -> Run {
+        self.run(args, variables, "")
+    }
+
     /// Runs with that text on standard input.
     pub(crate) fn rml_with(&self, args: &str, input: &str) -> Run {
+        self.run(args, &[], input)
+    }
+
+    pub(crate) fn run(&self, args: &str, variables: &[(&str, &str)], input: &str) -> Run {
         let mut command = self.command(args);
+        command.envs(variables.iter().copied());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("rml starts");
         let mut stdin = child.stdin.take().expect("a pipe");

@@ -30,7 +30,7 @@ pub struct Drawn {
 /// # Errors
 /// Inputs that do not fit the program. What goes wrong during the run is in [`Drawn::error`].
 pub fn draw(program: &Program, inputs: &Columns, options: &RunOptions, rows: Rows) -> Result<Drawn, Error> {
-    let options = RunOptions { all_vars: true, ..*options };
+    let options = RunOptions { all_vars: true, ..options.clone() };
     let (session, trace) = trace::run_session(program, inputs, &options)?;
     let flat = program.flat();
     let status = |v: Var, n: usize| session.sim().status(n as u64, v).unwrap_or_default();

@@ -19,7 +19,7 @@ use crate::trace::{self, RunOptions};
 /// # Errors
 /// Inputs that do not fit the program. What goes wrong during a run ends the table, and is in [`Drawn::error`].
 pub fn stages(program: &Program, inputs: &Columns, options: &RunOptions, rows: Rows) -> Result<Drawn, Error> {
-    let options = RunOptions { all_vars: true, ..*options };
+    let options = RunOptions { all_vars: true, ..options.clone() };
     let whole = trace::cycles(program, inputs, &options)?;
     let ends = (1..=whole)
         .map(|n| (n, End::Open))
@@ -31,7 +31,7 @@ pub fn stages(program: &Program, inputs: &Columns, options: &RunOptions, rows: R
     };
     let mut before: Vec<Row> = Vec::new();
     for (n, end) in ends {
-        let options = RunOptions { cycles: Some(n), end, ..options };
+        let options = RunOptions { cycles: Some(n), end, ..options.clone() };
         let (session, trace) = trace::run_session(program, inputs, &options)?;
         let mut now = table(&session, rows::shown(program.flat(), rows), n);
         now.iter_mut().for_each(|row| row.cells.resize(whole, Cell::Blank));

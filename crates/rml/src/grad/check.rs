@@ -7,12 +7,11 @@ use rml_base::{Diagnostics, Sources};
 use rml_ir::{Data, Precision, Type, Value};
 use rml_sim::Status;
 
-use super::{Given, GradOptions, Gradients, gradients, load, numbers, run, with_checkpoint};
-use crate::checkpoint::Checkpoint;
+use super::{Given, GradOptions, Gradients, Start, gradients, numbers, run};
 use crate::compile::{Differentiable, Options, Source, differentiable};
 use crate::data::Columns;
 use crate::error::Error;
-use crate::session::{Feed, Session};
+use crate::session::Feed;
 
 /// How many roundings a sum may have suffered, in units of the last place of its magnitude.
 const ROUNDINGS: f64 = 64.0;
@@ -98,17 +97,17 @@ pub fn gradcheck(
     grad: &GradOptions,
     check: &CheckOptions,
 ) -> Result<GradCheck, Error> {
-    let (options, checkpoint) = with_checkpoint(options, grad)?;
-    let options = Options { precision: Precision::F64, ..options };
+    let start = Start::new(grad)?;
+    let options = Options { precision: Precision::F64, ..start.settings(options) };
     let compiled = differentiable(source, &options, grad.loss.as_deref())?;
     let given = Given::new(&compiled.backward, inputs, grad)?;
-    let found = gradients(&compiled, &given, checkpoint.as_ref())?;
-    Checker { compiled: &compiled, checkpoint, options: check }.check(given, found)
+    let found = gradients(&compiled, &given, &start)?;
+    Checker { compiled: &compiled, start, options: check }.check(given, found)
 }
 
 struct Checker<'a> {
     compiled: &'a Differentiable,
-    checkpoint: Option<Checkpoint>,
+    start: Start,
     options: &'a CheckOptions,
 }
 
@@ -150,7 +149,7 @@ impl Checker<'_> {
     }
 
     fn sum(&self, given: &Given, params: &[(&str, Value)]) -> Result<Sum, Error> {
-        let rows = run(&self.compiled.forward, given, self.checkpoint.as_ref(), params)?;
+        let rows = run(&self.compiled.forward, given, &self.start, params)?;
         let mut sum = Sum { value: 0.0, magnitude: 0.0 };
         for row in rows {
             let Status::Value(v) = &row.values[0] else { continue };
@@ -186,8 +185,7 @@ impl Checker<'_> {
     }
 
     fn value(&self, key: &str) -> Result<Option<Value>, Error> {
-        let mut session = Session::new(&self.compiled.forward);
-        load(&mut session, self.checkpoint.as_ref())?;
+        let session = self.start.session(&self.compiled.forward)?;
         Ok(session.states()?.get(key).map(|v| v.to_precision(Precision::F64)))
     }
 

@@ -1,5 +1,8 @@
 //! Inference cycle by cycle: JSON lines in, JSON lines out.
 
+use std::sync::Arc;
+
+use rml_backend::Backend;
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Diagnostics, Sources};
 use rml_ir::{Shape, Type, Value};
@@ -28,6 +31,7 @@ pub struct Stream {
     single: bool,
     stacked: Vec<String>,
     allow_nan: bool,
+    backend: Option<Arc<dyn Backend>>,
     running: Option<Session>,
     lines: usize,
 }
@@ -59,8 +63,9 @@ impl Stream {
             .select(&program, Policy::Inference)
             .map_err(|d| Error::from(d).with_sources(program.sources()))?;
         let single = !asked && family.stacks;
-        let allow_nan = options.allow_nan;
-        Ok(Self { program, warnings, checkpoint, single, stacked, allow_nan, running: None, lines: 0 })
+        let (allow_nan, backend) = (options.allow_nan, options.backend.clone());
+        let (running, lines) = (None, 0);
+        Ok(Self { program, warnings, checkpoint, single, stacked, allow_nan, backend, running, lines })
     }
 
     /// Findings that did not stop it.
@@ -133,7 +138,7 @@ impl Stream {
             .help("name every input in the first line, with null where it is absent");
             return Err(Error::from(d).with_sources(program.sources()));
         }
-        let mut session = Session::new(&program);
+        let mut session = Session::on(&program, self.backend.clone());
         session.restore(&self.checkpoint, Policy::Inference)?;
         Ok(session)
     }

@@ -45,7 +45,7 @@ pub(super) fn start(
     let seed = before.map_or(options.seed, |p| p.seed);
     let compile =
         Options { node: Some(options.node.clone()), set: set.clone(), precision, seed, ..Options::default() };
-    let mut family = Family::new(source, compile.clone())?;
+    let mut family = Family::new(source, compile.clone(), options.backend.clone())?;
     let size = family.size(batch, data);
     let program = family.program(size)?.clone();
     crate::analyse::refuse_rejected(&program)?;
@@ -125,7 +125,7 @@ fn test_node(
     let set = std::mem::take(&mut compile.clone().set);
     let options_of =
         Options { node: Some(node.clone()), set: Default::default(), defaults: set, ..compile.clone() };
-    let mut family = Family::new(source, options_of)?;
+    let mut family = Family::new(source, options_of, options.backend.clone())?;
     let size = family.size(size, data);
     let program = family.program(size)?.clone();
     let windows = bind(data, &program, options.allow_nan)

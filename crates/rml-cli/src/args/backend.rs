@@ -1,0 +1,39 @@
+//! Flags that choose a backend, and those of `rml backends`.
+
+use clap::builder::PossibleValuesParser;
+use clap::{Args, ValueEnum};
+
+use crate::values;
+
+/// What computes tensors.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Backend")]
+pub(crate) struct Computing {
+    /// What computes tensors; `rml backends` says which of them load here
+    #[arg(long, value_name = "NAME", default_value = rml::backend::NAMES[0],
+        value_parser = PossibleValuesParser::new(rml::backend::NAMES))]
+    pub(crate) backend: String,
+    /// Where it computes them: cpu, or cuda:N for GPU number N
+    #[arg(long, value_name = "DEVICE", default_value = "cpu")]
+    pub(crate) device: String,
+    /// How many threads a call may use; by default as many as the machine has cores (the backend cpu always uses one)
+    #[arg(long, value_name = "N", value_parser = values::positive)]
+    pub(crate) threads: Option<usize>,
+}
+
+/// `rml backends`.
+#[derive(Args, Debug)]
+pub(crate) struct Backends {
+    /// How to print them
+    #[arg(long, value_enum, default_value_t = ListFormat::Table)]
+    pub(crate) format: ListFormat,
+}
+
+/// How to print the list of backends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum ListFormat {
+    /// [{"name": .., "built_in": true, "loads": true, "version": .., "devices": [..]}, {.., "loads": false, "code": .., "why": ..}]
+    Json,
+    /// An aligned table
+    Table,
+}

@@ -1,0 +1,153 @@
+//! Choosing backends: `--backend`, `--device`, `--threads` and `rml backends`, in builds with and without the features `xla` and `torch`.
+
+mod support;
+
+use support::{Folder, Run};
+
+const SUM: &str = "node sum(x: num []) -> (o: num [])\n  k = param(2.0);\n  o = k * x;\n";
+
+const COMMANDS: [&str; 4] = [
+    "run sum.rml --inputs i.json",
+    "grad sum.rml --inputs i.json",
+    "gradcheck sum.rml --inputs i.json",
+    "train sum.rml --node sum --data i.json --epochs 1 --test 0",
+];
+
+fn folder() -> Folder {
+    Folder::new().file("sum.rml", SUM).file("i.json", r#"{"x": [1.0, 2.0]}"#)
+}
+
+/// `rml` where the folder `installed` is that of the backends' libraries.
+fn rml(folder: &Folder, args: &str) -> Run {
+    folder.rml_where(&[("RML_BACKENDS", "installed")], args)
+}
+
+#[test]
+fn what_computes_runs_on_the_cpu_by_default() {
+    let folder = folder();
+    for command in COMMANDS {
+        let plain = rml(&folder, command).ok();
+        assert_eq!(rml(&folder, &format!("{command} --backend cpu --device cpu --threads 2")).ok(), plain);
+        assert!(
+            folder.rml(&format!("{} --help", command.split(' ').next().unwrap())).ok().contains("--device")
+        );
+    }
+    for command in ["trace sum.rml --inputs i.json --backend cpu", "check sum.rml --backend cpu"] {
+        rml(&folder, command).fails(2, &["--backend"]);
+    }
+}
+
+#[test]
+fn a_device_that_is_not_there_is_named() {
+    let folder = folder();
+    for command in COMMANDS {
+        rml(&folder, &format!("{command} --device cuda:7"))
+            .fails(1, &["error[no-device]", "cuda:7", "rml backends"]);
+    }
+    rml(&folder, "run sum.rml --inputs i.json --device cuda")
+        .fails(1, &["error[bad-option]", "`cuda`", "`cuda:N`"]);
+    rml(&folder, "run sum.rml --inputs i.json --device cuda:o")
+        .fails(1, &["error[bad-option]", "there is `cuda:0`"]);
+    for wrong in ["--threads 0", "--backend tpu"] {
+        rml(&folder, &format!("run sum.rml --inputs i.json {wrong}")).fails(2, &["--help"]);
+    }
+    rml(&folder, "run sum.rml --inputs i.json --backend tpu").fails(2, &["cpu, xla, torch"]);
+}
+
+#[test]
+fn every_backend_is_listed() {
+    let folder = folder();
+    let list = rml(&folder, "backends --format json").json();
+    let names: Vec<&str> = list.as_array().unwrap().iter().map(|b| b["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["cpu", "xla", "torch"]);
+    assert_eq!((&list[0]["built_in"], &list[0]["loads"]), (&true.into(), &true.into()));
+    assert_eq!(list[0]["devices"], serde_json::json!(["cpu"]));
+    for (at, built) in [(1, cfg!(feature = "xla")), (2, cfg!(feature = "torch"))] {
+        let code = if built { "backend-not-installed" } else { "backend-not-built" };
+        assert_eq!((&list[at]["built_in"], &list[at]["loads"]), (&built.into(), &false.into()));
+        assert_eq!(list[at]["code"], code);
+        assert!(list[at]["why"].as_str().unwrap().contains(names[at]));
+    }
+    let table = rml(&folder, "backends").ok();
+    let lines: Vec<&str> = table.lines().collect();
+    assert_eq!(lines.len(), 4, "{table}");
+    assert!(lines[0].starts_with("backend") && lines[0].ends_with("devices"), "{table}");
+    assert!(lines[1].starts_with("cpu") && lines[1].ends_with("cpu"), "{table}");
+    assert!(lines[2].starts_with("xla") && lines[2].contains("rml explain backend-not-"), "{table}");
+}
+
+#[cfg(not(feature = "xla"))]
+#[test]
+fn a_build_without_a_backend_names_the_commands_that_bring_it() {
+    let folder = folder();
+    for command in COMMANDS {
+        rml(&folder, &format!("{command} --backend xla")).fails(
+            1,
+            &[
+                "error[backend-not-built]",
+                "cargo xtask setup xla",
+                "cargo build --release --features xla,torch",
+            ],
+        );
+    }
+}
+
+#[cfg(feature = "xla")]
+mod with_xla {
+    use std::process::Command;
+
+    use super::*;
+
+    const RUN: &str = "run sum.rml --inputs i.json --backend xla";
+
+    /// A folder in which the library of the backend is that file.
+    fn installed(library: impl FnOnce(&std::path::Path)) -> Folder {
+        let folder = folder();
+        std::fs::create_dir_all(folder.path("installed/xla/lib")).expect("a folder");
+        library(&folder.path("installed/xla/lib/librml_backend_xla.so"));
+        folder
+    }
+
+    /// A library with that source in C.
+    fn compiled(source: &str) -> Folder {
+        installed(|path| {
+            let file = path.with_extension("c");
+            std::fs::write(&file, source).expect("a file");
+            let cc = Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(path).arg(&file).status();
+            assert!(cc.expect("a C compiler").success());
+        })
+    }
+
+    fn refused(folder: &Folder, why: &str) {
+        let words = ["error[backend-not-installed]", why, "librml_backend_xla.so", "`cargo xtask setup xla`"];
+        rml(folder, RUN).fails(1, &words);
+        let list = rml(folder, "backends").ok();
+        assert!(list.contains(why), "{list}");
+    }
+
+    #[test]
+    fn a_library_that_is_not_there_or_broken_is_named_with_the_mend() {
+        refused(&folder(), "there is no library");
+        refused(&installed(|path| std::fs::write(path, "half a libr").expect("a file")), "does not load");
+        refused(&compiled("int nothing;"), "is no backend");
+        let other = "static long api[64] = {999}; void *rml_backend_api(void) { return api; }";
+        refused(&compiled(other), "was built for another version");
+    }
+
+    #[test]
+    fn what_needs_no_library_opens_none() {
+        let broken = installed(|path| std::fs::write(path, "half a libr").expect("a file"));
+        for command in ["check sum.rml", "run sum.rml --inputs i.json"] {
+            rml(&broken, command).ok();
+        }
+    }
+
+    #[test]
+    fn without_a_home_the_folder_has_to_be_named() {
+        let folder = folder();
+        let output =
+            folder.command(RUN).env_remove("HOME").env_remove("XDG_CACHE_HOME").output().expect("rml ends");
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert!(err.contains("error[backend-not-installed]") && err.contains("RML_BACKENDS"), "{err}");
+    }
+}

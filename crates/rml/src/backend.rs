@@ -1,0 +1,139 @@
+//! Choosing what computes tensors: the embedded `cpu`, or `xla` and `torch`, which are libraries that are opened when they are chosen.
+//!
+//! [`open`] gives a backend by its name; a [`Session`](crate::Session) runs on it
+//! ([`with_backend`](crate::Session::with_backend)), and so do [`train`](fn@crate::train), [`infer`](fn@crate::infer),
+//! [`run`](crate::run), [`grad`](fn@crate::grad) and [`gradcheck`](crate::gradcheck), whose options have a field `backend`. Anything that
+//! implements [`Backend`] can be given there.
+//!
+//! The libraries lie in `$RML_BACKENDS`, else `$XDG_CACHE_HOME/rml`, else `~/.cache/rml`, where `cargo xtask setup` puts them. The
+//! features `xla` and `torch` of this crate add what opens them, which is small: the libraries themselves are no part of a program.
+
+use std::sync::Arc;
+
+use rml_base::codes::{backend as codes, run};
+use rml_base::{Diagnostic, suggest};
+
+use crate::error::Error;
+
+pub use rml_backend::{
+    About, Backend, Buffer, Def, Donation, Executable, Failure, Function, Held, Kind, Options, Outcome, Val,
+};
+pub use rml_backend_cpu::Cpu;
+
+#[cfg(any(feature = "xla", feature = "torch"))]
+mod installed;
+
+/// The backends by name; the first one is embedded and the default.
+pub const NAMES: [&str; 3] = ["cpu", "xla", "torch"];
+
+/// Those that this build has, or opens.
+const BUILT: &[&str] = &[
+    "cpu",
+    #[cfg(feature = "xla")]
+    "xla",
+    #[cfg(feature = "torch")]
+    "torch",
+];
+
+/// What is known of a backend in this program, on this machine.
+#[derive(Clone, Debug)]
+pub struct BackendInfo {
+    /// Its name.
+    pub name: &'static str,
+    /// Whether this program has it, or what opens it.
+    pub built_in: bool,
+    /// What it says of itself, its versions and devices; or why it cannot be opened.
+    pub about: Result<About, Error>,
+}
+
+/// Opens a backend by its name. A library is loaded once in a process, and stays.
+///
+/// # Errors
+/// No such name, device or number of threads; a backend that this build does not have, or whose library is not installed; a device that
+/// it does not find.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// use rml::backend::{Options, open};
+/// assert_eq!(open("cpu", &Options::default())?.about().devices, ["cpu"]);
+/// let error = open("cpu", &Options { device: "cuda:7".into(), ..Options::default() }).unwrap_err();
+/// assert_eq!(error.code(), Some(rml::codes::backend::NO_DEVICE));
+/// # Ok(()) }
+/// ```
+pub fn open(name: &str, options: &Options) -> Result<Arc<dyn Backend>, Error> {
+    let Some(name) = NAMES.into_iter().find(|known| *known == name) else {
+        let d = Diagnostic::error(run::BAD_OPTION, format!("there is no backend `{name}`"));
+        return Err(near(d, name, &NAMES).note(format!("the backends are {}", NAMES.join(", "))).into());
+    };
+    check(options)?;
+    Ok(opened(name, options)?)
+}
+
+/// All backends, each opened on the cpu to see whether it loads.
+pub fn list() -> Vec<BackendInfo> {
+    let info = |name| {
+        let about = opened(name, &Options::default()).map(|backend| backend.about());
+        BackendInfo { name, built_in: BUILT.contains(&name), about: about.map_err(Error::from) }
+    };
+    NAMES.into_iter().map(info).collect()
+}
+
+fn opened(name: &str, options: &Options) -> Result<Arc<dyn Backend>, Diagnostic> {
+    if name == "cpu" {
+        return match Cpu::open(options) {
+            Ok(cpu) => Ok(Arc::new(cpu)),
+            Err(failure) => Err(failed(failure)),
+        };
+    }
+    if BUILT.contains(&name) { from_library(name, options) } else { Err(not_built(name)) }
+}
+
+#[cfg(any(feature = "xla", feature = "torch"))]
+fn from_library(name: &str, options: &Options) -> Result<Arc<dyn Backend>, Diagnostic> {
+    installed::library(name)?.backend(options).map_err(failed)
+}
+
+#[cfg(not(any(feature = "xla", feature = "torch")))]
+fn from_library(name: &str, _: &Options) -> Result<Arc<dyn Backend>, Diagnostic> {
+    Err(not_built(name))
+}
+
+/// A backend that does not open, with what says more.
+fn failed(failure: Failure) -> Diagnostic {
+    let device = failure.code == codes::NO_DEVICE;
+    let d = failure.diagnostic();
+    if device { d.help("`rml backends` lists the devices that each backend finds") } else { d }
+}
+
+fn not_built(name: &str) -> Diagnostic {
+    Diagnostic::error(
+        codes::BACKEND_NOT_BUILT,
+        format!("this build of rml does not have the backend `{name}`"),
+    )
+    .help(format!("`cargo xtask setup {name}` fetches and installs its libraries"))
+    .help("`cargo build --release --features xla,torch` builds an rml that opens them")
+}
+
+/// Devices have names, and a call has a thread.
+fn check(options: &Options) -> Result<(), Diagnostic> {
+    let device = options.device.as_str();
+    let number =
+        device.strip_prefix("cuda:").is_some_and(|n| n.parse::<u16>().is_ok_and(|k| k.to_string() == n));
+    if device != "cpu" && !number {
+        let d = Diagnostic::error(run::BAD_OPTION, format!("`{device}` is no device"));
+        return Err(
+            near(d, device, &["cpu", "cuda:0"]).note("expected `cpu`, or `cuda:N` for GPU number N, from 0")
+        );
+    }
+    if options.threads == Some(0) {
+        return Err(Diagnostic::error(run::BAD_OPTION, "a backend needs at least one thread"));
+    }
+    Ok(())
+}
+
+fn near(d: Diagnostic, found: &str, known: &[&str]) -> Diagnostic {
+    match suggest(found, known.iter().copied()) {
+        Some(near) => d.help(format!("there is `{near}`")),
+        None => d,
+    }
+}

@@ -1,0 +1,60 @@
+//! The libraries of backends: where they are installed, each opened once.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rml_backend::plugin::host::Library;
+use rml_base::Diagnostic;
+use rml_base::codes::backend as codes;
+
+/// The library of that backend.
+pub(super) fn library(name: &str) -> Result<Arc<Library>, Diagnostic> {
+    static OPEN: Mutex<BTreeMap<PathBuf, Arc<Library>>> = Mutex::new(BTreeMap::new());
+    let folder = folder(&|name| std::env::var_os(name).filter(|value| !value.is_empty()));
+    let Some(folder) = folder else {
+        let what = "no folder of backends is known: HOME is not set";
+        let d = Diagnostic::error(codes::BACKEND_NOT_INSTALLED, what);
+        return Err(d.help("let RML_BACKENDS name the folder where they are installed"));
+    };
+    let path = folder.join(name).join("lib").join(format!("librml_backend_{name}.so"));
+    let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(library) = open.get(&path) {
+        return Ok(Arc::clone(library));
+    }
+    let library = Library::open(&path).map_err(|failure| {
+        Diagnostic::error(failure.code, format!("cannot open the backend `{name}`: {}", failure.message))
+            .note(
+                "backends are installed in $RML_BACKENDS, else in $XDG_CACHE_HOME/rml, else in ~/.cache/rml",
+            )
+            .help(format!("`cargo xtask setup {name}` installs what is missing, and what does not fit anew"))
+    })?;
+    open.insert(path, Arc::clone(&library));
+    Ok(library)
+}
+
+/// Where backends are installed, from those environment variables.
+fn folder(variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    variable("RML_BACKENDS")
+        .map(PathBuf::from)
+        .or_else(|| Some(PathBuf::from(variable("XDG_CACHE_HOME")?).join("rml")))
+        .or_else(|| Some(PathBuf::from(variable("HOME")?).join(".cache").join("rml")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_variable_names_the_folder() {
+        let all = [("HOME", "/h"), ("XDG_CACHE_HOME", "/x"), ("RML_BACKENDS", "/r")];
+        let of = |set: &[(&str, &str)]| {
+            folder(&|name| set.iter().find(|(n, _)| *n == name).map(|(_, value)| OsString::from(value)))
+        };
+        assert_eq!(of(&all), Some(PathBuf::from("/r")));
+        assert_eq!(of(&all[..2]), Some(PathBuf::from("/x/rml")));
+        assert_eq!(of(&all[..1]), Some(PathBuf::from("/h/.cache/rml")));
+        assert_eq!(of(&[]), None);
+    }
+}
