@@ -307,8 +307,7 @@ impl Session {
 
 /// The options of a simulation whose tensors that backend computes.
 pub(crate) fn computed_by(backend: Option<Arc<dyn Backend>>) -> rml_sim::Options {
-    let _ = backend;
-    rml_sim::Options::default()
+    rml_sim::Options { backend, ..Default::default() }
 }
 
 fn to_input(feed: &Feed) -> Input {
