@@ -11,16 +11,8 @@ pub(crate) fn check() -> Result<Vec<String>, String> {
     let text = std::fs::read_to_string(workspace::root().join("deny.toml"))
         .map_err(|e| format!("cannot read deny.toml: {e}"))?;
     let host = host()?;
-    let flags = [
-        "metadata",
-        "--format-version",
-        "1",
-        "--all-features",
-        "--offline",
-        "--locked",
-        "--filter-platform",
-        &host,
-    ];
+    let flags =
+        ["metadata", "--format-version", "1", "--all-features", "--locked", "--filter-platform", &host];
     let output = workspace::cargo(&flags).output().map_err(|e| format!("cannot run cargo metadata: {e}"))?;
     if !output.status.success() {
         return Err(format!("cargo metadata failed: {}", String::from_utf8_lossy(&output.stderr)));
