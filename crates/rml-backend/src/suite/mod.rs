@@ -25,9 +25,13 @@ mod report;
 mod specials;
 mod tolerance;
 mod values;
+mod wanted;
 
+pub use functions::check_function;
+pub use operands::random_operands;
 pub use report::Report;
 pub use tolerance::{Tolerance, table, tolerance};
+pub use wanted::{Closed, Wanted};
 
 use crate::contract::Backend;
 

@@ -91,6 +91,11 @@ pub(super) fn operands(op: &Op, types: &[Type], precision: Precision, dice: &mut
     types.iter().enumerate().map(operand).collect()
 }
 
+/// Operands of those types on which the operator has an interesting result, the same for every `seed`.
+pub fn random_operands(op: &Op, types: &[Type], precision: Precision, seed: &str) -> Vec<Value> {
+    operands(op, types, precision, &mut Dice::new(seed))
+}
+
 /// A value of that type with such numbers or ints.
 pub(super) fn value(ty: &Type, precision: Precision, dice: &mut Dice, nums: Nums, ints: (i64, i64)) -> Value {
     let n = ty.shape.len();

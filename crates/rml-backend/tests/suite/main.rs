@@ -4,28 +4,56 @@
 //! folder. `RML_TEST_DEVICE=cuda:0` chooses a device; where a backend does not have it, its checks are listed as skipped and none of them
 //! runs. A backend that is asked for and does not open fails. Names are `backend::topic::what`; any part of one selects checks, as with
 //! every test.
+//!
+//! Beside the checks of `rml_backend::suite` there are those that need more than an open backend: derived gradients, libraries, memory.
 #![allow(clippy::print_stderr, reason = "a test tells why it cannot start")]
 
-mod open;
+mod gradients;
+mod library;
+mod memory;
 
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use rml_backend::Backend;
-use rml_backend::suite::{Check, checks};
+use rml_backend::suite::{Closed, Report, Wanted, checks};
+use rml_backend_cpu::Cpu;
+
+type Body = Box<dyn Fn(&Arc<dyn Backend>) -> Report + Send + Sync>;
+
+/// A check on an open backend.
+struct Case {
+    name: String,
+    /// Nothing else runs meanwhile.
+    alone: bool,
+    body: Body,
+}
+
+impl Case {
+    fn new(
+        name: impl Into<String>,
+        body: impl Fn(&Arc<dyn Backend>) -> Report + Send + Sync + 'static,
+    ) -> Self {
+        Self { name: name.into(), alone: false, body: Box::new(body) }
+    }
+}
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
+    let wanted = Wanted::read(|name| std::env::var_os(name));
     let mut trials = vec![];
-    for name in open::asked() {
-        match open::open(&name) {
-            Ok(backend) => trials.extend(checks().into_iter().map(|c| trial(&name, c, Arc::clone(&backend)))),
-            Err(open::Closed::NoDevice(why)) => {
-                eprintln!("{name}: skipped: {why}");
-                trials.extend(checks().iter().map(|c| skipped(&name, c)));
+    for name in &wanted.backends {
+        let opened = wanted.open(name, |options| Ok(Arc::new(Cpu::open(options)?)));
+        match opened {
+            Ok(backend) => {
+                trials.extend(cases(&wanted, name).into_iter().map(|c| trial(name, c, Arc::clone(&backend))));
             }
-            Err(open::Closed::Failed(why)) => {
+            Err(Closed::NoDevice(why)) => {
+                eprintln!("{name}: skipped: {why}");
+                trials.extend(cases(&wanted, name).iter().map(|c| skipped(name, c)));
+            }
+            Err(Closed::Failed(why)) => {
                 trials.push(Trial::test(format!("{name}::open"), move || Err(Failed::from(why))));
             }
         }
@@ -33,14 +61,33 @@ fn main() -> ExitCode {
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
-fn trial(backend: &str, check: Check, open: Arc<dyn Backend>) -> Trial {
-    Trial::test(format!("{backend}::{}", check.name), move || {
-        let report = check.run(&*open);
+/// All checks of a backend.
+fn cases(wanted: &Wanted, backend: &str) -> Vec<Case> {
+    let shared = checks().into_iter().map(|check| Case::new(check.name.clone(), move |b| check.run(&**b)));
+    let mut cases: Vec<Case> = shared.collect();
+    cases.extend(gradients::cases());
+    cases.push(memory::case());
+    if backend != "cpu" {
+        cases.extend(library::cases(wanted, backend));
+    }
+    cases
+}
+
+fn trial(backend: &str, case: Case, open: Arc<dyn Backend>) -> Trial {
+    static TURN: RwLock<()> = RwLock::new(());
+    Trial::test(format!("{backend}::{}", case.name), move || {
+        let report = if case.alone {
+            let _alone = TURN.write().unwrap_or_else(PoisonError::into_inner);
+            (case.body)(&open)
+        } else {
+            let _among_others = TURN.read().unwrap_or_else(PoisonError::into_inner);
+            (case.body)(&open)
+        };
         if report.passed() { Ok(()) } else { Err(Failed::from(report.to_string())) }
     })
 }
 
-fn skipped(backend: &str, check: &Check) -> Trial {
-    let name = format!("{backend}::{}", check.name);
+fn skipped(backend: &str, case: &Case) -> Trial {
+    let name = format!("{backend}::{}", case.name);
     Trial::test(name, || Ok(())).with_kind("skipped: no such device").with_ignored_flag(true)
 }

@@ -152,6 +152,7 @@ struct Client {
 struct Ready {
     handle: Handle,
     library: Arc<Library>,
+    inputs: Vec<Type>,
     results: Vec<Type>,
     donated: Vec<usize>,
     precision: Precision,
@@ -200,6 +201,7 @@ impl Backend for Client {
         Ok(Box::new(Ready {
             handle: Handle { raw: handle, free: self.library.api.free_executable },
             library: Arc::clone(&self.library),
+            inputs: function.inputs().map(|(_, def)| def.ty.clone()).collect(),
             results: function.results.iter().map(|&r| function.values[r].ty.clone()).collect(),
             donated: function.donations.iter().map(|d| d.input.index()).collect(),
             precision: function.precision,
@@ -222,8 +224,35 @@ impl Backend for Client {
     }
 }
 
+impl Ready {
+    /// The library trusts what crosses the boundary.
+    fn check(&self, args: &[Held]) -> Result<(), Failure> {
+        let (given, taken) = (args.len(), self.inputs.len());
+        if given != taken {
+            return Err(Failure::call(format!("{given} arguments for a function of {taken}")));
+        }
+        for (i, (arg, ty)) in args.iter().zip(&self.inputs).enumerate() {
+            let (fits, precision) = match arg {
+                Held::Host(value) => {
+                    (value.dtype() == ty.dtype && value.shape() == ty.shape, value.precision())
+                }
+                Held::Device(buffer) => (buffer.ty() == ty, buffer.precision()),
+            };
+            if !fits || (ty.dtype == DType::Num && precision != self.precision) {
+                let (found, wanted) = (arg.ty(), self.precision);
+                let what = format!(
+                    "argument {i} is a {found} in {precision}, the function takes a {ty} in {wanted}"
+                );
+                return Err(Failure::call(what));
+            }
+        }
+        Ok(())
+    }
+}
+
 impl Executable for Ready {
     fn run(&self, args: Vec<Held>) -> Result<Outcome, Failure> {
+        self.check(&args)?;
         let mut args = args;
         let mut given = Vec::new();
         for &i in &self.donated {

@@ -47,18 +47,31 @@ fn run(backend: &dyn Backend, precision: Precision, check: usize) -> Report {
     let mut report = Report::default();
     for n in check * EACH..(check + 1) * EACH {
         let sample = generate::sample(n);
-        let outcome = try_sample(backend, &sample, precision).map_err(|why| {
-            let (sample, why) = shrink::shrink(backend, &sample, precision, why);
-            let args: Vec<String> = sample.args.iter().map(|v| format!("{v:?}")).collect();
-            format!(
-                "function {n}: {why}; shrunk to\n{}on {}",
-                crate::print(&sample.function),
-                args.join(", ")
-            )
-        });
+        let outcome = check_function(backend, &sample.function, &sample.args, precision);
+        let outcome = outcome.map_err(|why| format!("function {n}: {why}"));
         report.record(outcome);
     }
     report
+}
+
+/// Whether a backend computes a function as the reference does, on arguments of single precision. Operators that jump must meet values that
+/// nothing rounds.
+///
+/// # Errors
+/// Says which result is off, and of which part of the function.
+pub fn check_function(
+    backend: &dyn Backend,
+    function: &Function,
+    args: &[Value],
+    precision: Precision,
+) -> Result<(), String> {
+    let sample =
+        Sample { function: in_precision(function, Precision::F32), args: converted(args, Precision::F32) };
+    try_sample(backend, &sample, precision).map_err(|why| {
+        let (sample, why) = shrink::shrink(backend, &sample, precision, why);
+        let args: Vec<String> = sample.args.iter().map(|v| format!("{v:?}")).collect();
+        format!("{why}; shrunk to\n{}on {}", crate::print(&sample.function), args.join(", "))
+    })
 }
 
 /// The function in another precision; its constants are of single precision.
