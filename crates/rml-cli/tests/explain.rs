@@ -2,10 +2,16 @@
 //!
 //! Under `## Rejected` and `## Accepted` stand files, fenced as `rml` (`program.rml` unless another name is given), `json`
 //! (`inputs.json`) or anything else with a name, and the commands to run, fenced as `sh`; without them the program is checked.
-//! The last command under `Rejected` gives the code and no other; all other commands succeed without findings.
+//! The last command under `Rejected` gives the code and no other, but for those that the page says it "comes beside";
+//! all other commands succeed without findings.
+//!
+//! A line `text ×3` of a file stands for three lines `text`, in which `{i}` is 0, 1, 2 and `{i+1}` is 1, 2, 3.
+//!
+//! Examples for users of the library are fenced as `rust` instead; they are tests of the crate `rml`, which has to include the page.
 
 mod support;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use rml::codes;
@@ -36,9 +42,20 @@ fn example<'a>(page: &'a str, title: &str) -> Option<Example<'a>> {
                 continue;
             }
         };
-        found.files.push((name, body.join("\n") + "\n"));
+        found.files.push((name, body.into_iter().map(written_out).collect()));
     }
     Some(found)
+}
+
+/// A line of a file, or the lines that it stands for.
+fn written_out(line: &str) -> String {
+    let repeated = line.rsplit_once(" ×").and_then(|(text, times)| Some((text, times.parse().ok()?)));
+    let Some((text, times)) = repeated else { return format!("{line}\n") };
+    if !text.contains("{i") {
+        return format!("{text}\n").repeat(times);
+    }
+    let one = |i: usize| text.replace("{i}", &i.to_string()).replace("{i+1}", &(i + 1).to_string()) + "\n";
+    (0..times).map(one).collect()
 }
 
 /// The run of each command in turn, in a folder with the files.
@@ -63,23 +80,41 @@ fn succeeds(run: &Run) -> bool {
     run.code == Some(0) && found(run).is_empty()
 }
 
+/// The codes that the page says come with its own.
+fn beside(page: &str) -> Vec<&str> {
+    let named = page.split("comes beside `").skip(1);
+    named.filter_map(|t| t.split_once('`').map(|(code, _)| code)).collect()
+}
+
 /// What is wrong with the examples of a page.
 fn problem(code: &str, page: &str) -> Option<String> {
-    // examples for users of the library are tests of the crate `rml`
-    if page.contains("<!-- no program: ") || page.contains("\n```rust\n") {
-        return None;
+    if page.contains("\n```rust\n") {
+        return rust_problem(code, page);
     }
     let (Some(rejected), Some(accepted)) = (example(page, "Rejected"), example(page, "Accepted")) else {
-        return Some(format!("{code}: has no examples, and does not say why"));
+        return Some(format!("{code}: lacks a rejected or an accepted example"));
     };
     let mut rejected = runs(rejected);
-    let last = rejected.pop()?;
+    let last = rejected.pop().expect("an example runs a command");
     let codes = found(&last);
-    if codes.is_empty() || codes.iter().any(|c| *c != code) {
+    let expected = beside(page).into_iter().chain([code]).collect();
+    if BTreeSet::from_iter(codes.iter().copied()) != expected {
         return Some(format!("{code}: the rejected example gives {codes:?}\n{}", last.err));
     }
     let failed = rejected.iter().chain(&runs(accepted)).find(|r| !succeeds(r)).map(|r| r.err.clone())?;
     Some(format!("{code}: what should be accepted is not\n{failed}"))
+}
+
+/// What is wrong with a page whose examples are tests of the crate `rml`.
+fn rust_problem(code: &str, page: &str) -> Option<String> {
+    let complete =
+        ["Rejected", "Accepted"].iter().all(|title| page.contains(&format!("\n## {title}\n\n```rust\n")));
+    if !complete {
+        return Some(format!("{code}: lacks a rejected or an accepted example"));
+    }
+    let include = format!("#[doc = include_str!(\"../../../docs/errors/{code}.md\")]");
+    let library = include_str!("../../rml/src/lib.rs");
+    (!library.contains(&include)).then(|| format!("{code}: the crate `rml` does not run its examples"))
 }
 
 #[test]

@@ -2,8 +2,9 @@
 //! the update of each type of parameter (`diff_param`), for all nodes that may be differentiated.
 
 use indexmap::IndexMap;
+use rml_base::codes::autodiff::NO_OPTIMISER;
 use rml_base::codes::elab as codes;
-use rml_base::{Diagnostic, IndexVec};
+use rml_base::{Diagnostic, IndexVec, Span};
 use rml_ir::Type;
 use rml_ir::typed::{Callee, ExprKind, Formal, NodeId};
 
@@ -78,14 +79,14 @@ impl Add<'_, '_> {
             return;
         }
         self.orders.insert(id, order);
-        let params: Vec<Type> = self.builder.nodes[id]
+        let params: Vec<(Type, Span)> = self.builder.nodes[id]
             .exprs
             .iter()
             .filter(|e| matches!(e.kind, ExprKind::Param { .. }))
-            .map(|e| e.ty.clone())
+            .map(|e| (e.ty.clone(), e.span))
             .collect();
-        for ty in params {
-            if let Some(optimiser) = self.optimiser(&ty)
+        for (ty, parameter) in params {
+            if let Some(optimiser) = self.optimiser(&ty, parameter)
                 && order > 1
             {
                 self.todo.push((optimiser, order - 1));
@@ -103,8 +104,8 @@ impl Add<'_, '_> {
         }
     }
 
-    /// The instance of `diff_param` for parameters of that type.
-    fn optimiser(&mut self, ty: &Type) -> Option<NodeId> {
+    /// The instance of `diff_param` for parameters of that type, of which one stands at `parameter`.
+    fn optimiser(&mut self, ty: &Type, parameter: Span) -> Option<NodeId> {
         if let Some(&known) = self.adjoints.optimisers.get(ty) {
             return Some(known);
         }
@@ -126,7 +127,15 @@ impl Add<'_, '_> {
         let inputs = [ty.clone(), Type::condition(), ty.clone()];
         let givens = inputs.into_iter().map(|t| RootGiven::Input(Some(t))).collect();
         let spec = RootSpec { source, givens, dims: IndexMap::new(), open: false };
-        let made = self.instantiate(spec)?;
+        let mut found = Report::default();
+        let made = instantiate(program, spec, self.builder, &mut found);
+        let found = found.finish();
+        self.sound &= made.is_some();
+        match found.iter().find(|d| d.span().is_some_and(|s| is_within(s, node.span))) {
+            Some(misfit) => self.fail(no_optimiser(ty, misfit, parameter)),
+            None => self.report.extend(found),
+        }
+        let made = made?;
         let output = self.output_type(made);
         if output.as_ref() != Some(ty) {
             self.fail(optimiser_interface(node, output.map(|o| (o, ty))));
@@ -296,6 +305,20 @@ impl Add<'_, '_> {
             .note(format!("the instances are nested: {}", names.join(" -> ")))
             .help("an adjoint that the program defines must not use an adjoint that calls it")
     }
+}
+
+fn is_within(inner: Span, outer: Span) -> bool {
+    inner.to(outer) == outer
+}
+
+/// `diff_param` declares types that a parameter does not have, as `misfit` says.
+fn no_optimiser(ty: &Type, misfit: &Diagnostic, parameter: Span) -> Diagnostic {
+    let mut d =
+        Diagnostic::error(NO_OPTIMISER, format!("no node `diff_param` updates parameters of type {ty}"));
+    d.labels.clone_from(&misfit.labels);
+    d.label(parameter, "this parameter is to be trained")
+        .note(misfit.message.clone())
+        .help("leave the types away, `node diff_param(init, bp, do) -> (o)`: then it serves every parameter")
 }
 
 fn optimiser_interface(node: &Node, found: Option<(Type, &Type)>) -> Diagnostic {

@@ -38,7 +38,7 @@ use rml_base::{Diagnostics, FileId, Sources};
 use rml_ir::typed::Module;
 use tracing::debug_span;
 
-pub use options::{Loader, NoFiles, Options, Root};
+pub use options::{Loader, NoFiles, NotLoaded, Options, Root};
 pub use signature::{FormalKind, FormalSignature, NodeSignature, signatures};
 
 use report::Report;

@@ -2,11 +2,12 @@
 
 use bumpalo::Bump;
 use indexmap::IndexMap;
-use rml_base::codes::elab as codes;
+use rml_base::codes::{elab as codes, syntax};
 use rml_base::{Diagnostic, FileId, Sources, Span, suggest};
+use rml_syntax::MAX_TEXT;
 use rml_syntax::ast::{File, Import, ImportPath};
 
-use crate::options::{Loader, Options};
+use crate::options::{Loader, NotLoaded, Options};
 use crate::report::Report;
 
 /// All texts of a program.
@@ -150,10 +151,7 @@ impl<'a> Load<'a, '_> {
                 match self.loader.load(&from, path) {
                     Ok((name, text)) => Some((Key::File(name.clone()), name, text)),
                     Err(why) => {
-                        let d =
-                            Diagnostic::error(codes::IMPORT_NOT_FOUND, format!("cannot import \"{path}\""))
-                                .label(span, why);
-                        self.report.push(d);
+                        self.report.push(not_imported(path, span, why));
                         None
                     }
                 }
@@ -200,5 +198,14 @@ impl<'a> Load<'a, '_> {
             d = d.label(via.span, "by way of this import");
         }
         self.report.push(d.note(note).help("move what both need into a file of its own"));
+    }
+}
+
+fn not_imported(path: &str, span: Span, why: NotLoaded) -> Diagnostic {
+    let what = format!("cannot import \"{path}\"");
+    match why {
+        NotLoaded::TooLarge => Diagnostic::error(syntax::FILE_TOO_LARGE, what)
+            .label(span, format!("it has more than {MAX_TEXT} bytes, so it is no program")),
+        NotLoaded::Unreadable(why) => Diagnostic::error(codes::IMPORT_NOT_FOUND, what).label(span, why),
     }
 }

@@ -10,8 +10,23 @@ pub trait Loader {
     /// imports as `path`.
     ///
     /// # Errors
-    /// Why there is none, in a few words.
-    fn load(&mut self, importing: &str, path: &str) -> Result<(String, String), String>;
+    /// Why there is none.
+    fn load(&mut self, importing: &str, path: &str) -> Result<(String, String), NotLoaded>;
+}
+
+/// Why there is no text.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum NotLoaded {
+    /// It has more than [`rml_syntax::MAX_TEXT`] bytes.
+    TooLarge,
+    /// It is not there or cannot be read: the reason, in a few words.
+    Unreadable(String),
+}
+
+impl From<&str> for NotLoaded {
+    fn from(why: &str) -> Self {
+        Self::Unreadable(why.to_owned())
+    }
 }
 
 /// A loader for programs in memory: there are no files.
@@ -19,8 +34,8 @@ pub trait Loader {
 pub struct NoFiles;
 
 impl Loader for NoFiles {
-    fn load(&mut self, _importing: &str, _path: &str) -> Result<(String, String), String> {
-        Err("a program in memory can import library modules only".to_owned())
+    fn load(&mut self, _importing: &str, _path: &str) -> Result<(String, String), NotLoaded> {
+        Err("a program in memory can import library modules only".into())
     }
 }
 

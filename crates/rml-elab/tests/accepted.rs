@@ -3,7 +3,7 @@
 mod common;
 
 use common::{accept, options, outputs, run};
-use rml_elab::{Loader, Options, Root, elaborate};
+use rml_elab::{Loader, NotLoaded, Options, Root, elaborate};
 use rml_ir::op::Op;
 use rml_ir::typed::{Callee, ConstKind, ExprKind, Formal, Module, StaticValue};
 
@@ -377,11 +377,11 @@ fn windows_and_declared_clocks() {
 struct Files;
 
 impl Loader for Files {
-    fn load(&mut self, importing: &str, path: &str) -> Result<(String, String), String> {
+    fn load(&mut self, importing: &str, path: &str) -> Result<(String, String), NotLoaded> {
         let text = match path {
             "a" => "import \"b\" (three);\nnode f(x) -> (o) o = x + three();\nnode hidden(x) -> (o) o = x;",
             "b" => "node three() -> (o) o = 3.0;\nnode f(x) -> (o) o = x;",
-            _ => return Err(format!("{importing} imports nothing like this")),
+            _ => return Err(NotLoaded::Unreadable(format!("{importing} imports nothing like this"))),
         };
         Ok((path.to_owned(), text.to_owned()))
     }

@@ -3,14 +3,14 @@
 mod common;
 
 use rml_base::Sources;
-use rml_elab::{Loader, elaborate};
+use rml_elab::{Loader, NotLoaded, elaborate};
 
 /// Files `f1`, `f2`, .. up to `f<n>`, each importing the next.
 struct Chain(usize);
 
 impl Loader for Chain {
-    fn load(&mut self, _importing: &str, path: &str) -> Result<(String, String), String> {
-        let i: usize = path.trim_start_matches('f').parse().map_err(|_| "no such file".to_owned())?;
+    fn load(&mut self, _importing: &str, path: &str) -> Result<(String, String), NotLoaded> {
+        let i: usize = path.trim_start_matches('f').parse().map_err(|_| "no such file")?;
         let next = if i < self.0 { format!("import \"f{}\";\n", i + 1) } else { String::new() };
         Ok((path.to_owned(), format!("{next}node g{i}(x: num []) -> (y) y = x;\n")))
     }
@@ -28,7 +28,7 @@ fn no_chain_of_imports_is_too_long() {
 struct Files(&'static [(&'static str, &'static str)]);
 
 impl Loader for Files {
-    fn load(&mut self, _importing: &str, path: &str) -> Result<(String, String), String> {
+    fn load(&mut self, _importing: &str, path: &str) -> Result<(String, String), NotLoaded> {
         let found = self.0.iter().find(|(name, _)| *name == path).ok_or("no such file")?;
         Ok((path.to_owned(), found.1.to_owned()))
     }
@@ -99,4 +99,22 @@ fn unused_imports_are_warned_of() {
     let (types, found) = outputs(main, CELLS);
     assert_eq!(types, ["num []"]);
     assert_eq!(found, ["unused-import", "unused-import"]);
+}
+
+/// Every file is too large.
+struct Huge;
+
+impl Loader for Huge {
+    fn load(&mut self, _importing: &str, _path: &str) -> Result<(String, String), NotLoaded> {
+        Err(NotLoaded::TooLarge)
+    }
+}
+
+#[test]
+fn an_import_may_be_too_large() {
+    let mut sources = Sources::new();
+    let main = sources.add("main.rml", "import \"data\";\nnode main(x: num []) -> (y) y = x;\n");
+    let (module, found) = elaborate(&mut sources, main, &common::options(), &mut Huge);
+    assert!(module.is_none());
+    assert_eq!(found.iter().map(|d| d.code.name).collect::<Vec<_>>(), ["file-too-large"], "{found}");
 }

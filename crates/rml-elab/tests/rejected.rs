@@ -9,20 +9,20 @@ use std::path::Path;
 
 use common::options;
 use rml_base::{Diagnostics, FileId, Sources};
-use rml_elab::{Loader, Root, elaborate};
+use rml_elab::{Loader, NotLoaded, Root, elaborate};
 use rml_ir::typed::StaticValue;
 
 /// The files that the programs import.
 struct Files;
 
 impl Loader for Files {
-    fn load(&mut self, _importing: &str, path: &str) -> Result<(String, String), String> {
+    fn load(&mut self, _importing: &str, path: &str) -> Result<(String, String), NotLoaded> {
         let text = match path {
             "other" => "node window(x) -> (w)\n  w = x;\n",
             "keeps" => "private node inner(x) -> (o)\n  o = x;\nnode outer(x) -> (o)\n  o = inner(x);\n",
             "cycle" => "import \"back\";\n",
             "back" => "import \"cycle\";\n",
-            _ => return Err("there is no such file".to_owned()),
+            _ => return Err("there is no such file".into()),
         };
         Ok((path.to_owned(), text.to_owned()))
     }

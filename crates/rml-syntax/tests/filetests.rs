@@ -74,6 +74,16 @@ fn filetests() {
 }
 
 #[test]
+fn too_large_texts_are_refused() {
+    let codes = |len: usize| {
+        let (_, diagnostics) = parse_text(&"\n".repeat(len));
+        diagnostics.iter().map(|d| d.code.name).collect::<Vec<_>>()
+    };
+    assert_eq!(codes(rml_syntax::MAX_TEXT + 1), ["file-too-large"]);
+    assert_eq!(codes(1 << 20), [""; 0]);
+}
+
+#[test]
 fn too_many_errors() {
     let (_, diagnostics) = parse_text(&"x ".repeat(1000).replace("x ", "node 1 "));
     assert_eq!(diagnostics.len(), 101);

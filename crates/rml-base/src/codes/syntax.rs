@@ -11,6 +11,6 @@ codes! {
     MISSING_SEMICOLON = "missing-semicolon", "An equation or import does not end with a semicolon.";
     MERGE_OPERANDS = "merge-operands", "The operands of `merge` cannot be grouped into exactly three.";
     NESTING_LIMIT = "nesting-limit", "An expression is nested more deeply than the language allows.";
-    FILE_TOO_LARGE = "file-too-large", "A source text is larger than positions can express.";
+    FILE_TOO_LARGE = "file-too-large", "A source text is larger than programs are.";
     TOO_MANY_ERRORS = "too-many-errors", "The text has more errors than are worth showing.";
 }

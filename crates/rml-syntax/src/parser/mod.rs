@@ -22,6 +22,9 @@ pub const MAX_NESTING: usize = 256;
 /// parser takes several calls for each.
 pub const MAX_DEPTH: usize = 128;
 
+/// The greatest length of a source text in bytes. Programs are smaller; places in a text are 32-bit numbers.
+pub const MAX_TEXT: usize = 64 << 20;
+
 /// More errors than this are cut off.
 const MAX_ERRORS: usize = 100;
 
@@ -37,11 +40,11 @@ pub struct Parsed<'a> {
 /// Parses `text`, which is source text `file` of the compilation. Never panics and never overflows the stack, whatever
 /// the text.
 pub fn parse<'a>(bump: &'a Bump, names: &mut lasso::Rodeo, file: FileId, text: &str) -> Parsed<'a> {
-    if u32::try_from(text.len()).is_err() {
+    if text.len() > MAX_TEXT {
         let span = Span::new(file, 0, 0);
         let diagnostic = Diagnostic::error(codes::FILE_TOO_LARGE, "this source text is too large")
             .label(span, "")
-            .note(format!("expected at most {} bytes, found {}", u32::MAX, text.len()));
+            .note(format!("expected at most {MAX_TEXT} bytes, found {}", text.len()));
         let file = File { items: &[], comments: &[], lost: &[], lost_import: true, span };
         return Parsed { file, diagnostics: vec![diagnostic] };
     }

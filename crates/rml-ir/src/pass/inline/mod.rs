@@ -3,13 +3,13 @@
 
 mod draws;
 mod paths;
+mod size;
 mod states;
 mod statics;
 mod update;
 
 use indexmap::{IndexMap, IndexSet};
-use rml_base::codes::autodiff::INLINED_TOO_LARGE;
-use rml_base::{Diagnostic, Diagnostics, EntityId, IndexVec, Span};
+use rml_base::{Diagnostics, EntityId, IndexVec, Span};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -22,9 +22,6 @@ use crate::types::Type;
 
 /// A node of this name that a program defines stands for the primitive: its output is a parameter.
 const PARAM: &str = "param";
-
-/// How many equations a program may have after inlining, calls counted too.
-const LIMIT: usize = 1_000_000;
 
 /// Inlines everything into the root.
 ///
@@ -67,11 +64,12 @@ pub fn inline_held(module: &Module) -> Result<Held, Diagnostics> {
 
 fn inlined(module: &Module, hold: bool) -> Result<Held, Diagnostics> {
     let _span = tracing::debug_span!("inline", nodes = module.nodes.len()).entered();
-    let mut inliner = Inliner::of(module, hold, IndexSet::new())?;
+    size::check(module, hold)?;
+    let mut inliner = Inliner::of(module, hold, IndexSet::new());
     // Under a condition that is false throughout nothing is trained.
     let idle = if hold { IndexSet::new() } else { inliner.idle_parameters() };
     if !idle.is_empty() {
-        inliner = Inliner::of(module, hold, idle)?;
+        inliner = Inliner::of(module, hold, idle);
     }
     let held = inliner.finish()?;
     super::checked("inline", || crate::flat::verify(&held.flat));
@@ -97,8 +95,6 @@ struct Inliner<'m> {
     gradients: IndexMap<Eq, Var>,
     /// Equations `x = init when first`, which need not sample where `init` is constant.
     samples: Vec<Eq>,
-    /// How many equations of nodes have been gone through.
-    steps: usize,
     /// The parameters that are never updated, by instance path.
     idle: IndexSet<Arc<str>>,
 }
@@ -144,12 +140,12 @@ struct Instance<'a> {
 
 impl<'m> Inliner<'m> {
     /// Inlines everything; `idle` are the parameters that are never updated.
-    fn of(module: &'m Module, hold: bool, idle: IndexSet<Arc<str>>) -> Result<Self, Diagnostics> {
+    fn of(module: &'m Module, hold: bool, idle: IndexSet<Arc<str>>) -> Self {
         let mut inliner = Self::new(module, idle);
         inliner.hold = hold;
         inliner.enter_root();
-        inliner.run()?;
-        Ok(inliner)
+        inliner.run();
+        inliner
     }
 
     fn new(module: &'m Module, idle: IndexSet<Arc<str>>) -> Self {
@@ -178,7 +174,6 @@ impl<'m> Inliner<'m> {
             hold: false,
             gradients: IndexMap::new(),
             samples: Vec::new(),
-            steps: 0,
             idle,
         }
     }
@@ -201,33 +196,16 @@ impl<'m> Inliner<'m> {
 
     /// Goes through all equations of all instances, an instance where it is called. The calls wait on a stack
     /// of their own, so that no program is too deep.
-    fn run(&mut self) -> Result<(), Diagnostics> {
+    fn run(&mut self) {
         while let Some(frame) = self.frames.last_mut() {
             let node = &self.module.nodes[frame.node];
             let eq = Eq::from_index(frame.next);
             frame.next += 1;
-            self.steps += 1;
-            if self.steps > LIMIT {
-                return Err(self.too_large().into());
-            }
             match node.equations.get(eq) {
                 Some(equation) => self.equation(eq, equation),
                 None => self.leave(),
             }
         }
-        Ok(())
-    }
-
-    fn too_large(&self) -> Diagnostic {
-        let root = &self.module.nodes[self.module.root];
-        let mut diagnostic =
-            Diagnostic::error(INLINED_TOO_LARGE, "the program is too large when all calls are inlined")
-                .label(root.span, "the node that is run")
-                .note(format!("a program may have {LIMIT} equations when inlined"));
-        if let Some(frame) = self.frames.last() {
-            diagnostic = diagnostic.label(frame.span, "the limit is reached in this call");
-        }
-        diagnostic.help("call fewer instances, or put what they have in common into one with a larger shape")
     }
 
     /// What a node declares about the clocks of its interface. Those of the root's inputs are no claims.
