@@ -7,7 +7,8 @@
 //!
 //! A line `text ×3` of a file stands for three lines `text`, in which `{i}` is 0, 1, 2 and `{i+1}` is 1, 2, 3.
 //!
-//! Examples for users of the library are fenced as `rust` instead; they are tests of the crate `rml`, which has to include the page.
+//! Examples for users of the library are fenced as `rust` instead; they are tests of the crate `rml` or `rml-backend`, one of which has to
+//! include the page.
 
 mod support;
 
@@ -23,10 +24,15 @@ struct Example<'a> {
     commands: Vec<String>,
 }
 
+/// What stands under the heading.
+fn section<'a>(page: &'a str, title: &str) -> Option<&'a str> {
+    let (_, rest) = page.split_once(&format!("\n## {title}\n"))?;
+    rest.split("\n## ").next()
+}
+
 /// The example under the heading; `None` if there is no such heading.
 fn example<'a>(page: &'a str, title: &str) -> Option<Example<'a>> {
-    let (_, rest) = page.split_once(&format!("\n## {title}\n"))?;
-    let section = rest.split("\n## ").next().unwrap_or(rest);
+    let section = section(page, title)?;
     let mut found = Example { files: Vec::new(), commands: vec!["rml check program.rml".to_owned()] };
     let mut lines = section.lines();
     while let Some(line) = lines.next() {
@@ -105,16 +111,17 @@ fn problem(code: &str, page: &str) -> Option<String> {
     Some(format!("{code}: what should be accepted is not\n{failed}"))
 }
 
-/// What is wrong with a page whose examples are tests of the crate `rml`.
+/// What is wrong with a page whose examples are tests of a crate.
 fn rust_problem(code: &str, page: &str) -> Option<String> {
-    let complete =
-        ["Rejected", "Accepted"].iter().all(|title| page.contains(&format!("\n## {title}\n\n```rust\n")));
+    let is_shown = |title| section(page, title).is_some_and(|text| text.contains("\n```rust\n"));
+    let complete = is_shown("Rejected") && is_shown("Accepted");
     if !complete {
         return Some(format!("{code}: lacks a rejected or an accepted example"));
     }
     let include = format!("#[doc = include_str!(\"../../../docs/errors/{code}.md\")]");
-    let library = include_str!("../../rml/src/lib.rs");
-    (!library.contains(&include)).then(|| format!("{code}: the crate `rml` does not run its examples"))
+    let libraries = [include_str!("../../rml/src/lib.rs"), include_str!("../../rml-backend/src/lib.rs")];
+    let tested = libraries.iter().any(|library| library.contains(&include));
+    (!tested).then(|| format!("{code}: no crate runs its examples"))
 }
 
 #[test]
