@@ -1,1 +1,17 @@
-//! The xla backend: a library that is opened at run time. Empty without the feature `link`.
+//! The XLA backend: a library that is opened at run time.
+//!
+//! [`lower`] turns tensor functions into StableHLO text; it needs no library and is always built. The rest stands behind the feature
+//! `link`: it compiles the text by XLA's compiler, runs it through PJRT, and exports the C functions of [`rml_backend::plugin`].
+
+pub mod lower;
+
+#[cfg(feature = "link")]
+mod buffer;
+#[cfg(feature = "link")]
+mod client;
+#[cfg(feature = "link")]
+mod compile;
+#[cfg(feature = "link")]
+mod executable;
+#[cfg(feature = "link")]
+mod ffi;

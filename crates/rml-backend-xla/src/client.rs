@@ -1,0 +1,176 @@
+//! Opening a device, and what all functions on it share.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rml_backend::{About, Backend, Buffer, Executable, Failure, Function, Options};
+use rml_base::codes::backend as codes;
+use rml_ir::Value;
+use xla::{PjRtBuffer, PjRtClient, PjRtLoadedExecutable, PluginOption};
+
+use crate::buffer::Stored;
+use crate::compile::{Compiled, compile_text};
+use crate::executable::Ready;
+use crate::{ffi, lower};
+
+/// The crate and the library that it calls.
+const VERSION: &str = "XLA of TensorFlow 2.21.0";
+
+/// The variable that names the plugin for CUDA devices.
+const CUDA_PLUGIN: &str = "RML_XLA_CUDA_PLUGIN";
+
+/// The file of that plugin.
+const CUDA_FILE: &str = "xla_cuda_plugin.so";
+
+/// The last words of a library as a failure of one line.
+pub(crate) fn failure(error: &xla::Error) -> Failure {
+    let text = match error {
+        xla::Error::XlaError { msg, .. } => msg.clone(),
+        other => other.to_string(),
+    };
+    said(&text)
+}
+
+/// What the library said, cut to one line of a bearable length.
+pub(crate) fn said(text: &str) -> Failure {
+    let line: String = text.lines().next().unwrap_or_default().trim().chars().take(300).collect();
+    if text.contains("RESOURCE_EXHAUSTED") || text.to_lowercase().contains("out of memory") {
+        return Failure::new(codes::BACKEND_MEMORY, format!("XLA has no memory left: {line}"))
+            .help("stack fewer windows with `--batch`, or choose another device");
+    }
+    Failure::call(format!("XLA: {line}"))
+}
+
+/// One device.
+pub(crate) struct Device {
+    pub(crate) client: PjRtClient,
+    name: String,
+    /// Functions by their text.
+    functions: Mutex<BTreeMap<String, Arc<Compiled>>>,
+    /// The function that copies a tensor, by its type.
+    copies: Mutex<BTreeMap<String, Arc<PjRtLoadedExecutable>>>,
+}
+
+impl fmt::Debug for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Device").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl Device {
+    fn new(client: PjRtClient, name: String) -> Self {
+        Self { client, name, functions: Mutex::default(), copies: Mutex::default() }
+    }
+
+    /// A copy of a tensor of that type (as the text writes it).
+    pub(crate) fn copy(&self, ty: &str, buffer: &PjRtBuffer) -> Result<PjRtBuffer, Failure> {
+        let mut copies = self.copies.lock().unwrap_or_else(PoisonError::into_inner);
+        let program = match copies.get(ty) {
+            Some(program) => program.clone(),
+            None => {
+                let program = Arc::new(compile_text(&self.client, &lower::identity(ty))?);
+                copies.insert(ty.to_owned(), program.clone());
+                program
+            }
+        };
+        let mut results = program.execute_b(&[buffer]).map_err(|e| failure(&e))?;
+        let copy = results.pop().and_then(|mut of_device| of_device.pop());
+        copy.ok_or_else(|| Failure::call("XLA: a copy has no result"))
+    }
+}
+
+/// The backend of one device.
+#[derive(Debug)]
+struct Xla(Arc<Device>);
+
+/// Opens a device: `cpu`, `cuda`, `cuda:1`.
+pub(crate) fn open(options: &Options) -> Result<Arc<dyn Backend>, Failure> {
+    ffi::set_default("TF_CPP_MIN_LOG_LEVEL", "3");
+    ffi::set_default("TF_ENABLE_ONEDNN_OPTS", "0");
+    xla::set_min_log_level(xla::TfLogLevel::Fatal);
+    if let Some(threads) = options.threads {
+        ffi::set("PJRT_NPROC", &threads.max(1).to_string());
+    }
+    let wanted = options.device.as_str();
+    let client = match cuda_number(wanted) {
+        _ if wanted == "cpu" => PjRtClient::cpu().map_err(|e| failure(&e))?,
+        Some(number) => cuda(number)?,
+        None => return Err(no_device(wanted, "it knows `cpu` and `cuda:0`, `cuda:1`, ..")),
+    };
+    Ok(Arc::new(Xla(Arc::new(Device::new(client, wanted.to_owned())))))
+}
+
+/// The number of a CUDA device.
+fn cuda_number(device: &str) -> Option<i64> {
+    match device.strip_prefix("cuda")? {
+        "" => Some(0),
+        rest => rest.strip_prefix(':')?.parse().ok(),
+    }
+}
+
+fn no_device(wanted: &str, why: &str) -> Failure {
+    Failure::new(codes::NO_DEVICE, format!("xla finds no device `{wanted}`: {why}"))
+}
+
+/// The plugin for CUDA devices: the one that the environment names, or one beside this library.
+fn cuda_plugin() -> Option<PathBuf> {
+    if let Some(named) = std::env::var_os(CUDA_PLUGIN) {
+        return Some(PathBuf::from(named));
+    }
+    let own = ffi::own_file()?;
+    let folder = own.parent()?;
+    [folder.join(CUDA_FILE), folder.join("lib").join(CUDA_FILE)].into_iter().find(|file| file.exists())
+}
+
+/// Opens that CUDA device alone, without taking its memory beforehand.
+fn cuda(number: i64) -> Result<PjRtClient, Failure> {
+    let wanted = format!("cuda:{number}");
+    let help = format!(
+        "name the plugin `{CUDA_FILE}` of the Python package jax-cuda12-pjrt or jax-cuda13-pjrt with {CUDA_PLUGIN}, or compute on \
+         `--device cpu`"
+    );
+    let Some(plugin) = cuda_plugin() else {
+        return Err(no_device(&wanted, "there is no plugin for CUDA; found: cpu").help(help));
+    };
+    if !plugin.exists() {
+        return Err(no_device(&wanted, &format!("there is no file {}; found: cpu", plugin.display())).help(help));
+    }
+    let options = [
+        ("preallocate", PluginOption::Bool(false)),
+        ("visible_devices", PluginOption::IntList(vec![number])),
+    ];
+    PjRtClient::plugin_with_options("cuda", &plugin, &options).map_err(|e| {
+        let said = failure(&e);
+        no_device(&wanted, &format!("{}; found: cpu", said.message)).help(help)
+    })
+}
+
+impl Backend for Xla {
+    fn about(&self) -> About {
+        let mut devices = vec!["cpu".to_owned()];
+        if self.0.name != "cpu" {
+            devices.push(self.0.name.clone());
+        }
+        About { name: "xla".to_owned(), version: VERSION.to_owned(), device: self.0.name.clone(), devices }
+    }
+
+    fn prepare(&self, function: &Function) -> Result<Box<dyn Executable>, Failure> {
+        let text = rml_backend::print(function);
+        let mut functions = self.0.functions.lock().unwrap_or_else(PoisonError::into_inner);
+        let compiled = match functions.get(&text) {
+            Some(compiled) => compiled.clone(),
+            None => {
+                let compiled = Arc::new(Compiled::new(&self.0.client, function)?);
+                functions.insert(text, compiled.clone());
+                compiled
+            }
+        };
+        Ok(Box::new(Ready::new(self.0.clone(), compiled)))
+    }
+
+    fn upload(&self, value: &Value) -> Result<Arc<dyn Buffer>, Failure> {
+        Ok(Arc::new(Stored::of(&self.0.client, value)?))
+    }
+}

@@ -1,0 +1,119 @@
+//! Calls.
+
+use std::sync::Arc;
+
+use rml_backend::{Executable, Failure, Held, Outcome};
+use rml_base::EntityId;
+use rml_ir::Value;
+use xla::{PjRtBuffer, PjRtLoadedExecutable};
+
+use crate::buffer::{self, Stored};
+use crate::client::{Device, failure};
+use crate::compile::Compiled;
+use crate::lower::{self, Arg, Output};
+
+/// A function that is ready to run.
+#[derive(Debug)]
+pub(crate) struct Ready {
+    device: Arc<Device>,
+    compiled: Arc<Compiled>,
+}
+
+/// A parameter of a call.
+enum Passed<'a> {
+    /// Made for this call.
+    Own(PjRtBuffer),
+    /// Of somebody who keeps it, or of an argument that is donated.
+    Kept(&'a PjRtBuffer),
+}
+
+impl Passed<'_> {
+    fn buffer(&self) -> &PjRtBuffer {
+        match self {
+            Passed::Own(buffer) => buffer,
+            Passed::Kept(buffer) => buffer,
+        }
+    }
+}
+
+impl Ready {
+    pub(crate) fn new(device: Arc<Device>, compiled: Arc<Compiled>) -> Self {
+        Self { device, compiled }
+    }
+
+    /// What the host draws before the call; `None` where it may have no result.
+    fn draw(&self, args: &[Held]) -> Result<Option<Vec<Value>>, Failure> {
+        let drawn = &self.compiled.lowered.drawn;
+        let inputs = drawn.inputs().iter().map(|x| args[x.index()].to_host()).collect::<Result<_, _>>()?;
+        Ok(drawn.compute(&self.compiled.function, inputs).ok())
+    }
+
+    /// Runs the program; its results in order.
+    fn execute(&self, program: &PjRtLoadedExecutable, args: &[Held], drawn: &[Value]) -> Result<Vec<PjRtBuffer>, Failure> {
+        let lowered = &self.compiled.lowered;
+        let mut drawn = drawn.iter();
+        let mut passed = Vec::with_capacity(lowered.args.len());
+        for (i, arg) in lowered.args.iter().enumerate() {
+            passed.push(match arg {
+                Arg::Input(x) => self.pass(&args[x.index()], lowered.donated[i])?,
+                Arg::Constant(_) => Passed::Kept(present(self.compiled.constants[i].as_ref())?),
+                Arg::Drawn(_) => Passed::Own(buffer::upload(&self.device.client, present(drawn.next())?)?),
+            });
+        }
+        let buffers: Vec<&PjRtBuffer> = passed.iter().map(Passed::buffer).collect();
+        let mut results = program.execute_b(&buffers).map_err(|e| failure(&e))?;
+        present(results.pop())
+    }
+
+    /// An argument on the device. One that is donated is overwritten, so it is copied if somebody else has it.
+    fn pass<'a>(&self, arg: &'a Held, donated: bool) -> Result<Passed<'a>, Failure> {
+        let shared = match arg {
+            Held::Host(value) => return Ok(Passed::Own(buffer::upload(&self.device.client, value)?)),
+            Held::Device(shared) => shared,
+        };
+        let stored = shared.as_any().downcast_ref::<Stored>();
+        let stored = stored.ok_or_else(|| Failure::call("a buffer of another backend was passed to xla"))?;
+        let buffer = present(stored.device())?;
+        if donated && Arc::strong_count(shared) > 1 {
+            let ty = lower::type_text(shared.ty(), self.compiled.function.precision);
+            return Ok(Passed::Own(self.device.copy(&ty, buffer)?));
+        }
+        Ok(Passed::Kept(buffer))
+    }
+}
+
+/// What the plan of a call promises.
+fn present<T>(found: Option<T>) -> Result<T, Failure> {
+    found.ok_or_else(|| Failure::call("a call of xla does not fit its function"))
+}
+
+impl Executable for Ready {
+    fn run(&self, args: Vec<Held>) -> Result<Outcome, Failure> {
+        let Compiled { function, lowered, program, .. } = &*self.compiled;
+        let Some(drawn) = self.draw(&args)? else { return Ok(Outcome::Suspect) };
+        let mut computed = match program {
+            Some(program) => self.execute(program, &args, &drawn)?,
+            None => Vec::new(),
+        };
+        if lowered.tested && buffer::truth(&present(computed.pop())?)? {
+            return Ok(Outcome::Suspect);
+        }
+        let mut stored: Vec<Option<Held>> = vec![None; computed.len()];
+        let mut computed: Vec<Option<PjRtBuffer>> = computed.into_iter().map(Some).collect();
+        let mut results = Vec::with_capacity(lowered.outputs.len());
+        for (output, &x) in lowered.outputs.iter().zip(&function.results) {
+            results.push(match output {
+                Output::Input(x) => args[x.index()].clone(),
+                Output::Known(value) => Held::Host(value.clone()),
+                Output::Computed(at) => {
+                    if let Some(buffer) = computed.get_mut(*at).and_then(Option::take) {
+                        let made = Stored::on_device(function.values[x].ty.clone(), function.precision, buffer);
+                        stored[*at] = Some(Held::Device(Arc::new(made)));
+                    }
+                    present(stored.get(*at).cloned().flatten())?
+                }
+            });
+        }
+        Ok(Outcome::Done(results))
+    }
+}

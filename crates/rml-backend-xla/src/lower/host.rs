@@ -1,0 +1,72 @@
+//! What the host computes before a call: normal random numbers, whose bits come from portable functions that no device has, and all that
+//! their keys and ticks depend on.
+
+use rml_backend::{Function, Kind, Val};
+use rml_base::IndexVec;
+use rml_ir::Value;
+use rml_ir::op::{EvalError, Op, eval};
+
+/// The normal draws of a function with at least one number.
+#[derive(Clone, Debug, Default)]
+pub struct Drawn {
+    /// The draws.
+    values: Vec<Val>,
+    /// The values that are computed for them, in order, they included; no inputs.
+    steps: Vec<Val>,
+    /// The inputs that they depend on.
+    inputs: Vec<Val>,
+}
+
+impl Drawn {
+    /// Those of that function.
+    pub(super) fn of(function: &Function) -> Self {
+        let drawn = |x: &Val| {
+            let def = &function.values[*x];
+            matches!(&def.kind, Kind::Apply { op: Op::RandomNormal { .. }, .. }) && !def.ty.shape.is_empty()
+        };
+        let values: Vec<Val> = function.values.ids().filter(drawn).collect();
+        let mut needed = IndexVec::filled(false, function.values.len());
+        values.iter().for_each(|&x| needed[x] = true);
+        for x in function.values.ids().collect::<Vec<_>>().into_iter().rev() {
+            if let (true, Kind::Apply { args, .. }) = (needed[x], &function.values[x].kind) {
+                args.iter().for_each(|&a| needed[a] = true);
+            }
+        }
+        let (inputs, steps) = needed
+            .ids()
+            .filter(|&x| needed[x])
+            .partition(|&x: &Val| matches!(function.values[x].kind, Kind::Input));
+        Self { values, steps, inputs }
+    }
+
+    /// The draws.
+    pub fn values(&self) -> &[Val] {
+        &self.values
+    }
+
+    /// The inputs that they depend on.
+    pub fn inputs(&self) -> &[Val] {
+        &self.inputs
+    }
+
+    /// Computes the draws, for the values of [`inputs`](Self::inputs).
+    ///
+    /// # Errors
+    /// If an operator that a key or tick depends on has no result.
+    pub fn compute(&self, function: &Function, inputs: Vec<Value>) -> Result<Vec<Value>, EvalError> {
+        let mut found: IndexVec<Val, Option<Value>> = IndexVec::filled(None, function.values.len());
+        self.inputs.iter().zip(inputs).for_each(|(&x, value)| found[x] = Some(value));
+        for &x in &self.steps {
+            let value = match &function.values[x].kind {
+                Kind::Input => continue,
+                Kind::Const(value) => value.clone(),
+                Kind::Apply { op, args } => {
+                    let args: Vec<&Value> = args.iter().filter_map(|&a| found[a].as_ref()).collect();
+                    eval(op, &args, function.precision)?
+                }
+            };
+            found[x] = Some(value);
+        }
+        Ok(self.values.iter().filter_map(|&x| found[x].clone()).collect())
+    }
+}

@@ -1,0 +1,241 @@
+//! From tensor functions to the text of StableHLO.
+//!
+//! [`lower()`] writes one module with the function `main`: its parameters are the [`Lowered::args`], its results the elements of values
+//! that are computed ([`Output::Computed`]), and last, where an operator may have no result, a truth value that says whether one is
+//! suspected. Values without elements never leave the module: they are constants in it, and host values outside.
+//!
+//! Every operator has a place in `operator`; the match is exhaustive, so that a new one does not compile before it has.
+
+use rml_backend::{Function, Kind, Val};
+use rml_base::IndexVec;
+use rml_ir::op::Op;
+use rml_ir::{Precision, Type, Value};
+
+mod gather;
+mod host;
+mod integer;
+mod layout;
+mod pointwise;
+mod product;
+mod random;
+mod reduce;
+mod shape;
+mod sliding;
+mod text;
+
+pub use host::Drawn;
+use text::{Elem, Ssa, Text, Ty, list};
+
+/// The message of a panic that only a function that does not verify can cause.
+const CHECKED: &str = "functions satisfy B1 to B4";
+
+/// Constants of more elements are parameters, which are uploaded once, and not part of the text.
+const INLINE: usize = 256;
+
+/// What is passed for a parameter of the module.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Arg {
+    /// An argument of the call.
+    Input(Val),
+    /// A large constant.
+    Constant(Val),
+    /// A value that the host draws.
+    Drawn(Val),
+}
+
+/// Where a result of the function comes from.
+#[derive(Clone, Debug)]
+pub enum Output {
+    /// It is that result of the module.
+    Computed(usize),
+    /// It is an argument.
+    Input(Val),
+    /// It is a constant of the function, or has no element.
+    Known(Value),
+}
+
+/// A function as a module.
+#[derive(Clone, Debug)]
+pub struct Lowered {
+    /// The text.
+    pub text: String,
+    /// What is passed for its parameters.
+    pub args: Vec<Arg>,
+    /// Parameters whose memory becomes that of a result: `args[i]` may be overwritten.
+    pub donated: Vec<bool>,
+    /// The results of the function.
+    pub outputs: Vec<Output>,
+    /// How many results of the function the module computes.
+    pub computed: usize,
+    /// Whether the module has the truth value of suspicion as one more result.
+    pub tested: bool,
+    /// What the host draws before.
+    pub drawn: Drawn,
+}
+
+/// Writes a function that satisfies B1 to B4.
+pub fn lower(function: &Function) -> Lowered {
+    let drawn = Drawn::of(function);
+    let args = parameters(function, &drawn);
+    let (outputs, computed) = outputs(function);
+    let aliases: Vec<Option<usize>> = args.iter().map(|arg| alias(function, &outputs, *arg)).collect();
+    let mut t = Text::default();
+    let mut values: IndexVec<Val, Option<Ssa>> = IndexVec::filled(None, function.values.len());
+    let mut head = Vec::new();
+    for (arg, alias) in args.iter().zip(&aliases) {
+        let (Arg::Input(x) | Arg::Constant(x) | Arg::Drawn(x)) = *arg;
+        let parameter = t.fresh(Ty::of(&function.values[x].ty, function.precision));
+        let alias = alias.map(|result| format!(" {{tf.aliasing_output = {result} : i32}}")).unwrap_or_default();
+        head.push(format!("{parameter}: {}{alias}", parameter.ty));
+        values[x] = Some(parameter);
+    }
+    let tests = body(&mut t, function, &mut values);
+    let mut results: Vec<Ssa> = computed.iter().map(|&x| values[x].clone().expect(CHECKED)).collect();
+    results.extend(tests);
+    let tested = results.len() > computed.len();
+    t.ret(&results.iter().collect::<Vec<_>>());
+    let types = list(results.iter().map(|r| &r.ty));
+    let text = format!("module @rml {{\nfunc.func public @main({}) -> ({types}) {{\n{}}}\n}}\n", list(head), t.finish());
+    let donated = aliases.iter().map(Option::is_some).collect();
+    Lowered { text, args, donated, outputs, computed: computed.len(), tested, drawn }
+}
+
+/// A type as the text writes it.
+pub fn type_text(ty: &Type, precision: Precision) -> String {
+    Ty::of(ty, precision).to_string()
+}
+
+/// The module whose one result is its parameter, of that type.
+pub fn identity(ty: &str) -> String {
+    format!("module @copy {{\nfunc.func public @main(%0: {ty}) -> ({ty}) {{\n  \"func.return\"(%0) : ({ty}) -> ()\n}}\n}}\n")
+}
+
+/// Inputs that are used and have elements, large constants, and what the host draws.
+fn parameters(function: &Function, drawn: &Drawn) -> Vec<Arg> {
+    let mut used = IndexVec::filled(false, function.values.len());
+    for def in &function.values {
+        if let Kind::Apply { args, .. } = &def.kind {
+            args.iter().for_each(|&x| used[x] = true);
+        }
+    }
+    let live = function.values.iter_enumerated().filter(|(x, def)| used[*x] && !def.ty.shape.is_empty());
+    let mut args: Vec<Arg> = live
+        .filter_map(|(x, def)| match &def.kind {
+            Kind::Input => Some(Arg::Input(x)),
+            Kind::Const(_) if def.ty.shape.len() > INLINE => Some(Arg::Constant(x)),
+            Kind::Const(_) | Kind::Apply { .. } => None,
+        })
+        .collect();
+    args.extend(drawn.values().iter().map(|&x| Arg::Drawn(x)));
+    args
+}
+
+/// Where each result comes from, and the values that the module returns.
+fn outputs(function: &Function) -> (Vec<Output>, Vec<Val>) {
+    let mut computed: Vec<Val> = Vec::new();
+    let output = |&x: &Val| {
+        let def = &function.values[x];
+        match &def.kind {
+            _ if def.ty.shape.is_empty() => Output::Known(Value::zeros(&def.ty, function.precision)),
+            Kind::Const(value) => Output::Known(value.clone()),
+            Kind::Input => Output::Input(x),
+            Kind::Apply { .. } => {
+                let at = computed.iter().position(|&c| c == x).unwrap_or_else(|| {
+                    computed.push(x);
+                    computed.len() - 1
+                });
+                Output::Computed(at)
+            }
+        }
+    };
+    (function.results.iter().map(output).collect(), computed)
+}
+
+/// The result of the module that takes the memory of a parameter.
+fn alias(function: &Function, outputs: &[Output], arg: Arg) -> Option<usize> {
+    let Arg::Input(x) = arg else { return None };
+    if outputs.iter().any(|output| matches!(output, Output::Input(y) if *y == x)) {
+        return None;
+    }
+    let donation = function.donations.iter().find(|d| d.input == x)?;
+    let Output::Computed(at) = outputs[donation.result] else { return None };
+    // A value that is two results is one of the module, for which one parameter is enough.
+    let first = outputs.iter().position(|o| matches!(o, Output::Computed(i) if *i == at));
+    (first == Some(donation.result)).then_some(at)
+}
+
+/// Writes all values; the test of all operators that may have no result, if there is one.
+fn body(t: &mut Text, function: &Function, values: &mut IndexVec<Val, Option<Ssa>>) -> Option<Ssa> {
+    let mut tests = Vec::new();
+    for (x, def) in function.values.iter_enumerated() {
+        if values[x].is_some() && !matches!(def.kind, Kind::Apply { .. }) {
+            continue;
+        }
+        let ty = Ty::of(&def.ty, function.precision);
+        let value = match &def.kind {
+            Kind::Input => t.splat(0.0, &ty),
+            Kind::Const(value) => t.constant(value, function.precision),
+            Kind::Apply { op, args } => {
+                let args: Vec<&Ssa> = args.iter().map(|&a| values[a].as_ref().expect(CHECKED)).collect();
+                tests.extend(integer::suspicion(t, op, &args, &def.ty));
+                match &values[x] {
+                    Some(drawn) => drawn.clone(),
+                    None if ty.shape.is_empty() => t.splat(0.0, &ty),
+                    None => operator(t, op, &args, &def.ty, Elem::num(function.precision)),
+                }
+            }
+        };
+        values[x] = Some(value);
+    }
+    tests.into_iter().reduce(|a, b| t.zip("or", &a, &b))
+}
+
+/// An operator whose result has elements; `num` is how numbers are stored.
+fn operator(t: &mut Text, op: &Op, args: &[&Ssa], ty: &Type, num: Elem) -> Ssa {
+    let (x, shape) = (args[0], &ty.shape);
+    match op {
+        Op::Copy | Op::StopGradient => x.clone(),
+        Op::Neg | Op::Not | Op::Abs | Op::Sign | Op::ToNum | Op::ToInt | Op::ToBool => pointwise::unary(t, op, x, num),
+        Op::Exp | Op::Expm1 | Op::Log | Op::Log1p | Op::Sqrt | Op::Sin | Op::Cos | Op::Erf => pointwise::unary(t, op, x, num),
+        Op::Sigmoid | Op::Tanh | Op::Relu | Op::Gelu | Op::Softplus => pointwise::unary(t, op, x, num),
+        Op::Floor | Op::Ceil | Op::Round => pointwise::unary(t, op, x, num),
+        Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Mod | Op::Pow => pointwise::binary(t, op, x, args[1], shape),
+        Op::Minimum | Op::Maximum | Op::And | Op::Or => pointwise::binary(t, op, x, args[1], shape),
+        Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge => pointwise::binary(t, op, x, args[1], shape),
+        Op::Clip | Op::Where => pointwise::ternary(t, op, args, shape),
+        Op::MatMul => product::matmul(t, x, args[1]),
+        Op::Einsum(labels) => product::einsum(t, labels, args, shape),
+        Op::Conv(conv) => sliding::conv(t, conv, x, args[1], shape),
+        Op::ConvTranspose { shape, conv } => sliding::conv_transpose(t, conv, x, args[1], shape),
+        Op::ConvKernel { shape, conv } => sliding::conv_kernel(t, conv, x, args[1], shape),
+        Op::MaxPool(pool) => sliding::max_pool(t, pool, x, shape),
+        Op::AvgPool(pool) => sliding::avg_pool(t, pool, x, shape),
+        Op::Patches(pool) => sliding::patches(t, pool, x, shape),
+        Op::Unpatches { shape, pool } => sliding::unpatches(t, shape, pool, x),
+        Op::Transpose { perm } => t.transpose(x, perm),
+        Op::Reshape { shape } => t.reshape(x, shape.dims()),
+        Op::Broadcast { shape } => t.broadcast(x, shape),
+        Op::SumTo { shape } => reduce::sum_to(t, shape, x),
+        Op::Concat { axis } => layout::concat(t, *axis, args),
+        Op::Stack { axis } => layout::stack(t, *axis, args),
+        Op::Index { items } => layout::index(t, items, x, shape),
+        Op::Unindex { shape, items } => layout::unindex(t, shape, items, x),
+        Op::Gather { axis } => gather::gather(t, *axis, x, args[1], shape),
+        Op::ScatterAdd { shape, axis } => gather::scatter_add(t, shape, *axis, x, args[1]),
+        Op::Pick => gather::pick(t, x, args[1]),
+        Op::Sum { axis } => reduce::sum(t, *axis, x),
+        Op::Mean { axis } => reduce::mean(t, *axis, x),
+        Op::Max { axis } => reduce::extreme(t, *axis, x, true),
+        Op::Min { axis } => reduce::extreme(t, *axis, x, false),
+        Op::ArgMax { axis } => reduce::position(t, *axis, x, true),
+        Op::ArgMin { axis } => reduce::position(t, *axis, x, false),
+        Op::Any { axis } => reduce::quantify(t, *axis, x, false),
+        Op::All { axis } => reduce::quantify(t, *axis, x, true),
+        Op::CumSum { axis, reverse } => reduce::cumsum(t, *axis, *reverse, x),
+        Op::RandomUniform { shape } => random::uniform(t, args, shape, num),
+        Op::RandomNormal { .. } => unreachable!("the host draws it"),
+        Op::Softmax => reduce::softmax(t, x, false),
+        Op::LogSoftmax => reduce::softmax(t, x, true),
+        Op::OneHot { classes } => layout::one_hot(t, *classes, x, num),
+    }
+}
