@@ -79,13 +79,12 @@ impl Stored {
     /// A copy of a value.
     pub(crate) fn of(client: &PjRtClient, value: &Value) -> Result<Self, Failure> {
         let ty = value.ty();
-        let precision = match value.to_data() {
-            Data::F64(_) => Precision::F64,
-            Data::Bool(_) | Data::Int(_) | Data::F32(_) => Precision::F32,
+        let place = if ty.shape.is_empty() {
+            Place::Host(value.clone())
+        } else {
+            Place::Device(upload(client, value)?)
         };
-        let place =
-            if ty.shape.is_empty() { Place::Host(value.clone()) } else { Place::Device(upload(client, value)?) };
-        Ok(Self { ty, precision, place })
+        Ok(Self { ty, precision: value.precision(), place })
     }
 
     /// Where it is on the device, if it has elements.
@@ -102,6 +101,10 @@ impl Buffer for Stored {
         &self.ty
     }
 
+    fn precision(&self) -> Precision {
+        self.precision
+    }
+
     fn download(&self) -> Result<Value, Failure> {
         let buffer = match &self.place {
             Place::Host(value) => return Ok(value.clone()),
@@ -109,7 +112,9 @@ impl Buffer for Stored {
         };
         let n = self.ty.shape.len();
         let data = match (self.ty.dtype, self.precision) {
-            (DType::Bool, _) => Data::Bool(elements::<Truth>(buffer, n)?.into_iter().map(|t| t.0 != 0).collect()),
+            (DType::Bool, _) => {
+                Data::Bool(elements::<Truth>(buffer, n)?.into_iter().map(|t| t.0 != 0).collect())
+            }
             (DType::Int, _) => Data::Int(elements(buffer, n)?),
             (DType::Num, Precision::F32) => Data::F32(elements(buffer, n)?),
             (DType::Num, Precision::F64) => Data::F64(elements(buffer, n)?),

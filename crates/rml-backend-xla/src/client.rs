@@ -24,6 +24,9 @@ const CUDA_PLUGIN: &str = "RML_XLA_CUDA_PLUGIN";
 /// The file of that plugin.
 const CUDA_FILE: &str = "xla_cuda_plugin.so";
 
+/// The flag for minima and maxima that are NaN where an operand is.
+const KEEP_NAN: &str = "--xla_cpu_enable_fast_min_max=false";
+
 /// The last words of a library as a failure of one line.
 pub(crate) fn failure(error: &xla::Error) -> Failure {
     let text = match error {
@@ -87,19 +90,26 @@ struct Xla(Arc<Device>);
 
 /// Opens a device: `cpu`, `cuda`, `cuda:1`.
 pub(crate) fn open(options: &Options) -> Result<Arc<dyn Backend>, Failure> {
-    ffi::set_default("TF_CPP_MIN_LOG_LEVEL", "3");
-    ffi::set_default("TF_ENABLE_ONEDNN_OPTS", "0");
     xla::set_min_log_level(xla::TfLogLevel::Fatal);
-    if let Some(threads) = options.threads {
-        ffi::set("PJRT_NPROC", &threads.max(1).to_string());
-    }
     let wanted = options.device.as_str();
     let client = match cuda_number(wanted) {
-        _ if wanted == "cpu" => PjRtClient::cpu().map_err(|e| failure(&e))?,
+        _ if wanted == "cpu" => cpu(options.threads)?,
         Some(number) => cuda(number)?,
         None => return Err(no_device(wanted, "it knows `cpu` and `cuda:0`, `cuda:1`, ..")),
     };
     Ok(Arc::new(Xla(Arc::new(Device::new(client, wanted.to_owned())))))
+}
+
+/// Opens the cpu. The compiler is told to keep NaN in minima and maxima, which it does not by itself; it reads its flags once.
+fn cpu(threads: Option<usize>) -> Result<PjRtClient, Failure> {
+    let given = std::env::var("XLA_FLAGS").unwrap_or_default();
+    if !given.contains(KEEP_NAN) {
+        ffi::set("XLA_FLAGS", format!("{given} {KEEP_NAN}").trim());
+    }
+    if let Some(threads) = threads {
+        ffi::set("PJRT_NPROC", &threads.max(1).to_string());
+    }
+    PjRtClient::cpu().map_err(|e| failure(&e))
 }
 
 /// The number of a CUDA device.
@@ -135,7 +145,9 @@ fn cuda(number: i64) -> Result<PjRtClient, Failure> {
         return Err(no_device(&wanted, "there is no plugin for CUDA; found: cpu").help(help));
     };
     if !plugin.exists() {
-        return Err(no_device(&wanted, &format!("there is no file {}; found: cpu", plugin.display())).help(help));
+        return Err(
+            no_device(&wanted, &format!("there is no file {}; found: cpu", plugin.display())).help(help)
+        );
     }
     let options = [
         ("preallocate", PluginOption::Bool(false)),

@@ -49,7 +49,12 @@ impl Ready {
     }
 
     /// Runs the program; its results in order.
-    fn execute(&self, program: &PjRtLoadedExecutable, args: &[Held], drawn: &[Value]) -> Result<Vec<PjRtBuffer>, Failure> {
+    fn execute(
+        &self,
+        program: &PjRtLoadedExecutable,
+        args: &[Held],
+        drawn: &[Value],
+    ) -> Result<Vec<PjRtBuffer>, Failure> {
         let lowered = &self.compiled.lowered;
         let mut drawn = drawn.iter();
         let mut passed = Vec::with_capacity(lowered.args.len());
@@ -107,7 +112,8 @@ impl Executable for Ready {
                 Output::Known(value) => Held::Host(value.clone()),
                 Output::Computed(at) => {
                     if let Some(buffer) = computed.get_mut(*at).and_then(Option::take) {
-                        let made = Stored::on_device(function.values[x].ty.clone(), function.precision, buffer);
+                        let made =
+                            Stored::on_device(function.values[x].ty.clone(), function.precision, buffer);
                         stored[*at] = Some(Held::Device(Arc::new(made)));
                     }
                     present(stored.get(*at).cloned().flatten())?

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 /// The table of this library's functions.
 #[unsafe(no_mangle)]
-pub extern "C" fn rml_backend_api() -> *const rml_backend::plugin::export::Api {
+pub(crate) extern "C" fn rml_backend_api() -> *const rml_backend::plugin::export::Api {
     rml_backend::plugin::export::api(crate::client::open)
 }
 
@@ -53,13 +53,6 @@ pub(crate) fn stablehlo_to_proto(text: &str) -> Result<Vec<u8>, String> {
     if status == 0 { Ok(bytes) } else { Err(String::from_utf8_lossy(&bytes).into_owned()) }
 }
 
-/// Sets a variable of the environment that XLA's libraries read when a client is made, unless the user has.
-pub(crate) fn set_default(name: &str, value: &str) {
-    if std::env::var_os(name).is_none() {
-        set(name, value);
-    }
-}
-
 /// Sets a variable of the environment.
 pub(crate) fn set(name: &str, value: &str) {
     // SAFETY: a backend is opened under the library's lock, before the program computes; nobody else writes the environment then.
@@ -68,8 +61,12 @@ pub(crate) fn set(name: &str, value: &str) {
 
 /// The file that this library was loaded from.
 pub(crate) fn own_file() -> Option<PathBuf> {
-    let mut symbol =
-        Symbol { file: std::ptr::null(), base: std::ptr::null_mut(), name: std::ptr::null(), address: std::ptr::null_mut() };
+    let mut symbol = Symbol {
+        file: std::ptr::null(),
+        base: std::ptr::null_mut(),
+        name: std::ptr::null(),
+        address: std::ptr::null_mut(),
+    };
     let address = rml_backend_api as *const c_void;
     // SAFETY: the address is that of a function, and `symbol` is written only.
     let found = unsafe { dladdr(address, &raw mut symbol) } != 0 && !symbol.file.is_null();

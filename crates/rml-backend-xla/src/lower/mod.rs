@@ -85,7 +85,8 @@ pub fn lower(function: &Function) -> Lowered {
     for (arg, alias) in args.iter().zip(&aliases) {
         let (Arg::Input(x) | Arg::Constant(x) | Arg::Drawn(x)) = *arg;
         let parameter = t.fresh(Ty::of(&function.values[x].ty, function.precision));
-        let alias = alias.map(|result| format!(" {{tf.aliasing_output = {result} : i32}}")).unwrap_or_default();
+        let alias =
+            alias.map(|result| format!(" {{tf.aliasing_output = {result} : i32}}")).unwrap_or_default();
         head.push(format!("{parameter}: {}{alias}", parameter.ty));
         values[x] = Some(parameter);
     }
@@ -95,7 +96,11 @@ pub fn lower(function: &Function) -> Lowered {
     let tested = results.len() > computed.len();
     t.ret(&results.iter().collect::<Vec<_>>());
     let types = list(results.iter().map(|r| &r.ty));
-    let text = format!("module @rml {{\nfunc.func public @main({}) -> ({types}) {{\n{}}}\n}}\n", list(head), t.finish());
+    let text = format!(
+        "module @rml {{\nfunc.func public @main({}) -> ({types}) {{\n{}}}\n}}\n",
+        list(head),
+        t.finish()
+    );
     let donated = aliases.iter().map(Option::is_some).collect();
     Lowered { text, args, donated, outputs, computed: computed.len(), tested, drawn }
 }
@@ -107,7 +112,9 @@ pub fn type_text(ty: &Type, precision: Precision) -> String {
 
 /// The module whose one result is its parameter, of that type.
 pub fn identity(ty: &str) -> String {
-    format!("module @copy {{\nfunc.func public @main(%0: {ty}) -> ({ty}) {{\n  \"func.return\"(%0) : ({ty}) -> ()\n}}\n}}\n")
+    format!(
+        "module @copy {{\nfunc.func public @main(%0: {ty}) -> ({ty}) {{\n  \"func.return\"(%0) : ({ty}) -> ()\n}}\n}}\n"
+    )
 }
 
 /// Inputs that are used and have elements, large constants, and what the host draws.
@@ -195,11 +202,17 @@ fn operator(t: &mut Text, op: &Op, args: &[&Ssa], ty: &Type, num: Elem) -> Ssa {
     let (x, shape) = (args[0], &ty.shape);
     match op {
         Op::Copy | Op::StopGradient => x.clone(),
-        Op::Neg | Op::Not | Op::Abs | Op::Sign | Op::ToNum | Op::ToInt | Op::ToBool => pointwise::unary(t, op, x, num),
-        Op::Exp | Op::Expm1 | Op::Log | Op::Log1p | Op::Sqrt | Op::Sin | Op::Cos | Op::Erf => pointwise::unary(t, op, x, num),
+        Op::Neg | Op::Not | Op::Abs | Op::Sign | Op::ToNum | Op::ToInt | Op::ToBool => {
+            pointwise::unary(t, op, x, num)
+        }
+        Op::Exp | Op::Expm1 | Op::Log | Op::Log1p | Op::Sqrt | Op::Sin | Op::Cos | Op::Erf => {
+            pointwise::unary(t, op, x, num)
+        }
         Op::Sigmoid | Op::Tanh | Op::Relu | Op::Gelu | Op::Softplus => pointwise::unary(t, op, x, num),
         Op::Floor | Op::Ceil | Op::Round => pointwise::unary(t, op, x, num),
-        Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Mod | Op::Pow => pointwise::binary(t, op, x, args[1], shape),
+        Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Mod | Op::Pow => {
+            pointwise::binary(t, op, x, args[1], shape)
+        }
         Op::Minimum | Op::Maximum | Op::And | Op::Or => pointwise::binary(t, op, x, args[1], shape),
         Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge => pointwise::binary(t, op, x, args[1], shape),
         Op::Clip | Op::Where => pointwise::ternary(t, op, args, shape),

@@ -67,6 +67,16 @@ fn softplus(t: &mut Text, x: &Ssa) -> Ssa {
     t.zip("add", &above, &rest)
 }
 
+/// `a` to the power `b`. Where the device takes subnormal numbers for zeros, `a` becomes one first: its logarithm would be neither that of
+/// the number nor that of 0.
+fn power(t: &mut Text, a: &Ssa, b: &Ssa) -> Ssa {
+    let zero = t.splat(0.0, &a.ty);
+    let vanishes = t.compare(Compare::Eq, a, &zero);
+    let signed = t.zip("multiply", a, &zero);
+    let base = t.select(&vanishes, &signed, a);
+    t.zip("power", &base, b)
+}
+
 /// Operators of two operands, which broadcast to `shape`.
 pub(super) fn binary(t: &mut Text, op: &Op, a: &Ssa, b: &Ssa, shape: &Shape) -> Ssa {
     let (a, b) = (&t.broadcast(a, shape), &t.broadcast(b, shape));
@@ -77,7 +87,7 @@ pub(super) fn binary(t: &mut Text, op: &Op, a: &Ssa, b: &Ssa, shape: &Shape) -> 
         Op::Div if a.ty.elem == Elem::I64 => integer::divide(t, a, b),
         Op::Div => t.zip("divide", a, b),
         Op::Mod => integer::modulo(t, a, b),
-        Op::Pow => t.zip("power", a, b),
+        Op::Pow => power(t, a, b),
         Op::Minimum => t.zip("minimum", a, b),
         Op::Maximum => t.zip("maximum", a, b),
         Op::And => t.zip("and", a, b),

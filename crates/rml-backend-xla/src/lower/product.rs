@@ -7,7 +7,8 @@ use super::CHECKED;
 use super::text::{Ssa, Text, Ty, list};
 
 /// Full precision of both operands, which some devices would give up for speed.
-pub(super) const PRECISE: &str = "precision_config = [#stablehlo<precision HIGHEST>, #stablehlo<precision HIGHEST>]";
+pub(super) const PRECISE: &str =
+    "precision_config = [#stablehlo<precision HIGHEST>, #stablehlo<precision HIGHEST>]";
 
 /// Pairs of axes, of the left and of the right operand.
 #[derive(Default)]
@@ -100,7 +101,8 @@ pub(super) fn einsum(t: &mut Text, labels: &Einsum, args: &[&Ssa], shape: &Shape
         return t.splat(0.0, &Ty { elem: args[0].ty.elem, shape: shape.clone() });
     }
     let result = labels.result();
-    let mut operands = args.iter().zip(labels.operands()).map(|(x, l)| Labelled { labels: l.clone(), x: (*x).clone() });
+    let mut operands =
+        args.iter().zip(labels.operands()).map(|(x, l)| Labelled { labels: l.clone(), x: (*x).clone() });
     let (a, b) = (operands.next().expect(CHECKED), operands.next());
     let found = match b {
         None => a.summed(t, |l| result.contains(&l)),

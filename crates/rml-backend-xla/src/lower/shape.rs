@@ -64,16 +64,29 @@ impl Text {
 
     /// The elements from `starts` to before `limits`, `strides` apart.
     pub(crate) fn slice(&mut self, x: &Ssa, starts: &[usize], limits: &[usize], strides: &[usize]) -> Ssa {
-        let dims: Vec<usize> = starts.iter().zip(limits).zip(strides).map(|((s, l), step)| (l - s).div_ceil(*step)).collect();
+        let dims: Vec<usize> =
+            starts.iter().zip(limits).zip(strides).map(|((s, l), step)| (l - s).div_ceil(*step)).collect();
         if dims == x.dims() {
             return x.clone();
         }
-        let attributes = format!("start_indices = {}, limit_indices = {}, strides = {}", array(starts), array(limits), array(strides));
+        let attributes = format!(
+            "start_indices = {}, limit_indices = {}, strides = {}",
+            array(starts),
+            array(limits),
+            array(strides)
+        );
         self.op_attr("slice", &[x], &attributes, Ty::new(x.ty.elem, &dims))
     }
 
     /// The elements `start`, `start + stride`, .. along one axis, `len` of them.
-    pub(crate) fn slice_axis(&mut self, x: &Ssa, axis: usize, start: usize, len: usize, stride: usize) -> Ssa {
+    pub(crate) fn slice_axis(
+        &mut self,
+        x: &Ssa,
+        axis: usize,
+        start: usize,
+        len: usize,
+        stride: usize,
+    ) -> Ssa {
         let mut starts = vec![0; x.dims().len()];
         let mut limits = x.dims().to_vec();
         let mut strides = vec![1; x.dims().len()];
@@ -105,7 +118,12 @@ impl Text {
         let mut dims = parts[0].dims().to_vec();
         dims[axis] = parts.iter().map(|p| p.dims()[axis]).sum();
         let args: Vec<&Ssa> = parts.iter().collect();
-        self.op_attr("concatenate", &args, &format!("dimension = {axis} : i64"), Ty::new(parts[0].ty.elem, &dims))
+        self.op_attr(
+            "concatenate",
+            &args,
+            &format!("dimension = {axis} : i64"),
+            Ty::new(parts[0].ty.elem, &dims),
+        )
     }
 
     /// Axes backwards.
@@ -160,7 +178,8 @@ impl Text {
         }
         let scalar = Ty::scalar(x.ty.elem);
         let region = self.region(&[scalar.clone(), scalar], |t, p| vec![t.zip(name, &p[0], &p[1])]);
-        let kept: Vec<usize> = (0..x.dims().len()).filter(|i| !axes.contains(i)).map(|i| x.dims()[i]).collect();
+        let kept: Vec<usize> =
+            (0..x.dims().len()).filter(|i| !axes.contains(i)).map(|i| x.dims()[i]).collect();
         let attributes = format!("dimensions = {}", array(axes));
         self.op_with("reduce", &[x, init], &region, &attributes, Ty::new(x.ty.elem, &kept))
     }

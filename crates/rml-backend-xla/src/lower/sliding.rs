@@ -63,7 +63,8 @@ pub(super) fn conv(t: &mut Text, conv: &Conv, x: &Ssa, kernel: &Ssa, shape: &Sha
     }
     let rank = conv.axes.len();
     let x = flat(t, x, rank);
-    let dims: Vec<usize> = [x.dims()[0]].into_iter().chain(shape.dims()[shape.rank() - rank - 1..].iter().copied()).collect();
+    let dims: Vec<usize> =
+        [x.dims()[0]].into_iter().chain(shape.dims()[shape.rank() - rank - 1..].iter().copied()).collect();
     let slide = Slide {
         stride: conv.axes.iter().map(|a| a.stride).collect(),
         padding: conv.axes.iter().map(|a| (signed(a.lo), signed(a.hi))).collect(),
@@ -151,7 +152,8 @@ fn windows(t: &mut Text, pool: &Pool, x: &Ssa, name: &str, init: f64, shape: &Sh
         around(&|i| pool.axes[i].stride),
         edges(&padding)
     );
-    let dims: Vec<usize> = [x.dims()[0]].into_iter().chain(shape.dims()[shape.rank() - rank - 1..].iter().copied()).collect();
+    let dims: Vec<usize> =
+        [x.dims()[0]].into_iter().chain(shape.dims()[shape.rank() - rank - 1..].iter().copied()).collect();
     let out = t.op_with("reduce_window", &[&x, &init], &region, &attributes, Ty::new(x.ty.elem, &dims));
     t.reshape(&out, shape.dims())
 }
@@ -165,7 +167,10 @@ pub(super) fn max_pool(t: &mut Text, pool: &Pool, x: &Ssa, shape: &Shape) -> Ssa
 #[allow(clippy::cast_precision_loss, reason = "sizes are far below 2^53")]
 pub(super) fn avg_pool(t: &mut Text, pool: &Pool, x: &Ssa, shape: &Shape) -> Ssa {
     let taps: usize = pool.axes.iter().map(|a| a.size).product();
-    let (sums, n) = (windows(t, pool, x, "add", 0.0, shape), t.splat(taps as f64, &Ty { elem: x.ty.elem, shape: shape.clone() }));
+    let (sums, n) = (
+        windows(t, pool, x, "add", 0.0, shape),
+        t.splat(taps as f64, &Ty { elem: x.ty.elem, shape: shape.clone() }),
+    );
     t.zip("divide", &sums, &n)
 }
 
@@ -220,7 +225,8 @@ pub(super) fn unpatches(t: &mut Text, shape: &Shape, pool: &Pool, d: &Ssa) -> Ss
                 let taken = t.reshape(&taken, &dims);
                 let low = signed(tap) - signed(axis.lo);
                 let mut pads = vec![(0, 0, 0); dims.len()];
-                pads[at] = (low, signed(n) - low - signed((count - 1) * axis.stride + 1), signed(axis.stride - 1));
+                pads[at] =
+                    (low, signed(n) - low - signed((count - 1) * axis.stride + 1), signed(axis.stride - 1));
                 t.pad(&taken, 0.0, &pads)
             })
             .collect();

@@ -38,7 +38,11 @@ impl Elem {
     }
 
     /// The bits of `x` as MLIR reads them in a literal.
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "rounding to the element type is meant")]
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "rounding to the element type is meant"
+    )]
     fn literal(self, x: f64) -> String {
         match self {
             Elem::I1 => (x != 0.0).to_string(),
@@ -177,7 +181,14 @@ impl Text {
     }
 
     /// The same with the text of [a region](Self::region).
-    pub(crate) fn op_with(&mut self, name: &str, args: &[&Ssa], region: &str, attributes: &str, ty: Ty) -> Ssa {
+    pub(crate) fn op_with(
+        &mut self,
+        name: &str,
+        args: &[&Ssa],
+        region: &str,
+        attributes: &str,
+        ty: Ty,
+    ) -> Ssa {
         self.ops(name, args, region, attributes, &[ty]).remove(0)
     }
 
@@ -189,12 +200,23 @@ impl Text {
     }
 
     /// An operation with several results.
-    pub(crate) fn ops(&mut self, name: &str, args: &[&Ssa], region: &str, attributes: &str, types: &[Ty]) -> Vec<Ssa> {
+    pub(crate) fn ops(
+        &mut self,
+        name: &str,
+        args: &[&Ssa],
+        region: &str,
+        attributes: &str,
+        types: &[Ty],
+    ) -> Vec<Ssa> {
         let results: Vec<Ssa> = types.iter().map(|ty| self.fresh(ty.clone())).collect();
         let region = if region.is_empty() { String::new() } else { format!(" ({region})") };
         let attributes = if attributes.is_empty() { String::new() } else { format!(" {{{attributes}}}") };
         let (operands, from) = (list(args), list(args.iter().map(|x| &x.ty)));
-        let line = format!("{} = \"stablehlo.{name}\"({operands}){region}{attributes} : ({from}) -> ({})", list(&results), list(types));
+        let line = format!(
+            "{} = \"stablehlo.{name}\"({operands}){region}{attributes} : ({from}) -> ({})",
+            list(&results),
+            list(types)
+        );
         self.line(&line);
         results
     }
@@ -205,19 +227,31 @@ impl Text {
     }
 
     /// A region with those parameters that returns what `body` makes of them.
-    pub(crate) fn region(&mut self, params: &[Ty], body: impl FnOnce(&mut Self, &[Ssa]) -> Vec<Ssa>) -> String {
+    pub(crate) fn region(
+        &mut self,
+        params: &[Ty],
+        body: impl FnOnce(&mut Self, &[Ssa]) -> Vec<Ssa>,
+    ) -> String {
         let outside = std::mem::take(&mut self.out);
         let params: Vec<Ssa> = params.iter().map(|ty| self.fresh(ty.clone())).collect();
         let head = list(params.iter().map(|p| format!("{p}: {}", p.ty)));
         let results = body(self, &params);
-        self.line(&format!("\"stablehlo.return\"({}) : ({}) -> ()", list(&results), list(results.iter().map(|r| &r.ty))));
+        self.line(&format!(
+            "\"stablehlo.return\"({}) : ({}) -> ()",
+            list(&results),
+            list(results.iter().map(|r| &r.ty))
+        ));
         let inside = std::mem::replace(&mut self.out, outside);
         format!("{{\n  ^bb0({head}):\n{inside}  }}")
     }
 
     /// The end of a function.
     pub(crate) fn ret(&mut self, results: &[&Ssa]) {
-        self.line(&format!("\"func.return\"({}) : ({}) -> ()", list(results), list(results.iter().map(|r| &r.ty))));
+        self.line(&format!(
+            "\"func.return\"({}) : ({}) -> ()",
+            list(results),
+            list(results.iter().map(|r| &r.ty))
+        ));
     }
 
     /// A value whose elements are all `x`, rounded to the element type.
@@ -251,7 +285,8 @@ impl Text {
 
     fn truths(&mut self, items: &[bool], ty: Ty) -> Ssa {
         let flat = Ty::new(Elem::I1, &[items.len()]);
-        let value = self.op_attr("constant", &[], &format!("value = dense<[{}]> : {flat}", list(items)), flat);
+        let value =
+            self.op_attr("constant", &[], &format!("value = dense<[{}]> : {flat}", list(items)), flat);
         self.op("reshape", &[&value], ty)
     }
 }

@@ -37,6 +37,19 @@ impl fmt::Debug for Library {
     }
 }
 
+/// Variables of the environment that libraries read while they load, and values that keep them from printing lines of their own.
+const QUIET: [(&str, &str); 2] = [("TF_ENABLE_ONEDNN_OPTS", "0"), ("TF_CPP_MIN_LOG_LEVEL", "3")];
+
+/// Sets what the user has not set.
+fn keep_quiet() {
+    for (name, value) in QUIET {
+        if std::env::var_os(name).is_none() {
+            // SAFETY: a program opens libraries while it starts, before it has threads that read or write the environment.
+            unsafe { std::env::set_var(name, value) };
+        }
+    }
+}
+
 impl Library {
     /// Opens the library at `path`.
     ///
@@ -47,6 +60,7 @@ impl Library {
         if !path.exists() {
             return Err(missing(format!("there is no library {}", path.display())));
         }
+        keep_quiet();
         // SAFETY: loading runs the initialisers of a library that this project's set-up built and put there.
         let library = unsafe { libloading::Library::new(path) }.map_err(|e| {
             missing(format!("the library {} does not load: {}", path.display(), first_line(&e)))
