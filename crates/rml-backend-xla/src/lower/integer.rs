@@ -4,6 +4,7 @@
 //! double precision against 2^62, half of what fits, which leaves room for every rounding error on the way.
 
 use rml_ir::op::Op;
+use rml_ir::{DType, Type};
 
 use super::shape::Compare;
 use super::text::{Elem, Ssa, Text};
@@ -61,35 +62,56 @@ fn outside(t: &mut Text, positions: &Ssa, n: usize) -> Ssa {
     t.any(&either)
 }
 
-/// The test of an operator, as a scalar; `None` where it always has a result.
-pub(super) fn suspicion(t: &mut Text, op: &Op, args: &[&Ssa], result: &rml_ir::Type) -> Vec<Ssa> {
-    let ints = result.dtype == rml_ir::DType::Int;
+/// The tests of an operator, as scalars; none where it always has a result.
+pub(super) fn suspicion(t: &mut Text, op: &Op, args: &[&Ssa], result: &Type) -> Vec<Ssa> {
     match (op, args) {
         (Op::Gather { axis }, [x, i]) => vec![outside(t, i, x.dims()[*axis])],
         (Op::Pick, [x, i]) => vec![outside(t, i, x.dims().last().copied().unwrap_or(0))],
-        (Op::ScatterAdd { shape, axis }, [i, d]) => {
-            let mut tests = vec![outside(t, i, shape.dims()[*axis])];
-            if ints && !d.is_empty() {
-                tests.push(total(t, d));
-            }
-            tests
+        (Op::ScatterAdd { shape, axis }, [i, _]) => {
+            let position = outside(t, i, shape.dims()[*axis]);
+            [position].into_iter().chain(overflow(t, op, args, result)).collect()
         }
-        (_, args) if !ints || args.iter().any(|x| x.is_empty()) => Vec::new(),
-        (Op::Sum { .. } | Op::SumTo { .. } | Op::CumSum { .. }, [x]) => vec![total(t, x)],
-        (Op::Neg | Op::Abs, [x]) => {
-            let least = t.int(i64::MIN, &x.ty);
-            let found = t.compare(Compare::Eq, x, &least);
-            vec![t.any(&found)]
+        _ => overflow(t, op, args, result).into_iter().collect(),
+    }
+}
+
+/// The test for integers that do not fit.
+fn overflow(t: &mut Text, op: &Op, args: &[&Ssa], result: &Type) -> Option<Ssa> {
+    if result.dtype != DType::Int || args.iter().any(|x| x.is_empty()) {
+        return None;
+    }
+    match op {
+        Op::Neg | Op::Abs => {
+            let least = t.int(i64::MIN, &args[0].ty);
+            let found = t.compare(Compare::Eq, args[0], &least);
+            Some(t.any(&found))
         }
-        (Op::ToInt, [x]) if x.ty.elem.is_float() => {
-            let x = size(t, x);
-            vec![reaches_limit(t, &x)]
+        Op::ToInt if args[0].ty.elem.is_float() => {
+            let x = size(t, args[0]);
+            Some(reaches_limit(t, &x))
         }
-        (Op::Add | Op::Sub | Op::Mul | Op::Div, [a, b]) => {
-            let (a, b) = (&t.broadcast(a, &result.shape), &t.broadcast(b, &result.shape));
-            vec![of_pair(t, op, a, b)]
+        Op::Add | Op::Sub | Op::Mul | Op::Div => {
+            let (a, b) = (&t.broadcast(args[0], &result.shape), &t.broadcast(args[1], &result.shape));
+            Some(of_pair(t, op, a, b))
         }
-        _ => Vec::new(),
+        Op::Sum { .. } | Op::SumTo { .. } | Op::CumSum { .. } => Some(total(t, args[0])),
+        Op::ScatterAdd { .. } => Some(total(t, args[1])),
+        // They choose, move or count, or the remainder is smaller than the divisor.
+        Op::Copy | Op::StopGradient | Op::Sign | Op::ToInt | Op::Mod => None,
+        Op::Minimum | Op::Maximum | Op::Clip | Op::Where => None,
+        Op::Transpose { .. } | Op::Reshape { .. } | Op::Broadcast { .. } => None,
+        Op::Concat { .. } | Op::Stack { .. } | Op::Index { .. } | Op::Unindex { .. } => None,
+        Op::Gather { .. } | Op::Pick | Op::Max { .. } | Op::Min { .. } => None,
+        Op::ArgMax { .. } | Op::ArgMin { .. } => None,
+        // Their results are no ints.
+        Op::Not | Op::Exp | Op::Expm1 | Op::Log | Op::Log1p | Op::Sqrt | Op::Sin | Op::Cos | Op::Erf => None,
+        Op::Sigmoid | Op::Tanh | Op::Relu | Op::Gelu | Op::Softplus => None,
+        Op::Floor | Op::Ceil | Op::Round | Op::ToNum | Op::ToBool | Op::Pow | Op::And | Op::Or => None,
+        Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge => None,
+        Op::MatMul | Op::Einsum(_) | Op::Conv(_) | Op::ConvTranspose { .. } | Op::ConvKernel { .. } => None,
+        Op::MaxPool(_) | Op::AvgPool(_) | Op::Patches(_) | Op::Unpatches { .. } => None,
+        Op::Mean { .. } | Op::Any { .. } | Op::All { .. } | Op::Softmax | Op::LogSoftmax => None,
+        Op::RandomUniform { .. } | Op::RandomNormal { .. } | Op::OneHot { .. } => None,
     }
 }
 

@@ -192,6 +192,9 @@ impl Text {
 
     /// Whether any element is true, as a scalar.
     pub(crate) fn any(&mut self, x: &Ssa) -> Ssa {
+        if x.dims().is_empty() {
+            return x.clone();
+        }
         let no = self.splat(0.0, &Ty::scalar(Elem::I1));
         let axes: Vec<usize> = (0..x.dims().len()).collect();
         self.reduce("or", x, &no, &axes)

@@ -1,0 +1,63 @@
+//! The text that functions become.
+
+use rml_backend::{Function, parse};
+use rml_backend_xla::lower::{Arg, Output, lower};
+use rml_ir::Precision;
+use rml_ir::op::samples;
+
+const FUNCTION: &str = "function f32 \"f\"
+x0 input num [2]
+x1 input int []
+x2 input num [0]
+x3 const num [] = 0.5
+x4 num [2] = mul (x0, x3)
+x5 int [] = neg (x1)
+x6 num [2] = random_normal{[2]} (x1, x5)
+x7 num [2] = add (x4, x6)
+result x7
+result x3
+result x2
+donate x0 0
+";
+
+const MODULE: &str = r#"module @rml {
+func.func public @main(%0: tensor<2xf32> {tf.aliasing_output = 0 : i32}, %1: tensor<i64>, %2: tensor<2xf32>) -> (tensor<2xf32>, tensor<i1>) {
+  %3 = "stablehlo.constant"() {value = dense<> : tensor<0xf32>} : () -> (tensor<0xf32>)
+  %4 = "stablehlo.constant"() {value = dense<"0x0000003F"> : tensor<f32>} : () -> (tensor<f32>)
+  %5 = "stablehlo.broadcast_in_dim"(%4) {broadcast_dimensions = array<i64>} : (tensor<f32>) -> (tensor<2xf32>)
+  %6 = "stablehlo.multiply"(%0, %5) : (tensor<2xf32>, tensor<2xf32>) -> (tensor<2xf32>)
+  %7 = "stablehlo.constant"() {value = dense<-9223372036854775808> : tensor<i64>} : () -> (tensor<i64>)
+  %8 = "stablehlo.compare"(%1, %7) {comparison_direction = #stablehlo<comparison_direction EQ>} : (tensor<i64>, tensor<i64>) -> (tensor<i1>)
+  %9 = "stablehlo.negate"(%1) : (tensor<i64>) -> (tensor<i64>)
+  %10 = "stablehlo.add"(%6, %2) : (tensor<2xf32>, tensor<2xf32>) -> (tensor<2xf32>)
+  "func.return"(%10, %8) : (tensor<2xf32>, tensor<i1>) -> ()
+}
+}
+"#;
+
+#[test]
+fn a_function_becomes_a_module() {
+    let function = parse(FUNCTION).unwrap();
+    let lowered = lower(&function);
+    assert_eq!(lowered.text, MODULE);
+    assert!(matches!(lowered.args[..], [Arg::Input(_), Arg::Input(_), Arg::Drawn(_)]));
+    assert_eq!(lowered.donated, [true, false, false]);
+    assert!(matches!(lowered.outputs[..], [Output::Computed(0), Output::Known(_), Output::Known(_)]));
+    assert_eq!((lowered.computed, lowered.tested), (1, true));
+}
+
+#[test]
+fn every_operator_has_a_text() {
+    for precision in [Precision::F32, Precision::F64] {
+        for (op, types) in samples() {
+            let mut f = Function::new("f", precision);
+            let args: Vec<_> = types.into_iter().map(|ty| f.input(ty, Function::nowhere())).collect();
+            let x = f.apply(op.clone(), args, Function::nowhere()).unwrap();
+            f.results.push(x);
+            let lowered = lower(&f);
+            let is_empty = f.values[x].ty.shape.is_empty();
+            assert_eq!(lowered.computed == 1, !is_empty, "{op}");
+            assert!(f.may_stop() || !lowered.tested, "{op}");
+        }
+    }
+}
