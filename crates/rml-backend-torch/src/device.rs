@@ -1,5 +1,6 @@
 //! Devices by their names, and the threads of libtorch.
 
+use std::error::Error as _;
 use std::ffi::OsString;
 use std::sync::{Once, OnceLock};
 use std::thread::available_parallelism;
@@ -64,7 +65,7 @@ fn cuda() -> Result<usize, String> {
             Some(folder) => std::path::Path::new(&folder).join(CUDA_LIBRARY).into_os_string(),
             None => OsString::from(CUDA_LIBRARY),
         };
-        open_global(&file).map_err(|e| e.to_string())
+        open_global(&file).map_err(|e| e.source().map_or_else(|| e.to_string(), ToString::to_string))
     });
     loaded.clone().map(|()| usize::try_from(Cuda::device_count()).unwrap_or(0))
 }

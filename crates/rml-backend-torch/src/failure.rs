@@ -7,6 +7,9 @@ use tch::TchError;
 /// What libtorch and `tch` begin their messages with.
 const PREFIX: &str = "Internal torch error: ";
 
+/// What stands before the reason where memory of the host ran out.
+const ALLOCATOR: &str = "DefaultCPUAllocator: ";
+
 /// Fragments of the messages by which libtorch reports that memory ran out, on the host and on CUDA.
 const MEMORY: [&str; 3] = ["can't allocate memory", "not enough memory", "out of memory"];
 
@@ -18,6 +21,7 @@ pub(crate) fn failure(error: &TchError) -> Failure {
         text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("an error without a message");
     let line = line.trim_end_matches('.');
     if MEMORY.iter().any(|fragment| line.contains(fragment)) {
+        let line = line.split_once(ALLOCATOR).map_or(line, |(_, rest)| rest);
         return Failure::new(codes::BACKEND_MEMORY, format!("libtorch has no memory left: {line}"))
             .help("use smaller shapes or shorter windows, or a device with more memory");
     }
@@ -38,11 +42,17 @@ mod tests {
 
     #[test]
     fn running_out_of_memory_has_a_code_of_its_own() {
-        for text in [
-            "[enforce fail at alloc_cpu.cpp:121] . DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes.",
-            "CUDA out of memory. Tried to allocate 20.00 GiB.",
+        let host = "[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes.";
+        for (text, reason) in [
+            (host, "can't allocate memory: you tried to allocate 8 bytes"),
+            (
+                "CUDA out of memory. Tried to allocate 20.00 GiB.",
+                "CUDA out of memory. Tried to allocate 20.00 GiB",
+            ),
         ] {
-            assert_eq!(failure(&TchError::Torch(text.to_owned())).code, codes::BACKEND_MEMORY);
+            let found = failure(&TchError::Torch(text.to_owned()));
+            assert_eq!(found.code, codes::BACKEND_MEMORY);
+            assert_eq!(found.message, format!("libtorch has no memory left: {reason}"));
         }
     }
 }
