@@ -1,0 +1,200 @@
+//! Backends: every way of running a program computes on the one that is given, and what fails there is told and leaves checkpoints whole.
+
+mod support;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rml::backend::{self, About, Backend, Buffer, Cpu, Executable, Failure, Function, Held, Kind, Outcome};
+use rml::{
+    CheckOptions, Columns, Format, GradOptions, InferOptions, Options, RunOptions, Session, Stream,
+    TrainOptions, Value,
+};
+use support::{CLASSIFIER, code, data, options, source, train};
+
+/// The embedded backend, counting its calls. One call may fail, one operator may be refused.
+#[derive(Clone, Debug, Default)]
+struct Watched {
+    calls: Arc<AtomicUsize>,
+    fails_at: Option<usize>,
+    lacks: Option<&'static str>,
+}
+
+impl Watched {
+    fn calls(&self) -> usize {
+        self.calls.load(Ordering::SeqCst)
+    }
+
+    fn shared(&self) -> Option<Arc<dyn Backend>> {
+        Some(Arc::new(self.clone()))
+    }
+}
+
+impl Backend for Watched {
+    fn about(&self) -> About {
+        About { name: "watched".into(), ..Cpu.about() }
+    }
+
+    fn is_host(&self) -> bool {
+        Cpu.is_host()
+    }
+
+    fn prepare(&self, function: &Function) -> Result<Box<dyn Executable>, Failure> {
+        for (at, def) in function.values.iter_enumerated() {
+            if let Kind::Apply { op, .. } = &def.kind
+                && self.lacks.is_some_and(|lacked| op.to_string() == lacked)
+            {
+                return Err(Failure::refusal(at, "there is no such operator here"));
+            }
+        }
+        Ok(Box::new(Ready { inner: Cpu.prepare(function)?, watched: self.clone() }))
+    }
+
+    fn upload(&self, value: &Value) -> Result<Arc<dyn Buffer>, Failure> {
+        Cpu.upload(value)
+    }
+}
+
+#[derive(Debug)]
+struct Ready {
+    inner: Box<dyn Executable>,
+    watched: Watched,
+}
+
+impl Executable for Ready {
+    fn run(&self, args: Vec<Held>) -> Result<Outcome, Failure> {
+        let call = self.watched.calls.fetch_add(1, Ordering::SeqCst);
+        if self.watched.fails_at == Some(call) {
+            return Err(Failure::call("the device is gone").help("put it back"));
+        }
+        self.inner.run(args)
+    }
+}
+
+const LINE: &str = "node line(x: num [2]) -> (o)\n  k = param([2.0, 3.0]);\n  o = sum(tanh(k * x));\n";
+
+fn inputs() -> Columns {
+    Columns::parse(br#"{"x": [[1.0, 2.0], [3.0, 4.0], [0.5, -1.0]]}"#, Format::Json, "inputs").unwrap()
+}
+
+#[test]
+fn names_open_backends() {
+    let cpu = backend::open("cpu", &backend::Options { threads: Some(3), ..Default::default() }).unwrap();
+    assert_eq!(cpu.about(), Cpu.about());
+    let open = |name: &str, device: &str, threads| {
+        backend::open(name, &backend::Options { device: device.into(), threads }).unwrap_err()
+    };
+    let unknown = open("tor", "cpu", None);
+    assert_eq!(unknown.code(), Some(rml::codes::run::BAD_OPTION));
+    assert!(open("troch", "cpu", None).to_string().contains("there is `torch`"));
+    assert!(unknown.to_string().contains("cpu, xla, torch"));
+    for device in ["", "gpu", "cuda", "cuda:", "cuda:-1", "cuda:01", "cuda:+1", "CPU", "cuda:99999999999"] {
+        assert_eq!(open("cpu", device, None).code(), Some(rml::codes::run::BAD_OPTION), "{device}");
+    }
+    assert_eq!(open("cpu", "cpu", Some(0)).code(), Some(rml::codes::run::BAD_OPTION));
+    assert_eq!(open("cpu", "cuda:0", None).code(), Some(rml::codes::backend::NO_DEVICE));
+    let names: Vec<&str> = backend::list().iter().map(|info| info.name).collect();
+    assert_eq!(names, backend::NAMES);
+}
+
+#[test]
+fn traces_and_gradients_are_computed_on_the_backend_that_is_given() {
+    let (watched, compile, inputs) = (Watched::default(), Options::default(), inputs());
+    let program = rml::compile(&source(LINE), &compile).unwrap();
+    let run = |backend| {
+        rml::run(&program, &inputs, &RunOptions { backend, ..Default::default() }).unwrap().to_json()
+    };
+    assert_eq!(run(watched.shared()), run(None));
+    assert_eq!(watched.calls(), 3);
+
+    let mut session = Session::with_backend(&program, watched.shared().unwrap());
+    session.step([("x", [1.0_f32, 2.0].into())]).unwrap();
+    assert_eq!(watched.calls(), 4);
+
+    let with = |backend| GradOptions { backend, ..GradOptions::default() };
+    let grad = |backend| rml::grad(&source(LINE), &compile, &inputs, &with(backend)).unwrap().to_json();
+    let before = watched.calls();
+    assert_eq!(grad(watched.shared()), grad(None));
+    assert!(watched.calls() > before);
+
+    let check = |backend| {
+        rml::gradcheck(&source(LINE), &compile, &inputs, &with(backend), &CheckOptions::default())
+            .unwrap()
+            .to_json()
+    };
+    let before = watched.calls();
+    assert_eq!(check(watched.shared()), check(None));
+    // Two sums for each of the eight elements that are compared, and more.
+    assert!(watched.calls() > before + 16);
+}
+
+#[test]
+fn training_and_inference_are_computed_on_the_backend_that_is_given() {
+    let folder = tempfile::tempdir().unwrap();
+    let [plain, on] = ["plain", "on"].map(|name| folder.path().join(name));
+    let watched = Watched::default();
+    train(CLASSIFIER, &data(23), &options(&plain, 2));
+    let on_backend = |epochs| TrainOptions { backend: watched.shared(), ..options(&on, epochs) };
+    train(CLASSIFIER, &data(23), &on_backend(1));
+    let first = watched.calls();
+    assert!(first > 0);
+    // Goes on on the same backend, in batches of another size at the end of each epoch.
+    train(CLASSIFIER, &data(23), &TrainOptions { resume: Some(on.clone()), ..on_backend(2) });
+    assert_eq!(watched.calls(), 2 * first);
+    assert_eq!(std::fs::read(&plain).unwrap(), std::fs::read(&on).unwrap());
+
+    let infer = |backend| {
+        rml::infer(&source(CLASSIFIER), &data(23), &InferOptions { backend, ..InferOptions::new(&on) })
+            .unwrap()
+            .metrics
+    };
+    assert_eq!(infer(watched.shared()), infer(None));
+    assert!(watched.calls() > 2 * first);
+
+    let stream = |backend| {
+        let mut stream =
+            Stream::new(&source(CLASSIFIER), &InferOptions { backend, ..InferOptions::new(&on) }).unwrap();
+        stream.line(r#"{"x": [0.5, -0.5], "end": true, "y": 1}"#).unwrap()
+    };
+    let before = watched.calls();
+    assert_eq!(stream(watched.shared()), stream(None));
+    assert!(watched.calls() > before);
+}
+
+#[test]
+fn a_call_that_fails_midway_leaves_the_checkpoint_of_the_epoch_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let [whole, part] = ["whole", "part"].map(|name| folder.path().join(name));
+    let watched = Watched::default();
+    train(CLASSIFIER, &data(23), &TrainOptions { backend: watched.shared(), ..options(&whole, 1) });
+    let epoch = watched.calls();
+    let fails = Watched { fails_at: Some(epoch + epoch / 2), ..Watched::default() };
+    let on = TrainOptions { backend: fails.shared(), ..options(&part, 2) };
+    let error = rml::train(&source(CLASSIFIER), &data(23), &on, &mut ()).unwrap_err();
+    assert_eq!(error.code(), Some(rml::codes::backend::BACKEND_FAILED));
+    let text = error.to_string();
+    assert!(
+        ["the device is gone", "put it back", "in epoch 2"].iter().all(|part| text.contains(part)),
+        "{text}"
+    );
+    assert_eq!(std::fs::read(&part).unwrap(), std::fs::read(&whole).unwrap());
+    for path in [&whole, &part] {
+        train(CLASSIFIER, &data(23), &TrainOptions { resume: Some(path.clone()), ..options(path, 2) });
+    }
+    assert_eq!(std::fs::read(&part).unwrap(), std::fs::read(&whole).unwrap());
+}
+
+#[test]
+fn what_a_backend_refuses_is_named_with_its_place() {
+    let lacks = Watched { lacks: Some("tanh"), ..Watched::default() };
+    let program = rml::compile(&source(LINE), &Options::default()).unwrap();
+    let trace =
+        rml::run(&program, &inputs(), &RunOptions { backend: lacks.shared(), ..Default::default() }).unwrap();
+    let error = trace.error.unwrap();
+    assert_eq!(error.code(), Some(rml::codes::backend::BACKEND_REFUSES));
+    assert!(error.to_string().contains("at test.rml:3:"), "{error}");
+    assert!(error.to_string().contains("`tanh`, of type num [2]"), "{error}");
+    let with = GradOptions { backend: lacks.shared(), ..GradOptions::default() };
+    assert_eq!(code(rml::grad(&source(LINE), &Options::default(), &inputs(), &with)), "backend-refuses");
+    assert_eq!(lacks.calls(), 0);
+}
