@@ -3,6 +3,7 @@
 //! - `test`: everything that must hold before a change is merged; continuous integration runs exactly this. With `--quick`: all of it that
 //!   needs neither XLA nor libtorch.
 //! - `setup`: fetches XLA or libtorch, and builds the backend against it.
+//! - `startup`: what the backends cost a program that does not use them.
 //! - `tidy`: the checks that no compiler makes: who may depend on whom, file lengths, codes without an example.
 //! - `chronograms`: draws the chronograms of the paper's listings anew.
 //! - `bless`: writes expected output anew from what the code does now; read the difference before committing it.
@@ -11,6 +12,7 @@
 
 mod error_index;
 mod setup;
+mod startup;
 mod steps;
 mod tidy;
 mod workspace;
@@ -25,6 +27,7 @@ commands:
           --quick leaves these out
   setup xla|torch
           fetch the library of a backend (once, into $RML_BACKENDS, else $XDG_CACHE_HOME/rml, else ~/.cache/rml), build the backend
+  startup build rml with and without the backends, compare sizes and the time of `rml check`
   tidy    dependency directions, file lengths, diagnostic codes, forbidden words
   bless   write the expected output of tests and the index of diagnostics anew
   chronograms
@@ -39,6 +42,7 @@ fn main() -> ExitCode {
             Some(recipe) => setup::setup(recipe).map(|_| ()),
             None => return usage(),
         },
+        ["startup"] => startup::startup(),
         ["tidy"] => steps::tidy(),
         ["bless"] => steps::bless(),
         ["chronograms"] => steps::chronograms(),

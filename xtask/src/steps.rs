@@ -34,6 +34,7 @@ pub(crate) fn test(extent: Extent) -> Result<(), String> {
             backend(recipe)?;
         }
         suite()?;
+        opened()?;
     }
     println!("\nall good");
     Ok(())
@@ -54,6 +55,22 @@ fn suite() -> Result<(), String> {
     let mut tests = cargo(&["test", "--package", "rml-backend", "--test", "suite", "--quiet"]);
     tests.env("RML_TEST_BACKENDS", "cpu,xla,torch").env(setup::VARIABLE, setup::cache_folder()?);
     step("suite of backends", &mut tests)
+}
+
+/// The command line in a build that opens backends: which it finds, and what it says of those that it does not.
+fn opened() -> Result<(), String> {
+    let args = [
+        "test",
+        "--package",
+        "rml-cli",
+        "--features",
+        "xla,torch",
+        "--test",
+        "backends",
+        "--test",
+        "explain",
+    ];
+    step("rml with backends", cargo(&args).arg("--quiet").env_remove(BLESS))
 }
 
 /// What [`tidy::check`] finds.

@@ -28,18 +28,3 @@ pub use function::{Def, Donation, Function, Kind, Val};
 pub use prepared::{Prepared, RunError};
 pub use text::{parse, print};
 pub use verify::verify;
-
-/// The pages of errors that only a backend gives: their examples run as tests.
-#[cfg(doctest)]
-mod pages {
-    #[doc = include_str!("../../../docs/errors/backend-failed.md")]
-    mod backend_failed {}
-    #[doc = include_str!("../../../docs/errors/backend-memory.md")]
-    mod backend_memory {}
-    #[doc = include_str!("../../../docs/errors/backend-not-installed.md")]
-    mod backend_not_installed {}
-    #[doc = include_str!("../../../docs/errors/backend-refuses.md")]
-    mod backend_refuses {}
-    #[doc = include_str!("../../../docs/errors/no-device.md")]
-    mod no_device {}
-}

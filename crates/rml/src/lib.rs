@@ -56,6 +56,12 @@ pub use {rml_analysis as analysis, rml_ir as ir, rml_sim as sim, rml_syntax as s
 /// The pages of errors that only users of the library meet: their examples run as tests.
 #[cfg(doctest)]
 mod pages {
+    #[doc = include_str!("../../../docs/errors/backend-failed.md")]
+    mod backend_failed {}
+    #[doc = include_str!("../../../docs/errors/backend-memory.md")]
+    mod backend_memory {}
+    #[doc = include_str!("../../../docs/errors/backend-refuses.md")]
+    mod backend_refuses {}
     #[doc = include_str!("../../../docs/errors/input-value.md")]
     mod input_value {}
     #[doc = include_str!("../../../docs/errors/look-ahead-limit.md")]
