@@ -10,7 +10,7 @@ use indexmap::IndexMap;
 use rml_analysis::{Bounds, CALLED, Causality, ClockReport, Facts, Kind, Verdict};
 use rml_base::{Diagnostic, Diagnostics, Sources};
 use rml_elab::NodeSignature;
-use rml_ir::flat::Flat;
+use rml_ir::flat::{Flat, Var};
 use rml_ir::pass;
 use rml_ir::typed::StaticValue;
 
@@ -54,6 +54,11 @@ impl RunFacts {
         let causality = rml_analysis::causality(&flat, &clocks.clocks);
         let bounds = rml_analysis::bounds(&flat, &causality);
         Self { flat: Arc::new(flat), clocks, causality, bounds }
+    }
+
+    /// The clock of a variable as it is declared, ` when end`; nothing for the base clock.
+    pub fn clock(&self, v: Var) -> String {
+        types::declared(&self.flat, &self.clocks, v)
     }
 
     /// The tables for a scheduler.

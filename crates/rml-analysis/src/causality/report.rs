@@ -153,6 +153,7 @@ fn begin(deps: &Dependences<'_>, part: &Part, chain: &Chain) -> (usize, String) 
     (start, what.unwrap_or_else(|| "a recurrence".to_owned()))
 }
 
+/// Labels the steps of a chain, from one variable with a name to the next.
 fn labelled(
     mut found: Diagnostic,
     deps: &Dependences<'_>,
@@ -160,28 +161,61 @@ fn labelled(
     chain: &Chain,
     start: usize,
 ) -> Diagnostic {
+    let steps = steps(deps, part, chain, start);
+    for (span, text) in steps.iter().take(SHOWN) {
+        found = found.label(*span, text);
+    }
+    if steps.len() > SHOWN { found.note(format!("and {} more steps", steps.len() - SHOWN)) } else { found }
+}
+
+/// A step of a chain that is being told: where it stands, what needs something, and how far away in time.
+struct Step {
+    span: Span,
+    of: Var,
+    distance: Distance,
+}
+
+impl Step {
+    fn told(self, flat: &Flat, needs: Var) -> (Span, String) {
+        let (of, needs) = (name(flat, self.of), name(flat, needs));
+        let text = match self.distance {
+            Distance::Now => format!("{of} needs {needs}"),
+            Distance::Past => format!("{of} needs the previous value of {needs}"),
+            Distance::Next => format!("{of} needs the next value of {needs}"),
+        };
+        (self.span, text)
+    }
+}
+
+/// The steps of a chain in words. Parts of expressions, which have no name, are passed over, but for one between two steps in time.
+fn steps(deps: &Dependences<'_>, part: &Part, chain: &Chain, start: usize) -> Vec<(Span, String)> {
     let flat = deps.conditions.flat;
-    let turned = chain[start..].iter().chain(&chain[..start]);
-    let mut shown = 0;
-    for i in turned {
+    let mut told = Vec::new();
+    let mut open: Option<Step> = None;
+    for (at, i) in chain[start..].iter().chain(&chain[..start]).enumerate() {
         let (from, to, edge) = &part.edges[*i];
         let (Some(span), Place::Value(of), Place::Value(needs)) =
             (span_of(deps, part.nodes[*from]), deps.place(part.nodes[*from]), deps.place(part.nodes[*to]))
         else {
             continue;
         };
-        let text = match edge.distance {
-            Distance::Now => format!("{} needs {}", name(flat, of), name(flat, needs)),
-            Distance::Past => format!("{} needs the previous value of {}", name(flat, of), name(flat, needs)),
-            Distance::Next => format!("{} needs the next value of {}", name(flat, of), name(flat, needs)),
+        let distance = edge.distance;
+        let step = match open.take() {
+            Some(step) if distance == Distance::Now => step,
+            Some(step) if step.distance == Distance::Now => Step { distance, ..step },
+            Some(step) => {
+                told.push(step.told(flat, of));
+                Step { span, of, distance }
+            }
+            None => Step { span, of, distance },
         };
-        shown += 1;
-        if shown > SHOWN {
-            return found.note(format!("and {} more steps", chain.len() + 1 - shown));
+        if flat.vars[needs].name.is_some() || at + 1 == chain.len() {
+            told.push(step.told(flat, needs));
+        } else {
+            open = Some(step);
         }
-        found = found.label(span, text);
     }
-    found
+    told
 }
 
 /// The conditions under which a chain is a circle.

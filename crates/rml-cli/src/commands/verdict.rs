@@ -114,12 +114,11 @@ fn bytes_json(bytes: Bytes) -> Value {
 pub(super) fn line(analysis: &Analysis) -> String {
     let Some(run) = &analysis.run else { return format!("{}: rejected", analysis.node()) };
     let clocks = if clock(analysis) == "dynamic" { ", clocks are checked when it runs" } else { "" };
-    format!(
-        "{}: {}{clocks}; {}",
-        analysis.node(),
-        words(&run.bounds.program),
-        memory(run.bounds.bytes, run.bounds.program.kind)
-    )
+    let said = format!("{}: {}{clocks}", analysis.node(), words(&run.bounds.program));
+    match run.bounds.program.kind {
+        Kind::Rejected => said,
+        kind => format!("{said}; {}", memory(run.bounds.bytes, kind)),
+    }
 }
 
 fn words(bound: &Bound) -> String {
@@ -166,13 +165,8 @@ pub(super) fn explanation(analysis: &Analysis) -> String {
     let mut text = format!("{}\n", line(analysis));
     let Some(run) = &analysis.run else { return text };
     for (v, bound) in &run.bounds.outputs {
-        let clock = run.clocks.clocks.text(&run.flat, run.clocks.clocks.of[*v]);
-        text += &format!(
-            "  output {}: {}, on {clock}\n    {}\n",
-            name(run, *v),
-            run.flat.vars[*v].ty,
-            wait(run, *v, bound)
-        );
+        let declared = format!("{}: {}{}", name(run, *v), run.flat.vars[*v].ty, run.clock(*v));
+        text += &format!("  output {declared}\n    {}\n", wait(run, *v, bound));
     }
     text += &recurrences(run);
     for reason in &run.causality.reasons {
@@ -187,14 +181,20 @@ pub(super) fn explanation(analysis: &Analysis) -> String {
             text += &format!("    at {}\n", lines.join(", "));
         }
     }
-    let bytes = run.bounds.bytes;
-    text += &format!("  memory: {} in delays and parameters", size(bytes.state));
-    text += &match (bytes.look_ahead, bytes.per_cycle) {
-        (Some(held), _) => format!(", at most {} of cycles that wait for later ones\n", size(held)),
-        (None, Some(each)) => format!(", at most {} for each cycle that waits\n", size(each)),
-        (None, None) => "\n".to_owned(),
-    };
+    if run.bounds.program.kind != Kind::Rejected {
+        text += &kept(run.bounds.bytes);
+    }
     text
+}
+
+fn kept(bytes: Bytes) -> String {
+    let state = format!("  memory: {} in delays and parameters", size(bytes.state));
+    match (bytes.look_ahead, bytes.per_cycle) {
+        (Some(0), _) => format!("{state}; no cycle waits for a later one\n"),
+        (Some(held), _) => format!("{state}, at most {} of cycles that wait for later ones\n", size(held)),
+        (None, Some(each)) => format!("{state}, at most {} for each cycle that waits\n", size(each)),
+        (None, None) => format!("{state}\n"),
+    }
 }
 
 fn wait(run: &RunFacts, var: rml::ir::flat::Var, bound: &Bound) -> String {
@@ -203,6 +203,9 @@ fn wait(run: &RunFacts, var: rml::ir::flat::Var, bound: &Bound) -> String {
             let conditions: Vec<String> =
                 w.cuts.iter().map(|c| format!("`{}`", run.causality.cuts[*c].name)).collect();
             let mut text = format!("known when {} next holds", conditions.join(", then "));
+            if w.cuts.iter().any(|c| !run.causality.cuts[*c].all && run.causality.cuts[*c].ends.len() > 1) {
+                text += ", or a window around it ends";
+            }
             if w.rounds > 1 {
                 text += &format!(" for the {}. time", w.rounds);
             }
@@ -238,17 +241,18 @@ fn recurrences(run: &RunFacts) -> String {
             Direction::Forward => "forward",
             Direction::Backward => "backward",
             Direction::Mixed => "forward, with looks ahead",
-            Direction::Unknown => "in an order that is not known",
+            Direction::Unknown if run.bounds.program.kind == Kind::Rejected => "in no order",
+            Direction::Unknown => "in an order that only the run can tell",
         };
         let within = r.cut.map(|c| format!(", cut by `{}`", run.causality.cuts[c].name)).unwrap_or_default();
         let names: Vec<&str> = r.members.iter().filter_map(|v| vars[*v].name.as_deref()).collect();
         let more = names.len().saturating_sub(4);
-        let mut list = names.iter().take(4).map(|n| format!("`{n}`")).collect::<Vec<_>>().join(" -> ");
+        let mut list = names.iter().take(4).map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
         if more > 0 {
             list += &format!(" and {more} more");
         }
         let equations = if r.members.len() == 1 { "equation" } else { "equations" };
-        text += &format!("  recurrence {way}{within}: {} {equations}", r.members.len());
+        text += &format!("  recurrence {way}{within}, through {} {equations}", r.members.len());
         text += &if list.is_empty() { "\n".to_owned() } else { format!(": {list}\n") };
     }
     if all.len() > SHOWN {

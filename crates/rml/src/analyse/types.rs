@@ -1,6 +1,7 @@
 //! Types, shapes and clocks as a table for people.
 
-use rml_ir::flat::Var;
+use rml_analysis::ClockReport;
+use rml_ir::flat::{Flat, Var};
 
 use super::Analysis;
 
@@ -17,20 +18,23 @@ impl Analysis {
         let mut text = String::new();
         for (v, name) in shown {
             let ty = self.flat.vars[v].ty.to_string();
-            let line = format!("  {:name_width$} {ty:type_width$}{}", format!("{name}:"), self.samplings(v));
+            let line = format!(
+                "  {:name_width$} {ty:type_width$}{}",
+                format!("{name}:"),
+                declared(&self.flat, &self.clocks, v)
+            );
             text.push_str(line.trim_end());
             text.push('\n');
         }
         text
     }
+}
 
-    /// The clock of a variable as it is declared: ` when end`.
-    fn samplings(&self, v: Var) -> String {
-        let clocks = &self.clocks.clocks;
-        let clock = clocks.text(&self.flat, clocks.of[v]);
-        match clock.strip_prefix("base") {
-            Some(path) => path.replace(" on ", " when "),
-            None => format!(" (clock: {clock})"),
-        }
+/// The clock of a variable as it is declared: ` when end`.
+pub(super) fn declared(flat: &Flat, clocks: &ClockReport, v: Var) -> String {
+    let clock = clocks.clocks.text(flat, clocks.clocks.of[v]);
+    match clock.strip_prefix("base") {
+        Some(path) => path.replace(" on ", " when "),
+        None => format!(" (clock: {clock})"),
     }
 }
