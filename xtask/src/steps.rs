@@ -50,11 +50,16 @@ fn backend(recipe: &Recipe) -> Result<(), String> {
     step(&format!("{}: tests", recipe.name), tests.arg("--quiet").env_remove(BLESS))
 }
 
-/// The suite of backends on all of them; one that does not open fails.
+/// The suite of backends and the conformance vectors on all of them; one that does not open fails.
 fn suite() -> Result<(), String> {
-    let mut tests = cargo(&["test", "--package", "rml-backend", "--test", "suite", "--quiet"]);
-    tests.env("RML_TEST_BACKENDS", "cpu,xla,torch").env(setup::VARIABLE, setup::cache_folder()?);
-    step("suite of backends", &mut tests)
+    for (name, package, test) in
+        [("suite of backends", "rml-backend", "suite"), ("vectors on backends", "rml-testkit", "backends")]
+    {
+        let mut tests = cargo(&["test", "--package", package, "--test", test, "--quiet"]);
+        tests.env("RML_TEST_BACKENDS", "cpu,xla,torch").env(setup::VARIABLE, setup::cache_folder()?);
+        step(name, &mut tests)?;
+    }
+    Ok(())
 }
 
 /// The command line in a build that opens backends: which it finds, and what it says of those that it does not.

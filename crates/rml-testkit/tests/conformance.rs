@@ -1,20 +1,16 @@
-//! All vendored vectors pass on both engines, and with the embedded backend.
+//! All vendored vectors pass on both engines. With backends they run in `backends.rs`.
 
 use std::path::Path;
-use std::sync::Arc;
 
-use rml_backend::Backend;
-use rml_backend_cpu::Cpu;
 use rml_testkit::conformance;
 
 fn passes(folder: &str, at_least: usize) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/conformance").join(folder);
     let files = conformance::files(&folder).expect("the vectors are there");
     assert!(files.len() >= at_least, "only {} vectors", files.len());
-    let cpu: Arc<dyn Backend> = Arc::new(Cpu);
     let failures: Vec<String> = files
         .iter()
-        .map(|f| conformance::check_file(f, Some(&cpu)))
+        .map(|f| conformance::check_file(f, None))
         .flat_map(|o| o.failures.into_iter().map(move |f| format!("{}: {f}", o.name)))
         .collect();
     assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
