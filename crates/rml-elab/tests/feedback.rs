@@ -49,3 +49,52 @@ fn what_never_fits_is_still_an_error() {
         assert!(problems.to_string().contains(message), "{equation}: {problems}");
     }
 }
+
+/// A shape that only a recurrence settles does not fit: the variable to declare is named, and the declaration mends it.
+#[test]
+fn the_variable_to_declare_is_named() {
+    for (body, name, mended) in [
+        ("h = 0.0 fby matmul(k, 0.5 * h); o = h;", "h", "h: num [2] = 0.0 fby matmul(k, 0.5 * h); o = h;"),
+        // Behind others, in the same recurrence and in one that nothing enters.
+        (
+            "s = 0.0 fby t; t = 0.9 * s + g; g = matmul(k, s); o = x + t;",
+            "s",
+            "s: num [2] = 0.0 fby t; t = 0.9 * s + g; g = matmul(k, s); o = x + t;",
+        ),
+        (
+            "u = post u; w = u when e; o = matmul(k, w);",
+            "u",
+            "u: num [2] = post u; w = u when e; o = matmul(k, w);",
+        ),
+        ("h = post matmul(k, h); o = h;", "h", "h: num [2] = post matmul(k, h); o = h;"),
+    ] {
+        let text = |body: &str| {
+            format!("node main(x: num [2], e: bool []) -> (o) k = [[1.0, 0.5], [-0.5, 0.25]]; {body}")
+        };
+        let (module, problems, _) = run(&text(body), &options());
+        assert!(module.is_none(), "{body}");
+        let [problem] = &problems.0[..] else { panic!("{body}: {problems}") };
+        let help = format!("if `{name}` is to have another shape, declare it: `{name}: num [..]`");
+        assert!(problem.help.contains(&help), "{body}: {problem}");
+        let place = text(body).find(&format!("{name} = ")).expect("an equation");
+        assert!(problem.labels.iter().any(|l| l.span.start as usize == place), "{body}: {problem:#?}");
+        accept(&text(mended), &options());
+    }
+}
+
+/// A declaration is not asked for where it would not help.
+#[test]
+fn no_declaration_is_asked_for_where_shapes_are_settled() {
+    for body in [
+        "b = zeros([3]) fby (b + x); o = b;",
+        "n = 0.0 fby n + 1.0; o = concat([n], [n, n]) + x;",
+        "s: num [] = 0.0 fby s; o = matmul(k, s);",
+        "s = sum(x) + (0.0 fby s); o = matmul(k, s);",
+        "o = matmul(k, 0.5);",
+    ] {
+        let text = format!("node main(x: num [2]) -> (o) k = [[1.0, 0.5], [-0.5, 0.25]]; {body}");
+        let (module, problems, _) = run(&text, &options());
+        assert!(module.is_none(), "{body}");
+        assert!(problems.iter().all(|d| d.help.iter().all(|h| !h.contains("declare"))), "{body}: {problems}");
+    }
+}

@@ -6,7 +6,7 @@
 use indexmap::IndexMap;
 use rml_base::Diagnostic;
 
-use super::{Port, Typed};
+use super::{Port, Typed, feedback};
 use crate::builtins::Builtin;
 use crate::hir::{ExprId, ExprKind, Item, Local, LocalKind, TypeDecl};
 use crate::instance::{Given, InstanceId, RootGiven};
@@ -21,9 +21,9 @@ pub(crate) struct Failed {
 
 /// The graph.
 pub(super) struct Flow<'a, 'p> {
-    typed: &'a Typed<'p>,
+    pub(super) typed: &'a Typed<'p>,
     /// What depends on each vertex.
-    next: Vec<Vec<usize>>,
+    pub(super) next: Vec<Vec<usize>>,
     /// The vertices of the expressions in error.
     bad: IndexMap<(InstanceId, ExprId), usize>,
     /// The vertex of what is in error for reasons that are reported already.
@@ -54,6 +54,11 @@ impl<'a, 'p> Flow<'a, 'p> {
             operands.into_iter().for_each(|from| flow.next[from].push(vertex));
         }
         flow
+    }
+
+    /// The vertex of an expression in error.
+    pub(super) fn vertex(&self, id: InstanceId, expr: ExprId) -> Option<usize> {
+        self.bad.get(&(id, expr)).copied()
     }
 
     fn slot(&self, id: InstanceId, local: Local) -> usize {
@@ -143,7 +148,7 @@ impl<'a, 'p> Flow<'a, 'p> {
     }
 
     /// What decides the shape of an expression. `whole` = the expression itself may be in error.
-    fn reads(&self, id: InstanceId, expr: ExprId, whole: bool, found: &mut Vec<usize>) {
+    pub(super) fn reads(&self, id: InstanceId, expr: ExprId, whole: bool, found: &mut Vec<usize>) {
         let typed = self.typed;
         let node = typed.tree.node(id);
         if whole && let Some(&vertex) = self.bad.get(&(id, expr)) {
@@ -259,11 +264,12 @@ impl Taint {
 /// the text counts.
 pub(crate) fn independent(typed: &Typed<'_>, failed: Vec<Failed>) -> Vec<Failed> {
     let flow = Flow::new(typed, &failed);
-    let vertex = |f: &Failed| f.expr.and_then(|e| flow.bad.get(&(f.id, e)).copied());
+    let vertex = |f: &Failed| f.expr.and_then(|e| flow.vertex(f.id, e));
     let places = flow.places();
     let mut order: Vec<(usize, Option<usize>, Failed)> = failed
         .into_iter()
-        .map(|f| {
+        .map(|mut f| {
+            feedback::advise(&flow, &places, &mut f);
             let vertex = vertex(&f);
             (vertex.map_or(0, |v| places[v]), vertex, f)
         })

@@ -2,6 +2,7 @@
 
 mod adjoint;
 mod dtype;
+mod feedback;
 mod flow;
 mod hint;
 mod shape;
