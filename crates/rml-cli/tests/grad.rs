@@ -82,6 +82,21 @@ fn probes_show_inner_variables() {
     folder.rml("run l.rml --inputs i.json --probe line_0.kk").fails(1, &["bad-option", "`line_0.k`"]);
 }
 
+/// A step that leaves the numbers as they are, or takes them out of range, compares nothing.
+#[test]
+fn steps_and_tolerances_have_a_range() {
+    let folder = line();
+    for flags in ["--eps 1e300", "--eps 1e-320", "--eps 1.5", "--tolerance 1.0", "--tolerance 1e9"] {
+        folder
+            .rml(&format!("gradcheck l.rml --inputs i.json {flags}"))
+            .fails(1, &["bad-option", "expected a"]);
+    }
+    for flags in ["--eps 0", "--eps nan", "--tolerance inf"] {
+        folder.rml(&format!("gradcheck l.rml --inputs i.json {flags}")).fails(2, &["above 0"]);
+    }
+    folder.rml("gradcheck l.rml --inputs i.json --eps 1e-4 --tolerance 0.01").ok();
+}
+
 /// Double precision everywhere that numbers are computed.
 #[test]
 fn every_command_takes_f64() {

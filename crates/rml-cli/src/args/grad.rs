@@ -46,7 +46,7 @@ pub(crate) enum GradFormat {
 pub(crate) struct Gradcheck {
     #[command(flatten)]
     pub(crate) of: Differentiation,
-    /// The step of the differences, for numbers up to 1; in proportion for larger ones
+    /// The step of the differences, for numbers up to 1; in proportion for larger ones; at most 1
     #[arg(long, value_name = "STEP", default_value_t = 1e-5, value_parser = values::above_zero)]
     pub(crate) eps: f64,
     /// The largest relative error that passes

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use rml_base::{Diagnostics, Sources};
+use rml_base::codes::run::BAD_OPTION;
+use rml_base::{Diagnostic, Diagnostics, Sources};
 use rml_ir::{Data, Precision, Type, Value};
 use rml_sim::Status;
 
@@ -16,12 +17,15 @@ use crate::session::Feed;
 /// How many roundings a sum may have suffered, in units of the last place of its magnitude.
 const ROUNDINGS: f64 = 64.0;
 
+/// The steps that double precision can resolve and that say something of a slope.
+const STEPS: std::ops::RangeInclusive<f64> = 1e-12..=1.0;
+
 /// How to compare.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct CheckOptions {
-    /// The step of the differences, for numbers up to 1; in proportion for larger ones.
+    /// The step of the differences, for numbers up to 1; in proportion for larger ones. From 1e-12 to 1.
     pub eps: f64,
-    /// The largest relative error that passes.
+    /// The largest relative error that passes. Above 0 and below 1.
     pub tolerance: f64,
     /// How many elements of each parameter and input are compared, spread evenly; 0 = all.
     pub samples: usize,
@@ -89,7 +93,7 @@ impl GradCheck {
 /// Compares what [`grad`](crate::grad()) gives with central differences of the sum, in double precision whatever the options say.
 ///
 /// # Errors
-/// As [`grad`](crate::grad()). Gradients that differ are no error, see [`GradCheck::ok`].
+/// As [`grad`](crate::grad()); a step or tolerance out of range. Gradients that differ are no error, see [`GradCheck::ok`].
 pub fn gradcheck(
     source: &Source,
     options: &Options,
@@ -97,12 +101,27 @@ pub fn gradcheck(
     grad: &GradOptions,
     check: &CheckOptions,
 ) -> Result<GradCheck, Error> {
+    in_range(check)?;
     let start = Start::new(grad)?;
     let options = Options { precision: Precision::F64, ..start.settings(options) };
     let compiled = differentiable(source, &options, grad.loss.as_deref())?;
     let given = Given::new(&compiled.backward, inputs, grad)?;
     let found = gradients(&compiled, &given, &start)?;
     Checker { compiled: &compiled, start, options: check }.check(given, found)
+}
+
+/// Whether differences with those options say anything.
+fn in_range(check: &CheckOptions) -> Result<(), Error> {
+    let bad = |what: String, help: &str| Err(Diagnostic::error(BAD_OPTION, what).help(help).into());
+    if !STEPS.contains(&check.eps) {
+        let what = format!("a step of {:e} says nothing about a slope", check.eps);
+        return bad(what, "expected a step from 1e-12 to 1, such as 1e-5");
+    }
+    if !(check.tolerance > 0.0 && check.tolerance < 1.0) {
+        let what = format!("a relative error of {:e} compares nothing", check.tolerance);
+        return bad(what, "expected a tolerance above 0 and below 1, such as 1e-5");
+    }
+    Ok(())
 }
 
 struct Checker<'a> {
