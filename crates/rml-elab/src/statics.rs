@@ -251,7 +251,10 @@ impl Statics {
                 Ok(value)
             }
             ExprKind::Unary(op, a) => arith::unary(*op, &eval(*a)?, span),
-            ExprKind::Binary(op, a, b) => arith::binary(*op, &eval(*a)?, &eval(*b)?, span),
+            ExprKind::Binary(op, a, b) => {
+                let (a, b) = both(eval(*a), eval(*b))?;
+                arith::binary(*op, &a, &b, span)
+            }
             ExprKind::If { cond, then, other } => match eval(*cond)? {
                 StaticValue::Bool(c) => eval(if c { *then } else { *other }),
                 found => Err(expected("a bool", &found, node.exprs[*cond].span).into()),
@@ -283,9 +286,15 @@ impl Statics {
         span: Span,
     ) -> Evaluated<Vec<StaticValue>> {
         let mut values = Vec::with_capacity(items.len());
+        let mut unknown = false;
         for item in items {
             match *item {
-                Item::Expr(e) => values.push(self.eval(tree, shapes, id, e)?),
+                Item::Expr(e) => match self.eval(tree, shapes, id, e) {
+                    Ok(value) => values.push(value),
+                    // What comes behind it may be in error.
+                    Err(Failure::Unknown) => unknown = true,
+                    Err(bad) => return Err(bad),
+                },
                 Item::Splice(local, at) => match self.read(tree, id, local, at)? {
                     StaticValue::Array(items) => values.extend(items),
                     found => return Err(expected("an array to splice", &found, at).into()),
@@ -294,6 +303,9 @@ impl Statics {
             if values.len() > MAX_ARRAY {
                 return Err(too_large(span).into());
             }
+        }
+        if unknown {
+            return Err(Failure::Unknown);
         }
         let (size, depth) = values.iter().map(extent).fold((0, 0), |(n, d), (m, e)| (n + m, d.max(e)));
         if size > MAX_ARRAY || depth > MAX_DEPTH {
@@ -434,6 +446,15 @@ impl Statics {
             }
             Index::Ellipsis(span) => arith::slice(None, None, None, size, span),
         }
+    }
+}
+
+/// Two values; what is in error counts for more than what is not known.
+fn both(a: Evaluated<StaticValue>, b: Evaluated<StaticValue>) -> Evaluated<(StaticValue, StaticValue)> {
+    match (a, b) {
+        (Ok(a), Ok(b)) => Ok((a, b)),
+        (Err(bad @ Failure::Bad(_)), _) | (_, Err(bad)) => Err(bad),
+        (Err(unknown), Ok(_)) => Err(unknown),
     }
 }
 

@@ -5,6 +5,7 @@
 
 use indexmap::IndexMap;
 use rml_base::Diagnostic;
+use rml_base::codes::elab as codes;
 
 use super::{Port, Typed, feedback};
 use crate::builtins::Builtin;
@@ -278,9 +279,12 @@ pub(crate) fn independent(typed: &Typed<'_>, failed: Vec<Failed>) -> Vec<Failed>
     order.sort_by_key(|(at, _, f)| (*at, place(f)));
     let mut taint = Taint::of_reported(flow);
     let mut found = Vec::new();
+    // A stream where a static value is needed is wrong whatever the statics that are not set.
+    let in_error = typed.tree.program.in_error;
+    let stands = |f: &Failed| f.diagnostic.code == codes::NOT_STATIC && !in_error;
     for (_, vertex, f) in order {
         match vertex {
-            Some(v) if taint.is_tainted(v) => continue,
+            Some(v) if taint.is_tainted(v) && !stands(&f) => continue,
             Some(v) => taint.spread(v),
             None => {}
         }
