@@ -207,19 +207,36 @@ impl<'a> Parser<'_, 'a> {
         while self.kind() != Kind::RParen {
             decls.push(self.decl(true)?);
             if self.eat(Kind::Comma).is_none() {
-                break;
+                if self.kind() != Kind::Ident || self.at_equation() && self.peek_at(1).kind == Kind::Eq {
+                    break;
+                }
+                self.unexpected(&format!("`,` or `)` behind {what}"), &[]);
             }
         }
-        self.close(Kind::RParen, open, &format!("`,` or `)` behind {what}"))?;
-        Ok(self.slice(&decls))
+        let closed = self.close(Kind::RParen, open, &format!("`,` or `)` behind {what}"));
+        // What follows a list says that it has ended.
+        if closed.is_ok() || self.kind() == Kind::Arrow || self.at_equation() || self.at_item_end() {
+            return Ok(self.slice(&decls));
+        }
+        Err(Reported)
     }
 
     /// `name [: type] [when [not] name]`
     fn decl(&mut self, interface: bool) -> Parse<Decl<'a>> {
         let name = self.name("a variable")?;
-        let ty = if self.eat(Kind::Colon).is_some() { Some(self.ty()?) } else { None };
+        let ty = if self.eat(Kind::Colon).is_some() || self.lacks_colon() { Some(self.ty()?) } else { None };
         let clock = if self.kind() == Kind::When { Some(self.clock(interface)?) } else { None };
         Ok(Decl { name, ty, clock, span: name.span.to(self.last_span()) })
+    }
+
+    /// Whether a type stands here without its `:`, which is reported.
+    fn lacks_colon(&mut self) -> bool {
+        let token = self.peek();
+        let is_type = dtype(self.text_of(token)).is_some() && self.peek_at(1).kind == Kind::LBracket;
+        if is_type {
+            self.unexpected("`:` before the type", &["a variable is declared `x: num [3]`"]);
+        }
+        is_type
     }
 
     fn clock(&mut self, interface: bool) -> Parse<ClockExpr> {
@@ -238,16 +255,16 @@ impl<'a> Parser<'_, 'a> {
     /// `num [dims]`
     fn ty(&mut self) -> Parse<TypeExpr<'a>> {
         let token = self.peek();
-        let dtype = match self.text_of(token) {
-            "bool" => DTypeName::Bool,
-            "int" => DTypeName::Int,
-            "num" => DTypeName::Num,
-            _ => {
-                return Err(self.unexpected(
-                    "a type",
-                    &["types are `bool [..]`, `int [..]` and `num [..]` with a shape; `num []` is a scalar"],
-                ));
-            }
+        let name = self.text_of(token);
+        let dtype = if let Some(dtype) = dtype(name) {
+            dtype
+        } else {
+            let meant = foreign_dtype(name).filter(|_| token.kind == Kind::Ident);
+            let reported = self.unexpected(
+                "a type",
+                &["types are `bool [..]`, `int [..]` and `num [..]` with a shape; `num []` is a scalar"],
+            );
+            meant.ok_or(reported)?
         };
         self.next();
         let start = self.span(token);
@@ -360,5 +377,27 @@ impl<'a> Parser<'_, 'a> {
             Kind::If => &["put parentheses around `if .. then .. else ..` when it is an operand"],
             _ => &[],
         }
+    }
+}
+
+/// The element type of that name.
+fn dtype(name: &str) -> Option<DTypeName> {
+    match name {
+        "bool" => Some(DTypeName::Bool),
+        "int" => Some(DTypeName::Int),
+        "num" => Some(DTypeName::Num),
+        _ => None,
+    }
+}
+
+/// The element type that is meant by a name of another language.
+fn foreign_dtype(name: &str) -> Option<DTypeName> {
+    match name {
+        "boolean" => Some(DTypeName::Bool),
+        "integer" | "long" | "i32" | "i64" | "int32" | "int64" => Some(DTypeName::Int),
+        "float" | "double" | "real" | "number" | "f32" | "f64" | "float32" | "float64" => {
+            Some(DTypeName::Num)
+        }
+        _ => None,
     }
 }
