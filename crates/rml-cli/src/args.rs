@@ -9,11 +9,13 @@ use crate::values;
 
 pub(crate) use backend::{Backends, Computing, ListFormat};
 pub(crate) use grad::{CheckFormat, Differentiation, Grad, GradFormat, Gradcheck};
+pub(crate) use params::{ExportParams, ImportParams, ListFormat, ListParams, NumberType, Params};
 pub(crate) use trace::{Execution, Format, Over, Rows, Run, Semantics, Trace, Vars};
 pub(crate) use train::{Infer, SplitArg, Train};
 
 mod backend;
 mod grad;
+mod params;
 mod trace;
 mod train;
 
@@ -87,6 +89,9 @@ pub(crate) enum Command {
     Train(Train),
     /// Run a node with trained parameters, over data or as a stream
     Infer(Infer),
+    /// List parameters, and move them from and to PyTorch, Keras and JAX
+    #[command(subcommand)]
+    Params(Params),
     /// Show what is known of a node, module or operator: comment, interface, static parameters
     Doc(Doc),
     /// List the backends, which compute tensors: which there are, which load, their versions and devices

@@ -207,6 +207,17 @@ pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, Error> {
     })
 }
 
+/// The text of a file.
+pub(crate) fn read_text(path: &Path) -> Result<String, Error> {
+    String::from_utf8(read_file(path)?).map_err(|e| {
+        let why =
+            format!("it is not UTF-8 text (the first wrong byte is number {})", e.utf8_error().valid_up_to());
+        Diagnostic::error(codes::UNREADABLE_FILE, format!("{} cannot be read", path.display()))
+            .note(why)
+            .into()
+    })
+}
+
 /// What is wrong with a file, before its name is known.
 #[derive(Debug)]
 pub(crate) struct Malformed {

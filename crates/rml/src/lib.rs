@@ -6,7 +6,8 @@
 //! - [`grad`](fn@grad) differentiates it, [`gradcheck`] compares that with finite differences;
 //! - [`doc`] says what is known of the library's nodes and a program's own;
 //! - [`backend`] chooses what computes tensors;
-//! - [`train`](fn@train) and [`infer`](fn@infer) run it over windows of data.
+//! - [`train`](fn@train) and [`infer`](fn@infer) run it over windows of data;
+//! - [`import_params`] and [`export_params`] move parameters from and to other libraries.
 //!
 //! Every failure is an [`Error`]: diagnostics as data with the texts they point into. Nothing here prints.
 
@@ -24,6 +25,7 @@ mod format;
 mod grad;
 mod infer;
 mod library;
+mod params;
 mod runner;
 mod session;
 mod settings;
@@ -43,6 +45,10 @@ pub use format::format;
 pub use grad::{CheckOptions, Checked, GradCheck, GradOptions, Gradients, grad, gradcheck};
 pub use infer::{InferOptions, InferReport, Split, Stream, infer};
 pub use library::{LIBRARY, PRELUDE};
+pub use params::{
+    ExportOptions, FileTensor, Imported, LayoutInfo, Mapping, ParamInfo, ParamList, Stored, Summary,
+    TensorFile, export_params, import_params, is_tensor_file, layouts, params,
+};
 pub use rml_base::{Code, Diagnostic, Diagnostics, Label, Severity, Sources, Span, codes, refusal, suggest};
 pub use rml_ir::typed::StaticValue;
 pub use rml_ir::{DType, Data, Precision, Shape, Tensor, Type, Value};

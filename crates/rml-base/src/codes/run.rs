@@ -27,5 +27,14 @@ codes! {
     DIVERGED = "diverged", "Training gave a number that is not finite.";
     KAHN_DEADLOCK = "kahn-deadlock", "In the Kahn semantics, a stream waits for itself.";
     KAHN_WINDOW = "kahn-window", "Windows have no Kahn semantics.";
+    MALFORMED_MAPPING = "malformed-mapping", "A mapping file is not what its format asks for.";
+    UNKNOWN_PARAMETER = "unknown-parameter", "A mapping names a parameter that the program does not have.";
+    PARAMETER_TWICE = "parameter-twice", "Two entries of a mapping make the same parameter.";
+    PARAMETER_NOT_MAPPED = "parameter-not-mapped", "No entry of a mapping makes a parameter of the program.";
+    UNKNOWN_TENSOR = "unknown-tensor", "A mapping names a tensor that the file of weights does not have.";
+    UNUSED_TENSOR = "unused-tensor", "A tensor of a file of weights is used by no entry of the mapping.";
+    TENSOR_SHAPE = "tensor-shape", "A tensor has not the shape that a mapping needs.";
+    TENSOR_TYPE = "tensor-type", "The elements of a tensor are not of the type of its parameter.";
+    EXPORT_MISMATCH = "export-mismatch", "The parameters of a program have no place in the layout of another library.";
     NO_TEST_SPLIT = "no-test-split", "The checkpoint does not say which windows were kept for testing.";
 }

@@ -8,6 +8,7 @@ mod explain;
 mod fmt;
 mod grad;
 mod infer;
+mod params;
 mod show;
 mod train;
 mod verdict;
@@ -33,6 +34,7 @@ pub(crate) fn run(command: &Command, output: &mut Output) -> Result<(), Stop> {
         Command::Fmt(args) => fmt::fmt(args, output),
         Command::Train(args) => train::train(args, output),
         Command::Infer(args) => infer::infer(args, output),
+        Command::Params(args) => params::params(args, output),
         Command::Doc(args) => doc::doc(args, output),
         Command::Backends(args) => backends::backends(args, output),
         Command::Explain(args) => explain::explain(args, output),

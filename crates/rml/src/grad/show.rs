@@ -47,7 +47,7 @@ impl Gradients {
                 vec![key.clone(), value.ty().to_string(), text::brief(&norm(value)), text::brief(value)]
             }));
             out.push('\n');
-            out.push_str(&aligned(&rows, &[0, 1, 3]));
+            out.push_str(&text::aligned(&rows, &[0, 1, 3]));
         }
         if !self.inputs.is_empty() {
             let mut rows = vec![vec!["input".to_owned()]];
@@ -57,7 +57,7 @@ impl Gradients {
                 std::iter::once(name.clone()).chain(cells.iter().map(cell)).collect()
             }));
             out.push('\n');
-            out.push_str(&aligned(&rows, &[0]));
+            out.push_str(&text::aligned(&rows, &[0]));
         }
         out
     }
@@ -98,7 +98,7 @@ impl GradCheck {
         for (what, of) in [("parameter", &self.params), ("input", &self.inputs)] {
             rows.extend(of.iter().map(|(name, c)| self.row(what, name, c)));
         }
-        let mut out = aligned(&rows, &[0, 1, 4, 5]);
+        let mut out = text::aligned(&rows, &[0, 1, 4, 5]);
         let kinks: usize = self.params.values().chain(self.inputs.values()).map(|c| c.kinks).sum();
         if kinks > 0 {
             let are = if kinks == 1 { "1 element is" } else { &format!("{kinks} elements are") };
@@ -133,20 +133,4 @@ fn finite(x: f64) -> serde_json::Value {
 
 fn norm(value: &Value) -> Value {
     Value::F64(numbers(value).iter().map(|x| x * x).sum::<f64>().sqrt())
-}
-
-/// Columns of equal width, those of `left` aligned on the left.
-fn aligned(rows: &[Vec<String>], left: &[usize]) -> String {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |c: usize| rows.iter().filter_map(|r| r.get(c)).map(|t| t.chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..columns).map(width).collect();
-    let mut out = String::new();
-    for row in rows {
-        let cells = row.iter().zip(&widths).enumerate().map(|(c, (text, &width))| {
-            if left.contains(&c) { format!("{text:<width$}") } else { format!("{text:>width$}") }
-        });
-        out.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
-        out.push('\n');
-    }
-    out
 }

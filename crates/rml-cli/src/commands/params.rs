@@ -1,0 +1,98 @@
+//! `rml params`.
+
+use std::fmt::Write as _;
+
+use rml::{
+    Checkpoint, Diagnostic, ExportOptions, Mapping, Options, Source, Stored, TensorFile, codes,
+    is_tensor_file, suggest,
+};
+
+use crate::args::{self, ExportParams, ImportParams, ListFormat, ListParams, NumberType, Params};
+use crate::output::{Output, Stop};
+
+/// Lists, imports or exports.
+pub(crate) fn params(args: &Params, output: &mut Output) -> Result<(), Stop> {
+    match args {
+        Params::List(args) => list(args, output),
+        Params::Import(args) => import(args, output),
+        Params::Export(args) => export(args, output),
+        Params::Layouts { name } => output.print(&layouts(name.as_deref())?),
+    }
+}
+
+fn list(args: &ListParams, output: &mut Output) -> Result<(), Stop> {
+    if is_tensor_file(&args.program.file) {
+        let file = TensorFile::read(&args.program.file)?;
+        return output.print(&match args.format {
+            ListFormat::Json => format!("{}\n", file.to_json()),
+            ListFormat::Table => file.to_table(),
+        });
+    }
+    let (source, options) = program(&args.program, args.node.as_ref());
+    let checkpoint = args.params.as_deref().map(Checkpoint::read).transpose()?;
+    let list = rml::params(&source, &options, checkpoint.as_ref())?;
+    output.report(&list.warnings, &list.sources);
+    output.print(&match args.format {
+        ListFormat::Json => format!("{}\n", list.to_json()),
+        ListFormat::Table => list.to_table(),
+    })
+}
+
+fn import(args: &ImportParams, output: &mut Output) -> Result<(), Stop> {
+    let (source, options) = program(&args.program, args.node.as_ref());
+    let (weights, mapping) = (TensorFile::read(&args.from)?, Mapping::read(&args.map)?);
+    let imported = rml::import_params(&source, &options, &weights, &mapping)?;
+    output.report(&imported.warnings, &imported.sources);
+    imported.checkpoint.write(&args.save)?;
+    let mut text = counted(imported.checkpoint.states.len(), "parameter");
+    let elements = imported.checkpoint.states.values().map(|v| v.shape().len()).sum();
+    let _ = write!(text, ", {}", counted(elements, "element"));
+    if imported.rounded > 0 {
+        let _ = write!(text, ", {} rounded to single precision", imported.rounded);
+    }
+    output.print(&format!("{text}\n"))
+}
+
+fn export(args: &ExportParams, output: &mut Output) -> Result<(), Stop> {
+    let (source, options) = program(&args.program, args.node.as_ref());
+    let (checkpoint, mapping) = (Checkpoint::read(&args.params)?, Mapping::read(&args.map)?);
+    let export = ExportOptions {
+        like: args.like.as_deref().map(TensorFile::read).transpose()?,
+        stored: args.numbers.map(|n| match n {
+            NumberType::F32 => Stored::F32,
+            NumberType::F64 => Stored::F64,
+            NumberType::F16 => Stored::F16,
+            NumberType::Bf16 => Stored::Bf16,
+        }),
+    };
+    let tensors = rml::export_params(&source, &options, &checkpoint, &mapping, &export)?;
+    tensors.write(&args.out)?;
+    let elements = tensors.tensors.values().map(|t| t.shape.len()).sum();
+    output.print(&format!("{}, {}\n", counted(tensors.tensors.len(), "tensor"), counted(elements, "element")))
+}
+
+fn program(program: &args::Program, node: Option<&String>) -> (Source, Options) {
+    let (source, options) = super::program(program);
+    (source, Options { node: node.cloned(), ..options })
+}
+
+fn counted(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
+/// All layouts, or the text of one.
+fn layouts(name: Option<&str>) -> Result<String, Stop> {
+    let all = rml::layouts();
+    let Some(name) = name else {
+        let width = all.iter().map(|l| l.name.len()).max().unwrap_or(0);
+        return Ok(all.iter().map(|l| format!("{:width$}  {}\n", l.name, l.about)).collect());
+    };
+    if let Some(layout) = all.iter().find(|l| l.name == name) {
+        return Ok(layout.text.clone());
+    }
+    let mut d = Diagnostic::error(codes::run::BAD_OPTION, format!("there is no layout `{name}`"));
+    if let Some(near) = suggest(name, all.iter().map(|l| l.name.as_str())) {
+        d = d.help(format!("is `{near}` meant?"));
+    }
+    Err(d.help("`rml params layouts` lists all").into())
+}

@@ -1,0 +1,147 @@
+//! Mapping files: which parameters of a program are made of which foreign tensors. A file is TOML with the tables `params` (parameters
+//! by path), `use` (layouts of whole layers), `layout` (layouts of one's own), `fixed` (tensors that are no parameters) and the list `ignore`.
+
+use rml_base::{Diagnostic, Diagnostics, FileId};
+
+use super::node::{self, Name, Node, Table};
+
+/// A mapping as it is written.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Mapping {
+    /// Parameters by path.
+    pub(super) params: Vec<Entry>,
+    /// Layers by layout.
+    pub(super) uses: Vec<Use>,
+    /// Layouts that the file defines.
+    pub(super) layouts: Vec<Layout>,
+    /// Foreign tensors that are no parameters, and what they hold.
+    pub(super) fixed: Vec<Entry>,
+    /// Patterns of foreign tensors that are left alone.
+    pub(super) ignore: Vec<Name>,
+}
+
+/// A named value that is read once its places are filled.
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    /// The path of a parameter, or the name of a tensor.
+    pub(super) name: Name,
+    /// What it is made of.
+    pub(super) value: Node,
+}
+
+/// The use of a layout for all instances of a path.
+#[derive(Clone, Debug)]
+pub(super) struct Use {
+    /// The path of the instances; empty for the node that runs.
+    pub(super) at: Name,
+    /// The layout's name.
+    pub(super) layout: Name,
+    /// The layout's options: name and value.
+    pub(super) options: Vec<(Name, Name)>,
+}
+
+/// How some library keeps the parameters of a kind of layer.
+#[derive(Clone, Debug)]
+pub(super) struct Layout {
+    /// Its name, such as `torch.lstm`.
+    pub(super) name: Name,
+    /// What it is for, in one line.
+    pub(super) about: String,
+    /// Its options with their values where nothing else is said.
+    pub(super) options: Vec<(String, String)>,
+    /// The parameters by path within the layer.
+    pub(super) params: Vec<Entry>,
+    /// As in [`Mapping`].
+    pub(super) fixed: Vec<Entry>,
+}
+
+/// The option of every layout that goes before the names of its tensors.
+pub(super) const FROM: &str = "from";
+/// The option of every layout that stands between `from` and a name.
+pub(super) const SEPARATOR: &str = "separator";
+
+/// Reads a text, which is `file` in messages.
+pub(super) fn parse(text: &str, file: FileId) -> Result<Mapping, Diagnostics> {
+    let root = node::parse(text, file)?;
+    let mut mapping = Mapping::default();
+    let mut findings = Diagnostics::new();
+    if let Err(d) = fill(&mut mapping, &root, &mut findings) {
+        findings.push(d);
+    }
+    if findings.is_empty() { Ok(mapping) } else { Err(findings) }
+}
+
+fn fill(mapping: &mut Mapping, root: &Node, findings: &mut Diagnostics) -> Result<(), Diagnostic> {
+    let root = root.table("a mapping")?;
+    root.only(&["params", "use", "layout", "fixed", "ignore"], "a mapping")?;
+    mapping.params = entries(root, "params")?;
+    mapping.fixed = entries(root, "fixed")?;
+    for item in root.get("use").map_or(Ok(&[][..]), |n| n.list("`use`, written `[[use]]`,"))? {
+        match read_use(item) {
+            Ok(read) => mapping.uses.push(read),
+            Err(d) => findings.push(d),
+        }
+    }
+    if let Some(layouts) = root.get("layout") {
+        for (name, value) in layouts.table("`layout`")?.iter() {
+            match read_layout(name, value) {
+                Ok(read) => mapping.layouts.push(read),
+                Err(d) => findings.push(d),
+            }
+        }
+    }
+    for item in root.get("ignore").map_or(Ok(&[][..]), |n| n.list("`ignore`"))? {
+        mapping.ignore.push(item.name("a tensor to ignore")?);
+    }
+    Ok(())
+}
+
+fn entries(table: Table<'_>, key: &str) -> Result<Vec<Entry>, Diagnostic> {
+    let Some(node) = table.get(key) else { return Ok(Vec::new()) };
+    let all = node.table(&format!("`{key}`"))?.iter();
+    Ok(all.map(|(name, value)| Entry { name: name.clone(), value: value.clone() }).collect())
+}
+
+fn read_use(item: &Node) -> Result<Use, Diagnostic> {
+    let table = item.table("`use`")?;
+    let name = |key: &str| table.need(key, "a `use`")?.name(&format!("`{key}` of a `use`"));
+    let (at, layout) = (name("at")?, name("layout")?);
+    let mut options = Vec::new();
+    for (key, value) in table.iter().filter(|(key, _)| !matches!(key.text.as_str(), "at" | "layout")) {
+        options.push((key.clone(), option(key, value)?));
+    }
+    Ok(Use { at, layout, options })
+}
+
+/// The value of an option as a text.
+fn option(key: &Name, value: &Node) -> Result<Name, Diagnostic> {
+    let what = format!("option `{}`", key.text);
+    if let node::Item::Text(text) = &value.data {
+        return Ok(Name { text: text.clone(), span: value.span });
+    }
+    let size = value.size(&what).map_err(|_| {
+        node::bad(value.span, format!("{what} must be a text or a whole number"), "it is neither")
+    })?;
+    Ok(Name { text: size.to_string(), span: value.span })
+}
+
+fn read_layout(name: &Name, value: &Node) -> Result<Layout, Diagnostic> {
+    let table = value.table("a layout").map_err(|d| d.help("quote its name if it has a point in it"))?;
+    table
+        .only(&["about", SEPARATOR, "options", "params", "fixed"], "a layout")
+        .map_err(|d| d.help("quote the layout's name if it has a point in it"))?;
+    let text = |key: &str| table.get(key).map_or(Ok(""), |n| n.text(&format!("`{key}`"))).map(str::to_owned);
+    let mut options = vec![(FROM.to_owned(), String::new()), (SEPARATOR.to_owned(), text(SEPARATOR)?)];
+    if let Some(node) = table.get("options") {
+        for (key, value) in node.table("`options`")?.iter() {
+            options.push((key.text.clone(), option(key, value)?.text));
+        }
+    }
+    Ok(Layout {
+        name: name.clone(),
+        about: text("about")?,
+        options,
+        params: entries(table, "params")?,
+        fixed: entries(table, "fixed")?,
+    })
+}

@@ -1,0 +1,226 @@
+//! The text of a mapping as a tree that knows where everything stands, with the checks that every reader of it needs.
+
+use rml_base::codes::run as codes;
+use rml_base::{Diagnostic, FileId, Span, suggest};
+use toml::de::{DeTable, DeValue};
+
+/// A value of the text.
+#[derive(Clone, Debug)]
+pub(super) struct Node {
+    /// What it is.
+    pub(super) data: Item,
+    /// Where it stands.
+    pub(super) span: Span,
+}
+
+/// What a value is.
+#[derive(Clone, Debug)]
+pub(super) enum Item {
+    /// A text.
+    Text(String),
+    /// A whole number.
+    Int(i64),
+    /// A number with a point.
+    Num(f64),
+    /// A truth value.
+    Bool(bool),
+    /// A list.
+    List(Vec<Node>),
+    /// Values by key, sorted by key.
+    Table(Vec<(Name, Node)>),
+}
+
+/// A text with its place.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Name {
+    /// The text.
+    pub(super) text: String,
+    /// Where it stands.
+    pub(super) span: Span,
+}
+
+/// What is wrong with a mapping, and where.
+pub(super) fn bad(span: Span, message: impl Into<String>, label: impl Into<String>) -> Diagnostic {
+    Diagnostic::error(codes::MALFORMED_MAPPING, message).label(span, label)
+}
+
+/// Reads a text, which is `file` in messages.
+pub(super) fn parse(text: &str, file: FileId) -> Result<Node, Diagnostic> {
+    match DeTable::parse(text) {
+        Ok(table) => {
+            let span = table.span();
+            convert(DeValue::Table(table.into_inner()), Span::new(file, span.start, span.end), file)
+        }
+        Err(e) => {
+            let span = e.span().unwrap_or(0..0);
+            let place = Span::new(file, span.start, span.end);
+            Err(bad(place, "the mapping is not TOML", e.message()))
+        }
+    }
+}
+
+fn convert(value: DeValue<'_>, span: Span, file: FileId) -> Result<Node, Diagnostic> {
+    let data = match value {
+        DeValue::String(text) => Item::Text(text.into_owned()),
+        DeValue::Boolean(b) => Item::Bool(b),
+        DeValue::Integer(i) => {
+            let number = i64::from_str_radix(i.as_str(), i.radix());
+            Item::Int(number.map_err(|_| bad(span, "a whole number is too large", "here"))?)
+        }
+        DeValue::Float(x) => {
+            let number = x.as_str().parse();
+            Item::Num(number.map_err(|_| bad(span, "a number cannot be read", "here"))?)
+        }
+        DeValue::Datetime(_) => return Err(bad(span, "a mapping has no dates", "here")),
+        DeValue::Array(items) => {
+            let items = items.into_iter().map(|item| {
+                let at = item.span();
+                convert(item.into_inner(), Span::new(file, at.start, at.end), file)
+            });
+            Item::List(items.collect::<Result<_, _>>()?)
+        }
+        DeValue::Table(table) => {
+            let entries = table.into_iter().map(|(key, value)| {
+                let (k, v) = (key.span(), value.span());
+                let name =
+                    Name { text: key.into_inner().into_owned(), span: Span::new(file, k.start, k.end) };
+                Ok((name, convert(value.into_inner(), Span::new(file, v.start, v.end), file)?))
+            });
+            Item::Table(entries.collect::<Result<_, Diagnostic>>()?)
+        }
+    };
+    Ok(Node { data, span })
+}
+
+impl Node {
+    fn kind(&self) -> &'static str {
+        match self.data {
+            Item::Text(_) => "a text",
+            Item::Int(_) => "a whole number",
+            Item::Num(_) => "a number",
+            Item::Bool(_) => "a truth value",
+            Item::List(_) => "a list",
+            Item::Table(_) => "a table",
+        }
+    }
+
+    fn expected(&self, what: &str, kind: &str) -> Diagnostic {
+        bad(self.span, format!("{what} must be {kind}"), format!("this is {}", self.kind()))
+    }
+
+    /// The text; `what` names it in the error.
+    pub(super) fn text(&self, what: &str) -> Result<&str, Diagnostic> {
+        match &self.data {
+            Item::Text(text) => Ok(text),
+            _ => Err(self.expected(what, "a text")),
+        }
+    }
+
+    /// The text with its place.
+    pub(super) fn name(&self, what: &str) -> Result<Name, Diagnostic> {
+        Ok(Name { text: self.text(what)?.to_owned(), span: self.span })
+    }
+
+    /// A size or position: a whole number that is not negative, also as a text, since what is filled in for a placeholder is one.
+    pub(super) fn size(&self, what: &str) -> Result<usize, Diagnostic> {
+        match &self.data {
+            Item::Int(i) => usize::try_from(*i).ok(),
+            Item::Text(text) => text.parse().ok(),
+            _ => None,
+        }
+        .ok_or_else(|| self.expected(what, "a whole number that is not negative"))
+    }
+
+    /// The number.
+    pub(super) fn number(&self, what: &str) -> Result<f64, Diagnostic> {
+        match self.data {
+            #[allow(clippy::cast_precision_loss, reason = "a whole number stands for the nearest number")]
+            Item::Int(i) => Ok(i as f64),
+            Item::Num(x) => Ok(x),
+            _ => Err(self.expected(what, "a number")),
+        }
+    }
+
+    /// The truth value.
+    pub(super) fn truth(&self, what: &str) -> Result<bool, Diagnostic> {
+        match self.data {
+            Item::Bool(b) => Ok(b),
+            _ => Err(self.expected(what, "a truth value")),
+        }
+    }
+
+    /// The list.
+    pub(super) fn list(&self, what: &str) -> Result<&[Node], Diagnostic> {
+        match &self.data {
+            Item::List(items) => Ok(items),
+            _ => Err(self.expected(what, "a list")),
+        }
+    }
+
+    /// The table.
+    pub(super) fn table(&self, what: &str) -> Result<Table<'_>, Diagnostic> {
+        match &self.data {
+            Item::Table(entries) => Ok(Table { entries, span: self.span }),
+            _ => Err(self.expected(what, "a table")),
+        }
+    }
+
+    /// The same tree with every text changed by `f`. Keys stay.
+    pub(super) fn map_texts(
+        &self,
+        f: &mut dyn FnMut(&str, Span) -> Result<String, Diagnostic>,
+    ) -> Result<Node, Diagnostic> {
+        let data = match &self.data {
+            Item::Text(text) => Item::Text(f(text, self.span)?),
+            Item::List(items) => Item::List(items.iter().map(|i| i.map_texts(f)).collect::<Result<_, _>>()?),
+            Item::Table(entries) => {
+                let entries = entries.iter().map(|(k, v)| Ok((k.clone(), v.map_texts(f)?)));
+                Item::Table(entries.collect::<Result<_, Diagnostic>>()?)
+            }
+            plain => plain.clone(),
+        };
+        Ok(Node { data, span: self.span })
+    }
+}
+
+/// Values by key.
+#[derive(Clone, Copy)]
+pub(super) struct Table<'n> {
+    entries: &'n [(Name, Node)],
+    /// Where the table stands.
+    pub(super) span: Span,
+}
+
+impl<'n> Table<'n> {
+    /// The value of a key.
+    pub(super) fn get(self, key: &str) -> Option<&'n Node> {
+        self.entries.iter().find(|(name, _)| name.text == key).map(|(_, value)| value)
+    }
+
+    /// The value of a key that must be there.
+    pub(super) fn need(self, key: &str, what: &str) -> Result<&'n Node, Diagnostic> {
+        self.get(key).ok_or_else(|| bad(self.span, format!("{what} lacks the key `{key}`"), "this one"))
+    }
+
+    /// All entries.
+    pub(super) fn iter(self) -> std::slice::Iter<'n, (Name, Node)> {
+        self.entries.iter()
+    }
+
+    /// Refuses keys other than those.
+    pub(super) fn only(self, keys: &[&str], what: &str) -> Result<(), Diagnostic> {
+        let stranger = self.entries.iter().find(|(name, _)| !keys.contains(&name.text.as_str()));
+        let Some((name, _)) = stranger else { return Ok(()) };
+        let mut d = bad(name.span, format!("{what} has no key `{}`", name.text), "this key")
+            .note(format!("its keys are {}", listed(keys.iter().copied())));
+        if let Some(near) = suggest(&name.text, keys.iter().copied()) {
+            d = d.help(format!("is `{near}` meant?"));
+        }
+        Err(d)
+    }
+}
+
+/// Names in a message.
+pub(super) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    names.map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ")
+}

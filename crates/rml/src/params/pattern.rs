@@ -1,0 +1,126 @@
+//! Names with places in them: `lstm_{n}` stands for `lstm_0`, `lstm_1` and so on, and what `{n}` stood for can be said again,
+//! also in reckoning: `layers.{2*n+1}.weight`.
+
+use indexmap::IndexMap;
+
+/// What the places stand for.
+pub(super) type Captures = IndexMap<String, String>;
+
+/// The ways in which `path` is a name of that pattern: what its places stand for, all of the same name the same. A place stands for
+/// a text that is not empty and has no `.` in it.
+pub(super) fn matched(pattern: &str, path: &str) -> Option<Captures> {
+    let mut captures = Captures::new();
+    matches(pattern, path, &mut captures).then_some(captures)
+}
+
+fn matches(pattern: &str, path: &str, captures: &mut Captures) -> bool {
+    let Some((name, rest)) = pattern.strip_prefix('{').and_then(|p| p.split_once('}')) else {
+        let Some(c) = pattern.chars().next() else { return path.is_empty() };
+        return path.strip_prefix(c).is_some_and(|path| matches(&pattern[c.len_utf8()..], path, captures));
+    };
+    if let Some(known) = captures.get(name).cloned() {
+        return path.strip_prefix(known.as_str()).is_some_and(|path| matches(rest, path, captures));
+    }
+    let ends = path.char_indices().map(|(at, c)| (at + c.len_utf8(), c));
+    for (end, _) in ends.take_while(|(_, c)| *c != '.') {
+        let before = captures.len();
+        captures.insert(name.to_owned(), path[..end].to_owned());
+        if matches(rest, &path[end..], captures) {
+            return true;
+        }
+        captures.truncate(before);
+    }
+    false
+}
+
+/// Whether `name` is what a pattern of literal text and `*` (any text) says.
+pub(super) fn glob(pattern: &str, name: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == name,
+        Some((head, rest)) => name.strip_prefix(head).is_some_and(|tail| {
+            let starts = tail.char_indices().map(|(at, _)| at).chain([tail.len()]);
+            starts.into_iter().any(|at| glob(rest, &tail[at..]))
+        }),
+    }
+}
+
+/// The text with its places filled: `{n}`, `{n+1}`, `{n-1}`, `{2*n}`, `{2*n+1}`; the latter where `n` is a whole number. `Err` = what
+/// is wrong with a place.
+pub(super) fn filled(text: &str, captures: &Captures) -> Result<String, String> {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('{') {
+        let (place, behind) = after.split_once('}').ok_or("a `{` has no `}`")?;
+        out.push_str(before);
+        out.push_str(&one(place, captures)?);
+        rest = behind;
+    }
+    out.push_str(rest);
+    Ok(out)
+}
+
+fn one(place: &str, captures: &Captures) -> Result<String, String> {
+    if let Some(known) = captures.get(place) {
+        return Ok(known.clone());
+    }
+    let compact: String = place.chars().filter(|c| !c.is_whitespace()).collect();
+    let (product, shift) = match compact.find(['+', '-']) {
+        Some(at) => (&compact[..at], &compact[at..]),
+        None => (compact.as_str(), "0"),
+    };
+    let (factor, name) = product.split_once('*').unwrap_or(("1", product));
+    let names = || captures.keys().map(|k| format!("`{{{k}}}`")).collect::<Vec<_>>().join(", ");
+    let known = captures.get(name).ok_or_else(|| match captures.len() {
+        0 => format!("nothing says what `{{{place}}}` stands for"),
+        _ => format!("nothing says what `{{{place}}}` stands for; there are {}", names()),
+    })?;
+    let number = |text: &str| text.parse::<i64>().ok();
+    let value = number(known)
+        .zip(number(factor))
+        .zip(number(shift))
+        .and_then(|((n, a), b)| n.checked_mul(a)?.checked_add(b));
+    let value =
+        value.ok_or_else(|| format!("`{{{place}}}` cannot be reckoned, `{{{name}}}` being `{known}`"))?;
+    Ok(value.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_stand_for_parts_of_one_segment() {
+        let found = matched("lstm_{n}.cell_{m}.kernel", "lstm_12.cell_0.kernel").unwrap();
+        assert_eq!((found["n"].as_str(), found["m"].as_str()), ("12", "0"));
+        assert_eq!(matched("{a}.k", "x.y.k"), None);
+        assert_eq!(matched("{a}_{a}.k", "x_y.k"), None);
+        assert_eq!(matched("{a}_{a}.k", "xy_xy.k").unwrap()["a"], "xy");
+        assert_eq!(matched("{a}_{b}", "x_y_z").unwrap()["a"], "x");
+        assert_eq!(matched("", ""), Some(Captures::new()));
+        assert_eq!(matched("lstm_{n}", "lstm_"), None);
+    }
+
+    #[test]
+    fn places_are_filled_and_reckoned() {
+        let captures: Captures = [("n".to_owned(), "3".to_owned()), ("a".to_owned(), "x".to_owned())].into();
+        for (text, expected) in [
+            ("l{n}", "l3"),
+            ("{n+1}.{n-1}", "4.2"),
+            ("{2*n}", "6"),
+            ("{2 * n + 1}.{a}", "7.x"),
+            ("plain", "plain"),
+        ] {
+            assert_eq!(filled(text, &captures).unwrap(), expected);
+        }
+        for text in ["{m}", "{a+1}", "{n", "{9223372036854775807*n}", "{n+}", "{}"] {
+            assert!(filled(text, &captures).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn globs() {
+        assert!(glob("*.num_batches_tracked", "a.b.num_batches_tracked"));
+        assert!(glob("a*b*", "axxbyy") && glob("*", "") && glob("é*", "éa"));
+        assert!(!glob("a*b", "axx") && !glob("", "a") && !glob("a", "ab"));
+    }
+}

@@ -1,0 +1,365 @@
+//! Files of tensors that other libraries write and read: safetensors, NumPy archives and, for small ones, JSON.
+
+use std::path::Path;
+
+use half::{bf16, f16};
+use indexmap::IndexMap;
+use rml_base::Diagnostic;
+use rml_base::codes::run as codes;
+use rml_ir::{Data, Shape, Value};
+use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+
+use crate::data::{Column, Columns, Elements, Format, read_file};
+use crate::error::Error;
+use crate::file;
+
+/// How the elements of a tensor are stored.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs, reason = "the names say it")]
+pub enum Stored {
+    Bool,
+    I8,
+    I16,
+    I32,
+    I64,
+    U8,
+    U16,
+    U32,
+    U64,
+    F16,
+    Bf16,
+    F32,
+    F64,
+}
+
+const NAMES: [(Stored, &str, Dtype); 13] = [
+    (Stored::Bool, "bool", Dtype::BOOL),
+    (Stored::I8, "i8", Dtype::I8),
+    (Stored::I16, "i16", Dtype::I16),
+    (Stored::I32, "i32", Dtype::I32),
+    (Stored::I64, "i64", Dtype::I64),
+    (Stored::U8, "u8", Dtype::U8),
+    (Stored::U16, "u16", Dtype::U16),
+    (Stored::U32, "u32", Dtype::U32),
+    (Stored::U64, "u64", Dtype::U64),
+    (Stored::F16, "f16", Dtype::F16),
+    (Stored::Bf16, "bf16", Dtype::BF16),
+    (Stored::F32, "f32", Dtype::F32),
+    (Stored::F64, "f64", Dtype::F64),
+];
+
+impl Stored {
+    /// The type of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        NAMES.iter().find(|(_, n, _)| *n == name).map(|(stored, ..)| *stored)
+    }
+
+    /// All names, for messages.
+    pub(super) fn list() -> String {
+        let names: Vec<&str> = NAMES.iter().map(|(_, name, _)| *name).collect();
+        format!("expected one of {}", names.join(", "))
+    }
+
+    fn of(dtype: Dtype) -> Option<Self> {
+        NAMES.iter().find(|(_, _, d)| *d == dtype).map(|(stored, ..)| *stored)
+    }
+
+    fn dtype(self) -> Dtype {
+        NAMES.iter().find(|(stored, ..)| *stored == self).map_or(Dtype::F32, |(_, _, d)| *d)
+    }
+}
+
+impl std::fmt::Display for Stored {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(NAMES.iter().find(|(stored, ..)| stored == self).map_or("", |(_, name, _)| name))
+    }
+}
+
+/// A tensor of a file. Integers of any width are read as `i64`, numbers in half precision as `f32`: both without loss.
+#[derive(Clone, Debug)]
+pub struct FileTensor {
+    /// How its elements are stored in the file.
+    pub stored: Stored,
+    /// Its dimensions.
+    pub shape: Shape,
+    /// Its elements, row-major.
+    pub data: Data,
+}
+
+impl FileTensor {
+    /// Whether the two are stored in the same way and have the same elements; NaN is the same as NaN.
+    pub fn same(&self, other: &FileTensor) -> bool {
+        let value = |t: &FileTensor| Value::new(t.shape.clone(), t.data.clone());
+        self.stored == other.stored && value(self).same(&value(other))
+    }
+}
+
+/// The tensors of a file.
+#[derive(Clone, Debug, Default)]
+pub struct TensorFile {
+    /// The name of the file, for messages.
+    pub origin: String,
+    /// The tensors by name, in the order of the file (of safetensors, sorted by name).
+    pub tensors: IndexMap<String, FileTensor>,
+    /// What the file has beside them, and why it cannot be used.
+    pub unusable: IndexMap<String, String>,
+}
+
+/// Whether that is the name of a file that holds tensors: `.safetensors`, `.npz` or `.json`.
+pub fn is_tensor_file(path: &Path) -> bool {
+    is_safetensors(path) || matches!(Format::of(path), Some(Format::Npz | Format::Json))
+}
+
+fn is_safetensors(path: &Path) -> bool {
+    path.extension().is_some_and(|e| e.eq_ignore_ascii_case("safetensors"))
+}
+
+impl TensorFile {
+    /// Reads a file by its extension: `.safetensors`, `.npz` or `.json` (an object of nested arrays).
+    ///
+    /// # Errors
+    /// A file that cannot be read, is malformed, or has another extension.
+    pub fn read(path: &Path) -> Result<Self, Error> {
+        let origin = path.display().to_string();
+        if is_safetensors(path) {
+            return Self::parse(&read_file(path)?, &origin).map_err(Error::from);
+        }
+        if !is_tensor_file(path) {
+            return Err(unknown(path, "no format of tensors that is known").into());
+        }
+        let columns = Columns::read(path)?;
+        let mut found = Self { origin, unusable: columns.unusable, ..Self::default() };
+        for (name, column) in columns.columns {
+            if column.present.is_some() {
+                found.unusable.insert(name, "a part of it is null".into());
+                continue;
+            }
+            found.tensors.insert(name, of_column(column));
+        }
+        Ok(found)
+    }
+
+    /// Reads the bytes of a safetensors file.
+    pub(super) fn parse(bytes: &[u8], origin: &str) -> Result<Self, Diagnostic> {
+        let file = SafeTensors::deserialize(bytes).map_err(|e| {
+            Diagnostic::error(
+                codes::MALFORMED_DATA,
+                format!("{origin} is no safetensors file, or is damaged"),
+            )
+            .note(e.to_string())
+        })?;
+        let mut found = Self { origin: origin.to_owned(), ..Self::default() };
+        let mut views: Vec<(&str, TensorView<'_>)> = file.iter().collect();
+        views.sort_by(|a, b| a.0.cmp(b.0));
+        for (name, view) in views {
+            match of_view(&view) {
+                Ok(tensor) => {
+                    found.tensors.insert(name.to_owned(), tensor);
+                }
+                Err(why) => {
+                    found.unusable.insert(name.to_owned(), why);
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Writes a file by its extension, `.safetensors` or `.npz`, in one step. An npz archive has no numbers in half precision; they
+    /// are written in single precision there, and integers as `i64`.
+    ///
+    /// # Errors
+    /// Another extension; a file that cannot be written.
+    pub fn write(&self, path: &Path) -> Result<(), Error> {
+        let bytes = if is_safetensors(path) {
+            self.to_safetensors()?
+        } else if Format::of(path) == Some(Format::Npz) {
+            self.to_npz()?
+        } else {
+            return Err(unknown(path, "no format of tensors that can be written").into());
+        };
+        file::replace(path, &bytes).map_err(Error::from)
+    }
+
+    fn to_safetensors(&self) -> Result<Vec<u8>, Diagnostic> {
+        let failed = |e: safetensors::SafeTensorError| {
+            Diagnostic::error(codes::UNWRITABLE_FILE, "the tensors cannot be written").note(e.to_string())
+        };
+        let bytes: Vec<Vec<u8>> = self.tensors.values().map(|t| encode(&t.data, t.stored)).collect();
+        let views = self.tensors.iter().zip(&bytes).map(|((name, t), bytes)| {
+            let view = TensorView::new(t.stored.dtype(), t.shape.dims().to_vec(), bytes).map_err(failed)?;
+            Ok((name.as_str(), view))
+        });
+        // what PyTorch's own loader asks for
+        let metadata = [("format".to_owned(), "pt".to_owned())].into();
+        safetensors::serialize(views.collect::<Result<Vec<_>, Diagnostic>>()?, Some(metadata)).map_err(failed)
+    }
+
+    fn to_npz(&self) -> Result<Vec<u8>, Error> {
+        let column = |t: &FileTensor| {
+            let elements = match rounded(&t.data, t.stored) {
+                Data::Bool(v) => Elements::Bool(v),
+                Data::Int(v) => Elements::Int(v),
+                Data::F32(v) => Elements::F32(v),
+                Data::F64(v) => Elements::F64(v),
+            };
+            Column { shape: t.shape.clone(), elements, present: None }
+        };
+        let columns = self.tensors.iter().map(|(name, t)| (name.clone(), column(t))).collect();
+        Columns { origin: self.origin.clone(), columns, ..Columns::default() }.to_npz()
+    }
+}
+
+fn unknown(path: &Path, what: &str) -> Diagnostic {
+    Diagnostic::error(codes::UNKNOWN_FORMAT, format!("{} is in {what}", path.display()))
+        .note("the extension says the format: .safetensors or .npz")
+}
+
+fn of_column(column: Column) -> FileTensor {
+    let (stored, data) = match column.elements {
+        Elements::Bool(v) => (Stored::Bool, Data::Bool(v)),
+        Elements::Int(v) => (Stored::I64, Data::Int(v)),
+        Elements::F32(v) => (Stored::F32, Data::F32(v)),
+        Elements::F64(v) => (Stored::F64, Data::F64(v)),
+    };
+    FileTensor { stored, shape: column.shape, data }
+}
+
+/// `Err` = why it cannot be used.
+fn of_view(view: &TensorView<'_>) -> Result<FileTensor, String> {
+    let strange = || format!("its elements are of type {:?}", view.dtype());
+    let stored = Stored::of(view.dtype()).ok_or_else(strange)?;
+    let data = decode(view.data(), stored).ok_or("an integer is larger than 2^63 - 1")?;
+    let shape = Shape::new(view.shape());
+    match shape.checked_len() == Some(data.len()) {
+        true => Ok(FileTensor { stored, shape, data }),
+        false => Err(format!("its shape {shape} does not fit its elements")),
+    }
+}
+
+/// Little-endian elements; `None` if an integer does not fit `i64`.
+fn decode(bytes: &[u8], stored: Stored) -> Option<Data> {
+    fn each<const N: usize, T>(bytes: &[u8], f: impl Fn([u8; N]) -> T) -> Vec<T> {
+        bytes.as_chunks::<N>().0.iter().map(|b| f(*b)).collect()
+    }
+    Some(match stored {
+        Stored::Bool => Data::Bool(bytes.iter().map(|b| *b != 0).collect()),
+        Stored::I8 => Data::Int(each(bytes, |b| i8::from_le_bytes(b).into())),
+        Stored::I16 => Data::Int(each(bytes, |b| i16::from_le_bytes(b).into())),
+        Stored::I32 => Data::Int(each(bytes, |b| i32::from_le_bytes(b).into())),
+        Stored::I64 => Data::Int(each(bytes, i64::from_le_bytes)),
+        Stored::U8 => Data::Int(each(bytes, |b| u8::from_le_bytes(b).into())),
+        Stored::U16 => Data::Int(each(bytes, |b| u16::from_le_bytes(b).into())),
+        Stored::U32 => Data::Int(each(bytes, |b| u32::from_le_bytes(b).into())),
+        Stored::U64 => {
+            let wide = each(bytes, |b| i64::try_from(u64::from_le_bytes(b)).ok());
+            Data::Int(wide.into_iter().collect::<Option<_>>()?)
+        }
+        Stored::F16 => Data::F32(each(bytes, |b| f16::from_le_bytes(b).to_f32())),
+        Stored::Bf16 => Data::F32(each(bytes, |b| bf16::from_le_bytes(b).to_f32())),
+        Stored::F32 => Data::F32(each(bytes, f32::from_le_bytes)),
+        Stored::F64 => Data::F64(each(bytes, f64::from_le_bytes)),
+    })
+}
+
+/// The elements as that type has them: numbers rounded to it, the rest unchanged.
+#[allow(clippy::cast_possible_truncation, reason = "rounding to the type of the file is meant")]
+pub(super) fn rounded(data: &Data, stored: Stored) -> Data {
+    match (data, stored) {
+        (Data::F64(v), Stored::F32) => Data::F32(v.iter().map(|x| *x as f32).collect()),
+        (Data::F64(v), Stored::F16) => Data::F32(v.iter().map(|x| f16::from_f64(*x).to_f32()).collect()),
+        (Data::F64(v), Stored::Bf16) => Data::F32(v.iter().map(|x| bf16::from_f64(*x).to_f32()).collect()),
+        (Data::F32(v), Stored::F16) => Data::F32(v.iter().map(|x| f16::from_f32(*x).to_f32()).collect()),
+        (Data::F32(v), Stored::Bf16) => Data::F32(v.iter().map(|x| bf16::from_f32(*x).to_f32()).collect()),
+        (Data::F32(v), Stored::F64) => Data::F64(v.iter().map(|x| f64::from(*x)).collect()),
+        _ => data.clone(),
+    }
+}
+
+/// The bytes of elements that were [`rounded`] or have the type already.
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the elements were read from that type"
+)]
+fn encode(data: &Data, stored: Stored) -> Vec<u8> {
+    fn each<T: Copy, const N: usize>(v: &[T], f: impl Fn(T) -> [u8; N]) -> Vec<u8> {
+        v.iter().flat_map(|x| f(*x)).collect()
+    }
+    match (rounded(data, stored), stored) {
+        (Data::Bool(v), _) => v.iter().map(|b| u8::from(*b)).collect(),
+        (Data::Int(v), Stored::I8 | Stored::U8) => each(&v, |x| (x as u8).to_le_bytes()),
+        (Data::Int(v), Stored::I16 | Stored::U16) => each(&v, |x| (x as u16).to_le_bytes()),
+        (Data::Int(v), Stored::I32 | Stored::U32) => each(&v, |x| (x as u32).to_le_bytes()),
+        (Data::Int(v), _) => each(&v, i64::to_le_bytes),
+        (Data::F32(v), Stored::F16) => each(&v, |x| f16::from_f32(x).to_le_bytes()),
+        (Data::F32(v), Stored::Bf16) => each(&v, |x| bf16::from_f32(x).to_le_bytes()),
+        (Data::F32(v), _) => each(&v, f32::to_le_bytes),
+        (Data::F64(v), _) => each(&v, f64::to_le_bytes),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(tensors: &[(&str, Stored, Data)]) -> TensorFile {
+        let tensor = |(name, stored, data): &(&str, Stored, Data)| {
+            let shape = Shape::new(&[data.len()]);
+            ((*name).to_owned(), FileTensor { stored: *stored, shape, data: data.clone() })
+        };
+        TensorFile {
+            origin: "f".into(),
+            tensors: tensors.iter().map(tensor).collect(),
+            ..TensorFile::default()
+        }
+    }
+
+    #[test]
+    fn every_type_comes_back() {
+        let ints = |v: &[i64]| Data::Int(v.to_vec());
+        let sample = file(&[
+            ("a", Stored::Bool, Data::Bool(vec![true, false])),
+            ("b", Stored::I8, ints(&[-128, 127])),
+            ("c", Stored::I16, ints(&[-32768, 5])),
+            ("d", Stored::I32, ints(&[i64::from(i32::MIN), 7])),
+            ("e", Stored::I64, ints(&[i64::MIN, i64::MAX])),
+            ("f", Stored::U8, ints(&[0, 255])),
+            ("g", Stored::U16, ints(&[65535])),
+            ("h", Stored::U32, ints(&[4_294_967_295])),
+            ("i", Stored::U64, ints(&[i64::MAX])),
+            ("j", Stored::F16, Data::F32(vec![0.5, -65504.0, 2_f32.powi(-24)])),
+            ("k", Stored::Bf16, Data::F32(vec![1.0, -(2_f32.powi(127)), f32::INFINITY])),
+            ("l", Stored::F32, Data::F32(vec![0.1, -0.0])),
+            ("m", Stored::F64, Data::F64(vec![0.1, 1e300])),
+        ]);
+        let bytes = sample.to_safetensors().unwrap();
+        let read = TensorFile::parse(&bytes, "f").unwrap();
+        assert!(read.unusable.is_empty() && read.tensors.len() == sample.tensors.len());
+        for (name, tensor) in &sample.tensors {
+            assert!(read.tensors[name].same(tensor), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_told() {
+        let view = TensorView::new(Dtype::U64, vec![1], &[0xff; 8]).unwrap();
+        assert!(of_view(&view).unwrap_err().contains("larger"));
+        let view = TensorView::new(Dtype::F8_E4M3, vec![2], &[0; 2]).unwrap();
+        assert!(of_view(&view).unwrap_err().contains("F8_E4M3"));
+    }
+
+    #[test]
+    fn damage_never_panics() {
+        let good = file(&[("a", Stored::F32, Data::F32(vec![1.0, 2.0]))]).to_safetensors().unwrap();
+        for end in 0..good.len() {
+            assert!(TensorFile::parse(&good[..end], "f").is_err());
+        }
+        for at in 0..good.len() {
+            for byte in [0, b'9', b'[', b'"', 0xff, good[at] ^ 1] {
+                let mut bad = good.clone();
+                bad[at] = byte;
+                let _ = TensorFile::parse(&bad, "f");
+            }
+        }
+    }
+}
