@@ -62,6 +62,7 @@ fn layer_normalisation() {
     // Its private update of the moving averages would be that of all parameters of a single text.
     let text = NORMALISATION.replace("node diff_param(", "node update(");
     gradients(&[&text], "node tried(x: num [2, 3]) -> (y)\n  y = layer_norm(x);\n");
+    gradients(&[&text], "node tried(x: num [2, 3]) -> (y)\n  y = layer_norm_eps(0.00001, x);\n");
 }
 
 #[test]

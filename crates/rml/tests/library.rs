@@ -168,6 +168,8 @@ fn layer_normalisation() {
     let out = &outputs(text, &[1.0, 3.0, -4.0, -4.0])[0];
     let y = 1.0 / 1.001_f64.sqrt();
     near(&out[0], &[-y, y, 0.0, 0.0]);
+    let out = &outputs(&text.replace("layer_norm(x)", "layer_norm_eps(3.0, x)"), &[1.0, 3.0, -4.0, -4.0])[0];
+    near(&out[0], &[-0.5, 0.5, 0.0, 0.0]);
 }
 
 /// Rows that are equal attend to each other equally, and a row's answer does not depend on where it stands.
@@ -383,13 +385,17 @@ fn the_gradient_of_batch_normalisation() {
                 \x20 weight = [to_num(cycle), 1.0];\n  loss = sum(weight * y * y);\n\
                 \x20 y, _, dx = diff_batch_norm(0.9, x, end, true, 2.0 * weight * y);\n";
     let x: Vec<f64> = X[..8].iter().map(|x| f64::from(*x)).collect();
-    let loss = |x: &[f64]| flat(&outputs(text, x)[0]).iter().sum::<f64>();
-    let found = flat(&outputs(text, &x)[1]);
-    for (k, &found) in found.iter().enumerate() {
-        let at = |h: f64| {
-            loss(&x.iter().enumerate().map(|(i, v)| v + if i == k { h } else { 0.0 }).collect::<Vec<_>>())
-        };
-        let expected = (at(1e-5) - at(-1e-5)) / 2e-5;
-        assert!((found - expected).abs() < 1e-6 * (1.0 + expected.abs()), "{k}: {found} {expected}");
+    let other = text.replace("batch_norm(0.9", "batch_norm_eps(0.5, 0.9");
+    for text in [text, &other] {
+        let loss = |x: &[f64]| flat(&outputs(text, x)[0]).iter().sum::<f64>();
+        let found = flat(&outputs(text, &x)[1]);
+        for (k, &found) in found.iter().enumerate() {
+            let at = |h: f64| {
+                loss(&x.iter().enumerate().map(|(i, v)| v + if i == k { h } else { 0.0 }).collect::<Vec<_>>())
+            };
+            let expected = (at(1e-5) - at(-1e-5)) / 2e-5;
+            assert!((found - expected).abs() < 1e-6 * (1.0 + expected.abs()), "{k}: {found} {expected}");
+        }
     }
+    assert_ne!(outputs(text, &x), outputs(&other, &x));
 }

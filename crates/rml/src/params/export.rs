@@ -39,8 +39,9 @@ pub(super) fn export(
             Data::F32(_) => Stored::F32,
             Data::F64(_) => Stored::F64,
         };
-        let number = matches!(own, Stored::F32 | Stored::F64);
+        let number = own.is_number();
         let there = like.and_then(|l| l.tensors.get(name)).map(|t| t.stored);
+        let there = there.filter(|t| t.is_number() == number);
         let stored = stored.filter(|_| number).or(there).unwrap_or(own);
         let data = rounded(&written.data, stored);
         tensors.insert(name.clone(), FileTensor { stored, shape: Shape::new(dims), data });
@@ -238,7 +239,10 @@ fn rest(
     let Some(like) = like else { return Ok(()) };
     let known: IndexSet<&String> = tensors.keys().collect();
     let missing = like.tensors.iter().filter(|(name, _)| !known.contains(name));
-    let notes = missing.map(|(name, t)| format!("`{name}`: {} {}", t.stored, t.shape)).collect();
+    let mut notes: Vec<String> =
+        missing.map(|(name, t)| format!("`{name}`: {} {}", t.stored, t.shape)).collect();
+    let unusable = like.unusable.iter().filter(|(name, _)| !left_alone(plan, name));
+    notes.extend(unusable.map(|(name, why)| format!("`{name}`: {why}")));
     match forgotten(&like.origin, notes) {
         Some(d) => return Err(d.into()),
         None => tensors.sort_by(|a, _, b, _| like.tensors.get_index_of(a).cmp(&like.tensors.get_index_of(b))),

@@ -60,6 +60,11 @@ impl Stored {
         format!("expected one of {}", names.join(", "))
     }
 
+    /// Whether elements of that type are numbers, neither integers nor truth values.
+    pub(super) fn is_number(self) -> bool {
+        matches!(self, Stored::F16 | Stored::Bf16 | Stored::F32 | Stored::F64)
+    }
+
     fn of(dtype: Dtype) -> Option<Self> {
         NAMES.iter().find(|(_, _, d)| *d == dtype).map(|(stored, ..)| *stored)
     }

@@ -30,7 +30,8 @@ impl Random {
 
     /// Any bits, often those of zeros and of what is not finite.
     fn number(&mut self) -> f32 {
-        let strange = [0.0, -0.0, f32::NAN, f32::INFINITY, f32::from_bits(0xffc1_2345), f32::MIN_POSITIVE / 2.0];
+        let strange =
+            [0.0, -0.0, f32::NAN, f32::INFINITY, f32::from_bits(0xffc1_2345), f32::MIN_POSITIVE / 2.0];
         match self.below(4) {
             0 => strange[self.below(strange.len())],
             _ => f32::from_bits(u32::try_from(self.next() & 0xffff_ffff).unwrap()),
@@ -148,12 +149,16 @@ fn what_is_exported_imports_to_the_same_bits() {
         let ty = Type::new(DType::Num, &shape);
         let wanted = Wanted { key: Arc::from("p"), ty: ty.clone(), span: span() };
         let expr = maker.expr(&shape, 3);
-        let plan =
-            Plan { made: vec![Made { wanted: &wanted, expr, entry: span() }], fixed: Vec::new(), ignore: Vec::new() };
+        let plan = Plan {
+            made: vec![Made { wanted: &wanted, expr, entry: span() }],
+            fixed: Vec::new(),
+            ignore: Vec::new(),
+        };
         let data = Data::F32((0..ty.shape.len()).map(|_| maker.random.number()).collect());
         let params: IndexMap<Arc<str>, Value> = [(Arc::from("p"), Value::new(ty.shape.clone(), data))].into();
         let tensors = export(&plan, &params, None, None).unwrap_or_else(|e| panic!("{case}: {e}"));
-        let (back, rounded) = import(&plan, &tensors, Precision::F32).unwrap_or_else(|e| panic!("{case}: {e}"));
+        let (back, rounded) =
+            import(&plan, &tensors, Precision::F32).unwrap_or_else(|e| panic!("{case}: {e}"));
         let bits = |v: &Value| match v.to_data() {
             Data::F32(v) => v.iter().map(|x| x.to_bits()).collect::<Vec<_>>(),
             other => panic!("{other:?}"),
