@@ -9,7 +9,7 @@ use crate::values;
 
 pub(crate) use backend::{Backends, Computing, ListFormat};
 pub(crate) use grad::{CheckFormat, Differentiation, Grad, GradFormat, Gradcheck};
-pub(crate) use params::{ExportParams, ImportParams, ListFormat, ListParams, NumberType, Params};
+pub(crate) use params::{ExportParams, ImportParams, ListParams, NumberType, Params, ParamsFormat};
 pub(crate) use trace::{Execution, Format, Over, Rows, Run, Semantics, Trace, Vars};
 pub(crate) use train::{Infer, SplitArg, Train};
 

@@ -36,13 +36,13 @@ pub(crate) struct ListParams {
     #[arg(long, value_name = "FILE")]
     pub(crate) params: Option<PathBuf>,
     /// How to print it
-    #[arg(long, value_enum, default_value_t = ListFormat::Table)]
-    pub(crate) format: ListFormat,
+    #[arg(long, value_enum, default_value_t = ParamsFormat::Table)]
+    pub(crate) format: ParamsFormat,
 }
 
 /// How to print parameters and tensors.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub(crate) enum ListFormat {
+pub(crate) enum ParamsFormat {
     /// {"node": .., "params": [{"path", "type", "shape", "declared", "values"}]}
     Json,
     /// An aligned table

@@ -7,7 +7,7 @@ use rml::{
     is_tensor_file, suggest,
 };
 
-use crate::args::{self, ExportParams, ImportParams, ListFormat, ListParams, NumberType, Params};
+use crate::args::{self, ExportParams, ImportParams, ListParams, NumberType, Params, ParamsFormat};
 use crate::output::{Output, Stop};
 
 /// Lists, imports or exports.
@@ -24,8 +24,8 @@ fn list(args: &ListParams, output: &mut Output) -> Result<(), Stop> {
     if is_tensor_file(&args.program.file) {
         let file = TensorFile::read(&args.program.file)?;
         return output.print(&match args.format {
-            ListFormat::Json => format!("{}\n", file.to_json()),
-            ListFormat::Table => file.to_table(),
+            ParamsFormat::Json => format!("{}\n", file.to_json()),
+            ParamsFormat::Table => file.to_table(),
         });
     }
     let (source, options) = program(&args.program, args.node.as_ref());
@@ -33,8 +33,8 @@ fn list(args: &ListParams, output: &mut Output) -> Result<(), Stop> {
     let list = rml::params(&source, &options, checkpoint.as_ref())?;
     output.report(&list.warnings, &list.sources);
     output.print(&match args.format {
-        ListFormat::Json => format!("{}\n", list.to_json()),
-        ListFormat::Table => list.to_table(),
+        ParamsFormat::Json => format!("{}\n", list.to_json()),
+        ParamsFormat::Table => list.to_table(),
     })
 }
 
