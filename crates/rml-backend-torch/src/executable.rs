@@ -190,20 +190,16 @@ impl Interpreter {
     }
 }
 
-/// For each value, whether its tensor may be a view of something larger.
+/// For each value, whether its tensor may be a view of something larger: an index is, and what may be a view of one.
 fn parts(function: &Function) -> IndexVec<Val, bool> {
     let mut parts = IndexVec::filled(false, function.values.len());
     for (at, def) in function.values.iter_enumerated() {
-        if let Kind::Apply { op, args } = &def.kind {
-            parts[at] = match op {
-                Op::Index { .. } => true,
-                Op::Copy | Op::StopGradient | Op::Transpose { .. } => parts[args[0]],
-                Op::Reshape { .. } | Op::Broadcast { .. } | Op::SumTo { .. } | Op::Einsum(_) => {
-                    args.iter().any(|&x| parts[x])
-                }
-                _ => false,
-            };
-        }
+        let Kind::Apply { op, args } = &def.kind else { continue };
+        let same = matches!(op, Op::Copy | Op::StopGradient);
+        let moved = matches!(op, Op::Transpose { .. } | Op::Reshape { .. } | Op::Broadcast { .. });
+        let summed = matches!(op, Op::SumTo { .. } | Op::Einsum(_));
+        let from_part = (same || moved || summed) && args.iter().any(|&x| parts[x]);
+        parts[at] = matches!(op, Op::Index { .. }) || from_part;
     }
     parts
 }
