@@ -39,6 +39,7 @@ pub(crate) fn failure(error: &xla::Error) -> Failure {
 /// What the library said, cut to one line of a bearable length.
 pub(crate) fn said(text: &str) -> Failure {
     let line: String = text.lines().next().unwrap_or_default().trim().chars().take(300).collect();
+    let line = line.trim_end_matches('.');
     if text.contains("RESOURCE_EXHAUSTED") || text.to_lowercase().contains("out of memory") {
         return Failure::new(codes::BACKEND_MEMORY, format!("XLA has no memory left: {line}"))
             .help("stack fewer windows with `--batch`, or choose another device");

@@ -11,6 +11,7 @@ use rml_base::IndexVec;
 use rml_ir::op::Op;
 use rml_ir::{Precision, Type, Value};
 
+mod convolution;
 mod gather;
 mod host;
 mod integer;
@@ -20,8 +21,8 @@ mod product;
 mod random;
 mod reduce;
 mod shape;
-mod sliding;
 mod text;
+mod windows;
 
 pub use host::Drawn;
 use text::{Elem, Ssa, Text, Ty, list};
@@ -218,13 +219,13 @@ fn operator(t: &mut Text, op: &Op, args: &[&Ssa], ty: &Type, num: Elem) -> Ssa {
         Op::Clip | Op::Where => pointwise::ternary(t, op, args, shape),
         Op::MatMul => product::matmul(t, x, args[1]),
         Op::Einsum(labels) => product::einsum(t, labels, args, shape),
-        Op::Conv(conv) => sliding::conv(t, conv, x, args[1], shape),
-        Op::ConvTranspose { shape, conv } => sliding::conv_transpose(t, conv, x, args[1], shape),
-        Op::ConvKernel { shape, conv } => sliding::conv_kernel(t, conv, x, args[1], shape),
-        Op::MaxPool(pool) => sliding::max_pool(t, pool, x, shape),
-        Op::AvgPool(pool) => sliding::avg_pool(t, pool, x, shape),
-        Op::Patches(pool) => sliding::patches(t, pool, x, shape),
-        Op::Unpatches { shape, pool } => sliding::unpatches(t, shape, pool, x),
+        Op::Conv(conv) => convolution::conv(t, conv, x, args[1], shape),
+        Op::ConvTranspose { shape, conv } => convolution::conv_transpose(t, conv, x, args[1], shape),
+        Op::ConvKernel { shape, conv } => convolution::conv_kernel(t, conv, x, args[1], shape),
+        Op::MaxPool(pool) => windows::max_pool(t, pool, x, shape),
+        Op::AvgPool(pool) => windows::avg_pool(t, pool, x, shape),
+        Op::Patches(pool) => windows::patches(t, pool, x, shape),
+        Op::Unpatches { shape, pool } => windows::unpatches(t, shape, pool, x),
         Op::Transpose { perm } => t.transpose(x, perm),
         Op::Reshape { shape } => t.reshape(x, shape.dims()),
         Op::Broadcast { shape } => t.broadcast(x, shape),

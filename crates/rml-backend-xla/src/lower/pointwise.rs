@@ -67,14 +67,21 @@ fn softplus(t: &mut Text, x: &Ssa) -> Ssa {
     t.zip("add", &above, &rest)
 }
 
-/// `a` to the power `b`. Where the device takes subnormal numbers for zeros, `a` becomes one first: its logarithm would be neither that of
-/// the number nor that of 0.
+/// `a` to the power `b`. Subnormal operands are taken for zeros, since XLA's logarithm of one would be neither that of the number nor that
+/// of 0.
 fn power(t: &mut Text, a: &Ssa, b: &Ssa) -> Ssa {
-    let zero = t.splat(0.0, &a.ty);
-    let vanishes = t.compare(Compare::Eq, a, &zero);
-    let signed = t.zip("multiply", a, &zero);
-    let base = t.select(&vanishes, &signed, a);
-    t.zip("power", &base, b)
+    let (a, b) = (normal(t, a), normal(t, b));
+    t.zip("power", &a, &b)
+}
+
+/// `x` with zeros of their sign for its subnormal numbers.
+fn normal(t: &mut Text, x: &Ssa) -> Ssa {
+    let least = if x.ty.elem == Elem::F32 { f64::from(f32::MIN_POSITIVE) } else { f64::MIN_POSITIVE };
+    let size = t.map("abs", x);
+    let vanishes = t.compare_to(Compare::Lt, &size, least);
+    let zero = t.splat(0.0, &x.ty);
+    let signed = t.zip("multiply", x, &zero);
+    t.select(&vanishes, &signed, x)
 }
 
 /// Operators of two operands, which broadcast to `shape`.

@@ -12,20 +12,20 @@ pub(super) const PRECISE: &str =
 
 /// Pairs of axes, of the left and of the right operand.
 #[derive(Default)]
-struct Axes {
+pub(super) struct Axes {
     left: Vec<usize>,
     right: Vec<usize>,
 }
 
 impl Axes {
-    fn new(left: &[usize], right: &[usize]) -> Self {
+    pub(super) fn new(left: &[usize], right: &[usize]) -> Self {
         Self { left: left.to_vec(), right: right.to_vec() }
     }
 }
 
 /// The contraction over the axes `inner`, one product for each element of the axes `stack`. Axes of the result: the stack, those only of
 /// `a`, those only of `b`.
-fn dot(t: &mut Text, a: &Ssa, b: &Ssa, stack: &Axes, inner: &Axes) -> Ssa {
+pub(super) fn dot(t: &mut Text, a: &Ssa, b: &Ssa, stack: &Axes, inner: &Axes) -> Ssa {
     let own = |x: &Ssa, stack: &[usize], inner: &[usize]| -> Vec<usize> {
         let free = (0..x.dims().len()).filter(|i| !stack.contains(i) && !inner.contains(i));
         free.map(|i| x.dims()[i]).collect()
