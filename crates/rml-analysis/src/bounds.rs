@@ -6,13 +6,17 @@
 //! - **state**: what is kept from cycle to cycle: one value for each `fby` and each parameter.
 //! - **look-ahead** (bounded programs): what is held of cycles that wait for later ones, at most, when a cycle has been run: a value
 //!   known l cycles late at the earliest, of a program of which some value is known L cycles late, is held L - l times.
-//! - **per cycle** (all others): what each open cycle holds at most.
+//! - **per cycle** (all others): what each open cycle holds at most. Of that, **once** (programs with one kind of window) is held in one cycle
+//!   of a window at most: a window of n cycles holds n times what is held per cycle, less n - 1 times what is held once.
 
 use rml_base::IndexVec;
 use rml_ir::flat::{Eq, Flat, Rhs, Var};
 use rml_ir::{DType, Precision, Type};
 
+use crate::causality::frame::Frame;
 use crate::causality::{Causality, Cut, Latency};
+use crate::clocks::Clocks;
+use crate::conditions::Conditions;
 
 /// How long outputs have to be waited for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -74,6 +78,8 @@ pub struct Bytes {
     pub look_ahead: Option<u64>,
     /// Held of each open cycle, for others.
     pub per_cycle: Option<u64>,
+    /// How many of those are held in one cycle of a window at most, for a program that waits for one condition.
+    pub once: Option<u64>,
 }
 
 /// The verdict on a program.
@@ -90,7 +96,9 @@ pub struct Bounds {
 }
 
 /// Sums up what causality says.
-pub fn bounds(flat: &Flat, causality: &Causality) -> Bounds {
+///
+/// Requires: clocks and causality of that program.
+pub fn bounds(flat: &Flat, clocks: &Clocks, causality: &Causality) -> Bounds {
     let outputs: Vec<(Var, Bound)> =
         flat.outputs.iter().map(|v| (*v, bound(causality, &causality.latency[*v]))).collect();
     let trained = flat.states.values().filter(|s| s.parameter).map(|s| &flat.equations[s.equation]);
@@ -109,7 +117,7 @@ pub fn bounds(flat: &Flat, causality: &Causality) -> Bounds {
         _ => None,
     });
     let program = bound(causality, &all);
-    let bytes = bytes(flat, causality, &program, open);
+    let bytes = bytes(flat, clocks, causality, &program, open);
     Bounds { program, outputs, open, bytes }
 }
 
@@ -140,7 +148,7 @@ fn bound(causality: &Causality, latency: &Latency) -> Bound {
     }
 }
 
-fn bytes(flat: &Flat, causality: &Causality, program: &Bound, open: Option<u64>) -> Bytes {
+fn bytes(flat: &Flat, clocks: &Clocks, causality: &Causality, program: &Bound, open: Option<u64>) -> Bytes {
     let size = |v: Var| size(&flat.vars[v].ty, flat.precision);
     let kept = |rhs: &Rhs| matches!(rhs, Rhs::Fby { .. } | Rhs::Param { .. });
     let state = flat.equations.iter().filter(|e| kept(&e.rhs)).map(|e| size(e.lhs)).sum();
@@ -153,8 +161,18 @@ fn bytes(flat: &Flat, causality: &Causality, program: &Bound, open: Option<u64>)
         let early = earliest(flat, causality);
         values().map(|v| (most - early[v]).saturating_mul(size(v))).fold(0, u64::saturating_add)
     });
-    let per_cycle = look_ahead.is_none().then(|| values().map(size).fold(0, u64::saturating_add));
-    Bytes { state, look_ahead, per_cycle }
+    if look_ahead.is_some() {
+        return Bytes { state, look_ahead, per_cycle: None, once: None };
+    }
+    let conditions = Conditions::new(flat, clocks);
+    let frame = match program.cuts[..] {
+        [cut] => Frame::of_cut(&conditions, &causality.cuts[cut]),
+        _ => None,
+    };
+    let sum = |which: &dyn Fn(&Var) -> bool| values().filter(which).map(size).fold(0, u64::saturating_add);
+    let per_cycle = Some(sum(&|v| frame.as_ref().is_none_or(|f| !f.is_never(clocks.of[*v]))));
+    let once = frame.as_ref().map(|f| sum(&|v| !f.is_never(clocks.of[*v]) && f.is_once(clocks.of[*v])));
+    Bytes { state, look_ahead, per_cycle, once }
 }
 
 /// How many cycles late each value of a bounded program is known at the earliest: a choice or the end of a window may spare a wait, and

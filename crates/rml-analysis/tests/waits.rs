@@ -11,7 +11,9 @@ use std::sync::Arc;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use rml_analysis::{Causality, CutData, Latency, Verdict, Wait, bounds, causality, clocks};
+use rml_analysis::{
+    Bounds, Causality, CutData, Kind, Latency, Verdict, Wait, bounds, causality, clocks, size,
+};
 use rml_ir::flat::{Flat, Rhs, Var};
 use rml_ir::{DType, Value};
 use rml_sim::{Input, Options, Simulator, Status};
@@ -113,6 +115,8 @@ struct Counts {
     kinds: [usize; 5],
     fine_but_dynamic: usize,
     unclocked: usize,
+    /// Windowed programs whose memory was compared.
+    compared: usize,
 }
 
 fn rank(latency: &Latency) -> usize {
@@ -126,8 +130,12 @@ fn rank(latency: &Latency) -> usize {
 }
 
 /// Open cycles and bytes of a bounded program are what is stated, or less where conditions spare a wait.
-fn check_memory(flat: &Arc<Flat>, inputs: &[Vec<Input>], c: &Causality) -> Result<(), String> {
-    let bounds = bounds(flat, c);
+fn check_memory(
+    flat: &Arc<Flat>,
+    inputs: &[Vec<Input>],
+    bounds: &Bounds,
+    c: &Causality,
+) -> Result<(), String> {
     let mut sim = Simulator::new(Arc::clone(flat), Options::default());
     let mut bytes = 0;
     for cycle in inputs {
@@ -152,6 +160,40 @@ fn check_memory(flat: &Arc<Flat>, inputs: &[Vec<Input>], c: &Causality) -> Resul
     Ok(())
 }
 
+/// What cycles that wait hold in a windowed program, whenever a cycle has been run, is never more than stated.
+fn check_windows(
+    run: &Run,
+    flat: &Arc<Flat>,
+    inputs: &[Vec<Input>],
+    bounds: &Bounds,
+    c: &Causality,
+) -> Result<(), String> {
+    let (each, once) = (bounds.bytes.per_cycle.unwrap_or(0), bounds.bytes.once.unwrap_or(0));
+    let [cut] = bounds.program.cuts[..] else { return Ok(()) };
+    let mut sim = Simulator::new(Arc::clone(flat), Options { record: true, ..Options::default() });
+    let is_constant = |v: Var| flat.equations.iter().any(|e| e.lhs == v && matches!(e.rhs, Rhs::Const(_)));
+    let held: Vec<Var> = flat.vars.ids().filter(|v| !is_constant(*v)).collect();
+    for (n, cycle) in inputs.iter().enumerate() {
+        let first = n - usize::try_from(sim.open_cycles()).unwrap();
+        sim.feed(cycle).map_err(|e| e.to_string())?;
+        let values = |m: usize| {
+            let sim = &sim;
+            let is_held = move |v: &&Var| matches!(sim.status(m as u64, **v), Some(Status::Value(_)));
+            held.iter().filter(is_held).map(|v| size(&flat.vars[*v].ty, flat.precision)).sum::<u64>()
+        };
+        let found: u64 = (first..=n).map(values).sum();
+        let windows = 1 + (first..n).filter(|m| run.holds(&c.cuts[cut], *m)).count();
+        let stated = (n + 1 - first) as u64 * (each - once) + windows as u64 * once;
+        if found > stated {
+            return Err(format!(
+                "cycles {first} to {n} hold {found} bytes, not {stated}\n{}",
+                rml_ir::flat::print(flat)
+            ));
+        }
+    }
+    Ok(())
+}
+
 fn check(numbers: &[u32], data: &[u32], counts: &mut Counts) -> Result<(), String> {
     let (flat, _) = random::program(numbers, 25, false);
     let report = clocks(&flat);
@@ -160,6 +202,7 @@ fn check(numbers: &[u32], data: &[u32], counts: &mut Counts) -> Result<(), Strin
         return Ok(());
     }
     let c = causality(&flat, &report.clocks);
+    let bounds = bounds(&flat, &report.clocks, &c);
     let worst = c.latency.iter().max_by_key(|l| rank(l)).map_or(0, rank);
     let Some(run) = run(&flat, &inputs(&flat, data)) else { return Ok(()) };
     let all_known = run.known.iter().flatten().all(Option::is_some);
@@ -169,7 +212,11 @@ fn check(numbers: &[u32], data: &[u32], counts: &mut Counts) -> Result<(), Strin
         return Err(format!("rejected, but all is known: {}\n{}", c.findings, rml_ir::flat::print(&flat)));
     }
     if c.latency.iter().all(|l| matches!(l, Latency::Bounded(_))) {
-        check_memory(&flat, &inputs(&flat, data), &c)?;
+        check_memory(&flat, &inputs(&flat, data), &bounds, &c)?;
+    }
+    if bounds.program.kind == Kind::Windowed && bounds.bytes.once.is_some() {
+        counts.compared += 1;
+        check_windows(&run, &flat, &inputs(&flat, data), &bounds, &c)?;
     }
     let has_post = flat.equations.iter().any(|e| matches!(e.rhs, Rhs::Post { .. }));
     for v in flat.vars.ids() {
@@ -228,5 +275,6 @@ fn few_programs_that_run_are_dynamic() {
         }
     }
     assert!(counts.kinds.iter().all(|n| *n > 20), "{counts:?}");
+    assert!(counts.compared > 20, "{counts:?}");
     assert!(10 * counts.fine_but_dynamic < counts.kinds[0] + counts.kinds[1], "{counts:?}");
 }

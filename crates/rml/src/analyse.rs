@@ -52,7 +52,7 @@ impl RunFacts {
         let flat = pass::cone(pass::fold(pass::initialise(flat, seed)));
         let clocks = rml_analysis::clocks(&flat);
         let causality = rml_analysis::causality(&flat, &clocks.clocks);
-        let bounds = rml_analysis::bounds(&flat, &causality);
+        let bounds = rml_analysis::bounds(&flat, &clocks.clocks, &causality);
         Self { flat: Arc::new(flat), clocks, causality, bounds }
     }
 

@@ -138,7 +138,18 @@ impl<'c, 'a> Frame<'c, 'a> {
         self.conditions.chain(clock).iter().all(|l| self.may_hold(clock, p, *l))
     }
 
-    /// Whether a clock ticks at most once a segment.
+    /// Whether a clock ticks nowhere.
+    pub(crate) fn is_never(&self, clock: ClockId) -> bool {
+        !POSITIONS.into_iter().any(|p| self.may_tick(clock, p))
+    }
+
+    /// Whether a clock ticks at most once a segment, by the way it is sampled or because it ticks at one end only.
+    pub(crate) fn is_once(&self, clock: ClockId) -> bool {
+        let may: Vec<bool> = POSITIONS.map(|p| self.may_tick(clock, p)).collect();
+        self.ticks_once(clock) || matches!(may[..], [false, _, false, _] | [false, false, _, _])
+    }
+
+    /// Whether a clock ticks at most once a segment by the way it is sampled.
     pub(crate) fn ticks_once(&self, clock: ClockId) -> bool {
         let conditions = self.conditions;
         conditions.chain(clock).iter().any(|l| {

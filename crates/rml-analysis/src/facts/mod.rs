@@ -237,11 +237,7 @@ fn slow(conditions: &Conditions<'_>, segments: &IndexVec<Segments, SegmentsData>
     let mut slow: Vec<(Eq, Segments)> = Vec::new();
     for state in conditions.flat.states.values() {
         let clock = conditions.clocks.of[conditions.flat.equations[state.equation].lhs];
-        let once = |f: &Frame<'_, '_>| {
-            let may: Vec<bool> = POSITIONS.map(|p| f.may_tick(clock, p)).collect();
-            f.ticks_once(clock) || matches!(may[..], [false, _, false, _] | [false, false, _, _])
-        };
-        if let Some((id, _)) = frames.iter().find(|(_, f)| once(f)) {
+        if let Some((id, _)) = frames.iter().find(|(_, f)| f.is_once(clock)) {
             slow.push((state.equation, *id));
         }
     }

@@ -107,6 +107,9 @@ fn bytes_json(bytes: Bytes) -> Value {
     if let Some(per_cycle) = bytes.per_cycle {
         object["per_cycle"] = json!(per_cycle);
     }
+    if let Some(once) = bytes.once {
+        object["once"] = json!(once);
+    }
     object
 }
 
@@ -139,7 +142,7 @@ fn memory(bytes: Bytes, kind: Kind) -> String {
         (Some(0), _) => state,
         (Some(held), _) => format!("{state}, waiting cycles {}", size(held)),
         (None, Some(per_cycle)) if kind == Kind::Windowed => {
-            format!("{state}, window {} a cycle", size(per_cycle))
+            format!("{state}, window {}", each(per_cycle, bytes.once))
         }
         (None, Some(per_cycle)) => format!("{state}, {} an open cycle", size(per_cycle)),
         (None, None) => state,
@@ -187,12 +190,24 @@ pub(super) fn explanation(analysis: &Analysis) -> String {
     text
 }
 
+/// What each cycle holds, and how much of that once a window only.
+fn each(per_cycle: u64, once: Option<u64>) -> String {
+    match once {
+        Some(once) if once > 0 => {
+            format!("{} a cycle, of which {} once a window", size(per_cycle), size(once))
+        }
+        _ => format!("{} a cycle", size(per_cycle)),
+    }
+}
+
 fn kept(bytes: Bytes) -> String {
     let state = format!("  memory: {} in delays and parameters", size(bytes.state));
     match (bytes.look_ahead, bytes.per_cycle) {
         (Some(0), _) => format!("{state}; no cycle waits for a later one\n"),
         (Some(held), _) => format!("{state}, at most {} of cycles that wait for later ones\n", size(held)),
-        (None, Some(each)) => format!("{state}, at most {} for each cycle that waits\n", size(each)),
+        (None, Some(per_cycle)) => {
+            format!("{state}, of cycles that wait at most {}\n", each(per_cycle, bytes.once))
+        }
         (None, None) => format!("{state}\n"),
     }
 }
