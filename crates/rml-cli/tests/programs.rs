@@ -155,12 +155,15 @@ fn check_reports_all_findings() {
     let folder = backfill().file("w.rml", "node w(x: num []) -> (o)\n  o = x + y;\n  p = z;\n");
     assert_eq!(
         folder.rml("check b.rml").ok(),
-        "b.rml: ok\n  backfill: windowed by `bp`; state 0 B, window 22 B a cycle\n"
+        "b.rml: ok\n  backfill: windowed by `bp`; state 0 B, window 22 B a cycle, of which 4 B once a window\n"
     );
     let run = folder
         .rml("check b.rml w.rml --color never")
         .fails(1, &["error[unknown-name]", "w.rml:2", "w.rml:3", "2 errors"]);
-    assert_eq!(run.out, "b.rml: ok\n  backfill: windowed by `bp`; state 0 B, window 22 B a cycle\n");
+    assert_eq!(
+        run.out,
+        "b.rml: ok\n  backfill: windowed by `bp`; state 0 B, window 22 B a cycle, of which 4 B once a window\n"
+    );
     let run = folder.rml("check w.rml --message-format json").fails(1, &[]);
     let lines: Vec<Value> = run.err.lines().map(|l| serde_json::from_str(l).expect("JSON")).collect();
     assert_eq!(lines.len(), 2);
