@@ -160,11 +160,20 @@ fn cuda(number: i64) -> Result<PjRtClient, Failure> {
     })
 }
 
+/// How many CUDA devices there are; 0 without the plugin for them.
+fn cuda_count() -> usize {
+    let open = |plugin| {
+        PjRtClient::plugin_with_options("cuda", plugin, &[("preallocate", PluginOption::Bool(false))]).ok()
+    };
+    cuda_plugin().filter(|plugin| plugin.exists()).and_then(open).map_or(0, |client| client.device_count())
+}
+
 impl Backend for Xla {
     fn about(&self) -> About {
         let mut devices = vec!["cpu".to_owned()];
-        if self.0.name != "cpu" {
-            devices.push(self.0.name.clone());
+        match self.0.name.as_str() {
+            "cpu" => devices.extend((0..cuda_count()).map(|i| format!("cuda:{i}"))),
+            own => devices.push(own.to_owned()),
         }
         About { name: "xla".to_owned(), version: VERSION.to_owned(), device: self.0.name.clone(), devices }
     }

@@ -1,7 +1,6 @@
 //! What calls do beside computing: buffers that stay or are given away, results that are arguments, draws, suspicion, memory.
 
-use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rml_backend::plugin::host::Library;
 use rml_backend::{Backend, Donation, Executable, Function, Held, Options, Outcome, Val, reference};
@@ -14,8 +13,7 @@ fn library() -> &'static Arc<Library> {
     static LIBRARY: OnceLock<Arc<Library>> = OnceLock::new();
     LIBRARY.get_or_init(|| {
         let test = std::env::current_exe().unwrap();
-        let folder: PathBuf = test.parent().unwrap().parent().unwrap().into();
-        Library::open(&folder.join("librml_backend_xla.so")).unwrap()
+        Library::open(&test.with_file_name("librml_backend_xla.so")).unwrap()
     })
 }
 
@@ -187,6 +185,12 @@ fn devices_that_are_not_there_are_named() {
     }
 }
 
+/// Tests that measure memory run one after the other.
+fn alone() -> MutexGuard<'static, ()> {
+    static LOCK: Mutex<()> = Mutex::new(());
+    LOCK.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Resident memory in bytes.
 fn resident() -> usize {
     let text = std::fs::read_to_string("/proc/self/statm").unwrap();
@@ -210,8 +214,40 @@ fn growth(f: &Function, calls: usize) -> usize {
     resident().saturating_sub(before)
 }
 
+/// The most memory that was ever resident, in bytes.
+fn peak() -> usize {
+    let text = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    1024 * line.trim().trim_end_matches(" kB").parse::<usize>().unwrap()
+}
+
+#[test]
+fn the_memory_of_what_is_donated_becomes_that_of_the_result() {
+    const SIZE: usize = 256 << 20;
+    let _alone = alone();
+    let backend = backend();
+    let ty = num(&[SIZE / 4]);
+    let mut make = Function::new("make", Precision::F32);
+    let x = make.input(num(&[]), NOWHERE());
+    make.results = vec![apply(&mut make, Op::Broadcast { shape: ty.shape.clone() }, &[x])];
+    let mut negate = Function::new("negate", Precision::F32);
+    let x = negate.input(ty, NOWHERE());
+    negate.results = vec![apply(&mut negate, Op::Neg, &[x])];
+    let plain = backend.prepare(&negate).unwrap();
+    negate.donations = vec![Donation { input: Val(0), result: 0 }];
+    let donating = backend.prepare(&negate).unwrap();
+    let large = run(&*backend.prepare(&make).unwrap(), vec![Value::F32(1.0).into()]);
+    let first = peak();
+    let large = run(&*donating, large);
+    let second = peak();
+    assert!(second - first < SIZE / 2, "{first} to {second}");
+    run(&*plain, large);
+    assert!(peak() - second > SIZE / 2, "{second} to {}", peak());
+}
+
 #[test]
 fn calls_leave_no_memory_behind() {
+    let _alone = alone();
     let mut donating = arithmetic(&num(&[1 << 20]));
     donating.donations = vec![Donation { input: Val(0), result: 0 }];
     // A leak of one tensor of 4 MiB a call would be 720 MiB, one of a scalar's buffer object (some 200 bytes) 2 MB for each of its
@@ -223,5 +259,6 @@ fn calls_leave_no_memory_behind() {
 #[test]
 #[ignore = "takes a minute"]
 fn a_hundred_thousand_calls_leave_no_memory_behind() {
+    let _alone = alone();
     assert!(growth(&arithmetic(&num(&[64])), 100_000) < 8 << 20);
 }
