@@ -64,6 +64,9 @@ fn suite() -> Result<(), String> {
 
 /// The command line in a build that opens backends: which it finds, and what it says of those that it does not.
 fn opened() -> Result<(), String> {
+    let lint =
+        ["clippy", "--package", "rml-cli", "--package", "rml", "--features", "xla,torch", "--all-targets"];
+    step("clippy with backends", cargo(&lint).args(["--", "-D", "warnings"]))?;
     let args = [
         "test",
         "--package",
