@@ -34,7 +34,7 @@ def save(out, name, x, y):
 
 
 def with_torch(out, rng, seed):
-    # PyPI's wheel is linked with CUDA; without it, what is never called need not be there.
+    # PyPI's wheel is linked with CUDA libraries; see `prepare.py` for those that are not there.
     sys.setdlopenflags(os.RTLD_LAZY)
     import torch
     from safetensors.torch import save_file

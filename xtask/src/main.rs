@@ -1,9 +1,10 @@
 //! Developer commands, called as `cargo xtask <command>`.
 //!
 //! - `test`: everything that must hold before a change is merged; continuous integration runs exactly this. With `--quick`: all of it that
-//!   needs neither XLA nor libtorch.
+//!   needs neither XLA nor libtorch nor Python.
 //! - `setup`: fetches XLA or libtorch, and builds the backend against it.
 //! - `startup`: what the backends cost a program that does not use them.
+//! - `weights`: has PyTorch, Keras and flax make weights and outputs anew, and compares `rml params` with them.
 //! - `tidy`: the checks that no compiler makes: who may depend on whom, file lengths, codes without an example.
 //! - `chronograms`: draws the chronograms of the paper's listings anew.
 //! - `bless`: writes expected output anew from what the code does now; read the difference before committing it.
@@ -15,6 +16,7 @@ mod setup;
 mod startup;
 mod steps;
 mod tidy;
+mod weights;
 mod workspace;
 
 use std::process::ExitCode;
@@ -28,6 +30,7 @@ commands:
   setup xla|torch
           fetch the library of a backend (once, into $RML_BACKENDS, else $XDG_CACHE_HOME/rml, else ~/.cache/rml), build the backend
   startup build rml with and without the backends, compare sizes and the time of `rml check`
+  weights install PyTorch, Keras and flax (once, into the same folder), have them make weights and outputs, and compare with those
   tidy    dependency directions, file lengths, diagnostic codes, forbidden words
   bless   write the expected output of tests and the index of diagnostics anew
   chronograms
@@ -43,6 +46,7 @@ fn main() -> ExitCode {
             None => return usage(),
         },
         ["startup"] => startup::startup(),
+        ["weights"] => weights::weights(),
         ["tidy"] => steps::tidy(),
         ["bless"] => steps::bless(),
         ["chronograms"] => steps::chronograms(),

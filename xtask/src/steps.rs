@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use crate::setup::{self, Recipe};
 use crate::workspace::cargo;
-use crate::{error_index, tidy};
+use crate::{error_index, tidy, weights};
 
 /// Set while tests run that are to write their expected output instead of comparing it.
 const BLESS: &str = "RML_BLESS";
@@ -34,6 +34,7 @@ pub(crate) fn test(extent: Extent) -> Result<(), String> {
             backend(recipe)?;
         }
         suite()?;
+        weights::weights_if_possible()?;
         opened()?;
     }
     println!("\nall good");
@@ -107,7 +108,8 @@ pub(crate) fn chronograms() -> Result<(), String> {
     step("chronograms", cargo(&args).env(BLESS, "1"))
 }
 
-fn step(name: &str, command: &mut Command) -> Result<(), String> {
+/// Runs a command, and says what it is and how long it took.
+pub(crate) fn step(name: &str, command: &mut Command) -> Result<(), String> {
     println!("\n== {name}");
     let start = Instant::now();
     let status =

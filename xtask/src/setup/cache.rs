@@ -25,7 +25,7 @@ pub(super) fn root(variable: &dyn Fn(&str) -> Option<OsString>) -> Result<PathBu
 }
 
 /// Waits until no other call works on that backend, and keeps the others out until the result is dropped.
-pub(super) fn lock(root: &Path, name: &str) -> Result<File, String> {
+pub(crate) fn lock(root: &Path, name: &str) -> Result<File, String> {
     std::fs::create_dir_all(root).map_err(|e| disk::failure("make", root, &e))?;
     let path = root.join(format!("{name}.lock"));
     let file = File::options().create(true).append(true).open(&path);

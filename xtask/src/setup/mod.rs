@@ -22,7 +22,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-pub(crate) use cache::VARIABLE;
+pub(crate) use cache::{VARIABLE, lock};
 pub(crate) use plugin::command;
 
 /// Variables of the environment.

@@ -36,6 +36,8 @@ pub(super) fn infos() -> Vec<LayoutInfo> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::params::expr::Expr;
+    use crate::params::pattern::filled;
 
     #[test]
     fn all_are_well_formed_and_have_a_purpose() {
@@ -47,6 +49,35 @@ mod tests {
             assert!(!info.about.is_empty(), "{info:?}");
             let read = mapping::parse(&info.text, sources.add("one", info.text.clone())).unwrap().layouts;
             assert!(read.len() == 1 && !read[0].params.is_empty(), "{info:?}");
+        }
+    }
+
+    /// The mappings in the documentation can be read, their layouts have those options, and its table has all layouts.
+    #[test]
+    fn the_documentation_is_right() {
+        let page = include_str!("../../../../docs/weights.md");
+        let mut sources = Sources::new();
+        let layouts = builtin(&mut sources).unwrap();
+        let mut uses = 0;
+        for block in page.split("```toml\n").skip(1) {
+            let text = block.split("```").next().unwrap();
+            let mapping = mapping::parse(text, sources.add("page", text)).unwrap_or_else(|e| panic!("{e}\n{text}"));
+            for used in &mapping.uses {
+                let layout = layouts.iter().find(|l| l.name.text == used.layout.text);
+                let layout = layout.unwrap_or_else(|| panic!("no layout {}", used.layout.text));
+                let has = |name: &str| layout.options.iter().any(|(option, _)| option == name);
+                assert!(used.options.iter().all(|(option, _)| has(&option.text)), "{used:?}");
+                uses += 1;
+            }
+            let places = [("n".to_owned(), "0".to_owned())].into();
+            for entry in &mapping.params {
+                let filled = entry.value.map_texts(&mut |text, _| Ok(filled(text, &places).unwrap()));
+                Expr::read(&filled.unwrap()).unwrap_or_else(|e| panic!("{e}\n{text}"));
+            }
+        }
+        assert!(uses > 10);
+        for layout in &layouts {
+            assert!(page.contains(&format!("`{}`", layout.name.text)), "{} is not told of", layout.name.text);
         }
     }
 }
