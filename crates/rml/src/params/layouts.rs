@@ -61,7 +61,8 @@ mod tests {
         let mut uses = 0;
         for block in page.split("```toml\n").skip(1) {
             let text = block.split("```").next().unwrap();
-            let mapping = mapping::parse(text, sources.add("page", text)).unwrap_or_else(|e| panic!("{e}\n{text}"));
+            let mapping =
+                mapping::parse(text, sources.add("page", text)).unwrap_or_else(|e| panic!("{e}\n{text}"));
             for used in &mapping.uses {
                 let layout = layouts.iter().find(|l| l.name.text == used.layout.text);
                 let layout = layout.unwrap_or_else(|| panic!("no layout {}", used.layout.text));
