@@ -14,8 +14,8 @@ use crate::clock_classes::ClockClasses;
 use crate::simulator::{Demand, Failure, Options, Simulator};
 use crate::status::Status;
 
-/// How many statuses of variables are kept at most.
-const STATUSES: usize = 1 << 20;
+/// How many elements of values are computed and kept at most, beyond the first cycle.
+const ELEMENTS: usize = 1 << 20;
 /// How often equations are tried before the run is left.
 const STEPS: u64 = 2_000_000;
 
@@ -36,7 +36,8 @@ impl BlindRun {
         let flat = pass::cone(pass::settle(pass::forget_values(flat)));
         let given: Vec<Var> =
             flat.inputs.iter().zip(is_given).filter_map(|(i, is_given)| is_given.then_some(i.var)).collect();
-        let cycles = cycles.min(STATUSES / flat.vars.len().max(1)).max(1);
+        let elements: usize = flat.vars.iter().map(|v| v.ty.shape.len().max(1)).sum();
+        let cycles = cycles.min(ELEMENTS / elements.max(1)).max(1);
         let mut asked = ClockClasses::new(&flat).free_representatives();
         let (closed, present) = pass::forget_inputs(flat.clone(), &given);
         asked.extend(present);
