@@ -1,6 +1,6 @@
 //! Which nodes are resolved and differentiated, in which order: callees first, whatever the order in the module.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rml_base::{Diagnostics, IndexVec};
 use rml_ir::normal::{Callee, Equation, Module, Node, NodeId, Rhs, Var};
@@ -396,12 +396,12 @@ pub(crate) fn drop_unused(module: &mut Module, first: NodeId, keep: &[NodeId]) -
 /// The nodes of `module` that `from` calls, callees first, itself last.
 pub(crate) fn reachable(module: &Module, from: NodeId) -> Vec<NodeId> {
     let mut order = Vec::new();
-    let mut entered = BTreeMap::new();
+    let (mut entered, mut left) = (BTreeSet::new(), BTreeSet::new());
     let mut stack = vec![from];
     while let Some(&id) = stack.last() {
-        if entered.insert(id, ()).is_some() {
+        if !entered.insert(id) {
             stack.pop();
-            if !order.contains(&id) {
+            if left.insert(id) {
                 order.push(id);
             }
             continue;
@@ -411,7 +411,7 @@ pub(crate) fn reachable(module: &Module, from: NodeId) -> Vec<NodeId> {
             Rhs::ParamUpdate { optimiser, .. } => Some(*optimiser),
             _ => None,
         });
-        let fresh: Vec<NodeId> = callees.filter(|id| !entered.contains_key(id)).collect();
+        let fresh: Vec<NodeId> = callees.filter(|id| !entered.contains(id)).collect();
         stack.extend(fresh.into_iter().rev());
     }
     order

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rml_base::Diagnostics;
 use rml_ir::Type;
-use rml_ir::normal::{Callee, Formal, Input, Module, Node, Rhs, Var};
+use rml_ir::normal::{Callee, Formal, Input, Module, Node, NodeId, Rhs, Var};
 use rml_ir::op::Op;
 use rml_ir::surface::Origins;
 
@@ -13,7 +13,7 @@ use crate::bp::{Bp, BpKind, Literal};
 use crate::build::Builder;
 use crate::clocks::{Class, Clocks, Step};
 use crate::finish;
-use crate::plan::{self, Adjoints, Inner, Plan, Use};
+use crate::plan::{self, Adjoints, Inner, Plan, Seed, Use};
 use crate::rules::{self, Contribution};
 use crate::signature::{Gradient, num_inputs, num_outputs};
 
@@ -55,7 +55,8 @@ fn gates(
     active: &BTreeSet<Var>,
     clocks: &Clocks,
 ) -> Vec<(usize, Vec<Literal>)> {
-    let is_dead = |o: &Var| !active.contains(o) && outputs.iter().any(|o| active.contains(o));
+    let is_any_active = outputs.iter().any(|o| active.contains(o));
+    let is_dead = |o: &Var| !active.contains(o) && is_any_active;
     let top = top(outputs, active, clocks);
     let mut next = 0..;
     let gate_of = |o: &Var| match gates {
@@ -137,12 +138,15 @@ pub(crate) fn synthesise(
     let order: Vec<Var> = inputs.iter().map(|&(_, x)| x).chain(b.slots.keys().copied()).collect();
     b.name_conditions(order);
     let uses = uses_by_target(&plan);
-    name_gradients(&mut b, &plan, &uses);
+    let seeds = seeds_by_output(&plan);
+    name_gradients(&mut b, &seeds, &uses);
+    let mut instances = rules::call::instances(&b);
     for call in &plan.calls {
-        rules::call::replace(&mut b, call);
+        rules::call::replace(&mut b, call, &mut instances);
     }
     for v in b.gradients.keys().copied().collect::<Vec<_>>() {
-        define_gradient(&mut b, &plan, uses.get(&v).map_or(&[], Vec::as_slice), v);
+        let seeds = seeds.get(&v).map_or(&[][..], Vec::as_slice);
+        define_gradient(&mut b, &plan, (seeds, uses.get(&v).map_or(&[], Vec::as_slice)), v);
     }
     let mut problems = Diagnostics::new();
     for id in source.equations.ids() {
@@ -156,10 +160,12 @@ pub(crate) fn synthesise(
 
     interface(&mut b, source, clocks, &bps, &formals, &plan);
     let gradients = results(&mut b, bps[0], &inputs);
+    let training: BTreeSet<NodeId> =
+        plan.calls.iter().filter(|c| c.adjoint.trains).map(|c| c.adjoint.node).collect();
     let trains = b.forward_equations().iter().any(|eq| match &eq.rhs {
         Rhs::ParamUpdate { .. } => true,
         Rhs::Call { callee, .. } => match callee {
-            Callee::Node(id) => plan.calls.iter().any(|c| c.adjoint.node == *id && c.adjoint.trains),
+            Callee::Node(id) => training.contains(id),
             Callee::Diff { .. } => false,
         },
         _ => false,
@@ -232,15 +238,23 @@ fn name_parameters(b: &mut Builder) {
     }
 }
 
+/// The gradients from outside, by output.
+fn seeds_by_output(plan: &Plan) -> BTreeMap<Var, Vec<Seed>> {
+    let mut seeds: BTreeMap<Var, Vec<Seed>> = BTreeMap::new();
+    for seed in &plan.seeds {
+        seeds.entry(seed.output).or_default().push(*seed);
+    }
+    seeds
+}
+
 /// Chooses the variable that is the gradient of each active one: the formal where nothing else contributes.
-fn name_gradients(b: &mut Builder, plan: &Plan, uses: &BTreeMap<Var, Vec<Use>>) {
+fn name_gradients(b: &mut Builder, seeds: &BTreeMap<Var, Vec<Seed>>, uses: &BTreeMap<Var, Vec<Use>>) {
     let mut active: Vec<Var> = b.slots.keys().copied().collect();
     // Those with several contributions last: their names give way to the formals'.
-    active.sort_by_key(|v| uses.contains_key(v) && plan.seeds.iter().any(|s| s.output == *v));
+    active.sort_by_key(|v| uses.contains_key(v) && seeds.contains_key(v));
     for v in active {
-        let mut seeds = plan.seeds.iter().filter(|s| s.output == v);
-        let d = match (seeds.next(), seeds.next()) {
-            (Some(seed), None) if !uses.contains_key(&v) => seed.d,
+        let d = match seeds.get(&v).map(Vec::as_slice) {
+            Some([seed]) if !uses.contains_key(&v) => seed.d,
             _ => {
                 let ty = b.ty(v);
                 b.span = b.node.vars[v].span;
@@ -255,13 +269,14 @@ fn name_gradients(b: &mut Builder, plan: &Plan, uses: &BTreeMap<Var, Vec<Use>>) 
 }
 
 /// Adds up what the seeds and uses of `v` contribute.
-fn define_gradient(b: &mut Builder, plan: &Plan, uses: &[Use], v: Var) {
+fn define_gradient(b: &mut Builder, plan: &Plan, (seeds, uses): (&[Seed], &[Use]), v: Var) {
     let (Some(&d), Some(&slot)) = (b.gradients.get(&v), b.slots.get(&v)) else { return };
-    if plan.seeds.iter().any(|s| s.d == d) {
+    // A formal is the gradient of its own output only.
+    if seeds.iter().any(|s| s.d == d) {
         return;
     }
     let mut parts = Vec::new();
-    for seed in plan.seeds.iter().filter(|s| s.output == v) {
+    for seed in seeds {
         parts.push((seed.bp, Contribution::Gated(seed.d)));
     }
     for found in uses {
@@ -342,8 +357,12 @@ fn completed(b: &mut Builder, slot: Bp, groups: Vec<(Option<Bp>, Var)>) -> Vec<V
 /// The formals that gate gradients: `bp`, or one for each clock of the outputs, named after the first on it.
 fn conditions(b: &mut Builder, outputs: &[Var], gates: &[(usize, Vec<Literal>)]) -> Vec<Var> {
     let count = gates.iter().map(|(gate, _)| gate + 1).max().unwrap_or(1);
-    let condition = |gate| {
-        let first = gates.iter().position(|(g, _)| *g == gate).and_then(|k| b.name(outputs[k]));
+    let mut firsts: Vec<Option<Var>> = vec![None; count];
+    for ((gate, _), output) in gates.iter().zip(outputs) {
+        firsts[*gate].get_or_insert(*output);
+    }
+    let condition = |gate: usize| {
+        let first = firsts[gate].and_then(|output| b.name(output));
         let name = first.filter(|_| count > 1).map_or_else(|| "bp".to_owned(), |name| format!("bp{name}"));
         b.named(&name, Type::condition())
     };
@@ -378,6 +397,8 @@ fn interface(
 /// Appends the outputs `bp<x>` and `d<x>`.
 fn results(b: &mut Builder, bp: Var, inputs: &[(usize, Var)]) -> Vec<Gradient> {
     let start = b.node.outputs.len();
+    let mut taken: BTreeSet<Var> = b.node.inputs().map(|i| i.var).collect();
+    taken.extend(b.node.outputs.iter().copied());
     let mut gradients = Vec::new();
     for &(input, x) in inputs {
         let ty = b.ty(x);
@@ -390,14 +411,15 @@ fn results(b: &mut Builder, bp: Var, inputs: &[(usize, Var)]) -> Vec<Gradient> {
             Some(&d) => {
                 let here = b.condition_of(x).unwrap_or(bp);
                 if here != bp {
-                    condition = Some(output(b, here, &format!("bp{name}"), start));
+                    condition = Some(output(b, here, &format!("bp{name}"), &mut taken));
                 }
-                output(b, d, &format!("d{name}"), start)
+                output(b, d, &format!("d{name}"), &mut taken)
             }
             None => {
                 let d = b.zeros_when(&ty, Some(x), bp);
                 let named = b.fresh(&format!("d{name}"));
                 b.node.vars[d].name = Some(named);
+                taken.insert(d);
                 b.node.outputs.push(d);
                 b.node.outputs.len() - 1
             }
@@ -407,12 +429,10 @@ fn results(b: &mut Builder, bp: Var, inputs: &[(usize, Var)]) -> Vec<Gradient> {
     gradients
 }
 
-/// Makes `v` an output: itself if it may be, else a copy named `wanted`. Returns its position.
-fn output(b: &mut Builder, v: Var, wanted: &str, start: usize) -> usize {
+/// Makes `v` an output: itself if it is not taken for an input or output, else a copy named `wanted`. Returns its position.
+fn output(b: &mut Builder, v: Var, wanted: &str, taken: &mut BTreeSet<Var>) -> usize {
     let v = finish::resolve(&b.alias, v);
-    let inputs: Vec<Var> = b.node.inputs().map(|i| i.var).collect();
-    let taken = inputs.contains(&v) || b.node.outputs[..start].contains(&v) || b.node.outputs.contains(&v);
-    let result = if taken {
+    let result = if taken.contains(&v) {
         let ty = b.ty(v);
         let copy = b.named(wanted, ty);
         b.define(copy, Rhs::Apply { op: Op::Copy, args: vec![v], statics: Vec::new() });
@@ -423,6 +443,7 @@ fn output(b: &mut Builder, v: Var, wanted: &str, start: usize) -> usize {
         }
         v
     };
+    taken.insert(result);
     b.node.outputs.push(result);
     b.node.outputs.len() - 1
 }

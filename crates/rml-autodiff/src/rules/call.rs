@@ -1,5 +1,6 @@
 //! Node instances: the instance of `f` becomes one of `diff_f`, which gives the outputs and the gradients of the inputs.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rml_ir::normal::{Callee, Rhs, Var};
@@ -9,16 +10,21 @@ use crate::build::Builder;
 use crate::plan::CallPlan;
 use crate::rules::param;
 
-/// Replaces a call by one of the adjoint.
-pub(crate) fn replace(b: &mut Builder, call: &CallPlan) {
+/// Replaces a call by one of the adjoint; `taken` holds the names of all [`instances`].
+pub(crate) fn replace(b: &mut Builder, call: &CallPlan, taken: &mut BTreeSet<Arc<str>>) {
     let adjoint = &call.adjoint;
     b.span = b.node.equations[call.eq].span;
     let bps: Vec<Var> = call.bps.iter().map(|&bp| b.condition(bp)).collect();
     let ds: Vec<Var> = call.outputs.iter().map(|&(o, here)| gradient(b, o, here)).collect();
+    let Rhs::Call { instance: own, .. } = &b.node.equations[call.eq].rhs else { return };
+    let own = Arc::clone(own);
     if let (Some(optimiser), Some(&bp), Some(&d)) = (adjoint.parameter, bps.first(), ds.first()) {
+        taken.remove(&own);
         return param::train_own(b, call.eq, optimiser, bp, d);
     }
-    let instance = adjoint_instance(b, call);
+    let instance = adjoint_instance(&own, taken);
+    taken.remove(&own);
+    taken.insert(Arc::clone(&instance));
     let eq = &mut b.node.equations[call.eq];
     eq.lhs.extend(&call.results);
     if let Rhs::Call { callee, args, instance: name, .. } = &mut eq.rhs {
@@ -43,14 +49,20 @@ fn gradient(b: &mut Builder, o: Var, here: Bp) -> Var {
     b.pad(sampled, d)
 }
 
+/// The names of the instances of a node.
+pub(crate) fn instances(b: &Builder) -> BTreeSet<Arc<str>> {
+    let name =
+        |rhs: &Rhs| if let Rhs::Call { instance, .. } = rhs { Some(Arc::clone(instance)) } else { None };
+    b.node.equations.iter().filter_map(|eq| name(&eq.rhs)).collect()
+}
+
 /// `diff_` before the instance's name; another number where the node has such an instance already.
-fn adjoint_instance(b: &Builder, call: &CallPlan) -> Arc<str> {
-    let taken = |name: &str| {
-        b.node.equations.iter().any(|eq| matches!(&eq.rhs, Rhs::Call { instance, .. } if **instance == *name))
-    };
-    let Rhs::Call { instance, .. } = &b.node.equations[call.eq].rhs else { return Arc::from("") };
+fn adjoint_instance(instance: &str, taken: &BTreeSet<Arc<str>>) -> Arc<str> {
     let wanted = format!("diff_{instance}");
     let stem = wanted.rsplit_once('_').map_or(wanted.as_str(), |(stem, _)| stem);
     let names = std::iter::once(wanted.clone()).chain((0_u64..).map(|k| format!("{stem}_{k}")));
-    names.into_iter().find(|name| !taken(name)).map_or_else(|| Arc::from(wanted.as_str()), Arc::from)
+    names
+        .into_iter()
+        .find(|name| !taken.contains(name.as_str()))
+        .map_or_else(|| Arc::from(wanted.as_str()), Arc::from)
 }

@@ -18,11 +18,6 @@ pub(crate) const PRELUDE: &str = "node diff_param(init, bp, do) -> (o)
   o1 = o + merge bp do 0.0;
 ";
 
-/// An optimiser that never changes the parameter.
-pub(crate) const FROZEN: &str = "node diff_param(init, bp, do) -> (o)
-  o = init fby o;
-";
-
 /// The normal form of a program; its findings where it has errors.
 pub(crate) fn normal(text: &str, root: Root) -> Result<Module, String> {
     normal_with(text, root, PRELUDE)
