@@ -240,3 +240,24 @@ fn exports_are_like_a_file() {
     let table = folder.rml("params list out.safetensors").ok();
     assert!(table.contains("bf16") && table.contains("i64"), "{table}");
 }
+
+#[test]
+fn a_training_begins_from_imported_weights() {
+    let text = "import std.layers;\nnode line(x: num [1]) -> (y)\n  y = dense(1, x);\n\
+                node train(x: num [1], t: num [1]) -> (loss: num [])\n  y, _ = diff_line(x, true, 0.01 * (t - y));\n\
+                \x20 loss = sum((y - t) * (y - t));\n";
+    let folder = Folder::new()
+        .file("net.rml", text)
+        .file("w.json", r#"{"weight": [[2]], "bias": [1]}"#)
+        .file("map.toml", "[[use]]\nlayout = \"torch.linear\"\nat = \"line_0.dense_0\"\n")
+        .file("data.json", r#"{"x": [[1.0], [2.0], [3.0], [4.0]], "t": [[3.0], [5.0], [7.0], [9.0]]}"#);
+    folder.rml(&format!("{IMPORT} --node train")).ok();
+    let train = "train net.rml --data data.json --epochs 1 --save t.safetensors --message-format json";
+    let first = |run: support::Run| run.json()["train"]["loss"].as_f64();
+    assert_eq!(
+        first(folder.rml(&format!("{train} --resume net.safetensors"))),
+        Some(0.0),
+        "it knows the line"
+    );
+    assert!(first(folder.rml(train)) > Some(0.1), "else it would have to learn it");
+}
