@@ -5,12 +5,14 @@
 //! - `setup`: fetches XLA or libtorch, and builds the backend against it.
 //! - `startup`: what the backends cost a program that does not use them.
 //! - `weights`: has PyTorch, Keras and flax make weights and outputs anew, and compares `rml params` with them.
+//! - `bench`: what calls, preparation and start-up of the backends cost; writes the table of `docs/performance.md`.
 //! - `tidy`: the checks that no compiler makes: who may depend on whom, file lengths, codes without an example.
 //! - `chronograms`: draws the chronograms of the paper's listings anew.
 //! - `bless`: writes expected output anew from what the code does now; read the difference before committing it.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a developer tool talks to the developer")]
 
+mod bench;
 mod error_index;
 mod setup;
 mod startup;
@@ -31,6 +33,7 @@ commands:
           fetch the library of a backend (once, into $RML_BACKENDS, else $XDG_CACHE_HOME/rml, else ~/.cache/rml), build the backend
   startup build rml with and without the backends, compare sizes and the time of `rml check`
   weights install PyTorch, Keras and flax (once, into the same folder), have them make weights and outputs, and compare with those
+  bench   time calls, preparation and start-up of the backends that are set up, and write the table of docs/performance.md
   tidy    dependency directions, file lengths, diagnostic codes, forbidden words
   bless   write the expected output of tests and the index of diagnostics anew
   chronograms
@@ -47,6 +50,7 @@ fn main() -> ExitCode {
         },
         ["startup"] => startup::startup(),
         ["weights"] => weights::weights(),
+        ["bench"] => bench::bench(),
         ["tidy"] => steps::tidy(),
         ["bless"] => steps::bless(),
         ["chronograms"] => steps::chronograms(),

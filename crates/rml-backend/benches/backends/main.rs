@@ -1,0 +1,142 @@
+//! What calls, start-up and preparation cost on each backend: `cargo xtask bench` runs this and writes the table of `docs/performance.md`.
+//!
+//! Backends are asked for as in the suite: `RML_TEST_BACKENDS=cpu,xla,torch`. The backends take turns at each case. A call has its arguments
+//! and results on the device, and each call gets the last one's result, so that none can be put off; the last result is copied to the
+//! host. Preparation meets a function that no cache has seen. Start-up is that of a fresh process, from opening the library to the
+//! first tensor on the device.
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a benchmark tells what it measures, and what is missing"
+)]
+
+mod functions;
+
+use std::process::{Command, ExitCode};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use criterion::{BenchmarkId, Criterion};
+use rml_backend::suite::{Closed, Wanted};
+use rml_backend::{Backend, Function, Held, Prepared};
+use rml_backend_cpu::Cpu;
+use rml_ir::Value;
+
+/// Names the backend that a child process opens and times.
+const CHILD: &str = "RML_BENCH_OPEN";
+
+/// A backend by name.
+type Opened = (String, Arc<dyn Backend>);
+
+fn main() -> ExitCode {
+    let wanted = Wanted::read(|name| std::env::var_os(name));
+    if let Ok(name) = std::env::var(CHILD) {
+        return child(&wanted, &name);
+    }
+    let mut backends: Vec<Opened> = Vec::new();
+    for name in &wanted.backends {
+        match open(&wanted, name) {
+            Ok(backend) => backends.push((name.clone(), backend)),
+            Err(Closed::NoDevice(why) | Closed::Failed(why)) => {
+                eprintln!("{name}: {why}");
+                return ExitCode::FAILURE;
+            }
+        }
+    }
+    let mut criterion = Criterion::default()
+        .sample_size(20)
+        .warm_up_time(Duration::from_millis(300))
+        .measurement_time(Duration::from_millis(1000))
+        .configure_from_args();
+    calls(&mut criterion, &backends);
+    preparation(&mut criterion, &backends);
+    start_up(&mut criterion, &backends);
+    criterion.final_summary();
+    ExitCode::SUCCESS
+}
+
+fn open(wanted: &Wanted, name: &str) -> Result<Arc<dyn Backend>, Closed> {
+    wanted.open(name, |options| Ok(Arc::new(Cpu::open(options)?)))
+}
+
+/// Opens a backend and prints how many nanoseconds that took.
+fn child(wanted: &Wanted, name: &str) -> ExitCode {
+    let start = Instant::now();
+    let uploaded = open(wanted, name).ok().and_then(|backend| backend.upload(&Value::F32(1.0)).ok());
+    println!("{}", start.elapsed().as_nanos());
+    if uploaded.is_some() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn start_up(criterion: &mut Criterion, backends: &[Opened]) {
+    let mut group = criterion.benchmark_group("start-up");
+    group.sample_size(10);
+    for (name, _) in backends {
+        group.bench_function(name, |b| {
+            b.iter_custom(|iterations| (0..iterations).map(|_| started(name)).sum());
+        });
+    }
+    group.finish();
+}
+
+/// How long a process of its own takes to open that backend.
+fn started(name: &str) -> Duration {
+    let program = std::env::current_exe().expect("this program has a path");
+    let output = Command::new(program).env(CHILD, name).output().expect("this program starts");
+    let text = String::from_utf8_lossy(&output.stdout);
+    Duration::from_nanos(text.trim().parse().expect("the child prints a time"))
+}
+
+fn calls(criterion: &mut Criterion, backends: &[Opened]) {
+    for case in functions::cases() {
+        let mut group = criterion.benchmark_group(case.group);
+        for (name, backend) in backends {
+            let prepared = Prepared::new(&**backend, Arc::new(case.function.clone()));
+            let prepared = prepared.unwrap_or_else(|e| panic!("{name} refuses {}: {e}", case.group));
+            let upload = |v: &Value| Held::Device(backend.upload(v).expect("there is memory"));
+            let args: Vec<Held> = case.args.iter().map(upload).collect();
+            group.bench_function(BenchmarkId::new(name, &case.size), |b| {
+                b.iter_custom(|iterations| chain(&prepared, &args, iterations));
+            });
+        }
+        group.finish();
+    }
+}
+
+/// So many calls, each with the results of the last one as its first arguments.
+fn chain(prepared: &Prepared, args: &[Held], iterations: u64) -> Duration {
+    let mut args = args.to_vec();
+    let start = Instant::now();
+    for _ in 0..iterations {
+        let results = prepared.run(args.clone()).expect("the call has results");
+        for (arg, result) in args.iter_mut().zip(results) {
+            *arg = result;
+        }
+    }
+    args[0].to_host().expect("the result can be copied");
+    start.elapsed()
+}
+
+fn preparation(criterion: &mut Criterion, backends: &[Opened]) {
+    let mut group = criterion.benchmark_group("prepare");
+    group.sample_size(10);
+    let mut seen = 0_u32;
+    for size in [1, 10, 100, 1000] {
+        for (name, backend) in backends {
+            group.bench_function(BenchmarkId::new(name, size), |b| {
+                b.iter_custom(|iterations| {
+                    let mut fresh = || -> Arc<Function> {
+                        seen += 1;
+                        Arc::new(functions::chain(size, f64::from(seen)))
+                    };
+                    let functions: Vec<Arc<Function>> = (0..iterations).map(|_| fresh()).collect();
+                    let start = Instant::now();
+                    for function in functions {
+                        Prepared::new(&**backend, function).expect("every backend has these operators");
+                    }
+                    start.elapsed()
+                });
+            });
+        }
+    }
+    group.finish();
+}

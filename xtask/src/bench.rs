@@ -1,0 +1,141 @@
+//! What backends cost: runs their benchmark and writes the table of `docs/performance.md`.
+
+use std::path::Path;
+
+use crate::setup;
+use crate::steps::step;
+use crate::workspace::{cargo, root};
+
+/// The backends, in the order of the columns.
+const BACKENDS: [&str; 3] = ["cpu", "xla", "torch"];
+/// Where the table stands.
+const PAGE: &str = "docs/performance.md";
+const MARKS: [&str; 2] = ["<!-- backends -->\n", "<!-- end of backends -->\n"];
+/// Where the benchmark leaves its figures, in the root folder.
+const FIGURES: &str = "target/criterion-backends";
+
+/// What is measured, and how a row calls it: group and size of the benchmark.
+const ROWS: [(&str, &str, &str); 14] = [
+    ("add", "1", "add, 1 element"),
+    ("add", "64", "add, 64 elements"),
+    ("add", "4096", "add, 4096 elements"),
+    ("add", "1048576", "add, 1048576 elements"),
+    ("matmul", "64", "matmul, 64 x 64"),
+    ("matmul", "256", "matmul, 256 x 256"),
+    ("matmul", "1024", "matmul, 1024 x 1024"),
+    ("lstm", "16-64", "LSTM step, 16 inputs, 64 units, batch 32"),
+    ("lstm", "28-128", "LSTM step, 28 inputs, 128 units, batch 32"),
+    ("prepare", "1", "prepare, 1 operator"),
+    ("prepare", "10", "prepare, 10 operators"),
+    ("prepare", "100", "prepare, 100 operators"),
+    ("prepare", "1000", "prepare, 1000 operators"),
+    ("start-up", "", "start-up"),
+];
+
+/// Runs the benchmark on all backends that are set up, and writes the table.
+pub(crate) fn bench() -> Result<(), String> {
+    let folder = setup::cache_folder()?;
+    let library = |name: &str| folder.join(name).join("lib").join(format!("librml_backend_{name}.so"));
+    let (present, missing): (Vec<&str>, Vec<&str>) =
+        BACKENDS.into_iter().partition(|name| *name == "cpu" || library(name).exists());
+    for name in missing {
+        println!("{name} is left out: it is not set up (`cargo xtask setup {name}`)");
+    }
+    let figures = root().join(FIGURES);
+    if figures.exists() {
+        std::fs::remove_dir_all(&figures).map_err(|e| format!("cannot empty {}: {e}", figures.display()))?;
+    }
+    let mut run = cargo(&["bench", "--package", "rml-backend", "--bench", "backends"]);
+    run.env("RML_TEST_BACKENDS", present.join(",")).env(setup::VARIABLE, folder);
+    step("benchmark of backends", run.env("CRITERION_HOME", &figures))?;
+    let table = table(&present, &|group, name, size| median(&figures, group, name, size))?;
+    println!("\n{table}");
+    let path = root().join(PAGE);
+    let text = std::fs::read_to_string(&path).map_err(|e| format!("cannot read {PAGE}: {e}"))?;
+    std::fs::write(path, replaced(&text, &table)?).map_err(|e| format!("cannot write {PAGE}: {e}"))
+}
+
+/// The median of one benchmark, in nanoseconds.
+fn median(figures: &Path, group: &str, backend: &str, size: &str) -> Result<f64, String> {
+    let path = figures.join(group).join(backend).join(size).join("new").join("estimates.json");
+    let text =
+        std::fs::read_to_string(&path).map_err(|e| format!("no figures in {}: {e}", path.display()))?;
+    let figures: serde_json::Value =
+        serde_json::from_str(&text).map_err(|e| format!("{}: {e}", path.display()))?;
+    let median = figures["median"]["point_estimate"].as_f64();
+    median.ok_or_else(|| format!("{} has no median", path.display()))
+}
+
+/// The table, with the machine that it is of.
+fn table(
+    backends: &[&str],
+    median: &dyn Fn(&str, &str, &str) -> Result<f64, String>,
+) -> Result<String, String> {
+    let mut out = format!("{}:\n\n| median time of | {} |\n", machine(), backends.join(" | "));
+    out.push_str(&format!("|---|{}\n", "---:|".repeat(backends.len())));
+    for (group, size, title) in ROWS {
+        out.push_str(&format!("| {title} |"));
+        for name in backends {
+            out.push_str(&format!(" {} |", time(median(group, name, size)?)));
+        }
+        out.push('\n');
+    }
+    Ok(out)
+}
+
+/// Three digits and a unit.
+fn time(nanoseconds: f64) -> String {
+    let (value, unit) = match nanoseconds {
+        n if n < 999.5 => (n, "ns"),
+        n if n < 999.5e3 => (n / 1e3, "µs"),
+        n if n < 999.5e6 => (n / 1e6, "ms"),
+        n => (n / 1e9, "s"),
+    };
+    let digits = if value < 9.995 { 2 } else { usize::from(value < 99.95) };
+    format!("{value:.digits$} {unit}")
+}
+
+/// Cores and model of the processor, as the system tells them.
+fn machine() -> String {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = text.lines().find(|l| l.starts_with("model name")).and_then(|l| l.split_once(':'));
+    let model = model.map_or("an unknown processor", |(_, model)| model.trim());
+    format!("{cores} core{} of {model}", if cores == 1 { "" } else { "s" })
+}
+
+/// The page with another table between the marks.
+fn replaced(text: &str, table: &str) -> Result<String, String> {
+    let at = |mark: &str| text.find(mark).ok_or_else(|| format!("{PAGE} has no mark {}", mark.trim()));
+    let (from, to) = (at(MARKS[0])? + MARKS[0].len(), at(MARKS[1])?);
+    Ok(format!("{}\n{table}\n{}", &text[..from], &text[to..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_three_digits() {
+        let shown = [0.5, 9.994, 99.6, 999.4, 1234.0, 56_780.0, 999_600.0, 2.5e9].map(time);
+        let wanted = ["0.50 ns", "9.99 ns", "99.6 ns", "999 ns", "1.23 µs", "56.8 µs", "1.00 ms", "2.50 s"];
+        assert_eq!(shown, wanted);
+    }
+
+    #[test]
+    fn the_table_has_a_row_for_each_case_and_replaces_the_last_one() {
+        let table = table(&["cpu", "xla"], &|_, name, _| Ok(if name == "cpu" { 1.0 } else { 2e3 })).unwrap();
+        assert_eq!(table.matches("| 1.00 ns | 2.00 µs |").count(), ROWS.len());
+        let page = format!("a\n{}old{}b\n", MARKS[0], MARKS[1]);
+        let new = replaced(&page, &table).unwrap();
+        assert!(new.contains(&table) && !new.contains("old") && new.ends_with("b\n"));
+        assert_eq!(replaced(&new, &table), Ok(new));
+        assert!(replaced("a", &table).is_err());
+    }
+
+    #[test]
+    fn the_page_has_the_marks() {
+        let text = std::fs::read_to_string(root().join(PAGE)).unwrap();
+        assert!(replaced(&text, "").is_ok());
+    }
+}
