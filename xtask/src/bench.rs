@@ -45,10 +45,11 @@ pub(crate) fn bench() -> Result<(), String> {
     if figures.exists() {
         std::fs::remove_dir_all(&figures).map_err(|e| format!("cannot empty {}: {e}", figures.display()))?;
     }
+    let machine = machine();
     let mut run = cargo(&["bench", "--package", "rml-backend", "--bench", "backends"]);
     run.env("RML_TEST_BACKENDS", present.join(",")).env(setup::VARIABLE, folder);
     step("benchmark of backends", run.env("CRITERION_HOME", &figures))?;
-    let table = table(&present, &|group, name, size| median(&figures, group, name, size))?;
+    let table = table(&machine, &present, &|group, name, size| median(&figures, group, name, size))?;
     println!("\n{table}");
     let path = root().join(PAGE);
     let text = std::fs::read_to_string(&path).map_err(|e| format!("cannot read {PAGE}: {e}"))?;
@@ -68,10 +69,11 @@ fn median(figures: &Path, group: &str, backend: &str, size: &str) -> Result<f64,
 
 /// The table, with the machine that it is of.
 fn table(
+    machine: &str,
     backends: &[&str],
     median: &dyn Fn(&str, &str, &str) -> Result<f64, String>,
 ) -> Result<String, String> {
-    let mut out = format!("{}:\n\n| median time of | {} |\n", machine(), backends.join(" | "));
+    let mut out = format!("{machine}:\n\n| median time of | {} |\n", backends.join(" | "));
     out.push_str(&format!("|---|{}\n", "---:|".repeat(backends.len())));
     for (group, size, title) in ROWS {
         out.push_str(&format!("| {title} |"));
@@ -95,13 +97,15 @@ fn time(nanoseconds: f64) -> String {
     format!("{value:.digits$} {unit}")
 }
 
-/// Cores and model of the processor, as the system tells them.
+/// Cores and model of the processor, as the system tells them, and how much else it does: the load is that of the minute before.
 fn machine() -> String {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = text.lines().find(|l| l.starts_with("model name")).and_then(|l| l.split_once(':'));
     let model = model.map_or("an unknown processor", |(_, model)| model.trim());
-    format!("{cores} core{} of {model}", if cores == 1 { "" } else { "s" })
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load = load.split(' ').next().filter(|l| !l.is_empty()).unwrap_or("unknown");
+    format!("{cores} core{} of {model}, load {load} before the run", if cores == 1 { "" } else { "s" })
 }
 
 /// The page with another table between the marks.
@@ -124,7 +128,8 @@ mod tests {
 
     #[test]
     fn the_table_has_a_row_for_each_case_and_replaces_the_last_one() {
-        let table = table(&["cpu", "xla"], &|_, name, _| Ok(if name == "cpu" { 1.0 } else { 2e3 })).unwrap();
+        let table =
+            table("", &["cpu", "xla"], &|_, name, _| Ok(if name == "cpu" { 1.0 } else { 2e3 })).unwrap();
         assert_eq!(table.matches("| 1.00 ns | 2.00 µs |").count(), ROWS.len());
         let page = format!("a\n{}old{}b\n", MARKS[0], MARKS[1]);
         let new = replaced(&page, &table).unwrap();

@@ -29,7 +29,9 @@ const CHILD: &str = "RML_BENCH_OPEN";
 type Opened = (String, Arc<dyn Backend>);
 
 fn main() -> ExitCode {
-    let wanted = Wanted::read(|name| std::env::var_os(name));
+    let mut wanted = Wanted::read(|name| std::env::var_os(name));
+    // More would wait for each other where the machine does other things too.
+    wanted.options.threads = Some(1);
     if let Ok(name) = std::env::var(CHILD) {
         return child(&wanted, &name);
     }
