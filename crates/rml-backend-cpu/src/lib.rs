@@ -41,6 +41,11 @@ impl Backend for Cpu {
         true
     }
 
+    /// A few scalars cost more to hand over than to compute.
+    fn takes(&self, ty: &Type) -> bool {
+        !ty.shape.is_scalar()
+    }
+
     fn prepare(&self, function: &Function) -> Result<Box<dyn Executable>, Failure> {
         Ok(Box::new(Ready { plan: Plan::new(function), function: function.clone() }))
     }

@@ -47,6 +47,12 @@ pub trait Backend: fmt::Debug + Send + Sync {
         false
     }
 
+    /// Whether an operator with an operand or a result of that type is worth a call. All others are evaluated on the host, where
+    /// conditions are needed.
+    fn takes(&self, ty: &Type) -> bool {
+        ty.is_num()
+    }
+
     /// Prepares a function that satisfies B1 to B4.
     ///
     /// # Errors

@@ -5,8 +5,7 @@
 //! are those of the simulation that evaluates operator by operator, and programs that run there run here. The sets repeat from cycle to
 //! cycle; each is prepared once. A value that nobody outside of its function reads does not leave it.
 //!
-//! On a device, integers and truth values that no number takes part in are control: they are computed on the host, where conditions are
-//! needed.
+//! Operators that are not worth a call ([`Backend::takes`]) are evaluated on the host: control, where conditions are needed.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -65,7 +64,7 @@ impl Functions {
         let mut deferred = vec![false; program.steps.len()];
         for (id, step) in program.steps.iter().enumerate() {
             let Some((out, class)) = step.result() else { continue };
-            let taken = backend.is_host() && is_operator(program, id) || takes_part(program, id);
+            let taken = is_taken(program, id, &**backend);
             deferred[id] = taken && !matches!(step, Step::Copy { .. });
             if taken {
                 let list: &mut Vec<u32> = &mut members[class as usize];
@@ -113,15 +112,11 @@ impl Functions {
     }
 }
 
-fn is_operator(program: &Program, step: usize) -> bool {
-    matches!(program.equation(index(step)).rhs, Rhs::Apply { .. })
-}
-
-/// Whether a step is an operator on numbers, or a copy of some.
-fn takes_part(program: &Program, step: usize) -> bool {
+/// Whether a step is an operator, or a copy, that is worth a call.
+fn is_taken(program: &Program, step: usize, backend: &dyn Backend) -> bool {
     let eq = program.equation(index(step));
     let Rhs::Apply { args, .. } = &eq.rhs else { return false };
-    args.iter().chain([&eq.lhs]).any(|&v| program.flat.vars[v].ty.is_num())
+    args.iter().chain([&eq.lhs]).any(|&v| backend.takes(&program.flat.vars[v].ty))
 }
 
 /// The cells that are read on the host, directly or after being passed on.
