@@ -51,14 +51,20 @@ fn backend(recipe: &Recipe) -> Result<(), String> {
     step(&format!("{}: tests", recipe.name), tests.arg("--quiet").env_remove(BLESS))
 }
 
-/// The suite of backends and the conformance vectors on all of them; one that does not open fails.
+/// The suite of backends, the conformance vectors and the examples on all of them; one that does not open fails.
 fn suite() -> Result<(), String> {
-    for (name, package, test) in
-        [("suite of backends", "rml-backend", "suite"), ("vectors on backends", "rml-testkit", "backends")]
-    {
-        let mut tests = cargo(&["test", "--package", package, "--test", test, "--quiet"]);
-        tests.env("RML_TEST_BACKENDS", "cpu,xla,torch").env(setup::VARIABLE, setup::cache_folder()?);
-        step(name, &mut tests)?;
+    let tests: [(&str, &[&str]); 3] = [
+        ("suite of backends", &["--package", "rml-backend", "--test", "suite"]),
+        ("vectors on backends", &["--package", "rml-testkit", "--test", "backends"]),
+        (
+            "examples on backends",
+            &["--release", "--package", "rml-cli", "--features", "xla,torch", "--test", "agreement"],
+        ),
+    ];
+    for (name, args) in tests {
+        let mut command = cargo(&["test", "--quiet"]);
+        command.args(args).env("RML_TEST_BACKENDS", "cpu,xla,torch");
+        step(name, command.env(setup::VARIABLE, setup::cache_folder()?))?;
     }
     Ok(())
 }
