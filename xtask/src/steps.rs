@@ -10,7 +10,7 @@ use crate::{error_index, tidy, weights};
 /// Set while tests run that are to write their expected output instead of comparing it.
 const BLESS: &str = "RML_BLESS";
 
-/// How much [`test`] tests.
+/// How much [`test()`] tests.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Extent {
     /// What needs neither XLA nor libtorch.
