@@ -4,7 +4,7 @@
 //! - [`Backend`] prepares a function, or refuses it whole; an [`Executable`] runs it on [`Held`] values, which stay on the device
 //!   between calls until somebody asks for a host copy.
 //! - [`Prepared`] is an executable with the exact semantics of errors: where a backend suspects that an integer may not fit or a position
-//!   lies outside of its axis, the call is computed again by the [`reference`] evaluation.
+//!   lies outside of its axis, the call is computed again by the [`mod@reference`] evaluation.
 //! - `suite` (feature `suite`): what every backend has to get right, as checks that its tests run.
 //! - [`plugin`]: the same contract across the boundary of a library that is opened at run time.
 //!

@@ -44,7 +44,7 @@ fn write_function(out: &mut String, function: &Function) -> fmt::Result {
     Ok(())
 }
 
-/// Reads what [`print`] writes. The result need not verify.
+/// Reads what [`print()`] writes. The result need not verify.
 ///
 /// # Errors
 /// Names line and expectation.

@@ -12,7 +12,7 @@ pub const INTERFACE: u32 = 1;
 /// A hash of the sources of the contract and of the operator table.
 pub const FINGERPRINT: &str = env!("RML_BACKEND_FINGERPRINT");
 
-/// The name of the exported function, of type [`Entry`].
+/// The name of the exported function, of type `Entry`.
 pub const ENTRY: &str = "rml_backend_api";
 
 /// What a library exports.
@@ -74,7 +74,7 @@ pub(crate) struct Arg {
     pub(in crate::plugin) given: u32,
 }
 
-/// The functions of a library. Handles are opaque; a null handle is never returned with [`DONE`].
+/// The functions of a library. Handles are opaque; a null handle is never returned with 0.
 #[repr(C)]
 pub struct Api {
     pub(in crate::plugin) interface: u32,
