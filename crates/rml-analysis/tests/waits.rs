@@ -1,12 +1,6 @@
 //! The stated waits against the simulator, on random programs: every cell is known when it is said to be, and a program is rejected only
 //! if it deadlocks.
 
-#[allow(dead_code, reason = "shared by test binaries")]
-#[path = "../../rml-sim/tests/support/random.rs"]
-mod random;
-#[path = "../../rml-sim/tests/support/mod.rs"]
-mod support;
-
 use std::sync::Arc;
 
 use proptest::collection::vec;
@@ -17,6 +11,7 @@ use rml_analysis::{
 use rml_ir::flat::{Flat, Rhs, Var};
 use rml_ir::{DType, Value};
 use rml_sim::{Input, Options, Simulator, Status};
+use rml_testkit::flat::random;
 
 const CYCLES: usize = 14;
 

@@ -5,7 +5,7 @@ mod support;
 use rml_autodiff::differentiate_node;
 use rml_elab::Root;
 use rml_ir::surface;
-use support::source::normal;
+use rml_testkit::gradients::normal;
 
 const APP: &str = include_str!("programs/app.rml");
 const LSTM: &str = include_str!("programs/lstm.rml");

@@ -9,7 +9,8 @@ use rml_autodiff::differentiate;
 use rml_elab::Root;
 use rml_ir::flat::{Flat, Init, Rhs, Var, Window};
 use rml_ir::pass;
-use support::source::{FEATURES, PROGRAMS, checked_nodes, normal};
+use rml_testkit::gradients::normal;
+use support::source::{FEATURES, PROGRAMS, checked_nodes};
 
 /// What runs, for the node `node` of the text.
 fn compiled(text: &str, node: &str) -> Flat {

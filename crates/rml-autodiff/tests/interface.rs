@@ -8,8 +8,8 @@ use rml_elab::Root;
 use rml_ir::normal::Rhs;
 use rml_ir::{Value, surface};
 use rml_sim::Status;
-use support::source::{Rows, normal};
-use support::{flat, run};
+use rml_testkit::gradients::{Rows, normal, run};
+use support::flat;
 
 fn numbers(row: &[Status]) -> Vec<Option<f64>> {
     row.iter().map(|s| s.value().and_then(Value::as_num)).collect()

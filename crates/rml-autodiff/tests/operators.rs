@@ -7,7 +7,9 @@ use rml_autodiff::differentiate_node;
 use rml_ir::normal::NodeId;
 use rml_ir::op::{self, Op};
 use rml_ir::{DType, Data, Shape, Type, Value};
-use support::{NodeBuilder, P, Random, flat, module, run};
+use rml_testkit::Random;
+use rml_testkit::gradients::{P, run};
+use support::{NodeBuilder, flat, module};
 
 fn numbers(v: &Value) -> Vec<f64> {
     match v.to_data() {

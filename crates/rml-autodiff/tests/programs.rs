@@ -10,8 +10,9 @@ use rml_ir::normal::{Callee, Init, Module, Node, NodeId, Rhs, Var};
 use rml_ir::op::Op;
 use rml_ir::{DType, Type, Value};
 use rml_sim::Status;
-use support::source::normal;
-use support::{NodeBuilder, Random, flat, module, run};
+use rml_testkit::Random;
+use rml_testkit::gradients::{normal, run};
+use support::{NodeBuilder, flat, module};
 
 type Rows = IndexMap<String, Vec<Option<Value>>>;
 

@@ -7,8 +7,9 @@ use rml_autodiff::differentiate_node;
 use rml_ir::normal::NodeId;
 use rml_ir::op::{self, Op};
 use rml_ir::{Data, Shape, Type, Value};
+use rml_testkit::gradients::{P, run};
 use serde_json::Value as Json;
-use support::{NodeBuilder, P, flat, module, run};
+use support::{NodeBuilder, flat, module};
 
 fn tensor(json: &Json) -> Value {
     let list = |name: &str| json[name].as_array().expect("a list").iter();

@@ -6,8 +6,10 @@ use rml_autodiff::{differentiate, differentiate_node};
 use rml_elab::Root;
 use rml_ir::{Data, Value, surface};
 use rml_sim::Status;
-use support::source::{FEATURES, PROGRAMS, checked_nodes, inputs, normal};
-use support::{Random, flat, run};
+use rml_testkit::Random;
+use rml_testkit::gradients::{normal, run};
+use support::flat;
+use support::source::{FEATURES, PROGRAMS, checked_nodes, inputs};
 
 fn same(a: &Status, b: &Status) -> bool {
     let close = |a: &Value, b: &Value| match (a.to_data(), b.to_data()) {

@@ -8,9 +8,10 @@ use rml_elab::Root;
 use rml_ir::normal::Module;
 use rml_ir::{Value, pass};
 use rml_sim::Status;
+use rml_testkit::Random;
+use rml_testkit::gradients::{Rows, normal_with, run};
 use support::check::{Case, RECORDER, check, wrapped};
-use support::source::{Rows, inputs, normal_with};
-use support::{Random, run};
+use support::source::inputs;
 
 type Table = IndexMap<String, Vec<Status>>;
 

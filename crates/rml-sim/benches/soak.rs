@@ -3,9 +3,6 @@
 //! `cargo bench -p rml-sim` runs the full length, about five minutes; `RML_SOAK_CYCLES` sets another number of cycles.
 #![allow(clippy::print_stdout, missing_docs, reason = "the table is the result")]
 
-#[path = "../tests/support/mod.rs"]
-mod support;
-
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -14,7 +11,7 @@ use rml_ir::flat::{Flat, Rhs};
 use rml_ir::op::{AxisIndex, Op};
 use rml_ir::{Data, Shape, Type, Value};
 use rml_sim::{Input, Options, Simulator};
-use support::{BOOL, Builder, INT, NUM};
+use rml_testkit::flat::{BOOL, Builder, INT, NUM};
 
 fn main() {
     // The test runner calls benches with `--test`: then a short run is enough.

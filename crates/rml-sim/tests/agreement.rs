@@ -1,10 +1,6 @@
 //! The simulator against the oracle on random programs: every cell, every kind of failure, open and closed traces, windows,
 //! evaluation orders, and a run cut in two by saving and loading its states.
 
-#[path = "support/random.rs"]
-mod random;
-mod support;
-
 use std::sync::Arc;
 
 use proptest::collection::vec;
@@ -12,7 +8,7 @@ use proptest::prelude::*;
 use rml_ir::flat::{Flat, Rhs};
 use rml_sim::oracle::{self, OracleOptions};
 use rml_sim::{Demand, Input, Options, Simulator};
-use support::{run, run_with, text};
+use rml_testkit::flat::{random, run, run_with, text};
 
 fn cases(n: u32) -> ProptestConfig {
     ProptestConfig { cases: n, failure_persistence: None, ..ProptestConfig::default() }

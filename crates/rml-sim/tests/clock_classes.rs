@@ -1,11 +1,9 @@
 //! Which variables are present together, and which of them are asked for.
 
-mod support;
-
 use rml_ir::flat::{Init, Rhs, Var};
 use rml_ir::op::Op;
 use rml_sim::ClockClasses;
-use support::{BOOL, Builder, INT};
+use rml_testkit::flat::{BOOL, Builder, INT};
 
 fn together(b: &Builder, vars: &[Var]) -> bool {
     let classes = ClockClasses::new(&b.flat);

@@ -1,10 +1,6 @@
 //! The clock calculus against the simulator on random programs: what is proved never meets a synchronisation error on inputs that
 //! respect their clocks; what is rejected meets one on some such inputs; and how much of what always runs well is proved.
 
-#[path = "support/random.rs"]
-mod random;
-mod support;
-
 use std::sync::Arc;
 
 use rml_analysis::{Clocks, Verdict, clocks};
@@ -14,6 +10,7 @@ use rml_ir::op::Op;
 use rml_ir::{DType, Value};
 use rml_sim::oracle::{self, OracleOptions};
 use rml_sim::{BlindRun, Input, Options, Simulator};
+use rml_testkit::flat::random;
 
 /// Pseudo-random numbers.
 struct Numbers(u64);

@@ -1,9 +1,5 @@
 //! The Kahn semantics: the appendix's transformers and its example, and what it has in common with the synchronous semantics.
 
-#[path = "support/random.rs"]
-mod random;
-mod support;
-
 use std::sync::Arc;
 
 use proptest::collection::vec;
@@ -14,7 +10,7 @@ use rml_ir::op::Op;
 use rml_sim::kahn::{self, Stop, Streams};
 use rml_sim::oracle::{self, OracleOptions};
 use rml_sim::{Input, Status};
-use support::{BOOL, Builder, INT, columns, text};
+use rml_testkit::flat::{BOOL, Builder, INT, columns, random, text};
 
 /// The sequences of the columns `1 2 3`, `t f`.
 fn sequences(texts: &[&str]) -> Vec<Vec<Value>> {

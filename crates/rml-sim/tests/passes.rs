@@ -1,17 +1,13 @@
 //! The passes on flat programs keep what the outputs are, cycle by cycle, and a parameter under windows is
 //! updated once a window.
 
-#[path = "support/random.rs"]
-mod random;
-mod support;
-
 use proptest::collection::vec;
 use proptest::prelude::*;
 use rml_ir::flat::{self, Flat};
 use rml_ir::{Value, normal, pass};
 use rml_sim::oracle::{self, OracleOptions, Trace};
 use rml_sim::{Input, Status};
-use support::text;
+use rml_testkit::flat::{random, text};
 
 fn run(flat: &Flat, inputs: &[Vec<Input>], closed: bool) -> Trace {
     oracle::run(flat, inputs, &OracleOptions { closed, ..OracleOptions::default() })

@@ -1,7 +1,5 @@
 //! Small programs, transcribed by hand, with the traces that the semantics gives them. Every run compares both engines.
 
-mod support;
-
 use std::sync::Arc;
 
 use rml_base::codes;
@@ -9,7 +7,7 @@ use rml_ir::flat::{Init, Rhs};
 use rml_ir::op::Op;
 use rml_ir::{Type, Value};
 use rml_sim::{Demand, Input, Options, Simulator};
-use support::{BOOL, Builder, INT, NUM, columns, rows, run, run_with, sim_row, text};
+use rml_testkit::flat::{BOOL, Builder, INT, NUM, columns, rows, run, run_with, sim_row, text};
 
 /// `o = merge bp (i when bp) ((post o) when not bp)`
 fn backfill(b: &mut Builder) -> [rml_ir::flat::Var; 3] {

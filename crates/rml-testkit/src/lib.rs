@@ -1,6 +1,17 @@
-//! Tools for tests of the whole column, from source text to cells.
+//! What the tests of several crates share.
 //!
-//! [`conformance`]: vectors are programs with inputs and the cells that the semantics gives them; they are run through the
-//! event-driven simulator and through the fixpoint oracle. The binary `conformance DIR` does that for all vectors of a folder.
+//! - [`flat`]: flat programs built by hand or at random, run through every engine and compared cell by cell.
+//! - [`gradients`]: random programs whose gradients are compared with finite differences.
+//! - [`conformance`]: vectors are programs with inputs and the cells that the semantics gives them; they are run through the
+//!   event-driven simulator and through the fixpoint oracle. The binary `conformance DIR` does that for all vectors of a folder.
+//!
+//! Integration tests and benches of any crate may use this one. Unit tests of the crates that it depends on cannot: there the types of
+//! this crate would be those of another build.
 
+#[cfg(feature = "conformance")]
 pub mod conformance;
+pub mod flat;
+pub mod gradients;
+mod random;
+
+pub use random::Random;

@@ -9,9 +9,11 @@ use rml_ir::normal::{Callee, ConstKind, Constant, Formal, Module, Rhs, Var};
 use rml_ir::op::Op;
 use rml_ir::{Data, Type, Value, pass};
 use rml_sim::Status;
+use rml_testkit::Random;
+use rml_testkit::gradients::{Rows, normal_with, run};
 
-use super::source::{Rows, inputs, normal_with};
-use super::{NodeBuilder, Random, run};
+use super::NodeBuilder;
+use super::source::inputs;
 
 /// An optimiser that never changes the parameter, but adds up its gradient in `sum`.
 pub(crate) const RECORDER: &str = "node diff_param(init, bp, do) -> (o)

@@ -1,38 +1,10 @@
-//! From source text to the normal form, and programs to try.
+//! Programs to try, and inputs for them.
 #![allow(dead_code, reason = "each test file uses a part")]
 
-use indexmap::IndexMap;
-use rml_base::Sources;
-use rml_elab::{NoFiles, Options, Root, elaborate};
 use rml_ir::normal::Module;
-use rml_ir::{DType, Data, Type, Value, pass};
-
-use super::{P, Random};
-
-/// What is given to each input in each cycle.
-pub(crate) type Rows = IndexMap<String, Vec<Option<Value>>>;
-
-/// As in the embedded prelude.
-pub(crate) const PRELUDE: &str = "node diff_param(init, bp, do) -> (o)
-  o = init fby o1;
-  o1 = o + merge bp do 0.0;
-";
-
-/// The normal form of a program; its findings where it has errors.
-pub(crate) fn normal(text: &str, root: Root) -> Result<Module, String> {
-    normal_with(text, root, PRELUDE)
-}
-
-/// The same under another prelude.
-pub(crate) fn normal_with(text: &str, root: Root, prelude: &'static str) -> Result<Module, String> {
-    let mut sources = Sources::new();
-    let main = sources.add("test", text);
-    let options = Options { root, precision: P, prelude, ..Options::default() };
-    match elaborate(&mut sources, main, &options, &mut NoFiles) {
-        (Some(module), _) => Ok(pass::normalize(&module)),
-        (None, found) => Err(found.to_string()),
-    }
-}
+use rml_ir::{DType, Data, Type, Value};
+use rml_testkit::Random;
+use rml_testkit::gradients::Rows;
 
 /// Programs with the node to differentiate.
 pub(crate) const PROGRAMS: &[(&str, &str)] = &[

@@ -3,20 +3,18 @@
 //! Two kinds: *clocked* programs respect clocks by construction (but may deadlock or overflow), *wild* ones pick operands of the right
 //! type anywhere, so that most of them err in some cycle.
 
-#![allow(unreachable_pub, reason = "shared by test binaries")]
-
 use rml_ir::flat::{Flat, Init, Rhs, Var, Window};
 use rml_ir::op::Op;
 use rml_ir::{DType, Value};
 use rml_sim::Input;
 
-use super::support::{BOOL, Builder, INT};
+use super::{BOOL, Builder, INT};
 
 /// Numbers to draw from; zero when they run out.
-pub struct Entropy<'a>(pub std::slice::Iter<'a, u32>);
+struct Entropy<'a>(std::slice::Iter<'a, u32>);
 
 impl Entropy<'_> {
-    pub fn below(&mut self, n: usize) -> usize {
+    fn below(&mut self, n: usize) -> usize {
         self.0.next().map_or(0, |x| *x as usize % n.max(1))
     }
 
@@ -37,7 +35,7 @@ struct Clock {
     samplings: Vec<(Var, usize, usize)>,
 }
 
-pub struct Generator<'a> {
+struct Generator<'a> {
     b: Builder,
     e: Entropy<'a>,
     clocks: Vec<Clock>,
@@ -248,7 +246,6 @@ impl Generator<'_> {
 }
 
 /// A trace: base cycles are absent now and then for all inputs at once; wild ones also for one input alone.
-#[allow(dead_code, reason = "not every test binary makes its traces here")]
 pub fn trace(flat: &Flat, numbers: &[u32], cycles: usize, wild: bool) -> Vec<Vec<Input>> {
     let mut e = Entropy(numbers.iter());
     let (absent, on_demand) = (e.below(3) * 20, if e.chance(25) { 40 } else { 0 });

@@ -1,14 +1,13 @@
 //! Random programs as text: scalars, vectors and matrices on four clocks, all primitives, operators of every family, parameters,
 //! instances (also window by window, in each other), recurrences in both directions.
-#![allow(dead_code, reason = "each test file uses a part")]
 
 use std::fmt::Write as _;
 
-use super::Random;
+use crate::Random;
 
 /// The types that variables have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Ty {
+enum Ty {
     Scalar,
     Vector,
     Matrix,
@@ -135,10 +134,11 @@ struct Node {
 
 /// A program; `main`, its last node, has the one output `loss`.
 #[derive(Clone, Debug)]
-pub(crate) struct Program(Vec<Node>);
+pub struct Program(Vec<Node>);
 
 impl Program {
-    pub(crate) fn random(r: &mut Random) -> Self {
+    /// A random one.
+    pub fn random(r: &mut Random) -> Self {
         let mut nodes: Vec<Node> = Vec::new();
         for k in 0..r.below(3) {
             let node = Maker::new(r, &nodes).sub_node(&format!("f{k}"));
@@ -152,7 +152,7 @@ impl Program {
     }
 
     /// The text, without what nothing reads.
-    pub(crate) fn text(&self) -> String {
+    pub fn text(&self) -> String {
         let mut text = String::new();
         for node in &self.0 {
             let outputs = node.outputs.join(", ");
@@ -166,7 +166,7 @@ impl Program {
     }
 
     /// The program with one definition fewer that matters, for each definition.
-    pub(crate) fn smaller(&self) -> Vec<Self> {
+    pub fn smaller(&self) -> Vec<Self> {
         let mut all = Vec::new();
         for (n, node) in self.0.iter().enumerate() {
             for (k, eq) in node.equations.iter().enumerate().rev() {

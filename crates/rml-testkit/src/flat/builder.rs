@@ -1,0 +1,227 @@
+//! Flat programs built by hand.
+
+use std::sync::Arc;
+
+use rml_base::{FileId, IndexVec, Span};
+use rml_ir::flat::{
+    ConstKind, Constant, Eq, Equation, Flat, Init, Input as Formal, Rhs, State, Var, VarData, Window,
+    WindowData, verify_initialised,
+};
+use rml_ir::op::{Op, result_type};
+use rml_ir::{DType, Precision, Type, Value};
+
+/// A flat program under construction.
+#[derive(Debug)]
+pub struct Builder {
+    /// The program so far.
+    pub flat: Flat,
+}
+
+/// Truth values.
+pub const BOOL: DType = DType::Bool;
+/// Integers.
+pub const INT: DType = DType::Int;
+/// Floating point numbers.
+pub const NUM: DType = DType::Num;
+
+impl Default for Builder {
+    fn default() -> Builder {
+        Builder::new()
+    }
+}
+
+impl Builder {
+    /// An empty program, in double precision.
+    pub fn new() -> Builder {
+        let flat = Flat {
+            name: "main".into(),
+            precision: Precision::F64,
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+            claims: Vec::new(),
+            vars: IndexVec::new(),
+            consts: IndexVec::new(),
+            random_keys: indexmap::IndexMap::new(),
+            windows: IndexVec::new(),
+            equations: IndexVec::new(),
+            states: indexmap::IndexMap::new(),
+        };
+        Builder { flat }
+    }
+
+    /// A variable that is to be defined later.
+    pub fn var(&mut self, name: &str, ty: Type) -> Var {
+        let name = (!name.is_empty()).then(|| Arc::from(name));
+        let at = 1000 + self.flat.vars.len() * 10;
+        self.flat.vars.push(VarData { name, ty, span: Span::new(FileId(0), at, at + 5) })
+    }
+
+    /// A scalar that is to be defined later.
+    pub fn scalar(&mut self, name: &str, dtype: DType) -> Var {
+        self.var(name, Type::scalar(dtype))
+    }
+
+    /// A scalar input on the base clock.
+    pub fn input(&mut self, name: &str, dtype: DType) -> Var {
+        let var = self.scalar(name, dtype);
+        self.flat.inputs.push(Formal { var, clock: None });
+        var
+    }
+
+    /// Makes a variable an output.
+    pub fn output(&mut self, v: Var) {
+        self.flat.outputs.push(v);
+    }
+
+    /// Names a variable.
+    pub fn name(&mut self, v: Var, name: &str) {
+        self.flat.vars[v].name = Some(name.into());
+    }
+
+    /// A constant of that value, not yet in the table.
+    pub fn constant(&mut self, value: impl Into<Literal>) -> Constant {
+        let value = value.into().0;
+        Constant { ty: value.ty(), kind: ConstKind::Value(value), text: None }
+    }
+
+    /// An initial value.
+    pub fn init(&mut self, value: impl Into<Literal>) -> Init {
+        let constant = self.constant(value);
+        Init::Const(self.flat.consts.push(constant))
+    }
+
+    /// Defines a variable.
+    pub fn define(&mut self, lhs: Var, rhs: Rhs) -> Eq {
+        let at = self.flat.equations.len() * 10;
+        self.flat.equations.push(Equation { lhs, rhs, span: Span::new(FileId(0), at, at + 5) })
+    }
+
+    fn fresh(&mut self, ty: Type, rhs: Rhs) -> Var {
+        let v = self.var("", ty);
+        self.define(v, rhs);
+        v
+    }
+
+    /// A variable's type.
+    pub fn ty(&self, v: Var) -> Type {
+        self.flat.vars[v].ty.clone()
+    }
+
+    /// A variable that is constant.
+    pub fn lit(&mut self, value: impl Into<Literal>) -> Var {
+        let constant = self.constant(value);
+        let ty = constant.ty.clone();
+        let k = self.flat.consts.push(constant);
+        self.fresh(ty, Rhs::Const(k))
+    }
+
+    /// An operator applied to variables.
+    ///
+    /// # Panics
+    /// Where the operator does not take operands of these types.
+    pub fn apply(&mut self, op: Op, args: &[Var]) -> Var {
+        let types: Vec<Type> = args.iter().map(|&a| self.ty(a)).collect();
+        let ty = result_type(&op, &types).expect("operands of the right types");
+        self.fresh(ty, Rhs::Apply { op, args: args.to_vec() })
+    }
+
+    /// `if cond then then else other`.
+    pub fn choice(&mut self, cond: Var, then: Var, other: Var) -> Var {
+        self.fresh(self.ty(then), Rhs::If { cond, then, other })
+    }
+
+    /// `value when cond`.
+    pub fn when(&mut self, value: Var, cond: Var) -> Var {
+        self.fresh(self.ty(value), Rhs::When { value, cond })
+    }
+
+    /// `value when not cond`.
+    pub fn when_not(&mut self, value: Var, cond: Var) -> Var {
+        let not = self.apply(Op::Not, &[cond]);
+        self.when(value, not)
+    }
+
+    /// `merge cond on_true on_false`.
+    pub fn merge(&mut self, cond: Var, on_true: Var, on_false: Var) -> Var {
+        self.fresh(self.ty(on_true), Rhs::Merge { cond, on_true, on_false })
+    }
+
+    /// `init fby next`.
+    pub fn fby(&mut self, init: impl Into<Literal>, next: Var) -> Var {
+        let init = self.init(init);
+        self.fresh(self.ty(next), Rhs::Fby { init, next, window: None })
+    }
+
+    /// `init fby next`, anew in each window.
+    pub fn fby_in(&mut self, init: impl Into<Literal>, next: Var, window: Window) -> Var {
+        let init = self.init(init);
+        self.fresh(self.ty(next), Rhs::Fby { init, next, window: Some(window) })
+    }
+
+    /// `init fby back next`.
+    pub fn back(&mut self, init: impl Into<Literal>, next: Var) -> Var {
+        let init = self.init(init);
+        self.fresh(self.ty(next), Rhs::FbyBack { init, next, window: None })
+    }
+
+    /// `init fby back next`, anew in each window.
+    pub fn back_in(&mut self, init: impl Into<Literal>, next: Var, window: Window) -> Var {
+        let init = self.init(init);
+        self.fresh(self.ty(next), Rhs::FbyBack { init, next, window: Some(window) })
+    }
+
+    /// `post next`.
+    pub fn post(&mut self, next: Var) -> Var {
+        self.fresh(self.ty(next), Rhs::Post { next, window: None })
+    }
+
+    /// Windows that end where `end` is true.
+    pub fn window(&mut self, end: Var, parent: Option<Window>) -> Window {
+        self.flat.windows.push(WindowData { end, parent })
+    }
+
+    /// The program, with a state for each `fby` outside windows and each parameter.
+    ///
+    /// # Panics
+    /// Where it does not verify.
+    pub fn build(mut self) -> Arc<Flat> {
+        for (equation, eq) in self.flat.equations.iter_enumerated() {
+            let parameter = matches!(eq.rhs, Rhs::Param { .. });
+            if parameter || matches!(eq.rhs, Rhs::Fby { window: None, .. }) {
+                self.flat.states.insert(format!("state.{}", eq.lhs).into(), State { equation, parameter });
+            }
+        }
+        if let Err(found) = verify_initialised(&self.flat) {
+            panic!("{}\n{}", found.join("\n"), rml_ir::flat::print(&self.flat));
+        }
+        Arc::new(self.flat)
+    }
+}
+
+/// A value written as a literal of the host language.
+#[derive(Debug)]
+pub struct Literal(pub Value);
+
+impl From<bool> for Literal {
+    fn from(b: bool) -> Literal {
+        Literal(Value::Bool(b))
+    }
+}
+
+impl From<i64> for Literal {
+    fn from(i: i64) -> Literal {
+        Literal(Value::Int(i))
+    }
+}
+
+impl From<f64> for Literal {
+    fn from(x: f64) -> Literal {
+        Literal(Value::F64(x))
+    }
+}
+
+impl From<Value> for Literal {
+    fn from(v: Value) -> Literal {
+        Literal(v)
+    }
+}

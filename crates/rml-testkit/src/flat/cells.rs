@@ -1,0 +1,54 @@
+//! Inputs and statuses as text.
+
+use rml_ir::Value;
+use rml_ir::flat::Var;
+use rml_sim::{Input, Simulator, Status};
+
+/// Cycles from one column of text an input: `1 _ 3`, `t f _`, `2.5`, `@7` (on demand), `@_` (refused).
+///
+/// # Panics
+/// Where a cell is none of these, or a column is shorter than the first.
+pub fn columns(columns: &[&str]) -> Vec<Vec<Input>> {
+    let columns: Vec<Vec<Input>> =
+        columns.iter().map(|c| c.split_whitespace().map(input).collect()).collect();
+    let cycles = columns.first().map_or(0, Vec::len);
+    (0..cycles).map(|n| columns.iter().map(|c| c[n].clone()).collect()).collect()
+}
+
+fn input(cell: &str) -> Input {
+    match cell.strip_prefix('@') {
+        Some("_") => Input::OnDemand(None),
+        Some(value) => Input::OnDemand(Some(value_of(value))),
+        None if cell == "_" => Input::Absent,
+        None => Input::Given(value_of(cell)),
+    }
+}
+
+fn value_of(cell: &str) -> Value {
+    match cell {
+        "t" => Value::Bool(true),
+        "f" => Value::Bool(false),
+        _ if cell.contains('.') => Value::F64(cell.parse().expect("a number")),
+        _ => Value::Int(cell.parse().expect("an integer")),
+    }
+}
+
+/// A row of statuses as text: `1 _ ? bot t error`.
+pub fn text(row: &[Status]) -> String {
+    let cell = |s: &Status| match s {
+        Status::Bottom => "bot".to_owned(),
+        Status::Absent => "_".to_owned(),
+        Status::Unknown => "?".to_owned(),
+        Status::Error => "error".to_owned(),
+        Status::Value(Value::Bool(b)) => if *b { "t" } else { "f" }.to_owned(),
+        Status::Value(Value::Int(i)) => i.to_string(),
+        Status::Value(Value::F64(x)) => format!("{x:?}"),
+        Status::Value(v) => format!("{v:?}"),
+    };
+    row.iter().map(cell).collect::<Vec<_>>().join(" ")
+}
+
+/// The row of a variable in a simulation.
+pub fn sim_row(sim: &Simulator, v: Var) -> Vec<Status> {
+    (0..sim.cycles()).map(|n| sim.status(n, v).unwrap_or_default()).collect()
+}

@@ -1,0 +1,10 @@
+//! Flat programs: built by hand or at random, run through every engine and compared cell by cell.
+
+mod builder;
+mod cells;
+mod engines;
+pub mod random;
+
+pub use builder::{BOOL, Builder, INT, Literal, NUM};
+pub use cells::{columns, sim_row, text};
+pub use engines::{rows, run, run_with};

@@ -1,0 +1,84 @@
+//! Gradients against finite differences, in double precision.
+//!
+//! [`Program`] is a random program with one output, `loss`; [`outcome`] compares its gradient, along random directions in the space of
+//! all inputs and parameters, with central differences.
+
+mod differences;
+mod program;
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use rml_base::Sources;
+use rml_elab::{NoFiles, Options as ElabOptions, Root, elaborate};
+use rml_ir::flat::Flat;
+use rml_ir::normal::Module;
+use rml_ir::{Precision, Value, pass};
+use rml_sim::{Input as Given, Options, Simulator, Status};
+
+pub use differences::{Outcome, outcome, outcome_of, shrunk};
+pub use program::Program;
+
+/// The precision of all that is compared here.
+pub const P: Precision = Precision::F64;
+
+/// What is given to each input in each cycle.
+pub type Rows = IndexMap<String, Vec<Option<Value>>>;
+
+/// As in the embedded prelude.
+pub const PRELUDE: &str = "node diff_param(init, bp, do) -> (o)
+  o = init fby o1;
+  o1 = o + merge bp do 0.0;
+";
+
+/// The normal form of a program.
+///
+/// # Errors
+/// Its findings.
+pub fn normal(text: &str, root: Root) -> Result<Module, String> {
+    normal_with(text, root, PRELUDE)
+}
+
+/// The same under another prelude.
+///
+/// # Errors
+/// Its findings.
+pub fn normal_with(text: &str, root: Root, prelude: &'static str) -> Result<Module, String> {
+    let mut sources = Sources::new();
+    let main = sources.add("test", text);
+    let options = ElabOptions { root, precision: P, prelude, ..ElabOptions::default() };
+    match elaborate(&mut sources, main, &options, &mut NoFiles) {
+        (Some(module), _) => Ok(pass::normalize(&module)),
+        (None, found) => Err(found.to_string()),
+    }
+}
+
+/// The statuses of all variables by name, of a closed trace.
+///
+/// # Panics
+/// Where an input is missing or the simulator reports an error.
+pub fn run(flat: Flat, inputs: &Rows, cycles: usize) -> IndexMap<String, Vec<Status>> {
+    let flat = Arc::new(flat);
+    let mut sim = Simulator::new(flat.clone(), Options { record: true, ..Options::default() });
+    let name = |v| flat.vars[v].name.as_deref().unwrap_or_default().to_owned();
+    for n in 0..cycles {
+        let row: Vec<Given> = flat
+            .inputs
+            .iter()
+            .map(|i| match inputs.get(&name(i.var)).and_then(|row| row.get(n)) {
+                Some(Some(v)) => Given::Given(v.clone()),
+                Some(None) => Given::Absent,
+                None => panic!("no input {}", name(i.var)),
+            })
+            .collect();
+        sim.feed(&row).unwrap_or_else(|e| panic!("cycle {n}: {e}\n{}", rml_ir::flat::print(&flat)));
+    }
+    sim.finish(true).unwrap_or_else(|e| panic!("{e}\n{}", rml_ir::flat::print(&flat)));
+    let mut table = IndexMap::new();
+    for (v, data) in flat.vars.iter_enumerated() {
+        let name = data.name.as_deref().map_or_else(|| v.to_string(), str::to_owned);
+        let row = (0..cycles).map(|n| sim.status(n as u64, v).unwrap_or(Status::Bottom)).collect();
+        table.insert(name, row);
+    }
+    table
+}

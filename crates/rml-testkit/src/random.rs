@@ -1,0 +1,34 @@
+//! Random numbers that repeat.
+
+/// Numbers that repeat: a small linear congruential generator, so that a failing case can be run again.
+#[derive(Clone, Debug)]
+pub struct Random(pub u64);
+
+impl Random {
+    /// The next 31 bits.
+    pub fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 >> 33
+    }
+
+    /// In `0..n`; 0 if that is empty.
+    pub fn below(&mut self, n: usize) -> usize {
+        usize::try_from(self.bits()).expect("31 bits") % n.max(1)
+    }
+
+    /// In `lo..hi`.
+    #[allow(clippy::cast_precision_loss, reason = "31 bits")]
+    pub fn range(&mut self, lo: f64, hi: f64) -> f64 {
+        lo + (hi - lo) * (self.bits() as f64 / (1_u64 << 31) as f64)
+    }
+
+    /// True with probability `p`.
+    pub fn chance(&mut self, p: f64) -> bool {
+        self.range(0.0, 1.0) < p
+    }
+
+    /// One of `items`, which are not empty.
+    pub fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
+        &items[self.below(items.len())]
+    }
+}
