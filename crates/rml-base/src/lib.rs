@@ -1,9 +1,10 @@
-//! The vocabulary every stage shares: typed ids and the vectors they index, source text and spans, and
-//! diagnostics as plain data. Nothing here knows the language, and nothing here draws or prints.
+//! The vocabulary every stage shares: typed ids and the vectors they index, source text and spans, diagnostics as plain
+//! data, and the count of the memory that values take. Nothing here knows the language, and nothing here draws or prints.
 
 pub mod codes;
 mod diagnostic;
 mod ids;
+pub mod memory;
 mod source;
 mod suggest;
 

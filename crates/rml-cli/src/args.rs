@@ -45,6 +45,9 @@ pub(crate) struct Global {
     /// When to use colours; auto = on a terminal
     #[arg(long, global = true, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
     pub(crate) color: Colour,
+    /// The most memory that values may take, e.g. 512M or 12G; by default half of what the machine grants
+    #[arg(long, global = true, value_name = "SIZE", value_parser = values::bytes)]
+    pub(crate) memory: Option<u64>,
 }
 
 /// How diagnostics are written.

@@ -17,6 +17,9 @@ use clap::Parser as _;
 
 fn main() -> ExitCode {
     let cli = args::Cli::parse();
+    if let Some(bytes) = cli.global.memory {
+        rml::memory::set_limit(bytes);
+    }
     let mut output = output::Output::new(&cli.global);
     log_spans(output.colour());
     let outcome = commands::run(&cli.command, &mut output);

@@ -52,6 +52,7 @@ pub(crate) const PAGES: &[(&str, &str)] = &[
     ("unknown-format", include_str!("../../../docs/errors/unknown-format.md")),
     ("malformed-data", include_str!("../../../docs/errors/malformed-data.md")),
     ("data-too-large", include_str!("../../../docs/errors/data-too-large.md")),
+    ("memory-limit", include_str!("../../../docs/errors/memory-limit.md")),
     ("missing-column", include_str!("../../../docs/errors/missing-column.md")),
     ("data-type", include_str!("../../../docs/errors/data-type.md")),
     ("data-shape", include_str!("../../../docs/errors/data-shape.md")),

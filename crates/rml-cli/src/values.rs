@@ -34,6 +34,17 @@ pub(crate) fn positive(text: &str) -> Result<usize, String> {
     }
 }
 
+/// A number of bytes: a whole number, and K, M, G or T behind it for the powers of 1024.
+pub(crate) fn bytes(text: &str) -> Result<u64, String> {
+    let units = ["K", "M", "G", "T"];
+    let suffix = (1_u32..).zip(units).find_map(|(power, unit)| Some((text.strip_suffix(unit)?, power)));
+    let (number, power) = suffix.unwrap_or((text, 0));
+    let number = number.parse::<u64>().ok().filter(|n| *n > 0);
+    number
+        .and_then(|n| n.checked_mul(1 << (10 * power)))
+        .ok_or_else(|| "expected a number of bytes above 0, such as 1048576, 512M or 12G".to_owned())
+}
+
 /// A number above 0.
 pub(crate) fn above_zero(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
@@ -137,6 +148,16 @@ mod tests {
         }
         assert!(setting(&format!("x={}", "[".repeat(100_000))).is_err());
         assert!(value("99999999999999999999").is_err());
+    }
+
+    #[test]
+    fn numbers_of_bytes() {
+        assert_eq!(bytes("1000"), Ok(1000));
+        assert_eq!(bytes("512M"), Ok(512 << 20));
+        assert_eq!(bytes("2T"), Ok(2 << 40));
+        for text in ["", "0", "0G", "-1", "1.5G", "G", "10GB", "10 G", "99999999T", "1e9"] {
+            assert!(bytes(text).is_err(), "{text}");
+        }
     }
 
     #[test]

@@ -46,6 +46,7 @@ fn wrong_command_lines_are_usage_errors() {
         "run a.rml --format xml",
         "fmt",
         "--color red check a.rml",
+        "check a.rml --memory much",
     ] {
         folder.rml(args).fails(2, &["--help"]);
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rml_base::codes::elab as codes;
-use rml_base::{Diagnostic, Span};
+use rml_base::{Diagnostic, Span, memory};
 use rml_ir::op::Distribution;
 use rml_ir::typed::{ConstKind, Constant, StaticValue};
 use rml_ir::{DType, Data, Precision, Shape, Type, Value};
@@ -117,7 +117,11 @@ impl Typed<'_> {
         ty: &Type,
         precision: Precision,
     ) -> Evaluated<ConstKind> {
-        let ExprKind::Builtin { which, args, .. } = &self.tree.node(id).exprs[expr].kind else {
+        let expression = &self.tree.node(id).exprs[expr];
+        memory::ask(ty.bytes(precision)).map_err(|short| {
+            short.diagnostic("this constant").label(expression.span, format!("this would be {ty}"))
+        })?;
+        let ExprKind::Builtin { which, args, .. } = &expression.kind else {
             return Ok(ConstKind::Value(to_value(&self.value(id, expr)?, ty, precision)));
         };
         let num = |i: usize| match args.get(i) {
@@ -149,7 +153,7 @@ fn is_initialiser(which: Builtin) -> bool {
 }
 
 fn bounded(ty: Type, span: Span) -> Evaluated<Type> {
-    match ty.shape.checked_len() {
+    match ty.shape.extent() {
         Some(n) if n <= MAX_ELEMENTS => Ok(ty),
         _ => Err(Diagnostic::error(codes::STATIC_VALUE, "this constant is too large")
             .label(span, format!("this would be {ty}"))
@@ -215,7 +219,8 @@ fn collect<'a>(value: &'a StaticValue, leaves: &mut Vec<&'a StaticValue>) {
 /// A constant repeated to a larger shape; `None` if it is not one number for all elements.
 pub(crate) fn widened(constant: &Constant, shape: &Shape) -> Option<Constant> {
     let ConstKind::Value(value) = &constant.kind else { return None };
-    if shape.checked_len().is_none_or(|n| n > MAX_ELEMENTS) {
+    let ty = Type { dtype: constant.ty.dtype, shape: shape.clone() };
+    if shape.extent().is_none_or(|n| n > MAX_ELEMENTS) || memory::ask(ty.bytes(value.precision())).is_err() {
         return None;
     }
     let n = shape.len();
@@ -226,7 +231,6 @@ pub(crate) fn widened(constant: &Constant, shape: &Shape) -> Option<Constant> {
         Value::F64(x) => Data::F64(vec![*x; n]),
         Value::Tensor(_) => return None,
     };
-    let ty = Type { dtype: constant.ty.dtype, shape: shape.clone() };
     Some(Constant {
         kind: ConstKind::Value(Value::new(shape.clone(), data)),
         ty,

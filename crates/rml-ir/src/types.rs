@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use rml_base::memory::{UNCOUNTABLE, bytes_of};
 use smallvec::SmallVec;
 
 /// The element type of a stream.
@@ -13,6 +14,17 @@ pub enum DType {
     Int,
     /// Differentiable numbers, stored in the module's [`Precision`].
     Num,
+}
+
+impl DType {
+    /// How many bytes an element takes in memory.
+    pub fn size(self, precision: Precision) -> usize {
+        match (self, precision) {
+            (DType::Bool, _) => 1,
+            (DType::Num, Precision::F32) => 4,
+            (DType::Int, _) | (DType::Num, Precision::F64) => 8,
+        }
+    }
 }
 
 impl fmt::Display for DType {
@@ -74,11 +86,15 @@ impl Shape {
         self.0.is_empty()
     }
 
-    /// How many elements; `None` if the dimensions other than 0 multiply to more than a `usize` holds, so that no reordering of the
-    /// axes changes the answer.
+    /// How many elements there would be if each dimension of 0 were 1; `None` if a `usize` does not hold the number. Whatever walks
+    /// the dimensions takes at most so many steps, also where there is no element, and no reordering of the axes changes it.
+    pub fn extent(&self) -> Option<usize> {
+        self.0.iter().filter(|&&d| d != 0).try_fold(1_usize, |n, &d| n.checked_mul(d))
+    }
+
+    /// How many elements; `None` if there is no [`extent`](Self::extent).
     pub fn checked_len(&self) -> Option<usize> {
-        let product = self.0.iter().filter(|&&d| d != 0).try_fold(1_usize, |n, &d| n.checked_mul(d))?;
-        Some(if self.is_empty() { 0 } else { product })
+        self.extent().map(|extent| if self.is_empty() { 0 } else { extent })
     }
 
     /// How many elements (elaboration bounds shapes, so this does not overflow there).
@@ -155,6 +171,11 @@ impl Type {
         Self::scalar(DType::Bool)
     }
 
+    /// How many bytes of memory a value counts for: its elements', each dimension of 0 taken as 1.
+    pub fn bytes(&self, precision: Precision) -> u64 {
+        self.shape.extent().map_or(UNCOUNTABLE, |n| bytes_of(n, self.dtype.size(precision)))
+    }
+
     /// Whether gradients flow through it.
     pub fn is_num(&self) -> bool {
         self.dtype == DType::Num
@@ -184,5 +205,15 @@ mod tests {
         assert_eq!(Shape::new(&[huge, huge, 0]).checked_len(), None);
         assert_eq!(Shape::new(&[3, 0, 5]).checked_len(), Some(0));
         assert_eq!(Shape::scalar().checked_len(), Some(1));
+        assert_eq!(Shape::new(&[3, 0, 5]).extent(), Some(15));
+    }
+
+    #[test]
+    fn bytes_of_values() {
+        assert_eq!(Type::new(DType::Num, &[3, 5]).bytes(Precision::F32), 60);
+        assert_eq!(Type::new(DType::Num, &[3, 0]).bytes(Precision::F64), 24);
+        assert_eq!(Type::scalar(DType::Bool).bytes(Precision::F64), 1);
+        assert_eq!(Type::new(DType::Int, &[1 << 62, 4]).bytes(Precision::F32), UNCOUNTABLE);
+        assert_eq!(Type::new(DType::Int, &[1 << 62, 2]).bytes(Precision::F32), UNCOUNTABLE);
     }
 }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use rml_base::memory::{Reservation, bytes_of};
+
 use crate::types::{DType, Precision, Shape, Type};
 
 /// A present value. Scalars (rank 0) are always one of the inline variants, never a [`Tensor`].
@@ -19,11 +21,13 @@ pub enum Value {
     Tensor(Arc<Tensor>),
 }
 
-/// A tensor of rank 1 or more.
+/// A tensor of rank 1 or more. Its bytes are reserved as long as it exists.
 #[derive(Clone, Debug)]
 pub struct Tensor {
     shape: Shape,
     data: Data,
+    #[allow(dead_code, reason = "held, not read")]
+    reserved: Reservation,
 }
 
 /// The elements of a tensor, row-major.
@@ -47,6 +51,16 @@ impl Data {
             Data::Int(v) => v.len(),
             Data::F32(v) => v.len(),
             Data::F64(v) => v.len(),
+        }
+    }
+
+    /// How many bytes the elements take.
+    pub fn bytes(&self) -> u64 {
+        match self {
+            Data::Bool(v) => bytes_of(v.len(), size_of::<bool>()),
+            Data::Int(v) => bytes_of(v.len(), size_of::<i64>()),
+            Data::F32(v) => bytes_of(v.len(), size_of::<f32>()),
+            Data::F64(v) => bytes_of(v.len(), size_of::<f64>()),
         }
     }
 
@@ -94,7 +108,11 @@ impl Value {
     /// If the number of elements is not that of the shape.
     pub fn new(shape: Shape, data: Data) -> Value {
         assert_eq!(shape.len(), data.len(), "elements must fill the shape");
-        if shape.is_scalar() { data.get(0) } else { Value::Tensor(Arc::new(Tensor { shape, data })) }
+        if shape.is_scalar() {
+            return data.get(0);
+        }
+        let reserved = Reservation::of(data.bytes());
+        Value::Tensor(Arc::new(Tensor { shape, data, reserved }))
     }
 
     /// A number in that precision.

@@ -194,6 +194,7 @@ struct Front {
 
 impl Front {
     fn new(source: &Source, options: &Options, root: rml_elab::Root) -> Result<Self, Error> {
+        crate::memory::prepare();
         let mut sources = Sources::new();
         let main = load::main_text(source, &mut sources)?;
         let mut set = options.set.clone();

@@ -195,6 +195,7 @@ impl Columns {
 
 /// The bytes of a file.
 pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, Error> {
+    crate::memory::prepare();
     let read = || -> std::io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         std::fs::File::open(path)?.read_to_end(&mut bytes)?;

@@ -7,6 +7,7 @@
 //! - [`doc`] says what is known of the library's nodes and a program's own;
 //! - [`backend`] chooses what computes tensors;
 //! - [`train`](fn@train) and [`infer`](fn@infer) run it over windows of data;
+//! - [`memory`] limits how much of it values may take;
 //! - [`import_params`] and [`export_params`] move parameters from and to other libraries.
 //!
 //! Every failure is an [`Error`]: diagnostics as data with the texts they point into. Nothing here prints.
@@ -25,6 +26,7 @@ mod format;
 mod grad;
 mod infer;
 mod library;
+pub mod memory;
 mod params;
 mod runner;
 mod session;

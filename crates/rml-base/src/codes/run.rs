@@ -6,6 +6,7 @@ codes! {
     UNKNOWN_FORMAT = "unknown-format", "The extension of a data file names no format that is known.";
     MALFORMED_DATA = "malformed-data", "A data file is not what its format asks for.";
     DATA_TOO_LARGE = "data-too-large", "A data file declares or unpacks to more than it may.";
+    MEMORY_LIMIT = "memory-limit", "Something would take more memory than a command may.";
     MISSING_COLUMN = "missing-column", "An input of the run node has no column in the data.";
     DATA_TYPE = "data-type", "A column's elements are not of the type of its input.";
     DATA_SHAPE = "data-shape", "A column's shape does not fit its input.";

@@ -128,11 +128,13 @@ pub(super) fn shape(items: &[StaticValue], span: Span) -> Evaluated<Shape> {
         }
     }
     let shape = Shape::new(&dims);
-    match shape.checked_len() {
+    match shape.extent() {
         Some(n) if n <= MAX_ELEMENTS && dims.len() <= MAX_RANK => Ok(shape),
         _ => Err(Diagnostic::error(codes::STATIC_VALUE, "this shape is too large")
             .label(span, "")
-            .note(format!("expected at most {MAX_ELEMENTS} elements and {MAX_RANK} dimensions"))
+            .note(format!(
+                "expected at most {MAX_ELEMENTS} elements, a dimension of 0 counting as 1, and {MAX_RANK} dimensions"
+            ))
             .into()),
     }
 }

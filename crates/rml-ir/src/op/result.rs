@@ -129,7 +129,7 @@ pub fn result_type(op: &Op, args: &[Type]) -> Result<Type, TypeError> {
             unary(op, x)
         }
     }?;
-    match ty.shape.checked_len() {
+    match ty.shape.extent() {
         Some(n) if n <= MAX_ELEMENTS => Ok(ty),
         _ => refuse(None, format!("a result of at most {MAX_ELEMENTS} elements"), ty),
     }

@@ -1,0 +1,103 @@
+//! How much memory values may take: the limit of the process, and what the machine grants.
+//!
+//! The limit is set once, by [`set_limit`], or at the first use of the library to [`default_limit`]. It is asked before anything is
+//! computed or read that programs or data can scale: what does not fit is the error `memory-limit`.
+
+use std::path::Path;
+
+pub use rml_base::memory::{Reservation, Shortage, UNCOUNTABLE, ask, bytes_of, limit, set_limit, size, used};
+
+/// The limit where the system does not say what it grants.
+const ELSEWHERE: u64 = 8 << 30;
+
+/// The limit in bytes if none is set: half of what the machine grants this process, so that what is not counted (texts, tables of the
+/// compiler, the allocator's own) has room. On Linux that is the least of the physical memory, the limits of the control groups and
+/// the limits of the process's address space and data; elsewhere, 16 GiB are taken for granted.
+pub fn default_limit() -> u64 {
+    let read = |path: &Path| std::fs::read_to_string(path).ok();
+    granted(&read).map_or(ELSEWHERE, |bytes| bytes / 2)
+}
+
+/// Sees to it that there is a limit. What compiles or reads calls this first.
+pub(crate) fn prepare() {
+    rml_base::memory::set_default_limit(default_limit);
+}
+
+/// How many bytes the system grants the process, as its files say.
+fn granted(read: &dyn Fn(&Path) -> Option<String>) -> Option<u64> {
+    let text = |path: &str| read(Path::new(path)).unwrap_or_default();
+    let physical = text("/proc/meminfo").lines().find_map(|line| {
+        let kib: u64 = line.strip_prefix("MemTotal:")?.trim().strip_suffix("kB")?.trim().parse().ok()?;
+        kib.checked_mul(1024)
+    });
+    let limits = text("/proc/self/limits");
+    let process = limits.lines().filter_map(|line| {
+        let rest = ["Max address space", "Max data size"].iter().find_map(|name| line.strip_prefix(name))?;
+        rest.split_whitespace().next()?.parse().ok()
+    });
+    let groups = text("/proc/self/cgroup");
+    let groups = groups.lines().filter_map(|line| group(line, read));
+    physical.into_iter().chain(process).chain(groups).min()
+}
+
+/// The least limit of a control group and those around it. `line` is of `/proc/self/cgroup`: `0::/path` in version 2,
+/// `4:memory:/path` in version 1.
+fn group(line: &str, read: &dyn Fn(&Path) -> Option<String>) -> Option<u64> {
+    let mut parts = line.splitn(3, ':').skip(1);
+    let (controllers, path) = (parts.next()?, parts.next()?);
+    let (root, file) = match controllers {
+        "" => ("/sys/fs/cgroup", "memory.max"),
+        _ if controllers.split(',').any(|c| c == "memory") => {
+            ("/sys/fs/cgroup/memory", "memory.limit_in_bytes")
+        }
+        _ => return None,
+    };
+    let around = Path::new(path.trim_start_matches('/')).ancestors();
+    around.filter_map(|folder| read(&Path::new(root).join(folder).join(file))?.trim().parse().ok()).min()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the machine grants if it has those files.
+    fn with(files: &[(&str, &str)]) -> Option<u64> {
+        granted(&|path| {
+            files.iter().find(|(name, _)| Path::new(name) == path).map(|(_, text)| (*text).to_owned())
+        })
+    }
+
+    const MEMORY: (&str, &str) = ("/proc/meminfo", "MemTotal:       16000000 kB\nMemFree:  1 kB\n");
+
+    #[test]
+    fn the_least_of_what_the_system_says() {
+        assert_eq!(with(&[]), None);
+        assert_eq!(with(&[MEMORY]), Some(16_384_000_000));
+        let limits = "Limit   Soft Limit  Hard Limit  Units\nMax stack size  8388608  unlimited  bytes\n\
+                      Max address space         4096000000           unlimited            bytes\n";
+        assert_eq!(with(&[MEMORY, ("/proc/self/limits", limits)]), Some(4_096_000_000));
+        let unlimited = "Max address space         unlimited            unlimited            bytes\n";
+        assert_eq!(with(&[MEMORY, ("/proc/self/limits", unlimited)]), Some(16_384_000_000));
+    }
+
+    #[test]
+    fn control_groups_and_those_around_them() {
+        let second =
+            [MEMORY, ("/proc/self/cgroup", "0::/a/b\n"), ("/sys/fs/cgroup/a/memory.max", "1000000\n")];
+        assert_eq!(with(&second), Some(1_000_000));
+        let inner = ("/sys/fs/cgroup/a/b/memory.max", "max\n");
+        assert_eq!(with(&[&second[..], &[inner]].concat()), Some(1_000_000));
+        let first = [
+            MEMORY,
+            ("/proc/self/cgroup", "5:cpu:/x\n4:cpuset,memory:/a/b\n"),
+            // Within a container the path of the group does not exist, but its limit is that of the root.
+            ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "2000000\n"),
+        ];
+        assert_eq!(with(&first), Some(2_000_000));
+    }
+
+    #[test]
+    fn there_is_always_a_default() {
+        assert!(default_limit() > 1 << 20);
+    }
+}
