@@ -3,25 +3,20 @@
 
 use std::sync::Arc;
 
-use proptest::collection::vec;
-use proptest::prelude::*;
-use rml_analysis::{
-    Bounds, Causality, CutData, Kind, Latency, Verdict, Wait, bounds, causality, clocks, size,
-};
-use rml_ir::flat::{Flat, Rhs, Var};
+use rml_ir::flat::Flat;
 use rml_ir::{DType, Value};
-use rml_sim::{Input, Options, Simulator, Status};
+use rml_sim::Input;
+use rml_testkit::Random;
 use rml_testkit::flat::random;
+use rml_testkit::verdicts::{Waits, check_waits};
 
 const CYCLES: usize = 14;
 
-/// A trace in which every input is present in every cycle of its clock.
-fn inputs(flat: &Flat, numbers: &[u32]) -> Vec<Vec<Input>> {
-    let mut numbers = numbers.iter().cycle();
-    let mut next = || numbers.next().copied().unwrap_or(0) as usize;
+/// A trace in which every input is present in every cycle.
+fn inputs(flat: &Flat, r: &mut Random) -> Vec<Vec<Input>> {
     let mut value = |dtype| match dtype {
-        DType::Bool => Value::Bool(next() % 2 == 0),
-        _ => Value::Int((next() % 9) as i64 - 2),
+        DType::Bool => Value::Bool(r.below(2) == 0),
+        _ => Value::Int(r.below(9) as i64 - 2),
     };
     let mut cycle = |_| {
         flat.inputs.iter().map(|i| Input::Given(value(flat.vars[i.var].ty.dtype))).collect::<Vec<Input>>()
@@ -29,247 +24,28 @@ fn inputs(flat: &Flat, numbers: &[u32]) -> Vec<Vec<Input>> {
     (0..CYCLES).map(&mut cycle).collect()
 }
 
-/// When each cell became known, by variable and cycle; `CYCLES` at the end of the closed trace.
-struct Run {
-    known: Vec<Vec<Option<usize>>>,
-    sim: Simulator,
+fn program(r: &mut Random) -> Arc<Flat> {
+    random::program(&r.take(200), 25, false).0
 }
 
-fn is_known(status: Option<Status>) -> bool {
-    matches!(status, Some(Status::Absent | Status::Value(_)))
-}
-
-fn run(flat: &Arc<Flat>, inputs: &[Vec<Input>]) -> Option<Run> {
-    let mut sim = Simulator::new(Arc::clone(flat), Options { keep_going: true, ..Options::default() });
-    let mut known = vec![vec![None; CYCLES]; flat.vars.len()];
-    let mut look = |sim: &Simulator, m: usize| {
-        for v in flat.vars.ids() {
-            for (n, cell) in known[v.0 as usize].iter_mut().enumerate() {
-                if cell.is_none() && is_known(sim.status(n as u64, v)) {
-                    *cell = Some(m);
-                }
-            }
-        }
-    };
-    for (m, cycle) in inputs.iter().enumerate() {
-        sim.feed(cycle).ok()?;
-        look(&sim, m);
-    }
-    sim.finish(true).ok()?;
-    look(&sim, CYCLES);
-    (sim.failure().is_none() && sim.overflows().is_empty()).then_some(Run { known, sim })
-}
-
-impl Run {
-    fn value(&self, n: usize, v: Var) -> Option<bool> {
-        match self.sim.status(n as u64, v) {
-            Some(Status::Value(Value::Bool(b))) => Some(b),
-            _ => None,
-        }
-    }
-
-    /// Whether some window ends in every cycle but the last: then nothing in it waits for another cycle.
-    fn has_short_windows(&self, flat: &Flat) -> bool {
-        flat.windows.iter().any(|w| (0..CYCLES - 1).all(|n| self.value(n, w.end) == Some(true)))
-    }
-
-    /// Whether something that is said to be never known is ever present.
-    fn is_reached(&self, flat: &Flat, c: &Causality) -> bool {
-        // A circle under a condition deadlocks only where that holds.
-        let conditional =
-            |d: &rml_base::Diagnostic| d.notes.iter().any(|n| n.starts_with("in every cycle where"));
-        if c.findings.iter().any(conditional) {
-            return false;
-        }
-        let present = |v, n: usize| matches!(self.sim.status(n as u64, v), Some(Status::Value(_)));
-        let mut never = flat.vars.ids().filter(|v| c.latency[*v] == Latency::Never);
-        never.any(|v| (0..CYCLES - 1).any(|n| present(v, n)))
-    }
-
-    fn holds(&self, cut: &CutData, n: usize) -> bool {
-        let mut each = cut.ends.iter().map(|l| self.value(n, l.cond) == Some(l.value));
-        if cut.all { each.all(|h| h) } else { each.any(|h| h) }
-    }
-
-    /// The cycle by which a wait is over.
-    fn end(&self, c: &Causality, wait: &Wait, n: usize) -> Option<usize> {
-        let mut m = n + usize::try_from(wait.lead).unwrap();
-        for round in 0..usize::try_from(wait.rounds).unwrap() * wait.cuts.len() {
-            m += usize::from(round > 0 && (wait.rounds > 1));
-            let next = |cut| (m..CYCLES).find(|t| self.holds(&c.cuts[cut], *t));
-            m = wait.cuts.iter().map(|cut| next(*cut)).collect::<Option<Vec<usize>>>()?.into_iter().max()?;
-        }
-        Some(m + usize::try_from(wait.lag).unwrap())
-    }
-}
-
-/// What kinds of programs there were.
-#[derive(Default, Debug)]
-struct Counts {
-    /// Bounded, windowed, closed only, dynamic, rejected.
-    kinds: [usize; 5],
-    fine_but_dynamic: usize,
-    unclocked: usize,
-    /// Windowed programs whose memory was compared.
-    compared: usize,
-}
-
-fn rank(latency: &Latency) -> usize {
-    match latency {
-        Latency::Bounded(_) => 0,
-        Latency::Windowed(_) => 1,
-        Latency::Closed => 2,
-        Latency::Dynamic => 3,
-        Latency::Never => 4,
-    }
-}
-
-/// Open cycles and bytes of a bounded program are what is stated, or less where conditions spare a wait.
-fn check_memory(
-    flat: &Arc<Flat>,
-    inputs: &[Vec<Input>],
-    bounds: &Bounds,
-    c: &Causality,
-) -> Result<(), String> {
-    let mut sim = Simulator::new(Arc::clone(flat), Options::default());
-    let mut bytes = 0;
-    for cycle in inputs {
-        sim.feed(cycle).map_err(|e| e.to_string())?;
-        bytes = bytes.max(sim.stats().live_bytes);
-    }
-    let (open, stated) = (sim.stats().max_open_cycles, bounds.open.unwrap() + 1);
-    // Where nothing spares a wait, the figures are exact.
-    let spares = flat.equations.iter().any(|e| match &e.rhs {
-        Rhs::If { .. } | Rhs::Merge { .. } | Rhs::When { .. } => true,
-        Rhs::Fby { .. } => c.latency[e.lhs] != Latency::Bounded(0),
-        rhs => rhs.window().is_some(),
-    });
-    let most = bounds.bytes.look_ahead.unwrap_or(u64::MAX);
-    let exact = spares || (open == stated && bytes == most);
-    if open > stated || bytes > most || !exact {
-        return Err(format!(
-            "stated {stated} open cycles and {most} bytes, found {open} and {bytes}\n{}",
-            rml_ir::flat::print(flat)
-        ));
-    }
-    Ok(())
-}
-
-/// What cycles that wait hold in a windowed program, whenever a cycle has been run, is never more than stated.
-fn check_windows(
-    run: &Run,
-    flat: &Arc<Flat>,
-    inputs: &[Vec<Input>],
-    bounds: &Bounds,
-    c: &Causality,
-) -> Result<(), String> {
-    let (each, once) = (bounds.bytes.per_cycle.unwrap_or(0), bounds.bytes.once.unwrap_or(0));
-    let [cut] = bounds.program.cuts[..] else { return Ok(()) };
-    let mut sim = Simulator::new(Arc::clone(flat), Options { record: true, ..Options::default() });
-    let is_constant = |v: Var| flat.equations.iter().any(|e| e.lhs == v && matches!(e.rhs, Rhs::Const(_)));
-    let held: Vec<Var> = flat.vars.ids().filter(|v| !is_constant(*v)).collect();
-    for (n, cycle) in inputs.iter().enumerate() {
-        let first = n - usize::try_from(sim.open_cycles()).unwrap();
-        sim.feed(cycle).map_err(|e| e.to_string())?;
-        let values = |m: usize| {
-            let sim = &sim;
-            let is_held = move |v: &&Var| matches!(sim.status(m as u64, **v), Some(Status::Value(_)));
-            held.iter().filter(is_held).map(|v| size(&flat.vars[*v].ty, flat.precision)).sum::<u64>()
-        };
-        let found: u64 = (first..=n).map(values).sum();
-        let windows = 1 + (first..n).filter(|m| run.holds(&c.cuts[cut], *m)).count();
-        let stated = (n + 1 - first) as u64 * (each - once) + windows as u64 * once;
-        if found > stated {
-            return Err(format!(
-                "cycles {first} to {n} hold {found} bytes, not {stated}\n{}",
-                rml_ir::flat::print(flat)
-            ));
-        }
-    }
-    Ok(())
-}
-
-fn check(numbers: &[u32], data: &[u32], counts: &mut Counts) -> Result<(), String> {
-    let (flat, _) = random::program(numbers, 25, false);
-    let report = clocks(&flat);
-    if report.verdict != Verdict::Synchronous {
-        counts.unclocked += 1;
-        return Ok(());
-    }
-    let c = causality(&flat, &report.clocks);
-    let bounds = bounds(&flat, &report.clocks, &c);
-    let worst = c.latency.iter().max_by_key(|l| rank(l)).map_or(0, rank);
-    let Some(run) = run(&flat, &inputs(&flat, data)) else { return Ok(()) };
-    let all_known = run.known.iter().flatten().all(Option::is_some);
-    counts.kinds[worst] += 1;
-    counts.fine_but_dynamic += usize::from(worst == 3 && all_known);
-    if worst == 4 && all_known && !run.has_short_windows(&flat) && run.is_reached(&flat, &c) {
-        return Err(format!("rejected, but all is known: {}\n{}", c.findings, rml_ir::flat::print(&flat)));
-    }
-    if c.latency.iter().all(|l| matches!(l, Latency::Bounded(_))) {
-        check_memory(&flat, &inputs(&flat, data), &bounds, &c)?;
-    }
-    if bounds.program.kind == Kind::Windowed && bounds.bytes.once.is_some() {
-        counts.compared += 1;
-        check_windows(&run, &flat, &inputs(&flat, data), &bounds, &c)?;
-    }
-    let has_post = flat.equations.iter().any(|e| matches!(e.rhs, Rhs::Post { .. }));
-    for v in flat.vars.ids() {
-        for n in 0..CYCLES {
-            let by = match &c.latency[v] {
-                Latency::Bounded(z) => Some(n + usize::try_from(*z).unwrap()),
-                Latency::Windowed(w) => run.end(&c, w, n),
-                // A `post` has no value in the last cycle of the trace.
-                Latency::Closed => (!has_post).then_some(CYCLES),
-                Latency::Dynamic | Latency::Never => None,
-            };
-            let limit = if matches!(c.latency[v], Latency::Closed) { CYCLES } else { CYCLES - 1 };
-            if let Some(by) = by.filter(|by| *by <= limit)
-                && run.known[v.0 as usize][n].is_none_or(|m| m > by)
-            {
-                return Err(format!(
-                    "{v} in cycle {n}: {:?} says {by}, known {:?}\n{:?}\n{}",
-                    c.latency[v],
-                    run.known[v.0 as usize][n],
-                    report.clocks,
-                    rml_ir::flat::print(&flat)
-                ));
-            }
-        }
-    }
-    Ok(())
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() })]
-
-    #[test]
-    fn every_cell_is_known_in_time(numbers in vec(any::<u32>(), 20..200), data in vec(any::<u32>(), 60)) {
-        if let Err(e) = check(&numbers, &data, &mut Counts::default()) {
-            prop_assert!(false, "{}", e);
-        }
-    }
-}
-
-/// The verdicts say something: most programs that run are proved to.
+/// The verdicts are right, and say something: most programs that run are proved to.
 #[test]
-fn few_programs_that_run_are_dynamic() {
-    let mut counts = Counts::default();
-    let mut x = 12345_u32;
-    let mut next = || {
-        x ^= x << 13;
-        x ^= x >> 17;
-        x ^= x << 5;
-        x
-    };
-    for _ in 0..1000 {
-        let numbers: Vec<u32> = (0..200).map(|_| next()).collect();
-        let data: Vec<u32> = (0..60).map(|_| next()).collect();
-        if let Err(e) = check(&numbers, &data, &mut counts) {
-            panic!("{e}");
+fn every_cell_is_known_in_time_and_few_programs_that_run_are_dynamic() {
+    let mut kinds = [0; 5];
+    let (mut fine_but_dynamic, mut compared) = (0, 0);
+    for seed in 0..2500 {
+        let mut r = Random(seed);
+        let flat = program(&mut r);
+        match check_waits(&flat, &inputs(&flat, &mut r)) {
+            Err(e) => panic!("seed {seed}: {e}"),
+            Ok(None) => {}
+            Ok(Some(Waits { kind, all_known, compared: memory })) => {
+                kinds[kind] += 1;
+                fine_but_dynamic += usize::from(kind == 3 && all_known);
+                compared += usize::from(memory);
+            }
         }
     }
-    assert!(counts.kinds.iter().all(|n| *n > 20), "{counts:?}");
-    assert!(counts.compared > 20, "{counts:?}");
-    assert!(10 * counts.fine_but_dynamic < counts.kinds[0] + counts.kinds[1], "{counts:?}");
+    assert!(kinds.iter().all(|n| *n > 50) && compared > 50, "{kinds:?} {compared}");
+    assert!(10 * fine_but_dynamic < kinds[0] + kinds[1], "{fine_but_dynamic} {kinds:?}");
 }

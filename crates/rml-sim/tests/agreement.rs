@@ -5,13 +5,19 @@ use std::sync::Arc;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 use rml_ir::flat::{Flat, Rhs};
 use rml_sim::oracle::{self, OracleOptions};
 use rml_sim::{Demand, Input, Options, Simulator};
 use rml_testkit::flat::{random, run, run_with, text};
 
 fn cases(n: u32) -> ProptestConfig {
-    ProptestConfig { cases: n, failure_persistence: None, ..ProptestConfig::default() }
+    ProptestConfig {
+        cases: n,
+        rng_seed: RngSeed::Fixed(1),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    }
 }
 
 proptest! {

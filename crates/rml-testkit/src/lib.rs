@@ -2,6 +2,8 @@
 //!
 //! - [`flat`]: flat programs built by hand or at random, run through every engine and compared cell by cell.
 //! - [`gradients`]: random programs whose gradients are compared with finite differences.
+//! - [`damage`]: damaged texts of programs.
+//! - [`verdicts`]: what the analysis says of a program, against runs of it.
 //! - [`conformance`]: vectors are programs with inputs and the cells that the semantics gives them; they are run through the
 //!   event-driven simulator and through the fixpoint oracle. The binary `conformance DIR` does that for all vectors of a folder.
 //!
@@ -10,8 +12,10 @@
 
 #[cfg(feature = "conformance")]
 pub mod conformance;
+pub mod damage;
 pub mod flat;
 pub mod gradients;
 mod random;
+pub mod verdicts;
 
 pub use random::Random;

@@ -11,6 +11,11 @@ impl Random {
         self.0 >> 33
     }
 
+    /// That many times 31 bits.
+    pub fn take(&mut self, n: usize) -> Vec<u32> {
+        (0..n).map(|_| u32::try_from(self.bits()).expect("31 bits")).collect()
+    }
+
     /// In `0..n`; 0 if that is empty.
     pub fn below(&mut self, n: usize) -> usize {
         usize::try_from(self.bits()).expect("31 bits") % n.max(1)

@@ -1,0 +1,77 @@
+//! Verdicts about clocks against runs.
+
+use std::sync::Arc;
+
+use rml_analysis::{Clocks, Verdict, clocks};
+use rml_base::codes;
+use rml_ir::flat::Flat;
+use rml_ir::{DType, Value};
+use rml_sim::{Input, Options, Simulator};
+
+use crate::Random;
+
+/// What is said of a program's clocks, and whether runs met a synchronisation error.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Judged {
+    /// No run that respects its clocks errs, and none did.
+    Proved,
+    /// Some run errs; whether one was seen to.
+    Rejected(bool),
+    /// It is not known; whether a run was seen to err.
+    Dynamic(bool),
+}
+
+/// A trace that respects the clocks: inputs on the base clock are present in every cycle, declared ones where they are declared to
+/// be, and those whose clock was inferred where the program asks for them.
+pub fn respecting(flat: &Flat, clocks: &Clocks, r: &mut Random, cycles: usize) -> Vec<Vec<Input>> {
+    let mut cycle = || {
+        let mut row: Vec<Input> = Vec::new();
+        for input in &flat.inputs {
+            let value = match flat.vars[input.var].ty.dtype {
+                DType::Bool => Value::Bool(r.below(2) == 0),
+                _ => Value::Int(r.below(9) as i64 - 2),
+            };
+            let gate = input.clock.map(
+                |(_, positive)| matches!(row.first(), Some(Input::Given(Value::Bool(b))) if *b == positive),
+            );
+            row.push(match gate {
+                Some(true) => Input::Given(value),
+                Some(false) => Input::Absent,
+                None if clocks.of[input.var] == Clocks::BASE => Input::Given(value),
+                None => Input::OnDemand(Some(value)),
+            });
+        }
+        row
+    };
+    (0..cycles).map(|_| cycle()).collect()
+}
+
+/// Whether a run meets a synchronisation error.
+fn errs(flat: &Arc<Flat>, trace: &[Vec<Input>]) -> bool {
+    let mut simulator = Simulator::new(Arc::clone(flat), Options::default());
+    let result = trace.iter().try_for_each(|row| simulator.feed(row));
+    let result = result.and_then(|()| simulator.finish(true));
+    result.is_err_and(|e| e.code == codes::sim::SYNC_ERROR)
+}
+
+/// Compares the verdict with random runs: 12 where clocks are proved, else up to 60 until one errs.
+///
+/// # Errors
+/// A program that is proved, and the trace on which it errs.
+pub fn judge(flat: &Arc<Flat>, r: &mut Random) -> Result<Judged, String> {
+    let report = clocks(flat);
+    let mut run = || {
+        let trace = respecting(flat, &report.clocks, r, 8);
+        errs(flat, &trace).then_some(trace)
+    };
+    Ok(match &report.verdict {
+        Verdict::Synchronous => match (0..12).find_map(|_| run()) {
+            None => Judged::Proved,
+            Some(trace) => {
+                return Err(format!("proved, but errs on {trace:?}\n{}", rml_ir::flat::print(flat)));
+            }
+        },
+        Verdict::Rejected(_) => Judged::Rejected((0..60).any(|_| run().is_some())),
+        Verdict::Dynamic(_) => Judged::Dynamic((0..60).any(|_| run().is_some())),
+    })
+}

@@ -1,0 +1,7 @@
+//! What the analysis says of a program, against runs of it.
+
+mod clocks;
+mod waits;
+
+pub use clocks::{Judged, judge, respecting};
+pub use waits::{Waits, check_waits};
