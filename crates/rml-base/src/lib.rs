@@ -7,8 +7,10 @@ mod ids;
 pub mod memory;
 mod source;
 mod suggest;
+mod visible;
 
 pub use diagnostic::{Code, Diagnostic, Diagnostics, Label, Severity, refusal};
 pub use ids::{EntityId, IndexVec};
 pub use source::{FileId, Sources, Span};
 pub use suggest::suggest;
+pub use visible::{LONGEST_WORD, visible, visible_json, visible_name, visible_words};

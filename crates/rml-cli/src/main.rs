@@ -11,12 +11,15 @@ mod progress;
 mod render;
 mod values;
 
+use std::borrow::Cow;
+use std::ffi::OsString;
+use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::Parser as _;
 
 fn main() -> ExitCode {
-    let cli = args::Cli::parse();
+    let cli = args::Cli::try_parse().unwrap_or_else(|error| refuse(&error));
     if let Some(bytes) = cli.global.memory {
         rml::memory::set_limit(bytes);
     }
@@ -24,6 +27,18 @@ fn main() -> ExitCode {
     log_spans(output.colour());
     let outcome = commands::run(&cli.command, &mut output);
     output.finish(outcome)
+}
+
+/// Says what is wrong with the command line (or what was asked of it: help, the version), and ends. Arguments may be names of files
+/// that come from anywhere; where a terminal would obey one of them, all is written without colours, as it can be shown.
+fn refuse(error: &clap::Error) -> ! {
+    let is_shown = |arg: OsString| matches!(rml::visible(&arg.to_string_lossy()), Cow::Borrowed(_));
+    if std::env::args_os().all(is_shown) {
+        error.exit();
+    }
+    let text = error.render().to_string();
+    let _ = std::io::stderr().lock().write_all(rml::visible(&text).as_bytes());
+    std::process::exit(error.exit_code())
 }
 
 /// Writes the passes' spans and events that `RML_LOG` asks for to standard error, with their durations.

@@ -58,8 +58,19 @@ impl Output {
         self.colour
     }
 
-    /// Writes a result, and sees that it is out.
+    /// Writes a result for people, and sees that it is out. Names in it may come from anywhere, so nothing of it moves the terminal's
+    /// cursor, and long words are cut.
     pub(crate) fn print(&mut self, text: &str) -> Result<(), Stop> {
+        self.exact(&rml::visible_words(text))
+    }
+
+    /// Writes a JSON document: all of it, in characters that a terminal shows.
+    pub(crate) fn print_json(&mut self, document: &str) -> Result<(), Stop> {
+        self.exact(&format!("{}\n", rml::visible_json(document.trim_end())))
+    }
+
+    /// Writes a result for programs as it is: source text, tables of values.
+    pub(crate) fn exact(&mut self, text: &str) -> Result<(), Stop> {
         let mut out = io::stdout().lock();
         out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|e| match e.kind() {
             io::ErrorKind::BrokenPipe => Stop::NoReader,
@@ -71,13 +82,18 @@ impl Output {
     pub(crate) fn report(&mut self, diagnostics: &Diagnostics, sources: &Sources) {
         let text = match self.format {
             MessageFormat::Human => render::human(diagnostics, sources, self.colour),
-            MessageFormat::Json => render::json(diagnostics, sources),
+            MessageFormat::Json => rml::visible_json(&render::json(diagnostics, sources)).into_owned(),
         };
-        self.note(&text);
+        self.error(&text);
+    }
+
+    /// Writes a remark for people to standard error, with care for the terminal as [`Output::print`] does.
+    pub(crate) fn note(&mut self, text: &str) {
+        self.error(&rml::visible_words(text));
     }
 
     /// Writes to standard error; what cannot be written there is lost.
-    pub(crate) fn note(&mut self, text: &str) {
+    fn error(&mut self, text: &str) {
         let _ = io::stderr().lock().write_all(text.as_bytes());
     }
 

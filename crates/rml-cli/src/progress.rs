@@ -76,7 +76,7 @@ impl Observer for Display<'_> {
         let colour = self.output.colour();
         let bar = self.bar.get_or_insert_with(|| new_bar(progress.of, colour));
         bar.set_prefix(format!("epoch {}/{}", progress.epoch, self.epochs));
-        bar.set_message(metrics("", progress.metrics, "  ").trim_end().to_owned());
+        bar.set_message(rml::visible_words(metrics("", progress.metrics, "  ").trim_end()).into_owned());
         bar.set_position(progress.windows as u64);
     }
 
@@ -89,7 +89,7 @@ impl Observer for Display<'_> {
                 "test": json_metrics(&summary.test, &[]),
             });
             // A reader that went away does not stop a training that is to be saved.
-            let _ = self.output.print(&format!("{line}\n"));
+            let _ = self.output.print_json(&line.to_string());
             return;
         }
         let width = self.epochs.to_string().len();

@@ -51,10 +51,14 @@ pub use params::{
     ExportOptions, FileTensor, Imported, LayoutInfo, Mapping, ParamInfo, ParamList, Stored, Summary,
     TensorFile, export_params, import_params, is_tensor_file, layouts, params,
 };
-pub use rml_base::{Code, Diagnostic, Diagnostics, Label, Severity, Sources, Span, codes, refusal, suggest};
+pub use rml_base::{
+    Code, Diagnostic, Diagnostics, FileId, Label, Severity, Sources, Span, codes, refusal, suggest, visible,
+    visible_json, visible_name, visible_words,
+};
 pub use rml_ir::typed::StaticValue;
 pub use rml_ir::{DType, Data, Precision, Shape, Tensor, Type, Value};
 pub use session::{End, Feed, Outputs, Session, tensor};
+pub use text::table;
 pub use trace::{Cell, RunOptions, Trace, run};
 pub use train::{
     EpochSummary, Metrics, Observer, Progress, TestSplit, TrainInfo, TrainOptions, TrainReport, train,

@@ -143,18 +143,7 @@ impl Trace {
             }));
             rows.push(row);
         }
-        let width = |column: usize| rows.iter().map(|r| r[column].chars().count()).max().unwrap_or(0);
-        let widths: Vec<usize> = (0..=self.cycles).map(width).collect();
-        let mut out = String::new();
-        for row in &rows {
-            let mut line = format!("{:<1$}", row[0], widths[0]);
-            for (cell, width) in row[1..].iter().zip(&widths[1..]) {
-                line.push_str(&format!("  {cell:>width$}"));
-            }
-            out.push_str(line.trim_end());
-            out.push('\n');
-        }
-        out
+        text::table(&rows, &[0])
     }
 }
 

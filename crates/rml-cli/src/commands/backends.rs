@@ -1,7 +1,5 @@
 //! `rml backends`.
 
-use std::fmt::Write as _;
-
 use rml::backend::{self, BackendInfo};
 use serde_json::{Value, json};
 
@@ -11,10 +9,10 @@ use crate::output::{Output, Stop};
 /// Lists the backends, one a line.
 pub(crate) fn backends(args: &Backends, output: &mut Output) -> Result<(), Stop> {
     let list = backend::list();
-    output.print(&match args.format {
-        ListFormat::Json => format!("{:#}\n", list.iter().map(object).collect::<Value>()),
-        ListFormat::Table => table(&list),
-    })
+    match args.format {
+        ListFormat::Json => output.print_json(&format!("{:#}", list.iter().map(object).collect::<Value>())),
+        ListFormat::Table => output.print(&table(&list)),
+    }
 }
 
 fn object(info: &BackendInfo) -> Value {
@@ -34,26 +32,21 @@ fn reason(error: &rml::Error) -> (&str, &str) {
     error.diagnostics().iter().next().map_or(("", ""), |d| (d.code.name, &d.message))
 }
 
-/// Aligned but for the last column; where a backend does not load, it says why.
+/// A line a backend; where one does not load, it says why in place of its version.
 fn table(list: &[BackendInfo]) -> String {
-    let version = |info: &BackendInfo| info.about.as_ref().map(|a| a.version.clone()).unwrap_or_default();
-    let width = list.iter().map(|info| version(info).chars().count()).max().unwrap_or(0).max(7);
-    let mut out = format!("backend  built in  loads  {:width$}  devices\n", "version");
-    for info in list {
+    let head = ["backend", "built in", "loads", "version", "devices"].map(str::to_owned);
+    let row = |info: &BackendInfo| {
         let built = if info.built_in { "yes" } else { "no" };
-        let _ = match &info.about {
-            Ok(about) => writeln!(
-                out,
-                "{:7}  {built:8}  yes    {:width$}  {}",
-                info.name,
-                about.version,
-                about.devices.join(", ")
-            ),
+        let mut row = vec![info.name.to_string(), built.to_owned()];
+        match &info.about {
+            Ok(about) => row.extend(["yes".to_owned(), about.version.clone(), about.devices.join(", ")]),
             Err(error) => {
                 let (code, why) = reason(error);
-                writeln!(out, "{:7}  {built:8}  no     {why} (`rml explain {code}`)", info.name)
+                row.extend(["no".to_owned(), format!("{why} (`rml explain {code}`)")]);
             }
-        };
-    }
-    out
+        }
+        row
+    };
+    let rows: Vec<Vec<String>> = std::iter::once(head.to_vec()).chain(list.iter().map(row)).collect();
+    rml::table(&rows, &[0, 1, 2, 3, 4])
 }

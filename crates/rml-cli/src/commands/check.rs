@@ -22,7 +22,7 @@ pub(crate) fn check(args: &Check, output: &mut Output) -> Result<(), Stop> {
         let report = rml::check_report(&Source::file(file), &options);
         failed |= report.findings.has_errors();
         if args.format == VerdictFormat::Json {
-            output.print(&format!("{}\n", verdict::json(&report)))?;
+            output.print_json(&verdict::json(&report).to_string())?;
             continue;
         }
         output.report(&report.findings, &report.sources);

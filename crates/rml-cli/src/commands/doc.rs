@@ -45,11 +45,11 @@ fn overview() -> String {
         "modules of the library; `rml doc std.layers` lists one, `rml doc lstm` shows a node\n\n",
     );
     let modules = doc::library();
-    let width = modules.iter().map(|m| m.name.len()).max().unwrap_or(0);
-    for module in &modules {
+    let row = |module: &ModuleDoc| {
         let nodes: Vec<&str> = visible(module).map(|n| n.name.as_str()).collect();
-        let _ = writeln!(out, "{:width$}  {}", module.name, nodes.join(", "));
-    }
+        vec![module.name.clone(), nodes.join(", ")]
+    };
+    out.push_str(&rml::table(&modules.iter().map(row).collect::<Vec<_>>(), &[0, 1]));
     out.push_str("\n`rml doc matmul` shows an operator; docs/operators.md has all\n");
     out
 }

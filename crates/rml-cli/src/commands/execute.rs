@@ -14,11 +14,11 @@ pub(crate) fn run(args: &args::Run, output: &mut Output) -> Result<(), Stop> {
     let (program, inputs, options) = prepare(&args.execution, args.vars == Vars::All, output)?;
     let options = RunOptions { backend, ..options };
     let trace = rml::run(&program, &inputs, &options)?;
-    output.print(&match args.format {
-        Format::Json => format!("{}\n", trace.to_json().trim_end()),
-        Format::Table => trace.to_table(),
-        Format::Csv => trace.to_csv(),
-    })?;
+    match args.format {
+        Format::Json => output.print_json(&trace.to_json()),
+        Format::Table => output.print(&trace.to_table()),
+        Format::Csv => output.exact(&trace.to_csv()),
+    }?;
     output.report(&trace.warnings, program.sources());
     trace.error.map_or(Ok(()), |error| Err(error.into()))
 }

@@ -14,7 +14,7 @@ pub(crate) fn explain(args: &Explain, output: &mut Output) -> Result<(), Stop> {
     // as it stands in a message: `error[unknown-name]`
     let name = name.trim_start_matches("error[").trim_start_matches("warning[").trim_end_matches(']');
     if let Some((_, page)) = PAGES.iter().find(|(code, _)| *code == name) {
-        return output.print(page);
+        return output.exact(page);
     }
     let d = Diagnostic::error(codes::run::BAD_OPTION, format!("there is no diagnostic code `{name}`"));
     let d = match suggest(name, PAGES.iter().map(|(code, _)| *code)) {
@@ -26,12 +26,14 @@ pub(crate) fn explain(args: &Explain, output: &mut Output) -> Result<(), Stop> {
 
 /// All codes with what they mean, under the headings of their topics.
 fn list() -> String {
-    let width = codes::all().map(|c| c.name.len()).max().unwrap_or(0);
+    let row = |c: rml::Code| vec![format!("  {}", c.name), c.summary.to_owned()];
+    let table = rml::table(&codes::all().map(row).collect::<Vec<_>>(), &[0, 1]);
+    let mut lines = table.lines();
     let mut text = String::new();
     for (topic, codes) in codes::TOPICS {
         let _ = writeln!(text, "{topic}");
-        for code in *codes {
-            let _ = writeln!(text, "  {:width$}  {}", code.name, code.summary);
+        for line in lines.by_ref().take(codes.len()) {
+            let _ = writeln!(text, "{line}");
         }
         text.push('\n');
     }

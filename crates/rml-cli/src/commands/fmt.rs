@@ -41,7 +41,7 @@ fn one(file: &Path, check: bool, output: &mut Output) -> Result<bool, Stop> {
         return Ok(same);
     }
     if stdin {
-        output.print(&formatted)?;
+        output.exact(&formatted)?;
     } else if !same {
         replace(file, &formatted).map_err(|e| unwritable(file.display(), &e))?;
     }

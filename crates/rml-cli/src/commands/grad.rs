@@ -12,10 +12,10 @@ pub(crate) fn grad(args: &Grad, output: &mut Output) -> Result<(), Stop> {
     let (source, compile) = over(&args.of.over);
     let found = rml::grad(&source, &compile, &inputs(&args.of.over)?, &options)?;
     output.report(&found.warnings, &found.sources);
-    output.print(&match args.format {
-        GradFormat::Json => format!("{}\n", found.to_json()),
-        GradFormat::Table => found.to_table(),
-    })
+    match args.format {
+        GradFormat::Json => output.print_json(&found.to_json()),
+        GradFormat::Table => output.print(&found.to_table()),
+    }
 }
 
 /// Compares it with finite differences.
@@ -25,10 +25,10 @@ pub(crate) fn gradcheck(args: &Gradcheck, output: &mut Output) -> Result<(), Sto
     let check = CheckOptions { eps: args.eps, tolerance: args.tolerance, samples: args.samples };
     let found = rml::gradcheck(&source, &compile, &inputs(&args.of.over)?, &options, &check)?;
     output.report(&found.warnings, &found.sources);
-    output.print(&match args.format {
-        CheckFormat::Json => format!("{}\n", found.to_json()),
-        CheckFormat::Table => found.to_table(),
-    })?;
+    match args.format {
+        CheckFormat::Json => output.print_json(&found.to_json()),
+        CheckFormat::Table => output.print(&found.to_table()),
+    }?;
     if found.ok() { Ok(()) } else { Err(Stop::Reported) }
 }
 

@@ -50,8 +50,8 @@ fn over_data(
         outputs.write(file)?;
     }
     if output.json() {
-        return output
-            .print(&format!("{}\n", json_metrics(&report.metrics, &[("windows", report.windows.into())])));
+        let metrics = json_metrics(&report.metrics, &[("windows", report.windows.into())]);
+        return output.print_json(&metrics.to_string());
     }
     output.print(&summary(&report))
 }
@@ -93,5 +93,5 @@ fn stream(mut stream: Stream, output: &mut Output) -> Result<(), Stop> {
 }
 
 fn answer(lines: &[String], output: &mut Output) -> Result<(), Stop> {
-    if lines.is_empty() { Ok(()) } else { output.print(&format!("{}\n", lines.join("\n"))) }
+    if lines.is_empty() { Ok(()) } else { output.print_json(&lines.join("\n")) }
 }

@@ -23,19 +23,19 @@ pub(crate) fn params(args: &Params, output: &mut Output) -> Result<(), Stop> {
 fn list(args: &ListParams, output: &mut Output) -> Result<(), Stop> {
     if is_tensor_file(&args.program.file) {
         let file = TensorFile::read(&args.program.file)?;
-        return output.print(&match args.format {
-            ParamsFormat::Json => format!("{}\n", file.to_json()),
-            ParamsFormat::Table => file.to_table(),
-        });
+        return match args.format {
+            ParamsFormat::Json => output.print_json(&file.to_json()),
+            ParamsFormat::Table => output.print(&file.to_table()),
+        };
     }
     let (source, options) = program(&args.program, args.node.as_ref());
     let checkpoint = args.params.as_deref().map(Checkpoint::read).transpose()?;
     let list = rml::params(&source, &options, checkpoint.as_ref())?;
     output.report(&list.warnings, &list.sources);
-    output.print(&match args.format {
-        ParamsFormat::Json => format!("{}\n", list.to_json()),
-        ParamsFormat::Table => list.to_table(),
-    })
+    match args.format {
+        ParamsFormat::Json => output.print_json(&list.to_json()),
+        ParamsFormat::Table => output.print(&list.to_table()),
+    }
 }
 
 fn import(args: &ImportParams, output: &mut Output) -> Result<(), Stop> {
@@ -84,8 +84,8 @@ fn counted(n: usize, what: &str) -> String {
 fn layouts(name: Option<&str>) -> Result<String, Stop> {
     let all = rml::layouts();
     let Some(name) = name else {
-        let width = all.iter().map(|l| l.name.len()).max().unwrap_or(0);
-        return Ok(all.iter().map(|l| format!("{:width$}  {}\n", l.name, l.about)).collect());
+        let row = |l: &rml::LayoutInfo| vec![l.name.clone(), l.about.clone()];
+        return Ok(rml::table(&all.iter().map(row).collect::<Vec<_>>(), &[0, 1]));
     };
     if let Some(layout) = all.iter().find(|l| l.name == name) {
         return Ok(layout.text.clone());

@@ -9,7 +9,7 @@ use crate::output::{Output, Stop};
 pub(crate) fn diff(args: &Diff, output: &mut Output) -> Result<(), Stop> {
     let (source, options) = super::program(&args.program);
     let text = rml::differentiate(&source, &options, &args.node)?;
-    output.print(&ended(text))
+    output.exact(&ended(text))
 }
 
 /// Prints a stage.
@@ -26,7 +26,7 @@ pub(crate) fn dump(args: &Dump, output: &mut Output) -> Result<(), Stop> {
         args::Stage::Fold => Stage::Fold,
         args::Stage::Analyse => Stage::Analyse,
     };
-    output.print(&ended(rml::dump(&source, &options, stage)?))
+    output.exact(&ended(rml::dump(&source, &options, stage)?))
 }
 
 /// With a line end at its end.

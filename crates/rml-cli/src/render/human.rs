@@ -1,11 +1,12 @@
-//! Drawing for people: each finding with its source lines, marked and labelled.
+//! Drawing for people: each finding with its source lines, marked and labelled. All texts in it, the source too, are drawn as
+//! [`rml::visible`] gives them.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::ops::Range;
 
 use ariadne::{Cache, Color, Config, IndexType, Label, Report, ReportKind};
-use rml::{Diagnostic, Diagnostics, Sources, Span};
+use rml::{Diagnostic, Diagnostics, FileId, Sources, Span, visible, visible_name, visible_words};
 
 /// Source lines longer than that many bytes are not drawn.
 const MAX_LINE: usize = 500;
@@ -13,14 +14,33 @@ const MAX_LINE: usize = 500;
 /// The findings, one after the other, and their number if there are several.
 pub(crate) fn human(diagnostics: &Diagnostics, sources: &Sources, colour: bool) -> String {
     let files: BTreeSet<_> = diagnostics.iter().flat_map(|d| &d.labels).map(|l| l.span.file).collect();
-    let texts = files.iter().map(|&f| (sources.name(f).to_owned(), sources.text(f).to_owned()));
+    let texts = files.iter().map(|&f| (name(sources, f), visible(sources.text(f)).into_owned()));
     let mut lines = ariadne::sources(texts);
-    let mut text: String = diagnostics.iter().map(|d| finding(d, sources, &mut lines, colour)).collect();
+    let shown = diagnostics.iter().map(|d| finding(&shown(d), sources, &mut lines, colour));
+    let mut text: String = shown.collect();
     let errors = diagnostics.iter().filter(|d| d.is_error()).count();
     if errors > 1 {
         let _ = writeln!(text, "{errors} errors");
     }
     text
+}
+
+fn name(sources: &Sources, file: FileId) -> String {
+    visible_name(sources.name(file)).into_owned()
+}
+
+/// The finding with texts that can be drawn: a message and a label are one line, notes and help may have several.
+fn shown(diagnostic: &Diagnostic) -> Diagnostic {
+    let line = |text: &str| visible_words(&text.replace(['\r', '\n', '\t'], " ")).into_owned();
+    let lines = |texts: &[String]| texts.iter().map(|t| visible_words(t).into_owned()).collect();
+    let label = |label: &rml::Label| rml::Label { span: label.span, message: line(&label.message) };
+    Diagnostic {
+        message: line(&diagnostic.message),
+        labels: diagnostic.labels.iter().map(label).collect(),
+        notes: lines(&diagnostic.notes),
+        help: lines(&diagnostic.help),
+        ..*diagnostic
+    }
 }
 
 fn finding(
@@ -51,14 +71,16 @@ fn draw(
     colour: bool,
 ) -> Option<String> {
     type Place = (String, Range<usize>);
+    // In characters: what is drawn has as many as the source text, but not as many bytes.
     let place = |span: Span| -> Place {
         let (start, end) = super::clamped(span, sources);
-        (sources.name(span.file).to_owned(), start..end)
+        let characters = |to: usize| sources.text(span.file)[..to].chars().count();
+        (name(sources, span.file), characters(start)..characters(end))
     };
     let (kind, accent) = head(diagnostic);
     let kind = format!("{kind}[{}]", diagnostic.code);
     let mut report = Report::build(ReportKind::Custom(&kind, accent), place(diagnostic.span()?))
-        .with_config(Config::default().with_color(colour).with_index_type(IndexType::Byte).with_tab_width(2))
+        .with_config(Config::default().with_color(colour).with_index_type(IndexType::Char).with_tab_width(2))
         .with_message(&diagnostic.message);
     // those of one file stand together, the primary one's file first
     let primary = diagnostic.span()?.file;
@@ -90,7 +112,7 @@ fn plain(diagnostic: &Diagnostic, sources: &Sources, colour: bool) -> String {
     let mut text = format!("{head} {}\n", diagnostic.message);
     for label in &diagnostic.labels {
         let (line, column) = sources.line_column(label.span.file, label.span.start);
-        let _ = write!(text, "  at {}:{line}:{column}", sources.name(label.span.file));
+        let _ = write!(text, "  at {}:{line}:{column}", name(sources, label.span.file));
         let _ = writeln!(text, "{}{}", if label.message.is_empty() { "" } else { ": " }, label.message);
     }
     for (what, remarks) in [("note", &diagnostic.notes), ("help", &diagnostic.help)] {
@@ -163,6 +185,28 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_terminal_obeys_nothing_of_it() {
+        let hostile = "\u{1b}[2J\u{9b}31m\u{202e}\n";
+        let mut sources = Sources::new();
+        let file = sources.add(hostile, format!("a {hostile}b\r\nc\u{1b}d"));
+        for (start, end) in [(0, 1), (2, 5), (17, 20)] {
+            let finding = Diagnostic::error(BAD_OPTION, hostile).note(hostile).help(hostile);
+            let finding = finding.label(Span::new(file, start, end), hostile);
+            let text = human(&finding.into(), &sources, false);
+            assert!(!text.contains(|c: char| c.is_control() && c != '\n'), "{text:?}");
+            assert!(!text.contains('\u{202e}') && text.contains("␛[2J�31m�"), "{text}");
+        }
+    }
+
+    #[test]
+    fn marks_stand_below_what_they_mark() {
+        let text = drawn("é\u{1b}ü = x;\n", &[(8, 9)]);
+        let (line, mark) = text.split_once("x;").unwrap();
+        let column = |text: &str| text.lines().last().unwrap().chars().count();
+        assert_eq!(column(line), column(mark.split_once('┬').unwrap().0), "{text}");
     }
 
     #[test]

@@ -4,29 +4,19 @@ use rml_analysis::ClockReport;
 use rml_ir::flat::{Flat, Var};
 
 use super::Analysis;
+use crate::text;
 
 impl Analysis {
     /// One line for each named variable of the run node, `loss: num [] when end`; with `instances`, for those of its instances too.
     /// What is present in every cycle has no `when`.
     pub fn types(&self, instances: bool) -> String {
         let names = self.flat.vars.iter_enumerated().filter_map(|(v, data)| Some((v, data.name.as_deref()?)));
-        let shown: Vec<(Var, &str)> = names.filter(|(_, name)| instances || !name.contains('.')).collect();
-        let width = |texts: &mut dyn Iterator<Item = usize>| texts.max().unwrap_or(0);
-        let name_width = width(&mut shown.iter().map(|(_, name)| name.chars().count() + 1));
-        let type_width =
-            width(&mut shown.iter().map(|(v, _)| self.flat.vars[*v].ty.to_string().chars().count()));
-        let mut text = String::new();
-        for (v, name) in shown {
-            let ty = self.flat.vars[v].ty.to_string();
-            let line = format!(
-                "  {:name_width$} {ty:type_width$}{}",
-                format!("{name}:"),
-                declared(&self.flat, &self.clocks, v)
-            );
-            text.push_str(line.trim_end());
-            text.push('\n');
-        }
-        text
+        let shown = names.filter(|(_, name)| instances || !name.contains('.'));
+        let row = |(v, name): (Var, &str)| {
+            let clock = declared(&self.flat, &self.clocks, v);
+            vec![format!("  {name}:"), self.flat.vars[v].ty.to_string(), clock.trim_start().to_owned()]
+        };
+        text::spaced(&shown.map(row).collect::<Vec<_>>(), &[0, 1, 2], " ")
     }
 }
 

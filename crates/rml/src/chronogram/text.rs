@@ -1,8 +1,12 @@
 //! Drawing for a terminal: aligned columns, in blocks of cycles that fit the width.
 
 use std::fmt::Write as _;
+use std::ops::Range;
+
+use rml_base::visible_name;
 
 use super::{Cell, Chronogram};
+use crate::text::table;
 
 /// Between two columns.
 const GAP: usize = 2;
@@ -11,29 +15,36 @@ impl Chronogram {
     /// The table as text, a header of cycles and a line a variable. Cycles that do not fit into `width` characters go into further
     /// blocks below; no width means one block. Arrows are not drawn, and fresh cells look like others.
     pub fn to_text(&self, width: Option<usize>) -> String {
-        let names =
-            self.rows.iter().map(|r| length(&r.name)).chain([length(self.axis_name())]).max().unwrap_or(0);
+        let names = self.rows.iter().map(|r| r.name.as_str()).chain([self.axis_name()]);
+        let names = names.map(|name| length(&visible_name(name))).max().unwrap_or(0);
         let columns: Vec<usize> = (0..self.cycles).map(|n| self.column_width(n)).collect();
         let mut text = String::new();
         let mut start = 0;
         loop {
             let end = block_end(&columns, start, names, width);
-            if start > 0 {
-                text.push('\n');
-            }
-            let header = (start..end).map(|n| self.column_name(n));
-            push_line(&mut text, self.axis_name(), names, header.zip(columns.iter().skip(start)));
-            for (r, row) in self.rows.iter().enumerate() {
-                for heading in self.headings.iter().filter(|h| h.row == r) {
-                    let _ = writeln!(text, "\n{}", heading.text);
-                }
-                let cells = row.cells.iter().map(|c| glyph(c).to_owned());
-                push_line(&mut text, &row.name, names, cells.zip(&columns).take(end).skip(start));
-            }
+            text.push_str(if start > 0 { "\n" } else { "" });
+            self.block(&mut text, start..end);
             start = end;
             if start >= self.cycles {
                 return text;
             }
+        }
+    }
+
+    /// The columns of some cycles, with the names of the rows before them and the headings between them.
+    fn block(&self, text: &mut String, cycles: Range<usize>) {
+        let header = cycles.clone().map(|n| self.column_name(n));
+        let mut rows = vec![std::iter::once(self.axis_name().to_owned()).chain(header).collect::<Vec<_>>()];
+        rows.extend(self.rows.iter().map(|row| {
+            let cells = row.cells.iter().take(cycles.end).skip(cycles.start).map(|c| glyph(c).to_owned());
+            std::iter::once(row.name.clone()).chain(cells).collect()
+        }));
+        for (r, line) in table(&rows, &[0]).lines().enumerate() {
+            for heading in self.headings.iter().filter(|h| h.row + 1 == r) {
+                let _ = writeln!(text, "\n{}", heading.text);
+            }
+            text.push_str(line);
+            text.push('\n');
         }
     }
 
@@ -55,20 +66,6 @@ fn block_end(columns: &[usize], start: usize, names: usize, width: Option<usize>
         end += 1;
     }
     end
-}
-
-fn push_line<'a>(
-    text: &mut String,
-    name: &str,
-    names: usize,
-    cells: impl Iterator<Item = (String, &'a usize)>,
-) {
-    let mut line = format!("{name:<names$}");
-    for (cell, width) in cells {
-        let _ = write!(line, "{:GAP$}{cell:>width$}", "");
-    }
-    text.push_str(line.trim_end());
-    text.push('\n');
 }
 
 fn glyph(cell: &Cell) -> &str {

@@ -28,7 +28,7 @@ impl ParamList {
             row
         }));
         let shapes: Vec<&Shape> = self.params.iter().map(|p| &p.ty.shape).collect();
-        format!("{}{}", text::aligned(&rows, &[0, 1, 2]), total("parameter", &shapes))
+        format!("{}{}", text::table(&rows, &[0, 1, 2]), total("parameter", &shapes))
     }
 
     /// `{"node": .., "params": [{"path", "type", "shape", "declared": {"file", "line", "column"}, "values"}]}`; `values` only where
@@ -62,7 +62,7 @@ impl TensorFile {
         }));
         rows.extend(self.unusable.iter().map(|(name, why)| vec![name.clone(), format!("unusable: {why}")]));
         let shapes: Vec<&Shape> = self.tensors.values().map(|t| &t.shape).collect();
-        format!("{}{}", text::aligned(&rows, &[0, 1, 2]), total("tensor", &shapes))
+        format!("{}{}", text::table(&rows, &[0, 1, 2]), total("tensor", &shapes))
     }
 
     /// `{"file": .., "tensors": [{"name", "type", "shape", "values"}], "unusable": {"name": "why"}}`
