@@ -39,7 +39,7 @@ use rml_ir::typed::Module;
 use tracing::debug_span;
 
 pub use options::{Loader, NoFiles, NotLoaded, Options, Root};
-pub use signature::{FormalKind, FormalSignature, NodeSignature, signatures};
+pub use signature::{FormalKind, FormalSignature, NodeSignature};
 
 use report::Report;
 use scope::Program;
@@ -54,56 +54,63 @@ pub fn elaborate(
     options: &Options,
     loader: &mut dyn Loader,
 ) -> (Option<Module>, Diagnostics) {
-    let _span = debug_span!("elaborate").entered();
-    let mut report = Report::default();
-    let program = resolve(sources, main, options, loader, &mut report);
-    let module = root::elaborate(&program, options, &mut report).filter(|_| report.errors() == 0);
-    #[cfg(debug_assertions)]
-    if let Some(Err(found)) = module.as_ref().map(rml_ir::typed::verify) {
-        panic!("elaboration made a typed module that does not verify:\n{}", found.join("\n"));
+    Resolved::new(sources, main, options, loader).elaborate(options)
+}
+
+/// A program with its names bound, of which any node can be elaborated. What is in error is left out, or marked as such; every
+/// method reports it again.
+#[derive(Debug)]
+pub struct Resolved {
+    program: Program,
+    report: Report,
+}
+
+impl Resolved {
+    /// Parses the main text and all its imports, adding their texts to `sources`, and binds all names. Of the options, only the
+    /// library and the prelude matter here.
+    pub fn new(sources: &mut Sources, main: FileId, options: &Options, loader: &mut dyn Loader) -> Self {
+        let _span = debug_span!("resolve").entered();
+        let mut report = Report::default();
+        let bump = Bump::new();
+        let mut names = lasso::Rodeo::new();
+        let loaded = load::load(&bump, &mut names, sources, main, options, loader, &mut report);
+        let program = lower::lower(&loaded, &names, &mut report);
+        Self { program, report }
     }
-    (module, report.finish())
-}
 
-/// As [`elaborate`], whatever is wrong with nodes that the root does not need, and without findings: `None` if the root, or what it
-/// calls, is in error.
-pub fn elaborate_alone(
-    sources: &mut Sources,
-    main: FileId,
-    options: &Options,
-    loader: &mut dyn Loader,
-) -> Option<Module> {
-    let program = resolve(sources, main, options, loader, &mut Report::default());
-    root::elaborate_alone(&program, options)
-}
+    /// The typed module whose root is chosen by `options.root`, and all findings. The module is `Some` iff there is no error among
+    /// them.
+    pub fn elaborate(&self, options: &Options) -> (Option<Module>, Diagnostics) {
+        let _span = debug_span!("elaborate").entered();
+        let mut report = self.report.clone();
+        let module = root::elaborate(&self.program, options, &mut report).filter(|_| report.errors() == 0);
+        #[cfg(debug_assertions)]
+        if let Some(Err(found)) = module.as_ref().map(rml_ir::typed::verify) {
+            panic!("elaboration made a typed module that does not verify:\n{}", found.join("\n"));
+        }
+        (module, report.finish())
+    }
 
-/// Checks the main text without knowing which node is to run: every node that no other node calls is elaborated as root, and with it
-/// all nodes it calls, as far as that is possible without the static parameters and named dimensions that only a caller can give.
-///
-/// Returns a module for each node so checked that has no error and lacks no value, and all findings.
-pub fn check_all(
-    sources: &mut Sources,
-    main: FileId,
-    options: &Options,
-    loader: &mut dyn Loader,
-) -> (Vec<Module>, Diagnostics) {
-    let _span = debug_span!("check").entered();
-    let mut report = Report::default();
-    let program = resolve(sources, main, options, loader, &mut report);
-    let modules = root::check_all(&program, options, &mut report);
-    (modules, report.finish())
-}
+    /// As [`elaborate`](Self::elaborate), whatever is wrong with nodes that the root does not need, and without findings: `None` if
+    /// the root, or what it calls, is in error.
+    pub fn elaborate_alone(&self, options: &Options) -> Option<Module> {
+        root::elaborate_alone(&self.program, options)
+    }
 
-/// Parses everything and binds all names. What is in error is left out, or marked as such in the resolved nodes.
-fn resolve(
-    sources: &mut Sources,
-    main: FileId,
-    options: &Options,
-    loader: &mut dyn Loader,
-    report: &mut Report,
-) -> Program {
-    let bump = Bump::new();
-    let mut names = lasso::Rodeo::new();
-    let loaded = load::load(&bump, &mut names, sources, main, options, loader, report);
-    lower::lower(&loaded, &names, report)
+    /// Checks the main text without knowing which node is to run: every node that no other node calls is elaborated as root, and with
+    /// it all nodes it calls, as far as that is possible without the static parameters and named dimensions that only a caller can
+    /// give.
+    ///
+    /// Returns a module for each node so checked that has no error and lacks no value, and all findings.
+    pub fn check_all(&self, options: &Options) -> (Vec<Module>, Diagnostics) {
+        let _span = debug_span!("check").entered();
+        let mut report = self.report.clone();
+        let modules = root::check_all(&self.program, options, &mut report);
+        (modules, report.finish())
+    }
+
+    /// The interfaces of all nodes of the main text, in textual order, as far as they resolve.
+    pub fn signatures(&self) -> Vec<NodeSignature> {
+        signature::signatures(&self.program)
+    }
 }

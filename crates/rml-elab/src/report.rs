@@ -8,7 +8,7 @@ use rml_base::{Code, Diagnostic, Diagnostics, Span};
 const MAX_FINDINGS: usize = 200;
 
 /// The findings so far.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Report {
     seen: IndexSet<(Code, Option<Span>, Option<String>)>,
     diagnostics: Vec<Diagnostic>,

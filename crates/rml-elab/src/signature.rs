@@ -1,12 +1,10 @@
 //! Interfaces of the nodes of a program, for tools that have to know them before anything runs.
 
-use bumpalo::Bump;
-use rml_base::{Diagnostics, FileId, Sources};
+use indexmap::IndexMap;
 use rml_ir::DType;
 
 use crate::hir::{ExprKind, Item, LocalKind, Node, Role, SourceId};
-use crate::options::{Loader, Options};
-use crate::report::Report;
+use crate::scope::Program;
 
 /// The interface of a node.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -19,7 +17,7 @@ pub struct NodeSignature {
     pub dimensions: Vec<String>,
     /// The names of its outputs.
     pub outputs: Vec<String>,
-    /// The nodes of the main text that it calls, or whose adjoints it calls.
+    /// The nodes of the main text that it calls, or whose adjoints it calls, in textual order of their definitions.
     pub calls: Vec<String>,
 }
 
@@ -48,37 +46,28 @@ pub enum FormalKind {
     },
 }
 
-/// The interfaces of all nodes of the main text, in textual order, as far as they resolve, and what does not.
-pub fn signatures(
-    sources: &mut Sources,
-    main: FileId,
-    options: &Options,
-    loader: &mut dyn Loader,
-) -> (Vec<NodeSignature>, Diagnostics) {
-    let mut report = Report::default();
-    let bump = Bump::new();
-    let mut names = lasso::Rodeo::new();
-    let loaded = crate::load::load(&bump, &mut names, sources, main, options, loader, &mut report);
-    let program = crate::lower::lower(&loaded, &names, &mut report);
-    let scope = program.scopes.files.get(&program.main);
-    let found = scope.map(|scope| {
-        let signature = |id: &SourceId| {
-            let called = calls(&program.nodes[*id]);
-            let own = scope.own.iter().filter(|(_, callee)| called.contains(callee));
-            let calls = own.map(|(name, _)| name.to_string()).collect();
-            NodeSignature { calls, ..signature(&program.nodes[*id]) }
-        };
-        scope.own.values().map(signature).collect()
-    });
-    (found.unwrap_or_default(), report.finish())
+/// The interfaces of all nodes of the main text, in textual order, as far as they resolve.
+pub(crate) fn signatures(program: &Program) -> Vec<NodeSignature> {
+    let Some(scope) = program.scopes.files.get(&program.main) else { return Vec::new() };
+    let place: IndexMap<SourceId, usize> = scope.own.values().enumerate().map(|(i, id)| (*id, i)).collect();
+    let names: Vec<&String> = scope.own.keys().collect();
+    let signature = |id: &SourceId| {
+        let node = &program.nodes[*id];
+        let mut called: Vec<usize> = callees(node).filter_map(|callee| place.get(&callee).copied()).collect();
+        called.sort_unstable();
+        called.dedup();
+        let calls = called.into_iter().map(|i| names[i].clone()).collect();
+        NodeSignature { calls, ..signature(node) }
+    };
+    scope.own.values().map(signature).collect()
 }
 
-fn calls(node: &Node) -> Vec<SourceId> {
-    let callee = |e: &crate::hir::Expr| match &e.kind {
+/// The nodes that a node calls, one for each call.
+fn callees(node: &Node) -> impl Iterator<Item = SourceId> {
+    node.exprs.iter().filter_map(|e| match &e.kind {
         ExprKind::Call(call) => Some(call.callee),
         _ => None,
-    };
-    node.exprs.iter().filter_map(callee).collect()
+    })
 }
 
 fn signature(node: &Node) -> NodeSignature {

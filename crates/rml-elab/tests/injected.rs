@@ -6,9 +6,8 @@ mod common;
 use std::path::Path;
 
 use bumpalo::Bump;
-use common::options;
+use common::{check_all, options};
 use rml_base::{FileId, Sources, Span};
-use rml_elab::{NoFiles, check_all};
 use rml_ir::typed::StaticValue;
 
 /// Right sides in error, with `@` for the one that is right, and their codes: of the right element type, or of none. The last two may
@@ -60,7 +59,7 @@ fn errors(text: &str) -> Vec<(String, usize)> {
     for name in ["batch", "d", "n"] {
         options.defaults.insert(name.to_owned(), StaticValue::Int(3));
     }
-    let (_, found) = check_all(&mut sources, main, &options, &mut NoFiles);
+    let (_, found) = check_all(&mut sources, main, &options);
     let errors = found.iter().filter(|d| d.is_error());
     errors.map(|d| (d.code.name.to_owned(), d.span().map_or(0, |s| s.start as usize))).collect()
 }

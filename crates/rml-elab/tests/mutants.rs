@@ -4,9 +4,9 @@ mod common;
 
 use std::path::Path;
 
-use common::options;
+use common::{check_all, options};
 use rml_base::Sources;
-use rml_elab::{NoFiles, Options, Root, check_all, elaborate};
+use rml_elab::{NoFiles, Options, Root, elaborate};
 use rml_ir::typed::StaticValue;
 use rml_testkit::Random;
 use rml_testkit::damage::damaged;
@@ -53,7 +53,7 @@ fn check(text: &str, options: &Options) -> bool {
         let mut sources = sources.clone();
         let (module, found) = elaborate(&mut sources, main, options, &mut NoFiles);
         assert_eq!(module.is_some(), !found.has_errors(), "{found}");
-        check_all(&mut sources, main, options, &mut NoFiles);
+        check_all(&mut sources, main, options);
         module.is_some()
     });
     result.unwrap_or_else(|_| panic!("panicked on:\n{text}"))

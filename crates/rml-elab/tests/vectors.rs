@@ -86,7 +86,7 @@ fn paper_and_library_check() {
     for (name, text) in texts("examples/paper").into_iter().chain(texts("std")) {
         let mut sources = rml_base::Sources::new();
         let main = sources.add(&name, &text);
-        let (_, found) = rml_elab::check_all(&mut sources, main, &options(), &mut rml_elab::NoFiles);
+        let (_, found) = common::check_all(&mut sources, main, &options());
         let shown: Vec<String> = found.iter().map(|d| common::describe(d, &sources)).collect();
         assert!(shown.is_empty(), "{}", shown.join("\n"));
     }
@@ -98,7 +98,8 @@ fn paper_nodes_run() {
     for (name, text) in texts("examples/paper") {
         let mut sources = rml_base::Sources::new();
         let main = sources.add(&name, &text);
-        let (nodes, _) = rml_elab::signatures(&mut sources, main, &options(), &mut rml_elab::NoFiles);
+        let nodes =
+            rml_elab::Resolved::new(&mut sources, main, &options(), &mut rml_elab::NoFiles).signatures();
         assert!(!nodes.is_empty(), "{name}");
         for node in nodes {
             let mut options = Options { root: Root::Run(node.name.clone()), ..options() };
@@ -144,7 +145,7 @@ fn examples_of_the_language_reference_check() {
             }
             let mut sources = rml_base::Sources::new();
             let main = sources.add(file, block);
-            let (_, found) = rml_elab::check_all(&mut sources, main, &options(), &mut rml_elab::NoFiles);
+            let (_, found) = common::check_all(&mut sources, main, &options());
             let shown: Vec<String> = found.iter().map(|d| common::describe(d, &sources)).collect();
             assert!(shown.is_empty(), "{}\n{block}", shown.join("\n"));
             seen += 1;

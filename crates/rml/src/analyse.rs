@@ -3,19 +3,20 @@
 mod certain;
 mod types;
 
-use std::collections::BTreeSet;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
+use indexmap::map::Entry;
 use rml_analysis::{Bounds, CALLED, Causality, ClockReport, Facts, Kind, Verdict};
 use rml_base::{Diagnostic, Diagnostics, Sources};
-use rml_elab::NodeSignature;
 use rml_ir::flat::{Flat, Var};
 use rml_ir::pass;
 use rml_ir::typed::StaticValue;
 
 use crate::compile::{
-    BATCH, Options, Program, Source, check_forms, inlined, inlined_alone, signatures, with_placeholders,
+    BATCH, Front, Options, Program, Source, check_forms, inlined, inlined_alone, with_placeholders,
 };
 use crate::error::Error;
 
@@ -68,11 +69,11 @@ impl RunFacts {
 }
 
 impl Analysis {
-    fn new(flat: Flat, sources: Sources, seed: u64) -> Self {
+    fn new(flat: Flat, sources: &Arc<Sources>, seed: u64) -> Self {
         let clocks = certain::clocks(&flat);
         let rejected = matches!(clocks.verdict, Verdict::Rejected(_));
         let run = (!rejected).then(|| RunFacts::new(flat.clone(), seed));
-        Self { flat: Arc::new(flat), sources: Arc::new(sources), clocks, run, assumed: Vec::new() }
+        Self { flat: Arc::new(flat), sources: Arc::clone(sources), clocks, run, assumed: Vec::new() }
     }
 
     /// The name of the node.
@@ -100,8 +101,11 @@ impl Analysis {
 /// # Errors
 /// Whatever stops the compilation. What the analyses themselves reject is part of the result.
 pub fn analyse(source: &Source, options: &Options) -> Result<Analysis, Error> {
-    let (flat, sources) = inlined(source, options)?;
-    Ok(Analysis::new(flat, sources, options.seed))
+    analyse_one(&Front::new(source)?, options)
+}
+
+fn analyse_one(front: &Front, options: &Options) -> Result<Analysis, Error> {
+    Ok(Analysis::new(inlined(front, options)?, &front.sources, options.seed))
 }
 
 /// As [`analyse`]; the dimension `batch` gets a value at will where it has none.
@@ -109,11 +113,12 @@ pub fn analyse(source: &Source, options: &Options) -> Result<Analysis, Error> {
 /// # Errors
 /// As [`analyse`].
 pub fn analyse_any_batch(source: &Source, options: &Options) -> Result<Analysis, Error> {
-    analyse(source, options).or_else(|error| {
+    let front = Front::new(source)?;
+    analyse_one(&front, options).or_else(|error| {
         let batch = (BATCH.to_owned(), StaticValue::Int(5));
         let mut placed = options.clone();
         placed.defaults.insert(batch.0.clone(), batch.1.clone());
-        let analysis = analyse(source, &placed).map_err(|_| error)?;
+        let analysis = analyse_one(&front, &placed).map_err(|_| error)?;
         Ok(Analysis { assumed: vec![batch], ..analysis })
     })
 }
@@ -122,48 +127,66 @@ pub fn analyse_any_batch(source: &Source, options: &Options) -> Result<Analysis,
 /// compiled, what it calls is analysed by itself. A setting counts for the nodes that take it; a static parameter or named dimension
 /// without a value gets one at will.
 pub fn analyse_all(source: &Source, options: &Options) -> Vec<Analysis> {
-    let Ok(nodes) = signatures(source, options) else { return Vec::new() };
+    Front::new(source).map_or_else(|_| Vec::new(), |front| analyse_each(&front, options))
+}
+
+fn analyse_each(front: &Front, options: &Options) -> Vec<Analysis> {
+    let nodes = front.signatures();
+    let by_name: IndexMap<&str, usize> =
+        nodes.iter().enumerate().map(|(i, n)| (n.name.as_str(), i)).collect();
+    let calls: Vec<Vec<usize>> = nodes
+        .iter()
+        .map(|n| n.calls.iter().filter_map(|c| by_name.get(c.as_str()).copied()).collect())
+        .collect();
     let defaults =
         options.defaults.iter().chain(&options.set).map(|(name, value)| (name.clone(), value.clone()));
     let batch =
         options.batch.and_then(|n| i64::try_from(n).ok()).map(|n| (BATCH.to_owned(), StaticValue::Int(n)));
     let defaults = defaults.chain(batch).collect();
     let options = Options { set: IndexMap::new(), defaults, batch: None, ..options.clone() };
-    let mut covered = BTreeSet::new();
+    let mut covered = vec![false; nodes.len()];
     let mut found = Vec::new();
-    for node in callers_first(&nodes) {
-        if covered.contains(node.name.as_str()) {
+    for i in callers_first(&calls) {
+        if covered[i] {
             continue;
         }
-        let placed = Options { node: Some(node.name.clone()), ..with_placeholders(node, &options) };
-        if let Some((flat, sources)) = inlined_alone(source, &placed) {
+        let placed = Options { node: Some(nodes[i].name.clone()), ..with_placeholders(&nodes[i], &options) };
+        if let Some(flat) = inlined_alone(front, &placed) {
             let assumed = placed.defaults.iter().filter(|(name, _)| !options.defaults.contains_key(*name));
             let assumed = assumed.map(|(name, value)| (name.clone(), value.clone())).collect();
-            found.push(Analysis { assumed, ..Analysis::new(flat, sources, options.seed) });
-            cover(&nodes, node, &mut covered);
+            found.push(Analysis { assumed, ..Analysis::new(flat, &front.sources, options.seed) });
+            cover(&calls, i, &mut covered);
         }
     }
     found
 }
 
-/// The nodes in an order in which each stands behind those that call it, else as in the text.
-fn callers_first(nodes: &[NodeSignature]) -> Vec<&NodeSignature> {
-    let mut rest: Vec<&NodeSignature> = nodes.iter().collect();
-    let mut order = Vec::new();
-    while !rest.is_empty() {
-        let is_called = |n: &NodeSignature| rest.iter().any(|caller| caller.calls.contains(&n.name));
-        let at = rest.iter().position(|n| !is_called(n)).unwrap_or(0);
-        order.push(rest.remove(at));
+/// The nodes, each with those that it calls, in an order in which each stands behind those that call it, else as in the text.
+fn callers_first(calls: &[Vec<usize>]) -> Vec<usize> {
+    let mut callers = vec![0_usize; calls.len()];
+    calls.iter().flatten().for_each(|callee| callers[*callee] += 1);
+    let uncalled = (0..calls.len()).filter(|i| callers[*i] == 0);
+    let mut ready: BinaryHeap<Reverse<usize>> = uncalled.map(Reverse).collect();
+    let mut order = Vec::with_capacity(calls.len());
+    // The elaboration cuts calls of a node by itself, so that every node is uncalled in the end.
+    while let Some(Reverse(i)) = ready.pop() {
+        order.push(i);
+        for &callee in &calls[i] {
+            callers[callee] -= 1;
+            if callers[callee] == 0 {
+                ready.push(Reverse(callee));
+            }
+        }
     }
     order
 }
 
-/// Adds a node and all that it calls.
-fn cover<'a>(nodes: &'a [NodeSignature], node: &'a NodeSignature, covered: &mut BTreeSet<&'a str>) {
+/// Marks a node and all that it calls.
+fn cover(calls: &[Vec<usize>], node: usize, covered: &mut [bool]) {
     let mut todo = vec![node];
     while let Some(node) = todo.pop() {
-        if covered.insert(&node.name) {
-            todo.extend(nodes.iter().filter(|n| node.calls.contains(&n.name)));
+        if !std::mem::replace(&mut covered[node], true) {
+            todo.extend(&calls[node]);
         }
     }
 }
@@ -192,19 +215,39 @@ pub fn check_report(source: &Source, options: &Options) -> CheckReport {
     // Nothing that is found depends on how many windows are stacked.
     options.defaults.entry(BATCH.to_owned()).or_insert(StaticValue::Int(1));
     let options = &options;
-    let (sources, mut findings) = check_forms(source, options);
-    let analyses = match options.node {
-        Some(_) if !findings.has_errors() => analyse(source, options).into_iter().collect(),
-        _ => analyse_all(source, options),
+    let front = match Front::new(source) {
+        Ok(front) => front,
+        Err(error) => {
+            let (sources, findings) = error.into_parts();
+            return CheckReport { sources, findings, analyses: Vec::new() };
+        }
     };
-    for found in analyses.iter().flat_map(Analysis::findings) {
-        match findings.0.iter_mut().find(|known| is_same(known, found)) {
-            Some(known) => add_calls(known, found),
-            None => findings.push(found.clone()),
+    let mut findings = check_forms(&front, options);
+    let analyses = match options.node {
+        Some(_) if !findings.has_errors() => analyse_one(&front, options).into_iter().collect(),
+        _ => analyse_each(&front, options),
+    };
+    merge(&mut findings, analyses.iter().flat_map(Analysis::findings));
+    findings.sort();
+    CheckReport { sources: front.sources, findings, analyses }
+}
+
+/// Adds findings, each once: one that says the same about the same place as another only adds its calls.
+fn merge<'a>(findings: &mut Diagnostics, more: impl Iterator<Item = &'a Diagnostic>) {
+    let key = |d: &Diagnostic| (d.code, d.span());
+    let mut known = IndexMap::new();
+    for (i, d) in findings.iter().enumerate() {
+        known.entry(key(d)).or_insert(i);
+    }
+    for found in more {
+        match known.entry(key(found)) {
+            Entry::Occupied(at) => add_calls(&mut findings.0[*at.get()], found),
+            Entry::Vacant(place) => {
+                place.insert(findings.0.len());
+                findings.push(found.clone());
+            }
         }
     }
-    findings.sort();
-    CheckReport { sources, findings, analyses }
 }
 
 /// Refuses a program that some inputs make ill-synchronised, or of which some value is never known.
@@ -217,11 +260,6 @@ pub(crate) fn refuse_rejected(program: &Program) -> Result<(), Error> {
     let causality = rml_analysis::causality(program.flat(), &clocks.clocks);
     let errors: Vec<Diagnostic> = causality.findings.iter().filter(|d| d.is_error()).cloned().collect();
     if errors.is_empty() { Ok(()) } else { refused(Diagnostics(errors)) }
-}
-
-/// Whether two findings say the same about the same place.
-fn is_same(a: &Diagnostic, b: &Diagnostic) -> bool {
-    a.code == b.code && a.span() == b.span()
 }
 
 /// Adds to a finding the calls from which the same one arises again.

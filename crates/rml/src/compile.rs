@@ -7,18 +7,21 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use rml_base::{Diagnostics, FileId, Sources};
+use rml_elab::{NodeSignature, Root};
 use rml_ir::flat::{self, Flat};
 use rml_ir::typed::{self, StaticValue};
 use rml_ir::{Precision, Type, normal, pass};
 
 use crate::error::Error;
-use crate::library::{LIBRARY, PRELUDE};
+use crate::library::PRELUDE;
 pub(crate) use check::check_forms;
+pub(crate) use front::Front;
 pub(crate) use gradient::{Differentiable, differentiable};
 pub(crate) use interface::{BATCH, Interfaces};
 pub(crate) use reduce::keep_inputs;
 
 mod check;
+mod front;
 mod gradient;
 mod interface;
 mod load;
@@ -124,8 +127,8 @@ pub struct Program {
 }
 
 impl Program {
-    fn new(flat: Flat, sources: Sources, main: FileId, warnings: Diagnostics) -> Self {
-        let interfaces = Interfaces::of(&sources, main);
+    fn new(flat: Flat, front: &Front, warnings: Diagnostics) -> Self {
+        let interfaces = Interfaces::of(&front.sources, front.main);
         let interface = interfaces.get(&flat.name);
         let name = |v: flat::Var| flat.vars[v].name.clone().unwrap_or_else(|| v.to_string().into());
         let inputs = flat.inputs.iter().map(|input| {
@@ -142,7 +145,7 @@ impl Program {
         Self {
             inputs: inputs.collect(),
             outputs: outputs.collect(),
-            sources: Arc::new(sources),
+            sources: Arc::clone(&front.sources),
             warnings,
             flat: Arc::new(flat),
         }
@@ -184,57 +187,6 @@ impl Program {
     }
 }
 
-/// The texts of a compilation, and how to elaborate them.
-struct Front {
-    sources: Sources,
-    main: FileId,
-    options: rml_elab::Options,
-    files: bool,
-}
-
-impl Front {
-    fn new(source: &Source, options: &Options, root: rml_elab::Root) -> Result<Self, Error> {
-        crate::memory::prepare();
-        let mut sources = Sources::new();
-        let main = load::main_text(source, &mut sources)?;
-        let mut set = options.set.clone();
-        if let Some(batch) = options.batch {
-            set.insert(BATCH.to_owned(), StaticValue::Int(i64::try_from(batch).unwrap_or(i64::MAX)));
-        }
-        let options = rml_elab::Options {
-            root,
-            set,
-            defaults: options.defaults.clone(),
-            precision: options.precision,
-            library: LIBRARY,
-            prelude: PRELUDE,
-        };
-        Ok(Self { sources, main, options, files: matches!(source, Source::File(_)) })
-    }
-
-    fn run(source: &Source, options: &Options) -> Result<Self, Error> {
-        let root = options.node.clone().map_or(rml_elab::Root::Default, rml_elab::Root::Run);
-        Self::new(source, options, root)
-    }
-
-    /// The typed stage, with warnings.
-    fn elaborate(&mut self) -> Result<(typed::Module, Diagnostics), Diagnostics> {
-        let loader: &mut dyn rml_elab::Loader =
-            if self.files { &mut load::Files } else { &mut rml_elab::NoFiles };
-        match rml_elab::elaborate(&mut self.sources, self.main, &self.options, loader) {
-            (Some(module), findings) => Ok((module, findings)),
-            (None, findings) => Err(findings),
-        }
-    }
-
-    fn fail<T>(self, result: Result<T, Diagnostics>) -> Result<(T, Sources), Error> {
-        match result {
-            Ok(t) => Ok((t, self.sources)),
-            Err(findings) => Err(Error::new(findings, Arc::new(self.sources))),
-        }
-    }
-}
-
 /// From the normal form to what runs.
 fn back(module: normal::Module, options: &Options) -> Result<Flat, Diagnostics> {
     let mut flat = pass::inline(&rml_autodiff::differentiate(module)?)?;
@@ -247,22 +199,23 @@ fn back(module: normal::Module, options: &Options) -> Result<Flat, Diagnostics> 
 ///
 /// # Errors
 /// As [`compile`].
-pub(crate) fn inlined(source: &Source, options: &Options) -> Result<(Flat, Sources), Error> {
-    let mut front = Front::run(source, options)?;
+pub(crate) fn inlined(front: &Front, options: &Options) -> Result<Flat, Error> {
     let flat = front
-        .elaborate()
+        .elaborate(options, root(options))
         .and_then(|(module, _)| pass::inline(&rml_autodiff::differentiate(pass::normalize(&module))?));
     front.fail(flat)
 }
 
 /// As [`inlined`], whatever is wrong with nodes that the one that runs does not need; `None` if there is an error in what it needs.
-pub(crate) fn inlined_alone(source: &Source, options: &Options) -> Option<(Flat, Sources)> {
-    let mut front = Front::run(source, options).ok()?;
-    let loader: &mut dyn rml_elab::Loader =
-        if front.files { &mut load::Files } else { &mut rml_elab::NoFiles };
-    let module = rml_elab::elaborate_alone(&mut front.sources, front.main, &front.options, loader)?;
+pub(crate) fn inlined_alone(front: &Front, options: &Options) -> Option<Flat> {
+    let module = front.elaborate_alone(options, root(options))?;
     let module = rml_autodiff::differentiate(pass::normalize(&module)).ok()?;
-    Some((pass::inline(&module).ok()?, front.sources))
+    pass::inline(&module).ok()
+}
+
+/// The node that the options choose to run.
+fn root(options: &Options) -> Root {
+    options.node.clone().map_or(Root::Default, Root::Run)
 }
 
 /// What the text of a source says about its nodes.
@@ -278,14 +231,13 @@ pub(crate) fn interfaces(source: &Source) -> Result<Interfaces, Error> {
 /// Whatever the front end finds wrong, all of it; a file that cannot be read.
 pub fn compile(source: &Source, options: &Options) -> Result<Program, Error> {
     let _span = tracing::info_span!("compile").entered();
-    let mut front = Front::run(source, options)?;
-    let main = front.main;
-    let compiled = front.elaborate().and_then(|(module, warnings)| {
+    let front = Front::new(source)?;
+    let compiled = front.elaborate(options, root(options)).and_then(|(module, warnings)| {
         let flat = back(pass::normalize(&module), options)?;
         Ok((flat, warnings))
     });
-    let ((flat, warnings), sources) = front.fail(compiled)?;
-    Ok(Program::new(flat, sources, main, warnings))
+    let (flat, warnings) = front.fail(compiled)?;
+    Ok(Program::new(flat, &front, warnings))
 }
 
 /// The text of a stage.
@@ -293,18 +245,18 @@ pub fn compile(source: &Source, options: &Options) -> Result<Program, Error> {
 /// # Errors
 /// As [`compile`].
 pub fn dump(source: &Source, options: &Options, stage: Stage) -> Result<String, Error> {
-    let mut front = Front::run(source, options)?;
+    let front = Front::new(source)?;
     if stage == Stage::Parse {
         let bump = bumpalo::Bump::new();
         let mut names = lasso::Rodeo::new();
         let parsed = rml_syntax::parse(&bump, &mut names, front.main, front.sources.text(front.main));
         if !parsed.diagnostics.is_empty() {
-            return Err(Error::new(Diagnostics(parsed.diagnostics), Arc::new(front.sources)));
+            return front.fail(Err(Diagnostics(parsed.diagnostics)));
         }
         return Ok(rml_syntax::dump(&parsed.file, &names));
     }
-    let text = front.elaborate().and_then(|(module, _)| dump_module(&module, options, stage));
-    front.fail(text).map(|(text, _)| text)
+    let elaborated = front.elaborate(options, root(options));
+    front.fail(elaborated.and_then(|(module, _)| dump_module(&module, options, stage)))
 }
 
 fn dump_module(module: &typed::Module, options: &Options, stage: Stage) -> Result<String, Diagnostics> {
@@ -339,21 +291,20 @@ fn dump_module(module: &typed::Module, options: &Options, stage: Stage) -> Resul
 /// # Errors
 /// As [`compile`]; a node that cannot be differentiated.
 pub fn differentiate(source: &Source, options: &Options, node: &str) -> Result<String, Error> {
-    let alone = adjoint_text(source, options, rml_elab::Root::Diff(node.to_owned()));
+    let front = Front::new(source)?;
+    let alone = adjoint_text(&front, options, Root::Diff(node.to_owned()));
     if alone.is_ok() || !options.set.is_empty() {
         return alone;
     }
-    let nodes = signatures(source, options)?;
-    if !nodes.iter().any(|n| n.name == node) {
-        return alone;
-    }
+    let nodes = front.signatures();
+    let Some(signature) = nodes.iter().find(|n| n.name == node) else { return alone };
     let within = nodes.iter().filter(|n| n.name != node).find_map(|caller| {
-        let root = rml_elab::Root::DiffWithin { root: caller.name.clone(), node: node.to_owned() };
-        adjoint_text(source, options, root).ok()
+        let root = Root::DiffWithin { root: caller.name.clone(), node: node.to_owned() };
+        adjoint_text(&front, options, root).ok()
     });
     let placed = || {
-        let options = with_placeholders(nodes.iter().find(|n| n.name == node)?, options);
-        adjoint_text(source, &options, rml_elab::Root::Diff(node.to_owned())).ok()
+        let options = with_placeholders(signature, options);
+        adjoint_text(&front, &options, Root::Diff(node.to_owned())).ok()
     };
     within.or_else(placed).map_or(alone, Ok)
 }
@@ -364,20 +315,16 @@ pub(crate) fn text_of(source: &Source, sources: &mut Sources) -> Result<FileId, 
 }
 
 /// The interfaces of the nodes of a source, as far as they resolve.
-pub(crate) fn signatures(source: &Source, options: &Options) -> Result<Vec<rml_elab::NodeSignature>, Error> {
-    let mut front = Front::new(source, options, rml_elab::Root::Default)?;
-    let loader: &mut dyn rml_elab::Loader =
-        if front.files { &mut load::Files } else { &mut rml_elab::NoFiles };
-    Ok(rml_elab::signatures(&mut front.sources, front.main, &front.options, loader).0)
+pub(crate) fn signatures(source: &Source) -> Result<Vec<NodeSignature>, Error> {
+    Ok(Front::new(source)?.signatures())
 }
 
 /// The text of the adjoint of the root, or of the first instance of the node that is differentiated within it.
-fn adjoint_text(source: &Source, options: &Options, root: rml_elab::Root) -> Result<String, Error> {
-    let mut front = Front::new(source, options, root)?;
-    let text = front.elaborate().and_then(|(module, _)| {
+fn adjoint_text(front: &Front, options: &Options, root: Root) -> Result<String, Error> {
+    let text = front.elaborate(options, root.clone()).and_then(|(module, _)| {
         let module = pass::normalize(&module);
-        let primal = match &front.options.root {
-            rml_elab::Root::DiffWithin { node, .. } => {
+        let primal = match &root {
+            Root::DiffWithin { node, .. } => {
                 module.nodes.iter_enumerated().find(|(_, n)| *n.name == **node).map(|(id, _)| id)
             }
             _ => Some(module.root),
@@ -389,11 +336,11 @@ fn adjoint_text(source: &Source, options: &Options, root: rml_elab::Root) -> Res
         // The layout of `rml fmt`: long equations are broken.
         Ok(rml_syntax::format(&text).unwrap_or(text))
     });
-    front.fail(text).map(|(text, _)| text)
+    front.fail(text)
 }
 
 /// Numbers that differ from each other for the static parameters and named dimensions of a node that have no value.
-pub(crate) fn with_placeholders(signature: &rml_elab::NodeSignature, options: &Options) -> Options {
+pub(crate) fn with_placeholders(signature: &NodeSignature, options: &Options) -> Options {
     const PRIMES: [i64; 12] = [5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43];
     let mut options = options.clone();
     let statics =

@@ -8,7 +8,7 @@ use rml_elab::{FormalKind, NodeSignature};
 use rml_ir::op::{self, OpInfo};
 use rml_syntax::ast::{File, Node};
 
-use crate::compile::{Options, Source, signatures, text_of};
+use crate::compile::{Source, signatures, text_of};
 use crate::error::Error;
 use crate::library::{LIBRARY, PRELUDE};
 
@@ -77,7 +77,7 @@ pub fn document(source: &Source) -> Result<ModuleDoc, Error> {
     if !parsed.is_empty() {
         return Err(Error::new(Diagnostics(parsed), std::sync::Arc::new(sources)));
     }
-    let known = signatures(source, &Options::default()).unwrap_or_default();
+    let known = signatures(source).unwrap_or_default();
     Ok(read(sources.name(id), sources.text(id), &known))
 }
 
@@ -129,7 +129,7 @@ pub fn node<'m>(module: &'m ModuleDoc, name: &str) -> Result<&'m NodeDoc, Diagno
 }
 
 fn module(name: &str, text: &str) -> ModuleDoc {
-    let known = signatures(&Source::text(name, text), &Options::default()).unwrap_or_default();
+    let known = signatures(&Source::text(name, text)).unwrap_or_default();
     read(name, text, &known)
 }
 

@@ -1,8 +1,8 @@
 //! Helpers of the tests: elaborate a text against the library of the repository.
 #![allow(dead_code, reason = "each test file uses a part of these")]
 
-use rml_base::{Diagnostics, Sources};
-use rml_elab::{NoFiles, Options, elaborate};
+use rml_base::{Diagnostics, FileId, Sources};
+use rml_elab::{NoFiles, Options, Resolved, elaborate};
 use rml_ir::typed::Module;
 
 /// The library modules.
@@ -29,6 +29,15 @@ pub(crate) fn run(text: &str, options: &Options) -> (Option<Module>, Diagnostics
     let main = sources.add("test.rml", text);
     let (module, diagnostics) = elaborate(&mut sources, main, options, &mut NoFiles);
     (module, diagnostics, sources)
+}
+
+/// Checks all nodes of a text: those that are right, and all findings.
+pub(crate) fn check_all(
+    sources: &mut Sources,
+    main: FileId,
+    options: &Options,
+) -> (Vec<Module>, Diagnostics) {
+    Resolved::new(sources, main, options, &mut NoFiles).check_all(options)
 }
 
 /// Elaborates a text that is right.

@@ -1,23 +1,17 @@
 //! Checking without running: the findings of every stage, for all nodes of a text.
 
-use std::sync::Arc;
-
 use indexmap::IndexSet;
-use rml_base::{Code, Diagnostics, Sources, Span};
+use rml_base::{Code, Diagnostics, Span};
 use rml_ir::{pass, typed};
 
-use super::{Front, Options, Source, load};
+use super::{Front, Options, root};
 
 /// Checks everything but what the static analyses check. With [`Options::node`] that node and what it calls, and all others too if anything is wrong there; else every node.
-/// What passes the front end goes through all passes. Returns the texts and all findings, warnings included.
-pub(crate) fn check_forms(source: &Source, options: &Options) -> (Arc<Sources>, Diagnostics) {
-    let mut front = match Front::run(source, options) {
-        Ok(front) => front,
-        Err(e) => return e.into_parts(),
-    };
+/// What passes the front end goes through all passes. Returns all findings, warnings included.
+pub(crate) fn check_forms(front: &Front, options: &Options) -> Diagnostics {
     let mut found = Findings::default();
     if options.node.is_some() {
-        match front.elaborate() {
+        match front.elaborate(options, root(options)) {
             Ok((module, warnings)) => {
                 found.add(warnings);
                 found.add(back(&module));
@@ -26,14 +20,12 @@ pub(crate) fn check_forms(source: &Source, options: &Options) -> (Arc<Sources>, 
         }
     }
     if options.node.is_none() || found.list.has_errors() {
-        let loader: &mut dyn rml_elab::Loader =
-            if front.files { &mut load::Files } else { &mut rml_elab::NoFiles };
-        let (modules, findings) = rml_elab::check_all(&mut front.sources, front.main, &front.options, loader);
+        let (modules, findings) = front.check_all(options);
         found.add(findings);
         modules.iter().for_each(|module| found.add(back(module)));
     }
     found.list.sort();
-    (Arc::new(front.sources), found.list)
+    found.list
 }
 
 /// What the stages behind the front end find in a module.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Diagnostics, suggest};
+use rml_elab::Root;
 use rml_ir::flat::Flat;
 use rml_ir::{Type, normal, pass};
 
@@ -31,27 +32,25 @@ pub(crate) fn differentiable(
     options: &Options,
     loss: Option<&str>,
 ) -> Result<Differentiable, Error> {
+    let front = Front::new(source)?;
     let node = match &options.node {
         Some(node) => node.clone(),
-        None => run_node(source, options)?,
+        None => run_node(&front, options)?,
     };
-    let mut front = Front::new(source, options, rml_elab::Root::Diff(node))?;
-    let main = front.main;
-    let made = front.elaborate().and_then(|(module, warnings)| {
+    let made = front.elaborate(options, Root::Diff(node)).and_then(|(module, warnings)| {
         let parts = parts(pass::normalize(&module), options, loss)?;
         Ok((parts, warnings))
     });
-    let ((parts, warnings), sources) = front.fail(made)?;
-    let forward = Program::new(parts.forward, sources.clone(), main, Diagnostics::new());
-    let backward = Program::new(parts.backward, sources, main, warnings);
+    let (parts, warnings) = front.fail(made)?;
+    let forward = Program::new(parts.forward, &front, Diagnostics::new());
+    let backward = Program::new(parts.backward, &front, warnings);
     Ok(Differentiable { loss: parts.loss, backward, forward, inputs: parts.inputs, params: parts.params })
 }
 
 /// The node that is run where none is named.
-fn run_node(source: &Source, options: &Options) -> Result<String, Error> {
-    let mut front = Front::run(source, options)?;
-    let name = front.elaborate().map(|(module, _)| module.nodes[module.root].name.to_string());
-    front.fail(name).map(|(name, _)| name)
+fn run_node(front: &Front, options: &Options) -> Result<String, Error> {
+    let elaborated = front.elaborate(options, Root::Default);
+    front.fail(elaborated.map(|(module, _)| module.nodes[module.root].name.to_string()))
 }
 
 struct Parts {

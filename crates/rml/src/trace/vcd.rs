@@ -22,10 +22,10 @@ impl Trace {
             let path = path.split('.').filter(|p| !p.is_empty());
             let inner = path.fold(&mut scope, |scope, part| scope.inner.entry(part.to_owned()).or_default());
             inner.declare(leaf, dtype, signals.len());
-            signals.push(Signal { cells, part: Part::Value });
+            signals.push(Signal { cells, dtype, part: Part::Value });
             if dtype == DType::Num {
                 inner.declare(&format!("{leaf}__present"), DType::Bool, signals.len());
-                signals.push(Signal { cells, part: Part::Presence });
+                signals.push(Signal { cells, dtype, part: Part::Presence });
             }
         }
         let mut out = String::from("$comment z = absent, x = not determined $end\n$timescale 1 ns $end\n");
@@ -56,6 +56,8 @@ enum Part {
 
 struct Signal<'a> {
     cells: &'a [Cell],
+    /// The type of the variable.
+    dtype: DType,
     part: Part,
 }
 
@@ -63,8 +65,6 @@ impl Signal<'_> {
     /// The line for cycle `n`; nothing where a real has no value.
     fn change(&self, n: usize, id: usize) -> String {
         let id = code(id);
-        let is_real = |v: &Value| v.dtype() == DType::Num;
-        let real = self.cells.iter().any(|c| matches!(c, Cell::Value(v) if is_real(v)));
         match (self.cells.get(n), self.part) {
             (Some(Cell::Value(Value::F32(x))), Part::Value) => format!("r{x} {id}\n"),
             (Some(Cell::Value(Value::F64(x))), Part::Value) => format!("r{x} {id}\n"),
@@ -73,11 +73,10 @@ impl Signal<'_> {
             (Some(Cell::Value(_)), _) => format!("1{id}\n"),
             (cell, part) => {
                 let state = if matches!(cell, Some(Cell::Absent)) { 'z' } else { 'x' };
-                let integer = self.cells.iter().any(|c| matches!(c, Cell::Value(Value::Int(_))));
-                match part {
-                    Part::Value if real => String::new(),
-                    Part::Value if integer => format!("b{state} {id}\n"),
-                    _ => format!("{state}{id}\n"),
+                match (part, self.dtype) {
+                    (Part::Value, DType::Num) => String::new(),
+                    (Part::Value, DType::Int) => format!("b{state} {id}\n"),
+                    (Part::Value, DType::Bool) | (Part::Presence, _) => format!("{state}{id}\n"),
                 }
             }
         }
@@ -149,6 +148,21 @@ mod tests {
              #0\n1!\nb101 \"\nr0.1 #\n1$\n#1\nbz \"\nz$\n#2\nz!\nb{ones} \"\nx$\n#3\n"
         );
         assert_eq!(trace.to_vcd("main"), expected);
+    }
+
+    /// What is written for one cycle does not depend on how many there are: with a look at all cycles for each, this would take hours.
+    #[test]
+    fn a_long_trace_is_written_cycle_by_cycle() {
+        const CYCLES: usize = 400_000;
+        let values = IndexMap::from([("n".to_owned(), {
+            let mut cells = vec![Cell::Absent; CYCLES - 1];
+            cells.push(Cell::Value(Value::Int(1)));
+            cells
+        })]);
+        let trace = Trace { cycles: CYCLES, values, error: None, warnings: Diagnostics::new() };
+        let text = trace.to_vcd("main");
+        assert_eq!(text.matches("bz !").count(), 1);
+        assert!(text.ends_with("b1 !\n#400000\n"), "{}", &text[text.len() - 40..]);
     }
 
     #[test]

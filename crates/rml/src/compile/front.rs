@@ -1,0 +1,88 @@
+//! Where the compilation of any node of a source begins: its texts are read, and names are bound.
+
+use std::sync::Arc;
+
+use rml_base::{Diagnostics, FileId, Sources};
+use rml_elab::{Loader, NoFiles, NodeSignature, Resolved, Root};
+use rml_ir::typed::{self, StaticValue};
+
+use super::{BATCH, Options, Source, load};
+use crate::error::Error;
+use crate::library::{LIBRARY, PRELUDE};
+
+/// The texts of a program with their names bound. Whatever is compiled of one source begins with the same front.
+#[derive(Debug)]
+pub(crate) struct Front {
+    /// The texts, for drawing diagnostics.
+    pub(crate) sources: Arc<Sources>,
+    /// The program's own text.
+    pub(super) main: FileId,
+    resolved: Resolved,
+}
+
+impl Front {
+    /// Reads the texts and binds names. What is wrong with them is found when a node is elaborated.
+    ///
+    /// # Errors
+    /// The main text cannot be read.
+    pub(crate) fn new(source: &Source) -> Result<Self, Error> {
+        crate::memory::prepare();
+        let mut sources = Sources::new();
+        let main = load::main_text(source, &mut sources)?;
+        let loader: &mut dyn Loader = match source {
+            Source::File(_) => &mut load::Files,
+            Source::Text { .. } => &mut NoFiles,
+        };
+        let resolved =
+            Resolved::new(&mut sources, main, &elaboration(&Options::default(), Root::Default), loader);
+        Ok(Self { sources: Arc::new(sources), main, resolved })
+    }
+
+    /// The interfaces of the nodes of the main text, as far as they resolve.
+    pub(crate) fn signatures(&self) -> Vec<NodeSignature> {
+        self.resolved.signatures()
+    }
+
+    /// The typed stage of a root, with warnings.
+    pub(super) fn elaborate(
+        &self,
+        options: &Options,
+        root: Root,
+    ) -> Result<(typed::Module, Diagnostics), Diagnostics> {
+        match self.resolved.elaborate(&elaboration(options, root)) {
+            (Some(module), findings) => Ok((module, findings)),
+            (None, findings) => Err(findings),
+        }
+    }
+
+    /// The typed stage of a root whatever is wrong elsewhere; `None` if there is an error in what it needs.
+    pub(super) fn elaborate_alone(&self, options: &Options, root: Root) -> Option<typed::Module> {
+        self.resolved.elaborate_alone(&elaboration(options, root))
+    }
+
+    /// The typed stage of each node that no other calls and that is right, and all findings.
+    pub(super) fn check_all(&self, options: &Options) -> (Vec<typed::Module>, Diagnostics) {
+        self.resolved.check_all(&elaboration(options, Root::Default))
+    }
+
+    /// The result, or the findings with the texts that they point into.
+    pub(super) fn fail<T>(&self, result: Result<T, Diagnostics>) -> Result<T, Error> {
+        result.map_err(|findings| Error::new(findings, Arc::clone(&self.sources)))
+    }
+}
+
+/// How to elaborate a root.
+fn elaboration(options: &Options, root: Root) -> rml_elab::Options {
+    let mut set = options.set.clone();
+    if let Some(batch) = options.batch {
+        set.insert(BATCH.to_owned(), StaticValue::Int(i64::try_from(batch).unwrap_or(i64::MAX)));
+    }
+    rml_elab::Options {
+        root,
+        set,
+        defaults: options.defaults.clone(),
+        precision: options.precision,
+        library: LIBRARY,
+        prelude: PRELUDE,
+    }
+}

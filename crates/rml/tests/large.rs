@@ -1,0 +1,18 @@
+//! Large programs and data. The sizes are such that work in proportion to them takes seconds, and work that grows with their square
+//! takes many minutes.
+
+use rml::{Options, Source};
+
+/// Nodes that have nothing to do with each other are checked one by one.
+#[test]
+fn unrelated_nodes_are_checked_one_by_one() {
+    const NODES: usize = 10_000;
+    let text: String = (0..NODES).map(|i| format!("node f{i}(x) -> (o) o = x;\n")).collect();
+    let report = rml::check_report(&Source::text("many", text), &Options::default());
+    assert!(report.findings.is_empty(), "{}", report.findings);
+    let nodes: Vec<&str> = report.analyses.iter().map(rml::Analysis::node).collect();
+    let expected: Vec<String> = (0..NODES).map(|i| format!("f{i}")).collect();
+    assert_eq!(nodes, expected);
+    let first = &report.analyses[0].sources;
+    assert!(report.analyses.iter().all(|a| std::sync::Arc::ptr_eq(&a.sources, first)), "a text is kept once");
+}
