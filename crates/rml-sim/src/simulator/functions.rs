@@ -101,6 +101,11 @@ impl Functions {
         self.calls
     }
 
+    /// Forgets which operators wait for a call.
+    pub(super) fn forget_waiting(&mut self) {
+        self.waiting.clear();
+    }
+
     /// An argument of a call.
     fn argument(&mut self, cell: usize, content: &Cell) -> Result<Held, Failure> {
         match content {

@@ -1,8 +1,9 @@
 //! The event-driven simulator.
 //!
 //! [`program`] prepares the steps, [`rows`] holds the open cycles, [`engine`] and [`walk`] say what a step does when something
-//! became known, [`report`] and [`deadlock`] explain why it cannot go on, [`state`] saves and loads. This file is the interface: cycles
-//! go in one at a time, output rows come out in order as soon as they are known, and complete cycles are dropped.
+//! became known, [`report`] and [`deadlock`] explain why it cannot go on, [`rewind`] takes open cycles back, [`state`] saves and loads.
+//! This file is the interface: cycles go in one at a time, output rows come out in order as soon as they are known, and complete
+//! cycles are dropped.
 //!
 //! The work list holds (cycle, equation) pairs, lowest cycle first; it is empty whenever a call returns. Memory is bounded by the
 //! look-ahead of the program plus one cycle.
@@ -27,6 +28,7 @@ mod engine;
 mod functions;
 mod program;
 mod report;
+mod rewind;
 mod rows;
 mod state;
 mod walk;
@@ -167,7 +169,7 @@ impl Simulator {
         self.check_running()?;
         self.check_inputs(inputs)?;
         if let Some(limit) = self.options.max_open_cycles
-            && self.rows.open() >= limit as u64
+            && self.is_full()
         {
             return Err(self.look_ahead_report(limit));
         }

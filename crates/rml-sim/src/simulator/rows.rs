@@ -244,6 +244,17 @@ impl Rows {
         self.base += 1;
     }
 
+    /// Takes back all open cycles, their values and what is to be tried in them.
+    pub(super) fn clear(&mut self) {
+        for cycle in self.base..self.end {
+            let (slot, s) = (self.slot(cycle), self.sizes);
+            self.cells[slot * s.cells..][..s.cells].fill(Cell::Empty);
+            self.offers[slot].clear();
+        }
+        self.agenda.clear();
+        self.end = self.base;
+    }
+
     /// All cells of an open cycle.
     #[inline]
     pub(super) fn cells(&self, cycle: u64) -> &[Cell] {
