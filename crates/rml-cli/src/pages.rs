@@ -66,6 +66,7 @@ pub(crate) const PAGES: &[(&str, &str)] = &[
     ("batch-state", include_str!("../../../docs/errors/batch-state.md")),
     ("window-incomplete", include_str!("../../../docs/errors/window-incomplete.md")),
     ("malformed-checkpoint", include_str!("../../../docs/errors/malformed-checkpoint.md")),
+    ("no-parameters", include_str!("../../../docs/errors/no-parameters.md")),
     ("checkpoint-mismatch", include_str!("../../../docs/errors/checkpoint-mismatch.md")),
     ("resume-mismatch", include_str!("../../../docs/errors/resume-mismatch.md")),
     ("program-changed", include_str!("../../../docs/errors/program-changed.md")),

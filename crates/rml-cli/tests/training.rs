@@ -128,17 +128,6 @@ fn a_stream_answers_before_the_next_line_comes() {
 }
 
 #[test]
-fn wrong_lines_of_a_stream_are_explained() {
-    let folder = folder();
-    folder.rml("train line.rml --data d.json --epochs 1 --save l.safetensors").ok();
-    let infer = "infer line.rml --params l.safetensors --stream --node predict";
-    for line in ["{\"x\": 1.0", "[1]", "{\"x\": \"a\"}", "{\"z\": 1.0}", "{\"x\": [1.0, 2.0]}"] {
-        let run = folder.rml_with(infer, &format!("{{\"x\": 1.0}}\n{line}\n")).fails(1, &["error["]);
-        assert_eq!(run.out.lines().count(), 1, "the first line was answered");
-    }
-}
-
-#[test]
 fn wrong_requests_are_explained() {
     let folder = folder()
         .file("nan.csv", "x,y\n1.0,NaN\n")
@@ -169,6 +158,7 @@ fn wrong_requests_are_explained() {
         "train line.rml --data d.json --batch 0",
         "infer line.rml --params p",
         "infer line.rml --params p --data d.json --stream",
+        "infer line.rml --data d.json --strict",
         "infer line.rml --params p --data d.json --split some",
         "infer line.rml --params p --stream --out o.npz",
     ] {

@@ -34,7 +34,9 @@ fn simulator(flat: &Arc<Flat>, on_backend: bool) -> Simulator {
 }
 
 fn fetched(sim: &mut Simulator) -> Vec<String> {
-    std::iter::from_fn(|| sim.next_output()).map(|row| format!("{} {}", row.cycle, text(&row.values))).collect()
+    std::iter::from_fn(|| sim.next_output())
+        .map(|row| format!("{} {}", row.cycle, text(&row.values)))
+        .collect()
 }
 
 /// The states, or that they cannot be read now.

@@ -51,13 +51,6 @@ impl Error {
         self
     }
 
-    /// The same error, each finding changed.
-    #[must_use]
-    pub(crate) fn map(mut self, f: impl FnMut(Diagnostic) -> Diagnostic) -> Self {
-        self.diagnostics.0 = std::mem::take(&mut self.diagnostics.0).into_iter().map(f).collect();
-        self
-    }
-
     /// The same findings, with the texts of the program they are about.
     #[must_use]
     pub(crate) fn with_sources(mut self, sources: &Arc<Sources>) -> Self {

@@ -12,7 +12,7 @@ use rml_ir::typed::StaticValue;
 use rml_sim::Row;
 
 use crate::checkpoint::{Checkpoint, Policy, Position};
-use crate::compile::{BATCH, Options, Source, keep_inputs};
+use crate::compile::{BATCH, Options, Program, Source, keep_inputs};
 use crate::data::Columns;
 use crate::data::windows::{Windows, missing};
 use crate::error::Error;
@@ -24,9 +24,10 @@ use crate::train::Metrics;
 use kept::Kept;
 use states::inherited;
 
-pub use stream::Stream;
+pub use stream::{Ending, Stream};
 
 mod kept;
+mod lines;
 mod states;
 mod stream;
 
@@ -49,8 +50,8 @@ pub enum Split {
 pub struct InferOptions {
     /// The node to run.
     pub node: String,
-    /// The checkpoint with the parameters.
-    pub params: PathBuf,
+    /// The checkpoint with the parameters; `None` for a node that has none.
+    pub params: Option<PathBuf>,
     /// Static parameters of the run node.
     pub set: IndexMap<String, StaticValue>,
     /// How many windows are stacked; `None` = as in training.
@@ -69,12 +70,12 @@ pub struct InferOptions {
     pub backend: Option<Arc<dyn Backend>>,
 }
 
-impl InferOptions {
-    /// Node `infer` with the parameters of `params`, all else by default.
-    pub fn new(params: impl Into<PathBuf>) -> Self {
+impl Default for InferOptions {
+    /// Node `infer`, without parameters.
+    fn default() -> Self {
         Self {
             node: "infer".into(),
-            params: params.into(),
+            params: None,
             set: IndexMap::new(),
             batch: None,
             precision: None,
@@ -84,6 +85,39 @@ impl InferOptions {
             fresh: false,
             backend: None,
         }
+    }
+}
+
+impl InferOptions {
+    /// Node `infer` with the parameters of `params`, all else by default.
+    pub fn new(params: impl Into<PathBuf>) -> Self {
+        Self { params: Some(params.into()), ..Self::default() }
+    }
+
+    /// The checkpoint; without one there are no states.
+    fn checkpoint(&self) -> Result<Checkpoint, Error> {
+        self.params
+            .as_ref()
+            .map_or_else(|| Ok(Checkpoint::of_states(IndexMap::new())), |p| Checkpoint::read(p))
+    }
+
+    /// Whether the parameters of a program come from anywhere.
+    fn check_parameters(&self, program: &Program) -> Result<(), Error> {
+        let states = program.flat().states.iter();
+        let mut parameters = states.filter(|(_, s)| s.parameter && self.params.is_none()).peekable();
+        if parameters.peek().is_none() {
+            return Ok(());
+        }
+        let what = format!("node {} has parameters, and no checkpoint gives them", program.node());
+        let d = Diagnostic::error(codes::NO_PARAMETERS, what);
+        let d = parameters.fold(d, |d, (key, state)| {
+            let ty = &program.flat().vars[program.flat().equations[state.equation].lhs].ty;
+            d.note(format!("`{key}`: {ty}"))
+        });
+        let d = d.help(
+            "name a checkpoint (`--params FILE`): `rml train --save` and `rml params import` write one",
+        );
+        Err(Error::from(d).with_sources(program.sources()))
     }
 }
 
@@ -111,12 +145,13 @@ pub struct InferReport {
 /// # Errors
 /// A program, data or checkpoint that does not fit; a run that fails.
 pub fn infer(source: &Source, data: &Columns, options: &InferOptions) -> Result<InferReport, Error> {
-    let checkpoint = Checkpoint::read(&options.params)?;
+    let checkpoint = options.checkpoint()?;
     let position = checkpoint.position.as_ref();
     let mut family = family(source, options, position)?;
     let size = family.size(batch(source, options, position)?, data);
     let left_out = leave_out(&mut family, size, data)?;
     let program = family.program(size)?.clone();
+    options.check_parameters(&program)?;
     let windows = Windows::bind(data, program.inputs(), program.precision(), options.allow_nan)
         .map_err(|d| Error::from(d).with_sources(program.sources()))?;
     let sources = Arc::clone(program.sources());
@@ -204,7 +239,10 @@ fn choose(
         return match split_asked {
             Split::Auto | Split::All => Ok((Split::All, (0..count).collect())),
             Split::Test | Split::Train => {
-                let what = format!("{} does not say how data was split", checkpoint.origin());
+                let what = match checkpoint.origin() {
+                    "" => "no checkpoint says how data was split".to_owned(),
+                    origin => format!("{origin} does not say how data was split"),
+                };
                 Err(Diagnostic::error(codes::NO_TEST_SPLIT, what)
                     .help("run over all windows (`--split all`)")
                     .into())

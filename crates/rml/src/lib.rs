@@ -45,7 +45,7 @@ pub use data::{Column, Columns, Elements, Format};
 pub use error::Error;
 pub use format::format;
 pub use grad::{CheckOptions, Checked, GradCheck, GradOptions, Gradients, grad, gradcheck};
-pub use infer::{InferOptions, InferReport, Split, Stream, infer};
+pub use infer::{Ending, InferOptions, InferReport, Split, Stream, infer};
 pub use library::{LIBRARY, PRELUDE};
 pub use params::{
     ExportOptions, FileTensor, Imported, LayoutInfo, Mapping, ParamInfo, ParamList, Stored, Summary,

@@ -146,16 +146,12 @@ impl Session {
             row[at] = Some(feed);
         }
         let row = self.complete(row).map_err(|d| self.fail(d))?;
-        self.step_row(&row)
-    }
-
-    /// Runs one cycle, one entry for each input in order.
-    pub(crate) fn step_row(&mut self, row: &[Feed]) -> Result<Vec<Outputs>, Error> {
-        self.feed_row(row)?;
+        self.feed_row(&row)?;
         Ok(self.drain())
     }
 
-    /// As [`Session::step_row`]; the outputs stay where [`Session::drain`] finds them, also those before an error.
+    /// Runs one cycle, one entry for each input in order. The outputs stay where [`Session::drain`] finds them, also those before an
+    /// error.
     pub(crate) fn feed_row(&mut self, row: &[Feed]) -> Result<(), Error> {
         for (info, feed) in self.program.inputs.iter().zip(row) {
             if let Feed::Value(v) | Feed::OnDemand(Some(v)) = feed {
@@ -243,6 +239,35 @@ impl Session {
     /// The rows that became known since they were last asked for, statuses in the order of the outputs.
     pub(crate) fn drain_rows(&mut self) -> Vec<Row> {
         std::iter::from_fn(|| self.sim.next_output()).collect()
+    }
+
+    /// After the end: the rows of all cycles that were not asked for yet, whatever is known of them. Where the run failed, those
+    /// that are not determined are among them, too.
+    pub(crate) fn remaining_rows(&mut self) -> Vec<Row> {
+        let mut rows = self.drain_rows();
+        let flat = self.program.flat();
+        rows.extend((self.sim.first_unfetched()..self.sim.cycles()).map(|cycle| {
+            let status = |v| self.sim.status(cycle, v).unwrap_or(Status::Unknown);
+            Row { cycle, values: flat.outputs.iter().map(|v| status(*v)).collect() }
+        }));
+        rows
+    }
+
+    /// After the end: why outputs stay undetermined, as a warning.
+    ///
+    /// # Errors
+    /// Outputs that wait for each other.
+    pub(crate) fn undetermined(&self) -> Result<Diagnostics, Error> {
+        match self.sim.undetermined() {
+            None => Ok(Diagnostics::new()),
+            Some(rest) if rest.cyclic => Err(self.fail(rest.report)),
+            Some(rest) => Ok(Diagnostic { severity: rml_base::Severity::Warning, ..rest.report }.into()),
+        }
+    }
+
+    /// Takes back the open cycles and what stopped the run.
+    pub(crate) fn take_back(&mut self) {
+        self.sim.take_back();
     }
 
     /// `None` if something is not determined.

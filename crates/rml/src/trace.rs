@@ -218,17 +218,11 @@ pub(crate) fn run_session(
     } else {
         outputs(program, &mut session, cycles)
     };
-    let mut trace = Trace { cycles, values, error: ran.err(), warnings: Diagnostics::new() };
-    if trace.error.is_none()
-        && let Some(rest) = session.sim().undetermined()
-    {
-        if rest.cyclic {
-            trace.error = Some(session.fail(rest.report));
-        } else {
-            trace.warnings.push(Diagnostic { severity: rml_base::Severity::Warning, ..rest.report });
-        }
-    }
-    Ok((session, trace))
+    let (warnings, error) = match ran.and_then(|()| session.undetermined()) {
+        Ok(warnings) => (warnings, None),
+        Err(error) => (Diagnostics::new(), Some(error)),
+    };
+    Ok((session, Trace { cycles, values, error, warnings }))
 }
 
 /// The inputs of a run.

@@ -201,7 +201,7 @@ fn a_stream_answers_each_cycle_with_the_bits_of_a_whole_run() {
         assert_eq!(code(stream.line(line)), expected, "{line}");
     }
     assert_eq!(stream.line(r#"{"x": [1, 2], "end": false}"#).unwrap().len(), 1, "a refused line was not fed");
-    stream.finish().unwrap();
+    assert!(stream.finish(End::Closed).error.is_none());
     let mut stream = Stream::new(&source(CLASSIFIER), &InferOptions::new(&path)).unwrap();
     assert_eq!(code(stream.line(r#"{"x": [1, 2]}"#)), "missing-input");
 }

@@ -4,7 +4,7 @@ codes! {
     UNREADABLE_FILE = "unreadable-file", "A file cannot be read.";
     UNWRITABLE_FILE = "unwritable-file", "A file cannot be written; what stood there before is kept.";
     UNKNOWN_FORMAT = "unknown-format", "The extension of a data file names no format that is known.";
-    MALFORMED_DATA = "malformed-data", "A data file is not what its format asks for.";
+    MALFORMED_DATA = "malformed-data", "A data file, or a line of a stream, is not what its format asks for.";
     DATA_TOO_LARGE = "data-too-large", "A data file declares or unpacks to more than it may.";
     MEMORY_LIMIT = "memory-limit", "Something would take more memory than a command may.";
     MISSING_COLUMN = "missing-column", "An input of the run node has no column in the data.";
@@ -20,6 +20,7 @@ codes! {
     BATCH_STATE = "batch-state", "A state's shape depends on the batch size, which changes for the last, short batch.";
     WINDOW_INCOMPLETE = "window-incomplete", "A value waits for cycles beyond the end of its window.";
     MALFORMED_CHECKPOINT = "malformed-checkpoint", "A file is not a checkpoint, or a damaged one.";
+    NO_PARAMETERS = "no-parameters", "A node with parameters is to run, and no checkpoint gives them.";
     CHECKPOINT_MISMATCH = "checkpoint-mismatch", "A checkpoint holds other states than the program has.";
     RESUME_MISMATCH = "resume-mismatch", "A run cannot go on from a checkpoint under other conditions.";
     PROGRAM_CHANGED = "program-changed", "The program is not the one that the checkpoint was made with.";

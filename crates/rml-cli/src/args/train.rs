@@ -55,15 +55,18 @@ pub(crate) struct Train {
 pub(crate) struct Infer {
     #[command(flatten)]
     pub(crate) program: Program,
-    /// The checkpoint with the parameters
+    /// The checkpoint with the parameters; a node without parameters needs none
     #[arg(long, value_name = "FILE")]
-    pub(crate) params: PathBuf,
+    pub(crate) params: Option<PathBuf>,
     /// Columns by input name, as for training
     #[arg(long, value_name = "FILE")]
     pub(crate) data: Option<PathBuf>,
     /// Read one JSON object a cycle from standard input, answer each as soon as it is determined
     #[arg(long)]
     pub(crate) stream: bool,
+    /// End the stream at the first line that is refused, instead of answering it with an error
+    #[arg(long, conflicts_with = "data")]
+    pub(crate) strict: bool,
     /// The node to run
     #[arg(long, value_name = "NAME", default_value = "infer")]
     pub(crate) node: String,
@@ -71,7 +74,7 @@ pub(crate) struct Infer {
     #[arg(long, value_enum, value_name = "WHICH", conflicts_with = "stream")]
     pub(crate) split: Option<SplitArg>,
     /// Take parameters alone from the checkpoint; all other states begin anew
-    #[arg(long)]
+    #[arg(long, requires = "params")]
     pub(crate) fresh: bool,
     /// Write the outputs there: .npz or .json
     #[arg(long, value_name = "FILE", conflicts_with = "stream")]

@@ -1,15 +1,11 @@
 //! `rml infer`, over data or as a stream.
 
-use std::io::{BufRead as _, Read as _};
+use rml::{Columns, InferOptions, InferReport, Precision, Source, Split, Stream};
 
-use rml::{Columns, Diagnostic, InferOptions, InferReport, Precision, Source, Split, Stream, codes};
-
+use super::stream::stream;
 use crate::args::{Infer, SplitArg};
-use crate::output::{Output, Stop, unreadable};
+use crate::output::{Output, Stop};
 use crate::progress::{json_metrics, metrics};
-
-/// A line of a stream longer than that is refused.
-const MAX_LINE: u64 = 64 << 20;
 
 /// Infers.
 pub(crate) fn infer(args: &Infer, output: &mut Output) -> Result<(), Stop> {
@@ -33,7 +29,7 @@ pub(crate) fn infer(args: &Infer, output: &mut Output) -> Result<(), Stop> {
     };
     match &args.data {
         Some(data) => over_data(args, &source, &Columns::read(data)?, &options, output),
-        None => stream(Stream::new(&source, &options)?, output),
+        None => stream(Stream::new(&source, &options)?, args.strict, output),
     }
 }
 
@@ -64,34 +60,4 @@ fn summary(report: &InferReport) -> String {
     };
     let plural = if report.windows == 1 { "" } else { "s" };
     format!("{} {which}window{plural}\n{}", report.windows, metrics(which, &report.metrics, "\n"))
-}
-
-/// Answers each line of standard input as soon as its answer is known.
-fn stream(mut stream: Stream, output: &mut Output) -> Result<(), Stop> {
-    output.report(stream.warnings(), stream.sources());
-    let mut input = std::io::stdin().lock();
-    let mut bytes = Vec::new();
-    for number in 1_u64.. {
-        bytes.clear();
-        let read = input.by_ref().take(MAX_LINE).read_until(b'\n', &mut bytes);
-        if read.map_err(|e| unreadable("standard input", &e))? == 0 {
-            break;
-        }
-        let malformed = |what: &str| {
-            Diagnostic::error(
-                codes::run::MALFORMED_DATA,
-                format!("line {number} of standard input is {what}"),
-            )
-        };
-        if bytes.len() as u64 == MAX_LINE && bytes.last() != Some(&b'\n') {
-            return Err(malformed("too long").note(format!("at most {MAX_LINE} bytes are read")).into());
-        }
-        let line = std::str::from_utf8(&bytes).map_err(|_| malformed("not UTF-8"))?;
-        answer(&stream.line(line)?, output)?;
-    }
-    answer(&stream.finish()?, output)
-}
-
-fn answer(lines: &[String], output: &mut Output) -> Result<(), Stop> {
-    if lines.is_empty() { Ok(()) } else { output.print_json(&lines.join("\n")) }
 }

@@ -10,6 +10,7 @@ mod grad;
 mod infer;
 mod params;
 mod show;
+mod stream;
 mod train;
 mod verdict;
 

@@ -6,15 +6,16 @@ use serde_json::{Value, json};
 
 /// The findings as JSON lines.
 pub(crate) fn json(diagnostics: &Diagnostics, sources: &Sources) -> String {
-    diagnostics.iter().map(|d| format!("{}\n", object(d, sources))).collect()
+    diagnostics.iter().map(|d| format!("{}\n", json_object(d, sources))).collect()
 }
 
 /// The findings as one array.
 pub(crate) fn json_objects(diagnostics: &Diagnostics, sources: &Sources) -> Value {
-    diagnostics.iter().map(|d| object(d, sources)).collect()
+    diagnostics.iter().map(|d| json_object(d, sources)).collect()
 }
 
-fn object(diagnostic: &Diagnostic, sources: &Sources) -> Value {
+/// A finding.
+pub(crate) fn json_object(diagnostic: &Diagnostic, sources: &Sources) -> Value {
     let spans = diagnostic.labels.iter().map(|label| {
         let (start, end) = super::clamped(label.span, sources);
         let (line, column) = sources.line_column(label.span.file, label.span.start);

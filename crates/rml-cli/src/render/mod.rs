@@ -4,7 +4,7 @@ mod human;
 mod json;
 
 pub(crate) use human::human;
-pub(crate) use json::{json, json_objects};
+pub(crate) use json::{json, json_object, json_objects};
 
 use rml::{Sources, Span};
 

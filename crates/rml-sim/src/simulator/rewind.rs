@@ -11,10 +11,8 @@ impl Simulator {
     /// the last one again.
     pub fn take_back(&mut self) -> u64 {
         let base = self.rows.base;
-        // Those in the queue come last among the released ones.
-        let fetched = self.released - self.outputs.len() as u64;
+        self.released = self.first_unfetched().max(base);
         self.outputs.retain(|row| row.cycle < base);
-        self.released = fetched.max(base);
         self.rows.clear();
         self.tails.fill(None);
         self.halts.clear();
@@ -22,6 +20,11 @@ impl Simulator {
             functions.forget_waiting();
         }
         base
+    }
+
+    /// The first cycle whose outputs were not fetched: those that wait to be are the last ones that were released.
+    pub fn first_unfetched(&self) -> u64 {
+        self.released - self.outputs.len() as u64
     }
 
     /// Whether something stopped the simulation.

@@ -1,0 +1,165 @@
+//! `rml infer --stream`: refused lines, errors in the midst of a run, the end of the input.
+
+mod support;
+
+use serde_json::{Value, json};
+use support::{Folder, Run};
+
+/// Sums what it is given, over all cycles and since the end of the last window; the rest of a window is known at its end.
+const SUMS: &str = "
+node infer(x: int [], end: bool []) -> (total, rest)
+  total = x + (0 fby total);
+  rest = x + (if end then 0 else post rest);
+";
+
+const RUNNING: &str = "node infer(x: int []) -> (total) total = x + (0 fby total);\n";
+
+fn stream(program: &str, flags: &str, lines: &str) -> Run {
+    Folder::new().file("p.rml", program).rml_with(&format!("infer p.rml --stream {flags}"), lines)
+}
+
+fn answers(run: &Run) -> Vec<Value> {
+    run.out.lines().map(|l| serde_json::from_str(l).unwrap_or_else(|e| panic!("{e} in {l}"))).collect()
+}
+
+/// The line and code of an answer that is an error.
+fn refused(answer: &Value) -> (u64, &str) {
+    let code = answer["error"]["code"].as_str().unwrap_or_default();
+    (answer["line"].as_u64().unwrap_or_default(), code)
+}
+
+#[test]
+fn a_refused_line_is_answered_and_does_not_happen() {
+    for (line, code) in [
+        ("{\"x\": 5", "malformed-data"),
+        ("[5]", "malformed-data"),
+        ("nonsense", "malformed-data"),
+        ("{\"x\": 5, \"x\": 5}", "malformed-data"),
+        ("{\"x\": 0.5}", "data-type"),
+        ("{\"x\": \"5\"}", "input-type"),
+        ("{\"x\": [5]}", "input-type"),
+        ("{\"x\": 9223372036854775808}", "data-type"),
+        ("{\"x\": 1e400}", "malformed-data"),
+        ("{\"z\": 5}", "unknown-input"),
+        ("{\"x\": 9223372036854775807}", "integer-overflow"),
+    ] {
+        let run = stream(RUNNING, "", &format!("{{\"x\": 50}}\n\n{line}\n{{\"x\": 20}}"));
+        let all = answers(&run);
+        assert_eq!(run.code, Some(1), "{}", run.err);
+        assert_eq!(run.err, "1 line of standard input was answered with an error\n");
+        assert_eq!(all[0], json!({"cycle": 0, "total": 50}), "{line}");
+        assert_eq!(refused(&all[1]), (3, code), "{line}: {}", all[1]);
+        assert_eq!(all[2], json!({"cycle": 1, "total": 70}), "{line}");
+        assert_eq!(all.len(), 3);
+    }
+}
+
+#[test]
+fn a_refused_line_has_one_number() {
+    let run = stream(RUNNING, "", "{\"x\": 50}\n{\"x\" 1}\n");
+    let error = answers(&run)[1]["error"].to_string();
+    assert!(error.contains("at column 6") && !error.contains("line 1"), "{error}");
+}
+
+#[test]
+fn bytes_that_are_no_text_are_one_refused_line() {
+    use std::io::Write as _;
+    use std::process::Stdio;
+    let folder = Folder::new().file("p.rml", RUNNING);
+    let mut command = folder.command("infer p.rml --stream");
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().expect("rml starts");
+    let mut stdin = child.stdin.take().expect("a pipe");
+    stdin.write_all(b"{\"x\": 50}\n\xff\xfe\n{\"x\": 20}\n").expect("rml reads");
+    drop(stdin);
+    let output = child.wait_with_output().expect("rml ends");
+    let out = String::from_utf8(output.stdout).expect("UTF-8");
+    let lines: Vec<&str> = out.lines().collect();
+    assert!(lines[1].contains("\"line\": 2") && lines[2].contains("\"total\": 70"), "{out}");
+}
+
+#[test]
+fn cycles_that_wait_outlive_a_line_that_fails_in_them() {
+    // The end of the window is refused, since the sum of the rest in cycle 0 overflows; it may come again.
+    let run = stream(
+        SUMS,
+        "",
+        "{\"x\": 1, \"end\": false}\n{\"x\": 9223372036854775807, \"end\": true}\n{\"x\": 2, \"end\": false}\n{\"x\": 4, \"end\": true}\n",
+    );
+    let all = answers(&run);
+    assert_eq!(refused(&all[0]), (2, "integer-overflow"), "{}", run.out);
+    assert_eq!(
+        all[1..],
+        [
+            json!({"cycle": 0, "total": 1, "rest": 7}),
+            json!({"cycle": 1, "total": 3, "rest": 6}),
+            json!({"cycle": 2, "total": 7, "rest": 4})
+        ]
+    );
+}
+
+#[test]
+fn the_first_line_that_is_accepted_names_the_inputs() {
+    let program = "node infer(x: num [], y: num []) -> (o, p) o = x; p = y;\n";
+    let run = stream(program, "", "{\"z\": 1, \"x\": 2, \"y\": 3}\n{}\n{\"x\": 4}\n{\"x\": 5, \"y\": 6}\n");
+    let all = answers(&run);
+    assert_eq!([&all[0], &all[1]].map(refused), [(1, "unknown-input"), (2, "missing-input")]);
+    assert_eq!(all[2], json!({"cycle": 0, "o": 4.0}));
+    assert_eq!(refused(&all[3]), (4, "unknown-input"));
+}
+
+#[test]
+fn a_strict_stream_ends_at_the_first_refused_line() {
+    let lines = "{\"x\": 1, \"end\": false}\n\n{\"x\": 1.5}\n{\"x\": 2, \"end\": true}\n";
+    let run = stream(SUMS, "--strict", lines).fails(1, &["error[data-type]: line 3 of standard input: "]);
+    assert_eq!(run.err.matches("line").count(), 1, "{}", run.err);
+    assert_eq!(answers(&run), [json!({"cycle": 0, "total": 1, "rest": "?"})], "what is known is not lost");
+    assert!(stream(RUNNING, "--strict", "{\"x\": 50}\n").ok().contains("\"total\": 50"));
+}
+
+#[test]
+fn what_the_end_leaves_undetermined_is_said() {
+    let run =
+        stream(SUMS, "", "{\"x\": 1, \"end\": true}\n{\"x\": 2, \"end\": false}\n{\"x\": 3, \"end\": false}");
+    let all = answers(&run);
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    assert_eq!(
+        all,
+        [
+            json!({"cycle": 0, "total": 1, "rest": 1}),
+            json!({"cycle": 1, "total": 3, "rest": "?"}),
+            json!({"cycle": 2, "total": 6, "rest": "?"})
+        ]
+    );
+    assert!(run.err.contains("warning[") && run.err.contains("rest"), "{}", run.err);
+}
+
+#[test]
+fn an_error_at_the_end_comes_after_what_is_known() {
+    // The last value is taken where the trace ends, and only there it is too large.
+    let program =
+        "node infer(x: int []) -> (o, rest) o = x; rest = x + (9223372036854775807 fby back rest);\n";
+    let run = stream(program, "", "{\"x\": 1}\n{\"x\": 2}\n").fails(1, &["error[integer-overflow]"]);
+    assert_eq!(
+        answers(&run),
+        [json!({"cycle": 0, "o": 1, "rest": "?"}), json!({"cycle": 1, "o": 2, "rest": "?"})]
+    );
+}
+
+#[test]
+fn parameters_need_a_checkpoint_and_nothing_else_does() {
+    let folder = Folder::new()
+        .file("p.rml", "node infer(x: num []) -> (o) k = param(1.0); o = k * x;\n")
+        .file("q.rml", "node infer(x: num []) -> (o) o = 2.0 * x;\n")
+        .file("d.json", "{\"x\": [1, 2]}");
+    for source in ["--stream", "--data d.json"] {
+        folder
+            .rml(&format!("infer p.rml {source}"))
+            .fails(1, &["no-parameters", "node infer has parameters", "`k`: num", "--params FILE"]);
+    }
+    assert!(folder.rml("infer q.rml --data d.json").ok().contains("o 3.0"));
+    assert_eq!(folder.rml_with("infer q.rml --stream", "{\"x\": 4}").ok(), "{\"cycle\": 0, \"o\": 8.0}\n");
+    folder.rml("infer q.rml --data d.json --split test").fails(1, &["no-test-split", "no checkpoint"]);
+    folder.rml("infer q.rml --data d.json --fresh").fails(2, &["--params"]);
+    folder.rml("infer q.rml --data d.json --strict").fails(2, &["cannot be used with"]);
+}

@@ -1,0 +1,114 @@
+//! The lines of a stream: JSON objects as rows of inputs, rows of outputs as JSON objects.
+
+use rml_base::Diagnostic;
+use rml_base::codes::run as codes;
+use rml_ir::{Shape, Type, Value};
+use rml_sim::{Row, Status};
+use serde_json::{Map, Value as Json};
+
+use crate::compile::{InputInfo, Program};
+use crate::data::{bind, json_cell, unique};
+use crate::session::{Feed, unknown_input};
+use crate::text;
+
+/// How values stand in lines.
+#[derive(Debug)]
+pub(super) struct Format {
+    /// Whether an input or output loses its first dimension outside.
+    pub(super) single: bool,
+    /// The outputs that do.
+    pub(super) stacked: Vec<String>,
+    pub(super) allow_nan: bool,
+}
+
+impl Format {
+    /// What each input of the running program is in a line; `whole` is the program with all its inputs.
+    pub(super) fn row(
+        &self,
+        line: &Map<String, Json>,
+        whole: &Program,
+        running: &Program,
+    ) -> Result<Vec<Feed>, Diagnostic> {
+        if let Some(name) = line.keys().find(|k| !running.inputs().iter().any(|i| *i.name == ***k)) {
+            return Err(if whole.inputs().iter().any(|i| *i.name == **name) {
+                Diagnostic::error(codes::UNKNOWN_INPUT, format!("input `{name}` is not in the first line"))
+                    .help("name every input in the first line, with null where it is absent")
+            } else {
+                unknown_input(whole, name)
+            });
+        }
+        let cell = |input: &InputInfo| {
+            let cell = line.get(&*input.name).unwrap_or(&Json::Null);
+            feed(input, cell, self.single && input.batched, running.precision(), self.allow_nan)
+        };
+        running.inputs().iter().map(cell).collect()
+    }
+
+    /// A row of outputs as an object; what is not determined is `"?"`.
+    pub(super) fn answer(&self, running: &Program, row: &Row) -> String {
+        let mut out = format!("{{\"cycle\": {}", row.cycle);
+        for (info, status) in running.outputs().iter().zip(&row.values) {
+            out.push_str(", ");
+            out.push_str(&Json::from(&*info.name).to_string());
+            out.push_str(": ");
+            match status {
+                Status::Value(v) if self.single && self.stacked.iter().any(|s| **s == *info.name) => {
+                    text::json_value(&mut out, &without_first_dimension(v));
+                }
+                Status::Value(v) => text::json_value(&mut out, v),
+                Status::Absent => out.push_str("null"),
+                Status::Bottom | Status::Unknown | Status::Error => out.push_str("\"?\""),
+            }
+        }
+        out.push('}');
+        out
+    }
+}
+
+/// The object that a line is.
+pub(super) fn object(line: &str) -> Result<Map<String, Json>, Diagnostic> {
+    let bad =
+        |why: String| Diagnostic::error(codes::MALFORMED_DATA, "the line is not a JSON object").note(why);
+    match unique::parse(line.as_bytes()) {
+        Ok(Json::Object(object)) => Ok(object),
+        Ok(_) => Err(bad("expected {\"x\": .., ..}".to_owned())),
+        Err(e) => {
+            // The parser knows one line only, so that its number would mislead.
+            let why = e.to_string();
+            let place = format!(" at line {} column {}", e.line(), e.column());
+            let why = why.strip_suffix(&place).unwrap_or(&why);
+            Err(bad(format!("{why}, at column {}", e.column())))
+        }
+    }
+}
+
+/// The only entry of a value whose first dimension is 1.
+fn without_first_dimension(v: &Value) -> Value {
+    let shape = v.shape();
+    match shape.dims() {
+        [1, rest @ ..] => Value::new(Shape::new(rest), v.to_data()),
+        _ => v.clone(),
+    }
+}
+
+/// What an input is, from its entry in a line.
+fn feed(
+    input: &InputInfo,
+    cell: &Json,
+    single: bool,
+    precision: rml_ir::Precision,
+    allow_nan: bool,
+) -> Result<Feed, Diagnostic> {
+    let bad = |why: String| Diagnostic::error(codes::INPUT_TYPE, format!("input `{}`: {why}", input.name));
+    let Some(column) = json_cell(cell).map_err(bad)? else { return Ok(Feed::Absent) };
+    let found = Shape::new(column.shape.dims().get(1..).unwrap_or_default());
+    let dims = input.ty.shape.dims();
+    let expected = if single { dims.get(1..).unwrap_or_default() } else { dims };
+    if found.dims() != expected {
+        return Err(bad(format!("its value has another shape than {}", input.ty))
+            .note(format!("expected {}, found {found}", Shape::new(expected))));
+    }
+    let ty = Type { dtype: input.ty.dtype, shape: found };
+    let data = bind::convert(&input.name, &column, &ty, precision, allow_nan, &|_| "its value".into())?;
+    Ok(Feed::Value(data.gather(&[0], &input.ty.shape)))
+}
