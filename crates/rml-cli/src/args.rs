@@ -149,7 +149,8 @@ pub(crate) struct Check {
     #[arg(long)]
     pub(crate) explain: bool,
     /// How the verdict is written: for people, or as one JSON object
-    #[arg(long, value_enum, default_value_t = VerdictFormat::Text, value_name = "FORMAT", conflicts_with = "explain")]
+    #[arg(long, value_enum, default_value_t = VerdictFormat::Text, value_name = "FORMAT",
+        conflicts_with_all = ["explain", "types"])]
     pub(crate) format: VerdictFormat,
 }
 
@@ -183,9 +184,9 @@ pub(crate) struct Dump {
     /// The stage to print
     #[arg(long, value_enum, value_name = "STAGE")]
     pub(crate) after: Stage,
-    /// Seed of the random initialisers
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub(crate) seed: u64,
+    /// Seed of the random initialisers; by default 0
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
 }
 
 /// A stage of the compiler.

@@ -19,6 +19,7 @@ use crate::compile::{Differentiable, Options, Program, Source, differentiable};
 use crate::data::Columns;
 use crate::error::Error;
 use crate::session::{End, Feed, Session};
+use crate::settings;
 use crate::trace::{RunOptions, Table};
 
 pub use check::{CheckOptions, Checked, GradCheck, gradcheck};
@@ -93,7 +94,9 @@ pub fn grad(
     let start = Start::new(grad)?;
     let compiled = differentiable(source, &start.settings(options), grad.loss.as_deref())?;
     let given = Given::new(&compiled.backward, inputs, grad)?;
-    gradients(&compiled, &given, &start)
+    let mut found = gradients(&compiled, &given, &start)?;
+    found.warnings.extend(start.changed(options));
+    Ok(found)
 }
 
 /// With which parameters a run begins, and on what it runs.
@@ -116,6 +119,11 @@ impl Start {
             options.defaults.entry(name).or_insert(value);
         }
         options
+    }
+
+    /// A warning of static parameters that the checkpoint was not made with.
+    fn changed(&self, options: &Options) -> Option<Diagnostic> {
+        settings::changed(self.checkpoint.as_ref()?.position.as_ref(), &options.set)
     }
 
     /// A session with the parameters of the checkpoint; all other states begin anew.

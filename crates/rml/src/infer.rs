@@ -17,7 +17,7 @@ use crate::data::Columns;
 use crate::data::windows::{Windows, missing};
 use crate::error::Error;
 use crate::fingerprint;
-use crate::runner::{Averages, Family, Runner, batch_size};
+use crate::runner::{Averages, Family, Runner, asked_batch, batch_size};
 use crate::settings;
 use crate::split::split;
 use crate::train::Metrics;
@@ -157,7 +157,7 @@ pub fn infer(source: &Source, data: &Columns, options: &InferOptions) -> Result<
     let sources = Arc::clone(program.sources());
     let mut warnings = program.warnings().clone();
     warnings.extend(left_out);
-    warnings.extend(changed_settings(options, position));
+    warnings.extend(settings::changed(position, &options.set));
     let (chosen, set) = choose(data, options.split, windows.count, &checkpoint, &mut warnings)?;
     let mut kept = if options.keep_outputs { Some(Kept::new(&mut family, size, &windows)?) } else { None };
     let from = From { checkpoint: &checkpoint, fresh: options.fresh };
@@ -205,24 +205,11 @@ fn family(source: &Source, options: &InferOptions, position: Option<&Position>) 
     Family::new(source, compile, options.backend.clone())
 }
 
-/// A warning of static parameters that training had with other values.
-fn changed_settings(options: &InferOptions, position: Option<&Position>) -> Option<Diagnostic> {
-    let before = position?.set.as_ref()?;
-    let mut changed = settings::changed(before, &options.set).peekable();
-    changed.peek()?;
-    let what = "a static parameter has another value than in the training of the checkpoint";
-    let d = changed.fold(Diagnostic::warning(codes::SETTING_CHANGED, what), |d, (name, before, now)| {
-        d.note(format!("`{name}` was {before}, is {now}"))
-    });
-    Some(d.help("without the setting, the value of the training is used"))
-}
-
 /// How many windows are stacked: as asked for, else as in training.
 fn batch(source: &Source, options: &InferOptions, position: Option<&Position>) -> Result<usize, Error> {
-    let asked = options.batch.is_some() || options.set.contains_key(BATCH);
-    match position {
-        Some(p) if !asked => Ok(p.batch.max(1)),
-        _ => batch_size(source, &options.node, options.batch, &mut options.set.clone()),
+    match (asked_batch(options.batch, &mut options.set.clone())?, position) {
+        (None, Some(p)) => Ok(p.batch.max(1)),
+        (asked, _) => batch_size(source, &options.node, asked),
     }
 }
 

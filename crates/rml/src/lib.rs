@@ -59,10 +59,12 @@ pub use rml_base::{
 pub use rml_ir::typed::StaticValue;
 pub use rml_ir::{DType, Data, Precision, Shape, Tensor, Type, Value};
 pub use session::{End, Feed, Outputs, Session, tensor};
+pub use settings::Settings;
 pub use text::table;
 pub use trace::{Cell, RunOptions, Trace, run};
 pub use train::{
-    EpochSummary, Metrics, Observer, Progress, TestSplit, TrainInfo, TrainOptions, TrainReport, train,
+    EpochSummary, Evaluate, Metrics, Observer, Progress, TestSplit, TrainInfo, TrainOptions, TrainReport,
+    train,
 };
 pub use {rml_analysis as analysis, rml_ir as ir, rml_sim as sim, rml_syntax as syntax};
 

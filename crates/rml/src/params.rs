@@ -15,6 +15,7 @@ use crate::checkpoint::{Checkpoint, Policy};
 use crate::compile::{BATCH, Options, Program, Source, compile};
 use crate::error::Error;
 use crate::ir::typed::StaticValue;
+use crate::settings;
 use expand::{Plan, Wanted};
 
 pub use summary::Summary;
@@ -247,7 +248,9 @@ fn program(source: &Source, options: &Options, checkpoint: Option<&Checkpoint>) 
     if checkpoint.and_then(|c| c.position.as_ref()).is_some_and(|p| p.double) {
         options.precision = rml_ir::Precision::F64;
     }
-    compile(source, &options)
+    let mut program = compile(source, &options)?;
+    program.warnings.extend(settings::changed(checkpoint.and_then(|c| c.position.as_ref()), &options.set));
+    Ok(program)
 }
 
 /// The parameters of a program by path.

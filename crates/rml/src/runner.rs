@@ -36,23 +36,25 @@ pub(crate) struct Family {
     backend: Option<Arc<dyn Backend>>,
 }
 
-/// How many windows to stack: what is asked for (by `batch`, or by `set`), else the default where the node can stack.
-pub(crate) fn batch_size(
-    source: &Source,
-    node: &str,
+/// How many windows to stack as far as that is asked for, by `batch` or by `set`, from which it is taken out.
+pub(crate) fn asked_batch(
     batch: Option<usize>,
     set: &mut IndexMap<String, StaticValue>,
-) -> Result<usize, Error> {
-    let stacks = interfaces(source)?.get(node).is_some_and(|i| i.has_batch);
-    let asked = match (batch, set.shift_remove(BATCH)) {
-        (Some(n), _) => Some(n),
-        (None, Some(StaticValue::Int(n))) => Some(usize::try_from(n).unwrap_or(0)),
+) -> Result<Option<usize>, Diagnostic> {
+    match (batch, set.shift_remove(BATCH)) {
+        (Some(n), _) => Ok(Some(n)),
+        (None, Some(StaticValue::Int(n))) => Ok(Some(usize::try_from(n).unwrap_or(0))),
         (None, Some(other)) => {
             let what = format!("`{BATCH}` is {other}, which is no number of windows");
-            return Err(Diagnostic::error(codes::BAD_OPTION, what).into());
+            Err(Diagnostic::error(codes::BAD_OPTION, what))
         }
-        (None, None) => None,
-    };
+        (None, None) => Ok(None),
+    }
+}
+
+/// How many windows to stack: as asked for, else the default where the node can stack.
+pub(crate) fn batch_size(source: &Source, node: &str, asked: Option<usize>) -> Result<usize, Error> {
+    let stacks = interfaces(source)?.get(node).is_some_and(|i| i.has_batch);
     match asked {
         Some(0) => Err(Diagnostic::error(codes::BAD_OPTION, "at least one window must be stacked")
             .note("the batch size is 0")

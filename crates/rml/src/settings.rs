@@ -1,11 +1,15 @@
 //! Values of static parameters in a checkpoint: the settings of a training run, for its resumption and for inference.
 
 use indexmap::IndexMap;
+use rml_base::Diagnostic;
+use rml_base::codes::run as codes;
 use rml_ir::typed::StaticValue;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
-/// Static parameters by name.
-pub(crate) type Settings = IndexMap<String, StaticValue>;
+use crate::checkpoint::Position;
+
+/// Values of static parameters, and of the dimension `batch`, by name.
+pub type Settings = IndexMap<String, StaticValue>;
 
 /// How a value is written. Numbers are texts, so that every bit comes back.
 #[derive(Serialize, Deserialize)]
@@ -48,13 +52,15 @@ pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<S
     settings.collect::<Option<_>>().map(Some).ok_or_else(|| D::Error::custom("a setting is no value"))
 }
 
-/// The settings that both have, with different values: the name, the value then and now.
-pub(crate) fn changed<'s>(
-    before: &'s Settings,
-    now: &'s Settings,
-) -> impl Iterator<Item = (&'s str, &'s StaticValue, &'s StaticValue)> {
-    now.iter().filter_map(|(name, now)| {
-        let before = before.get(name)?;
-        (before != now).then_some((name.as_str(), before, now))
-    })
+/// A warning of static parameters that are given now, and that the training of a checkpoint had with other values.
+pub(crate) fn changed(position: Option<&Position>, now: &Settings) -> Option<Diagnostic> {
+    let before = position?.set.as_ref()?;
+    let mut changed =
+        now.iter().filter(|(name, now)| before.get(*name).is_some_and(|b| b != *now)).peekable();
+    changed.peek()?;
+    let what = "a static parameter has another value than in the training of the checkpoint";
+    let d = changed.fold(Diagnostic::warning(codes::SETTING_CHANGED, what), |d, (name, now)| {
+        d.note(format!("`{name}` was {}, is {now}", before[name]))
+    });
+    Some(d.help("without the setting, the value of the training is used"))
 }

@@ -15,6 +15,7 @@ use crate::error::Error;
 use plan::Plan;
 
 mod plan;
+mod resume;
 mod start;
 
 /// How many windows are kept for testing.
@@ -37,24 +38,36 @@ impl Default for TestSplit {
     }
 }
 
-/// How to train.
+/// What is run over the test windows after each epoch.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum Evaluate {
+    /// The node `infer`, if the program has it.
+    #[default]
+    Infer,
+    /// That node.
+    Node(String),
+    /// Nothing.
+    Nothing,
+}
+
+/// How to train. What is `None` is that of the run to resume, if there is one.
 #[derive(Clone, Debug)]
 pub struct TrainOptions {
-    /// The node to run.
-    pub node: String,
-    /// The node that is run over the test windows after each epoch, if the program has it.
-    pub evaluate: Option<String>,
+    /// The node to run; by default `train`.
+    pub node: Option<String>,
+    /// What is run over the test windows after each epoch.
+    pub evaluate: Evaluate,
     /// Static parameters of the run node.
     pub set: IndexMap<String, StaticValue>,
-    /// How many windows are stacked; `None` = 32 where the node has a dimension `batch`, else 1.
+    /// How many windows are stacked; by default 32 where the node has a dimension `batch`, else 1.
     pub batch: Option<usize>,
     /// How many epochs in all (a resumed run counts those done before).
     pub epochs: u64,
-    /// The seed of initialisers, split and shuffling.
-    pub seed: u64,
-    /// What is kept for testing.
-    pub test: TestSplit,
-    /// Whether the windows are put in a new random order each epoch.
+    /// The seed of initialisers, split and shuffling; by default 0.
+    pub seed: Option<u64>,
+    /// What is kept for testing; by default [`TestSplit::DEFAULT_SHARE`].
+    pub test: Option<TestSplit>,
+    /// Whether the windows are put in a new random order each epoch. A run to resume that did not goes on so.
     pub shuffle: bool,
     /// How `num` is computed.
     pub precision: Precision,
@@ -75,13 +88,13 @@ pub struct TrainOptions {
 impl Default for TrainOptions {
     fn default() -> Self {
         Self {
-            node: "train".into(),
-            evaluate: Some("infer".into()),
+            node: None,
+            evaluate: Evaluate::Infer,
             set: IndexMap::new(),
             batch: None,
             epochs: 10,
-            seed: 0,
-            test: TestSplit::default(),
+            seed: None,
+            test: None,
             shuffle: true,
             precision: Precision::F32,
             allow_nan: false,

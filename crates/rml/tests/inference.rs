@@ -34,7 +34,7 @@ fn options(save: &Path) -> TrainOptions {
         epochs: 1,
         batch: Some(1),
         shuffle: false,
-        test: TestSplit::Count(0),
+        test: Some(TestSplit::Count(0)),
         save: Some(save.to_path_buf()),
         ..TrainOptions::default()
     }

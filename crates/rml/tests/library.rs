@@ -5,7 +5,8 @@ mod support;
 use std::path::Path;
 
 use rml::{
-    Checkpoint, Columns, Data, Elements, InferOptions, Options, Precision, Stream, TestSplit, TrainOptions,
+    Checkpoint, Columns, Data, Elements, Evaluate, InferOptions, Options, Precision, Stream, TestSplit,
+    TrainOptions,
 };
 use support::{column, source};
 
@@ -277,12 +278,12 @@ fn state(path: &Path, key: &str) -> Vec<f64> {
 
 fn plan(node: &str, path: &Path) -> TrainOptions {
     TrainOptions {
-        node: node.into(),
-        evaluate: None,
+        node: Some(node.into()),
+        evaluate: Evaluate::Nothing,
         epochs: 1,
         batch: (node == "train").then_some(3),
         shuffle: false,
-        test: TestSplit::Count(0),
+        test: Some(TestSplit::Count(0)),
         save: Some(path.to_path_buf()),
         ..TrainOptions::default()
     }

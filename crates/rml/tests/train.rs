@@ -31,7 +31,7 @@ fn same_seed_same_bits() {
     let [a, b, c] = ["a", "b", "c"].map(|n| dir.path().join(n));
     train(CLASSIFIER, &data(23), &options(&a, 2));
     train(CLASSIFIER, &data(23), &options(&b, 2));
-    train(CLASSIFIER, &data(23), &TrainOptions { seed: 1, ..options(&c, 2) });
+    train(CLASSIFIER, &data(23), &TrainOptions { seed: Some(1), ..options(&c, 2) });
     assert_eq!(std::fs::read(&a).unwrap(), std::fs::read(&b).unwrap());
     assert_ne!(std::fs::read(&a).unwrap(), std::fs::read(&c).unwrap());
 }
@@ -136,19 +136,31 @@ fn other_data_is_run_whole() {
 fn a_run_cannot_go_on_under_other_conditions() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("c");
-    train(CLASSIFIER, &data(20), &TrainOptions { seed: 3, ..options(&path, 1) });
+    train(CLASSIFIER, &data(20), &TrainOptions { seed: Some(3), ..options(&path, 1) });
     let resume = TrainOptions { resume: Some(path.clone()), save: None, ..options(&path, 2) };
     let attempt =
         |data: &rml::Columns, options: TrainOptions| rml::train(&source(CLASSIFIER), data, &options, &mut ());
-    assert!(attempt(&data(20), TrainOptions { seed: 3, ..resume.clone() }).is_ok());
-    for options in [
-        TrainOptions { seed: 4, ..resume.clone() },
-        TrainOptions { batch: Some(5), ..resume.clone() },
-        TrainOptions { test: TestSplit::Count(1), ..resume.clone() },
-        TrainOptions { shuffle: false, ..resume.clone() },
+    assert!(attempt(&data(20), TrainOptions { seed: Some(3), ..resume.clone() }).is_ok());
+    let set = |n| [("batch".to_owned(), rml::StaticValue::Int(n))].into();
+    assert!(attempt(&data(20), TrainOptions { batch: None, set: set(4), ..resume.clone() }).is_ok());
+    for (options, values) in [
+        (TrainOptions { seed: Some(4), ..resume.clone() }, "expected 3, found 4"),
+        // What is the default for a new run is no less given here.
+        (TrainOptions { seed: Some(0), ..resume.clone() }, "expected 3, found 0"),
+        (TrainOptions { batch: Some(5), ..resume.clone() }, "expected 4, found 5"),
+        (TrainOptions { batch: None, set: set(5), ..resume.clone() }, "expected 4, found 5"),
+        (TrainOptions { test: Some(TestSplit::Count(1)), ..resume.clone() }, "expected 3, found 1"),
+        (TrainOptions { shuffle: false, ..resume.clone() }, "expected shuffled, found that of the data"),
+        (TrainOptions { precision: rml::Precision::F64, ..resume.clone() }, "expected f32, found f64"),
+        (TrainOptions { node: Some("infer".into()), ..resume.clone() }, "expected train, found infer"),
+        (TrainOptions { epochs: 0, ..resume.clone() }, "expected more than 1 epochs, found 0"),
     ] {
-        assert_eq!(code(attempt(&data(20), options)), "resume-mismatch");
+        let error = attempt(&data(20), options).unwrap_err();
+        assert_eq!(error.code().unwrap().name, "resume-mismatch");
+        assert!(error.to_string().contains(values), "{values} in {error}");
     }
+    let two = TrainOptions { seed: Some(1), shuffle: false, ..resume.clone() };
+    assert_eq!(attempt(&data(20), two).unwrap_err().diagnostics().iter().count(), 2, "all are told at once");
     assert_eq!(code(attempt(&data(21), resume.clone())), "resume-mismatch");
     let mut changed = data(20);
     changed.columns["y"].elements = Elements::Int(vec![0; 20]);
@@ -192,7 +204,7 @@ fn a_checkpoint_of_another_program_is_called_that() {
     let resume = TrainOptions {
         resume: Some(path.clone()),
         batch: None,
-        test: TestSplit::Count(0),
+        test: Some(TestSplit::Count(0)),
         ..options(&path, 2)
     };
     let e = rml::train(&source(line), &points, &resume, &mut ()).unwrap_err();
@@ -219,8 +231,8 @@ fn damaged_checkpoints_and_wrong_options_are_errors() {
     let attempt = |options: TrainOptions| code(rml::train(&source(CLASSIFIER), &data(20), &options, &mut ()));
     assert_eq!(attempt(options(&dir.path().join("no/such"), 1)), "unwritable-file");
     let base = TrainOptions::default;
-    assert_eq!(attempt(TrainOptions { test: TestSplit::Count(20), ..base() }), "bad-option");
-    assert_eq!(attempt(TrainOptions { test: TestSplit::Share(1.5), ..base() }), "bad-option");
+    assert_eq!(attempt(TrainOptions { test: Some(TestSplit::Count(20)), ..base() }), "bad-option");
+    assert_eq!(attempt(TrainOptions { test: Some(TestSplit::Share(1.5)), ..base() }), "bad-option");
     assert_eq!(attempt(TrainOptions { batch: Some(0), ..base() }), "bad-option");
 }
 
@@ -234,8 +246,12 @@ node train(x: num [batch]) -> (total: num [])
 fn a_state_of_the_batch_needs_batches_of_one_size() {
     let mut columns = rml::Columns::default();
     columns.columns.insert("x".into(), column(&[5], Elements::F32(vec![1.0; 5])));
-    let options =
-        TrainOptions { test: TestSplit::Count(0), epochs: 1, batch: Some(2), ..TrainOptions::default() };
+    let options = TrainOptions {
+        test: Some(TestSplit::Count(0)),
+        epochs: 1,
+        batch: Some(2),
+        ..TrainOptions::default()
+    };
     let e = rml::train(&source(CARRIED), &columns, &options, &mut ()).unwrap_err();
     assert_eq!(e.code().unwrap().name, "batch-state");
     assert!(e.to_string().contains("in window 0 of the data"), "{e}");
@@ -249,7 +265,7 @@ fn nodes_that_cannot_stack_say_so() {
     let text = "node train(x: num []) -> (o: num []) o = x;";
     let mut columns = rml::Columns::default();
     columns.columns.insert("x".into(), column(&[4], Elements::F32(vec![1.0, 2.0, 3.0, 6.0])));
-    let options = TrainOptions { test: TestSplit::Count(0), epochs: 1, ..TrainOptions::default() };
+    let options = TrainOptions { test: Some(TestSplit::Count(0)), epochs: 1, ..TrainOptions::default() };
     let report = rml::train(&source(text), &columns, &options, &mut ()).unwrap();
     assert_eq!(report.epochs[0].train["o"], 3.0);
     let stacked = TrainOptions { batch: Some(2), ..options };
@@ -261,7 +277,7 @@ fn look_ahead_beyond_a_window_is_explained() {
     let text = "node train(x: num []) -> (o: num []) o = post x;";
     let mut columns = rml::Columns::default();
     columns.columns.insert("x".into(), column(&[2, 3], Elements::F32(vec![1.0; 6])));
-    let options = TrainOptions { test: TestSplit::Count(0), epochs: 1, ..TrainOptions::default() };
+    let options = TrainOptions { test: Some(TestSplit::Count(0)), epochs: 1, ..TrainOptions::default() };
     let e = rml::train(&source(text), &columns, &options, &mut ()).unwrap_err();
     assert_eq!(e.code().unwrap().name, "window-incomplete");
     assert!(!e.diagnostics().0[0].labels.is_empty(), "{e}");

@@ -15,7 +15,7 @@ codes! {
     UNKNOWN_INPUT = "unknown-input", "A value is given for an input that the run node does not have.";
     MISSING_INPUT = "missing-input", "An input of the run node got no value in a cycle.";
     INPUT_TYPE = "input-type", "A value is not of the type of its input.";
-    BAD_OPTION = "bad-option", "An option has a value that it cannot have here.";
+    BAD_OPTION = "bad-option", "An option has a value that it cannot have here, or can have no effect.";
     NO_BATCH_DIMENSION = "no-batch-dimension", "A batch size is given for a node without a dimension `batch`.";
     BATCH_STATE = "batch-state", "A state's shape depends on the batch size, which changes for the last, short batch.";
     WINDOW_INCOMPLETE = "window-incomplete", "A value waits for cycles beyond the end of its window.";

@@ -15,19 +15,19 @@ pub(crate) struct Train {
     /// Columns by input name: arrays [N, T, ..] are N windows of T cycles, [N, ..] one value a window
     #[arg(long, value_name = "FILE")]
     pub(crate) data: PathBuf,
-    /// The node to train
-    #[arg(long, value_name = "NAME", default_value = "train")]
-    pub(crate) node: String,
-    /// The node to run over the test windows after each epoch, if the program has it
-    #[arg(long, value_name = "NAME", default_value = "infer")]
-    pub(crate) evaluate: String,
+    /// The node to train; by default train, or that of the checkpoint
+    #[arg(long, value_name = "NAME")]
+    pub(crate) node: Option<String>,
+    /// The node to run over the test windows after each epoch; by default infer, if the program has it
+    #[arg(long, value_name = "NAME")]
+    pub(crate) evaluate: Option<String>,
     /// How many epochs in all; a resumed run counts those done before
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) epochs: u64,
-    /// Seed of initialisers, split and shuffling; a resumed run has that of its checkpoint
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub(crate) seed: u64,
-    /// Windows kept for testing: a share such as 0.2, or a count such as 297
+    /// Seed of initialisers, split and shuffling; by default 0, or that of the checkpoint
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// Windows kept for testing: a share such as 0.2, or a count such as 297; by default 0.165, or those of the checkpoint
     #[arg(long, value_name = "SHARE|COUNT", value_parser = values::split)]
     pub(crate) test: Option<rml::TestSplit>,
     /// Take the windows in the order of the data in every epoch
@@ -37,7 +37,7 @@ pub(crate) struct Train {
     #[arg(long, value_name = "FILE")]
     pub(crate) save: Option<PathBuf>,
     /// How often to save, in epochs; 0 = at the end only
-    #[arg(long, value_name = "EPOCHS", default_value_t = 1)]
+    #[arg(long, value_name = "EPOCHS", default_value_t = 1, requires = "save")]
     pub(crate) save_every: u64,
     /// Go on from that checkpoint
     #[arg(long, value_name = "FILE")]

@@ -12,7 +12,7 @@ use crate::output::{Output, Stop};
 pub(crate) fn check(args: &Check, output: &mut Output) -> Result<(), Stop> {
     let options = Options {
         node: args.node.clone(),
-        set: args.set.iter().cloned().collect(),
+        set: super::settings(&args.set, args.batch)?,
         precision: super::precision(args.f64),
         batch: args.batch,
         ..Options::default()
@@ -26,7 +26,7 @@ pub(crate) fn check(args: &Check, output: &mut Output) -> Result<(), Stop> {
             continue;
         }
         output.report(&report.findings, &report.sources);
-        if !output.json() {
+        if args.explain || !output.json() {
             output.print(&text(args, &report, &file.display().to_string()))?;
         }
         if args.types {

@@ -3,8 +3,9 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use rml::Source;
+use rml::codes::run::BAD_OPTION;
 use rml::doc::{self, Documented, ModuleDoc, NodeDoc};
+use rml::{Diagnostic, Source};
 
 use crate::args::Doc;
 use crate::output::{Output, Stop};
@@ -20,7 +21,12 @@ pub(crate) fn doc(args: &Doc, output: &mut Output) -> Result<(), Stop> {
     };
     let text = match (&found[..], &args.node) {
         ([Documented::Module(module), ..], Some(node)) => one(&module.name, doc::node(module, node)?),
-        (found, _) => found.iter().map(entry).collect::<Vec<_>>().join("\n"),
+        (_, Some(node)) => {
+            let what = format!("`{name}` is no module or file, and has no node `{node}`");
+            let help = "name a module before a node, as in `rml doc std.layers lstm`";
+            return Err(Diagnostic::error(BAD_OPTION, what).help(help).into());
+        }
+        (found, None) => found.iter().map(entry).collect::<Vec<_>>().join("\n"),
     };
     output.print(&text)
 }

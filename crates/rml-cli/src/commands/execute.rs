@@ -25,6 +25,14 @@ pub(crate) fn run(args: &args::Run, output: &mut Output) -> Result<(), Stop> {
 
 /// Runs, and draws the trace.
 pub(crate) fn trace(args: &args::Trace, output: &mut Output) -> Result<(), Stop> {
+    if args.semantics == Semantics::Kahn {
+        let why = "in the Kahn semantics sequences are endless anyway";
+        super::refuse_unused(why, &[("open", args.execution.open)])?;
+    }
+    if args.vcd.is_some() {
+        let why = "a value change dump holds variables, not parts of their equations";
+        super::refuse_unused(why, &[("vars expressions", args.vars == Rows::Expressions)])?;
+    }
     let (program, inputs, options) = prepare(&args.execution, true, output)?;
     if let Some(file) = &args.vcd {
         return dump(file, args.vars, &program, &inputs, options, output);
@@ -74,7 +82,7 @@ fn prepare(
     all_vars: bool,
     output: &mut Output,
 ) -> Result<(Program, Columns, RunOptions), Stop> {
-    let (source, options) = over(&args.over);
+    let (source, options) = over(&args.over)?;
     let options = Options { all_vars, probes: args.probe.clone(), ..options };
     let program = rml::compile(&source, &options)?;
     output.report(program.warnings(), program.sources());
@@ -85,9 +93,9 @@ fn prepare(
 }
 
 /// The program that the flags name, and how they say to compile it.
-pub(crate) fn over(args: &Over) -> (Source, Options) {
-    let (source, options) = super::program(&args.program);
-    (source, Options { node: args.node.clone(), seed: args.seed, ..options })
+pub(crate) fn over(args: &Over) -> Result<(Source, Options), Stop> {
+    let (source, options) = super::program(&args.program)?;
+    Ok((source, Options { node: args.node.clone(), seed: args.seed, ..options }))
 }
 
 /// The inputs that the flags name.

@@ -9,7 +9,7 @@ use crate::output::{Output, Stop};
 /// Prints the gradient of the sum of an output.
 pub(crate) fn grad(args: &Grad, output: &mut Output) -> Result<(), Stop> {
     let options = options(&args.of, &args.computing)?;
-    let (source, compile) = over(&args.of.over);
+    let (source, compile) = over(&args.of.over)?;
     let found = rml::grad(&source, &compile, &inputs(&args.of.over)?, &options)?;
     output.report(&found.warnings, &found.sources);
     match args.format {
@@ -21,7 +21,7 @@ pub(crate) fn grad(args: &Grad, output: &mut Output) -> Result<(), Stop> {
 /// Compares it with finite differences.
 pub(crate) fn gradcheck(args: &Gradcheck, output: &mut Output) -> Result<(), Stop> {
     let options = options(&args.of, &args.computing)?;
-    let (source, compile) = over(&args.of.over);
+    let (source, compile) = over(&args.of.over)?;
     let check = CheckOptions { eps: args.eps, tolerance: args.tolerance, samples: args.samples };
     let found = rml::gradcheck(&source, &compile, &inputs(&args.of.over)?, &options, &check)?;
     output.report(&found.warnings, &found.sources);

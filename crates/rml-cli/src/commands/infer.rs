@@ -13,7 +13,7 @@ pub(crate) fn infer(args: &Infer, output: &mut Output) -> Result<(), Stop> {
     let options = InferOptions {
         node: args.node.clone(),
         params: args.params.clone(),
-        set: args.program.set.iter().cloned().collect(),
+        set: super::settings(&args.program.set, args.program.batch)?,
         batch: args.program.batch,
         precision: args.program.f64.then_some(Precision::F64),
         split: match args.split {

@@ -17,7 +17,8 @@ mod verdict;
 use std::sync::Arc;
 
 use rml::backend::{self, Backend};
-use rml::{Options, Precision, Source};
+use rml::codes::run::BAD_OPTION;
+use rml::{Diagnostic, Options, Precision, Settings, Source, StaticValue};
 
 use crate::args::{self, Command};
 use crate::output::{Output, Stop};
@@ -43,14 +44,48 @@ pub(crate) fn run(command: &Command, output: &mut Output) -> Result<(), Stop> {
 }
 
 /// The program that the flags name, and how they say to compile it.
-fn program(program: &args::Program) -> (Source, Options) {
+fn program(program: &args::Program) -> Result<(Source, Options), Stop> {
     let options = Options {
-        set: program.set.iter().cloned().collect(),
+        set: settings(&program.set, program.batch)?,
         batch: program.batch,
         precision: precision(program.f64),
         ..Options::default()
     };
-    (Source::file(&program.file), options)
+    Ok((Source::file(&program.file), options))
+}
+
+/// The settings by name; none is given twice, `batch` by `--batch` included.
+fn settings(set: &[(String, StaticValue)], batch: Option<usize>) -> Result<Settings, Stop> {
+    let mut settings = Settings::new();
+    for (name, value) in set {
+        let other = match (settings.get(name), batch) {
+            (Some(other), _) => Some(other.to_string()),
+            (None, Some(batch)) if name == "batch" => Some(batch.to_string()),
+            (None, _) => None,
+        };
+        if let Some(other) = other {
+            let d = Diagnostic::error(BAD_OPTION, format!("`{name}` is given twice"));
+            return Err(d.note(format!("as {other} and as {value}")).help("give it once").into());
+        }
+        settings.insert(name.clone(), value.clone());
+    }
+    Ok(settings)
+}
+
+/// Refuses flags that are given and have no use: pairs of a flag and whether it is given.
+fn refuse_unused(why: &str, flags: &[(&str, bool)]) -> Result<(), Stop> {
+    let given: Vec<String> =
+        flags.iter().filter(|(_, given)| *given).map(|(flag, _)| format!("`--{flag}`")).collect();
+    if given.is_empty() {
+        return Ok(());
+    }
+    let what = format!("{} can have no effect here", given.join(", "));
+    Err(Diagnostic::error(BAD_OPTION, what).note(why).help("leave it out").into())
+}
+
+/// The flags of a program, for [`refuse_unused`].
+fn given(program: &args::Program) -> [(&'static str, bool); 3] {
+    [("set", !program.set.is_empty()), ("batch", program.batch.is_some()), ("f64", program.f64)]
 }
 
 fn precision(f64: bool) -> Precision {

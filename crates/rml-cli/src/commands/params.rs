@@ -22,13 +22,16 @@ pub(crate) fn params(args: &Params, output: &mut Output) -> Result<(), Stop> {
 
 fn list(args: &ListParams, output: &mut Output) -> Result<(), Stop> {
     if is_tensor_file(&args.program.file) {
+        let [set, batch, f64] = super::given(&args.program);
+        let flags = [("node", args.node.is_some()), ("params", args.params.is_some()), set, batch, f64];
+        super::refuse_unused("all tensors of the file are listed; it is no program", &flags)?;
         let file = TensorFile::read(&args.program.file)?;
         return match args.format {
             ParamsFormat::Json => output.print_json(&file.to_json()),
             ParamsFormat::Table => output.print(&file.to_table()),
         };
     }
-    let (source, options) = program(&args.program, args.node.as_ref());
+    let (source, options) = program(&args.program, args.node.as_ref())?;
     let checkpoint = args.params.as_deref().map(Checkpoint::read).transpose()?;
     let list = rml::params(&source, &options, checkpoint.as_ref())?;
     output.report(&list.warnings, &list.sources);
@@ -39,7 +42,7 @@ fn list(args: &ListParams, output: &mut Output) -> Result<(), Stop> {
 }
 
 fn import(args: &ImportParams, output: &mut Output) -> Result<(), Stop> {
-    let (source, options) = program(&args.program, args.node.as_ref());
+    let (source, options) = program(&args.program, args.node.as_ref())?;
     let (weights, mapping) = (TensorFile::read(&args.from)?, Mapping::read(&args.map)?);
     let imported = rml::import_params(&source, &options, &weights, &mapping)?;
     output.report(&imported.warnings, &imported.sources);
@@ -54,7 +57,7 @@ fn import(args: &ImportParams, output: &mut Output) -> Result<(), Stop> {
 }
 
 fn export(args: &ExportParams, output: &mut Output) -> Result<(), Stop> {
-    let (source, options) = program(&args.program, args.node.as_ref());
+    let (source, options) = program(&args.program, args.node.as_ref())?;
     let (checkpoint, mapping) = (Checkpoint::read(&args.params)?, Mapping::read(&args.map)?);
     let export = ExportOptions {
         like: args.like.as_deref().map(TensorFile::read).transpose()?,
@@ -71,9 +74,9 @@ fn export(args: &ExportParams, output: &mut Output) -> Result<(), Stop> {
     output.print(&format!("{}, {}\n", counted(tensors.tensors.len(), "tensor"), counted(elements, "element")))
 }
 
-fn program(program: &args::Program, node: Option<&String>) -> (Source, Options) {
-    let (source, options) = super::program(program);
-    (source, Options { node: node.cloned(), ..options })
+fn program(program: &args::Program, node: Option<&String>) -> Result<(Source, Options), Stop> {
+    let (source, options) = super::program(program)?;
+    Ok((source, Options { node: node.cloned(), ..options }))
 }
 
 fn counted(n: usize, what: &str) -> String {

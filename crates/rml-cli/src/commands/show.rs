@@ -7,16 +7,28 @@ use crate::output::{Output, Stop};
 
 /// Prints the adjoint of a node as source.
 pub(crate) fn diff(args: &Diff, output: &mut Output) -> Result<(), Stop> {
-    let (source, options) = super::program(&args.program);
+    let (source, options) = super::program(&args.program)?;
     let text = rml::differentiate(&source, &options, &args.node)?;
     output.exact(&ended(text))
 }
 
 /// Prints a stage.
 pub(crate) fn dump(args: &Dump, output: &mut Output) -> Result<(), Stop> {
-    let (source, mut options) = super::program(&args.program);
+    match args.after {
+        args::Stage::Parse => {
+            let [set, batch, f64] = super::given(&args.program);
+            let flags = [("node", args.node.is_some()), set, batch, f64, ("seed", args.seed.is_some())];
+            super::refuse_unused("the syntax tree is that of the whole text", &flags)?;
+        }
+        args::Stage::Fold | args::Stage::Analyse => {}
+        args::Stage::Elab | args::Stage::Normalize | args::Stage::Diff | args::Stage::Inline => {
+            let why = "random initial values are drawn after this stage";
+            super::refuse_unused(why, &[("seed", args.seed.is_some())])?;
+        }
+    }
+    let (source, mut options) = super::program(&args.program)?;
     options.node.clone_from(&args.node);
-    options.seed = args.seed;
+    options.seed = args.seed.unwrap_or_default();
     let stage = match args.after {
         args::Stage::Parse => Stage::Parse,
         args::Stage::Elab => Stage::Elab,

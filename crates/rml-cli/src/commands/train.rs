@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rml::{Columns, Diagnostic, Source, TrainOptions, TrainReport, codes};
+use rml::{Columns, Diagnostic, Evaluate, Source, TrainOptions, TrainReport, codes};
 
 use crate::args::Train;
 use crate::output::{INTERRUPTED, Output, Stop};
@@ -29,12 +29,12 @@ fn options(args: &Train) -> Result<TrainOptions, Stop> {
     listen(Arc::clone(&interrupt))?;
     Ok(TrainOptions {
         node: args.node.clone(),
-        evaluate: Some(args.evaluate.clone()),
-        set: args.program.set.iter().cloned().collect(),
+        evaluate: args.evaluate.clone().map_or(Evaluate::Infer, Evaluate::Node),
+        set: super::settings(&args.program.set, args.program.batch)?,
         batch: args.program.batch,
         epochs: args.epochs,
         seed: args.seed,
-        test: args.test.unwrap_or_default(),
+        test: args.test,
         shuffle: !args.no_shuffle,
         precision: super::precision(args.program.f64),
         allow_nan: args.allow_nan,

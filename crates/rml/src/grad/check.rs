@@ -106,7 +106,8 @@ pub fn gradcheck(
     let options = Options { precision: Precision::F64, ..start.settings(options) };
     let compiled = differentiable(source, &options, grad.loss.as_deref())?;
     let given = Given::new(&compiled.backward, inputs, grad)?;
-    let found = gradients(&compiled, &given, &start)?;
+    let mut found = gradients(&compiled, &given, &start)?;
+    found.warnings.extend(start.changed(&options));
     Checker { compiled: &compiled, start, options: check }.check(given, found)
 }
 

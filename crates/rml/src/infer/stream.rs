@@ -10,11 +10,13 @@ use serde_json::{Map, Value as Json};
 
 use super::lines::{Format, object};
 use super::states::inherited;
-use super::{InferOptions, changed_settings, family};
+use super::{InferOptions, family};
 use crate::checkpoint::{Checkpoint, Policy};
 use crate::compile::{Program, keep_inputs};
 use crate::error::Error;
+use crate::runner::{asked_batch, batch_size};
 use crate::session::{End, Feed, Session};
+use crate::settings;
 
 /// A program that reads JSON objects, one a cycle, and answers with JSON objects, one a cycle.
 ///
@@ -52,12 +54,8 @@ impl Stream {
     pub fn new(source: &crate::Source, options: &InferOptions) -> Result<Self, Error> {
         let checkpoint = options.checkpoint()?;
         let mut family = family(source, options, checkpoint.position.as_ref())?;
-        let asked = options.batch.is_some() || options.set.contains_key(crate::compile::BATCH);
-        let size = if asked {
-            crate::runner::batch_size(source, &options.node, options.batch, &mut options.set.clone())?
-        } else {
-            1
-        };
+        let asked = asked_batch(options.batch, &mut options.set.clone())?;
+        let size = if asked.is_some() { batch_size(source, &options.node, asked)? } else { 1 };
         let stacked = family.stacked_outputs(size)?;
         let program = family.program(size)?.clone();
         options.check_parameters(&program)?;
@@ -66,12 +64,13 @@ impl Stream {
         let stacked = names.collect();
         // Whether the states fit is known now, not only when the first line comes.
         let mut warnings = program.warnings().clone();
-        warnings.extend(changed_settings(options, checkpoint.position.as_ref()));
+        warnings.extend(settings::changed(checkpoint.position.as_ref(), &options.set));
         let checkpoint = inherited(&mut family, size, &checkpoint, options.fresh)?;
         checkpoint
             .select(&program, Policy::Inference)
             .map_err(|d| Error::from(d).with_sources(program.sources()))?;
-        let format = Format { single: !asked && family.stacks, stacked, allow_nan: options.allow_nan };
+        let format =
+            Format { single: asked.is_none() && family.stacks, stacked, allow_nan: options.allow_nan };
         let backend = options.backend.clone();
         Ok(Self { program, warnings, checkpoint, format, backend, running: None })
     }

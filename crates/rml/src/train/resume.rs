@@ -1,0 +1,139 @@
+//! What a run that is resumed takes from its checkpoint, and in what the options must agree with it. A setting that is given is never
+//! ignored: it agrees, or it is refused with both values.
+
+use std::fmt::Display;
+
+use rml_base::codes::run as codes;
+use rml_base::{Diagnostic, Diagnostics, Sources};
+use rml_ir::Precision;
+
+use super::{Observer, TrainOptions};
+use crate::checkpoint::Position;
+use crate::compile::BATCH;
+use crate::error::Error;
+use crate::settings::Settings;
+
+/// The terms of a run that do not depend on the data.
+pub(super) struct Terms {
+    pub(super) node: String,
+    /// Static parameters; the dimension `batch` among them is that of the options.
+    pub(super) set: Settings,
+    pub(super) precision: Precision,
+    pub(super) seed: u64,
+    pub(super) shuffle: bool,
+}
+
+/// What the options say, completed by the run to resume, or by defaults.
+///
+/// # Errors
+/// Options that contradict the run to resume, all of them.
+pub(super) fn terms(options: &TrainOptions, before: Option<&Position>) -> Result<Terms, Error> {
+    let Some(before) = before else {
+        return Ok(Terms {
+            node: options.node.clone().unwrap_or_else(|| "train".to_owned()),
+            set: options.set.clone(),
+            precision: options.precision,
+            seed: options.seed.unwrap_or_default(),
+            shuffle: options.shuffle,
+        });
+    };
+    let mut findings = Diagnostics::new();
+    let node = options.node.as_ref().unwrap_or(&before.node);
+    check(&mut findings, "node", &before.node, node);
+    check(&mut findings, "seed", &before.seed, &options.seed.unwrap_or(before.seed));
+    let order = |shuffle: bool| if shuffle { "shuffled" } else { "that of the data" };
+    check(&mut findings, "order of windows", order(before.shuffle), order(before.shuffle && options.shuffle));
+    // Single precision is the default, so that it is no contradiction.
+    let double = before.double || options.precision == Precision::F64;
+    let precision = |double| if double { Precision::F64 } else { Precision::F32 };
+    check(&mut findings, "precision", &precision(before.double), &precision(double));
+    let set = settings(&options.set, before, &mut findings);
+    findings.extend(beyond(options.epochs, before));
+    if !findings.is_empty() {
+        return Err(findings.into());
+    }
+    let (seed, shuffle) = (before.seed, before.shuffle);
+    Ok(Terms { node: before.node.clone(), set, precision: precision(before.double), seed, shuffle })
+}
+
+/// A run that has come further than it is to go.
+fn beyond(epochs: u64, before: &Position) -> Option<Diagnostic> {
+    let begun = if before.done > 0 { format!(" and {} windows", before.done) } else { String::new() };
+    let is_beyond = epochs < before.epoch || (epochs == before.epoch && before.done > 0);
+    let what = "the run to resume is beyond the number of epochs";
+    is_beyond.then(|| {
+        Diagnostic::error(codes::RESUME_MISMATCH, what)
+            .note(format!("expected more than {} epochs{begun}, found {epochs}", before.epoch))
+            .help("say how many epochs there are to be in all, those done before included (`--epochs N`)")
+    })
+}
+
+/// The static parameters of the run to resume, and the dimension `batch` as it is given now.
+fn settings(now: &Settings, before: &Position, findings: &mut Diagnostics) -> Settings {
+    let Some(recorded) = &before.set else { return now.clone() };
+    for (name, now) in now.iter().filter(|(name, _)| *name != BATCH) {
+        let before = recorded.get(name).map_or("no setting".to_owned(), ToString::to_string);
+        check(findings, &format!("value of `{name}`"), &*before, &*now.to_string());
+    }
+    let batch = now.iter().filter(|(name, _)| *name == BATCH);
+    recorded.iter().chain(batch).map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+/// Adds a finding where a setting is given that is not that of the run to resume.
+fn check<T: Display + PartialEq + ?Sized>(findings: &mut Diagnostics, what: &str, before: &T, now: &T) {
+    if before != now {
+        findings.push(
+            Diagnostic::error(codes::RESUME_MISMATCH, format!("the run to resume had another {what}"))
+                .note(format!("expected {before}, found {now}"))
+                .help("leave the option out: its value is that of the checkpoint"),
+        );
+    }
+}
+
+/// Where to go on; the states `anew` are not in the checkpoint, `now` is where a run with these options and this data would begin.
+///
+/// # Errors
+/// Data, or options about it, that contradict the run to resume, all of them.
+pub(super) fn position(
+    before: &Position,
+    now: &Position,
+    options: &TrainOptions,
+    anew: &[String],
+    observer: &mut dyn Observer,
+) -> Result<Position, Error> {
+    let mut findings = Diagnostics::new();
+    if before.windows != now.windows {
+        let what = "the run to resume had another number of windows in its data";
+        let note = format!("expected {}, found {}", before.windows, now.windows);
+        findings.push(Diagnostic::error(codes::RESUME_MISMATCH, what).note(note));
+    } else {
+        check(&mut findings, "batch size", &before.batch, &now.batch);
+        let test = if options.test.is_some() { now.test } else { before.test };
+        check(&mut findings, "number of test windows", &before.test, &test);
+    }
+    if !findings.is_empty() {
+        return Err(findings.into());
+    }
+    for (code, what, same) in [
+        (codes::PROGRAM_CHANGED, "program", before.program == now.program),
+        (codes::DATA_CHANGED, "data", before.data == now.data),
+    ] {
+        if !same {
+            let what = format!("the {what} is not the one that the checkpoint was made with");
+            let mut d = Diagnostic::warning(code, what);
+            if code == codes::PROGRAM_CHANGED {
+                d = anew
+                    .iter()
+                    .fold(d, |d, key| d.note(format!("begins anew, since it is not there: {key}")));
+            }
+            observer.warning(&d, &Sources::new());
+        }
+    }
+    Ok(Position {
+        program: now.program.clone(),
+        data: now.data.clone(),
+        columns: now.columns.clone(),
+        set: now.set.clone(),
+        ..before.clone()
+    })
+}
