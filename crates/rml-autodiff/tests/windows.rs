@@ -1,5 +1,5 @@
-//! What windows mean for training: state that is carried from one to the next without its gradient (ADJ-13), and optimisers that tick
-//! once a window (PARAM-5).
+//! What windows mean for training: state that is carried from one to the next without its gradient, and optimisers that tick
+//! once a window.
 
 mod support;
 
@@ -26,7 +26,8 @@ fn trained(text: &str, node: &str, prelude: &'static str, given: &Rows, cycles: 
     let module = wrapped(&module, true).unwrap_or_else(|e| panic!("{e}"));
     let mut rows = inputs(&module, cycles, &mut Random(3));
     rows.extend(given.iter().map(|(name, row)| (name.clone(), row.clone())));
-    let flat = pass::initialise(pass::inline(&module).unwrap_or_else(|e| panic!("{e}")), 1);
+    let flat = pass::initialise(pass::inline(&module).unwrap_or_else(|e| panic!("{e}")), 1)
+        .expect("memory for the draws");
     run(flat, &rows, cycles)
 }
 

@@ -4,9 +4,11 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use rml_backend::reference::Plan;
+use rml_backend::reference::{Plan, Stop};
 use rml_backend::{About, Backend, Buffer, Executable, Failure, Function, Held, Options, Outcome};
 use rml_base::codes::backend as codes;
+use rml_base::memory::Shortage;
+use rml_ir::op::EvalError;
 use rml_ir::{Precision, Type, Value};
 
 /// The embedded backend.
@@ -64,11 +66,14 @@ struct Ready {
 impl Executable for Ready {
     fn run(&self, args: Vec<Held>) -> Result<Outcome, Failure> {
         let args = args.iter().map(Held::to_host).collect::<Result<Vec<Value>, _>>()?;
-        // An operator without a result is found again, and reported, by the same evaluation in the contract.
-        Ok(self
-            .plan
-            .run(&self.function, &args)
-            .map_or(Outcome::Suspect, |values| Outcome::Done(values.into_iter().map(Held::Host).collect())))
+        match self.plan.run(&self.function, &args) {
+            Ok(values) => Ok(Outcome::Done(values.into_iter().map(Held::Host).collect())),
+            Err(Stop { at, error: EvalError::Memory { asked } }) => {
+                Err(Failure::shortage(Some(at), Shortage::of(asked)))
+            }
+            // An operator without a result is found again, and reported, by the same evaluation in the contract.
+            Err(_) => Ok(Outcome::Suspect),
+        }
     }
 }
 

@@ -1,6 +1,9 @@
 //! What a backend reports when it cannot do what it is asked for.
 
 use rml_base::codes::backend as codes;
+#[cfg(any(test, feature = "load"))]
+use rml_base::codes::run::MEMORY_LIMIT;
+use rml_base::memory::Shortage;
 use rml_base::{Code, Diagnostic, EntityId};
 
 use crate::function::{Function, Kind, Val};
@@ -8,7 +11,7 @@ use crate::function::{Function, Kind, Val};
 /// A failure of a backend, in the terms of the contract; it becomes a diagnostic where the function is known.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Failure {
-    /// Which kind: one of [`rml_base::codes::backend`].
+    /// Which kind: one of [`rml_base::codes::backend`], or `memory-limit`.
     pub code: Code,
     /// The value of the function that it is about, if it is about one.
     pub at: Option<Val>,
@@ -32,6 +35,13 @@ impl Failure {
     /// A call that failed.
     pub fn call(message: impl Into<String>) -> Self {
         Self::new(codes::BACKEND_FAILED, message)
+    }
+
+    /// A value for which the limit of the process leaves no memory; see [`rml_base::memory`].
+    pub fn shortage(at: Option<Val>, shortage: Shortage) -> Self {
+        let d = shortage.diagnostic("a tensor");
+        let message = format!("{}: {}", d.message, d.notes.join("; "));
+        Self { code: d.code, at, message, help: d.help.into_iter().next() }
     }
 
     /// The same with a way to mend it.
@@ -73,7 +83,7 @@ impl Failure {
     #[cfg(any(test, feature = "load"))]
     pub(crate) fn from_text(text: &str) -> Self {
         let fields: Vec<&str> = text.split('\u{1f}').collect();
-        let known = |name: &str| codes::ALL.iter().find(|c| c.name == name).copied();
+        let known = |name: &str| codes::ALL.iter().chain([&MEMORY_LIMIT]).find(|c| c.name == name).copied();
         match fields[..] {
             [code, at, message, help] => Self {
                 code: known(code).unwrap_or(codes::BACKEND_FAILED),
@@ -100,7 +110,8 @@ mod tests {
     fn a_failure_crosses_the_boundary_whole() {
         let plain = Failure::call("it broke: code 3");
         let whole = Failure::refusal(Val(7), "no such operator").help("use another");
-        for failure in [plain, whole] {
+        let short = Failure::shortage(Some(Val(1)), Shortage { asked: 2048, used: 0, limit: 1024 });
+        for failure in [plain, whole, short] {
             assert_eq!(Failure::from_text(&failure.to_text()), failure);
         }
         assert_eq!(Failure::from_text("what is this").message, "what is this");

@@ -1,13 +1,13 @@
-//! Executables with the exact semantics of errors (ERROR-7).
+//! Executables with the exact semantics of errors.
 
 use std::sync::Arc;
 
-use rml_base::{Diagnostic, EntityId};
+use rml_base::{Diagnostic, EntityId, memory};
 use rml_ir::Value;
 
 use crate::contract::{Backend, Executable, Held, Outcome};
 use crate::error::Failure;
-use crate::function::Function;
+use crate::function::{Function, Kind, Val};
 use crate::reference::{Stop, evaluate};
 
 /// A function and what a backend made of it.
@@ -16,6 +16,33 @@ pub struct Prepared {
     function: Arc<Function>,
     executable: Box<dyn Executable>,
     may_stop: bool,
+    /// What a call takes of the host's memory; nothing if the backend computes on another device.
+    need: Need,
+}
+
+/// A bound from below on what a call takes: its results, and its largest value.
+#[derive(Clone, Copy, Default, Debug)]
+struct Need {
+    largest: u64,
+    /// The largest value.
+    at: Option<Val>,
+    results: u64,
+}
+
+impl Need {
+    fn of(function: &Function) -> Self {
+        let bytes = |v: Val| function.values[v].ty.bytes(function.precision);
+        let computed =
+            function.values.iter_enumerated().filter(|(_, d)| matches!(d.kind, Kind::Apply { .. }));
+        let at = computed.map(|(v, _)| v).max_by_key(|&v| bytes(v));
+        let results = function.results.iter().fold(0_u64, |n, &r| n.saturating_add(bytes(r)));
+        Self { largest: at.map_or(0, bytes), at, results }
+    }
+
+    fn ask(&self) -> Result<(), Failure> {
+        memory::ask(self.largest).map_err(|short| Failure::shortage(self.at, short))?;
+        memory::ask(self.results).map_err(|short| Failure::shortage(None, short))
+    }
 }
 
 /// Why a call has no results.
@@ -35,7 +62,9 @@ impl Prepared {
     pub fn new(backend: &dyn Backend, function: Arc<Function>) -> Result<Self, Diagnostic> {
         debug_assert_eq!(crate::verify(&function), Ok(()));
         let executable = backend.prepare(&function).map_err(|f| f.within(&function))?;
-        Ok(Self { may_stop: function.may_stop(), function, executable })
+        let on_host = backend.about().device.starts_with("cpu");
+        let need = if on_host { Need::of(&function) } else { Need::default() };
+        Ok(Self { may_stop: function.may_stop(), function, executable, need })
     }
 
     /// The function.
@@ -46,12 +75,16 @@ impl Prepared {
     /// Runs it; see [`Executable::run`]. What the backend suspects is computed by the reference.
     ///
     /// # Errors
-    /// If an operator has no result, or the backend fails.
+    /// If an operator has no result, if the backend fails, or if the call would take more memory than is allowed.
     pub fn run(&self, args: Vec<Held>) -> Result<Vec<Held>, RunError> {
         let failed = |f: Failure| RunError::Failed(Box::new(f.within(&self.function)));
+        self.need.ask().map_err(failed)?;
         let spare = self.spare(&args).map_err(failed)?;
         match self.executable.run(args).map_err(failed)? {
             Outcome::Done(results) => Ok(results),
+            Outcome::Suspect if !self.may_stop => {
+                Err(failed(Failure::call("it finds no result for operators that always have one")))
+            }
             Outcome::Suspect => {
                 let args =
                     spare.iter().map(Held::to_host).collect::<Result<Vec<Value>, _>>().map_err(failed)?;

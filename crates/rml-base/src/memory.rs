@@ -54,7 +54,7 @@ pub fn ask(bytes: u64) -> Result<(), Shortage> {
     let used = used();
     match used.checked_add(bytes) {
         Some(sum) if sum <= limit() => Ok(()),
-        _ => Err(Shortage { asked: bytes, used, limit: limit() }),
+        _ => Err(Shortage::of(bytes)),
     }
 }
 
@@ -132,6 +132,11 @@ impl std::fmt::Display for Shortage {
 impl std::error::Error for Shortage {}
 
 impl Shortage {
+    /// As things are now, for so many bytes.
+    pub fn of(asked: u64) -> Self {
+        Self { asked, used: used(), limit: limit() }
+    }
+
     /// The error `memory-limit`; `what` needs the bytes, as in "the outputs of the run".
     pub fn diagnostic(&self, what: impl std::fmt::Display) -> Diagnostic {
         Diagnostic::error(MEMORY_LIMIT, format!("{what} would take more memory than is allowed"))

@@ -1,4 +1,4 @@
-//! Counter-based randomness: every draw is a pure function of (seed, path, tick, position) (DRAW-1, DRAW-2), so it is the same
+//! Counter-based randomness: every draw is a pure function of (seed, path, tick, position), so it is the same
 //! on every backend, in every schedule and after every resume.
 //!
 //! The generator is Philox4x32-10 (Salmon and others, "Parallel random numbers: as easy as 1, 2, 3"). Its
@@ -105,6 +105,17 @@ pub fn draw_at(
     tick: u64,
 ) -> Value {
     draw_from(dist, ty, precision, &Random::new(seed, path, tick))
+}
+
+/// How many bytes of work an element of a draw takes, beside the element itself.
+pub(crate) const DRAWN: u64 = size_of::<f64>() as u64;
+
+/// How many bytes drawing a value of that type takes at most, the value included.
+pub fn draw_bytes(dist: &Distribution, ty: &Type, precision: Precision) -> u64 {
+    // Orthogonal vectors are collected, and then put into the order of the matrix.
+    let work = if *dist == Distribution::Orthogonal { 3 * DRAWN } else { DRAWN };
+    let doubles = Type { dtype: DType::Num, shape: ty.shape.clone() }.bytes(Precision::F64);
+    ty.bytes(precision).saturating_add(doubles.saturating_mul(work / DRAWN))
 }
 
 /// Draws a value of type `ty` (num; `int []` for a key) from a generator.

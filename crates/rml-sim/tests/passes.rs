@@ -1,4 +1,4 @@
-//! The passes on flat programs keep what the outputs are (FIX-6), cycle by cycle, and a parameter under windows is
+//! The passes on flat programs keep what the outputs are, cycle by cycle, and a parameter under windows is
 //! updated once a window.
 
 use proptest::collection::vec;
@@ -114,7 +114,7 @@ node n2 "main"
     );
     let module = normal::parse(&text).expect("the text is well formed");
     let flat = pass::inline(&module).expect("it can be inlined");
-    pass::cone(pass::fold(pass::initialise(flat, 0)))
+    pass::cone(pass::fold(pass::initialise(flat, 0).expect("memory for the draws")))
 }
 
 /// `x`, the gradient if there is one, `end`; `None` = a cycle where nothing is present.

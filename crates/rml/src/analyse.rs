@@ -33,6 +33,8 @@ pub struct Analysis {
     pub assumed: Vec<(String, StaticValue)>,
     /// What is known of the program as it runs; nothing if its clocks do not fit.
     pub run: Option<RunFacts>,
+    /// Why it cannot run for want of memory.
+    pub shortage: Option<Diagnostic>,
 }
 
 /// What is known of a program as it runs: folded, and restricted to what the outputs and trained parameters need.
@@ -49,12 +51,12 @@ pub struct RunFacts {
 }
 
 impl RunFacts {
-    fn new(flat: Flat, seed: u64) -> Self {
-        let flat = pass::cone(pass::fold(pass::initialise(flat, seed)));
+    fn new(flat: Flat, seed: u64) -> Result<Self, Diagnostic> {
+        let flat = pass::cone(pass::fold(pass::initialise(flat, seed)?));
         let clocks = rml_analysis::clocks(&flat);
         let causality = rml_analysis::causality(&flat, &clocks.clocks);
         let bounds = rml_analysis::bounds(&flat, &clocks.clocks, &causality);
-        Self { flat: Arc::new(flat), clocks, causality, bounds }
+        Ok(Self { flat: Arc::new(flat), clocks, causality, bounds })
     }
 
     /// The clock of a variable as it is declared, ` when end`; nothing for the base clock.
@@ -72,8 +74,12 @@ impl Analysis {
     fn new(flat: Flat, sources: &Arc<Sources>, seed: u64) -> Self {
         let clocks = certain::clocks(&flat);
         let rejected = matches!(clocks.verdict, Verdict::Rejected(_));
-        let run = (!rejected).then(|| RunFacts::new(flat.clone(), seed));
-        Self { flat: Arc::new(flat), sources: Arc::clone(sources), clocks, run, assumed: Vec::new() }
+        let (run, shortage) = match (!rejected).then(|| RunFacts::new(flat.clone(), seed)).transpose() {
+            Ok(run) => (run, None),
+            Err(shortage) => (None, Some(shortage)),
+        };
+        let (flat, sources) = (Arc::new(flat), Arc::clone(sources));
+        Self { flat, sources, clocks, run, shortage, assumed: Vec::new() }
     }
 
     /// The name of the node.
@@ -92,7 +98,7 @@ impl Analysis {
             Verdict::Synchronous => [].iter(),
             Verdict::Rejected(found) | Verdict::Dynamic(found) => found.iter(),
         };
-        clocks.chain(self.run.iter().flat_map(|r| r.causality.findings.iter()))
+        clocks.chain(&self.shortage).chain(self.run.iter().flat_map(|r| r.causality.findings.iter()))
     }
 }
 

@@ -17,7 +17,6 @@ pub mod backend;
 mod checkpoint;
 pub mod chronogram;
 mod compile;
-mod contents;
 mod data;
 pub mod doc;
 mod error;

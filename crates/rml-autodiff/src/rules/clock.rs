@@ -1,4 +1,4 @@
-//! `if` (ADJ-5) and `merge` (ADJ-7). `when` needs no rule: its operand gets the gradient of its result as it is (ADJ-6).
+//! `if`, `merge` (and `when`, whose operand gets the gradient of its result as it is).
 
 use rml_ir::normal::Var;
 

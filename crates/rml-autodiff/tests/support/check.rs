@@ -107,7 +107,7 @@ pub(crate) fn wrapped(module: &Module, diff: bool) -> Result<Module, String> {
 pub(crate) fn flat(module: &Module) -> Result<Flat, String> {
     rml_ir::normal::verify_differentiated(module).map_err(|e| e.join("\n"))?;
     let flat = pass::inline(module).map_err(|e| e.to_string())?;
-    Ok(pass::initialise(flat, 1))
+    Ok(pass::initialise(flat, 1).expect("memory for the draws"))
 }
 
 /// The parameters of a program that trains none, by key, with their equations and types.

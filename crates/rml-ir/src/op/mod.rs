@@ -1,4 +1,4 @@
-//! The closed table of tensor operators: pure functions from values to one value (TYPE-6, ERROR-4).
+//! The closed table of tensor operators: pure functions from values to one value.
 //!
 //! Every operator has one entry in each of these rooms, and the matches there are exhaustive, so that a new
 //! operator makes the compiler list them: its name and text form ([`Op::name`], [`Op::parse`]), its surface name
@@ -6,8 +6,8 @@
 //! ([`samples()`]), its adjoint (crate `rml-autodiff`). Attributes are concrete: elaboration has evaluated every
 //! static argument.
 //!
-//! Numbers follow IEEE 754; the only failures are integers that do not fit and positions outside of an axis
-//! ([`EvalError`]).
+//! Numbers follow IEEE 754; the only failures are integers that do not fit, positions outside of an axis, and
+//! values that memory has no room for ([`EvalError`]).
 
 use crate::types::Shape;
 
@@ -21,7 +21,7 @@ mod table;
 mod text;
 
 pub use einsum::Einsum;
-pub use eval::{EvalError, eval};
+pub use eval::{EvalError, eval, need};
 pub use result::{MAX_ELEMENTS, TypeError, result_type};
 pub use samples::samples;
 pub use sliding::{Conv, ConvAxis, Pool, PoolAxis};

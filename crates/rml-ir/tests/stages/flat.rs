@@ -119,8 +119,8 @@ fn f6_states_are_named() {
 fn f7_random_constants_are_drawn() {
     let all = flat(ALL);
     assert_only(verify_initialised(&all), "F7");
-    let drawn = rml_ir::pass::initialise(all.clone(), 7);
+    let drawn = rml_ir::pass::initialise(all.clone(), 7).unwrap();
     assert_eq!(verify_initialised(&drawn), Ok(()));
-    assert_eq!(print(&drawn), print(&rml_ir::pass::initialise(all.clone(), 7)));
-    assert_ne!(print(&drawn), print(&rml_ir::pass::initialise(all, 8)));
+    assert_eq!(print(&drawn), print(&rml_ir::pass::initialise(all.clone(), 7).unwrap()));
+    assert_ne!(print(&drawn), print(&rml_ir::pass::initialise(all, 8).unwrap()));
 }

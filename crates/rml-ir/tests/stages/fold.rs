@@ -183,10 +183,10 @@ v1 = apply mul (v2, v3)
 v0 = param v1
 state "k" eq3 parameter
 "#;
-    let result = initialise(flat(text), 1);
+    let result = initialise(flat(text), 1).unwrap();
     assert!(equations(&result)[2].starts_with("v1 = const "), "{}", print(&result));
     // Variables with names keep their clocks.
-    let named = initialise(flat(&text.replace("var v3 num [3]", "var v3 num [3] \"base\"")), 1);
+    let named = initialise(flat(&text.replace("var v3 num [3]", "var v3 num [3] \"base\"")), 1).unwrap();
     assert_eq!(equations(&named)[2], "v1 = apply mul (v2, v3)");
 }
 
@@ -194,7 +194,7 @@ state "k" eq3 parameter
 fn random_keys_decide_what_is_drawn() {
     let text = "flat f32 \"m\"\noutput v0\nvar v0 num [4]\n\
                 const k0 num [4] = random normal{0.0, 1.0}\nrandom k0 \"a\"\nv0 = const k0\n";
-    let draw = |text: &str, seed| print(&initialise(flat(text), seed));
+    let draw = |text: &str, seed| print(&initialise(flat(text), seed).unwrap());
     let other = text.replace("\"a\"", "\"b\"");
     assert_eq!(draw(text, 3), draw(text, 3));
     assert_ne!(draw(text, 3), draw(&other, 3));

@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 
 use indexmap::IndexMap;
+use rml_base::memory::Shortage;
 use rml_base::{Diagnostic, Span, codes};
 use rml_ir::Value;
 use rml_ir::flat::{Eq, Rhs, Var};
@@ -43,7 +44,7 @@ impl Halt {
 }
 
 impl Simulator {
-    /// What stopped the simulation (ERROR-3); when going on regardless, the failure in the lowest cycle (one that did not come through a
+    /// What stopped the simulation; when going on regardless, the failure in the lowest cycle (one that did not come through a
     /// recurrence).
     pub fn failure(&self) -> Option<Failure> {
         let halt = self.halts.iter().min_by_key(|h| h.cycle())?;
@@ -78,6 +79,13 @@ impl Simulator {
     fn eval_report(&self, cycle: u64, step: u32, error: &EvalError) -> Diagnostic {
         match error {
             EvalError::IntegerOverflow => self.overflow_report(cycle, step),
+            EvalError::Memory { asked } => {
+                let eq = self.program.equation(step);
+                let what = format!("computing {} in cycle {cycle}", self.program.name(eq.lhs));
+                let ty = &self.program.flat.vars[eq.lhs].ty;
+                let work = format!("the result is {ty}");
+                Shortage::of(*asked).diagnostic(what).label(eq.span, work)
+            }
             EvalError::PositionOutside { index, size } => {
                 let eq = self.program.equation(step);
                 let name = self.program.name(eq.lhs);

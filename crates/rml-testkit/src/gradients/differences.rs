@@ -81,7 +81,8 @@ impl Case {
     fn new(text: &str, r: &mut Random) -> Result<Self, String> {
         let module = normal(text, Root::Diff("main".into()))?;
         let made = gradient(module, 0).map_err(|e| e.to_string())?;
-        let finish = |flat| Arc::new(pass::cone(pass::fold(pass::initialise(flat, 1))));
+        let finish =
+            |flat| Arc::new(pass::cone(pass::fold(pass::initialise(flat, 1).expect("memory for the draws"))));
         let held = pass::inline_held(&made.module).map_err(|e| e.to_string())?;
         let mut backward = held.flat;
         let mut outputs = IndexMap::new();
@@ -101,7 +102,7 @@ impl Case {
         let cycles = 1 + r.below(5);
         let rows = inputs(&backward, cycles, r);
         Ok(Self {
-            whole: pass::initialise(forward.clone(), 1),
+            whole: pass::initialise(forward.clone(), 1).expect("memory for the draws"),
             forward: finish(forward),
             backward,
             inputs: made.inputs,

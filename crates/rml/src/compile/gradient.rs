@@ -82,11 +82,11 @@ fn parts(module: normal::Module, options: &Options, loss: Option<&str>) -> Resul
     let mut forward = made.module;
     forward.root = made.forward;
     let forward = pass::inline_held(&forward)?.flat;
-    let finish = |flat| pass::cone(pass::fold(pass::initialise(flat, options.seed)));
+    let finish = |flat| Ok::<_, Diagnostic>(pass::cone(pass::fold(pass::initialise(flat, options.seed)?)));
     Ok(Parts {
         loss: name,
-        forward: finish(forward),
-        backward: finish(backward),
+        forward: finish(forward)?,
+        backward: finish(backward)?,
         inputs: made.inputs,
         params,
     })

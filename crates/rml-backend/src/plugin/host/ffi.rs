@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use rml_base::EntityId;
 use rml_base::codes::backend as codes;
+use rml_base::memory::Reservation;
 use rml_ir::{DType, Data, Precision, Type, Value};
 
 use crate::contract::{About, Backend, Buffer, Executable, Held, Options, Outcome};
@@ -93,6 +94,7 @@ impl Library {
         Ok(Arc::new(Client {
             handle: Handle { raw: handle, free: self.api.free_backend },
             library: Arc::clone(self),
+            on_host: options.device.starts_with("cpu"),
         }))
     }
 
@@ -160,6 +162,8 @@ impl Drop for Handle {
 struct Client {
     handle: Handle,
     library: Arc<Library>,
+    /// Whether its tensors are in the host's memory.
+    on_host: bool,
 }
 
 /// A prepared function.
@@ -170,6 +174,7 @@ struct Ready {
     results: Vec<Type>,
     donated: Vec<usize>,
     precision: Precision,
+    on_host: bool,
 }
 
 /// A tensor of the library.
@@ -178,6 +183,13 @@ struct Remote {
     library: Arc<Library>,
     ty: Type,
     precision: Precision,
+    #[allow(dead_code, reason = "held, not read")]
+    reserved: Reservation,
+}
+
+/// The bytes of a tensor of the library, if they are the host's.
+fn reserved(on_host: bool, ty: &Type, precision: Precision) -> Reservation {
+    if on_host { Reservation::of(ty.bytes(precision)) } else { Reservation::default() }
 }
 
 impl fmt::Debug for Client {
@@ -219,6 +231,7 @@ impl Backend for Client {
             results: function.results.iter().map(|&r| function.values[r].ty.clone()).collect(),
             donated: function.donations.iter().map(|d| d.input.index()).collect(),
             precision: function.precision,
+            on_host: self.on_host,
         }))
     }
 
@@ -232,6 +245,7 @@ impl Backend for Client {
         Ok(Arc::new(Remote {
             handle: Handle { raw: handle, free: self.library.api.free_buffer },
             library: Arc::clone(&self.library),
+            reserved: reserved(self.on_host, &value.ty(), value.precision()),
             ty: value.ty(),
             precision: value.precision(),
         }))
@@ -314,6 +328,7 @@ impl Executable for Ready {
             Held::Device(Arc::new(Remote {
                 handle: Handle { raw, free: self.library.api.free_buffer },
                 library: Arc::clone(&self.library),
+                reserved: reserved(self.on_host, ty, self.precision),
                 ty: ty.clone(),
                 precision: self.precision,
             }))

@@ -8,6 +8,8 @@
 
 use std::fmt;
 
+use rml_base::memory::{self, Shortage};
+
 use super::Op;
 use crate::types::Precision;
 use crate::value::Value;
@@ -16,6 +18,7 @@ mod einsum;
 mod gather;
 mod layout;
 mod linear;
+mod need;
 mod pointwise;
 mod random;
 mod reduce;
@@ -24,6 +27,7 @@ mod sliding;
 mod strided;
 mod view;
 
+pub use need::need;
 use view::View;
 
 /// Why an operator has no result although its operands have the right types.
@@ -38,6 +42,17 @@ pub enum EvalError {
         /// How long the axis is.
         size: usize,
     },
+    /// It would take more memory than is allowed.
+    Memory {
+        /// How many bytes more.
+        asked: u64,
+    },
+}
+
+impl From<Shortage> for EvalError {
+    fn from(shortage: Shortage) -> Self {
+        EvalError::Memory { asked: shortage.asked }
+    }
 }
 
 impl fmt::Display for EvalError {
@@ -47,6 +62,7 @@ impl fmt::Display for EvalError {
             EvalError::PositionOutside { index, size } => {
                 write!(f, "position {index} lies outside of an axis of size {size}")
             }
+            EvalError::Memory { asked } => Shortage::of(*asked).fmt(f),
         }
     }
 }
@@ -57,29 +73,38 @@ impl std::error::Error for EvalError {}
 /// are stored in `precision`.
 ///
 /// # Errors
-/// If an integer result does not fit 64 bits, or a position lies outside of its axis.
+/// If an integer result does not fit 64 bits, if a position lies outside of its axis, or if the evaluation would take more
+/// memory than is allowed.
 ///
 /// # Panics
 /// If `result_type` does not accept the operands.
 pub fn eval(op: &Op, args: &[&Value], precision: Precision) -> Result<Value, EvalError> {
     // What is not scalar stays out of line, so that the quick path has a small frame.
+    let quick = match args {
+        [x] => scalar::unary(op, x, precision),
+        [a, b] => scalar::binary(op, a, b),
+        _ => None,
+    };
+    match quick {
+        Some(result) => result,
+        None => general(op, args, precision),
+    }
+}
+
+/// Whatever is not on the quick path, if there is memory for it.
+#[inline(never)]
+fn general(op: &Op, args: &[&Value], precision: Precision) -> Result<Value, EvalError> {
+    memory::ask(need(op, args, precision))?;
     match args {
         _ if matches!(op, Op::RandomUniform { .. } | Op::RandomNormal { .. }) => {
             Ok(random::draw(op, args, precision))
         }
-        [x] => match scalar::unary(op, x, precision) {
-            Some(result) => result,
-            None => unary(op, x, precision),
-        },
-        [a, b] => match scalar::binary(op, a, b) {
-            Some(result) => result,
-            None => binary(op, a, b),
-        },
+        [x] => unary(op, x, precision),
+        [a, b] => binary(op, a, b),
         _ => several(op, args),
     }
 }
 
-#[inline(never)]
 fn unary(op: &Op, x: &Value, precision: Precision) -> Result<Value, EvalError> {
     let view = View::of(x);
     match op {
@@ -130,7 +155,6 @@ fn unary(op: &Op, x: &Value, precision: Precision) -> Result<Value, EvalError> {
     }
 }
 
-#[inline(never)]
 fn binary(op: &Op, a: &Value, b: &Value) -> Result<Value, EvalError> {
     let (left, right) = (View::of(a), View::of(b));
     match op {
@@ -147,7 +171,6 @@ fn binary(op: &Op, a: &Value, b: &Value) -> Result<Value, EvalError> {
     }
 }
 
-#[inline(never)]
 fn several(op: &Op, args: &[&Value]) -> Result<Value, EvalError> {
     match (op, args) {
         (Op::Concat { axis }, _) => Ok(layout::concat(*axis, args)),
