@@ -6,7 +6,8 @@
 //! - `startup`: what the backends cost a program that does not use them.
 //! - `weights`: has PyTorch, Keras and flax make weights and outputs anew, and compares `rml params` with them.
 //! - `bench`: what calls, preparation and start-up of the backends cost; writes the table of `docs/performance.md`.
-//! - `tidy`: the checks that no compiler makes: who may depend on whom, file lengths, codes without an example.
+//! - `tidy`: the checks that no compiler makes: who may depend on whom, file lengths, codes without an example,
+//!   rules of the semantics that nobody declares or cites, links that lead nowhere.
 //! - `chronograms`: draws the chronograms of the paper's listings anew.
 //! - `bless`: writes expected output anew from what the code does now; read the difference before committing it.
 
@@ -34,7 +35,7 @@ commands:
   startup build rml with and without the backends, compare sizes and the time of `rml check`
   weights install PyTorch, Keras and flax (once, into the same folder), have them make weights and outputs, and compare with those
   bench   time calls, preparation and start-up of the backends that are set up, and write the table of docs/performance.md
-  tidy    dependency directions, file lengths, diagnostic codes, forbidden words
+  tidy    dependency directions, file lengths, diagnostic codes, rules of the semantics, links, forbidden words
   bless   write the expected output of tests and the index of diagnostics anew
   chronograms
           draw the chronograms of the paper's listings anew";

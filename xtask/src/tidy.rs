@@ -3,6 +3,8 @@
 mod codes;
 mod dependencies;
 mod licences;
+mod links;
+mod rules;
 mod sources;
 
 use crate::workspace;
@@ -14,5 +16,7 @@ pub(crate) fn check() -> Result<Vec<String>, String> {
     findings.extend(licences::check()?);
     findings.extend(sources::check(&sources));
     findings.extend(codes::check(&sources)?);
+    findings.extend(links::check()?);
+    findings.extend(rules::check()?);
     Ok(findings)
 }

@@ -1,4 +1,4 @@
-//! Programs and what is known about when their outputs are known.
+//! Programs and what is known about when their outputs are known (CAUSE-1 to CAUSE-4).
 
 use rml::{Options, RunFacts, Source};
 use rml_analysis::Kind;
@@ -167,14 +167,14 @@ fn kinds_are_ordered() {
     );
 }
 
-/// Nodes that are trained in every cycle by `main`, with the verdict and the parameter that is named.
+/// Nodes that are trained in every cycle by `main` (CAUSE-7), with the verdict and the parameter that is named.
 const TRAINED: &[(&str, &str)] = &[
-    // The gradient comes back through a recurrence (semantics notes, section 9, condition 4).
+    // The gradient comes back through a recurrence (ADJ-15).
     ("k = param(0.5); o = k * x + 0.5 * (0.0 fby o);", "rejected `f_0.k`"),
     ("k = param(0.5); h = k * x; o = h + (0.0 fby h);", "rejected `f_0.k`"),
     // A forward state is not to blame, nor is a parameter that the recurrence does not use.
     ("b = param(0.5); k = param(0.5); c = 0.9 * (0.0 fby c) + k * x; o = b + tanh(c);", "rejected `f_0.k`"),
-    // A pipeline, without and with a way around its second stage (condition 5).
+    // A pipeline, without and with a way around its second stage.
     ("h = param(0.5) * x; o = param(0.5) * (0.0 fby h);", "bounded"),
     ("k = param(0.5); h = k * x; o = tanh(param(0.5) * (0.0 fby h)) + h;", "rejected `f_0.k`"),
 ];

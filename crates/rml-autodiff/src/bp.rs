@@ -1,5 +1,5 @@
 //! Symbolic *backprop conditions*: for each variable `v` with a gradient, the boolean stream `bp_v` on `v`'s clock that
-//! is true where the gradient is present (semantics notes, section 9, scheme B).
+//! is true where the gradient is present (ADJ-1, ADJ-3).
 //!
 //! They are kept as a graph and compared by congruence before any equation is made, so that gradients whose
 //! conditions are the same stream are added without padding. This module makes no equations and knows no gradients.

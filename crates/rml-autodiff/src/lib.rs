@@ -2,7 +2,7 @@
 //!
 //! For a node `f` it makes the node `diff_f`: the equations of `f`, and for each of them its transpose. Gradients are
 //! *gated*: beside the gradient `dv` of a variable `v` there is a boolean stream `bp_v` on `v`'s clock, and `dv` is
-//! present where it is true, so that cycles without backpropagation cost nothing (semantics notes, section 9, scheme B).
+//! present where it is true, so that cycles without backpropagation cost nothing (ADJ-1).
 //! In time the direction turns: `fby` transposes to `fby back`, `fby back` and `post` to `fby`.
 //!
 //! Nothing here knows the surface syntax, and nothing after this crate knows about gradients.

@@ -60,7 +60,7 @@ pub(crate) struct Formal {
     pub(crate) path: Vec<Literal>,
 }
 
-/// A gradient that comes from the interface.
+/// A gradient that comes from the interface (ADJ-2).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seed {
     /// The output.

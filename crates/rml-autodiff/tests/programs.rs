@@ -1,5 +1,5 @@
 //! Random programs over all primitives, clocks and both directions of time, against finite differences of what they
-//! compute. The generator follows the one of the semantics notes' check of the adjoint.
+//! compute (ADJ-3 to ADJ-10, ADJ-14).
 
 mod support;
 

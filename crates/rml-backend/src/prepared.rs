@@ -1,4 +1,4 @@
-//! Executables with the exact semantics of errors.
+//! Executables with the exact semantics of errors (ERROR-7).
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The tree of node instances under a root. Its form does not depend on types or values, since nodes do not recurse; only whether an
+//! The tree of node instances under a root. Its form does not depend on types or values, since nodes do not recurse (NODE-3); only whether an
 //! unused formal is static is decided here, by its actual.
 
 use indexmap::IndexMap;

@@ -1,4 +1,4 @@
-//! Evaluation of static expressions in an instance, and of the static names of instances.
+//! Evaluation of static expressions in an instance, and of the static names of instances (STATIC-2, STATIC-3).
 //!
 //! Statics may depend on shapes (`shape(x)`, named dimensions), which are found step by step: what is not known yet is
 //! [`Failure::Unknown`], and all names are evaluated anew after a shape that matters has changed.

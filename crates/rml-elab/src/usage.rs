@@ -1,4 +1,4 @@
-//! Which names of a node are static: those that are used in static positions (semantics notes, section 1).
+//! Which names of a node are static: those that are used in static positions (STATIC-1).
 //!
 //! A formal with a written type is a stream. Any other formal is what its uses say; `shape(x)` asks for the shape of a stream and
 //! counts as a use as stream only where there is no other. A name that an equation defines is static if it is used in a static

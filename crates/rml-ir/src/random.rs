@@ -1,4 +1,4 @@
-//! Counter-based randomness: every draw is a pure function of (seed, path, tick, position), so it is the same
+//! Counter-based randomness: every draw is a pure function of (seed, path, tick, position) (DRAW-1, DRAW-2), so it is the same
 //! on every backend, in every schedule and after every resume.
 //!
 //! The generator is Philox4x32-10 (Salmon and others, "Parallel random numbers: as easy as 1, 2, 3"). Its

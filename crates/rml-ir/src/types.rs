@@ -1,4 +1,4 @@
-//! Element types, shapes and the types of streams. All are concrete: elaboration has chosen every dimension.
+//! Element types, shapes and the types of streams (TYPE-1, TYPE-2). All are concrete: elaboration has chosen every dimension.
 
 use std::fmt;
 

@@ -224,7 +224,7 @@ impl Value {
         }
     }
 
-    /// Equality of the semantics: same type and elements, NaN equals NaN, and 0.0 equals -0.0 (semantics notes, section 4).
+    /// Equality of the semantics: same type and elements, NaN equals NaN, and 0.0 equals -0.0 (CELL-6).
     pub fn same(&self, other: &Value) -> bool {
         match (self, other) {
             (Value::Bool(a), Value::Bool(b)) => a == b,

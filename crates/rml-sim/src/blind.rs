@@ -1,6 +1,6 @@
 //! A run that is given no values: what it finds out holds for all inputs.
 //!
-//! What is known about a variable only grows with what is known of others (semantics notes, section 4). So if the values of inputs,
+//! What is known about a variable only grows with what is known of others (FIX-4). So if the values of inputs,
 //! parameters and random draws are never told, whatever becomes known is so in every run of as many cycles, and an error that is met
 //! is met by all of them. A condition that depends on no input, such as a counter that is compared, is found out in this way.
 

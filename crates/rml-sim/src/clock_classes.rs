@@ -3,7 +3,7 @@
 //!
 //! All variables of an operator, an `if`, a delay or a parameter are in one class; so are sampled value and condition of
 //! `when`, and result and condition of `merge`. A class is *driven* if it holds an input, the result of a `when` or a branch of
-//! a `merge`; the others are *free*, and the environment asks for them in every cycle (semantics notes, section 6).
+//! a `merge`; the others are *free*, and the environment asks for them in every cycle (CLOCK-1, CLOCK-2, CLOCK-3, ENV-5).
 
 use rml_base::{EntityId, IndexVec, entity_id};
 use rml_ir::flat::{Equation, Flat, Init, Rhs, Var};

@@ -3,7 +3,7 @@
 use rml_ir::Value;
 
 /// What is known about a variable in a cycle: `Bottom < Unknown < Value < Error` and `Bottom < Absent < Error`
-/// (semantics notes, section 4).
+/// (CELL-2, CELL-3).
 #[derive(Clone, Debug, Default)]
 pub enum Status {
     /// Nothing is known.
@@ -20,7 +20,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// The least status above both. Two different values give an error (NaN equals NaN).
+    /// The least status above both. Two different values give an error (NaN equals NaN) (CELL-4).
     #[must_use]
     pub fn join(&self, other: &Status) -> Status {
         match (self, other) {
@@ -39,7 +39,7 @@ impl Status {
         }
     }
 
-    /// The same status without the value.
+    /// The same status without the value (CELL-5).
     #[must_use]
     pub fn presence(&self) -> Status {
         if let Status::Value(_) = self { Status::Unknown } else { self.clone() }
@@ -78,7 +78,7 @@ impl Status {
     }
 }
 
-/// What the environment says about one input in one cycle.
+/// What the environment says about one input in one cycle (ENV-1, ENV-2).
 #[derive(Clone, Debug)]
 pub enum Input {
     /// It is present with this value.

@@ -1,5 +1,5 @@
 //! The clock calculus against the simulator on random programs: what is proved never meets a synchronisation error on inputs that
-//! respect their clocks; what is rejected meets one on some such inputs; and how much of what always runs well is proved.
+//! respect their clocks (CLOCK-8); what is rejected meets one on some such inputs; and how much of what always runs well is proved.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The passes on flat programs keep what the outputs are, cycle by cycle, and a parameter under windows is
+//! The passes on flat programs keep what the outputs are (FIX-6), cycle by cycle, and a parameter under windows is
 //! updated once a window.
 
 use proptest::collection::vec;

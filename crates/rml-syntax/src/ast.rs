@@ -417,7 +417,7 @@ pub enum MergeOperand<'a> {
 }
 
 /// Groups the operands of [`ExprKind::MergeOperands`]: a juxtaposition is a call iff `is_callable` says that its name is a node or
-/// function in scope (SPEC-NOTES 11.1). Returns the operands in order; the caller checks that there are three.
+/// function in scope (`docs/language/grammar.md`, the operands of `merge`). Returns the operands in order; the caller checks that there are three.
 /// A juxtaposition of several arguments is always a call.
 pub fn group_merge<'a>(
     operands: &'a [Expr<'a>],

@@ -7,12 +7,13 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use rml_base::Diagnostic;
 use rml_base::codes::run as codes;
+use rml_base::memory;
 use rml_ir::{DType, Data, Shape, Type, Value};
 use safetensors::tensor::{Dtype, SafeTensorError, SafeTensors, TensorView};
 use serde::{Deserialize, Serialize};
 
 use crate::compile::Program;
-use crate::data::read_file;
+use crate::contents;
 use crate::error::Error;
 use crate::file;
 use crate::settings::Settings;
@@ -117,8 +118,8 @@ impl Checkpoint {
     /// # Errors
     /// A file that cannot be read or is not a checkpoint. One without our metadata is taken as states alone.
     pub fn read(path: &Path) -> Result<Self, Error> {
-        let bytes = read_file(path)?;
-        Self::parse(&bytes, &path.display().to_string()).map_err(Error::from)
+        let file = contents::data(path)?;
+        Self::parse(&file.bytes, &path.display().to_string()).map_err(Error::from)
     }
 
     /// Reads the bytes of a file.
@@ -149,6 +150,8 @@ impl Checkpoint {
         };
         let mut states: Vec<(Arc<str>, Value)> = Vec::new();
         for (name, view) in file.iter() {
+            let what = format!("tensor `{name}` of {origin}");
+            memory::ask(view.data().len() as u64).map_err(|short| short.diagnostic(what))?;
             let value = value(&view).ok_or_else(|| {
                 bad(format!(
                     "tensor `{name}` has elements of type {:?} and shape {:?}",

@@ -12,6 +12,7 @@ use rml_ir::flat::{self, Flat};
 use rml_ir::typed::{self, StaticValue};
 use rml_ir::{Precision, Type, normal, pass};
 
+use crate::contents;
 use crate::error::Error;
 use crate::library::PRELUDE;
 pub(crate) use check::check_forms;
@@ -51,6 +52,35 @@ impl Source {
     /// A text in memory, shown as `name` in diagnostics.
     pub fn text(name: impl Into<String>, text: impl Into<String>) -> Self {
         Self::Text { name: name.into(), text: text.into() }
+    }
+
+    /// A text that is read to its end, from standard input for example.
+    ///
+    /// # Errors
+    /// What cannot be read, is no text, or is larger than a program may be.
+    pub fn from_reader(name: impl Into<String>, from: impl std::io::Read) -> Result<Self, Error> {
+        let name = name.into();
+        let text = contents::text_from(from).map_err(|why| why.diagnostic(&name))?;
+        Ok(Self::Text { name, text })
+    }
+
+    /// The name shown in diagnostics.
+    pub fn name(&self) -> String {
+        match self {
+            Source::File(path) => path.display().to_string(),
+            Source::Text { name, .. } => name.clone(),
+        }
+    }
+
+    /// The text, without what it imports.
+    ///
+    /// # Errors
+    /// A file that cannot be read, is no text, or is larger than a program may be.
+    pub fn read(&self) -> Result<String, Error> {
+        match self {
+            Source::File(path) => Ok(contents::text(path).map_err(|why| why.diagnostic(&self.name()))?),
+            Source::Text { text, .. } => Ok(text.clone()),
+        }
     }
 }
 

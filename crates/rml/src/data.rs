@@ -3,7 +3,6 @@
 //! A file is data from outside: sizes it declares are compared with what is there before anything is allocated, and
 //! whatever is wrong with it is a diagnostic that names the place.
 
-use std::io::Read;
 use std::path::Path;
 
 use indexmap::IndexMap;
@@ -11,6 +10,7 @@ use rml_base::codes::run as codes;
 use rml_base::{Code, Diagnostic};
 use rml_ir::Shape;
 
+use crate::contents;
 use crate::error::Error;
 
 pub(crate) mod bind;
@@ -138,8 +138,8 @@ impl Columns {
             .note("the extension says the format: .npz, .csv, .json, .jsonl or .ndjson")
             .into());
         };
-        let bytes = read_file(path)?;
-        Self::parse(&bytes, format, &path.display().to_string())
+        let file = contents::data(path)?;
+        Self::parse(&file.bytes, format, &path.display().to_string())
     }
 
     /// Reads the bytes of a file; `origin` names it in messages.
@@ -191,32 +191,6 @@ impl Columns {
     pub fn to_json(&self) -> String {
         json::write(self)
     }
-}
-
-/// The bytes of a file.
-pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, Error> {
-    crate::memory::prepare();
-    let read = || -> std::io::Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        std::fs::File::open(path)?.read_to_end(&mut bytes)?;
-        Ok(bytes)
-    };
-    read().map_err(|e| {
-        Diagnostic::error(codes::UNREADABLE_FILE, format!("{} cannot be read", path.display()))
-            .note(rml_base::refusal(&e))
-            .into()
-    })
-}
-
-/// The text of a file.
-pub(crate) fn read_text(path: &Path) -> Result<String, Error> {
-    String::from_utf8(read_file(path)?).map_err(|e| {
-        let why =
-            format!("it is not UTF-8 text (the first wrong byte is number {})", e.utf8_error().valid_up_to());
-        Diagnostic::error(codes::UNREADABLE_FILE, format!("{} cannot be read", path.display()))
-            .note(why)
-            .into()
-    })
 }
 
 /// What is wrong with a file, before its name is known.

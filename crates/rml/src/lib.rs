@@ -17,6 +17,7 @@ pub mod backend;
 mod checkpoint;
 pub mod chronogram;
 mod compile;
+mod contents;
 mod data;
 pub mod doc;
 mod error;

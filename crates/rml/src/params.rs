@@ -13,7 +13,6 @@ use rml_ir::{Type, Value};
 
 use crate::checkpoint::{Checkpoint, Policy};
 use crate::compile::{BATCH, Options, Program, Source, compile};
-use crate::data::read_text;
 use crate::error::Error;
 use crate::ir::typed::StaticValue;
 use crate::settings;
@@ -123,7 +122,8 @@ impl Mapping {
     /// # Errors
     /// A file that cannot be read or is not text.
     pub fn read(path: &Path) -> Result<Self, Error> {
-        Ok(Self { name: path.display().to_string(), text: read_text(path)? })
+        let text = Source::file(path).read()?;
+        Ok(Self { name: path.display().to_string(), text })
     }
 }
 

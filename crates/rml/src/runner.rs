@@ -1,5 +1,6 @@
 //! A node that runs over windows of data: compiled once for each number of stacked windows, its states handed over when that
-//! number changes (the last, short batch).
+//! number changes (the last, short batch). The windows follow each other in one open trace (ENV-7), and none may wait for the next
+//! (CAUSE-6).
 
 use std::sync::Arc;
 

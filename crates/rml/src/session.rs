@@ -18,7 +18,7 @@ mod value;
 
 pub use value::tensor;
 
-/// How a trace ends.
+/// How a trace ends (CELL-1, ENV-6).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum End {
     /// The trace is finite and complete: `fby back` takes its initial value in the last cycle.

@@ -2,7 +2,8 @@
 //!
 //! The dependence graph ([`graph`]) is divided into strongly connected parts. A part without looks ahead is fine if no value needs
 //! itself in one cycle; one with looks ahead is fine if every circle leads to earlier cycles, or if conditions cut it ([`segment`]). From
-//! these follows, for each value, a bound on the wait for it ([`latency`]). Semantics notes, sections 7 and 11.
+//! these follows, for each value, a bound on the wait for it ([`latency`]). What a value needs is CAUSE-1, what a recurrence must be
+//! like is CAUSE-4, and the verdicts are CAUSE-2 and CAUSE-3 of `docs/semantics`.
 
 use std::collections::BTreeSet;
 

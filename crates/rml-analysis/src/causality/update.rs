@@ -1,4 +1,4 @@
-//! Parameters that cannot be updated in time (semantics notes, section 9, conditions 4 and 5).
+//! Parameters that cannot be updated in time (CAUSE-7).
 //!
 //! A parameter that is trained outside windows has a new value in each cycle. With look-ahead its update may wait for what it does in
 //! the next cycle, which waits for the update.

@@ -1,5 +1,5 @@
 //! Which variables nothing drives: no input, no `when` and no branch of a `merge` decides when they are present, so that they are
-//! present in every cycle (semantics notes, section 6).
+//! present in every cycle (CLOCK-3).
 
 use rml_base::{EntityId, IndexVec};
 use rml_ir::flat::{Flat, Var};

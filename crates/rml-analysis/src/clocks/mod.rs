@@ -125,7 +125,7 @@ pub struct ClockReport {
 /// Infers the clocks of a program and checks them.
 ///
 /// An input without a declared clock gets the one that its use asks for (the branch of a `merge`), else the base clock; what nothing
-/// drives ticks in every cycle (semantics notes, sections 6 and 11).
+/// drives ticks in every cycle (CLOCK-3, CLOCK-7).
 ///
 /// Requires: `flat::verify`. Ensures: K1 to K5 for a program that is not rejected.
 pub fn clocks(flat: &Flat) -> ClockReport {

@@ -1,4 +1,4 @@
-//! Node instances: the instance of `f` becomes one of `diff_f`, which gives the outputs and the gradients of the inputs.
+//! Node instances: the instance of `f` becomes one of `diff_f`, which gives the outputs and the gradients of the inputs (ADJ-12).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

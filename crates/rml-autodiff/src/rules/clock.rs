@@ -1,4 +1,4 @@
-//! `if`, `merge` (and `when`, whose operand gets the gradient of its result as it is).
+//! `if` (ADJ-5) and `merge` (ADJ-7). `when` needs no rule: its operand gets the gradient of its result as it is (ADJ-6).
 
 use rml_ir::normal::Var;
 

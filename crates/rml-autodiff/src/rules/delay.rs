@@ -1,4 +1,4 @@
-//! `fby`, `fby back` and `post`: a delay transposes to an anticipation and back.
+//! `fby`, `fby back` and `post`: a delay transposes to an anticipation and back (ADJ-8 to ADJ-10).
 
 use rml_ir::Type;
 use rml_ir::normal::{Init, Rhs, Var};

@@ -1,4 +1,4 @@
-//! The rules of transposition, one file a family of primitives (semantics notes, section 9, scheme B).
+//! The rules of transposition, one file a family of primitives (ADJ-4 to ADJ-12).
 //!
 //! A rule says what a use of a variable contributes to its gradient, given the gradient of the equation's result. Where
 //! the contribution is present is settled before, in [`plan`](crate::plan).

@@ -1,4 +1,4 @@
-//! Parameters: `param(k)` becomes `diff_param(k, bp, d)`.
+//! Parameters: `param(k)` becomes `diff_param(k, bp, d)` (ADJ-11).
 
 use rml_base::{Diagnostic, codes};
 use rml_ir::normal::{Eq, Module, Rhs, Var};

@@ -3,8 +3,10 @@
 use std::io;
 use std::path::Path;
 
+use rml::Source;
+
 use crate::args::Fmt;
-use crate::output::{Output, Stop, unreadable, unwritable};
+use crate::output::{Output, Stop, unwritable};
 
 /// Formats all files; a file with errors is left alone, and the others are done all the same.
 pub(crate) fn fmt(args: &Fmt, output: &mut Output) -> Result<(), Stop> {
@@ -26,12 +28,8 @@ pub(crate) fn fmt(args: &Fmt, output: &mut Output) -> Result<(), Stop> {
 /// Formats a file; `false` if it should have been formatted and was only to be checked.
 fn one(file: &Path, check: bool, output: &mut Output) -> Result<bool, Stop> {
     let stdin = file == Path::new("-");
-    let text = if stdin {
-        super::read_stdin()?
-    } else {
-        std::fs::read_to_string(file).map_err(|e| unreadable(file.display(), &e))?
-    };
-    let name = if stdin { "standard input".to_owned() } else { file.display().to_string() };
+    let source = if stdin { Source::from_reader("standard input", io::stdin())? } else { Source::file(file) };
+    let (name, text) = (source.name(), source.read()?);
     let formatted = rml::format(&name, &text)?;
     let same = formatted == text;
     if check {

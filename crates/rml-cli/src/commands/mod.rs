@@ -97,9 +97,3 @@ fn backend(computing: &args::Computing) -> Result<Arc<dyn Backend>, Stop> {
     let options = backend::Options { device: computing.device.clone(), threads: computing.threads };
     Ok(backend::open(&computing.backend, &options)?)
 }
-
-/// Everything on standard input.
-fn read_stdin() -> Result<String, Stop> {
-    std::io::read_to_string(std::io::stdin())
-        .map_err(|e| crate::output::unreadable("standard input", &e).into())
-}

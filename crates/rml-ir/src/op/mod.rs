@@ -1,4 +1,4 @@
-//! The closed table of tensor operators: pure functions from values to one value.
+//! The closed table of tensor operators: pure functions from values to one value (TYPE-6, ERROR-4).
 //!
 //! Every operator has one entry in each of these rooms, and the matches there are exhaustive, so that a new
 //! operator makes the compiler list them: its name and text form ([`Op::name`], [`Op::parse`]), its surface name

@@ -1,6 +1,6 @@
 //! Result types: what each operator makes of the types of its operands, and a text for what does not fit.
 //!
-//! Rules are strict (semantics notes, section 11.9): element types are never converted, and shapes broadcast
+//! Rules are strict (TYPE-3, TYPE-5): element types are never converted, and shapes broadcast
 //! only by NumPy's rule.
 
 use std::fmt;

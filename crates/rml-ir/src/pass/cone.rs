@@ -12,7 +12,7 @@ use crate::flat::{Claim, ConstId, Eq, Flat, Init, Rhs, Var, Window, verify};
 ///
 /// Requires: `flat::verify`. Ensures: the same, and the same outputs in the same cycles for every trace
 /// without errors whose inputs are given. What is dropped finds no errors, and does not ask for inputs that
-/// are only offered.
+/// are only offered (ERROR-6, CLOCK-4).
 pub fn cone(flat: Flat) -> Flat {
     let _span = tracing::debug_span!("cone", equations = flat.equations.len()).entered();
     if flat.outputs.is_empty() {
@@ -116,7 +116,7 @@ impl<'f> Live<'f> {
     }
 }
 
-/// The classes of variables that are present together (semantics notes, section 6).
+/// The classes of variables that are present together (CLOCK-1).
 pub(super) struct Classes {
     parent: Vec<usize>,
     driven: Vec<bool>,

@@ -5,7 +5,7 @@
 //! flat --initialise--> flat --settle--> flat --fold--> flat --cone--> flat
 //! ```
 //!
-//! Each states what it requires and ensures, and ends by verifying its result in debug builds.
+//! Each states what it requires and ensures, keeps the cells of the outputs (FIX-6), and ends by verifying its result in debug builds.
 
 mod cone;
 mod constant;

@@ -1,6 +1,6 @@
 //! How tightly the forms of expressions bind.
 
-/// Higher binds tighter (semantics notes, section 1).
+/// Higher binds tighter (`docs/language/grammar.md`, precedence).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Level {
     /// `if c then a else b`, and everything an expression may be.

@@ -1,4 +1,4 @@
-//! The oracle: the normalization-free semantics computed as naively as it is written down (semantics notes, section 4).
+//! The oracle: the least fixed point of `docs/semantics`, computed as naively as it is written down (FIX-1, FIX-2, FIX-3).
 //! A table of statuses, one for each cycle and variable, is raised by the rule of every equation until nothing changes. Slow, whole
 //! traces only, and without any code of the simulator, which it is there to judge.
 

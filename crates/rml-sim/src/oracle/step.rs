@@ -31,7 +31,7 @@ impl Cells {
         self.0.iter().fold(Status::Bottom, |s, (_, x)| s.join(&x.presence()))
     }
 
-    /// If one variable of the equation is an error, all are.
+    /// If one variable of the equation is an error, all are (ERROR-2).
     fn spread_errors(mut self) -> Cells {
         if self.0.iter().any(|(_, s)| matches!(s, Status::Error)) {
             self.raise_all(&Status::Error);
@@ -101,6 +101,7 @@ impl Oracle<'_> {
         }
     }
 
+    /// CONST-1.
     fn constant(&self, o: Var, k: ConstId, n: usize) -> Cells {
         let mut d = self.cells(n, [o]);
         if d.get(o).is_present() || matches!(d.get(o), Status::Error) {
@@ -109,6 +110,7 @@ impl Oracle<'_> {
         d
     }
 
+    /// APPLY-1 to APPLY-3.
     fn apply(&self, o: Var, op: &Op, args: &[Var], n: usize) -> Cells {
         let mut d = self.cells(n, args.iter().copied().chain([o]));
         let s = d.presence();
@@ -123,6 +125,7 @@ impl Oracle<'_> {
         d
     }
 
+    /// IF-1, IF-2.
     fn choice(&self, o: Var, [cond, then, other]: [Var; 3], n: usize) -> Cells {
         let mut d = self.cells(n, [o, cond, then, other]);
         let s = d.presence();
@@ -138,6 +141,7 @@ impl Oracle<'_> {
         d
     }
 
+    /// WHEN-1 to WHEN-3.
     fn when(&self, o: Var, y: Var, c: Var, n: usize) -> Cells {
         let mut d = self.cells(n, [o, y, c]);
         match d.get(c).clone() {
@@ -165,6 +169,7 @@ impl Oracle<'_> {
         d.spread_errors()
     }
 
+    /// MERGE-1 to MERGE-3.
     fn merge(&self, o: Var, [c, y, z]: [Var; 3], n: usize) -> Cells {
         let mut d = self.cells(n, [o, c, y, z]);
         match d.get(c).clone() {
@@ -190,6 +195,7 @@ impl Oracle<'_> {
         d.spread_errors()
     }
 
+    /// PARAM-1.
     fn param(&self, id: Eq, o: Var, init: Var, n: usize) -> Cells {
         let mut d = self.cells(n, [o, init]);
         d.raise_all(&d.presence());
@@ -203,7 +209,8 @@ impl Oracle<'_> {
         d.spread_errors()
     }
 
-    /// The common part of the delays: presence is shared, the value comes from the neighbour found.
+    /// The common part of the delays: presence is shared (DELAY-1), the value comes from the neighbour found (FBY-1 to FBY-3, BACK-1, BACK-2,
+    /// POST-1).
     fn delay(
         &self,
         o: Var,
@@ -235,7 +242,7 @@ impl Oracle<'_> {
         d.spread_errors()
     }
 
-    /// The latest cycle before `n` in which `o` is not absent, within the window.
+    /// The latest cycle before `n` in which `o` is not absent, within the window (DELAY-2, WINDOW-3).
     fn walk_down(&self, o: Var, window: Option<Window>, n: usize) -> Found {
         for m in (0..n).rev() {
             match self.boundary_after(window, m) {
@@ -251,7 +258,7 @@ impl Oracle<'_> {
         Found::Boundary
     }
 
-    /// The earliest cycle after `n` in which `o` is not absent, within the window.
+    /// The earliest cycle after `n` in which `o` is not absent, within the window (DELAY-2, WINDOW-3).
     fn walk_up(&self, o: Var, window: Option<Window>, n: usize) -> Found {
         for m in n..self.table.len() {
             match self.boundary_after(window, m) {
@@ -267,7 +274,7 @@ impl Oracle<'_> {
         if self.options.closed { Found::Boundary } else { Found::Wait }
     }
 
-    /// Whether a boundary lies after cycle `m`: a truth value, bottom while unknown, or an error.
+    /// Whether a boundary lies after cycle `m`: a truth value, bottom while unknown, or an error (WINDOW-1, WINDOW-4).
     fn boundary_after(&self, window: Option<Window>, m: usize) -> Status {
         let (mut unknown, mut boundary, mut error) = (false, false, false);
         let mut at = window;

@@ -1,4 +1,4 @@
-//! Explaining why cells stay undetermined: what each waits for, down to a cyclic wait or to something that never comes. Reads the
+//! Explaining why cells stay undetermined (CAUSE-5): what each waits for, down to a cyclic wait or to something that never comes. Reads the
 //! rows of a simulation at rest; changes nothing.
 
 use indexmap::{IndexMap, IndexSet};

@@ -163,7 +163,7 @@ impl Simulator {
     /// Runs one more cycle, with one entry for each input of the program, as far as it can be run now.
     ///
     /// # Errors
-    /// If the entries do not fit the inputs, if a synchronisation error or an integer overflow is found (also if one was found before),
+    /// If the entries do not fit the inputs (ERROR-8), if a synchronisation error or an integer overflow is found (also if one was found before),
     /// or if too many cycles are open. After an error of the simulation the outputs of the cycles below can still be read.
     pub fn feed(&mut self, inputs: &[Input]) -> Result<(), Diagnostic> {
         self.check_running()?;
@@ -195,7 +195,7 @@ impl Simulator {
         self.conclude(result)
     }
 
-    /// The outputs of the next cycle, if they are determined (or, after the end, whatever is known of them).
+    /// The outputs of the next cycle, if they are determined (or, after the end, whatever is known of them) (FIX-5).
     pub fn next_output(&mut self) -> Option<Row> {
         self.outputs.pop_front()
     }
@@ -276,7 +276,7 @@ impl Simulator {
         self.check_input_clocks(inputs)
     }
 
-    /// Inputs with a declared clock are present exactly where an input given as the condition says so.
+    /// Inputs with a declared clock are present exactly where an input given as the condition says so (ENV-3).
     fn check_input_clocks(&self, inputs: &[Input]) -> Result<(), Diagnostic> {
         let flat = &self.program.flat;
         for (formal, input) in flat.inputs.iter().zip(inputs) {
@@ -430,7 +430,7 @@ fn has_type(value: &Value, ty: &Type) -> bool {
         }
 }
 
-/// A value in the program's precision; cheap where it has it.
+/// A value in the program's precision; cheap where it has it (ENV-4).
 fn rounded(value: &Value, precision: rml_ir::Precision) -> Value {
     value.to_precision(precision)
 }

@@ -44,7 +44,7 @@ impl Halt {
 }
 
 impl Simulator {
-    /// What stopped the simulation; when going on regardless, the failure in the lowest cycle (one that did not come through a
+    /// What stopped the simulation (ERROR-3); when going on regardless, the failure in the lowest cycle (one that did not come through a
     /// recurrence).
     pub fn failure(&self) -> Option<Failure> {
         let halt = self.halts.iter().min_by_key(|h| h.cycle())?;

@@ -6,10 +6,12 @@ use half::{bf16, f16};
 use indexmap::IndexMap;
 use rml_base::Diagnostic;
 use rml_base::codes::run as codes;
+use rml_base::memory::{Reservation, bytes_of};
 use rml_ir::{Data, Shape, Value};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 
-use crate::data::{Column, Columns, Elements, Format, read_file};
+use crate::contents;
+use crate::data::{Column, Columns, Elements, Format};
 use crate::error::Error;
 use crate::file;
 
@@ -108,6 +110,8 @@ pub struct TensorFile {
     pub tensors: IndexMap<String, FileTensor>,
     /// What the file has beside them, and why it cannot be used.
     pub unusable: IndexMap<String, String>,
+    /// The bytes that its elements take at most.
+    pub(super) reserved: Reservation,
 }
 
 /// Whether that is the name of a file that holds tensors: `.safetensors`, `.npz` or `.json`.
@@ -127,7 +131,7 @@ impl TensorFile {
     pub fn read(path: &Path) -> Result<Self, Error> {
         let origin = path.display().to_string();
         if is_safetensors(path) {
-            return Self::parse(&read_file(path)?, &origin).map_err(Error::from);
+            return Self::parse(&contents::data(path)?.bytes, &origin).map_err(Error::from);
         }
         if !is_tensor_file(path) {
             return Err(unknown(path, "no format of tensors that is known").into());
@@ -157,6 +161,8 @@ impl TensorFile {
         let mut views: Vec<(&str, TensorView<'_>)> = file.iter().collect();
         views.sort_by(|a, b| a.0.cmp(b.0));
         for (name, view) in views {
+            let what = || format!("tensor `{name}` of {origin}");
+            found.reserved.grow(held(&view)).map_err(|short| short.diagnostic(what()))?;
             match of_view(&view) {
                 Ok(tensor) => {
                     found.tensors.insert(name.to_owned(), tensor);
@@ -227,6 +233,16 @@ fn of_column(column: Column) -> FileTensor {
         Elements::F64(v) => (Stored::F64, Data::F64(v)),
     };
     FileTensor { stored, shape: column.shape, data }
+}
+
+/// How many bytes its elements take once they are read.
+fn held(view: &TensorView<'_>) -> u64 {
+    let size = match Stored::of(view.dtype()) {
+        None | Some(Stored::Bool) => 1,
+        Some(Stored::F16 | Stored::Bf16 | Stored::F32) => size_of::<f32>(),
+        Some(_) => size_of::<i64>(),
+    };
+    bytes_of(Shape::new(view.shape()).checked_len().unwrap_or(0), size)
 }
 
 /// `Err` = why it cannot be used.

@@ -1,4 +1,4 @@
-//! normal → flat: every call becomes the equations of its node, with the instance path before the names;
+//! normal → flat: every call becomes the equations of its node (NODE-1, NODE-2), with the instance path before the names;
 //! every `every` becomes a window; every state gets its checkpoint key. Nothing is simplified.
 
 mod draws;
@@ -31,7 +31,7 @@ const PARAM: &str = "param";
 /// - A parameter with an optimiser ticks every cycle outside windows, and once for each outermost window
 ///   inside one (`update`).
 /// - A random stream gets its tick, a count of its cycles that windows do not start anew (`draws`).
-/// - A parameter whose condition is constantly false is one without an optimiser.
+/// - A parameter whose condition is constantly false is one without an optimiser (PARAM-6).
 /// - Checkpoint keys and the keys of random constants are instance paths without `diff_`; where two would
 ///   agree, the later one in textual order keeps its path as it is.
 ///

@@ -1,4 +1,4 @@
-//! What is done when all equations are there: which `fby` holds a parameter, the keys of all states, constant
+//! What is done when all equations are there: which `fby` holds a parameter, the keys of all states (PARAM-2), constant
 //! initial values of parameters under windows.
 
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! Parameters with an optimiser.
 //!
-//! Outside windows the optimiser is an instance like any other: it ticks in every cycle of its clock. Under
+//! Outside windows the optimiser is an instance like any other: it ticks in every cycle of its clock (PARAM-4). Under
 //! windows a parameter is read once, at the first cycle of the outermost window around it, and updated once a
-//! window, with the sum of the window's gradients. On the clock of the parameter `o`, with W the outermost
+//! window, with the sum of the window's gradients (PARAM-5). On the clock of the parameter `o`, with W the outermost
 //! window:
 //!
 //! ```text

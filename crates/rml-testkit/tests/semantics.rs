@@ -1,0 +1,256 @@
+//! The chronograms in `docs/semantics` are what both engines compute.
+//!
+//! A program stands in a block fenced as `rml`; each block fenced as `chronogram` behind it is a trace of that program's node `main`, or
+//! of its only root. The header counts the cycles, the rows of inputs are what the environment gives, and every other cell is compared:
+//! `□` = absent, `?` = present, value unknown, `⊥` = nothing is known, `error`, or a value. A row `x offers` says what the environment
+//! answers if it is asked for the input `x`. Words behind `chronogram` are `open` (the trace is closed otherwise), `stops=N` (a run
+//! that stops at the first error stops in cycle N; without it no error is met) and the rules that the example shows.
+//!
+//! `RML_BLESS=1` writes the computed cells into the pages.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rml::{DType, Options, Precision, Program, Source, Type, Value};
+use rml_ir::flat::{Flat, Var};
+use rml_sim::oracle::{self, OracleOptions};
+use rml_sim::{Input, Simulator, Status};
+
+/// What the answers of an input on demand are called.
+const OFFERS: &str = " offers";
+
+/// One chronogram of a page.
+struct Example {
+    open: bool,
+    stops: Option<u64>,
+    cycles: usize,
+    rows: Vec<(String, Vec<String>)>,
+}
+
+impl Example {
+    /// Reads the words behind `chronogram` and the lines of the block.
+    fn parse(words: &str, body: &[&str]) -> Example {
+        let cells = |line: &&str| -> Vec<String> {
+            line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).map(str::to_owned).collect()
+        };
+        let mut lines = body.iter().map(cells);
+        let cycles = lines.next().expect("a header").len() - 1;
+        let row = |mut cells: Vec<String>| {
+            let name = cells.remove(0);
+            assert_eq!(cells.len(), cycles, "the row of `{name}` has another length than the header");
+            (name, cells)
+        };
+        let stops = words.split_whitespace().find_map(|w| w.strip_prefix("stops="));
+        Example {
+            open: words.split_whitespace().any(|w| w == "open"),
+            stops: stops.map(|n| n.parse().expect("a cycle")),
+            cycles,
+            rows: lines.map(row).collect(),
+        }
+    }
+
+    /// The input's entries, cycle by cycle.
+    fn input(&self, name: &str, ty: &Type) -> Vec<Input> {
+        let row = |name: &str| self.rows.iter().find(|(n, _)| n == name).map(|(_, cells)| cells);
+        let value = |cell: &String| (cell != "□").then(|| parse(cell, ty));
+        match row(&format!("{name}{OFFERS}")) {
+            Some(offers) => offers.iter().map(|cell| Input::OnDemand(value(cell))).collect(),
+            None => {
+                let cells = row(name).unwrap_or_else(|| panic!("no row for the input `{name}`"));
+                cells.iter().map(|cell| value(cell).map_or(Input::Absent, Input::Given)).collect()
+            }
+        }
+    }
+
+    /// The rows of the block, with the cells that `status` gives in place of those that are not the environment's.
+    fn text(&self, inputs: &[&str], status: &dyn Fn(&str, usize) -> Status) -> Vec<String> {
+        let is_offered = |name: &str| self.rows.iter().any(|(n, _)| n.strip_suffix(OFFERS) == Some(name));
+        let is_given = |name: &str| name.ends_with(OFFERS) || (inputs.contains(&name) && !is_offered(name));
+        let shown = |name: &str, cells: &[String]| -> Vec<String> {
+            if is_given(name) {
+                return cells.to_vec();
+            }
+            (0..self.cycles).map(|n| show(&status(name, n))).collect()
+        };
+        let mut rows = vec![("cycle".to_owned(), (0..self.cycles).map(|n| n.to_string()).collect())];
+        rows.extend(self.rows.iter().map(|(name, cells)| (name.clone(), shown(name, cells))));
+        aligned(&rows)
+    }
+}
+
+/// Lines with the names on the left and the cells in columns.
+fn aligned(rows: &[(String, Vec<String>)]) -> Vec<String> {
+    let width =
+        |cells: &mut dyn Iterator<Item = &String>| cells.map(|c| c.chars().count()).max().unwrap_or(0);
+    let names = width(&mut rows.iter().map(|(name, _)| name));
+    let cycles = rows.first().map_or(0, |(_, cells)| cells.len());
+    let columns: Vec<usize> =
+        (0..cycles).map(|n| width(&mut rows.iter().map(|(_, cells)| &cells[n]))).collect();
+    let line = |(name, cells): &(String, Vec<String>)| {
+        let cells: String =
+            cells.iter().zip(&columns).map(|(cell, width)| format!("  {cell:>width$}")).collect();
+        format!("{name:<names$}{cells}")
+    };
+    rows.iter().map(line).collect()
+}
+
+/// A cell of an input as a value of its type.
+fn parse(cell: &str, ty: &Type) -> Value {
+    assert!(ty.shape.is_scalar(), "the inputs of examples are scalars");
+    match ty.dtype {
+        DType::Bool => Value::Bool(cell == "T"),
+        DType::Int => Value::Int(cell.parse().expect("an integer")),
+        DType::Num => Value::F64(cell.parse().expect("a number")),
+    }
+}
+
+fn show(status: &Status) -> String {
+    match status {
+        Status::Absent => "□".to_owned(),
+        Status::Unknown => "?".to_owned(),
+        Status::Bottom => "⊥".to_owned(),
+        Status::Error => "error".to_owned(),
+        Status::Value(Value::Bool(b)) => if *b { "T" } else { "F" }.to_owned(),
+        Status::Value(Value::Int(i)) => i.to_string(),
+        Status::Value(value) => match value.as_num() {
+            Some(x) => format!("{x:?}"),
+            None => {
+                let data = value.to_data();
+                let items = (0..data.len()).map(|i| show(&Status::Value(data.get(i))));
+                format!("[{}]", items.collect::<Vec<_>>().join(", "))
+            }
+        },
+    }
+}
+
+/// A program that examples run, with all its variables.
+struct Runnable {
+    program: Program,
+}
+
+impl Runnable {
+    fn new(text: &str) -> Runnable {
+        let options = Options { precision: Precision::F64, all_vars: true, ..Options::default() };
+        let program = rml::compile(&Source::text("example", text), &options);
+        Runnable { program: program.unwrap_or_else(|e| panic!("{e}\n{text}")) }
+    }
+
+    fn flat(&self) -> &Arc<Flat> {
+        self.program.flat()
+    }
+
+    fn var(&self, name: &str) -> Var {
+        let vars = self.flat().vars.iter_enumerated();
+        let mut named = vars.filter(|(_, data)| data.name.as_deref() == Some(name)).map(|(v, _)| v);
+        named.next().unwrap_or_else(|| panic!("the program has no variable `{name}`"))
+    }
+
+    /// The block as each engine computes it, and the cycle in which a run stops.
+    fn run(&self, example: &Example) -> ([Vec<String>; 2], Option<u64>) {
+        let columns: Vec<Vec<Input>> =
+            self.program.inputs().iter().map(|input| example.input(&input.name, &input.ty)).collect();
+        let cycle = |n: usize| columns.iter().map(|column| column[n].clone()).collect::<Vec<Input>>();
+        let inputs: Vec<Vec<Input>> = (0..example.cycles).map(cycle).collect();
+        let options = OracleOptions { closed: !example.open, ..OracleOptions::default() };
+        let fixpoint = oracle::run(self.flat(), &inputs, &options);
+        let simulated = self.simulate(&inputs, example, true);
+        let stopped = self.simulate(&inputs, example, false).failure().map(|failure| failure.cycle);
+        let names: Vec<&str> = self.program.inputs().iter().map(|input| &*input.name).collect();
+        let texts = [
+            example.text(&names, &|name, n| fixpoint.cycles[n][self.var(name)].clone()),
+            example.text(&names, &|name, n| simulated.status(n as u64, self.var(name)).unwrap_or_default()),
+        ];
+        (texts, stopped)
+    }
+
+    fn simulate(&self, inputs: &[Vec<Input>], example: &Example, keep_going: bool) -> Simulator {
+        let options = rml_sim::Options { record: true, keep_going, ..rml_sim::Options::default() };
+        let mut simulator = Simulator::new(Arc::clone(self.flat()), options);
+        // What stops a run is read from the simulator.
+        let _ = inputs
+            .iter()
+            .try_for_each(|row| simulator.feed(row))
+            .and_then(|()| simulator.finish(!example.open));
+        simulator
+    }
+}
+
+/// Checks the examples of a page; gives the page with the cells that were computed, and how many there are.
+fn check(page: &str, problems: &mut Vec<String>) -> (String, usize) {
+    let (mut result, mut runnable, mut count) = (String::new(), None, 0);
+    let mut lines = page.lines();
+    while let Some(line) = lines.next() {
+        result.push_str(line);
+        result.push('\n');
+        let Some(info) = line.strip_prefix("```") else { continue };
+        let body: Vec<&str> = lines.by_ref().take_while(|l| *l != "```").collect();
+        let mut shown: Vec<String> = body.iter().map(|&l| l.to_owned()).collect();
+        if info == "rml" {
+            runnable = Some(Runnable::new(&body.join("\n")));
+        } else if let Some(words) = info.strip_prefix("chronogram") {
+            let example = Example::parse(words, &body);
+            let program = runnable.as_ref().expect("a program stands before the chronogram");
+            let ([oracle, simulator], stopped) = program.run(&example);
+            if oracle != simulator {
+                problems.push(format!(
+                    "oracle:\n{}\nsimulator:\n{}",
+                    oracle.join("\n"),
+                    simulator.join("\n")
+                ));
+            }
+            if oracle != body {
+                problems.push(format!("the page:\n{}\ncomputed:\n{}", body.join("\n"), oracle.join("\n")));
+            }
+            if stopped != example.stops {
+                problems.push(format!("a run stops in cycle {stopped:?}:\n{}", body.join("\n")));
+            }
+            shown = oracle;
+            count += 1;
+        }
+        shown.iter().chain([&"```".to_owned()]).for_each(|l| {
+            result.push_str(l);
+            result.push('\n');
+        });
+    }
+    (result, count)
+}
+
+fn pages() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/semantics");
+    let entries = std::fs::read_dir(folder).expect("the pages");
+    let mut pages: Vec<PathBuf> = entries.map(|e| e.expect("readable").path()).collect();
+    pages.sort();
+    pages
+}
+
+#[test]
+fn chronograms_are_what_the_engines_compute() {
+    let mut count = 0;
+    let mut problems = Vec::new();
+    for path in pages() {
+        let page = std::fs::read_to_string(&path).expect("readable");
+        let mut found = Vec::new();
+        let (computed, examples) = check(&page, &mut found);
+        count += examples;
+        if std::env::var_os("RML_BLESS").is_some() && computed != page {
+            std::fs::write(&path, computed).expect("writable");
+        } else {
+            problems.extend(found.into_iter().map(|problem| format!("{}: {problem}", path.display())));
+        }
+    }
+    assert!(problems.is_empty(), "{}", problems.join("\n\n"));
+    assert!(count >= 30, "only {count} examples");
+}
+
+/// A wrong cell is found.
+#[test]
+fn a_wrong_cell_is_a_problem() {
+    let page = "```rml\nnode main(x: int []) -> (o)\n  o = 0 fby x;\n```\n```chronogram\ncycle  0  1\nx      1  2\no      0  2\n```\n";
+    let mut problems = Vec::new();
+    let (computed, _) = check(page, &mut problems);
+    assert_eq!(problems.len(), 1, "{problems:?}");
+    assert_eq!(computed, page.replace("o      0  2", "o      0  1"));
+    problems.clear();
+    check(&computed, &mut problems);
+    assert_eq!(problems, Vec::<String>::new());
+}

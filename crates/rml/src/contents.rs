@@ -1,0 +1,160 @@
+//! Reading files: regular files only, and of each no more than it may have. What stands behind a name, or behind a link, may also be
+//! a device without an end, a pipe that nobody writes to, or a folder.
+
+use std::fs::{File, Metadata};
+use std::io::{self, Read};
+use std::path::Path;
+
+use rml_base::codes::run as codes;
+use rml_base::codes::syntax::FILE_TOO_LARGE;
+use rml_base::memory::{self, Reservation, Shortage};
+use rml_base::{Diagnostic, refusal};
+use rml_syntax::MAX_TEXT;
+
+/// Why a file was not read.
+#[derive(PartialEq, Eq, Debug)]
+pub(crate) enum Unread {
+    /// The system refuses it, or it is nothing that has an end.
+    Refused(String),
+    /// It has more bytes than it may have: that many, or that many at least.
+    TooLarge(u64),
+}
+
+/// A file of the kind that says that it is empty whatever it has (those of `/proc`) may have this many bytes.
+const UNSIZED: u64 = 1 << 20;
+
+/// The bytes of a regular file that has at most `most`.
+fn read(path: &Path, most: u64) -> Result<Vec<u8>, Unread> {
+    let refused = |e: io::Error| Unread::Refused(refusal(&e));
+    // To open a pipe is to wait for its writer, so its kind is asked for before, and again of what was opened.
+    regular(&std::fs::metadata(path).map_err(refused)?)?;
+    let file = File::open(path).map_err(refused)?;
+    let found = file.metadata().map_err(refused)?;
+    regular(&found)?;
+    if found.len() > most {
+        return Err(Unread::TooLarge(found.len()));
+    }
+    let most = if found.len() == 0 { most.min(UNSIZED) } else { most };
+    up_to(file, found.len(), most)
+}
+
+/// The bytes of something that has at most `most`, and is expected to have `expected`.
+fn up_to(from: impl Read, expected: u64, most: u64) -> Result<Vec<u8>, Unread> {
+    let mut bytes = Vec::new();
+    let capacity = usize::try_from(expected).unwrap_or(usize::MAX);
+    bytes.try_reserve_exact(capacity).map_err(|_| Unread::TooLarge(expected))?;
+    let read = from.take(most.saturating_add(1)).read_to_end(&mut bytes);
+    read.map_err(|e| Unread::Refused(refusal(&e)))?;
+    match bytes.len() as u64 {
+        n if n > most => Err(Unread::TooLarge(n)),
+        _ => Ok(bytes),
+    }
+}
+
+fn regular(found: &Metadata) -> Result<(), Unread> {
+    let what = match found.file_type() {
+        kind if kind.is_file() => return Ok(()),
+        kind if kind.is_dir() => "it is a folder",
+        _ => "it is no regular file, but a device, a pipe or the like",
+    };
+    Err(Unread::Refused(what.to_owned()))
+}
+
+/// The content of a file of data, whose bytes are reserved as long as this exists.
+pub(crate) struct Contents {
+    pub(crate) bytes: Vec<u8>,
+    #[allow(dead_code, reason = "held, not read")]
+    reserved: Reservation,
+}
+
+/// Reads a file of data: as much as memory is left for.
+pub(crate) fn data(path: &Path) -> Result<Contents, Diagnostic> {
+    crate::memory::prepare();
+    let (limit, used) = (memory::limit(), memory::used());
+    match read(path, limit.saturating_sub(used)) {
+        Ok(bytes) => {
+            let reserved = Reservation::of(bytes.len() as u64);
+            Ok(Contents { bytes, reserved })
+        }
+        Err(Unread::Refused(why)) => Err(unreadable(&path.display().to_string(), why)),
+        Err(Unread::TooLarge(asked)) => Err(Shortage { asked, used, limit }.diagnostic(path.display())),
+    }
+}
+
+/// Reads a text: at most as much as a program may have.
+pub(crate) fn text(path: &Path) -> Result<String, Unread> {
+    utf8(read(path, MAX_TEXT as u64)?)
+}
+
+/// Reads a text from where it comes from.
+pub(crate) fn text_from(from: impl Read) -> Result<String, Unread> {
+    utf8(up_to(from, 0, MAX_TEXT as u64)?)
+}
+
+fn utf8(bytes: Vec<u8>) -> Result<String, Unread> {
+    String::from_utf8(bytes).map_err(|e| {
+        let at = e.utf8_error().valid_up_to();
+        Unread::Refused(format!("it is not UTF-8 text (the first wrong byte is number {at})"))
+    })
+}
+
+impl Unread {
+    /// What is wrong with a text of that name.
+    pub(crate) fn diagnostic(self, name: &str) -> Diagnostic {
+        match self {
+            Unread::Refused(why) => unreadable(name, why),
+            Unread::TooLarge(_) => too_large(name),
+        }
+    }
+}
+
+/// A text larger than a program may be.
+pub(crate) fn too_large(name: &str) -> Diagnostic {
+    Diagnostic::error(FILE_TOO_LARGE, format!("{name} is too large"))
+        .note(format!("it has more than {MAX_TEXT} bytes, so it is no program"))
+}
+
+fn unreadable(name: &str, why: String) -> Diagnostic {
+    Diagnostic::error(codes::UNREADABLE_FILE, format!("{name} cannot be read")).note(why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_has_at_most_what_it_may_have() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a");
+        std::fs::write(&path, b"12345").unwrap();
+        assert_eq!(read(&path, 5), Ok(b"12345".to_vec()));
+        assert_eq!(read(&path, 4), Err(Unread::TooLarge(5)));
+        assert_eq!(up_to(io::repeat(0), 0, 1000), Err(Unread::TooLarge(1001)));
+        assert!(matches!(up_to(io::empty(), u64::MAX, u64::MAX), Err(Unread::TooLarge(_))));
+        let sparse = File::create(dir.path().join("sparse")).unwrap();
+        sparse.set_len(1 << 40).unwrap();
+        assert_eq!(text(&dir.path().join("sparse")), Err(Unread::TooLarge(1 << 40)));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_has_no_end_is_not_opened() {
+        let dir = tempfile::tempdir().unwrap();
+        let link = dir.path().join("link");
+        std::os::unix::fs::symlink("/dev/zero", &link).unwrap();
+        let pipe = dir.path().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        for path in [&link, &pipe, dir.path(), Path::new("/dev/zero"), &dir.path().join("none")] {
+            assert!(matches!(text(path), Err(Unread::Refused(_))), "{}", path.display());
+            assert_eq!(data(path).map(|c| c.bytes).unwrap_err().code, codes::UNREADABLE_FILE);
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn files_that_do_not_know_their_size_are_read_to_a_limit() {
+        let status = Path::new("/proc/self/status");
+        assert!(text(status).unwrap().contains("Name:"));
+        assert_eq!(read(status, 10), Err(Unread::TooLarge(11)));
+    }
+}
