@@ -68,6 +68,20 @@ pub(crate) enum BpKind {
     Or(Vec<Bp>),
 }
 
+impl BpKind {
+    /// The conditions that it is made of.
+    fn operands(&self) -> &[Bp] {
+        match self {
+            BpKind::Var(_) => &[],
+            BpKind::Delay { of, .. }
+            | BpKind::When { of, .. }
+            | BpKind::Merge { of, .. }
+            | BpKind::If { of, .. } => std::slice::from_ref(of),
+            BpKind::Or(cases) => cases,
+        }
+    }
+}
+
 /// The longest disjunction that is taken into another one.
 const MAX_INLINED: usize = 16;
 
@@ -117,11 +131,7 @@ impl Conditions {
         loop {
             let mut changed = false;
             let mut known: BTreeMap<BpKind, Bp> = BTreeMap::new();
-            // Later uses first: then a chain of uses is seen through at once.
-            for id in self.kinds.ids().rev() {
-                if self.find(id) != id {
-                    continue;
-                }
+            for id in self.order() {
                 let kind = self.reduced(id);
                 let equal = match &kind {
                     BpKind::Or(cases) if cases.len() == 1 => cases.first().copied(),
@@ -147,6 +157,25 @@ impl Conditions {
                 return;
             }
         }
+    }
+
+    /// The representatives, each behind those that it is made of, so that a chain is seen through at once. In a circle, and where nothing
+    /// else decides, later ones stand first.
+    fn order(&self) -> Vec<Bp> {
+        let mut seen = vec![false; self.kinds.len()];
+        let mut order = Vec::with_capacity(self.kinds.len());
+        for root in self.kinds.ids().rev() {
+            let mut stack = vec![(self.find(root), false)];
+            while let Some((id, operands_done)) = stack.pop() {
+                if operands_done {
+                    order.push(id);
+                } else if !std::mem::replace(&mut seen[id.0 as usize], true) {
+                    stack.push((id, true));
+                    stack.extend(self.kinds[id].operands().iter().map(|of| (self.find(*of), false)));
+                }
+            }
+        }
+        order
     }
 
     /// The kind of a representative over representatives, simplified.

@@ -76,3 +76,20 @@ fn delays_and_branches_with_one_common_operand() {
     assert!(made.module.nodes[made.adjoint].equations.len() > 12_000);
     assert!(start.elapsed().as_secs() < 30, "{:?}", start.elapsed());
 }
+
+/// Each variable is used twice, directly and by way of a variable that comes later in the table.
+#[test]
+fn a_chain_of_variables_that_are_used_twice() {
+    let num = || Type::scalar(DType::Num);
+    let mut f = NodeBuilder::new("f");
+    let mut chain = vec![f.input("x", num())];
+    chain.extend((0..12_000).map(|i| f.var(&format!("x{i}"), num())));
+    for pair in chain.windows(2) {
+        let half = f.var("", num());
+        f.apply(half, Op::Tanh, &[pair[0]]);
+        f.apply(pair[1], Op::Mul, &[half, pair[0]]);
+    }
+    f.0.outputs.extend(chain.last());
+    let made = differentiate_node(module(vec![f.0]), NodeId(0)).unwrap_or_else(|e| panic!("{e}"));
+    assert!(made.module.nodes[made.adjoint].equations.len() > 48_000);
+}
