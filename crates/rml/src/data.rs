@@ -14,14 +14,13 @@ use crate::contents;
 use crate::error::Error;
 
 pub(crate) mod bind;
+pub(crate) mod cells;
 mod csv;
 mod json;
 mod npy;
 mod npz;
-pub(crate) mod unique;
+mod unique;
 pub(crate) mod windows;
-
-pub(crate) use json::cell as json_cell;
 
 /// The elements of a column, as the file has them.
 #[derive(Clone, PartialEq, Debug)]

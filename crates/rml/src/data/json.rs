@@ -205,17 +205,6 @@ fn spread<T: Copy + Default>(there: Vec<T>, present: &[bool], per: usize) -> Vec
     all
 }
 
-/// A single cell as a column of one row; `None` = absent.
-pub(crate) fn cell(json: &Json) -> Result<Option<Column>, String> {
-    if json.is_null() {
-        return Ok(None);
-    }
-    let mut scalars = Vec::new();
-    let shape = flatten(json, &mut scalars)?;
-    let shape = std::iter::once(1).chain(shape).collect();
-    Ok(Some(Column { shape, elements: elements(&scalars)?, present: None }))
-}
-
 /// The columns as a document.
 pub(super) fn write(columns: &Columns) -> String {
     let mut out = String::from("{");

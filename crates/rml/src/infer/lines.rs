@@ -1,13 +1,14 @@
 //! The lines of a stream: JSON objects as rows of inputs, rows of outputs as JSON objects.
 
+use indexmap::IndexMap;
 use rml_base::Diagnostic;
 use rml_base::codes::run as codes;
 use rml_ir::{Shape, Type, Value};
 use rml_sim::{Row, Status};
-use serde_json::{Map, Value as Json};
 
 use crate::compile::{InputInfo, Program};
-use crate::data::{bind, json_cell, unique};
+use crate::data::bind;
+use crate::data::cells::{self, Cell};
 use crate::session::{Feed, unknown_input};
 use crate::text;
 
@@ -25,7 +26,7 @@ impl Format {
     /// What each input of the running program is in a line; `whole` is the program with all its inputs.
     pub(super) fn row(
         &self,
-        line: &Map<String, Json>,
+        line: &IndexMap<String, Cell>,
         whole: &Program,
         running: &Program,
     ) -> Result<Vec<Feed>, Diagnostic> {
@@ -37,9 +38,11 @@ impl Format {
                 unknown_input(whole, name)
             });
         }
-        let cell = |input: &InputInfo| {
-            let cell = line.get(&*input.name).unwrap_or(&Json::Null);
-            feed(input, cell, self.single && input.batched, running.precision(), self.allow_nan)
+        let cell = |input: &InputInfo| match line.get(&*input.name) {
+            Some(cell) => {
+                feed(input, cell, self.single && input.batched, running.precision(), self.allow_nan)
+            }
+            None => Ok(Feed::Absent),
         };
         running.inputs().iter().map(cell).collect()
     }
@@ -49,7 +52,7 @@ impl Format {
         let mut out = format!("{{\"cycle\": {}", row.cycle);
         for (info, status) in running.outputs().iter().zip(&row.values) {
             out.push_str(", ");
-            out.push_str(&Json::from(&*info.name).to_string());
+            out.push_str(&serde_json::Value::from(&*info.name).to_string());
             out.push_str(": ");
             match status {
                 Status::Value(v) if self.single && self.stacked.iter().any(|s| **s == *info.name) => {
@@ -66,20 +69,15 @@ impl Format {
 }
 
 /// The object that a line is.
-pub(super) fn object(line: &str) -> Result<Map<String, Json>, Diagnostic> {
-    let bad =
-        |why: String| Diagnostic::error(codes::MALFORMED_DATA, "the line is not a JSON object").note(why);
-    match unique::parse(line.as_bytes()) {
-        Ok(Json::Object(object)) => Ok(object),
-        Ok(_) => Err(bad("expected {\"x\": .., ..}".to_owned())),
-        Err(e) => {
-            // The parser knows one line only, so that its number would mislead.
-            let why = e.to_string();
-            let place = format!(" at line {} column {}", e.line(), e.column());
-            let why = why.strip_suffix(&place).unwrap_or(&why);
-            Err(bad(format!("{why}, at column {}", e.column())))
-        }
-    }
+pub(super) fn object(line: &str) -> Result<IndexMap<String, Cell>, Diagnostic> {
+    cells::parse(line.as_bytes()).map_err(|e| {
+        // The parser knows one line only, so that its number would mislead.
+        let why = e.to_string();
+        let place = format!(" at line {} column {}", e.line(), e.column());
+        let why = why.strip_suffix(&place).unwrap_or(&why);
+        Diagnostic::error(codes::MALFORMED_DATA, "the line is not a JSON object")
+            .note(format!("{why}, at column {}", e.column()))
+    })
 }
 
 /// The only entry of a value whose first dimension is 1.
@@ -94,13 +92,13 @@ fn without_first_dimension(v: &Value) -> Value {
 /// What an input is, from its entry in a line.
 fn feed(
     input: &InputInfo,
-    cell: &Json,
+    cell: &Cell,
     single: bool,
     precision: rml_ir::Precision,
     allow_nan: bool,
 ) -> Result<Feed, Diagnostic> {
     let bad = |why: String| Diagnostic::error(codes::INPUT_TYPE, format!("input `{}`: {why}", input.name));
-    let Some(column) = json_cell(cell).map_err(bad)? else { return Ok(Feed::Absent) };
+    let Some(column) = cell.as_ref().map_err(|why| bad(why.clone()))? else { return Ok(Feed::Absent) };
     let found = Shape::new(column.shape.dims().get(1..).unwrap_or_default());
     let dims = input.ty.shape.dims();
     let expected = if single { dims.get(1..).unwrap_or_default() } else { dims };
@@ -109,6 +107,6 @@ fn feed(
             .note(format!("expected {}, found {found}", Shape::new(expected))));
     }
     let ty = Type { dtype: input.ty.dtype, shape: found };
-    let data = bind::convert(&input.name, &column, &ty, precision, allow_nan, &|_| "its value".into())?;
+    let data = bind::convert(&input.name, column, &ty, precision, allow_nan, &|_| "its value".into())?;
     Ok(Feed::Value(data.gather(&[0], &input.ty.shape)))
 }
