@@ -64,7 +64,7 @@ pub(crate) fn constant(c: &Constant, expected: &Type) -> Option<String> {
         ConstKind::Value(v) if v.ty() != c.ty => {
             Some(format!("the value is {}, the constant {}", v.ty(), c.ty))
         }
-        ConstKind::Value(_) | ConstKind::Random(_) => None,
+        ConstKind::Value(_) | ConstKind::Random(_) | ConstKind::Undrawn => None,
     }
 }
 

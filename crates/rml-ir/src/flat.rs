@@ -9,7 +9,8 @@
 //! - **F5** a window's parent stands before it.
 //! - **F6** every state names a `Fby` outside windows or a `Param`; no two have the same key; each such
 //!   equation has one.
-//! - **F7** after initialisation no random constant is left ([`verify_initialised`]).
+//! - **F7** after initialisation no constant is left that is to be drawn, or computed from such ones
+//!   ([`verify_initialised`]).
 
 use std::sync::Arc;
 

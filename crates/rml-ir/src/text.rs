@@ -54,6 +54,7 @@ impl fmt::Display for ConstantText<'_> {
         match &self.0.kind {
             ConstKind::Value(v) => write!(f, "{}", ValueText(v))?,
             ConstKind::Random(d) => write!(f, "random {d}")?,
+            ConstKind::Undrawn => f.write_str("undrawn")?,
         }
         self.0.text.as_ref().map_or(Ok(()), |t| write!(f, " as {t:?}"))
     }
@@ -277,6 +278,8 @@ impl<'a> Cursor<'a> {
         let kind = if self.eat("random") {
             let text = self.braced("a distribution")?;
             ConstKind::Random(Distribution::parse(text).map_err(|e| format!("line {}: {e}", self.line))?)
+        } else if self.eat("undrawn") {
+            ConstKind::Undrawn
         } else {
             ConstKind::Value(self.value(&ty, precision)?)
         };

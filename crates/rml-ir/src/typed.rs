@@ -307,4 +307,6 @@ pub enum ConstKind {
     Value(Value),
     /// Drawn once for each instance from the seed and the instance path.
     Random(Distribution),
+    /// What operators make of random constants that are not drawn. It stands in programs that are analysed, never in one that runs.
+    Undrawn,
 }

@@ -37,7 +37,8 @@ pub struct Analysis {
     pub shortage: Option<Diagnostic>,
 }
 
-/// What is known of a program as it runs: folded, and restricted to what the outputs and trained parameters need.
+/// What is known of a program as it runs: folded, and restricted to what the outputs and trained parameters need. Nothing is drawn:
+/// initial values are known by their types.
 #[derive(Clone, Debug)]
 pub struct RunFacts {
     /// What runs.
@@ -51,8 +52,8 @@ pub struct RunFacts {
 }
 
 impl RunFacts {
-    fn new(flat: Flat, seed: u64) -> Result<Self, Diagnostic> {
-        let flat = pass::cone(pass::fold(pass::initialise(flat, seed)?));
+    fn new(flat: Flat) -> Result<Self, Diagnostic> {
+        let flat = pass::cone(pass::fold_undrawn(flat)?);
         let clocks = rml_analysis::clocks(&flat);
         let causality = rml_analysis::causality(&flat, &clocks.clocks);
         let bounds = rml_analysis::bounds(&flat, &clocks.clocks, &causality);
@@ -71,10 +72,10 @@ impl RunFacts {
 }
 
 impl Analysis {
-    fn new(flat: Flat, sources: &Arc<Sources>, seed: u64) -> Self {
+    fn new(flat: Flat, sources: &Arc<Sources>) -> Self {
         let clocks = certain::clocks(&flat);
         let rejected = matches!(clocks.verdict, Verdict::Rejected(_));
-        let (run, shortage) = match (!rejected).then(|| RunFacts::new(flat.clone(), seed)).transpose() {
+        let (run, shortage) = match (!rejected).then(|| RunFacts::new(flat.clone())).transpose() {
             Ok(run) => (run, None),
             Err(shortage) => (None, Some(shortage)),
         };
@@ -111,7 +112,7 @@ pub fn analyse(source: &Source, options: &Options) -> Result<Analysis, Error> {
 }
 
 fn analyse_one(front: &Front, options: &Options) -> Result<Analysis, Error> {
-    Ok(Analysis::new(inlined(front, options)?, &front.sources, options.seed))
+    Ok(Analysis::new(inlined(front, options)?, &front.sources))
 }
 
 /// As [`analyse`]; the dimension `batch` gets a value at will where it has none.
@@ -160,7 +161,7 @@ fn analyse_each(front: &Front, options: &Options) -> Vec<Analysis> {
         if let Some(flat) = inlined_alone(front, &placed) {
             let assumed = placed.defaults.iter().filter(|(name, _)| !options.defaults.contains_key(*name));
             let assumed = assumed.map(|(name, value)| (name.clone(), value.clone())).collect();
-            found.push(Analysis { assumed, ..Analysis::new(flat, &front.sources, options.seed) });
+            found.push(Analysis { assumed, ..Analysis::new(flat, &front.sources) });
             cover(&calls, i, &mut covered);
         }
     }
@@ -275,5 +276,41 @@ fn add_calls(known: &mut Diagnostic, again: &Diagnostic) {
         if known.labels.len() < SHOWN && known.labels.iter().all(|l| l.span != label.span) {
             known.labels.push(label.clone());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    /// What is analysed has the variables, equations and constants of what runs.
+    #[test]
+    fn what_is_analysed_is_what_runs() {
+        // All but the values of constants.
+        let form = |flat: Flat| -> Vec<String> {
+            let text = rml_ir::flat::print(&pass::cone(flat));
+            let lines = text.lines().filter(|line| !line.starts_with("random "));
+            let typed = |line: &str| match line.strip_prefix("const ").and_then(|c| c.split_once(" = ")) {
+                Some((constant, _)) => constant.to_owned(),
+                None => line.to_owned(),
+            };
+            lines.map(typed).collect()
+        };
+        let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+        let mut compared = 0;
+        for file in std::fs::read_dir(examples).unwrap().map(|entry| entry.unwrap().path()) {
+            if file.extension().is_none_or(|e| e != "rml") {
+                continue;
+            }
+            for analysis in analyse_all(&Source::file(&file), &Options::default()) {
+                let drawn = pass::fold(pass::initialise((*analysis.flat).clone(), 0).unwrap());
+                let undrawn = pass::fold_undrawn((*analysis.flat).clone()).unwrap();
+                assert_eq!(form(undrawn), form(drawn), "{}, {}", file.display(), analysis.node());
+                compared += 1;
+            }
+        }
+        assert!(compared > 10);
     }
 }

@@ -3,6 +3,18 @@
 
 use rml::{Options, Source};
 
+/// What is checked is not drawn: the orthogonalisation of these vectors would take hours.
+#[test]
+fn initial_values_are_not_drawn() {
+    let text = "node main(x: num [8000]) -> (o)
+  k = param(0.5 * orthogonal([8000, 8000]) + uniform([8000, 8000], 0.0, 1.0));
+  o = matmul(k, x);";
+    let report = rml::check_report(&Source::text("large", text), &Options::default());
+    assert!(report.findings.is_empty(), "{}", report.findings);
+    let run = report.analyses[0].run.as_ref().expect("it is right");
+    assert_eq!(run.bounds.bytes.state, 4 * 8000 * 8000);
+}
+
 /// Nodes that have nothing to do with each other are checked one by one.
 #[test]
 fn unrelated_nodes_are_checked_one_by_one() {

@@ -83,7 +83,7 @@ pub struct Reason {
 
 /// Finds out when values are known.
 ///
-/// Requires: `flat::verify_initialised`, clocks of that program. Ensures: a bound for each variable (see [`Latency`]); an error for
+/// Requires: `flat::verify`, clocks of that program. Ensures: a bound for each variable (see [`Latency`]); an error for
 /// each recurrence that can never run.
 pub fn causality(flat: &Flat, clocks: &Clocks) -> Causality {
     let _span = tracing::debug_span!("causality", equations = flat.equations.len()).entered();

@@ -25,7 +25,7 @@ pub fn verify(flat: &Flat) -> Result<(), Vec<String>> {
 pub fn verify_initialised(flat: &Flat) -> Result<(), Vec<String>> {
     let mut found = verify(flat).err().unwrap_or_default();
     for (id, constant) in flat.consts.iter_enumerated() {
-        if matches!(constant.kind, ConstKind::Random(_)) {
+        if matches!(constant.kind, ConstKind::Random(_) | ConstKind::Undrawn) {
             found.push(format!("F7: {id} is still to be drawn"));
         }
     }

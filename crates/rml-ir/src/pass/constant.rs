@@ -71,7 +71,7 @@ fn fact(flat: &Flat, facts: &[Fact], rhs: &Rhs) -> Fact {
     let of = |v: &Var| facts[v.index()];
     let constant = |k: ConstId| match &flat.consts[k].kind {
         ConstKind::Value(value) => value.as_bool().map_or(Fact::Varies, Fact::Always),
-        ConstKind::Random(_) => Fact::Varies,
+        ConstKind::Random(_) | ConstKind::Undrawn => Fact::Varies,
     };
     match rhs {
         Rhs::Const(k) => constant(*k),

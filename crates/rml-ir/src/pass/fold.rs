@@ -4,9 +4,12 @@
 //! its reader only where nothing else can see it: it is no output, bounds no window, gates no input, and has
 //! that one reader. Then the result is a constant as well, present where it is asked for.
 
-use rml_base::EntityId;
+use rml_base::{Diagnostic, EntityId};
 
-use crate::flat::{ConstId, ConstKind, Constant, Eq, Equation, Flat, Init, Rhs, Var, verify_initialised};
+use super::initialise::ask_for_draws;
+use crate::flat::{
+    ConstId, ConstKind, Constant, Eq, Equation, Flat, Init, Rhs, Var, verify, verify_initialised,
+};
 use crate::op::{Op, eval};
 use crate::value::Value;
 
@@ -23,20 +26,45 @@ pub fn fold(mut flat: Flat) -> Flat {
     propagate_copies(&mut flat);
     let all: Vec<Var> = flat.vars.ids().collect();
     let mut folder = Folder::new(&mut flat, true);
-    for var in all {
-        folder.visit(var);
-    }
+    folder.visit_all(all);
     folder.take_initialisers();
     super::checked("fold", || verify_initialised(&flat));
     flat
 }
 
+/// The largest constant whose value [`fold_undrawn`] computes.
+const MAX_KNOWN: usize = 1 << 12;
+
+/// What [`initialise`](super::initialise) and [`fold`] make of a program, as far as types tell: nothing is drawn, and what would be
+/// computed from random constants, or is large, becomes a constant without a value. A program in this form says which of its
+/// variables are constants, how large they are and what small ones are; it does not run.
+///
+/// Requires: `flat::verify`. Ensures: the same; the outputs and states stay.
+///
+/// # Errors
+/// If the draws would take more memory than is allowed.
+pub fn fold_undrawn(mut flat: Flat) -> Result<Flat, Diagnostic> {
+    let _span = tracing::debug_span!("fold_undrawn", equations = flat.equations.len()).entered();
+    ask_for_draws(&flat)?;
+    let inits: Vec<Var> = initial_values(&flat).collect();
+    Folder { draws: false, ..Folder::new(&mut flat, false) }.visit_all(inits);
+    propagate_copies(&mut flat);
+    let all: Vec<Var> = flat.vars.ids().collect();
+    let mut folder = Folder { draws: false, ..Folder::new(&mut flat, true) };
+    folder.visit_all(all);
+    folder.take_initialisers();
+    super::checked("fold_undrawn", || verify(&flat));
+    Ok(flat)
+}
+
+/// What parameters start from.
+pub(super) fn initial_values(flat: &Flat) -> impl Iterator<Item = Var> {
+    flat.equations.iter().filter_map(|e| if let Rhs::Param { init } = e.rhs { Some(init) } else { None })
+}
+
 /// Folds only what defines those variables, and no variable with a name into another.
-pub(super) fn fold_behind(flat: &mut Flat, vars: &[Var]) {
-    let mut folder = Folder::new(flat, false);
-    for var in vars {
-        folder.visit(*var);
-    }
+pub(super) fn fold_behind(flat: &mut Flat, vars: Vec<Var>) {
+    Folder::new(flat, false).visit_all(vars);
 }
 
 /// Operators that give their operand back.
@@ -131,6 +159,8 @@ struct Folder<'f> {
     readers: Vec<usize>,
     /// Whether variables with a name may be folded away, and all equations read past copies.
     names_too: bool,
+    /// Whether values are computed; else only which variables are constants, and the values of small ones.
+    draws: bool,
     visited: Vec<bool>,
 }
 
@@ -142,7 +172,12 @@ impl<'f> Folder<'f> {
             defs[equation.lhs.index()] = Some(eq);
         }
         let readers = readers(flat, names_too);
-        Self { flat, defs, readers, names_too, visited: vec![false; n] }
+        Self { flat, defs, readers, names_too, draws: true, visited: vec![false; n] }
+    }
+
+    /// Folds what defines those variables.
+    fn visit_all(&mut self, vars: Vec<Var>) {
+        vars.into_iter().for_each(|var| self.visit(var));
     }
 
     /// Folds what defines `root`, operands first. The order is kept on a stack of its own, so that no chain
@@ -170,13 +205,6 @@ impl<'f> Folder<'f> {
         if let Rhs::Const(k) = self.flat.equations[eq].rhs { Some(k) } else { None }
     }
 
-    fn value(&self, var: Var) -> Option<&Value> {
-        match &self.flat.consts[self.constant(var)?].kind {
-            ConstKind::Value(v) => Some(v),
-            ConstKind::Random(_) => None,
-        }
-    }
-
     /// Makes an operator on constants a constant.
     fn apply(&mut self, eq: Eq) {
         let equation = &self.flat.equations[eq];
@@ -185,10 +213,29 @@ impl<'f> Folder<'f> {
         if args.is_empty() || ty.shape.len() > MAX_ELEMENTS {
             return;
         }
-        let Some(values) = args.iter().map(|a| self.value(*a)).collect::<Option<Vec<_>>>() else { return };
-        let Ok(value) = eval(op, &values, self.flat.precision) else { return };
-        let k = self.flat.consts.push(Constant { kind: ConstKind::Value(value), ty, text: None });
+        let Some(operands) = args.iter().map(|a| self.constant(*a)).collect::<Option<Vec<_>>>() else {
+            return;
+        };
+        let values: Option<Vec<&Value>> = operands.iter().map(|k| self.known(*k)).collect();
+        let kind = match values.filter(|_| self.draws || ty.shape.len() <= MAX_KNOWN) {
+            Some(values) => match eval(op, &values, self.flat.precision) {
+                Ok(value) => ConstKind::Value(value),
+                Err(_) => return,
+            },
+            None if self.draws => return,
+            None => ConstKind::Undrawn,
+        };
+        let k = self.flat.consts.push(Constant { kind, ty, text: None });
         self.flat.equations[eq].rhs = Rhs::Const(k);
+    }
+
+    /// The value of a constant, if it is there and may be computed with.
+    fn known(&self, k: ConstId) -> Option<&Value> {
+        let constant = &self.flat.consts[k];
+        match &constant.kind {
+            ConstKind::Value(value) if self.draws || constant.ty.shape.len() <= MAX_KNOWN => Some(value),
+            ConstKind::Value(_) | ConstKind::Random(_) | ConstKind::Undrawn => None,
+        }
     }
 
     /// Takes initialisers that are constants into their delays.

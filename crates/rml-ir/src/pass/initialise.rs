@@ -2,7 +2,7 @@
 
 use rml_base::{Diagnostic, Span, memory};
 
-use super::fold::fold_behind;
+use super::fold::{fold_behind, initial_values};
 use crate::flat::{ConstId, ConstKind, Flat, Init, Rhs, verify_initialised};
 use crate::random::{draw, draw_bytes};
 
@@ -19,24 +19,43 @@ pub fn initialise(mut flat: Flat, seed: u64) -> Result<Flat, Diagnostic> {
     for (id, key) in std::mem::take(&mut flat.random_keys) {
         let constant = &flat.consts[id];
         if let ConstKind::Random(distribution) = &constant.kind {
-            memory::ask(draw_bytes(distribution, &constant.ty, flat.precision)).map_err(|short| {
-                let d = short.diagnostic("drawing an initial value");
-                let what = format!("this is {}", constant.ty);
-                match place(&flat, id) {
-                    Some(span) => d.label(span, what),
-                    None => d.note(what),
-                }
-            })?;
+            ask(&flat, id, 0)?;
             let value = draw(distribution, &constant.ty, flat.precision, seed, &key);
             flat.consts[id].kind = ConstKind::Value(value);
         }
     }
-    let inits =
-        flat.equations.iter().filter_map(|e| if let Rhs::Param { init } = e.rhs { Some(init) } else { None });
-    let inits: Vec<_> = inits.collect();
-    fold_behind(&mut flat, &inits);
+    let inits = initial_values(&flat).collect();
+    fold_behind(&mut flat, inits);
     super::checked("initialise", || verify_initialised(&flat));
     Ok(flat)
+}
+
+/// Asks for the memory that all draws take together.
+///
+/// # Errors
+/// It is more than is allowed.
+pub(super) fn ask_for_draws(flat: &Flat) -> Result<(), Diagnostic> {
+    let mut kept = 0_u64;
+    for id in flat.random_keys.keys() {
+        ask(flat, *id, kept)?;
+        kept = kept.saturating_add(flat.consts[*id].ty.bytes(flat.precision));
+    }
+    Ok(())
+}
+
+/// Asks for the memory of one draw beside so many bytes.
+fn ask(flat: &Flat, id: ConstId, kept: u64) -> Result<(), Diagnostic> {
+    let constant = &flat.consts[id];
+    let ConstKind::Random(distribution) = &constant.kind else { return Ok(()) };
+    let bytes = draw_bytes(distribution, &constant.ty, flat.precision);
+    memory::ask(bytes.saturating_add(kept)).map_err(|short| {
+        let d = short.diagnostic("drawing an initial value");
+        let what = format!("this is {}", constant.ty);
+        match place(flat, id) {
+            Some(span) => d.label(span, what),
+            None => d.note(what),
+        }
+    })
 }
 
 /// Where a constant stands.

@@ -5,6 +5,8 @@
 //! flat --initialise--> flat --settle--> flat --fold--> flat --cone--> flat
 //! ```
 //!
+//! [`fold_undrawn`] takes the place of `initialise` and `fold` where a program is only analysed.
+//!
 //! Each states what it requires and ensures, keeps the cells of the outputs (FIX-6), and ends by verifying its result in debug builds.
 
 mod cone;
@@ -17,7 +19,7 @@ mod normalize;
 mod settle;
 
 pub use cone::cone;
-pub use fold::fold;
+pub use fold::{fold, fold_undrawn};
 pub use forget::{forget_inputs, forget_values};
 pub use initialise::initialise;
 pub use inline::{Held, inline, inline_held};

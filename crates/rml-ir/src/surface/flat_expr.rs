@@ -87,6 +87,7 @@ impl Printer<'_> {
                 constant::filled(value).unwrap_or_else(|| constant::value(value))
             }
             (None, ConstKind::Random(distribution)) => constant::random(*distribution, &data.ty.shape),
+            (None, ConstKind::Undrawn) => constant::undrawn(),
         }
     }
 }

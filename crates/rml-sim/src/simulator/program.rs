@@ -423,7 +423,9 @@ fn operands(flat: &Flat) -> (Vec<Cell>, IndexVec<Var, Operand>) {
 fn constant_value(kind: &ConstKind) -> Value {
     match kind {
         ConstKind::Value(v) => v.clone(),
-        ConstKind::Random(d) => unreachable!("F7: {d:?} is drawn before a program runs"),
+        ConstKind::Random(_) | ConstKind::Undrawn => {
+            unreachable!("F7: random constants are drawn before a program runs")
+        }
     }
 }
 

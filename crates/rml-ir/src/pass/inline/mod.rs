@@ -408,7 +408,7 @@ impl<'m> Inliner<'m> {
         let frame = self.frame();
         let constant = &self.module.nodes[frame.node].consts[id];
         let known = match constant.kind {
-            ConstKind::Value(_) => self.values.get(&(frame.node, id)),
+            ConstKind::Value(_) | ConstKind::Undrawn => self.values.get(&(frame.node, id)),
             ConstKind::Random(_) => frame.randoms.get(&id),
         };
         if let Some(known) = known {
@@ -416,7 +416,7 @@ impl<'m> Inliner<'m> {
         }
         let new = self.flat.consts.push(constant.clone());
         let frame = self.frames.last_mut().expect("an instance is being inlined");
-        if let ConstKind::Value(_) = constant.kind {
+        if !matches!(constant.kind, ConstKind::Random(_)) {
             self.values.insert((frame.node, id), new);
             return new;
         }
