@@ -7,7 +7,7 @@
 //! - `weights`: has PyTorch, Keras and flax make weights and outputs anew, and compares `rml params` with them.
 //! - `bench`: what calls, preparation and start-up of the backends cost; writes the table of `docs/performance.md`.
 //! - `tidy`: the checks that no compiler makes: who may depend on whom, file lengths, codes without an example,
-//!   rules of the semantics that nobody declares or cites, links that lead nowhere.
+//!   rules of the semantics that nobody declares or cites, links that lead nowhere, tests without a row in their map.
 //! - `chronograms`: draws the chronograms of the paper's listings anew.
 //! - `bless`: writes expected output anew from what the code does now; read the difference before committing it.
 

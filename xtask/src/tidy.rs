@@ -6,6 +6,7 @@ mod licences;
 mod links;
 mod rules;
 mod sources;
+mod test_map;
 
 use crate::workspace;
 
@@ -18,5 +19,6 @@ pub(crate) fn check() -> Result<Vec<String>, String> {
     findings.extend(codes::check(&sources)?);
     findings.extend(links::check()?);
     findings.extend(rules::check()?);
+    findings.extend(test_map::check(&sources)?);
     Ok(findings)
 }

@@ -46,6 +46,17 @@ impl Folder {
         command
     }
 
+    /// A shell in which `rml` is the built one.
+    pub(crate) fn shell(&self, commands: &str) -> Command {
+        let rml = PathBuf::from(env!("CARGO_BIN_EXE_rml"));
+        let folders = std::env::var_os("PATH").unwrap_or_default();
+        let folders = rml.parent().map(PathBuf::from).into_iter().chain(std::env::split_paths(&folders));
+        let path = std::env::join_paths(folders).expect("a path");
+        let mut command = Command::new("sh");
+        command.args(["-c", commands]).current_dir(self.0.path()).env("PATH", path).env_remove("RML_LOG");
+        command
+    }
+
     pub(crate) fn rml(&self, args: &str) -> Run {
         self.rml_with(args, "")
     }
