@@ -17,6 +17,6 @@ pub use clocks::{
 };
 pub use conditions::Literal;
 pub use facts::{
-    EquationFacts, Facts, Place, Rec, RecData, Segments, SegmentsData, facts, print as print_facts,
-    verify as verify_facts,
+    Facts, Hold, Position, Positions, Rec, RecData, Segments, SegmentsData, SlowState, Truths, VarFacts,
+    facts, print as print_facts, verify as verify_facts,
 };

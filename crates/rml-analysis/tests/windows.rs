@@ -3,8 +3,8 @@
 
 use rml::sim::{Input, Options, Simulator, Status};
 use rml::{DType, Data, RunFacts, Source, Type, Value};
-use rml_analysis::{Kind, Place, size};
-use rml_ir::flat::{Eq, Flat, Rhs, Var};
+use rml_analysis::{Kind, Position, Segments, size};
+use rml_ir::flat::{Flat, Rhs, Var};
 
 /// The lengths of the windows that are fed.
 const WINDOWS: [usize; 5] = [4, 1, 2, 7, 3];
@@ -50,9 +50,14 @@ fn held(run: &RunFacts, sim: &Simulator, cycle: u64) -> u64 {
 /// The bytes of values that are absent in the first cycle of each window, which the stated bytes do not take off.
 fn late(run: &RunFacts) -> u64 {
     let facts = run.facts();
-    let is_late = |eq: Eq| facts.equations[eq].place == Place::NotFirst;
-    let late = run.flat.equations.iter_enumerated().filter(|(eq, _)| is_late(*eq));
-    late.map(|(_, e)| size(&run.flat.vars[e.lhs].ty, run.flat.precision)).sum()
+    let outermost = |s: &Segments| facts.segments[*s].parent == Some(Segments::TRACE);
+    let segments = facts.segments.ids().find(outermost).expect("it has windows");
+    let is_late = |v: Var| {
+        let place = facts.tables[segments][v].place;
+        place.contains(Position::Middle) && place.contains(Position::Last) && !place.contains(Position::First)
+    };
+    let late = run.flat.equations.iter().map(|e| e.lhs).filter(|v| is_late(*v));
+    late.map(|v| size(&run.flat.vars[v].ty, run.flat.precision)).sum()
 }
 
 /// For each window the bytes stated, and those of the values that are held when its last cycle has been run. The last cycle of the window

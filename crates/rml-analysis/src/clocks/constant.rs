@@ -5,7 +5,7 @@ use rml_ir::{Data, Shape, Value};
 
 /// Two constants with the same key have the same value.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(super) enum ConstKey {
+pub(crate) enum ConstKey {
     /// All elements are one scalar, given by its bits (and which type they are of).
     Uniform(Shape, u8, u64),
     /// Only equal to itself.
@@ -21,7 +21,7 @@ impl ConstKey {
 }
 
 /// The key of a constant of a program.
-pub(super) fn const_key(flat: &Flat, k: ConstId) -> ConstKey {
+pub(crate) fn const_key(flat: &Flat, k: ConstId) -> ConstKey {
     match &flat.consts[k].kind {
         ConstKind::Value(Value::Tensor(tensor)) => {
             let data = tensor.data();

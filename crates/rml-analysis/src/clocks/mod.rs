@@ -30,6 +30,7 @@ mod verify;
 mod witness;
 
 pub use blame::{Meeting, Seen, blame};
+pub(crate) use constant::const_key;
 pub use report::CALLED;
 pub(crate) use show::expression;
 pub use verify::verify;

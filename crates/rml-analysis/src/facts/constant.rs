@@ -1,101 +1,70 @@
-//! Streams whose value is the same at every tick of a segment.
+//! Variables with the same value at all ticks of a segment.
 
 use rml_base::IndexVec;
 use rml_ir::flat::{Rhs, Var};
-use rml_ir::op::Op;
 
-use crate::causality::frame::{Frame, POSITIONS, Position, is_first, is_last};
-use crate::conditions::Conditions;
+use super::Hold;
+use super::position::{Position, Positions};
+use super::propagate::Values;
+use super::scope::{Presence, Scope};
 
-/// Which variables are constant over the segments; without segments, over all of time.
-pub(super) fn constants(conditions: &Conditions<'_>, frame: Option<&Frame<'_, '_>>) -> IndexVec<Var, bool> {
-    let flat = conditions.flat;
-    let mut constant: IndexVec<Var, bool> = IndexVec::filled(false, flat.vars.len());
-    let mut readers: Vec<Vec<Var>> = vec![Vec::new(); flat.vars.len()];
+pub(super) fn constants(scope: &Scope<'_, '_>, values: &Values, presence: &Presence) -> IndexVec<Var, bool> {
+    let flat = scope.conditions.flat;
+    let mut constant: IndexVec<Var, bool> =
+        flat.vars.ids().map(|v| is_constant_alone(scope, values, presence, v)).collect();
+    let mut readers: IndexVec<Var, Vec<Var>> = IndexVec::filled(Vec::new(), flat.vars.len());
     for equation in flat.equations.iter() {
-        equation.rhs.for_each_operand(|v| readers[v.0 as usize].push(equation.lhs));
+        equation.rhs.for_each_operand(|v| readers[v].push(equation.lhs));
     }
-    let mut pending: Vec<Var> = flat.equations.iter().map(|e| e.lhs).collect();
-    while let Some(var) = pending.pop() {
-        if !constant[var] && is_constant(conditions, frame, &constant, var) {
-            constant[var] = true;
-            pending.extend(readers[var.0 as usize].iter().copied());
+    let mut pending: Vec<Var> = flat.vars.ids().filter(|v| constant[*v]).collect();
+    while let Some(known) = pending.pop() {
+        for reader in &readers[known] {
+            if !constant[*reader] && follows(scope, values, &presence.place, &constant, *reader) {
+                constant[*reader] = true;
+                pending.push(*reader);
+            }
         }
     }
     constant
 }
 
-/// Whether the rules say so of a variable, given what they say of others.
-pub(super) fn is_constant(
-    conditions: &Conditions<'_>,
-    frame: Option<&Frame<'_, '_>>,
-    known: &IndexVec<Var, bool>,
-    var: Var,
+/// Whether a variable is constant whatever is known of its operands.
+fn is_constant_alone(scope: &Scope<'_, '_>, values: &Values, presence: &Presence, v: Var) -> bool {
+    let is_fixed = matches!(scope.conditions.rhs(v), Some(Rhs::Const(_) | Rhs::Param { .. }));
+    let equal = |holds: &[Hold; 4]| {
+        let mut of = presence.place[v].iter().map(|p| holds[p.index()]);
+        let first = of.next();
+        matches!(first, Some(Hold::Const(_) | Hold::At(_))) && of.all(|h| Some(h) == first)
+    };
+    let truths = || {
+        let of = presence.place[v].iter().map(|p| values.truths[v][p.index()]);
+        of.reduce(super::Truths::or).is_some_and(|t| t.known().is_some())
+    };
+    is_fixed || presence.once[scope.clock(v)] || equal(&values.first[v]) || equal(&values.last[v]) || truths()
+}
+
+/// Whether a variable is constant because of its operands.
+fn follows(
+    scope: &Scope<'_, '_>,
+    values: &Values,
+    place: &IndexVec<Var, Positions>,
+    constant: &IndexVec<Var, bool>,
+    v: Var,
 ) -> bool {
-    let Some(rhs) = conditions.rhs(var) else { return false };
-    match rhs {
-        Rhs::Const(_) | Rhs::Param { .. } => true,
-        Rhs::Apply { args, .. } => args.iter().all(|v| known[*v]),
-        Rhs::When { value, .. } if known[*value] => true,
-        Rhs::If { cond, then: a, other: b } | Rhs::Merge { cond, on_true: a, on_false: b }
-            if known[*cond] && known[*a] && known[*b] =>
-        {
-            true
-        }
-        Rhs::When { .. } | Rhs::If { .. } | Rhs::Merge { .. } => {
-            frame.is_some_and(|f| is_single(f, var) || is_held(f, var))
-        }
-        Rhs::Fby { .. } | Rhs::FbyBack { .. } | Rhs::Post { .. } => frame.is_some_and(|f| is_single(f, var)),
-    }
-}
-
-/// Whether a variable has one tick a segment.
-fn is_single(frame: &Frame<'_, '_>, var: Var) -> bool {
-    let clock = frame.conditions.clocks.of[var];
-    frame.ticks_once(clock) || [0, 2].iter().all(|p| !frame.may_tick(clock, *p))
-}
-
-/// Whether a variable is, at every tick but the first, what it was at the tick before.
-fn is_held(frame: &Frame<'_, '_>, var: Var) -> bool {
-    if frame.conditions.clocks.of[var] != frame.clock {
-        return false;
-    }
-    POSITIONS.filter(|p| !is_first(*p)).all(|p| {
-        let source = chosen(frame, var, p);
-        let Some(Rhs::Fby { next, window, .. }) = frame.conditions.rhs(source) else { return false };
-        let stays =
-            frame.conditions.clocks.of[source] == frame.clock && window.is_none_or(|w| frame.bounds(w));
-        stays
-            && POSITIONS
-                .filter(|q| !is_last(*q))
-                .all(|q| *next == var || chosen(frame, *next, q) == var || passes(frame, *next, var, q))
-    })
-}
-
-/// Whether one variable is a copy of another in a kind of instant.
-fn passes(frame: &Frame<'_, '_>, from: Var, to: Var, p: Position) -> bool {
-    let conditions = frame.conditions;
-    conditions.clocks.same[from] == conditions.clocks.same[to]
-        || chosen(frame, from, p) == chosen(frame, to, p)
-}
-
-/// The variable that another one is in a kind of instant: past samples, copies, and choices that are known there.
-fn chosen(frame: &Frame<'_, '_>, mut var: Var, p: Position) -> Var {
-    let conditions = frame.conditions;
-    for _ in 0..64 {
-        let truth = |cond: Var| conditions.truth(cond, frame.at(conditions.clocks.of[cond], p));
-        var = match conditions.rhs(var) {
-            Some(Rhs::Apply { op: Op::Copy | Op::StopGradient, args }) => args[0],
-            Some(Rhs::When { value, .. }) => *value,
-            Some(Rhs::If { cond, then: a, other: b } | Rhs::Merge { cond, on_true: a, on_false: b }) => {
-                match truth(*cond) {
-                    Some(true) => *a,
-                    Some(false) => *b,
-                    None => return var,
-                }
+    match scope.conditions.rhs(v) {
+        Some(Rhs::Apply { args, .. }) => args.iter().all(|a| constant[*a]),
+        Some(Rhs::When { value, .. }) => constant[*value],
+        Some(Rhs::If { cond, then: a, other: b } | Rhs::Merge { cond, on_true: a, on_false: b }) => {
+            let may = |value: bool| {
+                let mut at = Position::ALL.into_iter().filter(|p| place[v].contains(*p));
+                at.any(|p| values.truths[*cond][p.index()].may(value))
+            };
+            match (may(true), may(false)) {
+                (true, true) => constant[*cond] && constant[*a] && constant[*b],
+                (true, false) => constant[*a],
+                (false, _) => constant[*b],
             }
-            _ => return var,
-        };
+        }
+        _ => false,
     }
-    var
 }

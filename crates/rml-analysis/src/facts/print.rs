@@ -1,23 +1,35 @@
-//! The flat form with its clocks and facts as text, for people: `rml dump --after analyse`.
+//! The flat form with its clocks and facts as text: `rml dump --after analyse`.
+//!
+//! The text is that of the flat form, which parses and runs, with remarks. Each entry stands in a line of its own before the equations,
+//! and below each equation stands what is known of its variable.
 //!
 //! ```text
-//! segments seg0 end v1                    `end`: a segment ends where v1 is true
-//! recurrence rec0 forward in seg0: eq3 eq5
-//! slow eq9 in seg0  "kernel"              a state that ticks once a segment
-//! v4 = fby k0 v3 in w0  # eq3 h           the equation as in the flat form, its id and name, and then
-//!     base, rec0, not first, constant     its clock, recurrence, where it is evaluated, whether constant over a segment
+//! # segments seg1 end v1 in seg0          a segment ends where v1 is true
+//! # recurrence rec0 forward in seg1: eq3 eq5@middle+last
+//! # slow eq9 in seg1 at first if v7       a state that changes at most once a segment, at its first tick, and only if v7 is true
+//! v4 = fby k0 v3 in w0  # eq3 h           the equation, its id and name
+//!     # ck0                               its clock
+//!     # seg1: rec0; at middle+last; true at middle; is v3 at first; constant; before; within
 //! ```
+//!
+//! - `rec0`, `rec0@middle+last`: the recurrence that it belongs to; without one it can be computed for all ticks of a segment at once.
+//! - `at first`: where it may be present, if not everywhere.
+//! - `true at last`: the value of a condition, by position.
+//! - `is v3 at first`, `is k0`, `is v3 at last (middle)`: what its value equals, and at which positions if not at all.
+//! - `constant`: the same value at all ticks of a segment.
+//! - `before`, `before at first`: known before the segment begins. `not within`: not known when it has ended; `within at first`: there
+//!   only.
 
 use std::fmt::{self, Write};
 
 use rml_ir::flat::{self, Eq, Flat, Var};
 
-use super::{Facts, Place};
+use super::{Facts, Hold, Position, Positions, Segments, VarFacts};
 use crate::causality::Direction;
-use crate::clocks::{ClockData, ClockId, Clocks};
+use crate::clocks::{ClockData, Clocks};
 use crate::conditions::Literal;
 
-/// The program, its clocks and facts as text.
+/// The program, its clocks and facts as text. [`flat::parse`] reads the program back.
 pub fn print(flat: &Flat, clocks: &Clocks, facts: &Facts) -> String {
     let mut out = String::new();
     // Writing to a string does not fail.
@@ -26,50 +38,79 @@ pub fn print(flat: &Flat, clocks: &Clocks, facts: &Facts) -> String {
 }
 
 fn write_facts(out: &mut String, flat: &Flat, clocks: &Clocks, facts: &Facts) -> fmt::Result {
+    let mut recurrences: Vec<Vec<(Segments, String)>> = vec![Vec::new(); flat.equations.len()];
+    for (id, rec) in facts.recurrences.iter_enumerated() {
+        for (eq, at) in &rec.members {
+            let place = facts.tables[rec.segments][flat.equations[*eq].lhs].place;
+            recurrences[eq.0 as usize].push((rec.segments, member(id.to_string(), *at, place)));
+        }
+    }
+    let text = flat::print(flat);
     let mut equations = flat.equations.iter_enumerated();
-    for line in flat::print(flat).lines() {
-        let is_equation = line.contains("  # eq");
+    for line in text.lines() {
+        let is_equation = equations.len() > 0 && line.contains("  # eq") && line.starts_with('v');
         if is_equation && equations.len() == flat.equations.len() {
             write_tables(out, flat, clocks, facts)?;
         }
-        writeln!(out, "{}", shortened(line))?;
+        writeln!(out, "{line}")?;
         if is_equation && let Some((eq, equation)) = equations.next() {
-            writeln!(out, "    {}", remarks(clocks, facts, eq, equation.lhs))?;
+            writeln!(out, "    # {}", clocks.of[equation.lhs])?;
+            write_remarks(out, facts, equation.lhs, &recurrences[eq.0 as usize])?;
         }
     }
     Ok(())
-}
-
-/// A line without the elements of a large constant.
-fn shortened(line: &str) -> String {
-    const LONG: usize = 100;
-    match (line.split_once(" = ["), line.rsplit_once("] as ")) {
-        (Some((head, _)), Some((_, source))) if line.len() > LONG && line.starts_with("const ") => {
-            format!("{head} = [..] as {source}")
-        }
-        (Some((head, _)), None) if line.len() > LONG && line.starts_with("const ") => {
-            format!("{head} = [..]")
-        }
-        _ => line.to_owned(),
-    }
 }
 
 fn literal(l: &Literal) -> String {
     format!("{}{}", if l.value { "" } else { "not " }, l.cond)
 }
 
+fn member(name: String, at: Positions, place: Positions) -> String {
+    if at == place { name } else { format!("{name}@{at}") }
+}
+
 fn write_tables(out: &mut String, flat: &Flat, clocks: &Clocks, facts: &Facts) -> fmt::Result {
     for (id, data) in clocks.clocks.iter_enumerated() {
         match data {
-            ClockData::Base => writeln!(out, "clock {id} base")?,
+            ClockData::Base => writeln!(out, "# clock {id} base")?,
             ClockData::On { parent, cond, positive } => {
                 let not = if *positive { "" } else { "not " };
-                writeln!(out, "clock {id} {parent} when {not}{cond}")?;
+                writeln!(out, "# clock {id} {parent} when {not}{cond}")?;
             }
-            ClockData::Unknown => writeln!(out, "clock {id} unknown")?,
+            ClockData::Unknown => writeln!(out, "# clock {id} unknown")?,
         }
     }
+    write_segments(out, facts)?;
+    for (id, rec) in facts.recurrences.iter_enumerated() {
+        let direction = match rec.direction {
+            Direction::Forward => "forward",
+            Direction::Backward => "backward",
+            Direction::Mixed => "forward with looks ahead",
+            Direction::Unknown => "in an order that is not known",
+        };
+        let place = |eq: &Eq| facts.tables[rec.segments][flat.equations[*eq].lhs].place;
+        let members: Vec<String> =
+            rec.members.iter().map(|(eq, at)| member(eq.to_string(), *at, place(eq))).collect();
+        writeln!(out, "# recurrence {id} {direction} in {}: {}", rec.segments, members.join(" "))?;
+    }
+    for slow in &facts.slow {
+        let key = flat.states.iter().find(|(_, s)| s.equation == slow.equation);
+        let kind = if key.is_some_and(|(_, s)| s.parameter) { "parameter" } else { "state" };
+        let guards: Vec<String> = slow.guards.iter().map(literal).collect();
+        let guards = if guards.is_empty() { String::new() } else { format!(" if {}", guards.join(" and ")) };
+        let place = if slow.place == Positions::ALL { String::new() } else { format!(" at {}", slow.place) };
+        let name = key.map_or("", |(k, _)| k);
+        writeln!(out, "# slow {} in {}{place}{guards}  # {kind} {name:?}", slow.equation, slow.segments)?;
+    }
+    Ok(())
+}
+
+fn write_segments(out: &mut String, facts: &Facts) -> fmt::Result {
     for (id, data) in facts.segments.iter_enumerated() {
+        if id == Segments::TRACE {
+            writeln!(out, "# segments {id}  # the trace")?;
+            continue;
+        }
         let word = if data.cut.all { " and " } else { " or " };
         let ends: Vec<String> = data.cut.ends.iter().map(literal).collect();
         let windows: Vec<String> = data.windows.iter().map(ToString::to_string).collect();
@@ -79,74 +120,79 @@ fn write_tables(out: &mut String, flat: &Flat, clocks: &Clocks, facts: &Facts) -
             format!("every {}", windows.join(" "))
         };
         let parent = data.parent.map(|p| format!(" in {p}")).unwrap_or_default();
-        writeln!(out, "segments {id} end {}{parent}  # `{}`, {origin}", ends.join(word), data.cut.name)?;
-    }
-    for (id, rec) in facts.recurrences.iter_enumerated() {
-        let direction = match rec.direction {
-            Direction::Forward => "forward",
-            Direction::Backward => "backward",
-            Direction::Mixed => "forward with looks ahead",
-            Direction::Unknown => "in an order that is not known",
-        };
-        let within = rec.segments.map(|s| format!(" in {s}")).unwrap_or_default();
-        let members: Vec<String> = rec.equations.iter().map(ToString::to_string).collect();
-        writeln!(out, "recurrence {id} {direction}{within}: {}", members.join(" "))?;
-    }
-    for (eq, segments) in &facts.slow {
-        let key = flat.states.iter().find(|(_, s)| s.equation == *eq);
-        let parameter = key.is_some_and(|(_, s)| s.parameter);
-        let kind = if parameter { "parameter" } else { "state" };
-        writeln!(out, "slow {eq} in {segments}  # {kind} {:?}", key.map_or("", |(k, _)| k))?;
+        let (ends, name) = (ends.join(word), &data.cut.name);
+        writeln!(out, "# segments {id} on {} end {ends}{parent}  # `{name}`, {origin}", data.clock)?;
     }
     Ok(())
 }
 
-fn remarks(clocks: &Clocks, facts: &Facts, eq: Eq, lhs: Var) -> String {
-    let of = &facts.equations[eq];
-    let mut words = vec![clock(clocks, clocks.of[lhs])];
-    words.push(of.recurrence.map_or_else(|| "outside recurrences".to_owned(), |r| r.to_string()));
-    let place = match of.place {
-        Place::All => None,
-        Place::First => Some("first"),
-        Place::Last => Some("last"),
-        Place::NotFirst => Some("not first"),
-        Place::NotLast => Some("not last"),
-        Place::Middle => Some("middle"),
-        Place::Ends => Some("first and last"),
-        Place::Never => Some("never"),
-    };
-    words.extend(place.map(str::to_owned));
+fn write_remarks(out: &mut String, facts: &Facts, v: Var, recurrences: &[(Segments, String)]) -> fmt::Result {
+    for id in facts.segments.ids() {
+        let mut words: Vec<String> =
+            recurrences.iter().filter(|(s, _)| *s == id).map(|(_, name)| name.clone()).collect();
+        words.extend(remarks(v, &facts.tables[id][v], id == Segments::TRACE));
+        if !words.is_empty() {
+            writeln!(out, "    # {id}: {}", words.join("; "))?;
+        }
+    }
+    Ok(())
+}
+
+fn remarks(v: Var, of: &VarFacts, is_trace: bool) -> Vec<String> {
+    let mut words = Vec::new();
+    let everywhere = if is_trace { Positions::MIDDLE } else { Positions::ALL };
+    if of.place.is_empty() {
+        return vec!["never".to_owned()];
+    }
+    if of.place != everywhere {
+        words.push(format!("at {}", of.place));
+    }
+    let select =
+        |which: &dyn Fn(Position) -> bool| of.place.iter().filter(|p| which(*p)).collect::<Positions>();
+    for value in [false, true] {
+        let at = select(&|p| of.truths[p.index()].known() == Some(value));
+        words.extend(part(at, of.place, &value.to_string(), " at "));
+    }
+    words.extend(holds(v, of));
     if of.constant {
         words.push("constant".to_owned());
     }
-    if let Some(values) = &of.control {
-        words.extend(control(values));
+    words.extend(part(of.before, of.place, "before", " at "));
+    if of.within.is_empty() {
+        words.push("not within".to_owned());
+    } else if of.within != of.place {
+        words.push(format!("within at {}", of.within));
     }
-    words.join(", ")
+    words
 }
 
-fn clock(clocks: &Clocks, id: ClockId) -> String {
-    match clocks.clocks[id] {
-        ClockData::Base => "base".to_owned(),
-        ClockData::On { .. } | ClockData::Unknown => id.to_string(),
+/// A word for what is true at some positions, or at all.
+fn part(at: Positions, place: Positions, word: &str, preposition: &str) -> Option<String> {
+    match () {
+        () if at.is_empty() => None,
+        () if at == place => Some(word.to_owned()),
+        () => Some(format!("{word}{preposition}{at}")),
     }
 }
 
-/// What a condition is in the middle of a segment, at the first tick and in the last cycle.
-fn control(values: &[Option<bool>; 4]) -> Option<String> {
-    let all = |wanted: &[usize]| {
-        let first = values[wanted[0]]?;
-        wanted.iter().all(|p| values[*p].is_none_or(|v| v == first)).then_some(first)
-    };
-    let known: Vec<bool> = values.iter().flatten().copied().collect();
-    if known.len() == 4 && known.iter().all(|v| *v == known[0]) {
-        return Some(format!("always {}", known[0]));
-    }
-    let mut parts = Vec::new();
-    for (name, positions) in [("middle", &[0][..]), ("first", &[1, 3]), ("last", &[2, 3])] {
-        if let Some(v) = all(positions) {
-            parts.push(format!("{name} {v}"));
+/// What the value equals elsewhere, each source with the positions.
+fn holds(own: Var, of: &VarFacts) -> Vec<String> {
+    let mut sources: Vec<(String, Positions)> = Vec::new();
+    for p in of.place.iter() {
+        for (hold, edge, at) in [(of.first, "first", p.is_start()), (of.last, "last", p.is_end())] {
+            let name = match hold[p.index()] {
+                Hold::Const(k) if edge == "first" => format!("is {k}"),
+                Hold::At(v) if at && v == own => continue,
+                Hold::At(v) if at => format!("is {v}"),
+                Hold::At(v) => format!("is {v} at {edge}"),
+                _ => continue,
+            };
+            match sources.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, positions)) => *positions = positions.with(p),
+                None => sources.push((name, Positions::NONE.with(p))),
+            }
         }
     }
-    (!parts.is_empty()).then(|| parts.join(" "))
+    let told = |(name, at): (String, Positions)| if at == of.place { name } else { format!("{name} ({at})") };
+    sources.into_iter().map(told).collect()
 }

@@ -1,0 +1,260 @@
+//! When values are known: before the segment begins, or when it has ended. The greatest tables that the equations keep.
+
+use rml_base::IndexVec;
+use rml_ir::flat::{Init, Rhs, Var, Window};
+
+use super::Hold;
+use super::position::{Position, Positions};
+use super::propagate::Values;
+use super::scope::{Presence, Relation, Scope, Sources};
+use crate::clocks::ClockId;
+
+/// For each variable, the positions at which it is known then.
+pub(super) struct Known {
+    pub(super) before: IndexVec<Var, Positions>,
+    pub(super) within: IndexVec<Var, Positions>,
+}
+
+pub(super) fn known(scope: &Scope<'_, '_>, values: &Values, presence: &Presence) -> Known {
+    let flat = scope.conditions.flat;
+    let all = || presence.place.clone();
+    let mut search = Search {
+        scope,
+        values,
+        presence,
+        prompt: prompt(scope),
+        known: Known { before: all(), within: all() },
+    };
+    search.shrink(false);
+    // Where the ends of segments depend on what follows, nothing is said.
+    let ends: Vec<Var> = scope.data.cut.ends.iter().map(|l| l.cond).collect();
+    let own_clock = scope.conditions.chain(scope.data.clock);
+    let ends_known = ends.iter().all(|e| presence.place[*e].is_within(search.known.within[*e]));
+    if !ends_known || !own_clock.iter().all(|l| search.prompt[l.cond]) {
+        let none = || IndexVec::filled(Positions::NONE, flat.vars.len());
+        return Known { before: none(), within: none() };
+    }
+    search.shrink(true);
+    search.known
+}
+
+/// Variables that need nothing of later cycles.
+fn prompt(scope: &Scope<'_, '_>) -> IndexVec<Var, bool> {
+    let flat = scope.conditions.flat;
+    let mut prompt = IndexVec::filled(true, flat.vars.len());
+    let mut readers: IndexVec<Var, Vec<Var>> = IndexVec::filled(Vec::new(), flat.vars.len());
+    let mut pending = Vec::new();
+    for equation in flat.equations.iter() {
+        if matches!(equation.rhs, Rhs::FbyBack { .. } | Rhs::Post { .. }) {
+            prompt[equation.lhs] = false;
+            pending.push(equation.lhs);
+        }
+        equation.rhs.for_each_operand(|v| readers[v].push(equation.lhs));
+        for end in equation.rhs.window().into_iter().flat_map(|w| scope.ends_of(w)) {
+            readers[end].push(equation.lhs);
+        }
+        for l in scope.conditions.chain(scope.clock(equation.lhs)) {
+            readers[l.cond].push(equation.lhs);
+        }
+    }
+    while let Some(v) = pending.pop() {
+        for reader in &readers[v] {
+            if std::mem::replace(&mut prompt[*reader], false) {
+                pending.push(*reader);
+            }
+        }
+    }
+    prompt
+}
+
+struct Search<'s, 'c, 'a> {
+    scope: &'s Scope<'c, 'a>,
+    values: &'s Values,
+    presence: &'s Presence,
+    prompt: IndexVec<Var, bool>,
+    known: Known,
+}
+
+impl Search<'_, '_, '_> {
+    /// Takes out what does not follow, until all does; with `before`, for what is known before the segment, else for what is known
+    /// within it.
+    fn shrink(&mut self, before: bool) {
+        let flat = self.scope.conditions.flat;
+        loop {
+            let mut changed = false;
+            for v in flat.inputs.iter().map(|i| i.var).chain(flat.equations.iter().map(|e| e.lhs)) {
+                let table = if before { &self.known.before } else { &self.known.within };
+                let of = table[v];
+                let kept: Positions = of
+                    .iter()
+                    .filter(|p| if before { self.is_before(v, *p) } else { self.is_within(v, *p) })
+                    .collect();
+                if kept != of {
+                    changed = true;
+                    let table = if before { &mut self.known.before } else { &mut self.known.within };
+                    table[v] = kept;
+                }
+            }
+            if !changed {
+                return;
+            }
+        }
+    }
+
+    /// Whether a variable is known before at a position, or never present there.
+    fn before(&self, v: Var, p: Position) -> bool {
+        !self.presence.place[v].contains(p) || self.known.before[v].contains(p)
+    }
+
+    fn within(&self, v: Var, p: Position) -> bool {
+        !self.presence.place[v].contains(p) || self.known.within[v].contains(p)
+    }
+
+    fn all_within(&self, v: Var, at: Positions) -> bool {
+        at.iter().all(|p| self.within(v, p))
+    }
+
+    fn is_decided(&self, v: Var, p: Position) -> bool {
+        let condition = self.scope.conditions.flat.vars[v].ty == rml_ir::Type::condition();
+        (condition && self.values.truths[v][p.index()].known().is_some())
+            || matches!(self.values.first[v][p.index()], Hold::Const(_))
+    }
+
+    /// The operands that decide a value at a position, of what is not a delay.
+    fn operands(&self, rhs: &Rhs, p: Position) -> Vec<Var> {
+        match rhs {
+            Rhs::If { cond, then: a, other: b } | Rhs::Merge { cond, on_true: a, on_false: b } => {
+                match self.values.truths[*cond][p.index()].known() {
+                    Some(true) => vec![*a],
+                    Some(false) => vec![*b],
+                    None => vec![*cond, *a, *b],
+                }
+            }
+            rhs => {
+                let mut all = Vec::new();
+                rhs.for_each_operand(|v| all.push(v));
+                all
+            }
+        }
+    }
+
+    fn is_within(&self, v: Var, p: Position) -> bool {
+        let Some(rhs) = self.scope.conditions.rhs(v) else { return true };
+        if !self.scope.is_inside(v) {
+            return self.prompt[v];
+        }
+        if self.scope.is_trace || self.is_decided(v, p) {
+            return true;
+        }
+        match (self.values.first[v][p.index()], self.values.last[v][p.index()]) {
+            (Hold::At(y), _) if y != v => return self.within(y, p.start()),
+            (_, Hold::At(y)) if y != v => return self.within(y, p.end()),
+            (Hold::At(_), _) if !p.is_start() => return self.within(v, p.start()),
+            (_, Hold::At(_)) if !p.is_end() => return self.within(v, p.end()),
+            _ => {}
+        }
+        match rhs {
+            Rhs::Const(_) | Rhs::Param { .. } => true,
+            Rhs::Fby { init, next, window } => {
+                let sources = self.scope.sources(self.values, v, rhs, p);
+                self.delay_within(v, p, *next, sources, Some(init), *window)
+            }
+            Rhs::FbyBack { init, next, window } => {
+                let sources = self.scope.sources(self.values, v, rhs, p);
+                !sources.anything && self.delay_within(v, p, *next, sources, Some(init), *window)
+            }
+            Rhs::Post { next, window } => {
+                let sources = self.scope.sources(self.values, v, rhs, p);
+                !sources.anything && self.delay_within(v, p, *next, sources, None, *window)
+            }
+            _ => self.operands(rhs, p).into_iter().all(|x| self.within(x, p)),
+        }
+    }
+
+    fn delay_within(
+        &self,
+        v: Var,
+        p: Position,
+        next: Var,
+        sources: Sources,
+        init: Option<&Init>,
+        window: Option<Window>,
+    ) -> bool {
+        let stream = match init {
+            Some(Init::Stream(i)) if sources.init => self.within(*i, p),
+            _ => true,
+        };
+        let only_init = sources.same.is_empty() && sources.earlier.is_empty();
+        stream
+            && self.all_within(next, sources.same)
+            && self.all_within(next, sources.earlier)
+            && (only_init || self.ticks_within(self.scope.clock(v)))
+            && (only_init || self.ends_within(window))
+    }
+
+    /// Whether it is known within the segment which ticks of it a clock has.
+    fn ticks_within(&self, clock: ClockId) -> bool {
+        self.scope.chain(clock).iter().all(|l| self.all_within(l.cond, Positions::ALL))
+    }
+
+    fn ends_within(&self, window: Option<Window>) -> bool {
+        let mut ends = window.into_iter().flat_map(|w| self.scope.ends_of(w));
+        ends.all(|e| self.all_within(e, Positions::ALL) && self.ticks_within(self.scope.clock(e)))
+    }
+
+    fn is_before(&self, v: Var, p: Position) -> bool {
+        if self.is_decided(v, p) {
+            return true;
+        }
+        let Some(rhs) = self.scope.conditions.rhs(v) else { return false };
+        if matches!(rhs, Rhs::Const(_) | Rhs::Param { .. }) {
+            return true;
+        }
+        if !self.scope.is_inside(v) {
+            return false;
+        }
+        match self.values.first[v][p.index()] {
+            Hold::At(y) if y != v || !p.is_start() => return self.before(y, p.start()),
+            _ => {}
+        }
+        let init_before = |init: &Init| match init {
+            Init::Const(_) => true,
+            Init::Stream(i) => self.before(*i, p),
+        };
+        match rhs {
+            Rhs::Fby { init, next, window } => {
+                let sources = self.scope.sources(self.values, v, rhs, p);
+                (!sources.init || init_before(init)) && self.fby_before(v, p, *next, sources, *window)
+            }
+            Rhs::FbyBack { .. } | Rhs::Post { .. } => {
+                let sources = self.scope.sources(self.values, v, rhs, p);
+                let only_init = sources.same.is_empty() && !sources.anything;
+                let init = if let Rhs::FbyBack { init, .. } = rhs { init_before(init) } else { true };
+                only_init && init
+            }
+            Rhs::When { value, .. } => self.before(*value, p),
+            _ => self.operands(rhs, p).into_iter().all(|x| self.before(x, p)),
+        }
+    }
+
+    fn fby_before(&self, v: Var, p: Position, next: Var, sources: Sources, window: Option<Window>) -> bool {
+        if sources.same.is_empty() && sources.earlier.is_empty() {
+            return true;
+        }
+        if p.is_start() {
+            // The value comes from an earlier segment, unless its window ends between two ticks of the segments' clock.
+            let mut ends = window.into_iter().flat_map(|w| self.scope.ends_of(w));
+            return self.all_within(next, sources.earlier)
+                && self.ticks_within(self.scope.clock(v))
+                && self.ends_within(window)
+                && ends.all(|e| self.scope.is_inside(e));
+        }
+        // Which tick is the one before, and whether a window ends there, depends on the ticks of sampled clocks.
+        let exact = |v: Var| self.scope.relation(v) == Relation::Same;
+        let mut ends = window.into_iter().flat_map(|w| self.scope.ends_of(w));
+        let ends_before = |e: Var| exact(e) && sources.same.iter().all(|q| self.before(e, q));
+        exact(v)
+            && sources.same.iter().all(|q| self.before(next, q))
+            && (!sources.init || ends.all(ends_before))
+    }
+}

@@ -1,0 +1,190 @@
+//! Where in a segment a tick lies, sets of such positions, and sets of truth values.
+
+use std::fmt;
+
+/// Where a tick of the segment's clock lies in its segment.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Position {
+    /// Neither the first tick nor the last one. In the trace, which has no ends, every tick is here.
+    Middle,
+    /// The first of several ticks.
+    First,
+    /// The last of several ticks: the one that ends the segment.
+    Last,
+    /// The only tick.
+    Only,
+}
+
+impl Position {
+    /// All positions.
+    pub const ALL: [Position; 4] = [Position::Middle, Position::First, Position::Last, Position::Only];
+
+    /// Where it stands in [`Position::ALL`].
+    pub fn index(self) -> usize {
+        self as usize
+    }
+
+    /// Whether it is the first tick of a segment.
+    pub fn is_start(self) -> bool {
+        matches!(self, Position::First | Position::Only)
+    }
+
+    /// Whether it is the last tick of a segment.
+    pub fn is_end(self) -> bool {
+        matches!(self, Position::Last | Position::Only)
+    }
+
+    /// The position of the first tick of the segment that a tick at this one lies in.
+    pub fn start(self) -> Position {
+        if self.is_start() { self } else { Position::First }
+    }
+
+    /// The position of the last tick of the segment that a tick at this one lies in.
+    pub fn end(self) -> Position {
+        if self.is_end() { self } else { Position::Last }
+    }
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Position::Middle => "middle",
+            Position::First => "first",
+            Position::Last => "last",
+            Position::Only => "only",
+        })
+    }
+}
+
+/// A set of positions.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+pub struct Positions(u8);
+
+impl Positions {
+    /// No position.
+    pub const NONE: Positions = Positions(0);
+    /// Every position.
+    pub const ALL: Positions = Positions(0b1111);
+    /// The first tick of a segment.
+    pub const STARTS: Positions = Positions(0b1010);
+    /// The last tick of a segment.
+    pub const ENDS: Positions = Positions(0b1100);
+    /// Ticks that another one of the segment precedes.
+    pub const AFTER_START: Positions = Positions(0b0101);
+    /// Ticks that another one of the segment follows.
+    pub const BEFORE_END: Positions = Positions(0b0011);
+    /// The middle alone.
+    pub const MIDDLE: Positions = Positions(0b0001);
+
+    /// Whether a position is in the set.
+    pub fn contains(self, p: Position) -> bool {
+        self.0 & (1 << p.index()) != 0
+    }
+
+    /// Whether every position of this set is in the other one.
+    pub fn is_within(self, other: Positions) -> bool {
+        self.0 & !other.0 == 0
+    }
+
+    /// Whether there is no position in the set.
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The positions of both sets.
+    #[must_use]
+    pub fn and(self, other: Positions) -> Positions {
+        Positions(self.0 & other.0)
+    }
+
+    /// The set with one more position.
+    #[must_use]
+    pub fn with(self, p: Position) -> Positions {
+        Positions(self.0 | 1 << p.index())
+    }
+
+    /// The set without a position.
+    #[must_use]
+    pub fn without(self, p: Position) -> Positions {
+        Positions(self.0 & !(1 << p.index()))
+    }
+
+    /// The positions in order.
+    pub fn iter(self) -> impl Iterator<Item = Position> {
+        Position::ALL.into_iter().filter(move |p| self.contains(*p))
+    }
+}
+
+impl FromIterator<Position> for Positions {
+    fn from_iter<I: IntoIterator<Item = Position>>(positions: I) -> Positions {
+        positions.into_iter().fold(Positions::NONE, Positions::with)
+    }
+}
+
+impl fmt::Display for Positions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<String> = self.iter().map(|p| p.to_string()).collect();
+        f.write_str(&names.join("+"))
+    }
+}
+
+/// The values that a condition may have; none where it is never known.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+pub struct Truths(u8);
+
+impl Truths {
+    /// No value.
+    pub const NONE: Truths = Truths(0);
+    /// Either value.
+    pub const ANY: Truths = Truths(0b11);
+
+    /// One value.
+    pub fn of(value: bool) -> Truths {
+        Truths(if value { 0b10 } else { 0b01 })
+    }
+
+    /// Whether a value is possible.
+    pub fn may(self, value: bool) -> bool {
+        self.0 & Truths::of(value).0 != 0
+    }
+
+    /// The only possible value, if there is one.
+    pub fn known(self) -> Option<bool> {
+        match self.0 {
+            0b01 => Some(false),
+            0b10 => Some(true),
+            _ => None,
+        }
+    }
+
+    /// Whether every value of this set is in the other one.
+    pub fn is_within(self, other: Truths) -> bool {
+        self.0 & !other.0 == 0
+    }
+
+    /// The values of either set.
+    #[must_use]
+    pub fn or(self, other: Truths) -> Truths {
+        Truths(self.0 | other.0)
+    }
+
+    /// The values of both sets.
+    #[must_use]
+    pub fn and(self, other: Truths) -> Truths {
+        Truths(self.0 & other.0)
+    }
+
+    /// What a function makes of each value.
+    #[must_use]
+    pub fn map(self, f: impl Fn(bool) -> bool) -> Truths {
+        let values = [false, true].into_iter().filter(|v| self.may(*v));
+        values.fold(Truths::NONE, |all, v| all.or(Truths::of(f(v))))
+    }
+
+    /// What a function makes of each pair of values.
+    #[must_use]
+    pub fn map2(self, other: Truths, f: impl Fn(bool, bool) -> bool) -> Truths {
+        let values = [false, true].into_iter().filter(|v| self.may(*v));
+        values.fold(Truths::NONE, |all, v| all.or(other.map(|w| f(v, w))))
+    }
+}

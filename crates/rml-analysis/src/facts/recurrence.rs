@@ -1,0 +1,132 @@
+//! Recurrences: the strongly connected parts of the needs within a segment, and which way they run.
+
+use std::collections::BTreeMap;
+
+use rml_base::EntityId;
+use rml_ir::flat::{Eq, Var};
+
+use super::needs::{Need, Needs, Step};
+use super::position::{Position, Positions};
+use super::propagate::Values;
+use super::scope::{Presence, Scope};
+use super::{RecData, Segments};
+use crate::causality::Direction;
+use crate::clocks::ClockId;
+use crate::scc::{Components, Graph, components};
+
+/// How large the product of members and needs may get when the sum of steps around circles is looked at.
+const WORK: usize = 40_000_000;
+
+pub(super) fn recurrences(
+    scope: &Scope<'_, '_>,
+    values: &Values,
+    presence: &Presence,
+    id: Segments,
+) -> Vec<RecData> {
+    let needs = Needs { scope, values, presence };
+    let mut list = Vec::new();
+    for v in scope.conditions.flat.vars.ids() {
+        for p in presence.place[v].iter() {
+            list.extend(needs.of(v, p).into_iter().map(|n| (Needs::index(v, p), n)));
+        }
+    }
+    let graph = Graph::new(4 * scope.conditions.flat.vars.len(), list);
+    let target = |n: &Need| Needs::index(n.var, n.at);
+    let all = components(graph.len(), |v, i| graph.of(v).get(i).map(|n| Some(target(n))));
+    let mut found = Vec::new();
+    for members in &all.members {
+        let is_loop = |v: usize| graph.of(v).iter().any(|n| target(n) == v);
+        if members.len() > 1 || is_loop(members[0]) {
+            let direction = direction(scope, &graph, &all, members);
+            found.push(RecData { segments: id, members: by_equation(scope, members), direction });
+        }
+    }
+    found.sort_by_key(|r| r.members.first().map(|m| m.0));
+    found
+}
+
+fn by_equation(scope: &Scope<'_, '_>, members: &[usize]) -> Vec<(Eq, Positions)> {
+    let mut of: BTreeMap<Eq, Positions> = BTreeMap::new();
+    for node in members {
+        if let Some(eq) = scope.conditions.defs[Var::from_index(node / 4)] {
+            let positions = of.entry(eq).or_default();
+            *positions = positions.with(Position::ALL[node % 4]);
+        }
+    }
+    of.into_iter().collect()
+}
+
+fn direction(scope: &Scope<'_, '_>, graph: &Graph<Need>, all: &Components, members: &[usize]) -> Direction {
+    let id = all.of[members[0]];
+    let inside = |n: &&Need| all.of[Needs::index(n.var, n.at)] == id;
+    let edges: Vec<(usize, Need)> =
+        members.iter().flat_map(|v| graph.of(*v).iter().filter(inside).map(|n| (*v, *n))).collect();
+    if has_circle_now(&edges) {
+        return Direction::Unknown;
+    }
+    let runs = |steps: [Step; 2]| edges.iter().any(|(_, n)| steps.contains(&n.step));
+    match (runs([Step::Back, Step::ToFirst]), runs([Step::Ahead, Step::ToLast])) {
+        (_, false) => Direction::Forward,
+        (false, true) => Direction::Backward,
+        (true, true) if leads_back(scope, &edges) => Direction::Mixed,
+        (true, true) => Direction::Unknown,
+    }
+}
+
+fn has_circle_now(edges: &[(usize, Need)]) -> bool {
+    let mut places: BTreeMap<usize, usize> = BTreeMap::new();
+    let mut place = |node: usize| {
+        let next = places.len();
+        *places.entry(node).or_insert(next)
+    };
+    let now = edges.iter().filter(|(_, n)| n.step == Step::Now);
+    let list: Vec<(usize, usize)> = now.map(|(v, n)| (place(*v), place(Needs::index(n.var, n.at)))).collect();
+    let len = places.len();
+    let loops = list.iter().any(|(a, b)| a == b);
+    let graph = Graph::new(len, list);
+    loops || components(len, |v, i| graph.of(v).get(i).copied().map(Some)).members.len() < len
+}
+
+/// Whether every circle leads back more ticks than ahead. Ticks can be compared if all steps ahead are on one clock, which ticks
+/// wherever those of the steps back do.
+fn leads_back(scope: &Scope<'_, '_>, edges: &[(usize, Need)]) -> bool {
+    let clock = |node: usize| -> ClockId { scope.clock(Var::from_index(node / 4)) };
+    let mut ahead = edges.iter().filter(|(_, n)| n.step == Step::Ahead).map(|(v, _)| clock(*v));
+    let Some(first) = ahead.next() else { return false };
+    let comparable = ahead.all(|ck| ck == first)
+        && edges.iter().all(|(_, n)| n.step != Step::ToLast)
+        && edges
+            .iter()
+            .filter(|(_, n)| n.step == Step::Back)
+            .all(|(v, _)| scope.conditions.is_within(clock(*v), first));
+    let mut longest: BTreeMap<usize, i64> = BTreeMap::new();
+    for (v, n) in edges {
+        longest.insert(*v, 0);
+        longest.insert(Needs::index(n.var, n.at), 0);
+    }
+    let n = longest.len();
+    if !comparable || n.saturating_mul(edges.len()) > WORK {
+        return false;
+    }
+    // A circle sums to zero or more iff it is positive with a small bonus a step.
+    let scale = i64::try_from(n).unwrap_or(i64::MAX - 1) + 1;
+    for _ in 0..=n {
+        let mut changed = false;
+        for (v, need) in edges {
+            let step = match need.step {
+                Step::Back | Step::ToFirst => -1,
+                Step::Now => 0,
+                Step::Ahead | Step::ToLast => 1,
+            };
+            let through = longest[&Needs::index(need.var, need.at)] + step * scale + 1;
+            if through > longest[v] {
+                longest.insert(*v, through);
+                changed = true;
+            }
+        }
+        if !changed {
+            return true;
+        }
+    }
+    false
+}
