@@ -136,7 +136,7 @@ fn overrides_and_optimisers_are_recorded() {
 #[test]
 fn examples_of_the_language_reference_check() {
     let mut seen = 0;
-    for file in ["nodes", "statics", "types-and-shapes"] {
+    for file in ["clocks", "gradients", "nodes", "statics", "types-and-shapes"] {
         let path = repository().join(format!("docs/language/{file}.md"));
         let text = std::fs::read_to_string(path).expect("readable");
         for block in text.split("```rml\n").skip(1).filter_map(|b| b.split("```").next()) {
@@ -151,5 +151,5 @@ fn examples_of_the_language_reference_check() {
             seen += 1;
         }
     }
-    assert!(seen >= 8, "only {seen} examples");
+    assert!(seen >= 13, "only {seen} examples");
 }
