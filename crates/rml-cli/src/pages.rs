@@ -49,6 +49,7 @@ pub(crate) const PAGES: &[(&str, &str)] = &[
     ("override-interface", include_str!("../../../docs/errors/override-interface.md")),
     ("unreadable-file", include_str!("../../../docs/errors/unreadable-file.md")),
     ("unwritable-file", include_str!("../../../docs/errors/unwritable-file.md")),
+    ("output-is-input", include_str!("../../../docs/errors/output-is-input.md")),
     ("unknown-format", include_str!("../../../docs/errors/unknown-format.md")),
     ("malformed-data", include_str!("../../../docs/errors/malformed-data.md")),
     ("data-too-large", include_str!("../../../docs/errors/data-too-large.md")),

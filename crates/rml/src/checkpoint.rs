@@ -193,7 +193,7 @@ impl Checkpoint {
         let bytes = self.bytes().map_err(|e| {
             Diagnostic::error(codes::UNWRITABLE_FILE, "the states cannot be written").note(e.to_string())
         })?;
-        file::replace(path, &bytes).map_err(Error::from)
+        file::write_output(path, &bytes)
     }
 
     /// The states that a program takes from here.

@@ -54,6 +54,17 @@ impl Source {
         Self::Text { name: name.into(), text: text.into() }
     }
 
+    /// The files that it is read from: its own, and those that are imported, as far as they are there. A text has none.
+    pub fn files(&self) -> Vec<PathBuf> {
+        let Self::File(path) = self else { return Vec::new() };
+        let mut files = vec![path.clone()];
+        if let Ok(front) = Front::new(self) {
+            let names = front.sources.ids().filter(|id| *id != front.main).map(|id| front.sources.name(id));
+            files.extend(names.map(PathBuf::from).filter(|p| p.is_file()));
+        }
+        files
+    }
+
     /// A text that is read to its end, from standard input for example.
     ///
     /// # Errors

@@ -163,19 +163,26 @@ impl Columns {
     /// Another extension; columns that the format has no place for; a file that cannot be written.
     pub fn write(&self, path: impl AsRef<Path>) -> Result<(), Error> {
         let path = path.as_ref();
+        Self::check_format(path)?;
         let bytes = match Format::of(path) {
             Some(Format::Npz) => self.to_npz()?,
-            Some(Format::Json) => (self.to_json() + "\n").into_bytes(),
-            _ => {
-                return Err(Diagnostic::error(
-                    codes::UNKNOWN_FORMAT,
-                    format!("{} is in no format that can be written", path.display()),
-                )
-                .note("the extension says the format: .npz or .json")
-                .into());
-            }
+            _ => (self.to_json() + "\n").into_bytes(),
         };
-        crate::file::replace(path, &bytes).map_err(Error::from)
+        crate::file::write_output(path, &bytes)
+    }
+
+    /// Whether [`Columns::write`] knows the extension of a file.
+    ///
+    /// # Errors
+    /// Another extension.
+    pub fn check_format(path: impl AsRef<Path>) -> Result<(), Error> {
+        let path = path.as_ref();
+        if matches!(Format::of(path), Some(Format::Npz | Format::Json)) {
+            return Ok(());
+        }
+        let what = format!("{} is in no format that can be written", path.display());
+        let d = Diagnostic::error(codes::UNKNOWN_FORMAT, what);
+        Err(d.note("the extension says the format: .npz or .json").into())
     }
 
     /// All columns as an npz archive.

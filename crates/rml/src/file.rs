@@ -1,4 +1,5 @@
-//! Writing files so that nothing is lost: the old content stays until the new one is safe on the disk.
+//! Writing files so that nothing is lost: the old content stays until the new one is safe on the disk, what cannot be written is known
+//! before the work for it begins, and no command overwrites what it reads.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -6,27 +7,56 @@ use std::path::{Path, PathBuf};
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, refusal};
 
-/// Replaces the content of a file in one step.
-pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), Diagnostic> {
-    try_replace(path, bytes).map_err(|e| unwritable(path, &e))
+use crate::error::Error;
+
+mod temporary;
+
+/// The most links that are followed to a file that is not there yet.
+const MAX_LINKS: usize = 40;
+
+/// Whether a command that reads `inputs` could write that file now, without doing it. What earlier writers of it that are gone left
+/// beside it is removed.
+///
+/// # Errors
+/// - `output-is-input`: it is one of the inputs, by this name or another (a link, a hard link).
+/// - `unwritable-file`: it is a folder, a device or read-only, or its folder is not there or may not be written to.
+pub fn check_output(path: &Path, inputs: &[PathBuf]) -> Result<(), Error> {
+    if let Some(input) = inputs.iter().find(|input| is_same(path, input)) {
+        let what = format!("{} is to be written, and it is read as well", path.display());
+        let d = Diagnostic::error(codes::OUTPUT_IS_INPUT, what);
+        let d = if path == input { d } else { d.note(format!("it is the same file as {}", input.display())) };
+        return Err(d.help("write to another file").into());
+    }
+    let check = || {
+        let path = target(path)?;
+        temporary::remove_leftovers(&path);
+        temporary::create(&path).map(|_| ()).map_err(|e| no_folder(&path, &e))
+    };
+    check().map_err(|why| unwritable(path, why).into())
 }
 
-/// Whether the file could be replaced now, without doing it.
-pub(crate) fn check_replaceable(path: &Path) -> Result<(), Diagnostic> {
-    target(path).and_then(|path| temporary(&path)).map(|_| ()).map_err(|e| unwritable(path, &e))
+/// Replaces the content of a file in one step: a reader sees the old content or the new one.
+///
+/// # Errors
+/// A file that cannot be written, as [`check_output`] finds it; what stood there before is kept.
+pub fn write_output(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    replace(path, bytes).map_err(|why| unwritable(path, why).into())
 }
 
-fn unwritable(path: &Path, e: &io::Error) -> Diagnostic {
-    Diagnostic::error(codes::UNWRITABLE_FILE, format!("{} cannot be written", path.display()))
-        .note(refusal(e))
+fn unwritable(path: &Path, why: String) -> Diagnostic {
+    Diagnostic::error(codes::UNWRITABLE_FILE, format!("{} cannot be written", path.display())).note(why)
 }
 
-fn try_replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+fn replace(path: &Path, bytes: &[u8]) -> Result<(), String> {
     let path = target(path)?;
-    let mut file = temporary(&path)?;
-    file.write_all(bytes)?;
-    file.as_file().sync_all()?;
-    file.persist(&path).map_err(|e| e.error)?;
+    let mut file = temporary::create(&path).map_err(|e| no_folder(&path, &e))?;
+    let write = || {
+        file.write_all(bytes)?;
+        file.as_file().sync_all()?;
+        file.persist(&path).map_err(|e| e.error)
+    };
+    // Its lock is held until it is in its place.
+    let _file = write().map_err(|e| refusal(&e))?;
     // The new name is safe once the folder is; where folders cannot be opened, nothing more can be done.
     if let Ok(folder) = std::fs::File::open(folder(&path)) {
         let _ = folder.sync_all();
@@ -34,49 +64,69 @@ fn try_replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// The file itself, behind links; only regular files are replaced.
-fn target(path: &Path) -> io::Result<PathBuf> {
-    match std::fs::metadata(path) {
-        Ok(data) if data.is_file() => std::fs::canonicalize(path),
-        Ok(data) if data.is_dir() => Err(io::Error::other("it is a folder")),
-        Ok(_) => Err(io::Error::other("it is not a regular file")),
-        Err(e) if e.kind() == io::ErrorKind::NotFound && path.file_name().is_some() => Ok(path.to_path_buf()),
-        Err(e) => Err(e),
+/// The file itself, behind links. Only regular files that may be written to are replaced, although a folder that may be is enough to
+/// do it.
+fn target(path: &Path) -> Result<PathBuf, String> {
+    let names_folder =
+        path.as_os_str().as_encoded_bytes().last().is_some_and(|c| std::path::is_separator(char::from(*c)));
+    if names_folder || path.file_name().is_none() || path.as_os_str().as_encoded_bytes().ends_with(b"/.") {
+        return Err("it is the name of a folder, not of a file".to_owned());
     }
+    let path = behind_links(path)?;
+    match std::fs::metadata(&path) {
+        Ok(data) if data.is_dir() => Err("it is a folder".to_owned()),
+        Ok(data) if !data.is_file() => Err("it is not a regular file".to_owned()),
+        Ok(data) if data.permissions().readonly() => Err("it is read-only".to_owned()),
+        Ok(_) => {
+            // Whether it may be written to, by those lists of permissions, too, that are not looked at above.
+            std::fs::OpenOptions::new().append(true).open(&path).map_err(|e| refusal(&e))?;
+            std::fs::canonicalize(&path).map_err(|e| refusal(&e))
+        }
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(path),
+        Err(e) => Err(no_folder(&path, &e)),
+    }
+}
+
+/// What a path leads to, be it there or not.
+fn behind_links(path: &Path) -> Result<PathBuf, String> {
+    let mut path = path.to_path_buf();
+    for _ in 0..MAX_LINKS {
+        match std::fs::read_link(&path) {
+            Ok(to) => path = folder(&path).join(to),
+            Err(_) => return Ok(path),
+        }
+    }
+    Err("it is a link that leads nowhere".to_owned())
 }
 
 fn folder(path: &Path) -> &Path {
     path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// A file beside `path` that disappears unless it is put in its place.
-fn temporary(path: &Path) -> io::Result<tempfile::NamedTempFile> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".rml-");
+/// Why no file could be made beside `path`.
+fn no_folder(path: &Path, e: &io::Error) -> String {
+    let folder = folder(path);
+    match e.kind() {
+        io::ErrorKind::NotFound => format!("there is no folder {}", folder.display()),
+        io::ErrorKind::NotADirectory => format!("{} is no folder", folder.display()),
+        _ => format!("in {}: {}", folder.display(), refusal(e)),
+    }
+}
+
+/// Whether two paths lead to one file.
+fn is_same(a: &Path, b: &Path) -> bool {
     #[cfg(unix)]
     {
-        use std::os::unix::fs::PermissionsExt;
-        let old = std::fs::metadata(path).map(|m| m.permissions());
-        builder.permissions(old.unwrap_or_else(|_| std::fs::Permissions::from_mode(0o666)));
+        use std::os::unix::fs::MetadataExt;
+        let id = |path: &Path| std::fs::metadata(path).ok().map(|m| (m.dev(), m.ino()));
+        id(a).is_some() && id(a) == id(b)
     }
-    builder.tempfile_in(folder(path))
+    #[cfg(not(unix))]
+    {
+        let id = |path: &Path| std::fs::canonicalize(path).ok();
+        id(a).is_some() && id(a) == id(b)
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn replaces_and_keeps() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("a");
-        replace(&path, b"one").unwrap();
-        replace(&path, b"two").unwrap();
-        assert_eq!(std::fs::read(&path).unwrap(), b"two");
-        assert!(replace(dir.path(), b"x").is_err());
-        assert!(replace(&dir.path().join("no/such"), b"x").is_err());
-        assert!(check_replaceable(&path).is_ok() && check_replaceable(&dir.path().join("no/such")).is_err());
-        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "no temporary file is left");
-        assert!(replace(Path::new("/dev/null"), b"x").is_err());
-    }
-}
+mod tests;

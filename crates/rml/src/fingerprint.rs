@@ -30,6 +30,13 @@ impl Fnv {
     }
 }
 
+/// Of a name.
+pub(crate) fn bytes(bytes: &[u8]) -> String {
+    let mut hash = Fnv::new();
+    hash.bytes(bytes.iter().copied());
+    hash.hex()
+}
+
 /// Of all texts of a program; their names do not count.
 pub(crate) fn program(sources: &Sources) -> String {
     let mut hash = Fnv::new();

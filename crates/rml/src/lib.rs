@@ -44,6 +44,7 @@ pub use checkpoint::{Checkpoint, Position};
 pub use compile::{InputInfo, Options, OutputInfo, Program, Source, Stage, compile, differentiate, dump};
 pub use data::{Column, Columns, Elements, Format};
 pub use error::Error;
+pub use file::{check_output, write_output};
 pub use format::format;
 pub use grad::{CheckOptions, Checked, GradCheck, GradOptions, Gradients, grad, gradcheck};
 pub use infer::{Ending, InferOptions, InferReport, Split, Stream, infer};

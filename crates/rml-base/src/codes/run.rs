@@ -3,6 +3,7 @@
 codes! {
     UNREADABLE_FILE = "unreadable-file", "A file cannot be read.";
     UNWRITABLE_FILE = "unwritable-file", "A file cannot be written; what stood there before is kept.";
+    OUTPUT_IS_INPUT = "output-is-input", "A command is to write a file that it reads.";
     UNKNOWN_FORMAT = "unknown-format", "The extension of a data file names no format that is known.";
     MALFORMED_DATA = "malformed-data", "A data file, or a line of a stream, is not what its format asks for.";
     DATA_TOO_LARGE = "data-too-large", "A data file declares or unpacks to more than it may.";

@@ -33,6 +33,10 @@ pub(crate) fn trace(args: &args::Trace, output: &mut Output) -> Result<(), Stop>
         let why = "a value change dump holds variables, not parts of their equations";
         super::refuse_unused(why, &[("vars expressions", args.vars == Rows::Expressions)])?;
     }
+    if let Some(file) = args.svg.as_ref().or(args.vcd.as_ref()).filter(|file| !is_stream(file)) {
+        let over = &args.execution.over;
+        super::check_output(file, &Source::file(&over.program.file), [over.inputs.as_ref()])?;
+    }
     let (program, inputs, options) = prepare(&args.execution, true, output)?;
     if let Some(file) = &args.vcd {
         return dump(file, args.vars, &program, &inputs, options, output);
@@ -107,7 +111,15 @@ pub(crate) fn inputs(args: &Over) -> Result<Columns, Stop> {
 }
 
 fn write(file: &Path, text: &str) -> Result<(), Stop> {
-    std::fs::write(file, text).map_err(|e| unwritable(file.display(), &e).into())
+    if is_stream(file) {
+        return std::fs::write(file, text).map_err(|e| unwritable(file.display(), &e).into());
+    }
+    Ok(rml::write_output(file, text.as_bytes())?)
+}
+
+/// Whether it is written to as it is, like `/dev/stdout`, and not replaced.
+fn is_stream(file: &Path) -> bool {
+    std::fs::metadata(file).is_ok_and(|data| !data.is_file() && !data.is_dir())
 }
 
 /// How many characters a line may have; no limit where the output is not for a terminal.

@@ -6,7 +6,7 @@ use std::path::Path;
 use rml::Source;
 
 use crate::args::Fmt;
-use crate::output::{Output, Stop, unwritable};
+use crate::output::{Output, Stop};
 
 /// Formats all files; a file with errors is left alone, and the others are done all the same.
 pub(crate) fn fmt(args: &Fmt, output: &mut Output) -> Result<(), Stop> {
@@ -41,19 +41,8 @@ fn one(file: &Path, check: bool, output: &mut Output) -> Result<bool, Stop> {
     if stdin {
         output.exact(&formatted)?;
     } else if !same {
-        replace(file, &formatted).map_err(|e| unwritable(file.display(), &e))?;
+        rml::check_output(file, &[])?;
+        rml::write_output(file, formatted.as_bytes())?;
     }
     Ok(true)
-}
-
-/// Replaces a file's content in one step, so that it is never half written.
-fn replace(file: &Path, text: &str) -> io::Result<()> {
-    let file = std::fs::canonicalize(file)?;
-    let folder = file.parent().unwrap_or(Path::new("."));
-    let mut temporary = tempfile::NamedTempFile::new_in(folder)?;
-    io::Write::write_all(&mut temporary, text.as_bytes())?;
-    std::fs::set_permissions(temporary.path(), std::fs::metadata(&file)?.permissions())?;
-    temporary.as_file().sync_all()?;
-    temporary.persist(&file).map_err(|e| e.error)?;
-    Ok(())
 }

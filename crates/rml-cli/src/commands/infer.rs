@@ -10,6 +10,10 @@ use crate::progress::{json_metrics, metrics};
 /// Infers.
 pub(crate) fn infer(args: &Infer, output: &mut Output) -> Result<(), Stop> {
     let source = Source::file(&args.program.file);
+    if let Some(out) = &args.out {
+        super::check_output(out, &source, [args.params.as_ref(), args.data.as_ref()])?;
+        Columns::check_format(out)?;
+    }
     let options = InferOptions {
         node: args.node.clone(),
         params: args.params.clone(),

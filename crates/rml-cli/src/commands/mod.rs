@@ -14,6 +14,7 @@ mod stream;
 mod train;
 mod verdict;
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rml::backend::{self, Backend};
@@ -90,6 +91,17 @@ fn given(program: &args::Program) -> [(&'static str, bool); 3] {
 
 fn precision(f64: bool) -> Precision {
     if f64 { Precision::F64 } else { Precision::F32 }
+}
+
+/// Whether a command that reads a program and those inputs can write that file, before it does anything else.
+fn check_output<'p>(
+    output: &Path,
+    source: &Source,
+    inputs: impl IntoIterator<Item = Option<&'p PathBuf>>,
+) -> Result<(), Stop> {
+    let inputs: Vec<PathBuf> =
+        source.files().into_iter().chain(inputs.into_iter().flatten().cloned()).collect();
+    Ok(rml::check_output(output, &inputs)?)
 }
 
 /// The backend that the flags choose, open.

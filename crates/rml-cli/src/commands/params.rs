@@ -43,6 +43,7 @@ fn list(args: &ListParams, output: &mut Output) -> Result<(), Stop> {
 
 fn import(args: &ImportParams, output: &mut Output) -> Result<(), Stop> {
     let (source, options) = program(&args.program, args.node.as_ref())?;
+    super::check_output(&args.save, &source, [&args.from, &args.map].map(Some))?;
     let (weights, mapping) = (TensorFile::read(&args.from)?, Mapping::read(&args.map)?);
     let imported = rml::import_params(&source, &options, &weights, &mapping)?;
     output.report(&imported.warnings, &imported.sources);
@@ -58,6 +59,8 @@ fn import(args: &ImportParams, output: &mut Output) -> Result<(), Stop> {
 
 fn export(args: &ExportParams, output: &mut Output) -> Result<(), Stop> {
     let (source, options) = program(&args.program, args.node.as_ref())?;
+    super::check_output(&args.out, &source, [Some(&args.params), Some(&args.map), args.like.as_ref()])?;
+    TensorFile::check_format(&args.out)?;
     let (checkpoint, mapping) = (Checkpoint::read(&args.params)?, Mapping::read(&args.map)?);
     let export = ExportOptions {
         like: args.like.as_deref().map(TensorFile::read).transpose()?,

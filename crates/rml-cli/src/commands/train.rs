@@ -11,10 +11,14 @@ use crate::progress::{Display, metrics};
 
 /// Trains, showing progress, and prints what came out.
 pub(crate) fn train(args: &Train, output: &mut Output) -> Result<(), Stop> {
+    let source = Source::file(&args.program.file);
+    if let Some(save) = &args.save {
+        super::check_output(save, &source, [Some(&args.data)])?;
+    }
     let options = options(args)?;
     let data = Columns::read(&args.data)?;
     let mut display = Display::new(output);
-    let outcome = rml::train(&Source::file(&args.program.file), &data, &options, &mut display);
+    let outcome = rml::train(&source, &data, &options, &mut display);
     display.close();
     let report = outcome?;
     if report.interrupted {

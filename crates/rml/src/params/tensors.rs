@@ -181,14 +181,20 @@ impl TensorFile {
     /// # Errors
     /// Another extension; a file that cannot be written.
     pub fn write(&self, path: &Path) -> Result<(), Error> {
-        let bytes = if is_safetensors(path) {
-            self.to_safetensors()?
-        } else if Format::of(path) == Some(Format::Npz) {
-            self.to_npz()?
-        } else {
-            return Err(unknown(path, "no format of tensors that can be written").into());
-        };
-        file::replace(path, &bytes).map_err(Error::from)
+        Self::check_format(path)?;
+        let bytes = if is_safetensors(path) { self.to_safetensors()? } else { self.to_npz()? };
+        file::write_output(path, &bytes)
+    }
+
+    /// Whether [`TensorFile::write`] knows the extension of a file.
+    ///
+    /// # Errors
+    /// Another extension.
+    pub fn check_format(path: &Path) -> Result<(), Error> {
+        if is_safetensors(path) || Format::of(path) == Some(Format::Npz) {
+            return Ok(());
+        }
+        Err(unknown(path, "no format of tensors that can be written").into())
     }
 
     fn to_safetensors(&self) -> Result<Vec<u8>, Diagnostic> {

@@ -35,7 +35,7 @@ pub(super) fn start(
     observer: &mut dyn Observer,
 ) -> Result<Start, Error> {
     if let Some(path) = &options.save {
-        file::check_replaceable(path)?;
+        file::check_output(path, &source.files())?;
     }
     let resumed = options.resume.as_ref().map(|path| Checkpoint::read(path)).transpose()?;
     let before = resumed.as_ref().and_then(|c| c.position.as_ref());
