@@ -32,7 +32,8 @@ pub(crate) struct Cli {
 const AFTER_HELP: &str = "\
 Results go to standard output, diagnostics and progress to standard error.
 
-Exit codes: 0 done; 1 errors were found; 2 the command line was wrong; 130 interrupted.
+Exit codes: 0 done; 1 errors were found; 2 the command line was wrong;
+130, 143, 129 interrupted (Ctrl-C, SIGTERM, SIGHUP).
 Environment: RML_LOG=debug logs each pass with its duration; NO_COLOR turns colours off;
 RML_BACKENDS is the folder where backends are installed.";
 

@@ -1,7 +1,7 @@
 //! The `rml` command: flags, drawing of diagnostics, progress. All work is done by the library `rml`.
 //!
 //! Results go to standard output, diagnostics and progress to standard error. Exit codes: 0 done, 1 errors were found,
-//! 2 the command line was wrong, 130 interrupted (after saving).
+//! 2 the command line was wrong, 128 and the number of the signal where one ended a training (after saving).
 
 mod args;
 mod commands;
@@ -9,6 +9,7 @@ mod output;
 mod pages;
 mod progress;
 mod render;
+mod signals;
 mod values;
 
 use std::borrow::Cow;

@@ -16,8 +16,8 @@ pub(crate) enum Stop {
     Reported,
     /// Errors were found and are still to be reported.
     Errors(rml::Error),
-    /// The user interrupted it.
-    Interrupted,
+    /// A signal interrupted it; the exit code says which.
+    Interrupted(u8),
 }
 
 impl From<rml::Error> for Stop {
@@ -106,13 +106,10 @@ impl Output {
                 self.report(error.diagnostics(), error.sources());
                 ExitCode::FAILURE
             }
-            Err(Stop::Interrupted) => ExitCode::from(INTERRUPTED),
+            Err(Stop::Interrupted(code)) => ExitCode::from(code),
         }
     }
 }
-
-/// The exit code of an interrupted command, as shells have it.
-pub(crate) const INTERRUPTED: u8 = 130;
 
 fn colours_wanted() -> bool {
     let set = |name| std::env::var_os(name).is_some_and(|v| !v.is_empty());

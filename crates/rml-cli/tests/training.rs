@@ -178,25 +178,3 @@ fn another_program_is_told_apart() {
         .rml("infer renamed.rml --params l.safetensors --data d.json")
         .fails(1, &["checkpoint-mismatch", "line_0.offset"]);
 }
-
-#[cfg(unix)]
-#[test]
-fn ctrl_c_saves_and_ends() {
-    use std::process::{Command, Stdio};
-    use std::time::{Duration, Instant};
-    let folder = folder();
-    let mut command = folder.command("train line.rml --data d.json --epochs 1000000 --save l.safetensors");
-    let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("rml starts");
-    // The first epoch is over when its checkpoint is there.
-    let start = Instant::now();
-    while !folder.path("l.safetensors").exists() && start.elapsed() < Duration::from_secs(60) {
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill runs");
-    assert!(sent.success());
-    let output = child.wait_with_output().expect("rml ends");
-    let err = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(130), "{err}");
-    assert!(err.contains("saved to l.safetensors"), "{err}");
-    folder.rml("infer line.rml --params l.safetensors --data d.json").ok();
-}

@@ -1,13 +1,13 @@
 //! `rml train`.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use rml::{Columns, Diagnostic, Evaluate, Source, TrainOptions, TrainReport, codes};
 
 use crate::args::Train;
-use crate::output::{INTERRUPTED, Output, Stop};
+use crate::output::{Output, Stop};
 use crate::progress::{Display, metrics};
+use crate::signals::Signals;
 
 /// Trains, showing progress, and prints what came out.
 pub(crate) fn train(args: &Train, output: &mut Output) -> Result<(), Stop> {
@@ -15,7 +15,8 @@ pub(crate) fn train(args: &Train, output: &mut Output) -> Result<(), Stop> {
     if let Some(save) = &args.save {
         super::check_output(save, &source, [Some(&args.data)])?;
     }
-    let options = options(args)?;
+    let signals = listen()?;
+    let options = options(args, &signals)?;
     let data = Columns::read(&args.data)?;
     let mut display = Display::new(output);
     let outcome = rml::train(&source, &data, &options, &mut display);
@@ -23,14 +24,12 @@ pub(crate) fn train(args: &Train, output: &mut Output) -> Result<(), Stop> {
     let report = outcome?;
     if report.interrupted {
         output.note(&interruption(args, &report));
-        return Err(Stop::Interrupted);
+        return Err(Stop::Interrupted(signals.exit_code()));
     }
     if output.json() { Ok(()) } else { output.print(&result(&report)) }
 }
 
-fn options(args: &Train) -> Result<TrainOptions, Stop> {
-    let interrupt = Arc::new(AtomicBool::new(false));
-    listen(Arc::clone(&interrupt))?;
+fn options(args: &Train, signals: &Signals) -> Result<TrainOptions, Stop> {
     Ok(TrainOptions {
         node: args.node.clone(),
         evaluate: args.evaluate.clone().map_or(Evaluate::Infer, Evaluate::Node),
@@ -46,19 +45,14 @@ fn options(args: &Train) -> Result<TrainOptions, Stop> {
         save_every: args.save_every,
         resume: args.resume.clone(),
         backend: Some(super::backend(&args.computing)?),
-        interrupt: Some(interrupt),
+        interrupt: Some(Arc::clone(&signals.any)),
     })
 }
 
-/// The first Ctrl-C asks training to stop after the window, the second one ends the process.
-fn listen(interrupt: Arc<AtomicBool>) -> Result<(), Stop> {
-    let handler = move || {
-        if interrupt.swap(true, Ordering::SeqCst) {
-            std::process::exit(i32::from(INTERRUPTED));
-        }
-    };
-    ctrlc::set_handler(handler).map_err(|e| {
-        Diagnostic::error(codes::run::BAD_OPTION, "cannot listen for Ctrl-C").note(e.to_string()).into()
+/// Listens to the signals that ask training to stop after the batch.
+fn listen() -> Result<Signals, Stop> {
+    Signals::listen().map_err(|e| {
+        Diagnostic::error(codes::run::BAD_OPTION, "cannot listen to signals").note(e.to_string()).into()
     })
 }
 

@@ -1,0 +1,64 @@
+//! The signals that ask a command to end: it is asked once, and ended by the second one.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use signal_hook::flag;
+
+#[cfg(unix)]
+mod ffi;
+
+/// What asks a command to end: Ctrl-C, the end of a service, and on Unix the end of the terminal.
+#[cfg(unix)]
+const SIGNALS: [i32; 3] =
+    [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP];
+#[cfg(not(unix))]
+const SIGNALS: [i32; 2] = [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM];
+
+/// What is known of the signals since they are listened to.
+pub(crate) struct Signals {
+    /// Whether one came.
+    pub(crate) any: Arc<AtomicBool>,
+    /// The number of the latest one.
+    latest: Arc<AtomicUsize>,
+}
+
+impl Signals {
+    /// Listens from now on: the first signal is only noted, the second one ends the process at once. A signal that was ignored when
+    /// the process began (`nohup`, a command in the background of a script) stays ignored.
+    ///
+    /// # Errors
+    /// The system refuses it.
+    pub(crate) fn listen() -> io::Result<Self> {
+        let signals = Self { any: Arc::default(), latest: Arc::default() };
+        for signal in SIGNALS.into_iter().filter(|signal| !is_ignored(*signal)) {
+            // In this order they are called when the signal comes.
+            flag::register_conditional_shutdown(signal, code(signal), Arc::clone(&signals.any))?;
+            let number = usize::try_from(signal).unwrap_or_default();
+            flag::register_usize(signal, Arc::clone(&signals.latest), number)?;
+            flag::register(signal, Arc::clone(&signals.any))?;
+        }
+        Ok(signals)
+    }
+
+    /// The exit code of a command that ends because of the latest signal, as shells have it: 128 and the number of the signal.
+    pub(crate) fn exit_code(&self) -> u8 {
+        let signal = i32::try_from(self.latest.load(Ordering::SeqCst)).unwrap_or_default();
+        u8::try_from(code(signal)).unwrap_or(u8::MAX)
+    }
+}
+
+fn code(signal: i32) -> i32 {
+    128 + signal
+}
+
+#[cfg(unix)]
+fn is_ignored(signal: i32) -> bool {
+    ffi::is_ignored(signal)
+}
+
+#[cfg(not(unix))]
+fn is_ignored(_: i32) -> bool {
+    false
+}

@@ -1,0 +1,188 @@
+//! Signals during a training: it saves and ends, at the second one at once.
+
+#![cfg(unix)]
+
+mod support;
+
+use std::io::{BufRead as _, BufReader, Lines};
+use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
+
+use serde_json::json;
+use support::Folder;
+
+const LINE: &str = "
+node line(x) -> (o)
+  k = param(0.0);
+  o = k * x;
+
+node train(x: num [], y: num []) -> (loss)
+  o, _ = diff_line(x, true, 0.02 * (y - o));
+  loss = (o - y) * (o - y);
+";
+
+/// Batches that take too long to wait for.
+const SLOW: &str = "
+node line(x: num [900, 900]) -> (o)
+  k = param(0.0);
+  o = k * sum(x * x * x * x * x * x * x * x * x * x * x * x * x * x * x * x);
+
+node train(x: num []) -> (loss)
+  o, _ = diff_line(broadcast([900, 900], x), true, 0.0 * o);
+  loss = o;
+";
+
+const ENDLESS: &str = "train line.rml --data d.json --epochs 100000000 --save l.safetensors";
+
+fn folder() -> Folder {
+    let xs: Vec<f64> = (0..60).map(|i| f64::from(i) / 60.0).collect();
+    Folder::new().file("line.rml", LINE).file("d.json", json!({"x": xs, "y": xs}).to_string())
+}
+
+/// A training that has begun.
+struct Training {
+    child: Child,
+    lines: Lines<BufReader<ChildStderr>>,
+}
+
+impl Training {
+    /// Starts a command that ignores those signals, and waits for those words of it. Other signals do what they do by default, whatever
+    /// the tests inherited: `nohup` has SIGHUP ignored, a script has SIGINT ignored for what it starts in the background.
+    fn start(folder: &Folder, ignored: &str, args: &str, until: &str) -> Self {
+        let rml = folder.command(args);
+        let trap = if ignored.is_empty() { String::new() } else { format!("trap '' {ignored}; ") };
+        let script = format!("{trap}exec \"$@\"");
+        let mut shell = vec!["sh", "-c", &script, "sh"];
+        if can_env_reset() {
+            shell.splice(0..0, ["env", "--default-signal=INT,TERM,HUP"]);
+        }
+        let mut command = Command::new(shell[0]);
+        command.args(&shell[1..]).arg(rml.get_program()).args(rml.get_args());
+        command.current_dir(folder.path(".")).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("it starts");
+        let mut lines = BufReader::new(child.stderr.take().expect("a pipe")).lines();
+        wait_for(&mut lines, until);
+        Self { child, lines }
+    }
+
+    fn send(&self, signal: &str) {
+        let sent = Command::new("kill").args([&format!("-{signal}"), &self.child.id().to_string()]).status();
+        assert!(sent.expect("kill runs").success());
+    }
+
+    /// How it ended, and what else it said.
+    fn end(mut self) -> (ExitStatus, String) {
+        let rest: Vec<String> = self.lines.by_ref().map(|line| line.expect("text")).collect();
+        (self.child.wait().expect("rml ends"), rest.join("\n"))
+    }
+}
+
+impl Drop for Training {
+    fn drop(&mut self) {
+        // It has ended, or a test has failed.
+        let _ = self.child.kill();
+    }
+}
+
+/// Whether `env` resets signals, as that of GNU does; a shell cannot. Elsewhere the tests need to be started with signals that are not
+/// ignored.
+fn can_env_reset() -> bool {
+    let tried = Command::new("env").args(["--default-signal=HUP", "true"]).stderr(Stdio::null()).status();
+    tried.is_ok_and(|status| status.success())
+}
+
+fn wait_for(lines: &mut Lines<BufReader<ChildStderr>>, words: &str) {
+    let mut seen = String::new();
+    for line in lines.take(1000) {
+        let line = line.expect("text");
+        if line.contains(words) {
+            return;
+        }
+        seen += &line;
+    }
+    panic!("no `{words}` in {seen}");
+}
+
+#[test]
+fn the_first_signal_saves_and_ends() {
+    let folder = folder();
+    for (signal, code) in [("INT", 130), ("TERM", 143), ("HUP", 129)] {
+        let training = Training::start(&folder, "", ENDLESS, " 1/100000000");
+        training.send(signal);
+        let (status, rest) = training.end();
+        assert_eq!(status.code(), Some(code), "{signal}: {rest}");
+        assert!(
+            rest.contains("saved to l.safetensors, `--resume l.safetensors` goes on from there"),
+            "{rest}"
+        );
+        // What was saved goes on, bit for bit, and nothing is left beside it.
+        let names = std::fs::read_dir(folder.path(".")).expect("a folder").count();
+        assert_eq!(names, 3, "program, data and checkpoint");
+        folder.rml("params list line.rml --node train --params l.safetensors").ok();
+        std::fs::remove_file(folder.path("l.safetensors")).expect("it is there");
+    }
+}
+
+#[test]
+fn without_a_file_to_save_to_that_is_said() {
+    let folder = folder();
+    let args = "train line.rml --data d.json --epochs 100000000";
+    let training = Training::start(&folder, "", args, " 1/100000000");
+    training.send("TERM");
+    let (status, rest) = training.end();
+    assert_eq!(status.code(), Some(143));
+    assert!(rest.contains("nothing was saved"), "{rest}");
+}
+
+/// The first signal waits for the end of the batch, which is far away.
+#[test]
+fn the_second_signal_ends_at_once() {
+    let data = json!({"x": vec![vec![1.0; 100_000]; 2]}).to_string();
+    let folder = Folder::new().file("line.rml", SLOW).file("d.json", data);
+    for _ in 0..20 {
+        let args = format!("{ENDLESS} --test 0");
+        let training = Training::start(&folder, "", &args, "to train on");
+        training.send("TERM");
+        training.send("INT");
+        let (status, rest) = training.end();
+        if rest.contains("saved") {
+            // The first one came before the batch began.
+            continue;
+        }
+        // Which of two signals that wait comes first is up to the system.
+        assert!([Some(130), Some(143)].contains(&status.code()), "{status}");
+        return;
+    }
+    panic!("no signal came within a batch");
+}
+
+#[test]
+fn what_is_ignored_stays_ignored() {
+    let folder = folder();
+    let mut training = Training::start(&folder, "HUP INT", ENDLESS, " 1/100000000");
+    training.send("HUP");
+    training.send("INT");
+    wait_for(&mut training.lines, "epoch ");
+    assert_eq!(training.child.try_wait().expect("it runs"), None);
+    training.send("TERM");
+    assert_eq!(training.end().0.code(), Some(143));
+}
+
+/// Killed at any time, a training leaves the old checkpoint or the new one; what else it leaves, the next one removes.
+#[test]
+fn killed_trainings_leave_nothing_for_ever() {
+    let folder = folder();
+    let whole = "train line.rml --data d.json --epochs 1 --save l.safetensors";
+    for _ in 0..5 {
+        let training = Training::start(&folder, "", ENDLESS, " 3/100000000");
+        training.send("KILL");
+        assert_eq!(training.end().0.code(), None);
+        folder.rml("params list line.rml --node train --params l.safetensors").ok();
+    }
+    folder.rml(whole).ok();
+    let mut names: Vec<_> = std::fs::read_dir(folder.path("."))
+        .expect("a folder")
+        .map(|e| e.expect("an entry").file_name())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["d.json", "l.safetensors", "line.rml"]);
+}
