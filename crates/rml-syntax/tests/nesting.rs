@@ -53,6 +53,7 @@ fn up_to_the_limit() {
             assert!(diagnostics.is_empty(), "{before}: {diagnostics:#?}");
             let formatted = format(&text).expect("a program");
             assert!(format(&formatted).as_ref() == Ok(&formatted), "{before}");
+            assert!(formatted.lines().all(common::is_narrow), "{before}\n{formatted}");
         }
         for link in CHAINS {
             let text = nested("", link, MAX_NESTING - 1);
@@ -60,6 +61,25 @@ fn up_to_the_limit() {
             assert!(diagnostics.is_empty(), "{link}: {diagnostics:#?}");
             let formatted = format(&text).expect("a program");
             assert_eq!(format(&formatted).as_ref(), Ok(&formatted), "{link}");
+            assert!(formatted.lines().all(common::is_narrow), "{link}\n{formatted}");
+        }
+    });
+}
+
+/// Names that leave little room, or none, go to lines of their own.
+#[test]
+fn long_names_at_any_depth() {
+    on_small_stack(|| {
+        for width in [1, 30, 49, 50, 51, 90, 97, 98, 99, 100, 101, 130] {
+            let name = "n".repeat(width);
+            for (before, after, n) in NESTS {
+                for n in [1, 7, 25, n] {
+                    let text = nested(before, after, n).replace('x', &name);
+                    let formatted = format(&text).expect("a program");
+                    assert_eq!(format(&formatted).as_ref(), Ok(&formatted), "{before} {width}");
+                    assert!(formatted.lines().all(common::is_narrow), "{before} {width}\n{formatted}");
+                }
+            }
         }
     });
 }

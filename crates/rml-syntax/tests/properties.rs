@@ -165,13 +165,14 @@ impl E {
     }
 }
 
-fn expression() -> impl Strategy<Value = E> {
+/// Up to `depth` levels high, with about `size` parts.
+fn expression(depth: u32, size: u32) -> impl Strategy<Value = E> {
     let names = prop::sample::select(vec!["x", "do", "back", "every", "end", "bp", "long_variable_name"]);
     let leaf = prop_oneof![
         3 => names.clone().prop_map(E::Leaf),
         1 => prop::sample::select(vec!["1", "2.5", "1e-3", "true", "false"]).prop_map(E::Leaf),
     ];
-    leaf.prop_recursive(5, 48, 4, move |inner| {
+    leaf.prop_recursive(depth, size, 4, move |inner| {
         let boxed = || inner.clone().prop_map(Box::new);
         prop_oneof![
             1 => boxed().prop_map(E::Redundant),
@@ -199,7 +200,7 @@ fn program() -> impl Strategy<Value = Vec<&'static str>> {
         "node ext ( a ) -> ( b ) node f ( a : bool [ ] when not b , a_rather_long_name_for_an_input : num [ batch , units ] , another_long_name ) -> ( )",
     ]);
     let lhs = prop::sample::select(vec!["o", "_ , o : num [ 3 ] , y", "x : int [ ]"]);
-    (heads, prop::collection::vec((lhs, expression()), 0..5)).prop_map(|(head, equations)| {
+    (heads, prop::collection::vec((lhs, expression(5, 48)), 0..5)).prop_map(|(head, equations)| {
         let mut out: Vec<&'static str> = head.split_whitespace().collect();
         for (lhs, e) in &equations {
             out.extend(lhs.split_whitespace());
@@ -244,6 +245,8 @@ fn check_format(text: &str) -> Result<(), TestCaseError> {
     prop_assert_eq!(comments(text), comments(&once), "comments of\n{}\nformatted:\n{}", text, once);
     prop_assert_eq!(&once, &twice, "not idempotent on\n{}", text);
     prop_assert!(once.lines().all(|l| l.trim_end() == l), "blanks at the end of a line:\n{}", once);
+    let without_comments = comments(text).is_empty();
+    prop_assert!(!without_comments || once.lines().all(common::is_narrow), "too wide a line:\n{}", once);
     Ok(())
 }
 
@@ -257,6 +260,20 @@ proptest! {
         // Two `merge`s directly inside each other may be ambiguous; nothing else may fail.
         prop_assume!(diagnostics.iter().all(|d| d.code.name != "merge-operands"));
         prop_assert!(diagnostics.is_empty(), "{}\n{:#?}", text, diagnostics);
+        check_format(&text)?;
+    }
+
+    #[test]
+    fn deep_expressions_fit(e in expression(40, 120), times in 1..4_usize) {
+        let mut e = e;
+        for _ in 1..times {
+            e = E::Call("f", vec![E::Prefix("-", Box::new(e.clone())), E::Index(Box::new(E::Leaf("x")), vec![(0, e)])]);
+        }
+        let mut tokens: Vec<&str> = "node f ( x ) -> ( o ) o =".split_whitespace().collect();
+        e.put(&mut tokens);
+        tokens.push(";");
+        let text = tokens.join(" ");
+        prop_assume!(parse_text(&text).1.is_empty());
         check_format(&text)?;
     }
 

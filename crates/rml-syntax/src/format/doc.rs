@@ -1,8 +1,13 @@
 //! A small layout language and its printer: groups stand on one line if they fit, else all their lines break.
 //! Knows comments, because a comment up to the end of the line forces a break wherever it stands.
+//!
+//! No line is wider than [`WIDTH`] but for comments and for a token that is wider by itself: indentation has a limit, and where no
+//! group breaks in time, the line breaks before the token that would not fit.
 
 /// Lines are broken beyond this column.
 const WIDTH: usize = 100;
+/// What is nested more deeply is indented no further.
+const MAX_INDENT: usize = 50;
 
 /// A text with choices of layout.
 pub(super) enum Doc {
@@ -51,11 +56,11 @@ pub(super) fn nest(by: usize, doc: Doc) -> Doc {
 
 /// Appends `doc` to `out`, which is empty or ends a line, as lines that are indented by `indent` at least.
 pub(super) fn render(doc: &Doc, indent: usize, out: &mut String) {
-    let mut printer = Printer { out, column: indent, place: Place::Fresh(indent), held: None };
+    let mut printer = Printer { out, column: indent, place: Place::Fresh(indent), held: None, tokens: false };
     let mut stack = vec![Command { indent, flat: false, doc }];
     while let Some(Command { indent, flat, doc }) = stack.pop() {
         match doc {
-            Doc::Text(text) => printer.text(text, indent),
+            Doc::Text(text) => printer.text(text, attached(text, &stack), indent),
             Doc::Comment(comment) => printer.comment(comment, indent),
             Doc::Line if flat => printer.space(indent),
             Doc::Soft if flat => {}
@@ -63,7 +68,9 @@ pub(super) fn render(doc: &Doc, indent: usize, out: &mut String) {
             Doc::Concat(parts) => {
                 stack.extend(parts.iter().rev().map(|doc| Command { indent, flat, doc }));
             }
-            Doc::Nest(by, doc) => stack.push(Command { indent: indent + by, flat, doc }),
+            Doc::Nest(by, doc) => {
+                stack.push(Command { indent: (indent + by).min(MAX_INDENT.max(indent)), flat, doc });
+            }
             Doc::Group(doc) => {
                 let flat = flat || fits(doc, &stack, WIDTH.saturating_sub(printer.column));
                 stack.push(Command { indent, flat, doc });
@@ -131,6 +138,40 @@ fn fits(doc: &Doc, rest: &[Command<'_>], room: usize) -> bool {
     }
 }
 
+/// How many columns behind `text` a line must have room for: separators, and a bracket that opens right behind a name.
+fn attached(text: &str, rest: &[Command<'_>]) -> usize {
+    let mut before = text;
+    let mut width = 0;
+    let mut rest = rest.iter().rev();
+    let mut stack = Vec::new();
+    while let Some(doc) = stack.pop().or_else(|| rest.next().map(|command| command.doc)) {
+        match doc {
+            Doc::Text(text) if is_separator(text) || is_open(text) && ends_operand(before) => {
+                width += text.chars().count();
+                before = text;
+            }
+            Doc::Concat(parts) => stack.extend(parts.iter().rev()),
+            Doc::Group(doc) | Doc::Nest(_, doc) => stack.push(doc),
+            Doc::Text(_) | Doc::Line | Doc::Soft | Doc::Comment(_) => break,
+        }
+    }
+    width
+}
+
+/// Whether `text` is a mark that no line begins with.
+fn is_separator(text: &str) -> bool {
+    matches!(text, "," | ";")
+}
+
+fn is_open(text: &str) -> bool {
+    matches!(text.trim_start(), "(" | "[")
+}
+
+/// Whether a bracket behind `text` is that of a call or an index.
+fn ends_operand(text: &str) -> bool {
+    text.ends_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | ')' | ']' | '"'))
+}
+
 /// Whether `text` belongs to what stands before it even if a comment comes between.
 fn is_closing(text: &str) -> bool {
     text.chars().all(|c| matches!(c, ')' | ']' | ',' | ';'))
@@ -155,6 +196,8 @@ struct Printer<'o> {
     place: Place,
     /// A comment to be written at the end of this line, behind closing marks.
     held: Option<String>,
+    /// Whether the line has anything but comments.
+    tokens: bool,
 }
 
 impl Printer<'_> {
@@ -173,6 +216,7 @@ impl Printer<'_> {
         self.out.push('\n');
         self.column = indent;
         self.place = Place::Fresh(indent);
+        self.tokens = false;
     }
 
     /// Writes the indentation, or the space that `text` needs before it.
@@ -196,18 +240,34 @@ impl Printer<'_> {
         }
     }
 
-    fn text(&mut self, text: &str, indent: usize) {
+    /// Writes a text; the line must have room for so many columns behind it, too.
+    fn text(&mut self, text: &str, attached: usize, indent: usize) {
         if self.held.is_some() && !is_closing(text) {
             self.flush_held();
         }
-        if self.place == Place::LineTaken {
+        if self.place == Place::LineTaken || self.is_too_wide(text, attached) {
             self.new_line(indent);
         }
-        let text = if matches!(self.place, Place::Fresh(_)) { text.trim_start() } else { text };
-        if !text.is_empty() {
-            self.approach(text);
-            self.write(text);
+        let fresh = matches!(self.place, Place::Fresh(_));
+        let text = if fresh { text.trim_start() } else { text };
+        if text.is_empty() {
+            return;
         }
+        if let Place::Fresh(indent) = &mut self.place {
+            let width = text.trim_end().chars().count() + attached;
+            *indent = (*indent).min(WIDTH.saturating_sub(width));
+        }
+        self.approach(text);
+        self.write(text);
+        self.tokens = true;
+    }
+
+    /// Whether a text has to begin a new line because it does not fit on this one.
+    fn is_too_wide(&self, text: &str, attached: usize) -> bool {
+        let space = usize::from(self.place == Place::Spaced);
+        let width = space + text.trim_end().chars().count() + attached;
+        let stays = is_separator(text) || is_open(text) && ends_operand(self.out);
+        self.tokens && self.held.is_none() && !stays && self.column + width > WIDTH
     }
 
     fn space(&mut self, indent: usize) {
