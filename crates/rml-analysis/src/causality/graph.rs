@@ -45,7 +45,7 @@ pub(crate) struct Edge {
     pub(crate) eq: Option<Eq>,
 }
 
-/// The dependence graph.
+/// The dependence graph (CAUSE-1).
 pub(crate) struct Dependences<'a> {
     pub(crate) conditions: Conditions<'a>,
     classes: Classes,

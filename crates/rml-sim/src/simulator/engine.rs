@@ -1,5 +1,5 @@
-//! What each step does when something became known about its variables. Presence is a property of clock classes: within a class
-//! nothing has to be propagated, only `when`, `merge` and errors carry it from class to class.
+//! What each step does when something became known about its variables. Presence is a property of clock classes (CLOCK-1): within a
+//! class nothing has to be propagated, only `when`, `merge` and errors carry it from class to class.
 
 use std::sync::Arc;
 
@@ -79,7 +79,7 @@ impl Simulator {
         Ok(())
     }
 
-    /// Inputs on demand that are in the class, now that it is present.
+    /// Inputs on demand that are in the class, now that it is present (ENV-2).
     fn take_offers(&mut self, cycle: u64, class: u32) -> Go {
         let mut refused = None;
         for i in 0..self.rows.offers(cycle).len() {
@@ -123,7 +123,7 @@ impl Simulator {
         }
     }
 
-    /// A disagreement: the end, or an error status where the caller wants to see how it spreads.
+    /// A disagreement (ERROR-1): the end, or an error status where the caller wants to see how it spreads.
     fn conflict(&mut self, conflict: Conflict) -> Go {
         if !self.options.keep_going {
             return Err(Halt::Conflict(conflict));
@@ -136,7 +136,7 @@ impl Simulator {
         Ok(())
     }
 
-    /// Makes a class an error in a cycle and wakes whatever that reaches.
+    /// Makes a class an error in a cycle and wakes whatever that reaches (ERROR-2).
     pub(super) fn spread(&mut self, cycle: u64, class: u32) {
         if self.rows.presence(cycle, class) == Presence::Error {
             return;
@@ -260,7 +260,7 @@ impl Simulator {
         self.give(cycle, id, out, result)
     }
 
-    /// The result of an operator.
+    /// The result of an operator (APPLY-2, APPLY-3).
     #[inline]
     pub(super) fn give(&mut self, cycle: u64, step: u32, out: u32, result: Result<Value, EvalError>) -> Go {
         match result {
@@ -276,6 +276,7 @@ impl Simulator {
         Ok(())
     }
 
+    /// WHEN-1 to WHEN-3.
     fn when(
         &mut self,
         cycle: u64,
@@ -309,6 +310,7 @@ impl Simulator {
         Ok(())
     }
 
+    /// MERGE-1 to MERGE-3.
     fn merge(
         &mut self,
         cycle: u64,

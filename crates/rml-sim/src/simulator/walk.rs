@@ -1,4 +1,5 @@
-//! Recurrences: the walk from a cycle to the neighbouring active cycle, forward recurrences down, backward ones up.
+//! Recurrences: the walk from a cycle to the neighbouring active cycle (DELAY-2), forward recurrences down (FBY-1, FBY-2), backward
+//! ones up (BACK-1, BACK-2, POST-1).
 //!
 //! A walk that meets something unknown waits there: it leaves its distance in that cycle and goes on when a step of the same
 //! recurrence is tried in that cycle. At most one walk can wait in a cycle, since the cycles that a walk passes are absent; so the work
@@ -13,7 +14,8 @@ use super::Simulator;
 use super::program::{Operand, Program, Recurrence};
 use super::rows::{Cell, Presence};
 
-/// What is known about the ends of a window and of those around it in a cycle: the greatest of what is known about each.
+/// What is known about the ends of a window and of those around it in a cycle: the greatest of what is known about each (WINDOW-1,
+/// WINDOW-4).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Boundary {
     /// It goes on.
