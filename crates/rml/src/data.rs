@@ -7,6 +7,7 @@ use std::path::Path;
 
 use indexmap::IndexMap;
 use rml_base::codes::run as codes;
+use rml_base::memory::Reservation;
 use rml_base::{Code, Diagnostic};
 use rml_ir::Shape;
 
@@ -14,13 +15,18 @@ use crate::contents;
 use crate::error::Error;
 
 pub(crate) mod bind;
-pub(crate) mod cells;
+mod column;
 mod csv;
 mod json;
 mod npy;
 mod npz;
-mod unique;
+mod records;
+mod scan;
 pub(crate) mod windows;
+
+pub(crate) use column::Wrong;
+pub(crate) use csv::write_row;
+pub(crate) use json::{Cell, cells};
 
 /// The elements of a column, as the file has them.
 #[derive(Clone, PartialEq, Debug)]
@@ -66,10 +72,10 @@ impl Elements {
 pub struct Column {
     /// All dimensions, the leading one included.
     pub shape: Shape,
-    /// Row-major.
+    /// Row-major, of the rows that are there.
     pub elements: Elements,
-    /// Which rows are there; `None` = all. The elements of a missing row are zeros.
-    pub present: Option<Vec<bool>>,
+    /// The numbers of the rows that are there, ascending; `None` = all.
+    pub present: Option<Vec<usize>>,
 }
 
 impl Column {
@@ -78,14 +84,39 @@ impl Column {
         self.shape.dims().first().copied().unwrap_or(0)
     }
 
+    /// How many rows are there.
+    pub fn present_rows(&self) -> usize {
+        self.present.as_ref().map_or(self.rows(), Vec::len)
+    }
+
+    /// Where the elements of a row stand among those of the rows that are there; `None` = it is not there.
+    pub fn place(&self, row: usize) -> Option<usize> {
+        place(self.present.as_deref(), row)
+    }
+
     /// Whether no row is there; then a text format could not tell what the elements are.
     fn is_void(&self) -> bool {
-        self.present.as_ref().map_or(self.rows() == 0, |p| !p.contains(&true))
+        self.present_rows() == 0
     }
 }
 
+/// Where a row stands among those that are there.
+fn place(present: Option<&[usize]>, row: usize) -> Option<usize> {
+    match present {
+        None => Some(row),
+        Some(rows) => rows.binary_search(&row).ok(),
+    }
+}
+
+/// A table has at most so many columns; what has more is something else.
+const MAX_COLUMNS: usize = 1 << 16;
+
+fn too_many_columns() -> Malformed {
+    Malformed::too_large("the table has too many columns").note(format!("expected at most {MAX_COLUMNS}"))
+}
+
 /// A table of columns.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Columns {
     /// Where it came from, for messages.
     pub origin: String,
@@ -93,6 +124,14 @@ pub struct Columns {
     pub columns: IndexMap<String, Column>,
     /// Arrays of the file that cannot be columns, and why (texts, for example). They do no harm unless a program asks for them.
     pub unusable: IndexMap<String, String>,
+    /// The bytes that the elements took when they were read.
+    pub(crate) memory: Reservation,
+}
+
+impl PartialEq for Columns {
+    fn eq(&self, other: &Self) -> bool {
+        self.origin == other.origin && self.columns == other.columns && self.unusable == other.unusable
+    }
 }
 
 /// The formats of data files.
@@ -199,6 +238,22 @@ impl Columns {
     }
 }
 
+/// The text of a file, without the byte order mark that may stand before it.
+fn text(bytes: &[u8]) -> Result<&str, Malformed> {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    std::str::from_utf8(bytes).map_err(|e| {
+        Malformed::new("the text is not UTF-8")
+            .note(format!("the first wrong byte is number {}", e.valid_up_to()))
+    })
+}
+
+/// The line and the column (in characters) of a place in a text, both from 1.
+fn line_column(text: &str, at: usize) -> (usize, usize) {
+    let before = text.get(..at).unwrap_or(text);
+    let line = before.rsplit('\n').next().unwrap_or_default();
+    (before.matches('\n').count() + 1, line.chars().count() + 1)
+}
+
 /// What is wrong with a file, before its name is known.
 #[derive(Debug)]
 pub(crate) struct Malformed {
@@ -224,6 +279,34 @@ impl Malformed {
 
     fn help(mut self, help: impl Into<String>) -> Self {
         self.help.push(help.into());
+        self
+    }
+
+    /// A cell of a column that cannot be read.
+    fn in_cell(name: &str, wrong: Wrong) -> Self {
+        match wrong {
+            Wrong::Text(why) => Self::new(format!("column `{name}`: {why}")),
+            Wrong::Memory(short) => Self::short(short.diagnostic(format!("column `{name}`"))),
+        }
+    }
+
+    /// The same, of a row by its number.
+    fn in_row(name: &str, row: usize, wrong: Wrong) -> Self {
+        match wrong {
+            Wrong::Text(why) => Self::new(format!("column `{name}`, row {row}: {why}")),
+            Wrong::Memory(_) => Self::in_cell(name, wrong),
+        }
+    }
+
+    /// A finding of its own.
+    fn short(d: Diagnostic) -> Self {
+        Self { code: d.code, what: d.message, notes: d.notes, help: d.help }
+    }
+
+    /// The same, with its place in a text.
+    fn in_text(mut self, text: &str, at: usize) -> Self {
+        let (line, column) = line_column(text, at);
+        self.what = format!("line {line}, column {column}: {}", self.what);
         self
     }
 

@@ -61,7 +61,7 @@ pub(crate) fn data<'a>(columns: &Columns, names: impl Iterator<Item = &'a str>) 
             Elements::F64(v) => hash.bytes(v.iter().flat_map(|x| x.to_le_bytes())),
         }
         if let Some(present) = &column.present {
-            hash.bytes(present.iter().map(|b| u8::from(*b)));
+            hash.bytes(present.iter().flat_map(|row| (*row as u64).to_le_bytes()));
         }
     }
     hash.hex()

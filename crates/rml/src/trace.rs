@@ -11,8 +11,8 @@ use rml_ir::{Shape, Value};
 use rml_sim::Status;
 
 use crate::compile::{InputInfo, Program};
-use crate::data::Columns;
 use crate::data::bind::{self, Converted};
+use crate::data::{Columns, write_row};
 use crate::error::Error;
 use crate::session::{End, Feed, Session, computed_by};
 use crate::text;
@@ -122,12 +122,9 @@ impl Trace {
                 }
             }
         }
-        let mut writer = csv::WriterBuilder::new().flexible(true).from_writer(Vec::new());
-        for row in rows {
-            // Writing to memory does not fail.
-            let _ = writer.write_record(row);
-        }
-        String::from_utf8(writer.into_inner().unwrap_or_default()).unwrap_or_default()
+        let mut text = String::new();
+        rows.into_iter().for_each(|row| write_row(&mut text, row));
+        text
     }
 
     /// An aligned table for people, one row a variable: `□` = absent, `?` = not determined, large tensors cut short.
@@ -263,28 +260,25 @@ impl<'a> Table<'a> {
 
     /// What each input is in cycle `n`.
     pub(crate) fn row(&self, n: usize) -> Vec<Feed> {
-        let cell = |i: usize| {
-            if self.is_present(i, n) {
-                Feed::Value(self.bound[i].gather(&[n], &self.inputs[i].ty.shape))
-            } else {
-                Feed::Absent
-            }
+        let cell = |i: usize| match self.bound[i].place(n).filter(|_| self.is_present(i, n)) {
+            Some(place) => Feed::Value(self.bound[i].gather(&[place], &self.inputs[i].ty.shape)),
+            None => Feed::Absent,
         };
         (0..self.inputs.len()).map(cell).collect()
     }
 
     /// Whether input `i` is there in cycle `n`: as its column says; a column without gaps follows its clock.
     fn is_present(&self, i: usize, n: usize) -> bool {
-        if self.bound[i].present.is_some() {
-            return self.bound[i].is_present(n);
+        if self.bound[i].has_gaps() {
+            return self.bound[i].place(n).is_some();
         }
         let mut at = i;
         // A clock may have a clock of its own; no chain is longer than the list of inputs.
         for _ in 0..self.inputs.len() {
             let Some((c, flag)) = self.clocks[at] else { return true };
-            if !self.bound[c].is_present(n)
-                || self.bound[c].gather(&[n], &Shape::scalar()).as_bool() != Some(flag)
-            {
+            let condition =
+                self.bound[c].place(n).map(|place| self.bound[c].gather(&[place], &Shape::scalar()));
+            if condition.and_then(|value| value.as_bool()) != Some(flag) {
                 return false;
             }
             at = c;

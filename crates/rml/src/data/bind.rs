@@ -5,25 +5,29 @@
 //! the clock of another input, is true in the last cycle of each window.
 
 use rml_base::codes::run as codes;
+use rml_base::memory::{self, Reservation};
 use rml_base::{Diagnostic, Diagnostics, suggest};
 use rml_ir::{DType, Data, Precision, Shape, Type, Value};
 
-use super::{Column, Columns, Elements};
+use super::{Column, Columns, Elements, place};
 use crate::compile::InputInfo;
 
 /// Elements converted to the type of an input.
 #[derive(Clone, Debug)]
 pub(crate) struct Converted {
-    /// The elements, row-major.
+    /// The elements, row-major, of the rows that are there.
     data: Data,
     /// How many elements one cell has.
     cell: usize,
-    /// Which rows are there; `None` = all.
-    pub(crate) present: Option<Vec<bool>>,
+    /// The numbers of the rows that are there; `None` = all.
+    present: Option<Vec<usize>>,
+    /// The bytes of the elements.
+    #[allow(dead_code, reason = "held, not read")]
+    reserved: Reservation,
 }
 
 impl Converted {
-    /// The cells at those positions, stacked into a value of that shape.
+    /// The cells at those positions among the rows that are there, stacked into a value of that shape.
     pub(crate) fn gather(&self, cells: &[usize], shape: &Shape) -> Value {
         fn pick<T: Copy>(v: &[T], cells: &[usize], n: usize) -> Vec<T> {
             cells.iter().flat_map(|c| v[c * n..(c + 1) * n].iter().copied()).collect()
@@ -38,11 +42,19 @@ impl Converted {
         Value::new(shape.clone(), data)
     }
 
-    /// Whether the row of that number is there.
-    pub(crate) fn is_present(&self, row: usize) -> bool {
-        self.present.as_ref().is_none_or(|p| p[row])
+    /// Where a row stands among those that are there; `None` = it is not there.
+    pub(crate) fn place(&self, row: usize) -> Option<usize> {
+        place(self.present.as_deref(), row)
+    }
+
+    /// Whether any row may be missing.
+    pub(crate) fn has_gaps(&self) -> bool {
+        self.present.is_some()
     }
 }
+
+/// So many columns of the data are named where one is missing.
+const NAMED: usize = 20;
 
 /// The column of an input; `shapes` are those that it may have.
 pub(crate) fn find<'a>(
@@ -59,10 +71,14 @@ pub(crate) fn find<'a>(
         if let Some(near) = suggest(&input.name, columns.columns.keys().map(String::as_str)) {
             d = d.help(format!("there is `{near}`"));
         }
-        let names: Vec<String> = columns.columns.keys().map(|n| format!("`{n}`")).collect();
+        let names: Vec<String> = columns.columns.keys().take(NAMED).map(|n| format!("`{n}`")).collect();
+        let more = match columns.columns.len().saturating_sub(NAMED) {
+            0 => String::new(),
+            n => format!(" and {n} more"),
+        };
         d.note(match names.len() {
             0 => format!("{} has no columns", origin(columns)),
-            _ => format!("{} has {}", origin(columns), names.join(", ")),
+            _ => format!("{} has {}{more}", origin(columns), names.join(", ")),
         })
         .help(format!("add a column `{}`: {} {}", input.name, input.ty.dtype, shapes.join(" or ")))
     })
@@ -75,7 +91,7 @@ pub(crate) fn origin(columns: &Columns) -> &str {
 /// How a position in a column is named in messages.
 pub(crate) type Place<'a> = &'a dyn Fn(usize) -> String;
 
-/// Converts the elements of a column to cells of type `ty`; `place` names the cell of a number.
+/// Converts the elements of a column to cells of type `ty`; `place` names the cell of a number, counted over all rows.
 pub(crate) fn convert(
     name: &str,
     column: &Column,
@@ -85,10 +101,14 @@ pub(crate) fn convert(
     place: Place<'_>,
 ) -> Result<Converted, Diagnostic> {
     let cell = ty.shape.len();
+    let present = column.present.clone();
     if column.is_void() {
-        let data = Value::zeros(&Type::new(ty.dtype, &[column.rows() * cell]), precision).to_data();
-        return Ok(Converted { data, cell, present: column.present.clone() });
+        let data = Value::zeros(&Type::new(ty.dtype, &[0]), precision).to_data();
+        return Ok(Converted { data, cell, present, reserved: Reservation::default() });
     }
+    let bytes = Type::new(ty.dtype, &[column.elements.len()]).bytes(precision);
+    let taken = memory::ask(bytes).map(|()| Reservation::of(bytes));
+    let reserved = taken.map_err(|short| short.diagnostic(format!("column `{name}`")))?;
     let mismatch = || {
         let d = Diagnostic::error(
             codes::DATA_TYPE,
@@ -99,12 +119,18 @@ pub(crate) fn convert(
                 d.help("store truth values (`true`, `false`; in NumPy: dtype bool)")
             }
             (DType::Int, Elements::F32(_) | Elements::F64(_)) => {
-                d.help("store integers (in NumPy: dtype int64), or declare the input as num")
+                d.help("store integers (in NumPy: dtype int64; in text: no point or exponent), or declare the input as num")
             }
             _ => d,
         }
     };
-    let named = |i: usize| place(i.checked_div(cell).unwrap_or(0));
+    let named = |i: usize| {
+        let per_row = column.elements.len() / column.present_rows() / cell.max(1);
+        let at = i.checked_div(cell).unwrap_or(0);
+        let row = at.checked_div(per_row).unwrap_or(0);
+        let row = column.present.as_ref().map_or(row, |rows| rows[row]);
+        place(row * per_row + at.checked_rem(per_row).unwrap_or(0))
+    };
     let data = match (ty.dtype, &column.elements) {
         (DType::Bool, Elements::Bool(v)) => Data::Bool(v.clone()),
         (DType::Int, Elements::Int(v)) => Data::Int(v.clone()),
@@ -114,8 +140,8 @@ pub(crate) fn convert(
                 format!("column `{name}`, {}: the integer {} is no {precision} number", named(i), v[i]),
             )
             .help(match precision {
-                Precision::F32 => "compute in double precision (`--f64`)",
-                Precision::F64 => "store numbers in place of integers, if rounding does no harm",
+                Precision::F32 if exact(v[i], Precision::F64).is_some() => "compute in double precision (`--f64`)",
+                _ => "store numbers in place of integers (`1.0`, in NumPy dtype float64), if rounding does no harm",
             })
         })?,
         (DType::Num, Elements::F32(v)) => {
@@ -140,7 +166,7 @@ pub(crate) fn convert(
         }
         _ => return Err(mismatch()),
     };
-    Ok(Converted { data, cell, present: column.present.clone() })
+    Ok(Converted { data, cell, present, reserved })
 }
 
 fn check_nan(
@@ -158,17 +184,27 @@ fn check_nan(
     }
 }
 
-#[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "checked for exactness")]
+/// The integers as numbers of the same value; `Err` = the first that has none.
+#[allow(clippy::cast_possible_truncation, reason = "checked for exactness")]
 fn integers(v: &[i64], precision: Precision) -> Result<Data, usize> {
-    let bound = match precision {
-        Precision::F32 => 1_u64 << 24,
-        Precision::F64 => 1 << 53,
-    };
-    match v.iter().position(|x| x.unsigned_abs() > bound) {
-        Some(i) => Err(i),
-        None if precision == Precision::F32 => Ok(Data::F32(v.iter().map(|&x| x as f32).collect())),
-        None => Ok(Data::F64(v.iter().map(|&x| x as f64).collect())),
+    if let Some(i) = v.iter().position(|i| exact(*i, precision).is_none()) {
+        return Err(i);
     }
+    let numbers = v.iter().filter_map(|i| exact(*i, precision));
+    Ok(match precision {
+        Precision::F32 => Data::F32(numbers.map(|x| x as f32).collect()),
+        Precision::F64 => Data::F64(numbers.collect()),
+    })
+}
+
+/// The number of that precision with the value of an integer, if there is one.
+#[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "compared afterwards")]
+pub(super) fn exact(i: i64, precision: Precision) -> Option<f64> {
+    let x = match precision {
+        Precision::F32 => f64::from(i as f32),
+        Precision::F64 => i as f64,
+    };
+    (x as i128 == i128::from(i)).then_some(x)
 }
 
 #[allow(clippy::cast_possible_truncation, reason = "rounding to the chosen precision is meant")]

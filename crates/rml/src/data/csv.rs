@@ -1,59 +1,101 @@
 //! Comma-separated values: a header row of names, a row a cycle; an empty cell is absent. The elements of a tensor stand in
 //! columns of their own, named `x[0]`, `x[1]` or `m[0,0]`, `m[0,1]`, and so on.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use indexmap::IndexMap;
+use rml_base::memory::Reservation;
 use rml_ir::Shape;
 
-use super::{Column, Columns, Elements, Malformed};
+use super::column::{Builder, Scalar, number};
+use super::records::{Cell, Records};
+use super::{Columns, Malformed};
 
-/// A table may have this many columns.
-const MAX_FIELDS: usize = 1 << 16;
-
-/// The fields that make up one column: for each the index in the header, and its place in the tensor.
+/// The cells that make up a column: for each the index in the header, and its place in the tensor.
 type Parts = Vec<(usize, Vec<usize>)>;
+
+/// A column while it is read.
+struct Reading<'a> {
+    name: &'a str,
+    /// The shape of a row.
+    dims: Vec<usize>,
+    /// The indices in the header, in row-major order of the elements.
+    fields: Vec<usize>,
+    builder: Builder,
+}
 
 /// Reads a table.
 pub(super) fn read(bytes: &[u8]) -> Result<Columns, Malformed> {
-    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(bytes);
-    let header = reader.headers().map_err(|e| malformed(&e))?.clone();
-    if header.len() > MAX_FIELDS {
-        return Err(Malformed::too_large(format!("the table has {} columns", header.len()))
-            .note(format!("expected at most {MAX_FIELDS}")));
+    let text = super::text(bytes)?;
+    let mut records = Records::new(text);
+    let header = records.header()?;
+    let mut columns: Vec<Reading<'_>> = Vec::new();
+    for (name, parts) in groups(&header)? {
+        let (dims, fields) = layout(name, &parts)?;
+        columns.push(Reading { name, dims, fields, builder: Builder::default() });
     }
-    let groups = groups(&header)?;
-    let mut cells: Vec<Vec<String>> = vec![Vec::new(); header.len()];
-    let mut lines = Vec::new();
-    for record in reader.records() {
-        let record = record.map_err(|e| malformed(&e))?;
-        lines.push(record.position().map_or(0, csv::Position::line));
-        for (column, cell) in cells.iter_mut().zip(&record) {
-            column.push(cell.to_owned());
+    let mut memory = Reservation::default();
+    let mut rows = 0;
+    let mut cells = Vec::with_capacity(header.len());
+    while records.next(&mut cells)? {
+        for column in &mut columns {
+            row(column, rows, &cells, text, &mut memory)?;
         }
+        rows += 1;
     }
-    let mut columns = Columns::default();
-    for (name, parts) in groups {
-        let column = column(&name, &parts, &cells, &lines)?;
-        columns.columns.insert(name, column);
-    }
-    Ok(columns)
+    let columns = columns.into_iter().map(|c| (c.name.to_owned(), c.builder.column(rows))).collect();
+    Ok(Columns { columns, memory, ..Columns::default() })
 }
 
-fn malformed(e: &csv::Error) -> Malformed {
-    Malformed::new("not a table of comma-separated values").note(e.to_string())
+/// Adds a row to a column.
+fn row(
+    column: &mut Reading<'_>,
+    row: usize,
+    cells: &[Cell<'_>],
+    text: &str,
+    memory: &mut Reservation,
+) -> Result<(), Malformed> {
+    let name = column.name;
+    let mut own = column.fields.iter().map(|f| &cells[*f]);
+    let Some(first) = own.clone().find(|cell| !cell.text.is_empty()) else { return Ok(()) };
+    if let Some(gap) = own.clone().find(|cell| cell.text.is_empty()) {
+        let what = format!("some elements of `{name}` are absent, others not");
+        return Err(Malformed::new(what).in_text(text, gap.at));
+    }
+    own.try_for_each(|cell| {
+        let wrong = |e| Malformed::in_cell(name, e).in_text(text, cell.at);
+        column
+            .builder
+            .element(scalar(cell, name).map_err(|e| e.in_text(text, cell.at))?, memory)
+            .map_err(wrong)
+    })?;
+    let ended = column.builder.end(row, &column.dims, memory);
+    ended.map_err(|e| Malformed::in_cell(name, e).in_text(text, first.at))
+}
+
+fn scalar(cell: &Cell<'_>, name: &str) -> Result<Scalar, Malformed> {
+    match &*cell.text {
+        "true" | "True" | "TRUE" => Ok(Scalar::Bool(true)),
+        "false" | "False" | "FALSE" => Ok(Scalar::Bool(false)),
+        text => match number(text) {
+            Some(read) => read.map_err(|why| Malformed::in_cell(name, why.into())),
+            None => Err(Malformed::new(format!("`{text}` in column `{name}` is no value"))
+                .note("a value is an integer, a number, `true` or `false`; an empty cell is absent")),
+        },
+    }
 }
 
 /// Groups the names of the header: `x[0]`, `x[1]` are one column.
-fn groups(header: &csv::StringRecord) -> Result<IndexMap<String, Parts>, Malformed> {
-    let mut groups: IndexMap<String, Parts> = IndexMap::new();
+fn groups<'a>(header: &'a [Cell<'_>]) -> Result<IndexMap<&'a str, Parts>, Malformed> {
+    let mut groups: IndexMap<&str, Parts> = IndexMap::new();
     let mut seen = BTreeSet::new();
-    for (field, text) in header.iter().enumerate() {
-        let (name, index) = split_name(text).ok_or_else(|| {
-            Malformed::new(format!("`{text}` is no name of a column"))
+    for (field, cell) in header.iter().enumerate() {
+        let (name, index) = split_name(&cell.text).ok_or_else(|| {
+            Malformed::new(format!("`{}` is no name of a column", cell.text))
                 .note("a name is `x`, `x[0]` or `x[0,1]`")
         })?;
-        let parts = groups.entry(name.to_owned()).or_default();
+        let parts = groups.entry(name).or_default();
         let other_rank = parts.first().is_some_and(|(_, other)| other.len() != index.len());
         if other_rank || !seen.insert((name, index.clone())) {
             return Err(Malformed::new(format!("the header has column `{name}` twice")));
@@ -72,7 +114,7 @@ fn split_name(text: &str) -> Option<(&str, Vec<usize>)> {
     (!name.is_empty()).then_some((name, index?))
 }
 
-/// The shape that the parts fill, and their fields in row-major order.
+/// The shape that the parts fill, and their cells in row-major order.
 fn layout(name: &str, parts: &Parts) -> Result<(Vec<usize>, Vec<usize>), Malformed> {
     let rank = parts.first().map_or(0, |p| p.1.len());
     let dims: Vec<usize> = (0..rank)
@@ -88,72 +130,38 @@ fn layout(name: &str, parts: &Parts) -> Result<(Vec<usize>, Vec<usize>), Malform
     Ok((dims, sorted.into_iter().map(|p| p.0).collect()))
 }
 
-fn column(name: &str, parts: &Parts, cells: &[Vec<String>], lines: &[u64]) -> Result<Column, Malformed> {
-    let (dims, fields) = layout(name, parts)?;
-    let mut present = Vec::with_capacity(lines.len());
-    for (row, line) in lines.iter().enumerate() {
-        let filled = fields.iter().filter(|f| !cells[**f][row].is_empty()).count();
-        if filled != 0 && filled != fields.len() {
-            return Err(Malformed::new(format!(
-                "line {line}: some elements of `{name}` are absent, others not"
-            )));
-        }
-        present.push(filled != 0);
+/// A row of a table; texts are put in quotes where they need them.
+pub(crate) fn write_row(out: &mut String, cells: impl IntoIterator<Item = impl AsRef<str>>) {
+    let start = out.len();
+    for (i, cell) in cells.into_iter().enumerate() {
+        out.push_str(if i > 0 { "," } else { "" });
+        out.push_str(&quoted(cell.as_ref()));
     }
-    let texts: Vec<&str> =
-        (0..lines.len()).flat_map(|row| fields.iter().map(move |f| cells[*f][row].as_str())).collect();
-    let elements = elements(&texts).ok_or_else(|| {
-        let at = texts.iter().position(|t| !t.is_empty() && number(t).is_none() && truth(t).is_none());
-        let bad = Malformed::new(format!("column `{name}` mixes truth values and numbers"));
-        at.map_or(bad, |at| {
-            let line = lines.get(at / fields.len().max(1)).copied().unwrap_or(0);
-            Malformed::new(format!("line {line}: `{}` in column `{name}` is no value", texts[at])).note(
-                match texts[at].parse::<f64>() {
-                    Ok(_) => "it is beyond the range of double precision",
-                    Err(_) => "a value is an integer, a number, `true` or `false`; an empty cell is absent",
-                },
-            )
-        })
-    })?;
-    let shape = std::iter::once(lines.len()).chain(dims).collect();
-    let present = present.contains(&false).then_some(present);
-    Ok(Column { shape, elements, present })
+    if out.len() == start {
+        // A line without a character would be no row.
+        out.push_str("\"\"");
+    }
+    out.push('\n');
 }
 
-fn truth(text: &str) -> Option<bool> {
-    match text {
-        "true" | "True" | "TRUE" => Some(true),
-        "false" | "False" | "FALSE" => Some(false),
-        _ => None,
+fn quoted(text: &str) -> Cow<'_, str> {
+    if text.contains([',', '"', '\n', '\r']) {
+        Cow::Owned(format!("\"{}\"", text.replace('"', "\"\"")))
+    } else {
+        Cow::Borrowed(text)
     }
-}
-
-/// The narrowest type that all texts have; empty ones are zeros.
-fn elements(texts: &[&str]) -> Option<Elements> {
-    fn all<T: Default>(texts: &[&str], f: impl Fn(&str) -> Option<T>) -> Option<Vec<T>> {
-        texts.iter().map(|t| if t.is_empty() { Some(T::default()) } else { f(t) }).collect()
-    }
-    all(texts, |t| t.parse().ok())
-        .map(Elements::Int)
-        .or_else(|| all(texts, number).map(Elements::F64))
-        .or_else(|| all(texts, truth).map(Elements::Bool))
-}
-
-/// A number; what would only be infinite because it is too large is none.
-fn number(text: &str) -> Option<f64> {
-    let x: f64 = text.parse().ok()?;
-    (x.is_finite() || !text.contains(|c: char| c.is_ascii_digit())).then_some(x)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::{Column, Elements, MAX_COLUMNS};
 
     #[test]
     fn numbers_out_of_range_are_refused() {
-        for text in ["x\n1e999\n", "x\n0.5\n-1e400\n"] {
+        for text in ["x\n1e999\n", "x\n0.5\n-1e400\n", "x\n18446744073709551615\n"] {
             let e = read(text.as_bytes()).unwrap_err();
-            assert!(e.what.contains("is no value"), "{}", e.what);
+            assert!(e.what.contains("double precision"), "{}", e.what);
         }
         assert_eq!(get("x\n0.5\ninf\n", "x").elements, Elements::F64(vec![0.5, f64::INFINITY]));
     }
@@ -166,18 +174,31 @@ mod tests {
     fn types_and_absence() {
         let text = "i, x ,b\n1,0.5,true\n,2,\n3,nan,false\n";
         let i = get(text, "i");
-        assert_eq!(i.elements, Elements::Int(vec![1, 0, 3]));
-        assert_eq!(i.present, Some(vec![true, false, true]));
+        assert_eq!(i.elements, Elements::Int(vec![1, 3]));
+        assert_eq!((i.rows(), i.present), (3, Some(vec![0, 2])));
         let Elements::F64(x) = get(text, "x").elements else { panic!("x holds numbers") };
         assert!(x[0] == 0.5 && x[1] == 2.0 && x[2].is_nan());
-        assert_eq!(get(text, "b").elements, Elements::Bool(vec![true, false, false]));
+        assert_eq!(get(text, "b").elements, Elements::Bool(vec![true, false]));
     }
 
     #[test]
     fn tensors_are_spread_over_fields() {
-        let m = get("\"m[0,1]\",\"m[0,0]\",\"m[1,0]\",\"m[1,1]\"\n2,1,3,4\n6,5,7,8\n", "m");
-        assert_eq!(m.shape, Shape::new(&[2, 2, 2]));
+        let m = get("\"m[0,1]\",\"m[0,0]\",\"m[1,0]\",\"m[1,1]\"\n2,1,3,4\n,,,\n6,5,7,8\n", "m");
+        assert_eq!(m.shape, Shape::new(&[3, 2, 2]));
         assert_eq!(m.elements, Elements::Int(vec![1, 2, 3, 4, 5, 6, 7, 8]));
+        assert_eq!(m.present, Some(vec![0, 2]));
+    }
+
+    #[test]
+    fn errors_name_their_place() {
+        for (text, place) in [
+            ("x\nhello\n", "line 2, column 1: "),
+            ("x,y\n1, true\n2,  3\n", "line 3, column 5: "),
+            ("x[0],x[1]\n\"1\n\",2\n3,\n", "line 4, column 3: "),
+        ] {
+            let e = read(text.as_bytes()).unwrap_err();
+            assert!(e.what.starts_with(place), "{}", e.what);
+        }
     }
 
     #[test]
@@ -197,5 +218,19 @@ mod tests {
             assert!(read(text.as_bytes()).is_err(), "{text:?}");
         }
         assert!(read(b"\xff\xfe\n\xff\n").is_err());
+        let wide = format!("a{}\n", (1..=MAX_COLUMNS).map(|i| format!(",a{i}")).collect::<String>());
+        assert_eq!(read(wide.as_bytes()).unwrap_err().code, rml_base::codes::run::DATA_TOO_LARGE);
+    }
+
+    #[test]
+    fn rows_that_are_written_read_back() {
+        let mut text = String::new();
+        for row in [["x[0]", "m[0,0]"], ["1", "2"], ["", ""]] {
+            write_row(&mut text, row);
+        }
+        assert_eq!(text, "x[0],\"m[0,0]\"\n1,2\n,\n");
+        let mut one = String::from("x\n");
+        write_row(&mut one, [""]);
+        assert_eq!(get(&one, "x").present, Some(vec![]));
     }
 }

@@ -1,208 +1,239 @@
 //! JSON: an object of arrays (or one that has such an object as its member `inputs`), an array of objects, or one object a line.
-//! `null` = absent; numbers that are not finite are the strings `"NaN"`, `"Infinity"` and `"-Infinity"`.
+//! `null` = absent; numbers that are not finite are the strings `"NaN"`, `"Infinity"` and `"-Infinity"`. Rows need not have the same keys:
+//! what a row does not name is absent there.
 
 use indexmap::IndexMap;
+use rml_base::memory::Reservation;
 use rml_ir::{Data, Shape, Value};
 use serde_json::Value as Json;
 
-use super::{Column, Columns, Elements, Malformed, unique};
+use super::column::{Builder, Scalar, Wrong, number};
+use super::scan::{Ill, Scan, said};
+use super::{Column, Columns, Elements, MAX_COLUMNS, Malformed};
 
-/// Reads one document.
-pub(super) fn read(bytes: &[u8]) -> Result<Columns, Malformed> {
-    let document =
-        unique::parse(bytes).map_err(|e| Malformed::new("not a JSON document").note(e.to_string()))?;
-    let mut object = match document {
-        Json::Object(object) => object,
-        Json::Array(rows) => {
-            let rows = rows.into_iter().enumerate().map(|(i, row)| match row {
-                Json::Object(row) => Ok(row),
-                _ => Err(Malformed::new(format!("row {i} is no object")).note(EXPECTED)),
-            });
-            return from_rows(rows.collect::<Result<_, _>>()?);
-        }
-        _ => return Err(Malformed::new("not a table").note(EXPECTED)),
-    };
-    if object.get("inputs").is_some_and(Json::is_object)
-        && let Some(Json::Object(inner)) = object.remove("inputs")
-    {
-        object = inner;
-    }
-    let mut columns = Columns::default();
-    for (name, cells) in object {
-        let Json::Array(cells) = cells else {
-            columns.unusable.insert(name, "it is no array of cells".into());
-            continue;
-        };
-        let column = column(&name, &cells)?;
-        columns.columns.insert(name, column);
-    }
-    Ok(columns)
-}
+/// Tensors have at most so many dimensions, as those of NumPy.
+const MAX_RANK: usize = 64;
 
 const EXPECTED: &str = "expected {\"x\": [..], ..}, {\"inputs\": {\"x\": [..], ..}} or [{\"x\": .., ..}, ..]";
 
-/// Reads one object a line; blank lines are nothing.
-pub(super) fn read_lines(bytes: &[u8]) -> Result<Columns, Malformed> {
-    let text = std::str::from_utf8(bytes).map_err(|_| Malformed::new("the text is not UTF-8"))?;
-    let mut rows = Vec::new();
-    for (i, line) in text.lines().enumerate() {
-        if line.trim().is_empty() {
-            continue;
-        }
-        let bad = || Malformed::new(format!("line {}: not a JSON object", i + 1));
-        match unique::parse(line.as_bytes()).map_err(|e| bad().note(e.to_string()))? {
-            Json::Object(row) => rows.push(row),
-            _ => return Err(bad().note("expected {\"x\": .., ..}")),
-        }
+/// Reads one document.
+pub(super) fn read(bytes: &[u8]) -> Result<Columns, Malformed> {
+    let text = super::text(bytes)?;
+    let mut scan = Scan::new(text).map_err(|ill| malformed("not a JSON document", ill))?;
+    if scan.sees('{') {
+        return arrays(scan);
     }
-    from_rows(rows)
+    let start = scan;
+    if !scan.accept('[') {
+        return Err(start.place(Malformed::new("not a table").note(EXPECTED)));
+    }
+    let mut rows = Rows::default();
+    while !scan.accept(']') {
+        rows.row(&mut scan, EXPECTED)?;
+        scan.accept(',');
+    }
+    Ok(rows.columns())
 }
 
-fn from_rows(rows: Vec<serde_json::Map<String, Json>>) -> Result<Columns, Malformed> {
-    let count = rows.len();
-    let mut cells: IndexMap<String, Vec<Json>> = IndexMap::new();
-    for (i, row) in rows.into_iter().enumerate() {
-        for (name, cell) in row {
-            let column = cells.entry(name).or_default();
-            column.resize(i, Json::Null);
-            column.push(cell);
-        }
+/// Reads one object a line; blank lines are nothing.
+pub(super) fn read_lines(bytes: &[u8]) -> Result<Columns, Malformed> {
+    let mut rows = Rows::default();
+    for line in Scan::lines(super::text(bytes)?) {
+        let mut line = line.map_err(|ill| malformed("not a JSON object", ill))?;
+        rows.row(&mut line, "expected {\"x\": .., ..}")?;
+    }
+    Ok(rows.columns())
+}
+
+fn malformed(what: &str, ill: Ill) -> Malformed {
+    Malformed::new(format!("line {}, column {}: {what}", ill.line, ill.column)).note(ill.why)
+}
+
+/// Reads an object of arrays.
+fn arrays(mut scan: Scan<'_>) -> Result<Columns, Malformed> {
+    let mut entries = scan.entries()?;
+    if let Some(mut inputs) = entries.get("inputs").filter(|inputs| inputs.sees('{')).copied() {
+        entries = inputs.entries()?;
+    }
+    if entries.len() > MAX_COLUMNS {
+        return Err(super::too_many_columns());
     }
     let mut columns = Columns::default();
-    for (name, mut cells) in cells {
-        cells.resize(count, Json::Null);
-        let column = column(&name, &cells)?;
-        columns.columns.insert(name, column);
+    for (name, mut scan) in entries {
+        if !scan.accept('[') {
+            columns.unusable.insert(name.into_owned(), "it is no array of cells".into());
+            continue;
+        }
+        let mut builder = Builder::default();
+        let mut rows = 0;
+        while !scan.accept(']') {
+            cell(&name, rows, &mut builder, &mut scan, &mut columns.memory)?;
+            rows += 1;
+            scan.accept(',');
+        }
+        columns.columns.insert(name.into_owned(), builder.column(rows));
     }
     Ok(columns)
 }
 
-/// One scalar.
-#[derive(Clone, Copy)]
-enum Scalar {
-    Bool(bool),
-    Int(i64),
-    Num(f64),
+/// A table while it is read row by row.
+#[derive(Default)]
+struct Rows {
+    /// The columns, each with how many rows there were when its key was read last.
+    columns: IndexMap<String, (Builder, usize)>,
+    rows: usize,
+    memory: Reservation,
 }
 
-/// The elements of one cell with its shape; `Err` = why it is none.
-fn flatten(cell: &Json, out: &mut Vec<Scalar>) -> Result<Vec<usize>, String> {
-    match cell {
-        Json::Bool(b) => out.push(Scalar::Bool(*b)),
-        Json::Number(n) => match (n.as_i64(), n.as_f64()) {
-            (Some(i), _) => out.push(Scalar::Int(i)),
-            (None, Some(x)) => out.push(Scalar::Num(x)),
-            (None, None) => return Err(format!("{n} is out of range")),
-        },
-        Json::String(s) => out.push(Scalar::Num(match s.as_str() {
-            "NaN" => f64::NAN,
-            "Infinity" => f64::INFINITY,
-            "-Infinity" => f64::NEG_INFINITY,
-            _ => return Err(format!("the text {s:?} is no value")),
-        })),
-        Json::Null => return Err("`null` inside a tensor".into()),
-        Json::Object(_) => return Err("an object is no value".into()),
-        Json::Array(items) => {
-            let mut inner: Option<Vec<usize>> = None;
-            for item in items {
-                let shape = flatten(item, out)?;
-                if inner.as_ref().is_some_and(|s| *s != shape) {
-                    return Err("the rows of a tensor have different shapes".into());
+impl Rows {
+    /// Reads the row that begins here.
+    fn row(&mut self, scan: &mut Scan<'_>, expected: &str) -> Result<(), Malformed> {
+        let start = *scan;
+        let row = self.rows;
+        if !scan.accept('{') {
+            return Err(start.place(Malformed::new(format!("row {row} is no object")).note(expected)));
+        }
+        self.rows += 1;
+        while !scan.accept('}') {
+            let start = *scan;
+            let key = scan.key()?;
+            if !self.columns.contains_key(&*key) {
+                if self.columns.len() == MAX_COLUMNS {
+                    return Err(super::too_many_columns());
                 }
-                inner = Some(shape);
+                let bytes = key.len() + size_of::<(String, Builder, usize)>();
+                let taken = self.memory.grow(bytes as u64);
+                taken.map_err(|short| start.place(Malformed::in_cell(&key, short.into())))?;
+                self.columns.insert(key.to_string(), Default::default());
             }
-            let mut shape = vec![items.len()];
-            shape.extend(inner.unwrap_or_default());
-            return Ok(shape);
+            let Some((builder, last)) = self.columns.get_mut(&*key) else { continue };
+            if std::mem::replace(last, self.rows) == self.rows {
+                return Err(start.twice(&key).into());
+            }
+            cell(&key, row, builder, scan, &mut self.memory)?;
+            scan.accept(',');
         }
+        Ok(())
     }
-    Ok(Vec::new())
+
+    fn columns(self) -> Columns {
+        let columns = self.columns.into_iter().map(|(name, (b, _))| (name, b.column(self.rows))).collect();
+        Columns { columns, memory: self.memory, ..Columns::default() }
+    }
 }
 
-/// Elements of the narrowest type that all scalars have.
-fn elements(scalars: &[Scalar]) -> Result<Elements, String> {
-    let bools = scalars.iter().filter(|s| matches!(s, Scalar::Bool(_))).count();
-    if bools > 0 {
-        if bools < scalars.len() {
-            return Err("truth values and numbers are mixed".into());
-        }
-        return Ok(Elements::Bool(scalars.iter().map(|s| matches!(s, Scalar::Bool(true))).collect()));
+/// Reads the cell of a row that stands here, if it is there.
+fn cell(
+    name: &str,
+    row: usize,
+    builder: &mut Builder,
+    scan: &mut Scan<'_>,
+    memory: &mut Reservation,
+) -> Result<(), Malformed> {
+    let start = *scan;
+    if scan.is_null() {
+        return Ok(());
     }
-    let ints: Option<Vec<i64>> =
-        scalars.iter().map(|s| if let Scalar::Int(i) = s { Some(*i) } else { None }).collect();
-    Ok(ints.map_or_else(
-        || {
-            Elements::F64(
-                scalars
-                    .iter()
-                    .map(|s| match s {
-                        #[allow(clippy::cast_precision_loss, reason = "integers among numbers are numbers")]
-                        Scalar::Int(i) => *i as f64,
-                        Scalar::Num(x) => *x,
-                        Scalar::Bool(_) => 0.0,
-                    })
-                    .collect(),
-            )
-        },
-        Elements::Int,
-    ))
+    let mut extent = Extent::default();
+    let read = tensor(scan, 0, &mut extent, &mut |scalar| builder.element(scalar, memory));
+    let ended = read.and_then(|()| builder.end(row, &extent.shape(), memory));
+    ended.map_err(|e| start.place(Malformed::in_row(name, row, e)))
 }
 
-/// Absent rows may take this many elements in all, and more where the rows that are there are as many.
-const MAX_GAPS: usize = 1 << 26;
+/// A cell as a column of one row; `None` = absent, `Err` = why it is no value.
+pub(crate) type Cell = Result<Option<Column>, Wrong>;
 
-fn column(name: &str, cells: &[Json]) -> Result<Column, Malformed> {
-    let bad = |row: usize, why: String| Malformed::new(format!("column `{name}`, row {row}: {why}"));
-    let mut shape: Option<Vec<usize>> = None;
-    let mut scalars = Vec::new();
-    for (row, cell) in cells.iter().enumerate().filter(|(_, c)| !c.is_null()) {
-        let found = flatten(cell, &mut scalars).map_err(|why| bad(row, why))?;
-        if let Some(s) = shape.replace(found)
-            && shape.as_ref() != Some(&s)
-        {
-            return Err(bad(row, "its shape is another than in the rows before".into()).note(format!(
-                "expected {}, found {}",
-                Shape::new(&s),
-                Shape::new(shape.as_deref().unwrap_or_default())
-            )));
+/// Reads an object of cells that stands in a line of its own. A byte order mark before it is ignored.
+pub(crate) fn cells(line: &str) -> Result<IndexMap<String, Cell>, Ill> {
+    let mut scan = Scan::new(line.strip_prefix('\u{feff}').unwrap_or(line))?;
+    if !scan.sees('{') {
+        return Err(Ill { line: 1, column: 1, why: "expected {\"x\": .., ..}".to_owned() });
+    }
+    let mut memory = Reservation::default();
+    let mut one = |mut scan: Scan<'_>| {
+        if scan.is_null() {
+            return Ok(None);
         }
-    }
-    let present: Vec<bool> = cells.iter().map(|c| !c.is_null()).collect();
-    let shape = shape.unwrap_or_default();
-    let per: usize = shape.iter().product();
-    let elements = elements(&scalars).map_err(|why| Malformed::new(format!("column `{name}`: {why}")))?;
-    let gaps = present.iter().filter(|p| !**p).count();
-    if gaps.checked_mul(per).is_none_or(|n| n > MAX_GAPS.max(scalars.len())) {
-        return Err(Malformed::too_large(format!(
-            "column `{name}` has {gaps} absent rows of {per} elements"
-        )));
-    }
-    let elements = match elements {
-        Elements::Bool(v) => Elements::Bool(spread(v, &present, per)),
-        Elements::Int(v) => Elements::Int(spread(v, &present, per)),
-        Elements::F32(v) => Elements::F32(spread(v, &present, per)),
-        Elements::F64(v) => Elements::F64(spread(v, &present, per)),
+        let mut builder = Builder::default();
+        let mut extent = Extent::default();
+        tensor(&mut scan, 0, &mut extent, &mut |scalar| builder.element(scalar, &mut memory))?;
+        builder.end(0, &extent.shape(), &mut memory)?;
+        Ok(Some(builder.column(1)))
     };
-    let shape = std::iter::once(cells.len()).chain(shape).collect();
-    Ok(Column { shape, elements, present: (gaps > 0).then_some(present) })
+    Ok(scan.entries()?.into_iter().map(|(name, scan)| (name.into_owned(), one(scan))).collect())
 }
 
-/// The elements of rows that are there, with zeros for the others between them.
-fn spread<T: Copy + Default>(there: Vec<T>, present: &[bool], per: usize) -> Vec<T> {
-    if !present.contains(&false) {
-        return there;
+/// The shape of a tensor while it is read.
+#[derive(Default)]
+struct Extent {
+    /// The number of entries in each dimension, once an array was read to its end.
+    lengths: Vec<Option<usize>>,
+    /// In how many arrays the elements stand, once there was one.
+    rank: Option<usize>,
+}
+
+impl Extent {
+    fn shape(&self) -> Vec<usize> {
+        self.lengths.iter().map(|n| n.unwrap_or(0)).collect()
     }
-    let mut rest = there.as_slice();
-    let mut all = Vec::with_capacity(present.len() * per);
-    for there in present {
-        if let (true, Some((row, after))) = (*there, rest.split_at_checked(per)) {
-            all.extend_from_slice(row);
-            rest = after;
-        } else {
-            all.resize(all.len() + per, T::default());
+}
+
+const UNEVEN: &str = "the rows of a tensor have different shapes";
+
+/// Reads the elements of what stands here, within `depth` arrays.
+fn tensor(
+    scan: &mut Scan<'_>,
+    depth: usize,
+    extent: &mut Extent,
+    push: &mut dyn FnMut(Scalar) -> Result<(), Wrong>,
+) -> Result<(), Wrong> {
+    if scan.accept('[') {
+        if depth == MAX_RANK {
+            return Err(format!("a tensor has at most {MAX_RANK} dimensions").into());
         }
+        if extent.rank.is_some_and(|rank| rank <= depth) {
+            return Err(UNEVEN.into());
+        }
+        if extent.lengths.len() == depth {
+            extent.lengths.push(None);
+        }
+        let mut entries = 0;
+        while !scan.accept(']') {
+            tensor(scan, depth + 1, extent, push)?;
+            entries += 1;
+            scan.accept(',');
+        }
+        let length = &mut extent.lengths[depth];
+        return if length.replace(entries).is_some_and(|n| n != entries) {
+            Err(UNEVEN.into())
+        } else {
+            Ok(())
+        };
     }
-    all
+    if extent.lengths.len() > depth {
+        return Err(UNEVEN.into());
+    }
+    extent.rank = Some(depth);
+    push(scalar(scan)?)
+}
+
+/// The element that stands here.
+fn scalar(scan: &mut Scan<'_>) -> Result<Scalar, Wrong> {
+    if scan.sees('{') {
+        return Err("an object is no value".into());
+    }
+    match scan.token() {
+        "true" => Ok(Scalar::Bool(true)),
+        "false" => Ok(Scalar::Bool(false)),
+        "null" => Err("`null` inside a tensor".into()),
+        token if token.starts_with('"') => match &*said(token)? {
+            "NaN" => Ok(Scalar::Num(f64::NAN)),
+            "Infinity" => Ok(Scalar::Num(f64::INFINITY)),
+            "-Infinity" => Ok(Scalar::Num(f64::NEG_INFINITY)),
+            text => Err(format!("the text {text:?} is no value").into()),
+        },
+        token => Ok(number(token).unwrap_or_else(|| Err(format!("`{token}` is no number")))?),
+    }
 }
 
 /// The columns as a document.
@@ -216,18 +247,18 @@ pub(super) fn write(columns: &Columns) -> String {
         let per: usize = dims.iter().product();
         for row in 0..column.rows() {
             out.push_str(if row > 0 { ", " } else { "" });
-            if column.present.as_ref().is_some_and(|p| !p[row]) {
+            let Some(place) = column.place(row) else {
                 out.push_str("null");
-            } else {
-                let range = row * per..(row + 1) * per;
-                let data = match &column.elements {
-                    Elements::Bool(v) => Data::Bool(v[range].to_vec()),
-                    Elements::Int(v) => Data::Int(v[range].to_vec()),
-                    Elements::F32(v) => Data::F32(v[range].to_vec()),
-                    Elements::F64(v) => Data::F64(v[range].to_vec()),
-                };
-                crate::text::json_value(&mut out, &Value::new(Shape::new(dims), data));
-            }
+                continue;
+            };
+            let range = place * per..(place + 1) * per;
+            let data = match &column.elements {
+                Elements::Bool(v) => Data::Bool(v[range].to_vec()),
+                Elements::Int(v) => Data::Int(v[range].to_vec()),
+                Elements::F32(v) => Data::F32(v[range].to_vec()),
+                Elements::F64(v) => Data::F64(v[range].to_vec()),
+            };
+            crate::text::json_value(&mut out, &Value::new(Shape::new(dims), data));
         }
         out.push(']');
     }
@@ -247,13 +278,13 @@ mod tests {
     fn cells_of_all_kinds() {
         let text = r#"{"inputs": {"i": [1, null, 3], "x": [null, 1, 2.5], "b": [true, null, false], "m": [null, [[1, 2], [3, 4.5]], null]},
             "cycles": 3}"#;
-        assert_eq!(get(text, "i").elements, Elements::Int(vec![1, 0, 3]));
-        assert_eq!(get(text, "x").elements, Elements::F64(vec![0.0, 1.0, 2.5]));
-        assert_eq!(get(text, "b").elements, Elements::Bool(vec![true, false, false]));
+        assert_eq!(get(text, "i").elements, Elements::Int(vec![1, 3]));
+        assert_eq!(get(text, "x").elements, Elements::F64(vec![1.0, 2.5]));
+        assert_eq!(get(text, "b").elements, Elements::Bool(vec![true, false]));
         let m = get(text, "m");
         assert_eq!(m.shape, Shape::new(&[3, 2, 2]));
-        assert_eq!(m.present, Some(vec![false, true, false]));
-        assert_eq!(m.elements, Elements::F64(vec![0., 0., 0., 0., 1., 2., 3., 4.5, 0., 0., 0., 0.]));
+        assert_eq!(m.present, Some(vec![1]));
+        assert_eq!(m.elements, Elements::F64(vec![1., 2., 3., 4.5]));
     }
 
     #[test]
@@ -261,8 +292,79 @@ mod tests {
         let rows = read(br#"[{"x": 1}, {"y": true}, {"x": 3}]"#).unwrap();
         let lines = read_lines(b"{\"x\": 1}\n\n{\"y\": true}\n{\"x\": 3}\n").unwrap();
         assert_eq!(rows, lines);
-        assert_eq!(rows.columns["x"].present, Some(vec![true, false, true]));
-        assert_eq!(rows.columns["y"].present, Some(vec![false, true, false]));
+        assert_eq!(rows.columns["x"].present, Some(vec![0, 2]));
+        assert_eq!(rows.columns["y"].present, Some(vec![1]));
+        assert_eq!((rows.columns["x"].rows(), rows.columns["y"].rows()), (3, 3));
+    }
+
+    #[test]
+    fn cells_of_a_line() {
+        let one = |text: &str| cells(&format!("{{\"x\": {text}}}")).unwrap().swap_remove("x").unwrap();
+        let value = |text: &str| one(text).unwrap().map(|c| (c.shape.dims().to_vec(), c.elements)).unwrap();
+        assert_eq!(value("3"), (vec![1], Elements::Int(vec![3])));
+        assert_eq!(value("[[true], [false]]"), (vec![1, 2, 1], Elements::Bool(vec![true, false])));
+        assert_eq!(value("[1, 2, 3.5, 4]"), (vec![1, 4], Elements::F64(vec![1.0, 2.0, 3.5, 4.0])));
+        let large = Elements::F64(vec![f64::NEG_INFINITY, 2_f64.powi(63)]);
+        assert_eq!(value("[\"-Infinity\", 9223372036854775808]").1, large);
+        assert_eq!(value("[[], []]"), (vec![1, 2, 0], Elements::Int(vec![])));
+        assert_eq!(one("null"), Ok(None));
+        for (text, why) in [
+            ("[1, null]", "`null` inside a tensor"),
+            ("{\"a\": [1]}", "an object is no value"),
+            ("[[1], [1, 2]]", UNEVEN),
+            ("[1, [1]]", UNEVEN),
+            ("[true, 1.5]", "truth values and numbers are mixed"),
+            ("\"x\"", "the text \"x\" is no value"),
+            ("[0, 1e999]", "`1e999` is beyond the range of double precision"),
+        ] {
+            assert_eq!(one(text), Err(Wrong::Text(why.to_owned())), "{text}");
+        }
+        for (text, why) in [
+            ("", "EOF"),
+            ("[1]", "expected {\"x\": .., ..}"),
+            ("{\"x\": 1} 2", "trailing"),
+            ("{\"x\": 1, \"x\": 2}", "the key `x` stands here twice"),
+        ] {
+            let found = cells(text).unwrap_err().why;
+            assert!(found.contains(why), "{text}: {found}");
+        }
+        assert_eq!(cells("\u{feff}{}").unwrap(), IndexMap::new());
+    }
+
+    /// Gaps take no memory: this would be 40 GB of them.
+    #[test]
+    fn gaps_are_not_filled() {
+        let rows: Vec<String> = (0..60_000).map(|i| format!("{{\"x\": 1.5, \"k{i}\": 1}}")).collect();
+        let before = rml_base::memory::used();
+        let table = read(format!("[{}]", rows.join(",")).as_bytes()).unwrap();
+        assert_eq!((table.columns.len(), table.columns["x"].rows()), (60_001, 60_000));
+        assert_eq!(table.columns["k9"].present, Some(vec![9]));
+        assert!(rml_base::memory::used().saturating_sub(before) < 100 << 20);
+        let seldom = format!(r#"{{"x": [{}[{}]]}}"#, "null,".repeat(10_000), vec!["0"; 10_000].join(","));
+        assert_eq!(get(&seldom, "x").elements.len(), 10_000);
+        let wide: Vec<String> = (0..=MAX_COLUMNS).map(|i| format!("{{\"k{i}\": 1}}")).collect();
+        let code = |text: String, read: &dyn Fn(&[u8]) -> Result<Columns, Malformed>| {
+            read(text.as_bytes()).unwrap_err().code
+        };
+        for text in [wide.join("\n"), wide.join("\n").replace("}\n{", ",")] {
+            assert_eq!(code(text, &read_lines), rml_base::codes::run::DATA_TOO_LARGE);
+        }
+        let arrays: Vec<String> = (0..=MAX_COLUMNS).map(|i| format!("\"k{i}\": [1]")).collect();
+        assert_eq!(code(format!("{{{}}}", arrays.join(",")), &read), rml_base::codes::run::DATA_TOO_LARGE);
+    }
+
+    #[test]
+    fn errors_name_their_place() {
+        for (text, place) in [
+            ("{\"x\": [1,\n  true]}", "line 2, column 3: column `x`, row 1: "),
+            ("[{\"x\": 1},\n {\"x\": [1]}]", "line 2, column 8: column `x`, row 1: its shape"),
+            ("{\"x\": [1,\n 2}", "line 2, column 3: not a JSON document"),
+        ] {
+            let found = read(text.as_bytes()).unwrap_err();
+            assert!(found.what.starts_with(place), "{}", found.what);
+        }
+        let found = read_lines(b"{\"x\": 1}\n\n{\"x\": 1, \"x\": 2}\n").unwrap_err();
+        assert_eq!(found.what, "line 3, column 10: the key `x` stands here twice");
     }
 
     #[test]
@@ -288,13 +390,20 @@ mod tests {
             r#"{"x": [{}]}"#,
             r#"[1, 2]"#,
             r#"{"x": [1e999]}"#,
+            r#"{"x": [[], [1]]}"#,
+            r#"{"x": [[[], 1]]}"#,
+            r#"{"x": [[1, []]]}"#,
+            r#"{"x": [18446744073709551615]}"#,
+            r#"{"x": ["\ud800"]}"#,
+            r#"{"x": [1], "x": [2]}"#,
+            r#"[{"x": 1}, {"x": 2, "x": null}]"#,
         ] {
             assert!(read(text.as_bytes()).is_err(), "{text}");
         }
-        let gaps = format!(r#"{{"x": [{}[{}]]}}"#, "null,".repeat(10_000), vec!["0"; 10_000].join(","));
-        assert_eq!(read(gaps.as_bytes()).unwrap_err().code, rml_base::codes::run::DATA_TOO_LARGE);
+        let deep = |n: usize| format!("{{\"x\": [{}1{}]}}", "[".repeat(n), "]".repeat(n));
+        assert_eq!(get(&deep(MAX_RANK), "x").shape.rank(), MAX_RANK + 1);
+        assert!(read(deep(MAX_RANK + 1).as_bytes()).is_err() && read(deep(1_000_000).as_bytes()).is_err());
         assert!(read("[".repeat(100_000).as_bytes()).is_err());
-        assert!(read(format!("{{\"x\": {}}}", "[".repeat(100_000)).as_bytes()).is_err());
         assert!(read_lines(b"{\"x\": 1}\n{").is_err());
     }
 }

@@ -1,5 +1,6 @@
 //! One NumPy array (`.npy`): a strict reader of the header that numeric arrays have, and of their elements.
 
+use rml_base::memory::bytes_of;
 use rml_ir::Shape;
 
 use super::{Column, Elements, Malformed};
@@ -180,10 +181,23 @@ impl Header {
         Ok(total.filter(|_| self.shape.len() <= 32))
     }
 
+    /// How many bytes the elements take once they are read.
+    pub(super) fn bytes(&self) -> u64 {
+        let size = match self.descr.as_deref().and_then(stored) {
+            None => 0,
+            Some((Stored::Bool, _)) => 1,
+            Some((Stored::Float(2 | 4), _)) => size_of::<f32>(),
+            Some(_) => size_of::<i64>(),
+        };
+        bytes_of(self.shape.iter().product(), size)
+    }
+
     /// Reads the elements, `bytes` being exactly those that [`Header::data_bytes`] counts.
-    pub(super) fn column(&self, bytes: &[u8]) -> Result<Column, Malformed> {
+    ///
+    /// `Err` = why the array cannot be a column.
+    pub(super) fn column(&self, bytes: &[u8]) -> Result<Column, String> {
         let Some((stored, big)) = self.descr.as_deref().and_then(stored) else {
-            return Err(Malformed::new("elements of an unknown type"));
+            return Err("its elements are of an unknown type".into());
         };
         let elements = elements(bytes, stored, big)?;
         let elements = if self.fortran && self.shape.len() > 1 {
@@ -200,7 +214,7 @@ impl Header {
     }
 }
 
-fn elements(bytes: &[u8], stored: Stored, big: bool) -> Result<Elements, Malformed> {
+fn elements(bytes: &[u8], stored: Stored, big: bool) -> Result<Elements, String> {
     /// Elements of `N` bytes in their order, as little-endian ones.
     fn each<const N: usize, T>(bytes: &[u8], big: bool, f: impl Fn([u8; N]) -> T) -> Vec<T> {
         let (chunks, _) = bytes.as_chunks::<N>();
@@ -218,7 +232,7 @@ fn elements(bytes: &[u8], stored: Stored, big: bool) -> Result<Elements, Malform
     Ok(match stored {
         Stored::Bool => {
             if let Some(i) = bytes.iter().position(|b| *b > 1) {
-                return Err(Malformed::new(format!("element {i} is a byte {}, no truth value", bytes[i])));
+                return Err(format!("element {i} is a byte {}, no truth value", bytes[i]));
             }
             Elements::Bool(bytes.iter().map(|b| *b == 1).collect())
         }
@@ -229,15 +243,27 @@ fn elements(bytes: &[u8], stored: Stored, big: bool) -> Result<Elements, Malform
         Stored::Uint(1) => Elements::Int(each(bytes, big, |b| u8::from_le_bytes(b).into())),
         Stored::Uint(2) => Elements::Int(each(bytes, big, |b| u16::from_le_bytes(b).into())),
         Stored::Uint(4) => Elements::Int(each(bytes, big, |b| u32::from_le_bytes(b).into())),
-        Stored::Uint(_) => {
-            let v = each(bytes, big, |b| i64::try_from(u64::from_le_bytes(b)).ok());
-            let fits: Option<Vec<i64>> = v.iter().copied().collect();
-            Elements::Int(fits.ok_or_else(|| Malformed::new("an integer is larger than 2^63 - 1"))?)
-        }
+        Stored::Uint(_) => unsigned(&each(bytes, big, u64::from_le_bytes))?,
         Stored::Float(2) => Elements::F32(each(bytes, big, |b| half(u16::from_le_bytes(b)))),
         Stored::Float(4) => Elements::F32(each(bytes, big, f32::from_le_bytes)),
         Stored::Float(_) => Elements::F64(each(bytes, big, f64::from_le_bytes)),
     })
+}
+
+/// Integers, or, if one of them is larger than integers are, numbers of the same value.
+fn unsigned(v: &[u64]) -> Result<Elements, String> {
+    if let Ok(ints) = v.iter().map(|i| i64::try_from(*i)).collect() {
+        return Ok(Elements::Int(ints));
+    }
+    #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "compared afterwards")]
+    let exact = |i: u64| Some(i as f64).filter(|x| *x as u128 == u128::from(i));
+    match v.iter().position(|i| exact(*i).is_none()) {
+        None => Ok(Elements::F64(v.iter().filter_map(|i| exact(*i)).collect())),
+        Some(i) => Err(format!(
+            "it has integers larger than 2^63 - 1, and element {i}, {}, is not exact in double precision",
+            v[i]
+        )),
+    }
 }
 
 /// A half-precision number; the conversion is exact.
@@ -313,9 +339,23 @@ mod tests {
         out
     }
 
-    fn read(bytes: &[u8]) -> Result<Column, Malformed> {
-        let h = header(bytes)?;
+    fn read(bytes: &[u8]) -> Result<Column, String> {
+        let h = header(bytes).map_err(|e| e.what)?;
         h.column(&bytes[h.data..])
+    }
+
+    #[test]
+    fn unsigned_integers_are_integers_or_exact_numbers() {
+        let h = "{'descr': '<u8', 'fortran_order': False, 'shape': (2,), }\n";
+        let array = |v: [u64; 2]| file(h, &v.map(u64::to_le_bytes).concat());
+        let max = i64::MAX;
+        assert_eq!(read(&array([1, max as u64])).unwrap().elements, Elements::Int(vec![1, max]));
+        let numbers = Elements::F64(vec![1.0, 2_f64.powi(63)]);
+        assert_eq!(read(&array([1, 1 << 63])).unwrap().elements, numbers);
+        for v in [[1, u64::MAX], [(1 << 53) + 1, 1 << 63]] {
+            let why = read(&array(v)).unwrap_err();
+            assert!(why.contains(&v[usize::from(v[0] == 1)].to_string()), "{why}");
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::io::{Cursor, Read, Write};
 
 use indexmap::IndexMap;
+use rml_base::memory::{self, Reservation};
 
 use super::npy;
 use super::{Column, Columns, Malformed};
@@ -41,7 +42,7 @@ fn read_limited(bytes: &[u8], limit: u64) -> Result<Columns, Malformed> {
             return Err(Malformed::new(format!("the archive has two arrays `{name}`")));
         }
         let size = entry.size();
-        match array(&mut entry, size, &mut left).map_err(|e| e.in_array(&name))? {
+        match array(&mut entry, size, &mut left, &mut columns.memory).map_err(|e| e.in_array(&name))? {
             Ok(column) => {
                 columns.columns.insert(name, column);
             }
@@ -61,7 +62,12 @@ impl Malformed {
 }
 
 /// Reads one array of `size` bytes, of which at most `left` may be unpacked. `Ok(Err(_))` = why it cannot be a column.
-fn array(entry: &mut dyn Read, size: u64, left: &mut u64) -> Result<Result<Column, String>, Malformed> {
+fn array(
+    entry: &mut dyn Read,
+    size: u64,
+    left: &mut u64,
+    memory: &mut Reservation,
+) -> Result<Result<Column, String>, Malformed> {
     let mut head = take(entry, 12)?;
     let length = npy::header_len(&head)?;
     head.extend(take(entry, (length - 12.min(length)) as u64)?);
@@ -94,6 +100,8 @@ fn array(entry: &mut dyn Read, size: u64, left: &mut u64) -> Result<Result<Colum
     if header.shape.first().is_some_and(|n| *n > 0) && declared == 0 {
         return Ok(Err(format!("it has shape [{}] and no element", shape())));
     }
+    let taken = memory.grow(header.bytes()).and_then(|()| memory::ask(declared));
+    taken.map_err(|short| Malformed::short(short.diagnostic("its elements")))?;
     let mut data = head.split_off(header.data);
     data.extend(take(entry, declared.saturating_sub(already))?);
     if data.len() as u64 != declared {
@@ -103,7 +111,7 @@ fn array(entry: &mut dyn Read, size: u64, left: &mut u64) -> Result<Result<Colum
     if !take(entry, 1)?.is_empty() {
         return Err(Malformed::new(format!("there is more than its {declared} bytes of elements")));
     }
-    header.column(&data).map(Ok)
+    Ok(header.column(&data))
 }
 
 /// At most `n` bytes; memory grows with what arrives, not with what is declared.

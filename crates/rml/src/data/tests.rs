@@ -48,6 +48,25 @@ fn types_convert_only_without_loss() {
     assert!(by_cycle(&json(r#"{"x": [1, 2]}"#), &num, Precision::F32, false).is_ok());
     assert!(by_cycle(&json(r#"{"x": [16777217]}"#), &num, Precision::F64, false).is_ok());
     assert_eq!(cycle_error(r#"{"x": [16777217]}"#, &num), ["data-type"]);
+    for exact in ["16777218", "-9223372036854775808", "9007199254740992", "-0", "18446744073709551616"] {
+        for precision in [Precision::F32, Precision::F64] {
+            assert!(
+                by_cycle(&json(&format!("{{\"x\": [{exact}]}}")), &num, precision, false).is_ok(),
+                "{exact}"
+            );
+        }
+    }
+    for (precision, inexact) in [
+        (Precision::F32, "9007199254740993"),
+        (Precision::F32, "-16777219"),
+        (Precision::F64, "9007199254740993"),
+        (Precision::F64, "-9223372036854775807"),
+        (Precision::F64, "9223372036854775807"),
+    ] {
+        let columns = json(&format!("{{\"x\": [1, {inexact}]}}"));
+        let found = by_cycle(&columns, &num, precision, false).unwrap_err();
+        assert!(found.0[0].message.contains(&format!("cycle 1: the integer {inexact}")), "{found}");
+    }
     assert_eq!(cycle_error(r#"{"x": [1e300]}"#, &num), ["data-type"]);
     assert_eq!(cycle_error(r#"{"x": [1.0]}"#, &int), ["data-type"]);
     assert_eq!(cycle_error(r#"{"x": [1]}"#, &bool_), ["data-type"]);

@@ -152,16 +152,17 @@ impl Windows {
     /// The value of an input, its clock aside; `None` = its row is absent.
     fn value(&self, i: usize, windows: &[usize], t: usize) -> Result<Option<Value>, Diagnostic> {
         let bound = &self.inputs[i];
-        let (data, cells): (_, Vec<usize>) = match &bound.role {
+        let (data, per_row, t) = match &bound.role {
             Role::End => return Ok(Some(Value::Bool(t + 1 == self.cycles))),
-            Role::Cycle(data) => (data, windows.iter().map(|w| w * self.cycles + t).collect()),
-            Role::Window(data) => (data, windows.to_vec()),
+            Role::Cycle(data) => (data, self.cycles, t),
+            Role::Window(data) => (data, 1, 0),
         };
-        let there = windows.iter().filter(|w| data.is_present(**w)).count();
-        if there == 0 {
+        let places = windows.iter().filter_map(|w| data.place(*w));
+        let cells: Vec<usize> = places.map(|row| row * per_row + t).collect();
+        if cells.is_empty() {
             return Ok(None);
         }
-        if there < windows.len() {
+        if cells.len() < windows.len() {
             return Err(disagree(&bound.info, windows, "absent in some of them"));
         }
         if bound.info.batched {

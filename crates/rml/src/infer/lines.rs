@@ -7,8 +7,7 @@ use rml_ir::{Shape, Type, Value};
 use rml_sim::{Row, Status};
 
 use crate::compile::{InputInfo, Program};
-use crate::data::bind;
-use crate::data::cells::{self, Cell};
+use crate::data::{Cell, Wrong, bind, cells};
 use crate::session::{Feed, unknown_input};
 use crate::text;
 
@@ -26,7 +25,7 @@ impl Format {
     /// What each input of the running program is in a line; `whole` is the program with all its inputs.
     pub(super) fn row(
         &self,
-        line: &IndexMap<String, Cell>,
+        line: &Line,
         whole: &Program,
         running: &Program,
     ) -> Result<Vec<Feed>, Diagnostic> {
@@ -68,15 +67,15 @@ impl Format {
     }
 }
 
-/// The object that a line is.
-pub(super) fn object(line: &str) -> Result<IndexMap<String, Cell>, Diagnostic> {
-    cells::parse(line.as_bytes()).map_err(|e| {
-        // The parser knows one line only, so that its number would mislead.
-        let why = e.to_string();
-        let place = format!(" at line {} column {}", e.line(), e.column());
-        let why = why.strip_suffix(&place).unwrap_or(&why);
+/// The object that a line is: cells by name.
+pub(super) type Line = IndexMap<String, Cell>;
+
+/// Reads a line.
+pub(super) fn object(line: &str) -> Result<Line, Diagnostic> {
+    // It is one line, so that its number would say nothing.
+    cells(line).map_err(|ill| {
         Diagnostic::error(codes::MALFORMED_DATA, "the line is not a JSON object")
-            .note(format!("{why}, at column {}", e.column()))
+            .note(format!("{}, at column {}", ill.why, ill.column))
     })
 }
 
@@ -98,7 +97,11 @@ fn feed(
     allow_nan: bool,
 ) -> Result<Feed, Diagnostic> {
     let bad = |why: String| Diagnostic::error(codes::INPUT_TYPE, format!("input `{}`: {why}", input.name));
-    let Some(column) = cell.as_ref().map_err(|why| bad(why.clone()))? else { return Ok(Feed::Absent) };
+    let read = cell.as_ref().map_err(|wrong| match wrong {
+        Wrong::Text(why) => bad(why.clone()),
+        Wrong::Memory(short) => short.diagnostic(format!("input `{}`", input.name)),
+    });
+    let Some(column) = read? else { return Ok(Feed::Absent) };
     let found = Shape::new(column.shape.dims().get(1..).unwrap_or_default());
     let dims = input.ty.shape.dims();
     let expected = if single { dims.get(1..).unwrap_or_default() } else { dims };

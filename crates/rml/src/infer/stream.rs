@@ -3,17 +3,15 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use indexmap::IndexMap;
 use rml_backend::Backend;
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Diagnostics, Sources};
 
-use super::lines::{Format, object};
+use super::lines::{Format, Line, object};
 use super::states::inherited;
 use super::{InferOptions, family};
 use crate::checkpoint::{Checkpoint, Policy};
 use crate::compile::{Program, keep_inputs};
-use crate::data::cells::Cell;
 use crate::error::Error;
 use crate::runner::{asked_batch, batch_size};
 use crate::session::{End, Feed, Session};
@@ -113,7 +111,7 @@ impl Stream {
     }
 
     /// The program for the inputs that the first line names.
-    fn start(&self, first: &IndexMap<String, Cell>) -> Result<Running, Error> {
+    fn start(&self, first: &Line) -> Result<Running, Error> {
         let program = keep_inputs(&self.program, |name| first.contains_key(name));
         if program.outputs().is_empty() && !self.program.outputs().is_empty() {
             let missing: Vec<String> = self
@@ -162,12 +160,7 @@ struct Running {
 
 impl Running {
     /// Runs one cycle, or nothing at all.
-    fn step(
-        &mut self,
-        line: &IndexMap<String, Cell>,
-        whole: &Program,
-        format: &Format,
-    ) -> Result<Vec<String>, Error> {
+    fn step(&mut self, line: &Line, whole: &Program, format: &Format) -> Result<Vec<String>, Error> {
         let row = format.row(line, whole, self.session.program()).map_err(|d| self.session.fail(d))?;
         if let Err(error) = self.session.feed_row(&row) {
             self.take_back();

@@ -1,0 +1,223 @@
+//! A column while a text format is read, cell by cell. All formats have the same numbers: digits alone are an integer, and whatever has
+//! a point or an exponent is not. Memory is asked for before it is taken, and gaps take none.
+
+use rml_base::memory::{Reservation, Shortage, bytes_of};
+use rml_ir::{Precision, Shape};
+
+use super::bind::exact;
+use super::{Column, Elements};
+
+/// What stands in one place of a cell.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Scalar {
+    Bool(bool),
+    Int(i64),
+    Num(f64),
+}
+
+/// Why a cell cannot be read.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Wrong {
+    /// In words.
+    Text(String),
+    /// It does not fit into the memory.
+    Memory(Shortage),
+}
+
+impl From<String> for Wrong {
+    fn from(why: String) -> Self {
+        Wrong::Text(why)
+    }
+}
+
+impl From<&str> for Wrong {
+    fn from(why: &str) -> Self {
+        Wrong::Text(why.to_owned())
+    }
+}
+
+impl From<Shortage> for Wrong {
+    fn from(shortage: Shortage) -> Self {
+        Wrong::Memory(shortage)
+    }
+}
+
+/// The number that a text stands for; `None` = it is no number. An integer that 64 bits do not hold is a number if it is one exactly;
+/// nothing becomes infinite because it is too large.
+pub(super) fn number(text: &str) -> Option<Result<Scalar, String>> {
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let x: f64 = text.parse().ok()?;
+    if x.is_infinite() && digits.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
+        return Some(Err(format!("`{text}` is beyond the range of double precision")));
+    }
+    if !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return Some(Ok(Scalar::Num(x)));
+    }
+    if let Ok(i) = text.parse() {
+        return Some(Ok(Scalar::Int(i)));
+    }
+    let is_exact = format!("{:.0}", x.abs()) == digits.trim_start_matches('0');
+    Some(if is_exact { Ok(Scalar::Num(x)) } else { Err(inexact(text)) })
+}
+
+fn inexact(integer: impl std::fmt::Display) -> String {
+    format!(
+        "the integer {integer} is not exact in double precision; as `{integer}.0` it is a number, which may be rounded"
+    )
+}
+
+/// An integer among numbers.
+fn double(i: i64) -> Result<f64, String> {
+    exact(i, Precision::F64).ok_or_else(|| inexact(i))
+}
+
+/// Elements of the narrowest type that all of them have so far.
+#[derive(Debug, Default)]
+enum Cells {
+    #[default]
+    None,
+    Bool(Vec<bool>),
+    Int(Vec<i64>),
+    Num(Vec<f64>),
+}
+
+impl Cells {
+    fn push(&mut self, scalar: Scalar, memory: &mut Reservation) -> Result<(), Wrong> {
+        match (&mut *self, scalar) {
+            (Cells::None, _) => {
+                *self = match scalar {
+                    Scalar::Bool(_) => Cells::Bool(Vec::new()),
+                    Scalar::Int(_) => Cells::Int(Vec::new()),
+                    Scalar::Num(_) => Cells::Num(Vec::new()),
+                };
+                return self.push(scalar, memory);
+            }
+            (Cells::Bool(v), Scalar::Bool(b)) => push(v, b, memory)?,
+            (Cells::Int(v), Scalar::Int(i)) => push(v, i, memory)?,
+            (Cells::Num(v), Scalar::Num(x)) => push(v, x, memory)?,
+            (Cells::Num(v), Scalar::Int(i)) => push(v, double(i)?, memory)?,
+            (Cells::Int(v), Scalar::Num(_)) => {
+                let numbers = v.iter().map(|i| double(*i));
+                *self = Cells::Num(numbers.collect::<Result<_, _>>()?);
+                return self.push(scalar, memory);
+            }
+            (Cells::Bool(_), _) | (_, Scalar::Bool(_)) => {
+                return Err("truth values and numbers are mixed".into());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Adds an element; where the vector has to grow, memory is asked for first.
+fn push<T>(all: &mut Vec<T>, element: T, memory: &mut Reservation) -> Result<(), Shortage> {
+    if all.len() == all.capacity() {
+        let more = all.len().max(4);
+        memory.grow(bytes_of(more, size_of::<T>()))?;
+        all.reserve_exact(more);
+    }
+    all.push(element);
+    Ok(())
+}
+
+/// A column while it is read.
+#[derive(Debug, Default)]
+pub(super) struct Builder {
+    /// The shape of one cell, once a cell was read.
+    shape: Option<Vec<usize>>,
+    cells: Cells,
+    /// How many cells were read.
+    count: usize,
+    /// The rows of the cells, once there was a gap.
+    rows: Option<Vec<usize>>,
+}
+
+impl Builder {
+    /// Adds an element of the cell that is being read.
+    pub(super) fn element(&mut self, scalar: Scalar, memory: &mut Reservation) -> Result<(), Wrong> {
+        self.cells.push(scalar, memory)
+    }
+
+    /// Ends the cell of that row, whose elements have that shape. Rows come in their order.
+    pub(super) fn end(&mut self, row: usize, shape: &[usize], memory: &mut Reservation) -> Result<(), Wrong> {
+        match &self.shape {
+            None => self.shape = Some(shape.to_vec()),
+            Some(before) if before == shape => {}
+            Some(before) => {
+                let (before, found) = (Shape::new(before), Shape::new(shape));
+                let why =
+                    format!("its shape is another than in the rows before: expected {before}, found {found}");
+                return Err(why.into());
+            }
+        }
+        if self.rows.is_none() && row != self.count {
+            memory.grow(bytes_of(self.count, size_of::<usize>()))?;
+            self.rows = Some((0..self.count).collect());
+        }
+        if let Some(rows) = &mut self.rows {
+            push(rows, row, memory)?;
+        }
+        self.count += 1;
+        Ok(())
+    }
+
+    /// The column, of that many rows.
+    pub(super) fn column(self, rows: usize) -> Column {
+        let elements = match self.cells {
+            Cells::None => Elements::Int(Vec::new()),
+            Cells::Bool(v) => Elements::Bool(v),
+            Cells::Int(v) => Elements::Int(v),
+            Cells::Num(v) => Elements::F64(v),
+        };
+        let shape = std::iter::once(rows).chain(self.shape.unwrap_or_default()).collect();
+        // Without a gap before it, the last row that was read may still lack rows behind it.
+        let present = self.rows.or_else(|| (self.count < rows).then(|| (0..self.count).collect()));
+        Column { shape, elements, present }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_alone_are_an_integer() {
+        let read = |text: &str| number(text).map(|n| n.map_err(drop));
+        for (text, i) in [("7", 7), ("-0", 0), ("+3", 3), ("007", 7), ("-9223372036854775808", i64::MIN)] {
+            assert_eq!(read(text), Some(Ok(Scalar::Int(i))), "{text}");
+        }
+        for (text, x) in
+            [("1e3", 1000.0), ("7.0", 7.0), ("-0.0", 0.0), ("9223372036854775808", 2_f64.powi(63))]
+        {
+            assert_eq!(read(text), Some(Ok(Scalar::Num(x))), "{text}");
+        }
+        assert!(number("-0.0") == Some(Ok(Scalar::Num(-0.0))) && matches!(read("inf"), Some(Ok(_))));
+        for text in
+            ["9223372036854775809", "18446744073709551615", "-9223372036854775809", "1e999", "-.1e999"]
+        {
+            assert_eq!(read(text), Some(Err(())), "{text}");
+        }
+        assert_eq!(read(&"9".repeat(100_000)), Some(Err(())));
+        for text in ["", "-", "+", "one", "1_000", "0x10", "1 2"] {
+            assert_eq!(read(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn integers_among_numbers_are_exact() {
+        let read = |scalars: &[Scalar]| {
+            let (mut builder, mut memory) = (Builder::default(), Reservation::default());
+            for (row, scalar) in scalars.iter().enumerate() {
+                builder.element(*scalar, &mut memory)?;
+                builder.end(row, &[], &mut memory)?;
+            }
+            Ok::<_, Wrong>(builder.column(scalars.len()).elements)
+        };
+        let (exact, not) = (Scalar::Int(1 << 53), Scalar::Int((1 << 53) + 1));
+        assert_eq!(read(&[exact, not]).unwrap(), Elements::Int(vec![1 << 53, (1 << 53) + 1]));
+        assert_eq!(read(&[exact, Scalar::Num(0.5)]).unwrap(), Elements::F64(vec![2_f64.powi(53), 0.5]));
+        for mixed in [[not, Scalar::Num(0.5)], [Scalar::Num(0.5), not]] {
+            assert!(matches!(read(&mixed), Err(Wrong::Text(why)) if why.contains("9007199254740993")));
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Rows of comma-separated cells, as RFC 4180 has them: a cell either has no quotes at all, or begins and ends with one and has quotes
+//! within it twice. Blanks around a cell are ignored. Nothing is guessed: whatever else stands there is an error with its place.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+
+use super::{MAX_COLUMNS, Malformed};
+
+/// A cell, without its quotes and the blanks around it.
+#[derive(Debug)]
+pub(super) struct Cell<'a> {
+    pub(super) text: Cow<'a, str>,
+    /// Where it begins in the text.
+    pub(super) at: usize,
+}
+
+/// Reads a text row by row.
+pub(super) struct Records<'a> {
+    text: &'a str,
+    at: usize,
+    /// How many cells a row has, once the header was read.
+    columns: usize,
+}
+
+impl<'a> Records<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
+        Self { text, at: 0, columns: 0 }
+    }
+
+    /// The names in the first line that is not blank; none if there is no such line.
+    pub(super) fn header(&mut self) -> Result<Vec<Cell<'a>>, Malformed> {
+        while !self.rest().is_empty() && self.blank_line() {}
+        let mut cells = Vec::new();
+        if !self.rest().is_empty() {
+            self.record(&mut cells, MAX_COLUMNS)?;
+        }
+        self.columns = cells.len();
+        if cells.len() > MAX_COLUMNS { Err(super::too_many_columns()) } else { Ok(cells) }
+    }
+
+    /// Reads the next row into `cells`; `false` = there is none. It has as many cells as the header.
+    pub(super) fn next(&mut self, cells: &mut Vec<Cell<'a>>) -> Result<bool, Malformed> {
+        loop {
+            if self.rest().is_empty() {
+                return Ok(false);
+            }
+            let start = self.at;
+            if !self.blank_line() {
+                break;
+            }
+            if self.columns == 1 {
+                return Err(Malformed::new("a blank line in a table of one column")
+                    .note("it could be a row without a value, or nothing")
+                    .help("write `\"\"` for a row without a value, or remove the line")
+                    .in_text(self.text, start));
+            }
+        }
+        let start = self.at;
+        cells.clear();
+        self.record(cells, self.columns)?;
+        let what = match cells.len().cmp(&self.columns) {
+            Ordering::Equal => return Ok(true),
+            Ordering::Less => format!("the row has {} of {} cells", cells.len(), self.columns),
+            Ordering::Greater => format!("the row has more than {} cells", self.columns),
+        };
+        Err(Malformed::new(what)
+            .note("each row has a cell for every name in the header")
+            .in_text(self.text, start))
+    }
+
+    fn rest(&self) -> &'a str {
+        &self.text[self.at..]
+    }
+
+    /// Goes behind a line of nothing but blanks, if it stands here.
+    fn blank_line(&mut self) -> bool {
+        let blanks = self.rest().len() - self.rest().trim_start_matches([' ', '\t']).len();
+        let end = &self.rest()[blanks..];
+        let is_blank = end.is_empty() || end.starts_with(['\n', '\r']);
+        if is_blank {
+            self.at += blanks;
+            self.line_end();
+        }
+        is_blank
+    }
+
+    /// Goes behind the end of a line.
+    fn line_end(&mut self) {
+        let rest = self.rest();
+        self.at += match rest.strip_prefix('\r') {
+            Some(rest) => 1 + usize::from(rest.starts_with('\n')),
+            None => usize::from(rest.starts_with('\n')),
+        };
+    }
+
+    /// The cells up to the end of a line that is not within a cell; it stops once there are more than `most`.
+    fn record(&mut self, cells: &mut Vec<Cell<'a>>, most: usize) -> Result<(), Malformed> {
+        loop {
+            cells.push(self.cell()?);
+            if cells.len() > most {
+                return Ok(());
+            }
+            match self.rest().strip_prefix(',') {
+                Some(_) => self.at += 1,
+                None => {
+                    self.line_end();
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// A cell up to the comma or the end of the line behind it.
+    fn cell(&mut self) -> Result<Cell<'a>, Malformed> {
+        self.at += self.rest().len() - self.rest().trim_start_matches([' ', '\t']).len();
+        let at = self.at;
+        if self.rest().starts_with('"') {
+            return Ok(Cell { text: self.quoted()?, at });
+        }
+        let len = self.rest().find([',', '\n', '\r']).unwrap_or(self.rest().len());
+        let text = &self.rest()[..len];
+        if let Some(quote) = text.find('"') {
+            return Err(Malformed::new("a quote within a cell that does not begin with one")
+                .note("a cell with quotes is written `\"..\"`, and a quote within it `\"\"`")
+                .in_text(self.text, at + quote));
+        }
+        self.at += len;
+        Ok(Cell { text: Cow::Borrowed(text.trim()), at })
+    }
+
+    /// A cell in quotes, with the blanks behind it.
+    fn quoted(&mut self) -> Result<Cow<'a, str>, Malformed> {
+        let start = self.at;
+        self.at += 1;
+        let mut text = Cow::Borrowed("");
+        loop {
+            let Some(len) = self.rest().find('"') else {
+                return Err(Malformed::new("this cell begins with a quote and has no other at its end")
+                    .in_text(self.text, start));
+            };
+            let part = &self.rest()[..len];
+            self.at += len + 1;
+            text = if text.is_empty() { Cow::Borrowed(part) } else { text + part };
+            if !self.rest().starts_with('"') {
+                break;
+            }
+            text += "\"";
+            self.at += 1;
+        }
+        self.at += self.rest().len() - self.rest().trim_start_matches([' ', '\t']).len();
+        if self.rest().is_empty() || self.rest().starts_with([',', '\n', '\r']) {
+            return Ok(match text {
+                Cow::Borrowed(text) => Cow::Borrowed(text.trim()),
+                Cow::Owned(text) => Cow::Owned(text.trim().to_owned()),
+            });
+        }
+        let found = self.rest().chars().next().unwrap_or(' ');
+        Err(Malformed::new(format!("`{found}` behind the quote that ends the cell"))
+            .note("a cell in quotes ends with them; a quote within it is written `\"\"`")
+            .in_text(self.text, self.at))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The rows, cells separated by `|`; or what is wrong.
+    fn read(text: &str) -> Result<Vec<String>, String> {
+        let mut records = Records::new(text);
+        let joined = |cells: &[Cell<'_>]| cells.iter().map(|c| &*c.text).collect::<Vec<_>>().join("|");
+        let read = |records: &mut Records<'_>| -> Result<Vec<String>, Malformed> {
+            let mut rows = vec![joined(&records.header()?)];
+            let mut cells = Vec::new();
+            while records.next(&mut cells)? {
+                rows.push(joined(&cells));
+            }
+            Ok(rows)
+        };
+        read(&mut records).map_err(|e| e.what)
+    }
+
+    #[test]
+    fn cells_with_and_without_quotes() {
+        let rows = read(" a , \"b\"\t,\"c,\"\"d\"\"\n e\"\r\n,\"\",\n1, 2 ,3").unwrap();
+        assert_eq!(rows, ["a|b|c,\"d\"\n e", "||", "1|2|3"]);
+        assert_eq!(read("\n\na,b\r\n\r\n1,2\r3,4\n\n \n").unwrap(), ["a|b", "1|2", "3|4"]);
+        assert_eq!(read("a\n\"\"\n1\n").unwrap(), ["a", "", "1"]);
+        assert_eq!(read("\"\"\"\"\n").unwrap(), ["\""]);
+    }
+
+    #[test]
+    fn nothing_is_guessed() {
+        for (text, place) in [
+            ("x\n\"1\"2\n", "line 2, column 4: `2` behind"),
+            ("x,y\n1,2\"3\"\n", "line 2, column 4: a quote within"),
+            ("x\n\n1\n", "line 2, column 1: a blank line"),
+            ("x\n1\n2\n\n", "line 4, column 1: a blank line"),
+            ("x\n1\n  \n", "line 3, column 1: a blank line"),
+            ("x\n1\n\"2\n3\n", "line 3, column 1: this cell begins"),
+            ("x,y\n1,2\n3\n", "line 3, column 1: the row has 1 of 2 cells"),
+            ("x\né,\n", "line 2, column 1: the row has more than 1 cells"),
+        ] {
+            let what = read(text).unwrap_err();
+            assert!(what.starts_with(place), "{text:?}: {what}");
+        }
+    }
+}

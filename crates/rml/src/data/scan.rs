@@ -1,0 +1,243 @@
+//! Walking through JSON text without a tree of its values: memory is taken only for what is asked for.
+
+use std::borrow::Cow;
+
+use indexmap::IndexMap;
+use serde::de::IgnoredAny;
+
+use super::{MAX_COLUMNS, Malformed, line_column};
+
+/// A place in a JSON document that is well-formed.
+#[derive(Clone, Copy)]
+pub(super) struct Scan<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+/// A text that is not well-formed: what is wrong, and in which line and column (from 1).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Ill {
+    pub(crate) line: usize,
+    pub(crate) column: usize,
+    pub(crate) why: String,
+}
+
+impl From<Ill> for Malformed {
+    fn from(ill: Ill) -> Self {
+        Malformed::new(format!("line {}, column {}: {}", ill.line, ill.column, ill.why))
+    }
+}
+
+/// Whether a text is one JSON value. Values are passed over, not built: that takes no memory, however deep or long they are.
+fn well_formed(text: &str) -> Result<(), Ill> {
+    serde_json::from_str::<IgnoredAny>(text).map(|_| ()).map_err(|e| {
+        let (line, column) = (e.line(), e.column());
+        let why = e.to_string().replace(&format!(" at line {line} column {column}"), "");
+        Ill { line, column, why }
+    })
+}
+
+impl<'a> Scan<'a> {
+    /// At the value of a document.
+    pub(super) fn new(text: &'a str) -> Result<Self, Ill> {
+        well_formed(text)?;
+        let mut scan = Self { text, at: 0 };
+        scan.blanks();
+        Ok(scan)
+    }
+
+    /// At the value of each line that is not blank, with the number of the line (from 1).
+    pub(super) fn lines(text: &'a str) -> impl Iterator<Item = Result<Self, Ill>> {
+        let mut at = 0;
+        let starts = text.split_inclusive('\n').map(move |line| {
+            at += line.len();
+            (at - line.len(), line)
+        });
+        let filled = (1..).zip(starts).filter(|(_, (_, line))| !line.trim().is_empty());
+        filled.map(move |(number, (at, line))| {
+            well_formed(line.trim_end()).map_err(|ill| Ill { line: number, ..ill })?;
+            let mut scan = Self { text, at };
+            scan.blanks();
+            Ok(scan)
+        })
+    }
+
+    fn rest(&self) -> &'a str {
+        self.text.get(self.at..).unwrap_or_default()
+    }
+
+    fn blanks(&mut self) {
+        let rest = self.rest();
+        self.at += rest.len() - rest.trim_start_matches([' ', '\t', '\n', '\r']).len();
+    }
+
+    /// Goes behind `null`, if it stands here.
+    pub(super) fn is_null(&mut self) -> bool {
+        self.sees('n') && self.token() == "null"
+    }
+
+    /// Whether that character stands here.
+    pub(super) fn sees(&self, c: char) -> bool {
+        self.rest().starts_with(c)
+    }
+
+    /// Goes behind that character and the blanks that follow, if it stands here.
+    pub(super) fn accept(&mut self, c: char) -> bool {
+        let accepted = self.sees(c);
+        if accepted {
+            self.at += c.len_utf8();
+            self.blanks();
+        }
+        accepted
+    }
+
+    /// The literal, number or text (with its quotes) that stands here; goes behind it.
+    pub(super) fn token(&mut self) -> &'a str {
+        let token = &self.rest()[..token_len(self.rest())];
+        self.at += token.len();
+        self.blanks();
+        token
+    }
+
+    /// The key of the entry that begins here; goes to its value.
+    pub(super) fn key(&mut self) -> Result<Cow<'a, str>, Ill> {
+        let start = *self;
+        let key = said(self.token()).map_err(|why| start.ill(why))?;
+        self.accept(':');
+        Ok(key)
+    }
+
+    /// Goes behind the value that stands here.
+    pub(super) fn skip(&mut self) {
+        self.at += value_len(self.rest());
+        self.blanks();
+    }
+
+    /// The keys of the object that begins here, with the places of their values; of an object with more than [`MAX_COLUMNS`], one more
+    /// than that.
+    pub(super) fn entries(&mut self) -> Result<IndexMap<Cow<'a, str>, Scan<'a>>, Ill> {
+        let mut entries = IndexMap::new();
+        self.accept('{');
+        while entries.len() <= MAX_COLUMNS && !self.accept('}') {
+            let start = *self;
+            let key = self.key()?;
+            if entries.contains_key(&key) {
+                return Err(start.twice(&key));
+            }
+            entries.insert(key, *self);
+            self.skip();
+            self.accept(',');
+        }
+        Ok(entries)
+    }
+
+    /// A key stands here that its object has already.
+    pub(super) fn twice(&self, key: &str) -> Ill {
+        self.ill(format!("the key `{key}` stands here twice"))
+    }
+
+    /// What is wrong at this place.
+    fn ill(&self, why: String) -> Ill {
+        let (line, column) = line_column(self.text, self.at);
+        Ill { line, column, why }
+    }
+
+    /// The finding, at this place.
+    pub(super) fn place(&self, finding: Malformed) -> Malformed {
+        finding.in_text(self.text, self.at)
+    }
+}
+
+/// The length of the value at the beginning.
+fn value_len(rest: &str) -> usize {
+    let (mut open, mut at) = (0_usize, 0);
+    while let Some(byte) = rest.as_bytes().get(at) {
+        at += match byte {
+            b'[' | b'{' => {
+                open += 1;
+                1
+            }
+            b']' | b'}' => {
+                open = open.saturating_sub(1);
+                1
+            }
+            b',' | b':' | b' ' | b'\t' | b'\n' | b'\r' => 1,
+            _ => token_len(&rest[at..]),
+        };
+        if open == 0 {
+            break;
+        }
+    }
+    at
+}
+
+/// The length of the literal, number or text in quotes at the beginning.
+fn token_len(rest: &str) -> usize {
+    if rest.starts_with('"') {
+        return text_len(rest);
+    }
+    rest.find([',', ':', ']', '}', ' ', '\t', '\n', '\r']).unwrap_or(rest.len())
+}
+
+/// The length of the text in quotes at the beginning.
+fn text_len(rest: &str) -> usize {
+    let mut escaped = false;
+    let end = rest.bytes().skip(1).position(|b| {
+        let ends = b == b'"' && !escaped;
+        escaped = b == b'\\' && !escaped;
+        ends
+    });
+    end.map_or(rest.len(), |at| at + 2)
+}
+
+/// What a text in quotes says; `Err` = why it says nothing.
+pub(super) fn said(token: &str) -> Result<Cow<'_, str>, String> {
+    match token.strip_prefix('"').and_then(|t| t.strip_suffix('"')) {
+        Some(plain) if !plain.contains('\\') => Ok(Cow::Borrowed(plain)),
+        _ => match serde_json::from_str(token) {
+            Ok(text) => Ok(Cow::Owned(text)),
+            Err(_) => Err("an escape in this text stands for no character".to_owned()),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_passed_over_as_a_whole() {
+        let text = r#" {"a" : [1, {"b]": "x\"}\\"}, []] , "\u0063":-1.5e3,"d":{} }  "#;
+        let mut scan = Scan::new(text).unwrap();
+        let entries = scan.entries().unwrap();
+        let keys: Vec<&str> = entries.keys().map(|k| &**k).collect();
+        assert_eq!(keys, ["a", "c", "d"]);
+        assert_eq!(entries["c"].clone().token(), "-1.5e3");
+        assert!(entries["d"].sees('{') && scan.rest().is_empty());
+    }
+
+    #[test]
+    fn what_is_not_well_formed_has_a_place() {
+        let ill = |text: &str| Scan::new(text).err().map(|e| (e.line, e.column));
+        assert_eq!(ill("{\"x\": [1,\n 2}"), Some((2, 3)));
+        assert_eq!(ill("[1] 2"), Some((1, 5)));
+        assert_eq!(ill(&"[".repeat(100_000)), Some((1, 100_000)));
+        assert_eq!(ill(&("[".repeat(100_000) + &"]".repeat(100_000))), None);
+        let mut lines = Scan::lines("[1]\n\n {\n");
+        assert!(lines.next().is_some_and(|scan| scan.is_ok()));
+        assert_eq!(lines.next().and_then(Result::err).map(|e| (e.line, e.column)), Some((3, 2)));
+        assert!(lines.next().is_none());
+    }
+
+    #[test]
+    fn keys_stand_once_and_say_something() {
+        for (text, what) in [
+            (r#"{"a": 1, "a": 2}"#, "line 1, column 10: the key `a`"),
+            ("{\"a\": 1,\n \"\\u0061\": 2}", "line 2, column 2: the key `a`"),
+            (r#"{"\ud800": 1}"#, "line 1, column 2: an escape"),
+        ] {
+            let found = Malformed::from(Scan::new(text).unwrap().entries().err().unwrap());
+            assert!(found.what.starts_with(what), "{}", found.what);
+        }
+    }
+}
