@@ -1,16 +1,20 @@
-//! Verifier of the table of clocks.
+//! Verifier of the table of clocks: K1, K3 and K4 from its form, K2 and K5 from what it means ([`meaning`]).
 
 use rml_base::EntityId;
 use rml_ir::Type;
-use rml_ir::flat::Flat;
+use rml_ir::flat::{Flat, Var};
 
 use super::{ClockData, ClockId, Clocks};
 
-/// Checks K1 to K5; one line for each violation.
+mod meaning;
+mod model;
+
+/// Checks K1 to K5; one line for each violation. Of a program that is proved to be synchronous, every equation is held against the
+/// table.
 ///
 /// # Errors
 /// The violations.
-pub fn verify(flat: &Flat, clocks: &Clocks) -> Result<(), Vec<String>> {
+pub fn verify(flat: &Flat, clocks: &Clocks, is_synchronous: bool) -> Result<(), Vec<String>> {
     let mut found = Vec::new();
     if clocks.of.len() != flat.vars.len() || clocks.same.len() != flat.vars.len() {
         return Err(vec![format!("K1: {} clocks for {} variables", clocks.of.len(), flat.vars.len())]);
@@ -41,21 +45,19 @@ pub fn verify(flat: &Flat, clocks: &Clocks) -> Result<(), Vec<String>> {
             found.push(format!("K5: {v} is said to be the same as {first}"));
         }
     }
+    // What the table means can be asked only if it has that form.
+    if found.is_empty() {
+        meaning::check(flat, clocks, is_synchronous, &mut found);
+    }
     if found.is_empty() { Ok(()) } else { Err(found) }
 }
 
 /// K3.
-fn on(
-    flat: &Flat,
-    clocks: &Clocks,
-    id: ClockId,
-    (parent, cond): (ClockId, rml_ir::flat::Var),
-    found: &mut Vec<String>,
-) {
+fn on(flat: &Flat, clocks: &Clocks, id: ClockId, (parent, cond): (ClockId, Var), found: &mut Vec<String>) {
     if parent.index() >= id.index() {
         found.push(format!("K3: the parent of {id} does not stand before it"));
     }
-    if flat.vars[cond].ty != Type::condition() {
+    if flat.vars.get(cond).is_none_or(|v| v.ty != Type::condition()) {
         found.push(format!("K3: the condition of {id} is not bool []"));
     } else if clocks.of[cond] != parent {
         found.push(format!("K3: the condition of {id} is not on its parent"));

@@ -1,0 +1,202 @@
+//! The verifier of the table of clocks: damaged tables are refused, invariant by invariant. (That it accepts what inference makes is
+//! checked wherever clocks are inferred in debug builds.)
+
+use rml_analysis::{ClockData, ClockId, Clocks, Verdict, clocks, verify_clocks};
+use rml_base::EntityId;
+use rml_ir::flat::{Flat, Var, parse};
+
+/// Programs as flat text: samplings, merges, windows and delays, with equal streams that are written twice.
+const PROGRAMS: &[&str] = &[
+    "flat f64 \"main\"
+     input v0
+     input v1
+     output v6
+     var v0 bool [] \"c\"
+     var v1 int [] \"x\"
+     var v2 int []
+     var v3 bool []
+     var v4 int []
+     var v5 int []
+     var v6 int []
+     var v7 int []
+     var v8 int []
+     var v9 bool []
+     const k0 int [] = 7
+     const k1 int [] = 8
+     window w0 end v0
+     v2 = when v1 v0
+     v3 = apply not (v0)
+     v4 = when v1 v3
+     v5 = fby k0 v2 in w0
+     v6 = merge v0 v5 v4
+     v7 = fby k0 v2 in w0
+     v8 = fby k1 v2 in w0
+     v9 = apply and (v0, v3)",
+    "flat f64 \"main\"
+     input v0
+     input v1
+     input v2
+     output v8
+     var v0 bool [] \"a\"
+     var v1 bool [] \"b\"
+     var v2 int [] \"x\"
+     var v3 bool []
+     var v4 bool []
+     var v5 int []
+     var v6 bool []
+     var v7 int []
+     var v8 int []
+     var v9 int []
+     const k0 int [] = 0
+     v3 = apply and (v0, v1)
+     v4 = when v1 v0
+     v5 = when v2 v3
+     v6 = apply and (v1, v0)
+     v7 = when v2 v6
+     v8 = apply add (v5, v7)
+     v9 = fby_back k0 v2",
+];
+
+struct Case {
+    flat: Flat,
+    clocks: Clocks,
+}
+
+fn cases() -> Vec<Case> {
+    let of = |text: &&str| {
+        let flat = parse(text).unwrap_or_else(|e| panic!("{e}"));
+        let report = clocks(&flat);
+        assert_eq!(report.verdict, Verdict::Synchronous);
+        Case { flat, clocks: report.clocks }
+    };
+    PROGRAMS.iter().map(of).collect()
+}
+
+/// Every damaged table is refused, for the invariant that it breaks.
+#[track_caller]
+fn refused(invariant: &str, at_least: usize, damage: fn(&Case) -> Vec<Clocks>) {
+    let mut count = 0;
+    for (i, case) in cases().iter().enumerate() {
+        assert_eq!(verify_clocks(&case.flat, &case.clocks, true), Ok(()), "program {i}");
+        for (j, damaged) in damage(case).into_iter().enumerate() {
+            let found = verify_clocks(&case.flat, &damaged, true).err().unwrap_or_default();
+            let named = format!("{invariant}: ");
+            assert!(
+                found.iter().any(|line| line.starts_with(&named)),
+                "program {i}, damage {j} of {invariant} is accepted, or for another reason: {found:?}\n{damaged:?}"
+            );
+            count += 1;
+        }
+    }
+    assert!(count >= at_least, "only {count} tables were damaged");
+}
+
+fn changed(case: &Case, change: impl FnOnce(&mut Clocks)) -> Clocks {
+    let mut clocks = case.clocks.clone();
+    change(&mut clocks);
+    clocks
+}
+
+#[test]
+fn k1_every_variable_has_a_clock() {
+    refused("K1", 4, |case| {
+        let behind = ClockId::from_index(case.clocks.clocks.len());
+        vec![
+            changed(case, |c| c.of[Var(0)] = behind),
+            changed(case, |c| c.of = c.of.iter().copied().take(1).collect()),
+        ]
+    });
+}
+
+#[test]
+fn k2_one_clock_has_one_id() {
+    refused("K2", 3, |case| {
+        let ids = case.clocks.clocks.ids();
+        ids.map(|ck| {
+            changed(case, |c| c.clocks = c.clocks.iter().copied().chain([case.clocks.clocks[ck]]).collect())
+        })
+        .collect()
+    });
+}
+
+/// Where an equation's variable is put on another clock, the equation does not fit.
+#[test]
+fn k2_equations_have_the_clocks_that_they_ask_for() {
+    refused("K2", 20, |case| {
+        let mut all = Vec::new();
+        for v in case.flat.equations.iter().map(|e| e.lhs) {
+            for ck in case.clocks.clocks.ids().filter(|ck| *ck != case.clocks.of[v]) {
+                // Alone, so that only its clock is wrong; conditions of other clocks stay.
+                let is_condition =
+                    case.clocks.clocks.iter().any(|d| matches!(d, ClockData::On { cond, .. } if *cond == v));
+                let is_first = case.clocks.same.iter_enumerated().any(|(u, first)| u != v && *first == v);
+                if !is_condition && !is_first {
+                    all.push(changed(case, |c| {
+                        c.of[v] = ck;
+                        c.same[v] = v;
+                    }));
+                }
+            }
+        }
+        all
+    });
+}
+
+#[test]
+fn k2_a_clock_is_sampled_by_the_condition_that_is_said() {
+    refused("K2", 3, |case| {
+        let on = |ck: &ClockId| matches!(case.clocks.clocks[*ck], ClockData::On { .. });
+        let flip = |ck: ClockId| {
+            changed(case, |c| {
+                if let ClockData::On { positive, .. } = &mut c.clocks[ck] {
+                    *positive = !*positive;
+                }
+            })
+        };
+        // Two clocks of one condition are only exchanged by this, and then stand there twice.
+        case.clocks.clocks.ids().filter(on).map(flip).collect()
+    });
+}
+
+#[test]
+fn k3_parents_stand_before_their_children_and_carry_the_condition() {
+    refused("K3", 6, |case| {
+        let mut all = Vec::new();
+        for (ck, data) in case.clocks.clocks.iter_enumerated() {
+            let ClockData::On { parent, cond, positive } = *data else { continue };
+            let mut put = |parent, cond| {
+                all.push(changed(case, |c| c.clocks[ck] = ClockData::On { parent, cond, positive }))
+            };
+            put(ck, cond);
+            let number = case.flat.inputs.last().expect("an input").var;
+            put(parent, number);
+            put(parent, Var::from_index(case.flat.vars.len()));
+        }
+        all
+    });
+}
+
+#[test]
+fn k4_the_base_clock_comes_first() {
+    refused("K4", 2, |case| vec![changed(case, |c| c.clocks[Clocks::BASE] = ClockData::Unknown)]);
+}
+
+#[test]
+fn k5_what_is_said_to_be_the_same_is() {
+    refused("K5", 20, |case| {
+        let mut all = Vec::new();
+        for v in case.flat.vars.ids() {
+            for u in case.flat.vars.ids().filter(|u| case.clocks.same[*u] != case.clocks.same[v]) {
+                // A claim of its own; where others are the same as v, they are claimed for u, too.
+                let first = u.min(v).min(case.clocks.same[u]).min(case.clocks.same[v]);
+                let (a, b) = (case.clocks.same[u], case.clocks.same[v]);
+                all.push(changed(case, |c| {
+                    for s in c.same.iter_mut().filter(|s| **s == a || **s == b) {
+                        *s = first;
+                    }
+                }));
+            }
+        }
+        all
+    });
+}
