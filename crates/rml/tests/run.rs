@@ -206,6 +206,44 @@ fn a_stream_answers_each_cycle_with_the_bits_of_a_whole_run() {
     assert_eq!(code(stream.line(r#"{"x": [1, 2]}"#)), "missing-input");
 }
 
+/// Wherever a line is refused, all others are answered as without it: delays, look-ahead and draws stay where they are.
+#[test]
+fn a_refused_line_changes_no_answer() {
+    let text = "
+node infer(x: int [], end: bool []) -> (total, rest, d)
+  total = x + (0 fby total);
+  rest = x + (if end then 0 else post rest);
+  d = random_uniform([]) when end;
+";
+    let start = || Stream::new(&source(text), &InferOptions::default()).unwrap();
+    let good = [(1, false), (2, false), (3, true), (4, true), (5, false), (6, true)]
+        .map(|(x, end)| format!("{{\"x\": {x}, \"end\": {end}}}"));
+    let feed = |stream: &mut Stream| -> Vec<String> {
+        good.iter().flat_map(|line| stream.line(line).unwrap()).collect()
+    };
+    let plain = feed(&mut start());
+    assert_eq!(plain.len(), good.len());
+    let bad = [
+        "{",
+        r#"{"x": 1}"#,
+        r#"{"x": 1.5, "end": true}"#,
+        r#"{"x": 9223372036854775807, "end": true}"#,
+        r#"{"x": 9223372036854775807, "end": false}"#,
+    ];
+    for at in 1..good.len() {
+        let mut stream = start();
+        let mut answers = Vec::new();
+        for (n, line) in good.iter().enumerate() {
+            if n == at {
+                bad.iter().for_each(|line| assert!(stream.line(line).is_err(), "{line}"));
+            }
+            answers.extend(stream.line(line).unwrap());
+        }
+        assert_eq!(answers, plain, "refused before line {at}");
+        assert!(!stream.is_stuck());
+    }
+}
+
 #[test]
 fn a_stream_with_labels_gives_the_loss() {
     let dir = tempfile::tempdir().unwrap();
