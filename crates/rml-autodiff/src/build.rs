@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use rml_base::{IndexVec, Span};
+use rml_base::{Diagnostic, IndexVec, Span};
 use rml_ir::normal::{ConstKind, Constant, Eq, Equation, Formal, Init, Node, Rhs, Var, VarData};
 use rml_ir::op::{self, Op};
 use rml_ir::{Precision, Type, Value};
@@ -31,6 +31,8 @@ pub(crate) struct Builder {
     pub(crate) alias: BTreeMap<Var, Var>,
     /// The span of the equation that is being transposed.
     pub(crate) span: Span,
+    /// A constant that there is no memory for; then there is no adjoint.
+    pub(crate) refused: Option<Diagnostic>,
     names: BTreeSet<Arc<str>>,
     /// The highest number that was put behind a name.
     numbered: BTreeMap<Arc<str>, u64>,
@@ -74,6 +76,7 @@ impl Builder {
             gradients: BTreeMap::new(),
             alias: BTreeMap::new(),
             span: source.span,
+            refused: None,
             names,
             numbered: BTreeMap::new(),
             condition_names: BTreeMap::new(),
@@ -163,7 +166,11 @@ impl Builder {
 
     /// An entry of the table of constants.
     pub(crate) fn filled(&mut self, ty: &Type, x: f64) -> rml_ir::normal::ConstId {
-        let kind = ConstKind::Value(Value::filled(ty, x, self.precision));
+        let value = Value::filled_for(self.span, ty, x, self.precision).unwrap_or_else(|refused| {
+            self.refused.get_or_insert(refused);
+            Value::num(x, self.precision)
+        });
+        let kind = ConstKind::Value(value);
         self.node.consts.push(Constant { kind, ty: ty.clone(), text: None })
     }
 

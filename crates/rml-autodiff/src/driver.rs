@@ -220,7 +220,7 @@ impl Driver {
         let has_diff = |eq: &Equation| matches!(&eq.rhs, Rhs::Call { callee: Callee::Diff { .. }, .. });
         if self.module.nodes[id].equations.iter().any(has_diff) {
             self.check_calls(id)?;
-            resolve::resolve(&mut self.module, id, &self.adjoints, !self.readable);
+            resolve::resolve(&mut self.module, id, &self.adjoints, !self.readable)?;
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! The gradient of one output, as a module that runs: the root's adjoint, asked for one output in every cycle, with every
 //! parameter held.
 
-use rml_base::{Diagnostics, IndexVec};
+use rml_base::{Diagnostic, Diagnostics};
 use rml_ir::normal::{ConstId, ConstKind, Constant, Equation, Formal, Input, Module, Node, NodeId, Rhs, Var};
 use rml_ir::{Type, Value};
 
@@ -41,7 +41,7 @@ pub fn gradient(module: Module, loss: usize) -> Result<Gradient, Diagnostics> {
     for id in driver.module.nodes.ids() {
         driver.resolve(id)?;
     }
-    let (forward, chosen) = held::hold(&mut driver, loss);
+    let (forward, chosen) = held::hold(&mut driver, loss)?;
     let Some(adjoint) = driver.adjoint(forward)?.cloned() else { return Err(Diagnostics::new()) };
     let primal = driver.module.nodes[forward].clone();
     driver.module.nodes[forward].outputs = vec![chosen];
@@ -55,7 +55,7 @@ pub fn gradient(module: Module, loss: usize) -> Result<Gradient, Diagnostics> {
         outputs.push(node.outputs[adjoint.primal_outputs + d]);
     }
     let with_bp: Vec<bool> = adjoint.gates.iter().map(|(_, path)| path.is_empty()).collect();
-    seed(&mut node, &primal, first, &with_bp, driver.module.precision);
+    seed(&mut node, &primal, first, &with_bp, driver.module.precision)?;
     node.outputs = outputs;
     node.name.clone_from(&primal.name);
     let mut module = driver.module;
@@ -67,7 +67,13 @@ pub fn gradient(module: Module, loss: usize) -> Result<Gradient, Diagnostics> {
 
 /// Turns the formals `bp` and `d<o>` into equations: `bp` is true, and the gradient is one for the output `chosen` and zero
 /// for the others. `with_bp` says for each num output whether it is present with `bp`.
-fn seed(node: &mut Node, primal: &Node, chosen: Var, with_bp: &[bool], precision: rml_ir::Precision) {
+fn seed(
+    node: &mut Node,
+    primal: &Node,
+    chosen: Var,
+    with_bp: &[bool],
+    precision: rml_ir::Precision,
+) -> Result<(), Diagnostic> {
     let count = primal.inputs().count();
     let streams: Vec<Var> = node.inputs().map(|i| i.var).collect();
     let own = num_outputs(primal);
@@ -83,12 +89,12 @@ fn seed(node: &mut Node, primal: &Node, chosen: Var, with_bp: &[bool], precision
         let span = node.vars[lhs].span;
         node.equations.push(Equation { lhs: vec![lhs], rhs, span });
     };
-    let Some((&bp, ds)) = streams.get(count..).and_then(<[Var]>::split_first) else { return };
-    let yes = constant(&mut node.consts, &Type::condition(), 1.0, precision);
+    let Some((&bp, ds)) = streams.get(count..).and_then(<[Var]>::split_first) else { return Ok(()) };
+    let yes = constant(node, &Type::condition(), 1.0, precision)?;
     define(node, bp, Rhs::Const(yes));
     for ((&d, &o), here) in ds.iter().zip(&results).zip(with_bp.iter().chain(std::iter::repeat(&false))) {
         let ty = node.vars[d].ty.clone();
-        let weight = constant(&mut node.consts, &ty, if o == chosen { 1.0 } else { 0.0 }, precision);
+        let weight = constant(node, &ty, if o == chosen { 1.0 } else { 0.0 }, precision)?;
         if *here {
             // A constant would have a clock of its own: the condition ties it to that of the output.
             let then = driver::push_var(node, None, ty.clone(), node.span);
@@ -100,6 +106,7 @@ fn seed(node: &mut Node, primal: &Node, chosen: Var, with_bp: &[bool], precision
             define(node, d, Rhs::Const(weight));
         }
     }
+    Ok(())
 }
 
 /// The formals of the adjoint that stand for those of the node, with the clocks that the node declares.
@@ -119,12 +126,7 @@ fn formals(node: &Node, primal: &Node) -> Vec<Formal> {
     statics.chain(inputs).collect()
 }
 
-fn constant(
-    consts: &mut IndexVec<ConstId, Constant>,
-    ty: &Type,
-    x: f64,
-    precision: rml_ir::Precision,
-) -> ConstId {
-    let kind = ConstKind::Value(Value::filled(ty, x, precision));
-    consts.push(Constant { kind, ty: ty.clone(), text: None })
+fn constant(node: &mut Node, ty: &Type, x: f64, precision: rml_ir::Precision) -> Result<ConstId, Diagnostic> {
+    let kind = ConstKind::Value(Value::filled_for(node.span, ty, x, precision)?);
+    Ok(node.consts.push(Constant { kind, ty: ty.clone(), text: None }))
 }

@@ -1,6 +1,6 @@
 //! Replaces the calls of adjoints by name ([`Callee::Diff`]) with calls of the nodes that were made for them.
 
-use rml_base::IndexVec;
+use rml_base::{Diagnostic, IndexVec};
 use rml_ir::normal::{Callee, ConstKind, Constant, Eq, Equation, Module, Node, NodeId, Rhs, Var};
 use rml_ir::op::Op;
 use rml_ir::{Precision, Type, Value};
@@ -38,7 +38,15 @@ struct Mapping {
 ///
 /// Ensures: a condition `bp` that nothing samples or merges is tied to the outputs that it gates, if `tie`: a literal is present
 /// with them, not in every cycle.
-pub(crate) fn resolve(module: &mut Module, id: NodeId, adjoints: &Adjoints, tie: bool) {
+///
+/// # Errors
+/// If there is no memory for the zeros of a gradient that does not exist.
+pub(crate) fn resolve(
+    module: &mut Module,
+    id: NodeId,
+    adjoints: &Adjoints,
+    tie: bool,
+) -> Result<(), Diagnostic> {
     let mut node = module.nodes[id].clone();
     let sampled = if tie { sampled(&node) } else { vec![true; node.vars.len()] };
     let mut equations: IndexVec<Eq, Equation> = IndexVec::new();
@@ -50,7 +58,7 @@ pub(crate) fn resolve(module: &mut Module, id: NodeId, adjoints: &Adjoints, tie:
             _ => None,
         };
         match mapping {
-            Some(mapping) => replace(&mut node, &mut equations, eq, &mapping, (module.precision, &sampled)),
+            Some(mapping) => replace(&mut node, &mut equations, eq, &mapping, (module.precision, &sampled))?,
             None => {
                 equations.push(eq);
             }
@@ -58,6 +66,7 @@ pub(crate) fn resolve(module: &mut Module, id: NodeId, adjoints: &Adjoints, tie:
     }
     node.equations = equations;
     module.nodes[id] = node;
+    Ok(())
 }
 
 fn mapping(module: &Module, primal: NodeId, order: u8, adjoints: &Adjoints) -> Option<Mapping> {
@@ -151,8 +160,8 @@ fn replace(
     eq: Equation,
     mapping: &Mapping,
     (precision, sampled): (Precision, &[bool]),
-) {
-    let Rhs::Call { args, every, instance, statics, .. } = eq.rhs else { return };
+) -> Result<(), Diagnostic> {
+    let Rhs::Call { args, every, instance, statics, .. } = eq.rhs else { return Ok(()) };
     let span = eq.span;
     let mut lhs: Vec<Option<Var>> = vec![None; mapping.types.len()];
     let mut extra = Vec::new();
@@ -167,7 +176,7 @@ fn replace(
                 extra.extend(args.get(*k).map(|&arg| Equation { lhs: vec![v], rhs: copy(arg), span }));
             }
             Source::Zeros(ty, k) => {
-                let kind = ConstKind::Value(Value::zeros(ty, precision));
+                let kind = ConstKind::Value(Value::filled_for(span, ty, 0.0, precision)?);
                 let constant = node.consts.push(Constant { kind, ty: ty.clone(), text: None });
                 let zero = push_var(node, None, ty.clone(), span);
                 extra.push(Equation { lhs: vec![zero], rhs: Rhs::Const(constant), span });
@@ -194,6 +203,7 @@ fn replace(
     for eq in extra {
         equations.push(eq);
     }
+    Ok(())
 }
 
 fn copy(v: Var) -> Rhs {

@@ -170,6 +170,9 @@ pub(crate) fn synthesise(
         },
         _ => false,
     });
+    if let Some(refused) = b.refused.take() {
+        return Err(refused.into());
+    }
     b.node.name = Arc::from(format!("diff_{}", source.name));
     let gates = steps(source, clocks, &num, &gates, &active);
     let is_unclear = form == Gates::One && is_unclear(clocks, &num, &active);

@@ -88,6 +88,18 @@ impl Reservation {
         Ok(())
     }
 
+    /// Reserves so many bytes in place of what was reserved, whatever the limit is; for what shrinks and grows and has asked before it
+    /// grew.
+    #[inline]
+    pub fn set(&mut self, bytes: u64) {
+        if bytes > self.bytes {
+            USED.fetch_add(bytes - self.bytes, Ordering::Relaxed);
+        } else if bytes < self.bytes {
+            USED.fetch_sub(self.bytes - bytes, Ordering::Relaxed);
+        }
+        self.bytes = bytes;
+    }
+
     /// How many bytes are reserved.
     pub fn bytes(&self) -> u64 {
         self.bytes
@@ -185,6 +197,10 @@ mod tests {
         kept.grow(100).unwrap();
         let copy = kept.clone();
         assert_eq!((used(), copy.bytes()), (1400, 700));
+        kept.set(100);
+        assert_eq!((used(), kept.bytes()), (800, 100));
+        kept.set(2000);
+        assert_eq!(used(), 2700);
         drop((kept, copy));
         assert_eq!(used(), 0);
         assert!(ask(bytes_of(usize::MAX, 8)).is_err());

@@ -1,5 +1,6 @@
 //! Standard output and standard error. A reader that goes away is no error, and never a panic.
 
+use std::fmt;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
@@ -7,6 +8,24 @@ use rml::{Code, Diagnostic, Diagnostics, Sources};
 
 use crate::args::{Colour, Global, MessageFormat};
 use crate::render;
+
+/// Text that goes to standard output; keeps the error that `fmt::Write` has no place for.
+struct Pieces<'a> {
+    out: io::BufWriter<io::StdoutLock<'a>>,
+    /// Whether it is JSON, which is written in characters that a terminal shows.
+    json: bool,
+    error: Option<io::Error>,
+}
+
+impl fmt::Write for Pieces<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let text = if self.json { rml::visible_json(text) } else { text.into() };
+        self.out.write_all(text.as_bytes()).map_err(|e| {
+            self.error = Some(e);
+            fmt::Error
+        })
+    }
+}
 
 /// How a command ends when it does not end well.
 pub(crate) enum Stop {
@@ -76,6 +95,25 @@ impl Output {
             io::ErrorKind::BrokenPipe => Stop::NoReader,
             _ => unwritable("standard output", &e).into(),
         })
+    }
+
+    /// Writes a result for programs piece by piece, as [`Output::print_json`] or [`Output::exact`] does, so that its text is never held as
+    /// a whole.
+    pub(crate) fn in_pieces(
+        &mut self,
+        json: bool,
+        write: impl FnOnce(&mut dyn fmt::Write) -> fmt::Result,
+    ) -> Result<(), Stop> {
+        let mut out = Pieces { out: io::BufWriter::new(io::stdout().lock()), json, error: None };
+        let written = write(&mut out);
+        let flushed = out.out.flush().err();
+        match out.error.or(flushed) {
+            None => {
+                written.map_err(|_| unwritable("standard output", &io::Error::other("it has no text")).into())
+            }
+            Some(e) if e.kind() == io::ErrorKind::BrokenPipe => Err(Stop::NoReader),
+            Some(e) => Err(unwritable("standard output", &e).into()),
+        }
     }
 
     /// Draws findings.

@@ -72,3 +72,78 @@ fn initial_values_ask_before_they_are_drawn() {
         folder.rml("run p.rml --cycles 1 --memory 512M").fails(1, &words);
     }
 }
+
+/// A program whose output waits for what never comes, with a tensor of 400 kB in every cycle.
+const WAITING: &str = "\
+node main() -> (o)
+  n = 0.0 fby n + 1.0;
+  a = broadcast([100000], n) * 2.0;
+  o = if n > 1000000000.0 then a else post o;
+";
+
+#[test]
+fn many_tensors_of_medium_size_are_summed_up() {
+    let folder = Folder::new().file("p.rml", WAITING);
+    let run = folder.rml("run p.rml --cycles 100000 --memory 64M").fails(1, &["memory-limit", "p.rml:3:"]);
+    assert!(run.out.contains("\"?\""), "what was computed is printed");
+    folder.rml("trace p.rml --cycles 100000 --memory 64M").fails(1, &["memory-limit"]);
+    folder.rml("run p.rml --cycles 100 --memory 128M").ok();
+}
+
+#[test]
+fn cycles_that_wait_are_counted_too() {
+    let text = "node main() -> (o)\n  n = 0 fby n + 1;\n  o = if n > 1000000000 then n else post o;\n";
+    let folder = Folder::new().file("p.rml", text);
+    let words = ["memory-limit", "p.rml:3:", "another cycle beside", "`o` in cycle 0 waits for"];
+    folder.rml("run p.rml --cycles 100000 --memory 8M").fails(1, &words);
+}
+
+#[test]
+fn traces_are_as_long_as_there_is_memory() {
+    let folder = Folder::new().file("p.rml", "node main() -> (o)\n  o = 1.0 fby o + 1.0;\n");
+    let words = ["memory-limit", "p.rml:2:", "--cycles"];
+    for cycles in ["100000000", "1000000000000000000", "18446744073709551615"] {
+        for command in
+            ["run p.rml", "run p.rml --vars all", "trace p.rml", "trace p.rml --stages", "grad p.rml"]
+        {
+            folder
+                .rml(&format!("{command} --cycles {cycles} --memory 512M"))
+                .fails(1, &["memory-limit", "cycles"]);
+        }
+        folder.rml(&format!("run p.rml --cycles {cycles} --memory 512M")).fails(1, &words);
+        folder
+            .rml(&format!("trace p.rml --semantics kahn --cycles {cycles} --memory 512M"))
+            .fails(1, &["memory-limit"]);
+    }
+    let out = folder.rml("run p.rml --cycles 100000 --memory 4M").ok();
+    assert!(out.ends_with("100000.0]}}\n"), "the text is written in pieces");
+    assert!(folder.rml("run p.rml --cycles 100000 --memory 4M --format csv").ok().ends_with("\n100000.0\n"));
+    let words = ["memory-limit", "a table of 100000 cycles"];
+    folder.rml("run p.rml --cycles 100000 --memory 4M --format table").fails(1, &words);
+    folder.rml("trace p.rml --cycles 100000 --vcd o.vcd --memory 16M").fails(1, &words);
+    folder.rml("trace p.rml --cycles 10000 --memory 8M").fails(1, &["a chronogram of 10000 cycles"]);
+}
+
+#[test]
+fn gradients_ask_for_their_constants() {
+    let f = "node f(x) -> (o)\n  y = broadcast([4000, 4000], x);\n  o = sum((post y) + (0.0 fby y));\n";
+    let main = "node main(x: num [], bp: bool []) -> (o, dx)\n  o, dx = diff_f(x, bp, 1.0);\n";
+    let folder = Folder::new().file("p.rml", format!("{f}\n{main}"));
+    let words = ["memory-limit", "a constant of the gradient", "p.rml:3:", "num [4000, 4000]"];
+    folder.rml("check p.rml --memory 32M").fails(1, &words);
+}
+
+#[test]
+fn kept_outputs_and_texts_ask() {
+    let xs: Vec<String> = (0..100).map(|x| format!("{x}.0")).collect();
+    let folder = Folder::new()
+        .file("p.rml", "node infer(x: num []) -> (o)\n  o = broadcast([10000], x);\n")
+        .file("d.json", format!("{{\"x\": [{}]}}", xs.join(", ")))
+        .file("q.rml", "node main() -> (o)\n  p = param(normal([1000, 1000], 0.0, 1.0));\n  o = sum(p);\n");
+    let infer = "infer p.rml --data d.json --out o.npz";
+    folder.rml(&format!("{infer} --memory 2M")).fails(1, &["memory-limit", "keeping output `o`"]);
+    folder.rml(&format!("{infer} --memory 64M")).ok();
+    let words = ["memory-limit", "the text of 1000000 elements"];
+    folder.rml("dump q.rml --after fold --memory 32M").fails(1, &words);
+    folder.rml("dump q.rml --after inline --memory 32M").ok();
+}

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use rml_base::memory::{Reservation, bytes_of};
+use rml_base::memory::{self, Reservation, bytes_of};
+use rml_base::{Diagnostic, Span};
 
 use crate::types::{DType, Precision, Shape, Type};
 
@@ -127,6 +128,17 @@ impl Value {
     /// A value of `ty` whose elements are all zero (false for truth values).
     pub fn zeros(ty: &Type, precision: Precision) -> Value {
         Self::filled(ty, 0.0, precision)
+    }
+
+    /// As [`filled`](Self::filled), for a constant that is no part of the source text.
+    ///
+    /// # Errors
+    /// `memory-limit` if there is no memory for it; `span` is what needs it.
+    pub fn filled_for(span: Span, ty: &Type, x: f64, precision: Precision) -> Result<Value, Diagnostic> {
+        memory::ask(ty.bytes(precision)).map_err(|short| {
+            short.diagnostic("a constant of the gradient").label(span, format!("this needs {ty}"))
+        })?;
+        Ok(Self::filled(ty, x, precision))
     }
 
     /// A value of `ty` whose elements are all `x` (`x != 0` for truth values, truncated for integers).

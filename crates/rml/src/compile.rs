@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use rml_base::{Diagnostics, FileId, Sources};
+use rml_base::{Diagnostic, Diagnostics, FileId, Sources};
 use rml_elab::{NodeSignature, Root};
 use rml_ir::flat::{self, Flat};
 use rml_ir::typed::{self, StaticValue};
@@ -309,7 +309,11 @@ fn dump_module(module: &typed::Module, options: &Options, stage: Stage) -> Resul
         Stage::Parse | Stage::Elab | Stage::Normalize => normal::print(&module),
         Stage::Diff => normal::print(&rml_autodiff::differentiate(module)?),
         Stage::Inline => flat::print(&pass::inline(&rml_autodiff::differentiate(module)?)?),
-        Stage::Fold => flat::print(&back(module, options)?),
+        Stage::Fold => {
+            let flat = back(module, options)?;
+            ask_for_text(&flat)?;
+            flat::print(&flat)
+        }
         Stage::Analyse => {
             let flat = back(module, options)?;
             let clocks = rml_analysis::clocks(&flat);
@@ -321,6 +325,15 @@ fn dump_module(module: &typed::Module, options: &Options, stage: Stage) -> Resul
             rml_analysis::print_facts(&flat, &clocks.clocks, &facts)
         }
     })
+}
+
+/// Asks for the memory of the printed form, in which each element of a constant stands by itself.
+fn ask_for_text(flat: &Flat) -> Result<(), Diagnostic> {
+    /// Digits, sign, exponent, comma; a text is copied where it grows.
+    const ELEMENT: u64 = 3 * 24;
+    let elements = flat.consts.iter().fold(0_u64, |n, c| n.saturating_add(c.ty.shape.len() as u64));
+    rml_base::memory::ask(elements.saturating_mul(ELEMENT))
+        .map_err(|short| short.diagnostic(format!("the text of {elements} elements of constants")))
 }
 
 /// The adjoint of node `node`, and all nodes that it needs, in surface syntax, callees first: a program again. Nodes of the

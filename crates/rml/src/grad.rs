@@ -10,8 +10,8 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use rml_backend::Backend;
 use rml_base::codes::sim;
-use rml_base::{Diagnostic, Diagnostics, Sources};
-use rml_ir::{Data, Shape, Value};
+use rml_base::{Diagnostic, Diagnostics, Sources, memory};
+use rml_ir::{Data, Precision, Shape, Type, Value};
 use rml_sim::{Row, Status};
 
 use crate::checkpoint::{Checkpoint, Policy};
@@ -147,6 +147,13 @@ impl Given {
         let options = RunOptions { cycles: grad.cycles, allow_nan: grad.allow_nan, ..RunOptions::default() };
         let table = Table::new(program, inputs, &options)
             .map_err(|d| Error::from(d).with_sources(program.sources()))?;
+        let outputs = program.outputs().len();
+        let each = program.inputs().len() * size_of::<Feed>() + outputs * size_of::<Status>();
+        let bytes = memory::bytes_of(table.cycles, each + size_of::<Row>() + size_of::<Vec<Feed>>());
+        memory::ask(bytes).map_err(|short| {
+            let d = short.diagnostic(format!("a gradient over {} cycles", table.cycles));
+            Error::from(d.help("run fewer cycles (`--cycles`)"))
+        })?;
         Ok(Self((0..table.cycles).map(|n| table.row(n)).collect()))
     }
 }
@@ -156,30 +163,43 @@ fn gradients(compiled: &Differentiable, given: &Given, start: &Start) -> Result<
     let rows = run(program, given, start, &[])?;
     let precision = program.precision();
     let num = |x: f64| Value::num(x, precision);
-    let params = compiled.params.iter().map(|(key, (ty, at))| {
+    let mut params = IndexMap::new();
+    for (key, (ty, at)) in &compiled.params {
         let shape = &ty.shape;
+        ask_for_gradient(ty, key, program)?;
         let total = at.map_or_else(|| vec![0.0; shape.len()], |at| total(&rows, at, shape));
-        (key.to_string(), Value::new(shape.clone(), Data::F64(total)).to_precision(precision))
-    });
+        let total = Value::new(shape.clone(), Data::F64(total)).to_precision(precision);
+        params.insert(key.to_string(), total);
+    }
     let mut inputs = IndexMap::new();
     for (k, info) in program.inputs().iter().enumerate().filter(|(_, info)| info.ty.is_num()) {
+        let mut zeros: Option<Value> = None;
         let cell = |(row, given): (&Row, &Vec<Feed>)| match &given[k] {
             Feed::Absent => None,
             _ => Some(match compiled.inputs[k].map(|at| &row.values[at]) {
                 Some(Status::Value(v)) => v.clone(),
-                _ => Value::zeros(&info.ty, precision),
+                // One value for all cycles; the inputs are as large.
+                _ => zeros.get_or_insert_with(|| Value::zeros(&info.ty, precision)).clone(),
             }),
         };
         inputs.insert(info.name.to_string(), rows.iter().zip(&given.0).map(cell).collect());
     }
     Ok(Gradients {
         loss: num(total(&rows, 0, &Shape::scalar())[0]),
-        params: params.collect(),
+        params,
         inputs,
         output: compiled.loss.clone(),
         cycles: given.0.len(),
         warnings: program.warnings().clone(),
         sources: Arc::clone(program.sources()),
+    })
+}
+
+/// Asks for the memory of a parameter's gradient, in double precision and in the program's.
+fn ask_for_gradient(ty: &Type, key: &str, program: &Program) -> Result<(), Error> {
+    memory::ask(ty.bytes(Precision::F64).saturating_mul(2)).map_err(|short| {
+        let d = short.diagnostic(format!("the gradient of parameter `{key}`, {ty},"));
+        Error::from(d).with_sources(program.sources())
     })
 }
 

@@ -162,9 +162,7 @@ pub fn infer(source: &Source, data: &Columns, options: &InferOptions) -> Result<
     let mut kept = if options.keep_outputs { Some(Kept::new(&mut family, size, &windows)?) } else { None };
     let from = From { checkpoint: &checkpoint, fresh: options.fresh };
     let metrics = evaluate(&mut family, &windows, &set, size, from, &mut |rows, size| {
-        if let Some(kept) = &mut kept {
-            kept.add(rows, size);
-        }
+        kept.as_mut().map_or(Ok(()), |kept| kept.add(rows, size))
     })?;
     let outputs = kept.map(|k| k.columns(&set));
     Ok(InferReport { split: chosen, windows: set.len(), metrics, outputs, warnings, sources })
@@ -265,6 +263,9 @@ pub(crate) struct From<'c> {
     pub(crate) fresh: bool,
 }
 
+/// What sees the rows of each batch of windows, and how many windows it has.
+pub(crate) type Each<'e> = &'e mut dyn FnMut(&[Row], usize) -> Result<(), Diagnostic>;
+
 /// Runs windows with the states of a checkpoint, and averages the scalar outputs. `each` sees the rows of each batch of windows, and
 /// how many windows it has.
 pub(crate) fn evaluate(
@@ -273,7 +274,7 @@ pub(crate) fn evaluate(
     set: &[usize],
     size: usize,
     from: From<'_>,
-    each: &mut dyn FnMut(&[Row], usize),
+    each: Each<'_>,
 ) -> Result<Metrics, Error> {
     let size = if family.stacks { size.min(set.len()).max(1) } else { 1 };
     let states = inherited(family, size, from.checkpoint, from.fresh)?;
@@ -283,7 +284,7 @@ pub(crate) fn evaluate(
     for windows in set.chunks(size) {
         let rows = runner.run(data, windows)?;
         rows.iter().for_each(|row| averages.add(row, windows.len()));
-        each(&rows, windows.len());
+        each(&rows, windows.len()).map_err(|d| runner.session().fail(d))?;
     }
     Ok(averages.metrics())
 }

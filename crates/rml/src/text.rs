@@ -1,6 +1,6 @@
 //! Values and tables as text. Numbers print so that they read back exactly, and a number always has a point.
 
-use std::fmt::Write as _;
+use std::fmt;
 
 use rml_base::{visible, visible_name};
 use rml_ir::{Data, Value};
@@ -17,14 +17,10 @@ pub(crate) fn number(x: f64, short: impl std::fmt::Debug) -> String {
     }
 }
 
-/// Appends the element at position `i`, what is not finite in quotes.
-fn json_element(out: &mut String, data: &Data, i: usize) {
+/// Writes the element at position `i`, what is not finite in quotes.
+fn json_element(out: &mut dyn fmt::Write, data: &Data, i: usize) -> fmt::Result {
     let text = element(data, i);
-    if text.ends_with(['N', 'y']) {
-        let _ = write!(out, "\"{text}\"");
-    } else {
-        out.push_str(&text);
-    }
+    if text.ends_with(['N', 'y']) { write!(out, "\"{text}\"") } else { out.write_str(&text) }
 }
 
 /// The element at position `i`.
@@ -37,25 +33,40 @@ pub(crate) fn element(data: &Data, i: usize) -> String {
     }
 }
 
-/// Appends a value as JSON; tensors are nested arrays.
+/// Appends a value as JSON.
 pub(crate) fn json_value(out: &mut String, value: &Value) {
-    let data = value.to_data();
-    nested(out, value.shape().dims(), &mut 0, &mut |out, i| json_element(out, &data, i));
+    // Writing to memory does not fail.
+    let _ = write_json(out, value);
 }
 
-/// Appends nested brackets around the elements of a tensor.
-fn nested(out: &mut String, dims: &[usize], at: &mut usize, element: &mut dyn FnMut(&mut String, usize)) {
-    let Some((&n, rest)) = dims.split_first() else {
-        element(out, *at);
-        *at += 1;
-        return;
-    };
-    out.push('[');
-    for i in 0..n {
-        out.push_str(if i > 0 { ", " } else { "" });
-        nested(out, rest, at, element);
+/// Writes a value as JSON; tensors are nested arrays.
+pub(crate) fn write_json(out: &mut dyn fmt::Write, value: &Value) -> fmt::Result {
+    match value {
+        Value::Tensor(t) => nested(out, t.shape().dims(), &mut 0, t.data()),
+        scalar => json_element(out, &scalar.to_data(), 0),
     }
-    out.push(']');
+}
+
+/// Writes nested brackets around the elements of a tensor.
+fn nested(out: &mut dyn fmt::Write, dims: &[usize], at: &mut usize, data: &Data) -> fmt::Result {
+    let Some((&n, rest)) = dims.split_first() else {
+        *at += 1;
+        return json_element(out, data, *at - 1);
+    };
+    out.write_str("[")?;
+    for i in 0..n {
+        out.write_str(if i > 0 { ", " } else { "" })?;
+        nested(out, rest, at, data)?;
+    }
+    out.write_str("]")
+}
+
+/// What `write` writes.
+pub(crate) fn written(write: impl FnOnce(&mut dyn fmt::Write) -> fmt::Result) -> String {
+    let mut out = String::new();
+    // Writing to memory does not fail.
+    let _ = write(&mut out);
+    out
 }
 
 /// A value for people: numbers at most six digits long where that is exact enough, large tensors cut.

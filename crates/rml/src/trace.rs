@@ -1,10 +1,12 @@
 //! Whole traces: a program run over a table of inputs, with every cell kept.
 
+use std::fmt;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
 use rml_backend::Backend;
 use rml_base::codes::run as codes;
+use rml_base::memory::{self, Reservation};
 use rml_base::{Diagnostic, Diagnostics};
 use rml_ir::flat::Var;
 use rml_ir::{Shape, Value};
@@ -72,59 +74,69 @@ pub struct Trace {
     pub error: Option<Error>,
     /// What is worth knowing: cells that the end of the trace leaves undetermined.
     pub warnings: Diagnostics,
+    /// The bytes of the cells; values have their own.
+    #[allow(dead_code, reason = "held, not read")]
+    reserved: Reservation,
 }
 
 impl Trace {
     /// `{"cycles": N, "values": {"var": [..]}}`; `null` = absent, `"?"` = not determined. Numbers that are not finite are the
     /// strings `"NaN"`, `"Infinity"` and `"-Infinity"`; tensors are nested arrays.
-    pub fn to_json(&self) -> String {
-        let mut out = format!("{{\"cycles\": {}, \"values\": {{", self.cycles);
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_json(&self, out: &mut dyn fmt::Write) -> fmt::Result {
+        write!(out, "{{\"cycles\": {}, \"values\": {{", self.cycles)?;
         for (i, (name, cells)) in self.values.iter().enumerate() {
-            out.push_str(if i > 0 { ",\n  " } else { "\n  " });
-            out.push_str(&serde_json::Value::from(name.as_str()).to_string());
-            out.push_str(": [");
+            out.write_str(if i > 0 { ",\n  " } else { "\n  " })?;
+            write!(out, "{}: [", serde_json::Value::from(name.as_str()))?;
             for (j, cell) in cells.iter().enumerate() {
-                out.push_str(if j > 0 { ", " } else { "" });
+                out.write_str(if j > 0 { ", " } else { "" })?;
                 match cell {
-                    Cell::Absent => out.push_str("null"),
-                    Cell::Unknown => out.push_str("\"?\""),
-                    Cell::Value(v) => text::json_value(&mut out, v),
+                    Cell::Absent => out.write_str("null")?,
+                    Cell::Unknown => out.write_str("\"?\"")?,
+                    Cell::Value(v) => text::write_json(out, v)?,
                 }
             }
-            out.push(']');
+            out.write_str("]")?;
         }
-        out.push_str("}}");
-        out
+        out.write_str("}}")
+    }
+
+    /// As [`write_json`](Self::write_json), into a text.
+    pub fn to_json(&self) -> String {
+        text::written(|out| self.write_json(out))
     }
 
     /// One row a cycle under a header row of names; an empty cell = absent, `?` = not determined. The elements of a tensor have
     /// columns of their own, named `x[0]`, `x[1]` or `m[0,0]`.
-    pub fn to_csv(&self) -> String {
-        let shapes: Vec<Shape> = self
-            .values
-            .values()
-            .map(|cells| {
-                let value = cells.iter().find_map(|c| if let Cell::Value(v) = c { Some(v) } else { None });
-                value.map(Value::shape).unwrap_or_default()
-            })
-            .collect();
-        let mut rows = vec![Vec::new(); self.cycles + 1];
-        for ((name, cells), shape) in self.values.iter().zip(&shapes) {
-            rows[0].extend(element_names(name, shape));
-            for (cell, row) in cells.iter().zip(&mut rows[1..]) {
-                match cell {
-                    Cell::Absent => row.extend(vec![String::new(); shape.len()]),
-                    Cell::Unknown => row.extend(vec!["?".to_owned(); shape.len()]),
-                    Cell::Value(v) => {
-                        let data = v.to_data();
-                        row.extend((0..data.len()).map(|i| text::element(&data, i)));
-                    }
-                }
-            }
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_csv(&self, out: &mut dyn fmt::Write) -> fmt::Result {
+        let value = |cell: &Cell| if let Cell::Value(v) = cell { Some(v.shape()) } else { None };
+        let shapes: Vec<Shape> =
+            self.values.values().map(|cells| cells.iter().find_map(value).unwrap_or_default()).collect();
+        let names = self.values.keys().zip(&shapes).flat_map(|(name, shape)| element_names(name, shape));
+        csv_record(out, names)?;
+        for n in 0..self.cycles {
+            let cells = self.values.values().zip(&shapes);
+            let fields =
+                cells.flat_map(|(cells, shape)| csv_fields(cells.get(n).unwrap_or(&Cell::Absent), shape));
+            csv_record(out, fields)?;
         }
-        let mut text = String::new();
-        rows.into_iter().for_each(|row| write_row(&mut text, row));
-        text
+        Ok(())
+    }
+
+    /// As [`write_csv`](Self::write_csv), into a text.
+    pub fn to_csv(&self) -> String {
+        text::written(|out| self.write_csv(out))
+    }
+
+    /// The bytes that a table of the cells takes at most while it is made, for [`memory::ask`].
+    pub fn table_bytes(&self) -> u64 {
+        let cells = (self.values.len() as u64 + 1).saturating_mul(self.cycles as u64);
+        cells.saturating_mul(CELL_TEXT)
     }
 
     /// An aligned table for people, one row a variable: `□` = absent, `?` = not determined, large tensors cut short.
@@ -141,6 +153,27 @@ impl Trace {
             rows.push(row);
         }
         text::table(&rows, &[0])
+    }
+}
+
+/// The bytes that a cell's text takes, with its share of the lines made of it.
+const CELL_TEXT: u64 = 160;
+
+fn csv_record(out: &mut dyn fmt::Write, fields: impl Iterator<Item = String>) -> fmt::Result {
+    let mut row = String::new();
+    write_row(&mut row, fields);
+    out.write_str(&row)
+}
+
+/// The fields of a cell, one an element.
+fn csv_fields(cell: &Cell, shape: &Shape) -> Vec<String> {
+    match cell {
+        Cell::Absent => vec![String::new(); shape.len()],
+        Cell::Unknown => vec!["?".to_owned(); shape.len()],
+        Cell::Value(v) => {
+            let data = v.to_data();
+            (0..data.len()).map(|i| text::element(&data, i)).collect()
+        }
     }
 }
 
@@ -187,7 +220,8 @@ pub(crate) fn sequences(
     let table =
         Table::new(program, inputs, options).map_err(|d| Error::from(d).with_sources(program.sources()))?;
     let mut sequences = vec![Vec::new(); table.inputs.len()];
-    for n in 0..table.cycles {
+    // Without inputs there is nothing to read, however many cycles there are.
+    for n in 0..if sequences.is_empty() { 0 } else { table.cycles } {
         for (sequence, feed) in sequences.iter_mut().zip(table.row(n)) {
             if let Feed::Value(value) = feed {
                 sequence.push(value);
@@ -208,18 +242,23 @@ pub(crate) fn run_session(
     let cycles = table.cycles;
     let sim_options = rml_sim::Options { record: options.all_vars, ..computed_by(options.backend.clone()) };
     let mut session = Session::with(program, sim_options);
-    let ran =
-        (0..cycles).try_for_each(|n| session.feed_row(&table.row(n))).and_then(|()| session.end(options.end));
-    let values = if options.all_vars {
-        all_vars(program, &session, cycles)
-    } else {
-        outputs(program, &mut session, cycles)
+    let reserved = reserve(program, cycles, options.all_vars).map_err(|d| session.fail(d))?;
+    let mut values = Values::new(program, cycles);
+    let mut cycle = |n: usize| {
+        session.feed_row(&table.row(n))?;
+        if !options.all_vars {
+            values.fetch(&mut session);
+        }
+        Ok(())
     };
+    let ran = (0..cycles).try_for_each(&mut cycle).and_then(|()| session.end(options.end));
+    let values =
+        if options.all_vars { all_vars(program, &session, cycles) } else { values.rest(&mut session) };
     let (warnings, error) = match ran.and_then(|()| session.undetermined()) {
         Ok(warnings) => (warnings, None),
         Err(error) => (Diagnostics::new(), Some(error)),
     };
-    Ok((session, Trace { cycles, values, error, warnings }))
+    Ok((session, Trace { cycles, values, error, warnings, reserved }))
 }
 
 /// The inputs of a run.
@@ -287,18 +326,54 @@ impl<'a> Table<'a> {
     }
 }
 
-fn outputs(program: &Program, session: &mut Session, cycles: usize) -> IndexMap<String, Vec<Cell>> {
-    let mut values: IndexMap<String, Vec<Cell>> =
-        program.outputs().iter().map(|o| (o.name.to_string(), Vec::with_capacity(cycles))).collect();
-    for row in session.drain_rows() {
-        for (cells, status) in values.values_mut().zip(&row.values) {
-            cells.push(status.into());
+/// Reserves the cells of a trace.
+fn reserve(program: &Program, cycles: usize, all_vars: bool) -> Result<Reservation, Diagnostic> {
+    let flat = program.flat();
+    let named = || flat.vars.iter().filter(|v| v.name.is_some()).count();
+    let shown = if all_vars { named() } else { program.outputs().len() };
+    // What the simulation records stands beside the cells.
+    let recorded = if all_vars { flat.vars.len() } else { 0 };
+    let of = |count: usize, size: usize| memory::bytes_of(cycles, count.saturating_mul(size));
+    let cells = of(shown, size_of::<Cell>());
+    let record = of(recorded, size_of::<Status>());
+    let what = || format!("a trace of {cycles} cycles");
+    let mut reserved = Reservation::default();
+    memory::ask(cells.saturating_add(record)).and_then(|()| reserved.grow(cells)).map_err(|short| {
+        let d = short.diagnostic(what()).help("run fewer cycles (`--cycles`)");
+        let shown = "each cycle has a cell for each variable that is shown";
+        match flat.outputs.first() {
+            Some(&v) => d.label(flat.vars[v].span, shown),
+            None => d.note(shown),
+        }
+    })?;
+    Ok(reserved)
+}
+
+/// The cells of the outputs, fetched as they become known.
+struct Values {
+    cells: IndexMap<String, Vec<Cell>>,
+    cycles: usize,
+}
+
+impl Values {
+    fn new(program: &Program, cycles: usize) -> Self {
+        Self { cells: program.outputs().iter().map(|o| (o.name.to_string(), Vec::new())).collect(), cycles }
+    }
+
+    fn fetch(&mut self, session: &mut Session) {
+        for row in session.drain_rows() {
+            for (cells, status) in self.cells.values_mut().zip(&row.values) {
+                cells.push(status.into());
+            }
         }
     }
-    for cells in values.values_mut() {
-        cells.resize(cycles, Cell::Unknown);
+
+    /// With what is still to be fetched; the cells of cycles that have no outputs are not determined.
+    fn rest(mut self, session: &mut Session) -> IndexMap<String, Vec<Cell>> {
+        self.fetch(session);
+        self.cells.values_mut().for_each(|cells| cells.resize(self.cycles, Cell::Unknown));
+        self.cells
     }
-    values
 }
 
 fn all_vars(program: &Program, session: &Session, cycles: usize) -> IndexMap<String, Vec<Cell>> {

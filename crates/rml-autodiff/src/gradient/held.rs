@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rml_base::EntityId;
+use rml_base::{Diagnostic, EntityId};
 use rml_ir::Value;
 use rml_ir::normal::{Callee, ConstKind, Constant, Eq, Equation, Module, Node, NodeId, Rhs, Var};
 
@@ -13,7 +13,10 @@ use crate::driver::Driver;
 ///
 /// A call of an adjoint that was made here, whose gradients nothing reads, becomes a call of the node itself: parameters
 /// that are held make it the same. What the program defines as an adjoint keeps its updates where it stands for one.
-pub(super) fn hold(driver: &mut Driver, loss: usize) -> (NodeId, Var) {
+///
+/// # Errors
+/// If there is no memory for the constants in place of results that nothing reads.
+pub(super) fn hold(driver: &mut Driver, loss: usize) -> Result<(NodeId, Var), Diagnostic> {
     let primals = primals(driver);
     let root = driver.module.root;
     let overridden = driver.module.overrides.contains_key(&root);
@@ -27,7 +30,7 @@ pub(super) fn hold(driver: &mut Driver, loss: usize) -> (NodeId, Var) {
     while let Some(id) = copies.todo.pop() {
         let mut node = copies.driver.module.nodes[id].clone();
         while let Some((eq, primal)) = unread_adjoint(&node, &primals) {
-            call_primal(&copies.driver.module, &mut node, eq, primal);
+            call_primal(&copies.driver.module, &mut node, eq, primal)?;
         }
         for eq in node.equations.iter_mut() {
             match &mut eq.rhs {
@@ -38,7 +41,7 @@ pub(super) fn hold(driver: &mut Driver, loss: usize) -> (NodeId, Var) {
         }
         copies.driver.module.nodes[id] = node;
     }
-    (copy, chosen)
+    Ok((copy, chosen))
 }
 
 struct Copies<'d> {
@@ -111,17 +114,18 @@ fn operands(rhs: &Rhs) -> Vec<Var> {
 }
 
 /// Calls the node in place of its adjoint. The results that nothing reads become constants.
-fn call_primal(module: &Module, node: &mut Node, id: Eq, primal: NodeId) {
+fn call_primal(module: &Module, node: &mut Node, id: Eq, primal: NodeId) -> Result<(), Diagnostic> {
     let (inputs, outputs) = (module.nodes[primal].inputs().count(), module.nodes[primal].outputs.len());
     let eq = &mut node.equations[id];
     let span = eq.span;
-    let Rhs::Call { callee, args, .. } = &mut eq.rhs else { return };
+    let Rhs::Call { callee, args, .. } = &mut eq.rhs else { return Ok(()) };
     *callee = Callee::Node(primal);
     args.truncate(inputs);
     for v in eq.lhs.split_off(outputs) {
         let ty = node.vars[v].ty.clone();
-        let kind = ConstKind::Value(Value::zeros(&ty, module.precision));
+        let kind = ConstKind::Value(Value::filled_for(span, &ty, 0.0, module.precision)?);
         let zero = node.consts.push(Constant { kind, ty, text: None });
         node.equations.push(Equation { lhs: vec![v], rhs: Rhs::Const(zero), span });
     }
+    Ok(())
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use rml::chronogram;
-use rml::{Columns, End, Options, Program, RunOptions, Source};
+use rml::{Columns, End, Options, Program, RunOptions, Source, Trace, memory};
 
 use crate::args::{self, Execution, Format, Over, Rows, Semantics, Vars};
 use crate::output::{Output, Stop, unwritable};
@@ -15,12 +15,21 @@ pub(crate) fn run(args: &args::Run, output: &mut Output) -> Result<(), Stop> {
     let options = RunOptions { backend, ..options };
     let trace = rml::run(&program, &inputs, &options)?;
     match args.format {
-        Format::Json => output.print_json(&trace.to_json()),
-        Format::Table => output.print(&trace.to_table()),
-        Format::Csv => output.exact(&trace.to_csv()),
+        Format::Json => output.in_pieces(true, |out| {
+            trace.write_json(out)?;
+            out.write_str("\n")
+        }),
+        Format::Table => ask_for_table(&trace).and_then(|()| output.print(&trace.to_table())),
+        Format::Csv => output.in_pieces(false, |out| trace.write_csv(out)),
     }?;
     output.report(&trace.warnings, program.sources());
     trace.error.map_or(Ok(()), |error| Err(error.into()))
+}
+
+fn ask_for_table(trace: &Trace) -> Result<(), Stop> {
+    let what = format!("a table of {} cycles", trace.cycles);
+    memory::ask(trace.table_bytes())
+        .map_err(|short| short.diagnostic(what).help("`rml run --format csv` writes piece by piece").into())
 }
 
 /// Runs, and draws the trace.
@@ -75,6 +84,7 @@ fn dump(
     if rows == Rows::Node {
         trace.values.retain(|name, _| !name.contains('.'));
     }
+    ask_for_table(&trace)?;
     write(file, &trace.to_vcd(program.node()))?;
     output.report(&trace.warnings, program.sources());
     trace.error.map_or(Ok(()), |error| Err(error.into()))

@@ -13,7 +13,10 @@ pub(crate) fn grad(args: &Grad, output: &mut Output) -> Result<(), Stop> {
     let found = rml::grad(&source, &compile, &inputs(&args.of.over)?, &options)?;
     output.report(&found.warnings, &found.sources);
     match args.format {
-        GradFormat::Json => output.print_json(&found.to_json()),
+        GradFormat::Json => output.in_pieces(true, |out| {
+            found.write_json(out)?;
+            out.write_str("\n")
+        }),
         GradFormat::Table => output.print(&found.to_table()),
     }
 }

@@ -2,6 +2,7 @@
 //! rows of a simulation at rest; changes nothing.
 
 use indexmap::{IndexMap, IndexSet};
+use rml_base::memory::Shortage;
 use rml_base::{Diagnostic, codes};
 use rml_ir::Value;
 use rml_ir::flat::{Eq, Var};
@@ -107,19 +108,31 @@ impl Simulator {
 
     /// The report that too many cycles are open.
     pub(super) fn look_ahead_report(&self, limit: usize) -> Diagnostic {
-        let why = self.undetermined().map(|u| u.report);
-        let mut report = Diagnostic::error(
-            codes::sim::LOOK_AHEAD_LIMIT,
-            format!("{limit} cycles are open and none of them can be completed"),
-        );
-        if let Some(why) = why {
+        let what = format!("{limit} cycles are open and none of them can be completed");
+        self.with_reason(Diagnostic::error(codes::sim::LOOK_AHEAD_LIMIT, what)).help(
+            "cut the backward dependences more often (`merge` on a condition, `every`), or raise the limit",
+        )
+    }
+
+    /// No memory is left for another cycle.
+    pub(super) fn open_cycles_report(&self, shortage: &Shortage) -> Diagnostic {
+        let open = self.rows.open();
+        let what = match open {
+            0 => format!("the trace of {} cycles", self.rows.end),
+            _ => format!("another cycle beside {open} that are open"),
+        };
+        let report = shortage.diagnostic(what);
+        if open == 0 { report } else { self.with_reason(report) }
+    }
+
+    /// Adds what the oldest open cycle waits for.
+    fn with_reason(&self, mut report: Diagnostic) -> Diagnostic {
+        if let Some(why) = self.undetermined().map(|u| u.report) {
             report.labels = why.labels;
             report.notes.push(why.message);
             report.notes.extend(why.notes);
         }
-        report.help(
-            "cut the backward dependences more often (`merge` on a condition, `every`), or raise the limit",
-        )
+        report
     }
 
     fn list(&self, cells: &[(u64, Var)]) -> String {

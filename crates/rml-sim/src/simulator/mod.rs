@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use rml_backend::Backend;
+use rml_base::memory::{self, Reservation, bytes_of};
 use rml_base::{Diagnostic, codes};
 use rml_ir::flat::{Flat, Var};
 use rml_ir::{Type, Value};
@@ -115,6 +116,8 @@ pub struct Simulator {
     halts: Vec<Halt>,
     activations: u64,
     max_open: u64,
+    /// The bytes of the rows, of what is recorded and of the outputs that wait to be fetched; values have their own.
+    reserved: Reservation,
 }
 
 impl Simulator {
@@ -150,6 +153,7 @@ impl Simulator {
             halts: Vec::new(),
             activations: 0,
             max_open: 0,
+            reserved: Reservation::default(),
             program: Arc::new(program),
             options,
         }
@@ -163,8 +167,9 @@ impl Simulator {
     /// Runs one more cycle, with one entry for each input of the program, as far as it can be run now.
     ///
     /// # Errors
-    /// If the entries do not fit the inputs (ERROR-8), if a synchronisation error or an integer overflow is found (also if one was found before),
-    /// or if too many cycles are open. After an error of the simulation the outputs of the cycles below can still be read.
+    /// If the entries do not fit the inputs (ERROR-8), if a synchronisation error or an integer overflow is found (also if one was found
+    /// before), if too many cycles are open, or if there is no memory for another one. After an error of the simulation the outputs of
+    /// the cycles below can still be read.
     pub fn feed(&mut self, inputs: &[Input]) -> Result<(), Diagnostic> {
         self.check_running()?;
         self.check_inputs(inputs)?;
@@ -173,6 +178,8 @@ impl Simulator {
         {
             return Err(self.look_ahead_report(limit));
         }
+        memory::ask(self.rows.bytes_to_grow().saturating_add(self.bytes_of_cycle()))
+            .map_err(|short| self.open_cycles_report(&short))?;
         let cycle = self.rows.push();
         self.max_open = self.max_open.max(self.rows.open());
         self.hand_over_tails(cycle);
@@ -361,11 +368,26 @@ impl Simulator {
             self.halts.push(halt);
         }
         self.release();
-        let Some(halt) = self.halts.first().filter(|_| !self.options.keep_going) else {
+        let halt = self.halts.first().filter(|_| !self.options.keep_going).map(|halt| self.report(halt));
+        if halt.is_none() {
             self.reclaim();
-            return Ok(());
-        };
-        Err(self.report(halt))
+        }
+        self.reserved.set(self.own_bytes());
+        halt.map_or(Ok(()), Err)
+    }
+
+    /// The bytes that are kept of a cycle when it is complete, without what its values hold: its row of outputs, and its record.
+    fn bytes_of_cycle(&self) -> u64 {
+        let statuses = |n: usize| bytes_of(n, size_of::<Status>());
+        let record = if self.options.record { statuses(self.program.flat.vars.len()) } else { 0 };
+        let row = statuses(self.program.flat.outputs.len()).saturating_add(size_of::<Row>() as u64);
+        record.saturating_add(row)
+    }
+
+    /// The bytes of what is kept now, without what values hold.
+    fn own_bytes(&self) -> u64 {
+        let kept = self.outputs.len().max(self.recorded.len()) as u64;
+        self.rows.bytes().saturating_add(kept.saturating_mul(self.bytes_of_cycle()))
     }
 
     /// Moves outputs that are determined, in order, to where they are fetched.

@@ -6,11 +6,15 @@ use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use rml_backend::{Buffer, Held};
+use rml_base::memory::bytes_of;
 use rml_ir::flat::Var;
-use rml_ir::{DType, Precision, Type, Value};
+use rml_ir::{Precision, Type, Value};
 
 /// No word of a row may have a bit.
 const CLEAN: u32 = u32::MAX;
+
+/// The bytes of a row that do not depend on the program.
+const ROW: usize = 3 * size_of::<u32>() + size_of::<bool>() + size_of::<Vec<(Var, Option<Value>)>>();
 
 /// What is known about the presence of a class in a cycle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -104,6 +108,13 @@ pub(super) struct Sizes {
 impl Sizes {
     fn words(&self) -> usize {
         self.steps.div_ceil(64)
+    }
+
+    /// The bytes of a row.
+    fn bytes(&self) -> usize {
+        let classes = self.classes * (size_of::<Presence>() + size_of::<Cause>());
+        let work = self.words() * size_of::<u64>() + self.recurrences() * size_of::<Walk>();
+        self.cells * size_of::<Cell>() + classes + work + ROW
     }
 
     fn recurrences(&self) -> usize {
@@ -212,6 +223,16 @@ impl Rows {
     #[inline]
     fn slot(&self, cycle: u64) -> usize {
         (cycle & self.mask) as usize
+    }
+
+    /// The bytes of the ring, without what its values hold.
+    pub(super) fn bytes(&self) -> u64 {
+        bytes_of(usize::try_from(self.mask + 1).unwrap_or(usize::MAX), self.sizes.bytes())
+    }
+
+    /// The bytes that opening another cycle takes: nothing, or as many as the ring has, which is doubled.
+    pub(super) fn bytes_to_grow(&self) -> u64 {
+        if self.open() > self.mask { self.bytes() } else { 0 }
     }
 
     /// How many cycles are open.
@@ -386,15 +407,7 @@ impl Rows {
 
     /// How many bytes their elements take.
     pub(super) fn live_bytes(&self) -> u64 {
-        let bytes = |(ty, precision): (Type, Precision)| {
-            let element = match ty.dtype {
-                DType::Bool => 1,
-                DType::Int => 8,
-                DType::Num if precision == Precision::F32 => 4,
-                DType::Num => 8,
-            };
-            ty.shape.len() as u64 * element
-        };
+        let bytes = |(ty, precision): (Type, Precision)| bytes_of(ty.shape.len(), ty.dtype.size(precision));
         let cells = (self.base..self.end).flat_map(|n| self.cells(n));
         cells.filter_map(Cell::kind).map(bytes).sum()
     }

@@ -1,6 +1,6 @@
 //! From a run to its chronogram.
 
-use rml_base::Diagnostics;
+use rml_base::{Diagnostic, Diagnostics, memory};
 use rml_ir::Value;
 use rml_ir::flat::Var;
 use rml_sim::Status as SimStatus;
@@ -35,6 +35,7 @@ pub fn draw(program: &Program, inputs: &Columns, options: &RunOptions, rows: Row
     let flat = program.flat();
     let status = |v: Var, n: usize| session.sim().status(n as u64, v).unwrap_or_default();
     let shown = rows::shown(flat, rows);
+    ask(bytes(shown.len(), trace.cycles), trace.cycles).map_err(|d| session.fail(d))?;
     let vars: Vec<Var> = shown.iter().map(|(v, _)| *v).collect();
     let chronogram = Chronogram {
         cycles: trace.cycles,
@@ -43,6 +44,23 @@ pub fn draw(program: &Program, inputs: &Columns, options: &RunOptions, rows: Row
         ..Chronogram::default()
     };
     Ok(Drawn { chronogram, error: trace.error, warnings: trace.warnings })
+}
+
+/// The bytes that a cell takes at most, with its arrows, and the text or drawing made of them.
+const CELL: u64 = 1024;
+
+/// The bytes of a table of so many rows, with all that is made of it.
+pub(super) fn bytes(rows: usize, cycles: usize) -> u64 {
+    (rows as u64 + 1).saturating_mul(cycles as u64).saturating_mul(CELL)
+}
+
+/// Asks for the bytes of a chronogram.
+pub(super) fn ask(bytes: u64, cycles: usize) -> Result<(), Diagnostic> {
+    memory::ask(bytes).map_err(|short| {
+        short
+            .diagnostic(format!("a chronogram of {cycles} cycles"))
+            .help("draw fewer cycles, or fewer rows (`--vars`)")
+    })
 }
 
 /// The rows of variables after a run.

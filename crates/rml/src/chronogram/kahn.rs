@@ -1,14 +1,14 @@
 //! Tables of the Kahn semantics: values stand by their number in the sequence, not by cycle, and there is no absence.
 
 use rml_base::codes::{run as codes, sim};
-use rml_base::memory::Shortage;
+use rml_base::memory::{self, Shortage};
 use rml_base::{Diagnostic, Diagnostics};
 use rml_ir::flat::{Flat, Rhs, Var};
 use rml_ir::op::EvalError;
-use rml_ir::surface;
+use rml_ir::{Value, surface};
 use rml_sim::kahn::{self, Failure, Stop, Stream, Wait};
 
-use super::build::{Drawn, value_cell};
+use super::build::{Drawn, ask, bytes, value_cell};
 use super::rows::{self, Names, Rows};
 use super::{Axis, Cell, Chronogram, Row};
 use crate::compile::Program;
@@ -32,9 +32,11 @@ pub fn kahn(program: &Program, inputs: &Columns, options: &RunOptions, rows: Row
     let (cycles, sequences) = trace::sequences(program, inputs, options)?;
     // Each delay makes a sequence longer by one at most; what is longer than that goes on without inputs.
     let delays = flat.equations.iter().filter(|e| matches!(e.rhs, Rhs::Fby { .. })).count();
-    let limit = cycles + delays + 1;
-    let found = kahn::run(flat, &sequences, limit).map_err(|f| fail(failed(flat, &f)))?;
+    let limit = cycles.saturating_add(delays + 1);
+    let elements = memory::bytes_of(limit, flat.vars.len().saturating_mul(size_of::<Value>()));
     let shown = rows::shown(flat, rows);
+    ask(bytes(shown.len(), limit).saturating_add(elements), limit).map_err(fail)?;
+    let found = kahn::run(flat, &sequences, limit).map_err(|f| fail(failed(flat, &f)))?;
     let ends = |v: Var| found.streams[v].stop != Stop::Limit;
     let longest = shown.iter().filter(|(v, _)| ends(*v)).map(|(v, _)| found.streams[*v].values.len()).max();
     let width = longest.unwrap_or(cycles);

@@ -2,7 +2,7 @@
 
 use rml_base::Diagnostics;
 
-use super::build::{Drawn, table};
+use super::build::{Drawn, ask, table};
 use super::rows::{self, Rows};
 use super::{Cell, Chronogram, Heading, Place, Row};
 use crate::compile::Program;
@@ -10,6 +10,9 @@ use crate::data::Columns;
 use crate::error::Error;
 use crate::session::End;
 use crate::trace::{self, RunOptions};
+
+/// The bytes that a cell of a slab takes at most, with the text made of it.
+const CELL: u64 = 160;
 
 /// Runs a program, compiled with [`Options::all_vars`](crate::Options), over the first cycle of its inputs, over the first two, and so
 /// on, each as the beginning of an endless trace; and over all of them with their end known, where [`RunOptions::end`] says so.
@@ -21,6 +24,10 @@ use crate::trace::{self, RunOptions};
 pub fn stages(program: &Program, inputs: &Columns, options: &RunOptions, rows: Rows) -> Result<Drawn, Error> {
     let options = RunOptions { all_vars: true, ..options.clone() };
     let whole = trace::cycles(program, inputs, &options)?;
+    // A slab for each cycle, as wide as the whole.
+    let shown = (rows::shown(program.flat(), rows).len() as u64 + 1).saturating_mul(whole as u64);
+    ask(shown.saturating_mul(whole as u64).saturating_mul(CELL), whole)
+        .map_err(|d| Error::from(d).with_sources(program.sources()))?;
     let ends = (1..=whole)
         .map(|n| (n, End::Open))
         .chain((options.end == End::Closed).then_some((whole, End::Closed)));

@@ -1,8 +1,9 @@
 //! A program without some of its inputs: the outputs that need them are gone, the others are as before.
 
 use rml_base::{EntityId, IndexVec};
-use rml_ir::flat::{ConstKind, Constant, Equation, Flat, Rhs, Var};
-use rml_ir::{Value, pass};
+use rml_ir::flat::{ConstKind, Constant, Equation, Flat, Rhs, Var, VarData};
+use rml_ir::op::Op;
+use rml_ir::{Type, Value, pass};
 use std::sync::Arc;
 
 use super::Program;
@@ -22,11 +23,15 @@ pub(crate) fn keep_inputs(program: &Program, keep: impl Fn(&str) -> bool) -> Pro
     let mut kept = outputs.iter().copied();
     flat.outputs.retain(|_| kept.next().unwrap_or(true));
     for var in gone {
-        // Nothing that is kept reads it; a constant there keeps the program well formed.
-        let ty = flat.vars[var].ty.clone();
-        let kind = ConstKind::Value(Value::zeros(&ty, flat.precision));
-        let id = flat.consts.push(Constant { kind, ty, text: None });
-        flat.equations.push(Equation { lhs: var, rhs: Rhs::Const(id), span: flat.vars[var].span });
+        // Nothing that is kept reads it; zeros there keep the program well formed.
+        let (ty, span) = (flat.vars[var].ty.clone(), flat.vars[var].span);
+        let scalar = Type::scalar(ty.dtype);
+        let kind = ConstKind::Value(Value::zeros(&scalar, flat.precision));
+        let id = flat.consts.push(Constant { kind, ty: scalar.clone(), text: None });
+        let zero = flat.vars.push(VarData { name: None, ty: scalar, span });
+        flat.equations.push(Equation { lhs: zero, rhs: Rhs::Const(id), span });
+        let op = Op::Broadcast { shape: ty.shape };
+        flat.equations.push(Equation { lhs: var, rhs: Rhs::Apply { op, args: vec![zero] }, span });
     }
     let infos = program.inputs.iter().zip(&dropped).filter(|(_, d)| !**d).map(|(i, _)| i.clone());
     let output_infos = program.outputs.iter().zip(&outputs).filter(|(_, k)| **k).map(|(o, _)| o.clone());

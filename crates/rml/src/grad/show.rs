@@ -1,6 +1,6 @@
 //! Gradients, and their checks, as text.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 use indexmap::IndexMap;
 use rml_ir::Value;
@@ -12,29 +12,36 @@ use crate::text;
 impl Gradients {
     /// `{"loss": total, "params": {"path": [..]}, "inputs": {"name": [per cycle]}}`; `null` = the input is absent. Tensors are nested
     /// arrays; what is not finite is `"NaN"`, `"Infinity"` or `"-Infinity"`.
-    pub fn to_json(&self) -> String {
-        let mut out = String::from("{\"loss\": ");
-        text::json_value(&mut out, &self.loss);
-        out.push_str(",\n \"params\": {");
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_json(&self, out: &mut dyn fmt::Write) -> fmt::Result {
+        out.write_str("{\"loss\": ")?;
+        text::write_json(out, &self.loss)?;
+        out.write_str(",\n \"params\": {")?;
         for (i, (key, value)) in self.params.iter().enumerate() {
-            entry(&mut out, i, key);
-            text::json_value(&mut out, value);
+            entry(out, i, key)?;
+            text::write_json(out, value)?;
         }
-        out.push_str("},\n \"inputs\": {");
+        out.write_str("},\n \"inputs\": {")?;
         for (i, (name, cells)) in self.inputs.iter().enumerate() {
-            entry(&mut out, i, name);
-            out.push('[');
+            entry(out, i, name)?;
+            out.write_str("[")?;
             for (j, cell) in cells.iter().enumerate() {
-                out.push_str(if j > 0 { ", " } else { "" });
+                out.write_str(if j > 0 { ", " } else { "" })?;
                 match cell {
-                    Some(value) => text::json_value(&mut out, value),
-                    None => out.push_str("null"),
+                    Some(value) => text::write_json(out, value)?,
+                    None => out.write_str("null")?,
                 }
             }
-            out.push(']');
+            out.write_str("]")?;
         }
-        out.push_str("}}");
-        out
+        out.write_str("}}")
+    }
+
+    /// As [`write_json`](Self::write_json), into a text.
+    pub fn to_json(&self) -> String {
+        text::written(|out| self.write_json(out))
     }
 
     /// For people: the sum, a line a parameter, a row an input with a column a cycle; `□` = absent, large tensors cut short.
@@ -63,9 +70,9 @@ impl Gradients {
     }
 }
 
-fn entry(out: &mut String, i: usize, key: &str) {
+fn entry(out: &mut dyn fmt::Write, i: usize, key: &str) -> fmt::Result {
     let comma = if i > 0 { "," } else { "" };
-    let _ = write!(out, "{comma}\n  {}: ", serde_json::Value::from(key));
+    write!(out, "{comma}\n  {}: ", serde_json::Value::from(key))
 }
 
 impl GradCheck {

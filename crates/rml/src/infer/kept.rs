@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use rml_base::Diagnostic;
+use rml_base::memory::{Reservation, bytes_of};
 use rml_ir::{Data, Shape, Type};
 use rml_sim::{Row, Status};
 
@@ -14,6 +16,7 @@ use crate::runner::Family;
 pub(super) struct Kept {
     outputs: Vec<Output>,
     cycles: usize,
+    reserved: Reservation,
 }
 
 struct Output {
@@ -49,12 +52,24 @@ impl Kept {
             }
         });
         let outputs = outputs.collect();
-        Ok(Self { outputs, cycles: windows.cycles })
+        Ok(Self { outputs, cycles: windows.cycles, reserved: Reservation::default() })
     }
 
     /// Adds the rows of a batch of `size` windows.
-    pub(super) fn add(&mut self, rows: &[Row], size: usize) {
+    ///
+    /// # Errors
+    /// If there is no memory for them.
+    pub(super) fn add(&mut self, rows: &[Row], size: usize) -> Result<(), Diagnostic> {
         for output in &mut self.outputs {
+            let values = rows.iter().filter_map(|row| row.values.get(output.index)?.value());
+            let elements = values.fold(0, |n, v| v.ty().bytes(v.precision()).saturating_add(n));
+            let lists = bytes_of(size, size_of::<Vec<bool>>() + rows.len() * (size_of::<Data>() + 1));
+            // The columns are joined from the parts at the end.
+            self.reserved.grow(elements.saturating_mul(2).saturating_add(lists)).map_err(|short| {
+                short
+                    .diagnostic(format!("keeping output `{}`", output.name))
+                    .help("infer over fewer windows at a time")
+            })?;
             let cells: Vec<Option<Data>> = rows
                 .iter()
                 .map(|row| match row.values.get(output.index) {
@@ -69,6 +84,7 @@ impl Kept {
                 output.data.extend(cells.iter().flatten().map(|d| part(d, window * cell, cell)));
             }
         }
+        Ok(())
     }
 
     /// The columns `window` (the row of the data) and one for each output: `[windows, ..]` where it is present once in every window,

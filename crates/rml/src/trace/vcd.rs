@@ -129,6 +129,7 @@ fn code(mut id: usize) -> String {
 mod tests {
     use super::*;
     use rml_base::Diagnostics;
+    use rml_base::memory::Reservation;
 
     #[test]
     fn signals_change_where_values_do() {
@@ -139,7 +140,13 @@ mod tests {
             ("f_0.x".to_owned(), vec![value(Value::F32(0.1)), Cell::Absent, Cell::Unknown]),
             ("f_0.none".to_owned(), vec![Cell::Absent, Cell::Absent, Cell::Absent]),
         ]);
-        let trace = Trace { cycles: 3, values, error: None, warnings: Diagnostics::new() };
+        let trace = Trace {
+            cycles: 3,
+            values,
+            error: None,
+            warnings: Diagnostics::new(),
+            reserved: Reservation::default(),
+        };
         let ones = "1".repeat(64);
         let expected = format!(
             "$comment z = absent, x = not determined $end\n$timescale 1 ns $end\n$scope module main $end\n\
@@ -159,7 +166,13 @@ mod tests {
             cells.push(Cell::Value(Value::Int(1)));
             cells
         })]);
-        let trace = Trace { cycles: CYCLES, values, error: None, warnings: Diagnostics::new() };
+        let trace = Trace {
+            cycles: CYCLES,
+            values,
+            error: None,
+            warnings: Diagnostics::new(),
+            reserved: Reservation::default(),
+        };
         let text = trace.to_vcd("main");
         assert_eq!(text.matches("bz !").count(), 1);
         assert!(text.ends_with("b1 !\n#400000\n"), "{}", &text[text.len() - 40..]);

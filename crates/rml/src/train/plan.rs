@@ -135,7 +135,7 @@ impl Test {
         }
         let checkpoint = Checkpoint::of_states(trained.session().states()?);
         let from = From { checkpoint: &checkpoint, fresh: false };
-        evaluate(&mut self.family, &self.windows, &self.set, batch, from, &mut |_, _| {})
+        evaluate(&mut self.family, &self.windows, &self.set, batch, from, &mut |_, _| Ok(()))
             .map_err(|e| e.note("while the test windows were evaluated"))
     }
 }

@@ -9,7 +9,7 @@ mod statics;
 mod update;
 
 use indexmap::{IndexMap, IndexSet};
-use rml_base::{Diagnostics, EntityId, IndexVec, Span};
+use rml_base::{Diagnostic, Diagnostics, EntityId, IndexVec, Span};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ const PARAM: &str = "param";
 /// Requires: `normal::verify_differentiated`. Ensures: `flat::verify`.
 ///
 /// # Errors
-/// If the program is too large when inlined, or an optimiser keeps its parameter in no `fby`.
+/// If the program is too large when inlined, an optimiser keeps its parameter in no `fby`, or there is no memory for its constants.
 pub fn inline(module: &Module) -> Result<Flat, Diagnostics> {
     Ok(inlined(module, false)?.flat)
 }
@@ -71,6 +71,9 @@ fn inlined(module: &Module, hold: bool) -> Result<Held, Diagnostics> {
     if !idle.is_empty() {
         inliner = Inliner::of(module, hold, idle);
     }
+    if let Some(refused) = inliner.refused.take() {
+        return Err(refused.into());
+    }
     let held = inliner.finish()?;
     super::checked("inline", || crate::flat::verify(&held.flat));
     Ok(held)
@@ -97,6 +100,8 @@ struct Inliner<'m> {
     samples: Vec<Eq>,
     /// The parameters that are never updated, by instance path.
     idle: IndexSet<Arc<str>>,
+    /// A constant that there is no memory for.
+    refused: Option<Diagnostic>,
 }
 
 /// An instance that is being inlined.
@@ -175,6 +180,7 @@ impl<'m> Inliner<'m> {
             gradients: IndexMap::new(),
             samples: Vec::new(),
             idle,
+            refused: None,
         }
     }
 

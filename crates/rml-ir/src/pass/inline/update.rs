@@ -84,12 +84,13 @@ impl Inliner<'_> {
     /// Defines the parameter from the optimiser's output on the slow clock; returns the optimiser's arguments
     /// and that output.
     fn once_a_window(&mut self, update: &ParamUpdate, window: Window) -> ([Var; 3], Var) {
-        let mut on = Emitter {
-            ty: self.flat.vars[update.result].ty.clone(),
-            span: update.span,
-            window,
-            inliner: self,
-        };
+        let ty = self.flat.vars[update.result].ty.clone();
+        let zero = Value::filled_for(update.span, &ty, 0.0, self.flat.precision);
+        let zero = zero.unwrap_or_else(|refused| {
+            self.refused.get_or_insert(refused);
+            Value::num(0.0, self.flat.precision)
+        });
+        let mut on = Emitter { ty, zero, span: update.span, window, inliner: self };
         let bool_ty = Type::condition();
         let no = on.literal(Value::Bool(false));
         let yes = on.value(Value::Bool(true));
@@ -134,6 +135,8 @@ struct Emitter<'a, 'm> {
     inliner: &'a mut Inliner<'m>,
     /// The parameter's type.
     ty: Type,
+    /// Zeros of that type.
+    zero: Value,
     span: Span,
     window: Window,
 }
@@ -155,7 +158,7 @@ impl Emitter<'_, '_> {
     }
 
     fn zero(&mut self) -> ConstId {
-        let zero = Value::zeros(&self.ty, self.inliner.flat.precision);
+        let zero = self.zero.clone();
         self.value(zero)
     }
 
@@ -166,7 +169,7 @@ impl Emitter<'_, '_> {
     }
 
     fn zero_stream(&mut self) -> Var {
-        let zero = Value::zeros(&self.ty, self.inliner.flat.precision);
+        let zero = self.zero.clone();
         self.literal(zero)
     }
 
