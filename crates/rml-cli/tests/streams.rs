@@ -163,3 +163,50 @@ fn parameters_need_a_checkpoint_and_nothing_else_does() {
     folder.rml("infer q.rml --data d.json --fresh").fails(2, &["--params"]);
     folder.rml("infer q.rml --data d.json --strict").fails(2, &["cannot be used with"]);
 }
+
+#[test]
+fn look_ahead_has_a_limit_that_names_what_waits() {
+    let never = "node infer(x: num [], end: bool []) -> (o)\n  o = if end then x else post o;\n";
+    let line = "{\"x\": 1.0, \"end\": false}\n";
+    let run = stream(never, "--look-ahead 3", &line.repeat(10));
+    let words =
+        ["line 4 of standard input", "look-ahead-limit", "3 cycles are open", "p.rml:2:", "--look-ahead"];
+    let run = run.fails(1, &words);
+    assert!(
+        run.err.contains("the value of `o` in cycle 0 waits for the value of `o` in cycle 1"),
+        "{}",
+        run.err
+    );
+    assert_eq!(answers(&run).len(), 3, "what is known is printed");
+    // The last line that may be fed answers all.
+    let lines = format!("{}{{\"x\": 1.0, \"end\": true}}\n", line.repeat(2));
+    assert_eq!(stream(never, "--look-ahead 3", &lines).ok().lines().count(), 3);
+    // Without the flag there is a limit, too.
+    let run =
+        stream(never, "", &line.repeat(100_001)).fails(1, &["look-ahead-limit", "100000 cycles are open"]);
+    assert_eq!(run.out.lines().count(), 100_000);
+    stream(never, "--look-ahead 0", "").fails(2, &["--look-ahead"]);
+}
+
+#[test]
+fn memory_ends_a_stream_that_waits() {
+    let never = "node infer(x: num [], end: bool []) -> (o)\n  a = broadcast([50000], x);\n  o = if end then a else post o;\n";
+    let lines = "{\"x\": 1.0, \"end\": false}\n".repeat(1000);
+    let run = stream(never, "--memory 8M", &lines).fails(1, &["memory-limit", "of standard input", "p.rml:"]);
+    assert!(run.out.lines().count() < 60, "{} lines", run.out.lines().count());
+}
+
+#[test]
+fn programs_that_check_rejects_do_not_start() {
+    for (program, code) in [
+        ("node infer(x: num []) -> (o)\n  k = 0.5;\n  o = post o + k * x;\n", "uncut-recurrence"),
+        ("node infer(x: num [], c: bool []) -> (o)\n  o = x + (x when c);\n", "clock-mismatch"),
+        ("node infer(x: num []) -> (o)\n  o = o + x;\n", "instantaneous-cycle"),
+    ] {
+        let folder = Folder::new().file("p.rml", program);
+        let words = [code, "p.rml:"];
+        folder.rml("check p.rml --node infer").fails(1, &words);
+        let run = folder.rml_with("infer p.rml --stream", "{\"x\": 1.0, \"c\": true}\n").fails(1, &words);
+        assert_eq!(run.out, "", "nothing was run");
+    }
+}

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use indexmap::IndexMap;
 use rml_base::codes::run as codes;
-use rml_base::memory::Reservation;
+use rml_base::memory::{self, Reservation};
 use rml_base::{Code, Diagnostic};
 use rml_ir::Shape;
 
@@ -108,6 +108,10 @@ fn place(present: Option<&[usize]>, row: usize) -> Option<usize> {
     }
 }
 
+/// The bytes that an element of a file takes at most while it is written: digits, sign, exponent, comma, in a text that is copied
+/// where it grows.
+const WRITTEN: u64 = 3 * 24;
+
 /// A table has at most so many columns; what has more is something else.
 const MAX_COLUMNS: usize = 1 << 16;
 
@@ -203,6 +207,10 @@ impl Columns {
     pub fn write(&self, path: impl AsRef<Path>) -> Result<(), Error> {
         let path = path.as_ref();
         Self::check_format(path)?;
+        let elements = self.columns.values().map(|c| c.shape.len() as u64).fold(0, u64::saturating_add);
+        memory::ask(elements.saturating_mul(WRITTEN)).map_err(|short| {
+            short.diagnostic(format!("the text of {}, {elements} elements,", path.display()))
+        })?;
         let bytes = match Format::of(path) {
             Some(Format::Npz) => self.to_npz()?,
             _ => (self.to_json() + "\n").into_bytes(),

@@ -68,6 +68,8 @@ pub struct InferOptions {
     pub fresh: bool,
     /// What computes tensors; `None` = the evaluation of each operator, one after the other.
     pub backend: Option<Arc<dyn Backend>>,
+    /// How many cycles of a [`Stream`] may wait for later ones at once; a line beyond that ends it. In data, a window ends the wait.
+    pub look_ahead: usize,
 }
 
 impl Default for InferOptions {
@@ -84,11 +86,15 @@ impl Default for InferOptions {
             keep_outputs: false,
             fresh: false,
             backend: None,
+            look_ahead: Self::LOOK_AHEAD,
         }
     }
 }
 
 impl InferOptions {
+    /// How many cycles of a [`Stream`] may wait for later ones, if nothing else is said.
+    pub const LOOK_AHEAD: usize = 100_000;
+
     /// Node `infer` with the parameters of `params`, all else by default.
     pub fn new(params: impl Into<PathBuf>) -> Self {
         Self { params: Some(params.into()), ..Self::default() }

@@ -12,6 +12,7 @@ use rml_ir::typed::StaticValue;
 use rml_ir::{DType, Value};
 use rml_sim::{Row, Status};
 
+use crate::analyse::analyse;
 use crate::checkpoint::{Checkpoint, Policy};
 use crate::compile::{BATCH, Options, Program, Source, compile, interfaces, keep_inputs};
 use crate::data::windows::Windows;
@@ -90,6 +91,14 @@ impl Family {
     fn session(&mut self, size: usize) -> Result<Session, Error> {
         let backend = self.backend.clone();
         Ok(Session::on(self.program(size)?, backend))
+    }
+
+    /// Refuses a node that `rml check` rejects.
+    pub(crate) fn refuse_rejected(&self, size: usize) -> Result<(), Error> {
+        let batch = self.stacks.then_some(size);
+        let analysis = analyse(&self.source, &Options { batch, ..self.options.clone() })?;
+        let errors: Vec<Diagnostic> = analysis.findings().filter(|d| d.is_error()).cloned().collect();
+        if errors.is_empty() { Ok(()) } else { Err(Error::new(Diagnostics(errors), analysis.sources)) }
     }
 
     /// The program for that many stacked windows.

@@ -64,6 +64,9 @@ pub(crate) struct Infer {
     /// Read one JSON object a cycle from standard input, answer each as soon as it is determined
     #[arg(long)]
     pub(crate) stream: bool,
+    /// How many cycles of the stream may wait for later ones at once
+    #[arg(long, value_name = "CYCLES", default_value_t = rml::InferOptions::LOOK_AHEAD, value_parser = values::positive, conflicts_with = "data")]
+    pub(crate) look_ahead: usize,
     /// End the stream at the first line that is refused, instead of answering it with an error
     #[arg(long, conflicts_with = "data")]
     pub(crate) strict: bool,

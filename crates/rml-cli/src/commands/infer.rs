@@ -30,6 +30,7 @@ pub(crate) fn infer(args: &Infer, output: &mut Output) -> Result<(), Stop> {
         keep_outputs: args.out.is_some(),
         fresh: args.fresh,
         backend: Some(super::backend(&args.computing)?),
+        look_ahead: args.look_ahead,
     };
     match &args.data {
         Some(data) => over_data(args, &source, &Columns::read(data)?, &options, output),

@@ -110,7 +110,7 @@ impl Simulator {
     pub(super) fn look_ahead_report(&self, limit: usize) -> Diagnostic {
         let what = format!("{limit} cycles are open and none of them can be completed");
         self.with_reason(Diagnostic::error(codes::sim::LOOK_AHEAD_LIMIT, what)).help(
-            "cut the backward dependences more often (`merge` on a condition, `every`), or raise the limit",
+            "cut the backward dependences more often (`merge` on a condition, `every`), or raise the limit (`--look-ahead`)",
         )
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rml_backend::Backend;
 use rml_base::codes::run as codes;
-use rml_base::{Diagnostic, Diagnostics, Sources};
+use rml_base::{Diagnostic, Diagnostics, Sources, memory};
 
 use super::lines::{Format, Line, object};
 use super::states::inherited;
@@ -14,7 +14,7 @@ use crate::checkpoint::{Checkpoint, Policy};
 use crate::compile::{Program, keep_inputs};
 use crate::error::Error;
 use crate::runner::{asked_batch, batch_size};
-use crate::session::{End, Feed, Session};
+use crate::session::{End, Feed, Session, computed_by};
 use crate::settings;
 
 /// A program that reads JSON objects, one a cycle, and answers with JSON objects, one a cycle.
@@ -31,6 +31,7 @@ pub struct Stream {
     checkpoint: Checkpoint,
     format: Format,
     backend: Option<Arc<dyn Backend>>,
+    look_ahead: usize,
     running: Option<Running>,
 }
 
@@ -49,7 +50,8 @@ impl Stream {
     /// Compiles and loads.
     ///
     /// # Errors
-    /// A program or checkpoint that does not fit.
+    /// A program or checkpoint that does not fit; a program that [`check`](crate::check) rejects, since sooner or later it would stop
+    /// or never answer.
     pub fn new(source: &crate::Source, options: &InferOptions) -> Result<Self, Error> {
         let checkpoint = options.checkpoint()?;
         let mut family = family(source, options, checkpoint.position.as_ref())?;
@@ -58,6 +60,8 @@ impl Stream {
         let stacked = family.stacked_outputs(size)?;
         let program = family.program(size)?.clone();
         options.check_parameters(&program)?;
+        family.refuse_rejected(size)?;
+        ask_for_answers(&program)?;
         let names =
             program.outputs().iter().zip(stacked).filter(|(_, s)| *s).map(|(o, _)| o.name.to_string());
         let stacked = names.collect();
@@ -70,8 +74,8 @@ impl Stream {
             .map_err(|d| Error::from(d).with_sources(program.sources()))?;
         let format =
             Format { single: asked.is_none() && family.stacks, stacked, allow_nan: options.allow_nan };
-        let backend = options.backend.clone();
-        Ok(Self { program, warnings, checkpoint, format, backend, running: None })
+        let (backend, look_ahead) = (options.backend.clone(), options.look_ahead);
+        Ok(Self { program, warnings, checkpoint, format, backend, look_ahead, running: None })
     }
 
     /// Findings that did not stop it.
@@ -104,10 +108,12 @@ impl Stream {
         Ok(answers)
     }
 
-    /// Whether no line will be accepted any more, since too many cycles wait for later ones, or since a backend could not compute
-    /// again what it had computed before.
+    /// Whether no line will be accepted any more, since too many cycles wait for later ones, or so many that no memory is left, or since
+    /// a backend could not compute again what it had computed before.
     pub fn is_stuck(&self) -> bool {
-        self.running.as_ref().is_some_and(|r| r.session.sim().is_full() || r.session.sim().has_failed())
+        self.running
+            .as_ref()
+            .is_some_and(|r| r.out_of_memory || r.session.sim().is_full() || r.session.sim().has_failed())
     }
 
     /// The program for the inputs that the first line names.
@@ -128,9 +134,11 @@ impl Stream {
             .help("name every input in the first line, with null where it is absent");
             return Err(Error::from(d).with_sources(program.sources()));
         }
-        let mut session = Session::on(&program, self.backend.clone());
+        let options =
+            rml_sim::Options { max_open_cycles: Some(self.look_ahead), ..computed_by(self.backend.clone()) };
+        let mut session = Session::with(&program, options);
         session.restore(&self.checkpoint, Policy::Inference)?;
-        Ok(Running { session, open: VecDeque::new() })
+        Ok(Running { session, open: VecDeque::new(), out_of_memory: false })
     }
 
     /// The end of the input. On a closed trace, that is known to be complete, what still waited takes its last value; on an open
@@ -151,11 +159,24 @@ impl Stream {
     }
 }
 
+/// Asks for the text of an answer, which the program's outputs are as large in every cycle.
+fn ask_for_answers(program: &Program) -> Result<(), Error> {
+    /// Digits, sign, exponent, comma; a text is copied where it grows.
+    const ELEMENT: u64 = 3 * 24;
+    let elements = program.outputs().iter().map(|o| o.ty.shape.len() as u64).fold(0, u64::saturating_add);
+    memory::ask(elements.saturating_mul(ELEMENT)).map_err(|short| {
+        let d = short.diagnostic(format!("an answer of {elements} elements"));
+        Error::from(d).with_sources(program.sources())
+    })
+}
+
 /// A running program, and what its open cycles were fed with, so that a cycle that fails can be taken back.
 #[derive(Debug)]
 struct Running {
     session: Session,
     open: VecDeque<Vec<Feed>>,
+    /// Whether memory ran out while cycles waited for later ones.
+    out_of_memory: bool,
 }
 
 impl Running {
@@ -164,6 +185,7 @@ impl Running {
         let row = format.row(line, whole, self.session.program()).map_err(|d| self.session.fail(d))?;
         if let Err(error) = self.session.feed_row(&row) {
             self.take_back();
+            self.out_of_memory = error.code() == Some(codes::MEMORY_LIMIT) && !self.open.is_empty();
             return Err(error);
         }
         self.open.push_back(row);
