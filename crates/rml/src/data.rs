@@ -94,6 +94,16 @@ impl Column {
         place(self.present.as_deref(), row)
     }
 
+    /// Whether shape, rows and elements fit each other; in a column that was read they do.
+    fn fits(&self) -> bool {
+        let rows = |present: &Vec<usize>| {
+            present.is_sorted_by(|a, b| a < b) && present.last().is_none_or(|row| *row < self.rows())
+        };
+        let cell = self.shape.dims().get(1..).and_then(|dims| Shape::new(dims).checked_len());
+        let elements = cell.and_then(|cell| cell.checked_mul(self.present_rows()));
+        self.present.as_ref().is_none_or(rows) && elements == Some(self.elements.len())
+    }
+
     /// Whether no row is there; then a text format could not tell what the elements are.
     fn is_void(&self) -> bool {
         self.present_rows() == 0

@@ -34,7 +34,8 @@ fn one(file: &Path, check: bool, output: &mut Output) -> Result<bool, Stop> {
     let same = formatted == text;
     if check {
         if !same {
-            output.print(&format!("{name}\n"))?;
+            // Whole, since a name may go to another command.
+            output.exact(&format!("{}\n", rml::visible(&name)))?;
         }
         return Ok(same);
     }

@@ -62,7 +62,7 @@ pub(crate) fn find<'a>(
     input: &InputInfo,
     shapes: &[&str],
 ) -> Result<&'a Column, Diagnostic> {
-    columns.columns.get(&*input.name).ok_or_else(|| {
+    let found = columns.columns.get(&*input.name).ok_or_else(|| {
         let message = format!("input `{}` has no column in the data", input.name);
         let mut d = Diagnostic::error(codes::MISSING_COLUMN, message);
         if let Some(why) = columns.unusable.get(&*input.name) {
@@ -81,7 +81,14 @@ pub(crate) fn find<'a>(
             _ => format!("{} has {}{more}", origin(columns), names.join(", ")),
         })
         .help(format!("add a column `{}`: {} {}", input.name, input.ty.dtype, shapes.join(" or ")))
-    })
+    })?;
+    if found.fits() {
+        return Ok(found);
+    }
+    let what = format!("column `{}` has not the elements that its shape and its rows ask for", input.name);
+    let (rows, elements) = (found.present_rows(), found.elements.len());
+    Err(Diagnostic::error(codes::DATA_SHAPE, what)
+        .note(format!("its shape is {}, {rows} rows are there, and it has {elements} elements", found.shape)))
 }
 
 pub(crate) fn origin(columns: &Columns) -> &str {

@@ -45,6 +45,9 @@ impl From<Shortage> for Wrong {
 /// The number that a text stands for; `None` = it is no number. An integer that 64 bits do not hold is a number if it is one exactly;
 /// nothing becomes infinite because it is too large.
 pub(super) fn number(text: &str) -> Option<Result<Scalar, String>> {
+    if let Ok(i) = text.parse() {
+        return Some(Ok(Scalar::Int(i)));
+    }
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
     let x: f64 = text.parse().ok()?;
     if x.is_infinite() && digits.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
@@ -52,9 +55,6 @@ pub(super) fn number(text: &str) -> Option<Result<Scalar, String>> {
     }
     if !digits.bytes().all(|b| b.is_ascii_digit()) {
         return Some(Ok(Scalar::Num(x)));
-    }
-    if let Ok(i) = text.parse() {
-        return Some(Ok(Scalar::Int(i)));
     }
     let is_exact = format!("{:.0}", x.abs()) == digits.trim_start_matches('0');
     Some(if is_exact { Ok(Scalar::Num(x)) } else { Err(inexact(text)) })
@@ -133,6 +133,11 @@ pub(super) struct Builder {
 }
 
 impl Builder {
+    /// A column whose cells have that shape.
+    pub(super) fn of_shape(shape: &[usize]) -> Self {
+        Self { shape: Some(shape.to_vec()), ..Self::default() }
+    }
+
     /// Adds an element of the cell that is being read.
     pub(super) fn element(&mut self, scalar: Scalar, memory: &mut Reservation) -> Result<(), Wrong> {
         self.cells.push(scalar, memory)

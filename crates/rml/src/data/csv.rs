@@ -33,7 +33,8 @@ pub(super) fn read(bytes: &[u8]) -> Result<Columns, Malformed> {
     let mut columns: Vec<Reading<'_>> = Vec::new();
     for (name, parts) in groups(&header)? {
         let (dims, fields) = layout(name, &parts)?;
-        columns.push(Reading { name, dims, fields, builder: Builder::default() });
+        let builder = Builder::of_shape(&dims);
+        columns.push(Reading { name, dims, fields, builder });
     }
     let mut memory = Reservation::default();
     let mut rows = 0;
@@ -187,6 +188,8 @@ mod tests {
         assert_eq!(m.shape, Shape::new(&[3, 2, 2]));
         assert_eq!(m.elements, Elements::Int(vec![1, 2, 3, 4, 5, 6, 7, 8]));
         assert_eq!(m.present, Some(vec![0, 2]));
+        let absent = get("\"m[0]\",\"m[1]\"\n,\n,\n", "m");
+        assert_eq!((absent.shape, absent.present), (Shape::new(&[2, 2]), Some(vec![])));
     }
 
     #[test]

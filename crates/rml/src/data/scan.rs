@@ -67,8 +67,8 @@ impl<'a> Scan<'a> {
     }
 
     fn blanks(&mut self) {
-        let rest = self.rest();
-        self.at += rest.len() - rest.trim_start_matches([' ', '\t', '\n', '\r']).len();
+        let is_blank = |b: &u8| matches!(b, b' ' | b'\t' | b'\n' | b'\r');
+        self.at += self.rest().bytes().take_while(is_blank).count();
     }
 
     /// Goes behind `null`, if it stands here.
@@ -176,7 +176,8 @@ fn token_len(rest: &str) -> usize {
     if rest.starts_with('"') {
         return text_len(rest);
     }
-    rest.find([',', ':', ']', '}', ' ', '\t', '\n', '\r']).unwrap_or(rest.len())
+    let ends = |b: u8| matches!(b, b',' | b':' | b']' | b'}' | b' ' | b'\t' | b'\n' | b'\r');
+    rest.bytes().position(ends).unwrap_or(rest.len())
 }
 
 /// The length of the text in quotes at the beginning.

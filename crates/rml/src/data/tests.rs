@@ -90,6 +90,32 @@ fn all_findings_are_collected() {
 }
 
 #[test]
+fn columns_that_contradict_themselves_are_refused() {
+    let inputs = [input("x", DType::Num, &[2], None)];
+    let column = |dims: &[usize], present: Option<Vec<usize>>, n: usize| {
+        let mut columns = Columns::default();
+        let elements = Elements::F32(vec![0.0; n]);
+        columns.columns.insert("x".into(), Column { shape: Shape::new(dims), elements, present });
+        columns
+    };
+    let run = |columns: &Columns| by_cycle(columns, &inputs, Precision::F32, false);
+    assert!(run(&column(&[3, 2], None, 6)).is_ok() && run(&column(&[3, 2], Some(vec![0, 2]), 4)).is_ok());
+    for bad in [
+        column(&[3, 2], None, 5),
+        column(&[3, 2], Some(vec![0, 2]), 6),
+        column(&[3, 2], Some(vec![2, 0]), 4),
+        column(&[3, 2], Some(vec![1, 3]), 4),
+        column(&[], None, 0),
+    ] {
+        assert_eq!(codes_of(run(&bad).unwrap_err()), ["data-shape"]);
+        assert_eq!(
+            codes_of(Windows::bind(&bad, &inputs, Precision::F32, false).unwrap_err()),
+            ["data-shape"]
+        );
+    }
+}
+
+#[test]
 fn place_of_nan_is_named() {
     let inputs = [input("x", DType::Num, &[2], None)];
     let columns = json(r#"{"x": [[[1.0, 2.0], [3.0, 4.0]], [[5.0, 6.0], [7.0, "NaN"]]]}"#);
