@@ -128,9 +128,24 @@ impl<'a> Conditions<'a> {
                     pending.push(Literal { cond: *value, value: at.value });
                     pending.push(Literal { cond: *cond, value: true });
                 }
+                Some(Rhs::If { cond, then, other }) => {
+                    pending.extend(self.other_branch([*cond, *then, *other], at.value));
+                }
                 _ => {}
             }
         }
+    }
+
+    /// What follows if `if cond then yes else no` is not what one branch always is: `if a then true else b` is the disjunction.
+    fn other_branch(&self, [cond, yes, no]: [Var; 3], value: bool) -> Vec<Literal> {
+        let differs = |branch: Var| match self.rhs(branch) {
+            Some(Rhs::Const(k)) => self.boolean(*k) == Some(!value),
+            _ => false,
+        };
+        let taken = [(yes, false, no), (no, true, yes)].into_iter().filter(|(branch, ..)| differs(*branch));
+        taken
+            .flat_map(|(_, at, branch)| [Literal { cond, value: at }, Literal { cond: branch, value }])
+            .collect()
     }
 
     /// The value of a condition at an instant where it is present, if the form of the program tells.

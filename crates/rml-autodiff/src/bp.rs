@@ -120,6 +120,17 @@ impl Conditions {
         &self.kinds[self.find(bp)]
     }
 
+    /// Whether a condition is that of another cycle, sampled or merged.
+    pub(crate) fn is_late(&self, mut bp: Bp) -> bool {
+        loop {
+            match self.kind(bp) {
+                BpKind::Delay { .. } => return true,
+                BpKind::When { of, .. } | BpKind::Merge { of, .. } | BpKind::If { of, .. } => bp = *of,
+                BpKind::Var(_) | BpKind::Or(_) => return false,
+            }
+        }
+    }
+
     /// Makes `of` stand for the whole class of `bp`.
     fn unite(&mut self, bp: Bp, of: Bp) {
         let (a, b) = (self.find(bp), self.find(of));

@@ -360,21 +360,32 @@ impl Builder {
                 let (then, other) = if cond.positive { (of, no) } else { (no, of) };
                 Rhs::If { cond: cond.var, then, other }
             }
-            BpKind::Or(cases) => {
-                let mut vars = cases.iter().map(|&c| self.condition_var(c)).collect::<Vec<_>>().into_iter();
-                let Some(mut sum) = vars.next() else {
-                    let no = self.filled(&Type::condition(), 0.0);
-                    return self.define(v, Rhs::Const(no));
-                };
-                let last = vars.next_back();
-                for case in vars {
-                    sum = self.apply(Op::Or, &[sum, case]);
-                }
-                let args = std::iter::once(sum).chain(last).collect();
-                Rhs::Apply { op: if last.is_some() { Op::Or } else { Op::Copy }, args, statics: Vec::new() }
-            }
+            BpKind::Or(cases) => self.disjunction(&cases),
         };
         self.define(v, rhs);
+    }
+
+    /// `if a then true else if b then true else c`: known as soon as one case is true, where `a or b or c` would wait for all of them.
+    /// Those of other cycles come last.
+    fn disjunction(&mut self, cases: &[Bp]) -> Rhs {
+        let (late, soon): (Vec<Bp>, Vec<Bp>) = cases.iter().partition(|&&case| self.conditions.is_late(case));
+        let vars: Vec<Var> = soon.into_iter().chain(late).map(|case| self.condition_var(case)).collect();
+        match vars.split_first() {
+            None => Rhs::Const(self.filled(&Type::condition(), 0.0)),
+            Some((only, [])) => Rhs::Apply { op: Op::Copy, args: vec![*only], statics: Vec::new() },
+            Some((first, [between @ .., last])) => {
+                let other = between.iter().rfold(*last, |other, &case| {
+                    let either = self.either(case, other);
+                    self.emit(Type::condition(), either)
+                });
+                self.either(*first, other)
+            }
+        }
+    }
+
+    /// `if a then true else b`.
+    pub(crate) fn either(&mut self, a: Var, b: Var) -> Rhs {
+        Rhs::If { cond: a, then: self.truth(true), other: b }
     }
 
     /// The condition of a variable with a gradient, as a variable.

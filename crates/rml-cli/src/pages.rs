@@ -13,6 +13,7 @@ pub(crate) const PAGES: &[(&str, &str)] = &[
     ("no-optimiser", include_str!("../../../docs/errors/no-optimiser.md")),
     ("gradient-clock", include_str!("../../../docs/errors/gradient-clock.md")),
     ("optimiser-shape", include_str!("../../../docs/errors/optimiser-shape.md")),
+    ("initial-value", include_str!("../../../docs/errors/initial-value.md")),
     ("inlined-too-large", include_str!("../../../docs/errors/inlined-too-large.md")),
     ("backend-not-built", include_str!("../../../docs/errors/backend-not-built.md")),
     ("backend-not-installed", include_str!("../../../docs/errors/backend-not-installed.md")),

@@ -282,6 +282,16 @@ impl Builtin {
         }
     }
 
+    /// Whether argument `i` is a static num.
+    pub(crate) fn is_num(self, i: usize) -> bool {
+        matches!(self, Builtin::Uniform | Builtin::Normal) && i > 0
+    }
+
+    /// Whether argument `i` is a static int, or an array of them.
+    pub(crate) fn is_size(self, i: usize) -> bool {
+        self.is_static(i) && !self.is_num(i) && self != Builtin::Einsum
+    }
+
     /// Whether argument `i` is a static position.
     pub(crate) fn is_static(self, i: usize) -> bool {
         match self {

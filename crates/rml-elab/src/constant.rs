@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use indexmap::IndexSet;
 use rml_base::codes::elab as codes;
+use rml_base::codes::syntax::NUMBER_OUT_OF_RANGE;
 use rml_base::{Diagnostic, Span, memory};
 use rml_ir::op::Distribution;
 use rml_ir::typed::{ConstKind, Constant, StaticValue};
@@ -10,22 +12,56 @@ use rml_ir::{DType, Data, Precision, Shape, Type, Value};
 use rml_syntax::ast::Literal;
 
 use crate::builtins::Builtin;
-use crate::hir::{ExprId, ExprKind, Item, Local};
+use crate::hir::{Expr, ExprId, ExprKind, Index, Item, Local};
 use crate::infer::Typed;
 use crate::instance::InstanceId;
+use crate::report::Report;
 use crate::statics::{self, Evaluated, Failure};
-use crate::text;
+use crate::text::Texts;
 
 /// The most elements that a constant may have; unlike streams, constants exist when the program is compiled.
 const MAX_ELEMENTS: usize = 1 << 28;
 
 impl Typed<'_> {
+    /// The text of an expression.
+    pub(crate) fn text(&self, id: InstanceId, expr: ExprId) -> String {
+        Texts { node: self.tree.node(id), is_num: &|e| self.statics.is_num(id, e) }.expr(expr)
+    }
+
+    /// The texts of the entries of an index list.
+    pub(crate) fn indices_text(&self, id: InstanceId, indices: &[Index]) -> Vec<String> {
+        Texts { node: self.tree.node(id), is_num: &|e| self.statics.is_num(id, e) }.indices(indices)
+    }
+
+    /// Reports the literals without a point that are nums and that no num of that precision is: each once.
+    pub(crate) fn inexact_literals(&self, precision: Precision, report: &mut Report) {
+        let mut seen = IndexSet::new();
+        for (id, expr) in self.statics.nums() {
+            let Expr { kind: ExprKind::Literal(Literal::Int(i)), span } = self.tree.node(id).exprs[expr]
+            else {
+                continue;
+            };
+            if is_exact(i, precision) || !seen.insert(span) {
+                continue;
+            }
+            let bits = if precision == Precision::F32 { 24 } else { 53 };
+            report.push(
+                Diagnostic::error(NUMBER_OUT_OF_RANGE, format!("no num is {i}"))
+                    .label(span, "this literal is a num here")
+                    .note(format!("expected a number of at most {bits} binary digits, zeros behind it aside; found one of more"))
+                    .help(format!("write `{i}.0` to round it to the nearest num")),
+            );
+        }
+    }
+
     /// Whether an expression is a constant by its form.
     fn is_constant(&self, id: InstanceId, expr: ExprId) -> bool {
         let node = self.tree.node(id);
         match &node.exprs[expr].kind {
             ExprKind::Literal(_) => true,
             ExprKind::Local(local) => !self.tree.is_stream(id, *local),
+            // Static arrays are indexed by one axis at a time.
+            ExprKind::Index { indices, .. } if indices.len() > 1 => false,
             ExprKind::Unary(_, inner) | ExprKind::Index { base: inner, .. } => self.is_plain(id, *inner),
             ExprKind::Array(items) => items.iter().all(|item| match *item {
                 Item::Expr(e) => self.is_plain(id, e),
@@ -59,7 +95,10 @@ impl Typed<'_> {
         let span = node.exprs[expr].span;
         Some(match &node.exprs[expr].kind {
             ExprKind::Literal(Literal::Bool(_)) => Ok(Type::scalar(DType::Bool)),
-            ExprKind::Literal(Literal::Int(_)) => Ok(Type::scalar(DType::Int)),
+            ExprKind::Literal(Literal::Int(_)) if !self.statics.is_num(id, expr) => {
+                Ok(Type::scalar(DType::Int))
+            }
+            ExprKind::Literal(Literal::Int(_)) => Ok(Type::scalar(DType::Num)),
             ExprKind::Literal(Literal::Num(_)) => Ok(Type::scalar(DType::Num)),
             ExprKind::Builtin { which, args, .. } if is_initialiser(*which) => {
                 self.initialiser_type(id, args, span)
@@ -91,7 +130,7 @@ impl Typed<'_> {
             Err(failure) => return Some(Err(failure)),
         };
         Some(self.constant_kind(id, expr, &ty, precision).map(|kind| {
-            let text = Arc::from(text::expr(self.tree.node(id), expr));
+            let text = Arc::from(self.text(id, expr));
             Constant { kind, ty, text: Some(text) }
         }))
     }
@@ -138,6 +177,13 @@ impl Typed<'_> {
             _ => ConstKind::Value(to_value(&self.value(id, expr)?, ty, precision)),
         })
     }
+}
+
+/// Whether a num has that value: the digits between its first and its last one fit its significand.
+fn is_exact(i: i64, precision: Precision) -> bool {
+    let i = i.unsigned_abs();
+    let digits = if i == 0 { 0 } else { u64::BITS - i.leading_zeros() - i.trailing_zeros() };
+    digits <= if precision == Precision::F32 { 24 } else { 53 }
 }
 
 fn is_initialiser(which: Builtin) -> bool {

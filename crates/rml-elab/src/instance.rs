@@ -8,7 +8,7 @@ use rml_ir::Type;
 use rml_ir::typed::StaticValue;
 
 use crate::builtins::Builtin;
-use crate::hir::{Call, ExprId, ExprKind, Item, Local, LocalKind, Node, Role, SourceId};
+use crate::hir::{Call, ExprId, ExprKind, Index, Item, Local, LocalKind, Node, Role, SourceId};
 use crate::report::Report;
 use crate::scope::Program;
 
@@ -20,6 +20,8 @@ entity_id!(
 
 /// The deepest nesting of instances.
 const MAX_DEPTH: usize = 200;
+/// How many names are followed to see whether a static expression is an array.
+const MAX_CHAIN: usize = 64;
 /// The greatest number of instances.
 const MAX_INSTANCES: usize = 100_000;
 
@@ -226,11 +228,14 @@ impl<'p> Tree<'p> {
         self.instances[id].calls.insert(expr, child);
     }
 
-    /// Whether an expression can be evaluated when the program is compiled, as far as its form says.
+    /// Whether an expression can be evaluated when the program is compiled, as far as its form says. Arithmetic on arrays and indices
+    /// of several axes are for streams only.
     fn is_static(&self, id: InstanceId, expr: ExprId) -> bool {
         let node = self.node(id);
         let all = |exprs: Vec<ExprId>| exprs.into_iter().all(|e| self.is_static(id, e));
         match &node.exprs[expr].kind {
+            ExprKind::Index { indices, .. } if indices.len() > 1 => false,
+            ExprKind::Binary(_, a, b) if [a, b].into_iter().any(|e| self.is_array(id, *e)) => false,
             ExprKind::Literal(_) => true,
             ExprKind::Local(local) => matches!(self.role(id, *local), Role::Static | Role::Both),
             ExprKind::Array(items) => items.iter().all(|item| match *item {
@@ -243,6 +248,67 @@ impl<'p> Tree<'p> {
             | ExprKind::Binary(..)
             | ExprKind::If { .. }) => all(kind.children()),
             _ => false,
+        }
+    }
+
+    /// Whether a static expression may be an array.
+    fn is_array(&self, id: InstanceId, expr: ExprId) -> bool {
+        let mut at = (id, expr);
+        // How often the array is indexed.
+        let mut level = 0;
+        // Names stand for names; what is behind a chain that is too long to be followed may be anything.
+        for _ in 0..MAX_CHAIN {
+            let (id, expr) = at;
+            let node = self.node(id);
+            at = match &node.exprs[expr].kind {
+                ExprKind::Local(local) => match self.meaning(id, *local) {
+                    Meaning::Expr(id, expr) => (id, expr),
+                    Meaning::Nested(depth) => return depth > level,
+                },
+                ExprKind::Index { base, indices } => {
+                    level += indices.iter().filter(|index| matches!(index, Index::At(_))).count();
+                    (id, *base)
+                }
+                ExprKind::Array(items) if level > 0 => match items.first() {
+                    Some(Item::Expr(first)) => {
+                        level -= 1;
+                        (id, *first)
+                    }
+                    Some(Item::Splice(local, _)) => match self.meaning(id, *local) {
+                        Meaning::Expr(id, expr) => (id, expr),
+                        Meaning::Nested(depth) => return depth > level,
+                    },
+                    None => return false,
+                },
+                ExprKind::Unary(_, inner) => (id, *inner),
+                ExprKind::If { then, .. } => (id, *then),
+                ExprKind::Literal(_) | ExprKind::Binary(..) => return false,
+                _ => return level == 0,
+            };
+        }
+        true
+    }
+
+    /// What a static name stands for.
+    fn meaning(&self, id: InstanceId, local: Local) -> Meaning {
+        let node = self.node(id);
+        match node.locals[local].kind {
+            LocalKind::Defined { equation } => Meaning::Expr(id, node.equations[equation].rhs),
+            LocalKind::Formal => {
+                let position = node.formals.iter().position(|l| *l == local);
+                let instance = &self.instances[id];
+                match (position.and_then(|i| instance.givens.get(i)), instance.parent) {
+                    (Some(Given::Static(expr)), Some((parent, ..))) => Meaning::Expr(parent, *expr),
+                    (Some(Given::Root(RootGiven::Static(value))), _) => Meaning::Nested(depth(value)),
+                    _ => Meaning::Nested(0),
+                }
+            }
+            LocalKind::Dim => {
+                let mut dims = node.locals.iter().flat_map(|data| &data.types).flat_map(|ty| &ty.dims);
+                let is_splice = |item: &Item| matches!(item, Item::Splice(of, _) if *of == local);
+                Meaning::Nested(usize::from(dims.any(is_splice)))
+            }
+            LocalKind::Undefined => Meaning::Nested(0),
         }
     }
 
@@ -268,6 +334,25 @@ impl<'p> Tree<'p> {
             kind => kind.children(),
         }
     }
+}
+
+/// What a static name stands for.
+enum Meaning {
+    /// What an expression does.
+    Expr(InstanceId, ExprId),
+    /// A value that is an array of arrays so many times.
+    Nested(usize),
+}
+
+/// How deeply the first elements of a value are nested.
+fn depth(value: &StaticValue) -> usize {
+    let mut depth = 0;
+    let mut at = Some(value);
+    while let Some(StaticValue::Array(items)) = at {
+        depth += 1;
+        at = items.first();
+    }
+    depth
 }
 
 /// The operands of a call that has no instance because of an error.

@@ -14,6 +14,9 @@ use crate::options::{Options, Root};
 use crate::report::Report;
 use crate::scope::Program;
 
+/// The node that runs if none is named.
+const MAIN: &str = "main";
+
 /// Makes the module of the root that the options choose; `None` if there are errors, then those of all nodes of the main text are reported.
 pub(crate) fn elaborate(program: &Program, options: &Options, report: &mut Report) -> Option<Module> {
     let module = choose(program, &options.root, report).and_then(|source| {
@@ -70,6 +73,7 @@ pub(crate) fn instantiate(
         return None;
     }
     let mut typed = infer::infer(tree, report);
+    typed.inexact_literals(builder.precision, report);
     let made = emit::emit(&mut typed, builder, report);
     if made.is_none() && report.errors() == before && !typed.in_error {
         report.push(
@@ -124,8 +128,12 @@ fn check_node(program: &Program, source: SourceId, options: &Options) -> (Option
             return (module, report.finish());
         }
     }
-    // the shapes of inputs without a type are a guess
     let node = &program.nodes[source];
+    // What is to run takes such inputs as they are guessed.
+    if !spec.open && *node.name == *MAIN {
+        return (None, report.finish());
+    }
+    // the shapes of inputs without a type are a guess
     let unshaped = |(given, formal): (&mut RootGiven, &Local)| {
         if matches!(given, RootGiven::Input(None)) && !node.is_typed(*formal) {
             *given = RootGiven::Unshaped;
@@ -181,7 +189,7 @@ fn choose(program: &Program, root: &Root, report: &mut Report) -> Option<SourceI
             None
         }
         Root::Default => {
-            if let Some(&id) = own.get("main") {
+            if let Some(&id) = own.get(MAIN) {
                 return Some(id);
             }
             let called: IndexSet<SourceId> =

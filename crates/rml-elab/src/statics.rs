@@ -3,10 +3,11 @@
 //! Statics may depend on shapes (`shape(x)`, named dimensions), which are found step by step: what is not known yet is
 //! [`Failure::Unknown`], and all names are evaluated anew after a shape that matters has changed.
 
+use indexmap::IndexSet;
 use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, IndexVec, Span};
-use rml_ir::Shape;
 use rml_ir::typed::StaticValue;
+use rml_ir::{DType, Shape};
 use rml_syntax::ast::Literal;
 
 use crate::builtins::Builtin;
@@ -41,6 +42,10 @@ pub(crate) struct Statics {
     values: Vec<Evaluated<StaticValue>>,
     /// Whether the values of an instance are up to date. If they are not, those of the instances inside are not either.
     fresh: IndexVec<InstanceId, bool>,
+    /// Literals without a point that are nums.
+    nums: IndexSet<(InstanceId, ExprId)>,
+    /// By position, the formals of the root whose ints from outside are nums.
+    root_nums: Vec<bool>,
 }
 
 /// The most elements that a static array may have, those of nested arrays included.
@@ -66,11 +71,25 @@ fn too_large(span: Span) -> Diagnostic {
 }
 
 impl Statics {
-    pub(crate) fn new(tree: &Tree<'_>) -> Self {
+    pub(crate) fn new(tree: &Tree<'_>, nums: IndexSet<(InstanceId, ExprId)>, dtypes: &[DType]) -> Self {
+        let root = InstanceId(0);
+        let is_num = |formal: &Local| dtypes[tree.slot(root, *formal)] == DType::Num;
         Self {
             values: vec![Err(Failure::Unknown); tree.slots],
             fresh: IndexVec::filled(false, tree.instances.len()),
+            nums,
+            root_nums: tree.node(root).formals.iter().map(is_num).collect(),
         }
+    }
+
+    /// Whether a literal without a point is a num.
+    pub(crate) fn is_num(&self, id: InstanceId, literal: ExprId) -> bool {
+        self.nums.contains(&(id, literal))
+    }
+
+    /// The literals without a point that are nums.
+    pub(crate) fn nums(&self) -> impl Iterator<Item = (InstanceId, ExprId)> {
+        self.nums.iter().copied()
     }
 
     /// A shape has changed that the static names of an instance, and of those inside, may depend on. To be called for all of them.
@@ -135,7 +154,10 @@ impl Statics {
     ) -> Evaluated<StaticValue> {
         let instance = &tree.instances[id];
         match (instance.givens.get(position), instance.parent) {
-            (Some(Given::Root(RootGiven::Static(value))), _) => Ok(value.clone()),
+            (Some(Given::Root(RootGiven::Static(value))), _) => Ok(match self.root_nums[position] {
+                true => as_num(value),
+                false => value.clone(),
+            }),
             (Some(Given::Static(expr)), Some((parent, ..))) => {
                 let value = self.eval(tree, shapes, parent, *expr);
                 value.map_err(|failure| match failure {
@@ -239,7 +261,10 @@ impl Statics {
         let eval = |e: ExprId| self.eval(tree, shapes, id, e);
         match &node.exprs[expr].kind {
             ExprKind::Literal(Literal::Bool(b)) => Ok(StaticValue::Bool(*b)),
-            ExprKind::Literal(Literal::Int(i)) => Ok(StaticValue::Int(*i)),
+            ExprKind::Literal(Literal::Int(i)) => {
+                let int = StaticValue::Int(*i);
+                Ok(if self.is_num(id, expr) { as_num(&int) } else { int })
+            }
             ExprKind::Literal(Literal::Num(x)) => Ok(StaticValue::Num(*x)),
             ExprKind::Local(local) => self.read(tree, id, *local, span),
             ExprKind::Array(items) => self.array(tree, shapes, id, items, span).map(StaticValue::Array),
@@ -446,6 +471,16 @@ impl Statics {
             }
             Index::Ellipsis(span) => arith::slice(None, None, None, size, span),
         }
+    }
+}
+
+/// A value with nums in place of ints.
+#[allow(clippy::cast_precision_loss, reason = "what is rounded is reported where it is written")]
+fn as_num(value: &StaticValue) -> StaticValue {
+    match value {
+        StaticValue::Int(i) => StaticValue::Num(*i as f64),
+        StaticValue::Array(items) => StaticValue::Array(items.iter().map(as_num).collect()),
+        other => other.clone(),
     }
 }
 

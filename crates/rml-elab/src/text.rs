@@ -4,26 +4,91 @@ use rml_syntax::ast::{BinaryOp, Literal, UnaryOp};
 
 use crate::hir::{ExprId, ExprKind, Index, Item, Node};
 
-/// The text of an expression, in canonical spacing.
-pub(crate) fn expr(node: &Node, id: ExprId) -> String {
-    let mut out = String::new();
-    write(node, id, 0, &mut out);
-    out
+/// Writes the expressions of a node in canonical spacing.
+pub(crate) struct Texts<'a> {
+    pub(crate) node: &'a Node,
+    /// Whether a literal without a point is a num; it is written with one.
+    pub(crate) is_num: &'a dyn Fn(ExprId) -> bool,
 }
 
-/// The texts of the entries of an index list.
-pub(crate) fn indices(node: &Node, indices: &[Index]) -> Vec<String> {
-    indices.iter().map(|i| index(node, i)).collect()
-}
+impl Texts<'_> {
+    /// The text of an expression.
+    pub(crate) fn expr(&self, id: ExprId) -> String {
+        let mut out = String::new();
+        self.write(id, 0, &mut out);
+        out
+    }
 
-fn index(node: &Node, index: &Index) -> String {
-    match *index {
-        Index::At(e) => expr(node, e),
-        Index::Ellipsis(_) => "..".to_owned(),
-        Index::Slice { lo, hi, step, .. } => {
-            let part = |e: Option<ExprId>| e.map_or(String::new(), |e| expr(node, e));
-            let step = step.map_or(String::new(), |e| format!(":{}", expr(node, e)));
-            format!("{}:{}{step}", part(lo), part(hi))
+    /// The texts of the entries of an index list.
+    pub(crate) fn indices(&self, indices: &[Index]) -> Vec<String> {
+        indices.iter().map(|i| self.index(i)).collect()
+    }
+
+    fn index(&self, index: &Index) -> String {
+        match *index {
+            Index::At(e) => self.expr(e),
+            Index::Ellipsis(_) => "..".to_owned(),
+            Index::Slice { lo, hi, step, .. } => {
+                let part = |e: Option<ExprId>| e.map_or(String::new(), |e| self.expr(e));
+                let step = step.map_or(String::new(), |e| format!(":{}", self.expr(e)));
+                format!("{}:{}{step}", part(lo), part(hi))
+            }
+        }
+    }
+
+    /// Writes an expression that stands where operators looser than `outer` need parentheses.
+    fn write(&self, id: ExprId, outer: u8, out: &mut String) {
+        let node = self.node;
+        match &node.exprs[id].kind {
+            ExprKind::Literal(Literal::Bool(b)) => out.push_str(&b.to_string()),
+            ExprKind::Literal(Literal::Int(i)) if (self.is_num)(id) => out.push_str(&format!("{i}.0")),
+            ExprKind::Literal(Literal::Int(i)) => out.push_str(&i.to_string()),
+            ExprKind::Literal(Literal::Num(x)) => out.push_str(&format!("{x:?}")),
+            ExprKind::Text(text) => out.push_str(&format!("\"{text}\"")),
+            ExprKind::Local(local) => out.push_str(node.name_of(*local)),
+            ExprKind::Array(items) => {
+                out.push('[');
+                list(items, out, |item, out| match *item {
+                    Item::Expr(e) => self.write(e, 0, out),
+                    Item::Splice(local, _) => {
+                        out.push_str(node.name_of(local));
+                        out.push_str("..");
+                    }
+                });
+                out.push(']');
+            }
+            ExprKind::Index { base, indices: entries } => {
+                self.write(*base, 9, out);
+                out.push_str(&format!("[{}]", self.indices(entries).join(", ")));
+            }
+            ExprKind::Unary(op, a) => parenthesised(outer > 8, out, |out| {
+                out.push_str(if *op == UnaryOp::Neg { "-" } else { "not " });
+                self.write(*a, 8, out);
+            }),
+            ExprKind::Binary(op, a, b) => {
+                let own = level(*op);
+                parenthesised(outer > own, out, |out| {
+                    self.write(*a, own, out);
+                    out.push_str(&format!(" {} ", op.text()));
+                    self.write(*b, own + 1, out);
+                });
+            }
+            ExprKind::If { cond, then, other } => parenthesised(outer > 0, out, |out| {
+                out.push_str("if ");
+                self.write(*cond, 0, out);
+                out.push_str(" then ");
+                self.write(*then, 0, out);
+                out.push_str(" else ");
+                self.write(*other, 0, out);
+            }),
+            ExprKind::Builtin { which, args, .. } => {
+                out.push_str(which.name());
+                out.push('(');
+                list(args, out, |arg, out| self.write(*arg, 0, out));
+                out.push(')');
+            }
+            // not static: nothing asks for its text
+            _ => out.push('_'),
         }
     }
 }
@@ -35,60 +100,6 @@ fn level(op: BinaryOp) -> u8 {
         BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge => 4,
         BinaryOp::Add | BinaryOp::Sub => 5,
         BinaryOp::Mul | BinaryOp::Div => 6,
-    }
-}
-
-/// Writes an expression that stands where operators looser than `outer` need parentheses.
-fn write(node: &Node, id: ExprId, outer: u8, out: &mut String) {
-    match &node.exprs[id].kind {
-        ExprKind::Literal(Literal::Bool(b)) => out.push_str(&b.to_string()),
-        ExprKind::Literal(Literal::Int(i)) => out.push_str(&i.to_string()),
-        ExprKind::Literal(Literal::Num(x)) => out.push_str(&format!("{x:?}")),
-        ExprKind::Text(text) => out.push_str(&format!("\"{text}\"")),
-        ExprKind::Local(local) => out.push_str(node.name_of(*local)),
-        ExprKind::Array(items) => {
-            out.push('[');
-            list(items, out, |item, out| match *item {
-                Item::Expr(e) => write(node, e, 0, out),
-                Item::Splice(local, _) => {
-                    out.push_str(node.name_of(local));
-                    out.push_str("..");
-                }
-            });
-            out.push(']');
-        }
-        ExprKind::Index { base, indices: entries } => {
-            write(node, *base, 9, out);
-            out.push_str(&format!("[{}]", indices(node, entries).join(", ")));
-        }
-        ExprKind::Unary(op, a) => parenthesised(outer > 8, out, |out| {
-            out.push_str(if *op == UnaryOp::Neg { "-" } else { "not " });
-            write(node, *a, 8, out);
-        }),
-        ExprKind::Binary(op, a, b) => {
-            let own = level(*op);
-            parenthesised(outer > own, out, |out| {
-                write(node, *a, own, out);
-                out.push_str(&format!(" {} ", op.text()));
-                write(node, *b, own + 1, out);
-            });
-        }
-        ExprKind::If { cond, then, other } => parenthesised(outer > 0, out, |out| {
-            out.push_str("if ");
-            write(node, *cond, 0, out);
-            out.push_str(" then ");
-            write(node, *then, 0, out);
-            out.push_str(" else ");
-            write(node, *other, 0, out);
-        }),
-        ExprKind::Builtin { which, args, .. } => {
-            out.push_str(which.name());
-            out.push('(');
-            list(args, out, |arg, out| write(node, *arg, 0, out));
-            out.push(')');
-        }
-        // not static: nothing asks for its text
-        _ => out.push('_'),
     }
 }
 

@@ -49,6 +49,63 @@ fn equal_instances_differ_by_statics() {
 }
 
 #[test]
+fn a_formal_that_nothing_uses_takes_anything() {
+    let arguments = [
+        "1.0",
+        "x",
+        "y",
+        "-y",
+        "y * y",
+        "zeros([2])",
+        "range(3)",
+        "[]",
+        "[[1], [2, 3]]",
+        "[1.0, 2.0]",
+        "not [true]",
+        "-[1, 2]",
+        // Streams, although all their parts could be static.
+        "[1.0, 2.0] * [3.0, 4.0]",
+        "[1, 2] + 1",
+        "2 * ([1, 2] - 1)",
+        "[true] and [false, true]",
+        "[1, 2] < [2, 1]",
+        "[[1.0], [2.0]][0, 0]",
+        "[[1, 2]][.., 1]",
+        "shape(y) * 2",
+        "sizes + sizes",
+        "(if true then sizes else [3]) * 2",
+        "[[1, 2], [3, 4]][0] * 2",
+        // Static.
+        "shape(y)[0] * 2",
+        "sizes[1] + 1",
+        "2 * n",
+        "[[1, 2], [3, 4]][0][1] * 2",
+        "[sizes.., 5][2] - 1",
+    ];
+    let text = |body: &str, call: &str| {
+        format!(
+            "node f(a) -> (o) {body}
+             node passes(a) -> (o) o = f(a);
+             node main(x: num [], y: num [n]) -> (p, q) sizes = [2, 3]; z = zeros(sizes); p = {call}; q = x;"
+        )
+    };
+    for argument in arguments {
+        for call in ["f", "passes"] {
+            let call = format!("{call}({argument})");
+            let set = [("n", StaticValue::Int(2))];
+            assert_eq!(
+                outputs(&accept(&text("o = 1.0;", &call), &with(&set))),
+                ["num []", "num []"],
+                "{call}"
+            );
+            // Nor does an adjoint, whose other results are dropped.
+            let adjoint = text("o = 1.0;", &format!("diff_{}, true, 0.1)", &call[..call.len() - 1]));
+            assert_eq!(outputs(&accept(&adjoint, &with(&set))), ["num []", "num []"], "{adjoint}");
+        }
+    }
+}
+
+#[test]
 fn named_dimensions() {
     let text = "node dense(units, x: num [batch.., d]) -> (o: num [batch.., units])
                   k = param(glorot_uniform([d, units]));

@@ -13,7 +13,7 @@ use rml_ir::typed::StaticValue;
 /// Right sides in error, with `@` for the one that is right, and their codes: of the right element type, or of none. The last two may
 /// define several names.
 const WRONG: [(&str, &str); 9] = [
-    ("1 + 1.0", "type-mismatch"),
+    ("1 + true", "type-mismatch"),
     ("(@) when ([true, false] == [true, true, true])", "shape-mismatch"),
     ("(@) when 1", "condition-type"),
     ("nobody + 1.0", "unknown-name"),

@@ -247,11 +247,12 @@ pub(crate) fn inlined(front: &Front, options: &Options) -> Result<Flat, Error> {
     front.fail(flat)
 }
 
-/// As [`inlined`], whatever is wrong with nodes that the one that runs does not need; `None` if there is an error in what it needs.
+/// As [`inlined`], whatever is wrong with nodes that the one that runs does not need, and where its inputs may be constants, as they
+/// may where it is called; `None` if there is an error in what it needs.
 pub(crate) fn inlined_alone(front: &Front, options: &Options) -> Option<Flat> {
     let module = front.elaborate_alone(options, root(options))?;
     let module = rml_autodiff::differentiate(pass::normalize(&module)).ok()?;
-    pass::inline(&module).ok()
+    pass::inline_open(&module, &|_| true).ok()
 }
 
 /// The node that the options choose to run.

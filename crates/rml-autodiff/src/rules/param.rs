@@ -1,6 +1,7 @@
 //! Parameters: `param(k)` becomes `diff_param(k, bp, d)` (ADJ-11).
 
 use rml_base::{Diagnostic, codes};
+use rml_ir::Type;
 use rml_ir::normal::{Eq, Module, Rhs, Var};
 use rml_ir::op::Op;
 
@@ -30,7 +31,8 @@ pub(crate) fn train(b: &mut Builder, module: &Module, id: Eq) -> Result<(), Diag
             Rhs::ParamUpdate { init, bp, d, optimiser, instance: None }
         }
         Rhs::ParamUpdate { init, bp: first, d: update, optimiser, instance } => {
-            let any = b.apply(Op::Or, &[first, bp]);
+            let either = b.either(first, bp);
+            let any = b.emit(Type::condition(), either);
             let parts = [(first, update), (bp, d)].map(|(bp, d)| {
                 let here = b.when(bp, any);
                 b.pad(here, d)

@@ -21,7 +21,7 @@ codes! {
     STATIC_VALUE = "static-value", "A compile-time value has the wrong kind or is out of range.";
     STATIC_CYCLE = "static-cycle", "Static names are defined by each other.";
     UNBOUND_DIMENSION = "unbound-dimension", "A named dimension has no size.";
-    TYPE_MISMATCH = "type-mismatch", "Element types do not fit; nothing is converted implicitly.";
+    TYPE_MISMATCH = "type-mismatch", "Element types do not fit; no value is converted implicitly.";
     SHAPE_MISMATCH = "shape-mismatch", "Shapes do not fit.";
     UNSTABLE_SHAPE = "unstable-shape", "The shape of a variable depends on itself and never settles.";
     CONDITION_TYPE = "condition-type", "A condition is not a scalar bool.";

@@ -13,7 +13,6 @@ use crate::hir::{Call, Equation, ExprId};
 use crate::infer::Port;
 use crate::instance::{Given, InstanceId};
 use crate::statics::{Evaluated, Failure};
-use crate::text;
 
 impl Emitter<'_, '_> {
     /// An equation whose right side is a call.
@@ -215,6 +214,6 @@ impl Emitter<'_, '_> {
     fn statics_of(&self, call: &Call, child: InstanceId) -> Vec<Arc<str>> {
         let givens = &self.typed.tree.instances[child].givens;
         let statics = call.args.iter().zip(givens).filter(|(_, g)| matches!(g, Given::Static(_)));
-        statics.map(|(arg, _)| Arc::from(text::expr(self.node, *arg))).collect()
+        statics.map(|(arg, _)| Arc::from(self.text(*arg))).collect()
     }
 }

@@ -13,7 +13,6 @@ use crate::constant::widened;
 use crate::hir::{ExprId, ExprKind};
 use crate::ops::{self, Operand, Partial, Rule};
 use crate::statics::{Evaluated, Failure};
-use crate::text;
 
 /// An expression made, and its type.
 pub(super) type Made = (typed::ExprId, Type);
@@ -179,7 +178,7 @@ impl Emitter<'_, '_> {
     fn static_texts(&self, expr: ExprId) -> Vec<Arc<str>> {
         match &self.node.exprs[expr].kind {
             ExprKind::Index { indices, .. } => {
-                text::indices(self.node, indices).into_iter().map(Arc::from).collect()
+                self.typed.indices_text(self.id, indices).into_iter().map(Arc::from).collect()
             }
             // its text would not be that of an index
             ExprKind::Builtin { which: Builtin::Split { .. }, .. } => Vec::new(),
@@ -187,7 +186,7 @@ impl Emitter<'_, '_> {
                 .iter()
                 .enumerate()
                 .filter(|(i, _)| which.is_static(*i))
-                .map(|(_, a)| Arc::from(text::expr(self.node, *a)))
+                .map(|(_, a)| Arc::from(self.text(*a)))
                 .collect(),
             _ => Vec::new(),
         }

@@ -79,7 +79,7 @@ pub(super) fn check_declared(
 /// A written shape.
 fn shape_text(node: &Node, decl: &TypeDecl) -> String {
     let items = decl.dims.iter().map(|item| match *item {
-        Item::Expr(e) => text::expr(node, e),
+        Item::Expr(e) => text::Texts { node, is_num: &|_| false }.expr(e),
         Item::Splice(local, _) => format!("{}..", node.name_of(local)),
     });
     format!("[{}]", items.collect::<Vec<_>>().join(", "))

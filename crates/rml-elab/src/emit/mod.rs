@@ -19,7 +19,6 @@ use crate::infer::{Failed, Typed, independent};
 use crate::instance::InstanceId;
 use crate::report::Report;
 use crate::statics::{Evaluated, Failure};
-use crate::text;
 
 /// The nodes of the module so far.
 #[derive(Debug)]
@@ -161,6 +160,10 @@ impl<'a, 'p> Emitter<'a, 'p> {
             equations: self.equations,
             span: node.span,
         })
+    }
+
+    fn text(&self, expr: ExprId) -> String {
+        self.typed.text(self.id, expr)
     }
 
     fn fail(&mut self, expr: Option<ExprId>, failure: Failure) {
@@ -340,7 +343,7 @@ impl<'a, 'p> Emitter<'a, 'p> {
                 }
                 LocalKind::Defined { equation } if self.node.roles[local] == Role::Static => {
                     let rhs = self.node.equations[equation].rhs;
-                    statics.push((data.name.clone(), text::expr(self.node, rhs).into()));
+                    statics.push((data.name.clone(), self.text(rhs).into()));
                 }
                 _ => {}
             }

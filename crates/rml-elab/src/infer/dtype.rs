@@ -1,8 +1,13 @@
 //! Element types, by unification over the whole tree of instances. Nothing is converted implicitly, so two things that meet have
 //! the same element type; what nothing determines is num.
+//!
+//! A literal without a point is an int or a num, as what it meets; it is an int if nothing says (TYPE-7). Only a quotient has another value in
+//! the one type than in the other: of literals alone it is that of ints ([`quotient`]).
 
 mod builtin;
 mod call;
+mod classes;
+mod quotient;
 
 use indexmap::{IndexMap, IndexSet};
 use rml_base::codes::elab as codes;
@@ -10,9 +15,11 @@ use rml_base::{Code, Diagnostic, Span};
 use rml_ir::DType;
 use rml_syntax::ast::{BinaryOp, Literal, UnaryOp};
 
+use self::classes::{Class, Classes};
+use self::quotient::Quotient;
 use super::adjoint::Adjoint;
 use crate::context;
-use crate::hir::{ExprId, ExprKind, Item, Local, LocalKind};
+use crate::hir::{ExprId, ExprKind, Index, Item, Local, LocalKind};
 use crate::instance::{Given, InstanceId, RootGiven, Tree};
 use crate::report::Report;
 
@@ -23,19 +30,18 @@ pub(super) struct DTypes {
     pub(super) lost: Vec<bool>,
     pub(super) adjoints: IndexMap<(InstanceId, ExprId), Adjoint>,
     pub(super) broken: IndexSet<(InstanceId, ExprId)>,
+    /// Literals without a point that are nums.
+    pub(super) nums: IndexSet<(InstanceId, ExprId)>,
 }
-
-/// A class of things of one element type. Numbers below `tree.slots` stand for variables.
-type Class = usize;
 
 struct Infer<'t, 'p, 'r> {
     tree: &'t Tree<'p>,
     report: &'r mut Report,
-    parent: Vec<Class>,
-    /// The element type of a class, and where it comes from.
-    known: Vec<Option<(DType, Span)>>,
-    /// Classes in error: they agree with everything.
-    lost: Vec<bool>,
+    classes: Classes,
+    /// Literals without a point.
+    literals: Vec<((InstanceId, ExprId), Class)>,
+    /// Quotients whose operands were not known when they were looked at.
+    quotients: Vec<Quotient>,
     /// Calls of adjoints whose gradients are not connected yet.
     pending: Vec<Pending>,
     adjoints: IndexMap<(InstanceId, ExprId), Adjoint>,
@@ -58,9 +64,9 @@ pub(super) fn infer(tree: &Tree<'_>, report: &mut Report) -> DTypes {
     let mut infer = Infer {
         tree,
         report,
-        parent: (0..tree.slots).collect(),
-        known: vec![None; tree.slots],
-        lost: vec![false; tree.slots],
+        classes: Classes::new(tree.slots),
+        literals: Vec::new(),
+        quotients: Vec::new(),
         pending: Vec::new(),
         adjoints: IndexMap::new(),
         broken: IndexSet::new(),
@@ -73,74 +79,22 @@ pub(super) fn infer(tree: &Tree<'_>, report: &mut Report) -> DTypes {
         infer.actuals(id);
         infer.equations(id);
     }
-    infer.adjoints();
-    let of = (0..tree.slots).map(|slot| infer.get(slot).map_or(DType::Num, |(d, _)| d)).collect();
-    let lost = (0..tree.slots).map(|slot| {
-        let root = infer.find(slot);
-        infer.lost[root]
-    });
-    let lost = lost.collect();
-    DTypes { of, lost, adjoints: infer.adjoints, broken: infer.broken }
+    infer.connect();
+    let classes = &mut infer.classes;
+    let of = (0..tree.slots).map(|slot| classes.settled(slot)).collect();
+    let lost = (0..tree.slots).map(|slot| classes.is_lost(slot)).collect();
+    let nums = infer.literals.into_iter().filter(|(_, class)| classes.settled(*class) == DType::Num);
+    let nums = nums.map(|(at, _)| at).collect();
+    DTypes { of, lost, adjoints: infer.adjoints, broken: infer.broken, nums }
 }
 
 impl Infer<'_, '_, '_> {
-    fn fresh(&mut self, known: Option<(DType, Span)>) -> Class {
-        self.parent.push(self.parent.len());
-        self.known.push(known);
-        self.lost.push(false);
-        self.parent.len() - 1
-    }
-
-    /// The class of something in error.
-    fn error(&mut self) -> Class {
-        let class = self.fresh(None);
-        self.lost[class] = true;
-        class
-    }
-
-    fn find(&mut self, class: Class) -> Class {
-        let mut root = class;
-        while self.parent[root] != root {
-            root = self.parent[root];
-        }
-        let mut at = class;
-        while self.parent[at] != root {
-            at = std::mem::replace(&mut self.parent[at], root);
-        }
-        root
-    }
-
-    fn get(&mut self, class: Class) -> Option<(DType, Span)> {
-        let root = self.find(class);
-        self.known[root]
-    }
-
-    /// Makes two classes one; `Err` with their element types if these differ. A class in error stays alone.
-    fn union(&mut self, a: Class, b: Class) -> Result<(), [(DType, Span); 2]> {
-        let (a, b) = (self.find(a), self.find(b));
-        if a == b || self.lost[a] || self.lost[b] {
-            return Ok(());
-        }
-        match (self.known[a], self.known[b]) {
-            (Some(x), Some(y)) if x.0 != y.0 => Err([x, y]),
-            (x, y) => {
-                self.parent[b] = a;
-                self.known[a] = x.or(y);
-                Ok(())
-            }
-        }
-    }
-
     /// Two things that must have one element type, and their class. `found` is to blame if they do not.
     fn unify(&mut self, expected: (Class, Span), found: (Class, Span), what: &str) -> Class {
-        let lost = |infer: &mut Self, class| {
-            let root = infer.find(class);
-            infer.lost[root]
-        };
-        if lost(self, expected.0) || lost(self, found.0) {
-            return self.error();
+        if self.classes.is_lost(expected.0) || self.classes.is_lost(found.0) {
+            return self.classes.error();
         }
-        if let Err([want, got]) = self.union(expected.0, found.0) {
+        if let Err([want, got]) = self.classes.union(expected.0, found.0) {
             let mut d = Diagnostic::error(
                 codes::TYPE_MISMATCH,
                 format!("{what}: expected {}, found {}", want.0, got.0),
@@ -150,16 +104,15 @@ impl Infer<'_, '_, '_> {
                 d = d.label(expected.1, format!("this is {}", want.0));
             }
             self.blame(d, want, got, &[expected.1, found.1]);
-            return self.error();
+            return self.classes.error();
         }
         expected.0
     }
 
     /// Gives a name the element type of its definition; what is defined by something in error is in error, unless its type is known.
     fn define(&mut self, target: (Class, Span), value: (Class, Span), what: &str) {
-        let (to, from) = (self.find(target.0), self.find(value.0));
-        if self.lost[from] {
-            self.lost[to] |= self.known[to].is_none();
+        if self.classes.is_lost(value.0) {
+            self.classes.lose_unknown(target.0);
         } else {
             self.unify(target, value, what);
         }
@@ -167,10 +120,10 @@ impl Infer<'_, '_, '_> {
 
     /// Something that must have that element type.
     fn expect(&mut self, dtype: DType, found: (Class, Span), code: Code, what: &str) {
-        let root = self.find(found.0);
-        match self.known[root] {
-            _ if self.lost[root] => {}
-            None => self.known[root] = Some((dtype, found.1)),
+        let literal = self.classes.is_literal(found.0) && dtype == DType::Bool;
+        match self.classes.get(found.0).or_else(|| literal.then_some((DType::Int, found.1))) {
+            _ if self.classes.is_lost(found.0) => {}
+            None => self.classes.set(found.0, dtype, found.1),
             Some(got) if got.0 != dtype => {
                 let d = Diagnostic::error(code, format!("{what} takes {dtype}, found {}", got.0))
                     .label(found.1, format!("this is {}", got.0));
@@ -189,7 +142,7 @@ impl Infer<'_, '_, '_> {
         d = d.note(format!("expected {}, found {}", want.0, got.0));
         d = match (want.0, got.0) {
             (DType::Num, DType::Int) => {
-                d.help("a num literal has a point: `1.0`; `to_num(x)` converts an int")
+                d.help("`to_num(x)` converts an int; of ints only literals are nums as well")
             }
             (DType::Int, DType::Num) => {
                 d.help("an int literal has no point: `1`; `to_int(x)` converts a num")
@@ -211,10 +164,12 @@ impl Infer<'_, '_, '_> {
         let node = self.tree.node(id);
         for (local, data) in node.locals.iter_enumerated() {
             let slot = self.slot(id, local);
-            self.lost[slot] |= data.kind == LocalKind::Undefined && data.types.is_empty();
+            if data.kind == LocalKind::Undefined && data.types.is_empty() {
+                self.classes.lose(slot);
+            }
             for ty in &data.types {
-                match self.known[slot] {
-                    None => self.known[slot] = Some((ty.dtype, ty.span)),
+                match self.classes.get(slot) {
+                    None => self.classes.set(slot, ty.dtype, ty.span),
                     Some((first, span)) if first != ty.dtype => self.report.push(
                         Diagnostic::error(
                             codes::TYPE_MISMATCH,
@@ -225,6 +180,48 @@ impl Infer<'_, '_, '_> {
                     ),
                     Some(_) => {}
                 }
+                ty.dims.iter().for_each(|item| self.sized_item(id, item));
+            }
+        }
+        for expr in node.exprs.iter() {
+            match &expr.kind {
+                ExprKind::Index { indices, .. } => {
+                    indices.iter().flat_map(Index::exprs).for_each(|e| self.sized(id, e));
+                }
+                ExprKind::Builtin { which, args, .. } => {
+                    let sizes = args.iter().enumerate().filter(|(i, _)| which.is_size(*i));
+                    sizes.for_each(|(_, e)| self.sized(id, *e));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// The names that make up an int, or ints, needed at compile time.
+    fn sized(&mut self, id: InstanceId, expr: ExprId) {
+        let node = self.tree.node(id);
+        match &node.exprs[expr].kind {
+            ExprKind::Local(local) => {
+                let slot = self.slot(id, *local);
+                self.classes.size(slot, node.exprs[expr].span);
+            }
+            ExprKind::Unary(UnaryOp::Neg, a) | ExprKind::Index { base: a, .. } => self.sized(id, *a),
+            ExprKind::Binary(BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div, a, b)
+            | ExprKind::If { then: a, other: b, .. } => {
+                self.sized(id, *a);
+                self.sized(id, *b);
+            }
+            ExprKind::Array(items) => items.iter().for_each(|item| self.sized_item(id, item)),
+            _ => {}
+        }
+    }
+
+    fn sized_item(&mut self, id: InstanceId, item: &Item) {
+        match *item {
+            Item::Expr(e) => self.sized(id, e),
+            Item::Splice(local, span) => {
+                let slot = self.slot(id, local);
+                self.classes.size(slot, span);
             }
         }
     }
@@ -238,14 +235,16 @@ impl Infer<'_, '_, '_> {
             let span = node.locals[formal].span;
             match (given, instance.parent) {
                 (Given::Root(RootGiven::Input(Some(ty))), _) => {
-                    let class = self.fresh(Some((ty.dtype, span)));
+                    let class = self.classes.fresh(Some((ty.dtype, span)));
                     self.unify((slot, span), (class, span), &format!("input `{}`", node.name_of(formal)));
                 }
-                (Given::Root(RootGiven::Static(value)), _) => {
-                    let dtype = element(value);
-                    self.known[slot] = self.known[slot].or(dtype.map(|d| (d, span)));
-                }
-                (Given::Root(RootGiven::Open), _) => self.lost[slot] = true,
+                (Given::Root(RootGiven::Static(value)), _) => match element(value) {
+                    Some(DType::Int) => self.classes.given(slot, span),
+                    Some(dtype) => self.classes.set(slot, dtype, span),
+                    None => {}
+                },
+                (Given::Root(RootGiven::Open), _) => self.classes.lose(slot),
+                (Given::Root(RootGiven::Input(None) | RootGiven::Unshaped), _) => self.classes.open(slot),
                 (Given::Static(expr), Some((parent, ..))) => {
                     let arg = self.expr(parent, *expr);
                     self.at = (parent, *expr);
@@ -257,7 +256,7 @@ impl Infer<'_, '_, '_> {
         for (local, data) in node.locals.iter_enumerated() {
             if data.kind == LocalKind::Dim {
                 let slot = self.slot(id, local);
-                self.known[slot] = Some((DType::Int, data.span));
+                self.classes.set(slot, DType::Int, data.span);
             }
         }
     }
@@ -270,7 +269,7 @@ impl Infer<'_, '_, '_> {
                 .iter()
                 .map(|&(local, span)| match local {
                     Some(local) => (self.slot(id, local), span),
-                    None => (self.fresh(None), span),
+                    None => (self.classes.fresh(None), span),
                 })
                 .collect();
             if node.as_call(equation.rhs).is_some() {
@@ -294,14 +293,15 @@ impl Infer<'_, '_, '_> {
         let node = self.tree.node(id);
         let span = node.exprs[expr].span;
         let class = match &node.exprs[expr].kind {
-            ExprKind::Literal(literal) => {
-                let dtype = match literal {
-                    Literal::Bool(_) => DType::Bool,
-                    Literal::Int(_) => DType::Int,
-                    Literal::Num(_) => DType::Num,
-                };
-                self.fresh(Some((dtype, span)))
-            }
+            ExprKind::Literal(literal) => match literal {
+                Literal::Bool(_) => self.classes.fresh(Some((DType::Bool, span))),
+                Literal::Num(_) => self.classes.fresh(Some((DType::Num, span))),
+                Literal::Int(_) => {
+                    let class = self.classes.literal(span);
+                    self.literals.push(((id, expr), class));
+                    class
+                }
+            },
             ExprKind::Text(_) => {
                 self.at = (id, expr);
                 self.broken.insert(self.at);
@@ -309,7 +309,7 @@ impl Infer<'_, '_, '_> {
                     Diagnostic::error(codes::TYPE_MISMATCH, "a text is no value")
                         .label(span, "only the first argument of `einsum` is a text"),
                 );
-                self.error()
+                self.classes.error()
             }
             ExprKind::Local(local) => self.slot(id, *local),
             ExprKind::Array(items) => self.array(id, expr, items),
@@ -319,7 +319,7 @@ impl Infer<'_, '_, '_> {
                 let a = self.expr(id, *a);
                 self.at = (id, expr);
                 self.expect(DType::Bool, a, codes::TYPE_MISMATCH, "`not`");
-                self.fresh(Some((DType::Bool, span)))
+                self.classes.fresh(Some((DType::Bool, span)))
             }
             ExprKind::Binary(op, a, b) => self.binary(id, expr, (*op, *a, *b)),
             ExprKind::If { cond, then, other } => {
@@ -341,7 +341,7 @@ impl Infer<'_, '_, '_> {
             }
             ExprKind::Builtin { which, args, .. } => self.builtin(id, expr, *which, args),
             ExprKind::Call(_) => {
-                let result = self.fresh(None);
+                let result = self.classes.fresh(None);
                 self.call(id, expr, &[(result, span)]);
                 result
             }
@@ -349,7 +349,7 @@ impl Infer<'_, '_, '_> {
                 for &part in parts {
                     self.expr(id, part);
                 }
-                self.error()
+                self.classes.error()
             }
         };
         (class, span)
@@ -368,7 +368,7 @@ impl Infer<'_, '_, '_> {
                 Some(first) => (self.unify(first, found, "the elements of this array"), first.1),
             });
         }
-        first.map_or_else(|| self.fresh(None), |(class, _)| class)
+        first.map_or_else(|| self.classes.fresh(None), |(class, _)| class)
     }
 
     fn condition(&mut self, id: InstanceId, cond: ExprId, what: &str) {
@@ -395,12 +395,16 @@ impl Infer<'_, '_, '_> {
             B::And | B::Or => {
                 self.expect(DType::Bool, a, codes::TYPE_MISMATCH, &what);
                 self.expect(DType::Bool, b, codes::TYPE_MISMATCH, &what);
-                self.fresh(Some((DType::Bool, span)))
+                self.classes.fresh(Some((DType::Bool, span)))
             }
-            B::Add | B::Sub | B::Mul | B::Div => self.unify(a, b, &format!("the operands of {what}")),
+            B::Add | B::Sub | B::Mul => self.unify(a, b, &format!("the operands of {what}")),
+            B::Div => {
+                let operands = self.unify(a, b, &format!("the operands of {what}"));
+                self.quotient(operands, span)
+            }
             B::Eq | B::Ne | B::Lt | B::Le | B::Gt | B::Ge => {
                 self.unify(a, b, &format!("the operands of {what}"));
-                self.fresh(Some((DType::Bool, span)))
+                self.classes.fresh(Some((DType::Bool, span)))
             }
         }
     }

@@ -66,7 +66,7 @@ pub(crate) fn infer<'p>(tree: Tree<'p>, report: &mut Report) -> Typed<'p> {
     let dtypes = dtype::infer(&tree, report);
     let in_error =
         tree.program.in_error || tree.in_error || report.errors() > before || dtypes.lost.contains(&true);
-    let statics = Statics::new(&tree);
+    let statics = Statics::new(&tree, dtypes.nums, &dtypes.of);
     let shapes = vec![None; tree.slots];
     let mut typed = Typed {
         tree,

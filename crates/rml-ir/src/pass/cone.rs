@@ -1,14 +1,20 @@
 //! Restricts a flat program to what its results depend on.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use rml_base::{EntityId, IndexVec};
 
+use super::constant;
+use super::determined::{Determined, Failures};
+use super::presence::{By, Classes};
 use crate::flat::{Claim, ConstId, Eq, Flat, Init, Rhs, Var, Window, verify};
 
 /// Keeps what the outputs and the trained parameters depend on, and renumbers what is kept, in its order. A
 /// program without outputs is kept whole. All inputs stay.
 ///
 /// A stream that nothing drives is present in every cycle. So that none becomes one only because what drove
-/// it was dropped, the equations that tie the clock of a kept stream to an input or a sampling stay, too.
+/// it was dropped, the equations that tie the clock of a kept stream to an input or a sampling stay, too;
+/// and if that stream's own sampling may wait for ever, all others that say where it is present.
 ///
 /// Requires: `flat::verify`. Ensures: the same, and the same outputs in the same cycles for every trace
 /// without errors whose inputs are given. What is dropped finds no errors, and does not ask for inputs that
@@ -18,7 +24,7 @@ pub fn cone(flat: Flat) -> Flat {
     if flat.outputs.is_empty() {
         return flat;
     }
-    let live = Live::of(&flat).vars;
+    let live = Live::of(&flat);
     let result = restrict(flat, &live);
     super::checked("cone", || verify(&result));
     result
@@ -33,20 +39,21 @@ pub(super) struct Live<'f> {
 }
 
 impl<'f> Live<'f> {
-    fn of(flat: &'f Flat) -> Self {
+    /// By variable, whether it is kept.
+    pub(super) fn of(flat: &'f Flat) -> Vec<bool> {
+        if flat.outputs.is_empty() {
+            return vec![true; flat.vars.len()];
+        }
         let mut live = Self::needed(flat);
         let whole = Classes::new(flat, |_| true);
-        while live.add_drivers(&whole) {
+        let conditions = constant::conditions(flat);
+        while live.add_drivers(&whole, &conditions) {
             live.close();
         }
-        live
+        live.vars
     }
 
     /// What the values of the results depend on.
-    pub(super) fn without_drivers(flat: &'f Flat) -> Vec<bool> {
-        Self::needed(flat).vars
-    }
-
     fn needed(flat: &'f Flat) -> Self {
         let mut defs = vec![None; flat.vars.len()];
         for (eq, equation) in flat.equations.iter_enumerated() {
@@ -85,17 +92,9 @@ impl<'f> Live<'f> {
         }
     }
 
-    /// Adds the whole clock class of each kept variable that is driven in the program, but no longer in what
-    /// is kept.
-    fn add_drivers(&mut self, whole: &Classes) -> bool {
-        let kept = Classes::new(self.flat, |v| self.vars[v.index()]);
-        let mut lost = vec![false; self.vars.len()];
-        for var in self.flat.vars.ids() {
-            let class = whole.class(var);
-            if self.vars[var.index()] && whole.driven[class] && !kept.driven[kept.class(var)] {
-                lost[class] = true;
-            }
-        }
+    /// Adds the whole clock class of each kept variable of which the presence is known by something that is not kept.
+    fn add_drivers(&mut self, whole: &Classes, conditions: &[Option<bool>]) -> bool {
+        let lost = self.lost(whole, conditions);
         let members: Vec<Var> = self.flat.vars.ids().filter(|v| lost[whole.class(*v)]).collect();
         // What samples or merges a member of the class stands outside it.
         let mut drivers = members;
@@ -114,64 +113,33 @@ impl<'f> Live<'f> {
         self.add(drivers.into_iter());
         !self.pending.is_empty()
     }
-}
 
-/// The classes of variables that are present together (CLOCK-1).
-pub(super) struct Classes {
-    parent: Vec<usize>,
-    driven: Vec<bool>,
-}
-
-impl Classes {
-    /// The classes that the equations of those variables make.
-    pub(super) fn new(flat: &Flat, kept: impl Fn(Var) -> bool) -> Self {
-        let n = flat.vars.len();
-        let mut classes = Self { parent: (0..n).collect(), driven: vec![false; n] };
-        let mut drivers: Vec<Var> = flat.inputs.iter().map(|i| i.var).collect();
-        for equation in flat.equations.iter().filter(|e| kept(e.lhs)) {
-            match &equation.rhs {
-                Rhs::When { value, cond } => {
-                    classes.join(*value, *cond);
-                    drivers.push(equation.lhs);
-                }
-                Rhs::Merge { cond, on_true, on_false } => {
-                    classes.join(equation.lhs, *cond);
-                    drivers.extend([*on_true, *on_false]);
-                }
-                rhs => rhs.for_each_operand(|v| classes.join(equation.lhs, v)),
+    /// The classes of the whole program with a kept variable whose presence is driven there, but no longer in what is kept; or
+    /// known there by a condition that is not kept, while none that is kept surely has a value.
+    fn lost(&self, whole: &Classes, conditions: &[Option<bool>]) -> Vec<bool> {
+        let is_kept = |v: Var| self.vars[v.index()];
+        let kept = Classes::new(self.flat, is_kept);
+        let determined = Determined::new(self.flat, &kept, is_kept, conditions, Failures::Never);
+        let by_class = |classes: &Classes| {
+            let mut found: BTreeMap<usize, BTreeSet<By>> = BTreeMap::new();
+            for driver in classes.drivers() {
+                found.entry(classes.class(driver.var)).or_default().insert(driver.by);
             }
+            found
+        };
+        let (all, left, none) = (by_class(whole), by_class(&kept), BTreeSet::new());
+        let mut lost = vec![false; self.vars.len()];
+        let mut seen = vec![false; self.vars.len()];
+        for var in self.flat.vars.ids().filter(|v| is_kept(*v)) {
+            let (class, part) = (whole.class(var), kept.class(var));
+            if std::mem::replace(&mut seen[part], true) || !whole.is_driven(class) {
+                continue;
+            }
+            let known = kept.is_driven(part) && determined.is_timed(part);
+            let is_left = |by: &BTreeSet<By>| by.is_subset(left.get(&part).unwrap_or(&none));
+            lost[class] |= !known && !all.get(&class).is_none_or(is_left);
         }
-        for i in 0..n {
-            classes.parent[i] = classes.find(i);
-        }
-        for var in drivers {
-            let class = classes.class(var);
-            classes.driven[class] = true;
-        }
-        classes
-    }
-
-    fn find(&mut self, mut i: usize) -> usize {
-        while self.parent[i] != i {
-            self.parent[i] = self.parent[self.parent[i]];
-            i = self.parent[i];
-        }
-        i
-    }
-
-    fn join(&mut self, a: Var, b: Var) {
-        let (a, b) = (self.find(a.index()), self.find(b.index()));
-        self.parent[a.max(b)] = a.min(b);
-    }
-
-    /// The representative of a variable's class.
-    pub(super) fn class(&self, var: Var) -> usize {
-        self.parent[var.index()]
-    }
-
-    /// Whether an input or a sampling says where a variable is present.
-    pub(super) fn is_driven(&self, var: Var) -> bool {
-        self.driven[self.class(var)]
+        lost
     }
 }
 

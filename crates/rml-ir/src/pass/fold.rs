@@ -68,7 +68,7 @@ pub(super) fn fold_behind(flat: &mut Flat, vars: Vec<Var>) {
 }
 
 /// Operators that give their operand back.
-fn is_identity(flat: &Flat, lhs: Var, op: &Op, args: &[Var]) -> bool {
+pub(super) fn is_identity(flat: &Flat, lhs: Var, op: &Op, args: &[Var]) -> bool {
     match op {
         Op::Copy | Op::StopGradient => true,
         Op::Reshape { .. } | Op::Broadcast { .. } | Op::SumTo { .. } => {

@@ -11,18 +11,20 @@
 
 mod cone;
 mod constant;
+mod determined;
 mod fold;
 mod forget;
 mod initialise;
 mod inline;
 mod normalize;
+mod presence;
 mod settle;
 
 pub use cone::cone;
 pub use fold::{fold, fold_undrawn};
 pub use forget::{forget_inputs, forget_values};
 pub use initialise::initialise;
-pub use inline::{Held, inline, inline_held};
+pub use inline::{Held, inline, inline_held, inline_open};
 pub use normalize::normalize;
 pub use settle::settle;
 

@@ -5,8 +5,10 @@
 
 use rml_base::EntityId;
 
-use super::cone::{Classes, Live};
+use super::cone::Live;
 use super::constant;
+use super::determined::{Determined, Failures};
+use super::presence::{By, Classes, Driver};
 use crate::flat::{ConstKind, Constant, Eq, Flat, Rhs, Var, verify_initialised};
 use crate::op::Op;
 use crate::value::Value;
@@ -14,21 +16,24 @@ use crate::value::Value;
 /// Replaces `x when c`, `merge c x y`, `if c then x else y`, `c and x`, `c or x` by what a constant `c` makes of them, and
 /// conditions that are constant by their value.
 ///
-/// An equation also says which variables are present together. None is replaced that a kept variable owes its clock to: a
-/// stream that an input or a sampling drives is driven after as before.
+/// Functions are strict (APPLY-2), so that a condition which is `false` wherever it has a value may have none: `false and x` where `x` waits
+/// for itself or for a later cycle. Only conditions that have a value wherever they are present are replaced, or chosen by
+/// ([`Determined`]), and none whose computation may fail.
 ///
-/// Requires: `flat::verify_initialised`. Ensures: the same, and the same outputs in the same cycles, or earlier, where all
-/// that they waited for was a constant condition; the outputs and states stay.
+/// An equation also says which variables are present together. None is replaced that a kept variable owes its clock to: what is
+/// known about the presence of a variable that the outputs need is known after as before.
+///
+/// Requires: `flat::verify_initialised`. Ensures: the same; for every trace without errors, of which all inputs are given, the
+/// variables that outputs and trained parameters need after are what they were before, in every cycle; the outputs and states
+/// stay. What is no longer needed finds no errors once `cone` has dropped it, and may be present in other cycles until then.
 pub fn settle(mut flat: Flat) -> Flat {
     let _span = tracing::debug_span!("settle", equations = flat.equations.len()).entered();
-    let mut changes = changes(&mut flat);
-    if changes.is_empty() {
-        return flat;
-    }
+    let conditions = constant::conditions(&flat);
     let before = Classes::new(&flat, |_| true);
-    loop {
+    let mut changes = changes(&mut flat, &before, &conditions);
+    while !changes.is_empty() {
         swap(&mut flat, &mut changes);
-        let lost = lost(&flat, &before, &changes);
+        let lost = lost(&flat, &before, &conditions, &changes);
         if lost.is_empty() {
             break;
         }
@@ -44,8 +49,9 @@ pub fn settle(mut flat: Flat) -> Flat {
 }
 
 /// The equations that have a simpler form, with that form.
-fn changes(flat: &mut Flat) -> Vec<(Eq, Rhs)> {
-    let known = constant::conditions(flat);
+fn changes(flat: &mut Flat, classes: &Classes, conditions: &[Option<bool>]) -> Vec<(Eq, Rhs)> {
+    let determined = Determined::new(flat, classes, |_| true, conditions, Failures::Possible);
+    let known = |v: Var| conditions[v.index()].filter(|_| determined.has_value(v));
     let is_state: Vec<bool> = {
         let mut found = vec![false; flat.equations.len()];
         flat.states.values().for_each(|state| found[state.equation.index()] = true);
@@ -56,7 +62,7 @@ fn changes(flat: &mut Flat) -> Vec<(Eq, Rhs)> {
     for eq in flat.equations.ids() {
         let equation = &flat.equations[eq];
         let is_fixed = is_state[eq.index()] || flat.outputs.contains(&equation.lhs);
-        let new = match (known[equation.lhs.index()], &equation.rhs) {
+        let new = match (known(equation.lhs), &equation.rhs) {
             (_, Rhs::Const(_)) => None,
             (Some(value), _) if !is_fixed => {
                 let slot = &mut truths[usize::from(value)];
@@ -66,7 +72,11 @@ fn changes(flat: &mut Flat) -> Vec<(Eq, Rhs)> {
                 });
                 Some(Rhs::Const(k))
             }
-            (_, rhs) => chosen(rhs, |v| known[v.index()]).map(copy),
+            (_, rhs) => {
+                let of =
+                    chosen(rhs, known).filter(|of| is_told(rhs, equation.lhs, *of, classes, &determined));
+                of.map(copy)
+            }
         };
         changes.extend(new.map(|rhs| (eq, rhs)));
     }
@@ -92,6 +102,18 @@ fn chosen(rhs: &Rhs, known: impl Fn(Var) -> Option<bool>) -> Option<Var> {
     }
 }
 
+/// Whether a copy tells no more of presence than the equation that it replaces: of the absence of a sample nothing follows for what it
+/// samples, and of the absence of an operand of `merge` nothing for the result. So that has to be known anyway.
+fn is_told(rhs: &Rhs, lhs: Var, of: Var, classes: &Classes, determined: &Determined) -> bool {
+    let (result, operand) = (classes.class(lhs), classes.class(of));
+    let told = match rhs {
+        Rhs::When { .. } => operand,
+        Rhs::Merge { .. } => result,
+        _ => return true,
+    };
+    result == operand || determined.is_timed(told)
+}
+
 /// Exchanges the right sides of the equations with the others.
 fn swap(flat: &mut Flat, changes: &mut [(Eq, Rhs)]) {
     for (eq, rhs) in changes {
@@ -99,15 +121,44 @@ fn swap(flat: &mut Flat, changes: &mut [(Eq, Rhs)]) {
     }
 }
 
-/// The changes that take away what drove a variable that is needed. `changes` holds the former right sides.
-fn lost(flat: &Flat, before: &Classes, changes: &[(Eq, Rhs)]) -> Vec<usize> {
-    let live = Live::without_drivers(flat);
+/// Where all that decided a class before is after the changes.
+#[derive(Clone, Copy, PartialEq, std::cmp::Eq)]
+enum Drivers {
+    /// Nothing did.
+    None,
+    /// In one class.
+    In(usize),
+    /// In several, or gone.
+    Apart,
+}
+
+/// The changes that take away something that may be needed to know where a needed variable is present. `changes` holds the former
+/// right sides.
+fn lost(flat: &Flat, before: &Classes, conditions: &[Option<bool>], changes: &[(Eq, Rhs)]) -> Vec<usize> {
+    let live = Live::of(flat);
     let after = Classes::new(flat, |_| true);
+    let determined = Determined::new(flat, &after, |_| true, conditions, Failures::Never);
+    let mut places = vec![Drivers::None; flat.vars.len()];
+    for driver in before.drivers().iter().filter(|d| !before.is_own(d)) {
+        let place = &mut places[before.class(driver.var)];
+        *place = match (*place, place_of(flat, &after, changes, driver)) {
+            (Drivers::None, Some(class)) => Drivers::In(class),
+            (Drivers::In(at), Some(class)) if at == class => Drivers::In(at),
+            _ => Drivers::Apart,
+        };
+    }
+    // Nothing drives these after, as nothing drove some of their members before.
+    let mut free = vec![false; flat.vars.len()];
+    for v in flat.vars.ids() {
+        free[after.class(v)] |= !before.is_driven(before.class(v));
+    }
     let mut orphans = vec![false; flat.vars.len()];
     for v in flat.vars.ids().filter(|v| live[v.index()]) {
-        if before.is_driven(v) && !after.is_driven(v) {
-            orphans[after.class(v)] = true;
-        }
+        let (former, class) = (before.class(v), after.class(v));
+        let is_driven = after.is_driven(class);
+        orphans[class] |= before.is_driven(former)
+            && !(is_driven && determined.is_timed(class))
+            && !((is_driven || free[class]) && places[former] == Drivers::In(class));
     }
     let is_orphan = |v: Var| orphans[after.class(v)];
     let takes = |(eq, rhs): &(Eq, Rhs)| {
@@ -116,4 +167,18 @@ fn lost(flat: &Flat, before: &Classes, changes: &[(Eq, Rhs)]) -> Vec<usize> {
         found
     };
     changes.iter().enumerate().filter(|(_, change)| takes(change)).map(|(k, _)| k).collect()
+}
+
+/// The class of what a driver decided after the changes; `None` if the driver is gone. Changes are in the order of equations.
+fn place_of(flat: &Flat, after: &Classes, changes: &[(Eq, Rhs)], driver: &Driver) -> Option<usize> {
+    let place = Some(after.class(driver.var));
+    let Some(eq) = driver.eq else { return place };
+    let Ok(k) = changes.binary_search_by_key(&eq, |(eq, _)| *eq) else { return place };
+    match (&changes[k].1, &flat.equations[eq].rhs) {
+        (_, Rhs::Apply { .. }) if matches!(driver.by, By::Backward(_)) => place,
+        // A sample of all cycles is present with what it samples.
+        (Rhs::When { .. }, Rhs::Apply { .. }) => place,
+        (Rhs::Merge { .. }, Rhs::Apply { args, .. }) if args.contains(&driver.var) => place,
+        _ => None,
+    }
 }

@@ -226,11 +226,13 @@ node n0 "main"
   var v4 num [] "z"
   var v5 num []
   var v6 num []
+  var v7 num []
   const k0 num [] = 0.0
   v1 = fby k0 v0
   v2 = fby v0 v1
   v3 = apply add (v1, v2)
-  v5 = param v0
+  v7 = const k0
+  v5 = param v7
   v4 = fby k0 v5
   v6 = fby k0 v4
 "#;

@@ -125,21 +125,39 @@ fn under_windows_the_optimiser_ticks_once_a_window() {
     let Rhs::When { value, .. } = argument("diff_scale_0.k.do") else { panic!("the gradient is sampled") };
     let Rhs::When { value: total, cond: some } = rhs_of(*value) else { panic!("twice") };
     assert!(matches!(rhs_of(*total), Rhs::Apply { .. }));
-    let Rhs::Apply { args, .. } = rhs_of(*some) else { panic!("bp or later") };
-    assert_eq!(args[0], var("diff_scale_0.bp"));
-    assert!(matches!(rhs_of(args[1]), Rhs::FbyBack { window: Some(_), .. }));
+    let Rhs::If { cond, then, other } = rhs_of(*some) else { panic!("bp or later") };
+    assert_eq!(*cond, var("diff_scale_0.bp"));
+    assert!(matches!(rhs_of(*then), Rhs::Const(_)));
+    assert!(matches!(rhs_of(*other), Rhs::FbyBack { window: Some(_), .. }));
 }
 
 #[test]
 fn an_initial_value_that_is_no_constant_is_sampled() {
     let text = edited(WINDOWED, "param_update v5", "param_update v0");
-    let flat = inlined(&text);
+    let flat = rml_ir::pass::inline_open(&normal(&text), &|_| true).unwrap_or_else(|e| panic!("{e}"));
     let var = flat.vars.iter_enumerated().find(|(_, d)| d.name.as_deref() == Some("diff_scale_0.k.init"));
     let (var, _) = var.expect("it is there");
     let copy = flat.equations.iter().find(|e| e.lhs == var).expect("it is defined");
     let Rhs::Apply { args, .. } = &copy.rhs else { panic!("a copy") };
     let source = flat.equations.iter().find(|e| e.lhs == args[0]).expect("it is defined");
     assert!(matches!(source.rhs, Rhs::When { .. }));
+}
+
+/// As it is known from the interface alone: where the program runs, an input is no initial value.
+#[test]
+fn an_initial_value_that_is_a_stream_is_refused() {
+    for text in [
+        edited(WINDOWED, "param_update v5", "param_update v0"),
+        edited(WINDOWED, "v5 = const k0", "v5 = fby k0 v0"),
+    ] {
+        let module = normal(&text);
+        let found = [rml_ir::pass::inline(&module).err(), rml_ir::pass::inline_held(&module).err()];
+        for error in found.map(|found| found.expect("the parameter begins with a stream")) {
+            assert_eq!(error.0.len(), 1);
+            assert_eq!(error.0[0].code.name, "initial-value");
+            assert_eq!(error.0[0].labels.len(), 2);
+        }
+    }
 }
 
 #[test]

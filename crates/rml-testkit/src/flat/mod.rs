@@ -3,8 +3,12 @@
 mod builder;
 mod cells;
 mod engines;
+mod outline;
+mod passes;
 pub mod random;
 
 pub use builder::{BOOL, Builder, INT, Literal, NUM};
 pub use cells::{columns, sim_row, text};
 pub use engines::{rows, run, run_with};
+pub use outline::outlined;
+pub use passes::check_passes;

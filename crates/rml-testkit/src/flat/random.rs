@@ -63,7 +63,7 @@ pub fn program(numbers: &[u32], size: usize, wild: bool) -> (std::sync::Arc<Flat
         g.clocks[clock].vars.push(v);
     }
     for i in 0..g.e.below(4) {
-        let dtype = if g.e.chance(30) { BOOL } else { INT };
+        let dtype = if g.e.chance(50) { BOOL } else { INT };
         let v = g.b.scalar(&format!("h{i}"), dtype);
         g.clocks[0].vars.push(v);
         g.holes.push((v, 0));
@@ -160,14 +160,60 @@ impl Generator<'_> {
 
     fn logic(&mut self, clock: usize) -> Option<()> {
         let (x, y) = (self.any(clock, Some(BOOL))?, self.any(clock, Some(BOOL))?);
-        let v = match self.e.below(4) {
+        let v = match self.e.below(6) {
             0 => self.b.apply(Op::Not, &[x]),
             1 => self.b.apply(Op::And, &[x, y]),
-            2 => self.b.apply(Op::ToInt, &[x]),
+            2 => self.b.apply(Op::Or, &[x, y]),
+            3 => self.b.apply(Op::ToInt, &[x]),
+            4 => self.constant_case(x),
             _ => self.b.apply(Op::Copy, &[x]),
         };
         self.clocks[clock].vars.push(v);
         Some(())
+    }
+
+    /// `false and x`, `true or x` and so on: what a constant decides, or leaves as it is.
+    fn constant_case(&mut self, x: Var) -> Var {
+        let rhs = self.decided(x);
+        let v = self.b.scalar("", BOOL);
+        self.b.define(v, rhs);
+        v
+    }
+
+    /// A right side of a constant and a condition.
+    fn decided(&mut self, x: Var) -> Rhs {
+        let k = self.e.chance(50);
+        let k = self.b.lit(k);
+        match self.e.below(6) {
+            0 | 1 => Rhs::Apply { op: Op::And, args: vec![k, x] },
+            2 => Rhs::Apply { op: Op::Or, args: vec![x, k] },
+            3 => Rhs::If { cond: x, then: k, other: x },
+            4 => Rhs::If { cond: k, then: x, other: k },
+            _ => Rhs::If { cond: k, then: k, other: x },
+        }
+    }
+
+    /// A condition that is `c` wherever it has a value, but may have none.
+    fn twin(&mut self, clock: usize, c: Var) -> Option<Var> {
+        let other = self.any(clock, Some(BOOL))?;
+        Some(match self.e.below(5) {
+            0 => self.b.choice(other, c, c),
+            1 => {
+                let k = self.b.lit(true);
+                self.b.apply(Op::And, &[c, k])
+            }
+            2 => {
+                let not = self.b.apply(Op::Not, &[other]);
+                let always = self.b.apply(Op::Or, &[other, not]);
+                self.b.apply(Op::And, &[always, c])
+            }
+            3 => {
+                let k = self.b.lit(false);
+                let never = self.b.apply(Op::And, &[k, other]);
+                self.b.choice(never, other, c)
+            }
+            _ => self.b.apply(Op::Copy, &[c]),
+        })
     }
 
     /// Declares the clock of the last input: where the first has a value.
@@ -193,6 +239,7 @@ impl Generator<'_> {
     fn sample(&mut self, clock: usize) -> Option<()> {
         let (c, x) = (self.any(clock, Some(BOOL))?, self.any(clock, None)?);
         let (_, yes, no) = self.sampling(clock, c);
+        let c = if self.e.chance(20) { self.twin(clock, c)? } else { c };
         let (v, to) = if self.e.chance(50) { (self.b.when(x, c), yes) } else { (self.b.when_not(x, c), no) };
         self.clocks[to].vars.push(v);
         Some(())
@@ -206,6 +253,7 @@ impl Generator<'_> {
             None if self.is(y, INT) => self.b.lit(7),
             None => self.b.lit(true),
         };
+        let c = if self.e.chance(20) { self.twin(clock, c)? } else { c };
         let v = self.b.merge(c, y, z);
         self.clocks[clock].vars.push(v);
         Some(())
@@ -235,7 +283,11 @@ impl Generator<'_> {
         for (o, clock) in std::mem::take(&mut self.holes) {
             let dtype = self.b.flat.vars[o].ty.dtype;
             match self.any(clock, Some(dtype)) {
-                Some(y) if self.e.chance(70) => self.delay(o, y, clock),
+                Some(y) if self.e.chance(60) => self.delay(o, y, clock),
+                Some(y) if dtype == BOOL && self.e.chance(70) => {
+                    let rhs = self.decided(y);
+                    self.b.define(o, rhs);
+                }
                 Some(y) => {
                     self.b.define(o, Rhs::Apply { op: Op::Copy, args: vec![y] });
                 }

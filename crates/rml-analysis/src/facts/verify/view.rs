@@ -262,6 +262,11 @@ impl<'v, 'a> View<'v, 'a> {
                 Rhs::Apply { op: Op::And, args } if value => args.iter().all(|a| add(*a, true)),
                 Rhs::Apply { op: Op::Or, args } if !value => args.iter().all(|a| add(*a, false)),
                 Rhs::When { value: sampled, cond } => add(*sampled, value) && add(*cond, true),
+                Rhs::If { cond, then, other } => {
+                    let is_not = |branch: Var| self.constant_truth(branch) == Some(!value);
+                    let other_taken = !is_not(*then) || add(*cond, false) && add(*other, value);
+                    other_taken && (!is_not(*other) || add(*cond, true) && add(*then, value))
+                }
                 _ => true,
             };
             if !agrees {
@@ -269,6 +274,15 @@ impl<'v, 'a> View<'v, 'a> {
             }
         }
         Some(certain.len() > before)
+    }
+
+    /// The value of a condition that is a literal.
+    fn constant_truth(&self, v: Var) -> Option<bool> {
+        let Some(Rhs::Const(k)) = self.program.rhs(v) else { return None };
+        match &self.program.flat.consts[*k].kind {
+            ConstKind::Value(value) => value.as_bool(),
+            ConstKind::Random(_) | ConstKind::Undrawn => None,
+        }
     }
 
     /// Whether every end of a segment is one of a window.

@@ -4,7 +4,8 @@ use rml_base::Span;
 use rml_base::codes::elab as codes;
 use rml_ir::DType;
 
-use super::{Class, Infer};
+use super::Infer;
+use super::classes::Class;
 use crate::builtins::{Builtin, Pointwise, Reduce, Unary};
 use crate::hir::ExprId;
 use crate::instance::InstanceId;
@@ -18,6 +19,10 @@ impl Infer<'_, '_, '_> {
             Builtin::Shape => Vec::new(),
             _ => streams.map(|(_, a)| self.expr(id, *a)).collect(),
         };
+        for (_, arg) in args.iter().enumerate().filter(|(i, _)| which.is_static(*i) && which.is_num(*i)) {
+            let (class, span) = self.expr(id, *arg);
+            self.classes.set(class, DType::Num, span);
+        }
         self.at = (id, of);
         let what = format!("`{}`", which.name());
         let all = |infer: &mut Self, dtype: DType| {
@@ -117,9 +122,9 @@ impl Infer<'_, '_, '_> {
             | Builtin::Unindex => None,
         };
         match (result, operands.first()) {
-            (Some(dtype), _) => self.fresh(Some((dtype, span))),
+            (Some(dtype), _) => self.classes.fresh(Some((dtype, span))),
             (None, Some((class, _))) => *class,
-            (None, None) => self.fresh(None),
+            (None, None) => self.classes.fresh(None),
         }
     }
 }

@@ -4,7 +4,8 @@ use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, Span};
 use rml_ir::DType;
 
-use super::{Class, Infer, Pending};
+use super::classes::Class;
+use super::{Infer, Pending};
 use crate::hir::{ExprId, Local};
 use crate::infer::adjoint::{self, Adjoint, Results};
 use crate::instance::InstanceId;
@@ -47,9 +48,8 @@ impl Infer<'_, '_, '_> {
 
     /// Hands a result of a call to the left side; where their types differ, the left side is what does not fit.
     fn result(&mut self, output: (Class, Span), target: (Class, Span), what: impl Fn() -> String) {
-        let (from, to) = (self.find(output.0), self.find(target.0));
-        if self.lost[from] {
-            self.lost[to] |= self.known[to].is_none();
+        if self.classes.is_lost(output.0) {
+            self.classes.lose_unknown(target.0);
         } else {
             self.unify(output, target, &what());
         }
@@ -58,27 +58,28 @@ impl Infer<'_, '_, '_> {
     /// The left sides of an equation in error.
     fn fail(&mut self, lhs: &[(Class, Span)]) {
         for &(class, _) in lhs {
-            let class = self.find(class);
-            self.lost[class] |= self.known[class].is_none();
+            self.classes.lose_unknown(class);
         }
     }
 
-    /// Connects gradients, which exist for nums only: first where element types are known, then where they must be num because
-    /// nothing determines them.
-    pub(super) fn adjoints(&mut self) {
-        while !self.pending.is_empty() {
-            let before = self.pending.len();
-            let pending = std::mem::take(&mut self.pending);
-            for call in pending {
-                if !self.adjoint(&call, false) {
-                    self.pending.push(call);
-                }
-            }
-            if self.pending.len() == before {
-                let call = self.pending.remove(0);
-                self.adjoint(&call, true);
+    /// Connects the gradients, which exist for nums only, of the calls where all element types are known; whether there are any.
+    pub(super) fn adjoints_known(&mut self) -> bool {
+        let before = self.pending.len();
+        for call in std::mem::take(&mut self.pending) {
+            if !self.adjoint(&call, false) {
+                self.pending.push(call);
             }
         }
+        self.pending.len() < before
+    }
+
+    /// Connects the gradients of a call where nothing determines the element types; whether there is one.
+    pub(super) fn adjoint_by_default(&mut self) -> bool {
+        if self.pending.is_empty() {
+            return false;
+        }
+        let call = self.pending.remove(0);
+        self.adjoint(&call, true)
     }
 
     fn adjoint(&mut self, pending: &Pending, default: bool) -> bool {
@@ -93,15 +94,15 @@ impl Infer<'_, '_, '_> {
         let mut lost = false;
         let mut dtype = |local: Local| {
             let class = tree.slot(child, local);
-            let root = self.find(class);
-            if self.lost[root] {
+            if self.classes.is_lost(class) {
                 lost = true;
                 return Some(DType::Num);
             }
-            if default && self.known[root].is_none() {
-                self.known[root] = Some((DType::Num, tree.node(child).locals[local].span));
+            if default {
+                let dtype = self.classes.settled(class);
+                self.classes.set(class, dtype, tree.node(child).locals[local].span);
             }
-            self.known[root].map(|(d, _)| d)
+            self.classes.get(class).map(|(d, _)| d)
         };
         let Some((mut adjoint, results)) = Adjoint::new(tree, child, call.order, &mut dtype) else {
             return false;
@@ -138,7 +139,7 @@ impl Infer<'_, '_, '_> {
             gradients.map(|(i, target)| (adjoint.outputs[*i].1, *target)).collect();
         for (port, target) in targets {
             let dtype = if port == adjoint::Port::Condition { DType::Bool } else { DType::Num };
-            let class = self.fresh(Some((dtype, span)));
+            let class = self.classes.fresh(Some((dtype, span)));
             self.unify((class, span), target, "a gradient of this call");
         }
         self.adjoints.insert((id, pending.call), adjoint);

@@ -2,6 +2,7 @@
 //! every `every` becomes a window; every state gets its checkpoint key. Nothing is simplified.
 
 mod draws;
+mod initial;
 mod paths;
 mod size;
 mod states;
@@ -13,6 +14,7 @@ use rml_base::{Diagnostic, Diagnostics, EntityId, IndexVec, Span};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use self::initial::Start;
 use self::paths::{Labels, Place, stripped};
 use self::states::{Named, Update};
 use crate::flat::{Claim, Equation, Flat, Rhs, Var, VarData, Window, WindowData};
@@ -38,9 +40,19 @@ const PARAM: &str = "param";
 /// Requires: `normal::verify_differentiated`. Ensures: `flat::verify`.
 ///
 /// # Errors
-/// If the program is too large when inlined, an optimiser keeps its parameter in no `fby`, or there is no memory for its constants.
+/// If the program is too large when inlined, an optimiser keeps its parameter in no `fby`, the initial value of a parameter changes
+/// from cycle to cycle, or there is no memory for the program's constants.
 pub fn inline(module: &Module) -> Result<Flat, Diagnostics> {
-    Ok(inlined(module, false)?.flat)
+    inline_open(module, &|_| false)
+}
+
+/// As [`inline`], where the inputs in `open` may be constants, since the node may be called or set up so: parameters may begin with
+/// them.
+///
+/// # Errors
+/// As [`inline`].
+pub fn inline_open(module: &Module, open: &dyn Fn(&str) -> bool) -> Result<Flat, Diagnostics> {
+    Ok(inlined(module, false, open)?.flat)
 }
 
 /// A flat program whose parameters are never updated.
@@ -57,12 +69,12 @@ pub struct Held {
 /// that it would be given is kept beside the program.
 ///
 /// # Errors
-/// If the program is too large when inlined.
+/// If the program is too large when inlined, or the initial value of a parameter changes from cycle to cycle.
 pub fn inline_held(module: &Module) -> Result<Held, Diagnostics> {
-    inlined(module, true)
+    inlined(module, true, &|_| false)
 }
 
-fn inlined(module: &Module, hold: bool) -> Result<Held, Diagnostics> {
+fn inlined(module: &Module, hold: bool, open: &dyn Fn(&str) -> bool) -> Result<Held, Diagnostics> {
     let _span = tracing::debug_span!("inline", nodes = module.nodes.len()).entered();
     size::check(module, hold)?;
     let mut inliner = Inliner::of(module, hold, IndexSet::new());
@@ -73,6 +85,10 @@ fn inlined(module: &Module, hold: bool) -> Result<Held, Diagnostics> {
     }
     if let Some(refused) = inliner.refused.take() {
         return Err(refused.into());
+    }
+    let changing = initial::check(&inliner.flat, &inliner.starts, open);
+    if changing.has_errors() {
+        return Err(changing);
     }
     let held = inliner.finish()?;
     super::checked("inline", || crate::flat::verify(&held.flat));
@@ -92,6 +108,8 @@ struct Inliner<'m> {
     states: IndexMap<Eq, Named>,
     /// The parameters with an optimiser so far.
     updates: Vec<Update>,
+    /// The initial values of the parameters so far.
+    starts: Vec<Start>,
     /// Whether parameters are held.
     hold: bool,
     /// The gradients of the parameters that are held, so far.
@@ -176,6 +194,7 @@ impl<'m> Inliner<'m> {
             frames: Vec::new(),
             states: IndexMap::new(),
             updates: Vec::new(),
+            starts: Vec::new(),
             hold: false,
             gradients: IndexMap::new(),
             samples: Vec::new(),
@@ -280,6 +299,7 @@ impl<'m> Inliner<'m> {
             match &frame.parameter {
                 Some(place) => {
                     let eq = self.emit(*result, Rhs::Param { init: output }, frame.span);
+                    self.starts.push(Start { init: output, span: frame.span });
                     self.states.insert(eq, Named { place: place.clone(), parameter: true });
                 }
                 None => self.copy(*result, output, frame.span),
@@ -312,9 +332,12 @@ impl<'m> Inliner<'m> {
             normal::Rhs::Call { callee, args, every, instance, .. } => {
                 self.call(eq, lhs, *callee, args, *every, instance, equation.span);
             }
-            normal::Rhs::ParamUpdate { init, d, .. } if self.hold => {
+            normal::Rhs::ParamUpdate { init, d, instance, .. } if self.hold => {
                 let (init, d, place) = (frame.vars[*init], frame.vars[*d], frame.named(eq));
                 let held = self.emit(lhs[0], Rhs::Param { init }, equation.span);
+                if instance.is_none() {
+                    self.starts.push(Start { init, span: equation.span });
+                }
                 self.states.insert(held, Named { place, parameter: true });
                 self.gradients.insert(held, d);
             }
@@ -341,6 +364,9 @@ impl<'m> Inliner<'m> {
                 let rhs = self.primitive(eq, rhs);
                 let is_state = matches!(rhs, Rhs::Param { .. } | Rhs::Fby { window: None, .. });
                 let parameter = matches!(rhs, Rhs::Param { .. });
+                if let Rhs::Param { init } = rhs {
+                    self.starts.push(Start { init, span: equation.span });
+                }
                 let new = self.emit(lhs[0], rhs, equation.span);
                 if is_state {
                     let place = self.frame().named(eq);

@@ -113,7 +113,7 @@ impl Inliner<'_> {
 }
 
 /// The equation that defines each variable; `None` for inputs.
-fn definitions(flat: &Flat) -> Vec<Option<Eq>> {
+pub(super) fn definitions(flat: &Flat) -> Vec<Option<Eq>> {
     let mut defs = vec![None; flat.vars.len()];
     for (eq, equation) in flat.equations.iter_enumerated() {
         defs[equation.lhs.0 as usize] = Some(eq);

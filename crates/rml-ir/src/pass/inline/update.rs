@@ -9,7 +9,7 @@
 //! first  = true fby[W] false                        (* the first cycle of a window *)
 //! p      = optimiser(init', bp', d')                (* on the clock `first`; its own state is not windowed *)
 //! o      = merge first p ((0 fby[W] o) when not first)
-//! some   = bp or (false fby back[W] some)           (* whether a gradient comes in the rest of the window *)
+//! some   = if bp then true else (false fby back[W] some)    (* whether a gradient comes in the rest of the window *)
 //! total  = merge bp d 0 + (0 fby back[W] total)     (* the sum of those *)
 //! init'  = init when first;   bp' = some when first;   d' = (total when some) when (first when some)
 //! ```
@@ -18,6 +18,7 @@ use rml_base::Span;
 
 use super::Inliner;
 use super::Instance;
+use super::initial::Start;
 use super::paths::Place;
 use super::states::{Named, Update};
 use crate::flat::{ConstKind, Constant, Init, Rhs, Var, Window};
@@ -45,6 +46,9 @@ pub(super) struct ParamUpdate {
 impl Inliner<'_> {
     /// Inlines the optimiser of a parameter.
     pub(super) fn param_update(&mut self, update: ParamUpdate) {
+        if !update.is_called {
+            self.starts.push(Start { init: update.init, span: update.span });
+        }
         if self.idle.contains(update.parameter.itself()) {
             let eq = self.emit(update.result, Rhs::Param { init: update.init }, update.span);
             self.states.insert(eq, Named { place: update.parameter, parameter: true });
@@ -108,7 +112,9 @@ impl Inliner<'_> {
         let some = on.temporary(&bool_ty);
         let never = on.value(Value::Bool(false));
         let later = on.fby_back(never, some, &bool_ty);
-        on.inliner.emit(some, Rhs::Apply { op: Op::Or, args: vec![update.bp, later] }, update.span);
+        let certain = on.literal(Value::Bool(true));
+        let either = Rhs::If { cond: update.bp, then: certain, other: later };
+        on.inliner.emit(some, either, update.span);
 
         let nothing = on.zero_stream();
         let padded = on.temporary(&ty);

@@ -1,0 +1,86 @@
+//! Quotients: `7 / 2` is 3 for ints and 3.5 for nums, so that a literal must not become a num unseen.
+//!
+//! The quotient of operands of which literals alone say anything is that of ints, whatever it meets. So what meets the quotient tells
+//! nothing of its operands until all else is known.
+
+use rml_base::codes::elab as codes;
+use rml_base::{Diagnostic, Span};
+use rml_ir::DType;
+
+use super::{Class, Infer};
+use crate::context;
+use crate::hir::ExprId;
+use crate::instance::InstanceId;
+
+/// A quotient whose operands were not known when it was looked at.
+pub(super) struct Quotient {
+    at: (InstanceId, ExprId),
+    span: Span,
+    operands: Class,
+    result: Class,
+}
+
+impl Infer<'_, '_, '_> {
+    /// The class of the quotient of operands of one class.
+    pub(super) fn quotient(&mut self, operands: Class, span: Span) -> Class {
+        if !self.classes.is_literal(operands) {
+            return operands;
+        }
+        let result = self.classes.literal(span);
+        self.quotients.push(Quotient { at: self.at, span, operands, result });
+        result
+    }
+
+    /// Connects the quotients and the gradients, as what they depend on becomes known.
+    pub(super) fn connect(&mut self) {
+        loop {
+            let is_known = |infer: &mut Self, q: &Quotient| !infer.classes.is_literal(q.operands);
+            // Where an input that nothing is known of is divided, the quotient tells its type.
+            let is_open = |infer: &mut Self, q: &Quotient| infer.classes.is_open(q.operands);
+            let connected = self.quotients_where(is_known)
+                || self.adjoints_known()
+                || self.quotients_where(is_open)
+                || self.adjoint_by_default()
+                || self.quotients_where(|_, _| true);
+            if !connected {
+                return;
+            }
+        }
+    }
+
+    /// Connects all quotients of that kind; whether there are any.
+    fn quotients_where(&mut self, chosen: impl Fn(&mut Self, &Quotient) -> bool) -> bool {
+        let mut left = std::mem::take(&mut self.quotients);
+        let found: Vec<Quotient> = left.extract_if(.., |q| chosen(self, q)).collect();
+        self.quotients = left;
+        for quotient in &found {
+            if self.classes.is_literal(quotient.operands) && !self.classes.is_open(quotient.operands) {
+                self.classes.set(quotient.operands, DType::Int, quotient.span);
+            }
+        }
+        for quotient in &found {
+            self.resolve(quotient);
+        }
+        !found.is_empty()
+    }
+
+    fn resolve(&mut self, quotient: &Quotient) {
+        if self.classes.is_lost(quotient.operands) {
+            return self.classes.lose_unknown(quotient.result);
+        }
+        let Err([got, want]) = self.classes.union(quotient.operands, quotient.result) else { return };
+        let mut d = Diagnostic::error(
+            codes::TYPE_MISMATCH,
+            format!("this quotient is {}, expected {}", got.0, want.0),
+        )
+        .label(quotient.span, "of literals without a point this is the quotient of ints");
+        if want.1 != quotient.span {
+            d = d.label(want.1, format!("{} because of this", want.0));
+        }
+        d = d
+            .note(format!("expected {}, found {}", want.0, got.0))
+            .help("write one of them with a point for the quotient of nums: `1.0 / 2` is 0.5, `1 / 2` is 0");
+        self.broken.insert(quotient.at);
+        self.report.push(context::add(self.tree, quotient.at.0, d));
+    }
+}

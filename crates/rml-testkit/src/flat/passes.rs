@@ -1,0 +1,164 @@
+//! Each pass alone, and the columns of them that commands use, against the fixed point of the program before.
+
+use rml_base::EntityId;
+use rml_ir::flat::{Flat, Var, print};
+use rml_ir::{normal, pass};
+use rml_sim::oracle::{self, OracleOptions, Trace};
+use rml_sim::{ClockClasses, Input, Status};
+
+use super::outline::outlined;
+use super::text;
+use crate::Random;
+
+/// A pass, or several.
+type Pass = fn(Flat) -> Flat;
+
+fn initialise(flat: Flat) -> Flat {
+    pass::initialise(flat, 0).expect("there is memory for a few scalars")
+}
+
+/// What may drop equations: `settle` leaves idle ones to `cone`.
+const PASSES: [(&str, Pass); 7] = [
+    ("initialise", initialise),
+    ("fold", pass::fold),
+    ("cone", pass::cone),
+    ("settle, then cone", |flat| pass::cone(pass::settle(flat))),
+    ("what `check` analyses", |flat| pass::cone(pass::fold(initialise(flat)))),
+    ("what `run` runs", |flat| pass::cone(pass::fold(pass::settle(initialise(flat))))),
+    ("twice what `run` runs", |flat| {
+        let column = |flat| pass::cone(pass::fold(pass::settle(flat)));
+        column(column(flat))
+    }),
+];
+
+/// Sends a program through every pass that takes flat programs, and through `inline` cut into nodes, and compares the cells before
+/// and after:
+///
+/// - In a trace without errors each output and each state that is kept has the same status in every cycle, what is unknown included.
+/// - In one with errors nothing is known after that was not before, and no error is new; one in what a pass drops is not found.
+/// - What inlining makes of the nodes has every cell of every variable, errors included.
+/// - What `forget_values` and `forget_inputs` leave knows nothing that is not so in this trace, if it has no synchronisation errors.
+///
+/// Inputs that are only offered are given: what is dropped no longer asks for them.
+///
+/// # Errors
+/// The pass, the program before and after, and the cells that differ.
+pub fn check_passes(flat: &Flat, inputs: &[Vec<Input>], closed: bool, seed: u64) -> Result<(), String> {
+    let inputs: Vec<Vec<Input>> = inputs.iter().map(|row| row.iter().map(given).collect()).collect();
+    let before = Run::new(flat.clone(), &inputs, closed);
+    for (name, pass) in PASSES {
+        let after = Run::new(pass(flat.clone()), &inputs, closed);
+        before.is_kept_by(&after).map_err(|found| before.report(name, &after.flat, &found))?;
+    }
+    inlining(&before, &inputs, closed, seed)?;
+    forgetting(&before, &inputs)
+}
+
+fn given(input: &Input) -> Input {
+    match input {
+        Input::OnDemand(Some(value)) => Input::Given(value.clone()),
+        Input::OnDemand(None) => Input::Absent,
+        input => input.clone(),
+    }
+}
+
+/// A program and its fixed point.
+struct Run {
+    flat: Flat,
+    trace: Trace,
+}
+
+impl Run {
+    fn new(flat: Flat, inputs: &[Vec<Input>], closed: bool) -> Run {
+        let trace = oracle::run(&flat, inputs, &OracleOptions { closed, ..OracleOptions::default() });
+        Run { flat, trace }
+    }
+
+    fn errs(&self) -> bool {
+        !self.trace.failures.is_empty() || !self.trace.error_cycles().is_empty()
+    }
+
+    fn report(&self, name: &str, after: &Flat, found: &str) -> String {
+        format!("{name}: {found}\n{}\nbecame\n{}", print(&self.flat), print(after))
+    }
+
+    /// Compares outputs by position and states by key.
+    fn is_kept_by(&self, after: &Run) -> Result<(), String> {
+        if after.errs() && !self.errs() {
+            return Err(format!("errors {:?} {:?}", after.trace.error_cycles(), after.trace.failures));
+        }
+        let outputs = self.flat.outputs.iter().copied().zip(after.flat.outputs.iter().copied());
+        let held = |run: &Run, key: &str| {
+            run.flat.states.get(key).map(|state| run.flat.equations[state.equation].lhs)
+        };
+        let states = self.flat.states.keys().filter_map(|key| Some((held(self, key)?, held(after, key)?)));
+        for (old, new) in outputs.chain(states) {
+            self.cells(after, old, new)?;
+        }
+        Ok(())
+    }
+
+    /// Compares the cells of a variable before and after.
+    fn cells(&self, after: &Run, old: Var, new: Var) -> Result<(), String> {
+        let (expected, found) = (self.trace.row(old), after.trace.row(new));
+        let fits = |(e, f): (&Status, &Status)| if self.errs() { f.is_below(e) } else { f.same(e) };
+        if expected.iter().zip(&found).all(fits) {
+            return Ok(());
+        }
+        Err(format!("{old} became {new}: {} became {}", text(&expected), text(&found)))
+    }
+}
+
+/// Cuts the program into nodes and inlines them.
+fn inlining(before: &Run, inputs: &[Vec<Input>], closed: bool, seed: u64) -> Result<(), String> {
+    let module = outlined(&before.flat, &mut Random(seed));
+    if let Err(found) = normal::verify_differentiated(&module) {
+        return Err(format!("{}\n{}", found.join("\n"), normal::print(&module)));
+    }
+    let flat = pass::inline(&module).map_err(|found| format!("{found}\n{}", normal::print(&module)))?;
+    let after = Run::new(flat, inputs, closed);
+    let fail = |found: String| before.report("inline", &after.flat, &found);
+    for (new, data) in after.flat.vars.iter_enumerated() {
+        // Copies at the interfaces have the names of what they copy.
+        let Some(old) = data.name.as_deref().and_then(original) else { continue };
+        let (expected, found) = (text(&before.trace.row(old)), text(&after.trace.row(new)));
+        if expected != found {
+            return Err(fail(format!("{old} in {new}: {expected} became {found}")));
+        }
+    }
+    let cycles = |run: &Run| run.trace.failures.iter().map(|f| f.cycle).collect::<Vec<_>>();
+    if cycles(before) == cycles(&after) { Ok(()) } else { Err(fail("other operators fail".to_owned())) }
+}
+
+/// The variable that a path of inlined nodes names.
+fn original(path: &str) -> Option<Var> {
+    let number = path.rsplit('.').next()?.strip_prefix('v')?.parse().ok()?;
+    Some(Var::from_index(number))
+}
+
+/// What is known without values holds for these.
+fn forgetting(before: &Run, inputs: &[Vec<Input>]) -> Result<(), String> {
+    let values = pass::forget_values(before.flat.clone());
+    let always = |k: usize| inputs.iter().all(|row| matches!(row[k], Input::Given(_)));
+    let is_given: Vec<bool> = (0..values.inputs.len()).map(always).collect();
+    let given: Vec<Var> =
+        values.inputs.iter().zip(&is_given).filter(|(_, g)| **g).map(|(i, _)| i.var).collect();
+    let mut asked = ClockClasses::new(&values).free_representatives();
+    let (blind, present) = pass::forget_inputs(values, &given);
+    asked.extend(present);
+    let demand = asked.into_iter().map(|v| (v, vec![true; inputs.len()])).collect();
+    let rows = vec![Vec::new(); inputs.len()];
+    let options = OracleOptions { demand: Some(demand), ..OracleOptions::default() };
+    let known = oracle::run(&blind, &rows, &options);
+    if !before.trace.error_cycles().is_empty() {
+        return Ok(());
+    }
+    for v in before.flat.vars.ids() {
+        let (expected, found) = (before.trace.row(v), known.row(v));
+        if !found.iter().zip(&expected).all(|(f, e)| f.is_below(e)) {
+            let found = format!("{v}: {} is not below {}", text(&found), text(&expected));
+            return Err(before.report("forget", &blind, &found));
+        }
+    }
+    Ok(())
+}
