@@ -46,7 +46,8 @@ impl Check<'_> {
         let mut leaders: BTreeMap<Var, &rml_ir::flat::Equation> = BTreeMap::new();
         for equation in self.flat.equations.iter().filter(|e| is_delay(&e.rhs)) {
             let class = self.clocks.same[equation.lhs];
-            let fits = if sizes[class] == 1 {
+            // Nothing is known of what needs something that needs itself within an instant.
+            let fits = if sizes[class] == 1 || self.model.rows[equation.lhs].is_none() {
                 true
             } else if let Some(constant) = self.model.fixed(equation.lhs) {
                 self.is_steady(equation.lhs, &equation.rhs, constant)
@@ -67,7 +68,6 @@ impl Check<'_> {
             Rhs::Post { next, .. } => (None, *next),
             _ => return false,
         };
-        // Nothing is known of what needs itself within an instant.
         let is_it = |x: Var| self.model.rows[x].is_none() || self.model.fixed(x) == Some(constant);
         let begins = match init {
             None => true,

@@ -25,7 +25,7 @@ struct Fixed {
 }
 
 pub(super) struct Model {
-    /// None for what needs itself within an instant, and what needs that.
+    /// None for what needs itself within an instant, and what needs that, also in other ones.
     pub(super) rows: IndexVec<Var, Option<Box<Row>>>,
     /// Where a clock ticks: 0 or 1.
     pub(super) clocks: IndexVec<ClockId, Option<Box<Row>>>,
@@ -65,7 +65,9 @@ impl Model {
             clocks: IndexVec::filled(None, clocks.clocks.len()),
             fixed: IndexVec::filled(None, n),
         };
-        let order = order(flat);
+        let mut order = order(flat);
+        let known = known(flat, &order);
+        order.retain(|(v, _)| known[*v]);
         // A delay that is said to equal a constant makes more constants.
         while model.pass(flat, clocks, &order) {}
         for ck in clocks.clocks.ids() {
@@ -269,6 +271,25 @@ fn keeps_value(flat: &Flat, v: Var, op: &Op, args: &[Var]) -> bool {
         Op::Copy | Op::StopGradient | Op::Reshape { .. } | Op::Broadcast { .. } | Op::SumTo { .. }
     );
     keeps && flat.vars[args[0]].ty == flat.vars[v].ty
+}
+
+/// Of those variables, all that need no others: a delay of something unknown may have been found to be constant by its form.
+fn known(flat: &Flat, order: &[(Var, Option<usize>)]) -> IndexVec<Var, bool> {
+    let mut known = IndexVec::filled(false, flat.vars.len());
+    let mut readers: IndexVec<Var, Vec<Var>> = IndexVec::filled(Vec::new(), flat.vars.len());
+    for equation in &flat.equations {
+        equation.rhs.for_each_operand(|x| readers[x].push(equation.lhs));
+    }
+    order.iter().for_each(|(v, _)| known[*v] = true);
+    let mut pending: Vec<Var> = flat.vars.ids().filter(|v| !known[*v]).collect();
+    while let Some(v) = pending.pop() {
+        for reader in &readers[v] {
+            if std::mem::replace(&mut known[*reader], false) {
+                pending.push(*reader);
+            }
+        }
+    }
+    known
 }
 
 /// The variables, each with its equation, after what it needs at the same instant; without those that need themselves.
