@@ -126,6 +126,9 @@ fn a_terminal_obeys_no_name() {
         assert!(run.err.contains("31m"), "{}", run.err);
         harmless(&run);
     }
-    let stream = folder.rml_with("infer p.rml --node main_a --stream", &format!("{{\"{quoted}\": 1.0}}\n"));
+    let lines = format!("{{\"x\": 1.0}}\n{{\"{quoted}\": 1.0}}\n{{\"x\": \"{quoted}\"}}\n{HOSTILE}\n");
+    let folder = folder.file("s.rml", "node main(x: num []) -> (o)\n  o = x;\n");
+    let stream = folder.rml_with("infer s.rml --node main --stream", &lines);
     harmless(&stream);
+    assert_eq!(stream.out.matches("{\"line\"").count(), 3, "{}", stream.out);
 }
