@@ -118,9 +118,14 @@ fn place(present: Option<&[usize]>, row: usize) -> Option<usize> {
     }
 }
 
-/// The bytes that an element of a file takes at most while it is written: digits, sign, exponent, comma, in a text that is copied
-/// where it grows.
-const WRITTEN: u64 = 3 * 24;
+/// The bytes that an element takes at most while a file is written: in JSON digits, sign, exponent and comma, in a text that is copied
+/// where it grows; in an archive its own bytes, copied and packed.
+fn written(format: Option<Format>) -> u64 {
+    match format {
+        Some(Format::Npz) => 3 * 8,
+        _ => 3 * 24,
+    }
+}
 
 /// A table has at most so many columns; what has more is something else.
 const MAX_COLUMNS: usize = 1 << 16;
@@ -218,9 +223,8 @@ impl Columns {
         let path = path.as_ref();
         Self::check_format(path)?;
         let elements = self.columns.values().map(|c| c.shape.len() as u64).fold(0, u64::saturating_add);
-        memory::ask(elements.saturating_mul(WRITTEN)).map_err(|short| {
-            short.diagnostic(format!("the text of {}, {elements} elements,", path.display()))
-        })?;
+        memory::ask(elements.saturating_mul(written(Format::of(path))))
+            .map_err(|short| short.diagnostic(format!("writing {}, {elements} elements,", path.display())))?;
         let bytes = match Format::of(path) {
             Some(Format::Npz) => self.to_npz()?,
             _ => (self.to_json() + "\n").into_bytes(),
