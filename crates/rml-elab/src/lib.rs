@@ -18,6 +18,7 @@ mod clocks;
 mod constant;
 mod context;
 mod emit;
+mod habits;
 mod hir;
 mod infer;
 mod instance;

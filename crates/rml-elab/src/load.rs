@@ -7,6 +7,7 @@ use rml_base::{Diagnostic, FileId, Sources, Span, suggest};
 use rml_syntax::MAX_TEXT;
 use rml_syntax::ast::{File, Import, ImportPath};
 
+use crate::habits;
 use crate::options::{Loader, NotLoaded, Options};
 use crate::report::Report;
 
@@ -183,7 +184,8 @@ impl<'a> Load<'a, '_> {
             None if !all.is_empty() => d.note(format!("the library has {}", all.join(", "))),
             None => d,
         };
-        self.report.push(d.help("a file is imported by its path: `import \"cells.rml\";`"));
+        let help = habits::module(&name).unwrap_or("a file is imported by its path: `import \"cells.rml\";`");
+        self.report.push(d.help(help));
         None
     }
 

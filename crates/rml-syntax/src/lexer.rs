@@ -175,10 +175,24 @@ impl<'s> Lexer<'s> {
         }
     }
 
+    /// `# ..`, a comment of another language: reported, and passed over up to the end of the line.
+    fn foreign_comment(&mut self) {
+        let start = self.at;
+        self.at += self.rest().find('\n').unwrap_or(self.rest().len());
+        self.out.diagnostics.push(
+            Diagnostic::error(codes::UNEXPECTED_CHARACTER, "`#` is not part of the language")
+                .label(self.span(start, start + 1), "no token begins like this")
+                .help("write `--` for a comment up to the end of the line"),
+        );
+    }
+
     /// A run of characters no token begins with.
     fn invalid(&mut self) {
         let start = self.at;
         let first = self.rest().chars().next().unwrap_or(' ');
+        if first == '#' {
+            return self.foreign_comment();
+        }
         while let Some(c) = self.rest().chars().next() {
             if c.is_whitespace()
                 || c.is_ascii_alphanumeric()
@@ -261,7 +275,10 @@ fn look_alike(c: char) -> Option<&'static str> {
         '≠' => "`!=`",
         '→' | '⟶' => "`->`",
         '“' | '”' | '„' | '\'' => "`\"`",
-        '#' | '%' => "`--` for a comment up to the end of the line",
+        '%' => "`mod(a, b)` for the remainder of ints, `--` for a comment up to the end of the line",
+        '^' => "`pow(a, b)` for a power of nums",
+        '~' => "`not`",
+        '?' => "`if c then a else b`",
         '{' | '}' => "`(` and `)`, or nothing: the equations of a node stand without braces",
         '@' => "`matmul(a, b)` for the product of matrices",
         _ => return None,

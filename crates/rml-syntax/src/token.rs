@@ -93,6 +93,12 @@ impl Kind {
         self.starts_operand() || matches!(self, Kind::Minus | Kind::Not | Kind::Post)
     }
 
+    /// Whether an expression can end with it.
+    pub(crate) fn ends_expr(self) -> bool {
+        matches!(self, Kind::RParen | Kind::RBracket)
+            || self.starts_operand() && !matches!(self, Kind::LParen | Kind::LBracket | Kind::Merge)
+    }
+
     /// Whether an expression can begin with it.
     pub(crate) fn starts_expr(self) -> bool {
         self.starts_unary() || self == Kind::If

@@ -7,6 +7,7 @@ use rml_syntax::ast::{self, Ident, MergeOperand};
 use super::imports;
 use super::node::Lower;
 use crate::builtins::Builtin;
+use crate::habits;
 use crate::hir::{Call, Expr, ExprId, ExprKind, Index, Local, LocalKind, SourceId};
 use crate::scope::Callable;
 
@@ -61,7 +62,9 @@ impl Lower<'_, '_> {
         let message = format!("nothing defines `{text}`");
         let mut d = Diagnostic::error(codes::UNKNOWN_NAME, message).label(span, "not found in this node");
         let defined = self.locals.iter().filter(|l| l.kind != LocalKind::Undefined);
-        if self.report.is_long() {
+        if let Some(help) = habits::variable(text) {
+            d = d.help(help);
+        } else if self.report.is_long() {
             d = d.help("define it with an equation, or make it an input");
         } else if let Some(near) = suggest(text, defined.map(|l| l.name.as_ref())) {
             d = d.help(format!("there is `{near}`"));
@@ -146,7 +149,9 @@ impl Lower<'_, '_> {
         }
         let message = format!("there is no node or function `{name}`");
         let mut d = Diagnostic::error(codes::UNKNOWN_NAME, message).label(callee.span, "not in scope");
-        if let Some(module) = self.scopes.library_module(name) {
+        if let Some(help) = habits::call(name) {
+            d = d.help(help);
+        } else if let Some(module) = self.scopes.library_module(name) {
             d = d.help(format!("the library has it: `import {module};`"));
         } else if let Some(near) = self.nearest(name) {
             d = d.help(format!("there is `{near}`"));
@@ -179,6 +184,17 @@ impl Lower<'_, '_> {
         }
         let d = Diagnostic::error(codes::UNKNOWN_NAME, format!("no import is called `{module}`"))
             .label(span, "not found");
+        let known = self.scopes.callable(self.header.file, name).is_some();
+        if self.locals.iter().any(|l| *l.name == *module && l.kind != LocalKind::Undefined) {
+            let help = habits::call(name).map_or(format!("write `{name}({module})`"), str::to_owned);
+            return d.help(format!("`{module}` is a variable, and values have no methods; {help}"));
+        }
+        if let Some(help) = habits::call(name) {
+            return d.help(help);
+        }
+        if known {
+            return d.help(format!("`{name}(..)` needs no module"));
+        }
         match suggest(module, modules.into_iter().flat_map(|all| all.keys().map(String::as_str))) {
             Some(near) => d.help(format!("there is `{near}`")),
             None => d.help(format!("call one so: `import .. as {module};`")),

@@ -42,8 +42,18 @@ impl<'a> Parser<'_, 'a> {
             &["a program is a list of `import ..;` and `node name(inputs) -> (outputs) equations`"]
         };
         let reported = self.unexpected("`node`, `private node` or `import`", help);
+        let foreign_import = self.is_word(0, "from");
         self.next();
+        while foreign_import && !self.on_new_line() && self.kind() != Kind::Eof {
+            self.next();
+        }
         reported
+    }
+
+    /// Whether a line break stands before the next token.
+    fn on_new_line(&self) -> bool {
+        let last = usize::try_from(self.last_span().end).unwrap_or(0);
+        self.text.get(last..self.peek().start).is_some_and(|between| between.contains('\n'))
     }
 
     fn at_import(&self) -> bool {
@@ -88,7 +98,10 @@ impl<'a> Parser<'_, 'a> {
                 format!("`{text}` is a keyword and cannot be a name"),
             )
             .label(self.span(token), format!("expected {what}"))
-            .help(format!("choose another name, such as `{text}_`"));
+            .help(match token.kind {
+                Kind::If | Kind::Else => "a condition is an expression: `x = if c then a else b;`".to_owned(),
+                _ => format!("choose another name, such as `{text}_`"),
+            });
             return Err(self.report(diagnostic));
         }
         if token.kind != Kind::Ident {
@@ -256,18 +269,32 @@ impl<'a> Parser<'_, 'a> {
     fn ty(&mut self) -> Parse<TypeExpr<'a>> {
         let token = self.peek();
         let name = self.text_of(token);
+        let mut foreign = false;
         let dtype = if let Some(dtype) = dtype(name) {
             dtype
         } else {
             let meant = foreign_dtype(name).filter(|_| token.kind == Kind::Ident);
-            let reported = self.unexpected(
-                "a type",
-                &["types are `bool [..]`, `int [..]` and `num [..]` with a shape; `num []` is a scalar"],
-            );
+            let help: &[&str] = match meant {
+                Some(DTypeName::Bool) => {
+                    &["truth values are `bool [..]`, with a shape; `bool []` is a scalar"]
+                }
+                Some(DTypeName::Int) => &["integers are `int [..]`, with a shape; `int []` is a scalar"],
+                Some(DTypeName::Num) => {
+                    &["floating point numbers are `num [..]`, with a shape; `num []` is a scalar"]
+                }
+                None => {
+                    &["types are `bool [..]`, `int [..]` and `num [..]` with a shape; `num []` is a scalar"]
+                }
+            };
+            let reported = self.unexpected("a type", help);
+            foreign = true;
             meant.ok_or(reported)?
         };
         self.next();
         let start = self.span(token);
+        if self.kind() != Kind::LBracket && foreign {
+            return Ok(TypeExpr { dtype, dims: &[], span: start });
+        }
         if self.kind() != Kind::LBracket {
             self.unexpected("`[` before the shape", &["a scalar is written with an empty shape: `num []`"]);
             return Ok(TypeExpr { dtype, dims: &[], span: start });
@@ -342,7 +369,8 @@ impl<'a> Parser<'_, 'a> {
         }
         let (mut rhs, parsed) = self.right_side();
         if parsed && self.eat(Kind::Semi).is_none() {
-            if self.at_item_end() || self.at_equation() {
+            let ends_here = self.at_item_end() || self.at_equation();
+            if ends_here && !self.is_foreign(self.at.wrapping_sub(1)) {
                 self.missing_semicolon("this equation");
             } else {
                 self.unexpected("an operator or `;`", self.after_expr_help());
@@ -374,7 +402,6 @@ impl<'a> Parser<'_, 'a> {
             Kind::RParen | Kind::RBracket => &["nothing is open that this could close"],
             Kind::Comma => &["several results stand on the left of an equation only: `a, b = f(x);`"],
             Kind::Else => &["`else` belongs to `if c then a else b`; put parentheses around an inner `if`"],
-            Kind::If => &["put parentheses around `if .. then .. else ..` when it is an operand"],
             _ => &[],
         }
     }
@@ -393,11 +420,10 @@ fn dtype(name: &str) -> Option<DTypeName> {
 /// The element type that is meant by a name of another language.
 fn foreign_dtype(name: &str) -> Option<DTypeName> {
     match name {
-        "boolean" => Some(DTypeName::Bool),
+        "boolean" | "Bool" => Some(DTypeName::Bool),
         "integer" | "long" | "i32" | "i64" | "int32" | "int64" => Some(DTypeName::Int),
-        "float" | "double" | "real" | "number" | "f32" | "f64" | "float32" | "float64" => {
-            Some(DTypeName::Num)
-        }
+        "float" | "double" | "real" | "number" | "f32" | "f64" | "float16" | "float32" | "float64"
+        | "Tensor" | "tensor" | "array" | "ndarray" => Some(DTypeName::Num),
         _ => None,
     }
 }

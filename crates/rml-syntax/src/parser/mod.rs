@@ -4,6 +4,7 @@
 //! It decides nothing that needs to know what a name means; see [`merge`] for the one place where that is visible.
 
 mod expr;
+mod habits;
 mod item;
 mod merge;
 mod report;

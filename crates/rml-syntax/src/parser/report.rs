@@ -39,8 +39,9 @@ impl Parser<'_, '_> {
         };
         let mut diagnostic = Diagnostic::error(codes::SYNTAX, format!("expected {expected}, found {found}"))
             .label(span, format!("expected {expected}{place}"));
-        for line in help {
-            diagnostic = diagnostic.help(*line);
+        match self.habit() {
+            Some(line) => diagnostic = diagnostic.help(line),
+            None => diagnostic.help.extend(help.iter().map(|line| (*line).to_owned())),
         }
         self.report(diagnostic)
     }

@@ -1,0 +1,107 @@
+//! Forms of other languages, mostly of Python: what stands in their place here.
+//!
+//! Nothing here decides whether a text is a program. An error that was found is given a better help line, where the tokens around it
+//! are such a form.
+
+use super::Parser;
+use crate::token::Kind;
+
+/// Words that begin something in another language, and are ordinary names here.
+const WORDS: &[(&str, &str)] = &[
+    ("return", "a node returns its outputs: the equation of output `o` is `o = ..;`"),
+    ("let", "an equation needs no word before it: `x = ..;`"),
+    ("var", "an equation needs no word before it: `x = ..;`"),
+    ("const", "an equation needs no word before it: `x = ..;`"),
+    ("def", "a node is written `node f(x) -> (o)`, with equations behind it: `o = ..;`"),
+    ("fn", "a node is written `node f(x) -> (o)`, with equations behind it: `o = ..;`"),
+    ("function", "a node is written `node f(x) -> (o)`, with equations behind it: `o = ..;`"),
+    ("class", "there are no classes; a node `node f(x) -> (o)` keeps its own state, `s = 0 fby ..;`"),
+    ("lambda", "there are no nested functions; define a node, `node f(x) -> (o)`, and call it"),
+    ("elif", "write `else if c then a else b`"),
+    ("for", "there are no loops: equations hold in every cycle, and `0 fby x` is `x` of the cycle before"),
+    ("while", "there are no loops: equations hold in every cycle, and `0 fby x` is `x` of the cycle before"),
+    ("from", "an import is written `import std.layers;`, of some names `import std.layers (dense, lstm);`"),
+    ("print", "nothing is printed from inside: `rml run` shows the outputs, `rml trace` all variables"),
+    ("is", "`==` compares"),
+];
+
+impl Parser<'_, '_> {
+    /// What to write instead of the form of another language that the next token belongs to.
+    pub(super) fn habit(&self) -> Option<&'static str> {
+        let (token, behind) = (self.peek(), self.peek_at(1));
+        let Some(previous) = self.at.checked_sub(1).and_then(|i| self.tokens.get(i)).copied() else {
+            return self.word();
+        };
+        let joined = previous.end == token.start;
+        match token.kind {
+            Kind::Star if previous.kind == Kind::Star && joined => {
+                Some("a power is written `pow(a, b)`, of nums")
+            }
+            Kind::Plus | Kind::Minus | Kind::Star | Kind::Slash
+                if behind.kind == Kind::Eq && token.end == behind.start =>
+            {
+                Some(
+                    "an equation defines its variable in all cycles, and assigns nothing; a sum over the cycles is `s = (0 fby s) + x;`",
+                )
+            }
+            Kind::Eq if previous.kind == Kind::Colon && joined => {
+                Some("an equation is written with `=`: `x = ..;`")
+            }
+            Kind::Eq if previous.kind == Kind::Ident && self.in_arguments() => {
+                Some("arguments have no names; they stand in the order of the inputs: `f(a, b)`")
+            }
+            Kind::If if previous.kind.ends_expr() => Some("a condition stands first: `if c then a else b`"),
+            Kind::Dot if previous.kind == Kind::DotDot && joined => {
+                Some("the axes that an index leaves out are written `..`")
+            }
+            Kind::Dot => self.attribute(),
+            Kind::Slash if joined && previous.kind == Kind::Slash || behind.kind == Kind::Slash => Some(
+                "a comment is written `-- to the end of the line`; `/` of two ints is whole, `floor(a / b)` of nums",
+            ),
+            Kind::Colon if previous.kind == Kind::RParen => {
+                Some("nothing stands between the header of a node and its equations")
+            }
+            _ => self.word(),
+        }
+    }
+
+    /// The next token or the one before it is a word of another language.
+    fn word(&self) -> Option<&'static str> {
+        let previous = self.at.checked_sub(1).and_then(|i| self.tokens.get(i)).copied();
+        let tokens = [Some(self.peek()), previous];
+        let mut names =
+            tokens.into_iter().flatten().filter(|t| t.kind == Kind::Ident).map(|t| self.text_of(t));
+        names.find_map(|name| WORDS.iter().find(|(word, _)| *word == name).map(|(_, help)| *help))
+    }
+
+    /// Whether the token of that number is a word of another language.
+    pub(super) fn is_foreign(&self, number: usize) -> bool {
+        let name = self.tokens.get(number).filter(|t| t.kind == Kind::Ident).map(|t| self.text_of(*t));
+        WORDS.iter().any(|(word, _)| name == Some(*word))
+    }
+
+    /// `x.T`, with the dot next.
+    fn attribute(&self) -> Option<&'static str> {
+        let name = self.peek_at(1);
+        (name.kind == Kind::Ident).then(|| match self.text_of(name) {
+            "T" | "mT" | "H" => "the transpose is written `transpose(x)`",
+            "shape" | "size" | "ndim" => "a shape is written `shape(x)`, its first dimension `shape(x)[0]`",
+            _ => "values have no attributes or methods; `m.f(x)`, without blanks, calls node `f` of `import .. as m;`",
+        })
+    }
+
+    /// Whether the name before the next token begins an argument: it stands behind `(` or `,`, and a call is open.
+    fn in_arguments(&self) -> bool {
+        let mut closed = 0;
+        for i in (0..self.at.saturating_sub(1)).rev() {
+            match self.tokens[i].kind {
+                Kind::RParen | Kind::RBracket => closed += 1,
+                Kind::LParen | Kind::LBracket if closed > 0 => closed -= 1,
+                Kind::LParen => return i > 0 && self.tokens[i - 1].kind == Kind::Ident,
+                Kind::LBracket | Kind::Semi => return false,
+                _ => {}
+            }
+        }
+        false
+    }
+}
