@@ -29,6 +29,8 @@ pub(crate) struct Builder {
     pub(crate) gradients: BTreeMap<Var, Var>,
     /// Variables to be replaced by others at the end.
     pub(crate) alias: BTreeMap<Var, Var>,
+    /// The gradients of inputs and parameters, which keep their names: callers find them by these.
+    pub(crate) results: BTreeSet<Var>,
     /// The span of the equation that is being transposed.
     pub(crate) span: Span,
     /// A constant that there is no memory for; then there is no adjoint.
@@ -75,6 +77,7 @@ impl Builder {
             slots: BTreeMap::new(),
             gradients: BTreeMap::new(),
             alias: BTreeMap::new(),
+            results: BTreeSet::new(),
             span: source.span,
             refused: None,
             names,

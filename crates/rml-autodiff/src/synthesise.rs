@@ -267,6 +267,9 @@ fn name_gradients(b: &mut Builder, seeds: &BTreeMap<Var, Vec<Seed>>, uses: &BTre
                 }
             }
         };
+        if !is_inner(b, v) {
+            b.results.insert(d);
+        }
         b.gradients.insert(v, d);
     }
 }
@@ -318,7 +321,7 @@ fn define_gradient(b: &mut Builder, plan: &Plan, (seeds, uses): (&[Seed], &[Use]
     let (d, resolved) = (finish::resolve(&b.alias, d), finish::resolve(&b.alias, sum));
     if b.name(resolved).is_none() && !b.is_sample(resolved) && resolved != d {
         b.alias.insert(resolved, d);
-    } else if resolved != d && (b.name(d).is_none() || is_inner(b, v)) {
+    } else if resolved != d && !b.results.contains(&d) {
         b.alias.insert(d, resolved);
     } else {
         b.define(d, Rhs::Apply { op: Op::Copy, args: vec![sum], statics: Vec::new() });

@@ -84,3 +84,15 @@ node f(x: num [], y: num []) -> (o)
 ";
     expect_file(text, "f", "grouped.rml");
 }
+
+/// Callers find a gradient by the name of its input, also where an inner variable has the same one.
+#[test]
+fn gradients_of_inputs_keep_their_names() {
+    let text = "node main(y: num [2], c: bool [], b: bool []) -> (loss)
+  e = b when c;
+  u = y when c when e;
+  loss = merge c (merge e sum(u) 0.0) 0.0;
+";
+    let printed = diff(text, "main");
+    assert!(printed.contains("-> (loss, bpy, dy)"), "{printed}");
+}
