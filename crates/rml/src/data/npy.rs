@@ -177,7 +177,12 @@ impl Header {
         let Some((stored, _)) = stored(descr) else {
             return Err(format!("elements of type `{descr}` are neither numbers nor truth values"));
         };
-        let total = self.shape.iter().try_fold(stored.size() as u64, |n, &d| n.checked_mul(d as u64));
+        // An array without elements must have dimensions that can be walked, and be written with elements of any type.
+        let empty = self.shape.contains(&0);
+        let size = if empty { 8 } else { stored.size() as u64 };
+        let extents = self.shape.iter().filter(|d| **d > 0);
+        let bytes = extents.copied().try_fold(size, |n, d| n.checked_mul(d as u64));
+        let total = bytes.map(|n| if empty { 0 } else { n });
         Ok(total.filter(|_| self.shape.len() <= 32))
     }
 
@@ -406,6 +411,8 @@ mod tests {
         let records = "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,), }";
         assert!(header(&file(records, b"")).unwrap().data_bytes().is_err());
         let huge = "{'descr': '<f8', 'fortran_order': False, 'shape': (4294967296, 4294967296), }";
+        assert_eq!(header(&file(huge, b"")).unwrap().data_bytes(), Ok(None));
+        let huge = "{'descr': '<f8', 'fortran_order': False, 'shape': (0, 4294967296, 4294967296), }";
         assert_eq!(header(&file(huge, b"")).unwrap().data_bytes(), Ok(None));
     }
 }

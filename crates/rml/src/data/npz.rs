@@ -132,6 +132,10 @@ pub(super) fn write(columns: &Columns) -> Result<Vec<u8>, Malformed> {
         ))
         .help("write JSON instead"));
     }
+    if let Some(name) = columns.columns.keys().find(|name| name.contains('\0')) {
+        let what = format!("column {name:?} has a name that npz has no place for");
+        return Err(Malformed::new(what).note("a name in an archive ends before the character NUL"));
+    }
     let arrays: IndexMap<_, _> = columns.columns.iter().map(|(n, c)| (n, npy::write(c))).collect();
     pack(arrays).map_err(|e| Malformed::new("the archive cannot be packed").note(e.to_string()))
 }
@@ -168,6 +172,14 @@ mod tests {
     #[test]
     fn what_is_written_reads_back() {
         assert_eq!(read(&write(&sample()).unwrap()).unwrap(), sample());
+    }
+
+    #[test]
+    fn names_that_would_be_cut_are_refused() {
+        let mut columns = sample();
+        let x = columns.columns["x"].clone();
+        columns.columns.insert("x\0y".into(), x);
+        assert!(write(&columns).is_err());
     }
 
     #[test]
