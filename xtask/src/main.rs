@@ -6,6 +6,7 @@
 //! - `startup`: what the backends cost a program that does not use them.
 //! - `weights`: has PyTorch, Keras and flax make weights and outputs anew, and compares `rml params` with them.
 //! - `bench`: what calls, preparation and start-up of the backends cost; writes the table of `docs/performance.md`.
+//! - `fuzz`: random and damaged inputs through every stage, for as long as it is told to.
 //! - `tidy`: the checks that no compiler makes: who may depend on whom, file lengths, codes without an example,
 //!   rules of the semantics that nobody declares or cites, links that lead nowhere, tests without a row in their map.
 //! - `chronograms`: draws the chronograms of the paper's listings anew.
@@ -28,13 +29,15 @@ const USAGE: &str = "usage: cargo xtask <command>
 
 commands:
   test [--quick]
-          formatting, tidy checks, clippy and docs with warnings denied, all tests, and the backends xla and torch, which it sets up;
-          --quick leaves these out
+          formatting, tidy checks, clippy and docs with warnings denied, all tests, five minutes of fuzzing, and the backends xla and
+          torch, which it sets up; --quick leaves the backends and all but half a minute of the fuzzing out
   setup xla|torch
           fetch the library of a backend (once, into $RML_BACKENDS, else $XDG_CACHE_HOME/rml, else ~/.cache/rml), build the backend
   startup build rml with and without the backends, compare sizes and the time of `rml check`
   weights install PyTorch, Keras and flax (once, into the same folder), have them make weights and outputs, and compare with those
   bench   time calls, preparation and start-up of the backends that are set up, and write the table of docs/performance.md
+  fuzz [--minutes M] [--seed S] [--target T].. [--jobs J] | --replay FILE..
+          run random and damaged inputs through every stage; write those that fail to disk, as small as possible
   tidy    dependency directions, file lengths, diagnostic codes, rules of the semantics, links, forbidden words
   bless   write the expected output of tests and the index of diagnostics anew
   chronograms
@@ -52,6 +55,7 @@ fn main() -> ExitCode {
         ["startup"] => startup::startup(),
         ["weights"] => weights::weights(),
         ["bench"] => bench::bench(),
+        ["fuzz", ..] => steps::fuzz(&args[1..]),
         ["tidy"] => steps::tidy(),
         ["bless"] => steps::bless(),
         ["chronograms"] => steps::chronograms(),

@@ -29,6 +29,8 @@ pub(crate) fn test(extent: Extent) -> Result<(), String> {
         cargo(&["doc", "--workspace", "--no-deps", "--quiet"]).env("RUSTDOCFLAGS", "-D warnings"),
     )?;
     step("tests", cargo(&["test", "--workspace", "--quiet"]).env_remove(BLESS))?;
+    let minutes = if extent == Extent::Full { "5" } else { "0.5" };
+    fuzz(&["--minutes", minutes, "--seed", "1"].map(str::to_owned))?;
     if extent == Extent::Full {
         for recipe in setup::RECIPES {
             backend(recipe)?;
@@ -86,6 +88,12 @@ fn opened() -> Result<(), String> {
         "explain",
     ];
     step("rml with backends", cargo(&args).arg("--quiet").env_remove(BLESS))
+}
+
+/// A fuzz campaign, with the flags of `rml-fuzz`.
+pub(crate) fn fuzz(flags: &[String]) -> Result<(), String> {
+    let run = ["run", "--quiet", "--profile", "fuzz", "--package", "rml-fuzz", "--"];
+    step("fuzzing", cargo(&run).args(flags))
 }
 
 /// What [`tidy::check`] finds.

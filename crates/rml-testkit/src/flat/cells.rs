@@ -15,6 +15,23 @@ pub fn columns(columns: &[&str]) -> Vec<Vec<Input>> {
     (0..cycles).map(|n| columns.iter().map(|c| c[n].clone()).collect()).collect()
 }
 
+/// The columns that [`columns`] reads these cycles from. Values are scalars.
+pub fn column_texts(cycles: &[Vec<Input>]) -> Vec<String> {
+    let cell = |input: &Input| match input {
+        Input::Absent => "_".to_owned(),
+        Input::Given(v) => scalar(v),
+        Input::OnDemand(None) => "@_".to_owned(),
+        Input::OnDemand(Some(v)) => format!("@{}", scalar(v)),
+    };
+    let inputs = cycles.first().map_or(0, Vec::len);
+    let column = |i: usize| cycles.iter().map(|row| cell(&row[i])).collect::<Vec<_>>().join(" ");
+    (0..inputs).map(column).collect()
+}
+
+fn scalar(value: &Value) -> String {
+    text(&[Status::Value(value.clone())])
+}
+
 fn input(cell: &str) -> Input {
     match cell.strip_prefix('@') {
         Some("_") => Input::OnDemand(None),

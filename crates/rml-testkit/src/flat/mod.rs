@@ -8,7 +8,7 @@ mod passes;
 pub mod random;
 
 pub use builder::{BOOL, Builder, INT, Literal, NUM};
-pub use cells::{columns, sim_row, text};
+pub use cells::{column_texts, columns, sim_row, text};
 pub use engines::{rows, run, run_with};
 pub use outline::outlined;
 pub use passes::check_passes;

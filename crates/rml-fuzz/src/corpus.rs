@@ -1,0 +1,113 @@
+//! The files of the repository that inputs are made from.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use crate::Case;
+
+/// Folders of programs, each with the folders in it.
+const PROGRAMS: [&str; 6] = [
+    "std",
+    "examples",
+    "crates/rml-syntax/tests",
+    "crates/rml-elab/tests/rejected",
+    "crates/rml-autodiff/tests",
+    "tests/weights",
+];
+/// Folders of pages with programs in them.
+const PAGES: [&str; 2] = ["docs/errors", "docs/language"];
+/// Small, but thousands of instances: it takes a second each time.
+const LARGE: &str = "instance_limit.rml";
+/// Files larger than this are not damaged.
+const LARGEST: u64 = 60_000;
+
+/// What inputs are made from.
+#[derive(Debug)]
+pub struct Corpus {
+    /// Programs: the library, the examples, those of tests, and those on pages of the documentation.
+    pub programs: Vec<String>,
+    /// By target, the cases of `fuzz/corpus` and `fuzz/regressions`.
+    cases: BTreeMap<String, Vec<Case>>,
+}
+
+/// The root of the repository.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+impl Corpus {
+    /// Reads all of it.
+    ///
+    /// # Errors
+    /// A folder or file that cannot be read.
+    pub fn load() -> Result<Self, String> {
+        let mut programs = Vec::new();
+        for path in PROGRAMS.iter().map(|f| files(&root().join(f))).collect::<Result<Vec<_>, _>>()?.concat() {
+            let name = path.file_name().unwrap_or_default();
+            if path.extension().is_some_and(|e| e == "rml") && is_small(&path) && name != LARGE {
+                programs.push(Case::read(&path)?.as_text());
+            }
+        }
+        for path in PAGES.iter().map(|f| files(&root().join(f))).collect::<Result<Vec<_>, _>>()?.concat() {
+            programs.extend(blocks(&Case::read(&path)?.as_text()));
+        }
+        let mut cases: BTreeMap<String, Vec<Case>> = BTreeMap::new();
+        for folder in ["fuzz/corpus", "fuzz/regressions"] {
+            for path in files(&root().join(folder))? {
+                let target = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
+                cases.entry(target.into_owned()).or_default().push(Case::read(&path)?);
+            }
+        }
+        Ok(Self { programs, cases })
+    }
+
+    /// The cases kept for a target.
+    pub fn of(&self, target: &str) -> &[Case] {
+        self.cases.get(target).map_or(&[], Vec::as_slice)
+    }
+}
+
+fn is_small(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|m| m.len() <= LARGEST)
+}
+
+/// All files under a folder, by path; none where it does not exist.
+pub(crate) fn files(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        let Ok(entries) = std::fs::read_dir(&folder) else { continue };
+        for entry in entries {
+            let path = entry.map_err(|e| format!("cannot list {}: {e}", folder.display()))?.path();
+            if path.is_dir() { folders.push(path) } else { found.push(path) }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// The programs on a page: its blocks of code that hold a node.
+fn blocks(page: &str) -> Vec<String> {
+    let inside = page.split("\n```").skip(1).step_by(2);
+    let blocks = inside.filter_map(|block| block.split_once('\n').map(|(_, code)| code.to_owned() + "\n"));
+    blocks.filter(|code| code.contains("node ")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_of_all_kinds_are_found() {
+        let corpus = Corpus::load().unwrap();
+        assert!(corpus.programs.len() > 150, "{}", corpus.programs.len());
+        let has = |part: &str| corpus.programs.iter().any(|p| p.contains(part));
+        assert!(has("node lstm(") && has("node diff_param(init, bp, do)"));
+    }
+
+    #[test]
+    fn blocks_of_a_page() {
+        let page = "# a\n\n```rml\nnode f() -> (o)\n  o = 1;\n```\n\ntext\n\n```text\nno\n```\n";
+        assert_eq!(blocks(page), ["node f() -> (o)\n  o = 1;\n"]);
+    }
+}

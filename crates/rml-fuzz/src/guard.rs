@@ -1,0 +1,39 @@
+//! Running one case: a panic is a finding, not the end.
+
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Once;
+
+use crate::{Case, Finding, Kind, Target};
+
+thread_local! {
+    /// Where the last panic of this thread was.
+    static PLACE: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+static HOOK: Once = Once::new();
+
+/// Keeps the place of a panic, instead of printing it.
+fn keep_places() {
+    HOOK.call_once(|| {
+        std::panic::set_hook(Box::new(|info| {
+            let place = info.location().map_or(String::new(), |l| format!("{}:{}", l.file(), l.line()));
+            PLACE.with(|p| *p.borrow_mut() = place);
+        }));
+    });
+}
+
+/// What is wrong with a case, if anything.
+pub fn checked(target: &Target, case: &Case) -> Option<Finding> {
+    keep_places();
+    let found = match catch_unwind(AssertUnwindSafe(|| (target.check)(case))) {
+        Ok(Ok(())) => return None,
+        Ok(Err(message)) => (Kind::Wrong, message),
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or_default();
+            (Kind::Panic, format!("{}: {text}", PLACE.with(|p| p.borrow().clone())))
+        }
+    };
+    Some(Finding { target: target.name.to_owned(), kind: found.0, message: found.1 })
+}

@@ -1,0 +1,110 @@
+//! Making a failing case smaller: parts are left out as long as it fails in the same way.
+
+use std::time::{Duration, Instant};
+
+use rml_testkit::damage::tokens;
+
+use crate::child::{Event, watch};
+use crate::{Case, Finding, Kind, Target};
+
+/// How long it may take.
+const TIME: Duration = Duration::from_secs(20);
+/// How long one case may take. What runs for longer than a campaign allows is not made smaller: it would take too long to see.
+const ONE: Duration = Duration::from_secs(5);
+
+/// A smaller case that fails in the same way, and how it fails.
+pub(crate) fn smallest(target: &Target, case: Case, finding: Finding) -> Result<(Case, Finding), String> {
+    if finding.kind == Kind::Hang {
+        return Ok((case, finding));
+    }
+    let mut now = Search { target, deadline: Instant::now() + TIME, case, finding };
+    let mut before = usize::MAX;
+    while now.case.bytes.len() < before && now.has_time() {
+        before = now.case.bytes.len();
+        now.by_target()?;
+        if std::str::from_utf8(&now.case.bytes).is_ok() {
+            now.without(|case| {
+                case.as_text().split_inclusive('\n').map(|l| l.as_bytes().to_vec()).collect()
+            })?;
+            now.without(|case| tokens(&case.as_text()).into_iter().map(String::into_bytes).collect())?;
+        } else {
+            now.without(|case| case.bytes.iter().map(|b| vec![*b]).collect())?;
+        }
+    }
+    Ok((now.case, now.finding))
+}
+
+struct Search<'t> {
+    target: &'t Target,
+    deadline: Instant,
+    case: Case,
+    finding: Finding,
+}
+
+impl Search<'_> {
+    fn has_time(&self) -> bool {
+        Instant::now() < self.deadline
+    }
+
+    /// Takes the case, if it fails in the same way.
+    fn takes(&mut self, case: Case) -> Result<bool, String> {
+        let found = in_child(self.target, &case, ONE)?;
+        let same = found.filter(|f| f.signature() == self.finding.signature());
+        let taken = same.is_some();
+        if let Some(finding) = same {
+            (self.case, self.finding) = (case, finding);
+        }
+        Ok(taken)
+    }
+
+    /// Tries what the target knows to be smaller.
+    fn by_target(&mut self) -> Result<(), String> {
+        'again: while self.has_time() {
+            for case in (self.target.smaller)(&self.case) {
+                if self.has_time() && self.takes(case)? {
+                    continue 'again;
+                }
+            }
+            return Ok(());
+        }
+        Ok(())
+    }
+
+    /// Leaves parts out: halves first, then smaller and smaller runs of them.
+    fn without(&mut self, parts: impl Fn(&Case) -> Vec<Vec<u8>>) -> Result<(), String> {
+        let mut all = parts(&self.case);
+        let mut size = all.len().div_ceil(2);
+        while size > 0 && !all.is_empty() {
+            let mut at = 0;
+            while at < all.len() {
+                if !self.has_time() {
+                    return Ok(());
+                }
+                let mut fewer = all.clone();
+                fewer.drain(at..(at + size).min(all.len()));
+                if self.takes(Case::bytes(&self.case.extension, fewer.concat()))? {
+                    all = fewer;
+                } else {
+                    at += size;
+                }
+            }
+            size = if size == 1 { 0 } else { size.div_ceil(2) };
+        }
+        Ok(())
+    }
+}
+
+/// What is wrong with a case, found in a process of its own; nothing, if that takes longer than `time`.
+pub(crate) fn in_child(target: &Target, case: &Case, time: Duration) -> Result<Option<Finding>, String> {
+    let folder = tempfile::tempdir().map_err(|e| format!("cannot make a folder: {e}"))?;
+    let path = folder.path().join(format!("case.{}", case.extension));
+    std::fs::write(&path, &case.bytes).map_err(|e| format!("cannot write {}: {e}", path.display()))?;
+    let args = ["check".to_owned(), target.name.to_owned(), path.display().to_string()];
+    let mut found = None;
+    watch(target, &args, Instant::now() + time, |event| {
+        if let Event::Found(_, finding) = event {
+            found = Some(finding);
+        }
+    })?;
+    Ok(found)
+}

@@ -1,0 +1,463 @@
+//! Programs that are one call of an operator: mostly with operands that it takes, sometimes with others.
+
+use std::fmt::Write as _;
+
+use rml_testkit::Random;
+
+/// A call under construction.
+struct Call<'r> {
+    r: &'r mut Random,
+    inputs: Vec<String>,
+    /// Equations before that of the result.
+    before: String,
+}
+
+type Dims = Vec<usize>;
+
+const UNARY: &[&str] = &[
+    "exp",
+    "expm1",
+    "log",
+    "log1p",
+    "sqrt",
+    "sin",
+    "cos",
+    "erf",
+    "abs",
+    "sign",
+    "floor",
+    "ceil",
+    "round",
+    "sigmoid",
+    "tanh",
+    "relu",
+    "gelu",
+    "softplus",
+    "to_int",
+    "to_bool",
+    "softmax",
+    "log_softmax",
+    "stop_gradient",
+    "-",
+];
+const INFIX: &[&str] = &["+", "-", "*", "/", "==", "!=", "<", "<=", ">", ">="];
+const REDUCTIONS: &[&str] = &["sum", "mean", "max", "min", "argmax", "argmin", "cumsum"];
+const NUMBERS: &[&str] = &[
+    "0",
+    "1",
+    "2",
+    "3",
+    "-1",
+    "-2",
+    "7",
+    "100",
+    "2147483648",
+    "1000000000",
+    "4294967296",
+    "9223372036854775807",
+    "1.5",
+    "true",
+    "[]",
+    "[1]",
+    "[0, 0]",
+    "[1, 2, 3]",
+];
+
+/// A random call, as a program.
+pub(super) fn program(r: &mut Random) -> String {
+    let wild = r.chance(0.15);
+    let mut call = Call { r, inputs: Vec::new(), before: String::new() };
+    let mut expression = call.expression();
+    if wild {
+        expression = other_number(&expression, call.r);
+    }
+    let (inputs, before) = (call.inputs.join(", "), call.before);
+    format!("node main({inputs}) -> (o)\n{before}  o = {expression};\n")
+}
+
+/// The expression with another number in one place.
+fn other_number(text: &str, r: &mut Random) -> String {
+    let is_number = |i: usize| {
+        let before = text[..i].chars().next_back().unwrap_or(' ');
+        text[i..].starts_with(|c: char| c.is_ascii_digit())
+            && !before.is_alphanumeric()
+            && before != '_'
+            && before != '.'
+    };
+    let starts: Vec<usize> = text.char_indices().map(|(i, _)| i).filter(|&i| is_number(i)).collect();
+    if starts.is_empty() {
+        return text.to_owned();
+    }
+    let start = *r.pick(&starts);
+    let end = text[start..].find(|c: char| !c.is_ascii_digit() && c != '.').map_or(text.len(), |n| start + n);
+    format!("{}{}{}", &text[..start], r.pick(NUMBERS), &text[end..])
+}
+
+fn list(dims: &[usize]) -> String {
+    format!("[{}]", dims.iter().map(usize::to_string).collect::<Vec<_>>().join(", "))
+}
+
+impl Call<'_> {
+    /// A dimension: small, seldom 0.
+    fn dim(&mut self) -> usize {
+        *self.r.pick(&[1, 1, 2, 2, 3, 3, 4, 5, 0])
+    }
+
+    fn dims(&mut self, least: usize, most: usize) -> Dims {
+        let rank = least + self.r.below(most - least + 1);
+        (0..rank).map(|_| self.dim()).collect()
+    }
+
+    /// A new input.
+    fn input(&mut self, kind: &str, dims: &[usize]) -> String {
+        let name = format!("x{}", self.inputs.len());
+        self.inputs.push(format!("{name}: {kind} {}", list(dims)));
+        name
+    }
+
+    /// Dimensions that broadcast to these.
+    fn narrower(&mut self, dims: &[usize]) -> Dims {
+        let from = if self.r.chance(0.3) { self.r.below(dims.len() + 1) } else { 0 };
+        dims[from..].iter().map(|d| if self.r.chance(0.25) { 1 } else { *d }).collect()
+    }
+
+    /// Positions inside of an axis, as an int array of that shape.
+    fn positions(&mut self, dims: &[usize], size: usize) -> String {
+        let Some((first, rest)) = dims.split_first() else {
+            return self.r.below(size).to_string();
+        };
+        let entries: Vec<String> = (0..*first).map(|_| self.positions(rest, size)).collect();
+        format!("[{}]", entries.join(", "))
+    }
+
+    fn axis(&mut self, rank: usize) -> String {
+        let axis = self.r.below(rank) as i64;
+        let axis = if self.r.chance(0.3) { axis - rank as i64 } else { axis };
+        axis.to_string()
+    }
+
+    fn expression(&mut self) -> String {
+        match self.r.below(20) {
+            0 | 1 => {
+                let dims = self.dims(0, 3);
+                let x = self.input("num", &dims);
+                format!("{}({x})", self.r.pick(UNARY))
+            }
+            2 | 3 => self.pointwise(),
+            4 => {
+                let dims = self.dims(0, 3);
+                let (a, b) = (self.narrower(&dims), self.narrower(&dims));
+                let (a, b) = (self.input("bool", &a), self.input("bool", &b));
+                let op = *self.r.pick(&["and", "or", "==", "!="]);
+                if self.r.chance(0.2) { format!("not {a} {op} {b}") } else { format!("{a} {op} {b}") }
+            }
+            5 => self.reduction(),
+            6 => self.layout(),
+            7 | 8 => self.parts(),
+            9 => self.index(),
+            10 => self.gather(),
+            11 => self.matmul(),
+            12 => self.einsum(),
+            13..=15 => self.convolution(),
+            16..=18 => self.pooling(),
+            _ => self.constant(),
+        }
+    }
+
+    fn pointwise(&mut self) -> String {
+        let dims = self.dims(0, 3);
+        let kind = *self.r.pick(&["num", "num", "int"]);
+        let shapes = [self.narrower(&dims), self.narrower(&dims), self.narrower(&dims)];
+        let mut operand = |i: usize| self.input(kind, &shapes[i]);
+        let (a, b) = (operand(0), operand(1));
+        match self.r.below(10) {
+            0 => format!("minimum({a}, {b})"),
+            1 => format!("maximum({a}, {b})"),
+            2 => {
+                let c = self.input(kind, &shapes[2]);
+                format!("clip({a}, {b}, {c})")
+            }
+            3 => {
+                let c = self.input("bool", &shapes[2]);
+                format!("where({c}, {a}, {b})")
+            }
+            4 if kind == "int" => format!("mod({a}, {b})"),
+            4 => format!("pow({a}, {b})"),
+            5 if kind == "int" => format!("to_num({a}) + to_num(to_bool({b}))"),
+            _ => format!("{a} {} {b}", self.r.pick(INFIX)),
+        }
+    }
+
+    fn reduction(&mut self) -> String {
+        let dims = self.dims(1, 3);
+        let (axis, all) = (self.axis(dims.len()), self.r.chance(0.3));
+        if self.r.chance(0.15) {
+            let x = self.input("bool", &dims);
+            let name = *self.r.pick(&["any", "all"]);
+            return if all { format!("{name}({x})") } else { format!("{name}({x}, {axis})") };
+        }
+        let kind = *self.r.pick(&["num", "num", "int"]);
+        let (x, name) = (self.input(kind, &dims), *self.r.pick(REDUCTIONS));
+        match (name, all) {
+            ("cumsum", _) if self.r.chance(0.5) => format!("cumsum({x}, {axis}, {})", self.r.chance(0.5)),
+            (_, true) => format!("{name}({x})"),
+            _ => format!("{name}({x}, {axis})"),
+        }
+    }
+
+    fn layout(&mut self) -> String {
+        let dims = self.dims(1, 4);
+        match self.r.below(5) {
+            0 => {
+                let x = self.input("num", &dims);
+                format!("transpose({x})")
+            }
+            1 => {
+                let mut perm: Dims = (0..dims.len()).collect();
+                for i in (1..perm.len()).rev() {
+                    perm.swap(i, self.r.below(i + 1));
+                }
+                let x = self.input("int", &dims);
+                format!("transpose({x}, {})", list(&perm))
+            }
+            2 => {
+                let mut shape = dims.clone();
+                shape.swap(0, dims.len() - 1);
+                if self.r.chance(0.5) {
+                    shape = vec![dims.iter().product()];
+                }
+                let x = self.input("num", &dims);
+                format!("reshape({}, {x})", list(&shape))
+            }
+            3 => {
+                let narrow = self.narrower(&dims);
+                let x = self.input("num", &narrow);
+                format!("broadcast({}, {x})", list(&dims))
+            }
+            _ => {
+                let narrow = self.narrower(&dims);
+                let x = self.input("num", &dims);
+                format!("sum_to({}, {x})", list(&narrow))
+            }
+        }
+    }
+
+    fn parts(&mut self) -> String {
+        let dims = self.dims(1, 3);
+        let at = self.r.below(dims.len());
+        match self.r.below(4) {
+            0 => {
+                let mut other = dims.clone();
+                other[at] = self.dim();
+                let (a, b) = (self.input("num", &dims), self.input("num", &other));
+                format!("concat({a}, {b}, {at})")
+            }
+            1 => {
+                let (a, b) = (self.input("int", &dims), self.input("int", &dims));
+                format!("stack({}, {a}, {b}, {a})", self.r.below(dims.len() + 1))
+            }
+            2 => {
+                let (a, b) = (self.input("bool", &dims), self.input("bool", &dims));
+                format!("[{a}, {b}]")
+            }
+            _ => {
+                let mut whole = dims.clone();
+                whole[at] *= 2;
+                let x = self.input("num", &whole);
+                let _ = writeln!(self.before, "  a, b = split({x}, {at});");
+                "a - 2.0 * b".to_owned()
+            }
+        }
+    }
+
+    /// An entry for an axis of that size, and how many positions it keeps, if it keeps the axis: as an index and as `unindex` has it.
+    fn entry(&mut self, size: usize) -> (String, String, Option<usize>) {
+        if size > 0 && self.r.chance(0.3) {
+            let at = self.r.below(size);
+            let text = if self.r.chance(0.3) { format!("-{}", size - at) } else { at.to_string() };
+            return (text, at.to_string(), None);
+        }
+        let start = self.r.below(size + 1);
+        let len = self.r.below(size - start + 1);
+        if len > 1 && self.r.chance(0.3) {
+            // Backward, down to `start`.
+            let last = start + len - 1;
+            let end = if start == 0 { String::new() } else { (start - 1).to_string() };
+            return (format!("{last}:{end}:-1"), format!("[{last}, {len}, -1]"), Some(len));
+        }
+        let step = 1 + self.r.below(3);
+        let kept = len.div_ceil(step);
+        let text = if self.r.chance(0.2) && start == 0 && len == size {
+            format!("::{step}")
+        } else {
+            format!("{start}:{}:{step}", start + len)
+        };
+        (text, format!("[{start}, {kept}, {step}]"), Some(kept))
+    }
+
+    fn index(&mut self) -> String {
+        let dims = self.dims(1, 3);
+        let entries: Vec<_> = dims.iter().map(|d| self.entry(*d)).collect();
+        let texts = |f: fn(&(String, String, Option<usize>)) -> &String| {
+            entries.iter().map(|e| f(e).clone()).collect::<Vec<_>>().join(", ")
+        };
+        if self.r.chance(0.5) {
+            let x = self.input("num", &dims);
+            return format!("{x}[{}]", texts(|e| &e.0));
+        }
+        let kept: Dims = entries.iter().filter_map(|e| e.2).collect();
+        let x = self.input("num", &kept);
+        format!("unindex({}, {x}, {})", list(&dims), texts(|e| &e.1))
+    }
+
+    fn gather(&mut self) -> String {
+        let dims = self.dims(1, 3);
+        let (at, size) = (self.r.below(dims.len()), self.dims(0, 2));
+        match self.r.below(4) {
+            0 => {
+                let x = self.input("int", &size);
+                format!("one_hot({}, {x})", self.dim())
+            }
+            1 => {
+                let (rows, n) = (&dims[..dims.len() - 1], dims[dims.len() - 1]);
+                let i = self.positions(rows, n);
+                let x = self.input("num", &dims);
+                format!("pick({x}, {i})")
+            }
+            2 => {
+                let i = self.positions(&size, dims[at]);
+                let x = self.input("num", &dims);
+                format!("gather({x}, {i}, {at})")
+            }
+            _ => {
+                let i = self.positions(&size, dims[at]);
+                let d = [&dims[..at], &size, &dims[at + 1..]].concat();
+                let d = self.input("num", &d);
+                format!("scatter_add({}, {i}, {d}, {at})", list(&dims))
+            }
+        }
+    }
+
+    fn matmul(&mut self) -> String {
+        let (m, k, n) = (self.dim(), self.dim(), self.dim());
+        let stack = self.dims(0, 2);
+        let (mut a, mut b) = (self.narrower(&stack), self.narrower(&stack));
+        a.extend([m, k]);
+        b.extend([k, n]);
+        match self.r.below(4) {
+            0 => a = vec![k],
+            1 => b = vec![k],
+            _ => {}
+        }
+        let (a, b) = (self.input("num", &a), self.input("num", &b));
+        format!("matmul({a}, {b})")
+    }
+
+    fn einsum(&mut self) -> String {
+        let sizes: Vec<(char, usize)> = "ijkl".chars().map(|c| (c, self.dim())).collect();
+        let mut some = |share: f64| -> Vec<(char, usize)> {
+            let mut kept: Vec<_> = sizes.iter().copied().filter(|_| self.r.chance(share)).collect();
+            if kept.len() > 1 && self.r.chance(0.5) {
+                kept.reverse();
+            }
+            kept
+        };
+        let (a, b) = (some(0.5), some(0.5));
+        let result: String =
+            some(0.5).iter().map(|l| l.0).filter(|c| a.iter().chain(&b).any(|l| l.0 == *c)).collect();
+        let word = |ls: &[(char, usize)]| ls.iter().map(|l| l.0).collect::<String>();
+        let dims = |ls: &[(char, usize)]| ls.iter().map(|l| l.1).collect::<Dims>();
+        let labels = format!("{},{}->{result}", word(&a), word(&b));
+        let (a, b) = (self.input("num", &dims(&a)), self.input("num", &dims(&b)));
+        format!("einsum(\"{labels}\", {a}, {b})")
+    }
+
+    /// Stride, padding before and behind, and dilation of an axis, and how many windows of that size one of that length has.
+    fn sliding(&mut self, length: usize, size: usize, dilated: bool) -> ([usize; 4], usize) {
+        let dilation = if dilated && self.r.chance(0.4) { 2 } else { 1 };
+        let extent = dilation * (size - 1) + 1;
+        let most = if dilated { 3 } else { size };
+        let (mut lo, hi) = (self.r.below(most), self.r.below(most));
+        if length + lo + hi < extent {
+            lo = extent - length - hi;
+        }
+        let stride = 1 + self.r.below(3);
+        ([stride, lo, hi, dilation], (length + lo + hi - extent) / stride + 1)
+    }
+
+    fn convolution(&mut self) -> String {
+        let rank = 1 + self.r.below(2);
+        let (batch, groups) = (self.dims(0, 1), 1 + self.r.below(2));
+        let (channels, filters) = (groups * (1 + self.r.below(2)), groups * (1 + self.r.below(2)));
+        let lengths: Dims = (0..rank).map(|_| 1 + self.r.below(5)).collect();
+        let sizes: Dims = (0..rank).map(|_| 1 + self.r.below(3)).collect();
+        let axes: Vec<_> = lengths.iter().zip(&sizes).map(|(n, k)| self.sliding(*n, *k, true)).collect();
+        let windows: Dims = axes.iter().map(|a| a.1).collect();
+        let x = [&batch[..], &lengths, &[channels]].concat();
+        let kernel = [&sizes[..], &[channels / groups, filters]].concat();
+        let d = [&batch[..], &windows, &[filters]].concat();
+        let one = |f: &dyn Fn(&[usize; 4]) -> String| {
+            let all: Vec<String> = axes.iter().map(|a| f(&a.0)).collect();
+            if rank == 1 { all[0].clone() } else { format!("[{}]", all.join(", ")) }
+        };
+        let rest = format!(
+            "{}, {}, {}, {groups}",
+            one(&|a| a[0].to_string()),
+            one(&|a| format!("[{}, {}]", a[1], a[2])),
+            one(&|a| a[3].to_string())
+        );
+        match self.r.below(3) {
+            0 => {
+                let (x, k) = (self.input("num", &x), self.input("num", &kernel));
+                format!("conv{rank}d({x}, {k}, {rest})")
+            }
+            1 => {
+                let (given, k) = (self.input("num", &d), self.input("num", &kernel));
+                format!("conv{rank}d_transpose({}, {given}, {k}, {rest})", list(&x))
+            }
+            _ => {
+                let (x, d) = (self.input("num", &x), self.input("num", &d));
+                format!("conv{rank}d_kernel({}, {x}, {d}, {rest})", list(&kernel))
+            }
+        }
+    }
+
+    fn pooling(&mut self) -> String {
+        let rank = 1 + self.r.below(2);
+        let (batch, channels) = (self.dims(0, 1), 1 + self.r.below(2));
+        let lengths: Dims = (0..rank).map(|_| 1 + self.r.below(5)).collect();
+        let sizes: Dims = (0..rank).map(|_| 1 + self.r.below(3)).collect();
+        let axes: Vec<_> = lengths.iter().zip(&sizes).map(|(n, k)| self.sliding(*n, *k, false)).collect();
+        let windows: Dims = axes.iter().map(|a| a.1).collect();
+        let one = |all: Vec<String>| if rank == 1 { all[0].clone() } else { format!("[{}]", all.join(", ")) };
+        let rest = format!(
+            "{}, {}, {}",
+            one(sizes.iter().map(usize::to_string).collect()),
+            one(axes.iter().map(|a| a.0[0].to_string()).collect()),
+            one(axes.iter().map(|a| format!("[{}, {}]", a.0[1], a.0[2])).collect())
+        );
+        let x = [&batch[..], &lengths, &[channels]].concat();
+        let name = *self.r.pick(&["max_pool", "avg_pool", "patches", "unpatches"]);
+        if name == "unpatches" {
+            let d = self.input("num", &[&batch[..], &windows, &sizes, &[channels]].concat());
+            return format!("unpatches{rank}d({}, {d}, {rest})", list(&x));
+        }
+        let x = self.input("num", &x);
+        format!("{name}{rank}d({x}, {rest})")
+    }
+
+    fn constant(&mut self) -> String {
+        let dims = self.dims(0, 3);
+        let shape = list(&dims);
+        match self.r.below(8) {
+            0 => format!("zeros({shape})"),
+            1 => format!("ones({shape})"),
+            2 => format!("range({})", self.dim()),
+            3 => format!("param(orthogonal({shape}))"),
+            4 => format!("param(glorot_uniform({shape}))"),
+            5 => format!("uniform({shape}, -1.0, 2.0)"),
+            6 => format!("random_uniform({shape})"),
+            _ => format!("random_normal({shape})"),
+        }
+    }
+}

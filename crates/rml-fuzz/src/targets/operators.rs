@@ -1,0 +1,127 @@
+//! Calls of operators on random operands, against their definitions element by element.
+
+use std::sync::Arc;
+
+use rml::{Options, Precision, Source};
+use rml_base::EntityId;
+use rml_ir::flat::{ConstKind, Constant, Flat, Rhs, Var};
+use rml_ir::{Value, pass};
+use rml_sim::oracle::{self, OracleOptions, Trace};
+use rml_sim::{Input, Status};
+use rml_testkit::Random;
+
+use super::naive::{self, Array};
+use super::{Target, calls, cells, nothing_smaller};
+use crate::{Case, Corpus};
+
+pub(super) const TARGET: Target = Target {
+    name: "operators",
+    about: "calls of operators: the value of each is that of its definition, also when folded; wrong calls are refused",
+    chunk: 1500,
+    generate,
+    check,
+    smaller: nothing_smaller,
+};
+
+/// The most elements that the variables of a call may have.
+const ELEMENTS: usize = 200_000;
+
+fn generate(r: &mut Random, _: &Corpus) -> Case {
+    let text = calls::program(r);
+    Case::with_settings("rml", "--", &[("seed", r.below(1000).to_string())], &text)
+}
+
+fn check(case: &Case) -> Result<(), String> {
+    let (settings, _) = case.settings("--");
+    let mut r = Random(settings.get("seed").and_then(|s| s.parse().ok()).unwrap_or(1));
+    for precision in [Precision::F64, Precision::F32] {
+        let options = Options { precision, all_vars: true, ..Options::default() };
+        let Ok(program) = rml::compile(&Source::text("call", case.as_text()), &options) else {
+            return Ok(());
+        };
+        let flat = program.flat();
+        let elements = flat.vars.iter().map(|v| v.ty.shape.len()).fold(0, usize::saturating_add);
+        if elements > ELEMENTS {
+            return Ok(());
+        }
+        let inputs = cells::inputs(flat, &mut r, 2);
+        let trace = oracle::run(flat, &inputs, &OracleOptions { closed: true, ..OracleOptions::default() });
+        definitions(flat, &trace)?;
+        folded(flat, &inputs[0], &trace)?;
+        rml_testkit::flat::run(flat, &inputs, true);
+    }
+    Ok(())
+}
+
+/// Compares all results of operators with their definitions.
+pub(super) fn definitions(flat: &Flat, trace: &Trace) -> Result<(), String> {
+    for eq in flat.equations.iter() {
+        let Rhs::Apply { op, args } = &eq.rhs else { continue };
+        for (n, cells) in trace.cycles.iter().enumerate() {
+            let Status::Value(found) = &cells[eq.lhs] else { continue };
+            let operands = args.iter().map(|v| cells[*v].value().and_then(Array::of));
+            let Some(operands) = operands.collect::<Option<Vec<_>>>() else { continue };
+            let (Some(expected), Some(found)) = (naive::apply(op, &operands), Array::of(found)) else {
+                continue;
+            };
+            let single = flat.precision == Precision::F32;
+            if let Some(what) = differ(&found, &expected, &operands, single) {
+                return Err(format!(
+                    "{}: {what} in cycle {n}\n{operands:?}\n{found:?}\n{expected:?}",
+                    op.name()
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn differ(found: &Array, expected: &Array, operands: &[Array], single: bool) -> Option<String> {
+    if found.dims != expected.dims || found.dtype != expected.dtype {
+        return Some(format!(
+            "{:?} {:?}, not {:?} {:?}",
+            found.dtype, found.dims, expected.dtype, expected.dims
+        ));
+    }
+    // Sums lose what their largest terms have beyond the precision.
+    let largest =
+        operands.iter().flat_map(|o| &o.data).filter(|x| x.is_finite()).fold(1.0, |m, x| x.abs().max(m));
+    let tolerance = if single { 1e-4 } else { 1e-9 };
+    let near = |a: f64, b: f64| {
+        a == b
+            || a.is_nan() && b.is_nan()
+            || (a - b).abs() <= tolerance * (largest * largest + a.abs().min(b.abs()))
+            || single && b.abs() > f64::from(f32::MAX) / 2.0
+    };
+    let wrong = found.data.iter().zip(&expected.data).position(|(a, b)| !near(*a, *b))?;
+    Some(format!("element {wrong} is {:e}, not {:e}", found.data[wrong], expected.data[wrong]))
+}
+
+/// With constants in the place of inputs, folding gives what the run gave in the first cycle, bit by bit.
+fn folded(flat: &Arc<Flat>, inputs: &[Input], trace: &Trace) -> Result<(), String> {
+    if !trace.failures.is_empty() || !trace.error_cycles().is_empty() {
+        return Ok(());
+    }
+    let mut constant = Flat::clone(flat);
+    for (formal, input) in std::mem::take(&mut constant.inputs).into_iter().zip(inputs) {
+        let Input::Given(value) = input else { return Ok(()) };
+        let data = Constant { kind: ConstKind::Value(value.clone()), ty: value.ty(), text: None };
+        let (rhs, span) = (Rhs::Const(constant.consts.push(data)), constant.vars[formal.var].span);
+        constant.equations.push(rml_ir::flat::Equation { lhs: formal.var, rhs, span });
+    }
+    let folded = pass::fold(constant);
+    let value = |v: Var| -> Option<Value> {
+        let eq = folded.equations.iter().find(|eq| eq.lhs == v)?;
+        let Rhs::Const(k) = eq.rhs else { return None };
+        let ConstKind::Value(value) = &folded.consts[k].kind else { return None };
+        Some(value.clone())
+    };
+    for v in flat.vars.ids() {
+        if let (Some(folded), Status::Value(run)) = (value(v), &trace.cycles[0][v])
+            && !folded.same(run)
+        {
+            return Err(format!("variable {} is {run:?}, but {folded:?} when folded", v.index()));
+        }
+    }
+    Ok(())
+}

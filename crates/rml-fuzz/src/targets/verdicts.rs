@@ -1,0 +1,37 @@
+//! What the analysis says of random flat programs, against runs.
+
+use rml_testkit::Random;
+use rml_testkit::flat::random;
+use rml_testkit::verdicts::{check_waits, judge};
+
+use super::{Target, engines};
+use crate::{Case, Corpus};
+
+pub(super) const TARGET: Target = Target {
+    name: "verdicts",
+    about: "clocks that are proved never err, every cell is known when it is said to be, no more memory is held than stated",
+    chunk: 800,
+    generate,
+    check,
+    smaller: engines::smaller,
+};
+
+const CYCLES: usize = 14;
+
+fn generate(r: &mut Random, _: &Corpus) -> Case {
+    let wild = r.chance(0.3);
+    let size = if wild { 14 } else { 28 };
+    let (flat, _) = random::program(&r.take(200), size, wild);
+    let cycles = if wild { 0 } else { CYCLES };
+    // Inputs are present in every cycle of their clocks. Waits are judged where operands are chosen by their clocks; no cycles say so.
+    let inputs = super::cells::inputs(&flat, r, cycles);
+    engines::case(&flat, &inputs, true)
+}
+
+fn check(case: &Case) -> Result<(), String> {
+    let Some((flat, inputs, _)) = engines::read(case) else { return Ok(()) };
+    if !inputs.is_empty() {
+        check_waits(&flat, &inputs)?;
+    }
+    judge(&flat, &mut Random(inputs.len() as u64)).map(|_| ())
+}
