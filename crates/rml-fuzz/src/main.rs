@@ -25,9 +25,10 @@ fn main() -> ExitCode {
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     let outcome = match words[..] {
         ["worker", name, seed, from, to] => work(name, [seed, from, to]),
-        ["check", name, file] => {
-            target(name).and_then(|t| Ok(worker::run_one(t, &Case::read(Path::new(file))?)))
-        }
+        ["check", name, file] => target(name).and_then(|t| {
+            worker::run_one(t, &Case::read(Path::new(file))?);
+            Ok(())
+        }),
         ["--replay", ref files @ ..] if !files.is_empty() => return replay(files),
         _ => match settings(&words) {
             Ok(settings) => return run(&settings),
