@@ -14,9 +14,9 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("node main(x: num [3], y: num [4]) -> (a, b) a = x + y; b = matmul(a, a) + a[7];", "shape-mismatch"),
     ("node main(x: num [3]) -> (a, b) a = x[5]; b = x[9];", "shape-mismatch shape-mismatch"),
     ("node f(x) -> (o) o = zz; node main(x: num []) -> (o) o = f(x) + w;", "unknown-name unknown-name"),
-    ("node f(x) -> (o) o = x + 1; node main(x: num []) -> (o) a = f(x); o = f(a) + a;", "type-mismatch"),
+    ("node f(x) -> (o) o = x + true; node main(x: num []) -> (o) a = f(x); o = f(a) + a;", "type-mismatch"),
     ("node f(x) -> (o) o = y; node main(x: num []) -> (o, d) o, d = diff_f(x, true, 1.0);", "unknown-name"),
-    ("node f(x) -> (o) o = zz; node g(x: num []) -> (o) o = x + 1;", "unknown-name type-mismatch"),
+    ("node f(x) -> (o) o = zz; node g(x: num []) -> (o) o = x + true;", "unknown-name type-mismatch"),
     ("node f(x) -> (o) o = zz; node g(x: num []) -> (o) o = f(x) + 1;", "unknown-name"),
     ("node f(x) -> (o) o = f(x); node main(x: num []) -> (o) o = x + true;", "recursive-node type-mismatch"),
     (
