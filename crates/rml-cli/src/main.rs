@@ -44,14 +44,13 @@ fn refuse(error: &clap::Error) -> ! {
 
 /// Writes the passes' spans and events that `RML_LOG` asks for to standard error, with their durations.
 fn log_spans(colour: bool) {
-    use tracing_subscriber::EnvFilter;
-    use tracing_subscriber::fmt::format::FmtSpan;
+    use tracing_subscriber::filter::Targets;
+    use tracing_subscriber::fmt::{self, format::FmtSpan};
+    use tracing_subscriber::prelude::*;
 
-    let Ok(filter) = EnvFilter::try_from_env("RML_LOG") else { return };
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_span_events(FmtSpan::CLOSE)
-        .with_ansi(colour)
-        .with_writer(std::io::stderr)
-        .init();
+    let Some(filter) = std::env::var("RML_LOG").ok().and_then(|text| text.parse::<Targets>().ok()) else {
+        return;
+    };
+    let lines = fmt::layer().with_span_events(FmtSpan::CLOSE).with_ansi(colour).with_writer(std::io::stderr);
+    tracing_subscriber::registry().with(lines.with_filter(filter)).init();
 }

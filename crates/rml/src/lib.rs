@@ -25,6 +25,7 @@ mod file;
 mod fingerprint;
 mod format;
 mod grad;
+mod half;
 mod infer;
 mod library;
 pub mod memory;

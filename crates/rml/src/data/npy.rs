@@ -4,6 +4,7 @@ use rml_base::memory::bytes_of;
 use rml_ir::Shape;
 
 use super::{Column, Elements, Malformed};
+use crate::half::F16;
 
 /// A header longer than this is not that of a numeric array.
 const MAX_HEADER: usize = 1 << 16;
@@ -249,7 +250,7 @@ fn elements(bytes: &[u8], stored: Stored, big: bool) -> Result<Elements, String>
         Stored::Uint(2) => Elements::Int(each(bytes, big, |b| u16::from_le_bytes(b).into())),
         Stored::Uint(4) => Elements::Int(each(bytes, big, |b| u32::from_le_bytes(b).into())),
         Stored::Uint(_) => unsigned(&each(bytes, big, u64::from_le_bytes))?,
-        Stored::Float(2) => Elements::F32(each(bytes, big, |b| half(u16::from_le_bytes(b)))),
+        Stored::Float(2) => Elements::F32(each(bytes, big, |b| F16.to_f32(u16::from_le_bytes(b)))),
         Stored::Float(4) => Elements::F32(each(bytes, big, f32::from_le_bytes)),
         Stored::Float(_) => Elements::F64(each(bytes, big, f64::from_le_bytes)),
     })
@@ -268,19 +269,6 @@ fn unsigned(v: &[u64]) -> Result<Elements, String> {
             "it has integers larger than 2^63 - 1, and element {i}, {}, is not exact in double precision",
             v[i]
         )),
-    }
-}
-
-/// A half-precision number; the conversion is exact.
-fn half(bits: u16) -> f32 {
-    let sign = if bits >> 15 == 1 { -1.0 } else { 1.0 };
-    let exponent = i32::from(bits >> 10 & 0x1f);
-    let fraction = f32::from(bits & 0x3ff);
-    sign * match exponent {
-        0 => fraction * 2_f32.powi(-24),
-        31 if fraction == 0.0 => f32::INFINITY,
-        31 => f32::NAN,
-        e => (1024.0 + fraction) * 2_f32.powi(e - 25),
     }
 }
 

@@ -4,6 +4,9 @@ use std::io::{Cursor, Read, Write};
 
 use indexmap::IndexMap;
 use rml_base::memory::{self, Reservation};
+use zip::result::ZipError;
+use zip::write::SimpleFileOptions;
+use zip::{ZipArchive, ZipWriter};
 
 use super::npy;
 use super::{Column, Columns, Malformed};
@@ -12,6 +15,8 @@ use super::{Column, Columns, Malformed};
 const ALWAYS_ALLOWED: u64 = 1 << 30;
 /// Larger archives may unpack to this many times their size. Real data seldom does; archives made to fill a memory do.
 const EXPANSION: u64 = 64;
+/// An entry of this extension is an array.
+const EXTENSION: &str = ".npy";
 /// More arrays than this are no data set.
 const MAX_ARRAYS: usize = 4096;
 
@@ -22,25 +27,24 @@ pub(super) fn read(bytes: &[u8]) -> Result<Columns, Malformed> {
 }
 
 fn read_limited(bytes: &[u8], limit: u64) -> Result<Columns, Malformed> {
-    let mut archive = npyz::npz::NpzArchive::new(Cursor::new(bytes))
+    let mut zip = ZipArchive::new(Cursor::new(bytes))
         .map_err(|e| Malformed::new("not an npz archive").note(e.to_string()))?;
-    let zip = archive.zip_archive();
     if zip.len() > MAX_ARRAYS {
         return Err(Malformed::too_large(format!("the archive has {} entries", zip.len()))
             .note(format!("expected at most {MAX_ARRAYS}")));
     }
+    if counted(bytes).is_some_and(|n| n != zip.len()) {
+        return Err(Malformed::new("two entries of the archive have the same name"));
+    }
     let mut columns = Columns::default();
     let mut left = limit;
     for i in 0..zip.len() {
-        let mut entry = zip.by_index(i).map_err(|e| {
-            Malformed::new(format!("entry {i} of the archive is damaged")).note(e.to_string())
-        })?;
-        let Some(name) = npyz::npz::array_name_from_file_name(entry.name()).map(str::to_owned) else {
+        let damaged =
+            |e: ZipError| Malformed::new(format!("entry {i} of the archive is damaged")).note(e.to_string());
+        let mut entry = zip.by_index(i).map_err(damaged)?;
+        let Some(name) = entry.name().map_err(damaged)?.strip_suffix(EXTENSION).map(str::to_owned) else {
             continue;
         };
-        if columns.columns.contains_key(&name) || columns.unusable.contains_key(&name) {
-            return Err(Malformed::new(format!("the archive has two arrays `{name}`")));
-        }
         let size = entry.size();
         match array(&mut entry, size, &mut left, &mut columns.memory).map_err(|e| e.in_array(&name))? {
             Ok(column) => {
@@ -52,6 +56,14 @@ fn read_limited(bytes: &[u8], limit: u64) -> Result<Columns, Malformed> {
         }
     }
     Ok(columns)
+}
+
+/// How many entries the directory of an archive counts, by its end record; `None` where that is too short to say. The reader keeps one
+/// entry of each name.
+fn counted(bytes: &[u8]) -> Option<usize> {
+    let end = bytes.windows(4).rposition(|w| w == b"PK\x05\x06")?;
+    let count = u16::from_le_bytes([*bytes.get(end + 10)?, *bytes.get(end + 11)?]);
+    (count < u16::MAX).then_some(count.into())
 }
 
 impl Malformed {
@@ -141,17 +153,12 @@ pub(super) fn write(columns: &Columns) -> Result<Vec<u8>, Malformed> {
 }
 
 fn pack(arrays: IndexMap<&String, Vec<u8>>) -> std::io::Result<Vec<u8>> {
-    let mut buffer = Cursor::new(Vec::new());
-    {
-        let mut writer = npyz::npz::NpzWriter::new(&mut buffer);
-        let zip = writer.zip_writer();
-        for (name, bytes) in arrays {
-            zip.start_file(npyz::npz::file_name_from_array_name(name), Default::default())?;
-            zip.write_all(&bytes)?;
-        }
-        zip.finish()?;
+    let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
+    for (name, bytes) in arrays {
+        zip.start_file(format!("{name}{EXTENSION}"), SimpleFileOptions::default())?;
+        zip.write_all(&bytes)?;
     }
-    Ok(buffer.into_inner())
+    Ok(zip.finish()?.into_inner())
 }
 
 #[cfg(test)]
@@ -188,6 +195,15 @@ mod tests {
         assert!(read_limited(&bytes, 40).is_ok());
         let e = read_limited(&bytes, 39).unwrap_err();
         assert_eq!(e.code, rml_base::codes::run::DATA_TOO_LARGE);
+    }
+
+    #[test]
+    fn a_name_stands_once() {
+        let mut bytes = write(&sample()).unwrap();
+        while let Some(at) = bytes.windows(5).position(|w| w == b"y.npy") {
+            bytes[at] = b'x';
+        }
+        assert!(read(&bytes).unwrap_err().what.contains("the same name"));
     }
 
     /// Damaged archives give errors or what was there, never a panic nor other values.

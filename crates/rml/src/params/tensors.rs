@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use half::{bf16, f16};
 use indexmap::IndexMap;
 use rml_base::Diagnostic;
 use rml_base::codes::run as codes;
@@ -14,6 +13,7 @@ use crate::contents;
 use crate::data::{Column, Columns, Elements, Format};
 use crate::error::Error;
 use crate::file;
+use crate::half::{BF16, F16, Half};
 
 /// How the elements of a tensor are stored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -281,8 +281,8 @@ fn decode(bytes: &[u8], stored: Stored) -> Option<Data> {
             let wide = each(bytes, |b| i64::try_from(u64::from_le_bytes(b)).ok());
             Data::Int(wide.into_iter().collect::<Option<_>>()?)
         }
-        Stored::F16 => Data::F32(each(bytes, |b| f16::from_le_bytes(b).to_f32())),
-        Stored::Bf16 => Data::F32(each(bytes, |b| bf16::from_le_bytes(b).to_f32())),
+        Stored::F16 => Data::F32(each(bytes, |b| F16.to_f32(u16::from_le_bytes(b)))),
+        Stored::Bf16 => Data::F32(each(bytes, |b| BF16.to_f32(u16::from_le_bytes(b)))),
         Stored::F32 => Data::F32(each(bytes, f32::from_le_bytes)),
         Stored::F64 => Data::F64(each(bytes, f64::from_le_bytes)),
     })
@@ -291,12 +291,15 @@ fn decode(bytes: &[u8], stored: Stored) -> Option<Data> {
 /// The elements as that type has them: numbers rounded to it, the rest unchanged.
 #[allow(clippy::cast_possible_truncation, reason = "rounding to the type of the file is meant")]
 pub(super) fn rounded(data: &Data, stored: Stored) -> Data {
+    let halves = |format: Half, v: &mut dyn Iterator<Item = f64>| {
+        Data::F32(v.map(|x| format.to_f32(format.nearest(x))).collect())
+    };
     match (data, stored) {
         (Data::F64(v), Stored::F32) => Data::F32(v.iter().map(|x| *x as f32).collect()),
-        (Data::F64(v), Stored::F16) => Data::F32(v.iter().map(|x| f16::from_f64(*x).to_f32()).collect()),
-        (Data::F64(v), Stored::Bf16) => Data::F32(v.iter().map(|x| bf16::from_f64(*x).to_f32()).collect()),
-        (Data::F32(v), Stored::F16) => Data::F32(v.iter().map(|x| f16::from_f32(*x).to_f32()).collect()),
-        (Data::F32(v), Stored::Bf16) => Data::F32(v.iter().map(|x| bf16::from_f32(*x).to_f32()).collect()),
+        (Data::F64(v), Stored::F16) => halves(F16, &mut v.iter().copied()),
+        (Data::F64(v), Stored::Bf16) => halves(BF16, &mut v.iter().copied()),
+        (Data::F32(v), Stored::F16) => halves(F16, &mut v.iter().map(|x| f64::from(*x))),
+        (Data::F32(v), Stored::Bf16) => halves(BF16, &mut v.iter().map(|x| f64::from(*x))),
         (Data::F32(v), Stored::F64) => Data::F64(v.iter().map(|x| f64::from(*x)).collect()),
         _ => data.clone(),
     }
@@ -318,8 +321,8 @@ fn encode(data: &Data, stored: Stored) -> Vec<u8> {
         (Data::Int(v), Stored::I16 | Stored::U16) => each(&v, |x| (x as u16).to_le_bytes()),
         (Data::Int(v), Stored::I32 | Stored::U32) => each(&v, |x| (x as u32).to_le_bytes()),
         (Data::Int(v), _) => each(&v, i64::to_le_bytes),
-        (Data::F32(v), Stored::F16) => each(&v, |x| f16::from_f32(x).to_le_bytes()),
-        (Data::F32(v), Stored::Bf16) => each(&v, |x| bf16::from_f32(x).to_le_bytes()),
+        (Data::F32(v), Stored::F16) => each(&v, |x| F16.nearest(x.into()).to_le_bytes()),
+        (Data::F32(v), Stored::Bf16) => each(&v, |x| BF16.nearest(x.into()).to_le_bytes()),
         (Data::F32(v), _) => each(&v, f32::to_le_bytes),
         (Data::F64(v), _) => each(&v, f64::to_le_bytes),
     }
