@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
+use rml_base::codes::autodiff::INITIAL_VALUE;
 use rml_base::{Diagnostic, Diagnostics, FileId, Sources};
 use rml_elab::{NodeSignature, Root};
 use rml_ir::flat::{self, Flat};
@@ -384,6 +385,7 @@ fn adjoint_text(front: &Front, options: &Options, root: Root) -> Result<String, 
             }
             _ => Some(module.root),
         };
+        check_initial_values(front, &module)?;
         let made = rml_autodiff::differentiate_node(module, primal.ok_or_else(Diagnostics::new)?)?;
         let own = |id: &normal::NodeId| front.sources.text(made.module.nodes[*id].span.file) != PRELUDE;
         let nodes: Vec<normal::NodeId> = made.needed.iter().copied().filter(own).collect();
@@ -392,6 +394,16 @@ fn adjoint_text(front: &Front, options: &Options, root: Root) -> Result<String, 
         Ok(rml_syntax::format(&text).unwrap_or(text))
     });
     front.fail(text)
+}
+
+/// Refuses a program with a parameter that begins with a stream: an adjoint would pass over it.
+fn check_initial_values(front: &Front, module: &normal::Module) -> Result<(), Diagnostics> {
+    let (inputs, root) = (check::OpenInputs::new(front), &module.nodes[module.root].name);
+    let Ok(differentiated) = rml_autodiff::differentiate(module.clone()) else { return Ok(()) };
+    match pass::inline_open(&differentiated, &|input| inputs.contains(root, input)) {
+        Err(found) if found.iter().all(|d| d.code == INITIAL_VALUE) => Err(found),
+        _ => Ok(()),
+    }
 }
 
 /// Numbers that differ from each other for the static parameters and named dimensions of a node that have no value.

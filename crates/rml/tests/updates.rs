@@ -71,6 +71,7 @@ fn an_initial_value_is_no_stream() {
         assert_eq!(code(rml::grad(&source, &options, &inputs, &grad)), "initial-value", "{body}");
         let compared = rml::gradcheck(&source, &options, &inputs, &grad, &rml::CheckOptions::default());
         assert_eq!(code(compared), "initial-value", "{body}");
+        assert_eq!(code(rml::differentiate(&source, &Options::default(), "main")), "initial-value", "{body}");
         for options in [options, Options::default()] {
             let found = rml::check(&source, &options).1;
             let codes: Vec<&str> = found.iter().map(|d| d.code.name).collect();
@@ -92,6 +93,12 @@ fn an_initial_value_is_no_stream() {
     );
     let found = rml::check(&library, &Options::default()).1;
     assert!(found.is_empty(), "{found}");
+    for node in ["scaled", "shifted"] {
+        rml::differentiate(&library, &Options::default(), node).unwrap_or_else(|e| panic!("{e}"));
+    }
+    // The only node of a text runs, and takes what has a type from data.
+    let alone = source("node shifted(k: num [], x) -> (o) o = param(k) + x;\n");
+    assert_eq!(code(rml::differentiate(&alone, &Options::default(), "shifted")), "initial-value");
 }
 
 /// Six cycles in windows of two; in the second window nothing is trained.

@@ -2,7 +2,7 @@
 
 use indexmap::IndexSet;
 use rml_base::{Code, Diagnostics, Span};
-use rml_elab::{FormalKind, NodeSignature};
+use rml_elab::{FormalKind, FormalSignature, NodeSignature};
 use rml_ir::{pass, typed};
 
 use super::{Front, Options, root};
@@ -26,23 +26,42 @@ pub(crate) fn check_forms(front: &Front, options: &Options) -> Diagnostics {
     if options.node.is_none() || found.list.has_errors() {
         let (modules, findings) = front.check_all(options);
         found.add(findings);
-        let nodes = front.signatures();
+        let inputs = OpenInputs::new(front);
         for module in &modules {
             let name = &module.nodes[module.root].name;
-            let runs = modules.len() == 1 || **name == *MAIN;
-            let node = nodes.iter().find(|n| *n.name == **name);
-            found.add(back(module, &|input| node.is_none_or(|n| !runs || may_be_set(n, input))));
+            found.add(back(module, &|input| inputs.contains(name, input)));
         }
     }
     found.list.sort();
     found.list
 }
 
-/// Whether an input of the node that runs may be a constant: one without a type can be set, but in `main`, which takes its inputs
-/// from data if nothing else is said.
-fn may_be_set(node: &NodeSignature, input: &str) -> bool {
-    let is_open = |kind: &FormalKind| matches!(kind, FormalKind::Stream { dtype: None, .. });
-    node.name != MAIN && node.formals.iter().any(|f| f.name == input && is_open(&f.kind))
+/// Which inputs of nodes may be constants: all where the node is there to be called, and those without a type, which can be set, where
+/// it is the one that runs; but `main` takes them from data if nothing else is said.
+pub(super) struct OpenInputs {
+    /// The inputs without a type of the only node that no other calls.
+    only: Option<(String, Vec<String>)>,
+}
+
+impl OpenInputs {
+    pub(super) fn new(front: &Front) -> Self {
+        let nodes = front.signatures();
+        let called: IndexSet<&String> = nodes.iter().flat_map(|n| &n.calls).collect();
+        let mut uncalled = nodes.iter().filter(|n| !called.contains(&n.name));
+        let only = uncalled.next().filter(|_| uncalled.next().is_none());
+        let is_open = |f: &&FormalSignature| matches!(f.kind, FormalKind::Stream { dtype: None, .. });
+        let inputs = |n: &NodeSignature| n.formals.iter().filter(is_open).map(|f| f.name.clone()).collect();
+        Self { only: only.map(|n| (n.name.clone(), inputs(n))) }
+    }
+
+    /// Whether an input of that node may be a constant.
+    pub(super) fn contains(&self, node: &str, input: &str) -> bool {
+        match &self.only {
+            _ if node == MAIN => false,
+            Some((name, inputs)) if name == node => inputs.iter().any(|i| i == input),
+            _ => true,
+        }
+    }
 }
 
 /// What the stages behind the front end find in a module, of whose root the inputs in `open` may be constants where it is called.
