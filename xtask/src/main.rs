@@ -29,14 +29,14 @@ const USAGE: &str = "usage: cargo xtask <command>
 
 commands:
   test [--quick]
-          formatting, tidy checks, clippy and docs with warnings denied, all tests, five minutes of fuzzing, and the backends xla and
-          torch, which it sets up; --quick leaves the backends and all but half a minute of the fuzzing out
+          formatting, tidy checks, clippy and docs with warnings denied, all tests, fifty rounds of fuzzing, and the backends xla and
+          torch, which it sets up; --quick leaves the backends and all but five rounds of the fuzzing out
   setup xla|torch
           fetch the library of a backend (once, into $RML_BACKENDS, else $XDG_CACHE_HOME/rml, else ~/.cache/rml), build the backend
   startup build rml with and without the backends, compare sizes and the time of `rml check`
   weights install PyTorch, Keras and flax (once, into the same folder), have them make weights and outputs, and compare with those
   bench   time calls, preparation and start-up of the backends that are set up, and write the table of docs/performance.md
-  fuzz [--minutes M] [--seed S] [--target T].. [--jobs J] | --replay FILE..
+  fuzz [--minutes M | --rounds R] [--seed S] [--target T].. [--jobs J] | --replay FILE..
           run random and damaged inputs through every stage; write those that fail to disk, as small as possible
   tidy    dependency directions, file lengths, diagnostic codes, rules of the semantics, links, forbidden words
   bless   write the expected output of tests and the index of diagnostics anew

@@ -1,4 +1,4 @@
-//! A campaign: chunks of cases of all targets in turn, several workers at a time, until the time is over.
+//! A campaign: chunks of cases of all targets in turn, several workers at a time, until the time or the rounds are over.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -11,8 +11,10 @@ use crate::{Case, Corpus, Finding, Target, minimise, worker};
 /// What to run.
 #[derive(Debug)]
 pub struct Settings {
-    /// For how long.
+    /// For how long at most.
     pub time: Duration,
+    /// How many turns each target has at most; `None` = as many as there is time for.
+    pub rounds: Option<u64>,
     /// The seed of all cases.
     pub seed: u64,
     /// The targets, which take turns.
@@ -75,13 +77,13 @@ pub fn run(settings: &Settings, say: &(dyn Fn(&str) + Sync)) -> Result<Report, S
         while Instant::now() < deadline {
             let Ok(mut now) = state.lock() else { return };
             let turn = now.turn;
-            now.turn += 1;
-            if now.broken.is_some() {
+            let round = (turn / settings.targets.len()) as u64;
+            if now.broken.is_some() || settings.rounds.is_some_and(|rounds| round >= rounds) {
                 return;
             }
+            now.turn += 1;
             drop(now);
             let target = settings.targets[turn % settings.targets.len()];
-            let round = (turn / settings.targets.len()) as u64;
             let chunk = Chunk { target, settings, corpus: &corpus, state: &state, deadline, say };
             let outcome = chunk.run(round * target.chunk..(round + 1) * target.chunk);
             if let (Err(why), Ok(mut now)) = (outcome, state.lock()) {

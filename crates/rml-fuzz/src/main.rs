@@ -9,10 +9,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use rml_fuzz::campaign::{Report, Settings};
 use rml_fuzz::{Case, TARGETS, Target, campaign, root, worker};
 
-const USAGE: &str = "usage: cargo xtask fuzz [--minutes M] [--seed S] [--target T].. [--jobs J]
+const USAGE: &str = "usage: cargo xtask fuzz [--minutes M | --rounds R] [--seed S] [--target T].. [--jobs J]
        cargo xtask fuzz --replay FILE..
 
   --minutes M  for how long (5); fractions are allowed
+  --rounds R   how many turns each target has, instead of a time: the same cases on every machine
   --seed S     which cases; the same seed gives the same cases in the same order, as many as there is time for (from the clock)
   --target T   that target alone; can be given several times
   --jobs J     how many cases at a time (as many as there are processors)
@@ -67,6 +68,7 @@ fn settings(words: &[&str]) -> Result<Settings, String> {
     let clock = SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |d| d.as_secs());
     let mut settings = Settings {
         time: Duration::from_secs(300),
+        rounds: None,
         seed: clock,
         targets: Vec::new(),
         jobs: std::thread::available_parallelism().map_or(1, usize::from),
@@ -79,6 +81,10 @@ fn settings(words: &[&str]) -> Result<Settings, String> {
             ["--minutes", m] => {
                 let minutes: f64 = number(m)?;
                 settings.time = Duration::try_from_secs_f64(60.0 * minutes).map_err(|e| e.to_string())?;
+            }
+            ["--rounds", r] => {
+                settings.rounds = Some(number(r)?);
+                settings.time = Duration::from_secs(86_400);
             }
             ["--seed", s] => settings.seed = number(s)?,
             ["--target", name] => settings.targets.push(target(name)?),
@@ -93,12 +99,11 @@ fn settings(words: &[&str]) -> Result<Settings, String> {
 }
 
 fn run(settings: &Settings) -> ExitCode {
-    println!(
-        "seed {}, {:.1} minutes, {} jobs",
-        settings.seed,
-        settings.time.as_secs_f64() / 60.0,
-        settings.jobs
-    );
+    let length = match settings.rounds {
+        Some(rounds) => format!("{rounds} rounds"),
+        None => format!("{:.1} minutes", settings.time.as_secs_f64() / 60.0),
+    };
+    println!("seed {}, {length}, {} jobs", settings.seed, settings.jobs);
     let report = match campaign::run(settings, &|line| println!("{line}")) {
         Ok(report) => report,
         Err(why) => return fail(&why),

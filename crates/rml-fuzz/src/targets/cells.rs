@@ -19,17 +19,23 @@ pub(super) fn value(flat: &Flat, ty: &Type, r: &mut Random) -> Value {
 /// A trace in which inputs with a declared clock are present where that says so, all others in every cycle.
 pub(super) fn inputs(flat: &Flat, r: &mut Random, cycles: usize) -> Vec<Vec<Input>> {
     let mut cycle = || {
-        let mut row: Vec<Input> = Vec::new();
-        for input in &flat.inputs {
-            let gate = input.clock.map(|(cond, positive)| {
-                let at = flat.inputs.iter().position(|i| i.var == cond);
-                let given = at.and_then(|at| row.get(at));
-                matches!(given, Some(Input::Given(Value::Bool(b))) if *b == positive)
-            });
-            let value = value(flat, &flat.vars[input.var].ty, r);
-            row.push(if gate == Some(false) { Input::Absent } else { Input::Given(value) });
-        }
-        row
+        let values: Vec<Value> = flat.inputs.iter().map(|i| value(flat, &flat.vars[i.var].ty, r)).collect();
+        // Whether an input is present follows from its condition, which may have a condition itself; there is no circle of them.
+        let is_present = |mut at: usize| {
+            for _ in 0..flat.inputs.len() {
+                let Some((cond, positive)) = flat.inputs[at].clock else { return true };
+                let Some(next) = flat.inputs.iter().position(|i| i.var == cond) else { return false };
+                if values[next].as_bool() != Some(positive) {
+                    return false;
+                }
+                at = next;
+            }
+            false
+        };
+        let given = |(at, value): (usize, &Value)| {
+            if is_present(at) { Input::Given(value.clone()) } else { Input::Absent }
+        };
+        values.iter().enumerate().map(given).collect()
     };
     (0..cycles).map(|_| cycle()).collect()
 }
