@@ -44,7 +44,7 @@ pub(crate) fn test(extent: Extent) -> Result<(), String> {
         cargo(&["doc", "--workspace", "--no-deps", "--quiet"]).env("RUSTDOCFLAGS", "-D warnings"),
     )?;
     step("tests", cargo(&["test", "--workspace", "--quiet"]).env_remove(BLESS))?;
-    let rounds = if extent == Extent::Full { "50" } else { "5" };
+    let rounds = if extent == Extent::Full { "20" } else { "5" };
     let targets = FUZZED.iter().flat_map(|target| ["--target", target]);
     let flags: Vec<String> =
         ["--rounds", rounds, "--seed", "1"].into_iter().chain(targets).map(str::to_owned).collect();
