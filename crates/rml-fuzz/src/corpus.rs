@@ -26,7 +26,7 @@ const LARGEST: u64 = 60_000;
 pub struct Corpus {
     /// Programs: the library, the examples, those of tests, and those on pages of the documentation.
     pub programs: Vec<String>,
-    /// By target, the cases of `fuzz/corpus` and `fuzz/regressions`.
+    /// By target, the cases of `fuzz/regressions`.
     cases: BTreeMap<String, Vec<Case>>,
 }
 
@@ -52,11 +52,9 @@ impl Corpus {
             programs.extend(blocks(&Case::read(&path)?.as_text()));
         }
         let mut cases: BTreeMap<String, Vec<Case>> = BTreeMap::new();
-        for folder in ["fuzz/corpus", "fuzz/regressions"] {
-            for path in files(&root().join(folder))? {
-                let target = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
-                cases.entry(target.into_owned()).or_default().push(Case::read(&path)?);
-            }
+        for path in files(&root().join("fuzz/regressions"))? {
+            let target = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
+            cases.entry(target.into_owned()).or_default().push(Case::read(&path)?);
         }
         Ok(Self { programs, cases })
     }

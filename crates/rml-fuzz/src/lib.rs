@@ -5,10 +5,9 @@
 //! the command that runs it again. `cargo xtask fuzz` starts one.
 //!
 //! The case with number `i` of a target is a function of the seed, `i` and the files of the repository alone. A campaign takes the cases
-//! in a fixed order until its time is over: on a slower machine it runs a shorter prefix of the same sequence.
+//! in a fixed order until its time or its rounds are over: on a slower machine a time holds a shorter prefix of the same sequence.
 //!
-//! `fuzz/corpus/TARGET` holds inputs to start from, `fuzz/regressions/TARGET` every input that once failed; both are damaged further, and
-//! the latter run as ordinary tests.
+//! `fuzz/regressions/TARGET` holds every input that once failed: each runs as an ordinary test, and campaigns damage it further.
 
 pub mod campaign;
 mod case;

@@ -18,7 +18,7 @@ use crate::value::Value;
 ///
 /// Functions are strict (APPLY-2), so that a condition which is `false` wherever it has a value may have none: `false and x` where `x` waits
 /// for itself or for a later cycle. Only conditions that have a value wherever they are present are replaced, or chosen by
-/// ([`Determined`]), and none whose computation may fail.
+/// (`Determined`), and none whose computation may fail.
 ///
 /// An equation also says which variables are present together. None is replaced that a kept variable owes its clock to: what is
 /// known about the presence of a variable that the outputs need is known after as before.
