@@ -2,8 +2,9 @@
 //! alone. Not a clock calculus: nothing is inferred about conditions, and an ill-clocked program has classes too.
 //!
 //! All variables of an operator, an `if`, a delay or a parameter are in one class; so are sampled value and condition of
-//! `when`, and result and condition of `merge`. A class is *driven* if it holds an input, the result of a `when` or a branch of
-//! a `merge`; the others are *free*, and the environment asks for them in every cycle (CLOCK-1, CLOCK-2, CLOCK-3, ENV-5).
+//! `when`, and result and condition of `merge`. A class is *driven* if it holds an input, or the result of a `when` or a branch
+//! of a `merge` by a condition of another class; the others are *free*, and the environment asks for them in every cycle (CLOCK-1,
+//! CLOCK-2, CLOCK-3, ENV-5).
 
 use rml_base::{EntityId, IndexVec, entity_id};
 use rml_ir::flat::{Equation, Flat, Init, Rhs, Var};
@@ -39,8 +40,11 @@ impl ClockClasses {
             members[class].push(v);
         }
         let mut driven = IndexVec::filled(false, members.len());
-        for v in flat.inputs.iter().map(|i| i.var).chain(flat.equations.iter().flat_map(driven_by)) {
-            driven[of[v]] = true;
+        for input in &flat.inputs {
+            driven[of[input.var]] = true;
+        }
+        for (v, cond) in flat.equations.iter().flat_map(driven_by) {
+            driven[of[v]] |= of[v] != of[cond];
         }
         ClockClasses { of, members, driven }
     }
@@ -105,11 +109,11 @@ pub(crate) fn for_each_synchronous_pair(eq: &Equation, mut f: impl FnMut(Var, Va
     }
 }
 
-/// The variables whose presence `eq` decides by the value of a condition.
-fn driven_by(eq: &Equation) -> Vec<Var> {
+/// The variables whose presence `eq` decides by the value of a condition, each with the condition.
+fn driven_by(eq: &Equation) -> Vec<(Var, Var)> {
     match &eq.rhs {
-        Rhs::When { .. } => vec![eq.lhs],
-        Rhs::Merge { on_true, on_false, .. } => vec![*on_true, *on_false],
+        Rhs::When { cond, .. } => vec![(eq.lhs, *cond)],
+        Rhs::Merge { cond, on_true, on_false } => vec![(*on_true, *cond), (*on_false, *cond)],
         _ => Vec::new(),
     }
 }

@@ -59,6 +59,24 @@ fn each_free_class_is_asked_for_once() {
 }
 
 #[test]
+fn a_class_that_only_samples_itself_is_free() {
+    let mut b = Builder::new();
+    let c = b.lit(true);
+    let (counted, k, other) = (b.scalar("counted", INT), b.scalar("k", INT), b.lit(7));
+    let sampled = b.when(counted, c);
+    let next = b.merge(c, sampled, other);
+    b.define(counted, Rhs::Fby { init: Init::Stream(k), next, window: None });
+    b.define(k, Rhs::Apply { op: Op::Copy, args: vec![sampled] });
+    let classes = ClockClasses::new(&b.flat);
+    assert!(together(&b, &[c, counted, sampled, next]));
+    assert!(!classes.is_driven(classes.of(counted)) && classes.is_driven(classes.of(other)));
+    let outside = b.input("outside", BOOL);
+    let _ = b.apply(Op::And, &[outside, c]);
+    let classes = ClockClasses::new(&b.flat);
+    assert!(classes.is_driven(classes.of(counted)), "an input drives it");
+}
+
+#[test]
 fn the_order_of_equations_has_no_meaning() {
     let build = |reverse: bool| {
         let mut b = Builder::new();

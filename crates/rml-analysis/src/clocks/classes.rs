@@ -1,5 +1,5 @@
-//! Which variables nothing drives: no input, no `when` and no branch of a `merge` decides when they are present, so that they are
-//! present in every cycle (CLOCK-3).
+//! Which variables nothing drives: no input, and no `when` and no branch of a `merge` by a condition of another class, decides when
+//! they are present, so that they are present in every cycle (CLOCK-2, CLOCK-3).
 
 use rml_base::{EntityId, IndexVec};
 use rml_ir::flat::{Flat, Var};
@@ -31,7 +31,10 @@ pub(super) fn drivers(flat: &Flat, constraints: &[Constraint]) -> IndexVec<Var, 
         of_class[find(&mut parent, input.var.index())] = Driver::Input;
     }
     for sample in constraints.iter().filter(|c| c.claim.is_none()).flat_map(|c| &c.samples) {
-        of_class[find(&mut parent, sample.var.index())] = Driver::Sampling;
+        let (sampled, by) = (find(&mut parent, sample.var.index()), find(&mut parent, sample.cond.index()));
+        if sampled != by {
+            of_class[sampled] = Driver::Sampling;
+        }
     }
     flat.vars.ids().map(|v| of_class[find(&mut parent, v.index())]).collect()
 }

@@ -66,8 +66,9 @@ impl Classes {
             classes.parent[i] = classes.find(i);
         }
         for i in 0..classes.drivers.len() {
-            let class = classes.class(classes.drivers[i].var);
-            classes.driven[class] = true;
+            let driver = classes.drivers[i];
+            let class = classes.class(driver.var);
+            classes.driven[class] |= !classes.is_own(&driver);
         }
         classes.drivers.extend(backward);
         classes
@@ -101,7 +102,7 @@ impl Classes {
         matches!(driver.by, By::Condition(cond) if self.class(cond) == self.class(driver.var))
     }
 
-    /// Whether an input or a sampling says where the members of a class are present; else they are in every cycle.
+    /// Whether an input or a sampling by a condition of another class says where the members of a class are present; else they are in every cycle.
     pub(super) fn is_driven(&self, class: usize) -> bool {
         self.driven[class]
     }
