@@ -7,7 +7,6 @@ use std::sync::Arc;
 use rml_backend::reference::{Plan, Stop};
 use rml_backend::{About, Backend, Buffer, Executable, Failure, Function, Held, Options, Outcome};
 use rml_base::codes::backend as codes;
-use rml_base::memory::Shortage;
 use rml_ir::op::EvalError;
 use rml_ir::{Precision, Type, Value};
 
@@ -68,8 +67,8 @@ impl Executable for Ready {
         let args = args.iter().map(Held::to_host).collect::<Result<Vec<Value>, _>>()?;
         match self.plan.run(&self.function, &args) {
             Ok(values) => Ok(Outcome::Done(values.into_iter().map(Held::Host).collect())),
-            Err(Stop { at, error: EvalError::Memory { asked } }) => {
-                Err(Failure::shortage(Some(at), Shortage::of(asked)))
+            Err(Stop { at, error: EvalError::Memory(shortage) }) => {
+                Err(Failure::shortage(Some(at), shortage))
             }
             // An operator without a result is found again, and reported, by the same evaluation in the contract.
             Err(_) => Ok(Outcome::Suspect),

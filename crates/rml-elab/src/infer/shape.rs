@@ -31,7 +31,8 @@ struct Uses {
 struct Fixpoint<'a, 'p, 'r> {
     typed: &'a mut Typed<'p>,
     report: &'r mut Report,
-    uses: IndexVec<SourceId, Option<Uses>>,
+    /// Of the nodes that have an instance.
+    uses: IndexMap<SourceId, Uses>,
     /// The number of an instance's first equation among those of all instances.
     first: Vec<usize>,
     queue: VecDeque<(InstanceId, usize)>,
@@ -50,14 +51,12 @@ struct Fixpoint<'a, 'p, 'r> {
 /// Finds the shapes of all variables.
 pub(super) fn infer(typed: &mut Typed<'_>, report: &mut Report) {
     let tree = &typed.tree;
-    let mut uses: IndexVec<SourceId, Option<Uses>> = tree.program.nodes.ids().map(|_| None).collect();
+    let mut uses = IndexMap::new();
     let mut first = Vec::with_capacity(tree.instances.len());
     let mut equations = 0;
     for instance in tree.instances.iter() {
         let node = &tree.program.nodes[instance.source];
-        if uses[instance.source].is_none() {
-            uses[instance.source] = Some(uses_of(node));
-        }
+        uses.entry(instance.source).or_insert_with(|| uses_of(node));
         first.push(equations);
         equations += node.equations.len();
     }
@@ -232,7 +231,7 @@ impl Fixpoint<'_, '_, '_> {
     /// Queues what depends on a shape.
     fn changed(&mut self, id: InstanceId, local: Local) {
         let source = self.typed.tree.instances[id].source;
-        let Some(uses) = &self.uses[source] else { return };
+        let Some(uses) = self.uses.get(&source) else { return };
         let sensitive = uses.sensitive[local];
         for equation in uses.equations[local].clone() {
             self.enqueue(id, equation);

@@ -7,21 +7,11 @@ use rml_ir::op::AxisIndex;
 use rml_ir::typed::StaticValue;
 use rml_syntax::ast::{BinaryOp, UnaryOp};
 
-use super::{Evaluated, expected};
+use super::Evaluated;
+use super::report::{describe, expected};
 
 /// The most elements that a shape may describe.
 const MAX_ELEMENTS: usize = 1 << 31;
-
-/// "the int 3", "the array [1, 2]".
-pub(super) fn describe(value: &StaticValue) -> String {
-    match value {
-        StaticValue::Bool(b) => format!("the bool {b}"),
-        StaticValue::Int(i) => format!("the int {i}"),
-        StaticValue::Num(x) => format!("the num {x:?}"),
-        StaticValue::Array(items) if items.len() > 8 => format!("an array of {} elements", items.len()),
-        StaticValue::Array(_) => format!("the array {value}"),
-    }
-}
 
 pub(super) fn unary(op: UnaryOp, a: &StaticValue, span: Span) -> Evaluated<StaticValue> {
     match (op, a) {

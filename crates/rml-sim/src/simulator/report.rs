@@ -4,7 +4,6 @@
 use std::collections::VecDeque;
 
 use indexmap::IndexMap;
-use rml_base::memory::Shortage;
 use rml_base::{Diagnostic, Span, codes};
 use rml_ir::Value;
 use rml_ir::flat::{Eq, Rhs, Var};
@@ -79,12 +78,12 @@ impl Simulator {
     fn eval_report(&self, cycle: u64, step: u32, error: &EvalError) -> Diagnostic {
         match error {
             EvalError::IntegerOverflow => self.overflow_report(cycle, step),
-            EvalError::Memory { asked } => {
+            EvalError::Memory(shortage) => {
                 let eq = self.program.equation(step);
                 let what = format!("computing {} in cycle {cycle}", self.program.name(eq.lhs));
                 let ty = &self.program.flat.vars[eq.lhs].ty;
                 let work = format!("the result is {ty}");
-                Shortage::of(*asked).diagnostic(what).label(eq.span, work)
+                shortage.diagnostic(what).label(eq.span, work)
             }
             EvalError::PositionOutside { index, size } => {
                 let eq = self.program.equation(step);

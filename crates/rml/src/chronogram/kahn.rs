@@ -1,7 +1,7 @@
 //! Tables of the Kahn semantics: values stand by their number in the sequence, not by cycle, and there is no absence.
 
 use rml_base::codes::{run as codes, sim};
-use rml_base::memory::{self, Shortage};
+use rml_base::memory;
 use rml_base::{Diagnostic, Diagnostics};
 use rml_ir::flat::{Flat, Rhs, Var};
 use rml_ir::op::EvalError;
@@ -83,11 +83,9 @@ fn failed(flat: &Flat, failure: &Failure) -> Diagnostic {
                 .label(equation.span, "the result does not fit 64 bits")
                 .help("compute with num where numbers may become this large")
         }
-        EvalError::Memory { asked } => {
+        EvalError::Memory(shortage) => {
             let ty = &flat.vars[equation.lhs].ty;
-            Shortage::of(asked)
-                .diagnostic(format!("a value {at}"))
-                .label(equation.span, format!("the result is {ty}"))
+            shortage.diagnostic(format!("a value {at}")).label(equation.span, format!("the result is {ty}"))
         }
         EvalError::PositionOutside { index, size } => {
             let what = format!("position {index} lies outside of an axis of size {size} {at}");

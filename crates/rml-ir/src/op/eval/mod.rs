@@ -43,15 +43,12 @@ pub enum EvalError {
         size: usize,
     },
     /// It would take more memory than is allowed.
-    Memory {
-        /// How many bytes more.
-        asked: u64,
-    },
+    Memory(Shortage),
 }
 
 impl From<Shortage> for EvalError {
     fn from(shortage: Shortage) -> Self {
-        EvalError::Memory { asked: shortage.asked }
+        EvalError::Memory(shortage)
     }
 }
 
@@ -62,7 +59,7 @@ impl fmt::Display for EvalError {
             EvalError::PositionOutside { index, size } => {
                 write!(f, "position {index} lies outside of an axis of size {size}")
             }
-            EvalError::Memory { asked } => Shortage::of(*asked).fmt(f),
+            EvalError::Memory(shortage) => shortage.fmt(f),
         }
     }
 }

@@ -5,6 +5,7 @@
 
 use smallvec::SmallVec;
 
+use crate::op::result::picked;
 use crate::op::{Conv, Op, Pool};
 use crate::types::{DType, Precision, Shape};
 use crate::value::Value;
@@ -57,13 +58,33 @@ fn reduced(x: &Value, axis: Option<usize>) -> u64 {
     }
 }
 
+/// The bytes of a sum to `shape`: one axis is summed after the other, so that at most two sums exist at once.
+fn summed(x: &Value, shape: &Shape) -> u64 {
+    let mut dims: SmallVec<[usize; 8]> = SmallVec::from_slice(dims(x));
+    let missing = dims.len().saturating_sub(shape.rank());
+    let (mut last, mut most) = (0_u64, 0_u64);
+    for axis in 0..dims.len() {
+        let wanted = axis.checked_sub(missing).map_or(1, |i| shape.dims()[i]);
+        if dims[axis] != wanted {
+            dims[axis] = 1;
+            let sum = product(dims.iter().copied()).saturating_mul(size(x));
+            most = most.max(sum.saturating_add(last));
+            last = sum;
+        }
+    }
+    // If only axes of size 1 are left out, the elements are copied.
+    if last == 0 { bytes(x) } else { most }
+}
+
 /// How many bytes [evaluating](super::eval) `op` takes at most at once, beside its operands.
 pub fn need(op: &Op, args: &[&Value], precision: Precision) -> u64 {
     let [x, ..] = args else { return 0 };
     let num = DType::Num.size(precision) as u64;
     match op {
         Op::Copy | Op::StopGradient => 0,
-        Op::Neg | Op::Not | Op::Abs | Op::Sign | Op::Reshape { .. } => bytes(x),
+        // The same tensor is shared.
+        Op::Reshape { shape } | Op::Broadcast { shape } | Op::SumTo { shape } if shape.dims() == dims(x) => 0,
+        Op::Neg | Op::Not | Op::Abs | Op::Sign => bytes(x),
         Op::Exp | Op::Expm1 | Op::Log | Op::Log1p | Op::Sqrt | Op::Sin | Op::Cos | Op::Erf => bytes(x),
         Op::Sigmoid | Op::Tanh | Op::Relu | Op::Gelu | Op::Softplus => bytes(x),
         Op::Floor | Op::Ceil | Op::Round | Op::Transpose { .. } | Op::CumSum { .. } => bytes(x),
@@ -100,10 +121,10 @@ pub fn need(op: &Op, args: &[&Value], precision: Precision) -> u64 {
         Op::Patches(pool) => pooled(pool, dims(x), taps(pool)).saturating_mul(4 * num),
         Op::Unpatches { shape, .. } => of_shape(shape, num),
         Op::Broadcast { shape } | Op::Unindex { shape, .. } => of_shape(shape, size(x)),
-        // One axis is summed after the other.
-        Op::SumTo { .. } => bytes(x).saturating_mul(2),
+        Op::SumTo { shape } => summed(x, shape),
         Op::Concat { .. } | Op::Stack { .. } => sum_of_bytes(args),
-        Op::Index { .. } => bytes(x),
+        Op::Reshape { .. } => bytes(x),
+        Op::Index { items } => of_shape(&picked(items), size(x)),
         Op::Gather { axis } => {
             let Some(i) = args.get(1) else { return 0 };
             let picked = reduced(x, Some(*axis)).saturating_mul(extent(i)).saturating_mul(size(x));
@@ -114,9 +135,9 @@ pub fn need(op: &Op, args: &[&Value], precision: Precision) -> u64 {
             of_shape(shape, size(d)).saturating_add(positions(x))
         }
         Op::Pick => args.get(1).map_or(0, |i| positions(i).saturating_add(extent(i).saturating_mul(size(x)))),
-        Op::Sum { axis } | Op::Mean { axis } | Op::Max { axis } | Op::Min { axis } => {
-            reduced(x, *axis).saturating_mul(2 * size(x))
-        }
+        Op::Sum { axis } | Op::Max { axis } | Op::Min { axis } => reduced(x, *axis).saturating_mul(size(x)),
+        // The sums, then the quotients.
+        Op::Mean { axis } => reduced(x, *axis).saturating_mul(2 * size(x)),
         // A pair of element and position each, then the positions.
         Op::ArgMax { axis } | Op::ArgMin { axis } => reduced(x, *axis).saturating_mul(24),
         Op::Any { axis } | Op::All { axis } => reduced(x, *axis),
