@@ -6,6 +6,7 @@ mod licences;
 mod links;
 mod rules;
 mod sources;
+mod system;
 mod test_map;
 
 use crate::workspace;
@@ -16,6 +17,7 @@ pub(crate) fn check() -> Result<Vec<String>, String> {
     let mut findings = dependencies::check()?;
     findings.extend(licences::check()?);
     findings.extend(sources::check(&sources));
+    findings.extend(system::check(&sources));
     findings.extend(codes::check(&sources)?);
     findings.extend(links::check()?);
     findings.extend(rules::check()?);

@@ -1,16 +1,22 @@
 //! The vocabulary every stage shares: typed ids and the vectors they index, source text and spans, diagnostics as plain
-//! data, and the count of the memory that values take. Nothing here knows the language, and nothing here draws or prints.
+//! data, the error that carries them, and the count of the memory that values take. Nothing here knows the language, and nothing here draws or prints.
 
 pub mod codes;
 mod diagnostic;
+mod error;
+mod hash;
 mod ids;
 pub mod memory;
 mod source;
 mod suggest;
+mod table;
 mod visible;
 
 pub use diagnostic::{Code, Diagnostic, Diagnostics, Label, Severity, refusal};
+pub use error::Error;
+pub use hash::Fnv;
 pub use ids::{EntityId, IndexVec};
-pub use source::{FileId, Sources, Span};
+pub use source::{FileId, MAX_TEXT, Sources, Span};
 pub use suggest::suggest;
+pub use table::{spaced, table};
 pub use visible::{LONGEST_WORD, visible, visible_json, visible_name, visible_words};

@@ -8,6 +8,9 @@ crate::entity_id!(
     "file"
 );
 
+/// The greatest length of a source text in bytes. Programs are smaller; places in a text are 32-bit numbers.
+pub const MAX_TEXT: usize = 64 << 20;
+
 /// A range of bytes `start..end` of one source text.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Span {

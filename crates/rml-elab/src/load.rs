@@ -3,8 +3,7 @@
 use bumpalo::Bump;
 use indexmap::IndexMap;
 use rml_base::codes::{elab as codes, syntax};
-use rml_base::{Diagnostic, FileId, Sources, Span, suggest};
-use rml_syntax::MAX_TEXT;
+use rml_base::{Diagnostic, FileId, MAX_TEXT, Sources, Span, suggest};
 use rml_syntax::ast::{File, Import, ImportPath};
 
 use crate::habits;

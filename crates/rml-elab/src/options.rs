@@ -17,7 +17,7 @@ pub trait Loader {
 /// Why there is no text.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum NotLoaded {
-    /// It has more than [`rml_syntax::MAX_TEXT`] bytes.
+    /// It has more than [`rml_base::MAX_TEXT`] bytes.
     TooLarge,
     /// It is not there or cannot be read: the reason, in a few words.
     Unreadable(String),

@@ -11,6 +11,7 @@ mod interface;
 pub mod normal;
 pub mod op;
 pub mod pass;
+mod ports;
 pub mod random;
 pub mod surface;
 pub mod text;
@@ -19,5 +20,6 @@ mod types;
 mod value;
 
 pub use interface::Interface;
+pub use ports::{InputInfo, OutputInfo};
 pub use types::{DType, Precision, Shape, Type};
 pub use value::{Data, Tensor, Value};

@@ -10,5 +10,5 @@ mod token;
 
 pub use dump::{dump, dump_expr};
 pub use format::format;
-pub use parser::{MAX_DEPTH, MAX_NESTING, MAX_TEXT, Parsed, parse};
+pub use parser::{MAX_DEPTH, MAX_NESTING, Parsed, parse};
 pub use token::is_keyword;

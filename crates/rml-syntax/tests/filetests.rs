@@ -79,7 +79,7 @@ fn too_large_texts_are_refused() {
         let (_, diagnostics) = parse_text(&"\n".repeat(len));
         diagnostics.iter().map(|d| d.code.name).collect::<Vec<_>>()
     };
-    assert_eq!(codes(rml_syntax::MAX_TEXT + 1), ["file-too-large"]);
+    assert_eq!(codes(rml_base::MAX_TEXT + 1), ["file-too-large"]);
     assert_eq!(codes(1 << 20), [""; 0]);
 }
 

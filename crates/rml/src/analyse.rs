@@ -18,7 +18,7 @@ use rml_ir::typed::StaticValue;
 use crate::compile::{
     BATCH, Front, Options, Program, Source, check_forms, inlined, inlined_alone, with_placeholders,
 };
-use crate::error::Error;
+use rml_base::Error;
 
 /// The facts about one node that is run.
 #[derive(Clone, Debug)]

@@ -11,9 +11,7 @@
 use std::sync::Arc;
 
 use rml_base::codes::{backend as codes, run};
-use rml_base::{Diagnostic, suggest};
-
-use crate::error::Error;
+use rml_base::{Diagnostic, Error, suggest};
 
 pub use rml_backend::{
     About, Backend, Buffer, Def, Donation, Executable, Failure, Function, Held, Kind, Options, Outcome, Val,

@@ -5,17 +5,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use rml_base::Diagnostic;
 use rml_base::codes::run as codes;
-use rml_base::memory;
+use rml_base::{Diagnostic, Error, memory};
+use rml_files::contents;
 use rml_ir::{DType, Data, Shape, Type, Value};
 use safetensors::tensor::{Dtype, SafeTensorError, SafeTensors, TensorView};
 use serde::{Deserialize, Serialize};
 
 use crate::compile::Program;
-use crate::contents;
-use crate::error::Error;
-use crate::file;
 use crate::settings::Settings;
 
 /// The version of what stands in the metadata.
@@ -193,7 +190,7 @@ impl Checkpoint {
         let bytes = self.bytes().map_err(|e| {
             Diagnostic::error(codes::UNWRITABLE_FILE, "the states cannot be written").note(e.to_string())
         })?;
-        file::write_output(path, &bytes)
+        rml_files::write_output(path, &bytes)
     }
 
     /// The states that a program takes from here.

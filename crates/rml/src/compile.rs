@@ -7,14 +7,13 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use rml_base::codes::autodiff::INITIAL_VALUE;
-use rml_base::{Diagnostic, Diagnostics, FileId, Sources};
+use rml_base::{Diagnostic, Diagnostics, Error, FileId, Sources};
 use rml_elab::{NodeSignature, Root};
+use rml_files::contents;
 use rml_ir::flat::{self, Flat};
 use rml_ir::typed::{self, StaticValue};
-use rml_ir::{Precision, Type, normal, pass};
+use rml_ir::{InputInfo, OutputInfo, Precision, normal, pass};
 
-use crate::contents;
-use crate::error::Error;
 use crate::library::PRELUDE;
 pub(crate) use check::check_forms;
 pub(crate) use front::Front;
@@ -134,28 +133,6 @@ pub enum Stage {
     Fold,
     /// The same, with the clocks and facts that a scheduler can use.
     Analyse,
-}
-
-/// An input of the run node.
-#[derive(Clone, PartialEq, Debug)]
-pub struct InputInfo {
-    /// Its name.
-    pub name: Arc<str>,
-    /// The type of its values.
-    pub ty: Type,
-    /// Its declared clock: the name of the condition, and which value of it.
-    pub clock: Option<(Arc<str>, bool)>,
-    /// Whether its declared shape begins with the dimension `batch`.
-    pub batched: bool,
-}
-
-/// An output of the run node.
-#[derive(Clone, PartialEq, Debug)]
-pub struct OutputInfo {
-    /// Its name.
-    pub name: Arc<str>,
-    /// The type of its values.
-    pub ty: Type,
 }
 
 /// A compiled program. Cheap to clone.

@@ -3,13 +3,12 @@
 
 use bumpalo::Bump;
 use rml_base::codes::elab as codes;
-use rml_base::{Diagnostic, Diagnostics, Sources, Span, suggest};
+use rml_base::{Diagnostic, Diagnostics, Error, Sources, Span, suggest};
 use rml_elab::{FormalKind, NodeSignature};
 use rml_ir::op::{self, OpInfo};
 use rml_syntax::ast::{File, Node};
 
 use crate::compile::{Source, signatures, text_of};
-use crate::error::Error;
 use crate::library::{LIBRARY, PRELUDE};
 
 /// A text of nodes with its comments.

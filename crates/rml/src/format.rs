@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use rml_base::{Diagnostics, Sources};
-
-use crate::error::Error;
+use rml_base::{Diagnostics, Error, Sources};
 
 /// The text in canonical layout, with its comments; `name` is shown in diagnostics.
 ///

@@ -10,15 +10,14 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use rml_backend::Backend;
 use rml_base::codes::sim;
-use rml_base::{Diagnostic, Diagnostics, Sources, memory};
+use rml_base::{Diagnostic, Diagnostics, Error, Sources, memory};
+use rml_data::{Columns, Feed};
 use rml_ir::{Data, Precision, Shape, Type, Value};
 use rml_sim::{Row, Status};
 
 use crate::checkpoint::{Checkpoint, Policy};
 use crate::compile::{Differentiable, Options, Program, Source, differentiable};
-use crate::data::Columns;
-use crate::error::Error;
-use crate::session::{End, Feed, Session};
+use crate::session::{End, Session};
 use crate::settings;
 use crate::trace::{RunOptions, Table};
 

@@ -4,25 +4,21 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
+use kept::Kept;
 use rml_backend::Backend;
 use rml_base::codes::run as codes;
-use rml_base::{Diagnostic, Diagnostics, Sources};
+use rml_base::{Diagnostic, Diagnostics, Error, Sources};
+use rml_data::{Columns, Windows, missing, split};
 use rml_ir::Precision;
 use rml_ir::typed::StaticValue;
 use rml_sim::Row;
+use states::inherited;
 
 use crate::checkpoint::{Checkpoint, Policy, Position};
 use crate::compile::{BATCH, Options, Program, Source, keep_inputs};
-use crate::data::Columns;
-use crate::data::windows::{Windows, missing};
-use crate::error::Error;
-use crate::fingerprint;
 use crate::runner::{Averages, Family, Runner, asked_batch, batch_size};
-use crate::settings;
-use crate::split::split;
 use crate::train::Metrics;
-use kept::Kept;
-use states::inherited;
+use crate::{fingerprint, settings};
 
 pub use stream::{Ending, Stream};
 

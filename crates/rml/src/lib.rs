@@ -17,24 +17,16 @@ pub mod backend;
 mod checkpoint;
 pub mod chronogram;
 mod compile;
-mod contents;
-mod data;
 pub mod doc;
-mod error;
-mod file;
 mod fingerprint;
 mod format;
 mod grad;
-mod half;
 mod infer;
 mod library;
-pub mod memory;
 mod params;
 mod runner;
 mod session;
 mod settings;
-mod split;
-mod text;
 mod trace;
 mod train;
 
@@ -42,10 +34,7 @@ pub use analyse::{
     Analysis, CheckReport, RunFacts, analyse, analyse_all, analyse_any_batch, check, check_report,
 };
 pub use checkpoint::{Checkpoint, Position};
-pub use compile::{InputInfo, Options, OutputInfo, Program, Source, Stage, compile, differentiate, dump};
-pub use data::{Column, Columns, Elements, Format};
-pub use error::Error;
-pub use file::{check_output, write_output};
+pub use compile::{Options, Program, Source, Stage, compile, differentiate, dump};
 pub use format::format;
 pub use grad::{CheckOptions, Checked, GradCheck, GradOptions, Gradients, grad, gradcheck};
 pub use infer::{Ending, InferOptions, InferReport, Split, Stream, infer};
@@ -55,14 +44,15 @@ pub use params::{
     TensorFile, export_params, import_params, is_tensor_file, layouts, params,
 };
 pub use rml_base::{
-    Code, Diagnostic, Diagnostics, FileId, Label, Severity, Sources, Span, codes, refusal, suggest, visible,
-    visible_json, visible_name, visible_words,
+    Code, Diagnostic, Diagnostics, Error, FileId, Label, Severity, Sources, Span, codes, refusal, suggest,
+    table, visible, visible_json, visible_name, visible_words,
 };
+pub use rml_data::{Column, Columns, Elements, Feed, Format, tensor};
+pub use rml_files::{check_output, memory, write_output};
 pub use rml_ir::typed::StaticValue;
-pub use rml_ir::{DType, Data, Precision, Shape, Tensor, Type, Value};
-pub use session::{End, Feed, Outputs, Session, tensor};
+pub use rml_ir::{DType, Data, InputInfo, OutputInfo, Precision, Shape, Tensor, Type, Value};
+pub use session::{End, Outputs, Session};
 pub use settings::Settings;
-pub use text::table;
 pub use trace::{Cell, RunOptions, Trace, run};
 pub use train::{
     EpochSummary, Evaluate, Metrics, Observer, Progress, TestSplit, TrainInfo, TrainOptions, TrainReport,

@@ -7,16 +7,15 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use expand::{Plan, Wanted};
 use indexmap::IndexMap;
-use rml_base::{Diagnostics, Sources, Span};
+use rml_base::{Diagnostics, Error, Sources, Span};
 use rml_ir::{Type, Value};
 
 use crate::checkpoint::{Checkpoint, Policy};
 use crate::compile::{BATCH, Options, Program, Source, compile};
-use crate::error::Error;
 use crate::ir::typed::StaticValue;
 use crate::settings;
-use expand::{Plan, Wanted};
 
 pub use summary::Summary;
 pub use tensors::{FileTensor, Stored, TensorFile, is_tensor_file};

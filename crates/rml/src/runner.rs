@@ -7,7 +7,8 @@ use std::sync::Arc;
 use indexmap::{IndexMap, IndexSet};
 use rml_backend::Backend;
 use rml_base::codes::run as codes;
-use rml_base::{Diagnostic, Diagnostics};
+use rml_base::{Diagnostic, Diagnostics, Error};
+use rml_data::{Column, Columns, Windows};
 use rml_ir::typed::StaticValue;
 use rml_ir::{DType, Value};
 use rml_sim::{Row, Status};
@@ -15,9 +16,6 @@ use rml_sim::{Row, Status};
 use crate::analyse::analyse;
 use crate::checkpoint::{Checkpoint, Policy};
 use crate::compile::{BATCH, Options, Program, Source, compile, interfaces, keep_inputs};
-use crate::data::windows::Windows;
-use crate::data::{Column, Columns};
-use crate::error::Error;
 use crate::session::Session;
 
 /// How many windows are stacked when nothing is said.

@@ -6,17 +6,13 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use rml_backend::Backend;
 use rml_base::codes::run as codes;
-use rml_base::{Diagnostic, Diagnostics, suggest};
+use rml_base::{Diagnostic, Diagnostics, Error, suggest};
+use rml_data::Feed;
 use rml_ir::{Type, Value};
 use rml_sim::{Input, Row, Simulator, Status};
 
 use crate::checkpoint::{Checkpoint, Policy};
 use crate::compile::Program;
-use crate::error::Error;
-
-mod value;
-
-pub use value::tensor;
 
 /// How a trace ends (CELL-1, ENV-6).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,17 +21,6 @@ pub enum End {
     Closed,
     /// The trace is a prefix of an endless one: what depends on the future stays unknown.
     Open,
-}
-
-/// What one input is in one cycle. Made from numbers, truth values, arrays and vectors by `into()`.
-#[derive(Clone, Debug)]
-pub enum Feed {
-    /// Absent.
-    Absent,
-    /// Present with that value; numbers are rounded to the program's precision.
-    Value(Value),
-    /// Read if the program infers that the input is present; `None` = it may only turn out absent.
-    OnDemand(Option<Value>),
 }
 
 /// The outputs of one cycle.

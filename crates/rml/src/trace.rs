@@ -7,17 +7,14 @@ use indexmap::IndexMap;
 use rml_backend::Backend;
 use rml_base::codes::run as codes;
 use rml_base::memory::{self, Reservation};
-use rml_base::{Diagnostic, Diagnostics};
+use rml_base::{Diagnostic, Diagnostics, Error};
+use rml_data::{Columns, Converted, Feed, by_cycle, text, write_row};
 use rml_ir::flat::Var;
-use rml_ir::{Shape, Value};
+use rml_ir::{InputInfo, Shape, Value};
 use rml_sim::Status;
 
-use crate::compile::{InputInfo, Program};
-use crate::data::bind::{self, Converted};
-use crate::data::{Columns, write_row};
-use crate::error::Error;
-use crate::session::{End, Feed, Session, computed_by};
-use crate::text;
+use crate::compile::Program;
+use crate::session::{End, Session, computed_by};
 
 mod vcd;
 
@@ -152,7 +149,7 @@ impl Trace {
             }));
             rows.push(row);
         }
-        text::table(&rows, &[0])
+        rml_base::table(&rows, &[0])
     }
 }
 
@@ -277,7 +274,7 @@ impl<'a> Table<'a> {
         options: &RunOptions,
     ) -> Result<Self, Diagnostics> {
         let inputs = program.inputs();
-        let (bound, count) = bind::by_cycle(columns, inputs, program.precision(), options.allow_nan)?;
+        let (bound, count) = by_cycle(columns, inputs, program.precision(), options.allow_nan)?;
         let cycles = match options.cycles {
             Some(n) if !inputs.is_empty() && n > count => {
                 let what = format!("{n} cycles are asked for, the inputs have {count}");

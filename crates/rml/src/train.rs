@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use indexmap::IndexMap;
+use plan::Plan;
 use rml_backend::Backend;
+use rml_base::Error;
+use rml_data::Columns;
 use rml_ir::Precision;
 use rml_ir::typed::StaticValue;
 
 use crate::compile::Source;
-use crate::data::Columns;
-use crate::error::Error;
-use plan::Plan;
 
 mod plan;
 mod resume;

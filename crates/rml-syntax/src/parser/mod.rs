@@ -14,7 +14,7 @@ use crate::lexer::{Lexed, lex};
 use crate::token::{Kind, Token};
 use bumpalo::Bump;
 use rml_base::codes::syntax as codes;
-use rml_base::{Diagnostic, FileId, Span};
+use rml_base::{Diagnostic, FileId, MAX_TEXT, Span};
 
 /// The greatest height of an expression tree. Passes that recurse over expressions rely on it.
 pub const MAX_NESTING: usize = 256;
@@ -22,9 +22,6 @@ pub const MAX_NESTING: usize = 256;
 /// The greatest depth of what makes the parser recurse: brackets, prefix operators, `if` and `fby`. Smaller, because the
 /// parser takes several calls for each.
 pub const MAX_DEPTH: usize = 128;
-
-/// The greatest length of a source text in bytes. Programs are smaller; places in a text are 32-bit numbers.
-pub const MAX_TEXT: usize = 64 << 20;
 
 /// More errors than this are cut off.
 const MAX_ERRORS: usize = 100;

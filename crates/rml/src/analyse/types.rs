@@ -4,7 +4,6 @@ use rml_analysis::ClockReport;
 use rml_ir::flat::{Flat, Var};
 
 use super::Analysis;
-use crate::text;
 
 impl Analysis {
     /// One line for each named variable of the run node, `loss: num [] when end`; with `instances`, for those of its instances too.
@@ -16,7 +15,7 @@ impl Analysis {
             let clock = declared(&self.flat, &self.clocks, v);
             vec![format!("  {name}:"), self.flat.vars[v].ty.to_string(), clock.trim_start().to_owned()]
         };
-        text::spaced(&shown.map(row).collect::<Vec<_>>(), &[0, 1, 2], " ")
+        rml_base::spaced(&shown.map(row).collect::<Vec<_>>(), &[0, 1, 2], " ")
     }
 }
 

@@ -1,6 +1,7 @@
 //! From a run to its chronogram.
 
-use rml_base::{Diagnostic, Diagnostics, memory};
+use rml_base::{Diagnostic, Diagnostics, Error, memory};
+use rml_data::Columns;
 use rml_ir::Value;
 use rml_ir::flat::Var;
 use rml_sim::Status as SimStatus;
@@ -8,8 +9,6 @@ use rml_sim::Status as SimStatus;
 use super::rows::{self, Rows};
 use super::{Cell, Chronogram, Row, Status, dependences};
 use crate::compile::Program;
-use crate::data::Columns;
-use crate::error::Error;
 use crate::session::Session;
 use crate::trace::{self, RunOptions};
 
@@ -73,7 +72,7 @@ pub(super) fn table(session: &Session, shown: Vec<(Var, String)>, cycles: usize)
 pub(super) fn value_cell(value: &Value) -> Cell {
     Cell::Value(match value {
         Value::Bool(b) => if *b { "T" } else { "F" }.to_owned(),
-        value => crate::text::brief(value),
+        value => rml_data::text::brief(value),
     })
 }
 

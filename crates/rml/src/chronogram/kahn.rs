@@ -1,8 +1,8 @@
 //! Tables of the Kahn semantics: values stand by their number in the sequence, not by cycle, and there is no absence.
 
 use rml_base::codes::{run as codes, sim};
-use rml_base::memory;
-use rml_base::{Diagnostic, Diagnostics};
+use rml_base::{Diagnostic, Diagnostics, Error, memory};
+use rml_data::Columns;
 use rml_ir::flat::{Flat, Rhs, Var};
 use rml_ir::op::EvalError;
 use rml_ir::{Value, surface};
@@ -12,8 +12,6 @@ use super::build::{Drawn, ask, bytes, value_cell};
 use super::rows::{self, Names, Rows};
 use super::{Axis, Cell, Chronogram, Row};
 use crate::compile::Program;
-use crate::data::Columns;
-use crate::error::Error;
 use crate::trace::{self, RunOptions};
 
 /// Runs a program, compiled with [`Options::all_vars`](crate::Options), in the Kahn semantics of the paper's appendix, and makes a

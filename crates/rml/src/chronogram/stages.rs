@@ -1,13 +1,12 @@
 //! How the table fills as cycles are read: the paper's simulations, one slab for each prefix of the trace.
 
-use rml_base::Diagnostics;
+use rml_base::{Diagnostics, Error};
+use rml_data::Columns;
 
 use super::build::{Drawn, ask, table};
 use super::rows::{self, Rows};
 use super::{Cell, Chronogram, Heading, Place, Row};
 use crate::compile::Program;
-use crate::data::Columns;
-use crate::error::Error;
 use crate::session::End;
 use crate::trace::{self, RunOptions};
 

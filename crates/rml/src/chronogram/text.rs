@@ -3,10 +3,9 @@
 use std::fmt::Write as _;
 use std::ops::Range;
 
-use rml_base::visible_name;
+use rml_base::{table, visible_name};
 
 use super::{Cell, Chronogram};
-use crate::text::table;
 
 /// Between two columns.
 const GAP: usize = 2;

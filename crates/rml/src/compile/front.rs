@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use rml_base::{Diagnostics, FileId, Sources};
+use rml_base::{Diagnostics, Error, FileId, Sources};
 use rml_elab::{Loader, NoFiles, NodeSignature, Resolved, Root};
 use rml_ir::typed::{self, StaticValue};
 
 use super::{BATCH, Options, Source, load};
-use crate::error::Error;
 use crate::library::{LIBRARY, PRELUDE};
 
 /// The texts of a program with their names bound. Whatever is compiled of one source begins with the same front.
@@ -26,7 +25,7 @@ impl Front {
     /// # Errors
     /// The main text cannot be read.
     pub(crate) fn new(source: &Source) -> Result<Self, Error> {
-        crate::memory::prepare();
+        rml_files::memory::prepare();
         let mut sources = Sources::new();
         let main = load::main_text(source, &mut sources)?;
         let loader: &mut dyn Loader = match source {

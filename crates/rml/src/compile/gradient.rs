@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use rml_base::codes::run as codes;
-use rml_base::{Diagnostic, Diagnostics, suggest};
+use rml_base::{Diagnostic, Diagnostics, Error, suggest};
 use rml_elab::Root;
 use rml_ir::flat::Flat;
 use rml_ir::{Type, normal, pass};
 
 use super::{Front, Options, Program, Source};
-use crate::error::Error;
 
 /// A node compiled to be differentiated. Parameters are held in both programs.
 pub(crate) struct Differentiable {

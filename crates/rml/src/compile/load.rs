@@ -2,13 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use rml_base::{FileId, Sources};
+use rml_base::{Error, FileId, MAX_TEXT, Sources};
 use rml_elab::NotLoaded;
-use rml_syntax::MAX_TEXT;
+use rml_files::contents::{self, Unread};
 
 use super::Source;
-use crate::contents::{self, Unread};
-use crate::error::Error;
 
 /// Reads the main text.
 pub(super) fn main_text(source: &Source, sources: &mut Sources) -> Result<FileId, Error> {

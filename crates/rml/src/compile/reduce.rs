@@ -1,10 +1,11 @@
 //! A program without some of its inputs: the outputs that need them are gone, the others are as before.
 
+use std::sync::Arc;
+
 use rml_base::{EntityId, IndexVec};
 use rml_ir::flat::{ConstKind, Constant, Equation, Flat, Rhs, Var, VarData};
 use rml_ir::op::Op;
 use rml_ir::{Type, Value, pass};
-use std::sync::Arc;
 
 use super::Program;
 

@@ -4,15 +4,13 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use rml_base::codes::run::BAD_OPTION;
-use rml_base::{Diagnostic, Diagnostics, Sources};
+use rml_base::{Diagnostic, Diagnostics, Error, Sources};
+use rml_data::{Columns, Feed};
 use rml_ir::{Data, Precision, Type, Value};
 use rml_sim::Status;
 
 use super::{Given, GradOptions, Gradients, Start, gradients, numbers, run};
 use crate::compile::{Differentiable, Options, Source, differentiable};
-use crate::data::Columns;
-use crate::error::Error;
-use crate::session::Feed;
 
 /// How many roundings a sum may have suffered, in units of the last place of its magnitude.
 const ROUNDINGS: f64 = 64.0;

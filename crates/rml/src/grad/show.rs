@@ -3,11 +3,11 @@
 use std::fmt::{self, Write as _};
 
 use indexmap::IndexMap;
+use rml_data::text;
 use rml_ir::Value;
 use serde_json::json;
 
 use super::{Checked, GradCheck, Gradients, numbers};
-use crate::text;
 
 impl Gradients {
     /// `{"loss": total, "params": {"path": [..]}, "inputs": {"name": [per cycle]}}`; `null` = the input is absent. Tensors are nested
@@ -54,7 +54,7 @@ impl Gradients {
                 vec![key.clone(), value.ty().to_string(), text::brief(&norm(value)), text::brief(value)]
             }));
             out.push('\n');
-            out.push_str(&text::table(&rows, &[0, 1, 3]));
+            out.push_str(&rml_base::table(&rows, &[0, 1, 3]));
         }
         if !self.inputs.is_empty() {
             let mut rows = vec![vec!["input".to_owned()]];
@@ -64,7 +64,7 @@ impl Gradients {
                 std::iter::once(name.clone()).chain(cells.iter().map(cell)).collect()
             }));
             out.push('\n');
-            out.push_str(&text::table(&rows, &[0]));
+            out.push_str(&rml_base::table(&rows, &[0]));
         }
         out
     }
@@ -105,7 +105,7 @@ impl GradCheck {
         for (what, of) in [("parameter", &self.params), ("input", &self.inputs)] {
             rows.extend(of.iter().map(|(name, c)| self.row(what, name, c)));
         }
-        let mut out = text::table(&rows, &[0, 1, 4, 5]);
+        let mut out = rml_base::table(&rows, &[0, 1, 4, 5]);
         let kinks: usize = self.params.values().chain(self.inputs.values()).map(|c| c.kinks).sum();
         if kinks > 0 {
             let are = if kinks == 1 { "1 element is" } else { &format!("{kinks} elements are") };

@@ -2,14 +2,12 @@
 
 use std::sync::Arc;
 
-use rml_base::Diagnostic;
 use rml_base::memory::{Reservation, bytes_of};
+use rml_base::{Diagnostic, Error};
+use rml_data::{Column, Columns, Elements, Windows};
 use rml_ir::{Data, Shape, Type};
 use rml_sim::{Row, Status};
 
-use crate::data::windows::Windows;
-use crate::data::{Column, Columns, Elements};
-use crate::error::Error;
 use crate::runner::Family;
 
 /// Outputs collected so far.
@@ -91,7 +89,7 @@ impl Kept {
     /// `[windows, n, ..]` where it is present `n` times, else `[windows, cycles, ..]` with zeros where it is absent and a column
     /// `<name>.present` that says where it is there.
     pub(super) fn columns(self, set: &[usize]) -> Columns {
-        let mut columns = Columns { origin: "the outputs".into(), ..Columns::default() };
+        let mut columns = Columns::new("the outputs");
         let rows = set.iter().map(|w| i64::try_from(*w).unwrap_or(i64::MAX)).collect();
         let rows = Column { shape: Shape::new(&[set.len()]), elements: Elements::Int(rows), present: None };
         columns.columns.insert("window".into(), rows);

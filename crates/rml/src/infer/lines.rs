@@ -3,13 +3,12 @@
 use indexmap::IndexMap;
 use rml_base::Diagnostic;
 use rml_base::codes::run as codes;
-use rml_ir::{Shape, Type, Value};
+use rml_data::{Cell, Feed, Wrong, cells, convert, text};
+use rml_ir::{InputInfo, Shape, Type, Value};
 use rml_sim::{Row, Status};
 
-use crate::compile::{InputInfo, Program};
-use crate::data::{Cell, Wrong, bind, cells};
-use crate::session::{Feed, unknown_input};
-use crate::text;
+use crate::compile::Program;
+use crate::session::unknown_input;
 
 /// How values stand in lines.
 #[derive(Debug)]
@@ -110,6 +109,6 @@ fn feed(
             .note(format!("expected {}, found {found}", Shape::new(expected))));
     }
     let ty = Type { dtype: input.ty.dtype, shape: found };
-    let data = bind::convert(&input.name, column, &ty, precision, allow_nan, &|_| "its value".into())?;
+    let data = convert(&input.name, column, &ty, precision, allow_nan, &|_| "its value".into())?;
     Ok(Feed::Value(data.gather(&[0], &input.ty.shape)))
 }

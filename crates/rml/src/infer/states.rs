@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use indexmap::IndexSet;
+use rml_base::Error;
 
 use crate::checkpoint::Checkpoint;
-use crate::error::Error;
 use crate::runner::Family;
 
 /// The states that inference over `size` stacked windows takes from a checkpoint: the parameters, and every other state that

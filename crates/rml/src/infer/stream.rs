@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 use rml_backend::Backend;
 use rml_base::codes::run as codes;
-use rml_base::{Diagnostic, Diagnostics, Sources, memory};
+use rml_base::{Diagnostic, Diagnostics, Error, Sources, memory};
+use rml_data::Feed;
 
 use super::lines::{Format, Line, object};
 use super::states::inherited;
 use super::{InferOptions, family};
 use crate::checkpoint::{Checkpoint, Policy};
 use crate::compile::{Program, keep_inputs};
-use crate::error::Error;
 use crate::runner::{asked_batch, batch_size};
-use crate::session::{End, Feed, Session, computed_by};
+use crate::session::{End, Session, computed_by};
 use crate::settings;
 
 /// A program that reads JSON objects, one a cycle, and answers with JSON objects, one a cycle.

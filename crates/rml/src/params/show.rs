@@ -1,10 +1,10 @@
 //! Parameters and tensors as text.
 
+use rml_data::text;
 use rml_ir::{Shape, Type, Value};
 use serde_json::{Value as Json, json};
 
 use super::{ParamInfo, ParamList, Summary, TensorFile};
-use crate::text;
 
 impl ParamInfo {
     /// Where it is declared: file, line and column.
@@ -28,7 +28,7 @@ impl ParamList {
             row
         }));
         let shapes: Vec<&Shape> = self.params.iter().map(|p| &p.ty.shape).collect();
-        format!("{}{}", text::table(&rows, &[0, 1, 2]), total("parameter", &shapes))
+        format!("{}{}", rml_base::table(&rows, &[0, 1, 2]), total("parameter", &shapes))
     }
 
     /// `{"node": .., "params": [{"path", "type", "shape", "declared": {"file", "line", "column"}, "values"}]}`; `values` only where
@@ -62,7 +62,7 @@ impl TensorFile {
         }));
         rows.extend(self.unusable.iter().map(|(name, why)| vec![name.clone(), format!("unusable: {why}")]));
         let shapes: Vec<&Shape> = self.tensors.values().map(|t| &t.shape).collect();
-        format!("{}{}", text::table(&rows, &[0, 1, 2]), total("tensor", &shapes))
+        format!("{}{}", rml_base::table(&rows, &[0, 1, 2]), total("tensor", &shapes))
     }
 
     /// `{"file": .., "tensors": [{"name", "type", "shape", "values"}], "unusable": {"name": "why"}}`

@@ -3,17 +3,14 @@
 use std::path::Path;
 
 use indexmap::IndexMap;
-use rml_base::Diagnostic;
 use rml_base::codes::run as codes;
 use rml_base::memory::{Reservation, bytes_of};
+use rml_base::{Diagnostic, Error};
+use rml_data::half::{BF16, F16, Half};
+use rml_data::{Column, Columns, Elements, Format};
+use rml_files::contents;
 use rml_ir::{Data, Shape, Value};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
-
-use crate::contents;
-use crate::data::{Column, Columns, Elements, Format};
-use crate::error::Error;
-use crate::file;
-use crate::half::{BF16, F16, Half};
 
 /// How the elements of a tensor are stored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -183,7 +180,7 @@ impl TensorFile {
     pub fn write(&self, path: &Path) -> Result<(), Error> {
         Self::check_format(path)?;
         let bytes = if is_safetensors(path) { self.to_safetensors()? } else { self.to_npz()? };
-        file::write_output(path, &bytes)
+        rml_files::write_output(path, &bytes)
     }
 
     /// Whether [`TensorFile::write`] knows the extension of a file.
@@ -221,8 +218,9 @@ impl TensorFile {
             };
             Column { shape: t.shape.clone(), elements, present: None }
         };
-        let columns = self.tensors.iter().map(|(name, t)| (name.clone(), column(t))).collect();
-        Columns { origin: self.origin.clone(), columns, ..Columns::default() }.to_npz()
+        let mut columns = Columns::new(self.origin.clone());
+        columns.columns = self.tensors.iter().map(|(name, t)| (name.clone(), column(t))).collect();
+        columns.to_npz()
     }
 }
 

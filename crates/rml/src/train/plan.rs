@@ -3,18 +3,15 @@
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use rml_base::Diagnostic;
 use rml_base::codes::run as codes;
+use rml_base::{Diagnostic, Error};
+use rml_data::{Columns, Windows, order, split};
 
 use super::{EpochSummary, Metrics, Observer, Progress, TrainInfo, TrainOptions, TrainReport, start};
 use crate::checkpoint::{Checkpoint, Policy, Position};
 use crate::compile::Source;
-use crate::data::Columns;
-use crate::data::windows::Windows;
-use crate::error::Error;
 use crate::infer::{From, evaluate};
 use crate::runner::{Averages, Family, Runner};
-use crate::split::{order, split};
 
 /// A training run that is ready to go.
 pub(super) struct Plan<'a> {

@@ -1,19 +1,17 @@
 //! What must hold before a training run begins: the program compiles and fits the data, the options make sense, the checkpoint to
 //! go on from was made under the same conditions, and the one to write can be written.
 
-use rml_base::Diagnostic;
 use rml_base::codes::run as codes;
+use rml_base::{Diagnostic, Error};
+use rml_data::{Columns, Windows};
 use rml_ir::Precision;
 
 use super::resume::{self, Terms};
 use super::{Evaluate, Observer, TestSplit, TrainOptions};
 use crate::checkpoint::{Checkpoint, Policy, Position};
 use crate::compile::{Options, Program, Source, interfaces};
-use crate::data::Columns;
-use crate::data::windows::Windows;
-use crate::error::Error;
+use crate::fingerprint;
 use crate::runner::{Family, asked_batch, batch_size};
-use crate::{file, fingerprint};
 
 /// The node that is run over the test windows where nothing is said.
 const INFER: &str = "infer";
@@ -35,7 +33,7 @@ pub(super) fn start(
     observer: &mut dyn Observer,
 ) -> Result<Start, Error> {
     if let Some(path) = &options.save {
-        file::check_output(path, &source.files())?;
+        rml_files::check_output(path, &source.files())?;
     }
     let resumed = options.resume.as_ref().map(|path| Checkpoint::read(path)).transpose()?;
     let before = resumed.as_ref().and_then(|c| c.position.as_ref());

@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use super::*;
-use crate::compile::InputInfo;
-use crate::session::Feed;
-use bind::by_cycle;
 use rml_base::Diagnostics;
-use rml_ir::{DType, Precision, Type, Value};
-use windows::Windows;
+use rml_ir::{DType, InputInfo, Precision, Shape, Type, Value};
+
+use crate::bind::by_cycle;
+use crate::windows::Windows;
+use crate::{Column, Columns, Elements, Feed, Format};
 
 fn input(name: &str, dtype: DType, dims: &[usize], clock: Option<&str>) -> InputInfo {
     InputInfo {

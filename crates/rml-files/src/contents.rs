@@ -7,13 +7,14 @@ use std::path::Path;
 
 use rml_base::codes::run as codes;
 use rml_base::codes::syntax::FILE_TOO_LARGE;
-use rml_base::memory::{self, Reservation, Shortage};
-use rml_base::{Diagnostic, refusal};
-use rml_syntax::MAX_TEXT;
+use rml_base::memory::{Reservation, Shortage};
+use rml_base::{Diagnostic, MAX_TEXT, refusal};
+
+use crate::memory;
 
 /// Why a file was not read.
 #[derive(PartialEq, Eq, Debug)]
-pub(crate) enum Unread {
+pub enum Unread {
     /// The system refuses it, or it is nothing that has an end.
     Refused(String),
     /// It has more bytes than it may have: that many, or that many at least.
@@ -61,15 +62,20 @@ fn regular(found: &Metadata) -> Result<(), Unread> {
 }
 
 /// The content of a file of data, whose bytes are reserved as long as this exists.
-pub(crate) struct Contents {
-    pub(crate) bytes: Vec<u8>,
+#[derive(Debug)]
+pub struct Contents {
+    /// What stands in it.
+    pub bytes: Vec<u8>,
     #[allow(dead_code, reason = "held, not read")]
     reserved: Reservation,
 }
 
 /// Reads a file of data: as much as memory is left for.
-pub(crate) fn data(path: &Path) -> Result<Contents, Diagnostic> {
-    crate::memory::prepare();
+///
+/// # Errors
+/// A file that cannot be read (`unreadable-file`), or does not fit into the memory (`memory-limit`).
+pub fn data(path: &Path) -> Result<Contents, Diagnostic> {
+    memory::prepare();
     let (limit, used) = (memory::limit(), memory::used());
     match read(path, limit.saturating_sub(used)) {
         Ok(bytes) => {
@@ -82,12 +88,18 @@ pub(crate) fn data(path: &Path) -> Result<Contents, Diagnostic> {
 }
 
 /// Reads a text: at most as much as a program may have.
-pub(crate) fn text(path: &Path) -> Result<String, Unread> {
+///
+/// # Errors
+/// A file that cannot be read, is not UTF-8, or is larger than [`MAX_TEXT`].
+pub fn text(path: &Path) -> Result<String, Unread> {
     utf8(read(path, MAX_TEXT as u64)?)
 }
 
-/// Reads a text from where it comes from.
-pub(crate) fn text_from(from: impl Read) -> Result<String, Unread> {
+/// Reads a text to its end from where it comes from.
+///
+/// # Errors
+/// As [`text`].
+pub fn text_from(from: impl Read) -> Result<String, Unread> {
     utf8(up_to(from, 0, MAX_TEXT as u64)?)
 }
 
@@ -100,7 +112,7 @@ fn utf8(bytes: Vec<u8>) -> Result<String, Unread> {
 
 impl Unread {
     /// What is wrong with a text of that name.
-    pub(crate) fn diagnostic(self, name: &str) -> Diagnostic {
+    pub fn diagnostic(self, name: &str) -> Diagnostic {
         match self {
             Unread::Refused(why) => unreadable(name, why),
             Unread::TooLarge(_) => too_large(name),
@@ -109,7 +121,7 @@ impl Unread {
 }
 
 /// A text larger than a program may be.
-pub(crate) fn too_large(name: &str) -> Diagnostic {
+pub fn too_large(name: &str) -> Diagnostic {
     Diagnostic::error(FILE_TOO_LARGE, format!("{name} is too large"))
         .note(format!("it has more than {MAX_TEXT} bytes, so it is no program"))
 }

@@ -19,7 +19,7 @@ pub fn default_limit() -> u64 {
 }
 
 /// Sees to it that there is a limit. What compiles or reads calls this first.
-pub(crate) fn prepare() {
+pub fn prepare() {
     rml_base::memory::set_default_limit(default_limit);
 }
 

@@ -7,14 +7,14 @@
 use rml_base::codes::run as codes;
 use rml_base::memory::{self, Reservation};
 use rml_base::{Diagnostic, Diagnostics, suggest};
-use rml_ir::{DType, Data, Precision, Shape, Type, Value};
+use rml_ir::{DType, Data, InputInfo, Precision, Shape, Type, Value};
 
-use super::{Column, Columns, Elements, place};
-use crate::compile::InputInfo;
+use crate::builder::exact;
+use crate::columns::{Column, Columns, Elements, place};
 
 /// Elements converted to the type of an input.
 #[derive(Clone, Debug)]
-pub(crate) struct Converted {
+pub struct Converted {
     /// The elements, row-major, of the rows that are there.
     data: Data,
     /// How many elements one cell has.
@@ -28,7 +28,7 @@ pub(crate) struct Converted {
 
 impl Converted {
     /// The cells at those positions among the rows that are there, stacked into a value of that shape.
-    pub(crate) fn gather(&self, cells: &[usize], shape: &Shape) -> Value {
+    pub fn gather(&self, cells: &[usize], shape: &Shape) -> Value {
         fn pick<T: Copy>(v: &[T], cells: &[usize], n: usize) -> Vec<T> {
             cells.iter().flat_map(|c| v[c * n..(c + 1) * n].iter().copied()).collect()
         }
@@ -43,12 +43,12 @@ impl Converted {
     }
 
     /// Where a row stands among those that are there; `None` = it is not there.
-    pub(crate) fn place(&self, row: usize) -> Option<usize> {
+    pub fn place(&self, row: usize) -> Option<usize> {
         place(self.present.as_deref(), row)
     }
 
     /// Whether any row may be missing.
-    pub(crate) fn has_gaps(&self) -> bool {
+    pub fn has_gaps(&self) -> bool {
         self.present.is_some()
     }
 }
@@ -96,10 +96,13 @@ pub(crate) fn origin(columns: &Columns) -> &str {
 }
 
 /// How a position in a column is named in messages.
-pub(crate) type Place<'a> = &'a dyn Fn(usize) -> String;
+type Place<'a> = &'a dyn Fn(usize) -> String;
 
 /// Converts the elements of a column to cells of type `ty`; `place` names the cell of a number, counted over all rows.
-pub(crate) fn convert(
+///
+/// # Errors
+/// Elements of another type, or that the precision cannot hold; NaN that is not allowed; too little memory.
+pub fn convert(
     name: &str,
     column: &Column,
     ty: &Type,
@@ -204,16 +207,6 @@ fn integers(v: &[i64], precision: Precision) -> Result<Data, usize> {
     })
 }
 
-/// The number of that precision with the value of an integer, if there is one.
-#[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "compared afterwards")]
-pub(super) fn exact(i: i64, precision: Precision) -> Option<f64> {
-    let x = match precision {
-        Precision::F32 => f64::from(i as f32),
-        Precision::F64 => i as f64,
-    };
-    (x as i128 == i128::from(i)).then_some(x)
-}
-
 #[allow(clippy::cast_possible_truncation, reason = "rounding to the chosen precision is meant")]
 fn round(v: &[f64]) -> Result<Vec<f32>, usize> {
     let rounded: Vec<f32> = v.iter().map(|&x| x as f32).collect();
@@ -223,8 +216,11 @@ fn round(v: &[f64]) -> Result<Vec<f32>, usize> {
     }
 }
 
-/// One column an input, read by cycle.
-pub(crate) fn by_cycle(
+/// One column an input, read by cycle, and how many cycles there are.
+///
+/// # Errors
+/// All columns that are missing or do not fit their inputs.
+pub fn by_cycle(
     columns: &Columns,
     inputs: &[InputInfo],
     precision: Precision,

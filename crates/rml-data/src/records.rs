@@ -4,18 +4,18 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
-use super::{MAX_COLUMNS, Malformed};
+use crate::malformed::{MAX_COLUMNS, Malformed, too_many_columns};
 
 /// A cell, without its quotes and the blanks around it.
 #[derive(Debug)]
-pub(super) struct Cell<'a> {
-    pub(super) text: Cow<'a, str>,
+pub(crate) struct Cell<'a> {
+    pub(crate) text: Cow<'a, str>,
     /// Where it begins in the text.
-    pub(super) at: usize,
+    pub(crate) at: usize,
 }
 
 /// Reads a text row by row.
-pub(super) struct Records<'a> {
+pub(crate) struct Records<'a> {
     text: &'a str,
     at: usize,
     /// How many cells a row has, once the header was read.
@@ -23,23 +23,23 @@ pub(super) struct Records<'a> {
 }
 
 impl<'a> Records<'a> {
-    pub(super) fn new(text: &'a str) -> Self {
+    pub(crate) fn new(text: &'a str) -> Self {
         Self { text, at: 0, columns: 0 }
     }
 
     /// The names in the first line that is not blank; none if there is no such line.
-    pub(super) fn header(&mut self) -> Result<Vec<Cell<'a>>, Malformed> {
+    pub(crate) fn header(&mut self) -> Result<Vec<Cell<'a>>, Malformed> {
         while !self.rest().is_empty() && self.blank_line() {}
         let mut cells = Vec::new();
         if !self.rest().is_empty() {
             self.record(&mut cells, MAX_COLUMNS)?;
         }
         self.columns = cells.len();
-        if cells.len() > MAX_COLUMNS { Err(super::too_many_columns()) } else { Ok(cells) }
+        if cells.len() > MAX_COLUMNS { Err(too_many_columns()) } else { Ok(cells) }
     }
 
     /// Reads the next row into `cells`; `false` = there is none. It has as many cells as the header.
-    pub(super) fn next(&mut self, cells: &mut Vec<Cell<'a>>) -> Result<bool, Malformed> {
+    pub(crate) fn next(&mut self, cells: &mut Vec<Cell<'a>>) -> Result<bool, Malformed> {
         loop {
             if self.rest().is_empty() {
                 return Ok(false);

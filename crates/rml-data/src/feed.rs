@@ -1,37 +1,45 @@
-//! Rust values as what inputs take.
+//! What inputs take, made from Rust values.
 
-use rml_base::Diagnostic;
 use rml_base::codes::run as codes;
+use rml_base::{Diagnostic, Error};
 use rml_ir::{Data, Shape, Value};
 
-use super::Feed;
-use crate::error::Error;
+/// What one input is in one cycle. Made from numbers, truth values, arrays and vectors by `into()`.
+#[derive(Clone, Debug)]
+pub enum Feed {
+    /// Absent.
+    Absent,
+    /// Present with that value; numbers are rounded to the program's precision.
+    Value(Value),
+    /// Read if the program infers that the input is present; `None` = it may only turn out absent.
+    OnDemand(Option<Value>),
+}
 
 /// The elements of a tensor as Rust has them.
-pub trait Elements: Sized {
+pub trait Element: Sized {
     /// As elements of a value.
     fn data(v: Vec<Self>) -> Data;
 }
 
-impl Elements for f32 {
+impl Element for f32 {
     fn data(v: Vec<Self>) -> Data {
         Data::F32(v)
     }
 }
 
-impl Elements for f64 {
+impl Element for f64 {
     fn data(v: Vec<Self>) -> Data {
         Data::F64(v)
     }
 }
 
-impl Elements for i64 {
+impl Element for i64 {
     fn data(v: Vec<Self>) -> Data {
         Data::Int(v)
     }
 }
 
-impl Elements for bool {
+impl Element for bool {
     fn data(v: Vec<Self>) -> Data {
         Data::Bool(v)
     }
@@ -43,12 +51,12 @@ impl Elements for bool {
 /// A number of elements that does not fill the shape.
 ///
 /// ```
-/// # fn main() -> Result<(), rml::Error> {
-/// let image = rml::tensor(&[2, 3], vec![0.0_f32; 6])?;
+/// # fn main() -> Result<(), rml_base::Error> {
+/// let image = rml_data::tensor(&[2, 3], vec![0.0_f32; 6])?;
 /// assert_eq!(image.shape().dims(), [2, 3]);
 /// # Ok(()) }
 /// ```
-pub fn tensor<T: Elements>(shape: &[usize], elements: Vec<T>) -> Result<Value, Error> {
+pub fn tensor<T: Element>(shape: &[usize], elements: Vec<T>) -> Result<Value, Error> {
     let shape = Shape::new(shape);
     if shape.checked_len() != Some(elements.len()) {
         return Err(Diagnostic::error(
@@ -66,31 +74,31 @@ impl From<Value> for Feed {
     }
 }
 
-impl<T: Elements> From<T> for Feed {
+impl<T: Element> From<T> for Feed {
     fn from(x: T) -> Self {
         Feed::Value(Value::new(Shape::scalar(), T::data(vec![x])))
     }
 }
 
-impl<T: Elements> From<Vec<T>> for Feed {
+impl<T: Element> From<Vec<T>> for Feed {
     fn from(v: Vec<T>) -> Self {
         Feed::Value(Value::new(Shape::new(&[v.len()]), T::data(v)))
     }
 }
 
-impl<T: Elements + Clone> From<&[T]> for Feed {
+impl<T: Element + Clone> From<&[T]> for Feed {
     fn from(v: &[T]) -> Self {
         v.to_vec().into()
     }
 }
 
-impl<T: Elements, const N: usize> From<[T; N]> for Feed {
+impl<T: Element, const N: usize> From<[T; N]> for Feed {
     fn from(v: [T; N]) -> Self {
         Vec::from(v).into()
     }
 }
 
-impl<T: Elements, const N: usize, const M: usize> From<[[T; M]; N]> for Feed {
+impl<T: Element, const N: usize, const M: usize> From<[[T; M]; N]> for Feed {
     fn from(v: [[T; M]; N]) -> Self {
         let flat: Vec<T> = v.into_iter().flatten().collect();
         Feed::Value(Value::new(Shape::new(&[N, M]), T::data(flat)))

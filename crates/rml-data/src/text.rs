@@ -1,12 +1,11 @@
-//! Values and tables as text. Numbers print so that they read back exactly, and a number always has a point.
+//! Values as text. Numbers print so that they read back exactly, and a number always has a point.
 
 use std::fmt;
 
-use rml_base::{visible, visible_name};
 use rml_ir::{Data, Value};
 
 /// A number, shortest form that reads back; `1.0`, `1.0e-7`, `NaN`, `Infinity`, `-Infinity`.
-pub(crate) fn number(x: f64, short: impl std::fmt::Debug) -> String {
+pub fn number(x: f64, short: impl std::fmt::Debug) -> String {
     if x.is_nan() {
         "NaN".into()
     } else if x.is_infinite() {
@@ -24,7 +23,7 @@ fn json_element(out: &mut dyn fmt::Write, data: &Data, i: usize) -> fmt::Result 
 }
 
 /// The element at position `i`.
-pub(crate) fn element(data: &Data, i: usize) -> String {
+pub fn element(data: &Data, i: usize) -> String {
     match data {
         Data::Bool(v) => v[i].to_string(),
         Data::Int(v) => v[i].to_string(),
@@ -34,13 +33,13 @@ pub(crate) fn element(data: &Data, i: usize) -> String {
 }
 
 /// Appends a value as JSON.
-pub(crate) fn json_value(out: &mut String, value: &Value) {
+pub fn json_value(out: &mut String, value: &Value) {
     // Writing to memory does not fail.
     let _ = write_json(out, value);
 }
 
 /// Writes a value as JSON; tensors are nested arrays.
-pub(crate) fn write_json(out: &mut dyn fmt::Write, value: &Value) -> fmt::Result {
+pub fn write_json(out: &mut dyn fmt::Write, value: &Value) -> fmt::Result {
     match value {
         Value::Tensor(t) => nested(out, t.shape().dims(), &mut 0, t.data()),
         scalar => json_element(out, &scalar.to_data(), 0),
@@ -62,7 +61,7 @@ fn nested(out: &mut dyn fmt::Write, dims: &[usize], at: &mut usize, data: &Data)
 }
 
 /// What `write` writes.
-pub(crate) fn written(write: impl FnOnce(&mut dyn fmt::Write) -> fmt::Result) -> String {
+pub fn written(write: impl FnOnce(&mut dyn fmt::Write) -> fmt::Result) -> String {
     let mut out = String::new();
     // Writing to memory does not fail.
     let _ = write(&mut out);
@@ -70,7 +69,7 @@ pub(crate) fn written(write: impl FnOnce(&mut dyn fmt::Write) -> fmt::Result) ->
 }
 
 /// A value for people: numbers at most six digits long where that is exact enough, large tensors cut.
-pub(crate) fn brief(value: &Value) -> String {
+pub fn brief(value: &Value) -> String {
     const SHOWN: usize = 6;
     let data = value.to_data();
     let one = |i: usize| match &data {
@@ -98,43 +97,6 @@ fn brief_number(x: f64, exact: String) -> String {
     if x != 0.0 && !(1e-3..1e6).contains(&x.abs()) { format!("{x:.3e}") } else { format!("{x:.4}") }
 }
 
-/// A table for people: a line a row, its cells in columns as wide as their widest cell, those of `left` aligned on the left, the
-/// others on the right. A cell is shown as [`visible_name`] gives it, so that names of any length leave the others readable; only text
-/// that ends a row, aligned on the left, is never cut.
-pub fn table(rows: &[Vec<String>], left: &[usize]) -> String {
-    spaced(rows, left, "  ")
-}
-
-/// [`table`] with that between two columns.
-pub(crate) fn spaced(rows: &[Vec<String>], left: &[usize], gap: &str) -> String {
-    let length = |text: &str| text.chars().count();
-    let seen = |row: &Vec<String>| -> Vec<String> { row.iter().map(|c| visible_name(c).into()).collect() };
-    let seen: Vec<Vec<String>> = rows.iter().map(seen).collect();
-    let is_text = |row: usize, c: usize| c + 1 == seen[row].len() && left.contains(&c);
-    let columns = seen.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |c: usize| {
-        let padded = (0..seen.len()).filter(|&row| !is_text(row, c));
-        padded.filter_map(|row| seen[row].get(c)).map(|cell| length(cell)).max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..columns).map(width).collect();
-    let mut out = String::new();
-    for (row, cells) in seen.iter().enumerate() {
-        let mut line = String::new();
-        for (c, cell) in cells.iter().enumerate() {
-            line.push_str(if c > 0 { gap } else { "" });
-            let blanks = " ".repeat(widths[c].saturating_sub(length(cell)));
-            match left.contains(&c) {
-                true if is_text(row, c) => line.push_str(&visible(&rows[row][c])),
-                true => line.extend([cell.as_str(), &blanks]),
-                false => line.extend([blanks.as_str(), cell]),
-            }
-        }
-        out.push_str(line.trim_end());
-        out.push('\n');
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -149,24 +111,6 @@ mod tests {
         let mut out = String::new();
         json_value(&mut out, &Value::F32(0.1));
         assert_eq!(out, "0.1");
-    }
-
-    #[test]
-    fn tables_are_aligned_whatever_stands_in_them() {
-        let rows = |name: &str| {
-            vec![
-                vec!["name".to_owned(), "n".to_owned()],
-                vec![name.to_owned(), "12".to_owned(), "x".to_owned()],
-            ]
-        };
-        assert_eq!(table(&rows("abcde"), &[0]), "name    n\nabcde  12  x\n");
-        assert_eq!(table(&rows("a\u{1b}\nb"), &[0]), "name   n\na␛␊b  12  x\n");
-        let long = table(&rows(&"x".repeat(70_000)), &[]);
-        assert!(long.contains("x…x") && long.lines().all(|l| l.chars().count() < 200), "{long}");
-        let text = "t ".repeat(1000);
-        let rows = [vec!["a".to_owned(), text.clone()], vec!["bc".to_owned(), "u".to_owned()]];
-        assert_eq!(table(&rows, &[0, 1]), format!("a   {}\nbc  u\n", text.trim_end()));
-        assert_eq!(table(&[], &[]), "");
     }
 
     #[test]

@@ -1,9 +1,9 @@
-//! The one error type of this crate: findings together with the source texts that their spans point into.
+//! Why a request failed: findings together with the source texts that their spans point into.
 
 use std::fmt;
 use std::sync::Arc;
 
-use rml_base::{Code, Diagnostic, Diagnostics, Sources};
+use crate::{Code, Diagnostic, Diagnostics, Sources};
 
 /// Why a request failed: one or more [`Diagnostic`]s, and the texts needed to draw them.
 ///
@@ -43,7 +43,7 @@ impl Error {
 
     /// The same findings, each with one more fact.
     #[must_use]
-    pub(crate) fn note(mut self, note: impl Into<String>) -> Self {
+    pub fn note(mut self, note: impl Into<String>) -> Self {
         let note = note.into();
         for d in &mut self.diagnostics.0 {
             d.notes.push(note.clone());
@@ -53,7 +53,7 @@ impl Error {
 
     /// The same findings, with the texts of the program they are about.
     #[must_use]
-    pub(crate) fn with_sources(mut self, sources: &Arc<Sources>) -> Self {
+    pub fn with_sources(mut self, sources: &Arc<Sources>) -> Self {
         self.sources = Arc::clone(sources);
         self
     }

@@ -2,21 +2,19 @@
 
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Diagnostics};
-use rml_ir::{DType, Precision, Shape, Type};
+use rml_ir::{DType, InputInfo, Precision, Shape, Type, Value};
 
-use super::bind::{Converted, convert, find, origin, prefixed, uneven, wrong_shape};
-use super::{Column, Columns};
-use crate::compile::InputInfo;
-use crate::session::Feed;
-use rml_ir::Value;
+use crate::bind::{Converted, convert, find, origin, prefixed, uneven, wrong_shape};
+use crate::columns::{Column, Columns};
+use crate::feed::Feed;
 
 /// Data bound to the inputs of a node.
 #[derive(Debug)]
-pub(crate) struct Windows {
+pub struct Windows {
     /// How many windows.
-    pub(crate) count: usize,
+    pub count: usize,
     /// How many cycles each has.
-    pub(crate) cycles: usize,
+    pub cycles: usize,
     inputs: Vec<Bound>,
 }
 
@@ -55,7 +53,10 @@ fn cell_type(info: &InputInfo) -> Type {
 
 impl Windows {
     /// Binds columns to the inputs of a node.
-    pub(crate) fn bind(
+    ///
+    /// # Errors
+    /// All columns that are missing or do not fit their inputs; data without a window.
+    pub fn bind(
         columns: &Columns,
         inputs: &[InputInfo],
         precision: Precision,
@@ -115,7 +116,10 @@ impl Windows {
     }
 
     /// What each input is in cycle `t` of those windows, which are stacked.
-    pub(crate) fn feed(&self, windows: &[usize], t: usize) -> Result<Vec<Feed>, Diagnostic> {
+    ///
+    /// # Errors
+    /// Stacked windows that disagree on an input that they share.
+    pub fn feed(&self, windows: &[usize], t: usize) -> Result<Vec<Feed>, Diagnostic> {
         (0..self.inputs.len()).map(|i| self.feed_input(i, windows, t)).collect()
     }
 
@@ -199,7 +203,7 @@ fn disagree(info: &InputInfo, windows: &[usize], how: &str) -> Diagnostic {
 }
 
 /// The inputs that the data says nothing about.
-pub(crate) fn missing(inputs: &[InputInfo], columns: &Columns) -> Vec<String> {
+pub fn missing(inputs: &[InputInfo], columns: &Columns) -> Vec<String> {
     let missing = |i: &&InputInfo| !columns.columns.contains_key(&*i.name) && !is_driven(i, inputs, columns);
     inputs.iter().filter(missing).map(|i| i.name.to_string()).collect()
 }

@@ -3,8 +3,9 @@
 use rml_base::memory::bytes_of;
 use rml_ir::Shape;
 
-use super::{Column, Elements, Malformed};
+use crate::columns::{Column, Elements};
 use crate::half::F16;
+use crate::malformed::Malformed;
 
 /// A header longer than this is not that of a numeric array.
 const MAX_HEADER: usize = 1 << 16;
@@ -13,15 +14,15 @@ const MAX_RANK: usize = 64;
 
 /// What a header says.
 #[derive(Debug, PartialEq)]
-pub(super) struct Header {
+pub(crate) struct Header {
     /// The type of the elements, as in `<f4`; `None` if it is not a plain one.
-    pub(super) descr: Option<String>,
+    pub(crate) descr: Option<String>,
     /// Whether the first index runs fastest.
-    pub(super) fortran: bool,
+    pub(crate) fortran: bool,
     /// The dimensions.
-    pub(super) shape: Vec<usize>,
+    pub(crate) shape: Vec<usize>,
     /// Where the elements begin.
-    pub(super) data: usize,
+    pub(crate) data: usize,
 }
 
 /// How elements are stored.
@@ -43,7 +44,7 @@ impl Stored {
 }
 
 /// How many bytes the header takes in all, from the first bytes of a file.
-pub(super) fn header_len(start: &[u8]) -> Result<usize, Malformed> {
+pub(crate) fn header_len(start: &[u8]) -> Result<usize, Malformed> {
     let not_npy = || Malformed::new("not a NumPy array: the file does not begin with `\\x93NUMPY`");
     let start: &[u8; 12] = start.first_chunk().ok_or_else(not_npy)?;
     let [m @ .., major, minor, a, b, c, d] = *start;
@@ -63,7 +64,7 @@ pub(super) fn header_len(start: &[u8]) -> Result<usize, Malformed> {
 }
 
 /// Reads the header at the beginning of `bytes`.
-pub(super) fn header(bytes: &[u8]) -> Result<Header, Malformed> {
+pub(crate) fn header(bytes: &[u8]) -> Result<Header, Malformed> {
     let end = header_len(bytes)?;
     let begin = if bytes[6] == 1 { 10 } else { 12 };
     let text = bytes.get(begin..end).ok_or_else(|| Malformed::new("the file ends within its header"))?;
@@ -173,7 +174,7 @@ fn stored(descr: &str) -> Option<(Stored, bool)> {
 
 impl Header {
     /// How many bytes the elements take; `Err` = why the array cannot be a column.
-    pub(super) fn data_bytes(&self) -> Result<Option<u64>, String> {
+    pub(crate) fn data_bytes(&self) -> Result<Option<u64>, String> {
         let Some(descr) = &self.descr else { return Err("its elements are records".into()) };
         let Some((stored, _)) = stored(descr) else {
             return Err(format!("elements of type `{descr}` are neither numbers nor truth values"));
@@ -188,7 +189,7 @@ impl Header {
     }
 
     /// How many bytes the elements take once they are read.
-    pub(super) fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         let size = match self.descr.as_deref().and_then(stored) {
             None => 0,
             Some((Stored::Bool, _)) => 1,
@@ -201,7 +202,7 @@ impl Header {
     /// Reads the elements, `bytes` being exactly those that [`Header::data_bytes`] counts.
     ///
     /// `Err` = why the array cannot be a column.
-    pub(super) fn column(&self, bytes: &[u8]) -> Result<Column, String> {
+    pub(crate) fn column(&self, bytes: &[u8]) -> Result<Column, String> {
         let Some((stored, big)) = self.descr.as_deref().and_then(stored) else {
             return Err("its elements are of an unknown type".into());
         };
@@ -299,7 +300,7 @@ fn row_major<T: Copy>(v: &[T], shape: &[usize]) -> Vec<T> {
 }
 
 /// An array as a file.
-pub(super) fn write(column: &Column) -> Vec<u8> {
+pub(crate) fn write(column: &Column) -> Vec<u8> {
     let (descr, data): (&str, Vec<u8>) = match &column.elements {
         Elements::Bool(v) => ("|b1", v.iter().map(|b| u8::from(*b)).collect()),
         Elements::Int(v) => ("<i8", v.iter().flat_map(|x| x.to_le_bytes()).collect()),

@@ -6,10 +6,8 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::path::Path;
 
+use rml_base::Fnv;
 use tempfile::NamedTempFile;
-
-use super::folder;
-use crate::fingerprint;
 
 /// Between the name of the file and the random part.
 const INFIX: &str = ".rml-";
@@ -63,12 +61,19 @@ fn lock(path: &Path) -> Option<File> {
     Some(file)
 }
 
+/// The folder that a file is in.
+pub(super) fn folder(path: &Path) -> &Path {
+    path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
 /// What the names of temporary files for `path` begin with.
 fn prefix(path: &Path) -> OsString {
     let name = path.file_name().unwrap_or_default();
     let mut prefix = OsString::from(".");
     if name.len() > MAX_NAME {
-        prefix.push(fingerprint::bytes(name.as_encoded_bytes()));
+        let mut hash = Fnv::default();
+        hash.bytes(name.as_encoded_bytes().iter().copied());
+        prefix.push(hash.hex());
     } else {
         prefix.push(name);
     }

@@ -2,7 +2,7 @@
 
 /// A format of 16 bits: a sign, an exponent, and a fraction.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Half {
+pub struct Half {
     /// How many bits the fraction has.
     fraction: u32,
     /// The exponent of the smallest normal number.
@@ -10,9 +10,9 @@ pub(crate) struct Half {
 }
 
 /// Half precision (IEEE 754 binary16): 5 bits of exponent.
-pub(crate) const F16: Half = Half { fraction: 10, least: -14 };
+pub const F16: Half = Half { fraction: 10, least: -14 };
 /// The upper half of single precision: 8 bits of exponent.
-pub(crate) const BF16: Half = Half { fraction: 7, least: -126 };
+pub const BF16: Half = Half { fraction: 7, least: -126 };
 
 impl Half {
     /// The bits of infinity: an exponent of ones.
@@ -26,7 +26,7 @@ impl Half {
 
     /// The number that those bits stand for, exactly. Every number that is not a number becomes the same one, with its sign.
     #[allow(clippy::cast_possible_truncation, reason = "single precision has every number of 16 bits")]
-    pub(crate) fn to_f32(self, bits: u16) -> f32 {
+    pub fn to_f32(self, bits: u16) -> f32 {
         let sign = if bits >> 15 == 1 { -1.0 } else { 1.0 };
         let fraction = f64::from(bits & self.fraction_mask());
         let exponent = i32::from((bits & self.infinity()) >> self.fraction);
@@ -47,7 +47,7 @@ impl Half {
 
     /// The bits of the nearest number, of two equally near ones that with an even fraction. What is too large becomes infinity.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole numbers below 2^16")]
-    pub(crate) fn nearest(self, x: f64) -> u16 {
+    pub fn nearest(self, x: f64) -> u16 {
         let sign = if x.is_sign_negative() { 0x8000 } else { 0 };
         if x.is_nan() {
             return sign | self.infinity() | 1 << (self.fraction - 1);

@@ -8,9 +8,10 @@ use indexmap::IndexMap;
 use rml_base::memory::Reservation;
 use rml_ir::Shape;
 
-use super::column::{Builder, Scalar, number};
-use super::records::{Cell, Records};
-use super::{Columns, Malformed};
+use crate::builder::{Builder, Scalar, number};
+use crate::columns::Columns;
+use crate::malformed::{self, Malformed};
+use crate::records::{Cell, Records};
 
 /// The cells that make up a column: for each the index in the header, and its place in the tensor.
 type Parts = Vec<(usize, Vec<usize>)>;
@@ -26,8 +27,8 @@ struct Reading<'a> {
 }
 
 /// Reads a table.
-pub(super) fn read(bytes: &[u8]) -> Result<Columns, Malformed> {
-    let text = super::text(bytes)?;
+pub(crate) fn read(bytes: &[u8]) -> Result<Columns, Malformed> {
+    let text = malformed::text(bytes)?;
     let mut records = Records::new(text);
     let header = records.header()?;
     let mut columns: Vec<Reading<'_>> = Vec::new();
@@ -132,7 +133,7 @@ fn layout(name: &str, parts: &Parts) -> Result<(Vec<usize>, Vec<usize>), Malform
 }
 
 /// A row of a table; texts are put in quotes where they need them.
-pub(crate) fn write_row(out: &mut String, cells: impl IntoIterator<Item = impl AsRef<str>>) {
+pub fn write_row(out: &mut String, cells: impl IntoIterator<Item = impl AsRef<str>>) {
     let start = out.len();
     for (i, cell) in cells.into_iter().enumerate() {
         out.push_str(if i > 0 { "," } else { "" });
@@ -156,7 +157,8 @@ fn quoted(text: &str) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::{Column, Elements, MAX_COLUMNS};
+    use crate::columns::{Column, Elements};
+    use crate::malformed::MAX_COLUMNS;
 
     #[test]
     fn numbers_out_of_range_are_refused() {

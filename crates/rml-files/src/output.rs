@@ -5,11 +5,11 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use rml_base::codes::run as codes;
-use rml_base::{Diagnostic, refusal};
-
-use crate::error::Error;
+use rml_base::{Diagnostic, Error, refusal};
 
 mod temporary;
+
+use temporary::folder;
 
 /// The most links that are followed to a file that is not there yet.
 const MAX_LINKS: usize = 40;
@@ -97,10 +97,6 @@ fn behind_links(path: &Path) -> Result<PathBuf, String> {
         }
     }
     Err("it is a link that leads nowhere".to_owned())
-}
-
-fn folder(path: &Path) -> &Path {
-    path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// Why no file could be made beside `path`.

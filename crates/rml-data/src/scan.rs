@@ -5,21 +5,24 @@ use std::borrow::Cow;
 use indexmap::IndexMap;
 use serde::de::IgnoredAny;
 
-use super::{MAX_COLUMNS, Malformed, line_column};
+use crate::malformed::{MAX_COLUMNS, Malformed, line_column};
 
 /// A place in a JSON document that is well-formed.
 #[derive(Clone, Copy)]
-pub(super) struct Scan<'a> {
+pub(crate) struct Scan<'a> {
     text: &'a str,
     at: usize,
 }
 
 /// A text that is not well-formed: what is wrong, and in which line and column (from 1).
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Ill {
-    pub(crate) line: usize,
-    pub(crate) column: usize,
-    pub(crate) why: String,
+pub struct Ill {
+    /// The line, from 1.
+    pub line: usize,
+    /// The column, from 1.
+    pub column: usize,
+    /// What is wrong there.
+    pub why: String,
 }
 
 impl From<Ill> for Malformed {
@@ -39,7 +42,7 @@ fn well_formed(text: &str) -> Result<(), Ill> {
 
 impl<'a> Scan<'a> {
     /// At the value of a document.
-    pub(super) fn new(text: &'a str) -> Result<Self, Ill> {
+    pub(crate) fn new(text: &'a str) -> Result<Self, Ill> {
         well_formed(text)?;
         let mut scan = Self { text, at: 0 };
         scan.blanks();
@@ -47,7 +50,7 @@ impl<'a> Scan<'a> {
     }
 
     /// At the value of each line that is not blank, with the number of the line (from 1).
-    pub(super) fn lines(text: &'a str) -> impl Iterator<Item = Result<Self, Ill>> {
+    pub(crate) fn lines(text: &'a str) -> impl Iterator<Item = Result<Self, Ill>> {
         let mut at = 0;
         let starts = text.split_inclusive('\n').map(move |line| {
             at += line.len();
@@ -72,17 +75,17 @@ impl<'a> Scan<'a> {
     }
 
     /// Goes behind `null`, if it stands here.
-    pub(super) fn is_null(&mut self) -> bool {
+    pub(crate) fn is_null(&mut self) -> bool {
         self.sees('n') && self.token() == "null"
     }
 
     /// Whether that character stands here.
-    pub(super) fn sees(&self, c: char) -> bool {
+    pub(crate) fn sees(&self, c: char) -> bool {
         self.rest().starts_with(c)
     }
 
     /// Goes behind that character and the blanks that follow, if it stands here.
-    pub(super) fn accept(&mut self, c: char) -> bool {
+    pub(crate) fn accept(&mut self, c: char) -> bool {
         let accepted = self.sees(c);
         if accepted {
             self.at += c.len_utf8();
@@ -92,7 +95,7 @@ impl<'a> Scan<'a> {
     }
 
     /// The literal, number or text (with its quotes) that stands here; goes behind it.
-    pub(super) fn token(&mut self) -> &'a str {
+    pub(crate) fn token(&mut self) -> &'a str {
         let token = &self.rest()[..token_len(self.rest())];
         self.at += token.len();
         self.blanks();
@@ -100,7 +103,7 @@ impl<'a> Scan<'a> {
     }
 
     /// The key of the entry that begins here; goes to its value.
-    pub(super) fn key(&mut self) -> Result<Cow<'a, str>, Ill> {
+    pub(crate) fn key(&mut self) -> Result<Cow<'a, str>, Ill> {
         let start = *self;
         let key = said(self.token()).map_err(|why| start.ill(why))?;
         self.accept(':');
@@ -108,14 +111,14 @@ impl<'a> Scan<'a> {
     }
 
     /// Goes behind the value that stands here.
-    pub(super) fn skip(&mut self) {
+    pub(crate) fn skip(&mut self) {
         self.at += value_len(self.rest());
         self.blanks();
     }
 
     /// The keys of the object that begins here, with the places of their values; of an object with more than [`MAX_COLUMNS`], one more
     /// than that.
-    pub(super) fn entries(&mut self) -> Result<IndexMap<Cow<'a, str>, Scan<'a>>, Ill> {
+    pub(crate) fn entries(&mut self) -> Result<IndexMap<Cow<'a, str>, Scan<'a>>, Ill> {
         let mut entries = IndexMap::new();
         self.accept('{');
         while entries.len() <= MAX_COLUMNS && !self.accept('}') {
@@ -132,7 +135,7 @@ impl<'a> Scan<'a> {
     }
 
     /// A key stands here that its object has already.
-    pub(super) fn twice(&self, key: &str) -> Ill {
+    pub(crate) fn twice(&self, key: &str) -> Ill {
         self.ill(format!("the key `{key}` stands here twice"))
     }
 
@@ -143,7 +146,7 @@ impl<'a> Scan<'a> {
     }
 
     /// The finding, at this place.
-    pub(super) fn place(&self, finding: Malformed) -> Malformed {
+    pub(crate) fn place(&self, finding: Malformed) -> Malformed {
         finding.in_text(self.text, self.at)
     }
 }
@@ -192,7 +195,7 @@ fn text_len(rest: &str) -> usize {
 }
 
 /// What a text in quotes says; `Err` = why it says nothing.
-pub(super) fn said(token: &str) -> Result<Cow<'_, str>, String> {
+pub(crate) fn said(token: &str) -> Result<Cow<'_, str>, String> {
     match token.strip_prefix('"').and_then(|t| t.strip_suffix('"')) {
         Some(plain) if !plain.contains('\\') => Ok(Cow::Borrowed(plain)),
         _ => match serde_json::from_str(token) {

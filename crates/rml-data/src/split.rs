@@ -20,7 +20,7 @@ fn permutation(n: usize, seed: u64, purpose: &str, tick: u64) -> Vec<usize> {
 }
 
 /// The windows to train on and those to test on, each in ascending order.
-pub(crate) fn split(windows: usize, test: usize, seed: u64) -> (Vec<usize>, Vec<usize>) {
+pub fn split(windows: usize, test: usize, seed: u64) -> (Vec<usize>, Vec<usize>) {
     let mut test_set = permutation(windows, seed, "test windows", 0);
     let mut train_set = test_set.split_off(test.min(windows));
     train_set.sort_unstable();
@@ -29,7 +29,7 @@ pub(crate) fn split(windows: usize, test: usize, seed: u64) -> (Vec<usize>, Vec<
 }
 
 /// The order of the windows in an epoch (from 0).
-pub(crate) fn order(train_set: &[usize], shuffle: bool, seed: u64, epoch: u64) -> Vec<usize> {
+pub fn order(train_set: &[usize], shuffle: bool, seed: u64, epoch: u64) -> Vec<usize> {
     if !shuffle {
         return train_set.to_vec();
     }

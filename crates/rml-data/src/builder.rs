@@ -4,47 +4,20 @@
 use rml_base::memory::{Reservation, Shortage, bytes_of};
 use rml_ir::{Precision, Shape};
 
-use super::bind::exact;
-use super::{Column, Elements};
+use crate::columns::{Column, Elements};
+use crate::malformed::Wrong;
 
 /// What stands in one place of a cell.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) enum Scalar {
+pub(crate) enum Scalar {
     Bool(bool),
     Int(i64),
     Num(f64),
 }
 
-/// Why a cell cannot be read.
-#[derive(Clone, PartialEq, Debug)]
-pub(crate) enum Wrong {
-    /// In words.
-    Text(String),
-    /// It does not fit into the memory.
-    Memory(Shortage),
-}
-
-impl From<String> for Wrong {
-    fn from(why: String) -> Self {
-        Wrong::Text(why)
-    }
-}
-
-impl From<&str> for Wrong {
-    fn from(why: &str) -> Self {
-        Wrong::Text(why.to_owned())
-    }
-}
-
-impl From<Shortage> for Wrong {
-    fn from(shortage: Shortage) -> Self {
-        Wrong::Memory(shortage)
-    }
-}
-
 /// The number that a text stands for; `None` = it is no number. An integer that 64 bits do not hold is a number if it is one exactly;
 /// nothing becomes infinite because it is too large.
-pub(super) fn number(text: &str) -> Option<Result<Scalar, String>> {
+pub(crate) fn number(text: &str) -> Option<Result<Scalar, String>> {
     if let Ok(i) = text.parse() {
         return Some(Ok(Scalar::Int(i)));
     }
@@ -64,6 +37,16 @@ fn inexact(integer: impl std::fmt::Display) -> String {
     format!(
         "the integer {integer} is not exact in double precision; as `{integer}.0` it is a number, which may be rounded"
     )
+}
+
+/// The number of that precision with the value of an integer, if there is one.
+#[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "compared afterwards")]
+pub(crate) fn exact(i: i64, precision: Precision) -> Option<f64> {
+    let x = match precision {
+        Precision::F32 => f64::from(i as f32),
+        Precision::F64 => i as f64,
+    };
+    (x as i128 == i128::from(i)).then_some(x)
 }
 
 /// An integer among numbers.
@@ -122,7 +105,7 @@ fn push<T>(all: &mut Vec<T>, element: T, memory: &mut Reservation) -> Result<(),
 
 /// A column while it is read.
 #[derive(Debug, Default)]
-pub(super) struct Builder {
+pub(crate) struct Builder {
     /// The shape of one cell, once a cell was read.
     shape: Option<Vec<usize>>,
     cells: Cells,
@@ -134,17 +117,17 @@ pub(super) struct Builder {
 
 impl Builder {
     /// A column whose cells have that shape.
-    pub(super) fn of_shape(shape: &[usize]) -> Self {
+    pub(crate) fn of_shape(shape: &[usize]) -> Self {
         Self { shape: Some(shape.to_vec()), ..Self::default() }
     }
 
     /// Adds an element of the cell that is being read.
-    pub(super) fn element(&mut self, scalar: Scalar, memory: &mut Reservation) -> Result<(), Wrong> {
+    pub(crate) fn element(&mut self, scalar: Scalar, memory: &mut Reservation) -> Result<(), Wrong> {
         self.cells.push(scalar, memory)
     }
 
     /// Ends the cell of that row, whose elements have that shape. Rows come in their order.
-    pub(super) fn end(&mut self, row: usize, shape: &[usize], memory: &mut Reservation) -> Result<(), Wrong> {
+    pub(crate) fn end(&mut self, row: usize, shape: &[usize], memory: &mut Reservation) -> Result<(), Wrong> {
         match &self.shape {
             None => self.shape = Some(shape.to_vec()),
             Some(before) if before == shape => {}
@@ -167,7 +150,7 @@ impl Builder {
     }
 
     /// The column, of that many rows.
-    pub(super) fn column(self, rows: usize) -> Column {
+    pub(crate) fn column(self, rows: usize) -> Column {
         let elements = match self.cells {
             Cells::None => Elements::Int(Vec::new()),
             Cells::Bool(v) => Elements::Bool(v),

@@ -7,9 +7,10 @@ use rml_base::memory::Reservation;
 use rml_ir::{Data, Shape, Value};
 use serde_json::Value as Json;
 
-use super::column::{Builder, Scalar, Wrong, number};
-use super::scan::{Ill, Scan, said};
-use super::{Column, Columns, Elements, MAX_COLUMNS, Malformed};
+use crate::builder::{Builder, Scalar, number};
+use crate::columns::{Column, Columns, Elements};
+use crate::malformed::{self, MAX_COLUMNS, Malformed, Wrong, too_many_columns};
+use crate::scan::{Ill, Scan, said};
 
 /// Tensors have at most so many dimensions, as those of NumPy.
 const MAX_RANK: usize = 64;
@@ -17,8 +18,8 @@ const MAX_RANK: usize = 64;
 const EXPECTED: &str = "expected {\"x\": [..], ..}, {\"inputs\": {\"x\": [..], ..}} or [{\"x\": .., ..}, ..]";
 
 /// Reads one document.
-pub(super) fn read(bytes: &[u8]) -> Result<Columns, Malformed> {
-    let text = super::text(bytes)?;
+pub(crate) fn read(bytes: &[u8]) -> Result<Columns, Malformed> {
+    let text = malformed::text(bytes)?;
     let mut scan = Scan::new(text).map_err(|ill| malformed("not a JSON document", ill))?;
     if scan.sees('{') {
         return arrays(scan);
@@ -36,9 +37,9 @@ pub(super) fn read(bytes: &[u8]) -> Result<Columns, Malformed> {
 }
 
 /// Reads one object a line; blank lines are nothing.
-pub(super) fn read_lines(bytes: &[u8]) -> Result<Columns, Malformed> {
+pub(crate) fn read_lines(bytes: &[u8]) -> Result<Columns, Malformed> {
     let mut rows = Rows::default();
-    for line in Scan::lines(super::text(bytes)?) {
+    for line in Scan::lines(malformed::text(bytes)?) {
         let mut line = line.map_err(|ill| malformed("not a JSON object", ill))?;
         rows.row(&mut line, "expected {\"x\": .., ..}")?;
     }
@@ -56,7 +57,7 @@ fn arrays(mut scan: Scan<'_>) -> Result<Columns, Malformed> {
         entries = inputs.entries()?;
     }
     if entries.len() > MAX_COLUMNS {
-        return Err(super::too_many_columns());
+        return Err(too_many_columns());
     }
     let mut columns = Columns::default();
     for (name, mut scan) in entries {
@@ -99,7 +100,7 @@ impl Rows {
             let key = scan.key()?;
             if !self.columns.contains_key(&*key) {
                 if self.columns.len() == MAX_COLUMNS {
-                    return Err(super::too_many_columns());
+                    return Err(too_many_columns());
                 }
                 let bytes = key.len() + size_of::<(String, Builder, usize)>();
                 let taken = self.memory.grow(bytes as u64);
@@ -141,10 +142,13 @@ fn cell(
 }
 
 /// A cell as a column of one row; `None` = absent, `Err` = why it is no value.
-pub(crate) type Cell = Result<Option<Column>, Wrong>;
+pub type Cell = Result<Option<Column>, Wrong>;
 
 /// Reads an object of cells that stands in a line of its own. A byte order mark before it is ignored.
-pub(crate) fn cells(line: &str) -> Result<IndexMap<String, Cell>, Ill> {
+///
+/// # Errors
+/// A line that is no JSON object.
+pub fn cells(line: &str) -> Result<IndexMap<String, Cell>, Ill> {
     let mut scan = Scan::new(line.strip_prefix('\u{feff}').unwrap_or(line))?;
     if !scan.sees('{') {
         return Err(Ill { line: 1, column: 1, why: "expected {\"x\": .., ..}".to_owned() });
@@ -237,7 +241,7 @@ fn scalar(scan: &mut Scan<'_>) -> Result<Scalar, Wrong> {
 }
 
 /// The columns as a document.
-pub(super) fn write(columns: &Columns) -> String {
+pub(crate) fn write(columns: &Columns) -> String {
     let mut out = String::from("{");
     for (i, (name, column)) in columns.columns.iter().enumerate() {
         out.push_str(if i > 0 { ", " } else { "" });

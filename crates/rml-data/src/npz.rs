@@ -8,8 +8,9 @@ use zip::result::ZipError;
 use zip::write::SimpleFileOptions;
 use zip::{ZipArchive, ZipWriter};
 
-use super::npy;
-use super::{Column, Columns, Malformed};
+use crate::columns::{Column, Columns};
+use crate::malformed::Malformed;
+use crate::npy;
 
 /// All arrays of an archive may unpack to this much, whatever its size.
 const ALWAYS_ALLOWED: u64 = 1 << 30;
@@ -21,7 +22,7 @@ const EXTENSION: &str = ".npy";
 const MAX_ARRAYS: usize = 4096;
 
 /// Reads all numeric arrays.
-pub(super) fn read(bytes: &[u8]) -> Result<Columns, Malformed> {
+pub(crate) fn read(bytes: &[u8]) -> Result<Columns, Malformed> {
     let limit = ALWAYS_ALLOWED.max((bytes.len() as u64).saturating_mul(EXPANSION));
     read_limited(bytes, limit)
 }
@@ -137,7 +138,7 @@ fn take(entry: &mut dyn Read, n: u64) -> Result<Vec<u8>, Malformed> {
 }
 
 /// All columns as an archive.
-pub(super) fn write(columns: &Columns) -> Result<Vec<u8>, Malformed> {
+pub(crate) fn write(columns: &Columns) -> Result<Vec<u8>, Malformed> {
     if let Some((name, _)) = columns.columns.iter().find(|(_, c)| c.present.is_some()) {
         return Err(Malformed::new(format!(
             "column `{name}` is absent in some rows, which npz has no place for"
@@ -164,7 +165,7 @@ fn pack(arrays: IndexMap<&String, Vec<u8>>) -> std::io::Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::Elements;
+    use crate::columns::Elements;
     use rml_ir::Shape;
 
     fn sample() -> Columns {

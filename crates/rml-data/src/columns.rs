@@ -1,0 +1,121 @@
+//! Columns of data by name.
+
+use indexmap::IndexMap;
+use rml_base::memory::Reservation;
+use rml_ir::Shape;
+
+/// The elements of a column, as the file has them.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Elements {
+    /// Truth values.
+    Bool(Vec<bool>),
+    /// Integers of any width.
+    Int(Vec<i64>),
+    /// Numbers in single precision.
+    F32(Vec<f32>),
+    /// Numbers in double precision.
+    F64(Vec<f64>),
+}
+
+impl Elements {
+    /// How many.
+    pub fn len(&self) -> usize {
+        match self {
+            Elements::Bool(v) => v.len(),
+            Elements::Int(v) => v.len(),
+            Elements::F32(v) => v.len(),
+            Elements::F64(v) => v.len(),
+        }
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// What they are, for people.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Elements::Bool(_) => "truth values",
+            Elements::Int(_) => "integers",
+            Elements::F32(_) | Elements::F64(_) => "numbers",
+        }
+    }
+}
+
+/// A named array: its leading dimension counts rows (cycles or windows).
+#[derive(Clone, PartialEq, Debug)]
+pub struct Column {
+    /// All dimensions, the leading one included.
+    pub shape: Shape,
+    /// Row-major, of the rows that are there.
+    pub elements: Elements,
+    /// The numbers of the rows that are there, ascending; `None` = all.
+    pub present: Option<Vec<usize>>,
+}
+
+impl Column {
+    /// How many rows.
+    pub fn rows(&self) -> usize {
+        self.shape.dims().first().copied().unwrap_or(0)
+    }
+
+    /// How many rows are there.
+    pub fn present_rows(&self) -> usize {
+        self.present.as_ref().map_or(self.rows(), Vec::len)
+    }
+
+    /// Where the elements of a row stand among those of the rows that are there; `None` = it is not there.
+    pub fn place(&self, row: usize) -> Option<usize> {
+        place(self.present.as_deref(), row)
+    }
+
+    /// Whether shape, rows and elements fit each other; in a column that was read they do.
+    pub(crate) fn fits(&self) -> bool {
+        let rows = |present: &Vec<usize>| {
+            present.is_sorted_by(|a, b| a < b) && present.last().is_none_or(|row| *row < self.rows())
+        };
+        let cell = self.shape.dims().get(1..).and_then(|dims| Shape::new(dims).checked_len());
+        let elements = cell.and_then(|cell| cell.checked_mul(self.present_rows()));
+        self.present.as_ref().is_none_or(rows) && elements == Some(self.elements.len())
+    }
+
+    /// Whether no row is there; then a text format could not tell what the elements are.
+    pub(crate) fn is_void(&self) -> bool {
+        self.present_rows() == 0
+    }
+}
+
+/// Where a row stands among those that are there.
+pub(crate) fn place(present: Option<&[usize]>, row: usize) -> Option<usize> {
+    match present {
+        None => Some(row),
+        Some(rows) => rows.binary_search(&row).ok(),
+    }
+}
+
+/// A table of columns.
+#[derive(Clone, Debug, Default)]
+pub struct Columns {
+    /// Where it came from, for messages.
+    pub origin: String,
+    /// The columns by name, in the order of the file.
+    pub columns: IndexMap<String, Column>,
+    /// Arrays of the file that cannot be columns, and why (texts, for example). They do no harm unless a program asks for them.
+    pub unusable: IndexMap<String, String>,
+    /// The bytes that the elements took when they were read.
+    pub(crate) memory: Reservation,
+}
+
+impl Columns {
+    /// A table without columns, which messages call `origin`.
+    pub fn new(origin: impl Into<String>) -> Self {
+        Self { origin: origin.into(), ..Self::default() }
+    }
+}
+
+impl PartialEq for Columns {
+    fn eq(&self, other: &Self) -> bool {
+        self.origin == other.origin && self.columns == other.columns && self.unusable == other.unusable
+    }
+}

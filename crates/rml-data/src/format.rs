@@ -1,0 +1,127 @@
+//! Files of columns: their formats, and which reader and writer each has.
+
+use std::path::Path;
+
+use rml_base::codes::run as codes;
+use rml_base::memory;
+use rml_base::{Diagnostic, Error};
+use rml_files::contents;
+
+use crate::columns::Columns;
+use crate::{csv, json, npz};
+
+/// The formats of data files.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Format {
+    /// An archive of NumPy arrays.
+    Npz,
+    /// Comma-separated values under a header row.
+    Csv,
+    /// One JSON document.
+    Json,
+    /// One JSON object a line.
+    JsonLines,
+}
+
+impl Format {
+    /// The format that a file's extension names.
+    pub fn of(path: &Path) -> Option<Format> {
+        let extension = path.extension()?.to_str()?.to_ascii_lowercase();
+        match extension.as_str() {
+            "npz" => Some(Format::Npz),
+            "csv" => Some(Format::Csv),
+            "json" => Some(Format::Json),
+            "jsonl" | "ndjson" => Some(Format::JsonLines),
+            _ => None,
+        }
+    }
+}
+
+/// The bytes that an element takes at most while a file is written: in JSON digits, sign, exponent and comma, in a text that is copied
+/// where it grows; in an archive its own bytes, copied and packed.
+fn written(format: Option<Format>) -> u64 {
+    match format {
+        Some(Format::Npz) => 3 * 8,
+        _ => 3 * 24,
+    }
+}
+
+impl Columns {
+    /// Reads a file by its extension: `.npz`, `.csv`, `.json`, `.jsonl` or `.ndjson`.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or is malformed.
+    pub fn read(path: impl AsRef<Path>) -> Result<Self, Error> {
+        let path = path.as_ref();
+        let Some(format) = Format::of(path) else {
+            return Err(Diagnostic::error(
+                codes::UNKNOWN_FORMAT,
+                format!("{} is in no format that is known", path.display()),
+            )
+            .note("the extension says the format: .npz, .csv, .json, .jsonl or .ndjson")
+            .into());
+        };
+        let file = contents::data(path)?;
+        Self::parse(&file.bytes, format, &path.display().to_string())
+    }
+
+    /// Reads the bytes of a file; `origin` names it in messages.
+    ///
+    /// # Errors
+    /// Bytes that are not in that format.
+    pub fn parse(bytes: &[u8], format: Format, origin: &str) -> Result<Self, Error> {
+        let mut columns = match format {
+            Format::Npz => npz::read(bytes),
+            Format::Csv => csv::read(bytes),
+            Format::Json => json::read(bytes),
+            Format::JsonLines => json::read_lines(bytes),
+        }
+        .map_err(|e| e.at(origin))?;
+        columns.origin = origin.to_owned();
+        Ok(columns)
+    }
+
+    /// Writes a file by its extension, `.npz` or `.json`.
+    ///
+    /// # Errors
+    /// Another extension; columns that the format has no place for; a file that cannot be written.
+    pub fn write(&self, path: impl AsRef<Path>) -> Result<(), Error> {
+        let path = path.as_ref();
+        Self::check_format(path)?;
+        let elements = self.columns.values().map(|c| c.shape.len() as u64).fold(0, u64::saturating_add);
+        memory::ask(elements.saturating_mul(written(Format::of(path))))
+            .map_err(|short| short.diagnostic(format!("writing {}, {elements} elements,", path.display())))?;
+        let bytes = match Format::of(path) {
+            Some(Format::Npz) => self.to_npz()?,
+            _ => (self.to_json() + "\n").into_bytes(),
+        };
+        rml_files::write_output(path, &bytes)
+    }
+
+    /// Whether [`Columns::write`] knows the extension of a file.
+    ///
+    /// # Errors
+    /// Another extension.
+    pub fn check_format(path: impl AsRef<Path>) -> Result<(), Error> {
+        let path = path.as_ref();
+        if matches!(Format::of(path), Some(Format::Npz | Format::Json)) {
+            return Ok(());
+        }
+        let what = format!("{} is in no format that can be written", path.display());
+        let d = Diagnostic::error(codes::UNKNOWN_FORMAT, what);
+        Err(d.note("the extension says the format: .npz or .json").into())
+    }
+
+    /// All columns as an npz archive.
+    ///
+    /// # Errors
+    /// Columns with missing rows, which the format has no place for.
+    pub fn to_npz(&self) -> Result<Vec<u8>, Error> {
+        npz::write(self).map_err(|e| e.at(&self.origin).into())
+    }
+
+    /// All columns as a JSON object of arrays; a missing row is `null`.
+    pub fn to_json(&self) -> String {
+        json::write(self)
+    }
+}

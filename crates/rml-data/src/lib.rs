@@ -1,0 +1,36 @@
+//! Data from outside: tables of columns in files, and how they meet the inputs of a program.
+//!
+//! [`Columns`] are read from and written to npz, csv, JSON and JSON lines; a file is data from outside, so sizes that it declares are
+//! compared with what is there before anything is allocated, and whatever is wrong with it is a diagnostic that names the place.
+//! [`by_cycle`] and [`Windows`] bind columns to inputs, cycle by cycle or window by window; what one input takes in one cycle is a
+//! [`Feed`]. Nothing here knows how a program is compiled or run.
+
+mod bind;
+mod builder;
+mod columns;
+mod csv;
+mod feed;
+mod format;
+pub mod half;
+mod json;
+mod malformed;
+mod npy;
+mod npz;
+mod records;
+mod scan;
+mod split;
+#[cfg(test)]
+mod tests;
+pub mod text;
+mod windows;
+
+pub use bind::{Converted, by_cycle, convert};
+pub use columns::{Column, Columns, Elements};
+pub use csv::write_row;
+pub use feed::{Feed, tensor};
+pub use format::Format;
+pub use json::{Cell, cells};
+pub use malformed::Wrong;
+pub use scan::Ill;
+pub use split::{order, split};
+pub use windows::{Windows, missing};

@@ -1,0 +1,10 @@
+//! Files: reading them within bounds, and replacing them in one step. Apart from the commands, no other crate opens a file.
+//!
+//! [`contents`] reads regular files only, and of each no more than it may have; [`write_output`] keeps the old content of a file until
+//! the new one is safe on the disk. [`memory`] asks the system's files how much memory the process may take.
+
+pub mod contents;
+pub mod memory;
+mod output;
+
+pub use output::{check_output, write_output};
