@@ -39,10 +39,7 @@ pub use format::format;
 pub use grad::{CheckOptions, Checked, GradCheck, GradOptions, Gradients, grad, gradcheck};
 pub use infer::{Ending, InferOptions, InferReport, Split, Stream, infer};
 pub use library::{LIBRARY, PRELUDE};
-pub use params::{
-    ExportOptions, FileTensor, Imported, LayoutInfo, Mapping, ParamInfo, ParamList, Stored, Summary,
-    TensorFile, export_params, import_params, is_tensor_file, layouts, params,
-};
+pub use params::{Imported, export_params, import_params, params};
 pub use rml_base::{
     Code, Diagnostic, Diagnostics, Error, FileId, Label, Severity, Sources, Span, codes, refusal, suggest,
     table, visible, visible_json, visible_name, visible_words,
@@ -51,6 +48,10 @@ pub use rml_data::{Column, Columns, Elements, Feed, Format, tensor};
 pub use rml_files::{check_output, memory, write_output};
 pub use rml_ir::typed::StaticValue;
 pub use rml_ir::{DType, Data, InputInfo, OutputInfo, Precision, Shape, Tensor, Type, Value};
+pub use rml_weights::{
+    ExportOptions, FileTensor, LayoutInfo, Mapping, ParamInfo, ParamList, Stored, Summary, TensorFile,
+    is_tensor_file, layouts,
+};
 pub use session::{End, Outputs, Session};
 pub use settings::Settings;
 pub use trace::{Cell, RunOptions, Trace, run};

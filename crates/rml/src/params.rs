@@ -1,68 +1,17 @@
-//! Parameters: which ones a program has, and how they come from and go to other libraries by a mapping file.
-//!
-//! A mapping is read once (`mapping`), applied to the parameters of a program (`expand`), given shapes (`shapes`), and turned into a
-//! table that says for each element of a parameter which element of which tensor it is (`cells`). Import reads that table one way, export
-//! the other.
+//! Parameters of programs: which ones a program has, and how they come from and go to other libraries by a mapping file. What a mapping
+//! means is said by `rml-weights`; here it meets compiled programs and checkpoints.
 
-use std::path::Path;
 use std::sync::Arc;
 
-use expand::{Plan, Wanted};
 use indexmap::IndexMap;
-use rml_base::{Diagnostics, Error, Sources, Span};
-use rml_ir::{Type, Value};
+use rml_base::{Diagnostics, Error, Sources};
+use rml_ir::Value;
+use rml_ir::typed::StaticValue;
+use rml_weights::{ExportOptions, Mapping, ParamInfo, ParamList, TensorFile, Wanted};
 
 use crate::checkpoint::{Checkpoint, Policy};
 use crate::compile::{BATCH, Options, Program, Source, compile};
-use crate::ir::typed::StaticValue;
 use crate::settings;
-
-pub use summary::Summary;
-pub use tensors::{FileTensor, Stored, TensorFile, is_tensor_file};
-
-mod cells;
-mod element;
-mod expand;
-mod export;
-mod expr;
-mod import;
-mod layouts;
-mod mapping;
-mod node;
-mod pattern;
-mod rearrange;
-mod shapes;
-mod show;
-mod summary;
-mod tensors;
-#[cfg(test)]
-mod tests;
-
-/// A parameter of a program.
-#[derive(Clone, Debug)]
-pub struct ParamInfo {
-    /// Its instance path, by which checkpoints name it.
-    pub path: Arc<str>,
-    /// Its type.
-    pub ty: Type,
-    /// Where the program, or the library, declares it.
-    pub span: Span,
-    /// Its value, if a checkpoint was given.
-    pub value: Option<Value>,
-}
-
-/// The parameters of a program.
-#[derive(Clone, Debug)]
-pub struct ParamList {
-    /// The node that has them.
-    pub node: String,
-    /// The parameters, in the order of the program.
-    pub params: Vec<ParamInfo>,
-    /// Findings that did not stop the compilation.
-    pub warnings: Diagnostics,
-    /// The texts that spans point into.
-    pub sources: Arc<Sources>,
-}
 
 /// The parameters of node [`Options::node`], with their values where a checkpoint is given. Static parameters that the checkpoint was
 /// trained with count unless the options say otherwise; where a dimension `batch` has no value it is 1, since no parameter depends on it.
@@ -101,45 +50,6 @@ pub fn params(
         warnings: program.warnings().clone(),
         sources: Arc::clone(program.sources()),
     })
-}
-
-/// The text of a mapping file.
-#[derive(Clone, Debug)]
-pub struct Mapping {
-    name: String,
-    text: String,
-}
-
-impl Mapping {
-    /// A text, shown as `name` in diagnostics.
-    pub fn text(name: impl Into<String>, text: impl Into<String>) -> Self {
-        Self { name: name.into(), text: text.into() }
-    }
-
-    /// Reads a file.
-    ///
-    /// # Errors
-    /// A file that cannot be read or is not text.
-    pub fn read(path: &Path) -> Result<Self, Error> {
-        let text = Source::file(path).read()?;
-        Ok(Self { name: path.display().to_string(), text })
-    }
-}
-
-/// A layout that mapping files can use without defining it.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct LayoutInfo {
-    /// Its name.
-    pub name: String,
-    /// Which layer of which library it is for, in one line.
-    pub about: String,
-    /// Its definition, as it could stand in a mapping file.
-    pub text: String,
-}
-
-/// All layouts that need no definition.
-pub fn layouts() -> Vec<LayoutInfo> {
-    layouts::infos()
 }
 
 /// What an import gave.
@@ -196,23 +106,13 @@ pub fn import_params(
     let program = program(source, options, None)?;
     let wanted = wanted(&program);
     let mut sources = Sources::clone(program.sources());
-    let imported = plan(mapping, &wanted, &mut sources)
-        .and_then(|plan| import::import(&plan, weights, program.precision()));
+    let imported = rml_weights::import(mapping, &wanted, weights, program.precision(), &mut sources);
     let sources = Arc::new(sources);
     let (states, rounded) = imported.map_err(|findings| Error::new(findings, Arc::clone(&sources)))?;
     let mut states: Vec<(Arc<str>, Value)> = states.into_iter().collect();
     states.sort_by(|a, b| a.0.cmp(&b.0));
     let checkpoint = Checkpoint::of_states(states.into_iter().collect());
     Ok(Imported { checkpoint, rounded, warnings: program.warnings().clone(), sources })
-}
-
-/// How to export.
-#[derive(Clone, Debug, Default)]
-pub struct ExportOptions {
-    /// Tensors of the other library for the same net: shapes, types of elements and all that is no parameter are taken from there.
-    pub like: Option<TensorFile>,
-    /// The type of numbers; `None` = as in `like`, else as they are.
-    pub stored: Option<Stored>,
 }
 
 /// Writes the parameters of a checkpoint as the tensors of another library: the way back of [`import_params`]. What an import adds up
@@ -231,8 +131,7 @@ pub fn export_params(
     let values = values(&program, checkpoint)?;
     let wanted = wanted(&program);
     let mut sources = Sources::clone(program.sources());
-    let exported = plan(mapping, &wanted, &mut sources)
-        .and_then(|plan| export::export(&plan, &values, export.like.as_ref(), export.stored));
+    let exported = rml_weights::export(mapping, &wanted, &values, export, &mut sources);
     exported.map_err(|findings| Error::new(findings, Arc::new(sources)))
 }
 
@@ -269,15 +168,4 @@ fn values(program: &Program, checkpoint: &Checkpoint) -> Result<IndexMap<Arc<str
     let selected = selected.map_err(|d| Error::new(d, Arc::clone(program.sources())))?;
     let precise = |(key, value): (Arc<str>, Value)| (key, value.to_precision(program.precision()));
     Ok(selected.into_iter().map(precise).collect())
-}
-
-/// The mapping, applied to the parameters; its text and those of the layouts are added to `sources`.
-fn plan<'w>(
-    mapping: &Mapping,
-    wanted: &'w IndexMap<Arc<str>, Wanted>,
-    sources: &mut Sources,
-) -> Result<Plan<'w>, Diagnostics> {
-    let file = sources.add(mapping.name.clone(), mapping.text.clone());
-    let builtin = layouts::builtin(sources)?;
-    expand::expand(&mapping::parse(&mapping.text, file)?, &builtin, wanted)
 }

@@ -6,8 +6,7 @@ use rml_ir::Value;
 use rml_ir::flat::Var;
 use rml_sim::Status as SimStatus;
 
-use super::rows::{self, Rows};
-use super::{Cell, Chronogram, Row, Status, dependences};
+use super::{Cell, Chronogram, Row, Rows, Status, dependences};
 use crate::compile::Program;
 use crate::session::Session;
 use crate::trace::{self, RunOptions};
@@ -33,7 +32,7 @@ pub fn draw(program: &Program, inputs: &Columns, options: &RunOptions, rows: Row
     let (session, trace) = trace::run_session(program, inputs, &options)?;
     let flat = program.flat();
     let status = |v: Var, n: usize| session.sim().status(n as u64, v).unwrap_or_default();
-    let shown = rows::shown(flat, rows);
+    let shown = super::shown(flat, rows);
     ask(bytes(shown.len(), trace.cycles), trace.cycles).map_err(|d| session.fail(d))?;
     let vars: Vec<Var> = shown.iter().map(|(v, _)| *v).collect();
     let chronogram = Chronogram {

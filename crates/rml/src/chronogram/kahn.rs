@@ -9,8 +9,7 @@ use rml_ir::{Value, surface};
 use rml_sim::kahn::{self, Failure, Stop, Stream, Wait};
 
 use super::build::{Drawn, ask, bytes, value_cell};
-use super::rows::{self, Names, Rows};
-use super::{Axis, Cell, Chronogram, Row};
+use super::{Axis, Cell, Chronogram, Names, Row, Rows};
 use crate::compile::Program;
 use crate::trace::{self, RunOptions};
 
@@ -32,7 +31,7 @@ pub fn kahn(program: &Program, inputs: &Columns, options: &RunOptions, rows: Row
     let delays = flat.equations.iter().filter(|e| matches!(e.rhs, Rhs::Fby { .. })).count();
     let limit = cycles.saturating_add(delays + 1);
     let elements = memory::bytes_of(limit, flat.vars.len().saturating_mul(size_of::<Value>()));
-    let shown = rows::shown(flat, rows);
+    let shown = super::shown(flat, rows);
     ask(bytes(shown.len(), limit).saturating_add(elements), limit).map_err(fail)?;
     let found = kahn::run(flat, &sequences, limit).map_err(|f| fail(failed(flat, &f)))?;
     let ends = |v: Var| found.streams[v].stop != Stop::Limit;

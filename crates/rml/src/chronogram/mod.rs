@@ -1,146 +1,15 @@
-//! Chronograms: a trace as a table of variables over cycles, with its dependences in time as arrows.
+//! Chronograms of programs: a run as a table of variables over cycles, with its dependences in time as arrows.
 //!
-//! Here are the data ([`Chronogram`]) and the two pure functions that draw them ([`Chronogram::to_text`], [`Chronogram::to_svg`]).
-//! [`dependences`] finds the arrows; [`draw`] does all of it for a program and its inputs, [`stages`] shows how the table fills as
-//! cycles are read, [`kahn`] what another semantics makes of the program.
+//! [`draw`] runs a program over its inputs and makes its [`Chronogram`], [`stages`] shows how the table fills as cycles are read,
+//! [`kahn`] what another semantics makes of the program. The tables and their drawings are those of `rml-pictures`.
 
 mod build;
-mod dependences;
 mod kahn;
-mod routes;
-mod rows;
 mod stages;
-mod style;
-mod svg;
-mod text;
 
 pub use build::{Drawn, draw};
-pub use dependences::{Status, dependences};
 pub use kahn::kahn;
-pub use rows::Rows;
+pub use rml_pictures::{
+    Arrow, Axis, Cell, Chronogram, Direction, Heading, Names, Place, Row, Rows, Status, dependences, shown,
+};
 pub use stages::stages;
-
-/// What stands in one cell.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Cell {
-    /// No value in this cycle; drawn as □.
-    Absent,
-    /// Present, the value not determined; drawn as ?.
-    Unknown,
-    /// Nothing is known, not even whether it is present; drawn as ⊥.
-    Bottom,
-    /// Outside of what is shown: a cycle that was not read yet. Drawn as nothing.
-    Blank,
-    /// A value, as text.
-    Value(String),
-}
-
-/// One variable.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Row {
-    /// The variable's name.
-    pub name: String,
-    /// One cell a cycle.
-    pub cells: Vec<Cell>,
-}
-
-/// A cell's place.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Place {
-    /// Index of the row.
-    pub row: usize,
-    /// Cycle, from 0.
-    pub cycle: usize,
-}
-
-/// A dependence: the value at `to` was computed from the value at `from`.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Arrow {
-    /// Where the value comes from.
-    pub from: Place,
-    /// What is computed from it.
-    pub to: Place,
-}
-
-/// Which way an arrow points in time.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Direction {
-    /// Within a cycle; drawn in brown.
-    Same,
-    /// To a later cycle; drawn in blue.
-    Forward,
-    /// To an earlier cycle; drawn in red.
-    Backward,
-}
-
-impl Arrow {
-    /// Which way it points in time.
-    pub fn direction(self) -> Direction {
-        match self.from.cycle.cmp(&self.to.cycle) {
-            std::cmp::Ordering::Equal => Direction::Same,
-            std::cmp::Ordering::Less => Direction::Forward,
-            std::cmp::Ordering::Greater => Direction::Backward,
-        }
-    }
-}
-
-/// What the columns are.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Axis {
-    /// Cycles, in which the rows are aligned.
-    #[default]
-    Cycle,
-    /// The numbers of elements in each sequence.
-    Element {
-        /// Whether the last column stands for all further ones.
-        goes_on: bool,
-    },
-}
-
-/// A heading above a row.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Heading {
-    /// Index of the row below it.
-    pub row: usize,
-    /// Its text.
-    pub text: String,
-}
-
-/// A table of variables over cycles.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Chronogram {
-    /// How many cycles.
-    pub cycles: usize,
-    /// The rows, from top to bottom; each has one cell a cycle.
-    pub rows: Vec<Row>,
-    /// The dependences between cells; those of a cell that is not determined say what it waits for.
-    pub arrows: Vec<Arrow>,
-    /// What the columns are.
-    pub axis: Axis,
-    /// Headings above rows, in order.
-    pub headings: Vec<Heading>,
-    /// Cells to point out, in order.
-    pub fresh: Vec<Place>,
-}
-
-impl Chronogram {
-    /// What the columns are called together.
-    fn axis_name(&self) -> &'static str {
-        match self.axis {
-            Axis::Cycle => "cycle",
-            Axis::Element { .. } => "element",
-        }
-    }
-
-    /// What one column is called.
-    fn column_name(&self, column: usize) -> String {
-        let rest = self.axis == Axis::Element { goes_on: true } && column + 1 == self.cycles;
-        if rest { "..".to_owned() } else { column.to_string() }
-    }
-
-    /// Whether a cell waits for something.
-    fn is_waiting(&self, place: Place) -> bool {
-        let cell = self.rows.get(place.row).and_then(|r| r.cells.get(place.cycle));
-        matches!(cell, Some(Cell::Unknown | Cell::Bottom))
-    }
-}

@@ -4,8 +4,7 @@ use rml_base::{Diagnostics, Error};
 use rml_data::Columns;
 
 use super::build::{Drawn, ask, table};
-use super::rows::{self, Rows};
-use super::{Cell, Chronogram, Heading, Place, Row};
+use super::{Cell, Chronogram, Row, Rows, shown};
 use crate::compile::Program;
 use crate::session::End;
 use crate::trace::{self, RunOptions};
@@ -24,8 +23,8 @@ pub fn stages(program: &Program, inputs: &Columns, options: &RunOptions, rows: R
     let options = RunOptions { all_vars: true, ..options.clone() };
     let whole = trace::cycles(program, inputs, &options)?;
     // A slab for each cycle, as wide as the whole.
-    let shown = (rows::shown(program.flat(), rows).len() as u64 + 1).saturating_mul(whole as u64);
-    ask(shown.saturating_mul(whole as u64).saturating_mul(CELL), whole)
+    let cells = (shown(program.flat(), rows).len() as u64 + 1).saturating_mul(whole as u64);
+    ask(cells.saturating_mul(whole as u64).saturating_mul(CELL), whole)
         .map_err(|d| Error::from(d).with_sources(program.sources()))?;
     let ends = (1..=whole)
         .map(|n| (n, End::Open))
@@ -39,7 +38,7 @@ pub fn stages(program: &Program, inputs: &Columns, options: &RunOptions, rows: R
     for (n, end) in ends {
         let options = RunOptions { cycles: Some(n), end, ..options.clone() };
         let (session, trace) = trace::run_session(program, inputs, &options)?;
-        let mut now = table(&session, rows::shown(program.flat(), rows), n);
+        let mut now = table(&session, shown(program.flat(), rows), n);
         now.iter_mut().for_each(|row| row.cells.resize(whole, Cell::Blank));
         if end == End::Open || now != before {
             let heading =
@@ -54,19 +53,4 @@ pub fn stages(program: &Program, inputs: &Columns, options: &RunOptions, rows: R
         }
     }
     Ok(drawn)
-}
-
-impl Chronogram {
-    /// Adds rows under a heading; those of the slab before say what is fresh in them.
-    fn slab(&mut self, text: String, before: &[Row], now: Vec<Row>) {
-        let first = self.rows.len();
-        self.headings.push(Heading { row: first, text });
-        let known = |cell: Option<&Cell>| matches!(cell, Some(Cell::Absent | Cell::Value(_)));
-        for (r, row) in now.into_iter().enumerate() {
-            let earlier = |cycle: usize| before.get(r).and_then(|row| row.cells.get(cycle));
-            let fresh = (0..row.cells.len()).filter(|&n| known(row.cells.get(n)) && !known(earlier(n)));
-            self.fresh.extend(fresh.map(|cycle| Place { row: first + r, cycle }));
-            self.rows.push(row);
-        }
-    }
 }

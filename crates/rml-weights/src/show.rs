@@ -4,7 +4,9 @@ use rml_data::text;
 use rml_ir::{Shape, Type, Value};
 use serde_json::{Value as Json, json};
 
-use super::{ParamInfo, ParamList, Summary, TensorFile};
+use crate::list::{ParamInfo, ParamList};
+use crate::summary::Summary;
+use crate::tensors::{FileTensor, TensorFile};
 
 impl ParamInfo {
     /// Where it is declared: file, line and column.
@@ -67,7 +69,7 @@ impl TensorFile {
 
     /// `{"file": .., "tensors": [{"name", "type", "shape", "values"}], "unusable": {"name": "why"}}`
     pub fn to_json(&self) -> String {
-        let tensor = |(name, t): (&String, &super::FileTensor)| {
+        let tensor = |(name, t): (&String, &FileTensor)| {
             let values = summary(&Value::new(t.shape.clone(), t.data.clone()));
             json!({"name": name, "type": t.stored.to_string(), "shape": t.shape.dims(), "values": values})
         };

@@ -4,14 +4,14 @@
 use indexmap::IndexMap;
 
 /// Sizes of axes by name.
-pub(super) type Sizes = IndexMap<String, usize>;
+pub(crate) type Sizes = IndexMap<String, usize>;
 
 /// An axis of a tensor: the named axes that it joins, outermost first; none for length 1.
 type Group = Vec<String>;
 
 /// A step from one arrangement of axes to another.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Rearrange {
+pub(crate) struct Rearrange {
     from: Vec<Group>,
     to: Vec<Group>,
     /// What is known of the sizes beforehand.
@@ -20,20 +20,20 @@ pub(super) struct Rearrange {
 
 /// The same for tensors of known shape: the axes are taken apart, permuted and joined.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Concrete {
+pub(crate) struct Concrete {
     /// The sizes of the named axes, in the order in which they come in.
-    pub(super) apart: Vec<usize>,
+    pub(crate) apart: Vec<usize>,
     /// Which of them stands at each place of the result.
-    pub(super) order: Vec<usize>,
+    pub(crate) order: Vec<usize>,
     /// The shape that comes in.
-    pub(super) from: Vec<usize>,
+    pub(crate) from: Vec<usize>,
     /// The shape of the result.
-    pub(super) to: Vec<usize>,
+    pub(crate) to: Vec<usize>,
 }
 
 /// Why a shape does not suit an arrangement.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Unfit {
+pub(crate) enum Unfit {
     /// These axes could have several sizes.
     Unknown(Vec<String>),
     /// The shape contradicts the arrangement.
@@ -42,7 +42,7 @@ pub(super) enum Unfit {
 
 impl Rearrange {
     /// Reads a text; `Err` = what is wrong with it.
-    pub(super) fn parse(text: &str, sizes: Sizes) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str, sizes: Sizes) -> Result<Self, String> {
         let (from, to) = text.split_once("->").ok_or("there is no `->` in it")?;
         let (from, to) = (groups(from)?, groups(to)?);
         let mut names: Vec<&String> = from.iter().flatten().collect();
@@ -62,14 +62,14 @@ impl Rearrange {
     }
 
     /// For what comes in with that shape.
-    pub(super) fn forward(&self, from: &[usize]) -> Result<Concrete, Unfit> {
+    pub(crate) fn forward(&self, from: &[usize]) -> Result<Concrete, Unfit> {
         let mut sizes = self.sizes.clone();
         solve(&self.from, from, &mut sizes)?;
         self.concrete(&sizes)
     }
 
     /// For a result of that shape, where `hint` may be the shape that comes in.
-    pub(super) fn backward(&self, to: &[usize], hint: Option<&[usize]>) -> Result<Concrete, Unfit> {
+    pub(crate) fn backward(&self, to: &[usize], hint: Option<&[usize]>) -> Result<Concrete, Unfit> {
         let mut sizes = self.sizes.clone();
         match solve(&self.to, to, &mut sizes) {
             Ok(()) => self.concrete(&sizes),

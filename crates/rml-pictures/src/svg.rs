@@ -3,9 +3,9 @@
 
 use std::fmt::Write as _;
 
-use super::routes::{self, Plan, Port, Route};
-use super::style::{self, DIRECTIONS, STYLE};
-use super::{Arrow, Cell, Chronogram, Direction, Heading, Place};
+use crate::chronogram::{Arrow, Cell, Chronogram, Direction, Heading, Place};
+use crate::routes::{self, Plan, Port, Route};
+use crate::style::{self, DIRECTIONS, STYLE};
 
 const MARGIN: f64 = 16.0;
 const CHARACTER: f64 = 8.5;
@@ -288,8 +288,8 @@ fn escape(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Row;
     use super::*;
+    use crate::chronogram::Row;
 
     fn chronogram() -> Chronogram {
         let row = |name: &str, cells: Vec<Cell>| Row { name: name.to_owned(), cells };

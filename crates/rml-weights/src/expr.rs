@@ -3,23 +3,23 @@
 
 use rml_base::{Diagnostic, Span};
 
-use super::node::{Item, Name, Node, Table, bad, listed};
-use super::rearrange::{Rearrange, Sizes};
+use crate::node::{Item, Name, Node, Table, bad, listed};
+use crate::rearrange::{Rearrange, Sizes};
 
 /// What a parameter, or a part of it, is made of.
 #[derive(Clone, Debug)]
-pub(super) struct Expr {
+pub(crate) struct Expr {
     /// Where the elements come from.
-    pub(super) source: Source,
+    pub(crate) source: Source,
     /// What is done to them, one after the other.
-    pub(super) steps: Vec<Step>,
+    pub(crate) steps: Vec<Step>,
     /// Where it is written.
-    pub(super) span: Span,
+    pub(crate) span: Span,
 }
 
 /// Where elements come from.
 #[derive(Clone, Debug)]
-pub(super) enum Source {
+pub(crate) enum Source {
     /// A tensor, or a part of it; `absent` is what all elements are if the file lacks it.
     Tensor { name: Name, cut: Option<Cut>, absent: Option<f64> },
     /// The sum of several of one shape. The way back gives all to the first, and zeros to the others.
@@ -34,7 +34,7 @@ pub(super) enum Source {
 
 /// How long the parts of a join are along its axis.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum PartSizes {
+pub(crate) enum PartSizes {
     /// As their tensors are.
     Found,
     /// All the same.
@@ -45,7 +45,7 @@ pub(super) enum PartSizes {
 
 /// A part of a tensor along an axis.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Cut {
+pub(crate) enum Cut {
     /// One of several equal blocks, counted from 0.
     Block { axis: usize, block: usize, of: usize },
     /// The positions from the first up to but without the second.
@@ -54,7 +54,7 @@ pub(super) enum Cut {
 
 /// A step that moves elements.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Step {
+pub(crate) enum Step {
     /// Axes are permuted, joined and taken apart.
     Rearrange(Rearrange),
     /// The axis consists of as many equal blocks as the list is long; block `i` of the result is block `order[i]` of what comes in.
@@ -68,7 +68,7 @@ const STEPS: [&str; 3] = ["rearrange", "reorder", "flip"];
 
 impl Expr {
     /// Reads what stands behind a parameter's path; all places in its texts are filled.
-    pub(super) fn read(node: &Node) -> Result<Expr, Diagnostic> {
+    pub(crate) fn read(node: &Node) -> Result<Expr, Diagnostic> {
         if let Item::Text(_) = node.data {
             let name = node.name("a tensor")?;
             let source = Source::Tensor { name, cut: None, absent: None };
@@ -247,7 +247,7 @@ fn reorder(node: &Node) -> Result<Step, Diagnostic> {
 
 impl Expr {
     /// Calls `f` with every tensor that is read, and whether it may be absent.
-    pub(super) fn tensors<'e>(&'e self, f: &mut dyn FnMut(&'e Name, bool)) {
+    pub(crate) fn tensors<'e>(&'e self, f: &mut dyn FnMut(&'e Name, bool)) {
         match &self.source {
             Source::Tensor { name, absent, .. } => f(name, absent.is_some()),
             Source::Sum(parts) | Source::Concat { parts, .. } | Source::Stack { parts, .. } => {

@@ -7,16 +7,16 @@ use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Diagnostics, suggest};
 use rml_ir::{DType, Data, Precision, Shape, Value};
 
-use super::cells::{Cell, Terms, Wholes, terms};
-use super::element::gather;
-use super::expand::{Made, Plan};
-use super::node::listed;
-use super::pattern::glob;
-use super::shapes::{Typed, typed};
-use super::tensors::{FileTensor, Stored, TensorFile, rounded};
+use crate::cells::{Cell, Terms, Wholes, terms};
+use crate::element::gather;
+use crate::expand::{Made, Plan};
+use crate::node::listed;
+use crate::pattern::glob;
+use crate::shapes::{Typed, typed};
+use crate::tensors::{FileTensor, Stored, TensorFile, rounded};
 
 /// The parameters that a file of tensors gives, and how many numbers had to be rounded.
-pub(super) fn import(
+pub(crate) fn import(
     plan: &Plan<'_>,
     weights: &TensorFile,
     precision: Precision,
@@ -46,7 +46,7 @@ pub(super) fn import(
 }
 
 /// The shapes of all parameters, or all that is wrong with them.
-pub(super) fn typed_all(
+pub(crate) fn typed_all(
     plan: &Plan<'_>,
     typed: impl Fn(&Made<'_>) -> Result<Typed, Diagnostic>,
 ) -> Result<Vec<Typed>, Diagnostics> {
@@ -62,7 +62,7 @@ pub(super) fn typed_all(
 }
 
 /// The same finding, with the parameter that it is about.
-pub(super) fn about(made: &Made<'_>, d: Diagnostic) -> Diagnostic {
+pub(crate) fn about(made: &Made<'_>, d: Diagnostic) -> Diagnostic {
     let note = format!("parameter `{}` is {}", made.wanted.key, made.wanted.ty);
     let d =
         if d.labels.iter().any(|l| l.span == made.entry) { d } else { d.label(made.entry, "for this entry") };
@@ -70,7 +70,7 @@ pub(super) fn about(made: &Made<'_>, d: Diagnostic) -> Diagnostic {
 }
 
 /// Refuses tensors that the file lacks.
-pub(super) fn present(plan: &Plan<'_>, weights: &TensorFile) -> Result<(), Diagnostics> {
+pub(crate) fn present(plan: &Plan<'_>, weights: &TensorFile) -> Result<(), Diagnostics> {
     let mut findings = Diagnostics::new();
     for made in &plan.made {
         made.expr.tensors(&mut |name, optional| {
@@ -92,7 +92,7 @@ pub(super) fn present(plan: &Plan<'_>, weights: &TensorFile) -> Result<(), Diagn
 }
 
 /// Whether a mapping leaves a tensor alone.
-pub(super) fn left_alone(plan: &Plan<'_>, name: &str) -> bool {
+pub(crate) fn left_alone(plan: &Plan<'_>, name: &str) -> bool {
     plan.fixed.iter().any(|f| f.name == name) || plan.ignore.iter().any(|p| glob(&p.text, name))
 }
 
@@ -181,7 +181,7 @@ impl Read<'_> {
 }
 
 /// The finding about tensors that no entry uses.
-pub(super) fn forgotten(origin: &str, notes: Vec<String>) -> Option<Diagnostic> {
+pub(crate) fn forgotten(origin: &str, notes: Vec<String>) -> Option<Diagnostic> {
     let first = notes.first()?.split('`').nth(1).unwrap_or_default().to_owned();
     let message = format!("{origin} has tensors that the mapping does not use");
     let d = Diagnostic::error(codes::UNUSED_TENSOR, message);

@@ -6,16 +6,16 @@ use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Span};
 use rml_ir::Shape;
 
-use super::expr::{Cut, Expr, PartSizes, Source, Step};
-use super::node::Name;
-use super::rearrange::{Concrete, Unfit};
+use crate::expr::{Cut, Expr, PartSizes, Source, Step};
+use crate::node::Name;
+use crate::rearrange::{Concrete, Unfit};
 
 /// The tensors of a file by name, as far as their shapes are concerned; `None` without a file.
-pub(super) type Known<'k> = Option<&'k IndexMap<String, Shape>>;
+pub(crate) type Known<'k> = Option<&'k IndexMap<String, Shape>>;
 
 /// An expression whose shapes are known.
 #[derive(Clone, Debug)]
-pub(super) enum Typed {
+pub(crate) enum Typed {
     /// The part of a tensor that begins at `start`.
     Leaf { tensor: Name, shape: Vec<usize>, start: Vec<usize>, whole: Vec<Extent>, absent: Option<f64> },
     /// The sum of all.
@@ -34,7 +34,7 @@ pub(super) enum Typed {
 
 /// What a part of a tensor says about the length of an axis of the whole.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Extent {
+pub(crate) enum Extent {
     /// It is that.
     Exactly(usize),
     /// It is at least that.
@@ -45,7 +45,7 @@ pub(super) enum Extent {
 ///
 /// # Errors
 /// A shape that contradicts the expression; a choice that nothing decides.
-pub(super) fn typed(expr: &Expr, want: &[usize], known: Known<'_>) -> Result<Typed, Diagnostic> {
+pub(crate) fn typed(expr: &Expr, want: &[usize], known: Known<'_>) -> Result<Typed, Diagnostic> {
     after(expr, &expr.steps, want, known)
 }
 

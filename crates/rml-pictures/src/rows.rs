@@ -26,7 +26,7 @@ pub enum Rows {
 }
 
 /// The variables to show, with their labels, in order.
-pub(super) fn shown(flat: &Flat, rows: Rows) -> Vec<(Var, String)> {
+pub fn shown(flat: &Flat, rows: Rows) -> Vec<(Var, String)> {
     let names = Names::new(flat);
     let label = |v: Var| flat.vars[v].name.as_deref().unwrap_or_default().to_owned();
     let own = |name: &str| !name.contains('.');
@@ -109,7 +109,7 @@ impl Listing<'_> {
 }
 
 /// Names of streams.
-pub(super) struct Names<'a> {
+pub struct Names<'a> {
     flat: &'a Flat,
     definitions: IndexVec<Var, Option<Eq>>,
     /// The variable that stands for each variable's group of copies.
@@ -117,7 +117,8 @@ pub(super) struct Names<'a> {
 }
 
 impl<'a> Names<'a> {
-    pub(super) fn new(flat: &'a Flat) -> Self {
+    /// Names of the streams of a program.
+    pub fn new(flat: &'a Flat) -> Self {
         let mut definitions = IndexVec::filled(None, flat.vars.len());
         for (eq, equation) in flat.equations.iter_enumerated() {
             definitions[equation.lhs] = Some(eq);
@@ -149,12 +150,12 @@ impl<'a> Names<'a> {
     }
 
     /// The variable whose name stands for the stream `v`.
-    pub(super) fn group(&self, v: Var) -> Var {
+    pub fn group(&self, v: Var) -> Var {
         self.group[v]
     }
 
     /// The equation that defines a variable.
-    pub(super) fn definition(&self, v: Var) -> Option<Eq> {
+    pub fn definition(&self, v: Var) -> Option<Eq> {
         self.definitions[v]
     }
 
@@ -164,7 +165,7 @@ impl<'a> Names<'a> {
     }
 
     /// The shortest name of a stream; a variable of an instance that the run node does not name is called by its path.
-    pub(super) fn short(&self, v: Var) -> Option<String> {
+    pub fn short(&self, v: Var) -> Option<String> {
         self.flat.vars[self.group[v]].name.as_deref().map(str::to_owned)
     }
 }

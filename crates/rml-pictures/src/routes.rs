@@ -1,15 +1,15 @@
 //! Where arrows run: only in the gutters between columns and the gaps between rows, so that no line crosses a text.
 //!
 //! Gutter `g` lies left of cycle `g`, gap `r` above row `r`. Every arrow that needs a line of its own there gets a lane; lanes are
-//! shared where the extents of two arrows do not meet. This is about order only; [`svg`](super::svg) gives the coordinates.
+//! shared where the extents of two arrows do not meet. This is about order only; `svg` gives the coordinates.
 
 use std::collections::BTreeMap;
 
-use super::{Arrow, Direction, Place};
+use crate::chronogram::{Arrow, Direction, Place};
 
 /// How an arrow runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Route {
+pub(crate) enum Route {
     /// Straight through the gap between two neighbouring rows.
     Down,
     /// Through one gutter, in that lane.
@@ -32,29 +32,29 @@ pub(super) enum Route {
 
 /// One side of a cell, and the end of an arrow there: the `index`-th of `count` from above.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Port {
+pub(crate) struct Port {
     /// From above, from 0.
-    pub(super) index: usize,
+    pub(crate) index: usize,
     /// How many ends there are on that side.
-    pub(super) count: usize,
+    pub(crate) count: usize,
 }
 
 /// The routes of all arrows.
 #[derive(Debug, Default)]
-pub(super) struct Plan {
+pub(crate) struct Plan {
     /// One route an arrow, with the ports at its source and its target.
-    pub(super) routes: Vec<(Route, Port, Port)>,
+    pub(crate) routes: Vec<(Route, Port, Port)>,
     /// How many lanes each gutter has.
-    pub(super) gutters: BTreeMap<usize, usize>,
+    pub(crate) gutters: BTreeMap<usize, usize>,
     /// How many lanes each gap has.
-    pub(super) gaps: BTreeMap<usize, usize>,
+    pub(crate) gaps: BTreeMap<usize, usize>,
 }
 
 /// Lanes in use in one gutter or gap: the extents in each.
 type Lanes = BTreeMap<usize, Vec<Vec<(usize, usize)>>>;
 
 /// Plans the routes of `arrows`; short ones get the inner lanes.
-pub(super) fn plan(arrows: &[Arrow]) -> Plan {
+pub(crate) fn plan(arrows: &[Arrow]) -> Plan {
     let mut order: Vec<usize> = (0..arrows.len()).collect();
     order.sort_by_key(|&i| extent(arrows[i].from.row, arrows[i].to.row).map_or(0, |(a, b)| b - a));
     let (mut gutters, mut gaps) = (Lanes::new(), Lanes::new());
@@ -144,7 +144,7 @@ fn ports(arrows: &[Arrow], routes: &[Route]) -> Vec<(Port, Port)> {
 }
 
 /// Whether the arrow leaves on the right of its source, and whether it arrives on the right of its target.
-pub(super) fn sides(arrow: Arrow, route: Route) -> (bool, bool) {
+pub(crate) fn sides(arrow: Arrow, route: Route) -> (bool, bool) {
     match (arrow.direction(), route) {
         (_, Route::Down) | (Direction::Same, _) => (true, true),
         (Direction::Forward, _) => (true, false),

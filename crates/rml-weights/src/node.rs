@@ -6,16 +6,16 @@ use toml::de::{DeTable, DeValue};
 
 /// A value of the text.
 #[derive(Clone, Debug)]
-pub(super) struct Node {
+pub(crate) struct Node {
     /// What it is.
-    pub(super) data: Item,
+    pub(crate) data: Item,
     /// Where it stands.
-    pub(super) span: Span,
+    pub(crate) span: Span,
 }
 
 /// What a value is.
 #[derive(Clone, Debug)]
-pub(super) enum Item {
+pub(crate) enum Item {
     /// A text.
     Text(String),
     /// A whole number.
@@ -32,20 +32,20 @@ pub(super) enum Item {
 
 /// A text with its place.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Name {
+pub(crate) struct Name {
     /// The text.
-    pub(super) text: String,
+    pub(crate) text: String,
     /// Where it stands.
-    pub(super) span: Span,
+    pub(crate) span: Span,
 }
 
 /// What is wrong with a mapping, and where.
-pub(super) fn bad(span: Span, message: impl Into<String>, label: impl Into<String>) -> Diagnostic {
+pub(crate) fn bad(span: Span, message: impl Into<String>, label: impl Into<String>) -> Diagnostic {
     Diagnostic::error(codes::MALFORMED_MAPPING, message).label(span, label)
 }
 
 /// Reads a text, which is `file` in messages.
-pub(super) fn parse(text: &str, file: FileId) -> Result<Node, Diagnostic> {
+pub(crate) fn parse(text: &str, file: FileId) -> Result<Node, Diagnostic> {
     match DeTable::parse(text) {
         Ok(table) => {
             let span = table.span();
@@ -109,7 +109,7 @@ impl Node {
     }
 
     /// The text; `what` names it in the error.
-    pub(super) fn text(&self, what: &str) -> Result<&str, Diagnostic> {
+    pub(crate) fn text(&self, what: &str) -> Result<&str, Diagnostic> {
         match &self.data {
             Item::Text(text) => Ok(text),
             _ => Err(self.expected(what, "a text")),
@@ -117,12 +117,12 @@ impl Node {
     }
 
     /// The text with its place.
-    pub(super) fn name(&self, what: &str) -> Result<Name, Diagnostic> {
+    pub(crate) fn name(&self, what: &str) -> Result<Name, Diagnostic> {
         Ok(Name { text: self.text(what)?.to_owned(), span: self.span })
     }
 
     /// A size or position: a whole number that is not negative, also as a text, since what is filled in for a placeholder is one.
-    pub(super) fn size(&self, what: &str) -> Result<usize, Diagnostic> {
+    pub(crate) fn size(&self, what: &str) -> Result<usize, Diagnostic> {
         match &self.data {
             Item::Int(i) => usize::try_from(*i).ok(),
             Item::Text(text) => text.parse().ok(),
@@ -132,7 +132,7 @@ impl Node {
     }
 
     /// The number.
-    pub(super) fn number(&self, what: &str) -> Result<f64, Diagnostic> {
+    pub(crate) fn number(&self, what: &str) -> Result<f64, Diagnostic> {
         match self.data {
             #[allow(clippy::cast_precision_loss, reason = "a whole number stands for the nearest number")]
             Item::Int(i) => Ok(i as f64),
@@ -142,7 +142,7 @@ impl Node {
     }
 
     /// The truth value.
-    pub(super) fn truth(&self, what: &str) -> Result<bool, Diagnostic> {
+    pub(crate) fn truth(&self, what: &str) -> Result<bool, Diagnostic> {
         match self.data {
             Item::Bool(b) => Ok(b),
             _ => Err(self.expected(what, "a truth value")),
@@ -150,7 +150,7 @@ impl Node {
     }
 
     /// The list.
-    pub(super) fn list(&self, what: &str) -> Result<&[Node], Diagnostic> {
+    pub(crate) fn list(&self, what: &str) -> Result<&[Node], Diagnostic> {
         match &self.data {
             Item::List(items) => Ok(items),
             _ => Err(self.expected(what, "a list")),
@@ -158,7 +158,7 @@ impl Node {
     }
 
     /// The table.
-    pub(super) fn table(&self, what: &str) -> Result<Table<'_>, Diagnostic> {
+    pub(crate) fn table(&self, what: &str) -> Result<Table<'_>, Diagnostic> {
         match &self.data {
             Item::Table(entries) => Ok(Table { entries, span: self.span }),
             _ => Err(self.expected(what, "a table")),
@@ -166,7 +166,7 @@ impl Node {
     }
 
     /// The same tree with every text changed by `f`. Keys stay.
-    pub(super) fn map_texts(
+    pub(crate) fn map_texts(
         &self,
         f: &mut dyn FnMut(&str, Span) -> Result<String, Diagnostic>,
     ) -> Result<Node, Diagnostic> {
@@ -185,30 +185,30 @@ impl Node {
 
 /// Values by key.
 #[derive(Clone, Copy)]
-pub(super) struct Table<'n> {
+pub(crate) struct Table<'n> {
     entries: &'n [(Name, Node)],
     /// Where the table stands.
-    pub(super) span: Span,
+    pub(crate) span: Span,
 }
 
 impl<'n> Table<'n> {
     /// The value of a key.
-    pub(super) fn get(self, key: &str) -> Option<&'n Node> {
+    pub(crate) fn get(self, key: &str) -> Option<&'n Node> {
         self.entries.iter().find(|(name, _)| name.text == key).map(|(_, value)| value)
     }
 
     /// The value of a key that must be there.
-    pub(super) fn need(self, key: &str, what: &str) -> Result<&'n Node, Diagnostic> {
+    pub(crate) fn need(self, key: &str, what: &str) -> Result<&'n Node, Diagnostic> {
         self.get(key).ok_or_else(|| bad(self.span, format!("{what} lacks the key `{key}`"), "this one"))
     }
 
     /// All entries.
-    pub(super) fn iter(self) -> std::slice::Iter<'n, (Name, Node)> {
+    pub(crate) fn iter(self) -> std::slice::Iter<'n, (Name, Node)> {
         self.entries.iter()
     }
 
     /// Refuses keys other than those.
-    pub(super) fn only(self, keys: &[&str], what: &str) -> Result<(), Diagnostic> {
+    pub(crate) fn only(self, keys: &[&str], what: &str) -> Result<(), Diagnostic> {
         let stranger = self.entries.iter().find(|(name, _)| !keys.contains(&name.text.as_str()));
         let Some((name, _)) = stranger else { return Ok(()) };
         let mut d = bad(name.span, format!("{what} has no key `{}`", name.text), "this key")
@@ -221,6 +221,6 @@ impl<'n> Table<'n> {
 }
 
 /// Names in a message.
-pub(super) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
+pub(crate) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
     names.map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ")
 }

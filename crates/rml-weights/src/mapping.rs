@@ -3,67 +3,67 @@
 
 use rml_base::{Diagnostic, Diagnostics, FileId};
 
-use super::node::{self, Name, Node, Table};
+use crate::node::{self, Name, Node, Table};
 
 /// A mapping as it is written.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Mapping {
+pub(crate) struct Written {
     /// Parameters by path.
-    pub(super) params: Vec<Entry>,
+    pub(crate) params: Vec<Entry>,
     /// Layers by layout.
-    pub(super) uses: Vec<Use>,
+    pub(crate) uses: Vec<Use>,
     /// Layouts that the file defines.
-    pub(super) layouts: Vec<Layout>,
+    pub(crate) layouts: Vec<Layout>,
     /// Foreign tensors that are no parameters, and what they hold.
-    pub(super) fixed: Vec<Entry>,
+    pub(crate) fixed: Vec<Entry>,
     /// Patterns of foreign tensors that are left alone.
-    pub(super) ignore: Vec<Name>,
+    pub(crate) ignore: Vec<Name>,
 }
 
 /// A named value that is read once its places are filled.
 #[derive(Clone, Debug)]
-pub(super) struct Entry {
+pub(crate) struct Entry {
     /// The path of a parameter, or the name of a tensor.
-    pub(super) name: Name,
+    pub(crate) name: Name,
     /// What it is made of.
-    pub(super) value: Node,
+    pub(crate) value: Node,
 }
 
 /// The use of a layout for all instances of a path.
 #[derive(Clone, Debug)]
-pub(super) struct Use {
+pub(crate) struct Use {
     /// The path of the instances; empty for the node that runs.
-    pub(super) at: Name,
+    pub(crate) at: Name,
     /// The layout's name.
-    pub(super) layout: Name,
+    pub(crate) layout: Name,
     /// The layout's options: name and value.
-    pub(super) options: Vec<(Name, Name)>,
+    pub(crate) options: Vec<(Name, Name)>,
 }
 
 /// How some library keeps the parameters of a kind of layer.
 #[derive(Clone, Debug)]
-pub(super) struct Layout {
+pub(crate) struct Layout {
     /// Its name, such as `torch.lstm`.
-    pub(super) name: Name,
+    pub(crate) name: Name,
     /// What it is for, in one line.
-    pub(super) about: String,
+    pub(crate) about: String,
     /// Its options with their values where nothing else is said.
-    pub(super) options: Vec<(String, String)>,
+    pub(crate) options: Vec<(String, String)>,
     /// The parameters by path within the layer.
-    pub(super) params: Vec<Entry>,
-    /// As in [`Mapping`].
-    pub(super) fixed: Vec<Entry>,
+    pub(crate) params: Vec<Entry>,
+    /// As in [`Written`].
+    pub(crate) fixed: Vec<Entry>,
 }
 
 /// The option of every layout that goes before the names of its tensors.
-pub(super) const FROM: &str = "from";
+pub(crate) const FROM: &str = "from";
 /// The option of every layout that stands between `from` and a name.
-pub(super) const SEPARATOR: &str = "separator";
+pub(crate) const SEPARATOR: &str = "separator";
 
 /// Reads a text, which is `file` in messages.
-pub(super) fn parse(text: &str, file: FileId) -> Result<Mapping, Diagnostics> {
+pub(crate) fn parse(text: &str, file: FileId) -> Result<Written, Diagnostics> {
     let root = node::parse(text, file)?;
-    let mut mapping = Mapping::default();
+    let mut mapping = Written::default();
     let mut findings = Diagnostics::new();
     if let Err(d) = fill(&mut mapping, &root, &mut findings) {
         findings.push(d);
@@ -71,7 +71,7 @@ pub(super) fn parse(text: &str, file: FileId) -> Result<Mapping, Diagnostics> {
     if findings.is_empty() { Ok(mapping) } else { Err(findings) }
 }
 
-fn fill(mapping: &mut Mapping, root: &Node, findings: &mut Diagnostics) -> Result<(), Diagnostic> {
+fn fill(mapping: &mut Written, root: &Node, findings: &mut Diagnostics) -> Result<(), Diagnostic> {
     let root = root.table("a mapping")?;
     root.only(&["params", "use", "layout", "fixed", "ignore"], "a mapping")?;
     mapping.params = entries(root, "params")?;

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use rml_base::{table, visible_name};
 
-use super::{Cell, Chronogram};
+use crate::chronogram::{Cell, Chronogram};
 
 /// Between two columns.
 const GAP: usize = 2;
@@ -83,8 +83,8 @@ fn length(text: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Row;
     use super::*;
+    use crate::chronogram::Row;
 
     fn backfill() -> Chronogram {
         let row = |name: &str, cells: &[&str]| Row {

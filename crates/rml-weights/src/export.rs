@@ -7,17 +7,17 @@ use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Diagnostics};
 use rml_ir::{Data, Shape, Value};
 
-use super::cells::{Terms, Wholes, terms};
-use super::element::{Refused, Written, add, scatter};
-use super::expand::{Made, Plan};
-use super::import::{about, forgotten, left_alone, present, typed_all};
-use super::node::Name;
-use super::shapes::{Extent, Typed, typed};
-use super::tensors::{FileTensor, Stored, TensorFile, rounded};
+use crate::cells::{Terms, Wholes, terms};
+use crate::element::{Refused, Written, add, scatter};
+use crate::expand::{Made, Plan};
+use crate::import::{about, forgotten, left_alone, present, typed_all};
+use crate::node::Name;
+use crate::shapes::{Extent, Typed, typed};
+use crate::tensors::{FileTensor, Stored, TensorFile, rounded};
 
 /// The tensors that the parameters make. `like` is a file to take shapes, types of elements and all that is no parameter from;
 /// `stored` is the type of numbers, by default that of `like`, else that of the parameters.
-pub(super) fn export(
+pub(crate) fn export(
     plan: &Plan<'_>,
     params: &IndexMap<Arc<str>, Value>,
     like: Option<&TensorFile>,

@@ -7,61 +7,61 @@ use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Diagnostics, Span, suggest};
 use rml_ir::Type;
 
-use super::expr::Expr;
-use super::mapping::{Entry, FROM, Layout, Mapping, SEPARATOR, Use};
-use super::node::{Name, Node, bad, listed};
-use super::pattern::{Captures, filled, matched};
-use super::tensors::Stored;
+use crate::expr::Expr;
+use crate::mapping::{Entry, FROM, Layout, SEPARATOR, Use, Written};
+use crate::node::{Name, Node, bad, listed};
+use crate::pattern::{Captures, filled, matched};
+use crate::tensors::Stored;
 
-/// A parameter of the program that is to be made.
+/// A parameter of a program, by which mappings find it.
 #[derive(Clone, Debug)]
-pub(super) struct Wanted {
+pub struct Wanted {
     /// Its instance path.
-    pub(super) key: Arc<str>,
+    pub key: Arc<str>,
     /// Its type.
-    pub(super) ty: Type,
+    pub ty: Type,
     /// Where the program declares it.
-    pub(super) span: Span,
+    pub span: Span,
 }
 
 /// What makes a parameter.
 #[derive(Debug)]
-pub(super) struct Made<'w> {
+pub(crate) struct Made<'w> {
     /// The parameter.
-    pub(super) wanted: &'w Wanted,
+    pub(crate) wanted: &'w Wanted,
     /// What it is made of.
-    pub(super) expr: Expr,
+    pub(crate) expr: Expr,
     /// The entry that says so.
-    pub(super) entry: Span,
+    pub(crate) entry: Span,
 }
 
 /// A foreign tensor that is no parameter and always the same.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Fixed {
+pub(crate) struct Fixed {
     /// Its name.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// The type of its elements.
-    pub(super) stored: Stored,
+    pub(crate) stored: Stored,
     /// Its dimensions.
-    pub(super) shape: Vec<usize>,
+    pub(crate) shape: Vec<usize>,
     /// All its elements.
-    pub(super) value: f64,
+    pub(crate) value: f64,
 }
 
 /// A mapping for one program.
 #[derive(Debug)]
-pub(super) struct Plan<'w> {
+pub(crate) struct Plan<'w> {
     /// All parameters, in the order of the program.
-    pub(super) made: Vec<Made<'w>>,
+    pub(crate) made: Vec<Made<'w>>,
     /// Tensors that are no parameters.
-    pub(super) fixed: Vec<Fixed>,
+    pub(crate) fixed: Vec<Fixed>,
     /// Patterns of tensors that are left alone.
-    pub(super) ignore: Vec<Name>,
+    pub(crate) ignore: Vec<Name>,
 }
 
 /// Applies a mapping to the parameters of a program. `builtin` are the layouts that need no definition.
-pub(super) fn expand<'w>(
-    mapping: &Mapping,
+pub(crate) fn expand<'w>(
+    mapping: &Written,
     builtin: &[Layout],
     wanted: &'w IndexMap<Arc<str>, Wanted>,
 ) -> Result<Plan<'w>, Diagnostics> {

@@ -54,13 +54,13 @@ impl Stored {
     }
 
     /// All names, for messages.
-    pub(super) fn list() -> String {
+    pub(crate) fn list() -> String {
         let names: Vec<&str> = NAMES.iter().map(|(_, name, _)| *name).collect();
         format!("expected one of {}", names.join(", "))
     }
 
     /// Whether elements of that type are numbers, neither integers nor truth values.
-    pub(super) fn is_number(self) -> bool {
+    pub(crate) fn is_number(self) -> bool {
         matches!(self, Stored::F16 | Stored::Bf16 | Stored::F32 | Stored::F64)
     }
 
@@ -108,7 +108,7 @@ pub struct TensorFile {
     /// What the file has beside them, and why it cannot be used.
     pub unusable: IndexMap<String, String>,
     /// The bytes that its elements take at most.
-    pub(super) reserved: Reservation,
+    pub(crate) reserved: Reservation,
 }
 
 /// Whether that is the name of a file that holds tensors: `.safetensors`, `.npz` or `.json`.
@@ -146,7 +146,7 @@ impl TensorFile {
     }
 
     /// Reads the bytes of a safetensors file.
-    pub(super) fn parse(bytes: &[u8], origin: &str) -> Result<Self, Diagnostic> {
+    pub(crate) fn parse(bytes: &[u8], origin: &str) -> Result<Self, Diagnostic> {
         let file = SafeTensors::deserialize(bytes).map_err(|e| {
             Diagnostic::error(
                 codes::MALFORMED_DATA,
@@ -288,7 +288,7 @@ fn decode(bytes: &[u8], stored: Stored) -> Option<Data> {
 
 /// The elements as that type has them: numbers rounded to it, the rest unchanged.
 #[allow(clippy::cast_possible_truncation, reason = "rounding to the type of the file is meant")]
-pub(super) fn rounded(data: &Data, stored: Stored) -> Data {
+pub(crate) fn rounded(data: &Data, stored: Stored) -> Data {
     let halves = |format: Half, v: &mut dyn Iterator<Item = f64>| {
         Data::F32(v.map(|x| format.to_f32(format.nearest(x))).collect())
     };

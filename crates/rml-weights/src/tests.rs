@@ -6,12 +6,12 @@ use indexmap::IndexMap;
 use rml_base::{EntityId as _, FileId, Span};
 use rml_ir::{DType, Data, Precision, Type, Value};
 
-use super::expand::{Made, Plan, Wanted};
-use super::export::export;
-use super::expr::{Cut, Expr, PartSizes, Source, Step};
-use super::import::import;
-use super::node::Name;
-use super::rearrange::{Rearrange, Sizes};
+use crate::expand::{Made, Plan, Wanted};
+use crate::export::export;
+use crate::expr::{Cut, Expr, PartSizes, Source, Step};
+use crate::import::import;
+use crate::node::Name;
+use crate::rearrange::{Rearrange, Sizes};
 
 /// A small generator of random numbers (xorshift64*).
 struct Random(u64);

@@ -4,11 +4,11 @@
 use indexmap::IndexMap;
 
 /// What the places stand for.
-pub(super) type Captures = IndexMap<String, String>;
+pub(crate) type Captures = IndexMap<String, String>;
 
 /// The ways in which `path` is a name of that pattern: what its places stand for, all of the same name the same. A place stands for
 /// a text that is not empty and has no `.` in it.
-pub(super) fn matched(pattern: &str, path: &str) -> Option<Captures> {
+pub(crate) fn matched(pattern: &str, path: &str) -> Option<Captures> {
     let mut captures = Captures::new();
     matches(pattern, path, &mut captures).then_some(captures)
 }
@@ -34,7 +34,7 @@ fn matches(pattern: &str, path: &str, captures: &mut Captures) -> bool {
 }
 
 /// Whether `name` is what a pattern of literal text and `*` (any text) says.
-pub(super) fn glob(pattern: &str, name: &str) -> bool {
+pub(crate) fn glob(pattern: &str, name: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == name,
         Some((head, rest)) => name.strip_prefix(head).is_some_and(|tail| {
@@ -46,7 +46,7 @@ pub(super) fn glob(pattern: &str, name: &str) -> bool {
 
 /// The text with its places filled: `{n}`, `{n+1}`, `{n-1}`, `{2*n}`, `{2*n+1}`; the latter where `n` is a whole number. `Err` = what
 /// is wrong with a place.
-pub(super) fn filled(text: &str, captures: &Captures) -> Result<String, String> {
+pub(crate) fn filled(text: &str, captures: &Captures) -> Result<String, String> {
     let mut out = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('{') {

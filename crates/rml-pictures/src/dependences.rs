@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use rml_base::IndexVec;
 use rml_ir::flat::{Eq, Flat, Init, Rhs, Var, Window};
 
-use super::rows::Names;
-use super::{Arrow, Place};
+use crate::chronogram::{Arrow, Place};
+use crate::rows::Names;
 
 /// What is known of a cell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -2,8 +2,18 @@
 
 use rml_base::{Diagnostics, Sources};
 
-use super::LayoutInfo;
-use super::mapping::{self, Layout};
+use crate::mapping::{self, Layout};
+
+/// A layout that mapping files can use without defining it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LayoutInfo {
+    /// Its name.
+    pub name: String,
+    /// Which layer of which library it is for, in one line.
+    pub about: String,
+    /// Its definition, as it could stand in a mapping file.
+    pub text: String,
+}
 
 const FILES: &[(&str, &str)] = &[
     ("layouts/torch.toml", include_str!("layouts/torch.toml")),
@@ -12,7 +22,7 @@ const FILES: &[(&str, &str)] = &[
 ];
 
 /// All of them; their texts are added to `sources`.
-pub(super) fn builtin(sources: &mut Sources) -> Result<Vec<Layout>, Diagnostics> {
+pub(crate) fn builtin(sources: &mut Sources) -> Result<Vec<Layout>, Diagnostics> {
     let mut layouts = Vec::new();
     for (name, text) in FILES {
         let file = sources.add(*name, *text);
@@ -21,29 +31,29 @@ pub(super) fn builtin(sources: &mut Sources) -> Result<Vec<Layout>, Diagnostics>
     Ok(layouts)
 }
 
-/// All of them, for people, each with its text as it could stand in a mapping file.
-pub(super) fn infos() -> Vec<LayoutInfo> {
-    let layouts = builtin(&mut Sources::new()).unwrap_or_default();
+/// All layouts that need no definition.
+pub fn layouts() -> Vec<LayoutInfo> {
+    let known = builtin(&mut Sources::new()).unwrap_or_default();
     let paragraphs = || FILES.iter().flat_map(|(_, text)| text.split("\n\n"));
     let info = |layout: Layout| {
         let head = format!("[layout.\"{}\"]\n", layout.name.text);
         let text = paragraphs().find(|p| p.starts_with(&head)).unwrap_or_default();
         LayoutInfo { name: layout.name.text, about: layout.about, text: format!("{}\n", text.trim_end()) }
     };
-    layouts.into_iter().map(info).collect()
+    known.into_iter().map(info).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::params::expr::Expr;
-    use crate::params::pattern::filled;
+    use crate::expr::Expr;
+    use crate::pattern::filled;
 
     #[test]
     fn all_are_well_formed_and_have_a_purpose() {
         let mut sources = Sources::new();
         let layouts = builtin(&mut sources).unwrap();
-        let infos = infos();
+        let infos = super::layouts();
         assert_eq!(infos.len(), layouts.len());
         for info in &infos {
             assert!(!info.about.is_empty(), "{info:?}");
@@ -55,7 +65,7 @@ mod tests {
     /// The mappings in the documentation can be read, their layouts have those options, and its table has all layouts.
     #[test]
     fn the_documentation_is_right() {
-        let page = include_str!("../../../../docs/weights.md");
+        let page = include_str!("../../../docs/weights.md");
         let mut sources = Sources::new();
         let layouts = builtin(&mut sources).unwrap();
         let mut uses = 0;

@@ -1,9 +1,9 @@
 //! Colours of drawings, and the names by which elements get them.
 
-use super::{Cell, Direction};
+use crate::chronogram::{Cell, Direction};
 
 /// The style sheet: colours on a light ground, and on a dark one for those who prefer that.
-pub(super) const STYLE: &str = "\
+pub(crate) const STYLE: &str = "\
 .ground{fill:#fff}.mid{text-anchor:middle}.name{text-anchor:end;font-weight:bold;fill:#222}.cycle{fill:#666}
 .note{fill:#444;font-weight:bold}.legend{font-size:12px;fill:#444}
 .value,.absent,.unknown{stroke:#9a9a9a}.value{fill:#fff}.absent{fill:#e4e4e4}.unknown{fill:#fdf3d0}
@@ -21,10 +21,10 @@ pub(super) const STYLE: &str = "\
 ";
 
 /// The directions in the order of the legend.
-pub(super) const DIRECTIONS: [Direction; 3] = [Direction::Same, Direction::Forward, Direction::Backward];
+pub(crate) const DIRECTIONS: [Direction; 3] = [Direction::Same, Direction::Forward, Direction::Backward];
 
 /// A direction's class, and what the legend calls it.
-pub(super) fn direction(direction: Direction) -> (&'static str, &'static str) {
+pub(crate) fn direction(direction: Direction) -> (&'static str, &'static str) {
     match direction {
         Direction::Same => ("same", "same cycle"),
         Direction::Forward => ("forward", "forward in time"),
@@ -33,7 +33,7 @@ pub(super) fn direction(direction: Direction) -> (&'static str, &'static str) {
 }
 
 /// A cell's text and class.
-pub(super) fn cell(cell: &Cell) -> (&str, &'static str) {
+pub(crate) fn cell(cell: &Cell) -> (&str, &'static str) {
     match cell {
         Cell::Absent => ("□", "absent"),
         Cell::Unknown => ("?", "unknown"),

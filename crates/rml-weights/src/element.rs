@@ -2,10 +2,10 @@
 
 use rml_ir::Data;
 
-use super::cells::{Cell, Terms};
+use crate::cells::{Cell, Terms};
 
 /// A type of elements.
-pub(super) trait Element: Copy + PartialEq {
+pub(crate) trait Element: Copy + PartialEq {
     /// The elements of data of this type.
     fn view(data: &Data) -> Option<&[Self]>;
     /// The same, to be changed.
@@ -58,7 +58,7 @@ const _: () = {
 
 /// The elements that the cells name; those of one term are copied, several are added up. Nothing changes what zero is added to, not even
 /// the sign of a zero, so that what [`scatter`] takes apart comes together again to the bit.
-pub(super) fn gather<T: Element>(terms: &Terms, tensors: &[Option<Data>]) -> Vec<T> {
+pub(crate) fn gather<T: Element>(terms: &Terms, tensors: &[Option<Data>]) -> Vec<T> {
     let read = |cell: &Cell| match *cell {
         Cell::Nothing => None,
         Cell::Fill(value) | Cell::Into { value, .. } => Some(T::of(value)),
@@ -86,16 +86,16 @@ pub(super) fn gather<T: Element>(terms: &Terms, tensors: &[Option<Data>]) -> Vec
 
 /// A tensor that is being written.
 #[derive(Clone, Debug)]
-pub(super) struct Written {
+pub(crate) struct Written {
     /// Its elements so far.
-    pub(super) data: Data,
+    pub(crate) data: Data,
     /// Which of them are there.
-    pub(super) filled: Vec<bool>,
+    pub(crate) filled: Vec<bool>,
 }
 
 /// Why a parameter cannot be written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Refused {
+pub(crate) enum Refused {
     /// The mapping makes that element of it a constant, and it is another number.
     Constant(usize),
     /// That element belongs into an element of that tensor which holds another number already.
@@ -105,7 +105,7 @@ pub(super) enum Refused {
 }
 
 /// Writes elements to where the cells say. What is a sum goes to its first term; the others become zero.
-pub(super) fn scatter<T: Element>(
+pub(crate) fn scatter<T: Element>(
     elements: &[T],
     terms: &Terms,
     tensors: &mut [Written],
@@ -153,7 +153,7 @@ fn put<T: Element>(
 }
 
 /// Adds the elements whose cells say so to what the tensors hold.
-pub(super) fn add<T: Element>(elements: &[T], terms: &Terms, tensors: &mut [Written]) -> Result<(), Refused> {
+pub(crate) fn add<T: Element>(elements: &[T], terms: &Terms, tensors: &mut [Written]) -> Result<(), Refused> {
     for (i, &value) in elements.iter().enumerate() {
         for cell in terms.iter().map(|term| term[i]) {
             let Cell::Into { value: constant, tensor, element } = cell else { continue };

@@ -3,12 +3,12 @@
 
 use indexmap::IndexMap;
 
-use super::rearrange::Concrete;
-use super::shapes::Typed;
+use crate::rearrange::Concrete;
+use crate::shapes::Typed;
 
 /// Where an element comes from.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) enum Cell {
+pub(crate) enum Cell {
     /// From nowhere: the term has no part there.
     Nothing,
     /// The element of that number of that tensor.
@@ -27,13 +27,13 @@ struct Block {
 }
 
 /// The terms whose sum an element is: usually one.
-pub(super) type Terms = Vec<Vec<Cell>>;
+pub(crate) type Terms = Vec<Vec<Cell>>;
 
 /// The tensors by name: number and dimensions.
-pub(super) type Wholes = IndexMap<String, Vec<usize>>;
+pub(crate) type Wholes = IndexMap<String, Vec<usize>>;
 
 /// The cells of all elements of an expression, term by term. A tensor that `wholes` lacks is absent.
-pub(super) fn terms(typed: &Typed, wholes: &Wholes) -> Terms {
+pub(crate) fn terms(typed: &Typed, wholes: &Wholes) -> Terms {
     blocks(typed, wholes).into_iter().map(|b| b.cells).collect()
 }
 

@@ -1,0 +1,17 @@
+//! Pictures of runs. A [`Chronogram`] is a trace as a table of variables over cycles, with its dependences in time as arrows; two pure
+//! functions draw it ([`Chronogram::to_text`], [`Chronogram::to_svg`]).
+//!
+//! [`shown`] chooses and names the rows of a program, [`dependences`] finds the arrows. Nothing here runs a program: what is known of a
+//! cell is asked of the caller.
+
+mod chronogram;
+mod dependences;
+mod routes;
+mod rows;
+mod style;
+mod svg;
+mod text;
+
+pub use chronogram::{Arrow, Axis, Cell, Chronogram, Direction, Heading, Place, Row};
+pub use dependences::{Status, dependences};
+pub use rows::{Names, Rows, shown};

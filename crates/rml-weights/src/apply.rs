@@ -1,0 +1,87 @@
+//! A mapping file applied to the parameters of a program, to and from the tensors of another library.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use rml_base::{Diagnostics, Error, Sources};
+use rml_files::contents;
+use rml_ir::{Precision, Value};
+
+use crate::expand::{self, Plan, Wanted};
+use crate::tensors::{Stored, TensorFile};
+use crate::{layouts, mapping};
+
+/// The text of a mapping file.
+#[derive(Clone, Debug)]
+pub struct Mapping {
+    name: String,
+    text: String,
+}
+
+impl Mapping {
+    /// A text, shown as `name` in diagnostics.
+    pub fn text(name: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { name: name.into(), text: text.into() }
+    }
+
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// A file that cannot be read or is not text.
+    pub fn read(path: &Path) -> Result<Self, Error> {
+        let name = path.display().to_string();
+        let text = contents::text(path).map_err(|why| why.diagnostic(&name))?;
+        Ok(Self { name, text })
+    }
+}
+
+/// Makes the values of the parameters `wanted` from the tensors of another library; also says how many numbers had to be rounded. The text
+/// of the mapping and those of the layouts are added to `sources`, for findings to point into.
+///
+/// # Errors
+/// A mapping that is malformed, leaves a parameter or a tensor out, or whose shapes do not fit.
+pub fn import(
+    mapping: &Mapping,
+    wanted: &IndexMap<Arc<str>, Wanted>,
+    weights: &TensorFile,
+    precision: Precision,
+    sources: &mut Sources,
+) -> Result<(IndexMap<Arc<str>, Value>, usize), Diagnostics> {
+    crate::import::import(&plan(mapping, wanted, sources)?, weights, precision)
+}
+
+/// How to export.
+#[derive(Clone, Debug, Default)]
+pub struct ExportOptions {
+    /// Tensors of the other library for the same net: shapes, types of elements and all that is no parameter are taken from there.
+    pub like: Option<TensorFile>,
+    /// The type of numbers; `None` = as in `like`, else as they are.
+    pub stored: Option<Stored>,
+}
+
+/// Writes the values of the parameters `wanted` as the tensors of another library: the way back of [`import`]. What an import adds up goes
+/// to the first of the tensors, and zeros to the others.
+///
+/// # Errors
+/// As for an import; parameters that the other layout has no place for.
+pub fn export(
+    mapping: &Mapping,
+    wanted: &IndexMap<Arc<str>, Wanted>,
+    values: &IndexMap<Arc<str>, Value>,
+    options: &ExportOptions,
+    sources: &mut Sources,
+) -> Result<TensorFile, Diagnostics> {
+    crate::export::export(&plan(mapping, wanted, sources)?, values, options.like.as_ref(), options.stored)
+}
+
+/// The mapping, applied to the parameters; its text and those of the layouts are added to `sources`.
+fn plan<'w>(
+    mapping: &Mapping,
+    wanted: &'w IndexMap<Arc<str>, Wanted>,
+    sources: &mut Sources,
+) -> Result<Plan<'w>, Diagnostics> {
+    let file = sources.add(mapping.name.clone(), mapping.text.clone());
+    let builtin = layouts::builtin(sources)?;
+    expand::expand(&mapping::parse(&mapping.text, file)?, &builtin, wanted)
+}

@@ -1,0 +1,32 @@
+//! Weights of other libraries: files of tensors, and mapping files that say which parameters of a program are made of which tensors.
+//!
+//! A mapping is read once (`mapping`), applied to the parameters of a program (`expand`), given shapes (`shapes`), and turned into a
+//! table that says for each element of a parameter which element of which tensor it is (`cells`). [`import`] reads that table one way,
+//! [`export`] the other. Nothing here compiles a program: its parameters are given as [`Wanted`].
+
+mod apply;
+mod cells;
+mod element;
+mod expand;
+mod export;
+mod expr;
+mod import;
+mod layouts;
+mod list;
+mod mapping;
+mod node;
+mod pattern;
+mod rearrange;
+mod shapes;
+mod show;
+mod summary;
+mod tensors;
+#[cfg(test)]
+mod tests;
+
+pub use apply::{ExportOptions, Mapping, export, import};
+pub use expand::Wanted;
+pub use layouts::{LayoutInfo, layouts};
+pub use list::{ParamInfo, ParamList};
+pub use summary::Summary;
+pub use tensors::{FileTensor, Stored, TensorFile, is_tensor_file};
