@@ -82,7 +82,7 @@ type Ticks = Vec<usize>;
 
 impl Run {
     fn value(&self, n: usize, v: Var) -> Option<i64> {
-        match self.sim.status(n as u64, v) {
+        match self.sim.status(n as u64, v).unwrap() {
             Some(Status::Value(value)) => Some(scalar(&value)),
             _ => None,
         }
@@ -90,7 +90,7 @@ impl Run {
 
     /// Whether a variable is present, whatever its value.
     fn is_present(&self, n: usize, v: Var) -> bool {
-        matches!(self.sim.status(n as u64, v), Some(Status::Value(_) | Status::Unknown))
+        matches!(self.sim.status(n as u64, v).unwrap(), Some(Status::Value(_) | Status::Unknown))
     }
 
     fn holds(&self, n: usize, l: &Literal) -> bool {
@@ -112,7 +112,7 @@ impl Run {
             return Some(vec![(0..CYCLES).collect()]);
         }
         let unknown = |n: usize, v: Var| {
-            !matches!(self.sim.status(n as u64, v), Some(Status::Value(_) | Status::Absent))
+            !matches!(self.sim.status(n as u64, v).unwrap(), Some(Status::Value(_) | Status::Absent))
         };
         let conditions = || {
             let ends = data.cut.ends.iter().map(|l| l.cond);

@@ -50,7 +50,8 @@ fn inputs(flat: &Flat, last: bool) -> Vec<Input> {
 fn held(run: &RunFacts, sim: &Simulator, cycle: u64) -> u64 {
     let constants: Vec<Var> =
         run.flat.equations.iter().filter(|e| matches!(e.rhs, Rhs::Const(_))).map(|e| e.lhs).collect();
-    let is_held = |v: &Var| !constants.contains(v) && matches!(sim.status(cycle, *v), Some(Status::Value(_)));
+    let is_held =
+        |v: &Var| !constants.contains(v) && matches!(sim.status(cycle, *v).unwrap(), Some(Status::Value(_)));
     run.flat.vars.ids().filter(is_held).map(|v| size(&run.flat.vars[v].ty, run.flat.precision)).sum()
 }
 

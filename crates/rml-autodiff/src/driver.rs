@@ -47,7 +47,7 @@ pub(crate) struct Driver {
     summaries: BTreeMap<NodeId, Summary>,
     /// Of adjoints: what no equation says of the clocks of conditions and gradients.
     known: BTreeMap<NodeId, Known>,
-    done: BTreeMap<Task, ()>,
+    done: BTreeSet<Task>,
 }
 
 impl Driver {
@@ -63,7 +63,7 @@ impl Driver {
             origins: BTreeMap::new(),
             summaries: BTreeMap::new(),
             known: BTreeMap::new(),
-            done: BTreeMap::new(),
+            done: BTreeSet::new(),
         }
     }
 
@@ -80,7 +80,7 @@ impl Driver {
 
     /// Says that `copy` is a copy of `node`, which is resolved.
     pub(crate) fn copied(&mut self, node: NodeId, copy: NodeId) {
-        self.done.insert(Task::Resolve(copy), ());
+        self.done.insert(Task::Resolve(copy));
         if let Some(known) = self.known.get(&node) {
             self.known.insert(copy, known.clone());
         }
@@ -95,7 +95,7 @@ impl Driver {
     fn run(&mut self, task: Task) -> Result<(), Diagnostics> {
         let mut stack = vec![task];
         while let Some(&task) = stack.last() {
-            if self.done.contains_key(&task) {
+            if self.done.contains(&task) {
                 stack.pop();
                 continue;
             }
@@ -123,14 +123,14 @@ impl Driver {
                 Task::Inner(node) => self.inner_now(node),
                 Task::Each(node) => self.each_now(node)?,
             }
-            self.done.insert(task, ());
+            self.done.insert(task);
             stack.pop();
         }
         Ok(())
     }
 
     fn want(&self, task: Task, wanted: &mut Vec<Task>) {
-        if !self.done.contains_key(&task) {
+        if !self.done.contains(&task) {
             wanted.push(task);
         }
     }
@@ -151,7 +151,7 @@ impl Driver {
     }
 
     fn prerequisites_of_adjoint(&self, node: NodeId, wanted: &mut Vec<Task>) {
-        if !self.done.contains_key(&Task::Resolve(node)) {
+        if !self.done.contains(&Task::Resolve(node)) {
             wanted.push(Task::Resolve(node));
             return;
         }
@@ -310,7 +310,7 @@ impl Driver {
         let node = self.module.nodes.push(made.node);
         self.synthesised.push(node);
         self.origins.insert(node, made.origins);
-        self.done.insert(Task::Resolve(node), ());
+        self.done.insert(Task::Resolve(node));
         let Synthesised { gradients, gates, trains, is_unclear, .. } = made;
         let adjoint = Adjoint {
             node,

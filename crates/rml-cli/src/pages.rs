@@ -20,6 +20,7 @@ pub(crate) const PAGES: &[(&str, &str)] = &[
     ("no-device", include_str!("../../../docs/errors/no-device.md")),
     ("backend-refuses", include_str!("../../../docs/errors/backend-refuses.md")),
     ("backend-memory", include_str!("../../../docs/errors/backend-memory.md")),
+    ("engine-declines", include_str!("../../../docs/errors/engine-declines.md")),
     ("backend-failed", include_str!("../../../docs/errors/backend-failed.md")),
     ("unknown-name", include_str!("../../../docs/errors/unknown-name.md")),
     ("ambiguous-name", include_str!("../../../docs/errors/ambiguous-name.md")),

@@ -10,7 +10,7 @@ use rml_backend_cpu::Cpu;
 use rml_ir::flat::{Flat, Rhs};
 use rml_ir::op::{AxisIndex, Op};
 use rml_ir::{Data, Shape, Type, Value};
-use rml_sim::{Input, Options, Simulator};
+use rml_sim::{Input, Options, Simulator, Tensors};
 use rml_testkit::flat::{BOOL, Builder, INT, NUM};
 
 fn main() {
@@ -40,7 +40,7 @@ fn number(n: u64) -> Input {
 /// Runs a program, operator by operator and with the functions of the embedded backend.
 fn soak(name: &str, flat: &Arc<Flat>, cycles: u64, most_open: u64, inputs: impl Fn(u64) -> Vec<Input>) {
     run(name, flat, Options::default(), cycles, most_open, &inputs);
-    let functions = Options { backend: Some(Arc::new(Cpu)), ..Options::default() };
+    let functions = Options { tensors: Tensors::On(Arc::new(Cpu)), ..Options::default() };
     run(&format!("{name} fn"), flat, functions, cycles, most_open, &inputs);
 }
 

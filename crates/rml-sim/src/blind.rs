@@ -7,12 +7,12 @@
 use std::sync::Arc;
 
 use rml_base::codes::sim::SYNC_ERROR;
+use rml_engine::Status;
 use rml_ir::flat::{Claim, Flat, Var};
 use rml_ir::pass;
 
 use crate::clock_classes::ClockClasses;
 use crate::simulator::{Demand, Failure, Options, Simulator};
-use crate::status::Status;
 
 /// How many elements of values are computed and kept at most, beyond the first cycle.
 const ELEMENTS: usize = 1 << 20;
@@ -64,7 +64,8 @@ impl BlindRun {
 
     /// What is known of a variable in a cycle.
     pub fn status(&self, cycle: u64, v: Var) -> Status {
-        self.simulator.status(cycle, v).unwrap_or_default()
+        // Without a backend nothing is on a device.
+        self.simulator.status(cycle, v).ok().flatten().unwrap_or_default()
     }
 
     /// The synchronisation error that the run met: every run of as many cycles meets it.

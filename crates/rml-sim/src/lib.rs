@@ -1,6 +1,6 @@
 //! Running flat programs one cycle at a time, by the paper's normalization-free semantics.
 //!
-//! - [`Simulator`]: event-driven, in constant memory, for streams without end.
+//! - [`Simulator`]: event-driven, in constant memory, for streams without end; [`SimulatorEngine`] opens one behind the contract of engines.
 //! - [`BlindRun`]: a run that is given no values, to find out what holds for all inputs.
 //! - [`oracle`]: the same semantics as a naive least fixed point over a whole trace. The two share the statuses and
 //!   the clock classes, but no rule of any equation and no order of evaluation.
@@ -14,10 +14,11 @@ pub mod oracle;
 
 mod blind;
 mod clock_classes;
+mod engine;
 mod simulator;
-mod status;
 
 pub use blind::BlindRun;
 pub use clock_classes::{ClassId, ClockClasses};
-pub use simulator::{Demand, Failure, Options, Row, Simulator, Stats, Undetermined};
-pub use status::{Input, Status};
+pub use engine::SimulatorEngine;
+pub use rml_engine::{Input, Row, Status, Undetermined};
+pub use simulator::{Demand, Failure, Options, Simulator, Stats, Tensors};

@@ -276,7 +276,7 @@ fn the_outputs_before_an_error_can_be_read() {
 }
 
 #[test]
-fn errors_come_through_recurrences_but_are_reported_where_they_arise() {
+fn errors_come_through_delays_but_are_reported_where_they_arise() {
     let mut b = Builder::new();
     let (x, y) = (b.input("x", INT), b.input("y", INT));
     let o = b.apply(Op::Add, &[x, y]);

@@ -6,10 +6,9 @@ use std::sync::Arc;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use rml_backend::Backend;
 use rml_backend_cpu::Cpu;
 use rml_ir::flat::Flat;
-use rml_sim::{Input, Options, Simulator};
+use rml_sim::{Input, Options, Simulator, Tensors};
 use rml_testkit::flat::{random, text};
 
 fn config() -> ProptestConfig {
@@ -29,8 +28,8 @@ proptest! {
 }
 
 fn simulator(flat: &Arc<Flat>, on_backend: bool) -> Simulator {
-    let backend = on_backend.then(|| Arc::new(Cpu) as Arc<dyn Backend>);
-    Simulator::new(Arc::clone(flat), Options { backend, ..Options::default() })
+    let tensors = if on_backend { Tensors::On(Arc::new(Cpu)) } else { Tensors::Reference };
+    Simulator::new(Arc::clone(flat), Options { tensors, ..Options::default() })
 }
 
 fn fetched(sim: &mut Simulator) -> Vec<String> {

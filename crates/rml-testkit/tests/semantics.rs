@@ -188,7 +188,7 @@ fn var(flat: &Flat, name: &str) -> Var {
 }
 
 fn status(simulator: &Simulator, name: &str, cycle: usize) -> Status {
-    simulator.status(cycle as u64, var(simulator.flat(), name)).unwrap_or_default()
+    simulator.status(cycle as u64, var(simulator.flat(), name)).unwrap().unwrap_or_default()
 }
 
 fn simulate(flat: &Arc<Flat>, inputs: &[Vec<Input>], example: &Example, keep_going: bool) -> Simulator {

@@ -59,7 +59,9 @@ pub use train::{
     EpochSummary, Evaluate, Metrics, Observer, Progress, TestSplit, TrainInfo, TrainOptions, TrainReport,
     train,
 };
-pub use {rml_analysis as analysis, rml_ir as ir, rml_sim as sim, rml_syntax as syntax};
+pub use {
+    rml_analysis as analysis, rml_engine as engine, rml_ir as ir, rml_sim as sim, rml_syntax as syntax,
+};
 
 /// The pages of errors that only users of the library meet: their examples run as tests.
 #[cfg(doctest)]
@@ -70,6 +72,8 @@ mod pages {
     mod backend_memory {}
     #[doc = include_str!("../../../docs/errors/backend-refuses.md")]
     mod backend_refuses {}
+    #[doc = include_str!("../../../docs/errors/engine-declines.md")]
+    mod engine_declines {}
     #[doc = include_str!("../../../docs/errors/input-value.md")]
     mod input_value {}
     #[doc = include_str!("../../../docs/errors/look-ahead-limit.md")]

@@ -9,7 +9,7 @@ use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Diagnostics, Error, suggest};
 use rml_data::Feed;
 use rml_ir::{Type, Value};
-use rml_sim::{Input, Row, Simulator, Status};
+use rml_sim::{Input, Row, Simulator, Status, Tensors};
 
 use crate::checkpoint::{Checkpoint, Policy};
 use crate::compile::Program;
@@ -109,6 +109,11 @@ impl Session {
     /// How many cycles were fed and still wait for later ones.
     pub fn open_cycles(&self) -> u64 {
         self.sim.open_cycles()
+    }
+
+    /// What is known of a variable in a cycle that is open or recorded. What is recorded lies on the host.
+    pub(crate) fn status(&self, cycle: u64, v: rml_ir::flat::Var) -> Option<Status> {
+        self.sim.status(cycle, v).ok().flatten()
     }
 
     pub(crate) fn sim(&self) -> &Simulator {
@@ -232,7 +237,7 @@ impl Session {
         let mut rows = self.drain_rows();
         let flat = self.program.flat();
         rows.extend((self.sim.first_unfetched()..self.sim.cycles()).map(|cycle| {
-            let status = |v| self.sim.status(cycle, v).unwrap_or(Status::Unknown);
+            let status = |v| self.status(cycle, v).unwrap_or(Status::Unknown);
             Row { cycle, values: flat.outputs.iter().map(|v| status(*v)).collect() }
         }));
         rows
@@ -317,7 +322,8 @@ impl Session {
 
 /// The options of a simulation whose tensors that backend computes.
 pub(crate) fn computed_by(backend: Option<Arc<dyn Backend>>) -> rml_sim::Options {
-    rml_sim::Options { backend, ..Default::default() }
+    let tensors = backend.map_or(Tensors::Reference, Tensors::On);
+    rml_sim::Options { tensors, ..Default::default() }
 }
 
 fn to_input(feed: &Feed) -> Input {

@@ -383,7 +383,7 @@ fn all_vars(program: &Program, session: &Session, cycles: usize) -> IndexMap<Str
     let mut values = IndexMap::new();
     for (v, name) in named {
         values.entry(name).or_insert_with(|| {
-            let cell = |n: u64| session.sim().status(n, v).as_ref().map_or(Cell::Unknown, Cell::from);
+            let cell = |n: u64| session.status(n, v).as_ref().map_or(Cell::Unknown, Cell::from);
             (0..cycles as u64).map(cell).collect()
         });
     }

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use rml::{Data, Options, Shape, Source, Type, Value};
 use rml_backend_cpu::Cpu;
 use rml_ir::DType;
-use rml_sim::{Input, Simulator, Stats, Status};
+use rml_sim::{Input, Simulator, Stats, Status, Tensors};
 
 /// Runs a node for windows of eight cycles, the last of each with `end`; returns the counters, and all outputs as text.
 fn run(text: &str, windows: usize, backend: bool) -> (Stats, Vec<String>) {
     let options = Options { node: Some("main".to_owned()), ..Options::default() };
     let program = rml::compile(&Source::text("main", text), &options).unwrap_or_else(|e| panic!("{e}"));
-    let backend = backend.then(|| Arc::new(Cpu) as Arc<dyn rml_backend::Backend>);
+    let tensors = if backend { Tensors::On(Arc::new(Cpu)) } else { Tensors::Reference };
     let mut sim =
-        Simulator::new(Arc::clone(program.flat()), rml_sim::Options { backend, ..Default::default() });
+        Simulator::new(Arc::clone(program.flat()), rml_sim::Options { tensors, ..Default::default() });
     let mut outputs = Vec::new();
     for n in 0..8 * windows {
         let row: Vec<Input> = program.inputs().iter().map(|i| Input::Given(value(&i.ty, n))).collect();

@@ -6,5 +6,6 @@ codes! {
     NO_DEVICE = "no-device", "A device is asked for that the backend does not find.";
     BACKEND_REFUSES = "backend-refuses", "A backend cannot prepare a function.";
     BACKEND_MEMORY = "backend-memory", "A backend has no memory left on its device.";
+    ENGINE_DECLINES = "engine-declines", "The engine that was chosen does not run the program.";
     BACKEND_FAILED = "backend-failed", "A call of a backend's library failed.";
 }

@@ -1,6 +1,6 @@
 //! The Kahn semantics of the paper's appendix: streams are sequences that only ever grow at their end, and there is no absence.
 //!
-//! It is here for comparison. A recurrence backward in time, which the synchronous semantics resolves as soon as it is cut, waits
+//! It is here for comparison. A delay backward in time, which the synchronous semantics resolves as soon as it is cut, waits
 //! for itself here: element 0 of `o = merge bp x ((post o) when not bp)` needs element 1 of `o`, which comes after element 0.
 //!
 //! The transformers are those of the appendix, but for `fby`: `i fby s` begins with `i_0` also while nothing is known of `s` (as

@@ -8,7 +8,7 @@ use rml_ir::flat::{Eq, Flat, Rhs, Var};
 use rml_ir::op::{EvalError, eval};
 
 use crate::clock_classes::ClockClasses;
-use crate::status::{Input, Status};
+use rml_engine::{Input, Status};
 
 mod step;
 

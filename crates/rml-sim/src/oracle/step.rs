@@ -5,7 +5,7 @@ use rml_ir::flat::{ConstId, ConstKind, Eq, Init, Rhs, Var, Window};
 use rml_ir::op::{Op, eval};
 
 use super::Oracle;
-use crate::status::Status;
+use rml_engine::Status;
 
 /// The cells of one equation in one cycle, while its rule is applied. A variable that occurs twice has one cell.
 pub(super) struct Cells(Vec<(Var, Status)>);

@@ -4,25 +4,13 @@
 use indexmap::{IndexMap, IndexSet};
 use rml_base::memory::Shortage;
 use rml_base::{Diagnostic, codes};
+use rml_engine::{End, Undetermined};
 use rml_ir::Value;
 use rml_ir::flat::{Eq, Var};
 
 use super::Simulator;
-use super::program::{self, Operand, Recurrence, Step};
+use super::program::{self, Delay, Operand, Step};
 use super::rows::Presence;
-
-/// Cells that stay undetermined.
-#[derive(Clone, Debug)]
-pub struct Undetermined {
-    /// The undetermined outputs by cycle; for a program without outputs its named variables.
-    pub cells: Vec<(u64, Var)>,
-    /// Whether the first of them waits for cycles after the last one (and not for itself or for what never comes).
-    pub waits_for_future: bool,
-    /// Whether the first of them waits for itself.
-    pub cyclic: bool,
-    /// The explanation.
-    pub report: Diagnostic,
-}
 
 /// Something not known yet.
 #[derive(Clone, Copy, PartialEq, std::cmp::Eq, Hash, Debug)]
@@ -46,7 +34,7 @@ enum Waits {
     For(Wanted),
     /// A cycle that was not fed yet.
     Future,
-    /// The next active cycle of a recurrence without a last value, where window or trace end.
+    /// The next active cycle of a delay without a last value, where window or trace end.
     End,
     /// Nothing says anything about it.
     Unasked,
@@ -249,7 +237,7 @@ impl Simulator {
     }
 
     /// The first window end in cycle `m` that is not known; `Err` if a boundary lies there.
-    fn unknown_end(&self, rec: &Recurrence, m: u64) -> Result<Option<Wanted>, ()> {
+    fn unknown_end(&self, rec: &Delay, m: u64) -> Result<Option<Wanted>, ()> {
         let mut unknown = None;
         for &(end, class) in &rec.ends {
             match self.rows.presence(m, class) {
@@ -267,11 +255,11 @@ impl Simulator {
         Ok(unknown)
     }
 
-    fn start_waits(&self, rec: &Recurrence, n: u64) -> Waits {
+    fn start_waits(&self, rec: &Delay, n: u64) -> Waits {
         rec.start.and_then(|x| self.missing(n, x)).map_or(Waits::End, Waits::For)
     }
 
-    fn forward_waits(&self, n: u64, rec: &Recurrence) -> Waits {
+    fn forward_waits(&self, n: u64, rec: &Delay) -> Waits {
         let mut at = n;
         while at > self.rows.base {
             let m = at - 1;
@@ -288,7 +276,7 @@ impl Simulator {
         self.start_waits(rec, n)
     }
 
-    fn backward_waits(&self, n: u64, rec: &Recurrence) -> Waits {
+    fn backward_waits(&self, n: u64, rec: &Delay) -> Waits {
         let mut at = n;
         loop {
             match self.unknown_end(rec, at) {
@@ -298,7 +286,11 @@ impl Simulator {
             }
             at += 1;
             if at == self.rows.end {
-                return if self.ended == Some(true) { self.start_waits(rec, n) } else { Waits::Future };
+                return if self.ended == Some(End::Closed) {
+                    self.start_waits(rec, n)
+                } else {
+                    Waits::Future
+                };
             }
             if self.rows.presence(at, rec.class) != Presence::Absent {
                 return Waits::For(self.neighbour(rec, at));
@@ -306,8 +298,8 @@ impl Simulator {
         }
     }
 
-    /// What a recurrence wants from a cycle in which it may be active.
-    fn neighbour(&self, rec: &Recurrence, m: u64) -> Wanted {
+    /// What a delay wants from a cycle in which it may be active.
+    fn neighbour(&self, rec: &Delay, m: u64) -> Wanted {
         match self.rows.presence(m, rec.class) {
             Presence::Bottom => Wanted::Presence(m, Var(rec.out)),
             _ => rec.next.cell().map_or(Wanted::Value(m, Var(rec.out)), |c| Wanted::Value(m, cell_var(c))),

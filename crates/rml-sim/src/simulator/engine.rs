@@ -9,7 +9,7 @@ use rml_ir::op::{EvalError, Op, eval};
 
 use super::Simulator;
 use super::program::{Operand, Program, Step};
-use super::rows::{Cause, Cell, Presence};
+use super::rows::{Cause, Cell, Presence, Rows};
 
 /// Two sides that disagree about the presence of a class.
 #[derive(Clone, Debug)]
@@ -104,13 +104,7 @@ impl Simulator {
     /// Sets a cell, unless that is done.
     #[inline]
     pub(super) fn set(&mut self, cycle: u64, cell: u32, content: Cell) {
-        if !self.rows.cells(cycle)[cell as usize].is_empty() {
-            return;
-        }
-        self.rows.set(cycle, cell, content);
-        for &step in self.program.on_value.of(cell as usize) {
-            self.rows.mark(cycle, step);
-        }
+        set(&self.program, &mut self.rows, cycle, cell, content);
     }
 
     /// Sets a cell to what is known of an operand.
@@ -145,7 +139,7 @@ impl Simulator {
         self.notify_class(cycle, class);
         for i in 0..self.program.on_class.of(class as usize).len() {
             let step = self.program.on_class.of(class as usize)[i];
-            if self.program.recurrence(step as usize).is_some() {
+            if self.program.delay(step as usize).is_some() {
                 for n in self.rows.base..self.rows.end {
                     self.rows.mark(n, step);
                 }
@@ -172,13 +166,12 @@ impl Simulator {
     /// Whether a cell of that class is to be set.
     #[inline]
     pub(super) fn wanted(&self, cycle: u64, class: u32, out: u32) -> bool {
-        self.rows.presence(cycle, class) == Presence::Present
-            && self.rows.cells(cycle)[out as usize].is_empty()
+        wanted(&self.rows, cycle, class, out)
     }
 
     #[inline]
     fn activate(&mut self, program: &Program, cycle: u64, id: u32) -> Go {
-        if self.functions.is_some() && self.defer(program, cycle, id) {
+        if self.defer(program, cycle, id) {
             return Ok(());
         }
         match &program.steps[id as usize] {
@@ -220,8 +213,8 @@ impl Simulator {
             Step::Param { param, init, out, class } => {
                 if self.wanted(cycle, *class, *out) {
                     match &self.params[*param as usize] {
-                        Some(loaded) => self.set(cycle, *out, Cell::Value(loaded.clone())),
-                        None => self.pass(cycle, *out, *init),
+                        Cell::Empty => self.pass(cycle, *out, *init),
+                        loaded => self.set(cycle, *out, loaded.clone()),
                     }
                 }
             }
@@ -366,4 +359,22 @@ impl Simulator {
         }
         Ok(())
     }
+}
+
+/// Sets a cell, unless that is done, and marks the steps that read it.
+#[inline]
+pub(super) fn set(program: &Program, rows: &mut Rows, cycle: u64, cell: u32, content: Cell) {
+    if !rows.cells(cycle)[cell as usize].is_empty() {
+        return;
+    }
+    rows.set(cycle, cell, content);
+    for &step in program.on_value.of(cell as usize) {
+        rows.mark(cycle, step);
+    }
+}
+
+/// Whether a cell of that class is to be set.
+#[inline]
+pub(super) fn wanted(rows: &Rows, cycle: u64, class: u32, out: u32) -> bool {
+    rows.presence(cycle, class) == Presence::Present && rows.cells(cycle)[out as usize].is_empty()
 }

@@ -12,16 +12,16 @@ use std::fmt;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use rml_backend::{Backend, Failure, Held, Prepared, RunError};
+use rml_backend::{Backend, Failure, Held, RunError};
 use rml_base::{Diagnostic, EntityId};
 use rml_ir::Value;
 use rml_ir::flat::Rhs;
 use rml_ir::op::eval;
 
 use super::Simulator;
-use super::engine::{Go, Halt};
+use super::engine::{Go, Halt, set, wanted};
 use super::program::{Operand, Program, Step, index};
-use super::rows::{Cell, Presence};
+use super::rows::{Cell, Presence, Rows};
 use group::{Group, Work};
 use uploads::Uploads;
 
@@ -106,6 +106,11 @@ impl Functions {
         self.waiting.clear();
     }
 
+    /// Whether the value of a cell is read on the device only.
+    pub(super) fn may_stay(&self, cell: usize) -> bool {
+        !self.on_host[cell]
+    }
+
     /// An argument of a call.
     fn argument(&mut self, cell: usize, content: &Cell) -> Result<Held, Failure> {
         match content {
@@ -160,7 +165,7 @@ fn for_each_source(program: &Program, step: Option<u32>, mut f: impl FnMut(Opera
         Step::Merge { branches, .. } => branches.iter().for_each(|b| f(b.0)),
         Step::Param { init, .. } => f(*init),
         Step::Forward(_) | Step::Backward(_) => {
-            if let Some(r) = program.recurrence(step as usize) {
+            if let Some(r) = program.delay(step as usize) {
                 r.start.into_iter().chain([r.next]).for_each(f);
             }
         }
@@ -168,94 +173,93 @@ fn for_each_source(program: &Program, step: Option<u32>, mut f: impl FnMut(Opera
     }
 }
 
-impl Simulator {
-    /// Whether a step waits for a call; notes where it is ready.
-    #[inline]
-    pub(super) fn defer(&mut self, program: &Program, cycle: u64, id: u32) -> bool {
-        if !self.functions.as_ref().is_some_and(|f| f.deferred[id as usize]) {
-            return false;
-        }
+/// What is known of an operand.
+fn cell<'a>(program: &'a Program, rows: &'a Rows, cycle: u64, x: Operand) -> &'a Cell {
+    x.get(rows.cells(cycle), &program.constants)
+}
+
+impl Functions {
+    /// Notes where an operator that waits for a call is ready.
+    fn note(&mut self, program: &Program, rows: &mut Rows, cycle: u64, id: u32) {
         let step = &program.steps[id as usize];
-        let Some((out, class)) = step.result() else { return false };
-        if !self.wanted(cycle, class, out) {
-            return true;
-        }
+        let Some((out, class)) = step.result().filter(|(out, class)| wanted(rows, cycle, *class, *out))
+        else {
+            return;
+        };
         let (mut ready, mut never) = (true, false);
         step.for_each_operand(|x| {
-            let cell = self.cell(cycle, x);
+            let cell = cell(program, rows, cycle, x);
             ready &= cell.is_known();
             never |= matches!(cell, Cell::Never);
         });
         if never {
-            self.set(cycle, out, Cell::Never);
-        } else if ready && let Some(functions) = &mut self.functions {
-            functions.waiting.insert((cycle, class));
+            set(program, rows, cycle, out, Cell::Never);
+        } else if ready {
+            self.waiting.insert((cycle, class));
         }
-        true
     }
 
-    /// Makes the next call, lowest cycle first; `false` if nothing waits for one.
-    pub(super) fn call_next(&mut self, program: &Program) -> Result<bool, Halt> {
-        let Some(mut functions) = self.functions.take() else { return Ok(false) };
-        let next = functions.waiting.pop_first();
-        let result = next.map_or(Ok(()), |(cycle, class)| self.call(&mut functions, program, cycle, class));
-        self.functions = Some(functions);
-        result.map(|()| next.is_some())
-    }
-
-    fn call(&mut self, functions: &mut Functions, program: &Program, cycle: u64, class: u32) -> Go {
-        let set = self.ready(functions, program, cycle, class);
-        let key = (class, set);
+    /// Computes what can be computed of a class in a cycle by one call, or says that its operators are to be evaluated one by one.
+    fn call(&mut self, program: &Program, rows: &mut Rows, cycle: u64, class: u32) -> Result<Called, Halt> {
         let failed = |report: Diagnostic| Halt::Backend { cycle, report: Box::new(report) };
-        let group = match functions.groups.get(&key) {
-            Some(group) => Arc::clone(group),
-            None => {
-                let group = Arc::new(Group::new(functions, program, class, &key.1).map_err(failed)?);
-                functions.groups.insert(key, Arc::clone(&group));
-                group
-            }
-        };
-        if let Work::Watch = group.work {
-            return self.one_by_one(program, cycle, &group);
-        }
-        if let Work::Call(prepared) = &group.work {
-            let report = |f: Failure| failed(f.within(prepared.function()));
-            let args = group.inputs.iter().map(|&cell| {
-                let content = self.rows.cells(cycle)[cell].clone();
-                functions.argument(cell, &content)
-            });
-            let args = args.collect::<Result<Vec<Held>, Failure>>().map_err(report)?;
-            functions.calls += 1;
-            match prepared.run(args) {
-                Ok(results) => {
-                    self.take_results(functions, prepared, &group, cycle, results).map_err(report)?
+        let group = self.group(program, rows, cycle, class).map_err(failed)?;
+        match &group.work {
+            Work::Watch => return Ok(Called::OneByOne(group)),
+            Work::Nothing => {}
+            Work::Call(prepared) => {
+                let report = |f: Failure| failed(f.within(prepared.function()));
+                let cells = rows.cells(cycle);
+                let args = group.inputs.iter().map(|&at| self.argument(at, &cells[at]));
+                let args = args.collect::<Result<Vec<Held>, Failure>>().map_err(report)?;
+                self.calls += 1;
+                match prepared.run(args) {
+                    Ok(results) => {
+                        self.take_results(program, rows, &group, cycle, results).map_err(report)?
+                    }
+                    Err(RunError::Stop(_)) => return Ok(Called::OneByOne(group)),
+                    Err(RunError::Failed(why)) => return Err(failed(*why)),
                 }
-                Err(RunError::Stop(_)) => return self.one_by_one(program, cycle, &group),
-                Err(RunError::Failed(why)) => return Err(failed(*why)),
             }
         }
-        group.inner.iter().for_each(|&cell| self.rows.set(cycle, cell, Cell::Inside));
-        group.steps.iter().for_each(|&step| self.rows.unmark(cycle, step));
-        Ok(())
+        group.inner.iter().for_each(|&cell| rows.set(cycle, cell, Cell::Inside));
+        group.steps.iter().for_each(|&step| rows.unmark(cycle, step));
+        Ok(Called::Done)
+    }
+
+    /// What can be computed of a class in a cycle, prepared when it is met first.
+    fn group(
+        &mut self,
+        program: &Program,
+        rows: &Rows,
+        cycle: u64,
+        class: u32,
+    ) -> Result<Arc<Group>, Diagnostic> {
+        let key = (class, self.ready(program, rows, cycle, class));
+        if let Some(group) = self.groups.get(&key) {
+            return Ok(Arc::clone(group));
+        }
+        let group = Arc::new(Group::new(self, program, class, &key.1)?);
+        self.groups.insert(key, Arc::clone(&group));
+        Ok(group)
     }
 
     /// The members of a class that can be computed in a cycle, as bits: what they need is known or among them.
-    fn ready(&self, functions: &Functions, program: &Program, cycle: u64, class: u32) -> Vec<u64> {
-        let members = &functions.members[class as usize];
+    fn ready(&self, program: &Program, rows: &Rows, cycle: u64, class: u32) -> Vec<u64> {
+        let members = &self.members[class as usize];
         let mut set = vec![0_u64; members.len().div_ceil(64)];
-        if self.rows.presence(cycle, class) != Presence::Present {
+        if rows.presence(cycle, class) != Presence::Present {
             return set;
         }
-        let cells = self.rows.cells(cycle);
+        let cells = rows.cells(cycle);
         for (i, &id) in members.iter().enumerate() {
             let step = &program.steps[id as usize];
             let Some((out, _)) = step.result() else { continue };
             let computed = |x: Operand| {
-                let place = x.cell().and_then(|cell| functions.place[cell]);
+                let place = x.cell().and_then(|cell| self.place[cell]);
                 place.is_some_and(|p| set[p as usize / 64] >> (p % 64) & 1 == 1)
             };
             // A copy is worth no call of its own.
-            let known = |x: Operand| functions.deferred[id as usize] && self.cell(cycle, x).is_known();
+            let known = |x: Operand| self.deferred[id as usize] && cell(program, rows, cycle, x).is_known();
             let mut ready = cells[out as usize].is_empty();
             step.for_each_operand(|x| ready = ready && (known(x) || computed(x)));
             if ready {
@@ -266,23 +270,56 @@ impl Simulator {
     }
 
     fn take_results(
-        &mut self,
-        functions: &Functions,
-        prepared: &Prepared,
+        &self,
+        program: &Program,
+        rows: &mut Rows,
         group: &Group,
         cycle: u64,
         results: Vec<Held>,
     ) -> Result<(), Failure> {
-        debug_assert_eq!(results.len(), prepared.function().results.len());
+        debug_assert_eq!(results.len(), group.results.len());
         for (&cell, result) in group.results.iter().zip(results) {
             let content = match result {
-                Held::Device(buffer) if functions.on_host[cell as usize] => Cell::Value(buffer.download()?),
+                Held::Device(buffer) if self.on_host[cell as usize] => Cell::Value(buffer.download()?),
                 Held::Device(buffer) => Cell::Device(buffer),
                 Held::Host(value) => Cell::Value(value),
             };
-            self.set(cycle, cell, content);
+            set(program, rows, cycle, cell, content);
         }
         Ok(())
+    }
+}
+
+/// What became of a call.
+enum Called {
+    /// The results are in their cells.
+    Done,
+    /// The operators are to be evaluated one after the other, since one of them may have no result.
+    OneByOne(Arc<Group>),
+}
+
+impl Simulator {
+    /// Whether a step waits for a call; notes where it is ready.
+    #[inline]
+    pub(super) fn defer(&mut self, program: &Program, cycle: u64, id: u32) -> bool {
+        match &mut self.functions {
+            Some(functions) if functions.deferred[id as usize] => {
+                functions.note(program, &mut self.rows, cycle, id);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Makes the next call, lowest cycle first; `false` if nothing waits for one.
+    pub(super) fn call_next(&mut self, program: &Program) -> Result<bool, Halt> {
+        let Some(functions) = &mut self.functions else { return Ok(false) };
+        let Some((cycle, class)) = functions.waiting.pop_first() else { return Ok(false) };
+        match functions.call(program, &mut self.rows, cycle, class)? {
+            Called::Done => {}
+            Called::OneByOne(group) => self.one_by_one(program, cycle, &group)?,
+        }
+        Ok(true)
     }
 
     /// Evaluates the operators of a function in which one has no result, one after the other, as without a backend.

@@ -12,13 +12,13 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use rml_backend::Backend;
+use rml_backend::{Backend, Failure as BackendFailure};
 use rml_base::memory::{self, Reservation, bytes_of};
 use rml_base::{Diagnostic, codes};
+use rml_engine::{End, Input, Row, Status, trace_ended};
 use rml_ir::flat::{Flat, Var};
 use rml_ir::{Type, Value};
 
-use crate::status::{Input, Status};
 use engine::{Go, Halt};
 use functions::Functions;
 use program::Program;
@@ -34,7 +34,6 @@ mod rows;
 mod state;
 mod walk;
 
-pub use deadlock::Undetermined;
 pub use report::Failure;
 
 /// Which variables the environment asks for.
@@ -59,17 +58,20 @@ pub struct Options {
     pub demand: Demand,
     /// The most cycles that may be open at once; `None` = no limit.
     pub max_open_cycles: Option<usize>,
-    /// What computes tensor functions; `None` evaluates one operator after the other, which is the reference.
-    pub backend: Option<Arc<dyn Backend>>,
+    /// What computes tensors.
+    pub tensors: Tensors,
+    /// The number of the first cycle, by which outputs and reports call it.
+    pub first: u64,
 }
 
-/// The outputs of one cycle.
-#[derive(Clone, Debug)]
-pub struct Row {
-    /// Which cycle.
-    pub cycle: u64,
-    /// The statuses of the program's outputs, in their order. Absent or a value, except in rows that are returned after the end.
-    pub values: Vec<Status>,
+/// What computes tensors.
+#[derive(Clone, Debug, Default)]
+pub enum Tensors {
+    /// The evaluation of each operator, one after the other: the reference.
+    #[default]
+    Reference,
+    /// A backend, which gets functions of several operators.
+    On(Arc<dyn Backend>),
 }
 
 /// Counters of a simulation.
@@ -97,18 +99,18 @@ pub struct Simulator {
     program: Arc<Program>,
     options: Options,
     rows: Rows,
-    /// For each forward recurrence: what its next active cycle delivers as far as dropped cycles decide that; empty = its start.
+    /// For each forward delay: what its next active cycle delivers as far as dropped cycles decide that; empty = its start.
     last: Vec<Cell>,
-    /// For each backward recurrence: the cycle whose walk waits for the next cycle to be opened.
+    /// For each backward delay: the cycle whose walk waits for the next cycle to be opened.
     tails: Vec<Option<u64>>,
-    /// Values loaded for parameters.
-    params: Vec<Option<Value>>,
+    /// Values loaded for parameters; empty = none.
+    params: Vec<Cell>,
     /// The latest values of parameters in dropped cycles.
     last_params: Vec<Cell>,
     /// The functions that a backend computes.
     functions: Option<Box<Functions>>,
     has_offers: bool,
-    ended: Option<bool>,
+    ended: Option<End>,
     released: u64,
     outputs: VecDeque<Row>,
     recorded: Vec<Box<[Status]>>,
@@ -134,20 +136,21 @@ impl Simulator {
             forward: program.forward.len(),
             backward: program.backward.len(),
         };
+        let functions = match &options.tensors {
+            Tensors::Reference => None,
+            Tensors::On(backend) => Some(Box::new(Functions::new(&program, backend, options.record))),
+        };
         tracing::debug!(?sizes, "prepared a simulation");
         Simulator {
-            rows: Rows::new(sizes),
+            rows: Rows::new(sizes, options.first),
             last: vec![Cell::Empty; sizes.forward],
             tails: vec![None; sizes.backward],
-            params: vec![None; program.params.len()],
+            params: vec![Cell::Empty; program.params.len()],
             last_params: vec![Cell::Empty; program.params.len()],
-            functions: options
-                .backend
-                .as_ref()
-                .map(|b| Box::new(Functions::new(&program, b, options.record))),
+            functions,
             has_offers: false,
             ended: None,
-            released: 0,
+            released: options.first,
             outputs: VecDeque::new(),
             recorded: Vec::new(),
             halts: Vec::new(),
@@ -194,7 +197,7 @@ impl Simulator {
     /// If a synchronisation error or an integer overflow is found (or was found before).
     pub fn finish(&mut self, closed: bool) -> Result<(), Diagnostic> {
         self.check_running()?;
-        self.ended = Some(closed);
+        self.ended = Some(if closed { End::Closed } else { End::Open });
         if closed {
             self.wake_tails();
         }
@@ -208,18 +211,22 @@ impl Simulator {
     }
 
     /// What is known of a variable in a cycle: always for open cycles, for others if they are recorded.
-    pub fn status(&self, cycle: u64, v: Var) -> Option<Status> {
+    ///
+    /// # Errors
+    /// If the value cannot be copied from its device.
+    pub fn status(&self, cycle: u64, v: Var) -> Result<Option<Status>, Diagnostic> {
         if cycle >= self.rows.end || v.0 as usize >= self.program.flat.vars.len() {
-            None
-        } else if cycle >= self.rows.base {
-            Some(self.open_status(cycle, v))
-        } else {
-            let row = self.recorded.get(usize::try_from(cycle).ok()?)?;
-            row.get(v.0 as usize).cloned()
+            return Ok(None);
         }
+        if cycle >= self.rows.base {
+            return Ok(Some(self.open_status(cycle, v)?));
+        }
+        let at = cycle.checked_sub(self.options.first).and_then(|n| usize::try_from(n).ok());
+        let row = at.and_then(|n| self.recorded.get(n));
+        Ok(row.and_then(|row| row.get(v.0 as usize)).cloned())
     }
 
-    /// How many cycles were fed.
+    /// The number of the next cycle: how many were fed, where they are counted from 0.
     pub fn cycles(&self) -> u64 {
         self.rows.end
     }
@@ -233,7 +240,7 @@ impl Simulator {
     pub fn stats(&self) -> Stats {
         Stats {
             activations: self.activations,
-            cycles: self.rows.end,
+            cycles: self.rows.end - self.options.first,
             max_open_cycles: self.max_open,
             live_values: self.rows.live_values(),
             live_bytes: self.rows.live_bytes(),
@@ -248,8 +255,7 @@ impl Simulator {
         }
         match self.ended {
             None => Ok(()),
-            Some(_) => Err(Diagnostic::error(codes::sim::TRACE_ENDED, "the trace has ended already")
-                .help("start a new simulation for another trace")),
+            Some(_) => Err(trace_ended()),
         }
     }
 
@@ -367,13 +373,17 @@ impl Simulator {
             self.rows.set_broken(halt.cycle());
             self.halts.push(halt);
         }
-        self.release();
-        let halt = self.halts.first().filter(|_| !self.options.keep_going).map(|halt| self.report(halt));
-        if halt.is_none() {
-            self.reclaim();
+        if let Err(halt) = self.release() {
+            self.halts.push(halt);
+        }
+        if (self.halts.is_empty() || self.options.keep_going)
+            && let Err(halt) = self.reclaim()
+        {
+            self.halts.push(halt);
         }
         self.reserved.set(self.own_bytes());
-        halt.map_or(Ok(()), Err)
+        let halt = self.halts.first().filter(|_| !self.options.keep_going);
+        halt.map_or(Ok(()), |halt| Err(self.report(halt)))
     }
 
     /// The bytes that are kept of a cycle when it is complete, without what its values hold: its row of outputs, and its record.
@@ -391,7 +401,7 @@ impl Simulator {
     }
 
     /// Moves outputs that are determined, in order, to where they are fetched.
-    fn release(&mut self) {
+    fn release(&mut self) -> Go {
         while self.released < self.rows.end {
             let cycle = self.released;
             let program = &self.program;
@@ -400,26 +410,31 @@ impl Simulator {
             if !ended && (!determined || self.rows.is_broken(cycle)) {
                 break;
             }
-            let values = program.flat.outputs.iter().map(|&v| self.open_status(cycle, v)).collect();
+            let values = program.flat.outputs.iter().map(|&v| self.status_or_halt(cycle, v));
+            let values = values.collect::<Result<_, _>>()?;
             self.outputs.push_back(Row { cycle, values });
             self.released += 1;
         }
+        Ok(())
     }
 
     /// Drops complete cycles from the front.
-    fn reclaim(&mut self) {
+    fn reclaim(&mut self) -> Go {
+        // Outputs may have been fetched of cycles that were taken back and are not open again yet.
         while !self.options.keep_going
-            && self.rows.base < self.released
+            && self.rows.base < self.released.min(self.rows.end)
             && self.rows.is_complete(self.rows.base)
         {
             let cycle = self.rows.base;
-            self.remember(cycle);
             if self.options.record {
-                let row = self.program.flat.vars.ids().map(|v| self.open_status(cycle, v)).collect();
+                let row = self.program.flat.vars.ids().map(|v| self.status_or_halt(cycle, v));
+                let row = row.collect::<Result<_, _>>()?;
                 self.recorded.push(row);
             }
+            self.remember(cycle);
             self.rows.pop();
         }
+        Ok(())
     }
 
     fn is_determined(&self, cycle: u64, v: Var) -> bool {
@@ -430,16 +445,25 @@ impl Simulator {
         }
     }
 
-    fn open_status(&self, cycle: u64, v: Var) -> Status {
-        match self.rows.presence(cycle, program::index(self.program.class(v))) {
+    /// What is known of a variable in an open cycle. A failure is that of the device on which its value is.
+    fn open_status(&self, cycle: u64, v: Var) -> Result<Status, BackendFailure> {
+        Ok(match self.rows.presence(cycle, program::index(self.program.class(v))) {
             Presence::Bottom => Status::Bottom,
             Presence::Absent => Status::Absent,
             Presence::Error => Status::Error,
-            Presence::Present => {
-                let held = self.cell(cycle, self.program.operand_of[v]).held();
-                held.and_then(|h| h.to_host().ok()).map_or(Status::Unknown, Status::Value)
-            }
-        }
+            Presence::Present => match self.cell(cycle, self.program.operand_of[v]).held() {
+                Some(held) => Status::Value(held.to_host()?),
+                None => Status::Unknown,
+            },
+        })
+    }
+
+    /// The same; a device that fails stops the simulation.
+    fn status_or_halt(&self, cycle: u64, v: Var) -> Result<Status, Halt> {
+        self.open_status(cycle, v).map_err(|failure| {
+            let report = failure.diagnostic().note(format!("reading {}", self.program.name(v)));
+            Halt::Backend { cycle, report: Box::new(report) }
+        })
     }
 }
 

@@ -52,9 +52,9 @@ pub(super) enum Step {
     When { value: Operand, cond: Operand, out: u32, from: u32, to: u32 },
     /// Merging: condition and result in `class`, branches in their own.
     Merge { cond: Operand, branches: [(Operand, u32); 2], out: u32, class: u32 },
-    /// Forward recurrence (its number).
+    /// Forward delay (its number).
     Forward(u32),
-    /// Backward recurrence (its number).
+    /// Backward delay (its number).
     Backward(u32),
     /// A parameter (its number).
     Param { param: u32, init: Operand, out: u32, class: u32 },
@@ -85,9 +85,9 @@ impl Step {
     }
 }
 
-/// A recurrence.
+/// A delay.
 #[derive(Clone, Debug)]
-pub(super) struct Recurrence {
+pub(super) struct Delay {
     pub(super) step: u32,
     /// The first or last value; a `post` has none.
     pub(super) start: Option<Operand>,
@@ -144,8 +144,8 @@ pub(super) struct Program {
     pub(super) definition: IndexVec<Var, Option<u32>>,
     pub(super) constants: Vec<Cell>,
     pub(super) operand_of: IndexVec<Var, Operand>,
-    pub(super) forward: Vec<Recurrence>,
-    pub(super) backward: Vec<Recurrence>,
+    pub(super) forward: Vec<Delay>,
+    pub(super) backward: Vec<Delay>,
     pub(super) params: Vec<Param>,
     /// Steps to try when a class becomes present, absent or an error.
     pub(super) on_class: Lists,
@@ -207,8 +207,8 @@ impl Program {
         self.classes.of(v).index()
     }
 
-    /// A step's recurrence, if it is one.
-    pub(super) fn recurrence(&self, step: usize) -> Option<&Recurrence> {
+    /// A step's delay, if it is one.
+    pub(super) fn delay(&self, step: usize) -> Option<&Delay> {
         match self.steps[step] {
             Step::Forward(r) => self.forward.get(r as usize),
             Step::Backward(r) => self.backward.get(r as usize),
@@ -248,16 +248,16 @@ impl Program {
             }
             Rhs::Fby { init, next, window } => {
                 let start = Some(self.init(init));
-                let r = self.recurrence_data(i, eq.lhs, *next, *window, start);
+                let r = self.delay_data(i, eq.lhs, *next, *window, start);
                 Step::Forward(push(&mut self.forward, r))
             }
             Rhs::FbyBack { init, next, window } => {
                 let start = Some(self.init(init));
-                let r = self.recurrence_data(i, eq.lhs, *next, *window, start);
+                let r = self.delay_data(i, eq.lhs, *next, *window, start);
                 Step::Backward(push(&mut self.backward, r))
             }
             Rhs::Post { next, window } => {
-                let r = self.recurrence_data(i, eq.lhs, *next, *window, None);
+                let r = self.delay_data(i, eq.lhs, *next, *window, None);
                 Step::Backward(push(&mut self.backward, r))
             }
             Rhs::Param { init } => {
@@ -278,14 +278,7 @@ impl Program {
         }
     }
 
-    fn recurrence_data(
-        &self,
-        i: usize,
-        o: Var,
-        y: Var,
-        window: Option<Window>,
-        start: Option<Operand>,
-    ) -> Recurrence {
+    fn delay_data(&self, i: usize, o: Var, y: Var, window: Option<Window>, start: Option<Operand>) -> Delay {
         let mut ends = Vec::new();
         let mut at = window;
         while let Some(w) = at {
@@ -293,7 +286,7 @@ impl Program {
             ends.push((self.operand_of[end], index(self.class(end))));
             at = self.flat.windows[w].parent;
         }
-        Recurrence {
+        Delay {
             step: index(i),
             start,
             next: self.operand_of[y],

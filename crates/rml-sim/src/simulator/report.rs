@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 
 use indexmap::IndexMap;
 use rml_base::{Diagnostic, Span, codes};
+use rml_engine::Status;
 use rml_ir::Value;
 use rml_ir::flat::{Eq, Rhs, Var};
 use rml_ir::op::EvalError;
@@ -13,7 +14,6 @@ use super::Simulator;
 use super::engine::{Conflict, Halt};
 use super::rows::{Cause, Presence};
 use crate::clock_classes::for_each_synchronous_pair;
-use crate::status::Status;
 
 /// What stopped a simulation, and where.
 #[derive(Clone, Debug)]
@@ -44,7 +44,7 @@ impl Halt {
 
 impl Simulator {
     /// What stopped the simulation (ERROR-3); when going on regardless, the failure in the lowest cycle (one that did not come through a
-    /// recurrence).
+    /// delay).
     pub fn failure(&self) -> Option<Failure> {
         let halt = self.halts.iter().min_by_key(|h| h.cycle())?;
         let equation = match halt {
@@ -109,7 +109,7 @@ impl Simulator {
         let mut position = 0;
         eq.rhs.for_each_operand(|v| {
             position += 1;
-            if let Status::Value(Value::Int(i)) = self.open_status(cycle, v) {
+            if let Ok(Status::Value(Value::Int(i))) = self.open_status(cycle, v) {
                 let named = self.program.flat.vars[v].name.is_some();
                 let x = if named { self.program.name(v) } else { format!("operand {position}") };
                 let note = format!("{x} is {i}");
@@ -225,8 +225,8 @@ impl Simulator {
     fn condition(&self, cycle: u64, cond: Var) -> String {
         let c = self.program.name(cond);
         match self.open_status(cycle, cond) {
-            Status::Value(Value::Bool(b)) => format!("since {c} is {b}"),
-            Status::Absent => format!("since {c} is absent"),
+            Ok(Status::Value(Value::Bool(b))) => format!("since {c} is {b}"),
+            Ok(Status::Absent) => format!("since {c} is absent"),
             _ => format!("because of {c}"),
         }
     }

@@ -113,16 +113,16 @@ impl Sizes {
     /// The bytes of a row.
     fn bytes(&self) -> usize {
         let classes = self.classes * (size_of::<Presence>() + size_of::<Cause>());
-        let work = self.words() * size_of::<u64>() + self.recurrences() * size_of::<Walk>();
+        let work = self.words() * size_of::<u64>() + self.delays() * size_of::<Walk>();
         self.cells * size_of::<Cell>() + classes + work + ROW
     }
 
-    fn recurrences(&self) -> usize {
+    fn delays(&self) -> usize {
         self.forward + self.backward
     }
 }
 
-/// How far the walk of a recurrence has come from one cycle, and which walk waits in it.
+/// How far the walk of a delay has come from one cycle, and which walk waits in it.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Walk {
     /// How many absent neighbours the walk that starts in this cycle has passed.
@@ -160,12 +160,13 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    pub(super) fn new(sizes: Sizes) -> Rows {
+    /// No cycle is open; the first one to be is `first`.
+    pub(super) fn new(sizes: Sizes, first: u64) -> Rows {
         let mut rows = Rows {
             sizes,
             mask: 0,
-            base: 0,
-            end: 0,
+            base: first,
+            end: first,
             cells: Vec::new(),
             presence: Vec::new(),
             causes: Vec::new(),
@@ -188,7 +189,7 @@ impl Rows {
         self.cells.resize_with(capacity * s.cells, Cell::default);
         self.presence.resize(capacity * s.classes, Presence::Bottom);
         self.causes.resize(capacity * s.classes, Cause::None);
-        self.walks.resize(capacity * s.recurrences(), Walk::default());
+        self.walks.resize(capacity * s.delays(), Walk::default());
         self.dirty.resize(capacity * s.words(), 0);
         self.hint.resize(capacity, 0);
         self.bottoms.resize(capacity, 0);
@@ -210,7 +211,7 @@ impl Rows {
             swap_rows(&mut self.cells, s.cells, from, to);
             swap_rows(&mut self.presence, s.classes, from, to);
             swap_rows(&mut self.causes, s.classes, from, to);
-            swap_rows(&mut self.walks, s.recurrences(), from, to);
+            swap_rows(&mut self.walks, s.delays(), from, to);
             swap_rows(&mut self.dirty, s.words(), from, to);
             self.hint.swap(from, to);
             self.bottoms.swap(from, to);
@@ -247,7 +248,7 @@ impl Rows {
         }
         let (cycle, slot, s) = (self.end, self.slot(self.end), self.sizes);
         self.presence[slot * s.classes..][..s.classes].fill(Presence::Bottom);
-        self.walks[slot * s.recurrences()..][..s.recurrences()].fill(Walk::default());
+        self.walks[slot * s.delays()..][..s.delays()].fill(Walk::default());
         self.dirty[slot * s.words()..][..s.words()].fill(0);
         self.hint[slot] = CLEAN;
         self.bottoms[slot] = u32::try_from(s.classes).unwrap_or(u32::MAX);
@@ -288,6 +289,7 @@ impl Rows {
     pub(super) fn set(&mut self, cycle: u64, cell: u32, content: Cell) {
         let slot = self.slot(cycle);
         self.cells[slot * self.sizes.cells + cell as usize] = content;
+        // In a row with an error, cells are set that were not counted; such a row is never complete.
         self.missing[slot] = self.missing[slot].wrapping_sub(1);
     }
 
@@ -334,18 +336,18 @@ impl Rows {
         self.bottoms[slot] == 0 && self.missing[slot] == 0 && !self.broken[slot]
     }
 
-    /// The walk of a forward recurrence.
+    /// The walk of a forward delay.
     #[inline]
-    pub(super) fn forward(&mut self, cycle: u64, recurrence: u32) -> &mut Walk {
+    pub(super) fn forward(&mut self, cycle: u64, delay: u32) -> &mut Walk {
         let slot = self.slot(cycle);
-        &mut self.walks[slot * self.sizes.recurrences() + recurrence as usize]
+        &mut self.walks[slot * self.sizes.delays() + delay as usize]
     }
 
-    /// The walk of a backward recurrence.
+    /// The walk of a backward delay.
     #[inline]
-    pub(super) fn backward(&mut self, cycle: u64, recurrence: u32) -> &mut Walk {
+    pub(super) fn backward(&mut self, cycle: u64, delay: u32) -> &mut Walk {
         let slot = self.slot(cycle);
-        &mut self.walks[slot * self.sizes.recurrences() + self.sizes.forward + recurrence as usize]
+        &mut self.walks[slot * self.sizes.delays() + self.sizes.forward + delay as usize]
     }
 
     pub(super) fn offers(&mut self, cycle: u64) -> &mut Vec<(Var, Option<Value>)> {
@@ -424,7 +426,7 @@ mod tests {
     use super::*;
 
     fn rows() -> Rows {
-        Rows::new(Sizes { cells: 1, classes: 1, steps: 130, forward: 1, backward: 0 })
+        Rows::new(Sizes { cells: 1, classes: 1, steps: 130, forward: 1, backward: 0 }, 0)
     }
 
     #[test]

@@ -3,50 +3,49 @@
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use rml_backend::Held;
-use rml_base::{Diagnostic, codes};
+use rml_backend::{Failure, Held};
+use rml_base::{Diagnostic, EntityId, codes};
+use rml_engine::States;
 use rml_ir::Value;
 use rml_ir::flat::Eq;
 
-use super::program::{Program, Recurrence, Step};
+use super::Simulator;
+use super::program::{Delay, Program, Step};
 use super::rows::Cell;
-use super::{Simulator, has_type};
 
 impl Simulator {
-    /// The states by key: for a `fby` the value that its next active cycle delivers, for a parameter its value. A `fby` that was never
-    /// active and starts with a stream has no value and is left out.
+    /// The states by key, on the host; see [`held_states`](Self::held_states).
+    ///
+    /// # Errors
+    /// As there; if a value cannot be copied from its device.
+    pub fn states(&self) -> Result<IndexMap<Arc<str>, Value>, Diagnostic> {
+        Ok(self.held_states()?.to_host()?)
+    }
+
+    /// The states by key, wherever they are: for a `fby` the value that its next active cycle delivers, for a parameter its value. A
+    /// `fby` that was never active and starts with a stream has no value and is left out.
     ///
     /// # Errors
     /// If an output of a cycle is undetermined, if a state is not known yet, or if a window is open: then a run that starts
     /// with the states would not go on as this one does.
-    pub fn states(&self) -> Result<IndexMap<Arc<str>, Value>, Diagnostic> {
+    pub fn held_states(&self) -> Result<States, Diagnostic> {
         self.check_saveable()?;
         let program = &self.program;
-        let mut states = IndexMap::new();
-        for (key, state) in &program.flat.states {
-            let value = match program.steps[program.step_of[state.equation] as usize] {
-                Step::Forward(r) => {
-                    let next = self.next_value(r as usize).ok().flatten();
-                    match next {
-                        Some(held) => Some(held.to_host()?),
-                        None => start(program, &program.forward[r as usize]),
-                    }
-                }
-                Step::Param { param, init, .. } => {
-                    let p = param as usize;
-                    match (&self.params[p], self.latest_param(p)) {
-                        (Some(loaded), _) => Some(loaded.clone()),
-                        (None, Some(held)) => Some(held.to_host()?),
-                        (None, None) => program.static_value(init).cloned(),
-                    }
-                }
-                _ => None,
-            };
-            if let Some(value) = value {
-                states.insert(Arc::clone(key), value);
+        let held = |value: Value| Held::Host(value);
+        let value = |equation: Eq| match program.steps[program.step_of[equation] as usize] {
+            Step::Forward(r) => {
+                let next = self.next_value(r as usize).ok().flatten();
+                next.or_else(|| start(program, &program.forward[r as usize]).map(held))
             }
-        }
-        Ok(states)
+            Step::Param { param, init, .. } => {
+                let p = param as usize;
+                let latest = self.params[p].held().or_else(|| self.latest_param(p));
+                latest.or_else(|| program.static_value(init).cloned().map(held))
+            }
+            _ => None,
+        };
+        let states = program.flat.states.iter();
+        Ok(states.filter_map(|(key, state)| Some((Arc::clone(key), value(state.equation)?))).collect())
     }
 
     /// Sets a state: a `fby` delivers the value in its next active cycle, a parameter has it from now on. Numbers are rounded to the
@@ -55,6 +54,14 @@ impl Simulator {
     /// # Errors
     /// If there is no such state, if the value has another type, or if cycles are open.
     pub fn set_state(&mut self, key: &str, value: &Value) -> Result<(), Diagnostic> {
+        self.set_held_state(key, &Held::Host(value.clone()))
+    }
+
+    /// As [`set_state`](Self::set_state). A value on the device of this simulation's backend stays there if the program reads it there only.
+    ///
+    /// # Errors
+    /// As there; if a value cannot be copied from its device.
+    pub fn set_held_state(&mut self, key: &str, held: &Held) -> Result<(), Diagnostic> {
         self.check_quiescent()?;
         let Some(state) = self.program.flat.states.get(key) else {
             return Err(Diagnostic::error(
@@ -64,21 +71,36 @@ impl Simulator {
         };
         let eq: Eq = state.equation;
         let data = &self.program.flat.vars[self.program.flat.equations[eq].lhs];
-        if !has_type(value, &data.ty) {
+        if held.ty() != data.ty {
             return Err(Diagnostic::error(
                 codes::sim::STATE_VALUE,
                 format!("state `{key}` has another type"),
             )
             .label(data.span, "this is the state")
-            .note(format!("expected {}, found {}", data.ty, value.ty())));
+            .note(format!("expected {}, found {}", data.ty, held.ty())));
         }
-        let value = value.to_precision(self.program.flat.precision);
+        let lhs = self.program.flat.equations[eq].lhs.index();
+        let content = self.settled(lhs, held)?;
         match self.program.steps[self.program.step_of[eq] as usize] {
-            Step::Forward(r) => self.last[r as usize] = Cell::Value(value),
-            Step::Param { param, .. } => self.params[param as usize] = Some(value),
+            Step::Forward(r) => self.last[r as usize] = content,
+            Step::Param { param, .. } => self.params[param as usize] = content,
             _ => {}
         }
         Ok(())
+    }
+
+    /// A value that is handed in, where the readers of a cell look for it and in the program's precision.
+    fn settled(&self, cell: usize, held: &Held) -> Result<Cell, Failure> {
+        let precision = self.program.flat.precision;
+        match held {
+            Held::Device(buffer)
+                if buffer.precision() == precision
+                    && self.functions.as_ref().is_some_and(|f| f.may_stay(cell)) =>
+            {
+                Ok(Cell::Device(Arc::clone(buffer)))
+            }
+            held => Ok(Cell::Value(held.to_host()?.to_precision(precision))),
+        }
     }
 
     /// The value of a parameter in the latest cycle in which it has one.
@@ -137,8 +159,8 @@ impl Simulator {
     }
 }
 
-/// The initial value of a recurrence where it does not depend on the inputs.
-fn start<'a>(program: &'a Program, rec: &Recurrence) -> Option<Value> {
+/// The initial value of a delay where it does not depend on the inputs.
+fn start<'a>(program: &'a Program, rec: &Delay) -> Option<Value> {
     let start: Option<&'a Value> = rec.start.and_then(|x| program.static_value(x));
     start.cloned()
 }

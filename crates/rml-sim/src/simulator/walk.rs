@@ -1,17 +1,18 @@
-//! Recurrences: the walk from a cycle to the neighbouring active cycle (DELAY-2), forward recurrences down (FBY-1, FBY-2), backward
+//! Delays: the walk from a cycle to the neighbouring active cycle (DELAY-2), forward delays down (FBY-1, FBY-2), backward
 //! ones up (BACK-1, BACK-2, POST-1).
 //!
 //! A walk that meets something unknown waits there: it leaves its distance in that cycle and goes on when a step of the same
-//! recurrence is tried in that cycle. At most one walk can wait in a cycle, since the cycles that a walk passes are absent; so the work
+//! delay is tried in that cycle. At most one walk can wait in a cycle, since the cycles that a walk passes are absent; so the work
 //! is linear in the cycles passed.
 
 use std::sync::Arc;
 
 use rml_backend::Held;
+use rml_engine::End;
 use rml_ir::Value;
 
 use super::Simulator;
-use super::program::{Operand, Program, Recurrence};
+use super::program::{Delay, Operand, Program};
 use super::rows::{Cell, Presence};
 
 /// What is known about the ends of a window and of those around it in a cycle: the greatest of what is known about each (WINDOW-1,
@@ -82,7 +83,7 @@ impl Simulator {
     }
 
     /// Whether a walk down that waits in this cycle can go on.
-    fn lets_down(&self, rec: &Recurrence, n: u64) -> bool {
+    fn lets_down(&self, rec: &Delay, n: u64) -> bool {
         match self.boundary_after(rec, n) {
             Boundary::Unknown => false,
             Boundary::No => match self.rows.presence(n, rec.class) {
@@ -95,7 +96,7 @@ impl Simulator {
     }
 
     /// Whether a walk up that waits in this cycle can go on.
-    fn lets_up(&self, rec: &Recurrence, n: u64) -> bool {
+    fn lets_up(&self, rec: &Delay, n: u64) -> bool {
         match self.rows.presence(n, rec.class) {
             Presence::Bottom => false,
             Presence::Absent => self.boundary_after(rec, n) != Boundary::Unknown,
@@ -104,9 +105,9 @@ impl Simulator {
         }
     }
 
-    /// Whether an error may still reach a recurrence that has its value already.
+    /// Whether an error may still reach a delay that has its value already.
     #[inline]
-    fn may_break(&self, n: u64, rec: &Recurrence) -> bool {
+    fn may_break(&self, n: u64, rec: &Delay) -> bool {
         !self.halts.is_empty() && self.rows.presence(n, rec.class) == Presence::Present
     }
 
@@ -128,7 +129,7 @@ impl Simulator {
         }
     }
 
-    fn arrive(&mut self, rec: &Recurrence, n: u64, found: Found) {
+    fn arrive(&mut self, rec: &Delay, n: u64, found: Found) {
         match found {
             Found::Cell(cell) => self.set(n, rec.out, cell),
             Found::Boundary => {
@@ -148,7 +149,7 @@ impl Simulator {
         }
     }
 
-    fn boundary_after(&self, rec: &Recurrence, n: u64) -> Boundary {
+    fn boundary_after(&self, rec: &Delay, n: u64) -> Boundary {
         let known = |&(end, class): &(Operand, u32)| match self.rows.presence(n, class) {
             Presence::Error => Boundary::Error,
             Presence::Absent => Boundary::No,
@@ -169,7 +170,7 @@ impl Simulator {
         if self.halts.is_empty() { u64::from(walk.passed) } else { 0 }
     }
 
-    fn walk_down(&mut self, rec: &Recurrence, n: u64, r: u32) -> Found {
+    fn walk_down(&mut self, rec: &Delay, n: u64, r: u32) -> Found {
         let walk = *self.rows.forward(n, r);
         let at = n - self.passed(walk).min(n - self.rows.base);
         let (at, found) = self.search_down(rec, r, at);
@@ -178,7 +179,7 @@ impl Simulator {
     }
 
     /// Goes down from `at`, exclusive, to the latest active cycle; also returns below which cycle the search would go on.
-    fn search_down(&self, rec: &Recurrence, r: u32, mut at: u64) -> (u64, Found) {
+    fn search_down(&self, rec: &Delay, r: u32, mut at: u64) -> (u64, Found) {
         let found = loop {
             if at == self.rows.base {
                 let last = self.last[r as usize].clone();
@@ -205,7 +206,7 @@ impl Simulator {
         (at, found)
     }
 
-    /// What a forward recurrence delivers in its next active cycle: `Ok(None)` is its initial value. `Err` is the cycle in which
+    /// What a forward delay delivers in its next active cycle: `Ok(None)` is its initial value. `Err` is the cycle in which
     /// that is not known yet.
     pub(super) fn next_value(&self, r: usize) -> Result<Option<Held>, u64> {
         let rec = &self.program.forward[r];
@@ -217,7 +218,7 @@ impl Simulator {
         }
     }
 
-    fn walk_up(&mut self, rec: &Recurrence, n: u64, r: u32) -> Found {
+    fn walk_up(&mut self, rec: &Delay, n: u64, r: u32) -> Found {
         let walk = *self.rows.backward(n, r);
         let mut at = n + self.passed(walk);
         let found = loop {
@@ -230,7 +231,7 @@ impl Simulator {
             }
             let m = at + 1;
             if m == self.rows.end {
-                break if self.ended == Some(true) { Found::Boundary } else { Found::Future };
+                break if self.ended == Some(End::Closed) { Found::Boundary } else { Found::Future };
             }
             match self.rows.presence(m, rec.class) {
                 Presence::Absent => at = m,
@@ -246,7 +247,7 @@ impl Simulator {
         found
     }
 
-    /// Keeps what forward recurrences need of a complete cycle that is about to be dropped.
+    /// Keeps what forward delays need of a complete cycle that is about to be dropped.
     pub(super) fn remember(&mut self, n: u64) {
         let program = Arc::clone(&self.program);
         for (r, rec) in program.forward.iter().enumerate() {

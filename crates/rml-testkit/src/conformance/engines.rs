@@ -7,7 +7,7 @@ use rml::{DType, Data, Options, Precision, Program, Shape, Source, Type, Value};
 use rml_backend::Backend;
 use rml_ir::flat::{Flat, Var};
 use rml_sim::oracle::{self, OracleOptions};
-use rml_sim::{ClockClasses, Demand, Input, Simulator, Status};
+use rml_sim::{ClockClasses, Demand, Input, Simulator, Status, Tensors};
 use serde_json::Value as Json;
 
 use super::compare::{agrees, number, same, show, show_expected};
@@ -126,14 +126,14 @@ impl<'a> Prepared<'a> {
         if let Err(message) = self.simulate(&mut going_on) {
             fail(message);
         }
-        failures.extend(self.compare(engine, &|v, n| going_on.status(n as u64, v)));
+        failures.extend(self.compare(engine, &|v, n| going_on.status(n as u64, v).ok().flatten()));
         failures
     }
 
     fn simulator(&self, keep_going: bool, backend: Option<&Arc<dyn Backend>>) -> Simulator {
         let demand = self.demand.clone().map_or(Demand::FreeClasses, Demand::Given);
-        let backend = backend.cloned();
-        let options = rml_sim::Options { record: true, keep_going, demand, max_open_cycles: None, backend };
+        let tensors = backend.map_or(Tensors::Reference, |b| Tensors::On(Arc::clone(b)));
+        let options = rml_sim::Options { record: true, keep_going, demand, tensors, ..Default::default() };
         Simulator::new(Arc::clone(&self.flat), options)
     }
 

@@ -67,5 +67,5 @@ pub fn text(row: &[Status]) -> String {
 
 /// The row of a variable in a simulation.
 pub fn sim_row(sim: &Simulator, v: Var) -> Vec<Status> {
-    (0..sim.cycles()).map(|n| sim.status(n, v).unwrap_or_default()).collect()
+    (0..sim.cycles()).map(|n| sim.status(n, v).unwrap().unwrap_or_default()).collect()
 }

@@ -8,7 +8,7 @@ use rml_ir::flat::{Flat, Rhs, Var};
 use rml_ir::op::Op;
 use rml_ir::{Type, Value};
 use rml_sim::oracle::{self, OracleOptions};
-use rml_sim::{Demand, Input, Options, Simulator, Status};
+use rml_sim::{Demand, Input, Options, Simulator, Status, Tensors};
 
 use super::cells::{columns, sim_row, text};
 
@@ -60,9 +60,9 @@ pub fn run_with(flat: &Arc<Flat>, inputs: &[Vec<Input>], closed: bool, demand: D
     let trace = oracle::run(flat, inputs, &options);
     let reversed = OracleOptions { order: Some(flat.equations.ids().rev().collect()), ..options };
     let again = oracle::run(flat, inputs, &reversed);
-    let going_on = |backend: Option<Arc<dyn Backend>>| {
+    let going_on = |tensors: Tensors| {
         let options =
-            Options { keep_going: true, record: true, demand: demand.clone(), backend, ..Options::default() };
+            Options { keep_going: true, record: true, demand: demand.clone(), tensors, ..Options::default() };
         let mut sim = Simulator::new(Arc::clone(flat), options);
         for cycle in inputs {
             sim.feed(cycle).expect("going on regardless");
@@ -70,7 +70,8 @@ pub fn run_with(flat: &Arc<Flat>, inputs: &[Vec<Input>], closed: bool, demand: D
         sim.finish(closed).expect("going on regardless");
         sim
     };
-    let (sim, calling) = (going_on(None), going_on(Some(Arc::new(Always))));
+    let calls = || Tensors::On(Arc::new(Always));
+    let (sim, calling) = (going_on(Tensors::Reference), going_on(calls()));
     let program = || rml_ir::flat::print(flat);
     assert!(calling.stats().calls > 0 || sim.stats().activations == 0 || !has_operator_result(flat, &sim));
     for v in flat.vars.ids() {
@@ -79,8 +80,8 @@ pub fn run_with(flat: &Arc<Flat>, inputs: &[Vec<Input>], closed: bool, demand: D
         assert_eq!(text(&sim_row(&sim, v)), expected, "simulator: {v} of\n{}", program());
         assert_eq!(text(&sim_row(&calling, v)), expected, "with functions: {v} of\n{}", program());
     }
-    check_stopping(flat, inputs, closed, demand.clone(), None, &trace);
-    check_stopping(flat, inputs, closed, demand.clone(), Some(Arc::new(Always)), &trace);
+    check_stopping(flat, inputs, closed, demand.clone(), Tensors::Reference, &trace);
+    check_stopping(flat, inputs, closed, demand.clone(), calls(), &trace);
     check_inner_values(flat, inputs, closed, demand);
     if trace.error_cycles().is_empty() {
         let failures: Vec<_> = trace.failures.iter().map(|f| (f.cycle as u64, f.equation)).collect();
@@ -101,8 +102,8 @@ fn has_operator_result(flat: &Flat, sim: &Simulator) -> bool {
 
 /// A run whose functions keep their inner values to themselves has the outputs, the end and the states of one without functions.
 fn check_inner_values(flat: &Arc<Flat>, inputs: &[Vec<Input>], closed: bool, demand: Demand) {
-    let outcome = |backend: Option<Arc<dyn Backend>>| {
-        let options = Options { demand: demand.clone(), backend, ..Options::default() };
+    let outcome = |tensors: Tensors| {
+        let options = Options { demand: demand.clone(), tensors, ..Options::default() };
         let mut sim = Simulator::new(Arc::clone(flat), options);
         let fed = inputs.iter().try_for_each(|cycle| sim.feed(cycle));
         let end = fed.and_then(|()| sim.finish(closed)).map_err(|d| d.to_string());
@@ -114,7 +115,7 @@ fn check_inner_values(flat: &Arc<Flat>, inputs: &[Vec<Input>], closed: bool, dem
             .map_err(|d| d.to_string());
         (rows, end, waits, states)
     };
-    let (plain, calling) = (outcome(None), outcome(Some(Arc::new(Always))));
+    let (plain, calling) = (outcome(Tensors::Reference), outcome(Tensors::On(Arc::new(Always))));
     let program = || rml_ir::flat::print(flat);
     assert_eq!(calling.1.is_err(), plain.1.is_err(), "{:?} but {:?}\n{}", calling.1, plain.1, program());
     if plain.1.is_ok() {
@@ -128,10 +129,10 @@ fn check_stopping(
     inputs: &[Vec<Input>],
     closed: bool,
     demand: Demand,
-    backend: Option<Arc<dyn Backend>>,
+    tensors: Tensors,
     trace: &oracle::Trace,
 ) {
-    let options = Options { record: true, demand, backend, ..Options::default() };
+    let options = Options { record: true, demand, tensors, ..Options::default() };
     let mut sim = Simulator::new(Arc::clone(flat), options);
     let mut rows = Vec::new();
     let mut result = Ok(());
@@ -177,7 +178,7 @@ fn check_stopping(
     for n in 0..sim.cycles() {
         for v in flat.vars.ids() {
             let (found, expected) =
-                (sim.status(n, v).unwrap(), &trace.cycles[usize::try_from(n).unwrap()][v]);
+                (sim.status(n, v).unwrap().unwrap(), &trace.cycles[usize::try_from(n).unwrap()][v]);
             let program = || rml_ir::flat::print(flat);
             assert!(
                 found.is_below(expected),

@@ -77,7 +77,7 @@ pub fn run(flat: Flat, inputs: &Rows, cycles: usize) -> IndexMap<String, Vec<Sta
     let mut table = IndexMap::new();
     for (v, data) in flat.vars.iter_enumerated() {
         let name = data.name.as_deref().map_or_else(|| v.to_string(), str::to_owned);
-        let row = (0..cycles).map(|n| sim.status(n as u64, v).unwrap_or(Status::Bottom)).collect();
+        let row = (0..cycles).map(|n| sim.status(n as u64, v).unwrap().unwrap_or(Status::Bottom)).collect();
         table.insert(name, row);
     }
     table

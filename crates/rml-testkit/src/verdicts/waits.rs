@@ -36,7 +36,7 @@ fn run(flat: &Arc<Flat>, inputs: &[Vec<Input>]) -> Option<Run> {
     let mut look = |sim: &Simulator, m: usize| {
         for v in flat.vars.ids() {
             for (n, cell) in known[v.0 as usize].iter_mut().enumerate() {
-                if cell.is_none() && is_known(sim.status(n as u64, v)) {
+                if cell.is_none() && is_known(sim.status(n as u64, v).unwrap()) {
                     *cell = Some(m);
                 }
             }
@@ -57,7 +57,7 @@ impl Run {
     }
 
     fn value(&self, n: usize, v: Var) -> Option<bool> {
-        match self.sim.status(n as u64, v) {
+        match self.sim.status(n as u64, v).unwrap() {
             Some(Status::Value(Value::Bool(b))) => Some(b),
             _ => None,
         }
@@ -76,7 +76,7 @@ impl Run {
         if c.findings.iter().any(conditional) {
             return false;
         }
-        let present = |v, n: usize| matches!(self.sim.status(n as u64, v), Some(Status::Value(_)));
+        let present = |v, n: usize| matches!(self.sim.status(n as u64, v).unwrap(), Some(Status::Value(_)));
         let mut never = flat.vars.ids().filter(|v| c.latency[*v] == Latency::Never);
         never.any(|v| (0..self.cycles() - 1).any(|n| present(v, n)))
     }
@@ -159,7 +159,8 @@ fn check_windows(
         sim.feed(cycle).map_err(|e| e.to_string())?;
         let values = |m: usize| {
             let sim = &sim;
-            let is_held = move |v: &&Var| matches!(sim.status(m as u64, **v), Some(Status::Value(_)));
+            let is_held =
+                move |v: &&Var| matches!(sim.status(m as u64, **v).unwrap(), Some(Status::Value(_)));
             held.iter().filter(is_held).map(|v| size(&flat.vars[*v].ty, flat.precision)).sum::<u64>()
         };
         let found: u64 = (first..=n).map(values).sum();

@@ -31,7 +31,7 @@ pub fn draw(program: &Program, inputs: &Columns, options: &RunOptions, rows: Row
     let options = RunOptions { all_vars: true, ..options.clone() };
     let (session, trace) = trace::run_session(program, inputs, &options)?;
     let flat = program.flat();
-    let status = |v: Var, n: usize| session.sim().status(n as u64, v).unwrap_or_default();
+    let status = |v: Var, n: usize| session.status(n as u64, v).unwrap_or_default();
     let shown = super::shown(flat, rows);
     ask(bytes(shown.len(), trace.cycles), trace.cycles).map_err(|d| session.fail(d))?;
     let vars: Vec<Var> = shown.iter().map(|(v, _)| *v).collect();
@@ -63,7 +63,7 @@ pub(super) fn ask(bytes: u64, cycles: usize) -> Result<(), Diagnostic> {
 
 /// The rows of variables after a run.
 pub(super) fn table(session: &Session, shown: Vec<(Var, String)>, cycles: usize) -> Vec<Row> {
-    let cell = |v: Var, n: usize| cell(&session.sim().status(n as u64, v).unwrap_or_default());
+    let cell = |v: Var, n: usize| cell(&session.status(n as u64, v).unwrap_or_default());
     let row = |(v, name): (Var, String)| Row { name, cells: (0..cycles).map(|n| cell(v, n)).collect() };
     shown.into_iter().map(row).collect()
 }

@@ -1,0 +1,354 @@
+//! What goes into a run and what comes out of it: one cycle as a row of entries, several as a block of columns.
+//!
+//! A column keeps the values of one variable over the cycles of a block in one contiguous tensor, so that data that is contiguous already,
+//! or lies on a device, is never split into cycles on its way to an engine that computes whole windows.
+
+use rml_backend::{Failure, Held};
+use rml_ir::{Data, Shape, Value};
+
+use crate::status::{Input, Status};
+
+/// In which cycles of a block a variable is present.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Present {
+    /// In all of them.
+    Always,
+    /// In none of them.
+    Never,
+    /// In those that are marked, one mark a cycle.
+    In(Vec<bool>),
+}
+
+impl Present {
+    /// Whether it is present in cycle `t` of the block.
+    pub fn at(&self, t: usize) -> bool {
+        match self {
+            Present::Always => true,
+            Present::Never => false,
+            Present::In(marks) => marks.get(t) == Some(&true),
+        }
+    }
+
+    /// In how many of that many cycles it is present.
+    pub fn count(&self, cycles: usize) -> usize {
+        match self {
+            Present::Always => cycles,
+            Present::Never => 0,
+            Present::In(marks) => marks.iter().filter(|m| **m).count(),
+        }
+    }
+}
+
+impl FromIterator<bool> for Present {
+    fn from_iter<I: IntoIterator<Item = bool>>(marks: I) -> Self {
+        let marks: Vec<bool> = marks.into_iter().collect();
+        match (marks.contains(&true), marks.contains(&false)) {
+            (false, _) => Present::Never,
+            (true, false) => Present::Always,
+            (true, true) => Present::In(marks),
+        }
+    }
+}
+
+/// One variable over the cycles of a block.
+#[derive(Clone, Debug)]
+pub struct Column {
+    present: Present,
+    on_demand: bool,
+    values: Option<Held>,
+}
+
+impl Column {
+    /// A variable that is absent throughout.
+    pub fn absent() -> Self {
+        Self { present: Present::Never, on_demand: false, values: None }
+    }
+
+    /// A variable that is present in these cycles. Its values are of shape `[n, ..]`: a row for each cycle in which it is present, in
+    /// order, and none for the others.
+    pub fn new(present: Present, values: impl Into<Held>) -> Self {
+        let values = (present != Present::Never).then(|| values.into());
+        Self { present, on_demand: false, values }
+    }
+
+    /// The same, where the program says in which cycles it is present: a value is an offer that is taken if the program finds the variable
+    /// present; where there is none it is absent.
+    #[must_use]
+    pub fn on_demand(mut self) -> Self {
+        self.on_demand = true;
+        self
+    }
+
+    /// In which cycles it is present; on demand, may be.
+    pub fn present(&self) -> &Present {
+        &self.present
+    }
+
+    /// Whether the program says where it is present.
+    pub fn is_on_demand(&self) -> bool {
+        self.on_demand
+    }
+
+    /// The values, `[n, ..]`; `None` if it is absent throughout.
+    pub fn values(&self) -> Option<&Held> {
+        self.values.as_ref()
+    }
+
+    /// The values, on the host.
+    fn to_host(&self) -> Result<Option<Value>, Failure> {
+        self.values.as_ref().map(Held::to_host).transpose()
+    }
+
+    /// Whether the values have a row for each cycle in which the variable is present.
+    fn fits(&self, cycles: usize) -> bool {
+        let rows = self.values.as_ref().map_or(Some(0), |v| v.ty().shape.dims().first().copied());
+        let marks = if let Present::In(marks) = &self.present { marks.len() } else { cycles };
+        marks == cycles && rows == Some(self.present.count(cycles))
+    }
+}
+
+/// Several cycles, a column for each input or output of a program, in order.
+#[derive(Clone, Debug)]
+pub struct Block {
+    cycles: usize,
+    columns: Vec<Column>,
+}
+
+impl Block {
+    /// A block of that many cycles.
+    ///
+    /// # Panics
+    /// If a column does not have a mark for each cycle, or a row of values for each cycle in which its variable is present.
+    pub fn new(cycles: usize, columns: Vec<Column>) -> Self {
+        assert!(columns.iter().all(|c| c.fits(cycles)), "columns fit the cycles of their block");
+        Self { cycles, columns }
+    }
+
+    /// How many cycles.
+    pub fn cycles(&self) -> usize {
+        self.cycles
+    }
+
+    /// The columns.
+    pub fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    /// The cycles one by one, for an engine that runs one at a time.
+    ///
+    /// # Errors
+    /// If a column cannot be copied from its device.
+    pub fn rows(&self) -> Result<Rows<'_>, Failure> {
+        let cells = |column| Ok(Cells { column, values: Column::to_host(column)?, taken: 0 });
+        Ok(Rows {
+            at: 0,
+            cycles: self.cycles,
+            cells: self.columns.iter().map(cells).collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+/// The cycles of a block, one by one.
+#[derive(Debug)]
+pub struct Rows<'a> {
+    at: usize,
+    cycles: usize,
+    cells: Vec<Cells<'a>>,
+}
+
+/// The cells of a column that are still to come.
+#[derive(Debug)]
+struct Cells<'a> {
+    column: &'a Column,
+    values: Option<Value>,
+    taken: usize,
+}
+
+impl Cells<'_> {
+    fn next(&mut self, t: usize) -> Option<Value> {
+        let values = self.values.as_ref().filter(|_| self.column.present.at(t))?;
+        self.taken += 1;
+        Some(row(values, self.taken - 1))
+    }
+}
+
+impl Rows<'_> {
+    /// Puts the next cycle into `row`, an entry for each column; `false` if there is none.
+    pub fn next_inputs(&mut self, row: &mut Vec<Input>) -> bool {
+        row.clear();
+        let t = self.at;
+        if t == self.cycles {
+            return false;
+        }
+        self.at += 1;
+        row.extend(self.cells.iter_mut().map(|cells| match cells.next(t) {
+            None => Input::Absent,
+            Some(value) if cells.column.on_demand => Input::OnDemand(Some(value)),
+            Some(value) => Input::Given(value),
+        }));
+        true
+    }
+
+    fn next_statuses(&mut self) -> Vec<Status> {
+        let t = self.at;
+        self.at += 1;
+        self.cells.iter_mut().map(|cells| cells.next(t).map_or(Status::Absent, Status::Value)).collect()
+    }
+}
+
+/// Row `i` of a tensor.
+fn row(values: &Value, i: usize) -> Value {
+    let Value::Tensor(tensor) = values else { return values.clone() };
+    let shape = Shape::new(tensor.shape().dims().get(1..).unwrap_or_default());
+    let range = i * shape.len()..(i + 1) * shape.len();
+    let data = match tensor.data() {
+        data if shape.is_scalar() => return data.get(i),
+        Data::Bool(v) => Data::Bool(v[range].to_vec()),
+        Data::Int(v) => Data::Int(v[range].to_vec()),
+        Data::F32(v) => Data::F32(v[range].to_vec()),
+        Data::F64(v) => Data::F64(v[range].to_vec()),
+    };
+    Value::new(shape, data)
+}
+
+/// What is fed to a run.
+#[derive(Clone, Copy, Debug)]
+pub enum Inputs<'a> {
+    /// One cycle: an entry for each input of the program, in order.
+    Cycle(&'a [Input]),
+    /// Several cycles: a column for each input of the program, in order.
+    Block(&'a Block),
+}
+
+impl Inputs<'_> {
+    /// How many cycles.
+    pub fn cycles(&self) -> usize {
+        match self {
+            Inputs::Cycle(_) => 1,
+            Inputs::Block(block) => block.cycles(),
+        }
+    }
+}
+
+/// The outputs of one cycle.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// Which cycle.
+    pub cycle: u64,
+    /// The statuses of the program's outputs, in their order. Absent or a value, except in rows that are returned after the end.
+    pub values: Vec<Status>,
+}
+
+/// Outputs that are known.
+#[derive(Clone, Debug)]
+pub enum Outputs {
+    /// Those of one cycle.
+    Cycle(Row),
+    /// Those of several cycles, a column for each output of the program, in order. Every cell is known.
+    Block {
+        /// The first of the cycles.
+        first: u64,
+        /// The cycles.
+        block: Block,
+    },
+}
+
+impl Outputs {
+    /// How many cycles.
+    pub fn cycles(&self) -> usize {
+        match self {
+            Outputs::Cycle(_) => 1,
+            Outputs::Block { block, .. } => block.cycles(),
+        }
+    }
+
+    /// Calls `f` with each value of the output at that position, in the order of cycles, and with the number of its cycle.
+    ///
+    /// # Errors
+    /// If the values cannot be copied from their device.
+    pub fn for_each_value(&self, output: usize, mut f: impl FnMut(u64, &Value)) -> Result<(), Failure> {
+        match self {
+            Outputs::Cycle(row) => {
+                if let Some(Status::Value(value)) = row.values.get(output) {
+                    f(row.cycle, value);
+                }
+            }
+            Outputs::Block { first, block } => {
+                let Some(column) = block.columns.get(output) else { return Ok(()) };
+                let mut cells = Cells { column, values: column.to_host()?, taken: 0 };
+                for (t, cycle) in (0..block.cycles).zip(*first..) {
+                    if let Some(value) = cells.next(t) {
+                        f(cycle, &value);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// As rows, one a cycle.
+    ///
+    /// # Errors
+    /// If the values cannot be copied from their device.
+    pub fn into_rows(self) -> Result<Vec<Row>, Failure> {
+        match self {
+            Outputs::Cycle(row) => Ok(vec![row]),
+            Outputs::Block { first, block } => {
+                let mut rows = block.rows()?;
+                let row = |cycle| Row { cycle, values: rows.next_statuses() };
+                Ok((first..).take(block.cycles).map(row).collect())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ints(shape: &[usize], elements: &[i64]) -> Value {
+        Value::new(Shape::new(shape), Data::Int(elements.to_vec()))
+    }
+
+    #[test]
+    fn columns_fall_into_the_cycles_where_they_are_present() {
+        let marks: Present = [false, true, false, true].into_iter().collect();
+        let some = Column::new(marks, ints(&[2, 2], &[1, 2, 3, 4])).on_demand();
+        let all = Column::new(Present::Always, ints(&[4], &[5, 6, 7, 8]));
+        let block = Block::new(4, vec![some, all, Column::absent()]);
+        let (mut rows, mut row, mut texts) = (block.rows().unwrap(), Vec::new(), Vec::new());
+        while rows.next_inputs(&mut row) {
+            texts.push(match row.as_slice() {
+                [Input::Absent, Input::Given(x), Input::Absent] => format!("{:?}", x.as_int()),
+                [Input::OnDemand(Some(v)), Input::Given(x), Input::Absent] => {
+                    format!("{:?} {:?}", v.to_data(), x.as_int())
+                }
+                other => panic!("{other:?}"),
+            });
+        }
+        assert_eq!(texts, ["Some(5)", "Int([1, 2]) Some(6)", "Some(7)", "Int([3, 4]) Some(8)"]);
+        let outputs = Outputs::Block { first: 10, block };
+        let mut seen = Vec::new();
+        outputs.for_each_value(0, |cycle, v| seen.push((cycle, v.to_data().len()))).unwrap();
+        assert_eq!(seen, [(11, 2), (13, 2)]);
+        let rows = outputs.into_rows().unwrap();
+        assert_eq!(rows.iter().map(|r| r.cycle).collect::<Vec<_>>(), [10, 11, 12, 13]);
+        assert!(
+            rows[0].values[0].same(&Status::Absent)
+                && rows[1].values[0].same(&Status::Value(ints(&[2], &[1, 2])))
+        );
+    }
+
+    #[test]
+    fn marks_that_are_all_alike_need_no_list() {
+        assert_eq!([true, true].into_iter().collect::<Present>(), Present::Always);
+        assert_eq!([false, false].into_iter().collect::<Present>(), Present::Never);
+        assert_eq!(Present::In(vec![true, false, true]).count(3), 2);
+    }
+
+    #[test]
+    #[should_panic(expected = "columns fit")]
+    fn a_row_for_each_cycle_in_which_it_is_present() {
+        let _ = Block::new(3, vec![Column::new(Present::Always, ints(&[2], &[1, 2]))]);
+    }
+}

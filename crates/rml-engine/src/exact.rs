@@ -1,0 +1,278 @@
+//! Fast engines with the exact semantics of errors: the one place where a block that is suspect is run again.
+//!
+//! A fast engine computes ahead, in another order, on a device that wraps and clamps. It can tell that something *may* have gone wrong, but
+//! not in which cycle and equation, and not what was known by then. So it says no more than that it suspects something, and [`Exact`] feeds
+//! the block to a reference engine from the states before it. What the reference says is what the caller gets: its diagnostics, and the
+//! outputs that were known before the error. A suspicion without an error costs time, never a wrong result.
+//!
+//! - **E1** A block that is done leaves no cycle open: all its outputs are known, and the states are those after it. Engines that
+//!   look ahead over the ends of blocks implement [`Run`] themselves.
+//! - **E2** An engine may suspect too much, never too little: a synchronisation error, an input against its clock (ENV-3), an integer that
+//!   does not fit, a position outside of its axis, a want of memory. What it leaves behind in its states then does not matter.
+//! - **E3** An engine whose programs cannot fail says so ([`Fast::may_suspect`]); then nobody keeps the states before a block, and a
+//!   backend may overwrite their buffers.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+
+use rml_base::Diagnostic;
+use rml_base::codes::backend::BACKEND_FAILED;
+use rml_ir::flat::Flat;
+use rml_ir::{Shape, Type, Value};
+
+use crate::block::{Inputs, Outputs, Row};
+use crate::run::{End, Engine, Run, Undetermined, Usage, Use, trace_ended};
+use crate::states::States;
+use crate::status::Input;
+
+/// What computes whole blocks, and may only suspect what goes wrong in them.
+pub trait Fast: fmt::Debug + Send {
+    /// Whether a block may turn out suspect (E3).
+    fn may_suspect(&self) -> bool;
+
+    /// Runs a block from the states as they are. The inputs have the types that the program declares; nothing else is checked.
+    /// `first` is the number of the first cycle.
+    ///
+    /// # Errors
+    /// If its device fails; that is the end of the run.
+    fn run(&mut self, first: u64, inputs: Inputs<'_>) -> Result<Verdict, Diagnostic>;
+
+    /// As [`Run::states`].
+    ///
+    /// # Errors
+    /// If its device fails.
+    fn states(&self) -> Result<States, Diagnostic>;
+
+    /// As [`Run::set_states`].
+    ///
+    /// # Errors
+    /// As [`Run::set_states`].
+    fn set_states(&mut self, states: &States) -> Result<(), Diagnostic>;
+
+    /// As [`Run::usage`].
+    fn usage(&self) -> Usage;
+}
+
+/// What a fast engine says of a block.
+#[derive(Debug)]
+pub enum Verdict {
+    /// It is done (E1).
+    Done(Outputs),
+    /// Something may have gone wrong (E2).
+    Suspect,
+}
+
+/// A run of a fast engine with the errors of a reference engine.
+#[derive(Debug)]
+pub struct Exact<F> {
+    fast: F,
+    reference: Arc<dyn Engine>,
+    program: Arc<Flat>,
+    wish: Use,
+    cycles: u64,
+    outputs: VecDeque<Outputs>,
+    /// The run of the reference, from a suspect block until everything that was fed is complete.
+    stand_in: Option<Box<dyn Run>>,
+    /// Why the fast engine's device failed.
+    failed: Option<Diagnostic>,
+    ended: bool,
+}
+
+impl<F: Fast> Exact<F> {
+    /// For a run of `program` that was opened for `wish`, without a record. `reference` runs every program.
+    pub fn new(fast: F, reference: Arc<dyn Engine>, program: Arc<Flat>, wish: Use) -> Self {
+        let (outputs, cycles) = (VecDeque::new(), wish.first);
+        Self { fast, reference, program, wish, cycles, outputs, stand_in: None, failed: None, ended: false }
+    }
+
+    /// Whether the reference runs in place of the fast engine now.
+    pub fn stands_in(&self) -> bool {
+        self.stand_in.is_some()
+    }
+
+    fn check_running(&self) -> Result<(), Diagnostic> {
+        match &self.failed {
+            Some(why) => Err(why.clone()),
+            // Where the reference stands in, it knows.
+            None if self.ended && self.stand_in.is_none() => Err(trace_ended()),
+            None => Ok(()),
+        }
+    }
+
+    /// Has the fast engine run a block; the states before it if it is suspect.
+    fn try_fast(&mut self, inputs: Inputs<'_>) -> Result<Option<States>, Diagnostic> {
+        let fits = fits(&self.program, inputs);
+        let before = (!fits || self.fast.may_suspect()).then(|| self.fast.states()).transpose()?;
+        let verdict = if fits { self.fast.run(self.cycles, inputs)? } else { Verdict::Suspect };
+        match (verdict, before) {
+            (Verdict::Done(outputs), _) => {
+                debug_assert_eq!(outputs.cycles(), inputs.cycles(), "E1");
+                self.cycles += inputs.cycles() as u64;
+                self.outputs.push_back(outputs);
+                Ok(None)
+            }
+            (Verdict::Suspect, Some(before)) => Ok(Some(before)),
+            (Verdict::Suspect, None) => {
+                Err(Diagnostic::error(BACKEND_FAILED, "an error is suspected in a program that cannot fail"))
+            }
+        }
+    }
+
+    /// Opens the reference in those states.
+    fn call_reference(&mut self, before: &States) -> Result<(), Diagnostic> {
+        tracing::debug!(cycle = self.cycles, "a block is suspect");
+        let wish = Use { first: self.cycles, ..self.wish };
+        let mut run =
+            self.reference.open(&self.program, &wish).map_err(|why| why.diagnostic(&*self.reference))?;
+        run.set_states(&on_host(before)?)?;
+        self.stand_in = Some(run);
+        Ok(())
+    }
+
+    /// Feeds the reference, and goes back to the fast engine where nothing that was fed is open.
+    fn feed_reference(&mut self, inputs: Inputs<'_>) -> Result<(), Diagnostic> {
+        let Some(run) = &mut self.stand_in else { return Ok(()) };
+        let fed = run.feed(inputs);
+        self.cycles = run.cycles();
+        fed?;
+        self.go_back()
+    }
+
+    fn go_back(&mut self) -> Result<(), Diagnostic> {
+        let Some(run) = self.stand_in.as_mut().filter(|run| run.open_cycles() == 0) else { return Ok(()) };
+        // Where a window is open, the reference stays.
+        if let Ok(states) = run.states() {
+            self.fast.set_states(&on_host(&states)?)?;
+            self.outputs.extend(std::iter::from_fn(|| run.next_outputs()));
+            self.stand_in = None;
+        }
+        Ok(())
+    }
+}
+
+impl<F: Fast> Run for Exact<F> {
+    fn feed(&mut self, inputs: Inputs<'_>) -> Result<(), Diagnostic> {
+        self.check_running()?;
+        if self.stand_in.is_some() {
+            return self.feed_reference(inputs);
+        }
+        match self.try_fast(inputs) {
+            Ok(None) => Ok(()),
+            Ok(Some(before)) => {
+                self.call_reference(&before)?;
+                self.feed_reference(inputs)
+            }
+            Err(why) => {
+                self.failed = Some(why.clone());
+                Err(why)
+            }
+        }
+    }
+
+    fn finish(&mut self, end: End) -> Result<(), Diagnostic> {
+        self.check_running()?;
+        self.ended = true;
+        match &mut self.stand_in {
+            Some(run) => run.finish(end),
+            None => Ok(()),
+        }
+    }
+
+    fn next_outputs(&mut self) -> Option<Outputs> {
+        self.outputs.pop_front().or_else(|| self.stand_in.as_mut()?.next_outputs())
+    }
+
+    fn remaining(&mut self) -> Result<Vec<Row>, Diagnostic> {
+        let mut rows = Vec::new();
+        for outputs in self.outputs.drain(..) {
+            rows.extend(outputs.into_rows()?);
+        }
+        if let Some(run) = &mut self.stand_in {
+            rows.extend(run.remaining()?);
+        }
+        Ok(rows)
+    }
+
+    fn cycles(&self) -> u64 {
+        self.cycles
+    }
+
+    fn open_cycles(&self) -> u64 {
+        self.stand_in.as_ref().map_or(0, |run| run.open_cycles())
+    }
+
+    fn states(&self) -> Result<States, Diagnostic> {
+        match (&self.failed, &self.stand_in) {
+            (Some(why), _) => Err(why.clone()),
+            (None, Some(run)) => run.states(),
+            (None, None) => self.fast.states(),
+        }
+    }
+
+    fn set_states(&mut self, states: &States) -> Result<(), Diagnostic> {
+        match &mut self.stand_in {
+            Some(run) => run.set_states(&on_host(states)?),
+            None => self.fast.set_states(states),
+        }
+    }
+
+    fn undetermined(&self) -> Option<Undetermined> {
+        self.stand_in.as_ref()?.undetermined()
+    }
+
+    fn waiting(&self) -> Option<Undetermined> {
+        self.stand_in.as_ref()?.waiting()
+    }
+
+    fn has_failed(&self) -> bool {
+        self.failed.is_some() || self.stand_in.as_ref().is_some_and(|run| run.has_failed())
+    }
+
+    /// A device that failed stays so. The reference stands in until the next block is done: it knows which outputs were fetched.
+    fn take_back(&mut self) -> u64 {
+        if let Some(run) = &mut self.stand_in {
+            self.cycles = run.take_back();
+        }
+        self.cycles
+    }
+
+    fn usage(&self) -> Usage {
+        let (fast, other) =
+            (self.fast.usage(), self.stand_in.as_ref().map(|run| run.usage()).unwrap_or_default());
+        Usage { activations: fast.activations + other.activations, bytes: fast.bytes + other.bytes }
+    }
+}
+
+/// For another engine, which may be on another device.
+fn on_host(states: &States) -> Result<States, Diagnostic> {
+    Ok(states.to_host()?.into_iter().collect())
+}
+
+/// Whether inputs have the types that the program declares. If they do not, the reference says so.
+fn fits(program: &Flat, inputs: Inputs<'_>) -> bool {
+    let types = program.inputs.iter().map(|input| &program.vars[input.var].ty);
+    let same = |found: Type, ty: &Type, rows: bool| {
+        let dims = found.shape.dims();
+        let own = if rows { dims.get(1..).unwrap_or_default() } else { dims };
+        found.dtype == ty.dtype && Shape::new(own) == ty.shape
+    };
+    match inputs {
+        Inputs::Cycle(row) => {
+            let of = |(input, ty): (&Input, &Type)| {
+                let value: Option<&Value> = match input {
+                    Input::Given(value) | Input::OnDemand(Some(value)) => Some(value),
+                    Input::Absent | Input::OnDemand(None) => None,
+                };
+                value.is_none_or(|value| same(value.ty(), ty, false))
+            };
+            row.len() == program.inputs.len() && row.iter().zip(types).all(of)
+        }
+        Inputs::Block(block) => {
+            let columns = block.columns();
+            let mut all = columns.iter().zip(types);
+            columns.len() == program.inputs.len()
+                && all.all(|(column, ty)| column.values().is_none_or(|values| same(values.ty(), ty, true)))
+        }
+    }
+}

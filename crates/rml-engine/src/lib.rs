@@ -1,0 +1,145 @@
+//! The contract of engines: what runs a program, cycle by cycle or window by window.
+//!
+//! - [`Engine`] opens a flat program for a [`Use`], or [declines](Declined) with a reason and a place in the source. [`FirstOf`] asks several.
+//! - [`Run`] is a program that runs. Cycles go in one at a time or as a [`Block`] of columns, [`Outputs`] come out in the order of cycles as soon as
+//!   they are known, and [`States`] are handed from run to run as handles, without a detour over the host.
+//! - [`Exact`] makes a run of something simpler, a [`Fast`] engine, which computes blocks and may only *suspect* what goes wrong in them:
+//!   a suspect block is fed again to a reference engine, from the states before it. Exactness of errors stands there and nowhere else.
+//! - [`Inspect`] looks at every cell of a run, for traces and chronograms. The simulator alone has it.
+//!
+//! The simulator implements all of it and runs every program. Sessions, training, inference and gradients know nothing but these traits.
+//! Nothing here knows a scheduler, a plan, a file or the surface syntax.
+//!
+//! # An engine of one's own
+//!
+//! This one runs programs of one equation, `o = x + y`, and adds the inputs of a whole block at once. It shows what an engine that runs plans
+//! of windows has to do:
+//!
+//! 1. In [`Engine::open`], decline what it does not run. A reason is a kind that tables can count, a text for people, and a place.
+//! 2. In [`Fast::run`], compute the block from columns that are contiguous: no cycle is ever looked at alone.
+//! 3. Suspect whatever it cannot decide: here an input that is absent somewhere, and integers that do not fit. It need not know where.
+//! 4. Hand its states out and take them back. This program has none; an engine with states gives handles to its own buffers, and
+//!    writes new ones at the end of a block, when nothing can go wrong any more.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use rml_base::Diagnostic;
+//! use rml_engine::{
+//!     Block, Column, Declined, Engine, Exact, Fast, Feeding, Inputs, Outputs, Present, Reason, Run, States, Usage, Use, Verdict,
+//! };
+//! use rml_ir::flat::{Flat, Rhs, Var};
+//! use rml_ir::op::{Op, eval};
+//! use rml_ir::{Data, Precision, Shape, Value};
+//!
+//! #[derive(Debug)]
+//! struct Adder {
+//!     reference: Arc<dyn Engine>,
+//! }
+//!
+//! impl Engine for Adder {
+//!     fn name(&self) -> &str {
+//!         "adder"
+//!     }
+//!
+//!     fn open(&self, program: &Arc<Flat>, wish: &Use) -> Result<Box<dyn Run>, Declined> {
+//!         if wish.record || matches!(wish.feeding, Feeding::Stream { .. }) {
+//!             return Err(Declined::new(Reason::Use, "it adds whole blocks, and keeps no record"));
+//!         }
+//!         let inputs: Vec<Var> = program.inputs.iter().map(|input| input.var).collect();
+//!         for equation in &program.equations {
+//!             match &equation.rhs {
+//!                 Rhs::Apply { op: Op::Add, args } if *args == inputs && program.outputs == [equation.lhs] => {}
+//!                 _ => return Err(Declined::new(Reason::Operator, "it adds two inputs").at(equation.span)),
+//!             }
+//!         }
+//!         let fast = Sum { precision: program.precision, blocks: 0 };
+//!         Ok(Box::new(Exact::new(fast, self.reference.clone(), program.clone(), *wish)))
+//!     }
+//! }
+//!
+//! #[derive(Debug)]
+//! struct Sum {
+//!     precision: Precision,
+//!     blocks: u64,
+//! }
+//!
+//! impl Fast for Sum {
+//!     fn may_suspect(&self) -> bool {
+//!         true
+//!     }
+//!
+//!     fn run(&mut self, first: u64, inputs: Inputs<'_>) -> Result<Verdict, Diagnostic> {
+//!         let Inputs::Block(block) = inputs else { return Ok(Verdict::Suspect) };
+//!         self.blocks += 1;
+//!         let columns = block.columns();
+//!         if columns.iter().any(|column| *column.present() != Present::Always) {
+//!             return Ok(Verdict::Suspect);
+//!         }
+//!         let values = columns.iter().flat_map(Column::values).map(|held| held.to_host());
+//!         let values = values.collect::<Result<Vec<Value>, _>>()?;
+//!         Ok(match eval(&Op::Add, &values.iter().collect::<Vec<_>>(), self.precision) {
+//!             Ok(sum) => {
+//!                 let sum = Column::new(Present::Always, sum);
+//!                 Verdict::Done(Outputs::Block { first, block: Block::new(block.cycles(), vec![sum]) })
+//!             }
+//!             Err(_) => Verdict::Suspect,
+//!         })
+//!     }
+//!
+//!     fn states(&self) -> Result<States, Diagnostic> {
+//!         Ok(States::default())
+//!     }
+//!
+//!     fn set_states(&mut self, _: &States) -> Result<(), Diagnostic> {
+//!         Ok(())
+//!     }
+//!
+//!     fn usage(&self) -> Usage {
+//!         Usage { activations: self.blocks, bytes: 0 }
+//!     }
+//! }
+//!
+//! # use rml_testkit::flat::{Builder, INT};
+//! # let mut program = Builder::new();
+//! # let (x, y) = (program.input("x", INT), program.input("y", INT));
+//! # let sum = program.apply(Op::Add, &[x, y]);
+//! # program.output(sum);
+//! # let program = program.build();
+//! // `node main(x: int [], y: int []) -> (o) o = x + y;`
+//! let adder = Adder { reference: Arc::new(rml_sim::SimulatorEngine::new()) };
+//! let mut run = adder.open(&program, &Use::new(Feeding::Windows { cycles: None })).unwrap();
+//! let ints = |elements: Vec<i64>| {
+//!     Column::new(Present::Always, Value::new(Shape::new(&[elements.len()]), Data::Int(elements)))
+//! };
+//!
+//! // One addition for three cycles.
+//! run.feed(Inputs::Block(&Block::new(3, vec![ints(vec![1, 2, 3]), ints(vec![10, 20, 30])]))).unwrap();
+//! let outputs = run.next_outputs().unwrap();
+//! assert_eq!((outputs.cycles(), run.usage().activations), (3, 1));
+//!
+//! // Somewhere in this block a sum does not fit 64 bits. The simulator says where, and what was known by then.
+//! let block = Block::new(3, vec![ints(vec![4, i64::MAX, 6]), ints(vec![40, 50, 60])]);
+//! let error = run.feed(Inputs::Block(&block)).unwrap_err();
+//! assert!(error.message.contains("an integer overflows in cycle 4"));
+//! let before: Vec<_> = std::iter::from_fn(|| run.next_outputs()).collect();
+//! assert_eq!(before.len(), 1);
+//!
+//! // What it does not run it declines.
+//! let stream = Use::new(Feeding::Stream { look_ahead: None });
+//! assert_eq!(adder.open(&program, &stream).unwrap_err().reason, Reason::Use);
+//! ```
+
+mod block;
+mod declined;
+mod exact;
+mod run;
+mod states;
+mod status;
+
+pub use block::{Block, Column, Inputs, Outputs, Present, Row, Rows};
+pub use declined::{Declined, FirstOf, Reason};
+pub use exact::{Exact, Fast, Verdict};
+pub use run::{End, Engine, Feeding, Inspect, Run, Undetermined, Usage, Use, trace_ended};
+pub use states::States;
+pub use status::{Input, Status};

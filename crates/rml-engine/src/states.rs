@@ -1,0 +1,49 @@
+//! The states of a run as handles.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use rml_backend::{Failure, Held};
+use rml_ir::{Type, Value};
+
+/// What a program remembers beyond its windows: a value for each checkpoint key. Values are shared, not copied, and stay on the
+/// device of the run that gave them. So keeping the states before a block costs a few pointers, and handing them to another run
+/// of the same engine moves nothing. As long as they are kept, no backend overwrites their buffers.
+#[derive(Clone, Debug, Default)]
+pub struct States(IndexMap<Arc<str>, Held>);
+
+impl States {
+    /// The value of a state.
+    pub fn get(&self, key: &str) -> Option<&Held> {
+        self.0.get(key)
+    }
+
+    /// The type of a state's value.
+    pub fn ty(&self, key: &str) -> Option<Type> {
+        self.0.get(key).map(Held::ty)
+    }
+
+    /// All states, in the order of the program.
+    pub fn iter(&self) -> impl Iterator<Item = (&Arc<str>, &Held)> {
+        self.0.iter()
+    }
+
+    /// Without the states that `keep` refuses.
+    pub fn retain(&mut self, mut keep: impl FnMut(&str) -> bool) {
+        self.0.retain(|key, _| keep(key));
+    }
+
+    /// As values of the host, for checkpoints and for other engines.
+    ///
+    /// # Errors
+    /// If a value cannot be copied from its device.
+    pub fn to_host(&self) -> Result<IndexMap<Arc<str>, Value>, Failure> {
+        self.0.iter().map(|(key, held)| Ok((Arc::clone(key), held.to_host()?))).collect()
+    }
+}
+
+impl<H: Into<Held>> FromIterator<(Arc<str>, H)> for States {
+    fn from_iter<I: IntoIterator<Item = (Arc<str>, H)>>(states: I) -> Self {
+        Self(states.into_iter().map(|(key, held)| (key, held.into())).collect())
+    }
+}

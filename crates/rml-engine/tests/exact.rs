@@ -1,0 +1,314 @@
+//! Fast engines that suspect, rightly and wrongly, under [`Exact`]: random programs run as in the simulator alone.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use rml_base::codes::backend::BACKEND_FAILED;
+use rml_base::{Diagnostic, Span};
+use rml_engine::{
+    Block, Column, Declined, End, Engine, Exact, Fast, Feeding, FirstOf, Input, Inputs, Outputs, Present,
+    Reason, Row, Run, States, Usage, Use, Verdict,
+};
+use rml_ir::flat::Flat;
+use rml_ir::op::Op;
+use rml_ir::{Data, Shape, Type, Value};
+use rml_sim::SimulatorEngine;
+use rml_testkit::flat::{Builder, INT, columns, random, text};
+
+const STREAM: Use = Use { feeding: Feeding::Stream { look_ahead: None }, record: false, first: 0 };
+
+fn reference() -> Arc<dyn Engine> {
+    Arc::new(SimulatorEngine::new())
+}
+
+/// Computes with a simulator, and tells nothing of its errors but that there may be one.
+#[derive(Debug)]
+struct Mock {
+    program: Arc<Flat>,
+    run: Box<dyn Run>,
+    /// It suspects every block whose number this divides, whatever is in it.
+    lies: usize,
+    may_suspect: bool,
+    /// The block at which its device fails.
+    breaks: Option<usize>,
+    blocks: usize,
+    /// How often its states were asked for.
+    asked: Arc<AtomicUsize>,
+}
+
+impl Mock {
+    fn new(program: &Arc<Flat>, lies: usize) -> Self {
+        let run = reference().open(program, &STREAM).unwrap();
+        let (program, asked) = (Arc::clone(program), Arc::default());
+        Self { program, run, lies, may_suspect: true, breaks: None, blocks: 0, asked }
+    }
+}
+
+impl Fast for Mock {
+    fn may_suspect(&self) -> bool {
+        self.may_suspect
+    }
+
+    fn run(&mut self, first: u64, inputs: Inputs<'_>) -> Result<Verdict, Diagnostic> {
+        self.blocks += 1;
+        if self.breaks == Some(self.blocks) {
+            return Err(Diagnostic::error(BACKEND_FAILED, "the device is gone"));
+        }
+        let done = self.run.feed(inputs).is_ok() && self.run.open_cycles() == 0 && self.run.states().is_ok();
+        if !done || self.blocks.is_multiple_of(self.lies) {
+            return Ok(Verdict::Suspect);
+        }
+        let rows: Vec<Row> = std::iter::from_fn(|| self.run.next_outputs())
+            .flat_map(|outputs| outputs.into_rows().unwrap())
+            .collect();
+        let of = |k: usize| {
+            let present = rows.iter().map(|row| row.values[k].is_present()).collect();
+            let values = rows.iter().filter_map(|row| row.values[k].value());
+            column(present, values, &self.program.vars[self.program.outputs[k]].ty)
+        };
+        let columns = (0..self.program.outputs.len()).map(of).collect();
+        Ok(Verdict::Done(Outputs::Block { first, block: Block::new(rows.len(), columns) }))
+    }
+
+    fn states(&self) -> Result<States, Diagnostic> {
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        self.run.states()
+    }
+
+    /// Whatever a block that was suspect has left behind is gone.
+    fn set_states(&mut self, states: &States) -> Result<(), Diagnostic> {
+        self.run = reference().open(&self.program, &STREAM).unwrap();
+        self.run.set_states(states)
+    }
+
+    fn usage(&self) -> Usage {
+        self.run.usage()
+    }
+}
+
+/// Values one below the other.
+fn column<'a>(present: Present, values: impl Iterator<Item = &'a Value>, ty: &Type) -> Column {
+    let values: Vec<Data> = values.map(Value::to_data).collect();
+    let dims: Vec<usize> = [values.len()].iter().chain(ty.shape.dims()).copied().collect();
+    let Some(first) = values.first() else { return Column::absent() };
+    let mut all = first.clone();
+    for part in &values[1..] {
+        match (&mut all, part) {
+            (Data::Bool(a), Data::Bool(b)) => a.extend(b),
+            (Data::Int(a), Data::Int(b)) => a.extend(b),
+            (Data::F32(a), Data::F32(b)) => a.extend(b),
+            (Data::F64(a), Data::F64(b)) => a.extend(b),
+            (a, b) => panic!("{a:?} and {b:?}"),
+        }
+    }
+    Column::new(present, Value::new(Shape::new(&dims), all))
+}
+
+fn value(cell: &Input) -> Option<&Value> {
+    match cell {
+        Input::Given(value) | Input::OnDemand(Some(value)) => Some(value),
+        Input::Absent | Input::OnDemand(None) => None,
+    }
+}
+
+/// Cycles as a block; `None` where an input is refused on demand, or is on demand in some cycles only.
+fn block(program: &Flat, cycles: &[Vec<Input>]) -> Option<Block> {
+    let of = |(k, input): (usize, &rml_ir::flat::Input)| {
+        let cells = || cycles.iter().map(|row| &row[k]);
+        let demands = cells().filter(|c| matches!(c, Input::OnDemand(_))).count();
+        let present: Present = cells().map(|cell| value(cell).is_some()).collect();
+        if cells().any(|c| matches!(c, Input::OnDemand(None)))
+            || demands != 0 && demands != present.count(cycles.len())
+        {
+            return None;
+        }
+        let column = column(present, cells().filter_map(value), &program.vars[input.var].ty);
+        Some(if demands > 0 { column.on_demand() } else { column })
+    };
+    Some(Block::new(cycles.len(), program.inputs.iter().enumerate().map(of).collect::<Option<_>>()?))
+}
+
+/// What a run says that is fed these cycles, `size` at a time; what fails is taken back, and fed again without its last cycle.
+fn story(mut run: Box<dyn Run>, program: &Flat, cycles: &[Vec<Input>], size: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut open: VecDeque<&[Vec<Input>]> = VecDeque::new();
+    let fetch = |run: &mut dyn Run, lines: &mut Vec<String>| {
+        for row in std::iter::from_fn(|| run.next_outputs()).flat_map(|o| o.into_rows().unwrap()) {
+            lines.push(format!("{} {}", row.cycle, text(&row.values)));
+        }
+    };
+    let feed = |run: &mut dyn Run, cycles: &[Vec<Input>]| match block(program, cycles) {
+        Some(block) => run.feed(Inputs::Block(&block)),
+        None => cycles.iter().try_for_each(|row| run.feed(Inputs::Cycle(row))),
+    };
+    for part in cycles.chunks(size) {
+        if let Err(why) = feed(&mut *run, part) {
+            fetch(&mut *run, &mut lines);
+            lines.push(format!("{why} {}", run.has_failed()));
+            if run.has_failed() {
+                // The error stays until it is taken back.
+                assert_eq!(feed(&mut *run, part).unwrap_err().to_string(), why.to_string());
+                lines.push(format!("back to {}", run.take_back()));
+                assert!(!run.has_failed() && run.open_cycles() == 0);
+                for part in std::mem::take(&mut open) {
+                    lines.push(format!("{:?}", feed(&mut *run, part).map_err(|d| d.to_string())));
+                }
+            }
+        } else {
+            open.push_back(part);
+        }
+        fetch(&mut *run, &mut lines);
+        if run.open_cycles() == 0 {
+            open.clear();
+        }
+        let states = run.states().map(|s| format!("{:?}", s.to_host().unwrap())).map_err(|d| d.to_string());
+        let waits = run.undetermined().map(|u| (u.cyclic, u.waits_for_future, u.report.to_string()));
+        let waiting = run.waiting().map(|u| u.report.to_string());
+        lines.push(format!("{} {} {states:?} {waits:?} {waiting:?}", run.cycles(), run.open_cycles()));
+    }
+    lines.push(format!("{:?}", run.finish(End::Closed).map_err(|d| d.to_string())));
+    lines.push(format!("{:?}", run.undetermined().map(|u| u.report.to_string())));
+    lines.push(format!("{:?}", run.finish(End::Closed).map_err(|d| d.to_string())));
+    let rest = run.remaining().unwrap();
+    lines.extend(rest.iter().map(|row| format!("{} {}", row.cycle, text(&row.values))));
+    lines
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn suspicions_right_and_wrong_change_nothing(
+        numbers in vec(any::<u32>(), 20..160), data in vec(any::<u32>(), 120), wild: bool, lies in 1_usize..6, size in 1_usize..4
+    ) {
+        let (flat, _) = random::program(&numbers, 16, wild);
+        let cycles = random::trace(&flat, &data, 10, wild);
+        let exact = Exact::new(Mock::new(&flat, lies), reference(), Arc::clone(&flat), STREAM);
+        let plain = reference().open(&flat, &STREAM).unwrap();
+        let [exact, plain] = [Box::new(exact) as Box<dyn Run>, plain].map(|run| story(run, &flat, &cycles, size));
+        prop_assert_eq!(exact, plain, "{}", rml_ir::flat::print(&flat));
+    }
+}
+
+/// `o = x + (0 fby o)`, a state with a key.
+fn sum() -> Arc<Flat> {
+    let mut b = Builder::new();
+    let x = b.input("x", INT);
+    let o = b.scalar("o", INT);
+    let before = b.fby(0, o);
+    b.define(o, rml_ir::flat::Rhs::Apply { op: Op::Add, args: vec![x, before] });
+    b.output(o);
+    let mut flat = Flat::clone(&b.build());
+    let equation = flat.equations.iter_enumerated().find(|(_, eq)| eq.lhs == before).unwrap().0;
+    flat.states.insert("o".into(), rml_ir::flat::State { equation, parameter: false });
+    Arc::new(flat)
+}
+
+fn feed(run: &mut dyn Run, program: &Flat, numbers: &str) -> Result<Vec<String>, Diagnostic> {
+    let block = block(program, &columns(&[numbers])).unwrap();
+    run.feed(Inputs::Block(&block))?;
+    Ok(rows(run))
+}
+
+fn rows(run: &mut dyn Run) -> Vec<String> {
+    let outputs = std::iter::from_fn(|| run.next_outputs()).flat_map(|o| o.into_rows().unwrap());
+    outputs.map(|row| format!("{}: {}", row.cycle, text(&row.values))).collect()
+}
+
+#[test]
+fn an_error_has_its_cycle_and_what_was_known_before_it() {
+    let program = sum();
+    let mut run = Exact::new(Mock::new(&program, usize::MAX), reference(), Arc::clone(&program), STREAM);
+    assert_eq!(feed(&mut run, &program, "1 2 3").unwrap(), ["0: 1", "1: 3", "2: 6"]);
+    let error = feed(&mut run, &program, "4 9223372036854775807 6").unwrap_err();
+    assert!(error.to_string().contains("overflows in cycle 4"), "{error}");
+    assert_eq!(rows(&mut run), ["3: 10"]);
+    assert!(run.has_failed() && run.stands_in());
+    assert_eq!(run.take_back(), 4);
+    assert_eq!(feed(&mut run, &program, "5").unwrap(), ["4: 15"]);
+    assert!(!run.has_failed() && !run.stands_in());
+}
+
+#[test]
+fn a_suspicion_without_an_error_costs_time_only() {
+    let program = sum();
+    let mut run = Exact::new(Mock::new(&program, 2), reference(), Arc::clone(&program), STREAM);
+    for (n, expected) in ["0: 1", "1: 2", "2: 3", "3: 4"].into_iter().enumerate() {
+        assert_eq!(feed(&mut run, &program, "1").unwrap(), [expected]);
+        assert!(!run.stands_in(), "it goes back after block {n}");
+    }
+}
+
+#[test]
+fn inputs_of_another_type_are_reported_by_the_reference() {
+    let program = sum();
+    let open = || Exact::new(Mock::new(&program, usize::MAX), reference(), Arc::clone(&program), STREAM);
+    let (mut exact, mut plain) = (open(), reference().open(&program, &STREAM).unwrap());
+    for inputs in [&[Input::Given(Value::Bool(true))][..], &[]] {
+        let errors = [exact.feed(Inputs::Cycle(inputs)), plain.feed(Inputs::Cycle(inputs))];
+        assert_eq!(errors[0].as_ref().unwrap_err().to_string(), errors[1].as_ref().unwrap_err().to_string());
+        assert_eq!((exact.cycles(), exact.has_failed()), (0, false));
+    }
+    assert_eq!(feed(&mut exact, &program, "7").unwrap(), ["0: 7"]);
+}
+
+#[test]
+fn states_are_kept_only_where_something_may_be_suspect() {
+    let program = sum();
+    for may_suspect in [false, true] {
+        let mock = Mock { may_suspect, ..Mock::new(&program, usize::MAX) };
+        let asked = Arc::clone(&mock.asked);
+        let mut run = Exact::new(mock, reference(), Arc::clone(&program), STREAM);
+        feed(&mut run, &program, "1 2").unwrap();
+        feed(&mut run, &program, "3").unwrap();
+        assert_eq!(asked.load(Ordering::SeqCst), if may_suspect { 2 } else { 0 });
+    }
+    let mock = Mock { may_suspect: false, ..Mock::new(&program, 1) };
+    let mut run = Exact::new(mock, reference(), Arc::clone(&program), STREAM);
+    assert_eq!(feed(&mut run, &program, "1").unwrap_err().code, BACKEND_FAILED);
+}
+
+#[test]
+fn a_device_that_fails_ends_the_run() {
+    let program = sum();
+    let mock = Mock { breaks: Some(2), ..Mock::new(&program, usize::MAX) };
+    let mut run = Exact::new(mock, reference(), Arc::clone(&program), STREAM);
+    feed(&mut run, &program, "1").unwrap();
+    for _ in 0..2 {
+        assert_eq!(feed(&mut run, &program, "1").unwrap_err().message, "the device is gone");
+    }
+    run.take_back();
+    assert!(run.has_failed() && run.states().is_err() && run.finish(End::Closed).is_err());
+}
+
+/// Runs nothing.
+#[derive(Debug)]
+struct Picky;
+
+impl Engine for Picky {
+    fn name(&self) -> &str {
+        "picky"
+    }
+
+    fn open(&self, program: &Arc<Flat>, _: &Use) -> Result<Box<dyn Run>, Declined> {
+        let span: Span = program.vars[program.outputs[0]].span;
+        Err(Declined::new(Reason::Schedule, "it waits for data").at(span))
+    }
+}
+
+#[test]
+fn the_first_engine_that_does_not_decline_runs_the_program() {
+    let program = sum();
+    let engine = FirstOf::new(vec![Arc::new(Picky)], reference());
+    let mut run = engine.open(&program, &STREAM).unwrap();
+    assert_eq!(feed(&mut *run, &program, "1 2").unwrap(), ["0: 1", "1: 3"]);
+    let only = FirstOf::new(Vec::new(), Arc::new(Picky));
+    let why = only.open(&program, &STREAM).unwrap_err();
+    let report = why.diagnostic(&only);
+    assert_eq!((report.code.name, report.labels.len()), ("engine-declines", 1));
+    assert!(report.to_string().contains("the engine `picky` does not run this program: it waits for data"));
+    assert!(report.to_string().contains("`schedule`"), "{report}");
+}
