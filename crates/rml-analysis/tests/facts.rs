@@ -289,7 +289,7 @@ impl Check<'_> {
                 Hold::Nothing => None,
                 Hold::Const(k) => match &self.flat.consts[k].kind {
                     ConstKind::Value(value) => Some(scalar(value)),
-                    ConstKind::Random(_) | ConstKind::Undrawn => None,
+                    ConstKind::Random(_) | ConstKind::Apply { .. } => None,
                 },
                 Hold::At(source) => run.value(edge, source),
             };

@@ -16,9 +16,8 @@ use support::source::{FEATURES, PROGRAMS, checked_nodes};
 fn compiled(text: &str, node: &str) -> Flat {
     let module = normal(text, Root::Run(node.into())).unwrap_or_else(|e| panic!("{node}: {e}\n{text}"));
     let module = differentiate(module).unwrap_or_else(|e| panic!("{node}: {e}\n{text}"));
-    let flat = pass::initialise(pass::inline(&module).unwrap_or_else(|e| panic!("{node}: {e}")), 1)
-        .expect("memory for the draws");
-    pass::cone(pass::fold(pass::settle(flat)))
+    let flat = pass::inline(&module).unwrap_or_else(|e| panic!("{node}: {e}"));
+    pass::draw(pass::lower(flat, pass::Keep::Needed), 1).expect("memory for the draws")
 }
 
 /// The equations that the outputs depend on, with variables numbered as they are met from the outputs on.

@@ -277,8 +277,8 @@ fn a_literal_condition_is_present_with_the_outputs() {
             normal(&format!("{node}{call}"), Root::Run("main".into())).unwrap_or_else(|e| panic!("{e}"));
         let module = differentiate(module).unwrap_or_else(|e| panic!("{e}"));
         let flat = flat(&module);
-        let settled = rml_ir::pass::cone(rml_ir::pass::fold(rml_ir::pass::settle(flat.clone())));
-        for flat in [flat, settled] {
+        let lowered = rml_ir::pass::lower(flat.clone(), rml_ir::pass::Keep::Needed);
+        for flat in [flat, lowered] {
             let table = run(flat, &rows, 4);
             assert_eq!(numbers(&table["o"]), [Some(1.0), Some(1.0), None, Some(2.0)]);
             assert_eq!(numbers(&table["dy"]), [Some(0.1), Some(0.2), None, None]);

@@ -26,8 +26,8 @@ fn trained(text: &str, node: &str, prelude: &'static str, given: &Rows, cycles: 
     let module = wrapped(&module, true).unwrap_or_else(|e| panic!("{e}"));
     let mut rows = inputs(&module, cycles, &mut Random(3));
     rows.extend(given.iter().map(|(name, row)| (name.clone(), row.clone())));
-    let flat = pass::initialise(pass::inline(&module).unwrap_or_else(|e| panic!("{e}")), 1)
-        .expect("memory for the draws");
+    let flat = pass::inline(&module).unwrap_or_else(|e| panic!("{e}"));
+    let flat = pass::draw(pass::lower(flat, pass::Keep::All), 1).expect("memory for the draws");
     run(flat, &rows, cycles)
 }
 

@@ -203,8 +203,14 @@ pub(crate) enum Stage {
     Diff,
     /// The run node with every call inlined
     Inline,
-    /// Initialised, folded, restricted to what the outputs need: what runs
+    /// The branches taken that constant conditions choose
+    Settle,
+    /// Constants folded
     Fold,
+    /// Restricted to what the outputs and trained parameters need
+    Cone,
+    /// Random initial values drawn: what runs
+    Draw,
     /// The same, with clocks, recurrences, windows and what is constant in them
     Analyse,
 }

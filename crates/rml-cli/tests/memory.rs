@@ -144,6 +144,6 @@ fn kept_outputs_and_texts_ask() {
     folder.rml(&format!("{infer} --memory 2M")).fails(1, &["memory-limit", "keeping output `o`"]);
     folder.rml(&format!("{infer} --memory 64M")).ok();
     let words = ["memory-limit", "the text of 1000000 elements"];
-    folder.rml("dump q.rml --after fold --memory 32M").fails(1, &words);
+    folder.rml("dump q.rml --after draw --memory 32M").fails(1, &words);
     folder.rml("dump q.rml --after inline --memory 32M").ok();
 }

@@ -1,13 +1,13 @@
 //! The typing rules of the primitives, stated once for the verifiers of all stages.
 
 use crate::op::{Op, result_type};
-use crate::typed::{ConstKind, Constant};
 use crate::types::Type;
+use crate::value::Value;
 
 /// A primitive as far as its types go.
 pub(crate) enum Form<'a> {
-    /// A constant.
-    Const(&'a Constant),
+    /// A constant of that type, and its value if there is one.
+    Const(&'a Type, Option<&'a Value>),
     /// An operator with the types of its operands.
     Apply(&'a Op, Vec<Type>),
     /// Anything whose operands have the type of its result, with its conditions.
@@ -33,7 +33,7 @@ impl<'a> Form<'a> {
     /// What is wrong with the types of its operands and result.
     pub(crate) fn types(&self, result: &Type) -> Option<String> {
         match self {
-            Form::Const(c) => constant(c, result),
+            Form::Const(ty, value) => constant(ty, *value, result),
             Form::Apply(op, args) => match result_type(op, args) {
                 Ok(ty) if ty == *result => None,
                 Ok(ty) => Some(format!("`{op}` gives {ty}, the result is {result}")),
@@ -50,22 +50,17 @@ impl<'a> Form<'a> {
     pub(crate) fn conditions(&self) -> Option<String> {
         match self {
             Form::Alike { conditions, .. } => conditions.iter().find_map(|ty| condition(ty)),
-            Form::Const(_) | Form::Apply(..) => None,
+            Form::Const(..) | Form::Apply(..) => None,
         }
     }
 }
 
 /// What is wrong with a constant that stands where `expected` is asked for.
-pub(crate) fn constant(c: &Constant, expected: &Type) -> Option<String> {
-    if c.ty != *expected {
-        return Some(format!("the constant is {}, the result is {expected}", c.ty));
+pub(crate) fn constant(ty: &Type, value: Option<&Value>, expected: &Type) -> Option<String> {
+    if ty != expected {
+        return Some(format!("the constant is {ty}, the result is {expected}"));
     }
-    match &c.kind {
-        ConstKind::Value(v) if v.ty() != c.ty => {
-            Some(format!("the value is {}, the constant {}", v.ty(), c.ty))
-        }
-        ConstKind::Value(_) | ConstKind::Random(_) | ConstKind::Undrawn => None,
-    }
+    value.filter(|v| v.ty() != *ty).map(|v| format!("the value is {}, the constant {ty}", v.ty()))
 }
 
 /// What is wrong with a condition of that type.

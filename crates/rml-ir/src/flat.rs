@@ -9,8 +9,9 @@
 //! - **F5** a window's parent stands before it.
 //! - **F6** every state names a `Fby` outside windows or a `Param`; no two have the same key; each such
 //!   equation has one.
-//! - **F7** after initialisation no constant is left that is to be drawn, or computed from such ones
-//!   ([`verify_initialised`]).
+//! - **F7** an applied constant names constants that stand before it, its operator gives its type and cannot fail; every
+//!   random constant has a key.
+//! - **F8** once drawn, every constant is a value ([`verify_drawn`]).
 
 use std::sync::Arc;
 
@@ -20,15 +21,17 @@ use rml_base::{IndexVec, Span, entity_id};
 use crate::op::Op;
 use crate::types::Precision;
 
-pub use crate::normal::{Claim, ConstId, ConstKind, Constant, Eq, Init, Input, Var, VarData};
+pub use crate::normal::{Claim, ConstId, Eq, Init, Input, Var, VarData};
+pub use constant::{ConstKind, Constant, cannot_fail};
 
+mod constant;
 mod parse;
 mod print;
 mod verify;
 
 pub use parse::parse;
 pub use print::print;
-pub use verify::{verify, verify_initialised};
+pub use verify::{verify, verify_drawn};
 
 entity_id!(
     /// A window: a run of cycles that `every` makes a trace of its own.

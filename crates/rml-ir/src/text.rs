@@ -46,7 +46,7 @@ fn list<T: fmt::Debug>(f: &mut fmt::Formatter<'_>, items: &[T], open: &str) -> f
     write!(f, "{items:?}")
 }
 
-/// A constant without its type: its kind, then `as "<source text>"` if it has one.
+/// A constant of the typed and the normal form, without its type: its kind, then `as "<source text>"` if it has one.
 pub struct ConstantText<'a>(pub &'a Constant);
 
 impl fmt::Display for ConstantText<'_> {
@@ -54,7 +54,6 @@ impl fmt::Display for ConstantText<'_> {
         match &self.0.kind {
             ConstKind::Value(v) => write!(f, "{}", ValueText(v))?,
             ConstKind::Random(d) => write!(f, "random {d}")?,
-            ConstKind::Undrawn => f.write_str("undrawn")?,
         }
         self.0.text.as_ref().map_or(Ok(()), |t| write!(f, " as {t:?}"))
     }
@@ -278,8 +277,6 @@ impl<'a> Cursor<'a> {
         let kind = if self.eat("random") {
             let text = self.braced("a distribution")?;
             ConstKind::Random(Distribution::parse(text).map_err(|e| format!("line {}: {e}", self.line))?)
-        } else if self.eat("undrawn") {
-            ConstKind::Undrawn
         } else {
             ConstKind::Value(self.value(&ty, precision)?)
         };

@@ -307,6 +307,11 @@ pub enum ConstKind {
     Value(Value),
     /// Drawn once for each instance from the seed and the instance path.
     Random(Distribution),
-    /// What operators make of random constants that are not drawn. It stands in programs that are analysed, never in one that runs.
-    Undrawn,
+}
+
+impl Constant {
+    /// Its value, unless it is random.
+    pub fn value(&self) -> Option<&Value> {
+        if let ConstKind::Value(value) = &self.kind { Some(value) } else { None }
+    }
 }

@@ -97,7 +97,7 @@ node n2 "main"
     );
     let module = normal::parse(&text).expect("the text is well formed");
     let flat = pass::inline(&module).expect("it can be inlined");
-    pass::cone(pass::fold(pass::initialise(flat, 0).expect("memory for the draws")))
+    pass::draw(pass::lower(flat, pass::Keep::Needed), 0).expect("memory for the draws")
 }
 
 /// `x`, the gradient if there is one, `end`; `None` = a cycle where nothing is present.

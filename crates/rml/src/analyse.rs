@@ -12,12 +12,10 @@ use indexmap::map::Entry;
 use rml_analysis::{Bounds, CALLED, Causality, ClockReport, Facts, Kind, Verdict};
 use rml_base::{Diagnostic, Diagnostics, Sources};
 use rml_ir::flat::{Flat, Var};
-use rml_ir::pass;
+use rml_ir::pass::{self, Keep};
 use rml_ir::typed::StaticValue;
 
-use crate::compile::{
-    BATCH, Front, Options, Program, Source, check_forms, inlined, inlined_alone, with_placeholders,
-};
+use crate::compile::{BATCH, Front, Options, Source, check_forms, inlined, inlined_alone, with_placeholders};
 use rml_base::Error;
 
 /// The facts about one node that is run.
@@ -38,7 +36,7 @@ pub struct Analysis {
 }
 
 /// What is known of a program as it runs: folded, and restricted to what the outputs and trained parameters need. Nothing is drawn:
-/// initial values are known by their types.
+/// of random constants only the types are known.
 #[derive(Clone, Debug)]
 pub struct RunFacts {
     /// What runs.
@@ -53,7 +51,8 @@ pub struct RunFacts {
 
 impl RunFacts {
     fn new(flat: Flat) -> Result<Self, Diagnostic> {
-        let flat = pass::cone(pass::fold_undrawn(flat)?);
+        let flat = pass::lower(flat, Keep::Needed);
+        pass::ask_for_draws(&flat)?;
         let clocks = rml_analysis::clocks(&flat);
         let causality = rml_analysis::causality(&flat, &clocks.clocks);
         let bounds = rml_analysis::bounds(&flat, &clocks.clocks, &causality);
@@ -90,7 +89,8 @@ impl Analysis {
 
     /// How long its outputs have to be waited for.
     pub fn kind(&self) -> Kind {
-        self.run.as_ref().map_or(Kind::Rejected, |r| r.bounds.program.kind)
+        let runs = |r: &&RunFacts| !matches!(r.clocks.verdict, Verdict::Rejected(_));
+        self.run.as_ref().filter(runs).map_or(Kind::Rejected, |r| r.bounds.program.kind)
     }
 
     /// What the analyses find wrong, and what they cannot prove.
@@ -99,7 +99,11 @@ impl Analysis {
             Verdict::Synchronous => [].iter(),
             Verdict::Rejected(found) | Verdict::Dynamic(found) => found.iter(),
         };
-        clocks.chain(&self.shortage).chain(self.run.iter().flat_map(|r| r.causality.findings.iter()))
+        let run = self.run.iter().flat_map(|r| match &r.clocks.verdict {
+            Verdict::Rejected(found) => found.iter(),
+            Verdict::Synchronous | Verdict::Dynamic(_) => r.causality.findings.iter(),
+        });
+        clocks.chain(&self.shortage).chain(run)
     }
 }
 
@@ -257,18 +261,6 @@ fn merge<'a>(findings: &mut Diagnostics, more: impl Iterator<Item = &'a Diagnost
     }
 }
 
-/// Refuses a program that some inputs make ill-synchronised, or of which some value is never known.
-pub(crate) fn refuse_rejected(program: &Program) -> Result<(), Error> {
-    let refused = |found| Err(Error::new(found, Arc::clone(program.sources())));
-    let clocks = certain::clocks(program.flat());
-    if let Verdict::Rejected(found) = clocks.verdict {
-        return refused(found);
-    }
-    let causality = rml_analysis::causality(program.flat(), &clocks.clocks);
-    let errors: Vec<Diagnostic> = causality.findings.iter().filter(|d| d.is_error()).cloned().collect();
-    if errors.is_empty() { Ok(()) } else { refused(Diagnostics(errors)) }
-}
-
 /// Adds to a finding the calls from which the same one arises again.
 fn add_calls(known: &mut Diagnostic, again: &Diagnostic) {
     const SHOWN: usize = 8;
@@ -276,41 +268,5 @@ fn add_calls(known: &mut Diagnostic, again: &Diagnostic) {
         if known.labels.len() < SHOWN && known.labels.iter().all(|l| l.span != label.span) {
             known.labels.push(label.clone());
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::path::Path;
-
-    use super::*;
-
-    /// What is analysed has the variables, equations and constants of what runs.
-    #[test]
-    fn what_is_analysed_is_what_runs() {
-        // All but the values of constants.
-        let form = |flat: Flat| -> Vec<String> {
-            let text = rml_ir::flat::print(&pass::cone(flat));
-            let lines = text.lines().filter(|line| !line.starts_with("random "));
-            let typed = |line: &str| match line.strip_prefix("const ").and_then(|c| c.split_once(" = ")) {
-                Some((constant, _)) => constant.to_owned(),
-                None => line.to_owned(),
-            };
-            lines.map(typed).collect()
-        };
-        let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
-        let mut compared = 0;
-        for file in std::fs::read_dir(examples).unwrap().map(|entry| entry.unwrap().path()) {
-            if file.extension().is_none_or(|e| e != "rml") {
-                continue;
-            }
-            for analysis in analyse_all(&Source::file(&file), &Options::default()) {
-                let drawn = pass::fold(pass::initialise((*analysis.flat).clone(), 0).unwrap());
-                let undrawn = pass::fold_undrawn((*analysis.flat).clone()).unwrap();
-                assert_eq!(form(undrawn), form(drawn), "{}, {}", file.display(), analysis.node());
-                compared += 1;
-            }
-        }
-        assert!(compared > 10);
     }
 }

@@ -1,6 +1,6 @@
 //! From source text to a program that can run: the column of passes, each stage of which can be looked at.
 //!
-//! text → syntax tree → typed → normal → differentiated → inlined (flat) → initialised → folded → cone of the outputs.
+//! text → syntax tree → typed → normal → differentiated → inlined (flat) → settled → folded → cone of the outputs → drawn.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,8 +11,9 @@ use rml_base::{Diagnostic, Diagnostics, Error, FileId, Sources};
 use rml_elab::{NodeSignature, Root};
 use rml_files::contents;
 use rml_ir::flat::{self, Flat};
+use rml_ir::pass::{self, Keep, Step};
 use rml_ir::typed::{self, StaticValue};
-use rml_ir::{InputInfo, OutputInfo, Precision, normal, pass};
+use rml_ir::{InputInfo, OutputInfo, Precision, normal};
 
 use crate::library::PRELUDE;
 pub(crate) use check::check_forms;
@@ -129,8 +130,14 @@ pub enum Stage {
     Diff,
     /// The flat form.
     Inline,
-    /// The flat form initialised, folded and restricted to the cone of the outputs: what runs.
+    /// The flat form with the branches taken that constant conditions choose.
+    Settle,
+    /// The same with constants folded.
     Fold,
+    /// The same restricted to what the outputs and trained parameters need: what the static analyses judge.
+    Cone,
+    /// The same with random constants drawn: what runs.
+    Draw,
     /// The same, with the clocks and facts that a scheduler can use.
     Analyse,
 }
@@ -206,12 +213,21 @@ impl Program {
     }
 }
 
-/// From the normal form to what runs.
+/// From the normal form to the flat form with all calls inlined.
 fn back(module: normal::Module, options: &Options) -> Result<Flat, Diagnostics> {
     let mut flat = pass::inline(&rml_autodiff::differentiate(module)?)?;
     probe::probe(&mut flat, &options.probes)?;
-    let flat = pass::initialise(flat, options.seed)?;
-    Ok(if options.all_vars { flat } else { pass::cone(pass::fold(pass::settle(flat))) })
+    Ok(flat)
+}
+
+/// From the inlined form to what runs.
+fn runnable(inlined: Flat, options: &Options) -> Result<Flat, Diagnostic> {
+    pass::draw(pass::lower(inlined, keep(options)), options.seed)
+}
+
+/// Which variables the options ask for.
+fn keep(options: &Options) -> Keep {
+    if options.all_vars { Keep::All } else { Keep::Needed }
 }
 
 /// Compiles a program as far as its static analyses need it: inlined, with every variable and every constant as written.
@@ -253,7 +269,7 @@ pub fn compile(source: &Source, options: &Options) -> Result<Program, Error> {
     let _span = tracing::info_span!("compile").entered();
     let front = Front::new(source)?;
     let compiled = front.elaborate(options, root(options)).and_then(|(module, warnings)| {
-        let flat = back(pass::normalize(&module), options)?;
+        let flat = runnable(back(pass::normalize(&module), options)?, options)?;
         Ok((flat, warnings))
     });
     let (flat, warnings) = front.fail(compiled)?;
@@ -287,14 +303,14 @@ fn dump_module(module: &typed::Module, options: &Options, stage: Stage) -> Resul
     Ok(match stage {
         Stage::Parse | Stage::Elab | Stage::Normalize => normal::print(&module),
         Stage::Diff => normal::print(&rml_autodiff::differentiate(module)?),
-        Stage::Inline => flat::print(&pass::inline(&rml_autodiff::differentiate(module)?)?),
-        Stage::Fold => {
-            let flat = back(module, options)?;
-            ask_for_text(&flat)?;
-            flat::print(&flat)
-        }
+        Stage::Inline => flat_text(&back(module, options)?)?,
+        Stage::Settle => after(module, options, Step::Settle)?,
+        Stage::Fold => after(module, options, Step::Fold)?,
+        Stage::Cone => after(module, options, Step::Cone)?,
+        Stage::Draw => flat_text(&runnable(back(module, options)?, options)?)?,
         Stage::Analyse => {
-            let flat = back(module, options)?;
+            let flat = runnable(back(module, options)?, options)?;
+            ask_for_text(&flat)?;
             let clocks = rml_analysis::clocks(&flat);
             if let rml_analysis::Verdict::Rejected(found) = clocks.verdict {
                 return Err(found);
@@ -306,11 +322,30 @@ fn dump_module(module: &typed::Module, options: &Options, stage: Stage) -> Resul
     })
 }
 
+/// The text after the last step of lowering that is taken, up to `last`.
+fn after(module: normal::Module, options: &Options, last: Step) -> Result<String, Diagnostics> {
+    let inlined = back(module, options)?;
+    let mut shown = None;
+    pass::lower_with(inlined.clone(), keep(options), &mut |step, flat| {
+        if step <= last {
+            shown = Some(flat.clone());
+        }
+    });
+    Ok(flat_text(shown.as_ref().unwrap_or(&inlined))?)
+}
+
+/// The text of a flat program.
+fn flat_text(flat: &Flat) -> Result<String, Diagnostic> {
+    ask_for_text(flat)?;
+    Ok(flat::print(flat))
+}
+
 /// Asks for the memory of the printed form, in which each element of a constant stands by itself.
 fn ask_for_text(flat: &Flat) -> Result<(), Diagnostic> {
     /// Digits, sign, exponent, comma; a text is copied where it grows.
     const ELEMENT: u64 = 3 * 24;
-    let elements = flat.consts.iter().fold(0_u64, |n, c| n.saturating_add(c.ty.shape.len() as u64));
+    let values = flat.consts.iter().filter_map(|c| c.value());
+    let elements = values.fold(0_u64, |n, v| n.saturating_add(v.shape().len() as u64));
     rml_base::memory::ask(elements.saturating_mul(ELEMENT))
         .map_err(|short| short.diagnostic(format!("the text of {elements} elements of constants")))
 }

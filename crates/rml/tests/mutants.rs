@@ -71,7 +71,7 @@ fn try_out(text: &str) -> bool {
     }
     let options = Options { node: report.analyses.last().map(|a| a.node().to_owned()), ..options };
     for stage in
-        [Stage::Parse, Stage::Elab, Stage::Normalize, Stage::Diff, Stage::Inline, Stage::Fold, Stage::Analyse]
+        [Stage::Parse, Stage::Elab, Stage::Normalize, Stage::Diff, Stage::Inline, Stage::Draw, Stage::Analyse]
     {
         let _ = rml::dump(&source, &options, stage);
     }

@@ -111,14 +111,24 @@ fn columns_without_gaps_follow_the_clocks_of_their_inputs() {
 #[test]
 fn every_stage_can_be_dumped() {
     let options = Options { node: Some("train".into()), batch: Some(2), ..Options::default() };
-    for stage in [Stage::Parse, Stage::Elab, Stage::Normalize, Stage::Diff, Stage::Inline, Stage::Fold] {
+    use Stage::{Cone, Diff, Draw, Elab, Fold, Inline, Normalize, Parse, Settle};
+    let flat = [Inline, Settle, Fold, Cone, Draw];
+    for stage in [Parse, Elab, Normalize, Diff].into_iter().chain(flat) {
         let text =
             rml::dump(&source(CLASSIFIER), &options, stage).unwrap_or_else(|e| panic!("{stage:?}: {e}"));
         assert!(text.contains("train"), "{stage:?}: {text}");
     }
-    let text = rml::dump(&source(CLASSIFIER), &options, Stage::Fold).unwrap();
-    let flat = rml::ir::flat::parse(&text).unwrap();
-    assert_eq!(rml::ir::flat::print(&flat), text);
+    let texts = flat.map(|stage| rml::dump(&source(CLASSIFIER), &options, stage).unwrap());
+    for text in &texts {
+        let flat = rml::ir::flat::parse(text).unwrap();
+        rml::ir::flat::verify(&flat).unwrap_or_else(|e| panic!("{}", e.join("\n")));
+        assert_eq!(rml::ir::flat::print(&flat), *text);
+    }
+    // Each pass has something to do, and only the last one draws.
+    for (before, after) in texts.iter().zip(&texts[1..]) {
+        assert_ne!(before, after);
+    }
+    assert_eq!(texts.map(|text| text.contains(" = random ")), [true, true, true, true, false]);
 }
 
 #[test]

@@ -34,7 +34,7 @@ pub(crate) fn const_key(flat: &Flat, k: ConstId) -> ConstKey {
             }
         }
         ConstKind::Value(scalar) => ConstKey::scalar(scalar),
-        ConstKind::Random(_) | ConstKind::Undrawn => ConstKey::Own(k),
+        ConstKind::Random(_) | ConstKind::Apply { .. } => ConstKey::Own(k),
     }
 }
 

@@ -144,7 +144,7 @@ impl<'a> Witnesses<'a> {
                 #[allow(clippy::cast_precision_loss, reason = "only the magnitude counts")]
                 ConstKind::Value(Value::Int(i)) => (*i as f64).abs() < MODERATE,
                 ConstKind::Value(value) => value.as_num().is_some_and(|x| x.abs() < MODERATE),
-                ConstKind::Random(_) | ConstKind::Undrawn => false,
+                ConstKind::Random(_) | ConstKind::Apply { .. } => false,
             },
             Rhs::Apply { op: Op::Copy | Op::Neg, args } => {
                 args.first().is_some_and(|x| self.is_moderate_constant(*x))

@@ -5,7 +5,7 @@ use indexmap::IndexMap;
 use rml_autodiff::{differentiate, differentiate_node};
 use rml_elab::Root;
 use rml_ir::flat::{self, Flat};
-use rml_ir::normal::{Callee, ConstKind, Constant, Formal, Module, Rhs, Var};
+use rml_ir::normal::{Callee, Formal, Module, Rhs, Var};
 use rml_ir::op::Op;
 use rml_ir::{Data, Type, Value, pass};
 use rml_sim::Status;
@@ -107,7 +107,7 @@ pub(crate) fn wrapped(module: &Module, diff: bool) -> Result<Module, String> {
 pub(crate) fn flat(module: &Module) -> Result<Flat, String> {
     rml_ir::normal::verify_differentiated(module).map_err(|e| e.join("\n"))?;
     let flat = pass::inline(module).map_err(|e| e.to_string())?;
-    Ok(pass::initialise(flat, 1).expect("memory for the draws"))
+    Ok(pass::draw(pass::lower(flat, pass::Keep::All), 1).expect("memory for the draws"))
 }
 
 /// The parameters of a program that trains none, by key, with their equations and types.
@@ -129,8 +129,7 @@ fn moved_parameter(flat: &Flat, eq: rml_ir::normal::Eq, ty: &Type, k: usize, h: 
     let mut data = vec![0.0; ty.shape.len()];
     data[k] = h;
     let value = Value::new(ty.shape.clone(), Data::F64(data));
-    let constant = Constant { kind: ConstKind::Value(value), ty: ty.clone(), text: None };
-    let constant = flat.consts.push(constant);
+    let constant = flat.consts.push(value.into());
     flat.equations[eq].lhs = raw;
     flat.equations.push(flat::Equation { lhs: by, rhs: flat::Rhs::Const(constant), span });
     let sum = flat::Rhs::Apply { op: Op::Add, args: vec![raw, by] };

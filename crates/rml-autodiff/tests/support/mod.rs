@@ -75,5 +75,5 @@ pub(crate) fn module(nodes: Vec<Node>) -> Module {
 pub(crate) fn flat(module: &Module) -> Flat {
     rml_ir::normal::verify_differentiated(module).unwrap_or_else(|e| panic!("{}", e.join("\n")));
     let flat = pass::inline(module).unwrap_or_else(|e| panic!("{e}"));
-    pass::initialise(flat, 1).expect("memory for the draws")
+    pass::draw(pass::lower(flat, pass::Keep::All), 1).expect("memory for the draws")
 }

@@ -66,7 +66,7 @@ fn derived(op: &Op, types: &[Type]) -> Result<Function, String> {
     let module = weighted(op, types).map_err(|e| e.to_string())?;
     let gradient = gradient(module, 0).map_err(|e| e.to_string())?;
     let flat = pass::inline(&gradient.module).map_err(|e| e.to_string())?;
-    let flat = pass::cone(pass::fold(pass::settle(pass::initialise(flat, 1).expect("memory for the draws"))));
+    let flat = pass::draw(pass::lower(flat, pass::Keep::Needed), 1).expect("memory for the draws");
     Straight::new(&flat).function(op.name())
 }
 

@@ -20,8 +20,14 @@ pub(crate) fn dump(args: &Dump, output: &mut Output) -> Result<(), Stop> {
             let flags = [("node", args.node.is_some()), set, batch, f64, ("seed", args.seed.is_some())];
             super::refuse_unused("the syntax tree is that of the whole text", &flags)?;
         }
-        args::Stage::Fold | args::Stage::Analyse => {}
-        args::Stage::Elab | args::Stage::Normalize | args::Stage::Diff | args::Stage::Inline => {
+        args::Stage::Draw | args::Stage::Analyse => {}
+        args::Stage::Elab
+        | args::Stage::Normalize
+        | args::Stage::Diff
+        | args::Stage::Inline
+        | args::Stage::Settle
+        | args::Stage::Fold
+        | args::Stage::Cone => {
             let why = "random initial values are drawn after this stage";
             super::refuse_unused(why, &[("seed", args.seed.is_some())])?;
         }
@@ -35,7 +41,10 @@ pub(crate) fn dump(args: &Dump, output: &mut Output) -> Result<(), Stop> {
         args::Stage::Normalize => Stage::Normalize,
         args::Stage::Diff => Stage::Diff,
         args::Stage::Inline => Stage::Inline,
+        args::Stage::Settle => Stage::Settle,
         args::Stage::Fold => Stage::Fold,
+        args::Stage::Cone => Stage::Cone,
+        args::Stage::Draw => Stage::Draw,
         args::Stage::Analyse => Stage::Analyse,
     };
     output.exact(&ended(rml::dump(&source, &options, stage)?))

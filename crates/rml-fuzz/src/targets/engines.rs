@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rml_base::IndexVec;
-use rml_ir::flat::{ConstKind, Constant, Equation, Flat, Rhs, Var, parse, print, verify_initialised};
+use rml_ir::flat::{ConstKind, Constant, Equation, Flat, Rhs, Var, parse, print, verify_drawn};
 use rml_ir::{Precision, Value};
 use rml_sim::Input;
 use rml_testkit::Random;
@@ -49,7 +49,7 @@ pub(super) fn read(case: &Case) -> Option<(Arc<Flat>, Vec<Vec<Input>>, bool)> {
         lines.filter(|(k, _)| *k == key).map(|(_, v)| v).collect::<Vec<_>>()
     };
     let flat = parse(program).ok()?;
-    verify_initialised(&flat).ok()?;
+    verify_drawn(&flat).ok()?;
     let (cells, cycles) = (of("input"), of("cycles").first()?.parse().ok()?);
     let mut inputs = columns(&cells);
     if cells.is_empty() {
@@ -90,7 +90,7 @@ pub(super) fn smaller(case: &Case) -> Vec<Case> {
         all.push((simpler, inputs.clone()));
     }
     all.push((without_unread(&flat), inputs.clone()));
-    let fits = |(flat, _): &(Flat, _)| verify_initialised(flat).is_ok();
+    let fits = |(flat, _): &(Flat, _)| verify_drawn(flat).is_ok();
     let shorter = |made: &Case| made.bytes.len() < case.bytes.len();
     all.into_iter()
         .filter(fits)

@@ -24,7 +24,7 @@ const ELEMENTS: usize = 4_000;
 const NODES: usize = 4;
 
 const STAGES: [Stage; 7] =
-    [Stage::Parse, Stage::Elab, Stage::Normalize, Stage::Diff, Stage::Inline, Stage::Fold, Stage::Analyse];
+    [Stage::Parse, Stage::Elab, Stage::Normalize, Stage::Diff, Stage::Inline, Stage::Draw, Stage::Analyse];
 
 fn generate(r: &mut Random, corpus: &Corpus) -> Case {
     Case::text("rml", text(r, corpus, TARGET.name))

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rml::{Options, Precision, Source};
 use rml_base::EntityId;
-use rml_ir::flat::{ConstKind, Constant, Flat, Rhs, Var};
+use rml_ir::flat::{Flat, Rhs, Var};
 use rml_ir::{Value, pass};
 use rml_sim::oracle::{self, OracleOptions, Trace};
 use rml_sim::{Input, Status};
@@ -105,16 +105,15 @@ fn folded(flat: &Arc<Flat>, inputs: &[Input], trace: &Trace) -> Result<(), Strin
     let mut constant = Flat::clone(flat);
     for (formal, input) in std::mem::take(&mut constant.inputs).into_iter().zip(inputs) {
         let Input::Given(value) = input else { return Ok(()) };
-        let data = Constant { kind: ConstKind::Value(value.clone()), ty: value.ty(), text: None };
-        let (rhs, span) = (Rhs::Const(constant.consts.push(data)), constant.vars[formal.var].span);
+        let (rhs, span) =
+            (Rhs::Const(constant.consts.push(value.clone().into())), constant.vars[formal.var].span);
         constant.equations.push(rml_ir::flat::Equation { lhs: formal.var, rhs, span });
     }
-    let folded = pass::fold(constant);
+    let folded = pass::draw(pass::fold(constant), 0).map_err(|d| d.message)?;
     let value = |v: Var| -> Option<Value> {
         let eq = folded.equations.iter().find(|eq| eq.lhs == v)?;
         let Rhs::Const(k) = eq.rhs else { return None };
-        let ConstKind::Value(value) = &folded.consts[k].kind else { return None };
-        Some(value.clone())
+        folded.consts[k].value().cloned()
     };
     for v in flat.vars.ids() {
         if let (Some(folded), Status::Value(run)) = (value(v), &trace.cycles[0][v])

@@ -4,7 +4,7 @@
 use indexmap::IndexMap;
 use rml_base::IndexVec;
 
-use super::{ConstId, Equation, Flat, Rhs, State, Var, Window, WindowData};
+use super::{ConstId, ConstKind, Constant, Equation, Flat, Rhs, State, Var, Window, WindowData};
 use crate::normal::parse::{claim, init, input, no_span, var_data};
 use crate::text::{Cursor, Read};
 
@@ -50,7 +50,12 @@ fn line(c: &mut Cursor<'_>, flat: &mut Flat) -> Read<()> {
         c.next_id::<ConstId>("k", flat.consts.len())?;
         let ty = c.ty()?;
         c.expect("=")?;
-        flat.consts.push(c.constant(ty, flat.precision)?);
+        flat.consts.push(if c.eat("apply") {
+            let kind = ConstKind::Apply { op: c.op()?, args: c.list("(", ")", |c| c.id("k"))? };
+            Constant { kind, ty, text: None }
+        } else {
+            c.constant(ty, flat.precision)?.into()
+        });
     } else if c.eat("random") {
         flat.random_keys.insert(c.id("k")?, c.string()?);
     } else if c.eat("window") {

@@ -5,6 +5,7 @@
 //! flat f32 "main"                       precision and name of the root
 //! input v0 when v1
 //! claim v2 when v1                     a declared clock that is to be proved
+//! const k2 num [3] = apply mul (k0, k1)  a constant that is computed from others
 //! random k0 "lstm_0.kernel.random0"     the key that a random constant is drawn by
 //! window w1 end v1 in w0                the end of a window and the window around it
 //! v2 = fby k0 v3 in w1                  a delay in a window
@@ -13,9 +14,9 @@
 
 use std::fmt::{self, Write};
 
-use super::{Equation, Flat, Rhs, Window};
+use super::{ConstKind, Equation, Flat, Rhs, Window};
 use crate::normal::print::{ClaimText, InitText, InputText, Names, VarText};
-use crate::text::{Commas, ConstantText};
+use crate::text::{Commas, ValueText};
 
 /// The flat as text.
 pub fn print(flat: &Flat) -> String {
@@ -40,7 +41,16 @@ fn write_flat(out: &mut String, flat: &Flat) -> fmt::Result {
         writeln!(out, "var {var} {}", VarText(data))?;
     }
     for (id, constant) in flat.consts.iter_enumerated() {
-        writeln!(out, "const {id} {} = {}", constant.ty, ConstantText(constant))?;
+        write!(out, "const {id} {} = ", constant.ty)?;
+        match &constant.kind {
+            ConstKind::Value(value) => write!(out, "{}", ValueText(value))?,
+            ConstKind::Random(distribution) => write!(out, "random {distribution}")?,
+            ConstKind::Apply { op, args } => write!(out, "apply {op} ({})", Commas(args))?,
+        }
+        match &constant.text {
+            Some(text) => writeln!(out, " as {text:?}")?,
+            None => writeln!(out)?,
+        }
     }
     for (id, key) in &flat.random_keys {
         writeln!(out, "random {id} {key:?}")?;

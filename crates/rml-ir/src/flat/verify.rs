@@ -1,12 +1,12 @@
-//! Verifier of the flat form: the invariants F1 to F7 stated in [`flat`](crate::flat).
+//! Verifier of the flat form: the invariants F1 to F8 stated in [`flat`](crate::flat).
 
 use rml_base::EntityId;
 
-use super::{ConstId, ConstKind, Eq, Equation, Flat, Init, Rhs, Var, Window};
+use super::{ConstId, ConstKind, Eq, Equation, Flat, Init, Rhs, Var, Window, cannot_fail};
 use crate::check::{Form, condition, constant, definitions};
 use crate::types::Type;
 
-/// Checks F1 to F6; one line for each violation.
+/// Checks F1 to F7; one line for each violation.
 pub fn verify(flat: &Flat) -> Result<(), Vec<String>> {
     let mut checker = Checker { flat, found: Vec::new() };
     checker.ids();
@@ -17,18 +17,16 @@ pub fn verify(flat: &Flat) -> Result<(), Vec<String>> {
         }
         checker.windows();
         checker.states();
+        checker.constants();
     }
     if checker.found.is_empty() { Ok(()) } else { Err(checker.found) }
 }
 
-/// Checks F1 to F7.
-pub fn verify_initialised(flat: &Flat) -> Result<(), Vec<String>> {
+/// Checks F1 to F8.
+pub fn verify_drawn(flat: &Flat) -> Result<(), Vec<String>> {
     let mut found = verify(flat).err().unwrap_or_default();
-    for (id, constant) in flat.consts.iter_enumerated() {
-        if matches!(constant.kind, ConstKind::Random(_) | ConstKind::Undrawn) {
-            found.push(format!("F7: {id} is still to be drawn"));
-        }
-    }
+    let undrawn = flat.consts.iter_enumerated().filter(|(_, constant)| constant.value().is_none());
+    found.extend(undrawn.map(|(id, _)| format!("F8: {id} is still to be drawn")));
     if found.is_empty() { Ok(()) } else { Err(found) }
 }
 
@@ -65,6 +63,9 @@ impl Checker<'_> {
             windows.extend(equation.rhs.window().map(|w| (w, eq.to_string())));
         }
         consts.extend(flat.random_keys.keys().map(|k| (*k, "a random key".to_owned())));
+        for (id, constant) in flat.consts.iter_enumerated() {
+            consts.extend(constant.operands().iter().map(|k| (*k, id.to_string())));
+        }
         let vars = vars.into_iter().filter(|(v, _)| flat.vars.get(*v).is_none());
         self.found.extend(vars.map(|(v, place)| format!("F1: {place} names {v}, which does not exist")));
         let consts = consts.into_iter().filter(|(k, _)| flat.consts.get(*k).is_none());
@@ -90,7 +91,7 @@ impl Checker<'_> {
         let (types, conditions) = (form.types(result), form.conditions());
         let init = match equation.rhs {
             Rhs::Fby { init: Init::Const(k), .. } | Rhs::FbyBack { init: Init::Const(k), .. } => {
-                constant(&self.flat.consts[k], result)
+                constant(&self.flat.consts[k].ty, self.flat.consts[k].value(), result)
             }
             _ => None,
         };
@@ -137,13 +138,35 @@ impl Checker<'_> {
             }
         }
     }
+
+    /// F7.
+    fn constants(&mut self) {
+        let flat = self.flat;
+        for (id, constant) in flat.consts.iter_enumerated() {
+            let wrong = match &constant.kind {
+                ConstKind::Value(_) => None,
+                ConstKind::Random(_) => {
+                    (!flat.random_keys.contains_key(&id)).then(|| "has no key".to_owned())
+                }
+                ConstKind::Apply { args, .. } if args.iter().any(|arg| *arg >= id) => {
+                    Some("names a constant that does not stand before it".to_owned())
+                }
+                ConstKind::Apply { op, args } => {
+                    let types = || args.iter().map(|arg| &flat.consts[*arg].ty);
+                    let wrong = Form::Apply(op, types().cloned().collect()).types(&constant.ty);
+                    wrong.or_else(|| (!cannot_fail(op, types())).then(|| format!("`{op}` may fail")))
+                }
+            };
+            self.found.extend(wrong.map(|w| format!("F7: {id}: {w}")));
+        }
+    }
 }
 
 /// The typing rule of an equation.
 fn form<'a>(flat: &'a Flat, rhs: &'a Rhs) -> Form<'a> {
     let ty = |v: &Var| &flat.vars[*v].ty;
     match rhs {
-        Rhs::Const(k) => Form::Const(&flat.consts[*k]),
+        Rhs::Const(k) => Form::Const(&flat.consts[*k].ty, flat.consts[*k].value()),
         Rhs::Apply { op, args } => Form::Apply(op, args.iter().map(|a| ty(a).clone()).collect()),
         Rhs::If { cond, then, other } => Form::gated(ty(cond), vec![ty(then), ty(other)]),
         Rhs::When { value, cond } => Form::gated(ty(cond), vec![ty(value)]),

@@ -136,7 +136,7 @@ impl Checker<'_> {
         if let Rhs::Fby { init: Init::Const(k), .. } | Rhs::FbyBack { init: Init::Const(k), .. } =
             equation.rhs
         {
-            let wrong = constant(&self.node.consts[k], self.ty(result));
+            let wrong = constant(&self.node.consts[k].ty, self.node.consts[k].value(), self.ty(result));
             self.found.extend(wrong.map(|w| format!("N3: {eq}: {w}")));
         }
     }
@@ -176,7 +176,7 @@ impl Checker<'_> {
 fn form<'a>(node: &'a Node, rhs: &'a Rhs) -> Form<'a> {
     let ty = |v: &Var| &node.vars[*v].ty;
     match rhs {
-        Rhs::Const(k) => Form::Const(&node.consts[*k]),
+        Rhs::Const(k) => Form::Const(&node.consts[*k].ty, node.consts[*k].value()),
         Rhs::Apply { op, args, .. } => Form::Apply(op, args.iter().map(|a| ty(a).clone()).collect()),
         Rhs::If { cond, then, other } => Form::gated(ty(cond), vec![ty(then), ty(other)]),
         Rhs::When { value, cond } => Form::gated(ty(cond), vec![ty(value)]),

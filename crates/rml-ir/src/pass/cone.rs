@@ -1,13 +1,15 @@
 //! Restricts a flat program to what its results depend on.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
+use indexmap::IndexMap;
 use rml_base::{EntityId, IndexVec};
 
 use super::constant;
 use super::determined::{Determined, Failures};
 use super::presence::{By, Classes};
-use crate::flat::{Claim, ConstId, Eq, Flat, Init, Rhs, Var, Window, verify};
+use crate::flat::{Claim, ConstId, ConstKind, Constant, Eq, Flat, Init, Rhs, Var, Window, verify};
 
 /// Keeps what the outputs and the trained parameters depend on, and renumbers what is kept, in its order. A
 /// program without outputs is kept whole. All inputs stay.
@@ -166,15 +168,61 @@ impl<I: EntityId> Renumbered<I> {
     }
 }
 
+/// By constant, whether an equation of a variable that is live names it, or a constant that is computed from it.
+fn constants_used(flat: &Flat, is_live: impl Fn(Var) -> bool) -> Vec<bool> {
+    let mut used = vec![false; flat.consts.len()];
+    let named = flat.equations.iter().filter(|e| is_live(e.lhs)).filter_map(|e| e.rhs.constant());
+    named.for_each(|k| used[k.index()] = true);
+    // Operands stand before what is computed from them.
+    for (k, constant) in flat.consts.iter().enumerate().rev() {
+        if used[k] {
+            constant.operands().iter().for_each(|arg| used[arg.index()] = true);
+        }
+    }
+    used
+}
+
+/// Drops all constants that neither an equation names nor a constant that one names.
+pub(super) fn restrict_constants(mut flat: Flat) -> Flat {
+    let used = constants_used(&flat, |_| true);
+    let (consts, table) = Renumbered::take(std::mem::take(&mut flat.consts), |k: ConstId| used[k.index()]);
+    flat.consts = table;
+    flat.random_keys = renumber_constants(&mut flat.consts, flat.random_keys, &consts);
+    for equation in flat.equations.iter_mut() {
+        renumber_constant(&mut equation.rhs, &consts);
+    }
+    flat
+}
+
+/// Renumbers what constants are computed from, and their keys.
+fn renumber_constants(
+    table: &mut IndexVec<ConstId, Constant>,
+    keys: IndexMap<ConstId, Arc<str>>,
+    ids: &Renumbered<ConstId>,
+) -> IndexMap<ConstId, Arc<str>> {
+    for constant in table.iter_mut() {
+        if let ConstKind::Apply { args, .. } = &mut constant.kind {
+            args.iter_mut().for_each(|arg| *arg = ids.of(*arg));
+        }
+    }
+    keys.into_iter().filter_map(|(k, key)| Some((ids.get(k)?, key))).collect()
+}
+
+fn renumber_constant(rhs: &mut Rhs, ids: &Renumbered<ConstId>) {
+    match rhs {
+        Rhs::Const(k) | Rhs::Fby { init: Init::Const(k), .. } | Rhs::FbyBack { init: Init::Const(k), .. } => {
+            *k = ids.of(*k)
+        }
+        _ => {}
+    }
+}
+
 /// Drops all variables that are not live, with their equations, and what only those name.
 fn restrict(flat: Flat, live: &[bool]) -> Flat {
     let is_live = |v: Var| live[v.index()];
-    let mut consts_used = vec![false; flat.consts.len()];
+    let consts_used = constants_used(&flat, is_live);
     let mut windows_used = vec![false; flat.windows.len()];
     for equation in flat.equations.iter().filter(|e| is_live(e.lhs)) {
-        if let Some(k) = equation.rhs.constant() {
-            consts_used[k.index()] = true;
-        }
         let mut window = equation.rhs.window();
         while let Some(w) = window {
             windows_used[w.index()] = true;
@@ -183,13 +231,14 @@ fn restrict(flat: Flat, live: &[bool]) -> Flat {
     }
     let equation_lives: Vec<bool> = flat.equations.iter().map(|e| is_live(e.lhs)).collect();
     let (vars, var_table) = Renumbered::take(flat.vars, is_live);
-    let (consts, const_table) = Renumbered::take(flat.consts, |k: ConstId| consts_used[k.index()]);
+    let (consts, mut const_table) = Renumbered::take(flat.consts, |k: ConstId| consts_used[k.index()]);
     let (windows, window_table) = Renumbered::take(flat.windows, |w: Window| windows_used[w.index()]);
     let (equations, equation_table) = Renumbered::take(flat.equations, |e: Eq| equation_lives[e.index()]);
     let claims = flat
         .claims
         .into_iter()
         .filter_map(|claim| Some(Claim { var: vars.get(claim.var)?, cond: vars.get(claim.cond)?, ..claim }));
+    let random_keys = renumber_constants(&mut const_table, flat.random_keys, &consts);
     let mut result = Flat {
         claims: claims.collect(),
         name: flat.name,
@@ -198,11 +247,7 @@ fn restrict(flat: Flat, live: &[bool]) -> Flat {
         outputs: flat.outputs.into_iter().map(|v| vars.of(v)).collect(),
         vars: var_table,
         consts: const_table,
-        random_keys: flat
-            .random_keys
-            .into_iter()
-            .filter_map(|(k, key)| Some((consts.get(k)?, key)))
-            .collect(),
+        random_keys,
         windows: window_table,
         equations: equation_table,
         states: flat.states,
@@ -233,15 +278,8 @@ fn renumber(
     windows: &Renumbered<Window>,
 ) {
     rhs.for_each_operand_mut(|v| *v = vars.of(*v));
-    match rhs {
-        Rhs::Const(k) => *k = consts.of(*k),
-        Rhs::Fby { init, window, .. } | Rhs::FbyBack { init, window, .. } => {
-            if let Init::Const(k) = init {
-                *k = consts.of(*k);
-            }
-            *window = window.map(|w| windows.of(w));
-        }
-        Rhs::Post { window, .. } => *window = window.map(|w| windows.of(w)),
-        Rhs::Apply { .. } | Rhs::If { .. } | Rhs::When { .. } | Rhs::Merge { .. } | Rhs::Param { .. } => {}
+    renumber_constant(rhs, consts);
+    if let Rhs::Fby { window, .. } | Rhs::FbyBack { window, .. } | Rhs::Post { window, .. } = rhs {
+        *window = window.map(|w| windows.of(w));
     }
 }

@@ -2,8 +2,7 @@
 
 use rml_base::EntityId;
 
-use crate::flat::{Flat, Init, Rhs, Var};
-use crate::normal::{ConstId, ConstKind};
+use crate::flat::{ConstId, ConstKind, Flat, Init, Rhs, Var};
 use crate::op::Op;
 
 /// What is known of a variable.
@@ -71,7 +70,7 @@ fn fact(flat: &Flat, facts: &[Fact], rhs: &Rhs) -> Fact {
     let of = |v: &Var| facts[v.index()];
     let constant = |k: ConstId| match &flat.consts[k].kind {
         ConstKind::Value(value) => value.as_bool().map_or(Fact::Varies, Fact::Always),
-        ConstKind::Random(_) | ConstKind::Undrawn => Fact::Varies,
+        ConstKind::Random(_) | ConstKind::Apply { .. } => Fact::Varies,
     };
     match rhs {
         Rhs::Const(k) => constant(*k),

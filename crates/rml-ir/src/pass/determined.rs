@@ -7,9 +7,7 @@
 use rml_base::EntityId;
 
 use super::presence::{By, Classes};
-use crate::flat::{Flat, Init, Rhs, Var};
-use crate::op::Op;
-use crate::types::DType;
+use crate::flat::{Flat, Init, Rhs, Var, cannot_fail};
 
 /// What to assume of operators that may have no result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -205,7 +203,8 @@ impl Needs<'_> {
             Rhs::Const(_) => {}
             Rhs::Apply { op, args } => {
                 args.iter().for_each(|arg| self.now(lhs, *arg));
-                if self.failures == Failures::Possible && self.may_fail(op, args) {
+                let types = args.iter().map(|arg| &self.flat.vars[*arg].ty);
+                if self.failures == Failures::Possible && !cannot_fail(op, types) {
                     self.fails[lhs.index()] = true;
                 }
             }
@@ -238,24 +237,6 @@ impl Needs<'_> {
             Rhs::FbyBack { .. } | Rhs::Post { .. } => self.fails[lhs.index()] = true,
             Rhs::Param { init } => self.now(lhs, *init),
         }
-    }
-
-    /// Whether an operator may have no result: integers that do not fit, positions outside of an axis.
-    fn may_fail(&self, op: &Op, args: &[Var]) -> bool {
-        let is_total = matches!(
-            op,
-            Op::Copy
-                | Op::StopGradient
-                | Op::ToNum
-                | Op::ToBool
-                | Op::Eq
-                | Op::Ne
-                | Op::Lt
-                | Op::Le
-                | Op::Gt
-                | Op::Ge
-        );
-        !is_total && (*op == Op::ToInt || args.iter().any(|a| self.flat.vars[*a].ty.dtype == DType::Int))
     }
 
     /// Adds what the presence of each class needs: the condition of one of the samplings and merges that decide it. A class with an

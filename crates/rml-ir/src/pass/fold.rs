@@ -1,70 +1,54 @@
 //! Folds constants, propagates copies.
 //!
-//! Statuses are kept exactly, not only values: a literal has a clock of its own, so a constant is folded into
-//! its reader only where nothing else can see it: it is no output, bounds no window, gates no input, and has
-//! that one reader. Then the result is a constant as well, present where it is asked for.
+//! The clock of a variable is kept as well as its values. A constant is present wherever its readers ask for it, so it is folded
+//! into its reader only if nothing else can see it: it is no output, bounds no window, gates no input, and has no other reader.
+//! Then the result is a constant too.
 
-use rml_base::{Diagnostic, EntityId};
+use rml_base::EntityId;
 
-use super::initialise::ask_for_draws;
-use crate::flat::{
-    ConstId, ConstKind, Constant, Eq, Equation, Flat, Init, Rhs, Var, verify, verify_initialised,
-};
+use crate::flat::{ConstId, ConstKind, Constant, Eq, Equation, Flat, Init, Rhs, Var, cannot_fail, verify};
 use crate::op::{Op, eval};
 use crate::value::Value;
 
 /// The largest constant that folding makes; larger ones are computed when they are needed.
 const MAX_ELEMENTS: usize = 1 << 22;
 
-/// Folds operators on constants, takes constant initialisers into their delays, and lets every equation read
-/// past copies. Operators that fail stay, so that they fail when the program runs.
+/// The largest constant that is computed at once, where that can wait until constants are drawn.
+const MAX_KNOWN: usize = 1 << 12;
+
+/// Folds operators on constants, takes constant initialisers into their delays, and lets every equation read what copies copy.
 ///
-/// Requires: `flat::verify_initialised`. Ensures: the same, and the same outputs, bit for bit, in the same
-/// cycles; the outputs and states stay.
+/// An operator on constants becomes a constant with the same operator ([`ConstKind::Apply`]), which is computed when constants are
+/// drawn. It is computed at once if all its operands have values and are small. Operators that may fail are computed at once or,
+/// if they fail or an operand has no value yet, stay equations, so that they fail when the program runs.
+///
+/// Requires: `flat::verify`. Ensures: the same, and the same outputs, bit for bit, in the same cycles; the outputs and states stay.
 pub fn fold(mut flat: Flat) -> Flat {
     let _span = tracing::debug_span!("fold", equations = flat.equations.len()).entered();
     propagate_copies(&mut flat);
-    let all: Vec<Var> = flat.vars.ids().collect();
-    let mut folder = Folder::new(&mut flat, true);
+    let (all, private) = (flat.vars.ids().collect(), private(&flat, true));
+    let mut folder = Folder::new(&mut flat, private);
     folder.visit_all(all);
     folder.take_initialisers();
-    super::checked("fold", || verify_initialised(&flat));
+    super::checked("fold", || verify(&flat));
     flat
 }
 
-/// The largest constant whose value [`fold_undrawn`] computes.
-const MAX_KNOWN: usize = 1 << 12;
-
-/// What [`initialise`](super::initialise) and [`fold`] make of a program, as far as types tell: nothing is drawn, and what would be
-/// computed from random constants, or is large, becomes a constant without a value. A program in this form says which of its
-/// variables are constants, how large they are and what small ones are; it does not run.
+/// Folds what the initial values of parameters are made of, so that a parameter starts from a constant wherever the program gives
+/// one. Variables with names stay as they are.
 ///
-/// Requires: `flat::verify`. Ensures: the same; the outputs and states stay.
-///
-/// # Errors
-/// If the draws would take more memory than is allowed.
-pub fn fold_undrawn(mut flat: Flat) -> Result<Flat, Diagnostic> {
-    let _span = tracing::debug_span!("fold_undrawn", equations = flat.equations.len()).entered();
-    ask_for_draws(&flat)?;
-    let inits: Vec<Var> = initial_values(&flat).collect();
-    Folder { draws: false, ..Folder::new(&mut flat, false) }.visit_all(inits);
-    propagate_copies(&mut flat);
-    let all: Vec<Var> = flat.vars.ids().collect();
-    let mut folder = Folder { draws: false, ..Folder::new(&mut flat, true) };
-    folder.visit_all(all);
-    folder.take_initialisers();
-    super::checked("fold_undrawn", || verify(&flat));
-    Ok(flat)
-}
-
-/// What parameters start from.
-pub(super) fn initial_values(flat: &Flat) -> impl Iterator<Item = Var> {
-    flat.equations.iter().filter_map(|e| if let Rhs::Param { init } = e.rhs { Some(init) } else { None })
-}
-
-/// Folds only what defines those variables, and no variable with a name into another.
-pub(super) fn fold_behind(flat: &mut Flat, vars: Vec<Var>) {
-    Folder::new(flat, false).visit_all(vars);
+/// Requires and ensures: as [`fold`].
+pub fn fold_initial_values(mut flat: Flat) -> Flat {
+    let _span = tracing::debug_span!("fold_initial_values").entered();
+    let initial = |e: &Equation| if let Rhs::Param { init } = e.rhs { Some(init) } else { None };
+    let inits = flat.equations.iter().filter_map(initial).collect();
+    let mut private = private(&flat, false);
+    for (private, data) in private.iter_mut().zip(&flat.vars) {
+        *private &= data.name.is_none();
+    }
+    Folder::new(&mut flat, private).visit_all(inits);
+    super::checked("fold_initial_values", || verify(&flat));
+    flat
 }
 
 /// Operators that give their operand back.
@@ -121,14 +105,15 @@ fn resolve(mut source: Vec<Var>) -> Vec<Var> {
     source
 }
 
-/// How many equations read each variable; `past_copies` if all read past copies, so that a copy that nothing
-/// reads does not count.
-fn readers(flat: &Flat, past_copies: bool) -> Vec<usize> {
-    let mut seen = vec![0_usize; flat.vars.len()];
+/// Which variables one equation reads and nothing else can see. With `past_copies` all equations read what copies copy, so that a
+/// copy that nothing reads is no reader.
+fn private(flat: &Flat, past_copies: bool) -> Vec<bool> {
+    let mut readers = vec![0_usize; flat.vars.len()];
+    let mut is_seen = vec![false; flat.vars.len()];
     let ends = flat.windows.iter().map(|w| w.end);
     let clocks = flat.inputs.iter().filter_map(|i| i.clock.map(|(c, _)| c));
     for v in ends.chain(clocks).chain(flat.outputs.iter().copied()) {
-        seen[v.index()] += 2;
+        is_seen[v.index()] = true;
     }
     let is_copy = |e: &Equation| match &e.rhs {
         Rhs::Apply { op, args } => past_copies && is_identity(flat, e.lhs, op, args),
@@ -137,7 +122,8 @@ fn readers(flat: &Flat, past_copies: bool) -> Vec<usize> {
     for copies in [false, true] {
         // Every copy reads the end of its chain, so whether one is read is known when all others have been
         // counted.
-        let is_counted = |e: &&Equation| is_copy(e) == copies && (!copies || seen[e.lhs.index()] > 0);
+        let is_read = |v: Var| is_seen[v.index()] || readers[v.index()] > 0;
+        let is_counted = |e: &&Equation| is_copy(e) == copies && (!copies || is_read(e.lhs));
         let counted: Vec<_> = flat.equations.iter().filter(is_counted).collect();
         for equation in counted {
             let mut operands = Vec::new();
@@ -145,34 +131,29 @@ fn readers(flat: &Flat, past_copies: bool) -> Vec<usize> {
             operands.sort_unstable();
             operands.dedup();
             for v in operands {
-                seen[v.index()] += 1;
+                readers[v.index()] += 1;
             }
         }
     }
-    seen
+    readers.iter().zip(is_seen).map(|(readers, is_seen)| *readers == 1 && !is_seen).collect()
 }
 
 struct Folder<'f> {
     flat: &'f mut Flat,
     defs: Vec<Option<Eq>>,
-    /// How many equations read each variable; one that is seen otherwise counts as read by many.
-    readers: Vec<usize>,
-    /// Whether variables with a name may be folded away, and all equations read past copies.
-    names_too: bool,
-    /// Whether values are computed; else only which variables are constants, and the values of small ones.
-    draws: bool,
+    /// Whether the constant that a variable is may be folded into its reader.
+    private: Vec<bool>,
     visited: Vec<bool>,
 }
 
 impl<'f> Folder<'f> {
-    fn new(flat: &'f mut Flat, names_too: bool) -> Self {
+    fn new(flat: &'f mut Flat, private: Vec<bool>) -> Self {
         let n = flat.vars.len();
         let mut defs = vec![None; n];
         for (eq, equation) in flat.equations.iter_enumerated() {
             defs[equation.lhs.index()] = Some(eq);
         }
-        let readers = readers(flat, names_too);
-        Self { flat, defs, readers, names_too, draws: true, visited: vec![false; n] }
+        Self { flat, defs, private, visited: vec![false; n] }
     }
 
     /// Folds what defines those variables.
@@ -197,45 +178,35 @@ impl<'f> Folder<'f> {
         }
     }
 
-    /// The constant that a variable is, if this reader is the only one that can see it.
+    /// The constant that a variable is, if its reader is the only one that can see it.
     fn constant(&self, var: Var) -> Option<ConstId> {
-        let is_private =
-            self.readers[var.index()] == 1 && (self.names_too || self.flat.vars[var].name.is_none());
-        let eq = self.defs[var.index()].filter(|_| is_private)?;
+        let eq = self.defs[var.index()].filter(|_| self.private[var.index()])?;
         if let Rhs::Const(k) = self.flat.equations[eq].rhs { Some(k) } else { None }
     }
 
     /// Makes an operator on constants a constant.
     fn apply(&mut self, eq: Eq) {
-        let equation = &self.flat.equations[eq];
-        let Rhs::Apply { op, args } = &equation.rhs else { return };
-        let ty = self.flat.vars[equation.lhs].ty.clone();
+        let flat = &self.flat;
+        let Equation { lhs, rhs: Rhs::Apply { op, args }, .. } = &flat.equations[eq] else { return };
+        let ty = flat.vars[*lhs].ty.clone();
         if args.is_empty() || ty.shape.len() > MAX_ELEMENTS {
             return;
         }
-        let Some(operands) = args.iter().map(|a| self.constant(*a)).collect::<Option<Vec<_>>>() else {
-            return;
-        };
-        let values: Option<Vec<&Value>> = operands.iter().map(|k| self.known(*k)).collect();
-        let kind = match values.filter(|_| self.draws || ty.shape.len() <= MAX_KNOWN) {
-            Some(values) => match eval(op, &values, self.flat.precision) {
+        let Some(args) = args.iter().map(|a| self.constant(*a)).collect::<Option<Vec<_>>>() else { return };
+        let operands = || args.iter().map(|k| &flat.consts[*k]);
+        let can_wait = cannot_fail(op, operands().map(|c| &c.ty));
+        let is_small = operands().map(|c| &c.ty).chain([&ty]).all(|ty| ty.shape.len() <= MAX_KNOWN);
+        let values: Option<Vec<&Value>> = operands().map(Constant::value).collect();
+        let kind = match values.filter(|_| is_small || !can_wait) {
+            Some(values) => match eval(op, &values, flat.precision) {
                 Ok(value) => ConstKind::Value(value),
                 Err(_) => return,
             },
-            None if self.draws => return,
-            None => ConstKind::Undrawn,
+            None if can_wait => ConstKind::Apply { op: op.clone(), args },
+            None => return,
         };
         let k = self.flat.consts.push(Constant { kind, ty, text: None });
         self.flat.equations[eq].rhs = Rhs::Const(k);
-    }
-
-    /// The value of a constant, if it is there and may be computed with.
-    fn known(&self, k: ConstId) -> Option<&Value> {
-        let constant = &self.flat.consts[k];
-        match &constant.kind {
-            ConstKind::Value(value) if self.draws || constant.ty.shape.len() <= MAX_KNOWN => Some(value),
-            ConstKind::Value(_) | ConstKind::Random(_) | ConstKind::Undrawn => None,
-        }
     }
 
     /// Takes initialisers that are constants into their delays.

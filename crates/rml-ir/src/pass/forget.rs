@@ -4,16 +4,14 @@
 //! A stream that waits for its own future, `u = post u` or `u = x fby back u`, is never known before a trace ends. It is tied to
 //! the clock of `u`, and of `x`, as what it stands for was.
 
-use crate::flat::{
-    ConstKind, Constant, Eq, Equation, Flat, Init, Rhs, Var, VarData, verify, verify_initialised,
-};
+use crate::flat::{Eq, Equation, Flat, Init, Rhs, Var, VarData, verify, verify_drawn};
 use crate::op::Op;
 use crate::value::Value;
 
 /// Forgets the values of random constants and of parameters. A trained parameter becomes an output, so that what updates it stays
 /// needed.
 ///
-/// Requires: `flat::verify`. Ensures: `flat::verify_initialised`; variables and equations keep their ids, new ones stand behind
+/// Requires: `flat::verify`. Ensures: `flat::verify_drawn`; variables and equations keep their ids, new ones stand behind
 /// them; on an open trace everything that is known of a variable holds for every seed and all values of the parameters.
 pub fn forget_values(mut flat: Flat) -> Flat {
     let parameters: Vec<Eq> =
@@ -25,12 +23,12 @@ pub fn forget_values(mut flat: Flat) -> Flat {
     for eq in flat.equations.ids().collect::<Vec<_>>() {
         forget_draw(&mut flat, eq);
     }
-    for id in std::mem::take(&mut flat.random_keys).into_keys() {
+    flat.random_keys.clear();
+    for constant in flat.consts.iter_mut().filter(|constant| constant.value().is_none()) {
         // Nothing uses it any more.
-        let value = Value::Bool(false);
-        flat.consts[id] = Constant { ty: value.ty(), kind: ConstKind::Value(value), text: None };
+        *constant = Value::Bool(false).into();
     }
-    super::checked("forget_values", || verify_initialised(&flat));
+    super::checked("forget_values", || verify_drawn(&flat));
     flat
 }
 
@@ -83,11 +81,10 @@ fn forget_parameter(flat: &mut Flat, eq: Eq) {
     }
 }
 
-/// Makes what an equation draws unknown.
+/// Makes a constant unknown that is random or computed.
 fn forget_draw(flat: &mut Flat, eq: Eq) {
     let lhs = flat.equations[eq].lhs;
-    let is_random = |k| matches!(flat.consts[k].kind, ConstKind::Random(_));
-    if !flat.equations[eq].rhs.constant().is_some_and(is_random) {
+    if flat.equations[eq].rhs.constant().is_none_or(|k| flat.consts[k].value().is_some()) {
         return;
     }
     let unknown = match &flat.equations[eq].rhs {

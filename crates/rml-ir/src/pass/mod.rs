@@ -2,29 +2,32 @@
 //!
 //! ```text
 //! typed --normalize--> normal --(differentiate)--> normal --inline--> flat
-//! flat --initialise--> flat --settle--> flat --fold--> flat --cone--> flat
+//! flat --settle--> flat --fold--> flat --cone--> flat --draw--> flat
 //! ```
 //!
-//! [`fold_undrawn`] takes the place of `initialise` and `fold` where a program is only analysed.
+//! [`lower`] is `settle`, `fold` and `cone`: whatever runs or analyses a program takes what it makes. Random constants are drawn
+//! last, so that what is analysed, without being drawn, has the equations of what runs.
 //!
 //! Each states what it requires and ensures, keeps the cells of the outputs (FIX-6), and ends by verifying its result in debug builds.
 
 mod cone;
 mod constant;
 mod determined;
+mod draw;
 mod fold;
 mod forget;
-mod initialise;
 mod inline;
+mod lower;
 mod normalize;
 mod presence;
 mod settle;
 
 pub use cone::cone;
-pub use fold::{fold, fold_undrawn};
+pub use draw::{ask_for_draws, draw};
+pub use fold::{fold, fold_initial_values};
 pub use forget::{forget_inputs, forget_values};
-pub use initialise::initialise;
 pub use inline::{Held, inline, inline_held, inline_open};
+pub use lower::{Keep, Step, lower, lower_with};
 pub use normalize::normalize;
 pub use settle::settle;
 

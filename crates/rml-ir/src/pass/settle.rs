@@ -9,7 +9,7 @@ use super::cone::Live;
 use super::constant;
 use super::determined::{Determined, Failures};
 use super::presence::{By, Classes, Driver};
-use crate::flat::{ConstKind, Constant, Eq, Flat, Rhs, Var, verify_initialised};
+use crate::flat::{Eq, Flat, Rhs, Var, verify};
 use crate::op::Op;
 use crate::value::Value;
 
@@ -23,7 +23,7 @@ use crate::value::Value;
 /// An equation also says which variables are present together. None is replaced that a kept variable owes its clock to: what is
 /// known about the presence of a variable that the outputs need is known after as before.
 ///
-/// Requires: `flat::verify_initialised`. Ensures: the same; for every trace without errors, of which all inputs are given, the
+/// Requires: `flat::verify`. Ensures: the same; for every trace without errors, of which all inputs are given, the
 /// variables that outputs and trained parameters need after are what they were before, in every cycle; the outputs and states
 /// stay. What is no longer needed finds no errors once `cone` has dropped it, and may be present in other cycles until then.
 pub fn settle(mut flat: Flat) -> Flat {
@@ -44,7 +44,7 @@ pub fn settle(mut flat: Flat) -> Flat {
             !lost.contains(&(k - 1))
         });
     }
-    super::checked("settle", || verify_initialised(&flat));
+    super::checked("settle", || verify(&flat));
     flat
 }
 
@@ -66,10 +66,7 @@ fn changes(flat: &mut Flat, classes: &Classes, conditions: &[Option<bool>]) -> V
             (_, Rhs::Const(_)) => None,
             (Some(value), _) if !is_fixed => {
                 let slot = &mut truths[usize::from(value)];
-                let k = *slot.get_or_insert_with(|| {
-                    let value = Value::Bool(value);
-                    flat.consts.push(Constant { ty: value.ty(), kind: ConstKind::Value(value), text: None })
-                });
+                let k = *slot.get_or_insert_with(|| flat.consts.push(Value::Bool(value).into()));
                 Some(Rhs::Const(k))
             }
             (_, rhs) => {

@@ -69,11 +69,6 @@ pub(super) fn random(distribution: Distribution, shape: &Shape) -> Piece {
     })
 }
 
-/// A constant that is computed from random ones and not known.
-pub(super) fn undrawn() -> Piece {
-    Piece::atom("..".to_owned())
-}
-
 /// A text that stands for a constant or static argument, with a level that is surely not too high.
 pub(super) fn written(text: &str) -> Piece {
     let word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';

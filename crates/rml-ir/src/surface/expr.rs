@@ -445,7 +445,6 @@ impl<'m> Body<'m> {
             }
             (_, ConstKind::Value(value)) => constant::value(value),
             (_, ConstKind::Random(distribution)) => constant::random(*distribution, &data.ty.shape),
-            (_, ConstKind::Undrawn) => constant::undrawn(),
         }
     }
 

@@ -4,6 +4,8 @@ use super::expr::tighter;
 use super::level::{Level, Piece};
 use super::{constant, operator};
 use crate::flat::{ConstId, ConstKind, Eq, Flat, Init, Rhs, Var};
+use crate::op::Op;
+use crate::types::Type;
 
 /// How deeply variables without names are nested.
 const DEPTH: usize = 24;
@@ -38,13 +40,8 @@ impl Printer<'_> {
         match rhs {
             Rhs::Const(k) => self.constant(*k),
             Rhs::Apply { op, args } => {
-                let pieces: Vec<Piece> = args.iter().map(var).collect();
-                if let (Some((word, level)), [left, right]) = (operator::infix(op), pieces.as_slice()) {
-                    let (left, right) = (left.clone().left(level), right.clone().right(tighter(level)));
-                    return Piece::new(format!("{left} {word} {right}"), level);
-                }
                 let types: Vec<_> = args.iter().map(|&v| self.flat.vars[v].ty.clone()).collect();
-                operator::application(op, pieces, &types, &[])
+                applied(op, args.iter().map(var).collect(), &types)
             }
             Rhs::If { cond, then, other } => {
                 let [cond, then, other] = [cond, then, other].map(|v| var(v).text);
@@ -87,7 +84,19 @@ impl Printer<'_> {
                 constant::filled(value).unwrap_or_else(|| constant::value(value))
             }
             (None, ConstKind::Random(distribution)) => constant::random(*distribution, &data.ty.shape),
-            (None, ConstKind::Undrawn) => constant::undrawn(),
+            (None, ConstKind::Apply { op, args }) => {
+                let types: Vec<_> = args.iter().map(|&k| self.flat.consts[k].ty.clone()).collect();
+                applied(op, args.iter().map(|k| self.constant(*k)).collect(), &types)
+            }
         }
     }
+}
+
+/// An operator with its operands.
+fn applied(op: &Op, operands: Vec<Piece>, types: &[Type]) -> Piece {
+    if let (Some((word, level)), [left, right]) = (operator::infix(op), operands.as_slice()) {
+        let (left, right) = (left.clone().left(level), right.clone().right(tighter(level)));
+        return Piece::new(format!("{left} {word} {right}"), level);
+    }
+    operator::application(op, operands, types, &[])
 }

@@ -122,7 +122,7 @@ impl Checker<'_> {
     fn expression(&mut self, id: ExprId, expr: &Expr) {
         let ty = |e: &ExprId| &self.node.exprs[*e].ty;
         let form = match &expr.kind {
-            ExprKind::Const(c) => Form::Const(c),
+            ExprKind::Const(c) => Form::Const(&c.ty, c.value()),
             ExprKind::Var(v) => Form::alike(vec![&self.node.vars[*v].ty]),
             ExprKind::Apply { op, args, .. } => Form::Apply(op, args.iter().map(|a| ty(a).clone()).collect()),
             ExprKind::If { cond, then, other } => Form::gated(ty(cond), vec![ty(then), ty(other)]),

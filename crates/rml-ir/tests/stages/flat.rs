@@ -1,6 +1,6 @@
 //! The flat form: text form and invariants.
 
-use rml_ir::flat::{print, verify, verify_initialised};
+use rml_ir::flat::{print, verify, verify_drawn};
 
 use crate::support::{assert_only, edited, flat};
 
@@ -63,7 +63,7 @@ fn floats_keep_their_bits() {
 fn no_cut_of_the_text_makes_parser_or_verifier_panic() {
     for at in 0..ALL.len() {
         if let Ok(flat) = rml_ir::flat::parse(&ALL[..at]) {
-            let _ = verify_initialised(&flat);
+            let _ = verify_drawn(&flat);
             print(&flat);
         }
     }
@@ -116,11 +116,23 @@ fn f6_states_are_named() {
 }
 
 #[test]
-fn f7_random_constants_are_drawn() {
+fn f7_constants_are_computed_from_those_before() {
+    let applied = |text: &str| edited(ALL, "random k2", &format!("const k3 num [] = {text}\nrandom k2"));
+    assert_eq!(verify(&flat(&applied("apply mul (k2, k2)"))), Ok(()));
+    for wrong in ["apply mul (k2, k3)", "apply mul (k2, k0)", "apply matmul (k2, k2)"] {
+        assert_only(verify(&flat(&applied(wrong))), "F7");
+    }
+    let sum = edited(ALL, "random k2", "const k3 int [2, 2] = apply add (k0, k1)\nrandom k2");
+    assert_only(verify(&flat(&sum)), "F7");
+    assert_only(verify(&flat(&edited(ALL, "random k2 \"k.random0\"\n", ""))), "F7");
+}
+
+#[test]
+fn f8_constants_are_drawn() {
     let all = flat(ALL);
-    assert_only(verify_initialised(&all), "F7");
-    let drawn = rml_ir::pass::initialise(all.clone(), 7).unwrap();
-    assert_eq!(verify_initialised(&drawn), Ok(()));
-    assert_eq!(print(&drawn), print(&rml_ir::pass::initialise(all.clone(), 7).unwrap()));
-    assert_ne!(print(&drawn), print(&rml_ir::pass::initialise(all, 8).unwrap()));
+    assert_only(verify_drawn(&all), "F8");
+    let drawn = rml_ir::pass::draw(all.clone(), 7).unwrap();
+    assert_eq!(verify_drawn(&drawn), Ok(()));
+    assert_eq!(print(&drawn), print(&rml_ir::pass::draw(all.clone(), 7).unwrap()));
+    assert_ne!(print(&drawn), print(&rml_ir::pass::draw(all, 8).unwrap()));
 }

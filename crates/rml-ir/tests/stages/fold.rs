@@ -1,12 +1,12 @@
 //! Constant folding and copy propagation.
 
 use rml_ir::flat::{Flat, print};
-use rml_ir::pass::{cone, fold, initialise};
+use rml_ir::pass::{Keep, cone, draw, fold, lower};
 
 use crate::support::flat;
 
 fn folded(text: &str) -> Flat {
-    cone(fold(flat(text)))
+    draw(cone(fold(flat(text))), 1).unwrap()
 }
 
 /// The equations, without remarks.
@@ -183,18 +183,48 @@ v1 = apply mul (v2, v3)
 v0 = param v1
 state "k" eq3 parameter
 "#;
-    let result = initialise(flat(text), 1).unwrap();
-    assert!(equations(&result)[2].starts_with("v1 = const "), "{}", print(&result));
+    let kept = |text: &str| lower(flat(text), Keep::All);
+    // Nothing is drawn to find out that the initial value is a constant.
+    let result = kept(text);
+    assert!(print(&result).contains("const k2 num [3] = apply mul (k0, k1)\n"), "{}", print(&result));
+    assert_eq!(equations(&result)[2], "v1 = const k2");
+    let value = |flat: &Flat, of: &str| {
+        let drawn = print(&draw(flat.clone(), 1).unwrap());
+        let k = drawn.lines().find_map(|l| l.strip_prefix(of)?.split("  # ").next()).expect("a constant");
+        let numbers = drawn.lines().find_map(|l| l.strip_prefix(&format!("const {k} num [3] = ")));
+        let numbers = numbers.unwrap_or_else(|| panic!("{drawn}")).trim_matches(['[', ']']);
+        numbers.split(", ").map(|x| x.parse().unwrap()).collect::<Vec<f32>>()
+    };
+    let (drawn, product) = (value(&result, "v3 = const "), value(&result, "v1 = const "));
+    assert_eq!(product, drawn.iter().map(|x| 0.1_f32 * x).collect::<Vec<_>>());
+    // The equations that run name the product alone, and only that is left.
+    let runs = print(&draw(lower(flat(text), Keep::Needed), 1).unwrap());
+    assert_eq!(runs.lines().filter(|l| l.starts_with("const ")).count(), 1, "{runs}");
     // Variables with names keep their clocks.
-    let named = initialise(flat(&text.replace("var v3 num [3]", "var v3 num [3] \"base\"")), 1).unwrap();
+    let named = kept(&text.replace("var v3 num [3]", "var v3 num [3] \"base\""));
     assert_eq!(equations(&named)[2], "v1 = apply mul (v2, v3)");
+}
+
+#[test]
+fn what_may_fail_is_not_drawn() {
+    // i = to_int(10.0 * glorot_uniform([3])): no integer, if the draw is not finite.
+    let text = r#"flat f32 "m"
+output v0
+var v0 int [3]
+var v1 num [3]
+const k0 num [3] = random glorot_uniform
+random k0 "m.random0"
+v1 = const k0
+v0 = apply to_int (v1)
+"#;
+    assert_eq!(equations(&lower(flat(text), Keep::Needed)), ["v1 = const k0", "v0 = apply to_int (v1)"]);
 }
 
 #[test]
 fn random_keys_decide_what_is_drawn() {
     let text = "flat f32 \"m\"\noutput v0\nvar v0 num [4]\n\
                 const k0 num [4] = random normal{0.0, 1.0}\nrandom k0 \"a\"\nv0 = const k0\n";
-    let draw = |text: &str, seed| print(&initialise(flat(text), seed).unwrap());
+    let draw = |text: &str, seed| print(&draw(flat(text), seed).unwrap());
     let other = text.replace("\"a\"", "\"b\"");
     assert_eq!(draw(text, 3), draw(text, 3));
     assert_ne!(draw(text, 3), draw(&other, 3));

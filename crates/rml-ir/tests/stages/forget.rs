@@ -1,6 +1,6 @@
 //! Making unknown what differs from run to run.
 
-use rml_ir::flat::{Flat, Var, print, verify, verify_initialised};
+use rml_ir::flat::{Flat, Var, print, verify, verify_drawn};
 use rml_ir::pass::{forget_inputs, forget_values};
 
 use crate::support::flat;
@@ -40,7 +40,7 @@ fn lines(flat: &Flat) -> Vec<String> {
 #[test]
 fn draws_and_parameters_are_never_known() {
     let forgotten = forget_values(flat(LEARNING));
-    assert_eq!(verify_initialised(&forgotten), Ok(()));
+    assert_eq!(verify_drawn(&forgotten), Ok(()));
     let text = lines(&forgotten);
     for expected in [
         // Each waits for its own future, on the clock of what it depended on.

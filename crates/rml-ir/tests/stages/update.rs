@@ -180,8 +180,7 @@ fn parameters_start_from_constants_after_folding() {
         "  var v8 num [2]\n  v5 = const k0\n  v8 = apply add (v5, v5)\n  v4 = param_update v8",
     );
     for text in [WINDOWED.to_owned(), edited(WINDOWED, " every v3", ""), computed] {
-        let folded = rml_ir::pass::fold(rml_ir::pass::initialise(inlined(&text), 0).unwrap());
-        let flat = rml_ir::pass::cone(folded);
+        let flat = rml_ir::pass::lower(inlined(&text), rml_ir::pass::Keep::Needed);
         let state = &flat.equations[flat.states["scale_0.k"].equation];
         assert!(matches!(state.rhs, Rhs::Fby { init: Init::Const(_), .. }), "{}", print(&flat));
     }

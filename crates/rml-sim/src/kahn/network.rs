@@ -137,7 +137,7 @@ impl<'a> Network<'a> {
     fn constant(&self, c: ConstId) -> Step {
         match &self.flat.consts[c].kind {
             ConstKind::Value(value) => Step::Emit(value.clone()),
-            ConstKind::Random(_) | ConstKind::Undrawn => Step::Wait(Vec::new()),
+            ConstKind::Random(_) | ConstKind::Apply { .. } => Step::Wait(Vec::new()),
         }
     }
 

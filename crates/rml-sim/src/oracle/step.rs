@@ -97,7 +97,7 @@ impl Oracle<'_> {
     fn constant_value(&self, k: ConstId) -> Status {
         match &self.flat.consts[k].kind {
             ConstKind::Value(v) => Status::Value(v.clone()),
-            ConstKind::Random(_) | ConstKind::Undrawn => Status::Bottom,
+            ConstKind::Random(_) | ConstKind::Apply { .. } => Status::Bottom,
         }
     }
 

@@ -416,7 +416,7 @@ fn operands(flat: &Flat) -> (Vec<Cell>, IndexVec<Var, Operand>) {
 fn constant_value(kind: &ConstKind) -> Value {
     match kind {
         ConstKind::Value(v) => v.clone(),
-        ConstKind::Random(_) | ConstKind::Undrawn => {
+        ConstKind::Random(_) | ConstKind::Apply { .. } => {
             unreachable!("F7: random constants are drawn before a program runs")
         }
     }

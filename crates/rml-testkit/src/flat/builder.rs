@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rml_base::{FileId, IndexVec, Span};
 use rml_ir::flat::{
     ConstKind, Constant, Eq, Equation, Flat, Init, Input as Formal, Rhs, State, Var, VarData, Window,
-    WindowData, verify_initialised,
+    WindowData, verify_drawn,
 };
 use rml_ir::op::{Op, result_type};
 use rml_ir::{DType, Precision, Type, Value};
@@ -191,7 +191,7 @@ impl Builder {
                 self.flat.states.insert(format!("state.{}", eq.lhs).into(), State { equation, parameter });
             }
         }
-        if let Err(found) = verify_initialised(&self.flat) {
+        if let Err(found) = verify_drawn(&self.flat) {
             panic!("{}\n{}", found.join("\n"), rml_ir::flat::print(&self.flat));
         }
         Arc::new(self.flat)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rml_base::{EntityId, FileId, IndexVec, Span};
 use rml_ir::flat::{self, Flat, Window};
-use rml_ir::normal::{self, Callee, Formal, Module, Node, NodeId};
+use rml_ir::normal::{self, Callee, ConstKind, Constant, Formal, Module, Node, NodeId};
 
 use crate::Random;
 
@@ -24,7 +24,7 @@ struct Group {
 /// Cuts a program into a node for each window and some others, each called once, and deals its equations out to them at random. A
 /// variable is called `v` with its number wherever it is.
 ///
-/// Requires: `flat::verify_initialised`. Ensures: `normal::verify_differentiated`; inlined, each cell of a variable is what it was.
+/// Requires: `flat::verify_drawn`. Ensures: `normal::verify_differentiated`; inlined, each cell of a variable is what it was.
 pub fn outlined(flat: &Flat, r: &mut Random) -> Module {
     let mut groups = vec![Group::new(None, None, None)];
     let mut of_window = Vec::new();
@@ -174,7 +174,10 @@ impl<'a> Maker<'a> {
     }
 
     fn constant(&mut self, k: flat::ConstId) -> normal::ConstId {
-        self.node.consts.push(self.flat.consts[k].clone())
+        let constant = &self.flat.consts[k];
+        let value = constant.value().expect("F8: constants are drawn").clone();
+        let (kind, ty) = (ConstKind::Value(value), constant.ty.clone());
+        self.node.consts.push(Constant { kind, ty, text: None })
     }
 
     fn init(&mut self, init: flat::Init) -> normal::Init {

@@ -2,7 +2,8 @@
 
 use rml_base::EntityId;
 use rml_ir::flat::{Flat, Var, print};
-use rml_ir::{normal, pass};
+use rml_ir::normal;
+use rml_ir::pass::{self, Keep};
 use rml_sim::oracle::{self, OracleOptions, Trace};
 use rml_sim::{ClockClasses, Input, Status};
 
@@ -13,22 +14,19 @@ use crate::Random;
 /// A pass, or several.
 type Pass = fn(Flat) -> Flat;
 
-fn initialise(flat: Flat) -> Flat {
-    pass::initialise(flat, 0).expect("there is memory for a few scalars")
+fn draw(flat: Flat) -> Flat {
+    pass::draw(flat, 0).expect("there is memory for a few scalars")
 }
 
 /// What may drop equations: `settle` leaves idle ones to `cone`.
 const PASSES: [(&str, Pass); 7] = [
-    ("initialise", initialise),
-    ("fold", pass::fold),
+    ("fold", |flat| draw(pass::fold(flat))),
+    ("what is kept whole", |flat| draw(pass::lower(flat, Keep::All))),
     ("cone", pass::cone),
     ("settle, then cone", |flat| pass::cone(pass::settle(flat))),
-    ("what `check` analyses", |flat| pass::cone(pass::fold(initialise(flat)))),
-    ("what `run` runs", |flat| pass::cone(pass::fold(pass::settle(initialise(flat))))),
-    ("twice what `run` runs", |flat| {
-        let column = |flat| pass::cone(pass::fold(pass::settle(flat)));
-        column(column(flat))
-    }),
+    ("fold, then cone", |flat| draw(pass::cone(pass::fold(flat)))),
+    ("what runs", |flat| draw(pass::lower(flat, Keep::Needed))),
+    ("what runs, lowered again", |flat| draw(pass::lower(pass::lower(flat, Keep::Needed), Keep::Needed))),
 ];
 
 /// Sends a program through every pass that takes flat programs, and through `inline` cut into nodes, and compares the cells before

@@ -7,7 +7,8 @@ use rml_autodiff::gradient;
 use rml_base::EntityId;
 use rml_elab::Root;
 use rml_ir::flat::{Flat, Rhs};
-use rml_ir::{DType, Data, Shape, Value, pass};
+use rml_ir::pass::{self, Keep};
+use rml_ir::{DType, Data, Shape, Value};
 use rml_sim::{Input, Options, Simulator, Status};
 
 use super::{P, Program, Rows, normal};
@@ -81,8 +82,8 @@ impl Case {
     fn new(text: &str, r: &mut Random) -> Result<Self, String> {
         let module = normal(text, Root::Diff("main".into()))?;
         let made = gradient(module, 0).map_err(|e| e.to_string())?;
-        let finish =
-            |flat| Arc::new(pass::cone(pass::fold(pass::initialise(flat, 1).expect("memory for the draws"))));
+        let drawn = |flat, keep| pass::draw(pass::lower(flat, keep), 1).expect("memory for the draws");
+        let finish = |flat| Arc::new(drawn(flat, Keep::Needed));
         let held = pass::inline_held(&made.module).map_err(|e| e.to_string())?;
         let mut backward = held.flat;
         let mut outputs = IndexMap::new();
@@ -102,7 +103,7 @@ impl Case {
         let cycles = 1 + r.below(5);
         let rows = inputs(&backward, cycles, r);
         Ok(Self {
-            whole: pass::initialise(forward.clone(), 1).expect("memory for the draws"),
+            whole: drawn(forward.clone(), Keep::All),
             forward: finish(forward),
             backward,
             inputs: made.inputs,

@@ -7,7 +7,8 @@ use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Diagnostics, Error, suggest};
 use rml_elab::Root;
 use rml_ir::flat::Flat;
-use rml_ir::{Type, normal, pass};
+use rml_ir::pass::{self, Keep};
+use rml_ir::{Type, normal};
 
 use super::{Front, Options, Program, Source};
 
@@ -81,7 +82,7 @@ fn parts(module: normal::Module, options: &Options, loss: Option<&str>) -> Resul
     let mut forward = made.module;
     forward.root = made.forward;
     let forward = pass::inline_held(&forward)?.flat;
-    let finish = |flat| Ok::<_, Diagnostic>(pass::cone(pass::fold(pass::initialise(flat, options.seed)?)));
+    let finish = |flat| pass::draw(pass::lower(flat, Keep::Needed), options.seed);
     Ok(Parts {
         loss: name,
         forward: finish(forward)?,

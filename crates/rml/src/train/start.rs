@@ -46,7 +46,7 @@ pub(super) fn start(
     let mut family = Family::new(source, compile.clone(), options.backend.clone())?;
     let size = family.size(batch, data);
     let program = family.program(size)?.clone();
-    crate::analyse::refuse_rejected(&program)?;
+    family.refuse_rejected(size)?;
     if let Some(checkpoint) = resumed.as_ref().filter(|_| asked.is_none()) {
         // before the data, so that a checkpoint of another program is called that
         checkpoint.select(&program, Policy::Exact)?;

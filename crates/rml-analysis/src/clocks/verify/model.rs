@@ -53,7 +53,7 @@ pub(super) fn is_delay(rhs: &Rhs) -> bool {
 pub(super) fn constant_text(flat: &Flat, k: ConstId) -> String {
     match &flat.consts[k].kind {
         ConstKind::Value(value) => format!("{} {value:?}", flat.consts[k].ty),
-        ConstKind::Random(_) | ConstKind::Undrawn => format!("unknown {k}"),
+        ConstKind::Random(_) | ConstKind::Apply { .. } => format!("unknown {k}"),
     }
 }
 

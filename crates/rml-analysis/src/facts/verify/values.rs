@@ -172,7 +172,7 @@ fn is_same_constant(view: &View<'_, '_>, a: ConstId, b: ConstId) -> bool {
     let consts = &view.program.flat.consts;
     let text = |k: ConstId| match &consts.get(k)?.kind {
         ConstKind::Value(value) => Some(format!("{} {value:?}", consts[k].ty)),
-        ConstKind::Random(_) | ConstKind::Undrawn => None,
+        ConstKind::Random(_) | ConstKind::Apply { .. } => None,
     };
     a == b || (text(a).is_some() && text(a) == text(b))
 }

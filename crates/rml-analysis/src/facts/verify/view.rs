@@ -281,7 +281,7 @@ impl<'v, 'a> View<'v, 'a> {
         let Some(Rhs::Const(k)) = self.program.rhs(v) else { return None };
         match &self.program.flat.consts[*k].kind {
             ConstKind::Value(value) => value.as_bool(),
-            ConstKind::Random(_) | ConstKind::Undrawn => None,
+            ConstKind::Random(_) | ConstKind::Apply { .. } => None,
         }
     }
 

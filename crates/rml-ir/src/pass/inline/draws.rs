@@ -10,7 +10,7 @@ use rml_base::Span;
 
 use super::Inliner;
 use super::states::Named;
-use crate::flat::{ConstKind, Constant, Init, Rhs, Var};
+use crate::flat::{Init, Rhs, Var};
 use crate::normal::{ConstId, Eq};
 use crate::op::Op;
 use crate::types::{DType, Type};
@@ -38,7 +38,6 @@ impl Inliner<'_> {
     }
 
     fn int(&mut self, i: i64) -> ConstId {
-        let ty = Type::scalar(DType::Int);
-        self.flat.consts.push(Constant { kind: ConstKind::Value(Value::Int(i)), ty, text: None })
+        self.flat.consts.push(Value::Int(i).into())
     }
 }

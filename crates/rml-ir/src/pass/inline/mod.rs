@@ -18,7 +18,7 @@ use self::initial::Start;
 use self::paths::{Labels, Place, stripped};
 use self::states::{Named, Update};
 use crate::flat::{Claim, Equation, Flat, Rhs, Var, VarData, Window, WindowData};
-use crate::normal::{self, Callee, ConstId, ConstKind, Constant, Eq, Formal, Init, Module, NodeId};
+use crate::normal::{self, Callee, ConstId, ConstKind, Eq, Formal, Init, Module, NodeId};
 use crate::op::Op;
 use crate::types::Type;
 
@@ -285,7 +285,7 @@ impl<'m> Inliner<'m> {
             let ty = value.ty();
             let name = Some(place.path(name));
             let var = self.flat.vars.push(VarData { name, ty: ty.clone(), span: node.span });
-            let k = self.flat.consts.push(Constant { kind: ConstKind::Value(value), ty, text: None });
+            let k = self.flat.consts.push(value.into());
             self.emit(var, Rhs::Const(k), span);
         }
     }
@@ -440,13 +440,13 @@ impl<'m> Inliner<'m> {
         let frame = self.frame();
         let constant = &self.module.nodes[frame.node].consts[id];
         let known = match constant.kind {
-            ConstKind::Value(_) | ConstKind::Undrawn => self.values.get(&(frame.node, id)),
+            ConstKind::Value(_) => self.values.get(&(frame.node, id)),
             ConstKind::Random(_) => frame.randoms.get(&id),
         };
         if let Some(known) = known {
             return *known;
         }
-        let new = self.flat.consts.push(constant.clone());
+        let new = self.flat.consts.push(constant.clone().into());
         let frame = self.frames.last_mut().expect("an instance is being inlined");
         if !matches!(constant.kind, ConstKind::Random(_)) {
             self.values.insert((frame.node, id), new);

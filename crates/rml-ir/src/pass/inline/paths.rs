@@ -101,7 +101,7 @@ impl Labels {
             let constant = equation.rhs.constant().map(|k| &node.consts[k].kind);
             labels.randoms.push(match constant {
                 Some(ConstKind::Random(_)) => next("random", owner),
-                Some(ConstKind::Value(_) | ConstKind::Undrawn) | None => "".into(),
+                Some(ConstKind::Value(_)) | None => "".into(),
             });
         }
         labels

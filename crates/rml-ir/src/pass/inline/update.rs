@@ -21,7 +21,7 @@ use super::Instance;
 use super::initial::Start;
 use super::paths::Place;
 use super::states::{Named, Update};
-use crate::flat::{ConstKind, Constant, Init, Rhs, Var, Window};
+use crate::flat::{Init, Rhs, Var, Window};
 use crate::normal::{ConstId, NodeId};
 use crate::op::Op;
 use crate::types::Type;
@@ -159,8 +159,7 @@ impl Emitter<'_, '_> {
     }
 
     fn value(&mut self, value: Value) -> ConstId {
-        let ty = value.ty();
-        self.inliner.flat.consts.push(Constant { kind: ConstKind::Value(value), ty, text: None })
+        self.inliner.flat.consts.push(value.into())
     }
 
     fn zero(&mut self) -> ConstId {

@@ -1,0 +1,86 @@
+//! The constants of a flat program.
+
+use std::sync::Arc;
+
+use crate::normal::ConstId;
+use crate::op::{Distribution, Op};
+use crate::typed;
+use crate::types::{DType, Type};
+use crate::value::Value;
+
+/// A constant stream.
+#[derive(Clone, Debug)]
+pub struct Constant {
+    /// What it is.
+    pub kind: ConstKind,
+    /// Its type.
+    pub ty: Type,
+    /// As written (`zeros([units])`), for printing; `None` for one that a pass made.
+    pub text: Option<Arc<str>>,
+}
+
+/// What a constant is.
+#[derive(Clone, Debug)]
+pub enum ConstKind {
+    /// A value.
+    Value(Value),
+    /// Drawn from the seed and the key that [`Flat::random_keys`](super::Flat::random_keys) has for it.
+    Random(Distribution),
+    /// An operator on constants that stand before it, computed when they are drawn. It cannot fail ([`cannot_fail`]).
+    Apply {
+        /// The operator.
+        op: Op,
+        /// Its operands.
+        args: Vec<ConstId>,
+    },
+}
+
+impl Constant {
+    /// Its value, unless it has to be drawn or computed first.
+    pub fn value(&self) -> Option<&Value> {
+        if let ConstKind::Value(value) = &self.kind { Some(value) } else { None }
+    }
+}
+
+impl Constant {
+    /// The constants that it is computed from.
+    pub fn operands(&self) -> &[ConstId] {
+        if let ConstKind::Apply { args, .. } = &self.kind { args } else { &[] }
+    }
+}
+
+impl From<Value> for Constant {
+    fn from(value: Value) -> Self {
+        Self { ty: value.ty(), kind: ConstKind::Value(value), text: None }
+    }
+}
+
+impl From<typed::Constant> for Constant {
+    fn from(constant: typed::Constant) -> Self {
+        let typed::Constant { kind, ty, text } = constant;
+        let kind = match kind {
+            typed::ConstKind::Value(value) => ConstKind::Value(value),
+            typed::ConstKind::Random(distribution) => ConstKind::Random(distribution),
+        };
+        Self { kind, ty, text }
+    }
+}
+
+/// Whether an operator has a result for all operands of these types, as long as there is memory: integers may not fit, and
+/// positions may lie outside of an axis.
+pub fn cannot_fail<'t>(op: &Op, mut args: impl Iterator<Item = &'t Type>) -> bool {
+    let is_total = matches!(
+        op,
+        Op::Copy
+            | Op::StopGradient
+            | Op::ToNum
+            | Op::ToBool
+            | Op::Eq
+            | Op::Ne
+            | Op::Lt
+            | Op::Le
+            | Op::Gt
+            | Op::Ge
+    );
+    is_total || (*op != Op::ToInt && args.all(|ty| ty.dtype != DType::Int))
+}

@@ -1,0 +1,47 @@
+//! The one way from the inlined program to the equations that run.
+
+use super::{cone, fold, fold_initial_values, settle};
+use crate::flat::Flat;
+
+/// Which variables of a program are kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Keep {
+    /// Those that the outputs and the parameters that training updates need.
+    #[default]
+    Needed,
+    /// All, with the equations as they are written, so that each can be traced.
+    All,
+}
+
+/// A step of [`lower`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Step {
+    /// [`settle`].
+    Settle,
+    /// [`fold`]; [`fold_initial_values`] if all variables are kept.
+    Fold,
+    /// [`cone`].
+    Cone,
+}
+
+/// Makes the equations that run: for `compile` and all commands that run a program, and for the analyses.
+///
+/// Requires: `flat::verify`. Ensures: the same; for every trace without errors, of which all inputs are given, outputs and states
+/// are what they were before, bit for bit, in every cycle.
+pub fn lower(flat: Flat, keep: Keep) -> Flat {
+    lower_with(flat, keep, &mut |_, _| {})
+}
+
+/// As [`lower`]; `after` is shown the program after each step that is taken.
+pub fn lower_with(flat: Flat, keep: Keep, after: &mut dyn FnMut(Step, &Flat)) -> Flat {
+    type Pass = fn(Flat) -> Flat;
+    let steps: &[(Step, Pass)] = match keep {
+        Keep::Needed => &[(Step::Settle, settle), (Step::Fold, fold), (Step::Cone, cone)],
+        Keep::All => &[(Step::Fold, fold_initial_values)],
+    };
+    steps.iter().fold(flat, |flat, (step, pass)| {
+        let flat = pass(flat);
+        after(*step, &flat);
+        flat
+    })
+}
