@@ -12,17 +12,12 @@
 //!
 //! Every failure is an [`Error`]: diagnostics as data with the texts they point into. Nothing here prints.
 
-mod analyse;
 pub mod backend;
 mod checkpoint;
 pub mod chronogram;
-mod compile;
-pub mod doc;
 mod fingerprint;
-mod format;
 mod grad;
 mod infer;
-mod library;
 mod params;
 mod runner;
 mod session;
@@ -30,21 +25,22 @@ mod settings;
 mod trace;
 mod train;
 
-pub use analyse::{
-    Analysis, CheckReport, RunFacts, analyse, analyse_all, analyse_any_batch, check, check_report,
-};
+use rml_driver as compile;
+use rml_driver as analyse;
+
 pub use checkpoint::{Checkpoint, Position};
-pub use compile::{Options, Program, Source, Stage, compile, differentiate, dump};
-pub use format::format;
 pub use grad::{CheckOptions, Checked, GradCheck, GradOptions, Gradients, grad, gradcheck};
 pub use infer::{Ending, InferOptions, InferReport, Split, Stream, infer};
-pub use library::{LIBRARY, PRELUDE};
 pub use params::{Imported, export_params, import_params, params};
 pub use rml_base::{
     Code, Diagnostic, Diagnostics, Error, FileId, Label, Severity, Sources, Span, codes, refusal, suggest,
     table, visible, visible_json, visible_name, visible_words,
 };
 pub use rml_data::{Column, Columns, Elements, Feed, Format, tensor};
+pub use rml_driver::{
+    Analysis, CheckReport, LIBRARY, Options, PRELUDE, Program, RunFacts, Source, Stage, analyse, analyse_all,
+    analyse_any_batch, check, check_report, compile, differentiate, doc, dump, format,
+};
 pub use rml_files::{check_output, memory, write_output};
 pub use rml_ir::typed::StaticValue;
 pub use rml_ir::{DType, Data, InputInfo, OutputInfo, Precision, Shape, Tensor, Type, Value};

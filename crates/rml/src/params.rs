@@ -146,9 +146,8 @@ fn program(source: &Source, options: &Options, checkpoint: Option<&Checkpoint>) 
     if checkpoint.and_then(|c| c.position.as_ref()).is_some_and(|p| p.double) {
         options.precision = rml_ir::Precision::F64;
     }
-    let mut program = compile(source, &options)?;
-    program.warnings.extend(settings::changed(checkpoint.and_then(|c| c.position.as_ref()), &options.set));
-    Ok(program)
+    let program = compile(source, &options)?;
+    Ok(program.with_warnings(settings::changed(checkpoint.and_then(|c| c.position.as_ref()), &options.set)))
 }
 
 /// The parameters of a program by path.

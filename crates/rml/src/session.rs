@@ -93,7 +93,7 @@ impl Session {
     }
 
     pub(crate) fn with(program: &Program, options: rml_sim::Options) -> Self {
-        Self { program: program.clone(), sim: Simulator::new(Arc::clone(&program.flat), options) }
+        Self { program: program.clone(), sim: Simulator::new(Arc::clone(program.flat()), options) }
     }
 
     /// The program that runs.
@@ -129,9 +129,9 @@ impl Session {
         &mut self,
         inputs: impl IntoIterator<Item = (&'a str, Feed)>,
     ) -> Result<Vec<Outputs>, Error> {
-        let mut row: Vec<Option<Feed>> = vec![None; self.program.inputs.len()];
+        let mut row: Vec<Option<Feed>> = vec![None; self.program.inputs().len()];
         for (name, feed) in inputs {
-            let at = self.program.inputs.iter().position(|i| &*i.name == name);
+            let at = self.program.inputs().iter().position(|i| &*i.name == name);
             let at = at.ok_or_else(|| self.fail(unknown_input(&self.program, name)))?;
             row[at] = Some(feed);
         }
@@ -143,7 +143,7 @@ impl Session {
     /// Runs one cycle, one entry for each input in order. The outputs stay where [`Session::drain`] finds them, also those before an
     /// error.
     pub(crate) fn feed_row(&mut self, row: &[Feed]) -> Result<(), Error> {
-        for (info, feed) in self.program.inputs.iter().zip(row) {
+        for (info, feed) in self.program.inputs().iter().zip(row) {
             if let Feed::Value(v) | Feed::OnDemand(Some(v)) = feed {
                 check_type(&info.name, v, &info.ty).map_err(|d| self.fail(d))?;
             }
@@ -154,7 +154,7 @@ impl Session {
 
     /// Inputs that got nothing: absent where their clock says so.
     fn complete(&self, row: Vec<Option<Feed>>) -> Result<Vec<Feed>, Diagnostic> {
-        let inputs = &self.program.inputs;
+        let inputs = self.program.inputs();
         let condition = |name: &str| {
             let at = inputs.iter().position(|i| &*i.name == name)?;
             match &row[at] {
@@ -262,7 +262,7 @@ impl Session {
 
     /// `None` if something is not determined.
     fn outputs(&self, row: &Row) -> Option<Outputs> {
-        let cells = self.program.outputs.iter().zip(&row.values).map(|(info, status)| {
+        let cells = self.program.outputs().iter().zip(&row.values).map(|(info, status)| {
             Some((
                 Arc::clone(&info.name),
                 match status {
@@ -316,7 +316,7 @@ impl Session {
     }
 
     pub(crate) fn fail(&self, findings: impl Into<Diagnostics>) -> Error {
-        Error::new(findings, Arc::clone(&self.program.sources))
+        Error::new(findings, Arc::clone(self.program.sources()))
     }
 }
 

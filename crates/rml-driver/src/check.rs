@@ -5,7 +5,8 @@ use rml_base::{Code, Diagnostics, Span};
 use rml_elab::{FormalKind, FormalSignature, NodeSignature};
 use rml_ir::{pass, typed};
 
-use super::{Front, Options, root};
+use crate::front::Front;
+use crate::options::{Options, root};
 
 /// The node that runs if none is named.
 const MAIN: &str = "main";
@@ -38,13 +39,13 @@ pub(crate) fn check_forms(front: &Front, options: &Options) -> Diagnostics {
 
 /// Which inputs of nodes may be constants: all where the node is there to be called, and those without a type, which can be set, where
 /// it is the one that runs; but `main` takes them from data if nothing else is said.
-pub(super) struct OpenInputs {
+pub(crate) struct OpenInputs {
     /// The inputs without a type of the only node that no other calls.
     only: Option<(String, Vec<String>)>,
 }
 
 impl OpenInputs {
-    pub(super) fn new(front: &Front) -> Self {
+    pub(crate) fn new(front: &Front) -> Self {
         let nodes = front.signatures();
         let called: IndexSet<&String> = nodes.iter().flat_map(|n| &n.calls).collect();
         let mut uncalled = nodes.iter().filter(|n| !called.contains(&n.name));
@@ -55,7 +56,7 @@ impl OpenInputs {
     }
 
     /// Whether an input of that node may be a constant.
-    pub(super) fn contains(&self, node: &str, input: &str) -> bool {
+    pub(crate) fn contains(&self, node: &str, input: &str) -> bool {
         match &self.only {
             _ if node == MAIN => false,
             Some((name, inputs)) if name == node => inputs.iter().any(|i| i == input),

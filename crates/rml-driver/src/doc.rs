@@ -8,8 +8,10 @@ use rml_elab::{FormalKind, NodeSignature};
 use rml_ir::op::{self, OpInfo};
 use rml_syntax::ast::{File, Node};
 
-use crate::compile::{Source, signatures, text_of};
+use crate::front::signatures;
 use crate::library::{LIBRARY, PRELUDE};
+use crate::load;
+use crate::source::Source;
 
 /// A text of nodes with its comments.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -71,7 +73,7 @@ pub fn library() -> Vec<ModuleDoc> {
 /// A file that cannot be read; a text that does not parse.
 pub fn document(source: &Source) -> Result<ModuleDoc, Error> {
     let mut sources = Sources::new();
-    let id = text_of(source, &mut sources)?;
+    let id = load::main_text(source, &mut sources)?;
     let parsed = rml_syntax::parse(&Bump::new(), &mut lasso::Rodeo::new(), id, sources.text(id)).diagnostics;
     if !parsed.is_empty() {
         return Err(Error::new(Diagnostics(parsed), std::sync::Arc::new(sources)));

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use rml::{Options, Source, check, differentiate};
+use rml_driver::{Options, Source, check, differentiate};
 
 fn adjoints(file: &str, nodes: &[&str]) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples/paper").join(file);
@@ -49,7 +49,7 @@ fn long_equations_are_broken_as_the_formatter_does() {
     let text = differentiate(&Source::text("f", text), &Options::default(), "f").unwrap();
     let longest = text.lines().map(|line| line.chars().count()).max();
     assert!(longest.is_some_and(|n| n <= 100), "{text}");
-    assert_eq!(rml::format("f", &text).unwrap(), text);
+    assert_eq!(rml_driver::format("f", &text).unwrap(), text);
     assert!(text.contains("dc = (forget when bp) * dc_next1;"), "{text}");
     assert!(text.contains("dh_next1 = (merge (bp when bpx) dh_next 0.0) + ("), "{text}");
 }

@@ -11,7 +11,7 @@ const LISTED: usize = 12;
 ///
 /// # Errors
 /// Names that no variable has, each with those that may be meant.
-pub(super) fn probe(flat: &mut Flat, names: &[String]) -> Result<(), Diagnostics> {
+pub(crate) fn probe(flat: &mut Flat, names: &[String]) -> Result<(), Diagnostics> {
     let mut findings = Diagnostics::new();
     for name in names {
         let var = flat.vars.ids().find(|v| flat.vars[*v].name.as_deref() == Some(name));

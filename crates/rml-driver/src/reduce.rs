@@ -7,10 +7,10 @@ use rml_ir::flat::{ConstKind, Constant, Equation, Flat, Rhs, Var, VarData};
 use rml_ir::op::Op;
 use rml_ir::{Type, Value, pass};
 
-use super::Program;
+use crate::program::Program;
 
 /// Drops the inputs that `keep` refuses, and the outputs that depend on them.
-pub(crate) fn keep_inputs(program: &Program, keep: impl Fn(&str) -> bool) -> Program {
+pub fn keep_inputs(program: &Program, keep: impl Fn(&str) -> bool) -> Program {
     let dropped: Vec<bool> = program.inputs.iter().map(|i| !keep(&i.name)).collect();
     if !dropped.contains(&true) {
         return program.clone();

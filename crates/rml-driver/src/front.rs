@@ -1,13 +1,17 @@
 //! Where the compilation of any node of a source begins: its texts are read, and names are bound.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use rml_base::{Diagnostics, Error, FileId, Sources};
 use rml_elab::{Loader, NoFiles, NodeSignature, Resolved, Root};
 use rml_ir::typed::{self, StaticValue};
 
-use super::{BATCH, Options, Source, load};
+use crate::interface::BATCH;
 use crate::library::{LIBRARY, PRELUDE};
+use crate::load;
+use crate::options::Options;
+use crate::source::Source;
 
 /// The texts of a program with their names bound. Whatever is compiled of one source begins with the same front.
 #[derive(Debug)]
@@ -15,7 +19,7 @@ pub(crate) struct Front {
     /// The texts, for drawing diagnostics.
     pub(crate) sources: Arc<Sources>,
     /// The program's own text.
-    pub(super) main: FileId,
+    pub(crate) main: FileId,
     resolved: Resolved,
 }
 
@@ -43,7 +47,7 @@ impl Front {
     }
 
     /// The typed stage of a root, with warnings.
-    pub(super) fn elaborate(
+    pub(crate) fn elaborate(
         &self,
         options: &Options,
         root: Root,
@@ -55,19 +59,37 @@ impl Front {
     }
 
     /// The typed stage of a root whatever is wrong elsewhere; `None` if there is an error in what it needs.
-    pub(super) fn elaborate_alone(&self, options: &Options, root: Root) -> Option<typed::Module> {
+    pub(crate) fn elaborate_alone(&self, options: &Options, root: Root) -> Option<typed::Module> {
         self.resolved.elaborate_alone(&elaboration(options, root))
     }
 
     /// The typed stage of each node that no other calls and that is right, and all findings.
-    pub(super) fn check_all(&self, options: &Options) -> (Vec<typed::Module>, Diagnostics) {
+    pub(crate) fn check_all(&self, options: &Options) -> (Vec<typed::Module>, Diagnostics) {
         self.resolved.check_all(&elaboration(options, Root::Default))
     }
 
     /// The result, or the findings with the texts that they point into.
-    pub(super) fn fail<T>(&self, result: Result<T, Diagnostics>) -> Result<T, Error> {
+    pub(crate) fn fail<T>(&self, result: Result<T, Diagnostics>) -> Result<T, Error> {
         result.map_err(|findings| Error::new(findings, Arc::clone(&self.sources)))
     }
+}
+
+impl Source {
+    /// The files that it is read from: its own, and those that are imported, as far as they are there. A text has none.
+    pub fn files(&self) -> Vec<PathBuf> {
+        let Self::File(path) = self else { return Vec::new() };
+        let mut files = vec![path.clone()];
+        if let Ok(front) = Front::new(self) {
+            let names = front.sources.ids().filter(|id| *id != front.main).map(|id| front.sources.name(id));
+            files.extend(names.map(PathBuf::from).filter(|p| p.is_file()));
+        }
+        files
+    }
+}
+
+/// The interfaces of the nodes of a source, as far as they resolve.
+pub(crate) fn signatures(source: &Source) -> Result<Vec<NodeSignature>, Error> {
+    Ok(Front::new(source)?.signatures())
 }
 
 /// How to elaborate a root.

@@ -10,24 +10,31 @@ use rml_ir::flat::Flat;
 use rml_ir::pass::{self, Keep};
 use rml_ir::{Type, normal};
 
-use super::{Front, Options, Program, Source};
+use crate::front::Front;
+use crate::options::Options;
+use crate::program::Program;
+use crate::source::Source;
 
 /// A node compiled to be differentiated. Parameters are held in both programs.
-pub(crate) struct Differentiable {
+#[derive(Debug)]
+pub struct Differentiable {
     /// The output whose sum is differentiated.
-    pub(crate) loss: String,
+    pub loss: String,
     /// Its outputs are the loss, gradients of inputs, gradients of parameters.
-    pub(crate) backward: Program,
+    pub backward: Program,
     /// Its output is the loss.
-    pub(crate) forward: Program,
+    pub forward: Program,
     /// For each input the output of `backward` that is its gradient.
-    pub(crate) inputs: Vec<Option<usize>>,
+    pub inputs: Vec<Option<usize>>,
     /// For each parameter its type, and the output of `backward` that is its gradient; without one it is zero.
-    pub(crate) params: IndexMap<Arc<str>, (Type, Option<usize>)>,
+    pub params: IndexMap<Arc<str>, (Type, Option<usize>)>,
 }
 
 /// Compiles node `options.node` and its adjoint for the gradient of output `loss`; `None` = its only num output.
-pub(crate) fn differentiable(
+///
+/// # Errors
+/// As [`compile`](crate::compile()); a node that cannot be differentiated, or has no such output.
+pub fn differentiable(
     source: &Source,
     options: &Options,
     loss: Option<&str>,

@@ -1,9 +1,9 @@
 //! Every node of the library is proved synchronous, and rejected by no analysis, in the ways in which programs call it: plainly, in
 //! windows, sampled, trained in every cycle, and trained where a condition says so.
 
-use rml::analysis::Verdict;
-use rml::doc::library;
-use rml::{Options, Source};
+use rml_analysis::Verdict;
+use rml_driver::doc::library;
+use rml_driver::{Options, Source};
 
 /// A call of nodes of the library.
 struct Call {
@@ -137,7 +137,7 @@ fn callers(list: &str) -> [(&'static str, String); 6] {
 /// What is wrong with a program.
 fn problem(text: &str) -> Option<String> {
     let options = Options { node: Some("main".into()), ..Options::default() };
-    match rml::analyse(&Source::text("test", text), &options) {
+    match rml_driver::analyse(&Source::text("test", text), &options) {
         Err(e) => Some(e.to_string()),
         Ok(analysis) => match &analysis.clocks.verdict {
             Verdict::Synchronous => analysis.findings().find(|d| d.is_error()).map(ToString::to_string),

@@ -1,6 +1,7 @@
 //! What is known about a program before it runs.
 
 mod certain;
+mod declared;
 mod types;
 
 use std::cmp::Reverse;
@@ -8,14 +9,17 @@ use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use indexmap::map::Entry;
-use rml_analysis::{Bounds, CALLED, Causality, ClockReport, Facts, Kind, Verdict};
-use rml_base::{Diagnostic, Diagnostics, Sources};
+use rml_analysis::{Bounds, Causality, ClockReport, Facts, Kind, Verdict};
+use rml_base::{Diagnostic, Sources};
 use rml_ir::flat::{Flat, Var};
 use rml_ir::pass::{self, Keep};
 use rml_ir::typed::StaticValue;
 
-use crate::compile::{BATCH, Front, Options, Source, check_forms, inlined, inlined_alone, with_placeholders};
+use crate::front::Front;
+use crate::interface::BATCH;
+use crate::lower::{inlined, inlined_alone};
+use crate::options::{Options, with_placeholders};
+use crate::source::Source;
 use rml_base::Error;
 
 /// The facts about one node that is run.
@@ -61,7 +65,7 @@ impl RunFacts {
 
     /// The clock of a variable as it is declared, ` when end`; nothing for the base clock.
     pub fn clock(&self, v: Var) -> String {
-        types::declared(&self.flat, &self.clocks, v)
+        declared::clock(&self.flat, &self.clocks, v)
     }
 
     /// The tables for a scheduler.
@@ -115,7 +119,7 @@ pub fn analyse(source: &Source, options: &Options) -> Result<Analysis, Error> {
     analyse_one(&Front::new(source)?, options)
 }
 
-fn analyse_one(front: &Front, options: &Options) -> Result<Analysis, Error> {
+pub(crate) fn analyse_one(front: &Front, options: &Options) -> Result<Analysis, Error> {
     Ok(Analysis::new(inlined(front, options)?, &front.sources))
 }
 
@@ -141,7 +145,7 @@ pub fn analyse_all(source: &Source, options: &Options) -> Vec<Analysis> {
     Front::new(source).map_or_else(|_| Vec::new(), |front| analyse_each(&front, options))
 }
 
-fn analyse_each(front: &Front, options: &Options) -> Vec<Analysis> {
+pub(crate) fn analyse_each(front: &Front, options: &Options) -> Vec<Analysis> {
     let nodes = front.signatures();
     let by_name: IndexMap<&str, usize> =
         nodes.iter().enumerate().map(|(i, n)| (n.name.as_str(), i)).collect();
@@ -198,75 +202,6 @@ fn cover(calls: &[Vec<usize>], node: usize, covered: &mut [bool]) {
     while let Some(node) = todo.pop() {
         if !std::mem::replace(&mut covered[node], true) {
             todo.extend(&calls[node]);
-        }
-    }
-}
-
-/// What is to be said of a source.
-#[derive(Clone, Debug)]
-pub struct CheckReport {
-    /// The source texts, for drawing diagnostics.
-    pub sources: Arc<Sources>,
-    /// All findings, warnings included, each once.
-    pub findings: Diagnostics,
-    /// The node asked for, or every node that no other node calls, as far as they are right in form.
-    pub analyses: Vec<Analysis>,
-}
-
-/// Checks a source. With [`Options::node`] that node and what it calls; else every node. What is right in all
-/// else is analysed, whatever is wrong elsewhere. Returns the texts and all findings, warnings included, each once.
-pub fn check(source: &Source, options: &Options) -> (Arc<Sources>, Diagnostics) {
-    let report = check_report(source, options);
-    (report.sources, report.findings)
-}
-
-/// As [`check`], with the analyses.
-pub fn check_report(source: &Source, options: &Options) -> CheckReport {
-    let mut options = options.clone();
-    // Nothing that is found depends on how many windows are stacked.
-    options.defaults.entry(BATCH.to_owned()).or_insert(StaticValue::Int(1));
-    let options = &options;
-    let front = match Front::new(source) {
-        Ok(front) => front,
-        Err(error) => {
-            let (sources, findings) = error.into_parts();
-            return CheckReport { sources, findings, analyses: Vec::new() };
-        }
-    };
-    let mut findings = check_forms(&front, options);
-    let analyses = match options.node {
-        Some(_) if !findings.has_errors() => analyse_one(&front, options).into_iter().collect(),
-        _ => analyse_each(&front, options),
-    };
-    merge(&mut findings, analyses.iter().flat_map(Analysis::findings));
-    findings.sort();
-    CheckReport { sources: front.sources, findings, analyses }
-}
-
-/// Adds findings, each once: one that says the same about the same place as another only adds its calls.
-fn merge<'a>(findings: &mut Diagnostics, more: impl Iterator<Item = &'a Diagnostic>) {
-    let key = |d: &Diagnostic| (d.code, d.span());
-    let mut known = IndexMap::new();
-    for (i, d) in findings.iter().enumerate() {
-        known.entry(key(d)).or_insert(i);
-    }
-    for found in more {
-        match known.entry(key(found)) {
-            Entry::Occupied(at) => add_calls(&mut findings.0[*at.get()], found),
-            Entry::Vacant(place) => {
-                place.insert(findings.0.len());
-                findings.push(found.clone());
-            }
-        }
-    }
-}
-
-/// Adds to a finding the calls from which the same one arises again.
-fn add_calls(known: &mut Diagnostic, again: &Diagnostic) {
-    const SHOWN: usize = 8;
-    for label in again.labels.iter().filter(|l| l.message == CALLED) {
-        if known.labels.len() < SHOWN && known.labels.iter().all(|l| l.span != label.span) {
-            known.labels.push(label.clone());
         }
     }
 }

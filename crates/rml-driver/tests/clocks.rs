@@ -1,15 +1,16 @@
 //! Clocks of programs: what is accepted, with which clocks, and what is rejected, where and why.
 
-use rml::analysis::Verdict;
-use rml::{Analysis, Options, Source, codes};
+use rml_analysis::Verdict;
+use rml_base::codes;
+use rml_driver::{Analysis, Options, Source};
 
 fn analysis(text: &str) -> Analysis {
-    rml::analyse(&Source::text("test", text), &Options::default()).expect("compiles")
+    rml_driver::analyse(&Source::text("test", text), &Options::default()).expect("compiles")
 }
 
 /// The clock of a named variable.
 fn clock(analysis: &Analysis, name: &str) -> String {
-    let named = |d: &rml::ir::flat::VarData| d.name.as_deref() == Some(name);
+    let named = |d: &rml_ir::flat::VarData| d.name.as_deref() == Some(name);
     let var = analysis.flat.vars.iter_enumerated().find(|(_, d)| named(d)).expect("a variable").0;
     let clocks = &analysis.clocks.clocks;
     clocks.text(&analysis.flat, clocks.of[var])
@@ -210,7 +211,7 @@ fn every_example_is_proved() {
             std::fs::read_dir(folder).expect("examples").flatten().map(|f| f.path()).collect();
         files.sort();
         for file in files.iter().filter(|f| f.extension().is_some_and(|e| e == "rml")) {
-            let found = rml::analyse_all(&Source::file(file), &Options::default());
+            let found = rml_driver::analyse_all(&Source::file(file), &Options::default());
             assert!(!found.is_empty(), "{}: nothing could be analysed", file.display());
             for analysis in found {
                 let at = format!("{}: {}", file.display(), analysis.flat.name);
@@ -236,8 +237,10 @@ fn a_literal_condition_of_an_adjoint() {
 #[test]
 fn a_batch_counts_for_the_nodes_that_take_it() {
     let text = "node f(x: num [batch, d]) -> (y) y = x; node g(x: num []) -> (y) y = x;";
-    let found =
-        rml::analyse_all(&Source::text("test", text), &Options { batch: Some(4), ..Options::default() });
+    let found = rml_driver::analyse_all(
+        &Source::text("test", text),
+        &Options { batch: Some(4), ..Options::default() },
+    );
     let assumed: Vec<Vec<&str>> =
         found.iter().map(|a| a.assumed.iter().map(|(name, _)| name.as_str()).collect()).collect();
     assert_eq!(assumed, [vec!["d"], vec![]]);

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use rml::doc::{ModuleDoc, NodeDoc, library};
+use rml_driver::doc::{ModuleDoc, NodeDoc, library};
 
 const INTRODUCTION: &str = "# Library
 

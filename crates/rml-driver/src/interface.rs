@@ -1,36 +1,39 @@
 //! What the text of a program says about a node's interface and its types no longer do: which shapes begin with `batch`.
 
 use bumpalo::Bump;
-use rml_base::{FileId, Sources};
+use rml_base::{Error, FileId, Sources};
 use rml_syntax::ast::{Dim, ExprKind, Node};
 
+use crate::load;
+use crate::source::Source;
+
 /// The dimension that stacked windows share.
-pub(crate) const BATCH: &str = "batch";
+pub const BATCH: &str = "batch";
 
 /// The nodes of a text as far as the dimension `batch` goes.
 #[derive(Debug)]
-pub(crate) struct Interfaces(Vec<Interface>);
+pub struct Interfaces(Vec<Interface>);
 
 /// The interface of one node.
 #[derive(Debug)]
-pub(crate) struct Interface {
+pub struct Interface {
     name: String,
     /// Formals whose shape begins with `batch`.
     batched: Vec<String>,
     /// Whether `batch` stands in any shape of the interface, or is itself a formal.
-    pub(crate) has_batch: bool,
+    pub has_batch: bool,
 }
 
 impl Interface {
     /// Whether the declared shape of a formal begins with `batch`.
-    pub(crate) fn is_batched(&self, input: &str) -> bool {
+    pub fn is_batched(&self, input: &str) -> bool {
         self.batched.iter().any(|b| b == input)
     }
 }
 
 impl Interfaces {
     /// Reads the interfaces of a text; a text with errors has those nodes that could be read.
-    pub(crate) fn of(sources: &Sources, file: FileId) -> Self {
+    pub fn of(sources: &Sources, file: FileId) -> Self {
         let bump = Bump::new();
         let mut names = lasso::Rodeo::new();
         let parsed = rml_syntax::parse(&bump, &mut names, file, sources.text(file));
@@ -38,7 +41,7 @@ impl Interfaces {
     }
 
     /// The interface of that node.
-    pub(crate) fn get(&self, node: &str) -> Option<&Interface> {
+    pub fn get(&self, node: &str) -> Option<&Interface> {
         self.0.iter().find(|i| i.name == node)
     }
 }
@@ -57,6 +60,13 @@ fn interface(node: &Node<'_>, names: &lasso::Rodeo) -> Interface {
         }
     }
     Interface { name: names.resolve(&node.name.name).to_owned(), batched, has_batch }
+}
+
+/// What the text of a source says about its nodes.
+pub fn interfaces(source: &Source) -> Result<Interfaces, Error> {
+    let mut sources = Sources::new();
+    let main = load::main_text(source, &mut sources)?;
+    Ok(Interfaces::of(&sources, main))
 }
 
 #[cfg(test)]

@@ -6,10 +6,10 @@ use rml_base::{Error, FileId, MAX_TEXT, Sources};
 use rml_elab::NotLoaded;
 use rml_files::contents::{self, Unread};
 
-use super::Source;
+use crate::source::Source;
 
 /// Reads the main text.
-pub(super) fn main_text(source: &Source, sources: &mut Sources) -> Result<FileId, Error> {
+pub(crate) fn main_text(source: &Source, sources: &mut Sources) -> Result<FileId, Error> {
     match source {
         Source::Text { name, text } if text.len() > MAX_TEXT => Err(contents::too_large(name).into()),
         Source::Text { name, text } => Ok(sources.add(name.clone(), text.clone())),
@@ -18,7 +18,7 @@ pub(super) fn main_text(source: &Source, sources: &mut Sources) -> Result<FileId
 }
 
 /// Finds imported files beside the importing ones.
-pub(super) struct Files;
+pub(crate) struct Files;
 
 impl rml_elab::Loader for Files {
     fn load(&mut self, importing: &str, path: &str) -> Result<(String, String), NotLoaded> {

@@ -1,0 +1,13 @@
+//! Clocks as they are declared.
+
+use rml_analysis::ClockReport;
+use rml_ir::flat::{Flat, Var};
+
+/// The clock of a variable as it is declared: ` when end`.
+pub(super) fn clock(flat: &Flat, clocks: &ClockReport, v: Var) -> String {
+    let clock = clocks.clocks.text(flat, clocks.clocks.of[v]);
+    match clock.strip_prefix("base") {
+        Some(path) => path.replace(" on ", " when "),
+        None => format!(" (clock: {clock})"),
+    }
+}

@@ -1,0 +1,110 @@
+//! Each stage of the compilation as text.
+
+use rml_base::{Diagnostic, Diagnostics, Error};
+use rml_ir::flat::{self, Flat};
+use rml_ir::pass::{self, Step};
+use rml_ir::{normal, typed};
+
+use crate::front::Front;
+use crate::lower::{back, keep, runnable};
+use crate::options::{Options, root};
+use crate::source::Source;
+
+/// A stage that [`dump`] can show.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stage {
+    /// The syntax tree.
+    Parse,
+    /// The typed stage.
+    Elab,
+    /// The normal form.
+    Normalize,
+    /// The normal form with adjoint nodes synthesised.
+    Diff,
+    /// The flat form.
+    Inline,
+    /// The flat form with the branches taken that constant conditions choose.
+    Settle,
+    /// The same with constants folded.
+    Fold,
+    /// The same restricted to what the outputs and trained parameters need: what the static analyses judge.
+    Cone,
+    /// The same with random constants drawn: what runs.
+    Draw,
+    /// The same, with the clocks and facts that a scheduler can use.
+    Analyse,
+}
+
+/// The text of a stage.
+///
+/// # Errors
+/// As [`compile`](crate::compile()).
+pub fn dump(source: &Source, options: &Options, stage: Stage) -> Result<String, Error> {
+    let front = Front::new(source)?;
+    if stage == Stage::Parse {
+        let bump = bumpalo::Bump::new();
+        let mut names = lasso::Rodeo::new();
+        let parsed = rml_syntax::parse(&bump, &mut names, front.main, front.sources.text(front.main));
+        if !parsed.diagnostics.is_empty() {
+            return front.fail(Err(Diagnostics(parsed.diagnostics)));
+        }
+        return Ok(rml_syntax::dump(&parsed.file, &names));
+    }
+    let elaborated = front.elaborate(options, root(options));
+    front.fail(elaborated.and_then(|(module, _)| dump_module(&module, options, stage)))
+}
+
+fn dump_module(module: &typed::Module, options: &Options, stage: Stage) -> Result<String, Diagnostics> {
+    if stage == Stage::Elab {
+        return Ok(typed::print(module));
+    }
+    let module = pass::normalize(module);
+    Ok(match stage {
+        Stage::Parse | Stage::Elab | Stage::Normalize => normal::print(&module),
+        Stage::Diff => normal::print(&rml_autodiff::differentiate(module)?),
+        Stage::Inline => flat_text(&back(module, options)?)?,
+        Stage::Settle => after(module, options, Step::Settle)?,
+        Stage::Fold => after(module, options, Step::Fold)?,
+        Stage::Cone => after(module, options, Step::Cone)?,
+        Stage::Draw => flat_text(&runnable(back(module, options)?, options)?)?,
+        Stage::Analyse => {
+            let flat = runnable(back(module, options)?, options)?;
+            ask_for_text(&flat)?;
+            let clocks = rml_analysis::clocks(&flat);
+            if let rml_analysis::Verdict::Rejected(found) = clocks.verdict {
+                return Err(found);
+            }
+            let causality = rml_analysis::causality(&flat, &clocks.clocks);
+            let facts = rml_analysis::facts(&flat, &clocks.clocks, &causality);
+            rml_analysis::print_facts(&flat, &clocks.clocks, &facts)
+        }
+    })
+}
+
+/// The text after the last step of lowering that is taken, up to `last`.
+fn after(module: normal::Module, options: &Options, last: Step) -> Result<String, Diagnostics> {
+    let inlined = back(module, options)?;
+    let mut shown = None;
+    pass::lower_with(inlined.clone(), keep(options), &mut |step, flat| {
+        if step <= last {
+            shown = Some(flat.clone());
+        }
+    });
+    Ok(flat_text(shown.as_ref().unwrap_or(&inlined))?)
+}
+
+/// The text of a flat program.
+fn flat_text(flat: &Flat) -> Result<String, Diagnostic> {
+    ask_for_text(flat)?;
+    Ok(flat::print(flat))
+}
+
+/// Asks for the memory of the printed form, in which each element of a constant stands by itself.
+fn ask_for_text(flat: &Flat) -> Result<(), Diagnostic> {
+    /// Digits, sign, exponent, comma; a text is copied where it grows.
+    const ELEMENT: u64 = 3 * 24;
+    let values = flat.consts.iter().filter_map(|c| c.value());
+    let elements = values.fold(0_u64, |n, v| n.saturating_add(v.shape().len() as u64));
+    rml_base::memory::ask(elements.saturating_mul(ELEMENT))
+        .map_err(|short| short.diagnostic(format!("the text of {elements} elements of constants")))
+}

@@ -1,0 +1,39 @@
+//! The driver: from the text of a program, and the library that it imports, to what runs and what is known of it.
+//!
+//! A [`Source`] and [`Options`] go through the column of passes: [`compile`](compile()) gives the [`Program`] that runs,
+//! [`differentiable`] that of a gradient, [`differentiate`] an adjoint as text, [`dump`](dump()) each stage as text. [`analyse`] and
+//! [`check_report`] say what is known without a run, [`doc`] what nodes say of themselves. Nothing here runs a program over data.
+
+mod adjoint;
+mod analysis;
+mod check;
+mod compile;
+pub mod doc;
+mod dump;
+mod format;
+mod front;
+mod gradient;
+mod interface;
+mod library;
+mod load;
+mod lower;
+mod options;
+mod probe;
+mod program;
+mod reduce;
+mod report;
+mod source;
+
+pub use adjoint::differentiate;
+pub use analysis::{Analysis, RunFacts, analyse, analyse_all, analyse_any_batch};
+pub use compile::compile;
+pub use dump::{Stage, dump};
+pub use format::format;
+pub use gradient::{Differentiable, differentiable};
+pub use interface::{BATCH, Interface, Interfaces, interfaces};
+pub use library::{LIBRARY, PRELUDE};
+pub use options::Options;
+pub use program::Program;
+pub use reduce::keep_inputs;
+pub use report::{CheckReport, check, check_report};
+pub use source::Source;

@@ -1,0 +1,43 @@
+//! What to make of a source.
+
+use indexmap::IndexMap;
+use rml_elab::{FormalKind, NodeSignature, Root};
+use rml_ir::Precision;
+use rml_ir::typed::StaticValue;
+
+/// What to make of a source.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Options {
+    /// The node to run; `None` = the only one that no other node calls.
+    pub node: Option<String>,
+    /// Values of the run node's static parameters and named dimensions.
+    pub set: IndexMap<String, StaticValue>,
+    /// The same, for names that the node may lack; `set` wins.
+    pub defaults: IndexMap<String, StaticValue>,
+    /// The value of the run node's dimension `batch`.
+    pub batch: Option<usize>,
+    /// How `num` is computed.
+    pub precision: Precision,
+    /// The seed of all random initialisers.
+    pub seed: u64,
+    /// Keeps every named variable, so that all can be traced: no folding, no restriction to what the outputs need.
+    pub all_vars: bool,
+    /// Inner variables, by instance path (`lstm_0.h`), that become outputs behind those of the node.
+    pub probes: Vec<String>,
+}
+
+/// The node that the options choose to run.
+pub(crate) fn root(options: &Options) -> Root {
+    options.node.clone().map_or(Root::Default, Root::Run)
+}
+
+/// Numbers that differ from each other for the static parameters and named dimensions of a node that have no value.
+pub(crate) fn with_placeholders(signature: &NodeSignature, options: &Options) -> Options {
+    const PRIMES: [i64; 12] = [5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43];
+    let mut options = options.clone();
+    let statics = signature.formals.iter().filter(|f| f.kind == FormalKind::Static).map(|f| &f.name);
+    for (name, prime) in statics.chain(&signature.dimensions).zip(PRIMES.into_iter().cycle()) {
+        options.defaults.entry(name.clone()).or_insert(StaticValue::Int(prime));
+    }
+    options
+}

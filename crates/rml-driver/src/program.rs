@@ -1,0 +1,88 @@
+//! A compiled program.
+
+use std::sync::Arc;
+
+use rml_base::{Diagnostic, Diagnostics, Sources};
+use rml_ir::flat::{self, Flat};
+use rml_ir::{InputInfo, OutputInfo, Precision};
+
+use crate::front::Front;
+use crate::interface::Interfaces;
+
+/// A compiled program. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Program {
+    pub(crate) flat: Arc<Flat>,
+    pub(crate) sources: Arc<Sources>,
+    pub(crate) inputs: Arc<[InputInfo]>,
+    pub(crate) outputs: Arc<[OutputInfo]>,
+    pub(crate) warnings: Diagnostics,
+}
+
+impl Program {
+    pub(crate) fn new(flat: Flat, front: &Front, warnings: Diagnostics) -> Self {
+        let interfaces = Interfaces::of(&front.sources, front.main);
+        let interface = interfaces.get(&flat.name);
+        let name = |v: flat::Var| flat.vars[v].name.clone().unwrap_or_else(|| v.to_string().into());
+        let inputs = flat.inputs.iter().map(|input| {
+            let name_of = name(input.var);
+            InputInfo {
+                batched: interface.is_some_and(|i| i.is_batched(&name_of)),
+                name: name_of,
+                ty: flat.vars[input.var].ty.clone(),
+                clock: input.clock.map(|(c, flag)| (name(c), flag)),
+            }
+        });
+        let outputs =
+            flat.outputs.iter().map(|v| OutputInfo { name: name(*v), ty: flat.vars[*v].ty.clone() });
+        Self {
+            inputs: inputs.collect(),
+            outputs: outputs.collect(),
+            sources: Arc::clone(&front.sources),
+            warnings,
+            flat: Arc::new(flat),
+        }
+    }
+
+    /// The run node's name.
+    pub fn node(&self) -> &str {
+        &self.flat.name
+    }
+
+    /// Inputs, in order.
+    pub fn inputs(&self) -> &[InputInfo] {
+        &self.inputs
+    }
+
+    /// Outputs, in order.
+    pub fn outputs(&self) -> &[OutputInfo] {
+        &self.outputs
+    }
+
+    /// How `num` is computed.
+    pub fn precision(&self) -> Precision {
+        self.flat.precision
+    }
+
+    /// What runs.
+    pub fn flat(&self) -> &Arc<Flat> {
+        &self.flat
+    }
+
+    /// The source texts, for drawing diagnostics.
+    pub fn sources(&self) -> &Arc<Sources> {
+        &self.sources
+    }
+
+    /// Findings that did not stop the compilation.
+    pub fn warnings(&self) -> &Diagnostics {
+        &self.warnings
+    }
+
+    /// The same program with more findings that do not stop it.
+    #[must_use]
+    pub fn with_warnings(mut self, more: impl IntoIterator<Item = Diagnostic>) -> Self {
+        self.warnings.extend(more);
+        self
+    }
+}
