@@ -40,3 +40,58 @@ fn ill_clocked_programs_are_checked_early_by_training_and_late_by_runs() {
     // Here no cycle shows it.
     assert!(folder.rml("run bad.rml --inputs inputs.json").ok().contains("[2.0, 4.0]"));
 }
+
+/// The clock of an input on a condition that the program computes.
+const COMPUTED: &str = "node main(n: int [], x: int [] when c) -> (o, c)
+  c = n > 1;
+  o = merge c x 0;
+";
+
+#[test]
+fn data_against_a_clock_that_the_program_computes_is_refused() {
+    let folder = |x: &str| {
+        let inputs = format!("{{\"n\": [1, 2, 3], \"x\": {x}}}");
+        Folder::new().file("p.rml", COMPUTED).file("inputs.json", &inputs)
+    };
+    let right = folder("[null, 5, 6]");
+    assert!(right.rml("run p.rml --inputs inputs.json").ok().contains("\"o\": [0, 5, 6]"));
+    right.rml("trace p.rml --inputs inputs.json").ok();
+    for (x, found, since) in [
+        ("[4, 5, 6]", "input `x` is present in cycle 0, against its clock", "since `c` is false"),
+        ("[null, null, 6]", "input `x` is absent in cycle 1, against its clock", "since `c` is true"),
+    ] {
+        for command in ["run p.rml --inputs inputs.json", "trace p.rml --inputs inputs.json"] {
+            let words = ["error[input-clock]", found, since, "declared `when c`"];
+            folder(x).rml(command).fails(1, &words);
+        }
+    }
+}
+
+/// Windows of training and inference have a value wherever one may be needed; streams have one exactly where it is.
+#[test]
+fn data_of_inference_follows_a_clock_that_the_program_computes() {
+    let folder = |x: &str| {
+        let data = format!("{{\"n\": [1, 2, 3], \"x\": {x}}}");
+        Folder::new().file("p.rml", COMPUTED).file("d.json", &data)
+    };
+    let infer = "infer p.rml --node main --data d.json --out o.json";
+    for x in ["[4, 5, 6]", "[null, 5, 6]"] {
+        let folder = folder(x);
+        folder.rml(infer).ok();
+        assert!(folder.read("o.json").contains("[0, 5, 6]"), "{}", folder.read("o.json"));
+    }
+    folder("[4, null, 6]").rml(infer).fails(1, &["input-clock", "`x` is absent", "since `c` is true"]);
+    let lines =
+        "{\"n\": 1, \"x\": null}\n{\"n\": 2, \"x\": null}\n{\"n\": 1, \"x\": 3}\n{\"n\": 2, \"x\": 4}\n";
+    let run = folder("[4]").rml_with("infer p.rml --node main --stream", lines);
+    let answers: Vec<&str> = run.out.lines().collect();
+    assert_eq!(answers.len(), 4, "{}", run.out);
+    assert_eq!(answers[0], "{\"cycle\": 0, \"o\": 0, \"c\": false}");
+    assert!(answers[1].contains("input-clock") && answers[1].contains("is absent in cycle 1"), "{}", run.out);
+    assert!(
+        answers[2].contains("input-clock") && answers[2].contains("is present in cycle 1"),
+        "{}",
+        run.out
+    );
+    assert_eq!(answers[3], "{\"cycle\": 1, \"o\": 4, \"c\": true}", "refused lines do not happen");
+}

@@ -223,7 +223,7 @@ impl Simulator {
             self.missing(n, taken)
         };
         let wanted = match &self.program.steps[id as usize] {
-            Step::Constant => None,
+            Step::Constant | Step::InputClock(_) => None,
             Step::Unary { x, .. } | Step::Copy { x, .. } | Step::Param { init: x, .. } => first(&[*x]),
             Step::Binary { x, y, .. } => first(&[*x, *y]),
             Step::Apply { args, .. } => first(args),

@@ -8,7 +8,7 @@ use rml_ir::Value;
 use rml_ir::op::{EvalError, Op, eval};
 
 use super::Simulator;
-use super::program::{Operand, Program, Step};
+use super::program::{InputClock, Operand, Program, Step};
 use super::rows::{Cause, Cell, Presence, Rows};
 
 /// Two sides that disagree about the presence of a class.
@@ -27,6 +27,8 @@ pub(super) struct Conflict {
 pub(super) enum Halt {
     /// A synchronisation error.
     Conflict(Conflict),
+    /// An input against its declared clock.
+    InputClock { cycle: u64, clock: InputClock },
     /// An operator without a result.
     Eval { cycle: u64, step: u32, error: EvalError },
     /// A backend that refuses or fails.
@@ -34,7 +36,7 @@ pub(super) enum Halt {
 }
 
 /// What is known of a condition.
-enum Truth {
+pub(super) enum Truth {
     True,
     False,
     Never,
@@ -117,12 +119,14 @@ impl Simulator {
         }
     }
 
-    /// A disagreement (ERROR-1): the end, or an error status where the caller wants to see how it spreads.
+    /// A disagreement (ERROR-1): the end, or an error status where the caller wants to see how it spreads. If an input is against its
+    /// clock in that cycle, that is the reason.
     fn conflict(&mut self, conflict: Conflict) -> Go {
+        let (cycle, class) = (conflict.cycle, conflict.class);
+        self.check_clocks_of(cycle)?;
         if !self.options.keep_going {
             return Err(Halt::Conflict(conflict));
         }
-        let (cycle, class) = (conflict.cycle, conflict.class);
         if !self.rows.is_broken(cycle) {
             self.halts.push(Halt::Conflict(conflict));
         }
@@ -153,7 +157,7 @@ impl Simulator {
     }
 
     #[inline]
-    fn truth(&self, cycle: u64, x: Operand) -> Truth {
+    pub(super) fn truth(&self, cycle: u64, x: Operand) -> Truth {
         match self.cell(cycle, x) {
             // A condition is never left on a device.
             Cell::Empty | Cell::Device(_) | Cell::Inside => Truth::Unknown,
@@ -237,6 +241,7 @@ impl Simulator {
                 self.merge(cycle, id, *cond, branches, *out, *class)?;
                 self.rows.unmark(cycle, id);
             }
+            Step::InputClock(clock) => self.check_clock(cycle, *clock)?,
             Step::Forward(r) => self.forward(program, cycle, *r),
             Step::Backward(r) => self.backward(program, cycle, *r),
         }

@@ -20,7 +20,7 @@ use rml_ir::op::eval;
 
 use super::Simulator;
 use super::engine::{Go, Halt, set, wanted};
-use super::program::{Operand, Program, Step, index};
+use super::program::{InputClock, Operand, Program, Step, index};
 use super::rows::{Cell, Presence, Rows};
 use group::{Group, Work};
 use uploads::Uploads;
@@ -138,7 +138,10 @@ fn needed_on_host(program: &Program, deferred: &[bool]) -> Vec<bool> {
     ends.for_each(&mut seed);
     for (id, step) in program.steps.iter().enumerate() {
         match step {
-            Step::If { cond, .. } | Step::When { cond, .. } | Step::Merge { cond, .. } => seed(*cond),
+            Step::If { cond, .. }
+            | Step::When { cond, .. }
+            | Step::Merge { cond, .. }
+            | Step::InputClock(InputClock { cond, .. }) => seed(*cond),
             Step::Unary { .. } | Step::Binary { .. } | Step::Apply { .. } if !deferred[id] => {
                 step.for_each_operand(&mut seed);
             }
@@ -169,7 +172,8 @@ fn for_each_source(program: &Program, step: Option<u32>, mut f: impl FnMut(Opera
                 r.start.into_iter().chain([r.next]).for_each(f);
             }
         }
-        Step::Constant | Step::Unary { .. } | Step::Binary { .. } | Step::Apply { .. } => {}
+        Step::Constant | Step::InputClock(_) => {}
+        Step::Unary { .. } | Step::Binary { .. } | Step::Apply { .. } => {}
     }
 }
 

@@ -27,6 +27,7 @@ use rows::{Cause, Cell, Presence, Rows, Sizes};
 mod deadlock;
 mod engine;
 mod functions;
+mod input_clocks;
 mod program;
 mod report;
 mod rewind;
@@ -289,41 +290,6 @@ impl Simulator {
         self.check_input_clocks(inputs)
     }
 
-    /// Inputs with a declared clock are present exactly where an input given as the condition says so (ENV-3).
-    fn check_input_clocks(&self, inputs: &[Input]) -> Result<(), Diagnostic> {
-        let flat = &self.program.flat;
-        for (formal, input) in flat.inputs.iter().zip(inputs) {
-            let Some((cond, flag)) = formal.clock else { continue };
-            let given = flat.inputs.iter().zip(inputs).find(|(c, _)| c.var == cond);
-            let expected = match given {
-                Some((_, Input::Given(c))) => c.as_bool() == Some(flag),
-                Some((_, Input::Absent)) => false,
-                _ => continue,
-            };
-            let found = match input {
-                Input::Given(_) => true,
-                Input::Absent => false,
-                Input::OnDemand(_) => continue,
-            };
-            if expected != found {
-                let (x, c) = (self.program.name(formal.var), self.program.name(cond));
-                let not = if flag { "" } else { "not " };
-                let is = |present| if present { "present" } else { "absent" };
-                return Err(Diagnostic::error(
-                    codes::sim::INPUT_CLOCK,
-                    format!("input {x} is {} in cycle {}, against its clock", is(found), self.rows.end),
-                )
-                .label(flat.vars[formal.var].span, format!("declared `when {not}{}`", c.trim_matches('`')))
-                .note(format!(
-                    "expected {}, since {c} {}",
-                    is(expected),
-                    condition(given.map(|(_, c)| c))
-                )));
-            }
-        }
-        Ok(())
-    }
-
     /// Puts inputs and demands into a cycle just opened.
     fn read(&mut self, cycle: u64, inputs: &[Input]) -> Go {
         let program = Arc::clone(&self.program);
@@ -479,12 +445,4 @@ fn has_type(value: &Value, ty: &Type) -> bool {
 /// A value in the program's precision; cheap where it has it (ENV-4).
 fn rounded(value: &Value, precision: rml_ir::Precision) -> Value {
     value.to_precision(precision)
-}
-
-fn condition(input: Option<&Input>) -> &'static str {
-    match input {
-        Some(Input::Given(Value::Bool(true))) => "is true",
-        Some(Input::Given(_)) => "is false",
-        _ => "is absent",
-    }
 }

@@ -58,6 +58,18 @@ pub(super) enum Step {
     Backward(u32),
     /// A parameter (its number).
     Param { param: u32, init: Operand, out: u32, class: u32 },
+    /// The declared clock of an input; it has no equation.
+    InputClock(InputClock),
+}
+
+/// An input, in class `class`, that is declared to be present where a condition that the program computes, in class `from`, is `flag`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct InputClock {
+    pub(super) input: Var,
+    pub(super) cond: Operand,
+    pub(super) flag: bool,
+    pub(super) from: u32,
+    pub(super) class: u32,
 }
 
 impl Step {
@@ -135,9 +147,9 @@ impl Lists {
 pub(super) struct Program {
     pub(super) flat: Arc<Flat>,
     pub(super) classes: ClockClasses,
-    /// Steps, operands before uses within a cycle where that is possible.
+    /// One step for each equation, operands before uses within a cycle where that is possible; then the declared clocks.
     pub(super) steps: Vec<Step>,
-    /// The equation of each step.
+    /// The equation of each step that has one.
     pub(super) equation_of: Vec<Eq>,
     pub(super) step_of: IndexVec<Eq, u32>,
     /// The step that defines a variable; none for inputs.
@@ -198,6 +210,7 @@ impl Program {
             let step = program.compile(i);
             program.steps.push(step);
         }
+        program.steps.extend(program.input_clocks());
         program.subscribe();
         program
     }
@@ -266,6 +279,17 @@ impl Program {
                 Step::Param { param, init, out, class }
             }
         }
+    }
+
+    /// The clocks of inputs on conditions that the program computes. Those on inputs are checked before the cycle.
+    fn input_clocks(&self) -> Vec<Step> {
+        let declared = self.flat.inputs.iter().filter_map(|input| Some((input.var, input.clock?)));
+        let computed = declared.filter(|(_, (cond, _))| self.definition[*cond].is_some());
+        let step = |(input, (cond, flag))| {
+            let (from, class) = (index(self.class(cond)), index(self.class(input)));
+            Step::InputClock(InputClock { input, cond: self.operand_of[cond], flag, from, class })
+        };
+        computed.map(step).collect()
     }
 
     fn init(&mut self, init: &Init) -> Operand {
@@ -354,6 +378,11 @@ impl Program {
                 Step::Param { init, class: c, .. } => {
                     value(*init);
                     class(*c);
+                }
+                Step::InputClock(clock) => {
+                    value(clock.cond);
+                    class(clock.from);
+                    class(clock.class);
                 }
             }
         }

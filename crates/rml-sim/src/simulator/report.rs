@@ -20,9 +20,10 @@ use crate::clock_classes::for_each_synchronous_pair;
 pub struct Failure {
     /// In which cycle it arose.
     pub cycle: u64,
-    /// The equation whose variables disagree or which has no result; `None` where inputs alone disagree or a backend fails.
+    /// The equation whose variables disagree or which has no result; `None` where inputs alone disagree, an input is against its clock, or a
+    /// backend fails.
     pub equation: Option<Eq>,
-    /// The explanation; its code is `sync-error`, `integer-overflow`, `position-outside` or one of a backend.
+    /// The explanation; its code is `sync-error`, `input-clock`, `integer-overflow`, `position-outside` or one of a backend.
     pub report: Diagnostic,
 }
 
@@ -37,7 +38,7 @@ impl Halt {
     pub(super) fn cycle(&self) -> u64 {
         match self {
             Halt::Conflict(c) => c.cycle,
-            Halt::Eval { cycle, .. } | Halt::Backend { cycle, .. } => *cycle,
+            Halt::InputClock { cycle, .. } | Halt::Eval { cycle, .. } | Halt::Backend { cycle, .. } => *cycle,
         }
     }
 }
@@ -50,7 +51,7 @@ impl Simulator {
         let equation = match halt {
             Halt::Conflict(c) => self.disagreeing_equation(c),
             Halt::Eval { step, .. } => Some(self.program.equation_of[*step as usize]),
-            Halt::Backend { .. } => None,
+            Halt::InputClock { .. } | Halt::Backend { .. } => None,
         };
         Some(Failure { cycle: halt.cycle(), equation, report: self.report(halt) })
     }
@@ -59,7 +60,7 @@ impl Simulator {
     pub fn overflows(&self) -> Vec<(u64, Eq)> {
         let cell = |h: &Halt| match h {
             Halt::Eval { cycle, step, .. } => Some((*cycle, self.program.equation_of[*step as usize])),
-            Halt::Conflict(_) | Halt::Backend { .. } => None,
+            Halt::Conflict(_) | Halt::InputClock { .. } | Halt::Backend { .. } => None,
         };
         let mut all: Vec<_> = self.halts.iter().filter_map(cell).collect();
         all.sort_unstable();
@@ -70,6 +71,7 @@ impl Simulator {
     pub(super) fn report(&self, halt: &Halt) -> Diagnostic {
         match halt {
             Halt::Conflict(c) => self.conflict_report(c),
+            Halt::InputClock { cycle, clock } => self.clock_report(*cycle, clock),
             Halt::Eval { cycle, step, error } => self.eval_report(*cycle, *step, error),
             Halt::Backend { cycle, report } => Diagnostic::clone(report).note(format!("in cycle {cycle}")),
         }

@@ -355,6 +355,12 @@ impl Rows {
         &mut self.offers[slot]
     }
 
+    /// Whether an input on demand has no value.
+    pub(super) fn has_nothing_to_offer(&self, cycle: u64, input: Var) -> bool {
+        let offers = &self.offers[self.slot(cycle)];
+        offers.iter().any(|(var, offer)| *var == input && offer.is_none())
+    }
+
     /// Notes that a step is to be tried in an open cycle.
     #[inline]
     pub(super) fn mark(&mut self, cycle: u64, step: u32) {
