@@ -11,6 +11,7 @@ use rml_ir::op::{self, Op};
 use rml_ir::{Precision, Type, Value};
 
 use crate::bp::{Bp, BpKind, Conditions, Literal};
+use crate::parts::Placed;
 
 /// See the module.
 pub(crate) struct Builder {
@@ -33,6 +34,8 @@ pub(crate) struct Builder {
     pub(crate) results: BTreeSet<Var>,
     /// The span of the equation that is being transposed.
     pub(crate) span: Span,
+    /// The gradients of indexed variables that are zero but for the entries that were picked, with what stands there.
+    pub(crate) placed: BTreeMap<Var, Placed>,
     /// A constant that there is no memory for; then there is no adjoint.
     pub(crate) refused: Option<Diagnostic>,
     names: BTreeSet<Arc<str>>,
@@ -79,6 +82,7 @@ impl Builder {
             alias: BTreeMap::new(),
             results: BTreeSet::new(),
             span: source.span,
+            placed: BTreeMap::new(),
             refused: None,
             names,
             numbered: BTreeMap::new(),

@@ -17,6 +17,7 @@ mod driver;
 mod feedback;
 mod finish;
 mod gradient;
+mod parts;
 mod plan;
 mod resolve;
 mod rules;

@@ -13,6 +13,7 @@ use crate::bp::{Bp, BpKind, Literal};
 use crate::build::Builder;
 use crate::clocks::{Class, Clocks, Step};
 use crate::finish;
+use crate::parts;
 use crate::plan::{self, Adjoints, Inner, Plan, Seed, Use};
 use crate::rules::{self, Contribution};
 use crate::signature::{Gradient, num_inputs, num_outputs};
@@ -292,7 +293,7 @@ fn define_gradient(b: &mut Builder, plan: &Plan, (seeds, uses): (&[Seed], &[Use]
     }
     let bp = b.condition(slot);
     // What comes under one condition is added up before it is completed with zeros.
-    let mut groups: Vec<(Option<Bp>, Var)> = Vec::new();
+    let mut groups: Vec<(Option<Bp>, Vec<Var>)> = Vec::new();
     let mut place: BTreeMap<Bp, usize> = BTreeMap::new();
     for (here, part) in parts {
         let (here, part) = match part {
@@ -302,15 +303,16 @@ fn define_gradient(b: &mut Builder, plan: &Plan, (seeds, uses): (&[Seed], &[Use]
         };
         let class = here.map(|here| b.conditions.find(here));
         match class.and_then(|class| place.get(&class)).and_then(|&k: &usize| groups.get_mut(k)) {
-            Some((_, sum)) => *sum = b.apply(Op::Add, &[*sum, part]),
+            Some((_, group)) => group.push(part),
             None => {
                 place.extend(class.map(|class| (class, groups.len())));
-                groups.push((here, part));
+                groups.push((here, vec![part]));
             }
         }
     }
-    let sum = completed(b, slot, groups).into_iter().reduce(|sum, part| b.apply(Op::Add, &[sum, part]));
-    let Some(sum) = sum else {
+    let sums = groups.into_iter().filter_map(|(here, group)| Some((here, parts::sum(b, group)?))).collect();
+    let completed = completed(b, slot, sums);
+    let Some(sum) = parts::sum(b, completed) else {
         let ty = b.ty(v);
         let zero = b.zeros_when(&ty, Some(v), bp);
         let d = finish::resolve(&b.alias, d);

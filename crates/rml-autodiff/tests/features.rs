@@ -36,3 +36,8 @@ fn sampled() {
 fn second() {
     check_file(FEATURES[3]);
 }
+
+#[test]
+fn parts() {
+    check_file(FEATURES[4]);
+}

@@ -9,6 +9,7 @@ use rml_testkit::gradients::normal;
 
 const APP: &str = include_str!("programs/app.rml");
 const LSTM: &str = include_str!("programs/lstm.rml");
+const PARTS: &str = include_str!("programs/features/parts.rml");
 const CLOCKS: &str = include_str!("programs/clocks.rml");
 
 /// The text of the adjoint of `node` and of those it calls.
@@ -34,6 +35,19 @@ fn expect_file(text: &str, node: &str, name: &str) {
 #[test]
 fn lstm() {
     expect_file(LSTM, "layer", "lstm.rml");
+}
+
+/// What covers a variable is one `concat`, of slices that need not be printed; what does not has its entries as written.
+#[test]
+fn gates() {
+    expect_file(PARTS, "check_gates", "gates.rml");
+    assert!(diff(PARTS, "check_positions").contains("dx = stack(1, "));
+    let gap = diff(PARTS, "check_gap");
+    assert!(
+        gap.contains("dx = unindex(shape(x), ") && gap.contains(", :2)") && gap.contains(", 3:)"),
+        "{gap}"
+    );
+    assert!(diff(PARTS, "check_overlapping").contains(", ::-1, :3)"));
 }
 
 #[test]

@@ -151,6 +151,8 @@ pub(crate) enum ExprKind {
     Text(Arc<str>),
     Local(Local),
     Array(Vec<Item>),
+    /// An argument of `unindex` that is a slice or `..`.
+    Entry(Index),
     Index {
         base: ExprId,
         indices: Vec<Index>,
@@ -239,6 +241,7 @@ impl ExprKind {
             ExprKind::Literal(_) | ExprKind::Text(_) | ExprKind::Local(_) => Vec::new(),
             ExprKind::Error(parts) => parts.clone(),
             ExprKind::Array(items) => items.iter().filter_map(Item::expr).collect(),
+            ExprKind::Entry(index) => index.exprs(),
             ExprKind::Index { base, indices } => {
                 let mut all = vec![*base];
                 indices.iter().for_each(|i| all.extend(i.exprs()));

@@ -9,7 +9,7 @@ use rml_ir::{DType, Shape, Type};
 use rml_syntax::ast::{BinaryOp, UnaryOp};
 
 use crate::builtins::Builtin;
-use crate::hir::{ExprId, ExprKind};
+use crate::hir::{ExprId, ExprKind, Index};
 use crate::infer::Typed;
 use crate::instance::InstanceId;
 use crate::statics::{Evaluated, Failure, expected};
@@ -170,7 +170,13 @@ impl Typed<'_> {
             },
             Builtin::Unindex => {
                 let shape = shape(0)?;
-                let items = self.unindex_items(id, args.get(2..).unwrap_or_default(), &shape, span)?;
+                let node = self.tree.node(id);
+                let entry = |&arg: &ExprId| match node.exprs[arg].kind {
+                    ExprKind::Entry(index) => index,
+                    _ => Index::At(arg),
+                };
+                let entries: Vec<Index> = args.iter().skip(2).map(entry).collect();
+                let items = self.index_items(id, &entries, &shape, node.exprs[args[0]].span, span)?;
                 Op::Unindex { shape, items }
             }
             Builtin::RandomUniform

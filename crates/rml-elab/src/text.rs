@@ -57,6 +57,7 @@ impl Texts<'_> {
                 });
                 out.push(']');
             }
+            ExprKind::Entry(index) => out.push_str(&self.index(index)),
             ExprKind::Index { base, indices: entries } => {
                 self.write(*base, 9, out);
                 out.push_str(&format!("[{}]", self.indices(entries).join(", ")));

@@ -239,6 +239,8 @@ pub enum ExprKind<'a> {
         /// One entry an axis.
         indices: &'a [IndexExpr<'a>],
     },
+    /// `1:3` or `..` as an argument of `unindex`. Stands nowhere else.
+    Entry(&'a IndexExpr<'a>),
     /// `- a`, `not a`
     Unary(UnaryOp, &'a Expr<'a>),
     /// `a + b` and the like.

@@ -147,21 +147,25 @@ impl Dump<'_> {
     }
 
     fn indices(&mut self, indices: &[IndexExpr<'_>]) {
-        self.list(" ", indices, |d, index| match index {
-            IndexExpr::At(e) => d.expr(e),
-            IndexExpr::Ellipsis(_) => d.put(".."),
+        self.list(" ", indices, Self::index);
+    }
+
+    fn index(&mut self, index: &IndexExpr<'_>) {
+        match index {
+            IndexExpr::At(e) => self.expr(e),
+            IndexExpr::Ellipsis(_) => self.put(".."),
             IndexExpr::Slice { lo, hi, step, .. } => {
-                d.put("(:");
+                self.put("(:");
                 for part in [lo, hi, step] {
-                    d.put(" ");
+                    self.put(" ");
                     match part {
-                        Some(e) => d.expr(e),
-                        None => d.put("_"),
+                        Some(e) => self.expr(e),
+                        None => self.put("_"),
                     }
                 }
-                d.put(")");
+                self.put(")");
             }
-        });
+        }
     }
 
     fn expr(&mut self, expr: &Expr<'_>) {
@@ -173,6 +177,7 @@ impl Dump<'_> {
             ExprKind::Literal(Literal::Num(v)) => {
                 let _ = write!(self.out, "{v:?}");
             }
+            ExprKind::Entry(index) => self.index(index),
             ExprKind::Text(text) => {
                 self.put("\"");
                 self.symbol(*text);

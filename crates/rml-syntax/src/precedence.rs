@@ -87,6 +87,7 @@ pub fn of(kind: &ExprKind<'_>) -> Level {
         | ExprKind::Var(_)
         | ExprKind::Call { .. }
         | ExprKind::Array(_)
+        | ExprKind::Entry(_)
         | ExprKind::Merge { .. }
         | ExprKind::MergeOperands(_)
         | ExprKind::Juxtaposed { .. }

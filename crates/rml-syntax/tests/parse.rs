@@ -58,6 +58,8 @@ fn literals_and_indices() {
     check("1.5 + 1. + 1e-3 + 2.5E+4 + 7", "(+ (+ (+ (+ 1.5 1.0) 0.001) 25000.0) 7)");
     check("a[0:4]", "(index a (: 0 4 _))");
     check("a[.., :, 1:, :n:2, lo:hi:step]", "(index a .. (: _ _ _) (: 1 _ _) (: _ n 2) (: lo hi step))");
+    check("unindex(s, x, 1:3, .., k)", "(call unindex s x (: 1 3 _) .. k)");
+    check("merge c unindex(s, x, :) y", "(merge c (call unindex s x (: _ _ _)) y)");
     check("a[i][-1]", "(index (index a i) (neg 1))");
     check("zeros([batch.., 4 * n])", "(call zeros [batch.. (* 4 n)])");
     check("[] + [x..]", "(+ [] [x..])");

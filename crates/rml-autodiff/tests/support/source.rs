@@ -38,6 +38,7 @@ pub(crate) const FEATURES: &[&str] = &[
     include_str!("../programs/features/both_ways.rml"),
     include_str!("../programs/features/sampled.rml"),
     include_str!("../programs/features/second.rml"),
+    include_str!("../programs/features/parts.rml"),
 ];
 
 /// The nodes of a program of [`FEATURES`] that are differentiated.

@@ -288,6 +288,16 @@ impl Infer<'_, '_, '_> {
         }
     }
 
+    /// Something that has no class where it stands.
+    fn no_value(&mut self, at: (InstanceId, ExprId), what: &str, help: &str) -> Class {
+        self.at = at;
+        self.broken.insert(at);
+        let span = self.tree.node(at.0).exprs[at.1].span;
+        let message = format!("{what} is no value");
+        self.report.push(Diagnostic::error(codes::TYPE_MISMATCH, message).label(span, help));
+        self.classes.error()
+    }
+
     /// The class of an expression.
     fn expr(&mut self, id: InstanceId, expr: ExprId) -> (Class, Span) {
         let node = self.tree.node(id);
@@ -303,13 +313,10 @@ impl Infer<'_, '_, '_> {
                 }
             },
             ExprKind::Text(_) => {
-                self.at = (id, expr);
-                self.broken.insert(self.at);
-                self.report.push(
-                    Diagnostic::error(codes::TYPE_MISMATCH, "a text is no value")
-                        .label(span, "only the first argument of `einsum` is a text"),
-                );
-                self.classes.error()
+                self.no_value((id, expr), "a text", "only the first argument of `einsum` is a text")
+            }
+            ExprKind::Entry(_) => {
+                self.no_value((id, expr), "a slice", "only an entry of an index or of `unindex` is a slice")
             }
             ExprKind::Local(local) => self.slot(id, *local),
             ExprKind::Array(items) => self.array(id, expr, items),

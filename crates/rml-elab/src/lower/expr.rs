@@ -21,6 +21,7 @@ impl Lower<'_, '_> {
             A::Var(name) => ExprKind::Local(self.variable(name, span)),
             A::Call { callee, args } => self.call(callee, args, span),
             A::Array(dims) => ExprKind::Array(self.items(dims)),
+            A::Entry(index) => ExprKind::Entry(self.index(index)),
             A::Index { base, indices } => {
                 let base = self.expr(base);
                 ExprKind::Index { base, indices: self.indices(indices) }
@@ -78,19 +79,20 @@ impl Lower<'_, '_> {
     }
 
     fn indices(&mut self, indices: &[ast::IndexExpr<'_>]) -> Vec<Index> {
-        indices
-            .iter()
-            .map(|index| match *index {
-                ast::IndexExpr::At(e) => Index::At(self.expr(e)),
-                ast::IndexExpr::Slice { lo, hi, step, span } => Index::Slice {
-                    lo: lo.map(|e| self.expr(e)),
-                    hi: hi.map(|e| self.expr(e)),
-                    step: step.map(|e| self.expr(e)),
-                    span,
-                },
-                ast::IndexExpr::Ellipsis(span) => Index::Ellipsis(span),
-            })
-            .collect()
+        indices.iter().map(|index| self.index(index)).collect()
+    }
+
+    fn index(&mut self, index: &ast::IndexExpr<'_>) -> Index {
+        match *index {
+            ast::IndexExpr::At(e) => Index::At(self.expr(e)),
+            ast::IndexExpr::Slice { lo, hi, step, span } => Index::Slice {
+                lo: lo.map(|e| self.expr(e)),
+                hi: hi.map(|e| self.expr(e)),
+                step: step.map(|e| self.expr(e)),
+                span,
+            },
+            ast::IndexExpr::Ellipsis(span) => Index::Ellipsis(span),
+        }
     }
 
     fn indexed(&mut self, kind: ExprKind, span: Span, lists: &[&[ast::IndexExpr<'_>]]) -> ExprId {

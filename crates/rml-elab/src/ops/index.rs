@@ -4,15 +4,14 @@ use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, Span};
 use rml_ir::Shape;
 use rml_ir::op::AxisIndex;
-use rml_ir::typed::StaticValue;
 
-use crate::hir::{ExprId, Index};
+use crate::hir::Index;
 use crate::infer::Typed;
 use crate::instance::InstanceId;
-use crate::statics::{Evaluated, Failure, expected};
+use crate::statics::Evaluated;
 
 impl Typed<'_> {
-    /// One entry for each axis of `shape`.
+    /// One entry for each axis of `shape`, which stands at `base`.
     pub(super) fn index_items(
         &self,
         id: InstanceId,
@@ -43,47 +42,6 @@ impl Typed<'_> {
             }
         }
         items.extend(sizes.map(|&d| AxisIndex::whole(d)));
-        Ok(items)
-    }
-
-    /// The entries of `unindex(shape, x, ..)`: `k`, or `[start, len, step]`.
-    pub(super) fn unindex_items(
-        &self,
-        id: InstanceId,
-        args: &[ExprId],
-        shape: &Shape,
-        span: Span,
-    ) -> Evaluated<Vec<AxisIndex>> {
-        let mut items = Vec::with_capacity(args.len());
-        for (&arg, &size) in args.iter().zip(shape.dims()) {
-            let value = self.statics.eval(&self.tree, &self.shapes, id, arg)?;
-            let at = self.tree.node(id).exprs[arg].span;
-            let natural = |v: &StaticValue| match v {
-                StaticValue::Int(i) => usize::try_from(*i).ok(),
-                _ => None,
-            };
-            let item = match &value {
-                StaticValue::Int(_) => natural(&value).filter(|i| *i < size).map(AxisIndex::At),
-                StaticValue::Array(parts) => match parts[..] {
-                    [ref a, ref b, StaticValue::Int(step)] => {
-                        let step = isize::try_from(step).ok().filter(|&step| step != 0);
-                        let slice = |((start, len), step)| AxisIndex::Slice { start, len, step };
-                        natural(a).zip(natural(b)).zip(step).map(slice)
-                    }
-                    _ => None,
-                },
-                _ => None,
-            };
-            items.push(item.ok_or_else(|| {
-                Failure::from(expected("a position or `[start, len, step]` within the axis", &value, at))
-            })?);
-        }
-        if args.len() > shape.rank() {
-            return Err(Diagnostic::error(codes::SHAPE_MISMATCH, "too many entries for `unindex`")
-                .label(span, format!("the shape is {shape}"))
-                .into());
-        }
-        items.extend(shape.dims().iter().skip(args.len()).map(|&d| AxisIndex::whole(d)));
         Ok(items)
     }
 }

@@ -270,12 +270,12 @@ impl Call<'_> {
         }
     }
 
-    /// An entry for an axis of that size, and how many positions it keeps, if it keeps the axis: as an index and as `unindex` has it.
-    fn entry(&mut self, size: usize) -> (String, String, Option<usize>) {
+    /// An entry of an index for an axis of that size, and how many positions it keeps, if it keeps the axis.
+    fn entry(&mut self, size: usize) -> (String, Option<usize>) {
         if size > 0 && self.r.chance(0.3) {
             let at = self.r.below(size);
             let text = if self.r.chance(0.3) { format!("-{}", size - at) } else { at.to_string() };
-            return (text, at.to_string(), None);
+            return (text, None);
         }
         let start = self.r.below(size + 1);
         let len = self.r.below(size - start + 1);
@@ -283,7 +283,7 @@ impl Call<'_> {
             // Backward, down to `start`.
             let last = start + len - 1;
             let end = if start == 0 { String::new() } else { (start - 1).to_string() };
-            return (format!("{last}:{end}:-1"), format!("[{last}, {len}, -1]"), Some(len));
+            return (format!("{last}:{end}:-1"), Some(len));
         }
         let step = 1 + self.r.below(3);
         let kept = len.div_ceil(step);
@@ -292,22 +292,20 @@ impl Call<'_> {
         } else {
             format!("{start}:{}:{step}", start + len)
         };
-        (text, format!("[{start}, {kept}, {step}]"), Some(kept))
+        (text, Some(kept))
     }
 
     fn index(&mut self) -> String {
         let dims = self.dims(1, 3);
         let entries: Vec<_> = dims.iter().map(|d| self.entry(*d)).collect();
-        let texts = |f: fn(&(String, String, Option<usize>)) -> &String| {
-            entries.iter().map(|e| f(e).clone()).collect::<Vec<_>>().join(", ")
-        };
+        let texts = entries.iter().map(|e| e.0.as_str()).collect::<Vec<_>>().join(", ");
         if self.r.chance(0.5) {
             let x = self.input("num", &dims);
-            return format!("{x}[{}]", texts(|e| &e.0));
+            return format!("{x}[{texts}]");
         }
-        let kept: Dims = entries.iter().filter_map(|e| e.2).collect();
+        let kept: Dims = entries.iter().filter_map(|e| e.1).collect();
         let x = self.input("num", &kept);
-        format!("unindex({}, {x}, {})", list(&dims), texts(|e| &e.1))
+        format!("unindex({}, {x}, {texts})", list(&dims))
     }
 
     fn gather(&mut self) -> String {

@@ -92,7 +92,8 @@ pub(super) fn application(op: &Op, args: Vec<Piece>, types: &[Type], statics: &[
             Piece::new(format!("{}[{entries}]", first.operand()), Level::Postfix)
         }
         Op::Unindex { shape, items } => {
-            let entries = if statics.len() > 1 { statics[1..].join(", ") } else { entries(items, shape) };
+            let entries =
+                if statics.len() > 1 { statics[1..].join(", ") } else { slices(items, shape.dims()) };
             Piece::atom(format!("unindex({}, {}, {entries})", shape_of(shape), first.text))
         }
         Op::Concat { axis } => {
@@ -193,18 +194,6 @@ fn slices(items: &[AxisIndex], dims: &[usize]) -> String {
                     None => format!("{start}::{step}"),
                 }
             }
-        })
-        .collect();
-    texts.join(", ")
-}
-
-/// The entries of `unindex`.
-fn entries(items: &[AxisIndex], shape: &Shape) -> String {
-    let written = items.iter().take(written_entries(items, shape.dims()));
-    let texts: Vec<String> = written
-        .map(|item| match *item {
-            AxisIndex::At(k) => k.to_string(),
-            AxisIndex::Slice { start, len, step } => format!("[{start}, {len}, {step}]"),
         })
         .collect();
     texts.join(", ")

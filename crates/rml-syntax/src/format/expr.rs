@@ -53,6 +53,7 @@ impl<'t> Formatter<'t> {
                 let args = self.items(args, |a| a.span, |f, a| f.expr(a, Level::If));
                 Doc::Concat(vec![head, bracketed("(", args, ")", false)])
             }
+            ExprKind::Entry(index) => self.index(index),
             ExprKind::Array([]) => self.leaf(expr.span, "[]"),
             ExprKind::Array(dims) => {
                 let fill = dims.iter().all(|d| matches!(d, Dim::Expr(e) if is_number(e)));

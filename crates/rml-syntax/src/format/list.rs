@@ -87,7 +87,7 @@ impl Formatter<'_> {
         bracketed("[", indices, "]", true)
     }
 
-    fn index(&mut self, index: &IndexExpr<'_>) -> Doc {
+    pub(super) fn index(&mut self, index: &IndexExpr<'_>) -> Doc {
         match index {
             IndexExpr::At(e) => self.expr(e, Level::If),
             IndexExpr::Ellipsis(span) => self.leaf(*span, ".."),

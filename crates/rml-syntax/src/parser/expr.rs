@@ -7,6 +7,9 @@ use crate::token::Kind;
 use rml_base::codes::syntax as codes;
 use rml_base::{Diagnostic, Span};
 
+/// The function whose arguments may be slices.
+const UNINDEX: &str = "unindex";
+
 /// The entries of an index list, and the height of the highest.
 type Indices<'a> = (&'a [IndexExpr<'a>], usize);
 
@@ -149,7 +152,7 @@ impl<'a> Parser<'_, 'a> {
         let mut parts: [Option<Tree<'a>>; 3] = [None; 3];
         let mut colons = 0;
         for part in &mut parts {
-            if !matches!(self.kind(), Kind::Colon | Kind::Comma | Kind::RBracket) {
+            if !matches!(self.kind(), Kind::Colon | Kind::Comma | Kind::RBracket | Kind::RParen) {
                 *part = Some(self.expr()?);
             }
             if colons == 2 || self.eat(Kind::Colon).is_none() {
@@ -190,7 +193,7 @@ impl<'a> Parser<'_, 'a> {
             Kind::Ident if self.text_of(token) == "_" => Err(self.underscore("an expression")),
             Kind::Ident => {
                 if let Some(callee) = self.callee() {
-                    let (args, height, args_span) = self.args()?;
+                    let (args, height, args_span) = self.args(self.text_of(token))?;
                     return self.tree(ExprKind::Call { callee, args }, span.to(args_span), height);
                 }
                 self.next();
@@ -265,12 +268,12 @@ impl<'a> Parser<'_, 'a> {
     }
 
     /// `(a, b)`: the arguments, the height of the highest, and where.
-    pub(super) fn args(&mut self) -> Parse<(&'a [Expr<'a>], usize, Span)> {
+    pub(super) fn args(&mut self, callee: &str) -> Parse<(&'a [Expr<'a>], usize, Span)> {
         let open = self.take();
         let mut args = Vec::new();
         let mut height = 0;
         while self.kind() != Kind::RParen {
-            let tree = self.expr()?;
+            let tree = self.argument(callee)?;
             height = height.max(tree.height);
             args.push(*tree.expr);
             if self.eat(Kind::Comma).is_none() {
@@ -279,6 +282,21 @@ impl<'a> Parser<'_, 'a> {
         }
         let close = self.close(Kind::RParen, open, "`,` or `)` behind the arguments")?;
         Ok((self.slice(&args), height, open.to(close)))
+    }
+
+    /// An argument of a function; one of `unindex` may be an entry of an index list.
+    pub(super) fn argument(&mut self, callee: &str) -> Parse<Tree<'a>> {
+        if callee != UNINDEX {
+            return self.expr();
+        }
+        let (index, height) = self.index()?;
+        match index {
+            IndexExpr::At(expr) => Ok(Tree { expr, height, outer: expr.span }),
+            IndexExpr::Slice { span, .. } | IndexExpr::Ellipsis(span) => {
+                let index = &self.slice(&[index])[0];
+                self.tree(ExprKind::Entry(index), span, height)
+            }
+        }
     }
 
     fn number(&mut self) -> Parse<Tree<'a>> {

@@ -120,13 +120,14 @@ impl<'a> Parser<'_, 'a> {
 
     /// `name (args)[..]`; not ambiguous unless there is exactly one argument.
     fn juxtaposed(&mut self) -> Parse<Operand<'a>> {
+        let callee = self.text_of(self.peek());
         let name = self.name("an operand of `merge`")?;
         let open = self.span(self.peek());
         self.next();
         let mut trees = Vec::new();
         let mut trailing_comma = false;
         while self.kind() != Kind::RParen {
-            trees.push(self.expr()?);
+            trees.push(self.argument(callee)?);
             trailing_comma = self.eat(Kind::Comma).is_some();
             if !trailing_comma {
                 break;

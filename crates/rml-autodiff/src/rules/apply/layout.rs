@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use rml_ir::Shape;
 use rml_ir::normal::Var;
 use rml_ir::op::{AxisIndex, Op};
 
 use super::{Dim, Transposer};
+use crate::parts::Placed;
 
 impl Transposer<'_, '_> {
     /// Shapes, parts and positions.
@@ -33,7 +35,7 @@ impl Transposer<'_, '_> {
             {
                 d
             }
-            Op::Index { items } => self.apply_shaped(Op::Unindex { shape, items: items.clone() }, d),
+            Op::Index { items } => self.unindex(shape, items),
             Op::Unindex { items, .. } => self.apply(Op::Index { items: items.clone() }, &[d]),
             Op::Gather { axis } => {
                 let i = self.arg_when(1);
@@ -59,6 +61,18 @@ impl Transposer<'_, '_> {
             }
             _ => d,
         }
+    }
+
+    /// Zeros with the gradient at the entries that were picked, which are printed as they were written.
+    fn unindex(&mut self, shape: Shape, items: &[AxisIndex]) -> Var {
+        let d = self.site.d;
+        let name = self.b.name(self.x).map(|name| Arc::from(format!("shape({name})")));
+        let statics = name.into_iter().chain(self.site.statics.iter().cloned());
+        let statics = if self.b.name(self.x).is_some() { statics.collect() } else { Vec::new() };
+        let result = self.b.apply_written(Op::Unindex { shape, items: items.to_vec() }, &[d], statics);
+        let from_the_end = self.site.statics.first().is_some_and(|text| **text == *"..");
+        self.b.placed.insert(result, Placed { part: d, items: items.to_vec(), from_the_end });
+        result
     }
 
     /// The part of the gradient of a concatenation that belongs to the operand.

@@ -30,7 +30,7 @@ super::table! {
         Function "split" "a, b, .. = split(x[, axis])"
             "as many equal parts along an axis (0) as names stand on the left; x is the name of a variable"
             "[s.., n m, r..] -> n results [s.., m, r..]"
-            "dx = the sum of the unindex(shape(x), ..) of the gradients of the parts"
+            "dx = the gradients of the parts, joined along the axis"
             "x = [1, 2, 3, 4]; a, b = split(x); a + b" "[4, 6]";
         Brackets "[..]" "[a, b, ..]" "operands stacked along a new first axis"
             "n operands [s..] -> [n, s..]"
@@ -42,10 +42,10 @@ super::table! {
             "dx = unindex(shape(x), do, the entries)"
             "x = [[1, 2, 3], [4, 5, 6]]; x[::-1, 0:2]" "[[4, 5], [1, 2]]";
         Function "unindex" "unindex(shape, x, entry, ..)"
-            "the transpose of indexing: zeros with x at the entries, each a position or [start, len, step]"
+            "the transpose of indexing: zeros with x at the entries, which are those of an index"
             "what the entries pick -> shape"
             "dx = do[the entries]"
-            "unindex([4], [1, 2], [0, 2, 2])" "[1, 0, 2, 0]";
+            "unindex([4], [1, 2], 0:4:2)" "[1, 0, 2, 0]";
         Function "gather" "gather(x, i[, axis])"
             "entries of x along an axis (0) at int positions; a position outside of the axis is an error"
             "[l.., n, r..] and int [s..] -> [l.., s.., r..]"

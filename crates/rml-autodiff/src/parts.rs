@@ -1,0 +1,94 @@
+//! Gradients of the parts of one variable, put together.
+//!
+//! The gradient of `z[.., 0:n]` is zero beside that slice. Where several slices of `z` cover it without overlapping, the sum of
+//! such gradients is the concatenation of what stands in them; where every position of an axis is picked, it is a stack.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use rml_ir::normal::Var;
+use rml_ir::op::{AxisIndex, Op};
+
+use crate::build::Builder;
+
+/// What stands at some entries of a gradient that is zero elsewhere.
+pub(crate) struct Placed {
+    /// What stands there.
+    pub(crate) part: Var,
+    /// The entries.
+    pub(crate) items: Vec<AxisIndex>,
+    /// Whether the source counts the axes from the last one: `z[.., 0:n]`.
+    pub(crate) from_the_end: bool,
+}
+
+/// The sum of gradients of one variable.
+pub(crate) fn sum(b: &mut Builder, parts: Vec<Var>) -> Option<Var> {
+    let parts = joined(b, parts);
+    parts.into_iter().reduce(|sum, part| b.apply(Op::Add, &[sum, part]))
+}
+
+/// The same gradients, with those that cover an axis joined in the place of the first.
+fn joined(b: &mut Builder, parts: Vec<Var>) -> Vec<Var> {
+    let mut by_axis: BTreeMap<usize, Vec<Var>> = BTreeMap::new();
+    for &part in &parts {
+        if let Some(axis) = b.placed.get(&part).and_then(|placed| divided(&b.ty(part).shape, &placed.items)) {
+            by_axis.entry(axis).or_default().push(part);
+        }
+    }
+    let mut replaced: BTreeMap<Var, Option<Var>> = BTreeMap::new();
+    for (axis, group) in by_axis {
+        if let Some(whole) = join(b, axis, &group) {
+            replaced.extend(group.iter().map(|&part| (part, None)));
+            replaced.insert(group[0], Some(whole));
+        }
+    }
+    parts.into_iter().filter_map(|part| replaced.get(&part).copied().unwrap_or(Some(part))).collect()
+}
+
+/// The only axis of which some entries are left out.
+fn divided(shape: &rml_ir::Shape, items: &[AxisIndex]) -> Option<usize> {
+    let mut axes = items.iter().zip(shape.dims()).enumerate();
+    let mut partial = axes.by_ref().filter(|(_, (item, size))| **item != AxisIndex::whole(**size));
+    let (axis, _) = partial.next()?;
+    partial.next().is_none().then_some(axis)
+}
+
+/// The gradients as one, if their entries cover the axis and each other nowhere.
+fn join(b: &mut Builder, axis: usize, group: &[Var]) -> Option<Var> {
+    let (first, distinct) = (*group.first()?, group.iter().collect::<BTreeSet<_>>().len());
+    let size = *b.ty(first).shape.dims().get(axis)?;
+    let mut entries: Vec<(AxisIndex, Var)> = group
+        .iter()
+        .filter_map(|v| b.placed.get(v))
+        .map(|placed| (placed.items[axis], placed.part))
+        .collect();
+    let start = |item: &AxisIndex| match *item {
+        AxisIndex::At(at) => (at, 1, true),
+        AxisIndex::Slice { start, len, .. } => (start, len, false),
+    };
+    entries.sort_by_key(|(item, _)| start(item));
+    let is_slice = |(item, _): &(AxisIndex, Var)| matches!(item, AxisIndex::Slice { step: 1, .. });
+    let is_position = |(item, _): &(AxisIndex, Var)| matches!(item, AxisIndex::At(_));
+    let mut end = 0;
+    let adjacent = entries.iter().all(|(item, _)| {
+        let (start, len, _) = start(item);
+        let fits = start == end;
+        end = start + len;
+        fits
+    });
+    if distinct < 2 || !adjacent || end != size {
+        return None;
+    }
+    let op = if entries.iter().all(is_slice) {
+        Op::Concat { axis }
+    } else if entries.iter().all(is_position) {
+        Op::Stack { axis }
+    } else {
+        return None;
+    };
+    let from_the_end = matches!(op, Op::Concat { .. }) && b.placed.get(&first)?.from_the_end;
+    let rank = b.ty(first).shape.rank();
+    let statics = from_the_end.then(|| Arc::from(format!("-{}", rank - axis)));
+    let parts: Vec<Var> = entries.iter().map(|(_, part)| *part).collect();
+    Some(b.apply_written(op, &parts, statics.into_iter().collect()))
+}
