@@ -21,7 +21,7 @@ pub(super) const TARGET: Target = Target {
     smaller,
 };
 
-fn generate(r: &mut Random, _: &Corpus) -> Case {
+pub(super) fn generate(r: &mut Random, _: &Corpus) -> Case {
     let wild = r.chance(0.4);
     let size = if wild { 14 } else { 28 };
     let numbers = 20 + r.below(220);

@@ -16,6 +16,7 @@ mod front;
 mod gradients;
 mod naive;
 mod operators;
+mod passes;
 mod programs;
 mod streams;
 mod verdicts;
@@ -48,6 +49,7 @@ pub const TARGETS: &[Target] = &[
     streams::TARGET,
     operators::TARGET,
     engines::TARGET,
+    passes::TARGET,
     programs::TARGET,
     verdicts::TARGET,
     gradients::TARGET,

@@ -9,7 +9,7 @@ use rml_ir::flat::Flat;
 use rml_sim::oracle::{self, OracleOptions, Trace};
 use rml_sim::{Input, Options as SimOptions, Simulator};
 use rml_testkit::Random;
-use rml_testkit::flat::{run, text};
+use rml_testkit::flat::{check_passes, run, text};
 use rml_testkit::gradients::Program;
 
 use super::{Target, cells, nothing_smaller, operators};
@@ -44,6 +44,9 @@ fn check(case: &Case) -> Result<(), String> {
     let small = fixed_point(program.flat(), &inputs);
     let large = fixed_point(whole.flat(), &rearranged(program.flat(), whole.flat(), &inputs));
     let fine = |t: &Trace| t.failures.is_empty() && t.error_cycles().is_empty();
+    let seed = r.below(1000) as u64;
+    check_passes(whole.flat(), &rearranged(program.flat(), whole.flat(), &inputs), true, seed)
+        .map_err(|found| found.replacen(": ", "\n", 1))?;
     if fine(&small) && fine(&large) {
         operators::definitions(whole.flat(), &large)?;
         let row = |flat: &Flat, trace: &Trace, k: usize| text(&trace.row(flat.outputs[k]));

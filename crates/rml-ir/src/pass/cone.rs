@@ -134,10 +134,15 @@ impl<'f> Live<'f> {
         let mut seen = vec![false; self.vars.len()];
         for var in self.flat.vars.ids().filter(|v| is_kept(*v)) {
             let (class, part) = (whole.class(var), kept.class(var));
-            if std::mem::replace(&mut seen[part], true) || !whole.is_driven(class) {
+            if std::mem::replace(&mut seen[part], true) {
                 continue;
             }
             let known = kept.is_driven(part) && determined.is_timed(part);
+            if !whole.is_driven(class) {
+                // A sampling within the class says where it is present if it is no longer within it.
+                lost[class] |= kept.is_driven(part) && !known;
+                continue;
+            }
             let is_left = |by: &BTreeSet<By>| by.is_subset(left.get(&part).unwrap_or(&none));
             lost[class] |= !known && !all.get(&class).is_none_or(is_left);
         }

@@ -153,9 +153,13 @@ fn lost(flat: &Flat, before: &Classes, conditions: &[Option<bool>], changes: &[(
     for v in flat.vars.ids().filter(|v| live[v.index()]) {
         let (former, class) = (before.class(v), after.class(v));
         let is_driven = after.is_driven(class);
-        orphans[class] |= before.is_driven(former)
-            && !(is_driven && determined.is_timed(class))
-            && !((is_driven || free[class]) && places[former] == Drivers::In(class));
+        let is_known = is_driven && determined.is_timed(class);
+        orphans[class] |= !is_known
+            && if before.is_driven(former) {
+                !((is_driven || free[class]) && places[former] == Drivers::In(class))
+            } else {
+                is_driven
+            };
     }
     let is_orphan = |v: Var| orphans[after.class(v)];
     let takes = |(eq, rhs): &(Eq, Rhs)| {
