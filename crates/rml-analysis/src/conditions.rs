@@ -34,6 +34,8 @@ pub(crate) struct Conditions<'a> {
     pub(crate) clocks: &'a Clocks,
     /// The equation of each variable; none for inputs.
     pub(crate) defs: IndexVec<Var, Option<Eq>>,
+    /// For the first of variables that are proved equal, the one that says most: a constant, else one that is no copy of another.
+    telling: IndexVec<Var, Var>,
 }
 
 /// What is known of one instant of a segment: a run of cycles up to one where all `ends` hold.
@@ -58,7 +60,27 @@ impl<'a> Conditions<'a> {
         for (eq, equation) in flat.equations.iter_enumerated() {
             defs[equation.lhs] = Some(eq);
         }
-        Conditions { flat, clocks, defs }
+        let mut telling: IndexVec<Var, Var> = flat.vars.ids().collect();
+        let mut best: IndexVec<Var, u8> = IndexVec::filled(0, flat.vars.len());
+        for v in flat.vars.ids() {
+            let first = clocks.same[v];
+            let is_copy = |x: Var| clocks.same[x] == first;
+            let tells = match defs[v].map(|eq| &flat.equations[eq].rhs) {
+                Some(Rhs::Const(_)) => 3,
+                Some(Rhs::Apply { op: Op::Copy | Op::StopGradient, args })
+                    if args.iter().copied().any(is_copy) =>
+                {
+                    1
+                }
+                Some(Rhs::When { value, .. }) if is_copy(*value) => 1,
+                _ => 2,
+            };
+            if tells > best[first] {
+                best[first] = tells;
+                telling[first] = v;
+            }
+        }
+        Conditions { flat, clocks, defs, telling }
     }
 
     /// The right side of a variable's equation.
@@ -68,20 +90,18 @@ impl<'a> Conditions<'a> {
 
     /// The condition behind negations and copies; a variable stands for all that are proved equal to it.
     pub(crate) fn literal(&self, cond: Var, value: bool) -> Literal {
-        let mut at = Literal { cond, value };
+        let told = |at: Literal| Literal { cond: self.telling[self.clocks.same[at.cond]], ..at };
+        let mut at = told(Literal { cond, value });
         for _ in 0..FUEL {
-            let same = self.clocks.same[at.cond];
-            let next = match self.rhs(at.cond) {
+            at = told(match self.rhs(at.cond) {
                 Some(Rhs::Apply { op: Op::Not, args }) => Literal { cond: args[0], value: !at.value },
                 Some(Rhs::Apply { op: Op::Copy | Op::StopGradient, args }) => Literal { cond: args[0], ..at },
                 // A sample of all cycles.
                 Some(Rhs::When { value, .. }) if self.clocks.of[*value] == self.clocks.of[at.cond] => {
                     Literal { cond: *value, ..at }
                 }
-                _ if same != at.cond => Literal { cond: same, ..at },
                 _ => break,
-            };
-            at = next;
+            });
         }
         at
     }

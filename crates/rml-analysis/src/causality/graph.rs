@@ -3,6 +3,8 @@
 //! A position stands for the value of a variable or, after all variables, for the presence of a class. Constants that the form of
 //! the program decides are used: an edge that is never taken is left out.
 
+use std::collections::BTreeSet;
+
 use rml_base::{EntityId, IndexVec};
 use rml_ir::flat::{Eq, Init, Rhs, Var, Window};
 
@@ -27,12 +29,24 @@ pub enum Distance {
 pub(crate) enum Only {
     /// Wherever its start is needed.
     Always,
+    /// Where the end of a window is present, which need not be so wherever its start is needed, and a condition has a value.
+    Present(Option<Literal>),
     /// Where a condition has a value.
     If(Literal),
     /// At the first tick of a delay (in its window).
     Start,
     /// At the last one.
     End,
+}
+
+impl Only {
+    /// The condition without which an edge is not taken.
+    pub(crate) fn condition(self) -> Option<Literal> {
+        match self {
+            Only::If(literal) | Only::Present(Some(literal)) => Some(literal),
+            Only::Always | Only::Present(None) | Only::Start | Only::End => None,
+        }
+    }
 }
 
 /// That one thing needs another.
@@ -43,6 +57,8 @@ pub(crate) struct Edge {
     pub(crate) only: Only,
     /// The equation that says so; none for the presence of a class.
     pub(crate) eq: Option<Eq>,
+    /// Whether it is asked of all cycles between two ticks of a delay, in order to know that these are neighbours.
+    pub(crate) between: bool,
 }
 
 /// The dependence graph (CAUSE-1).
@@ -78,7 +94,7 @@ impl<'a> Dependences<'a> {
         for (class, decider) in classes.decided_by.iter_enumerated() {
             let Some(decider) = decider else { continue };
             for to in [decider.cond.index(), presence(flat.vars.len(), decider.from)] {
-                let edge = Edge { to, distance: Distance::Now, only: Only::Always, eq: None };
+                let edge = Edge { to, distance: Distance::Now, only: Only::Always, eq: None, between: false };
                 list.push((presence(flat.vars.len(), class), edge));
             }
         }
@@ -147,7 +163,7 @@ struct Needs<'c, 'a> {
 
 impl Needs<'_, '_> {
     fn add(&mut self, to: Var, distance: Distance, only: Only) {
-        self.found.push(Edge { to: to.index(), distance, only, eq: Some(self.eq) });
+        self.found.push(Edge { to: to.index(), distance, only, eq: Some(self.eq), between: false });
     }
 
     fn now(&mut self, to: Var) {
@@ -162,12 +178,22 @@ impl Needs<'_, '_> {
         }
     }
 
-    /// The presence of the variable itself, if something decides it.
+    /// The presence of the variable itself.
     fn present(&mut self, lhs: Var, distance: Distance) {
-        let class = self.classes.of[lhs];
-        if self.classes.decided_by[class].is_some() {
+        self.presence(lhs, distance, Only::Always);
+    }
+
+    /// Whether a variable is present: by a condition, and where that may be absent by whether it is present, and so on.
+    fn presence(&mut self, var: Var, distance: Distance, only: Only) {
+        let mut class = self.classes.of[var];
+        let mut seen = BTreeSet::new();
+        while let Some(decider) = self.classes.decided_by[class]
+            && seen.insert(class)
+        {
             let to = presence(self.conditions.flat.vars.len(), class);
-            self.found.push(Edge { to, distance, only: Only::Always, eq: Some(self.eq) });
+            let between = distance != Distance::Now;
+            self.found.push(Edge { to, distance, only, eq: Some(self.eq), between });
+            class = decider.from;
         }
     }
 
@@ -196,14 +222,15 @@ impl Needs<'_, '_> {
                 for w in self.conditions.windows(*window) {
                     let distance = if forward { Distance::Past } else { Distance::Now };
                     let end = self.conditions.flat.windows[w].end;
-                    self.add(end, distance, self.unless_other(*window, end));
+                    self.end(end, distance, self.unless_other(*window, end));
                 }
             }
             Rhs::Fby { init, next, window } => {
                 self.present(lhs, Distance::Now);
+                self.present(lhs, Distance::Past);
                 self.add(*next, Distance::Past, Only::Always);
                 for w in self.conditions.windows(*window) {
-                    self.add(self.conditions.flat.windows[w].end, Distance::Past, Only::Always);
+                    self.end(self.conditions.flat.windows[w].end, Distance::Past, Only::Always);
                 }
                 self.init(init, Only::Start);
             }
@@ -231,14 +258,27 @@ impl Needs<'_, '_> {
         }
     }
 
-    /// An end need not be known where another one around it holds.
+    /// The end of a window around the delay: its value where it is present, and whether it is.
+    fn end(&mut self, end: Var, distance: Distance, only: Only) {
+        let conditions = self.conditions;
+        let lhs = conditions.flat.equations[self.eq].lhs;
+        let clock = |v: Var| conditions.clocks.of[v];
+        let is_present = conditions.is_within(clock(lhs), clock(end));
+        let value = if is_present { only } else { Only::Present(only.condition()) };
+        let between = distance != Distance::Now;
+        self.found.push(Edge { to: end.index(), distance, only: value, eq: Some(self.eq), between });
+        self.presence(end, distance, only);
+    }
+
+    /// An end need not be known where another one around the delay is present and holds.
     fn unless_other(&self, window: Option<Window>, end: Var) -> Only {
         let conditions = self.conditions;
+        let clock = conditions.clocks.of[conditions.flat.equations[self.eq].lhs];
         let own = conditions.literal(end, true);
-        let ends = conditions.windows(window).into_iter();
-        let mut others = ends.map(|w| conditions.literal(conditions.flat.windows[w].end, true));
-        let other = others.rfind(|l| *l != own);
-        other.map_or(Only::Always, |l| Only::If(l.negated()))
+        let ends = conditions.windows(window).into_iter().map(|w| conditions.flat.windows[w].end);
+        let present = ends.filter(|end| conditions.is_within(clock, conditions.clocks.of[*end]));
+        let mut others = present.map(|end| conditions.literal(end, true)).filter(|l| *l != own);
+        others.next_back().map_or(Only::Always, |l| Only::If(l.negated()))
     }
 
     fn ahead(&mut self, lhs: Var, next: Var, window: Option<Window>) {
@@ -248,9 +288,9 @@ impl Needs<'_, '_> {
         for w in self.conditions.windows(window) {
             let end = self.conditions.flat.windows[w].end;
             let only = self.unless_other(window, end);
-            self.add(end, Distance::Now, only);
+            self.end(end, Distance::Now, only);
             if !matches!(self.conditions.clocks.clocks[self.conditions.clocks.of[lhs]], ClockData::Base) {
-                self.add(end, Distance::Next, Only::Always);
+                self.end(end, Distance::Next, Only::Always);
             }
         }
     }

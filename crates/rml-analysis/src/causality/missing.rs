@@ -115,8 +115,7 @@ impl Walk<'_, '_, '_> {
                 let possible =
                     |l: &Literal| conditions.truth(l.cond, &self.instant).is_none_or(|t| t == l.value);
                 // If the condition is missing, the reader is reached through it.
-                let guard = if let Only::If(l) = &reader.edge.only { possible(l) } else { true };
-                guard.then_some(true)
+                reader.edge.only.condition().is_none_or(|l| possible(&l)).then_some(true)
             }
             Distance::Now => Some(false),
             Distance::Past => {

@@ -310,8 +310,12 @@ impl Solver<'_, '_> {
         if data.all && !outer.is_empty() {
             self.cuts[cut].name = report::cut_name(&self.deps.conditions, &outer, true);
         }
+        // A delay that jumps over ends waits for its next tick, and behind that for the end of the segment there.
+        let cuts: BTreeSet<Cut> = proof.jumping.iter().map(|clock| self.ticks(*clock)).chain([cut]).collect();
+        let times = if proof.jumping.is_empty() { 1 } else { 2 };
         for (v, (lead, rounds)) in part.nodes.iter().zip(&proof.waits) {
-            self.latency[*v] = Wait::once(cut, *lead, *rounds).then(&outside);
+            let wait = Wait { cuts: cuts.clone(), lead: *lead, rounds: rounds.saturating_mul(times), lag: 0 };
+            self.latency[*v] = wait.then(&outside);
         }
         self.sweeps(proof);
     }

@@ -253,13 +253,32 @@ fn unconditional(deps: &Dependences<'_>, part: &Part) -> Option<Finding> {
     closed.filter(|_| is_plain).map(Finding::Closed)
 }
 
-/// Circles without conditions, on one clock, of which one goes ahead and one back, or one as far back as ahead.
+/// Circles without conditions, on one clock, of which one goes ahead and one back, or one as far back as ahead. No window around their
+/// delays ends there: it is taken that there are such cycles for one condition, and for several if they are inputs, but conditions that
+/// are computed might take turns.
 pub(super) fn two_ways(
     deps: &Dependences<'_>,
     part: &Part,
     counts: impl Fn(&Edge) -> bool,
 ) -> Option<Finding> {
-    let graph = part.graph(&counts);
+    let conditions = &deps.conditions;
+    let ends = |e: &Edge| -> BTreeSet<Literal> {
+        let chain = conditions.windows(deps.delay(e).and_then(|(_, w)| w)).into_iter();
+        chain.map(|w| conditions.literal(conditions.flat.windows[w].end, true)).collect()
+    };
+    let within: Vec<BTreeSet<Literal>> = part.edges.iter().map(|(_, _, e)| ends(e)).collect();
+    let sets: BTreeSet<&BTreeSet<Literal>> = within.iter().collect();
+    let may_all_fail =
+        |set: &&&BTreeSet<Literal>| set.len() < 2 || set.iter().all(|l| conditions.rhs(l.cond).is_none());
+    sets.iter()
+        .filter(may_all_fail)
+        .find_map(|set| opposed(deps, part, |i| counts(&part.edges[i].2) && within[i].is_subset(set)))
+}
+
+/// What [`two_ways`] finds among edges, by their numbers.
+fn opposed(deps: &Dependences<'_>, part: &Part, counts: impl Fn(usize) -> bool) -> Option<Finding> {
+    let counted = part.edges.iter().enumerate().filter(|(i, _)| counts(*i));
+    let graph = Graph::new(part.nodes.len(), counted.map(|(i, (from, to, _))| (*from, (*to, i))).collect());
     let all = components(graph.len(), |v, i| graph.of(v).get(i).map(|(to, _)| Some(*to)));
     for members in &all.members {
         let id = all.of[members[0]];
@@ -439,9 +458,7 @@ fn needed(deps: &Dependences<'_>, part: &Part, edge: usize) -> Vec<Literal> {
     let (from, _, e) = &part.edges[edge];
     let conditions = &deps.conditions;
     let mut found = Vec::new();
-    if let Only::If(l) = e.only {
-        found.push(l);
-    }
+    found.extend(e.only.condition());
     let chain = conditions.chain(deps.clock(part.nodes[*from]));
     found.extend(chain.into_iter().map(|l| conditions.literal(l.cond, l.value)));
     found

@@ -51,6 +51,8 @@ pub(crate) struct Proof {
     pub(crate) at_last: Vec<bool>,
     /// The windows whose delays never lead across the end of a segment.
     pub(crate) within: Vec<Window>,
+    /// The clocks of delays whose next tick may lie several segments later.
+    pub(crate) jumping: BTreeSet<ClockId>,
 }
 
 /// An edge of the product: where it leads, and how many segments ahead (-1, 0 or 1).
@@ -92,7 +94,8 @@ pub(crate) fn prove(deps: &Dependences<'_>, part: &Part, ends: &Ends, depth: u32
     let waits = waits(&segments, &graph, &all);
     let windows = deps.conditions.flat.windows.ids();
     let within = windows.filter(|w| segments.frame.cuts(Some(*w))).collect();
-    Some(Proof { ends: ends.clone(), sweeps: merged(sweeps), nested, waits, at_last, within })
+    let jumping = segments.jumping();
+    Some(Proof { ends: ends.clone(), sweeps: merged(sweeps), nested, waits, at_last, within, jumping })
 }
 
 fn of_graph(graph: &Graph<Leads>, counts: impl Fn(&Leads) -> bool) -> Components {
@@ -231,7 +234,7 @@ impl Segments<'_, '_> {
                 };
                 match edge.distance {
                     Distance::Now => lead(p, 0),
-                    Distance::Past => self.past(edge, p, &mut lead),
+                    Distance::Past => self.past(edge, *to, p, &mut lead),
                     Distance::Next => self.next(edge, p, &mut lead),
                 }
             }
@@ -244,15 +247,20 @@ impl Segments<'_, '_> {
         let delay = self.deps.delay(edge).filter(|(clock, _)| *clock == frame.clock);
         let bounds = |w: Window| frame.bounds(w);
         match edge.only {
-            Only::Always => true,
-            Only::If(literal) => frame.may_hold(self.deps.clock(self.part.nodes[v]), p, literal),
+            Only::Always | Only::Present(None) => true,
+            Only::If(literal) | Only::Present(Some(literal)) => {
+                frame.may_hold(self.deps.clock(self.part.nodes[v]), p, literal)
+            }
             Only::Start => is_first(p) || !delay.is_some_and(|(_, w)| w.is_none_or(bounds)),
             Only::End => is_last(p) || !frame.ticks || !delay.is_some_and(|(_, w)| w.is_some_and(bounds)),
         }
     }
 
-    fn past(&self, edge: &Edge, p: Position, lead: &mut impl FnMut(Position, i8)) {
+    fn past(&self, edge: &Edge, at: usize, p: Position, lead: &mut impl FnMut(Position, i8)) {
         let Some((clock, window)) = self.deps.delay(edge) else { return };
+        if edge.between {
+            return self.before(at, p, lead);
+        }
         let ticks = self.deps.conditions.is_within(clock, self.frame.clock);
         let cut = self.frame.cuts(window);
         if !(self.once[&clock] || is_first(p) && ticks) {
@@ -265,17 +273,35 @@ impl Segments<'_, '_> {
         }
     }
 
+    /// What is asked of the cycles since the tick before: an end in the segment before says that the delay restarts.
+    fn before(&self, at: usize, p: Position, lead: &mut impl FnMut(Position, i8)) {
+        let counted = self.deps.conditions.is_within(self.deps.clock(self.part.nodes[at]), self.frame.clock);
+        if !(is_first(p) && counted) {
+            POSITIONS.filter(|q| !is_last(*q)).for_each(|q| lead(q, 0));
+        }
+        POSITIONS.for_each(|q| lead(q, -1));
+    }
+
+    /// Whether a delay of that clock jumps over ends: those that come in ticks of it alone are not jumped over.
+    fn jumps(&self, clock: ClockId) -> bool {
+        let conditions = &self.deps.conditions;
+        !self.frame.ends.iter().all(|l| conditions.is_within(conditions.clocks.of[l.cond], clock))
+    }
+
+    fn jumping(&self) -> BTreeSet<ClockId> {
+        let ahead = self.part.edges.iter().filter(|(_, _, e)| e.distance == Distance::Next);
+        let delays = ahead.filter_map(|(_, _, e)| self.deps.delay(e));
+        delays.filter(|(ck, w)| !self.frame.cuts(*w) && self.jumps(*ck)).map(|(ck, _)| ck).collect()
+    }
+
     fn next(&self, edge: &Edge, p: Position, lead: &mut impl FnMut(Position, i8)) {
         let Some((clock, window)) = self.deps.delay(edge) else { return };
         let conditions = &self.deps.conditions;
         let ticks = conditions.is_within(clock, self.frame.clock);
-        if !is_last(p) && !self.once[&clock] {
+        if !is_last(p) && (edge.between || !self.once[&clock]) {
             POSITIONS.filter(|q| !(is_first(*q) && ticks)).for_each(|q| lead(q, 0));
         }
-        // Ends that come only in ticks of the delay are not jumped over.
-        let jumps =
-            !self.frame.ends.iter().all(|l| conditions.is_within(conditions.clocks.of[l.cond], clock));
-        if !self.frame.cuts(window) && (is_last(p) || jumps) {
+        if !self.frame.cuts(window) && (is_last(p) || self.jumps(clock)) {
             POSITIONS.filter(|q| is_first(*q) || clock != self.frame.clock).for_each(|q| lead(q, 1));
         }
     }

@@ -6,7 +6,7 @@ use rml_analysis::{
     Bounds, Causality, CutData, Kind, Latency, Verdict, Wait, bounds, causality, clocks, size,
 };
 use rml_ir::Value;
-use rml_ir::flat::{Equation, Flat, Rhs, Var};
+use rml_ir::flat::{Equation, Flat, Rhs, Var, Window};
 use rml_sim::{ClockClasses, Input, Options, Simulator, Status};
 
 /// What is said of a program that ran as it is said to.
@@ -65,7 +65,11 @@ impl Run {
 
     /// Whether some window ends in every cycle but the last: then nothing in it waits for another cycle.
     fn has_short_windows(&self, flat: &Flat) -> bool {
-        flat.windows.iter().any(|w| (0..self.cycles() - 1).all(|n| self.value(n, w.end) == Some(true)))
+        let ends = |w: Window, n: usize| {
+            let mut around = std::iter::successors(Some(w), |w| flat.windows[*w].parent);
+            around.any(|w| self.value(n, flat.windows[w].end) == Some(true))
+        };
+        flat.windows.ids().any(|w| (0..self.cycles() - 1).all(|n| ends(w, n)))
     }
 
     /// Whether something that is said to be never known is ever present.
