@@ -202,6 +202,55 @@ fn what_cannot_be_decided_is_dynamic() {
     is_dynamic("node main(x: num []) -> (o) o = x + (x when (x * x >= 0.0));");
 }
 
+/// An input says one thing in this cycle and another one in the next, so conditions of different cycles hang on nothing common.
+#[test]
+fn an_input_in_two_cycles_decides_two_conditions() {
+    rejects(
+        "node main(x: num [], c: bool []) -> (o)
+           n = post c;
+           a = x when n;
+           o = merge c a (0.0 when not c);",
+        &[("o = merge c a (0.0 when not c);", "`base on n`")],
+    );
+    rejects(
+        "node main(x: num [], c: bool []) -> (o)
+           d = false fby c;
+           o = merge d (x when c) (0.0 when not d);",
+        &[("o = merge d (x when c) (0.0 when not d);", "`base on c`")],
+    );
+    rejects(
+        "node main(x: num [], y: num []) -> (o)
+           d = x < (0.0 fby x);
+           o = y + (y when d);",
+        &[("o = y + (y when d);", "`base on d`")],
+    );
+}
+
+/// What looks like another cycle may be the same one: the first two run well whatever the inputs are.
+#[test]
+fn an_input_that_may_be_read_in_one_cycle_decides_nothing_twice() {
+    // One ahead and one back.
+    is_dynamic(
+        "node main(x: num [], c: bool []) -> (o)
+           n = post (false fby c);
+           o = merge c (x when n) (0.0 when not n);",
+    );
+    // The window ends wherever the delay would find `true`.
+    is_dynamic(
+        "node f(c: bool []) -> (o) o = false fby c;
+         node main(x: num [], c: bool []) -> (o)
+           d = f(c) every c;
+           o = x + (x when not d);",
+    );
+    // The delay counts the cycles of `c`, of which that before may be any one.
+    is_dynamic(
+        "node main(x: num [], c: bool [], e: bool []) -> (o)
+           y = x when c;
+           d = true fby (e when c);
+           o = (y when d) + (y when (e when c));",
+    );
+}
+
 #[test]
 fn every_example_is_proved() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");

@@ -117,7 +117,7 @@ fn judge(flat: &Flat, inferred: &Inferred, values: &mut Values, mismatches: &mut
             continue;
         }
         let differ: Node = values.bdd.xor(a.on, b.on).unwrap_or(FALSE);
-        mismatch.witness = Witnesses::new(flat, values).find(differ);
+        mismatch.witness = Witnesses::new(flat, inferred, values).find(differ);
     }
 }
 

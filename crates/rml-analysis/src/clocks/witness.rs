@@ -2,7 +2,7 @@
 //!
 //! An atom is *free* if inputs that nothing else in question depends on can make it true and can make it false: a bool input, a
 //! delay outside windows of something free, a comparison of something that takes every value of its type. If all atoms of one
-//! way to make the clocks differ are free and no two depend on a common input, such inputs exist.
+//! way to make the clocks differ are free and no two depend on a common input in the same cycle, such inputs exist.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -13,6 +13,7 @@ use rml_ir::op::{AxisIndex, Op};
 use rml_ir::{DType, Value};
 
 use super::bdd::{Atom, FALSE, Node, TRUE};
+use super::infer::Inferred;
 use super::values::Values;
 
 /// How many ways are tried.
@@ -22,6 +23,12 @@ const STEPS: usize = 20_000;
 /// The largest constant that inputs are taken to lie on both sides of.
 const MODERATE: f64 = 1e15;
 
+/// How far from a cycle inputs are told apart by their cycles.
+const REACH: i64 = 8;
+
+/// An input, and how many cycles later (or earlier, if negative) than the cycle in question; `None` = in whichever cycles.
+type Read = (Var, Option<i64>);
+
 /// Conditions with the values that make two clocks differ.
 pub(super) type Witness = Vec<(Var, bool)>;
 
@@ -29,17 +36,18 @@ pub(super) type Witness = Vec<(Var, bool)>;
 pub(super) struct Witnesses<'a> {
     flat: &'a Flat,
     values: &'a Values,
+    inferred: &'a Inferred,
     definition: IndexVec<Var, Option<Eq>>,
     steps: Cell<usize>,
 }
 
 impl<'a> Witnesses<'a> {
-    pub(super) fn new(flat: &'a Flat, values: &'a Values) -> Self {
+    pub(super) fn new(flat: &'a Flat, inferred: &'a Inferred, values: &'a Values) -> Self {
         let mut definition = IndexVec::filled(None, flat.vars.len());
         for (eq, equation) in flat.equations.iter_enumerated() {
             definition[equation.lhs] = Some(eq);
         }
-        Self { flat, values, definition, steps: Cell::new(STEPS) }
+        Self { flat, values, inferred, definition, steps: Cell::new(STEPS) }
     }
 
     /// Values of conditions that make a function true and that inputs can bring about.
@@ -56,13 +64,13 @@ impl<'a> Witnesses<'a> {
 
     /// Whether inputs can give any values to all of these atoms at once.
     fn are_free(&self, atoms: &[Atom], path: &mut BTreeSet<Var>) -> bool {
-        let mut used = BTreeSet::new();
+        let mut used: BTreeSet<Read> = BTreeSet::new();
         atoms.iter().all(|atom| {
             let Some(v) = self.values.atoms[*atom as usize] else { return false };
             let inputs = self.inputs(v);
-            let apart = inputs.is_disjoint(&used);
+            let are_apart = apart(&inputs, &used);
             used.extend(inputs);
-            apart && self.is_free_atom(v, path)
+            are_apart && self.is_free_atom(v, path)
         })
     }
 
@@ -98,9 +106,9 @@ impl<'a> Witnesses<'a> {
         };
         let &[a, b] = args else { return false };
         let mut side = |x: Var, other: Var| {
-            let apart = self.inputs(x).is_disjoint(&self.inputs(other));
-            let settled = self.is_moderate(other) || self.takes_all(other, exact, path);
-            apart && settled && self.takes_all(x, exact, path)
+            let are_apart = apart(&self.inputs(x), &self.inputs(other));
+            let is_placed = self.is_moderate(other) || self.takes_all(other, exact, path);
+            are_apart && is_placed && self.takes_all(x, exact, path)
         };
         side(a, b) || side(b, a)
     }
@@ -159,26 +167,49 @@ impl<'a> Witnesses<'a> {
         self.definition[v].is_some_and(is_const) && self.is_moderate(v)
     }
 
-    /// The inputs that a variable depends on, in whichever cycles.
-    fn inputs(&self, v: Var) -> BTreeSet<Var> {
-        let mut seen = BTreeSet::from([v]);
-        let mut stack = vec![v];
+    /// The inputs that a variable depends on, far from the first and the last cycle of a trace. Which cycle of an input is read is
+    /// known through delays that count every cycle and never restart.
+    fn inputs(&self, v: Var) -> BTreeSet<Read> {
+        let mut seen = BTreeSet::from([(v, Some(0))]);
+        let mut stack = vec![(v, Some(0))];
         let mut inputs = BTreeSet::new();
-        while let Some(v) = stack.pop() {
+        while let Some((v, at)) = stack.pop() {
             let Some(eq) = self.definition[v] else {
-                inputs.insert(v);
+                inputs.insert((v, at));
                 continue;
             };
-            let rhs = &self.flat.equations[eq].rhs;
-            let mut reads = Vec::new();
-            rhs.for_each_operand(|x| reads.push(x));
-            let mut window = rhs.window();
-            while let Some(w) = window {
-                reads.push(self.flat.windows[w].end);
-                window = self.flat.windows[w].parent;
-            }
-            stack.extend(reads.into_iter().filter(|x| seen.insert(*x)));
+            let reads = self.reads(v, &self.flat.equations[eq].rhs, at);
+            stack.extend(reads.into_iter().filter(|read| seen.insert(*read)));
         }
         inputs
     }
+
+    /// What the right side of a variable reads.
+    fn reads(&self, v: Var, rhs: &Rhs, at: Option<i64>) -> Vec<Read> {
+        let presence = self.values.presences[self.inferred.of[v]];
+        let counts_all = rhs.window().is_none() && presence.root.is_none() && presence.on == TRUE;
+        let step = match rhs {
+            Rhs::Fby { .. } if counts_all => Some(-1),
+            Rhs::FbyBack { .. } | Rhs::Post { .. } if counts_all => Some(1),
+            Rhs::Fby { .. } | Rhs::FbyBack { .. } | Rhs::Post { .. } => None,
+            _ => Some(0),
+        };
+        let there = at.zip(step).map(|(at, step)| at + step).filter(|at| at.abs() <= REACH);
+        let mut reads = Vec::new();
+        rhs.for_each_operand(|x| reads.push((x, there)));
+        let mut window = rhs.window();
+        while let Some(w) = window {
+            reads.push((self.flat.windows[w].end, None));
+            window = self.flat.windows[w].parent;
+        }
+        reads
+    }
+}
+
+/// Whether two sets have no input in the same cycle.
+fn apart(one: &BTreeSet<Read>, other: &BTreeSet<Read>) -> bool {
+    one.iter().all(|&(v, at)| {
+        let of_input = || other.range((v, None)..=(v, Some(i64::MAX))).map(|(_, other)| *other);
+        of_input().all(|other| at.is_some() && other.is_some() && at != other)
+    })
 }

@@ -2,14 +2,14 @@
 
 use rml_testkit::Random;
 use rml_testkit::flat::random;
-use rml_testkit::verdicts::{check_waits, judge};
+use rml_testkit::verdicts::{Judged, check_waits, judge, runs_well};
 
 use super::{Target, engines};
 use crate::{Case, Corpus};
 
 pub(super) const TARGET: Target = Target {
     name: "verdicts",
-    about: "clocks that are proved never err, every cell is known when it is said to be, no more memory is held than stated",
+    about: "clocks that are proved never err, those that are rejected do, every cell is known when it is said to be, no more memory is held than stated",
     chunk: 800,
     generate,
     check,
@@ -33,5 +33,9 @@ fn check(case: &Case) -> Result<(), String> {
     if !inputs.is_empty() {
         check_waits(&flat, &inputs)?;
     }
-    judge(&flat, &mut Random(inputs.len() as u64)).map(|_| ())
+    let mut r = Random(inputs.len() as u64);
+    if judge(&flat, &mut r)? == Judged::Rejected(false) && runs_well(&flat, &mut r) {
+        return Err(format!("rejected, but no run errs\n{}", rml_ir::flat::print(&flat)));
+    }
+    Ok(())
 }

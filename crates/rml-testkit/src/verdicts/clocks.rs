@@ -6,7 +6,7 @@ use rml_analysis::{Clocks, Verdict, clocks};
 use rml_base::codes;
 use rml_ir::flat::Flat;
 use rml_ir::{DType, Value};
-use rml_sim::{Input, Options, Simulator};
+use rml_sim::{Input, Options, Simulator, Status};
 
 use crate::Random;
 
@@ -31,12 +31,17 @@ pub fn respecting(flat: &Flat, clocks: &Clocks, r: &mut Random, cycles: usize) -
                 DType::Bool => Value::Bool(r.below(2) == 0),
                 _ => Value::Int(r.below(9) as i64 - 2),
             };
-            let gate = input.clock.map(
-                |(_, positive)| matches!(row.first(), Some(Input::Given(Value::Bool(b))) if *b == positive),
-            );
+            let gate = input.clock.map(|(cond, positive)| {
+                let at = flat.inputs.iter().position(|i| i.var == cond);
+                (at.and_then(|at| row.get(at)), positive)
+            });
             row.push(match gate {
-                Some(true) => Input::Given(value),
-                Some(false) => Input::Absent,
+                Some((Some(Input::Given(Value::Bool(b))), positive)) if *b == positive => Input::Given(value),
+                // Present if the condition turns out to be.
+                Some((Some(Input::OnDemand(Some(Value::Bool(b)))), positive)) if *b == positive => {
+                    Input::OnDemand(Some(value))
+                }
+                Some(_) => Input::Absent,
                 None if clocks.of[input.var] == Clocks::BASE => Input::Given(value),
                 None => Input::OnDemand(Some(value)),
             });
@@ -46,12 +51,38 @@ pub fn respecting(flat: &Flat, clocks: &Clocks, r: &mut Random, cycles: usize) -
     (0..cycles).map(|_| cycle()).collect()
 }
 
-/// Whether a run meets a synchronisation error.
-fn errs(flat: &Arc<Flat>, trace: &[Vec<Input>]) -> bool {
-    let mut simulator = Simulator::new(Arc::clone(flat), Options::default());
+/// How a run ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// With a synchronisation error.
+    Error,
+    /// Well: all cells of its first half are known.
+    Known,
+    /// In another way.
+    Open,
+}
+
+fn end(flat: &Arc<Flat>, trace: &[Vec<Input>]) -> End {
+    let mut simulator = Simulator::new(Arc::clone(flat), Options { record: true, ..Options::default() });
     let result = trace.iter().try_for_each(|row| simulator.feed(row));
     let result = result.and_then(|()| simulator.finish(true));
-    result.is_err_and(|e| e.code == codes::sim::SYNC_ERROR)
+    let is_known =
+        |n: usize, v| matches!(simulator.status(n as u64, v), Ok(Some(Status::Absent | Status::Value(_))));
+    match result {
+        Err(e) if e.code == codes::sim::SYNC_ERROR => End::Error,
+        Ok(()) if (0..trace.len() / 2).all(|n| flat.vars.ids().all(|v| is_known(n, v))) => End::Known,
+        _ => End::Open,
+    }
+}
+
+fn errs(flat: &Arc<Flat>, trace: &[Vec<Input>]) -> bool {
+    end(flat, trace) == End::Error
+}
+
+/// Whether 600 random runs end well. An error may hide where a run waits for ever, so those say nothing.
+pub fn runs_well(flat: &Arc<Flat>, r: &mut Random) -> bool {
+    let report = clocks(flat);
+    (0..600).all(|_| end(flat, &respecting(flat, &report.clocks, r, 8)) == End::Known)
 }
 
 /// Compares the verdict with random runs: 12 where clocks are proved, else up to 60 until one errs.
