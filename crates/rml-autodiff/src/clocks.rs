@@ -5,7 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use rml_ir::normal::{Callee, Init, Node, NodeId, Rhs, Var};
+use rml_ir::Sample;
+use rml_ir::normal::{Callee, Equation, Node, NodeId, Rhs, Var};
 use rml_ir::op::Op;
 
 use crate::bp::Literal;
@@ -70,7 +71,7 @@ impl Clocks {
             }
         }
         for eq in node.equations.iter() {
-            clocks.equation(&eq.lhs, &eq.rhs, summaries, &mut relations);
+            clocks.equation(eq, summaries, &mut relations);
         }
         clocks.close(&relations);
         clocks
@@ -83,51 +84,22 @@ impl Clocks {
 
     fn equation(
         &mut self,
-        lhs: &[Var],
-        rhs: &Rhs,
+        equation: &Equation,
         summaries: &BTreeMap<NodeId, Summary>,
         relations: &mut Vec<(Var, Var, Literal)>,
     ) {
-        let o = lhs.first().copied();
-        let mut together: Vec<Var> = Vec::new();
-        match rhs {
-            Rhs::Const(_) => {}
-            Rhs::Apply { args, .. } => together.extend(args),
-            Rhs::If { cond, then, other } => together.extend([*cond, *then, *other]),
-            Rhs::Fby { init, next } | Rhs::FbyBack { init, next } => {
-                together.push(*next);
-                if let Init::Stream(i) = init {
-                    together.push(*i);
-                }
+        if let Rhs::Call { callee, args, .. } = &equation.rhs {
+            if let Callee::Node(id) = callee
+                && let Some(summary) = summaries.get(id)
+            {
+                self.call(summary, args, &equation.lhs, relations);
             }
-            Rhs::Post { next } => together.push(*next),
-            Rhs::Param { init } => together.push(*init),
-            Rhs::ParamUpdate { init, bp, d, .. } => {
-                together.extend([*init, *bp]);
-                relations.push((*d, *bp, self.literal(*bp, true)));
-            }
-            Rhs::When { value, cond } => {
-                self.unite(*value, *cond);
-                relations.extend(o.map(|o| (o, *cond, self.literal(*cond, true))));
-                return;
-            }
-            Rhs::Merge { cond, on_true, on_false } => {
-                together.push(*cond);
-                relations.push((*on_true, *cond, self.literal(*cond, true)));
-                relations.push((*on_false, *cond, self.literal(*cond, false)));
-            }
-            Rhs::Call { callee, args, .. } => {
-                if let Callee::Node(id) = callee
-                    && let Some(summary) = summaries.get(id)
-                {
-                    self.call(summary, args, lhs, relations);
-                }
-                return;
-            }
+            return;
         }
-        if let Some(o) = o {
-            together.iter().for_each(|&v| self.unite(o, v));
-        }
+        let synchrony = equation.synchrony();
+        synchrony.pairs().for_each(|(a, b)| self.unite(a, b));
+        let sampled = |s: &Sample| (s.var, s.cond, self.literal(s.cond, s.positive));
+        relations.extend(synchrony.samples.iter().map(sampled));
     }
 
     fn call(

@@ -1,8 +1,33 @@
-//! The typing rules of the primitives, stated once for the verifiers of all stages.
+//! What the verifiers of all stages share: when they run, and the typing rules of the primitives.
+
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::op::{Op, result_type};
 use crate::types::Type;
 use crate::value::Value;
+
+/// Whether stages are verified in release builds too.
+static ALWAYS: AtomicBool = AtomicBool::new(false);
+
+/// From now on, verifies every stage that a pass makes, as debug builds always do.
+pub fn verify_always() {
+    ALWAYS.store(true, Ordering::Relaxed);
+}
+
+/// Whether stages are verified: in debug builds, and after [`verify_always`].
+pub fn is_verifying() -> bool {
+    cfg!(debug_assertions) || ALWAYS.load(Ordering::Relaxed)
+}
+
+/// Where stages are verified, panics with the violations if a pass broke the form that it makes. That is a bug in the pass,
+/// whatever the program.
+pub fn checked(pass: &str, verify: impl FnOnce() -> Result<(), Vec<String>>) {
+    if is_verifying()
+        && let Err(found) = verify()
+    {
+        panic!("the pass `{pass}` broke its result:\n{}", found.join("\n"));
+    }
+}
 
 /// A primitive as far as its types go.
 pub(crate) enum Form<'a> {

@@ -22,8 +22,10 @@ use crate::op::Op;
 use crate::types::Precision;
 
 pub use crate::normal::{Claim, ConstId, Eq, Init, Input, Var, VarData};
+pub use classes::{By, ClassId, ClockClasses, Driver};
 pub use constant::{ConstKind, Constant, cannot_fail};
 
+pub mod classes;
 mod constant;
 mod parse;
 mod print;

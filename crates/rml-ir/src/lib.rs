@@ -5,7 +5,7 @@
 //! verifier with numbered invariants; [`pass`] holds the functions between them. Nothing here knows the
 //! surface syntax, and nothing here runs a program.
 
-mod check;
+pub mod check;
 pub mod flat;
 mod interface;
 pub mod normal;
@@ -14,6 +14,7 @@ pub mod pass;
 mod ports;
 pub mod random;
 pub mod surface;
+mod synchrony;
 pub mod text;
 pub mod typed;
 mod types;
@@ -21,5 +22,6 @@ mod value;
 
 pub use interface::Interface;
 pub use ports::{InputInfo, OutputInfo};
+pub use synchrony::{Sample, Synchrony};
 pub use types::{DType, Precision, Shape, Type};
 pub use value::{Data, Tensor, Value};

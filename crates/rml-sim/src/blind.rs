@@ -8,10 +8,9 @@ use std::sync::Arc;
 
 use rml_base::codes::sim::SYNC_ERROR;
 use rml_engine::Status;
-use rml_ir::flat::{Claim, Flat, Var};
+use rml_ir::flat::{Claim, ClockClasses, Flat, Var};
 use rml_ir::pass;
 
-use crate::clock_classes::ClockClasses;
 use crate::simulator::{Demand, Failure, Options, Simulator};
 
 /// How many elements of values are computed and kept at most, beyond the first cycle.

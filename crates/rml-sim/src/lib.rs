@@ -5,7 +5,6 @@
 //! - [`oracle`]: the same semantics as a naive least fixed point over a whole trace. The two share the statuses and
 //!   the clock classes, but no rule of any equation and no order of evaluation.
 //! - [`kahn`]: the semantics of the paper's appendix, for comparison: sequences without absence.
-//! - [`ClockClasses`]: which variables are present together, and which of them the environment has to ask for.
 //!
 //! Nothing here knows the surface syntax, plans or files.
 
@@ -13,12 +12,10 @@ pub mod kahn;
 pub mod oracle;
 
 mod blind;
-mod clock_classes;
 mod engine;
 mod simulator;
 
 pub use blind::BlindRun;
-pub use clock_classes::{ClassId, ClockClasses};
 pub use engine::SimulatorEngine;
 pub use rml_engine::{Input, Row, Status, Undetermined};
 pub use simulator::{Demand, Failure, Options, Simulator, Stats, Tensors};

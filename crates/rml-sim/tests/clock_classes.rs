@@ -1,8 +1,7 @@
 //! Which variables are present together, and which of them are asked for.
 
-use rml_ir::flat::{Init, Rhs, Var};
+use rml_ir::flat::{ClockClasses, Init, Rhs, Var};
 use rml_ir::op::Op;
-use rml_sim::ClockClasses;
 use rml_testkit::flat::{BOOL, Builder, INT};
 
 fn together(b: &Builder, vars: &[Var]) -> bool {

@@ -7,7 +7,7 @@ use std::path::Path;
 use rml::analysis::{Clocks, Kind, Verdict};
 use rml::ir::flat::Var;
 use rml::{Options, Source};
-use rml_sim::ClockClasses;
+use rml_ir::flat::ClockClasses;
 use rml_testkit::conformance::{self, Expected, Vector};
 
 /// Vectors of ill-clocked programs whose inputs happen not to show it: the conditions in question have one value throughout.

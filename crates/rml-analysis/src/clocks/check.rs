@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 
 use rml_base::{Diagnostics, IndexVec};
+use rml_ir::Sample;
 use rml_ir::flat::{Flat, Var};
 
 use super::bdd::{FALSE, Node};
-use super::constraint::{Constraint, Sample};
+use super::constraint::Constraint;
 use super::infer::{Inferred, Origin};
 use super::report::Reporter;
 use super::values::{Presence, Values};

@@ -1,10 +1,8 @@
 //! Which variables nothing drives: no input, and no `when` and no branch of a `merge` by a condition of another class, decides when
 //! they are present, so that they are present in every cycle (CLOCK-2, CLOCK-3).
 
-use rml_base::{EntityId, IndexVec};
-use rml_ir::flat::{Flat, Var};
-
-use super::constraint::Constraint;
+use rml_base::IndexVec;
+use rml_ir::flat::{By, ClockClasses, Flat, Var};
 
 /// What decides when a variable, and all that equations force to be present with it, is present.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -18,31 +16,26 @@ pub(super) enum Driver {
 }
 
 /// The driver of each variable.
-pub(super) fn drivers(flat: &Flat, constraints: &[Constraint]) -> IndexVec<Var, Driver> {
-    let mut parent: Vec<usize> = (0..flat.vars.len()).collect();
-    for constraint in constraints {
-        for pair in constraint.together.windows(2) {
-            let (a, b) = (find(&mut parent, pair[0].index()), find(&mut parent, pair[1].index()));
-            parent[a.max(b)] = a.min(b);
+pub(super) fn drivers(flat: &Flat) -> IndexVec<Var, Driver> {
+    let classes = ClockClasses::new(flat);
+    let mut of_class = IndexVec::filled(Driver::Nobody, classes.len());
+    for driver in classes.drivers() {
+        let class = &mut of_class[classes.of(driver.var)];
+        match driver.by {
+            By::Input if *class == Driver::Nobody => *class = Driver::Input,
+            By::Condition(_) if !classes.is_own(driver) => *class = Driver::Sampling,
+            By::Input | By::Condition(_) | By::Backward(_) | By::Offer(_) => {}
         }
     }
-    let mut of_class = vec![Driver::Nobody; flat.vars.len()];
+    // The declared clock of an input is a sampling, unless by a condition of its own class.
     for input in &flat.inputs {
-        of_class[find(&mut parent, input.var.index())] = Driver::Input;
-    }
-    for sample in constraints.iter().filter(|c| c.claim.is_none()).flat_map(|c| &c.samples) {
-        let (sampled, by) = (find(&mut parent, sample.var.index()), find(&mut parent, sample.cond.index()));
-        if sampled != by {
-            of_class[sampled] = Driver::Sampling;
+        let Some((cond, _)) = input.clock else { continue };
+        let class = &mut of_class[classes.of(input.var)];
+        if classes.of(cond) != classes.of(input.var) {
+            *class = Driver::Sampling;
+        } else if *class == Driver::Nobody {
+            *class = Driver::Input;
         }
     }
-    flat.vars.ids().map(|v| of_class[find(&mut parent, v.index())]).collect()
-}
-
-fn find(parent: &mut [usize], mut i: usize) -> usize {
-    while parent[i] != i {
-        parent[i] = parent[parent[i]];
-        i = parent[i];
-    }
-    i
+    flat.vars.ids().map(|v| of_class[classes.of(v)]).collect()
 }

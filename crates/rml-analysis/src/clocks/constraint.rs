@@ -1,15 +1,8 @@
 //! What each equation asks of the clocks of its variables (CLOCK-1, WHEN-1, MERGE-2).
 
 use rml_base::Span;
-use rml_ir::flat::{Claim, Eq, Flat, Rhs, Var};
-
-/// Present exactly where `cond` is `positive`.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Sample {
-    pub(super) var: Var,
-    pub(super) cond: Var,
-    pub(super) positive: bool,
-}
+use rml_ir::flat::{Claim, Eq, Equation, Flat, Var};
+use rml_ir::{Sample, Synchrony};
 
 /// What an equation, or the declared clock of an input, asks for.
 #[derive(Clone, Debug)]
@@ -32,11 +25,7 @@ pub(super) struct Constraint {
 /// The constraints of a program: one for each equation, in order, then one for each declared clock: of inputs, then what is claimed
 /// of other variables.
 pub(super) fn constraints(flat: &Flat) -> Vec<Constraint> {
-    let equations = flat.equations.iter_enumerated().map(|(id, equation)| {
-        let mut constraint = of_rhs(equation.lhs, &equation.rhs, equation.span);
-        constraint.equation = Some(id);
-        constraint
-    });
+    let equations = flat.equations.iter_enumerated().map(|(id, equation)| of_equation(id, equation));
     let declared = flat.inputs.iter().filter_map(|input| {
         let (cond, positive) = input.clock?;
         Some(Constraint {
@@ -61,22 +50,17 @@ pub(super) fn constraints(flat: &Flat) -> Vec<Constraint> {
     equations.chain(declared).chain(claims).collect()
 }
 
-fn of_rhs(target: Var, rhs: &Rhs, span: Span) -> Constraint {
-    let mut operands = Vec::new();
-    rhs.for_each_operand(|v| operands.push(v));
-    let (sources, together, samples) = match *rhs {
-        Rhs::When { value, cond } => {
-            (vec![cond], vec![cond, value], vec![Sample { var: target, cond, positive: true }])
-        }
-        Rhs::Merge { cond, on_true, on_false } => {
-            let branches = [(on_true, true), (on_false, false)];
-            let samples = branches.map(|(var, positive)| Sample { var, cond, positive }).to_vec();
-            (vec![cond], vec![cond, target], samples)
-        }
-        _ => {
-            let together = operands.iter().copied().chain([target]).collect();
-            (operands, together, Vec::new())
-        }
-    };
-    Constraint { equation: None, claim: None, span, target, sources, together, samples }
+/// What an equation asks for. The operands, or the condition, stand before what is defined.
+fn of_equation(id: Eq, equation: &Equation) -> Constraint {
+    let Synchrony { mut together, samples } = equation.synchrony();
+    if !together.is_empty() {
+        together.rotate_left(1);
+    }
+    let mut sources = Vec::new();
+    match samples.first() {
+        Some(sample) => sources.push(sample.cond),
+        None => equation.rhs.for_each_operand(|v| sources.push(v)),
+    }
+    let (target, span) = (equation.lhs, equation.span);
+    Constraint { equation: Some(id), claim: None, span, target, sources, together, samples }
 }

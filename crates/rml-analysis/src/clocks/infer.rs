@@ -6,11 +6,12 @@ use std::collections::{BTreeSet, VecDeque};
 
 use indexmap::IndexMap;
 use rml_base::{IndexVec, entity_id};
+use rml_ir::Sample;
 use rml_ir::flat::{Flat, Rhs, Var};
 use rml_ir::op::Op;
 
 use super::classes::{Driver, drivers};
-use super::constraint::{Constraint, Sample};
+use super::constraint::Constraint;
 
 entity_id!(
     /// A clock as it was derived.
@@ -150,7 +151,7 @@ impl<'a> Inference<'a> {
     }
 
     fn run(&mut self, flat: &Flat, on_base: &BTreeSet<Var>) {
-        let drivers = drivers(flat, self.constraints);
+        let drivers = drivers(flat);
         for v in flat.vars.ids().filter(|&v| drivers[v] == Driver::Nobody) {
             self.set(v, BASE, Origin::Nobody);
         }

@@ -2,12 +2,13 @@
 
 use rml_base::codes::analysis::{CLOCK_DYNAMIC, CLOCK_MISMATCH};
 use rml_base::{Diagnostic, Span};
+use rml_ir::Sample;
 use rml_ir::flat::{Flat, Rhs, Var};
 use rml_ir::op::Op;
 
 use super::Clocks;
 use super::check::{Kind, Mismatch};
-use super::constraint::{Constraint, Sample};
+use super::constraint::Constraint;
 use super::infer::{Inferred, Origin, Term, TermId};
 use super::show::{Names, infix};
 

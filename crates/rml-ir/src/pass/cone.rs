@@ -8,8 +8,10 @@ use rml_base::{EntityId, IndexVec};
 
 use super::constant;
 use super::determined::{Determined, Failures};
-use super::presence::{By, Classes};
-use crate::flat::{Claim, ConstId, ConstKind, Constant, Eq, Flat, Init, Rhs, Var, Window, verify};
+use crate::check::checked;
+use crate::flat::{
+    By, Claim, ClassId, ClockClasses, ConstId, ConstKind, Constant, Eq, Flat, Init, Rhs, Var, Window, verify,
+};
 
 /// Keeps what the outputs and the trained parameters depend on, and renumbers what is kept, in its order. A
 /// program without outputs is kept whole. All inputs stay.
@@ -28,7 +30,7 @@ pub fn cone(flat: Flat) -> Flat {
     }
     let live = Live::of(&flat);
     let result = restrict(flat, &live);
-    super::checked("cone", || verify(&result));
+    checked("cone", || verify(&result));
     result
 }
 
@@ -47,7 +49,7 @@ impl<'f> Live<'f> {
             return vec![true; flat.vars.len()];
         }
         let mut live = Self::needed(flat);
-        let whole = Classes::new(flat, |_| true);
+        let whole = ClockClasses::new(flat);
         let conditions = constant::conditions(flat);
         while live.add_drivers(&whole, &conditions) {
             live.close();
@@ -95,17 +97,15 @@ impl<'f> Live<'f> {
     }
 
     /// Adds the whole clock class of each kept variable of which the presence is known by something that is not kept.
-    fn add_drivers(&mut self, whole: &Classes, conditions: &[Option<bool>]) -> bool {
+    fn add_drivers(&mut self, whole: &ClockClasses, conditions: &[Option<bool>]) -> bool {
         let lost = self.lost(whole, conditions);
-        let members: Vec<Var> = self.flat.vars.ids().filter(|v| lost[whole.class(*v)]).collect();
+        let lost_classes = lost.iter_enumerated().filter(|(_, lost)| **lost).map(|(class, _)| class);
+        let mut drivers: Vec<Var> = lost_classes.flat_map(|class| whole.members(class)).copied().collect();
         // What samples or merges a member of the class stands outside it.
-        let mut drivers = members;
         for equation in &self.flat.equations {
             let ties = match equation.rhs {
-                Rhs::When { value, .. } => lost[whole.class(value)],
-                Rhs::Merge { on_true, on_false, .. } => {
-                    lost[whole.class(on_true)] || lost[whole.class(on_false)]
-                }
+                Rhs::When { value, .. } => lost[whole.of(value)],
+                Rhs::Merge { on_true, on_false, .. } => lost[whole.of(on_true)] || lost[whole.of(on_false)],
                 _ => false,
             };
             if ties {
@@ -118,22 +118,22 @@ impl<'f> Live<'f> {
 
     /// The classes of the whole program with a kept variable whose presence is driven there, but no longer in what is kept; or
     /// known there by a condition that is not kept, while none that is kept surely has a value.
-    fn lost(&self, whole: &Classes, conditions: &[Option<bool>]) -> Vec<bool> {
+    fn lost(&self, whole: &ClockClasses, conditions: &[Option<bool>]) -> IndexVec<ClassId, bool> {
         let is_kept = |v: Var| self.vars[v.index()];
-        let kept = Classes::new(self.flat, is_kept);
+        let kept = ClockClasses::among(self.flat, is_kept);
         let determined = Determined::new(self.flat, &kept, is_kept, conditions, Failures::Never);
-        let by_class = |classes: &Classes| {
-            let mut found: BTreeMap<usize, BTreeSet<By>> = BTreeMap::new();
+        let by_class = |classes: &ClockClasses| {
+            let mut found: BTreeMap<ClassId, BTreeSet<By>> = BTreeMap::new();
             for driver in classes.drivers() {
-                found.entry(classes.class(driver.var)).or_default().insert(driver.by);
+                found.entry(classes.of(driver.var)).or_default().insert(driver.by);
             }
             found
         };
         let (all, left, none) = (by_class(whole), by_class(&kept), BTreeSet::new());
-        let mut lost = vec![false; self.vars.len()];
-        let mut seen = vec![false; self.vars.len()];
+        let mut lost = IndexVec::filled(false, whole.len());
+        let mut seen = IndexVec::filled(false, kept.len());
         for var in self.flat.vars.ids().filter(|v| is_kept(*v)) {
-            let (class, part) = (whole.class(var), kept.class(var));
+            let (class, part) = (whole.of(var), kept.of(var));
             if std::mem::replace(&mut seen[part], true) {
                 continue;
             }

@@ -6,8 +6,7 @@
 
 use rml_base::EntityId;
 
-use super::presence::{By, Classes};
-use crate::flat::{Flat, Init, Rhs, Var, cannot_fail};
+use crate::flat::{By, ClassId, ClockClasses, Flat, Init, Rhs, Var, cannot_fail};
 
 /// What to assume of operators that may have no result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,7 +28,7 @@ impl Determined {
     /// Finds out what the equations of the kept variables determine. `conditions` are the values of those that are constant.
     pub(super) fn new(
         flat: &Flat,
-        classes: &Classes,
+        classes: &ClockClasses,
         kept: impl Fn(Var) -> bool,
         conditions: &[Option<bool>],
         failures: Failures,
@@ -51,8 +50,8 @@ impl Determined {
     }
 
     /// Whether it is known in every cycle if the members of a class are present.
-    pub(super) fn is_timed(&self, class: usize) -> bool {
-        self.known[self.vars + class]
+    pub(super) fn is_timed(&self, class: ClassId) -> bool {
+        self.known[self.vars + class.index()]
     }
 }
 
@@ -176,7 +175,7 @@ impl Graph {
 /// Collects what variables and classes need.
 struct Needs<'a> {
     flat: &'a Flat,
-    classes: &'a Classes,
+    classes: &'a ClockClasses,
     conditions: &'a [Option<bool>],
     failures: Failures,
     list: Vec<Need>,
@@ -189,7 +188,7 @@ impl Needs<'_> {
     }
 
     fn presence(&self, var: Var) -> usize {
-        self.flat.vars.len() + self.classes.class(var)
+        self.flat.vars.len() + self.classes.of(var).index()
     }
 
     fn before(&mut self, lhs: Var, value_of: Var, present: Var) {
@@ -246,10 +245,10 @@ impl Needs<'_> {
         let mut given = vec![false; n];
         let mut decided = vec![false; n];
         for driver in classes.drivers().iter().filter(|d| d.by == By::Input) {
-            given[classes.class(driver.var)] = true;
+            given[classes.of(driver.var).index()] = true;
         }
         for (k, driver) in classes.drivers().iter().enumerate() {
-            let class = classes.class(driver.var);
+            let class = classes.of(driver.var).index();
             let By::Condition(cond) = driver.by else { continue };
             if given[class] || classes.is_own(driver) {
                 continue;
@@ -260,7 +259,7 @@ impl Needs<'_> {
                 self.list.push(Need { from: 2 * n + k, to, when: When::Now });
             }
         }
-        for class in (0..n).filter(|&class| classes.is_driven(class)) {
+        for class in classes.ids().filter(|&class| classes.is_driven(class)).map(|class| class.index()) {
             self.fails[n + class] |= !given[class] && !decided[class];
         }
     }

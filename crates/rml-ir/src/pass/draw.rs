@@ -4,6 +4,7 @@ use rml_base::memory::{self, Shortage};
 use rml_base::{Diagnostic, EntityId, IndexVec, Span};
 
 use super::cone::restrict_constants;
+use crate::check::checked;
 use crate::flat::{ConstId, ConstKind, Constant, Flat, verify, verify_drawn};
 use crate::op::{EvalError, eval};
 use crate::random::{draw as draw_constant, draw_bytes};
@@ -42,7 +43,7 @@ pub fn draw(mut flat: Flat, seed: u64) -> Result<Flat, Diagnostic> {
         flat.consts[ConstId::from_index(id)].kind = ConstKind::Value(value);
     }
     let flat = restrict_constants(flat);
-    super::checked("draw", || verify_drawn(&flat));
+    checked("draw", || verify_drawn(&flat));
     Ok(flat)
 }
 
@@ -53,7 +54,7 @@ pub fn draw(mut flat: Flat, seed: u64) -> Result<Flat, Diagnostic> {
 /// # Errors
 /// It is more than is allowed.
 pub fn ask_for_draws(flat: &Flat) -> Result<(), Diagnostic> {
-    super::checked("ask_for_draws", || verify(flat));
+    checked("ask_for_draws", || verify(flat));
     let mut kept = 0_u64;
     for id in flat.random_keys.keys() {
         ask(flat, *id, kept)?;

@@ -6,6 +6,7 @@
 
 use rml_base::EntityId;
 
+use crate::check::checked;
 use crate::flat::{ConstId, ConstKind, Constant, Eq, Equation, Flat, Init, Rhs, Var, cannot_fail, verify};
 use crate::op::{Op, eval};
 use crate::value::Value;
@@ -30,7 +31,7 @@ pub fn fold(mut flat: Flat) -> Flat {
     let mut folder = Folder::new(&mut flat, private);
     folder.visit_all(all);
     folder.take_initialisers();
-    super::checked("fold", || verify(&flat));
+    checked("fold", || verify(&flat));
     flat
 }
 
@@ -47,7 +48,7 @@ pub fn fold_initial_values(mut flat: Flat) -> Flat {
         *private &= data.name.is_none();
     }
     Folder::new(&mut flat, private).visit_all(inits);
-    super::checked("fold_initial_values", || verify(&flat));
+    checked("fold_initial_values", || verify(&flat));
     flat
 }
 

@@ -4,6 +4,7 @@
 //! A stream that waits for its own future, `u = post u` or `u = x fby back u`, is never known before a trace ends. It is tied to
 //! the clock of `u`, and of `x`, as what it stands for was.
 
+use crate::check::checked;
 use crate::flat::{Eq, Equation, Flat, Init, Rhs, Var, VarData, verify, verify_drawn};
 use crate::op::Op;
 use crate::value::Value;
@@ -28,7 +29,7 @@ pub fn forget_values(mut flat: Flat) -> Flat {
         // Nothing uses it any more.
         *constant = Value::Bool(false).into();
     }
-    super::checked("forget_values", || verify_drawn(&flat));
+    checked("forget_values", || verify_drawn(&flat));
     flat
 }
 
@@ -56,7 +57,7 @@ pub fn forget_inputs(mut flat: Flat, given: &[Var]) -> (Flat, Vec<Var>) {
             asked.push(input.var);
         }
     }
-    super::checked("forget_inputs", || verify(&flat));
+    checked("forget_inputs", || verify(&flat));
     (flat, asked)
 }
 

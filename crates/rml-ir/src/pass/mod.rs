@@ -19,7 +19,6 @@ mod forget;
 mod inline;
 mod lower;
 mod normalize;
-mod presence;
 mod settle;
 
 pub use cone::cone;
@@ -30,13 +29,3 @@ pub use inline::{Held, inline, inline_held, inline_open};
 pub use lower::{Keep, Step, lower, lower_with};
 pub use normalize::normalize;
 pub use settle::settle;
-
-/// In debug builds: panics with the violations if a pass broke the form it makes. That is a bug in the pass,
-/// whatever the program.
-fn checked(pass: &str, verify: impl FnOnce() -> Result<(), Vec<String>>) {
-    if cfg!(debug_assertions)
-        && let Err(found) = verify()
-    {
-        panic!("the pass `{pass}` broke its result:\n{}", found.join("\n"));
-    }
-}

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use rml_base::{IndexVec, Span};
 
+use crate::check::checked;
 use crate::normal::{self, Callee, Constant, Equation, Init, Rhs, Var, VarData};
 use crate::typed::{self, ExprId, ExprKind};
 use crate::types::Type;
@@ -29,7 +30,7 @@ pub fn normalize(module: &typed::Module) -> normal::Module {
         overrides: module.overrides.clone(),
         optimisers: module.optimisers.clone(),
     };
-    super::checked("normalize", || normal::verify(&result));
+    checked("normalize", || normal::verify(&result));
     result
 }
 

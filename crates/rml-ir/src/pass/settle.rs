@@ -3,13 +3,13 @@
 //! A derived node takes `bp`; called with `true` or `false`, its conditions are constant, and its samplings, merges and
 //! completions with zeros are idle.
 
-use rml_base::EntityId;
+use rml_base::{EntityId, IndexVec};
 
 use super::cone::Live;
 use super::constant;
 use super::determined::{Determined, Failures};
-use super::presence::{By, Classes, Driver};
-use crate::flat::{Eq, Flat, Rhs, Var, verify};
+use crate::check::checked;
+use crate::flat::{By, ClassId, ClockClasses, Driver, Eq, Flat, Rhs, Var, verify};
 use crate::op::Op;
 use crate::value::Value;
 
@@ -29,7 +29,7 @@ use crate::value::Value;
 pub fn settle(mut flat: Flat) -> Flat {
     let _span = tracing::debug_span!("settle", equations = flat.equations.len()).entered();
     let conditions = constant::conditions(&flat);
-    let before = Classes::new(&flat, |_| true);
+    let before = ClockClasses::new(&flat);
     let mut changes = changes(&mut flat, &before, &conditions);
     while !changes.is_empty() {
         swap(&mut flat, &mut changes);
@@ -44,12 +44,12 @@ pub fn settle(mut flat: Flat) -> Flat {
             !lost.contains(&(k - 1))
         });
     }
-    super::checked("settle", || verify(&flat));
+    checked("settle", || verify(&flat));
     flat
 }
 
 /// The equations that have a simpler form, with that form.
-fn changes(flat: &mut Flat, classes: &Classes, conditions: &[Option<bool>]) -> Vec<(Eq, Rhs)> {
+fn changes(flat: &mut Flat, classes: &ClockClasses, conditions: &[Option<bool>]) -> Vec<(Eq, Rhs)> {
     let determined = Determined::new(flat, classes, |_| true, conditions, Failures::Possible);
     let known = |v: Var| conditions[v.index()].filter(|_| determined.has_value(v));
     let is_state: Vec<bool> = {
@@ -101,8 +101,8 @@ fn chosen(rhs: &Rhs, known: impl Fn(Var) -> Option<bool>) -> Option<Var> {
 
 /// Whether a copy tells no more of presence than the equation that it replaces: of the absence of a sample nothing follows for what it
 /// samples, and of the absence of an operand of `merge` nothing for the result. So that has to be known anyway.
-fn is_told(rhs: &Rhs, lhs: Var, of: Var, classes: &Classes, determined: &Determined) -> bool {
-    let (result, operand) = (classes.class(lhs), classes.class(of));
+fn is_told(rhs: &Rhs, lhs: Var, of: Var, classes: &ClockClasses, determined: &Determined) -> bool {
+    let (result, operand) = (classes.of(lhs), classes.of(of));
     let told = match rhs {
         Rhs::When { .. } => operand,
         Rhs::Merge { .. } => result,
@@ -124,20 +124,25 @@ enum Drivers {
     /// Nothing did.
     None,
     /// In one class.
-    In(usize),
+    In(ClassId),
     /// In several, or gone.
     Apart,
 }
 
 /// The changes that take away something that may be needed to know where a needed variable is present. `changes` holds the former
 /// right sides.
-fn lost(flat: &Flat, before: &Classes, conditions: &[Option<bool>], changes: &[(Eq, Rhs)]) -> Vec<usize> {
+fn lost(
+    flat: &Flat,
+    before: &ClockClasses,
+    conditions: &[Option<bool>],
+    changes: &[(Eq, Rhs)],
+) -> Vec<usize> {
     let live = Live::of(flat);
-    let after = Classes::new(flat, |_| true);
+    let after = ClockClasses::new(flat);
     let determined = Determined::new(flat, &after, |_| true, conditions, Failures::Never);
-    let mut places = vec![Drivers::None; flat.vars.len()];
+    let mut places = IndexVec::filled(Drivers::None, before.len());
     for driver in before.drivers().iter().filter(|d| !before.is_own(d)) {
-        let place = &mut places[before.class(driver.var)];
+        let place = &mut places[before.of(driver.var)];
         *place = match (*place, place_of(flat, &after, changes, driver)) {
             (Drivers::None, Some(class)) => Drivers::In(class),
             (Drivers::In(at), Some(class)) if at == class => Drivers::In(at),
@@ -145,13 +150,13 @@ fn lost(flat: &Flat, before: &Classes, conditions: &[Option<bool>], changes: &[(
         };
     }
     // Nothing drives these after, as nothing drove some of their members before.
-    let mut free = vec![false; flat.vars.len()];
+    let mut free = IndexVec::filled(false, after.len());
     for v in flat.vars.ids() {
-        free[after.class(v)] |= !before.is_driven(before.class(v));
+        free[after.of(v)] |= !before.is_driven(before.of(v));
     }
-    let mut orphans = vec![false; flat.vars.len()];
+    let mut orphans = IndexVec::filled(false, after.len());
     for v in flat.vars.ids().filter(|v| live[v.index()]) {
-        let (former, class) = (before.class(v), after.class(v));
+        let (former, class) = (before.of(v), after.of(v));
         let is_driven = after.is_driven(class);
         let is_known = is_driven && determined.is_timed(class);
         orphans[class] |= !is_known
@@ -161,7 +166,7 @@ fn lost(flat: &Flat, before: &Classes, conditions: &[Option<bool>], changes: &[(
                 is_driven
             };
     }
-    let is_orphan = |v: Var| orphans[after.class(v)];
+    let is_orphan = |v: Var| orphans[after.of(v)];
     let takes = |(eq, rhs): &(Eq, Rhs)| {
         let mut found = is_orphan(flat.equations[*eq].lhs);
         rhs.for_each_operand(|v| found |= is_orphan(v));
@@ -171,8 +176,8 @@ fn lost(flat: &Flat, before: &Classes, conditions: &[Option<bool>], changes: &[(
 }
 
 /// The class of what a driver decided after the changes; `None` if the driver is gone. Changes are in the order of equations.
-fn place_of(flat: &Flat, after: &Classes, changes: &[(Eq, Rhs)], driver: &Driver) -> Option<usize> {
-    let place = Some(after.class(driver.var));
+fn place_of(flat: &Flat, after: &ClockClasses, changes: &[(Eq, Rhs)], driver: &Driver) -> Option<ClassId> {
+    let place = Some(after.of(driver.var));
     let Some(eq) = driver.eq else { return place };
     let Ok(k) = changes.binary_search_by_key(&eq, |(eq, _)| *eq) else { return place };
     match (&changes[k].1, &flat.equations[eq].rhs) {

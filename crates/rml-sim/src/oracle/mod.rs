@@ -4,10 +4,9 @@
 
 use indexmap::IndexMap;
 use rml_base::IndexVec;
-use rml_ir::flat::{Eq, Flat, Rhs, Var};
+use rml_ir::flat::{ClockClasses, Eq, Flat, Rhs, Var};
 use rml_ir::op::{EvalError, eval};
 
-use crate::clock_classes::ClockClasses;
 use rml_engine::{Input, Status};
 
 mod step;

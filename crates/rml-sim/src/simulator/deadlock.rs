@@ -199,7 +199,7 @@ impl Simulator {
         (None, Waits::Unasked)
     }
 
-    fn class_at(&self, class: u32) -> crate::ClassId {
+    fn class_at(&self, class: u32) -> rml_ir::flat::ClassId {
         rml_base::EntityId::from_index(class as usize)
     }
 

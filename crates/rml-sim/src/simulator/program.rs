@@ -8,11 +8,10 @@ use std::sync::Arc;
 
 use rml_base::{EntityId, IndexVec};
 use rml_ir::Value;
-use rml_ir::flat::{ConstKind, Eq, Equation, Flat, Init, Rhs, Var, Window};
+use rml_ir::flat::{ClockClasses, ConstKind, Eq, Equation, Flat, Init, Rhs, Var, Window};
 use rml_ir::op::Op;
 
 use super::rows::Cell;
-use crate::clock_classes::ClockClasses;
 
 /// Where an operand's value is: a cell of the row, or a constant.
 #[derive(Clone, Copy, PartialEq, std::cmp::Eq, Debug)]

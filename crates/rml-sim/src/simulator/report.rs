@@ -13,7 +13,6 @@ use rml_ir::op::EvalError;
 use super::Simulator;
 use super::engine::{Conflict, Halt};
 use super::rows::{Cause, Presence};
-use crate::clock_classes::for_each_synchronous_pair;
 
 /// What stopped a simulation, and where.
 #[derive(Clone, Debug)]
@@ -238,12 +237,10 @@ impl Simulator {
         let mut links: IndexMap<Var, Vec<(Eq, Var)>> = IndexMap::new();
         let class = self.program.class(from);
         for (id, eq) in self.program.flat.equations.iter_enumerated() {
-            for_each_synchronous_pair(eq, |a, b| {
-                if self.program.class(a) == class {
-                    links.entry(a).or_default().push((id, b));
-                    links.entry(b).or_default().push((id, a));
-                }
-            });
+            for (a, b) in eq.synchrony().pairs().filter(|(a, _)| self.program.class(*a) == class) {
+                links.entry(a).or_default().push((id, b));
+                links.entry(b).or_default().push((id, a));
+            }
         }
         let mut reached: IndexMap<Var, Option<(Eq, Var)>> = IndexMap::from([(from, None)]);
         let mut queue = VecDeque::from([from]);

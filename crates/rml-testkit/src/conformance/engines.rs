@@ -5,9 +5,9 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use rml::{DType, Data, Options, Precision, Program, Shape, Source, Type, Value};
 use rml_backend::Backend;
-use rml_ir::flat::{Flat, Var};
+use rml_ir::flat::{ClockClasses, Flat, Var};
 use rml_sim::oracle::{self, OracleOptions};
-use rml_sim::{ClockClasses, Demand, Input, Simulator, Status, Tensors};
+use rml_sim::{Demand, Input, Simulator, Status, Tensors};
 use serde_json::Value as Json;
 
 use super::compare::{agrees, number, same, show, show_expected};

@@ -1,11 +1,11 @@
 //! Each pass alone, and the columns of them that commands use, against the fixed point of the program before.
 
 use rml_base::EntityId;
-use rml_ir::flat::{Flat, Var, print};
+use rml_ir::flat::{ClockClasses, Flat, Var, print};
 use rml_ir::normal;
 use rml_ir::pass::{self, Keep};
 use rml_sim::oracle::{self, OracleOptions, Trace};
-use rml_sim::{ClockClasses, Input, Status};
+use rml_sim::{Input, Status};
 
 use super::outline::outlined;
 use super::text;

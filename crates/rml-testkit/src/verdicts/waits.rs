@@ -6,8 +6,8 @@ use rml_analysis::{
     Bounds, Causality, CutData, Kind, Latency, Verdict, Wait, bounds, causality, clocks, size,
 };
 use rml_ir::Value;
-use rml_ir::flat::{Equation, Flat, Rhs, Var, Window};
-use rml_sim::{ClockClasses, Input, Options, Simulator, Status};
+use rml_ir::flat::{ClockClasses, Equation, Flat, Rhs, Var, Window};
+use rml_sim::{Input, Options, Simulator, Status};
 
 /// What is said of a program that ran as it is said to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use self::initial::Start;
 use self::paths::{Labels, Place, stripped};
 use self::states::{Named, Update};
+use crate::check::checked;
 use crate::flat::{Claim, Equation, Flat, Rhs, Var, VarData, Window, WindowData};
 use crate::normal::{self, Callee, ConstId, ConstKind, Eq, Formal, Init, Module, NodeId};
 use crate::op::Op;
@@ -91,7 +92,7 @@ fn inlined(module: &Module, hold: bool, open: &dyn Fn(&str) -> bool) -> Result<H
         return Err(changing);
     }
     let held = inliner.finish()?;
-    super::checked("inline", || crate::flat::verify(&held.flat));
+    checked("inline", || crate::flat::verify(&held.flat));
     Ok(held)
 }
 
