@@ -28,6 +28,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use rml_base::Diagnostics;
+use rml_ir::check::checked;
 use rml_ir::normal::{Module, NodeId};
 use rml_ir::surface::Origins;
 
@@ -126,11 +127,7 @@ fn apart(module: &mut Module, nodes: &[NodeId], each: &BTreeSet<NodeId>) {
     }
 }
 
-/// Stops on a violated invariant in debug builds.
+/// Stops on a violated invariant where stages are verified.
 fn verified(module: &Module) {
-    if cfg!(debug_assertions)
-        && let Err(violations) = rml_ir::normal::verify_differentiated(module)
-    {
-        panic!("differentiation broke the normal form:\n{}", violations.join("\n"));
-    }
+    checked("differentiate", || rml_ir::normal::verify_differentiated(module));
 }

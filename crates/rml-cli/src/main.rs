@@ -26,6 +26,7 @@ fn main() -> ExitCode {
     }
     let mut output = output::Output::new(&cli.global);
     log_spans(output.colour());
+    verify_stages();
     let outcome = commands::run(&cli.command, &mut output);
     output.finish(outcome)
 }
@@ -40,6 +41,13 @@ fn refuse(error: &clap::Error) -> ! {
     let text = error.render().to_string();
     let _ = std::io::stderr().lock().write_all(rml::visible(&text).as_bytes());
     std::process::exit(error.exit_code())
+}
+
+/// Has every stage verified if `RML_VERIFY=1` asks for it, as debug builds always do.
+fn verify_stages() {
+    if std::env::var_os("RML_VERIFY").is_some_and(|value| value == "1") {
+        rml::ir::check::verify_always();
+    }
 }
 
 /// Writes the passes' spans and events that `RML_LOG` asks for to standard error, with their durations.

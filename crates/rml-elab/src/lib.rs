@@ -36,6 +36,7 @@ mod usage;
 
 use bumpalo::Bump;
 use rml_base::{Diagnostics, FileId, Sources};
+use rml_ir::check::checked;
 use rml_ir::typed::Module;
 use tracing::debug_span;
 
@@ -85,9 +86,8 @@ impl Resolved {
         let _span = debug_span!("elaborate").entered();
         let mut report = self.report.clone();
         let module = root::elaborate(&self.program, options, &mut report).filter(|_| report.errors() == 0);
-        #[cfg(debug_assertions)]
-        if let Some(Err(found)) = module.as_ref().map(rml_ir::typed::verify) {
-            panic!("elaboration made a typed module that does not verify:\n{}", found.join("\n"));
+        if let Some(module) = &module {
+            checked("elaborate", || rml_ir::typed::verify(module));
         }
         (module, report.finish())
     }

@@ -143,7 +143,7 @@ pub fn clocks(flat: &Flat) -> ClockReport {
             (verdict, clocks) = again;
         }
     }
-    if cfg!(debug_assertions)
+    if rml_ir::check::is_verifying()
         && !matches!(verdict, Verdict::Rejected(_))
         && let Err(found) = verify(flat, &clocks, verdict == Verdict::Synchronous)
     {

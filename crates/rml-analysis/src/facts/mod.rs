@@ -196,7 +196,7 @@ pub fn facts(flat: &Flat, clocks: &Clocks, causality: &Causality) -> Facts {
     }
     slow.sort_unstable_by_key(|s| s.equation);
     let facts = Facts { segments, tables, recurrences, slow };
-    if cfg!(debug_assertions)
+    if rml_ir::check::is_verifying()
         && let Err(found) = verify(flat, clocks, &facts)
     {
         panic!("the facts are broken:\n{}\n{}", found.join("\n"), print(flat, clocks, &facts));

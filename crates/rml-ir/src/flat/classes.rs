@@ -254,3 +254,50 @@ pub fn verify(flat: &Flat, classes: &ClockClasses, kept: &dyn Fn(Var) -> bool) -
     }
     if found.is_empty() { Ok(()) } else { Err(found) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `y = x when c; n = 1 fby n`: `x` and `c` together, `y` sampled, `n` free.
+    const TEXT: &str = r#"flat f32 "m"
+input v0
+input v1
+output v2
+var v0 int [] "x"
+var v1 bool [] "c"
+var v2 int [] "y"
+var v3 int [] "n"
+const k0 int [] = 1
+v2 = when v0 v1
+v3 = fby k0 v3
+state "n" eq1
+"#;
+
+    fn broken(rule: &str, change: impl FnOnce(&mut ClockClasses)) {
+        let flat = super::super::parse(TEXT).unwrap();
+        let mut classes = ClockClasses::new(&flat);
+        assert_eq!(verify(&flat, &classes, &|_| true), Ok(()));
+        change(&mut classes);
+        let found = verify(&flat, &classes, &|_| true).expect_err("something is wrong");
+        assert!(found.iter().all(|line| line.starts_with(rule)), "{found:?}");
+    }
+
+    #[test]
+    fn c1_classes_are_what_equations_tie_together() {
+        broken("C1", |classes| classes.of[Var(1)] = ClassId(1));
+        broken("C1", |classes| classes.of[Var(3)] = ClassId(0));
+    }
+
+    #[test]
+    fn c2_inputs_and_samplings_drive() {
+        broken("C2", |classes| classes.drivers.truncate(2));
+        broken("C2", |classes| classes.drivers[2].var = Var(3));
+    }
+
+    #[test]
+    fn c3_free_classes_are_asked_for() {
+        broken("C3", |classes| classes.driven[ClassId(2)] = true);
+        broken("C3", |classes| classes.driven[ClassId(1)] = false);
+    }
+}
