@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rml::backend::{self, Backend};
-use rml::{Columns, Observer, Progress, Source, TrainOptions, train};
+use rml::backend;
+use rml::{Columns, Engine, Observer, Progress, Source, TrainOptions, train};
 use support::{Folder, Run};
 
 /// How far losses may be apart, relative to the larger one (at least 0.1), after rounding has been at work for a hundred updates.
@@ -39,8 +39,9 @@ fn first() -> usize {
     if names() == ["cpu"] { 10 } else { 100 }
 }
 
-fn opened(name: &str) -> Arc<dyn Backend> {
-    backend::open(name, &backend::Options::default()).unwrap_or_else(|e| panic!("{e}"))
+fn opened(name: &str) -> Engine {
+    let opened = backend::open(name, &backend::Options::default());
+    Engine::simulator_on(opened.unwrap_or_else(|e| panic!("{e}")))
 }
 
 /// The loss of each of the first windows, or batches of windows.
@@ -63,13 +64,13 @@ impl Observer for Losses {
     }
 }
 
-fn losses(program: &str, data: &str, backend: Option<Arc<dyn Backend>>) -> Vec<f64> {
+fn losses(program: &str, data: &str, engine: Engine) -> Vec<f64> {
     let examples = examples();
     let source = Source::file(examples.join(program));
     let columns = Columns::read(examples.join("data").join(data)).unwrap_or_else(|e| panic!("{e}"));
     let stop = Arc::new(AtomicBool::new(false));
     let options =
-        TrainOptions { epochs: 1000, backend, interrupt: Some(Arc::clone(&stop)), ..Default::default() };
+        TrainOptions { epochs: 1000, engine, interrupt: Some(Arc::clone(&stop)), ..Default::default() };
     let mut observer = Losses { losses: Vec::new(), before: (0, 0.0), stop };
     train(&source, &columns, &options, &mut observer).unwrap_or_else(|e| panic!("{e}"));
     observer.losses
@@ -92,10 +93,10 @@ fn training_agrees_over_the_first_windows() {
         ("nested.rml", "sequences.npz"),
     ];
     for (program, data) in programs {
-        let plain = losses(program, data, None);
+        let plain = losses(program, data, Engine::simulator());
         assert!(plain.len() >= first(), "{program}: {} windows", plain.len());
         for name in names() {
-            let found = losses(program, data, Some(opened(&name)));
+            let found = losses(program, data, opened(&name));
             if name == "cpu" {
                 assert_eq!(found, plain, "{program} on {name}");
             }

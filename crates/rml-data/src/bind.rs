@@ -47,6 +47,11 @@ impl Converted {
         place(self.present.as_deref(), row)
     }
 
+    /// How the numbers are stored (single precision where there are none).
+    pub(crate) fn precision(&self) -> Precision {
+        if let Data::F64(_) = self.data { Precision::F64 } else { Precision::F32 }
+    }
+
     /// Whether any row may be missing.
     pub fn has_gaps(&self) -> bool {
         self.present.is_some()

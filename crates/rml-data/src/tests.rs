@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use rml_base::Diagnostics;
+use rml_engine::Input;
 use rml_ir::{DType, InputInfo, Precision, Shape, Type, Value};
 
 use crate::bind::by_cycle;
 use crate::windows::Windows;
-use crate::{Column, Columns, Elements, Feed, Format};
+use crate::{Column, Columns, Elements, Format};
 
 fn input(name: &str, dtype: DType, dims: &[usize], clock: Option<&str>) -> InputInfo {
     InputInfo {
@@ -122,11 +123,11 @@ fn place_of_nan_is_named() {
     assert!(d.0[0].message.contains("window 1, cycle 1"), "{d}");
 }
 
-fn show(feed: &Feed) -> String {
-    match feed {
-        Feed::Absent => "-".into(),
-        Feed::Value(v) => text(v),
-        Feed::OnDemand(v) => format!("?{}", v.as_ref().map_or_else(String::new, text)),
+fn show(input: &Input) -> String {
+    match input {
+        Input::Absent => "-".into(),
+        Input::Given(v) => text(v),
+        Input::OnDemand(v) => format!("?{}", v.as_ref().map_or_else(String::new, text)),
     }
 }
 
@@ -137,9 +138,12 @@ fn text(v: &Value) -> String {
 }
 
 fn rows(windows: &Windows, batch: &[usize]) -> Vec<String> {
-    (0..windows.cycles)
-        .map(|t| windows.feed(batch, t).unwrap().iter().map(show).collect::<Vec<_>>().join(" "))
-        .collect()
+    let block = windows.block(batch).unwrap();
+    let (mut rows, mut row, mut shown) = (block.rows().unwrap(), Vec::new(), Vec::new());
+    while rows.next_inputs(&mut row) {
+        shown.push(row.iter().map(show).collect::<Vec<_>>().join(" "));
+    }
+    shown
 }
 
 #[test]
@@ -169,7 +173,7 @@ fn stacked_windows_share_what_is_not_stacked() {
     );
     let windows = Windows::bind(&columns, &inputs, Precision::F32, false).unwrap();
     assert_eq!(rows(&windows, &[2, 0]), ["[[5.0], [1.0]] false -", "[[6.0], [2.0]] true [9, 7]"]);
-    assert_eq!(windows.feed(&[0, 1], 0).unwrap_err().code.name, "data-shape");
+    assert_eq!(windows.block(&[0, 1]).unwrap_err().code.name, "data-shape");
 }
 
 #[test]

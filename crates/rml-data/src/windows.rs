@@ -1,12 +1,12 @@
 //! Data read window by window: which input takes what in each cycle of a batch of windows.
 
 use rml_base::codes::run as codes;
-use rml_base::{Diagnostic, Diagnostics};
-use rml_ir::{DType, InputInfo, Precision, Shape, Type, Value};
+use rml_base::{Diagnostic, Diagnostics, memory};
+use rml_engine::{self as block, Block};
+use rml_ir::{DType, Data, InputInfo, Precision, Shape, Type, Value};
 
 use crate::bind::{Converted, convert, find, origin, prefixed, uneven, wrong_shape};
 use crate::columns::{Column, Columns};
-use crate::feed::Feed;
 
 /// Data bound to the inputs of a node.
 #[derive(Debug)]
@@ -115,26 +115,32 @@ impl Windows {
         if findings.is_empty() { Ok(Windows { count, cycles, inputs: bound }) } else { Err(findings) }
     }
 
-    /// What each input is in cycle `t` of those windows, which are stacked.
+    /// All cycles of those windows, which are stacked: a column for each input.
     ///
     /// # Errors
-    /// Stacked windows that disagree on an input that they share.
-    pub fn feed(&self, windows: &[usize], t: usize) -> Result<Vec<Feed>, Diagnostic> {
-        (0..self.inputs.len()).map(|i| self.feed_input(i, windows, t)).collect()
+    /// Stacked windows that disagree on an input that they share; no memory for the columns.
+    pub fn block(&self, windows: &[usize]) -> Result<Block, Diagnostic> {
+        let columns = (0..self.inputs.len()).map(|i| self.column(i, windows)).collect::<Result<_, _>>()?;
+        Ok(Block::new(self.cycles, columns))
     }
 
-    fn feed_input(&self, i: usize, windows: &[usize], t: usize) -> Result<Feed, Diagnostic> {
-        let bound = &self.inputs[i];
-        if let Some(Clock::Input(c, flag)) = bound.clock
-            && self.condition(c, windows, t, 0)? != Some(flag)
-        {
-            return Ok(Feed::Absent);
+    fn column(&self, i: usize, windows: &[usize]) -> Result<block::Column, Diagnostic> {
+        let there = (0..self.cycles).map(|t| self.follows_clock(i, windows, t));
+        let there: Vec<bool> = there.collect::<Result<_, _>>()?;
+        let cycles: Vec<usize> = (0..self.cycles).filter(|&t| there[t]).collect();
+        let column = match self.values(i, windows, &cycles)? {
+            Some(values) => block::Column::new(there.into_iter().collect(), values),
+            None => block::Column::absent(),
+        };
+        Ok(if let Some(Clock::Program) = self.inputs[i].clock { column.on_demand() } else { column })
+    }
+
+    /// Whether the clock of an input, where it is an input itself, lets it be there in cycle `t`.
+    fn follows_clock(&self, i: usize, windows: &[usize], t: usize) -> Result<bool, Diagnostic> {
+        match self.inputs[i].clock {
+            Some(Clock::Input(c, flag)) => Ok(self.condition(c, windows, t, 0)? == Some(flag)),
+            Some(Clock::Program) | None => Ok(true),
         }
-        let Some(value) = self.value(i, windows, t)? else { return Ok(Feed::Absent) };
-        Ok(match bound.clock {
-            Some(Clock::Program) => Feed::OnDemand(Some(value)),
-            _ => Feed::Value(value),
-        })
     }
 
     /// The value of a scalar truth value; `None` = absent.
@@ -150,37 +156,50 @@ impl Windows {
         {
             return Ok(None);
         }
-        Ok(self.value(i, windows, t)?.and_then(|v| v.as_bool()))
+        let values = self.values(i, windows, &[t])?.filter(|values| values.shape().rank() == 1);
+        Ok(values
+            .and_then(|values| if let Data::Bool(v) = values.to_data() { v.first().copied() } else { None }))
     }
 
-    /// The value of an input, its clock aside; `None` = its row is absent.
-    fn value(&self, i: usize, windows: &[usize], t: usize) -> Result<Option<Value>, Diagnostic> {
-        let bound = &self.inputs[i];
-        let (data, per_row, t) = match &bound.role {
-            Role::End => return Ok(Some(Value::Bool(t + 1 == self.cycles))),
-            Role::Cycle(data) => (data, self.cycles, t),
-            Role::Window(data) => (data, 1, 0),
+    /// The values of an input in those cycles, one below the other, its clock aside; `None` = its row is absent, or there are no cycles.
+    fn values(&self, i: usize, windows: &[usize], cycles: &[usize]) -> Result<Option<Value>, Diagnostic> {
+        let Bound { info, role, .. } = &self.inputs[i];
+        let (data, per_row, by_cycle) = match role {
+            Role::End if cycles.is_empty() => return Ok(None),
+            Role::End => {
+                let ends = cycles.iter().map(|t| t + 1 == self.cycles).collect();
+                return Ok(Some(Value::new(Shape::new(&[cycles.len()]), Data::Bool(ends))));
+            }
+            Role::Cycle(data) => (data, self.cycles, true),
+            Role::Window(data) => (data, 1, false),
         };
-        let places = windows.iter().filter_map(|w| data.place(*w));
-        let cells: Vec<usize> = places.map(|row| row * per_row + t).collect();
-        if cells.is_empty() {
+        let rows: Vec<usize> = windows.iter().filter_map(|w| data.place(*w)).collect();
+        if rows.is_empty() || cycles.is_empty() {
             return Ok(None);
         }
-        if cells.len() < windows.len() {
-            return Err(disagree(&bound.info, windows, "absent in some of them"));
+        if rows.len() < windows.len() {
+            return Err(disagree(info, windows, "absent in some of them"));
         }
-        if bound.info.batched {
-            let mut dims = vec![windows.len()];
-            dims.extend_from_slice(cell_type(&bound.info).shape.dims());
-            return Ok(Some(data.gather(&cells, &Shape::new(&dims))));
-        }
-        let first = data.gather(&cells[..1], &bound.info.ty.shape);
-        for cell in &cells[1..] {
-            if !data.gather(&[*cell], &bound.info.ty.shape).same(&first) {
-                return Err(disagree(&bound.info, windows, "not the same in all of them"));
+        let at = |row: usize, t: usize| row * per_row + if by_cycle { t } else { 0 };
+        let shared = if info.batched { &rows[..] } else { &rows[..1] };
+        if !info.batched {
+            let cell = |row: usize, t: usize| data.gather(&[at(row, t)], &info.ty.shape);
+            let same = |&t: &usize| rows.iter().all(|&row| cell(row, t).same(&cell(rows[0], t)));
+            if rows.len() > 1 && !cycles.iter().all(same) {
+                return Err(disagree(info, windows, "not the same in all of them"));
             }
         }
-        Ok(Some(first))
+        let cells: Vec<usize> =
+            cycles.iter().flat_map(|&t| shared.iter().map(move |&row| at(row, t))).collect();
+        let stacked = info.batched.then_some(windows.len());
+        let cell = cell_type(info);
+        let dims: Shape =
+            std::iter::once(cycles.len()).chain(stacked).chain(cell.shape.dims().iter().copied()).collect();
+        let ty = Type { dtype: cell.dtype, shape: dims };
+        memory::ask(ty.bytes(data.precision())).map_err(|short| {
+            short.diagnostic(format!("the values of input `{}` in a batch of windows", info.name))
+        })?;
+        Ok(Some(data.gather(&cells, &ty.shape)))
     }
 }
 

@@ -26,7 +26,7 @@ mod source;
 
 pub use adjoint::differentiate;
 pub use analysis::{Analysis, RunFacts, analyse, analyse_all, analyse_any_batch};
-pub use compile::compile;
+pub use compile::{compile, output_types};
 pub use dump::{Stage, dump};
 pub use format::format;
 pub use gradient::{Differentiable, differentiable};

@@ -262,23 +262,23 @@ impl Outputs {
         }
     }
 
-    /// Calls `f` with each value of the output at that position, in the order of cycles, and with the number of its cycle.
+    /// Calls `f` with each value of the output at that position, in the order of cycles, and with the place of its cycle among these.
     ///
     /// # Errors
     /// If the values cannot be copied from their device.
-    pub fn for_each_value(&self, output: usize, mut f: impl FnMut(u64, &Value)) -> Result<(), Failure> {
+    pub fn for_each_value(&self, output: usize, mut f: impl FnMut(usize, &Value)) -> Result<(), Failure> {
         match self {
             Outputs::Cycle(row) => {
                 if let Some(Status::Value(value)) = row.values.get(output) {
-                    f(row.cycle, value);
+                    f(0, value);
                 }
             }
-            Outputs::Block { first, block } => {
+            Outputs::Block { block, .. } => {
                 let Some(column) = block.columns.get(output) else { return Ok(()) };
                 let mut cells = Cells { column, values: column.to_host()?, taken: 0 };
-                for (t, cycle) in (0..block.cycles).zip(*first..) {
+                for t in 0..block.cycles {
                     if let Some(value) = cells.next(t) {
-                        f(cycle, &value);
+                        f(t, &value);
                     }
                 }
             }
@@ -329,8 +329,8 @@ mod tests {
         assert_eq!(texts, ["Some(5)", "Int([1, 2]) Some(6)", "Some(7)", "Int([3, 4]) Some(8)"]);
         let outputs = Outputs::Block { first: 10, block };
         let mut seen = Vec::new();
-        outputs.for_each_value(0, |cycle, v| seen.push((cycle, v.to_data().len()))).unwrap();
-        assert_eq!(seen, [(11, 2), (13, 2)]);
+        outputs.for_each_value(0, |t, v| seen.push((t, v.to_data().len()))).unwrap();
+        assert_eq!(seen, [(1, 2), (3, 2)]);
         let rows = outputs.into_rows().unwrap();
         assert_eq!(rows.iter().map(|r| r.cycle).collect::<Vec<_>>(), [10, 11, 12, 13]);
         assert!(

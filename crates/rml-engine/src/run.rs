@@ -28,15 +28,11 @@ pub enum Feeding {
         /// The most cycles that may be open at once; `None` = no limit.
         look_ahead: Option<usize>,
     },
-    /// In blocks, each of which is one outermost window or several: no cycle waits for the next block.
+    /// In blocks, each of which is one outermost window or several: no cycle waits for the next block. The trace goes on from block to
+    /// block; where it ends inside a window, windows are not what it is fed in.
     Windows {
         /// How many cycles a block has, where that is known.
         cycles: Option<usize>,
-    },
-    /// In one block that is the whole trace.
-    Trace {
-        /// How it ends; [`Run::finish`] follows the block and says the same.
-        end: End,
     },
 }
 

@@ -33,7 +33,7 @@ impl SimulatorEngine {
     pub fn start(&self, program: &Arc<Flat>, wish: &Use) -> Simulator {
         let max_open_cycles = match wish.feeding {
             Feeding::Stream { look_ahead } => look_ahead,
-            Feeding::Windows { .. } | Feeding::Trace { .. } => None,
+            Feeding::Windows { .. } => None,
         };
         let (tensors, record, first) = (self.tensors.clone(), wish.record, wish.first);
         let options = Options { tensors, record, first, max_open_cycles, ..Options::default() };

@@ -1,9 +1,7 @@
 //! Choosing what computes tensors: the embedded `cpu`, or `xla` and `torch`, which are libraries that are opened when they are chosen.
 //!
-//! [`open`] gives a backend by its name; a [`Session`](crate::Session) runs on it
-//! ([`with_backend`](crate::Session::with_backend)), and so do [`train`](fn@crate::train), [`infer`](fn@crate::infer),
-//! [`run`](crate::run), [`grad`](fn@crate::grad) and [`gradcheck`](crate::gradcheck), whose options have a field `backend`. Anything that
-//! implements [`Backend`] can be given there.
+//! [`open`] gives a backend by its name, and [`Engine::simulator_on`](crate::Engine::simulator_on) an engine that computes on it. Anything
+//! that implements [`Backend`] can be given there.
 //!
 //! The libraries lie in `$RML_BACKENDS`, else `$XDG_CACHE_HOME/rml`, else `~/.cache/rml`, where `cargo xtask setup` puts them. The
 //! features `xla` and `torch` of this crate add what opens them, which is small: the libraries themselves are no part of a program.

@@ -8,16 +8,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use rml_backend::Backend;
 use rml_base::codes::sim;
 use rml_base::{Diagnostic, Diagnostics, Error, Sources, memory};
 use rml_data::{Columns, Feed};
+use rml_engine::{End, Row, Status};
 use rml_ir::{Data, Precision, Shape, Type, Value};
-use rml_sim::{Row, Status};
 
 use crate::checkpoint::{Checkpoint, Policy};
 use crate::compile::{Differentiable, Options, Program, Source, differentiable};
-use crate::session::{End, Session};
+use crate::engines::Engine;
+use crate::session::Session;
 use crate::settings;
 use crate::trace::{RunOptions, Table};
 
@@ -37,8 +37,8 @@ pub struct GradOptions {
     pub cycles: Option<usize>,
     /// Whether NaN in the inputs is let through.
     pub allow_nan: bool,
-    /// What computes tensors; `None` = the evaluation of each operator, one after the other.
-    pub backend: Option<Arc<dyn Backend>>,
+    /// What runs the program.
+    pub engine: Engine,
 }
 
 /// A sum and its gradient.
@@ -101,13 +101,13 @@ pub fn grad(
 /// With which parameters a run begins, and on what it runs.
 struct Start {
     checkpoint: Option<Checkpoint>,
-    backend: Option<Arc<dyn Backend>>,
+    engine: Engine,
 }
 
 impl Start {
     fn new(grad: &GradOptions) -> Result<Self, Error> {
         let checkpoint = grad.params.as_deref().map(Checkpoint::read).transpose()?;
-        Ok(Self { checkpoint, backend: grad.backend.clone() })
+        Ok(Self { checkpoint, engine: grad.engine.clone() })
     }
 
     /// The options with the static parameters that the checkpoint was made with.
@@ -127,7 +127,7 @@ impl Start {
 
     /// A session with the parameters of the checkpoint; all other states begin anew.
     fn session(&self, program: &Program) -> Result<Session, Error> {
-        let mut session = Session::on(program, self.backend.clone());
+        let mut session = Session::on(program, &self.engine)?;
         let Some(checkpoint) = &self.checkpoint else { return Ok(session) };
         for (key, value) in checkpoint.select(program, Policy::Available).map_err(|d| session.fail(d))? {
             if program.flat().states[&key].parameter {
@@ -212,12 +212,12 @@ fn run(program: &Program, given: &Given, start: &Start, params: &[(&str, Value)]
         session.feed_row(row)?;
     }
     session.end(End::Closed)?;
-    let rows = session.drain_rows();
+    let rows = session.drain_rows()?;
     let unknown = |row: &&Row| row.values.iter().any(|s| !s.is_determined());
     if rows.len() == given.0.len() && !rows.iter().any(|row| unknown(&row)) {
         return Ok(rows);
     }
-    let why = session.sim().undetermined().map(|u| u.report).unwrap_or_else(|| {
+    let why = session.undetermined_outputs().map(|u| u.report).unwrap_or_else(|| {
         let cycle = rows.iter().find(unknown).map_or(rows.len() as u64, |row| row.cycle);
         Diagnostic::error(sim::DEADLOCK, format!("cycle {cycle} is not determined"))
     });

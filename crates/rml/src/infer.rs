@@ -5,17 +5,17 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use kept::Kept;
-use rml_backend::Backend;
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Diagnostics, Error, Sources};
 use rml_data::{Columns, Windows, missing, split};
+use rml_engine::Outputs;
 use rml_ir::Precision;
 use rml_ir::typed::StaticValue;
-use rml_sim::Row;
 use states::inherited;
 
 use crate::checkpoint::{Checkpoint, Policy, Position};
 use crate::compile::{BATCH, Options, Program, Source, keep_inputs};
+use crate::engines::Engine;
 use crate::runner::{Averages, Family, Runner, asked_batch, batch_size};
 use crate::train::Metrics;
 use crate::{fingerprint, settings};
@@ -62,8 +62,8 @@ pub struct InferOptions {
     pub keep_outputs: bool,
     /// Whether states other than parameters begin anew; otherwise they go on from where training stopped.
     pub fresh: bool,
-    /// What computes tensors; `None` = the evaluation of each operator, one after the other.
-    pub backend: Option<Arc<dyn Backend>>,
+    /// What runs the program.
+    pub engine: Engine,
     /// How many cycles of a [`Stream`] may wait for later ones at once; a line beyond that ends it. In data, a window ends the wait.
     pub look_ahead: usize,
 }
@@ -81,7 +81,7 @@ impl Default for InferOptions {
             allow_nan: false,
             keep_outputs: false,
             fresh: false,
-            backend: None,
+            engine: Engine::default(),
             look_ahead: Self::LOOK_AHEAD,
         }
     }
@@ -163,8 +163,8 @@ pub fn infer(source: &Source, data: &Columns, options: &InferOptions) -> Result<
     let (chosen, set) = choose(data, options.split, windows.count, &checkpoint, &mut warnings)?;
     let mut kept = if options.keep_outputs { Some(Kept::new(&mut family, size, &windows)?) } else { None };
     let from = From { checkpoint: &checkpoint, fresh: options.fresh };
-    let metrics = evaluate(&mut family, &windows, &set, size, from, &mut |rows, size| {
-        kept.as_mut().map_or(Ok(()), |kept| kept.add(rows, size))
+    let metrics = evaluate(&mut family, &windows, &set, size, from, &mut |outputs, size| {
+        kept.as_mut().map_or(Ok(()), |kept| kept.add(outputs, size))
     })?;
     let outputs = kept.map(|k| k.columns(&set));
     Ok(InferReport { split: chosen, windows: set.len(), metrics, outputs, warnings, sources })
@@ -202,7 +202,7 @@ fn family(source: &Source, options: &InferOptions, position: Option<&Position>) 
     let node = Some(options.node.clone());
     let defaults = position.and_then(|p| p.set.clone()).unwrap_or_default();
     let compile = Options { node, set, defaults, precision, ..Options::default() };
-    Family::new(source, compile, options.backend.clone())
+    Family::new(source, compile, options.engine.clone())
 }
 
 /// How many windows are stacked: as asked for, else as in training.
@@ -265,10 +265,10 @@ pub(crate) struct From<'c> {
     pub(crate) fresh: bool,
 }
 
-/// What sees the rows of each batch of windows, and how many windows it has.
-pub(crate) type Each<'e> = &'e mut dyn FnMut(&[Row], usize) -> Result<(), Diagnostic>;
+/// What sees the outputs of each batch of windows, and how many windows it has.
+pub(crate) type Each<'e> = &'e mut dyn FnMut(&[Outputs], usize) -> Result<(), Diagnostic>;
 
-/// Runs windows with the states of a checkpoint, and averages the scalar outputs. `each` sees the rows of each batch of windows, and
+/// Runs windows with the states of a checkpoint, and averages the scalar outputs. `each` sees the outputs of each batch of windows, and
 /// how many windows it has.
 pub(crate) fn evaluate(
     family: &mut Family,
@@ -281,12 +281,12 @@ pub(crate) fn evaluate(
     let size = if family.stacks { size.min(set.len()).max(1) } else { 1 };
     let states = inherited(family, size, from.checkpoint, from.fresh)?;
     let mut averages = Averages::new(family.program(size)?);
-    let mut runner = Runner::new(family, size)?;
+    let mut runner = Runner::new(family, size, data.cycles)?;
     runner.restore(&states, Policy::Inference)?;
     for windows in set.chunks(size) {
-        let rows = runner.run(data, windows)?;
-        rows.iter().for_each(|row| averages.add(row, windows.len()));
-        each(&rows, windows.len()).map_err(|d| runner.session().fail(d))?;
+        let outputs = runner.run(data, windows)?;
+        let added = averages.add(&outputs, windows.len()).and_then(|()| each(&outputs, windows.len()));
+        added.map_err(|d| runner.session().fail(d))?;
     }
     Ok(averages.metrics())
 }

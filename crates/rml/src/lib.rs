@@ -15,6 +15,7 @@
 pub mod backend;
 mod checkpoint;
 pub mod chronogram;
+mod engines;
 mod fingerprint;
 mod grad;
 mod infer;
@@ -29,6 +30,7 @@ use rml_driver as compile;
 use rml_driver as analyse;
 
 pub use checkpoint::{Checkpoint, Position};
+pub use engines::Engine;
 pub use grad::{CheckOptions, Checked, GradCheck, GradOptions, Gradients, grad, gradcheck};
 pub use infer::{Ending, InferOptions, InferReport, Split, Stream, infer};
 pub use params::{Imported, export_params, import_params, params};
@@ -41,6 +43,7 @@ pub use rml_driver::{
     Analysis, CheckReport, LIBRARY, Options, PRELUDE, Program, RunFacts, Source, Stage, analyse, analyse_all,
     analyse_any_batch, check, check_report, compile, differentiate, doc, dump, format,
 };
+pub use rml_engine::End;
 pub use rml_files::{check_output, memory, write_output};
 pub use rml_ir::typed::StaticValue;
 pub use rml_ir::{DType, Data, InputInfo, OutputInfo, Precision, Shape, Tensor, Type, Value};
@@ -48,7 +51,7 @@ pub use rml_weights::{
     ExportOptions, FileTensor, LayoutInfo, Mapping, ParamInfo, ParamList, Stored, Summary, TensorFile,
     is_tensor_file, layouts,
 };
-pub use session::{End, Outputs, Session};
+pub use session::{Outputs, Session};
 pub use settings::Settings;
 pub use trace::{Cell, RunOptions, Trace, run};
 pub use train::{

@@ -5,17 +5,17 @@
 use std::sync::Arc;
 
 use indexmap::{IndexMap, IndexSet};
-use rml_backend::Backend;
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Diagnostics, Error};
 use rml_data::{Column, Columns, Windows};
+use rml_engine::{Feeding, Outputs, Use};
 use rml_ir::typed::StaticValue;
-use rml_ir::{DType, Value};
-use rml_sim::{Row, Status};
+use rml_ir::{DType, OutputInfo, Type, Value};
 
 use crate::analyse::analyse;
 use crate::checkpoint::{Checkpoint, Policy};
-use crate::compile::{BATCH, Options, Program, Source, compile, interfaces, keep_inputs};
+use crate::compile::{BATCH, Options, Program, Source, compile, interfaces, keep_inputs, output_types};
+use crate::engines::Engine;
 use crate::session::Session;
 
 /// How many windows are stacked when nothing is said.
@@ -31,8 +31,8 @@ pub(crate) struct Family {
     programs: IndexMap<usize, Program>,
     /// Inputs to do without.
     without: Vec<String>,
-    /// What computes tensors.
-    backend: Option<Arc<dyn Backend>>,
+    /// What runs the programs.
+    engine: Engine,
 }
 
 /// How many windows to stack as far as that is asked for, by `batch` or by `set`, from which it is taken out.
@@ -72,23 +72,19 @@ pub(crate) fn batch_size(source: &Source, node: &str, asked: Option<usize>) -> R
 }
 
 impl Family {
-    /// Node `options.node` of a source, run on that backend; `options.batch` is left to the family.
-    pub(crate) fn new(
-        source: &Source,
-        mut options: Options,
-        backend: Option<Arc<dyn Backend>>,
-    ) -> Result<Self, Error> {
+    /// Node `options.node` of a source, run by that engine; `options.batch` is left to the family.
+    pub(crate) fn new(source: &Source, mut options: Options, engine: Engine) -> Result<Self, Error> {
         let node = options.node.clone().unwrap_or_default();
         let stacks = interfaces(source)?.get(&node).is_some_and(|i| i.has_batch);
         options.batch = None;
         let (source, programs, without) = (source.clone(), IndexMap::new(), Vec::new());
-        Ok(Self { source, options, stacks, programs, without, backend })
+        Ok(Self { source, options, stacks, programs, without, engine })
     }
 
     /// A session of the program for that many stacked windows, in its initial state.
-    fn session(&mut self, size: usize) -> Result<Session, Error> {
-        let backend = self.backend.clone();
-        Ok(Session::on(self.program(size)?, backend))
+    fn session(&mut self, size: usize, wish: &Use) -> Result<Session, Error> {
+        let engine = self.engine.clone();
+        Session::open(self.program(size)?, &engine, wish)
     }
 
     /// Refuses a node that `rml check` rejects.
@@ -146,15 +142,16 @@ impl Family {
 
     /// Which outputs have a row for each stacked window: those whose first dimension follows the number of windows.
     pub(crate) fn stacked_outputs(&mut self, size: usize) -> Result<Vec<bool>, Error> {
-        let first = |p: &Program| -> Vec<Option<usize>> {
-            p.outputs().iter().map(|o| o.ty.shape.dims().first().copied()).collect()
-        };
-        let one = first(self.program(size)?);
         if !self.stacks {
-            return Ok(vec![false; one.len()]);
+            return Ok(vec![false; self.program(size)?.outputs().len()]);
         }
-        let other = first(self.program(size + 1)?);
-        Ok(one.iter().zip(&other).map(|(a, b)| *a == Some(size) && *b == Some(size + 1)).collect())
+        let other = output_types(&self.source, &Options { batch: Some(size + 1), ..self.options.clone() })?;
+        let first = |ty: &Type| ty.shape.dims().first().copied();
+        let outputs = self.program(size)?.outputs().iter();
+        let follows = |o: &OutputInfo| {
+            first(&o.ty) == Some(size) && other.get(&o.name).and_then(first) == Some(size + 1)
+        };
+        Ok(outputs.map(follows).collect())
     }
 }
 
@@ -164,13 +161,15 @@ pub(crate) struct Runner<'f> {
     family: &'f mut Family,
     session: Session,
     size: usize,
+    wish: Use,
 }
 
 impl<'f> Runner<'f> {
-    /// Starts a node in its initial state, `size` windows stacked.
-    pub(crate) fn new(family: &'f mut Family, size: usize) -> Result<Self, Error> {
-        let session = family.session(size)?;
-        Ok(Self { family, session, size })
+    /// Starts a node in its initial state, `size` windows of that many cycles stacked.
+    pub(crate) fn new(family: &'f mut Family, size: usize, cycles: usize) -> Result<Self, Error> {
+        let wish = Use::new(Feeding::Windows { cycles: Some(cycles) });
+        let session = family.session(size, &wish)?;
+        Ok(Self { family, session, size, wish })
     }
 
     pub(crate) fn session(&self) -> &Session {
@@ -182,19 +181,17 @@ impl<'f> Runner<'f> {
     }
 
     /// Runs a batch of windows to its end; no cycle of it may wait for what comes after.
-    pub(crate) fn run(&mut self, data: &Windows, windows: &[usize]) -> Result<Vec<Row>, Error> {
+    pub(crate) fn run(&mut self, data: &Windows, windows: &[usize]) -> Result<Vec<Outputs>, Error> {
         let here = |e: Error| e.note(among(windows));
         if windows.len() != self.size {
             self.resize(windows.len()).map_err(here)?;
         }
-        for t in 0..data.cycles {
-            let row = data.feed(windows, t).map_err(|d| here(self.session.fail(d)))?;
-            self.session.feed_row(&row).map_err(here)?;
-        }
+        let block = data.block(windows).map_err(|d| here(self.session.fail(d)))?;
+        self.session.feed_block(&block).map_err(here)?;
         if self.session.open_cycles() > 0 {
             return Err(here(self.incomplete()));
         }
-        Ok(self.session.drain_rows())
+        Ok(self.session.known())
     }
 
     /// A value waits for cycles after its window.
@@ -203,7 +200,7 @@ impl<'f> Runner<'f> {
             codes::WINDOW_INCOMPLETE,
             "a window ended, and values in it still wait for later cycles",
         );
-        if let Some(why) = self.session.sim().waiting() {
+        if let Some(why) = self.session.waiting() {
             d.labels = why.report.labels;
             d = d.note(why.report.message);
             d.notes.extend(why.report.notes);
@@ -215,26 +212,21 @@ impl<'f> Runner<'f> {
 
     /// Stacks another number of windows from here on.
     fn resize(&mut self, size: usize) -> Result<(), Error> {
-        let states = self.session.states()?;
-        let mut session = self.family.session(size)?;
+        let mut states = self.session.held_states()?;
+        let mut session = self.family.session(size, &self.wish)?;
         let flat = Arc::clone(session.program().flat());
         let mut findings = Diagnostics::new();
-        for (key, value) in &states {
+        for (key, held) in states.iter() {
             let Some(state) = flat.states.get(key) else { continue };
             let data = &flat.vars[flat.equations[state.equation].lhs];
-            if data.ty != value.ty() {
+            if data.ty != held.ty() {
                 findings.push(
                     Diagnostic::error(
                         codes::BATCH_STATE,
                         format!("state `{key}` depends on how many windows are stacked"),
                     )
                     .label(data.span, "this outlives its window")
-                    .note(format!(
-                        "it is {} for {} windows and {} for {size}",
-                        value.ty(),
-                        self.size,
-                        data.ty
-                    ))
+                    .note(format!("it is {} for {} windows and {} for {size}", held.ty(), self.size, data.ty))
                     .help("choose a batch size that divides the number of windows")
                     .help("let the state start anew in each window: `f(x) every end`"),
                 );
@@ -243,11 +235,8 @@ impl<'f> Runner<'f> {
         if !findings.is_empty() {
             return Err(self.session.fail(findings));
         }
-        for (key, value) in &states {
-            if flat.states.contains_key(key) {
-                session.set_state(key, value)?;
-            }
-        }
+        states.retain(|key| flat.states.contains_key(key));
+        session.set_states(&states)?;
         self.session = session;
         self.size = size;
         Ok(())
@@ -284,14 +273,20 @@ impl Averages {
         Self { sums: vec![0.0; names.len()], weights: vec![0; names.len()], names }
     }
 
-    /// Adds a row of outputs that stands for that many windows.
-    pub(crate) fn add(&mut self, row: &Row, windows: usize) {
-        for (i, status) in row.values.iter().enumerate() {
-            if let (Some(_), Status::Value(v)) = (&self.names[i], status) {
-                self.sums[i] += number(v) * windows as f64;
-                self.weights[i] += windows as u64;
+    /// Adds outputs, each of which stands for that many windows.
+    ///
+    /// # Errors
+    /// If they cannot be copied from their device.
+    pub(crate) fn add(&mut self, all: &[Outputs], windows: usize) -> Result<(), Diagnostic> {
+        for i in (0..self.names.len()).filter(|&i| self.names[i].is_some()) {
+            for outputs in all {
+                outputs.for_each_value(i, |_, v| {
+                    self.sums[i] += number(v) * windows as f64;
+                    self.weights[i] += windows as u64;
+                })?;
             }
         }
+        Ok(())
     }
 
     /// The averages by name; outputs that were never present have none.

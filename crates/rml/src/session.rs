@@ -4,24 +4,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use rml_backend::Backend;
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Diagnostics, Error, suggest};
 use rml_data::Feed;
+use rml_engine::{Block, End, Feeding, Input, Inputs, Row, Run, States, Status, Undetermined, Use};
+use rml_ir::flat::Var;
 use rml_ir::{Type, Value};
-use rml_sim::{Input, Row, Simulator, Status, Tensors};
 
 use crate::checkpoint::{Checkpoint, Policy};
 use crate::compile::Program;
-
-/// How a trace ends (CELL-1, ENV-6).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum End {
-    /// The trace is finite and complete: `fby back` takes its initial value in the last cycle.
-    Closed,
-    /// The trace is a prefix of an endless one: what depends on the future stays unknown.
-    Open,
-}
+use crate::engines::{Engine, reference};
 
 /// The outputs of one cycle.
 #[derive(Clone, Debug)]
@@ -57,43 +49,31 @@ impl Outputs {
 #[derive(Debug)]
 pub struct Session {
     program: Program,
-    sim: Simulator,
+    run: Box<dyn Run>,
 }
 
 impl Session {
     /// Starts `program` in its initial state, tensors being computed by the evaluation of each operator, one after the other.
     pub fn new(program: &Program) -> Self {
-        Self::on(program, None)
+        Self { program: program.clone(), run: reference(program, None) }
     }
 
-    /// The same; tensors are computed by that backend.
+    /// The same on another engine.
     ///
-    /// ```
-    /// # fn main() -> Result<(), rml::Error> {
-    /// use rml::{Feed, Options, Session, Source, Value, backend};
-    /// let source = Source::text("net.rml", "node main(x: num []) -> (o) o = tanh(x) + 1.0;");
-    /// let program = rml::compile(&source, &Options::default())?;
-    /// let cpu = backend::open("cpu", &backend::Options::default())?;
-    /// let mut session = Session::with_backend(&program, cpu);
-    /// let rows = session.step([("x", Feed::Value(Value::F32(0.0)))])?;
-    /// assert_eq!(rows[0].num("o"), Some(1.0));
-    /// # Ok(()) }
-    /// ```
-    pub fn with_backend(program: &Program, backend: Arc<dyn Backend>) -> Self {
-        Self::on(program, Some(backend))
-    }
-
-    pub(crate) fn on(program: &Program, backend: Option<Arc<dyn Backend>>) -> Self {
-        Self::with(program, computed_by(backend))
+    /// # Errors
+    /// If the engine declines the program.
+    pub fn on(program: &Program, engine: &Engine) -> Result<Self, Error> {
+        Self::open(program, engine, &Use::new(Feeding::Stream { look_ahead: None }))
     }
 
     /// The same; more than `cycles` cycles that wait for later ones are an error.
     pub fn with_look_ahead(program: &Program, cycles: usize) -> Self {
-        Self::with(program, rml_sim::Options { max_open_cycles: Some(cycles), ..Default::default() })
+        Self { program: program.clone(), run: reference(program, Some(cycles)) }
     }
 
-    pub(crate) fn with(program: &Program, options: rml_sim::Options) -> Self {
-        Self { program: program.clone(), sim: Simulator::new(Arc::clone(program.flat()), options) }
+    /// A run for another use than a stream without limits.
+    pub(crate) fn open(program: &Program, engine: &Engine, wish: &Use) -> Result<Self, Error> {
+        Ok(Self { program: program.clone(), run: engine.open(program, wish)? })
     }
 
     /// The program that runs.
@@ -103,21 +83,28 @@ impl Session {
 
     /// How many cycles were fed.
     pub fn cycles(&self) -> u64 {
-        self.sim.cycles()
+        self.run.cycles()
     }
 
     /// How many cycles were fed and still wait for later ones.
     pub fn open_cycles(&self) -> u64 {
-        self.sim.open_cycles()
+        self.run.open_cycles()
     }
 
-    /// What is known of a variable in a cycle that is open or recorded. What is recorded lies on the host.
-    pub(crate) fn status(&self, cycle: u64, v: rml_ir::flat::Var) -> Option<Status> {
-        self.sim.status(cycle, v).ok().flatten()
+    /// What is known of a variable in a cycle of a run that was opened with a record.
+    pub(crate) fn status(&self, cycle: u64, v: Var) -> Result<Status, Error> {
+        let found = self.run.inspect().map_or(Ok(None), |cells| cells.status(cycle, v));
+        Ok(found.map_err(|d| self.fail(d))?.unwrap_or_default())
     }
 
-    pub(crate) fn sim(&self) -> &Simulator {
-        &self.sim
+    /// Why the oldest open cycle cannot be completed.
+    pub(crate) fn waiting(&self) -> Option<Undetermined> {
+        self.run.waiting()
+    }
+
+    /// Whether something stopped the run.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.run.has_failed()
     }
 
     /// Runs one cycle: a value for each input, by name. An input that is not named is absent, which its declared clock must allow.
@@ -137,7 +124,7 @@ impl Session {
         }
         let row = self.complete(row).map_err(|d| self.fail(d))?;
         self.feed_row(&row)?;
-        Ok(self.drain())
+        self.drain()
     }
 
     /// Runs one cycle, one entry for each input in order. The outputs stay where [`Session::drain`] finds them, also those before an
@@ -149,7 +136,12 @@ impl Session {
             }
         }
         let row: Vec<Input> = row.iter().map(to_input).collect();
-        self.sim.feed(&row).map_err(|d| self.fail(d))
+        self.run.feed(Inputs::Cycle(&row)).map_err(|d| self.fail(d))
+    }
+
+    /// Runs a block of cycles. The outputs stay where [`Session::known`] finds them, also those before an error.
+    pub(crate) fn feed_block(&mut self, block: &Block) -> Result<(), Error> {
+        self.run.feed(Inputs::Block(block)).map_err(|d| self.fail(d))
     }
 
     /// Inputs that got nothing: absent where their clock says so.
@@ -183,7 +175,7 @@ impl Session {
         let plural = if missing.len() == 1 { "" } else { "s" };
         Err(Diagnostic::error(
             codes::MISSING_INPUT,
-            format!("no value for input{plural} {} in cycle {}", missing.join(", "), self.sim.cycles()),
+            format!("no value for input{plural} {} in cycle {}", missing.join(", "), self.run.cycles()),
         )
         .help("give a value, or say that it is absent"))
     }
@@ -195,12 +187,12 @@ impl Session {
     pub fn finish(mut self, end: End) -> Result<Vec<Outputs>, Error> {
         self.end(end)?;
         let mut rows = Vec::new();
-        while let Some(row) = self.sim.next_output() {
+        for row in self.drain_rows()? {
             match self.outputs(&row) {
                 Some(outputs) => rows.push(outputs),
                 None if end == End::Open => break,
                 None => {
-                    let why = self.sim.undetermined().map(|u| u.report).unwrap_or_else(|| {
+                    let why = self.run.undetermined().map(|u| u.report).unwrap_or_else(|| {
                         Diagnostic::error(
                             rml_base::codes::sim::DEADLOCK,
                             format!("cycle {} has no outputs", row.cycle),
@@ -214,33 +206,38 @@ impl Session {
     }
 
     pub(crate) fn end(&mut self, end: End) -> Result<(), Error> {
-        self.sim.finish(end == End::Closed).map_err(|d| self.fail(d))
+        self.run.finish(end).map_err(|d| self.fail(d))
     }
 
     /// The outputs that became known since they were last asked for.
-    pub(crate) fn drain(&mut self) -> Vec<Outputs> {
-        let mut rows = Vec::new();
-        while let Some(row) = self.sim.next_output() {
-            rows.extend(self.outputs(&row));
-        }
-        rows
+    fn drain(&mut self) -> Result<Vec<Outputs>, Error> {
+        let rows = self.drain_rows()?;
+        Ok(rows.iter().filter_map(|row| self.outputs(row)).collect())
     }
 
-    /// The rows that became known since they were last asked for, statuses in the order of the outputs.
-    pub(crate) fn drain_rows(&mut self) -> Vec<Row> {
-        std::iter::from_fn(|| self.sim.next_output()).collect()
+    /// The same, as the engine gives them.
+    pub(crate) fn known(&mut self) -> Vec<rml_engine::Outputs> {
+        std::iter::from_fn(|| self.run.next_outputs()).collect()
+    }
+
+    /// The same as rows, statuses in the order of the outputs.
+    pub(crate) fn drain_rows(&mut self) -> Result<Vec<Row>, Error> {
+        let mut rows = Vec::new();
+        while let Some(outputs) = self.run.next_outputs() {
+            rows.append(&mut outputs.into_rows().map_err(|f| self.fail(f.diagnostic()))?);
+        }
+        Ok(rows)
     }
 
     /// After the end: the rows of all cycles that were not asked for yet, whatever is known of them. Where the run failed, those
     /// that are not determined are among them, too.
-    pub(crate) fn remaining_rows(&mut self) -> Vec<Row> {
-        let mut rows = self.drain_rows();
-        let flat = self.program.flat();
-        rows.extend((self.sim.first_unfetched()..self.sim.cycles()).map(|cycle| {
-            let status = |v| self.status(cycle, v).unwrap_or(Status::Unknown);
-            Row { cycle, values: flat.outputs.iter().map(|v| status(*v)).collect() }
-        }));
-        rows
+    pub(crate) fn remaining_rows(&mut self) -> Result<Vec<Row>, Error> {
+        self.run.remaining().map_err(|d| self.fail(d))
+    }
+
+    /// The outputs that stay undetermined.
+    pub(crate) fn undetermined_outputs(&self) -> Option<Undetermined> {
+        self.run.undetermined()
     }
 
     /// After the end: why outputs stay undetermined, as a warning.
@@ -248,7 +245,7 @@ impl Session {
     /// # Errors
     /// Outputs that wait for each other.
     pub(crate) fn undetermined(&self) -> Result<Diagnostics, Error> {
-        match self.sim.undetermined() {
+        match self.run.undetermined() {
             None => Ok(Diagnostics::new()),
             Some(rest) if rest.cyclic => Err(self.fail(rest.report)),
             Some(rest) => Ok(Diagnostic { severity: rml_base::Severity::Warning, ..rest.report }.into()),
@@ -257,7 +254,7 @@ impl Session {
 
     /// Takes back the open cycles and what stopped the run.
     pub(crate) fn take_back(&mut self) {
-        self.sim.take_back();
+        self.run.take_back();
     }
 
     /// `None` if something is not determined.
@@ -280,7 +277,13 @@ impl Session {
     /// # Errors
     /// Some cycle still waits for later ones: states can be read where every window ends.
     pub fn states(&self) -> Result<IndexMap<Arc<str>, Value>, Error> {
-        self.sim.states().map_err(|d| self.fail(d))
+        let states = self.held_states()?;
+        states.to_host().map_err(|f| self.fail(f.diagnostic()))
+    }
+
+    /// The same, wherever they are.
+    pub(crate) fn held_states(&self) -> Result<States, Error> {
+        self.run.states().map_err(|d| self.fail(d))
     }
 
     /// Sets a state.
@@ -288,7 +291,12 @@ impl Session {
     /// # Errors
     /// No such state, a value of another type, or some cycle still waits for later ones.
     pub fn set_state(&mut self, key: &str, value: &Value) -> Result<(), Error> {
-        self.sim.set_state(key, value).map_err(|d| self.fail(d))
+        self.set_states(&std::iter::once((Arc::from(key), value.clone())).collect())
+    }
+
+    /// Sets states, which may be on the engine's device.
+    pub(crate) fn set_states(&mut self, states: &States) -> Result<(), Error> {
+        self.run.set_states(states).map_err(|d| self.fail(d))
     }
 
     /// Writes all states to a checkpoint file, in one step: a reader sees the old file or the new one.
@@ -309,21 +317,13 @@ impl Session {
     }
 
     pub(crate) fn restore(&mut self, checkpoint: &Checkpoint, policy: Policy) -> Result<(), Error> {
-        for (key, value) in checkpoint.select(&self.program, policy).map_err(|d| self.fail(d))? {
-            self.set_state(&key, &value)?;
-        }
-        Ok(())
+        let states = checkpoint.select(&self.program, policy).map_err(|d| self.fail(d))?;
+        self.set_states(&states.into_iter().collect())
     }
 
     pub(crate) fn fail(&self, findings: impl Into<Diagnostics>) -> Error {
         Error::new(findings, Arc::clone(self.program.sources()))
     }
-}
-
-/// The options of a simulation whose tensors that backend computes.
-pub(crate) fn computed_by(backend: Option<Arc<dyn Backend>>) -> rml_sim::Options {
-    let tensors = backend.map_or(Tensors::Reference, Tensors::On);
-    rml_sim::Options { tensors, ..Default::default() }
 }
 
 fn to_input(feed: &Feed) -> Input {

@@ -1,20 +1,19 @@
 //! Whole traces: a program run over a table of inputs, with every cell kept.
 
 use std::fmt;
-use std::sync::Arc;
 
 use indexmap::IndexMap;
-use rml_backend::Backend;
 use rml_base::codes::run as codes;
 use rml_base::memory::{self, Reservation};
 use rml_base::{Diagnostic, Diagnostics, Error};
 use rml_data::{Columns, Converted, Feed, by_cycle, text, write_row};
+use rml_engine::{End, Feeding, Status, Use};
 use rml_ir::flat::Var;
 use rml_ir::{InputInfo, Shape, Value};
-use rml_sim::Status;
 
 use crate::compile::Program;
-use crate::session::{End, Session, computed_by};
+use crate::engines::Engine;
+use crate::session::Session;
 
 mod vcd;
 
@@ -50,13 +49,13 @@ pub struct RunOptions {
     pub all_vars: bool,
     /// Whether NaN in the inputs is let through.
     pub allow_nan: bool,
-    /// What computes tensors; `None` = the evaluation of each operator, one after the other.
-    pub backend: Option<Arc<dyn Backend>>,
+    /// What runs the program.
+    pub engine: Engine,
 }
 
 impl Default for RunOptions {
     fn default() -> Self {
-        Self { cycles: None, end: End::Closed, all_vars: false, allow_nan: false, backend: None }
+        Self { cycles: None, end: End::Closed, all_vars: false, allow_nan: false, engine: Engine::default() }
     }
 }
 
@@ -237,20 +236,20 @@ pub(crate) fn run_session(
     let table =
         Table::new(program, inputs, options).map_err(|d| Error::from(d).with_sources(program.sources()))?;
     let cycles = table.cycles;
-    let sim_options = rml_sim::Options { record: options.all_vars, ..computed_by(options.backend.clone()) };
-    let mut session = Session::with(program, sim_options);
+    let wish = Use { record: options.all_vars, ..Use::new(Feeding::Stream { look_ahead: None }) };
+    let mut session = Session::open(program, &options.engine, &wish)?;
     let reserved = reserve(program, cycles, options.all_vars).map_err(|d| session.fail(d))?;
     let mut values = Values::new(program, cycles);
     let mut cycle = |n: usize| {
         session.feed_row(&table.row(n))?;
         if !options.all_vars {
-            values.fetch(&mut session);
+            values.fetch(&mut session)?;
         }
         Ok(())
     };
     let ran = (0..cycles).try_for_each(&mut cycle).and_then(|()| session.end(options.end));
     let values =
-        if options.all_vars { all_vars(program, &session, cycles) } else { values.rest(&mut session) };
+        if options.all_vars { all_vars(program, &session, cycles)? } else { values.rest(&mut session)? };
     let (warnings, error) = match ran.and_then(|()| session.undetermined()) {
         Ok(warnings) => (warnings, None),
         Err(error) => (Diagnostics::new(), Some(error)),
@@ -357,23 +356,28 @@ impl Values {
         Self { cells: program.outputs().iter().map(|o| (o.name.to_string(), Vec::new())).collect(), cycles }
     }
 
-    fn fetch(&mut self, session: &mut Session) {
-        for row in session.drain_rows() {
+    fn fetch(&mut self, session: &mut Session) -> Result<(), Error> {
+        for row in session.drain_rows()? {
             for (cells, status) in self.cells.values_mut().zip(&row.values) {
                 cells.push(status.into());
             }
         }
+        Ok(())
     }
 
     /// With what is still to be fetched; the cells of cycles that have no outputs are not determined.
-    fn rest(mut self, session: &mut Session) -> IndexMap<String, Vec<Cell>> {
-        self.fetch(session);
+    fn rest(mut self, session: &mut Session) -> Result<IndexMap<String, Vec<Cell>>, Error> {
+        self.fetch(session)?;
         self.cells.values_mut().for_each(|cells| cells.resize(self.cycles, Cell::Unknown));
-        self.cells
+        Ok(self.cells)
     }
 }
 
-fn all_vars(program: &Program, session: &Session, cycles: usize) -> IndexMap<String, Vec<Cell>> {
+fn all_vars(
+    program: &Program,
+    session: &Session,
+    cycles: usize,
+) -> Result<IndexMap<String, Vec<Cell>>, Error> {
     let flat = program.flat();
     let inputs = flat.inputs.iter().map(|i| i.var);
     let named: Vec<(Var, String)> = inputs
@@ -382,10 +386,10 @@ fn all_vars(program: &Program, session: &Session, cycles: usize) -> IndexMap<Str
         .collect();
     let mut values = IndexMap::new();
     for (v, name) in named {
-        values.entry(name).or_insert_with(|| {
-            let cell = |n: u64| session.status(n, v).as_ref().map_or(Cell::Unknown, Cell::from);
-            (0..cycles as u64).map(cell).collect()
-        });
+        if !values.contains_key(&name) {
+            let cell = |n: u64| session.status(n, v).map(|status| Cell::from(&status));
+            values.insert(name, (0..cycles as u64).map(cell).collect::<Result<_, _>>()?);
+        }
     }
-    values
+    Ok(values)
 }

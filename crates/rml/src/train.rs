@@ -5,18 +5,18 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use indexmap::IndexMap;
-use plan::Plan;
-use rml_backend::Backend;
 use rml_base::Error;
 use rml_data::Columns;
 use rml_ir::Precision;
 use rml_ir::typed::StaticValue;
+use training::Training;
 
 use crate::compile::Source;
+use crate::engines::Engine;
 
-mod plan;
 mod resume;
 mod start;
+mod training;
 
 /// How many windows are kept for testing.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -79,8 +79,8 @@ pub struct TrainOptions {
     pub save_every: u64,
     /// The checkpoint to go on from.
     pub resume: Option<PathBuf>,
-    /// What computes tensors; `None` = the evaluation of each operator, one after the other.
-    pub backend: Option<Arc<dyn Backend>>,
+    /// What runs the program.
+    pub engine: Engine,
     /// Set from outside to stop after the current window.
     pub interrupt: Option<Arc<AtomicBool>>,
 }
@@ -101,7 +101,7 @@ impl Default for TrainOptions {
             save: None,
             save_every: 1,
             resume: None,
-            backend: None,
+            engine: Engine::default(),
             interrupt: None,
         }
     }
@@ -198,6 +198,5 @@ pub fn train(
     options: &TrainOptions,
     observer: &mut dyn Observer,
 ) -> Result<TrainReport, Error> {
-    let mut plan = Plan::new(source, data, options, observer)?;
-    plan.run(observer)
+    Training::new(source, data, options, observer)?.run(observer)
 }

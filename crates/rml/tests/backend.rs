@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rml::backend::{self, About, Backend, Buffer, Cpu, Executable, Failure, Function, Held, Kind, Outcome};
 use rml::{
-    CheckOptions, Columns, Format, GradOptions, InferOptions, Options, RunOptions, Session, Stream,
+    CheckOptions, Columns, Engine, Format, GradOptions, InferOptions, Options, RunOptions, Session, Stream,
     TrainOptions, Value,
 };
 use support::{CLASSIFIER, code, data, options, source, train};
@@ -25,8 +25,8 @@ impl Watched {
         self.calls.load(Ordering::SeqCst)
     }
 
-    fn shared(&self) -> Option<Arc<dyn Backend>> {
-        Some(Arc::new(self.clone()))
+    fn engine(&self) -> Engine {
+        Engine::simulator_on(Arc::new(self.clone()))
     }
 }
 
@@ -101,29 +101,29 @@ fn names_open_backends() {
 fn traces_and_gradients_are_computed_on_the_backend_that_is_given() {
     let (watched, compile, inputs) = (Watched::default(), Options::default(), inputs());
     let program = rml::compile(&source(LINE), &compile).unwrap();
-    let run = |backend| {
-        rml::run(&program, &inputs, &RunOptions { backend, ..Default::default() }).unwrap().to_json()
+    let run = |engine: Engine| {
+        rml::run(&program, &inputs, &RunOptions { engine, ..Default::default() }).unwrap().to_json()
     };
-    assert_eq!(run(watched.shared()), run(None));
+    assert_eq!(run(watched.engine()), run(Engine::simulator()));
     assert_eq!(watched.calls(), 3);
 
-    let mut session = Session::with_backend(&program, watched.shared().unwrap());
+    let mut session = Session::on(&program, &watched.engine()).unwrap();
     session.step([("x", [1.0_f32, 2.0].into())]).unwrap();
     assert_eq!(watched.calls(), 4);
 
-    let with = |backend| GradOptions { backend, ..GradOptions::default() };
-    let grad = |backend| rml::grad(&source(LINE), &compile, &inputs, &with(backend)).unwrap().to_json();
+    let with = |engine: Engine| GradOptions { engine, ..GradOptions::default() };
+    let grad = |engine: Engine| rml::grad(&source(LINE), &compile, &inputs, &with(engine)).unwrap().to_json();
     let before = watched.calls();
-    assert_eq!(grad(watched.shared()), grad(None));
+    assert_eq!(grad(watched.engine()), grad(Engine::simulator()));
     assert!(watched.calls() > before);
 
-    let check = |backend| {
-        rml::gradcheck(&source(LINE), &compile, &inputs, &with(backend), &CheckOptions::default())
+    let check = |engine: Engine| {
+        rml::gradcheck(&source(LINE), &compile, &inputs, &with(engine), &CheckOptions::default())
             .unwrap()
             .to_json()
     };
     let before = watched.calls();
-    assert_eq!(check(watched.shared()), check(None));
+    assert_eq!(check(watched.engine()), check(Engine::simulator()));
     // Two sums for each of the eight elements that are compared, and more.
     assert!(watched.calls() > before + 16);
 }
@@ -134,7 +134,7 @@ fn training_and_inference_are_computed_on_the_backend_that_is_given() {
     let [plain, on] = ["plain", "on"].map(|name| folder.path().join(name));
     let watched = Watched::default();
     train(CLASSIFIER, &data(23), &options(&plain, 2));
-    let on_backend = |epochs| TrainOptions { backend: watched.shared(), ..options(&on, epochs) };
+    let on_backend = |epochs| TrainOptions { engine: watched.engine(), ..options(&on, epochs) };
     train(CLASSIFIER, &data(23), &on_backend(1));
     let first = watched.calls();
     assert!(first > 0);
@@ -143,21 +143,21 @@ fn training_and_inference_are_computed_on_the_backend_that_is_given() {
     assert_eq!(watched.calls(), 2 * first);
     assert_eq!(std::fs::read(&plain).unwrap(), std::fs::read(&on).unwrap());
 
-    let infer = |backend| {
-        rml::infer(&source(CLASSIFIER), &data(23), &InferOptions { backend, ..InferOptions::new(&on) })
+    let infer = |engine: Engine| {
+        rml::infer(&source(CLASSIFIER), &data(23), &InferOptions { engine, ..InferOptions::new(&on) })
             .unwrap()
             .metrics
     };
-    assert_eq!(infer(watched.shared()), infer(None));
+    assert_eq!(infer(watched.engine()), infer(Engine::simulator()));
     assert!(watched.calls() > 2 * first);
 
-    let stream = |backend| {
+    let stream = |engine: Engine| {
         let mut stream =
-            Stream::new(&source(CLASSIFIER), &InferOptions { backend, ..InferOptions::new(&on) }).unwrap();
+            Stream::new(&source(CLASSIFIER), &InferOptions { engine, ..InferOptions::new(&on) }).unwrap();
         stream.line(r#"{"x": [0.5, -0.5], "end": true, "y": 1}"#).unwrap()
     };
     let before = watched.calls();
-    assert_eq!(stream(watched.shared()), stream(None));
+    assert_eq!(stream(watched.engine()), stream(Engine::simulator()));
     assert!(watched.calls() > before);
 }
 
@@ -166,10 +166,10 @@ fn a_call_that_fails_midway_leaves_the_checkpoint_of_the_epoch_before() {
     let folder = tempfile::tempdir().unwrap();
     let [whole, part] = ["whole", "part"].map(|name| folder.path().join(name));
     let watched = Watched::default();
-    train(CLASSIFIER, &data(23), &TrainOptions { backend: watched.shared(), ..options(&whole, 1) });
+    train(CLASSIFIER, &data(23), &TrainOptions { engine: watched.engine(), ..options(&whole, 1) });
     let epoch = watched.calls();
     let fails = Watched { fails_at: Some(epoch + epoch / 2), ..Watched::default() };
-    let on = TrainOptions { backend: fails.shared(), ..options(&part, 2) };
+    let on = TrainOptions { engine: fails.engine(), ..options(&part, 2) };
     let error = rml::train(&source(CLASSIFIER), &data(23), &on, &mut ()).unwrap_err();
     assert_eq!(error.code(), Some(rml::codes::backend::BACKEND_FAILED));
     let text = error.to_string();
@@ -189,12 +189,12 @@ fn what_a_backend_refuses_is_named_with_its_place() {
     let lacks = Watched { lacks: Some("tanh"), ..Watched::default() };
     let program = rml::compile(&source(LINE), &Options::default()).unwrap();
     let trace =
-        rml::run(&program, &inputs(), &RunOptions { backend: lacks.shared(), ..Default::default() }).unwrap();
+        rml::run(&program, &inputs(), &RunOptions { engine: lacks.engine(), ..Default::default() }).unwrap();
     let error = trace.error.unwrap();
     assert_eq!(error.code(), Some(rml::codes::backend::BACKEND_REFUSES));
     assert!(error.to_string().contains("at test.rml:3:"), "{error}");
     assert!(error.to_string().contains("`tanh`, of type num [2]"), "{error}");
-    let with = GradOptions { backend: lacks.shared(), ..GradOptions::default() };
+    let with = GradOptions { engine: lacks.engine(), ..GradOptions::default() };
     assert_eq!(code(rml::grad(&source(LINE), &Options::default(), &inputs(), &with)), "backend-refuses");
     assert_eq!(lacks.calls(), 0);
 }

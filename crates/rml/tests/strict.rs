@@ -5,7 +5,7 @@ mod support;
 
 use std::sync::Arc;
 
-use rml::{Cell, Columns, End, Format, Options, RunOptions};
+use rml::{Cell, Columns, End, Engine, Format, Options, RunOptions};
 use rml_backend_cpu::Cpu;
 use support::source;
 
@@ -53,8 +53,8 @@ fn row(text: &str, all_vars: bool, end: End, backend: bool) -> String {
     let program = rml::compile(&source(text), &options).unwrap_or_else(|e| panic!("{e}\n{text}"));
     let inputs = r#"{"d": [true, false, true], "x": [5, 6, 7]}"#;
     let inputs = Columns::parse(inputs.as_bytes(), Format::Json, "inputs").expect("a table");
-    let backend = backend.then(|| Arc::new(Cpu) as Arc<dyn rml_backend::Backend>);
-    let run = RunOptions { end, all_vars, backend, ..RunOptions::default() };
+    let engine = if backend { Engine::simulator_on(Arc::new(Cpu)) } else { Engine::simulator() };
+    let run = RunOptions { end, all_vars, engine, ..RunOptions::default() };
     let trace = rml::run(&program, &inputs, &run).unwrap_or_else(|e| panic!("{e}\n{text}"));
     let cell = |cell: &Cell| match cell {
         Cell::Absent => "_".to_owned(),

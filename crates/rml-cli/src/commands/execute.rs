@@ -3,16 +3,16 @@
 use std::path::Path;
 
 use rml::chronogram;
-use rml::{Columns, End, Options, Program, RunOptions, Source, Trace, memory};
+use rml::{Columns, End, Engine, Options, Program, RunOptions, Source, Trace, memory};
 
 use crate::args::{self, Execution, Format, Over, Rows, Semantics, Vars};
 use crate::output::{Output, Stop, unwritable};
 
 /// Runs, and prints the trace; what was computed before an error is printed too.
 pub(crate) fn run(args: &args::Run, output: &mut Output) -> Result<(), Stop> {
-    let backend = Some(super::backend(&args.computing)?);
+    let engine = super::engine(&args.computing)?;
     let (program, inputs, options) = prepare(&args.execution, args.vars == Vars::All, output)?;
-    let options = RunOptions { backend, ..options };
+    let options = RunOptions { engine, ..options };
     let trace = rml::run(&program, &inputs, &options)?;
     match args.format {
         Format::Json => output.in_pieces(true, |out| {
@@ -103,7 +103,7 @@ fn prepare(
     let inputs = inputs(&args.over)?;
     let end = if args.open { End::Open } else { End::Closed };
     let (cycles, allow_nan) = (args.over.cycles, args.over.allow_nan);
-    Ok((program, inputs, RunOptions { cycles, end, all_vars, allow_nan, backend: None }))
+    Ok((program, inputs, RunOptions { cycles, end, all_vars, allow_nan, engine: Engine::default() }))
 }
 
 /// The program that the flags name, and how they say to compile it.

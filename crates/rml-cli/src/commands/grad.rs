@@ -41,6 +41,6 @@ fn options(args: &Differentiation, computing: &Computing) -> Result<GradOptions,
         params: args.params.clone(),
         cycles: args.over.cycles,
         allow_nan: args.over.allow_nan,
-        backend: Some(super::backend(computing)?),
+        engine: super::engine(computing)?,
     })
 }

@@ -29,7 +29,7 @@ pub(crate) fn infer(args: &Infer, output: &mut Output) -> Result<(), Stop> {
         allow_nan: args.allow_nan,
         keep_outputs: args.out.is_some(),
         fresh: args.fresh,
-        backend: Some(super::backend(&args.computing)?),
+        engine: super::engine(&args.computing)?,
         look_ahead: args.look_ahead,
     };
     match &args.data {

@@ -15,11 +15,10 @@ mod train;
 mod verdict;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use rml::backend::{self, Backend};
+use rml::backend;
 use rml::codes::run::BAD_OPTION;
-use rml::{Diagnostic, Options, Precision, Settings, Source, StaticValue};
+use rml::{Diagnostic, Engine, Options, Precision, Settings, Source, StaticValue};
 
 use crate::args::{self, Command};
 use crate::output::{Output, Stop};
@@ -104,8 +103,8 @@ fn check_output<'p>(
     Ok(rml::check_output(output, &inputs)?)
 }
 
-/// The backend that the flags choose, open.
-fn backend(computing: &args::Computing) -> Result<Arc<dyn Backend>, Stop> {
+/// The engine that the flags choose: the simulator, on a backend that is open.
+fn engine(computing: &args::Computing) -> Result<Engine, Stop> {
     let options = backend::Options { device: computing.device.clone(), threads: computing.threads };
-    Ok(backend::open(&computing.backend, &options)?)
+    Ok(Engine::simulator_on(backend::open(&computing.backend, &options)?))
 }

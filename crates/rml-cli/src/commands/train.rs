@@ -44,7 +44,7 @@ fn options(args: &Train, signals: &Signals) -> Result<TrainOptions, Stop> {
         save: args.save.clone(),
         save_every: args.save_every,
         resume: args.resume.clone(),
-        backend: Some(super::backend(&args.computing)?),
+        engine: super::engine(&args.computing)?,
         interrupt: Some(Arc::clone(&signals.any)),
     })
 }

@@ -1,10 +1,12 @@
 //! From a run to its chronogram.
 
+use std::cell::OnceCell;
+
 use rml_base::{Diagnostic, Diagnostics, Error, memory};
 use rml_data::Columns;
+use rml_engine::Status as SimStatus;
 use rml_ir::Value;
 use rml_ir::flat::Var;
-use rml_sim::Status as SimStatus;
 
 use super::{Cell, Chronogram, Row, Rows, Status, dependences};
 use crate::compile::Program;
@@ -31,16 +33,17 @@ pub fn draw(program: &Program, inputs: &Columns, options: &RunOptions, rows: Row
     let options = RunOptions { all_vars: true, ..options.clone() };
     let (session, trace) = trace::run_session(program, inputs, &options)?;
     let flat = program.flat();
-    let status = |v: Var, n: usize| session.status(n as u64, v).unwrap_or_default();
+    let statuses = Statuses::of(&session);
     let shown = super::shown(flat, rows);
     ask(bytes(shown.len(), trace.cycles), trace.cycles).map_err(|d| session.fail(d))?;
     let vars: Vec<Var> = shown.iter().map(|(v, _)| *v).collect();
     let chronogram = Chronogram {
         cycles: trace.cycles,
-        arrows: dependences(flat, &vars, trace.cycles, &|v, n| known(&status(v, n))),
-        rows: table(&session, shown, trace.cycles),
+        arrows: dependences(flat, &vars, trace.cycles, &|v, n| known(&statuses.at(v, n))),
+        rows: table(&statuses, shown, trace.cycles),
         ..Chronogram::default()
     };
+    statuses.read()?;
     Ok(Drawn { chronogram, error: trace.error, warnings: trace.warnings })
 }
 
@@ -61,9 +64,35 @@ pub(super) fn ask(bytes: u64, cycles: usize) -> Result<(), Diagnostic> {
     })
 }
 
+/// The statuses that a run has recorded.
+pub(super) struct Statuses<'s> {
+    session: &'s Session,
+    /// Why one of them could not be read.
+    failed: OnceCell<Error>,
+}
+
+impl<'s> Statuses<'s> {
+    pub(super) fn of(session: &'s Session) -> Self {
+        Self { session, failed: OnceCell::new() }
+    }
+
+    /// That of a variable in a cycle; whether it could be read, [`read`](Self::read) says.
+    fn at(&self, v: Var, n: usize) -> SimStatus {
+        self.session.status(n as u64, v).unwrap_or_else(|error| {
+            self.failed.get_or_init(|| error);
+            SimStatus::default()
+        })
+    }
+
+    /// Whether all that were asked for could be read.
+    pub(super) fn read(self) -> Result<(), Error> {
+        self.failed.into_inner().map_or(Ok(()), Err)
+    }
+}
+
 /// The rows of variables after a run.
-pub(super) fn table(session: &Session, shown: Vec<(Var, String)>, cycles: usize) -> Vec<Row> {
-    let cell = |v: Var, n: usize| cell(&session.status(n as u64, v).unwrap_or_default());
+pub(super) fn table(statuses: &Statuses<'_>, shown: Vec<(Var, String)>, cycles: usize) -> Vec<Row> {
+    let cell = |v: Var, n: usize| cell(&statuses.at(v, n));
     let row = |(v, name): (Var, String)| Row { name, cells: (0..cycles).map(|n| cell(v, n)).collect() };
     shown.into_iter().map(row).collect()
 }

@@ -2,11 +2,11 @@
 
 use rml_base::{Diagnostics, Error};
 use rml_data::Columns;
+use rml_engine::End;
 
-use super::build::{Drawn, ask, table};
+use super::build::{Drawn, Statuses, ask, table};
 use super::{Cell, Chronogram, Row, Rows, shown};
 use crate::compile::Program;
-use crate::session::End;
 use crate::trace::{self, RunOptions};
 
 /// The bytes that a cell of a slab takes at most, with the text made of it.
@@ -38,7 +38,9 @@ pub fn stages(program: &Program, inputs: &Columns, options: &RunOptions, rows: R
     for (n, end) in ends {
         let options = RunOptions { cycles: Some(n), end, ..options.clone() };
         let (session, trace) = trace::run_session(program, inputs, &options)?;
-        let mut now = table(&session, shown(program.flat(), rows), n);
+        let statuses = Statuses::of(&session);
+        let mut now = table(&statuses, shown(program.flat(), rows), n);
+        statuses.read()?;
         now.iter_mut().for_each(|row| row.cells.resize(whole, Cell::Blank));
         if end == End::Open || now != before {
             let heading =

@@ -6,8 +6,8 @@ use indexmap::IndexMap;
 use rml_base::codes::run::BAD_OPTION;
 use rml_base::{Diagnostic, Diagnostics, Error, Sources};
 use rml_data::{Columns, Feed};
+use rml_engine::Status;
 use rml_ir::{Data, Precision, Type, Value};
-use rml_sim::Status;
 
 use super::{Given, GradOptions, Gradients, Start, gradients, numbers, run};
 use crate::compile::{Differentiable, Options, Source, differentiable};

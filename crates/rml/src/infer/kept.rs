@@ -5,8 +5,8 @@ use std::sync::Arc;
 use rml_base::memory::{Reservation, bytes_of};
 use rml_base::{Diagnostic, Error};
 use rml_data::{Column, Columns, Elements, Windows};
+use rml_engine::Outputs;
 use rml_ir::{Data, Shape, Type};
-use rml_sim::{Row, Status};
 
 use crate::runner::Family;
 
@@ -53,28 +53,32 @@ impl Kept {
         Ok(Self { outputs, cycles: windows.cycles, reserved: Reservation::default() })
     }
 
-    /// Adds the rows of a batch of `size` windows.
+    /// Adds the outputs of a batch of `size` windows.
     ///
     /// # Errors
-    /// If there is no memory for them.
-    pub(super) fn add(&mut self, rows: &[Row], size: usize) -> Result<(), Diagnostic> {
+    /// If there is no memory for them; if they cannot be copied from their device.
+    pub(super) fn add(&mut self, all: &[Outputs], size: usize) -> Result<(), Diagnostic> {
+        let cycles: usize = all.iter().map(Outputs::cycles).sum();
         for output in &mut self.outputs {
-            let values = rows.iter().filter_map(|row| row.values.get(output.index)?.value());
-            let elements = values.fold(0, |n, v| v.ty().bytes(v.precision()).saturating_add(n));
-            let lists = bytes_of(size, size_of::<Vec<bool>>() + rows.len() * (size_of::<Data>() + 1));
+            let mut elements = 0_u64;
+            for outputs in all {
+                outputs.for_each_value(output.index, |_, v| {
+                    elements = elements.saturating_add(v.ty().bytes(v.precision()));
+                })?;
+            }
+            let lists = bytes_of(size, size_of::<Vec<bool>>() + cycles * (size_of::<Data>() + 1));
             // The columns are joined from the parts at the end.
             self.reserved.grow(elements.saturating_mul(2).saturating_add(lists)).map_err(|short| {
                 short
                     .diagnostic(format!("keeping output `{}`", output.name))
                     .help("infer over fewer windows at a time")
             })?;
-            let cells: Vec<Option<Data>> = rows
-                .iter()
-                .map(|row| match row.values.get(output.index) {
-                    Some(Status::Value(v)) => Some(v.to_data()),
-                    _ => None,
-                })
-                .collect();
+            let mut cells: Vec<Option<Data>> = Vec::with_capacity(cycles);
+            for outputs in all {
+                let start = cells.len();
+                cells.resize_with(start + outputs.cycles(), || None);
+                outputs.for_each_value(output.index, |t, v| cells[start + t] = Some(v.to_data()))?;
+            }
             let shared = if output.stacked { size } else { 1 };
             for window in 0..shared {
                 output.present.push(cells.iter().map(Option::is_some).collect());

@@ -3,18 +3,19 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use rml_backend::Backend;
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Diagnostics, Error, Sources, memory};
 use rml_data::Feed;
+use rml_engine::{End, Feeding, Use};
 
 use super::lines::{Format, Line, object};
 use super::states::inherited;
 use super::{InferOptions, family};
 use crate::checkpoint::{Checkpoint, Policy};
 use crate::compile::{Program, keep_inputs};
+use crate::engines::Engine;
 use crate::runner::{asked_batch, batch_size};
-use crate::session::{End, Session, computed_by};
+use crate::session::Session;
 use crate::settings;
 
 /// A program that reads JSON objects, one a cycle, and answers with JSON objects, one a cycle.
@@ -30,7 +31,7 @@ pub struct Stream {
     warnings: Diagnostics,
     checkpoint: Checkpoint,
     format: Format,
-    backend: Option<Arc<dyn Backend>>,
+    engine: Engine,
     look_ahead: usize,
     running: Option<Running>,
 }
@@ -74,8 +75,8 @@ impl Stream {
             .map_err(|d| Error::from(d).with_sources(program.sources()))?;
         let format =
             Format { single: asked.is_none() && family.stacks, stacked, allow_nan: options.allow_nan };
-        let (backend, look_ahead) = (options.backend.clone(), options.look_ahead);
-        Ok(Self { program, warnings, checkpoint, format, backend, look_ahead, running: None })
+        let (engine, look_ahead) = (options.engine.clone(), options.look_ahead);
+        Ok(Self { program, warnings, checkpoint, format, engine, look_ahead, running: None })
     }
 
     /// Findings that did not stop it.
@@ -111,9 +112,10 @@ impl Stream {
     /// Whether no line will be accepted any more, since too many cycles wait for later ones, or so many that no memory is left, or since
     /// a backend could not compute again what it had computed before.
     pub fn is_stuck(&self) -> bool {
+        let is_full = |session: &Session| session.open_cycles() >= self.look_ahead as u64;
         self.running
             .as_ref()
-            .is_some_and(|r| r.out_of_memory || r.session.sim().is_full() || r.session.sim().has_failed())
+            .is_some_and(|r| r.out_of_memory || is_full(&r.session) || r.session.has_failed())
     }
 
     /// The program for the inputs that the first line names.
@@ -134,9 +136,8 @@ impl Stream {
             .help("name every input in the first line, with null where it is absent");
             return Err(Error::from(d).with_sources(program.sources()));
         }
-        let options =
-            rml_sim::Options { max_open_cycles: Some(self.look_ahead), ..computed_by(self.backend.clone()) };
-        let mut session = Session::with(&program, options);
+        let stream = Use::new(Feeding::Stream { look_ahead: Some(self.look_ahead) });
+        let mut session = Session::open(&program, &self.engine, &stream)?;
         session.restore(&self.checkpoint, Policy::Inference)?;
         Ok(Running { session, open: VecDeque::new(), out_of_memory: false })
     }
@@ -149,11 +150,13 @@ impl Stream {
         let session = &mut running.session;
         let findings = session.end(end).and_then(|()| session.undetermined());
         let rows = session.remaining_rows();
-        ending.lines = rows.iter().map(|row| self.format.answer(session.program(), row)).collect();
-        match findings {
-            Err(error) => ending.error = Some(error),
-            Ok(warnings) if end == End::Closed => ending.warnings = warnings,
-            Ok(_) => {}
+        for row in rows.as_deref().unwrap_or_default() {
+            ending.lines.push(self.format.answer(session.program(), row));
+        }
+        match (findings, rows) {
+            (Err(error), _) | (Ok(_), Err(error)) => ending.error = Some(error),
+            (Ok(warnings), Ok(_)) if end == End::Closed => ending.warnings = warnings,
+            (Ok(_), Ok(_)) => {}
         }
         ending
     }
@@ -191,13 +194,13 @@ impl Running {
         self.open.push_back(row);
         let open = usize::try_from(self.session.open_cycles()).unwrap_or(usize::MAX);
         self.open.drain(..self.open.len().saturating_sub(open));
-        let rows = self.session.drain_rows();
+        let rows = self.session.drain_rows()?;
         Ok(rows.iter().map(|row| format.answer(self.session.program(), row)).collect())
     }
 
     /// After a cycle that failed: the session as it was before. A backend that fails once more leaves it as one that has failed.
     fn take_back(&mut self) {
-        if self.session.sim().has_failed() {
+        if self.session.has_failed() {
             self.session.take_back();
             let _ = self.open.iter().try_for_each(|row| self.session.feed_row(row));
         }

@@ -43,7 +43,7 @@ pub(super) fn start(
     let batch = batch_size(source, &node, asked.or(before.map(|p| p.batch).filter(|_| stacks)))?;
     let compile =
         Options { node: Some(node.clone()), set: set.clone(), precision, seed, ..Options::default() };
-    let mut family = Family::new(source, compile.clone(), options.backend.clone())?;
+    let mut family = Family::new(source, compile.clone(), options.engine.clone())?;
     let size = family.size(batch, data);
     let program = family.program(size)?.clone();
     family.refuse_rejected(size)?;
@@ -117,7 +117,7 @@ fn test_node(
     let set = std::mem::take(&mut compile.clone().set);
     let options_of =
         Options { node: Some(node.to_owned()), set: Default::default(), defaults: set, ..compile.clone() };
-    let mut family = Family::new(source, options_of, options.backend.clone())?;
+    let mut family = Family::new(source, options_of, options.engine.clone())?;
     let size = family.size(size, data);
     let program = family.program(size)?.clone();
     let windows = bind(data, &program, options.allow_nan)

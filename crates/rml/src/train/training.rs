@@ -14,7 +14,7 @@ use crate::infer::{From, evaluate};
 use crate::runner::{Averages, Family, Runner};
 
 /// A training run that is ready to go.
-pub(super) struct Plan<'a> {
+pub(super) struct Training<'a> {
     options: &'a TrainOptions,
     family: Family,
     windows: Windows,
@@ -34,7 +34,7 @@ pub(super) struct Test {
     pub(super) set: Vec<usize>,
 }
 
-impl<'a> Plan<'a> {
+impl<'a> Training<'a> {
     /// Compiles, binds the data, and reads the checkpoint to go on from.
     pub(super) fn new(
         source: &Source,
@@ -58,10 +58,10 @@ impl<'a> Plan<'a> {
 
     /// Trains all epochs that are left.
     pub(super) fn run(&mut self, observer: &mut dyn Observer) -> Result<TrainReport, Error> {
-        let Plan { options, family, windows, test, train_set, position, resumed } = self;
+        let Training { options, family, windows, test, train_set, position, resumed } = self;
         let size = position.batch;
         let mut averages = Averages::new(family.program(size)?);
-        let mut runner = Runner::new(family, size)?;
+        let mut runner = Runner::new(family, size, windows.cycles)?;
         if let Some(checkpoint) = resumed {
             runner.restore(checkpoint, Policy::Exact)?;
         }
@@ -86,10 +86,10 @@ impl<'a> Plan<'a> {
                     return Ok(report);
                 }
                 let batch = &order[position.done..order.len().min(position.done + size)];
-                let rows = runner
+                let outputs = runner
                     .run(windows, batch)
                     .map_err(|e| e.note(format!("in epoch {}", position.epoch + 1)))?;
-                rows.iter().for_each(|row| averages.add(row, batch.len()));
+                averages.add(&outputs, batch.len()).map_err(|d| runner.session().fail(d))?;
                 position.done += batch.len();
                 let metrics = averages.metrics();
                 let epoch = position.epoch + 1;
