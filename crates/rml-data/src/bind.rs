@@ -30,7 +30,9 @@ impl Converted {
     /// The cells at those positions among the rows that are there, stacked into a value of that shape.
     pub fn gather(&self, cells: &[usize], shape: &Shape) -> Value {
         fn pick<T: Copy>(v: &[T], cells: &[usize], n: usize) -> Vec<T> {
-            cells.iter().flat_map(|c| v[c * n..(c + 1) * n].iter().copied()).collect()
+            let mut picked = Vec::with_capacity(cells.len() * n);
+            cells.iter().for_each(|c| picked.extend_from_slice(&v[c * n..(c + 1) * n]));
+            picked
         }
         let n = self.cell;
         let data = match &self.data {

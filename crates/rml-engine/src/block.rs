@@ -286,19 +286,20 @@ impl Outputs {
         Ok(())
     }
 
-    /// As rows, one a cycle.
+    /// Appends them to `rows`, one row a cycle.
     ///
     /// # Errors
     /// If the values cannot be copied from their device.
-    pub fn into_rows(self) -> Result<Vec<Row>, Failure> {
+    pub fn append_to(self, rows: &mut Vec<Row>) -> Result<(), Failure> {
         match self {
-            Outputs::Cycle(row) => Ok(vec![row]),
+            Outputs::Cycle(row) => rows.push(row),
             Outputs::Block { first, block } => {
-                let mut rows = block.rows()?;
-                let row = |cycle| Row { cycle, values: rows.next_statuses() };
-                Ok((first..).take(block.cycles).map(row).collect())
+                let mut cells = block.rows()?;
+                let row = |cycle| Row { cycle, values: cells.next_statuses() };
+                rows.extend((first..).take(block.cycles).map(row));
             }
         }
+        Ok(())
     }
 }
 
@@ -331,7 +332,8 @@ mod tests {
         let mut seen = Vec::new();
         outputs.for_each_value(0, |t, v| seen.push((t, v.to_data().len()))).unwrap();
         assert_eq!(seen, [(1, 2), (3, 2)]);
-        let rows = outputs.into_rows().unwrap();
+        let mut rows = Vec::new();
+        outputs.append_to(&mut rows).unwrap();
         assert_eq!(rows.iter().map(|r| r.cycle).collect::<Vec<_>>(), [10, 11, 12, 13]);
         assert!(
             rows[0].values[0].same(&Status::Absent)

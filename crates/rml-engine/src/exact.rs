@@ -71,6 +71,8 @@ pub struct Exact<F> {
     program: Arc<Flat>,
     wish: Use,
     cycles: u64,
+    /// The first cycle whose outputs were not fetched; beyond the next cycle where cycles were taken back.
+    unfetched: u64,
     outputs: VecDeque<Outputs>,
     /// The run of the reference, from a suspect block until everything that was fed is complete.
     stand_in: Option<Box<dyn Run>>,
@@ -82,8 +84,19 @@ pub struct Exact<F> {
 impl<F: Fast> Exact<F> {
     /// For a run of `program` that was opened for `wish`, without a record. `reference` runs every program.
     pub fn new(fast: F, reference: Arc<dyn Engine>, program: Arc<Flat>, wish: Use) -> Self {
-        let (outputs, cycles) = (VecDeque::new(), wish.first);
-        Self { fast, reference, program, wish, cycles, outputs, stand_in: None, failed: None, ended: false }
+        let (outputs, cycles, unfetched) = (VecDeque::new(), wish.first, wish.first);
+        Self {
+            fast,
+            reference,
+            program,
+            wish,
+            cycles,
+            unfetched,
+            outputs,
+            stand_in: None,
+            failed: None,
+            ended: false,
+        }
     }
 
     /// Whether the reference runs in place of the fast engine now.
@@ -140,8 +153,9 @@ impl<F: Fast> Exact<F> {
     }
 
     fn go_back(&mut self) -> Result<(), Diagnostic> {
-        let Some(run) = self.stand_in.as_mut().filter(|run| run.open_cycles() == 0) else { return Ok(()) };
-        // Where a window is open, the reference stays.
+        // Where outputs are not to come again, or a window is open, the reference stays: it knows.
+        let complete = |run: &&mut Box<dyn Run>| run.open_cycles() == 0 && self.unfetched <= run.cycles();
+        let Some(run) = self.stand_in.as_mut().filter(complete) else { return Ok(()) };
         if let Ok(states) = run.states() {
             self.fast.set_states(&on_host(&states)?)?;
             self.outputs.extend(std::iter::from_fn(|| run.next_outputs()));
@@ -180,13 +194,19 @@ impl<F: Fast> Run for Exact<F> {
     }
 
     fn next_outputs(&mut self) -> Option<Outputs> {
-        self.outputs.pop_front().or_else(|| self.stand_in.as_mut()?.next_outputs())
+        let outputs = self.outputs.pop_front().or_else(|| self.stand_in.as_mut()?.next_outputs())?;
+        let first = match &outputs {
+            Outputs::Cycle(row) => row.cycle,
+            Outputs::Block { first, .. } => *first,
+        };
+        self.unfetched = first + outputs.cycles() as u64;
+        Some(outputs)
     }
 
     fn remaining(&mut self) -> Result<Vec<Row>, Diagnostic> {
         let mut rows = Vec::new();
         for outputs in self.outputs.drain(..) {
-            rows.extend(outputs.into_rows()?);
+            outputs.append_to(&mut rows)?;
         }
         if let Some(run) = &mut self.stand_in {
             rows.extend(run.remaining()?);
@@ -229,7 +249,7 @@ impl<F: Fast> Run for Exact<F> {
         self.failed.is_some() || self.stand_in.as_ref().is_some_and(|run| run.has_failed())
     }
 
-    /// A device that failed stays so. The reference stands in until the next block is done: it knows which outputs were fetched.
+    /// A device that failed stays so.
     fn take_back(&mut self) -> u64 {
         if let Some(run) = &mut self.stand_in {
             self.cycles = run.take_back();

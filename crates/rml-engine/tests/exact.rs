@@ -61,9 +61,7 @@ impl Fast for Mock {
         if !done || self.blocks.is_multiple_of(self.lies) {
             return Ok(Verdict::Suspect);
         }
-        let rows: Vec<Row> = std::iter::from_fn(|| self.run.next_outputs())
-            .flat_map(|outputs| outputs.into_rows().unwrap())
-            .collect();
+        let rows = known(&mut *self.run);
         let of = |k: usize| {
             let present = rows.iter().map(|row| row.values[k].is_present()).collect();
             let values = rows.iter().filter_map(|row| row.values[k].value());
@@ -87,6 +85,13 @@ impl Fast for Mock {
     fn usage(&self) -> Usage {
         self.run.usage()
     }
+}
+
+/// The outputs that are known now.
+fn known(run: &mut dyn Run) -> Vec<Row> {
+    let mut rows = Vec::new();
+    std::iter::from_fn(|| run.next_outputs()).for_each(|outputs| outputs.append_to(&mut rows).unwrap());
+    rows
 }
 
 /// Values one below the other.
@@ -136,7 +141,7 @@ fn story(mut run: Box<dyn Run>, program: &Flat, cycles: &[Vec<Input>], size: usi
     let mut lines = Vec::new();
     let mut open: VecDeque<&[Vec<Input>]> = VecDeque::new();
     let fetch = |run: &mut dyn Run, lines: &mut Vec<String>| {
-        for row in std::iter::from_fn(|| run.next_outputs()).flat_map(|o| o.into_rows().unwrap()) {
+        for row in known(run) {
             lines.push(format!("{} {}", row.cycle, text(&row.values)));
         }
     };
@@ -214,8 +219,7 @@ fn feed(run: &mut dyn Run, program: &Flat, numbers: &str) -> Result<Vec<String>,
 }
 
 fn rows(run: &mut dyn Run) -> Vec<String> {
-    let outputs = std::iter::from_fn(|| run.next_outputs()).flat_map(|o| o.into_rows().unwrap());
-    outputs.map(|row| format!("{}: {}", row.cycle, text(&row.values))).collect()
+    known(run).iter().map(|row| format!("{}: {}", row.cycle, text(&row.values))).collect()
 }
 
 #[test]

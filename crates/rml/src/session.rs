@@ -224,7 +224,7 @@ impl Session {
     pub(crate) fn drain_rows(&mut self) -> Result<Vec<Row>, Error> {
         let mut rows = Vec::new();
         while let Some(outputs) = self.run.next_outputs() {
-            rows.append(&mut outputs.into_rows().map_err(|f| self.fail(f.diagnostic()))?);
+            outputs.append_to(&mut rows).map_err(|f| self.fail(f.diagnostic()))?;
         }
         Ok(rows)
     }

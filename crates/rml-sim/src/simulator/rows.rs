@@ -10,6 +10,8 @@ use rml_base::memory::bytes_of;
 use rml_ir::flat::Var;
 use rml_ir::{Precision, Type, Value};
 
+use super::program::index;
+
 /// No word of a row may have a bit.
 const CLEAN: u32 = u32::MAX;
 
@@ -251,7 +253,7 @@ impl Rows {
         self.walks[slot * s.delays()..][..s.delays()].fill(Walk::default());
         self.dirty[slot * s.words()..][..s.words()].fill(0);
         self.hint[slot] = CLEAN;
-        self.bottoms[slot] = u32::try_from(s.classes).unwrap_or(u32::MAX);
+        self.bottoms[slot] = index(s.classes);
         self.missing[slot] = 0;
         self.broken[slot] = false;
         self.end += 1;
