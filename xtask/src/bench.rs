@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use crate::setup;
-use crate::steps::step;
-use crate::workspace::{cargo, root};
+
+use crate::workspace::{cargo, root, step};
 
 /// The backends, in the order of the columns.
 const BACKENDS: [&str; 3] = ["cpu", "xla", "torch"];

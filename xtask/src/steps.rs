@@ -1,10 +1,7 @@
 //! The commands: which steps they consist of, run one after the other.
 
-use std::process::Command;
-use std::time::Instant;
-
 use crate::setup::{self, Recipe};
-use crate::workspace::cargo;
+use crate::workspace::{cargo, step};
 use crate::{error_index, tidy, weights};
 
 /// Set while tests run that are to write their expected output instead of comparing it.
@@ -138,14 +135,4 @@ pub(crate) fn bless() -> Result<(), String> {
 pub(crate) fn chronograms() -> Result<(), String> {
     let args = ["test", "--package", "rml-cli", "--test", "paper", "--quiet", "chronograms"];
     step("chronograms", cargo(&args).env(BLESS, "1"))
-}
-
-/// Runs a command, and says what it is and how long it took.
-pub(crate) fn step(name: &str, command: &mut Command) -> Result<(), String> {
-    println!("\n== {name}");
-    let start = Instant::now();
-    let status =
-        command.status().map_err(|e| format!("{name}: cannot start {:?}: {e}", command.get_program()))?;
-    println!("== {name}: {:.0} s", start.elapsed().as_secs_f64());
-    if status.success() { Ok(()) } else { Err(format!("{name} failed")) }
 }

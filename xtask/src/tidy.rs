@@ -1,5 +1,6 @@
 //! The checks that no compiler makes. Each gives its findings as `path: what is wrong`.
 
+mod circles;
 mod codes;
 mod dependencies;
 mod licences;
@@ -17,6 +18,7 @@ pub(crate) fn check() -> Result<Vec<String>, String> {
     let mut findings = dependencies::check()?;
     findings.extend(licences::check()?);
     findings.extend(sources::check(&sources));
+    findings.extend(circles::check(&sources));
     findings.extend(system::check(&sources));
     findings.extend(codes::check(&sources)?);
     findings.extend(links::check()?);

@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::setup;
-use crate::steps::step;
-use crate::workspace::{cargo, root};
+use crate::workspace::{cargo, root, step};
 
 /// The folder with the scripts and what they need.
 const FOLDER: &str = "tests/weights";

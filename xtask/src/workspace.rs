@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Instant;
 
 /// The workspace's root folder.
 pub(crate) fn root() -> PathBuf {
@@ -16,6 +17,16 @@ pub(crate) fn cargo(args: &[&str]) -> Command {
     let mut command = Command::new(program);
     command.args(args).current_dir(root());
     command
+}
+
+/// Runs a command, and says what it is and how long it took.
+pub(crate) fn step(name: &str, command: &mut Command) -> Result<(), String> {
+    println!("\n== {name}");
+    let start = Instant::now();
+    let status =
+        command.status().map_err(|e| format!("{name}: cannot start {:?}: {e}", command.get_program()))?;
+    println!("== {name}: {:.0} s", start.elapsed().as_secs_f64());
+    if status.success() { Ok(()) } else { Err(format!("{name} failed")) }
 }
 
 /// A text file of the workspace.

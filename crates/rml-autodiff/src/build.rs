@@ -7,11 +7,20 @@ use std::sync::Arc;
 
 use rml_base::{Diagnostic, IndexVec, Span};
 use rml_ir::normal::{ConstKind, Constant, Eq, Equation, Formal, Init, Node, Rhs, Var, VarData};
-use rml_ir::op::{self, Op};
+use rml_ir::op::{self, AxisIndex, Op};
 use rml_ir::{Precision, Type, Value};
 
 use crate::bp::{Bp, BpKind, Conditions, Literal};
-use crate::parts::Placed;
+
+/// What stands at some entries of a gradient that is zero elsewhere.
+pub(crate) struct Placed {
+    /// What stands there.
+    pub(crate) part: Var,
+    /// The entries.
+    pub(crate) items: Vec<AxisIndex>,
+    /// Whether the source counts the axes from the last one: `z[.., 0:n]`.
+    pub(crate) from_the_end: bool,
+}
 
 /// See the module.
 pub(crate) struct Builder {

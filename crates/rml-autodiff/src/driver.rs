@@ -6,12 +6,14 @@ use rml_base::{Diagnostics, IndexVec};
 use rml_ir::normal::{Callee, Equation, Module, Node, NodeId, Rhs, Var};
 use rml_ir::surface::Origins;
 
+use crate::activity::{Adjoints, Inner};
+use crate::analyse;
 use crate::clocks::{Clocks, Known, Summary};
 use crate::feedback::{self, Reach};
-use crate::plan::{self, Adjoints, Inner};
+use crate::gating::{self, Gating};
 use crate::resolve;
 use crate::signature::{self, Adjoint, num_outputs};
-use crate::synthesise::{self, Gates, Synthesised};
+use crate::synthesise::{self, Synthesised};
 
 /// Something to be done to a node.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -234,7 +236,7 @@ impl Driver {
             for _ in 0..*order {
                 let Some(adjoint) = self.adjoints.get(&primal) else { break };
                 if adjoint.is_unclear {
-                    problems.push(plan::hidden_clock(&self.module, primal, eq));
+                    problems.push(analyse::hidden_clock(&self.module, primal, eq));
                 }
                 primal = adjoint.node;
             }
@@ -260,11 +262,11 @@ impl Driver {
         let adjoint = match self.module.overrides.get(&id) {
             Some(&own) => {
                 let source = &self.module.nodes[id];
-                let gates = synthesise::gates_of_own(source, &self.inner, &self.clocks(id));
+                let gates = gating::of_own(source, &self.inner, &self.clocks(id));
                 signature::of_override(&self.module, id, own, gates)?
             }
             None => {
-                let made = self.synthesised_with(id, Gates::One)?;
+                let made = self.synthesised_with(id, Gating::One)?;
                 self.added(id, made)
             }
         };
@@ -286,21 +288,21 @@ impl Driver {
         let each = if one.is_own || one.gates.len() < 2 {
             one.clone()
         } else {
-            let made = self.synthesised_with(id, Gates::Each)?;
+            let made = self.synthesised_with(id, Gating::Each)?;
             self.added(id, made)
         };
         self.each.insert(id, each);
         Ok(())
     }
 
-    fn synthesised_with(&self, id: NodeId, gates: Gates) -> Result<Synthesised, Diagnostics> {
+    fn synthesised_with(&self, id: NodeId, gating: Gating) -> Result<Synthesised, Diagnostics> {
         let source = &self.module.nodes[id];
-        let apart = match gates {
-            Gates::One => feedback::calls(source, &self.inner, &self.reach),
-            Gates::Each => source.equations.ids().collect(),
+        let apart = match gating {
+            Gating::One => feedback::calls(source, &self.inner, &self.reach),
+            Gating::Each => source.equations.ids().collect(),
         };
         let inner = Inner { one: &self.inner, each: &self.each, apart: &apart };
-        synthesise::synthesise(&self.module, source, inner, &self.clocks(id), gates, self.readable)
+        synthesise::synthesise(&self.module, source, inner, &self.clocks(id), gating, self.readable)
     }
 
     /// Puts a node that was made into the module.
@@ -415,14 +417,4 @@ pub(crate) fn reachable(module: &Module, from: NodeId) -> Vec<NodeId> {
         stack.extend(fresh.into_iter().rev());
     }
     order
-}
-
-/// A variable of a node under change.
-pub(crate) fn push_var(
-    node: &mut Node,
-    name: Option<std::sync::Arc<str>>,
-    ty: rml_ir::Type,
-    span: rml_base::Span,
-) -> Var {
-    node.vars.push(rml_ir::normal::VarData { name, ty, span })
 }

@@ -9,7 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use rml_base::EntityId;
 use rml_ir::normal::{Callee, Eq, Node, NodeId, Rhs, Var};
 
-use crate::plan::{Adjoints, flows};
+use crate::activity::Adjoints;
+use crate::analyse::flows;
 
 /// How far in time an equation carries a value.
 #[derive(Clone, Copy, PartialEq, Eq)]

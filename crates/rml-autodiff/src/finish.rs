@@ -8,8 +8,9 @@ use rml_ir::normal::{ConstId, Constant, Eq, Equation, Formal, Init, Node, Rhs, V
 
 use rml_ir::surface::Origins;
 
+use crate::activity::Use;
 use crate::build::Builder;
-use crate::plan::Use;
+use crate::node::{for_each_operand, operands};
 
 /// What `v` is replaced by in the end.
 pub(crate) fn resolve(alias: &BTreeMap<Var, Var>, mut v: Var) -> Var {
@@ -56,33 +57,6 @@ pub(crate) fn finish(
         node.equations.iter().skip(source.equations.len()).map(&mut of).collect();
     let transposed = ids.zip(lines).filter_map(|(id, of)| Some((id, of?))).collect();
     (compact(node, source.span), Origins { transposed, calls: BTreeMap::new() })
-}
-
-/// Calls `f` on every variable that an equation reads.
-pub(crate) fn for_each_operand(rhs: &mut Rhs, mut f: impl FnMut(&mut Var)) {
-    match rhs {
-        Rhs::Const(_) => {}
-        Rhs::Apply { args, .. } => args.iter_mut().for_each(f),
-        Rhs::If { cond, then, other } => [cond, then, other].into_iter().for_each(f),
-        Rhs::When { value, cond } => [value, cond].into_iter().for_each(f),
-        Rhs::Merge { cond, on_true, on_false } => [cond, on_true, on_false].into_iter().for_each(f),
-        Rhs::Fby { init, next } | Rhs::FbyBack { init, next } => {
-            if let Init::Stream(v) = init {
-                f(v);
-            }
-            f(next);
-        }
-        Rhs::Post { next } => f(next),
-        Rhs::Param { init } => f(init),
-        Rhs::ParamUpdate { init, bp, d, .. } => [init, bp, d].into_iter().for_each(f),
-        Rhs::Call { args, every, .. } => args.iter_mut().chain(every).for_each(f),
-    }
-}
-
-fn operands(rhs: &Rhs) -> Vec<Var> {
-    let mut found = Vec::new();
-    for_each_operand(&mut rhs.clone(), |v| found.push(*v));
-    found
 }
 
 /// The adjoint equations that the outputs and the forward equations depend on.

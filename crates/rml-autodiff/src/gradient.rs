@@ -5,7 +5,8 @@ use rml_base::{Diagnostic, Diagnostics};
 use rml_ir::normal::{ConstId, ConstKind, Constant, Equation, Formal, Input, Module, Node, NodeId, Rhs, Var};
 use rml_ir::{Type, Value};
 
-use crate::driver::{self, Driver};
+use crate::driver::Driver;
+use crate::node::push_var;
 use crate::signature::num_outputs;
 
 mod held;
@@ -97,9 +98,9 @@ fn seed(
         let weight = constant(node, &ty, if o == chosen { 1.0 } else { 0.0 }, precision)?;
         if *here {
             // A constant would have a clock of its own: the condition ties it to that of the output.
-            let then = driver::push_var(node, None, ty.clone(), node.span);
+            let then = push_var(node, None, ty.clone(), node.span);
             define(node, then, Rhs::Const(weight));
-            let tied = driver::push_var(node, None, ty, node.span);
+            let tied = push_var(node, None, ty, node.span);
             define(node, tied, Rhs::If { cond: bp, then, other: o });
             define(node, d, Rhs::When { value: tied, cond: bp });
         } else {

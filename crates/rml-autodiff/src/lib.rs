@@ -7,18 +7,21 @@
 //!
 //! Nothing here knows the surface syntax, and nothing after this crate knows about gradients.
 //!
-//! The way through: `driver` chooses nodes, callees first; `plan` finds which variables have a gradient and under
-//! which condition (`bp`); `rules` transpose the equations; `finish` tidies; `resolve` wires the callers.
+//! The way through: `driver` chooses nodes, callees first; `analyse` finds which variables have a gradient and
+//! under which condition (`bp`); `rules` transpose the equations; `finish` tidies; `resolve` wires the callers.
 
+mod activity;
+mod analyse;
 mod bp;
 mod build;
 mod clocks;
 mod driver;
 mod feedback;
 mod finish;
+mod gating;
 mod gradient;
+mod node;
 mod parts;
-mod plan;
 mod resolve;
 mod rules;
 mod signature;

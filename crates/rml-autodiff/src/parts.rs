@@ -6,20 +6,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use rml_ir::Shape;
 use rml_ir::normal::Var;
 use rml_ir::op::{AxisIndex, Op};
 
 use crate::build::Builder;
-
-/// What stands at some entries of a gradient that is zero elsewhere.
-pub(crate) struct Placed {
-    /// What stands there.
-    pub(crate) part: Var,
-    /// The entries.
-    pub(crate) items: Vec<AxisIndex>,
-    /// Whether the source counts the axes from the last one: `z[.., 0:n]`.
-    pub(crate) from_the_end: bool,
-}
 
 /// The sum of gradients of one variable.
 pub(crate) fn sum(b: &mut Builder, parts: Vec<Var>) -> Option<Var> {
@@ -46,7 +37,7 @@ fn joined(b: &mut Builder, parts: Vec<Var>) -> Vec<Var> {
 }
 
 /// The only axis of which some entries are left out.
-fn divided(shape: &rml_ir::Shape, items: &[AxisIndex]) -> Option<usize> {
+fn divided(shape: &Shape, items: &[AxisIndex]) -> Option<usize> {
     let mut axes = items.iter().zip(shape.dims()).enumerate();
     let mut partial = axes.by_ref().filter(|(_, (item, size))| **item != AxisIndex::whole(**size));
     let (axis, _) = partial.next()?;

@@ -5,9 +5,8 @@ use rml_ir::normal::{Callee, ConstKind, Constant, Eq, Equation, Module, Node, No
 use rml_ir::op::Op;
 use rml_ir::{Precision, Type, Value};
 
-use crate::driver::push_var;
-use crate::finish::for_each_operand;
-use crate::plan::Adjoints;
+use crate::activity::Adjoints;
+use crate::node::{for_each_operand, push_var};
 use crate::signature::{Adjoint, Gradient, num_inputs, num_outputs};
 
 /// A result of the real adjoint, or what stands for it.

@@ -9,12 +9,14 @@ use rml_ir::normal::{Callee, Formal, Input, Module, Node, NodeId, Rhs, Var};
 use rml_ir::op::Op;
 use rml_ir::surface::Origins;
 
+use crate::activity::{self, Activity, Inner, Seed, Use};
+use crate::analyse::{active, analyse};
 use crate::bp::{Bp, BpKind, Literal};
 use crate::build::Builder;
-use crate::clocks::{Class, Clocks, Step};
+use crate::clocks::{Clocks, Step};
 use crate::finish;
+use crate::gating::{self, Gating};
 use crate::parts;
-use crate::plan::{self, Adjoints, Inner, Plan, Seed, Use};
 use crate::rules::{self, Contribution};
 use crate::signature::{Gradient, num_inputs, num_outputs};
 
@@ -31,80 +33,8 @@ pub(crate) struct Synthesised {
     pub(crate) is_unclear: bool,
 }
 
-/// What gates the gradients of the outputs.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Gates {
-    /// One condition `bp`, on the slowest clock of which all outputs are samplings.
-    One,
-    /// A condition for each output, so that callers need not know how their clocks are related, and no gradient waits for
-    /// another.
-    Each,
-}
-
-/// The clock of one condition for all outputs: as all outputs say if they are known to be related, else those with a gradient.
-fn top(outputs: &[Var], active: &BTreeSet<Var>, clocks: &Clocks) -> Option<Class> {
-    let known =
-        |outputs: &[Var]| clocks.top(outputs).filter(|&top| outputs.iter().all(|&o| clocks.is_below(top, o)));
-    let live: Vec<Var> = outputs.iter().copied().filter(|o| active.contains(o)).collect();
-    known(outputs).or_else(|| known(&live)).or_else(|| clocks.top(&live)).or_else(|| clocks.top(outputs))
-}
-
-/// For each num output the number of its condition, and how its clock is sampled from that of the condition.
-fn gates(
-    gates: Gates,
-    outputs: &[Var],
-    active: &BTreeSet<Var>,
-    clocks: &Clocks,
-) -> Vec<(usize, Vec<Literal>)> {
-    let is_any_active = outputs.iter().any(|o| active.contains(o));
-    let is_dead = |o: &Var| !active.contains(o) && is_any_active;
-    let top = top(outputs, active, clocks);
-    let mut next = 0..;
-    let gate_of = |o: &Var| match gates {
-        Gates::Each if is_dead(o) => (0, Vec::new()),
-        Gates::One => (0, top.and_then(|top| clocks.path(top, *o)).unwrap_or_default()),
-        Gates::Each => (next.next().unwrap_or(0), Vec::new()),
-    };
-    outputs.iter().map(gate_of).collect()
-}
-
-/// The same as a caller sees it. A clock that is not known to be related to that of the condition counts as hidden.
-fn steps(
-    source: &Node,
-    clocks: &Clocks,
-    outputs: &[Var],
-    gates: &[(usize, Vec<Literal>)],
-    active: &BTreeSet<Var>,
-) -> Vec<(usize, Vec<Step>)> {
-    let interface: Vec<Var> = source.inputs().map(|i| i.var).chain(source.outputs.iter().copied()).collect();
-    // A clock between the outputs that none of them is on cannot be told by the caller either.
-    let top = top(outputs, active, clocks).filter(|&top| outputs.iter().any(|&o| clocks.class(o) == top));
-    let is_single = gates.iter().all(|(gate, _)| *gate == 0);
-    let step = |(o, (gate, path)): (&Var, &(usize, Vec<Literal>))| {
-        // Where a gradient that nothing reads is present does not matter.
-        if !active.contains(o) {
-            return (*gate, Vec::new());
-        }
-        let is_known = !is_single || top.is_some_and(|top| clocks.is_below(top, *o));
-        let steps = path.iter().map(|&literal| clocks.step(&interface, literal));
-        (*gate, steps.chain((!is_known).then_some(Step::Inside)).collect())
-    };
-    outputs.iter().zip(gates).map(step).collect()
-}
-
-/// Whether the outputs are on clocks of which an instance inside decides how they are related.
-fn is_unclear(clocks: &Clocks, outputs: &[Var], active: &BTreeSet<Var>) -> bool {
-    let live = || outputs.iter().copied().filter(|o| active.contains(o));
-    let Some(top) = top(outputs, active, clocks) else { return false };
-    !live().all(|o| clocks.is_below(top, o)) && live().any(|o| clocks.is_hidden(o))
-}
-
-/// What callers of an adjoint that the program defines must know of its condition.
-pub(crate) fn gates_of_own(source: &Node, adjoints: &Adjoints, clocks: &Clocks) -> Vec<(usize, Vec<Step>)> {
-    let (num, active) = (num_outputs(source), plan::active(source, adjoints));
-    steps(source, clocks, &num, &gates(Gates::One, &num, &active, clocks), &active)
-}
-
+/// Makes the adjoint of `source`.
+///
 /// Requires: no call of the node is a [`Callee::Diff`], and every callee that can pass a
 /// gradient is in `adjoints`. `readable` gives names to results and parameters that have none in the source; that is for
 /// printing only, since states are named after variables.
@@ -113,95 +43,115 @@ pub(crate) fn synthesise(
     source: &Node,
     adjoints: Inner<'_>,
     clocks: &Clocks,
-    form: Gates,
+    gating: Gating,
     readable: bool,
 ) -> Result<Synthesised, Diagnostics> {
     let mut b = Builder::new(source, module.precision);
-    let active = plan::active(source, adjoints.one);
-    let num = num_outputs(source);
-    let gates = gates(form, &num, &active, clocks);
-    let bps = conditions(&mut b, &num, &gates);
-    let formals: Vec<plan::Formal> = (num.iter().zip(&gates))
-        .map(|(&output, (gate, path))| {
-            let ty = b.ty(output);
-            let wanted = format!("d{}", b.name(output).as_deref().unwrap_or("o"));
-            let d = b.named(&wanted, ty);
-            plan::Formal { output, d, gate: bps[*gate], path: path.clone() }
-        })
-        .collect();
-    let inputs = num_inputs(source);
-    let plan = plan::plan(&mut b, module, adjoints, clocks, &active, &formals)?;
-
+    let active = active(source, adjoints.one);
+    let (num, inputs) = (num_outputs(source), num_inputs(source));
+    let gated = gating::gated(gating, &num, &active, clocks);
+    let bps = conditions(&mut b, &num, &gated);
+    let formals = formals(&mut b, &num, &gated, &bps);
+    let activity = analyse(&mut b, module, adjoints, clocks, &active, &formals)?;
     if readable {
-        name_results(&mut b, &plan);
+        name_results(&mut b, &activity);
         name_parameters(&mut b);
     }
-    let order: Vec<Var> = inputs.iter().map(|&(_, x)| x).chain(b.slots.keys().copied()).collect();
-    b.name_conditions(order);
-    let uses = uses_by_target(&plan);
-    let seeds = seeds_by_output(&plan);
-    name_gradients(&mut b, &seeds, &uses);
-    let mut instances = rules::call::instances(&b);
-    for call in &plan.calls {
-        rules::call::replace(&mut b, call, &mut instances);
-    }
-    for v in b.gradients.keys().copied().collect::<Vec<_>>() {
-        let seeds = seeds.get(&v).map_or(&[][..], Vec::as_slice);
-        define_gradient(&mut b, &plan, (seeds, uses.get(&v).map_or(&[], Vec::as_slice)), v);
-    }
-    let mut problems = Diagnostics::new();
-    for id in source.equations.ids() {
-        if matches!(source.equations[id].rhs, Rhs::Param { .. } | Rhs::ParamUpdate { .. }) {
-            problems.extend(rules::param::train(&mut b, module, id).err());
-        }
-    }
-    if problems.has_errors() {
-        return Err(problems);
-    }
-
-    interface(&mut b, source, clocks, &bps, &formals, &plan);
+    let uses = uses_by_target(&activity);
+    transpose(&mut b, &activity, &uses, &inputs);
+    train(&mut b, module, source)?;
+    interface(&mut b, source, clocks, &bps, &formals, &activity);
     let gradients = results(&mut b, bps[0], &inputs);
-    let training: BTreeSet<NodeId> =
-        plan.calls.iter().filter(|c| c.adjoint.trains).map(|c| c.adjoint.node).collect();
-    let trains = b.forward_equations().iter().any(|eq| match &eq.rhs {
-        Rhs::ParamUpdate { .. } => true,
-        Rhs::Call { callee, .. } => match callee {
-            Callee::Node(id) => training.contains(id),
-            Callee::Diff { .. } => false,
-        },
-        _ => false,
-    });
+    let trains = trains(&b, &activity);
     if let Some(refused) = b.refused.take() {
         return Err(refused.into());
     }
     b.node.name = Arc::from(format!("diff_{}", source.name));
-    let gates = steps(source, clocks, &num, &gates, &active);
-    let is_unclear = form == Gates::One && is_unclear(clocks, &num, &active);
     if readable {
-        name_contributions(&mut b, &plan);
+        name_contributions(&mut b, &activity);
     }
-    let (node, mut origins) = finish::finish(b, source, &order_keys(source, &plan, &inputs), &uses);
-    for call in plan.calls.iter().filter(|call| call.adjoint.parameter.is_none()) {
+    let (node, mut origins) = finish::finish(b, source, &order_keys(source, &activity, &inputs), &uses);
+    for call in activity.calls.iter().filter(|call| call.adjoint.parameter.is_none()) {
         if let Rhs::Call { callee: Callee::Node(id), args, .. } = &source.equations[call.eq].rhs {
             let name = module.nodes[*id].name.clone();
             let outputs = source.equations[call.eq].lhs.len();
             origins.calls.insert(call.eq, (name, outputs, args.len()));
         }
     }
+    let gates = gating::steps(source, clocks, &num, &gated, &active);
+    let is_unclear = gating == Gating::One && gating::is_unclear(clocks, &num, &active);
     Ok(Synthesised { node, origins, gradients, trains, gates, is_unclear })
 }
 
-fn uses_by_target(plan: &Plan) -> BTreeMap<Var, Vec<Use>> {
+/// The formals `d<output>` of the num outputs.
+fn formals(
+    b: &mut Builder,
+    outputs: &[Var],
+    gated: &[(usize, Vec<Literal>)],
+    bps: &[Var],
+) -> Vec<activity::Formal> {
+    let formal = |(&output, (gate, path)): (&Var, &(usize, Vec<Literal>))| {
+        let ty = b.ty(output);
+        let wanted = format!("d{}", b.name(output).as_deref().unwrap_or("o"));
+        let d = b.named(&wanted, ty);
+        activity::Formal { output, d, gate: bps[*gate], path: path.clone() }
+    };
+    outputs.iter().zip(gated).map(formal).collect()
+}
+
+/// Makes the equations of all gradients, and replaces the calls by those of adjoints.
+fn transpose(b: &mut Builder, activity: &Activity, uses: &BTreeMap<Var, Vec<Use>>, inputs: &[(usize, Var)]) {
+    let order: Vec<Var> = inputs.iter().map(|&(_, x)| x).chain(b.slots.keys().copied()).collect();
+    b.name_conditions(order);
+    let seeds = seeds_by_output(activity);
+    name_gradients(b, &seeds, uses);
+    let mut instances = rules::call::instances(b);
+    for call in &activity.calls {
+        rules::call::replace(b, call, &mut instances);
+    }
+    for v in b.gradients.keys().copied().collect::<Vec<_>>() {
+        let seeds = seeds.get(&v).map_or(&[][..], Vec::as_slice);
+        define_gradient(b, activity, (seeds, uses.get(&v).map_or(&[], Vec::as_slice)), v);
+    }
+}
+
+/// Makes the parameters that have a gradient trainable.
+fn train(b: &mut Builder, module: &Module, source: &Node) -> Result<(), Diagnostics> {
+    let mut problems = Diagnostics::new();
+    for id in source.equations.ids() {
+        if matches!(source.equations[id].rhs, Rhs::Param { .. } | Rhs::ParamUpdate { .. }) {
+            problems.extend(rules::param::train(b, module, id).err());
+        }
+    }
+    if problems.has_errors() { Err(problems) } else { Ok(()) }
+}
+
+/// Whether the adjoint, or one that it calls, updates a parameter.
+fn trains(b: &Builder, activity: &Activity) -> bool {
+    let training: BTreeSet<NodeId> =
+        activity.calls.iter().filter(|c| c.adjoint.trains).map(|c| c.adjoint.node).collect();
+    b.forward_equations().iter().any(|eq| match &eq.rhs {
+        Rhs::ParamUpdate { .. } => true,
+        Rhs::Call { callee, .. } => match callee {
+            Callee::Node(id) => training.contains(id),
+            Callee::Diff { .. } => false,
+        },
+        _ => false,
+    })
+}
+
+/// The uses of each variable.
+fn uses_by_target(activity: &Activity) -> BTreeMap<Var, Vec<Use>> {
     let mut uses: BTreeMap<Var, Vec<Use>> = BTreeMap::new();
-    for found in &plan.uses {
+    for found in &activity.uses {
         uses.entry(found.target).or_default().push(*found);
     }
     uses
 }
 
 /// Names the results of calls that become calls of adjoints: a tuple cannot stay inside an expression.
-fn name_results(b: &mut Builder, plan: &Plan) {
-    for call in plan.calls.iter().filter(|call| !call.results.is_empty()) {
+fn name_results(b: &mut Builder, activity: &Activity) {
+    for call in activity.calls.iter().filter(|call| !call.results.is_empty()) {
         for v in b.node.equations[call.eq].lhs.clone() {
             if b.name(v).is_none() {
                 b.node.vars[v].name = Some(b.fresh("t"));
@@ -211,8 +161,8 @@ fn name_results(b: &mut Builder, plan: &Plan) {
 }
 
 /// Names what calls of adjoints give for variables with a name, where it is not the whole gradient: `dx1`, `bpx1`.
-fn name_contributions(b: &mut Builder, plan: &Plan) {
-    for found in &plan.uses {
+fn name_contributions(b: &mut Builder, activity: &Activity) {
+    for found in &activity.uses {
         let (Some(result), Some(name)) = (found.result, b.name(found.target)) else { continue };
         let condition = match b.conditions.kind(found.bp) {
             BpKind::Var(condition) => Some(*condition),
@@ -243,9 +193,9 @@ fn name_parameters(b: &mut Builder) {
 }
 
 /// The gradients from outside, by output.
-fn seeds_by_output(plan: &Plan) -> BTreeMap<Var, Vec<Seed>> {
+fn seeds_by_output(activity: &Activity) -> BTreeMap<Var, Vec<Seed>> {
     let mut seeds: BTreeMap<Var, Vec<Seed>> = BTreeMap::new();
-    for seed in &plan.seeds {
+    for seed in &activity.seeds {
         seeds.entry(seed.output).or_default().push(*seed);
     }
     seeds
@@ -276,7 +226,7 @@ fn name_gradients(b: &mut Builder, seeds: &BTreeMap<Var, Vec<Seed>>, uses: &BTre
 }
 
 /// Adds up what the seeds and uses of `v` contribute.
-fn define_gradient(b: &mut Builder, plan: &Plan, (seeds, uses): (&[Seed], &[Use]), v: Var) {
+fn define_gradient(b: &mut Builder, activity: &Activity, (seeds, uses): (&[Seed], &[Use]), v: Var) {
     let (Some(&d), Some(&slot)) = (b.gradients.get(&v), b.slots.get(&v)) else { return };
     // A formal is the gradient of its own output only.
     if seeds.iter().any(|s| s.d == d) {
@@ -287,7 +237,7 @@ fn define_gradient(b: &mut Builder, plan: &Plan, (seeds, uses): (&[Seed], &[Use]
         parts.push((seed.bp, Contribution::Gated(seed.d)));
     }
     for found in uses {
-        if let Some(part) = rules::contribution(b, plan, found) {
+        if let Some(part) = rules::contribution(b, activity, found) {
             parts.push((found.bp, part));
         }
     }
@@ -363,10 +313,10 @@ fn completed(b: &mut Builder, slot: Bp, groups: Vec<(Option<Bp>, Var)>) -> Vec<V
 }
 
 /// The formals that gate gradients: `bp`, or one for each clock of the outputs, named after the first on it.
-fn conditions(b: &mut Builder, outputs: &[Var], gates: &[(usize, Vec<Literal>)]) -> Vec<Var> {
-    let count = gates.iter().map(|(gate, _)| gate + 1).max().unwrap_or(1);
+fn conditions(b: &mut Builder, outputs: &[Var], gated: &[(usize, Vec<Literal>)]) -> Vec<Var> {
+    let count = gated.iter().map(|(gate, _)| gate + 1).max().unwrap_or(1);
     let mut firsts: Vec<Option<Var>> = vec![None; count];
-    for ((gate, _), output) in gates.iter().zip(outputs) {
+    for ((gate, _), output) in gated.iter().zip(outputs) {
         firsts[*gate].get_or_insert(*output);
     }
     let condition = |gate: usize| {
@@ -383,21 +333,21 @@ fn interface(
     source: &Node,
     clocks: &Clocks,
     bps: &[Var],
-    formals: &[plan::Formal],
-    plan: &Plan,
+    formals: &[activity::Formal],
+    activity: &Activity,
 ) {
     b.node.formals = source.formals.clone();
     for &bp in bps {
         let outputs: Vec<Var> = formals.iter().filter(|f| f.gate == bp).map(|f| f.output).collect();
         let active = b.slots.keys().copied().collect();
-        let sampled = top(&outputs, &active, clocks).and_then(|top| clocks.sampled_by(top));
+        let sampled = gating::top(&outputs, &active, clocks).and_then(|top| clocks.sampled_by(top));
         let sampled = sampled.filter(|l| source.inputs().any(|i| i.var == l.var));
         let clock = sampled.map(|l| (l.var, l.positive));
         b.node.formals.push(Formal::Stream(Input { var: bp, clock }));
     }
     for formal in formals {
         let is_gate = |&here: &Bp| *b.conditions.kind(here) == BpKind::Var(formal.gate);
-        let clock = plan.formals.get(&formal.d).filter(|here| is_gate(here)).map(|_| (formal.gate, true));
+        let clock = activity.formals.get(&formal.d).filter(|here| is_gate(here)).map(|_| (formal.gate, true));
         b.node.formals.push(Formal::Stream(Input { var: formal.d, clock }));
     }
 }
@@ -457,7 +407,11 @@ fn output(b: &mut Builder, v: Var, wanted: &str, taken: &mut BTreeSet<Var>) -> u
 }
 
 /// Where the gradient of each variable stands: in the order of the source equations that use it, inputs first in each.
-fn order_keys(source: &Node, plan: &Plan, inputs: &[(usize, Var)]) -> BTreeMap<Var, (usize, bool, usize)> {
+fn order_keys(
+    source: &Node,
+    activity: &Activity,
+    inputs: &[(usize, Var)],
+) -> BTreeMap<Var, (usize, bool, usize)> {
     // A source equation is a run of unnamed temporaries and the named variables they serve.
     let mut groups = Vec::new();
     let mut group = 0;
@@ -468,7 +422,7 @@ fn order_keys(source: &Node, plan: &Plan, inputs: &[(usize, Var)]) -> BTreeMap<V
         }
     }
     let mut keys = BTreeMap::new();
-    for (rank, found) in plan.uses.iter().enumerate() {
+    for (rank, found) in activity.uses.iter().enumerate() {
         let group = groups.get(found.eq.0 as usize).copied().unwrap_or(group);
         let inner = !inputs.iter().any(|&(_, x)| x == found.target);
         keys.entry(found.target).or_insert((group, inner, rank));

@@ -7,7 +7,7 @@ use rml_backend::{Buffer, Failure};
 use rml_ir::{DType, Data, Precision, Type, Value};
 use xla::{ArrayElement, ElementType, PjRtBuffer, PjRtClient};
 
-use crate::client::failure;
+use crate::error::failure;
 
 /// A tensor; one without elements stays on the host.
 pub(crate) struct Stored {

@@ -1,19 +1,19 @@
-//! Opening a device, and what all functions on it share.
+//! Opening a device.
 
-use std::collections::BTreeMap;
-use std::fmt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use rml_backend::{About, Backend, Buffer, Executable, Failure, Function, Options};
 use rml_base::codes::backend as codes;
 use rml_ir::Value;
-use xla::{PjRtBuffer, PjRtClient, PjRtLoadedExecutable, PluginOption};
+use xla::{PjRtClient, PluginOption};
 
 use crate::buffer::Stored;
-use crate::compile::{Compiled, compile_text};
+use crate::compile::Compiled;
+use crate::device::Device;
+use crate::error::failure;
 use crate::executable::Ready;
-use crate::{ffi, lower};
+use crate::ffi;
 
 /// The crate and the library that it calls.
 const VERSION: &str = "XLA of TensorFlow 2.21.0";
@@ -26,64 +26,6 @@ const CUDA_FILE: &str = "xla_cuda_plugin.so";
 
 /// The flag for minima and maxima that are NaN where an operand is.
 const KEEP_NAN: &str = "--xla_cpu_enable_fast_min_max=false";
-
-/// The last words of a library as a failure of one line.
-pub(crate) fn failure(error: &xla::Error) -> Failure {
-    let text = match error {
-        xla::Error::XlaError { msg, .. } => msg.clone(),
-        other => other.to_string(),
-    };
-    said(&text)
-}
-
-/// What the library said, cut to one line of a bearable length.
-pub(crate) fn said(text: &str) -> Failure {
-    let line: String = text.lines().next().unwrap_or_default().trim().chars().take(300).collect();
-    let line = line.trim_end_matches('.');
-    if text.contains("RESOURCE_EXHAUSTED") || text.to_lowercase().contains("out of memory") {
-        return Failure::new(codes::BACKEND_MEMORY, format!("XLA has no memory left: {line}"))
-            .help("stack fewer windows with `--batch`, or choose another device");
-    }
-    Failure::call(format!("XLA: {line}"))
-}
-
-/// One device.
-pub(crate) struct Device {
-    pub(crate) client: PjRtClient,
-    name: String,
-    /// Functions by their text.
-    functions: Mutex<BTreeMap<String, Arc<Compiled>>>,
-    /// The function that copies a tensor, by its type.
-    copies: Mutex<BTreeMap<String, Arc<PjRtLoadedExecutable>>>,
-}
-
-impl fmt::Debug for Device {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Device").field("name", &self.name).finish_non_exhaustive()
-    }
-}
-
-impl Device {
-    fn new(client: PjRtClient, name: String) -> Self {
-        Self { client, name, functions: Mutex::default(), copies: Mutex::default() }
-    }
-
-    /// A copy of a tensor of that type (as the text writes it).
-    pub(crate) fn copy(&self, ty: &str, buffer: &PjRtBuffer) -> Result<PjRtBuffer, Failure> {
-        let mut copies = self.copies.lock().unwrap_or_else(PoisonError::into_inner);
-        let program = match copies.get(ty) {
-            Some(program) => program.clone(),
-            None => {
-                let program = Arc::new(compile_text(&self.client, &lower::identity(ty))?);
-                copies.insert(ty.to_owned(), program.clone());
-                program
-            }
-        };
-        let mut results = program.execute_b(&[buffer]).map_err(|e| failure(&e))?;
-        let copy = results.pop().and_then(|mut of_device| of_device.pop());
-        copy.ok_or_else(|| Failure::call("XLA: a copy has no result"))
-    }
-}
 
 /// The backend of one device.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use rml_backend::{Failure, Function, Kind};
 use xla::{HloModuleProto, PjRtBuffer, PjRtClient, PjRtLoadedExecutable, XlaComputation};
 
 use crate::buffer;
-use crate::client::{failure, said};
+use crate::error::{failure, said};
 use crate::ffi;
 use crate::lower::{Arg, Lowered, lower};
 

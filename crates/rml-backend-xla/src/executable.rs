@@ -8,8 +8,9 @@ use rml_ir::Value;
 use xla::{PjRtBuffer, PjRtLoadedExecutable};
 
 use crate::buffer::{self, Stored};
-use crate::client::{Device, failure};
 use crate::compile::Compiled;
+use crate::device::Device;
+use crate::error::failure;
 use crate::lower::{self, Arg, Output};
 
 /// A function that is ready to run.

@@ -1,15 +1,9 @@
-//! The C side: what this library exports, and the functions of XLA's libraries that the crate `xla` does not offer.
+//! The functions of XLA's libraries that the crate `xla` does not offer, and the loader's.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
-
-/// The table of this library's functions.
-#[unsafe(no_mangle)]
-pub(crate) extern "C" fn rml_backend_api() -> *const rml_backend::plugin::export::Api {
-    rml_backend::plugin::export::api(crate::client::open)
-}
 
 unsafe extern "C" {
     fn xla_gap_stablehlo_to_hlo_proto(
@@ -67,7 +61,7 @@ pub(crate) fn own_file() -> Option<PathBuf> {
         name: std::ptr::null(),
         address: std::ptr::null_mut(),
     };
-    let address = rml_backend_api as *const c_void;
+    let address = own_file as *const c_void;
     // SAFETY: the address is that of a function, and `symbol` is written only.
     let found = unsafe { dladdr(address, &raw mut symbol) } != 0 && !symbol.file.is_null();
     // SAFETY: the loader's name of a loaded file ends with 0 and stays while the file is loaded.

@@ -12,6 +12,12 @@ mod client;
 #[cfg(feature = "link")]
 mod compile;
 #[cfg(feature = "link")]
+mod device;
+#[cfg(feature = "link")]
+mod error;
+#[cfg(feature = "link")]
 mod executable;
+#[cfg(feature = "link")]
+mod export;
 #[cfg(feature = "link")]
 mod ffi;

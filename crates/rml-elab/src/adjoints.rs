@@ -11,8 +11,8 @@ use rml_ir::typed::{Callee, ExprKind, Formal, NodeId};
 use crate::emit::Builder;
 use crate::hir::{Node, Role};
 use crate::instance::{RootGiven, RootSpec};
+use crate::instantiate::instantiate;
 use crate::report::Report;
-use crate::root::instantiate;
 use crate::scope::Program;
 
 /// The tables of [`rml_ir::typed::Module`].

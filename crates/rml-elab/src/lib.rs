@@ -22,6 +22,7 @@ mod habits;
 mod hir;
 mod infer;
 mod instance;
+mod instantiate;
 mod load;
 mod lower;
 mod ops;

@@ -3,13 +3,13 @@
 use indexmap::{IndexMap, IndexSet};
 use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, Diagnostics, suggest};
-use rml_ir::typed::{Module, NodeId, StaticValue};
+use rml_ir::typed::{Module, StaticValue};
 
 use crate::adjoints;
-use crate::emit::{self, Builder};
+use crate::emit::Builder;
 use crate::hir::{ExprKind, Item, Local, LocalKind, Node, Role, SourceId};
-use crate::infer;
-use crate::instance::{RootGiven, RootSpec, Tree};
+use crate::instance::{RootGiven, RootSpec};
+use crate::instantiate::instantiate;
 use crate::options::{Options, Root};
 use crate::report::Report;
 use crate::scope::Program;
@@ -57,32 +57,6 @@ fn module(program: &Program, spec: RootSpec, options: &Options, report: &mut Rep
         overrides: adjoints.overrides,
         optimisers: adjoints.optimisers,
     })
-}
-
-/// Adds the nodes of the tree of instances under a root.
-pub(crate) fn instantiate(
-    program: &Program,
-    spec: RootSpec,
-    builder: &mut Builder,
-    report: &mut Report,
-) -> Option<NodeId> {
-    let before = report.errors();
-    let span = program.nodes[spec.source].span;
-    let tree = Tree::build(program, spec, report);
-    if tree.truncated {
-        return None;
-    }
-    let mut typed = infer::infer(tree, report);
-    typed.inexact_literals(builder.precision, report);
-    let made = emit::emit(&mut typed, builder, report);
-    if made.is_none() && report.errors() == before && !typed.in_error {
-        report.push(
-            Diagnostic::error(codes::SHAPE_MISMATCH, "the shapes of this program cannot be inferred")
-                .label(span, "some shape here depends on nothing known")
-                .help("declare the types of the inputs: `x: num [8]`"),
-        );
-    }
-    made
 }
 
 /// Checks all nodes of the main text, and the settings. Returns the modules of those that no other calls and that are right.

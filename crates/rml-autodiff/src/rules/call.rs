@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use rml_ir::normal::{Callee, Rhs, Var};
 
+use crate::activity::ActiveCall;
 use crate::bp::Bp;
 use crate::build::Builder;
-use crate::plan::CallPlan;
 use crate::rules::param;
 
 /// Replaces a call by one of the adjoint; `taken` holds the names of all [`instances`].
-pub(crate) fn replace(b: &mut Builder, call: &CallPlan, taken: &mut BTreeSet<Arc<str>>) {
+pub(crate) fn replace(b: &mut Builder, call: &ActiveCall, taken: &mut BTreeSet<Arc<str>>) {
     let adjoint = &call.adjoint;
     b.span = b.node.equations[call.eq].span;
     let bps: Vec<Var> = call.bps.iter().map(|&bp| b.condition(bp)).collect();

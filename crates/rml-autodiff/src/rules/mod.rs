@@ -1,7 +1,7 @@
 //! The rules of transposition, one file a family of primitives (ADJ-4 to ADJ-12).
 //!
 //! A rule says what a use of a variable contributes to its gradient, given the gradient of the equation's result. Where
-//! the contribution is present is settled before, in [`plan`](crate::plan).
+//! the contribution is present is known from the [activity analysis](crate::activity).
 
 pub(crate) mod apply;
 pub(crate) mod call;
@@ -11,8 +11,8 @@ pub(crate) mod param;
 
 use rml_ir::normal::{Rhs, Var};
 
+use crate::activity::{Activity, Use};
 use crate::build::Builder;
-use crate::plan::{Plan, Use};
 
 /// What a use contributes.
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +24,7 @@ pub(crate) enum Contribution {
 }
 
 /// The contribution of a use; `None` where the result has no gradient after all.
-pub(crate) fn contribution(b: &mut Builder, plan: &Plan, found: &Use) -> Option<Contribution> {
+pub(crate) fn contribution(b: &mut Builder, activity: &Activity, found: &Use) -> Option<Contribution> {
     if let Some(result) = found.result {
         return Some(Contribution::Gated(result));
     }
@@ -42,7 +42,7 @@ pub(crate) fn contribution(b: &mut Builder, plan: &Plan, found: &Use) -> Option<
         Rhs::When { .. } => Contribution::Gated(d),
         Rhs::Merge { cond, .. } => Contribution::Gated(clock::of_if(b, *cond, found.position == 1, d, bp)),
         Rhs::Fby { .. } | Rhs::FbyBack { .. } if found.position == 0 => {
-            let first = *plan.firsts.get(&found.eq)?;
+            let first = *activity.firsts.get(&found.eq)?;
             Contribution::Gated(clock::of_if(b, first, true, d, bp))
         }
         Rhs::Fby { .. } => Contribution::Padded(delay::transposed(b, true, d, bp)),

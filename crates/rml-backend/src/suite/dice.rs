@@ -1,6 +1,19 @@
 //! Pseudo-random choices of the suite: the same in every run.
 
-use crate::suite::operands::Nums;
+/// Which numbers are chosen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Nums {
+    /// Of both signs, between 2^-9 and 2^4.
+    Scales,
+    /// The same, positive.
+    Positive,
+    /// Uniform in `-1..1`.
+    Unit,
+    /// Quarters in `-3..=3`, so that many are equal, and halves are met.
+    Grid,
+    /// Uniform in `-1000..1000`.
+    Large,
+}
 
 /// A generator (SplitMix64), seeded by a text.
 pub(super) struct Dice(u64);

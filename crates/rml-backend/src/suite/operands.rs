@@ -3,22 +3,7 @@
 use rml_ir::op::Op;
 use rml_ir::{DType, Data, Precision, Type, Value};
 
-use super::dice::Dice;
-
-/// Which numbers an operator is tried on.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Nums {
-    /// Of both signs, between 2^-9 and 2^4.
-    Scales,
-    /// The same, positive.
-    Positive,
-    /// Uniform in `-1..1`.
-    Unit,
-    /// Quarters in `-3..=3`, so that many are equal, and halves are met.
-    Grid,
-    /// Uniform in `-1000..1000`.
-    Large,
-}
+use super::dice::{Dice, Nums};
 
 /// Which operands an operator is tried on.
 #[derive(Clone, Copy, Debug)]

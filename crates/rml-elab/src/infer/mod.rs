@@ -5,6 +5,7 @@ mod dtype;
 mod feedback;
 mod flow;
 mod hint;
+mod independent;
 mod shape;
 
 use indexmap::{IndexMap, IndexSet};
@@ -16,7 +17,8 @@ use crate::report::Report;
 use crate::statics::Statics;
 
 pub(crate) use adjoint::{Adjoint, Port};
-pub(crate) use flow::{Failed, independent};
+pub(crate) use flow::Failed;
+pub(crate) use independent::independent;
 
 /// A tree of instances with the types of all its variables.
 #[derive(Debug)]

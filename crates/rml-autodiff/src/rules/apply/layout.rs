@@ -7,7 +7,7 @@ use rml_ir::normal::Var;
 use rml_ir::op::{AxisIndex, Op};
 
 use super::{Dim, Transposer};
-use crate::parts::Placed;
+use crate::build::Placed;
 
 impl Transposer<'_, '_> {
     /// Shapes, parts and positions.

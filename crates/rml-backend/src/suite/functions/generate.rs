@@ -7,8 +7,8 @@ use rml_ir::{DType, Data, Precision, Shape, Type, Value};
 use super::{Sample, distance};
 use crate::function::{Function, Val};
 use crate::suite::compare::numbers;
-use crate::suite::dice::Dice;
-use crate::suite::operands::{Nums, value};
+use crate::suite::dice::{Dice, Nums};
+use crate::suite::operands::value;
 
 /// A value while the function grows.
 struct Known {

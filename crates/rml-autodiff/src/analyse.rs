@@ -1,5 +1,4 @@
-//! What a node's adjoint has to do, before any of its equations is made: which variables have a gradient, which uses
-//! contribute to it, and under which condition.
+//! Activity analysis: finds what the adjoint of a node has to compute, before any of its equations is made.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,100 +6,12 @@ use rml_base::{Diagnostic, Diagnostics, EntityId, codes};
 use rml_ir::Type;
 use rml_ir::normal::{Callee, Eq, Equation, Init, Module, Node, NodeId, Rhs, Var};
 
+use crate::activity::{ActiveCall, Activity, Adjoints, Formal, Inner, Seed, Use};
 use crate::bp::{Bp, BpKind, Literal};
 use crate::build::Builder;
 use crate::clocks::{Class, Clocks, Step};
 use crate::rules;
 use crate::signature::Adjoint;
-
-/// The adjoints that exist already, by the node they belong to.
-pub(crate) type Adjoints = BTreeMap<NodeId, Adjoint>;
-
-/// The adjoints that calls are replaced by.
-#[derive(Clone, Copy)]
-pub(crate) struct Inner<'a> {
-    /// With one condition, where that does.
-    pub(crate) one: &'a Adjoints,
-    /// With one condition for each output.
-    pub(crate) each: &'a Adjoints,
-    /// The calls that need one for each output.
-    pub(crate) apart: &'a BTreeSet<Eq>,
-}
-
-impl Inner<'_> {
-    fn get(&self, eq: Eq, node: NodeId) -> Option<&Adjoint> {
-        if self.apart.contains(&eq) { self.each.get(&node) } else { self.one.get(&node) }
-    }
-}
-
-/// One use of a variable that has a gradient, by an equation whose result has one.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Use {
-    /// The equation.
-    pub(crate) eq: Eq,
-    /// Which operand.
-    pub(crate) position: usize,
-    /// The variable used.
-    pub(crate) target: Var,
-    /// Where the contribution is present.
-    pub(crate) bp: Bp,
-    /// The variable that already holds the contribution (results of calls).
-    pub(crate) result: Option<Var>,
-}
-
-/// A num output, its gradient, and what that is gated by.
-pub(crate) struct Formal {
-    /// The output.
-    pub(crate) output: Var,
-    /// The formal `d<output>`.
-    pub(crate) d: Var,
-    /// The condition.
-    pub(crate) gate: Var,
-    /// How the output's clock is sampled from that of the condition.
-    pub(crate) path: Vec<Literal>,
-}
-
-/// A gradient that comes from the interface (ADJ-2).
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Seed {
-    /// The output.
-    pub(crate) output: Var,
-    /// The formal `d<output>`.
-    pub(crate) d: Var,
-    /// Where it is present.
-    pub(crate) bp: Bp,
-}
-
-/// A call whose adjoint is called instead.
-#[derive(Clone, Debug)]
-pub(crate) struct CallPlan {
-    /// The equation.
-    pub(crate) eq: Eq,
-    /// What is called instead.
-    pub(crate) adjoint: Adjoint,
-    /// The conditions that it takes.
-    pub(crate) bps: Vec<Bp>,
-    /// For each num output of the callee: where its gradient has to be present.
-    pub(crate) outputs: Vec<(Var, Bp)>,
-    /// The results behind the callee's own.
-    pub(crate) results: Vec<Var>,
-}
-
-/// See the module.
-#[derive(Default)]
-pub(crate) struct Plan {
-    /// For each formal `d<output>`, where it is present.
-    pub(crate) formals: BTreeMap<Var, Bp>,
-    /// Gradients from outside.
-    pub(crate) seeds: Vec<Seed>,
-    /// All uses, in the order of the equations.
-    pub(crate) uses: Vec<Use>,
-    /// The calls that are replaced.
-    pub(crate) calls: Vec<CallPlan>,
-    /// `true fby false` (or back) of the delays with a stream as initial value.
-    pub(crate) firsts: BTreeMap<Eq, Var>,
-    shared_firsts: BTreeMap<(bool, Class), Var>,
-}
 
 /// The operands of an equation that its result depends on differentiably, with their positions.
 pub(crate) fn flows(eq: &Equation, adjoints: &Adjoints) -> Vec<(usize, Var)> {
@@ -177,15 +88,15 @@ fn closure(mut pending: Vec<Var>, edges: &[Vec<Var>], wanted: impl Fn(Var) -> bo
 }
 
 /// Gives every active variable a condition and collects the uses.
-pub(crate) fn plan(
+pub(crate) fn analyse(
     b: &mut Builder,
     module: &Module,
     adjoints: Inner<'_>,
     clocks: &Clocks,
     active: &BTreeSet<Var>,
     formals: &[Formal],
-) -> Result<Plan, Diagnostics> {
-    let mut plan = Plan::default();
+) -> Result<Activity, Diagnostics> {
+    let mut activity = Activity::default();
     for &v in active {
         let slot = b.conditions.add(BpKind::Or(Vec::new()));
         b.slots.insert(v, slot);
@@ -195,27 +106,27 @@ pub(crate) fn plan(
         let bp = *conditions.entry(formal.gate).or_insert_with(|| b.conditions.add(BpKind::Var(formal.gate)));
         let sampled = |of, &cond: &Literal| b.conditions.add(BpKind::When { of, cond });
         let here = formal.path.iter().fold(bp, sampled);
-        plan.formals.insert(formal.d, here);
+        activity.formals.insert(formal.d, here);
         if let Some(&slot) = b.slots.get(&formal.output) {
             b.conditions.extend(slot, here);
-            plan.seeds.push(Seed { output: formal.output, d: formal.d, bp: here });
+            activity.seeds.push(Seed { output: formal.output, d: formal.d, bp: here });
         }
     }
     for id in b.forward_equations().ids() {
         let eq = b.node.equations[id].clone();
         b.span = eq.span;
         if let Rhs::Call { callee: Callee::Node(node), args, .. } = &eq.rhs {
-            plan.call(b, module, adjoints, id, &eq, *node, args)?;
+            activity.call(b, module, adjoints, id, &eq, *node, args)?;
         } else {
-            plan.equation(b, adjoints.one, clocks, id, &eq);
+            activity.equation(b, adjoints.one, clocks, id, &eq);
         }
     }
     b.conditions.solve();
-    plan.widen(b);
-    Ok(plan)
+    activity.widen(b);
+    Ok(activity)
 }
 
-impl Plan {
+impl Activity {
     /// A result of a call whose gradient comes through delays alone has zeros wherever nothing comes: it is taken as present where
     /// the call asks for it, and not completed with zeros a second time. Requires: the conditions are solved.
     fn widen(&self, b: &mut Builder) {
@@ -337,9 +248,9 @@ impl Plan {
                 let result = Some(results[d]);
                 self.add(b, Use { eq: id, position: gradient.input, target, bp: condition, result });
             }
-            self.calls.push(CallPlan { eq: id, adjoint, bps, outputs, results });
+            self.calls.push(ActiveCall { eq: id, adjoint, bps, outputs, results });
         } else {
-            self.calls.push(CallPlan { eq: id, adjoint, bps, outputs, results: Vec::new() });
+            self.calls.push(ActiveCall { eq: id, adjoint, bps, outputs, results: Vec::new() });
         }
         Ok(())
     }

@@ -1,0 +1,100 @@
+//! The tables of the activity analysis: which variables of a node have a gradient, which uses contribute to it, and under which
+//! condition. [`analyse`](crate::analyse) fills them before any equation of the adjoint is made.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rml_ir::normal::{Eq, NodeId, Var};
+
+use crate::bp::{Bp, Literal};
+use crate::clocks::Class;
+use crate::signature::Adjoint;
+
+/// The adjoints that exist already, by the node they belong to.
+pub(crate) type Adjoints = BTreeMap<NodeId, Adjoint>;
+
+/// The adjoints that calls are replaced by.
+#[derive(Clone, Copy)]
+pub(crate) struct Inner<'a> {
+    /// With one condition, where that does.
+    pub(crate) one: &'a Adjoints,
+    /// With one condition for each output.
+    pub(crate) each: &'a Adjoints,
+    /// The calls that need one for each output.
+    pub(crate) apart: &'a BTreeSet<Eq>,
+}
+
+impl Inner<'_> {
+    pub(crate) fn get(&self, eq: Eq, node: NodeId) -> Option<&Adjoint> {
+        if self.apart.contains(&eq) { self.each.get(&node) } else { self.one.get(&node) }
+    }
+}
+
+/// One use of a variable that has a gradient, by an equation whose result has one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Use {
+    /// The equation.
+    pub(crate) eq: Eq,
+    /// Which operand.
+    pub(crate) position: usize,
+    /// The variable used.
+    pub(crate) target: Var,
+    /// Where the contribution is present.
+    pub(crate) bp: Bp,
+    /// The variable that already holds the contribution (results of calls).
+    pub(crate) result: Option<Var>,
+}
+
+/// A num output, its gradient, and what that is gated by.
+pub(crate) struct Formal {
+    /// The output.
+    pub(crate) output: Var,
+    /// The formal `d<output>`.
+    pub(crate) d: Var,
+    /// The condition.
+    pub(crate) gate: Var,
+    /// How the output's clock is sampled from that of the condition.
+    pub(crate) path: Vec<Literal>,
+}
+
+/// A gradient that comes from the interface (ADJ-2).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seed {
+    /// The output.
+    pub(crate) output: Var,
+    /// The formal `d<output>`.
+    pub(crate) d: Var,
+    /// Where it is present.
+    pub(crate) bp: Bp,
+}
+
+/// A call whose adjoint is called instead.
+#[derive(Clone, Debug)]
+pub(crate) struct ActiveCall {
+    /// The equation.
+    pub(crate) eq: Eq,
+    /// What is called instead.
+    pub(crate) adjoint: Adjoint,
+    /// The conditions that it takes.
+    pub(crate) bps: Vec<Bp>,
+    /// For each num output of the callee: where its gradient has to be present.
+    pub(crate) outputs: Vec<(Var, Bp)>,
+    /// The results behind the callee's own.
+    pub(crate) results: Vec<Var>,
+}
+
+/// What is found about one node.
+#[derive(Default)]
+pub(crate) struct Activity {
+    /// For each formal `d<output>`, where it is present.
+    pub(crate) formals: BTreeMap<Var, Bp>,
+    /// Gradients from outside.
+    pub(crate) seeds: Vec<Seed>,
+    /// All uses, in the order of the equations.
+    pub(crate) uses: Vec<Use>,
+    /// The calls that are replaced.
+    pub(crate) calls: Vec<ActiveCall>,
+    /// `true fby false` (or back) of the delays with a stream as initial value.
+    pub(crate) firsts: BTreeMap<Eq, Var>,
+    /// The same by direction and clock: delays on one clock share it.
+    pub(crate) shared_firsts: BTreeMap<(bool, Class), Var>,
+}

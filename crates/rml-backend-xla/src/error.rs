@@ -1,0 +1,24 @@
+//! What the library says, as failures of one line.
+
+use rml_backend::Failure;
+use rml_base::codes::backend as codes;
+
+/// The last words of a library as a failure of one line.
+pub(crate) fn failure(error: &xla::Error) -> Failure {
+    let text = match error {
+        xla::Error::XlaError { msg, .. } => msg.clone(),
+        other => other.to_string(),
+    };
+    said(&text)
+}
+
+/// What the library said, cut to one line of a bearable length.
+pub(crate) fn said(text: &str) -> Failure {
+    let line: String = text.lines().next().unwrap_or_default().trim().chars().take(300).collect();
+    let line = line.trim_end_matches('.');
+    if text.contains("RESOURCE_EXHAUSTED") || text.to_lowercase().contains("out of memory") {
+        return Failure::new(codes::BACKEND_MEMORY, format!("XLA has no memory left: {line}"))
+            .help("stack fewer windows with `--batch`, or choose another device");
+    }
+    Failure::call(format!("XLA: {line}"))
+}

@@ -1,0 +1,37 @@
+//! From a root with its givens to typed nodes: instances, types, shapes.
+
+use rml_base::Diagnostic;
+use rml_base::codes::elab as codes;
+use rml_ir::typed::NodeId;
+
+use crate::emit::{self, Builder};
+use crate::infer;
+use crate::instance::{RootSpec, Tree};
+use crate::report::Report;
+use crate::scope::Program;
+
+/// Adds the nodes of the tree of instances under a root.
+pub(crate) fn instantiate(
+    program: &Program,
+    spec: RootSpec,
+    builder: &mut Builder,
+    report: &mut Report,
+) -> Option<NodeId> {
+    let before = report.errors();
+    let span = program.nodes[spec.source].span;
+    let tree = Tree::build(program, spec, report);
+    if tree.truncated {
+        return None;
+    }
+    let mut typed = infer::infer(tree, report);
+    typed.inexact_literals(builder.precision, report);
+    let made = emit::emit(&mut typed, builder, report);
+    if made.is_none() && report.errors() == before && !typed.in_error {
+        report.push(
+            Diagnostic::error(codes::SHAPE_MISMATCH, "the shapes of this program cannot be inferred")
+                .label(span, "some shape here depends on nothing known")
+                .help("declare the types of the inputs: `x: num [8]`"),
+        );
+    }
+    made
+}
