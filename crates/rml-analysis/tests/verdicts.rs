@@ -3,6 +3,11 @@
 use rml::{Options, RunFacts, Source};
 use rml_analysis::Kind;
 use rml_base::codes::analysis::UPDATE_CAUSALITY;
+use rml_ir::flat::{Flat, Var};
+use rml_ir::{DType, Value};
+use rml_sim::Input;
+use rml_testkit::Random;
+use rml_testkit::verdicts::check_waits;
 
 fn analysed(source: &Source, node: &str) -> RunFacts {
     let options = Options { node: Some(node.to_owned()), batch: None, ..Options::default() };
@@ -157,6 +162,65 @@ fn examples() {
         let verified = rml_analysis::verify_facts(&run.flat, &run.clocks.clocks, &facts);
         assert_eq!(verified, Ok(()), "{file} {node}");
     }
+}
+
+/// Two nodes trained in windows whose ends are not in step: that before sends values on and gets a gradient back.
+const BESIDE: &[(&str, &str, &str)] = &[
+    (
+        "o = param(0.5) * h;",
+        "h, _ = diff_enc(x, true, dh) every end; o, dh = diff_dec(h, true, -0.1) every big;",
+        "windowed end, big",
+    ),
+    (
+        "o = param(0.5) * h;",
+        "h, _ = diff_enc(x, true, dh) every big; o, dh = diff_dec(h, true, -0.1) every end;",
+        "windowed big, end",
+    ),
+    // The gradient that the decoder sends back waits for its own window, and that in the encoder for both.
+    (
+        "o = param(0.5) * h + 0.5 * (0.0 fby o);",
+        "h, _ = diff_enc(x, true, dh) every end; o, dh = diff_dec(h, true, -0.1) every big;",
+        "dynamic",
+    ),
+    (
+        "o = param(0.5) * h + 0.5 * (0.0 fby o);",
+        "h, _ = diff_enc(x, true, dh) every end; o, dh = diff_dec(h, true, -0.1) every end;",
+        "windowed end",
+    ),
+    // The value that the decoder gets waits.
+    (
+        "o = param(0.5) * h;",
+        "h, _ = diff_enc(post x, true, dh) every end; o, dh = diff_dec(h, true, -0.1) every big;",
+        "dynamic",
+    ),
+];
+
+#[test]
+fn windows_side_by_side() {
+    for (decoder, calls, expected) in BESIDE {
+        let text = format!(
+            "node enc(x: num []) -> (h: num []) h = tanh(param(0.5) * x + 0.5 * (0.0 fby h));
+             node dec(h: num []) -> (o: num []) {decoder}
+             node main(x: num [], end: bool [], big: bool []) -> (o) {calls}"
+        );
+        let run = analysed(&Source::text("test", text.as_str()), "main");
+        assert_eq!(verdict(&run), *expected, "{text}");
+        assert_eq!(rml_analysis::verify_facts(&run.flat, &run.clocks.clocks, &run.facts()), Ok(()), "{text}");
+        for seed in 0..20 {
+            let waits = check_waits(&run.flat, &trace(&run.flat, &mut Random(seed)));
+            let waits = waits.unwrap_or_else(|e| panic!("seed {seed}: {e}")).expect("it runs");
+            assert!(waits.kind == 3 || *expected != "dynamic", "{waits:?} {text}");
+        }
+    }
+}
+
+/// Small numbers, and ends now and then.
+fn trace(flat: &Flat, r: &mut Random) -> Vec<Vec<Input>> {
+    let mut value = |v: Var| match flat.vars[v].ty.dtype {
+        DType::Bool => Value::Bool(r.below(3) == 0),
+        _ => Value::F32(r.below(5) as f32 - 2.0),
+    };
+    (0..14).map(|_| flat.inputs.iter().map(|i| Input::Given(value(i.var))).collect()).collect()
 }
 
 /// Kinds are ordered from best to worst.

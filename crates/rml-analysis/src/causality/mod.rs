@@ -18,6 +18,7 @@ use graph::{Dependences, Edge, Place};
 use recurrence::{Finding, Part};
 use segment::Proof;
 
+mod beside;
 pub(crate) mod frame;
 pub(crate) mod graph;
 mod latency;
@@ -130,6 +131,13 @@ impl Solver<'_, '_> {
                 return self.settle(members);
             }
             Finding::Cut(proof) => return self.cut(&part, &proof),
+            Finding::Beside(parts) if self.starts_at_once(&part) => return self.beside(&part, &parts),
+            Finding::Beside(_) => {
+                let chain = recurrence::some_circle(&part);
+                let message = "windows that end independently of each other cut a recurrence that waits for other values, too";
+                self.reasons.push(report::reason(self.deps, &part, &chain, message));
+                Latency::Dynamic
+            }
             Finding::Closed(chain) => {
                 self.findings.push(report::closed_only(self.deps, &part, &chain));
                 self.recurrence(members, Direction::Backward, None);
@@ -318,6 +326,25 @@ impl Solver<'_, '_> {
             self.latency[*v] = wait.then(&outside);
         }
         self.sweeps(proof);
+    }
+
+    /// Whether all that a part needs from outside is known in its own cycle.
+    fn starts_at_once(&mut self, part: &Part) -> bool {
+        let inside: BTreeSet<usize> = part.nodes.iter().copied().collect();
+        let edges = part.nodes.iter().flat_map(|v| self.deps.graph.of(*v));
+        edges.filter(|e| !inside.contains(&e.to)).all(|e| match e.distance {
+            Distance::Now | Distance::Past => self.latency[e.to] == Latency::Bounded(0),
+            Distance::Next => false,
+        })
+    }
+
+    /// The waits in a part that windows side by side cut: each member is known where all of them have ended.
+    fn beside(&mut self, part: &Part, parts: &[(Part, Proof)]) {
+        let cuts: BTreeSet<Cut> = parts.iter().map(|(_, proof)| self.cut_of(&proof.ends)).collect();
+        for v in &part.nodes {
+            self.latency[*v] = Latency::Windowed(Wait { cuts: cuts.clone(), lead: 0, rounds: 1, lag: 0 });
+        }
+        parts.iter().for_each(|(_, proof)| self.sweeps(proof));
     }
 
     fn sweeps(&mut self, proof: &Proof) {

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use rml_base::EntityId;
 use rml_ir::flat::Var;
 
+use super::beside;
 use super::frame::Ends;
 use super::graph::{Dependences, Distance, Edge, Only};
 use super::segment::{Direction, Proof, prove};
@@ -29,6 +30,8 @@ pub(crate) enum Finding {
     Runs(Direction),
     /// Conditions cut it.
     Cut(Proof),
+    /// Windows side by side cut parts of it, and the rest runs forward between them.
+    Beside(Vec<(Part, Proof)>),
     /// Only the end of the trace cuts it.
     Closed(Chain),
     /// A value needs itself.
@@ -143,6 +146,9 @@ pub(crate) fn classify(deps: &Dependences<'_>, part: &Part) -> Finding {
     }
     if let Some(proof) = cut(deps, part, DEPTH) {
         return Finding::Cut(proof);
+    }
+    if let Some(parts) = beside::separate(deps, part, DEPTH) {
+        return Finding::Beside(parts);
     }
     // With a last value everywhere and no way back, the end of a closed trace determines all.
     let backs = part.edges.iter().all(|(_, _, e)| e.distance != Distance::Past && !deps.is_post(e));

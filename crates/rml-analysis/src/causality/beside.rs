@@ -1,0 +1,84 @@
+//! The proof that windows side by side cut a recurrence, each a part of it.
+//!
+//! Several windows whose ends are not in step cut a recurrence if no value waits for two of them. Every value that looks ahead in a
+//! window waits for its end, and so does what reads such a value, except a `fby` that ticks once a window: it reads what was found in
+//! an earlier one. Between these the recurrence runs forward, so each window's values are a part that is proved by itself.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rml_ir::flat::Window;
+
+use super::frame::{Ends, Frame};
+use super::graph::{Dependences, Distance, Edge};
+use super::recurrence::Part;
+use super::segment::{Proof, prove};
+use crate::conditions::Literal;
+
+/// The parts that wait, each with the proof that its window cuts it. Requires: no circle within one cycle. Ensures: each is known at the
+/// end of its own window, all other members at once, if what is outside the recurrence is.
+pub(super) fn separate(deps: &Dependences<'_>, part: &Part, depth: u32) -> Option<Vec<(Part, Proof)>> {
+    let (labels, windows) = labels(deps, part)?;
+    if windows.len() < 2 {
+        return None;
+    }
+    let proved = |(label, window): (usize, &Window)| {
+        let members: BTreeSet<usize> =
+            labels.iter().filter(|(_, l)| **l == label).map(|(v, _)| part.nodes[*v]).collect();
+        let inside = |v: usize| labels.get(&v) == Some(&label);
+        let edges = part.edges.iter().enumerate().filter(|(_, (from, to, _))| inside(*from) && inside(*to));
+        let piece = part.restricted(&members, &edges.map(|(i, _)| i).collect());
+        let proof = prove(deps, &piece, &Ends::Window(*window), depth)?;
+        // A later window must find everything of the earlier ones known.
+        let in_time = proof.jumping.is_empty() && proof.waits.iter().all(|wait| *wait == (0, 1));
+        in_time.then_some((piece, proof))
+    };
+    windows.iter().enumerate().map(proved).collect()
+}
+
+/// For each member that waits the window for which it does, by its place in the list; none if one waits for two, or for no window.
+fn labels(deps: &Dependences<'_>, part: &Part) -> Option<(BTreeMap<usize, usize>, Vec<Window>)> {
+    let conditions = &deps.conditions;
+    let mut ends: Vec<BTreeSet<Literal>> = Vec::new();
+    let mut windows: Vec<Window> = Vec::new();
+    let mut labels: BTreeMap<usize, usize> = BTreeMap::new();
+    for (from, _, edge) in part.edges.iter().filter(|(_, _, e)| e.distance == Distance::Next) {
+        let window = deps.delay(edge)?.1?;
+        let chain = conditions.windows(Some(window)).into_iter();
+        let own: BTreeSet<Literal> =
+            chain.map(|w| conditions.literal(conditions.flat.windows[w].end, true)).collect();
+        let label = ends.iter().position(|e| *e == own).unwrap_or_else(|| {
+            windows.push(window);
+            ends.push(own);
+            ends.len() - 1
+        });
+        if *labels.entry(*from).or_insert(label) != label {
+            return None;
+        }
+    }
+    let mut readers: Vec<Vec<(usize, &Edge)>> = vec![Vec::new(); part.nodes.len()];
+    for (from, to, edge) in &part.edges {
+        readers[*to].push((*from, edge));
+    }
+    let mut pending: Vec<usize> = labels.keys().copied().collect();
+    while let Some(v) = pending.pop() {
+        let label = labels[&v];
+        for (by, edge) in &readers[v] {
+            if is_behind(deps, edge, windows[label]) {
+                continue;
+            }
+            match labels.insert(*by, label) {
+                None => pending.push(*by),
+                Some(other) if other == label => {}
+                Some(_) => return None,
+            }
+        }
+    }
+    Some((labels, windows))
+}
+
+/// Whether an edge leads to an earlier window: from a `fby` that ticks once a window to what it delays.
+fn is_behind(deps: &Dependences<'_>, edge: &Edge, window: Window) -> bool {
+    let Some((clock, _)) = deps.delay(edge) else { return false };
+    let frame = Frame::new(&deps.conditions, &Ends::Window(window), clock);
+    edge.distance == Distance::Past && !edge.between && frame.is_some_and(|f| f.ticks_once(clock))
+}
