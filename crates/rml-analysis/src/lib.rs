@@ -20,3 +20,4 @@ pub use facts::{
     Facts, Hold, Position, Positions, Rec, RecData, Segments, SegmentsData, SlowState, Truths, VarFacts,
     facts, print as print_facts, verify as verify_facts,
 };
+pub use scc::{Components, Graph, components};

@@ -2,14 +2,14 @@
 
 /// A graph on the positions `0..len`, edges grouped by where they start.
 #[derive(Clone, Debug)]
-pub(crate) struct Graph<E> {
+pub struct Graph<E> {
     starts: Vec<usize>,
     edges: Vec<E>,
 }
 
 impl<E> Graph<E> {
     /// The graph with these edges, each with its start; edges of one start keep their order.
-    pub(crate) fn new(len: usize, list: Vec<(usize, E)>) -> Graph<E> {
+    pub fn new(len: usize, list: Vec<(usize, E)>) -> Graph<E> {
         let mut starts = vec![0; len + 1];
         for (from, _) in &list {
             starts[from + 1] += 1;
@@ -29,26 +29,23 @@ impl<E> Graph<E> {
     }
 
     /// The edges that start at a position.
-    pub(crate) fn of(&self, from: usize) -> &[E] {
+    pub fn of(&self, from: usize) -> &[E] {
         &self.edges[self.starts[from]..self.starts[from + 1]]
     }
 }
 
 /// The strongly connected components, each after all that it leads to.
 #[derive(Clone, Debug)]
-pub(crate) struct Components {
+pub struct Components {
     /// The component of each position.
-    pub(crate) of: Vec<usize>,
+    pub of: Vec<usize>,
     /// The members of each component, in order.
-    pub(crate) members: Vec<Vec<usize>>,
+    pub members: Vec<Vec<usize>>,
 }
 
 /// Tarjan's algorithm over `len` positions. `next(v, i)` is the target of the edge number `i` of `v`: `None` where there are no more
 /// edges, `Some(None)` for an edge that does not count.
-pub(crate) fn components(
-    len: usize,
-    mut next: impl FnMut(usize, usize) -> Option<Option<usize>>,
-) -> Components {
+pub fn components(len: usize, mut next: impl FnMut(usize, usize) -> Option<Option<usize>>) -> Components {
     const NEW: usize = usize::MAX;
     let mut index = vec![NEW; len];
     let mut low = vec![0; len];

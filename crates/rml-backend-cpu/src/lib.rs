@@ -1,6 +1,8 @@
 //! The embedded backend: the evaluation of the operator table behind the contract of backends. It needs nothing on the system, runs on one
 //! thread, and gives the same bits as the simulator that evaluates operator by operator.
 
+pub mod plan;
+
 use std::any::Any;
 use std::sync::Arc;
 

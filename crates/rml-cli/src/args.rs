@@ -213,6 +213,8 @@ pub(crate) enum Stage {
     Draw,
     /// The same, with clocks, recurrences, windows and what is constant in them
     Analyse,
+    /// What a window computes, as sweeps over its ticks
+    Plan,
 }
 
 /// `rml fmt`.

@@ -33,6 +33,8 @@ pub enum Stage {
     Draw,
     /// The same, with the clocks and facts that a scheduler can use.
     Analyse,
+    /// The same as regions over the ticks of a window.
+    Plan,
 }
 
 /// The text of a stage.
@@ -67,16 +69,22 @@ fn dump_module(module: &typed::Module, options: &Options, stage: Stage) -> Resul
         Stage::Fold => after(module, options, Step::Fold)?,
         Stage::Cone => after(module, options, Step::Cone)?,
         Stage::Draw => flat_text(&runnable(back(module, options)?, options)?)?,
-        Stage::Analyse => {
+        Stage::Analyse | Stage::Plan => {
             let flat = runnable(back(module, options)?, options)?;
-            ask_for_text(&flat)?;
+            if stage == Stage::Analyse {
+                ask_for_text(&flat)?;
+            }
             let clocks = rml_analysis::clocks(&flat);
             if let rml_analysis::Verdict::Rejected(found) = clocks.verdict {
                 return Err(found);
             }
             let causality = rml_analysis::causality(&flat, &clocks.clocks);
             let facts = rml_analysis::facts(&flat, &clocks.clocks, &causality);
-            rml_analysis::print_facts(&flat, &clocks.clocks, &facts)
+            if stage == Stage::Analyse {
+                return Ok(rml_analysis::print_facts(&flat, &clocks.clocks, &facts));
+            }
+            let plan = rml_schedule::schedule(&flat, &clocks, &facts);
+            rml_plan::print(&plan.map_err(|declined| declined.diagnostic(&flat.name))?)
         }
     })
 }

@@ -12,6 +12,7 @@ pub mod normal;
 pub mod op;
 pub mod pass;
 mod ports;
+mod position;
 pub mod random;
 pub mod surface;
 mod synchrony;
@@ -22,6 +23,7 @@ mod value;
 
 pub use interface::Interface;
 pub use ports::{InputInfo, OutputInfo};
+pub use position::{Position, Positions};
 pub use synchrony::{Sample, Synchrony};
 pub use types::{DType, Precision, Shape, Type};
 pub use value::{Data, Tensor, Value};

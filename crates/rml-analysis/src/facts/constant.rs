@@ -4,9 +4,9 @@ use rml_base::IndexVec;
 use rml_ir::flat::{Rhs, Var};
 
 use super::Hold;
-use super::position::{Position, Positions};
 use super::propagate::Values;
 use super::scope::{Presence, Scope};
+use rml_ir::{Position, Positions};
 
 pub(super) fn constants(scope: &Scope<'_, '_>, values: &Values, presence: &Presence) -> IndexVec<Var, bool> {
     let flat = scope.conditions.flat;

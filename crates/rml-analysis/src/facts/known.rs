@@ -4,10 +4,10 @@ use rml_base::IndexVec;
 use rml_ir::flat::{Init, Rhs, Var, Window};
 
 use super::Hold;
-use super::position::{Position, Positions};
 use super::propagate::Values;
 use super::scope::{Presence, Relation, Scope, Sources};
 use crate::clocks::ClockId;
+use rml_ir::{Position, Positions};
 
 /// For each variable, the positions at which it is known then.
 pub(super) struct Known {

@@ -38,17 +38,18 @@ use crate::conditions::{Conditions, Literal};
 mod constant;
 mod known;
 mod needs;
-mod position;
 mod print;
 mod propagate;
 mod recurrence;
 mod scope;
 mod segments;
 mod slow;
+mod truths;
 mod verify;
 
-pub use position::{Position, Positions, Truths};
 pub use print::print;
+pub use rml_ir::{Position, Positions};
+pub use truths::Truths;
 pub use verify::verify;
 
 entity_id!(

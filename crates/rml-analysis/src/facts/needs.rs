@@ -5,9 +5,9 @@ use rml_base::EntityId;
 use rml_ir::flat::{Init, Rhs, Var, Window};
 
 use super::Hold;
-use super::position::{Position, Positions};
 use super::propagate::Values;
 use super::scope::{Presence, Relation, Scope};
+use rml_ir::{Position, Positions};
 
 /// How far away in time something is needed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

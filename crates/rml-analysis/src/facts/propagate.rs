@@ -8,8 +8,10 @@ use rml_ir::flat::{ConstId, Init, Rhs, Var};
 use rml_ir::op::Op;
 
 use super::Hold;
-use super::position::{Position, Truths};
+use rml_ir::Position;
+
 use super::scope::Scope;
+use super::truths::Truths;
 use crate::clocks::const_key;
 
 /// For each variable, by position.

@@ -6,13 +6,13 @@ use rml_base::EntityId;
 use rml_ir::flat::{Eq, Var};
 
 use super::needs::{Need, Needs, Step};
-use super::position::{Position, Positions};
 use super::propagate::Values;
 use super::scope::{Presence, Scope};
 use super::{RecData, Segments};
 use crate::causality::Direction;
 use crate::clocks::ClockId;
 use crate::scc::{Components, Graph, components};
+use rml_ir::{Position, Positions};
 
 /// How large the product of members and needs may get when the sum of steps around circles is looked at.
 const WORK: usize = 40_000_000;

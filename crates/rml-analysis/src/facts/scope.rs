@@ -8,8 +8,10 @@ use rml_ir::flat::{Eq, Init, Rhs, Var, Window};
 use rml_ir::{Type, Value};
 
 use super::SegmentsData;
-use super::position::{Position, Positions, Truths};
+use rml_ir::{Position, Positions};
+
 use super::propagate::Values;
+use super::truths::Truths;
 use crate::clocks::ClockId;
 use crate::conditions::{Conditions, Instant, Literal};
 

@@ -4,11 +4,11 @@ use rml_ir::Data;
 use rml_ir::flat::{ConstKind, Eq, Rhs, Var};
 use rml_ir::op::Op;
 
-use super::position::{Position, Positions};
 use super::propagate::Values;
 use super::scope::{Presence, Scope};
 use super::{Segments, SlowState};
 use crate::conditions::Literal;
+use rml_ir::{Position, Positions};
 
 /// Adds the states of the program that are slow in these segments and not in those before.
 pub(super) fn slow(

@@ -46,3 +46,52 @@ macro_rules! matmul {
 
 matmul!(matmul_f32, f32, matrixmultiply::sgemm);
 matmul!(matmul_f64, f64, matrixmultiply::dgemm);
+
+macro_rules! product {
+    ($name:ident, $t:ty, $gemm:path) => {
+        /// `out = a x b` or, if `add`, `out += a x b`, for `(m, k, n)`; `a` is `m x k`, or `k x m` if it is `transposed`, `b` is `k x n`;
+        /// all row-major and dense.
+        ///
+        /// # Panics
+        /// If a slice does not have the length of its matrix.
+        pub(super) fn $name(
+            (m, k, n): (usize, usize, usize),
+            a: &[$t],
+            transposed: bool,
+            b: &[$t],
+            add: bool,
+            out: &mut [$t],
+        ) {
+            assert_eq!(Some(a.len()), m.checked_mul(k), "a fills m x k");
+            assert_eq!(Some(b.len()), k.checked_mul(n), "b fills k x n");
+            assert_eq!(Some(out.len()), m.checked_mul(n), "out fills m x n");
+            let (row, column) = if transposed { (1, m) } else { (k, 1) };
+            let row_b = n.cast_signed();
+            // SAFETY: element (i, j) of `a` lies at i * k + j, or at i + j * m if it is transposed, which is below m * k for i < m and
+            // j < k; those of `b` and `out` lie at i * n + j. All are below the lengths asserted above. `out` is borrowed mutably, so it
+            // overlaps neither `a` nor `b`, and its elements do not alias each other: either n > 0, and rows start n apart, or there is
+            // no element.
+            unsafe {
+                $gemm(
+                    m,
+                    k,
+                    n,
+                    1.0,
+                    a.as_ptr(),
+                    row.cast_signed(),
+                    column.cast_signed(),
+                    b.as_ptr(),
+                    row_b,
+                    1,
+                    if add { 1.0 } else { 0.0 },
+                    out.as_mut_ptr(),
+                    row_b,
+                    1,
+                );
+            }
+        }
+    };
+}
+
+product!(product_f32, f32, matrixmultiply::sgemm);
+product!(product_f64, f64, matrixmultiply::dgemm);

@@ -23,11 +23,13 @@ mod pointwise;
 mod random;
 mod reduce;
 mod scalar;
+mod slices;
 mod sliding;
 mod strided;
 mod view;
 
 pub use need::need;
+pub use slices::Number;
 use view::View;
 
 /// Why an operator has no result although its operands have the right types.

@@ -1,4 +1,4 @@
-//! Where in a segment a tick lies, sets of such positions, and sets of truth values.
+//! Where in a window, or in another segment of time, a tick lies; and sets of such positions.
 
 use std::fmt;
 
@@ -32,6 +32,16 @@ impl Position {
     /// Whether it is the last tick of a segment.
     pub fn is_end(self) -> bool {
         matches!(self, Position::Last | Position::Only)
+    }
+
+    /// The positions that the tick before one at this position may have.
+    pub fn before(self) -> Positions {
+        if self.is_start() { Positions::NONE } else { Positions::BEFORE_END }
+    }
+
+    /// The positions that the tick behind one at this position may have.
+    pub fn after(self) -> Positions {
+        if self.is_end() { Positions::NONE } else { Positions::AFTER_START }
     }
 
     /// The position of the first tick of the segment that a tick at this one lies in.
@@ -91,6 +101,12 @@ impl Positions {
         self.0 == 0
     }
 
+    /// The positions of either set.
+    #[must_use]
+    pub fn or(self, other: Positions) -> Positions {
+        Positions(self.0 | other.0)
+    }
+
     /// The positions of both sets.
     #[must_use]
     pub fn and(self, other: Positions) -> Positions {
@@ -125,66 +141,5 @@ impl fmt::Display for Positions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<String> = self.iter().map(|p| p.to_string()).collect();
         f.write_str(&names.join("+"))
-    }
-}
-
-/// The values that a condition may have; none where it is never known.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
-pub struct Truths(u8);
-
-impl Truths {
-    /// No value.
-    pub const NONE: Truths = Truths(0);
-    /// Either value.
-    pub const ANY: Truths = Truths(0b11);
-
-    /// One value.
-    pub fn of(value: bool) -> Truths {
-        Truths(if value { 0b10 } else { 0b01 })
-    }
-
-    /// Whether a value is possible.
-    pub fn may(self, value: bool) -> bool {
-        self.0 & Truths::of(value).0 != 0
-    }
-
-    /// The only possible value, if there is one.
-    pub fn known(self) -> Option<bool> {
-        match self.0 {
-            0b01 => Some(false),
-            0b10 => Some(true),
-            _ => None,
-        }
-    }
-
-    /// Whether every value of this set is in the other one.
-    pub fn is_within(self, other: Truths) -> bool {
-        self.0 & !other.0 == 0
-    }
-
-    /// The values of either set.
-    #[must_use]
-    pub fn or(self, other: Truths) -> Truths {
-        Truths(self.0 | other.0)
-    }
-
-    /// The values of both sets.
-    #[must_use]
-    pub fn and(self, other: Truths) -> Truths {
-        Truths(self.0 & other.0)
-    }
-
-    /// What a function makes of each value.
-    #[must_use]
-    pub fn map(self, f: impl Fn(bool) -> bool) -> Truths {
-        let values = [false, true].into_iter().filter(|v| self.may(*v));
-        values.fold(Truths::NONE, |all, v| all.or(Truths::of(f(v))))
-    }
-
-    /// What a function makes of each pair of values.
-    #[must_use]
-    pub fn map2(self, other: Truths, f: impl Fn(bool, bool) -> bool) -> Truths {
-        let values = [false, true].into_iter().filter(|v| self.may(*v));
-        values.fold(Truths::NONE, |all, v| all.or(other.map(|w| f(v, w))))
     }
 }

@@ -1,0 +1,62 @@
+//! Sets of truth values.
+
+/// The values that a condition may have; none where it is never known.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+pub struct Truths(u8);
+
+impl Truths {
+    /// No value.
+    pub const NONE: Truths = Truths(0);
+    /// Either value.
+    pub const ANY: Truths = Truths(0b11);
+
+    /// One value.
+    pub fn of(value: bool) -> Truths {
+        Truths(if value { 0b10 } else { 0b01 })
+    }
+
+    /// Whether a value is possible.
+    pub fn may(self, value: bool) -> bool {
+        self.0 & Truths::of(value).0 != 0
+    }
+
+    /// The only possible value, if there is one.
+    pub fn known(self) -> Option<bool> {
+        match self.0 {
+            0b01 => Some(false),
+            0b10 => Some(true),
+            _ => None,
+        }
+    }
+
+    /// Whether every value of this set is in the other one.
+    pub fn is_within(self, other: Truths) -> bool {
+        self.0 & !other.0 == 0
+    }
+
+    /// The values of either set.
+    #[must_use]
+    pub fn or(self, other: Truths) -> Truths {
+        Truths(self.0 | other.0)
+    }
+
+    /// The values of both sets.
+    #[must_use]
+    pub fn and(self, other: Truths) -> Truths {
+        Truths(self.0 & other.0)
+    }
+
+    /// What a function makes of each value.
+    #[must_use]
+    pub fn map(self, f: impl Fn(bool) -> bool) -> Truths {
+        let values = [false, true].into_iter().filter(|v| self.may(*v));
+        values.fold(Truths::NONE, |all, v| all.or(Truths::of(f(v))))
+    }
+
+    /// What a function makes of each pair of values.
+    #[must_use]
+    pub fn map2(self, other: Truths, f: impl Fn(bool, bool) -> bool) -> Truths {
+        let values = [false, true].into_iter().filter(|v| self.may(*v));
+        values.fold(Truths::NONE, |all, v| all.or(other.map(|w| f(v, w))))
+    }
+}

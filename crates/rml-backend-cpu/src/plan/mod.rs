@@ -1,0 +1,192 @@
+//! Plans on the embedded backend.
+
+use std::sync::Arc;
+
+use rml_ir::op::{EvalError, Number};
+use rml_ir::{Positions, Value};
+use rml_plan::{Kind, Plan};
+
+mod buffer;
+mod code;
+mod kernels;
+mod store;
+
+use buffer::Buffer;
+use code::{Case, Code, Kernel, Pass, Step};
+use kernels::Out;
+use store::{Store, ranges};
+
+/// A window has no result that is sure: an operator failed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Suspect;
+
+impl From<EvalError> for Suspect {
+    fn from(_: EvalError) -> Self {
+        Suspect
+    }
+}
+
+/// A plan that runs, window after window, with numbers of one precision.
+#[derive(Debug)]
+pub struct Machine<N> {
+    plan: Arc<Plan>,
+    code: Arc<Code>,
+    store: Store<N>,
+    /// Registers that are written within the window, as they were at its start.
+    before: Vec<(usize, Buffer<N>, bool)>,
+}
+
+impl<N: Number> Machine<N> {
+    /// Starts a plan in its initial state.
+    pub fn new(plan: Arc<Plan>) -> Self {
+        let code = Arc::new(code::code(&plan));
+        let registers: Vec<Buffer<N>> =
+            plan.registers.iter().map(|r| Buffer::new(r.ty.dtype, r.ty.shape.len())).collect();
+        let mut before = Vec::new();
+        for pass in &code.passes {
+            if let Pass::Loop { puts, .. } = pass {
+                before.extend(puts.iter().map(|p| (p.register, registers[p.register].clone(), false)));
+            }
+        }
+        let store = Store {
+            ticks: 0,
+            tapes: code.tapes.iter().map(|l| Buffer::new(l.dtype, 0)).collect(),
+            consts: plan.consts.iter().map(Buffer::of).collect(),
+            set: vec![false; registers.len()],
+            registers,
+            precision: plan.precision,
+        };
+        Self { plan, code, store, before }
+    }
+
+    /// The numbers of an input for all ticks of the next window, which has `ticks` of them; none if no tape needs it.
+    pub fn input(&mut self, input: usize, ticks: usize) -> Option<&mut [N]> {
+        let tape = self.code.tapes.iter().position(|l| l.input == Some(input) && !l.once)?;
+        let len = self.code.tapes[tape].width * ticks;
+        self.store.tapes[tape].reserve(len);
+        Some(&mut self.store.tapes[tape].nums_mut()[..len])
+    }
+
+    /// Sets an input at one of the `ticks` ticks of the next window.
+    pub fn set_input(&mut self, input: usize, ticks: usize, t: usize, value: &Value) {
+        for (tape, layout) in self.code.tapes.iter().enumerate().filter(|(_, l)| l.input == Some(input)) {
+            let (slots, at) = if layout.once { (1, 0) } else { (ticks, t) };
+            let is_start = self.plan.tapes.as_slice()[tape].place().is_within(Positions::STARTS);
+            if layout.once && t != if is_start { 0 } else { ticks - 1 } {
+                continue;
+            }
+            self.store.tapes[tape].reserve(slots * layout.width);
+            self.store.tapes[tape].set(at * layout.width, value);
+        }
+    }
+
+    /// Runs one window of `ticks` ticks, at least one, whose inputs were set.
+    ///
+    /// # Errors
+    /// If an operator has no result. Then no register has changed.
+    pub fn window(&mut self, ticks: usize) -> Result<(), Suspect> {
+        let code = Arc::clone(&self.code);
+        self.begin(&code, ticks);
+        let result = code.passes.iter().try_for_each(|pass| self.pass(pass));
+        if result.is_err() {
+            for (register, value, set) in &self.before {
+                self.store.registers[*register].clone_from(value);
+                self.store.set[*register] = *set;
+            }
+            return result;
+        }
+        for t in 0..ticks {
+            self.store.put(&code.commits, t);
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, code: &Code, ticks: usize) {
+        self.store.ticks = ticks;
+        for (buffer, layout) in self.store.tapes.iter_mut().zip(&code.tapes) {
+            buffer.reserve(layout.width * if layout.once { 1 } else { ticks });
+        }
+        for (i, register) in self.plan.registers.iter().enumerate() {
+            if register.kind == Kind::Local {
+                self.store.set[i] = false;
+            }
+        }
+        for (register, value, set) in &mut self.before {
+            value.clone_from(&self.store.registers[*register]);
+            *set = self.store.set[*register];
+        }
+    }
+
+    /// An output at a tick of the window that was run; none if it is absent.
+    pub fn output(&self, output: usize, t: usize) -> Option<Value> {
+        let p = self.store.position(t);
+        let (_, when, arg) = self.code.outputs[output].iter().find(|(at, ..)| at.contains(p))?;
+        self.store.holds(when, t).then(|| self.store.value(*arg, &self.plan.outputs[output].ty.shape, t))
+    }
+
+    fn pass(&mut self, pass: &Pass) -> Result<(), Suspect> {
+        match pass {
+            Pass::Over(steps) => steps.iter().try_for_each(|step| self.over(step)),
+            Pass::Loop { backward, steps, puts } => (0..self.store.ticks).try_for_each(|i| {
+                let t = if *backward { self.store.ticks - 1 - i } else { i };
+                let p = self.store.position(t).index();
+                for step in steps {
+                    if let Some(case) = step.at[p] {
+                        self.run(step.tape, &step.cases[case], t, t + 1)?;
+                    }
+                }
+                self.store.put(puts, t);
+                Ok(())
+            }),
+        }
+    }
+
+    fn over(&mut self, step: &Step) -> Result<(), Suspect> {
+        for case in &step.cases {
+            for (from, to) in ranges(case.at, self.store.ticks) {
+                if case.when.is_empty() {
+                    self.run(step.tape, case, from, to)?;
+                } else {
+                    (from..to).try_for_each(|t| self.run(step.tape, case, t, t + 1))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Fills a tape at the ticks `from..to`, one of them if there are guards.
+    fn run(&mut self, tape: usize, case: &Case, from: usize, to: usize) -> Result<(), Suspect> {
+        if !self.store.holds(&case.when, from) {
+            return Ok(());
+        }
+        let layout = &self.code.tapes[tape];
+        if matches!(case.kernel, Kernel::Input) {
+            return Ok(());
+        }
+        let slot = |t: usize| if layout.once { 0 } else { t * layout.width };
+        if case.reads_itself {
+            for t in from..to {
+                let mut fresh = Buffer::new(layout.dtype, layout.width);
+                let mut out = Out { buffer: &mut fresh, at: 0, width: layout.width, from: t, to: t + 1 };
+                self.store.run(&case.kernel, &mut out)?;
+                self.store.tapes[tape].copy(slot(t), &fresh, 0, layout.width);
+            }
+            return Ok(());
+        }
+        let mut buffer = std::mem::take(&mut self.store.tapes[tape]);
+        let mut out = Out { buffer: &mut buffer, at: slot(from), width: layout.width, from, to };
+        let result = self.store.run(&case.kernel, &mut out);
+        self.store.tapes[tape] = buffer;
+        result
+    }
+
+    /// Sets the register of a state or a parameter.
+    pub fn set_state(&mut self, key: &str, value: &Value) {
+        for (i, register) in self.plan.registers.iter().enumerate() {
+            if matches!(&register.kind, Kind::State { key: k, .. } if **k == *key) {
+                self.store.registers[i].set(0, value);
+                self.store.set[i] = true;
+            }
+        }
+    }
+}

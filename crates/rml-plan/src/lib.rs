@@ -1,0 +1,319 @@
+//! The plan: a program as regions over the ticks of a window.
+//!
+//! A plan says how to run one *window* of `T` ticks, `T ≥ 1`: a window of `every`, or, for a program without windows, any block of
+//! cycles. Its values are [tapes](TapeData), with one element for each tick. [Regions](Region) fill them, one after the other: a region
+//! *over* all ticks fills each tape at once, since no tick needs another one; a *loop* fills its tapes tick by tick, forward or backward.
+//! What survives a window is kept in [registers](Register).
+//!
+//! How a tape comes about may differ by the [`Position`] of a tick. So the first tick of an LSTM's state is a constant, and every other
+//! one what the tick before it left; there is no copy of the loop for the first tick.
+//!
+//! Nothing here knows equations, clocks or facts: whoever runs a plan needs the plan alone.
+//!
+//! Invariants, checked by [`verify`]:
+//! - **P1** each tape is filled exactly once at each position of its cases, by one part of one region; no two cases share a position.
+//! - **P2** operands have the types that the rule of a case asks for (N2).
+//! - **P3** a part reads only what is there: at the same tick, tapes of earlier regions, or of earlier parts of its own region; at the
+//!   tick before (behind), tapes of earlier regions or of its own forward (backward) loop; at the first (last) tick likewise.
+//! - **P4** no case at a first tick reads the tick before it, and none at a last tick the one behind it.
+//! - **P5** registers are read and written in one loop, or else written behind all reads.
+
+use std::sync::Arc;
+
+use rml_base::{IndexVec, Span, entity_id};
+use rml_ir::op::Op;
+pub use rml_ir::{Position, Positions};
+use rml_ir::{Precision, Type, Value};
+
+mod print;
+pub mod reference;
+mod verify;
+
+pub use print::print;
+pub use verify::verify;
+
+entity_id!(
+    /// A tape.
+    Tape,
+    "t"
+);
+entity_id!(
+    /// A constant.
+    Const,
+    "k"
+);
+entity_id!(
+    /// A register.
+    Reg,
+    "r"
+);
+
+/// How to run one window.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The node's name.
+    pub name: Arc<str>,
+    /// How `num` is computed.
+    pub precision: Precision,
+    /// What ends a window, one tick of which it is the last; none if any block of cycles is one.
+    pub ends: Vec<(Arc<str>, bool)>,
+    /// The inputs, in order: the name and the type of each.
+    pub inputs: Vec<(Arc<str>, Type)>,
+    /// All constants.
+    pub consts: IndexVec<Const, Value>,
+    /// All tapes.
+    pub tapes: IndexVec<Tape, TapeData>,
+    /// All registers.
+    pub registers: IndexVec<Reg, Register>,
+    /// What fills the tapes, in order.
+    pub regions: Vec<Region>,
+    /// Registers that are written when all regions have run.
+    pub commits: Vec<Write>,
+    /// The outputs, in order.
+    pub outputs: Vec<Output>,
+}
+
+/// A value for each tick at which it is present.
+#[derive(Clone, Debug)]
+pub struct TapeData {
+    /// The name in the source, if it has one.
+    pub name: Option<Arc<str>>,
+    /// The type of an element.
+    pub ty: Type,
+    /// In the source.
+    pub span: Span,
+    /// How it comes about; at other positions it is never present.
+    pub cases: Vec<Case>,
+}
+
+impl TapeData {
+    /// The case at a position.
+    pub fn case(&self, at: Position) -> Option<&Case> {
+        self.cases.iter().find(|c| c.at.contains(at))
+    }
+
+    /// Where it may be present.
+    pub fn place(&self) -> Positions {
+        self.cases.iter().fold(Positions::NONE, |all, c| all.or(c.at))
+    }
+}
+
+/// How a tape comes about at some positions.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Case {
+    /// The positions.
+    pub at: Positions,
+    /// It is present where all of these hold, in that order: a later one may be absent where an earlier one does not hold.
+    pub when: Vec<Guard>,
+    /// How its value comes about.
+    pub rule: Rule,
+}
+
+/// That a condition has a value.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Guard {
+    /// The condition.
+    pub cond: Atom,
+    /// Its value.
+    pub value: bool,
+}
+
+/// How a value comes about.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Rule {
+    /// An operator.
+    Apply {
+        /// The operator.
+        op: Op,
+        /// Its operands.
+        args: Vec<Atom>,
+    },
+    /// The value of an operand.
+    Copy(Atom),
+    /// One of two operands; the other one may be absent.
+    Select {
+        /// Which one.
+        cond: Atom,
+        /// Where true.
+        then: Atom,
+        /// Where false.
+        other: Atom,
+    },
+    /// A delay that starts anew where one of the `ends` holds.
+    Restart {
+        /// The ends.
+        ends: Vec<Atom>,
+        /// What it starts with.
+        init: Atom,
+        /// What it is otherwise.
+        next: Atom,
+    },
+    /// The sum over all ticks of what the terms are there.
+    Sum {
+        /// What it starts with; none if it is the first term.
+        init: Option<Atom>,
+        /// Whether it is taken from the last tick to the first.
+        backward: bool,
+        /// What is added, by position.
+        terms: Vec<Term>,
+    },
+    /// An input of the program.
+    Input(u32),
+    /// A register; where it is not set, `init`.
+    Read {
+        /// The register.
+        register: Reg,
+        /// What it starts with; none if it is always set.
+        init: Option<Atom>,
+    },
+}
+
+/// What a sum adds at some positions.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Term {
+    /// The positions.
+    pub at: Positions,
+    /// An operator; its result has the type of the sum.
+    pub op: Op,
+    /// Its operands, as seen from each tick.
+    pub args: Vec<Atom>,
+}
+
+/// An operand.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Atom {
+    /// A constant.
+    Const(Const),
+    /// The element of a tape.
+    Tape(Tape, Tick),
+}
+
+/// Which element of a tape an operand is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Tick {
+    /// That of the same tick.
+    Now,
+    /// That of the tick before.
+    Before,
+    /// That of the tick behind.
+    After,
+    /// That of the first tick.
+    First,
+    /// That of the last tick.
+    Last,
+}
+
+/// A value that outlives ticks.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Register {
+    /// The type of its value.
+    pub ty: Type,
+    /// How it survives.
+    pub kind: Kind,
+}
+
+/// How a register survives.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// Within a window; it is not set when the window begins.
+    Local,
+    /// From window to window.
+    Hidden,
+    /// From window to window, and in checkpoints.
+    State {
+        /// The key there.
+        key: Arc<str>,
+        /// Whether it is a parameter.
+        parameter: bool,
+    },
+}
+
+/// That a register gets a value.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Write {
+    /// The register.
+    pub register: Reg,
+    /// The positions at which it does.
+    pub at: Positions,
+    /// Where all of these hold.
+    pub when: Vec<Guard>,
+    /// Where one of these holds, it is left unset instead.
+    pub unless: Vec<Atom>,
+    /// The value.
+    pub value: Atom,
+}
+
+/// What fills tapes.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Region {
+    /// Tapes of which no tick needs another one.
+    Over(Vec<Part>),
+    /// Tapes that are filled tick by tick.
+    Loop {
+        /// From the last tick to the first.
+        backward: bool,
+        /// What is filled in each tick, in order.
+        parts: Vec<Part>,
+        /// What is written in each tick behind that.
+        writes: Vec<Write>,
+    },
+}
+
+impl Rule {
+    /// Its operands, in order, but for those of a sum.
+    pub fn operands(&self) -> Vec<Atom> {
+        match self {
+            Rule::Apply { args, .. } => args.clone(),
+            Rule::Copy(a) => vec![*a],
+            Rule::Select { cond, then, other } => vec![*cond, *then, *other],
+            Rule::Restart { ends, init, next } => ends.iter().copied().chain([*init, *next]).collect(),
+            Rule::Sum { init, .. } | Rule::Read { init, .. } => init.iter().copied().collect(),
+            Rule::Input(_) => Vec::new(),
+        }
+    }
+
+    /// Changes its operands, those of a sum among them.
+    pub fn for_each_operand_mut(&mut self, mut f: impl FnMut(&mut Atom)) {
+        match self {
+            Rule::Apply { args, .. } => args.iter_mut().for_each(f),
+            Rule::Copy(a) => f(a),
+            Rule::Select { cond, then, other } => [cond, then, other].into_iter().for_each(f),
+            Rule::Restart { ends, init, next } => ends.iter_mut().chain([init, next]).for_each(f),
+            Rule::Sum { init, terms, .. } => {
+                init.iter_mut().for_each(&mut f);
+                terms.iter_mut().flat_map(|t| t.args.iter_mut()).for_each(f);
+            }
+            Rule::Read { init, .. } => init.iter_mut().for_each(f),
+            Rule::Input(_) => {}
+        }
+    }
+}
+
+impl Region {
+    /// What it fills.
+    pub fn parts(&self) -> &[Part] {
+        match self {
+            Region::Over(parts) | Region::Loop { parts, .. } => parts,
+        }
+    }
+}
+
+/// A tape, or what of it is filled at some positions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Part {
+    /// The tape.
+    pub tape: Tape,
+    /// The positions.
+    pub at: Positions,
+}
+
+/// An output of the program.
+#[derive(Clone, Debug)]
+pub struct Output {
+    /// Its name.
+    pub name: Arc<str>,
+    /// The type of its values.
+    pub ty: Type,
+    /// Where it is present, and what it is there.
+    pub cases: Vec<(Positions, Vec<Guard>, Atom)>,
+}

@@ -1,0 +1,215 @@
+//! A plan as text: `rml dump --after plan`. It reads like the loops that one would write by hand.
+
+use std::fmt::{self, Write};
+
+use super::{Atom, Case, Guard, Kind, Output, Part, Plan, Region, Rule, Tape, Tick};
+use rml_ir::{Position, Positions};
+
+/// The text of a plan.
+pub fn print(plan: &Plan) -> String {
+    let mut out = String::new();
+    // Writing to a string does not fail.
+    let _ = Printer { plan, names: names(plan), out: &mut out }.plan();
+    out
+}
+
+/// The name of each tape: that of the source where no other one has it, else its number.
+fn names(plan: &Plan) -> Vec<String> {
+    let mut seen = std::collections::BTreeMap::new();
+    for tape in plan.tapes.iter() {
+        *seen.entry(tape.name.clone()).or_insert(0) += 1;
+    }
+    let name = |(id, tape): (Tape, &super::TapeData)| match &tape.name {
+        Some(name) if seen[&tape.name] == 1 => name.to_string(),
+        _ => id.to_string(),
+    };
+    plan.tapes.iter_enumerated().map(name).collect()
+}
+
+struct Printer<'a> {
+    plan: &'a Plan,
+    names: Vec<String>,
+    out: &'a mut String,
+}
+
+impl Printer<'_> {
+    fn plan(&mut self) -> fmt::Result {
+        let plan = self.plan;
+        let precision = if plan.precision == rml_ir::Precision::F32 { "f32" } else { "f64" };
+        write!(self.out, "plan {:?} {precision}", plan.name)?;
+        if !plan.ends.is_empty() {
+            let ends: Vec<String> = plan
+                .ends
+                .iter()
+                .map(|(name, value)| format!("{}{name}", if *value { "" } else { "not " }))
+                .collect();
+            write!(self.out, " until {}", ends.join(" or "))?;
+        }
+        writeln!(self.out)?;
+        for (name, ty) in &plan.inputs {
+            writeln!(self.out, "in {name}: {ty}")?;
+        }
+        for (id, register) in plan.registers.iter_enumerated() {
+            match &register.kind {
+                Kind::State { key, parameter } => {
+                    let what = if *parameter { "parameter" } else { "state" };
+                    writeln!(self.out, "{what} {id}: {} {key:?}", register.ty)?;
+                }
+                Kind::Hidden => writeln!(self.out, "carried {id}: {}", register.ty)?,
+                Kind::Local => writeln!(self.out, "local {id}: {}", register.ty)?,
+            }
+        }
+        for region in &plan.regions {
+            self.region(region)?;
+        }
+        for write in &plan.commits {
+            let text = self.write(write);
+            writeln!(self.out, "commit {text}")?;
+        }
+        for output in &plan.outputs {
+            self.output(output)?;
+        }
+        Ok(())
+    }
+
+    fn region(&mut self, region: &Region) -> fmt::Result {
+        match region {
+            Region::Over(parts) => {
+                for part in parts {
+                    self.part(part, "over")?;
+                }
+                Ok(())
+            }
+            Region::Loop { backward, parts, writes } => {
+                writeln!(self.out, "loop {} {{", if *backward { "backward" } else { "forward" })?;
+                for part in parts {
+                    self.part(part, "  ")?;
+                }
+                for write in writes {
+                    let text = self.write(write);
+                    writeln!(self.out, "   write {text}")?;
+                }
+                writeln!(self.out, "}}")
+            }
+        }
+    }
+
+    fn part(&mut self, part: &Part, lead: &str) -> fmt::Result {
+        let tape = &self.plan.tapes[part.tape];
+        for case in &tape.cases {
+            let at = case.at.and(part.at);
+            if at.is_empty() {
+                continue;
+            }
+            let place = place(at);
+            let when = self.guards(&case.when);
+            let rule = self.rule(case);
+            writeln!(
+                self.out,
+                "{lead}{place} {}: {} = {rule}{when}",
+                self.names[part.tape.0 as usize], tape.ty
+            )?;
+        }
+        Ok(())
+    }
+
+    fn rule(&self, case: &Case) -> String {
+        match &case.rule {
+            Rule::Apply { op, args } => {
+                let args: Vec<String> = args.iter().map(|a| self.atom(*a)).collect();
+                format!("{}({})", op, args.join(", "))
+            }
+            Rule::Copy(a) => self.atom(*a),
+            Rule::Select { cond, then, other } => {
+                format!("if {} then {} else {}", self.atom(*cond), self.atom(*then), self.atom(*other))
+            }
+            Rule::Restart { ends, init, next } => {
+                let ends: Vec<String> = ends.iter().map(|a| self.atom(*a)).collect();
+                format!("if {} then {} else {}", ends.join(" or "), self.atom(*init), self.atom(*next))
+            }
+            Rule::Sum { init, backward, terms } => {
+                let init = init.map_or(String::new(), |a| format!("{} + ", self.atom(a)));
+                let way = if *backward { "last to first" } else { "first to last" };
+                let terms: Vec<String> = terms.iter().map(|t| self.term(t)).collect();
+                format!("{init}sum {way} of {}", terms.join("; "))
+            }
+            Rule::Input(i) => format!("in {}", self.plan.inputs[*i as usize].0),
+            Rule::Read { register, init: None } => register.to_string(),
+            Rule::Read { register, init: Some(init) } => format!("{register} or {}", self.atom(*init)),
+        }
+    }
+
+    fn term(&self, term: &super::Term) -> String {
+        let args: Vec<String> = term.args.iter().map(|a| self.atom(*a)).collect();
+        let text = match &term.op {
+            rml_ir::op::Op::Copy => args.join(", "),
+            op => format!("{op}({})", args.join(", ")),
+        };
+        format!("{text}{}", place(term.at))
+    }
+
+    fn write(&self, write: &super::Write) -> String {
+        let unless: Vec<String> = write.unless.iter().map(|a| self.atom(*a)).collect();
+        let unless =
+            if unless.is_empty() { String::new() } else { format!(" unless {}", unless.join(" or ")) };
+        let when = self.guards(&write.when);
+        format!("{}{} = {}{unless}{when}", write.register, place(write.at), self.atom(write.value))
+    }
+
+    fn output(&mut self, output: &Output) -> fmt::Result {
+        for (at, when, atom) in &output.cases {
+            let (atom, when) = (self.atom(*atom), self.guards(when));
+            writeln!(self.out, "out{} {}: {} = {atom}{when}", place(*at), output.name, output.ty)?;
+        }
+        Ok(())
+    }
+
+    fn guards(&self, guards: &[Guard]) -> String {
+        let each =
+            guards.iter().map(|g| format!("{}{}", if g.value { "" } else { "not " }, self.atom(g.cond)));
+        let all: Vec<String> = each.collect();
+        if all.is_empty() { String::new() } else { format!(" when {}", all.join(" and ")) }
+    }
+
+    fn atom(&self, atom: Atom) -> String {
+        match atom {
+            Atom::Const(k) => {
+                let value = &self.plan.consts[k];
+                match value {
+                    rml_ir::Value::Bool(b) => b.to_string(),
+                    rml_ir::Value::Int(i) => i.to_string(),
+                    rml_ir::Value::F32(x) => format!("{x:?}"),
+                    rml_ir::Value::F64(x) => format!("{x:?}"),
+                    rml_ir::Value::Tensor(_) => format!("{k}:{}", value.ty()),
+                }
+            }
+            Atom::Tape(t, tick) => {
+                let name = &self.names[t.0 as usize];
+                match tick {
+                    Tick::Now => name.clone(),
+                    Tick::Before => format!("{name}[t-1]"),
+                    Tick::After => format!("{name}[t+1]"),
+                    Tick::First => format!("{name}[first]"),
+                    Tick::Last => format!("{name}[last]"),
+                }
+            }
+        }
+    }
+}
+
+/// The positions, if not all.
+fn place(at: Positions) -> String {
+    let text = match at {
+        Positions::ALL => return String::new(),
+        Positions::STARTS => "first",
+        Positions::ENDS => "last",
+        Positions::AFTER_START => "behind first",
+        Positions::BEFORE_END => "before last",
+        _ => {
+            let names: Vec<String> =
+                Position::ALL.iter().filter(|p| at.contains(**p)).map(|p| p.to_string()).collect();
+            return format!(" at {}", names.join("+"));
+        }
+    };
+    format!(" at {text}")
+}

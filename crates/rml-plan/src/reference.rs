@@ -1,0 +1,223 @@
+//! A plan run one tick and one operator at a time: slow and easy to see through. What runs plans fast is compared with it.
+
+use std::sync::Arc;
+
+use rml_base::{IndexVec, Span};
+use rml_ir::op::{EvalError, Op, eval};
+use rml_ir::{Position, Value};
+
+use super::{Atom, Case, Guard, Kind, Part, Plan, Reg, Region, Rule, Tape, Term, Tick, Write};
+
+/// Why a window has no result.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Fault {
+    /// An operator has none.
+    Operator {
+        /// Which one.
+        span: Span,
+        /// Why.
+        error: EvalError,
+    },
+    /// A value is read that is not there: the plan, or the data, do not fit.
+    Missing {
+        /// What is read.
+        tape: Tape,
+    },
+}
+
+/// A cell for each tick: a value, or absence.
+pub type Column = Vec<Option<Value>>;
+
+/// A plan that runs, window after window.
+#[derive(Debug)]
+pub struct Machine {
+    plan: Arc<Plan>,
+    registers: IndexVec<Reg, Option<Value>>,
+}
+
+impl Machine {
+    /// Starts a plan in its initial state.
+    pub fn new(plan: Arc<Plan>) -> Self {
+        let registers = IndexVec::filled(None, plan.registers.len());
+        Self { plan, registers }
+    }
+
+    /// What a register holds now; none if it is not set.
+    pub fn register(&self, register: Reg) -> Option<&Value> {
+        self.registers[register].as_ref()
+    }
+
+    /// Sets a register.
+    pub fn set_register(&mut self, register: Reg, value: Value) {
+        self.registers[register] = Some(value);
+    }
+
+    /// Runs one window of `ticks` ticks, at least one, with a column for each input. Gives a column for each output.
+    ///
+    /// # Errors
+    /// The first fault. Then no register has changed.
+    pub fn window(&mut self, ticks: usize, inputs: &[Column]) -> Result<Vec<Column>, Fault> {
+        let plan = Arc::clone(&self.plan);
+        let mut registers = self.registers.clone();
+        for (id, register) in plan.registers.iter_enumerated() {
+            if register.kind == Kind::Local {
+                registers[id] = None;
+            }
+        }
+        let tapes = IndexVec::filled(vec![None; ticks], plan.tapes.len());
+        let mut window = Window { plan: &plan, ticks, inputs, tapes, registers };
+        for region in &plan.regions {
+            window.region(region)?;
+        }
+        for t in 0..ticks {
+            window.write(&plan.commits, t)?;
+        }
+        let outputs = plan.outputs.iter().map(|output| {
+            let cell = |t: usize| {
+                let p = window.position(t);
+                let case = output.cases.iter().find(|(at, ..)| at.contains(p));
+                let Some((_, when, atom)) = case else { return Ok(None) };
+                Ok(if window.holds(when, t)? { Some(window.atom(*atom, t)?) } else { None })
+            };
+            (0..ticks).map(cell).collect()
+        });
+        let outputs = outputs.collect::<Result<_, _>>()?;
+        self.registers = window.registers;
+        Ok(outputs)
+    }
+}
+
+struct Window<'a> {
+    plan: &'a Plan,
+    ticks: usize,
+    inputs: &'a [Column],
+    tapes: IndexVec<Tape, Column>,
+    registers: IndexVec<Reg, Option<Value>>,
+}
+
+impl Window<'_> {
+    fn position(&self, t: usize) -> Position {
+        match (t == 0, t + 1 == self.ticks) {
+            (true, true) => Position::Only,
+            (true, false) => Position::First,
+            (false, true) => Position::Last,
+            (false, false) => Position::Middle,
+        }
+    }
+
+    fn region(&mut self, region: &Region) -> Result<(), Fault> {
+        match region {
+            Region::Over(parts) => {
+                parts.iter().try_for_each(|part| (0..self.ticks).try_for_each(|t| self.fill(part, t)))
+            }
+            Region::Loop { backward, parts, writes } => (0..self.ticks).try_for_each(|i| {
+                let t = if *backward { self.ticks - 1 - i } else { i };
+                parts.iter().try_for_each(|part| self.fill(part, t))?;
+                self.write(writes, t)
+            }),
+        }
+    }
+
+    fn fill(&mut self, part: &Part, t: usize) -> Result<(), Fault> {
+        let p = self.position(t);
+        let tape = &self.plan.tapes[part.tape];
+        let Some(case) = tape.case(p).filter(|_| part.at.contains(p)) else { return Ok(()) };
+        if self.holds(&case.when, t)? {
+            self.tapes[part.tape][t] = self.value(part.tape, case, t)?;
+        }
+        Ok(())
+    }
+
+    fn value(&self, tape: Tape, case: &Case, t: usize) -> Result<Option<Value>, Fault> {
+        let value = match &case.rule {
+            Rule::Apply { op, args } => {
+                let args = args.iter().map(|a| self.atom(*a, t)).collect::<Result<Vec<Value>, _>>()?;
+                let args: Vec<&Value> = args.iter().collect();
+                eval(op, &args, self.plan.precision)
+                    .map_err(|error| Fault::Operator { span: self.plan.tapes[tape].span, error })?
+            }
+            Rule::Copy(a) => self.atom(*a, t)?,
+            Rule::Select { cond, then, other } => {
+                self.atom(if self.truth(*cond, t)? { *then } else { *other }, t)?
+            }
+            Rule::Restart { ends, init, next } => {
+                let ended = ends.iter().map(|e| self.truth(*e, t)).collect::<Result<Vec<bool>, _>>()?;
+                self.atom(if ended.contains(&true) { *init } else { *next }, t)?
+            }
+            Rule::Sum { init, backward, terms } => self.sum(tape, *init, *backward, terms)?,
+            Rule::Input(i) => return Ok(self.inputs[*i as usize][t].clone()),
+            Rule::Read { register, init } => match (&self.registers[*register], init) {
+                (Some(value), _) => value.clone(),
+                (None, Some(init)) => self.atom(*init, t)?,
+                (None, None) => return Err(Fault::Missing { tape }),
+            },
+        };
+        Ok(Some(value))
+    }
+
+    fn sum(&self, tape: Tape, init: Option<Atom>, backward: bool, terms: &[Term]) -> Result<Value, Fault> {
+        let span = self.plan.tapes[tape].span;
+        let apply = |op: &Op, args: &[&Value]| {
+            eval(op, args, self.plan.precision).map_err(|error| Fault::Operator { span, error })
+        };
+        let mut sum = init.map(|a| self.atom(a, 0)).transpose()?;
+        for i in 0..self.ticks {
+            let t = if backward { self.ticks - 1 - i } else { i };
+            let p = self.position(t);
+            let Some(term) = terms.iter().find(|term| term.at.contains(p)) else { continue };
+            let args = term.args.iter().map(|a| self.atom(*a, t)).collect::<Result<Vec<Value>, _>>()?;
+            let value = apply(&term.op, &args.iter().collect::<Vec<_>>())?;
+            sum = Some(match sum {
+                Some(sum) => apply(&Op::Add, &[&value, &sum])?,
+                None => value,
+            });
+        }
+        sum.ok_or(Fault::Missing { tape })
+    }
+
+    fn write(&mut self, writes: &[Write], t: usize) -> Result<(), Fault> {
+        let p = self.position(t);
+        let mut written = Vec::new();
+        for write in writes.iter().filter(|w| w.at.contains(p)) {
+            if !self.holds(&write.when, t)? {
+                continue;
+            }
+            let unset = write.unless.iter().map(|e| self.truth(*e, t)).collect::<Result<Vec<bool>, _>>()?;
+            let value = if unset.contains(&true) { None } else { Some(self.atom(write.value, t)?) };
+            written.push((write.register, value));
+        }
+        for (register, value) in written {
+            self.registers[register] = value;
+        }
+        Ok(())
+    }
+
+    fn holds(&self, when: &[Guard], t: usize) -> Result<bool, Fault> {
+        for guard in when {
+            if self.truth(guard.cond, t)? != guard.value {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn truth(&self, cond: Atom, t: usize) -> Result<bool, Fault> {
+        Ok(self.atom(cond, t)?.as_bool().unwrap_or_default())
+    }
+
+    fn atom(&self, atom: Atom, t: usize) -> Result<Value, Fault> {
+        let (tape, tick) = match atom {
+            Atom::Const(k) => return Ok(self.plan.consts[k].clone()),
+            Atom::Tape(tape, tick) => (tape, tick),
+        };
+        let at = match tick {
+            Tick::Now => Some(t),
+            Tick::Before => t.checked_sub(1),
+            Tick::After => Some(t + 1),
+            Tick::First => Some(0),
+            Tick::Last => Some(self.ticks - 1),
+        };
+        let cell = at.and_then(|at| self.tapes[tape].get(at));
+        cell.cloned().flatten().ok_or(Fault::Missing { tape })
+    }
+}

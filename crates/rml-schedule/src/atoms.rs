@@ -1,0 +1,31 @@
+//! All operands of a plan.
+
+use rml_plan::{Atom, Case, Plan, Region, Write};
+
+/// Calls `f` on every operand.
+pub(crate) fn for_each(plan: &mut Plan, mut f: impl FnMut(&mut Atom)) {
+    for_each_root(plan, &mut f);
+    plan.tapes.iter_mut().flat_map(|t| &mut t.cases).for_each(|case| for_each_of_case(case, &mut f));
+}
+
+/// Calls `f` on the operands of outputs and of writes to registers.
+pub(crate) fn for_each_root(plan: &mut Plan, mut f: impl FnMut(&mut Atom)) {
+    for (_, when, atom) in plan.outputs.iter_mut().flat_map(|o| &mut o.cases) {
+        when.iter_mut().for_each(|g| f(&mut g.cond));
+        f(atom);
+    }
+    let written = plan.regions.iter_mut().flat_map(|region| match region {
+        Region::Loop { writes, .. } => writes.as_mut_slice(),
+        Region::Over(_) => &mut [],
+    });
+    for Write { when, unless, value, .. } in plan.commits.iter_mut().chain(written) {
+        when.iter_mut().for_each(|g| f(&mut g.cond));
+        unless.iter_mut().chain([value]).for_each(&mut f);
+    }
+}
+
+/// Calls `f` on the operands of a case.
+pub(crate) fn for_each_of_case(case: &mut Case, f: &mut impl FnMut(&mut Atom)) {
+    case.when.iter_mut().for_each(|g| f(&mut g.cond));
+    case.rule.for_each_operand_mut(f);
+}

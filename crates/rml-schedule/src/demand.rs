@@ -1,0 +1,421 @@
+//! What has to be computed, at which positions, and how: from the outputs and the states on.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rml_analysis::{Position, Positions};
+use rml_base::Span;
+use rml_ir::flat::{Eq, Init, Rhs, Var};
+use rml_ir::op::Op;
+use rml_plan::{Kind, Tick};
+
+use crate::Declined;
+use crate::resolve::{Resolver, Source};
+use crate::window::{Restart, Window};
+
+/// How the value of a variable comes about at a position: [`rml_plan::Rule`] before variables are tapes.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Rule {
+    Apply { op: Op, args: Vec<Source> },
+    Copy(Source),
+    Select { cond: Source, then: Source, other: Source },
+    Restart { ends: Vec<Source>, init: Source, next: Source },
+    Input(u32),
+    Read { init: Option<Source> },
+}
+
+impl Rule {
+    /// Its operands, in order.
+    pub(crate) fn operands(&self) -> Vec<Source> {
+        match self {
+            Rule::Apply { args, .. } => args.clone(),
+            Rule::Copy(a) => vec![*a],
+            Rule::Select { cond, then, other } => vec![*cond, *then, *other],
+            Rule::Restart { ends, init, next } => ends.iter().copied().chain([*init, *next]).collect(),
+            Rule::Input(_) => Vec::new(),
+            Rule::Read { init } => init.iter().copied().collect(),
+        }
+    }
+
+    /// The same rule with other operands.
+    pub(crate) fn map(&self, mut f: impl FnMut(Source) -> Source) -> Rule {
+        match self {
+            Rule::Apply { op, args } => {
+                Rule::Apply { op: op.clone(), args: args.iter().map(|a| f(*a)).collect() }
+            }
+            Rule::Copy(a) => Rule::Copy(f(*a)),
+            Rule::Select { cond, then, other } => {
+                Rule::Select { cond: f(*cond), then: f(*then), other: f(*other) }
+            }
+            Rule::Restart { ends, init, next } => {
+                Rule::Restart { ends: ends.iter().map(|a| f(*a)).collect(), init: f(*init), next: f(*next) }
+            }
+            Rule::Input(i) => Rule::Input(*i),
+            Rule::Read { init } => Rule::Read { init: init.map(f) },
+        }
+    }
+}
+
+/// How a variable comes about at some positions.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Case {
+    pub(crate) at: Positions,
+    pub(crate) when: Vec<(Source, bool)>,
+    pub(crate) rule: Rule,
+}
+
+/// What a delay remembers.
+#[derive(Clone, Debug)]
+pub(crate) struct Register {
+    pub(crate) kind: Kind,
+    pub(crate) writes: Vec<Write>,
+    /// Whether it is read and written in turn.
+    pub(crate) in_turn: bool,
+    pub(crate) backward: bool,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Write {
+    pub(crate) at: Positions,
+    pub(crate) when: Vec<(Source, bool)>,
+    pub(crate) unless: Vec<Source>,
+    pub(crate) value: Source,
+}
+
+/// An output of the program: positions, guards and what it is there.
+pub(crate) type Output = Vec<(Positions, Vec<(Source, bool)>, Source)>;
+
+/// All that has to be computed.
+pub(crate) struct Demanded {
+    pub(crate) cases: BTreeMap<Var, Vec<Case>>,
+    pub(crate) registers: BTreeMap<Var, Register>,
+    pub(crate) outputs: Vec<Output>,
+}
+
+pub(crate) fn demand(resolver: Resolver<'_>) -> Result<Demanded, Declined> {
+    let window = resolver.window;
+    let mut demand = Demand {
+        window,
+        resolver,
+        pending: Vec::new(),
+        seen: BTreeSet::new(),
+        found: BTreeMap::new(),
+        registers: BTreeMap::new(),
+        states: window.flat.states.iter().map(|(key, s)| (s.equation, (key.clone(), s.parameter))).collect(),
+    };
+    let mut outputs = Vec::new();
+    for v in &window.flat.outputs {
+        outputs.push(demand.output(*v)?);
+    }
+    // States go on, whether an output needs them or not.
+    for state in window.flat.states.values() {
+        demand.register(state.equation)?;
+    }
+    while let Some((v, p)) = demand.pending.pop() {
+        let case = demand.case(v, p)?;
+        demand.found.entry(v).or_default().insert(p.index(), (p, case));
+    }
+    let cases =
+        demand.found.into_iter().map(|(v, cases)| (v, grouped(cases.into_values().collect()))).collect();
+    Ok(Demanded { cases, registers: demand.registers, outputs })
+}
+
+type At = (Position, (Vec<(Source, bool)>, Rule));
+
+struct Demand<'a> {
+    window: &'a Window<'a>,
+    resolver: Resolver<'a>,
+    pending: Vec<(Var, Position)>,
+    seen: BTreeSet<(Var, Position)>,
+    found: BTreeMap<Var, BTreeMap<usize, At>>,
+    registers: BTreeMap<Var, Register>,
+    states: BTreeMap<Eq, (std::sync::Arc<str>, bool)>,
+}
+
+impl Demand<'_> {
+    /// What a variable is at a position, which is then needed.
+    fn need(&mut self, v: Var, p: Position) -> Source {
+        let source = self.resolver.source(v, p);
+        self.keep(source, p);
+        source
+    }
+
+    /// Keeps what is read at a position.
+    fn keep(&mut self, source: Source, p: Position) {
+        let Source::Kept(u, tick) = source else { return };
+        let at = match tick {
+            Tick::Now => Positions::NONE.with(p),
+            Tick::Before => p.before(),
+            Tick::After => p.after(),
+            Tick::First => Positions::NONE.with(p.start()),
+            Tick::Last => Positions::NONE.with(p.end()),
+        };
+        for q in at.iter() {
+            if self.seen.insert((u, q)) {
+                self.pending.push((u, q));
+            }
+        }
+    }
+
+    fn guards(&mut self, v: Var, p: Position) -> Result<Option<Vec<(Source, bool)>>, Declined> {
+        if !self.window.has_known_clock(v) {
+            return Err(Declined::at(
+                "a clock is not known before the program runs",
+                self.window.flat.vars[v].span,
+            ));
+        }
+        let Some(open) = self.window.guards(self.window.clocks.of[v], p) else { return Ok(None) };
+        Ok(Some(open.into_iter().map(|(cond, value)| (self.need(cond, p), value)).collect()))
+    }
+
+    fn output(&mut self, v: Var) -> Result<Output, Declined> {
+        let mut output = Output::new();
+        for p in self.window.place(v).iter() {
+            let Some(when) = self.guards(v, p)? else { continue };
+            let source = self.need(v, p);
+            output.push((Positions::NONE.with(p), when, source));
+        }
+        Ok(merged(output))
+    }
+
+    fn case(&mut self, v: Var, p: Position) -> Result<(Vec<(Source, bool)>, Rule), Declined> {
+        let when = self.guards(v, p)?.unwrap_or_default();
+        let source = self.resolver.source(v, p);
+        if source != Source::Kept(v, Tick::Now) {
+            self.keep(source, p);
+            return Ok((when, Rule::Copy(source)));
+        }
+        Ok((when, self.own(v, p)?))
+    }
+
+    fn span(&self, v: Var) -> Span {
+        let defined = self.window.defs[v].map(|eq| self.window.flat.equations[eq].span);
+        defined.unwrap_or(self.window.flat.vars[v].span)
+    }
+
+    /// How a value of its own comes about.
+    fn own(&mut self, v: Var, p: Position) -> Result<Rule, Declined> {
+        let Some(rhs) = self.window.rhs(v) else {
+            let i = self.window.flat.inputs.iter().position(|i| i.var == v).unwrap_or_default();
+            return Ok(Rule::Input(u32::try_from(i).unwrap_or(u32::MAX)));
+        };
+        Ok(match rhs {
+            Rhs::Apply { op, args } => {
+                Rule::Apply { op: op.clone(), args: args.iter().map(|a| self.need(*a, p)).collect() }
+            }
+            Rhs::If { cond, then, other } | Rhs::Merge { cond, on_true: then, on_false: other } => {
+                Rule::Select {
+                    cond: self.need(*cond, p),
+                    then: self.need(*then, p),
+                    other: self.need(*other, p),
+                }
+            }
+            Rhs::When { value, .. } => Rule::Copy(self.need(*value, p)),
+            Rhs::Const(k) => Rule::Copy(Source::Const(*k)),
+            Rhs::Fby { .. } => self.forward(v, p)?,
+            Rhs::FbyBack { .. } => self.backward(v, p)?,
+            Rhs::Post { .. } => return Err(Declined::at("a value looks beyond its window", self.span(v))),
+            Rhs::Param { init } => {
+                let init = self.need(*init, p);
+                self.register_of(v)?;
+                Rule::Read { init: Some(init) }
+            }
+        })
+    }
+
+    fn init(&mut self, init: &Init, p: Position) -> Source {
+        let source = self.resolver.init(init, p);
+        self.keep(source, p);
+        source
+    }
+
+    fn forward(&mut self, v: Var, p: Position) -> Result<Rule, Declined> {
+        let Some(Rhs::Fby { init, next, window }) = self.window.rhs(v) else {
+            return Err(Declined::at("it is no delay", self.span(v)));
+        };
+        let restart = self.window.restart(*window);
+        let once = self.is_once(v);
+        if once && matches!(restart, Restart::Edge | Restart::Inner { edge: true, .. }) {
+            return Ok(Rule::Copy(self.init(init, p)));
+        }
+        if !self.resolver.is_steady(v) {
+            if matches!(restart, Restart::Inner { .. }) {
+                return Err(Declined::at("a delay on a sampled clock in an inner window", self.span(v)));
+            }
+            self.register_of(v)?;
+            return Ok(Rule::Read { init: Some(self.init(init, p)) });
+        }
+        match restart {
+            Restart::Edge | Restart::Inner { edge: true, .. } if p.is_start() => {
+                Ok(Rule::Copy(self.init(init, p)))
+            }
+            _ if p.is_start() => {
+                self.register_of(v)?;
+                Ok(Rule::Read { init: Some(self.init(init, p)) })
+            }
+            Restart::Inner { ends, .. } => {
+                let ends = ends.iter().map(|e| self.before(*e)).collect::<Result<_, _>>()?;
+                Ok(Rule::Restart { ends, init: self.init(init, p), next: self.before(*next)? })
+            }
+            _ => Ok(Rule::Copy(self.before(*next)?)),
+        }
+    }
+
+    fn backward(&mut self, v: Var, p: Position) -> Result<Rule, Declined> {
+        let Some(Rhs::FbyBack { init, next, window }) = self.window.rhs(v) else {
+            return Err(Declined::at("it is no delay", self.span(v)));
+        };
+        let restart = self.window.restart(*window);
+        if restart == Restart::Never || matches!(restart, Restart::Inner { edge: false, .. }) {
+            return Err(Declined::at("a value looks beyond its window", self.span(v)));
+        }
+        if self.is_once(v) {
+            return Ok(Rule::Copy(self.init(init, p)));
+        }
+        if !self.resolver.is_steady(v) {
+            if matches!(restart, Restart::Inner { .. }) {
+                return Err(Declined::at("a delay on a sampled clock in an inner window", self.span(v)));
+            }
+            self.register_of(v)?;
+            return Ok(Rule::Read { init: Some(self.init(init, p)) });
+        }
+        match restart {
+            Restart::Edge | Restart::Inner { .. } if p.is_end() => Ok(Rule::Copy(self.init(init, p))),
+            Restart::Inner { ends, .. } => {
+                let ends = ends.iter().map(|e| self.need(*e, p)).collect();
+                let next = self.neighbour(*next, Tick::After, p);
+                Ok(Rule::Restart { ends, init: self.init(init, p), next })
+            }
+            _ => Ok(Rule::Copy(self.neighbour(*next, Tick::After, p))),
+        }
+    }
+
+    fn before(&mut self, v: Var) -> Result<Source, Declined> {
+        if !self.resolver.is_steady(v) {
+            return Err(Declined::at("the end of an inner window is on a sampled clock", self.span(v)));
+        }
+        Ok(self.neighbour(v, Tick::Before, Position::Middle))
+    }
+
+    fn neighbour(&mut self, v: Var, tick: Tick, p: Position) -> Source {
+        let source = Source::Kept(v, tick);
+        self.keep(source, p);
+        source
+    }
+
+    /// Whether a variable is present at one tick of a window at most.
+    fn is_once(&self, v: Var) -> bool {
+        let place = self.window.place(v);
+        place.is_within(Positions::STARTS) || place.is_within(Positions::ENDS)
+    }
+
+    fn register(&mut self, eq: Eq) -> Result<(), Declined> {
+        self.register_of(self.window.flat.equations[eq].lhs)
+    }
+
+    /// The register of a delay or a parameter.
+    fn register_of(&mut self, v: Var) -> Result<(), Declined> {
+        if self.registers.contains_key(&v) {
+            return Ok(());
+        }
+        let state = self.window.defs[v].and_then(|eq| self.states.get(&eq).cloned());
+        let state = state.map(|(key, parameter)| Kind::State { key, parameter });
+        let (next, restart, backward) = match self.window.rhs(v) {
+            Some(Rhs::Fby { next, window, .. }) => (*next, self.window.restart(*window), false),
+            Some(Rhs::FbyBack { next, window, .. }) => (*next, self.window.restart(*window), true),
+            _ => {
+                let kind = state.unwrap_or(Kind::Hidden);
+                self.registers
+                    .insert(v, Register { kind, writes: Vec::new(), in_turn: false, backward: false });
+                return Ok(());
+            }
+        };
+        let kind = match restart {
+            Restart::Edge | Restart::Inner { edge: true, .. } => Kind::Local,
+            _ => state.unwrap_or(Kind::Hidden),
+        };
+        let steady = self.resolver.is_steady(v);
+        let in_turn = !steady && !self.is_once(v);
+        self.registers.insert(v, Register { kind, writes: Vec::new(), in_turn, backward });
+        let at = if steady { Positions::ENDS } else { self.window.place(v) };
+        let mut writes: Vec<Write> = Vec::new();
+        for p in at.iter() {
+            let Some(when) = self.guards(v, p)? else { continue };
+            let unless = match &restart {
+                Restart::Inner { ends, edge: false } => ends.iter().map(|e| self.need(*e, p)).collect(),
+                _ => Vec::new(),
+            };
+            let value = self.need(next, p);
+            writes.push(Write { at: Positions::NONE.with(p), when, unless, value });
+        }
+        if let Some(register) = self.registers.get_mut(&v) {
+            register.writes = merged_writes(writes);
+        }
+        Ok(())
+    }
+}
+
+fn merged_writes(writes: Vec<Write>) -> Vec<Write> {
+    let mut merged: Vec<Write> = Vec::new();
+    for write in writes {
+        let same =
+            |w: &&mut Write| w.when == write.when && w.unless == write.unless && w.value == write.value;
+        match merged.iter_mut().find(same) {
+            Some(known) => known.at = known.at.or(write.at),
+            None => merged.push(write),
+        }
+    }
+    merged
+}
+
+fn merged(output: Output) -> Output {
+    let mut merged = Output::new();
+    for (at, when, source) in output {
+        match merged.iter_mut().find(|(_, w, s)| *w == when && *s == source) {
+            Some(known) => known.0 = known.0.or(at),
+            None => merged.push((at, when, source)),
+        }
+    }
+    merged
+}
+
+/// Positions with the same rule together. An operand that elsewhere is read at the first (last) tick is read there at that tick itself,
+/// too.
+fn grouped(found: Vec<At>) -> Vec<Case> {
+    let patterns: Vec<Rule> = found.iter().map(|(_, (_, rule))| rule.clone()).collect();
+    let mut cases: Vec<Case> = Vec::new();
+    for (p, (when, rule)) in found {
+        let rule = patterns.iter().find_map(|pattern| matching(&rule, pattern, p)).unwrap_or(rule);
+        match cases.iter_mut().find(|c| c.when == when && c.rule == rule) {
+            Some(case) => case.at = case.at.with(p),
+            None => cases.push(Case { at: Positions::NONE.with(p), when, rule }),
+        }
+    }
+    cases
+}
+
+/// The rule in the form of another one, if they are the same at this position and the other one reads an edge.
+fn matching(rule: &Rule, pattern: &Rule, p: Position) -> Option<Rule> {
+    let (ours, theirs) = (rule.operands(), pattern.operands());
+    if ours.len() != theirs.len() {
+        return None;
+    }
+    let mut reads_edge = false;
+    let joined: Option<Vec<Source>> = ours
+        .iter()
+        .zip(&theirs)
+        .map(|(a, b)| match (*a, *b) {
+            (Source::Kept(u, Tick::Now), Source::Kept(w, Tick::First)) if u == w && p.is_start() => {
+                reads_edge = true;
+                Some(*b)
+            }
+            (Source::Kept(u, Tick::Now), Source::Kept(w, Tick::Last)) if u == w && p.is_end() => {
+                reads_edge = true;
+                Some(*b)
+            }
+            (a, b) => (a == b).then_some(a),
+        })
+        .collect();
+    let mut joined = joined?.into_iter();
+    let result = rule.map(|a| joined.next().unwrap_or(a));
+    (reads_edge && result == *pattern).then_some(result)
+}

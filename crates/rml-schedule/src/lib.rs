@@ -1,0 +1,79 @@
+//! From a program and its facts to a plan.
+//!
+//! 1. [`resolve`]: what each variable is at each position of a window: a constant, the value of another variable at the same tick, at
+//!    the tick before or behind, or at an edge of the window; or a value of its own.
+//! 2. [`demand`]: what has to be computed at which positions, from the outputs and the states on, as tapes with cases.
+//! 3. [`regions`]: which tapes need each other, in which order they are filled, and which of them tick by tick.
+//! 4. [`sums`]: loops that only add up become sums, and sums of outer products one product. [`compact`]: what nothing reads is dropped.
+//!
+//! A program that cannot be planned is [`Declined`], with the reason; the simulator runs it.
+
+use rml_base::{Diagnostic, Span, codes};
+use rml_ir::flat::Flat;
+
+mod atoms;
+mod compact;
+mod demand;
+mod regions;
+mod resolve;
+mod sums;
+mod window;
+
+use rml_analysis::{ClockReport, Facts, Verdict};
+use rml_ir::check::checked;
+use rml_plan::{Plan, verify};
+
+/// Why a program has no plan.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Declined {
+    /// The reason.
+    pub why: String,
+    /// Where.
+    pub span: Option<Span>,
+}
+
+impl Declined {
+    /// As a diagnostic, for somebody who asked for the plan of that node.
+    pub fn diagnostic(&self, node: &str) -> Diagnostic {
+        let d = Diagnostic::error(
+            codes::backend::ENGINE_DECLINES,
+            format!("node {node} has no plan: {}", self.why),
+        );
+        let d = match self.span {
+            Some(span) => d.label(span, "because of this"),
+            None => d,
+        };
+        d.help("the simulator runs it all the same: there is nothing to mend")
+    }
+
+    fn new(why: impl Into<String>) -> Self {
+        Self { why: why.into(), span: None }
+    }
+
+    fn at(why: impl Into<String>, span: Span) -> Self {
+        Self { why: why.into(), span: Some(span) }
+    }
+}
+
+/// The plan of a program.
+///
+/// Requires: a drawn program, its clocks and its facts. Ensures: P1 to P5.
+///
+/// # Errors
+/// The reason why there is none.
+pub fn schedule(flat: &Flat, clocks: &ClockReport, facts: &Facts) -> Result<Plan, Declined> {
+    let _span = tracing::debug_span!("schedule", equations = flat.equations.len()).entered();
+    if clocks.verdict != Verdict::Synchronous {
+        return Err(Declined::new("its clocks are not proved to fit"));
+    }
+    let window = window::Window::of(flat, &clocks.clocks, facts)?;
+    let resolver = resolve::Resolver::new(&window);
+    let demanded = demand::demand(resolver)?;
+    let plan = regions::plan(&window, demanded)?;
+    checked("regions", || verify(&plan));
+    let plan = sums::sums(plan);
+    checked("sums", || verify(&plan));
+    let plan = compact::compact(plan);
+    checked("compact", || verify(&plan));
+    Ok(plan)
+}

@@ -1,0 +1,300 @@
+//! Which tapes need each other, and the order in which they are filled.
+
+use std::collections::BTreeMap;
+
+use rml_analysis::{Graph, Position, Positions, components};
+use rml_base::{EntityId, IndexVec};
+use rml_ir::flat::{ConstKind, Var};
+use rml_plan as plan;
+use rml_plan::{Atom, Guard, Part, Plan, Region, Tape, TapeData, Tick};
+
+use crate::Declined;
+use crate::demand::{Case, Demanded, Rule, Write};
+use crate::resolve::Source;
+use crate::window::Window;
+
+/// A variable, or what of it is computed at some positions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Node {
+    v: Var,
+    at: Positions,
+}
+
+/// An edge: the node that is needed, and at which tick, as seen from the one that needs it.
+#[derive(Clone, Copy, Debug)]
+struct Need {
+    to: usize,
+    tick: Tick,
+}
+
+pub(crate) fn plan(window: &Window<'_>, demanded: Demanded) -> Result<Plan, Declined> {
+    let mut nodes: Vec<Node> = demanded
+        .cases
+        .iter()
+        .map(|(v, cases)| Node { v: *v, at: cases.iter().fold(Positions::NONE, |all, c| all.or(c.at)) })
+        .collect();
+    loop {
+        let graph = graph(&nodes, &demanded);
+        let found = components(nodes.len(), |v, i| graph.of(v).get(i).map(|need| Some(need.to)));
+        let mut split = vec![false; nodes.len()];
+        let mut loops = Vec::new();
+        for members in &found.members {
+            match direction(members, &nodes, &graph, &demanded) {
+                Some(found) => loops.push(found),
+                None => members.iter().for_each(|m| split[*m] = true),
+            }
+        }
+        if !split.contains(&true) {
+            let regions = found.members.iter().zip(loops).collect::<Vec<_>>();
+            return Ok(Builder::new(window, &demanded).plan(&nodes, &regions));
+        }
+        let parts: Vec<Node> = nodes
+            .iter()
+            .zip(&split)
+            .flat_map(|(node, split)| {
+                if *split {
+                    node.at.iter().map(|p| Node { v: node.v, at: Positions::NONE.with(p) }).collect()
+                } else {
+                    vec![*node]
+                }
+            })
+            .collect();
+        if parts.len() == nodes.len() {
+            let v = nodes[split.iter().position(|s| *s).unwrap_or(0)].v;
+            let span = window.defs[v].map(|eq| window.flat.equations[eq].span);
+            return Err(Declined {
+                why: "values of a tick need each other in an order that data decide".to_owned(),
+                span,
+            });
+        }
+        nodes = parts;
+    }
+}
+
+/// What each node needs.
+fn graph(nodes: &[Node], demanded: &Demanded) -> Graph<Need> {
+    let mut of: BTreeMap<Var, Vec<usize>> = BTreeMap::new();
+    for (i, node) in nodes.iter().enumerate() {
+        of.entry(node.v).or_default().push(i);
+    }
+    let mut edges = Vec::new();
+    for (i, node) in nodes.iter().enumerate() {
+        let mut add = |source: Source, p: Position| {
+            let Source::Kept(u, tick) = source else { return };
+            let (at, tick) = match tick {
+                Tick::Now => (Positions::NONE.with(p), Tick::Now),
+                Tick::Before => (p.before(), tick),
+                Tick::After => (p.after(), tick),
+                Tick::First => {
+                    (Positions::NONE.with(p.start()), if p.is_start() { Tick::Now } else { Tick::Before })
+                }
+                Tick::Last => {
+                    (Positions::NONE.with(p.end()), if p.is_end() { Tick::Now } else { Tick::After })
+                }
+            };
+            let of = of.get(&u).map_or(&[][..], Vec::as_slice);
+            for to in of.iter().filter(|to| !nodes[**to].at.and(at).is_empty()) {
+                edges.push((i, Need { to: *to, tick }));
+            }
+        };
+        for (p, case) in cases(node, demanded) {
+            case.when.iter().for_each(|(cond, _)| add(*cond, p));
+            case.rule.operands().into_iter().for_each(|a| add(a, p));
+        }
+        let Some(register) = demanded.registers.get(&node.v).filter(|r| r.in_turn) else { continue };
+        let tick = if register.backward { Tick::After } else { Tick::Before };
+        for write in &register.writes {
+            for source in values(write) {
+                let Source::Kept(u, _) = source else { continue };
+                let of = of.get(&u).map_or(&[][..], Vec::as_slice);
+                edges.extend(of.iter().map(|to| (i, Need { to: *to, tick })));
+            }
+        }
+    }
+    Graph::new(nodes.len(), edges)
+}
+
+fn values(write: &Write) -> impl Iterator<Item = Source> + '_ {
+    write.when.iter().map(|(cond, _)| *cond).chain(write.unless.iter().copied()).chain([write.value])
+}
+
+fn cases<'a>(node: &'a Node, demanded: &'a Demanded) -> impl Iterator<Item = (Position, &'a Case)> {
+    let cases = demanded.cases.get(&node.v).map_or(&[][..], Vec::as_slice);
+    node.at.iter().filter_map(|p| cases.iter().find(|c| c.at.contains(p)).map(|c| (p, c)))
+}
+
+/// How nodes that need each other are computed.
+#[derive(Clone, Debug)]
+enum Way {
+    Over,
+    Loop { backward: bool, order: Vec<usize> },
+}
+
+/// Which way members of a component are computed; none if they need each other both ways, or within a tick.
+fn direction(members: &[usize], nodes: &[Node], graph: &Graph<Need>, demanded: &Demanded) -> Option<Way> {
+    let inside = |i: usize| members.binary_search(&i).ok();
+    let (mut now, mut before, mut after) = (Vec::new(), false, false);
+    for (k, m) in members.iter().enumerate() {
+        for need in graph.of(*m) {
+            let Some(to) = inside(need.to) else { continue };
+            match need.tick {
+                Tick::Now => now.push((k, to)),
+                Tick::Before | Tick::First => before = true,
+                Tick::After | Tick::Last => after = true,
+            }
+        }
+        if let Some(register) = demanded.registers.get(&nodes[*m].v).filter(|r| r.in_turn) {
+            if register.backward { after = true } else { before = true }
+        }
+    }
+    if members.len() == 1 && now.is_empty() && !before && !after {
+        return Some(Way::Over);
+    }
+    if before && after {
+        return None;
+    }
+    let graph = Graph::new(members.len(), now);
+    let order = components(members.len(), |v, i| graph.of(v).get(i).map(|to| Some(*to)));
+    let acyclic =
+        order.members.iter().all(|c| c.len() == 1) && (0..members.len()).all(|v| !graph.of(v).contains(&v));
+    acyclic
+        .then(|| Way::Loop { backward: after, order: order.members.iter().map(|c| members[c[0]]).collect() })
+}
+
+struct Builder<'a> {
+    window: &'a Window<'a>,
+    demanded: &'a Demanded,
+    tapes: BTreeMap<Var, Tape>,
+    registers: BTreeMap<Var, plan::Reg>,
+    consts: BTreeMap<rml_ir::flat::ConstId, plan::Const>,
+    values: IndexVec<plan::Const, rml_ir::Value>,
+}
+
+impl<'a> Builder<'a> {
+    fn new(window: &'a Window<'a>, demanded: &'a Demanded) -> Self {
+        let tapes = demanded.cases.keys().enumerate().map(|(i, v)| (*v, Tape::from_index(i))).collect();
+        let registers =
+            demanded.registers.keys().enumerate().map(|(i, v)| (*v, plan::Reg::from_index(i))).collect();
+        Self { window, demanded, tapes, registers, consts: BTreeMap::new(), values: IndexVec::new() }
+    }
+
+    fn plan(mut self, nodes: &[Node], regions: &[(&Vec<usize>, Way)]) -> Plan {
+        let (window, demanded) = (self.window, self.demanded);
+        let flat = window.flat;
+        let mut tapes = IndexVec::new();
+        for (v, cases) in &demanded.cases {
+            let cases = cases.iter().map(|c| plan::Case {
+                at: c.at,
+                when: self.guards(&c.when),
+                rule: self.rule(*v, &c.rule),
+            });
+            let cases = cases.collect();
+            let data = &flat.vars[*v];
+            let span = window.defs[*v].map_or(data.span, |eq| flat.equations[eq].span);
+            tapes.push(TapeData { name: data.name.clone(), ty: data.ty.clone(), span, cases });
+        }
+        let mut registers = IndexVec::new();
+        let mut commits = Vec::new();
+        for (v, register) in &demanded.registers {
+            registers.push(plan::Register { ty: flat.vars[*v].ty.clone(), kind: register.kind.clone() });
+            if !register.in_turn {
+                commits.extend(register.writes.iter().map(|w| self.write(*v, w)));
+            }
+        }
+        let mut done: Vec<Region> = Vec::new();
+        for (members, way) in regions {
+            let part = |i: usize| Part { tape: self.tapes[&nodes[i].v], at: nodes[i].at };
+            match way {
+                Way::Over => {
+                    let parts = members.iter().map(|m| part(*m));
+                    match done.last_mut() {
+                        Some(Region::Over(known)) => known.extend(parts),
+                        _ => done.push(Region::Over(parts.collect())),
+                    }
+                }
+                Way::Loop { backward, order } => {
+                    let parts = order.iter().map(|m| part(*m)).collect();
+                    let mut writes = Vec::new();
+                    for m in order {
+                        let v = nodes[*m].v;
+                        let Some(register) = demanded.registers.get(&v).filter(|r| r.in_turn) else {
+                            continue;
+                        };
+                        writes.extend(register.writes.iter().map(|w| self.write(v, w)));
+                    }
+                    done.push(Region::Loop { backward: *backward, parts, writes });
+                }
+            }
+        }
+        let mut outputs = Vec::new();
+        for (v, cases) in flat.outputs.iter().zip(&demanded.outputs) {
+            let data = &flat.vars[*v];
+            let cases = cases.iter().map(|(at, when, s)| (*at, self.guards(when), self.atom(*s))).collect();
+            let name = data.name.clone().unwrap_or_else(|| v.to_string().into());
+            outputs.push(plan::Output { name, ty: data.ty.clone(), cases });
+        }
+        let name = |v: Var| flat.vars[v].name.clone().unwrap_or_else(|| v.to_string().into());
+        Plan {
+            name: flat.name.clone(),
+            precision: flat.precision,
+            ends: window.ends.iter().map(|l| (name(l.cond), l.value)).collect(),
+            inputs: flat.inputs.iter().map(|i| (name(i.var), flat.vars[i.var].ty.clone())).collect(),
+            consts: self.values,
+            tapes,
+            registers,
+            regions: done,
+            commits,
+            outputs,
+        }
+    }
+
+    fn atom(&mut self, source: Source) -> Atom {
+        match source {
+            Source::Kept(v, tick) => Atom::Tape(self.tapes[&v], tick),
+            Source::Const(k) => {
+                let (values, consts) = (&mut self.values, &self.window.flat.consts);
+                Atom::Const(*self.consts.entry(k).or_insert_with(|| {
+                    let ConstKind::Value(value) = &consts[k].kind else { unreachable!("drawn (F7)") };
+                    values.push(value.clone())
+                }))
+            }
+        }
+    }
+
+    fn guards(&mut self, when: &[(Source, bool)]) -> Vec<Guard> {
+        when.iter().map(|(cond, value)| Guard { cond: self.atom(*cond), value: *value }).collect()
+    }
+
+    fn rule(&mut self, v: Var, rule: &Rule) -> plan::Rule {
+        match rule {
+            Rule::Apply { op, args } => {
+                plan::Rule::Apply { op: op.clone(), args: args.iter().map(|a| self.atom(*a)).collect() }
+            }
+            Rule::Copy(a) => plan::Rule::Copy(self.atom(*a)),
+            Rule::Select { cond, then, other } => plan::Rule::Select {
+                cond: self.atom(*cond),
+                then: self.atom(*then),
+                other: self.atom(*other),
+            },
+            Rule::Restart { ends, init, next } => plan::Rule::Restart {
+                ends: ends.iter().map(|a| self.atom(*a)).collect(),
+                init: self.atom(*init),
+                next: self.atom(*next),
+            },
+            Rule::Input(i) => plan::Rule::Input(*i),
+            Rule::Read { init } => {
+                plan::Rule::Read { register: self.registers[&v], init: init.map(|a| self.atom(a)) }
+            }
+        }
+    }
+
+    fn write(&mut self, v: Var, write: &Write) -> plan::Write {
+        plan::Write {
+            register: self.registers[&v],
+            at: write.at,
+            when: self.guards(&write.when),
+            unless: write.unless.iter().map(|a| self.atom(*a)).collect(),
+            value: self.atom(write.value),
+        }
+    }
+}

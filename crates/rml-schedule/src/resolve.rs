@@ -1,0 +1,152 @@
+//! What a variable is at a position of a window.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rml_analysis::{Hold, Position, Positions};
+use rml_ir::flat::{ConstId, Init, Rhs, Var};
+use rml_ir::op::Op;
+use rml_plan::Tick;
+
+use crate::window::{Restart, Window};
+
+/// What a variable is at a position.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Source {
+    /// A constant.
+    Const(ConstId),
+    /// A variable, which is kept, at that tick. The variable itself at the same tick if it has a value of its own.
+    Kept(Var, Tick),
+}
+
+/// How many copies are followed: beyond that a copy is kept.
+const DEPTH: usize = 2000;
+
+/// Finds out what variables are, once each.
+pub(crate) struct Resolver<'a> {
+    pub(crate) window: &'a Window<'a>,
+    known: BTreeMap<(Var, Position), Source>,
+    path: BTreeSet<(Var, Position)>,
+}
+
+impl<'a> Resolver<'a> {
+    pub(crate) fn new(window: &'a Window<'a>) -> Self {
+        Self { window, known: BTreeMap::new(), path: BTreeSet::new() }
+    }
+
+    /// What a variable is where it is present at a position. A circle of copies is cut: there the variable has a value of its own.
+    pub(crate) fn source(&mut self, v: Var, p: Position) -> Source {
+        if let Some(known) = self.known.get(&(v, p)) {
+            return *known;
+        }
+        let own = Source::Kept(v, Tick::Now);
+        if self.path.len() >= DEPTH || !self.path.insert((v, p)) {
+            return own;
+        }
+        let found = self.held(v, p).or_else(|| self.copied(v, p)).unwrap_or(own);
+        self.path.remove(&(v, p));
+        if !self.depends_on_path(found) {
+            self.known.insert((v, p), found);
+        }
+        found
+    }
+
+    /// Whether a variable is not settled yet, since it is on the way to itself.
+    fn depends_on_path(&self, found: Source) -> bool {
+        matches!(found, Source::Kept(u, _) if self.path.iter().any(|(v, _)| *v == u))
+    }
+
+    /// What the facts say that it equals.
+    fn held(&mut self, v: Var, p: Position) -> Option<Source> {
+        let [first, last] = self.window.holds(v, p);
+        match (first, last) {
+            (Hold::Const(k), _) | (_, Hold::Const(k)) => Some(Source::Const(k)),
+            (Hold::At(u), _) if (u, p) != (v, p.start()) => Some(self.at_edge(u, p, p.start(), Tick::First)),
+            (_, Hold::At(u)) if (u, p) != (v, p.end()) => Some(self.at_edge(u, p, p.end(), Tick::Last)),
+            _ => None,
+        }
+    }
+
+    fn at_edge(&mut self, u: Var, p: Position, edge: Position, tick: Tick) -> Source {
+        match self.source(u, edge) {
+            Source::Kept(w, Tick::Now) if p != edge => Source::Kept(w, tick),
+            // The neighbour of the edge: the copy is kept.
+            Source::Kept(_, Tick::Before | Tick::After) if p != edge => Source::Kept(u, tick),
+            other => other,
+        }
+    }
+
+    /// What its equation copies.
+    fn copied(&mut self, v: Var, p: Position) -> Option<Source> {
+        match self.window.rhs(v)? {
+            Rhs::Const(k) => Some(Source::Const(*k)),
+            Rhs::Apply { op: Op::Copy | Op::StopGradient, args } => Some(self.source(args[0], p)),
+            Rhs::When { value, .. } => Some(self.source(*value, p)),
+            Rhs::If { cond, then, other } | Rhs::Merge { cond, on_true: then, on_false: other } => {
+                let present = |v: &Var| self.window.may_be_present(*v, p);
+                let taken = match (self.window.truth(*cond, p), present(then), present(other)) {
+                    (Some(true), ..) | (_, true, false) => *then,
+                    (Some(false), ..) | (_, false, true) => *other,
+                    _ => return None,
+                };
+                Some(self.source(taken, p))
+            }
+            Rhs::Fby { init, next, window } => {
+                let restart = self.window.restart(*window);
+                if p.is_start() {
+                    return (restart == Restart::Edge && self.is_steady(v)).then(|| self.init(init, p));
+                }
+                (self.is_steady(v) && !matches!(restart, Restart::Inner { .. }))
+                    .then(|| self.neighbour(*next, p.before(), Tick::Before))
+            }
+            Rhs::FbyBack { init, next, window } => {
+                let restart = self.window.restart(*window);
+                if p.is_end() {
+                    return (restart == Restart::Edge && self.is_steady(v)).then(|| self.init(init, p));
+                }
+                (self.is_steady(v) && !matches!(restart, Restart::Inner { .. }))
+                    .then(|| self.neighbour(*next, p.after(), Tick::After))
+            }
+            Rhs::Post { next, .. } if self.is_steady(v) && !p.is_end() => {
+                Some(self.neighbour(*next, p.after(), Tick::After))
+            }
+            _ => None,
+        }
+    }
+
+    pub(crate) fn init(&mut self, init: &Init, p: Position) -> Source {
+        match init {
+            Init::Const(k) => Source::Const(*k),
+            Init::Stream(v) => self.source(*v, p),
+        }
+    }
+
+    /// Whether a variable is present at every tick of a window, or at the first or last one alone, whatever the data.
+    pub(crate) fn is_steady(&self, v: Var) -> bool {
+        self.window.place(v) == Positions::ALL && self.is_unguarded(v)
+    }
+
+    /// Whether the position alone tells where a variable is present.
+    pub(crate) fn is_unguarded(&self, v: Var) -> bool {
+        let clock = self.window.clocks.of[v];
+        let at = |p| self.window.guards(clock, p).is_some_and(|g| g.is_empty());
+        self.window.has_known_clock(v) && self.window.place(v).iter().all(at)
+    }
+
+    /// What a variable is at the neighbouring tick, whose position is one of `at`: what it is at all of them, if that is the same; else
+    /// it is kept.
+    fn neighbour(&mut self, next: Var, at: Positions, tick: Tick) -> Source {
+        let mut found: Option<Source> = None;
+        for p in at.iter() {
+            let source = self.source(next, p);
+            if found.is_some_and(|f| f != source) {
+                return Source::Kept(next, tick);
+            }
+            found = Some(source);
+        }
+        match found {
+            Some(Source::Kept(u, Tick::Now)) => Source::Kept(u, tick),
+            Some(Source::Kept(_, Tick::Before | Tick::After)) | None => Source::Kept(next, tick),
+            Some(constant) => constant,
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! Loops that only add up: sums over the ticks of a window. What is added is computed as it is added, so that the sum of the outer
+//! products of a window is one product.
+
+use rml_base::IndexVec;
+use rml_ir::op::{Einsum, Op};
+use rml_plan::{Atom, Case, Part, Plan, Positions, Region, Rule, Tape, Term, Tick};
+
+/// How often a tape is read, and where.
+#[derive(Clone, Copy, Default)]
+struct Reads {
+    count: usize,
+    /// Whether it is read at its first tick alone, or at its last.
+    first_only: bool,
+    last_only: bool,
+}
+
+/// The plan with sums.
+///
+/// Requires, ensures: P1 to P5.
+pub(crate) fn sums(mut plan: Plan) -> Plan {
+    for i in 0..plan.regions.len() {
+        let Some((tape, backward)) = single(&plan.regions[i]) else { continue };
+        let reads = reads(&mut plan);
+        let at_edge = if backward { reads[tape].first_only } else { reads[tape].last_only };
+        let Some(rule) = at_edge.then(|| sum(&plan, tape, backward)).flatten() else { continue };
+        let at = if backward { Positions::STARTS } else { Positions::ENDS };
+        plan.tapes[tape].cases = vec![Case { at, when: Vec::new(), rule }];
+        plan.regions[i] = Region::Over(vec![Part { tape, at }]);
+    }
+    let reads = reads(&mut plan);
+    let ids: Vec<Tape> = plan.tapes.ids().collect();
+    for tape in ids {
+        let Some(Case { rule: Rule::Sum { init, backward, terms }, at, .. }) = plan.tapes[tape].cases.first()
+        else {
+            continue;
+        };
+        let (init, backward, at) = (*init, *backward, *at);
+        let terms = joined(terms.iter().flat_map(|term| opened(&plan, &reads, term)));
+        let rule = Rule::Sum { init, backward, terms };
+        plan.tapes[tape].cases = vec![Case { at, when: Vec::new(), rule }];
+    }
+    merged(&mut plan);
+    plan
+}
+
+fn single(region: &Region) -> Option<(Tape, bool)> {
+    match region {
+        Region::Loop { backward, parts, writes } => match parts[..] {
+            [part] if writes.is_empty() => Some((part.tape, *backward)),
+            _ => None,
+        },
+        Region::Over(_) => None,
+    }
+}
+
+fn reads(plan: &mut Plan) -> IndexVec<Tape, Reads> {
+    let mut reads = IndexVec::filled(Reads { count: 0, first_only: true, last_only: true }, plan.tapes.len());
+    let mut read = |atom: Atom, at: Positions, by: Option<Tape>| {
+        let Atom::Tape(tape, tick) = atom else { return };
+        if by == Some(tape) {
+            return;
+        }
+        let reads: &mut Reads = &mut reads[tape];
+        reads.count += 1;
+        reads.first_only &= tick == Tick::First || tick == Tick::Now && at.is_within(Positions::STARTS);
+        reads.last_only &= tick == Tick::Last || tick == Tick::Now && at.is_within(Positions::ENDS);
+    };
+    for (tape, data) in plan.tapes.iter_enumerated() {
+        for case in &data.cases {
+            case.when.iter().for_each(|g| read(g.cond, case.at, Some(tape)));
+            case.rule.operands().into_iter().for_each(|a| read(a, case.at, Some(tape)));
+            if let Rule::Sum { terms, .. } = &case.rule {
+                terms.iter().for_each(|t| t.args.iter().for_each(|a| read(*a, t.at, Some(tape))));
+            }
+        }
+    }
+    for (at, when, atom) in plan.outputs.iter().flat_map(|o| &o.cases) {
+        when.iter().for_each(|g| read(g.cond, *at, None));
+        read(*atom, *at, None);
+    }
+    let written = plan.regions.iter().flat_map(|region| match region {
+        Region::Loop { writes, .. } => writes.as_slice(),
+        Region::Over(_) => &[],
+    });
+    for write in plan.commits.iter().chain(written) {
+        write.when.iter().for_each(|g| read(g.cond, write.at, None));
+        write.unless.iter().chain([&write.value]).for_each(|a| read(*a, write.at, None));
+    }
+    reads
+}
+
+/// The sum that a loop computes, if it only adds up.
+fn sum(plan: &Plan, tape: Tape, backward: bool) -> Option<Rule> {
+    let data = &plan.tapes[tape];
+    let (edge, tick) =
+        if backward { (Positions::ENDS, Tick::After) } else { (Positions::STARTS, Tick::Before) };
+    let (mut init, mut terms) = (None, Vec::new());
+    // Whether integers fit is told at the tick where they do not.
+    if data.place() != Positions::ALL || !data.ty.is_num() {
+        return None;
+    }
+    for case in &data.cases {
+        let Rule::Apply { op: Op::Add, args } = &case.rule else { return None };
+        let [a, b] = args[..] else { return None };
+        if !case.when.is_empty() {
+            return None;
+        }
+        let own = Atom::Tape(tape, tick);
+        let term = match (a == own, b == own) {
+            (true, false) if case.at.and(edge).is_empty() => b,
+            (false, true) if case.at.and(edge).is_empty() => a,
+            (false, false) if case.at.is_within(edge) => {
+                let (term, start) = match (a, b) {
+                    (term, Atom::Const(_)) => (term, b),
+                    (Atom::Const(_), term) => (term, a),
+                    _ => return None,
+                };
+                if init.is_some_and(|known| known != start) {
+                    return None;
+                }
+                init = Some(start);
+                term
+            }
+            _ => return None,
+        };
+        let fits = |atom: Atom| match atom {
+            Atom::Tape(t, _) => plan.tapes[t].ty == data.ty,
+            Atom::Const(k) => plan.consts[k].ty() == data.ty,
+        };
+        if !fits(term) || matches!(term, Atom::Tape(t, _) if t == tape) || !init.is_none_or(fits) {
+            return None;
+        }
+        terms.push(Term { at: case.at, op: Op::Copy, args: vec![term] });
+    }
+    Some(Rule::Sum { init, backward, terms })
+}
+
+/// A term with the operator that computes it, if nothing else reads what it adds.
+fn opened(plan: &Plan, reads: &IndexVec<Tape, Reads>, term: &Term) -> Vec<Term> {
+    let own = || vec![term.clone()];
+    let Some(cases) = private(plan, reads, &term.args, &term.op) else { return own() };
+    let mut terms = Vec::new();
+    for case in cases {
+        let at = case.at.and(term.at);
+        let Rule::Apply { op, args } = &case.rule else { return own() };
+        match op {
+            Op::MatMul if args.len() == 2 => terms.extend(product(plan, reads, at, args)),
+            _ => terms.push(Term { at, op: op.clone(), args: args.clone() }),
+        }
+    }
+    terms.retain(|t| !t.at.is_empty());
+    terms
+}
+
+/// Terms that add the same at several positions together.
+fn joined(terms: impl Iterator<Item = Term>) -> Vec<Term> {
+    let mut joined: Vec<Term> = Vec::new();
+    for term in terms {
+        match joined.iter_mut().find(|t| t.op == term.op && t.args == term.args) {
+            Some(known) => known.at = known.at.or(term.at),
+            None => joined.push(term),
+        }
+    }
+    joined
+}
+
+/// The cases of the tape that a term copies, if it is unguarded and nothing else reads it.
+fn private<'a>(plan: &'a Plan, reads: &IndexVec<Tape, Reads>, args: &[Atom], op: &Op) -> Option<&'a [Case]> {
+    let [Atom::Tape(tape, Tick::Now)] = args else { return None };
+    let data = &plan.tapes[*tape];
+    let plain = data.cases.iter().all(|c| c.when.is_empty() && matches!(c.rule, Rule::Apply { .. }));
+    (*op == Op::Copy && plain && reads[*tape].count <= data.cases.len().max(2) && only_summed(plan, *tape))
+        .then_some(&data.cases)
+}
+
+/// Whether a tape is read by one tape alone.
+fn only_summed(plan: &Plan, tape: Tape) -> bool {
+    let reader = |data: &rml_plan::TapeData| {
+        data.cases.iter().any(|case| {
+            let in_terms = matches!(&case.rule, Rule::Sum { terms, .. } if terms.iter().any(|t| t.args.iter().any(|a| is(*a, tape))));
+            in_terms || case.rule.operands().iter().any(|a| is(*a, tape)) || case.when.iter().any(|g| is(g.cond, tape))
+        })
+    };
+    plan.tapes.iter().filter(|data| reader(data)).count() == 1
+}
+
+fn is(atom: Atom, tape: Tape) -> bool {
+    matches!(atom, Atom::Tape(t, _) if t == tape)
+}
+
+/// The terms of a product; the transpose of a matrix that only the product reads is part of it.
+fn product(plan: &Plan, reads: &IndexVec<Tape, Reads>, at: Positions, args: &[Atom]) -> Vec<Term> {
+    let plain = Term { at, op: Op::MatMul, args: args.to_vec() };
+    let matrix = |atom: Atom| match atom {
+        Atom::Tape(t, _) => plan.tapes[t].ty.shape.dims().len() == 2,
+        Atom::Const(k) => plan.consts[k].ty().shape.dims().len() == 2,
+    };
+    let Some(cases) = private(plan, reads, &args[..1], &Op::Copy).filter(|_| matrix(args[1])) else {
+        return vec![plain];
+    };
+    let mut terms = Vec::new();
+    for case in cases {
+        let Rule::Apply { op: Op::Transpose { perm }, args: inner } = &case.rule else { return vec![plain] };
+        if perm[..] != [1, 0] {
+            return vec![plain];
+        }
+        let op = Op::Einsum(Einsum::of(&[&['b', 'i'], &['b', 'j']], &['i', 'j']));
+        terms.push(Term { at: case.at.and(at), op, args: vec![inner[0], args[1]] });
+    }
+    terms
+}
+
+/// Regions over all ticks that follow each other are one.
+fn merged(plan: &mut Plan) {
+    let mut done: Vec<Region> = Vec::new();
+    for region in plan.regions.drain(..) {
+        match (done.last_mut(), region) {
+            (Some(Region::Over(known)), Region::Over(parts)) => known.extend(parts),
+            (_, region) => done.push(region),
+        }
+    }
+    plan.regions = done;
+}

@@ -1,0 +1,150 @@
+//! Which windows a plan is for, and what is known of a variable at a position in them.
+
+use rml_analysis::{
+    ClockData, ClockId, Clocks, Facts, Hold, Literal, Position, Positions, Segments, VarFacts,
+};
+use rml_base::IndexVec;
+use rml_ir::flat::{self, Eq, Flat, Rhs, Var};
+
+use crate::Declined;
+
+/// The windows of a plan: those of `every` that have no other ones around them; or, where there are none, any block of cycles.
+pub(crate) struct Window<'a> {
+    pub(crate) flat: &'a Flat,
+    pub(crate) clocks: &'a Clocks,
+    /// The facts about the segments that the windows are, or about the trace.
+    table: &'a IndexVec<Var, VarFacts>,
+    /// What ends a window; nothing if any block of cycles is one.
+    pub(crate) ends: Vec<Literal>,
+    /// The windows of `every` that end where these do.
+    own: Vec<flat::Window>,
+    /// Whether any block of cycles is a window.
+    pub(crate) is_block: bool,
+    /// The equation of each variable; none for inputs.
+    pub(crate) defs: IndexVec<Var, Option<Eq>>,
+}
+
+impl<'a> Window<'a> {
+    pub(crate) fn of(flat: &'a Flat, clocks: &'a Clocks, facts: &'a Facts) -> Result<Self, Declined> {
+        let outermost: Vec<Segments> = facts
+            .segments
+            .iter_enumerated()
+            .filter(|(_, s)| s.parent == Some(Segments::TRACE))
+            .map(|(id, _)| id)
+            .collect();
+        let forward = !flat.equations.iter().any(|e| matches!(e.rhs, Rhs::FbyBack { .. } | Rhs::Post { .. }));
+        let segments = match outermost[..] {
+            _ if forward => Segments::TRACE,
+            [] => Segments::TRACE,
+            [one] => one,
+            _ => return Err(Declined::new("several windows stand side by side")),
+        };
+        let data = &facts.segments[segments];
+        if data.clock != Clocks::BASE {
+            return Err(Declined::new("the windows are on a sampled clock"));
+        }
+        let mut defs = IndexVec::filled(None, flat.vars.len());
+        for (eq, equation) in flat.equations.iter_enumerated() {
+            defs[equation.lhs] = Some(eq);
+        }
+        let is_block = segments == Segments::TRACE;
+        if data.cut.all && data.cut.ends.len() > 1 {
+            return Err(Declined::new("a window ends where several conditions hold"));
+        }
+        Ok(Self {
+            flat,
+            clocks,
+            table: &facts.tables[segments],
+            ends: if is_block { Vec::new() } else { data.cut.ends.clone() },
+            own: data.windows.clone(),
+            is_block,
+            defs,
+        })
+    }
+
+    pub(crate) fn rhs(&self, v: Var) -> Option<&'a Rhs> {
+        self.defs[v].map(|eq| &self.flat.equations[eq].rhs)
+    }
+
+    /// What is known of a variable at a position: every tick of a block is somewhere in the trace.
+    fn facts(&self, p: Position) -> usize {
+        if self.is_block { Position::Middle.index() } else { p.index() }
+    }
+
+    pub(crate) fn may_be_present(&self, v: Var, p: Position) -> bool {
+        let p = if self.is_block { Position::Middle } else { p };
+        self.table[v].place.contains(p)
+    }
+
+    /// Where a variable may be present.
+    pub(crate) fn place(&self, v: Var) -> Positions {
+        Position::ALL.into_iter().filter(|p| self.may_be_present(v, *p)).collect()
+    }
+
+    /// The value of a condition at a position, where it is known.
+    pub(crate) fn truth(&self, cond: Var, p: Position) -> Option<bool> {
+        self.table[cond].truths[self.facts(p)].known()
+    }
+
+    /// What a variable equals at the first and at the last tick of the window.
+    pub(crate) fn holds(&self, v: Var, p: Position) -> [Hold; 2] {
+        let i = self.facts(p);
+        let own = |hold| match hold {
+            // The trace has no edges.
+            Hold::At(_) if self.is_block => Hold::Own,
+            hold => hold,
+        };
+        [own(self.table[v].first[i]), own(self.table[v].last[i])]
+    }
+
+    /// The conditions of a clock that are not known to hold at a position; none if it never ticks there.
+    pub(crate) fn guards(&self, clock: ClockId, p: Position) -> Option<Vec<(Var, bool)>> {
+        let mut open = Vec::new();
+        for (cond, positive) in self.clocks.samplings(clock) {
+            match self.truth(cond, p) {
+                Some(value) if value == positive => {}
+                Some(_) => return None,
+                None => open.push((cond, positive)),
+            }
+        }
+        Some(open)
+    }
+
+    /// Whether the clock of a variable is known before the program runs, up to conditions.
+    pub(crate) fn has_known_clock(&self, v: Var) -> bool {
+        self.clocks.clocks[self.clocks.root(self.clocks.of[v])] == ClockData::Base
+    }
+
+    /// How a delay restarts: `Edge` with the windows of the plan alone, `Inner` with ends within them, too, `Never`.
+    pub(crate) fn restart(&self, window: Option<flat::Window>) -> Restart {
+        let mut inner = Vec::new();
+        let mut at = window;
+        while let Some(w) = at {
+            if !self.is_block && self.own.contains(&w) {
+                return if inner.is_empty() {
+                    Restart::Edge
+                } else {
+                    Restart::Inner { ends: inner, edge: true }
+                };
+            }
+            inner.push(self.flat.windows[w].end);
+            at = self.flat.windows[w].parent;
+        }
+        if inner.is_empty() { Restart::Never } else { Restart::Inner { ends: inner, edge: false } }
+    }
+}
+
+/// How a delay restarts.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Restart {
+    /// It goes on from window to window.
+    Never,
+    /// It starts anew in each window.
+    Edge,
+    /// It starts anew behind a tick where one of these holds, too.
+    Inner {
+        ends: Vec<Var>,
+        /// Whether it starts anew in each window of the plan.
+        edge: bool,
+    },
+}

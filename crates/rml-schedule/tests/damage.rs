@@ -1,0 +1,102 @@
+//! The verifier of plans refuses a plan in which an invariant does not hold.
+
+use rml::{Options, Source};
+use rml_ir::{DType, Positions, Type};
+use rml_plan::{Atom, Plan, Region, Rule, Tick, Write, verify};
+use rml_schedule::schedule;
+
+/// A running sum, the gradient of a recurrence in a window, and a counter on a clock that data decide.
+const PROGRAM: &str = "\
+node cell(x) -> (h)
+  h = tanh(param(0.5) * (0.0 fby h) + x);
+
+node main(x: num [], c: bool [], end: bool []) -> (h, n when c)
+  h, _ = diff_cell(x, true, 0.1 * h) every end;
+  n = (0 fby n) + (1 when c);
+";
+
+fn plan() -> Plan {
+    let program = rml::compile(&Source::text("main", PROGRAM), &Options::default()).unwrap();
+    let flat = program.flat();
+    let clocks = rml_analysis::clocks(flat);
+    let causality = rml_analysis::causality(flat, &clocks.clocks);
+    let facts = rml_analysis::facts(flat, &clocks.clocks, &causality);
+    schedule(flat, &clocks, &facts).unwrap()
+}
+
+/// Damages a plan, and expects the verifier to name the invariant.
+fn refused(invariant: &str, damage: impl FnOnce(&mut Plan)) {
+    let mut plan = plan();
+    assert_eq!(verify(&plan), Ok(()));
+    damage(&mut plan);
+    let found = verify(&plan).expect_err(invariant);
+    assert!(found.iter().any(|f| f.starts_with(invariant)), "{invariant}: {found:#?}");
+}
+
+/// The loop of the network.
+fn the_loop(plan: &mut Plan, backward: bool) -> (&mut bool, &mut Vec<rml_plan::Part>, &mut Vec<Write>) {
+    let region = plan
+        .regions
+        .iter_mut()
+        .find(|r| matches!(r, Region::Loop { backward: b, parts, .. } if *b == backward && parts.len() > 2));
+    let Some(Region::Loop { backward, parts, writes }) = region else { panic!("there is no such loop") };
+    (backward, parts, writes)
+}
+
+#[test]
+fn p1_each_tape_is_filled_once() {
+    refused("P1", |plan| {
+        the_loop(plan, false).1.pop();
+    });
+    refused("P1", |plan| {
+        let part = the_loop(plan, false).1[0];
+        plan.regions.push(Region::Over(vec![part]));
+    });
+    refused("P1", |plan| {
+        let tape = plan.tapes.iter_mut().find(|t| !t.cases.is_empty()).unwrap();
+        let case = tape.cases[0].clone();
+        tape.cases.push(case);
+    });
+}
+
+#[test]
+fn p2_operands_have_the_types_of_the_rule() {
+    refused("P2", |plan| {
+        let tape = plan.tapes.iter_mut().find(|t| t.ty.is_num() && t.ty.shape.is_scalar()).unwrap();
+        tape.ty = Type { dtype: DType::Int, ..tape.ty.clone() };
+    });
+    refused("P2", |plan| {
+        let applied = plan.tapes.iter_mut().flat_map(|t| &mut t.cases);
+        let args = applied
+            .filter_map(|c| if let Rule::Apply { args, .. } = &mut c.rule { Some(args) } else { None });
+        args.last().unwrap().pop();
+    });
+}
+
+#[test]
+fn p3_a_part_reads_what_is_there() {
+    refused("P3", |plan| the_loop(plan, false).1.reverse());
+    refused("P3", |plan| *the_loop(plan, true).0 = false);
+    refused("P3", |plan| *the_loop(plan, false).0 = true);
+    refused("P3", |plan| plan.regions.reverse());
+}
+
+#[test]
+fn p4_nothing_lies_beyond_the_window() {
+    for (tick, edge) in [(Tick::Before, Positions::STARTS), (Tick::After, Positions::ENDS)] {
+        refused("P4", |plan| {
+            let reads = |a: &Atom| matches!(a, Atom::Tape(_, t) if *t == tick);
+            let mut cases = plan.tapes.iter_mut().flat_map(|t| &mut t.cases);
+            let case = cases.find(|c| c.rule.operands().iter().any(reads)).unwrap();
+            case.at = case.at.or(edge);
+        });
+    }
+}
+
+#[test]
+fn p5_registers_are_read_and_written_in_one_place() {
+    refused("P5", |plan| {
+        let write = plan.commits[0].clone();
+        the_loop(plan, false).2.push(write);
+    });
+}

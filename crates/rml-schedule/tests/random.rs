@@ -1,0 +1,27 @@
+//! Random programs, by plan and by simulator.
+
+use std::collections::BTreeMap;
+
+use rml_testkit::Random;
+use rml_testkit::flat::random::program;
+use rml_testkit::plans::{Planned, compare};
+use rml_testkit::verdicts::respecting;
+
+#[test]
+fn plans_of_random_programs_mean_the_same() {
+    let (mut equal, mut declined) = (0, BTreeMap::<String, usize>::new());
+    for seed in 0..2000 {
+        let mut r = Random(seed);
+        let numbers = r.take(220);
+        let (flat, _) = program(&numbers, 24, false);
+        let clocks = rml_analysis::clocks(&flat).clocks;
+        let inputs = respecting(&flat, &clocks, &mut r, 14);
+        match compare(&flat, &inputs, &mut r) {
+            Ok(Planned::Equal) => equal += 1,
+            Ok(Planned::Declined(why)) => *declined.entry(why).or_default() += 1,
+            Ok(Planned::Stopped) => {}
+            Err(why) => panic!("seed {seed}: {why}"),
+        }
+    }
+    assert!(equal > 800, "{equal} of 2000 programs have a plan; declined: {declined:?}");
+}

@@ -1,0 +1,146 @@
+//! Programs by plan and by simulator: the same cells, in windows and blocks of any length.
+
+use std::sync::Arc;
+
+use rml_analysis::Verdict;
+use rml_backend_cpu::plan::Machine as Cpu;
+use rml_ir::flat::{Flat, Var};
+use rml_ir::op::Number;
+use rml_ir::{Data, Precision, Value};
+use rml_plan::reference::{Column, Machine};
+use rml_plan::{Plan, print};
+use rml_schedule::schedule;
+use rml_sim::{Input, Options, Simulator, Status};
+
+use crate::Random;
+use crate::flat::text;
+
+/// What became of a program.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Planned {
+    /// All cells that the simulator knows are those of the plan.
+    Equal,
+    /// There is no plan, for that reason.
+    Declined(String),
+    /// Its clocks are not proved, or the simulator stops with an error.
+    Stopped,
+}
+
+/// Compares the plan of a program, run by the reference and by the embedded backend, with the simulator, over these cycles. A program
+/// without windows is run in blocks of random length.
+///
+/// # Errors
+/// The first difference, with the plan.
+pub fn compare(flat: &Arc<Flat>, inputs: &[Vec<Input>], r: &mut Random) -> Result<Planned, String> {
+    let report = rml_analysis::clocks(flat);
+    if report.verdict != Verdict::Synchronous {
+        return Ok(Planned::Stopped);
+    }
+    let causality = rml_analysis::causality(flat, &report.clocks);
+    let facts = rml_analysis::facts(flat, &report.clocks, &causality);
+    let plan = match schedule(flat, &report, &facts) {
+        Ok(plan) => Arc::new(plan),
+        Err(declined) => return Ok(Planned::Declined(declined.why)),
+    };
+    let mut sim = Simulator::new(Arc::clone(flat), Options { record: true, ..Options::default() });
+    let ran = inputs.iter().try_for_each(|row| sim.feed(row)).and_then(|()| sim.finish(false));
+    if ran.is_err() {
+        return Ok(Planned::Stopped);
+    }
+    let run = Run { flat, plan: &plan, sim: &sim };
+    let found = match flat.precision {
+        Precision::F32 => run.windows::<f32>(inputs.len(), r),
+        Precision::F64 => run.windows::<f64>(inputs.len(), r),
+    };
+    found.map_err(|why| format!("{why}\n{}\n{}", rml_ir::flat::print(flat), print(&plan)))?;
+    Ok(Planned::Equal)
+}
+
+struct Run<'a> {
+    flat: &'a Flat,
+    plan: &'a Arc<Plan>,
+    sim: &'a Simulator,
+}
+
+impl Run<'_> {
+    fn status(&self, cycle: usize, v: Var) -> Status {
+        self.sim.status(cycle as u64, v).ok().flatten().unwrap_or_default()
+    }
+
+    /// The first cycle of each complete window, and the one behind it.
+    fn bounds(&self, cycles: usize, r: &mut Random) -> Vec<(usize, usize)> {
+        let named = |name: &str| {
+            let mut vars = self.flat.vars.iter_enumerated();
+            vars.find(|(v, d)| d.name.as_deref() == Some(name) || v.to_string() == name).map(|(v, _)| v)
+        };
+        let ends: Vec<(Option<Var>, bool)> =
+            self.plan.ends.iter().map(|(name, value)| (named(name), *value)).collect();
+        let (mut bounds, mut from) = (Vec::new(), 0);
+        for n in 0..cycles {
+            let ended = ends.iter().any(|(v, value)| {
+                v.is_some_and(|v| self.status(n, v).value().and_then(Value::as_bool) == Some(*value))
+            });
+            if ended || ends.is_empty() && r.chance(0.4) {
+                bounds.push((from, n + 1));
+                from = n + 1;
+            }
+        }
+        bounds
+    }
+
+    fn windows<N: Number>(&self, cycles: usize, r: &mut Random) -> Result<(), String> {
+        let mut reference = Machine::new(Arc::clone(self.plan));
+        let mut cpu = Cpu::<N>::new(Arc::clone(self.plan));
+        for (from, to) in self.bounds(cycles, r) {
+            let here = |what: String| format!("in cycles {from}..{to}: {what}");
+            let cell = |n: usize, v: Var| self.status(n, v).value().cloned();
+            let columns: Vec<Column> =
+                self.flat.inputs.iter().map(|i| (from..to).map(|n| cell(n, i.var)).collect()).collect();
+            let got = reference.window(to - from, &columns).map_err(|f| here(format!("{f:?}")))?;
+            for (i, column) in columns.iter().enumerate() {
+                for (t, value) in column.iter().enumerate().filter_map(|(t, c)| Some((t, c.as_ref()?))) {
+                    cpu.set_input(i, to - from, t, value);
+                }
+            }
+            cpu.window(to - from).map_err(|f| here(format!("embedded backend: {f:?}")))?;
+            for (i, column) in got.iter().enumerate() {
+                self.column(self.flat.outputs[i], from, column).map_err(here)?;
+                let fast: Column = (0..to - from).map(|t| cpu.output(i, t)).collect();
+                if !column.iter().zip(&fast).all(|(a, b)| close(a.as_ref(), b.as_ref())) {
+                    return Err(here(format!(
+                        "embedded backend: {} is {fast:?}, not {column:?}",
+                        self.flat.outputs[i]
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares a column with the cells of the simulator. What waits for the end of an endless trace has none.
+    fn column(&self, v: Var, from: usize, column: &Column) -> Result<(), String> {
+        let cells = column.iter().map(|c| c.clone().map_or(Status::Absent, Status::Value));
+        let pairs =
+            cells.zip((from..).map(|n| self.status(n, v))).filter(|(_, wanted)| wanted.is_determined());
+        let (got, wanted): (Vec<Status>, Vec<Status>) = pairs.unzip();
+        if text(&got) == text(&wanted) {
+            return Ok(());
+        }
+        Err(format!("{v} is {}, not {}", text(&got), text(&wanted)))
+    }
+}
+
+/// Whether two cells are equal, numbers up to the order in which sums are taken.
+fn close(a: Option<&Value>, b: Option<&Value>) -> bool {
+    let (Some(a), Some(b)) = (a, b) else { return a.is_none() && b.is_none() };
+    let near = |a: f64, b: f64, part: f64| {
+        (a - b).abs() <= part * (1.0 + a.abs()) || a.is_nan() && b.is_nan() || a == b
+    };
+    match (a.to_data(), b.to_data()) {
+        (Data::F32(a), Data::F32(b)) => {
+            a.iter().zip(&b).all(|(a, b)| near(f64::from(*a), f64::from(*b), 1e-3))
+        }
+        (Data::F64(a), Data::F64(b)) => a.iter().zip(&b).all(|(a, b)| near(*a, *b, 1e-9)),
+        _ => a.same(b),
+    }
+}
