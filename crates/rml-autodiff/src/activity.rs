@@ -15,11 +15,11 @@ pub(crate) type Adjoints = BTreeMap<NodeId, Adjoint>;
 /// The adjoints that calls are replaced by.
 #[derive(Clone, Copy)]
 pub(crate) struct Inner<'a> {
-    /// With one condition, where that does.
+    /// The adjoints with one condition for all outputs.
     pub(crate) one: &'a Adjoints,
-    /// With one condition for each output.
+    /// The adjoints with a condition for each output.
     pub(crate) each: &'a Adjoints,
-    /// The calls that need one for each output.
+    /// The calls that use an adjoint of the second kind.
     pub(crate) apart: &'a BTreeSet<Eq>,
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct Use {
     pub(crate) result: Option<Var>,
 }
 
-/// A num output, its gradient, and what that is gated by.
+/// A num output with its gradient and the condition of the gradient.
 pub(crate) struct Formal {
     /// The output.
     pub(crate) output: Var,
@@ -67,12 +67,12 @@ pub(crate) struct Seed {
     pub(crate) bp: Bp,
 }
 
-/// A call whose adjoint is called instead.
+/// A call that is replaced by a call of the adjoint.
 #[derive(Clone, Debug)]
 pub(crate) struct ActiveCall {
     /// The equation.
     pub(crate) eq: Eq,
-    /// What is called instead.
+    /// The adjoint.
     pub(crate) adjoint: Adjoint,
     /// The conditions that it takes.
     pub(crate) bps: Vec<Bp>,

@@ -45,7 +45,7 @@ pub(crate) fn adjoint_of<'a>(callee: &Callee, adjoints: &'a Adjoints) -> Option<
     }
 }
 
-/// The num variables on a differentiable way from a num input or parameter to an output.
+/// The active variables: those on a differentiable path from a num input or parameter to an output.
 pub(crate) fn active(node: &Node, adjoints: &Adjoints) -> BTreeSet<Var> {
     let num = |v: Var| node.vars[v].ty.is_num();
     let ways: Vec<(&Equation, Vec<(usize, Var)>)> =
@@ -74,7 +74,7 @@ pub(crate) fn active(node: &Node, adjoints: &Adjoints) -> BTreeSet<Var> {
     closure(outputs, &backward, |v| needs.contains(&v))
 }
 
-/// All variables that the edges lead to from those, as far as they are wanted.
+/// The variables that can be reached along edges through wanted variables.
 fn closure(mut pending: Vec<Var>, edges: &[Vec<Var>], wanted: impl Fn(Var) -> bool) -> BTreeSet<Var> {
     let mut found: BTreeSet<Var> = pending.iter().copied().collect();
     while let Some(v) = pending.pop() {
@@ -127,8 +127,8 @@ pub(crate) fn analyse(
 }
 
 impl Activity {
-    /// A result of a call whose gradient comes through delays alone has zeros wherever nothing comes: it is taken as present where
-    /// the call asks for it, and not completed with zeros a second time. Requires: the conditions are solved.
+    /// Widens the condition of a call's result whose gradient comes through delays alone. Such a gradient is padded with zeros already,
+    /// so it is present wherever the call asks for it, and is not padded again. Requires: the conditions are solved.
     fn widen(&self, b: &mut Builder) {
         let is_padded = |found: &Use| match &b.node.equations[found.eq].rhs {
             Rhs::Fby { .. } | Rhs::FbyBack { .. } => found.position == 1,
@@ -269,7 +269,7 @@ fn caller_path(b: &Builder, path: &[Step], actuals: &[Var]) -> Option<Vec<Litera
         .collect()
 }
 
-/// The diagnostic for one condition that cannot do for all outputs.
+/// The error for outputs that one condition cannot gate.
 pub(crate) fn hidden_clock(module: &Module, node: NodeId, eq: &Equation) -> Diagnostic {
     let callee = &module.nodes[node];
     Diagnostic::error(

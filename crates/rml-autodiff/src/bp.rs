@@ -20,7 +20,7 @@ entity_id!(
 pub(crate) struct Literal {
     /// The condition.
     pub(crate) var: Var,
-    /// Whether it is meant as it is.
+    /// True for the condition itself, false for its negation.
     pub(crate) positive: bool,
 }
 
@@ -31,14 +31,14 @@ impl Literal {
     }
 }
 
-/// How a condition comes about.
+/// How a condition is computed.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum BpKind {
     /// A variable.
     Var(Var),
     /// `false fby back of` (`back`), or `false fby of`.
     Delay {
-        /// Which of the two.
+        /// Whether it is `fby back`.
         back: bool,
         /// What is delayed.
         of: Bp,
@@ -47,7 +47,7 @@ pub(crate) enum BpKind {
     When {
         /// What is sampled.
         of: Bp,
-        /// Where.
+        /// The condition of the sampling.
         cond: Literal,
     },
     /// `merge cond of false`.
@@ -69,7 +69,7 @@ pub(crate) enum BpKind {
 }
 
 impl BpKind {
-    /// The conditions that it is made of.
+    /// The conditions that it is computed from.
     fn operands(&self) -> &[Bp] {
         match self {
             BpKind::Var(_) => &[],
@@ -115,12 +115,12 @@ impl Conditions {
         bp
     }
 
-    /// How the representative of its class comes about, over representatives. Requires: the conditions are solved.
+    /// How the representative of its class is computed, in terms of representatives. Requires: the conditions are solved.
     pub(crate) fn kind(&self, bp: Bp) -> &BpKind {
         &self.kinds[self.find(bp)]
     }
 
-    /// Whether a condition is that of another cycle, sampled or merged.
+    /// Whether a condition comes from another cycle, possibly through samplings and merges.
     pub(crate) fn is_late(&self, mut bp: Bp) -> bool {
         loop {
             match self.kind(bp) {

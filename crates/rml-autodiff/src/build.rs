@@ -1,6 +1,6 @@
 //! The adjoint node under construction: the copied forward node, fresh names, and helpers that append adjoint equations.
 //!
-//! What is here knows the form of equations only; which equations are needed is decided in [`rules`](crate::rules).
+//! This module builds equations; [`rules`](crate::rules) decide which ones are needed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub(crate) struct Placed {
     pub(crate) from_the_end: bool,
 }
 
-/// See the module.
+/// The adjoint node under construction.
 pub(crate) struct Builder {
     pub(crate) precision: Precision,
     /// The forward node; its equations are changed in place only where they define a parameter or call a node.
@@ -45,10 +45,10 @@ pub(crate) struct Builder {
     pub(crate) span: Span,
     /// The gradients of indexed variables that are zero but for the entries that were picked, with what stands there.
     pub(crate) placed: BTreeMap<Var, Placed>,
-    /// A constant that there is no memory for; then there is no adjoint.
+    /// The error for a constant that exceeds the memory limit. The adjoint is not made then.
     pub(crate) refused: Option<Diagnostic>,
     names: BTreeSet<Arc<str>>,
-    /// The highest number that was put behind a name.
+    /// For each name, the highest number appended to it.
     numbered: BTreeMap<Arc<str>, u64>,
     condition_names: BTreeMap<Bp, Arc<str>>,
     condition_vars: BTreeMap<Bp, Var>,
@@ -306,7 +306,7 @@ impl Builder {
         }
     }
 
-    /// Says what the conditions of variables are to be called, the first claim winning. Requires: conditions are solved.
+    /// Names conditions after variables. If several variables share a condition, the first one names it. Requires: conditions are solved.
     pub(crate) fn name_conditions(&mut self, variables: impl IntoIterator<Item = Var>) {
         for v in variables {
             let (Some(&slot), Some(name)) = (self.slots.get(&v), self.name(v)) else { continue };

@@ -1,4 +1,4 @@
-//! Which nodes are resolved and differentiated, in which order: callees first, whatever the order in the module.
+//! Drives the differentiation of a module: resolves and differentiates its nodes, callees before callers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,10 +15,10 @@ use crate::resolve;
 use crate::signature::{self, Adjoint, num_outputs};
 use crate::synthesise::{self, Synthesised};
 
-/// Something to be done to a node.
+/// A unit of work on a node.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Task {
-    /// Replace its calls of adjoints that are still to be made.
+    /// Replace its calls of adjoints by name.
     Resolve(NodeId),
     /// Summarise its clocks.
     Clocks(NodeId),
@@ -34,20 +34,20 @@ enum Task {
 pub(crate) struct Driver {
     pub(crate) module: Module,
     pub(crate) adjoints: Adjoints,
-    /// Those that other adjoints call: the same where one condition does for callers.
+    /// The adjoints that other adjoints call: those with one condition if that is enough for the caller, else those in `each`.
     inner: Adjoints,
-    /// Those with a condition for each output.
+    /// The adjoints with a condition for each output.
     each: Adjoints,
-    /// The ways through the nodes that have an adjoint.
+    /// For each node with an adjoint, how values flow from its inputs to its outputs.
     reach: BTreeMap<NodeId, Reach>,
-    /// The nodes that were made, callees first.
+    /// The synthesised nodes, callees first.
     pub(crate) synthesised: Vec<NodeId>,
-    /// Which equations theirs transpose.
+    /// For each synthesised node, which equations its own transpose.
     pub(crate) origins: BTreeMap<NodeId, Origins>,
-    /// Whether the made nodes are to be read rather than run.
+    /// Whether the nodes are made for readers and get more names.
     readable: bool,
     summaries: BTreeMap<NodeId, Summary>,
-    /// Of adjoints: what no equation says of the clocks of conditions and gradients.
+    /// For each adjoint, the facts about clocks of conditions and gradients that do not follow from its equations.
     known: BTreeMap<NodeId, Known>,
     done: BTreeSet<Task>,
 }
@@ -69,7 +69,7 @@ impl Driver {
         }
     }
 
-    /// Leaves no [`Callee::Diff`] in `node`.
+    /// Replaces every [`Callee::Diff`] in `node`.
     pub(crate) fn resolve(&mut self, node: NodeId) -> Result<(), Diagnostics> {
         self.run(Task::Resolve(node))
     }
@@ -80,7 +80,7 @@ impl Driver {
         Ok(self.adjoints.get(&node))
     }
 
-    /// Says that `copy` is a copy of `node`, which is resolved.
+    /// Records that `copy` is a copy of `node`, which is resolved.
     pub(crate) fn copied(&mut self, node: NodeId, copy: NodeId) {
         self.done.insert(Task::Resolve(copy));
         if let Some(known) = self.known.get(&node) {
@@ -177,7 +177,7 @@ impl Driver {
         }
     }
 
-    /// The adjoint for callers is that with one condition, unless it does not do for all outputs.
+    /// Callers use the adjoint with one condition, unless one condition cannot gate all outputs.
     fn prerequisites_of_inner(&self, node: NodeId, wanted: &mut Vec<Task>) {
         self.want(Task::Adjoint(node), wanted);
         if self.adjoints.get(&node).is_some_and(|a| !a.is_own && !a.is_open()) {
@@ -185,7 +185,7 @@ impl Driver {
         }
     }
 
-    /// What it calls has a condition for each output as well: else these would wait for each other inside.
+    /// Its callees need a condition for each output as well; with one condition, their outputs would wait for each other.
     fn prerequisites_of_each(&self, node: NodeId, wanted: &mut Vec<Task>) {
         self.want(Task::Adjoint(node), wanted);
         for callee in self.callees(node) {
@@ -227,7 +227,7 @@ impl Driver {
         Ok(())
     }
 
-    /// One condition must do for all outputs of an adjoint that is called by name.
+    /// Checks that one condition can gate all outputs of each adjoint that the node calls by name.
     fn check_calls(&self, id: NodeId) -> Result<(), Diagnostics> {
         let mut problems = Diagnostics::new();
         for eq in self.module.nodes[id].equations.iter() {
@@ -249,7 +249,7 @@ impl Driver {
         self.each.values().filter(|a| a.conditions() > 1).map(|a| a.node).collect()
     }
 
-    /// The adjoint of `node` to be shown: with one condition, unless that cannot do.
+    /// The adjoint of `node` to show: the one with one condition, unless one condition cannot gate all outputs.
     pub(crate) fn shown(&mut self, node: NodeId) -> Result<NodeId, Diagnostics> {
         if self.adjoint(node)?.is_some_and(|a| a.is_unclear) {
             self.run(Task::Each(node))?;
@@ -305,7 +305,7 @@ impl Driver {
         synthesise::synthesise(&self.module, source, inner, &self.clocks(id), gating, self.readable)
     }
 
-    /// Puts a node that was made into the module.
+    /// Adds a synthesised node to the module.
     fn added(&mut self, id: NodeId, made: Synthesised) -> Adjoint {
         let primal = &self.module.nodes[id];
         let (inputs, primal_outputs) = (primal.inputs().count(), primal.outputs.len());
@@ -334,8 +334,8 @@ impl Driver {
     }
 }
 
-/// What the interface of an adjoint says of its clocks: a condition is present with the outputs that it gates, and a
-/// gradient where its condition is true.
+/// The facts about clocks that follow from the interface of an adjoint: a condition is present with the outputs that it gates, and
+/// a gradient is present where its condition is true.
 fn known(node: &Node, inputs: usize, adjoint: &Adjoint) -> Known {
     let mut known = Known::default();
     let formals: Vec<Var> = node.inputs().skip(inputs).map(|i| i.var).collect();
@@ -395,7 +395,7 @@ pub(crate) fn drop_unused(module: &mut Module, first: NodeId, keep: &[NodeId]) -
     new_ids
 }
 
-/// The nodes of `module` that `from` calls, callees first, itself last.
+/// `from` and all nodes that it calls, callees first.
 pub(crate) fn reachable(module: &Module, from: NodeId) -> Vec<NodeId> {
     let mut order = Vec::new();
     let (mut entered, mut left) = (BTreeSet::new(), BTreeSet::new());

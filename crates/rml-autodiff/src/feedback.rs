@@ -1,8 +1,8 @@
-//! Which calls stand in a circle of equations that goes through the instance in two ways at once.
+//! Finds the calls that need a condition for each result: those whose results come back to the same instance as arguments.
 //!
-//! An instance behaves as its body copied in place, so a result may come back as an argument in the same instant, or go
-//! forward in time from one result and backward from another. One condition for all results of such a call would make each
-//! wait for the others; it gets one for each.
+//! An instance behaves as if its body were copied in place. A result may therefore come back as an argument in the same cycle, or
+//! one result may be needed in later cycles and another one in earlier cycles. If one condition gated all results of such a call,
+//! each of them would wait for the others.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use rml_ir::normal::{Callee, Eq, Node, NodeId, Rhs, Var};
 use crate::activity::Adjoints;
 use crate::analyse::flows;
 
-/// How far in time an equation carries a value.
+/// In which direction of time an equation carries a value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Step {
     Now,
@@ -25,7 +25,7 @@ const STEPS: [Step; 3] = [Step::Now, Step::Later, Step::Earlier];
 /// For each input and output of a node the ways from one to the other that its equations have: now, later, earlier.
 pub(crate) type Reach = BTreeMap<(usize, usize), [bool; 3]>;
 
-/// The ways through a node. What goes both ways in time counts as now.
+/// How values flow through a node. A flow in both directions of time counts as one within a cycle.
 pub(crate) fn reach(node: &Node, adjoints: &Adjoints, callees: &BTreeMap<NodeId, Reach>) -> Reach {
     let graph = Graph::of(node, adjoints, callees);
     let mut reach = Reach::new();

@@ -1,5 +1,5 @@
-//! The last touch on a synthesised node: substitutions, removal of what nothing reads, the order of its equations, and
-//! tables without gaps.
+//! Finishes a synthesised node: substitutes variables, removes equations that nothing reads, orders the others, and renumbers the
+//! tables.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::activity::Use;
 use crate::build::Builder;
 use crate::node::{for_each_operand, operands};
 
-/// What `v` is replaced by in the end.
+/// The variable that finally stands for `v`.
 pub(crate) fn resolve(alias: &BTreeMap<Var, Var>, mut v: Var) -> Var {
     while let Some(&next) = alias.get(&v) {
         v = next;
@@ -20,8 +20,8 @@ pub(crate) fn resolve(alias: &BTreeMap<Var, Var>, mut v: Var) -> Var {
     v
 }
 
-/// `keys` orders the gradients of forward variables, `uses` are what contributes to them. Also returns which equations of the
-/// result transpose which others.
+/// Finishes the node under construction. `keys` orders the gradients of forward variables, and `uses` are their contributions. Also
+/// returns which equations of the result transpose which others.
 pub(crate) fn finish(
     b: Builder,
     source: &Node,

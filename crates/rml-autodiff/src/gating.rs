@@ -13,14 +13,15 @@ use crate::signature::num_outputs;
 /// What gates the gradients of the outputs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Gating {
-    /// One condition `bp`, on the slowest clock of which all outputs are samplings.
+    /// One condition `bp`, on the slowest clock that all outputs are sampled from.
     One,
     /// A condition for each output, so that callers need not know how their clocks are related, and no gradient waits for
     /// another.
     Each,
 }
 
-/// The clock of one condition for all outputs: as all outputs say if they are known to be related, else those with a gradient.
+/// The clock of a condition that gates all outputs. It is found from all outputs if their clocks are known to be related, and from
+/// those with a gradient otherwise.
 pub(crate) fn top(outputs: &[Var], active: &BTreeSet<Var>, clocks: &Clocks) -> Option<Class> {
     let known =
         |outputs: &[Var]| clocks.top(outputs).filter(|&top| outputs.iter().all(|&o| clocks.is_below(top, o)));
@@ -57,7 +58,7 @@ pub(crate) fn steps(
     active: &BTreeSet<Var>,
 ) -> Vec<(usize, Vec<Step>)> {
     let interface: Vec<Var> = source.inputs().map(|i| i.var).chain(source.outputs.iter().copied()).collect();
-    // A clock between the outputs that none of them is on cannot be told by the caller either.
+    // If no output is on that clock, the caller cannot name it either.
     let top = top(outputs, active, clocks).filter(|&top| outputs.iter().any(|&o| clocks.class(o) == top));
     let is_single = gated.iter().all(|(gate, _)| *gate == 0);
     let step = |(o, (gate, path)): (&Var, &(usize, Vec<Literal>))| {
@@ -72,14 +73,14 @@ pub(crate) fn steps(
     outputs.iter().zip(gated).map(step).collect()
 }
 
-/// Whether the outputs are on clocks of which an instance inside decides how they are related.
+/// Whether the outputs are on different clocks and an instance inside the node decides how these are related.
 pub(crate) fn is_unclear(clocks: &Clocks, outputs: &[Var], active: &BTreeSet<Var>) -> bool {
     let live = || outputs.iter().copied().filter(|o| active.contains(o));
     let Some(top) = top(outputs, active, clocks) else { return false };
     !live().all(|o| clocks.is_below(top, o)) && live().any(|o| clocks.is_hidden(o))
 }
 
-/// What callers of an adjoint that the program defines must know of its condition.
+/// The [`steps`] of a node whose adjoint the program defines: it has one condition.
 pub(crate) fn of_own(source: &Node, adjoints: &Adjoints, clocks: &Clocks) -> Vec<(usize, Vec<Step>)> {
     let (num, active) = (num_outputs(source), active(source, adjoints));
     steps(source, clocks, &num, &gated(Gating::One, &num, &active, clocks), &active)

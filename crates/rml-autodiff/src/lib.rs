@@ -1,14 +1,15 @@
 //! Reverse-mode differentiation, normal form to normal form.
 //!
-//! For a node `f` it makes the node `diff_f`: the equations of `f`, and for each of them its transpose. Gradients are
+//! For a node `f` it makes the node `diff_f`, which has the equations of `f` and the transpose of each of them. Gradients are
 //! *gated*: beside the gradient `dv` of a variable `v` there is a boolean stream `bp_v` on `v`'s clock, and `dv` is
 //! present where it is true, so that cycles without backpropagation cost nothing (ADJ-1).
 //! In time the direction turns: `fby` transposes to `fby back`, `fby back` and `post` to `fby`.
 //!
 //! Nothing here knows the surface syntax, and nothing after this crate knows about gradients.
 //!
-//! The way through: `driver` chooses nodes, callees first; `analyse` finds which variables have a gradient and
-//! under which condition (`bp`); `rules` transpose the equations; `finish` tidies; `resolve` wires the callers.
+//! `driver` chooses nodes, callees first. `analyse` finds which variables have a gradient and under which condition (`bp`).
+//! `synthesise` makes the adjoint: `rules` transpose the equations, and `finish` orders and renumbers them. `resolve` translates calls
+//! of adjoints by name.
 
 mod activity;
 mod analyse;

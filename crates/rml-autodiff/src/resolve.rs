@@ -9,7 +9,7 @@ use crate::activity::Adjoints;
 use crate::node::{for_each_operand, push_var};
 use crate::signature::{Adjoint, Gradient, num_inputs, num_outputs};
 
-/// A result of the real adjoint, or what stands for it.
+/// Where a result of the canonical interface comes from.
 #[derive(Clone, Debug)]
 enum Source {
     /// The output at that position.
@@ -20,7 +20,7 @@ enum Source {
     Zeros(Type, usize),
 }
 
-/// How the canonical interface is had from the real one.
+/// How a call of the canonical interface is translated into one of the real interface.
 struct Mapping {
     node: NodeId,
     /// For each real input, the canonical one.
@@ -33,6 +33,8 @@ struct Mapping {
     gates: Vec<(usize, usize)>,
 }
 
+/// Replaces the calls of adjoints by name in a node.
+///
 /// Requires: the adjoints of every order that the node calls are in `adjoints`.
 ///
 /// Ensures: a condition `bp` that nothing samples or merges is tied to the outputs that it gates, if `tie`: a literal is present
@@ -125,7 +127,8 @@ fn gated(module: &Module, primal: NodeId, adjoint: &Adjoint) -> Option<usize> {
     node.outputs.iter().position(|&o| o == output)
 }
 
-/// Which variables a sampling, a merge or a declared clock says something of, through what they are made from.
+/// For each variable, whether a `when`, a `merge` or a declared clock decides when it is present, directly or through what it is
+/// computed from.
 fn sampled(node: &Node) -> Vec<bool> {
     let mut sampled = vec![false; node.vars.len()];
     let mut readers: Vec<Vec<Var>> = vec![Vec::new(); node.vars.len()];

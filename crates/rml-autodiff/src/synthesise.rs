@@ -1,4 +1,4 @@
-//! The adjoint of one node whose callees have theirs already.
+//! Synthesises the adjoint of one node. Its callees have theirs already.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -201,7 +201,7 @@ fn seeds_by_output(activity: &Activity) -> BTreeMap<Var, Vec<Seed>> {
     seeds
 }
 
-/// Chooses the variable that is the gradient of each active one: the formal where nothing else contributes.
+/// Chooses a variable for the gradient of each active variable: the formal, if nothing else contributes.
 fn name_gradients(b: &mut Builder, seeds: &BTreeMap<Var, Vec<Seed>>, uses: &BTreeMap<Var, Vec<Use>>) {
     let mut active: Vec<Var> = b.slots.keys().copied().collect();
     // Those with several contributions last: their names give way to the formals'.
@@ -280,13 +280,14 @@ fn define_gradient(b: &mut Builder, activity: &Activity, (seeds, uses): (&[Seed]
     }
 }
 
-/// Whether the gradient of `v` is neither a result of the adjoint nor that of a parameter: then another name for it says nothing.
+/// Whether the gradient of `v` is neither a result of the adjoint nor the gradient of a parameter. Such a gradient needs no name of its
+/// own.
 fn is_inner(b: &Builder, v: Var) -> bool {
     b.rhs(v).is_some_and(|rhs| !matches!(rhs, Rhs::Param { .. } | Rhs::ParamUpdate { .. }))
 }
 
-/// Sums under conditions as streams that are present where `slot` is true: two whose conditions exclude each other merged,
-/// the others completed with zeros.
+/// Makes sums with different conditions present wherever `slot` is true: two sums whose conditions exclude each other are merged, and the
+/// others are padded with zeros.
 fn completed(b: &mut Builder, slot: Bp, groups: Vec<(Option<Bp>, Var)>) -> Vec<Var> {
     let mut parts: Vec<(Option<Var>, Var)> = Vec::new();
     let mut open: BTreeMap<Var, usize> = BTreeMap::new();
@@ -406,7 +407,7 @@ fn output(b: &mut Builder, v: Var, wanted: &str, taken: &mut BTreeSet<Var>) -> u
     b.node.outputs.len() - 1
 }
 
-/// Where the gradient of each variable stands: in the order of the source equations that use it, inputs first in each.
+/// Keys that order gradients by the source equations that use their variables, inputs first within each equation.
 fn order_keys(
     source: &Node,
     activity: &Activity,

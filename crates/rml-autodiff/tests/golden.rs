@@ -1,4 +1,4 @@
-//! The text of synthesised nodes: it reads like the paper's own, mended.
+//! The text of synthesised nodes, which is close to the listings of the paper.
 
 mod support;
 

@@ -336,7 +336,7 @@ impl<'m> Body<'m> {
         }
     }
 
-    /// A variable where its context broadcasts it: without the broadcast that nobody wrote.
+    /// A variable in a context that broadcasts it. A broadcast that the source does not write is left out.
     fn broadcasting(&mut self, v: Var, depth: usize) -> Piece {
         match self.unbroadcast(v) {
             Some(inner) => {
@@ -347,7 +347,7 @@ impl<'m> Body<'m> {
         }
     }
 
-    /// The element of an unwritten constant whose elements are all the same.
+    /// The element of a constant that the source does not write and whose elements are all the same.
     fn filled(&self, v: Var) -> Option<Piece> {
         if self.names.contains_key(&v) {
             return None;
@@ -366,7 +366,7 @@ impl<'m> Body<'m> {
         }
     }
 
-    /// What a temporary that nobody wrote broadcasts.
+    /// The operand of a broadcast that the source does not write.
     fn unbroadcast(&self, v: Var) -> Option<Var> {
         if !self.is_nested(v) {
             return None;
