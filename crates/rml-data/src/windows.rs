@@ -184,7 +184,10 @@ impl Windows {
         let shared = if info.batched { &rows[..] } else { &rows[..1] };
         if !info.batched {
             let cell = |row: usize, t: usize| data.gather(&[at(row, t)], &info.ty.shape);
-            let same = |&t: &usize| rows.iter().all(|&row| cell(row, t).same(&cell(rows[0], t)));
+            let same = |&t: &usize| {
+                let first = cell(rows[0], t);
+                rows[1..].iter().all(|&row| cell(row, t).same(&first))
+            };
             if rows.len() > 1 && !cycles.iter().all(same) {
                 return Err(disagree(info, windows, "not the same in all of them"));
             }

@@ -1,7 +1,8 @@
 //! Choosing what runs programs.
 //!
 //! An [`Engine`] is given to a [`Session`](crate::Session), and to the options of [`train`](fn@crate::train), [`infer`](fn@crate::infer),
-//! [`run`](crate::run), [`grad`](fn@crate::grad) and [`gradcheck`](crate::gradcheck). The contract that engines implement is [`rml_engine`], here [`engine`](crate::engine).
+//! [`run`](crate::run), [`grad`](fn@crate::grad) and [`gradcheck`](crate::gradcheck). The contract that engines implement is
+//! [`engine`](crate::engine).
 
 use std::sync::Arc;
 
