@@ -13,7 +13,7 @@ use crate::flat::{
     By, Claim, ClassId, ClockClasses, ConstId, ConstKind, Constant, Eq, Flat, Init, Rhs, Var, Window, verify,
 };
 
-/// Keeps what the outputs and the trained parameters depend on, and renumbers what is kept, in its order. A
+/// Keeps what the outputs and the updates of parameters depend on, and renumbers what is kept, in its order. A
 /// program without outputs is kept whole. All inputs stay.
 ///
 /// A stream that nothing drives is present in every cycle. So that none becomes one only because what drove
@@ -66,8 +66,9 @@ impl<'f> Live<'f> {
         let mut live = Self { flat, defs, vars: vec![false; flat.vars.len()], pending: Vec::new() };
         live.add(flat.outputs.iter().copied());
         live.add(flat.inputs.iter().flat_map(|i| [Some(i.var), i.clock.map(|c| c.0)]).flatten());
-        let trained = flat.states.values().filter(|s| s.parameter).map(|s| &flat.equations[s.equation]);
-        live.add(trained.filter(|e| matches!(e.rhs, Rhs::Fby { .. })).map(|e| e.lhs));
+        // A parameter that nothing updates is read by what needs it.
+        let parameters = flat.states.values().filter(|s| s.parameter).map(|s| &flat.equations[s.equation]);
+        live.add(parameters.filter(|e| matches!(e.rhs, Rhs::Fby { .. })).map(|e| e.lhs));
         live.close();
         live
     }

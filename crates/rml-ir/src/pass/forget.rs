@@ -9,7 +9,7 @@ use crate::flat::{Eq, Equation, Flat, Init, Rhs, Var, VarData, verify, verify_dr
 use crate::op::Op;
 use crate::value::Value;
 
-/// Forgets the values of random constants and of parameters. A trained parameter becomes an output, so that what updates it stays
+/// Forgets the values of random constants and of parameters. A parameter that is updated becomes an output, so that what updates it stays
 /// needed.
 ///
 /// Requires: `flat::verify`. Ensures: `flat::verify_drawn`; variables and equations keep their ids, new ones stand behind

@@ -3,6 +3,8 @@
 //! A derived node takes `bp`; called with `true` or `false`, its conditions are constant, and its samplings, merges and
 //! completions with zeros are idle.
 
+use std::collections::BTreeSet;
+
 use rml_base::{EntityId, IndexVec};
 
 use super::cone::Live;
@@ -24,7 +26,7 @@ use crate::value::Value;
 /// known about the presence of a variable that the outputs need is known after as before.
 ///
 /// Requires: `flat::verify`. Ensures: the same; for every trace without errors, of which all inputs are given, the
-/// variables that outputs and trained parameters need after are what they were before, in every cycle; the outputs and states
+/// variables that outputs and updates of parameters need after are what they were before, in every cycle; the outputs and states
 /// stay. What is no longer needed finds no errors once `cone` has dropped it, and may be present in other cycles until then.
 pub fn settle(mut flat: Flat) -> Flat {
     let _span = tracing::debug_span!("settle", equations = flat.equations.len()).entered();
@@ -32,17 +34,13 @@ pub fn settle(mut flat: Flat) -> Flat {
     let before = ClockClasses::new(&flat);
     let mut changes = changes(&mut flat, &before, &conditions);
     while !changes.is_empty() {
-        swap(&mut flat, &mut changes);
-        let lost = lost(&flat, &before, &conditions, &changes);
+        let former = replace(&mut flat, &changes);
+        let lost = lost(&flat, &before, &conditions, &former);
         if lost.is_empty() {
             break;
         }
-        swap(&mut flat, &mut changes);
-        let mut k = 0;
-        changes.retain(|_| {
-            k += 1;
-            !lost.contains(&(k - 1))
-        });
+        replace(&mut flat, &former);
+        changes.retain(|(eq, _)| !lost.contains(eq));
     }
     checked("settle", || verify(&flat));
     flat
@@ -111,11 +109,10 @@ fn is_told(rhs: &Rhs, lhs: Var, of: Var, classes: &ClockClasses, determined: &De
     result == operand || determined.is_timed(told)
 }
 
-/// Exchanges the right sides of the equations with the others.
-fn swap(flat: &mut Flat, changes: &mut [(Eq, Rhs)]) {
-    for (eq, rhs) in changes {
-        std::mem::swap(&mut flat.equations[*eq].rhs, rhs);
-    }
+/// Gives equations these right sides. Returns those that they had, in the same order.
+fn replace(flat: &mut Flat, changes: &[(Eq, Rhs)]) -> Vec<(Eq, Rhs)> {
+    let one = |(eq, rhs): &(Eq, Rhs)| (*eq, std::mem::replace(&mut flat.equations[*eq].rhs, rhs.clone()));
+    changes.iter().map(one).collect()
 }
 
 /// Where all that decided a class before is after the changes.
@@ -129,21 +126,21 @@ enum Drivers {
     Apart,
 }
 
-/// The changes that take away something that may be needed to know where a needed variable is present. `changes` holds the former
-/// right sides.
+/// The changed equations that said where a needed variable is present, if that is no longer surely known. `former` holds the right
+/// sides that the changed equations had, in the order of equations.
 fn lost(
     flat: &Flat,
     before: &ClockClasses,
     conditions: &[Option<bool>],
-    changes: &[(Eq, Rhs)],
-) -> Vec<usize> {
+    former: &[(Eq, Rhs)],
+) -> BTreeSet<Eq> {
     let live = Live::of(flat);
     let after = ClockClasses::new(flat);
     let determined = Determined::new(flat, &after, |_| true, conditions, Failures::Never);
     let mut places = IndexVec::filled(Drivers::None, before.len());
     for driver in before.drivers().iter().filter(|d| !before.is_own(d)) {
         let place = &mut places[before.of(driver.var)];
-        *place = match (*place, place_of(flat, &after, changes, driver)) {
+        *place = match (*place, place_of(flat, &after, former, driver)) {
             (Drivers::None, Some(class)) => Drivers::In(class),
             (Drivers::In(at), Some(class)) if at == class => Drivers::In(at),
             _ => Drivers::Apart,
@@ -156,12 +153,12 @@ fn lost(
     }
     let mut orphans = IndexVec::filled(false, after.len());
     for v in flat.vars.ids().filter(|v| live[v.index()]) {
-        let (former, class) = (before.of(v), after.of(v));
+        let (class_before, class) = (before.of(v), after.of(v));
         let is_driven = after.is_driven(class);
         let is_known = is_driven && determined.is_timed(class);
         orphans[class] |= !is_known
-            && if before.is_driven(former) {
-                !((is_driven || free[class]) && places[former] == Drivers::In(class))
+            && if before.is_driven(class_before) {
+                !((is_driven || free[class]) && places[class_before] == Drivers::In(class))
             } else {
                 is_driven
             };
@@ -172,15 +169,15 @@ fn lost(
         rhs.for_each_operand(|v| found |= is_orphan(v));
         found
     };
-    changes.iter().enumerate().filter(|(_, change)| takes(change)).map(|(k, _)| k).collect()
+    former.iter().filter(|change| takes(change)).map(|(eq, _)| *eq).collect()
 }
 
-/// The class of what a driver decided after the changes; `None` if the driver is gone. Changes are in the order of equations.
-fn place_of(flat: &Flat, after: &ClockClasses, changes: &[(Eq, Rhs)], driver: &Driver) -> Option<ClassId> {
+/// The class of what a driver decided after the changes; `None` if the driver is gone.
+fn place_of(flat: &Flat, after: &ClockClasses, former: &[(Eq, Rhs)], driver: &Driver) -> Option<ClassId> {
     let place = Some(after.of(driver.var));
     let Some(eq) = driver.eq else { return place };
-    let Ok(k) = changes.binary_search_by_key(&eq, |(eq, _)| *eq) else { return place };
-    match (&changes[k].1, &flat.equations[eq].rhs) {
+    let Ok(k) = former.binary_search_by_key(&eq, |(eq, _)| *eq) else { return place };
+    match (&former[k].1, &flat.equations[eq].rhs) {
         (_, Rhs::Apply { .. }) if matches!(driver.by, By::Backward(_)) => place,
         // A sample of all cycles is present with what it samples.
         (Rhs::When { .. }, Rhs::Apply { .. }) => place,

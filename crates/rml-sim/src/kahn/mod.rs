@@ -78,7 +78,7 @@ pub struct Failure {
 /// An operator without a result; the first one met.
 pub fn run(flat: &Flat, inputs: &[Vec<Value>], limit: usize) -> Result<Streams, Failure> {
     let mut network = Network::new(flat, inputs, limit);
-    network.settle()?;
+    network.run()?;
     let waits = network.waits();
     let (stuck, deadlocks) = deadlock::find(&waits);
     let stop = network.stops(&waits, &stuck);

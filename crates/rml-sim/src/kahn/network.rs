@@ -47,7 +47,7 @@ impl<'a> Network<'a> {
     }
 
     /// Lets all processes go on until each of them waits.
-    pub(super) fn settle(&mut self) -> Result<(), Failure> {
+    pub(super) fn run(&mut self) -> Result<(), Failure> {
         let mut again = true;
         while again {
             again = false;

@@ -65,10 +65,10 @@ pub fn run(flat: &Flat, inputs: &[Vec<Input>], options: &OracleOptions) -> Trace
     while changed {
         changed = false;
         for n in 0..inputs.len() {
-            changed |= oracle.settle(n);
+            changed |= oracle.raise_all(n);
         }
         for n in (0..inputs.len()).rev() {
-            changed |= oracle.settle(n);
+            changed |= oracle.raise_all(n);
         }
     }
     let failures = oracle.failures();
@@ -128,7 +128,7 @@ impl<'a> Oracle<'a> {
     }
 
     /// Applies every rule in cycle `n` until nothing changes there; whether anything did.
-    fn settle(&mut self, n: usize) -> bool {
+    fn raise_all(&mut self, n: usize) -> bool {
         let (mut any, mut again) = (false, true);
         while again {
             again = self.answer(n);

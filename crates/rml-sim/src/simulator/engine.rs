@@ -47,7 +47,7 @@ pub(super) type Go = Result<(), Halt>;
 
 impl Simulator {
     /// Tries steps until none is left.
-    pub(super) fn settle(&mut self) -> Go {
+    pub(super) fn run_pending(&mut self) -> Go {
         // Shared, so that steps can be read while the rows change.
         let program = Arc::clone(&self.program);
         loop {

@@ -187,7 +187,7 @@ impl Simulator {
         let cycle = self.rows.push();
         self.max_open = self.max_open.max(self.rows.open());
         self.hand_over_tails(cycle);
-        let result = self.read(cycle, inputs).and_then(|()| self.settle());
+        let result = self.read(cycle, inputs).and_then(|()| self.run_pending());
         self.conclude(result)
     }
 
@@ -202,7 +202,7 @@ impl Simulator {
         if closed {
             self.wake_tails();
         }
-        let result = self.settle();
+        let result = self.run_pending();
         self.conclude(result)
     }
 
