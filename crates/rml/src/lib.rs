@@ -1,39 +1,23 @@
 //! R(ML)² as a library: compile a program, run it cycle by cycle or over whole traces, train it, infer with it, and keep its
-//! states in checkpoints. The command-line tool is a thin layer over this crate.
+//! states in checkpoints. The command-line tool is a thin layer over this crate, and this crate a choice of what the others have.
 //!
-//! - [`compile`] (a [`Source`] and [`Options`]) gives a [`Program`];
-//! - a [`Session`] runs it cycle by cycle, [`run`] over a table of [`Columns`];
-//! - [`grad`](fn@grad) differentiates it, [`gradcheck`] compares that with finite differences;
-//! - [`doc`] says what is known of the library's nodes and a program's own;
-//! - [`backend`] chooses what computes tensors;
-//! - [`train`](fn@train) and [`infer`](fn@infer) run it over windows of data;
-//! - [`memory`] limits how much of it values may take;
-//! - [`import_params`] and [`export_params`] move parameters from and to other libraries.
+//! | to | use |
+//! |---|---|
+//! | compile | [`compile`](fn@compile) a [`Source`] with [`Options`] to a [`Program`]; [`dump`](fn@dump), [`differentiate`], [`format`](fn@format) |
+//! | know a program before it runs | [`check_report`], [`analyse`]; [`doc`] for its nodes and those of the library |
+//! | run | a [`Session`] cycle by cycle, which takes a [`Feed`] for each input; [`run`] over a table of [`Columns`] to a [`Trace`] |
+//! | train and infer | [`train`](fn@train) and [`infer`](fn@infer) over windows of data; a [`Stream`] of lines; states in a [`Checkpoint`] |
+//! | differentiate | [`grad`](fn@grad); [`gradcheck`] compares it with finite differences |
+//! | read and write data | [`Columns`] in the [`Format`] of a file; [`write_output`] |
+//! | exchange weights | [`import_params`] and [`export_params`] by a [`Mapping`] between parameters and a [`TensorFile`] |
+//! | draw | [`chronogram`]; [`Trace::to_vcd`] |
+//! | choose what runs programs | an [`Engine`]; [`backend`] for what computes its tensors |
+//! | limit memory | [`memory`] |
 //!
 //! Every failure is an [`Error`]: diagnostics as data with the texts they point into. Nothing here prints.
 
 pub mod backend;
-mod checkpoint;
-pub mod chronogram;
-mod engines;
-mod fingerprint;
-mod grad;
-mod infer;
-mod params;
-mod runner;
-mod session;
-mod settings;
-mod trace;
-mod train;
 
-use rml_driver as compile;
-use rml_driver as analyse;
-
-pub use checkpoint::{Checkpoint, Position};
-pub use engines::Engine;
-pub use grad::{CheckOptions, Checked, GradCheck, GradOptions, Gradients, grad, gradcheck};
-pub use infer::{Ending, InferOptions, InferReport, Split, Stream, infer};
-pub use params::{Imported, export_params, import_params, params};
 pub use rml_base::{
     Code, Diagnostic, Diagnostics, Error, FileId, Label, Severity, Sources, Span, codes, refusal, suggest,
     table, visible, visible_json, visible_name, visible_words,
@@ -47,20 +31,17 @@ pub use rml_engine::End;
 pub use rml_files::{check_output, memory, write_output};
 pub use rml_ir::typed::StaticValue;
 pub use rml_ir::{DType, Data, InputInfo, OutputInfo, Precision, Shape, Tensor, Type, Value};
+pub use rml_run::{
+    Cell, CheckOptions, Checked, Checkpoint, Ending, Engine, EpochSummary, Evaluate, GradCheck, GradOptions,
+    Gradients, Imported, InferOptions, InferReport, Metrics, Observer, Outputs, Position, Progress,
+    RunOptions, Session, Settings, Split, Stream, TestSplit, Trace, TrainInfo, TrainOptions, TrainReport,
+    chronogram, export_params, grad, gradcheck, import_params, infer, params, run, train,
+};
 pub use rml_weights::{
     ExportOptions, FileTensor, LayoutInfo, Mapping, ParamInfo, ParamList, Stored, Summary, TensorFile,
     is_tensor_file, layouts,
 };
-pub use session::{Outputs, Session};
-pub use settings::Settings;
-pub use trace::{Cell, RunOptions, Trace, run};
-pub use train::{
-    EpochSummary, Evaluate, Metrics, Observer, Progress, TestSplit, TrainInfo, TrainOptions, TrainReport,
-    train,
-};
-pub use {
-    rml_analysis as analysis, rml_engine as engine, rml_ir as ir, rml_sim as sim, rml_syntax as syntax,
-};
+pub use {rml_analysis as analysis, rml_engine as engine, rml_ir as ir, rml_sim as sim};
 
 /// The pages of errors that only users of the library meet: their examples run as tests.
 #[cfg(doctest)]

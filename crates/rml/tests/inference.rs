@@ -120,7 +120,7 @@ fn static_parameters_are_recorded_and_used_again() {
     let dir = tempfile::tempdir().unwrap();
     let [whole, part] = ["whole", "part"].map(|n| dir.path().join(n));
     let data = values(&[1.0, -2.0, 0.5]);
-    let set = |gain: f64| -> indexmap::IndexMap<String, StaticValue> {
+    let set = |gain: f64| -> rml::Settings {
         [("gain".to_owned(), StaticValue::Num(gain)), ("rate".to_owned(), StaticValue::Num(0.1))].into()
     };
     let with = |path: &Path, epochs| TrainOptions { set: set(0.3), epochs, ..options(path) };

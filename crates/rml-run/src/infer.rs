@@ -8,24 +8,21 @@ use kept::Kept;
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Diagnostics, Error, Sources};
 use rml_data::{Columns, Windows, missing, split};
+use rml_driver::{BATCH, Options, Program, Source, keep_inputs};
 use rml_engine::Outputs;
 use rml_ir::Precision;
 use rml_ir::typed::StaticValue;
 use states::inherited;
 
 use crate::checkpoint::{Checkpoint, Policy, Position};
-use crate::compile::{BATCH, Options, Program, Source, keep_inputs};
 use crate::engines::Engine;
-use crate::runner::{Averages, Family, Runner, asked_batch, batch_size};
-use crate::train::Metrics;
-use crate::{fingerprint, settings};
-
-pub use stream::{Ending, Stream};
+use crate::runner::{Averages, Family, Metrics, Runner, asked_batch, batch_size};
+use crate::{checkpoint, fingerprint};
 
 mod kept;
 mod lines;
 mod states;
-mod stream;
+pub(crate) mod stream;
 
 /// Which windows of the data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -64,7 +61,7 @@ pub struct InferOptions {
     pub fresh: bool,
     /// What runs the program.
     pub engine: Engine,
-    /// How many cycles of a [`Stream`] may wait for later ones at once; a line beyond that ends it. In data, a window ends the wait.
+    /// How many cycles of a [`Stream`](crate::Stream) may wait for later ones at once; a line beyond that ends it. In data, a window ends the wait.
     pub look_ahead: usize,
 }
 
@@ -88,7 +85,7 @@ impl Default for InferOptions {
 }
 
 impl InferOptions {
-    /// How many cycles of a [`Stream`] may wait for later ones, if nothing else is said.
+    /// How many cycles of a [`Stream`](crate::Stream) may wait for later ones, if nothing else is said.
     pub const LOOK_AHEAD: usize = 100_000;
 
     /// Node `infer` with the parameters of `params`, all else by default.
@@ -159,7 +156,7 @@ pub fn infer(source: &Source, data: &Columns, options: &InferOptions) -> Result<
     let sources = Arc::clone(program.sources());
     let mut warnings = program.warnings().clone();
     warnings.extend(left_out);
-    warnings.extend(settings::changed(position, &options.set));
+    warnings.extend(checkpoint::changed(position, &options.set));
     let (chosen, set) = choose(data, options.split, windows.count, &checkpoint, &mut warnings)?;
     let mut kept = if options.keep_outputs { Some(Kept::new(&mut family, size, &windows)?) } else { None };
     let from = From { checkpoint: &checkpoint, fresh: options.fresh };

@@ -7,12 +7,12 @@ use indexmap::IndexMap;
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Diagnostics, Error, suggest};
 use rml_data::Feed;
+use rml_driver::Program;
 use rml_engine::{Block, End, Feeding, Input, Inputs, Row, Run, States, Status, Undetermined, Use};
 use rml_ir::flat::Var;
 use rml_ir::{Type, Value};
 
 use crate::checkpoint::{Checkpoint, Policy};
-use crate::compile::Program;
 use crate::engines::{Engine, reference};
 
 /// The outputs of one cycle.

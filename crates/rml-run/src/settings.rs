@@ -1,12 +1,8 @@
 //! Values of static parameters in a checkpoint: the settings of a training run, for its resumption and for inference.
 
 use indexmap::IndexMap;
-use rml_base::Diagnostic;
-use rml_base::codes::run as codes;
 use rml_ir::typed::StaticValue;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
-
-use crate::checkpoint::Position;
 
 /// Values of static parameters, and of the dimension `batch`, by name.
 pub type Settings = IndexMap<String, StaticValue>;
@@ -50,17 +46,4 @@ pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<S
     let Some(list) = Option::<Vec<(String, Written)>>::deserialize(from)? else { return Ok(None) };
     let settings = list.into_iter().map(|(name, value)| Some((name, read(value)?)));
     settings.collect::<Option<_>>().map(Some).ok_or_else(|| D::Error::custom("a setting is no value"))
-}
-
-/// A warning of static parameters that are given now, and that the training of a checkpoint had with other values.
-pub(crate) fn changed(position: Option<&Position>, now: &Settings) -> Option<Diagnostic> {
-    let before = position?.set.as_ref()?;
-    let mut changed =
-        now.iter().filter(|(name, now)| before.get(*name).is_some_and(|b| b != *now)).peekable();
-    changed.peek()?;
-    let what = "a static parameter has another value than in the training of the checkpoint";
-    let d = changed.fold(Diagnostic::warning(codes::SETTING_CHANGED, what), |d, (name, now)| {
-        d.note(format!("`{name}` was {}, is {now}", before[name]))
-    });
-    Some(d.help("without the setting, the value of the training is used"))
 }

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use rml_base::{Diagnostics, Error, Sources};
+use rml_driver::{BATCH, Options, Program, Source, compile};
 use rml_ir::Value;
 use rml_ir::typed::StaticValue;
 use rml_weights::{ExportOptions, Mapping, ParamInfo, ParamList, TensorFile, Wanted};
 
+use crate::checkpoint;
 use crate::checkpoint::{Checkpoint, Policy};
-use crate::compile::{BATCH, Options, Program, Source, compile};
-use crate::settings;
 
 /// The parameters of node [`Options::node`], with their values where a checkpoint is given. Static parameters that the checkpoint was
 /// trained with count unless the options say otherwise; where a dimension `batch` has no value it is 1, since no parameter depends on it.
@@ -147,7 +147,7 @@ fn program(source: &Source, options: &Options, checkpoint: Option<&Checkpoint>) 
         options.precision = rml_ir::Precision::F64;
     }
     let program = compile(source, &options)?;
-    Ok(program.with_warnings(settings::changed(checkpoint.and_then(|c| c.position.as_ref()), &options.set)))
+    Ok(program.with_warnings(checkpoint::changed(checkpoint.and_then(|c| c.position.as_ref()), &options.set)))
 }
 
 /// The parameters of a program by path.

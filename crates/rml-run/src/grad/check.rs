@@ -6,11 +6,11 @@ use indexmap::IndexMap;
 use rml_base::codes::run::BAD_OPTION;
 use rml_base::{Diagnostic, Diagnostics, Error, Sources};
 use rml_data::{Columns, Feed};
+use rml_driver::{Differentiable, Options, Source, differentiable};
 use rml_engine::Status;
 use rml_ir::{Data, Precision, Type, Value};
 
 use super::{Given, GradOptions, Gradients, Start, gradients, numbers, run};
-use crate::compile::{Differentiable, Options, Source, differentiable};
 
 /// How many roundings a sum may have suffered, in units of the last place of its magnitude.
 const ROUNDINGS: f64 = 64.0;

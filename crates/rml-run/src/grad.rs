@@ -11,19 +11,17 @@ use indexmap::IndexMap;
 use rml_base::codes::sim;
 use rml_base::{Diagnostic, Diagnostics, Error, Sources, memory};
 use rml_data::{Columns, Feed};
+use rml_driver::{Differentiable, Options, Program, Source, differentiable};
 use rml_engine::{End, Row, Status};
 use rml_ir::{Data, Precision, Shape, Type, Value};
 
+use crate::checkpoint;
 use crate::checkpoint::{Checkpoint, Policy};
-use crate::compile::{Differentiable, Options, Program, Source, differentiable};
 use crate::engines::Engine;
 use crate::session::Session;
-use crate::settings;
 use crate::trace::{RunOptions, Table};
 
-pub use check::{CheckOptions, Checked, GradCheck, gradcheck};
-
-mod check;
+pub(crate) mod check;
 mod show;
 
 /// What to differentiate, and where.
@@ -122,7 +120,7 @@ impl Start {
 
     /// A warning of static parameters that the checkpoint was not made with.
     fn changed(&self, options: &Options) -> Option<Diagnostic> {
-        settings::changed(self.checkpoint.as_ref()?.position.as_ref(), &options.set)
+        checkpoint::changed(self.checkpoint.as_ref()?.position.as_ref(), &options.set)
     }
 
     /// A session with the parameters of the checkpoint; all other states begin anew.

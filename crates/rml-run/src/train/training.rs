@@ -6,12 +6,14 @@ use std::time::Instant;
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Error};
 use rml_data::{Columns, Windows, order, split};
+use rml_driver::Source;
 
-use super::{EpochSummary, Metrics, Observer, Progress, TrainInfo, TrainOptions, TrainReport, start};
+use super::observer::{EpochSummary, Observer, Progress, TrainInfo, TrainReport};
+use super::options::TrainOptions;
+use super::start;
 use crate::checkpoint::{Checkpoint, Policy, Position};
-use crate::compile::Source;
 use crate::infer::{From, evaluate};
-use crate::runner::{Averages, Family, Runner};
+use crate::runner::{Averages, Family, Metrics, Runner};
 
 /// A training run that is ready to go.
 pub(super) struct Training<'a> {

@@ -3,17 +3,17 @@
 use rml_base::codes::{run as codes, sim};
 use rml_base::{Diagnostic, Diagnostics, Error, memory};
 use rml_data::Columns;
+use rml_driver::Program;
 use rml_ir::flat::{Flat, Rhs, Var};
 use rml_ir::op::EvalError;
 use rml_ir::{Value, surface};
+use rml_pictures::{Axis, Cell, Chronogram, Names, Row, Rows};
 use rml_sim::kahn::{self, Failure, Stop, Stream, Wait};
 
 use super::build::{Drawn, ask, bytes, value_cell};
-use super::{Axis, Cell, Chronogram, Names, Row, Rows};
-use crate::compile::Program;
 use crate::trace::{self, RunOptions};
 
-/// Runs a program, compiled with [`Options::all_vars`](crate::Options), in the Kahn semantics of the paper's appendix, and makes a
+/// Runs a program, compiled with [`Options::all_vars`](rml_driver::Options), in the Kahn semantics of the paper's appendix, and makes a
 /// table of it: for each variable the sequence that it reaches. Cells that are absent in the inputs are left out of their sequences;
 /// where a sequence goes on beyond what the inputs determine, `..` stands at its end. [`Drawn::warnings`] explains each deadlock by
 /// what waits for what.
@@ -31,7 +31,7 @@ pub fn kahn(program: &Program, inputs: &Columns, options: &RunOptions, rows: Row
     let delays = flat.equations.iter().filter(|e| matches!(e.rhs, Rhs::Fby { .. })).count();
     let limit = cycles.saturating_add(delays + 1);
     let elements = memory::bytes_of(limit, flat.vars.len().saturating_mul(size_of::<Value>()));
-    let shown = super::shown(flat, rows);
+    let shown = rml_pictures::shown(flat, rows);
     ask(bytes(shown.len(), limit).saturating_add(elements), limit).map_err(fail)?;
     let found = kahn::run(flat, &sequences, limit).map_err(|f| fail(failed(flat, &f)))?;
     let ends = |v: Var| found.streams[v].stop != Stop::Limit;

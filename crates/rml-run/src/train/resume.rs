@@ -5,11 +5,12 @@ use std::fmt::Display;
 
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Diagnostics, Error, Sources};
+use rml_driver::BATCH;
 use rml_ir::Precision;
 
-use super::{Observer, TrainOptions};
+use super::observer::Observer;
+use super::options::TrainOptions;
 use crate::checkpoint::Position;
-use crate::compile::BATCH;
 use crate::settings::Settings;
 
 /// The terms of a run that do not depend on the data.

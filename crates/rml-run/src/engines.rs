@@ -1,17 +1,16 @@
 //! Choosing what runs programs.
 //!
 //! An [`Engine`] is given to a [`Session`](crate::Session), and to the options of [`train`](fn@crate::train), [`infer`](fn@crate::infer),
-//! [`run`](crate::run), [`grad`](fn@crate::grad) and [`gradcheck`](crate::gradcheck). The contract that engines implement is
-//! [`engine`](crate::engine).
+//! [`run`](crate::run()), [`grad`](fn@crate::grad) and [`gradcheck`](crate::gradcheck). The contract that engines implement is
+//! [`rml_engine`].
 
 use std::sync::Arc;
 
 use rml_backend::Backend;
 use rml_base::Error;
+use rml_driver::Program;
 use rml_engine::{Feeding, Run, Use};
 use rml_sim::SimulatorEngine;
-
-use crate::compile::Program;
 
 /// What runs programs.
 ///

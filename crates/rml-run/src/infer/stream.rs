@@ -6,17 +6,17 @@ use std::sync::Arc;
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Diagnostics, Error, Sources, memory};
 use rml_data::Feed;
+use rml_driver::{Program, keep_inputs};
 use rml_engine::{End, Feeding, Use};
 
 use super::lines::{Format, Line, object};
 use super::states::inherited;
 use super::{InferOptions, family};
+use crate::checkpoint;
 use crate::checkpoint::{Checkpoint, Policy};
-use crate::compile::{Program, keep_inputs};
 use crate::engines::Engine;
 use crate::runner::{asked_batch, batch_size};
 use crate::session::Session;
-use crate::settings;
 
 /// A program that reads JSON objects, one a cycle, and answers with JSON objects, one a cycle.
 ///
@@ -51,9 +51,9 @@ impl Stream {
     /// Compiles and loads.
     ///
     /// # Errors
-    /// A program or checkpoint that does not fit; a program that [`check`](crate::check) rejects, since sooner or later it would stop
+    /// A program or checkpoint that does not fit; a program that [`check`](rml_driver::check) rejects, since sooner or later it would stop
     /// or never answer.
-    pub fn new(source: &crate::Source, options: &InferOptions) -> Result<Self, Error> {
+    pub fn new(source: &rml_driver::Source, options: &InferOptions) -> Result<Self, Error> {
         let checkpoint = options.checkpoint()?;
         let mut family = family(source, options, checkpoint.position.as_ref())?;
         let asked = asked_batch(options.batch, &mut options.set.clone())?;
@@ -68,7 +68,7 @@ impl Stream {
         let stacked = names.collect();
         // Whether the states fit is known now, not only when the first line comes.
         let mut warnings = program.warnings().clone();
-        warnings.extend(settings::changed(checkpoint.position.as_ref(), &options.set));
+        warnings.extend(checkpoint::changed(checkpoint.position.as_ref(), &options.set));
         let checkpoint = inherited(&mut family, size, &checkpoint, options.fresh)?;
         checkpoint
             .select(&program, Policy::Inference)

@@ -7,11 +7,11 @@ use rml_base::codes::run as codes;
 use rml_base::memory::{self, Reservation};
 use rml_base::{Diagnostic, Diagnostics, Error};
 use rml_data::{Columns, Converted, Feed, by_cycle, text, write_row};
+use rml_driver::Program;
 use rml_engine::{End, Feeding, Status, Use};
 use rml_ir::flat::Var;
 use rml_ir::{InputInfo, Shape, Value};
 
-use crate::compile::Program;
 use crate::engines::Engine;
 use crate::session::Session;
 
@@ -45,7 +45,7 @@ pub struct RunOptions {
     pub cycles: Option<usize>,
     /// Whether the trace is known to end after the last cycle.
     pub end: End,
-    /// Keep all named variables of the program instead of its outputs (see [`Options::all_vars`](crate::Options)).
+    /// Keep all named variables of the program instead of its outputs (see [`Options::all_vars`](rml_driver::Options)).
     pub all_vars: bool,
     /// Whether NaN in the inputs is let through.
     pub allow_nan: bool,

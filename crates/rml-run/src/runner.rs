@@ -8,13 +8,12 @@ use indexmap::{IndexMap, IndexSet};
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Diagnostics, Error};
 use rml_data::{Column, Columns, Windows};
+use rml_driver::{BATCH, Options, Program, Source, analyse, compile, interfaces, keep_inputs, output_types};
 use rml_engine::{Feeding, Outputs, Use};
 use rml_ir::typed::StaticValue;
 use rml_ir::{DType, OutputInfo, Type, Value};
 
-use crate::analyse::analyse;
 use crate::checkpoint::{Checkpoint, Policy};
-use crate::compile::{BATCH, Options, Program, Source, compile, interfaces, keep_inputs, output_types};
 use crate::engines::Engine;
 use crate::session::Session;
 
@@ -253,6 +252,9 @@ fn among(windows: &[usize]) -> String {
         _ => format!("in a batch of windows {} of the data", shown.join(", ")),
     }
 }
+
+/// Scalar outputs by name, averaged over rows.
+pub type Metrics = IndexMap<String, f64>;
 
 /// Averages of scalar outputs.
 #[derive(Clone, Debug)]

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Error, memory};
+use rml_driver::Program;
 use rml_files::contents;
 use rml_ir::{DType, Data, Shape, Type, Value};
 use safetensors::tensor::{Dtype, SafeTensorError, SafeTensors, TensorView};
 use serde::{Deserialize, Serialize};
 
-use crate::compile::Program;
 use crate::settings::Settings;
 
 /// The version of what stands in the metadata.
@@ -257,6 +257,19 @@ impl Checkpoint {
         }
         d.help("use the program, static parameters and precision that the checkpoint was made with")
     }
+}
+
+/// A warning of static parameters that are given now, and that the training of a checkpoint had with other values.
+pub(crate) fn changed(position: Option<&Position>, now: &Settings) -> Option<Diagnostic> {
+    let before = position?.set.as_ref()?;
+    let mut changed =
+        now.iter().filter(|(name, now)| before.get(*name).is_some_and(|b| b != *now)).peekable();
+    changed.peek()?;
+    let what = "a static parameter has another value than in the training of the checkpoint";
+    let d = changed.fold(Diagnostic::warning(codes::SETTING_CHANGED, what), |d, (name, now)| {
+        d.note(format!("`{name}` was {}, is {now}", before[name]))
+    });
+    Some(d.help("without the setting, the value of the training is used"))
 }
 
 /// Whether a value can become a state of that type without loss.

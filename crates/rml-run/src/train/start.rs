@@ -4,12 +4,13 @@
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Error};
 use rml_data::{Columns, Windows};
+use rml_driver::{Options, Program, Source, interfaces};
 use rml_ir::Precision;
 
+use super::observer::Observer;
+use super::options::{Evaluate, TestSplit, TrainOptions};
 use super::resume::{self, Terms};
-use super::{Evaluate, Observer, TestSplit, TrainOptions};
 use crate::checkpoint::{Checkpoint, Policy, Position};
-use crate::compile::{Options, Program, Source, interfaces};
 use crate::fingerprint;
 use crate::runner::{Family, asked_batch, batch_size};
 

@@ -4,10 +4,10 @@ use indexmap::IndexMap;
 use rml_base::Diagnostic;
 use rml_base::codes::run as codes;
 use rml_data::{Cell, Feed, Wrong, cells, convert, text};
+use rml_driver::Program;
 use rml_engine::{Row, Status};
 use rml_ir::{InputInfo, Shape, Type, Value};
 
-use crate::compile::Program;
 use crate::session::unknown_input;
 
 /// How values stand in lines.

@@ -4,12 +4,12 @@ use std::cell::OnceCell;
 
 use rml_base::{Diagnostic, Diagnostics, Error, memory};
 use rml_data::Columns;
+use rml_driver::Program;
 use rml_engine::Status as SimStatus;
 use rml_ir::Value;
 use rml_ir::flat::Var;
+use rml_pictures::{Cell, Chronogram, Row, Rows, Status, dependences};
 
-use super::{Cell, Chronogram, Row, Rows, Status, dependences};
-use crate::compile::Program;
 use crate::session::Session;
 use crate::trace::{self, RunOptions};
 
@@ -24,7 +24,7 @@ pub struct Drawn {
     pub warnings: Diagnostics,
 }
 
-/// Runs a program, compiled with [`Options::all_vars`](crate::Options), over a table of inputs as [`run`](crate::run) does, and
+/// Runs a program, compiled with [`Options::all_vars`](rml_driver::Options), over a table of inputs as [`run`](crate::run()) does, and
 /// makes a chronogram of it.
 ///
 /// # Errors
@@ -34,7 +34,7 @@ pub fn draw(program: &Program, inputs: &Columns, options: &RunOptions, rows: Row
     let (session, trace) = trace::run_session(program, inputs, &options)?;
     let flat = program.flat();
     let statuses = Statuses::of(&session);
-    let shown = super::shown(flat, rows);
+    let shown = rml_pictures::shown(flat, rows);
     ask(bytes(shown.len(), trace.cycles), trace.cycles).map_err(|d| session.fail(d))?;
     let vars: Vec<Var> = shown.iter().map(|(v, _)| *v).collect();
     let chronogram = Chronogram {

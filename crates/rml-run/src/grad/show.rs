@@ -7,7 +7,8 @@ use rml_data::text;
 use rml_ir::Value;
 use serde_json::json;
 
-use super::{Checked, GradCheck, Gradients, numbers};
+use super::check::{Checked, GradCheck};
+use super::{Gradients, numbers};
 
 impl Gradients {
     /// `{"loss": total, "params": {"path": [..]}, "inputs": {"name": [per cycle]}}`; `null` = the input is absent. Tensors are nested

@@ -1,0 +1,33 @@
+//! Programs at work: sessions, traces, training, inference, gradients, and the checkpoints that keep their states.
+//!
+//! A [`Session`] runs a program cycle by cycle, [`run`] over a table; an [`Engine`] computes what they ask for. [`train`](train()) and [`infer`](infer()) run it over windows of data,
+//! [`grad`](grad()) differentiates it over a trace, [`chronogram`] pictures a run, and [`import_params`] and [`export_params`] exchange
+//! the parameters in a [`Checkpoint`] with other libraries.
+
+mod checkpoint;
+pub mod chronogram;
+mod engines;
+mod fingerprint;
+mod grad;
+mod infer;
+mod params;
+mod runner;
+mod session;
+mod settings;
+mod trace;
+mod train;
+
+pub use checkpoint::{Checkpoint, Position};
+pub use engines::Engine;
+pub use grad::check::{CheckOptions, Checked, GradCheck, gradcheck};
+pub use grad::{GradOptions, Gradients, grad};
+pub use infer::stream::{Ending, Stream};
+pub use infer::{InferOptions, InferReport, Split, infer};
+pub use params::{Imported, export_params, import_params, params};
+pub use runner::Metrics;
+pub use session::{Outputs, Session};
+pub use settings::Settings;
+pub use trace::{Cell, RunOptions, Trace, run};
+pub use train::observer::{EpochSummary, Observer, Progress, TrainInfo, TrainReport};
+pub use train::options::{Evaluate, TestSplit, TrainOptions};
+pub use train::train;
