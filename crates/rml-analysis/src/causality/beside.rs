@@ -8,15 +8,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rml_ir::flat::Window;
 
+use super::cut;
 use super::frame::{Ends, Frame};
 use super::graph::{Dependences, Distance, Edge};
-use super::recurrence::Part;
+use super::part::Part;
 use super::segment::{Proof, prove};
 use crate::conditions::Literal;
 
 /// The parts that wait, each with the proof that its window cuts it. Requires: no circle within one cycle. Ensures: each is known at the
 /// end of its own window, all other members at once, if what is outside the recurrence is.
-pub(super) fn separate(deps: &Dependences<'_>, part: &Part, depth: u32) -> Option<Vec<(Part, Proof)>> {
+pub(super) fn separate(deps: &Dependences<'_>, part: &Part) -> Option<Vec<(Part, Proof)>> {
     let (labels, windows) = labels(deps, part)?;
     if windows.len() < 2 {
         return None;
@@ -27,7 +28,7 @@ pub(super) fn separate(deps: &Dependences<'_>, part: &Part, depth: u32) -> Optio
         let inside = |v: usize| labels.get(&v) == Some(&label);
         let edges = part.edges.iter().enumerate().filter(|(_, (from, to, _))| inside(*from) && inside(*to));
         let piece = part.restricted(&members, &edges.map(|(i, _)| i).collect());
-        let proof = prove(deps, &piece, &Ends::Window(*window), depth)?;
+        let proof = prove(deps, &piece, &Ends::Window(*window), &|piece| cut::within(deps, piece))?;
         // A later window must find everything of the earlier ones known.
         let in_time = proof.jumping.is_empty() && proof.waits.iter().all(|wait| *wait == (0, 1));
         in_time.then_some((piece, proof))

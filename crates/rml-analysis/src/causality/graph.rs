@@ -70,7 +70,7 @@ pub(crate) struct Dependences<'a> {
 
 /// What a position stands for.
 #[derive(Clone, Copy, PartialEq, std::cmp::Eq, Debug)]
-pub(crate) enum Place {
+pub(crate) enum Node {
     Value(Var),
     Presence(Class),
 }
@@ -102,20 +102,20 @@ impl<'a> Dependences<'a> {
         Dependences { conditions, classes, graph }
     }
 
-    pub(crate) fn place(&self, at: usize) -> Place {
+    pub(crate) fn node(&self, at: usize) -> Node {
         let vars = self.conditions.flat.vars.len();
         match at.checked_sub(vars) {
-            None => Place::Value(Var::from_index(at)),
-            Some(class) => Place::Presence(Class::from_index(class)),
+            None => Node::Value(Var::from_index(at)),
+            Some(class) => Node::Presence(Class::from_index(class)),
         }
     }
 
     /// The cycles in which a position means something: for a presence those of the condition that decides.
     pub(crate) fn clock(&self, at: usize) -> ClockId {
         let clocks = self.conditions.clocks;
-        match self.place(at) {
-            Place::Value(var) => clocks.of[var],
-            Place::Presence(class) => {
+        match self.node(at) {
+            Node::Value(var) => clocks.of[var],
+            Node::Presence(class) => {
                 let decider = self.classes.decided_by[class];
                 decider.map_or(self.base(), |d| clocks.of[d.cond])
             }

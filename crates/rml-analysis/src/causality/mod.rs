@@ -14,17 +14,20 @@ use crate::clocks::{ClockData, ClockId, Clocks};
 use crate::conditions::{Conditions, Literal};
 use crate::scc::{Components, components};
 use frame::Ends;
-use graph::{Dependences, Edge, Place};
-use recurrence::{Finding, Part};
+use graph::{Dependences, Edge, Node};
+use part::Part;
+use recurrence::Finding;
 use segment::Proof;
 
 mod beside;
+mod cut;
 pub(crate) mod frame;
 pub(crate) mod graph;
 mod latency;
 mod missing;
+mod part;
 mod presence;
-pub(crate) mod recurrence;
+mod recurrence;
 mod report;
 pub(crate) mod segment;
 mod update;
@@ -128,12 +131,12 @@ impl Solver<'_, '_> {
         let latency = match recurrence::classify(self.deps, &part) {
             Finding::Runs(direction) => {
                 self.recurrence(members, direction, None);
-                return self.settle(members);
+                return self.least_waits(members);
             }
             Finding::Cut(proof) => return self.cut(&part, &proof),
             Finding::Beside(parts) if self.starts_at_once(&part) => return self.beside(&part, &parts),
             Finding::Beside(_) => {
-                let chain = recurrence::some_circle(&part);
+                let chain = part::some_circle(&part);
                 let message = "windows that end independently of each other cut a recurrence that waits for other values, too";
                 self.reasons.push(report::reason(self.deps, &part, &chain, message));
                 Latency::Dynamic
@@ -159,7 +162,7 @@ impl Solver<'_, '_> {
                 Latency::Dynamic
             }
             Finding::Unknown(message) => {
-                let chain = recurrence::some_circle(&part);
+                let chain = part::some_circle(&part);
                 self.reasons.push(report::reason(self.deps, &part, &chain, message));
                 Latency::Dynamic
             }
@@ -193,9 +196,9 @@ impl Solver<'_, '_> {
     }
 
     fn recurrence(&mut self, members: &[usize], direction: Direction, cut: Option<Cut>) {
-        let vars = members.iter().filter_map(|v| match self.deps.place(*v) {
-            Place::Value(var) => Some(var),
-            Place::Presence(_) => None,
+        let vars = members.iter().filter_map(|v| match self.deps.node(*v) {
+            Node::Value(var) => Some(var),
+            Node::Presence(_) => None,
         });
         self.recurrences.push(Recurrence { members: vars.collect(), direction, cut });
     }
@@ -271,7 +274,7 @@ impl Solver<'_, '_> {
     }
 
     /// The least waits of a part that only waits for earlier things, or ahead less than back.
-    fn settle(&mut self, members: &[usize]) {
+    fn least_waits(&mut self, members: &[usize]) {
         let limit = 200 + members.len();
         for _ in 0..limit {
             let mut changed = false;

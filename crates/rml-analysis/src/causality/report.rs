@@ -5,8 +5,8 @@ use rml_base::{Diagnostic, Span};
 use rml_ir::flat::{Eq, Flat, Var, Window};
 
 use super::Reason;
-use super::graph::{Dependences, Distance, Edge, Place};
-use super::recurrence::{Chain, Part};
+use super::graph::{Dependences, Distance, Edge, Node};
+use super::part::{Chain, Part};
 use crate::clocks::expression;
 use crate::conditions::{Conditions, Literal};
 use rml_ir::Type;
@@ -46,7 +46,7 @@ fn literal_name(conditions: &Conditions<'_>, literal: Literal) -> String {
 }
 
 pub(super) fn span_of(deps: &Dependences<'_>, at: usize) -> Option<Span> {
-    let Place::Value(var) = deps.place(at) else { return None };
+    let Node::Value(var) = deps.node(at) else { return None };
     let conditions = &deps.conditions;
     Some(conditions.defs[var].map_or(conditions.flat.vars[var].span, |eq| conditions.flat.equations[eq].span))
 }
@@ -62,7 +62,7 @@ pub(super) fn instantaneous(deps: &Dependences<'_>, part: &Part, chain: &Chain) 
     };
     let mut found = Diagnostic::error(codes::INSTANTANEOUS_CYCLE, message);
     found = labelled(found, deps, part, chain, start);
-    let conditions = conditions(deps, part, chain);
+    let conditions = circumstances(deps, part, chain);
     if !conditions.is_empty() {
         found = found.note(format!("in every cycle where {conditions}"));
     }
@@ -143,9 +143,9 @@ pub(super) fn unknown_clock(deps: &Dependences<'_>, edge: &Edge) -> Reason {
 /// Where a chain is told from: at a variable that has a name, if there is one.
 fn begin(deps: &Dependences<'_>, part: &Part, chain: &Chain) -> (usize, String) {
     let flat = deps.conditions.flat;
-    let var = |i: &usize| match deps.place(part.nodes[part.edges[*i].0]) {
-        Place::Value(v) => Some(v),
-        Place::Presence(_) => None,
+    let var = |i: &usize| match deps.node(part.nodes[part.edges[*i].0]) {
+        Node::Value(v) => Some(v),
+        Node::Presence(_) => None,
     };
     let named = |i: &usize| var(i).is_some_and(|v| flat.vars[v].name.is_some());
     let start = chain.iter().position(named).unwrap_or(0);
@@ -194,8 +194,8 @@ fn steps(deps: &Dependences<'_>, part: &Part, chain: &Chain, start: usize) -> Ve
     let mut open: Option<Step> = None;
     for (at, i) in chain[start..].iter().chain(&chain[..start]).enumerate() {
         let (from, to, edge) = &part.edges[*i];
-        let (Some(span), Place::Value(of), Place::Value(needs)) =
-            (span_of(deps, part.nodes[*from]), deps.place(part.nodes[*from]), deps.place(part.nodes[*to]))
+        let (Some(span), Node::Value(of), Node::Value(needs)) =
+            (span_of(deps, part.nodes[*from]), deps.node(part.nodes[*from]), deps.node(part.nodes[*to]))
         else {
             continue;
         };
@@ -219,7 +219,7 @@ fn steps(deps: &Dependences<'_>, part: &Part, chain: &Chain, start: usize) -> Ve
 }
 
 /// The conditions under which a chain is a circle.
-fn conditions(deps: &Dependences<'_>, part: &Part, chain: &Chain) -> String {
+fn circumstances(deps: &Dependences<'_>, part: &Part, chain: &Chain) -> String {
     let flat = deps.conditions.flat;
     let mut found: Vec<String> = Vec::new();
     for i in chain {

@@ -13,7 +13,7 @@ use rml_ir::flat::Window;
 
 use super::frame::{Ends, Frame, POSITIONS, Position, is_first, is_last};
 use super::graph::{Dependences, Distance, Edge, Only};
-use super::recurrence::{self, Part};
+use super::part::{Part, is_negative};
 use crate::clocks::ClockId;
 use crate::scc::{Components, Graph, components};
 
@@ -71,8 +71,11 @@ struct Segments<'d, 'a> {
     once: BTreeMap<ClockId, bool>,
 }
 
-/// Proves that `ends` cut a part; `depth` bounds how deep cuts are looked for within segments.
-pub(crate) fn prove(deps: &Dependences<'_>, part: &Part, ends: &Ends, depth: u32) -> Option<Proof> {
+/// Looks for what cuts a part within segments.
+pub(super) type Nested<'n> = &'n dyn Fn(&Part) -> Option<Proof>;
+
+/// Proves that `ends` cut a part; what runs both ways within segments has to be cut there, which `nested` proves.
+pub(super) fn prove(deps: &Dependences<'_>, part: &Part, ends: &Ends, nested: Nested<'_>) -> Option<Proof> {
     let frame = Frame::new(&deps.conditions, ends, reference_clock(deps, part)?)?;
     let clocks: BTreeSet<ClockId> =
         part.edges.iter().filter_map(|(_, _, e)| Some(deps.delay(e)?.0)).collect();
@@ -86,16 +89,16 @@ pub(crate) fn prove(deps: &Dependences<'_>, part: &Part, ends: &Ends, depth: u32
         }
     }
     let within = of_graph(&graph, |e| e.segments >= 0);
-    let (mut sweeps, mut nested) = (Vec::new(), Vec::new());
+    let (mut sweeps, mut inner) = (Vec::new(), Vec::new());
     for members in &within.members {
-        sweep(deps, part, &graph, &within, members, depth, &mut sweeps, &mut nested)?;
+        sweep(deps, part, &graph, &within, members, nested, &mut sweeps, &mut inner)?;
     }
     let at_last = (0..part.nodes.len()).map(|v| segments.is_valid(v, 2) || segments.is_valid(v, 3)).collect();
     let waits = waits(&segments, &graph, &all);
     let windows = deps.conditions.flat.windows.ids();
     let within = windows.filter(|w| segments.frame.cuts(Some(*w))).collect();
     let jumping = segments.jumping();
-    Some(Proof { ends: ends.clone(), sweeps: merged(sweeps), nested, waits, at_last, within, jumping })
+    Some(Proof { ends: ends.clone(), sweeps: merged(sweeps), nested: inner, waits, at_last, within, jumping })
 }
 
 fn of_graph(graph: &Graph<Leads>, counts: impl Fn(&Leads) -> bool) -> Components {
@@ -110,9 +113,9 @@ fn sweep(
     graph: &Graph<Leads>,
     within: &Components,
     members: &[usize],
-    depth: u32,
+    nested: Nested<'_>,
     sweeps: &mut Vec<Sweep>,
-    nested: &mut Vec<Proof>,
+    inner: &mut Vec<Proof>,
 ) -> Option<()> {
     let id = within.of[members[0]];
     let inside = |e: &&Leads| e.segments == 0 && within.of[e.to] == id;
@@ -143,9 +146,8 @@ fn sweep(
         (true, true) => {
             let used: BTreeSet<usize> = edges.iter().map(|(_, e)| e.edge).collect();
             let piece = part.restricted(&places, &used);
-            if !recurrence::is_negative(deps, &piece) {
-                let proof = (depth > 0).then(|| recurrence::cut(deps, &piece, depth - 1)).flatten()?;
-                nested.push(proof);
+            if !is_negative(deps, &piece) {
+                inner.push(nested(&piece)?);
                 return Some(());
             }
             Direction::Mixed

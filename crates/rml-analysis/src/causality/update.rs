@@ -10,7 +10,8 @@ use rml_base::codes::analysis::UPDATE_CAUSALITY;
 use rml_ir::flat::{Eq, Rhs, Var};
 
 use super::graph::{Dependences, Distance, Edge};
-use super::recurrence::{Chain, Part, always, path, two_ways};
+use super::part::{Chain, Part, path};
+use super::recurrence::{always, two_ways};
 use super::report::name;
 
 /// How many names of a way are shown.

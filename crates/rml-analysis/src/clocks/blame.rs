@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use rml_base::{Diagnostic, IndexVec};
 use rml_ir::flat::{Flat, Var};
 
-use super::check::{Kind, Mismatch, disagreements};
 use super::constraint::constraints;
 use super::infer::{Inferred, Term, TermId, infer};
+use super::mismatch::{Kind, Mismatch, disagreements};
 use super::report::Reporter;
 use super::table::table;
 use super::values::values;

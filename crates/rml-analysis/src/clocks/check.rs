@@ -1,36 +1,16 @@
 //! Holds every equation against the clocks of its variables.
 
-use std::collections::BTreeSet;
-
-use rml_base::{Diagnostics, IndexVec};
-use rml_ir::Sample;
-use rml_ir::flat::{Flat, Var};
+use rml_base::Diagnostics;
+use rml_ir::flat::Flat;
 
 use super::bdd::{FALSE, Node};
 use super::constraint::Constraint;
-use super::infer::{Inferred, Origin};
+use super::infer::Inferred;
+use super::mismatch::{Kind, Mismatch, clock, disagreements, sampled};
 use super::report::Reporter;
-use super::values::{Presence, Values};
-use super::witness::{Witness, Witnesses};
+use super::values::Values;
+use super::witness::Witnesses;
 use super::{Clocks, Verdict};
-
-/// Two clocks that an equation puts together and that are not proved equal.
-#[derive(Clone, Debug)]
-pub(super) struct Mismatch {
-    /// By position.
-    pub(super) constraint: usize,
-    pub(super) kind: Kind,
-    /// Whether it is certain; if so, where the two differ.
-    pub(super) witness: Option<Witness>,
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Kind {
-    /// Two variables that are to be present together.
-    Together(Var, Var),
-    /// A variable that is to be present where a condition says.
-    Sample(Sample),
-}
 
 /// Checks all constraints.
 pub(super) fn check(
@@ -55,57 +35,6 @@ pub(super) fn check(
     Verdict::Dynamic(Diagnostics(mismatches.iter().map(|m| reporter.warning(m)).collect()))
 }
 
-/// The mismatches of a program.
-pub(super) struct Disagreements {
-    /// Those that do not follow from others, in the order of the program.
-    pub(super) told: Vec<Mismatch>,
-    /// The others.
-    pub(super) following: Vec<Mismatch>,
-}
-
-/// Finds all constraints that do not fit the clocks.
-pub(super) fn disagreements(
-    constraints: &[Constraint],
-    inferred: &Inferred,
-    values: &Values,
-) -> Disagreements {
-    Checker { constraints, inferred, values }.run()
-}
-
-impl Kind {
-    /// The variables that are to be present together.
-    pub(super) fn present_together(self) -> Vec<Var> {
-        match self {
-            Kind::Together(a, b) => vec![a, b],
-            Kind::Sample(s) => vec![s.var],
-        }
-    }
-
-    /// The variables whose clocks disagree.
-    fn vars(self) -> [Var; 2] {
-        match self {
-            Kind::Together(a, b) => [a, b],
-            Kind::Sample(s) => [s.var, s.cond],
-        }
-    }
-}
-
-struct Checker<'a> {
-    constraints: &'a [Constraint],
-    inferred: &'a Inferred,
-    values: &'a Values,
-}
-
-fn clock(inferred: &Inferred, values: &Values, v: Var) -> Presence {
-    values.presences[inferred.of[v]]
-}
-
-/// The clock that a sample asks for; `None` beyond the limit of the diagrams.
-fn sampled(inferred: &Inferred, values: &Values, sample: Sample) -> Option<Presence> {
-    let term = inferred.sampled(inferred.of[sample.cond], sample)?;
-    Some(values.presences[term])
-}
-
 /// Finds out which mismatches are certain.
 fn judge(flat: &Flat, inferred: &Inferred, values: &mut Values, mismatches: &mut [Mismatch]) {
     for mismatch in mismatches {
@@ -119,85 +48,5 @@ fn judge(flat: &Flat, inferred: &Inferred, values: &mut Values, mismatches: &mut
         }
         let differ: Node = values.bdd.xor(a.on, b.on).unwrap_or(FALSE);
         mismatch.witness = Witnesses::new(flat, inferred, values).find(differ);
-    }
-}
-
-impl Checker<'_> {
-    /// Parts the mismatches that do not follow from others off: nothing is said about a clock that was derived by a constraint of
-    /// which a mismatch has been told. The first one in the order of derivation is always told.
-    fn run(&self) -> Disagreements {
-        let mut found: Vec<Mismatch> = Vec::new();
-        for (at, constraint) in self.constraints.iter().enumerate() {
-            let kind = self.mismatch(constraint);
-            found.extend(kind.map(|kind| Mismatch { constraint: at, kind, witness: None }));
-        }
-        let mut time: IndexVec<Var, usize> = IndexVec::filled(0, self.inferred.of.len());
-        for (n, v) in self.inferred.order.iter().enumerate() {
-            time[*v] = n;
-        }
-        found.sort_by_key(|m| (time[self.constraints[m.constraint].target], m.constraint));
-        let mut named = BTreeSet::new();
-        let (mut told, mut following) = (Vec::new(), Vec::new());
-        for mismatch in found {
-            let at = mismatch.constraint;
-            if mismatch.kind.vars().into_iter().any(|v| self.follows(v, at, &named)) {
-                following.push(mismatch);
-            } else {
-                named.insert(at);
-                told.push(mismatch);
-            }
-        }
-        let (mut told, of_claims) = self.without_those_of_claims(told);
-        following.extend(of_claims);
-        told.sort_by_key(|m| m.constraint);
-        Disagreements { told, following }
-    }
-
-    /// Where a declared clock is wrong, nothing is said about what uses the variable as if it were right.
-    fn without_those_of_claims(&self, found: Vec<Mismatch>) -> (Vec<Mismatch>, Vec<Mismatch>) {
-        let claimed = |m: &Mismatch| self.constraints[m.constraint].claim.is_some();
-        let wrong: BTreeSet<Var> =
-            found.iter().filter(|m| claimed(m)).map(|m| self.constraints[m.constraint].target).collect();
-        let is_own =
-            |m: &Mismatch| claimed(m) || !m.kind.vars().into_iter().any(|v| self.owes_clock(v, &wrong));
-        found.into_iter().partition(is_own)
-    }
-
-    /// Whether the clock of a variable was derived from that of one of others, or is its own.
-    fn owes_clock(&self, v: Var, others: &BTreeSet<Var>) -> bool {
-        let mut v = v;
-        while !others.contains(&v) {
-            let Origin::Constraint { from, .. } = self.inferred.origin[v] else { return false };
-            v = from;
-        }
-        true
-    }
-
-    /// Whether the clock of a variable was derived by a constraint, other than the one in question, that has been told of.
-    fn follows(&self, v: Var, at: usize, told: &BTreeSet<usize>) -> bool {
-        let mut v = v;
-        while let Origin::Constraint { constraint, from } = self.inferred.origin[v] {
-            if constraint != at && self.constraints[constraint].target == v && told.contains(&constraint) {
-                return true;
-            }
-            v = from;
-        }
-        false
-    }
-
-    /// The first two clocks of a constraint that are not the same.
-    fn mismatch(&self, constraint: &Constraint) -> Option<Kind> {
-        let reference = constraint.together.first().copied();
-        let other = reference.and_then(|a| {
-            let differs =
-                |b: &&Var| clock(self.inferred, self.values, **b) != clock(self.inferred, self.values, a);
-            Some(Kind::Together(a, *constraint.together.iter().find(differs)?))
-        });
-        other.or_else(|| {
-            let differs = |s: &&Sample| {
-                sampled(self.inferred, self.values, **s) != Some(clock(self.inferred, self.values, s.var))
-            };
-            constraint.samples.iter().find(differs).copied().map(Kind::Sample)
-        })
     }
 }

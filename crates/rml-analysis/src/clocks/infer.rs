@@ -224,7 +224,7 @@ impl<'a> Inference<'a> {
             if let Some(at) = self.ready.pop_front() {
                 self.forward(at);
             } else if let Some(at) = self.constants.pop_first() {
-                self.settle_constants(at);
+                self.place_constants(at);
             } else if let Some(at) = self.entered.pop_first().or_else(|| self.partly.pop_first()) {
                 self.forward(at);
             } else if let Some(at) = self.touched.pop_first() {
@@ -252,7 +252,7 @@ impl<'a> Inference<'a> {
     }
 
     /// Gives the constants of a constraint the clock of the other variables.
-    fn settle_constants(&mut self, at: usize) {
+    fn place_constants(&mut self, at: usize) {
         let together = &self.constraints[at].together;
         let Some(from) = together.iter().copied().find(|v| self.of[*v].is_some()) else { return };
         let Some(term) = self.of[from] else { return };

@@ -23,6 +23,7 @@ mod classes;
 mod constant;
 mod constraint;
 mod infer;
+mod mismatch;
 mod report;
 mod show;
 mod table;

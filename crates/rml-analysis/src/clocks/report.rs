@@ -7,9 +7,9 @@ use rml_ir::flat::{Flat, Rhs, Var};
 use rml_ir::op::Op;
 
 use super::Clocks;
-use super::check::{Kind, Mismatch};
 use super::constraint::Constraint;
 use super::infer::{Inferred, Origin, Term, TermId};
+use super::mismatch::{Kind, Mismatch};
 use super::show::{Names, infix};
 
 /// Writes the diagnostics of one program.

@@ -65,7 +65,7 @@ pub(super) fn values(flat: &Flat, inferred: &Inferred) -> Values {
     let structure = Structure::new(flat);
     let mut steady = IndexVec::filled(None, flat.equations.len());
     loop {
-        let (values, more) = settle(flat, inferred, &structure, &steady);
+        let (values, more) = refine(flat, inferred, &structure, &steady);
         let Some(more) = more else { return values };
         steady = more;
     }
@@ -76,7 +76,7 @@ type Steady = IndexVec<Eq, Option<Key>>;
 
 /// The values by the coarsest partition of the delays that stands, and the delays that are found to be constant by it, if they are
 /// more than before.
-fn settle(
+fn refine(
     flat: &Flat,
     inferred: &Inferred,
     structure: &Structure,

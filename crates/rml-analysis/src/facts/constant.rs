@@ -4,8 +4,8 @@ use rml_base::IndexVec;
 use rml_ir::flat::{Rhs, Var};
 
 use super::Hold;
-use super::propagate::Values;
 use super::scope::{Presence, Scope};
+use super::values::Values;
 use rml_ir::{Position, Positions};
 
 pub(super) fn constants(scope: &Scope<'_, '_>, values: &Values, presence: &Presence) -> IndexVec<Var, bool> {

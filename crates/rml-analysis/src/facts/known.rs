@@ -4,8 +4,8 @@ use rml_base::IndexVec;
 use rml_ir::flat::{Init, Rhs, Var, Window};
 
 use super::Hold;
-use super::propagate::Values;
 use super::scope::{Presence, Relation, Scope, Sources};
+use super::values::Values;
 use crate::clocks::ClockId;
 use rml_ir::{Position, Positions};
 

@@ -45,6 +45,7 @@ mod scope;
 mod segments;
 mod slow;
 mod truths;
+mod values;
 mod verify;
 
 pub use print::print;

@@ -5,8 +5,8 @@ use rml_base::EntityId;
 use rml_ir::flat::{Init, Rhs, Var, Window};
 
 use super::Hold;
-use super::propagate::Values;
 use super::scope::{Presence, Relation, Scope};
+use super::values::Values;
 use rml_ir::{Position, Positions};
 
 /// How far away in time something is needed.

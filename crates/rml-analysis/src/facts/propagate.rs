@@ -12,14 +12,8 @@ use rml_ir::Position;
 
 use super::scope::Scope;
 use super::truths::Truths;
+use super::values::Values;
 use crate::clocks::const_key;
-
-/// For each variable, by position.
-pub(super) struct Values {
-    pub(super) truths: IndexVec<Var, [Truths; 4]>,
-    pub(super) first: IndexVec<Var, [Hold; 4]>,
-    pub(super) last: IndexVec<Var, [Hold; 4]>,
-}
 
 /// The tick that holds refer to.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -58,14 +52,14 @@ pub(super) fn values(scope: &Scope<'_, '_>) -> Values {
         last: IndexVec::filled([Hold::Nothing; 4], n),
     };
     let mut search = Search { scope, constants, values };
-    settle(scope, &readers, |v| search.update_truths(v));
+    converge(scope, &readers, |v| search.update_truths(v));
     for edge in [Edge::First, Edge::Last] {
         // A variable that equals nothing else at the edge is a source from the start of the next round: what was taken for a constant
         // before that was known is no obstacle then.
         let mut own = IndexVec::filled([false; 4], n);
         for _ in 0..ROUNDS {
             *search.table(edge) = IndexVec::filled([Hold::Nothing; 4], n);
-            settle(scope, &readers, |v| search.update_holds(edge, v, own[v]));
+            converge(scope, &readers, |v| search.update_holds(edge, v, own[v]));
             let found: IndexVec<Var, [bool; 4]> = flat
                 .vars
                 .ids()
@@ -94,7 +88,7 @@ fn readers(scope: &Scope<'_, '_>) -> IndexVec<Var, Vec<Var>> {
 }
 
 /// Updates all variables until none changes any more.
-fn settle(scope: &Scope<'_, '_>, readers: &IndexVec<Var, Vec<Var>>, mut update: impl FnMut(Var) -> bool) {
+fn converge(scope: &Scope<'_, '_>, readers: &IndexVec<Var, Vec<Var>>, mut update: impl FnMut(Var) -> bool) {
     let flat = scope.conditions.flat;
     let mut waiting: IndexVec<Var, bool> = IndexVec::filled(true, flat.vars.len());
     let inputs = flat.inputs.iter().map(|i| i.var);

@@ -6,8 +6,8 @@ use rml_base::EntityId;
 use rml_ir::flat::{Eq, Var};
 
 use super::needs::{Need, Needs, Step};
-use super::propagate::Values;
 use super::scope::{Presence, Scope};
+use super::values::Values;
 use super::{RecData, Segments};
 use crate::causality::Direction;
 use crate::clocks::ClockId;

@@ -8,9 +8,9 @@ use rml_ir::flat::{Eq, Init, Rhs, Var, Window};
 use rml_ir::{Type, Value};
 
 use super::SegmentsData;
+use super::values::Values;
 use rml_ir::{Position, Positions};
 
-use super::propagate::Values;
 use super::truths::Truths;
 use crate::clocks::ClockId;
 use crate::conditions::{Conditions, Instant, Literal};

@@ -4,8 +4,8 @@ use rml_ir::Data;
 use rml_ir::flat::{ConstKind, Eq, Rhs, Var};
 use rml_ir::op::Op;
 
-use super::propagate::Values;
 use super::scope::{Presence, Scope};
+use super::values::Values;
 use super::{Segments, SlowState};
 use crate::conditions::Literal;
 use rml_ir::{Position, Positions};

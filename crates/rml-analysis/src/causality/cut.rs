@@ -1,0 +1,134 @@
+//! The search for conditions that cut a recurrence: the ends of windows, then those that ways within one instant need.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rml_base::EntityId;
+use rml_ir::flat::Var;
+
+use super::frame::Ends;
+use super::graph::{Dependences, Distance, Edge};
+use super::part::{Part, path};
+use super::segment::{Proof, prove};
+use crate::conditions::Literal;
+use crate::scc::components;
+
+/// How many conditions are tried for one part, and how large the product of conditions and edges may get.
+const CANDIDATES: usize = 64;
+const WORK: usize = 40_000_000;
+/// Segments are looked for within segments that deep.
+const DEPTH: u32 = 3;
+
+/// The proof that some conditions cut a part, if they are found.
+pub(super) fn search(deps: &Dependences<'_>, part: &Part) -> Option<Proof> {
+    cut(deps, part, DEPTH)
+}
+
+/// The same for a part within segments of another one.
+pub(super) fn within(deps: &Dependences<'_>, part: &Part) -> Option<Proof> {
+    cut(deps, part, DEPTH - 1)
+}
+
+/// Looks for conditions that cut a part.
+fn cut(deps: &Dependences<'_>, part: &Part, depth: u32) -> Option<Proof> {
+    let mut budget = WORK;
+    let mut attempt = |ends: &Ends| {
+        budget = budget.checked_sub(4 * part.edges.len())?;
+        let nested = |piece: &Part| depth.checked_sub(1).and_then(|depth| cut(deps, piece, depth));
+        prove(deps, part, ends, &nested)
+    };
+    for ends in windows(deps, part) {
+        if let Some(proof) = attempt(&ends) {
+            return Some(proof);
+        }
+    }
+    for literal in candidates(deps, part) {
+        if let Some(proof) = attempt(&Ends::All(vec![literal])) {
+            return Some(proof);
+        }
+    }
+    joint(deps, part).and_then(|ends| attempt(&ends))
+}
+
+/// The windows around looks ahead, innermost first, one for each set of ends.
+fn windows(deps: &Dependences<'_>, part: &Part) -> Vec<Ends> {
+    let conditions = &deps.conditions;
+    let mut found: Vec<(usize, Vec<Literal>, Ends)> = Vec::new();
+    for (_, _, e) in part.edges.iter().filter(|(_, _, e)| e.distance == Distance::Next) {
+        for w in conditions.windows(deps.delay(e).and_then(|(_, w)| w)) {
+            let chain = conditions.windows(Some(w));
+            let literals: Vec<Literal> =
+                chain.iter().map(|w| conditions.literal(conditions.flat.windows[*w].end, true)).collect();
+            if found.len() < CANDIDATES && found.iter().all(|(_, l, _)| *l != literals) {
+                found.push((usize::MAX - chain.len(), literals, Ends::Window(w)));
+            }
+        }
+    }
+    found.sort_by_key(|(depth, _, _)| *depth);
+    found.into_iter().map(|(_, _, ends)| ends).collect()
+}
+
+/// Conditions whose other value some edge or member of a circle ahead needs; named ones first.
+fn candidates(deps: &Dependences<'_>, part: &Part) -> Vec<Literal> {
+    let ahead = |e: &Edge| e.distance != Distance::Past;
+    let graph = part.graph(ahead);
+    let all = components(graph.len(), |v, i| graph.of(v).get(i).map(|(to, _)| Some(*to)));
+    let next = part
+        .edges
+        .iter()
+        .position(|(from, to, e)| e.distance == Distance::Next && all.of[*from] == all.of[*to]);
+    let circle = next.and_then(|i| part.circle(&graph, i));
+    let edges: Vec<usize> = circle.unwrap_or_else(|| (0..part.edges.len()).collect());
+    let mut found: Vec<Literal> = Vec::new();
+    for i in edges {
+        for literal in needed(deps, part, i) {
+            if !found.contains(&literal.negated()) && found.len() < CANDIDATES {
+                found.push(literal.negated());
+            }
+        }
+    }
+    let conditions = &deps.conditions;
+    found.retain(|l| conditions.constant(l.cond).is_none());
+    found.sort_by_key(|l| (is_member(part, l.cond), conditions.flat.vars[l.cond].name.is_none(), !l.value));
+    found
+}
+
+fn is_member(part: &Part, var: Var) -> bool {
+    part.nodes.binary_search(&var.index()).is_ok()
+}
+
+/// The conditions under which an edge is taken: its own, and those of the clock of its start. A condition that is a sample stands for
+/// itself and for what it samples.
+fn needed(deps: &Dependences<'_>, part: &Part, edge: usize) -> Vec<Literal> {
+    let (from, _, e) = &part.edges[edge];
+    let conditions = &deps.conditions;
+    let mut found = Vec::new();
+    found.extend(e.only.condition());
+    let chain = conditions.chain(deps.clock(part.nodes[*from]));
+    found.extend(chain.into_iter().map(|l| conditions.literal(l.cond, l.value)));
+    found
+}
+
+/// Conditions that cut together what none cuts alone: those that ways through one instant need, each negated, until none is left.
+fn joint(deps: &Dependences<'_>, part: &Part) -> Option<Ends> {
+    let mut chosen: Vec<Literal> = Vec::new();
+    let now = part.graph(|e| e.distance == Distance::Now);
+    let next = || part.edges.iter().enumerate().filter(|(_, (_, _, e))| e.distance == Distance::Next);
+    let entries: Vec<usize> =
+        next().map(|(_, (_, to, _))| *to).collect::<BTreeSet<_>>().into_iter().collect();
+    for _ in 0..4 {
+        let open = |i: usize| needed(deps, part, i).iter().all(|l| !chosen.contains(&l.negated()));
+        let leaves: BTreeMap<usize, usize> =
+            next().filter(|(i, _)| open(*i)).map(|(i, (from, _, _))| (*from, i)).collect();
+        let Some(mut way) = path(&now, &entries, |v| leaves.contains_key(&v), |_, i| open(i)) else {
+            return (chosen.len() > 1).then_some(Ends::All(chosen));
+        };
+        let at = way.last().map(|i| part.edges[*i].1);
+        let last = at.or_else(|| entries.iter().copied().find(|v| leaves.contains_key(v)))?;
+        way.push(leaves[&last]);
+        let mut needs: Vec<Literal> = way.iter().flat_map(|i| needed(deps, part, *i)).collect();
+        needs.retain(|l| deps.conditions.constant(l.cond).is_none() && !chosen.contains(l));
+        needs.sort_by_key(|l| is_member(part, l.cond));
+        chosen.push(needs.first()?.negated());
+    }
+    None
+}

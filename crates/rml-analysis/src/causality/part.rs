@@ -1,0 +1,194 @@
+//! Strongly connected parts of the dependence graph: ways and circles in them.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use super::graph::{Dependences, Distance, Edge};
+use crate::clocks::{ClockData, ClockId};
+use crate::scc::{Components, Graph, components};
+
+/// How large the product of members and edges may get when sums around circles are looked for.
+const WORK: usize = 40_000_000;
+
+/// A part of the graph: positions, and the edges between them by their places in that list.
+#[derive(Clone, Debug)]
+pub(crate) struct Part {
+    pub(crate) nodes: Vec<usize>,
+    pub(crate) edges: Vec<(usize, usize, Edge)>,
+}
+
+/// A way through edges of a part, each a number of [`Part::edges`].
+pub(crate) type Chain = Vec<usize>;
+
+impl Part {
+    pub(crate) fn new(deps: &Dependences<'_>, of: &Components, members: &[usize]) -> Part {
+        let position: BTreeMap<usize, usize> = members.iter().enumerate().map(|(i, v)| (*v, i)).collect();
+        let id = members.first().map(|v| of.of[*v]);
+        let inside = |e: &&Edge| Some(of.of[e.to]) == id;
+        let edges = members.iter().enumerate().flat_map(|(i, v)| {
+            let position = &position;
+            deps.graph.of(*v).iter().filter(inside).map(move |e| (i, position[&e.to], *e))
+        });
+        Part { edges: edges.collect(), nodes: members.to_vec() }
+    }
+
+    /// Those members, with those edges.
+    pub(crate) fn restricted(&self, members: &BTreeSet<usize>, edges: &BTreeSet<usize>) -> Part {
+        let nodes: Vec<usize> = members.iter().copied().collect();
+        let position: BTreeMap<usize, usize> = nodes.iter().enumerate().map(|(i, v)| (*v, i)).collect();
+        let place = |i: usize| position.get(&self.nodes[i]).copied();
+        let edges = edges.iter().filter_map(|e| {
+            let (from, to, edge) = self.edges[*e];
+            Some((place(from)?, place(to)?, edge))
+        });
+        Part { edges: edges.collect(), nodes }
+    }
+
+    pub(super) fn runs(&self, distance: Distance) -> bool {
+        self.edges.iter().any(|(_, _, e)| e.distance == distance)
+    }
+
+    /// The subgraph of the edges that count; an edge is its target and its number.
+    pub(super) fn graph(&self, counts: impl Fn(&Edge) -> bool) -> Graph<(usize, usize)> {
+        let edges = self.edges.iter().enumerate().filter(|(_, (_, _, e))| counts(e));
+        Graph::new(self.nodes.len(), edges.map(|(i, (from, to, _))| (*from, (*to, i))).collect())
+    }
+
+    /// A shortest circle through an edge, within a subgraph.
+    pub(super) fn circle(&self, graph: &Graph<(usize, usize)>, through: usize) -> Option<Chain> {
+        let (from, to, _) = self.edges[through];
+        if from == to {
+            return Some(vec![through]);
+        }
+        let mut chain = vec![through];
+        chain.extend(path(graph, &[to], |v| v == from, |_, _| true)?);
+        Some(chain)
+    }
+}
+
+/// A shortest path from one of `starts` to where `is_goal`; the numbers of its edges.
+pub(super) fn path(
+    graph: &Graph<(usize, usize)>,
+    starts: &[usize],
+    is_goal: impl Fn(usize) -> bool,
+    may: impl Fn(usize, usize) -> bool,
+) -> Option<Chain> {
+    let mut came: BTreeMap<usize, Option<(usize, usize)>> = starts.iter().map(|v| (*v, None)).collect();
+    let mut queue: VecDeque<usize> = starts.iter().copied().collect();
+    while let Some(v) = queue.pop_front() {
+        if is_goal(v) {
+            let mut chain = Vec::new();
+            let mut at = v;
+            while let Some(Some((from, edge))) = came.get(&at) {
+                chain.push(*edge);
+                at = *from;
+            }
+            chain.reverse();
+            return Some(chain);
+        }
+        for (to, edge) in graph.of(v) {
+            if may(v, *edge) && !came.contains_key(to) {
+                came.insert(*to, Some((v, *edge)));
+                queue.push_back(*to);
+            }
+        }
+    }
+    None
+}
+
+/// Some circle of edges that count.
+pub(super) fn any_circle(part: &Part, counts: impl Fn(&Edge) -> bool) -> Option<Chain> {
+    let graph = part.graph(counts);
+    let all = components(graph.len(), |v, i| graph.of(v).get(i).map(|(to, _)| Some(*to)));
+    let id =
+        all.members.iter().position(|m| m.len() > 1 || graph.of(m[0]).iter().any(|(to, _)| *to == m[0]))?;
+    let from = all.members[id][0];
+    let (_, through) = graph.of(from).iter().find(|(to, _)| all.of[*to] == id)?;
+    part.circle(&graph, *through)
+}
+
+/// Some circle of a part that is strongly connected, through a look ahead if there is one.
+pub(crate) fn some_circle(part: &Part) -> Chain {
+    let graph = part.graph(|_| true);
+    let next = part.edges.iter().position(|(_, _, e)| e.distance == Distance::Next);
+    next.and_then(|i| part.circle(&graph, i)).unwrap_or_default()
+}
+
+/// What the distances around the circles of a part sum to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Sums {
+    /// Around each circle to less than zero.
+    Negative,
+    /// Around some circle to zero or more.
+    NotAll,
+    /// That was too much to find out.
+    TooLarge,
+}
+
+/// The sums of distances, each times `factor`, around circles.
+pub(super) fn sums(part: &Part, factor: i64) -> Sums {
+    let n = part.nodes.len();
+    let Some(scale) = i64::try_from(n).ok().and_then(|n| n.checked_add(1)) else { return Sums::TooLarge };
+    let weight = |e: &Edge| {
+        let d = match e.distance {
+            Distance::Now => 0,
+            Distance::Past => -1,
+            Distance::Next => 1,
+        };
+        // A circle sums to zero or more iff it is positive with a small bonus an edge.
+        d * factor * scale + 1
+    };
+    let mut longest = vec![0_i64; n];
+    let mut came = vec![usize::MAX; n];
+    let rounds = (WORK / part.edges.len().max(1)).min(n + 1).max(2);
+    for round in 0..rounds {
+        let mut changed = false;
+        for (from, to, e) in &part.edges {
+            // How far ahead of the start of a way something is needed: against the edges.
+            let through = longest[*to] + weight(e);
+            if through > longest[*from] {
+                longest[*from] = through;
+                came[*from] = *to;
+                changed = true;
+            }
+        }
+        if !changed {
+            return Sums::Negative;
+        }
+        if (round % 8 == 7 || round + 1 == rounds) && has_circle(&came) {
+            return Sums::NotAll;
+        }
+    }
+    if rounds > n { Sums::NotAll } else { Sums::TooLarge }
+}
+
+/// Whether following `came` runs in a circle.
+fn has_circle(came: &[usize]) -> bool {
+    let mut seen = vec![usize::MAX; came.len()];
+    for start in 0..came.len() {
+        let mut at = start;
+        while at != usize::MAX && seen[at] == usize::MAX {
+            seen[at] = start;
+            at = came[at];
+        }
+        if at != usize::MAX && seen[at] == start {
+            return true;
+        }
+    }
+    false
+}
+
+/// Whether every circle leads to earlier cycles. Distances can be compared if all looks ahead count on one clock, of which the looks back
+/// see ticks, too.
+pub(crate) fn is_negative(deps: &Dependences<'_>, part: &Part) -> bool {
+    let mut clock: Option<ClockId> = None;
+    for (_, _, e) in part.edges.iter().filter(|(_, _, e)| e.distance == Distance::Next) {
+        let Some((ck, _)) = deps.delay(e) else { return false };
+        if *clock.get_or_insert(ck) != ck || matches!(deps.conditions.clocks.clocks[ck], ClockData::Unknown) {
+            return false;
+        }
+    }
+    let Some(clock) = clock else { return true };
+    let back = part.edges.iter().filter(|(_, _, e)| e.distance == Distance::Past);
+    let mut delays = back.filter_map(|(_, _, e)| deps.delay(e));
+    delays.all(|(ck, _)| deps.conditions.is_within(ck, clock)) && sums(part, 1) == Sums::Negative
+}

@@ -1,0 +1,14 @@
+//! What is known of values, as far as it has been found.
+
+use rml_base::IndexVec;
+use rml_ir::flat::Var;
+
+use super::Hold;
+use super::truths::Truths;
+
+/// For each variable, by position.
+pub(super) struct Values {
+    pub(super) truths: IndexVec<Var, [Truths; 4]>,
+    pub(super) first: IndexVec<Var, [Hold; 4]>,
+    pub(super) last: IndexVec<Var, [Hold; 4]>,
+}
