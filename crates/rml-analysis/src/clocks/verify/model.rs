@@ -112,10 +112,13 @@ impl Model {
             }
         }
         let mut more = false;
-        for equation in flat.equations.iter().filter(|e| is_delay(&e.rhs)) {
+        // A parameter may be loaded.
+        let is_parameter = |eq| flat.states.values().any(|s| s.parameter && s.equation == eq);
+        for (eq, equation) in flat.equations.iter_enumerated().filter(|(_, e)| is_delay(&e.rhs)) {
             let v = equation.lhs;
             if self.fixed[v].is_none() {
-                let found = of_class[clocks.same[v]].clone().or_else(|| self.steady(flat, &equation.rhs));
+                let steady = || self.steady(flat, &equation.rhs).filter(|_| !is_parameter(eq));
+                let found = of_class[clocks.same[v]].clone().or_else(steady);
                 more |= found.is_some();
                 self.fixed[v] = found;
             }
