@@ -142,7 +142,7 @@ fn options_that_can_have_no_effect_are_refused() {
     ] {
         folder.rml(command).fails(2, &["--help"]);
     }
-    folder.rml("dump n.rml --after fold --node outer --seed 1").ok();
+    folder.rml("dump n.rml --after draw --node outer --seed 1").ok();
     let explained = folder.rml("check n.rml --node outer --explain --message-format json").ok();
     assert!(explained.contains("output o"), "{explained}");
 }

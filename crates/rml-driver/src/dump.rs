@@ -83,7 +83,7 @@ fn dump_module(module: &typed::Module, options: &Options, stage: Stage) -> Resul
             if stage == Stage::Analyse {
                 return Ok(rml_analysis::print_facts(&flat, &clocks.clocks, &facts));
             }
-            let plan = rml_schedule::schedule(&flat, &clocks, &facts);
+            let plan = rml_schedule::schedule(&flat, &clocks, &facts, rml_schedule::Fed::Windows);
             rml_plan::print(&plan.map_err(|declined| declined.diagnostic(&flat.name))?)
         }
     })

@@ -12,6 +12,8 @@ use rml_driver::Program;
 use rml_engine::{Feeding, Run, Use};
 use rml_sim::SimulatorEngine;
 
+mod plan;
+
 /// What runs programs.
 ///
 /// ```
@@ -37,6 +39,12 @@ impl Engine {
     /// The simulator; tensors are computed by that backend.
     pub fn simulator_on(backend: Arc<dyn Backend>) -> Self {
         Self::new(Arc::new(SimulatorEngine::on(backend)))
+    }
+
+    /// Plans on the embedded backend: whole windows at once. It declines what has no plan; what goes wrong in a window is told by the
+    /// simulator, which runs the window again.
+    pub fn plan() -> Self {
+        Self::new(Arc::new(plan::PlanEngine))
     }
 
     /// An engine of one's own.

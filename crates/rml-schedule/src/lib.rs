@@ -55,18 +55,27 @@ impl Declined {
     }
 }
 
+/// What a run is fed with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fed {
+    /// Whole windows, where the program has any.
+    Windows,
+    /// Any blocks of cycles, a single one among them. A program that looks ahead has windows all the same.
+    Blocks,
+}
+
 /// The plan of a program.
 ///
 /// Requires: a drawn program, its clocks and its facts. Ensures: P1 to P5.
 ///
 /// # Errors
 /// The reason why there is none.
-pub fn schedule(flat: &Flat, clocks: &ClockReport, facts: &Facts) -> Result<Plan, Declined> {
+pub fn schedule(flat: &Flat, clocks: &ClockReport, facts: &Facts, fed: Fed) -> Result<Plan, Declined> {
     let _span = tracing::debug_span!("schedule", equations = flat.equations.len()).entered();
     if clocks.verdict != Verdict::Synchronous {
         return Err(Declined::new("its clocks are not proved to fit"));
     }
-    let window = window::Window::of(flat, &clocks.clocks, facts)?;
+    let window = window::Window::of(flat, &clocks.clocks, facts, fed)?;
     let resolver = resolve::Resolver::new(&window);
     let demanded = demand::demand(resolver)?;
     let plan = regions::plan(&window, demanded)?;

@@ -6,7 +6,7 @@ use rml_analysis::{
 use rml_base::IndexVec;
 use rml_ir::flat::{self, Eq, Flat, Rhs, Var};
 
-use crate::Declined;
+use crate::{Declined, Fed};
 
 /// The windows of a plan: those of `every` that have no other ones around them; or, where there are none, any block of cycles.
 pub(crate) struct Window<'a> {
@@ -25,7 +25,12 @@ pub(crate) struct Window<'a> {
 }
 
 impl<'a> Window<'a> {
-    pub(crate) fn of(flat: &'a Flat, clocks: &'a Clocks, facts: &'a Facts) -> Result<Self, Declined> {
+    pub(crate) fn of(
+        flat: &'a Flat,
+        clocks: &'a Clocks,
+        facts: &'a Facts,
+        fed: Fed,
+    ) -> Result<Self, Declined> {
         let outermost: Vec<Segments> = facts
             .segments
             .iter_enumerated()
@@ -34,7 +39,7 @@ impl<'a> Window<'a> {
             .collect();
         let forward = !flat.equations.iter().any(|e| matches!(e.rhs, Rhs::FbyBack { .. } | Rhs::Post { .. }));
         let segments = match outermost[..] {
-            _ if forward => Segments::TRACE,
+            _ if forward && fed == Fed::Blocks => Segments::TRACE,
             [] => Segments::TRACE,
             [one] => one,
             _ => return Err(Declined::new("several windows stand side by side")),

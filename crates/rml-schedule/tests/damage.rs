@@ -3,7 +3,7 @@
 use rml::{Options, Source};
 use rml_ir::{DType, Positions, Type};
 use rml_plan::{Atom, Plan, Region, Rule, Tick, Write, verify};
-use rml_schedule::schedule;
+use rml_schedule::{Fed, schedule};
 
 /// A running sum, the gradient of a recurrence in a window, and a counter on a clock that data decide.
 const PROGRAM: &str = "\
@@ -21,7 +21,7 @@ fn plan() -> Plan {
     let clocks = rml_analysis::clocks(flat);
     let causality = rml_analysis::causality(flat, &clocks.clocks);
     let facts = rml_analysis::facts(flat, &clocks.clocks, &causality);
-    schedule(flat, &clocks, &facts).unwrap()
+    schedule(flat, &clocks, &facts, Fed::Windows).unwrap()
 }
 
 /// Damages a plan, and expects the verifier to name the invariant.

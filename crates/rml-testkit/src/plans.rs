@@ -9,7 +9,7 @@ use rml_ir::op::Number;
 use rml_ir::{Data, Precision, Value};
 use rml_plan::reference::{Column, Machine};
 use rml_plan::{Plan, print};
-use rml_schedule::schedule;
+use rml_schedule::{Fed, schedule};
 use rml_sim::{Input, Options, Simulator, Status};
 
 use crate::Random;
@@ -26,8 +26,8 @@ pub enum Planned {
     Stopped,
 }
 
-/// Compares the plan of a program, run by the reference and by the embedded backend, with the simulator, over these cycles. A program
-/// without windows is run in blocks of random length.
+/// Compares the plan of a program, run by the reference and by the embedded backend, with the simulator, over these cycles, in
+/// whole windows or in blocks of random length.
 ///
 /// # Errors
 /// The first difference, with the plan.
@@ -38,7 +38,8 @@ pub fn compare(flat: &Arc<Flat>, inputs: &[Vec<Input>], r: &mut Random) -> Resul
     }
     let causality = rml_analysis::causality(flat, &report.clocks);
     let facts = rml_analysis::facts(flat, &report.clocks, &causality);
-    let plan = match schedule(flat, &report, &facts) {
+    let fed = if r.chance(0.5) { Fed::Windows } else { Fed::Blocks };
+    let plan = match schedule(flat, &report, &facts, fed) {
         Ok(plan) => Arc::new(plan),
         Err(declined) => return Ok(Planned::Declined(declined.why)),
     };

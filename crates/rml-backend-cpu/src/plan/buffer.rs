@@ -54,19 +54,24 @@ impl<N: Number> Buffer<N> {
         match (self, value) {
             (Buffer::Int(v), Value::Int(x)) => v[at] = *x,
             (Buffer::Bool(v), Value::Bool(x)) => v[at] = *x,
-            (this, value) => this.set_data(at, &value.to_data()),
+            (this, value) => {
+                let data = value.to_data();
+                this.set_data(at, &data, 0, data.len());
+            }
         }
     }
 
-    fn set_data(&mut self, at: usize, data: &Data) {
+    /// Puts elements of `data`, `len` from `offset` on, at `at`. Those of another type are left out, which types rule out (P2).
+    pub(super) fn set_data(&mut self, at: usize, data: &Data, offset: usize, len: usize) {
+        let (to, from) = (at..at + len, offset..offset + len);
         match (self, data) {
             (Buffer::Num(v), data) => {
                 if let Some(x) = N::of(data) {
-                    v[at..at + x.len()].copy_from_slice(x);
+                    v[to].copy_from_slice(&x[from]);
                 }
             }
-            (Buffer::Int(v), Data::Int(x)) => v[at..at + x.len()].copy_from_slice(x),
-            (Buffer::Bool(v), Data::Bool(x)) => v[at..at + x.len()].copy_from_slice(x),
+            (Buffer::Int(v), Data::Int(x)) => v[to].copy_from_slice(&x[from]),
+            (Buffer::Bool(v), Data::Bool(x)) => v[to].copy_from_slice(&x[from]),
             _ => {}
         }
     }

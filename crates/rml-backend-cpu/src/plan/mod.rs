@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rml_ir::op::{EvalError, Number};
-use rml_ir::{Positions, Value};
+use rml_ir::{Data, Positions, Value};
 use rml_plan::{Kind, Plan};
 
 mod buffer;
@@ -59,12 +59,31 @@ impl<N: Number> Machine<N> {
         Self { plan, code, store, before }
     }
 
-    /// The numbers of an input for all ticks of the next window, which has `ticks` of them; none if no tape needs it.
-    pub fn input(&mut self, input: usize, ticks: usize) -> Option<&mut [N]> {
-        let tape = self.code.tapes.iter().position(|l| l.input == Some(input) && !l.once)?;
-        let len = self.code.tapes[tape].width * ticks;
-        self.store.tapes[tape].reserve(len);
-        Some(&mut self.store.tapes[tape].nums_mut()[..len])
+    /// Sets an input at those of the `ticks` ticks of the next window at which it is `present`, to successive rows of `data`, from row
+    /// `row` on. Returns the row behind.
+    pub fn set_rows(
+        &mut self,
+        input: usize,
+        ticks: usize,
+        present: &dyn Fn(usize) -> bool,
+        data: &Data,
+        row: usize,
+    ) -> usize {
+        let there: Vec<usize> = (0..ticks).filter(|t| present(*t)).collect();
+        for (tape, layout) in self.code.tapes.iter().enumerate().filter(|(_, l)| l.input == Some(input)) {
+            let (buffer, width) = (&mut self.store.tapes[tape], layout.width);
+            buffer.reserve(width * if layout.once { 1 } else { ticks });
+            if !layout.once && there.len() == ticks {
+                buffer.set_data(0, data, row * width, ticks * width);
+                continue;
+            }
+            let is_start = self.plan.tapes.as_slice()[tape].place().is_within(Positions::STARTS);
+            let only = if is_start { 0 } else { ticks - 1 };
+            for (i, t) in there.iter().enumerate().filter(|(_, t)| !layout.once || **t == only) {
+                buffer.set_data(if layout.once { 0 } else { t * width }, data, (row + i) * width, width);
+            }
+        }
+        row + there.len()
     }
 
     /// Sets an input at one of the `ticks` ticks of the next window.
@@ -180,13 +199,15 @@ impl<N: Number> Machine<N> {
         result
     }
 
-    /// Sets the register of a state or a parameter.
-    pub fn set_state(&mut self, key: &str, value: &Value) {
-        for (i, register) in self.plan.registers.iter().enumerate() {
-            if matches!(&register.kind, Kind::State { key: k, .. } if **k == *key) {
-                self.store.registers[i].set(0, value);
-                self.store.set[i] = true;
-            }
-        }
+    /// The value of a register; none if it is not set.
+    pub fn register(&self, register: usize) -> Option<Value> {
+        let shape = &self.plan.registers.as_slice()[register].ty.shape;
+        self.store.set[register].then(|| self.store.registers[register].value(0, shape))
+    }
+
+    /// Sets a register.
+    pub fn set_register(&mut self, register: usize, value: &Value) {
+        self.store.registers[register].set(0, value);
+        self.store.set[register] = true;
     }
 }

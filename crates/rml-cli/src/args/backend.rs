@@ -9,6 +9,9 @@ use crate::values;
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Backend")]
 pub(crate) struct Computing {
+    /// What runs the program
+    #[arg(long, value_enum, value_name = "NAME", default_value_t = EngineName::Sim)]
+    pub(crate) engine: EngineName,
     /// What computes tensors; `rml backends` says which of them load here
     #[arg(long, value_name = "NAME", default_value = rml::backend::NAMES[0],
         value_parser = PossibleValuesParser::new(rml::backend::NAMES))]
@@ -19,6 +22,15 @@ pub(crate) struct Computing {
     /// How many threads a call may use; by default as many as the machine has cores (the backend cpu always uses one)
     #[arg(long, value_name = "N", value_parser = values::positive)]
     pub(crate) threads: Option<usize>,
+}
+
+/// What runs a program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum EngineName {
+    /// The simulator, cycle by cycle; it runs every program
+    Sim,
+    /// Whole windows at once, on the embedded backend; declines what has no plan (`rml dump --after plan`)
+    Plan,
 }
 
 /// `rml backends`.

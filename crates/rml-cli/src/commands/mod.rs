@@ -103,8 +103,14 @@ fn check_output<'p>(
     Ok(rml::check_output(output, &inputs)?)
 }
 
-/// The engine that the flags choose: the simulator, on a backend that is open.
+/// The engine that the flags choose: plans, or the simulator on a backend that is open.
 fn engine(computing: &args::Computing) -> Result<Engine, Stop> {
+    if computing.engine == args::EngineName::Plan {
+        let other =
+            [("backend", computing.backend != backend::NAMES[0]), ("device", computing.device != "cpu")];
+        refuse_unused("plans run on the embedded backend", &other)?;
+        return Ok(Engine::plan());
+    }
     let options = backend::Options { device: computing.device.clone(), threads: computing.threads };
     Ok(Engine::simulator_on(backend::open(&computing.backend, &options)?))
 }
