@@ -1,10 +1,10 @@
 //! From a program and its facts to a plan.
 //!
-//! 1. [`resolve`]: what each variable is at each position of a window: a constant, the value of another variable at the same tick, at
+//! 1. `resolve`: what each variable is at each position of a window: a constant, the value of another variable at the same tick, at
 //!    the tick before or behind, or at an edge of the window; or a value of its own.
-//! 2. [`demand`]: what has to be computed at which positions, from the outputs and the states on, as tapes with cases.
-//! 3. [`regions`]: which tapes need each other, in which order they are filled, and which of them tick by tick.
-//! 4. [`sums`]: loops that only add up become sums, and sums of outer products one product. [`compact`]: what nothing reads is dropped.
+//! 2. `demand`: what has to be computed at which positions, from the outputs and the states on, as tapes with cases.
+//! 3. `regions`: which tapes need each other, in which order they are filled, and which of them tick by tick.
+//! 4. `sums`: loops that only add up become sums, and sums of outer products one product. `compact`: what nothing reads is dropped.
 //!
 //! A program that cannot be planned is [`Declined`], with the reason; the simulator runs it.
 
