@@ -69,21 +69,20 @@ fn dump_module(module: &typed::Module, options: &Options, stage: Stage) -> Resul
         Stage::Fold => after(module, options, Step::Fold)?,
         Stage::Cone => after(module, options, Step::Cone)?,
         Stage::Draw => flat_text(&runnable(back(module, options)?, options)?)?,
-        Stage::Analyse | Stage::Plan => {
+        Stage::Analyse => {
             let flat = runnable(back(module, options)?, options)?;
-            if stage == Stage::Analyse {
-                ask_for_text(&flat)?;
-            }
+            ask_for_text(&flat)?;
             let clocks = rml_analysis::clocks(&flat);
             if let rml_analysis::Verdict::Rejected(found) = clocks.verdict {
                 return Err(found);
             }
             let causality = rml_analysis::causality(&flat, &clocks.clocks);
             let facts = rml_analysis::facts(&flat, &clocks.clocks, &causality);
-            if stage == Stage::Analyse {
-                return Ok(rml_analysis::print_facts(&flat, &clocks.clocks, &facts));
-            }
-            let plan = rml_schedule::schedule(&flat, &clocks, &facts, rml_schedule::Fed::Windows);
+            rml_analysis::print_facts(&flat, &clocks.clocks, &facts)
+        }
+        Stage::Plan => {
+            let flat = runnable(back(module, options)?, options)?;
+            let plan = rml_schedule::schedule(&flat, rml_schedule::Fed::Windows);
             rml_plan::print(&plan.map_err(|declined| declined.diagnostic(&flat.name))?)
         }
     })

@@ -139,6 +139,14 @@ impl Demand<'_> {
         source
     }
 
+    /// The same for what leaves the window: it has to be known when the window has ended, whatever the facts say of its value.
+    fn needed_within(&mut self, v: Var, p: Position) -> Result<Source, Declined> {
+        if self.window.is_known(v, p) {
+            return Ok(self.need(v, p));
+        }
+        Err(Declined::at("a value looks beyond its window", self.span(v)))
+    }
+
     /// Keeps what is read at a position.
     fn keep(&mut self, source: Source, p: Position) {
         let Source::Kept(u, tick) = source else { return };
@@ -171,7 +179,7 @@ impl Demand<'_> {
         let mut output = Output::new();
         for p in self.window.place(v).iter() {
             let Some(when) = self.guards(v, p)? else { continue };
-            let source = self.need(v, p);
+            let source = self.needed_within(v, p)?;
             output.push((Positions::NONE.with(p), when, source));
         }
         Ok(merged(output))
@@ -344,7 +352,7 @@ impl Demand<'_> {
                 Restart::Inner { ends, edge: false } => ends.iter().map(|e| self.need(*e, p)).collect(),
                 _ => Vec::new(),
             };
-            let value = self.need(next, p);
+            let value = self.needed_within(next, p)?;
             writes.push(Write { at: Positions::NONE.with(p), when, unless, value });
         }
         if let Some(register) = self.registers.get_mut(&v) {

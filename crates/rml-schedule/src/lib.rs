@@ -19,7 +19,7 @@ mod resolve;
 mod sums;
 mod window;
 
-use rml_analysis::{ClockReport, Facts, Verdict};
+use rml_analysis::{ClockReport, Kind, Verdict};
 use rml_ir::check::checked;
 use rml_plan::{Plan, verify};
 
@@ -66,16 +66,29 @@ pub enum Fed {
 
 /// The plan of a program.
 ///
-/// Requires: a drawn program, its clocks and its facts. Ensures: P1 to P5.
+/// Requires: a drawn program. Ensures: P1 to P5.
 ///
 /// # Errors
 /// The reason why there is none.
-pub fn schedule(flat: &Flat, clocks: &ClockReport, facts: &Facts, fed: Fed) -> Result<Plan, Declined> {
+pub fn schedule(flat: &Flat, fed: Fed) -> Result<Plan, Declined> {
     let _span = tracing::debug_span!("schedule", equations = flat.equations.len()).entered();
-    if clocks.verdict != Verdict::Synchronous {
+    let ClockReport { clocks, verdict } = rml_analysis::clocks(flat);
+    if verdict != Verdict::Synchronous {
         return Err(Declined::new("its clocks are not proved to fit"));
     }
-    let window = window::Window::of(flat, &clocks.clocks, facts, fed)?;
+    let causality = rml_analysis::causality(flat, &clocks);
+    if let Some(found) = causality.findings.iter().find(|d| d.is_error()) {
+        return Err(Declined { why: found.message.clone(), span: found.span() });
+    }
+    match rml_analysis::bounds(flat, &clocks, &causality).program.kind {
+        Kind::Bounded | Kind::Windowed => {}
+        Kind::ClosedOnly => return Err(Declined::new("some value is known only when the trace ends")),
+        Kind::Dynamic | Kind::Rejected => {
+            return Err(Declined::new("only a run can tell when its values are known"));
+        }
+    }
+    let facts = rml_analysis::facts(flat, &clocks, &causality);
+    let window = window::Window::of(flat, &clocks, &facts, fed)?;
     let resolver = resolve::Resolver::new(&window);
     let demanded = demand::demand(resolver)?;
     let plan = regions::plan(&window, demanded)?;

@@ -40,7 +40,8 @@ impl<'a> Window<'a> {
         let forward = !flat.equations.iter().any(|e| matches!(e.rhs, Rhs::FbyBack { .. } | Rhs::Post { .. }));
         let segments = match outermost[..] {
             _ if forward && fed == Fed::Blocks => Segments::TRACE,
-            [] => Segments::TRACE,
+            [] if forward => Segments::TRACE,
+            [] => return Err(Declined::new("a value looks ahead, and there is no window around it")),
             [one] => one,
             _ => return Err(Declined::new("several windows stand side by side")),
         };
@@ -84,6 +85,13 @@ impl<'a> Window<'a> {
     /// Where a variable may be present.
     pub(crate) fn place(&self, v: Var) -> Positions {
         Position::ALL.into_iter().filter(|p| self.may_be_present(v, *p)).collect()
+    }
+
+    /// Whether it is known when the window has ended where a variable is present, and its value at a position.
+    pub(crate) fn is_known(&self, v: Var, p: Position) -> bool {
+        let within = |v: Var| self.table[v].within.contains(p);
+        let conditions = self.clocks.samplings(self.clocks.of[v]);
+        self.is_block || within(v) && conditions.into_iter().all(|(cond, _)| within(cond))
     }
 
     /// The value of a condition at a position, where it is known.

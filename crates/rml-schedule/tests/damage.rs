@@ -18,10 +18,7 @@ node main(x: num [], c: bool [], end: bool []) -> (h, n when c)
 fn plan() -> Plan {
     let program = rml::compile(&Source::text("main", PROGRAM), &Options::default()).unwrap();
     let flat = program.flat();
-    let clocks = rml_analysis::clocks(flat);
-    let causality = rml_analysis::causality(flat, &clocks.clocks);
-    let facts = rml_analysis::facts(flat, &clocks.clocks, &causality);
-    schedule(flat, &clocks, &facts, Fed::Windows).unwrap()
+    schedule(flat, Fed::Windows).unwrap()
 }
 
 /// Damages a plan, and expects the verifier to name the invariant.

@@ -30,16 +30,13 @@ impl Engine for PlanEngine {
         if wish.record {
             return Err(Declined::new(Reason::Use, "a plan keeps no record of every variable"));
         }
-        let clocks = rml_analysis::clocks(program);
-        let causality = rml_analysis::causality(program, &clocks.clocks);
-        let facts = rml_analysis::facts(program, &clocks.clocks, &causality);
         let fed = if matches!(wish.feeding, Feeding::Windows { .. }) { Fed::Windows } else { Fed::Blocks };
-        let plan = rml_schedule::schedule(program, &clocks, &facts, fed).map_err(|why| {
+        let plan = rml_schedule::schedule(program, fed).map_err(|why| {
             let declined = Declined::new(Reason::Schedule, why.why);
             if let Some(span) = why.span { declined.at(span) } else { declined }
         })?;
         let ends = ends(&plan, wish)?;
-        let clocks = input_clocks(program, &clocks.clocks)?;
+        let clocks = input_clocks(program, &rml_analysis::clocks(program).clocks)?;
         let (plan, reference) = (Arc::new(plan), Arc::new(SimulatorEngine::new()));
         let program = Arc::clone(program);
         Ok(match program.precision {
