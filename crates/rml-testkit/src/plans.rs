@@ -21,7 +21,7 @@ pub enum Planned {
     Equal,
     /// There is no plan, for that reason.
     Declined(String),
-    /// The simulator stops with an error.
+    /// The simulator stops with an error, or some cycle is no tick of the base clock.
     Stopped,
 }
 
@@ -41,6 +41,9 @@ pub fn compare(flat: &Arc<Flat>, inputs: &[Vec<Input>], r: &mut Random) -> Resul
     if ran.is_err() {
         return Ok(Planned::Stopped);
     }
+    if base_is_absent(flat, &sim, inputs.len()) {
+        return Ok(Planned::Stopped);
+    }
     let run = Run { flat, plan: &plan, sim: &sim };
     let found = match flat.precision {
         Precision::F32 => run.windows::<f32>(inputs.len(), r),
@@ -48,6 +51,15 @@ pub fn compare(flat: &Arc<Flat>, inputs: &[Vec<Input>], r: &mut Random) -> Resul
     };
     found.map_err(|why| format!("{why}\n{}\n{}", rml_ir::flat::print(flat), print(&plan)))?;
     Ok(Planned::Equal)
+}
+
+/// Whether an input of the base clock is absent in some cycle: that cycle is no tick of any window.
+fn base_is_absent(flat: &Flat, sim: &Simulator, cycles: usize) -> bool {
+    let clocks = rml_analysis::clocks(flat).clocks;
+    let base = flat.inputs.iter().filter(|i| clocks.of[i.var] == rml_analysis::Clocks::BASE);
+    let absent =
+        |n: usize, v: Var| sim.status(n as u64, v).ok().flatten().is_none_or(|s| s.value().is_none());
+    base.into_iter().any(|i| (0..cycles).any(|n| absent(n, i.var)))
 }
 
 struct Run<'a> {

@@ -29,18 +29,10 @@ pub(super) struct Prepared<'a> {
 
 impl<'a> Prepared<'a> {
     pub(super) fn new(vector: &'a Vector, backend: Option<Arc<dyn Backend>>) -> Result<Self, String> {
-        let options = Options {
-            node: Some(vector.main.clone()),
-            precision: Precision::F64,
-            all_vars: true,
-            ..Options::default()
-        };
-        let program = rml::compile(&Source::text("vector", &vector.rml), &options)
-            .map_err(|e| format!("does not compile: {}", e.to_string().replace('\n', "; ")))?;
+        let (program, inputs) = program(vector, true)?;
         let flat = Arc::clone(program.flat());
         let named = flat.vars.iter_enumerated().filter_map(|(v, data)| Some((data.name.clone()?, v)));
         let vars: IndexMap<Arc<str>, Var> = named.collect();
-        let inputs = inputs(vector, &program)?;
         let demand = demand(vector, &vars)?;
         Ok(Self { vector, flat, vars, inputs, demand, backend })
     }
@@ -183,6 +175,20 @@ impl<'a> Prepared<'a> {
         }
         failures
     }
+}
+
+/// The program of a vector in double precision, with all variables or those that its outputs need, and its inputs.
+pub(super) fn program(vector: &Vector, all_vars: bool) -> Result<(Program, Vec<Vec<Input>>), String> {
+    let options = Options {
+        node: Some(vector.main.clone()),
+        precision: Precision::F64,
+        all_vars,
+        ..Options::default()
+    };
+    let program = rml::compile(&Source::text("vector", &vector.rml), &options)
+        .map_err(|e| format!("does not compile: {}", e.to_string().replace('\n', "; ")))?;
+    let inputs = inputs(vector, &program)?;
+    Ok((program, inputs))
 }
 
 /// The environment's inputs, one entry an input for each cycle.

@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rml_backend::Backend;
+use rml_ir::flat::Flat;
+use rml_sim::Input;
 
 pub use vector::{Expected, Vector};
 
@@ -99,6 +101,14 @@ pub fn check(vector: &Vector, backend: Option<&Arc<dyn Backend>>) -> Vec<Failure
     };
     catch_unwind(AssertUnwindSafe(run))
         .unwrap_or_else(|_| vec![Failure::Broken { message: "panicked".to_owned() }])
+}
+
+/// The program of a vector as it runs, restricted to what its outputs need, with a row of inputs for each cycle.
+///
+/// # Errors
+/// A program that does not compile, inputs that do not fit.
+pub fn program(vector: &Vector) -> Result<(Arc<Flat>, Vec<Vec<Input>>), String> {
+    engines::program(vector, false).map(|(program, inputs)| (Arc::clone(program.flat()), inputs))
 }
 
 /// Runs a vector's file.
