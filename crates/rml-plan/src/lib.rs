@@ -203,6 +203,19 @@ pub enum Tick {
     Last,
 }
 
+impl Tick {
+    /// The positions that the tick of the element may have, as seen from one at that position.
+    pub fn seen_from(self, p: Position) -> Positions {
+        match self {
+            Tick::Now => Positions::NONE.with(p),
+            Tick::Before => p.before(),
+            Tick::After => p.after(),
+            Tick::First => Positions::NONE.with(p.start()),
+            Tick::Last => Positions::NONE.with(p.end()),
+        }
+    }
+}
+
 /// A value that outlives ticks.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Register {

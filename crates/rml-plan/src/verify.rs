@@ -204,13 +204,7 @@ impl Verifier<'_> {
 
     fn read(&mut self, atom: Atom, p: Position, inside: Option<Inside<'_>>, earlier: &[Part], who: &str) {
         let Atom::Tape(tape, tick) = atom else { return };
-        let at = match tick {
-            Tick::Now => Positions::NONE.with(p),
-            Tick::Before => p.before(),
-            Tick::After => p.after(),
-            Tick::First => Positions::NONE.with(p.start()),
-            Tick::Last => Positions::NONE.with(p.end()),
-        };
+        let at = tick.seen_from(p);
         let of = |parts: &[Part]| {
             parts.iter().filter(|part| part.tape == tape).fold(Positions::NONE, |all, part| all.or(part.at))
         };

@@ -150,13 +150,7 @@ impl Demand<'_> {
     /// Keeps what is read at a position.
     fn keep(&mut self, source: Source, p: Position) {
         let Source::Kept(u, tick) = source else { return };
-        let at = match tick {
-            Tick::Now => Positions::NONE.with(p),
-            Tick::Before => p.before(),
-            Tick::After => p.after(),
-            Tick::First => Positions::NONE.with(p.start()),
-            Tick::Last => Positions::NONE.with(p.end()),
-        };
+        let at = tick.seen_from(p);
         for q in at.iter() {
             if self.seen.insert((u, q)) {
                 self.pending.push((u, q));

@@ -81,16 +81,13 @@ fn graph(nodes: &[Node], demanded: &Demanded) -> Graph<Need> {
     for (i, node) in nodes.iter().enumerate() {
         let mut add = |source: Source, p: Position| {
             let Source::Kept(u, tick) = source else { return };
-            let (at, tick) = match tick {
-                Tick::Now => (Positions::NONE.with(p), Tick::Now),
-                Tick::Before => (p.before(), tick),
-                Tick::After => (p.after(), tick),
-                Tick::First => {
-                    (Positions::NONE.with(p.start()), if p.is_start() { Tick::Now } else { Tick::Before })
-                }
-                Tick::Last => {
-                    (Positions::NONE.with(p.end()), if p.is_end() { Tick::Now } else { Tick::After })
-                }
+            let at = tick.seen_from(p);
+            let tick = match tick {
+                Tick::First if p.is_start() => Tick::Now,
+                Tick::Last if p.is_end() => Tick::Now,
+                Tick::First => Tick::Before,
+                Tick::Last => Tick::After,
+                tick => tick,
             };
             let of = of.get(&u).map_or(&[][..], Vec::as_slice);
             for to in of.iter().filter(|to| !nodes[**to].at.and(at).is_empty()) {
