@@ -35,6 +35,10 @@ pub(super) enum Kernel {
         start: usize,
         len: usize,
     },
+    /// Columns side by side, so many of each operand.
+    Join {
+        parts: Vec<(Arg, usize)>,
+    },
     /// Zeros, but for the columns from `start` on.
     Widen {
         x: Arg,
@@ -273,6 +277,11 @@ impl Compiler<'_> {
                 Some((columns, start, len)) => Kernel::Widen { x: self.arg(*x), columns, start, len },
                 None => Kernel::General { op: op.clone(), args: self.general(args) },
             },
+            (Op::Concat { axis }, _) if nums && axis + 1 == out.len() && !out.contains(&0) => {
+                let width = |ty: &Type| ty.shape.dims().last().copied().unwrap_or(1);
+                let parts = args.iter().zip(&types).filter(|(_, ty)| width(ty) > 0);
+                Kernel::Join { parts: parts.map(|(a, ty)| (self.arg(*a), width(ty))).collect() }
+            }
             (_, [x]) if nums && is_unary(op) => Kernel::Unary(op.clone(), self.arg(*x)),
             (_, [a, b]) if nums && is_binary(op) && types.iter().all(|t| repeats(t.shape.dims(), out)) => {
                 Kernel::Binary(op.clone(), [self.arg(*a), self.arg(*b)])

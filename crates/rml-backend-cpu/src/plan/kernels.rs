@@ -71,6 +71,17 @@ impl<N: Number> Store<N> {
                 let out = out.nums().chunks_exact_mut(*len);
                 out.zip(rows).for_each(|(out, row)| out.copy_from_slice(&row[*start..*start + *len]));
             }
+            Kernel::Join { parts } if one || parts.iter().all(|(x, _)| x.moves()) => {
+                let columns: usize = parts.iter().map(|(_, len)| len).sum();
+                let out = out.nums();
+                let mut start = 0;
+                for (x, len) in parts {
+                    let rows = self.nums(*x, from, to).chunks_exact(*len);
+                    let out = out.chunks_exact_mut(columns);
+                    out.zip(rows).for_each(|(out, row)| out[start..start + len].copy_from_slice(row));
+                    start += len;
+                }
+            }
             Kernel::Widen { x, columns, start, len } if one || x.moves() => {
                 let rows = self.nums(*x, from, to).chunks_exact(*len);
                 let out = out.nums();
