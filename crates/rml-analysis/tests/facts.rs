@@ -7,7 +7,7 @@ use rml_analysis::{
     Clocks, Direction, Facts, Hold, Literal, Position, Positions, Rec, Segments, SegmentsData, Verdict,
     causality, clocks, facts, verify_facts,
 };
-use rml_ir::flat::{ConstKind, Flat, Init, Rhs, Var, Window};
+use rml_ir::flat::{ConstKind, Drawn, Flat, Init, Rhs, Var, Window};
 use rml_ir::{DType, Value};
 use rml_sim::{Input, Options, Simulator, Status};
 use rml_testkit::flat::random;
@@ -58,7 +58,7 @@ struct Run {
     sim: Simulator,
 }
 
-fn run(flat: &Arc<Flat>, inputs: &[Vec<Input>]) -> Option<Run> {
+fn run(flat: &Arc<Drawn>, inputs: &[Vec<Input>]) -> Option<Run> {
     let mut sim =
         Simulator::new(Arc::clone(flat), Options { record: true, keep_going: true, ..Options::default() });
     for cycle in inputs {

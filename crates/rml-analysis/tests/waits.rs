@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use rml_ir::flat::Flat;
+use rml_ir::flat::{Drawn, Flat};
 use rml_ir::{DType, Value};
 use rml_sim::Input;
 use rml_testkit::Random;
@@ -24,7 +24,7 @@ fn inputs(flat: &Flat, r: &mut Random) -> Vec<Vec<Input>> {
     (0..CYCLES).map(&mut cycle).collect()
 }
 
-fn program(r: &mut Random) -> Arc<Flat> {
+fn program(r: &mut Random) -> Arc<Drawn> {
     random::program(&r.take(200), 25, false).0
 }
 

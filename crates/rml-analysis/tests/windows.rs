@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rml::sim::{Input, Options, Simulator, Status};
 use rml::{DType, Data, RunFacts, Source, Type, Value};
 use rml_analysis::{Kind, Position, Segments, size};
-use rml_ir::flat::{Flat, Rhs, Var};
+use rml_ir::flat::{Drawn, Flat, Rhs, Var};
 use rml_ir::pass;
 
 /// The lengths of the windows that are fed.
@@ -20,7 +20,7 @@ fn analysed(file: &str, node: &str) -> RunFacts {
         .unwrap_or_else(|e| panic!("{e}"));
     // The same program with its initial values, so that it runs.
     let mut run = analysis.run.expect("its clocks fit");
-    run.flat = Arc::new(pass::draw((*run.flat).clone(), 0).unwrap_or_else(|e| panic!("{e:?}")));
+    run.flat = Arc::new(pass::draw((*run.flat).clone(), 0).unwrap_or_else(|e| panic!("{e:?}")).into_inner());
     run
 }
 
@@ -73,7 +73,7 @@ fn windows(run: &RunFacts) -> Vec<(u64, u64)> {
     let bytes = run.bounds.bytes;
     let (each, once) = (bytes.per_cycle.expect("it is windowed"), bytes.once.expect("by one condition"));
     let options = Options { record: true, ..Options::default() };
-    let mut sim = Simulator::new(run.flat.clone(), options);
+    let mut sim = Simulator::new(Arc::new(Drawn::new(Flat::clone(&run.flat)).expect("it is drawn")), options);
     let mut all = Vec::new();
     for length in WINDOWS {
         let first = sim.cycles();

@@ -2,7 +2,9 @@
 //! parameter held.
 
 use rml_base::{Diagnostic, Diagnostics};
-use rml_ir::normal::{ConstId, ConstKind, Constant, Equation, Formal, Input, Module, Node, NodeId, Rhs, Var};
+use rml_ir::normal::{
+    ConstId, ConstKind, Constant, Differentiated, Equation, Formal, Input, Module, Node, NodeId, Rhs, Var,
+};
 use rml_ir::{Type, Value};
 
 use crate::driver::Driver;
@@ -15,7 +17,7 @@ mod held;
 #[derive(Clone, Debug)]
 pub struct Gradient {
     /// The module; its root is [`Gradient::backward`].
-    pub module: Module,
+    pub module: Differentiated,
     /// The node itself, with the chosen output alone. What the program would train within it is held.
     pub forward: NodeId,
     /// The adjoint without `bp` and gradients of outputs: `bp` is true, and so every cycle of the chosen output counts
@@ -31,8 +33,8 @@ pub struct Gradient {
 /// Parameters are leaves: all reads see one value. Where the root itself trains (calls adjoints), what it trains is held too,
 /// so that its gradient is the derivative of what it computes, not of what it would have learned meanwhile.
 ///
-/// Requires: `normal::verify`, and a num output at that position. Ensures: `normal::verify_differentiated`;
-/// [`rml_ir::pass::inline_held`] finds the gradients of the parameters.
+/// Requires: `normal::verify`, and a num output at that position. Ensures: [`rml_ir::pass::inline_held`] finds the gradients of the
+/// parameters.
 ///
 /// # Errors
 /// As [`differentiate`](crate::differentiate).
@@ -62,7 +64,7 @@ pub fn gradient(module: Module, loss: usize) -> Result<Gradient, Diagnostics> {
     let mut module = driver.module;
     let backward = module.nodes.push(node);
     module.root = backward;
-    crate::verified(&module);
+    let module = Differentiated::made("gradient", module);
     Ok(Gradient { module, forward, backward, inputs })
 }
 

@@ -1,4 +1,4 @@
-//! Reverse-mode differentiation, normal form to normal form.
+//! Reverse-mode differentiation, from the normal form to the one in which every adjoint is a node.
 //!
 //! For a node `f` it makes the node `diff_f`, which has the equations of `f` and the transpose of each of them. Gradients are
 //! *gated*: beside the gradient `dv` of a variable `v` there is a boolean stream `bp_v` on `v`'s clock, and `dv` is
@@ -32,19 +32,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use rml_base::Diagnostics;
-use rml_ir::check::checked;
-use rml_ir::normal::{Module, NodeId};
+use rml_ir::normal::{Differentiated, Module, NodeId};
 use rml_ir::surface::Origins;
 
 use crate::driver::Driver;
 
 pub use gradient::{Gradient, gradient};
 
-/// A module with the adjoint of one of its nodes.
+/// A module with the adjoint of one of its nodes, to be shown.
 #[derive(Clone, Debug)]
-pub struct Differentiated {
+pub struct ShownAdjoint {
     /// The module; its root is the adjoint.
-    pub module: Module,
+    pub module: Differentiated,
     /// The adjoint: made here, or the program's own where it defines one.
     pub adjoint: NodeId,
     /// The nodes made here, callees before callers.
@@ -57,13 +56,12 @@ pub struct Differentiated {
 
 /// Adds the adjoint node `diff_f` for every node `f` that the program differentiates, and calls it.
 ///
-/// Requires: `normal::verify`. Ensures: `normal::verify_differentiated`; the equations of the program are unchanged
-/// apart from its calls of adjoints.
+/// Requires: `normal::verify`. Ensures: the equations of the program are unchanged apart from its calls of adjoints.
 ///
 /// # Errors
 /// An adjoint that the program defines has another interface than the node it stands for needs; a trained parameter has
 /// no `diff_param`; outputs of an instance are on clocks that its caller cannot tell apart.
-pub fn differentiate(module: Module) -> Result<Module, Diagnostics> {
+pub fn differentiate(module: Module) -> Result<Differentiated, Diagnostics> {
     let _span = tracing::debug_span!("differentiate").entered();
     let first = NodeId(u32::try_from(module.nodes.len()).unwrap_or(u32::MAX));
     let mut driver = Driver::new(module, false);
@@ -78,8 +76,7 @@ pub fn differentiate(module: Module) -> Result<Module, Diagnostics> {
     }
     let mut module = driver.module;
     driver::drop_unused(&mut module, first, &[]);
-    verified(&module);
-    Ok(module)
+    Ok(Differentiated::made("differentiate", module))
 }
 
 /// The module with the adjoint of `node`, for showing it: as [`differentiate`] makes it, but with names for parameters
@@ -87,7 +84,7 @@ pub fn differentiate(module: Module) -> Result<Module, Diagnostics> {
 ///
 /// # Errors
 /// As [`differentiate`].
-pub fn differentiate_node(module: Module, node: NodeId) -> Result<Differentiated, Diagnostics> {
+pub fn differentiate_node(module: Module, node: NodeId) -> Result<ShownAdjoint, Diagnostics> {
     let _span = tracing::debug_span!("differentiate").entered();
     let first = NodeId(u32::try_from(module.nodes.len()).unwrap_or(u32::MAX));
     let mut driver = Driver::new(module, true);
@@ -106,8 +103,8 @@ pub fn differentiate_node(module: Module, node: NodeId) -> Result<Differentiated
     let each = each.iter().filter_map(|id| new_ids.get(id).copied()).collect();
     apart(&mut module, &needed, &each);
     let origins = origins.into_iter().filter_map(|(id, of)| Some((*new_ids.get(&id)?, of))).collect();
-    verified(&module);
-    Ok(Differentiated { module, adjoint, synthesised, needed, origins })
+    let module = Differentiated::made("differentiate_node", module);
+    Ok(ShownAdjoint { module, adjoint, synthesised, needed, origins })
 }
 
 /// Gives the adjoints with a condition for each output (`each`) other names than those with one condition, where both are
@@ -129,9 +126,4 @@ fn apart(module: &mut Module, nodes: &[NodeId], each: &BTreeSet<NodeId>) {
         });
         module.nodes[id].name = Arc::clone(new);
     }
-}
-
-/// Stops on a violated invariant where stages are verified.
-fn verified(module: &Module) {
-    checked("differentiate", || rml_ir::normal::verify_differentiated(module));
 }

@@ -7,13 +7,13 @@ use std::fmt::Write as _;
 
 use rml_autodiff::differentiate;
 use rml_elab::Root;
-use rml_ir::flat::{Flat, Init, Rhs, Var, Window};
+use rml_ir::flat::{Drawn, Flat, Init, Rhs, Var, Window};
 use rml_ir::pass;
 use rml_testkit::gradients::normal;
 use support::source::{FEATURES, PROGRAMS, checked_nodes};
 
 /// What runs, for the node `node` of the text.
-fn compiled(text: &str, node: &str) -> Flat {
+fn compiled(text: &str, node: &str) -> Drawn {
     let module = normal(text, Root::Run(node.into())).unwrap_or_else(|e| panic!("{node}: {e}\n{text}"));
     let module = differentiate(module).unwrap_or_else(|e| panic!("{node}: {e}\n{text}"));
     let flat = pass::inline(&module).unwrap_or_else(|e| panic!("{node}: {e}"));

@@ -5,8 +5,9 @@ mod support;
 use rml_autodiff::{differentiate, differentiate_node};
 use rml_base::codes::{autodiff, elab};
 use rml_elab::Root;
+use rml_ir::flat::Flat;
 use rml_ir::normal::Rhs;
-use rml_ir::{Value, surface};
+use rml_ir::{Value, pass, surface};
 use rml_sim::Status;
 use rml_testkit::gradients::{Rows, normal, run};
 use support::flat;
@@ -277,7 +278,8 @@ fn a_literal_condition_is_present_with_the_outputs() {
             normal(&format!("{node}{call}"), Root::Run("main".into())).unwrap_or_else(|e| panic!("{e}"));
         let module = differentiate(module).unwrap_or_else(|e| panic!("{e}"));
         let flat = flat(&module);
-        let lowered = rml_ir::pass::lower(flat.clone(), rml_ir::pass::Keep::Needed);
+        let lowered = pass::lower(Flat::clone(&flat), pass::Keep::Needed);
+        let lowered = pass::draw(lowered, 1).expect("memory for the draws");
         for flat in [flat, lowered] {
             let table = run(flat, &rows, 4);
             assert_eq!(numbers(&table["o"]), [Some(1.0), Some(1.0), None, Some(2.0)]);

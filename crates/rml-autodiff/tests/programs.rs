@@ -4,15 +4,15 @@
 mod support;
 
 use indexmap::IndexMap;
-use rml_autodiff::{Differentiated, differentiate_node};
+use rml_autodiff::{ShownAdjoint, differentiate_node};
 use rml_elab::Root;
-use rml_ir::normal::{Callee, Init, Module, Node, NodeId, Rhs, Var};
+use rml_ir::normal::{Callee, Differentiated, Init, Module, Node, NodeId, Rhs, Var};
 use rml_ir::op::Op;
 use rml_ir::{DType, Type, Value};
 use rml_sim::Status;
 use rml_testkit::Random;
 use rml_testkit::gradients::{normal, run};
-use support::{NodeBuilder, flat, module};
+use support::{NodeBuilder, module};
 
 type Rows = IndexMap<String, Vec<Option<Value>>>;
 
@@ -205,6 +205,12 @@ fn windowed(f: &Node) -> Node {
     b.0
 }
 
+/// What runs of a module that calls no adjoint by name.
+fn flat(module: &Module) -> rml_ir::flat::Drawn {
+    let module = Differentiated::new(module.clone()).unwrap_or_else(|e| panic!("{}", e.join("\n")));
+    support::flat(&module)
+}
+
 fn with_recorder(mut nodes: Vec<Node>) -> Module {
     nodes.insert(0, recorder());
     let mut module = module(nodes);
@@ -258,7 +264,7 @@ fn productive(flat: &rml_ir::flat::Flat, table: &IndexMap<String, Vec<Status>>) 
 }
 
 /// The printed adjoint is a program that computes the same.
-fn reread(made: &Differentiated, seeded: &Rows, table: &IndexMap<String, Vec<Status>>, case: &str) {
+fn reread(made: &ShownAdjoint, seeded: &Rows, table: &IndexMap<String, Vec<Status>>, case: &str) {
     let printed = rml_ir::surface::print_nodes(&made.module, &made.needed, Some(made.adjoint), &made.origins);
     let root = &made.module.nodes[made.adjoint];
     let again = normal(&printed, Root::Run(root.name.to_string()))

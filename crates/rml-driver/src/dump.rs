@@ -63,12 +63,18 @@ fn dump_module(module: &typed::Module, options: &Options, stage: Stage) -> Resul
     let module = pass::normalize(module);
     Ok(match stage {
         Stage::Parse | Stage::Elab | Stage::Normalize => normal::print(&module),
-        Stage::Diff => normal::print(&rml_autodiff::differentiate(module)?),
+        Stage::Diff => {
+            let differentiated = rml_autodiff::differentiate(module)?;
+            normal::print(&differentiated)
+        }
         Stage::Inline => flat_text(&back(module, options)?)?,
         Stage::Settle => after(module, options, Step::Settle)?,
         Stage::Fold => after(module, options, Step::Fold)?,
         Stage::Cone => after(module, options, Step::Cone)?,
-        Stage::Draw => flat_text(&runnable(back(module, options)?, options)?)?,
+        Stage::Draw => {
+            let drawn = runnable(back(module, options)?, options)?;
+            flat_text(&drawn)?
+        }
         Stage::Analyse => {
             let flat = runnable(back(module, options)?, options)?;
             ask_for_text(&flat)?;

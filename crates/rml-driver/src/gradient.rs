@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Diagnostics, Error, suggest};
 use rml_elab::Root;
-use rml_ir::flat::Flat;
+use rml_ir::flat::Drawn;
 use rml_ir::pass::{self, Keep};
 use rml_ir::{Type, normal};
 
@@ -62,8 +62,8 @@ fn run_node(front: &Front, options: &Options) -> Result<String, Error> {
 
 struct Parts {
     loss: String,
-    forward: Flat,
-    backward: Flat,
+    forward: Drawn,
+    backward: Drawn,
     inputs: Vec<Option<usize>>,
     params: IndexMap<Arc<str>, (Type, Option<usize>)>,
 }
@@ -86,9 +86,7 @@ fn parts(module: normal::Module, options: &Options, loss: Option<&str>) -> Resul
         });
         params.insert(key, (ty, at));
     }
-    let mut forward = made.module;
-    forward.root = made.forward;
-    let forward = pass::inline_held(&forward)?.flat;
+    let forward = pass::inline_held(&made.module.with_root(made.forward))?.flat;
     let finish = |flat| pass::draw(pass::lower(flat, Keep::Needed), options.seed);
     Ok(Parts {
         loss: name,

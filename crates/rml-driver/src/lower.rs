@@ -1,7 +1,7 @@
 //! The column of passes behind the front end.
 
 use rml_base::{Diagnostic, Diagnostics, Error};
-use rml_ir::flat::Flat;
+use rml_ir::flat::{Drawn, Flat};
 use rml_ir::normal;
 use rml_ir::pass::{self, Keep};
 
@@ -17,7 +17,7 @@ pub(crate) fn back(module: normal::Module, options: &Options) -> Result<Flat, Di
 }
 
 /// From the inlined form to what runs.
-pub(crate) fn runnable(inlined: Flat, options: &Options) -> Result<Flat, Diagnostic> {
+pub(crate) fn runnable(inlined: Flat, options: &Options) -> Result<Drawn, Diagnostic> {
     pass::draw(pass::lower(inlined, keep(options)), options.seed)
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rml_base::{Diagnostic, Diagnostics, Sources};
-use rml_ir::flat::{self, Flat};
+use rml_ir::flat::{self, Drawn};
 use rml_ir::{InputInfo, OutputInfo, Precision};
 
 use crate::front::Front;
@@ -12,7 +12,7 @@ use crate::interface::Interfaces;
 /// A compiled program. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Program {
-    pub(crate) flat: Arc<Flat>,
+    pub(crate) flat: Arc<Drawn>,
     pub(crate) sources: Arc<Sources>,
     pub(crate) inputs: Arc<[InputInfo]>,
     pub(crate) outputs: Arc<[OutputInfo]>,
@@ -20,7 +20,7 @@ pub struct Program {
 }
 
 impl Program {
-    pub(crate) fn new(flat: Flat, front: &Front, warnings: Diagnostics) -> Self {
+    pub(crate) fn new(flat: Drawn, front: &Front, warnings: Diagnostics) -> Self {
         let interfaces = Interfaces::of(&front.sources, front.main);
         let interface = interfaces.get(&flat.name);
         let name = |v: flat::Var| flat.vars[v].name.clone().unwrap_or_else(|| v.to_string().into());
@@ -65,7 +65,7 @@ impl Program {
     }
 
     /// What runs.
-    pub fn flat(&self) -> &Arc<Flat> {
+    pub fn flat(&self) -> &Arc<Drawn> {
         &self.flat
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rml_base::codes::backend::ENGINE_DECLINES;
 use rml_base::{Diagnostic, Span};
-use rml_ir::flat::Flat;
+use rml_ir::flat::Drawn;
 
 use crate::run::{Engine, Run, Use};
 
@@ -99,7 +99,7 @@ impl Engine for FirstOf {
         self.last.name()
     }
 
-    fn open(&self, program: &Arc<Flat>, wish: &Use) -> Result<Box<dyn Run>, Declined> {
+    fn open(&self, program: &Arc<Drawn>, wish: &Use) -> Result<Box<dyn Run>, Declined> {
         for engine in &self.preferred {
             match engine.open(program, wish) {
                 Ok(run) => return Ok(run),

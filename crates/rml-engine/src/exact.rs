@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use rml_base::Diagnostic;
 use rml_base::codes::backend::BACKEND_FAILED;
-use rml_ir::flat::Flat;
+use rml_ir::flat::{Drawn, Flat};
 use rml_ir::{Shape, Type, Value};
 
 use crate::block::{Inputs, Outputs, Row};
@@ -68,7 +68,7 @@ pub enum Verdict {
 pub struct Exact<F> {
     fast: F,
     reference: Arc<dyn Engine>,
-    program: Arc<Flat>,
+    program: Arc<Drawn>,
     wish: Use,
     cycles: u64,
     /// The first cycle whose outputs were not fetched; beyond the next cycle where cycles were taken back.
@@ -83,7 +83,7 @@ pub struct Exact<F> {
 
 impl<F: Fast> Exact<F> {
     /// For a run of `program` that was opened for `wish`, without a record. `reference` runs every program.
-    pub fn new(fast: F, reference: Arc<dyn Engine>, program: Arc<Flat>, wish: Use) -> Self {
+    pub fn new(fast: F, reference: Arc<dyn Engine>, program: Arc<Drawn>, wish: Use) -> Self {
         let (outputs, cycles, unfetched) = (VecDeque::new(), wish.first, wish.first);
         Self {
             fast,

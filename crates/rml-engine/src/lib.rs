@@ -28,7 +28,7 @@
 //! use rml_engine::{
 //!     Block, Column, Declined, Engine, Exact, Fast, Feeding, Inputs, Outputs, Present, Reason, Run, States, Usage, Use, Verdict,
 //! };
-//! use rml_ir::flat::{Flat, Rhs, Var};
+//! use rml_ir::flat::{Drawn, Rhs, Var};
 //! use rml_ir::op::{Op, eval};
 //! use rml_ir::{Data, Precision, Shape, Value};
 //!
@@ -42,7 +42,7 @@
 //!         "adder"
 //!     }
 //!
-//!     fn open(&self, program: &Arc<Flat>, wish: &Use) -> Result<Box<dyn Run>, Declined> {
+//!     fn open(&self, program: &Arc<Drawn>, wish: &Use) -> Result<Box<dyn Run>, Declined> {
 //!         if wish.record || matches!(wish.feeding, Feeding::Stream { .. }) {
 //!             return Err(Declined::new(Reason::Use, "it adds whole blocks, and keeps no record"));
 //!         }

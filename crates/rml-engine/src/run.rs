@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use rml_base::{Diagnostic, codes};
-use rml_ir::flat::{Flat, Var};
+use rml_ir::flat::{Drawn, Var};
 
 use crate::block::{Inputs, Outputs, Row};
 use crate::declined::Declined;
@@ -63,7 +63,7 @@ pub trait Engine: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// If it does not run this program for this use. Then the caller asks another engine, or reports why.
-    fn open(&self, program: &Arc<Flat>, wish: &Use) -> Result<Box<dyn Run>, Declined>;
+    fn open(&self, program: &Arc<Drawn>, wish: &Use) -> Result<Box<dyn Run>, Declined>;
 }
 
 /// A program that runs.

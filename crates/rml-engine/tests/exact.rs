@@ -12,7 +12,7 @@ use rml_engine::{
     Block, Column, Declined, End, Engine, Exact, Fast, Feeding, FirstOf, Input, Inputs, Outputs, Present,
     Reason, Row, Run, States, Usage, Use, Verdict,
 };
-use rml_ir::flat::Flat;
+use rml_ir::flat::{Drawn, Flat};
 use rml_ir::op::Op;
 use rml_ir::{Data, Shape, Type, Value};
 use rml_sim::SimulatorEngine;
@@ -27,7 +27,7 @@ fn reference() -> Arc<dyn Engine> {
 /// Computes with a simulator, and tells nothing of its errors but that there may be one.
 #[derive(Debug)]
 struct Mock {
-    program: Arc<Flat>,
+    program: Arc<Drawn>,
     run: Box<dyn Run>,
     /// It suspects every block whose number this divides, whatever is in it.
     lies: usize,
@@ -40,7 +40,7 @@ struct Mock {
 }
 
 impl Mock {
-    fn new(program: &Arc<Flat>, lies: usize) -> Self {
+    fn new(program: &Arc<Drawn>, lies: usize) -> Self {
         let run = reference().open(program, &STREAM).unwrap();
         let (program, asked) = (Arc::clone(program), Arc::default());
         Self { program, run, lies, may_suspect: true, breaks: None, blocks: 0, asked }
@@ -199,7 +199,7 @@ proptest! {
 }
 
 /// `o = x + (0 fby o)`, a state with a key.
-fn sum() -> Arc<Flat> {
+fn sum() -> Arc<Drawn> {
     let mut b = Builder::new();
     let x = b.input("x", INT);
     let o = b.scalar("o", INT);
@@ -208,8 +208,9 @@ fn sum() -> Arc<Flat> {
     b.output(o);
     let mut flat = Flat::clone(&b.build());
     let equation = flat.equations.iter_enumerated().find(|(_, eq)| eq.lhs == before).unwrap().0;
+    flat.states.clear();
     flat.states.insert("o".into(), rml_ir::flat::State { equation, parameter: false });
-    Arc::new(flat)
+    Arc::new(Drawn::new(flat).expect("one state has one key"))
 }
 
 fn feed(run: &mut dyn Run, program: &Flat, numbers: &str) -> Result<Vec<String>, Diagnostic> {
@@ -297,7 +298,7 @@ impl Engine for Picky {
         "picky"
     }
 
-    fn open(&self, program: &Arc<Flat>, _: &Use) -> Result<Box<dyn Run>, Declined> {
+    fn open(&self, program: &Arc<Drawn>, _: &Use) -> Result<Box<dyn Run>, Declined> {
         let span: Span = program.vars[program.outputs[0]].span;
         Err(Declined::new(Reason::Schedule, "it waits for data").at(span))
     }

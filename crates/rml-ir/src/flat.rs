@@ -1,4 +1,4 @@
-//! The flat form: the root node with every call inlined and every window explicit. This is what runs.
+//! The flat form: the root node with every call inlined and every window explicit. [`Drawn`] is what runs.
 //!
 //! Invariants, checked by [`verify`]:
 //! - **F1** every variable is an input or defined by exactly one equation, never both; every output is one of
@@ -11,7 +11,7 @@
 //!   equation has one.
 //! - **F7** an applied constant names constants that stand before it, its operator gives its type and cannot fail; every
 //!   random constant has a key.
-//! - **F8** once drawn, every constant is a value ([`verify_drawn`]).
+//! - **F8** once drawn, every constant is a value ([`Drawn`]).
 
 use std::sync::Arc;
 
@@ -24,9 +24,11 @@ use crate::types::Precision;
 pub use crate::normal::{Claim, ConstId, Eq, Init, Input, Var, VarData};
 pub use classes::{By, ClassId, ClockClasses, Driver};
 pub use constant::{ConstKind, Constant, cannot_fail};
+pub use drawn::Drawn;
 
 pub mod classes;
 mod constant;
+mod drawn;
 mod parse;
 mod print;
 mod verify;

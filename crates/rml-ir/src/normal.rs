@@ -11,7 +11,7 @@
 //! - **N5** a call has one argument for each input of the callee and one result for each of its outputs, of
 //!   equal types.
 //! - **N6** calls are not recursive.
-//! - **N7** after differentiation no [`Callee::Diff`] is left ([`verify_differentiated`]).
+//! - **N7** after differentiation no [`Callee::Diff`] is left ([`Differentiated`]).
 
 use std::sync::Arc;
 
@@ -25,10 +25,12 @@ pub use crate::typed::{
     Callee, Claim, ConstKind, Constant, Formal, Input, NodeId, StaticValue, Var, VarData,
 };
 
+mod differentiated;
 pub(crate) mod parse;
 pub(crate) mod print;
 mod verify;
 
+pub use differentiated::Differentiated;
 pub use parse::parse;
 pub use print::print;
 pub use verify::{verify, verify_differentiated};

@@ -9,7 +9,7 @@
 //! A program that cannot be planned is [`Declined`], with the reason; the simulator runs it.
 
 use rml_base::{Diagnostic, Span, codes};
-use rml_ir::flat::Flat;
+use rml_ir::flat::Drawn;
 
 mod atoms;
 mod compact;
@@ -66,11 +66,11 @@ pub enum Fed {
 
 /// The plan of a program.
 ///
-/// Requires: a drawn program. Ensures: P1 to P5.
+/// Ensures: P1 to P5.
 ///
 /// # Errors
 /// The reason why there is none.
-pub fn schedule(flat: &Flat, fed: Fed) -> Result<Plan, Declined> {
+pub fn schedule(flat: &Drawn, fed: Fed) -> Result<Plan, Declined> {
     let _span = tracing::debug_span!("schedule", equations = flat.equations.len()).entered();
     let ClockReport { clocks, verdict } = rml_analysis::clocks(flat);
     if verdict != Verdict::Synchronous {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rml_analysis::{Graph, Position, Positions, components};
 use rml_base::{EntityId, IndexVec};
-use rml_ir::flat::{ConstKind, Var};
+use rml_ir::flat::Var;
 use rml_plan as plan;
 use rml_plan::{Atom, Guard, Part, Plan, Region, Tape, TapeData, Tick};
 
@@ -249,11 +249,8 @@ impl<'a> Builder<'a> {
         match source {
             Source::Kept(v, tick) => Atom::Tape(self.tapes[&v], tick),
             Source::Const(k) => {
-                let (values, consts) = (&mut self.values, &self.window.flat.consts);
-                Atom::Const(*self.consts.entry(k).or_insert_with(|| {
-                    let ConstKind::Value(value) = &consts[k].kind else { unreachable!("drawn (F7)") };
-                    values.push(value.clone())
-                }))
+                let (values, flat) = (&mut self.values, self.window.flat);
+                Atom::Const(*self.consts.entry(k).or_insert_with(|| values.push(flat.value(k).clone())))
             }
         }
     }

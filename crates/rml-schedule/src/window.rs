@@ -4,13 +4,13 @@ use rml_analysis::{
     ClockData, ClockId, Clocks, Facts, Hold, Literal, Position, Positions, Segments, VarFacts,
 };
 use rml_base::IndexVec;
-use rml_ir::flat::{self, Eq, Flat, Rhs, Var};
+use rml_ir::flat::{self, Drawn, Eq, Rhs, Var};
 
 use crate::{Declined, Fed};
 
 /// The windows of a plan: those of `every` that have no other ones around them; or, where there are none, any block of cycles.
 pub(crate) struct Window<'a> {
-    pub(crate) flat: &'a Flat,
+    pub(crate) flat: &'a Drawn,
     pub(crate) clocks: &'a Clocks,
     /// The facts about the segments that the windows are, or about the trace.
     table: &'a IndexVec<Var, VarFacts>,
@@ -26,7 +26,7 @@ pub(crate) struct Window<'a> {
 
 impl<'a> Window<'a> {
     pub(crate) fn of(
-        flat: &'a Flat,
+        flat: &'a Drawn,
         clocks: &'a Clocks,
         facts: &'a Facts,
         fed: Fed,

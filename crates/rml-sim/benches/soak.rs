@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use rml_backend_cpu::Cpu;
-use rml_ir::flat::{Flat, Rhs};
+use rml_ir::flat::{Drawn, Rhs};
 use rml_ir::op::{AxisIndex, Op};
 use rml_ir::{Data, Shape, Type, Value};
 use rml_sim::{Input, Options, Simulator, Tensors};
@@ -38,7 +38,7 @@ fn number(n: u64) -> Input {
 }
 
 /// Runs a program, operator by operator and with the functions of the embedded backend.
-fn soak(name: &str, flat: &Arc<Flat>, cycles: u64, most_open: u64, inputs: impl Fn(u64) -> Vec<Input>) {
+fn soak(name: &str, flat: &Arc<Drawn>, cycles: u64, most_open: u64, inputs: impl Fn(u64) -> Vec<Input>) {
     run(name, flat, Options::default(), cycles, most_open, &inputs);
     let functions = Options { tensors: Tensors::On(Arc::new(Cpu)), ..Options::default() };
     run(&format!("{name} fn"), flat, functions, cycles, most_open, &inputs);
@@ -47,7 +47,7 @@ fn soak(name: &str, flat: &Arc<Flat>, cycles: u64, most_open: u64, inputs: impl 
 /// Runs a program and prints a line; memory and open cycles must not grow.
 fn run(
     name: &str,
-    flat: &Arc<Flat>,
+    flat: &Arc<Drawn>,
     options: Options,
     cycles: u64,
     most_open: u64,
@@ -87,7 +87,7 @@ fn resident() -> f64 {
 }
 
 /// `o = merge bp (i when bp) ((post o) when not bp)`
-fn backfill() -> Arc<Flat> {
+fn backfill() -> Arc<Drawn> {
     let mut b = Builder::new();
     let (i, bp) = (b.input("i", INT), b.input("bp", BOOL));
     let o = b.scalar("o", INT);
@@ -100,7 +100,7 @@ fn backfill() -> Arc<Flat> {
 }
 
 /// Sums up and down within windows.
-fn window() -> Arc<Flat> {
+fn window() -> Arc<Drawn> {
     let mut b = Builder::new();
     let (i, end) = (b.input("i", INT), b.input("end", BOOL));
     let w = b.window(end, None);
@@ -113,7 +113,7 @@ fn window() -> Arc<Flat> {
     b.build()
 }
 
-fn counter() -> Arc<Flat> {
+fn counter() -> Arc<Drawn> {
     let mut b = Builder::new();
     let o = b.scalar("o", INT);
     let one = b.lit(1);
@@ -125,7 +125,7 @@ fn counter() -> Arc<Flat> {
 }
 
 /// A hundred scalar operators and delays one after the other.
-fn pipeline() -> Arc<Flat> {
+fn pipeline() -> Arc<Drawn> {
     let mut b = Builder::new();
     let x = b.input("x", INT);
     let mut v = x;
@@ -146,7 +146,7 @@ fn vector(n: usize, x: f64) -> Value {
 }
 
 /// One step of an LSTM a cycle.
-fn lstm(inputs: usize, units: usize) -> Arc<Flat> {
+fn lstm(inputs: usize, units: usize) -> Arc<Drawn> {
     let mut b = Builder::new();
     let x = b.var("x", Type::new(NUM, &[inputs]));
     b.flat.inputs.push(rml_ir::flat::Input { var: x, clock: None });

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use rml_base::codes::sim::SYNC_ERROR;
 use rml_engine::Status;
-use rml_ir::flat::{Claim, ClockClasses, Flat, Var};
+use rml_ir::flat::{Claim, ClockClasses, Drawn, Flat, Var};
 use rml_ir::pass;
 
 use crate::simulator::{Demand, Failure, Options, Simulator};
@@ -21,7 +21,7 @@ const STEPS: u64 = 2_000_000;
 /// A run that is given no values, as far as it went.
 #[derive(Debug)]
 pub struct BlindRun {
-    flat: Flat,
+    flat: Drawn,
     simulator: Simulator,
 }
 
@@ -32,7 +32,7 @@ impl BlindRun {
     /// Requires: `flat::verify`.
     pub fn new(flat: Flat, given: &[Var], cycles: usize) -> BlindRun {
         let is_given: Vec<bool> = flat.inputs.iter().map(|i| given.contains(&i.var)).collect();
-        let flat = pass::cone(pass::settle(pass::forget_values(flat)));
+        let flat = pass::lower_drawn(pass::forget_values(flat));
         let given: Vec<Var> =
             flat.inputs.iter().zip(is_given).filter_map(|(i, is_given)| is_given.then_some(i.var)).collect();
         let elements: usize = flat.vars.iter().map(|v| v.ty.shape.len().max(1)).sum();
@@ -52,7 +52,7 @@ impl BlindRun {
     }
 
     /// What was run, with its inputs; variables are numbered by it.
-    pub fn flat(&self) -> &Flat {
+    pub fn flat(&self) -> &Drawn {
         &self.flat
     }
 

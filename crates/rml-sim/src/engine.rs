@@ -8,7 +8,7 @@ use rml_engine::{
     Declined, End, Engine, Feeding, Inputs, Inspect, Outputs, Row, Run, States, Status, Undetermined, Usage,
     Use,
 };
-use rml_ir::flat::{Flat, Var};
+use rml_ir::flat::{Drawn, Var};
 
 use crate::simulator::{Options, Simulator, Tensors};
 
@@ -30,7 +30,7 @@ impl SimulatorEngine {
     }
 
     /// A simulation for that use; there is always one.
-    pub fn start(&self, program: &Arc<Flat>, wish: &Use) -> Simulator {
+    pub fn start(&self, program: &Arc<Drawn>, wish: &Use) -> Simulator {
         let max_open_cycles = match wish.feeding {
             Feeding::Stream { look_ahead } => look_ahead,
             Feeding::Windows { .. } => None,
@@ -46,7 +46,7 @@ impl Engine for SimulatorEngine {
         "simulator"
     }
 
-    fn open(&self, program: &Arc<Flat>, wish: &Use) -> Result<Box<dyn Run>, Declined> {
+    fn open(&self, program: &Arc<Drawn>, wish: &Use) -> Result<Box<dyn Run>, Declined> {
         Ok(Box::new(self.start(program, wish)))
     }
 }

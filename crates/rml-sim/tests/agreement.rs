@@ -6,7 +6,7 @@ use std::sync::Arc;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
-use rml_ir::flat::{Flat, Rhs};
+use rml_ir::flat::{Drawn, Rhs};
 use rml_sim::oracle::{self, OracleOptions};
 use rml_sim::{Demand, Input, Options, Simulator};
 use rml_testkit::flat::{random, run, run_with, text};
@@ -77,7 +77,7 @@ fn outputs(sim: &mut Simulator, cycles: &[Vec<Input>], closed: bool) -> Option<V
     Some(std::iter::from_fn(|| sim.next_output()).map(|r| text(&r.values)).collect())
 }
 
-fn cut_in_two(flat: &Arc<Flat>, inputs: &[Vec<Input>], cut: usize) {
+fn cut_in_two(flat: &Arc<Drawn>, inputs: &[Vec<Input>], cut: usize) {
     let new = || Simulator::new(Arc::clone(flat), Options::default());
     let mut first = new();
     let Some(mut rows) = outputs(&mut first, &inputs[..cut], false) else { return };

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use rml_backend::{About, Backend, Buffer, Executable, Failure, Function, Held, Outcome, reference};
 use rml_base::codes::backend::BACKEND_FAILED;
 use rml_engine::{Block, Column, Engine, Feeding, Inputs, Present, Run, Use};
-use rml_ir::flat::{Flat, Rhs, State};
+use rml_ir::flat::{Drawn, Flat, Rhs, State};
 use rml_ir::op::Op;
 use rml_ir::{DType, Data, Precision, Shape, Type, Value};
 use rml_sim::{Options, Simulator, SimulatorEngine, Tensors};
@@ -98,7 +98,7 @@ impl Executable for Ready {
 }
 
 /// A weight of four numbers that each cycle moves, `w = zeros fby (w + x * ones)`, and `o = sum(w)`.
-fn program() -> Arc<Flat> {
+fn program() -> Arc<Drawn> {
     let mut b = Builder::new();
     let x = b.input("x", NUM);
     let vector = Type::new(DType::Num, &[4]);
@@ -110,8 +110,9 @@ fn program() -> Arc<Flat> {
     let o = b.apply(Op::Sum { axis: None }, &[w]);
     b.output(o);
     let mut flat = Flat::clone(&b.build());
+    flat.states.clear();
     flat.states.insert("w".into(), State { equation, parameter: true });
-    Arc::new(flat)
+    Arc::new(Drawn::new(flat).expect("one state has one key"))
 }
 
 fn feed(run: &mut dyn Run, numbers: &[f64]) -> Vec<f64> {

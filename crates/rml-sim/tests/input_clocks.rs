@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use rml_base::codes;
-use rml_ir::flat::{Flat, Rhs};
+use rml_ir::flat::{Drawn, Rhs};
 use rml_ir::op::Op;
 use rml_ir::{DType, Value};
 use rml_sim::{Input, Options, Simulator};
 use rml_testkit::flat::Builder;
 
 /// An input `x when c` where `c` is computed as `n > 1`, and `o = 0 fby x`.
-fn with_computed_clock() -> Arc<Flat> {
+fn with_computed_clock() -> Arc<Drawn> {
     let mut b = Builder::new();
     let (n, x) = (b.input("n", DType::Int), b.input("x", DType::Int));
     let one = b.lit(1);

@@ -6,7 +6,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use rml_ir::Value;
-use rml_ir::flat::{Flat, Init, Rhs, Var};
+use rml_ir::flat::{Drawn, Flat, Init, Rhs, State, Var};
 use rml_ir::op::Op;
 use rml_sim::kahn::{self, Stop, Streams};
 use rml_sim::oracle::{self, OracleOptions};
@@ -22,7 +22,7 @@ fn sequences(texts: &[&str]) -> Vec<Vec<Value>> {
         .collect()
 }
 
-fn run(flat: &Flat, inputs: &[&str], limit: usize) -> Streams {
+fn run(flat: &Drawn, inputs: &[&str], limit: usize) -> Streams {
     kahn::run(flat, &sequences(inputs), limit).expect("no failure")
 }
 
@@ -39,7 +39,7 @@ fn shown(streams: &Streams, v: Var) -> String {
 }
 
 /// `o = merge bp (i when bp) ((post o) when not bp)`.
-fn backfill() -> (Arc<Flat>, [Var; 4]) {
+fn backfill() -> (Arc<Drawn>, [Var; 4]) {
     let mut b = Builder::new();
     let (i, bp) = (b.input("i", INT), b.input("bp", BOOL));
     let o = b.scalar("o", INT);
@@ -159,8 +159,8 @@ fn overflow_is_found() {
 }
 
 /// Without windows, which have no counterpart.
-fn without_windows(flat: &Flat) -> Flat {
-    let mut flat = flat.clone();
+fn without_windows(flat: &Drawn) -> Drawn {
+    let mut flat = Flat::clone(flat);
     for equation in flat.equations.iter_mut() {
         if let Rhs::Fby { window, .. } | Rhs::FbyBack { window, .. } | Rhs::Post { window, .. } =
             &mut equation.rhs
@@ -168,7 +168,13 @@ fn without_windows(flat: &Flat) -> Flat {
             *window = None;
         }
     }
-    flat
+    flat.states.clear();
+    for (equation, eq) in flat.equations.iter_enumerated() {
+        if matches!(eq.rhs, Rhs::Fby { .. }) {
+            flat.states.insert(equation.to_string().into(), State { equation, parameter: false });
+        }
+    }
+    Drawn::new(flat).expect("it has its states")
 }
 
 /// The values of a row up to the first cell that is not determined.
@@ -181,7 +187,7 @@ fn agree(a: &[Value], b: &[Value]) -> bool {
 }
 
 /// Where both semantics know an element, it is the same one; how many were compared.
-fn compare(flat: &Flat, inputs: &[Vec<Input>]) -> usize {
+fn compare(flat: &Drawn, inputs: &[Vec<Input>]) -> usize {
     let trace = oracle::run(flat, inputs, &OracleOptions::default());
     if !trace.error_cycles().is_empty() || !trace.failures.is_empty() {
         return 0;
@@ -198,7 +204,7 @@ fn compare(flat: &Flat, inputs: &[Vec<Input>]) -> usize {
 }
 
 /// More input never takes an element back.
-fn prefix_gives_prefix(flat: &Flat, sequences: &[Vec<Value>], cut: usize) {
+fn prefix_gives_prefix(flat: &Drawn, sequences: &[Vec<Value>], cut: usize) {
     let shorter: Vec<Vec<Value>> = sequences.iter().map(|s| s[..cut.min(s.len())].to_vec()).collect();
     let limit = 40;
     let (Ok(less), Ok(more)) = (kahn::run(flat, &shorter, limit), kahn::run(flat, sequences, limit)) else {

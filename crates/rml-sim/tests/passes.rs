@@ -4,13 +4,14 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
-use rml_ir::flat::{self, Flat};
-use rml_ir::{Value, normal, pass};
+use rml_ir::flat::{self, Drawn};
+use rml_ir::normal::{self, Differentiated};
+use rml_ir::{Value, pass};
 use rml_sim::oracle::{self, OracleOptions, Trace};
 use rml_sim::{Input, Status};
 use rml_testkit::flat::{check_passes, random};
 
-fn run(flat: &Flat, inputs: &[Vec<Input>], closed: bool) -> Trace {
+fn run(flat: &Drawn, inputs: &[Vec<Input>], closed: bool) -> Trace {
     oracle::run(flat, inputs, &OracleOptions { closed, ..OracleOptions::default() })
 }
 
@@ -42,7 +43,7 @@ proptest! {
 }
 
 /// `o = k * x` with `k` trained by plain descent, called every `end` if asked for.
-fn scale(every: &str) -> Flat {
+fn scale(every: &str) -> Drawn {
     let text = format!(
         r#"normal f64 root n2
 node n0 "diff_param"
@@ -96,6 +97,7 @@ node n2 "main"
 "#
     );
     let module = normal::parse(&text).expect("the text is well formed");
+    let module = Differentiated::new(module).expect("no adjoint is called by name");
     let flat = pass::inline(&module).expect("it can be inlined");
     pass::draw(pass::lower(flat, pass::Keep::Needed), 0).expect("memory for the draws")
 }
@@ -103,7 +105,7 @@ node n2 "main"
 /// `x`, the gradient if there is one, `end`; `None` = a cycle where nothing is present.
 type Cycle = Option<(f64, Option<f64>, bool)>;
 
-fn row(flat: &Flat, cycles: &[Cycle], closed: bool) -> Vec<Option<f64>> {
+fn row(flat: &Drawn, cycles: &[Cycle], closed: bool) -> Vec<Option<f64>> {
     let num = |x: f64| Input::Given(Value::F64(x));
     let inputs: Vec<Vec<Input>> = cycles
         .iter()

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use rml_backend_cpu::Cpu;
-use rml_ir::flat::Flat;
+use rml_ir::flat::Drawn;
 use rml_sim::{Input, Options, Simulator, Tensors};
 use rml_testkit::flat::{random, text};
 
@@ -27,7 +27,7 @@ proptest! {
     }
 }
 
-fn simulator(flat: &Arc<Flat>, on_backend: bool) -> Simulator {
+fn simulator(flat: &Arc<Drawn>, on_backend: bool) -> Simulator {
     let tensors = if on_backend { Tensors::On(Arc::new(Cpu)) } else { Tensors::Reference };
     Simulator::new(Arc::clone(flat), Options { tensors, ..Options::default() })
 }
@@ -45,7 +45,7 @@ fn states(sim: &Simulator) -> Option<Vec<String>> {
 }
 
 /// Every `often`-th cycle that is fed is taken back and fed again, too.
-fn without_trace(flat: &Arc<Flat>, inputs: &[Vec<Input>], on_backend: bool, often: usize) {
+fn without_trace(flat: &Arc<Drawn>, inputs: &[Vec<Input>], on_backend: bool, often: usize) {
     let mut sim = simulator(flat, on_backend);
     let (mut open, mut rows, mut accepted) = (VecDeque::new(), Vec::new(), Vec::new());
     for (n, cycle) in inputs.iter().enumerate() {

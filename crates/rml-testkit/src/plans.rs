@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rml_backend_cpu::plan::Machine as Cpu;
-use rml_ir::flat::{Flat, Var};
+use rml_ir::flat::{Drawn, Flat, Var};
 use rml_ir::op::Number;
 use rml_ir::{Data, Precision, Value};
 use rml_plan::reference::{Column, Machine};
@@ -30,7 +30,7 @@ pub enum Planned {
 ///
 /// # Errors
 /// The first difference, with the plan.
-pub fn compare(flat: &Arc<Flat>, inputs: &[Vec<Input>], r: &mut Random) -> Result<Planned, String> {
+pub fn compare(flat: &Arc<Drawn>, inputs: &[Vec<Input>], r: &mut Random) -> Result<Planned, String> {
     let fed = if r.chance(0.5) { Fed::Windows } else { Fed::Blocks };
     let plan = match schedule(flat, fed) {
         Ok(plan) => Arc::new(plan),
@@ -63,7 +63,7 @@ fn base_is_absent(flat: &Flat, sim: &Simulator, cycles: usize) -> bool {
 }
 
 struct Run<'a> {
-    flat: &'a Flat,
+    flat: &'a Drawn,
     plan: &'a Arc<Plan>,
     sim: &'a Simulator,
 }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rml::{DType, Options, Precision, Program, Source, Type, Value};
-use rml_ir::flat::{Flat, Var};
+use rml_ir::flat::{Drawn, Flat, Var};
 use rml_sim::oracle::{self, OracleOptions};
 use rml_sim::{Input, Simulator, Status};
 
@@ -191,7 +191,7 @@ fn status(simulator: &Simulator, name: &str, cycle: usize) -> Status {
     simulator.status(cycle as u64, var(simulator.flat(), name)).unwrap().unwrap_or_default()
 }
 
-fn simulate(flat: &Arc<Flat>, inputs: &[Vec<Input>], example: &Example, keep_going: bool) -> Simulator {
+fn simulate(flat: &Arc<Drawn>, inputs: &[Vec<Input>], example: &Example, keep_going: bool) -> Simulator {
     let options = rml_sim::Options { record: true, keep_going, ..rml_sim::Options::default() };
     let mut simulator = Simulator::new(Arc::clone(flat), options);
     // What stops a run is read from the simulator.

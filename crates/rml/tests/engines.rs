@@ -9,7 +9,7 @@ use rml::engine::{
     Block, Column, Declined, Exact, Fast, Feeding, FirstOf, Inputs, Outputs, Present, Reason, Run, States,
     Usage, Use, Verdict,
 };
-use rml::ir::flat::Flat;
+use rml::ir::flat::Drawn;
 use rml::sim::SimulatorEngine;
 use rml::{Data, Diagnostic, Engine, InferOptions, Session, Shape, TrainOptions, Value, engine};
 use support::{CLASSIFIER, code, data, options, source, train};
@@ -26,7 +26,7 @@ impl engine::Engine for Windowed {
         "windowed"
     }
 
-    fn open(&self, program: &Arc<Flat>, wish: &Use) -> Result<Box<dyn Run>, Declined> {
+    fn open(&self, program: &Arc<Drawn>, wish: &Use) -> Result<Box<dyn Run>, Declined> {
         let Feeding::Windows { cycles: Some(cycles) } = wish.feeding else {
             return Err(Declined::new(Reason::Use, "it runs windows of a known length"));
         };
@@ -42,7 +42,7 @@ impl engine::Engine for Windowed {
 struct Fixed {
     run: Box<dyn Run>,
     cycles: usize,
-    program: Arc<Flat>,
+    program: Arc<Drawn>,
     wish: Use,
     blocks: Arc<AtomicUsize>,
 }

@@ -4,8 +4,8 @@
 use indexmap::IndexMap;
 use rml_autodiff::{differentiate, differentiate_node};
 use rml_elab::Root;
-use rml_ir::flat::{self, Flat};
-use rml_ir::normal::{Callee, Formal, Module, Rhs, Var};
+use rml_ir::flat::{self, Drawn, Flat};
+use rml_ir::normal::{Callee, Differentiated, Formal, Module, Rhs, Var};
 use rml_ir::op::Op;
 use rml_ir::{Data, Type, Value, pass};
 use rml_sim::Status;
@@ -38,7 +38,7 @@ fn numbers(v: &Value) -> Vec<f64> {
 }
 
 /// The sum over all cycles and outputs of seed times value.
-fn loss(flat: &Flat, rows: &Rows, seeds: &Rows, cycles: usize) -> f64 {
+fn loss(flat: &Drawn, rows: &Rows, seeds: &Rows, cycles: usize) -> f64 {
     let table = run(flat.clone(), rows, cycles);
     let mut sum = 0.0;
     for (o, seed) in seeds {
@@ -61,7 +61,7 @@ fn clock_of_bp(module: &Module) -> Result<Option<(Var, bool)>, String> {
 }
 
 /// The module with a root that calls its root: as it is, or its adjoint.
-pub(crate) fn wrapped(module: &Module, diff: bool) -> Result<Module, String> {
+pub(crate) fn wrapped(module: &Module, diff: bool) -> Result<Differentiated, String> {
     let mut module = module.clone();
     let id = module.root;
     let f = &module.nodes[id];
@@ -104,8 +104,7 @@ pub(crate) fn wrapped(module: &Module, diff: bool) -> Result<Module, String> {
 }
 
 /// The flat form with random initial values drawn.
-pub(crate) fn flat(module: &Module) -> Result<Flat, String> {
-    rml_ir::normal::verify_differentiated(module).map_err(|e| e.join("\n"))?;
+pub(crate) fn flat(module: &Differentiated) -> Result<Drawn, String> {
     let flat = pass::inline(module).map_err(|e| e.to_string())?;
     Ok(pass::draw(pass::lower(flat, pass::Keep::All), 1).expect("memory for the draws"))
 }
@@ -120,8 +119,8 @@ fn parameters(flat: &Flat) -> IndexMap<String, (rml_ir::normal::Eq, Type)> {
 }
 
 /// `flat` with one element of a parameter moved.
-fn moved_parameter(flat: &Flat, eq: rml_ir::normal::Eq, ty: &Type, k: usize, h: f64) -> Flat {
-    let mut flat = flat.clone();
+fn moved_parameter(flat: &Drawn, eq: rml_ir::normal::Eq, ty: &Type, k: usize, h: f64) -> Drawn {
+    let mut flat = Flat::clone(flat);
     let lhs = flat.equations[eq].lhs;
     let span = flat.equations[eq].span;
     let mut fresh = || flat.vars.push(flat::VarData { name: None, ty: ty.clone(), span });
@@ -134,7 +133,7 @@ fn moved_parameter(flat: &Flat, eq: rml_ir::normal::Eq, ty: &Type, k: usize, h: 
     flat.equations.push(flat::Equation { lhs: by, rhs: flat::Rhs::Const(constant), span });
     let sum = flat::Rhs::Apply { op: Op::Add, args: vec![raw, by] };
     flat.equations.push(flat::Equation { lhs, rhs: sum, span });
-    flat
+    Drawn::new(flat).expect("it is as well formed as before")
 }
 
 /// What differs, if anything.
@@ -173,7 +172,7 @@ pub(crate) fn check(case: &Case<'_>) -> Result<(), String> {
 
 fn check_input(
     case: &Case<'_>,
-    forward: &Flat,
+    forward: &Drawn,
     (given, seeds): (&Rows, &Rows),
     (x, ty): (&str, &Type),
     table: &IndexMap<String, Vec<Status>>,
@@ -219,7 +218,7 @@ fn differences(found: f64, at: impl Fn(f64) -> f64, what: &str) -> Result<(), St
 
 /// What the recorder of a parameter added up.
 fn recorded(
-    adjoint: &Flat,
+    adjoint: &Drawn,
     table: &IndexMap<String, Vec<Status>>,
     key: &str,
     ty: &Type,

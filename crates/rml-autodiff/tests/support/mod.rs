@@ -8,9 +8,10 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use rml_base::{FileId, IndexVec, Span};
-use rml_ir::flat::Flat;
+use rml_ir::flat::Drawn;
 use rml_ir::normal::{
-    ConstId, ConstKind, Constant, Equation, Formal, Init, Input, Module, Node, NodeId, Rhs, Var, VarData,
+    ConstId, ConstKind, Constant, Differentiated, Equation, Formal, Init, Input, Module, Node, NodeId, Rhs,
+    Var, VarData,
 };
 use rml_ir::op::Op;
 use rml_ir::{Type, Value, pass};
@@ -72,8 +73,7 @@ pub(crate) fn module(nodes: Vec<Node>) -> Module {
     Module { precision: P, nodes, root, overrides: IndexMap::new(), optimisers: IndexMap::new() }
 }
 
-pub(crate) fn flat(module: &Module) -> Flat {
-    rml_ir::normal::verify_differentiated(module).unwrap_or_else(|e| panic!("{}", e.join("\n")));
+pub(crate) fn flat(module: &Differentiated) -> Drawn {
     let flat = pass::inline(module).unwrap_or_else(|e| panic!("{e}"));
     pass::draw(pass::lower(flat, pass::Keep::All), 1).expect("memory for the draws")
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rml::{Options, Precision, Source};
 use rml_ir::Value;
-use rml_ir::flat::Flat;
+use rml_ir::flat::Drawn;
 use rml_sim::{Input, Options as SimOptions, Simulator, Status};
 use rml_testkit::Random;
 use rml_testkit::gradients::Program;
@@ -81,7 +81,7 @@ fn without(text: &str, other: &str) -> String {
 }
 
 /// The outputs of a run; `None` if it fails.
-fn outputs(flat: &Arc<Flat>, inputs: &[Vec<Input>]) -> Option<Vec<Vec<Status>>> {
+fn outputs(flat: &Arc<Drawn>, inputs: &[Vec<Input>]) -> Option<Vec<Vec<Status>>> {
     let mut sim = Simulator::new(Arc::clone(flat), SimOptions::default());
     inputs.iter().try_for_each(|row| sim.feed(row)).and_then(|()| sim.finish(true)).ok()?;
     let rows: Vec<_> = std::iter::from_fn(|| sim.next_output()).map(|row| row.values).collect();

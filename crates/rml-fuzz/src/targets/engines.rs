@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rml_base::IndexVec;
-use rml_ir::flat::{ConstKind, Constant, Equation, Flat, Rhs, Var, parse, print, verify_drawn};
+use rml_ir::flat::{ConstKind, Constant, Drawn, Equation, Flat, Rhs, Var, parse, print, verify_drawn};
 use rml_ir::{Precision, Value};
 use rml_sim::Input;
 use rml_testkit::Random;
@@ -40,7 +40,7 @@ pub(super) fn case(flat: &Flat, inputs: &[Vec<Input>], closed: bool) -> Case {
 }
 
 /// The program, its trace, and whether that is closed. `None` = the file holds no such thing.
-pub(super) fn read(case: &Case) -> Option<(Arc<Flat>, Vec<Vec<Input>>, bool)> {
+pub(super) fn read(case: &Case) -> Option<(Arc<Drawn>, Vec<Vec<Input>>, bool)> {
     let text = case.as_text();
     let start = text.find("flat ")?;
     let (head, program) = text.split_at(start);
@@ -48,8 +48,7 @@ pub(super) fn read(case: &Case) -> Option<(Arc<Flat>, Vec<Vec<Input>>, bool)> {
         let lines = head.lines().filter_map(|l| l.strip_prefix("# ")?.split_once(": "));
         lines.filter(|(k, _)| *k == key).map(|(_, v)| v).collect::<Vec<_>>()
     };
-    let flat = parse(program).ok()?;
-    verify_drawn(&flat).ok()?;
+    let flat = Drawn::new(parse(program).ok()?).ok()?;
     let (cells, cycles) = (of("input"), of("cycles").first()?.parse().ok()?);
     let mut inputs = columns(&cells);
     if cells.is_empty() {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rml::{Options, Precision, Source};
 use rml_base::EntityId;
-use rml_ir::flat::{Flat, Rhs, Var};
+use rml_ir::flat::{Drawn, Flat, Rhs, Var};
 use rml_ir::{Value, pass};
 use rml_sim::oracle::{self, OracleOptions, Trace};
 use rml_sim::{Input, Status};
@@ -98,7 +98,7 @@ fn differ(found: &Array, expected: &Array, operands: &[Array], single: bool) -> 
 }
 
 /// With constants in the place of inputs, folding gives what the run gave in the first cycle, bit by bit.
-fn folded(flat: &Arc<Flat>, inputs: &[Input], trace: &Trace) -> Result<(), String> {
+fn folded(flat: &Arc<Drawn>, inputs: &[Input], trace: &Trace) -> Result<(), String> {
     if !trace.failures.is_empty() || !trace.error_cycles().is_empty() {
         return Ok(());
     }

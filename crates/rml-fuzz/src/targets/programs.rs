@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rml::analysis::Verdict;
 use rml::{Options, Precision, Source};
 use rml_base::codes;
-use rml_ir::flat::Flat;
+use rml_ir::flat::{Drawn, Flat};
 use rml_sim::oracle::{self, OracleOptions, Trace};
 use rml_sim::{Input, Options as SimOptions, Simulator};
 use rml_testkit::Random;
@@ -60,7 +60,7 @@ fn check(case: &Case) -> Result<(), String> {
     verdict(&source, &options, program.flat(), &inputs)
 }
 
-fn fixed_point(flat: &Arc<Flat>, inputs: &[Vec<Input>]) -> Trace {
+fn fixed_point(flat: &Arc<Drawn>, inputs: &[Vec<Input>]) -> Trace {
     oracle::run(flat, inputs, &OracleOptions { closed: true, ..OracleOptions::default() })
 }
 
@@ -82,7 +82,7 @@ fn rearranged(from: &Flat, to: &Flat, inputs: &[Vec<Input>]) -> Vec<Vec<Input>> 
 fn verdict(
     source: &Source,
     options: &Options,
-    flat: &Arc<Flat>,
+    flat: &Arc<Drawn>,
     inputs: &[Vec<Input>],
 ) -> Result<(), String> {
     let analysis =

@@ -5,19 +5,18 @@ use rml_base::{Diagnostic, EntityId, IndexVec, Span};
 
 use super::cone::restrict_constants;
 use crate::check::checked;
-use crate::flat::{ConstId, ConstKind, Constant, Flat, verify, verify_drawn};
+use crate::flat::{ConstId, ConstKind, Constant, Drawn, Flat, verify};
 use crate::op::{EvalError, eval};
 use crate::random::{draw as draw_constant, draw_bytes};
 use crate::value::Value;
 
 /// Gives every constant its value: random ones are drawn from the seed and their key, applied ones computed in order.
 ///
-/// Requires: `flat::verify`. Ensures: `flat::verify_drawn`; variables, equations and states are as before. Constants that no
-/// equation names are dropped.
+/// Requires: `flat::verify`. Ensures: variables, equations and states are as before. Constants that no equation names are dropped.
 ///
 /// # Errors
 /// If a constant would take more memory than is allowed.
-pub fn draw(mut flat: Flat, seed: u64) -> Result<Flat, Diagnostic> {
+pub fn draw(mut flat: Flat, seed: u64) -> Result<Drawn, Diagnostic> {
     let _span = tracing::debug_span!("draw", seed, random = flat.random_keys.len()).entered();
     let mut values: IndexVec<ConstId, Value> = IndexVec::new();
     for (id, constant) in flat.consts.iter_enumerated() {
@@ -42,9 +41,7 @@ pub fn draw(mut flat: Flat, seed: u64) -> Result<Flat, Diagnostic> {
     for (id, value) in values.into_vec().into_iter().enumerate() {
         flat.consts[ConstId::from_index(id)].kind = ConstKind::Value(value);
     }
-    let flat = restrict_constants(flat);
-    checked("draw", || verify_drawn(&flat));
-    Ok(flat)
+    Ok(Drawn::made("draw", restrict_constants(flat)))
 }
 
 /// Asks for the memory that all draws take together.

@@ -4,17 +4,16 @@
 //! A stream that waits for its own future, `u = post u` or `u = x fby back u`, is never known before a trace ends. It is tied to
 //! the clock of `u`, and of `x`, as what it stands for was.
 
-use crate::check::checked;
-use crate::flat::{Eq, Equation, Flat, Init, Rhs, Var, VarData, verify, verify_drawn};
+use crate::flat::{Drawn, Eq, Equation, Flat, Init, Rhs, Var, VarData};
 use crate::op::Op;
 use crate::value::Value;
 
 /// Forgets the values of random constants and of parameters. A parameter that is updated becomes an output, so that what updates it stays
 /// needed.
 ///
-/// Requires: `flat::verify`. Ensures: `flat::verify_drawn`; variables and equations keep their ids, new ones stand behind
-/// them; on an open trace everything that is known of a variable holds for every seed and all values of the parameters.
-pub fn forget_values(mut flat: Flat) -> Flat {
+/// Requires: `flat::verify`. Ensures: variables and equations keep their ids, new ones stand behind them; on an open trace everything that
+/// is known of a variable holds for every seed and all values of the parameters.
+pub fn forget_values(mut flat: Flat) -> Drawn {
     let parameters: Vec<Eq> =
         flat.states.values().filter(|state| state.parameter).map(|state| state.equation).collect();
     flat.states.retain(|_, state| !state.parameter);
@@ -29,17 +28,16 @@ pub fn forget_values(mut flat: Flat) -> Flat {
         // Nothing uses it any more.
         *constant = Value::Bool(false).into();
     }
-    checked("forget_values", || verify_drawn(&flat));
-    flat
+    Drawn::made("forget_values", flat)
 }
 
 /// Forgets the values of all inputs. Those `given` are present in every cycle, those with a declared clock where it says so; of the
 /// others nothing is known.
 ///
-/// Requires: `flat::verify`. Ensures: the same; there are no inputs, variables and equations keep their ids; on an open trace in
-/// which what is returned is asked for beside what nothing drives in the given program, everything that is known of a variable
-/// holds for all inputs.
-pub fn forget_inputs(mut flat: Flat, given: &[Var]) -> (Flat, Vec<Var>) {
+/// Ensures: there are no inputs, variables and equations keep their ids; on an open trace in which what is returned is asked for beside
+/// what nothing drives in the given program, everything that is known of a variable holds for all inputs.
+pub fn forget_inputs(flat: Drawn, given: &[Var]) -> (Drawn, Vec<Var>) {
+    let mut flat = flat.into_inner();
     let mut asked = Vec::new();
     for input in std::mem::take(&mut flat.inputs) {
         let data = flat.vars[input.var].clone();
@@ -57,8 +55,7 @@ pub fn forget_inputs(mut flat: Flat, given: &[Var]) -> (Flat, Vec<Var>) {
             asked.push(input.var);
         }
     }
-    checked("forget_inputs", || verify(&flat));
-    (flat, asked)
+    (Drawn::made("forget_inputs", flat), asked)
 }
 
 /// Makes a parameter unknown, on the clock that ties its initial value, and its next one, to it.

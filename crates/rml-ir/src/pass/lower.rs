@@ -1,7 +1,7 @@
 //! The one way from the inlined program to the equations that run.
 
 use super::{cone, fold, fold_initial_values, settle};
-use crate::flat::Flat;
+use crate::flat::{Drawn, Flat};
 
 /// Which variables of a program are kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -44,4 +44,11 @@ pub fn lower_with(flat: Flat, keep: Keep, after: &mut dyn FnMut(Step, &Flat)) ->
         after(*step, &flat);
         flat
     })
+}
+
+/// [`settle`] and [`cone`] of a program that is drawn already, as what [`forget_values`](super::forget_values) makes is.
+///
+/// Ensures: as both; they make no constant that is still to be drawn.
+pub fn lower_drawn(flat: Drawn) -> Drawn {
+    Drawn::made("lower_drawn", cone(settle(flat.into_inner())))
 }

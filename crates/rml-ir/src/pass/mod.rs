@@ -1,12 +1,14 @@
-//! Functions from stage to stage, in this order (differentiation, normal → normal, has a crate of its own):
+//! Functions from stage to stage, in this order (differentiation has a crate of its own):
 //!
 //! ```text
-//! typed --normalize--> normal --(differentiate)--> normal --inline--> flat
-//! flat --settle--> flat --fold--> flat --cone--> flat --draw--> flat
+//! typed --normalize--> normal --(differentiate)--> differentiated --inline--> flat
+//! flat --settle--> flat --fold--> flat --cone--> flat --draw--> drawn
 //! ```
 //!
 //! [`lower`] is `settle`, `fold` and `cone`: whatever runs or analyses a program takes what it makes. Random constants are drawn
-//! last, so that what is analysed, without being drawn, has the equations of what runs.
+//! last, so that what is analysed, without being drawn, has the equations of what runs. A stage has a type of its own where an invariant
+//! differs: [`Differentiated`](crate::normal::Differentiated) by N7, [`Drawn`](crate::flat::Drawn) by F8. A lowered program is a flat one as
+//! any other: no function behind `lower` asks for more.
 //!
 //! Each states what it requires and ensures, keeps the cells of the outputs (FIX-6), and ends by verifying its result in debug builds.
 
@@ -14,6 +16,7 @@ mod cone;
 mod constant;
 mod determined;
 mod draw;
+mod drop_inputs;
 mod fold;
 mod forget;
 mod inline;
@@ -23,9 +26,10 @@ mod settle;
 
 pub use cone::cone;
 pub use draw::{ask_for_draws, draw};
+pub use drop_inputs::drop_inputs;
 pub use fold::{fold, fold_initial_values};
 pub use forget::{forget_inputs, forget_values};
 pub use inline::{Held, inline, inline_held, inline_open};
-pub use lower::{Keep, Step, lower, lower_with};
+pub use lower::{Keep, Step, lower, lower_drawn, lower_with};
 pub use normalize::normalize;
 pub use settle::settle;

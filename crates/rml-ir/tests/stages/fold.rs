@@ -1,11 +1,11 @@
 //! Constant folding and copy propagation.
 
-use rml_ir::flat::{Flat, print};
+use rml_ir::flat::{Drawn, Flat, print};
 use rml_ir::pass::{Keep, cone, draw, fold, lower};
 
 use crate::support::flat;
 
-fn folded(text: &str) -> Flat {
+fn folded(text: &str) -> Drawn {
     draw(cone(fold(flat(text))), 1).unwrap()
 }
 

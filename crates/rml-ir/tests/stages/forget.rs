@@ -1,6 +1,6 @@
 //! Making unknown what differs from run to run.
 
-use rml_ir::flat::{Flat, Var, print, verify, verify_drawn};
+use rml_ir::flat::{Drawn, Flat, Var, print, verify, verify_drawn};
 use rml_ir::pass::{forget_inputs, forget_values};
 
 use crate::support::flat;
@@ -75,6 +75,7 @@ var v3 num [] "o"
 v3 = apply add (v1, v2)
 "#,
     );
+    let program = Drawn::new(program).unwrap();
     let (forgotten, asked) = forget_inputs(program, &[Var(0), Var(1)]);
     assert_eq!(verify(&forgotten), Ok(()));
     assert!(forgotten.inputs.is_empty());

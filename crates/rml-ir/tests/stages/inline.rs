@@ -262,7 +262,7 @@ fn too_large_programs_are_refused() {
              v1 = call n{below} \"f{below}_0\" (v0)\n  v2 = call n{below} \"f{below}_1\" (v1)\n"
         );
     }
-    let module = crate::support::normal(&text);
+    let module = crate::support::differentiated(&text);
     let error = rml_ir::pass::inline(&module).expect_err("too large");
     assert_eq!(error.0[0].code.name, "inlined-too-large");
 }

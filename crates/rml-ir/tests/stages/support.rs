@@ -30,14 +30,18 @@ pub(crate) fn normal(text: &str) -> normal::Module {
     normal::parse(text).unwrap_or_else(|e| panic!("{e}\nin\n{text}"))
 }
 
+/// The normal form of a text that calls no adjoint by name, verified.
+pub(crate) fn differentiated(text: &str) -> normal::Differentiated {
+    normal::Differentiated::new(normal(text)).unwrap_or_else(|e| panic!("{e:#?}"))
+}
+
 pub(crate) fn flat(text: &str) -> Flat {
     flat::parse(text).unwrap_or_else(|e| panic!("{e}\nin\n{text}"))
 }
 
 /// The flat form of a normal module's text, verified.
 pub(crate) fn inlined(text: &str) -> Flat {
-    let module = normal(text);
-    normal::verify_differentiated(&module).unwrap_or_else(|e| panic!("{e:#?}"));
+    let module = differentiated(text);
     let flat = rml_ir::pass::inline(&module).unwrap_or_else(|e| panic!("{e}"));
     flat::verify(&flat).unwrap_or_else(|e| panic!("{e:#?}"));
     flat

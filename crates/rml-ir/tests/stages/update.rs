@@ -2,7 +2,7 @@
 
 use rml_ir::flat::{Flat, Init, Rhs, print};
 
-use crate::support::{edited, equation_of, inlined, normal};
+use crate::support::{differentiated, edited, equation_of, inlined};
 
 /// `k` is trained with an optimiser that has a state of its own, in a node that is called `every end`.
 const WINDOWED: &str = r#"normal f32 root n3
@@ -134,7 +134,7 @@ fn under_windows_the_optimiser_ticks_once_a_window() {
 #[test]
 fn an_initial_value_that_is_no_constant_is_sampled() {
     let text = edited(WINDOWED, "param_update v5", "param_update v0");
-    let flat = rml_ir::pass::inline_open(&normal(&text), &|_| true).unwrap_or_else(|e| panic!("{e}"));
+    let flat = rml_ir::pass::inline_open(&differentiated(&text), &|_| true).unwrap_or_else(|e| panic!("{e}"));
     let var = flat.vars.iter_enumerated().find(|(_, d)| d.name.as_deref() == Some("diff_scale_0.k.init"));
     let (var, _) = var.expect("it is there");
     let copy = flat.equations.iter().find(|e| e.lhs == var).expect("it is defined");
@@ -150,7 +150,7 @@ fn an_initial_value_that_is_a_stream_is_refused() {
         edited(WINDOWED, "param_update v5", "param_update v0"),
         edited(WINDOWED, "v5 = const k0", "v5 = fby k0 v0"),
     ] {
-        let module = normal(&text);
+        let module = differentiated(&text);
         let found = [rml_ir::pass::inline(&module).err(), rml_ir::pass::inline_held(&module).err()];
         for error in found.map(|found| found.expect("the parameter begins with a stream")) {
             assert_eq!(error.0.len(), 1);
@@ -163,7 +163,7 @@ fn an_initial_value_that_is_a_stream_is_refused() {
 #[test]
 fn an_optimiser_without_fby_is_refused_where_it_must_train() {
     let text = edited(WINDOWED, "v3 = fby v0 v4", "v3 = apply add (v0, v4)");
-    let error = rml_ir::pass::inline(&normal(&text)).expect_err("nothing holds the parameter");
+    let error = rml_ir::pass::inline(&differentiated(&text)).expect_err("nothing holds the parameter");
     assert_eq!(error.0[0].code.name, "optimiser-shape");
     assert_eq!(error.0[0].labels.len(), 2);
     // A program may call such a node itself.

@@ -10,7 +10,7 @@ use rml_engine::{
     Block, Column, Declined, Engine, Exact, Fast, Feeding, Input, Inputs, Outputs, Present, Reason, Run,
     States, Usage, Use, Verdict,
 };
-use rml_ir::flat::Flat;
+use rml_ir::flat::Drawn;
 use rml_ir::op::Number;
 use rml_ir::{Data, Precision, Value};
 use rml_plan::{Atom, Kind, Plan, Reg, Rule};
@@ -26,7 +26,7 @@ impl Engine for PlanEngine {
         "plan"
     }
 
-    fn open(&self, program: &Arc<Flat>, wish: &Use) -> Result<Box<dyn Run>, Declined> {
+    fn open(&self, program: &Arc<Drawn>, wish: &Use) -> Result<Box<dyn Run>, Declined> {
         if wish.record {
             return Err(Declined::new(Reason::Use, "a plan keeps no record of every variable"));
         }
@@ -67,7 +67,7 @@ fn ends(plan: &Plan, wish: &Use) -> Result<Vec<(usize, bool)>, Declined> {
 
 /// For each input, the input whose value says where it is present, if it is not present in every cycle.
 fn input_clocks(
-    program: &Flat,
+    program: &Drawn,
     clocks: &rml_analysis::Clocks,
 ) -> Result<Vec<Option<(usize, bool)>>, Declined> {
     let of = |input: &rml_ir::flat::Input| match input.clock {

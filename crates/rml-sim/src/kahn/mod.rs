@@ -12,7 +12,7 @@ mod network;
 
 use rml_base::IndexVec;
 use rml_ir::Value;
-use rml_ir::flat::{Eq, Flat, Var};
+use rml_ir::flat::{Drawn, Eq, Var};
 use rml_ir::op::EvalError;
 
 use network::Network;
@@ -72,11 +72,11 @@ pub struct Failure {
 }
 
 /// Computes the least fixed point of `flat` on one sequence for each of its inputs, up to `limit` elements of each stream; a stream
-/// of that length counts as one that goes on, so the limit has to be above the length of the inputs. Requires: no random constant is left in `flat` (F7), and no delay is inside a window.
+/// of that length counts as one that goes on, so the limit has to be above the length of the inputs. Requires: no delay is inside a window.
 ///
 /// # Errors
 /// An operator without a result; the first one met.
-pub fn run(flat: &Flat, inputs: &[Vec<Value>], limit: usize) -> Result<Streams, Failure> {
+pub fn run(flat: &Drawn, inputs: &[Vec<Value>], limit: usize) -> Result<Streams, Failure> {
     let mut network = Network::new(flat, inputs, limit);
     network.run()?;
     let waits = network.waits();

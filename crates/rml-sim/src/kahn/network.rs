@@ -2,7 +2,7 @@
 
 use rml_base::IndexVec;
 use rml_ir::Value;
-use rml_ir::flat::{ConstId, ConstKind, Eq, Equation, Flat, Init, Rhs, Var};
+use rml_ir::flat::{Drawn, Eq, Equation, Init, Rhs, Var};
 use rml_ir::op::eval;
 
 use super::{Failure, Stop, Wait};
@@ -27,14 +27,14 @@ struct Cursor {
 
 /// All sequences so far, and how far each process has read.
 pub(super) struct Network<'a> {
-    flat: &'a Flat,
+    flat: &'a Drawn,
     limit: usize,
     values: IndexVec<Var, Vec<Value>>,
     cursors: IndexVec<Eq, Cursor>,
 }
 
 impl<'a> Network<'a> {
-    pub(super) fn new(flat: &'a Flat, inputs: &[Vec<Value>], limit: usize) -> Self {
+    pub(super) fn new(flat: &'a Drawn, inputs: &[Vec<Value>], limit: usize) -> Self {
         let mut values = IndexVec::filled(Vec::new(), flat.vars.len());
         for (input, sequence) in flat.inputs.iter().zip(inputs) {
             values[input.var].clone_from(sequence);
@@ -110,8 +110,8 @@ impl<'a> Network<'a> {
     fn transform(&self, rhs: &Rhs, k: usize, cursor: Cursor) -> Result<Step, (Var, usize)> {
         let emit = |v: Var, element: usize| self.get(v, element).cloned().map(Step::Emit);
         match rhs {
-            Rhs::Const(c) => Ok(self.constant(*c)),
-            Rhs::Fby { init: Init::Const(c), .. } if k == 0 => Ok(self.constant(*c)),
+            Rhs::Const(c) => Ok(Step::Emit(self.flat.value(*c).clone())),
+            Rhs::Fby { init: Init::Const(c), .. } if k == 0 => Ok(Step::Emit(self.flat.value(*c).clone())),
             Rhs::Fby { init: Init::Stream(i), .. } if k == 0 => emit(*i, 0),
             Rhs::Fby { next, .. } => emit(*next, k - 1),
             // Of a sequence that may grow nobody knows the last element.
@@ -131,13 +131,6 @@ impl<'a> Network<'a> {
             }
             Rhs::Param { init } => emit(*init, k),
             Rhs::Apply { .. } => Ok(Step::Wait(Vec::new())),
-        }
-    }
-
-    fn constant(&self, c: ConstId) -> Step {
-        match &self.flat.consts[c].kind {
-            ConstKind::Value(value) => Step::Emit(value.clone()),
-            ConstKind::Random(_) | ConstKind::Apply { .. } => Step::Wait(Vec::new()),
         }
     }
 

@@ -4,7 +4,7 @@
 
 use indexmap::IndexMap;
 use rml_base::IndexVec;
-use rml_ir::flat::{ClockClasses, Eq, Flat, Rhs, Var};
+use rml_ir::flat::{ClockClasses, Drawn, Eq, Rhs, Var};
 use rml_ir::op::{EvalError, eval};
 
 use rml_engine::{Input, Status};
@@ -58,8 +58,8 @@ impl Trace {
 }
 
 /// Computes the least fixed point of `flat` on `inputs` (one entry for each input of the program in each cycle; missing entries
-/// say nothing about the input). No random constant may be left in `flat` (F7).
-pub fn run(flat: &Flat, inputs: &[Vec<Input>], options: &OracleOptions) -> Trace {
+/// say nothing about the input).
+pub fn run(flat: &Drawn, inputs: &[Vec<Input>], options: &OracleOptions) -> Trace {
     let mut oracle = Oracle::new(flat, inputs, options);
     let mut changed = true;
     while changed {
@@ -77,7 +77,7 @@ pub fn run(flat: &Flat, inputs: &[Vec<Input>], options: &OracleOptions) -> Trace
 
 /// Program, environment and the table so far.
 struct Oracle<'a> {
-    flat: &'a Flat,
+    flat: &'a Drawn,
     inputs: &'a [Vec<Input>],
     options: &'a OracleOptions,
     order: Vec<Eq>,
@@ -85,7 +85,7 @@ struct Oracle<'a> {
 }
 
 impl<'a> Oracle<'a> {
-    fn new(flat: &'a Flat, inputs: &'a [Vec<Input>], options: &'a OracleOptions) -> Oracle<'a> {
+    fn new(flat: &'a Drawn, inputs: &'a [Vec<Input>], options: &'a OracleOptions) -> Oracle<'a> {
         let order = options.order.clone().unwrap_or_else(|| flat.equations.ids().collect());
         let table = vec![IndexVec::filled(Status::Bottom, flat.vars.len()); inputs.len()];
         let mut oracle = Oracle { flat, inputs, options, order, table };

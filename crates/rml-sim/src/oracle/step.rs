@@ -1,7 +1,7 @@
 //! The rule of each equation: what it adds to the cells of its variables in one cycle, given the whole table.
 
 use rml_ir::Value;
-use rml_ir::flat::{ConstId, ConstKind, Eq, Init, Rhs, Var, Window};
+use rml_ir::flat::{ConstId, Eq, Init, Rhs, Var, Window};
 use rml_ir::op::{Op, eval};
 
 use super::Oracle;
@@ -95,10 +95,7 @@ impl Oracle<'_> {
     }
 
     fn constant_value(&self, k: ConstId) -> Status {
-        match &self.flat.consts[k].kind {
-            ConstKind::Value(v) => Status::Value(v.clone()),
-            ConstKind::Random(_) | ConstKind::Apply { .. } => Status::Bottom,
-        }
+        Status::Value(self.flat.value(k).clone())
     }
 
     /// CONST-1.

@@ -16,7 +16,7 @@ use rml_backend::{Backend, Failure as BackendFailure};
 use rml_base::memory::{self, Reservation, bytes_of};
 use rml_base::{Diagnostic, codes};
 use rml_engine::{End, Input, Row, Status, trace_ended};
-use rml_ir::flat::{Flat, Var};
+use rml_ir::flat::{Drawn, Var};
 use rml_ir::{Type, Value};
 
 use engine::{Go, Halt};
@@ -125,10 +125,7 @@ pub struct Simulator {
 
 impl Simulator {
     /// Prepares `flat`.
-    ///
-    /// # Panics
-    /// If a random constant is left (invariant F7).
-    pub fn new(flat: Arc<Flat>, options: Options) -> Simulator {
+    pub fn new(flat: Arc<Drawn>, options: Options) -> Simulator {
         let program = Program::new(flat);
         let sizes = Sizes {
             cells: program.flat.vars.len(),
@@ -164,7 +161,7 @@ impl Simulator {
     }
 
     /// The program.
-    pub fn flat(&self) -> &Arc<Flat> {
+    pub fn flat(&self) -> &Arc<Drawn> {
         &self.program.flat
     }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use rml_base::{EntityId, IndexVec};
 use rml_ir::Value;
-use rml_ir::flat::{ClockClasses, ConstKind, Eq, Equation, Flat, Init, Rhs, Var, Window};
+use rml_ir::flat::{ClockClasses, Drawn, Eq, Equation, Flat, Init, Rhs, Var, Window};
 use rml_ir::op::Op;
 
 use super::rows::Cell;
@@ -144,7 +144,7 @@ impl Lists {
 /// A program ready to run.
 #[derive(Debug)]
 pub(super) struct Program {
-    pub(super) flat: Arc<Flat>,
+    pub(super) flat: Arc<Drawn>,
     pub(super) classes: ClockClasses,
     /// One step for each equation, operands before uses within a cycle where that is possible; then the declared clocks.
     pub(super) steps: Vec<Step>,
@@ -169,8 +169,8 @@ pub(super) struct Program {
 }
 
 impl Program {
-    /// Prepares a program that satisfies F1 to F7.
-    pub(super) fn new(flat: Arc<Flat>) -> Program {
+    /// Prepares a program.
+    pub(super) fn new(flat: Arc<Drawn>) -> Program {
         let classes = ClockClasses::new(&flat);
         let (constants, operand_of) = operands(&flat);
         let equation_of = order(&flat);
@@ -295,7 +295,7 @@ impl Program {
         match init {
             Init::Stream(v) => self.operand_of[*v],
             Init::Const(k) => {
-                let value = constant_value(&self.flat.consts[*k].kind);
+                let value = self.flat.value(*k).clone();
                 Operand(push(&mut self.constants, Cell::Value(value)) | CONSTANT)
             }
         }
@@ -428,26 +428,16 @@ impl Program {
 }
 
 /// The constants, and where each variable's value is found.
-fn operands(flat: &Flat) -> (Vec<Cell>, IndexVec<Var, Operand>) {
+fn operands(flat: &Drawn) -> (Vec<Cell>, IndexVec<Var, Operand>) {
     let mut constants = Vec::new();
     let mut operand_of: IndexVec<Var, Operand> = flat.vars.ids().map(|v| Operand(v.0)).collect();
     for eq in flat.equations.iter() {
         if let Rhs::Const(k) = eq.rhs {
-            let value = constant_value(&flat.consts[k].kind);
+            let value = flat.value(k).clone();
             operand_of[eq.lhs] = Operand(push(&mut constants, Cell::Value(value)) | CONSTANT);
         }
     }
     (constants, operand_of)
-}
-
-/// The value of a constant; by F7 there is no random one.
-fn constant_value(kind: &ConstKind) -> Value {
-    match kind {
-        ConstKind::Value(v) => v.clone(),
-        ConstKind::Random(_) | ConstKind::Apply { .. } => {
-            unreachable!("F7: random constants are drawn before a program runs")
-        }
-    }
 }
 
 /// All equations, each after those whose values it reads in the same cycle; cycles are cut anywhere.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use rml::{DType, Data, Options, Precision, Program, Shape, Source, Type, Value};
 use rml_backend::Backend;
-use rml_ir::flat::{ClockClasses, Flat, Var};
+use rml_ir::flat::{ClockClasses, Drawn, Var};
 use rml_sim::oracle::{self, OracleOptions};
 use rml_sim::{Demand, Input, Simulator, Status, Tensors};
 use serde_json::Value as Json;
@@ -16,7 +16,7 @@ use super::{Engine, Failure, Vector};
 /// A vector with its compiled program and the environment that it describes.
 pub(super) struct Prepared<'a> {
     vector: &'a Vector,
-    flat: Arc<Flat>,
+    flat: Arc<Drawn>,
     /// Variables by name.
     vars: IndexMap<Arc<str>, Var>,
     /// One entry an input, for each cycle.

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rml_backend::Backend;
-use rml_ir::flat::Flat;
+use rml_ir::flat::Drawn;
 use rml_sim::Input;
 
 pub use vector::{Expected, Vector};
@@ -107,7 +107,7 @@ pub fn check(vector: &Vector, backend: Option<&Arc<dyn Backend>>) -> Vec<Failure
 ///
 /// # Errors
 /// A program that does not compile, inputs that do not fit.
-pub fn program(vector: &Vector) -> Result<(Arc<Flat>, Vec<Vec<Input>>), String> {
+pub fn program(vector: &Vector) -> Result<(Arc<Drawn>, Vec<Vec<Input>>), String> {
     engines::program(vector, false).map(|(program, inputs)| (Arc::clone(program.flat()), inputs))
 }
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use rml_base::{FileId, IndexVec, Span};
 use rml_ir::flat::{
-    ConstKind, Constant, Eq, Equation, Flat, Init, Input as Formal, Rhs, State, Var, VarData, Window,
-    WindowData, verify_drawn,
+    ConstKind, Constant, Drawn, Eq, Equation, Flat, Init, Input as Formal, Rhs, State, Var, VarData, Window,
+    WindowData,
 };
 use rml_ir::op::{Op, result_type};
 use rml_ir::{DType, Precision, Type, Value};
@@ -184,17 +184,15 @@ impl Builder {
     ///
     /// # Panics
     /// Where it does not verify.
-    pub fn build(mut self) -> Arc<Flat> {
+    pub fn build(mut self) -> Arc<Drawn> {
         for (equation, eq) in self.flat.equations.iter_enumerated() {
             let parameter = matches!(eq.rhs, Rhs::Param { .. });
             if parameter || matches!(eq.rhs, Rhs::Fby { window: None, .. }) {
                 self.flat.states.insert(format!("state.{}", eq.lhs).into(), State { equation, parameter });
             }
         }
-        if let Err(found) = verify_drawn(&self.flat) {
-            panic!("{}\n{}", found.join("\n"), rml_ir::flat::print(&self.flat));
-        }
-        Arc::new(self.flat)
+        let fail = |found: Vec<String>| panic!("{}\n{}", found.join("\n"), rml_ir::flat::print(&self.flat));
+        Arc::new(Drawn::new(self.flat.clone()).unwrap_or_else(fail))
     }
 }
 

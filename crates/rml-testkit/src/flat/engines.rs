@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rml_backend::{About, Backend, Buffer, Executable, Failure, Function};
 use rml_backend_cpu::Cpu;
-use rml_ir::flat::{Flat, Rhs, Var};
+use rml_ir::flat::{Drawn, Flat, Rhs, Var};
 use rml_ir::op::{EvalError, Op};
 use rml_ir::{Type, Value};
 use rml_sim::oracle::{self, OracleOptions};
@@ -43,7 +43,7 @@ impl Backend for Always {
 ///
 /// # Panics
 /// Where anything differs.
-pub fn run(flat: &Arc<Flat>, inputs: &[Vec<Input>], closed: bool) -> Simulator {
+pub fn run(flat: &Arc<Drawn>, inputs: &[Vec<Input>], closed: bool) -> Simulator {
     run_with(flat, inputs, closed, Demand::FreeClasses)
 }
 
@@ -51,7 +51,7 @@ pub fn run(flat: &Arc<Flat>, inputs: &[Vec<Input>], closed: bool) -> Simulator {
 ///
 /// # Panics
 /// Where anything differs.
-pub fn run_with(flat: &Arc<Flat>, inputs: &[Vec<Input>], closed: bool, demand: Demand) -> Simulator {
+pub fn run_with(flat: &Arc<Drawn>, inputs: &[Vec<Input>], closed: bool, demand: Demand) -> Simulator {
     let asked = match &demand {
         Demand::FreeClasses => None,
         Demand::Given(d) => Some(d.clone()),
@@ -107,7 +107,7 @@ fn has_operator_result(flat: &Flat, sim: &Simulator) -> bool {
 }
 
 /// A run whose functions keep their inner values to themselves has the outputs, the end and the states of one without functions.
-fn check_inner_values(flat: &Arc<Flat>, inputs: &[Vec<Input>], closed: bool, demand: Demand) {
+fn check_inner_values(flat: &Arc<Drawn>, inputs: &[Vec<Input>], closed: bool, demand: Demand) {
     let outcome = |tensors: Tensors| {
         let options = Options { demand: demand.clone(), tensors, ..Options::default() };
         let mut sim = Simulator::new(Arc::clone(flat), options);
@@ -131,7 +131,7 @@ fn check_inner_values(flat: &Arc<Flat>, inputs: &[Vec<Input>], closed: bool, dem
 
 /// The simulator that stops and drops agrees with the oracle as far as it comes.
 fn check_stopping(
-    flat: &Arc<Flat>,
+    flat: &Arc<Drawn>,
     inputs: &[Vec<Input>],
     closed: bool,
     demand: Demand,
@@ -200,7 +200,7 @@ fn check_stopping(
 ///
 /// # Panics
 /// Where the engines differ.
-pub fn rows(flat: &Arc<Flat>, inputs: &[&str], closed: bool, vars: &[Var]) -> Vec<String> {
+pub fn rows(flat: &Arc<Drawn>, inputs: &[&str], closed: bool, vars: &[Var]) -> Vec<String> {
     let sim = run(flat, &columns(inputs), closed);
     vars.iter().map(|&v| text(&sim_row(&sim, v))).collect()
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rml_base::{EntityId, FileId, IndexVec, Span};
-use rml_ir::flat::{self, Flat, Window};
+use rml_ir::flat::{self, Drawn, Window};
 use rml_ir::normal::{self, Callee, ConstKind, Constant, Formal, Module, Node, NodeId};
 
 use crate::Random;
@@ -24,8 +24,8 @@ struct Group {
 /// Cuts a program into a node for each window and some others, each called once, and deals its equations out to them at random. A
 /// variable is called `v` with its number wherever it is.
 ///
-/// Requires: `flat::verify_drawn`. Ensures: `normal::verify_differentiated`; inlined, each cell of a variable is what it was.
-pub fn outlined(flat: &Flat, r: &mut Random) -> Module {
+/// Ensures: `normal::verify_differentiated`; inlined, each cell of a variable is what it was.
+pub fn outlined(flat: &Drawn, r: &mut Random) -> Module {
     let mut groups = vec![Group::new(None, None, None)];
     let mut of_window = Vec::new();
     for (w, data) in flat.windows.iter_enumerated() {
@@ -96,7 +96,7 @@ impl Group {
 
 /// Makes the node of one group.
 struct Maker<'a> {
-    flat: &'a Flat,
+    flat: &'a Drawn,
     groups: &'a [Group],
     group: usize,
     /// The node's variable for each that it knows.
@@ -105,7 +105,7 @@ struct Maker<'a> {
 }
 
 impl<'a> Maker<'a> {
-    fn new(flat: &'a Flat, groups: &'a [Group], group: usize) -> Maker<'a> {
+    fn new(flat: &'a Drawn, groups: &'a [Group], group: usize) -> Maker<'a> {
         let node = Node {
             name: format!("g{group}").into(),
             formals: Vec::new(),
@@ -174,9 +174,8 @@ impl<'a> Maker<'a> {
     }
 
     fn constant(&mut self, k: flat::ConstId) -> normal::ConstId {
-        let constant = &self.flat.consts[k];
-        let value = constant.value().expect("F8: constants are drawn").clone();
-        let (kind, ty) = (ConstKind::Value(value), constant.ty.clone());
+        let value = self.flat.value(k).clone();
+        let (ty, kind) = (value.ty(), ConstKind::Value(value));
         self.node.consts.push(Constant { kind, ty, text: None })
     }
 

@@ -1,8 +1,8 @@
 //! Each pass alone, and the columns of them that commands use, against the fixed point of the program before.
 
 use rml_base::EntityId;
-use rml_ir::flat::{ClockClasses, Flat, Var, print};
-use rml_ir::normal;
+use rml_ir::flat::{ClockClasses, Drawn, Flat, Var, print};
+use rml_ir::normal::{self, Differentiated};
 use rml_ir::pass::{self, Keep};
 use rml_sim::oracle::{self, OracleOptions, Trace};
 use rml_sim::{Input, Status};
@@ -12,9 +12,9 @@ use super::text;
 use crate::Random;
 
 /// A pass, or several.
-type Pass = fn(Flat) -> Flat;
+type Pass = fn(Flat) -> Drawn;
 
-fn draw(flat: Flat) -> Flat {
+fn draw(flat: Flat) -> Drawn {
     pass::draw(flat, 0).expect("there is memory for a few scalars")
 }
 
@@ -22,8 +22,8 @@ fn draw(flat: Flat) -> Flat {
 const PASSES: [(&str, Pass); 7] = [
     ("fold", |flat| draw(pass::fold(flat))),
     ("what is kept whole", |flat| draw(pass::lower(flat, Keep::All))),
-    ("cone", pass::cone),
-    ("settle, then cone", |flat| pass::cone(pass::settle(flat))),
+    ("cone", |flat| draw(pass::cone(flat))),
+    ("settle, then cone", |flat| draw(pass::cone(pass::settle(flat)))),
     ("fold, then cone", |flat| draw(pass::cone(pass::fold(flat)))),
     ("what runs", |flat| draw(pass::lower(flat, Keep::Needed))),
     ("what runs, lowered again", |flat| draw(pass::lower(pass::lower(flat, Keep::Needed), Keep::Needed))),
@@ -41,11 +41,11 @@ const PASSES: [(&str, Pass); 7] = [
 ///
 /// # Errors
 /// The pass, the program before and after, and the cells that differ.
-pub fn check_passes(flat: &Flat, inputs: &[Vec<Input>], closed: bool, seed: u64) -> Result<(), String> {
+pub fn check_passes(flat: &Drawn, inputs: &[Vec<Input>], closed: bool, seed: u64) -> Result<(), String> {
     let inputs: Vec<Vec<Input>> = inputs.iter().map(|row| row.iter().map(given).collect()).collect();
     let before = Run::new(flat.clone(), &inputs, closed);
     for (name, pass) in PASSES {
-        let after = Run::new(pass(flat.clone()), &inputs, closed);
+        let after = Run::new(pass(Flat::clone(flat)), &inputs, closed);
         before.is_kept_by(&after).map_err(|found| before.report(name, &after.flat, &found))?;
     }
     inlining(&before, &inputs, closed, seed)?;
@@ -62,12 +62,12 @@ fn given(input: &Input) -> Input {
 
 /// A program and its fixed point.
 struct Run {
-    flat: Flat,
+    flat: Drawn,
     trace: Trace,
 }
 
 impl Run {
-    fn new(flat: Flat, inputs: &[Vec<Input>], closed: bool) -> Run {
+    fn new(flat: Drawn, inputs: &[Vec<Input>], closed: bool) -> Run {
         let trace = oracle::run(&flat, inputs, &OracleOptions { closed, ..OracleOptions::default() });
         Run { flat, trace }
     }
@@ -110,11 +110,10 @@ impl Run {
 /// Cuts the program into nodes and inlines them.
 fn inlining(before: &Run, inputs: &[Vec<Input>], closed: bool, seed: u64) -> Result<(), String> {
     let module = outlined(&before.flat, &mut Random(seed));
-    if let Err(found) = normal::verify_differentiated(&module) {
-        return Err(format!("{}\n{}", found.join("\n"), normal::print(&module)));
-    }
-    let flat = pass::inline(&module).map_err(|found| format!("{found}\n{}", normal::print(&module)))?;
-    let after = Run::new(flat, inputs, closed);
+    let fail = |found: String| format!("{found}\n{}", normal::print(&module));
+    let differentiated = Differentiated::new(module.clone()).map_err(|found| fail(found.join("\n")))?;
+    let flat = pass::inline(&differentiated).map_err(|found| fail(found.to_string()))?;
+    let after = Run::new(draw(flat), inputs, closed);
     let fail = |found: String| before.report("inline", &after.flat, &found);
     for (new, data) in after.flat.vars.iter_enumerated() {
         // Copies at the interfaces have the names of what they copy.
@@ -136,7 +135,7 @@ fn original(path: &str) -> Option<Var> {
 
 /// What is known without values holds for these.
 fn forgetting(before: &Run, inputs: &[Vec<Input>]) -> Result<(), String> {
-    let values = pass::forget_values(before.flat.clone());
+    let values = pass::forget_values(Flat::clone(&before.flat));
     let always = |k: usize| inputs.iter().all(|row| matches!(row[k], Input::Given(_)));
     let is_given: Vec<bool> = (0..values.inputs.len()).map(always).collect();
     let given: Vec<Var> =

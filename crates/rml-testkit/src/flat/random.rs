@@ -3,7 +3,7 @@
 //! Two kinds: *clocked* programs respect clocks by construction (but may deadlock or overflow), *wild* ones pick operands of the right
 //! type anywhere, so that most of them err in some cycle.
 
-use rml_ir::flat::{Flat, Init, Rhs, Var, Window};
+use rml_ir::flat::{Drawn, Flat, Init, Rhs, Var, Window};
 use rml_ir::op::Op;
 use rml_ir::{DType, Value};
 use rml_sim::Input;
@@ -46,7 +46,7 @@ struct Generator<'a> {
 }
 
 /// A random program of about `size` equations, and its inputs on the base clock.
-pub fn program(numbers: &[u32], size: usize, wild: bool) -> (std::sync::Arc<Flat>, usize) {
+pub fn program(numbers: &[u32], size: usize, wild: bool) -> (std::sync::Arc<Drawn>, usize) {
     let mut g = Generator {
         b: Builder::new(),
         e: Entropy(numbers.iter()),

@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 use rml_autodiff::gradient;
 use rml_base::EntityId;
 use rml_elab::Root;
-use rml_ir::flat::{Flat, Rhs};
+use rml_ir::flat::{Drawn, Flat, Rhs};
 use rml_ir::pass::{self, Keep};
 use rml_ir::{DType, Data, Shape, Value};
 use rml_sim::{Input, Options, Simulator, Status};
@@ -20,10 +20,10 @@ const TOLERANCE: f64 = 1e-6;
 
 /// A program compiled, its inputs, and what it computes.
 struct Case {
-    forward: Arc<Flat>,
+    forward: Arc<Drawn>,
     /// The same with all its variables, also those that the loss does not depend on.
-    whole: Flat,
-    backward: Arc<Flat>,
+    whole: Drawn,
+    backward: Arc<Drawn>,
     /// For each input its gradient's output.
     inputs: Vec<Option<usize>>,
     /// By key, the value of each parameter, and its gradient's output.
@@ -54,7 +54,7 @@ fn numbers(v: &Value) -> Vec<f64> {
 
 /// The rows of outputs of a closed trace; `None` where a cell stays undetermined.
 fn run(
-    flat: &Arc<Flat>,
+    flat: &Arc<Drawn>,
     rows: &Rows,
     cycles: usize,
     params: &[(Arc<str>, Value)],
@@ -91,8 +91,7 @@ impl Case {
             outputs.insert(key, backward.outputs.len());
             backward.outputs.push(d);
         }
-        let mut forward = made.module;
-        forward.root = made.forward;
+        let forward = made.module.with_root(made.forward);
         let forward = pass::inline_held(&forward).map_err(|e| e.to_string())?.flat;
         let backward = finish(backward);
         let values = Simulator::new(Arc::clone(&backward), Options::default()).states();

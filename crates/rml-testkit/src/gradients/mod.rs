@@ -11,7 +11,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use rml_base::Sources;
 use rml_elab::{NoFiles, Options as ElabOptions, Root, elaborate};
-use rml_ir::flat::Flat;
+use rml_ir::flat::Drawn;
 use rml_ir::normal::Module;
 use rml_ir::{Precision, Value, pass};
 use rml_sim::{Input as Given, Options, Simulator, Status};
@@ -57,7 +57,7 @@ pub fn normal_with(text: &str, root: Root, prelude: &'static str) -> Result<Modu
 ///
 /// # Panics
 /// Where an input is missing or the simulator reports an error.
-pub fn run(flat: Flat, inputs: &Rows, cycles: usize) -> IndexMap<String, Vec<Status>> {
+pub fn run(flat: Drawn, inputs: &Rows, cycles: usize) -> IndexMap<String, Vec<Status>> {
     let flat = Arc::new(flat);
     let mut sim = Simulator::new(flat.clone(), Options { record: true, ..Options::default() });
     let name = |v| flat.vars[v].name.as_deref().unwrap_or_default().to_owned();

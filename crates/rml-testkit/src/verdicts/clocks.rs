@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rml_analysis::{Clocks, Verdict, clocks};
 use rml_base::codes;
-use rml_ir::flat::Flat;
+use rml_ir::flat::{Drawn, Flat};
 use rml_ir::{DType, Value};
 use rml_sim::{Input, Options, Simulator, Status};
 
@@ -62,7 +62,7 @@ enum End {
     Open,
 }
 
-fn end(flat: &Arc<Flat>, trace: &[Vec<Input>]) -> End {
+fn end(flat: &Arc<Drawn>, trace: &[Vec<Input>]) -> End {
     let mut simulator = Simulator::new(Arc::clone(flat), Options { record: true, ..Options::default() });
     let result = trace.iter().try_for_each(|row| simulator.feed(row));
     let result = result.and_then(|()| simulator.finish(true));
@@ -75,12 +75,12 @@ fn end(flat: &Arc<Flat>, trace: &[Vec<Input>]) -> End {
     }
 }
 
-fn errs(flat: &Arc<Flat>, trace: &[Vec<Input>]) -> bool {
+fn errs(flat: &Arc<Drawn>, trace: &[Vec<Input>]) -> bool {
     end(flat, trace) == End::Error
 }
 
 /// Whether 600 random runs end well. An error may hide where a run waits for ever, so those say nothing.
-pub fn runs_well(flat: &Arc<Flat>, r: &mut Random) -> bool {
+pub fn runs_well(flat: &Arc<Drawn>, r: &mut Random) -> bool {
     let report = clocks(flat);
     (0..600).all(|_| end(flat, &respecting(flat, &report.clocks, r, 8)) == End::Known)
 }
@@ -89,7 +89,7 @@ pub fn runs_well(flat: &Arc<Flat>, r: &mut Random) -> bool {
 ///
 /// # Errors
 /// A program that is proved, and the trace on which it errs.
-pub fn judge(flat: &Arc<Flat>, r: &mut Random) -> Result<Judged, String> {
+pub fn judge(flat: &Arc<Drawn>, r: &mut Random) -> Result<Judged, String> {
     let report = clocks(flat);
     let mut run = || {
         let trace = respecting(flat, &report.clocks, r, 8);

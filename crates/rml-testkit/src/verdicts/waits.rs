@@ -6,7 +6,7 @@ use rml_analysis::{
     Bounds, Causality, CutData, Kind, Latency, Verdict, Wait, bounds, causality, clocks, size,
 };
 use rml_ir::Value;
-use rml_ir::flat::{ClockClasses, Equation, Flat, Rhs, Var, Window};
+use rml_ir::flat::{ClockClasses, Drawn, Equation, Flat, Rhs, Var, Window};
 use rml_sim::{Input, Options, Simulator, Status};
 
 /// What is said of a program that ran as it is said to.
@@ -30,7 +30,7 @@ fn is_known(status: Option<Status>) -> bool {
     matches!(status, Some(Status::Absent | Status::Value(_)))
 }
 
-fn run(flat: &Arc<Flat>, inputs: &[Vec<Input>]) -> Option<Run> {
+fn run(flat: &Arc<Drawn>, inputs: &[Vec<Input>]) -> Option<Run> {
     let mut sim = Simulator::new(Arc::clone(flat), Options { keep_going: true, ..Options::default() });
     let mut known = vec![vec![None; inputs.len()]; flat.vars.len()];
     let mut look = |sim: &Simulator, m: usize| {
@@ -114,7 +114,7 @@ fn rank(latency: &Latency) -> usize {
 
 /// Open cycles and bytes of a bounded program are what is stated, or less where conditions spare a wait.
 fn check_memory(
-    flat: &Arc<Flat>,
+    flat: &Arc<Drawn>,
     inputs: &[Vec<Input>],
     bounds: &Bounds,
     c: &Causality,
@@ -148,7 +148,7 @@ fn check_memory(
 /// What cycles that wait hold in a windowed program, whenever a cycle has been run, is never more than stated.
 fn check_windows(
     run: &Run,
-    flat: &Arc<Flat>,
+    flat: &Arc<Drawn>,
     inputs: &[Vec<Input>],
     bounds: &Bounds,
     c: &Causality,
@@ -185,7 +185,7 @@ fn check_windows(
 ///
 /// # Errors
 /// What is not as stated.
-pub fn check_waits(flat: &Arc<Flat>, inputs: &[Vec<Input>]) -> Result<Option<Waits>, String> {
+pub fn check_waits(flat: &Arc<Drawn>, inputs: &[Vec<Input>]) -> Result<Option<Waits>, String> {
     let report = clocks(flat);
     if report.verdict != Verdict::Synchronous || !is_grounded(flat) {
         return Ok(None);

@@ -19,7 +19,7 @@ use self::paths::{Labels, Place, stripped};
 use self::states::{Named, Update};
 use crate::check::checked;
 use crate::flat::{Claim, Equation, Flat, Rhs, Var, VarData, Window, WindowData};
-use crate::normal::{self, Callee, ConstId, ConstKind, Eq, Formal, Init, Module, NodeId};
+use crate::normal::{self, Callee, ConstId, ConstKind, Differentiated, Eq, Formal, Init, NodeId};
 use crate::op::Op;
 use crate::types::Type;
 
@@ -38,12 +38,12 @@ const PARAM: &str = "param";
 /// - Checkpoint keys and the keys of random constants are instance paths without `diff_`; where two would
 ///   agree, the later one in textual order keeps its path as it is.
 ///
-/// Requires: `normal::verify_differentiated`. Ensures: `flat::verify`.
+/// Ensures: `flat::verify`.
 ///
 /// # Errors
 /// If the program is too large when inlined, an optimiser keeps its parameter in no `fby`, the initial value of a parameter changes
 /// from cycle to cycle, or there is no memory for the program's constants.
-pub fn inline(module: &Module) -> Result<Flat, Diagnostics> {
+pub fn inline(module: &Differentiated) -> Result<Flat, Diagnostics> {
     inline_open(module, &|_| false)
 }
 
@@ -52,7 +52,7 @@ pub fn inline(module: &Module) -> Result<Flat, Diagnostics> {
 ///
 /// # Errors
 /// As [`inline`].
-pub fn inline_open(module: &Module, open: &dyn Fn(&str) -> bool) -> Result<Flat, Diagnostics> {
+pub fn inline_open(module: &Differentiated, open: &dyn Fn(&str) -> bool) -> Result<Flat, Diagnostics> {
     Ok(inlined(module, false, open)?.flat)
 }
 
@@ -71,11 +71,11 @@ pub struct Held {
 ///
 /// # Errors
 /// If the program is too large when inlined, or the initial value of a parameter changes from cycle to cycle.
-pub fn inline_held(module: &Module) -> Result<Held, Diagnostics> {
+pub fn inline_held(module: &Differentiated) -> Result<Held, Diagnostics> {
     inlined(module, true, &|_| false)
 }
 
-fn inlined(module: &Module, hold: bool, open: &dyn Fn(&str) -> bool) -> Result<Held, Diagnostics> {
+fn inlined(module: &Differentiated, hold: bool, open: &dyn Fn(&str) -> bool) -> Result<Held, Diagnostics> {
     let _span = tracing::debug_span!("inline", nodes = module.nodes.len()).entered();
     size::check(module, hold)?;
     let mut inliner = Inliner::of(module, hold, IndexSet::new());
@@ -97,7 +97,7 @@ fn inlined(module: &Module, hold: bool, open: &dyn Fn(&str) -> bool) -> Result<H
 }
 
 struct Inliner<'m> {
-    module: &'m Module,
+    module: &'m Differentiated,
     flat: Flat,
     /// The names of each node's equations in keys, made when the node is first entered.
     labels: IndexVec<NodeId, Option<Rc<Labels>>>,
@@ -164,7 +164,7 @@ struct Instance<'a> {
 
 impl<'m> Inliner<'m> {
     /// Inlines everything; `idle` are the parameters that are never updated.
-    fn of(module: &'m Module, hold: bool, idle: IndexSet<Arc<str>>) -> Self {
+    fn of(module: &'m Differentiated, hold: bool, idle: IndexSet<Arc<str>>) -> Self {
         let mut inliner = Self::new(module, idle);
         inliner.hold = hold;
         inliner.enter_root();
@@ -172,7 +172,7 @@ impl<'m> Inliner<'m> {
         inliner
     }
 
-    fn new(module: &'m Module, idle: IndexSet<Arc<str>>) -> Self {
+    fn new(module: &'m Differentiated, idle: IndexSet<Arc<str>>) -> Self {
         let flat = Flat {
             name: module.nodes[module.root].name.clone(),
             precision: module.precision,
@@ -388,9 +388,7 @@ impl<'m> Inliner<'m> {
         instance: &Arc<str>,
         span: Span,
     ) {
-        let Callee::Node(node) = callee else {
-            unreachable!("differentiation has replaced the adjoints (N7)");
-        };
+        let node = self.module.callee(callee);
         let frame = self.frame();
         let args: Vec<Var> = args.iter().map(|v| frame.vars[*v]).collect();
         let place = frame.place.child(instance, stripped(instance));
