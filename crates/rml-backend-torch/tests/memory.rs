@@ -2,6 +2,7 @@
 
 mod support;
 
+use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
 use rml_backend::{Function, Held, Outcome};
@@ -17,6 +18,20 @@ fn resident() -> usize {
     let pages = std::fs::read_to_string("/proc/self/statm").expect("Linux");
     let pages: usize = pages.split(' ').nth(1).and_then(|n| n.parse().ok()).expect("a number");
     (pages * 4096) >> 20
+}
+
+/// Whether this process gives each large block of memory back to the system when it is freed. If not, runs that test in one that does:
+/// elsewhere the system's allocator may put a small tensor into the place of a large one that was freed, and so keep it from the next.
+fn gives_back(test: &str) -> bool {
+    const VARIABLE: &str = "MALLOC_MMAP_THRESHOLD_";
+    if std::env::var_os(VARIABLE).is_some() {
+        return true;
+    }
+    let program = std::env::current_exe().expect("this test");
+    let again =
+        Command::new(program).args([test, "--exact"]).env(VARIABLE, "262144").output().expect("it starts");
+    assert!(again.status.success(), "{}", String::from_utf8_lossy(&again.stdout));
+    false
 }
 
 /// Ints and nums, views, positions, constants and random numbers.
@@ -63,6 +78,9 @@ fn a_hundred_thousand_calls_leave_nothing_behind() {
 
 #[test]
 fn a_part_does_not_keep_the_whole() {
+    if !gives_back("a_part_does_not_keep_the_whole") {
+        return;
+    }
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let torch = torch();
     let whole = Type::new(DType::Num, &[1024, 1024]);
