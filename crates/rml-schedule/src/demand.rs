@@ -240,11 +240,7 @@ impl Demand<'_> {
             return Ok(Rule::Copy(self.init(init, p)));
         }
         if !self.resolver.is_steady(v) {
-            if matches!(restart, Restart::Inner { .. }) {
-                return Err(Declined::at("a delay on a sampled clock in an inner window", self.span(v)));
-            }
-            self.register_of(v)?;
-            return Ok(Rule::Read { init: Some(self.init(init, p)) });
+            return self.sampled(v, &restart, init, p);
         }
         match restart {
             Restart::Edge | Restart::Inner { edge: true, .. } if p.is_start() => {
@@ -274,11 +270,7 @@ impl Demand<'_> {
             return Ok(Rule::Copy(self.init(init, p)));
         }
         if !self.resolver.is_steady(v) {
-            if matches!(restart, Restart::Inner { .. }) {
-                return Err(Declined::at("a delay on a sampled clock in an inner window", self.span(v)));
-            }
-            self.register_of(v)?;
-            return Ok(Rule::Read { init: Some(self.init(init, p)) });
+            return self.sampled(v, &restart, init, p);
         }
         match restart {
             Restart::Edge | Restart::Inner { .. } if p.is_end() => Ok(Rule::Copy(self.init(init, p))),
@@ -289,6 +281,15 @@ impl Demand<'_> {
             }
             _ => Ok(Rule::Copy(self.neighbour(*next, Tick::After, p))),
         }
+    }
+
+    /// A delay on a clock that data decide: a register, read and written in turn.
+    fn sampled(&mut self, v: Var, restart: &Restart, init: &Init, p: Position) -> Result<Rule, Declined> {
+        if matches!(restart, Restart::Inner { .. }) {
+            return Err(Declined::at("a delay on a sampled clock in an inner window", self.span(v)));
+        }
+        self.register_of(v)?;
+        Ok(Rule::Read { init: Some(self.init(init, p)) })
     }
 
     fn before(&mut self, v: Var) -> Result<Source, Declined> {

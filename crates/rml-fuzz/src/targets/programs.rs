@@ -24,7 +24,8 @@ pub(super) const TARGET: Target = Target {
     smaller: nothing_smaller,
 };
 
-fn generate(r: &mut Random, _: &Corpus) -> Case {
+/// The text of a random program whose gradients can be taken, with a seed for its inputs.
+pub(super) fn generate(r: &mut Random, _: &Corpus) -> Case {
     let text = Program::random(r).text();
     let seed = r.below(1_000_000).to_string();
     Case::with_settings("rml", "--", &[("seed", seed)], &text)

@@ -152,7 +152,7 @@ impl<N: Number> Windows<N> {
     /// The first cycle of each window of a block and the one behind it; none if the block does not end with a window.
     fn bounds(&self, given: &[Given], cycles: usize) -> Option<Vec<(usize, usize)>> {
         if self.ends.is_empty() {
-            return Some(vec![(0, cycles)]);
+            return Some(if cycles == 0 { Vec::new() } else { vec![(0, cycles)] });
         }
         let ended =
             |t: usize| self.ends.iter().any(|(input, value)| truth(&given[*input], t) == Some(*value));
@@ -321,5 +321,7 @@ node main(x: bool [], end: bool []) -> (n when end) n = (count(x) every end) whe
             run.feed(Inputs::Cycle(&[Input::Given(Value::Bool(x))])).expect("it runs");
         }
         assert_eq!(run.usage().activations, 2);
+        run.feed(Inputs::Block(&Block::new(0, vec![Column::absent()]))).expect("nothing is run");
+        assert_eq!((run.usage().activations, run.cycles()), (2, 2));
     }
 }
