@@ -1,4 +1,7 @@
-//! What the form of the program says about the values of conditions at one instant.
+//! What the equations of a program tell about the values of its conditions, without running it.
+//!
+//! [`Conditions::truth`] evaluates a condition symbolically for an [`Instant`], a cycle of which some conditions and the position in its
+//! segment are known: `a and b` is false where `b` is known to be false, and `true fby end` is true in the first tick of a segment.
 
 use std::collections::BTreeMap;
 
@@ -9,48 +12,53 @@ use rml_ir::op::Op;
 
 use crate::clocks::{ClockData, ClockId, Clocks};
 
-/// That a condition has a value.
+/// A condition and the value that it must have. A guard holds in the cycles where the condition is present with that value.
 #[derive(Clone, Copy, PartialEq, std::cmp::Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Literal {
+pub struct Guard {
     /// The condition.
     pub cond: Var,
     /// Its value.
     pub value: bool,
 }
 
-impl Literal {
-    /// That it has the other value.
-    pub(crate) fn negated(self) -> Literal {
-        Literal { value: !self.value, ..self }
+impl Guard {
+    /// The guard that asks for the other value.
+    pub(crate) fn negated(self) -> Guard {
+        Guard { value: !self.value, ..self }
     }
 }
 
-/// How many equations are looked at to find the value of one condition.
+/// The most equations that are followed to find the value of one condition.
 const FUEL: u32 = 64;
 
-/// The conditions of a program.
+/// The conditions of a program, with the equations that define them.
 pub(crate) struct Conditions<'a> {
     pub(crate) flat: &'a Flat,
     pub(crate) clocks: &'a Clocks,
     /// The equation of each variable; none for inputs.
     pub(crate) defs: IndexVec<Var, Option<Eq>>,
-    /// For the first of variables that are proved equal, the one that says most: a constant, else one that is no copy of another.
-    telling: IndexVec<Var, Var>,
+    /// For the first variable of each class of proved equal ones, the member whose equation is evaluated: a constant if there is one, else
+    /// a member whose equation is not a copy of another member.
+    definer: IndexVec<Var, Var>,
 }
 
-/// What is known of one instant of a segment: a run of cycles up to one where all `ends` hold.
+/// What is known of one cycle: the values of some conditions, and where the cycle lies in its segment.
+///
+/// A segment is a run of cycles that ends where all guards `ends` hold. The position matters for delays: in the first tick of a segment, a
+/// delay that restarts there has its initial value. `Instant::default()` is a cycle of which nothing is known.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Instant {
+    /// The known values. Keys are in the form that [`Conditions::guard`] returns.
     pub(crate) known: BTreeMap<Var, bool>,
-    /// What ends a segment; empty if nothing is known of segments.
-    pub(crate) ends: Vec<Literal>,
+    /// The guards that end a segment; empty if nothing is known of segments.
+    pub(crate) ends: Vec<Guard>,
     /// The clock of the ends.
     pub(crate) clock: Option<ClockId>,
-    /// The windows that have the same boundaries.
+    /// The windows that begin and end where the segments do.
     pub(crate) windows: Vec<Window>,
-    /// Whether it is the first tick of that clock in its segment.
+    /// Whether the cycle is the first tick of `clock` in its segment; `None` if that is unknown.
     pub(crate) first: Option<bool>,
-    /// Whether it is the last cycle of its segment.
+    /// Whether the cycle is the last one of its segment; `None` if that is unknown.
     pub(crate) last: Option<bool>,
 }
 
@@ -60,7 +68,7 @@ impl<'a> Conditions<'a> {
         for (eq, equation) in flat.equations.iter_enumerated() {
             defs[equation.lhs] = Some(eq);
         }
-        let mut telling: IndexVec<Var, Var> = flat.vars.ids().collect();
+        let mut definer: IndexVec<Var, Var> = flat.vars.ids().collect();
         let mut best: IndexVec<Var, u8> = IndexVec::filled(0, flat.vars.len());
         for v in flat.vars.ids() {
             let first = clocks.same[v];
@@ -77,10 +85,10 @@ impl<'a> Conditions<'a> {
             };
             if tells > best[first] {
                 best[first] = tells;
-                telling[first] = v;
+                definer[first] = v;
             }
         }
-        Conditions { flat, clocks, defs, telling }
+        Conditions { flat, clocks, defs, definer }
     }
 
     /// The right side of a variable's equation.
@@ -88,17 +96,18 @@ impl<'a> Conditions<'a> {
         self.defs[var].map(|eq| &self.flat.equations[eq].rhs)
     }
 
-    /// The condition behind negations and copies; a variable stands for all that are proved equal to it.
-    pub(crate) fn literal(&self, cond: Var, value: bool) -> Literal {
-        let told = |at: Literal| Literal { cond: self.telling[self.clocks.same[at.cond]], ..at };
-        let mut at = told(Literal { cond, value });
+    /// The guard `cond = value` in canonical form: negations and copies are followed to the condition behind them, and one variable stands
+    /// for all that are proved equal to it. Guards that mean the same by these rules are equal.
+    pub(crate) fn guard(&self, cond: Var, value: bool) -> Guard {
+        let representative = |at: Guard| Guard { cond: self.definer[self.clocks.same[at.cond]], ..at };
+        let mut at = representative(Guard { cond, value });
         for _ in 0..FUEL {
-            at = told(match self.rhs(at.cond) {
-                Some(Rhs::Apply { op: Op::Not, args }) => Literal { cond: args[0], value: !at.value },
-                Some(Rhs::Apply { op: Op::Copy | Op::StopGradient, args }) => Literal { cond: args[0], ..at },
-                // A sample of all cycles.
+            at = representative(match self.rhs(at.cond) {
+                Some(Rhs::Apply { op: Op::Not, args }) => Guard { cond: args[0], value: !at.value },
+                Some(Rhs::Apply { op: Op::Copy | Op::StopGradient, args }) => Guard { cond: args[0], ..at },
+                // A sample on the clock of what it samples is a copy.
                 Some(Rhs::When { value, .. }) if self.clocks.of[*value] == self.clocks.of[at.cond] => {
-                    Literal { cond: *value, ..at }
+                    Guard { cond: *value, ..at }
                 }
                 _ => break,
             });
@@ -106,11 +115,11 @@ impl<'a> Conditions<'a> {
         at
     }
 
-    /// The conditions that a clock consists of, innermost first.
-    pub(crate) fn chain(&self, mut clock: ClockId) -> Vec<Literal> {
+    /// The guards of the samplings that a clock consists of, innermost first.
+    pub(crate) fn chain(&self, mut clock: ClockId) -> Vec<Guard> {
         let mut chain = Vec::new();
         while let ClockData::On { parent, cond, positive } = self.clocks.clocks[clock] {
-            chain.push(Literal { cond, value: positive });
+            chain.push(Guard { cond, value: positive });
             clock = parent;
         }
         chain
@@ -129,24 +138,24 @@ impl<'a> Conditions<'a> {
         }
     }
 
-    /// Adds that a condition has a value, and what follows for the conditions that it is made of.
-    pub(crate) fn assume(&self, instant: &mut Instant, literal: Literal) {
-        let mut pending = vec![literal];
-        while let Some(literal) = pending.pop() {
-            let at = self.literal(literal.cond, literal.value);
+    /// Adds to `instant` that a guard holds, and what follows for the operands of its condition.
+    pub(crate) fn assume(&self, instant: &mut Instant, guard: Guard) {
+        let mut pending = vec![guard];
+        while let Some(guard) = pending.pop() {
+            let at = self.guard(guard.cond, guard.value);
             if instant.known.insert(at.cond, at.value).is_some() {
                 continue;
             }
             match self.rhs(at.cond) {
                 Some(Rhs::Apply { op: Op::And, args }) if at.value => {
-                    pending.extend(args.iter().map(|&cond| Literal { cond, value: true }));
+                    pending.extend(args.iter().map(|&cond| Guard { cond, value: true }));
                 }
                 Some(Rhs::Apply { op: Op::Or, args }) if !at.value => {
-                    pending.extend(args.iter().map(|&cond| Literal { cond, value: false }));
+                    pending.extend(args.iter().map(|&cond| Guard { cond, value: false }));
                 }
                 Some(Rhs::When { value, cond }) => {
-                    pending.push(Literal { cond: *value, value: at.value });
-                    pending.push(Literal { cond: *cond, value: true });
+                    pending.push(Guard { cond: *value, value: at.value });
+                    pending.push(Guard { cond: *cond, value: true });
                 }
                 Some(Rhs::If { cond, then, other }) => {
                     pending.extend(self.other_branch([*cond, *then, *other], at.value));
@@ -156,39 +165,41 @@ impl<'a> Conditions<'a> {
         }
     }
 
-    /// What follows if `if cond then yes else no` is not what one branch always is: `if a then true else b` is the disjunction.
-    fn other_branch(&self, [cond, yes, no]: [Var; 3], value: bool) -> Vec<Literal> {
-        let differs = |branch: Var| match self.rhs(branch) {
+    /// What follows if `if cond then yes else no` has the value `value`, and one branch is constantly the other value: then the other branch
+    /// was taken. `if a then true else b` is false only if `a` and `b` both are.
+    fn other_branch(&self, [cond, yes, no]: [Var; 3], value: bool) -> Vec<Guard> {
+        let is_opposite = |branch: Var| match self.rhs(branch) {
             Some(Rhs::Const(k)) => self.boolean(*k) == Some(!value),
             _ => false,
         };
-        let taken = [(yes, false, no), (no, true, yes)].into_iter().filter(|(branch, ..)| differs(*branch));
-        taken
-            .flat_map(|(_, at, branch)| [Literal { cond, value: at }, Literal { cond: branch, value }])
-            .collect()
+        let taken =
+            [(yes, false, no), (no, true, yes)].into_iter().filter(|(branch, ..)| is_opposite(*branch));
+        taken.flat_map(|(_, at, branch)| [Guard { cond, value: at }, Guard { cond: branch, value }]).collect()
     }
 
-    /// The value of a condition at an instant where it is present, if the form of the program tells.
+    /// The value of a condition in a cycle where it is present, or `None` if the equations do not determine it.
     pub(crate) fn truth(&self, cond: Var, instant: &Instant) -> Option<bool> {
         self.evaluate(cond, instant, &mut FUEL.clone())
     }
 
-    /// The value of a condition that is the same whenever it is present.
+    /// The value that a condition has in all cycles in which it is present, or `None` if the equations do not determine one.
     pub(crate) fn constant(&self, cond: Var) -> Option<bool> {
         self.truth(cond, &Instant::default())
     }
 
+    /// The value of a condition: known, or computed from its equation.
     fn evaluate(&self, cond: Var, instant: &Instant, fuel: &mut u32) -> Option<bool> {
         *fuel = fuel.checked_sub(1)?;
-        let at = self.literal(cond, true);
+        let at = self.guard(cond, true);
         let value = match instant.known.get(&at.cond) {
             Some(value) => Some(*value),
-            None => self.behind(at.cond, instant, fuel),
+            None => self.computed(at.cond, instant, fuel),
         };
         value.map(|v| v == at.value)
     }
 
-    fn behind(&self, cond: Var, instant: &Instant, fuel: &mut u32) -> Option<bool> {
+    /// The value that the equation of `cond` gives it.
+    fn computed(&self, cond: Var, instant: &Instant, fuel: &mut u32) -> Option<bool> {
         match self.rhs(cond)? {
             Rhs::Const(k) => self.boolean(*k),
             Rhs::Apply { op: op @ (Op::And | Op::Or), args } => {
@@ -239,6 +250,7 @@ impl<'a> Conditions<'a> {
         instant.clock == Some(self.clocks.of[lhs]) && window.is_some_and(|w| instant.windows.contains(&w))
     }
 
+    /// The value of a delay. `at_edge` says whether the tick is the one where the delay restarts, if that is known.
     fn delayed(
         &self,
         lhs: Var,
@@ -254,7 +266,7 @@ impl<'a> Conditions<'a> {
             clock: instant.clock,
             ..Instant::default()
         };
-        // A delay of itself is no fact.
+        // A delay whose initial value is the delay itself says nothing.
         let init = match init {
             Init::Const(k) => self.boolean(*k),
             Init::Stream(v) if *v != lhs => self.evaluate(*v, &anywhere, fuel),
@@ -267,7 +279,7 @@ impl<'a> Conditions<'a> {
         (at_edge == Some(false) || init == Some(next)).then_some(next)
     }
 
-    /// `true fby end` marks the tick after an end, and the first of all.
+    /// The value of a delay like `true fby end`, which is true in the first tick of each segment and false in the others.
     fn after_end(
         &self,
         lhs: Var,
@@ -280,7 +292,7 @@ impl<'a> Conditions<'a> {
         if window.is_some() || instant.clock != Some(self.clocks.of[lhs]) {
             return None;
         }
-        let (end, next) = (self.literal(end.cond, end.value), self.literal(next, true));
+        let (end, next) = (self.guard(end.cond, end.value), self.guard(next, true));
         let after = next.value == end.value;
         let Init::Const(k) = init else { return None };
         let restarts = end.cond == next.cond && self.boolean(*k) == Some(after);

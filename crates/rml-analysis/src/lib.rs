@@ -15,7 +15,7 @@ pub use clocks::{
     CALLED, ClockData, ClockId, ClockReport, Clocks, Meeting, Seen, Verdict, blame, clocks,
     verify as verify_clocks,
 };
-pub use conditions::Literal;
+pub use conditions::Guard;
 pub use facts::{
     Facts, Hold, Position, Positions, Rec, RecData, Segments, SegmentsData, SlowState, Truths, VarFacts,
     facts, print as print_facts, verify as verify_facts,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rml_analysis::{
-    Clocks, Direction, Facts, Hold, Literal, Position, Positions, Rec, Segments, SegmentsData, Verdict,
+    Clocks, Direction, Facts, Guard, Hold, Position, Positions, Rec, Segments, SegmentsData, Verdict,
     causality, clocks, facts, verify_facts,
 };
 use rml_ir::flat::{ConstKind, Drawn, Flat, Init, Rhs, Var, Window};
@@ -93,7 +93,7 @@ impl Run {
         matches!(self.sim.status(n as u64, v).unwrap(), Some(Status::Value(_) | Status::Unknown))
     }
 
-    fn holds(&self, n: usize, l: &Literal) -> bool {
+    fn holds(&self, n: usize, l: &Guard) -> bool {
         self.value(n, l.cond) == Some(i64::from(l.value))
     }
 

@@ -2,7 +2,7 @@
 
 use rml::{Options, RunFacts, Source};
 use rml_analysis::{
-    CutData, Direction, Facts, Hold, Literal, Position, Positions, Segments, SegmentsData, SlowState, Truths,
+    CutData, Direction, Facts, Guard, Hold, Position, Positions, Segments, SegmentsData, SlowState, Truths,
     VarFacts, verify_facts,
 };
 use rml_ir::flat::{ConstId, Rhs, Var};
@@ -110,11 +110,11 @@ fn refused(invariant: &str, at_least: usize, damage: Damage) {
 
 #[test]
 fn a1_the_trace_comes_first() {
-    refused("A1", 6, |case| vec![case.changed(|f| f.segments[Segments::TRACE].cut.ends = vec![LITERAL])]);
+    refused("A1", 6, |case| vec![case.changed(|f| f.segments[Segments::TRACE].cut.ends = vec![GUARD])]);
 }
 
 /// Some condition or other.
-const LITERAL: Literal = Literal { cond: Var(0), value: true };
+const GUARD: Guard = Guard { cond: Var(0), value: true };
 
 #[test]
 fn a1_every_window_has_its_segments() {
@@ -317,7 +317,7 @@ fn a7_slow_states_change_once() {
 #[test]
 fn a7_guards_hold_where_a_state_changes() {
     refused("A7", 2, |case| {
-        let guard = |slow: &SlowState, l: Literal| {
+        let guard = |slow: &SlowState, l: Guard| {
             let mut guards = slow.guards.clone();
             guards.push(l);
             with_slow(case, SlowState { guards, ..slow.clone() })
@@ -325,7 +325,7 @@ fn a7_guards_hold_where_a_state_changes() {
         let mut all = Vec::new();
         for slow in &case.facts.slow {
             for l in &slow.guards {
-                all.push(guard(slow, Literal { value: !l.value, ..*l }));
+                all.push(guard(slow, Guard { value: !l.value, ..*l }));
             }
             // An input that no update asks for.
             let ends = || case.facts.segments.iter().flat_map(|s| &s.cut.ends);
@@ -336,7 +336,7 @@ fn a7_guards_hold_where_a_state_changes() {
                 .iter()
                 .map(|i| i.var)
                 .find(|v| ends().chain(&slow.guards).all(|l| l.cond != *v));
-            all.extend(other.map(|cond| guard(slow, Literal { cond, value: true })));
+            all.extend(other.map(|cond| guard(slow, Guard { cond, value: true })));
         }
         all
     });

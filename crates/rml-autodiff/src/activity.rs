@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rml_ir::normal::{Eq, NodeId, Var};
 
-use crate::bp::{Bp, Literal};
-use crate::clocks::Class;
+use crate::bp::{Bp, Guard};
+use crate::node_clocks::Class;
 use crate::signature::Adjoint;
 
 /// The adjoints that exist already, by the node they belong to.
@@ -53,7 +53,7 @@ pub(crate) struct Formal {
     /// The condition.
     pub(crate) gate: Var,
     /// How the output's clock is sampled from that of the condition.
-    pub(crate) path: Vec<Literal>,
+    pub(crate) path: Vec<Guard>,
 }
 
 /// A gradient that comes from the interface (ADJ-2).

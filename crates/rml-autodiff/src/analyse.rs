@@ -7,9 +7,9 @@ use rml_ir::Type;
 use rml_ir::normal::{Callee, Eq, Equation, Init, Module, Node, NodeId, Rhs, Var};
 
 use crate::activity::{ActiveCall, Activity, Adjoints, Formal, Inner, Seed, Use};
-use crate::bp::{Bp, BpKind, Literal};
+use crate::bp::{Bp, BpKind, Guard};
 use crate::build::Builder;
-use crate::clocks::{Class, Clocks, Step};
+use crate::node_clocks::{Class, NodeClocks, Step};
 use crate::rules;
 use crate::signature::Adjoint;
 
@@ -92,7 +92,7 @@ pub(crate) fn analyse(
     b: &mut Builder,
     module: &Module,
     adjoints: Inner<'_>,
-    clocks: &Clocks,
+    clocks: &NodeClocks,
     active: &BTreeSet<Var>,
     formals: &[Formal],
 ) -> Result<Activity, Diagnostics> {
@@ -104,7 +104,7 @@ pub(crate) fn analyse(
     let mut conditions: BTreeMap<Var, Bp> = BTreeMap::new();
     for formal in formals {
         let bp = *conditions.entry(formal.gate).or_insert_with(|| b.conditions.add(BpKind::Var(formal.gate)));
-        let sampled = |of, &cond: &Literal| b.conditions.add(BpKind::When { of, cond });
+        let sampled = |of, &cond: &Guard| b.conditions.add(BpKind::When { of, cond });
         let here = formal.path.iter().fold(bp, sampled);
         activity.formals.insert(formal.d, here);
         if let Some(&slot) = b.slots.get(&formal.output) {
@@ -150,7 +150,7 @@ impl Activity {
         }
     }
 
-    fn equation(&mut self, b: &mut Builder, adjoints: &Adjoints, clocks: &Clocks, id: Eq, eq: &Equation) {
+    fn equation(&mut self, b: &mut Builder, adjoints: &Adjoints, clocks: &NodeClocks, id: Eq, eq: &Equation) {
         let Some(&o) = eq.lhs.first() else { return };
         let Some(&slot) = b.slots.get(&o) else { return };
         for (position, target) in flows(eq, adjoints) {
@@ -178,16 +178,16 @@ impl Activity {
     fn contribution(&mut self, b: &mut Builder, id: Eq, rhs: &Rhs, position: usize, slot: Bp) -> Bp {
         let kind = match rhs {
             Rhs::If { cond, .. } => {
-                let cond = b.literal(*cond);
+                let cond = b.guard(*cond);
                 BpKind::If { cond: if position == 1 { cond } else { cond.negated() }, of: slot }
             }
-            Rhs::When { cond, .. } => BpKind::Merge { cond: b.literal(*cond), of: slot },
+            Rhs::When { cond, .. } => BpKind::Merge { cond: b.guard(*cond), of: slot },
             Rhs::Merge { cond, .. } => {
-                let cond = b.literal(*cond);
+                let cond = b.guard(*cond);
                 BpKind::When { of: slot, cond: if position == 1 { cond } else { cond.negated() } }
             }
             Rhs::Fby { .. } | Rhs::FbyBack { .. } if position == 0 => match self.firsts.get(&id) {
-                Some(&var) => BpKind::If { cond: Literal { var, positive: true }, of: slot },
+                Some(&var) => BpKind::If { cond: Guard { var, positive: true }, of: slot },
                 None => return slot,
             },
             Rhs::Fby { .. } => BpKind::Delay { back: true, of: slot },
@@ -223,15 +223,13 @@ impl Activity {
         let mut outputs = Vec::new();
         for (&o, (gate, path)) in num.iter().zip(&adjoint.gates) {
             let bp = bps[*gate];
-            let Some(literals) = caller_path(b, path, &actuals) else {
+            let Some(guards) = caller_path(b, path, &actuals) else {
                 return Err(hidden_clock(module, node, eq).into());
             };
-            let here = literals.iter().fold(bp, |of, &cond| b.conditions.add(BpKind::When { of, cond }));
+            let here = guards.iter().fold(bp, |of, &cond| b.conditions.add(BpKind::When { of, cond }));
             if let Some(&slot) = b.slots.get(&o) {
-                let lifted = literals
-                    .iter()
-                    .rev()
-                    .fold(slot, |of, &cond| b.conditions.add(BpKind::Merge { cond, of }));
+                let lifted =
+                    guards.iter().rev().fold(slot, |of, &cond| b.conditions.add(BpKind::Merge { cond, of }));
                 b.conditions.extend(bp, lifted);
             }
             outputs.push((o, here));
@@ -257,12 +255,12 @@ impl Activity {
 }
 
 /// The steps of a callee's clocks over the variables of the caller.
-fn caller_path(b: &Builder, path: &[Step], actuals: &[Var]) -> Option<Vec<Literal>> {
+fn caller_path(b: &Builder, path: &[Step], actuals: &[Var]) -> Option<Vec<Guard>> {
     path.iter()
         .map(|step| match *step {
             Step::Interface(k, positive) => {
-                let literal = b.literal(*actuals.get(k)?);
-                Some(if positive { literal } else { literal.negated() })
+                let guard = b.guard(*actuals.get(k)?);
+                Some(if positive { guard } else { guard.negated() })
             }
             Step::Inside => None,
         })

@@ -17,14 +17,14 @@ entity_id!(
 
 /// A condition of the program as it is (`true`) or negated (`false`).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct Literal {
+pub(crate) struct Guard {
     /// The condition.
     pub(crate) var: Var,
     /// True for the condition itself, false for its negation.
     pub(crate) positive: bool,
 }
 
-impl Literal {
+impl Guard {
     /// The opposite.
     pub(crate) fn negated(self) -> Self {
         Self { positive: !self.positive, ..self }
@@ -48,19 +48,19 @@ pub(crate) enum BpKind {
         /// What is sampled.
         of: Bp,
         /// The condition of the sampling.
-        cond: Literal,
+        cond: Guard,
     },
     /// `merge cond of false`.
     Merge {
         /// Where it is `of`.
-        cond: Literal,
+        cond: Guard,
         /// The value there.
         of: Bp,
     },
     /// `if cond then of else false`.
     If {
         /// Where it is `of`.
-        cond: Literal,
+        cond: Guard,
         /// The value there.
         of: Bp,
     },
@@ -87,12 +87,12 @@ const MAX_INLINED: usize = 16;
 
 /// The graph, with classes of conditions known to be equal.
 #[derive(Default)]
-pub(crate) struct Conditions {
+pub(crate) struct BpGraph {
     kinds: IndexVec<Bp, BpKind>,
     parents: Vec<Bp>,
 }
 
-impl Conditions {
+impl BpGraph {
     /// Adds a condition.
     pub(crate) fn add(&mut self, kind: BpKind) -> Bp {
         let id = self.kinds.push(kind);
@@ -247,9 +247,9 @@ impl Conditions {
             BpKind::If { cond, of } => Some((cond, of)),
             _ => None,
         };
-        let halves: BTreeMap<Bp, (Literal, Bp)> =
+        let halves: BTreeMap<Bp, (Guard, Bp)> =
             flat.iter().filter(|&&b| !self.is_or(b)).filter_map(|&b| Some((b, if_of(b)?))).collect();
-        let known: BTreeSet<(Literal, Bp)> = halves.values().copied().collect();
+        let known: BTreeSet<(Guard, Bp)> = halves.values().copied().collect();
         let whole: BTreeSet<Bp> = flat
             .iter()
             .copied()
@@ -279,10 +279,10 @@ impl Conditions {
 mod tests {
     use super::*;
 
-    const C: Literal = Literal { var: Var(9), positive: true };
+    const C: Guard = Guard { var: Var(9), positive: true };
 
-    fn graph() -> (Conditions, Bp) {
-        let mut g = Conditions::default();
+    fn graph() -> (BpGraph, Bp) {
+        let mut g = BpGraph::default();
         let bp = g.add(BpKind::Var(Var(0)));
         (g, bp)
     }
@@ -300,7 +300,7 @@ mod tests {
     #[test]
     fn sampling_and_merging_back_make_the_whole() {
         let (mut g, bp) = graph();
-        let half = |g: &mut Conditions, cond| {
+        let half = |g: &mut BpGraph, cond| {
             let of = g.add(BpKind::When { of: bp, cond });
             g.add(BpKind::Merge { cond, of })
         };

@@ -10,7 +10,7 @@ use rml_ir::normal::{ConstKind, Constant, Eq, Equation, Formal, Init, Node, Rhs,
 use rml_ir::op::{self, AxisIndex, Op};
 use rml_ir::{Precision, Type, Value};
 
-use crate::bp::{Bp, BpKind, Conditions, Literal};
+use crate::bp::{Bp, BpGraph, BpKind, Guard};
 
 /// What stands at some entries of a gradient that is zero elsewhere.
 pub(crate) struct Placed {
@@ -31,8 +31,8 @@ pub(crate) struct Builder {
     pub(crate) definition: BTreeMap<Var, Eq>,
     /// The equations of the backward direction, unordered.
     pub(crate) adjoint: Vec<Equation>,
-    /// Conditions of gradients.
-    pub(crate) conditions: Conditions,
+    /// BpGraph of gradients.
+    pub(crate) conditions: BpGraph,
     /// The condition of each variable with a gradient.
     pub(crate) slots: BTreeMap<Var, Bp>,
     /// The gradient of each variable with one.
@@ -55,8 +55,8 @@ pub(crate) struct Builder {
     pending: Vec<Bp>,
     samples: BTreeMap<(Var, Var), Var>,
     sampled: BTreeSet<Var>,
-    literals: BTreeMap<Literal, Var>,
-    /// The variables of negative literals.
+    guards: BTreeMap<Guard, Var>,
+    /// The variables of negative guards.
     negated: BTreeMap<Var, Var>,
 }
 
@@ -69,7 +69,7 @@ impl Builder {
             Formal::Static { name, .. } => Some(name.clone()),
             Formal::Stream(_) => None,
         }));
-        let mut literals = BTreeMap::new();
+        let mut guards = BTreeMap::new();
         let mut definition = BTreeMap::new();
         for (id, eq) in source.equations.iter_enumerated() {
             definition.extend(eq.lhs.iter().map(|&v| (v, id)));
@@ -77,7 +77,7 @@ impl Builder {
                 && let [of] = args.as_slice()
                 && source.vars[*v].name.is_some()
             {
-                literals.entry(Literal { var: *of, positive: false }).or_insert(*v);
+                guards.entry(Guard { var: *of, positive: false }).or_insert(*v);
             }
         }
         Self {
@@ -85,7 +85,7 @@ impl Builder {
             node: source.clone(),
             definition,
             adjoint: Vec::new(),
-            conditions: Conditions::default(),
+            conditions: BpGraph::default(),
             slots: BTreeMap::new(),
             gradients: BTreeMap::new(),
             alias: BTreeMap::new(),
@@ -100,8 +100,8 @@ impl Builder {
             pending: Vec::new(),
             samples: BTreeMap::new(),
             sampled: BTreeSet::new(),
-            negated: literals.iter().map(|(literal, &v)| (v, literal.var)).collect(),
-            literals,
+            negated: guards.iter().map(|(guard, &v)| (v, guard.var)).collect(),
+            guards,
         }
     }
 
@@ -245,59 +245,59 @@ impl Builder {
         self.when(zero, cond)
     }
 
-    /// The literal that `cond` is, seen through negations and copies of the forward node.
-    pub(crate) fn literal(&self, cond: Var) -> Literal {
-        let mut literal = Literal { var: cond, positive: true };
+    /// The guard that `cond` is, seen through negations and copies of the forward node.
+    pub(crate) fn guard(&self, cond: Var) -> Guard {
+        let mut guard = Guard { var: cond, positive: true };
         // A chain longer than the node has equations is a cycle.
         for _ in 0..=self.node.equations.len() {
-            match self.rhs(literal.var) {
+            match self.rhs(guard.var) {
                 Some(Rhs::Apply { op: Op::Not, args, .. }) if args.len() == 1 => {
-                    literal = Literal { var: args[0], positive: !literal.positive };
+                    guard = Guard { var: args[0], positive: !guard.positive };
                 }
-                Some(Rhs::Apply { op: Op::Copy, args, .. }) if args.len() == 1 => literal.var = args[0],
+                Some(Rhs::Apply { op: Op::Copy, args, .. }) if args.len() == 1 => guard.var = args[0],
                 _ => break,
             }
         }
-        literal
+        guard
     }
 
-    /// The variable of a literal.
-    pub(crate) fn literal_var(&mut self, literal: Literal) -> Var {
-        if literal.positive {
-            return literal.var;
+    /// The variable of a guard.
+    pub(crate) fn guard_var(&mut self, guard: Guard) -> Var {
+        if guard.positive {
+            return guard.var;
         }
-        if let Some(&known) = self.literals.get(&literal) {
+        if let Some(&known) = self.guards.get(&guard) {
             return known;
         }
-        let v = self.apply(Op::Not, &[literal.var]);
-        self.literals.insert(literal, v);
-        self.negated.insert(v, literal.var);
+        let v = self.apply(Op::Not, &[guard.var]);
+        self.guards.insert(guard, v);
+        self.negated.insert(v, guard.var);
         v
     }
 
     /// What `v` was made the negation of, or its negation.
     pub(crate) fn opposite(&self, v: Var) -> Option<Var> {
-        let negation = self.literals.get(&Literal { var: v, positive: false });
+        let negation = self.guards.get(&Guard { var: v, positive: false });
         negation.or_else(|| self.negated.get(&v)).copied()
     }
 
     /// Whether `a` was made as `not b`.
     pub(crate) fn is_negation(&self, a: Var, b: Var) -> bool {
-        self.literals.get(&Literal { var: b, positive: false }) == Some(&a)
+        self.guards.get(&Guard { var: b, positive: false }) == Some(&a)
     }
 
-    /// `v` or its negation, after sampling: like [`literal_var`](Self::literal_var), for a variable of the adjoint.
-    pub(crate) fn sampled_literal(&mut self, literal: Literal, cond: Var) -> Var {
-        let var = self.sample(literal.var, cond);
-        self.literal_var(Literal { var, positive: literal.positive })
+    /// `v` or its negation, after sampling: like [`guard_var`](Self::guard_var), for a variable of the adjoint.
+    pub(crate) fn sampled_guard(&mut self, guard: Guard, cond: Var) -> Var {
+        let var = self.sample(guard.var, cond);
+        self.guard_var(Guard { var, positive: guard.positive })
     }
 
     /// The condition `own` where `cond` is true; `if c then b else false` there is `c`, if `cond` is `b`.
     pub(crate) fn sampled_condition(&mut self, own: Bp, cond: Bp) -> Var {
         let cond_var = self.condition(cond);
         match self.conditions.kind(own) {
-            &BpKind::If { cond: literal, of } if self.same_condition(of, cond) => {
-                self.sampled_literal(literal, cond_var)
+            &BpKind::If { cond: guard, of } if self.same_condition(of, cond) => {
+                self.sampled_guard(guard, cond_var)
             }
             _ => {
                 let own = self.condition(own);
@@ -364,7 +364,7 @@ impl Builder {
             }
             BpKind::When { of, cond } => {
                 let value = self.condition_var(of);
-                Rhs::When { value, cond: self.literal_var(cond) }
+                Rhs::When { value, cond: self.guard_var(cond) }
             }
             BpKind::Merge { cond, of } => {
                 let (of, no) = (self.condition_var(of), self.truth(false));

@@ -8,9 +8,9 @@ use rml_ir::surface::Origins;
 
 use crate::activity::{Adjoints, Inner};
 use crate::analyse;
-use crate::clocks::{Clocks, Known, Summary};
 use crate::feedback::{self, Reach};
 use crate::gating::{self, Gating};
+use crate::node_clocks::{Known, NodeClocks, Summary};
 use crate::resolve;
 use crate::signature::{self, Adjoint, num_outputs};
 use crate::synthesise::{self, Synthesised};
@@ -21,7 +21,7 @@ enum Task {
     /// Replace its calls of adjoints by name.
     Resolve(NodeId),
     /// Summarise its clocks.
-    Clocks(NodeId),
+    Summarise(NodeId),
     /// Make its adjoint.
     Adjoint(NodeId),
     /// Make the adjoint that other adjoints call.
@@ -106,7 +106,7 @@ impl Driver {
             let mut wanted = Vec::new();
             match task {
                 Task::Resolve(node) => self.prerequisites_of_resolution(node, &mut wanted),
-                Task::Clocks(node) => self.prerequisites_of_clocks(node, &mut wanted),
+                Task::Summarise(node) => self.prerequisites_of_clocks(node, &mut wanted),
                 Task::Adjoint(node) => self.prerequisites_of_adjoint(node, &mut wanted),
                 Task::Inner(node) => self.prerequisites_of_inner(node, &mut wanted),
                 Task::Each(node) => self.prerequisites_of_each(node, &mut wanted),
@@ -117,7 +117,7 @@ impl Driver {
             }
             match task {
                 Task::Resolve(node) => self.resolve_now(node)?,
-                Task::Clocks(node) => {
+                Task::Summarise(node) => {
                     let summary = self.clocks(node).summary(&self.module.nodes[node]);
                     self.summaries.insert(node, summary);
                 }
@@ -159,7 +159,7 @@ impl Driver {
         }
         for eq in self.module.nodes[node].equations.iter() {
             if let Rhs::Call { callee: Callee::Node(callee), .. } = &eq.rhs {
-                self.want(Task::Clocks(*callee), wanted);
+                self.want(Task::Summarise(*callee), wanted);
             }
         }
         let callees = self.callees(node);
@@ -208,7 +208,7 @@ impl Driver {
         self.want(Task::Resolve(node), wanted);
         for eq in self.module.nodes[node].equations.iter() {
             if let Rhs::Call { callee: Callee::Node(callee), .. } = &eq.rhs {
-                self.want(Task::Clocks(*callee), wanted);
+                self.want(Task::Summarise(*callee), wanted);
             }
         }
     }
@@ -328,9 +328,9 @@ impl Driver {
         adjoint
     }
 
-    fn clocks(&self, id: NodeId) -> Clocks {
+    fn clocks(&self, id: NodeId) -> NodeClocks {
         let nothing = Known::default();
-        Clocks::of(&self.module.nodes[id], &self.summaries, self.known.get(&id).unwrap_or(&nothing))
+        NodeClocks::of(&self.module.nodes[id], &self.summaries, self.known.get(&id).unwrap_or(&nothing))
     }
 }
 

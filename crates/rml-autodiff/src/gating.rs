@@ -6,8 +6,8 @@ use rml_ir::normal::{Node, Var};
 
 use crate::activity::Adjoints;
 use crate::analyse::active;
-use crate::bp::Literal;
-use crate::clocks::{Class, Clocks, Step};
+use crate::bp::Guard;
+use crate::node_clocks::{Class, NodeClocks, Step};
 use crate::signature::num_outputs;
 
 /// What gates the gradients of the outputs.
@@ -22,7 +22,7 @@ pub(crate) enum Gating {
 
 /// The clock of a condition that gates all outputs. It is found from all outputs if their clocks are known to be related, and from
 /// those with a gradient otherwise.
-pub(crate) fn top(outputs: &[Var], active: &BTreeSet<Var>, clocks: &Clocks) -> Option<Class> {
+pub(crate) fn top(outputs: &[Var], active: &BTreeSet<Var>, clocks: &NodeClocks) -> Option<Class> {
     let known =
         |outputs: &[Var]| clocks.top(outputs).filter(|&top| outputs.iter().all(|&o| clocks.is_below(top, o)));
     let live: Vec<Var> = outputs.iter().copied().filter(|o| active.contains(o)).collect();
@@ -34,8 +34,8 @@ pub(crate) fn gated(
     gating: Gating,
     outputs: &[Var],
     active: &BTreeSet<Var>,
-    clocks: &Clocks,
-) -> Vec<(usize, Vec<Literal>)> {
+    clocks: &NodeClocks,
+) -> Vec<(usize, Vec<Guard>)> {
     let is_any_active = outputs.iter().any(|o| active.contains(o));
     let is_dead = |o: &Var| !active.contains(o) && is_any_active;
     let top = top(outputs, active, clocks);
@@ -52,36 +52,36 @@ pub(crate) fn gated(
 /// interface. A clock that is not known to be related to that of the condition counts as hidden.
 pub(crate) fn steps(
     source: &Node,
-    clocks: &Clocks,
+    clocks: &NodeClocks,
     outputs: &[Var],
-    gated: &[(usize, Vec<Literal>)],
+    gated: &[(usize, Vec<Guard>)],
     active: &BTreeSet<Var>,
 ) -> Vec<(usize, Vec<Step>)> {
     let interface: Vec<Var> = source.inputs().map(|i| i.var).chain(source.outputs.iter().copied()).collect();
     // If no output is on that clock, the caller cannot name it either.
     let top = top(outputs, active, clocks).filter(|&top| outputs.iter().any(|&o| clocks.class(o) == top));
     let is_single = gated.iter().all(|(gate, _)| *gate == 0);
-    let step = |(o, (gate, path)): (&Var, &(usize, Vec<Literal>))| {
+    let step = |(o, (gate, path)): (&Var, &(usize, Vec<Guard>))| {
         // Where a gradient that nothing reads is present does not matter.
         if !active.contains(o) {
             return (*gate, Vec::new());
         }
         let is_known = !is_single || top.is_some_and(|top| clocks.is_below(top, *o));
-        let steps = path.iter().map(|&literal| clocks.step(&interface, literal));
+        let steps = path.iter().map(|&guard| clocks.step(&interface, guard));
         (*gate, steps.chain((!is_known).then_some(Step::Inside)).collect())
     };
     outputs.iter().zip(gated).map(step).collect()
 }
 
 /// Whether the outputs are on different clocks and an instance inside the node decides how these are related.
-pub(crate) fn is_unclear(clocks: &Clocks, outputs: &[Var], active: &BTreeSet<Var>) -> bool {
+pub(crate) fn is_unclear(clocks: &NodeClocks, outputs: &[Var], active: &BTreeSet<Var>) -> bool {
     let live = || outputs.iter().copied().filter(|o| active.contains(o));
     let Some(top) = top(outputs, active, clocks) else { return false };
     !live().all(|o| clocks.is_below(top, o)) && live().any(|o| clocks.is_hidden(o))
 }
 
 /// The [`steps`] of a node whose adjoint the program defines: it has one condition.
-pub(crate) fn of_own(source: &Node, adjoints: &Adjoints, clocks: &Clocks) -> Vec<(usize, Vec<Step>)> {
+pub(crate) fn of_own(source: &Node, adjoints: &Adjoints, clocks: &NodeClocks) -> Vec<(usize, Vec<Step>)> {
     let (num, active) = (num_outputs(source), active(source, adjoints));
     steps(source, clocks, &num, &gated(Gating::One, &num, &active, clocks), &active)
 }

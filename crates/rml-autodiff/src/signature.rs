@@ -12,7 +12,7 @@ use rml_base::{Diagnostic, Diagnostics, codes};
 use rml_ir::Type;
 use rml_ir::normal::{Module, Node, NodeId, Var};
 
-use crate::clocks::Step;
+use crate::node_clocks::Step;
 
 /// The name of the node that makes a parameter trainable.
 const OPTIMISER: &str = "diff_param";

@@ -11,11 +11,11 @@ use rml_ir::surface::Origins;
 
 use crate::activity::{self, Activity, Inner, Seed, Use};
 use crate::analyse::{active, analyse};
-use crate::bp::{Bp, BpKind, Literal};
+use crate::bp::{Bp, BpKind, Guard};
 use crate::build::Builder;
-use crate::clocks::{Clocks, Step};
 use crate::finish;
 use crate::gating::{self, Gating};
+use crate::node_clocks::{NodeClocks, Step};
 use crate::parts;
 use crate::rules::{self, Contribution};
 use crate::signature::{Gradient, num_inputs, num_outputs};
@@ -42,7 +42,7 @@ pub(crate) fn synthesise(
     module: &Module,
     source: &Node,
     adjoints: Inner<'_>,
-    clocks: &Clocks,
+    clocks: &NodeClocks,
     gating: Gating,
     readable: bool,
 ) -> Result<Synthesised, Diagnostics> {
@@ -87,10 +87,10 @@ pub(crate) fn synthesise(
 fn formals(
     b: &mut Builder,
     outputs: &[Var],
-    gated: &[(usize, Vec<Literal>)],
+    gated: &[(usize, Vec<Guard>)],
     bps: &[Var],
 ) -> Vec<activity::Formal> {
-    let formal = |(&output, (gate, path)): (&Var, &(usize, Vec<Literal>))| {
+    let formal = |(&output, (gate, path)): (&Var, &(usize, Vec<Guard>))| {
         let ty = b.ty(output);
         let wanted = format!("d{}", b.name(output).as_deref().unwrap_or("o"));
         let d = b.named(&wanted, ty);
@@ -314,7 +314,7 @@ fn completed(b: &mut Builder, slot: Bp, groups: Vec<(Option<Bp>, Var)>) -> Vec<V
 }
 
 /// The formals that gate gradients: `bp`, or one for each clock of the outputs, named after the first on it.
-fn conditions(b: &mut Builder, outputs: &[Var], gated: &[(usize, Vec<Literal>)]) -> Vec<Var> {
+fn conditions(b: &mut Builder, outputs: &[Var], gated: &[(usize, Vec<Guard>)]) -> Vec<Var> {
     let count = gated.iter().map(|(gate, _)| gate + 1).max().unwrap_or(1);
     let mut firsts: Vec<Option<Var>> = vec![None; count];
     for ((gate, _), output) in gated.iter().zip(outputs) {
@@ -332,7 +332,7 @@ fn conditions(b: &mut Builder, outputs: &[Var], gated: &[(usize, Vec<Literal>)])
 fn interface(
     b: &mut Builder,
     source: &Node,
-    clocks: &Clocks,
+    clocks: &NodeClocks,
     bps: &[Var],
     formals: &[activity::Formal],
     activity: &Activity,

@@ -6,7 +6,7 @@ pub mod plan;
 use std::any::Any;
 use std::sync::Arc;
 
-use rml_backend::reference::{Plan, Stop};
+use rml_backend::reference::{Interpreter, Stop};
 use rml_backend::{About, Backend, Buffer, Executable, Failure, Function, Held, Options, Outcome};
 use rml_base::codes::backend as codes;
 use rml_ir::op::EvalError;
@@ -50,7 +50,7 @@ impl Backend for Cpu {
     }
 
     fn prepare(&self, function: &Function) -> Result<Box<dyn Executable>, Failure> {
-        Ok(Box::new(Ready { plan: Plan::new(function), function: function.clone() }))
+        Ok(Box::new(Ready { interpreter: Interpreter::new(function), function: function.clone() }))
     }
 
     fn upload(&self, value: &Value) -> Result<Arc<dyn Buffer>, Failure> {
@@ -61,13 +61,13 @@ impl Backend for Cpu {
 #[derive(Debug)]
 struct Ready {
     function: Function,
-    plan: Plan,
+    interpreter: Interpreter,
 }
 
 impl Executable for Ready {
     fn run(&self, args: Vec<Held>) -> Result<Outcome, Failure> {
         let args = args.iter().map(Held::to_host).collect::<Result<Vec<Value>, _>>()?;
-        match self.plan.run(&self.function, &args) {
+        match self.interpreter.run(&self.function, &args) {
             Ok(values) => Ok(Outcome::Done(values.into_iter().map(Held::Host).collect())),
             Err(Stop { at, error: EvalError::Memory(shortage) }) => {
                 Err(Failure::shortage(Some(at), shortage))

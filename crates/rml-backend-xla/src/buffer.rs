@@ -13,10 +13,10 @@ use crate::error::failure;
 pub(crate) struct Stored {
     ty: Type,
     precision: Precision,
-    place: Place,
+    storage: Storage,
 }
 
-enum Place {
+enum Storage {
     Device(PjRtBuffer),
     Host(Value),
 }
@@ -73,25 +73,25 @@ pub(crate) fn truth(buffer: &PjRtBuffer) -> Result<bool, Failure> {
 impl Stored {
     /// A result of a call.
     pub(crate) fn on_device(ty: Type, precision: Precision, buffer: PjRtBuffer) -> Self {
-        Self { ty, precision, place: Place::Device(buffer) }
+        Self { ty, precision, storage: Storage::Device(buffer) }
     }
 
     /// A copy of a value.
     pub(crate) fn of(client: &PjRtClient, value: &Value) -> Result<Self, Failure> {
         let ty = value.ty();
-        let place = if ty.shape.is_empty() {
-            Place::Host(value.clone())
+        let storage = if ty.shape.is_empty() {
+            Storage::Host(value.clone())
         } else {
-            Place::Device(upload(client, value)?)
+            Storage::Device(upload(client, value)?)
         };
-        Ok(Self { ty, precision: value.precision(), place })
+        Ok(Self { ty, precision: value.precision(), storage })
     }
 
     /// Where it is on the device, if it has elements.
     pub(crate) fn device(&self) -> Option<&PjRtBuffer> {
-        match &self.place {
-            Place::Device(buffer) => Some(buffer),
-            Place::Host(_) => None,
+        match &self.storage {
+            Storage::Device(buffer) => Some(buffer),
+            Storage::Host(_) => None,
         }
     }
 }
@@ -106,9 +106,9 @@ impl Buffer for Stored {
     }
 
     fn download(&self) -> Result<Value, Failure> {
-        let buffer = match &self.place {
-            Place::Host(value) => return Ok(value.clone()),
-            Place::Device(buffer) => buffer,
+        let buffer = match &self.storage {
+            Storage::Host(value) => return Ok(value.clone()),
+            Storage::Device(buffer) => buffer,
         };
         let n = self.ty.shape.len();
         let data = match (self.ty.dtype, self.precision) {

@@ -23,17 +23,17 @@ pub struct Stop {
 /// # Panics
 /// If the function does not satisfy B1 to B3, or the arguments do not have its inputs' types.
 pub fn evaluate(function: &Function, args: &[Value]) -> Result<Vec<Value>, Stop> {
-    Plan::new(function).run(function, args)
+    Interpreter::new(function).run(function, args)
 }
 
 /// When values of one function can be dropped; worked out once for many calls.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct Interpreter {
     /// For each value, those that nobody needs after it.
     dead: IndexVec<Val, Vec<Val>>,
 }
 
-impl Plan {
+impl Interpreter {
     /// For that function.
     pub fn new(function: &Function) -> Self {
         let mut dead = IndexVec::filled(Vec::new(), function.values.len());

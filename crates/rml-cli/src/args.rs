@@ -92,7 +92,7 @@ pub(crate) enum Command {
     Fmt(Fmt),
     /// Train: run a node over windows of data, epoch after epoch
     Train(Train),
-    /// Run a node with trained parameters, over data or as a stream
+    /// Run a node with the parameters of a checkpoint, over data or as a stream
     Infer(Infer),
     /// List parameters, and move them from and to PyTorch, Keras and JAX
     #[command(subcommand)]

@@ -103,7 +103,7 @@ pub(crate) fn origin(columns: &Columns) -> &str {
 }
 
 /// How a position in a column is named in messages.
-type Place<'a> = &'a dyn Fn(usize) -> String;
+type CellName<'a> = &'a dyn Fn(usize) -> String;
 
 /// Converts the elements of a column to cells of type `ty`; `place` names the cell of a number, counted over all rows.
 ///
@@ -115,7 +115,7 @@ pub fn convert(
     ty: &Type,
     precision: Precision,
     allow_nan: bool,
-    place: Place<'_>,
+    place: CellName<'_>,
 ) -> Result<Converted, Diagnostic> {
     let cell = ty.shape.len();
     let present = column.present.clone();

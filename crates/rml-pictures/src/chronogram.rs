@@ -26,7 +26,7 @@ pub struct Row {
 
 /// A cell's place.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Place {
+pub struct CellIndex {
     /// Index of the row.
     pub row: usize,
     /// Cycle, from 0.
@@ -37,9 +37,9 @@ pub struct Place {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Arrow {
     /// Where the value comes from.
-    pub from: Place,
+    pub from: CellIndex,
     /// What is computed from it.
-    pub to: Place,
+    pub to: CellIndex,
 }
 
 /// Which way an arrow points in time.
@@ -100,7 +100,7 @@ pub struct Chronogram {
     /// Headings above rows, in order.
     pub headings: Vec<Heading>,
     /// Cells to point out, in order.
-    pub fresh: Vec<Place>,
+    pub fresh: Vec<CellIndex>,
 }
 
 impl Chronogram {
@@ -119,7 +119,7 @@ impl Chronogram {
     }
 
     /// Whether a cell waits for something.
-    pub(crate) fn is_waiting(&self, place: Place) -> bool {
+    pub(crate) fn is_waiting(&self, place: CellIndex) -> bool {
         let cell = self.rows.get(place.row).and_then(|r| r.cells.get(place.cycle));
         matches!(cell, Some(Cell::Unknown | Cell::Bottom))
     }
@@ -131,7 +131,7 @@ impl Chronogram {
         for (r, row) in now.into_iter().enumerate() {
             let earlier = |cycle: usize| before.get(r).and_then(|row| row.cells.get(cycle));
             let fresh = (0..row.cells.len()).filter(|&n| known(row.cells.get(n)) && !known(earlier(n)));
-            self.fresh.extend(fresh.map(|cycle| Place { row: first + r, cycle }));
+            self.fresh.extend(fresh.map(|cycle| CellIndex { row: first + r, cycle }));
             self.rows.push(row);
         }
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use rml_base::IndexVec;
 use rml_ir::flat::{Eq, Flat, Init, Rhs, Var, Window};
 
-use crate::chronogram::{Arrow, Place};
+use crate::chronogram::{Arrow, CellIndex};
 use crate::rows::Names;
 
 /// What is known of a cell.
@@ -45,7 +45,7 @@ pub fn dependences(
     let mut arrows = Vec::new();
     for (row, &var) in rows.iter().enumerate() {
         for cycle in 0..cycles {
-            let to = Place { row, cycle };
+            let to = CellIndex { row, cycle };
             arrows.extend(finder.sources(var, to).into_iter().map(|from| Arrow { from, to }));
         }
     }
@@ -62,7 +62,7 @@ struct Finder<'a> {
 
 impl Finder<'_> {
     /// The shown cells that the value of `var` at the place `to` comes from, or that it waits for.
-    fn sources(&self, var: Var, to: Place) -> BTreeSet<Place> {
+    fn sources(&self, var: Var, to: CellIndex) -> BTreeSet<CellIndex> {
         let mut shown = BTreeSet::new();
         let mut seen = BTreeSet::new();
         let mut open = self.operands(var, to.cycle);
@@ -71,8 +71,8 @@ impl Finder<'_> {
                 continue;
             }
             match self.row_of.get(var).copied().flatten() {
-                Some(row) if (Place { row, cycle }) != to => {
-                    shown.insert(Place { row, cycle });
+                Some(row) if (CellIndex { row, cycle }) != to => {
+                    shown.insert(CellIndex { row, cycle });
                 }
                 _ => open.extend(self.operands(var, cycle)),
             }
@@ -204,7 +204,7 @@ mod tests {
             _ => Status::Value(None),
         };
         let rows: Vec<Var> = rows.iter().map(|&v| Var(v)).collect();
-        let place = |p: Place| (p.row, p.cycle);
+        let place = |p: CellIndex| (p.row, p.cycle);
         dependences(flat, &rows, cells[0].len(), &status)
             .into_iter()
             .map(|a| (place(a.from), place(a.to)))

@@ -12,6 +12,6 @@ mod style;
 mod svg;
 mod text;
 
-pub use chronogram::{Arrow, Axis, Cell, Chronogram, Direction, Heading, Place, Row};
+pub use chronogram::{Arrow, Axis, Cell, CellIndex, Chronogram, Direction, Heading, Row};
 pub use dependences::{Status, dependences};
 pub use rows::{Names, Rows, shown};

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::chronogram::{Arrow, Direction, Place};
+use crate::chronogram::{Arrow, CellIndex, Direction};
 
 /// How an arrow runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,7 +41,7 @@ pub(crate) struct Port {
 
 /// The routes of all arrows.
 #[derive(Debug, Default)]
-pub(crate) struct Plan {
+pub(crate) struct Routing {
     /// One route an arrow, with the ports at its source and its target.
     pub(crate) routes: Vec<(Route, Port, Port)>,
     /// How many lanes each gutter has.
@@ -53,8 +53,8 @@ pub(crate) struct Plan {
 /// Lanes in use in one gutter or gap: the extents in each.
 type Lanes = BTreeMap<usize, Vec<Vec<(usize, usize)>>>;
 
-/// Plans the routes of `arrows`; short ones get the inner lanes.
-pub(crate) fn plan(arrows: &[Arrow]) -> Plan {
+/// Chooses the routes of `arrows`; short ones get the inner lanes.
+pub(crate) fn routing(arrows: &[Arrow]) -> Routing {
     let mut order: Vec<usize> = (0..arrows.len()).collect();
     order.sort_by_key(|&i| extent(arrows[i].from.row, arrows[i].to.row).map_or(0, |(a, b)| b - a));
     let (mut gutters, mut gaps) = (Lanes::new(), Lanes::new());
@@ -65,7 +65,7 @@ pub(crate) fn plan(arrows: &[Arrow]) -> Plan {
     let ports = ports(arrows, &routes);
     let lanes = |lanes: Lanes| lanes.into_iter().map(|(k, l)| (k, l.len())).collect();
     let routes = routes.into_iter().zip(ports).map(|(r, (from, to))| (r, from, to)).collect();
-    Plan { routes, gutters: lanes(gutters), gaps: lanes(gaps) }
+    Routing { routes, gutters: lanes(gutters), gaps: lanes(gaps) }
 }
 
 fn route(arrow: Arrow, gutters: &mut Lanes, gaps: &mut Lanes) -> Route {
@@ -113,11 +113,11 @@ fn take(lanes: &mut Lanes, at: usize, extent: (usize, usize)) -> usize {
 
 /// Spreads the ends of arrows over the sides of their cells: those that come from above stand above.
 fn ports(arrows: &[Arrow], routes: &[Route]) -> Vec<(Port, Port)> {
-    type Side = (Place, bool);
+    type Side = (CellIndex, bool);
     let mut ends: BTreeMap<Side, Vec<(i64, usize, bool)>> = BTreeMap::new();
     for (i, (arrow, route)) in arrows.iter().zip(routes).enumerate() {
         let (from_right, to_right) = sides(*arrow, *route);
-        let rows = |place: Place| i64::try_from(place.row).unwrap_or(i64::MAX);
+        let rows = |place: CellIndex| i64::try_from(place.row).unwrap_or(i64::MAX);
         let rise = rows(arrow.to) - rows(arrow.from);
         ends.entry((arrow.from, from_right)).or_default().push((rise, i, true));
         ends.entry((arrow.to, to_right)).or_default().push((-rise, i, false));
@@ -157,39 +157,39 @@ mod tests {
     use super::*;
 
     fn arrow(from: (usize, usize), to: (usize, usize)) -> Arrow {
-        let place = |(row, cycle)| Place { row, cycle };
+        let place = |(row, cycle)| CellIndex { row, cycle };
         Arrow { from: place(from), to: place(to) }
     }
 
     #[test]
     fn neighbours_are_joined_straight() {
-        let plan = plan(&[arrow((0, 2), (1, 2)), arrow((2, 2), (1, 2))]);
-        assert!(plan.routes.iter().all(|r| r.0 == Route::Down));
-        assert!(plan.gutters.is_empty() && plan.gaps.is_empty());
+        let routing = routing(&[arrow((0, 2), (1, 2)), arrow((2, 2), (1, 2))]);
+        assert!(routing.routes.iter().all(|r| r.0 == Route::Down));
+        assert!(routing.gutters.is_empty() && routing.gaps.is_empty());
     }
 
     #[test]
     fn arrows_that_meet_get_lanes_of_their_own() {
-        let plan = plan(&[arrow((0, 1), (2, 1)), arrow((1, 1), (4, 1)), arrow((5, 1), (7, 1))]);
-        let lanes: Vec<_> = plan.routes.iter().map(|r| r.0).collect();
+        let routing = routing(&[arrow((0, 1), (2, 1)), arrow((1, 1), (4, 1)), arrow((5, 1), (7, 1))]);
+        let lanes: Vec<_> = routing.routes.iter().map(|r| r.0).collect();
         let gutter = |lane| Route::Gutter { gutter: 2, lane };
         assert_eq!(lanes, [gutter(0), gutter(1), gutter(0)]);
-        assert_eq!(plan.gutters.get(&2), Some(&2));
+        assert_eq!(routing.gutters.get(&2), Some(&2));
     }
 
     #[test]
     fn a_delay_over_absent_cycles_goes_around_them() {
-        let plan = plan(&[arrow((1, 0), (2, 3)), arrow((2, 4), (2, 1))]);
-        assert_eq!(plan.routes[0].0, Route::Around { leave: (1, 0), along: (2, 1), arrive: (3, 0) });
-        assert_eq!(plan.routes[1].0, Route::Around { leave: (4, 0), along: (2, 0), arrive: (2, 0) });
+        let routing = routing(&[arrow((1, 0), (2, 3)), arrow((2, 4), (2, 1))]);
+        assert_eq!(routing.routes[0].0, Route::Around { leave: (1, 0), along: (2, 1), arrive: (3, 0) });
+        assert_eq!(routing.routes[1].0, Route::Around { leave: (4, 0), along: (2, 0), arrive: (2, 0) });
     }
 
     #[test]
     fn ends_on_one_side_are_spread_from_above() {
-        let plan = plan(&[arrow((4, 1), (2, 1)), arrow((0, 1), (2, 1)), arrow((2, 1), (2, 2))]);
+        let routing = routing(&[arrow((4, 1), (2, 1)), arrow((0, 1), (2, 1)), arrow((2, 1), (2, 2))]);
         let at_row_2: Vec<usize> =
-            vec![plan.routes[1].2.index, plan.routes[2].1.index, plan.routes[0].2.index];
+            vec![routing.routes[1].2.index, routing.routes[2].1.index, routing.routes[0].2.index];
         assert_eq!(at_row_2, [0, 1, 2]);
-        assert!(plan.routes.iter().any(|r| r.2 == Port { index: 0, count: 1 }));
+        assert!(routing.routes.iter().any(|r| r.2 == Port { index: 0, count: 1 }));
     }
 }

@@ -3,8 +3,8 @@
 
 use std::fmt::Write as _;
 
-use crate::chronogram::{Arrow, Cell, Chronogram, Direction, Heading, Place};
-use crate::routes::{self, Plan, Port, Route};
+use crate::chronogram::{Arrow, Cell, CellIndex, Chronogram, Direction, Heading};
+use crate::routes::{self, Port, Route, Routing};
 use crate::style::{self, DIRECTIONS, STYLE};
 
 const MARGIN: f64 = 16.0;
@@ -28,8 +28,8 @@ const CORNER: f64 = 4.0;
 impl Chronogram {
     /// The table with its arrows as an SVG document: brown within a cycle, blue forward in time, red backward.
     pub fn to_svg(&self) -> String {
-        let plan = routes::plan(&self.arrows);
-        let layout = Layout::new(self, &plan);
+        let routing = routes::routing(&self.arrows);
+        let layout = Layout::new(self, &routing);
         let mut svg = String::new();
         layout.open(&mut svg);
         layout.header(&mut svg, self);
@@ -39,11 +39,11 @@ impl Chronogram {
         for (r, row) in self.rows.iter().enumerate() {
             layout.label(&mut svg, layout.row_top(r), &row.name);
             for (cycle, cell) in row.cells.iter().enumerate().take(self.cycles) {
-                let place = Place { row: r, cycle };
+                let place = CellIndex { row: r, cycle };
                 layout.cell(&mut svg, place, cell, self.fresh.binary_search(&place).is_ok());
             }
         }
-        for (arrow, route) in self.arrows.iter().zip(&plan.routes) {
+        for (arrow, route) in self.arrows.iter().zip(&routing.routes) {
             layout.arrow(&mut svg, *arrow, *route, self.is_waiting(arrow.to));
         }
         layout.legend(&mut svg, self);
@@ -64,7 +64,7 @@ struct Layout {
 }
 
 impl Layout {
-    fn new(chronogram: &Chronogram, plan: &Plan) -> Self {
+    fn new(chronogram: &Chronogram, routing: &Routing) -> Self {
         let text = |s: &str| s.chars().count() as f64 * CHARACTER + 2.0 * PADDING;
         let names = chronogram.rows.iter().map(|r| text(&r.name));
         let label_width = names.fold(text(chronogram.axis_name()), f64::max);
@@ -76,20 +76,20 @@ impl Layout {
         for n in 0..chronogram.cycles {
             let cells = chronogram.rows.iter().filter_map(|r| r.cells.get(n)).map(|c| text(style::cell(c).0));
             let width = cells.fold(MIN_COLUMN.max(text(&chronogram.column_name(n))), f64::max);
-            x += if n == 0 { 0.0 } else { breadth(plan.gutters.get(&n), least_gutter) };
+            x += if n == 0 { 0.0 } else { breadth(routing.gutters.get(&n), least_gutter) };
             columns.push((x, width));
             x += width;
         }
-        x += plan.gutters.get(&chronogram.cycles).map_or(0.0, |n| breadth(Some(n), MIN_GUTTER));
+        x += routing.gutters.get(&chronogram.cycles).map_or(0.0, |n| breadth(Some(n), MIN_GUTTER));
         let mut y = MARGIN + ROW;
         let mut rows = Vec::new();
         for r in 0..chronogram.rows.len() {
-            y += breadth(plan.gaps.get(&r), least_gap);
+            y += breadth(routing.gaps.get(&r), least_gap);
             y += chronogram.headings.iter().filter(|h| h.row == r).count() as f64 * HEADING;
             rows.push(y);
             y += ROW;
         }
-        y += plan.gaps.get(&chronogram.rows.len()).map_or(0.0, |n| breadth(Some(n), MIN_GAP));
+        y += routing.gaps.get(&chronogram.rows.len()).map_or(0.0, |n| breadth(Some(n), MIN_GAP));
         let legend = if chronogram.arrows.is_empty() { 0.0 } else { ROW + MIN_GAP };
         Layout {
             label_width,
@@ -148,7 +148,7 @@ impl Layout {
         let _ = writeln!(svg, "<text class=\"note\" x=\"{x:.1}\" y=\"{y:.1}\" dy=\"0.35em\">{text}</text>");
     }
 
-    fn cell(&self, svg: &mut String, place: Place, cell: &Cell, fresh: bool) {
+    fn cell(&self, svg: &mut String, place: CellIndex, cell: &Cell, fresh: bool) {
         if *cell == Cell::Blank {
             return;
         }
@@ -201,7 +201,7 @@ impl Layout {
     }
 
     /// Where an arrow ends at a cell's side.
-    fn end(&self, place: Place, right: bool, port: Port) -> (f64, f64) {
+    fn end(&self, place: CellIndex, right: bool, port: Port) -> (f64, f64) {
         let (x, width) = self.column(place.cycle);
         let y = self.row_top(place.row) + ROW * (port.index + 1) as f64 / (port.count + 1) as f64;
         (if right { x + width } else { x }, y)
@@ -295,8 +295,8 @@ mod tests {
         let row = |name: &str, cells: Vec<Cell>| Row { name: name.to_owned(), cells };
         let value = |t: &str| Cell::Value(t.to_owned());
         let arrow = |from: (usize, usize), to: (usize, usize)| Arrow {
-            from: Place { row: from.0, cycle: from.1 },
-            to: Place { row: to.0, cycle: to.1 },
+            from: CellIndex { row: from.0, cycle: from.1 },
+            to: CellIndex { row: to.0, cycle: to.1 },
         };
         Chronogram {
             cycles: 3,
@@ -330,7 +330,7 @@ mod tests {
         let mut chronogram = chronogram();
         chronogram.arrows.clear();
         chronogram.headings.push(Heading { row: 1, text: "[0:2]".to_owned() });
-        chronogram.fresh.push(Place { row: 1, cycle: 2 });
+        chronogram.fresh.push(CellIndex { row: 1, cycle: 2 });
         chronogram.rows[2].cells[1] = Cell::Blank;
         let svg = chronogram.to_svg();
         assert_eq!(svg.matches(">[0:2]<").count(), 1);
@@ -343,9 +343,9 @@ mod tests {
     #[test]
     fn lines_stay_out_of_the_cells() {
         let chronogram = chronogram();
-        let plan = routes::plan(&chronogram.arrows);
-        let layout = Layout::new(&chronogram, &plan);
-        for (gutter, lanes) in &plan.gutters {
+        let routing = routes::routing(&chronogram.arrows);
+        let layout = Layout::new(&chronogram, &routing);
+        for (gutter, lanes) in &routing.gutters {
             for lane in 0..*lanes {
                 let x = layout.gutter(*gutter, lane);
                 let (left, width) = layout.column(gutter - 1);
@@ -353,7 +353,7 @@ mod tests {
                 assert!(left + width < x && x < right, "gutter {gutter} lane {lane}: {x}");
             }
         }
-        for (gap, lanes) in &plan.gaps {
+        for (gap, lanes) in &routing.gaps {
             for lane in 0..*lanes {
                 let y = layout.gap(*gap, lane);
                 assert!(

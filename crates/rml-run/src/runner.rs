@@ -105,19 +105,21 @@ impl Family {
         Ok(&self.programs[&size])
     }
 
-    /// Does without those inputs from now on, and without the outputs that need them.
+    /// Leaves these inputs out from now on, and the outputs that need them.
     pub(crate) fn do_without(&mut self, inputs: Vec<String>) {
         self.without = inputs;
         self.programs.clear();
     }
 
-    /// How many windows are stacked, if `size` are asked for and the data has as many as its longest column at most.
+    /// How many windows are stacked if `size` are asked for: no more than the longest column of the data has rows, and one if the program
+    /// does not stack windows.
     pub(crate) fn size(&self, size: usize, data: &Columns) -> usize {
         let rows = data.columns.values().map(Column::rows).max().unwrap_or(0);
         if self.stacks { size.min(rows).max(1) } else { 1 }
     }
 
-    /// Which of those states have a shape that follows the number of stacked windows.
+    /// Which of those states have a shape that follows the number of stacked windows. A shape says only what its dimensions are for one
+    /// number of windows, so the program is compiled for another number, and the shapes are compared.
     pub(crate) fn stacked_states(
         &mut self,
         size: usize,
@@ -139,7 +141,8 @@ impl Family {
         Ok(candidates.into_iter().filter(follows).cloned().collect())
     }
 
-    /// Which outputs have a row for each stacked window: those whose first dimension follows the number of windows.
+    /// Which outputs have a row for each stacked window: those whose first dimension follows the number of windows. The types for another
+    /// number of windows tell, as for [`stacked_states`](Self::stacked_states).
     pub(crate) fn stacked_outputs(&mut self, size: usize) -> Result<Vec<bool>, Error> {
         if !self.stacks {
             return Ok(vec![false; self.program(size)?.outputs().len()]);

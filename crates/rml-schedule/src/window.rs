@@ -1,8 +1,6 @@
 //! Which windows a plan is for, and what is known of a variable at a position in them.
 
-use rml_analysis::{
-    ClockData, ClockId, Clocks, Facts, Hold, Literal, Position, Positions, Segments, VarFacts,
-};
+use rml_analysis::{ClockData, ClockId, Clocks, Facts, Guard, Hold, Position, Positions, Segments, VarFacts};
 use rml_base::IndexVec;
 use rml_ir::flat::{self, Drawn, Eq, Rhs, Var};
 
@@ -15,7 +13,7 @@ pub(crate) struct Window<'a> {
     /// The facts about the segments that the windows are, or about the trace.
     table: &'a IndexVec<Var, VarFacts>,
     /// What ends a window; nothing if any block of cycles is one.
-    pub(crate) ends: Vec<Literal>,
+    pub(crate) ends: Vec<Guard>,
     /// The windows of `every` that end where these do.
     own: Vec<flat::Window>,
     /// Whether any block of cycles is a window.

@@ -8,7 +8,7 @@ use rml_base::{Diagnostics, Error, Sources};
 use rml_files::contents;
 use rml_ir::{Precision, Value};
 
-use crate::expand::{self, Plan, Wanted};
+use crate::expand::{self, Expanded, Wanted};
 use crate::tensors::{Stored, TensorFile};
 use crate::{layouts, mapping};
 
@@ -48,7 +48,7 @@ pub fn import(
     precision: Precision,
     sources: &mut Sources,
 ) -> Result<(IndexMap<Arc<str>, Value>, usize), Diagnostics> {
-    crate::import::import(&plan(mapping, wanted, sources)?, weights, precision)
+    crate::import::import(&expanded(mapping, wanted, sources)?, weights, precision)
 }
 
 /// How to export.
@@ -72,15 +72,15 @@ pub fn export(
     options: &ExportOptions,
     sources: &mut Sources,
 ) -> Result<TensorFile, Diagnostics> {
-    crate::export::export(&plan(mapping, wanted, sources)?, values, options.like.as_ref(), options.stored)
+    crate::export::export(&expanded(mapping, wanted, sources)?, values, options.like.as_ref(), options.stored)
 }
 
 /// The mapping, applied to the parameters; its text and those of the layouts are added to `sources`.
-fn plan<'w>(
+fn expanded<'w>(
     mapping: &Mapping,
     wanted: &'w IndexMap<Arc<str>, Wanted>,
     sources: &mut Sources,
-) -> Result<Plan<'w>, Diagnostics> {
+) -> Result<Expanded<'w>, Diagnostics> {
     let file = sources.add(mapping.name.clone(), mapping.text.clone());
     let builtin = layouts::builtin(sources)?;
     expand::expand(&mapping::parse(&mapping.text, file)?, &builtin, wanted)

@@ -50,7 +50,7 @@ pub(crate) struct Fixed {
 
 /// A mapping for one program.
 #[derive(Debug)]
-pub(crate) struct Plan<'w> {
+pub(crate) struct Expanded<'w> {
     /// All parameters, in the order of the program.
     pub(crate) made: Vec<Made<'w>>,
     /// Tensors that are no parameters.
@@ -64,7 +64,7 @@ pub(crate) fn expand<'w>(
     mapping: &Written,
     builtin: &[Layout],
     wanted: &'w IndexMap<Arc<str>, Wanted>,
-) -> Result<Plan<'w>, Diagnostics> {
+) -> Result<Expanded<'w>, Diagnostics> {
     let mut work = Work { wanted, made: IndexMap::new(), fixed: Vec::new(), findings: Diagnostics::new() };
     for entry in &mapping.params {
         work.entry(entry);
@@ -194,7 +194,7 @@ impl<'w> Work<'w> {
         }
     }
 
-    fn finish(mut self, ignore: Vec<Name>) -> Result<Plan<'w>, Diagnostics> {
+    fn finish(mut self, ignore: Vec<Name>) -> Result<Expanded<'w>, Diagnostics> {
         if self.findings.is_empty() {
             for wanted in self.wanted.values().filter(|w| !self.made.contains_key(&w.key)) {
                 let message = format!("the mapping does not say what parameter `{}` is made of", wanted.key);
@@ -208,7 +208,7 @@ impl<'w> Work<'w> {
         }
         let mut made: Vec<Made<'w>> = self.made.into_values().collect();
         made.sort_by_key(|m| self.wanted.get_index_of(&m.wanted.key));
-        Ok(Plan { made, fixed: self.fixed, ignore })
+        Ok(Expanded { made, fixed: self.fixed, ignore })
     }
 }
 

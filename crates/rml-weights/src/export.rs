@@ -9,7 +9,7 @@ use rml_ir::{Data, Shape, Value};
 
 use crate::cells::{Terms, Wholes, terms};
 use crate::element::{Refused, Written, add, scatter};
-use crate::expand::{Made, Plan};
+use crate::expand::{Expanded, Made};
 use crate::import::{about, forgotten, left_alone, present, typed_all};
 use crate::node::Name;
 use crate::shapes::{Extent, Typed, typed};
@@ -18,7 +18,7 @@ use crate::tensors::{FileTensor, Stored, TensorFile, rounded};
 /// The tensors that the parameters make. `like` is a file to take shapes, types of elements and all that is no parameter from;
 /// `stored` is the type of numbers, by default that of `like`, else that of the parameters.
 pub(crate) fn export(
-    plan: &Plan<'_>,
+    expanded: &Expanded<'_>,
     params: &IndexMap<Arc<str>, Value>,
     like: Option<&TensorFile>,
     stored: Option<Stored>,
@@ -26,11 +26,11 @@ pub(crate) fn export(
     let known: Option<IndexMap<String, Shape>> =
         like.map(|l| l.tensors.iter().map(|(name, t)| (name.clone(), t.shape.clone())).collect());
     if let Some(like) = like {
-        present(plan, like)?;
+        present(expanded, like)?;
     }
-    let typed = typed_all(plan, |made| typed(&made.expr, made.wanted.ty.shape.dims(), known.as_ref()))?;
-    let wholes = wholes(plan, &typed, known.as_ref())?;
-    let written = write(plan, params, &typed, &wholes)?;
+    let typed = typed_all(expanded, |made| typed(&made.expr, made.wanted.ty.shape.dims(), known.as_ref()))?;
+    let wholes = wholes(expanded, &typed, known.as_ref())?;
+    let written = write(expanded, params, &typed, &wholes)?;
     let mut tensors = IndexMap::new();
     for ((name, dims), written) in wholes.iter().zip(written) {
         let own = match &written.data {
@@ -46,20 +46,20 @@ pub(crate) fn export(
         let data = rounded(&written.data, stored);
         tensors.insert(name.clone(), FileTensor { stored, shape: Shape::new(dims), data });
     }
-    rest(plan, like, &mut tensors)?;
+    rest(expanded, like, &mut tensors)?;
     Ok(TensorFile { origin: "the parameters".into(), tensors, ..TensorFile::default() })
 }
 
 /// The dimensions of all tensors, from what their parts say.
 fn wholes(
-    plan: &Plan<'_>,
+    expanded: &Expanded<'_>,
     typed: &[Typed],
     known: Option<&IndexMap<String, Shape>>,
 ) -> Result<Wholes, Diagnostics> {
     let mut found: IndexMap<String, Vec<Extent>> = IndexMap::new();
     let mut targets: Vec<(&Made<'_>, &Name, &[usize])> = Vec::new();
     let mut findings = Diagnostics::new();
-    for (made, typed) in plan.made.iter().zip(typed) {
+    for (made, typed) in expanded.made.iter().zip(typed) {
         leaves(typed, &mut |leaf| match leaf {
             Typed::Leaf { tensor, whole, absent, .. } => {
                 if absent.is_some() && known.is_some_and(|k| !k.contains_key(&tensor.text)) {
@@ -116,14 +116,14 @@ fn leaves<'t>(typed: &'t Typed, f: &mut dyn FnMut(&'t Typed)) {
 
 /// Writes all parameters.
 fn write(
-    plan: &Plan<'_>,
+    expanded: &Expanded<'_>,
     params: &IndexMap<Arc<str>, Value>,
     typed: &[Typed],
     wholes: &Wholes,
 ) -> Result<Vec<Written>, Diagnostics> {
     let mut written: Vec<Option<Written>> = vec![None; wholes.len()];
     let mut findings = Diagnostics::new();
-    let values: Vec<Data> = plan.made.iter().map(|made| params[&made.wanted.key].to_data()).collect();
+    let values: Vec<Data> = expanded.made.iter().map(|made| params[&made.wanted.key].to_data()).collect();
     for (typed, data) in typed.iter().zip(&values) {
         leaves(typed, &mut |leaf| {
             let Typed::Leaf { tensor, .. } = leaf else { return };
@@ -133,7 +133,7 @@ fn write(
     }
     let mut written: Vec<Written> = written.into_iter().flatten().collect();
     for adding in [false, true] {
-        for ((made, typed), data) in plan.made.iter().zip(typed).zip(&values) {
+        for ((made, typed), data) in expanded.made.iter().zip(typed).zip(&values) {
             if let Err(refused) = parameter(data, &terms(typed, wholes), &mut written, adding) {
                 findings.push(about(made, refusal(made, refused, wholes)));
             }
@@ -211,18 +211,18 @@ fn index(mut at: usize, dims: &[usize]) -> Vec<usize> {
 
 /// Adds the tensors that are no parameters; with a file to be like, nothing may be missing or too much.
 fn rest(
-    plan: &Plan<'_>,
+    expanded: &Expanded<'_>,
     like: Option<&TensorFile>,
     tensors: &mut IndexMap<String, FileTensor>,
 ) -> Result<(), Diagnostics> {
     if let Some(like) = like {
-        let alone = like.tensors.iter().filter(|(name, _)| left_alone(plan, name));
+        let alone = like.tensors.iter().filter(|(name, _)| left_alone(expanded, name));
         let alone: Vec<_> = alone.map(|(name, t)| (name.clone(), t.clone())).collect();
         for (name, tensor) in alone {
             tensors.entry(name).or_insert(tensor);
         }
     }
-    for fixed in &plan.fixed {
+    for fixed in &expanded.fixed {
         let n = fixed.shape.iter().product();
         #[allow(clippy::cast_possible_truncation, reason = "the value is written for that type")]
         let data = match fixed.stored {
@@ -241,7 +241,7 @@ fn rest(
     let missing = like.tensors.iter().filter(|(name, _)| !known.contains(name));
     let mut notes: Vec<String> =
         missing.map(|(name, t)| format!("`{name}`: {} {}", t.stored, t.shape)).collect();
-    let unusable = like.unusable.iter().filter(|(name, _)| !left_alone(plan, name));
+    let unusable = like.unusable.iter().filter(|(name, _)| !left_alone(expanded, name));
     notes.extend(unusable.map(|(name, why)| format!("`{name}`: {why}")));
     match forgotten(&like.origin, notes) {
         Some(d) => return Err(d.into()),

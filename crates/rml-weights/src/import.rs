@@ -9,7 +9,7 @@ use rml_ir::{DType, Data, Precision, Shape, Value};
 
 use crate::cells::{Cell, Terms, Wholes, terms};
 use crate::element::gather;
-use crate::expand::{Made, Plan};
+use crate::expand::{Expanded, Made};
 use crate::node::listed;
 use crate::pattern::glob;
 use crate::shapes::{Typed, typed};
@@ -17,19 +17,19 @@ use crate::tensors::{FileTensor, Stored, TensorFile, rounded};
 
 /// The parameters that a file of tensors gives, and how many numbers had to be rounded.
 pub(crate) fn import(
-    plan: &Plan<'_>,
+    expanded: &Expanded<'_>,
     weights: &TensorFile,
     precision: Precision,
 ) -> Result<(IndexMap<Arc<str>, Value>, usize), Diagnostics> {
     let shapes: IndexMap<String, Shape> =
         weights.tensors.iter().map(|(name, t)| (name.clone(), t.shape.clone())).collect();
-    present(plan, weights)?;
-    let typed = typed_all(plan, |made| typed(&made.expr, made.wanted.ty.shape.dims(), Some(&shapes)))?;
+    present(expanded, weights)?;
+    let typed = typed_all(expanded, |made| typed(&made.expr, made.wanted.ty.shape.dims(), Some(&shapes)))?;
     let wholes: Wholes = shapes.into_iter().map(|(name, shape)| (name, shape.dims().to_vec())).collect();
     let mut read = Read { weights, precision, used: vec![None; wholes.len()], rounded: 0 };
     let mut params = IndexMap::new();
     let mut findings = Diagnostics::new();
-    for (made, typed) in plan.made.iter().zip(&typed) {
+    for (made, typed) in expanded.made.iter().zip(&typed) {
         match read.parameter(made, &terms(typed, &wholes)) {
             Ok(value) => {
                 params.insert(Arc::clone(&made.wanted.key), value);
@@ -38,7 +38,7 @@ pub(crate) fn import(
         }
     }
     if findings.is_empty()
-        && let Some(d) = read.unused(plan)
+        && let Some(d) = read.unused(expanded)
     {
         findings.push(d);
     }
@@ -47,12 +47,12 @@ pub(crate) fn import(
 
 /// The shapes of all parameters, or all that is wrong with them.
 pub(crate) fn typed_all(
-    plan: &Plan<'_>,
+    expanded: &Expanded<'_>,
     typed: impl Fn(&Made<'_>) -> Result<Typed, Diagnostic>,
 ) -> Result<Vec<Typed>, Diagnostics> {
     let mut findings = Diagnostics::new();
     let mut all = Vec::new();
-    for made in &plan.made {
+    for made in &expanded.made {
         match typed(made) {
             Ok(found) => all.push(found),
             Err(d) => findings.push(about(made, d)),
@@ -70,9 +70,9 @@ pub(crate) fn about(made: &Made<'_>, d: Diagnostic) -> Diagnostic {
 }
 
 /// Refuses tensors that the file lacks.
-pub(crate) fn present(plan: &Plan<'_>, weights: &TensorFile) -> Result<(), Diagnostics> {
+pub(crate) fn present(expanded: &Expanded<'_>, weights: &TensorFile) -> Result<(), Diagnostics> {
     let mut findings = Diagnostics::new();
-    for made in &plan.made {
+    for made in &expanded.made {
         made.expr.tensors(&mut |name, optional| {
             if optional || weights.tensors.contains_key(&name.text) {
                 return;
@@ -92,8 +92,8 @@ pub(crate) fn present(plan: &Plan<'_>, weights: &TensorFile) -> Result<(), Diagn
 }
 
 /// Whether a mapping leaves a tensor alone.
-pub(crate) fn left_alone(plan: &Plan<'_>, name: &str) -> bool {
-    plan.fixed.iter().any(|f| f.name == name) || plan.ignore.iter().any(|p| glob(&p.text, name))
+pub(crate) fn left_alone(expanded: &Expanded<'_>, name: &str) -> bool {
+    expanded.fixed.iter().any(|f| f.name == name) || expanded.ignore.iter().any(|p| glob(&p.text, name))
 }
 
 struct Read<'r> {
@@ -159,11 +159,11 @@ impl Read<'_> {
     }
 
     /// What the mapping forgets: tensors, and parts of tensors.
-    fn unused(&self, plan: &Plan<'_>) -> Option<Diagnostic> {
+    fn unused(&self, expanded: &Expanded<'_>) -> Option<Diagnostic> {
         let mut notes = Vec::new();
         for ((name, tensor), used) in self.weights.tensors.iter().zip(&self.used) {
             match used {
-                _ if left_alone(plan, name) => {}
+                _ if left_alone(expanded, name) => {}
                 None if tensor.data.is_empty() => {}
                 None => notes.push(format!("`{name}`: {} {}", tensor.stored, tensor.shape)),
                 Some(used) => {
@@ -174,7 +174,7 @@ impl Read<'_> {
                 }
             }
         }
-        let rest = self.weights.unusable.iter().filter(|(name, _)| !left_alone(plan, name));
+        let rest = self.weights.unusable.iter().filter(|(name, _)| !left_alone(expanded, name));
         notes.extend(rest.map(|(name, why)| format!("`{name}`: {why}")));
         forgotten(&self.weights.origin, notes)
     }

@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 use rml_base::{EntityId as _, FileId, Span};
 use rml_ir::{DType, Data, Precision, Type, Value};
 
-use crate::expand::{Made, Plan, Wanted};
+use crate::expand::{Expanded, Made, Wanted};
 use crate::export::export;
 use crate::expr::{Cut, Expr, PartSizes, Source, Step};
 use crate::import::import;
@@ -149,23 +149,23 @@ fn what_is_exported_imports_to_the_same_bits() {
         let ty = Type::new(DType::Num, &shape);
         let wanted = Wanted { key: Arc::from("p"), ty: ty.clone(), span: span() };
         let expr = maker.expr(&shape, 3);
-        let plan = Plan {
+        let expanded = Expanded {
             made: vec![Made { wanted: &wanted, expr, entry: span() }],
             fixed: Vec::new(),
             ignore: Vec::new(),
         };
         let data = Data::F32((0..ty.shape.len()).map(|_| maker.random.number()).collect());
         let params: IndexMap<Arc<str>, Value> = [(Arc::from("p"), Value::new(ty.shape.clone(), data))].into();
-        let tensors = export(&plan, &params, None, None).unwrap_or_else(|e| panic!("{case}: {e}"));
+        let tensors = export(&expanded, &params, None, None).unwrap_or_else(|e| panic!("{case}: {e}"));
         let (back, rounded) =
-            import(&plan, &tensors, Precision::F32).unwrap_or_else(|e| panic!("{case}: {e}"));
+            import(&expanded, &tensors, Precision::F32).unwrap_or_else(|e| panic!("{case}: {e}"));
         let bits = |v: &Value| match v.to_data() {
             Data::F32(v) => v.iter().map(|x| x.to_bits()).collect::<Vec<_>>(),
             other => panic!("{other:?}"),
         };
-        assert_eq!(bits(&back["p"]), bits(&params["p"]), "{case}: {:?}", plan.made[0].expr);
+        assert_eq!(bits(&back["p"]), bits(&params["p"]), "{case}: {:?}", expanded.made[0].expr);
         assert_eq!(rounded, 0);
-        let again = export(&plan, &back, Some(&tensors), None).unwrap_or_else(|e| panic!("{case}: {e}"));
+        let again = export(&expanded, &back, Some(&tensors), None).unwrap_or_else(|e| panic!("{case}: {e}"));
         assert!(again.tensors.iter().all(|(name, t)| t.same(&tensors.tensors[name])), "{case}");
     }
 }

@@ -13,7 +13,7 @@ use super::frame::{Ends, Frame};
 use super::graph::{Dependences, Distance, Edge};
 use super::part::Part;
 use super::segment::{Proof, prove};
-use crate::conditions::Literal;
+use crate::conditions::Guard;
 
 /// The parts that wait, each with the proof that its window cuts it. Requires: no circle within one cycle. Ensures: each is known at the
 /// end of its own window, all other members at once, if what is outside the recurrence is.
@@ -39,14 +39,14 @@ pub(super) fn separate(deps: &Dependences<'_>, part: &Part) -> Option<Vec<(Part,
 /// For each member that waits the window for which it does, by its place in the list; none if one waits for two, or for no window.
 fn labels(deps: &Dependences<'_>, part: &Part) -> Option<(BTreeMap<usize, usize>, Vec<Window>)> {
     let conditions = &deps.conditions;
-    let mut ends: Vec<BTreeSet<Literal>> = Vec::new();
+    let mut ends: Vec<BTreeSet<Guard>> = Vec::new();
     let mut windows: Vec<Window> = Vec::new();
     let mut labels: BTreeMap<usize, usize> = BTreeMap::new();
     for (from, _, edge) in part.edges.iter().filter(|(_, _, e)| e.distance == Distance::Next) {
         let window = deps.delay(edge)?.1?;
         let chain = conditions.windows(Some(window)).into_iter();
-        let own: BTreeSet<Literal> =
-            chain.map(|w| conditions.literal(conditions.flat.windows[w].end, true)).collect();
+        let own: BTreeSet<Guard> =
+            chain.map(|w| conditions.guard(conditions.flat.windows[w].end, true)).collect();
         let label = ends.iter().position(|e| *e == own).unwrap_or_else(|| {
             windows.push(window);
             ends.push(own);

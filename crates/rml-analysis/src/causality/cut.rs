@@ -9,7 +9,7 @@ use super::frame::Ends;
 use super::graph::{Dependences, Distance, Edge};
 use super::part::{Part, path};
 use super::segment::{Proof, prove};
-use crate::conditions::Literal;
+use crate::conditions::Guard;
 use crate::scc::components;
 
 /// How many conditions are tried for one part, and how large the product of conditions and edges may get.
@@ -41,8 +41,8 @@ fn cut(deps: &Dependences<'_>, part: &Part, depth: u32) -> Option<Proof> {
             return Some(proof);
         }
     }
-    for literal in candidates(deps, part) {
-        if let Some(proof) = attempt(&Ends::All(vec![literal])) {
+    for guard in candidates(deps, part) {
+        if let Some(proof) = attempt(&Ends::All(vec![guard])) {
             return Some(proof);
         }
     }
@@ -52,14 +52,14 @@ fn cut(deps: &Dependences<'_>, part: &Part, depth: u32) -> Option<Proof> {
 /// The windows around looks ahead, innermost first, one for each set of ends.
 fn windows(deps: &Dependences<'_>, part: &Part) -> Vec<Ends> {
     let conditions = &deps.conditions;
-    let mut found: Vec<(usize, Vec<Literal>, Ends)> = Vec::new();
+    let mut found: Vec<(usize, Vec<Guard>, Ends)> = Vec::new();
     for (_, _, e) in part.edges.iter().filter(|(_, _, e)| e.distance == Distance::Next) {
         for w in conditions.windows(deps.delay(e).and_then(|(_, w)| w)) {
             let chain = conditions.windows(Some(w));
-            let literals: Vec<Literal> =
-                chain.iter().map(|w| conditions.literal(conditions.flat.windows[*w].end, true)).collect();
-            if found.len() < CANDIDATES && found.iter().all(|(_, l, _)| *l != literals) {
-                found.push((usize::MAX - chain.len(), literals, Ends::Window(w)));
+            let guards: Vec<Guard> =
+                chain.iter().map(|w| conditions.guard(conditions.flat.windows[*w].end, true)).collect();
+            if found.len() < CANDIDATES && found.iter().all(|(_, l, _)| *l != guards) {
+                found.push((usize::MAX - chain.len(), guards, Ends::Window(w)));
             }
         }
     }
@@ -68,7 +68,7 @@ fn windows(deps: &Dependences<'_>, part: &Part) -> Vec<Ends> {
 }
 
 /// Conditions whose other value some edge or member of a circle ahead needs; named ones first.
-fn candidates(deps: &Dependences<'_>, part: &Part) -> Vec<Literal> {
+fn candidates(deps: &Dependences<'_>, part: &Part) -> Vec<Guard> {
     let ahead = |e: &Edge| e.distance != Distance::Past;
     let graph = part.graph(ahead);
     let all = components(graph.len(), |v, i| graph.of(v).get(i).map(|(to, _)| Some(*to)));
@@ -78,11 +78,11 @@ fn candidates(deps: &Dependences<'_>, part: &Part) -> Vec<Literal> {
         .position(|(from, to, e)| e.distance == Distance::Next && all.of[*from] == all.of[*to]);
     let circle = next.and_then(|i| part.circle(&graph, i));
     let edges: Vec<usize> = circle.unwrap_or_else(|| (0..part.edges.len()).collect());
-    let mut found: Vec<Literal> = Vec::new();
+    let mut found: Vec<Guard> = Vec::new();
     for i in edges {
-        for literal in needed(deps, part, i) {
-            if !found.contains(&literal.negated()) && found.len() < CANDIDATES {
-                found.push(literal.negated());
+        for guard in needed(deps, part, i) {
+            if !found.contains(&guard.negated()) && found.len() < CANDIDATES {
+                found.push(guard.negated());
             }
         }
     }
@@ -98,19 +98,19 @@ fn is_member(part: &Part, var: Var) -> bool {
 
 /// The conditions under which an edge is taken: its own, and those of the clock of its start. A condition that is a sample stands for
 /// itself and for what it samples.
-fn needed(deps: &Dependences<'_>, part: &Part, edge: usize) -> Vec<Literal> {
+fn needed(deps: &Dependences<'_>, part: &Part, edge: usize) -> Vec<Guard> {
     let (from, _, e) = &part.edges[edge];
     let conditions = &deps.conditions;
     let mut found = Vec::new();
     found.extend(e.only.condition());
     let chain = conditions.chain(deps.clock(part.nodes[*from]));
-    found.extend(chain.into_iter().map(|l| conditions.literal(l.cond, l.value)));
+    found.extend(chain.into_iter().map(|l| conditions.guard(l.cond, l.value)));
     found
 }
 
 /// Conditions that cut together what none cuts alone: those that ways through one instant need, each negated, until none is left.
 fn joint(deps: &Dependences<'_>, part: &Part) -> Option<Ends> {
-    let mut chosen: Vec<Literal> = Vec::new();
+    let mut chosen: Vec<Guard> = Vec::new();
     let now = part.graph(|e| e.distance == Distance::Now);
     let next = || part.edges.iter().enumerate().filter(|(_, (_, _, e))| e.distance == Distance::Next);
     let entries: Vec<usize> =
@@ -125,7 +125,7 @@ fn joint(deps: &Dependences<'_>, part: &Part) -> Option<Ends> {
         let at = way.last().map(|i| part.edges[*i].1);
         let last = at.or_else(|| entries.iter().copied().find(|v| leaves.contains_key(v)))?;
         way.push(leaves[&last]);
-        let mut needs: Vec<Literal> = way.iter().flat_map(|i| needed(deps, part, *i)).collect();
+        let mut needs: Vec<Guard> = way.iter().flat_map(|i| needed(deps, part, *i)).collect();
         needs.retain(|l| deps.conditions.constant(l.cond).is_none() && !chosen.contains(l));
         needs.sort_by_key(|l| is_member(part, l.cond));
         chosen.push(needs.first()?.negated());

@@ -7,13 +7,13 @@ use rml_ir::flat::{Init, Rhs, Var, Window};
 
 use super::CutData;
 use crate::clocks::{ClockData, ClockId};
-use crate::conditions::{Conditions, Instant, Literal};
+use crate::conditions::{Conditions, Guard, Instant};
 
 /// What divides time into segments.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Ends {
     /// A segment ends where all of these hold.
-    All(Vec<Literal>),
+    All(Vec<Guard>),
     /// A segment ends where this window does, or one around it.
     Window(Window),
 }
@@ -34,7 +34,7 @@ pub(crate) fn is_last(p: Position) -> bool {
 pub(crate) struct Frame<'c, 'a> {
     pub(crate) conditions: &'c Conditions<'a>,
     /// The ends, each a condition, and whether all have to hold (or one).
-    pub(crate) ends: Vec<Literal>,
+    pub(crate) ends: Vec<Guard>,
     all: bool,
     /// The clock whose ticks are counted.
     pub(crate) clock: ClockId,
@@ -55,34 +55,34 @@ impl<'c, 'a> Frame<'c, 'a> {
     /// Segments with these ends; none if the clock of an end is not known.
     pub(crate) fn new(conditions: &'c Conditions<'a>, ends: &Ends, clock: ClockId) -> Option<Self> {
         let flat = conditions.flat;
-        let of_window = |w: Window| -> Vec<Literal> {
+        let of_window = |w: Window| -> Vec<Guard> {
             let chain = conditions.windows(Some(w)).into_iter();
-            chain.map(|w| conditions.literal(flat.windows[w].end, true)).collect()
+            chain.map(|w| conditions.guard(flat.windows[w].end, true)).collect()
         };
-        let (mut literals, all) = match ends {
-            Ends::All(literals) => (literals.clone(), true),
+        let (mut guards, all) = match ends {
+            Ends::All(guards) => (guards.clone(), true),
             Ends::Window(w) => (of_window(*w), false),
         };
         let mut seen = BTreeSet::new();
-        literals.retain(|l| seen.insert(*l));
-        let all = all || literals.len() == 1;
+        guards.retain(|l| seen.insert(*l));
+        let all = all || guards.len() == 1;
         // Every `every` has a window of its own; those with the same ends have the same boundaries.
-        let own: BTreeSet<Literal> = literals.iter().map(|l| conditions.literal(l.cond, l.value)).collect();
+        let own: BTreeSet<Guard> = guards.iter().map(|l| conditions.guard(l.cond, l.value)).collect();
         let comparable = !all || own.len() == 1;
-        let which = |f: &dyn Fn(&BTreeSet<Literal>) -> bool| -> Vec<Window> {
+        let which = |f: &dyn Fn(&BTreeSet<Guard>) -> bool| -> Vec<Window> {
             let is = |w: &Window| comparable && f(&of_window(*w).into_iter().collect());
             flat.windows.ids().filter(is).collect()
         };
-        let of = |l: &Literal| conditions.clocks.of[l.cond];
-        if literals.iter().any(|l| matches!(conditions.clocks.clocks[of(l)], ClockData::Unknown)) {
+        let of = |l: &Guard| conditions.clocks.of[l.cond];
+        if guards.iter().any(|l| matches!(conditions.clocks.clocks[of(l)], ClockData::Unknown)) {
             return None;
         }
         let mut frame = Frame {
-            ticks: literals.iter().all(|l| conditions.is_within(of(l), clock)),
+            ticks: guards.iter().all(|l| conditions.is_within(of(l), clock)),
             windows: which(&|b| *b == own),
             around: which(&|b| b.is_subset(&own)),
             within: which(&|b| b.is_superset(&own)),
-            ends: literals,
+            ends: guards,
             all,
             clock,
             conditions,
@@ -123,14 +123,14 @@ impl<'c, 'a> Frame<'c, 'a> {
 
     /// What is known, in a kind of instant, of what is present on a clock.
     pub(crate) fn at(&self, clock: ClockId, p: Position) -> &Instant {
-        let of = |l: &Literal| self.conditions.clocks.of[l.cond];
+        let of = |l: &Guard| self.conditions.clocks.of[l.cond];
         let inner = self.ends.iter().all(|l| self.conditions.is_within(clock, of(l)));
         if inner { &self.inner[p] } else { &self.outer[p] }
     }
 
     /// Whether a condition may have a value there.
-    pub(crate) fn may_hold(&self, clock: ClockId, p: Position, literal: Literal) -> bool {
-        self.conditions.truth(literal.cond, self.at(clock, p)).is_none_or(|t| t == literal.value)
+    pub(crate) fn may_hold(&self, clock: ClockId, p: Position, guard: Guard) -> bool {
+        self.conditions.truth(guard.cond, self.at(clock, p)).is_none_or(|t| t == guard.value)
     }
 
     /// Whether a clock may tick there.
@@ -153,8 +153,8 @@ impl<'c, 'a> Frame<'c, 'a> {
     pub(crate) fn ticks_once(&self, clock: ClockId) -> bool {
         let conditions = self.conditions;
         conditions.chain(clock).iter().any(|l| {
-            let l = conditions.literal(l.cond, l.value);
-            if self.all && self.ends.iter().any(|e| conditions.literal(e.cond, e.value) == l) {
+            let l = conditions.guard(l.cond, l.value);
+            if self.all && self.ends.iter().any(|e| conditions.guard(e.cond, e.value) == l) {
                 return self.ends.len() == 1;
             }
             match conditions.rhs(l.cond) {
@@ -163,7 +163,7 @@ impl<'c, 'a> Frame<'c, 'a> {
                 }
                 // `true fby end`, on whatever clock.
                 Some(Rhs::Fby { init: Init::Const(_), next, window: None }) => match self.ends[..] {
-                    [end] => conditions.literal(*next, l.value) == conditions.literal(end.cond, end.value),
+                    [end] => conditions.guard(*next, l.value) == conditions.guard(end.cond, end.value),
                     _ => false,
                 },
                 _ => false,

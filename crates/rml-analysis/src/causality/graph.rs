@@ -10,7 +10,7 @@ use rml_ir::flat::{Eq, Init, Rhs, Var, Window};
 
 use super::presence::{Class, Classes};
 use crate::clocks::{ClockData, ClockId};
-use crate::conditions::{Conditions, Instant, Literal};
+use crate::conditions::{Conditions, Guard, Instant};
 use crate::scc::Graph;
 
 /// In which cycle something is needed, counted on the clock of a delay.
@@ -30,9 +30,9 @@ pub(crate) enum Only {
     /// Wherever its start is needed.
     Always,
     /// Where the end of a window is present, which need not be so wherever its start is needed, and a condition has a value.
-    Present(Option<Literal>),
+    Present(Option<Guard>),
     /// Where a condition has a value.
-    If(Literal),
+    If(Guard),
     /// At the first tick of a delay (in its window).
     Start,
     /// At the last one.
@@ -41,9 +41,9 @@ pub(crate) enum Only {
 
 impl Only {
     /// The condition without which an edge is not taken.
-    pub(crate) fn condition(self) -> Option<Literal> {
+    pub(crate) fn condition(self) -> Option<Guard> {
         match self {
-            Only::If(literal) | Only::Present(Some(literal)) => Some(literal),
+            Only::If(guard) | Only::Present(Some(guard)) => Some(guard),
             Only::Always | Only::Present(None) | Only::Start | Only::End => None,
         }
     }
@@ -174,7 +174,7 @@ impl Needs<'_, '_> {
         match self.conditions.constant(cond) {
             Some(v) if v == value => self.now(to),
             Some(_) => {}
-            None => self.add(to, Distance::Now, Only::If(self.conditions.literal(cond, value))),
+            None => self.add(to, Distance::Now, Only::If(self.conditions.guard(cond, value))),
         }
     }
 
@@ -274,10 +274,10 @@ impl Needs<'_, '_> {
     fn unless_other(&self, window: Option<Window>, end: Var) -> Only {
         let conditions = self.conditions;
         let clock = conditions.clocks.of[conditions.flat.equations[self.eq].lhs];
-        let own = conditions.literal(end, true);
+        let own = conditions.guard(end, true);
         let ends = conditions.windows(window).into_iter().map(|w| conditions.flat.windows[w].end);
         let present = ends.filter(|end| conditions.is_within(clock, conditions.clocks.of[*end]));
-        let mut others = present.map(|end| conditions.literal(end, true)).filter(|l| *l != own);
+        let mut others = present.map(|end| conditions.guard(end, true)).filter(|l| *l != own);
         others.next_back().map_or(Only::Always, |l| Only::If(l.negated()))
     }
 

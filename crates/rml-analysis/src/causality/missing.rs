@@ -6,7 +6,7 @@ use rml_base::EntityId;
 use rml_ir::flat::{Eq, Rhs, Var, Window};
 
 use super::graph::{self, Dependences, Distance, Edge, Only};
-use crate::conditions::{Instant, Literal};
+use crate::conditions::{Guard, Instant};
 
 /// What may miss a value.
 #[derive(Default)]
@@ -53,7 +53,7 @@ pub(super) fn missing(deps: &Dependences<'_>) -> Missing {
 /// What is known of the last cycle of a window.
 fn last(deps: &Dependences<'_>, window: Window) -> Instant {
     let conditions = &deps.conditions;
-    let ends: BTreeSet<Literal> = ends(deps, window);
+    let ends: BTreeSet<Guard> = ends(deps, window);
     let mut instant = Instant { last: Some(true), ..Instant::default() };
     if let [end] = ends.iter().copied().collect::<Vec<_>>()[..] {
         conditions.assume(&mut instant, end);
@@ -61,10 +61,10 @@ fn last(deps: &Dependences<'_>, window: Window) -> Instant {
     instant
 }
 
-fn ends(deps: &Dependences<'_>, window: Window) -> BTreeSet<Literal> {
+fn ends(deps: &Dependences<'_>, window: Window) -> BTreeSet<Guard> {
     let conditions = &deps.conditions;
     let windows = conditions.windows(Some(window)).into_iter();
-    windows.map(|w| conditions.literal(conditions.flat.windows[w].end, true)).collect()
+    windows.map(|w| conditions.guard(conditions.flat.windows[w].end, true)).collect()
 }
 
 struct Walk<'w, 'd, 'a> {
@@ -113,7 +113,7 @@ impl Walk<'_, '_, '_> {
         match reader.edge.distance {
             Distance::Now if at_end => {
                 let possible =
-                    |l: &Literal| conditions.truth(l.cond, &self.instant).is_none_or(|t| t == l.value);
+                    |l: &Guard| conditions.truth(l.cond, &self.instant).is_none_or(|t| t == l.value);
                 // If the condition is missing, the reader is reached through it.
                 reader.edge.only.condition().is_none_or(|l| possible(&l)).then_some(true)
             }

@@ -11,7 +11,7 @@ use rml_base::{Diagnostics, EntityId, IndexVec, Span};
 use rml_ir::flat::{Flat, Var, Window};
 
 use crate::clocks::{ClockData, ClockId, Clocks};
-use crate::conditions::{Conditions, Literal};
+use crate::conditions::{Conditions, Guard};
 use crate::scc::{Components, components};
 use frame::Ends;
 use graph::{Dependences, Edge, Node};
@@ -41,7 +41,7 @@ pub use segment::Direction;
 #[derive(Clone, PartialEq, std::cmp::Eq, Debug)]
 pub struct CutData {
     /// What ends a window: all of these hold, or one of them.
-    pub ends: Vec<Literal>,
+    pub ends: Vec<Guard>,
     /// Whether all have to hold.
     pub all: bool,
     /// The window of the program with these ends, if `every` gave it.
@@ -249,16 +249,15 @@ impl Solver<'_, '_> {
     fn cut_of(&mut self, ends: &Ends) -> Cut {
         let conditions = &self.deps.conditions;
         let (mut ends, all, window) = match ends {
-            Ends::All(literals) => {
-                let ends: Vec<Literal> =
-                    literals.iter().map(|l| conditions.literal(l.cond, l.value)).collect();
+            Ends::All(guards) => {
+                let ends: Vec<Guard> = guards.iter().map(|l| conditions.guard(l.cond, l.value)).collect();
                 (ends, true, None)
             }
             Ends::Window(w) => {
                 let flat = conditions.flat;
                 let chain = conditions.windows(Some(*w));
-                let ends: Vec<Literal> =
-                    chain.iter().map(|w| conditions.literal(flat.windows[*w].end, true)).collect();
+                let ends: Vec<Guard> =
+                    chain.iter().map(|w| conditions.guard(flat.windows[*w].end, true)).collect();
                 (ends, false, Some(*w))
             }
         };
@@ -316,7 +315,7 @@ impl Solver<'_, '_> {
         let cut = self.cut_of(&proof.ends);
         // Conditions from outside say most to a reader; the others follow from the recurrence.
         let data = &self.cuts[cut];
-        let outer: Vec<Literal> =
+        let outer: Vec<Guard> =
             data.ends.iter().filter(|l| !inside.contains(&l.cond.index())).copied().collect();
         if data.all && !outer.is_empty() {
             self.cuts[cut].name = report::cut_name(&self.deps.conditions, &outer, true);

@@ -75,7 +75,7 @@ impl Classes {
         let clocks = conditions.clocks;
         let named = match clocks.clocks[clocks.of[member]] {
             ClockData::On { cond: c, .. } => {
-                conditions.literal(c, true).cond == conditions.literal(cond, true).cond
+                conditions.guard(c, true).cond == conditions.guard(cond, true).cond
             }
             ClockData::Base | ClockData::Unknown => false,
         };

@@ -8,7 +8,7 @@ use super::graph::{Dependences, Distance, Edge, Only};
 use super::part::{Chain, Part, Sums, any_circle, is_negative, path, sums};
 use super::segment::{Direction, Proof};
 use crate::clocks::{ClockData, ClockId};
-use crate::conditions::Literal;
+use crate::conditions::Guard;
 use crate::scc::{Graph, components};
 
 /// How many conditions are looked at for one that makes a circle within one cycle.
@@ -83,20 +83,20 @@ fn instantaneous(deps: &Dependences<'_>, part: &Part) -> Option<Finding> {
 
 /// A circle of edges within one cycle that needs no more than one condition to have one value.
 fn consistent_circle(deps: &Dependences<'_>, part: &Part, found: &Chain) -> Option<Chain> {
-    let mut literals: BTreeSet<Literal> = BTreeSet::new();
+    let mut guards: BTreeSet<Guard> = BTreeSet::new();
     for (_, _, e) in part.edges.iter().filter(|(_, _, e)| e.distance == Distance::Now) {
         if let Only::If(l) = e.only
-            && literals.len() < CANDIDATES
+            && guards.len() < CANDIDATES
         {
-            literals.insert(l);
+            guards.insert(l);
         }
     }
     let first = found.iter().filter_map(|i| match part.edges[*i].2.only {
         Only::If(l) => Some(l),
         _ => None,
     });
-    let first: Vec<Literal> = first.collect();
-    first.iter().chain(&literals).find_map(|l| {
+    let first: Vec<Guard> = first.collect();
+    first.iter().chain(&guards).find_map(|l| {
         let holds = |e: &Edge| {
             e.distance == Distance::Now
                 && e.eq.is_some()
@@ -107,7 +107,7 @@ fn consistent_circle(deps: &Dependences<'_>, part: &Part, found: &Chain) -> Opti
         let clashes = chain.iter().any(|i| {
             let clock = deps.clock(part.nodes[part.edges[*i].0]);
             let chain = deps.conditions.chain(clock);
-            chain.iter().any(|c| deps.conditions.literal(c.cond, c.value) == l.negated())
+            chain.iter().any(|c| deps.conditions.guard(c.cond, c.value) == l.negated())
         });
         (!clashes).then_some(chain)
     })
@@ -163,14 +163,14 @@ pub(super) fn two_ways(
     counts: impl Fn(&Edge) -> bool,
 ) -> Option<Finding> {
     let conditions = &deps.conditions;
-    let ends = |e: &Edge| -> BTreeSet<Literal> {
+    let ends = |e: &Edge| -> BTreeSet<Guard> {
         let chain = conditions.windows(deps.delay(e).and_then(|(_, w)| w)).into_iter();
-        chain.map(|w| conditions.literal(conditions.flat.windows[w].end, true)).collect()
+        chain.map(|w| conditions.guard(conditions.flat.windows[w].end, true)).collect()
     };
-    let within: Vec<BTreeSet<Literal>> = part.edges.iter().map(|(_, _, e)| ends(e)).collect();
-    let sets: BTreeSet<&BTreeSet<Literal>> = within.iter().collect();
+    let within: Vec<BTreeSet<Guard>> = part.edges.iter().map(|(_, _, e)| ends(e)).collect();
+    let sets: BTreeSet<&BTreeSet<Guard>> = within.iter().collect();
     let may_all_fail =
-        |set: &&&BTreeSet<Literal>| set.len() < 2 || set.iter().all(|l| conditions.rhs(l.cond).is_none());
+        |set: &&&BTreeSet<Guard>| set.len() < 2 || set.iter().all(|l| conditions.rhs(l.cond).is_none());
     sets.iter()
         .filter(may_all_fail)
         .find_map(|set| opposed(deps, part, |i| counts(&part.edges[i].2) && within[i].is_subset(set)))

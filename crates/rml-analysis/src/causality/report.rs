@@ -8,7 +8,7 @@ use super::Reason;
 use super::graph::{Dependences, Distance, Edge, Node};
 use super::part::{Chain, Part};
 use crate::clocks::expression;
-use crate::conditions::{Conditions, Literal};
+use crate::conditions::{Conditions, Guard};
 use rml_ir::Type;
 
 /// The most places that are shown of one chain.
@@ -20,28 +20,28 @@ pub(crate) fn name(flat: &Flat, var: Var) -> String {
 }
 
 /// How the ends of windows are called: all of them, or for nested windows the end of the inner one.
-pub(crate) fn cut_name(conditions: &Conditions<'_>, ends: &[Literal], all: bool) -> String {
+pub(crate) fn cut_name(conditions: &Conditions<'_>, ends: &[Guard], all: bool) -> String {
     let shown = if all { ends } else { &ends[..1] };
     let names: Vec<String> = shown.iter().map(|l| literal_name(conditions, *l)).collect();
     names.join(" and ")
 }
 
 /// A condition by a name that the source has for it, else as an expression.
-fn literal_name(conditions: &Conditions<'_>, literal: Literal) -> String {
+fn literal_name(conditions: &Conditions<'_>, guard: Guard) -> String {
     let vars = &conditions.flat.vars;
-    let of = |l: Literal| {
+    let of = |l: Guard| {
         let name = vars[l.cond].name.as_ref()?;
         Some(format!("{}{name}", if l.value { "" } else { "not " }))
     };
     let equal = || {
         let mut named = vars.ids().filter(|v| vars[*v].name.is_some() && vars[*v].ty == Type::condition());
-        let as_literal = |v: Var| conditions.literal(v, true);
-        let found = named.find(|v| as_literal(*v).cond == literal.cond)?;
-        of(Literal { cond: found, value: as_literal(found).value == literal.value })
+        let as_guard = |v: Var| conditions.guard(v, true);
+        let found = named.find(|v| as_guard(*v).cond == guard.cond)?;
+        of(Guard { cond: found, value: as_guard(found).value == guard.value })
     };
-    of(literal).or_else(equal).unwrap_or_else(|| {
-        let text = expression(conditions.flat, literal.cond);
-        if literal.value { text } else { format!("not ({text})") }
+    of(guard).or_else(equal).unwrap_or_else(|| {
+        let text = expression(conditions.flat, guard.cond);
+        if guard.value { text } else { format!("not ({text})") }
     })
 }
 

@@ -250,8 +250,8 @@ impl Segments<'_, '_> {
         let bounds = |w: Window| frame.bounds(w);
         match edge.only {
             Only::Always | Only::Present(None) => true,
-            Only::If(literal) | Only::Present(Some(literal)) => {
-                frame.may_hold(self.deps.clock(self.part.nodes[v]), p, literal)
+            Only::If(guard) | Only::Present(Some(guard)) => {
+                frame.may_hold(self.deps.clock(self.part.nodes[v]), p, guard)
             }
             Only::Start => is_first(p) || !delay.is_some_and(|(_, w)| w.is_none_or(bounds)),
             Only::End => is_last(p) || !frame.ticks || !delay.is_some_and(|(_, w)| w.is_some_and(bounds)),

@@ -273,7 +273,7 @@ impl<'a> Pass<'a> {
         let condition = self.values.conditions[cond].unwrap_or(FALSE);
         let bdd = &mut self.values.bdd;
         let on = if positive { Some(condition) } else { bdd.not(condition) };
-        let on = on.and_then(|literal| bdd.and(parent.on, literal));
+        let on = on.and_then(|guard| bdd.and(parent.on, guard));
         let on = on.unwrap_or_else(|| self.atom(None, Key::Sampled(parent, condition, positive)));
         Presence { root: parent.root, on }
     }

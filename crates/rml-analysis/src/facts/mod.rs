@@ -33,7 +33,7 @@ use rml_ir::flat::{ConstId, Eq, Flat, Var, Window};
 
 use crate::causality::{Causality, CutData, Direction};
 use crate::clocks::{ClockId, Clocks};
-use crate::conditions::{Conditions, Literal};
+use crate::conditions::{Conditions, Guard};
 
 mod constant;
 mod known;
@@ -136,7 +136,7 @@ pub struct SlowState {
     pub place: Positions,
     /// What holds in every tick in which it changes, beyond what the place says: conditions of its clock, and of a `merge` or `if` that
     /// otherwise gives the old value back or adds zero to it.
-    pub guards: Vec<Literal>,
+    pub guards: Vec<Guard>,
 }
 
 /// All facts.

@@ -27,7 +27,7 @@ use rml_ir::flat::{self, Eq, Flat, Var};
 use super::{Facts, Hold, Position, Positions, Segments, VarFacts};
 use crate::causality::Direction;
 use crate::clocks::{ClockData, Clocks};
-use crate::conditions::Literal;
+use crate::conditions::Guard;
 
 /// The program, its clocks and facts as text. [`flat::parse`] reads the program back.
 pub fn print(flat: &Flat, clocks: &Clocks, facts: &Facts) -> String {
@@ -61,7 +61,7 @@ fn write_facts(out: &mut String, flat: &Flat, clocks: &Clocks, facts: &Facts) ->
     Ok(())
 }
 
-fn literal(l: &Literal) -> String {
+fn guard(l: &Guard) -> String {
     format!("{}{}", if l.value { "" } else { "not " }, l.cond)
 }
 
@@ -96,7 +96,7 @@ fn write_tables(out: &mut String, flat: &Flat, clocks: &Clocks, facts: &Facts) -
     for slow in &facts.slow {
         let key = flat.states.iter().find(|(_, s)| s.equation == slow.equation);
         let kind = if key.is_some_and(|(_, s)| s.parameter) { "parameter" } else { "state" };
-        let guards: Vec<String> = slow.guards.iter().map(literal).collect();
+        let guards: Vec<String> = slow.guards.iter().map(guard).collect();
         let guards = if guards.is_empty() { String::new() } else { format!(" if {}", guards.join(" and ")) };
         let place = if slow.place == Positions::ALL { String::new() } else { format!(" at {}", slow.place) };
         let name = key.map_or("", |(k, _)| k);
@@ -112,7 +112,7 @@ fn write_segments(out: &mut String, facts: &Facts) -> fmt::Result {
             continue;
         }
         let word = if data.cut.all { " and " } else { " or " };
-        let ends: Vec<String> = data.cut.ends.iter().map(literal).collect();
+        let ends: Vec<String> = data.cut.ends.iter().map(guard).collect();
         let windows: Vec<String> = data.windows.iter().map(ToString::to_string).collect();
         let origin = if windows.is_empty() {
             "cuts a recurrence".to_owned()

@@ -13,7 +13,7 @@ use rml_ir::{Position, Positions};
 
 use super::truths::Truths;
 use crate::clocks::ClockId;
-use crate::conditions::{Conditions, Instant, Literal};
+use crate::conditions::{Conditions, Guard, Instant};
 
 /// A clock relative to that of the segments.
 #[derive(Clone, Copy, PartialEq, std::cmp::Eq, Debug)]
@@ -57,7 +57,7 @@ pub(super) struct Scope<'c, 'a> {
     relations: IndexVec<ClockId, Relation>,
     /// What is true at a position, by the condition that stands for all equal ones.
     implied: [BTreeMap<Var, bool>; 4],
-    literals: IndexVec<Var, Option<Literal>>,
+    guards: IndexVec<Var, Option<Guard>>,
     /// Whether a window ends wherever a segment does, by its ends.
     covers: IndexVec<Window, bool>,
 }
@@ -83,7 +83,7 @@ impl<'c, 'a> Scope<'c, 'a> {
             parameters,
             relations: conditions.clocks.clocks.ids().map(relation).collect(),
             implied: Default::default(),
-            literals: flat.vars.ids().map(|v| condition(v).then(|| conditions.literal(v, true))).collect(),
+            guards: flat.vars.ids().map(|v| condition(v).then(|| conditions.guard(v, true))).collect(),
             covers: IndexVec::new(),
         };
         scope.implied = Position::ALL.map(|p| scope.implied_at(p));
@@ -111,7 +111,7 @@ impl<'c, 'a> Scope<'c, 'a> {
     }
 
     fn is_covered(&self, window: Window) -> bool {
-        let of: BTreeSet<Literal> = self.ends_of(window).filter_map(|e| self.literals[e]).collect();
+        let of: BTreeSet<Guard> = self.ends_of(window).filter_map(|e| self.guards[e]).collect();
         let mut ends = self.data.cut.ends.iter();
         !self.is_trace
             && if self.data.cut.all { ends.any(|l| of.contains(l)) } else { ends.all(|l| of.contains(l)) }
@@ -137,7 +137,7 @@ impl<'c, 'a> Scope<'c, 'a> {
     }
 
     /// The conditions that sample a clock from that of the segments, innermost first.
-    pub(super) fn chain(&self, clock: ClockId) -> Vec<Literal> {
+    pub(super) fn chain(&self, clock: ClockId) -> Vec<Guard> {
         let mut chain = self.conditions.chain(clock);
         if matches!(self.relations[clock], Relation::Same | Relation::Finer) {
             let own = self.conditions.chain(self.data.clock).len();
@@ -148,13 +148,13 @@ impl<'c, 'a> Scope<'c, 'a> {
 
     /// Whether a condition has the value of another one at all its ticks, or the opposite one.
     pub(super) fn same_condition(&self, a: Var, b: Var) -> Option<bool> {
-        let (a, b) = (self.literals[a]?, self.literals[b]?);
+        let (a, b) = (self.guards[a]?, self.guards[b]?);
         (a.cond == b.cond).then_some(a.value == b.value)
     }
 
     /// What the position says of a condition.
     pub(super) fn implied(&self, v: Var, p: Position) -> Truths {
-        let Some(l) = self.literals[v] else { return Truths::ANY };
+        let Some(l) = self.guards[v] else { return Truths::ANY };
         self.implied[p.index()].get(&l.cond).map_or(Truths::ANY, |value| Truths::of(*value == l.value))
     }
 
@@ -254,9 +254,8 @@ impl<'c, 'a> Scope<'c, 'a> {
     }
 
     /// Whether a condition is `v fby not v`, which is `v` at one tick only.
-    fn holds_once(&self, values: &Values, l: Literal) -> bool {
-        let Some(l) = self.literals[l.cond].map(|c| Literal { cond: c.cond, value: c.value == l.value })
-        else {
+    fn holds_once(&self, values: &Values, l: Guard) -> bool {
+        let Some(l) = self.guards[l.cond].map(|c| Guard { cond: c.cond, value: c.value == l.value }) else {
             return false;
         };
         let Some(Rhs::Fby { init: Init::Const(k), next, window }) = self.conditions.rhs(l.cond) else {

@@ -7,7 +7,7 @@ use rml_base::IndexVec;
 use super::{Segments, SegmentsData};
 use crate::causality::{Causality, CutData, cut_name};
 use crate::clocks::{ClockData, ClockId, Clocks};
-use crate::conditions::{Conditions, Literal};
+use crate::conditions::{Conditions, Guard};
 
 /// The trace; the segments of all windows; and those of the conditions that cut recurrences. One entry for each cut, parents first.
 pub(super) fn segments(
@@ -25,8 +25,8 @@ pub(super) fn segments(
     };
     for w in conditions.flat.windows.ids() {
         let chain = conditions.windows(Some(w)).into_iter();
-        let inner_first: Vec<Literal> =
-            chain.map(|w| conditions.literal(conditions.flat.windows[w].end, true)).collect();
+        let inner_first: Vec<Guard> =
+            chain.map(|w| conditions.guard(conditions.flat.windows[w].end, true)).collect();
         let ends = in_order(&inner_first);
         let name = cut_name(conditions, &inner_first, false);
         add(CutData { all: ends.len() == 1, ends, window: Some(w), name });
@@ -51,12 +51,12 @@ pub(super) fn segments(
     all
 }
 
-fn in_order(ends: &[Literal]) -> Vec<Literal> {
+fn in_order(ends: &[Guard]) -> Vec<Guard> {
     ends.iter().copied().collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 /// The smallest clock that all ends are on; none if nothing is known of one of their clocks.
-fn common_clock(conditions: &Conditions<'_>, ends: &[Literal]) -> Option<ClockId> {
+fn common_clock(conditions: &Conditions<'_>, ends: &[Guard]) -> Option<ClockId> {
     let clocks = conditions.clocks;
     let mut of = ends.iter().map(|l| clocks.of[l.cond]);
     let is_known = |ck: ClockId| matches!(clocks.clocks[clocks.root(ck)], ClockData::Base);

@@ -7,7 +7,7 @@ use rml_ir::op::Op;
 use super::scope::{Presence, Scope};
 use super::values::Values;
 use super::{Segments, SlowState};
-use crate::conditions::Literal;
+use crate::conditions::Guard;
 use rml_ir::{Position, Positions};
 
 /// Adds the states of the program that are slow in these segments and not in those before.
@@ -38,7 +38,7 @@ fn slow_state(
     let Rhs::Fby { next, .. } = scope.conditions.flat.equations[equation].rhs else { return None };
     let lhs = scope.conditions.flat.equations[equation].lhs;
     let clock = scope.clock(lhs);
-    let mut guards: Vec<Literal> = scope.chain(clock);
+    let mut guards: Vec<Guard> = scope.chain(clock);
     guards.reverse();
     if !scope.is_inside(lhs) {
         return None;
@@ -49,7 +49,7 @@ fn slow_state(
     let once = presence.once[clock] || place.is_within(Positions::STARTS) || place.is_within(Positions::ENDS);
     // What the place says of a condition need not be said again.
     let is_certain =
-        |l: &Literal| place.iter().all(|p| values.truths[l.cond][p.index()].known() == Some(l.value));
+        |l: &Guard| place.iter().all(|p| values.truths[l.cond][p.index()].known() == Some(l.value));
     guards.retain(|l| !is_certain(l));
     once.then_some(SlowState { equation, segments: id, place, guards })
 }
@@ -65,7 +65,7 @@ enum Neutral {
 
 /// The conditions without which the next value is the old one: `merge c new old`, `old + merge c change 0`, and so on inside `new`
 /// and `change`.
-fn updates(scope: &Scope<'_, '_>, state: Var, next: Var) -> Vec<Literal> {
+fn updates(scope: &Scope<'_, '_>, state: Var, next: Var) -> Vec<Guard> {
     let conditions = scope.conditions;
     let mut guards = Vec::new();
     let (mut at, mut neutral) = (next, Neutral::Old);
@@ -82,7 +82,7 @@ fn updates(scope: &Scope<'_, '_>, state: Var, next: Var) -> Vec<Literal> {
                     (true, false) => (false, *b),
                     _ => break,
                 };
-                guards.push(conditions.literal(*cond, value));
+                guards.push(conditions.guard(*cond, value));
                 at = new;
             }
             Some(Rhs::Apply { op: op @ (Op::Add | Op::Sub), args }) if neutral == Neutral::Old => {

@@ -6,7 +6,7 @@ use crate::build::Builder;
 
 /// `d when (cond when bp)`: the part of the gradient `d` that belongs to the branch `branch` of `if cond` or `merge cond`.
 pub(crate) fn of_if(b: &mut Builder, cond: Var, branch: bool, d: Var, bp: Var) -> Var {
-    let literal = b.literal(cond);
-    let sampled = b.sampled_literal(if branch { literal } else { literal.negated() }, bp);
+    let guard = b.guard(cond);
+    let sampled = b.sampled_guard(if branch { guard } else { guard.negated() }, bp);
     b.when(d, sampled)
 }

@@ -70,16 +70,16 @@ fn draw(
     lines: &mut impl Cache<String>,
     colour: bool,
 ) -> Option<String> {
-    type Place = (String, Range<usize>);
+    type Excerpt = (String, Range<usize>);
     // In characters: what is drawn has as many as the source text, but not as many bytes.
-    let place = |span: Span| -> Place {
+    let excerpt = |span: Span| -> Excerpt {
         let (start, end) = super::clamped(span, sources);
         let characters = |to: usize| sources.text(span.file)[..to].chars().count();
         (name(sources, span.file), characters(start)..characters(end))
     };
     let (kind, accent) = head(diagnostic);
     let kind = format!("{kind}[{}]", diagnostic.code);
-    let mut report = Report::build(ReportKind::Custom(&kind, accent), place(diagnostic.span()?))
+    let mut report = Report::build(ReportKind::Custom(&kind, accent), excerpt(diagnostic.span()?))
         .with_config(Config::default().with_color(colour).with_index_type(IndexType::Char).with_tab_width(2))
         .with_message(&diagnostic.message);
     // those of one file stand together, the primary one's file first
@@ -88,8 +88,9 @@ fn draw(
     labels.sort_by_key(|l| (l.span.file != primary, l.span.file));
     for (i, label) in labels.into_iter().enumerate() {
         let colour = if i == 0 { accent } else { Color::Cyan };
-        let mark =
-            Label::new(place(label.span)).with_color(colour).with_order(i32::try_from(i).unwrap_or(i32::MAX));
+        let mark = Label::new(excerpt(label.span))
+            .with_color(colour)
+            .with_order(i32::try_from(i).unwrap_or(i32::MAX));
         // a mark without a message is not drawn
         let message = if label.message.is_empty() { "here" } else { label.message.as_str() };
         report = report.with_label(mark.with_message(message));

@@ -10,6 +10,7 @@ mod stages;
 pub use build::{Drawn, draw};
 pub use kahn::kahn;
 pub use rml_pictures::{
-    Arrow, Axis, Cell, Chronogram, Direction, Heading, Names, Place, Row, Rows, Status, dependences, shown,
+    Arrow, Axis, Cell, CellIndex, Chronogram, Direction, Heading, Names, Row, Rows, Status, dependences,
+    shown,
 };
 pub use stages::stages;

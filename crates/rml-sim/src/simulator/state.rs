@@ -80,7 +80,7 @@ impl Simulator {
             .note(format!("expected {}, found {}", data.ty, held.ty())));
         }
         let lhs = self.program.flat.equations[eq].lhs.index();
-        let content = self.settled(lhs, held)?;
+        let content = self.loaded(lhs, held)?;
         match self.program.steps[self.program.step_of[eq] as usize] {
             Step::Forward(r) => self.last[r as usize] = content,
             Step::Param { param, .. } => self.params[param as usize] = content,
@@ -90,7 +90,7 @@ impl Simulator {
     }
 
     /// A value that is handed in, where the readers of a cell look for it and in the program's precision.
-    fn settled(&self, cell: usize, held: &Held) -> Result<Cell, Failure> {
+    fn loaded(&self, cell: usize, held: &Held) -> Result<Cell, Failure> {
         let precision = self.program.flat.precision;
         match held {
             Held::Device(buffer)

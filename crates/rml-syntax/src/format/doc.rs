@@ -56,7 +56,8 @@ pub(super) fn nest(by: usize, doc: Doc) -> Doc {
 
 /// Appends `doc` to `out`, which is empty or ends a line, as lines that are indented by `indent` at least.
 pub(super) fn render(doc: &Doc, indent: usize, out: &mut String) {
-    let mut printer = Printer { out, column: indent, place: Place::Fresh(indent), held: None, tokens: false };
+    let mut printer =
+        Printer { out, column: indent, cursor: Cursor::Fresh(indent), held: None, tokens: false };
     let mut stack = vec![Command { indent, flat: false, doc }];
     while let Some(Command { indent, flat, doc }) = stack.pop() {
         match doc {
@@ -179,7 +180,7 @@ fn is_closing(text: &str) -> bool {
 
 /// Where the printer stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Cursor {
     /// At the beginning of a line; this much indentation is still to be written.
     Fresh(usize),
     /// In a line.
@@ -193,7 +194,7 @@ enum Place {
 struct Printer<'o> {
     out: &'o mut String,
     column: usize,
-    place: Place,
+    cursor: Cursor,
     /// A comment to be written at the end of this line, behind closing marks.
     held: Option<String>,
     /// Whether the line has anything but comments.
@@ -215,28 +216,28 @@ impl Printer<'_> {
         self.trim();
         self.out.push('\n');
         self.column = indent;
-        self.place = Place::Fresh(indent);
+        self.cursor = Cursor::Fresh(indent);
         self.tokens = false;
     }
 
     /// Writes the indentation, or the space that `text` needs before it.
     fn approach(&mut self, text: &str) {
-        match self.place {
-            Place::Fresh(indent) => {
+        match self.cursor {
+            Cursor::Fresh(indent) => {
                 self.out.extend(std::iter::repeat_n(' ', indent));
                 self.column = indent;
             }
-            Place::Spaced if !text.starts_with([' ', ')', ']', ',', ';']) => self.write(" "),
-            Place::Spaced | Place::Middle | Place::LineTaken => {}
+            Cursor::Spaced if !text.starts_with([' ', ')', ']', ',', ';']) => self.write(" "),
+            Cursor::Spaced | Cursor::Middle | Cursor::LineTaken => {}
         }
-        self.place = Place::Middle;
+        self.cursor = Cursor::Middle;
     }
 
     fn flush_held(&mut self) {
         if let Some(comment) = self.held.take() {
             self.approach_comment();
             self.write(&comment);
-            self.place = Place::LineTaken;
+            self.cursor = Cursor::LineTaken;
         }
     }
 
@@ -245,15 +246,15 @@ impl Printer<'_> {
         if self.held.is_some() && !is_closing(text) {
             self.flush_held();
         }
-        if self.place == Place::LineTaken || self.is_too_wide(text, attached) {
+        if self.cursor == Cursor::LineTaken || self.is_too_wide(text, attached) {
             self.new_line(indent);
         }
-        let fresh = matches!(self.place, Place::Fresh(_));
+        let fresh = matches!(self.cursor, Cursor::Fresh(_));
         let text = if fresh { text.trim_start() } else { text };
         if text.is_empty() {
             return;
         }
-        if let Place::Fresh(indent) = &mut self.place {
+        if let Cursor::Fresh(indent) = &mut self.cursor {
             let width = text.trim_end().chars().count() + attached;
             *indent = (*indent).min(WIDTH.saturating_sub(width));
         }
@@ -264,7 +265,7 @@ impl Printer<'_> {
 
     /// Whether a text has to begin a new line because it does not fit on this one.
     fn is_too_wide(&self, text: &str, attached: usize) -> bool {
-        let space = usize::from(self.place == Place::Spaced);
+        let space = usize::from(self.cursor == Cursor::Spaced);
         let width = space + text.trim_end().chars().count() + attached;
         let stays = is_separator(text) || is_open(text) && ends_operand(self.out);
         self.tokens && self.held.is_none() && !stays && self.column + width > WIDTH
@@ -272,25 +273,25 @@ impl Printer<'_> {
 
     fn space(&mut self, indent: usize) {
         self.flush_held();
-        match self.place {
-            Place::LineTaken => self.new_line(indent),
-            Place::Fresh(_) => {}
-            Place::Middle | Place::Spaced => {
+        match self.cursor {
+            Cursor::LineTaken => self.new_line(indent),
+            Cursor::Fresh(_) => {}
+            Cursor::Middle | Cursor::Spaced => {
                 self.write(" ");
-                self.place = Place::Middle;
+                self.cursor = Cursor::Middle;
             }
         }
     }
 
     fn line_break(&mut self, indent: usize) {
         self.flush_held();
-        if !matches!(self.place, Place::Fresh(_)) {
+        if !matches!(self.cursor, Cursor::Fresh(_)) {
             self.new_line(indent);
         }
     }
 
     fn approach_comment(&mut self) {
-        let spaced = self.out.ends_with([' ', '(', '[']) || matches!(self.place, Place::Fresh(_));
+        let spaced = self.out.ends_with([' ', '(', '[']) || matches!(self.cursor, Cursor::Fresh(_));
         self.approach(" ");
         if !spaced {
             self.write(" ");
@@ -299,8 +300,8 @@ impl Printer<'_> {
 
     fn comment(&mut self, comment: &Comment, indent: usize) {
         self.flush_held();
-        let fresh = matches!(self.place, Place::Fresh(_));
-        if self.place == Place::LineTaken || comment.alone && !fresh {
+        let fresh = matches!(self.cursor, Cursor::Fresh(_));
+        if self.cursor == Cursor::LineTaken || comment.alone && !fresh {
             self.new_line(indent);
         }
         if comment.to_line_end() && !comment.alone {
@@ -315,6 +316,6 @@ impl Printer<'_> {
             self.column = 0;
             self.write(line);
         }
-        self.place = if comment.alone { Place::LineTaken } else { Place::Spaced };
+        self.cursor = if comment.alone { Cursor::LineTaken } else { Cursor::Spaced };
     }
 }

@@ -79,13 +79,13 @@ impl Builder {
     }
 
     /// A constant of that value, not yet in the table.
-    pub fn constant(&mut self, value: impl Into<Literal>) -> Constant {
+    pub fn constant(&mut self, value: impl Into<Scalar>) -> Constant {
         let value = value.into().0;
         Constant { ty: value.ty(), kind: ConstKind::Value(value), text: None }
     }
 
     /// An initial value.
-    pub fn init(&mut self, value: impl Into<Literal>) -> Init {
+    pub fn init(&mut self, value: impl Into<Scalar>) -> Init {
         let constant = self.constant(value);
         Init::Const(self.flat.consts.push(constant))
     }
@@ -108,7 +108,7 @@ impl Builder {
     }
 
     /// A variable that is constant.
-    pub fn lit(&mut self, value: impl Into<Literal>) -> Var {
+    pub fn lit(&mut self, value: impl Into<Scalar>) -> Var {
         let constant = self.constant(value);
         let ty = constant.ty.clone();
         let k = self.flat.consts.push(constant);
@@ -147,25 +147,25 @@ impl Builder {
     }
 
     /// `init fby next`.
-    pub fn fby(&mut self, init: impl Into<Literal>, next: Var) -> Var {
+    pub fn fby(&mut self, init: impl Into<Scalar>, next: Var) -> Var {
         let init = self.init(init);
         self.fresh(self.ty(next), Rhs::Fby { init, next, window: None })
     }
 
     /// `init fby next`, anew in each window.
-    pub fn fby_in(&mut self, init: impl Into<Literal>, next: Var, window: Window) -> Var {
+    pub fn fby_in(&mut self, init: impl Into<Scalar>, next: Var, window: Window) -> Var {
         let init = self.init(init);
         self.fresh(self.ty(next), Rhs::Fby { init, next, window: Some(window) })
     }
 
     /// `init fby back next`.
-    pub fn back(&mut self, init: impl Into<Literal>, next: Var) -> Var {
+    pub fn back(&mut self, init: impl Into<Scalar>, next: Var) -> Var {
         let init = self.init(init);
         self.fresh(self.ty(next), Rhs::FbyBack { init, next, window: None })
     }
 
     /// `init fby back next`, anew in each window.
-    pub fn back_in(&mut self, init: impl Into<Literal>, next: Var, window: Window) -> Var {
+    pub fn back_in(&mut self, init: impl Into<Scalar>, next: Var, window: Window) -> Var {
         let init = self.init(init);
         self.fresh(self.ty(next), Rhs::FbyBack { init, next, window: Some(window) })
     }
@@ -198,28 +198,28 @@ impl Builder {
 
 /// A value written as a literal of the host language.
 #[derive(Debug)]
-pub struct Literal(pub Value);
+pub struct Scalar(pub Value);
 
-impl From<bool> for Literal {
-    fn from(b: bool) -> Literal {
-        Literal(Value::Bool(b))
+impl From<bool> for Scalar {
+    fn from(b: bool) -> Scalar {
+        Scalar(Value::Bool(b))
     }
 }
 
-impl From<i64> for Literal {
-    fn from(i: i64) -> Literal {
-        Literal(Value::Int(i))
+impl From<i64> for Scalar {
+    fn from(i: i64) -> Scalar {
+        Scalar(Value::Int(i))
     }
 }
 
-impl From<f64> for Literal {
-    fn from(x: f64) -> Literal {
-        Literal(Value::F64(x))
+impl From<f64> for Scalar {
+    fn from(x: f64) -> Scalar {
+        Scalar(Value::F64(x))
     }
 }
 
-impl From<Value> for Literal {
-    fn from(v: Value) -> Literal {
-        Literal(v)
+impl From<Value> for Scalar {
+    fn from(v: Value) -> Scalar {
+        Scalar(v)
     }
 }

@@ -7,7 +7,7 @@ mod outline;
 mod passes;
 pub mod random;
 
-pub use builder::{BOOL, Builder, INT, Literal, NUM};
+pub use builder::{BOOL, Builder, INT, NUM, Scalar};
 pub use cells::{column_texts, columns, sim_row, text};
 pub use engines::{rows, run, run_with};
 pub use outline::outlined;

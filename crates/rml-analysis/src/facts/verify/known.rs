@@ -6,7 +6,7 @@ use rml_ir::flat::{Init, Rhs, Var};
 
 use super::super::{Hold, Position};
 use super::view::{Delay, Neighbour, View};
-use crate::conditions::Literal;
+use crate::conditions::Guard;
 
 pub(super) fn check(view: &View<'_, '_>, found: &mut Vec<String>) {
     let step = Step { view, late: late(view) };
@@ -78,7 +78,7 @@ impl Step<'_, '_, '_> {
     }
 
     fn ticks_within(&self, v: Var) -> bool {
-        let known = |l: &Literal| Position::ALL.iter().all(|p| self.within(l.cond, *p));
+        let known = |l: &Guard| Position::ALL.iter().all(|p| self.within(l.cond, *p));
         match self.view.samplings(v) {
             Some(samplings) => samplings.iter().all(known),
             None => !self.late.contains(&v),

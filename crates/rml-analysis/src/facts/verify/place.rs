@@ -25,7 +25,7 @@ fn is_absent(view: &View<'_, '_>, v: Var, p: Position) -> bool {
         return true;
     }
     let never = |cond: Var| view.is_exact(cond) && view.truths(cond, p) == Truths::NONE;
-    let sampled_out = |samplings: &[crate::conditions::Literal]| {
+    let sampled_out = |samplings: &[crate::conditions::Guard]| {
         samplings.iter().any(|l| !view.truths(l.cond, p).may(l.value))
     };
     view.data.cut.ends.iter().any(|l| never(l.cond)) || view.samplings(v).is_some_and(sampled_out)

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::super::{Facts, Segments};
 use super::view::Program;
 use crate::clocks::{ClockData, Clocks};
-use crate::conditions::Literal;
+use crate::conditions::Guard;
 
 pub(super) fn check(program: &Program<'_>, facts: &Facts, found: &mut Vec<String>) {
     let Some(trace) = facts.segments.get(Segments::TRACE) else {
@@ -41,7 +41,7 @@ pub(super) fn check(program: &Program<'_>, facts: &Facts, found: &mut Vec<String
 /// All ends are on clocks within that of the segments, which is known.
 fn clock(program: &Program<'_>, facts: &Facts, id: Segments, found: &mut Vec<String>) {
     let data = &facts.segments[id];
-    let of = |l: &Literal| program.clocks.of[l.cond];
+    let of = |l: &Guard| program.clocks.of[l.cond];
     let within = data.cut.ends.iter().all(|l| program.between(data.clock, of(l)).is_some());
     let rooted = matches!(program.clocks.clocks[program.clocks.root(data.clock)], ClockData::Base)
         && data.cut.ends.iter().all(|l| program.clocks.root(of(l)) == Clocks::BASE);
@@ -70,15 +70,14 @@ fn parent(facts: &Facts, id: Segments, found: &mut Vec<String>) {
 fn windows(program: &Program<'_>, facts: &Facts, found: &mut Vec<String>) {
     for w in program.flat.windows.ids() {
         let mut of = facts.segments.iter_enumerated().filter(|(_, s)| s.windows.contains(&w));
-        let ends: Vec<Literal> =
-            program.ends(Some(w)).into_iter().map(|cond| Literal { cond, value: true }).collect();
+        let ends: Vec<Guard> =
+            program.ends(Some(w)).into_iter().map(|cond| Guard { cond, value: true }).collect();
         let unknown = ends.iter().any(|l| program.clocks.root(program.clocks.of[l.cond]) != Clocks::BASE);
         match (of.next(), of.next()) {
             (None, _) if unknown => {}
             (Some((id, data)), None) => {
-                let same = |a: &[Literal], b: &[Literal]| {
-                    a.iter().all(|l| b.iter().any(|m| program.is_same(*l, *m)))
-                };
+                let same =
+                    |a: &[Guard], b: &[Guard]| a.iter().all(|l| b.iter().any(|m| program.is_same(*l, *m)));
                 let one_is_enough = !data.cut.all || data.cut.ends.len() == 1;
                 if !one_is_enough || !same(&ends, &data.cut.ends) || !same(&data.cut.ends, &ends) {
                     found.push(format!("A1: {id} does not end where {w} does"));

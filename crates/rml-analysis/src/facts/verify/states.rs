@@ -8,7 +8,7 @@ use rml_ir::op::Op;
 
 use super::super::{Position, Positions, SlowState};
 use super::view::View;
-use crate::conditions::Literal;
+use crate::conditions::Guard;
 
 pub(super) fn check(view: &View<'_, '_>, slow: &SlowState, found: &mut Vec<String>) {
     let flat = view.program.flat;
@@ -34,7 +34,7 @@ pub(super) fn check(view: &View<'_, '_>, slow: &SlowState, found: &mut Vec<Strin
         }
     }
     for guard in &slow.guards {
-        let without = Literal { cond: guard.cond, value: !guard.value };
+        let without = Guard { cond: guard.cond, value: !guard.value };
         let is_sampled = samplings.iter().any(|l| view.program.is_same(*l, *guard));
         let mut at = slow.place.iter();
         if !is_sampled && !at.all(|p| is_old(view, state, *next, p, Some(without))) {
@@ -53,7 +53,7 @@ enum Goal {
 
 /// Whether a value is that of a state, at a position and where a condition has a value: every way through `merge` and `if` that may be
 /// taken then leads to the state, or to a zero that is added to it.
-fn is_old(view: &View<'_, '_>, state: Var, value: Var, p: Position, given: Option<Literal>) -> bool {
+fn is_old(view: &View<'_, '_>, state: Var, value: Var, p: Position, given: Option<Guard>) -> bool {
     let mut seen = BTreeSet::new();
     let mut pending = vec![(value, Goal::Old)];
     while let Some((v, goal)) = pending.pop() {
@@ -65,7 +65,7 @@ fn is_old(view: &View<'_, '_>, state: Var, value: Var, p: Position, given: Optio
             Some(Rhs::When { value, .. }) => pending.push((*value, goal)),
             Some(Rhs::If { cond, then: a, other: b } | Rhs::Merge { cond, on_true: a, on_false: b }) => {
                 let may = |value: bool| {
-                    let excluded = Literal { cond: *cond, value: !value };
+                    let excluded = Guard { cond: *cond, value: !value };
                     view.truths(*cond, p).may(value)
                         && !given.is_some_and(|g| view.program.is_same(g, excluded))
                 };

@@ -106,8 +106,8 @@ fn possible(view: &View<'_, '_>, v: Var, p: Position, origins: Option<&[Origin]>
 /// `c when c` is true, and `not c when c` false.
 fn of_sample(view: &View<'_, '_>, v: Var) -> Truths {
     let Some(Rhs::When { value, cond }) = view.program.rhs(v) else { return Truths::ANY };
-    let literal = |cond: Var, value: bool| crate::conditions::Literal { cond, value };
-    let is = |truth: bool| view.program.is_same(literal(*value, truth), literal(*cond, true));
+    let guard = |cond: Var, value: bool| crate::conditions::Guard { cond, value };
+    let is = |truth: bool| view.program.is_same(guard(*value, truth), guard(*cond, true));
     match (is(true), is(false)) {
         (true, _) => Truths::of(true),
         (_, true) => Truths::of(false),

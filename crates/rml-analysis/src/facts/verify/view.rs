@@ -10,7 +10,7 @@ use rml_ir::{Type, Value};
 
 use super::super::{Facts, Position, Positions, Segments, SegmentsData, Truths, VarFacts};
 use crate::clocks::{ClockData, ClockId, Clocks};
-use crate::conditions::Literal;
+use crate::conditions::Guard;
 
 /// The program.
 pub(super) struct Program<'a> {
@@ -63,7 +63,7 @@ impl<'a> Program<'a> {
     }
 
     /// Whether two statements about conditions are the same one.
-    pub(super) fn is_same(&self, a: Literal, b: Literal) -> bool {
+    pub(super) fn is_same(&self, a: Guard, b: Guard) -> bool {
         let ((x, not_x), (y, not_y)) = (self.root(a.cond), self.root(b.cond));
         x == y && (a.value ^ not_x) == (b.value ^ not_y)
     }
@@ -106,13 +106,13 @@ impl<'a> Program<'a> {
     }
 
     /// The conditions that lead from one clock to another one within it, outermost first; none if it does not lie within.
-    pub(super) fn between(&self, outer: ClockId, inner: ClockId) -> Option<Vec<Literal>> {
+    pub(super) fn between(&self, outer: ClockId, inner: ClockId) -> Option<Vec<Guard>> {
         let mut path = Vec::new();
         let mut at = inner;
         while at != outer {
             match self.clocks.clocks[at] {
                 ClockData::On { parent, cond, positive } => {
-                    path.push(Literal { cond, value: positive });
+                    path.push(Guard { cond, value: positive });
                     at = parent;
                 }
                 // Every tick is one of the base clock.
@@ -171,7 +171,7 @@ pub(super) struct View<'v, 'a> {
     pub(super) id: Segments,
     pub(super) data: &'v SegmentsData,
     /// For each clock within that of the segments, the conditions that lead to it.
-    inside: IndexVec<ClockId, Option<Vec<Literal>>>,
+    inside: IndexVec<ClockId, Option<Vec<Guard>>>,
     /// What a position says of conditions, by representative; none if it contradicts itself, so that no segment has a tick there.
     implied: [Option<BTreeMap<Var, bool>>; 4],
 }
@@ -208,7 +208,7 @@ impl<'v, 'a> View<'v, 'a> {
     }
 
     /// For a variable on a clock within that of the segments, the conditions that sample it.
-    pub(super) fn samplings(&self, v: Var) -> Option<&[Literal]> {
+    pub(super) fn samplings(&self, v: Var) -> Option<&[Guard]> {
         self.inside[self.clock(v)].as_deref()
     }
 
@@ -276,7 +276,7 @@ impl<'v, 'a> View<'v, 'a> {
         Some(certain.len() > before)
     }
 
-    /// The value of a condition that is a literal.
+    /// The value of a condition that is a guard.
     fn constant_truth(&self, v: Var) -> Option<bool> {
         let Some(Rhs::Const(k)) = self.program.rhs(v) else { return None };
         match &self.program.flat.consts[*k].kind {
@@ -288,7 +288,7 @@ impl<'v, 'a> View<'v, 'a> {
     /// Whether every end of a segment is one of a window.
     fn surely_splits(&self, ends: &[Var]) -> bool {
         let among =
-            |l: &Literal| ends.iter().any(|e| self.program.is_same(Literal { cond: *e, value: true }, *l));
+            |l: &Guard| ends.iter().any(|e| self.program.is_same(Guard { cond: *e, value: true }, *l));
         let cut = &self.data.cut;
         let named = if cut.all { cut.ends.iter().any(among) } else { cut.ends.iter().all(among) };
         let always = |e: &Var| {
@@ -351,13 +351,13 @@ impl<'v, 'a> View<'v, 'a> {
     }
 
     /// Whether a condition holds at the first tick of a window only, and no window ends within a segment.
-    fn is_mark(&self, l: Literal) -> bool {
+    fn is_mark(&self, l: Guard) -> bool {
         let marks = |v: &Var| {
             let Some(Rhs::Fby { init: Init::Const(k), next, window }) = self.program.rhs(*v) else {
                 return false;
             };
-            let value = self.program.is_same(Literal { cond: *v, value: true }, l);
-            let opposite = self.program.is_same(Literal { cond: *v, value: false }, l);
+            let value = self.program.is_same(Guard { cond: *v, value: true }, l);
+            let opposite = self.program.is_same(Guard { cond: *v, value: false }, l);
             let is_again = |p: &Position| self.truths(*next, *p).may(value);
             (value || opposite)
                 && self.samplings(*v).is_some()

@@ -31,8 +31,8 @@ impl Inliner<'_> {
         let count = self.emit(tick, Rhs::Fby { init: Init::Const(zero), next, window: None }, span);
         self.emit(one, Rhs::Const(step), span);
         self.emit(next, Rhs::Apply { op: Op::Add, args: vec![tick, one] }, span);
-        let place = self.frame().named(eq).child("tick", "tick");
-        self.states.insert(count, Named { place, parameter: false });
+        let path = self.frame().named(eq).child("tick", "tick");
+        self.states.insert(count, Named { path, parameter: false });
         args.push(tick);
         self.emit(lhs, Rhs::Apply { op: op.clone(), args }, span);
     }

@@ -15,7 +15,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use self::initial::Start;
-use self::paths::{Labels, Place, stripped};
+use self::paths::{InstancePath, Labels, stripped};
 use self::states::{Named, Update};
 use crate::check::checked;
 use crate::flat::{Claim, Equation, Flat, Rhs, Var, VarData, Window, WindowData};
@@ -126,7 +126,7 @@ struct Inliner<'m> {
 /// An instance that is being inlined.
 struct Frame {
     node: NodeId,
-    place: Place,
+    path: InstancePath,
     window: Option<Window>,
     /// The flat variable of each of the node's variables.
     vars: IndexVec<normal::Var, Var>,
@@ -138,27 +138,27 @@ struct Frame {
     /// What the caller calls the outputs.
     results: Vec<Var>,
     /// The name of the parameter that the output is, where the node stands for the primitive.
-    parameter: Option<Place>,
+    parameter: Option<InstancePath>,
     /// The call.
     span: Span,
 }
 
 impl Frame {
     /// Where the state that an equation holds stands.
-    fn named(&self, eq: Eq) -> Place {
+    fn named(&self, eq: Eq) -> InstancePath {
         let label = self.labels.result(eq);
-        self.place.child(label, label)
+        self.path.child(label, label)
     }
 }
 
 /// A call to be inlined.
 struct Instance<'a> {
     node: NodeId,
-    place: Place,
+    path: InstancePath,
     window: Option<Window>,
     args: &'a [Var],
     results: Vec<Var>,
-    parameter: Option<Place>,
+    parameter: Option<InstancePath>,
     span: Span,
 }
 
@@ -208,7 +208,7 @@ impl<'m> Inliner<'m> {
         let node = &self.module.nodes[self.module.root];
         self.enter(Instance {
             node: self.module.root,
-            place: Place::root(),
+            path: InstancePath::root(),
             window: None,
             args: &[],
             results: Vec::new(),
@@ -254,7 +254,7 @@ impl<'m> Inliner<'m> {
         let labels = Rc::clone(labels);
         let mut vars = IndexVec::new();
         for data in &node.vars {
-            let name = data.name.as_ref().map(|name| instance.place.path(name));
+            let name = data.name.as_ref().map(|name| instance.path.join(name));
             vars.push(self.flat.vars.push(VarData { name, ty: data.ty.clone(), span: data.span }));
         }
         for (input, arg) in node.inputs().zip(instance.args) {
@@ -262,11 +262,11 @@ impl<'m> Inliner<'m> {
         }
         self.claims(node, &vars, instance.span);
         if !self.frames.is_empty() {
-            self.static_formals(node, &instance.place, instance.span);
+            self.static_formals(node, &instance.path, instance.span);
         }
         self.frames.push(Frame {
             node: instance.node,
-            place: instance.place,
+            path: instance.path,
             window: instance.window,
             vars,
             randoms: IndexMap::new(),
@@ -279,12 +279,12 @@ impl<'m> Inliner<'m> {
     }
 
     /// Makes constants of an instance's static formals, so that traces show them; nothing reads them.
-    fn static_formals(&mut self, node: &normal::Node, place: &Place, span: Span) {
+    fn static_formals(&mut self, node: &normal::Node, path: &InstancePath, span: Span) {
         for formal in &node.formals {
             let Formal::Static { name, value } = formal else { continue };
             let Some(value) = statics::value(value, self.flat.precision) else { continue };
             let ty = value.ty();
-            let name = Some(place.path(name));
+            let name = Some(path.join(name));
             let var = self.flat.vars.push(VarData { name, ty: ty.clone(), span: node.span });
             let k = self.flat.consts.push(value.into());
             self.emit(var, Rhs::Const(k), span);
@@ -298,10 +298,10 @@ impl<'m> Inliner<'m> {
         for (result, output) in frame.results.iter().zip(outputs) {
             let output = frame.vars[*output];
             match &frame.parameter {
-                Some(place) => {
+                Some(path) => {
                     let eq = self.emit(*result, Rhs::Param { init: output }, frame.span);
                     self.starts.push(Start { init: output, span: frame.span });
-                    self.states.insert(eq, Named { place: place.clone(), parameter: true });
+                    self.states.insert(eq, Named { path: path.clone(), parameter: true });
                 }
                 None => self.copy(*result, output, frame.span),
             }
@@ -334,12 +334,12 @@ impl<'m> Inliner<'m> {
                 self.call(eq, lhs, *callee, args, *every, instance, equation.span);
             }
             normal::Rhs::ParamUpdate { init, d, instance, .. } if self.hold => {
-                let (init, d, place) = (frame.vars[*init], frame.vars[*d], frame.named(eq));
+                let (init, d, path) = (frame.vars[*init], frame.vars[*d], frame.named(eq));
                 let held = self.emit(lhs[0], Rhs::Param { init }, equation.span);
                 if instance.is_none() {
                     self.starts.push(Start { init, span: equation.span });
                 }
-                self.states.insert(held, Named { place, parameter: true });
+                self.states.insert(held, Named { path, parameter: true });
                 self.gradients.insert(held, d);
             }
             normal::Rhs::ParamUpdate { init, bp, d, optimiser, instance } => {
@@ -351,7 +351,7 @@ impl<'m> Inliner<'m> {
                     result: lhs[0],
                     optimiser: *optimiser,
                     parameter: frame.named(eq),
-                    instance: frame.place.child(instance.as_ref().unwrap_or(label), label),
+                    instance: frame.path.child(instance.as_ref().unwrap_or(label), label),
                     is_called: instance.is_some(),
                     span: equation.span,
                 };
@@ -370,8 +370,8 @@ impl<'m> Inliner<'m> {
                 }
                 let new = self.emit(lhs[0], rhs, equation.span);
                 if is_state {
-                    let place = self.frame().named(eq);
-                    self.states.insert(new, Named { place, parameter });
+                    let path = self.frame().named(eq);
+                    self.states.insert(new, Named { path, parameter });
                 }
             }
         }
@@ -391,7 +391,7 @@ impl<'m> Inliner<'m> {
         let node = self.module.callee(callee);
         let frame = self.frame();
         let args: Vec<Var> = args.iter().map(|v| frame.vars[*v]).collect();
-        let place = frame.place.child(instance, stripped(instance));
+        let path = frame.path.child(instance, stripped(instance));
         let target = &self.module.nodes[node];
         let is_param = &*target.name == PARAM && args.len() == 1 && results.len() == 1;
         let parameter = is_param.then(|| frame.named(eq));
@@ -402,7 +402,7 @@ impl<'m> Inliner<'m> {
             }
             None => frame.window,
         };
-        self.enter(Instance { node, place, window, args: &args, results, parameter, span });
+        self.enter(Instance { node, path, window, args: &args, results, parameter, span });
     }
 
     /// The flat form of a primitive of the current instance.
@@ -453,7 +453,7 @@ impl<'m> Inliner<'m> {
         }
         frame.randoms.insert(id, new);
         let label = frame.labels.random(eq);
-        let key = frame.place.child(label, label).unique(|key| self.random_keys.contains(key));
+        let key = frame.path.child(label, label).unique(|key| self.random_keys.contains(key));
         self.random_keys.insert(key.clone());
         self.flat.random_keys.insert(new, key);
         new

@@ -7,44 +7,44 @@ use indexmap::IndexMap;
 use crate::normal::{Callee, ConstKind, Eq, Module, Node, Rhs};
 use crate::op::Op;
 
-/// Where something stands: its instance path, and the same in keys, where `diff_` does not count.
+/// The name of an instance, or of an equation in it, in two forms: the full instance path, and the form used in the keys of states, which
+/// leaves out `diff_`, so that an adjoint and its primal share their states' keys.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Place {
-    raw: Arc<str>,
+pub(super) struct InstancePath {
+    full: Arc<str>,
     key: Arc<str>,
 }
 
-impl Place {
+impl InstancePath {
     /// The root node.
     pub(super) fn root() -> Self {
-        Self { raw: "".into(), key: "".into() }
+        Self { full: "".into(), key: "".into() }
     }
 
-    /// What stands inside this one, under a name and a name in keys.
+    /// The path of something inside this one: its name, and its name in keys.
     pub(super) fn child(&self, name: &str, in_keys: &str) -> Self {
-        Self { raw: self.path(name), key: join(&self.key, in_keys) }
+        Self { full: self.join(name), key: join(&self.key, in_keys) }
     }
 
-    /// The instance path.
-    pub(super) fn itself(&self) -> &Arc<str> {
-        &self.raw
+    /// The full instance path.
+    pub(super) fn full(&self) -> &Arc<str> {
+        &self.full
     }
 
-    /// The instance path of something inside.
-    pub(super) fn path(&self, name: &str) -> Arc<str> {
-        join(&self.raw, name)
+    /// The full instance path of something inside.
+    pub(super) fn join(&self, name: &str) -> Arc<str> {
+        join(&self.full, name)
     }
 
-    /// A key that is not taken: that of the place if possible, else its instance path, else the latter with a
-    /// number.
+    /// A key that is not taken: the short form if it is free, else the full path, else the full path with a number.
     pub(super) fn unique(&self, taken: impl Fn(&str) -> bool) -> Arc<str> {
         if !taken(&self.key) {
             return self.key.clone();
         }
-        if !taken(&self.raw) {
-            return self.raw.clone();
+        if !taken(&self.full) {
+            return self.full.clone();
         }
-        let numbered = (2_u64..).map(|n| format!("{}#{n}", self.raw));
+        let numbered = (2_u64..).map(|n| format!("{}#{n}", self.full));
         numbered.into_iter().find(|key| !taken(key)).unwrap_or_default().into()
     }
 }

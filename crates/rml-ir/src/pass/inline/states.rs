@@ -8,7 +8,7 @@ use rml_base::codes::autodiff::OPTIMISER_SHAPE;
 use rml_base::{Diagnostic, Diagnostics, Span};
 
 use super::super::constant;
-use super::paths::Place;
+use super::paths::InstancePath;
 use super::{Held, Inliner};
 use crate::flat::{Equation, Flat, Rhs, State, Var};
 use crate::normal::{Eq, NodeId};
@@ -16,7 +16,7 @@ use crate::op::Op;
 
 /// A state whose key is still to be chosen.
 pub(super) struct Named {
-    pub(super) place: Place,
+    pub(super) path: InstancePath,
     pub(super) parameter: bool,
 }
 
@@ -27,7 +27,7 @@ pub(super) struct Update {
     /// When there is a gradient.
     pub(super) bp: Var,
     /// Its name.
-    pub(super) place: Place,
+    pub(super) path: InstancePath,
     /// The optimiser.
     pub(super) optimiser: NodeId,
     /// Whether the source calls it; then it may also be something else than an optimiser.
@@ -44,7 +44,7 @@ impl Inliner<'_> {
         }
         let known = constant::conditions(&self.flat);
         let idle = self.updates.iter().filter(|u| !u.is_called && known[u.bp.0 as usize] == Some(false));
-        idle.map(|update| update.place.itself().clone()).collect()
+        idle.map(|update| update.path.full().clone()).collect()
     }
 
     /// Names the states and returns the flat form.
@@ -54,7 +54,7 @@ impl Inliner<'_> {
         self.parameters(&defs)?;
         let mut gradients = IndexMap::new();
         for (eq, named) in self.states {
-            let key = named.place.unique(|key| self.flat.states.contains_key(key));
+            let key = named.path.unique(|key| self.flat.states.contains_key(key));
             if let Some(&d) = self.gradients.get(&eq) {
                 gradients.insert(Arc::clone(&key), d);
             }
@@ -91,7 +91,7 @@ impl Inliner<'_> {
         for update in std::mem::take(&mut self.updates) {
             let holder = origin(&self.flat, defs, update.output);
             match holder.and_then(|eq| self.states.get_mut(&eq)) {
-                Some(named) => *named = Named { place: update.place, parameter: true },
+                Some(named) => *named = Named { path: update.path, parameter: true },
                 None if update.is_called => {}
                 None => found.push(self.no_parameter(&update)),
             }

@@ -19,7 +19,7 @@ use rml_base::Span;
 use super::Inliner;
 use super::Instance;
 use super::initial::Start;
-use super::paths::Place;
+use super::paths::InstancePath;
 use super::states::{Named, Update};
 use crate::flat::{Init, Rhs, Var, Window};
 use crate::normal::{ConstId, NodeId};
@@ -35,9 +35,9 @@ pub(super) struct ParamUpdate {
     pub(super) result: Var,
     pub(super) optimiser: NodeId,
     /// The parameter's name.
-    pub(super) parameter: Place,
+    pub(super) parameter: InstancePath,
     /// The optimiser's instance path.
-    pub(super) instance: Place,
+    pub(super) instance: InstancePath,
     /// Whether the source calls the optimiser.
     pub(super) is_called: bool,
     pub(super) span: Span,
@@ -49,9 +49,9 @@ impl Inliner<'_> {
         if !update.is_called {
             self.starts.push(Start { init: update.init, span: update.span });
         }
-        if self.idle.contains(update.parameter.itself()) {
+        if self.idle.contains(update.parameter.full()) {
             let eq = self.emit(update.result, Rhs::Param { init: update.init }, update.span);
-            self.states.insert(eq, Named { place: update.parameter, parameter: true });
+            self.states.insert(eq, Named { path: update.parameter, parameter: true });
             return;
         }
         let window = self.frame().window;
@@ -62,14 +62,14 @@ impl Inliner<'_> {
         self.updates.push(Update {
             output,
             bp: update.bp,
-            place: update.parameter,
+            path: update.parameter,
             optimiser: update.optimiser,
             is_called: update.is_called,
             span: update.span,
         });
         self.enter(Instance {
             node: update.optimiser,
-            place: update.instance,
+            path: update.instance,
             window: None,
             args: &args,
             results: vec![output],

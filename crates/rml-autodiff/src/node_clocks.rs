@@ -9,17 +9,17 @@ use rml_ir::Sample;
 use rml_ir::normal::{Callee, Equation, Node, NodeId, Rhs, Var};
 use rml_ir::op::Op;
 
-use crate::bp::Literal;
+use crate::bp::Guard;
 
-/// A class of variables present together; an index that has a meaning only in its [`Clocks`].
+/// A class of variables present together; an index that has a meaning only in its [`NodeClocks`].
 pub(crate) type Class = usize;
 
 /// The clocks of one node.
-pub(crate) struct Clocks {
+pub(crate) struct NodeClocks {
     parents: Vec<usize>,
     /// Class of a sampled variable → class it is sampled from, and by what.
-    sampled: BTreeMap<Class, (Class, Literal)>,
-    bases: Vec<Literal>,
+    sampled: BTreeMap<Class, (Class, Guard)>,
+    bases: Vec<Guard>,
     /// Results of calls that are sampled by something inside the callee.
     inside: Vec<Var>,
 }
@@ -51,7 +51,7 @@ pub(crate) enum Step {
     Inside,
 }
 
-impl Clocks {
+impl NodeClocks {
     /// Analyses a node whose callees are summarised, with what is known of it besides.
     pub(crate) fn of(node: &Node, summaries: &BTreeMap<NodeId, Summary>, known: &Known) -> Self {
         let mut clocks = Self {
@@ -61,13 +61,13 @@ impl Clocks {
             inside: Vec::new(),
         };
         known.together.iter().for_each(|&(a, b)| clocks.unite(a, b));
-        let mut relations: Vec<(Var, Var, Literal)> = Vec::new();
+        let mut relations: Vec<(Var, Var, Guard)> = Vec::new();
         for &(v, cond) in &known.sampled {
-            relations.push((v, cond, clocks.literal(cond, true)));
+            relations.push((v, cond, clocks.guard(cond, true)));
         }
         for input in node.inputs() {
             if let Some((cond, positive)) = input.clock {
-                relations.push((input.var, cond, clocks.literal(cond, positive)));
+                relations.push((input.var, cond, clocks.guard(cond, positive)));
             }
         }
         for eq in node.equations.iter() {
@@ -77,7 +77,7 @@ impl Clocks {
         clocks
     }
 
-    fn literal(&self, cond: Var, positive: bool) -> Literal {
+    fn guard(&self, cond: Var, positive: bool) -> Guard {
         let base = self.bases[cond.0 as usize];
         if positive { base } else { base.negated() }
     }
@@ -86,7 +86,7 @@ impl Clocks {
         &mut self,
         equation: &Equation,
         summaries: &BTreeMap<NodeId, Summary>,
-        relations: &mut Vec<(Var, Var, Literal)>,
+        relations: &mut Vec<(Var, Var, Guard)>,
     ) {
         if let Rhs::Call { callee, args, .. } = &equation.rhs {
             if let Callee::Node(id) = callee
@@ -98,17 +98,11 @@ impl Clocks {
         }
         let synchrony = equation.synchrony();
         synchrony.pairs().for_each(|(a, b)| self.unite(a, b));
-        let sampled = |s: &Sample| (s.var, s.cond, self.literal(s.cond, s.positive));
+        let sampled = |s: &Sample| (s.var, s.cond, self.guard(s.cond, s.positive));
         relations.extend(synchrony.samples.iter().map(sampled));
     }
 
-    fn call(
-        &mut self,
-        summary: &Summary,
-        args: &[Var],
-        lhs: &[Var],
-        relations: &mut Vec<(Var, Var, Literal)>,
-    ) {
+    fn call(&mut self, summary: &Summary, args: &[Var], lhs: &[Var], relations: &mut Vec<(Var, Var, Guard)>) {
         let actuals: Vec<Var> = args.iter().chain(lhs).copied().collect();
         let mut first: BTreeMap<Class, Var> = BTreeMap::new();
         for (&class, &actual) in summary.classes.iter().zip(&actuals) {
@@ -120,20 +114,20 @@ impl Clocks {
             if let (Some(&v), Some(&p), Some(&c)) = (first.get(&class), first.get(&parent), actuals.get(cond))
             {
                 self.unite(p, c);
-                relations.push((v, c, self.literal(c, positive)));
+                relations.push((v, c, self.guard(c, positive)));
             }
         }
     }
 
     /// Equal samplings of one clock are one clock.
-    fn close(&mut self, relations: &[(Var, Var, Literal)]) {
+    fn close(&mut self, relations: &[(Var, Var, Guard)]) {
         loop {
             let mut changed = false;
             self.sampled.clear();
-            let mut known: BTreeMap<(Class, Literal), Var> = BTreeMap::new();
-            for &(v, from, literal) in relations {
+            let mut known: BTreeMap<(Class, Guard), Var> = BTreeMap::new();
+            for &(v, from, guard) in relations {
                 let class = self.class(from);
-                let other = *known.entry((class, literal)).or_insert(v);
+                let other = *known.entry((class, guard)).or_insert(v);
                 if self.class(other) != self.class(v) {
                     self.unite(v, other);
                     changed = true;
@@ -143,10 +137,10 @@ impl Clocks {
                 break;
             }
         }
-        for &(v, from, literal) in relations {
+        for &(v, from, guard) in relations {
             let (class, parent) = (self.class(v), self.class(from));
             if class != parent {
-                self.sampled.entry(class).or_insert((parent, literal));
+                self.sampled.entry(class).or_insert((parent, guard));
             }
         }
     }
@@ -168,19 +162,19 @@ impl Clocks {
         self.find(v.0 as usize)
     }
 
-    /// How to come from `top` down to the class of `v`; `None` if it is not sampled from `top`. Clocks that are no sampling
+    /// How to come from `top` down to the class of `v`; `None` if it is not sampled from `top`. NodeClocks that are no sampling
     /// of any other are taken to be one, the node's base clock.
-    pub(crate) fn path(&self, top: Class, v: Var) -> Option<Vec<Literal>> {
+    pub(crate) fn path(&self, top: Class, v: Var) -> Option<Vec<Guard>> {
         let mut path = Vec::new();
         let mut class = self.class(v);
         while class != top {
-            let Some(&(parent, literal)) = self.sampled.get(&class) else {
+            let Some(&(parent, guard)) = self.sampled.get(&class) else {
                 if self.sampled.contains_key(&top) {
                     return None;
                 }
                 break;
             };
-            path.push(literal);
+            path.push(guard);
             class = parent;
             if path.len() > self.parents.len() {
                 return None;
@@ -219,8 +213,8 @@ impl Clocks {
     }
 
     /// What a clock is a sampling by.
-    pub(crate) fn sampled_by(&self, class: Class) -> Option<Literal> {
-        self.sampled.get(&class).map(|&(_, literal)| literal)
+    pub(crate) fn sampled_by(&self, class: Class) -> Option<Guard> {
+        self.sampled.get(&class).map(|&(_, guard)| guard)
     }
 
     /// What callers may know.
@@ -241,32 +235,32 @@ impl Clocks {
         Summary { classes, sampled, hidden }
     }
 
-    /// A literal as a caller sees it.
-    pub(crate) fn step(&self, interface: &[Var], literal: Literal) -> Step {
+    /// A guard as a caller sees it.
+    pub(crate) fn step(&self, interface: &[Var], guard: Guard) -> Step {
         interface
             .iter()
             .enumerate()
             .map(|(i, &v)| (i, self.bases[v.0 as usize]))
-            .find(|(_, base)| base.var == literal.var)
-            .map_or(Step::Inside, |(i, base)| Step::Interface(i, base.positive == literal.positive))
+            .find(|(_, base)| base.var == guard.var)
+            .map_or(Step::Inside, |(i, base)| Step::Interface(i, base.positive == guard.positive))
     }
 }
 
 /// For each variable, what it is a copy or negation of.
-fn bases(node: &Node) -> Vec<Literal> {
-    let mut bases: Vec<Literal> = node.vars.ids().map(|var| Literal { var, positive: true }).collect();
-    let mut definition: BTreeMap<Var, Literal> = BTreeMap::new();
+fn bases(node: &Node) -> Vec<Guard> {
+    let mut bases: Vec<Guard> = node.vars.ids().map(|var| Guard { var, positive: true }).collect();
+    let mut definition: BTreeMap<Var, Guard> = BTreeMap::new();
     for eq in node.equations.iter() {
         if let (Rhs::Apply { op: op @ (Op::Not | Op::Copy), args, .. }, [v]) = (&eq.rhs, eq.lhs.as_slice())
             && let [of] = args.as_slice()
         {
-            definition.insert(*v, Literal { var: *of, positive: *op == Op::Copy });
+            definition.insert(*v, Guard { var: *of, positive: *op == Op::Copy });
         }
     }
     for base in &mut bases {
         for _ in 0..=definition.len() {
             let Some(next) = definition.get(&base.var) else { break };
-            *base = Literal { var: next.var, positive: next.positive == base.positive };
+            *base = Guard { var: next.var, positive: next.positive == base.positive };
         }
     }
     bases
