@@ -189,6 +189,15 @@ impl Rows<'_> {
         true
     }
 
+    /// Leaves out the next `cycles` cycles.
+    pub fn skip(&mut self, cycles: usize) {
+        let from = self.at;
+        self.at = (from + cycles).min(self.cycles);
+        for cells in &mut self.cells {
+            cells.taken += (from..self.at).filter(|t| cells.column.present.at(*t)).count();
+        }
+    }
+
     fn next_statuses(&mut self) -> Vec<Status> {
         let t = self.at;
         self.at += 1;

@@ -1,23 +1,23 @@
-//! Fast engines with the exact semantics of errors: the one place where a block that is suspect is run again.
+//! Fast engines with the exact semantics of errors: the one place where what is suspect is run again.
 //!
 //! A fast engine computes ahead, in another order, on a device that wraps and clamps. It can tell that something *may* have gone wrong, but
-//! not in which cycle and equation, and not what was known by then. So it says no more than that it suspects something, and [`Exact`] feeds
-//! the block to a reference engine from the states before it. What the reference says is what the caller gets: its diagnostics, and the
-//! outputs that were known before the error. A suspicion without an error costs time, never a wrong result.
+//! not in which cycle and equation, and not what was known by then. So it says no more than that it suspects something, and how many cycles
+//! of the block were done before that. [`Exact`] feeds the others to a reference engine, from the states behind those that were done. What
+//! the reference says is what the caller gets: its diagnostics, and the outputs that were known before the error. A suspicion without an
+//! error costs time, never a wrong result.
 //!
-//! - **E1** A block that is done leaves no cycle open: all its outputs are known, and the states are those after it. Engines that
+//! - **E1** Cycles that are done leave none open: all their outputs are known, and the states are those after them. Engines that
 //!   look ahead over the ends of blocks implement [`Run`] themselves.
 //! - **E2** An engine may suspect too much, never too little: a synchronisation error, an input against its clock (ENV-3), an integer that
-//!   does not fit, a position outside of its axis, a want of memory. What it leaves behind in its states then does not matter.
-//! - **E3** An engine whose programs cannot fail says so ([`Fast::may_suspect`]); then nobody keeps the states before a block, and a
-//!   backend may overwrite their buffers.
+//!   does not fit, a position outside of its axis, a want of memory.
+//! - **E3** What is suspect changes no state. So nobody copies the states before a block: an engine writes them when a window has been
+//!   computed, or keeps what it overwrites. The reference gets them when something is suspect, and only then.
 
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
 use rml_base::Diagnostic;
-use rml_base::codes::backend::BACKEND_FAILED;
 use rml_ir::flat::{Drawn, Flat};
 use rml_ir::{Shape, Type, Value};
 
@@ -28,9 +28,6 @@ use crate::status::Input;
 
 /// What computes whole blocks, and may only suspect what goes wrong in them.
 pub trait Fast: fmt::Debug + Send {
-    /// Whether a block may turn out suspect (E3).
-    fn may_suspect(&self) -> bool;
-
     /// Runs a block from the states as they are. The inputs have the types that the program declares; nothing else is checked.
     /// `first` is the number of the first cycle.
     ///
@@ -59,8 +56,13 @@ pub trait Fast: fmt::Debug + Send {
 pub enum Verdict {
     /// It is done (E1).
     Done(Outputs),
-    /// Something may have gone wrong (E2).
-    Suspect,
+    /// Something may have gone wrong (E2). The cycles of these outputs, the first ones of the block, are done; without outputs none is.
+    Suspect(Option<Outputs>),
+}
+
+impl Verdict {
+    /// Something may have gone wrong, and no cycle is done.
+    pub const SUSPECT: Self = Self::Suspect(None);
 }
 
 /// A run of a fast engine with the errors of a reference engine.
@@ -113,40 +115,50 @@ impl<F: Fast> Exact<F> {
         }
     }
 
-    /// Has the fast engine run a block; the states before it if it is suspect.
-    fn try_fast(&mut self, inputs: Inputs<'_>) -> Result<Option<States>, Diagnostic> {
+    /// Has the fast engine run a block. How many of its cycles are done if the next one is suspect; none if the whole block is done.
+    fn try_fast(&mut self, inputs: Inputs<'_>) -> Result<Option<usize>, Diagnostic> {
         let fits = fits(&self.program, inputs);
-        let before = (!fits || self.fast.may_suspect()).then(|| self.fast.states()).transpose()?;
-        let verdict = if fits { self.fast.run(self.cycles, inputs)? } else { Verdict::Suspect };
-        match (verdict, before) {
-            (Verdict::Done(outputs), _) => {
-                debug_assert_eq!(outputs.cycles(), inputs.cycles(), "E1");
-                self.cycles += inputs.cycles() as u64;
-                self.outputs.push_back(outputs);
-                Ok(None)
-            }
-            (Verdict::Suspect, Some(before)) => Ok(Some(before)),
-            (Verdict::Suspect, None) => {
-                Err(Diagnostic::error(BACKEND_FAILED, "an error is suspected in a program that cannot fail"))
-            }
-        }
+        let (outputs, is_done) = match fits.then(|| self.fast.run(self.cycles, inputs)).transpose()? {
+            Some(Verdict::Done(outputs)) => (Some(outputs), true),
+            Some(Verdict::Suspect(outputs)) => (outputs, false),
+            None => (None, false),
+        };
+        let done = outputs.as_ref().map_or(0, Outputs::cycles);
+        debug_assert!(if is_done { done == inputs.cycles() } else { done < inputs.cycles().max(1) }, "E1");
+        self.cycles += done as u64;
+        self.outputs.extend(outputs);
+        Ok((!is_done).then_some(done))
     }
 
-    /// Opens the reference in those states.
-    fn call_reference(&mut self, before: &States) -> Result<(), Diagnostic> {
-        tracing::debug!(cycle = self.cycles, "a block is suspect");
+    /// Opens the reference in the states of the fast engine.
+    fn call_reference(&mut self) -> Result<(), Diagnostic> {
+        tracing::debug!(cycle = self.cycles, "a window is suspect");
         let wish = Use { first: self.cycles, ..self.wish };
         let mut run =
             self.reference.open(&self.program, &wish).map_err(|why| why.diagnostic(&*self.reference))?;
-        run.set_states(&on_host(before)?)?;
+        run.set_states(&on_host(&self.fast.states()?)?)?;
         self.stand_in = Some(run);
         Ok(())
     }
 
-    /// Feeds the reference, and goes back to the fast engine where nothing that was fed is open.
-    fn feed_reference(&mut self, inputs: Inputs<'_>) -> Result<(), Diagnostic> {
+    /// Feeds the reference all but the first `done` cycles, and goes back to the fast engine where nothing that was fed is open.
+    fn feed_reference(&mut self, inputs: Inputs<'_>, done: usize) -> Result<(), Diagnostic> {
         let Some(run) = &mut self.stand_in else { return Ok(()) };
-        let fed = run.feed(inputs);
+        let fed = match inputs {
+            Inputs::Block(block) if done > 0 => {
+                let (mut rows, mut row) = (block.rows()?, Vec::new());
+                rows.skip(done);
+                loop {
+                    if !rows.next_inputs(&mut row) {
+                        break Ok(());
+                    }
+                    if let Err(why) = run.feed(Inputs::Cycle(&row)) {
+                        break Err(why);
+                    }
+                }
+            }
+            _ => run.feed(inputs),
+        };
         self.cycles = run.cycles();
         fed?;
         self.go_back()
@@ -169,13 +181,13 @@ impl<F: Fast> Run for Exact<F> {
     fn feed(&mut self, inputs: Inputs<'_>) -> Result<(), Diagnostic> {
         self.check_running()?;
         if self.stand_in.is_some() {
-            return self.feed_reference(inputs);
+            return self.feed_reference(inputs, 0);
         }
         match self.try_fast(inputs) {
             Ok(None) => Ok(()),
-            Ok(Some(before)) => {
-                self.call_reference(&before)?;
-                self.feed_reference(inputs)
+            Ok(Some(done)) => {
+                self.call_reference()?;
+                self.feed_reference(inputs, done)
             }
             Err(why) => {
                 self.failed = Some(why.clone());

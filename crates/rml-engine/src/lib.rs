@@ -4,7 +4,7 @@
 //! - [`Run`] is a program that runs. Cycles go in one at a time or as a [`Block`] of columns, [`Outputs`] come out in the order of cycles as soon as
 //!   they are known, and [`States`] are handed from run to run as handles, without a detour over the host.
 //! - [`Exact`] makes a run of something simpler, a [`Fast`] engine, which computes blocks and may only *suspect* what goes wrong in them:
-//!   a suspect block is fed again to a reference engine, from the states before it. Exactness of errors stands there and nowhere else.
+//!   what is suspect is fed again to a reference engine, from the states before it. Exactness of errors stands there and nowhere else.
 //! - [`Inspect`] looks at every cell of a run, for traces and chronograms. The simulator alone has it.
 //!
 //! The simulator implements all of it and runs every program. Sessions, training, inference and gradients know nothing but these traits.
@@ -19,7 +19,7 @@
 //! 2. In [`Fast::run`], compute the block from columns that are contiguous: no cycle is ever looked at alone.
 //! 3. Suspect whatever it cannot decide: here an input that is absent somewhere, and integers that do not fit. It need not know where.
 //! 4. Hand its states out and take them back. This program has none; an engine with states gives handles to its own buffers, and
-//!    writes new ones at the end of a block, when nothing can go wrong any more.
+//!    writes new ones at the end of a window, when nothing can go wrong in it any more: what is suspect changes no state.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -65,16 +65,12 @@
 //! }
 //!
 //! impl Fast for Sum {
-//!     fn may_suspect(&self) -> bool {
-//!         true
-//!     }
-//!
 //!     fn run(&mut self, first: u64, inputs: Inputs<'_>) -> Result<Verdict, Diagnostic> {
-//!         let Inputs::Block(block) = inputs else { return Ok(Verdict::Suspect) };
+//!         let Inputs::Block(block) = inputs else { return Ok(Verdict::SUSPECT) };
 //!         self.blocks += 1;
 //!         let columns = block.columns();
 //!         if columns.iter().any(|column| *column.present() != Present::Always) {
-//!             return Ok(Verdict::Suspect);
+//!             return Ok(Verdict::SUSPECT);
 //!         }
 //!         let values = columns.iter().flat_map(Column::values).map(|held| held.to_host());
 //!         let values = values.collect::<Result<Vec<Value>, _>>()?;
@@ -83,7 +79,7 @@
 //!                 let sum = Column::new(Present::Always, sum);
 //!                 Verdict::Done(Outputs::Block { first, block: Block::new(block.cycles(), vec![sum]) })
 //!             }
-//!             Err(_) => Verdict::Suspect,
+//!             Err(_) => Verdict::SUSPECT,
 //!         })
 //!     }
 //!

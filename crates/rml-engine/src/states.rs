@@ -7,8 +7,7 @@ use rml_backend::{Failure, Held};
 use rml_ir::{Type, Value};
 
 /// What a program remembers beyond its windows: a value for each checkpoint key. Values are shared, not copied, and stay on the
-/// device of the run that gave them. So keeping the states before a block costs a few pointers, and handing them to another run
-/// of the same engine moves nothing. As long as they are kept, no backend overwrites their buffers.
+/// device of the run that gave them. So handing them to another run of the same engine moves nothing. As long as they are kept, no backend overwrites their buffers.
 #[derive(Clone, Debug, Default)]
 pub struct States(IndexMap<Arc<str>, Held>);
 

@@ -140,19 +140,19 @@ impl<N: Number> Windows<N> {
         }
     }
 
-    /// Whether inputs are present where their clocks say so.
-    fn fits(&self, given: &[Given], cycles: usize) -> bool {
+    /// Whether inputs are present where their clocks say so in the cycles `from..to` of a block.
+    fn fits(&self, given: &[Given], from: usize, to: usize) -> bool {
         let holds = |(cond, flag): (usize, bool), t: usize| truth(&given[cond], t) == Some(flag);
         given.iter().zip(&self.clocks).all(|(input, clock)| match clock {
-            None => (0..cycles).all(|t| input.present.at(t)),
-            Some(clock) => (0..cycles).all(|t| input.present.at(t) == holds(*clock, t)),
+            None => (from..to).all(|t| input.present.at(t)),
+            Some(clock) => (from..to).all(|t| input.present.at(t) == holds(*clock, t)),
         })
     }
 
-    /// The first cycle of each window of a block and the one behind it; none if the block does not end with a window.
-    fn bounds(&self, given: &[Given], cycles: usize) -> Option<Vec<(usize, usize)>> {
+    /// The first cycle of each whole window of a block and the one behind it.
+    fn bounds(&self, given: &[Given], cycles: usize) -> Vec<(usize, usize)> {
         if self.ends.is_empty() {
-            return Some(if cycles == 0 { Vec::new() } else { vec![(0, cycles)] });
+            return if cycles == 0 { Vec::new() } else { vec![(0, cycles)] };
         }
         let ended =
             |t: usize| self.ends.iter().any(|(input, value)| truth(&given[*input], t) == Some(*value));
@@ -161,7 +161,7 @@ impl<N: Number> Windows<N> {
             bounds.push((from, t + 1));
             from = t + 1;
         }
-        (from == cycles).then_some(bounds)
+        bounds
     }
 
     /// Asks for the memory of the tapes of a window.
@@ -180,28 +180,23 @@ fn truth(input: &Given, t: usize) -> Option<bool> {
 }
 
 impl<N: Number> Fast for Windows<N> {
-    fn may_suspect(&self) -> bool {
-        true
-    }
-
     fn run(&mut self, first: u64, inputs: Inputs<'_>) -> Result<Verdict, Diagnostic> {
         let cycles = inputs.cycles();
         let given = self.given(inputs)?;
-        let bounds = if self.fits(&given, cycles) { self.bounds(&given, cycles) } else { None };
-        let Some(bounds) = bounds else { return Ok(Verdict::Suspect) };
         let mut rows = vec![0; given.len()];
         let mut outputs: Vec<(Vec<bool>, Vec<Value>)> = vec![Default::default(); self.plan.outputs.len()];
-        for (from, to) in bounds {
+        let mut done = 0;
+        for (from, to) in self.bounds(&given, cycles) {
             let ticks = to - from;
-            if !self.has_memory(ticks) {
-                return Ok(Verdict::Suspect);
+            if !self.fits(&given, from, to) || !self.has_memory(ticks) {
+                break;
             }
             for (i, input) in given.iter().enumerate() {
                 rows[i] =
                     self.machine.set_rows(i, ticks, &|t| input.present.at(from + t), &input.data, rows[i]);
             }
             if self.machine.window(ticks).is_err() {
-                return Ok(Verdict::Suspect);
+                break;
             }
             for (i, (marks, values)) in outputs.iter_mut().enumerate() {
                 for t in 0..ticks {
@@ -211,9 +206,11 @@ impl<N: Number> Fast for Windows<N> {
                 }
             }
             self.windows += 1;
+            done = to;
         }
         let columns = outputs.into_iter().map(|(marks, values)| column(marks, &values));
-        Ok(Verdict::Done(Outputs::Block { first, block: Block::new(cycles, columns.collect()) }))
+        let outputs = Outputs::Block { first, block: Block::new(done, columns.collect()) };
+        Ok(if done == cycles { Verdict::Done(outputs) } else { Verdict::Suspect(Some(outputs)) })
     }
 
     fn states(&self) -> Result<States, Diagnostic> {
