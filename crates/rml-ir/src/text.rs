@@ -106,6 +106,11 @@ impl<'a> Cursor<'a> {
         format!("line {}: expected {expected}, found `{found}`", self.line)
     }
 
+    /// What is left of the line.
+    pub fn rest(&self) -> &'a str {
+        self.rest
+    }
+
     /// An error if something is left.
     pub fn end(&self) -> Read<()> {
         if self.at_end() { Ok(()) } else { Err(self.error("the end of the line")) }

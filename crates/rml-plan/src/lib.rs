@@ -25,10 +25,12 @@ use rml_ir::op::Op;
 pub use rml_ir::{Position, Positions};
 use rml_ir::{Precision, Type, Value};
 
+mod parse;
 mod print;
 pub mod reference;
 mod verify;
 
+pub use parse::parse;
 pub use print::print;
 pub use verify::verify;
 

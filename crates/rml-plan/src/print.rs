@@ -1,9 +1,11 @@
-//! A plan as text: `rml dump --after plan`. It reads like the loops that one would write by hand.
+//! A plan as text: `rml dump --after plan`. It reads like the loops that one would write by hand, and [`parse`](super::parse) reads it
+//! back. Constants that are one number or one truth value stand where they are used; the others have a line `const`.
 
 use std::fmt::{self, Write};
 
-use super::{Atom, Case, Guard, Kind, Output, Part, Plan, Region, Rule, Tape, Tick};
-use rml_ir::{Position, Positions};
+use super::{Atom, Case, Const, Guard, Kind, Output, Part, Plan, Region, Rule, Tape, Tick};
+use rml_ir::text::ValueText;
+use rml_ir::{Position, Positions, Value};
 
 /// The text of a plan.
 pub fn print(plan: &Plan) -> String {
@@ -13,17 +15,25 @@ pub fn print(plan: &Plan) -> String {
     out
 }
 
-/// The name of each tape: that of the source where no other one has it, else its number.
+/// The name of each tape: that of the source where no other one has it and the parser takes it for a name, else its number.
 fn names(plan: &Plan) -> Vec<String> {
     let mut seen = std::collections::BTreeMap::new();
     for tape in plan.tapes.iter() {
         *seen.entry(tape.name.clone()).or_insert(0) += 1;
     }
     let name = |(id, tape): (Tape, &super::TapeData)| match &tape.name {
-        Some(name) if seen[&tape.name] == 1 => name.to_string(),
+        Some(name) if seen[&tape.name] == 1 && is_name(name) => name.to_string(),
         _ => id.to_string(),
     };
     plan.tapes.iter_enumerated().map(name).collect()
+}
+
+/// Whether a text can only be the name of a tape: no keyword, no number, no id such as `t3`.
+fn is_name(text: &str) -> bool {
+    const WORDS: [&str; 9] = ["at", "false", "if", "in", "not", "or", "sum", "true", "write"];
+    let is_id = text.strip_prefix(['t', 'k', 'r']).is_some_and(|n| n.parse::<u32>().is_ok());
+    let inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.');
+    !is_id && !WORDS.contains(&text) && text.chars().all(inside) && text.parse::<f64>().is_err()
 }
 
 struct Printer<'a> {
@@ -59,6 +69,9 @@ impl Printer<'_> {
                 Kind::Local => writeln!(self.out, "local {id}: {}", register.ty)?,
             }
         }
+        for (id, value) in tensors(plan).filter(|(_, value)| is_short(value)) {
+            writeln!(self.out, "const {id}: {} = {}", value.ty(), ValueText(value))?;
+        }
         for region in &plan.regions {
             self.region(region)?;
         }
@@ -68,6 +81,9 @@ impl Printer<'_> {
         }
         for output in &plan.outputs {
             self.output(output)?;
+        }
+        for (id, value) in tensors(plan).filter(|(_, value)| !is_short(value)) {
+            writeln!(self.out, "const {id}: {} = {}", value.ty(), ValueText(value))?;
         }
         Ok(())
     }
@@ -125,7 +141,7 @@ impl Printer<'_> {
             }
             Rule::Restart { ends, init, next } => {
                 let ends: Vec<String> = ends.iter().map(|a| self.atom(*a)).collect();
-                format!("if {} then {} else {}", ends.join(" or "), self.atom(*init), self.atom(*next))
+                format!("{} if {} else {}", self.atom(*init), ends.join(" or "), self.atom(*next))
             }
             Rule::Sum { init, backward, terms } => {
                 let init = init.map_or(String::new(), |a| format!("{} + ", self.atom(a)));
@@ -157,9 +173,15 @@ impl Printer<'_> {
     }
 
     fn output(&mut self, output: &Output) -> fmt::Result {
-        for (at, when, atom) in &output.cases {
+        if output.cases.is_empty() {
+            writeln!(self.out, "out {}: {}", output.name, output.ty)?;
+        }
+        for (i, (at, when, atom)) in output.cases.iter().enumerate() {
             let (atom, when) = (self.atom(*atom), self.guards(when));
-            writeln!(self.out, "out{} {}: {} = {atom}{when}", place(*at), output.name, output.ty)?;
+            match i {
+                0 => writeln!(self.out, "out{} {}: {} = {atom}{when}", place(*at), output.name, output.ty)?,
+                _ => writeln!(self.out, " or{} = {atom}{when}", place(*at))?,
+            }
         }
         Ok(())
     }
@@ -173,16 +195,10 @@ impl Printer<'_> {
 
     fn atom(&self, atom: Atom) -> String {
         match atom {
-            Atom::Const(k) => {
-                let value = &self.plan.consts[k];
-                match value {
-                    rml_ir::Value::Bool(b) => b.to_string(),
-                    rml_ir::Value::Int(i) => i.to_string(),
-                    rml_ir::Value::F32(x) => format!("{x:?}"),
-                    rml_ir::Value::F64(x) => format!("{x:?}"),
-                    rml_ir::Value::Tensor(_) => format!("{k}:{}", value.ty()),
-                }
-            }
+            Atom::Const(k) => match &self.plan.consts[k] {
+                Value::Tensor(_) => k.to_string(),
+                scalar => ValueText(scalar).to_string(),
+            },
             Atom::Tape(t, tick) => {
                 let name = &self.names[t.0 as usize];
                 match tick {
@@ -197,6 +213,16 @@ impl Printer<'_> {
     }
 }
 
+/// The constants that have lines of their own.
+fn tensors(plan: &Plan) -> impl Iterator<Item = (Const, &Value)> {
+    plan.consts.iter_enumerated().filter(|(_, value)| matches!(value, Value::Tensor(_)))
+}
+
+/// Whether the text of a constant is short enough to stand before what is computed.
+fn is_short(value: &Value) -> bool {
+    ValueText(value).to_string().len() <= 60
+}
+
 /// The positions, if not all.
 fn place(at: Positions) -> String {
     let text = match at {
@@ -206,10 +232,19 @@ fn place(at: Positions) -> String {
         Positions::AFTER_START => "behind first",
         Positions::BEFORE_END => "before last",
         _ => {
-            let names: Vec<String> =
-                Position::ALL.iter().filter(|p| at.contains(**p)).map(|p| p.to_string()).collect();
+            let names: Vec<&str> = at.iter().map(position).collect();
             return format!(" at {}", names.join("+"));
         }
     };
     format!(" at {text}")
+}
+
+/// A single position; `first` alone means a first tick, whether it is the last one or not.
+pub(crate) fn position(p: Position) -> &'static str {
+    match p {
+        Position::First => "first-not-last",
+        Position::Middle => "middle",
+        Position::Last => "last-not-first",
+        Position::Only => "only",
+    }
 }

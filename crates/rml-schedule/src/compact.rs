@@ -1,9 +1,11 @@
-//! Drops what nothing reads.
+//! Drops what nothing reads, and numbers what is left in the order of the text.
 
 use rml_base::IndexVec;
-use rml_plan::{Atom, Plan, Region, Tape};
+use rml_ir::Value;
+use rml_plan::{Atom, Const, Plan, Region, Tape};
 
-/// The plan without tapes that neither outputs nor registers need.
+/// The plan without tapes and constants that neither outputs nor registers need. Tapes are numbered in the order in which regions first
+/// fill them; constants that are tensors come before the others.
 ///
 /// Requires, ensures: P1 to P5.
 pub(crate) fn compact(mut plan: Plan) -> Plan {
@@ -14,30 +16,49 @@ pub(crate) fn compact(mut plan: Plan) -> Plan {
         }
     }
     plan.regions.retain(|region| !region.parts().is_empty());
-    let mut number: IndexVec<Tape, Tape> = IndexVec::new();
-    let mut next = 0;
-    for needed in needed.iter() {
-        number.push(Tape(next));
-        next += u32::from(*needed);
-    }
+    let mut number = IndexVec::filled(None, plan.tapes.len());
     let mut tapes = IndexVec::new();
-    for (tape, needed) in plan.tapes.into_vec().into_iter().zip(needed.iter()) {
-        if *needed {
-            tapes.push(tape);
+    for part in plan.regions.iter().flat_map(Region::parts) {
+        if number[part.tape].is_none() {
+            number[part.tape] = Some(tapes.push(plan.tapes[part.tape].clone()));
         }
     }
     plan.tapes = tapes;
-    let renumber = |atom: &mut Atom| {
+    let fresh = |tape: Tape| number[tape].unwrap_or(tape);
+    crate::atoms::for_each(&mut plan, |atom| {
         if let Atom::Tape(tape, _) = atom {
-            *tape = number[*tape];
+            *tape = fresh(*tape);
         }
-    };
-    crate::atoms::for_each(&mut plan, renumber);
+    });
     for region in &mut plan.regions {
         let (Region::Over(parts) | Region::Loop { parts, .. }) = region;
-        parts.iter_mut().for_each(|part| part.tape = number[part.tape]);
+        parts.iter_mut().for_each(|part| part.tape = fresh(part.tape));
     }
+    constants(&mut plan);
     plan
+}
+
+fn constants(plan: &mut Plan) {
+    let mut read = IndexVec::filled(false, plan.consts.len());
+    crate::atoms::for_each(plan, |atom| {
+        if let Atom::Const(k) = atom {
+            read[*k] = true;
+        }
+    });
+    let is_tensor = |k: &Const| matches!(plan.consts[*k], Value::Tensor(_));
+    let (tensors, scalars): (Vec<Const>, Vec<Const>) =
+        plan.consts.ids().filter(|k| read[*k]).partition(is_tensor);
+    let mut number = IndexVec::filled(Const(0), plan.consts.len());
+    let mut consts = IndexVec::new();
+    for k in tensors.into_iter().chain(scalars) {
+        number[k] = consts.push(plan.consts[k].clone());
+    }
+    plan.consts = consts;
+    crate::atoms::for_each(plan, |atom| {
+        if let Atom::Const(k) = atom {
+            *k = number[*k];
+        }
+    });
 }
 
 /// What outputs and registers need.

@@ -33,7 +33,7 @@ pub enum Planned {
 pub fn compare(flat: &Arc<Drawn>, inputs: &[Vec<Input>], r: &mut Random) -> Result<Planned, String> {
     let fed = if r.chance(0.5) { Fed::Windows } else { Fed::Blocks };
     let plan = match schedule(flat, fed) {
-        Ok(plan) => Arc::new(plan),
+        Ok(plan) => Arc::new(read_back(&plan)?),
         Err(declined) => return Ok(Planned::Declined(declined.why)),
     };
     let mut sim = Simulator::new(Arc::clone(flat), Options { record: true, ..Options::default() });
@@ -51,6 +51,15 @@ pub fn compare(flat: &Arc<Drawn>, inputs: &[Vec<Input>], r: &mut Random) -> Resu
     };
     found.map_err(|why| format!("{why}\n{}\n{}", rml_ir::flat::print(flat), print(&plan)))?;
     Ok(Planned::Equal)
+}
+
+/// The plan as its text says it; all that follows tests the text as well.
+fn read_back(plan: &Plan) -> Result<Plan, String> {
+    let text = print(plan);
+    let fail = |why: String| format!("the text of the plan: {why}\n{text}");
+    let read = rml_plan::parse(&text).map_err(fail)?;
+    rml_plan::verify(&read).map_err(|found| fail(found.join("; ")))?;
+    if print(&read) == text { Ok(read) } else { Err(fail(format!("it is read as\n{}", print(&read)))) }
 }
 
 /// Whether an input of the base clock is absent in some cycle: that cycle is no tick of any window.

@@ -1,0 +1,435 @@
+//! Reads the text of a plan. The text names no source positions: all spans are the start of text 0. A tape is numbered where it is first
+//! filled, and a constant without a line of its own behind those that have one.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rml_base::{FileId, IndexVec, Span};
+use rml_ir::op::Op;
+use rml_ir::text::{Cursor, Read};
+use rml_ir::{Position, Positions, Precision, Value};
+
+use super::print::position;
+use super::{
+    Atom, Case, Const, Guard, Kind, Output, Part, Plan, Reg, Region, Register, Rule, Tape, TapeData, Term,
+    Tick, Write,
+};
+
+/// Reads what [`print`](super::print) writes; an error names line and expectation. The result need not verify.
+///
+/// # Errors
+/// The first line that is none of a plan.
+pub fn parse(text: &str) -> Result<Plan, String> {
+    let lines = || text.lines().enumerate().map(|(i, l)| Cursor::new(i + 1, l)).filter(|c| !c.at_end());
+    let plan = head(&mut lines().next().ok_or("the text is empty")?)?;
+    let mut reader = Reader { plan, names: BTreeMap::new(), scalars: BTreeMap::new(), looped: None };
+    // Constants and tapes may be read before the line that makes them.
+    let mut in_loop = false;
+    for mut line in lines().skip(1) {
+        in_loop = reader.declare(&mut line, in_loop)?;
+    }
+    for mut line in lines().skip(1) {
+        reader.line(&mut line)?;
+    }
+    if reader.looped.is_some() { Err("the last loop has no end".to_owned()) } else { Ok(reader.plan) }
+}
+
+fn head(c: &mut Cursor<'_>) -> Read<Plan> {
+    c.expect("plan")?;
+    let (name, precision) = (c.string()?, c.precision()?);
+    let mut ends = Vec::new();
+    if c.eat("until") {
+        loop {
+            let value = !c.eat("not");
+            ends.push((Arc::from(c.word("the name of an input")?), value));
+            if !c.eat("or") {
+                break;
+            }
+        }
+    }
+    c.end()?;
+    Ok(Plan {
+        name,
+        precision,
+        ends,
+        inputs: Vec::new(),
+        consts: IndexVec::new(),
+        tapes: IndexVec::new(),
+        registers: IndexVec::new(),
+        regions: Vec::new(),
+        commits: Vec::new(),
+        outputs: Vec::new(),
+    })
+}
+
+/// How many constants a text may number, so that a text with a single large id does not take all memory.
+const MAX_CONSTS: u32 = 1 << 20;
+
+/// A loop that is being read.
+struct Looped {
+    backward: bool,
+    parts: Vec<Part>,
+    writes: Vec<Write>,
+}
+
+struct Reader<'a> {
+    plan: Plan,
+    names: BTreeMap<&'a str, Tape>,
+    /// The constants that stand where they are used.
+    scalars: BTreeMap<&'a str, Const>,
+    looped: Option<Looped>,
+}
+
+/// The words that begin a line outside of loops that declares something.
+const DECLARED: [&str; 6] = ["in", "const", "parameter", "state", "carried", "local"];
+
+impl<'a> Reader<'a> {
+    /// Reads a line that declares an input, a constant or a register, and of one that fills a tape the tape's name and type. Returns
+    /// whether the next line is in a loop.
+    fn declare(&mut self, c: &mut Cursor<'a>, in_loop: bool) -> Read<bool> {
+        if in_loop && c.eat("}") {
+            return Ok(false);
+        }
+        if !in_loop && c.eat("loop") {
+            return Ok(true);
+        }
+        if in_loop && !c.eat("write") || !in_loop && c.eat("over") {
+            self.tape(c)?;
+        } else if !in_loop && let Some(word) = DECLARED.into_iter().find(|w| c.eat(w)) {
+            self.declaration(word, c)?;
+            c.end()?;
+        }
+        Ok(in_loop)
+    }
+
+    /// Where a tape is filled, and which one it is: `at last loss: num []`.
+    fn tape(&mut self, c: &mut Cursor<'a>) -> Read<Part> {
+        let at = place(c)?;
+        let name = c.word("the name of a tape")?;
+        c.expect(":")?;
+        let ty = c.ty()?;
+        let plan = &mut self.plan;
+        let tape = *self.names.entry(name).or_insert_with(|| {
+            let is_id = name.strip_prefix('t').is_some_and(|n| n.parse::<u32>().is_ok());
+            let name = (!is_id).then(|| Arc::from(name));
+            plan.tapes.push(TapeData { name, ty: ty.clone(), span: no_span(), cases: Vec::new() })
+        });
+        if plan.tapes[tape].ty != ty {
+            return Err(c.error(format_args!("the type {} before this", plan.tapes[tape].ty)));
+        }
+        Ok(Part { tape, at })
+    }
+
+    fn declaration(&mut self, word: &str, c: &mut Cursor<'a>) -> Read<()> {
+        let plan = &mut self.plan;
+        if word == "in" {
+            let name = c.word("the name of an input")?;
+            c.expect(":")?;
+            plan.inputs.push((name.into(), c.ty()?));
+        } else if word == "const" {
+            let id: Const = c.id("k")?;
+            if id.0 >= MAX_CONSTS {
+                return Err(c.error(format_args!("an id below k{MAX_CONSTS} before this")));
+            }
+            c.expect(":")?;
+            let ty = c.ty()?;
+            c.expect("=")?;
+            let value = c.value(&ty, plan.precision)?;
+            // Long ones stand at the end.
+            while plan.consts.len() <= id.0 as usize {
+                plan.consts.push(Value::Bool(false));
+            }
+            plan.consts[id] = value;
+        } else {
+            c.next_id::<Reg>("r", plan.registers.len())?;
+            c.expect(":")?;
+            let ty = c.ty()?;
+            let kind = match word {
+                "local" => Kind::Local,
+                "carried" => Kind::Hidden,
+                word => Kind::State { key: c.string()?, parameter: word == "parameter" },
+            };
+            plan.registers.push(Register { ty, kind });
+        }
+        Ok(())
+    }
+
+    /// Reads a line whose tapes are declared.
+    fn line(&mut self, c: &mut Cursor<'a>) -> Read<()> {
+        if let Some(mut looped) = self.looped.take() {
+            if c.eat("}") {
+                let Looped { backward, parts, writes } = looped;
+                self.plan.regions.push(Region::Loop { backward, parts, writes });
+                return c.end();
+            }
+            if c.eat("write") {
+                looped.writes.push(self.write(c)?);
+            } else {
+                self.part(c, &mut looped.parts)?;
+            }
+            self.looped = Some(looped);
+        } else if c.eat("over") {
+            let mut parts = match self.plan.regions.pop() {
+                Some(Region::Over(parts)) => parts,
+                other => {
+                    self.plan.regions.extend(other);
+                    Vec::new()
+                }
+            };
+            self.part(c, &mut parts)?;
+            self.plan.regions.push(Region::Over(parts));
+        } else if c.eat("loop") {
+            let backward = c.eat("backward");
+            if !backward {
+                c.expect("forward")?;
+            }
+            c.expect("{")?;
+            self.looped = Some(Looped { backward, parts: Vec::new(), writes: Vec::new() });
+        } else if c.eat("commit") {
+            let write = self.write(c)?;
+            self.plan.commits.push(write);
+        } else if c.eat("out") {
+            self.output(c)?;
+        } else if c.eat("or") {
+            let at = place(c)?;
+            self.taken(at, c)?;
+        } else {
+            // It was read as a declaration.
+            return if DECLARED.into_iter().any(|w| c.eat(w)) {
+                Ok(())
+            } else {
+                Err(c.error("a line of a plan"))
+            };
+        }
+        c.end()
+    }
+
+    /// Reads a case; cases of one tape that follow each other are one part.
+    fn part(&mut self, c: &mut Cursor<'a>, parts: &mut Vec<Part>) -> Read<()> {
+        let Part { tape, at } = self.tape(c)?;
+        c.expect("=")?;
+        let (rule, when) = (self.rule(c)?, self.guards(c)?);
+        self.plan.tapes[tape].cases.push(Case { at, when, rule });
+        match parts.last_mut() {
+            Some(part) if part.tape == tape => part.at = part.at.or(at),
+            _ => parts.push(Part { tape, at }),
+        }
+        Ok(())
+    }
+
+    fn rule(&mut self, c: &mut Cursor<'a>) -> Read<Rule> {
+        if c.eat("in") {
+            let name = c.word("the name of an input")?;
+            let at = self.plan.inputs.iter().position(|(input, _)| **input == *name);
+            let at = at.and_then(|at| u32::try_from(at).ok());
+            return at.map(Rule::Input).ok_or_else(|| c.error("an input before this"));
+        }
+        if let Some(register) = c.maybe_id("r") {
+            let init = if c.eat("or") { Some(self.atom(c)?) } else { None };
+            return Ok(Rule::Read { register, init });
+        }
+        if c.eat("if") {
+            let cond = self.atom(c)?;
+            c.expect("then")?;
+            let then = self.atom(c)?;
+            c.expect("else")?;
+            return Ok(Rule::Select { cond, then, other: self.atom(c)? });
+        }
+        if is_application(c) {
+            return Ok(Rule::Apply { op: c.op()?, args: c.list("(", ")", |c| self.atom(c))? });
+        }
+        if c.eat("sum") {
+            return self.sum(None, c);
+        }
+        let first = self.atom(c)?;
+        if c.eat("+") {
+            c.expect("sum")?;
+            return self.sum(Some(first), c);
+        }
+        if c.eat("if") {
+            let mut ends = vec![self.atom(c)?];
+            while c.eat("or") {
+                ends.push(self.atom(c)?);
+            }
+            c.expect("else")?;
+            return Ok(Rule::Restart { ends, init: first, next: self.atom(c)? });
+        }
+        Ok(Rule::Copy(first))
+    }
+
+    fn sum(&mut self, init: Option<Atom>, c: &mut Cursor<'a>) -> Read<Rule> {
+        let backward = c.eat("last");
+        let words = if backward { ["to", "first", "of"] } else { ["first", "to", "last"] };
+        words.into_iter().try_for_each(|word| c.expect(word))?;
+        if !backward {
+            c.expect("of")?;
+        }
+        let mut terms = vec![self.term(c)?];
+        while c.eat(";") {
+            terms.push(self.term(c)?);
+        }
+        Ok(Rule::Sum { init, backward, terms })
+    }
+
+    fn term(&mut self, c: &mut Cursor<'a>) -> Read<Term> {
+        let (op, args) = if is_application(c) {
+            (c.op()?, c.list("(", ")", |c| self.atom(c))?)
+        } else {
+            (Op::Copy, vec![self.atom(c)?])
+        };
+        Ok(Term { at: place(c)?, op, args })
+    }
+
+    /// ` when a and not b`.
+    fn guards(&mut self, c: &mut Cursor<'a>) -> Read<Vec<Guard>> {
+        let mut guards = Vec::new();
+        if !c.eat("when") {
+            return Ok(guards);
+        }
+        loop {
+            let value = !c.eat("not");
+            guards.push(Guard { cond: self.atom(c)?, value });
+            if !c.eat("and") {
+                return Ok(guards);
+            }
+        }
+    }
+
+    fn write(&mut self, c: &mut Cursor<'a>) -> Read<Write> {
+        let (register, at) = (c.id("r")?, place(c)?);
+        c.expect("=")?;
+        let value = self.atom(c)?;
+        let mut unless = Vec::new();
+        if c.eat("unless") {
+            unless.push(self.atom(c)?);
+            while c.eat("or") {
+                unless.push(self.atom(c)?);
+            }
+        }
+        Ok(Write { register, at, when: self.guards(c)?, unless, value })
+    }
+
+    /// Reads an output with its first case, if it has one.
+    fn output(&mut self, c: &mut Cursor<'a>) -> Read<()> {
+        let at = place(c)?;
+        let name = c.word("the name of an output")?;
+        c.expect(":")?;
+        self.plan.outputs.push(Output { name: name.into(), ty: c.ty()?, cases: Vec::new() });
+        if c.at_end() { Ok(()) } else { self.taken(at, c) }
+    }
+
+    /// Reads one more case of the last output.
+    fn taken(&mut self, at: Positions, c: &mut Cursor<'a>) -> Read<()> {
+        c.expect("=")?;
+        let atom = self.atom(c)?;
+        let case = (at, self.guards(c)?, atom);
+        let output = self.plan.outputs.last_mut().ok_or_else(|| c.error("an output before this"))?;
+        output.cases.push(case);
+        Ok(())
+    }
+
+    fn atom(&mut self, c: &mut Cursor<'a>) -> Read<Atom> {
+        if let Some(k) = c.maybe_id::<Const>("k") {
+            return Ok(Atom::Const(k));
+        }
+        let word = c.word("an operand")?;
+        if let Some(tape) = self.names.get(word) {
+            return Ok(Atom::Tape(*tape, tick(c)?));
+        }
+        let value = match word {
+            "true" => Value::Bool(true),
+            "false" => Value::Bool(false),
+            _ => match word.parse() {
+                Ok(int) => Value::Int(int),
+                Err(_) => {
+                    number(word, self.plan.precision).ok_or_else(|| c.error("an operand before this"))?
+                }
+            },
+        };
+        let consts = &mut self.plan.consts;
+        Ok(Atom::Const(*self.scalars.entry(word).or_insert_with(|| consts.push(value))))
+    }
+}
+
+fn number(word: &str, precision: Precision) -> Option<Value> {
+    Some(match precision {
+        Precision::F32 => Value::F32(word.parse().ok()?),
+        Precision::F64 => Value::F64(word.parse().ok()?),
+    })
+}
+
+fn tick(c: &mut Cursor<'_>) -> Read<Tick> {
+    if !c.eat("[") {
+        return Ok(Tick::Now);
+    }
+    let tick = match c.word("a tick")? {
+        "t-1" => Tick::Before,
+        "t+1" => Tick::After,
+        "first" => Tick::First,
+        "last" => Tick::Last,
+        _ => return Err(c.error("`t-1`, `t+1`, `first` or `last` before this")),
+    };
+    c.expect("]").map(|()| tick)
+}
+
+/// ` at behind first`: positions, all of them if nothing is said.
+fn place(c: &mut Cursor<'_>) -> Read<Positions> {
+    if !c.eat("at") {
+        return Ok(Positions::ALL);
+    }
+    let two = |c: &mut Cursor<'_>, word, positions| c.expect(word).map(|()| positions);
+    match c.word("a position")? {
+        "first" => Ok(Positions::STARTS),
+        "last" => Ok(Positions::ENDS),
+        "behind" => two(c, "first", Positions::AFTER_START),
+        "before" => two(c, "last", Positions::BEFORE_END),
+        names => {
+            let of = |name: &str| Position::ALL.into_iter().find(|p| position(*p) == name);
+            names.split('+').map(|name| of(name).ok_or_else(|| c.error("positions before this"))).collect()
+        }
+    }
+}
+
+/// Whether an operator comes next.
+fn is_application(c: &Cursor<'_>) -> bool {
+    let inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.');
+    c.rest().trim_start_matches(inside).starts_with(['(', '{'])
+}
+
+/// The position of everything that is read from text.
+fn no_span() -> Span {
+    Span::new(FileId(0), 0, 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_name_the_line_and_what_is_expected() {
+        let refused = [
+            ("", "the text is empty"),
+            ("plan \"n\" f16", "line 1: expected f32 or f64, found `f16`"),
+            ("plan \"n\" f32\nover x: num [", "line 2: expected a dimension, found ``"),
+            ("plan \"n\" f32\nover x: num [] = y", "line 2: expected an operand before this, found ``"),
+            (
+                "plan \"n\" f32\nover x: num [] = x[t-2]",
+                "line 2: expected `t-1`, `t+1`, `first` or `last` before this, found `]`",
+            ),
+            ("plan \"n\" f32\nloop forward {", "the last loop has no end"),
+            ("plan \"n\" f32\nover x: num [] = in x", "line 2: expected an input before this, found ``"),
+            (
+                "plan \"n\" f32\nstate r1: num [] \"s\"",
+                "line 2: expected the next id `r0`, found `r1: num [] \"s\"`",
+            ),
+            (
+                "plan \"n\" f32\nconst k1048576: num [0] = []",
+                "line 2: expected an id below k1048576 before this, found `: num [0] = []`",
+            ),
+            ("plan \"n\" f32\nsum x", "line 2: expected a line of a plan, found `sum x`"),
+        ];
+        for (text, why) in refused {
+            assert_eq!(parse(text).unwrap_err(), why, "{text}");
+        }
+    }
+}
