@@ -17,6 +17,8 @@
 //!   tick before (behind), tapes of earlier regions or of its own forward (backward) loop; at the first (last) tick likewise.
 //! - **P4** no case at a first tick reads the tick before it, and none at a last tick the one behind it.
 //! - **P5** registers are read and written in one loop, or else written behind all reads.
+//! - **P6** where a plan [finds](Ends::Found) the end of a window, its first region is a forward loop. The parts that find it, and with
+//!   them the conditions, are the same at a first tick whether it is the only one or not, and at a later one whether it is the last or not.
 
 use std::sync::Arc;
 
@@ -57,8 +59,8 @@ pub struct Plan {
     pub name: Arc<str>,
     /// How `num` is computed.
     pub precision: Precision,
-    /// What ends a window, one tick of which it is the last; none if any block of cycles is one.
-    pub ends: Vec<(Arc<str>, bool)>,
+    /// What ends a window.
+    pub ends: Ends,
     /// The inputs, in order: the name and the type of each.
     pub inputs: Vec<(Arc<str>, Type)>,
     /// All constants.
@@ -73,6 +75,31 @@ pub struct Plan {
     pub commits: Vec<Write>,
     /// The outputs, in order.
     pub outputs: Vec<Output>,
+}
+
+/// What ends a window.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Ends {
+    /// Nothing: any block of cycles is a window.
+    Nothing,
+    /// The data: the tick at which one of these inputs has that value is the last one.
+    Given(Vec<(u32, bool)>),
+    /// The program: the tick at which one of these conditions has its value is the last one. The first region finds it tick by tick,
+    /// as long as `T` is not known.
+    Found {
+        /// The conditions.
+        conds: Vec<Guard>,
+        /// How many parts of the first region find them. What stands behind these in the loop runs when it is known whether the tick
+        /// is the last one.
+        head: usize,
+    },
+}
+
+impl Ends {
+    /// The conditions that the program finds.
+    pub fn found(&self) -> &[Guard] {
+        if let Ends::Found { conds, .. } = self { conds } else { &[] }
+    }
 }
 
 /// A value for each tick at which it is present.

@@ -11,8 +11,8 @@ use rml_ir::{Position, Positions, Precision, Value};
 
 use super::print::position;
 use super::{
-    Atom, Case, Const, Guard, Kind, Output, Part, Plan, Reg, Region, Register, Rule, Tape, TapeData, Term,
-    Tick, Write,
+    Atom, Case, Const, Ends, Guard, Kind, Output, Part, Plan, Reg, Region, Register, Rule, Tape, TapeData,
+    Term, Tick, Write,
 };
 
 /// Reads what [`print`](super::print) writes; an error names line and expectation. The result need not verify.
@@ -21,37 +21,39 @@ use super::{
 /// The first line that is none of a plan.
 pub fn parse(text: &str) -> Result<Plan, String> {
     let lines = || text.lines().enumerate().map(|(i, l)| Cursor::new(i + 1, l)).filter(|c| !c.at_end());
-    let plan = head(&mut lines().next().ok_or("the text is empty")?)?;
+    let (plan, ends) = head(&mut lines().next().ok_or("the text is empty")?)?;
     let mut reader = Reader { plan, names: BTreeMap::new(), scalars: BTreeMap::new(), looped: None };
     // Constants and tapes may be read before the line that makes them.
     let mut in_loop = false;
     for mut line in lines().skip(1) {
         in_loop = reader.declare(&mut line, in_loop)?;
     }
+    reader.ends(ends)?;
     for mut line in lines().skip(1) {
         reader.line(&mut line)?;
     }
     if reader.looped.is_some() { Err("the last loop has no end".to_owned()) } else { Ok(reader.plan) }
 }
 
-fn head(c: &mut Cursor<'_>) -> Read<Plan> {
+/// The first line: a plan of nothing, and the inputs that end a window.
+fn head<'a>(c: &mut Cursor<'a>) -> Read<(Plan, Vec<(&'a str, bool)>)> {
     c.expect("plan")?;
     let (name, precision) = (c.string()?, c.precision()?);
     let mut ends = Vec::new();
     if c.eat("until") {
         loop {
             let value = !c.eat("not");
-            ends.push((Arc::from(c.word("the name of an input")?), value));
+            ends.push((c.word("the name of an input")?, value));
             if !c.eat("or") {
                 break;
             }
         }
     }
     c.end()?;
-    Ok(Plan {
+    let plan = Plan {
         name,
         precision,
-        ends,
+        ends: Ends::Nothing,
         inputs: Vec::new(),
         consts: IndexVec::new(),
         tapes: IndexVec::new(),
@@ -59,7 +61,8 @@ fn head(c: &mut Cursor<'_>) -> Read<Plan> {
         regions: Vec::new(),
         commits: Vec::new(),
         outputs: Vec::new(),
-    })
+    };
+    Ok((plan, ends))
 }
 
 /// How many constants a text may number, so that a text with a single large id does not take all memory.
@@ -93,7 +96,7 @@ impl<'a> Reader<'a> {
         if !in_loop && c.eat("loop") {
             return Ok(true);
         }
-        if in_loop && !c.eat("write") || !in_loop && c.eat("over") {
+        if in_loop && !c.eat("write") && !c.eat("until") || !in_loop && c.eat("over") {
             self.tape(c)?;
         } else if !in_loop && let Some(word) = DECLARED.into_iter().find(|w| c.eat(w)) {
             self.declaration(word, c)?;
@@ -154,6 +157,19 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
+    fn ends(&mut self, ends: Vec<(&str, bool)>) -> Result<(), String> {
+        let input = |(name, value): (&str, bool)| {
+            let at = self.plan.inputs.iter().position(|(input, _)| **input == *name);
+            let at = at.and_then(|at| u32::try_from(at).ok());
+            Ok((at.ok_or_else(|| format!("`{name}`, which ends a window, is no input"))?, value))
+        };
+        let ends = ends.into_iter().map(input).collect::<Result<Vec<_>, String>>()?;
+        if !ends.is_empty() {
+            self.plan.ends = Ends::Given(ends);
+        }
+        Ok(())
+    }
+
     /// Reads a line whose tapes are declared.
     fn line(&mut self, c: &mut Cursor<'a>) -> Read<()> {
         if let Some(mut looped) = self.looped.take() {
@@ -164,6 +180,9 @@ impl<'a> Reader<'a> {
             }
             if c.eat("write") {
                 looped.writes.push(self.write(c)?);
+            } else if c.eat("until") {
+                let conds = self.guards(c, "or")?;
+                self.plan.ends = Ends::Found { conds, head: looped.parts.len() };
             } else {
                 self.part(c, &mut looped.parts)?;
             }
@@ -208,7 +227,7 @@ impl<'a> Reader<'a> {
     fn part(&mut self, c: &mut Cursor<'a>, parts: &mut Vec<Part>) -> Read<()> {
         let Part { tape, at } = self.tape(c)?;
         c.expect("=")?;
-        let (rule, when) = (self.rule(c)?, self.guards(c)?);
+        let (rule, when) = (self.rule(c)?, self.when(c)?);
         self.plan.tapes[tape].cases.push(Case { at, when, rule });
         match parts.last_mut() {
             Some(part) if part.tape == tape => part.at = part.at.or(at),
@@ -281,15 +300,17 @@ impl<'a> Reader<'a> {
     }
 
     /// ` when a and not b`.
-    fn guards(&mut self, c: &mut Cursor<'a>) -> Read<Vec<Guard>> {
+    fn when(&mut self, c: &mut Cursor<'a>) -> Read<Vec<Guard>> {
+        if c.eat("when") { self.guards(c, "and") } else { Ok(Vec::new()) }
+    }
+
+    /// `a and not b`, with that word between.
+    fn guards(&mut self, c: &mut Cursor<'a>, between: &str) -> Read<Vec<Guard>> {
         let mut guards = Vec::new();
-        if !c.eat("when") {
-            return Ok(guards);
-        }
         loop {
             let value = !c.eat("not");
             guards.push(Guard { cond: self.atom(c)?, value });
-            if !c.eat("and") {
+            if !c.eat(between) {
                 return Ok(guards);
             }
         }
@@ -306,7 +327,7 @@ impl<'a> Reader<'a> {
                 unless.push(self.atom(c)?);
             }
         }
-        Ok(Write { register, at, when: self.guards(c)?, unless, value })
+        Ok(Write { register, at, when: self.when(c)?, unless, value })
     }
 
     /// Reads an output with its first case, if it has one.
@@ -322,7 +343,7 @@ impl<'a> Reader<'a> {
     fn taken(&mut self, at: Positions, c: &mut Cursor<'a>) -> Read<()> {
         c.expect("=")?;
         let atom = self.atom(c)?;
-        let case = (at, self.guards(c)?, atom);
+        let case = (at, self.when(c)?, atom);
         let output = self.plan.outputs.last_mut().ok_or_else(|| c.error("an output before this"))?;
         output.cases.push(case);
         Ok(())

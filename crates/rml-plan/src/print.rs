@@ -3,7 +3,7 @@
 
 use std::fmt::{self, Write};
 
-use super::{Atom, Case, Const, Guard, Kind, Output, Part, Plan, Region, Rule, Tape, Tick};
+use super::{Atom, Case, Const, Ends, Guard, Kind, Output, Part, Plan, Region, Rule, Tape, Tick};
 use rml_ir::text::ValueText;
 use rml_ir::{Position, Positions, Value};
 
@@ -30,7 +30,7 @@ fn names(plan: &Plan) -> Vec<String> {
 
 /// Whether a text can only be the name of a tape: no keyword, no number, no id such as `t3`.
 fn is_name(text: &str) -> bool {
-    const WORDS: [&str; 9] = ["at", "false", "if", "in", "not", "or", "sum", "true", "write"];
+    const WORDS: [&str; 10] = ["at", "false", "if", "in", "not", "or", "sum", "true", "until", "write"];
     let is_id = text.strip_prefix(['t', 'k', 'r']).is_some_and(|n| n.parse::<u32>().is_ok());
     let inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.');
     !is_id && !WORDS.contains(&text) && text.chars().all(inside) && text.parse::<f64>().is_err()
@@ -47,13 +47,9 @@ impl Printer<'_> {
         let plan = self.plan;
         let precision = if plan.precision == rml_ir::Precision::F32 { "f32" } else { "f64" };
         write!(self.out, "plan {:?} {precision}", plan.name)?;
-        if !plan.ends.is_empty() {
-            let ends: Vec<String> = plan
-                .ends
-                .iter()
-                .map(|(name, value)| format!("{}{name}", if *value { "" } else { "not " }))
-                .collect();
-            write!(self.out, " until {}", ends.join(" or "))?;
+        if let Ends::Given(ends) = &plan.ends {
+            let each = ends.iter().map(|(i, value)| literal(&plan.inputs[*i as usize].0, *value));
+            write!(self.out, " until {}", each.collect::<Vec<_>>().join(" or "))?;
         }
         writeln!(self.out)?;
         for (name, ty) in &plan.inputs {
@@ -72,8 +68,8 @@ impl Printer<'_> {
         for (id, value) in tensors(plan).filter(|(_, value)| is_short(value)) {
             writeln!(self.out, "const {id}: {} = {}", value.ty(), ValueText(value))?;
         }
-        for region in &plan.regions {
-            self.region(region)?;
+        for (i, region) in plan.regions.iter().enumerate() {
+            self.region(region, i == 0)?;
         }
         for write in &plan.commits {
             let text = self.write(write);
@@ -88,7 +84,7 @@ impl Printer<'_> {
         Ok(())
     }
 
-    fn region(&mut self, region: &Region) -> fmt::Result {
+    fn region(&mut self, region: &Region, is_first: bool) -> fmt::Result {
         match region {
             Region::Over(parts) => {
                 for part in parts {
@@ -98,8 +94,16 @@ impl Printer<'_> {
             }
             Region::Loop { backward, parts, writes } => {
                 writeln!(self.out, "loop {} {{", if *backward { "backward" } else { "forward" })?;
-                for part in parts {
+                let until = match &self.plan.ends {
+                    Ends::Found { conds, head } if is_first => Some((conds, *head)),
+                    _ => None,
+                };
+                for (i, part) in parts.iter().enumerate() {
                     self.part(part, "  ")?;
+                    if let Some((conds, _)) = until.filter(|(_, head)| i + 1 == *head) {
+                        let each = conds.iter().map(|g| literal(&self.atom(g.cond), g.value));
+                        writeln!(self.out, "   until {}", each.collect::<Vec<_>>().join(" or "))?;
+                    }
                 }
                 for write in writes {
                     let text = self.write(write);
@@ -187,9 +191,7 @@ impl Printer<'_> {
     }
 
     fn guards(&self, guards: &[Guard]) -> String {
-        let each =
-            guards.iter().map(|g| format!("{}{}", if g.value { "" } else { "not " }, self.atom(g.cond)));
-        let all: Vec<String> = each.collect();
+        let all: Vec<String> = guards.iter().map(|g| literal(&self.atom(g.cond), g.value)).collect();
         if all.is_empty() { String::new() } else { format!(" when {}", all.join(" and ")) }
     }
 
@@ -221,6 +223,10 @@ fn tensors(plan: &Plan) -> impl Iterator<Item = (Const, &Value)> {
 /// Whether the text of a constant is short enough to stand before what is computed.
 fn is_short(value: &Value) -> bool {
     ValueText(value).to_string().len() <= 60
+}
+
+fn literal(cond: &str, value: bool) -> String {
+    format!("{}{cond}", if value { "" } else { "not " })
 }
 
 /// The positions, if not all.

@@ -6,7 +6,7 @@ use rml_base::{IndexVec, Span};
 use rml_ir::op::{EvalError, Op, eval};
 use rml_ir::{Position, Value};
 
-use super::{Atom, Case, Guard, Kind, Part, Plan, Reg, Region, Rule, Tape, Term, Tick, Write};
+use super::{Atom, Case, Ends, Guard, Kind, Part, Plan, Reg, Region, Rule, Tape, Term, Tick, Write};
 
 /// Why a window has no result.
 #[derive(Clone, PartialEq, Debug)]
@@ -52,20 +52,59 @@ impl Machine {
         self.registers[register] = Some(value);
     }
 
+    /// How many ticks the next window has; none if it does not end within `cycles` cycles.
+    ///
+    /// # Errors
+    /// The first fault.
+    pub fn length(&self, cycles: usize, inputs: &[Column]) -> Result<Option<usize>, Fault> {
+        match (&self.plan.ends, self.plan.regions.first()) {
+            (Ends::Nothing, _) => Ok((cycles > 0).then_some(cycles)),
+            (Ends::Given(ends), _) => {
+                let is = |(input, value): &(u32, bool), t: usize| {
+                    inputs[*input as usize][t].as_ref().and_then(Value::as_bool) == Some(*value)
+                };
+                Ok((0..cycles).find(|t| ends.iter().any(|end| is(end, *t))).map(|t| t + 1))
+            }
+            (Ends::Found { conds, head }, Some(Region::Loop { parts, writes, .. })) => {
+                // No tick is the last one before it is found.
+                let mut window = Window { ticks: cycles + 1, ..self.begin(cycles, inputs) };
+                for t in 0..cycles {
+                    parts[..*head].iter().try_for_each(|part| window.fill(part, t))?;
+                    if conds
+                        .iter()
+                        .map(|end| window.is(end, t))
+                        .collect::<Result<Vec<_>, _>>()?
+                        .contains(&true)
+                    {
+                        return Ok(Some(t + 1));
+                    }
+                    parts[*head..].iter().try_for_each(|part| window.fill(part, t))?;
+                    window.write(writes, t)?;
+                }
+                Ok(None)
+            }
+            (Ends::Found { .. }, _) => Ok(None),
+        }
+    }
+
+    fn begin<'a>(&'a self, ticks: usize, inputs: &'a [Column]) -> Window<'a> {
+        let mut registers = self.registers.clone();
+        for (id, register) in self.plan.registers.iter_enumerated() {
+            if register.kind == Kind::Local {
+                registers[id] = None;
+            }
+        }
+        let tapes = IndexVec::filled(vec![None; ticks], self.plan.tapes.len());
+        Window { plan: &self.plan, ticks, inputs, tapes, registers }
+    }
+
     /// Runs one window of `ticks` ticks, at least one, with a column for each input. Gives a column for each output.
     ///
     /// # Errors
     /// The first fault. Then no register has changed.
     pub fn window(&mut self, ticks: usize, inputs: &[Column]) -> Result<Vec<Column>, Fault> {
         let plan = Arc::clone(&self.plan);
-        let mut registers = self.registers.clone();
-        for (id, register) in plan.registers.iter_enumerated() {
-            if register.kind == Kind::Local {
-                registers[id] = None;
-            }
-        }
-        let tapes = IndexVec::filled(vec![None; ticks], plan.tapes.len());
-        let mut window = Window { plan: &plan, ticks, inputs, tapes, registers };
+        let mut window = self.begin(ticks, inputs);
         for region in &plan.regions {
             window.region(region)?;
         }
@@ -194,11 +233,15 @@ impl Window<'_> {
 
     fn holds(&self, when: &[Guard], t: usize) -> Result<bool, Fault> {
         for guard in when {
-            if self.truth(guard.cond, t)? != guard.value {
+            if !self.is(guard, t)? {
                 return Ok(false);
             }
         }
         Ok(true)
+    }
+
+    fn is(&self, guard: &Guard, t: usize) -> Result<bool, Fault> {
+        Ok(self.truth(guard.cond, t)? == guard.value)
     }
 
     fn truth(&self, cond: Atom, t: usize) -> Result<bool, Fault> {

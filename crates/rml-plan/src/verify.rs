@@ -1,10 +1,10 @@
-//! Checks P1 to P5, position by position.
+//! Checks P1 to P6, position by position.
 
 use rml_base::IndexVec;
 use rml_ir::op::{Op, result_type};
 use rml_ir::{DType, Position, Positions, Type};
 
-use super::{Atom, Guard, Kind, Part, Plan, Reg, Region, Rule, Tape, Term, Tick, Write};
+use super::{Atom, Ends, Guard, Kind, Part, Plan, Reg, Region, Rule, Tape, Term, Tick, Write};
 
 /// Checks a plan.
 ///
@@ -16,6 +16,7 @@ pub fn verify(plan: &Plan) -> Result<(), Vec<String>> {
     verifier.cases();
     verifier.regions();
     verifier.registers();
+    verifier.search();
     if verifier.found.is_empty() { Ok(()) } else { Err(verifier.found) }
 }
 
@@ -261,6 +262,41 @@ impl Verifier<'_> {
             }
             if register.kind == Kind::Local && commits {
                 self.fail(format!("P5: {id} does not outlive the window, but is written behind it"));
+            }
+        }
+    }
+
+    /// P6.
+    fn search(&mut self) {
+        let plan = self.plan;
+        let Ends::Found { conds, head } = &plan.ends else { return };
+        let Some(Region::Loop { backward: false, parts, .. }) = plan.regions.first() else {
+            return self.fail("P6: the first region is no forward loop".to_owned());
+        };
+        let Some(parts) = parts.get(..*head) else {
+            return self.fail("P6: the first loop has not as many parts as find the end".to_owned());
+        };
+        let found = |tape: Tape| {
+            parts.iter().filter(|p| p.tape == tape).fold(Positions::NONE, |all, part| all.or(part.at))
+        };
+        for part in parts {
+            let (tape, at) = (&plan.tapes[part.tape], found(part.tape));
+            for (p, twin) in [(Position::First, Position::Only), (Position::Middle, Position::Last)] {
+                let same = match (tape.case(p), tape.case(twin)) {
+                    (Some(a), Some(b)) => a.when == b.when && a.rule == b.rule,
+                    (a, b) => a.is_none() && b.is_none(),
+                };
+                if at.contains(p) != at.contains(twin) || at.contains(p) && !same {
+                    self.fail(format!("P6: {} at {p} is not {} at {twin}", part.tape, part.tape));
+                }
+            }
+        }
+        for end in conds {
+            let is_found = matches!(end.cond, Atom::Tape(tape, Tick::Now) if found(tape) == Positions::ALL);
+            if !is_found {
+                self.fail(format!("P6: {:?} is not found at each tick", end.cond));
+            } else if let Atom::Tape(tape, _) = end.cond {
+                self.condition(end.cond, tape);
             }
         }
     }

@@ -1,6 +1,6 @@
 //! All operands of a plan.
 
-use rml_plan::{Atom, Case, Plan, Region, Write};
+use rml_plan::{Atom, Case, Ends, Plan, Region, Write};
 
 /// Calls `f` on every operand.
 pub(crate) fn for_each(plan: &mut Plan, mut f: impl FnMut(&mut Atom)) {
@@ -8,8 +8,11 @@ pub(crate) fn for_each(plan: &mut Plan, mut f: impl FnMut(&mut Atom)) {
     plan.tapes.iter_mut().flat_map(|t| &mut t.cases).for_each(|case| for_each_of_case(case, &mut f));
 }
 
-/// Calls `f` on the operands of outputs and of writes to registers.
+/// Calls `f` on the operands of outputs, of writes to registers, and of what ends a window.
 pub(crate) fn for_each_root(plan: &mut Plan, mut f: impl FnMut(&mut Atom)) {
+    if let Ends::Found { conds, .. } = &mut plan.ends {
+        conds.iter_mut().for_each(|g| f(&mut g.cond));
+    }
     for (_, when, atom) in plan.outputs.iter_mut().flat_map(|o| &mut o.cases) {
         when.iter_mut().for_each(|g| f(&mut g.cond));
         f(atom);

@@ -2,14 +2,17 @@
 
 use rml_base::IndexVec;
 use rml_ir::Value;
-use rml_plan::{Atom, Const, Plan, Region, Tape};
+use rml_plan::{Atom, Const, Ends, Plan, Region, Tape};
 
 /// The plan without tapes and constants that neither outputs nor registers need. Tapes are numbered in the order in which regions first
 /// fill them; constants that are tensors come before the others.
 ///
-/// Requires, ensures: P1 to P5.
+/// Requires, ensures: P1 to P6.
 pub(crate) fn compact(mut plan: Plan) -> Plan {
     let needed = needed(&mut plan);
+    if let (Ends::Found { head, .. }, Some(first)) = (&mut plan.ends, plan.regions.first()) {
+        *head = first.parts()[..*head].iter().filter(|part| needed[part.tape]).count();
+    }
     for region in &mut plan.regions {
         match region {
             Region::Over(parts) | Region::Loop { parts, .. } => parts.retain(|part| needed[part.tape]),

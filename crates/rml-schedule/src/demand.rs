@@ -87,21 +87,28 @@ pub(crate) type Output = Vec<(Positions, Vec<(Source, bool)>, Source)>;
 /// All that has to be computed.
 pub(crate) struct Demanded {
     pub(crate) cases: BTreeMap<Var, Vec<Case>>,
+    /// What the end of a window depends on within a tick, if the program finds it.
+    pub(crate) head: BTreeSet<Var>,
     pub(crate) registers: BTreeMap<Var, Register>,
     pub(crate) outputs: Vec<Output>,
 }
 
-pub(crate) fn demand(resolver: Resolver<'_>) -> Result<Demanded, Declined> {
-    let window = resolver.window;
+/// What `window` needs; `open` is the same window before its end is found, if the program finds it.
+pub(crate) fn demand<'a>(window: &'a Window<'a>, open: Option<&'a Window<'a>>) -> Result<Demanded, Declined> {
     let mut demand = Demand {
         window,
-        resolver,
+        resolver: Resolver::new(window),
+        head: BTreeSet::new(),
+        is_open: false,
         pending: Vec::new(),
         seen: BTreeSet::new(),
         found: BTreeMap::new(),
         registers: BTreeMap::new(),
         states: window.flat.states.iter().map(|(key, s)| (s.equation, (key.clone(), s.parameter))).collect(),
     };
+    if let Some(open) = open {
+        demand.head(open)?;
+    }
     let mut outputs = Vec::new();
     for v in &window.flat.outputs {
         outputs.push(demand.output(*v)?);
@@ -111,12 +118,15 @@ pub(crate) fn demand(resolver: Resolver<'_>) -> Result<Demanded, Declined> {
         demand.register(state.equation)?;
     }
     while let Some((v, p)) = demand.pending.pop() {
+        if demand.found.get(&v).is_some_and(|cases| cases.contains_key(&p.index())) {
+            continue;
+        }
         let case = demand.case(v, p)?;
         demand.found.entry(v).or_default().insert(p.index(), (p, case));
     }
     let cases =
         demand.found.into_iter().map(|(v, cases)| (v, grouped(cases.into_values().collect()))).collect();
-    Ok(Demanded { cases, registers: demand.registers, outputs })
+    Ok(Demanded { cases, head: demand.head, registers: demand.registers, outputs })
 }
 
 type At = (Position, (Vec<(Source, bool)>, Rule));
@@ -124,6 +134,9 @@ type At = (Position, (Vec<(Source, bool)>, Rule));
 struct Demand<'a> {
     window: &'a Window<'a>,
     resolver: Resolver<'a>,
+    head: BTreeSet<Var>,
+    /// Whether the window is one whose end is not found yet.
+    is_open: bool,
     pending: Vec<(Var, Position)>,
     seen: BTreeSet<(Var, Position)>,
     found: BTreeMap<Var, BTreeMap<usize, At>>,
@@ -131,7 +144,7 @@ struct Demand<'a> {
     states: BTreeMap<Eq, (std::sync::Arc<str>, bool)>,
 }
 
-impl Demand<'_> {
+impl<'a> Demand<'a> {
     /// What a variable is at a position, which is then needed.
     fn need(&mut self, v: Var, p: Position) -> Source {
         let source = self.resolver.source(v, p);
@@ -151,6 +164,10 @@ impl Demand<'_> {
     fn keep(&mut self, source: Source, p: Position) {
         let Source::Kept(u, tick) = source else { return };
         let at = tick.seen_from(p);
+        if self.is_open && at == Positions::NONE.with(p) {
+            self.head.insert(u);
+            return;
+        }
         for q in at.iter() {
             if self.seen.insert((u, q)) {
                 self.pending.push((u, q));
@@ -167,6 +184,46 @@ impl Demand<'_> {
         }
         let Some(open) = self.window.guards(self.window.clocks.of[v], p) else { return Ok(None) };
         Ok(Some(open.into_iter().map(|(cond, value)| (self.need(cond, p), value)).collect()))
+    }
+
+    /// What the end of a window depends on, as far as it is computed before it is known whether a tick is the last one.
+    fn head(&mut self, open: &'a Window<'a>) -> Result<(), Declined> {
+        let past = Resolver::new(self.window);
+        let (window, resolver) = (
+            std::mem::replace(&mut self.window, open),
+            std::mem::replace(&mut self.resolver, Resolver::open(open, past)),
+        );
+        self.is_open = true;
+        self.head.extend(window.ends.iter().map(|end| end.cond));
+        let mut done = BTreeSet::new();
+        while let Some(v) = self.head.iter().copied().find(|v| !done.contains(v)) {
+            done.insert(v);
+            for (p, twin) in [(Position::First, Position::Only), (Position::Middle, Position::Last)] {
+                if !open.may_be_present(v, p) {
+                    continue;
+                }
+                let (when, rule) = self.case(v, p)?;
+                let ahead = |s: &Source| matches!(s, Source::Kept(_, Tick::After | Tick::Last));
+                if when.iter().map(|(cond, _)| *cond).chain(rule.operands()).any(|s| ahead(&s)) {
+                    return Err(Declined::at("the end of a window looks ahead", self.span(v)));
+                }
+                for p in [p, twin] {
+                    self.seen.insert((v, p));
+                    self.found.entry(v).or_default().insert(p.index(), (p, (when.clone(), rule.clone())));
+                }
+            }
+        }
+        for end in &window.ends {
+            if !self.resolver.is_steady(end.cond) || open.all != Positions::ALL {
+                let why = "the end of a window has no value in some cycles";
+                return Err(Declined::at(why, self.span(end.cond)));
+            }
+        }
+        (self.window, self.resolver, self.is_open) = (window, resolver, false);
+        for v in self.registers.keys().copied().collect::<Vec<_>>() {
+            self.writes_of(v)?;
+        }
+        Ok(())
     }
 
     fn output(&mut self, v: Var) -> Result<Output, Declined> {
@@ -322,9 +379,9 @@ impl Demand<'_> {
         }
         let state = self.window.defs[v].and_then(|eq| self.states.get(&eq).cloned());
         let state = state.map(|(key, parameter)| Kind::State { key, parameter });
-        let (next, restart, backward) = match self.window.rhs(v) {
-            Some(Rhs::Fby { next, window, .. }) => (*next, self.window.restart(*window), false),
-            Some(Rhs::FbyBack { next, window, .. }) => (*next, self.window.restart(*window), true),
+        let (restart, backward) = match self.window.rhs(v) {
+            Some(Rhs::Fby { window, .. }) => (self.window.restart(*window), false),
+            Some(Rhs::FbyBack { window, .. }) => (self.window.restart(*window), true),
             _ => {
                 let kind = state.unwrap_or(Kind::Hidden);
                 self.registers
@@ -339,7 +396,18 @@ impl Demand<'_> {
         let steady = self.resolver.is_steady(v);
         let in_turn = !steady && !self.is_once(v);
         self.registers.insert(v, Register { kind, writes: Vec::new(), in_turn, backward });
-        let at = if steady { Positions::ENDS } else { self.window.place(v) };
+        // What is written is read when it is known whether a tick is the last one.
+        if self.is_open { Ok(()) } else { self.writes_of(v) }
+    }
+
+    /// What a delay remembers.
+    fn writes_of(&mut self, v: Var) -> Result<(), Declined> {
+        let Some(Rhs::Fby { next, window, .. } | Rhs::FbyBack { next, window, .. }) = self.window.rhs(v)
+        else {
+            return Ok(());
+        };
+        let restart = self.window.restart(*window);
+        let at = if self.resolver.is_steady(v) { Positions::ENDS } else { self.window.place(v) };
         let mut writes: Vec<Write> = Vec::new();
         for p in at.iter() {
             let Some(when) = self.guards(v, p)? else { continue };
@@ -347,7 +415,7 @@ impl Demand<'_> {
                 Restart::Inner { ends, edge: false } => ends.iter().map(|e| self.need(*e, p)).collect(),
                 _ => Vec::new(),
             };
-            let value = self.needed_within(next, p)?;
+            let value = self.needed_within(*next, p)?;
             writes.push(Write { at: Positions::NONE.with(p), when, unless, value });
         }
         if let Some(register) = self.registers.get_mut(&v) {

@@ -66,7 +66,7 @@ pub enum Fed {
 
 /// The plan of a program.
 ///
-/// Ensures: P1 to P5.
+/// Ensures: P1 to P6.
 ///
 /// # Errors
 /// The reason why there is none.
@@ -89,8 +89,8 @@ pub fn schedule(flat: &Drawn, fed: Fed) -> Result<Plan, Declined> {
     }
     let facts = rml_analysis::facts(flat, &clocks, &causality);
     let window = window::Window::of(flat, &clocks, &facts, fed)?;
-    let resolver = resolve::Resolver::new(&window);
-    let demanded = demand::demand(resolver)?;
+    let open = window.given_ends().is_none().then(|| window.open());
+    let demanded = demand::demand(&window, open.as_ref())?;
     let plan = regions::plan(&window, demanded)?;
     checked("regions", || verify(&plan));
     let plan = sums::sums(plan);

@@ -6,7 +6,7 @@ use rml_analysis::{Graph, Position, Positions, components};
 use rml_base::{EntityId, IndexVec};
 use rml_ir::flat::Var;
 use rml_plan as plan;
-use rml_plan::{Atom, Guard, Part, Plan, Region, Tape, TapeData, Tick};
+use rml_plan::{Atom, Ends, Guard, Part, Plan, Region, Tape, TapeData, Tick};
 
 use crate::Declined;
 use crate::demand::{Case, Demanded, Rule, Write};
@@ -35,17 +35,33 @@ pub(crate) fn plan(window: &Window<'_>, demanded: Demanded) -> Result<Plan, Decl
         .collect();
     loop {
         let graph = graph(&nodes, &demanded);
-        let found = components(nodes.len(), |v, i| graph.of(v).get(i).map(|need| Some(need.to)));
+        let mut found = components(nodes.len(), |v, i| graph.of(v).get(i).map(|need| Some(need.to))).members;
+        let search = search(&nodes, &graph, &demanded);
+        if !search.is_empty() {
+            found.retain(|members| search.binary_search(&members[0]).is_err());
+            found.insert(0, search.clone());
+        }
         let mut split = vec![false; nodes.len()];
         let mut loops = Vec::new();
-        for members in &found.members {
-            match direction(members, &nodes, &graph, &demanded) {
-                Some(found) => loops.push(found),
+        for (i, members) in found.iter().enumerate() {
+            let way = match direction(members, &nodes, &graph, &demanded) {
+                Some(Way::Over) if i == 0 && !search.is_empty() => {
+                    Some(Way::Loop { backward: false, order: members.clone() })
+                }
+                Some(Way::Loop { backward: true, .. }) if i == 0 && !search.is_empty() => None,
+                way => way,
+            };
+            match way {
+                Some(way) => loops.push(way),
                 None => members.iter().for_each(|m| split[*m] = true),
             }
         }
         if !split.contains(&true) {
-            let regions = found.members.iter().zip(loops).collect::<Vec<_>>();
+            if let (Some(Way::Loop { order, .. }), false) = (loops.first_mut(), search.is_empty()) {
+                // What finds the end comes first in each tick; it needs nothing else of that tick.
+                order.sort_by_key(|m| !demanded.head.contains(&nodes[*m].v));
+            }
+            let regions = found.iter().zip(loops).collect::<Vec<_>>();
             return Ok(Builder::new(window, &demanded).plan(&nodes, &regions));
         }
         let parts: Vec<Node> = nodes
@@ -69,6 +85,24 @@ pub(crate) fn plan(window: &Window<'_>, demanded: Demanded) -> Result<Plan, Decl
         }
         nodes = parts;
     }
+}
+
+/// What the end of a window depends on, in order; nothing if the data tell it.
+fn search(nodes: &[Node], graph: &Graph<Need>, demanded: &Demanded) -> Vec<usize> {
+    let mut found = vec![false; nodes.len()];
+    let mut pending: Vec<usize> = (0..nodes.len()).filter(|i| demanded.head.contains(&nodes[*i].v)).collect();
+    while let Some(i) = pending.pop() {
+        if std::mem::replace(&mut found[i], true) {
+            continue;
+        }
+        pending.extend(graph.of(i).iter().map(|need| need.to));
+        // A register that is written in turn is read in one loop.
+        let v = nodes[i].v;
+        if demanded.registers.get(&v).is_some_and(|r| r.in_turn) {
+            pending.extend((0..nodes.len()).filter(|j| nodes[*j].v == v));
+        }
+    }
+    (0..nodes.len()).filter(|i| found[*i]).collect()
 }
 
 /// What each node needs.
@@ -230,11 +264,12 @@ impl<'a> Builder<'a> {
             let name = data.name.clone().unwrap_or_else(|| v.to_string().into());
             outputs.push(plan::Output { name, ty: data.ty.clone(), cases });
         }
+        let ends = self.ends(nodes, regions);
         let name = |v: Var| flat.vars[v].name.clone().unwrap_or_else(|| v.to_string().into());
         Plan {
             name: flat.name.clone(),
             precision: flat.precision,
-            ends: window.ends.iter().map(|l| (name(l.cond), l.value)).collect(),
+            ends,
             inputs: flat.inputs.iter().map(|i| (name(i.var), flat.vars[i.var].ty.clone())).collect(),
             consts: self.values,
             tapes,
@@ -242,6 +277,24 @@ impl<'a> Builder<'a> {
             regions: done,
             commits,
             outputs,
+        }
+    }
+
+    fn ends(&mut self, nodes: &[Node], regions: &[(&Vec<usize>, Way)]) -> Ends {
+        let window = self.window;
+        match window.given_ends() {
+            Some(ends) if ends.is_empty() => Ends::Nothing,
+            Some(ends) => Ends::Given(ends),
+            None => {
+                let cond = |end: &rml_analysis::Guard| Guard {
+                    cond: self.atom(Source::Kept(end.cond, Tick::Now)),
+                    value: end.value,
+                };
+                let conds = window.ends.iter().map(cond).collect();
+                let is_head = |m: &&usize| self.demanded.head.contains(&nodes[**m].v);
+                let head = regions.first().map_or(0, |(members, _)| members.iter().filter(is_head).count());
+                Ends::Found { conds, head }
+            }
         }
     }
 

@@ -26,11 +26,18 @@ pub(crate) struct Resolver<'a> {
     pub(crate) window: &'a Window<'a>,
     known: BTreeMap<(Var, Position), Source>,
     path: BTreeSet<(Var, Position)>,
+    /// What variables are at ticks that have passed, if the window is [open](Window::open).
+    past: Option<Box<Resolver<'a>>>,
 }
 
 impl<'a> Resolver<'a> {
     pub(crate) fn new(window: &'a Window<'a>) -> Self {
-        Self { window, known: BTreeMap::new(), path: BTreeSet::new() }
+        Self { window, known: BTreeMap::new(), path: BTreeSet::new(), past: None }
+    }
+
+    /// For a window that is open; in `past` it is not.
+    pub(crate) fn open(window: &'a Window<'a>, past: Resolver<'a>) -> Self {
+        Self { past: Some(Box::new(past)), ..Self::new(window) }
     }
 
     /// What a variable is where it is present at a position. A circle of copies is cut: there the variable has a value of its own.
@@ -122,7 +129,7 @@ impl<'a> Resolver<'a> {
 
     /// Whether a variable is present at every tick of a window, or at the first or last one alone, whatever the data.
     pub(crate) fn is_steady(&self, v: Var) -> bool {
-        self.window.place(v) == Positions::ALL && self.is_unguarded(v)
+        self.window.place(v) == self.window.all && self.is_unguarded(v)
     }
 
     /// Whether the position alone tells where a variable is present.
@@ -137,7 +144,10 @@ impl<'a> Resolver<'a> {
     fn neighbour(&mut self, next: Var, at: Positions, tick: Tick) -> Source {
         let mut found: Option<Source> = None;
         for p in at.iter() {
-            let source = self.source(next, p);
+            let source = match &mut self.past {
+                Some(past) => past.source(next, p),
+                None => self.source(next, p),
+            };
             if found.is_some_and(|f| f != source) {
                 return Source::Kept(next, tick);
             }

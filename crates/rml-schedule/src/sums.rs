@@ -3,7 +3,7 @@
 
 use rml_base::IndexVec;
 use rml_ir::op::{Einsum, Op};
-use rml_plan::{Atom, Case, Part, Plan, Positions, Region, Rule, Tape, Term, Tick};
+use rml_plan::{Atom, Case, Ends, Part, Plan, Positions, Region, Rule, Tape, Term, Tick};
 
 /// How often a tape is read, and where.
 #[derive(Clone, Copy, Default)]
@@ -16,9 +16,10 @@ struct Reads {
 
 /// The plan with sums.
 ///
-/// Requires, ensures: P1 to P5.
+/// Requires, ensures: P1 to P6.
 pub(crate) fn sums(mut plan: Plan) -> Plan {
-    for i in 0..plan.regions.len() {
+    // The loop that finds the end of a window stays one.
+    for i in usize::from(matches!(plan.ends, Ends::Found { .. }))..plan.regions.len() {
         let Some((tape, backward)) = single(&plan.regions[i]) else { continue };
         let reads = reads(&mut plan);
         let at_edge = if backward { reads[tape].first_only } else { reads[tape].last_only };
@@ -74,6 +75,7 @@ fn reads(plan: &mut Plan) -> IndexVec<Tape, Reads> {
             }
         }
     }
+    plan.ends.found().iter().for_each(|g| read(g.cond, Positions::ALL, None));
     for (at, when, atom) in plan.outputs.iter().flat_map(|o| &o.cases) {
         when.iter().for_each(|g| read(g.cond, *at, None));
         read(*atom, *at, None);

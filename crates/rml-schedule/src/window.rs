@@ -1,5 +1,7 @@
 //! Which windows a plan is for, and what is known of a variable at a position in them.
 
+use std::borrow::Cow;
+
 use rml_analysis::{ClockData, ClockId, Clocks, Facts, Guard, Hold, Position, Positions, Segments, VarFacts};
 use rml_base::IndexVec;
 use rml_ir::flat::{self, Drawn, Eq, Rhs, Var};
@@ -11,13 +13,15 @@ pub(crate) struct Window<'a> {
     pub(crate) flat: &'a Drawn,
     pub(crate) clocks: &'a Clocks,
     /// The facts about the segments that the windows are, or about the trace.
-    table: &'a IndexVec<Var, VarFacts>,
+    table: Cow<'a, IndexVec<Var, VarFacts>>,
     /// What ends a window; nothing if any block of cycles is one.
     pub(crate) ends: Vec<Guard>,
     /// The windows of `every` that end where these do.
     own: Vec<flat::Window>,
     /// Whether any block of cycles is a window.
     pub(crate) is_block: bool,
+    /// The positions that ticks may have.
+    pub(crate) all: Positions,
     /// The equation of each variable; none for inputs.
     pub(crate) defs: IndexVec<Var, Option<Eq>>,
 }
@@ -52,18 +56,53 @@ impl<'a> Window<'a> {
             defs[equation.lhs] = Some(eq);
         }
         let is_block = segments == Segments::TRACE;
+        let table = &facts.tables[segments];
+        let all = match is_block {
+            true => Positions::ALL,
+            false => table.iter().fold(Positions::NONE, |all, facts| all.or(facts.place)),
+        };
+        if all.and(Positions::ENDS).is_empty() {
+            return Err(Declined::new("its windows never end"));
+        }
         if data.cut.all && data.cut.ends.len() > 1 {
             return Err(Declined::new("a window ends where several conditions hold"));
         }
         Ok(Self {
             flat,
             clocks,
-            table: &facts.tables[segments],
+            table: Cow::Borrowed(table),
             ends: if is_block { Vec::new() } else { data.cut.ends.clone() },
             own: data.windows.clone(),
             is_block,
+            all,
             defs,
         })
+    }
+
+    /// The same windows as seen from a tick of which it is not known yet whether it is the last one: what holds at a first tick holds
+    /// at an only one, too, and what holds in the middle holds at a last tick, too.
+    pub(crate) fn open(&self) -> Window<'a> {
+        let table: IndexVec<Var, VarFacts> = self.table.iter().map(open).collect();
+        Window {
+            flat: self.flat,
+            clocks: self.clocks,
+            all: table.iter().fold(Positions::NONE, |all, facts| all.or(facts.place)),
+            table: Cow::Owned(table),
+            ends: self.ends.clone(),
+            own: self.own.clone(),
+            is_block: self.is_block,
+            defs: self.defs.clone(),
+        }
+    }
+
+    /// The inputs that end a window, if nothing else does.
+    pub(crate) fn given_ends(&self) -> Option<Vec<(u32, bool)>> {
+        let inputs = &self.flat.inputs;
+        let of = |end: &Guard| {
+            let at = inputs.iter().position(|i| i.var == end.cond && i.clock.is_none())?;
+            Some((u32::try_from(at).ok()?, end.value))
+        };
+        self.ends.iter().map(of).collect()
     }
 
     pub(crate) fn rhs(&self, v: Var) -> Option<&'a Rhs> {
@@ -142,6 +181,34 @@ impl<'a> Window<'a> {
             at = self.flat.windows[w].parent;
         }
         if inner.is_empty() { Restart::Never } else { Restart::Inner { ends: inner, edge: false } }
+    }
+}
+
+/// What is known of a variable at each position that a tick may have as long as it may be the last one.
+fn open(facts: &VarFacts) -> VarFacts {
+    let twin = |p: Position| match p {
+        Position::First => Position::Only,
+        Position::Only => Position::First,
+        Position::Middle => Position::Last,
+        Position::Last => Position::Middle,
+    };
+    let joined = |a: Hold, b: Hold| match (a, b) {
+        (Hold::Nothing, hold) | (hold, Hold::Nothing) => hold,
+        (a, b) if a == b => a,
+        _ => Hold::Own,
+    };
+    let both = |of: &dyn Fn(Position) -> bool| Position::ALL.into_iter().filter(|p| of(*p)).collect();
+    let holds = |of: &[Hold; 4]| Position::ALL.map(|p| joined(of[p.index()], of[twin(p).index()]));
+    let constant = |hold| if matches!(hold, Hold::At(_)) { Hold::Own } else { hold };
+    VarFacts {
+        place: both(&|p| facts.place.contains(p) || facts.place.contains(twin(p))),
+        truths: Position::ALL.map(|p| facts.truths[p.index()].or(facts.truths[twin(p).index()])),
+        first: holds(&facts.first),
+        // The last tick is not there yet.
+        last: holds(&facts.last).map(constant),
+        constant: facts.constant,
+        before: both(&|p| facts.before.contains(p) && facts.before.contains(twin(p))),
+        within: both(&|p| facts.within.contains(p) && facts.within.contains(twin(p))),
     }
 }
 

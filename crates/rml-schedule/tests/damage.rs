@@ -1,8 +1,8 @@
 //! The verifier of plans refuses a plan in which an invariant does not hold.
 
 use rml::{Options, Source};
-use rml_ir::{DType, Positions, Type};
-use rml_plan::{Atom, Plan, Region, Rule, Tick, Write, verify};
+use rml_ir::{DType, Position, Positions, Type};
+use rml_plan::{Atom, Case, Const, Ends, Plan, Region, Rule, Tick, Write, verify};
 use rml_schedule::{Fed, schedule};
 
 /// A running sum, the gradient of a recurrence in a window, and a counter on a clock that data decide.
@@ -15,15 +15,30 @@ node main(x: num [], c: bool [], end: bool []) -> (h, n when c)
   n = (0 fby n) + (1 when c);
 ";
 
-fn plan() -> Plan {
-    let program = rml::compile(&Source::text("main", PROGRAM), &Options::default()).unwrap();
+/// A sum from each tick to the end of its window, which the program finds.
+const EPISODE: &str = "\
+node back(r) -> (s)
+  s = r + (0.0 fby back s);
+
+node main(r: num []) -> (s)
+  x = 0.0 fby (if end then 0.0 else x + r);
+  end = x > 3.0;
+  s = back(r) every end;
+";
+
+fn plan(text: &str) -> Plan {
+    let program = rml::compile(&Source::text("main", text), &Options::default()).unwrap();
     let flat = program.flat();
     schedule(flat, Fed::Windows).unwrap()
 }
 
-/// Damages a plan, and expects the verifier to name the invariant.
 fn refused(invariant: &str, damage: impl FnOnce(&mut Plan)) {
-    let mut plan = plan();
+    refused_of(PROGRAM, invariant, damage);
+}
+
+/// Damages the plan of a program, and expects the verifier to name the invariant.
+fn refused_of(text: &str, invariant: &str, damage: impl FnOnce(&mut Plan)) {
+    let mut plan = plan(text);
     assert_eq!(verify(&plan), Ok(()));
     damage(&mut plan);
     let found = verify(&plan).expect_err(invariant);
@@ -95,5 +110,23 @@ fn p5_registers_are_read_and_written_in_one_place() {
     refused("P5", |plan| {
         let write = plan.commits[0].clone();
         the_loop(plan, false).2.push(write);
+    });
+}
+
+#[test]
+fn p6_the_end_is_found_before_it_is_known() {
+    fn head(plan: &mut Plan) -> &mut usize {
+        let Ends::Found { head, .. } = &mut plan.ends else { panic!("the program finds the end") };
+        head
+    }
+    refused_of(EPISODE, "P6", |plan| *head(plan) = 0);
+    refused_of(EPISODE, "P6", |plan| *head(plan) += 5);
+    refused_of(EPISODE, "P6", |plan| plan.regions.insert(0, Region::Over(Vec::new())));
+    refused_of(EPISODE, "P6", |plan| {
+        let tape = plan.regions[0].parts()[0].tape;
+        let case = plan.tapes[tape].cases.iter_mut().find(|c| c.at.contains(Position::Last)).unwrap();
+        case.at = case.at.without(Position::Last);
+        let other = Case { at: Positions::NONE.with(Position::Last), ..case.clone() };
+        plan.tapes[tape].cases.push(Case { rule: Rule::Copy(Atom::Const(Const(0))), ..other });
     });
 }

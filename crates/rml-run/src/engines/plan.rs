@@ -13,7 +13,7 @@ use rml_engine::{
 use rml_ir::flat::Drawn;
 use rml_ir::op::Number;
 use rml_ir::{Data, Precision, Value};
-use rml_plan::{Atom, Kind, Plan, Reg, Rule};
+use rml_plan::{Atom, Ends, Kind, Plan, Reg, Rule};
 use rml_schedule::Fed;
 use rml_sim::SimulatorEngine;
 
@@ -53,16 +53,16 @@ impl Engine for PlanEngine {
 /// The inputs that end a window.
 fn ends(plan: &Plan, wish: &Use) -> Result<Vec<(usize, bool)>, Declined> {
     let hidden = plan.registers.iter().any(|r| r.kind == Kind::Hidden);
-    if matches!(wish.feeding, Feeding::Stream { .. }) && (hidden || !plan.ends.is_empty()) {
+    if matches!(wish.feeding, Feeding::Stream { .. }) && (hidden || plan.ends != Ends::Nothing) {
         return Err(Declined::new(Reason::Use, "its windows are not fed as a whole"));
     }
-    let input = |(name, value): &(Arc<str>, bool)| {
-        let at = plan.inputs.iter().position(|(input, _)| input == name).map(|at| (at, *value));
-        at.ok_or_else(|| {
-            Declined::new(Reason::Schedule, format!("`{name}`, which ends its windows, is no input"))
-        })
-    };
-    plan.ends.iter().map(input).collect()
+    match &plan.ends {
+        Ends::Nothing => Ok(Vec::new()),
+        Ends::Given(ends) => Ok(ends.iter().map(|(input, value)| (*input as usize, *value)).collect()),
+        Ends::Found { .. } => {
+            Err(Declined::new(Reason::Schedule, "a condition that is no input ends its windows"))
+        }
+    }
 }
 
 /// For each input, the input whose value says where it is present, if it is not present in every cycle.
