@@ -54,10 +54,6 @@ impl Buffer for Resident {
     fn as_any(&self) -> &dyn Any {
         self
     }
-
-    fn as_any_mut(&mut self) -> &mut dyn Any {
-        self
-    }
 }
 
 /// Copies a value to the device.

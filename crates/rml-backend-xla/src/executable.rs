@@ -11,7 +11,7 @@ use crate::buffer::{self, Stored};
 use crate::compile::Compiled;
 use crate::device::Device;
 use crate::error::failure;
-use crate::lower::{self, Arg, Output};
+use crate::lower::{Arg, Output};
 
 /// A function that is ready to run.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub(crate) struct Ready {
 enum Passed<'a> {
     /// Made for this call.
     Own(PjRtBuffer),
-    /// Of somebody who keeps it, or of an argument that is donated.
+    /// Of somebody who keeps it.
     Kept(&'a PjRtBuffer),
 }
 
@@ -61,7 +61,7 @@ impl Ready {
         let mut passed = Vec::with_capacity(lowered.args.len());
         for (i, arg) in lowered.args.iter().enumerate() {
             passed.push(match arg {
-                Arg::Input(x) => self.pass(&args[x.index()], lowered.donated[i])?,
+                Arg::Input(x) => self.pass(&args[x.index()])?,
                 Arg::Constant(_) => Passed::Kept(present(self.compiled.constants[i].as_ref())?),
                 Arg::Drawn(_) => Passed::Own(buffer::upload(&self.device.client, present(drawn.next())?)?),
             });
@@ -71,20 +71,15 @@ impl Ready {
         present(results.pop())
     }
 
-    /// An argument on the device. One that is donated is overwritten, so it is copied if somebody else has it.
-    fn pass<'a>(&self, arg: &'a Held, donated: bool) -> Result<Passed<'a>, Failure> {
+    /// An argument on the device.
+    fn pass<'a>(&self, arg: &'a Held) -> Result<Passed<'a>, Failure> {
         let shared = match arg {
             Held::Host(value) => return Ok(Passed::Own(buffer::upload(&self.device.client, value)?)),
             Held::Device(shared) => shared,
         };
         let stored = shared.as_any().downcast_ref::<Stored>();
         let stored = stored.ok_or_else(|| Failure::call("a buffer of another backend was passed to xla"))?;
-        let buffer = present(stored.device())?;
-        if donated && Arc::strong_count(shared) > 1 {
-            let ty = lower::type_text(shared.ty(), self.compiled.function.precision);
-            return Ok(Passed::Own(self.device.copy(&ty, buffer)?));
-        }
-        Ok(Passed::Kept(buffer))
+        Ok(Passed::Kept(present(stored.device())?))
     }
 }
 

@@ -53,7 +53,7 @@ pub trait Backend: fmt::Debug + Send + Sync {
         ty.is_num()
     }
 
-    /// Prepares a function that satisfies B1 to B4.
+    /// Prepares a function that satisfies B1 to B3.
     ///
     /// # Errors
     /// If it cannot compute a value of it, which the failure names; then it prepares nothing.
@@ -68,9 +68,8 @@ pub trait Backend: fmt::Debug + Send + Sync {
 
 /// A function that is ready to run.
 pub trait Executable: fmt::Debug + Send + Sync {
-    /// Runs it on one argument for each input, of the input's type and the function's precision. An argument of a
-    /// [`Donation`](crate::Donation) that nobody else holds may be overwritten; every other stays as it is. Host arguments are copied to the
-    /// device; buffers are of the same backend and device.
+    /// Runs it on one argument for each input, of the input's type and the function's precision. Arguments stay as they
+    /// are. Host arguments are copied to the device; buffers are of the same backend and device.
     ///
     /// # Errors
     /// If there is no memory, or the library fails. Nothing that the caller still holds has changed.
@@ -104,9 +103,6 @@ pub trait Buffer: fmt::Debug + Send + Sync {
 
     /// Itself, for the backend that made it.
     fn as_any(&self) -> &dyn Any;
-
-    /// Itself, for the backend that made it, where nobody else holds it.
-    fn as_any_mut(&mut self) -> &mut dyn Any;
 }
 
 /// A value, wherever it is.

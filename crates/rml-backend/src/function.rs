@@ -4,7 +4,6 @@
 //! - **B1** inputs are the first values, so that argument `i` is value `i`; operands stand before their uses.
 //! - **B2** the type of every value is what its operator makes of its operands, or that of its constant.
 //! - **B3** results are values of the function.
-//! - **B4** a donation pairs an input with a result of its type; no input and no result is in two.
 
 use std::sync::Arc;
 
@@ -45,15 +44,6 @@ pub struct Def {
     pub span: Span,
 }
 
-/// The caller needs an argument no longer: its memory may become that of a result.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Donation {
-    /// The input.
-    pub input: Val,
-    /// The position of the result in [`Function::results`].
-    pub result: usize,
-}
-
 /// A tensor function: a graph in static single assignment form.
 #[derive(Clone, Debug)]
 pub struct Function {
@@ -65,20 +55,12 @@ pub struct Function {
     pub values: IndexVec<Val, Def>,
     /// What a call returns, in order.
     pub results: Vec<Val>,
-    /// Arguments whose memory may be overwritten.
-    pub donations: Vec<Donation>,
 }
 
 impl Function {
     /// A function without values.
     pub fn new(name: impl Into<Arc<str>>, precision: Precision) -> Self {
-        Self {
-            name: name.into(),
-            precision,
-            values: IndexVec::new(),
-            results: Vec::new(),
-            donations: Vec::new(),
-        }
+        Self { name: name.into(), precision, values: IndexVec::new(), results: Vec::new() }
     }
 
     /// Appends an input; all of them come before other values (B1).

@@ -24,7 +24,7 @@ mod verify;
 
 pub use contract::{About, Backend, Buffer, Executable, Held, Options, Outcome};
 pub use error::Failure;
-pub use function::{Def, Donation, Function, Kind, Val};
+pub use function::{Def, Function, Kind, Val};
 pub use prepared::{Prepared, RunError};
 pub use text::{parse, print};
 pub use verify::verify;

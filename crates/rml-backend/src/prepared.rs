@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rml_base::{Diagnostic, EntityId, memory};
+use rml_base::{Diagnostic, memory};
 use rml_ir::Value;
 
 use crate::contract::{Backend, Executable, Held, Outcome};
@@ -79,7 +79,8 @@ impl Prepared {
     pub fn run(&self, args: Vec<Held>) -> Result<Vec<Held>, RunError> {
         let failed = |f: Failure| RunError::Failed(Box::new(f.within(&self.function)));
         self.need.ask().map_err(failed)?;
-        let spare = self.spare(&args).map_err(failed)?;
+        // A backend keeps the arguments as they are, so the reference can compute with the same ones.
+        let spare = if self.may_stop { args.clone() } else { Vec::new() };
         match self.executable.run(args).map_err(failed)? {
             Outcome::Done(results) => Ok(results),
             Outcome::Suspect if !self.may_stop => {
@@ -92,18 +93,5 @@ impl Prepared {
                 Ok(results.into_iter().map(Held::Host).collect())
             }
         }
-    }
-
-    /// The arguments for a second try: shared, but for those that the backend may overwrite, of which the host gets a copy.
-    fn spare(&self, args: &[Held]) -> Result<Vec<Held>, Failure> {
-        if !self.may_stop {
-            return Ok(Vec::new());
-        }
-        let mut spare = args.to_vec();
-        for donation in &self.function.donations {
-            let arg = &mut spare[donation.input.index()];
-            *arg = Held::Host(arg.to_host()?);
-        }
-        Ok(spare)
     }
 }

@@ -6,7 +6,6 @@
 //! x1 const num [2] = [1.0, 2.0]
 //! x2 num [8] = tanh (x0)
 //! result x2
-//! donate x0 0
 //! ```
 //!
 //! Spans are not part of the text: all values of a function that was read stand [nowhere](Function::nowhere).
@@ -16,7 +15,7 @@ use std::fmt::{self, Write};
 use rml_base::EntityId;
 use rml_ir::text::{Commas, Cursor, Read, ValueText};
 
-use crate::function::{Def, Donation, Function, Kind, Val};
+use crate::function::{Def, Function, Kind, Val};
 
 /// The function as text.
 pub fn print(function: &Function) -> String {
@@ -37,9 +36,6 @@ fn write_function(out: &mut String, function: &Function) -> fmt::Result {
     }
     for result in &function.results {
         writeln!(out, "result {result}")?;
-    }
-    for donation in &function.donations {
-        writeln!(out, "donate {} {}", donation.input, donation.result)?;
     }
     Ok(())
 }
@@ -65,8 +61,6 @@ pub fn parse(text: &str) -> Result<Function, String> {
 fn line(c: &mut Cursor<'_>, function: &mut Function) -> Read<()> {
     if c.eat("result") {
         function.results.push(c.id("x")?);
-    } else if c.eat("donate") {
-        function.donations.push(Donation { input: c.id("x")?, result: c.parse("the position of a result")? });
     } else {
         c.next_id::<Val>("x", function.values.len())?;
         let def = def(c, function)?;
@@ -111,7 +105,6 @@ x5 num [2] = mul (x4, x1)
 x6 num [] = sum{axis=0} (x5)
 result x6
 result x5
-donate x0 1
 ";
 
     #[test]
@@ -138,7 +131,6 @@ donate x0 1
         assert!(broken("(x4, x1)", "(x4, x9)").unwrap_err().contains("line 7"));
         assert!(broken("num [2] = add", "num [3] = add").unwrap().unwrap_err()[0].starts_with("B2"));
         assert!(broken("result x5", "result x50").unwrap().unwrap_err()[0].starts_with("B3"));
-        assert!(broken("donate x0 1", "donate x0 0").unwrap().unwrap_err()[0].starts_with("B4"));
         assert!(broken("x1 input num []", "x1 const num [] = 1.0").unwrap().is_ok());
     }
 }

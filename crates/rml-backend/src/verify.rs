@@ -1,12 +1,12 @@
-//! Verifier of functions: the invariants B1 to B4 stated in [`function`](crate::Function).
+//! Verifier of functions: the invariants B1 to B3 stated in [`function`](crate::Function).
 
 use rml_base::EntityId;
 use rml_ir::Type;
 use rml_ir::op::result_type;
 
-use crate::function::{Function, Kind, Val};
+use crate::function::{Function, Kind};
 
-/// Checks B1 to B4; one line for each violation.
+/// Checks B1 to B3; one line for each violation.
 ///
 /// # Errors
 /// If there is one.
@@ -38,19 +38,5 @@ pub fn verify(function: &Function) -> Result<(), Vec<String>> {
             found.push(format!("B3: the result {result} is no value"));
         }
     }
-    donations(function, inputs, &mut found);
     if found.is_empty() { Ok(()) } else { Err(found) }
-}
-
-fn donations(function: &Function, inputs: usize, found: &mut Vec<String>) {
-    let ty = |x: Val| function.values.get(x).map(|d| &d.ty);
-    for (i, donation) in function.donations.iter().enumerate() {
-        let result = function.results.get(donation.result).copied();
-        let fits = donation.input.index() < inputs && result.is_some_and(|r| ty(r) == ty(donation.input));
-        let again =
-            function.donations[..i].iter().any(|d| d.input == donation.input || d.result == donation.result);
-        if !fits || again {
-            found.push(format!("B4: {} cannot become result {}", donation.input, donation.result));
-        }
-    }
 }

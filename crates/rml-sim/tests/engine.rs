@@ -58,10 +58,6 @@ impl Buffer for Kept {
     fn as_any(&self) -> &dyn Any {
         self
     }
-
-    fn as_any_mut(&mut self) -> &mut dyn Any {
-        self
-    }
 }
 
 impl Backend for Device {

@@ -12,7 +12,7 @@ use rml_base::codes::{backend as codes, run};
 use rml_base::{Diagnostic, Error, suggest};
 
 pub use rml_backend::{
-    About, Backend, Buffer, Def, Donation, Executable, Failure, Function, Held, Kind, Options, Outcome, Val,
+    About, Backend, Buffer, Def, Executable, Failure, Function, Held, Kind, Options, Outcome, Val,
 };
 pub use rml_backend_cpu::Cpu;
 

@@ -9,7 +9,7 @@
 use rml_backend::{Function, Kind, Val};
 use rml_base::IndexVec;
 use rml_ir::op::Op;
-use rml_ir::{Precision, Type, Value};
+use rml_ir::{Type, Value};
 
 mod convolution;
 mod gather;
@@ -28,7 +28,7 @@ pub use host::Drawn;
 use text::{Elem, Ssa, Text, Ty, list};
 
 /// The message of a panic that only a function that does not verify can cause.
-const CHECKED: &str = "functions satisfy B1 to B4";
+const CHECKED: &str = "functions satisfy B1 to B3";
 
 /// Constants of more elements are parameters, which are uploaded once, and not part of the text.
 const INLINE: usize = 256;
@@ -62,8 +62,6 @@ pub struct Lowered {
     pub text: String,
     /// What is passed for its parameters.
     pub args: Vec<Arg>,
-    /// Parameters whose memory becomes that of a result: `args[i]` may be overwritten.
-    pub donated: Vec<bool>,
     /// The results of the function.
     pub outputs: Vec<Output>,
     /// How many results of the function the module computes.
@@ -74,21 +72,18 @@ pub struct Lowered {
     pub drawn: Drawn,
 }
 
-/// Writes a function that satisfies B1 to B4.
+/// Writes a function that satisfies B1 to B3.
 pub fn lower(function: &Function) -> Lowered {
     let drawn = Drawn::of(function);
     let args = parameters(function, &drawn);
     let (outputs, computed) = outputs(function);
-    let aliases: Vec<Option<usize>> = args.iter().map(|arg| alias(function, &outputs, *arg)).collect();
     let mut t = Text::default();
     let mut values: IndexVec<Val, Option<Ssa>> = IndexVec::filled(None, function.values.len());
     let mut head = Vec::new();
-    for (arg, alias) in args.iter().zip(&aliases) {
+    for arg in &args {
         let (Arg::Input(x) | Arg::Constant(x) | Arg::Drawn(x)) = *arg;
         let parameter = t.fresh(Ty::of(&function.values[x].ty, function.precision));
-        let alias =
-            alias.map(|result| format!(" {{tf.aliasing_output = {result} : i32}}")).unwrap_or_default();
-        head.push(format!("{parameter}: {}{alias}", parameter.ty));
+        head.push(format!("{parameter}: {}", parameter.ty));
         values[x] = Some(parameter);
     }
     let tests = body(&mut t, function, &mut values);
@@ -102,20 +97,7 @@ pub fn lower(function: &Function) -> Lowered {
         list(head),
         t.finish()
     );
-    let donated = aliases.iter().map(Option::is_some).collect();
-    Lowered { text, args, donated, outputs, computed: computed.len(), tested, drawn }
-}
-
-/// A type as the text writes it.
-pub fn type_text(ty: &Type, precision: Precision) -> String {
-    Ty::of(ty, precision).to_string()
-}
-
-/// The module whose one result is its parameter, of that type.
-pub fn identity(ty: &str) -> String {
-    format!(
-        "module @copy {{\nfunc.func public @main(%0: {ty}) -> ({ty}) {{\n  \"func.return\"(%0) : ({ty}) -> ()\n}}\n}}\n"
-    )
+    Lowered { text, args, outputs, computed: computed.len(), tested, drawn }
 }
 
 /// Inputs that are used and have elements, large constants, and what the host draws.
@@ -157,19 +139,6 @@ fn outputs(function: &Function) -> (Vec<Output>, Vec<Val>) {
         }
     };
     (function.results.iter().map(output).collect(), computed)
-}
-
-/// The result of the module that takes the memory of a parameter.
-fn alias(function: &Function, outputs: &[Output], arg: Arg) -> Option<usize> {
-    let Arg::Input(x) = arg else { return None };
-    if outputs.iter().any(|output| matches!(output, Output::Input(y) if *y == x)) {
-        return None;
-    }
-    let donation = function.donations.iter().find(|d| d.input == x)?;
-    let Output::Computed(at) = outputs[donation.result] else { return None };
-    // A value that is two results is one of the module, for which one parameter is enough.
-    let first = outputs.iter().position(|o| matches!(o, Output::Computed(i) if *i == at));
-    (first == Some(donation.result)).then_some(at)
 }
 
 /// Writes all values; the test of all operators that may have no result, if there is one.

@@ -8,7 +8,7 @@
 //!   their axis: the same result or the same error;
 //! - `random`: random numbers, which are bit-equal on all backends;
 //! - `functions`: random functions of many operators, which shrink to the part that fails;
-//! - `calls`: buffers, donation, errors, many calls, threads.
+//! - `calls`: buffers, errors, many calls, threads.
 //!
 //! The functions that a check prepares are few, so that backends which compile stay quick: one function holds all instances of an operator.
 

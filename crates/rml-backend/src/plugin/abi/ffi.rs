@@ -7,7 +7,7 @@ use rml_ir::{DType, Precision};
 use crate::contract::{About, Options};
 
 /// The number of this interface; it changes whenever something in this file does.
-pub const INTERFACE: u32 = 1;
+pub const INTERFACE: u32 = 2;
 
 /// A hash of the sources of the contract and of the operator table.
 pub const FINGERPRINT: &str = env!("RML_BACKEND_FINGERPRINT");
@@ -70,8 +70,6 @@ impl View {
 pub(crate) struct Arg {
     pub(in crate::plugin) handle: *mut c_void,
     pub(in crate::plugin) view: View,
-    /// Not 0 where the handle now belongs to the call.
-    pub(in crate::plugin) given: u32,
 }
 
 /// The functions of a library. Handles are opaque; a null handle is never returned with 0.

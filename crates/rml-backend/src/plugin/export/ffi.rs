@@ -156,13 +156,13 @@ unsafe extern "C" fn run(
 ) -> i32 {
     guarded(error, || {
         let arg = |i: usize| {
-            // SAFETY: there are `count` arguments; handles come from `upload` and `run`, views are valid, and what is given is ours.
+            // SAFETY: there are `count` arguments; handles come from `upload` and `run`, and views are valid.
             unsafe {
                 let arg = &*args.add(i);
-                match (arg.handle.is_null(), arg.given != 0) {
-                    (true, _) => Held::Host(read(&arg.view)),
-                    (false, true) => take_back::<Held>(arg.handle),
-                    (false, false) => borrow::<Held>(arg.handle).clone(),
+                if arg.handle.is_null() {
+                    Held::Host(read(&arg.view))
+                } else {
+                    borrow::<Held>(arg.handle).clone()
                 }
             }
         };

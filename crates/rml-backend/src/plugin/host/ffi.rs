@@ -8,7 +8,6 @@ use std::mem::ManuallyDrop;
 use std::path::Path;
 use std::sync::Arc;
 
-use rml_base::EntityId;
 use rml_base::codes::backend as codes;
 use rml_base::memory::Reservation;
 use rml_ir::{DType, Data, Precision, Type, Value};
@@ -172,7 +171,6 @@ struct Ready {
     library: Arc<Library>,
     inputs: Vec<Type>,
     results: Vec<Type>,
-    donated: Vec<usize>,
     precision: Precision,
     on_host: bool,
 }
@@ -229,7 +227,6 @@ impl Backend for Client {
             library: Arc::clone(&self.library),
             inputs: function.inputs().map(|(_, def)| def.ty.clone()).collect(),
             results: function.results.iter().map(|&r| function.values[r].ty.clone()).collect(),
-            donated: function.donations.iter().map(|d| d.input.index()).collect(),
             precision: function.precision,
             on_host: self.on_host,
         }))
@@ -281,46 +278,24 @@ impl Ready {
 impl Executable for Ready {
     fn run(&self, args: Vec<Held>) -> Result<Outcome, Failure> {
         self.check(&args)?;
-        let mut args = args;
-        let mut given = Vec::new();
-        for &i in &self.donated {
-            // Only what nobody else holds is given away.
-            if let Held::Device(buffer) = &mut args[i]
-                && Arc::get_mut(buffer).is_some()
-            {
-                given.push(i);
-            }
-        }
         let values: Vec<Option<&Value>> =
             args.iter().map(|a| if let Held::Host(v) = a { Some(v) } else { None }).collect();
         let mut handles = vec![std::ptr::null_mut(); self.results.len()];
         let status = with_views(&values, |views| {
-            let arg = |(i, (held, view)): (usize, (&Held, &View))| match held {
-                Held::Host(_) => Ok(Arg { handle: std::ptr::null_mut(), view: *view, given: 0 }),
+            let arg = |(held, view): (&Held, &View)| match held {
+                Held::Host(_) => Ok(Arg { handle: std::ptr::null_mut(), view: *view }),
                 Held::Device(buffer) => match buffer.as_any().downcast_ref::<Remote>() {
-                    Some(r) => {
-                        Ok(Arg { handle: r.handle.raw, view: *view, given: u32::from(given.contains(&i)) })
-                    }
+                    Some(r) => Ok(Arg { handle: r.handle.raw, view: *view }),
                     None => Err(Failure::call("an argument is a buffer of another backend")),
                 },
             };
-            let list = args.iter().zip(views).enumerate().map(arg).collect::<Result<Vec<Arg>, _>>()?;
+            let list = args.iter().zip(views).map(arg).collect::<Result<Vec<Arg>, _>>()?;
             let (count, out) = (list.len(), handles.as_mut_ptr());
             // SAFETY: handle, arguments and views are valid through the call, and there is room for all results.
             self.library.call(|error| unsafe {
                 (self.library.api.run)(self.handle.raw, list.as_ptr(), count, out, self.results.len(), error)
             })
-        });
-        for i in given {
-            // What was given belongs to the library, whatever became of the call.
-            if let Held::Device(buffer) = &mut args[i]
-                && let Some(remote) =
-                    Arc::get_mut(buffer).and_then(|b| b.as_any_mut().downcast_mut::<Remote>())
-            {
-                remote.handle.raw = std::ptr::null_mut();
-            }
-        }
-        let status = status?;
+        })?;
         if status == SUSPECT {
             return Ok(Outcome::Suspect);
         }
@@ -358,10 +333,6 @@ impl Buffer for Remote {
     }
 
     fn as_any(&self) -> &dyn Any {
-        self
-    }
-
-    fn as_any_mut(&mut self) -> &mut dyn Any {
         self
     }
 }

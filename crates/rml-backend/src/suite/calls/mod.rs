@@ -1,7 +1,6 @@
-//! Calls: values survive the way to the device and back, buffers stay what they were, donated ones are taken only where nobody else
-//! holds them, errors leave everything as it was, and threads may share it all.
+//! Calls: values survive the way to the device and back, buffers stay what they were, errors leave everything as it was, and threads may
+//! share it all.
 
-mod donation;
 mod sharing;
 
 use std::sync::Arc;
@@ -23,7 +22,7 @@ use crate::reference::evaluate;
 type Body = fn(&dyn Backend, Precision) -> Result<(), String>;
 
 pub(super) fn checks() -> Vec<Check> {
-    let all: [(&str, Body); 10] = [
+    let all: [(&str, Body); 7] = [
         ("round_trip", round_trip),
         ("results", results),
         ("errors", errors),
@@ -31,9 +30,6 @@ pub(super) fn checks() -> Vec<Check> {
         ("alternating", sharing::alternating),
         ("many", sharing::many),
         ("threads", sharing::threads),
-        ("donated", donation::unshared),
-        ("donated_and_shared", donation::shared),
-        ("donated_and_used", donation::used),
     ];
     let check = |(name, body): (&'static str, Body)| {
         Check::new("calls", name, move |b| {
