@@ -17,6 +17,7 @@ mod gradients;
 mod naive;
 mod operators;
 mod passes;
+mod plans;
 mod programs;
 mod streams;
 mod verdicts;
@@ -50,6 +51,7 @@ pub const TARGETS: &[Target] = &[
     operators::TARGET,
     engines::TARGET,
     passes::TARGET,
+    plans::TARGET,
     programs::TARGET,
     verdicts::TARGET,
     gradients::TARGET,

@@ -1,0 +1,33 @@
+//! Random flat programs by plan, against the simulator.
+
+use rml_ir::random::path_hash;
+use rml_testkit::Random;
+use rml_testkit::flat::random::program;
+use rml_testkit::plans::compare;
+
+use super::{Target, engines};
+use crate::{Case, Corpus};
+
+pub(super) const TARGET: Target = Target {
+    name: "plans",
+    about: "random flat programs: plans are read back from their text, and compute what the simulator does in every window",
+    chunk: 300,
+    generate,
+    check,
+    smaller: engines::smaller,
+};
+
+const CYCLES: usize = 14;
+
+fn generate(r: &mut Random, _: &Corpus) -> Case {
+    let (flat, _) = program(&r.take(220), 24, false);
+    let inputs = super::cells::inputs(&flat, r, CYCLES);
+    engines::case(&flat, &inputs, true)
+}
+
+fn check(case: &Case) -> Result<(), String> {
+    let Some((flat, inputs, _)) = engines::read(case) else { return Ok(()) };
+    let mut r = Random(path_hash(&case.as_text()));
+    // The first difference first, the program behind it.
+    compare(&flat, &inputs, &mut r).map(|_| ()).map_err(|found| found.replacen(": ", "\n", 1))
+}
