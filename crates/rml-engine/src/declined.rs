@@ -1,13 +1,9 @@
-//! Why an engine does not run a program, and what is asked next.
+//! Why an engine does not run a program.
 
 use std::fmt;
-use std::sync::Arc;
 
 use rml_base::codes::backend::ENGINE_DECLINES;
 use rml_base::{Diagnostic, Span};
-use rml_ir::flat::Drawn;
-
-use crate::run::{Engine, Run, Use};
 
 /// The kinds of reasons for which an engine declines.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -64,11 +60,11 @@ impl Declined {
         self
     }
 
-    /// The report where no other engine is asked.
-    pub fn diagnostic(&self, engine: &dyn Engine) -> Diagnostic {
+    /// The report where no other engine is asked, with the name of the engine that declined.
+    pub fn diagnostic(&self, engine: &str) -> Diagnostic {
         let d = Diagnostic::error(
             ENGINE_DECLINES,
-            format!("the engine `{}` does not run this program: {}", engine.name(), self.text),
+            format!("the engine `{engine}` does not run this program: {}", self.text),
         );
         let d = match self.span {
             Some(span) => d.label(span, "because of this"),
@@ -76,36 +72,5 @@ impl Declined {
         };
         d.note(format!("the reason is of the kind `{}`", self.reason))
             .help("choose another engine: the simulator runs every program")
-    }
-}
-
-/// Several engines, in the order in which they are asked: the first one that does not decline runs the program.
-#[derive(Clone, Debug)]
-pub struct FirstOf {
-    preferred: Vec<Arc<dyn Engine>>,
-    last: Arc<dyn Engine>,
-}
-
-impl FirstOf {
-    /// Those engines, and `last` where all of them decline.
-    pub fn new(preferred: Vec<Arc<dyn Engine>>, last: Arc<dyn Engine>) -> Self {
-        Self { preferred, last }
-    }
-}
-
-impl Engine for FirstOf {
-    /// That of the last one, whose reasons are reported.
-    fn name(&self) -> &str {
-        self.last.name()
-    }
-
-    fn open(&self, program: &Arc<Drawn>, wish: &Use) -> Result<Box<dyn Run>, Declined> {
-        for engine in &self.preferred {
-            match engine.open(program, wish) {
-                Ok(run) => return Ok(run),
-                Err(why) => tracing::debug!(engine = engine.name(), reason = %why.reason, "{}", why.text),
-            }
-        }
-        self.last.open(program, wish)
     }
 }

@@ -135,7 +135,7 @@ impl<F: Fast> Exact<F> {
         tracing::debug!(cycle = self.cycles, "a window is suspect");
         let wish = Use { first: self.cycles, ..self.wish };
         let mut run =
-            self.reference.open(&self.program, &wish).map_err(|why| why.diagnostic(&*self.reference))?;
+            self.reference.open(&self.program, &wish).map_err(|why| why.diagnostic(self.reference.name()))?;
         run.set_states(&on_host(&self.fast.states()?)?)?;
         self.stand_in = Some(run);
         Ok(())

@@ -129,13 +129,15 @@
 mod block;
 mod declined;
 mod exact;
+mod first_of;
 mod run;
 mod states;
 mod status;
 
 pub use block::{Block, Column, Inputs, Outputs, Present, Row, Rows};
-pub use declined::{Declined, FirstOf, Reason};
+pub use declined::{Declined, Reason};
 pub use exact::{Exact, Fast, Verdict};
+pub use first_of::FirstOf;
 pub use run::{End, Engine, Feeding, Inspect, Run, Undetermined, Usage, Use, trace_ended};
 pub use states::States;
 pub use status::{Input, Status};

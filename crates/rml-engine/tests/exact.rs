@@ -351,7 +351,7 @@ fn the_first_engine_that_does_not_decline_runs_the_program() {
     assert_eq!(feed(&mut *run, &program, "1 2").unwrap(), ["0: 1", "1: 3"]);
     let only = FirstOf::new(Vec::new(), Arc::new(Picky));
     let why = only.open(&program, &STREAM).unwrap_err();
-    let report = why.diagnostic(&only);
+    let report = why.diagnostic(only.name());
     assert_eq!((report.code.name, report.labels.len()), ("engine-declines", 1));
     assert!(report.to_string().contains("the engine `picky` does not run this program: it waits for data"));
     assert!(report.to_string().contains("`schedule`"), "{report}");

@@ -59,7 +59,7 @@ impl Engine {
     pub(crate) fn open(&self, program: &Program, wish: &Use) -> Result<Box<dyn Run>, Error> {
         self.0
             .open(program.flat(), wish)
-            .map_err(|why| Error::from(why.diagnostic(&*self.0)).with_sources(program.sources()))
+            .map_err(|why| Error::from(why.diagnostic(self.0.name())).with_sources(program.sources()))
     }
 }
 

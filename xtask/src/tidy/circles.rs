@@ -6,9 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::workspace::File;
 
-/// Folders of sources that may still have circles; take one off when it has none.
-const WITH_CIRCLES: [&str; 2] = ["crates/rml-engine/src/", "crates/rml-sim/src/"];
-
 /// A module by its path within its crate.
 type Module = Vec<String>;
 
@@ -23,9 +20,7 @@ pub(super) fn check(sources: &[File]) -> Vec<String> {
     }
     let mut findings = Vec::new();
     for (root, files) in crates {
-        if !WITH_CIRCLES.contains(&root)
-            && let Some(circle) = circle(&files)
-        {
+        if let Some(circle) = circle(&files) {
             let names: Vec<&str> = circle.iter().map(|m| &files[m].path[root.len()..]).collect();
             findings.push(format!("{root}: these files name each other in a circle: {}", names.join(" -> ")));
         }

@@ -9,8 +9,8 @@ use rml_ir::Value;
 use rml_ir::flat::{Eq, Var};
 
 use super::Simulator;
+use super::cell::Presence;
 use super::program::{self, Delay, Operand, Step};
-use super::rows::Presence;
 
 /// Something not known yet.
 #[derive(Clone, Copy, PartialEq, std::cmp::Eq, Hash, Debug)]

@@ -8,8 +8,9 @@ use rml_ir::Value;
 use rml_ir::op::{EvalError, Op, eval};
 
 use super::Simulator;
+use super::cell::{Cell, Presence};
 use super::program::{InputClock, Operand, Program, Step};
-use super::rows::{Cause, Cell, Presence, Rows};
+use super::rows::{Cause, Rows};
 
 /// Two sides that disagree about the presence of a class.
 #[derive(Clone, Debug)]

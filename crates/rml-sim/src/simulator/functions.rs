@@ -19,9 +19,10 @@ use rml_ir::flat::Rhs;
 use rml_ir::op::eval;
 
 use super::Simulator;
+use super::cell::{Cell, Presence};
 use super::engine::{Go, Halt, set, wanted};
 use super::program::{InputClock, Operand, Program, Step, index};
-use super::rows::{Cell, Presence, Rows};
+use super::rows::Rows;
 use group::{Group, Work};
 use uploads::Uploads;
 

@@ -5,9 +5,9 @@ use rml_ir::Value;
 use rml_ir::flat::Var;
 
 use super::Simulator;
+use super::cell::Presence;
 use super::engine::{Go, Halt, Truth};
 use super::program::{InputClock, Step};
-use super::rows::Presence;
 use rml_engine::Input;
 
 impl Simulator {

@@ -19,11 +19,13 @@ use rml_engine::{End, Input, Row, Status, trace_ended};
 use rml_ir::flat::{Drawn, Var};
 use rml_ir::{Type, Value};
 
+use cell::{Cell, Presence};
 use engine::{Go, Halt};
 use functions::Functions;
 use program::Program;
-use rows::{Cause, Cell, Presence, Rows, Sizes};
+use rows::{Cause, Rows, Sizes};
 
+mod cell;
 mod deadlock;
 mod engine;
 mod functions;

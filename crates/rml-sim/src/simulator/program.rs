@@ -11,7 +11,7 @@ use rml_ir::Value;
 use rml_ir::flat::{ClockClasses, Drawn, Eq, Equation, Flat, Init, Rhs, Var, Window};
 use rml_ir::op::Op;
 
-use super::rows::Cell;
+use super::cell::Cell;
 
 /// Where an operand's value is: a cell of the row, or a constant.
 #[derive(Clone, Copy, PartialEq, std::cmp::Eq, Debug)]

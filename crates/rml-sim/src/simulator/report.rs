@@ -11,8 +11,9 @@ use rml_ir::flat::{Eq, Rhs, Var};
 use rml_ir::op::EvalError;
 
 use super::Simulator;
+use super::cell::Presence;
 use super::engine::{Conflict, Halt};
-use super::rows::{Cause, Presence};
+use super::rows::Cause;
 
 /// What stopped a simulation, and where.
 #[derive(Clone, Debug)]

@@ -10,8 +10,8 @@ use rml_ir::Value;
 use rml_ir::flat::Eq;
 
 use super::Simulator;
+use super::cell::Cell;
 use super::program::{Delay, Program, Step};
-use super::rows::Cell;
 
 impl Simulator {
     /// The states by key, on the host; see [`held_states`](Self::held_states).

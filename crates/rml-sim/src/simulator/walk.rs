@@ -12,8 +12,8 @@ use rml_engine::End;
 use rml_ir::Value;
 
 use super::Simulator;
+use super::cell::{Cell, Presence};
 use super::program::{Delay, Operand, Program};
-use super::rows::{Cell, Presence};
 
 /// What is known about the ends of a window and of those around it in a cycle: the greatest of what is known about each (WINDOW-1,
 /// WINDOW-4).

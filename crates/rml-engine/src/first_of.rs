@@ -1,0 +1,39 @@
+//! Several engines as one.
+
+use std::sync::Arc;
+
+use rml_ir::flat::Drawn;
+
+use crate::declined::Declined;
+use crate::run::{Engine, Run, Use};
+
+/// Several engines, in the order in which they are asked: the first one that does not decline runs the program.
+#[derive(Clone, Debug)]
+pub struct FirstOf {
+    preferred: Vec<Arc<dyn Engine>>,
+    last: Arc<dyn Engine>,
+}
+
+impl FirstOf {
+    /// Those engines, and `last` where all of them decline.
+    pub fn new(preferred: Vec<Arc<dyn Engine>>, last: Arc<dyn Engine>) -> Self {
+        Self { preferred, last }
+    }
+}
+
+impl Engine for FirstOf {
+    /// That of the last one, whose reasons are reported.
+    fn name(&self) -> &str {
+        self.last.name()
+    }
+
+    fn open(&self, program: &Arc<Drawn>, wish: &Use) -> Result<Box<dyn Run>, Declined> {
+        for engine in &self.preferred {
+            match engine.open(program, wish) {
+                Ok(run) => return Ok(run),
+                Err(why) => tracing::debug!(engine = engine.name(), reason = %why.reason, "{}", why.text),
+            }
+        }
+        self.last.open(program, wish)
+    }
+}
