@@ -3,7 +3,8 @@
 
 use rml_analysis::{ClockData, ClockId, Clocks, Verdict, clocks, verify_clocks};
 use rml_base::EntityId;
-use rml_ir::flat::{Flat, Var, parse};
+use rml_ir::flat::{Flat, Rhs, Var, parse};
+use rml_ir::op::Op;
 
 /// Programs as flat text: samplings, merges, windows and delays, with equal streams that are written twice.
 const PROGRAMS: &[&str] = &[
@@ -55,7 +56,96 @@ const PROGRAMS: &[&str] = &[
      v7 = when v2 v6
      v8 = apply add (v5, v7)
      v9 = fby_back k0 v2",
+    // Recurrences that are the same by induction, and others that differ in one thing each: where they begin, their window, what they
+    // delay, the direction, whether they are loaded.
+    "flat f64 \"main\"
+     input v0
+     input v1
+     input v2
+     output v3
+     state \"p\" eq8 parameter
+     var v0 bool [] \"a\"
+     var v1 bool [] \"b\"
+     var v2 int [] \"x\"
+     var v3 int []
+     var v4 int []
+     var v5 int []
+     var v6 int []
+     var v7 int []
+     var v8 int []
+     var v9 int []
+     var v10 int []
+     var v11 int []
+     var v12 int []
+     var v13 int []
+     const k0 int [] = 0
+     const k1 int [] = 1
+     window w0 end v0
+     window w1 end v1
+     v3 = fby k0 v4 in w0
+     v4 = apply add (v3, v2)
+     v5 = fby k0 v6 in w0
+     v6 = apply add (v5, v2)
+     v7 = fby k1 v4 in w0
+     v8 = fby k0 v4 in w1
+     v9 = fby k0 v2 in w0
+     v10 = fby_back k0 v4 in w0
+     v11 = fby k0 v11
+     v12 = const k0
+     v13 = post v4 in w0",
+    // Conditions that are hardly ever true, and clocks by them.
+    RARE,
 ];
+
+/// Two conjunctions of conditions, one of which says more, and what is sampled by them.
+const RARE: &str = "flat f64 \"main\"
+     input v0
+     input v1
+     input v2
+     input v3
+     input v4
+     input v5
+     input v6
+     input v7
+     input v8
+     input v20
+     output v18
+     output v19
+     var v0 bool []
+     var v1 bool []
+     var v2 bool []
+     var v3 bool []
+     var v4 bool []
+     var v5 bool []
+     var v6 bool []
+     var v7 bool []
+     var v8 bool []
+     var v9 bool []
+     var v10 bool []
+     var v11 bool []
+     var v12 bool []
+     var v13 bool []
+     var v14 bool []
+     var v15 bool []
+     var v16 bool []
+     var v17 bool []
+     var v18 bool []
+     var v19 bool []
+     var v20 int [] \"x\"
+     var v21 bool []
+     const k0 bool [] = false
+     v9 = apply and (v0, v1)
+     v10 = apply and (v2, v3)
+     v11 = apply and (v4, v5)
+     v12 = apply and (v6, v7)
+     v13 = apply and (v9, v10)
+     v14 = apply and (v11, v12)
+     v15 = apply and (v13, v14)
+     v16 = apply and (v15, v8)
+     v17 = const k0
+     v18 = when v0 v15
+     v19 = when v0 v16
+     v21 = apply and (v17, v0)";
 
 struct Case {
     flat: Flat,
@@ -158,6 +248,47 @@ fn k2_a_clock_is_sampled_by_the_condition_that_is_said() {
     });
 }
 
+/// Whoever asks when a clock may tick reads the condition that it is sampled by.
+#[test]
+fn k2_a_clock_is_not_sampled_by_another_condition() {
+    refused("K2", 15, |case| {
+        let is_condition = |v: &Var| case.flat.vars[*v].ty == rml_ir::Type::condition();
+        let mut all = Vec::new();
+        for (ck, data) in case.clocks.clocks.iter_enumerated() {
+            let ClockData::On { parent, cond, positive } = *data else { continue };
+            let others = case.flat.vars.ids().filter(is_condition);
+            for other in others.filter(|v| case.clocks.of[*v] == parent && !case.clocks.are_same(*v, cond)) {
+                let cond = case.clocks.same[other];
+                all.push(changed(case, |c| c.clocks[ck] = ClockData::On { parent, cond, positive }));
+            }
+        }
+        all
+    });
+}
+
+#[test]
+fn k2_clocks_that_tick_together_are_one() {
+    // The clock of a conjunction, once more, as a sampling of a sampling.
+    refused("K2", 1, |case| {
+        let together = |v: Var, u: Var| case.clocks.of[v] == case.clocks.of[u];
+        let mut all = Vec::new();
+        for (eq, outer) in case.flat.equations.iter_enumerated() {
+            let Rhs::When { value, .. } = outer.rhs else { continue };
+            let of = case.flat.equations.iter().find(|e| {
+                let is_both = |args: &[Var]| args.contains(&value);
+                matches!(&e.rhs, Rhs::Apply { op: Op::And, args } if is_both(args)) && together(e.lhs, value)
+            });
+            let lhs = case.flat.equations[eq].lhs;
+            if of.is_some() && case.flat.vars[lhs].ty == rml_ir::Type::condition() {
+                let (parent, cond) = (case.clocks.of[lhs], case.clocks.same[lhs]);
+                let twin = ClockData::On { parent, cond, positive: true };
+                all.push(changed(case, |c| c.clocks = c.clocks.iter().copied().chain([twin]).collect()));
+            }
+        }
+        all
+    });
+}
+
 #[test]
 fn k3_parents_stand_before_their_children_and_carry_the_condition() {
     refused("K3", 6, |case| {
@@ -171,6 +302,20 @@ fn k3_parents_stand_before_their_children_and_carry_the_condition() {
             let number = case.flat.inputs.last().expect("an input").var;
             put(parent, number);
             put(parent, Var::from_index(case.flat.vars.len()));
+        }
+        all
+    });
+}
+
+#[test]
+fn k3_one_condition_stands_for_its_equals() {
+    refused("K3", 1, |case| {
+        let mut all = Vec::new();
+        for (ck, data) in case.clocks.clocks.iter_enumerated() {
+            let ClockData::On { parent, cond, positive } = *data else { continue };
+            for v in case.flat.vars.ids().filter(|v| *v != cond && case.clocks.are_same(*v, cond)) {
+                all.push(changed(case, |c| c.clocks[ck] = ClockData::On { parent, cond: v, positive }));
+            }
         }
         all
     });
@@ -199,4 +344,16 @@ fn k5_what_is_said_to_be_the_same_is() {
         }
         all
     });
+}
+
+#[test]
+fn k5_what_is_the_same_by_induction_is_accepted() {
+    let cases = cases();
+    let same = |case: &Case, a: u32, b: u32| case.clocks.are_same(Var(a), Var(b));
+    let recurrences = &cases[2];
+    assert!(same(recurrences, 3, 5) && same(recurrences, 4, 6));
+    // The parameter begins with zero and keeps it, until another value is loaded.
+    assert!(!same(recurrences, 11, 12));
+    let rare = &cases[3];
+    assert!(!same(rare, 15, 16) && !same(rare, 15, 17) && same(rare, 17, 21));
 }

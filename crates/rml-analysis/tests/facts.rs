@@ -226,6 +226,8 @@ fn position(id: Segments, len: usize, i: usize) -> Position {
 #[derive(Default, Debug)]
 struct Counts {
     programs: usize,
+    clocks: usize,
+    same: usize,
     segments: usize,
     nested: usize,
     sampled: usize,
@@ -241,6 +243,37 @@ struct Counts {
     guards: usize,
     /// Steps between members of recurrences, by direction: forward, backward, mixed, unknown.
     steps: [usize; 4],
+}
+
+/// The table of clocks in a run: a variable is present just where the conditions of its clock hold (K2), and variables that are said
+/// to be the same have the same value (K5).
+fn clocks_hold(flat: &Flat, clocks: &Clocks, run: &Run, counts: &mut Counts) -> Result<(), String> {
+    let status = |n: usize, v: Var| run.sim.status(n as u64, v).unwrap();
+    for (n, v) in (0..CYCLES).flat_map(|n| flat.vars.ids().map(move |v| (n, v))) {
+        let clock = clocks.of[v];
+        let samplings = clocks.samplings(clock);
+        let known = |(c, _): &(Var, bool)| matches!(status(n, *c), Some(Status::Value(_) | Status::Absent));
+        let is_absent = matches!(status(n, v), Some(Status::Absent));
+        if clocks.root(clock) == Clocks::BASE
+            && samplings.iter().all(known)
+            && (is_absent || run.is_present(n, v))
+        {
+            let ticks =
+                samplings.iter().all(|(cond, value)| run.holds(n, &Guard { cond: *cond, value: *value }));
+            if ticks == is_absent {
+                return Err(format!("K2: {v} is not on {clock} in cycle {n}"));
+            }
+            counts.clocks += usize::from(clock != Clocks::BASE);
+        }
+        let first = clocks.same[v];
+        if let (true, Some(a), Some(b)) = (v != first, run.value(n, v), run.value(n, first)) {
+            if a != b {
+                return Err(format!("K5: {v} is {a} and {first} is {b} in cycle {n}"));
+            }
+            counts.same += 1;
+        }
+    }
+    Ok(())
 }
 
 struct Check<'a> {
@@ -459,6 +492,7 @@ fn check(numbers: &mut Numbers, counts: &mut Counts) -> Result<(), String> {
     for _ in 0..3 {
         let inputs = trace(&flat, &report.clocks, numbers);
         let Some(run_a) = run(&flat, &inputs) else { continue };
+        clocks_hold(&flat, &report.clocks, &run_a, counts).map_err(|e| told(e, Segments::TRACE))?;
         for id in facts.segments.ids() {
             let Some(segments) = run_a.segments(&report.clocks, &facts, id) else { continue };
             let mut check = Check { flat: &flat, facts: &facts, id, counts };
@@ -504,9 +538,11 @@ fn facts_hold_in_random_runs() {
     }
     // Every kind of statement was compared.
     let Counts { segments, nested, sampled, place, truths, consts, .. } = counts;
-    let Counts { firsts, lasts, constant, before, within, slow, guards, steps, .. } = counts;
-    let all =
-        [segments, nested, sampled, place, truths, consts, firsts, lasts, constant, before, within, slow];
+    let Counts { firsts, lasts, constant, before, within, slow, guards, steps, clocks, same, .. } = counts;
+    let all = [
+        segments, nested, sampled, place, truths, consts, firsts, lasts, constant, before, within, slow,
+        clocks, same,
+    ];
     assert!(all.iter().all(|n| *n > 100) && guards > 0, "{counts:?}");
     assert!(counts.programs > 900 && steps.iter().all(|n| *n > 50), "{counts:?}");
 }

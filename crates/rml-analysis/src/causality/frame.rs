@@ -133,7 +133,8 @@ impl<'c, 'a> Frame<'c, 'a> {
         self.conditions.truth(guard.cond, self.at(clock, p)).is_none_or(|t| t == guard.value)
     }
 
-    /// Whether a clock may tick there.
+    /// Whether a clock may tick there: whether each of its samplings may hold. A clock ticks only where its samplings hold, which the
+    /// verifier of clocks proves (K2), however the variable of a sampling is called.
     pub(crate) fn may_tick(&self, clock: ClockId, p: Position) -> bool {
         self.conditions.chain(clock).iter().all(|l| self.may_hold(clock, p, *l))
     }
@@ -186,5 +187,148 @@ impl<'c, 'a> Frame<'c, 'a> {
             let present = self.all && self.ends.iter().any(|l| conditions.is_within(of(l.cond), of(end)));
             self.within.contains(w) || (present && conditions.truth(end, &self.outer[2]) == Some(true))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use rml_ir::flat::Flat;
+    use rml_ir::{DType, Type, Value};
+    use rml_sim::{Input, Options, Simulator, Status};
+    use rml_testkit::Random;
+    use rml_testkit::flat::random;
+
+    use super::*;
+    use crate::clocks::{Clocks, Verdict, clocks};
+
+    const CYCLES: usize = 12;
+
+    fn trace(flat: &Flat, clocks: &Clocks, r: &mut Random) -> Vec<Vec<Input>> {
+        let mut cycle = || {
+            let mut row: Vec<Input> = Vec::new();
+            for input in &flat.inputs {
+                let value = match flat.vars[input.var].ty.dtype {
+                    DType::Bool => Value::Bool(r.below(3) == 0),
+                    _ => Value::Int(2),
+                };
+                row.push(match input.clock {
+                    Some((_, at)) if !matches!(&row[0], Input::Given(Value::Bool(b)) if *b == at) => {
+                        Input::Absent
+                    }
+                    None if clocks.of[input.var] != Clocks::BASE => Input::OnDemand(Some(value)),
+                    _ => Input::Given(value),
+                });
+            }
+            row
+        };
+        (0..CYCLES).map(|_| cycle()).collect()
+    }
+
+    struct Run<'a> {
+        sim: Simulator,
+        conditions: &'a Conditions<'a>,
+    }
+
+    impl Run<'_> {
+        fn status(&self, n: usize, v: Var) -> Option<Status> {
+            self.sim.status(n as u64, v).unwrap()
+        }
+
+        fn holds(&self, n: usize, guard: &Guard) -> bool {
+            matches!(self.status(n, guard.cond), Some(Status::Value(Value::Bool(b))) if b == guard.value)
+        }
+
+        fn ticks(&self, n: usize, clock: ClockId) -> bool {
+            self.conditions.chain(clock).iter().all(|guard| self.holds(n, guard))
+        }
+
+        /// The cycles of each segment that ends within the trace.
+        fn segments(&self, frame: &Frame<'_, '_>) -> Vec<Vec<usize>> {
+            let mut found = vec![Vec::new()];
+            for n in 0..CYCLES {
+                found.last_mut().unwrap().push(n);
+                let mut each = frame.ends.iter().map(|guard| self.holds(n, guard));
+                if if frame.all { each.all(|h| h) } else { each.any(|h| h) } {
+                    found.push(Vec::new());
+                }
+            }
+            found.pop();
+            found
+        }
+
+        /// Whatever is present in a segment may tick there; how many were compared where something is excluded.
+        fn check(&self, frame: &Frame<'_, '_>) -> Result<usize, String> {
+            let clocks = self.conditions.clocks;
+            let mut compared = 0;
+            for segment in self.segments(frame) {
+                let first = segment.iter().find(|n| self.ticks(**n, frame.clock));
+                for clock in clocks.clocks.ids().filter(|ck| self.conditions.is_within(*ck, frame.clock)) {
+                    let of_clock = |v: &Var| clocks.of[*v] == clock;
+                    let vars: Vec<Var> = self.conditions.flat.vars.ids().filter(of_clock).collect();
+                    let is_present = |n: &&usize| {
+                        let known = |v: &Var| {
+                            matches!(self.status(**n, *v), Some(Status::Value(_) | Status::Unknown))
+                        };
+                        vars.iter().any(known)
+                    };
+                    let present: Vec<&usize> = segment.iter().filter(is_present).collect();
+                    if frame.is_once(clock) && present.len() > 1 {
+                        return Err(format!("{clock} ticks in {present:?} of {segment:?}"));
+                    }
+                    let excludes =
+                        frame.is_once(clock) || POSITIONS.into_iter().any(|p| !frame.may_tick(clock, p));
+                    compared += usize::from(excludes);
+                    for n in present {
+                        let p = usize::from(Some(n) == first) | usize::from(Some(n) == segment.last()) << 1;
+                        if !frame.may_tick(clock, p) {
+                            return Err(format!("{clock} ticks in {n} of {segment:?}"));
+                        }
+                    }
+                }
+            }
+            Ok(compared)
+        }
+    }
+
+    /// The segments by each window and each condition, seen from each clock.
+    fn all_ends(conditions: &Conditions<'_>) -> Vec<Ends> {
+        let flat = conditions.flat;
+        let is_condition = |v: &Var| flat.vars[*v].ty == Type::condition();
+        let guard = |v: Var| Ends::All(vec![conditions.guard(v, true)]);
+        flat.windows.ids().map(Ends::Window).chain(flat.vars.ids().filter(is_condition).map(guard)).collect()
+    }
+
+    #[test]
+    fn a_clock_ticks_where_it_may() {
+        let mut compared = 0;
+        for seed in 0..400 {
+            let mut r = Random(2 * seed + 1);
+            let (flat, _) = random::program(&r.take(200), 20, false);
+            let report = clocks(&flat);
+            if report.verdict != Verdict::Synchronous {
+                continue;
+            }
+            let conditions = Conditions::new(&flat, &report.clocks);
+            let options = Options { record: true, keep_going: true, ..Options::default() };
+            let mut sim = Simulator::new(Arc::clone(&flat), options);
+            let fed = trace(&flat, &report.clocks, &mut r).iter().try_for_each(|row| sim.feed(row).map(drop));
+            if fed.is_err() || sim.finish(true).is_err() || sim.failure().is_some() {
+                continue;
+            }
+            let run = Run { sim, conditions: &conditions };
+            for (ends, clock) in all_ends(&conditions)
+                .iter()
+                .flat_map(|ends| report.clocks.clocks.ids().map(move |clock| (ends, clock)))
+            {
+                if let Some(frame) = Frame::new(&conditions, ends, clock) {
+                    compared += run.check(&frame).unwrap_or_else(|e| {
+                        panic!("seed {seed}, {ends:?} from {clock}: {e}\n{}", rml_ir::flat::print(&flat))
+                    });
+                }
+            }
+        }
+        assert!(compared > 1000, "{compared}");
     }
 }

@@ -96,7 +96,8 @@ fn refine(
     let alone = Blocks::alone(flat);
     let mut pass = Pass::new(flat, structure, &alone, steady);
     pass.run(inferred);
-    (pass.values, None)
+    let more = pass.more_steady();
+    (pass.values, more)
 }
 
 /// A partition of the delays.

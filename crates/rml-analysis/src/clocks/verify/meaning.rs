@@ -1,113 +1,71 @@
-//! K2 and K5: what the table means. Equal streams and equal clocks are refuted at made-up instants; that delays are equal is proved by
-//! induction, from equal beginnings and from what is delayed.
+//! K2 and K5: what the table means, proved from the [terms](super::terms) of the variables.
 
 use std::collections::BTreeMap;
 
-use rml_base::IndexVec;
-use rml_ir::flat::{Flat, Init, Rhs, Var, Window};
+use rml_ir::flat::{Eq, Flat, Init, Rhs, Var, Window};
 
-use super::model::{Model, constant_text, is_delay};
-use crate::clocks::Clocks;
+use super::terms::{Terms, Ticks, is_delay, parts};
+use crate::clocks::{ClockId, Clocks};
 
 pub(super) fn check(flat: &Flat, clocks: &Clocks, is_synchronous: bool, found: &mut Vec<String>) {
-    let check = Check { flat, clocks, model: Model::new(flat, clocks) };
+    let mut proof = Proof { flat, clocks, terms: Terms::new(flat, clocks) };
     for (v, first) in clocks.same.iter_enumerated() {
-        if check.differ(v, *first) {
-            found.push(format!("K5: {v} is not the same as {first}"));
+        if proof.terms.of(v) != proof.terms.of(*first) {
+            found.push(format!("K5: {v} is not proved to be the same as {first}"));
         }
     }
-    check.delays(found);
+    proof.delays(found);
+    proof.twins(found);
     if is_synchronous {
-        check.equations(found);
+        proof.equations(found);
+        proof.inputs(found);
     }
 }
 
-struct Check<'a> {
+struct Proof<'a> {
     flat: &'a Flat,
     clocks: &'a Clocks,
-    model: Model,
+    terms: Terms<'a>,
 }
 
-impl Check<'_> {
-    /// Whether two variables have different values at some instant.
-    fn differ(&self, a: Var, b: Var) -> bool {
-        match (&self.model.rows[a], &self.model.rows[b]) {
-            (Some(x), Some(y)) => x != y,
-            _ => false,
-        }
-    }
-
-    /// Delays that are said to be equal, to each other or to a constant.
+impl Proof<'_> {
+    /// The step of the induction: delays that are said to be the same begin so, and delay what is the same.
     fn delays(&self, found: &mut Vec<String>) {
-        let mut sizes: IndexVec<Var, usize> = IndexVec::filled(0, self.flat.vars.len());
-        for class in self.clocks.same.iter() {
-            sizes[*class] += 1;
-        }
-        let mut leaders: BTreeMap<Var, &rml_ir::flat::Equation> = BTreeMap::new();
-        for equation in self.flat.equations.iter().filter(|e| is_delay(&e.rhs)) {
-            let class = self.clocks.same[equation.lhs];
-            // Nothing is known of what needs something that needs itself within an instant.
-            let fits = if sizes[class] == 1 || self.model.rows[equation.lhs].is_none() {
-                true
-            } else if let Some(constant) = self.model.fixed(equation.lhs) {
-                self.is_steady(equation.lhs, &equation.rhs, constant)
-            } else {
-                let leader = *leaders.entry(class).or_insert(equation);
-                leader.lhs == equation.lhs || self.are_alike(leader, equation)
-            };
-            if !fits {
-                found.push(format!("K5: the delay {} is not proved to be the same as {class}", equation.lhs));
+        let mut leaders: BTreeMap<Var, Eq> = BTreeMap::new();
+        for (eq, equation) in self.flat.equations.iter_enumerated().filter(|(_, e)| is_delay(&e.rhs)) {
+            let leader = *leaders.entry(self.clocks.same[equation.lhs]).or_insert(eq);
+            if leader != eq && !self.terms.is_steady(eq) && !self.are_alike(leader, eq) {
+                let first = self.clocks.same[equation.lhs];
+                found.push(format!("K5: the delay {} is not proved to be the same as {first}", equation.lhs));
             }
         }
     }
 
-    /// Whether a delay of a constant begins with it.
-    fn is_steady(&self, v: Var, rhs: &Rhs, constant: u64) -> bool {
-        let (init, next) = match rhs {
-            Rhs::Fby { init, next, .. } | Rhs::FbyBack { init, next, .. } => (Some(init), *next),
-            Rhs::Post { next, .. } => (None, *next),
-            _ => return false,
-        };
-        let is_it = |x: Var| self.model.rows[x].is_none() || self.model.fixed(x) == Some(constant);
-        let begins = match init {
-            None => true,
-            Some(Init::Stream(i)) => is_it(*i),
-            Some(Init::Const(k)) => self.model.fixed_constant(self.flat, *k) == constant,
-        };
-        begins && is_it(next) && !self.is_parameter(v)
-    }
-
-    fn is_parameter(&self, v: Var) -> bool {
-        self.flat.states.values().any(|s| s.parameter && self.flat.equations[s.equation].lhs == v)
-    }
-
-    fn are_alike(&self, a: &rml_ir::flat::Equation, b: &rml_ir::flat::Equation) -> bool {
-        let inits = |x: &Init, y: &Init| match (x, y) {
-            (Init::Const(k), Init::Const(l)) => constant_text(self.flat, *k) == constant_text(self.flat, *l),
-            (Init::Stream(i), Init::Stream(j)) => !self.differ(*i, *j),
+    fn are_alike(&self, a: Eq, b: Eq) -> bool {
+        if self.terms.is_parameter(a) || self.terms.is_parameter(b) {
+            return false;
+        }
+        let (a, b) = (&self.flat.equations[a], &self.flat.equations[b]);
+        let (Some((i, x)), Some((j, y))) = (parts(&a.rhs), parts(&b.rhs)) else { return false };
+        let inits = match (i, j) {
+            (Some(Init::Const(k)), Some(Init::Const(l))) => self.terms.are_equal(*k, *l),
+            (Some(Init::Stream(i)), Some(Init::Stream(j))) => self.terms.of(*i) == self.terms.of(*j),
+            (None, None) => true,
             _ => false,
         };
-        let parts = match (&a.rhs, &b.rhs) {
-            (Rhs::Fby { init: i, next: x, window: v }, Rhs::Fby { init: j, next: y, window: w })
-            | (Rhs::FbyBack { init: i, next: x, window: v }, Rhs::FbyBack { init: j, next: y, window: w }) => {
-                inits(i, j).then_some((*x, *y, *v, *w))
-            }
-            (Rhs::Post { next: x, window: v }, Rhs::Post { next: y, window: w }) => Some((*x, *y, *v, *w)),
-            _ => None,
-        };
-        let Some((x, y, v, w)) = parts else { return false };
-        !self.differ(x, y)
-            && self.same_windows(v, w)
+        inits
+            && std::mem::discriminant(&a.rhs) == std::mem::discriminant(&b.rhs)
+            && self.terms.of(x) == self.terms.of(y)
             && self.clocks.of[a.lhs] == self.clocks.of[b.lhs]
-            && !self.is_parameter(a.lhs)
-            && !self.is_parameter(b.lhs)
+            && self.end_together(a.rhs.window(), b.rhs.window())
     }
 
-    /// Whether two windows and those around them end together.
-    fn same_windows(&self, mut a: Option<Window>, mut b: Option<Window>) -> bool {
+    /// Whether two windows end in the same cycles, and those around them do.
+    fn end_together(&self, mut a: Option<Window>, mut b: Option<Window>) -> bool {
         while let (Some(v), Some(w)) = (a, b) {
             let (v, w) = (self.flat.windows[v], self.flat.windows[w]);
-            if self.differ(v.end, w.end) || self.clocks.of[v.end] != self.clocks.of[w.end] {
+            let same = self.terms.of(v.end) == self.terms.of(w.end);
+            if !same || self.ticks(v.end) != self.ticks(w.end) {
                 return false;
             }
             (a, b) = (v.parent, w.parent);
@@ -115,8 +73,26 @@ impl Check<'_> {
         a.is_none() && b.is_none()
     }
 
+    fn ticks(&self, v: Var) -> Ticks {
+        self.terms.ticks(self.clocks.of[v])
+    }
+
+    /// No two clocks tick together always.
+    fn twins(&self, found: &mut Vec<String>) {
+        if !self.terms.are_small() {
+            return;
+        }
+        let mut first: BTreeMap<Ticks, ClockId> = BTreeMap::new();
+        for id in self.clocks.clocks.ids() {
+            let twin = *first.entry(self.terms.ticks(id)).or_insert(id);
+            if twin != id {
+                found.push(format!("K2: {id} is {twin}"));
+            }
+        }
+    }
+
     /// Every equation has the clocks that its primitive asks for.
-    fn equations(&self, found: &mut Vec<String>) {
+    fn equations(&mut self, found: &mut Vec<String>) {
         for (eq, equation) in self.flat.equations.iter_enumerated() {
             let (together, sampled) = match &equation.rhs {
                 Rhs::When { value, cond } => (vec![*value, *cond], vec![(equation.lhs, *cond, true)]),
@@ -135,25 +111,20 @@ impl Check<'_> {
                 found.push(format!("K2: the variables of {eq} are not on the clocks that it asks for"));
             }
         }
-        let declared =
-            self.flat.inputs.iter().filter_map(|i| i.clock.map(|(c, positive)| (i.var, c, positive)));
-        for (v, cond, positive) in declared {
-            if !self.is_sampled((v, cond, positive)) {
-                found.push(format!("K2: the input {v} is not on its declared clock"));
+    }
+
+    fn inputs(&mut self, found: &mut Vec<String>) {
+        for input in &self.flat.inputs {
+            if let Some((cond, value)) = input.clock
+                && !self.is_sampled((input.var, cond, value))
+            {
+                found.push(format!("K2: the input {} is not on its declared clock", input.var));
             }
         }
     }
 
-    /// Whether a variable is on the clock of the ticks in which a condition has a value.
-    fn is_sampled(&self, (v, cond, positive): (Var, Var, bool)) -> bool {
-        let clock = |v: Var| self.clocks.of[v];
-        let (Some(own), Some(of), Some(row)) =
-            (&self.model.clocks[clock(v)], &self.model.clocks[clock(cond)], &self.model.rows[cond])
-        else {
-            return true;
-        };
-        let ticks = |i: usize| of[i] & u64::from((row[i] == 1) == positive);
-        self.clocks.root(clock(v)) == self.clocks.root(clock(cond))
-            && (0..own.len()).all(|i| own[i] == ticks(i))
+    /// Whether a variable is present just where a condition has a value.
+    fn is_sampled(&mut self, (v, cond, value): (Var, Var, bool)) -> bool {
+        self.ticks(v) == self.terms.sampled(cond, value)
     }
 }

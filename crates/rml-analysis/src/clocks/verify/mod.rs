@@ -1,4 +1,7 @@
 //! Verifier of the table of clocks: K1, K3 and K4 from its form, K2 and K5 from what it means ([`meaning`]).
+//!
+//! It accepts what it can prove and nothing else, and shares no code with inference: it takes the table as the hypothesis of an
+//! induction and checks the step.
 
 use rml_base::EntityId;
 use rml_ir::Type;
@@ -6,8 +9,9 @@ use rml_ir::flat::{Flat, Var};
 
 use super::{ClockData, ClockId, Clocks};
 
+mod functions;
 mod meaning;
-mod model;
+mod terms;
 
 /// Checks K1 to K5; one line for each violation. Of a program that is proved to be synchronous, every equation is held against the
 /// table.
@@ -48,6 +52,13 @@ pub fn verify(flat: &Flat, clocks: &Clocks, is_synchronous: bool) -> Result<(), 
     // What the table means can be asked only if it has that form.
     if found.is_empty() {
         meaning::check(flat, clocks, is_synchronous, &mut found);
+        for (id, data) in clocks.clocks.iter_enumerated() {
+            if let ClockData::On { cond, .. } = *data
+                && clocks.same[cond] != cond
+            {
+                found.push(format!("K3: the condition of {id} is not the first of those that are the same"));
+            }
+        }
     }
     if found.is_empty() { Ok(()) } else { Err(found) }
 }
