@@ -17,7 +17,7 @@ pub use clocks::{
 };
 pub use conditions::Guard;
 pub use facts::{
-    Facts, Hold, Position, Positions, Rec, RecData, Segments, SegmentsData, SlowState, Truths, VarFacts,
-    facts, print as print_facts, verify as verify_facts,
+    Facts, Hold, Order, Position, Positions, Rec, RecData, Segments, SegmentsData, SlowState, Truths,
+    VarFacts, facts, print as print_facts, verify as verify_facts,
 };
 pub use scc::{Components, Graph, components};

@@ -2,7 +2,7 @@
 
 use rml::{Options, RunFacts, Source};
 use rml_analysis::{
-    CutData, Direction, Facts, Guard, Hold, Position, Positions, Segments, SegmentsData, SlowState, Truths,
+    CutData, Facts, Guard, Hold, Order, Position, Positions, Segments, SegmentsData, SlowState, Truths,
     VarFacts, verify_facts,
 };
 use rml_ir::flat::{ConstId, Rhs, Var};
@@ -30,6 +30,9 @@ const PROGRAMS: &[&str] = &[
        o, bpx, dx = diff_f(x, true, do) every end; do = 0.1 * (t - o);",
     // Forward as a whole, with looks ahead.
     "node main(x: num []) -> (a) a = (0.0 fby 0.0 fby b) + x; b = (post a) + x;",
+    // The same beside windows, which it does not keep to.
+    "node f(x: num []) -> (s) s = x + (0.0 fby back s);
+     node main(x: num [], end: bool []) -> (a, s) a = (0.0 fby 0.0 fby b) + x; b = (post a) + x; s = f(x) every end;",
     // A circle within one tick, through branches that exclude each other.
     "node main(x: num [], c: bool []) -> (a) a = if c then x else b; b = if c then a else x;",
 ];
@@ -206,37 +209,60 @@ fn a2_recurrences_run_the_way_that_is_said() {
     refused("A2", 10, |case| {
         let mut all = Vec::new();
         for (id, rec) in case.facts.recurrences.iter_enumerated() {
-            let wrong: &[Direction] = match rec.direction {
-                Direction::Forward => &[Direction::Backward],
-                Direction::Backward => &[Direction::Forward, Direction::Mixed],
-                Direction::Mixed => &[Direction::Forward, Direction::Backward],
-                Direction::Unknown => &[],
+            let wrong: &[Order] = match rec.order {
+                Order::Forward => &[Order::Backward],
+                Order::Backward => &[Order::Forward, Order::Mixed],
+                Order::Mixed => &[Order::Forward, Order::Backward],
+                Order::BySegments(_) => &[Order::Forward, Order::Backward, Order::Mixed],
+                Order::Unknown => &[],
             };
-            all.extend(wrong.iter().map(|d| case.changed(|f| f.recurrences[id].direction = *d)));
+            all.extend(wrong.iter().map(|d| case.changed(|f| f.recurrences[id].order = *d)));
         }
         all
     });
 }
 
 #[test]
-fn a2_what_runs_both_ways_has_no_direction() {
-    refused("A2", 2, |case| {
-        let within_a_tick = |id| case.facts.recurrences[id].members.len() == 2;
-        let unknown =
-            case.facts.recurrences.iter_enumerated().filter(|(_, r)| r.direction == Direction::Unknown);
-        let ids: Vec<_> = unknown.map(|(id, _)| id).filter(|id| !within_a_tick(*id)).collect();
-        let claims = [Direction::Forward, Direction::Backward, Direction::Mixed];
-        ids.into_iter()
-            .flat_map(|id| claims.map(|d| case.changed(|f| f.recurrences[id].direction = d)))
-            .collect()
+fn a2_what_runs_by_segments_needs_no_later_one() {
+    refused("A2", 3, |case| {
+        let mut all = Vec::new();
+        for (id, rec) in case.facts.recurrences.iter_enumerated() {
+            let mut claim =
+                |smaller| all.push(case.changed(|f| f.recurrences[id].order = Order::BySegments(smaller)));
+            let looks_ahead_at_any_time = rec.order == Order::Mixed;
+            case.facts.segments.ids().filter(|_| looks_ahead_at_any_time).for_each(&mut claim);
+        }
+        all
     });
+}
+
+#[test]
+fn a2_segments_that_a_recurrence_runs_by_are_smaller_ones() {
+    refused("A2", 20, |case| {
+        let nowhere = Segments(case.facts.segments.len() as u32);
+        let mut all = Vec::new();
+        for (id, rec) in case.facts.recurrences.iter_enumerated() {
+            for smaller in [Segments::TRACE, rec.segments, nowhere] {
+                all.push(case.changed(|f| f.recurrences[id].order = Order::BySegments(smaller)));
+            }
+        }
+        all
+    });
+}
+
+/// A training loop runs window by window.
+#[test]
+fn the_order_of_a_training_loop_is_known() {
+    let case = &cases()[3];
+    let of_trace: Vec<Order> =
+        case.facts.recurrences.iter().filter(|r| r.segments == Segments::TRACE).map(|r| r.order).collect();
+    assert!(of_trace.contains(&Order::BySegments(Segments(1))), "{of_trace:?}");
 }
 
 #[test]
 fn a3_nothing_needs_itself_within_a_tick() {
     refused("A3", 2, |case| {
-        let unknown =
-            case.facts.recurrences.iter_enumerated().filter(|(_, r)| r.direction == Direction::Unknown);
+        let unknown = case.facts.recurrences.iter_enumerated().filter(|(_, r)| r.order == Order::Unknown);
         let ids: Vec<_> = unknown.map(|(id, _)| id).collect();
         let is_exclusive = case
             .run
@@ -244,8 +270,8 @@ fn a3_nothing_needs_itself_within_a_tick() {
             .equations
             .iter()
             .all(|e| !matches!(e.rhs, Rhs::Fby { .. } | Rhs::FbyBack { .. } | Rhs::Post { .. }));
-        let claims = [Direction::Forward, Direction::Backward];
-        let claim = |id| claims.map(|d| case.changed(|f| f.recurrences[id].direction = d));
+        let claims = [Order::Forward, Order::Backward];
+        let claim = |id| claims.map(|d| case.changed(|f| f.recurrences[id].order = d));
         ids.into_iter().filter(|_| is_exclusive).flat_map(claim).collect()
     });
 }

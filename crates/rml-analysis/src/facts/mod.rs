@@ -13,8 +13,9 @@
 //!   it does; no two entries have the same cut; all ends are on clocks within the clock of the entry. A parent stands before its
 //!   children, and where it ends they end.
 //! - **A2** no member of a forward recurrence needs a later tick of a member, and none of a backward one an earlier tick; in a mixed
-//!   one every circle leads back more ticks than ahead.
-//! - **A3** within one tick, no member of a recurrence whose direction is known needs itself.
+//!   one every circle leads back more ticks than ahead. In one that runs by smaller segments, no member needs a member in a later one
+//!   of these; what it needs in the same one is subject to A4 there.
+//! - **A3** within one tick, no member of a forward, backward or mixed recurrence needs itself.
 //! - **A4** every circle of needs within a segment runs through members of one recurrence only.
 //! - **A5** a variable is present only at the positions of its *place*.
 //! - **A6** a *constant* variable has the same value at all ticks of a segment.
@@ -31,7 +32,7 @@
 use rml_base::{IndexVec, entity_id};
 use rml_ir::flat::{ConstId, Eq, Flat, Var, Window};
 
-use crate::causality::{Causality, CutData, Direction};
+use crate::causality::{Causality, CutData};
 use crate::clocks::{ClockId, Clocks};
 use crate::conditions::{Conditions, Guard};
 
@@ -121,8 +122,24 @@ pub struct RecData {
     pub segments: Segments,
     /// Its equations in order, each with the positions at which it takes part.
     pub members: Vec<(Eq, Positions)>,
-    /// Which way it runs.
-    pub direction: Direction,
+    /// In which order its members can be computed.
+    pub order: Order,
+}
+
+/// In which order the members of a recurrence can be computed.
+#[derive(Clone, Copy, PartialEq, std::cmp::Eq, Hash, Debug)]
+pub enum Order {
+    /// From the first tick of a segment to the last.
+    Forward,
+    /// From the last tick to the first.
+    Backward,
+    /// Forward as a whole, with looks ahead.
+    Mixed,
+    /// These smaller segments one after the other, such as a training loop by its windows. The recurrences of that entry say in which
+    /// order each of them runs.
+    BySegments(Segments),
+    /// None that is known, as for equations that need each other within a tick through branches that exclude each other.
+    Unknown,
 }
 
 /// A state that changes at most once a segment.
@@ -177,6 +194,7 @@ pub fn facts(flat: &Flat, clocks: &Clocks, causality: &Causality) -> Facts {
         let presence = scope.presence(&values);
         let constant = constant::constants(&scope, &values, &presence);
         let known = known::known(&scope, &values, &presence);
+        recurrence::run_by(&scope, &values, &presence, (id, &segments), &mut recurrences);
         for rec in recurrence::recurrences(&scope, &values, &presence, id) {
             recurrences.push(rec);
         }

@@ -24,8 +24,7 @@ use std::fmt::{self, Write};
 
 use rml_ir::flat::{self, Eq, Flat, Var};
 
-use super::{Facts, Hold, Position, Positions, Segments, VarFacts};
-use crate::causality::Direction;
+use super::{Facts, Hold, Order, Position, Positions, Segments, VarFacts};
 use crate::clocks::{ClockData, Clocks};
 use crate::conditions::Guard;
 
@@ -82,16 +81,17 @@ fn write_tables(out: &mut String, flat: &Flat, clocks: &Clocks, facts: &Facts) -
     }
     write_segments(out, facts)?;
     for (id, rec) in facts.recurrences.iter_enumerated() {
-        let direction = match rec.direction {
-            Direction::Forward => "forward",
-            Direction::Backward => "backward",
-            Direction::Mixed => "forward with looks ahead",
-            Direction::Unknown => "in an order that is not known",
+        let order = match rec.order {
+            Order::Forward => "forward".to_owned(),
+            Order::Backward => "backward".to_owned(),
+            Order::Mixed => "forward with looks ahead".to_owned(),
+            Order::BySegments(smaller) => format!("by segments of {smaller}"),
+            Order::Unknown => "in an order that is not known".to_owned(),
         };
         let place = |eq: &Eq| facts.tables[rec.segments][flat.equations[*eq].lhs].place;
         let members: Vec<String> =
             rec.members.iter().map(|(eq, at)| member(eq.to_string(), *at, place(eq))).collect();
-        writeln!(out, "# recurrence {id} {direction} in {}: {}", rec.segments, members.join(" "))?;
+        writeln!(out, "# recurrence {id} {order} in {}: {}", rec.segments, members.join(" "))?;
     }
     for slow in &facts.slow {
         let key = flat.states.iter().find(|(_, s)| s.equation == slow.equation);

@@ -1,15 +1,14 @@
-//! Recurrences: the strongly connected parts of the needs within a segment, and which way they run.
+//! Recurrences: the strongly connected parts of the needs within a segment, and the order in which they run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use rml_base::EntityId;
-use rml_ir::flat::{Eq, Var};
+use rml_base::{EntityId, IndexVec};
+use rml_ir::flat::{Eq, Rhs, Var};
 
 use super::needs::{Need, Needs, Step};
 use super::scope::{Presence, Scope};
 use super::values::Values;
-use super::{RecData, Segments};
-use crate::causality::Direction;
+use super::{Order, Rec, RecData, Segments, SegmentsData};
 use crate::clocks::ClockId;
 use crate::scc::{Components, Graph, components};
 use rml_ir::{Position, Positions};
@@ -37,8 +36,8 @@ pub(super) fn recurrences(
     for members in &all.members {
         let is_loop = |v: usize| graph.of(v).iter().any(|n| target(n) == v);
         if members.len() > 1 || is_loop(members[0]) {
-            let direction = direction(scope, &graph, &all, members);
-            found.push(RecData { segments: id, members: by_equation(scope, members), direction });
+            let order = order(scope, &graph, &all, members);
+            found.push(RecData { segments: id, members: by_equation(scope, members), order });
         }
     }
     found.sort_by_key(|r| r.members.first().map(|m| m.0));
@@ -56,20 +55,51 @@ fn by_equation(scope: &Scope<'_, '_>, members: &[usize]) -> Vec<(Eq, Positions)>
     of.into_iter().collect()
 }
 
-fn direction(scope: &Scope<'_, '_>, graph: &Graph<Need>, all: &Components, members: &[usize]) -> Direction {
+/// Finds out which recurrences of the segments around these run by them.
+pub(super) fn run_by(
+    scope: &Scope<'_, '_>,
+    values: &Values,
+    presence: &Presence,
+    (id, segments): (Segments, &IndexVec<Segments, SegmentsData>),
+    recurrences: &mut IndexVec<Rec, RecData>,
+) {
+    let around: Vec<Segments> = std::iter::successors(segments[id].parent, |s| segments[*s].parent).collect();
+    for rec in recurrences.iter_mut().filter(|r| r.order == Order::Unknown && around.contains(&r.segments)) {
+        if needs_nothing_later(scope, values, presence, rec) {
+            rec.order = Order::BySegments(id);
+        }
+    }
+}
+
+/// Whether no member of a recurrence needs a member in a later segment: each one ticks within segments, and its delays lead to the same
+/// or an earlier one.
+fn needs_nothing_later(scope: &Scope<'_, '_>, values: &Values, presence: &Presence, rec: &RecData) -> bool {
+    let equations = &scope.conditions.flat.equations;
+    let members: BTreeSet<Var> = rec.members.iter().map(|(eq, _)| equations[*eq].lhs).collect();
+    rec.members.iter().all(|(eq, _)| {
+        let (v, rhs) = (equations[*eq].lhs, &equations[*eq].rhs);
+        let (Rhs::Fby { next, .. } | Rhs::FbyBack { next, .. } | Rhs::Post { next, .. }) = rhs else {
+            return scope.is_inside(v);
+        };
+        let may_lead_anywhere = |p: Position| scope.sources(values, v, rhs, p).anything;
+        scope.is_inside(v) && !(members.contains(next) && presence.place[v].iter().any(may_lead_anywhere))
+    })
+}
+
+fn order(scope: &Scope<'_, '_>, graph: &Graph<Need>, all: &Components, members: &[usize]) -> Order {
     let id = all.of[members[0]];
     let inside = |n: &&Need| all.of[Needs::index(n.var, n.at)] == id;
     let edges: Vec<(usize, Need)> =
         members.iter().flat_map(|v| graph.of(*v).iter().filter(inside).map(|n| (*v, *n))).collect();
     if has_circle_now(&edges) {
-        return Direction::Unknown;
+        return Order::Unknown;
     }
     let runs = |steps: [Step; 2]| edges.iter().any(|(_, n)| steps.contains(&n.step));
     match (runs([Step::Back, Step::ToFirst]), runs([Step::Ahead, Step::ToLast])) {
-        (_, false) => Direction::Forward,
-        (false, true) => Direction::Backward,
-        (true, true) if leads_back(scope, &edges) => Direction::Mixed,
-        (true, true) => Direction::Unknown,
+        (_, false) => Order::Forward,
+        (false, true) => Order::Backward,
+        (true, true) if leads_back(scope, &edges) => Order::Mixed,
+        (true, true) => Order::Unknown,
     }
 }
 

@@ -212,10 +212,10 @@ impl<'a> Terms<'a> {
         let cond = self.conditions[cond].expect("K3: conditions are bool []");
         let literal = if value { Some(cond) } else { self.functions.not(cond) };
         let on = match literal {
-            Some(literal) => self
-                .functions
-                .and(clock.on, literal)
-                .map_or_else(|| self.atom(Term::Sampled(clock, literal)), |on| on),
+            Some(literal) => match self.functions.and(clock.on, literal) {
+                Some(on) => on,
+                None => self.atom(Term::Sampled(clock, literal)),
+            },
             None => self.functions.fresh(),
         };
         Ticks { root: clock.root, on }

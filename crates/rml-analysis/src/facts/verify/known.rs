@@ -1,6 +1,6 @@
 //! A10: what is known before a segment, and what when it has ended.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rml_ir::flat::{Init, Rhs, Var};
 
@@ -25,28 +25,29 @@ pub(super) fn check(view: &View<'_, '_>, found: &mut Vec<String>) {
     }
 }
 
-/// The variables that may need later cycles.
+/// The variables that may need later cycles: what looks ahead, and whatever is computed from that, ticks by it, or restarts by it.
 fn late(view: &View<'_, '_>) -> BTreeSet<Var> {
     let program = view.program;
-    let mut late = BTreeSet::new();
-    loop {
-        let before = late.len();
-        for equation in program.flat.equations.iter() {
-            let mut needs = false;
-            equation.rhs.for_each_operand(|x| needs |= late.contains(&x));
-            let clock = program.clocks.samplings(program.clocks.of[equation.lhs]);
-            let ends = program.ends(equation.rhs.window());
-            needs |= matches!(equation.rhs, Rhs::FbyBack { .. } | Rhs::Post { .. })
-                || ends.iter().any(|e| late.contains(e))
-                || clock.iter().any(|(c, _)| late.contains(c));
-            if needs {
-                late.insert(equation.lhs);
-            }
+    let mut readers: BTreeMap<Var, Vec<Var>> = BTreeMap::new();
+    let mut pending = Vec::new();
+    for equation in program.flat.equations.iter() {
+        let mut reads = program.ends(equation.rhs.window());
+        equation.rhs.for_each_operand(|x| reads.push(x));
+        reads.extend(program.clocks.samplings(program.clocks.of[equation.lhs]).iter().map(|(c, _)| *c));
+        for x in reads {
+            readers.entry(x).or_default().push(equation.lhs);
         }
-        if late.len() == before {
-            return late;
+        if matches!(equation.rhs, Rhs::FbyBack { .. } | Rhs::Post { .. }) {
+            pending.push(equation.lhs);
         }
     }
+    let mut late = BTreeSet::new();
+    while let Some(v) = pending.pop() {
+        if late.insert(v) {
+            pending.extend(readers.get(&v).into_iter().flatten());
+        }
+    }
+    late
 }
 
 struct Step<'s, 'v, 'a> {

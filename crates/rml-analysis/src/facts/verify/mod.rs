@@ -6,7 +6,7 @@
 use rml_base::EntityId;
 use rml_ir::flat::Flat;
 
-use super::{Facts, Segments};
+use super::Facts;
 use crate::clocks::Clocks;
 
 mod circles;
@@ -40,18 +40,17 @@ pub fn verify(flat: &Flat, clocks: &Clocks, facts: &Facts) -> Result<(), Vec<Str
     if !found.is_empty() {
         return Err(found);
     }
-    for id in facts.segments.ids() {
-        let view = View::new(&program, facts, id);
-        values::check(&view, &mut found);
-        place::check(&view, &mut found);
-        known::check(&view, &mut found);
-        order::check(&view, &mut found);
+    let views: Vec<View<'_, '_>> = facts.segments.ids().map(|id| View::new(&program, facts, id)).collect();
+    for view in &views {
+        values::check(view, &mut found);
+        place::check(view, &mut found);
+        known::check(view, &mut found);
+        order::check(&views, view, &mut found);
     }
     for slow in &facts.slow {
-        if slow.segments == Segments::TRACE || slow.segments.index() >= facts.segments.len() {
-            found.push(format!("A7: {} changes at most once in {}", slow.equation, slow.segments));
-        } else {
-            states::check(&View::new(&program, facts, slow.segments), slow, &mut found);
+        match views.get(slow.segments.index()) {
+            Some(view) if !view.is_trace() => states::check(view, slow, &mut found),
+            _ => found.push(format!("A7: {} changes at most once in {}", slow.equation, slow.segments)),
         }
     }
     if found.is_empty() { Ok(()) } else { Err(found) }

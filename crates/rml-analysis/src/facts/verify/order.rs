@@ -2,14 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::{Rec, RecData};
+use rml_base::EntityId;
+use rml_ir::flat::Var;
+
+use super::super::{Order, Rec, RecData};
 use super::circles::{all_negative, some_circle};
 use super::needs::{Need, Way, cell, needs, variable};
-use super::view::View;
-use crate::causality::Direction;
+use super::view::{Delay, Neighbour, View};
 use crate::clocks::ClockId;
 
-pub(super) fn check(view: &View<'_, '_>, found: &mut Vec<String>) {
+pub(super) fn check(views: &[View<'_, '_>], view: &View<'_, '_>, found: &mut Vec<String>) {
     let flat = view.program.flat;
     let needs = needs(view);
     let mut part_of: BTreeMap<usize, Rec> = BTreeMap::new();
@@ -46,21 +48,28 @@ pub(super) fn check(view: &View<'_, '_>, found: &mut Vec<String>) {
         found.push(format!("A4: {name} needs itself, and no recurrence says so"));
     }
     for (id, needs) in &inside {
-        recurrence(view, *id, &view.facts.recurrences[*id], needs, found);
+        recurrence(views, view, *id, needs, found);
     }
 }
 
-fn recurrence(view: &View<'_, '_>, id: Rec, rec: &RecData, needs: &[Need], found: &mut Vec<String>) {
+fn recurrence(views: &[View<'_, '_>], view: &View<'_, '_>, id: Rec, needs: &[Need], found: &mut Vec<String>) {
+    let rec = &view.facts.recurrences[id];
     let runs = |ways: &[Way]| needs.iter().any(|n| ways.contains(&n.way));
-    let fits = match rec.direction {
-        Direction::Forward => !runs(&[Way::Ahead, Way::FarAhead]),
-        Direction::Backward => !runs(&[Way::Back]),
-        Direction::Mixed => leads_back(view, needs),
+    let fits = match rec.order {
+        Order::Forward => !runs(&[Way::Ahead, Way::FarAhead]),
+        Order::Backward => !runs(&[Way::Back]),
+        Order::Mixed => leads_back(view, needs),
+        Order::BySegments(smaller) => {
+            view.divides_into(smaller) && needs_nothing_later(&views[smaller.index()], rec)
+        }
         // Nothing is said.
-        Direction::Unknown => return,
+        Order::Unknown => return,
     };
     if !fits {
-        found.push(format!("A2: {id} does not run {:?}", rec.direction));
+        found.push(format!("A2: {id} does not run {:?}", rec.order));
+    }
+    if let Order::BySegments(_) = rec.order {
+        return;
     }
     let now: Vec<(usize, usize)> =
         needs.iter().filter(|n| n.way == Way::Now).map(|n| (n.from, n.to)).collect();
@@ -68,6 +77,22 @@ fn recurrence(view: &View<'_, '_>, id: Rec, rec: &RecData, needs: &[Need], found
         let (v, p) = variable(c);
         found.push(format!("A3: within a tick, {} of {id} needs itself", view.place(v, p)));
     }
+}
+
+/// Whether no member needs another one in a later segment, or in ticks outside segments.
+fn needs_nothing_later(smaller: &View<'_, '_>, rec: &RecData) -> bool {
+    let flat = smaller.program.flat;
+    let members: BTreeSet<Var> =
+        rec.members.iter().filter_map(|(eq, _)| Some(flat.equations.get(*eq)?.lhs)).collect();
+    let never_leads_on = |v: Var, delay: &Delay<'_>| {
+        let mut at = smaller.of(v).place.iter().flat_map(|p| smaller.neighbours(v, delay, p));
+        at.all(|n| !matches!(n, Neighbour::Later | Neighbour::Anywhere))
+    };
+    members.iter().all(|v| {
+        let delay = smaller.program.rhs(*v).and_then(Delay::of);
+        smaller.samplings(*v).is_some()
+            && delay.is_none_or(|d| !members.contains(&d.next) || never_leads_on(*v, &d))
+    })
 }
 
 /// Whether every circle leads back more ticks than ahead. All ticks ahead have to be counted on one clock, and every tick back has to

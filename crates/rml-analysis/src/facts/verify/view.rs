@@ -1,7 +1,7 @@
 //! The verifier's view of a program: which conditions are equal or opposite, which clocks lie within which, and for each tick of a
 //! delay the ticks that may be its neighbour.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rml_base::{EntityId, IndexVec};
 use rml_ir::flat::{ConstId, ConstKind, Eq, Flat, Init, Rhs, Var, Window};
@@ -174,6 +174,8 @@ pub(super) struct View<'v, 'a> {
     inside: IndexVec<ClockId, Option<Vec<Guard>>>,
     /// What a position says of conditions, by representative; none if it contradicts itself, so that no segment has a tick there.
     implied: [Option<BTreeMap<Var, bool>>; 4],
+    /// Values of conditions, by representative, that each has at one tick a segment at most.
+    marks: BTreeSet<(Var, bool)>,
 }
 
 impl<'v, 'a> View<'v, 'a> {
@@ -181,9 +183,17 @@ impl<'v, 'a> View<'v, 'a> {
         let data = &facts.segments[id];
         let clocks = program.clocks;
         let inside = clocks.clocks.ids().map(|ck| program.between(data.clock, ck)).collect();
-        let mut view = View { program, facts, id, data, inside, implied: Default::default() };
+        let marks = BTreeSet::new();
+        let mut view = View { program, facts, id, data, inside, implied: Default::default(), marks };
         view.implied = Position::ALL.map(|p| view.implied_at(p));
+        view.marks = program.flat.equations.iter().filter_map(|e| view.mark(e.lhs)).collect();
         view
+    }
+
+    /// Whether these segments lie around those of another entry.
+    pub(super) fn divides_into(&self, smaller: Segments) -> bool {
+        let of = |id: &Segments| self.facts.segments.get(*id).and_then(|data| data.parent);
+        std::iter::successors(of(&smaller), of).any(|around| around == self.id)
     }
 
     pub(super) fn is_trace(&self) -> bool {
@@ -350,24 +360,21 @@ impl<'v, 'a> View<'v, 'a> {
         (!self.is_trace() && at_one_end) || place.is_empty() || samplings.iter().any(|l| self.is_mark(*l))
     }
 
-    /// Whether a condition holds at the first tick of a window only, and no window ends within a segment.
-    fn is_mark(&self, l: Guard) -> bool {
-        let marks = |v: &Var| {
-            let Some(Rhs::Fby { init: Init::Const(k), next, window }) = self.program.rhs(*v) else {
-                return false;
-            };
-            let value = self.program.is_same(Guard { cond: *v, value: true }, l);
-            let opposite = self.program.is_same(Guard { cond: *v, value: false }, l);
-            let is_again = |p: &Position| self.truths(*next, *p).may(value);
-            (value || opposite)
-                && self.samplings(*v).is_some()
-                && self.program.truth_of(*k) == Truths::of(value)
-                && !Position::ALL.iter().any(is_again)
-                && !self.may_split_inside(&self.program.ends(*window))
-        };
-        let (root, _) = self.program.root(l.cond);
-        let mut equal = self.program.flat.vars.ids().filter(|v| self.program.root(*v).0 == root);
-        equal.any(|v| marks(&v))
+    /// The value of a condition that it has at the first tick of a window only, if no window ends within a segment.
+    fn mark(&self, v: Var) -> Option<(Var, bool)> {
+        let Some(Rhs::Fby { init: Init::Const(k), next, window }) = self.program.rhs(v) else { return None };
+        let value = self.program.truth_of(*k).known()?;
+        let is_again = |p: &Position| self.truths(*next, *p).may(value);
+        let (root, opposite) = self.program.root(v);
+        let once = self.samplings(v).is_some()
+            && !Position::ALL.iter().any(is_again)
+            && !self.may_split_inside(&self.program.ends(*window));
+        once.then_some((root, value ^ opposite))
+    }
+
+    fn is_mark(&self, guard: Guard) -> bool {
+        let (root, opposite) = self.program.root(guard.cond);
+        self.marks.contains(&(root, guard.value ^ opposite))
     }
 
     /// The name of a place, for messages.
