@@ -6,8 +6,8 @@
 //! the reference says is what the caller gets: its diagnostics, and the outputs that were known before the error. A suspicion without an
 //! error costs time, never a wrong result.
 //!
-//! - **E1** Cycles that are done leave none open: all their outputs are known, and the states are those after them. Engines that
-//!   look ahead over the ends of blocks implement [`Run`] themselves.
+//! - **E1** Cycles are done in order: all their outputs are known, and the states are those after them. Where a block ends inside a
+//!   window, the cycles behind the last one that is done are open; the engine goes on with them when it is fed the next block.
 //! - **E2** An engine may suspect too much, never too little: a synchronisation error, an input against its clock (ENV-3), an integer that
 //!   does not fit, a position outside of its axis, a want of memory.
 //! - **E3** What is suspect changes no state. So nobody copies the states before a block: an engine writes them when a window has been
@@ -22,20 +22,24 @@ use rml_ir::flat::{Drawn, Flat};
 use rml_ir::{Shape, Type, Value};
 
 use crate::block::{Inputs, Outputs, Row};
-use crate::run::{End, Engine, Run, Undetermined, Usage, Use, trace_ended};
+use crate::kept::Kept;
+use crate::run::{End, Engine, Feeding, Run, Undetermined, Usage, Use, trace_ended};
 use crate::states::States;
 use crate::status::Input;
 
 /// What computes whole blocks, and may only suspect what goes wrong in them.
 pub trait Fast: fmt::Debug + Send {
-    /// Runs a block from the states as they are. The inputs have the types that the program declares; nothing else is checked.
-    /// `first` is the number of the first cycle.
+    /// Runs a block from the states as they are, together with the cycles that are open. The inputs have the types that the program
+    /// declares; nothing else is checked. `first` is the number of the first cycle that is not done.
     ///
     /// # Errors
     /// If its device fails; that is the end of the run.
     fn run(&mut self, first: u64, inputs: Inputs<'_>) -> Result<Verdict, Diagnostic>;
 
-    /// As [`Run::states`].
+    /// Forgets the cycles that are open. An engine that leaves none open has nothing to do.
+    fn forget(&mut self) {}
+
+    /// As [`Run::states`], before the cycles that are open.
     ///
     /// # Errors
     /// If its device fails.
@@ -54,9 +58,11 @@ pub trait Fast: fmt::Debug + Send {
 /// What a fast engine says of a block.
 #[derive(Debug)]
 pub enum Verdict {
-    /// It is done (E1).
+    /// It is done (E1), and what was open with it.
     Done(Outputs),
-    /// Something may have gone wrong (E2). The cycles of these outputs, the first ones of the block, are done; without outputs none is.
+    /// The cycles of these outputs are done, the others are open; without outputs none is done.
+    Open(Option<Outputs>),
+    /// Something may have gone wrong (E2). The cycles of these outputs are done; without outputs none is. None is open.
     Suspect(Option<Outputs>),
 }
 
@@ -76,6 +82,8 @@ pub struct Exact<F> {
     /// The first cycle whose outputs were not fetched; beyond the next cycle where cycles were taken back.
     unfetched: u64,
     outputs: VecDeque<Outputs>,
+    /// The inputs of the cycles that the fast engine has open.
+    open: Kept,
     /// The run of the reference, from a suspect block until everything that was fed is complete.
     stand_in: Option<Box<dyn Run>>,
     /// Why the fast engine's device failed.
@@ -95,6 +103,7 @@ impl<F: Fast> Exact<F> {
             cycles,
             unfetched,
             outputs,
+            open: Kept::default(),
             stand_in: None,
             failed: None,
             ended: false,
@@ -115,50 +124,81 @@ impl<F: Fast> Exact<F> {
         }
     }
 
-    /// Has the fast engine run a block. How many of its cycles are done if the next one is suspect; none if the whole block is done.
-    fn try_fast(&mut self, inputs: Inputs<'_>) -> Result<Option<usize>, Diagnostic> {
-        let fits = fits(&self.program, inputs);
-        let (outputs, is_done) = match fits.then(|| self.fast.run(self.cycles, inputs)).transpose()? {
-            Some(Verdict::Done(outputs)) => (Some(outputs), true),
-            Some(Verdict::Suspect(outputs)) => (outputs, false),
-            None => (None, false),
+    /// Has the fast engine run a block. Whether the reference has to take over.
+    fn try_fast(&mut self, inputs: Inputs<'_>) -> Result<bool, Diagnostic> {
+        let (fits, open) = (fits(&self.program, inputs), self.open.cycles());
+        let first = self.cycles - open as u64;
+        let verdict = if fits { self.fast.run(first, inputs)? } else { Verdict::SUSPECT };
+        let all = open + inputs.cycles();
+        let (outputs, is_suspect) = match verdict {
+            Verdict::Done(outputs) => {
+                debug_assert_eq!(outputs.cycles(), all, "E1");
+                self.open = Kept::default();
+                (Some(outputs), false)
+            }
+            Verdict::Open(outputs) => {
+                self.keep(inputs, outputs.as_ref());
+                (outputs, self.is_too_much())
+            }
+            Verdict::Suspect(outputs) => {
+                self.keep(inputs, outputs.as_ref());
+                (outputs, true)
+            }
         };
-        let done = outputs.as_ref().map_or(0, Outputs::cycles);
-        debug_assert!(if is_done { done == inputs.cycles() } else { done < inputs.cycles().max(1) }, "E1");
-        self.cycles += done as u64;
+        self.cycles += inputs.cycles() as u64;
         self.outputs.extend(outputs);
-        Ok((!is_done).then_some(done))
+        Ok(is_suspect)
     }
 
-    /// Opens the reference in the states of the fast engine.
-    fn call_reference(&mut self) -> Result<(), Diagnostic> {
-        tracing::debug!(cycle = self.cycles, "a window is suspect");
-        let wish = Use { first: self.cycles, ..self.wish };
+    /// Keeps the inputs of a block but for the cycles that are done.
+    fn keep(&mut self, inputs: Inputs<'_>, done: Option<&Outputs>) {
+        self.open.push(inputs);
+        self.open.done(done.map_or(0, Outputs::cycles));
+    }
+
+    /// Whether more cycles are open than may be.
+    fn is_too_much(&self) -> bool {
+        match self.wish.feeding {
+            Feeding::Stream { look_ahead: Some(most) } => self.open.cycles() > most,
+            Feeding::Stream { look_ahead: None } | Feeding::Windows { .. } => false,
+        }
+    }
+
+    /// The reference in the states before the cycles that are open.
+    fn reference(&self) -> Result<Box<dyn Run>, Diagnostic> {
+        let wish = Use { first: self.cycles - self.open.cycles() as u64, ..self.wish };
         let mut run =
             self.reference.open(&self.program, &wish).map_err(|why| why.diagnostic(self.reference.name()))?;
         run.set_states(&on_host(&self.fast.states()?)?)?;
-        self.stand_in = Some(run);
-        Ok(())
+        Ok(run)
     }
 
-    /// Feeds the reference all but the first `done` cycles, and goes back to the fast engine where nothing that was fed is open.
-    fn feed_reference(&mut self, inputs: Inputs<'_>, done: usize) -> Result<(), Diagnostic> {
+    /// Has the reference take over from the first cycle that is not done.
+    fn call_reference(&mut self) -> Result<(), Diagnostic> {
+        tracing::debug!(cycle = self.cycles, "the reference takes over");
+        let mut run = self.reference()?;
+        self.fast.forget();
+        let open = std::mem::take(&mut self.open);
+        let fed = open.feed(&mut *run);
+        self.cycles = run.cycles();
+        self.stand_in = Some(run);
+        fed
+    }
+
+    /// What the reference has to say of the cycles that are open, if there are any.
+    fn opinion(&self) -> Result<Option<Box<dyn Run>>, Diagnostic> {
+        if self.open.cycles() == 0 {
+            return Ok(None);
+        }
+        let mut run = self.reference()?;
+        self.open.feed(&mut *run)?;
+        Ok(Some(run))
+    }
+
+    /// Feeds the reference, and goes back to the fast engine where nothing that was fed is open.
+    fn feed_reference(&mut self, inputs: Inputs<'_>) -> Result<(), Diagnostic> {
         let Some(run) = &mut self.stand_in else { return Ok(()) };
-        let fed = match inputs {
-            Inputs::Block(block) if done > 0 => {
-                let (mut rows, mut row) = (block.rows()?, Vec::new());
-                rows.skip(done);
-                loop {
-                    if !rows.next_inputs(&mut row) {
-                        break Ok(());
-                    }
-                    if let Err(why) = run.feed(Inputs::Cycle(&row)) {
-                        break Err(why);
-                    }
-                }
-            }
-            _ => run.feed(inputs),
-        };
+        let fed = run.feed(inputs);
         self.cycles = run.cycles();
         fed?;
         self.go_back()
@@ -181,13 +221,13 @@ impl<F: Fast> Run for Exact<F> {
     fn feed(&mut self, inputs: Inputs<'_>) -> Result<(), Diagnostic> {
         self.check_running()?;
         if self.stand_in.is_some() {
-            return self.feed_reference(inputs, 0);
+            return self.feed_reference(inputs);
         }
         match self.try_fast(inputs) {
-            Ok(None) => Ok(()),
-            Ok(Some(done)) => {
+            Ok(false) => Ok(()),
+            Ok(true) => {
                 self.call_reference()?;
-                self.feed_reference(inputs, done)
+                self.go_back()
             }
             Err(why) => {
                 self.failed = Some(why.clone());
@@ -198,6 +238,9 @@ impl<F: Fast> Run for Exact<F> {
 
     fn finish(&mut self, end: End) -> Result<(), Diagnostic> {
         self.check_running()?;
+        if self.open.cycles() > 0 {
+            self.call_reference()?;
+        }
         self.ended = true;
         match &mut self.stand_in {
             Some(run) => run.finish(end),
@@ -231,18 +274,24 @@ impl<F: Fast> Run for Exact<F> {
     }
 
     fn open_cycles(&self) -> u64 {
-        self.stand_in.as_ref().map_or(0, |run| run.open_cycles())
+        self.stand_in.as_ref().map_or(self.open.cycles() as u64, |run| run.open_cycles())
     }
 
     fn states(&self) -> Result<States, Diagnostic> {
         match (&self.failed, &self.stand_in) {
             (Some(why), _) => Err(why.clone()),
             (None, Some(run)) => run.states(),
-            (None, None) => self.fast.states(),
+            (None, None) => match self.opinion()? {
+                Some(run) => run.states(),
+                None => self.fast.states(),
+            },
         }
     }
 
     fn set_states(&mut self, states: &States) -> Result<(), Diagnostic> {
+        if self.stand_in.is_none() && self.open.cycles() > 0 {
+            self.call_reference()?;
+        }
         match &mut self.stand_in {
             Some(run) => run.set_states(&on_host(states)?),
             None => self.fast.set_states(states),
@@ -250,11 +299,17 @@ impl<F: Fast> Run for Exact<F> {
     }
 
     fn undetermined(&self) -> Option<Undetermined> {
-        self.stand_in.as_ref()?.undetermined()
+        match &self.stand_in {
+            Some(run) => run.undetermined(),
+            None => self.opinion().ok()??.undetermined(),
+        }
     }
 
     fn waiting(&self) -> Option<Undetermined> {
-        self.stand_in.as_ref()?.waiting()
+        match &self.stand_in {
+            Some(run) => run.waiting(),
+            None => self.opinion().ok()??.waiting(),
+        }
     }
 
     fn has_failed(&self) -> bool {
@@ -265,6 +320,9 @@ impl<F: Fast> Run for Exact<F> {
     fn take_back(&mut self) -> u64 {
         if let Some(run) = &mut self.stand_in {
             self.cycles = run.take_back();
+        } else {
+            self.fast.forget();
+            self.cycles -= std::mem::take(&mut self.open).cycles() as u64;
         }
         self.cycles
     }

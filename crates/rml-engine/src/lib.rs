@@ -130,6 +130,7 @@ mod block;
 mod declined;
 mod exact;
 mod first_of;
+mod kept;
 mod run;
 mod states;
 mod status;

@@ -356,3 +356,70 @@ fn the_first_engine_that_does_not_decline_runs_the_program() {
     assert!(report.to_string().contains("the engine `picky` does not run this program: it waits for data"));
     assert!(report.to_string().contains("`schedule`"), "{report}");
 }
+
+/// Runs three cycles at a time.
+#[derive(Debug)]
+struct Threes {
+    mock: Mock,
+    open: Vec<Vec<Input>>,
+}
+
+impl Fast for Threes {
+    fn run(&mut self, first: u64, inputs: Inputs<'_>) -> Result<Verdict, Diagnostic> {
+        self.open.extend(cycles_of(inputs));
+        let rest = self.open.split_off(self.open.len() / 3 * 3);
+        let mut rows = Vec::new();
+        for row in std::mem::replace(&mut self.open, rest) {
+            self.mock.run.feed(Inputs::Cycle(&row))?;
+            rows.extend(known(&mut *self.mock.run));
+        }
+        let outputs = Outputs::Block { first, block: self.mock.block(&rows) };
+        Ok(if self.open.is_empty() { Verdict::Done(outputs) } else { Verdict::Open(Some(outputs)) })
+    }
+
+    fn forget(&mut self) {
+        self.open.clear();
+    }
+
+    fn states(&self) -> Result<States, Diagnostic> {
+        self.mock.states()
+    }
+
+    fn set_states(&mut self, states: &States) -> Result<(), Diagnostic> {
+        self.mock.set_states(states)
+    }
+
+    fn usage(&self) -> Usage {
+        self.mock.usage()
+    }
+}
+
+#[test]
+fn what_an_engine_leaves_open_waits_for_the_next_block() {
+    let program = sum();
+    let open = |wish: Use| {
+        let fast = Threes { mock: Mock::new(&program, usize::MAX), open: Vec::new() };
+        Exact::new(fast, reference(), Arc::clone(&program), wish)
+    };
+    let mut run = open(STREAM);
+    assert!(feed(&mut run, &program, "1 2").unwrap().is_empty());
+    assert_eq!((run.cycles(), run.open_cycles(), run.stands_in()), (2, 2, false));
+    assert_eq!(feed(&mut run, &program, "3 4 5").unwrap(), ["0: 1", "1: 3", "2: 6"]);
+    assert_eq!((run.cycles(), run.open_cycles()), (5, 2));
+    // The reference knows more of what is open.
+    assert_eq!(run.states().unwrap().get("o").unwrap().to_host().unwrap().as_int(), Some(15));
+    assert!(run.undetermined().is_none() && run.waiting().is_none() && !run.stands_in());
+    assert_eq!((run.take_back(), run.cycles(), run.open_cycles()), (3, 3, 0));
+    assert_eq!(feed(&mut run, &program, "10 20 30 40").unwrap(), ["3: 16", "4: 36", "5: 66"]);
+    run.finish(End::Closed).unwrap();
+    assert_eq!(rows(&mut run), ["6: 106"]);
+    // More than may be open: the reference goes on.
+    let mut run = open(Use { feeding: Feeding::Stream { look_ahead: Some(1) }, ..STREAM });
+    assert!(feed(&mut run, &program, "1").unwrap().is_empty());
+    assert_eq!(feed(&mut run, &program, "2").unwrap(), ["0: 1", "1: 3"]);
+    // States are set where nothing of the program is open.
+    assert!(feed(&mut run, &program, "3").unwrap().is_empty());
+    let states = States::from_iter([(Arc::from("o"), Value::Int(100))]);
+    run.set_states(&states).unwrap();
+    assert_eq!(feed(&mut run, &program, "5").unwrap(), ["2: 6", "3: 105"]);
+}

@@ -12,6 +12,7 @@ use rml_driver::Program;
 use rml_engine::{Feeding, Run, Use};
 use rml_sim::SimulatorEngine;
 
+mod given;
 mod plan;
 
 /// What runs programs.

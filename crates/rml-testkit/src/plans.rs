@@ -98,8 +98,14 @@ impl Run<'_> {
                 Ends::Nothing => 1 + r.below((cycles - from).min(5)),
                 Ends::Given(_) | Ends::Found { .. } => cycles - from,
             };
-            let length = reference.length(rest, &self.inputs(from..from + rest));
-            let Some(ticks) = length.map_err(|f| format!("from cycle {from} on: {f:?}"))? else { break };
+            let columns = self.inputs(from..from + rest);
+            let length = reference.length(rest, &columns);
+            let length = length.map_err(|f| format!("from cycle {from} on: {f:?}"))?;
+            if let Ends::Found { .. } = self.plan.ends {
+                found(&mut cpu, &columns, rest, length, r)
+                    .map_err(|what| format!("from cycle {from} on: {what}"))?;
+            }
+            let Some(ticks) = length else { break };
             self.window(&mut reference, &mut cpu, from..from + ticks)
                 .map_err(|what| format!("in cycles {from}..{}: {what}", from + ticks))?;
             from += ticks;
@@ -115,11 +121,7 @@ impl Run<'_> {
     ) -> Result<(), String> {
         let (columns, ticks) = (self.inputs(cycles.clone()), cycles.len());
         let got = reference.window(ticks, &columns).map_err(|f| format!("{f:?}"))?;
-        for (i, column) in columns.iter().enumerate() {
-            for (t, value) in column.iter().enumerate().filter_map(|(t, c)| Some((t, c.as_ref()?))) {
-                cpu.set_input(i, ticks, t, value);
-            }
-        }
+        set(cpu, &columns, ticks);
         cpu.window(ticks).map_err(|f| format!("embedded backend: {f:?}"))?;
         for (i, column) in got.iter().enumerate() {
             self.column(self.flat.outputs[i], cycles.start, column)?;
@@ -154,6 +156,36 @@ impl Run<'_> {
         }
         Err(format!("{v} is {}, not {}", text(&got), text(&wanted)))
     }
+}
+
+fn set<N: Number>(cpu: &mut Cpu<N>, columns: &[Column], ticks: usize) {
+    for (i, column) in columns.iter().enumerate() {
+        for (t, value) in column.iter().take(ticks).enumerate().filter_map(|(t, c)| Some((t, c.as_ref()?))) {
+            cpu.set_input(i, ticks, t, value);
+        }
+    }
+}
+
+/// Has the embedded backend find the end of a window in some of the cycles first, then in all of them.
+fn found<N: Number>(
+    cpu: &mut Cpu<N>,
+    columns: &[Column],
+    cycles: usize,
+    length: Option<usize>,
+    r: &mut Random,
+) -> Result<(), String> {
+    let mut find = |ticks: usize| {
+        set(cpu, columns, ticks);
+        cpu.find(ticks).map_err(|f| format!("embedded backend: {f:?}"))
+    };
+    let (some, all) = (1 + r.below(cycles), cycles);
+    let (early, late) = (find(some)?, find(all)?);
+    if early == length.filter(|ticks| *ticks <= some) && late == length {
+        return Ok(());
+    }
+    Err(format!(
+        "embedded backend: an end is found at {early:?} of {some} and at {late:?}, not at {length:?}"
+    ))
 }
 
 /// Whether two cells are equal, numbers up to the order in which sums are taken.

@@ -2,7 +2,7 @@
 
 use rml_ir::op::Op;
 use rml_ir::{DType, Position, Shape, Type};
-use rml_plan::{Atom, Part, Plan, Region, Rule, Tick, Write};
+use rml_plan::{Atom, Ends, Part, Plan, Region, Rule, Tick, Write};
 
 /// An operand.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -131,6 +131,8 @@ pub(super) type Taken = (rml_ir::Positions, Vec<(Arg, bool)>, Arg);
 #[derive(Clone, Debug)]
 pub(super) struct Code {
     pub(super) tapes: Vec<Layout>,
+    /// What ends a window, and how many steps of the first loop find it.
+    pub(super) ends: Option<(Vec<(Arg, bool)>, usize)>,
     pub(super) passes: Vec<Pass>,
     pub(super) commits: Vec<Put>,
     /// The cases of each output.
@@ -154,8 +156,13 @@ pub(super) fn code(plan: &Plan) -> Code {
         };
         output.cases.iter().map(case).collect()
     });
+    let ends = match &plan.ends {
+        Ends::Found { conds, head } => Some((compiler.guards(conds), *head)),
+        Ends::Nothing | Ends::Given(_) => None,
+    };
     Code {
         tapes,
+        ends,
         passes: passes.collect(),
         commits: plan.commits.iter().map(|w| compiler.put(w)).collect(),
         outputs: outputs.collect(),

@@ -34,6 +34,19 @@ pub struct Machine<N> {
     store: Store<N>,
     /// Registers that are written within the window, as they were at its start.
     before: Vec<(usize, Buffer<N>, bool)>,
+    /// How far the end of a window was looked for.
+    search: Search,
+}
+
+/// How far the end of a window was looked for.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+enum Search {
+    #[default]
+    None,
+    /// It is none of that many first ticks.
+    Past(usize),
+    /// The window has that many ticks.
+    Found(usize),
 }
 
 impl<N: Number> Machine<N> {
@@ -56,7 +69,7 @@ impl<N: Number> Machine<N> {
             registers,
             precision: plan.precision,
         };
-        Self { plan, code, store, before }
+        Self { plan, code, store, before, search: Search::None }
     }
 
     /// Sets an input at those of the `ticks` ticks of the next window at which it is `present`, to successive rows of `data`, from row
@@ -105,26 +118,105 @@ impl<N: Number> Machine<N> {
     /// If an operator has no result. Then no register has changed.
     pub fn window(&mut self, ticks: usize) -> Result<(), Suspect> {
         let code = Arc::clone(&self.code);
-        self.begin(&code, ticks);
-        let result = code.passes.iter().try_for_each(|pass| self.pass(pass));
+        let is_found = self.search == Search::Found(ticks);
+        if !is_found {
+            self.abandon();
+            self.begin();
+        }
+        self.reserve(&code, ticks);
+        let first = if is_found { self.close(&code, ticks) } else { Ok(()) };
+        let rest = &code.passes[usize::from(is_found)..];
+        let result = first.and_then(|()| rest.iter().try_for_each(|pass| self.pass(pass)));
         if result.is_err() {
-            for (register, value, set) in &self.before {
-                self.store.registers[*register].clone_from(value);
-                self.store.set[*register] = *set;
-            }
+            self.restore();
             return result;
         }
+        self.search = Search::None;
         for t in 0..ticks {
             self.store.put(&code.commits, t);
         }
         Ok(())
     }
 
-    fn begin(&mut self, code: &Code, ticks: usize) {
+    /// Looks for the end of the next window, if the plan [finds](rml_plan::Ends::Found) it: in its first `ticks` ticks, whose inputs were set. How
+    /// many ticks it has; none if it does not end with these. The search goes on from call to call until a window is run.
+    ///
+    /// # Errors
+    /// If an operator has no result. Then no register has changed.
+    pub fn find(&mut self, ticks: usize) -> Result<Option<usize>, Suspect> {
+        let code = Arc::clone(&self.code);
+        let from = match self.search {
+            Search::Found(found) => return Ok(Some(found)),
+            Search::Past(from) => from,
+            Search::None => {
+                self.begin();
+                0
+            }
+        };
+        let (Some((conds, head)), Some(Pass::Loop { steps, puts, .. })) = (&code.ends, code.passes.first())
+        else {
+            return Ok(None);
+        };
+        // As long as the end is not found, no tick is the last one.
+        self.reserve(&code, ticks);
+        self.store.ticks = usize::MAX;
+        for t in from..ticks {
+            let found = self
+                .tick(&steps[..*head], t)
+                .map(|()| conds.iter().any(|(cond, value)| self.store.truth(*cond, t) == *value));
+            match found {
+                Ok(true) => {
+                    self.search = Search::Found(t + 1);
+                    return Ok(Some(t + 1));
+                }
+                Ok(false) => {}
+                Err(why) => {
+                    self.restore();
+                    return Err(why);
+                }
+            }
+            if let Err(why) = self.tick(&steps[*head..], t) {
+                self.restore();
+                return Err(why);
+            }
+            self.store.put(puts, t);
+        }
+        self.search = Search::Past(from.max(ticks));
+        Ok(None)
+    }
+
+    /// Gives up a window whose end is looked for.
+    pub fn abandon(&mut self) {
+        if self.search != Search::None {
+            self.restore();
+        }
+    }
+
+    /// What is left of the last tick of the loop that found it.
+    fn close(&mut self, code: &Code, ticks: usize) -> Result<(), Suspect> {
+        if let (Some((_, head)), Some(Pass::Loop { steps, puts, .. })) = (&code.ends, code.passes.first()) {
+            self.tick(&steps[*head..], ticks - 1)?;
+            self.store.put(puts, ticks - 1);
+        }
+        Ok(())
+    }
+
+    fn restore(&mut self) {
+        self.search = Search::None;
+        for (register, value, set) in &self.before {
+            self.store.registers[*register].clone_from(value);
+            self.store.set[*register] = *set;
+        }
+    }
+
+    fn reserve(&mut self, code: &Code, ticks: usize) {
         self.store.ticks = ticks;
         for (buffer, layout) in self.store.tapes.iter_mut().zip(&code.tapes) {
             buffer.reserve(layout.width * if layout.once { 1 } else { ticks });
         }
+    }
+
+    fn begin(&mut self) {
         for (i, register) in self.plan.registers.iter().enumerate() {
             if register.kind == Kind::Local {
                 self.store.set[i] = false;
@@ -148,16 +240,21 @@ impl<N: Number> Machine<N> {
             Pass::Over(steps) => steps.iter().try_for_each(|step| self.over(step)),
             Pass::Loop { backward, steps, puts } => (0..self.store.ticks).try_for_each(|i| {
                 let t = if *backward { self.store.ticks - 1 - i } else { i };
-                let p = self.store.position(t).index();
-                for step in steps {
-                    if let Some(case) = step.at[p] {
-                        self.run(step.tape, &step.cases[case], t, t + 1)?;
-                    }
-                }
+                self.tick(steps, t)?;
                 self.store.put(puts, t);
                 Ok(())
             }),
         }
+    }
+
+    fn tick(&mut self, steps: &[Step], t: usize) -> Result<(), Suspect> {
+        let p = self.store.position(t).index();
+        for step in steps {
+            if let Some(case) = step.at[p] {
+                self.run(step.tape, &step.cases[case], t, t + 1)?;
+            }
+        }
+        Ok(())
     }
 
     fn over(&mut self, step: &Step) -> Result<(), Suspect> {
@@ -199,9 +296,14 @@ impl<N: Number> Machine<N> {
         result
     }
 
-    /// The value of a register; none if it is not set.
+    /// The value of a register, as it was before a window whose end is looked for; none if it is not set.
     pub fn register(&self, register: usize) -> Option<Value> {
         let shape = &self.plan.registers.as_slice()[register].ty.shape;
+        if self.search != Search::None
+            && let Some((_, value, set)) = self.before.iter().find(|(r, ..)| *r == register)
+        {
+            return set.then(|| value.value(0, shape));
+        }
         self.store.set[register].then(|| self.store.registers[register].value(0, shape))
     }
 

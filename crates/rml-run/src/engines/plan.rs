@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use rml_backend::Held;
 use rml_backend_cpu::plan::Machine;
 use rml_base::memory::{self, bytes_of};
 use rml_base::{Diagnostic, codes};
 use rml_engine::{
-    Block, Column, Declined, Engine, Exact, Fast, Feeding, Input, Inputs, Outputs, Present, Reason, Run,
-    States, Usage, Use, Verdict,
+    Block, Column, Declined, Engine, Exact, Fast, Feeding, Inputs, Outputs, Reason, Run, States, Usage, Use,
+    Verdict,
 };
 use rml_ir::flat::Drawn;
 use rml_ir::op::Number;
@@ -16,6 +15,8 @@ use rml_ir::{Data, Precision, Value};
 use rml_plan::{Atom, Ends, Kind, Plan, Reg, Rule};
 use rml_schedule::Fed;
 use rml_sim::SimulatorEngine;
+
+use super::given::Given;
 
 /// Runs what has a plan; what is suspect runs again in the simulator.
 #[derive(Clone, Copy, Debug)]
@@ -35,34 +36,28 @@ impl Engine for PlanEngine {
             let declined = Declined::new(Reason::Schedule, why.why);
             if let Some(span) = why.span { declined.at(span) } else { declined }
         })?;
-        let ends = ends(&plan, wish)?;
+        if matches!(wish.feeding, Feeding::Stream { .. }) && !streams(&plan) {
+            return Err(Declined::new(Reason::Use, "its windows are not fed as a whole"));
+        }
         let clocks = input_clocks(program, &rml_analysis::clocks(program).clocks)?;
         let (plan, reference) = (Arc::new(plan), Arc::new(SimulatorEngine::new()));
         let program = Arc::clone(program);
         Ok(match program.precision {
             Precision::F32 => {
-                Box::new(Exact::new(Windows::<f32>::new(plan, ends, clocks), reference, program, *wish))
+                Box::new(Exact::new(Windows::<f32>::new(plan, clocks), reference, program, *wish))
             }
             Precision::F64 => {
-                Box::new(Exact::new(Windows::<f64>::new(plan, ends, clocks), reference, program, *wish))
+                Box::new(Exact::new(Windows::<f64>::new(plan, clocks), reference, program, *wish))
             }
         })
     }
 }
 
-/// The inputs that end a window.
-fn ends(plan: &Plan, wish: &Use) -> Result<Vec<(usize, bool)>, Declined> {
+/// Whether a plan can run a stream.
+fn streams(plan: &Plan) -> bool {
     let hidden = plan.registers.iter().any(|r| r.kind == Kind::Hidden);
-    if matches!(wish.feeding, Feeding::Stream { .. }) && (hidden || plan.ends != Ends::Nothing) {
-        return Err(Declined::new(Reason::Use, "its windows are not fed as a whole"));
-    }
-    match &plan.ends {
-        Ends::Nothing => Ok(Vec::new()),
-        Ends::Given(ends) => Ok(ends.iter().map(|(input, value)| (*input as usize, *value)).collect()),
-        Ends::Found { .. } => {
-            Err(Declined::new(Reason::Schedule, "a condition that is no input ends its windows"))
-        }
-    }
+    // Nobody waits for the outputs of a cycle that has no inputs.
+    !hidden && (plan.ends == Ends::Nothing || plan.inputs.is_empty())
 }
 
 /// For each input, the input whose value says where it is present, if it is not present in every cycle.
@@ -92,76 +87,107 @@ fn input_clocks(
 struct Windows<N> {
     plan: Arc<Plan>,
     machine: Machine<N>,
-    ends: Vec<(usize, bool)>,
+    /// The inputs of the cycles that are not done.
+    given: Vec<Given>,
+    cycles: usize,
+    /// How many of these were looked at for inputs that end a window.
+    scanned: usize,
+    /// In how many of these the machine looked for the end of a window.
+    searched: usize,
     clocks: Vec<Option<(usize, bool)>>,
     /// What each register starts with, where that is a constant.
     starts: Vec<Option<Value>>,
     windows: u64,
 }
 
-/// An input over the cycles of a block.
-struct Given {
-    present: Present,
-    data: Data,
-}
-
 impl<N: Number> Windows<N> {
-    fn new(plan: Arc<Plan>, ends: Vec<(usize, bool)>, clocks: Vec<Option<(usize, bool)>>) -> Self {
+    /// In how many cycles the end of a window is looked for first.
+    const SOME: usize = 64;
+
+    fn new(plan: Arc<Plan>, clocks: Vec<Option<(usize, bool)>>) -> Self {
         let mut starts = vec![None; plan.registers.len()];
         for case in plan.tapes.iter().flat_map(|t| &t.cases) {
             if let Rule::Read { register, init: Some(Atom::Const(k)) } = &case.rule {
                 starts[register.0 as usize] = Some(plan.consts[*k].clone());
             }
         }
-        Self { machine: Machine::new(Arc::clone(&plan)), plan, ends, clocks, starts, windows: 0 }
+        let machine = Machine::new(Arc::clone(&plan));
+        let (given, cycles, scanned, searched) = (Vec::new(), 0, 0, 0);
+        Self { plan, machine, given, cycles, scanned, searched, clocks, starts, windows: 0 }
     }
 
-    /// The inputs on the host.
-    fn given(&self, inputs: Inputs<'_>) -> Result<Vec<Given>, Diagnostic> {
-        let given = |present: Present, value: Option<Value>| Given {
-            present,
-            data: value.map_or(Data::Bool(Vec::new()), |v| v.to_precision(self.plan.precision).to_data()),
-        };
-        match inputs {
-            Inputs::Cycle(row) => Ok(row
-                .iter()
-                .map(|input| match input {
-                    Input::Given(value) => given(Present::Always, Some(value.clone())),
-                    _ => given(Present::Never, None),
-                })
-                .collect()),
-            Inputs::Block(block) => {
-                let column = |c: &Column| {
-                    let value = c.values().map(Held::to_host).transpose()?;
-                    Ok(given(c.present().clone(), value))
-                };
-                block.columns().iter().map(column).collect()
-            }
-        }
-    }
-
-    /// Whether inputs are present where their clocks say so in the cycles `from..to` of a block.
-    fn fits(&self, given: &[Given], from: usize, to: usize) -> bool {
-        let holds = |(cond, flag): (usize, bool), t: usize| truth(&given[cond], t) == Some(flag);
-        given.iter().zip(&self.clocks).all(|(input, clock)| match clock {
+    /// Whether inputs are present where their clocks say so in the cycles `from..to`.
+    fn fits(&self, from: usize, to: usize) -> bool {
+        let holds = |(cond, flag): (usize, bool), t: usize| self.given[cond].truth(t) == Some(flag);
+        self.given.iter().zip(&self.clocks).all(|(input, clock)| match clock {
             None => (from..to).all(|t| input.present.at(t)),
             Some(clock) => (from..to).all(|t| input.present.at(t) == holds(*clock, t)),
         })
     }
 
-    /// The first cycle of each whole window of a block and the one behind it.
-    fn bounds(&self, given: &[Given], cycles: usize) -> Vec<(usize, usize)> {
-        if self.ends.is_empty() {
-            return if cycles == 0 { Vec::new() } else { vec![(0, cycles)] };
+    /// The window that begins at cycle `from` of those that are there; the values of inputs at row `rows` and behind belong to it.
+    fn next(&mut self, from: usize, rows: &[usize]) -> Next {
+        let ticks = match &self.plan.ends {
+            Ends::Nothing => self.cycles - from,
+            Ends::Given(ends) => {
+                let ended = |t: &usize| {
+                    ends.iter().any(|(input, value)| self.given[*input as usize].truth(*t) == Some(*value))
+                };
+                match (from.max(self.scanned)..self.cycles).find(ended) {
+                    Some(t) => t + 1 - from,
+                    None => {
+                        self.scanned = self.cycles;
+                        return Next::Open;
+                    }
+                }
+            }
+            Ends::Found { .. } => return self.find(from, rows),
+        };
+        if self.fits(from, from + ticks) && self.has_memory(ticks) {
+            Next::Window(ticks)
+        } else {
+            Next::Suspect
         }
-        let ended =
-            |t: usize| self.ends.iter().any(|(input, value)| truth(&given[*input], t) == Some(*value));
-        let (mut bounds, mut from) = (Vec::new(), 0);
-        for t in (0..cycles).filter(|t| ended(*t)) {
-            bounds.push((from, t + 1));
-            from = t + 1;
+    }
+
+    /// Has the plan find the end of a window, in more and more cycles, so that no tape is much longer than the window.
+    fn find(&mut self, from: usize, rows: &[usize]) -> Next {
+        let all = self.cycles - from;
+        let mut ticks = all.min(self.searched.max(Self::SOME));
+        loop {
+            if !self.fits(from, from + ticks) || !self.has_memory(ticks) {
+                return Next::Suspect;
+            }
+            self.set_inputs(from, ticks, &mut rows.to_vec());
+            match self.machine.find(ticks) {
+                Ok(Some(ticks)) => return Next::Window(ticks),
+                Ok(None) if ticks == all => {
+                    self.searched = ticks;
+                    return Next::Open;
+                }
+                Ok(None) => ticks = all.min(2 * ticks),
+                Err(_) => return Next::Suspect,
+            }
         }
-        bounds
+    }
+
+    /// Sets the inputs of a window of the machine; moves on the rows.
+    fn set_inputs(&mut self, from: usize, ticks: usize, rows: &mut [usize]) {
+        for (i, (input, row)) in self.given.iter().zip(rows).enumerate() {
+            *row = self.machine.set_rows(i, ticks, &|t| input.present.at(from + t), &input.data, *row);
+        }
+    }
+
+    /// Forgets the first cycles, of whose inputs that many rows have a value.
+    fn drop_front(&mut self, done: usize, rows: &[usize]) {
+        if done == self.cycles {
+            self.given.clear();
+        }
+        for ((input, row), (_, ty)) in self.given.iter_mut().zip(rows).zip(&self.plan.inputs) {
+            input.drop_front(done, self.cycles, row * ty.shape.len());
+        }
+        self.cycles -= done;
+        self.scanned = self.scanned.saturating_sub(done);
     }
 
     /// Asks for the memory of the tapes of a window.
@@ -171,31 +197,42 @@ impl<N: Number> Windows<N> {
     }
 }
 
-/// The condition that an input is in a cycle, where it is present in every one.
-fn truth(input: &Given, t: usize) -> Option<bool> {
-    match (&input.present, &input.data) {
-        (Present::Always, Data::Bool(v)) => v.get(t).copied(),
-        _ => None,
-    }
+/// What comes next of what a plan was given.
+enum Next {
+    /// A window of that many cycles.
+    Window(usize),
+    /// A window that does not end yet.
+    Open,
+    /// A window that the plan does not run.
+    Suspect,
 }
 
 impl<N: Number> Fast for Windows<N> {
     fn run(&mut self, first: u64, inputs: Inputs<'_>) -> Result<Verdict, Diagnostic> {
-        let cycles = inputs.cycles();
-        let given = self.given(inputs)?;
-        let mut rows = vec![0; given.len()];
+        let (more, count) = (Given::all(inputs, self.plan.precision)?, inputs.cycles());
+        if self.cycles == 0 {
+            self.given = more;
+        } else {
+            let old = self.cycles;
+            self.given.iter_mut().zip(more).for_each(|(input, more)| input.append(old, more, count));
+        }
+        self.cycles += count;
+        let mut rows = vec![0; self.given.len()];
         let mut outputs: Vec<(Vec<bool>, Vec<Value>)> = vec![Default::default(); self.plan.outputs.len()];
-        let mut done = 0;
-        for (from, to) in self.bounds(&given, cycles) {
-            let ticks = to - from;
-            if !self.fits(&given, from, to) || !self.has_memory(ticks) {
-                break;
-            }
-            for (i, input) in given.iter().enumerate() {
-                rows[i] =
-                    self.machine.set_rows(i, ticks, &|t| input.present.at(from + t), &input.data, rows[i]);
-            }
+        let (mut done, mut is_suspect) = (0, false);
+        while done < self.cycles {
+            let ticks = match self.next(done, &rows) {
+                Next::Window(ticks) => ticks,
+                Next::Open => break,
+                Next::Suspect => {
+                    is_suspect = true;
+                    break;
+                }
+            };
+            self.set_inputs(done, ticks, &mut rows);
+            self.searched = 0;
             if self.machine.window(ticks).is_err() {
+                is_suspect = true;
                 break;
             }
             for (i, (marks, values)) in outputs.iter_mut().enumerate() {
@@ -206,11 +243,23 @@ impl<N: Number> Fast for Windows<N> {
                 }
             }
             self.windows += 1;
-            done = to;
+            done += ticks;
         }
+        let is_done = done == self.cycles;
         let columns = outputs.into_iter().map(|(marks, values)| column(marks, &values));
         let outputs = Outputs::Block { first, block: Block::new(done, columns.collect()) };
-        Ok(if done == cycles { Verdict::Done(outputs) } else { Verdict::Suspect(Some(outputs)) })
+        if is_suspect {
+            self.forget();
+            return Ok(Verdict::Suspect(Some(outputs)));
+        }
+        self.drop_front(done, &rows);
+        Ok(if is_done { Verdict::Done(outputs) } else { Verdict::Open((done > 0).then_some(outputs)) })
+    }
+
+    fn forget(&mut self) {
+        self.machine.abandon();
+        self.given.clear();
+        (self.cycles, self.scanned, self.searched) = (0, 0, 0);
     }
 
     fn states(&self) -> Result<States, Diagnostic> {
@@ -275,7 +324,7 @@ fn column(marks: Vec<bool>, values: &[Value]) -> Column {
 #[cfg(test)]
 mod tests {
     use rml_driver::{Options, Source, compile};
-    use rml_engine::End;
+    use rml_engine::{End, Input, Present};
 
     use super::*;
 
@@ -304,10 +353,69 @@ node main(x: bool [], end: bool []) -> (n when end) n = (count(x) every end) whe
         let outputs = run.next_outputs().expect("all is known");
         outputs.for_each_value(0, |t, value| seen.push((t, value.as_int()))).expect("on the host");
         assert_eq!(seen, [(1, Some(2)), (4, Some(1))]);
-        // A block that ends inside a window goes to the simulator, and the windows behind it come back.
-        run.feed(Inputs::Block(&Block::new(1, vec![bools(&[true]), bools(&[false])]))).expect("it runs");
-        assert!(run.usage().activations > 2);
+        // A block that ends inside a window leaves it open, and the next one goes on with it.
+        run.feed(Inputs::Block(&Block::new(2, vec![bools(&[true; 2]), bools(&[false; 2])])))
+            .expect("it runs");
+        assert_eq!((run.open_cycles(), run.next_outputs().is_none()), (2, true));
+        let more = [vec![bools(&[true, false, true]), bools(&[true, true, false])]].concat();
+        run.feed(Inputs::Block(&Block::new(3, more))).expect("it runs");
+        assert_eq!((run.open_cycles(), run.usage().activations), (1, 4));
+        let counted = |outputs: &Outputs| {
+            let mut seen = Vec::new();
+            outputs.for_each_value(0, |t, value| seen.push((t, value.as_int()))).expect("on the host");
+            seen
+        };
+        assert_eq!(counted(&run.next_outputs().expect("two windows")), [(2, Some(3)), (3, Some(0))]);
+        // At the end of the trace the simulator has what is open.
         run.finish(End::Open).expect("it ends");
+        assert!(run.usage().activations > 4);
+        let rows = run.remaining().expect("on the host");
+        assert_eq!(rows.iter().map(|row| row.cycle).collect::<Vec<_>>(), [9]);
+    }
+
+    /// The program finds the end of each window; the data are cut anywhere.
+    #[test]
+    fn an_end_that_the_program_finds_is_found_over_blocks() {
+        let text = "node back(r: num []) -> (s) s = r + (0.0 fby back s);
+node main(r: num []) -> (s, n) x = 0.0 fby (if end then 0.0 else x + r); end = x > 2.5; s = back(r) every end;
+    n = 0 fby n + 1;";
+        let all: Vec<f32> = (0..42_u8).map(|i| f32::from(i % 3)).collect();
+        let block = |values: &[f32]| {
+            let values = Value::new(rml_ir::Shape::new(&[values.len()]), Data::F32(values.to_vec()));
+            Block::new(values.shape().dims()[0], vec![Column::new(Present::Always, values)])
+        };
+        let values = |run: &mut dyn Run| {
+            let mut rows = Vec::new();
+            while let Some(outputs) = run.next_outputs() {
+                outputs.append_to(&mut rows).expect("on the host");
+            }
+            rows.iter().map(|row| format!("{:?}", row.values)).collect::<Vec<_>>()
+        };
+        let program = compile(&Source::text("main", text), &Options::default()).expect("it compiles");
+        let wish = Use::new(Feeding::Windows { cycles: None });
+        let mut sim = SimulatorEngine::new().open(program.flat(), &wish).expect("it runs everything");
+        sim.feed(Inputs::Block(&block(&all))).expect("it runs");
+        let wanted = values(&mut *sim);
+        assert!(wanted.len() > 30);
+        for cut in [1, 2, 7, 41] {
+            let mut run = run(text, Feeding::Windows { cycles: None });
+            let mut found = Vec::new();
+            for part in all.chunks(cut) {
+                run.feed(Inputs::Block(&block(part))).expect("it runs");
+                found.extend(values(&mut *run));
+            }
+            assert_eq!(found, wanted, "in blocks of {cut}");
+            assert_eq!(run.open_cycles(), (all.len() - wanted.len()) as u64);
+            assert!(run.states().is_err());
+            // What is open is taken back, and runs again.
+            let from = usize::try_from(run.take_back()).expect("few cycles");
+            assert_eq!((from, run.open_cycles()), (wanted.len(), 0));
+            assert!(run.states().is_ok());
+            run.feed(Inputs::Block(&block(&all[from..]))).expect("it runs");
+            run.finish(End::Closed).expect("it ends");
+            let rest = run.remaining().expect("on the host");
+            assert_eq!(rest.len(), all.len() - wanted.len());
+        }
     }
 
     #[test]

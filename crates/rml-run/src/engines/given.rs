@@ -1,0 +1,79 @@
+//! The inputs of the cycles that a plan has before it.
+
+use rml_backend::Held;
+use rml_base::Diagnostic;
+use rml_engine::{Column, Input, Inputs, Present};
+use rml_ir::{Data, Precision, Value};
+
+/// An input over some cycles.
+#[derive(Debug)]
+pub(super) struct Given {
+    pub(super) present: Present,
+    /// Its values where it is present.
+    pub(super) data: Data,
+}
+
+impl Given {
+    fn new(present: Present, value: Option<Value>, precision: Precision) -> Self {
+        let data = value.map_or(Data::Bool(Vec::new()), |v| v.to_precision(precision).to_data());
+        Self { present, data }
+    }
+
+    /// All inputs, on the host.
+    pub(super) fn all(inputs: Inputs<'_>, precision: Precision) -> Result<Vec<Given>, Diagnostic> {
+        match inputs {
+            Inputs::Cycle(row) => Ok(row
+                .iter()
+                .map(|input| match input {
+                    Input::Given(value) => Given::new(Present::Always, Some(value.clone()), precision),
+                    _ => Given::new(Present::Never, None, precision),
+                })
+                .collect()),
+            Inputs::Block(block) => {
+                let column = |c: &Column| {
+                    let value = c.values().map(Held::to_host).transpose()?;
+                    Ok(Given::new(c.present().clone(), value, precision))
+                };
+                block.columns().iter().map(column).collect()
+            }
+        }
+    }
+
+    /// The condition that it is in a cycle, where it is present in every one.
+    pub(super) fn truth(&self, t: usize) -> Option<bool> {
+        match (&self.present, &self.data) {
+            (Present::Always, Data::Bool(v)) => v.get(t).copied(),
+            _ => None,
+        }
+    }
+
+    /// Goes on behind its `cycles` cycles with the `count` cycles of another one.
+    pub(super) fn append(&mut self, cycles: usize, more: Given, count: usize) {
+        self.present = match (&self.present, &more.present) {
+            (Present::Always, Present::Always) => Present::Always,
+            (old, new) => (0..cycles).map(|t| old.at(t)).chain((0..count).map(|t| new.at(t))).collect(),
+        };
+        match (&mut self.data, more.data) {
+            (Data::Bool(all), Data::Bool(more)) => all.extend(more),
+            (Data::Int(all), Data::Int(more)) => all.extend(more),
+            (Data::F32(all), Data::F32(more)) => all.extend(more),
+            (Data::F64(all), Data::F64(more)) => all.extend(more),
+            // One of them has no value.
+            (data, more) if data.is_empty() => *data = more,
+            _ => {}
+        }
+    }
+
+    /// Without its first `done` of that many cycles, and as many elements.
+    pub(super) fn drop_front(&mut self, done: usize, cycles: usize, elements: usize) {
+        if let Present::In(marks) = &self.present {
+            self.present = marks[done..cycles].iter().copied().collect();
+        }
+        match &mut self.data {
+            Data::Bool(v) => drop(v.drain(..elements)),
+            Data::Int(v) => drop(v.drain(..elements)),
+            Data::F32(v) => drop(v.drain(..elements)),
+            Data::F64(v) => drop(v.drain(..elements)),
+        }
+    }
+}
