@@ -1,11 +1,12 @@
-//! The stated bytes of windowed programs against what the simulator holds, on the paper's training programs and the examples: exactly
-//! what is stated, window for window.
+//! The stated bytes of windowed programs against what the simulator holds, on the paper's training programs and the examples: no window
+//! holds more than is stated, and what is stated is what the presence of variables in a run adds up to.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use rml::sim::{Input, Options, Simulator, Status};
 use rml::{DType, Data, RunFacts, Source, Type, Value};
-use rml_analysis::{Kind, Position, Segments, size};
+use rml_analysis::{Kind, size};
 use rml_ir::flat::{Drawn, Flat, Rhs, Var};
 use rml_ir::pass;
 
@@ -35,41 +36,36 @@ fn value(ty: &Type, bit: bool) -> Value {
     Value::new(ty.shape.clone(), data)
 }
 
-/// The inputs of a cycle: all conditions are true in the last cycle of a window and false in others, all other inputs present on their
-/// clocks.
-fn inputs(flat: &Flat, last: bool) -> Vec<Input> {
-    let given = |clock: Option<(Var, bool)>| clock.is_none_or(|(_, positive)| positive == last);
+/// The inputs of a cycle: the condition that ends the windows is true in the last cycle of each and false in others. Other conditions are
+/// true there, too, and in every other cycle. All other inputs are present on their clocks.
+fn inputs(run: &RunFacts, cycle: u64, last: bool) -> Vec<Input> {
+    let flat = &run.flat;
+    let end = run.bounds.program.window.as_deref();
+    let is_end = |v: Var| flat.vars[v].name.as_deref() == end;
+    let is_given = flat.inputs.iter().any(|i| is_end(i.var));
+    let bit = |v: Var| last || is_given && !is_end(v) && cycle % 2 == 1;
     let input = |i: &rml_ir::flat::Input| {
-        if given(i.clock) { Input::Given(value(&flat.vars[i.var].ty, last)) } else { Input::Absent }
+        let present = i.clock.is_none_or(|(cond, positive)| positive == bit(cond));
+        if present { Input::Given(value(&flat.vars[i.var].ty, bit(i.var))) } else { Input::Absent }
     };
     flat.inputs.iter().map(input).collect()
 }
 
-/// The bytes of all values of a cycle that has been run.
-fn held(run: &RunFacts, sim: &Simulator, cycle: u64) -> u64 {
-    let constants: Vec<Var> =
-        run.flat.equations.iter().filter(|e| matches!(e.rhs, Rhs::Const(_))).map(|e| e.lhs).collect();
-    let is_held =
-        |v: &Var| !constants.contains(v) && matches!(sim.status(cycle, *v).unwrap(), Some(Status::Value(_)));
-    run.flat.vars.ids().filter(is_held).map(|v| size(&run.flat.vars[v].ty, run.flat.precision)).sum()
+fn is_constant(flat: &Flat, v: Var) -> bool {
+    flat.equations.iter().any(|e| e.lhs == v && matches!(e.rhs, Rhs::Const(_)))
 }
 
-/// The bytes of values that are absent in the first cycle of each window, which the stated bytes do not take off.
-fn late(run: &RunFacts) -> u64 {
-    let facts = run.facts();
-    let outermost = |s: &Segments| facts.segments[*s].parent == Some(Segments::TRACE);
-    let segments = facts.segments.ids().find(outermost).expect("it has windows");
-    let is_late = |v: Var| {
-        let place = facts.tables[segments][v].place;
-        place.contains(Position::Middle) && place.contains(Position::Last) && !place.contains(Position::First)
+/// The bytes of all values of a cycle that has been run.
+fn held(run: &RunFacts, sim: &Simulator, cycle: u64) -> u64 {
+    let is_held = |v: &Var| {
+        !is_constant(&run.flat, *v) && matches!(sim.status(cycle, *v).unwrap(), Some(Status::Value(_)))
     };
-    let late = run.flat.equations.iter().map(|e| e.lhs).filter(|v| is_late(*v));
-    late.map(|v| size(&run.flat.vars[v].ty, run.flat.precision)).sum()
+    run.flat.vars.ids().filter(is_held).map(|v| size(&run.flat.vars[v].ty, run.flat.precision)).sum()
 }
 
 /// For each window the bytes stated, and those of the values that are held when its last cycle has been run. The last cycle of the window
 /// before may still be held, where something there waits for one cycle more.
-fn windows(run: &RunFacts) -> Vec<(u64, u64)> {
+fn windows(run: &RunFacts) -> (Simulator, Vec<(u64, u64)>) {
     let bytes = run.bounds.bytes;
     let (each, once) = (bytes.per_cycle.expect("it is windowed"), bytes.once.expect("by one condition"));
     let options = Options { record: true, ..Options::default() };
@@ -85,48 +81,71 @@ fn windows(run: &RunFacts) -> Vec<(u64, u64)> {
                 "cycle {oldest} is the first of those that are held"
             );
             assert!(sim.stats().live_bytes <= each * sim.open_cycles());
-            sim.feed(&inputs(&run.flat, n == length)).unwrap_or_else(|e| panic!("{e}"));
+            sim.feed(&inputs(run, sim.cycles(), n == length)).unwrap_or_else(|e| panic!("{e}"));
         }
         let end = sim.cycles();
         let stated = (end - oldest) * (each - once) + (first - oldest + 1) * once;
         all.push((stated, (oldest..end).map(|m| held(run, &sim, m)).sum()));
     }
-    all
+    (sim, all)
 }
 
-/// Windowed programs, and how many percent of the bytes stated each of their windows holds at least. Less is held where conditions choose
-/// (`ready` in `forecast.rml`), in windows that are shorter than a pipeline, and in windows of one cycle of what is absent in the first.
-const PROGRAMS: &[(&str, &str, u64)] = &[
-    ("paper/lstm.rml", "train", 89),
-    ("paper/lstm_end.rml", "main", 99),
-    ("paper/lstm_end.rml", "train", 84),
-    ("paper/batchnorm.rml", "main", 92),
-    ("batchnorm.rml", "train", 95),
-    ("bidirectional.rml", "train", 96),
-    ("characters.rml", "train", 90),
-    ("digits.rml", "train", 93),
-    ("digits_gru.rml", "train", 96),
-    ("forecast.rml", "train", 29),
-    ("nested.rml", "train", 90),
-    ("pipeline.rml", "train", 29),
+/// What a run shows of the bytes of a cycle: those of the variables that are present in some cycle, and of these the ones that are present
+/// in no two cycles of a window.
+fn shown(run: &RunFacts, sim: &Simulator) -> (u64, u64) {
+    let ends = WINDOWS.iter().scan(0, |end, n| {
+        *end += *n as u64;
+        Some((*end - *n as u64)..*end)
+    });
+    let windows: Vec<Range<u64>> = ends.collect();
+    let (mut each, mut once) = (0, 0);
+    for v in run.flat.vars.ids().filter(|v| !is_constant(&run.flat, *v)) {
+        let present = |m: &u64| matches!(sim.status(*m, v).unwrap(), Some(Status::Value(_)));
+        let most = windows.iter().map(|w| w.clone().filter(present).count()).max().unwrap_or(0);
+        let bytes = size(&run.flat.vars[v].ty, run.flat.precision);
+        each += if most > 0 { bytes } else { 0 };
+        once += if most == 1 { bytes } else { 0 };
+    }
+    (each, once)
+}
+
+/// Windowed programs.
+const PROGRAMS: &[(&str, &str)] = &[
+    ("paper/lstm.rml", "train"),
+    ("paper/lstm_end.rml", "main"),
+    ("paper/lstm_end.rml", "train"),
+    ("paper/batchnorm.rml", "main"),
+    ("batchnorm.rml", "train"),
+    ("bidirectional.rml", "train"),
+    ("characters.rml", "train"),
+    ("digits.rml", "train"),
+    ("digits_gru.rml", "train"),
+    ("forecast.rml", "train"),
+    ("nested.rml", "train"),
+    ("pipeline.rml", "train"),
 ];
 
-/// Those of them where nothing else is left out: the bytes stated are exact.
-const EXACT: &[&str] = &["bidirectional.rml", "digits.rml", "digits_gru.rml"];
+/// Programs of which more is stated than a run shows, and why.
+const LOOSE: &[(&str, &str)] = &[
+    (
+        "paper/lstm.rml",
+        "that the gradient of an initial state is sampled in the first cycle only takes two conditions to prove",
+    ),
+    ("batchnorm.rml", "moving averages have a branch for batches without samples, which no window is"),
+];
 
 #[test]
 fn windows_hold_what_is_stated() {
     let mut wrong = Vec::new();
-    for (file, node, percent) in PROGRAMS {
+    for (file, node) in PROGRAMS {
         let run = analysed(file, node);
         assert_eq!(run.bounds.program.kind, Kind::Windowed, "{file} {node}");
-        let (all, late) = (windows(&run), late(&run));
-        let fits = |(stated, found): &(u64, u64)| {
-            let exact = !EXACT.contains(file) || found + late == *stated;
-            found <= stated && 100 * found >= percent * stated && exact
-        };
-        if !all.iter().all(fits) {
-            wrong.push(format!("{file} {node}: {all:?}, {:?}, late {late}", run.bounds.bytes));
+        let (sim, all) = windows(&run);
+        let stated = (run.bounds.bytes.per_cycle.unwrap(), run.bounds.bytes.once.unwrap());
+        let shown = shown(&run, &sim);
+        let is_loose = LOOSE.iter().any(|(loose, _)| loose == file);
+        if (stated != shown) != is_loose || all.iter().any(|(stated, found)| found > stated) {
+            wrong.push(format!("{file} {node}: stated {stated:?}, shown {shown:?}, windows {all:?}"));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

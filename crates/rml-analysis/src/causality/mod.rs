@@ -72,6 +72,8 @@ pub struct Causality {
     pub recurrences: Vec<Recurrence>,
     /// What makes the program one that cannot run, and warnings.
     pub findings: Diagnostics,
+    /// For each value that is found to need itself in one cycle: the guards under which it does, all at once; none if it always does.
+    pub circles: Vec<Vec<Guard>>,
     /// Why nothing is known of some values: a reason and the equations concerned.
     pub reasons: Vec<Reason>,
 }
@@ -98,6 +100,7 @@ pub fn causality(flat: &Flat, clocks: &Clocks) -> Causality {
         cuts: IndexVec::new(),
         recurrences: Vec::new(),
         findings: Diagnostics::new(),
+        circles: Vec::new(),
         reasons: Vec::new(),
         deps: &deps,
     };
@@ -106,8 +109,8 @@ pub fn causality(flat: &Flat, clocks: &Clocks) -> Causality {
     }
     solver.missing();
     let latency = flat.vars.ids().map(|v| solver.latency[v.index()].clone()).collect();
-    let Solver { cuts, recurrences, findings, reasons, .. } = solver;
-    Causality { latency, cuts, recurrences, findings, reasons }
+    let Solver { cuts, recurrences, findings, circles, reasons, .. } = solver;
+    Causality { latency, cuts, recurrences, findings, circles, reasons }
 }
 
 struct Solver<'d, 'a> {
@@ -116,6 +119,7 @@ struct Solver<'d, 'a> {
     cuts: IndexVec<Cut, CutData>,
     recurrences: Vec<Recurrence>,
     findings: Diagnostics,
+    circles: Vec<Vec<Guard>>,
     reasons: Vec<Reason>,
 }
 
@@ -147,6 +151,7 @@ impl Solver<'_, '_> {
                 Latency::Closed
             }
             Finding::Instantaneous(chain) => {
+                self.circles.push(report::guards(&part, &chain));
                 let late = update::too_late(self.deps, &part);
                 self.findings.push(late.unwrap_or_else(|| report::instantaneous(self.deps, &part, &chain)));
                 Latency::Never

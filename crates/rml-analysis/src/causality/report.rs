@@ -22,12 +22,12 @@ pub(crate) fn name(flat: &Flat, var: Var) -> String {
 /// How the ends of windows are called: all of them, or for nested windows the end of the inner one.
 pub(crate) fn cut_name(conditions: &Conditions<'_>, ends: &[Guard], all: bool) -> String {
     let shown = if all { ends } else { &ends[..1] };
-    let names: Vec<String> = shown.iter().map(|l| literal_name(conditions, *l)).collect();
+    let names: Vec<String> = shown.iter().map(|l| guard_name(conditions, *l)).collect();
     names.join(" and ")
 }
 
 /// A condition by a name that the source has for it, else as an expression.
-fn literal_name(conditions: &Conditions<'_>, guard: Guard) -> String {
+fn guard_name(conditions: &Conditions<'_>, guard: Guard) -> String {
     let vars = &conditions.flat.vars;
     let of = |l: Guard| {
         let name = vars[l.cond].name.as_ref()?;
@@ -62,9 +62,10 @@ pub(super) fn instantaneous(deps: &Dependences<'_>, part: &Part, chain: &Chain) 
     };
     let mut found = Diagnostic::error(codes::INSTANTANEOUS_CYCLE, message);
     found = labelled(found, deps, part, chain, start);
-    let conditions = circumstances(deps, part, chain);
+    let is = |guard: &Guard| format!("{} is {}", name(deps.conditions.flat, guard.cond), guard.value);
+    let conditions: Vec<String> = guards(part, chain).iter().map(is).collect();
     if !conditions.is_empty() {
-        found = found.note(format!("in every cycle where {conditions}"));
+        found = found.note(format!("in every cycle where {}", conditions.join(" and ")));
     }
     found.note("expected a `fby` on every way from a value back to itself").help(if delays {
         "let the values run one way in time: both by `fby`, or both by `fby back`"
@@ -218,17 +219,15 @@ fn steps(deps: &Dependences<'_>, part: &Part, chain: &Chain, start: usize) -> Ve
     told
 }
 
-/// The conditions under which a chain is a circle.
-fn circumstances(deps: &Dependences<'_>, part: &Part, chain: &Chain) -> String {
-    let flat = deps.conditions.flat;
-    let mut found: Vec<String> = Vec::new();
+/// The guards of a chain, in order: it is closed in the cycles where they all hold.
+pub(super) fn guards(part: &Part, chain: &Chain) -> Vec<Guard> {
+    let mut found = Vec::new();
     for i in chain {
-        if let super::graph::Only::If(l) = part.edges[*i].2.only {
-            let text = format!("{} is {}", name(flat, l.cond), l.value);
-            if !found.contains(&text) {
-                found.push(text);
-            }
+        if let super::graph::Only::If(guard) = part.edges[*i].2.only
+            && !found.contains(&guard)
+        {
+            found.push(guard);
         }
     }
-    found.join(" and ")
+    found
 }

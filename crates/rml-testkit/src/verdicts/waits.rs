@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rml_analysis::{
-    Bounds, Causality, CutData, Kind, Latency, Verdict, Wait, bounds, causality, clocks, size,
+    Bounds, Causality, CutData, Guard, Kind, Latency, Verdict, Wait, bounds, causality, clocks, size,
 };
 use rml_ir::Value;
 use rml_ir::flat::{ClockClasses, Drawn, Equation, Flat, Rhs, Var, Window};
@@ -74,10 +74,12 @@ impl Run {
 
     /// Whether something that is said to be never known is ever present.
     fn is_reached(&self, flat: &Flat, c: &Causality) -> bool {
-        // A circle under a condition deadlocks only where that holds.
-        let conditional =
-            |d: &rml_base::Diagnostic| d.notes.iter().any(|n| n.starts_with("in every cycle where"));
-        if c.findings.iter().any(conditional) {
+        // A circle deadlocks only in the cycles where all its guards hold.
+        let closes = |guards: &Vec<Guard>, n: usize| {
+            guards.iter().all(|guard| self.value(n, guard.cond) == Some(guard.value))
+        };
+        let is_open = |guards: &&Vec<Guard>| (0..self.cycles() - 1).all(|n| !closes(guards, n));
+        if c.circles.iter().any(|guards| is_open(&guards)) {
             return false;
         }
         let present = |v, n: usize| matches!(self.sim.status(n as u64, v).unwrap(), Some(Status::Value(_)));
