@@ -53,7 +53,8 @@ pub(crate) fn bench() -> Result<(), String> {
     println!("\n{table}");
     let path = root().join(PAGE);
     let text = std::fs::read_to_string(&path).map_err(|e| format!("cannot read {PAGE}: {e}"))?;
-    std::fs::write(path, replaced(&text, &table)?).map_err(|e| format!("cannot write {PAGE}: {e}"))
+    std::fs::write(path, replaced(&text, PAGE, MARKS, &table)?)
+        .map_err(|e| format!("cannot write {PAGE}: {e}"))
 }
 
 /// The median of one benchmark, in nanoseconds.
@@ -98,7 +99,7 @@ fn time(nanoseconds: f64) -> String {
 }
 
 /// Cores and model of the processor, as the system tells them, and how much else it does: the load is that of the minute before.
-fn machine() -> String {
+pub(crate) fn machine() -> String {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = text.lines().find(|l| l.starts_with("model name")).and_then(|l| l.split_once(':'));
@@ -109,9 +110,9 @@ fn machine() -> String {
 }
 
 /// The page with another table between the marks.
-fn replaced(text: &str, table: &str) -> Result<String, String> {
-    let at = |mark: &str| text.find(mark).ok_or_else(|| format!("{PAGE} has no mark {}", mark.trim()));
-    let (from, to) = (at(MARKS[0])? + MARKS[0].len(), at(MARKS[1])?);
+pub(crate) fn replaced(text: &str, page: &str, marks: [&str; 2], table: &str) -> Result<String, String> {
+    let at = |mark: &str| text.find(mark).ok_or_else(|| format!("{page} has no mark {}", mark.trim()));
+    let (from, to) = (at(marks[0])? + marks[0].len(), at(marks[1])?);
     Ok(format!("{}\n{table}\n{}", &text[..from], &text[to..]))
 }
 
@@ -132,15 +133,15 @@ mod tests {
             table("", &["cpu", "xla"], &|_, name, _| Ok(if name == "cpu" { 1.0 } else { 2e3 })).unwrap();
         assert_eq!(table.matches("| 1.00 ns | 2.00 µs |").count(), ROWS.len());
         let page = format!("a\n{}old{}b\n", MARKS[0], MARKS[1]);
-        let new = replaced(&page, &table).unwrap();
+        let new = replaced(&page, PAGE, MARKS, &table).unwrap();
         assert!(new.contains(&table) && !new.contains("old") && new.ends_with("b\n"));
-        assert_eq!(replaced(&new, &table), Ok(new));
-        assert!(replaced("a", &table).is_err());
+        assert_eq!(replaced(&new, PAGE, MARKS, &table), Ok(new));
+        assert!(replaced("a", PAGE, MARKS, &table).is_err());
     }
 
     #[test]
     fn the_page_has_the_marks() {
         let text = std::fs::read_to_string(root().join(PAGE)).unwrap();
-        assert!(replaced(&text, "").is_ok());
+        assert!(replaced(&text, PAGE, MARKS, "").is_ok());
     }
 }

@@ -6,6 +6,7 @@
 //! - `startup`: what the backends cost a program that does not use them.
 //! - `weights`: has PyTorch, Keras and flax make weights and outputs anew, and compares `rml params` with them.
 //! - `bench`: what calls, preparation and start-up of the backends cost; writes the table of `docs/performance.md`.
+//! - `peers`: the same jobs by this project, JAX and PyTorch; writes the table of `docs/performance.md`.
 //! - `fuzz`: random and damaged inputs through every stage, for as long as it is told to.
 //! - `tidy`: the checks that no compiler makes: who may depend on whom, file lengths, codes without an example,
 //!   rules of the semantics that nobody declares or cites, links that lead nowhere, tests without a row in their map.
@@ -16,6 +17,7 @@
 
 mod bench;
 mod error_index;
+mod peers;
 mod setup;
 mod startup;
 mod steps;
@@ -36,6 +38,7 @@ commands:
   startup build rml with and without the backends, compare sizes and the time of `rml check`
   weights install PyTorch, Keras and flax (once, into the same folder), have them make weights and outputs, and compare with those
   bench   time calls, preparation and start-up of the backends that are set up, and write the table of docs/performance.md
+  peers   time training steps and gradients beside JAX and PyTorch, on one thread, and write the table of docs/performance.md
   fuzz [--minutes M | --rounds R] [--seed S] [--target T].. [--jobs J] | --replay FILE..
           run random and damaged inputs through every stage; write those that fail to disk, as small as possible
   tidy    dependency directions, file lengths, diagnostic codes, rules of the semantics, links, forbidden words
@@ -55,6 +58,7 @@ fn main() -> ExitCode {
         ["startup"] => startup::startup(),
         ["weights"] => weights::weights(),
         ["bench"] => bench::bench(),
+        ["peers"] => peers::peers(),
         ["fuzz", ..] => steps::fuzz(&args[1..]),
         ["tidy"] => steps::tidy(),
         ["bless"] => steps::bless(),

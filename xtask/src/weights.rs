@@ -44,6 +44,12 @@ pub(crate) fn weights() -> Result<(), String> {
     step("weights: tests", tests.env("RML_WEIGHTS", &made))
 }
 
+/// The interpreter of the environment with JAX and PyTorch.
+pub(crate) fn python() -> Result<PathBuf, String> {
+    let _lock = setup::lock(&setup::cache_folder()?, "python")?;
+    environment(&setup::cache_folder()?.join("python"))
+}
+
 /// Refuses machines without a Python that the libraries are made for and that can make environments.
 fn check_python() -> Result<(), String> {
     let needed = "needed is Python 3.11 to 3.13 with venv, as `python3` (Debian: `apt install python3-venv`)";
