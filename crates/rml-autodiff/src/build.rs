@@ -31,7 +31,7 @@ pub(crate) struct Builder {
     pub(crate) definition: BTreeMap<Var, Eq>,
     /// The equations of the backward direction, unordered.
     pub(crate) adjoint: Vec<Equation>,
-    /// BpGraph of gradients.
+    /// Conditions of gradients.
     pub(crate) conditions: BpGraph,
     /// The condition of each variable with a gradient.
     pub(crate) slots: BTreeMap<Var, Bp>,
@@ -56,7 +56,7 @@ pub(crate) struct Builder {
     samples: BTreeMap<(Var, Var), Var>,
     sampled: BTreeSet<Var>,
     guards: BTreeMap<Guard, Var>,
-    /// The variables of negative guards.
+    /// By variable that is a negation, what it negates.
     negated: BTreeMap<Var, Var>,
 }
 

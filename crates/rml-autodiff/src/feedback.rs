@@ -22,7 +22,7 @@ enum Step {
 
 const STEPS: [Step; 3] = [Step::Now, Step::Later, Step::Earlier];
 
-/// For each input and output of a node the ways from one to the other that its equations have: now, later, earlier.
+/// For each input and output of a node, how values flow from the one to the other: within a cycle, to later cycles, to earlier ones.
 pub(crate) type Reach = BTreeMap<(usize, usize), [bool; 3]>;
 
 /// How values flow through a node. A flow in both directions of time counts as one within a cycle.

@@ -41,7 +41,7 @@ pub(crate) fn finish(
         gradients.iter().filter_map(|(v, d)| keys.get(v).map(|&key| (resolve(&alias, *d), key))).collect();
     let adjoint = live(&node, adjoint);
     let adjoint = ordered(&node, adjoint, &gradient_keys);
-    // BpGraph first: each line after them is a gradient.
+    // Conditions first: each line after them is a gradient.
     let (mut adjoint, gradients_of): (Vec<Equation>, Vec<Equation>) =
         adjoint.into_iter().partition(|eq| eq.lhs.iter().all(|&v| !node.vars[v].ty.is_num()));
     adjoint.extend(gradients_of);

@@ -1,7 +1,10 @@
-//! Which variables of a node are known to be present together, and which are another one sampled.
+//! The clock classes of one node in normal form, and how they are sampled from one another.
 //!
-//! Only what the equations say structurally: enough to know on which clock `bp` of a node with outputs on several clocks
-//! lives. It rejects nothing; two clocks that it does not relate may still be equal when the program runs.
+//! Variables are in one class if the form of the equations puts them in the same cycles, as `+` does with its operands and its result.
+//! After `y = x when c`, the class of `y` is sampled from that of `x` by `c`. [`gating`](crate::gating) uses this to choose the clock of `bp`
+//! for a node whose outputs are on several clocks.
+//!
+//! The analysis rejects nothing. Classes that it does not relate may still turn out to be equal when the program runs.
 
 use std::collections::BTreeMap;
 
@@ -11,48 +14,52 @@ use rml_ir::op::Op;
 
 use crate::bp::Guard;
 
-/// A class of variables present together; an index that has a meaning only in its [`NodeClocks`].
+/// A clock class; an index into the tables of its [`NodeClocks`].
 pub(crate) type Class = usize;
 
-/// The clocks of one node.
+/// The clock classes of one node.
 pub(crate) struct NodeClocks {
+    /// By variable, its parent in the forest of classes (union-find).
     parents: Vec<usize>,
-    /// Class of a sampled variable → class it is sampled from, and by what.
+    /// By sampled class: the class that it is sampled from, and the guard.
     sampled: BTreeMap<Class, (Class, Guard)>,
+    /// By variable, the guard that it is when negations and copies are followed.
     bases: Vec<Guard>,
-    /// Results of calls that are sampled by something inside the callee.
+    /// Results of calls whose clock a variable inside the callee decides.
     inside: Vec<Var>,
 }
 
-/// What is known of the clocks of a node although no equation says it.
+/// Facts about the clocks of a node that do not follow from its equations.
 #[derive(Clone, Default)]
 pub(crate) struct Known {
     /// Variables that are present together.
     pub(crate) together: Vec<(Var, Var)>,
-    /// Variables that are present where another is true.
+    /// Pairs of a variable and a condition: the variable is present where the condition is true.
     pub(crate) sampled: Vec<(Var, Var)>,
 }
 
-/// What a caller may know of the clocks of a node: classes of its inputs, then outputs, and how they are sampled.
+/// The clock classes of a node's interface, for its callers.
 #[derive(Clone, Default)]
 pub(crate) struct Summary {
+    /// The class of each input, then of each output.
     classes: Vec<Class>,
+    /// A class, the class that it is sampled from, the position of the condition in the interface, and its value.
     sampled: Vec<(Class, Class, usize, bool)>,
-    /// The classes that are sampled by something that is not in the interface.
+    /// The classes that are sampled by a variable that is not in the interface.
     hidden: Vec<Class>,
 }
 
-/// One step down from a clock to a slower one, as a caller sees it.
+/// One sampling on the way from a clock to a slower one, in terms of the interface of the node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Step {
-    /// By the input or output at that position (inputs, then outputs), as it is or negated.
+    /// By the input or output at that position (inputs first), where it has that value.
     Interface(usize, bool),
-    /// By a variable that is not in the interface.
+    /// By a variable inside the node.
     Inside,
 }
 
 impl NodeClocks {
-    /// Analyses a node whose callees are summarised, with what is known of it besides.
+    /// Analyses a node. `summaries` describes its callees, and `known` adds what its equations do not show.
     pub(crate) fn of(node: &Node, summaries: &BTreeMap<NodeId, Summary>, known: &Known) -> Self {
         let mut clocks = Self {
             parents: (0..node.vars.len()).collect(),
@@ -119,7 +126,7 @@ impl NodeClocks {
         }
     }
 
-    /// Equal samplings of one clock are one clock.
+    /// Unites the classes that are sampled from one class by the same guard, until none is left, and fills `sampled`.
     fn close(&mut self, relations: &[(Var, Var, Guard)]) {
         loop {
             let mut changed = false;
@@ -162,8 +169,8 @@ impl NodeClocks {
         self.find(v.0 as usize)
     }
 
-    /// How to come from `top` down to the class of `v`; `None` if it is not sampled from `top`. NodeClocks that are no sampling
-    /// of any other are taken to be one, the node's base clock.
+    /// The guards by which the class of `v` is sampled from `top`, outermost first; `None` if it is not sampled from `top`. All classes
+    /// that are not sampled from another one count as one class, the base clock of the node.
     pub(crate) fn path(&self, top: Class, v: Var) -> Option<Vec<Guard>> {
         let mut path = Vec::new();
         let mut class = self.class(v);
@@ -189,13 +196,13 @@ impl NodeClocks {
         self.upward(self.class(v)).any(|class| class == top)
     }
 
-    /// A class, the one that it is sampled from, and so on.
+    /// A class, the class that it is sampled from, and so on.
     fn upward(&self, class: Class) -> impl Iterator<Item = Class> + '_ {
         let up = |class: &Class| self.sampled.get(class).map(|&(parent, _)| parent);
         std::iter::successors(Some(class), up).take(self.sampled.len() + 1)
     }
 
-    /// The slowest clock of which all the outputs are samplings; where they have none in common, that of the first.
+    /// The slowest class that all outputs are sampled from; if there is none, the class of the first output.
     pub(crate) fn top(&self, outputs: &[Var]) -> Option<Class> {
         let first = self.class(*outputs.first()?);
         let known = |top: &Class| outputs.iter().all(|&o| self.is_below(*top, o));
@@ -207,17 +214,17 @@ impl NodeClocks {
             .or(Some(first))
     }
 
-    /// Whether a variable is sampled by something inside an instance.
+    /// Whether a variable inside a callee decides the clock of `v`.
     pub(crate) fn is_hidden(&self, v: Var) -> bool {
         self.inside.iter().any(|&of| self.class(of) == self.class(v))
     }
 
-    /// What a clock is a sampling by.
+    /// The guard by which a class is sampled from another one.
     pub(crate) fn sampled_by(&self, class: Class) -> Option<Guard> {
         self.sampled.get(&class).map(|&(_, guard)| guard)
     }
 
-    /// What callers may know.
+    /// The summary for callers.
     pub(crate) fn summary(&self, node: &Node) -> Summary {
         let interface: Vec<Var> = node.inputs().map(|i| i.var).chain(node.outputs.iter().copied()).collect();
         let classes: Vec<Class> = interface.iter().map(|&v| self.class(v)).collect();
@@ -235,7 +242,7 @@ impl NodeClocks {
         Summary { classes, sampled, hidden }
     }
 
-    /// A guard as a caller sees it.
+    /// The sampling by a guard, in terms of the interface.
     pub(crate) fn step(&self, interface: &[Var], guard: Guard) -> Step {
         interface
             .iter()
@@ -246,7 +253,7 @@ impl NodeClocks {
     }
 }
 
-/// For each variable, what it is a copy or negation of.
+/// For each variable, the guard that it is when negations and copies are followed.
 fn bases(node: &Node) -> Vec<Guard> {
     let mut bases: Vec<Guard> = node.vars.ids().map(|var| Guard { var, positive: true }).collect();
     let mut definition: BTreeMap<Var, Guard> = BTreeMap::new();

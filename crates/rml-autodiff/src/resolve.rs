@@ -29,7 +29,7 @@ struct Mapping {
     outputs: Vec<Source>,
     /// Types of the real outputs.
     types: Vec<Type>,
-    /// BpGraph by their canonical inputs, each with a real output that it is present with.
+    /// Conditions by their canonical inputs, each with a real output that it is present with.
     gates: Vec<(usize, usize)>,
 }
 

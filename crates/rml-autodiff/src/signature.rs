@@ -1,8 +1,8 @@
-//! How the real interface of an adjoint node relates to the canonical one of [`Callee::Diff`], and the check of that
-//! relation for adjoints that the program defines itself.
+//! The interface of an adjoint node: which results of the canonical adjoint ([`Callee::Diff`]) it has, and at which positions. Checks the
+//! interface of adjoints that the program defines itself.
 //!
-//! Canonical: inputs of `f`, `bp`, `d<o>` for each num output; outputs of `f`, then `bp<x>`, `d<x>` for each num input.
-//! Real: the same inputs; of `bp<x>` and `d<x>` only those that are needed.
+//! The canonical adjoint of `f` takes the inputs of `f`, `bp`, and `d<o>` for each num output `o`. Its results are the outputs of `f`, then
+//! `bp<x>` and `d<x>` for each num input `x`. An adjoint node takes the same inputs, and has those of `bp<x>` and `d<x>` that are needed.
 //!
 //! [`Callee::Diff`]: rml_ir::normal::Callee
 
@@ -14,55 +14,56 @@ use rml_ir::normal::{Module, Node, NodeId, Var};
 
 use crate::node_clocks::Step;
 
-/// The name of the node that makes a parameter trainable.
+/// The name of the node that updates parameters, the adjoint of `param`.
 const OPTIMISER: &str = "diff_param";
 
-/// An adjoint node and what its callers must know.
+/// An adjoint node, with what a call of it needs.
 #[derive(Clone, Debug)]
 pub(crate) struct Adjoint {
     /// The node.
     pub(crate) node: NodeId,
-    /// One for each num input stream of the primal, in order.
+    /// Where the gradient of each num input stream of the primal is, in order.
     pub(crate) gradients: Vec<Gradient>,
-    /// One for each num output: which condition gates its gradient, and how its clock is sampled from that of the condition.
+    /// For each num output: the number of the condition that gates its gradient, and the samplings that lead from the clock of that
+    /// condition to the clock of the output.
     pub(crate) gates: Vec<(usize, Vec<Step>)>,
-    /// Whether parameters are updated inside.
+    /// Whether it updates parameters, itself or in nodes that it calls.
     pub(crate) trains: bool,
-    /// The node to update with, where the primal is the program's own `param`.
+    /// The node that updates, if the primal is a `param` that the program defines: calls of the primal then become trained parameters.
     pub(crate) parameter: Option<NodeId>,
     /// How many outputs the primal has.
     pub(crate) primal_outputs: usize,
-    /// Whether the program defines it.
+    /// Whether the program defines the node itself.
     pub(crate) is_own: bool,
-    /// Whether one condition cannot say which outputs have a gradient: they are on clocks that an instance inside decides.
+    /// Whether one condition cannot serve all outputs, since an instance inside decides on which clocks they are.
     pub(crate) is_unclear: bool,
 }
 
-/// Where the gradient of a num input is to be found.
+/// Which results of an adjoint are the gradient of one num input.
 #[derive(Clone, Debug)]
 pub(crate) struct Gradient {
-    /// Position of the input among the input streams.
+    /// The position of the input among the input streams.
     pub(crate) input: usize,
-    /// Position of `bp<x>` behind the primal's outputs; `None` where it equals the first condition.
+    /// The position of `bp<x>` among the results after the primal's outputs; `None` if it equals the first condition.
     pub(crate) bp: Option<usize>,
-    /// Position of `d<x>` behind the primal's outputs; `None` where there is no gradient.
+    /// The position of `d<x>` among the results after the primal's outputs; `None` if there is no gradient.
     pub(crate) d: Option<usize>,
-    /// Whether the gradient is known to be zero.
+    /// Whether the gradient is zero in every cycle.
     pub(crate) zero: bool,
 }
 
 impl Adjoint {
-    /// How many conditions it takes: one, `bp`, or one for each clock of its num outputs.
+    /// How many conditions it takes: `bp` alone, or one for each clock of its num outputs.
     pub(crate) fn conditions(&self) -> usize {
         self.gates.iter().map(|(gate, _)| gate + 1).max().unwrap_or(1)
     }
 
-    /// Whether a caller can tell on which clock each gradient of an output is, given one condition.
+    /// Whether callers can derive the clock of each output's gradient from the clock of the condition.
     pub(crate) fn is_open(&self) -> bool {
         self.gates.iter().all(|(_, path)| !path.contains(&Step::Inside))
     }
 
-    /// The types of the outputs behind the primal's.
+    /// The types of the results after the primal's outputs.
     pub(crate) fn result_types(&self, module: &Module) -> Vec<Type> {
         let node = &module.nodes[self.node];
         node.outputs.iter().skip(self.primal_outputs).map(|&o| node.vars[o].ty.clone()).collect()
@@ -79,7 +80,7 @@ pub(crate) fn num_outputs(node: &Node) -> Vec<Var> {
     node.outputs.iter().copied().filter(|&o| node.vars[o].ty.is_num()).collect()
 }
 
-/// The adjoint that the program defines for `primal`, if its interface fits.
+/// Takes the node that the program defines as the adjoint of `primal`, if its interface fits.
 pub(crate) fn of_override(
     module: &Module,
     primal: NodeId,
@@ -126,7 +127,7 @@ pub(crate) fn of_override(
     })
 }
 
-/// The outputs `bp<x>` and `d<x>` of a node that the program defines.
+/// Finds the outputs `bp<x>` and `d<x>` of an adjoint that the program defines by their names.
 fn named_gradient(f: &Node, g: &Node, input: usize, x: Var, problems: &mut Diagnostics) -> Gradient {
     let ty = f.vars[x].ty.clone();
     let mut find = |prefix: &str, expected: &Type| {

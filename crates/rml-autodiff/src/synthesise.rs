@@ -20,7 +20,7 @@ use crate::parts;
 use crate::rules::{self, Contribution};
 use crate::signature::{Gradient, num_inputs, num_outputs};
 
-/// An adjoint node and what its callers must know; see [`Adjoint`](crate::signature::Adjoint).
+/// An adjoint node, with what becomes its [`Adjoint`](crate::signature::Adjoint).
 pub(crate) struct Synthesised {
     pub(crate) node: Node,
     /// Which equations those of the node transpose.
@@ -115,7 +115,7 @@ fn transpose(b: &mut Builder, activity: &Activity, uses: &BTreeMap<Var, Vec<Use>
     }
 }
 
-/// Makes the parameters that have a gradient trainable.
+/// Replaces the parameters that have a gradient by trained ones.
 fn train(b: &mut Builder, module: &Module, source: &Node) -> Result<(), Diagnostics> {
     let mut problems = Diagnostics::new();
     for id in source.equations.ids() {

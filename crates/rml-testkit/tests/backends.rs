@@ -62,5 +62,8 @@ fn trial(name: String, file: PathBuf, backend: &Arc<dyn Backend>) -> Trial {
 }
 
 fn skipped(name: String) -> Trial {
-    Trial::test(name, || Ok(())).with_kind("skipped: no such device").with_ignored_flag(true)
+    let why = "no such device";
+    Trial::test(name, move || Err(Failed::from(why)))
+        .with_kind(format!("skipped: {why}"))
+        .with_ignored_flag(true)
 }

@@ -83,7 +83,7 @@ pub(crate) fn pullback(b: &mut Builder, op: &Op, site: &Site<'_>) -> Option<Var>
     })
 }
 
-/// A site with the builder, and the shapes that come up again and again.
+/// The builder at one site, with the equations that many rules need.
 struct Transposer<'a, 'b> {
     b: &'a mut Builder,
     site: &'a Site<'b>,

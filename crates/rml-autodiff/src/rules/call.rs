@@ -10,7 +10,7 @@ use crate::bp::Bp;
 use crate::build::Builder;
 use crate::rules::param;
 
-/// Replaces a call by one of the adjoint; `taken` holds the names of all [`instances`].
+/// Replaces a call by a call of the adjoint. `taken` holds the names of all [`instances`] of the node.
 pub(crate) fn replace(b: &mut Builder, call: &ActiveCall, taken: &mut BTreeSet<Arc<str>>) {
     let adjoint = &call.adjoint;
     b.span = b.node.equations[call.eq].span;
@@ -35,7 +35,7 @@ pub(crate) fn replace(b: &mut Builder, call: &ActiveCall, taken: &mut BTreeSet<A
     }
 }
 
-/// The gradient of an output, present where `here` is true.
+/// The gradient of the output `o`, padded with zeros so that it is present where `here` is true.
 fn gradient(b: &mut Builder, o: Var, here: Bp) -> Var {
     let cond = b.condition(here);
     let (Some(&d), Some(&slot)) = (b.gradients.get(&o), b.slots.get(&o)) else {
@@ -56,7 +56,7 @@ pub(crate) fn instances(b: &Builder) -> BTreeSet<Arc<str>> {
     b.node.equations.iter().filter_map(|eq| name(&eq.rhs)).collect()
 }
 
-/// `diff_` before the instance's name; another number where the node has such an instance already.
+/// The name of the adjoint's instance: `diff_` and the name of the instance, with another number if the node has such an instance already.
 fn adjoint_instance(instance: &str, taken: &BTreeSet<Arc<str>>) -> Arc<str> {
     let wanted = format!("diff_{instance}");
     let stem = wanted.rsplit_once('_').map_or(wanted.as_str(), |(stem, _)| stem);

@@ -14,7 +14,7 @@ use rml_ir::normal::{Rhs, Var};
 use crate::activity::{Activity, Use};
 use crate::build::Builder;
 
-/// What a use contributes.
+/// What a use contributes to the gradient of the variable used.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Contribution {
     /// Present where the condition of the use is true.

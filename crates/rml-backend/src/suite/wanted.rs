@@ -56,6 +56,12 @@ impl Wanted {
         }
     }
 
+    /// The backends that can compute on CUDA and are not asked to, so that a suite lists them as skipped.
+    pub fn without_cuda(&self) -> impl Iterator<Item = &'static str> {
+        let is_cuda = self.options.device.starts_with("cuda");
+        ["xla", "torch"].into_iter().filter(move |name| !is_cuda || self.backends.iter().all(|b| b != name))
+    }
+
     /// Opens the library of a backend.
     ///
     /// # Errors
@@ -100,6 +106,10 @@ mod tests {
             [("RML_TEST_BACKENDS", "xla, torch,"), ("RML_TEST_DEVICE", "cuda:0"), ("RML_BACKENDS", "/b")];
         let asked = read(&asked);
         assert_eq!(asked.backends, ["xla", "torch"]);
+        assert_eq!(plain.without_cuda().collect::<Vec<_>>(), ["xla", "torch"]);
+        assert_eq!(asked.without_cuda().count(), 0);
+        let one = read(&[("RML_TEST_BACKENDS", "cpu,torch"), ("RML_TEST_DEVICE", "cuda:0")]);
+        assert_eq!(one.without_cuda().collect::<Vec<_>>(), ["xla"]);
         assert_eq!((asked.options.device.as_str(), asked.folder), ("cuda:0", Some(PathBuf::from("/b"))));
     }
 

@@ -2,7 +2,7 @@
 //!
 //! `RML_TEST_BACKENDS=cpu,xla,torch` names them; libraries are those that `cargo xtask setup` installed, in `$RML_BACKENDS` or the user's cache
 //! folder. `RML_TEST_DEVICE=cuda:0` chooses a device; where a backend does not have it, its checks are listed as skipped and none of them
-//! runs. A backend that is asked for and does not open fails. Names are `backend::topic::what`; any part of one selects checks, as with
+//! runs. A backend that is not asked to compute on CUDA has one line, `torch::cuda`, that says so. A backend that is asked for and does not open fails. Names are `backend::topic::what`; any part of one selects checks, as with
 //! every test.
 //!
 //! Beside the checks of `rml_backend::suite` there are those that need more than an open backend: derived gradients, libraries, memory.
@@ -51,13 +51,14 @@ fn main() -> ExitCode {
             }
             Err(Closed::NoDevice(why)) => {
                 eprintln!("{name}: skipped: {why}");
-                trials.extend(cases(&wanted, name).iter().map(|c| skipped(name, c)));
+                trials.extend(cases(&wanted, name).iter().map(|c| skipped(name, &c.name, "no such device")));
             }
             Err(Closed::Failed(why)) => {
                 trials.push(Trial::test(format!("{name}::open"), move || Err(Failed::from(why))));
             }
         }
     }
+    trials.extend(wanted.without_cuda().map(|name| skipped(name, "cuda", "no CUDA device")));
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
@@ -87,7 +88,8 @@ fn trial(backend: &str, case: Case, open: Arc<dyn Backend>) -> Trial {
     })
 }
 
-fn skipped(backend: &str, case: &Case) -> Trial {
-    let name = format!("{backend}::{}", case.name);
-    Trial::test(name, || Ok(())).with_kind("skipped: no such device").with_ignored_flag(true)
+/// What is listed and cannot run, so that nobody takes it for passed.
+fn skipped(backend: &str, case: &str, why: &'static str) -> Trial {
+    let trial = Trial::test(format!("{backend}::{case}"), move || Err(Failed::from(why)));
+    trial.with_kind(format!("skipped: {why}")).with_ignored_flag(true)
 }

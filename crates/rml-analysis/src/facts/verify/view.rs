@@ -286,7 +286,7 @@ impl<'v, 'a> View<'v, 'a> {
         Some(certain.len() > before)
     }
 
-    /// The value of a condition that is a guard.
+    /// The value of a condition that is a constant.
     fn constant_truth(&self, v: Var) -> Option<bool> {
         let Some(Rhs::Const(k)) = self.program.rhs(v) else { return None };
         match &self.program.flat.consts[*k].kind {

@@ -10,7 +10,7 @@ use super::{Dim, Transposer};
 use crate::build::Placed;
 
 impl Transposer<'_, '_> {
-    /// Shapes, parts and positions.
+    /// Operators that change shapes, and that pick or join parts.
     pub(super) fn layout(&mut self, op: &Op) -> Var {
         let d = self.site.d;
         let shape = self.shape(self.x);
@@ -63,7 +63,7 @@ impl Transposer<'_, '_> {
         }
     }
 
-    /// Zeros with the gradient at the entries that were picked, which are printed as they were written.
+    /// Zeros, with the gradient at the entries that were picked. These are printed as the source writes them.
     fn unindex(&mut self, shape: Shape, items: &[AxisIndex]) -> Var {
         let d = self.site.d;
         let name = self.b.name(self.x).map(|name| Arc::from(format!("shape({name})")));
