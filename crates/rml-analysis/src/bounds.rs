@@ -1,13 +1,13 @@
-//! What people and tools are told of a program: how long each output has to be waited for, and how many bytes that takes.
+//! The verdict that `rml check` prints: how long each output has to be waited for, and how many bytes are held meanwhile.
 //!
-//! Bytes are those of values: `num` has 4 or 8 (single or double precision), `int` 8, `bool` 1; a tensor has as many times that as
-//! elements. Counted is what the simulator holds: a value for every variable that is not a constant.
+//! Bytes are those of values: a `num` takes 4 or 8 (in single or double precision), an `int` 8 and a `bool` 1; a tensor takes that for
+//! each element. What is counted is what the simulator holds: one value for every variable that is not a constant.
 //!
-//! - **state**: what is kept from cycle to cycle: one value for each `fby` and each parameter.
-//! - **look-ahead** (bounded programs): what is held of cycles that wait for later ones, at most, when a cycle has been run: a value
-//!   known l cycles late at the earliest, of a program of which some value is known L cycles late, is held L - l times.
-//! - **per cycle** (all others): what each open cycle holds at most. Of that, **once** (programs with one kind of window) is held in one cycle
-//!   of a window at most: a window of n cycles holds n times what is held per cycle, less n - 1 times what is held once.
+//! - **state** is kept from cycle to cycle: one value for each `fby` and each parameter.
+//! - **look-ahead** (of bounded programs) is the most that is held for cycles that wait for later ones. If the slowest value of the
+//!   program is known L cycles late, and another one l cycles late at the earliest, then L - l values of the other one are held.
+//! - **per cycle** (of all other programs) is the most that each open cycle holds. The part of it called **once** (in programs with one
+//!   kind of window) is held in at most one cycle of a window, so a window of n cycles holds at most n · per cycle − (n − 1) · once.
 
 use rml_base::IndexVec;
 use rml_ir::flat::{Eq, Flat, Rhs, Var};
@@ -63,22 +63,22 @@ pub struct Bound {
     pub kind: Kind,
     /// Cycles of the base clock, for a bounded one.
     pub look_ahead: Option<u64>,
-    /// The conditions waited for, for a windowed one.
+    /// For a windowed one, the conditions that it waits for.
     pub cuts: Vec<Cut>,
     /// Their names.
     pub window: Option<String>,
 }
 
-/// Bytes of values; `None` where they are no bound.
+/// Bytes of values; `None` where there is no bound.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bytes {
     /// Kept from cycle to cycle.
     pub state: u64,
-    /// Held of waiting cycles, for a bounded program.
+    /// Held for cycles that wait, in a bounded program.
     pub look_ahead: Option<u64>,
-    /// Held of each open cycle, for others.
+    /// Held for each open cycle, in any other program.
     pub per_cycle: Option<u64>,
-    /// How many of those are held in one cycle of a window at most, for a program that waits for one condition.
+    /// The part of `per_cycle` that is held in at most one cycle of a window, in a program that waits for a single condition.
     pub once: Option<u64>,
 }
 
@@ -89,7 +89,7 @@ pub struct Bounds {
     pub program: Bound,
     /// Each output, in order.
     pub outputs: Vec<(Var, Bound)>,
-    /// How many cycles the slowest value of all is late, for a program in which all are bounded.
+    /// How many cycles late the slowest value is, if all values of the program are bounded.
     pub open: Option<u64>,
     /// Memory.
     pub bytes: Bytes,
@@ -175,8 +175,8 @@ fn bytes(flat: &Flat, clocks: &Clocks, causality: &Causality, program: &Bound, o
     Bytes { state, look_ahead, per_cycle, once }
 }
 
-/// How many cycles late each value of a bounded program is known at the earliest: a choice or the end of a window may spare a wait, and
-/// a `fby` knows its first value at once.
+/// For each value of a bounded program, how many cycles late it is known at the earliest. That can be sooner than its bound: a choice or
+/// the end of a window may make a wait unnecessary, and the first value of a `fby` is known at once.
 fn earliest(flat: &Flat, causality: &Causality) -> IndexVec<Var, u64> {
     let mut early: IndexVec<Var, u64> = IndexVec::filled(0, flat.vars.len());
     let mut readers: Vec<Vec<Eq>> = vec![Vec::new(); flat.vars.len()];

@@ -1,7 +1,7 @@
 //! What goes into a run and what comes out of it: one cycle as a row of entries, several as a block of columns.
 //!
-//! A column keeps the values of one variable over the cycles of a block in one contiguous tensor, so that data that is contiguous already,
-//! or lies on a device, is never split into cycles on its way to an engine that computes whole windows.
+//! A column holds the values of one variable over the cycles of a block in one contiguous tensor. So data that is already contiguous, or
+//! lies on a device, reaches an engine that computes whole windows without being split into cycles.
 
 use rml_backend::{Failure, Held};
 use rml_ir::{Data, Shape, Value};
@@ -15,7 +15,7 @@ pub enum Present {
     Always,
     /// In none of them.
     Never,
-    /// In those that are marked, one mark a cycle.
+    /// In those that are marked; there is one mark for each cycle.
     In(Vec<bool>),
 }
 
@@ -29,7 +29,7 @@ impl Present {
         }
     }
 
-    /// In how many of that many cycles it is present.
+    /// The number of cycles in which it is present, out of that many.
     pub fn count(&self, cycles: usize) -> usize {
         match self {
             Present::Always => cycles,
@@ -71,25 +71,25 @@ impl Column {
         Self { present, on_demand: false, values }
     }
 
-    /// The same, where the program says in which cycles it is present: a value is an offer that is taken if the program finds the variable
-    /// present; where there is none it is absent.
+    /// A variable whose presence is decided by the program. In the cycles given, a value is offered, which is used if the program finds the
+    /// variable present. In all other cycles it is absent.
     #[must_use]
     pub fn on_demand(mut self) -> Self {
         self.on_demand = true;
         self
     }
 
-    /// In which cycles it is present; on demand, may be.
+    /// In which cycles it is present, or, if the program decides that, may be present.
     pub fn present(&self) -> &Present {
         &self.present
     }
 
-    /// Whether the program says where it is present.
+    /// Whether the program decides where it is present.
     pub fn is_on_demand(&self) -> bool {
         self.on_demand
     }
 
-    /// The values, `[n, ..]`; `None` if it is absent throughout.
+    /// The values, of shape `[n, ..]`; `None` if it is absent throughout.
     pub fn values(&self) -> Option<&Held> {
         self.values.as_ref()
     }
@@ -189,7 +189,7 @@ impl Rows<'_> {
         true
     }
 
-    /// Leaves out the next `cycles` cycles.
+    /// Skips the next `cycles` cycles.
     pub fn skip(&mut self, cycles: usize) {
         let from = self.at;
         self.at = (from + cycles).min(self.cycles);
@@ -295,7 +295,7 @@ impl Outputs {
         Ok(())
     }
 
-    /// Appends them to `rows`, one row a cycle.
+    /// Appends the outputs to `rows`, one row for each cycle.
     ///
     /// # Errors
     /// If the values cannot be copied from their device.

@@ -8,13 +8,13 @@ use rml_base::{Diagnostic, Span};
 /// The kinds of reasons for which an engine declines.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reason {
-    /// It runs no program for that use: a plan of windows keeps no record of every variable, for example.
+    /// It runs no program for that use. For example, a plan of windows cannot record every variable.
     Use,
-    /// When something is computed depends on data in a way that it cannot schedule.
+    /// The order in which values are computed depends on data in a way that the engine cannot schedule.
     Schedule,
     /// There is an operator or a type that it cannot compute.
     Operator,
-    /// The device is not there, or has no memory for the program.
+    /// The device does not exist, or has no memory for the program.
     Device,
 }
 
@@ -39,28 +39,28 @@ impl fmt::Display for Reason {
 /// An engine does not run a program.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Declined {
-    /// Of which kind the reason is.
+    /// The kind of reason.
     pub reason: Reason,
-    /// What it is about in the source, if it is about something there.
+    /// The place in the source that it is about, if there is one.
     pub span: Option<Span>,
     /// The reason, in one sentence without a full stop.
     pub text: String,
 }
 
 impl Declined {
-    /// For that reason.
+    /// A decline for that reason.
     pub fn new(reason: Reason, text: impl Into<String>) -> Self {
         Self { reason, span: None, text: text.into() }
     }
 
-    /// The same, about that place in the source.
+    /// The same with a place in the source.
     #[must_use]
     pub fn at(mut self, span: Span) -> Self {
         self.span = Some(span);
         self
     }
 
-    /// The report where no other engine is asked, with the name of the engine that declined.
+    /// The error that is reported if no other engine can be asked; `engine` is the name of the one that declined.
     pub fn diagnostic(&self, engine: &str) -> Diagnostic {
         let d = Diagnostic::error(
             ENGINE_DECLINES,

@@ -1,4 +1,4 @@
-//! Several engines as one.
+//! An engine that asks several others in turn.
 
 use std::sync::Arc;
 
@@ -15,14 +15,14 @@ pub struct FirstOf {
 }
 
 impl FirstOf {
-    /// Those engines, and `last` where all of them decline.
+    /// Asks `preferred` in order, and `last` if all of them decline.
     pub fn new(preferred: Vec<Arc<dyn Engine>>, last: Arc<dyn Engine>) -> Self {
         Self { preferred, last }
     }
 }
 
 impl Engine for FirstOf {
-    /// That of the last one, whose reasons are reported.
+    /// The name of the last engine, because its reason is the one that is reported.
     fn name(&self) -> &str {
         self.last.name()
     }

@@ -1,11 +1,11 @@
 //! The contract of engines: what runs a program, cycle by cycle or window by window.
 //!
 //! - [`Engine`] opens a flat program for a [`Use`], or [declines](Declined) with a reason and a place in the source. [`FirstOf`] asks several.
-//! - [`Run`] is a program that runs. Cycles go in one at a time or as a [`Block`] of columns, [`Outputs`] come out in the order of cycles as soon as
-//!   they are known, and [`States`] are handed from run to run as handles, without a detour over the host.
-//! - [`Exact`] makes a run of something simpler, a [`Fast`] engine, which computes blocks and may only *suspect* what goes wrong in them:
-//!   what is suspect is fed again to a reference engine, from the states before it. Exactness of errors stands there and nowhere else.
-//! - [`Inspect`] looks at every cell of a run, for traces and chronograms. The simulator alone has it.
+//! - [`Run`] is a program that runs. Cycles go in one at a time or as a [`Block`] of columns. [`Outputs`] come out in the order of cycles, as
+//!   soon as they are known. [`States`] are passed from run to run as handles, so they are not copied to the host.
+//! - [`Exact`] makes a run out of a [`Fast`] engine, which is simpler: it computes blocks, and can only *suspect* that something goes wrong in
+//!   them. Suspect cycles are fed again to a reference engine, from the states before them. No other place makes errors exact.
+//! - [`Inspect`] gives access to every cell of a run, for traces and chronograms. Only the simulator has it.
 //!
 //! The simulator implements all of it and runs every program. Sessions, training, inference and gradients know nothing but these traits.
 //! Nothing here knows a scheduler, a plan, a file or the surface syntax.

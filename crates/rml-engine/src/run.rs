@@ -28,8 +28,8 @@ pub enum Feeding {
         /// The most cycles that may be open at once; `None` = no limit.
         look_ahead: Option<usize>,
     },
-    /// In blocks, each of which is one outermost window or several: no cycle waits for the next block. The trace goes on from block to
-    /// block; where it ends inside a window, windows are not what it is fed in.
+    /// In blocks of one or several whole outermost windows, so that no cycle waits for the next block. The trace goes on from block to
+    /// block. A trace that ends inside a window cannot be fed this way.
     Windows {
         /// How many cycles a block has, where that is known.
         cycles: Option<usize>,
@@ -41,9 +41,9 @@ pub enum Feeding {
 pub struct Use {
     /// How its cycles are fed.
     pub feeding: Feeding,
-    /// Whether the statuses of all variables in all cycles are kept: a run that is opened so has [`Run::inspect`].
+    /// Whether the statuses of all variables in all cycles are kept, so that the run has [`Run::inspect`].
     pub record: bool,
-    /// The number of the first cycle, by which outputs and diagnostics call it. Not 0 where a run goes on from the states of another.
+    /// The number that outputs and diagnostics give the first cycle. It is not 0 if the run goes on from the states of another one.
     pub first: u64,
 }
 
@@ -56,7 +56,7 @@ impl Use {
 
 /// A way to run programs.
 pub trait Engine: fmt::Debug + Send + Sync {
-    /// What it is called in messages: `simulator`.
+    /// Its name in messages, such as `simulator`.
     fn name(&self) -> &str;
 
     /// Prepares a program, in its initial state. Whatever depends on the program alone is done here, once.
@@ -68,11 +68,11 @@ pub trait Engine: fmt::Debug + Send + Sync {
 
 /// A program that runs.
 ///
-/// The meaning is that of `docs/semantics`, whatever the engine: the same outputs, in the same cycles, and for what goes wrong the same
-/// diagnostics. Numbers may differ within the tolerance that the engine's backend states.
+/// Every engine has the meaning of `docs/semantics`: the same outputs in the same cycles, and the same diagnostics for what goes wrong.
+/// Numbers may differ within the tolerance that the engine's backend states.
 pub trait Run: fmt::Debug + Send {
-    /// Runs the next cycles as far as they can be run now. A block is fed as if it were its cycles one after the other: the first one
-    /// that fails is the last one that was fed.
+    /// Runs the next cycles as far as they can be run now. To feed a block means the same as to feed its cycles one after the other; if one
+    /// of them fails, the cycles after it were not fed.
     ///
     /// # Errors
     /// If the entries do not fit the inputs (ERROR-8); what goes wrong in the program's run, also if it did before; if more cycles are
@@ -100,7 +100,7 @@ pub trait Run: fmt::Debug + Send {
     /// How many cycles are open: fed, and not complete yet.
     fn open_cycles(&self) -> u64;
 
-    /// The states that outlive windows. A state that was never set, and has no initial value before it is, is left out.
+    /// The states that outlive windows. A state is left out if it was never set and has no initial value.
     ///
     /// # Errors
     /// If an output or a state is not known yet, or a window is open; if the run failed.
@@ -122,20 +122,20 @@ pub trait Run: fmt::Debug + Send {
     /// Whether something stopped the run.
     fn has_failed(&self) -> bool;
 
-    /// Takes back every open cycle, and with them what stopped the run: it is as if they had not been fed, but for outputs of theirs that
-    /// were fetched already, which do not come again. Returns the first cycle that was taken back and is to be fed next.
+    /// Takes back every open cycle, and with them what stopped the run, as if these cycles had never been fed. Only outputs of theirs that
+    /// were already fetched do not come again. Returns the first cycle that was taken back, which has to be fed next.
     fn take_back(&mut self) -> u64;
 
-    /// What it has done and holds.
+    /// What the run has done so far, and what it holds.
     fn usage(&self) -> Usage;
 
-    /// What is known of each variable, if the run keeps that.
+    /// Access to what is known of each variable, if the run keeps a record.
     fn inspect(&self) -> Option<&dyn Inspect> {
         None
     }
 }
 
-/// A look at every cell of a run that keeps a record.
+/// Access to every cell of a run that keeps a record.
 pub trait Inspect {
     /// What is known of a variable in a cycle; `None` = there was no such cycle.
     ///
@@ -157,7 +157,7 @@ pub struct Undetermined {
     pub report: Diagnostic,
 }
 
-/// What a run has done and holds.
+/// What a run has done, and what it holds.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Usage {
     /// How often a unit of work was done: an equation tried, a function called, a block run.

@@ -6,8 +6,10 @@ use indexmap::IndexMap;
 use rml_backend::{Failure, Held};
 use rml_ir::{Type, Value};
 
-/// What a program remembers beyond its windows: a value for each checkpoint key. Values are shared, not copied, and stay on the
-/// device of the run that gave them. So handing them to another run of the same engine moves nothing. As long as they are kept, no backend overwrites their buffers.
+/// What a program remembers beyond its windows: a value for each checkpoint key.
+///
+/// Values are shared, not copied, and stay on the device of the run that gave them, so handing them to another run of the same engine moves
+/// nothing. As long as they are kept, no backend overwrites their buffers.
 #[derive(Clone, Debug, Default)]
 pub struct States(IndexMap<Arc<str>, Held>);
 
@@ -27,12 +29,12 @@ impl States {
         self.0.iter()
     }
 
-    /// Without the states that `keep` refuses.
+    /// Only the states that `keep` accepts.
     pub fn retain(&mut self, mut keep: impl FnMut(&str) -> bool) {
         self.0.retain(|key, _| keep(key));
     }
 
-    /// As values of the host, for checkpoints and for other engines.
+    /// The states as values on the host, for checkpoints and for other engines.
     ///
     /// # Errors
     /// If a value cannot be copied from its device.

@@ -1,4 +1,4 @@
-//! What is known about one variable in one cycle. Only the lattice; no rule of any equation.
+//! What is known about one variable in one cycle. This file defines the lattice, and no rule of any equation.
 
 use rml_ir::Value;
 
@@ -50,7 +50,7 @@ impl Status {
         matches!(self, Status::Unknown | Status::Value(_))
     }
 
-    /// Whether nothing is left to be known: absent, or present with a value.
+    /// Whether nothing remains to be found out: the variable is absent, or present with a value.
     pub fn is_determined(&self) -> bool {
         matches!(self, Status::Absent | Status::Value(_))
     }
@@ -72,7 +72,7 @@ impl Status {
         }
     }
 
-    /// Whether `other` tells at least as much.
+    /// Whether `other` is at least as much knowledge.
     pub fn is_below(&self, other: &Status) -> bool {
         self.join(other).same(other)
     }
@@ -85,7 +85,7 @@ pub enum Input {
     Given(Value),
     /// It is absent.
     Absent,
-    /// It is read only if the program finds it present; `None` is a refusal, which is then an error.
+    /// It is read only if the program finds the input present; `None` means that there is no value, which is an error then.
     OnDemand(Option<Value>),
 }
 

@@ -1,8 +1,8 @@
-//! A run that is given no values: what it finds out holds for all inputs.
+//! A run without values, whose findings hold for all inputs.
 //!
-//! What is known about a variable only grows with what is known of others (FIX-4). So if the values of inputs,
-//! parameters and random draws are never told, whatever becomes known is so in every run of as many cycles, and an error that is met
-//! is met by all of them. A condition that depends on no input, such as a counter that is compared, is found out in this way.
+//! More knowledge about some variables never takes knowledge about others away (FIX-4). So if the run is not told the values of inputs,
+//! parameters and random draws, then whatever it finds out is true in every run of as many cycles, and an error that it meets is met by
+//! all of them. Such a run decides conditions that depend on no input, such as a counter that is compared with a constant.
 
 use std::sync::Arc;
 
@@ -13,12 +13,12 @@ use rml_ir::pass;
 
 use crate::simulator::{Demand, Failure, Options, Simulator};
 
-/// How many elements of values are computed and kept at most, beyond the first cycle.
+/// The most elements of values that are computed and kept after the first cycle.
 const ELEMENTS: usize = 1 << 20;
-/// How often equations are tried before the run is left.
+/// How often equations are tried before the run is given up.
 const STEPS: u64 = 2_000_000;
 
-/// A run that is given no values, as far as it went.
+/// A run without values, as far as it went.
 #[derive(Debug)]
 pub struct BlindRun {
     flat: Drawn,
@@ -26,8 +26,8 @@ pub struct BlindRun {
 }
 
 impl BlindRun {
-    /// Runs what the outputs and trained parameters of a program need, for at most that many cycles. The inputs `given` are
-    /// present in every cycle, those with a declared clock where it says so; of the others not even the presence is told.
+    /// Runs what the outputs and trained parameters of a program need, for at most that many cycles. The inputs `given` are present in
+    /// every cycle, and inputs with a declared clock where that clock ticks. Of other inputs not even the presence is known.
     ///
     /// Requires: `flat::verify`.
     pub fn new(flat: Flat, given: &[Var], cycles: usize) -> BlindRun {
@@ -51,7 +51,7 @@ impl BlindRun {
         BlindRun { flat, simulator }
     }
 
-    /// What was run, with its inputs; variables are numbered by it.
+    /// The program that was run; it numbers the variables.
     pub fn flat(&self) -> &Drawn {
         &self.flat
     }
@@ -63,16 +63,16 @@ impl BlindRun {
 
     /// What is known of a variable in a cycle.
     pub fn status(&self, cycle: u64, v: Var) -> Status {
-        // Without a backend nothing is on a device.
+        // Without a backend, no value is on a device.
         self.simulator.status(cycle, v).ok().flatten().unwrap_or_default()
     }
 
-    /// The synchronisation error that the run met: every run of as many cycles meets it.
+    /// The synchronisation error that the run met, which every run of as many cycles meets.
     pub fn synchronisation_error(&self) -> Option<Failure> {
         self.simulator.failure().filter(|f| f.report.code == SYNC_ERROR)
     }
 
-    /// The variables that the equation of a failure forces to be present together, with all others of their classes.
+    /// The variables that the equation of a failure forces to be present together, and all others of their clock classes.
     pub fn together(&self, failure: &Failure) -> Vec<Var> {
         let closed = self.simulator.flat();
         let classes = ClockClasses::new(closed);
@@ -84,7 +84,7 @@ impl BlindRun {
         tied.into_iter().flat_map(|v| classes.members(classes.of(v)).to_vec()).collect()
     }
 
-    /// A declared clock that is not that of its variable, with the first cycle that shows it.
+    /// A declared clock that differs from the clock of its variable, with the first cycle that shows it.
     pub fn false_claim(&self) -> Option<(u64, &Claim)> {
         let is_false = |cycle, claim: &Claim| {
             let expected = match self.status(cycle, claim.cond) {

@@ -1,4 +1,4 @@
-//! The simulator as an engine: it runs every program, for every use, and is the reference of all others.
+//! The simulator as an engine. It runs every program for every use, and all other engines are compared with it.
 
 use std::sync::Arc;
 
@@ -12,24 +12,24 @@ use rml_ir::flat::{Drawn, Var};
 
 use crate::simulator::{Options, Simulator, Tensors};
 
-/// The simulator, with what computes tensors.
+/// The simulator as an engine, on the host or with a backend that computes tensors.
 #[derive(Clone, Debug, Default)]
 pub struct SimulatorEngine {
     tensors: Tensors,
 }
 
 impl SimulatorEngine {
-    /// The reference: every operator is evaluated on the host.
+    /// The reference, which evaluates every operator on the host.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Tensors are computed by that backend.
+    /// An engine whose tensors that backend computes.
     pub fn on(backend: Arc<dyn Backend>) -> Self {
         Self { tensors: Tensors::On(backend) }
     }
 
-    /// A simulation for that use; there is always one.
+    /// A simulation for that use. The simulator never declines.
     pub fn start(&self, program: &Arc<Drawn>, wish: &Use) -> Simulator {
         let max_open_cycles = match wish.feeding {
             Feeding::Stream { look_ahead } => look_ahead,

@@ -1,12 +1,12 @@
 //! Running flat programs one cycle at a time, by the paper's normalization-free semantics.
 //!
-//! - [`Simulator`]: event-driven, in constant memory, for streams without end; [`SimulatorEngine`] opens one behind the contract of engines.
-//! - [`BlindRun`]: a run that is given no values, to find out what holds for all inputs.
-//! - [`oracle`]: the same semantics as a naive least fixed point over a whole trace. The two share the statuses and
-//!   the clock classes, but no rule of any equation and no order of evaluation.
-//! - [`kahn`]: the semantics of the paper's appendix, for comparison: sequences without absence.
+//! - [`Simulator`] is event-driven and needs constant memory, so it runs streams without end. [`SimulatorEngine`] opens one as an engine.
+//! - [`BlindRun`] is a run without values, which finds out what holds for all inputs.
+//! - [`oracle`] computes the same semantics as a naive least fixed point over a whole trace. It shares statuses and clock classes with
+//!   the simulator, but neither the rule of any equation nor an order of evaluation.
+//! - [`kahn`] is the semantics of the paper's appendix, for comparison: streams are sequences without absence.
 //!
-//! Nothing here knows the surface syntax, plans or files.
+//! This crate knows nothing about the surface syntax, plans or files.
 
 pub mod kahn;
 pub mod oracle;

@@ -1,8 +1,9 @@
-//! The proof that windows side by side cut a recurrence, each a part of it.
+//! The proof that a recurrence is cut by several windows side by side, each of which cuts a part of it.
 //!
-//! Several windows whose ends are not in step cut a recurrence if no value waits for two of them. Every value that looks ahead in a
-//! window waits for its end, and so does what reads such a value, except a `fby` that ticks once a window: it reads what was found in
-//! an earlier one. Between these the recurrence runs forward, so each window's values are a part that is proved by itself.
+//! Two nodes that are trained `every end` and `every big` are an example. The ends of such windows are independent, so the proof needs
+//! that no value waits for two of them. A value that looks ahead in a window waits for the end of that window, and so does whatever
+//! reads it, except a `fby` that ticks once a window: it reads a value from an earlier window. Between these parts the recurrence runs
+//! forward, so the values of each window form a part that can be proved by itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,8 +16,10 @@ use super::part::Part;
 use super::segment::{Proof, prove};
 use crate::conditions::Guard;
 
-/// The parts that wait, each with the proof that its window cuts it. Requires: no circle within one cycle. Ensures: each is known at the
-/// end of its own window, all other members at once, if what is outside the recurrence is.
+/// The parts that wait, each with the proof that its window cuts it.
+///
+/// Requires: no circle within one cycle. Ensures: if what the recurrence reads from outside is known at once, each part is known at the
+/// end of its own window, and all other members are known at once.
 pub(super) fn separate(deps: &Dependences<'_>, part: &Part) -> Option<Vec<(Part, Proof)>> {
     let (labels, windows) = labels(deps, part)?;
     if windows.len() < 2 {
@@ -36,7 +39,8 @@ pub(super) fn separate(deps: &Dependences<'_>, part: &Part) -> Option<Vec<(Part,
     windows.iter().enumerate().map(proved).collect()
 }
 
-/// For each member that waits the window for which it does, by its place in the list; none if one waits for two, or for no window.
+/// For each member that waits, the window whose end it waits for, as a place in the list. `None` if a member waits for two windows, or
+/// looks ahead outside windows.
 fn labels(deps: &Dependences<'_>, part: &Part) -> Option<(BTreeMap<usize, usize>, Vec<Window>)> {
     let conditions = &deps.conditions;
     let mut ends: Vec<BTreeSet<Guard>> = Vec::new();

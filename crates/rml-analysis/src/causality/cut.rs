@@ -1,4 +1,5 @@
-//! The search for conditions that cut a recurrence: the ends of windows, then those that ways within one instant need.
+//! The search for conditions that cut a recurrence. The ends of windows are tried first, then the conditions that steps within one
+//! cycle depend on.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,10 +13,10 @@ use super::segment::{Proof, prove};
 use crate::conditions::Guard;
 use crate::scc::components;
 
-/// How many conditions are tried for one part, and how large the product of conditions and edges may get.
+/// The most conditions that are tried for one part, and the most edges that are looked at in all attempts together.
 const CANDIDATES: usize = 64;
 const WORK: usize = 40_000_000;
-/// Segments are looked for within segments that deep.
+/// How deep segments within segments are looked for.
 const DEPTH: u32 = 3;
 
 /// The proof that some conditions cut a part, if they are found.
@@ -23,7 +24,7 @@ pub(super) fn search(deps: &Dependences<'_>, part: &Part) -> Option<Proof> {
     cut(deps, part, DEPTH)
 }
 
-/// The same for a part within segments of another one.
+/// The same for a part of a recurrence that is already cut into segments.
 pub(super) fn within(deps: &Dependences<'_>, part: &Part) -> Option<Proof> {
     cut(deps, part, DEPTH - 1)
 }
@@ -49,7 +50,7 @@ fn cut(deps: &Dependences<'_>, part: &Part, depth: u32) -> Option<Proof> {
     joint(deps, part).and_then(|ends| attempt(&ends))
 }
 
-/// The windows around looks ahead, innermost first, one for each set of ends.
+/// The windows around the delays that look ahead, innermost first; windows with the same ends are listed once.
 fn windows(deps: &Dependences<'_>, part: &Part) -> Vec<Ends> {
     let conditions = &deps.conditions;
     let mut found: Vec<(usize, Vec<Guard>, Ends)> = Vec::new();
@@ -67,7 +68,8 @@ fn windows(deps: &Dependences<'_>, part: &Part) -> Vec<Ends> {
     found.into_iter().map(|(_, _, ends)| ends).collect()
 }
 
-/// Conditions whose other value some edge or member of a circle ahead needs; named ones first.
+/// The negations of the conditions that some circle ahead depends on: where one of these holds, the circle is broken. Conditions with a
+/// name come first.
 fn candidates(deps: &Dependences<'_>, part: &Part) -> Vec<Guard> {
     let ahead = |e: &Edge| e.distance != Distance::Past;
     let graph = part.graph(ahead);
@@ -96,8 +98,7 @@ fn is_member(part: &Part, var: Var) -> bool {
     part.nodes.binary_search(&var.index()).is_ok()
 }
 
-/// The conditions under which an edge is taken: its own, and those of the clock of its start. A condition that is a sample stands for
-/// itself and for what it samples.
+/// The conditions under which an edge is taken: its own, and the samplings of the clock on which it starts.
 fn needed(deps: &Dependences<'_>, part: &Part, edge: usize) -> Vec<Guard> {
     let (from, _, e) = &part.edges[edge];
     let conditions = &deps.conditions;
@@ -108,7 +109,8 @@ fn needed(deps: &Dependences<'_>, part: &Part, edge: usize) -> Vec<Guard> {
     found
 }
 
-/// Conditions that cut together what none cuts alone: those that ways through one instant need, each negated, until none is left.
+/// Conditions that only together cut a part. Each round finds a way through one cycle from one look ahead to the next that is still
+/// open, and adds the negation of a condition that it depends on, until no way is open.
 fn joint(deps: &Dependences<'_>, part: &Part) -> Option<Ends> {
     let mut chosen: Vec<Guard> = Vec::new();
     let now = part.graph(|e| e.distance == Distance::Now);

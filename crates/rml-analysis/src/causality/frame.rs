@@ -1,5 +1,5 @@
-//! Segments of time and the four kinds of instants in them: at the first tick of a clock in its segment or later, in the last cycle
-//! of the segment or before.
+//! A frame divides time into segments and tells four kinds of cycles apart in each: whether a cycle is the first tick of a clock in its
+//! segment, and whether it is the last cycle of the segment.
 
 use std::collections::BTreeSet;
 
@@ -14,11 +14,11 @@ use crate::conditions::{Conditions, Guard, Instant};
 pub(crate) enum Ends {
     /// A segment ends where all of these hold.
     All(Vec<Guard>),
-    /// A segment ends where this window does, or one around it.
+    /// A segment ends where this window or one around it ends.
     Window(Window),
 }
 
-/// One of the four kinds of instants: bit 0 = first tick, bit 1 = last cycle.
+/// One of the four kinds of cycles: bit 0 is set for the first tick, bit 1 for the last cycle.
 pub(crate) type Position = usize;
 pub(crate) const POSITIONS: std::ops::Range<Position> = 0..4;
 
@@ -33,26 +33,26 @@ pub(crate) fn is_last(p: Position) -> bool {
 /// Segments, seen from the ticks of a clock.
 pub(crate) struct Frame<'c, 'a> {
     pub(crate) conditions: &'c Conditions<'a>,
-    /// The ends, each a condition, and whether all have to hold (or one).
+    /// The guards at the ends of segments. A segment ends where all of them hold, if `all` is set, else where one of them does.
     pub(crate) ends: Vec<Guard>,
     all: bool,
     /// The clock whose ticks are counted.
     pub(crate) clock: ClockId,
     /// Whether segments end only in ticks of that clock.
     pub(crate) ticks: bool,
-    /// Windows with the boundaries of the segments.
+    /// Windows that end exactly where the segments do.
     windows: Vec<Window>,
-    /// Windows with those boundaries, or fewer.
+    /// Windows that end nowhere else, though perhaps not at every end of a segment.
     around: Vec<Window>,
-    /// Windows with those boundaries, or more.
+    /// Windows that end at every end of a segment, and perhaps elsewhere.
     within: Vec<Window>,
-    /// By position: for what the ends are present with, and for all else.
+    /// What is known by position: `inner` for variables that are present only where all ends are, `outer` for all others.
     inner: Vec<Instant>,
     outer: Vec<Instant>,
 }
 
 impl<'c, 'a> Frame<'c, 'a> {
-    /// Segments with these ends; none if the clock of an end is not known.
+    /// The segments with these ends; `None` if the clock of an end is not known.
     pub(crate) fn new(conditions: &'c Conditions<'a>, ends: &Ends, clock: ClockId) -> Option<Self> {
         let flat = conditions.flat;
         let of_window = |w: Window| -> Vec<Guard> {
@@ -121,7 +121,7 @@ impl<'c, 'a> Frame<'c, 'a> {
         instant
     }
 
-    /// What is known, in a kind of instant, of what is present on a clock.
+    /// What is known of a cycle of that kind in which a clock ticks.
     pub(crate) fn at(&self, clock: ClockId, p: Position) -> &Instant {
         let of = |l: &Guard| self.conditions.clocks.of[l.cond];
         let inner = self.ends.iter().all(|l| self.conditions.is_within(clock, of(l)));
@@ -144,13 +144,13 @@ impl<'c, 'a> Frame<'c, 'a> {
         !POSITIONS.into_iter().any(|p| self.may_tick(clock, p))
     }
 
-    /// Whether a clock ticks at most once a segment, by the way it is sampled or because it ticks at one end only.
+    /// Whether a clock ticks at most once a segment: because of how it is sampled, or because it ticks only at one edge of a segment.
     pub(crate) fn is_once(&self, clock: ClockId) -> bool {
         let may: Vec<bool> = POSITIONS.map(|p| self.may_tick(clock, p)).collect();
         self.ticks_once(clock) || matches!(may[..], [false, _, false, _] | [false, false, _, _])
     }
 
-    /// Whether a clock ticks at most once a segment by the way it is sampled.
+    /// Whether a clock ticks at most once a segment because of how it is sampled, such as by `true fby false` in a window.
     pub(crate) fn ticks_once(&self, clock: ClockId) -> bool {
         let conditions = self.conditions;
         conditions.chain(clock).iter().any(|l| {
@@ -172,7 +172,7 @@ impl<'c, 'a> Frame<'c, 'a> {
         })
     }
 
-    /// Whether a window has the boundaries of the segments, or fewer.
+    /// Whether a window ends only where segments end.
     pub(crate) fn bounds(&self, window: Window) -> bool {
         self.windows.contains(&window) || self.around.contains(&window)
     }
@@ -183,7 +183,7 @@ impl<'c, 'a> Frame<'c, 'a> {
         let of = |var: Var| conditions.clocks.of[var];
         conditions.windows(window).iter().any(|w| {
             let end = conditions.flat.windows[*w].end;
-            // An end that is absent there bounds nothing.
+            // An end that is absent there does not end the window.
             let present = self.all && self.ends.iter().any(|l| conditions.is_within(of(l.cond), of(end)));
             self.within.contains(w) || (present && conditions.truth(end, &self.outer[2]) == Some(true))
         })

@@ -1,7 +1,7 @@
 //! What each value needs: the dependence graph of a flat program.
 //!
-//! A position stands for the value of a variable or, after all variables, for the presence of a class. Constants that the form of
-//! the program decides are used: an edge that is never taken is left out.
+//! A position of the graph stands for the value of a variable. The positions after those of all variables stand for the presence of a
+//! class of variables that are present together. An edge is left out where a constant condition shows that it is never taken.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::clocks::{ClockData, ClockId};
 use crate::conditions::{Conditions, Guard, Instant};
 use crate::scc::Graph;
 
-/// In which cycle something is needed, counted on the clock of a delay.
+/// The cycle in which something is needed, relative to the one that needs it, counted in ticks of a delay's clock.
 #[derive(Clone, Copy, PartialEq, std::cmp::Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Distance {
     /// The same.
@@ -29,13 +29,14 @@ pub enum Distance {
 pub(crate) enum Only {
     /// Wherever its start is needed.
     Always,
-    /// Where the end of a window is present, which need not be so wherever its start is needed, and a condition has a value.
+    /// Where the end of a window is present, and, if a guard is given, that guard holds. The end may be absent where the start of the edge
+    /// is needed.
     Present(Option<Guard>),
     /// Where a condition has a value.
     If(Guard),
-    /// At the first tick of a delay (in its window).
+    /// At the first tick of a delay in its window.
     Start,
-    /// At the last one.
+    /// At the last tick of a delay in its window.
     End,
 }
 
@@ -49,15 +50,15 @@ impl Only {
     }
 }
 
-/// That one thing needs another.
+/// One position needs another one.
 #[derive(Clone, Copy, PartialEq, std::cmp::Eq, Debug)]
 pub(crate) struct Edge {
     pub(crate) to: usize,
     pub(crate) distance: Distance,
     pub(crate) only: Only,
-    /// The equation that says so; none for the presence of a class.
+    /// The equation from which that follows; `None` for the presence of a class.
     pub(crate) eq: Option<Eq>,
-    /// Whether it is asked of all cycles between two ticks of a delay, in order to know that these are neighbours.
+    /// Whether it is needed in all cycles between two ticks of a delay, to know that no other tick lies between them.
     pub(crate) between: bool,
 }
 
@@ -110,7 +111,7 @@ impl<'a> Dependences<'a> {
         }
     }
 
-    /// The cycles in which a position means something: for a presence those of the condition that decides.
+    /// The clock of a position: that of the variable, or for the presence of a class, that of the condition that decides it.
     pub(crate) fn clock(&self, at: usize) -> ClockId {
         let clocks = self.conditions.clocks;
         match self.node(at) {
@@ -143,7 +144,7 @@ fn presence(vars: usize, class: Class) -> usize {
     vars + class.index()
 }
 
-/// Whether a clock has no cycle whatever the inputs: some condition has the other value wherever it is present.
+/// Whether a clock never ticks, whatever the inputs are, because one of its samplings is constantly false.
 pub(super) fn is_empty(conditions: &Conditions<'_>, clock: ClockId) -> bool {
     let mut instant = Instant::default();
     conditions.chain(clock).into_iter().rev().any(|l| {
@@ -183,7 +184,8 @@ impl Needs<'_, '_> {
         self.presence(lhs, distance, Only::Always);
     }
 
-    /// Whether a variable is present: by a condition, and where that may be absent by whether it is present, and so on.
+    /// The needs of the presence of a variable. It is decided by a condition; where that condition may be absent, the presence of the
+    /// condition is needed as well, and so on.
     fn presence(&mut self, var: Var, distance: Distance, only: Only) {
         let mut class = self.classes.of[var];
         let mut seen = BTreeSet::new();
@@ -258,7 +260,7 @@ impl Needs<'_, '_> {
         }
     }
 
-    /// The end of a window around the delay: its value where it is present, and whether it is.
+    /// The needs of the end of a window around a delay: its value where it is present, and whether it is present.
     fn end(&mut self, end: Var, distance: Distance, only: Only) {
         let conditions = self.conditions;
         let lhs = conditions.flat.equations[self.eq].lhs;
@@ -270,7 +272,7 @@ impl Needs<'_, '_> {
         self.presence(end, distance, only);
     }
 
-    /// An end need not be known where another one around the delay is present and holds.
+    /// An end need not be known in cycles in which another end around the delay is present and holds.
     fn unless_other(&self, window: Option<Window>, end: Var) -> Only {
         let conditions = self.conditions;
         let clock = conditions.clocks.of[conditions.flat.equations[self.eq].lhs];

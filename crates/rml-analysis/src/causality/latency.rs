@@ -1,4 +1,4 @@
-//! How long one has to wait for a value: a calculus of bounds.
+//! Bounds on how long a value has to be waited for, and how they are combined.
 
 use std::collections::BTreeSet;
 
@@ -10,12 +10,12 @@ entity_id!(
     "cut"
 );
 
-/// A bound on the cycle by which a value of cycle n is known, if everything before the bound has been fed.
+/// A bound on when a value of cycle n is known, counted in cycles that have been fed.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Latency {
-    /// Cycle n plus that many.
+    /// When cycle n plus that many has been fed.
     Bounded(u64),
-    /// When conditions have held.
+    /// When some conditions have held.
     Windowed(Wait),
     /// The end of a closed trace.
     Closed,
@@ -25,7 +25,8 @@ pub enum Latency {
     Never,
 }
 
-/// Beginning `lead` cycles after n, the conditions have to hold, in turn, `rounds` times; then `lag` more cycles have to be fed.
+/// A wait for conditions: from `lead` cycles after cycle n on, each of them has to hold `rounds` times, and then `lag` more cycles have to
+/// be fed.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Wait {
     /// The conditions.
@@ -43,7 +44,7 @@ impl Wait {
         Wait { cuts: BTreeSet::from([cut]), lead, rounds, lag: 0 }
     }
 
-    /// The wait for a value of the last cycle waited for.
+    /// The wait for a value of the last cycle that is waited for.
     pub(crate) fn then(self, inner: &Latency) -> Latency {
         match inner {
             Latency::Bounded(z) => Latency::Windowed(Wait { lag: self.lag + z, ..self }),
@@ -65,7 +66,7 @@ impl Wait {
 }
 
 impl Latency {
-    /// What is known when both are.
+    /// The bound on what needs both values.
     pub(crate) fn join(&self, other: &Latency) -> Latency {
         match (self, other) {
             (Latency::Bounded(a), Latency::Bounded(b)) => Latency::Bounded(*a.max(b)),
@@ -82,7 +83,7 @@ impl Latency {
         }
     }
 
-    /// That of a value of an earlier cycle.
+    /// The bound on the same value one cycle earlier.
     pub(crate) fn before(&self) -> Latency {
         match self {
             Latency::Bounded(z) => Latency::Bounded(z.saturating_sub(1)),
@@ -91,7 +92,7 @@ impl Latency {
         }
     }
 
-    /// That of a value of the next cycle.
+    /// The bound on the same value one cycle later.
     pub(crate) fn after(&self) -> Latency {
         match self {
             Latency::Bounded(z) => Latency::Bounded(z + 1),
@@ -100,7 +101,7 @@ impl Latency {
         }
     }
 
-    /// How bad it is.
+    /// A rank by which the worst bound is chosen.
     pub(crate) fn rank(&self) -> u8 {
         match self {
             Latency::Bounded(_) => 0,

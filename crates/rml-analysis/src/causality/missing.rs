@@ -1,4 +1,4 @@
-//! A `post` in a window has no value at the last tick there. What needs that value has none, either.
+//! Values that are missing: a `post` has no value at the last tick of its window, and neither has anything that needs it there.
 
 use std::collections::BTreeSet;
 
@@ -8,18 +8,18 @@ use rml_ir::flat::{Eq, Rhs, Var, Window};
 use super::graph::{self, Dependences, Distance, Edge, Only};
 use crate::conditions::{Guard, Instant};
 
-/// What may miss a value.
+/// What has no value, or may have none.
 #[derive(Default)]
 pub(super) struct Missing {
     /// Positions of the graph.
     pub(super) reached: BTreeSet<usize>,
-    /// Outputs that miss one for sure, each with the `post`.
+    /// Outputs that certainly have none, each with the `post` that is the cause.
     pub(super) shown: Vec<(Eq, Var)>,
-    /// Variables that may, each with the `post`.
+    /// Variables that may have none, each with the `post`.
     pub(super) doubtful: Vec<(Eq, Var)>,
 }
 
-/// An edge seen from its end.
+/// An edge, listed at its target.
 struct Reader {
     by: usize,
     edge: Edge,
@@ -107,7 +107,8 @@ impl Walk<'_, '_, '_> {
         }
     }
 
-    /// Whether a reader needs a value that is missing at the end of windows (or anywhere), and then where it has none itself.
+    /// Whether a reader needs a value that is missing, and if so, where the reader has none itself: at the end of windows only, or
+    /// anywhere.
     fn reads(&self, reader: &Reader, at_end: bool) -> Option<bool> {
         let conditions = &self.deps.conditions;
         match reader.edge.distance {

@@ -1,9 +1,9 @@
 //! Causality: what each value needs, in which cycles, and when it is known at the latest.
 //!
-//! The dependence graph ([`graph`]) is divided into strongly connected parts. A part without looks ahead is fine if no value needs
-//! itself in one cycle; one with looks ahead is fine if every circle leads to earlier cycles, or if conditions cut it ([`segment`]). From
-//! these follows, for each value, a bound on the wait for it ([`latency`]). What a value needs is CAUSE-1, what a recurrence must be
-//! like is CAUSE-4, and the verdicts are CAUSE-2 and CAUSE-3 of `docs/semantics`.
+//! The dependence graph ([`graph`]) is divided into strongly connected parts. A part that never looks ahead can run if no value needs
+//! itself within one cycle. A part that looks ahead can run if every circle leads to earlier cycles, or if conditions cut it into
+//! segments ([`segment`]). For each value, a bound on the wait for it follows ([`latency`]). In `docs/semantics`, CAUSE-1 says what a
+//! value needs, CAUSE-4 what a recurrence must be like, and CAUSE-2 and CAUSE-3 are the verdicts.
 
 use std::collections::BTreeSet;
 
@@ -46,7 +46,7 @@ pub struct CutData {
     pub all: bool,
     /// The window of the program with these ends, if `every` gave it.
     pub window: Option<Window>,
-    /// How people call it.
+    /// Its name in messages.
     pub name: String,
 }
 
@@ -57,28 +57,28 @@ pub struct Recurrence {
     pub members: Vec<Var>,
     /// Which way it runs.
     pub direction: Direction,
-    /// What cuts it: it runs within the windows of this one. None for those that run from cycle to cycle for ever.
+    /// What cuts it into windows, within which it runs; `None` if it runs from cycle to cycle without end.
     pub cut: Option<Cut>,
 }
 
-/// What is known about when values are known.
+/// When values are known, and in which order they can be computed.
 #[derive(Clone, Debug)]
 pub struct Causality {
     /// The wait for each variable.
     pub latency: IndexVec<Var, Latency>,
-    /// All conditions waited for.
+    /// All conditions that some value waits for.
     pub cuts: IndexVec<Cut, CutData>,
     /// The recurrences that run one way.
     pub recurrences: Vec<Recurrence>,
-    /// What makes the program one that cannot run, and warnings.
+    /// Errors for what can never run, and warnings.
     pub findings: Diagnostics,
     /// For each value that is found to need itself in one cycle: the guards under which it does, all at once; none if it always does.
     pub circles: Vec<Vec<Guard>>,
-    /// Why nothing is known of some values: a reason and the equations concerned.
+    /// Why nothing is known of some values.
     pub reasons: Vec<Reason>,
 }
 
-/// Why something is left to the run.
+/// Why something cannot be decided before the program runs.
 #[derive(Clone, PartialEq, std::cmp::Eq, Debug)]
 pub struct Reason {
     /// In words.
@@ -184,7 +184,7 @@ impl Solver<'_, '_> {
         }
     }
 
-    /// Values that a `post` does not have in the last cycle of its window.
+    /// Reports values that are missing because a `post` has none in the last cycle of its window.
     fn missing(&mut self) {
         let missing = missing::missing(self.deps);
         for v in missing.reached {
@@ -216,7 +216,7 @@ impl Solver<'_, '_> {
         })
     }
 
-    /// The wait for what is at the other end of an edge.
+    /// The wait for the target of an edge, as seen from its start.
     fn through(&mut self, edge: &Edge) -> Latency {
         let inner = self.latency[edge.to].clone();
         match edge.distance {
@@ -277,7 +277,7 @@ impl Solver<'_, '_> {
         self.cuts.push(CutData { ends, all, window, name })
     }
 
-    /// The least waits of a part that only waits for earlier things, or ahead less than back.
+    /// The least waits in a part whose circles all lead to earlier cycles.
     fn least_waits(&mut self, members: &[usize]) {
         let limit = 200 + members.len();
         for _ in 0..limit {
@@ -301,7 +301,7 @@ impl Solver<'_, '_> {
         }
     }
 
-    /// The waits in a part that is cut.
+    /// The waits in a part that conditions cut.
     fn cut(&mut self, part: &Part, proof: &Proof) {
         let inside: BTreeSet<usize> = part.nodes.iter().copied().collect();
         let mut outside = Latency::Bounded(0);
@@ -345,7 +345,7 @@ impl Solver<'_, '_> {
         })
     }
 
-    /// The waits in a part that windows side by side cut: each member is known where all of them have ended.
+    /// The waits in a part that windows side by side cut: each member is known once all of them have ended.
     fn beside(&mut self, part: &Part, parts: &[(Part, Proof)]) {
         let cuts: BTreeSet<Cut> = parts.iter().map(|(_, proof)| self.cut_of(&proof.ends)).collect();
         for v in &part.nodes {

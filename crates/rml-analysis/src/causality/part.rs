@@ -1,4 +1,4 @@
-//! Strongly connected parts of the dependence graph: ways and circles in them.
+//! Strongly connected parts of the dependence graph, with paths and circles in them.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -6,17 +6,17 @@ use super::graph::{Dependences, Distance, Edge};
 use crate::clocks::{ClockData, ClockId};
 use crate::scc::{Components, Graph, components};
 
-/// How large the product of members and edges may get when sums around circles are looked for.
+/// The largest product of members and edges for which the sums around circles are computed.
 const WORK: usize = 40_000_000;
 
-/// A part of the graph: positions, and the edges between them by their places in that list.
+/// A part of the graph: positions of the graph, and edges between them that name a position by its place in that list.
 #[derive(Clone, Debug)]
 pub(crate) struct Part {
     pub(crate) nodes: Vec<usize>,
     pub(crate) edges: Vec<(usize, usize, Edge)>,
 }
 
-/// A way through edges of a part, each a number of [`Part::edges`].
+/// A path in a part, as the numbers of its edges in [`Part::edges`].
 pub(crate) type Chain = Vec<usize>;
 
 impl Part {
@@ -31,7 +31,7 @@ impl Part {
         Part { edges: edges.collect(), nodes: members.to_vec() }
     }
 
-    /// Those members, with those edges.
+    /// The part with only those members and edges.
     pub(crate) fn restricted(&self, members: &BTreeSet<usize>, edges: &BTreeSet<usize>) -> Part {
         let nodes: Vec<usize> = members.iter().copied().collect();
         let position: BTreeMap<usize, usize> = nodes.iter().enumerate().map(|(i, v)| (*v, i)).collect();
@@ -47,7 +47,7 @@ impl Part {
         self.edges.iter().any(|(_, _, e)| e.distance == distance)
     }
 
-    /// The subgraph of the edges that count; an edge is its target and its number.
+    /// The graph of the edges that `counts` accepts; each edge is given by its target and its number.
     pub(super) fn graph(&self, counts: impl Fn(&Edge) -> bool) -> Graph<(usize, usize)> {
         let edges = self.edges.iter().enumerate().filter(|(_, (_, _, e))| counts(e));
         Graph::new(self.nodes.len(), edges.map(|(i, (from, to, _))| (*from, (*to, i))).collect())
@@ -65,7 +65,7 @@ impl Part {
     }
 }
 
-/// A shortest path from one of `starts` to where `is_goal`; the numbers of its edges.
+/// A shortest path from one of `starts` to a node with `is_goal`, as the numbers of its edges.
 pub(super) fn path(
     graph: &Graph<(usize, usize)>,
     starts: &[usize],
@@ -95,7 +95,7 @@ pub(super) fn path(
     None
 }
 
-/// Some circle of edges that count.
+/// Some circle of edges that `counts` accepts.
 pub(super) fn any_circle(part: &Part, counts: impl Fn(&Edge) -> bool) -> Option<Chain> {
     let graph = part.graph(counts);
     let all = components(graph.len(), |v, i| graph.of(v).get(i).map(|(to, _)| Some(*to)));
@@ -106,25 +106,25 @@ pub(super) fn any_circle(part: &Part, counts: impl Fn(&Edge) -> bool) -> Option<
     part.circle(&graph, *through)
 }
 
-/// Some circle of a part that is strongly connected, through a look ahead if there is one.
+/// Some circle of a strongly connected part; it goes through a look ahead if the part has one.
 pub(crate) fn some_circle(part: &Part) -> Chain {
     let graph = part.graph(|_| true);
     let next = part.edges.iter().position(|(_, _, e)| e.distance == Distance::Next);
     next.and_then(|i| part.circle(&graph, i)).unwrap_or_default()
 }
 
-/// What the distances around the circles of a part sum to.
+/// The sums of distances around the circles of a part.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Sums {
-    /// Around each circle to less than zero.
+    /// Every sum is less than zero.
     Negative,
-    /// Around some circle to zero or more.
+    /// Some sum is zero or more.
     NotAll,
-    /// That was too much to find out.
+    /// Not computed, because the part is too large.
     TooLarge,
 }
 
-/// The sums of distances, each times `factor`, around circles.
+/// Finds the signs of the sums of distances around circles, each distance multiplied by `factor`.
 pub(super) fn sums(part: &Part, factor: i64) -> Sums {
     let n = part.nodes.len();
     let Some(scale) = i64::try_from(n).ok().and_then(|n| n.checked_add(1)) else { return Sums::TooLarge };
@@ -177,8 +177,8 @@ fn has_circle(came: &[usize]) -> bool {
     false
 }
 
-/// Whether every circle leads to earlier cycles. Distances can be compared if all looks ahead count on one clock, of which the looks back
-/// see ticks, too.
+/// Whether every circle leads to earlier cycles. Distances are comparable if all looks ahead count ticks of one clock, and all looks
+/// back count ticks that are among them.
 pub(crate) fn is_negative(deps: &Dependences<'_>, part: &Part) -> bool {
     let mut clock: Option<ClockId> = None;
     for (_, _, e) in part.edges.iter().filter(|(_, _, e)| e.distance == Distance::Next) {

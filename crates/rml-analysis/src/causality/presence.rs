@@ -1,5 +1,5 @@
-//! From what the presence of a variable becomes known: classes of variables that equations force to be present together, and the
-//! condition that decides for a class.
+//! How the presence of a variable becomes known: equations force classes of variables to be present together, and a condition decides
+//! for each class.
 
 use rml_base::{EntityId, IndexVec, entity_id};
 use rml_ir::flat::{Rhs, Var};
@@ -25,7 +25,7 @@ pub(super) struct Decider {
 /// The classes of a program.
 pub(super) struct Classes {
     pub(super) of: IndexVec<Var, Class>,
-    /// None for a class with an input, and for one that nothing decides and the environment asks for.
+    /// What decides each class; `None` for a class with an input, and for one that is present because the environment asks for it.
     pub(super) decided_by: IndexVec<Class, Option<Decider>>,
 }
 
@@ -52,7 +52,7 @@ impl Classes {
         classes
     }
 
-    /// Of several conditions that decide, one that the clock of the class names is taken, else the first.
+    /// If several conditions decide a class, the one that its clock names is taken, else the first.
     fn decide(&mut self, conditions: &Conditions<'_>) {
         for equation in conditions.flat.equations.iter() {
             match &equation.rhs {

@@ -1,4 +1,4 @@
-//! What a strongly connected part of the dependence graph is: fine, cut by conditions, or without an end.
+//! Classifies a strongly connected part of the dependence graph: can it run, is it cut by conditions, or does it never end?
 
 use std::collections::BTreeSet;
 
@@ -11,31 +11,31 @@ use crate::clocks::{ClockData, ClockId};
 use crate::conditions::Guard;
 use crate::scc::{Graph, components};
 
-/// How many conditions are looked at for one that makes a circle within one cycle.
+/// The most conditions that are tried in the search for one that makes a circle within one cycle.
 const CANDIDATES: usize = 64;
 
-/// What a part is.
+/// The class of a part.
 #[derive(Clone, Debug)]
 pub(crate) enum Finding {
-    /// No value needs what comes later without end.
+    /// It can run as it is, in that direction.
     Runs(Direction),
     /// Conditions cut it.
     Cut(Proof),
     /// Windows side by side cut parts of it, and the rest runs forward between them.
     Beside(Vec<(Part, Proof)>),
-    /// Only the end of the trace cuts it.
+    /// Only the end of a closed trace cuts it.
     Closed(Chain),
-    /// A value needs itself.
+    /// A value needs itself within one cycle.
     Instantaneous(Chain),
-    /// As that, but through conditions of which it is not known that they hold together.
+    /// A value needs itself within one cycle, but through conditions that may exclude each other.
     Exclusive(Chain),
-    /// It runs backward for ever.
+    /// It runs backward without end.
     Uncut(Chain),
-    /// Nothing is known.
+    /// Nothing is known, for this reason.
     Unknown(&'static str),
 }
 
-/// Says what a strongly connected part is.
+/// Classifies a strongly connected part.
 pub(crate) fn classify(deps: &Dependences<'_>, part: &Part) -> Finding {
     if let Some(finding) = instantaneous(deps, part) {
         return finding;
@@ -81,7 +81,7 @@ fn instantaneous(deps: &Dependences<'_>, part: &Part) -> Option<Finding> {
     })
 }
 
-/// A circle of edges within one cycle that needs no more than one condition to have one value.
+/// A circle of edges within one cycle for which a single condition has to hold, so that it certainly exists where that one does.
 fn consistent_circle(deps: &Dependences<'_>, part: &Part, found: &Chain) -> Option<Chain> {
     let mut guards: BTreeSet<Guard> = BTreeSet::new();
     for (_, _, e) in part.edges.iter().filter(|(_, _, e)| e.distance == Distance::Now) {
@@ -118,7 +118,7 @@ pub(super) fn always(e: &Edge) -> bool {
     e.only == Only::Always && e.eq.is_some()
 }
 
-/// Circles that no condition cuts: backward for ever, or in both directions at once.
+/// Circles that no condition can cut, because they run backward without end or in both directions at once.
 fn unconditional(deps: &Dependences<'_>, part: &Part) -> Option<Finding> {
     let windowed = |e: &Edge| deps.delay(e).is_some_and(|(_, w)| w.is_some());
     if let Some(finding) = two_ways(deps, part, always) {
@@ -154,9 +154,10 @@ fn unconditional(deps: &Dependences<'_>, part: &Part) -> Option<Finding> {
     closed.filter(|_| is_plain).map(Finding::Closed)
 }
 
-/// Circles without conditions, on one clock, of which one goes ahead and one back, or one as far back as ahead. No window around their
-/// delays ends there: it is taken that there are such cycles for one condition, and for several if they are inputs, but conditions that
-/// are computed might take turns.
+/// Circles without conditions on one clock, of which one goes ahead and one goes back, or one that goes as far back as ahead.
+///
+/// They exist only in cycles in which no window around their delays ends. Such cycles are assumed to exist if there is one end, or several
+/// that are inputs. Several ends that are computed might take turns, so that one holds in every cycle.
 pub(super) fn two_ways(
     deps: &Dependences<'_>,
     part: &Part,
@@ -176,7 +177,7 @@ pub(super) fn two_ways(
         .find_map(|set| opposed(deps, part, |i| counts(&part.edges[i].2) && within[i].is_subset(set)))
 }
 
-/// What [`two_ways`] finds among edges, by their numbers.
+/// The edges that [`two_ways`] finds, by their numbers.
 fn opposed(deps: &Dependences<'_>, part: &Part, counts: impl Fn(usize) -> bool) -> Option<Finding> {
     let counted = part.edges.iter().enumerate().filter(|(i, _)| counts(*i));
     let graph = Graph::new(part.nodes.len(), counted.map(|(i, (from, to, _))| (*from, (*to, i))).collect());

@@ -1,4 +1,4 @@
-//! Causality in words.
+//! The diagnostics of causality.
 
 use rml_base::codes::analysis as codes;
 use rml_base::{Diagnostic, Span};
@@ -11,22 +11,22 @@ use crate::clocks::expression;
 use crate::conditions::{Conditions, Guard};
 use rml_ir::Type;
 
-/// The most places that are shown of one chain.
+/// The most steps of one chain that are shown.
 const SHOWN: usize = 12;
 
-/// How a variable is called.
+/// The name of a variable in messages.
 pub(crate) fn name(flat: &Flat, var: Var) -> String {
     flat.vars[var].name.as_ref().map_or_else(|| "a part of an expression".to_owned(), |n| format!("`{n}`"))
 }
 
-/// How the ends of windows are called: all of them, or for nested windows the end of the inner one.
+/// The name of a cut in messages: all of its ends, or for nested windows the end of the innermost one.
 pub(crate) fn cut_name(conditions: &Conditions<'_>, ends: &[Guard], all: bool) -> String {
     let shown = if all { ends } else { &ends[..1] };
     let names: Vec<String> = shown.iter().map(|l| guard_name(conditions, *l)).collect();
     names.join(" and ")
 }
 
-/// A condition by a name that the source has for it, else as an expression.
+/// A condition under a name that it has in the source, else as an expression.
 fn guard_name(conditions: &Conditions<'_>, guard: Guard) -> String {
     let vars = &conditions.flat.vars;
     let of = |l: Guard| {
@@ -74,7 +74,7 @@ pub(super) fn instantaneous(deps: &Dependences<'_>, part: &Part, chain: &Chain) 
     })
 }
 
-/// A recurrence runs backward for ever.
+/// A recurrence runs backward without end.
 pub(super) fn uncut(deps: &Dependences<'_>, part: &Part, chain: &Chain) -> Diagnostic {
     let (start, what) = begin(deps, part, chain);
     let message = format!("{what} needs all later cycles: nothing cuts its recurrence through `post`");
@@ -84,7 +84,7 @@ pub(super) fn uncut(deps: &Dependences<'_>, part: &Part, chain: &Chain) -> Diagn
         .help("write `merge end x ((post o) when not end)`, or `fby back` in a node called with `every end`")
 }
 
-/// A recurrence that the end of the trace alone cuts.
+/// A recurrence is cut only by the end of the trace.
 pub(super) fn closed_only(deps: &Dependences<'_>, part: &Part, chain: &Chain) -> Diagnostic {
     let (start, what) = begin(deps, part, chain);
     let message = format!("{what} is known at the end of a closed trace only");
@@ -94,7 +94,7 @@ pub(super) fn closed_only(deps: &Dependences<'_>, part: &Part, chain: &Chain) ->
         .help("for a stream without end, call the node with `every end`, or cut the recurrence by `merge`")
 }
 
-/// An output is a `post` in the last cycle of a window.
+/// An output has no value in the last cycle of a window, where it comes from a `post`.
 pub(super) fn no_last_value(flat: &Flat, eq: Eq, output: Var) -> Diagnostic {
     let equation = &flat.equations[eq];
     let found = Diagnostic::error(
@@ -110,7 +110,7 @@ pub(super) fn no_last_value(flat: &Flat, eq: Eq, output: Var) -> Diagnostic {
     .help("write `k fby back x` in place of `post x`, which is `k` there, or choose another value where the window ends")
 }
 
-/// It is not known whether an output is a `post` in the last cycle of a window.
+/// An output may have no value in the last cycle of a window.
 pub(super) fn doubtful_last(flat: &Flat, post: Eq, output: Var) -> Reason {
     Reason {
         message: format!(
@@ -121,7 +121,7 @@ pub(super) fn doubtful_last(flat: &Flat, post: Eq, output: Var) -> Reason {
     }
 }
 
-/// Something is left to the run.
+/// Something cannot be decided before the program runs.
 pub(super) fn reason(deps: &Dependences<'_>, part: &Part, chain: &Chain, message: &str) -> Reason {
     let spans = chain.iter().filter_map(|i| span_of(deps, part.nodes[part.edges[*i].0]));
     let (_, what) = begin(deps, part, chain);
@@ -141,7 +141,7 @@ pub(super) fn unknown_clock(deps: &Dependences<'_>, edge: &Edge) -> Reason {
     }
 }
 
-/// Where a chain is told from: at a variable that has a name, if there is one.
+/// Turns a chain so that it begins at a variable with a name, if there is one.
 fn begin(deps: &Dependences<'_>, part: &Part, chain: &Chain) -> (usize, String) {
     let flat = deps.conditions.flat;
     let var = |i: &usize| match deps.node(part.nodes[part.edges[*i].0]) {
@@ -169,7 +169,7 @@ fn labelled(
     if steps.len() > SHOWN { found.note(format!("and {} more steps", steps.len() - SHOWN)) } else { found }
 }
 
-/// A step of a chain that is being told: where it stands, what needs something, and how far away in time.
+/// A step of a chain: its place in the source, what needs something, and how far away in time.
 struct Step {
     span: Span,
     of: Var,
@@ -188,7 +188,7 @@ impl Step {
     }
 }
 
-/// The steps of a chain in words. Parts of expressions, which have no name, are passed over, but for one between two steps in time.
+/// The steps of a chain in words. Parts of expressions, which have no name, are left out, except between two steps in time.
 fn steps(deps: &Dependences<'_>, part: &Part, chain: &Chain, start: usize) -> Vec<(Span, String)> {
     let flat = deps.conditions.flat;
     let mut told = Vec::new();

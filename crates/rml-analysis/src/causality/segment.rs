@@ -1,10 +1,10 @@
 //! The proof that conditions cut a recurrence.
 //!
-//! The conditions divide time into segments, each ending in a cycle where they hold. Every member of the recurrence is looked at in four
-//! kinds of instants: at the first tick of its segment or later, in the last cycle of its segment or before. The edges then say whether
-//! they stay in the segment or lead to an earlier or later one. The recurrence is well founded if no circle leads to a later segment,
-//! and if within a segment every circle runs one way: then values can be found segment by segment, in each one sweep after the
-//! other.
+//! The conditions divide time into segments; each one ends in a cycle where they hold. Every member of the recurrence is looked at in four
+//! kinds of cycles: is it the first tick in its segment, or a later one, and is it the last cycle of its segment, or an earlier one? For
+//! each kind it is known whether an edge stays in the segment or leads to an earlier or a later one. The recurrence is well founded if
+//! no circle leads to a later segment, and if every circle within a segment runs one way. Then values can be computed segment by
+//! segment, and within a segment by one sweep after another.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,7 +26,7 @@ pub enum Direction {
     Backward,
     /// Forward as a whole, with looks ahead.
     Mixed,
-    /// Not known, or both.
+    /// Both ways, or not known.
     Unknown,
 }
 
@@ -38,16 +38,16 @@ pub(crate) struct Sweep {
     pub(crate) direction: Direction,
 }
 
-/// That a recurrence is cut.
+/// The proof that a recurrence is cut.
 #[derive(Clone, Debug)]
 pub(crate) struct Proof {
     pub(crate) ends: Ends,
     pub(crate) sweeps: Vec<Sweep>,
-    /// Cuts of parts within the segments.
+    /// The proofs for parts that run both ways within a segment and are cut there again.
     pub(crate) nested: Vec<Proof>,
-    /// For each member: how many cycles later the wait begins, and how many ends are waited for.
+    /// For each member, how many cycles later the wait for it begins, and how many ends of segments it takes.
     pub(crate) waits: Vec<(u64, u64)>,
-    /// For each member: whether it means something in the last cycle of a segment.
+    /// For each member, whether it may be present in the last cycle of a segment.
     pub(crate) at_last: Vec<bool>,
     /// The windows whose delays never lead across the end of a segment.
     pub(crate) within: Vec<Window>,
@@ -55,7 +55,7 @@ pub(crate) struct Proof {
     pub(crate) jumping: BTreeSet<ClockId>,
 }
 
-/// An edge of the product: where it leads, and how many segments ahead (-1, 0 or 1).
+/// An edge between members at positions: where it leads, and how many segments ahead (-1, 0 or 1).
 #[derive(Clone, Copy)]
 struct Leads {
     to: usize,
@@ -71,10 +71,10 @@ struct Segments<'d, 'a> {
     once: BTreeMap<ClockId, bool>,
 }
 
-/// Looks for what cuts a part within segments.
+/// A search for what cuts a part within segments.
 pub(super) type Nested<'n> = &'n dyn Fn(&Part) -> Option<Proof>;
 
-/// Proves that `ends` cut a part; what runs both ways within segments has to be cut there, which `nested` proves.
+/// Proves that `ends` cut a part. Whatever runs both ways within a segment has to be cut there again, which `nested` proves.
 pub(super) fn prove(deps: &Dependences<'_>, part: &Part, ends: &Ends, nested: Nested<'_>) -> Option<Proof> {
     let frame = Frame::new(&deps.conditions, ends, reference_clock(deps, part)?)?;
     let clocks: BTreeSet<ClockId> =
@@ -105,7 +105,7 @@ fn of_graph(graph: &Graph<Leads>, counts: impl Fn(&Leads) -> bool) -> Components
     components(graph.len(), |v, i| graph.of(v).get(i).map(|e| counts(e).then_some(e.to)))
 }
 
-/// Checks one strongly connected piece within segments.
+/// Checks one strongly connected piece of the edges that stay in a segment or lead to a later one.
 #[allow(clippy::too_many_arguments, reason = "two results that a struct would only wrap")]
 fn sweep(
     deps: &Dependences<'_>,
@@ -157,7 +157,7 @@ fn sweep(
     Some(())
 }
 
-/// One sweep for those that share members.
+/// Merges sweeps in the same direction that share members, and leaves every member in one sweep.
 fn merged(mut sweeps: Vec<Sweep>) -> Vec<Sweep> {
     sweeps.sort_by_key(|s| std::cmp::Reverse(s.members.len()));
     let mut taken: BTreeMap<usize, usize> = BTreeMap::new();
@@ -214,7 +214,7 @@ fn waits(segments: &Segments<'_, '_>, graph: &Graph<Leads>, all: &Components) ->
 }
 
 impl Segments<'_, '_> {
-    /// Whether a member can be present in such an instant.
+    /// Whether a member can be present at a position.
     fn is_valid(&self, v: usize, p: Position) -> bool {
         self.frame.may_tick(self.deps.clock(self.part.nodes[v]), p)
     }
@@ -275,7 +275,8 @@ impl Segments<'_, '_> {
         }
     }
 
-    /// What is asked of the cycles since the tick before: an end in the segment before says that the delay restarts.
+    /// Leads to where a condition is needed in all cycles since the tick before. Those of the segment before count, too: an end there
+    /// restarts the delay.
     fn before(&self, at: usize, p: Position, lead: &mut impl FnMut(Position, i8)) {
         let counted = self.deps.conditions.is_within(self.deps.clock(self.part.nodes[at]), self.frame.clock);
         if !(is_first(p) && counted) {
@@ -284,7 +285,8 @@ impl Segments<'_, '_> {
         POSITIONS.for_each(|q| lead(q, -1));
     }
 
-    /// Whether a delay of that clock jumps over ends: those that come in ticks of it alone are not jumped over.
+    /// Whether ends may come between two ticks of a clock, so that a delay on it jumps over them. It cannot if all ends come in ticks of
+    /// the clock itself.
     fn jumps(&self, clock: ClockId) -> bool {
         let conditions = &self.deps.conditions;
         !self.frame.ends.iter().all(|l| conditions.is_within(conditions.clocks.of[l.cond], clock))
@@ -309,7 +311,7 @@ impl Segments<'_, '_> {
     }
 }
 
-/// The clock of most of the edges that lead to later cycles.
+/// The clock on which most of the edges to later cycles count.
 fn reference_clock(deps: &Dependences<'_>, part: &Part) -> Option<ClockId> {
     let mut counts: BTreeMap<ClockId, usize> = BTreeMap::new();
     for (_, _, edge) in part.edges.iter().filter(|(_, _, e)| e.distance == Distance::Next) {

@@ -1,7 +1,7 @@
 //! Parameters that cannot be updated in time (CAUSE-7).
 //!
-//! A parameter that is trained outside windows has a new value in each cycle. With look-ahead its update may wait for what it does in
-//! the next cycle, which waits for the update.
+//! A parameter that is trained outside windows has a new value in each cycle. If the program looks ahead, the update may wait for a value
+//! of the next cycle, which is computed with the parameter and therefore waits for the update.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use super::part::{Chain, Part, path};
 use super::recurrence::{always, two_ways};
 use super::report::name;
 
-/// How many names of a way are shown.
+/// The most names on a path that are shown.
 const SHOWN: usize = 12;
 
 /// The diagnostic for a part with circles forward and backward in time at once, if they all run through updates of parameters.
@@ -41,7 +41,7 @@ pub(super) fn too_late(deps: &Dependences<'_>, part: &Part) -> Option<Diagnostic
     Some(diagnostic(deps, part, &chain, key, &others))
 }
 
-/// From an update to what it needs, ahead in time, and back to the parameter.
+/// The path from an update to what it needs ahead in time, and from there back to the parameter.
 fn way(part: &Part, update: usize) -> Option<Chain> {
     let graph = part.graph(always);
     let (from, to, _) = part.edges[update];

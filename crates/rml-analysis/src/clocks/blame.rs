@@ -20,7 +20,7 @@ pub enum Seen {
     Nothing,
     /// It is absent.
     Absent,
-    /// It is present; its value is not known, or no truth value.
+    /// It is present, but its value is not known or is not a truth value.
     Present,
     /// It is present with this truth value.
     Is(bool),
@@ -31,7 +31,7 @@ pub enum Seen {
 pub struct Meeting<'a> {
     /// The cycle in which streams disagree.
     pub cycle: u64,
-    /// How many cycles a run has when it is known that they do.
+    /// The number of cycles after which every run has met it.
     pub cycles: u64,
     /// Variables that have to be present together and are not; empty if that is not known.
     pub together: &'a [Var],
@@ -40,7 +40,7 @@ pub struct Meeting<'a> {
 }
 
 impl Meeting<'_> {
-    /// Adds to an error when every run meets it.
+    /// Adds to an error that every run meets it, and when.
     #[must_use]
     pub fn remark(&self, error: Diagnostic) -> Diagnostic {
         let Meeting { cycle, cycles, .. } = self;
@@ -51,8 +51,8 @@ impl Meeting<'_> {
     }
 }
 
-/// The error that says which two clocks of a program disagree in a cycle, where each comes from, and what would mend it; `None` if
-/// the clocks are proved to agree, or what is known of the cycle does not tell them apart.
+/// The error that says which two clocks of a program disagree in a cycle, where each of them comes from, and how to correct it. `None` if the
+/// clocks are proved to agree, or if what is known of the cycle does not tell them apart.
 ///
 /// Requires: `flat::verify`.
 pub fn blame(flat: &Flat, meeting: &Meeting<'_>) -> Option<Diagnostic> {
@@ -75,7 +75,7 @@ pub fn blame(flat: &Flat, meeting: &Meeting<'_>) -> Option<Diagnostic> {
     Some(meeting.remark(reporter.error(&mismatch)))
 }
 
-/// The conditions by which the two sides of a mismatch differ in the cycle; `None` if they are not known to.
+/// The conditions by which the two sides of a mismatch differ in the cycle; `None` if they are not known to differ.
 fn apart(inferred: &Inferred, kind: Kind, meeting: &Meeting<'_>) -> Option<Witness> {
     let terms = match kind {
         Kind::Together(a, b) => [inferred.of[a], inferred.of[b]],
@@ -89,7 +89,7 @@ fn apart(inferred: &Inferred, kind: Kind, meeting: &Meeting<'_>) -> Option<Witne
     })
 }
 
-/// Whether a clock is active in the cycle, and the conditions that say so.
+/// Whether a clock is active in the cycle, and the conditions that decide it.
 fn is_active(inferred: &Inferred, term: TermId, meeting: &Meeting<'_>) -> Option<(bool, Witness)> {
     let (root, path) = inferred.path(term);
     let is_root = match inferred.terms[root] {

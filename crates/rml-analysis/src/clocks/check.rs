@@ -1,4 +1,4 @@
-//! Holds every equation against the clocks of its variables.
+//! Compares what every equation asks for with the clocks of its variables.
 
 use rml_base::Diagnostics;
 use rml_ir::flat::Flat;
@@ -35,7 +35,7 @@ pub(super) fn check(
     Verdict::Dynamic(Diagnostics(mismatches.iter().map(|m| reporter.warning(m)).collect()))
 }
 
-/// Finds out which mismatches are certain.
+/// Finds out which mismatches certainly occur for some inputs.
 fn judge(flat: &Flat, inferred: &Inferred, values: &mut Values, mismatches: &mut [Mismatch]) {
     for mismatch in mismatches {
         let (a, b) = match mismatch.kind {

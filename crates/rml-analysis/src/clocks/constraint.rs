@@ -9,12 +9,12 @@ use rml_ir::{Sample, Synchrony};
 pub(super) struct Constraint {
     /// The equation; `None` for a declared clock.
     pub(super) equation: Option<Eq>,
-    /// Where a clock is declared that is to be proved. Nothing is inferred from it.
+    /// The place of a declared clock that has to be proved. Nothing is inferred from such a clock.
     pub(super) claim: Option<Span>,
     pub(super) span: Span,
-    /// What is defined by it.
+    /// The variable that the equation defines.
     pub(super) target: Var,
-    /// From whose clocks that of the target follows.
+    /// The variables from whose clocks that of the target follows.
     pub(super) sources: Vec<Var>,
     /// Variables that are present together.
     pub(super) together: Vec<Var>,
@@ -22,8 +22,8 @@ pub(super) struct Constraint {
     pub(super) samples: Vec<Sample>,
 }
 
-/// The constraints of a program: one for each equation, in order, then one for each declared clock: of inputs, then what is claimed
-/// of other variables.
+/// The constraints of a program: one for each equation, in order, then one for the declared clock of each input, then one for each clock
+/// that is claimed of another variable.
 pub(super) fn constraints(flat: &Flat) -> Vec<Constraint> {
     let equations = flat.equations.iter_enumerated().map(|(id, equation)| of_equation(id, equation));
     let declared = flat.inputs.iter().filter_map(|input| {
@@ -50,7 +50,7 @@ pub(super) fn constraints(flat: &Flat) -> Vec<Constraint> {
     equations.chain(declared).chain(claims).collect()
 }
 
-/// What an equation asks for. The operands, or the condition, stand before what is defined.
+/// The constraint of an equation. Operands, or the condition, stand before the variable that is defined.
 fn of_equation(id: Eq, equation: &Equation) -> Constraint {
     let Synchrony { mut together, samples } = equation.synchrony();
     if !together.is_empty() {

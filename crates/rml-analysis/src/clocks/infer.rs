@@ -1,6 +1,6 @@
-//! Inference: every variable gets a clock term, from the operands of its equation wherever possible, else from its uses (constants,
-//! inputs without a declared clock). Nothing is compared here; the terms of a well-clocked program are forced, those of an
-//! ill-clocked one are such that the disagreement shows in the equation whose operands disagree.
+//! Inference of clock terms. A variable gets its term from the operands of its equation if possible, else from its uses (as constants and
+//! inputs without a declared clock do). Nothing is compared here. In a well-clocked program there is only one choice; in another one, the
+//! terms are chosen so that the disagreement shows in the equation whose operands disagree.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -61,7 +61,7 @@ pub(super) struct Inferred {
 const BASE: TermId = TermId(0);
 
 impl Inferred {
-    /// The term of what is sampled from a clock, which every constraint has made.
+    /// The term of a sampling, which exists for every sampling of a constraint.
     pub(super) fn sampled(&self, parent: TermId, sample: Sample) -> Option<TermId> {
         let term = Term::On { parent, cond: sample.cond, positive: sample.positive };
         self.ids.get(&term).copied()
@@ -109,9 +109,9 @@ struct Inference<'a> {
     of: IndexVec<Var, Option<TermId>>,
     origin: IndexVec<Var, Origin>,
     order: Vec<Var>,
-    /// Whether a variable comes out of a delay, directly or through copies: where a recurrence is entered.
+    /// Whether a variable is a delay, or a copy of one. Inference enters recurrences there.
     delayed: IndexVec<Var, bool>,
-    /// Constraints whose sources all have clocks; all but those that come out of delays; some; and in which anything has.
+    /// Constraints to try next, the most certain first: all sources have clocks; all have but delays; some have; some variable has.
     ready: VecDeque<usize>,
     entered: BTreeSet<usize>,
     partly: BTreeSet<usize>,

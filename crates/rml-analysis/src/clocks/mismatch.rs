@@ -1,4 +1,4 @@
-//! Where equations put clocks together that are not proved equal.
+//! Mismatches: equations that need two clocks to be equal which are not proved to be.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use super::infer::{Inferred, Origin};
 use super::values::{Presence, Values};
 use super::witness::Witness;
 
-/// Two clocks that an equation puts together and that are not proved equal.
+/// Two clocks that have to be equal because of an equation, and are not proved to be.
 #[derive(Clone, Debug)]
 pub(super) struct Mismatch {
     /// By position.
@@ -23,9 +23,9 @@ pub(super) struct Mismatch {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
-    /// Two variables that are to be present together.
+    /// Two variables that have to be present together.
     Together(Var, Var),
-    /// A variable that is to be present where a condition says.
+    /// A variable that has to be present where a condition has a value.
     Sample(Sample),
 }
 
@@ -37,7 +37,7 @@ pub(super) struct Disagreements {
     pub(super) following: Vec<Mismatch>,
 }
 
-/// Finds all constraints that do not fit the clocks.
+/// Finds all constraints that the clocks are not proved to meet.
 pub(super) fn disagreements(
     constraints: &[Constraint],
     inferred: &Inferred,
@@ -47,7 +47,7 @@ pub(super) fn disagreements(
 }
 
 impl Kind {
-    /// The variables that are to be present together.
+    /// The variables that have to be present together.
     pub(super) fn present_together(self) -> Vec<Var> {
         match self {
             Kind::Together(a, b) => vec![a, b],
@@ -74,15 +74,15 @@ pub(super) fn clock(inferred: &Inferred, values: &Values, v: Var) -> Presence {
     values.presences[inferred.of[v]]
 }
 
-/// The clock that a sample asks for; `None` beyond the limit of the diagrams.
+/// The clock that a sample asks for; `None` if it exceeds the limit of the diagrams.
 pub(super) fn sampled(inferred: &Inferred, values: &Values, sample: Sample) -> Option<Presence> {
     let term = inferred.sampled(inferred.of[sample.cond], sample)?;
     Some(values.presences[term])
 }
 
 impl Checker<'_> {
-    /// Parts the mismatches that do not follow from others off: nothing is said about a clock that was derived by a constraint of
-    /// which a mismatch has been told. The first one in the order of derivation is always told.
+    /// Separates the mismatches that are reported from those that follow from them. A mismatch is not reported if its clock was derived by a
+    /// constraint that already has a reported mismatch. The first one in the order of derivation is always reported.
     fn run(&self) -> Disagreements {
         let mut found: Vec<Mismatch> = Vec::new();
         for (at, constraint) in self.constraints.iter().enumerate() {
@@ -111,7 +111,7 @@ impl Checker<'_> {
         Disagreements { told, following }
     }
 
-    /// Where a declared clock is wrong, nothing is said about what uses the variable as if it were right.
+    /// If a declared clock is wrong, mismatches of what uses the variable as if the clock were right are not reported.
     fn without_those_of_claims(&self, found: Vec<Mismatch>) -> (Vec<Mismatch>, Vec<Mismatch>) {
         let claimed = |m: &Mismatch| self.constraints[m.constraint].claim.is_some();
         let wrong: BTreeSet<Var> =
@@ -131,7 +131,7 @@ impl Checker<'_> {
         true
     }
 
-    /// Whether the clock of a variable was derived by a constraint, other than the one in question, that has been told of.
+    /// Whether the clock of a variable was derived by a constraint with a reported mismatch, other than the one in question.
     fn follows(&self, v: Var, at: usize, told: &BTreeSet<usize>) -> bool {
         let mut v = v;
         while let Origin::Constraint { constraint, from } = self.inferred.origin[v] {

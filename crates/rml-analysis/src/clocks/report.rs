@@ -1,4 +1,4 @@
-//! Explains a disagreement: which two clocks an equation puts together, where each comes from, and what would mend it.
+//! Explains a disagreement: which two clocks have to be equal in an equation, where each of them comes from, and how to correct it.
 
 use rml_base::codes::analysis::{CLOCK_DYNAMIC, CLOCK_MISMATCH};
 use rml_base::{Diagnostic, Span};
@@ -26,7 +26,7 @@ struct Side {
     term: TermId,
 }
 
-/// What is said of the outermost call on the way to an equation, if both clocks that disagree in it come from outside that call.
+/// The label at the outermost call on the way to an equation, if both clocks that disagree in the equation come from outside that call.
 pub const CALLED: &str = "called here with both clocks";
 
 /// Where a clock comes from.
@@ -43,7 +43,7 @@ fn path(name: &str) -> &str {
 }
 
 impl Reporter<'_> {
-    /// How variables are written in what is said about a disagreement.
+    /// How variables are written in the report of a disagreement.
     fn names(&self, mismatch: &Mismatch) -> Names<'_> {
         Names::within(self.flat, &self.instance(mismatch).unwrap_or_default())
     }
@@ -194,7 +194,7 @@ impl Reporter<'_> {
         path.iter().fold(root, |text, (cond, positive)| text + &self.sampling(names, *cond, *positive))
     }
 
-    /// Where a clock comes from: the sampling that made it, else the input at the end of the chain, else what nothing drives.
+    /// Where a clock comes from: the sampling that made it, else the input from which it was derived, else a variable that nothing drives.
     fn reason(&self, names: &Names<'_>, side: &Side) -> Option<Reason> {
         let clock = self.clock(names, side.term);
         if let Some(maker) = self.inferred.makers[side.term] {
@@ -249,7 +249,7 @@ impl Reporter<'_> {
         self.flat.equations.iter().find(|e| is_copy(&e.rhs) && is_input(e.lhs)).map(|e| e.span)
     }
 
-    /// The outermost call on the way to an equation within which none of the two clocks arises: it is called wrongly.
+    /// The outermost call on the way to an equation inside which neither of the two clocks arises. That call is wrong.
     fn wrong_call(&self, mismatch: &Mismatch, reasons: &[Reason]) -> Option<Span> {
         let mut instance = self.instance(mismatch)?;
         let mut wrong = None;

@@ -1,10 +1,11 @@
 //! Value numbering, and clocks as functions of conditions.
 //!
-//! Two variables get the same label if they are proved to have the same value in every cycle in which both are present and known:
-//! same primitive on operands of the same labels; `x when c` has the label of `x`. A truth value is a function of *atoms*: what
-//! cannot be taken apart (inputs, delays, comparisons, ..). Delays are compared by optimistic refinement: at first all with equal
-//! initial values are one, and they are told apart as long as their operands, windows or clocks differ. So equality goes through
-//! recurrences, by induction over the cycles. A clock is the function that says where it is present, under a root.
+//! Two variables get the same label if they are proved to have the same value in every cycle in which both are present and known. That is
+//! so for the same primitive on operands with the same labels, and `x when c` has the label of `x`. A truth value is a function of
+//! *atoms*, which are conditions that cannot be taken apart: inputs, delays, comparisons and others. Delays are compared by optimistic
+//! refinement: at first all delays with equal initial values count as one, and then they are separated until none of those left together
+//! differ in operands, windows or clocks. So equality is found through recurrences, by induction over the cycles. A clock is a root and
+//! the function that says in which of its cycles the clock is present.
 
 use indexmap::IndexSet;
 use rml_base::IndexVec;
@@ -16,12 +17,12 @@ use super::bdd::{Atom, Bdd, FALSE, Node, TRUE};
 use super::constant::{ConstKey, const_key};
 use super::infer::{Inferred, Term, TermId};
 
-/// How many nodes the diagrams of a program may have; beyond, conditions are not taken apart.
+/// The most nodes that the diagrams of a program may have. Beyond that, conditions are not taken apart.
 const NODES: usize = 200_000;
-/// How often delays are told apart; beyond, each is only equal to itself.
+/// The most rounds in which delays are separated. Beyond that, each is equal only to itself.
 const ROUNDS: usize = 100;
 
-/// What is equal for sure.
+/// The number of a value: variables with the same label are proved equal.
 pub(super) type Label = usize;
 
 /// What a label stands for.
@@ -36,7 +37,7 @@ enum Key {
     Alone(Var),
     Apply(Op, Vec<Label>),
     If(Label, Label, Label),
-    /// Where a clock is sampled by a condition, beyond the limit of the diagrams.
+    /// The cycles in which a clock is sampled by a condition, if they exceed the limit of the diagrams.
     Sampled(Presence, Node, bool),
 }
 
@@ -71,11 +72,11 @@ pub(super) fn values(flat: &Flat, inferred: &Inferred) -> Values {
     }
 }
 
-/// What a delay always gives, as far as that is known.
+/// For each delay, the constant that it always gives, if there is one.
 type Steady = IndexVec<Eq, Option<Key>>;
 
-/// The values by the coarsest partition of the delays that stands, and the delays that are found to be constant by it, if they are
-/// more than before.
+/// The values by the coarsest partition of the delays that is consistent, and the delays that are found to be constant by it, if there are
+/// more of them than before.
 fn refine(
     flat: &Flat,
     inferred: &Inferred,
@@ -108,7 +109,7 @@ struct Blocks {
 }
 
 impl Blocks {
-    /// Delays of the same kind and initial value are together; a trained parameter is alone.
+    /// Delays of the same kind with the same initial value are together. A trained parameter is alone.
     fn new(flat: &Flat, structure: &Structure) -> Blocks {
         Blocks::by(flat, |eq| {
             let equation = &flat.equations[eq];
@@ -148,7 +149,7 @@ struct Structure {
     /// Whether an equation holds a trained parameter.
     parameters: IndexVec<Eq, bool>,
     order: Vec<Var>,
-    /// Variables that depend on themselves within a cycle: a cut through each such circle.
+    /// Variables that depend on themselves within a cycle: at least one of each circle.
     circular: IndexVec<Var, bool>,
 }
 
@@ -177,7 +178,7 @@ impl Structure {
         structure
     }
 
-    /// Appends a variable behind its operands; the path is kept on a stack of its own.
+    /// Appends a variable after its operands, without recursion.
     fn visit(&mut self, flat: &Flat, root: Var, state: &mut IndexVec<Var, Visit>) {
         let mut stack = vec![(root, false)];
         while let Some((v, done)) = stack.pop() {
@@ -417,8 +418,8 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Comparisons of scalars, so that those which say the same are one atom: `a > b` is `b < a`, and for integers, where
-    /// there is no NaN, `a <= b` is `not b < a`.
+    /// A comparison of scalars in a normal form, so that equivalent ones are the same atom: `a > b` is `b < a`, and for integers, which have
+    /// no NaN, `a <= b` is `not b < a`.
     fn comparison(&mut self, v: Var, op: &Op, args: &[Var], labels: &[Label]) -> Option<Node> {
         let &[a, b] = labels else { return None };
         let scalar = |x: &Var| self.flat.vars[*x].ty.shape.is_scalar();
@@ -445,7 +446,7 @@ impl<'a> Pass<'a> {
         if negated { self.values.bdd.not(node) } else { Some(node) }
     }
 
-    /// A finer partition of the delays: those that differ in operands, windows or clocks are told apart.
+    /// A finer partition of the delays, in which those that differ in operands, windows or clocks are separated.
     fn refine(&self, inferred: &Inferred) -> Blocks {
         let clock = |v: Var| self.values.presences[inferred.of[v]];
         let mut windows: IndexSet<(Label, Presence, Option<usize>)> = IndexSet::new();
@@ -464,7 +465,7 @@ impl<'a> Pass<'a> {
         })
     }
 
-    /// The delays of a constant that also begin (end) with it, if there are more than are known.
+    /// The delays of a constant that also begin or end with it, if there are more of them than before.
     fn more_steady(&self) -> Option<Steady> {
         let mut more = self.steady.clone();
         let mut is_more = false;
@@ -499,7 +500,7 @@ impl<'a> Pass<'a> {
     }
 }
 
-/// Operators that give their operand back where the type is the same.
+/// Whether an operator returns its operand unchanged if the types are the same.
 fn keeps_value(op: &Op) -> bool {
     matches!(op, Op::Copy | Op::StopGradient | Op::Reshape { .. } | Op::Broadcast { .. } | Op::SumTo { .. })
 }

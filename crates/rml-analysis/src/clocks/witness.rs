@@ -1,8 +1,8 @@
-//! Whether two clocks differ for sure: whether inputs can be chosen that make them differ.
+//! Proves that two clocks differ, by inputs that make them differ.
 //!
-//! An atom is *free* if inputs that nothing else in question depends on can make it true and can make it false: a bool input, a
-//! delay outside windows of something free, a comparison of something that takes every value of its type. If all atoms of one
-//! way to make the clocks differ are free and no two depend on a common input in the same cycle, such inputs exist.
+//! An atom is *free* if inputs can make it true and can make it false: a bool input, a delay outside windows of something free, or a
+//! comparison of something that takes every value of its type. Consider one assignment of atoms that makes the clocks differ. If all its
+//! atoms are free, and no two of them depend on the same input in the same cycle, then there are inputs that bring it about.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -16,17 +16,17 @@ use super::bdd::{Atom, FALSE, Node, TRUE};
 use super::infer::Inferred;
 use super::values::Values;
 
-/// How many ways are tried.
+/// The most assignments that are tried.
 const WAYS: usize = 64;
-/// How many steps are spent on finding out what is free.
+/// The most steps that are spent on finding out what is free.
 const STEPS: usize = 20_000;
-/// The largest constant that inputs are taken to lie on both sides of.
+/// The largest constant for which inputs are assumed to lie on both sides of it.
 const MODERATE: f64 = 1e15;
 
-/// How far from a cycle inputs are told apart by their cycles.
+/// The greatest distance from a cycle at which different cycles of an input are told apart.
 const REACH: i64 = 8;
 
-/// An input, and how many cycles later (or earlier, if negative) than the cycle in question; `None` = in whichever cycles.
+/// An input, and how many cycles later than the cycle in question it is read (earlier, if negative); `None` means in any cycle.
 type Read = (Var, Option<i64>);
 
 /// Conditions with the values that make two clocks differ.
@@ -113,7 +113,7 @@ impl<'a> Witnesses<'a> {
         side(a, b) || side(b, a)
     }
 
-    /// Whether inputs can give a scalar (nearly) any value; with `exact`, every single one.
+    /// Whether inputs can give a scalar nearly any value; with `exact`, every value.
     fn takes_all(&self, v: Var, exact: bool, path: &mut BTreeSet<Var>) -> bool {
         let is_num = self.flat.vars[v].ty.dtype == DType::Num;
         let Some(eq) = self.definition[v] else { return true };
@@ -167,8 +167,8 @@ impl<'a> Witnesses<'a> {
         self.definition[v].is_some_and(is_const) && self.is_moderate(v)
     }
 
-    /// The inputs that a variable depends on, far from the first and the last cycle of a trace. Which cycle of an input is read is
-    /// known through delays that count every cycle and never restart.
+    /// The inputs that a variable depends on in a cycle that is far from both ends of the trace. Through delays that count every cycle and
+    /// never restart, the cycle in which an input is read is known.
     fn inputs(&self, v: Var) -> BTreeSet<Read> {
         let mut seen = BTreeSet::from([(v, Some(0))]);
         let mut stack = vec![(v, Some(0))];
@@ -184,7 +184,7 @@ impl<'a> Witnesses<'a> {
         inputs
     }
 
-    /// What the right side of a variable reads.
+    /// The variables that the right side of a variable's equation reads.
     fn reads(&self, v: Var, rhs: &Rhs, at: Option<i64>) -> Vec<Read> {
         let presence = self.values.presences[self.inferred.of[v]];
         let counts_all = rhs.window().is_none() && presence.root.is_none() && presence.on == TRUE;

@@ -28,7 +28,7 @@ pub(super) fn constants(scope: &Scope<'_, '_>, values: &Values, presence: &Prese
     constant
 }
 
-/// Whether a variable is constant whatever is known of its operands.
+/// Whether a variable is constant even if its operands are not.
 fn is_constant_alone(scope: &Scope<'_, '_>, values: &Values, presence: &Presence, v: Var) -> bool {
     let is_fixed = matches!(scope.conditions.rhs(v), Some(Rhs::Const(_) | Rhs::Param { .. }));
     let equal = |holds: &[Hold; 4]| {

@@ -1,4 +1,5 @@
-//! When values are known: before the segment begins, or when it has ended. The greatest tables that the equations keep.
+//! When values are known: before the segment begins, or when it has ended. Both tables begin with all variables at all positions, and
+//! shrink until every entry follows from others.
 
 use rml_base::IndexVec;
 use rml_ir::flat::{Init, Rhs, Var, Window};
@@ -9,7 +10,7 @@ use super::values::Values;
 use crate::clocks::ClockId;
 use rml_ir::{Position, Positions};
 
-/// For each variable, the positions at which it is known then.
+/// For each variable, the positions at which its value is known by then.
 pub(super) struct Known {
     pub(super) before: IndexVec<Var, Positions>,
     pub(super) within: IndexVec<Var, Positions>,
@@ -26,7 +27,7 @@ pub(super) fn known(scope: &Scope<'_, '_>, values: &Values, presence: &Presence)
         known: Known { before: all(), within: all() },
     };
     search.shrink(false);
-    // Where the ends of segments depend on what follows, nothing is said.
+    // If the ends of segments depend on later ticks, nothing is known by then.
     let ends: Vec<Var> = scope.data.cut.ends.iter().map(|l| l.cond).collect();
     let own_clock = scope.conditions.chain(scope.data.clock);
     let ends_known = ends.iter().all(|e| presence.place[*e].is_within(search.known.within[*e]));
@@ -38,7 +39,7 @@ pub(super) fn known(scope: &Scope<'_, '_>, values: &Values, presence: &Presence)
     search.known
 }
 
-/// Variables that need nothing of later cycles.
+/// The variables whose values never depend on later cycles.
 fn prompt(scope: &Scope<'_, '_>) -> IndexVec<Var, bool> {
     let flat = scope.conditions.flat;
     let mut prompt = IndexVec::filled(true, flat.vars.len());
@@ -76,8 +77,7 @@ struct Search<'s, 'c, 'a> {
 }
 
 impl Search<'_, '_, '_> {
-    /// Takes out what does not follow, until all does; with `before`, for what is known before the segment, else for what is known
-    /// within it.
+    /// Removes entries that do not follow from others, until all do: entries of the table `before` if that is set, else of `within`.
     fn shrink(&mut self, before: bool) {
         let flat = self.scope.conditions.flat;
         loop {
@@ -120,7 +120,7 @@ impl Search<'_, '_, '_> {
             || matches!(self.values.first[v][p.index()], Hold::Const(_))
     }
 
-    /// The operands that decide a value at a position, of what is not a delay.
+    /// The operands on which a value depends at a position, for what is not a delay.
     fn operands(&self, rhs: &Rhs, p: Position) -> Vec<Var> {
         match rhs {
             Rhs::If { cond, then: a, other: b } | Rhs::Merge { cond, on_true: a, on_false: b } => {

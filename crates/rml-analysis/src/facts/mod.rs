@@ -1,12 +1,13 @@
-//! What a scheduler wants to know of a flat program, in tables keyed by its ids; the flat form itself does not change.
+//! What a scheduler needs to know about a flat program, in tables keyed by the ids of the program. The flat form itself does not change.
 //!
 //! Time is divided into *segments*: by the windows of `every`, and by the conditions that cut recurrences. Each division has a clock,
-//! the smallest one that all its ends are on, and a table with facts about every variable at the ticks of that clock, told apart by
-//! the [`Position`] of the tick in its segment. The first division is the trace, which never ends; every tick of it is in the middle.
+//! which is the smallest one that all its ends are on, and a table. The table says what is true of every variable at the ticks of that
+//! clock, separately for each [`Position`] of a tick in its segment. The first division is the trace: it has no ends, and all its ticks
+//! are in the middle.
 //!
 //! Facts hold for runs without errors that begin with the initial states of the program or with states that such a run has left, for
-//! all segments that end within the trace. (A delay that looks behind the end of the trace takes its initial value there, whatever
-//! is true in segments that end.)
+//! all segments that end within the trace. (The last segment may be cut short by the end of the trace, where a delay that looks ahead
+//! takes its initial value although the segment has not ended.)
 //!
 //! Invariants, checked by [`verify`] from the program and the clocks alone:
 //! - **A1** the first entry is the trace. Every window belongs to exactly one other entry, which ends where that window or one around
@@ -23,11 +24,11 @@
 //!   change, although it makes 0 of -0.)
 //! - **A8** a condition has one of its *truths* at each position.
 //! - **A9** a *hold* equals its source: a constant of the program, or a variable at the first or last tick of the same segment.
-//! - **A10** a value known *before* the segment depends on nothing from its start on; one known *within* it depends on nothing behind
-//!   its end. In other words: two runs that agree up to there, in which segments end at the same ticks, give the same value.
+//! - **A10** a value known *before* the segment depends on nothing from its start on; one known *within* it depends on nothing after
+//!   its end. In other words, two runs that agree up to there, and whose segments end at the same ticks, give the same value.
 //!
-//! The tables are closed under proof: A5 to A10 follow for each entry from the entries of the operands in one step, by induction over
-//! the order in which a run finds its values. That order may lead forward and backward in time; the steps are sound for both.
+//! Each entry is proved from the entries of its operands in a single step. Together the steps prove A5 to A10 by induction over the order
+//! in which a run finds its values. That order may lead forward and backward in time; the steps are sound for both.
 
 use rml_base::{IndexVec, entity_id};
 use rml_ir::flat::{ConstId, Eq, Flat, Var, Window};
@@ -92,7 +93,7 @@ pub enum Hold {
     Const(ConstId),
     /// The value of a variable at the first (last) tick of the same segment.
     At(Var),
-    /// Nothing that is known.
+    /// Nothing known to be the same.
     Own,
 }
 
@@ -151,8 +152,8 @@ pub struct SlowState {
     pub segments: Segments,
     /// Where it may change.
     pub place: Positions,
-    /// What holds in every tick in which it changes, beyond what the place says: conditions of its clock, and of a `merge` or `if` that
-    /// otherwise gives the old value back or adds zero to it.
+    /// Guards that hold in every tick in which it changes, unless the place already implies them. They come from its clock, and from each
+    /// `merge` or `if` whose other branch gives the old value back or adds zero to it.
     pub guards: Vec<Guard>,
 }
 
@@ -165,7 +166,7 @@ pub struct Facts {
     pub tables: IndexVec<Segments, IndexVec<Var, VarFacts>>,
     /// The recurrences of all of them.
     pub recurrences: IndexVec<Rec, RecData>,
-    /// The slow states, each in the outermost segments of which that is known.
+    /// The slow states, each with the outermost segments in which it is known to change at most once.
     pub slow: Vec<SlowState>,
 }
 

@@ -1,5 +1,5 @@
-//! What each variable needs within a segment, position by position. What is known of values cuts needs: a value that is decided needs
-//! nothing, and one that equals another at an edge of the segment needs that one.
+//! What each variable needs within a segment, position by position. Known values reduce the needs: a value that is constant there needs
+//! nothing, and one that equals another value at an edge of the segment needs only that.
 
 use rml_base::EntityId;
 use rml_ir::flat::{Init, Rhs, Var, Window};
@@ -22,7 +22,7 @@ pub(super) enum Step {
     ToLast,
 }
 
-/// That a variable is needed at a position.
+/// A variable at a position, needed by another one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Need {
     pub(super) var: Var,
@@ -37,7 +37,7 @@ pub(super) struct Needs<'s, 'c, 'a> {
 }
 
 impl Needs<'_, '_, '_> {
-    /// The place of a variable at a position in a list of all.
+    /// The number of a variable at a position, among all of them.
     pub(super) fn index(v: Var, p: Position) -> usize {
         4 * v.index() + p.index()
     }

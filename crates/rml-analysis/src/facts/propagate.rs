@@ -1,4 +1,5 @@
-//! The values of conditions and what values are equal to, by position: the least tables that the equations keep, found by a work list.
+//! The values of conditions, and what values are equal to, by position. A work list grows both tables until they agree with all
+//! equations.
 
 use std::collections::VecDeque;
 
@@ -31,13 +32,13 @@ impl Hold {
         }
     }
 
-    /// What is left of it in another segment.
+    /// What is still known of it in another segment.
     fn elsewhere(self) -> Hold {
         if let Hold::At(_) = self { Hold::Own } else { self }
     }
 }
 
-/// How often holds are looked for anew with what a round has found to equal nothing else.
+/// How often the search for holds is repeated. Each round begins with the variables that the one before found to equal nothing else.
 const ROUNDS: usize = 8;
 
 pub(super) fn values(scope: &Scope<'_, '_>) -> Values {

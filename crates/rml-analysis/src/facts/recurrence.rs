@@ -13,7 +13,7 @@ use crate::clocks::ClockId;
 use crate::scc::{Components, Graph, components};
 use rml_ir::{Position, Positions};
 
-/// How large the product of members and needs may get when the sum of steps around circles is looked at.
+/// The largest product of members and needs for which the sums of steps around circles are computed.
 const WORK: usize = 40_000_000;
 
 pub(super) fn recurrences(
@@ -117,8 +117,8 @@ fn has_circle_now(edges: &[(usize, Need)]) -> bool {
     loops || components(len, |v, i| graph.of(v).get(i).copied().map(Some)).members.len() < len
 }
 
-/// Whether every circle leads back more ticks than ahead. Ticks can be compared if all steps ahead are on one clock, which ticks
-/// wherever those of the steps back do.
+/// Whether every circle leads back more ticks than ahead. Ticks are comparable if all steps ahead count on one clock, and that clock ticks
+/// wherever the clocks of the steps back do.
 fn leads_back(scope: &Scope<'_, '_>, edges: &[(usize, Need)]) -> bool {
     let clock = |node: usize| -> ClockId { scope.clock(Var::from_index(node / 4)) };
     let mut ahead = edges.iter().filter(|(_, n)| n.step == Step::Ahead).map(|(v, _)| clock(*v));

@@ -1,5 +1,5 @@
-//! One division of time, seen by what finds the facts about it: clocks relative to its own, what its ends imply, and the ticks that
-//! a delay takes its value from.
+//! One division of time, as the search for facts sees it: how each clock relates to the clock of the division, what its ends imply for
+//! other conditions, and from which ticks a delay may take its value.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,7 +37,7 @@ pub(super) struct Sources {
     pub(super) same: Positions,
     /// Ticks of earlier segments, at these positions.
     pub(super) earlier: Positions,
-    /// Ticks of which nothing is known.
+    /// Any ticks.
     pub(super) anything: bool,
 }
 
@@ -52,10 +52,10 @@ pub(super) struct Scope<'c, 'a> {
     pub(super) conditions: &'c Conditions<'a>,
     pub(super) data: &'c SegmentsData,
     pub(super) is_trace: bool,
-    /// Whether an equation holds a trained parameter, whose initial value may be replaced by a loaded one.
+    /// Whether an equation holds a trained parameter, whose initial value may be replaced by a loaded value.
     pub(super) parameters: IndexVec<Eq, bool>,
     relations: IndexVec<ClockId, Relation>,
-    /// What is true at a position, by the condition that stands for all equal ones.
+    /// The values that conditions have at a position because of the ends. One condition stands for all that are equal to it.
     implied: [BTreeMap<Var, bool>; 4],
     guards: IndexVec<Var, Option<Guard>>,
     /// Whether a window ends wherever a segment does, by its ends.

@@ -1,4 +1,4 @@
-//! The ways in which a program divides time.
+//! Collects the ways in which a program divides time into segments.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::causality::{Causality, CutData, cut_name};
 use crate::clocks::{ClockData, ClockId, Clocks};
 use crate::conditions::{Conditions, Guard};
 
-/// The trace; the segments of all windows; and those of the conditions that cut recurrences. One entry for each cut, parents first.
+/// The trace, the segments of all windows, and those of the conditions that cut recurrences: one entry for each cut, parents first.
 pub(super) fn segments(
     conditions: &Conditions<'_>,
     causality: &Causality,
@@ -55,7 +55,7 @@ fn in_order(ends: &[Guard]) -> Vec<Guard> {
     ends.iter().copied().collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-/// The smallest clock that all ends are on; none if nothing is known of one of their clocks.
+/// The smallest clock that all ends are on; `None` if one of their clocks is unknown.
 fn common_clock(conditions: &Conditions<'_>, ends: &[Guard]) -> Option<ClockId> {
     let clocks = conditions.clocks;
     let mut of = ends.iter().map(|l| clocks.of[l.cond]);

@@ -1,4 +1,4 @@
-//! States that change at most once a segment, and what holds where they do.
+//! Finds the states that change at most once a segment, and the guards that hold where they change.
 
 use rml_ir::Data;
 use rml_ir::flat::{ConstKind, Eq, Rhs, Var};
@@ -54,7 +54,7 @@ fn slow_state(
     once.then_some(SlowState { equation, segments: id, place, guards })
 }
 
-/// What a value is compared with to find out whether it changes a state.
+/// The value that leaves a state as it is.
 #[derive(Clone, Copy, PartialEq, std::cmp::Eq)]
 enum Neutral {
     /// The state's value.
@@ -63,8 +63,8 @@ enum Neutral {
     Zero,
 }
 
-/// The conditions without which the next value is the old one: `merge c new old`, `old + merge c change 0`, and so on inside `new`
-/// and `change`.
+/// The guards of an update: where one of them does not hold, the next value of the state is the old one. In `merge c new old` and in
+/// `old + merge c change 0` that is `c`, and more guards may be found inside `new` and `change`.
 fn updates(scope: &Scope<'_, '_>, state: Var, next: Var) -> Vec<Guard> {
     let conditions = scope.conditions;
     let mut guards = Vec::new();

@@ -1,6 +1,6 @@
 //! Sets of truth values.
 
-/// The values that a condition may have; none where it is never known.
+/// The set of values that a condition may have; it is empty where the condition is never known.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub struct Truths(u8);
 

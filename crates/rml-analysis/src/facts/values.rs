@@ -1,4 +1,4 @@
-//! What is known of values, as far as it has been found.
+//! What the search for facts has found about values so far.
 
 use rml_base::IndexVec;
 use rml_ir::flat::Var;

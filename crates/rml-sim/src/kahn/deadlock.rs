@@ -1,4 +1,4 @@
-//! Circular waits: who waits for whom when nothing can go on.
+//! Circular waits: which variable waits for which when no process can go on.
 
 use std::collections::BTreeSet;
 
@@ -7,11 +7,11 @@ use rml_ir::flat::Var;
 
 use super::Wait;
 
-/// The variables that wait for ever, and the circles that they wait in. Every wait has to be met, so a variable that waits for one
-/// of a circle is as stuck as those in it.
+/// The variables that wait for ever, and the circles in which they wait. A variable needs everything that it waits for, so one that waits
+/// for a member of a circle is stuck as well.
 pub(super) fn find(waits: &IndexVec<Var, Vec<Wait>>) -> (IndexVec<Var, bool>, Vec<Vec<Wait>>) {
     let mut stuck: IndexVec<Var, bool> = waits.iter().map(|w| !w.is_empty()).collect();
-    // What waits for nothing that is stuck is not stuck.
+    // A variable is not stuck if nothing that it waits for is.
     loop {
         let free = |v: Var| !waits[v].iter().any(|w| stuck[w.on]);
         let freed: Vec<Var> = waits.ids().filter(|&v| stuck[v] && free(v)).collect();
@@ -29,7 +29,7 @@ pub(super) fn find(waits: &IndexVec<Var, Vec<Wait>>) -> (IndexVec<Var, bool>, Ve
     (stuck, circles)
 }
 
-/// The circle that the waits of `v` lead into, if it was not met before.
+/// The circle into which the waits of `v` lead, if it has not been found before.
 fn follow(
     v: Var,
     waits: &IndexVec<Var, Vec<Wait>>,

@@ -3,9 +3,10 @@
 //! It is here for comparison. A delay backward in time, which the synchronous semantics resolves as soon as it is cut, waits
 //! for itself here: element 0 of `o = merge bp x ((post o) when not bp)` needs element 1 of `o`, which comes after element 0.
 //!
-//! The transformers are those of the appendix, but for `fby`: `i fby s` begins with `i_0` also while nothing is known of `s` (as
-//! printed, not even a counter would count). `if` reads its condition and the chosen branch. `fby back` is `post`: a sequence that may
-//! grow has no last element. Windows have no counterpart, since `end` and what it cuts are not aligned.
+//! The transformers are those of the appendix, except for `fby`: here `i fby s` begins with `i_0` even if nothing is known of `s` (as it
+//! is printed, not even a counter would count). `if` reads its condition and the chosen branch. `fby back` is the same as `post`, because
+//! a sequence that may still grow has no last element. Windows have no counterpart, because `end` and the sequences that it would cut are
+//! not aligned.
 
 mod deadlock;
 mod network;
@@ -32,7 +33,7 @@ pub enum Stop {
     /// The inputs have no more elements.
     #[default]
     Inputs,
-    /// It goes on, but as many elements as were asked for are known.
+    /// It goes on, but it already has as many elements as were asked for.
     Limit,
     /// It waits for itself, so that no further input helps.
     Deadlock,
@@ -71,11 +72,13 @@ pub struct Failure {
     pub error: EvalError,
 }
 
-/// Computes the least fixed point of `flat` on one sequence for each of its inputs, up to `limit` elements of each stream; a stream
-/// of that length counts as one that goes on, so the limit has to be above the length of the inputs. Requires: no delay is inside a window.
+/// Computes the least fixed point of `flat` on one sequence for each of its inputs, up to `limit` elements of each stream. A stream of that
+/// length is taken to go on, so the limit has to be greater than the length of the inputs.
+///
+/// Requires: no delay is inside a window.
 ///
 /// # Errors
-/// An operator without a result; the first one met.
+/// The first operator that has no result.
 pub fn run(flat: &Drawn, inputs: &[Vec<Value>], limit: usize) -> Result<Streams, Failure> {
     let mut network = Network::new(flat, inputs, limit);
     network.run()?;

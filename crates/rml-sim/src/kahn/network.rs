@@ -75,7 +75,7 @@ impl<'a> Network<'a> {
         Ok(moved)
     }
 
-    /// Whether a process has done all that was asked for.
+    /// Whether a process has appended as many elements as were asked for.
     fn is_full(&self, eq: Eq) -> bool {
         let lhs = self.flat.equations[eq].lhs;
         self.values[lhs].len() >= self.limit || self.cursors[eq].first >= self.limit
@@ -114,7 +114,7 @@ impl<'a> Network<'a> {
             Rhs::Fby { init: Init::Const(c), .. } if k == 0 => Ok(Step::Emit(self.flat.value(*c).clone())),
             Rhs::Fby { init: Init::Stream(i), .. } if k == 0 => emit(*i, 0),
             Rhs::Fby { next, .. } => emit(*next, k - 1),
-            // Of a sequence that may grow nobody knows the last element.
+            // The last element of a sequence that may still grow is not known.
             Rhs::FbyBack { next, .. } | Rhs::Post { next, .. } => emit(*next, k + 1),
             Rhs::When { value, cond } => {
                 let taken = self.is_true(*cond, cursor.first)?;
@@ -177,7 +177,7 @@ impl<'a> Network<'a> {
                 stops[equation.lhs] = Stop::Limit;
             }
         }
-        // What waits for nothing but streams that go on goes on itself.
+        // A stream that waits only for streams that go on goes on itself.
         loop {
             let goes_on =
                 |v: Var| !waits[v].is_empty() && waits[v].iter().all(|w| stops[w.on] == Stop::Limit);

@@ -1,6 +1,6 @@
 //! The oracle: the least fixed point of `docs/semantics`, computed as naively as it is written down (FIX-1, FIX-2, FIX-3).
-//! A table of statuses, one for each cycle and variable, is raised by the rule of every equation until nothing changes. Slow, whole
-//! traces only, and without any code of the simulator, which it is there to judge.
+//! A table has a status for each cycle and variable, and the rule of every equation raises them until nothing changes. It is slow and
+//! runs whole traces only. It uses no code of the simulator, because its purpose is to judge the simulator.
 
 use indexmap::IndexMap;
 use rml_base::IndexVec;
@@ -14,7 +14,7 @@ mod step;
 /// How to run the oracle.
 #[derive(Clone, Debug, Default)]
 pub struct OracleOptions {
-    /// Whether the trace is known to end after the cycles given (else it is a prefix of an endless one).
+    /// Whether the trace ends after the cycles given; otherwise it is a prefix of an endless one.
     pub closed: bool,
     /// The cycles in which the environment asks for a variable; `None` = one variable of each free class in every cycle.
     pub demand: Option<IndexMap<Var, Vec<bool>>>,
@@ -40,7 +40,7 @@ pub struct EvalFailure {
 pub struct Trace {
     /// The statuses, by cycle and variable.
     pub cycles: Vec<IndexVec<Var, Status>>,
-    /// Operators that had no result although all operands had values: hard failures, the cells stay unknown.
+    /// Operators that had no result although all operands had values. Their cells stay unknown.
     pub failures: Vec<EvalFailure>,
 }
 
@@ -57,8 +57,8 @@ impl Trace {
     }
 }
 
-/// Computes the least fixed point of `flat` on `inputs` (one entry for each input of the program in each cycle; missing entries
-/// say nothing about the input).
+/// Computes the least fixed point of `flat` on `inputs`: one entry for each input of the program in each cycle. If an entry is missing,
+/// nothing is known about that input.
 pub fn run(flat: &Drawn, inputs: &[Vec<Input>], options: &OracleOptions) -> Trace {
     let mut oracle = Oracle::new(flat, inputs, options);
     let mut changed = true;
@@ -75,7 +75,7 @@ pub fn run(flat: &Drawn, inputs: &[Vec<Input>], options: &OracleOptions) -> Trac
     Trace { cycles: oracle.table, failures }
 }
 
-/// Program, environment and the table so far.
+/// The program, its environment and the table so far.
 struct Oracle<'a> {
     flat: &'a Drawn,
     inputs: &'a [Vec<Input>],
@@ -102,7 +102,7 @@ impl<'a> Oracle<'a> {
         oracle
     }
 
-    /// Puts what the environment asks for.
+    /// Enters what the environment asks for.
     fn demand(&mut self) {
         if let Some(demand) = &self.options.demand {
             for (&v, cycles) in demand {
@@ -156,7 +156,7 @@ impl<'a> Oracle<'a> {
         changed
     }
 
-    /// Operators without a result, now that all is known.
+    /// The operators without a result, once the fixed point is reached.
     fn failures(&self) -> Vec<EvalFailure> {
         let mut failures = Vec::new();
         for (cycle, row) in self.table.iter().enumerate() {

@@ -24,14 +24,14 @@ pub(super) enum Cell {
     /// Nothing yet.
     #[default]
     Empty,
-    /// That it will never be known: a `post` at the end of its window, and what is computed from it. The semantics says `?`;
-    /// the difference is that nothing has to be kept for it.
+    /// It will never be known: a `post` at the end of its window has no value, nor has what is computed from it. In the semantics such a
+    /// value is `?`, as any value that is not known yet; the simulator tells them apart because it need not wait for this one.
     Never,
     /// The value.
     Value(Value),
     /// The value, on a backend's device.
     Device(Arc<dyn Buffer>),
-    /// It is known, but only within the function that computed it: nobody else reads it.
+    /// It is known, but only inside the function that computed it, because nothing else reads it.
     Inside,
 }
 

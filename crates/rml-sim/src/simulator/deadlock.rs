@@ -1,5 +1,5 @@
-//! Explaining why cells stay undetermined (CAUSE-5): what each waits for, down to a cyclic wait or to something that never comes. Reads the
-//! rows of a simulation at rest; changes nothing.
+//! Explains why cells stay undetermined (CAUSE-5). It follows what each cell waits for, until it finds a cyclic wait or something that never
+//! comes. It reads the rows of a simulation at rest and changes nothing.
 
 use indexmap::{IndexMap, IndexSet};
 use rml_base::memory::Shortage;
@@ -12,12 +12,12 @@ use super::Simulator;
 use super::cell::Presence;
 use super::program::{self, Delay, Operand, Step};
 
-/// Something not known yet.
+/// Something that is not known yet.
 #[derive(Clone, Copy, PartialEq, std::cmp::Eq, Hash, Debug)]
 enum Wanted {
     /// Whether the variable is present.
     Presence(u64, Var),
-    /// Its value; it is present.
+    /// The value of a variable that is present.
     Value(u64, Var),
 }
 
@@ -32,9 +32,9 @@ impl Wanted {
 /// What something waits for.
 enum Waits {
     For(Wanted),
-    /// A cycle that was not fed yet.
+    /// A cycle that has not been fed yet.
     Future,
-    /// The next active cycle of a delay without a last value, where window or trace end.
+    /// The next active cycle of a delay that has no last value, where its window or the trace ends.
     End,
     /// Nothing says anything about it.
     Unasked,
@@ -46,8 +46,8 @@ const LIMIT: usize = 100_000;
 const SHOWN: usize = 8;
 
 impl Simulator {
-    /// The outputs that are undetermined now, with an explanation. `None` if there are none, or if the simulation failed. Other
-    /// variables do not count (a `post` whose value nobody takes is no fault), except where there are no outputs.
+    /// The outputs that are undetermined now, with an explanation; `None` if there are none, or if the simulation failed. Other variables
+    /// count only in a program without outputs: a `post` whose value is never used is not an error.
     pub fn undetermined(&self) -> Option<Undetermined> {
         if !self.halts.is_empty() {
             return None;
@@ -58,8 +58,8 @@ impl Simulator {
         self.explain(cells)
     }
 
-    /// Why the oldest open cycle cannot be completed: as `undetermined`, but where all outputs are known, what else is not, first of
-    /// all what has a name. For a trace of which nothing may stay open.
+    /// Why the oldest open cycle cannot be completed. This is `undetermined`, or if all outputs are known, the other variables that are
+    /// not, those with a name first. It is for traces of which no cycle may stay open.
     pub fn waiting(&self) -> Option<Undetermined> {
         if !self.halts.is_empty() {
             return None;
@@ -75,7 +75,7 @@ impl Simulator {
         vars.ids().filter(|&v| vars[v].name.is_some()).collect()
     }
 
-    /// The cells of these variables that are undetermined in the open cycles.
+    /// The cells of these variables that are undetermined in open cycles.
     fn pending(&self, vars: &[Var]) -> Vec<(u64, Var)> {
         (self.rows.base..self.rows.end)
             .flat_map(|n| vars.iter().map(move |&v| (n, v)))
@@ -102,7 +102,7 @@ impl Simulator {
         )
     }
 
-    /// No memory is left for another cycle.
+    /// The report that no memory is left for another cycle.
     pub(super) fn open_cycles_report(&self, shortage: &Shortage) -> Diagnostic {
         let open = self.rows.open();
         let what = match open {
@@ -113,7 +113,7 @@ impl Simulator {
         if open == 0 { report } else { self.with_reason(report) }
     }
 
-    /// Adds what the oldest open cycle waits for.
+    /// Adds to a report what the oldest open cycle waits for.
     fn with_reason(&self, mut report: Diagnostic) -> Diagnostic {
         if let Some(why) = self.undetermined().map(|u| u.report) {
             report.labels = why.labels;
@@ -141,7 +141,8 @@ impl Simulator {
         }
     }
 
-    /// Follows what each waits for, to an end (given) or back to a thing on the chain (then only the cyclic part is returned).
+    /// Follows what each thing waits for. The chain ends at a reason, which is returned with it, or it leads back to a thing on the chain;
+    /// then only the cyclic part is returned.
     fn chain(&self, first: Wanted) -> (Vec<(Wanted, Option<Eq>)>, Option<Waits>) {
         let mut chain: IndexMap<Wanted, Option<Eq>> = IndexMap::new();
         let mut at = first;
@@ -161,7 +162,7 @@ impl Simulator {
         }
     }
 
-    /// Presence is a question about a class: one variable stands for all.
+    /// The presence of a variable, which is that of its class: one variable stands for all of the class.
     fn key(&self, wanted: Wanted) -> Wanted {
         match wanted {
             Wanted::Presence(n, v) => {
@@ -298,7 +299,7 @@ impl Simulator {
         }
     }
 
-    /// What a delay wants from a cycle in which it may be active.
+    /// What a delay needs from a cycle in which it may be active.
     fn neighbour(&self, rec: &Delay, m: u64) -> Wanted {
         match self.rows.presence(m, rec.class) {
             Presence::Bottom => Wanted::Presence(m, Var(rec.out)),
@@ -315,7 +316,7 @@ impl Simulator {
                 Wanted::Value(..) => format!("the value of {} in cycle {n}", self.program.name(v)),
             }
         };
-        // A report begins with a named variable where there is one; on a cyclic wait any place is a beginning.
+        // A cyclic wait can be told from any place. The report begins at a variable with a name, if there is one.
         let start = chain.iter().position(|(w, _)| is_named(w)).filter(|_| last.is_none()).unwrap_or(0);
         let chain: Vec<_> = chain[start..].iter().chain(&chain[..start]).copied().collect();
         let first = chain.first().map_or_else(String::new, |(w, _)| name(*w));

@@ -1,5 +1,5 @@
-//! What each step does when something became known about its variables. Presence is a property of clock classes (CLOCK-1): within a
-//! class nothing has to be propagated, only `when`, `merge` and errors carry it from class to class.
+//! What each step does when something became known about its variables. Presence is a property of clock classes (CLOCK-1), so it need not
+//! be propagated within a class. Only `when`, `merge` and errors carry it from one class to another.
 
 use std::sync::Arc;
 
@@ -17,9 +17,9 @@ use super::rows::{Cause, Rows};
 pub(super) struct Conflict {
     pub(super) cycle: u64,
     pub(super) class: u32,
-    /// Who decided first, and what.
+    /// Which side decided first, and what it says.
     pub(super) held: (Presence, Cause),
-    /// Who disagrees, and what it says.
+    /// Which side disagrees, and what it says.
     pub(super) said: (Presence, Cause),
 }
 
@@ -28,11 +28,11 @@ pub(super) struct Conflict {
 pub(super) enum Halt {
     /// A synchronisation error.
     Conflict(Conflict),
-    /// An input against its declared clock.
+    /// An input that is not on its declared clock.
     InputClock { cycle: u64, clock: InputClock },
     /// An operator without a result.
     Eval { cycle: u64, step: u32, error: EvalError },
-    /// A backend that refuses or fails.
+    /// A backend that declines a function or fails.
     Backend { cycle: u64, report: Box<Diagnostic> },
 }
 
@@ -82,7 +82,7 @@ impl Simulator {
         Ok(())
     }
 
-    /// Inputs on demand that are in the class, now that it is present (ENV-2).
+    /// Reads the inputs on demand of a class, now that it is present (ENV-2).
     fn take_offers(&mut self, cycle: u64, class: u32) -> Go {
         let mut refused = None;
         for i in 0..self.rows.offers(cycle).len() {
@@ -104,7 +104,7 @@ impl Simulator {
         }
     }
 
-    /// Sets a cell, unless that is done.
+    /// Sets a cell, unless it is set already.
     #[inline]
     pub(super) fn set(&mut self, cycle: u64, cell: u32, content: Cell) {
         set(&self.program, &mut self.rows, cycle, cell, content);
@@ -120,8 +120,8 @@ impl Simulator {
         }
     }
 
-    /// A disagreement (ERROR-1): the end, or an error status where the caller wants to see how it spreads. If an input is against its
-    /// clock in that cycle, that is the reason.
+    /// Handles a disagreement (ERROR-1): the simulation stops, or the class becomes an error if the caller wants to see how errors spread.
+    /// If an input is not on its declared clock in that cycle, that is reported as the reason.
     fn conflict(&mut self, conflict: Conflict) -> Go {
         let (cycle, class) = (conflict.cycle, conflict.class);
         self.check_clocks_of(cycle)?;
@@ -135,7 +135,7 @@ impl Simulator {
         Ok(())
     }
 
-    /// Makes a class an error in a cycle and wakes whatever that reaches (ERROR-2).
+    /// Makes a class an error in a cycle, and marks the steps that this reaches (ERROR-2).
     pub(super) fn spread(&mut self, cycle: u64, class: u32) {
         if self.rows.presence(cycle, class) == Presence::Error {
             return;
@@ -160,7 +160,7 @@ impl Simulator {
     #[inline]
     pub(super) fn truth(&self, cycle: u64, x: Operand) -> Truth {
         match self.cell(cycle, x) {
-            // A condition is never left on a device.
+            // Conditions are always on the host.
             Cell::Empty | Cell::Device(_) | Cell::Inside => Truth::Unknown,
             Cell::Never => Truth::Never,
             Cell::Value(Value::Bool(true)) => Truth::True,
@@ -233,7 +233,7 @@ impl Simulator {
                     }
                 }
             }
-            // Both leave nothing to do for themselves, so what they marked of themselves is unmarked.
+            // `when` and `merge` may mark themselves again; one activation is enough, so the mark is cleared.
             Step::When { value, cond, out, from, to } => {
                 self.when(cycle, id, [*value, *cond], *out, [*from, *to])?;
                 self.rows.unmark(cycle, id);
@@ -367,7 +367,7 @@ impl Simulator {
     }
 }
 
-/// Sets a cell, unless that is done, and marks the steps that read it.
+/// Sets a cell, unless it is set already, and marks the steps that read it.
 #[inline]
 pub(super) fn set(program: &Program, rows: &mut Rows, cycle: u64, cell: u32, content: Cell) {
     if !rows.cells(cycle)[cell as usize].is_empty() {

@@ -1,11 +1,11 @@
-//! Running with a backend: operators wait until nothing else is left to do, and then all those of one clock class in one cycle that can be
-//! computed form one tensor function, which the backend computes in one call.
+//! Runs operators on a backend. Operators wait until nothing else is left to do. Then all operators of one clock class in one cycle that
+//! can be computed form one tensor function, which the backend computes in one call.
 //!
-//! A set of operators is a function only when it is ready, so nothing waits that would not wait without a backend: laziness and causality
-//! are those of the simulation that evaluates operator by operator, and programs that run there run here. The sets repeat from cycle to
-//! cycle; each is prepared once. A value that nobody outside of its function reads does not leave it.
+//! A function contains only operators that are ready, so nothing waits that would not wait without a backend. Laziness and causality are
+//! the same as where each operator is evaluated by itself, and the same programs run. The sets of operators repeat from cycle to cycle, and
+//! each set is prepared once. A value that is read only inside its function does not leave it.
 //!
-//! Operators that are not worth a call ([`Backend::takes`]) are evaluated on the host: control, where conditions are needed.
+//! Operators that are not worth a call ([`Backend::takes`]), such as those on conditions, are evaluated on the host.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -29,7 +29,7 @@ use uploads::Uploads;
 mod group;
 mod uploads;
 
-/// What the simulator knows about functions.
+/// The functions of a simulation, and which operators wait for a call.
 pub(super) struct Functions {
     backend: Arc<dyn Backend>,
     /// Whether a step waits for a call.
@@ -38,13 +38,13 @@ pub(super) struct Functions {
     members: Vec<Vec<u32>>,
     /// For each cell, the place of its step among the members of its class.
     place: Vec<Option<u32>>,
-    /// For each cell, whether somebody needs its value on the host.
+    /// For each cell, whether its value is needed on the host.
     on_host: Vec<bool>,
-    /// For each cell, whether its value leaves every function: outputs, and all cells of a recorded run.
+    /// For each cell, whether its value always leaves the function that computes it: outputs, and all cells of a recorded run.
     leaves: Vec<bool>,
     /// For each cell, whether it is an input of the program.
     is_input: Vec<bool>,
-    /// Where an operator waits.
+    /// The classes and cycles in which an operator waits.
     waiting: BTreeSet<(u64, u32)>,
     groups: IndexMap<(u32, Vec<u64>), Arc<Group>>,
     uploads: Uploads,
@@ -58,7 +58,7 @@ impl fmt::Debug for Functions {
 }
 
 impl Functions {
-    /// For a program that is to run on a backend; `record` keeps the value of every variable.
+    /// The functions of a program that runs on a backend; `record` keeps the value of every variable.
     pub(super) fn new(program: &Program, backend: &Arc<dyn Backend>, record: bool) -> Self {
         let mut members = vec![Vec::new(); program.classes.len()];
         let mut place = vec![None; program.flat.vars.len()];
@@ -107,7 +107,7 @@ impl Functions {
         self.waiting.clear();
     }
 
-    /// Whether the value of a cell is read on the device only.
+    /// Whether the value of a cell is read only on the device.
     pub(super) fn may_stay(&self, cell: usize) -> bool {
         !self.on_host[cell]
     }
@@ -130,7 +130,7 @@ fn is_taken(program: &Program, step: usize, backend: &dyn Backend) -> bool {
     args.iter().chain([&eq.lhs]).any(|&v| backend.takes(&program.flat.vars[v].ty))
 }
 
-/// The cells that are read on the host, directly or after being passed on.
+/// The cells whose values are read on the host, directly or after other steps pass them on.
 fn needed_on_host(program: &Program, deferred: &[bool]) -> Vec<bool> {
     let mut needed = vec![false; program.flat.vars.len()];
     let mut work: Vec<usize> = program.flat.outputs.iter().map(|v| v.index()).collect();
@@ -184,7 +184,7 @@ fn cell<'a>(program: &'a Program, rows: &'a Rows, cycle: u64, x: Operand) -> &'a
 }
 
 impl Functions {
-    /// Notes where an operator that waits for a call is ready.
+    /// Records the class and cycle of an operator that is ready and waits for a call.
     fn note(&mut self, program: &Program, rows: &mut Rows, cycle: u64, id: u32) {
         let step = &program.steps[id as usize];
         let Some((out, class)) = step.result().filter(|(out, class)| wanted(rows, cycle, *class, *out))
@@ -204,7 +204,7 @@ impl Functions {
         }
     }
 
-    /// Computes what can be computed of a class in a cycle by one call, or says that its operators are to be evaluated one by one.
+    /// Computes whatever can be computed of a class in a cycle in one call, or says that its operators have to be evaluated one by one.
     fn call(&mut self, program: &Program, rows: &mut Rows, cycle: u64, class: u32) -> Result<Called, Halt> {
         let failed = |report: Diagnostic| Halt::Backend { cycle, report: Box::new(report) };
         let group = self.group(program, rows, cycle, class).map_err(failed)?;
@@ -231,7 +231,7 @@ impl Functions {
         Ok(Called::Done)
     }
 
-    /// What can be computed of a class in a cycle, prepared when it is met first.
+    /// The group of steps that can be computed of a class in a cycle; it is prepared when it occurs first.
     fn group(
         &mut self,
         program: &Program,
@@ -248,7 +248,7 @@ impl Functions {
         Ok(group)
     }
 
-    /// The members of a class that can be computed in a cycle, as bits: what they need is known or among them.
+    /// The members of a class that can be computed in a cycle, as bits: each of their operands is known or is itself among them.
     fn ready(&self, program: &Program, rows: &Rows, cycle: u64, class: u32) -> Vec<u64> {
         let members = &self.members[class as usize];
         let mut set = vec![0_u64; members.len().div_ceil(64)];
@@ -263,7 +263,7 @@ impl Functions {
                 let place = x.cell().and_then(|cell| self.place[cell]);
                 place.is_some_and(|p| set[p as usize / 64] >> (p % 64) & 1 == 1)
             };
-            // A copy is worth no call of its own.
+            // A copy alone is not worth a call.
             let known = |x: Operand| self.deferred[id as usize] && cell(program, rows, cycle, x).is_known();
             let mut ready = cells[out as usize].is_empty();
             step.for_each_operand(|x| ready = ready && (known(x) || computed(x)));
@@ -295,16 +295,16 @@ impl Functions {
     }
 }
 
-/// What became of a call.
+/// The outcome of a call.
 enum Called {
     /// The results are in their cells.
     Done,
-    /// The operators are to be evaluated one after the other, since one of them may have no result.
+    /// The operators have to be evaluated one after the other, because one of them may have no result.
     OneByOne(Arc<Group>),
 }
 
 impl Simulator {
-    /// Whether a step waits for a call; notes where it is ready.
+    /// Whether a step waits for a call; if so, its class and cycle are recorded.
     #[inline]
     pub(super) fn defer(&mut self, program: &Program, cycle: u64, id: u32) -> bool {
         match &mut self.functions {
@@ -327,7 +327,7 @@ impl Simulator {
         Ok(true)
     }
 
-    /// Evaluates the operators of a function in which one has no result, one after the other, as without a backend.
+    /// Evaluates the operators of a function one after the other, as without a backend, to find the one that has no result.
     fn one_by_one(&mut self, program: &Program, cycle: u64, group: &Group) -> Go {
         for &id in &group.steps {
             let failed = |f: Failure| Halt::Backend { cycle, report: Box::new(f.diagnostic()) };

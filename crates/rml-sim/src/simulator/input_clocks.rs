@@ -1,4 +1,4 @@
-//! Inputs against their declared clocks (ENV-3).
+//! Checks inputs against their declared clocks (ENV-3).
 
 use rml_base::{Diagnostic, codes};
 use rml_ir::Value;
@@ -11,7 +11,7 @@ use super::program::{InputClock, Step};
 use rml_engine::Input;
 
 impl Simulator {
-    /// Inputs whose clock is on an input: refused before the cycle is opened.
+    /// Checks the inputs whose clock depends on another input, before the cycle is opened.
     pub(super) fn check_input_clocks(&self, inputs: &[Input]) -> Result<(), Diagnostic> {
         let flat = &self.program.flat;
         for (formal, input) in flat.inputs.iter().zip(inputs) {
@@ -34,7 +34,7 @@ impl Simulator {
         Ok(())
     }
 
-    /// An input whose clock is on a condition that the program computes: refused as soon as both are known.
+    /// Checks an input whose clock depends on a condition that the program computes, as soon as both are known.
     pub(super) fn check_clock(&mut self, cycle: u64, clock: InputClock) -> Go {
         if !self.is_against(cycle, &clock) {
             return Ok(());
@@ -49,7 +49,7 @@ impl Simulator {
         Ok(())
     }
 
-    /// All such inputs of a cycle.
+    /// Checks all such inputs of a cycle.
     pub(super) fn check_clocks_of(&mut self, cycle: u64) -> Go {
         for i in self.program.equation_of.len()..self.program.steps.len() {
             if let Step::InputClock(clock) = self.program.steps[i] {

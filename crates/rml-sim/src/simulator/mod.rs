@@ -102,9 +102,9 @@ pub struct Simulator {
     program: Arc<Program>,
     options: Options,
     rows: Rows,
-    /// For each forward delay: what its next active cycle delivers as far as dropped cycles decide that; empty = its start.
+    /// For each forward delay, the value that its next active cycle gets from cycles that were dropped; empty if there is none yet.
     last: Vec<Cell>,
-    /// For each backward delay: the cycle whose walk waits for the next cycle to be opened.
+    /// For each backward delay, the cycle whose walk waits for the next cycle to be opened.
     tails: Vec<Option<u64>>,
     /// Values loaded for parameters; empty = none.
     params: Vec<Cell>,
@@ -117,11 +117,11 @@ pub struct Simulator {
     released: u64,
     outputs: VecDeque<Row>,
     recorded: Vec<Box<[Status]>>,
-    /// What went wrong; more than one only when going on regardless.
+    /// What went wrong; more than one entry only if the simulation goes on after errors.
     halts: Vec<Halt>,
     activations: u64,
     max_open: u64,
-    /// The bytes of the rows, of what is recorded and of the outputs that wait to be fetched; values have their own.
+    /// The bytes of the rows, of the record and of the outputs that wait to be fetched. Values count their own bytes.
     reserved: Reservation,
 }
 
@@ -332,7 +332,7 @@ impl Simulator {
         Ok(())
     }
 
-    /// Releases and drops what can be; turns what stopped the simulation into a report.
+    /// Releases outputs and drops complete cycles; turns what stopped the simulation into a report.
     fn conclude(&mut self, result: Go) -> Result<(), Diagnostic> {
         if let Err(halt) = result {
             self.rows.set_broken(halt.cycle());
@@ -351,7 +351,7 @@ impl Simulator {
         halt.map_or(Ok(()), |halt| Err(self.report(halt)))
     }
 
-    /// The bytes that are kept of a cycle when it is complete, without what its values hold: its row of outputs, and its record.
+    /// The bytes that are kept of a complete cycle, not counting its values: its row of outputs, and its record.
     fn bytes_of_cycle(&self) -> u64 {
         let statuses = |n: usize| bytes_of(n, size_of::<Status>());
         let record = if self.options.record { statuses(self.program.flat.vars.len()) } else { 0 };
@@ -359,7 +359,7 @@ impl Simulator {
         record.saturating_add(row)
     }
 
-    /// The bytes of what is kept now, without what values hold.
+    /// The bytes that are kept now, not counting values.
     fn own_bytes(&self) -> u64 {
         let kept = self.outputs.len().max(self.recorded.len()) as u64;
         self.rows.bytes().saturating_add(kept.saturating_mul(self.bytes_of_cycle()))
@@ -385,7 +385,7 @@ impl Simulator {
 
     /// Drops complete cycles from the front.
     fn reclaim(&mut self) -> Go {
-        // Outputs may have been fetched of cycles that were taken back and are not open again yet.
+        // Outputs may have been fetched from cycles that were taken back and are not open again yet.
         while !self.options.keep_going
             && self.rows.base < self.released.min(self.rows.end)
             && self.rows.is_complete(self.rows.base)
@@ -410,7 +410,7 @@ impl Simulator {
         }
     }
 
-    /// What is known of a variable in an open cycle. A failure is that of the device on which its value is.
+    /// What is known of a variable in an open cycle. It fails if the device that holds the value fails.
     fn open_status(&self, cycle: u64, v: Var) -> Result<Status, BackendFailure> {
         Ok(match self.rows.presence(cycle, program::index(self.program.class(v))) {
             Presence::Bottom => Status::Bottom,
@@ -423,7 +423,7 @@ impl Simulator {
         })
     }
 
-    /// The same; a device that fails stops the simulation.
+    /// The same, but a device that fails stops the simulation.
     fn status_or_halt(&self, cycle: u64, v: Var) -> Result<Status, Halt> {
         self.open_status(cycle, v).map_err(|failure| {
             let report = failure.diagnostic().note(format!("reading {}", self.program.name(v)));
@@ -441,7 +441,7 @@ fn has_type(value: &Value, ty: &Type) -> bool {
         }
 }
 
-/// A value in the program's precision; cheap where it has it (ENV-4).
+/// A value in the program's precision; this costs nothing if it already has that precision (ENV-4).
 fn rounded(value: &Value, precision: rml_ir::Precision) -> Value {
     value.to_precision(precision)
 }

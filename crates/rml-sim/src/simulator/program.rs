@@ -1,8 +1,8 @@
-//! The program as the simulator runs it: one step an equation, operands resolved to table positions, and for each
-//! clock class and variable the steps to try when something becomes known about it. Built once; never changes.
+//! The program as the simulator runs it: one step for each equation, operands resolved to table positions, and for each clock class and
+//! variable the steps to try when something becomes known about it. It is built once and never changes.
 //!
-//! Constants have no cell of their own: an operand that is defined by a constant is read from the constant table, which is the
-//! demand-driven rule ("the value, once present") made static.
+//! Constants have no cell. An operand that is defined by a constant is read from a table of constants, which is the demand-driven rule
+//! ("the value, once present") decided before the run.
 
 use std::sync::Arc;
 
@@ -20,22 +20,22 @@ pub(super) struct Operand(u32);
 const CONSTANT: u32 = 1 << 31;
 
 impl Operand {
-    /// The cell of the row, unless it is a constant.
+    /// The cell of the row; `None` for a constant.
     pub(super) fn cell(self) -> Option<usize> {
         (self.0 & CONSTANT == 0).then_some(self.0 as usize)
     }
 
-    /// What is known of the value. For a constant that is the value even where it is not present.
+    /// What is known of the value. A constant is known even where it is not present.
     #[inline]
     pub(super) fn get<'a>(self, row: &'a [Cell], constants: &'a [Cell]) -> &'a Cell {
         if self.0 & CONSTANT == 0 { &row[self.0 as usize] } else { &constants[(self.0 & !CONSTANT) as usize] }
     }
 }
 
-/// What to do for one equation in one cycle. `out` is a cell, classes are table positions.
+/// What to do for one equation in one cycle. `out` is a cell; classes are table positions.
 #[derive(Clone, Debug)]
 pub(super) enum Step {
-    /// Nothing: a constant.
+    /// A constant: there is nothing to do.
     Constant,
     /// An operator with one operand.
     Unary { op: Op, x: Operand, out: u32, class: u32 },
@@ -280,7 +280,7 @@ impl Program {
         }
     }
 
-    /// The clocks of inputs on conditions that the program computes. Those on inputs are checked before the cycle.
+    /// The declared clocks that depend on conditions which the program computes. Those that depend on inputs are checked before the cycle.
     fn input_clocks(&self) -> Vec<Step> {
         let declared = self.flat.inputs.iter().filter_map(|input| Some((input.var, input.clock?)));
         let computed = declared.filter(|(_, (cond, _))| self.definition[*cond].is_some());
@@ -418,7 +418,7 @@ impl Program {
         None
     }
 
-    /// How a variable is called in reports.
+    /// The name of a variable in reports.
     pub(super) fn name(&self, v: Var) -> String {
         self.flat.vars[v]
             .name
@@ -427,7 +427,7 @@ impl Program {
     }
 }
 
-/// The constants, and where each variable's value is found.
+/// The constants, and where the value of each variable is found.
 fn operands(flat: &Drawn) -> (Vec<Cell>, IndexVec<Var, Operand>) {
     let mut constants = Vec::new();
     let mut operand_of: IndexVec<Var, Operand> = flat.vars.ids().map(|v| Operand(v.0)).collect();
@@ -440,7 +440,7 @@ fn operands(flat: &Drawn) -> (Vec<Cell>, IndexVec<Var, Operand>) {
     (constants, operand_of)
 }
 
-/// All equations, each after those whose values it reads in the same cycle; cycles are cut anywhere.
+/// All equations, each after those whose values it reads in the same cycle. Circles among them are cut anywhere.
 fn order(flat: &Flat) -> Vec<Eq> {
     let mut definition = IndexVec::filled(None, flat.vars.len());
     for (id, eq) in flat.equations.iter_enumerated() {

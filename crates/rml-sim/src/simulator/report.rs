@@ -1,5 +1,5 @@
-//! Explaining what stopped a simulation: who says that a variable is present, who says that it is absent, and which equations tie
-//! the two together. Reads the rows; changes nothing.
+//! Explains what stopped a simulation: which side says that a variable is present, which says that it is absent, and which equations tie
+//! the two together. It reads the rows and changes nothing.
 
 use std::collections::VecDeque;
 
@@ -56,7 +56,7 @@ impl Simulator {
         Some(Failure { cycle: halt.cycle(), equation, report: self.report(halt) })
     }
 
-    /// All operators without a result met so far, as cycle and equation, in order; more than one only when going on regardless.
+    /// All operators without a result so far, as cycle and equation, in order; more than one only if the simulation goes on after errors.
     pub fn overflows(&self) -> Vec<(u64, Eq)> {
         let cell = |h: &Halt| match h {
             Halt::Eval { cycle, step, .. } => Some((*cycle, self.program.equation_of[*step as usize])),
@@ -169,7 +169,7 @@ impl Simulator {
         report.help("sample the present one with `when`, or complete the absent one with `merge`")
     }
 
-    /// How a variable of an equation is called in a label of that equation.
+    /// The name of an equation's variable in a label at that equation.
     fn name_at(&self, eq: Eq, v: Var) -> String {
         if self.program.flat.vars[v].name.is_some() {
             self.program.name(v)

@@ -1,5 +1,5 @@
-//! The open cycles: a ring of rows, each with the presence of every clock class, the value of every cell and the steps
-//! to try. Plain storage; it knows nothing of the meaning of steps.
+//! The open cycles: a ring of rows. Each row holds the presence of every clock class, the value of every cell and the steps to try. This
+//! is plain storage that knows nothing about the meaning of steps.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,7 +11,7 @@ use rml_ir::{Precision, Type, Value};
 use super::cell::{Cell, Presence};
 use super::program::index;
 
-/// No word of a row may have a bit.
+/// The mark of a row in which no step is to be tried: no word has a bit.
 const CLEAN: u32 = u32::MAX;
 
 /// The bytes of a row that do not depend on the program.
@@ -57,12 +57,12 @@ impl Sizes {
     }
 }
 
-/// How far the walk of a delay has come from one cycle, and which walk waits in it.
+/// The walks of a delay, as far as they concern one cycle: how far the walk that starts there has come, and which walk waits there.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Walk {
     /// How many absent neighbours the walk that starts in this cycle has passed.
     pub(super) passed: u32,
-    /// The distance to the cycle whose walk waits for news from this one; 0 = none.
+    /// The distance to the cycle whose walk waits in this one; 0 = none.
     pub(super) waiter: u32,
 }
 
@@ -71,18 +71,18 @@ pub(super) struct Walk {
 pub(super) struct Rows {
     sizes: Sizes,
     mask: u64,
-    /// The first cycle that is not reclaimed.
+    /// The first cycle that has not been dropped.
     pub(super) base: u64,
-    /// The first cycle that is not open.
+    /// The first cycle that has not been opened.
     pub(super) end: u64,
     cells: Vec<Cell>,
     presence: Vec<Presence>,
     causes: Vec<Cause>,
     walks: Vec<Walk>,
     dirty: Vec<u64>,
-    /// The first word of `dirty` that may have a bit; [`CLEAN`] where the cycle is not on the agenda.
+    /// The first word of `dirty` that may have a bit; [`CLEAN`] if the cycle is not on the agenda.
     hint: Vec<u32>,
-    /// How many classes are bottom.
+    /// The number of classes of whose presence nothing is known.
     bottoms: Vec<u32>,
     /// How many cells of present classes are empty.
     missing: Vec<u32>,
@@ -95,7 +95,7 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    /// No cycle is open; the first one to be is `first`.
+    /// Rows without an open cycle; the first one to be opened is `first`.
     pub(super) fn new(sizes: Sizes, first: u64) -> Rows {
         let mut rows = Rows {
             sizes,
@@ -133,7 +133,7 @@ impl Rows {
         self.offers.resize_with(capacity, Vec::new);
     }
 
-    /// Doubles the ring. The rows from the ring's start up to the seam move behind the old end where their new place is there.
+    /// Doubles the ring. Rows that wrapped around to its start move behind the old end, if their new place is there.
     fn grow(&mut self) {
         let old = self.mask + 1;
         self.allocate(usize::try_from(old * 2).unwrap_or(usize::MAX));
@@ -161,12 +161,12 @@ impl Rows {
         (cycle & self.mask) as usize
     }
 
-    /// The bytes of the ring, without what its values hold.
+    /// The bytes of the ring, not counting its values.
     pub(super) fn bytes(&self) -> u64 {
         bytes_of(usize::try_from(self.mask + 1).unwrap_or(usize::MAX), self.sizes.bytes())
     }
 
-    /// The bytes that opening another cycle takes: nothing, or as many as the ring has, which is doubled.
+    /// The bytes that it takes to open another cycle: none, or as many as the ring has, if it has to be doubled.
     pub(super) fn bytes_to_grow(&self) -> u64 {
         if self.open() > self.mask { self.bytes() } else { 0 }
     }
@@ -201,7 +201,7 @@ impl Rows {
         self.base += 1;
     }
 
-    /// Takes back all open cycles, their values and what is to be tried in them.
+    /// Takes back all open cycles, with their values and the steps to try in them.
     pub(super) fn clear(&mut self) {
         for cycle in self.base..self.end {
             let (slot, s) = (self.slot(cycle), self.sizes);
@@ -224,7 +224,7 @@ impl Rows {
     pub(super) fn set(&mut self, cycle: u64, cell: u32, content: Cell) {
         let slot = self.slot(cycle);
         self.cells[slot * self.sizes.cells + cell as usize] = content;
-        // In a row with an error, cells are set that were not counted; such a row is never complete.
+        // A row with an error is never complete, so it does not matter that cells are set there which were not counted.
         self.missing[slot] = self.missing[slot].wrapping_sub(1);
     }
 
@@ -237,7 +237,7 @@ impl Rows {
         self.causes[self.slot(cycle) * self.sizes.classes + class as usize]
     }
 
-    /// Sets the presence of a class that was bottom; `cells` cells are to be set now.
+    /// Sets the presence of a class of which nothing was known; now `cells` cells have to be set.
     #[inline]
     pub(super) fn decide(&mut self, cycle: u64, class: u32, presence: Presence, cause: Cause, cells: u32) {
         let slot = self.slot(cycle);
@@ -248,7 +248,7 @@ impl Rows {
         self.missing[slot] = self.missing[slot].wrapping_add(cells);
     }
 
-    /// Makes a class an error; the row is never complete from then on.
+    /// Makes a class an error, so that the row is never complete.
     pub(super) fn set_error(&mut self, cycle: u64, class: u32) {
         let slot = self.slot(cycle);
         self.presence[slot * self.sizes.classes + class as usize] = Presence::Error;
@@ -265,7 +265,7 @@ impl Rows {
         self.broken[self.slot(cycle)]
     }
 
-    /// Whether every variable is absent, or has a value or never will.
+    /// Whether every variable is absent, has a value, or will never have one.
     pub(super) fn is_complete(&self, cycle: u64) -> bool {
         let slot = self.slot(cycle);
         self.bottoms[slot] == 0 && self.missing[slot] == 0 && !self.broken[slot]
@@ -296,7 +296,7 @@ impl Rows {
         offers.iter().any(|(var, offer)| *var == input && offer.is_none())
     }
 
-    /// Notes that a step is to be tried in an open cycle.
+    /// Adds a step to those that have to be tried in an open cycle.
     #[inline]
     pub(super) fn mark(&mut self, cycle: u64, step: u32) {
         let slot = self.slot(cycle);
@@ -308,7 +308,7 @@ impl Rows {
         self.hint[slot] = self.hint[slot].min(word);
     }
 
-    /// Forgets that a step is to be tried.
+    /// Removes a step from those that have to be tried.
     #[inline]
     pub(super) fn unmark(&mut self, cycle: u64, step: u32) {
         let slot = self.slot(cycle);

@@ -22,12 +22,12 @@ impl Simulator {
         Ok(self.held_states()?.to_host()?)
     }
 
-    /// The states by key, wherever they are: for a `fby` the value that its next active cycle delivers, for a parameter its value. A
-    /// `fby` that was never active and starts with a stream has no value and is left out.
+    /// The states by key, on the host or a device. The state of a `fby` is the value that it will have in its next active cycle; the state of
+    /// a parameter is its value. A `fby` that was never active and begins with a stream has no state and is left out.
     ///
     /// # Errors
-    /// If an output of a cycle is undetermined, if a state is not known yet, or if a window is open: then a run that starts
-    /// with the states would not go on as this one does.
+    /// If an output of a cycle is undetermined, if a state is not known yet, or if a window is open. A run that starts with the states would
+    /// then not continue this one.
     pub fn held_states(&self) -> Result<States, Diagnostic> {
         self.check_saveable()?;
         let program = &self.program;
@@ -48,8 +48,7 @@ impl Simulator {
         Ok(states.filter_map(|(key, state)| Some((Arc::clone(key), value(state.equation)?))).collect())
     }
 
-    /// Sets a state: a `fby` delivers the value in its next active cycle, a parameter has it from now on. Numbers are rounded to the
-    /// program's precision.
+    /// Sets a state: a `fby` has the value in its next active cycle, a parameter from now on. Numbers are rounded to the program's precision.
     ///
     /// # Errors
     /// If there is no such state, if the value has another type, or if cycles are open.
@@ -89,7 +88,7 @@ impl Simulator {
         Ok(())
     }
 
-    /// A value that is handed in, where the readers of a cell look for it and in the program's precision.
+    /// A value from outside, moved to where the readers of a cell expect it, and in the program's precision.
     fn loaded(&self, cell: usize, held: &Held) -> Result<Cell, Failure> {
         let precision = self.program.flat.precision;
         match held {
@@ -159,7 +158,7 @@ impl Simulator {
     }
 }
 
-/// The initial value of a delay where it does not depend on the inputs.
+/// The initial value of a delay, if it does not depend on the inputs.
 fn start<'a>(program: &'a Program, rec: &Delay) -> Option<Value> {
     let start: Option<&'a Value> = rec.start.and_then(|x| program.static_value(x));
     start.cloned()

@@ -1,9 +1,9 @@
-//! Delays: the walk from a cycle to the neighbouring active cycle (DELAY-2), forward delays down (FBY-1, FBY-2), backward
-//! ones up (BACK-1, BACK-2, POST-1).
+//! Delays: the walk from a cycle to the neighbouring active cycle (DELAY-2). Forward delays walk down, to earlier cycles (FBY-1, FBY-2);
+//! backward delays walk up, to later ones (BACK-1, BACK-2, POST-1).
 //!
-//! A walk that meets something unknown waits there: it leaves its distance in that cycle and goes on when a step of the same
-//! delay is tried in that cycle. At most one walk can wait in a cycle, since the cycles that a walk passes are absent; so the work
-//! is linear in the cycles passed.
+//! A walk waits in the first cycle where something unknown stops it. It leaves its distance there, and goes on when a step of the same
+//! delay is tried in that cycle. All cycles that a walk has passed are absent, so at most one walk waits in a cycle, and the work is
+//! linear in the number of cycles passed.
 
 use std::sync::Arc;
 
@@ -15,17 +15,16 @@ use super::Simulator;
 use super::cell::{Cell, Presence};
 use super::program::{Delay, Operand, Program};
 
-/// What is known about the ends of a window and of those around it in a cycle: the greatest of what is known about each (WINDOW-1,
-/// WINDOW-4).
+/// What is known in a cycle about the ends of a window and of those around it. Of several ends, the greatest counts (WINDOW-1, WINDOW-4).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Boundary {
-    /// It goes on.
+    /// The window goes on.
     No,
-    /// Nobody will ever know.
+    /// It will never be known.
     Never,
     /// It is not known yet.
     Unknown,
-    /// It ends.
+    /// The window ends.
     Yes,
     /// An end is an error.
     Error,
@@ -33,9 +32,9 @@ enum Boundary {
 
 /// What a walk has found.
 enum Found {
-    /// What the neighbouring active cycle has: a value, or never one.
+    /// The neighbouring active cycle, which has a value or will never have one.
     Cell(Cell),
-    /// No active cycle before the boundary.
+    /// The boundary, with no active cycle before it.
     Boundary,
     /// It has to wait here.
     Wait(u64),
@@ -111,7 +110,7 @@ impl Simulator {
         !self.halts.is_empty() && self.rows.presence(n, rec.class) == Presence::Present
     }
 
-    /// Walks that waited for this cycle to be opened wait in it now.
+    /// Walks that waited until this cycle was opened now wait in it.
     pub(super) fn hand_over_tails(&mut self, opened: u64) {
         for (r, tail) in (0_u32..).zip(&mut self.tails) {
             if let Some(n) = tail.take() {
@@ -120,7 +119,7 @@ impl Simulator {
         }
     }
 
-    /// The trace has ended: walks that waited for the next cycle have found the boundary.
+    /// Ends the trace, which is the boundary for walks that wait for the next cycle.
     pub(super) fn wake_tails(&mut self) {
         for r in 0..self.tails.len() {
             if let Some(n) = self.tails[r].take() {
@@ -133,8 +132,8 @@ impl Simulator {
         match found {
             Found::Cell(cell) => self.set(n, rec.out, cell),
             Found::Boundary => {
-                // A `post` at the end of its window has no value and never will, so that nothing waits for it. At the end of the
-                // trace it stays open, to be reported.
+                // A `post` at the end of its window will never have a value, so nothing waits for it. At the end of the trace it
+                // stays open and is reported.
                 let start = match rec.start {
                     Some(x) => self.cell(n, x).clone(),
                     None if self.ended.is_some() => return,
@@ -157,7 +156,7 @@ impl Simulator {
             Presence::Present => match self.cell(n, end) {
                 Cell::Value(Value::Bool(true)) => Boundary::Yes,
                 Cell::Value(_) => Boundary::No,
-                // The end of a window is never left on a device.
+                // The end of a window is always on the host.
                 Cell::Empty | Cell::Device(_) | Cell::Inside => Boundary::Unknown,
                 Cell::Never => Boundary::Never,
             },
@@ -165,7 +164,8 @@ impl Simulator {
         rec.ends.iter().map(known).max().unwrap_or(Boundary::No)
     }
 
-    /// How many neighbours the walk from `n` need not look at again. Errors change what was absent, so then all.
+    /// How many neighbours the walk from `n` need not visit again. After an error that is none, because an absent variable may have become
+    /// an error.
     fn passed(&self, walk: super::rows::Walk) -> u64 {
         if self.halts.is_empty() { u64::from(walk.passed) } else { 0 }
     }
@@ -178,7 +178,7 @@ impl Simulator {
         found
     }
 
-    /// Goes down from `at`, exclusive, to the latest active cycle; also returns below which cycle the search would go on.
+    /// Goes down from the cycle before `at` to the latest active cycle. Also returns the cycle below which the search would go on.
     fn search_down(&self, rec: &Delay, r: u32, mut at: u64) -> (u64, Found) {
         let found = loop {
             if at == self.rows.base {
@@ -206,8 +206,8 @@ impl Simulator {
         (at, found)
     }
 
-    /// What a forward delay delivers in its next active cycle: `Ok(None)` is its initial value. `Err` is the cycle in which
-    /// that is not known yet.
+    /// The value of a forward delay in its next active cycle; `Ok(None)` means its initial value, and `Err` the cycle in which that is not
+    /// known yet.
     pub(super) fn next_value(&self, r: usize) -> Result<Option<Held>, u64> {
         let rec = &self.program.forward[r];
         match self.search_down(rec, super::program::index(r), self.rows.end).1 {
@@ -247,7 +247,7 @@ impl Simulator {
         found
     }
 
-    /// Keeps what forward delays need of a complete cycle that is about to be dropped.
+    /// Keeps the values that forward delays need from a complete cycle before it is dropped.
     pub(super) fn remember(&mut self, n: u64) {
         let program = Arc::clone(&self.program);
         for (r, rec) in program.forward.iter().enumerate() {

@@ -45,6 +45,7 @@ pub(super) struct Terms<'a> {
     clocks: &'a Clocks,
     definitions: IndexVec<Var, Option<Eq>>,
     parameters: IndexVec<Eq, bool>,
+    constants: IndexVec<ConstId, Term>,
     /// The constant that a delay always gives, as far as that is proved.
     steady: IndexVec<Eq, Option<Term>>,
     terms: IndexSet<Term>,
@@ -87,6 +88,7 @@ impl<'a> Terms<'a> {
             clocks,
             definitions,
             parameters,
+            constants: flat.consts.ids().map(|k| of_constant(flat, k)).collect(),
             steady: IndexVec::filled(None, flat.equations.len()),
             terms: IndexSet::new(),
             scalars: Vec::new(),
@@ -138,7 +140,7 @@ impl<'a> Terms<'a> {
 
     /// Whether two constants are equal for sure.
     pub(super) fn are_equal(&self, a: ConstId, b: ConstId) -> bool {
-        self.constant(a) == self.constant(b)
+        self.constants[a] == self.constants[b]
     }
 
     /// The variables, each behind what its value in a cycle is computed from, and whether it is an operand of itself there.
@@ -265,8 +267,7 @@ impl<'a> Terms<'a> {
         let flat = self.flat;
         match &flat.equations[eq].rhs {
             Rhs::Const(k) => {
-                let term = self.constant(*k);
-                self.set(v, term);
+                self.set(v, self.constants[*k].clone());
                 if let ConstKind::Value(value) = &flat.consts[*k].kind
                     && value.shape().is_scalar()
                 {
@@ -284,13 +285,6 @@ impl<'a> Terms<'a> {
                 let term = self.steady[eq].clone().unwrap_or(Term::Delay(self.clocks.same[v]));
                 self.set(v, term);
             }
-        }
-    }
-
-    fn constant(&self, k: ConstId) -> Term {
-        match &self.flat.consts[k].kind {
-            ConstKind::Value(value) => of_value(value).unwrap_or(Term::Constant(k)),
-            ConstKind::Random(_) | ConstKind::Apply { .. } => Term::Constant(k),
         }
     }
 
@@ -388,7 +382,7 @@ impl<'a> Terms<'a> {
             let begins = match init {
                 None => true,
                 Some(Init::Stream(i)) => self.of(*i) == self.of(next),
-                Some(Init::Const(k)) => self.constant(*k) == *term,
+                Some(Init::Const(k)) => self.constants[*k] == *term,
             };
             if begins && !self.parameters[eq] && self.steady[eq].is_none() {
                 self.steady[eq] = Some(term.clone());
@@ -412,6 +406,13 @@ impl Term {
 /// Operators that give their operand back, if it has the type of the result.
 fn gives_back(op: &Op) -> bool {
     matches!(op, Op::Copy | Op::StopGradient | Op::Reshape { .. } | Op::Broadcast { .. } | Op::SumTo { .. })
+}
+
+fn of_constant(flat: &Flat, k: ConstId) -> Term {
+    match &flat.consts[k].kind {
+        ConstKind::Value(value) => of_value(value).unwrap_or(Term::Constant(k)),
+        ConstKind::Random(_) | ConstKind::Apply { .. } => Term::Constant(k),
+    }
 }
 
 /// The term of a constant whose elements are all the same.

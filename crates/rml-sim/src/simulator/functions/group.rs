@@ -30,9 +30,9 @@ pub(super) struct Group {
 pub(super) enum Work {
     /// By a function.
     Call(Prepared),
-    /// Not at all: nobody reads them.
+    /// Not at all, because nothing reads them.
     Nothing,
-    /// One by one: nobody reads them, but an operator may have no result, which is an error nonetheless.
+    /// One by one: nothing reads them, but it is still an error if an operator has no result.
     Watch,
 }
 
@@ -62,7 +62,7 @@ impl Group {
         Ok(group)
     }
 
-    /// The function; notes the cells of its arguments.
+    /// The function; adds the cells of its arguments to the group.
     fn function(&mut self, program: &Program, class: u32) -> Function {
         let name = format!("{}/{class}/{}", program.flat.name, self.steps.len());
         let mut f = Function::new(name, program.flat.precision);
@@ -104,7 +104,7 @@ fn operand(program: &Program, f: &mut Function, vals: &IndexMap<u32, Val>, x: Op
     }
 }
 
-/// Whether anybody but the steps reads a cell.
+/// Whether anything but these steps reads a cell.
 fn leaves(functions: &Functions, program: &Program, steps: &[u32], cell: u32) -> bool {
     let readers = program.on_value.of(cell as usize);
     functions.leaves[cell as usize] || readers.iter().any(|r| steps.binary_search(r).is_err())

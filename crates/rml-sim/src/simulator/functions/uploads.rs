@@ -1,4 +1,4 @@
-//! Device copies of host tensors that are arguments again and again, such as parameters that are not trained.
+//! Device copies of host tensors that are arguments of many calls, such as parameters that are not trained.
 
 use std::sync::{Arc, Weak};
 
@@ -6,10 +6,10 @@ use indexmap::IndexMap;
 use rml_backend::{Backend, Buffer, Failure};
 use rml_ir::{Tensor, Value};
 
-/// How many copies are kept before those of dropped tensors are looked for.
+/// How many copies are kept before copies of dropped tensors are removed.
 const FEW: usize = 64;
 
-/// Device copies by the address of their tensor. The weak reference keeps an address from being used again.
+/// Device copies by the address of their tensor. The weak reference keeps the address from being used for another tensor.
 #[derive(Debug)]
 pub(super) struct Uploads {
     copies: IndexMap<usize, (Weak<Tensor>, Arc<dyn Buffer>)>,
