@@ -3,12 +3,13 @@
 use rml_base::IndexVec;
 use rml_ir::Value;
 use rml_plan::{Atom, Const, Ends, Plan, Region, Tape};
+use rml_validate::Witness;
 
 /// The plan without tapes and constants that neither outputs nor registers need. Tapes are numbered in the order in which regions first
 /// fill them; constants that are tensors come before the others.
 ///
 /// Requires, ensures: P1 to P6.
-pub(crate) fn compact(mut plan: Plan) -> Plan {
+pub(crate) fn compact(mut plan: Plan, mut witness: Witness) -> (Plan, Witness) {
     let needed = needed(&mut plan);
     if let (Ends::Found { head, .. }, Some(first)) = (&mut plan.ends, plan.regions.first()) {
         *head = first.parts()[..*head].iter().filter(|part| needed[part.tape]).count();
@@ -20,13 +21,14 @@ pub(crate) fn compact(mut plan: Plan) -> Plan {
     }
     plan.regions.retain(|region| !region.parts().is_empty());
     let mut number = IndexVec::filled(None, plan.tapes.len());
-    let mut tapes = IndexVec::new();
+    let (mut tapes, mut claims) = (IndexVec::new(), IndexVec::new());
     for part in plan.regions.iter().flat_map(Region::parts) {
         if number[part.tape].is_none() {
             number[part.tape] = Some(tapes.push(plan.tapes[part.tape].clone()));
+            claims.push(witness.tapes[part.tape]);
         }
     }
-    plan.tapes = tapes;
+    (plan.tapes, witness.tapes) = (tapes, claims);
     let fresh = |tape: Tape| number[tape].unwrap_or(tape);
     crate::atoms::for_each(&mut plan, |atom| {
         if let Atom::Tape(tape, _) = atom {
@@ -38,7 +40,7 @@ pub(crate) fn compact(mut plan: Plan) -> Plan {
         parts.iter_mut().for_each(|part| part.tape = fresh(part.tape));
     }
     constants(&mut plan);
-    plan
+    (plan, witness)
 }
 
 fn constants(plan: &mut Plan) {

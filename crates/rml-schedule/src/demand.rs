@@ -332,8 +332,11 @@ impl<'a> Demand<'a> {
         match restart {
             Restart::Edge | Restart::Inner { .. } if p.is_end() => Ok(Rule::Copy(self.init(init, p))),
             Restart::Inner { ends, .. } => {
-                let ends = ends.iter().map(|e| self.need(*e, p)).collect();
+                let ends = self.ends(&ends, p)?;
                 let next = self.neighbour(*next, Tick::After, p);
+                if ends.is_empty() {
+                    return Ok(Rule::Copy(next));
+                }
                 Ok(Rule::Restart { ends, init: self.init(init, p), next })
             }
             _ => Ok(Rule::Copy(self.neighbour(*next, Tick::After, p))),
@@ -347,6 +350,21 @@ impl<'a> Demand<'a> {
         }
         self.register_of(v)?;
         Ok(Rule::Read { init: Some(self.init(init, p)) })
+    }
+
+    /// The ends of inner windows at a tick. One that is absent ends nothing, whatever it samples.
+    fn ends(&mut self, ends: &[Var], p: Position) -> Result<Vec<Source>, Declined> {
+        let mut there = Vec::new();
+        for end in ends.iter().filter(|e| self.window.may_be_present(**e, p)) {
+            if self.guards(*end, p)?.is_none_or(|open| !open.is_empty()) {
+                return Err(Declined::at(
+                    "the end of an inner window is on a sampled clock",
+                    self.span(*end),
+                ));
+            }
+            there.push(self.need(*end, p));
+        }
+        Ok(there)
     }
 
     fn before(&mut self, v: Var) -> Result<Source, Declined> {
@@ -412,7 +430,7 @@ impl<'a> Demand<'a> {
         for p in at.iter() {
             let Some(when) = self.guards(v, p)? else { continue };
             let unless = match &restart {
-                Restart::Inner { ends, edge: false } => ends.iter().map(|e| self.need(*e, p)).collect(),
+                Restart::Inner { ends, edge: false } => self.ends(ends, p)?,
                 _ => Vec::new(),
             };
             let value = self.needed_within(*next, p)?;

@@ -22,6 +22,7 @@ mod window;
 use rml_analysis::{ClockReport, Kind, Verdict};
 use rml_ir::check::checked;
 use rml_plan::{Plan, verify};
+use rml_validate::{Witness, validate};
 
 /// Why a program has no plan.
 #[derive(Clone, PartialEq, Debug)]
@@ -66,11 +67,21 @@ pub enum Fed {
 
 /// The plan of a program.
 ///
-/// Ensures: P1 to P6.
+/// Ensures: P1 to P6, V1 to V8.
 ///
 /// # Errors
 /// The reason why there is none.
 pub fn schedule(flat: &Drawn, fed: Fed) -> Result<Plan, Declined> {
+    witnessed(flat, fed).map(|(plan, _)| plan)
+}
+
+/// The plan of a program, and which variable of the program each tape and each register is, for who checks plans.
+///
+/// Ensures: P1 to P6, V1 to V8.
+///
+/// # Errors
+/// The reason why there is none.
+pub fn witnessed(flat: &Drawn, fed: Fed) -> Result<(Plan, Witness), Declined> {
     let _span = tracing::debug_span!("schedule", equations = flat.equations.len()).entered();
     let ClockReport { clocks, verdict } = rml_analysis::clocks(flat);
     if verdict != Verdict::Synchronous {
@@ -91,11 +102,16 @@ pub fn schedule(flat: &Drawn, fed: Fed) -> Result<Plan, Declined> {
     let window = window::Window::of(flat, &clocks, &facts, fed)?;
     let open = window.given_ends().is_none().then(|| window.open());
     let demanded = demand::demand(&window, open.as_ref())?;
+    let witness = Witness {
+        tapes: demanded.cases.keys().copied().collect(),
+        registers: demanded.registers.keys().copied().collect(),
+    };
     let plan = regions::plan(&window, demanded)?;
     checked("regions", || verify(&plan));
     let plan = sums::sums(plan);
     checked("sums", || verify(&plan));
-    let plan = compact::compact(plan);
+    let (plan, witness) = compact::compact(plan, witness);
     checked("compact", || verify(&plan));
-    Ok(plan)
+    checked("schedule", || validate(flat, &clocks, &facts, &plan, &witness));
+    Ok((plan, witness))
 }

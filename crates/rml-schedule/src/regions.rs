@@ -228,7 +228,8 @@ impl<'a> Builder<'a> {
         let mut commits = Vec::new();
         for (v, register) in &demanded.registers {
             registers.push(plan::Register { ty: flat.vars[*v].ty.clone(), kind: register.kind.clone() });
-            if !register.in_turn {
+            // What nothing reads need not be written in turn.
+            if !register.in_turn || !demanded.cases.contains_key(v) {
                 commits.extend(register.writes.iter().map(|w| self.write(*v, w)));
             }
         }

@@ -105,6 +105,8 @@ impl<'a> Resolver<'a> {
                 (self.is_steady(v) && !matches!(restart, Restart::Inner { .. }))
                     .then(|| self.neighbour(*next, p.before(), Tick::Before))
             }
+            // Whether there is a tick behind is not known.
+            Rhs::FbyBack { .. } | Rhs::Post { .. } if self.past.is_some() => None,
             Rhs::FbyBack { init, next, window } => {
                 let restart = self.window.restart(*window);
                 if p.is_end() {

@@ -1,0 +1,122 @@
+//! V3 to V5: each case of a tape is the equation of its variable.
+
+use rml_ir::flat::{Init, Rhs, Var};
+use rml_ir::{Position, Positions};
+use rml_plan::{Atom, Case, Rule, Tape, Tick};
+
+use crate::Checker;
+use crate::sums;
+use crate::view::View;
+
+pub(crate) fn check(checker: &Checker<'_>, found: &mut Vec<String>) {
+    for (tape, data) in checker.plan.tapes.iter_enumerated() {
+        let v = checker.witness.tapes[tape];
+        let who = format!("{tape}, which is {},", checker.frame.name(v));
+        if data.ty != checker.frame.flat.vars[v].ty {
+            found.push(format!("V3: {who} is {}, not {}", data.ty, checker.frame.flat.vars[v].ty));
+        }
+        if !checker.frame.has_clock(v) {
+            found.push(format!("V4: nothing is known of where {who} is present"));
+            continue;
+        }
+        let mut seen = Positions::NONE;
+        for case in &data.cases {
+            if !seen.and(case.at).is_empty() {
+                found.push(format!("V3: {who} has two cases at a position"));
+            }
+            seen = seen.or(case.at);
+            checker.case(tape, case, &who, found);
+        }
+    }
+}
+
+impl Checker<'_> {
+    fn case(&self, tape: Tape, case: &Case, who: &str, found: &mut Vec<String>) {
+        let v = self.witness.tapes[tape];
+        for p in case.at.and(self.frame.possible()).iter() {
+            if !self.is_present(&case.when, v, p) {
+                found.push(format!("V4: {who} has other guards than its clock at {p}"));
+            }
+            let proved = matches!(case.rule, Rule::Sum { .. })
+                || self.frame.is_absent(v, p)
+                || self.frame.views(p).all(|view| self.rule(&case.rule, v, view));
+            if !proved {
+                found.push(format!("V5: {who} is not proved to be its equation at {p}: {:?}", case.rule));
+            }
+        }
+        if let Rule::Sum { init, backward, terms } = &case.rule
+            && let Err(why) = sums::check(self, v, case.at, *init, *backward, terms)
+        {
+            found.push(format!("V6: {who} {why}"));
+        }
+    }
+
+    /// V5: whether a rule, but for sums, gives a variable that is present, in a view.
+    fn rule(&self, rule: &Rule, v: Var, view: View) -> bool {
+        let now = |atom: Atom, v: Var| self.equal.is(atom, v, Tick::Now, view);
+        let rhs = self.frame.rhs(v);
+        match rule {
+            Rule::Apply { op, args } => self.equal.computes(op, args, v, view),
+            Rule::Copy(a) => now(*a, v),
+            Rule::Select { cond, then, other } => match rhs {
+                Some(
+                    Rhs::If { cond: c, then: t, other: o } | Rhs::Merge { cond: c, on_true: t, on_false: o },
+                ) => now(*cond, *c) && now(*then, *t) && now(*other, *o),
+                _ => false,
+            },
+            Rule::Restart { ends, init, next } => self.restart(ends, *init, *next, v, view),
+            Rule::Input(i) => self.frame.flat.inputs.get(*i as usize).is_some_and(|input| input.var == v),
+            Rule::Read { register, init } => {
+                let initial = match rhs {
+                    Some(Rhs::Fby { init, .. } | Rhs::FbyBack { init, .. }) => *init,
+                    Some(Rhs::Param { init }) => Init::Stream(*init),
+                    _ => return false,
+                };
+                self.witness.registers[*register] == v && init.is_some_and(|a| self.starts(a, &initial, view))
+            }
+            Rule::Sum { .. } => false,
+        }
+    }
+
+    /// Whether an operand is the initial value of a delay.
+    fn starts(&self, atom: Atom, init: &Init, view: View) -> bool {
+        match init {
+            Init::Const(k) => self.equal.is_const(atom, *k),
+            Init::Stream(v) => self.equal.is(atom, *v, Tick::Now, view),
+        }
+    }
+
+    /// Whether a delay that is always present, and starts anew within windows, restarts where its own windows end.
+    fn restart(&self, ends: &[Atom], init: Atom, next: Atom, v: Var, view: View) -> bool {
+        let Some(rhs) = self.frame.rhs(v) else { return false };
+        let (initial, delayed, boundary, neighbour, at) = match rhs {
+            Rhs::Fby { init, next, .. } => {
+                (init, next, Tick::Before, Tick::Before, view.position_of(Tick::Before))
+            }
+            Rhs::FbyBack { init, next, .. } => {
+                (init, next, Tick::Now, Tick::After, view.position_of(Tick::After))
+            }
+            _ => return false,
+        };
+        let own = self.frame.restart(rhs.window()).ends;
+        at.is_some_and(|at| self.frame.is_always(v, at))
+            && self.are_ends(ends, &own, boundary, view)
+            && self.starts(init, initial, view)
+            && self.equal.is(next, *delayed, neighbour, view)
+    }
+
+    /// Whether operands are the ends that may hold at a tick, and all of them are present there.
+    pub(crate) fn are_ends(&self, atoms: &[Atom], ends: &[Var], tick: Tick, view: View) -> bool {
+        let Some(at) = view.position_of(tick) else { return false };
+        let is = |atom: &Atom, end: &Var| self.equal.is(*atom, *end, tick, view);
+        let never = |end: &Var| self.frame.boundary(&[*end], at) == Some(false);
+        let there = |end: &Var| self.frame.is_always(*end, at);
+        atoms.iter().all(|a| ends.iter().any(|e| there(e) && is(a, e)))
+            && ends.iter().all(|e| never(e) || atoms.iter().any(|a| is(a, e)))
+    }
+
+    /// The same at all ticks at a position, for ends at the tick itself.
+    pub(crate) fn are_ends_at(&self, atoms: &[Atom], ends: &[Var], p: Position) -> bool {
+        self.frame.views(p).all(|view| self.are_ends(atoms, ends, Tick::Now, view))
+    }
+}

@@ -1,0 +1,163 @@
+//! Validation of plans: a proof that a plan computes its program, made anew for each plan.
+//!
+//! Whoever makes a plan is not trusted. It leaves a [`Witness`]: which variable of the program each tape is meant to hold, and which
+//! delay each register. The rules below follow for all windows, of any length, from the equations of these variables and from the
+//! facts about the program, which have verifiers of their own (K1 to K5, A1 to A10). A plan that keeps them gives the cells that the
+//! simulator gives: by induction over the order in which elements are filled, each holds the value of its variable.
+//!
+//! - **V1** *ports*: precision, inputs and outputs are those of the program, in order, with their names and types.
+//! - **V2** *window*: a window of the plan ends where outermost windows of the program do; or it has no ends, and is any block. What the
+//!   plan itself finds the end with is the same whether a tick is the last one or not.
+//! - **V3** *claims*: each tape and each register has the type of the variable that it is claimed to be, and no tape has two cases at a
+//!   position.
+//! - **V4** *presence*: the guards of a case, an output or a write are the conditions of the variable's clock, in order, but for those
+//!   known to hold. An output has a case wherever it may be present.
+//! - **V5** *values*: the rule of a case is the equation of its variable, and each operand equals the operand of the equation. Equal is
+//!   what copies, delays, decided branches and facts make equal, at every position that neighbouring ticks may have.
+//! - **V6** *sums*: a sum replaces a recurrence that adds one term at each tick, in its order, from a constant on.
+//! - **V7** *registers*: a register is read where its delay is, before it is written; each active tick leaves the delayed value, and none
+//!   where a window of the program ends. All states of the program are kept, by their keys.
+//! - **V8** *order*: each element is filled once, and before it is read.
+//!
+//! It shares nothing with the scheduler, and takes time near-linear in the size of program and plan.
+
+use std::collections::BTreeSet;
+
+use rml_analysis::{Clocks, Facts, Position};
+use rml_base::{EntityId, IndexVec};
+use rml_ir::flat::{Drawn, Var};
+use rml_plan::{Atom, Guard, Plan, Reg, Region, Rule, Tape, Tick, Write};
+
+mod cases;
+mod equal;
+mod frame;
+mod order;
+mod ports;
+mod registers;
+mod sums;
+mod view;
+
+use equal::Equal;
+use frame::Frame;
+
+/// What the maker of a plan claims, which nobody has to believe.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Witness {
+    /// The variable that each tape holds.
+    pub tapes: IndexVec<Tape, Var>,
+    /// The delay or parameter whose value each register keeps.
+    pub registers: IndexVec<Reg, Var>,
+}
+
+/// Proves that a plan computes a program: V1 to V8.
+///
+/// Requires: clocks and facts of that program.
+///
+/// # Errors
+/// What is not proved, one line for each, which begins with the rule.
+pub fn validate(
+    flat: &Drawn,
+    clocks: &Clocks,
+    facts: &Facts,
+    plan: &Plan,
+    witness: &Witness,
+) -> Result<(), Vec<String>> {
+    if let Some(found) = dangling(flat, plan, witness) {
+        return Err(vec![format!("V3: {found}")]);
+    }
+    let frame =
+        Frame::of(flat, clocks, facts, plan, witness).map_err(|found| vec![format!("V2: {found}")])?;
+    let checker = Checker { frame: &frame, plan, witness, equal: Equal::new(&frame, plan, witness) };
+    let mut found = Vec::new();
+    ports::check(&checker, &mut found);
+    cases::check(&checker, &mut found);
+    registers::check(&checker, &mut found);
+    order::check(plan, &mut found);
+    if found.is_empty() { Ok(()) } else { Err(found) }
+}
+
+/// What all rules are checked with.
+struct Checker<'a> {
+    frame: &'a Frame<'a>,
+    plan: &'a Plan,
+    witness: &'a Witness,
+    equal: Equal<'a>,
+}
+
+impl Checker<'_> {
+    /// Whether an operand, as seen from a tick at a position, is that variable at that tick.
+    fn is(&self, atom: Atom, v: Var, p: Position) -> bool {
+        self.frame.views(p).all(|view| self.equal.is(atom, v, Tick::Now, view))
+    }
+
+    /// V4: whether guards hold exactly where a variable is present, at a position.
+    fn is_present(&self, when: &[Guard], v: Var, p: Position) -> bool {
+        let mut guards = when.iter().peekable();
+        for (cond, value) in self.frame.samplings(v) {
+            if guards.next_if(|g| g.value == value && self.is(g.cond, cond, p)).is_none()
+                && self.frame.truth(cond, p) != Some(value)
+            {
+                return false;
+            }
+        }
+        guards.next().is_none()
+    }
+}
+
+/// An id that stands for nothing.
+fn dangling(flat: &Drawn, plan: &Plan, witness: &Witness) -> Option<String> {
+    let fits = witness.tapes.len() == plan.tapes.len() && witness.registers.len() == plan.registers.len();
+    let claimed = witness.tapes.iter().chain(&witness.registers);
+    if !fits || claimed.into_iter().any(|v| v.index() >= flat.vars.len()) {
+        return Some("the claims do not fit the plan".to_owned());
+    }
+    let mut found = None;
+    let mut atom = |a: Atom| {
+        let is_there = match a {
+            Atom::Const(k) => k.index() < plan.consts.len(),
+            Atom::Tape(t, _) => t.index() < plan.tapes.len(),
+        };
+        if !is_there {
+            found = Some(format!("{a:?} is not in the plan"));
+        }
+    };
+    for case in plan.tapes.iter().flat_map(|t| &t.cases) {
+        case.when.iter().for_each(|g| atom(g.cond));
+        case.rule.operands().into_iter().for_each(&mut atom);
+        if let Rule::Sum { terms, .. } = &case.rule {
+            terms.iter().flat_map(|t| &t.args).for_each(|a| atom(*a));
+        }
+    }
+    for write in writes(plan) {
+        write.when.iter().for_each(|g| atom(g.cond));
+        write.unless.iter().chain([&write.value]).for_each(|a| atom(*a));
+    }
+    plan.ends.found().iter().for_each(|g| atom(g.cond));
+    for (_, when, value) in plan.outputs.iter().flat_map(|o| &o.cases) {
+        when.iter().for_each(|g| atom(g.cond));
+        atom(*value);
+    }
+    let registers: BTreeSet<Reg> = writes(plan)
+        .map(|w| w.register)
+        .chain(plan.tapes.iter().flat_map(|t| &t.cases).filter_map(|c| match c.rule {
+            Rule::Read { register, .. } => Some(register),
+            _ => None,
+        }))
+        .collect();
+    let parts = plan.regions.iter().flat_map(Region::parts);
+    if parts.into_iter().any(|part| part.tape.index() >= plan.tapes.len())
+        || registers.into_iter().any(|r| r.index() >= plan.registers.len())
+    {
+        return Some("a part or a register is not in the plan".to_owned());
+    }
+    found
+}
+
+/// All writes to registers.
+fn writes(plan: &Plan) -> impl Iterator<Item = &Write> {
+    let written = plan.regions.iter().flat_map(|region| match region {
+        Region::Loop { writes, .. } => writes.as_slice(),
+        Region::Over(_) => &[],
+    });
+    plan.commits.iter().chain(written)
+}

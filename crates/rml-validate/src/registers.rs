@@ -1,0 +1,175 @@
+//! V7: registers keep what delays remember.
+
+use std::collections::BTreeSet;
+
+use rml_base::EntityId;
+use rml_ir::flat::{Rhs, Var};
+use rml_ir::{Position, Positions};
+use rml_plan::{Kind, Reg, Region, Rule, Tape, Write};
+
+use crate::Checker;
+
+pub(crate) fn check(checker: &Checker<'_>, found: &mut Vec<String>) {
+    let uses = uses(checker);
+    let mut claimed = BTreeSet::new();
+    for (register, data) in checker.plan.registers.iter_enumerated() {
+        let v = checker.witness.registers[register];
+        let who = format!("V7: {register}, which is {},", checker.frame.name(v));
+        if data.ty != checker.frame.flat.vars[v].ty {
+            found.push(format!("V3: {register} is {}, not {}", data.ty, checker.frame.flat.vars[v].ty));
+        }
+        if !claimed.insert(v) {
+            found.push(format!("{who} is there twice"));
+        }
+        if let Err(why) = checker.register(v, &data.kind, &uses[register.index()]) {
+            found.push(format!("{who} {why}"));
+        }
+    }
+    let flat = checker.frame.flat;
+    for (key, state) in &flat.states {
+        if !claimed.contains(&flat.equations[state.equation].lhs) {
+            found.push(format!("V7: nothing keeps the state \"{key}\""));
+        }
+    }
+}
+
+/// Where a register is read and written.
+#[derive(Default)]
+struct Uses<'a> {
+    /// The region and the position of each read.
+    reads: Vec<(usize, Position)>,
+    /// The loop, and what it writes.
+    in_turn: Vec<(usize, &'a Write)>,
+    commits: Vec<&'a Write>,
+}
+
+/// The uses of each register.
+fn uses<'a>(checker: &Checker<'a>) -> Vec<Uses<'a>> {
+    let plan = checker.plan;
+    let mut uses: Vec<Uses<'a>> = plan.registers.iter().map(|_| Uses::default()).collect();
+    let reads = |tape: Tape, at: Positions| {
+        let cases = plan.tapes[tape].cases.iter().filter_map(move |case| match case.rule {
+            Rule::Read { register, .. } => Some((register, case.at.and(at))),
+            _ => None,
+        });
+        cases.flat_map(|(register, at): (Reg, Positions)| at.iter().map(move |p| (register, p)))
+    };
+    for (i, region) in plan.regions.iter().enumerate() {
+        for part in region.parts() {
+            for (register, p) in reads(part.tape, part.at) {
+                uses[register.index()].reads.push((i, p));
+            }
+        }
+        if let Region::Loop { writes, .. } = region {
+            writes.iter().for_each(|w| uses[w.register.index()].in_turn.push((i, w)));
+        }
+    }
+    plan.commits.iter().for_each(|w| uses[w.register.index()].commits.push(w));
+    uses
+}
+
+impl Checker<'_> {
+    fn register(&self, v: Var, kind: &Kind, uses: &Uses<'_>) -> Result<(), String> {
+        let frame = self.frame;
+        let (next, window, backward) = match frame.rhs(v) {
+            Some(Rhs::Fby { next, window, .. }) => (*next, *window, false),
+            Some(Rhs::FbyBack { next, window, .. }) => (*next, *window, true),
+            Some(Rhs::Param { .. }) => {
+                if !uses.in_turn.is_empty() || !uses.commits.is_empty() {
+                    return Err("is a parameter that is written".to_owned());
+                }
+                return self.kind(v, kind, false);
+            }
+            _ => return Err("is neither a delay nor a parameter".to_owned()),
+        };
+        let restart = frame.restart(window);
+        self.kind(v, kind, restart.edge)?;
+        if !frame.has_clock(v) {
+            return Err("is on a clock that is not known".to_owned());
+        }
+        if let Some((region, _)) = uses.in_turn.first() {
+            let inner = Position::ALL.into_iter().any(|p| frame.boundary(&restart.ends, p) != Some(false));
+            if inner || backward && !restart.edge {
+                return Err("is written in turn, but starts anew elsewhere".to_owned());
+            }
+            self.turns(*region, backward, uses)?;
+            let writes: Vec<&Write> = uses.in_turn.iter().map(|(_, w)| *w).collect();
+            return self.writes(&writes, v, next, &[], frame.place(v));
+        }
+        let is_read = !uses.reads.is_empty();
+        if restart.edge && !is_read && uses.commits.is_empty() {
+            return Ok(());
+        }
+        if backward || restart.edge {
+            return Err("outlives the window".to_owned());
+        }
+        // What is written behind all regions is read before it: that is right where there is one read in a window, or none.
+        let required = if frame.is_steady(v) {
+            if uses.reads.iter().any(|(_, p)| !p.is_start() && frame.possible().contains(*p)) {
+                return Err("is read behind the first tick".to_owned());
+            }
+            frame.place(v).and(Positions::ENDS)
+        } else if frame.is_once(v) || !is_read {
+            frame.place(v)
+        } else {
+            return Err("is not written in turn".to_owned());
+        };
+        self.writes(&uses.commits, v, next, &restart.ends, required)
+    }
+
+    /// Whether a register survives as its delay does.
+    fn kind(&self, v: Var, kind: &Kind, restarts: bool) -> Result<(), String> {
+        let expected = match self.frame.state(v) {
+            _ if restarts => Kind::Local,
+            Some((key, parameter)) => Kind::State { key, parameter },
+            None => Kind::Hidden,
+        };
+        if *kind == expected { Ok(()) } else { Err(format!("is {kind:?}, not {expected:?}")) }
+    }
+
+    /// Whether a register is read and written in one loop, the right way.
+    fn turns(&self, region: usize, backward: bool, uses: &Uses<'_>) -> Result<(), String> {
+        let one =
+            uses.in_turn.iter().all(|(i, _)| *i == region) && uses.reads.iter().all(|(i, _)| *i == region);
+        let way = matches!(self.plan.regions[region], Region::Loop { backward: b, .. } if b == backward);
+        if one && way && uses.commits.is_empty() {
+            Ok(())
+        } else {
+            Err("is not read and written in turn, in the order of its ticks".to_owned())
+        }
+    }
+
+    /// Whether writes leave what a delay remembers: the last one is that of its last tick.
+    /// What is written in turn is written at each of its ticks.
+    fn writes(
+        &self,
+        writes: &[&Write],
+        v: Var,
+        next: Var,
+        ends: &[Var],
+        required: Positions,
+    ) -> Result<(), String> {
+        for p in self.frame.possible().iter() {
+            let mut here = writes.iter().filter(|w| w.at.contains(p));
+            let (first, second) = (here.next(), here.next());
+            let write = match (first, second) {
+                (Some(write), None) => write,
+                (None, None) if !required.contains(p) || self.frame.is_absent(v, p) => continue,
+                _ => return Err(format!("is not written once at {p}")),
+            };
+            if !self.is_present(&write.when, v, p) {
+                return Err(format!("is written under other guards than its clock at {p}"));
+            }
+            if self.frame.is_absent(v, p) {
+                continue;
+            }
+            if !self.are_ends_at(&write.unless, ends, p) {
+                return Err(format!("starts anew elsewhere than its windows at {p}"));
+            }
+            if !self.is(write.value, next, p) {
+                return Err(format!("gets another value at {p}: {:?}", write.value));
+            }
+        }
+        Ok(())
+    }
+}
