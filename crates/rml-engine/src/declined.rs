@@ -71,6 +71,6 @@ impl Declined {
             None => d,
         };
         d.note(format!("the reason is of the kind `{}`", self.reason))
-            .help("choose another engine: the simulator runs every program")
+            .help("choose another engine: the simulator (`--engine sim`) runs every program, and `--engine auto` asks it where there is no plan")
     }
 }

@@ -28,8 +28,8 @@ pub enum Feeding {
         /// The most cycles that may be open at once; `None` = no limit.
         look_ahead: Option<usize>,
     },
-    /// In blocks of one or several whole outermost windows, so that no cycle waits for the next block. The trace goes on from block to
-    /// block. A trace that ends inside a window cannot be fed this way.
+    /// In blocks of whole outermost windows, one or several, or of parts of them. The outputs of a window are asked for when it has ended.
+    /// The trace goes on from block to block.
     Windows {
         /// How many cycles a block has, where that is known.
         cycles: Option<usize>,

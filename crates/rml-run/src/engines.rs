@@ -9,11 +9,13 @@ use std::sync::Arc;
 use rml_backend::Backend;
 use rml_base::Error;
 use rml_driver::Program;
-use rml_engine::{Feeding, Run, Use};
+use rml_engine::{Engine as _, FirstOf, Run, Use};
 use rml_sim::SimulatorEngine;
 
 mod given;
 mod plan;
+
+use plan::PlanEngine;
 
 /// What runs programs.
 ///
@@ -45,7 +47,18 @@ impl Engine {
     /// Plans on the embedded backend: whole windows at once. It declines what has no plan; what goes wrong in a window is told by the
     /// simulator, which runs the window again.
     pub fn plan() -> Self {
-        Self::new(Arc::new(plan::PlanEngine))
+        Self::new(Arc::new(PlanEngine::default()))
+    }
+
+    /// Plans where a program has one for its use, else the simulator. This is the default.
+    pub fn auto() -> Self {
+        Self::plan().or(&Self::simulator())
+    }
+
+    /// This engine, and another one for what it declines.
+    #[must_use]
+    pub fn or(&self, other: &Self) -> Self {
+        Self::new(Arc::new(FirstOf::new(vec![Arc::clone(&self.0)], Arc::clone(&other.0))))
     }
 
     /// An engine of one's own.
@@ -64,14 +77,45 @@ impl Engine {
     }
 }
 
-/// The reference.
+/// Plans, else the simulator.
 impl Default for Engine {
     fn default() -> Self {
-        Self::simulator()
+        Self::auto()
     }
 }
 
-/// A run of the reference, which runs every program.
-pub(crate) fn reference(program: &Program, look_ahead: Option<usize>) -> Box<dyn Run> {
-    Box::new(SimulatorEngine::new().start(program.flat(), &Use::new(Feeding::Stream { look_ahead })))
+/// A run of the default engine, which runs every program.
+pub(crate) fn open(program: &Program, wish: &Use) -> Box<dyn Run> {
+    let planned = PlanEngine::default().open(program.flat(), wish);
+    planned.unwrap_or_else(|_| Box::new(SimulatorEngine::new().start(program.flat(), wish)))
+}
+
+#[cfg(test)]
+mod tests {
+    use rml_driver::{Options, Source, compile};
+    use rml_engine::{Block, Column, Feeding, Inputs, Present};
+    use rml_ir::{Data, Shape, Value};
+
+    use super::*;
+
+    /// How much an engine has done after three cycles.
+    fn activations(engine: &Engine, text: &str) -> u64 {
+        let program = compile(&Source::text("main", text), &Options::default()).expect("it compiles");
+        let mut run = engine.open(&program, &Use::new(Feeding::Windows { cycles: None })).expect("it runs");
+        let x = Value::new(Shape::new(&[3]), Data::F32(vec![1.0, 2.0, 3.0]));
+        let block = Block::new(3, vec![Column::new(Present::Always, x)]);
+        run.feed(Inputs::Block(&block)).expect("nothing fails");
+        run.usage().activations
+    }
+
+    #[test]
+    fn a_program_is_run_by_plan_where_it_has_one() {
+        let planned = "node main(x: num []) -> (o) o = 2.0 * x + (0.0 fby o);";
+        let simulated = "node main(x: num []) -> (o) o = post (2.0 * x);";
+        assert_eq!(activations(&Engine::auto(), planned), 1, "one block");
+        for text in [planned, simulated] {
+            assert!(activations(&Engine::simulator(), text) > 3, "each equation in each cycle");
+        }
+        assert_eq!(activations(&Engine::auto(), simulated), activations(&Engine::simulator(), simulated));
+    }
 }

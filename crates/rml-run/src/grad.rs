@@ -10,9 +10,9 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use rml_base::codes::sim;
 use rml_base::{Diagnostic, Diagnostics, Error, Sources, memory};
-use rml_data::{Columns, Feed};
+use rml_data::Columns;
 use rml_driver::{Differentiable, Options, Program, Source, differentiable};
-use rml_engine::{End, Row, Status};
+use rml_engine::{Block, Column, End, Feeding, Present, Row, Status, Use};
 use rml_ir::{Data, Precision, Shape, Type, Value};
 
 use crate::checkpoint;
@@ -125,7 +125,8 @@ impl Start {
 
     /// A session with the parameters of the checkpoint; all other states begin anew.
     fn session(&self, program: &Program) -> Result<Session, Error> {
-        let mut session = Session::on(program, &self.engine)?;
+        let wish = Use::new(Feeding::Windows { cycles: None });
+        let mut session = Session::open(program, &self.engine, &wish)?;
         let Some(checkpoint) = &self.checkpoint else { return Ok(session) };
         for (key, value) in checkpoint.select(program, Policy::Available).map_err(|d| session.fail(d))? {
             if program.flat().states[&key].parameter {
@@ -136,22 +137,44 @@ impl Start {
     }
 }
 
-/// What the inputs are in each cycle.
-struct Given(Vec<Vec<Feed>>);
+/// What the inputs are, over all cycles.
+struct Given {
+    cycles: usize,
+    inputs: Vec<Sequence>,
+}
+
+/// An input over all cycles.
+struct Sequence {
+    /// In which cycles it is present.
+    present: Present,
+    /// Its values there, one below the other.
+    values: Value,
+}
 
 impl Given {
     fn new(program: &Program, inputs: &Columns, grad: &GradOptions) -> Result<Self, Error> {
         let options = RunOptions { cycles: grad.cycles, allow_nan: grad.allow_nan, ..RunOptions::default() };
         let table = Table::new(program, inputs, &options)
             .map_err(|d| Error::from(d).with_sources(program.sources()))?;
-        let outputs = program.outputs().len();
-        let each = program.inputs().len() * size_of::<Feed>() + outputs * size_of::<Status>();
-        let bytes = memory::bytes_of(table.cycles, each + size_of::<Row>() + size_of::<Vec<Feed>>());
+        let each = program.outputs().len() * size_of::<Status>() + size_of::<Row>();
+        let given: u64 = program.inputs().iter().map(|i| i.ty.bytes(program.precision())).sum();
+        let bytes =
+            memory::bytes_of(table.cycles, each).saturating_add(given.saturating_mul(table.cycles as u64));
         memory::ask(bytes).map_err(|short| {
             let d = short.diagnostic(format!("a gradient over {} cycles", table.cycles));
             Error::from(d.help("run fewer cycles (`--cycles`)"))
         })?;
-        Ok(Self((0..table.cycles).map(|n| table.row(n)).collect()))
+        let inputs = (0..program.inputs().len()).map(|i| {
+            let (present, values) = table.column(i, 0..table.cycles);
+            Sequence { present, values }
+        });
+        Ok(Self { cycles: table.cycles, inputs: inputs.collect() })
+    }
+
+    /// All cycles.
+    fn block(&self) -> Block {
+        let column = |s: &Sequence| Column::new(s.present.clone(), s.values.clone());
+        Block::new(self.cycles, self.inputs.iter().map(column).collect())
     }
 }
 
@@ -171,22 +194,21 @@ fn gradients(compiled: &Differentiable, given: &Given, start: &Start) -> Result<
     let mut inputs = IndexMap::new();
     for (k, info) in program.inputs().iter().enumerate().filter(|(_, info)| info.ty.is_num()) {
         let mut zeros: Option<Value> = None;
-        let cell = |(row, given): (&Row, &Vec<Feed>)| match &given[k] {
-            Feed::Absent => None,
-            _ => Some(match compiled.inputs[k].map(|at| &row.values[at]) {
+        let cell = |(n, row): (usize, &Row)| {
+            given.inputs[k].present.at(n).then(|| match compiled.inputs[k].map(|at| &row.values[at]) {
                 Some(Status::Value(v)) => v.clone(),
                 // One value for all cycles; the inputs are as large.
                 _ => zeros.get_or_insert_with(|| Value::zeros(&info.ty, precision)).clone(),
-            }),
+            })
         };
-        inputs.insert(info.name.to_string(), rows.iter().zip(&given.0).map(cell).collect());
+        inputs.insert(info.name.to_string(), rows.iter().enumerate().map(cell).collect());
     }
     Ok(Gradients {
         loss: num(total(&rows, 0, &Shape::scalar())[0]),
         params,
         inputs,
         output: compiled.loss.clone(),
-        cycles: given.0.len(),
+        cycles: given.cycles,
         warnings: program.warnings().clone(),
         sources: Arc::clone(program.sources()),
     })
@@ -206,13 +228,11 @@ fn run(program: &Program, given: &Given, start: &Start, params: &[(&str, Value)]
     for (key, value) in params {
         session.set_state(key, value)?;
     }
-    for row in &given.0 {
-        session.feed_row(row)?;
-    }
+    session.feed_block(&given.block())?;
     session.end(End::Closed)?;
     let rows = session.drain_rows()?;
     let unknown = |row: &&Row| row.values.iter().any(|s| !s.is_determined());
-    if rows.len() == given.0.len() && !rows.iter().any(|row| unknown(&row)) {
+    if rows.len() == given.cycles && !rows.iter().any(|row| unknown(&row)) {
         return Ok(rows);
     }
     let why = session.undetermined_outputs().map(|u| u.report).unwrap_or_else(|| {

@@ -13,7 +13,7 @@ use rml_ir::flat::Var;
 use rml_ir::{Type, Value};
 
 use crate::checkpoint::{Checkpoint, Policy};
-use crate::engines::{Engine, reference};
+use crate::engines::{self, Engine};
 
 /// The outputs of one cycle.
 #[derive(Clone, Debug)]
@@ -53,9 +53,9 @@ pub struct Session {
 }
 
 impl Session {
-    /// Starts `program` in its initial state, tensors being computed by the evaluation of each operator, one after the other.
+    /// Starts `program` in its initial state, by plan if it has one for single cycles, else in the simulator.
     pub fn new(program: &Program) -> Self {
-        Self { program: program.clone(), run: reference(program, None) }
+        Self::stream(program, None)
     }
 
     /// The same on another engine.
@@ -66,9 +66,14 @@ impl Session {
         Self::open(program, engine, &Use::new(Feeding::Stream { look_ahead: None }))
     }
 
-    /// The same; more than `cycles` cycles that wait for later ones are an error.
+    /// As [`new`](Self::new); more than `cycles` cycles that wait for later ones are an error.
     pub fn with_look_ahead(program: &Program, cycles: usize) -> Self {
-        Self { program: program.clone(), run: reference(program, Some(cycles)) }
+        Self::stream(program, Some(cycles))
+    }
+
+    fn stream(program: &Program, look_ahead: Option<usize>) -> Self {
+        let run = engines::open(program, &Use::new(Feeding::Stream { look_ahead }));
+        Self { program: program.clone(), run }
     }
 
     /// A run for another use than a stream without limits.

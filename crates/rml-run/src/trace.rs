@@ -1,6 +1,7 @@
 //! Whole traces: a program run over a table of inputs, with every cell kept.
 
 use std::fmt;
+use std::ops::Range;
 
 use indexmap::IndexMap;
 use rml_base::codes::run as codes;
@@ -8,7 +9,7 @@ use rml_base::memory::{self, Reservation};
 use rml_base::{Diagnostic, Diagnostics, Error};
 use rml_data::{Columns, Converted, Feed, by_cycle, text, write_row};
 use rml_driver::Program;
-use rml_engine::{End, Feeding, Status, Use};
+use rml_engine::{Block, Column, End, Feeding, Present, Status, Use};
 use rml_ir::flat::Var;
 use rml_ir::{InputInfo, Shape, Value};
 
@@ -227,6 +228,9 @@ pub(crate) fn sequences(
     Ok((table.cycles, sequences))
 }
 
+/// How many cycles are fed at once: many windows, and little memory beside the trace.
+const PIECE: usize = 4096;
+
 /// As [`run`]; the session still knows the cells of all variables, if they were to be kept.
 pub(crate) fn run_session(
     program: &Program,
@@ -236,18 +240,18 @@ pub(crate) fn run_session(
     let table =
         Table::new(program, inputs, options).map_err(|d| Error::from(d).with_sources(program.sources()))?;
     let cycles = table.cycles;
-    let wish = Use { record: options.all_vars, ..Use::new(Feeding::Stream { look_ahead: None }) };
+    let wish = Use { record: options.all_vars, ..Use::new(Feeding::Windows { cycles: None }) };
     let mut session = Session::open(program, &options.engine, &wish)?;
     let reserved = reserve(program, cycles, options.all_vars).map_err(|d| session.fail(d))?;
     let mut values = Values::new(program, cycles);
-    let mut cycle = |n: usize| {
-        session.feed_row(&table.row(n))?;
+    let mut piece = |from: usize| {
+        let fed = session.feed_block(&table.block(from..cycles.min(from + PIECE)));
         if !options.all_vars {
             values.fetch(&mut session)?;
         }
-        Ok(())
+        fed
     };
-    let ran = (0..cycles).try_for_each(&mut cycle).and_then(|()| session.end(options.end));
+    let ran = (0..cycles).step_by(PIECE).try_for_each(&mut piece).and_then(|()| session.end(options.end));
     let values =
         if options.all_vars { all_vars(program, &session, cycles)? } else { values.rest(&mut session)? };
     let (warnings, error) = match ran.and_then(|()| session.undetermined()) {
@@ -300,6 +304,25 @@ impl<'a> Table<'a> {
             None => Feed::Absent,
         };
         (0..self.inputs.len()).map(cell).collect()
+    }
+
+    /// Those cycles as a block.
+    fn block(&self, cycles: Range<usize>) -> Block {
+        let column = |i: usize| {
+            let (present, values) = self.column(i, cycles.clone());
+            Column::new(present, values)
+        };
+        Block::new(cycles.len(), (0..self.inputs.len()).map(column).collect())
+    }
+
+    /// Where input `i` is present in those cycles, and its values there, one below the other.
+    pub(crate) fn column(&self, i: usize, cycles: Range<usize>) -> (Present, Value) {
+        let place = |n: usize| self.bound[i].place(n).filter(|_| self.is_present(i, n));
+        let places: Vec<Option<usize>> = cycles.map(place).collect();
+        let cells: Vec<usize> = places.iter().copied().flatten().collect();
+        let dims: Vec<usize> = [cells.len()].iter().chain(self.inputs[i].ty.shape.dims()).copied().collect();
+        let values = self.bound[i].gather(&cells, &Shape::new(&dims));
+        (places.iter().map(Option::is_some).collect(), values)
     }
 
     /// Whether input `i` is there in cycle `n`: as its column says; a column without gaps follows its clock.

@@ -133,7 +133,8 @@ fn training_and_inference_are_computed_on_the_backend_that_is_given() {
     let folder = tempfile::tempdir().unwrap();
     let [plain, on] = ["plain", "on"].map(|name| folder.path().join(name));
     let watched = Watched::default();
-    train(CLASSIFIER, &data(23), &options(&plain, 2));
+    let simulator = Engine::simulator();
+    train(CLASSIFIER, &data(23), &TrainOptions { engine: simulator, ..options(&plain, 2) });
     let on_backend = |epochs| TrainOptions { engine: watched.engine(), ..options(&on, epochs) };
     train(CLASSIFIER, &data(23), &on_backend(1));
     let first = watched.calls();

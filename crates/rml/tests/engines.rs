@@ -98,7 +98,8 @@ fn training_and_inference_feed_whole_windows_and_agree_with_the_simulator() {
     let [plain, fast] = ["plain", "fast"].map(|name| folder.path().join(name));
     let windowed = Windowed::default();
     let engine = Engine::new(Arc::new(windowed.clone()));
-    train(CLASSIFIER, &data(23), &options(&plain, 3));
+    let simulator = Engine::simulator();
+    train(CLASSIFIER, &data(23), &TrainOptions { engine: simulator, ..options(&plain, 3) });
     train(CLASSIFIER, &data(23), &TrainOptions { engine: engine.clone(), ..options(&fast, 3) });
     assert_eq!(std::fs::read(&plain).unwrap(), std::fs::read(&fast).unwrap());
     let trained = windowed.blocks.load(Ordering::SeqCst);

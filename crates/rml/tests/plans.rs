@@ -4,8 +4,8 @@ mod support;
 
 use std::path::Path;
 
-use rml::{Checkpoint, Data, Engine, EpochSummary, InferOptions, Session, TrainOptions, Value};
-use support::{CLASSIFIER, code, data, options, source, train};
+use rml::{Checkpoint, Data, Elements, Engine, EpochSummary, InferOptions, Session, TrainOptions, Value};
+use support::{CLASSIFIER, code, column, data, options, source, train};
 
 fn close(a: f64, b: f64) -> bool {
     (a - b).abs() <= 1e-4 * (1.0 + a.abs())
@@ -116,4 +116,88 @@ fn data_of_another_precision_is_rounded() {
     let x = Value::new(rml::Shape::new(&[2]), Data::F64(vec![0.1, 3.0]));
     let rows = session.step([("x", x.into())]).unwrap();
     assert_eq!(rows[0].nums("o"), Some(vec![f64::from(0.2_f32), 6.0]));
+}
+
+/// A window may overflow, and the trace may end inside one.
+const PRODUCTS: &str = "
+node product(x: int []) -> (p, mean: num []) p = x * (1 fby p); mean = 0.5 * (0.0 fby mean) + 1.0;
+node main(x: int [], end: bool []) -> (p, mean: num [], last: int [] when end)
+  p, mean = product(x) every end;
+  last = p when end;
+";
+
+#[test]
+fn a_trace_by_plan_is_that_of_the_simulator_wherever_it_fails_or_ends() {
+    let program = rml::compile(&source(PRODUCTS), &rml::Options::default()).unwrap();
+    let inputs = |large: usize| {
+        let x: Vec<i64> = (0..12).map(|n| if n == large { i64::MAX } else { n as i64 + 1 }).collect();
+        let mut inputs = rml::Columns::default();
+        inputs.columns.insert("x".into(), column(&[12], Elements::Int(x)));
+        let ends = (0..12).map(|n| [1, 4, 8].contains(&n)).collect();
+        inputs.columns.insert("end".into(), column(&[12], Elements::Bool(ends)));
+        inputs
+    };
+    let run = |engine: Engine, large: usize, cycles: usize| {
+        let options = rml::RunOptions { engine, cycles: Some(cycles), ..rml::RunOptions::default() };
+        let trace = rml::run(&program, &inputs(large), &options).unwrap();
+        (trace.to_json(), trace.error.map(|e| e.to_string()))
+    };
+    for cycles in [0, 1, 2, 5, 9, 12] {
+        for large in [99, 0, 3, 6, 11] {
+            let (plan, simulator) =
+                (run(Engine::plan(), large, cycles), run(Engine::simulator(), large, cycles));
+            assert_eq!(plan, simulator, "{cycles} cycles, {large}");
+            assert!(cycles < 12 || plan.1.is_some() == (large < 12));
+        }
+    }
+}
+
+/// A part of an operator's state that the loaded checkpoint has, and the program alone would never change.
+#[test]
+fn a_state_that_nothing_changes_is_that_of_the_checkpoint() {
+    let text = "node main(x: num []) -> (o: num []) mean = 1.0 fby mean; o = x - mean;";
+    let program = rml::compile(&source(text), &rml::Options::default()).unwrap();
+    for engine in [Engine::plan(), Engine::simulator()] {
+        let mut session = Session::on(&program, &engine).unwrap();
+        session.set_state("mean", &Value::F32(4.0)).unwrap();
+        let rows = session.step([("x", Value::F32(6.0).into())]).unwrap();
+        assert_eq!((rows[0].num("o"), session.states().unwrap()["mean"].as_num()), (Some(2.0), Some(4.0)));
+    }
+}
+
+#[test]
+fn gradients_by_plan_are_those_of_the_simulator_and_of_differences() {
+    let text = "
+import std.layers;
+node main(x: num [2, 3], end: bool []) -> (loss: num [] when end)
+  h = lstm(4, x) every end;
+  loss = sum(dense(2, h when end));
+";
+    let (cycles, mut inputs) = (9, rml::Columns::default());
+    let x = (0..cycles * 6).map(|i| (i as f64 * 0.7).sin()).collect();
+    inputs.columns.insert("x".into(), column(&[cycles, 2, 3], Elements::F64(x)));
+    let ends = (0..cycles).map(|n| n % 3 == 2).collect();
+    inputs.columns.insert("end".into(), column(&[cycles], Elements::Bool(ends)));
+    let options = rml::Options { precision: rml::Precision::F64, ..rml::Options::default() };
+    let of = |engine: Engine| {
+        let given = rml::GradOptions { engine, ..rml::GradOptions::default() };
+        let check = rml::gradcheck(&source(text), &options, &inputs, &given, &rml::CheckOptions::default());
+        let check = check.unwrap();
+        assert!(check.ok(), "{check:?}");
+        rml::grad(&source(text), &options, &inputs, &given).unwrap()
+    };
+    let (plan, simulator) = (of(Engine::plan()), of(Engine::simulator()));
+    let numbers = |value: &Value| match value.to_data() {
+        Data::F64(v) => v,
+        other => panic!("{other:?}"),
+    };
+    let near = |a: &Value, b: &Value| {
+        numbers(a).iter().zip(&numbers(b)).all(|(a, b)| (a - b).abs() <= 1e-10 * (1.0 + a.abs()))
+    };
+    assert_eq!(plan.params.len(), 5);
+    assert!(plan.params.iter().all(|(key, value)| near(value, &simulator.params[key])));
+    let cells = plan.inputs["x"].iter().zip(&simulator.inputs["x"]);
+    assert!(
+        cells.clone().count() == cycles && cells.flat_map(|(a, b)| a.iter().zip(b)).all(|(a, b)| near(a, b))
+    );
 }

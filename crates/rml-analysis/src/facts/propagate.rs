@@ -210,6 +210,11 @@ impl Search<'_, '_, '_> {
         self.scope.conditions.defs[v].is_some_and(|eq| self.scope.parameters[eq])
     }
 
+    /// Whether a run may begin with another value than the initial one: that of a checkpoint, perhaps of another node.
+    fn is_state(&self, v: Var) -> bool {
+        self.scope.conditions.defs[v].is_some_and(|eq| self.scope.states[eq])
+    }
+
     fn held(&self, edge: Edge, v: Var, p: Position) -> Hold {
         match edge {
             Edge::First => self.values.first[v][p.index()],
@@ -253,8 +258,8 @@ impl Search<'_, '_, '_> {
             && let Some(init) = init
         {
             hold = hold.or(match init {
-                Init::Const(k) if !self.is_loaded(v) => Hold::Const(self.constants[*k]),
-                Init::Stream(i) if !self.is_loaded(v) => self.held(edge, *i, p),
+                Init::Const(k) if !self.is_state(v) => Hold::Const(self.constants[*k]),
+                Init::Stream(i) if !self.is_state(v) => self.held(edge, *i, p),
                 _ => Hold::Own,
             });
         }

@@ -54,6 +54,8 @@ pub(super) struct Scope<'c, 'a> {
     pub(super) is_trace: bool,
     /// Whether an equation holds a trained parameter, whose initial value may be replaced by a loaded value.
     pub(super) parameters: IndexVec<Eq, bool>,
+    /// Whether a checkpoint may hold a value, by equation.
+    pub(super) states: IndexVec<Eq, bool>,
     relations: IndexVec<ClockId, Relation>,
     /// The values that conditions have at a position because of the ends. One condition stands for all that are equal to it.
     implied: [BTreeMap<Var, bool>; 4],
@@ -66,8 +68,10 @@ impl<'c, 'a> Scope<'c, 'a> {
     pub(super) fn new(conditions: &'c Conditions<'a>, data: &'c SegmentsData, is_trace: bool) -> Self {
         let flat = conditions.flat;
         let mut parameters = IndexVec::filled(false, flat.equations.len());
+        let mut states = parameters.clone();
         for state in flat.states.values() {
             parameters[state.equation] = state.parameter;
+            states[state.equation] = true;
         }
         let relation = |ck: ClockId| match () {
             () if ck == data.clock => Relation::Same,
@@ -81,6 +85,7 @@ impl<'c, 'a> Scope<'c, 'a> {
             data,
             is_trace,
             parameters,
+            states,
             relations: conditions.clocks.clocks.ids().map(relation).collect(),
             implied: Default::default(),
             guards: flat.vars.ids().map(|v| condition(v).then(|| conditions.guard(v, true))).collect(),

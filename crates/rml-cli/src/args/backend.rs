@@ -10,7 +10,7 @@ use crate::values;
 #[command(next_help_heading = "Backend")]
 pub(crate) struct Computing {
     /// What runs the program
-    #[arg(long, value_enum, value_name = "NAME", default_value_t = EngineName::Sim)]
+    #[arg(long, value_enum, value_name = "NAME", default_value_t = EngineName::Auto)]
     pub(crate) engine: EngineName,
     /// What computes tensors; `rml backends` says which of them load here
     #[arg(long, value_name = "NAME", default_value = rml::backend::NAMES[0],
@@ -27,6 +27,8 @@ pub(crate) struct Computing {
 /// What runs a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum EngineName {
+    /// Plans on the embedded backend where the program has one, else the simulator; another backend is the simulator's
+    Auto,
     /// The simulator, cycle by cycle; it runs every program
     Sim,
     /// Whole windows at once, on the embedded backend; declines what has no plan (`rml dump --after plan`)

@@ -20,7 +20,7 @@ use rml::backend;
 use rml::codes::run::BAD_OPTION;
 use rml::{Diagnostic, Engine, Options, Precision, Settings, Source, StaticValue};
 
-use crate::args::{self, Command};
+use crate::args::{self, Command, EngineName};
 use crate::output::{Output, Stop};
 
 /// Runs a command.
@@ -103,14 +103,16 @@ fn check_output<'p>(
     Ok(rml::check_output(output, &inputs)?)
 }
 
-/// The engine that the flags choose: plans, or the simulator on a backend that is open.
+/// The engine that the flags choose: plans, the simulator on a backend that is open, or the one that fits.
 fn engine(computing: &args::Computing) -> Result<Engine, Stop> {
-    if computing.engine == args::EngineName::Plan {
-        let other =
-            [("backend", computing.backend != backend::NAMES[0]), ("device", computing.device != "cpu")];
+    let embedded = computing.backend == backend::NAMES[0];
+    if computing.engine == EngineName::Plan {
+        let other = [("backend", !embedded), ("device", computing.device != "cpu")];
         refuse_unused("plans run on the embedded backend", &other)?;
         return Ok(Engine::plan());
     }
     let options = backend::Options { device: computing.device.clone(), threads: computing.threads };
-    Ok(Engine::simulator_on(backend::open(&computing.backend, &options)?))
+    let simulator = Engine::simulator_on(backend::open(&computing.backend, &options)?);
+    let planned = computing.engine == EngineName::Auto && embedded;
+    Ok(if planned { Engine::plan().or(&simulator) } else { simulator })
 }

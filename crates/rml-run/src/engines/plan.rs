@@ -1,6 +1,6 @@
 //! The engine that runs plans on the embedded backend: whole windows at once, or a stream cycle by cycle.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use rml_backend_cpu::plan::Machine;
 use rml_base::memory::{self, bytes_of};
@@ -18,9 +18,30 @@ use rml_sim::SimulatorEngine;
 
 use super::given::Given;
 
-/// Runs what has a plan; what is suspect runs again in the simulator.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct PlanEngine;
+/// The most cycles that are run at once where a program has no windows.
+const BLOCK: usize = 256;
+
+/// Runs what has a plan; what is suspect runs again in the simulator. Programs are often opened again: for each epoch, each gradient, each
+/// number of windows that are stacked. So their plans are kept as long as they are.
+#[derive(Debug, Default)]
+pub(super) struct PlanEngine {
+    known: Mutex<Vec<Known>>,
+}
+
+/// What is known of a program that is fed that way.
+#[derive(Debug)]
+struct Known {
+    program: Weak<Drawn>,
+    fed: Fed,
+    found: Result<Planned, Declined>,
+}
+
+/// A plan, and where its inputs are present.
+#[derive(Clone, Debug)]
+struct Planned {
+    plan: Arc<Plan>,
+    clocks: Vec<Option<(usize, bool)>>,
+}
 
 impl Engine for PlanEngine {
     fn name(&self) -> &'static str {
@@ -32,25 +53,40 @@ impl Engine for PlanEngine {
             return Err(Declined::new(Reason::Use, "a plan keeps no record of every variable"));
         }
         let fed = if matches!(wish.feeding, Feeding::Windows { .. }) { Fed::Windows } else { Fed::Blocks };
-        let plan = rml_schedule::schedule(program, fed).map_err(|why| {
-            let declined = Declined::new(Reason::Schedule, why.why);
-            if let Some(span) = why.span { declined.at(span) } else { declined }
-        })?;
-        if matches!(wish.feeding, Feeding::Stream { .. }) && !streams(&plan) {
+        let planned = self.planned(program, fed)?;
+        if fed == Fed::Blocks && !streams(&planned.plan) {
             return Err(Declined::new(Reason::Use, "its windows are not fed as a whole"));
         }
-        let clocks = input_clocks(program, &rml_analysis::clocks(program).clocks)?;
-        let (plan, reference) = (Arc::new(plan), Arc::new(SimulatorEngine::new()));
-        let program = Arc::clone(program);
+        let (reference, program) = (Arc::new(SimulatorEngine::new()), Arc::clone(program));
         Ok(match program.precision {
-            Precision::F32 => {
-                Box::new(Exact::new(Windows::<f32>::new(plan, clocks), reference, program, *wish))
-            }
-            Precision::F64 => {
-                Box::new(Exact::new(Windows::<f64>::new(plan, clocks), reference, program, *wish))
-            }
+            Precision::F32 => Box::new(Exact::new(Windows::<f32>::new(planned), reference, program, *wish)),
+            Precision::F64 => Box::new(Exact::new(Windows::<f64>::new(planned), reference, program, *wish)),
         })
     }
+}
+
+impl PlanEngine {
+    /// The plan of a program, made once.
+    fn planned(&self, program: &Arc<Drawn>, fed: Fed) -> Result<Planned, Declined> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|k| k.program.strong_count() > 0);
+        let is_this = |k: &&Known| k.fed == fed && k.program.as_ptr() == Arc::as_ptr(program);
+        if let Some(known) = known.iter().find(is_this) {
+            return known.found.clone();
+        }
+        let found = planned(program, fed);
+        known.push(Known { program: Arc::downgrade(program), fed, found: found.clone() });
+        found
+    }
+}
+
+fn planned(program: &Drawn, fed: Fed) -> Result<Planned, Declined> {
+    let plan = rml_schedule::schedule(program, fed).map_err(|why| {
+        let declined = Declined::new(Reason::Schedule, why.why);
+        if let Some(span) = why.span { declined.at(span) } else { declined }
+    })?;
+    let clocks = input_clocks(program, &rml_analysis::clocks(program).clocks)?;
+    Ok(Planned { plan: Arc::new(plan), clocks })
 }
 
 /// Whether a plan can run a stream.
@@ -104,7 +140,7 @@ impl<N: Number> Windows<N> {
     /// In how many cycles the end of a window is looked for first.
     const SOME: usize = 64;
 
-    fn new(plan: Arc<Plan>, clocks: Vec<Option<(usize, bool)>>) -> Self {
+    fn new(Planned { plan, clocks }: Planned) -> Self {
         let mut starts = vec![None; plan.registers.len()];
         for case in plan.tapes.iter().flat_map(|t| &t.cases) {
             if let Rule::Read { register, init: Some(Atom::Const(k)) } = &case.rule {
@@ -128,7 +164,8 @@ impl<N: Number> Windows<N> {
     /// The window that begins at cycle `from` of those that are there; the values of inputs at row `rows` and behind belong to it.
     fn next(&mut self, from: usize, rows: &[usize]) -> Next {
         let ticks = match &self.plan.ends {
-            Ends::Nothing => self.cycles - from,
+            // Any cycles are a window; tapes of few take little memory.
+            Ends::Nothing => BLOCK.min(self.cycles - from),
             Ends::Given(ends) => {
                 let ended = |t: &usize| {
                     ends.iter().any(|(input, value)| self.given[*input as usize].truth(*t) == Some(*value))
@@ -330,7 +367,7 @@ mod tests {
 
     fn run(text: &str, feeding: Feeding) -> Box<dyn Run> {
         let program = compile(&Source::text("main", text), &Options::default()).expect("it compiles");
-        PlanEngine.open(program.flat(), &Use::new(feeding)).expect("it has a plan")
+        PlanEngine::default().open(program.flat(), &Use::new(feeding)).expect("it has a plan")
     }
 
     fn bools(values: &[bool]) -> Column {
@@ -428,5 +465,22 @@ node main(r: num []) -> (s, n) x = 0.0 fby (if end then 0.0 else x + r); end = x
         assert_eq!(run.usage().activations, 2);
         run.feed(Inputs::Block(&Block::new(0, vec![Column::absent()]))).expect("nothing is run");
         assert_eq!((run.usage().activations, run.cycles()), (2, 2));
+    }
+
+    #[test]
+    fn a_program_is_planned_once_for_each_way_to_feed_it() {
+        let engine = PlanEngine::default();
+        let compiled = |text| compile(&Source::text("main", text), &Options::default()).expect("it compiles");
+        let (first, second) = (compiled("node main() -> (y) y = 1;"), compiled("node main() -> (y) y = 2;"));
+        let known = || engine.known.lock().expect("nobody panicked").len();
+        for feeding in [Feeding::Windows { cycles: None }, Feeding::Stream { look_ahead: None }] {
+            for program in [&first, &second, &first] {
+                assert!(engine.open(program.flat(), &Use::new(feeding)).is_ok());
+            }
+        }
+        assert_eq!(known(), 4);
+        drop(first);
+        assert!(engine.open(second.flat(), &Use::new(Feeding::Windows { cycles: None })).is_ok());
+        assert_eq!(known(), 2, "plans of programs that are gone are gone, too");
     }
 }

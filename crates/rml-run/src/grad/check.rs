@@ -5,7 +5,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use rml_base::codes::run::BAD_OPTION;
 use rml_base::{Diagnostic, Diagnostics, Error, Sources};
-use rml_data::{Columns, Feed};
+use rml_data::Columns;
 use rml_driver::{Differentiable, Options, Source, differentiable};
 use rml_engine::Status;
 use rml_ir::{Data, Precision, Type, Value};
@@ -222,15 +222,15 @@ impl Checker<'_> {
         let mut checked = Checked::new(ty.clone(), present.len() * size);
         for element in self.chosen(present.len() * size) {
             let (n, k) = (present[element / size], element % size);
-            let Feed::Value(value) = given.0[n][at].clone() else { continue };
+            let values = given.inputs[at].values.clone();
             let gradient = cells[n].as_ref().map_or(0.0, |g| numbers(g)[k]);
-            let mut elements = numbers(&value);
-            let differences = self.differences(elements[k], here, &mut |x| {
-                elements[k] = x;
-                given.0[n][at] = Feed::Value(Value::new(ty.shape.clone(), Data::F64(elements.clone())));
+            let mut elements = numbers(&values);
+            let differences = self.differences(elements[element], here, &mut |x| {
+                elements[element] = x;
+                given.inputs[at].values = Value::new(values.shape(), Data::F64(elements.clone()));
                 self.sum(given, &[])
             })?;
-            given.0[n][at] = Feed::Value(value);
+            given.inputs[at].values = values;
             let index = (!ty.shape.is_scalar()).then_some(k);
             checked.add(gradient, &differences, self.options, Some(n), index);
         }

@@ -12,6 +12,8 @@ use super::view::{Delay, Neighbour, View};
 #[derive(Clone, Copy)]
 enum Origin {
     Constant(ConstId),
+    /// What a state begins with, if no checkpoint says otherwise.
+    Initial(ConstId),
     /// A variable at a position of the same segment.
     Inside(Var, Position),
     /// One at a position of another segment.
@@ -66,6 +68,7 @@ fn of_delay(view: &View<'_, '_>, v: Var, delay: &Delay<'_>, p: Position) -> Vec<
     let origin = |n: Neighbour| match (n, delay.init) {
         (Neighbour::Nobody, None) => None,
         (Neighbour::Nobody, Some(_)) if view.program.is_loaded(v) => Some(Origin::Unknown),
+        (Neighbour::Nobody, Some(Init::Const(k))) if view.program.is_state(v) => Some(Origin::Initial(*k)),
         (Neighbour::Nobody, Some(Init::Const(k))) => Some(Origin::Constant(*k)),
         (Neighbour::Nobody, Some(Init::Stream(i))) => Some(Origin::Inside(*i, p)),
         (Neighbour::Inside(q), _) => Some(Origin::Inside(delay.next, q)),
@@ -80,7 +83,7 @@ fn possible(view: &View<'_, '_>, v: Var, p: Position, origins: Option<&[Origin]>
     if let Some(origins) = origins {
         let all = origins.iter().fold(Truths::NONE, |all, o| {
             all.or(match o {
-                Origin::Constant(k) => view.program.truth_of(*k),
+                Origin::Constant(k) | Origin::Initial(k) => view.program.truth_of(*k),
                 Origin::Inside(from, q) | Origin::Outside(from, q) => view.truths(*from, *q),
                 Origin::Unknown => Truths::ANY,
             })

@@ -87,6 +87,12 @@ impl<'a> Program<'a> {
         self.flat.states.values().any(|s| s.parameter && Some(s.equation) == eq)
     }
 
+    /// Whether a checkpoint may hold its value.
+    pub(super) fn is_state(&self, v: Var) -> bool {
+        let eq = self.definitions[v];
+        self.flat.states.values().any(|s| Some(s.equation) == eq)
+    }
+
     pub(super) fn truth_of(&self, k: ConstId) -> Truths {
         match &self.flat.consts[k].kind {
             ConstKind::Value(Value::Bool(b)) => Truths::of(*b),
