@@ -9,7 +9,7 @@ use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Diagnostics, Error};
 use rml_data::{Column, Columns, Windows};
 use rml_driver::{BATCH, Options, Program, Source, analyse, compile, interfaces, keep_inputs, output_types};
-use rml_engine::{Feeding, Outputs, Use};
+use rml_engine::{Block, Feeding, Outputs, Use};
 use rml_ir::typed::StaticValue;
 use rml_ir::{DType, OutputInfo, Type, Value};
 
@@ -190,10 +190,25 @@ impl<'f> Runner<'f> {
         }
         let block = data.block(windows).map_err(|d| here(self.session.fail(d)))?;
         self.session.feed_block(&block).map_err(here)?;
+        if data.is_empty() {
+            self.run_on(data.cycles)?;
+        }
         if self.session.open_cycles() > 0 {
             return Err(here(self.incomplete()));
         }
         Ok(self.session.known())
+    }
+
+    /// Runs a node without inputs on to the end of its window, if that comes within as many cycles.
+    fn run_on(&mut self, cycles: usize) -> Result<(), Error> {
+        let cycle = Block::new(1, Vec::new());
+        for _ in 0..cycles {
+            if self.session.open_cycles() == 0 {
+                break;
+            }
+            self.session.feed_block(&cycle)?;
+        }
+        Ok(())
     }
 
     /// A value waits for cycles after its window.

@@ -9,12 +9,16 @@ use crate::values;
 
 /// `rml train`.
 #[derive(Args, Debug)]
+#[command(group(clap::ArgGroup::new("source").required(true).args(["data", "cycles"])))]
 pub(crate) struct Train {
     #[command(flatten)]
     pub(crate) program: Program,
     /// Columns by input name: arrays [N, T, ..] are N windows of T cycles, [N, ..] one value a window
     #[arg(long, value_name = "FILE")]
-    pub(crate) data: PathBuf,
+    pub(crate) data: Option<PathBuf>,
+    /// For a node without inputs: how many cycles an epoch has; it goes on to the end of its last window
+    #[arg(long, value_name = "N", value_parser = values::positive)]
+    pub(crate) cycles: Option<usize>,
     /// The node to train; by default train, or that of the checkpoint
     #[arg(long, value_name = "NAME")]
     pub(crate) node: Option<String>,

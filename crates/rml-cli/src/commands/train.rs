@@ -13,11 +13,11 @@ use crate::signals::Signals;
 pub(crate) fn train(args: &Train, output: &mut Output) -> Result<(), Stop> {
     let source = Source::file(&args.program.file);
     if let Some(save) = &args.save {
-        super::check_output(save, &source, [Some(&args.data)])?;
+        super::check_output(save, &source, [args.data.as_ref()])?;
     }
     let signals = listen()?;
     let options = options(args, &signals)?;
-    let data = Columns::read(&args.data)?;
+    let data = args.data.as_ref().map(Columns::read).transpose()?.unwrap_or_default();
     let mut display = Display::new(output);
     let outcome = rml::train(&source, &data, &options, &mut display);
     display.close();
@@ -36,6 +36,7 @@ fn options(args: &Train, signals: &Signals) -> Result<TrainOptions, Stop> {
         set: super::settings(&args.program.set, args.program.batch)?,
         batch: args.program.batch,
         epochs: args.epochs,
+        cycles: args.cycles,
         seed: args.seed,
         test: args.test,
         shuffle: !args.no_shuffle,

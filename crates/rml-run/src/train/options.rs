@@ -55,6 +55,8 @@ pub struct TrainOptions {
     pub batch: Option<usize>,
     /// How many epochs in all (a resumed run counts those done before).
     pub epochs: u64,
+    /// How many cycles an epoch of a node without inputs has. It goes on to the end of its last window.
+    pub cycles: Option<usize>,
     /// The seed of initialisers, split and shuffling; by default 0.
     pub seed: Option<u64>,
     /// What is kept for testing; by default [`TestSplit::DEFAULT_SHARE`].
@@ -85,6 +87,7 @@ impl Default for TrainOptions {
             set: IndexMap::new(),
             batch: None,
             epochs: 10,
+            cycles: None,
             seed: None,
             test: None,
             shuffle: true,

@@ -52,8 +52,14 @@ pub(super) fn start(
         // before the data, so that a checkpoint of another program is called that
         checkpoint.select(&program, Policy::Exact)?;
     }
-    let windows = bind(data, &program, options.allow_nan)?;
-    let test = test_node(source, data, options, &compile, size)?;
+    let windows = match options.cycles {
+        Some(cycles) => without_inputs(&program, cycles)?,
+        None => bind(data, &program, options.allow_nan)?,
+    };
+    let test = match options.cycles {
+        Some(_) => None,
+        None => test_node(source, data, options, &compile, size)?,
+    };
     for finding in program.warnings().iter() {
         observer.warning(finding, program.sources());
     }
@@ -95,6 +101,15 @@ fn check_evaluation(options: &TrainOptions, position: &Position) -> Result<(), D
         .help("keep some (`--test COUNT`), or evaluate nothing (leave `--evaluate` out)")),
         _ => Ok(()),
     }
+}
+
+/// The cycles of an epoch of a node that needs no data.
+fn without_inputs(program: &Program, cycles: usize) -> Result<Windows, Error> {
+    let Some(input) = program.inputs().first() else { return Ok(Windows::without_inputs(cycles)) };
+    Err(Diagnostic::error(codes::BAD_OPTION, "a number of cycles is for nodes without inputs")
+        .note(format!("this one has the input `{}`", input.name))
+        .help("give the data that it is trained on (`--data FILE`)")
+        .into())
 }
 
 pub(super) fn bind(data: &Columns, program: &Program, allow_nan: bool) -> Result<Windows, Error> {
