@@ -99,7 +99,7 @@ pub fn witnessed(flat: &Drawn, fed: Fed) -> Result<(Plan, Witness), Declined> {
         }
     }
     let facts = rml_analysis::facts(flat, &clocks, &causality);
-    let window = window::Window::of(flat, &clocks, &facts, fed)?;
+    let window = window::Window::of(flat, &clocks, &facts, &causality, fed)?;
     let open = window.given_ends().is_none().then(|| window.open());
     let demanded = demand::demand(&window, open.as_ref())?;
     let witness = Witness {

@@ -2,7 +2,10 @@
 
 use std::borrow::Cow;
 
-use rml_analysis::{ClockData, ClockId, Clocks, Facts, Guard, Hold, Position, Positions, Segments, VarFacts};
+use rml_analysis::{
+    Causality, ClockData, ClockId, Clocks, Facts, Guard, Hold, Latency, Position, Positions, Segments,
+    VarFacts,
+};
 use rml_base::IndexVec;
 use rml_ir::flat::{self, Drawn, Eq, Rhs, Var};
 
@@ -31,6 +34,7 @@ impl<'a> Window<'a> {
         flat: &'a Drawn,
         clocks: &'a Clocks,
         facts: &'a Facts,
+        causality: &Causality,
         fed: Fed,
     ) -> Result<Self, Declined> {
         let outermost: Vec<Segments> = facts
@@ -39,10 +43,14 @@ impl<'a> Window<'a> {
             .filter(|(_, s)| s.parent == Some(Segments::TRACE))
             .map(|(id, _)| id)
             .collect();
-        let forward = !flat.equations.iter().any(|e| matches!(e.rhs, Rhs::FbyBack { .. } | Rhs::Post { .. }));
+        let forward = is_forward(flat, causality);
+        let fits = |one: Segments| {
+            let data = &facts.segments[one];
+            data.clock == Clocks::BASE && (!data.cut.all || data.cut.ends.len() == 1)
+        };
         let segments = match outermost[..] {
-            _ if forward && fed == Fed::Blocks => Segments::TRACE,
-            [] if forward => Segments::TRACE,
+            [one] if fed == Fed::Windows && fits(one) => one,
+            _ if forward => Segments::TRACE,
             [] => return Err(Declined::new("a value looks ahead, and there is no window around it")),
             [one] => one,
             _ => return Err(Declined::new("several windows stand side by side")),
@@ -182,6 +190,17 @@ impl<'a> Window<'a> {
         }
         if inner.is_empty() { Restart::Never } else { Restart::Inner { ends: inner, edge: false } }
     }
+}
+
+/// Whether outputs, and what states will be, are known in their own cycle.
+fn is_forward(flat: &Drawn, causality: &Causality) -> bool {
+    let next = flat.states.values().filter_map(|state| match &flat.equations[state.equation].rhs {
+        Rhs::Fby { next, .. } | Rhs::FbyBack { next, .. } => Some(*next),
+        _ => None,
+    });
+    let looks_ahead = |e: &flat::Equation| matches!(e.rhs, Rhs::FbyBack { .. } | Rhs::Post { .. });
+    !flat.equations.iter().any(looks_ahead)
+        || flat.outputs.iter().copied().chain(next).all(|v| causality.latency[v] == Latency::Bounded(0))
 }
 
 /// What is known of a variable at each position that a tick may have as long as it may be the last one.

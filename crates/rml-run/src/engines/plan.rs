@@ -85,15 +85,16 @@ fn planned(program: &Drawn, fed: Fed) -> Result<Planned, Declined> {
         let declined = Declined::new(Reason::Schedule, why.why);
         if let Some(span) = why.span { declined.at(span) } else { declined }
     })?;
+    if plan.registers.iter().any(|r| r.kind == Kind::Hidden) {
+        return Err(Declined::new(Reason::Use, "the simulator could not go on inside a window"));
+    }
     let clocks = input_clocks(program, &rml_analysis::clocks(program).clocks)?;
     Ok(Planned { plan: Arc::new(plan), clocks })
 }
 
-/// Whether a plan can run a stream.
+/// Whether a plan can run a stream: nobody waits for the outputs of a cycle that has no inputs.
 fn streams(plan: &Plan) -> bool {
-    let hidden = plan.registers.iter().any(|r| r.kind == Kind::Hidden);
-    // Nobody waits for the outputs of a cycle that has no inputs.
-    !hidden && (plan.ends == Ends::Nothing || plan.inputs.is_empty())
+    plan.ends == Ends::Nothing || plan.inputs.is_empty()
 }
 
 /// For each input, the input whose value says where it is present, if it is not present in every cycle.
