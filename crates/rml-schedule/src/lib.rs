@@ -19,7 +19,7 @@ mod resolve;
 mod sums;
 mod window;
 
-use rml_analysis::{ClockReport, Kind, Verdict};
+use rml_analysis::{Causality, ClockReport, Clocks, Facts, Kind, Verdict};
 use rml_ir::check::checked;
 use rml_plan::{Plan, verify};
 use rml_validate::{Witness, validate};
@@ -99,7 +99,24 @@ pub fn witnessed(flat: &Drawn, fed: Fed) -> Result<(Plan, Witness), Declined> {
         }
     }
     let facts = rml_analysis::facts(flat, &clocks, &causality);
-    let window = window::Window::of(flat, &clocks, &facts, &causality, fed)?;
+    let known = Known { clocks: &clocks, facts: &facts, causality: &causality };
+    match (plan(flat, known, fed), fed) {
+        // Where its windows have no plan, blocks may have one.
+        (Err(why), Fed::Windows) => plan(flat, known, Fed::Blocks).map_err(|_| why),
+        (found, _) => found,
+    }
+}
+
+/// What is known of a program.
+#[derive(Clone, Copy)]
+struct Known<'a> {
+    clocks: &'a Clocks,
+    facts: &'a Facts,
+    causality: &'a Causality,
+}
+
+fn plan(flat: &Drawn, known: Known<'_>, fed: Fed) -> Result<(Plan, Witness), Declined> {
+    let window = window::Window::of(flat, known, fed)?;
     let open = window.given_ends().is_none().then(|| window.open());
     let demanded = demand::demand(&window, open.as_ref())?;
     let witness = Witness {
@@ -112,6 +129,6 @@ pub fn witnessed(flat: &Drawn, fed: Fed) -> Result<(Plan, Witness), Declined> {
     checked("sums", || verify(&plan));
     let (plan, witness) = compact::compact(plan, witness);
     checked("compact", || verify(&plan));
-    checked("schedule", || validate(flat, &clocks, &facts, &plan, &witness));
+    checked("schedule", || validate(flat, known.clocks, known.facts, &plan, &witness));
     Ok((plan, witness))
 }

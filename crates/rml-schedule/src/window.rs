@@ -3,13 +3,12 @@
 use std::borrow::Cow;
 
 use rml_analysis::{
-    Causality, ClockData, ClockId, Clocks, Facts, Guard, Hold, Latency, Position, Positions, Segments,
-    VarFacts,
+    Causality, ClockData, ClockId, Clocks, Guard, Hold, Latency, Position, Positions, Segments, VarFacts,
 };
 use rml_base::IndexVec;
 use rml_ir::flat::{self, Drawn, Eq, Rhs, Var};
 
-use crate::{Declined, Fed};
+use crate::{Declined, Fed, Known};
 
 /// The windows of a plan: those of `every` that have no other ones around them; or, where there are none, any block of cycles.
 pub(crate) struct Window<'a> {
@@ -32,9 +31,7 @@ pub(crate) struct Window<'a> {
 impl<'a> Window<'a> {
     pub(crate) fn of(
         flat: &'a Drawn,
-        clocks: &'a Clocks,
-        facts: &'a Facts,
-        causality: &Causality,
+        Known { clocks, facts, causality }: Known<'a>,
         fed: Fed,
     ) -> Result<Self, Declined> {
         let outermost: Vec<Segments> = facts
