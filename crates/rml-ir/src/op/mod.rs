@@ -13,7 +13,6 @@ use crate::types::Shape;
 
 mod einsum;
 mod eval;
-mod ffi;
 mod result;
 mod samples;
 mod sliding;

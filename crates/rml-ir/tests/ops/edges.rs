@@ -159,14 +159,18 @@ fn nothing_sums_to_zero_and_has_no_mean() {
 }
 
 #[test]
-fn sums_go_first_to_last_in_their_own_precision() {
-    // In single precision 1 is lost beside 2^24, wherever the axis lies.
+fn sums_add_lanes_up_in_their_own_precision() {
+    // In single precision 1 is lost beside 2^24, but elements 0 and 16 meet first, wherever the axis lies.
     let big = 16_777_216.0_f32;
+    let mut terms = vec![0.0; 17];
+    (terms[0], terms[1], terms[16]) = (1.0, big, 1.0);
+    let found = try_go(&Op::Sum { axis: None }, &[&single(&[17], &terms)], Precision::F32);
+    assert!(found.expect("a number").same(&Value::F32(big + 2.0)));
+    let across: Vec<f32> = terms.iter().flat_map(|x| [*x, big - x]).collect();
+    let found = try_go(&Op::Sum { axis: Some(0) }, &[&single(&[17, 2], &across)], Precision::F32);
+    assert!(found.expect("numbers").same(&single(&[2], &[big + 2.0, big * 16.0])));
     let found = try_go(&Op::Sum { axis: None }, &[&single(&[3], &[big, 1.0, 1.0])], Precision::F32);
     assert!(found.expect("a number").same(&Value::F32(big)));
-    let across = single(&[3, 2], &[big, 1.0, 1.0, 1.0, 1.0, big]);
-    let found = try_go(&Op::Sum { axis: Some(0) }, &[&across], Precision::F32).expect("numbers");
-    assert!(found.same(&single(&[2], &[big, big + 2.0])));
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Matrix products.
 
+use rml_kernels::{Matrix, MatrixMut, product as kernel};
+
 use super::CHECKED;
 use super::strided;
 use super::view::{Float, View, floats};
@@ -21,8 +23,9 @@ pub(super) fn matmul(a: &View<'_>, b: &View<'_>) -> Value {
 
 /// `a x b` for `(m, k, n)`.
 pub(super) fn product<T: Float>(size: (usize, usize, usize), a: &[T], b: &[T]) -> Vec<T> {
-    let mut out = vec![T::ZERO; size.0 * size.2];
-    T::matmul(size, a, b, &mut out);
+    let (m, k, n) = size;
+    let mut out = vec![T::ZERO; m * n];
+    kernel(Matrix::new(m, k, a), Matrix::new(k, n, b), false, MatrixMut::new(m, n, &mut out));
     out
 }
 
@@ -63,7 +66,9 @@ impl Pairs<'_> {
                 at_b += rest % d * strides[1][axis];
                 rest /= d;
             }
-            T::matmul(self.size, &a[at_a * m * k..][..m * k], &b[at_b * k * n..][..k * n], out);
+            let (left, right) =
+                (Matrix::new(m, k, &a[at_a * m * k..]), Matrix::new(k, n, &b[at_b * k * n..]));
+            kernel(left, right, false, MatrixMut::new(m, n, out));
         }
         out
     }

@@ -2,9 +2,9 @@
 //!
 //! Written to be read, and quick where a simulator needs it: scalars are computed inline, without allocation
 //! ([`scalar`]); tensors go through borrowed [`view`]s, one file for each family of operators. All results
-//! are deterministic: reductions run in one fixed order, sums are accumulated one element after the other in
-//! the element type, and a row of a matrix product has the same bits whatever the number of rows. Nothing
-//! here is threaded, fused or planned.
+//! are deterministic, and the same on every machine: functions, sums and products of nums are the kernels of
+//! `rml-kernels`, whose results do not depend on what else is computed beside them. Nothing here is
+//! threaded or planned.
 
 use std::fmt;
 

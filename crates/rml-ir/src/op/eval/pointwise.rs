@@ -2,6 +2,7 @@
 //! element.
 
 use super::scalar::{int_div, int_mod};
+use super::slices::{function, pairs};
 use super::strided;
 use super::view::{Element, Elements, Float, View};
 use super::{CHECKED, EvalError};
@@ -60,34 +61,18 @@ fn int_unary(op: &Op, xs: &[i64], precision: Precision) -> Result<Data, EvalErro
 }
 
 fn float_unary<T: Float>(op: &Op, xs: &[T]) -> Result<Data, EvalError> {
-    let result = match op {
-        Op::Neg => map(xs, |x| -x),
-        Op::Abs => map(xs, T::abs),
-        Op::Sign => map(xs, T::sign),
-        Op::Exp => map(xs, T::exp),
-        Op::Log => map(xs, T::ln),
-        Op::Sqrt => map(xs, T::sqrt),
-        Op::Sigmoid => map(xs, T::sigmoid),
-        Op::Tanh => map(xs, T::tanh),
-        Op::Relu => map(xs, T::relu),
-        Op::Expm1 => map(xs, T::exp_m1),
-        Op::Log1p => map(xs, T::ln_1p),
-        Op::Sin => map(xs, T::sin),
-        Op::Cos => map(xs, T::cos),
-        Op::Erf => map(xs, T::erf),
-        Op::Gelu => map(xs, T::gelu),
-        Op::Softplus => map(xs, T::softplus),
-        Op::Floor => map(xs, T::floor),
-        Op::Ceil => map(xs, T::ceil),
-        Op::Round => map(xs, T::round),
-        Op::ToBool => return Ok(Data::Bool(map(xs, |x| x != T::ZERO))),
+    match op {
+        Op::ToBool => Ok(Data::Bool(map(xs, |x| x != T::ZERO))),
         Op::ToInt => {
             let ints: Option<Vec<i64>> = xs.iter().map(|x| x.to_int()).collect();
-            return ints.map(Data::Int).ok_or(EvalError::IntegerOverflow);
+            ints.map(Data::Int).ok_or(EvalError::IntegerOverflow)
         }
-        _ => unreachable!("{CHECKED}"),
-    };
-    Ok(T::data(result))
+        _ => {
+            let mut out = vec![T::ZERO; xs.len()];
+            rml_kernels::unary(function(op).expect(CHECKED), xs, &mut out);
+            Ok(T::data(out))
+        }
+    }
 }
 
 /// Operators of two operands, at least one a tensor; broadcasts them.
@@ -114,6 +99,12 @@ pub(super) fn binary(op: &Op, a: &View<'_>, b: &View<'_>) -> Result<Value, EvalE
         (_, Elements::F64(_)) => pair.arithmetic::<f64>(op),
     };
     Ok(Value::new(pair.dims, data))
+}
+
+/// Whether repeating the elements of one shape gives those of another, to which it broadcasts.
+fn repeats(dims: &[usize], wide: &[usize]) -> bool {
+    let own = dims.iter().position(|d| *d != 1).map_or(&[][..], |i| &dims[i..]);
+    wide.ends_with(own)
 }
 
 /// Two operands and the shape they broadcast to.
@@ -161,16 +152,22 @@ impl Pair<'_> {
     }
 
     fn arithmetic<T: Float>(&self, op: &Op) -> Data {
-        T::data(match op {
-            Op::Add => self.zip(|a: T, b: T| a + b),
-            Op::Sub => self.zip(|a: T, b: T| a - b),
-            Op::Mul => self.zip(|a: T, b: T| a * b),
-            Op::Div => self.zip(|a: T, b: T| a / b),
-            Op::Pow => self.zip(T::powf),
-            Op::Minimum => self.zip(T::least),
-            Op::Maximum => self.zip(T::greatest),
-            _ => unreachable!("{CHECKED}"),
-        })
+        let (f, a, b) = (pairs(op).expect(CHECKED), T::of(self.a.elements), T::of(self.b.elements));
+        let mut out = vec![T::ZERO; self.dims.len()];
+        if repeats(self.a.dims, self.dims.dims()) && repeats(self.b.dims, self.dims.dims()) {
+            rml_kernels::binary(f, a, b, &mut out);
+            return T::data(out);
+        }
+        let dims = self.dims.dims();
+        let along = [self.a.dims, self.b.dims].map(|own| strided::repeated(own, dims));
+        let [n, own @ ..] = [dims, &along[0], &along[1]].map(|x| x.last().copied().expect(CHECKED));
+        let mut rows = out.chunks_exact_mut(n.max(1));
+        strided::rows(dims, [&along[0], &along[1]], [0, 0], &mut |[i, j]| {
+            // An operand that is repeated along the row has one element there.
+            let [len_a, len_b] = own.map(|step| if step == 0 { 1 } else { n });
+            rml_kernels::binary(f, &a[i..][..len_a], &b[j..][..len_b], rows.next().expect(CHECKED));
+        });
+        T::data(out)
     }
 
     /// Applies `f` to each pair of elements, row-major. Equal shapes, one single element and one operand

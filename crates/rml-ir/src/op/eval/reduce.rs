@@ -1,8 +1,9 @@
 //! Reductions along one axis or over everything, and the normalisations over the last axis.
 //!
-//! The order is fixed: the elements of a reduction are taken first to last (row-major, if it is over
-//! everything) and accumulated one by one in their own type. Results along one axis do not depend on the
-//! lengths of the others.
+//! The order is fixed: sums of nums add up sixteen lanes of elements ([`rml_kernels::sums`]); other reductions take the elements first to
+//! last (row-major, if it is over everything), one by one. Results along one axis do not depend on the lengths of the others.
+
+use rml_kernels::Unary;
 
 use super::view::{Element, Elements, Float, View};
 use super::{CHECKED, EvalError};
@@ -50,7 +51,11 @@ impl Around {
     }
 
     pub(super) fn sum_floats<T: Float>(&self, xs: &[T]) -> Vec<T> {
-        self.fold(xs, T::ZERO, |acc, x, _| acc + x)
+        let mut out = vec![T::ZERO; self.outer * self.inner];
+        if !out.is_empty() {
+            rml_kernels::sums(self.n, self.inner, xs, &mut out);
+        }
+        out
     }
 
     fn sum(&self, elements: Elements<'_>) -> Result<Data, EvalError> {
@@ -131,10 +136,6 @@ macro_rules! ordered {
 }
 ordered!(f32);
 ordered!(f64);
-
-fn larger<T: Ordered>(best: T, x: T) -> T {
-    if x.beats(best, true) { x } else { best }
-}
 
 /// Where a search for the largest (or smallest) element starts.
 fn start<T: Ordered>(largest: bool) -> T {
@@ -236,18 +237,20 @@ pub(super) fn sum_to(shape: &Shape, x: &Value) -> Result<Value, EvalError> {
 /// Softmax, or its logarithm, over the last axis. The largest element is subtracted first, so that finite
 /// operands never overflow; a row with NaN or +inf, or with nothing but -inf, is NaN.
 pub(super) fn softmax(x: &View<'_>, log: bool) -> Value {
-    fn rows<T: Float + Ordered>(xs: &[T], n: usize, log: bool) -> Data {
-        let mut out = Vec::with_capacity(xs.len());
-        for row in xs.chunks_exact(n.max(1)) {
-            let max = row.iter().copied().fold(<T as Ordered>::LEAST, larger);
-            let start = out.len();
+    fn rows<T: Float>(xs: &[T], n: usize, log: bool) -> Data {
+        let mut out = xs.to_vec();
+        for row in out.chunks_exact_mut(n.max(1)) {
+            let max = rml_kernels::max(row);
+            row.iter_mut().for_each(|x| *x = *x - max);
             if log {
-                let sum = row.iter().fold(T::ZERO, |acc, &x| acc + (x - max).exp()).ln();
-                out.extend(row.iter().map(|&x| (x - max) - sum));
+                let mut powers = row.to_vec();
+                rml_kernels::unary_in_place(Unary::Exp, &mut powers);
+                let sum = rml_kernels::unary_one(Unary::Log, rml_kernels::sum(&powers));
+                row.iter_mut().for_each(|x| *x = *x - sum);
             } else {
-                out.extend(row.iter().map(|&x| (x - max).exp()));
-                let sum = out[start..].iter().fold(T::ZERO, |acc, &e| acc + e);
-                out[start..].iter_mut().for_each(|e| *e = *e / sum);
+                rml_kernels::unary_in_place(Unary::Exp, row);
+                let sum = rml_kernels::sum(row);
+                row.iter_mut().for_each(|x| *x = *x / sum);
             }
         }
         T::data(out)

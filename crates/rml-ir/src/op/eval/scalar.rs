@@ -1,6 +1,9 @@
 //! The quick path: operators on scalars, inline and without allocation. `None` = not a case of this path.
 
 use super::EvalError;
+use rml_kernels::Binary;
+
+use super::slices::function;
 use super::view::Float;
 use crate::op::Op;
 use crate::types::Precision;
@@ -79,29 +82,11 @@ fn of_float<T: Float>(op: &Op, x: T) -> Scalar {
     let result = match op {
         Op::Copy | Op::StopGradient => x,
         Op::Neg => -x,
-        Op::Abs => x.abs(),
-        Op::Sign => x.sign(),
-        Op::Exp => x.exp(),
-        Op::Log => x.ln(),
-        Op::Sqrt => x.sqrt(),
-        Op::Sigmoid => x.sigmoid(),
-        Op::Tanh => x.tanh(),
-        Op::Relu => x.relu(),
-        Op::Expm1 => x.exp_m1(),
-        Op::Log1p => x.ln_1p(),
-        Op::Sin => x.sin(),
-        Op::Cos => x.cos(),
-        Op::Erf => x.erf(),
-        Op::Gelu => x.gelu(),
-        Op::Softplus => x.softplus(),
-        Op::Floor => x.floor(),
-        Op::Ceil => x.ceil(),
-        Op::Round => x.round(),
         Op::ToInt => return exact(x.to_int()),
         Op::ToBool => return Some(Ok(Value::Bool(x != T::ZERO))),
         Op::Sum { .. } | Op::Mean { .. } | Op::Max { .. } | Op::Min { .. } => x,
         Op::ArgMax { .. } | Op::ArgMin { .. } => return Some(Ok(Value::Int(0))),
-        _ => return None,
+        _ => rml_kernels::unary_one(function(op)?, x),
     };
     Some(Ok(result.value()))
 }
@@ -139,7 +124,11 @@ fn of_floats<T: Float>(op: &Op, a: T, b: T) -> Scalar {
         Op::Sub => a - b,
         Op::Mul => a * b,
         Op::Div => a / b,
-        Op::Pow => a.powf(b),
+        Op::Pow => {
+            let mut out = [a];
+            rml_kernels::binary(Binary::Pow, &[a], &[b], &mut out);
+            out[0]
+        }
         Op::Minimum => a.least(b),
         Op::Maximum => a.greatest(b),
         _ => return compare(op, &a, &b),

@@ -1,7 +1,8 @@
 //! Operators on borrowed slices, into a slice: the same numbers as [`eval`](super::eval()), without a fresh value for each.
 
-use super::view::Float;
-use crate::op::{Op, ffi};
+use rml_kernels::{Binary, Matrix, MatrixMut, Unary};
+
+use crate::op::Op;
 use crate::value::Data;
 
 /// A type of numbers, `f32` or `f64`.
@@ -29,23 +30,24 @@ pub trait Number:
 }
 
 macro_rules! number {
-    ($t:ident, $variant:ident, $product:path) => {
+    ($t:ident, $variant:ident) => {
         impl Number for $t {
             fn unary(op: &Op, x: &[Self], out: &mut [Self]) -> bool {
-                unary(op, x, out)
+                function(op).map(|f| rml_kernels::unary(f, x, out)).is_some()
             }
             fn binary(op: &Op, a: &[Self], b: &[Self], out: &mut [Self]) -> bool {
-                binary(op, a, b, out)
+                pairs(op).map(|f| rml_kernels::binary(f, a, b, out)).is_some()
             }
             fn product(
-                size: (usize, usize, usize),
+                (m, k, n): (usize, usize, usize),
                 a: &[Self],
                 transposed: bool,
                 b: &[Self],
                 add: bool,
                 out: &mut [Self],
             ) {
-                $product(size, a, transposed, b, add, out);
+                let left = if transposed { Matrix::new(k, m, a).transposed() } else { Matrix::new(m, k, a) };
+                rml_kernels::product(left, Matrix::new(k, n, b), add, MatrixMut::new(m, n, out));
             }
             fn data(elements: Vec<Self>) -> Data {
                 Data::$variant(elements)
@@ -56,81 +58,47 @@ macro_rules! number {
         }
     };
 }
-number!(f32, F32, ffi::product_f32);
-number!(f64, F64, ffi::product_f64);
+number!(f32, F32);
+number!(f64, F64);
 
-fn unary<T: Float>(op: &Op, x: &[T], out: &mut [T]) -> bool {
-    let f: fn(T) -> T = match op {
-        Op::Neg => return map(x, out, |x| -x),
-        Op::Abs => return map(x, out, T::abs),
-        Op::Sign => return map(x, out, T::sign),
-        Op::Sqrt => return map(x, out, T::sqrt),
-        Op::Relu => return map(x, out, T::relu),
-        Op::Sigmoid => return map(x, out, T::sigmoid),
-        Op::Tanh => return map(x, out, T::tanh),
-        Op::Exp => T::exp,
-        Op::Log => T::ln,
-        Op::Expm1 => T::exp_m1,
-        Op::Log1p => T::ln_1p,
-        Op::Sin => T::sin,
-        Op::Cos => T::cos,
-        Op::Erf => T::erf,
-        Op::Gelu => T::gelu,
-        Op::Softplus => T::softplus,
-        Op::Floor => T::floor,
-        Op::Ceil => T::ceil,
-        Op::Round => T::round,
-        _ => return false,
-    };
-    map(x, out, f)
+/// The kernel of an operator of one num that gives a num.
+#[inline]
+pub(super) fn function(op: &Op) -> Option<Unary> {
+    Some(match op {
+        Op::Neg => Unary::Neg,
+        Op::Abs => Unary::Abs,
+        Op::Sign => Unary::Sign,
+        Op::Sqrt => Unary::Sqrt,
+        Op::Relu => Unary::Relu,
+        Op::Sigmoid => Unary::Sigmoid,
+        Op::Tanh => Unary::Tanh,
+        Op::Exp => Unary::Exp,
+        Op::Log => Unary::Log,
+        Op::Expm1 => Unary::Expm1,
+        Op::Log1p => Unary::Log1p,
+        Op::Sin => Unary::Sin,
+        Op::Cos => Unary::Cos,
+        Op::Erf => Unary::Erf,
+        Op::Gelu => Unary::Gelu,
+        Op::Softplus => Unary::Softplus,
+        Op::Floor => Unary::Floor,
+        Op::Ceil => Unary::Ceil,
+        Op::Round => Unary::Round,
+        _ => return None,
+    })
 }
 
-fn map<T: Copy>(x: &[T], out: &mut [T], f: impl Fn(T) -> T) -> bool {
-    out.iter_mut().zip(x).for_each(|(out, x)| *out = f(*x));
-    true
-}
-
-fn binary<T: Float>(op: &Op, a: &[T], b: &[T], out: &mut [T]) -> bool {
-    match op {
-        Op::Add => zip(a, b, out, |a, b| a + b),
-        Op::Sub => zip(a, b, out, |a, b| a - b),
-        Op::Mul => zip(a, b, out, |a, b| a * b),
-        Op::Div => zip(a, b, out, |a, b| a / b),
-        Op::Pow => zip(a, b, out, T::powf),
-        Op::Minimum => zip(a, b, out, T::least),
-        Op::Maximum => zip(a, b, out, T::greatest),
-        _ => false,
-    }
-}
-
-fn zip<T: Copy>(a: &[T], b: &[T], out: &mut [T], f: impl Fn(T, T) -> T) -> bool {
-    if out.is_empty() {
-        return true;
-    }
-    match (a, b) {
-        ([a], [b]) => out.fill(f(*a, *b)),
-        ([a], _) if b.len() == out.len() => out.iter_mut().zip(b).for_each(|(out, b)| *out = f(*a, *b)),
-        (_, [b]) if a.len() == out.len() => out.iter_mut().zip(a).for_each(|(out, a)| *out = f(*a, *b)),
-        _ if a.len() == b.len() => {
-            for out in out.chunks_exact_mut(a.len()) {
-                out.iter_mut().zip(a.iter().zip(b)).for_each(|(out, (a, b))| *out = f(*a, *b));
-            }
-        }
-        _ if a.len() == out.len() => {
-            for (out, a) in out.chunks_exact_mut(b.len()).zip(a.chunks_exact(b.len())) {
-                out.iter_mut().zip(a.iter().zip(b)).for_each(|(out, (a, b))| *out = f(*a, *b));
-            }
-        }
-        _ if b.len() == out.len() => {
-            for (out, b) in out.chunks_exact_mut(a.len()).zip(b.chunks_exact(a.len())) {
-                out.iter_mut().zip(a.iter().zip(b)).for_each(|(out, (a, b))| *out = f(*a, *b));
-            }
-        }
-        _ => {
-            for (i, out) in out.iter_mut().enumerate() {
-                *out = f(a[i % a.len()], b[i % b.len()]);
-            }
-        }
-    }
-    true
+/// The kernel of an operator of two nums that gives a num.
+#[inline]
+pub(super) fn pairs(op: &Op) -> Option<Binary> {
+    Some(match op {
+        Op::Add => Binary::Add,
+        Op::Sub => Binary::Sub,
+        Op::Mul => Binary::Mul,
+        Op::Div => Binary::Div,
+        Op::Pow => Binary::Pow,
+        Op::Minimum => Binary::Minimum,
+        Op::Maximum => Binary::Maximum,
+        _ => return None,
+    })
 }

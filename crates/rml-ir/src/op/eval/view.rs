@@ -3,8 +3,9 @@
 
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
+use rml_kernels::Real;
+
 use super::CHECKED;
-use crate::op::ffi;
 use crate::value::{Data, Value};
 
 /// An operand.
@@ -96,58 +97,28 @@ element!(f64, F64);
 /// What the two floating-point types share.
 pub(super) trait Float:
     Element
-    + PartialOrd
+    + Real
     + Add<Output = Self>
     + Sub<Output = Self>
     + Mul<Output = Self>
     + Div<Output = Self>
     + Neg<Output = Self>
 {
-    const ZERO: Self;
     fn value(self) -> Value;
     fn data(elements: Vec<Self>) -> Data;
     fn from_count(n: usize) -> Self;
-    fn abs(self) -> Self;
-    fn sqrt(self) -> Self;
-    fn exp(self) -> Self;
-    fn ln(self) -> Self;
-    fn tanh(self) -> Self;
-    fn ln_1p(self) -> Self;
-    fn exp_m1(self) -> Self;
-    fn sin(self) -> Self;
-    fn cos(self) -> Self;
-    fn powf(self, y: Self) -> Self;
-    fn floor(self) -> Self;
-    fn ceil(self) -> Self;
-    /// To the nearest integer, halves to the even one.
-    fn round(self) -> Self;
-    /// The error function, from `libm`.
-    fn erf(self) -> Self;
-    /// `0.5 x (1 + erf(x / sqrt 2))`, exact where that is near 0.
-    fn gelu(self) -> Self;
-    /// `log(1 + exp(x))` without overflow.
-    fn softplus(self) -> Self;
     /// The smaller one; NaN wins.
     fn least(self, other: Self) -> Self;
     /// The larger one; NaN wins.
     fn greatest(self, other: Self) -> Self;
-    /// `out = a x b` for `(m, k, n)`, all row-major and dense.
-    fn matmul(size: (usize, usize, usize), a: &[Self], b: &[Self], out: &mut [Self]);
-    /// -1, 0, 1, or NaN.
-    fn sign(self) -> Self;
-    /// `1 / (1 + exp(-x))` without overflow.
-    fn sigmoid(self) -> Self;
-    /// `self` where it is above 0, else 0.
-    fn relu(self) -> Self;
     /// Truncated toward zero, if that fits.
     fn to_int(self) -> Option<i64>;
 }
 
 macro_rules! float {
-    ($t:ident, $variant:ident, $erf:path, $erfc:path, $matmul:path) => {
+    ($t:ident, $variant:ident) => {
         #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "rounding is meant")]
         impl Float for $t {
-            const ZERO: Self = 0.0;
             #[inline]
             fn value(self) -> Value {
                 Value::$variant(self)
@@ -159,93 +130,12 @@ macro_rules! float {
                 n as $t
             }
             #[inline]
-            fn abs(self) -> Self {
-                self.abs()
-            }
-            #[inline]
-            fn sqrt(self) -> Self {
-                self.sqrt()
-            }
-            fn exp(self) -> Self {
-                self.exp()
-            }
-            fn ln(self) -> Self {
-                self.ln()
-            }
-            fn tanh(self) -> Self {
-                self.tanh()
-            }
-            fn ln_1p(self) -> Self {
-                self.ln_1p()
-            }
-            fn exp_m1(self) -> Self {
-                self.exp_m1()
-            }
-            fn sin(self) -> Self {
-                self.sin()
-            }
-            fn cos(self) -> Self {
-                self.cos()
-            }
-            fn powf(self, y: Self) -> Self {
-                self.powf(y)
-            }
-            fn floor(self) -> Self {
-                self.floor()
-            }
-            fn ceil(self) -> Self {
-                self.ceil()
-            }
-            fn round(self) -> Self {
-                self.round_ties_even()
-            }
-            fn erf(self) -> Self {
-                $erf(self)
-            }
-            fn gelu(self) -> Self {
-                if self == Self::NEG_INFINITY {
-                    return 0.0;
-                }
-                0.5 * self * $erfc(-self * std::$t::consts::FRAC_1_SQRT_2)
-            }
-            fn softplus(self) -> Self {
-                if self.is_nan() { self } else { self.max(0.0) + (-self.abs()).exp().ln_1p() }
-            }
-            #[inline]
             fn least(self, other: Self) -> Self {
                 if self <= other || self.is_nan() { self } else { other }
             }
             #[inline]
             fn greatest(self, other: Self) -> Self {
                 if self >= other || self.is_nan() { self } else { other }
-            }
-            fn matmul(size: (usize, usize, usize), a: &[Self], b: &[Self], out: &mut [Self]) {
-                $matmul(size, a, b, out);
-            }
-            #[inline]
-            fn sign(self) -> Self {
-                if self > 0.0 {
-                    1.0
-                } else if self < 0.0 {
-                    -1.0
-                } else if self == 0.0 {
-                    0.0
-                } else {
-                    self
-                }
-            }
-            #[inline]
-            fn sigmoid(self) -> Self {
-                if self >= 0.0 {
-                    1.0 / (1.0 + (-self).exp())
-                } else {
-                    let e = self.exp();
-                    e / (1.0 + e)
-                }
-            }
-            #[inline]
-            fn relu(self) -> Self {
-                if self > 0.0 { self } else { 0.0 }
             }
             fn to_int(self) -> Option<i64> {
                 // Both bounds are powers of two, so exact; NaN fails the comparison.
@@ -255,8 +145,8 @@ macro_rules! float {
         }
     };
 }
-float!(f32, F32, libm::erff, libm::erfcf, ffi::matmul_f32);
-float!(f64, F64, libm::erf, libm::erfc, ffi::matmul_f64);
+float!(f32, F32);
+float!(f64, F64);
 
 /// Applies one generic function to two operands of the same floating-point type.
 pub(super) fn floats<'a>(

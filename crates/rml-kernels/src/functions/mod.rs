@@ -1,0 +1,253 @@
+//! Functions of one and of two numbers, element by element.
+
+pub(crate) mod formulas;
+mod pairs;
+#[cfg(test)]
+#[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "rounding is meant")]
+mod tests;
+
+pub(crate) use pairs::binary_on;
+
+use std::marker::PhantomData;
+
+use crate::isa::{Isa, Task};
+use crate::real::Real;
+
+/// Elements that are computed together; the rest of a slice is padded to as many.
+const BLOCK: usize = 16;
+
+/// A function at one point.
+trait Function<T> {
+    fn apply(x: T) -> T;
+    /// Whether `apply` does not hold at `x`; then `far` does.
+    #[inline(always)]
+    fn is_far(_x: T) -> bool {
+        false
+    }
+    #[inline(always)]
+    fn far(x: T) -> T {
+        Self::apply(x)
+    }
+    const HAS_FAR: bool = false;
+    /// Whether it is so quick that padding the rest of a slice costs more than computing it one by one.
+    const LIGHT: bool = false;
+}
+
+#[inline(always)]
+fn block<T: Real, F: Function<T>>(x: &[T; BLOCK], out: &mut [T; BLOCK]) {
+    for (out, x) in out.iter_mut().zip(x) {
+        *out = F::apply(*x);
+    }
+    if F::HAS_FAR {
+        let mut far = false;
+        for x in x {
+            far |= F::is_far(*x);
+        }
+        if far {
+            for (out, x) in out.iter_mut().zip(x) {
+                if F::is_far(*x) {
+                    *out = F::far(*x);
+                }
+            }
+        }
+    }
+}
+
+/// `out = f(x)`.
+struct Each<'a, T, F> {
+    x: &'a [T],
+    out: &'a mut [T],
+    f: PhantomData<F>,
+}
+
+impl<T: Real, F: Function<T>> Task for Each<'_, T, F> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        let Each { x, out, .. } = self;
+        if F::LIGHT {
+            for (out, x) in out.iter_mut().zip(x) {
+                *out = F::apply(*x);
+            }
+            return;
+        }
+        let (blocks, rest) = x.as_chunks::<BLOCK>();
+        let (outs, out_rest) = out.as_chunks_mut::<BLOCK>();
+        let (mut padded, mut last) = ([T::ZERO; BLOCK], [T::ZERO; BLOCK]);
+        padded[..rest.len()].copy_from_slice(rest);
+        // One loop with the padded block behind the others, so that there is one copy of the code.
+        let all = blocks.len() + usize::from(!rest.is_empty());
+        for i in 0..all {
+            let (x, out) = if i < blocks.len() { (&blocks[i], &mut outs[i]) } else { (&padded, &mut last) };
+            block::<T, F>(x, out);
+        }
+        out_rest.copy_from_slice(&last[..rest.len()]);
+    }
+}
+
+/// `f(x)` of one number.
+struct One<T, F> {
+    x: T,
+    f: PhantomData<F>,
+}
+
+impl<T: Real, F: Function<T>> Task for One<T, F> {
+    type Output = T;
+    #[inline(always)]
+    fn run(self) -> T {
+        if F::is_far(self.x) { F::far(self.x) } else { F::apply(self.x) }
+    }
+}
+
+macro_rules! unary {
+    ($($(#[$doc:meta])* $name:ident, $light:literal, $x:ident => $y:expr $(, far $is_far:expr, $far:expr)?;)*) => {
+        /// A function of one number.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub enum Unary {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl Unary {
+            /// All of them.
+            pub const ALL: &[Unary] = &[$(Unary::$name),*];
+        }
+
+        mod points {
+            $(pub(super) struct $name;)*
+        }
+
+        $(impl<T: Real> Function<T> for points::$name {
+            const LIGHT: bool = $light;
+            #[inline(always)]
+            fn apply($x: T) -> T {
+                $y
+            }
+            $(const HAS_FAR: bool = true;
+            #[inline(always)]
+            fn is_far($x: T) -> bool {
+                $is_far
+            }
+            #[inline(always)]
+            fn far($x: T) -> T {
+                $far
+            })?
+        })*
+
+        pub(crate) fn unary_on<T: Real>(isa: Isa, f: Unary, x: &[T], out: &mut [T]) {
+            assert_eq!(x.len(), out.len(), "as many results as operands");
+            match f {
+                $(Unary::$name => isa.run(Each::<T, points::$name> { x, out, f: PhantomData }),)*
+            }
+        }
+
+        pub(crate) fn unary_one_on<T: Real>(isa: Isa, f: Unary, x: T) -> T {
+            // Wider vectors do nothing for one number.
+            let isa = isa.narrow();
+            match f {
+                $(Unary::$name => isa.run(One::<T, points::$name> { x, f: PhantomData }),)*
+            }
+        }
+    };
+}
+
+unary! {
+    /// `-x`.
+    Neg, true, x => -x;
+    /// The absolute value.
+    Abs, true, x => x.abs();
+    /// -1, 0, 1 or NaN.
+    Sign, true, x => formulas::sign(x);
+    /// The square root, rounded to nearest.
+    Sqrt, true, x => x.sqrt();
+    /// `x` where it is above 0, else 0.
+    Relu, true, x => formulas::relu(x);
+    /// The largest integer that is at most `x`.
+    Floor, true, x => x.floor();
+    /// The smallest integer that is at least `x`.
+    Ceil, true, x => x.ceil();
+    /// The nearest integer; halves go to the even one.
+    Round, true, x => x.round();
+    /// The exponential function.
+    Exp, false, x => formulas::exp(x);
+    /// `exp(x) - 1`.
+    Expm1, false, x => formulas::expm1(x);
+    /// The natural logarithm.
+    Log, false, x => formulas::log(x);
+    /// `log(1 + x)`.
+    Log1p, false, x => formulas::log1p(x);
+    /// The sine.
+    Sin, false, x => formulas::sin(x), far !(x.abs() <= T::FAR), x.far_sin();
+    /// The cosine.
+    Cos, false, x => formulas::cos(x), far !(x.abs() <= T::FAR), x.far_cos();
+    /// The error function.
+    Erf, false, x => formulas::erf(x);
+    /// `x / 2 (1 + erf(x / sqrt 2))`.
+    Gelu, false, x => formulas::gelu(x);
+    /// `log(1 + exp(x))`.
+    Softplus, false, x => formulas::softplus(x);
+    /// `1 / (1 + exp(-x))`.
+    Sigmoid, false, x => formulas::sigmoid(x);
+    /// The hyperbolic tangent.
+    Tanh, false, x => formulas::tanh(x);
+}
+
+/// A function of two numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Binary {
+    /// `a + b`.
+    Add,
+    /// `a - b`.
+    Sub,
+    /// `a b`.
+    Mul,
+    /// `a / b`.
+    Div,
+    /// `a` to the power of `b`.
+    Pow,
+    /// The smaller one; NaN wins.
+    Minimum,
+    /// The larger one; NaN wins.
+    Maximum,
+}
+
+impl Binary {
+    /// All of them.
+    pub const ALL: &[Binary] =
+        &[Binary::Add, Binary::Sub, Binary::Mul, Binary::Div, Binary::Pow, Binary::Minimum, Binary::Maximum];
+}
+
+/// `out = f(x)`, element by element.
+///
+/// # Panics
+/// If the slices differ in length.
+#[inline]
+pub fn unary<T: Real>(f: Unary, x: &[T], out: &mut [T]) {
+    T::unary(f, x, out);
+}
+
+/// Elements that are copied at a time where operand and result are the same.
+const COPIED: usize = 256;
+
+/// `x = f(x)`, element by element.
+pub fn unary_in_place<T: Real>(f: Unary, x: &mut [T]) {
+    let mut copy = [T::ZERO; COPIED];
+    for x in x.chunks_mut(COPIED) {
+        copy[..x.len()].copy_from_slice(x);
+        T::unary(f, &copy[..x.len()], x);
+    }
+}
+
+/// `f(x)`, with the bits that [`unary`] gives.
+#[inline]
+pub fn unary_one<T: Real>(f: Unary, x: T) -> T {
+    T::unary_one(f, x)
+}
+
+/// `out = f(a, b)`, element by element; a shorter operand, whose length divides that of `out`, is repeated.
+///
+/// # Panics
+/// If an operand is empty, and `out` is not.
+#[inline]
+pub fn binary<T: Real>(f: Binary, a: &[T], b: &[T], out: &mut [T]) {
+    T::binary(f, a, b, out);
+}

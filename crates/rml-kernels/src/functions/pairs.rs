@@ -1,0 +1,96 @@
+//! Functions of two numbers, with a shorter operand repeated.
+
+use std::marker::PhantomData;
+
+use super::{Binary, formulas};
+use crate::isa::{Isa, Task};
+use crate::real::Real;
+
+trait Function<T> {
+    fn apply(a: T, b: T) -> T;
+}
+
+macro_rules! pairs {
+    ($($name:ident, $a:ident, $b:ident => $y:expr;)*) => {
+        $(struct $name;
+        impl<T: Real> Function<T> for $name {
+            #[inline(always)]
+            fn apply($a: T, $b: T) -> T {
+                $y
+            }
+        })*
+
+        pub(crate) fn binary_on<T: Real>(isa: Isa, f: Binary, a: &[T], b: &[T], out: &mut [T]) {
+            match f {
+                $(Binary::$name => isa.run(Zip::<T, $name> { a, b, out, f: PhantomData }),)*
+            }
+        }
+    };
+}
+
+pairs! {
+    Add, a, b => a + b;
+    Sub, a, b => a - b;
+    Mul, a, b => a * b;
+    Div, a, b => a / b;
+    Pow, a, b => a.pow(b);
+    Minimum, a, b => formulas::least(a, b);
+    Maximum, a, b => formulas::greatest(a, b);
+}
+
+/// `out = f(a, b)`.
+struct Zip<'a, T, F> {
+    a: &'a [T],
+    b: &'a [T],
+    out: &'a mut [T],
+    f: PhantomData<F>,
+}
+
+#[inline(always)]
+fn zip<T: Real, F: Function<T>>(a: &[T], b: &[T], out: &mut [T]) {
+    for (out, (a, b)) in out.iter_mut().zip(a.iter().zip(b)) {
+        *out = F::apply(*a, *b);
+    }
+}
+
+impl<T: Real, F: Function<T>> Task for Zip<'_, T, F> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        let Zip { a, b, out, .. } = self;
+        if out.is_empty() {
+            return;
+        }
+        if a.len() == out.len() && b.len() == out.len() {
+            return zip::<T, F>(a, b, out);
+        }
+        match (a, b) {
+            (&[a], &[b]) => out.fill(F::apply(a, b)),
+            (&[a], _) if b.len() == out.len() => {
+                for (out, b) in out.iter_mut().zip(b) {
+                    *out = F::apply(a, *b);
+                }
+            }
+            (_, &[b]) if a.len() == out.len() => {
+                for (out, a) in out.iter_mut().zip(a) {
+                    *out = F::apply(*a, b);
+                }
+            }
+            _ if b.len() == out.len() => {
+                for (out, b) in out.chunks_exact_mut(a.len()).zip(b.chunks_exact(a.len())) {
+                    zip::<T, F>(a, b, out);
+                }
+            }
+            _ if a.len() == out.len() => {
+                for (out, a) in out.chunks_exact_mut(b.len()).zip(a.chunks_exact(b.len())) {
+                    zip::<T, F>(a, b, out);
+                }
+            }
+            _ => {
+                for (i, out) in out.iter_mut().enumerate() {
+                    *out = F::apply(a[i % a.len()], b[i % b.len()]);
+                }
+            }
+        }
+    }
+}

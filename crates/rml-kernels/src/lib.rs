@@ -1,0 +1,18 @@
+//! Numeric kernels over slices.
+//!
+//! Every kernel gives the same bits on every machine, at every place of a slice and for every size of the other operands: its
+//! specification is one sequence of IEEE operations for each element, and the code paths for single instruction sets differ in how many
+//! elements they compute at a time, nothing else. `docs/numerics.md` states orders and errors.
+
+mod ffi;
+mod functions;
+mod isa;
+mod product;
+mod real;
+mod sums;
+
+pub use functions::{Binary, Unary, binary, unary, unary_in_place, unary_one};
+pub use isa::{Task, run};
+pub use product::{Matrix, MatrixMut, Packed, product, product_packed};
+pub use real::Real;
+pub use sums::{max, sum, sums};

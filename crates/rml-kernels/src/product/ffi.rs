@@ -1,0 +1,304 @@
+//! Blocked products.
+//!
+//! Columns are taken a panel at a time, the inner dimension in pieces, rows a few at a time: a micro-kernel keeps that many rows of some
+//! vectors of columns in registers. Where there are many rows, or columns of the right operand are contiguous, a piece of a panel is
+//! packed first; else kernels read the operand as it lies.
+#![allow(unsafe_code)]
+
+use std::marker::PhantomData;
+use std::mem::MaybeUninit;
+
+use super::packed::{Line, PANEL, panel};
+use super::vector::{Plain, Vector};
+use super::{Matrix, Product, Right};
+use crate::isa::{Isa, Task};
+use crate::real::Real;
+
+/// The inner dimension is taken in pieces of so many steps.
+const DEPTH: usize = 256;
+
+/// Rows from which on packing a row-major right operand pays.
+const MANY_ROWS: usize = 13;
+
+/// Part of a product for a micro-kernel: some rows, some columns, some of the inner dimension.
+struct Block<T> {
+    depth: usize,
+    left: *const T,
+    /// From one row, one column of the left operand to the next.
+    left_row: usize,
+    left_column: usize,
+    right: *const T,
+    right_row: usize,
+    out: *mut T,
+    out_row: usize,
+    /// Columns.
+    width: usize,
+    add: bool,
+}
+
+/// `M` rows of `N` vectors of columns, the last of which is partial if `PART`.
+///
+/// # Safety
+/// The machine has the instruction set of `V`; pointers are valid for `M` rows, `width` columns and `depth` steps, where
+/// `(N - 1) LANES < width <= N LANES`.
+#[inline(always)]
+unsafe fn kernel<T: Real, V: Vector<T>, const M: usize, const N: usize, const PART: bool>(block: &Block<T>) {
+    // SAFETY: all pointers stay within what the caller promises: row i < M, vector j < N, of the last vector only the lanes below `width`.
+    unsafe {
+        let last = V::mask(block.width - (N - 1) * V::LANES);
+        let load = |p: *const T, j: usize| {
+            let p = p.add(j * V::LANES);
+            if PART && j + 1 == N { V::load_some(p, last) } else { V::load(p) }
+        };
+        let mut sums = [[V::splat(T::ZERO); N]; M];
+        if block.add {
+            for (i, sums) in sums.iter_mut().enumerate() {
+                for (j, sum) in sums.iter_mut().enumerate() {
+                    *sum = load(block.out.add(i * block.out_row), j);
+                }
+            }
+        }
+        let (mut left, mut right) = (block.left, block.right);
+        for _ in 0..block.depth {
+            let mut row = [V::splat(T::ZERO); N];
+            for (j, row) in row.iter_mut().enumerate() {
+                *row = load(right, j);
+            }
+            for (i, sums) in sums.iter_mut().enumerate() {
+                let x = V::splat(*left.add(i * block.left_row));
+                for (sum, row) in sums.iter_mut().zip(row) {
+                    *sum = x.mul_add(row, *sum);
+                }
+            }
+            left = left.wrapping_add(block.left_column);
+            right = right.wrapping_add(block.right_row);
+        }
+        for (i, sums) in sums.iter().enumerate() {
+            for (j, sum) in sums.iter().enumerate() {
+                let p = block.out.add(i * block.out_row + j * V::LANES);
+                if PART && j + 1 == N { sum.store_some(p, last) } else { sum.store(p) }
+            }
+        }
+    }
+}
+
+/// A call of a kernel. It is a function of its own for each size, which keeps functions small.
+struct Call<'b, T, V, const M: usize, const N: usize, const PART: bool> {
+    block: &'b Block<T>,
+    vector: PhantomData<V>,
+}
+
+impl<T: Real, V: Vector<T>, const M: usize, const N: usize, const PART: bool> Task
+    for Call<'_, T, V, M, N, PART>
+{
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        // SAFETY: `rows_of` makes the only values, of blocks that are as a kernel wants them, and runs them with the vector's instructions.
+        unsafe { kernel::<T, V, M, N, PART>(self.block) }
+    }
+}
+
+/// Computes a block with the kernel for so many rows and `N` vectors.
+///
+/// # Safety
+/// As for [`kernel`], with `rows` for `M`, at most `V::ROWS`; the machine has `isa`, which is that of `V`.
+#[inline(always)]
+unsafe fn rows_of<T: Real, V: Vector<T>, const N: usize, const PART: bool>(
+    isa: Isa,
+    rows: usize,
+    block: &Block<T>,
+) {
+    macro_rules! cases {
+        ($($m:literal)*) => {
+            match rows {
+                $($m if const { $m <= V::ROWS && ($m * N <= V::ACCUMULATORS) } => {
+                    isa.run(Call::<T, V, $m, N, PART> { block, vector: PhantomData });
+                })*
+                _ => unreachable!("as many rows and vectors as there are kernels for"),
+            }
+        };
+    }
+    cases!(1 2 3 4 5 6)
+}
+
+/// Computes rows of at most a panel of columns: four vectors, two or one at once, as there are accumulators for.
+///
+/// # Safety
+/// As for [`rows_of`].
+#[inline(always)]
+unsafe fn strip<T: Real, V: Vector<T>>(isa: Isa, rows: usize, block: &mut Block<T>) {
+    let mut left = block.width;
+    while left > 0 {
+        let vectors = if V::MASKS { left.div_ceil(V::LANES) } else { (left / V::LANES).max(1) };
+        let vectors = match vectors.min(V::ACCUMULATORS / rows) {
+            1 => 1,
+            2 | 3 => 2,
+            _ => 4,
+        };
+        block.width = left.min(vectors * V::LANES);
+        let part = block.width < vectors * V::LANES;
+        // SAFETY: columns that the caller promises, those that are left.
+        unsafe {
+            match (vectors, part) {
+                (1, false) if const { !V::MASKS } => rows_of::<T, V, 1, false>(isa, rows, block),
+                (2, _) if const { !V::MASKS } => rows_of::<T, V, 2, false>(isa, rows, block),
+                (4, _) if const { !V::MASKS } => rows_of::<T, V, 4, false>(isa, rows, block),
+                (2, _) if const { V::MASKS } => rows_of::<T, V, 2, true>(isa, rows, block),
+                (4, _) if const { V::MASKS } => rows_of::<T, V, 4, true>(isa, rows, block),
+                _ => rows_of::<T, V, 1, true>(isa, rows, block),
+            }
+            left -= block.width;
+            block.right = block.right.add(block.width);
+            block.out = block.out.add(block.width);
+        }
+    }
+}
+
+/// A piece of a panel, packed.
+#[repr(C, align(64))]
+struct Piece(MaybeUninit<[u8; DEPTH * PANEL]>);
+
+/// Writes columns `from..from + width` of rows `first..first + depth` to `to`, padded with zeros to a panel.
+///
+/// # Safety
+/// `to` is valid for `depth` panel rows; the columns and rows are those of the matrix.
+#[inline(always)]
+unsafe fn pack<T: Real>(
+    matrix: &Matrix<'_, T>,
+    first: usize,
+    depth: usize,
+    from: usize,
+    width: usize,
+    to: *mut T,
+) {
+    let (data, stride, all) = (matrix.data().as_ptr(), matrix.stride(), panel::<T>());
+    // SAFETY: element (i, j) of the matrix lies at `i * stride + j`, or at `i + j * stride` if it is transposed; in a row of the
+    // panel, columns below `width` are copied, others are set to zero.
+    unsafe {
+        if !matrix.is_transposed() {
+            for k in 0..depth {
+                let (row, to) = (data.add((first + k) * stride + from), to.add(k * all));
+                std::ptr::copy_nonoverlapping(row, to, width);
+                to.add(width).write_bytes(0, all - width);
+            }
+            return;
+        }
+        let mut j = 0;
+        while j + 8 <= width {
+            let columns: [*const T; 8] = std::array::from_fn(|c| data.add((from + j + c) * stride + first));
+            for k in 0..depth {
+                let row: [T; 8] = std::array::from_fn(|c| *columns[c].add(k));
+                to.add(k * all + j).cast::<[T; 8]>().write_unaligned(row);
+            }
+            j += 8;
+        }
+        for j in j..width {
+            let column = data.add((from + j) * stride + first);
+            for k in 0..depth {
+                *to.add(k * all + j) = *column.add(k);
+            }
+        }
+        for k in 0..depth {
+            to.add(k * all + width).write_bytes(0, all - width);
+        }
+    }
+}
+
+/// Packs a matrix into as many lines as its panels take.
+pub(super) fn pack_all<T: Real>(matrix: Matrix<'_, T>, lines: &mut [Line]) {
+    let (rows, columns, all) = (matrix.rows(), matrix.columns(), panel::<T>());
+    assert_eq!(
+        lines.len(),
+        rows * columns.div_ceil(all) * (PANEL / size_of::<Line>()),
+        "lines of the panels"
+    );
+    let start: *mut T = lines.as_mut_ptr().cast();
+    for (i, from) in (0..columns).step_by(all).enumerate() {
+        // SAFETY: panel i takes `rows` rows of `all` elements, and the lines are those of all panels, by the assertion.
+        unsafe { pack(&matrix, 0, rows, from, all.min(columns - from), start.add(i * rows * all)) };
+    }
+}
+
+/// A product whose operands have elements.
+struct Blocked<'p, 'a, T, V> {
+    /// That of the vector.
+    isa: Isa,
+    product: &'p mut Product<'a, T>,
+    vector: PhantomData<V>,
+}
+
+impl<T: Real, V: Vector<T>> Task for Blocked<'_, '_, T, V> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        let isa = self.isa;
+        let Product { left, right, add, out } = self.product;
+        let (m, n, depth) = (out.rows(), out.columns(), left.columns());
+        let stride = left.stride();
+        let (left_row, left_column) = if left.is_transposed() { (1, stride) } else { (stride, 1) };
+        let (left, out_row, out) = (left.data().as_ptr(), out.stride(), out.data().as_mut_ptr());
+        let all = panel::<T>();
+        let mut piece = Piece(MaybeUninit::uninit());
+        for (i, from) in (0..n).step_by(all).enumerate() {
+            let width = all.min(n - from);
+            for first in (0..depth).step_by(DEPTH) {
+                let depth = DEPTH.min(depth - first);
+                // SAFETY: rows `first..first + depth` and columns `from..from + width` are those of the right operand; its panel i has as
+                // many rows as the operand; a piece has room for `DEPTH` rows of a panel.
+                let (right, right_row) = unsafe {
+                    match right {
+                        Right::Packed(p) => {
+                            (p.lines().as_ptr().cast::<T>().add((i * p.rows() + first) * all), all)
+                        }
+                        Right::Matrix(b) if !b.is_transposed() && m < MANY_ROWS => {
+                            (b.data().as_ptr().add((first * b.stride()) + from), b.stride())
+                        }
+                        Right::Matrix(b) => {
+                            let to: *mut T = piece.0.as_mut_ptr().cast();
+                            pack(b, first, depth, from, width, to);
+                            (to.cast_const(), all)
+                        }
+                    }
+                };
+                let strips = m.div_ceil(V::ROWS);
+                let mut done = 0;
+                for strips_left in (1..=strips).rev() {
+                    let rows = (m - done).div_ceil(strips_left);
+                    // SAFETY: rows `done..done + rows`, columns `from..from + width` and steps `first..first + depth` exist in the
+                    // operands, whose element (i, j) lies at `i * row + j * column`; `out` is borrowed mutably, so it overlaps neither.
+                    unsafe {
+                        strip::<T, V>(
+                            isa,
+                            rows,
+                            &mut Block {
+                                depth,
+                                left: left.add(done * left_row + first * left_column),
+                                left_row,
+                                left_column,
+                                right,
+                                right_row,
+                                out: out.add(done * out_row + from),
+                                out_row,
+                                width,
+                                add: *add || first > 0,
+                            },
+                        );
+                    }
+                    done += rows;
+                }
+            }
+        }
+    }
+}
+
+/// Computes a product; no dimension is 0.
+pub(super) fn multiply<T: Real>(isa: Isa, product: &mut Product<'_, T>) {
+    match isa {
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx512 => isa.run(Blocked::<T, T::Avx512> { isa, product, vector: PhantomData }),
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx2 => isa.run(Blocked::<T, T::Avx2> { isa, product, vector: PhantomData }),
+        Isa::Portable => isa.run(Blocked::<T, Plain<T>> { isa, product, vector: PhantomData }),
+    }
+}

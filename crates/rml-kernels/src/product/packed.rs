@@ -1,0 +1,63 @@
+//! Right operands in the order in which products read them.
+
+use super::Matrix;
+use crate::real::Real;
+
+/// A line of the cache.
+#[derive(Clone, Copy, Default, Debug)]
+#[repr(C, align(64))]
+pub(super) struct Line([u64; 8]);
+
+/// Bytes of a row of a panel.
+pub(super) const PANEL: usize = 256;
+
+/// Columns of a panel.
+#[inline(always)]
+pub(super) const fn panel<T>() -> usize {
+    PANEL / size_of::<T>()
+}
+
+/// A matrix that is the right operand of many products, packed once.
+///
+/// Its columns stand in panels of 64 single or 32 double precision numbers, each with its rows one behind the other and the last one
+/// padded with zeros.
+#[derive(Clone, Debug)]
+pub struct Packed<T> {
+    rows: usize,
+    columns: usize,
+    lines: Vec<Line>,
+    kind: std::marker::PhantomData<T>,
+}
+
+impl<T: Real> Packed<T> {
+    /// Packs a matrix.
+    pub fn new(matrix: Matrix<'_, T>) -> Self {
+        let mut packed = Packed { rows: 0, columns: 0, lines: Vec::new(), kind: std::marker::PhantomData };
+        packed.set(matrix);
+        packed
+    }
+
+    /// Packs another matrix; if it is of the same size, nothing is allocated.
+    pub fn set(&mut self, matrix: Matrix<'_, T>) {
+        let (rows, columns) = (matrix.rows(), matrix.columns());
+        let lines = rows * columns.div_ceil(panel::<T>()) * (PANEL / size_of::<Line>());
+        (self.rows, self.columns) = (rows, columns);
+        self.lines.resize(lines, Line::default());
+        super::ffi::pack_all(matrix, &mut self.lines);
+    }
+
+    /// The number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// The number of columns.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// As many lines as [`set`](Self::set) says.
+    pub(super) fn lines(&self) -> &[Line] {
+        &self.lines
+    }
+}

@@ -1,0 +1,228 @@
+//! Sums and maxima.
+//!
+//! The elements of a sum are dealt to sixteen lanes, element i to lane i mod 16, which are accumulated first to last from 0; then lane
+//! l + 8 is added to lane l, then l + 4, l + 2 and l + 1. That order is the same for sums along any axis, so a sum has the same bits
+//! whatever else is summed beside it.
+
+use crate::isa::{Isa, Task};
+use crate::real::Real;
+
+const LANES: usize = 16;
+
+/// Columns that are summed together.
+const TILE: usize = 16;
+
+/// Adds up sixteen lanes of columns.
+#[inline(always)]
+fn tree<T: Real, const N: usize>(lanes: &mut [[T; N]; LANES]) -> [T; N] {
+    let mut half = LANES / 2;
+    while half > 0 {
+        for l in 0..half {
+            for c in 0..N {
+                lanes[l][c] = lanes[l][c] + lanes[l + half][c];
+            }
+        }
+        half /= 2;
+    }
+    lanes[0]
+}
+
+/// The sum of a slice.
+#[inline(always)]
+fn of_slice<T: Real>(x: &[T]) -> T {
+    let mut lanes = [T::ZERO; LANES];
+    let (blocks, rest) = x.as_chunks::<LANES>();
+    for block in blocks {
+        for (lane, x) in lanes.iter_mut().zip(block) {
+            *lane = *lane + *x;
+        }
+    }
+    for (lane, x) in lanes.iter_mut().zip(rest) {
+        *lane = *lane + *x;
+    }
+    let mut columns = [[T::ZERO; 1]; LANES];
+    for (column, lane) in columns.iter_mut().zip(lanes) {
+        column[0] = lane;
+    }
+    tree(&mut columns)[0]
+}
+
+/// The sums of `TILE` columns from column `from` on, of rows `stride` apart.
+#[inline(always)]
+fn of_tile<T: Real>(x: &[T], stride: usize, from: usize, out: &mut [T; TILE]) {
+    let mut lanes = [[T::ZERO; TILE]; LANES];
+    for (i, row) in x.chunks_exact(stride).enumerate() {
+        let lane = &mut lanes[i % LANES];
+        for (lane, x) in lane.iter_mut().zip(&row[from..from + TILE]) {
+            *lane = *lane + *x;
+        }
+    }
+    *out = tree(&mut lanes);
+}
+
+/// As [`sums`].
+struct Sums<'a, T> {
+    n: usize,
+    inner: usize,
+    x: &'a [T],
+    out: &'a mut [T],
+}
+
+impl<T: Real> Task for Sums<'_, T> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        let Sums { n, inner, x, out } = self;
+        if inner == 1 {
+            for (x, out) in x.chunks_exact(n).zip(out) {
+                *out = of_slice(x);
+            }
+            return;
+        }
+        for (x, out) in x.chunks_exact(n * inner).zip(out.chunks_exact_mut(inner)) {
+            let (tiles, rest) = out.as_chunks_mut::<TILE>();
+            let done = tiles.len() * TILE;
+            for (i, tile) in tiles.iter_mut().enumerate() {
+                of_tile(x, inner, i * TILE, tile);
+            }
+            if rest.is_empty() {
+                continue;
+            }
+            let mut lanes = [[T::ZERO; TILE]; LANES];
+            for (i, row) in x.chunks_exact(inner).enumerate() {
+                for (lane, x) in lanes[i % LANES].iter_mut().zip(&row[done..]) {
+                    *lane = *lane + *x;
+                }
+            }
+            rest.copy_from_slice(&tree(&mut lanes)[..rest.len()]);
+        }
+    }
+}
+
+/// The largest element of a slice, NaN if there is one, -inf of nothing.
+struct Max<'a, T>(&'a [T]);
+
+impl<T: Real> Task for Max<'_, T> {
+    type Output = T;
+    #[inline(always)]
+    fn run(self) -> T {
+        let mut lanes = [-T::INFINITY; LANES];
+        let (blocks, rest) = self.0.as_chunks::<LANES>();
+        for block in blocks {
+            for (best, x) in lanes.iter_mut().zip(block) {
+                *best = larger(*best, *x);
+            }
+        }
+        for (best, x) in lanes.iter_mut().zip(rest) {
+            *best = larger(*best, *x);
+        }
+        let mut best = lanes[0];
+        for lane in &lanes[1..] {
+            best = larger(best, *lane);
+        }
+        best
+    }
+}
+
+#[inline(always)]
+fn larger<T: Real>(best: T, x: T) -> T {
+    if x > best || x != x { x } else { best }
+}
+
+pub(crate) fn sums_on<T: Real>(isa: Isa, n: usize, inner: usize, x: &[T], out: &mut [T]) {
+    assert_eq!(Some(x.len()), out.len().checked_mul(n), "n elements for each sum");
+    assert!(inner > 0 && out.len().is_multiple_of(inner), "sums stand in rows of the inner size");
+    if n == 0 {
+        out.fill(T::ZERO);
+    } else {
+        isa.run(Sums { n, inner, x, out });
+    }
+}
+
+pub(crate) fn max_on<T: Real>(isa: Isa, x: &[T]) -> T {
+    isa.run(Max(x))
+}
+
+/// Sums along the middle axis of `outer x n x inner` elements, into `outer x inner`.
+///
+/// ```
+/// let mut out = [0.0; 2];
+/// rml_kernels::sums(3, 2, &[1.0, 10.0, 2.0, 20.0, 3.0, 30.0], &mut out);
+/// assert_eq!(out, [6.0, 60.0]);
+/// ```
+///
+/// # Panics
+/// If the lengths are not those.
+#[inline]
+pub fn sums<T: Real>(n: usize, inner: usize, x: &[T], out: &mut [T]) {
+    T::sums(n, inner, x, out);
+}
+
+/// The sum of all elements.
+#[inline]
+pub fn sum<T: Real>(x: &[T]) -> T {
+    let mut out = [T::ZERO];
+    T::sums(x.len(), 1, x, &mut out);
+    out[0]
+}
+
+/// The largest element; NaN if there is one, -inf of nothing. Which of two zeros it is, is not said.
+#[inline]
+pub fn max<T: Real>(x: &[T]) -> T {
+    T::max(x)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Sums along any axis and of all sizes, on all paths, against the order that is stated.
+    #[test]
+    fn sums_follow_the_stated_order() {
+        let x: Vec<f32> = (0..40_u16 * 40 * 3).map(|i| 1.0 / (1.0 + f32::from(i * 7919 % 1000))).collect();
+        for n in (0..40).chain([100, 1000]) {
+            for inner in [1, 2, 15, 16, 17, 33] {
+                let outer = (x.len() / (n * inner).max(1)).min(3);
+                let x = &x[..outer * n * inner];
+                let wanted: Vec<f32> = (0..outer * inner)
+                    .map(|at| {
+                        let mut lanes = [0.0; LANES];
+                        (0..n).for_each(|i| lanes[i % LANES] += x[(at / inner * n + i) * inner + at % inner]);
+                        for half in [8, 4, 2, 1] {
+                            (0..half).for_each(|l| lanes[l] += lanes[l + half]);
+                        }
+                        lanes[0]
+                    })
+                    .collect();
+                for isa in Isa::available() {
+                    let mut out = vec![7.0; outer * inner];
+                    sums_on(isa, n, inner, x, &mut out);
+                    assert_eq!(out, wanted, "{n} {inner} {isa:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn sums_of_zeros_and_of_nothing_are_zero() {
+        assert!(sum(&[-0.0_f64]).is_sign_positive());
+        assert!(sum::<f32>(&[]).is_sign_positive());
+        assert!(sum(&[1.0, f64::INFINITY, f64::NEG_INFINITY]).is_nan());
+    }
+
+    #[test]
+    fn the_largest_element_is_found_at_any_place() {
+        for isa in Isa::available() {
+            for n in 1..70 {
+                for at in 0..n {
+                    let mut x = vec![-3.0_f32; n];
+                    x[at] = -1.0;
+                    assert_eq!(max_on(isa, &x), -1.0);
+                    x[(at * 7 + 3) % n] = f32::NAN;
+                    assert!(max_on(isa, &x).is_nan());
+                }
+            }
+            assert_eq!(max_on::<f64>(isa, &[]), f64::NEG_INFINITY);
+        }
+    }
+}
