@@ -9,7 +9,7 @@ use crate::product::Product;
 use crate::product::vector::{Avx2, Avx512, Vector};
 
 /// `f32` or `f64`.
-pub trait Real: Sealed + Default + Debug + Send + Sync + AddAssign + 'static {}
+pub trait Real: Sealed + Default + Debug + Send + Sync + 'static {}
 
 impl Real for f32 {}
 impl Real for f64 {}
@@ -24,6 +24,7 @@ macro_rules! horner {
 pub trait Sealed:
     Copy
     + PartialOrd
+    + AddAssign
     + Add<Output = Self>
     + Sub<Output = Self>
     + Mul<Output = Self>
@@ -77,6 +78,7 @@ pub trait Sealed:
     const GELU_MAX: Self;
 
     fn mul_add(self, a: Self, b: Self) -> Self;
+    fn is_nan(self) -> bool;
     fn abs(self) -> Self;
     fn sqrt(self) -> Self;
     fn floor(self) -> Self;
@@ -131,6 +133,10 @@ macro_rules! arithmetic {
         #[inline(always)]
         fn mul_add(self, a: Self, b: Self) -> Self {
             $t::mul_add(self, a, b)
+        }
+        #[inline(always)]
+        fn is_nan(self) -> bool {
+            $t::is_nan(self)
         }
         #[inline(always)]
         fn abs(self) -> Self {
@@ -215,7 +221,7 @@ impl Sealed for f32 {
     type Avx2 = Avx2<std::arch::x86_64::__m256>;
     arithmetic!(f32, u32, 23, 127);
     const MAGIC: f32 = 12_582_912.0;
-    const LN2_HI: f32 = 0.693_147_2;
+    const LN2_HI: f32 = std::f32::consts::LN_2;
     const LN2_LO: f32 = -1.904_654_2e-9;
     const LN2_SHORT: f32 = 0.693_138_1;
     const LN2_SHORT_LO: f32 = 9.058_001e-6;
@@ -227,7 +233,7 @@ impl Sealed for f32 {
     const TINY: f32 = 1.490_116_1e-8;
     const RAISE: f32 = 33_554_432.0;
     const RAISED: f32 = 25.0;
-    const HALF_PI: [f32; 3] = [1.570_796_4, -4.371_139e-8, -1.715_124_5e-15];
+    const HALF_PI: [f32; 3] = [std::f32::consts::FRAC_PI_2, -4.371_139e-8, -1.715_124_5e-15];
     const FAR: f32 = 1e5;
     const ERFC_CENTRE: f32 = 2.0;
     const ERFC_MAX: f32 = 10.0;
@@ -277,7 +283,7 @@ impl Sealed for f64 {
     type Avx2 = Avx2<std::arch::x86_64::__m256d>;
     arithmetic!(f64, u64, 52, 1023);
     const MAGIC: f64 = 6_755_399_441_055_744.0;
-    const LN2_HI: f64 = 0.693_147_180_559_945_3;
+    const LN2_HI: f64 = std::f64::consts::LN_2;
     const LN2_LO: f64 = 2.319_046_813_846_299_6e-17;
     const LN2_SHORT: f64 = 6.931_471_803_691_238e-1;
     const LN2_SHORT_LO: f64 = 1.908_214_929_270_587_7e-10;
@@ -290,7 +296,7 @@ impl Sealed for f64 {
     const RAISE: f64 = 18_014_398_509_481_984.0;
     const RAISED: f64 = 54.0;
     const HALF_PI: [f64; 3] =
-        [1.570_796_326_794_896_6, 6.123_233_995_736_766e-17, -1.497_384_904_859_169_8e-33];
+        [std::f64::consts::FRAC_PI_2, 6.123_233_995_736_766e-17, -1.497_384_904_859_169_8e-33];
     const FAR: f64 = 1_048_576.0;
     const ERFC_CENTRE: f64 = 4.0;
     const ERFC_MAX: f64 = 27.5;

@@ -17,9 +17,10 @@ const TILE: usize = 16;
 fn tree<T: Real, const N: usize>(lanes: &mut [[T; N]; LANES]) -> [T; N] {
     let mut half = LANES / 2;
     while half > 0 {
-        for l in 0..half {
-            for c in 0..N {
-                lanes[l][c] = lanes[l][c] + lanes[l + half][c];
+        let (low, high) = lanes.split_at_mut(half);
+        for (low, high) in low.iter_mut().zip(high) {
+            for (low, high) in low.iter_mut().zip(high) {
+                *low += *high;
             }
         }
         half /= 2;
@@ -34,11 +35,11 @@ fn of_slice<T: Real>(x: &[T]) -> T {
     let (blocks, rest) = x.as_chunks::<LANES>();
     for block in blocks {
         for (lane, x) in lanes.iter_mut().zip(block) {
-            *lane = *lane + *x;
+            *lane += *x;
         }
     }
     for (lane, x) in lanes.iter_mut().zip(rest) {
-        *lane = *lane + *x;
+        *lane += *x;
     }
     let mut columns = [[T::ZERO; 1]; LANES];
     for (column, lane) in columns.iter_mut().zip(lanes) {
@@ -54,7 +55,7 @@ fn of_tile<T: Real>(x: &[T], stride: usize, from: usize, out: &mut [T; TILE]) {
     for (i, row) in x.chunks_exact(stride).enumerate() {
         let lane = &mut lanes[i % LANES];
         for (lane, x) in lane.iter_mut().zip(&row[from..from + TILE]) {
-            *lane = *lane + *x;
+            *lane += *x;
         }
     }
     *out = tree(&mut lanes);
@@ -91,7 +92,7 @@ impl<T: Real> Task for Sums<'_, T> {
             let mut lanes = [[T::ZERO; TILE]; LANES];
             for (i, row) in x.chunks_exact(inner).enumerate() {
                 for (lane, x) in lanes[i % LANES].iter_mut().zip(&row[done..]) {
-                    *lane = *lane + *x;
+                    *lane += *x;
                 }
             }
             rest.copy_from_slice(&tree(&mut lanes)[..rest.len()]);
@@ -126,7 +127,7 @@ impl<T: Real> Task for Max<'_, T> {
 
 #[inline(always)]
 fn larger<T: Real>(best: T, x: T) -> T {
-    if x > best || x != x { x } else { best }
+    if x > best || x.is_nan() { x } else { best }
 }
 
 pub(crate) fn sums_on<T: Real>(isa: Isa, n: usize, inner: usize, x: &[T], out: &mut [T]) {

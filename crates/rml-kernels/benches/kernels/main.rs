@@ -54,6 +54,9 @@ fn peak() -> f64 {
     f64::from(steps) * CHAINS as f64 * 2.0 / ns
 }
 
+/// A function of the standard library, in both precisions.
+type Scalar = (fn(f32) -> f32, fn(f64) -> f64);
+
 fn functions() {
     println!("functions, ns for 16 numbers: f32, f64, and f32 and f64 of the standard library");
     for f in Unary::ALL {
@@ -63,7 +66,7 @@ fn functions() {
         let single = time(|| unary(*f, black_box(&x), black_box(&mut out.0)));
         let double = time(|| unary(*f, black_box(&y), black_box(&mut out.1)));
         print!("{:10} {:7.2} {:7.2}", format!("{f:?}"), single / 64.0, double / 64.0);
-        let scalar: Option<(fn(f32) -> f32, fn(f64) -> f64)> = match f {
+        let scalar: Option<Scalar> = match f {
             Unary::Exp => Some((f32::exp, f64::exp)),
             Unary::Expm1 => Some((f32::exp_m1, f64::exp_m1)),
             Unary::Log => Some((f32::ln, f64::ln)),

@@ -135,7 +135,7 @@ pub(crate) fn gelu<T: Real>(x: T) -> T {
     let below = T::HALF * a * tail;
     let y = if x < T::ZERO { -below } else { x - below };
     let y = if x == -T::INFINITY { T::ZERO } else { y };
-    if x == x { y } else { x }
+    if x.is_nan() { x } else { y }
 }
 
 /// `x - n pi/2` for the nearest `n`, which stands in the low bits of the second number.
@@ -182,25 +182,20 @@ pub(crate) fn relu<T: Real>(x: T) -> T {
 #[inline(always)]
 pub(crate) fn sign<T: Real>(x: T) -> T {
     let y = if x > T::ZERO { T::ONE } else { -T::ONE };
-    if x == T::ZERO {
-        T::ZERO
-    } else if x == x {
-        y
-    } else {
-        x
-    }
+    let y = if x == T::ZERO { T::ZERO } else { y };
+    if x.is_nan() { x } else { y }
 }
 
 /// The smaller one; NaN wins.
 #[inline(always)]
 pub(crate) fn least<T: Real>(a: T, b: T) -> T {
-    if a <= b || a != a { a } else { b }
+    if a <= b || a.is_nan() { a } else { b }
 }
 
 /// The larger one; NaN wins.
 #[inline(always)]
 pub(crate) fn greatest<T: Real>(a: T, b: T) -> T {
-    if a >= b || a != a { a } else { b }
+    if a >= b || a.is_nan() { a } else { b }
 }
 
 /// `a` to the power of `b`, in double precision.

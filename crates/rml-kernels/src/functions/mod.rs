@@ -176,9 +176,9 @@ unary! {
     /// `log(1 + x)`.
     Log1p, false, x => formulas::log1p(x);
     /// The sine.
-    Sin, false, x => formulas::sin(x), far !(x.abs() <= T::FAR), x.far_sin();
+    Sin, false, x => formulas::sin(x), far x.abs() > T::FAR || x.is_nan(), x.far_sin();
     /// The cosine.
-    Cos, false, x => formulas::cos(x), far !(x.abs() <= T::FAR), x.far_cos();
+    Cos, false, x => formulas::cos(x), far x.abs() > T::FAR || x.is_nan(), x.far_cos();
     /// The error function.
     Erf, false, x => formulas::erf(x);
     /// `x / 2 (1 + erf(x / sqrt 2))`.

@@ -88,7 +88,7 @@ impl Geometry {
         self.each(|window, tap, at| {
             let from = &rows[(window * self.taps() + tap) * channels..][..channels];
             let to = &mut out[at * all + first..][..channels];
-            to.iter_mut().zip(from).for_each(|(to, &x)| *to = *to + x);
+            to.iter_mut().zip(from).for_each(|(to, &x)| *to += x);
         });
     }
 }
@@ -142,7 +142,7 @@ impl Shaped {
         let rows = matrix.chunks_exact_mut(all.max(1)).zip(columns.chunks_exact(self.filters.max(1)));
         for (row, from) in rows {
             let to = &mut row[group * self.filters..][..self.filters];
-            to.iter_mut().zip(from).for_each(|(to, &x)| *to = *to + x);
+            to.iter_mut().zip(from).for_each(|(to, &x)| *to += x);
         }
     }
 
