@@ -107,7 +107,6 @@ fn worst_single(f: Unary, first: usize, step: usize) -> (f64, f32) {
 fn errors_in_single_precision() {
     for &f in Unary::ALL {
         let (off, x) = worst_single(f, 0, 9973);
-        println!("{f:?}: {off:.3} ulp at {x:e}");
         assert!(off <= bound(f).0, "{f:?} is {off} ulp off at {x:e}");
     }
 }
@@ -123,7 +122,6 @@ fn errors_in_single_precision_over_all_numbers() {
             parts.into_iter().map(|p| p.join().expect("no panic")).collect::<Vec<_>>()
         });
         let (off, x) = parts.into_iter().fold((0.0, 0.0), |a, b| if b.0 > a.0 { b } else { a });
-        println!("{f:?}: {off:.4} ulp at {x:e}");
         assert!(off <= bound(f).0, "{f:?} is {off} ulp off at {x:e}");
     }
 }
@@ -151,7 +149,6 @@ fn errors_in_double_precision() {
         let off = x.iter().zip(&y).map(|(x, y)| (ulps_double(*y, exact(f, *x)), *x));
         let off = off.filter(|(_, x)| f != Unary::Gelu || *x > -30.0);
         let (off, x) = off.fold((0.0, 0.0), |worst, off| if off.0 > worst.0 { off } else { worst });
-        println!("{f:?}: {off:.3} ulp at {x:e}");
         assert!(off <= bound(f).1, "{f:?} is {off} ulp off at {x:e}");
     }
 }
