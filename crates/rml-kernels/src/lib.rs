@@ -4,15 +4,15 @@
 //! specification is one sequence of IEEE operations for each element, and the code paths for single instruction sets differ in how many
 //! elements they compute at a time, nothing else. `docs/numerics.md` states orders and errors.
 
-mod ffi;
+mod api;
 mod functions;
 mod isa;
 mod product;
 mod real;
 mod sums;
+mod vector;
 
-pub use functions::{Binary, Unary, binary, unary, unary_in_place, unary_one};
+pub use api::{Real, binary, max, product, product_packed, sum, sums, unary, unary_in_place, unary_one};
+pub use functions::{Binary, Unary};
 pub use isa::{Task, run};
-pub use product::{Matrix, MatrixMut, Packed, product, product_packed};
-pub use real::Real;
-pub use sums::{max, sum, sums};
+pub use product::{Matrix, MatrixMut, Packed};

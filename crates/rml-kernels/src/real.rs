@@ -3,16 +3,9 @@
 use std::fmt::Debug;
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub};
 
-use crate::functions::{Binary, Unary};
-use crate::product::Product;
 #[cfg(target_arch = "x86_64")]
-use crate::product::vector::{Avx2, Avx512, Vector};
-
-/// `f32` or `f64`.
-pub trait Real: Sealed + Default + Debug + Send + Sync + 'static {}
-
-impl Real for f32 {}
-impl Real for f64 {}
+use crate::vector::{Avx2, Avx512};
+use crate::vector::{Plain, Vector};
 
 /// `c0 + x (c1 + x (c2 + ..))`, each step fused.
 macro_rules! horner {
@@ -21,8 +14,13 @@ macro_rules! horner {
 }
 
 /// What the kernels need of a number. Methods are branch-free and inlined into the loops that use them.
-pub trait Sealed:
+pub trait Number:
     Copy
+    + Default
+    + Debug
+    + Send
+    + Sync
+    + 'static
     + PartialOrd
     + AddAssign
     + Add<Output = Self>
@@ -31,6 +29,8 @@ pub trait Sealed:
     + Div<Output = Self>
     + Neg<Output = Self>
 {
+    /// Vectors of any machine.
+    type Plain: Vector<Self>;
     /// Vectors of 512 bits.
     #[cfg(target_arch = "x86_64")]
     type Avx512: Vector<Self>;
@@ -108,14 +108,6 @@ pub trait Sealed:
     /// Sine and cosine beyond `FAR`, one number at a time.
     fn far_sin(self) -> Self;
     fn far_cos(self) -> Self;
-    fn pow(self, y: Self) -> Self;
-
-    fn unary(f: Unary, x: &[Self], out: &mut [Self]);
-    fn unary_one(f: Unary, x: Self) -> Self;
-    fn binary(f: Binary, a: &[Self], b: &[Self], out: &mut [Self]);
-    fn multiply(product: Product<'_, Self>);
-    fn sums(n: usize, inner: usize, x: &[Self], out: &mut [Self]);
-    fn max(x: &[Self]) -> Self;
 }
 
 macro_rules! arithmetic {
@@ -193,28 +185,11 @@ macro_rules! arithmetic {
         fn negated_if_second_bit(self, t: Self) -> Self {
             $t::from_bits(self.to_bits() ^ (t.to_bits() & 2) << ($bits::BITS - 2))
         }
-        fn unary(f: Unary, x: &[Self], out: &mut [Self]) {
-            crate::functions::unary_on(crate::isa::Isa::best(), f, x, out);
-        }
-        fn unary_one(f: Unary, x: Self) -> Self {
-            crate::functions::unary_one_on(crate::isa::Isa::best(), f, x)
-        }
-        fn binary(f: Binary, a: &[Self], b: &[Self], out: &mut [Self]) {
-            crate::functions::binary_on(crate::isa::Isa::best(), f, a, b, out);
-        }
-        fn multiply(product: Product<'_, $t>) {
-            crate::product::multiply_on(crate::isa::Isa::best(), product);
-        }
-        fn sums(n: usize, inner: usize, x: &[Self], out: &mut [Self]) {
-            crate::sums::sums_on(crate::isa::Isa::best(), n, inner, x, out);
-        }
-        fn max(x: &[Self]) -> Self {
-            crate::sums::max_on(crate::isa::Isa::best(), x)
-        }
     };
 }
 
-impl Sealed for f32 {
+impl Number for f32 {
+    type Plain = Plain<f32>;
     #[cfg(target_arch = "x86_64")]
     type Avx512 = Avx512<std::arch::x86_64::__m512>;
     #[cfg(target_arch = "x86_64")]
@@ -270,13 +245,10 @@ impl Sealed for f32 {
     fn far_cos(self) -> f32 {
         libm::cosf(self)
     }
-    #[inline(always)]
-    fn pow(self, y: f32) -> f32 {
-        crate::functions::formulas::pow(self, y)
-    }
 }
 
-impl Sealed for f64 {
+impl Number for f64 {
+    type Plain = Plain<f64>;
     #[cfg(target_arch = "x86_64")]
     type Avx512 = Avx512<std::arch::x86_64::__m512d>;
     #[cfg(target_arch = "x86_64")]
@@ -332,9 +304,5 @@ impl Sealed for f64 {
     }
     fn far_cos(self) -> f64 {
         libm::cos(self)
-    }
-    #[inline(always)]
-    fn pow(self, y: f64) -> f64 {
-        libm::pow(self, y)
     }
 }

@@ -11,7 +11,7 @@ pub(crate) use pairs::binary_on;
 use std::marker::PhantomData;
 
 use crate::isa::{Isa, Task};
-use crate::real::Real;
+use crate::real::Number;
 
 /// Elements that are computed together; the rest of a slice is padded to as many.
 const BLOCK: usize = 16;
@@ -34,7 +34,7 @@ trait Function<T> {
 }
 
 #[inline(always)]
-fn block<T: Real, F: Function<T>>(x: &[T; BLOCK], out: &mut [T; BLOCK]) {
+fn block<T: Number, F: Function<T>>(x: &[T; BLOCK], out: &mut [T; BLOCK]) {
     for (out, x) in out.iter_mut().zip(x) {
         *out = F::apply(*x);
     }
@@ -60,7 +60,7 @@ struct Each<'a, T, F> {
     f: PhantomData<F>,
 }
 
-impl<T: Real, F: Function<T>> Task for Each<'_, T, F> {
+impl<T: Number, F: Function<T>> Task for Each<'_, T, F> {
     type Output = ();
     #[inline(always)]
     fn run(self) {
@@ -91,7 +91,7 @@ struct One<T, F> {
     f: PhantomData<F>,
 }
 
-impl<T: Real, F: Function<T>> Task for One<T, F> {
+impl<T: Number, F: Function<T>> Task for One<T, F> {
     type Output = T;
     #[inline(always)]
     fn run(self) -> T {
@@ -116,7 +116,7 @@ macro_rules! unary {
             $(pub(super) struct $name;)*
         }
 
-        $(impl<T: Real> Function<T> for points::$name {
+        $(impl<T: Number> Function<T> for points::$name {
             const LIGHT: bool = $light;
             #[inline(always)]
             fn apply($x: T) -> T {
@@ -133,14 +133,14 @@ macro_rules! unary {
             })?
         })*
 
-        pub(crate) fn unary_on<T: Real>(isa: Isa, f: Unary, x: &[T], out: &mut [T]) {
+        pub(crate) fn unary_on<T: Number>(isa: Isa, f: Unary, x: &[T], out: &mut [T]) {
             assert_eq!(x.len(), out.len(), "as many results as operands");
             match f {
                 $(Unary::$name => isa.run(Each::<T, points::$name> { x, out, f: PhantomData }),)*
             }
         }
 
-        pub(crate) fn unary_one_on<T: Real>(isa: Isa, f: Unary, x: T) -> T {
+        pub(crate) fn unary_one_on<T: Number>(isa: Isa, f: Unary, x: T) -> T {
             // Wider vectors do nothing for one number.
             let isa = isa.narrow();
             match f {
@@ -214,40 +214,4 @@ impl Binary {
     /// All of them.
     pub const ALL: &[Binary] =
         &[Binary::Add, Binary::Sub, Binary::Mul, Binary::Div, Binary::Pow, Binary::Minimum, Binary::Maximum];
-}
-
-/// `out = f(x)`, element by element.
-///
-/// # Panics
-/// If the slices differ in length.
-#[inline]
-pub fn unary<T: Real>(f: Unary, x: &[T], out: &mut [T]) {
-    T::unary(f, x, out);
-}
-
-/// Elements that are copied at a time where operand and result are the same.
-const COPIED: usize = 256;
-
-/// `x = f(x)`, element by element.
-pub fn unary_in_place<T: Real>(f: Unary, x: &mut [T]) {
-    let mut copy = [T::ZERO; COPIED];
-    for x in x.chunks_mut(COPIED) {
-        copy[..x.len()].copy_from_slice(x);
-        T::unary(f, &copy[..x.len()], x);
-    }
-}
-
-/// `f(x)`, with the bits that [`unary`] gives.
-#[inline]
-pub fn unary_one<T: Real>(f: Unary, x: T) -> T {
-    T::unary_one(f, x)
-}
-
-/// `out = f(a, b)`, element by element; a shorter operand, whose length divides that of `out`, is repeated.
-///
-/// # Panics
-/// If an operand is empty, and `out` is not.
-#[inline]
-pub fn binary<T: Real>(f: Binary, a: &[T], b: &[T], out: &mut [T]) {
-    T::binary(f, a, b, out);
 }

@@ -4,23 +4,42 @@ use std::marker::PhantomData;
 
 use super::{Binary, formulas};
 use crate::isa::{Isa, Task};
-use crate::real::Real;
+use crate::real::Number;
 
 trait Function<T> {
     fn apply(a: T, b: T) -> T;
 }
 
+/// A number that can be taken to a power.
+pub(crate) trait Power: Number {
+    fn pow(self, y: Self) -> Self;
+}
+
+impl Power for f32 {
+    #[inline(always)]
+    fn pow(self, y: f32) -> f32 {
+        formulas::pow(self, y)
+    }
+}
+
+impl Power for f64 {
+    #[inline(always)]
+    fn pow(self, y: f64) -> f64 {
+        libm::pow(self, y)
+    }
+}
+
 macro_rules! pairs {
     ($($name:ident, $a:ident, $b:ident => $y:expr;)*) => {
         $(struct $name;
-        impl<T: Real> Function<T> for $name {
+        impl<T: Power> Function<T> for $name {
             #[inline(always)]
             fn apply($a: T, $b: T) -> T {
                 $y
             }
         })*
 
-        pub(crate) fn binary_on<T: Real>(isa: Isa, f: Binary, a: &[T], b: &[T], out: &mut [T]) {
+        pub(crate) fn binary_on<T: Power>(isa: Isa, f: Binary, a: &[T], b: &[T], out: &mut [T]) {
             match f {
                 $(Binary::$name => isa.run(Zip::<T, $name> { a, b, out, f: PhantomData }),)*
             }
@@ -47,13 +66,13 @@ struct Zip<'a, T, F> {
 }
 
 #[inline(always)]
-fn zip<T: Real, F: Function<T>>(a: &[T], b: &[T], out: &mut [T]) {
+fn zip<T: Number, F: Function<T>>(a: &[T], b: &[T], out: &mut [T]) {
     for (out, (a, b)) in out.iter_mut().zip(a.iter().zip(b)) {
         *out = F::apply(*a, *b);
     }
 }
 
-impl<T: Real, F: Function<T>> Task for Zip<'_, T, F> {
+impl<T: Power, F: Function<T>> Task for Zip<'_, T, F> {
     type Output = ();
     #[inline(always)]
     fn run(self) {

@@ -9,10 +9,11 @@ use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
 use super::packed::{Line, PANEL, panel};
-use super::vector::{Plain, Vector};
+
 use super::{Matrix, Product, Right};
 use crate::isa::{Isa, Task};
-use crate::real::Real;
+use crate::real::Number;
+use crate::vector::Vector;
 
 /// The inner dimension is taken in pieces of so many steps.
 const DEPTH: usize = 256;
@@ -42,7 +43,9 @@ struct Block<T> {
 /// The machine has the instruction set of `V`; pointers are valid for `M` rows, `width` columns and `depth` steps, where
 /// `(N - 1) LANES < width <= N LANES`.
 #[inline(always)]
-unsafe fn kernel<T: Real, V: Vector<T>, const M: usize, const N: usize, const PART: bool>(block: &Block<T>) {
+unsafe fn kernel<T: Number, V: Vector<T>, const M: usize, const N: usize, const PART: bool>(
+    block: &Block<T>,
+) {
     // SAFETY: all pointers stay within what the caller promises: row i < M, vector j < N, of the last vector only the lanes below `width`.
     unsafe {
         let last = V::mask(block.width - (N - 1) * V::LANES);
@@ -88,7 +91,7 @@ struct Call<'b, T, V, const M: usize, const N: usize, const PART: bool> {
     vector: PhantomData<V>,
 }
 
-impl<T: Real, V: Vector<T>, const M: usize, const N: usize, const PART: bool> Task
+impl<T: Number, V: Vector<T>, const M: usize, const N: usize, const PART: bool> Task
     for Call<'_, T, V, M, N, PART>
 {
     type Output = ();
@@ -104,7 +107,7 @@ impl<T: Real, V: Vector<T>, const M: usize, const N: usize, const PART: bool> Ta
 /// # Safety
 /// As for [`kernel`], with `rows` for `M`, at most `V::ROWS`; the machine has `isa`, which is that of `V`.
 #[inline(always)]
-unsafe fn rows_of<T: Real, V: Vector<T>, const N: usize, const PART: bool>(
+unsafe fn rows_of<T: Number, V: Vector<T>, const N: usize, const PART: bool>(
     isa: Isa,
     rows: usize,
     block: &Block<T>,
@@ -127,7 +130,7 @@ unsafe fn rows_of<T: Real, V: Vector<T>, const N: usize, const PART: bool>(
 /// # Safety
 /// As for [`rows_of`].
 #[inline(always)]
-unsafe fn strip<T: Real, V: Vector<T>>(isa: Isa, rows: usize, block: &mut Block<T>) {
+unsafe fn strip<T: Number, V: Vector<T>>(isa: Isa, rows: usize, block: &mut Block<T>) {
     let mut left = block.width;
     while left > 0 {
         let vectors = if V::MASKS { left.div_ceil(V::LANES) } else { (left / V::LANES).max(1) };
@@ -164,7 +167,7 @@ struct Piece(MaybeUninit<[u8; DEPTH * PANEL]>);
 /// # Safety
 /// `to` is valid for `depth` panel rows; the columns and rows are those of the matrix.
 #[inline(always)]
-unsafe fn pack<T: Real>(
+unsafe fn pack<T: Number>(
     matrix: &Matrix<'_, T>,
     first: usize,
     depth: usize,
@@ -206,7 +209,7 @@ unsafe fn pack<T: Real>(
 }
 
 /// Packs a matrix into as many lines as its panels take.
-pub(super) fn pack_all<T: Real>(matrix: Matrix<'_, T>, lines: &mut [Line]) {
+pub(super) fn pack_all<T: Number>(matrix: Matrix<'_, T>, lines: &mut [Line]) {
     let (rows, columns, all) = (matrix.rows(), matrix.columns(), panel::<T>());
     assert_eq!(
         lines.len(),
@@ -228,7 +231,7 @@ struct Blocked<'p, 'a, T, V> {
     vector: PhantomData<V>,
 }
 
-impl<T: Real, V: Vector<T>> Task for Blocked<'_, '_, T, V> {
+impl<T: Number, V: Vector<T>> Task for Blocked<'_, '_, T, V> {
     type Output = ();
     #[inline(always)]
     fn run(self) {
@@ -293,12 +296,12 @@ impl<T: Real, V: Vector<T>> Task for Blocked<'_, '_, T, V> {
 }
 
 /// Computes a product; no dimension is 0.
-pub(super) fn multiply<T: Real>(isa: Isa, product: &mut Product<'_, T>) {
+pub(super) fn multiply<T: Number>(isa: Isa, product: &mut Product<'_, T>) {
     match isa {
         #[cfg(target_arch = "x86_64")]
         Isa::Avx512 => isa.run(Blocked::<T, T::Avx512> { isa, product, vector: PhantomData }),
         #[cfg(target_arch = "x86_64")]
         Isa::Avx2 => isa.run(Blocked::<T, T::Avx2> { isa, product, vector: PhantomData }),
-        Isa::Portable => isa.run(Blocked::<T, Plain<T>> { isa, product, vector: PhantomData }),
+        Isa::Portable => isa.run(Blocked::<T, T::Plain> { isa, product, vector: PhantomData }),
     }
 }

@@ -1,7 +1,7 @@
 //! Right operands in the order in which products read them.
 
 use super::Matrix;
-use crate::real::Real;
+use crate::real::Number;
 
 /// A line of the cache.
 #[derive(Clone, Copy, Default, Debug)]
@@ -29,7 +29,7 @@ pub struct Packed<T> {
     kind: std::marker::PhantomData<T>,
 }
 
-impl<T: Real> Packed<T> {
+impl<T: Number> Packed<T> {
     /// Packs a matrix.
     pub fn new(matrix: Matrix<'_, T>) -> Self {
         let mut packed = Packed { rows: 0, columns: 0, lines: Vec::new(), kind: std::marker::PhantomData };

@@ -2,6 +2,16 @@
 
 use super::{Matrix, MatrixMut, Packed, Product, Right, multiply_on};
 use crate::isa::Isa;
+use crate::real::Number;
+
+fn run<T: Number>(left: Matrix<'_, T>, right: Right<'_, T>, add: bool, out: MatrixMut<'_, T>) {
+    multiply_on(Isa::best(), Product { left, right, add, out });
+}
+
+fn product<T: Number>(left: Matrix<'_, T>, right: Matrix<'_, T>, add: bool, out: MatrixMut<'_, T>) {
+    super::fits((right.rows(), right.columns()), &left, &out);
+    run(left, Right::Matrix(right), add, out);
+}
 
 /// Numbers with and without rounding, and some that are special.
 fn numbers(len: usize, seed: u32) -> Vec<f64> {
@@ -106,17 +116,12 @@ fn a_product_of_nothing_is_zero_and_adds_nothing() {
     let mut out = [5.0, 5.0];
     let mut run = |add| {
         let (left, right) = (Matrix::new(1, 0, &[]), Matrix::new(0, 2, &[]));
-        super::product(left, right, add, MatrixMut::new(1, 2, &mut out));
+        product(left, right, add, MatrixMut::new(1, 2, &mut out));
         out
     };
     assert_eq!(run(true), [5.0, 5.0]);
     assert_eq!(run(false), [0.0, 0.0]);
-    super::product(
-        Matrix::new(0, 3, &[]),
-        Matrix::new(3, 2, &[1.0; 6]),
-        false,
-        MatrixMut::new(0, 2, &mut []),
-    );
+    product(Matrix::new(0, 3, &[]), Matrix::new(3, 2, &[1.0; 6]), false, MatrixMut::new(0, 2, &mut []));
 }
 
 /// Two parts of the inner dimension, one after the other, give the bits of the whole.
@@ -127,11 +132,11 @@ fn parts_of_the_inner_dimension_add_up_to_the_whole() {
     let number = |len, seed| numbers(len, seed).iter().map(finite).collect::<Vec<f32>>();
     let (a, b) = (number(m * k, 1), number(k * n, 2));
     let (mut whole, mut parts) = (vec![0.0; m * n], vec![0.0; m * n]);
-    super::product(Matrix::new(m, k, &a), Matrix::new(k, n, &b), false, MatrixMut::new(m, n, &mut whole));
+    product(Matrix::new(m, k, &a), Matrix::new(k, n, &b), false, MatrixMut::new(m, n, &mut whole));
     for (from, to) in [(0, 101), (101, 300)] {
         let left = Matrix::strided(m, to - from, k, &a[from..]);
         let right = Packed::new(Matrix::new(to - from, n, &b[from * n..]));
-        super::product_packed(left, &right, from > 0, MatrixMut::new(m, n, &mut parts));
+        run(left, Right::Packed(&right), from > 0, MatrixMut::new(m, n, &mut parts));
     }
     assert!(whole.iter().zip(&parts).all(|(a, b)| a.to_bits() == b.to_bits()));
 }
@@ -139,7 +144,7 @@ fn parts_of_the_inner_dimension_add_up_to_the_whole() {
 #[test]
 #[should_panic(expected = "inner dimension")]
 fn sizes_must_fit() {
-    super::product(
+    product(
         Matrix::new(1, 2, &[1.0; 2]),
         Matrix::new(3, 1, &[1.0; 3]),
         false,

@@ -1,5 +1,7 @@
 //! Which instructions the machine has.
 
+mod ffi;
+
 use std::sync::atomic::{AtomicU8, Ordering};
 
 /// An instruction set that code is compiled for. Values other than `Portable` exist on machines that have it only.
@@ -43,7 +45,7 @@ pub trait Task {
 /// ```
 #[inline]
 pub fn run<T: Task>(task: T) -> T::Output {
-    crate::ffi::run(Isa::best(), task)
+    ffi::run(Isa::best(), task)
 }
 
 /// The index into [`Isa::available`] plus one; 0 = not asked yet.
@@ -53,7 +55,7 @@ impl Isa {
     /// Runs a task compiled for this instruction set.
     #[inline]
     pub(crate) fn run<T: Task>(self, task: T) -> T::Output {
-        crate::ffi::run(self, task)
+        ffi::run(self, task)
     }
 
     /// The same without the widest vectors.

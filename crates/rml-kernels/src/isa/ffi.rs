@@ -1,7 +1,7 @@
 //! Running one piece of code compiled for several instruction sets.
 #![allow(unsafe_code)]
 
-use crate::isa::{Isa, Task};
+use super::{Isa, Task};
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi2")]
@@ -19,7 +19,7 @@ fn avx2<T: Task>(task: T) -> T::Output {
 #[inline]
 pub(crate) fn run<T: Task>(isa: Isa, task: T) -> T::Output {
     match isa {
-        // SAFETY: an `Isa` other than the portable one comes from `Isa::available` alone, which has asked the machine for these features.
+        // SAFETY: an `Isa` other than the portable one comes from `Isa::available`, which has asked the machine for these features.
         #[cfg(target_arch = "x86_64")]
         Isa::Avx512 => unsafe { avx512(task) },
         // SAFETY: as above.

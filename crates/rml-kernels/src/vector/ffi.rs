@@ -4,8 +4,6 @@
 //! method is said to read or write. They are inlined into kernels that are compiled for that instruction set.
 #![allow(unsafe_code, clippy::missing_safety_doc, unsafe_op_in_unsafe_fn)]
 
-use crate::real::Real;
-
 /// Some numbers in a register.
 pub trait Vector<T>: Copy {
     const LANES: usize;
@@ -31,49 +29,55 @@ pub trait Vector<T>: Copy {
 
 /// A vector of any machine.
 #[derive(Clone, Copy)]
-pub(crate) struct Plain<T>([T; 4]);
+pub struct Plain<T>([T; 4]);
 
-impl<T: Real> Vector<T> for Plain<T> {
-    const LANES: usize = 4;
-    const ROWS: usize = 4;
-    const ACCUMULATORS: usize = 16;
-    const MASKS: bool = false;
-    type Mask = usize;
-    #[inline(always)]
-    unsafe fn splat(x: T) -> Self {
-        Plain([x; 4])
-    }
-    #[inline(always)]
-    unsafe fn mask(n: usize) -> usize {
-        n
-    }
-    #[inline(always)]
-    unsafe fn load(p: *const T) -> Self {
-        Plain(p.cast::<[T; 4]>().read_unaligned())
-    }
-    #[inline(always)]
-    unsafe fn load_some(p: *const T, n: usize) -> Self {
-        let mut x = [T::ZERO; 4];
-        std::ptr::copy_nonoverlapping(p, x.as_mut_ptr(), n);
-        Plain(x)
-    }
-    #[inline(always)]
-    unsafe fn store(self, p: *mut T) {
-        p.cast::<[T; 4]>().write_unaligned(self.0);
-    }
-    #[inline(always)]
-    unsafe fn store_some(self, p: *mut T, n: usize) {
-        std::ptr::copy_nonoverlapping(self.0.as_ptr(), p, n);
-    }
-    #[inline(always)]
-    unsafe fn mul_add(self, b: Self, c: Self) -> Self {
-        let mut out = c.0;
-        for (out, (a, b)) in out.iter_mut().zip(self.0.iter().zip(&b.0)) {
-            *out = a.mul_add(*b, *out);
+macro_rules! plain {
+    ($t:ty) => {
+        impl Vector<$t> for Plain<$t> {
+            const LANES: usize = 4;
+            const ROWS: usize = 4;
+            const ACCUMULATORS: usize = 16;
+            const MASKS: bool = false;
+            type Mask = usize;
+            #[inline(always)]
+            unsafe fn splat(x: $t) -> Self {
+                Plain([x; 4])
+            }
+            #[inline(always)]
+            unsafe fn mask(n: usize) -> usize {
+                n
+            }
+            #[inline(always)]
+            unsafe fn load(p: *const $t) -> Self {
+                Plain(p.cast::<[$t; 4]>().read_unaligned())
+            }
+            #[inline(always)]
+            unsafe fn load_some(p: *const $t, n: usize) -> Self {
+                let mut x = [0.0; 4];
+                std::ptr::copy_nonoverlapping(p, x.as_mut_ptr(), n);
+                Plain(x)
+            }
+            #[inline(always)]
+            unsafe fn store(self, p: *mut $t) {
+                p.cast::<[$t; 4]>().write_unaligned(self.0);
+            }
+            #[inline(always)]
+            unsafe fn store_some(self, p: *mut $t, n: usize) {
+                std::ptr::copy_nonoverlapping(self.0.as_ptr(), p, n);
+            }
+            #[inline(always)]
+            unsafe fn mul_add(self, b: Self, c: Self) -> Self {
+                let mut out = c.0;
+                for (out, (a, b)) in out.iter_mut().zip(self.0.iter().zip(&b.0)) {
+                    *out = a.mul_add(*b, *out);
+                }
+                Plain(out)
+            }
         }
-        Plain(out)
-    }
+    };
 }
+plain!(f32);
+plain!(f64);
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) use x86::{Avx2, Avx512};

@@ -1,0 +1,143 @@
+//! What other crates call: every kernel is compiled here, for both precisions.
+
+use crate::functions::{Binary, Unary, binary_on, unary_on, unary_one_on};
+use crate::isa::Isa;
+use crate::product::{Matrix, MatrixMut, Packed, Product, Right, fits, multiply_on};
+use crate::real::Number;
+use crate::sums::{max_on, sums_on};
+
+/// `f32` or `f64`.
+pub trait Real: Kernels {}
+
+impl Real for f32 {}
+impl Real for f64 {}
+
+/// The kernels of a type of numbers.
+pub trait Kernels: Number {
+    fn unary(f: Unary, x: &[Self], out: &mut [Self]);
+    fn unary_one(f: Unary, x: Self) -> Self;
+    fn binary(f: Binary, a: &[Self], b: &[Self], out: &mut [Self]);
+    fn multiply(product: Product<'_, Self>);
+    fn sums(n: usize, inner: usize, x: &[Self], out: &mut [Self]);
+    fn max(x: &[Self]) -> Self;
+}
+
+macro_rules! kernels {
+    ($t:ty) => {
+        impl Kernels for $t {
+            fn unary(f: Unary, x: &[Self], out: &mut [Self]) {
+                unary_on(Isa::best(), f, x, out);
+            }
+            fn unary_one(f: Unary, x: Self) -> Self {
+                unary_one_on(Isa::best(), f, x)
+            }
+            fn binary(f: Binary, a: &[Self], b: &[Self], out: &mut [Self]) {
+                binary_on(Isa::best(), f, a, b, out);
+            }
+            fn multiply(product: Product<'_, Self>) {
+                multiply_on(Isa::best(), product);
+            }
+            fn sums(n: usize, inner: usize, x: &[Self], out: &mut [Self]) {
+                sums_on(Isa::best(), n, inner, x, out);
+            }
+            fn max(x: &[Self]) -> Self {
+                max_on(Isa::best(), x)
+            }
+        }
+    };
+}
+kernels!(f32);
+kernels!(f64);
+
+/// `out = f(x)`, element by element.
+///
+/// # Panics
+/// If the slices differ in length.
+#[inline]
+pub fn unary<T: Real>(f: Unary, x: &[T], out: &mut [T]) {
+    T::unary(f, x, out);
+}
+
+/// Elements that are copied at a time where operand and result are the same.
+const COPIED: usize = 256;
+
+/// `x = f(x)`, element by element.
+pub fn unary_in_place<T: Real>(f: Unary, x: &mut [T]) {
+    let mut copy = [T::ZERO; COPIED];
+    for x in x.chunks_mut(COPIED) {
+        copy[..x.len()].copy_from_slice(x);
+        T::unary(f, &copy[..x.len()], x);
+    }
+}
+
+/// `f(x)`, with the bits that [`unary`] gives.
+#[inline]
+pub fn unary_one<T: Real>(f: Unary, x: T) -> T {
+    T::unary_one(f, x)
+}
+
+/// `out = f(a, b)`, element by element; a shorter operand, whose length divides that of `out`, is repeated.
+///
+/// # Panics
+/// If an operand is empty, and `out` is not.
+#[inline]
+pub fn binary<T: Real>(f: Binary, a: &[T], b: &[T], out: &mut [T]) {
+    T::binary(f, a, b, out);
+}
+
+/// `out = left x right` or, if `add`, `out += left x right`.
+///
+/// ```
+/// use rml_kernels::{Matrix, MatrixMut, product};
+/// let (a, b) = ([1.0, 2.0], [3.0, 4.0]);
+/// let mut out = [0.0; 4];
+/// product(Matrix::new(2, 1, &a), Matrix::new(1, 2, &b), false, MatrixMut::new(2, 2, &mut out));
+/// assert_eq!(out, [3.0, 4.0, 6.0, 8.0]);
+/// ```
+///
+/// # Panics
+/// If the sizes do not fit.
+#[inline]
+pub fn product<T: Real>(left: Matrix<'_, T>, right: Matrix<'_, T>, add: bool, out: MatrixMut<'_, T>) {
+    fits((right.rows(), right.columns()), &left, &out);
+    T::multiply(Product { left, right: Right::Matrix(right), add, out });
+}
+
+/// `out = left x right` or, if `add`, `out += left x right`, the right operand being packed. The bits are those of [`product`].
+///
+/// # Panics
+/// If the sizes do not fit.
+#[inline]
+pub fn product_packed<T: Real>(left: Matrix<'_, T>, right: &Packed<T>, add: bool, out: MatrixMut<'_, T>) {
+    fits((right.rows(), right.columns()), &left, &out);
+    T::multiply(Product { left, right: Right::Packed(right), add, out });
+}
+
+/// Sums along the middle axis of `outer x n x inner` elements, into `outer x inner`.
+///
+/// ```
+/// let mut out = [0.0; 2];
+/// rml_kernels::sums(3, 2, &[1.0, 10.0, 2.0, 20.0, 3.0, 30.0], &mut out);
+/// assert_eq!(out, [6.0, 60.0]);
+/// ```
+///
+/// # Panics
+/// If the lengths are not those.
+#[inline]
+pub fn sums<T: Real>(n: usize, inner: usize, x: &[T], out: &mut [T]) {
+    T::sums(n, inner, x, out);
+}
+
+/// The sum of all elements.
+#[inline]
+pub fn sum<T: Real>(x: &[T]) -> T {
+    let mut out = [T::ZERO];
+    T::sums(x.len(), 1, x, &mut out);
+    out[0]
+}
+
+/// The largest element; NaN if there is one, -inf of nothing. Which of two zeros it is, is not said.
+#[inline]
+pub fn max<T: Real>(x: &[T]) -> T {
+    T::max(x)
+}
