@@ -1,5 +1,9 @@
 //! Right operands in the order in which products read them.
 
+mod ffi;
+
+pub(super) use ffi::pack;
+
 use super::Matrix;
 use crate::real::Number;
 
@@ -43,7 +47,7 @@ impl<T: Number> Packed<T> {
         let lines = rows * columns.div_ceil(panel::<T>()) * (PANEL / size_of::<Line>());
         (self.rows, self.columns) = (rows, columns);
         self.lines.resize(lines, Line::default());
-        super::ffi::pack_all(matrix, &mut self.lines);
+        ffi::pack_all(matrix, &mut self.lines);
     }
 
     /// The number of rows.
