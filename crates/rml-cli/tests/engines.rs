@@ -88,3 +88,17 @@ node infer(x: num [], end: bool []) -> (o: num [] when end)
     };
     assert_eq!(streamed("plan"), streamed("sim"));
 }
+
+#[test]
+fn check_says_what_runs_a_node() {
+    let folder = folder();
+    let checked = folder.rml("check planned.rml --node main").ok();
+    let line = "    plan: 1 loop forward; 2 values over all ticks; memory ";
+    assert!(checked.lines().any(|l| l.starts_with(line)), "{checked}");
+    let explained = folder.rml("check unplanned.rml --explain").ok();
+    assert!(explained.contains("  runs in the simulator: a value looks ahead"), "{explained}");
+    let planned = folder.rml("check planned.rml --node main --format json").json();
+    assert_eq!(planned["plan"]["loops"], serde_json::json!({"forward": 1, "backward": 0}));
+    let declined = folder.rml("check unplanned.rml --format json").json();
+    assert!(declined["plan"]["declined"].as_str().is_some_and(|why| why.starts_with("a value looks ahead")));
+}

@@ -11,9 +11,12 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use rml_analysis::{Bounds, Causality, ClockReport, Facts, Kind, Verdict};
 use rml_base::{Diagnostic, Sources};
-use rml_ir::flat::{Flat, Var};
+use rml_ir::Value;
+use rml_ir::flat::{ConstKind, Drawn, Flat, Var};
 use rml_ir::pass::{self, Keep};
 use rml_ir::typed::StaticValue;
+use rml_plan::Outline;
+use rml_schedule::{Declined, Fed};
 
 use crate::front::Front;
 use crate::interface::BATCH;
@@ -66,6 +69,22 @@ impl RunFacts {
     /// The clock of a variable as it is declared, ` when end`; nothing for the base clock.
     pub fn clock(&self, v: Var) -> String {
         declared::clock(&self.flat, &self.clocks, v)
+    }
+
+    /// The shape of the plan of whole windows, or why there is none.
+    ///
+    /// # Errors
+    /// The reason, with its place.
+    pub fn plan(&self) -> Result<Outline, Declined> {
+        let mut flat = Flat::clone(&self.flat);
+        for constant in flat.consts.iter_mut() {
+            // No plan depends on what is drawn.
+            if constant.value().is_none() {
+                constant.kind = ConstKind::Value(Value::zeros(&constant.ty, flat.precision));
+            }
+        }
+        let drawn = Drawn::new(flat).map_err(|why| Declined { why: why.join("; "), span: None })?;
+        rml_schedule::schedule(&drawn, Fed::Windows).map(|plan| Outline::of(&plan))
     }
 
     /// The tables for a scheduler.

@@ -27,11 +27,13 @@ use rml_ir::op::Op;
 pub use rml_ir::{Position, Positions};
 use rml_ir::{Precision, Type, Value};
 
+mod outline;
 mod parse;
 mod print;
 pub mod reference;
 mod verify;
 
+pub use outline::Outline;
 pub use parse::parse;
 pub use print::print;
 pub use verify::verify;

@@ -62,6 +62,9 @@ fn text(args: &Check, report: &CheckReport, file: &str) -> String {
             text += &verdict::explanation(analysis);
         } else if ok {
             text += &format!("  {}\n", verdict::line(analysis));
+            if let Some(engine) = verdict::engine_line(analysis) {
+                text += &format!("    {engine}\n");
+            }
         }
     }
     text

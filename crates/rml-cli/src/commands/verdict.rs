@@ -7,6 +7,14 @@ use serde_json::{Map, Value, json};
 
 use crate::render;
 
+mod plan;
+
+/// How the engines run a node that is not rejected, in one line.
+pub(super) fn engine_line(analysis: &Analysis) -> Option<String> {
+    let run = analysis.run.as_ref().filter(|run| run.bounds.program.kind != Kind::Rejected)?;
+    Some(plan::line(analysis, run))
+}
+
 /// The word for what is known of clocks.
 fn clock(analysis: &Analysis) -> &'static str {
     match analysis.clocks.verdict {
@@ -81,6 +89,9 @@ fn node(analysis: &Analysis) -> Map<String, Value> {
         (name(run, *v), of)
     });
     object.insert("outputs".to_owned(), Value::Object(outputs.collect()));
+    if run.bounds.program.kind != Kind::Rejected {
+        object.insert("plan".to_owned(), plan::json(analysis, run));
+    }
     object
 }
 
@@ -186,6 +197,7 @@ pub(super) fn explanation(analysis: &Analysis) -> String {
     }
     if run.bounds.program.kind != Kind::Rejected {
         text += &kept(run.bounds.bytes);
+        text += &format!("  {}\n", plan::line(analysis, run));
     }
     text
 }
