@@ -4,6 +4,9 @@ use std::path::Path;
 
 use rml_testkit::conformance;
 
+/// How many of the vectors in `vectors`, `random` and `more` have a plan at least.
+const PLANNED: [usize; 3] = [34, 10, 112];
+
 fn passes(folder: &str, at_least: usize) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/conformance").join(folder);
     let files = conformance::files(&folder).expect("the vectors are there");
@@ -112,4 +115,41 @@ fn broken_vectors_are_failures() {
     }
     assert_eq!(conformance::files(&folder).expect("a folder").len(), 7);
     std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+/// All that has a plan gives the outputs that the vector says; enough of the vectors have one.
+#[test]
+fn vectors_pass_by_plan() {
+    let folders = ["vectors", "random", "more"].map(|folder| {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/conformance").join(folder);
+        let outcomes: Vec<_> = conformance::files(&folder)
+            .expect("the vectors are there")
+            .iter()
+            .map(|f| conformance::check_file_on(f, conformance::Engine::Plan))
+            .collect();
+        let failures: Vec<String> = outcomes
+            .iter()
+            .flat_map(|o| o.failures.iter().map(move |f| format!("{}: {f}", o.name)))
+            .collect();
+        assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
+        outcomes.iter().filter(|o| o.planned).count()
+    });
+    for (planned, at_least) in folders.into_iter().zip(PLANNED) {
+        assert!(planned >= at_least, "{folders:?}");
+    }
+}
+
+/// A plan that gives another value is noticed.
+#[test]
+fn wrong_vectors_fail_by_plan() {
+    let text = r#"{"rml": "node main(x: int []) -> (o)\n  o = 0 fby x;", "main": "main", "cycles": 3, "closed": true,
+        "inputs": {"x": [1, 2, 3]}, "expected": {"o": [0, 1, WANTED]}}"#;
+    let check = |wanted: &str| {
+        let vector = conformance::Vector::parse(&text.replace("WANTED", wanted)).expect("well formed");
+        conformance::check_on(&vector, conformance::Engine::Plan)
+    };
+    assert_eq!(check("2"), (vec![], true));
+    let (failures, planned) = check("3");
+    assert_eq!((failures.len(), planned), (1, true));
+    assert_eq!(failures[0].to_string(), "plan: o at cycle 2: expected 3, got 2");
 }

@@ -1,11 +1,13 @@
-//! `conformance DIR`: runs all vectors of a folder through both engines, a line for each failure; the last line is
-//! `N passed, M failed`. Exit codes: 0 all passed, 1 some failed, 2 no such folder.
+//! `conformance [--engine plan|sim|oracle] DIR`: runs all vectors of a folder through the simulator and the oracle, or through the engine that
+//! is given, a line for each failure; the last line is `N passed, M failed`, with `, K by plan` behind it for plans. What has no plan
+//! passes. Exit codes: 0 all passed, 1 some failed, 2 no such folder, or a wrong command line.
 
+use std::ffi::OsStr;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
-use rml_testkit::conformance;
+use rml_testkit::conformance::{self, Engine};
 
 /// So many failures of one vector are listed.
 const LISTED: usize = 20;
@@ -13,9 +15,13 @@ const LISTED: usize = 20;
 fn main() -> ExitCode {
     let args: Vec<_> = std::env::args_os().skip(1).collect();
     let mut errors = std::io::stderr().lock();
-    let [folder] = &args[..] else {
-        let _ = writeln!(errors, "usage: conformance DIR");
-        return ExitCode::from(2);
+    let (engine, folder) = match &args[..] {
+        [folder] => (None, folder),
+        [flag, name, folder] if flag == "--engine" && engine(name).is_some() => (engine(name), folder),
+        _ => {
+            let _ = writeln!(errors, "usage: conformance [--engine plan|sim|oracle] DIR");
+            return ExitCode::from(2);
+        }
     };
     let files = match conformance::files(Path::new(folder)) {
         Ok(files) => files,
@@ -26,9 +32,13 @@ fn main() -> ExitCode {
     };
     drop(errors);
     let mut out = std::io::stdout().lock();
-    let (mut passed, mut failed) = (0, 0);
+    let (mut passed, mut failed, mut planned) = (0, 0, 0);
     for file in files {
-        let outcome = conformance::check_file(&file, None);
+        let outcome = match engine {
+            Some(engine) => conformance::check_file_on(&file, engine),
+            None => conformance::check_file(&file, None),
+        };
+        planned += usize::from(outcome.planned);
         if outcome.failures.is_empty() {
             passed += 1;
             continue;
@@ -41,6 +51,16 @@ fn main() -> ExitCode {
             let _ = writeln!(out, "{}: {} more", outcome.name, outcome.failures.len() - LISTED);
         }
     }
-    let _ = writeln!(out, "{passed} passed, {failed} failed");
+    let by_plan = if engine == Some(Engine::Plan) { format!(", {planned} by plan") } else { String::new() };
+    let _ = writeln!(out, "{passed} passed, {failed} failed{by_plan}");
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn engine(name: &OsStr) -> Option<Engine> {
+    match name.to_str()? {
+        "plan" => Some(Engine::Plan),
+        "sim" => Some(Engine::Simulator),
+        "oracle" => Some(Engine::Oracle),
+        _ => None,
+    }
 }

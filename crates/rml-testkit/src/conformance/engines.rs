@@ -23,18 +23,24 @@ pub(super) struct Prepared<'a> {
     inputs: Vec<Vec<Input>>,
     /// `None` = one variable of each free clock class in every cycle.
     demand: Option<IndexMap<Var, Vec<bool>>>,
+    /// Which engines run it.
+    engines: Vec<Engine>,
     /// What computes tensor functions, beside the engines that evaluate operator by operator.
     backend: Option<Arc<dyn Backend>>,
 }
 
 impl<'a> Prepared<'a> {
-    pub(super) fn new(vector: &'a Vector, backend: Option<Arc<dyn Backend>>) -> Result<Self, String> {
+    pub(super) fn new(
+        vector: &'a Vector,
+        engines: Vec<Engine>,
+        backend: Option<Arc<dyn Backend>>,
+    ) -> Result<Self, String> {
         let (program, inputs) = program(vector, true)?;
         let flat = Arc::clone(program.flat());
         let named = flat.vars.iter_enumerated().filter_map(|(v, data)| Some((data.name.clone()?, v)));
         let vars: IndexMap<Arc<str>, Var> = named.collect();
         let demand = demand(vector, &vars)?;
-        Ok(Self { vector, flat, vars, inputs, demand, backend })
+        Ok(Self { vector, flat, vars, inputs, demand, engines, backend })
     }
 
     /// All failures of all engines. A vector's demand can list named variables only. So if it does not cover all free clock classes,
@@ -53,12 +59,11 @@ impl<'a> Prepared<'a> {
     }
 
     fn check_engines(&self) -> Vec<Failure> {
-        let mut failures = self.check_oracle();
-        failures.extend(self.check_simulator(Engine::Simulator, None));
-        if let Some(backend) = &self.backend {
-            failures.extend(self.check_simulator(Engine::Backend, Some(backend)));
-        }
-        failures
+        let check = |engine: &Engine| match engine {
+            Engine::Oracle => self.check_oracle(),
+            _ => self.check_simulator(*engine, self.backend.as_ref().filter(|_| *engine == Engine::Backend)),
+        };
+        self.engines.iter().flat_map(check).collect()
     }
 
     /// The vector's demand together with one variable of each free clock class that it leaves out; `None` if it leaves out none.

@@ -5,6 +5,7 @@
 
 mod compare;
 mod engines;
+mod plan;
 mod vector;
 
 use std::fmt;
@@ -58,6 +59,8 @@ pub enum Engine {
     Oracle,
     /// The simulator with a backend that computes tensor functions.
     Backend,
+    /// Plans on the embedded backend.
+    Plan,
 }
 
 impl fmt::Display for Engine {
@@ -66,6 +69,7 @@ impl fmt::Display for Engine {
             Engine::Simulator => "simulator",
             Engine::Oracle => "oracle",
             Engine::Backend => "backend",
+            Engine::Plan => "plan",
         })
     }
 }
@@ -91,16 +95,37 @@ pub struct Outcome {
     pub name: String,
     /// What was found wrong; none = passed.
     pub failures: Vec<Failure>,
+    /// Whether it was run by plan.
+    pub planned: bool,
 }
 
 /// Runs a vector through both engines, and through the simulator with a backend where one is given; none = everything is as expected.
 pub fn check(vector: &Vector, backend: Option<&Arc<dyn Backend>>) -> Vec<Failure> {
-    let run = || match engines::Prepared::new(vector, backend.cloned()) {
-        Ok(prepared) => prepared.check(),
-        Err(message) => vec![Failure::Broken { message }],
-    };
-    catch_unwind(AssertUnwindSafe(run))
-        .unwrap_or_else(|_| vec![Failure::Broken { message: "panicked".to_owned() }])
+    let mut engines = vec![Engine::Oracle, Engine::Simulator];
+    engines.extend(backend.map(|_| Engine::Backend));
+    guarded(|| Ok(engines::Prepared::new(vector, engines.clone(), backend.cloned())?.check()))
+}
+
+/// Runs a vector through one engine. Whether it was run by plan comes with the failures: what has no plan has none.
+pub fn check_on(vector: &Vector, engine: Engine) -> (Vec<Failure>, bool) {
+    if engine != Engine::Plan {
+        return (guarded(|| Ok(engines::Prepared::new(vector, vec![engine], None)?.check())), false);
+    }
+    let mut planned = false;
+    let failures = guarded(|| {
+        let found = plan::check(vector)?;
+        planned = found.is_some();
+        Ok(found.unwrap_or_default())
+    });
+    (failures, planned)
+}
+
+/// What a check finds; that it cannot be made, or panics, is a failure.
+fn guarded(check: impl FnOnce() -> Result<Vec<Failure>, String>) -> Vec<Failure> {
+    let broken = |message: String| vec![Failure::Broken { message }];
+    catch_unwind(AssertUnwindSafe(check))
+        .unwrap_or_else(|_| Err("panicked".to_owned()))
+        .unwrap_or_else(broken)
 }
 
 /// The program of a vector as it runs, restricted to what its outputs need, with a row of inputs for each cycle.
@@ -111,15 +136,24 @@ pub fn program(vector: &Vector) -> Result<(Arc<Drawn>, Vec<Vec<Input>>), String>
     engines::program(vector, false).map(|(program, inputs)| (Arc::clone(program.flat()), inputs))
 }
 
-/// Runs a vector's file.
+/// Runs a vector's file, as [`check`] does.
 pub fn check_file(file: &Path, backend: Option<&Arc<dyn Backend>>) -> Outcome {
+    outcome(file, |vector| (check(vector, backend), false))
+}
+
+/// Runs a vector's file through one engine, as [`check_on`] does.
+pub fn check_file_on(file: &Path, engine: Engine) -> Outcome {
+    outcome(file, |vector| check_on(vector, engine))
+}
+
+fn outcome(file: &Path, check: impl FnOnce(&Vector) -> (Vec<Failure>, bool)) -> Outcome {
     let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let read = std::fs::read_to_string(file).map_err(|e| format!("cannot be read: {e}"));
-    let failures = match read.and_then(|text| Vector::parse(&text)) {
-        Ok(vector) => check(&vector, backend),
-        Err(message) => vec![Failure::Broken { message }],
+    let (failures, planned) = match read.and_then(|text| Vector::parse(&text)) {
+        Ok(vector) => check(&vector),
+        Err(message) => (vec![Failure::Broken { message }], false),
     };
-    Outcome { file: file.to_path_buf(), name, failures }
+    Outcome { file: file.to_path_buf(), name, failures, planned }
 }
 
 /// The vector files of a folder, by name.

@@ -1,0 +1,65 @@
+//! Running of a vector by plan: the outputs over the whole trace, in whole windows.
+
+use rml::{Cell, Columns, End, Engine as Runs, Format, RunOptions, Trace, codes};
+use rml_sim::Status;
+use serde_json::Value as Json;
+
+use super::compare::{agrees, show, show_expected};
+use super::{Engine, Expected, Failure, Vector, engines};
+
+/// What of the outputs is not as expected; nothing if there is no plan for the vector.
+pub(super) fn check(vector: &Vector) -> Result<Option<Vec<Failure>>, String> {
+    let (program, _) = engines::program(vector, false)?;
+    // What the program asks for is not in a table.
+    if !vector.on_demand.is_empty() {
+        return Ok(None);
+    }
+    let table: serde_json::Map<String, Json> =
+        vector.inputs.iter().map(|(name, cells)| (name.clone(), cells.iter().cloned().collect())).collect();
+    let text = Json::Object(table).to_string();
+    let inputs = Columns::parse(text.as_bytes(), Format::Json, "the vector").map_err(|e| e.to_string())?;
+    let end = if vector.closed { End::Closed } else { End::Open };
+    let run = |engine: Runs| {
+        let options =
+            RunOptions { cycles: Some(vector.cycles), end, all_vars: false, allow_nan: true, engine };
+        rml::run(&program, &inputs, &options)
+    };
+    let trace = match run(Runs::plan()) {
+        Err(error) if error.code() == Some(codes::backend::ENGINE_DECLINES) => return Ok(None),
+        found => found.map_err(|e| e.to_string().replace('\n', "; "))?,
+    };
+    let simulated = run(Runs::simulator()).map_err(|e| e.to_string().replace('\n', "; "))?;
+    Ok(Some(compare(vector, &trace, &simulated)))
+}
+
+/// Errors are those of the simulator: what no output needs is not run, and has none.
+fn compare(vector: &Vector, trace: &Trace, simulated: &Trace) -> Vec<Failure> {
+    let mut failures = Vec::new();
+    let error = |trace: &Trace| trace.error.as_ref().map(|e| e.to_string().replace('\n', "; "));
+    let stopped = simulated.error.is_some();
+    if error(trace) != error(simulated) {
+        let message = format!("expected the error {:?}, got {:?}", error(simulated), error(trace));
+        failures.push(Failure::Engine { engine: Engine::Plan, message });
+    }
+    for (name, cells) in &trace.values {
+        let Some(row) = vector.expected.get(name) else { continue };
+        for (cycle, (expected, cell)) in row.iter().zip(cells).enumerate() {
+            // An error ends the run, and a run asks for every output, whatever the environment of the vector asks for.
+            let unasked = vector.demand.is_some() && matches!(expected, Expected::Undetermined);
+            let ended = stopped && matches!(cell, Cell::Unknown);
+            if vector.error_cycles.contains(&cycle) || unasked || ended {
+                continue;
+            }
+            let got = match cell {
+                Cell::Absent => Status::Absent,
+                Cell::Unknown => Status::Unknown,
+                Cell::Value(value) => Status::Value(value.clone()),
+            };
+            if !agrees(expected, &got) {
+                let (expected, got, variable) = (show_expected(expected), show(&got), name.clone());
+                failures.push(Failure::Cell { engine: Engine::Plan, variable, cycle, expected, got });
+            }
+        }
+    }
+    failures
+}
