@@ -129,6 +129,9 @@ fn plan(flat: &Drawn, known: Known<'_>, fed: Fed) -> Result<(Plan, Witness), Dec
     checked("sums", || verify(&plan));
     let (plan, witness) = compact::compact(plan, witness);
     checked("compact", || verify(&plan));
-    checked("schedule", || validate(flat, known.clocks, known.facts, &plan, &witness));
+    if let Err(found) = validate(flat, known.clocks, known.facts, &plan, &witness) {
+        checked("schedule", || Err(found));
+        return Err(Declined::new("its plan is not proved to compute it"));
+    }
     Ok((plan, witness))
 }

@@ -12,6 +12,11 @@ pub(crate) fn check(plan: &Plan, found: &mut Vec<String>) {
         order.region(region);
     }
     order.way = None;
+    for (tape, data) in plan.tapes.iter_enumerated() {
+        if order.filled[tape] != data.place() {
+            order.found.push(format!("V8: nothing fills {tape} at some positions"));
+        }
+    }
     plan.commits.iter().for_each(|w| order.write(w));
     for output in &plan.outputs {
         for (at, when, atom) in &output.cases {

@@ -1,0 +1,496 @@
+//! Ways to damage a plan.
+
+use rml_ir::op::Op;
+use rml_ir::{Data, Position, Positions, Type, Value};
+use rml_plan::{Atom, Case, Ends, Guard, Kind, Part, Plan, Region, Rule, Term, Tick, Write};
+use rml_testkit::Random;
+
+/// Damages a plan; nothing if it has no such place.
+pub(crate) type Damage = fn(&mut Plan, &mut Random) -> Option<()>;
+
+/// All ways.
+pub(crate) const KINDS: &[(&str, Damage)] = &[
+    ("another operator", |plan, r| {
+        let mut places: Vec<&mut Op> =
+            operators(plan).into_iter().filter(|op| other_op(op).is_some()).collect();
+        let op = pick(&mut places, r)?;
+        **op = other_op(op)?;
+        Some(())
+    }),
+    ("operands swapped", |plan, r| {
+        let mut places: Vec<&mut [Atom]> = Vec::new();
+        for rule in rules(plan) {
+            match rule {
+                Rule::Apply { args, .. } if args.len() > 1 && args[0] != args[1] => places.push(args),
+                Rule::Sum { terms, .. } => {
+                    places.extend(terms.iter_mut().filter(|t| t.args.len() > 1).map(|t| &mut t.args[..]));
+                }
+                _ => {}
+            }
+        }
+        pick(&mut places, r)?.swap(0, 1);
+        Some(())
+    }),
+    ("branches swapped", |plan, r| {
+        let mut places: Vec<_> = rules(plan)
+            .filter_map(|rule| match rule {
+                Rule::Select { then, other, .. } => Some((then, other)),
+                Rule::Restart { init, next, .. } => Some((init, next)),
+                _ => None,
+            })
+            .collect();
+        let (a, b) = pick(&mut places, r)?;
+        std::mem::swap(*a, *b);
+        Some(())
+    }),
+    ("another operand", |plan, r| change_atom(plan, r, |_| true, |a, old, r| other(old, a, r))),
+    ("an edge dropped", |plan, r| {
+        let zero = |a: Atom, plan: &mut Plan| {
+            Atom::Const(plan.consts.push(value_of(&ty(plan, a)).to_precision(plan.precision)))
+        };
+        let mut copy = plan.clone();
+        let zeros: Vec<(Atom, Atom)> =
+            operands(&mut plan.clone()).into_iter().map(|a| (*a, zero(*a, &mut copy))).collect();
+        plan.consts = copy.consts;
+        let mut places: Vec<&mut Atom> =
+            operands(plan).into_iter().filter(|a| matches!(a, Atom::Tape(..))).collect();
+        let place = pick(&mut places, r)?;
+        **place = zeros.iter().find(|(a, _)| a == *place)?.1;
+        Some(())
+    }),
+    ("before for behind, or behind for before", |plan, r| {
+        tick(plan, r, |t| match t {
+            Tick::Before => Some(Tick::After),
+            Tick::After => Some(Tick::Before),
+            _ => None,
+        })
+    }),
+    ("first for last, or last for first", |plan, r| {
+        tick(plan, r, |t| match t {
+            Tick::First => Some(Tick::Last),
+            Tick::Last => Some(Tick::First),
+            _ => None,
+        })
+    }),
+    ("read at the first tick", |plan, r| tick(plan, r, |t| (t != Tick::First).then_some(Tick::First))),
+    ("read at the last tick", |plan, r| tick(plan, r, |t| (t != Tick::Last).then_some(Tick::Last))),
+    ("one tick early", |plan, r| {
+        tick(plan, r, |t| match t {
+            Tick::Now => Some(Tick::Before),
+            Tick::After => Some(Tick::Now),
+            _ => None,
+        })
+    }),
+    ("one tick late", |plan, r| {
+        tick(plan, r, |t| match t {
+            Tick::Now => Some(Tick::After),
+            Tick::Before | Tick::First | Tick::Last => Some(Tick::Now),
+            Tick::After => None,
+        })
+    }),
+    ("a loop the other way", |plan, r| {
+        let loops = plan.regions.iter_mut().filter_map(|region| match region {
+            Region::Loop { backward, .. } => Some(backward),
+            Region::Over(_) => None,
+        });
+        let mut loops: Vec<&mut bool> = loops.collect();
+        let way = pick(&mut loops, r)?;
+        **way = !**way;
+        Some(())
+    }),
+    ("a sum the other way", |plan, r| {
+        let sums = rules(plan).filter_map(|rule| match rule {
+            Rule::Sum { backward, .. } => Some(backward),
+            _ => None,
+        });
+        let mut sums: Vec<&mut bool> = sums.collect();
+        let way = pick(&mut sums, r)?;
+        **way = !**way;
+        Some(())
+    }),
+    ("a term of a sum", |plan, r| {
+        let mut sums: Vec<&mut Vec<Term>> = sums(plan);
+        let terms = pick(&mut sums, r)?;
+        let i = r.below(terms.len());
+        if r.chance(0.5) {
+            terms.remove(i);
+        } else {
+            terms[i].at = toggled(terms[i].at, r);
+        }
+        Some(())
+    }),
+    ("a restart dropped", |plan, r| {
+        let mut places: Vec<&mut Rule> =
+            rules(plan).filter(|rule| matches!(rule, Rule::Restart { .. })).collect();
+        let rule = pick(&mut places, r)?;
+        let Rule::Restart { ends, next, .. } = rule else { return None };
+        if ends.len() > 1 {
+            ends.remove(r.below(ends.len()));
+        } else {
+            **rule = Rule::Copy(*next);
+        }
+        Some(())
+    }),
+    ("a register not unset", |plan, r| {
+        let mut places: Vec<&mut Write> = writes(plan).into_iter().filter(|w| !w.unless.is_empty()).collect();
+        pick(&mut places, r)?.unless.pop();
+        Some(())
+    }),
+    ("a guard dropped", |plan, r| {
+        let mut places: Vec<&mut Vec<Guard>> = guards(plan).into_iter().filter(|g| !g.is_empty()).collect();
+        let guards = pick(&mut places, r)?;
+        guards.remove(r.below(guards.len()));
+        Some(())
+    }),
+    ("a guard negated", |plan, r| {
+        let mut places: Vec<&mut Guard> = guards(plan).into_iter().flatten().collect();
+        let guard = pick(&mut places, r)?;
+        guard.value = !guard.value;
+        Some(())
+    }),
+    ("a guard added", |plan, r| {
+        let conds: Vec<_> =
+            plan.tapes.iter_enumerated().filter(|(_, t)| t.ty == Type::condition()).map(|(t, _)| t).collect();
+        let cond = Atom::Tape(*pick(&mut conds.clone(), r)?, Tick::Now);
+        let value = r.chance(0.5);
+        pick(&mut guards(plan), r)?.push(Guard { cond, value });
+        Some(())
+    }),
+    ("another initial value", |plan, r| {
+        let old = plan.clone();
+        let mut places: Vec<&mut Atom> = rules(plan)
+            .filter_map(|rule| match rule {
+                Rule::Restart { init, .. } => Some(init),
+                Rule::Read { init, .. } | Rule::Sum { init, .. } => init.as_mut(),
+                _ => None,
+            })
+            .collect();
+        let place = pick(&mut places, r)?;
+        **place = other(&old, **place, r)?;
+        Some(())
+    }),
+    ("another constant", |plan, r| {
+        let mut consts: Vec<&mut Value> = plan.consts.iter_mut().collect();
+        let value = pick(&mut consts, r)?;
+        **value = changed(value);
+        Some(())
+    }),
+    ("positions of a case", |plan, r| {
+        let mut places: Vec<&mut Case> = plan.tapes.iter_mut().flat_map(|t| &mut t.cases).collect();
+        let case = pick(&mut places, r)?;
+        case.at = toggled(case.at, r);
+        Some(())
+    }),
+    ("a position given to another case", |plan, r| {
+        let mut places: Vec<&mut Vec<Case>> =
+            plan.tapes.iter_mut().map(|t| &mut t.cases).filter(|c| c.len() > 1).collect();
+        let cases = pick(&mut places, r)?;
+        let p = cases[0].at.iter().next()?;
+        cases[0].at = cases[0].at.without(p);
+        cases[1].at = cases[1].at.with(p);
+        Some(())
+    }),
+    ("a case removed", |plan, r| {
+        let mut places: Vec<&mut Vec<Case>> = plan.tapes.iter_mut().map(|t| &mut t.cases).collect();
+        let cases = pick(&mut places, r)?;
+        (!cases.is_empty()).then(|| cases.remove(r.below(cases.len())))?;
+        Some(())
+    }),
+    ("a write dropped", |plan, r| {
+        let mut places: Vec<&mut Vec<Write>> =
+            lists_of_writes(plan).into_iter().filter(|w| !w.is_empty()).collect();
+        let writes = pick(&mut places, r)?;
+        writes.remove(r.below(writes.len()));
+        Some(())
+    }),
+    ("another value written", |plan, r| {
+        let old = plan.clone();
+        let write = pick(&mut writes(plan), r)?.value;
+        let value = other(&old, write, r)?;
+        writes(plan).into_iter().filter(|w| w.value == write).for_each(|w| w.value = value);
+        Some(())
+    }),
+    ("positions of a write", |plan, r| {
+        let mut places = writes(plan);
+        let write = pick(&mut places, r)?;
+        write.at = toggled(write.at, r);
+        Some(())
+    }),
+    ("another register", |plan, r| {
+        let types: Vec<Type> = plan.registers.iter().map(|r| r.ty.clone()).collect();
+        let mut places: Vec<_> = rules(plan)
+            .filter_map(|rule| match rule {
+                Rule::Read { register, .. } => Some(register),
+                _ => None,
+            })
+            .collect();
+        let place = pick(&mut places, r)?;
+        let same =
+            (0..types.len()).filter(|i| types[*i] == types[place.0 as usize] && *i != place.0 as usize);
+        place.0 = u32::try_from(*pick(&mut same.collect::<Vec<_>>(), r)?).ok()?;
+        Some(())
+    }),
+    ("another kind of register", |plan, r| {
+        let i = r.below(plan.registers.len());
+        let register = plan.registers.iter_mut().nth(i)?;
+        register.kind = match register.kind {
+            Kind::Local => Kind::Hidden,
+            Kind::Hidden => Kind::Local,
+            Kind::State { parameter, .. } => Kind::State { key: "another".into(), parameter },
+        };
+        Some(())
+    }),
+    ("outputs swapped", |plan, r| {
+        let n = plan.outputs.len();
+        let (i, j) = (r.below(n), r.below(n));
+        let same = i != j && plan.outputs[i].ty == plan.outputs[j].ty;
+        same.then(|| {
+            let cases = plan.outputs[i].cases.clone();
+            plan.outputs[i].cases = std::mem::replace(&mut plan.outputs[j].cases, cases);
+        })
+    }),
+    ("positions of an output", |plan, r| {
+        let mut places: Vec<_> = plan.outputs.iter_mut().flat_map(|o| &mut o.cases).collect();
+        let (at, ..) = pick(&mut places, r)?;
+        *at = toggled(*at, r);
+        Some(())
+    }),
+    ("another output", |plan, r| {
+        let old = plan.clone();
+        let mut places: Vec<_> = plan.outputs.iter_mut().flat_map(|o| &mut o.cases).collect();
+        let (.., atom) = pick(&mut places, r)?;
+        *atom = other(&old, *atom, r)?;
+        Some(())
+    }),
+    ("another input", |plan, r| {
+        let types: Vec<Type> = plan.inputs.iter().map(|(_, ty)| ty.clone()).collect();
+        let mut places: Vec<&mut u32> =
+            rules(plan).filter_map(|rule| if let Rule::Input(i) = rule { Some(i) } else { None }).collect();
+        let place = pick(&mut places, r)?;
+        let same =
+            (0..types.len()).filter(|i| types[*i] == types[**place as usize] && *i != **place as usize);
+        **place = u32::try_from(*pick(&mut same.collect::<Vec<_>>(), r)?).ok()?;
+        Some(())
+    }),
+    ("order of parts", |plan, r| {
+        let mut places: Vec<&mut Vec<Part>> = parts(plan).into_iter().filter(|p| p.len() > 1).collect();
+        let parts = pick(&mut places, r)?;
+        let i = r.below(parts.len() - 1);
+        let j = i + 1 + r.below(parts.len() - 1 - i);
+        parts.swap(i, j);
+        Some(())
+    }),
+    ("order of regions", |plan, r| {
+        let n = plan.regions.len();
+        (n > 1).then(|| plan.regions.swap(r.below(n - 1), n - 1))
+    }),
+    ("a part dropped", |plan, r| {
+        let mut places: Vec<&mut Vec<Part>> = parts(plan).into_iter().filter(|p| !p.is_empty()).collect();
+        let parts = pick(&mut places, r)?;
+        parts.remove(r.below(parts.len()));
+        Some(())
+    }),
+    ("another end of windows", |plan, _| {
+        match &mut plan.ends {
+            Ends::Nothing => return None,
+            Ends::Given(ends) => ends.iter_mut().for_each(|(_, value)| *value = !*value),
+            Ends::Found { conds, .. } => conds.iter_mut().for_each(|g| g.value = !g.value),
+        }
+        Some(())
+    }),
+];
+
+fn pick<'a, T>(places: &'a mut [T], r: &mut Random) -> Option<&'a mut T> {
+    let i = r.below(places.len());
+    places.get_mut(i)
+}
+
+fn rules(plan: &mut Plan) -> impl Iterator<Item = &mut Rule> {
+    plan.tapes.iter_mut().flat_map(|t| &mut t.cases).map(|c| &mut c.rule)
+}
+
+fn sums(plan: &mut Plan) -> Vec<&mut Vec<Term>> {
+    rules(plan)
+        .filter_map(|rule| if let Rule::Sum { terms, .. } = rule { Some(terms) } else { None })
+        .collect()
+}
+
+fn operators(plan: &mut Plan) -> Vec<&mut Op> {
+    let mut all = Vec::new();
+    for rule in rules(plan) {
+        match rule {
+            Rule::Apply { op, .. } => all.push(op),
+            Rule::Sum { terms, .. } => all.extend(terms.iter_mut().map(|t| &mut t.op)),
+            _ => {}
+        }
+    }
+    all
+}
+
+/// The operands of rules, writes and outputs.
+fn operands(plan: &mut Plan) -> Vec<&mut Atom> {
+    let mut all = Vec::new();
+    for rule in plan.tapes.iter_mut().flat_map(|t| &mut t.cases).map(|c| &mut c.rule) {
+        match rule {
+            Rule::Apply { args, .. } => all.extend(args),
+            Rule::Copy(a) => all.push(a),
+            Rule::Select { cond, then, other } => all.extend([cond, then, other]),
+            Rule::Restart { ends, init, next } => all.extend(ends.iter_mut().chain([init, next])),
+            Rule::Sum { init, terms, .. } => {
+                all.extend(init.iter_mut().chain(terms.iter_mut().flat_map(|t| &mut t.args)));
+            }
+            Rule::Read { init, .. } => all.extend(init),
+            Rule::Input(_) => {}
+        }
+    }
+    for region in &mut plan.regions {
+        if let Region::Loop { writes, .. } = region {
+            all.extend(writes.iter_mut().map(|w| &mut w.value));
+        }
+    }
+    all.extend(plan.commits.iter_mut().map(|w| &mut w.value));
+    all.extend(plan.outputs.iter_mut().flat_map(|o| &mut o.cases).map(|(.., a)| a));
+    all
+}
+
+fn lists_of_writes(plan: &mut Plan) -> Vec<&mut Vec<Write>> {
+    let mut all = vec![&mut plan.commits];
+    for region in &mut plan.regions {
+        if let Region::Loop { writes, .. } = region {
+            all.push(writes);
+        }
+    }
+    all
+}
+
+fn writes(plan: &mut Plan) -> Vec<&mut Write> {
+    lists_of_writes(plan).into_iter().flatten().collect()
+}
+
+fn guards(plan: &mut Plan) -> Vec<&mut Vec<Guard>> {
+    let mut all: Vec<&mut Vec<Guard>> =
+        plan.tapes.iter_mut().flat_map(|t| &mut t.cases).map(|c| &mut c.when).collect();
+    for region in &mut plan.regions {
+        if let Region::Loop { writes, .. } = region {
+            all.extend(writes.iter_mut().map(|w| &mut w.when));
+        }
+    }
+    all.extend(plan.commits.iter_mut().map(|w| &mut w.when));
+    all.extend(plan.outputs.iter_mut().flat_map(|o| &mut o.cases).map(|(_, when, _)| when));
+    all
+}
+
+fn parts(plan: &mut Plan) -> Vec<&mut Vec<Part>> {
+    let mut all = Vec::new();
+    for region in &mut plan.regions {
+        let (Region::Over(parts) | Region::Loop { parts, .. }) = region;
+        all.push(parts);
+    }
+    all
+}
+
+fn change_atom(
+    plan: &mut Plan,
+    r: &mut Random,
+    wanted: impl Fn(Atom) -> bool,
+    change: impl Fn(Atom, &Plan, &mut Random) -> Option<Atom>,
+) -> Option<()> {
+    let old = plan.clone();
+    let mut places: Vec<&mut Atom> = operands(plan).into_iter().filter(|a| wanted(**a)).collect();
+    let place = pick(&mut places, r)?;
+    **place = change(**place, &old, r)?;
+    Some(())
+}
+
+fn tick(plan: &mut Plan, r: &mut Random, change: fn(Tick) -> Option<Tick>) -> Option<()> {
+    change_atom(
+        plan,
+        r,
+        |a| matches!(a, Atom::Tape(_, t) if change(t).is_some()),
+        |a, _, _| match a {
+            Atom::Tape(tape, t) => Some(Atom::Tape(tape, change(t)?)),
+            Atom::Const(_) => None,
+        },
+    )
+}
+
+fn ty(plan: &Plan, atom: Atom) -> Type {
+    match atom {
+        Atom::Const(k) => plan.consts[k].ty(),
+        Atom::Tape(t, _) => plan.tapes[t].ty.clone(),
+    }
+}
+
+/// Another operand of the same type.
+fn other(plan: &Plan, atom: Atom, r: &mut Random) -> Option<Atom> {
+    let wanted = ty(plan, atom);
+    let tapes = plan.tapes.ids().map(|t| Atom::Tape(t, Tick::Now));
+    let all = tapes.chain(plan.consts.ids().map(Atom::Const));
+    let differs = |a: &Atom| match (*a, atom) {
+        (Atom::Tape(a, _), Atom::Tape(b, _)) => a != b,
+        (a, b) => a != b,
+    };
+    pick(&mut all.filter(|a| ty(plan, *a) == wanted).filter(differs).collect::<Vec<_>>(), r).copied()
+}
+
+fn toggled(at: Positions, r: &mut Random) -> Positions {
+    let p = *r.pick(&Position::ALL);
+    if at.contains(p) { at.without(p) } else { at.with(p) }
+}
+
+/// A value that is nothing special.
+fn value_of(ty: &Type) -> Value {
+    let n = ty.shape.len();
+    let data = match ty.dtype {
+        rml_ir::DType::Bool => Data::Bool(vec![false; n]),
+        rml_ir::DType::Int => Data::Int(vec![0; n]),
+        rml_ir::DType::Num => Data::F32(vec![0.0; n]),
+    };
+    Value::new(ty.shape.clone(), data)
+}
+
+fn changed(value: &Value) -> Value {
+    let data = match value.to_data() {
+        Data::Bool(mut x) => {
+            x.iter_mut().for_each(|x| *x = !*x);
+            Data::Bool(x)
+        }
+        Data::Int(mut x) => {
+            x.iter_mut().for_each(|x| *x = x.wrapping_add(1));
+            Data::Int(x)
+        }
+        Data::F32(mut x) => {
+            x.iter_mut().for_each(|x| *x = *x * 1.5 + 0.25);
+            Data::F32(x)
+        }
+        Data::F64(mut x) => {
+            x.iter_mut().for_each(|x| *x = *x * 1.5 + 0.25);
+            Data::F64(x)
+        }
+    };
+    Value::new(value.ty().shape, data)
+}
+
+fn other_op(op: &Op) -> Option<Op> {
+    Some(match op {
+        Op::Add => Op::Sub,
+        Op::Sub => Op::Add,
+        Op::Mul => Op::Minimum,
+        Op::Minimum => Op::Maximum,
+        Op::Maximum | Op::Div => Op::Mul,
+        Op::And => Op::Or,
+        Op::Or => Op::And,
+        Op::Eq => Op::Ne,
+        Op::Ne => Op::Eq,
+        Op::Lt => Op::Le,
+        Op::Le => Op::Gt,
+        Op::Gt => Op::Ge,
+        Op::Ge => Op::Lt,
+        Op::Tanh => Op::Sigmoid,
+        Op::Sigmoid => Op::Tanh,
+        Op::Exp | Op::Sqrt | Op::Abs => Op::Neg,
+        Op::Neg => Op::Abs,
+        Op::Relu => Op::Gelu,
+        _ => return None,
+    })
+}

@@ -1,0 +1,203 @@
+//! Programs with plans, and what these give over some windows.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use rml::{Options as Compile, Source};
+use rml_analysis::{Clocks, Facts};
+use rml_ir::flat::{Drawn, Flat, Var};
+use rml_ir::{DType, Data, Type, Value};
+use rml_plan::reference::{Column, Machine};
+use rml_plan::{Ends, Kind, Plan};
+use rml_schedule::{Fed, witnessed};
+use rml_sim::{Input, Options, Simulator};
+use rml_testkit::Random;
+use rml_testkit::conformance::{Vector, files, program};
+use rml_validate::Witness;
+
+/// How long windows are, in turn.
+const LENGTHS: [usize; 8] = [2, 1, 3, 5, 1, 2, 4, 3];
+
+/// How many numbers the tapes of a plan may have at a tick, so that the reference runs it fast.
+const NUMBERS: usize = 20_000;
+
+pub(crate) struct Subject {
+    pub(crate) name: String,
+    pub(crate) flat: Arc<Drawn>,
+    pub(crate) clocks: Clocks,
+    pub(crate) facts: Facts,
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) witness: Witness,
+    /// For each window, its length and the inputs from its start on.
+    windows: Vec<(usize, Vec<Column>)>,
+    given: Vec<Given>,
+}
+
+/// What a window gives: outputs, and states by their keys. Nothing if it fails.
+type Given = Option<(Vec<Column>, Vec<(Arc<str>, Option<Value>)>)>;
+
+impl Subject {
+    /// The plan of a program; nothing if there is none.
+    pub(crate) fn new(name: String, flat: Arc<Drawn>, fed: Fed, r: &mut Random) -> Option<Subject> {
+        let (plan, witness) = witnessed(&flat, fed).ok()?;
+        let clocks = rml_analysis::clocks(&flat).clocks;
+        let causality = rml_analysis::causality(&flat, &clocks);
+        let facts = rml_analysis::facts(&flat, &clocks, &causality);
+        let plan = Arc::new(plan);
+        let (windows, given) = (Vec::new(), Vec::new());
+        let mut subject = Subject { name, flat, clocks, facts, plan, witness, windows, given };
+        subject.windows = subject.windows(r).unwrap_or_default();
+        subject.given = subject.run(&subject.plan);
+        Some(subject)
+    }
+
+    /// Whether the reference runs it fast.
+    pub(crate) fn is_small(&self) -> bool {
+        self.plan.tapes.iter().map(|t| t.ty.shape.len()).sum::<usize>() <= NUMBERS
+    }
+
+    /// Whether a plan gives something else.
+    pub(crate) fn differs(&self, plan: Plan) -> bool {
+        let given = self.run(&Arc::new(plan));
+        let same = |a: &Option<Value>, b: &Option<Value>| match (a, b) {
+            (Some(a), Some(b)) => a.same(b),
+            (a, b) => a.is_none() && b.is_none(),
+        };
+        let equal = |a: &Given, b: &Given| {
+            let (Some((outputs, states)), Some((others, after))) = (a, b) else {
+                return a.is_none() && b.is_none();
+            };
+            let cells = outputs.iter().flatten().zip(others.iter().flatten()).all(|(a, b)| same(a, b));
+            cells
+                && outputs.iter().map(Vec::len).eq(others.iter().map(Vec::len))
+                && states.len() == after.len()
+                && states.iter().zip(after).all(|(a, b)| a.0 == b.0 && same(&a.1, &b.1))
+        };
+        given.len() != self.given.len() || !given.iter().zip(&self.given).all(|(a, b)| equal(a, b))
+    }
+
+    /// Runs a plan, up to the first window that fails.
+    fn run(&self, plan: &Arc<Plan>) -> Vec<Given> {
+        let mut machine = Machine::new(Arc::clone(plan));
+        let mut given = Vec::new();
+        for (ticks, columns) in &self.windows {
+            let rest =
+                if plan.ends == Ends::Nothing { *ticks } else { columns.first().map_or(*ticks, Vec::len) };
+            let found = (machine.length(rest, columns) == Ok(Some(*ticks)))
+                .then(|| machine.window(*ticks, columns).ok())
+                .flatten();
+            given.push(found.map(|outputs| {
+                let states = plan.registers.iter_enumerated().filter_map(|(id, data)| match &data.kind {
+                    Kind::State { key, .. } => Some((Arc::clone(key), machine.register(id).cloned())),
+                    _ => None,
+                });
+                let mut states: Vec<_> = states.collect();
+                states.sort_by(|a, b| a.0.cmp(&b.0));
+                (outputs, states)
+            }));
+            if matches!(given.last(), Some(None)) {
+                break;
+            }
+        }
+        given
+    }
+
+    /// Windows of random data.
+    fn windows(&self, r: &mut Random) -> Option<Vec<(usize, Vec<Column>)>> {
+        let rows = rows(&self.flat, &self.clocks, &self.plan.ends, r);
+        let mut sim = Simulator::new(Arc::clone(&self.flat), Options { record: true, ..Options::default() });
+        rows.iter().try_for_each(|row| sim.feed(row)).and_then(|()| sim.finish(false)).ok()?;
+        let cell = |n: usize, v: Var| sim.status(n as u64, v).ok().flatten()?.value().cloned();
+        let columns = |from: usize, to: usize| -> Vec<Column> {
+            self.flat.inputs.iter().map(|i| (from..to).map(|n| cell(n, i.var)).collect()).collect()
+        };
+        let mut machine = Machine::new(Arc::clone(&self.plan));
+        let (mut windows, mut from) = (Vec::new(), 0);
+        for length in LENGTHS.iter().cycle() {
+            let to = if self.plan.ends == Ends::Nothing { from + length } else { rows.len() };
+            if to > rows.len() || from == to {
+                break;
+            }
+            let columns = columns(from, to);
+            let Ok(Some(ticks)) = machine.length(to - from, &columns) else { break };
+            if machine.window(ticks, &columns).is_err() {
+                break;
+            }
+            windows.push((ticks, columns));
+            from += ticks;
+        }
+        Some(windows)
+    }
+}
+
+fn rows(flat: &Flat, clocks: &Clocks, ends: &Ends, r: &mut Random) -> Vec<Vec<Input>> {
+    let mut all = Vec::new();
+    for length in LENGTHS {
+        for t in 0..length {
+            let mut values: Vec<Value> =
+                flat.inputs.iter().map(|i| random(&flat.vars[i.var].ty, flat.precision, r)).collect();
+            if let Ends::Given(ends) = ends {
+                for (n, (input, value)) in ends.iter().enumerate() {
+                    values[*input as usize] = Value::Bool((n == 0 && t + 1 == length) == *value);
+                }
+            }
+            let input = |(i, input): (usize, &rml_ir::flat::Input)| match input.clock {
+                Some((cond, flag)) => {
+                    let at = flat.inputs.iter().position(|c| c.var == cond);
+                    let holds = at.and_then(|at| values[at].as_bool()) == Some(flag);
+                    if holds { Input::Given(values[i].clone()) } else { Input::Absent }
+                }
+                None if clocks.of[input.var] == Clocks::BASE => Input::Given(values[i].clone()),
+                None => Input::OnDemand(Some(values[i].clone())),
+            };
+            all.push(flat.inputs.iter().enumerate().map(input).collect());
+        }
+    }
+    all
+}
+
+fn random(ty: &Type, precision: rml_ir::Precision, r: &mut Random) -> Value {
+    let n = ty.shape.len();
+    let data = match ty.dtype {
+        DType::Bool => Data::Bool((0..n).map(|_| r.chance(0.4)).collect()),
+        DType::Int => Data::Int((0..n).map(|_| r.below(4) as i64).collect()),
+        DType::Num => Data::F32((0..n).map(|_| r.range(-1.0, 1.0) as f32).collect()),
+    };
+    Value::new(ty.shape.clone(), data).to_precision(precision)
+}
+
+/// The nodes of all examples and listings, all vectors, and random programs.
+pub(crate) fn subjects(programs: u64, r: &mut Random) -> Vec<Subject> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut all = Vec::new();
+    for folder in ["examples", "examples/paper"] {
+        for file in std::fs::read_dir(root.join(folder)).unwrap().map(|e| e.unwrap().path()) {
+            if file.extension().is_none_or(|e| e != "rml") {
+                continue;
+            }
+            for analysis in rml::analyse_all(&Source::file(&file), &Compile::default()) {
+                let node = analysis.node().to_owned();
+                let defaults = analysis.assumed.iter().cloned().collect();
+                let options = Compile { node: Some(node.clone()), defaults, ..Compile::default() };
+                let Ok(program) = rml::compile(&Source::file(&file), &options) else { continue };
+                let name = format!("{} {node}", file.file_stem().unwrap().to_string_lossy());
+                all.extend(Subject::new(name, Arc::clone(program.flat()), Fed::Windows, r));
+            }
+        }
+    }
+    for part in ["vectors", "more", "random"] {
+        for file in files(&root.join("tests/conformance").join(part)).unwrap() {
+            let vector = Vector::parse(&std::fs::read_to_string(&file).unwrap()).unwrap();
+            let Ok((flat, _)) = program(&vector) else { continue };
+            let name = file.file_stem().unwrap().to_string_lossy().into_owned();
+            all.extend(Subject::new(name, flat, Fed::Windows, r));
+        }
+    }
+    for seed in 0..programs {
+        let numbers = Random(seed).take(220);
+        let (flat, _) = rml_testkit::flat::random::program(&numbers, 24, false);
+        let fed = if seed % 2 == 0 { Fed::Windows } else { Fed::Blocks };
+        all.extend(Subject::new(format!("random program {seed}"), flat, fed, r));
+    }
+    all
+}
