@@ -160,10 +160,11 @@ fn glorot_limit(dims: &[usize]) -> f64 {
 }
 
 /// `x`, or the next number below where rounding has reached the exclusive bound.
-fn below_f32(x: f32, bound: f64) -> f32 {
+pub(crate) fn below_f32(x: f32, bound: f64) -> f32 {
     if f64::from(x) >= bound { x.next_down() } else { x }
 }
 
-fn below_f64(x: f64, bound: f64) -> f64 {
+/// Likewise, in double precision.
+pub(crate) fn below_f64(x: f64, bound: f64) -> f64 {
     if x >= bound { x.next_down() } else { x }
 }

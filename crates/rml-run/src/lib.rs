@@ -14,6 +14,7 @@ mod params;
 mod runner;
 mod session;
 mod settings;
+mod stepper;
 mod trace;
 mod train;
 
@@ -27,6 +28,7 @@ pub use params::{Imported, export_params, import_params, params};
 pub use runner::Metrics;
 pub use session::{Outputs, Session};
 pub use settings::Settings;
+pub use stepper::{Element, InputPort, OutputPort, Stepper};
 pub use trace::{Cell, RunOptions, Trace, run};
 pub use train::observer::{EpochSummary, Observer, Progress, TrainInfo, TrainReport};
 pub use train::options::{Evaluate, TestSplit, TrainOptions};

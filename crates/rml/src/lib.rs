@@ -5,6 +5,7 @@
 //! |---|---|
 //! | compile | [`compile`](fn@compile) a [`Source`] with [`Options`] to a [`Program`]; [`dump`](fn@dump), [`differentiate`], [`format`](fn@format) |
 //! | know a program before it runs | [`check_report`], [`analyse`]; [`doc`] for its nodes and those of the library |
+//! | run on slices | a [`Stepper`], cycle by cycle or window by window, without allocation |
 //! | run | a [`Session`] cycle by cycle, which takes a [`Feed`] for each input; [`run`] over a table of [`Columns`] to a [`Trace`] |
 //! | train and infer | [`train`](fn@train) and [`infer`](fn@infer) over windows of data; a [`Stream`] of lines; states in a [`Checkpoint`] |
 //! | differentiate | [`grad`](fn@grad); [`gradcheck`] compares it with finite differences |
@@ -32,10 +33,11 @@ pub use rml_files::{check_output, memory, write_output};
 pub use rml_ir::typed::StaticValue;
 pub use rml_ir::{DType, Data, InputInfo, OutputInfo, Precision, Shape, Tensor, Type, Value};
 pub use rml_run::{
-    Cell, CheckOptions, Checked, Checkpoint, Ending, Engine, EpochSummary, Evaluate, GradCheck, GradOptions,
-    Gradients, Imported, InferOptions, InferReport, Metrics, Observer, Outputs, Position, Progress,
-    RunOptions, Session, Settings, Split, Stream, TestSplit, Trace, TrainInfo, TrainOptions, TrainReport,
-    chronogram, export_params, grad, gradcheck, import_params, infer, params, run, train,
+    Cell, CheckOptions, Checked, Checkpoint, Element, Ending, Engine, EpochSummary, Evaluate, GradCheck,
+    GradOptions, Gradients, Imported, InferOptions, InferReport, InputPort, Metrics, Observer, OutputPort,
+    Outputs, Position, Progress, RunOptions, Session, Settings, Split, Stepper, Stream, TestSplit, Trace,
+    TrainInfo, TrainOptions, TrainReport, chronogram, export_params, grad, gradcheck, import_params, infer,
+    params, run, train,
 };
 pub use rml_weights::{
     ExportOptions, FileTensor, LayoutInfo, Mapping, ParamInfo, ParamList, Stored, Summary, TensorFile,

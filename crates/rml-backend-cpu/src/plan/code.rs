@@ -1,365 +1,283 @@
-//! A plan as code: operands as offsets, operators as kernels.
+//! A plan as code: what is computed where, before it is known how long a window is.
 
-use rml_ir::op::Op;
-use rml_ir::{DType, Position, Shape, Type};
-use rml_plan::{Atom, Ends, Part, Plan, Region, Rule, Tick, Write};
+use std::ops::Range;
 
-/// An operand.
+use rml_ir::op::{Around, Op};
+use rml_ir::{DType, Positions, Shape};
+
+use super::walk::Walk;
+
+/// A place for values: a constant, a register, a tape, or a value on the way.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Slot(pub(super) usize);
+
+/// What a place holds.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct SlotData {
+    pub(super) dtype: DType,
+    /// Elements of a value.
+    pub(super) width: usize,
+    /// Whether it holds a value for each tick, not one alone.
+    pub(super) per_tick: bool,
+    /// Whether it holds its value for longer than a window.
+    pub(super) kept: bool,
+}
+
+/// A tick, as seen from another one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum At {
+    /// So far from it.
+    Here(isize),
+    /// So far from the first one.
+    First(isize),
+    /// So far from the last one.
+    Last(isize),
+}
+
+/// An operand: from an element of the value in a place at a tick on.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) enum Arg {
-    Const(usize),
-    Tape { id: usize, tick: Tick, width: usize, once: bool },
+pub(super) struct Ref {
+    pub(super) slot: Slot,
+    pub(super) at: At,
+    pub(super) offset: usize,
 }
 
-impl Arg {
-    /// Whether it moves on with the tick.
-    pub(super) fn moves(self) -> bool {
-        matches!(self, Arg::Tape { tick: Tick::Now | Tick::Before | Tick::After, once: false, .. })
-    }
-}
+/// Which [`Ref`].
+pub(super) type Arg = usize;
 
-/// How a value is computed.
+/// How a value is computed from operands.
 #[derive(Clone, Debug)]
 pub(super) enum Kernel {
-    Input,
-    Copy(Arg),
-    Unary(Op, Arg),
-    /// A shorter operand is repeated.
-    Binary(Op, [Arg; 2]),
-    /// `a x b` for `(m, k, n)`.
-    Product([usize; 3], [Arg; 2]),
-    /// `len` columns from `start` on.
-    Columns {
-        x: Arg,
-        columns: usize,
-        start: usize,
-        len: usize,
-    },
-    /// Columns side by side, so many of each operand.
-    Join {
-        parts: Vec<(Arg, usize)>,
-    },
-    /// Zeros, but for the columns from `start` on.
-    Widen {
-        x: Arg,
-        columns: usize,
-        start: usize,
-        len: usize,
-    },
-    Select([Arg; 3]),
-    Restart {
-        ends: Vec<Arg>,
-        init: Arg,
-        next: Arg,
-    },
-    Read {
-        register: usize,
-        init: Option<Arg>,
-    },
-    Sum {
-        init: Option<Arg>,
-        backward: bool,
-        terms: Vec<(rml_ir::Positions, Added)>,
-    },
-    General {
-        op: Op,
-        args: Vec<(Arg, Shape)>,
-    },
+    /// Element by element; the type is that of the first operand that is no condition.
+    Point(Op, DType, Walk),
+    /// Elements as they are.
+    Copy(DType, Walk),
+    /// The operand behind the conditions if one of them holds, else the last one.
+    Choose(DType),
+    /// A register, if it is set; else what it starts with.
+    Read(DType, usize),
+    /// Zeros.
+    Clear(DType),
+    /// `a x b` for `(m, k, n)`, and which [`Pack`] `b` is, if it is one.
+    Product([usize; 3], Option<usize>),
+    /// As many products, one for each pair of matrices.
+    Products(usize, [usize; 3]),
+    /// `sum`, `mean`, `max`, `min`, `any` or `all`.
+    Reduce(Op, DType, Around),
+    /// Positions of the largest elements, or the smallest.
+    Position(bool, DType, Around),
+    /// Softmax, or its logarithm, of rows of so many columns.
+    Softmax(bool, usize),
+    /// One element of each row of so many columns.
+    Pick(DType, usize),
+    /// Entries along an axis.
+    Gather(DType, Around),
+    /// Zeros with numbers added along an axis.
+    ScatterAdd(Around),
+    /// So many columns, with a 1 in each row.
+    OneHot(usize),
+    /// Random numbers.
+    Draw(Op),
+    /// A sum over ticks.
+    Sum { backward: bool, init: bool, terms: Vec<(Positions, Added)> },
+    /// Whatever has no kernel: through values.
+    General(Op, Vec<(DType, Shape)>, DType),
 }
 
 /// What a sum adds at a tick.
 #[derive(Clone, Debug)]
 pub(super) enum Added {
-    Copy(Arg),
     /// The sum of rows.
     Rows(Arg),
     /// `aᵀ x b` for `(m, k, n)`.
     Outer([usize; 3], [Arg; 2]),
-    General {
-        op: Op,
-        args: Vec<(Arg, Shape)>,
-    },
+    /// The value that instructions leave in a place.
+    Made(Range<usize>, Arg),
 }
 
-/// How a tape comes about at some positions.
+/// A value that is computed.
 #[derive(Clone, Debug)]
-pub(super) struct Case {
-    pub(super) at: rml_ir::Positions,
-    pub(super) when: Vec<(Arg, bool)>,
+pub(super) struct Instr {
     pub(super) kernel: Kernel,
-    /// Whether it reads the tape that it fills.
-    pub(super) reads_itself: bool,
+    pub(super) out: Arg,
+    pub(super) args: Vec<Arg>,
 }
 
-/// What a region fills in one step.
+/// That a condition has a value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Guard {
+    pub(super) cond: Arg,
+    pub(super) value: bool,
+}
+
+/// What fills a tape at some positions.
 #[derive(Clone, Debug)]
-pub(super) struct Step {
+pub(super) struct Unit {
     pub(super) tape: usize,
-    pub(super) cases: Vec<Case>,
-    /// The case at each position.
-    pub(super) at: [Option<usize>; 4],
+    pub(super) at: Positions,
+    pub(super) when: Vec<Guard>,
+    pub(super) instrs: Range<usize>,
+    /// Whether its value is the same at all ticks.
+    pub(super) once: bool,
+    /// Whether an instruction leaves something for the next one that does not outlive the tick.
+    pub(super) in_turn: bool,
+    /// What runs at each tick, if it is scalar and cannot run for all ticks at once.
+    pub(super) steps: Option<Range<usize>>,
 }
 
+/// That a register gets a value, or is left unset.
 #[derive(Clone, Debug)]
 pub(super) struct Put {
     pub(super) register: usize,
-    pub(super) at: rml_ir::Positions,
-    pub(super) when: Vec<(Arg, bool)>,
+    pub(super) at: Positions,
+    pub(super) when: Vec<Guard>,
     pub(super) unless: Vec<Arg>,
     pub(super) value: Arg,
 }
 
+/// What is computed together.
 #[derive(Clone, Debug)]
-pub(super) enum Pass {
-    Over(Vec<Step>),
-    Loop { backward: bool, steps: Vec<Step>, puts: Vec<Put> },
+pub(super) struct Pass {
+    /// Whether units are run one after the other, each for all ticks; else all of them, tick by tick.
+    pub(super) over: bool,
+    pub(super) backward: bool,
+    pub(super) units: Range<usize>,
+    pub(super) puts: Vec<Put>,
+    /// What runs at a tick, by position.
+    pub(super) lists: [Vec<Entry>; 4],
 }
 
-/// A tape's elements: how many a tick, and whether there is one tick only.
+/// What runs at a tick.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum Entry {
+    Unit(usize),
+    Scalars(Range<usize>),
+}
+
+/// An input, and where it lies.
 #[derive(Clone, Debug)]
-pub(super) struct Layout {
-    pub(super) dtype: DType,
-    pub(super) width: usize,
-    pub(super) once: bool,
-    /// The input that it is.
-    pub(super) input: Option<usize>,
+pub(super) struct Given {
+    pub(super) input: usize,
+    pub(super) slot: Slot,
+    /// Where it is read.
+    pub(super) place: Positions,
 }
 
 /// What an output is at some positions, where all conditions hold.
-pub(super) type Taken = (rml_ir::Positions, Vec<(Arg, bool)>, Arg);
-
 #[derive(Clone, Debug)]
+pub(super) struct Taken {
+    pub(super) at: Positions,
+    pub(super) when: Vec<Guard>,
+    pub(super) value: Arg,
+}
+
+/// What a step does.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Do {
+    /// Goes on behind so many steps unless the condition has that value.
+    Skip(bool, usize),
+    AddNum,
+    SubNum,
+    MulNum,
+    DivNum,
+    NegNum,
+    /// Operators by number.
+    UnaryNum(usize),
+    BinaryNum(usize),
+    UnaryInt(usize),
+    BinaryInt(usize),
+    AddInt,
+    LtNum,
+    LeNum,
+    GtNum,
+    GeNum,
+    EqInt,
+    CompareNum(usize),
+    CompareInt(usize),
+    CompareBool(usize),
+    And,
+    Or,
+    Not,
+    NumOfBool,
+    NumOfInt,
+    IntOfBool,
+    IntOfNum,
+    BoolOfInt,
+    BoolOfNum,
+    CopyNum,
+    CopyInt,
+    CopyBool,
+    ChooseNum,
+    ChooseInt,
+    ChooseBool,
+    ReadNum(usize),
+    ReadInt(usize),
+    ReadBool(usize),
+}
+
+/// A step before the window's length is known: what it writes, and its operands.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Scalar {
+    pub(super) what: Do,
+    pub(super) args: [Option<Arg>; 4],
+}
+
+/// A matrix that products share.
+#[derive(Clone, Debug)]
+pub(super) struct Pack {
+    pub(super) of: Ref,
+    /// Whether it is made anew in each window.
+    pub(super) fresh: bool,
+}
+
+/// How the end of a window is found: by the first pass, tick by tick.
+#[derive(Clone, Debug)]
+pub(super) struct Ending {
+    /// The conditions, one of which holds at the last tick.
+    pub(super) conds: Vec<Guard>,
+    /// Behind these units the conditions are known.
+    pub(super) head: usize,
+    /// What runs before they are known, and behind that, by position.
+    pub(super) lists: [[Vec<Entry>; 4]; 2],
+}
+
+/// A plan as code. The first places are those of the constants, then come those of the registers, then those of the tapes.
+#[derive(Clone, Debug, Default)]
 pub(super) struct Code {
-    pub(super) tapes: Vec<Layout>,
-    /// What ends a window, and how many steps of the first loop find it.
-    pub(super) ends: Option<(Vec<(Arg, bool)>, usize)>,
+    pub(super) slots: Vec<SlotData>,
+    pub(super) refs: Vec<Ref>,
+    pub(super) instrs: Vec<Instr>,
+    pub(super) units: Vec<Unit>,
+    pub(super) scalars: Vec<Scalar>,
+    /// The operators of scalars.
+    pub(super) ops: Vec<Op>,
     pub(super) passes: Vec<Pass>,
     pub(super) commits: Vec<Put>,
+    pub(super) inputs: Vec<Given>,
     /// The cases of each output.
     pub(super) outputs: Vec<Vec<Taken>>,
+    /// For registers that are read where they lie: the constant that they start with.
+    pub(super) starts: Vec<Option<Slot>>,
+    /// Where registers that change within the window are kept as they were before.
+    pub(super) backups: Vec<(usize, Slot)>,
+    pub(super) consts: usize,
+    pub(super) ending: Option<Ending>,
+    pub(super) packs: Vec<Pack>,
 }
 
-pub(super) fn code(plan: &Plan) -> Code {
-    let compiler = Compiler { plan };
-    let tapes = plan.tapes.iter().map(layout).collect();
-    let passes = plan.regions.iter().map(|region| match region {
-        Region::Over(parts) => Pass::Over(parts.iter().map(|p| compiler.step(p)).collect()),
-        Region::Loop { backward, parts, writes } => Pass::Loop {
-            backward: *backward,
-            steps: parts.iter().map(|p| compiler.step(p)).collect(),
-            puts: writes.iter().map(|w| compiler.put(w)).collect(),
-        },
-    });
-    let outputs = plan.outputs.iter().map(|output| {
-        let case = |(at, when, atom): &(rml_ir::Positions, Vec<rml_plan::Guard>, Atom)| {
-            (*at, when.iter().map(|g| (compiler.arg(g.cond), g.value)).collect(), compiler.arg(*atom))
-        };
-        output.cases.iter().map(case).collect()
-    });
-    let ends = match &plan.ends {
-        Ends::Found { conds, head } => Some((compiler.guards(conds), *head)),
-        Ends::Nothing | Ends::Given(_) => None,
-    };
-    Code {
-        tapes,
-        ends,
-        passes: passes.collect(),
-        commits: plan.commits.iter().map(|w| compiler.put(w)).collect(),
-        outputs: outputs.collect(),
-    }
-}
-
-fn is_once(tape: &rml_plan::TapeData) -> bool {
-    let place = tape.place();
-    place.is_within(rml_ir::Positions::STARTS) || place.is_within(rml_ir::Positions::ENDS)
-}
-
-fn layout(tape: &rml_plan::TapeData) -> Layout {
-    let input =
-        tape.cases.iter().find_map(|c| if let Rule::Input(i) = c.rule { Some(i as usize) } else { None });
-    Layout { dtype: tape.ty.dtype, width: tape.ty.shape.len(), once: is_once(tape), input }
-}
-
-struct Compiler<'a> {
-    plan: &'a Plan,
-}
-
-impl Compiler<'_> {
-    fn arg(&self, atom: Atom) -> Arg {
-        match atom {
-            Atom::Const(k) => Arg::Const(k.0 as usize),
-            Atom::Tape(tape, tick) => {
-                let data = &self.plan.tapes[tape];
-                Arg::Tape { id: tape.0 as usize, tick, width: data.ty.shape.len(), once: is_once(data) }
-            }
-        }
+impl Code {
+    /// Where a register lies.
+    pub(super) fn register(&self, register: usize) -> Slot {
+        Slot(self.consts + register)
     }
 
-    fn ty(&self, atom: Atom) -> Type {
-        match atom {
-            Atom::Const(k) => self.plan.consts[k].ty(),
-            Atom::Tape(tape, _) => self.plan.tapes[tape].ty.clone(),
-        }
+    pub(super) fn slot(&self, slot: Slot) -> &SlotData {
+        &self.slots[slot.0]
     }
 
-    fn guards(&self, when: &[rml_plan::Guard]) -> Vec<(Arg, bool)> {
-        when.iter().map(|g| (self.arg(g.cond), g.value)).collect()
+    /// What an operand refers to.
+    pub(super) fn data(&self, arg: Arg) -> (&Ref, &SlotData) {
+        let r = &self.refs[arg];
+        (r, self.slot(r.slot))
     }
-
-    fn put(&self, write: &Write) -> Put {
-        Put {
-            register: write.register.0 as usize,
-            at: write.at,
-            when: self.guards(&write.when),
-            unless: write.unless.iter().map(|a| self.arg(*a)).collect(),
-            value: self.arg(write.value),
-        }
-    }
-
-    fn step(&self, part: &Part) -> Step {
-        let data = &self.plan.tapes[part.tape];
-        let cases: Vec<Case> = data
-            .cases
-            .iter()
-            .filter(|case| !case.at.and(part.at).is_empty())
-            .map(|case| Case {
-                at: case.at.and(part.at),
-                when: self.guards(&case.when),
-                kernel: self.kernel(&case.rule, &data.ty),
-                reads_itself: case
-                    .rule
-                    .operands()
-                    .iter()
-                    .any(|a| matches!(a, Atom::Tape(t, _) if *t == part.tape)),
-            })
-            .collect();
-        let at = Position::ALL.map(|p| cases.iter().position(|c| c.at.contains(p)));
-        Step { tape: part.tape.0 as usize, cases, at }
-    }
-
-    fn kernel(&self, rule: &Rule, ty: &Type) -> Kernel {
-        match rule {
-            Rule::Apply { op, args } => self.apply(op, args, ty),
-            Rule::Copy(a) => Kernel::Copy(self.arg(*a)),
-            Rule::Select { cond, then, other } => {
-                Kernel::Select([self.arg(*cond), self.arg(*then), self.arg(*other)])
-            }
-            Rule::Restart { ends, init, next } => Kernel::Restart {
-                ends: ends.iter().map(|a| self.arg(*a)).collect(),
-                init: self.arg(*init),
-                next: self.arg(*next),
-            },
-            Rule::Sum { init, backward, terms } => Kernel::Sum {
-                init: init.map(|a| self.arg(a)),
-                backward: *backward,
-                terms: terms.iter().map(|t| (t.at, self.added(&t.op, &t.args, ty))).collect(),
-            },
-            Rule::Input(_) => Kernel::Input,
-            Rule::Read { register, init } => {
-                Kernel::Read { register: register.0 as usize, init: init.map(|a| self.arg(a)) }
-            }
-        }
-    }
-
-    fn general(&self, args: &[Atom]) -> Vec<(Arg, Shape)> {
-        args.iter().map(|a| (self.arg(*a), self.ty(*a).shape)).collect()
-    }
-
-    fn apply(&self, op: &Op, args: &[Atom], ty: &Type) -> Kernel {
-        let types: Vec<Type> = args.iter().map(|a| self.ty(*a)).collect();
-        let nums = ty.is_num() && types.iter().all(Type::is_num);
-        let out = ty.shape.dims();
-        match (op, args) {
-            (Op::Reshape { .. }, [x]) => Kernel::Copy(self.arg(*x)),
-            (Op::MatMul, [a, b]) if nums => match (types[0].shape.dims(), types[1].shape.dims()) {
-                ([m, k], [_, n]) => Kernel::Product([*m, *k, *n], [self.arg(*a), self.arg(*b)]),
-                ([k], [_, n]) => Kernel::Product([1, *k, *n], [self.arg(*a), self.arg(*b)]),
-                _ => Kernel::General { op: op.clone(), args: self.general(args) },
-            },
-            (Op::Index { items }, [x]) if nums => match columns(items, types[0].shape.dims()) {
-                Some((columns, start, len)) => Kernel::Columns { x: self.arg(*x), columns, start, len },
-                None => Kernel::General { op: op.clone(), args: self.general(args) },
-            },
-            (Op::Unindex { items, shape }, [x]) if nums => match columns(items, shape.dims()) {
-                Some((columns, start, len)) => Kernel::Widen { x: self.arg(*x), columns, start, len },
-                None => Kernel::General { op: op.clone(), args: self.general(args) },
-            },
-            (Op::Concat { axis }, _) if nums && axis + 1 == out.len() && !out.contains(&0) => {
-                let width = |ty: &Type| ty.shape.dims().last().copied().unwrap_or(1);
-                let parts = args.iter().zip(&types).filter(|(_, ty)| width(ty) > 0);
-                Kernel::Join { parts: parts.map(|(a, ty)| (self.arg(*a), width(ty))).collect() }
-            }
-            (_, [x]) if nums && is_unary(op) => Kernel::Unary(op.clone(), self.arg(*x)),
-            (_, [a, b]) if nums && is_binary(op) && types.iter().all(|t| repeats(t.shape.dims(), out)) => {
-                Kernel::Binary(op.clone(), [self.arg(*a), self.arg(*b)])
-            }
-            _ => Kernel::General { op: op.clone(), args: self.general(args) },
-        }
-    }
-
-    fn added(&self, op: &Op, args: &[Atom], ty: &Type) -> Added {
-        let types: Vec<Type> = args.iter().map(|a| self.ty(*a)).collect();
-        let nums = ty.is_num() && types.iter().all(Type::is_num);
-        match (op, args) {
-            (Op::Copy, [x]) if nums => Added::Copy(self.arg(*x)),
-            (Op::SumTo { shape }, [x]) if nums && types[0].shape.dims().ends_with(shape.dims()) => {
-                Added::Rows(self.arg(*x))
-            }
-            (Op::Einsum(e), [a, b])
-                if nums && e.operands() == [['b', 'i'], ['b', 'j']] && e.result() == ['i', 'j'] =>
-            {
-                let ([k, m], [_, n]) = (types[0].shape.dims(), types[1].shape.dims()) else {
-                    return Added::General { op: op.clone(), args: self.general(args) };
-                };
-                Added::Outer([*m, *k, *n], [self.arg(*a), self.arg(*b)])
-            }
-            _ => Added::General { op: op.clone(), args: self.general(args) },
-        }
-    }
-}
-
-/// Whether repeating the elements of one shape gives those of the other, to which it broadcasts.
-fn repeats(dims: &[usize], out: &[usize]) -> bool {
-    let own = dims.iter().position(|d| *d != 1).map_or(&[][..], |i| &dims[i..]);
-    out.ends_with(own) && !out.contains(&0)
-}
-
-/// The number of columns, the first one and how many, if all rows are taken and columns follow each other.
-fn columns(items: &[rml_ir::op::AxisIndex], dims: &[usize]) -> Option<(usize, usize, usize)> {
-    use rml_ir::op::AxisIndex::Slice;
-    let ([rows @ .., last], [outer @ .., columns]) = (items, dims) else { return None };
-    let whole = rows.iter().zip(outer).all(|(item, d)| *item == rml_ir::op::AxisIndex::whole(*d));
-    match last {
-        Slice { start, len, step: 1 } if whole && *len > 0 => Some((*columns, *start, *len)),
-        _ => None,
-    }
-}
-
-fn is_unary(op: &Op) -> bool {
-    matches!(
-        op,
-        Op::Neg
-            | Op::Abs
-            | Op::Sign
-            | Op::Sqrt
-            | Op::Relu
-            | Op::Sigmoid
-            | Op::Tanh
-            | Op::Exp
-            | Op::Log
-            | Op::Expm1
-            | Op::Log1p
-            | Op::Sin
-            | Op::Cos
-            | Op::Erf
-            | Op::Gelu
-            | Op::Softplus
-            | Op::Floor
-            | Op::Ceil
-            | Op::Round
-    )
-}
-
-fn is_binary(op: &Op) -> bool {
-    matches!(op, Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Pow | Op::Minimum | Op::Maximum)
 }

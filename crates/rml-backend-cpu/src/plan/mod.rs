@@ -1,20 +1,39 @@
 //! Plans on the embedded backend.
+//!
+//! A plan becomes code once: tapes that only show others become views (`views`), operators become instructions (`lower`), and every
+//! value gets a place (`place`). For windows of a known length the code is bound (`bind`): operands are places then, and a tick is a
+//! walk over a list. From then on nothing is allocated, but for operators that have no kernel here.
 
 use std::sync::Arc;
 
+use rml_base::memory::bytes_of;
 use rml_ir::op::{EvalError, Number};
-use rml_ir::{Data, Positions, Value};
+use rml_ir::{DType, Data, Position, Positions, Value};
 use rml_plan::{Kind, Plan};
 
-mod buffer;
+mod arena;
+mod bind;
+mod check;
 mod code;
-mod kernels;
-mod store;
+mod lower;
+mod packs;
+mod place;
+mod ports;
+mod run;
+mod scalar;
+mod search;
+mod tick;
+mod views;
+mod walk;
 
-use buffer::Buffer;
-use code::{Case, Code, Kernel, Pass, Step};
-use kernels::Out;
-use store::{Store, ranges};
+use arena::Arena;
+use bind::Bound;
+use code::{Code, Guard};
+use packs::Layout;
+use place::{Placement, TYPES};
+pub use ports::Element;
+use run::{Run, position};
+use search::Search;
 
 /// A window has no result that is sure: an operator failed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,48 +47,80 @@ impl From<EvalError> for Suspect {
 
 /// A plan that runs, window after window, with numbers of one precision.
 #[derive(Debug)]
-pub struct Machine<N> {
+pub struct Machine<N: Number> {
     plan: Arc<Plan>,
     code: Arc<Code>,
-    store: Store<N>,
-    /// Registers that are written within the window, as they were at its start.
-    before: Vec<(usize, Buffer<N>, bool)>,
+    placement: Placement,
+    bound: Bound,
+    arena: Arena<N>,
+    /// Which registers are set.
+    set: Vec<bool>,
+    /// Which were at the start of the window.
+    before: Vec<bool>,
     /// How far the end of a window was looked for.
     search: Search,
-}
-
-/// How far the end of a window was looked for.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-enum Search {
-    #[default]
-    None,
-    /// It is none of that many first ticks.
-    Past(usize),
-    /// The window has that many ticks.
-    Found(usize),
+    packs: Vec<Layout<N>>,
 }
 
 impl<N: Number> Machine<N> {
     /// Starts a plan in its initial state.
     pub fn new(plan: Arc<Plan>) -> Self {
-        let code = Arc::new(code::code(&plan));
-        let registers: Vec<Buffer<N>> =
-            plan.registers.iter().map(|r| Buffer::new(r.ty.dtype, r.ty.shape.len())).collect();
-        let mut before = Vec::new();
-        for pass in &code.passes {
-            if let Pass::Loop { puts, .. } = pass {
-                before.extend(puts.iter().map(|p| (p.register, registers[p.register].clone(), false)));
+        let mut code = lower::lower(&plan);
+        let placement = place::place(&mut code);
+        scalar::list(&mut code);
+        packs::choose(&mut code);
+        if cfg!(debug_assertions) && placement.sizes.iter().all(|size| size.at(3) < CHECKED) {
+            let checked = check::check(&code, &placement, 3);
+            assert!(checked.is_ok(), "{checked:?}");
+        }
+        let set = vec![false; plan.registers.len()];
+        let mut machine = Self {
+            packs: code.packs.iter().map(|_| Layout::new()).collect(),
+            code: Arc::new(code),
+            placement,
+            bound: Bound::default(),
+            arena: Arena::new(),
+            before: set.clone(),
+            search: Search::None,
+            set,
+            plan,
+        };
+        machine.bind(1);
+        for (k, value) in machine.plan.consts.iter().enumerate() {
+            machine.arena.set(value.dtype(), machine.bound.base(code::Slot(k)), value);
+        }
+        for (register, start) in machine.code.starts.iter().enumerate() {
+            if let Some(start) = start {
+                let slot = machine.code.register(register);
+                let (to, from) = (machine.bound.base(slot), machine.bound.base(*start));
+                let data = machine.code.slot(slot);
+                machine.arena.copy(data.dtype, to, from, data.width);
             }
         }
-        let store = Store {
-            ticks: 0,
-            tapes: code.tapes.iter().map(|l| Buffer::new(l.dtype, 0)).collect(),
-            consts: plan.consts.iter().map(Buffer::of).collect(),
-            set: vec![false; registers.len()],
-            registers,
-            precision: plan.precision,
+        machine
+    }
+
+    /// How many bytes a window takes: so many, and so many more for each tick.
+    pub fn footprint(&self) -> (u64, u64) {
+        let of = |room: &dyn Fn(&place::Room) -> usize| {
+            let sizes = TYPES.iter().zip(&self.placement.sizes);
+            sizes.fold(0_u64, |sum, (dtype, size)| {
+                sum.saturating_add(bytes_of(room(size), bytes::<N>(*dtype)))
+            })
         };
-        Self { plan, code, store, before, search: Search::None }
+        (of(&|room| room.fixed), of(&|room| room.per_tick))
+    }
+
+    fn bind(&mut self, ticks: usize) {
+        if self.bound.ticks == ticks {
+            return;
+        }
+        self.arena.reserve(self.placement.sizes.map(|size| size.at(ticks)));
+        let done = self.search.done();
+        if done > 0 {
+            self.bound.relocate(&self.code, &self.placement, &mut self.arena, (ticks, done));
+        }
+        self.bound.bind(&self.code, &self.placement, ticks);
     }
 
     /// Sets an input at those of the `ticks` ticks of the next window at which it is `present`, to successive rows of `data`, from row
@@ -82,33 +133,34 @@ impl<N: Number> Machine<N> {
         data: &Data,
         row: usize,
     ) -> usize {
-        let there: Vec<usize> = (0..ticks).filter(|t| present(*t)).collect();
-        for (tape, layout) in self.code.tapes.iter().enumerate().filter(|(_, l)| l.input == Some(input)) {
-            let (buffer, width) = (&mut self.store.tapes[tape], layout.width);
-            buffer.reserve(width * if layout.once { 1 } else { ticks });
-            if !layout.once && there.len() == ticks {
-                buffer.set_data(0, data, row * width, ticks * width);
+        self.bind(ticks);
+        let there = (0..ticks).filter(|t| present(*t)).count();
+        for given in self.code.inputs.iter().filter(|given| given.input == input) {
+            let slot = self.code.slot(given.slot);
+            let width = slot.width;
+            if slot.per_tick && there == ticks {
+                let at = self.bound.base(given.slot);
+                self.arena.set_data(slot.dtype, at, data, row * width, ticks * width);
                 continue;
             }
-            let is_start = self.plan.tapes.as_slice()[tape].place().is_within(Positions::STARTS);
-            let only = if is_start { 0 } else { ticks - 1 };
-            for (i, t) in there.iter().enumerate().filter(|(_, t)| !layout.once || **t == only) {
-                buffer.set_data(if layout.once { 0 } else { t * width }, data, (row + i) * width, width);
+            for (i, t) in (0..ticks).filter(|t| present(*t)).enumerate() {
+                if slot.per_tick || t == only(given.place, ticks) {
+                    let at = self.bound.at(&self.code, given.slot, t);
+                    self.arena.set_data(slot.dtype, at, data, (row + i) * width, width);
+                }
             }
         }
-        row + there.len()
+        row + there
     }
 
     /// Sets an input at one of the `ticks` ticks of the next window.
     pub fn set_input(&mut self, input: usize, ticks: usize, t: usize, value: &Value) {
-        for (tape, layout) in self.code.tapes.iter().enumerate().filter(|(_, l)| l.input == Some(input)) {
-            let (slots, at) = if layout.once { (1, 0) } else { (ticks, t) };
-            let is_start = self.plan.tapes.as_slice()[tape].place().is_within(Positions::STARTS);
-            if layout.once && t != if is_start { 0 } else { ticks - 1 } {
-                continue;
+        self.bind(ticks);
+        for given in self.code.inputs.iter().filter(|given| given.input == input) {
+            let slot = self.code.slot(given.slot);
+            if slot.per_tick || t == only(given.place, ticks) {
+                self.arena.set(slot.dtype, self.bound.at(&self.code, given.slot, t), value);
             }
-            self.store.tapes[tape].reserve(slots * layout.width);
-            self.store.tapes[tape].set(at * layout.width, value);
         }
     }
 
@@ -123,193 +175,115 @@ impl<N: Number> Machine<N> {
             self.abandon();
             self.begin();
         }
-        self.reserve(&code, ticks);
-        let first = if is_found { self.close(&code, ticks) } else { Ok(()) };
+        self.bind(ticks);
+        let mut run = self.run(&code);
+        let first = if is_found { run.close(&code) } else { Ok(()) };
         let rest = &code.passes[usize::from(is_found)..];
-        let result = first.and_then(|()| rest.iter().try_for_each(|pass| self.pass(pass)));
+        let result = first.and_then(|()| rest.iter().try_for_each(|pass| run.pass(pass)));
         if result.is_err() {
-            self.restore();
+            self.undo();
             return result;
         }
-        self.search = Search::None;
-        for t in 0..ticks {
-            self.store.put(&code.commits, t);
+        // Most commits are at the first tick or the last one.
+        let middle = code.commits.iter().any(|put| put.at.contains(Position::Middle));
+        for t in (0..ticks).filter(|t| middle || *t == 0 || *t + 1 == ticks) {
+            run.puts(&code.commits, t);
         }
+        self.search = Search::None;
         Ok(())
     }
 
-    /// Looks for the end of the next window, if the plan [finds](rml_plan::Ends::Found) it: in its first `ticks` ticks, whose inputs were set. How
-    /// many ticks it has; none if it does not end with these. The search goes on from call to call until a window is run.
-    ///
-    /// # Errors
-    /// If an operator has no result. Then no register has changed.
-    pub fn find(&mut self, ticks: usize) -> Result<Option<usize>, Suspect> {
-        let code = Arc::clone(&self.code);
-        let from = match self.search {
-            Search::Found(found) => return Ok(Some(found)),
-            Search::Past(from) => from,
-            Search::None => {
-                self.begin();
-                0
-            }
-        };
-        let (Some((conds, head)), Some(Pass::Loop { steps, puts, .. })) = (&code.ends, code.passes.first())
-        else {
-            return Ok(None);
-        };
-        // As long as the end is not found, no tick is the last one.
-        self.reserve(&code, ticks);
-        self.store.ticks = usize::MAX;
-        for t in from..ticks {
-            let found = self
-                .tick(&steps[..*head], t)
-                .map(|()| conds.iter().any(|(cond, value)| self.store.truth(*cond, t) == *value));
-            match found {
-                Ok(true) => {
-                    self.search = Search::Found(t + 1);
-                    return Ok(Some(t + 1));
-                }
-                Ok(false) => {}
-                Err(why) => {
-                    self.restore();
-                    return Err(why);
-                }
-            }
-            if let Err(why) = self.tick(&steps[*head..], t) {
-                self.restore();
-                return Err(why);
-            }
-            self.store.put(puts, t);
-        }
-        self.search = Search::Past(from.max(ticks));
-        Ok(None)
-    }
-
-    /// Gives up a window whose end is looked for.
-    pub fn abandon(&mut self) {
-        if self.search != Search::None {
-            self.restore();
-        }
-    }
-
-    /// What is left of the last tick of the loop that found it.
-    fn close(&mut self, code: &Code, ticks: usize) -> Result<(), Suspect> {
-        if let (Some((_, head)), Some(Pass::Loop { steps, puts, .. })) = (&code.ends, code.passes.first()) {
-            self.tick(&steps[*head..], ticks - 1)?;
-            self.store.put(puts, ticks - 1);
-        }
-        Ok(())
-    }
-
-    fn restore(&mut self) {
-        self.search = Search::None;
-        for (register, value, set) in &self.before {
-            self.store.registers[*register].clone_from(value);
-            self.store.set[*register] = *set;
-        }
-    }
-
-    fn reserve(&mut self, code: &Code, ticks: usize) {
-        self.store.ticks = ticks;
-        for (buffer, layout) in self.store.tapes.iter_mut().zip(&code.tapes) {
-            buffer.reserve(layout.width * if layout.once { 1 } else { ticks });
+    fn run<'a>(&'a mut self, code: &'a Code) -> Run<'a, N> {
+        Run {
+            code,
+            bound: &self.bound,
+            arena: &mut self.arena,
+            set: &mut self.set,
+            precision: self.plan.precision,
+            packs: &mut self.packs,
         }
     }
 
     fn begin(&mut self) {
+        self.before.copy_from_slice(&self.set);
         for (i, register) in self.plan.registers.iter().enumerate() {
             if register.kind == Kind::Local {
-                self.store.set[i] = false;
+                self.set[i] = false;
             }
         }
-        for (register, value, set) in &mut self.before {
-            value.clone_from(&self.store.registers[*register]);
-            *set = self.store.set[*register];
+        for (pack, layout) in self.code.packs.iter().zip(&mut self.packs).filter(|(pack, _)| pack.fresh) {
+            debug_assert!(!self.code.slot(pack.of.slot).kept);
+            layout.change();
+        }
+        for (register, backup) in &self.code.backups {
+            let slot = self.code.register(*register);
+            let data = self.code.slot(slot);
+            self.arena.copy(data.dtype, self.bound.base(*backup), self.bound.base(slot), data.width);
+        }
+    }
+
+    /// Puts registers back as they were.
+    fn undo(&mut self) {
+        self.search = Search::None;
+        self.set.copy_from_slice(&self.before);
+        for (register, backup) in &self.code.backups {
+            let slot = self.code.register(*register);
+            let data = self.code.slot(slot);
+            self.arena.copy(data.dtype, self.bound.base(slot), self.bound.base(*backup), data.width);
         }
     }
 
     /// An output at a tick of the window that was run; none if it is absent.
     pub fn output(&self, output: usize, t: usize) -> Option<Value> {
-        let p = self.store.position(t);
-        let (_, when, arg) = self.code.outputs[output].iter().find(|(at, ..)| at.contains(p))?;
-        self.store.holds(when, t).then(|| self.store.value(*arg, &self.plan.outputs[output].ty.shape, t))
+        let (dtype, at) = self.taken(output, t)?;
+        Some(self.arena.value(dtype, &self.plan.outputs[output].ty.shape, at))
     }
 
-    fn pass(&mut self, pass: &Pass) -> Result<(), Suspect> {
-        match pass {
-            Pass::Over(steps) => steps.iter().try_for_each(|step| self.over(step)),
-            Pass::Loop { backward, steps, puts } => (0..self.store.ticks).try_for_each(|i| {
-                let t = if *backward { self.store.ticks - 1 - i } else { i };
-                self.tick(steps, t)?;
-                self.store.put(puts, t);
-                Ok(())
-            }),
-        }
-    }
-
-    fn tick(&mut self, steps: &[Step], t: usize) -> Result<(), Suspect> {
-        let p = self.store.position(t).index();
-        for step in steps {
-            if let Some(case) = step.at[p] {
-                self.run(step.tape, &step.cases[case], t, t + 1)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn over(&mut self, step: &Step) -> Result<(), Suspect> {
-        for case in &step.cases {
-            for (from, to) in ranges(case.at, self.store.ticks) {
-                if case.when.is_empty() {
-                    self.run(step.tape, case, from, to)?;
-                } else {
-                    (from..to).try_for_each(|t| self.run(step.tape, case, t, t + 1))?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Fills a tape at the ticks `from..to`, one of them if there are guards.
-    fn run(&mut self, tape: usize, case: &Case, from: usize, to: usize) -> Result<(), Suspect> {
-        if !self.store.holds(&case.when, from) {
-            return Ok(());
-        }
-        let layout = &self.code.tapes[tape];
-        if matches!(case.kernel, Kernel::Input) {
-            return Ok(());
-        }
-        let slot = |t: usize| if layout.once { 0 } else { t * layout.width };
-        if case.reads_itself {
-            for t in from..to {
-                let mut fresh = Buffer::new(layout.dtype, layout.width);
-                let mut out = Out { buffer: &mut fresh, at: 0, width: layout.width, from: t, to: t + 1 };
-                self.store.run(&case.kernel, &mut out)?;
-                self.store.tapes[tape].copy(slot(t), &fresh, 0, layout.width);
-            }
-            return Ok(());
-        }
-        let mut buffer = std::mem::take(&mut self.store.tapes[tape]);
-        let mut out = Out { buffer: &mut buffer, at: slot(from), width: layout.width, from, to };
-        let result = self.store.run(&case.kernel, &mut out);
-        self.store.tapes[tape] = buffer;
-        result
+    /// Where an output lies.
+    fn taken(&self, output: usize, t: usize) -> Option<(DType, usize)> {
+        let p = position(t, self.bound.ticks);
+        let taken = self.code.outputs[output].iter().find(|taken| taken.at.contains(p))?;
+        let holds = |g: &Guard| self.arena.bools[self.bound.spots[g.cond].get(t)] == g.value;
+        let at = || (self.plan.outputs[output].ty.dtype, self.bound.spots[taken.value].get(t));
+        taken.when.iter().all(holds).then(at)
     }
 
     /// The value of a register, as it was before a window whose end is looked for; none if it is not set.
     pub fn register(&self, register: usize) -> Option<Value> {
-        let shape = &self.plan.registers.as_slice()[register].ty.shape;
-        if self.search != Search::None
-            && let Some((_, value, set)) = self.before.iter().find(|(r, ..)| *r == register)
-        {
-            return set.then(|| value.value(0, shape));
-        }
-        self.store.set[register].then(|| self.store.registers[register].value(0, shape))
+        let ty = &self.plan.registers.as_slice()[register].ty;
+        let searching = self.search != Search::None;
+        let backup = self.code.backups.iter().find(|(r, _)| searching && *r == register);
+        let slot = backup.map_or(self.code.register(register), |(_, slot)| *slot);
+        let is_set = if searching { &self.before } else { &self.set };
+        is_set[register].then(|| self.arena.value(ty.dtype, &ty.shape, self.bound.base(slot)))
     }
 
     /// Sets a register.
     pub fn set_register(&mut self, register: usize, value: &Value) {
-        self.store.registers[register].set(0, value);
-        self.store.set[register] = true;
+        let at = self.bound.base(self.code.register(register));
+        self.arena.set(self.plan.registers.as_slice()[register].ty.dtype, at, value);
+        self.set[register] = true;
+        let slot = self.code.register(register);
+        for (_, layout) in
+            self.code.packs.iter().zip(&mut self.packs).filter(|(pack, _)| pack.of.slot == slot)
+        {
+            layout.change();
+        }
+    }
+}
+
+/// Builds for tests check placements with fewer elements than this.
+const CHECKED: usize = 1 << 20;
+
+/// The tick at which a value is read that is read at one only.
+fn only(place: Positions, ticks: usize) -> usize {
+    if place.is_within(Positions::STARTS) { 0 } else { ticks - 1 }
+}
+
+fn bytes<N>(dtype: DType) -> usize {
+    match dtype {
+        DType::Num => size_of::<N>(),
+        DType::Int => size_of::<i64>(),
+        DType::Bool => size_of::<bool>(),
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use rml_backend_cpu::plan::Machine;
-use rml_base::memory::{self, bytes_of};
+use rml_base::memory;
 use rml_base::{Diagnostic, codes};
 use rml_engine::{
     Block, Column, Declined, Engine, Exact, Fast, Feeding, Inputs, Outputs, Reason, Run, States, Usage, Use,
@@ -121,7 +121,7 @@ fn input_clocks(
 
 /// A plan that runs over the windows of blocks.
 #[derive(Debug)]
-struct Windows<N> {
+struct Windows<N: Number> {
     plan: Arc<Plan>,
     machine: Machine<N>,
     /// The inputs of the cycles that are not done.
@@ -230,8 +230,8 @@ impl<N: Number> Windows<N> {
 
     /// Asks for the memory of the tapes of a window.
     fn has_memory(&self, ticks: usize) -> bool {
-        let elements = self.plan.tapes.iter().fold(0_usize, |n, t| n.saturating_add(t.ty.shape.len()));
-        memory::ask(bytes_of(elements.saturating_mul(ticks), size_of::<N>())).is_ok()
+        let (fixed, per_tick) = self.machine.footprint();
+        memory::ask(fixed.saturating_add(per_tick.saturating_mul(ticks as u64))).is_ok()
     }
 }
 

@@ -23,12 +23,13 @@ mod pointwise;
 mod random;
 mod reduce;
 mod scalar;
-mod slices;
+pub mod slices;
 mod sliding;
 mod strided;
 mod view;
 
 pub use need::need;
+pub use reduce::Around;
 pub use slices::Number;
 use view::View;
 

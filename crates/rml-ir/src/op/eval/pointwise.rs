@@ -1,8 +1,7 @@
 //! Pointwise operators on tensors, and on a scalar with a tensor. Each is the scalar operator, element by
 //! element.
 
-use super::scalar::{int_div, int_mod};
-use super::slices::{function, pairs};
+use super::slices::{function, int_div, int_mod, pairs};
 use super::strided;
 use super::view::{Element, Elements, Float, View};
 use super::{CHECKED, EvalError};

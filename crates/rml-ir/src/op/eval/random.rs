@@ -17,3 +17,18 @@ pub(super) fn draw(op: &Op, args: &[&Value], precision: Precision) -> Value {
     let random = Random::keyed(int(0).unwrap_or(0), int(1).unwrap_or(0).cast_unsigned());
     draw_from(&dist, &Type { dtype: DType::Num, shape: shape.clone() }, precision, &random)
 }
+
+/// What an operator draws for a key at a tick, by position; of rounded numbers, uniform ones stay below 1.
+pub(super) fn fill<T: PartialOrd>(
+    op: &Op,
+    (key, tick): (i64, i64),
+    out: &mut [T],
+    (round, below): (impl Fn(f64) -> T, impl Fn(T, f64) -> T),
+) {
+    let random = Random::keyed(key, tick.cast_unsigned());
+    let normal = matches!(op, Op::RandomNormal { .. });
+    for (i, out) in (0..).zip(out) {
+        let x = round(if normal { 0.0 + random.normal(i) } else { random.uniform(i) });
+        *out = below(x, if normal { f64::INFINITY } else { 1.0 });
+    }
+}

@@ -11,14 +11,19 @@ use crate::types::Shape;
 use crate::value::{Data, Value};
 
 /// How a row-major tensor lies around the reduced axis: `outer` blocks of `n` rows of `inner` elements.
-pub(super) struct Around {
-    pub(super) outer: usize,
-    pub(super) n: usize,
-    pub(super) inner: usize,
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Around {
+    /// How many blocks.
+    pub outer: usize,
+    /// How many rows a block has: the length of the axis.
+    pub n: usize,
+    /// How many elements a row has.
+    pub inner: usize,
 }
 
 impl Around {
-    pub(super) fn axis(dims: &[usize], axis: Option<usize>) -> Around {
+    /// Around an axis of a tensor with those dimensions; `None` = around all elements.
+    pub fn axis(dims: &[usize], axis: Option<usize>) -> Around {
         match axis {
             None => Around { outer: 1, n: dims.iter().product(), inner: 1 },
             Some(axis) => Around {
@@ -29,11 +34,15 @@ impl Around {
         }
     }
 
-    /// Folds the elements along the axis, first to last; `f` is also told the position.
-    fn fold<T: Copy, A: Copy>(&self, xs: &[T], init: A, mut f: impl FnMut(A, T, usize) -> A) -> Vec<A> {
-        let mut out = vec![init; self.outer * self.inner];
+    /// How many elements the result of a reduction has.
+    fn results(&self) -> usize {
+        self.outer * self.inner
+    }
+
+    /// Folds the elements along the axis, first to last, into what `out` holds; `f` is also told the position.
+    fn fold<T: Copy, A: Copy>(&self, xs: &[T], out: &mut [A], mut f: impl FnMut(A, T, usize) -> A) {
         if self.n == 0 || out.is_empty() {
-            return out;
+            return;
         }
         let blocks = xs.chunks_exact(self.n * self.inner);
         for (block, out) in blocks.zip(out.chunks_exact_mut(self.inner)) {
@@ -47,14 +56,34 @@ impl Around {
                 }
             }
         }
-        out
+    }
+
+    pub(super) fn sum_floats_into<T: Float>(&self, xs: &[T], out: &mut [T]) {
+        if !out.is_empty() {
+            rml_kernels::sums(self.n, self.inner, xs, out);
+        }
+    }
+
+    pub(super) fn mean_into<T: Float>(&self, xs: &[T], out: &mut [T]) {
+        self.sum_floats_into(xs, out);
+        let n = T::from_count(self.n);
+        out.iter_mut().for_each(|sum| *sum = *sum / n);
+    }
+
+    pub(super) fn sum_ints_into(&self, xs: &[i64], out: &mut [i64]) -> Result<(), EvalError> {
+        let mut overflow = false;
+        out.fill(0);
+        self.fold(xs, out, |acc, x, _| {
+            let (sum, over) = acc.overflowing_add(x);
+            overflow |= over;
+            sum
+        });
+        if overflow { Err(EvalError::IntegerOverflow) } else { Ok(()) }
     }
 
     pub(super) fn sum_floats<T: Float>(&self, xs: &[T]) -> Vec<T> {
-        let mut out = vec![T::ZERO; self.outer * self.inner];
-        if !out.is_empty() {
-            rml_kernels::sums(self.n, self.inner, xs, &mut out);
-        }
+        let mut out = vec![T::ZERO; self.results()];
+        self.sum_floats_into(xs, &mut out);
         out
     }
 
@@ -63,13 +92,9 @@ impl Around {
             Elements::F32(xs) => Ok(Data::F32(self.sum_floats(xs))),
             Elements::F64(xs) => Ok(Data::F64(self.sum_floats(xs))),
             Elements::Int(xs) => {
-                let mut overflow = false;
-                let sums = self.fold(xs, 0_i64, |acc, x, _| {
-                    let (sum, over) = acc.overflowing_add(x);
-                    overflow |= over;
-                    sum
-                });
-                if overflow { Err(EvalError::IntegerOverflow) } else { Ok(Data::Int(sums)) }
+                let mut out = vec![0; self.results()];
+                self.sum_ints_into(xs, &mut out)?;
+                Ok(Data::Int(out))
             }
             Elements::Bool(_) => unreachable!("{CHECKED}"),
         }
@@ -93,8 +118,9 @@ pub(super) fn sum(axis: Option<usize>, x: &View<'_>) -> Result<Value, EvalError>
 /// Sum divided by the number of elements; NaN of nothing.
 pub(super) fn mean(axis: Option<usize>, x: &View<'_>) -> Value {
     fn means<T: Float>(around: &Around, xs: &[T]) -> Data {
-        let n = T::from_count(around.n);
-        T::data(around.sum_floats(xs).into_iter().map(|sum| sum / n).collect())
+        let mut out = vec![T::ZERO; around.results()];
+        around.mean_into(xs, &mut out);
+        T::data(out)
     }
     let around = Around::axis(x.dims, axis);
     let data = match x.elements {
@@ -142,10 +168,38 @@ fn start<T: Ordered>(largest: bool) -> T {
     if largest { T::LEAST } else { T::GREATEST }
 }
 
+/// Largest or smallest elements.
+pub(super) fn extreme_into<T: Ordered>(around: Around, xs: &[T], largest: bool, out: &mut [T]) {
+    out.fill(start(largest));
+    around.fold(xs, out, |best, x, _| if x.beats(best, largest) { x } else { best });
+}
+
+/// Positions of the first largest or smallest elements.
+#[allow(clippy::cast_possible_wrap, reason = "a position in memory fits i64")]
+pub(super) fn position_into<T: Ordered>(around: Around, xs: &[T], largest: bool, out: &mut [i64]) {
+    let Around { n, inner, .. } = around;
+    for (i, out) in out.iter_mut().enumerate() {
+        let column =
+            xs.iter().skip(i / inner.max(1) * n * inner + i % inner.max(1)).step_by(inner.max(1)).take(n);
+        let best = column.enumerate().fold((start::<T>(largest), 0), |(best, at), (i, &x)| {
+            if x.beats(best, largest) { (x, i) } else { (best, at) }
+        });
+        *out = best.1 as i64;
+    }
+}
+
+/// Whether any element, or all of them, are true.
+pub(super) fn quantify_into(around: Around, xs: &[bool], all: bool, out: &mut [bool]) {
+    out.fill(all);
+    around.fold(xs, out, |acc, x, _| if all { acc & x } else { acc | x });
+}
+
 /// Largest or smallest element.
 pub(super) fn extreme(axis: Option<usize>, x: &View<'_>, largest: bool) -> Value {
     fn of<T: Ordered>(around: &Around, xs: &[T], largest: bool) -> Vec<T> {
-        around.fold(xs, start(largest), |best, x, _| if x.beats(best, largest) { x } else { best })
+        let mut out = vec![start(largest); around.results()];
+        extreme_into(*around, xs, largest, &mut out);
+        out
     }
     let around = Around::axis(x.dims, axis);
     let data = match x.elements {
@@ -159,12 +213,10 @@ pub(super) fn extreme(axis: Option<usize>, x: &View<'_>, largest: bool) -> Value
 
 /// Position of the first largest or smallest element.
 pub(super) fn position(axis: Option<usize>, x: &View<'_>, largest: bool) -> Value {
-    #[allow(clippy::cast_possible_wrap, reason = "a position in memory fits i64")]
     fn of<T: Ordered>(around: &Around, xs: &[T], largest: bool) -> Vec<i64> {
-        let best = around.fold(xs, (start::<T>(largest), 0), |(best, at), x, i| {
-            if x.beats(best, largest) { (x, i) } else { (best, at) }
-        });
-        best.into_iter().map(|(_, at)| at as i64).collect()
+        let mut out = vec![0; around.results()];
+        position_into(*around, xs, largest, &mut out);
+        out
     }
     let around = Around::axis(x.dims, axis);
     let positions = match x.elements {
@@ -179,7 +231,9 @@ pub(super) fn position(axis: Option<usize>, x: &View<'_>, largest: bool) -> Valu
 /// Whether any element, or all of them, are true.
 pub(super) fn quantify(axis: Option<usize>, x: &View<'_>, all: bool) -> Value {
     let xs = bool::of(x.elements);
-    let found = Around::axis(x.dims, axis).fold(xs, all, |acc, x, _| if all { acc & x } else { acc | x });
+    let around = Around::axis(x.dims, axis);
+    let mut found = vec![all; around.results()];
+    quantify_into(around, xs, all, &mut found);
     Value::new(reduced(x.dims, axis), Data::Bool(found))
 }
 
@@ -234,25 +288,29 @@ pub(super) fn sum_to(shape: &Shape, x: &Value) -> Result<Value, EvalError> {
     Ok(Value::new(shape.clone(), data.unwrap_or_else(|| x.to_data())))
 }
 
-/// Softmax, or its logarithm, over the last axis. The largest element is subtracted first, so that finite
-/// operands never overflow; a row with NaN or +inf, or with nothing but -inf, is NaN.
+/// Softmax, or its logarithm, of rows of so many columns. The largest element is subtracted first, so that finite operands never
+/// overflow; a row with NaN or +inf, or with nothing but -inf, is NaN.
+pub(super) fn softmax_into<T: Float>(xs: &[T], columns: usize, log: bool, out: &mut [T]) {
+    let rows = xs.chunks_exact(columns.max(1));
+    for (row, out) in rows.zip(out.chunks_exact_mut(columns.max(1))) {
+        let max = rml_kernels::max(row);
+        out.iter_mut().zip(row).for_each(|(out, &x)| *out = x - max);
+        rml_kernels::unary_in_place(Unary::Exp, out);
+        let sum = rml_kernels::sum(out);
+        if log {
+            let sum = rml_kernels::unary_one(Unary::Log, sum);
+            out.iter_mut().zip(row).for_each(|(out, &x)| *out = (x - max) - sum);
+        } else {
+            out.iter_mut().for_each(|x| *x = *x / sum);
+        }
+    }
+}
+
+/// Softmax, or its logarithm, over the last axis.
 pub(super) fn softmax(x: &View<'_>, log: bool) -> Value {
     fn rows<T: Float>(xs: &[T], n: usize, log: bool) -> Data {
-        let mut out = xs.to_vec();
-        for row in out.chunks_exact_mut(n.max(1)) {
-            let max = rml_kernels::max(row);
-            row.iter_mut().for_each(|x| *x = *x - max);
-            if log {
-                let mut powers = row.to_vec();
-                rml_kernels::unary_in_place(Unary::Exp, &mut powers);
-                let sum = rml_kernels::unary_one(Unary::Log, rml_kernels::sum(&powers));
-                row.iter_mut().for_each(|x| *x = *x - sum);
-            } else {
-                rml_kernels::unary_in_place(Unary::Exp, row);
-                let sum = rml_kernels::sum(row);
-                row.iter_mut().for_each(|x| *x = *x / sum);
-            }
-        }
+        let mut out = vec![T::ZERO; xs.len()];
+        softmax_into(xs, n, log, &mut out);
         T::data(out)
     }
     let n = x.dims.last().copied().unwrap_or(1);

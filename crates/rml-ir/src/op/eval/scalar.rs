@@ -3,7 +3,7 @@
 use super::EvalError;
 use rml_kernels::Binary;
 
-use super::slices::function;
+use super::slices::{function, int_div, int_mod};
 use super::view::Float;
 use crate::op::Op;
 use crate::types::Precision;
@@ -13,22 +13,6 @@ type Scalar = Option<Result<Value, EvalError>>;
 
 fn exact(result: Option<i64>) -> Scalar {
     Some(result.map(Value::Int).ok_or(EvalError::IntegerOverflow))
-}
-
-/// `a / b`, truncated toward zero; 0 for a zero divisor; `None` where it overflows.
-#[inline]
-pub(super) fn int_div(a: i64, b: i64) -> Option<i64> {
-    if b == 0 { Some(0) } else { a.checked_div(b) }
-}
-
-/// The remainder of `a / b` with the sign of `b`; `a` for a zero divisor.
-#[inline]
-pub(super) fn int_mod(a: i64, b: i64) -> i64 {
-    if b == 0 {
-        return a;
-    }
-    let rest = a.wrapping_rem(b);
-    if rest != 0 && (rest < 0) != (b < 0) { rest + b } else { rest }
 }
 
 /// Operators of one scalar operand.

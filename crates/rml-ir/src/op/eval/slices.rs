@@ -1,16 +1,39 @@
 //! Operators on borrowed slices, into a slice: the same numbers as [`eval`](super::eval()), without a fresh value for each.
 
-use rml_kernels::{Binary, Matrix, MatrixMut, Unary};
+use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub};
 
+use rml_kernels::{Binary, Matrix, MatrixMut, Packed, Unary};
+
+use super::reduce::{self, Around};
+use super::view::Float;
+use super::{EvalError, random};
 use crate::op::Op;
 use crate::value::Data;
 
 /// A type of numbers, `f32` or `f64`.
 pub trait Number:
-    Copy + Default + PartialEq + std::ops::AddAssign + std::fmt::Debug + Send + Sync + 'static
+    Copy
+    + Default
+    + PartialOrd
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Div<Output = Self>
+    + Neg<Output = Self>
+    + AddAssign
+    + std::fmt::Debug
+    + Send
+    + Sync
+    + 'static
 {
+    /// A matrix laid out for products with it.
+    type Packed: std::fmt::Debug + Send + Sync;
+    /// 1.
+    const ONE: Self;
     /// Applies an operator of one num that gives a num to each element; false, and nothing done, for any other operator.
     fn unary(op: &Op, x: &[Self], out: &mut [Self]) -> bool;
+    /// The same for one element; any other operator leaves it as it is.
+    fn unary_one(op: &Op, x: Self) -> Self;
     /// Applies an arithmetic operator of two nums to pairs of elements; a shorter operand, whose length divides that of `out`, is
     /// repeated. False, and nothing done, for any other operator.
     fn binary(op: &Op, a: &[Self], b: &[Self], out: &mut [Self]) -> bool;
@@ -23,6 +46,22 @@ pub trait Number:
         add: bool,
         out: &mut [Self],
     );
+    /// Lays a `k x n` matrix out for products with it.
+    fn pack(size: (usize, usize), b: &[Self], packed: &mut Option<Self::Packed>);
+    /// `out = a x b` for a dense `a` of `m` rows.
+    fn product_packed(m: usize, a: &[Self], b: &Self::Packed, out: &mut [Self]);
+    /// `sum`, `mean`, `max` or `min` along an axis. False, and nothing done, for any other operator.
+    fn reduce(op: &Op, around: Around, x: &[Self], out: &mut [Self]) -> bool;
+    /// Positions of the first largest, or smallest, elements along an axis.
+    fn position(largest: bool, around: Around, x: &[Self], out: &mut [i64]);
+    /// Softmax, or its logarithm, of rows of so many columns.
+    fn softmax(log: bool, columns: usize, x: &[Self], out: &mut [Self]);
+    /// What `random_uniform` or `random_normal` draws for a key at a tick.
+    fn draw(op: &Op, key: i64, tick: i64, out: &mut [Self]);
+    /// The integer, rounded once.
+    fn of_int(x: i64) -> Self;
+    /// Truncated toward zero, if that fits.
+    fn to_int(self) -> Option<i64>;
     /// These elements.
     fn data(elements: Vec<Self>) -> Data;
     /// The elements, if they are of this type.
@@ -30,10 +69,43 @@ pub trait Number:
 }
 
 macro_rules! number {
-    ($t:ident, $variant:ident) => {
+    ($t:ident, $variant:ident, $below:path) => {
+        #[allow(clippy::cast_precision_loss, reason = "rounding to the nearest number is meant")]
         impl Number for $t {
+            type Packed = Packed<$t>;
+            const ONE: Self = 1.0;
+            fn reduce(op: &Op, around: Around, x: &[Self], out: &mut [Self]) -> bool {
+                match op {
+                    Op::Sum { .. } => around.sum_floats_into(x, out),
+                    Op::Mean { .. } => around.mean_into(x, out),
+                    Op::Max { .. } => reduce::extreme_into(around, x, true, out),
+                    Op::Min { .. } => reduce::extreme_into(around, x, false, out),
+                    _ => return false,
+                }
+                true
+            }
+            fn position(largest: bool, around: Around, x: &[Self], out: &mut [i64]) {
+                reduce::position_into(around, x, largest, out);
+            }
+            fn softmax(log: bool, columns: usize, x: &[Self], out: &mut [Self]) {
+                reduce::softmax_into(x, columns, log, out);
+            }
+            fn draw(op: &Op, key: i64, tick: i64, out: &mut [Self]) {
+                #[allow(clippy::cast_possible_truncation, reason = "rounding is meant")]
+                random::fill(op, (key, tick), out, (|x| x as $t, $below));
+            }
+            fn of_int(x: i64) -> Self {
+                x as $t
+            }
+            fn to_int(self) -> Option<i64> {
+                Float::to_int(self)
+            }
             fn unary(op: &Op, x: &[Self], out: &mut [Self]) -> bool {
                 function(op).map(|f| rml_kernels::unary(f, x, out)).is_some()
+            }
+            #[inline]
+            fn unary_one(op: &Op, x: Self) -> Self {
+                function(op).map_or(x, |f| rml_kernels::unary_one(f, x))
             }
             fn binary(op: &Op, a: &[Self], b: &[Self], out: &mut [Self]) -> bool {
                 pairs(op).map(|f| rml_kernels::binary(f, a, b, out)).is_some()
@@ -49,6 +121,17 @@ macro_rules! number {
                 let left = if transposed { Matrix::new(k, m, a).transposed() } else { Matrix::new(m, k, a) };
                 rml_kernels::product(left, Matrix::new(k, n, b), add, MatrixMut::new(m, n, out));
             }
+            fn pack((k, n): (usize, usize), b: &[Self], packed: &mut Option<Self::Packed>) {
+                let matrix = Matrix::new(k, n, b);
+                match packed {
+                    Some(packed) => packed.set(matrix),
+                    None => *packed = Some(Packed::new(matrix)),
+                }
+            }
+            fn product_packed(m: usize, a: &[Self], b: &Self::Packed, out: &mut [Self]) {
+                let left = Matrix::new(m, b.rows(), a);
+                rml_kernels::product_packed(left, b, false, MatrixMut::new(m, b.columns(), out));
+            }
             fn data(elements: Vec<Self>) -> Data {
                 Data::$variant(elements)
             }
@@ -58,8 +141,8 @@ macro_rules! number {
         }
     };
 }
-number!(f32, F32);
-number!(f64, F64);
+number!(f32, F32, crate::random::below_f32);
+number!(f64, F64, crate::random::below_f64);
 
 /// The kernel of an operator of one num that gives a num.
 #[inline]
@@ -101,4 +184,110 @@ pub(super) fn pairs(op: &Op) -> Option<Binary> {
         Op::Maximum => Binary::Maximum,
         _ => return None,
     })
+}
+
+/// A comparison of pairs of elements; an operand of one element is repeated. False, and nothing done, for any other operator.
+pub fn compare<T: Copy + PartialOrd>(op: &Op, a: &[T], b: &[T], out: &mut [bool]) -> bool {
+    match op {
+        Op::Eq => zip(a, b, out, |a, b| a == b),
+        Op::Ne => zip(a, b, out, |a, b| a != b),
+        Op::Lt => zip(a, b, out, |a, b| a < b),
+        Op::Le => zip(a, b, out, |a, b| a <= b),
+        Op::Gt => zip(a, b, out, |a, b| a > b),
+        Op::Ge => zip(a, b, out, |a, b| a >= b),
+        _ => return false,
+    }
+    true
+}
+
+/// `and` or `or` of pairs of elements; an operand of one element is repeated. False, and nothing done, for any other operator.
+pub fn logic(op: &Op, a: &[bool], b: &[bool], out: &mut [bool]) -> bool {
+    match op {
+        Op::And => zip(a, b, out, |a, b| a & b),
+        Op::Or => zip(a, b, out, |a, b| a | b),
+        _ => return false,
+    }
+    true
+}
+
+/// Arithmetic of one integer.
+///
+/// # Errors
+/// A result that does not fit.
+#[inline]
+pub fn int_unary(op: &Op, x: i64) -> Result<i64, EvalError> {
+    match op {
+        Op::Neg => x.checked_neg(),
+        Op::Abs => x.checked_abs(),
+        Op::Sign => Some(x.signum()),
+        _ => Some(x),
+    }
+    .ok_or(EvalError::IntegerOverflow)
+}
+
+/// Arithmetic of two integers.
+///
+/// # Errors
+/// A result that does not fit.
+#[inline]
+pub fn int_binary(op: &Op, a: i64, b: i64) -> Result<i64, EvalError> {
+    match op {
+        Op::Add => a.checked_add(b),
+        Op::Sub => a.checked_sub(b),
+        Op::Mul => a.checked_mul(b),
+        Op::Div => int_div(a, b),
+        Op::Mod => Some(int_mod(a, b)),
+        Op::Minimum => Some(a.min(b)),
+        Op::Maximum => Some(a.max(b)),
+        _ => Some(a),
+    }
+    .ok_or(EvalError::IntegerOverflow)
+}
+
+/// `a / b`, truncated toward zero; 0 for a zero divisor; `None` where it overflows.
+#[inline]
+pub(super) fn int_div(a: i64, b: i64) -> Option<i64> {
+    if b == 0 { Some(0) } else { a.checked_div(b) }
+}
+
+/// The remainder of `a / b` with the sign of `b`; `a` for a zero divisor.
+#[inline]
+pub(super) fn int_mod(a: i64, b: i64) -> i64 {
+    if b == 0 {
+        return a;
+    }
+    let rest = a.wrapping_rem(b);
+    if rest != 0 && (rest < 0) != (b < 0) { rest + b } else { rest }
+}
+
+/// Sums of integers along an axis.
+///
+/// # Errors
+/// A sum that does not fit.
+pub fn int_sum(around: Around, x: &[i64], out: &mut [i64]) -> Result<(), EvalError> {
+    around.sum_ints_into(x, out)
+}
+
+/// Largest or smallest integers along an axis.
+pub fn int_extreme(largest: bool, around: Around, x: &[i64], out: &mut [i64]) {
+    reduce::extreme_into(around, x, largest, out);
+}
+
+/// Positions of the first largest, or smallest, integers along an axis.
+pub fn int_position(largest: bool, around: Around, x: &[i64], out: &mut [i64]) {
+    reduce::position_into(around, x, largest, out);
+}
+
+/// Whether all, or any, elements along an axis are true.
+pub fn quantify(all: bool, around: Around, x: &[bool], out: &mut [bool]) {
+    reduce::quantify_into(around, x, all, out);
+}
+
+fn zip<T: Copy, R>(a: &[T], b: &[T], out: &mut [R], f: impl Fn(T, T) -> R) {
+    match (a, b) {
+        ([a], [b]) => out.iter_mut().for_each(|out| *out = f(*a, *b)),
+        ([a], _) => out.iter_mut().zip(b).for_each(|(out, b)| *out = f(*a, *b)),
+        (_, [b]) => out.iter_mut().zip(a).for_each(|(out, a)| *out = f(*a, *b)),
+        _ => out.iter_mut().zip(a.iter().zip(b)).for_each(|(out, (a, b))| *out = f(*a, *b)),
+    }
 }

@@ -1,0 +1,102 @@
+//! Memory: all elements of one type in one row.
+
+use rml_ir::op::Number;
+use rml_ir::{DType, Data, Shape, Value};
+
+/// The elements of a machine.
+#[derive(Debug)]
+pub struct Arena<N> {
+    pub(super) nums: Vec<N>,
+    pub(super) ints: Vec<i64>,
+    pub(super) bools: Vec<bool>,
+}
+
+/// A row of elements to write, and all others to read.
+pub(super) struct Split<'a, T> {
+    before: &'a [T],
+    pub(super) out: &'a mut [T],
+    behind: &'a [T],
+    /// Where `behind` begins.
+    end: usize,
+}
+
+impl<'a, T> Split<'a, T> {
+    pub(super) fn new(all: &'a mut [T], at: usize, len: usize) -> Self {
+        let (before, rest) = all.split_at_mut(at);
+        let (out, behind) = rest.split_at_mut(len);
+        Self { before, out, behind, end: at + len }
+    }
+
+    /// Elements to read, none of which is among those to write.
+    pub(super) fn row(&self, at: usize, len: usize) -> &'a [T] {
+        if at >= self.end { &self.behind[at - self.end..][..len] } else { &self.before[at..][..len] }
+    }
+}
+
+impl<N: Number> Arena<N> {
+    pub(super) fn new() -> Self {
+        Self { nums: Vec::new(), ints: Vec::new(), bools: Vec::new() }
+    }
+
+    /// Takes at least that many elements of each type, of `num`, `int` and `bool`.
+    pub(super) fn reserve(&mut self, [nums, ints, bools]: [usize; 3]) {
+        fn grow<T: Clone + Default>(v: &mut Vec<T>, len: usize) {
+            if v.len() < len {
+                v.resize(len, T::default());
+            }
+        }
+        grow(&mut self.nums, nums);
+        grow(&mut self.ints, ints);
+        grow(&mut self.bools, bools);
+    }
+
+    /// The value of that type at a place.
+    pub(super) fn value(&self, dtype: DType, shape: &Shape, at: usize) -> Value {
+        let len = shape.len();
+        let data = match dtype {
+            DType::Num => N::data(self.nums[at..][..len].to_vec()),
+            DType::Int if shape.is_scalar() => return Value::Int(self.ints[at]),
+            DType::Int => Data::Int(self.ints[at..][..len].to_vec()),
+            DType::Bool if shape.is_scalar() => return Value::Bool(self.bools[at]),
+            DType::Bool => Data::Bool(self.bools[at..][..len].to_vec()),
+        };
+        Value::new(shape.clone(), data)
+    }
+
+    /// Puts a value at a place. One of another type is left out, which types rule out (P2).
+    pub(super) fn set(&mut self, dtype: DType, at: usize, value: &Value) {
+        match (dtype, value) {
+            (DType::Int, Value::Int(x)) => self.ints[at] = *x,
+            (DType::Bool, Value::Bool(x)) => self.bools[at] = *x,
+            (_, Value::Tensor(t)) => self.set_data(dtype, at, t.data(), 0, t.data().len()),
+            _ => {
+                let data = value.to_data();
+                self.set_data(dtype, at, &data, 0, data.len());
+            }
+        }
+    }
+
+    /// Puts elements of `data`, `len` from `offset` on, at a place. Those of another type are left out, which types rule out (P2).
+    pub(super) fn set_data(&mut self, dtype: DType, at: usize, data: &Data, offset: usize, len: usize) {
+        match (dtype, data) {
+            (DType::Num, data) => {
+                if let Some(x) = N::of(data) {
+                    self.nums[at..][..len].copy_from_slice(&x[offset..][..len]);
+                }
+            }
+            (DType::Int, Data::Int(x)) => self.ints[at..][..len].copy_from_slice(&x[offset..][..len]),
+            (DType::Bool, Data::Bool(x)) => self.bools[at..][..len].copy_from_slice(&x[offset..][..len]),
+            _ => {}
+        }
+    }
+
+    /// Copies elements from place to place.
+    #[inline]
+    pub(super) fn copy(&mut self, dtype: DType, to: usize, from: usize, len: usize) {
+        match dtype {
+            DType::Num => self.nums.copy_within(from..from + len, to),
+            DType::Int => self.ints.copy_within(from..from + len, to),
+            DType::Bool => self.bools.copy_within(from..from + len, to),
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Code for a window of a known length: every operand as a place.
+
+use rml_ir::op::Number;
+
+use super::arena::Arena;
+use super::code::{At, Code, Slot};
+use super::place::{Placement, Room};
+use super::scalar::{Spot, Step};
+
+/// Where everything lies in windows of one length.
+#[derive(Debug, Default)]
+pub(super) struct Bound {
+    pub(super) ticks: usize,
+    /// Where each value lies; at the first tick, if there is one for each.
+    bases: Vec<usize>,
+    /// Where each operand lies.
+    pub(super) spots: Vec<Spot>,
+    pub(super) steps: Vec<Step>,
+}
+
+impl Bound {
+    /// Where a value lies that is the same at all ticks.
+    pub(super) fn base(&self, slot: Slot) -> usize {
+        self.bases[slot.0]
+    }
+
+    /// Where a value lies at a tick.
+    pub(super) fn at(&self, code: &Code, slot: Slot, t: usize) -> usize {
+        let data = code.slot(slot);
+        self.bases[slot.0] + if data.per_tick { t * data.width } else { 0 }
+    }
+
+    /// Moves what is there of the first `done` ticks to where it lies in windows of that many ticks. It was bound to another length, which
+    /// says where it lies now.
+    pub(super) fn relocate<N: Number>(
+        &self,
+        code: &Code,
+        placement: &Placement,
+        arena: &mut Arena<N>,
+        (ticks, done): (usize, usize),
+    ) {
+        let mut go = |slot: &usize| {
+            let (data, room) = (&code.slots[*slot], placement.rooms[*slot]);
+            arena.copy(data.dtype, room.at(ticks), room.at(self.ticks), done.min(ticks) * data.width);
+        };
+        // Nothing is overwritten that is still to be moved.
+        if ticks > self.ticks {
+            placement.early.iter().rev().for_each(&mut go);
+        } else {
+            placement.early.iter().for_each(&mut go);
+        }
+    }
+
+    /// Binds code to windows of that many ticks. The places of constants and registers are those of any length.
+    pub(super) fn bind(&mut self, code: &Code, placement: &Placement, ticks: usize) {
+        self.ticks = ticks;
+        self.bases.clear();
+        self.bases.extend(placement.rooms.iter().map(|room: &Room| room.at(ticks)));
+        self.spots.clear();
+        for r in &code.refs {
+            let (data, base) = (code.slot(r.slot), self.bases[r.slot.0] + r.offset);
+            let far = |n: isize| n.cast_unsigned().wrapping_mul(data.width);
+            self.spots.push(match r.at {
+                _ if !data.per_tick => Spot { at: base, step: 0 },
+                At::Here(n) => Spot { at: base.wrapping_add(far(n)), step: data.width },
+                At::First(n) => Spot { at: base.wrapping_add(far(n)), step: 0 },
+                At::Last(n) => Spot { at: base.wrapping_add(far(n + (ticks - 1).cast_signed())), step: 0 },
+            });
+        }
+        self.steps.clear();
+        for scalar in &code.scalars {
+            let [out, a, b, c] = scalar.args.map(|arg| arg.map_or_else(Spot::default, |arg| self.spots[arg]));
+            self.steps.push(Step { what: scalar.what, out, a, b, c });
+        }
+    }
+}

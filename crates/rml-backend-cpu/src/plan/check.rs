@@ -1,0 +1,243 @@
+//! Checks where values lie, by running code on the names of values instead of numbers: whatever an operand is meant to be must still
+//! lie where it is read. It looks at the instructions alone, and shares nothing with the module that places values.
+
+use rml_ir::{DType, Position, Positions};
+
+use super::bind::Bound;
+use super::code::{Added, Arg, At, Code, Kernel, Put, Slot, Unit};
+use super::place::Placement;
+
+/// A value: that of a place at a tick, if it has one for each.
+type Name = Option<(usize, usize)>;
+
+/// Checks windows of up to `ticks` ticks. Gives the first operand that is not there any more.
+pub(super) fn check(code: &Code, placement: &Placement, ticks: usize) -> Result<(), String> {
+    for ticks in 1..=ticks {
+        let mut bound = Bound::default();
+        bound.bind(code, placement, ticks);
+        let lens = placement.sizes.map(|size| size.at(ticks));
+        let memory = lens.map(|len| vec![None; len]);
+        let mut shadow = Shadow { code, bound: &bound, ticks, memory, stale: None };
+        shadow.window();
+        if let Some(stale) = shadow.stale {
+            return Err(format!("with {ticks} ticks, {stale}"));
+        }
+    }
+    Ok(())
+}
+
+struct Shadow<'a> {
+    code: &'a Code,
+    bound: &'a Bound,
+    ticks: usize,
+    /// What lies where, by type.
+    memory: [Vec<Name>; 3],
+    stale: Option<String>,
+}
+
+impl Shadow<'_> {
+    fn window(&mut self) {
+        let code = self.code;
+        for (i, slot) in code.slots.iter().enumerate().filter(|(_, s)| s.kept) {
+            debug_assert!(!slot.per_tick);
+            self.write(Slot(i), 0);
+        }
+        for given in &code.inputs {
+            (0..self.ticks).for_each(|t| self.write(given.slot, t));
+        }
+        for pass in &code.passes {
+            if pass.over {
+                for unit in &code.units[pass.units.clone()] {
+                    (0..self.ticks).for_each(|t| self.unit(unit, t));
+                }
+                continue;
+            }
+            for i in 0..self.ticks {
+                let t = if pass.backward { self.ticks - 1 - i } else { i };
+                code.units[pass.units.clone()].iter().for_each(|unit| self.unit(unit, t));
+                self.puts(&pass.puts, t);
+            }
+        }
+        for t in 0..self.ticks {
+            self.puts(&code.commits, t);
+            let taken = code.outputs.iter().flatten().filter(|taken| self.is_at(taken.at, t));
+            for taken in taken.collect::<Vec<_>>() {
+                let conds = taken.when.iter().map(|g| g.cond);
+                conds.chain([taken.value]).for_each(|a| self.read(a, t, "an output"));
+            }
+        }
+        for given in &code.inputs {
+            (0..self.ticks).for_each(|t| self.is_there(given.slot, t, "the next window"));
+        }
+        for (i, _) in code.slots.iter().enumerate().filter(|(_, s)| s.kept) {
+            self.is_there(Slot(i), 0, "the next window");
+        }
+    }
+
+    fn is_at(&self, at: Positions, t: usize) -> bool {
+        at.contains(match (t == 0, t + 1 == self.ticks) {
+            (true, true) => Position::Only,
+            (true, false) => Position::First,
+            (false, true) => Position::Last,
+            (false, false) => Position::Middle,
+        })
+    }
+
+    fn unit(&mut self, unit: &Unit, t: usize) {
+        if !self.is_at(unit.at, t) {
+            return;
+        }
+        let who = format!("tape {}", unit.tape);
+        unit.when.iter().for_each(|g| self.read(g.cond, t, &who));
+        unit.instrs.clone().for_each(|i| self.instr(i, t, &who));
+    }
+
+    fn instr(&mut self, i: usize, t: usize, who: &str) {
+        let instr = &self.code.instrs[i];
+        instr.args.iter().for_each(|a| self.read(*a, t, who));
+        if let Kernel::Sum { terms, .. } = &instr.kernel {
+            let out = self.code.refs[instr.out].slot;
+            self.write(out, t);
+            for t in 0..self.ticks {
+                let here = terms.iter().filter(|(at, _)| self.is_at(*at, t));
+                for (_, added) in here.collect::<Vec<_>>() {
+                    match added {
+                        Added::Rows(a) => self.read(*a, t, who),
+                        Added::Outer(_, args) => args.iter().for_each(|a| self.read(*a, t, who)),
+                        Added::Made(instrs, a) => {
+                            instrs.clone().for_each(|i| self.instr(i, t, who));
+                            self.read(*a, t, who);
+                        }
+                    }
+                }
+            }
+            self.is_there(out, t, who);
+            return;
+        }
+        // What is read is read before the result is written, but not where it is written.
+        let out = self.code.refs[instr.out].slot;
+        self.write(out, t);
+        for arg in instr.args.iter().filter(|a| self.code.refs[**a].slot != out) {
+            self.read(*arg, t, who);
+        }
+    }
+
+    fn puts(&mut self, puts: &[Put], t: usize) {
+        let here = puts.iter().filter(|put| self.is_at(put.at, t));
+        for put in here.collect::<Vec<_>>() {
+            let conds = put.when.iter().map(|g| g.cond).chain(put.unless.iter().copied());
+            conds.chain([put.value]).for_each(|a| self.read(a, t, "a register"));
+        }
+    }
+
+    fn range(&self, slot: Slot, t: usize) -> (usize, std::ops::Range<usize>) {
+        let data = self.code.slot(slot);
+        let of = match data.dtype {
+            DType::Num => 0,
+            DType::Int => 1,
+            DType::Bool => 2,
+        };
+        let at = self.bound.base(slot) + if data.per_tick { t * data.width } else { 0 };
+        (of, at..at + data.width)
+    }
+
+    fn name(&self, slot: Slot, t: usize) -> Name {
+        Some((slot.0, if self.code.slot(slot).per_tick { t } else { 0 }))
+    }
+
+    fn write(&mut self, slot: Slot, t: usize) {
+        let (of, range) = self.range(slot, t);
+        let name = self.name(slot, t);
+        match self.memory[of].get_mut(range) {
+            Some(cells) => cells.fill(name),
+            None => self.fail(format!("{slot:?} lies outside")),
+        }
+    }
+
+    fn read(&mut self, arg: Arg, t: usize, who: &str) {
+        let r = self.code.refs[arg];
+        let far = |t: usize, n: isize| t.wrapping_add_signed(n);
+        let t = match r.at {
+            At::Here(n) => far(t, n),
+            At::First(n) => far(0, n),
+            At::Last(n) => far(self.ticks - 1, n),
+        };
+        self.is_there(r.slot, t, who);
+    }
+
+    /// That a value lies where it is meant to. Some values are absent at some ticks, which conditions rule out where they are read; so
+    /// no value at all is no fault.
+    fn is_there(&mut self, slot: Slot, t: usize, who: &str) {
+        let (of, range) = self.range(slot, if self.code.slot(slot).per_tick { t } else { 0 });
+        let name = self.name(slot, t);
+        let cells = self.memory[of].get(range).unwrap_or_default();
+        if cells.len() != self.code.slot(slot).width || cells.iter().any(|cell| *cell != name) {
+            self.fail(format!("{who} reads {slot:?} at tick {t}, which is not there any more"));
+        }
+    }
+
+    fn fail(&mut self, what: String) {
+        self.stale.get_or_insert(what);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::place::{Room, place};
+    use crate::plan::{lower, scalar};
+
+    /// An LSTM in training.
+    const LSTM: &str = include_str!("lstm.plan");
+
+    fn placed() -> (Code, Placement) {
+        let plan = rml_plan::parse(LSTM).expect("a plan");
+        rml_plan::verify(&plan).expect("it is right");
+        let mut code = lower::lower(&plan);
+        let placement = place(&mut code);
+        scalar::list(&mut code);
+        (code, placement)
+    }
+
+    #[test]
+    fn what_is_placed_is_there_when_it_is_read() {
+        let (code, placement) = placed();
+        check(&code, &placement, 5).expect("all is there");
+        // Most values share memory: those of the backward loop lie where those of the forward loop were.
+        let of = |per_tick: bool| -> usize {
+            let nums = code.slots.iter().filter(|s| s.dtype == DType::Num && s.per_tick == per_tick);
+            nums.map(|s| s.width).sum()
+        };
+        let size = placement.sizes[0];
+        assert!(size.per_tick < of(true) && size.fixed < of(false), "{size:?}");
+    }
+
+    /// Values that are needed at the same time are put at the same place, and values a little beside theirs.
+    #[test]
+    fn values_in_the_way_of_others_are_found() {
+        let (code, placement) = placed();
+        let (mut mutants, mut found) = (0, 0);
+        let mut test = |slot: usize, room: Room| {
+            let mut mutant = placement.clone();
+            mutant.rooms[slot] = room;
+            mutants += 1;
+            found += usize::from(check(&code, &mutant, 4).is_err());
+        };
+        let used: Vec<usize> = (0..code.slots.len())
+            .filter(|i| code.slots[*i].width > 0 && placement.rooms[*i].per_tick > 0)
+            .collect();
+        let kept: Vec<usize> = (0..code.slots.len()).filter(|i| code.slots[*i].kept).collect();
+        for slot in used.iter().chain(&kept) {
+            // Constants, registers and inputs are needed all the time.
+            for other in &kept {
+                if other != slot && code.slots[*slot].dtype == code.slots[*other].dtype {
+                    test(*slot, placement.rooms[*other]);
+                }
+            }
+            let room = placement.rooms[*slot];
+            test(*slot, Room { per_tick: placement.sizes[0].per_tick + 1, ..room });
+        }
+        assert!(mutants > 200, "{mutants}");
+        assert_eq!(found, mutants);
+    }
+}

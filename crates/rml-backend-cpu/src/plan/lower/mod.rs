@@ -1,0 +1,303 @@
+//! From plans to code.
+
+use rml_ir::op::Op;
+use rml_ir::{DType, Positions, Shape, Type};
+use rml_plan::{Atom, Case, Ends, Part, Plan, Region, Rule, TapeData, Write};
+
+use super::code::{
+    Added, Arg, At, Code, Ending, Given, Guard, Instr, Kernel, Pass, Put, Ref, Slot, SlotData, Taken, Unit,
+};
+use super::views::{View, Views, views};
+use super::walk::{Walk, dense, stretched};
+
+mod apply;
+mod einsum;
+mod sink;
+
+/// The code of a plan.
+pub(super) fn lower(plan: &Plan) -> Code {
+    let code = Code { consts: plan.consts.len(), ..Code::default() };
+    let mut lower = Lower { plan, views: views(plan), once: vec![false; plan.tapes.len()], code };
+    lower.slots();
+    lower.regions();
+    lower.code.commits = plan.commits.iter().map(|w| lower.put(w)).collect();
+    for output in &plan.outputs {
+        let taken = |(at, when, atom): &(Positions, Vec<rml_plan::Guard>, Atom)| Taken {
+            at: *at,
+            when: lower.guards(when),
+            value: lower.atom(*atom),
+        };
+        let taken = output.cases.iter().map(taken).collect();
+        lower.code.outputs.push(taken);
+    }
+    lower.code
+}
+
+pub(super) struct Lower<'a> {
+    plan: &'a Plan,
+    views: Views,
+    /// Tapes whose value is the same at all ticks.
+    once: Vec<bool>,
+    code: Code,
+}
+
+/// Whether a tape has one tick only.
+fn is_edge(tape: &TapeData) -> bool {
+    tape.place().is_within(Positions::STARTS) || tape.place().is_within(Positions::ENDS)
+}
+
+impl Lower<'_> {
+    fn slots(&mut self) {
+        let kept =
+            |ty: &Type| SlotData { dtype: ty.dtype, width: ty.shape.len(), per_tick: false, kept: true };
+        self.code.slots.extend(self.plan.consts.iter().map(|v| kept(&v.ty())));
+        self.code.slots.extend(self.plan.registers.iter().map(|r| kept(&r.ty)));
+        self.code.starts = vec![None; self.plan.registers.len()];
+        for (id, tape) in self.plan.tapes.iter_enumerated() {
+            let width = if self.views.is_own(id) { tape.ty.shape.len() } else { 0 };
+            let per_tick = !is_edge(tape);
+            self.code.slots.push(SlotData { dtype: tape.ty.dtype, width, per_tick, kept: false });
+            for case in &tape.cases {
+                match case.rule {
+                    Rule::Input(input) => {
+                        let slot = Slot(self.code.slots.len() - 1);
+                        self.code.inputs.push(Given { input: input as usize, slot, place: tape.place() });
+                    }
+                    Rule::Read { register, init: Some(Atom::Const(k)) } => {
+                        self.code.starts[register.0 as usize] = Some(Slot(k.0 as usize));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        for (i, register) in self.plan.registers.iter().enumerate() {
+            let in_loop = |r: &Region| matches!(r, Region::Loop { writes, .. } if writes.iter().any(|w| w.register.0 as usize == i));
+            if self.plan.regions.iter().any(in_loop) {
+                let slot = self.scratch(register.ty.dtype, register.ty.shape.len(), false);
+                self.code.slots[slot.0].kept = true;
+                self.code.backups.push((i, slot));
+            }
+        }
+    }
+
+    /// A place for a value on the way.
+    fn scratch(&mut self, dtype: DType, width: usize, per_tick: bool) -> Slot {
+        self.code.slots.push(SlotData { dtype, width, per_tick, kept: false });
+        Slot(self.code.slots.len() - 1)
+    }
+
+    fn arg(&mut self, view: &View) -> Arg {
+        let r = Ref { slot: view.slot, at: view.at, offset: view.offset };
+        self.code.refs.push(r);
+        self.code.refs.len() - 1
+    }
+
+    fn atom(&mut self, atom: Atom) -> Arg {
+        self.arg(&self.views.of(atom))
+    }
+
+    fn ty(&self, atom: Atom) -> Type {
+        match atom {
+            Atom::Const(k) => self.plan.consts[k].ty(),
+            Atom::Tape(tape, _) => self.plan.tapes[tape].ty.clone(),
+        }
+    }
+
+    fn guards(&mut self, when: &[rml_plan::Guard]) -> Vec<Guard> {
+        when.iter().map(|g| Guard { cond: self.atom(g.cond), value: g.value }).collect()
+    }
+
+    fn put(&mut self, write: &Write) -> Put {
+        Put {
+            register: write.register.0 as usize,
+            at: write.at,
+            when: self.guards(&write.when),
+            unless: write.unless.iter().map(|a| self.atom(*a)).collect(),
+            value: self.atom(write.value),
+        }
+    }
+
+    fn regions(&mut self) {
+        let head = if let Ends::Found { head, .. } = &self.plan.ends { *head } else { 0 };
+        let (mut head_units, mut first) = (0, true);
+        for region in &sink::sink(self.plan) {
+            let from = self.code.units.len();
+            let in_loop = matches!(region, Region::Loop { .. });
+            for (i, part) in region.parts().iter().enumerate() {
+                self.part(part, in_loop);
+                if first && i + 1 == head {
+                    head_units = self.code.units.len();
+                }
+            }
+            first = false;
+            let units = from..self.code.units.len();
+            let over = !in_loop;
+            if let Some(pass) = self.code.passes.last_mut().filter(|pass| pass.over && over) {
+                pass.units.end = units.end;
+                continue;
+            }
+            let (backward, puts) = match region {
+                Region::Over(_) => (false, Vec::new()),
+                Region::Loop { backward, writes, .. } => {
+                    (*backward, writes.iter().map(|w| self.put(w)).collect())
+                }
+            };
+            let pass = Pass { over, backward, units, puts, lists: Default::default() };
+            self.code.passes.push(pass);
+        }
+        if let Ends::Found { conds, .. } = &self.plan.ends {
+            let conds = self.guards(conds);
+            self.code.ending = Some(Ending { conds, head: head_units, lists: Default::default() });
+        }
+    }
+
+    fn part(&mut self, part: &Part, in_loop: bool) {
+        let tape = part.tape.0 as usize;
+        let data = &self.plan.tapes[part.tape];
+        if !self.views.is_own(part.tape) {
+            return;
+        }
+        self.once[tape] = !in_loop && self.is_once(&data.cases);
+        self.code.slots[self.code.consts + self.plan.registers.len() + tape].per_tick &= !self.once[tape];
+        for case in data.cases.iter().filter(|case| !case.at.and(part.at).is_empty()) {
+            if matches!(case.rule, Rule::Input(_)) {
+                continue;
+            }
+            let when = self.guards(&case.when);
+            let (from, slots) = (self.code.instrs.len(), self.code.slots.len());
+            let out = View::of(Slot(self.code.consts + self.plan.registers.len() + tape), &data.ty.shape);
+            self.rule(&case.rule, &data.ty, &out);
+            let to = self.code.instrs.len();
+            // A sum runs the instructions of its terms itself.
+            let is_sum = matches!(case.rule, Rule::Sum { .. });
+            let instrs = if is_sum { to - 1..to } else { from..to };
+            let in_turn = !is_sum && self.code.slots.len() > slots;
+            let at = case.at.and(part.at);
+            self.code.units.push(Unit {
+                tape,
+                at,
+                when,
+                instrs,
+                once: self.once[tape],
+                in_turn,
+                steps: None,
+            });
+        }
+    }
+
+    /// Whether all operands are the same at all ticks.
+    fn is_once(&self, cases: &[Case]) -> bool {
+        let [Case { when, rule: rule @ Rule::Apply { .. }, .. }] = cases else { return false };
+        let steady = |atom: Atom| {
+            let slot = self.views.of(atom);
+            let data = self.code.slot(slot.slot);
+            let base = self.code.consts + self.plan.registers.len();
+            !matches!(slot.at, At::Here(_))
+                || slot.slot.0 < base
+                || !data.per_tick && self.once.get(slot.slot.0 - base).is_some_and(|once| *once)
+        };
+        when.is_empty() && rule.operands().into_iter().all(steady)
+    }
+
+    fn push(&mut self, kernel: Kernel, out: &View, args: &[&View]) {
+        let args = args.iter().map(|v| self.arg(v)).collect();
+        let out = self.arg(out);
+        self.code.instrs.push(Instr { kernel, out, args });
+    }
+
+    fn rule(&mut self, rule: &Rule, ty: &Type, out: &View) {
+        match rule {
+            Rule::Apply { op, args } => {
+                let types: Vec<Type> = args.iter().map(|a| self.ty(*a)).collect();
+                let views: Vec<View> = args.iter().map(|a| self.views.of(*a)).collect();
+                self.apply(op, &views, &types, ty, out);
+            }
+            Rule::Copy(a) => {
+                let view = self.views.of(*a);
+                self.copy(ty.dtype, out, &view);
+            }
+            Rule::Select { cond, then, other } => {
+                let views = [*cond, *then, *other].map(|a| self.views.of(a));
+                self.push(Kernel::Choose(ty.dtype), out, &views.each_ref());
+            }
+            Rule::Restart { ends, init, next } => {
+                let views: Vec<View> = ends.iter().chain([init, next]).map(|a| self.views.of(*a)).collect();
+                self.push(Kernel::Choose(ty.dtype), out, &views.iter().collect::<Vec<_>>());
+            }
+            Rule::Sum { init, backward, terms } => self.sum(*init, *backward, terms, ty, out),
+            Rule::Input(_) => {}
+            Rule::Read { register, init } => {
+                let at = register.0 as usize;
+                let own = View::of(self.code.register(at), &ty.shape);
+                let init = init.map(|a| self.views.of(a));
+                let args: Vec<&View> = std::iter::once(&own).chain(&init).collect();
+                self.push(Kernel::Read(ty.dtype, at), out, &args);
+            }
+        }
+    }
+
+    /// The elements of a view, in order.
+    fn copy(&mut self, dtype: DType, out: &View, view: &View) {
+        let none: &[usize] = &[];
+        let walk = Walk::new(&view.dims, [&out.strides, &view.strides, none, none], false);
+        self.push(Kernel::Copy(dtype, walk), out, &[view]);
+    }
+
+    /// A view with its elements one after the other.
+    fn packed(&mut self, dtype: DType, view: &View) -> View {
+        if view.is_dense() {
+            return view.clone();
+        }
+        let shape = Shape::new(&view.dims);
+        let out = View::of(self.scratch(dtype, shape.len(), false), &shape);
+        self.copy(dtype, &out, view);
+        out
+    }
+
+    fn sum(&mut self, init: Option<Atom>, backward: bool, terms: &[rml_plan::Term], ty: &Type, out: &View) {
+        let added: Vec<(Positions, Added)> =
+            terms.iter().map(|t| (t.at, self.added(&t.op, &t.args, ty))).collect();
+        let init: Vec<View> = init.iter().map(|a| self.views.of(*a)).collect();
+        let kernel = Kernel::Sum { backward, init: !init.is_empty(), terms: added };
+        self.push(kernel, out, &init.iter().collect::<Vec<_>>());
+    }
+
+    fn added(&mut self, op: &Op, args: &[Atom], ty: &Type) -> Added {
+        let types: Vec<Type> = args.iter().map(|a| self.ty(*a)).collect();
+        match (op, args) {
+            (Op::Copy, [x]) => return Added::Rows(self.atom(*x)),
+            (Op::SumTo { shape }, [x]) if types[0].shape.dims().ends_with(shape.dims()) => {
+                return Added::Rows(self.atom(*x));
+            }
+            (Op::Einsum(e), [a, b])
+                if e.operands() == [['b', 'i'], ['b', 'j']] && e.result() == ['i', 'j'] =>
+            {
+                if let ([k, m], [_, n]) = (types[0].shape.dims(), types[1].shape.dims()) {
+                    let size = [*m, *k, *n];
+                    return Added::Outer(size, [self.atom(*a), self.atom(*b)]);
+                }
+            }
+            _ => {}
+        }
+        let views: Vec<View> = args.iter().map(|a| self.views.of(*a)).collect();
+        // Small terms are made for all ticks at once.
+        let from = self.code.instrs.len();
+        let slot = self.scratch(ty.dtype, ty.shape.len(), false);
+        let made = View::of(slot, &ty.shape);
+        self.apply(op, &views, &types, ty, &made);
+        let instrs = from..self.code.instrs.len();
+        self.code.slots[slot.0].per_tick = instrs.len() == 1 && ty.shape.len() < 16;
+        // The sum itself comes behind its terms, as the last instruction of the unit.
+        Added::Made(instrs, self.arg(&made))
+    }
+}
+
+/// Strides of a view that is repeated to a shape.
+fn wide(view: &View, dims: &[usize]) -> Vec<usize> {
+    stretched(&view.dims, &view.strides, dims)
+}
+
+/// The view of a place as a whole.
+fn whole(slot: Slot, dims: &[usize]) -> View {
+    View { slot, at: At::Here(0), offset: 0, strides: dense(dims), dims: dims.to_vec() }
+}

@@ -1,0 +1,221 @@
+//! Where values lie: those that are not needed at the same time share memory.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rml_ir::DType;
+
+use super::code::{Added, Arg, At, Code, Kernel, Put, Unit};
+
+/// Where a value lies in a window: so far from the start, and so much farther for each tick that the window has.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(super) struct Room {
+    pub(super) fixed: usize,
+    pub(super) per_tick: usize,
+}
+
+impl Room {
+    /// Where it lies in a window of that many ticks.
+    pub(super) fn at(self, ticks: usize) -> usize {
+        self.fixed + self.per_tick * ticks
+    }
+}
+
+/// Where all values lie, and how much memory there is of each type.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(super) struct Placement {
+    pub(super) rooms: Vec<Room>,
+    pub(super) sizes: [Room; 3],
+    /// Values of the first pass for each tick, and inputs: by place, so that those that come first are nearest.
+    pub(super) early: Vec<usize>,
+}
+
+/// The types of elements, in the order of [`Placement::sizes`].
+pub(super) const TYPES: [DType; 3] = [DType::Num, DType::Int, DType::Bool];
+
+/// From which step to which one a value is needed.
+type Life = (usize, usize);
+
+/// Places all values. Those that do not outlive their tick get the room of one.
+pub(super) fn place(code: &mut Code) -> Placement {
+    let lives = lives(code);
+    let mut placement = Placement { rooms: vec![Room::default(); code.slots.len()], ..Placement::default() };
+    for (i, dtype) in TYPES.into_iter().enumerate() {
+        let of = |per_tick: bool| {
+            let slots = code.slots.iter().enumerate();
+            let mine = slots.filter(|(_, s)| s.dtype == dtype && s.per_tick == per_tick && s.width > 0);
+            mine.filter_map(|(i, s)| Some((i, s.width, lives[i]?))).collect::<Vec<_>>()
+        };
+        let (fixed, size) = first_fit(of(false));
+        let size = size.next_multiple_of(ALIGNED);
+        fixed.into_iter().for_each(|(slot, at)| placement.rooms[slot] = Room { fixed: at, per_tick: 0 });
+        let (ticks, per_tick) = first_fit(of(true));
+        ticks.into_iter().for_each(|(slot, at)| placement.rooms[slot] = Room { fixed: size, per_tick: at });
+        placement.sizes[i] = Room { fixed: size, per_tick };
+    }
+    // The first step is 1; inputs are there before.
+    let early = |i: &usize| code.slots[*i].per_tick && lives[*i].is_some_and(|(from, _)| from <= 1);
+    placement.early = (0..code.slots.len()).filter(early).collect();
+    placement.early.sort_by_key(|i| placement.rooms[*i].per_tick);
+    placement
+}
+
+/// When values are needed.
+struct Lives {
+    lives: Vec<Option<Life>>,
+    /// The only loop whose ticks need it, if each tick needs that of its own alone.
+    within: Vec<Within>,
+}
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Within {
+    Nothing,
+    Loop { pass: usize, life: Life },
+    More,
+}
+
+/// A step, the pass that it is in, and the steps of the loop around it, if there is one.
+#[derive(Clone, Copy)]
+struct Step {
+    step: usize,
+    pass: usize,
+    around: Option<Life>,
+}
+
+impl Lives {
+    fn touch(&mut self, code: &Code, arg: Arg, now: Step) {
+        let r = &code.refs[arg];
+        let slot = r.slot.0;
+        let (from, to) = now.around.unwrap_or((now.step, now.step));
+        let life = self.lives[slot].get_or_insert((from, to));
+        *life = (life.0.min(from), life.1.max(to));
+        let own = r.at == At::Here(0) && now.around.is_some();
+        self.within[slot] = match self.within[slot] {
+            Within::Nothing if own => Within::Loop { pass: now.pass, life: (now.step, now.step) },
+            Within::Loop { pass, life } if own && pass == now.pass => {
+                Within::Loop { pass, life: (life.0, life.1.max(now.step)) }
+            }
+            _ => Within::More,
+        };
+    }
+
+    fn unit(&mut self, code: &Code, unit: &Unit, now: Step) {
+        unit.when.iter().for_each(|g| self.touch(code, g.cond, now));
+        unit.instrs.clone().for_each(|i| self.instr(code, i, now));
+    }
+
+    fn instr(&mut self, code: &Code, instr: usize, now: Step) {
+        let instr = &code.instrs[instr];
+        instr.args.iter().chain([&instr.out]).for_each(|a| self.touch(code, *a, now));
+        if let Kernel::Sum { terms, .. } = &instr.kernel {
+            for (_, added) in terms {
+                match added {
+                    Added::Rows(a) => self.touch(code, *a, now),
+                    Added::Outer(_, args) => args.iter().for_each(|a| self.touch(code, *a, now)),
+                    Added::Made(instrs, a) => {
+                        instrs.clone().for_each(|i| self.instr(code, i, now));
+                        self.touch(code, *a, now);
+                    }
+                }
+            }
+        }
+    }
+
+    fn put(&mut self, code: &Code, put: &Put, now: Step) {
+        let conds = put.when.iter().map(|g| g.cond).chain(put.unless.iter().copied());
+        conds.chain([put.value]).for_each(|a| self.touch(code, a, now));
+    }
+}
+
+fn lives(code: &mut Code) -> Vec<Option<Life>> {
+    let n = code.slots.len();
+    let mut lives = Lives { lives: vec![None; n], within: vec![Within::Nothing; n] };
+    let mut step = 1;
+    for (i, pass) in code.passes.iter().enumerate() {
+        let around = (!pass.over).then(|| (step, step + pass.units.len()));
+        for unit in pass.units.clone() {
+            lives.unit(code, &code.units[unit], Step { step, pass: i, around });
+            step += 1;
+        }
+        pass.puts.iter().for_each(|put| lives.put(code, put, Step { step, pass: i, around }));
+        step += 1;
+    }
+    // Outputs and what is committed are read in the end.
+    let end = Step { step, pass: code.passes.len(), around: None };
+    code.commits.iter().for_each(|put| lives.put(code, put, end));
+    for taken in code.outputs.iter().flatten() {
+        taken.when.iter().map(|g| g.cond).chain([taken.value]).for_each(|a| lives.touch(code, a, end));
+    }
+    if let (Some(ending), Some(pass)) = (&code.ending, code.passes.first()) {
+        let now = Step { step: 1 + ending.head, pass: 0, around: Some((1, 1 + pass.units.len())) };
+        ending.conds.iter().for_each(|g| lives.touch(code, g.cond, now));
+    }
+    // Inputs are written between windows.
+    for given in &code.inputs {
+        lives.lives[given.slot.0] = Some((0, step));
+        lives.within[given.slot.0] = Within::More;
+    }
+    for (i, slot) in code.slots.iter_mut().enumerate() {
+        if slot.kept {
+            lives.lives[i] = Some((0, step));
+        } else if let Within::Loop { life, .. } = lives.within[i] {
+            slot.per_tick = false;
+            lives.lives[i] = Some(life);
+        }
+    }
+    lives.lives
+}
+
+/// Rows that are long enough begin at a multiple of this many elements.
+const ALIGNED: usize = 16;
+
+/// Places for values with a width and a life, each the first one that is free; and how much room they take together.
+fn first_fit(mut values: Vec<(usize, usize, Life)>) -> (Vec<(usize, usize)>, usize) {
+    values.sort_by_key(|(slot, width, (from, _))| (*from, std::cmp::Reverse(*width), *slot));
+    let mut free: BTreeMap<usize, usize> = BTreeMap::new();
+    let mut taken: BTreeSet<(usize, usize, usize)> = BTreeSet::new();
+    let (mut top, mut places) = (0, Vec::with_capacity(values.len()));
+    for (slot, width, (from, to)) in values {
+        while let Some(&(end, at, len)) = taken.first().filter(|(end, ..)| *end < from) {
+            taken.remove(&(end, at, len));
+            release(&mut free, at, len);
+        }
+        let aligned = |at: usize| if width < ALIGNED { at } else { at.next_multiple_of(ALIGNED) };
+        let found =
+            free.iter().map(|(at, len)| (*at, *len)).find(|(at, len)| aligned(*at) + width <= at + len);
+        let at = match found {
+            Some((start, len)) => {
+                let at = aligned(start);
+                free.remove(&start);
+                for (from, to) in [(start, at), (at + width, start + len)] {
+                    if from < to {
+                        free.insert(from, to - from);
+                    }
+                }
+                at
+            }
+            None => {
+                let at = aligned(top);
+                if at > top {
+                    release(&mut free, top, at - top);
+                }
+                top = at + width;
+                at
+            }
+        };
+        taken.insert((to, at, width));
+        places.push((slot, at));
+    }
+    (places, top)
+}
+
+/// Gives a range back, and joins it with its neighbours.
+fn release(free: &mut BTreeMap<usize, usize>, mut at: usize, mut len: usize) {
+    if let Some((&before, &its)) = free.range(..at).next_back().filter(|(before, its)| *before + *its == at) {
+        free.remove(&before);
+        (at, len) = (before, its + len);
+    }
+    if let Some(its) = free.remove(&(at + len)) {
+        len += its;
+    }
+    free.insert(at, len);
+}

@@ -1,0 +1,379 @@
+//! Runs code in memory.
+
+use rml_ir::op::{Number, Op, slices};
+use rml_ir::{DType, Position, Positions, Precision, Shape, Value};
+
+use super::Suspect;
+use super::arena::{Arena, Split};
+use super::bind::Bound;
+use super::code::{Arg, Code, Entry, Guard, Instr, Kernel, Pass, Put, Unit};
+use super::packs::Layout;
+use super::scalar::{self, Spot};
+use super::walk::{Dim, Walk};
+
+/// A window that runs.
+pub(super) struct Run<'a, N: Number> {
+    pub(super) code: &'a Code,
+    pub(super) bound: &'a Bound,
+    pub(super) arena: &'a mut Arena<N>,
+    /// Which registers are set.
+    pub(super) set: &'a mut [bool],
+    pub(super) precision: Precision,
+    pub(super) packs: &'a mut [Layout<N>],
+}
+
+/// The position of a tick in a window.
+pub(super) fn position(t: usize, ticks: usize) -> Position {
+    match (t == 0, t + 1 == ticks) {
+        (true, true) => Position::Only,
+        (true, false) => Position::First,
+        (false, true) => Position::Last,
+        (false, false) => Position::Middle,
+    }
+}
+
+/// The ticks at some positions of a window, as ranges.
+pub(super) fn ranges(at: Positions, ticks: usize) -> impl DoubleEndedIterator<Item = (usize, usize)> {
+    let end = ticks - 1;
+    let has = |p: Position| at.contains(p);
+    let parts = if ticks == 1 {
+        [(0, usize::from(has(Position::Only))), (0, 0), (0, 0)]
+    } else {
+        let first = (0, usize::from(has(Position::First)));
+        let middle = (1, if has(Position::Middle) { end } else { 1 });
+        let last = (end, end + usize::from(has(Position::Last)));
+        match (has(Position::First), has(Position::Middle) || ticks == 2, has(Position::Last)) {
+            (true, true, true) => [(0, ticks), (0, 0), (0, 0)],
+            (true, true, false) => [(0, end), (0, 0), (0, 0)],
+            (false, true, true) if ticks > 2 => [(1, ticks), (0, 0), (0, 0)],
+            _ => [first, middle, last],
+        }
+    };
+    parts.into_iter().filter(|(from, to)| from < to)
+}
+
+impl<N: Number> Run<'_, N> {
+    pub(super) fn pass(&mut self, pass: &Pass) -> Result<(), Suspect> {
+        let ticks = self.bound.ticks;
+        if pass.over && ticks > 1 {
+            return pass.units.clone().try_for_each(|unit| self.over(&self.code.units[unit]));
+        }
+        let at = |i: usize| if pass.backward { ticks - 1 - i } else { i };
+        self.at_tick(pass, at(0))?;
+        // Of many ticks, all but two are in the middle.
+        let middle = &pass.lists[Position::Middle.index()];
+        match &middle[..] {
+            _ if ticks <= 2 => {}
+            [Entry::Scalars(range)] if pass.puts.is_empty() => {
+                let steps = &self.bound.steps[range.clone()];
+                for i in 1..ticks - 1 {
+                    scalar::run(steps, &self.code.ops, self.arena, self.set, at(i))?;
+                }
+            }
+            [] if pass.puts.is_empty() => {}
+            _ => {
+                for i in 1..ticks - 1 {
+                    self.entries(middle, at(i))?;
+                    self.puts_at(&pass.puts, at(i), Position::Middle);
+                }
+            }
+        }
+        if ticks > 1 { self.at_tick(pass, at(ticks - 1)) } else { Ok(()) }
+    }
+
+    fn at_tick(&mut self, pass: &Pass, t: usize) -> Result<(), Suspect> {
+        let p = position(t, self.bound.ticks);
+        self.entries(&pass.lists[p.index()], t)?;
+        self.puts_at(&pass.puts, t, p);
+        Ok(())
+    }
+
+    pub(super) fn entries(&mut self, entries: &[Entry], t: usize) -> Result<(), Suspect> {
+        for entry in entries {
+            match entry {
+                Entry::Scalars(range) => {
+                    let steps = &self.bound.steps[range.clone()];
+                    scalar::run(steps, &self.code.ops, self.arena, self.set, t)?;
+                }
+                Entry::Unit(unit) => self.unit(&self.code.units[*unit], t)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn unit(&mut self, unit: &Unit, t: usize) -> Result<(), Suspect> {
+        if !unit.when.is_empty() && !self.holds(&unit.when, t) {
+            return Ok(());
+        }
+        let code = self.code;
+        code.instrs[unit.instrs.clone()].iter().try_for_each(|instr| self.run(instr, t, t + 1))
+    }
+
+    fn over(&mut self, unit: &Unit) -> Result<(), Suspect> {
+        let code = self.code;
+        for (from, to) in ranges(unit.at, self.bound.ticks) {
+            if unit.once {
+                return self.unit(unit, from);
+            } else if let Some(steps) = &unit.steps {
+                let steps = &self.bound.steps[steps.clone()];
+                for t in from..to {
+                    scalar::run(steps, &code.ops, self.arena, self.set, t)?;
+                }
+            } else if unit.when.is_empty() && !unit.in_turn {
+                code.instrs[unit.instrs.clone()].iter().try_for_each(|instr| self.run(instr, from, to))?;
+            } else {
+                (from..to).try_for_each(|t| self.unit(unit, t))?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn puts(&mut self, puts: &[Put], t: usize) {
+        self.puts_at(puts, t, position(t, self.bound.ticks));
+    }
+
+    pub(super) fn puts_at(&mut self, puts: &[Put], t: usize, p: Position) {
+        for put in puts.iter().filter(|put| put.at.contains(p)) {
+            if !self.holds(&put.when, t) {
+                continue;
+            }
+            let unset = put.unless.iter().any(|e| self.truth(*e, t));
+            self.set[put.register] = !unset;
+            let slot = self.code.register(put.register);
+            for (pack, layout) in self.code.packs.iter().zip(&mut *self.packs) {
+                if pack.of.slot == slot {
+                    layout.change();
+                }
+            }
+            let to = self.bound.base(slot);
+            let data = self.code.slot(slot);
+            let from = match (unset, self.code.starts[put.register]) {
+                (true, None) => continue,
+                (true, Some(start)) => self.bound.base(start),
+                (false, _) => self.spot(put.value).get(t),
+            };
+            self.arena.copy(data.dtype, to, from, data.width);
+        }
+    }
+
+    #[inline]
+    pub(super) fn spot(&self, arg: Arg) -> Spot {
+        self.bound.spots[arg]
+    }
+
+    fn truth(&self, arg: Arg, t: usize) -> bool {
+        self.arena.bools[self.spot(arg).get(t)]
+    }
+
+    pub(super) fn holds(&self, when: &[Guard], t: usize) -> bool {
+        when.iter().all(|g| self.truth(g.cond, t) == g.value)
+    }
+
+    /// Computes a value at the ticks `from..to`.
+    pub(super) fn run(&mut self, instr: &Instr, from: usize, to: usize) -> Result<(), Suspect> {
+        match &instr.kernel {
+            Kernel::Point(op, dtype, walk) => self.point(op, *dtype, walk, instr, from, to),
+            Kernel::Copy(dtype, walk) => self.copy(*dtype, walk, instr, from, to),
+            Kernel::Product(size, pack) => {
+                self.product(*size, *pack, instr, from, to);
+                Ok(())
+            }
+            Kernel::Sum { backward, init, terms } => {
+                let init = init.then(|| self.spot(instr.args[0]).get(0));
+                self.sum(instr, *backward, init, terms)
+            }
+            kernel => (from..to).try_for_each(|t| self.tick(kernel, instr, t)),
+        }
+    }
+
+    /// Where the result and the operands of a walk begin, and how far they move on with the tick.
+    #[inline]
+    fn walk(&self, instr: &Instr, t: usize) -> ([usize; 4], [usize; 4]) {
+        let (mut base, mut step) = ([0; 4], [0; 4]);
+        for (i, arg) in std::iter::once(&instr.out).chain(&instr.args).enumerate() {
+            let spot = self.spot(*arg);
+            (base[i], step[i]) = (spot.get(t), spot.step);
+        }
+        (base, step)
+    }
+
+    fn point(
+        &mut self,
+        op: &Op,
+        dtype: DType,
+        walk: &Walk,
+        instr: &Instr,
+        from: usize,
+        to: usize,
+    ) -> Result<(), Suspect> {
+        let (base, tick) = self.walk(instr, from);
+        let arena = &mut *self.arena;
+        walk.each(to - from, base, tick, &mut |at, row| arena.point(op, dtype, at, row))
+    }
+
+    fn copy(
+        &mut self,
+        dtype: DType,
+        walk: &Walk,
+        instr: &Instr,
+        from: usize,
+        to: usize,
+    ) -> Result<(), Suspect> {
+        let (base, tick) = self.walk(instr, from);
+        let Arena { nums, ints, bools } = &mut *self.arena;
+        walk.each(to - from, base, tick, &mut |at, row| {
+            match dtype {
+                DType::Num => copy_row(nums, at, row),
+                DType::Int => copy_row(ints, at, row),
+                DType::Bool => copy_row(bools, at, row),
+            }
+            Ok(())
+        })
+    }
+
+    fn product(&mut self, [m, k, n]: [usize; 3], pack: Option<usize>, instr: &Instr, from: usize, to: usize) {
+        let (base, tick) = self.walk(instr, from);
+        // One product of all ticks, if it is always with the same matrix.
+        let joined = tick[..3] == [m * n, m * k, 0];
+        let (m, times) = if joined { (m * (to - from), 1) } else { (m, to - from) };
+        for i in 0..times {
+            let [o, a, b, _] = std::array::from_fn(|j| base[j].wrapping_add(i.wrapping_mul(tick[j])));
+            let split = Split::new(&mut self.arena.nums, o, m * n);
+            let (a, b) = (split.row(a, m * k), split.row(b, k * n));
+            let rows = m * if joined { 1 } else { self.bound.ticks };
+            let packed = pack.and_then(|pack| self.packs[pack].ready(rows, (k, n), b));
+            match packed {
+                Some(packed) => N::product_packed(m, a, packed, split.out),
+                None => N::product((m, k, n), a, false, b, false, split.out),
+            }
+        }
+    }
+
+    /// Through values, for what has no kernel.
+    pub(super) fn general(
+        &mut self,
+        op: &Op,
+        kinds: &[(DType, Shape)],
+        dtype: DType,
+        instr: &Instr,
+        t: usize,
+    ) -> Result<(), Suspect> {
+        let value = |(arg, (dtype, shape)): (&Arg, &(DType, Shape))| {
+            self.arena.value(*dtype, shape, self.spot(*arg).get(t))
+        };
+        let args: Vec<Value> = instr.args.iter().zip(kinds).map(value).collect();
+        let result = rml_ir::op::eval(op, &args.iter().collect::<Vec<_>>(), self.precision)?;
+        let at = self.spot(instr.out).get(t);
+        self.arena.set(dtype, at, &result);
+        Ok(())
+    }
+}
+
+fn copy_row<T: Copy>(all: &mut [T], [to, from, ..]: [usize; 4], row: Dim) {
+    match row.step {
+        [1, 1, ..] => all.copy_within(from..from + row.n, to),
+        [1, 0, ..] => {
+            let x = all[from];
+            all[to..][..row.n].fill(x);
+        }
+        [to_step, from_step, ..] => {
+            let (mut to, mut from) = (to, from);
+            for _ in 0..row.n {
+                all[to] = all[from];
+                (to, from) = (to.wrapping_add(to_step), from.wrapping_add(from_step));
+            }
+        }
+    }
+}
+
+impl<N: Number> Arena<N> {
+    /// A row of an operator that computes element by element.
+    fn point(&mut self, op: &Op, dtype: DType, [o, a, b, c]: [usize; 4], row: Dim) -> Result<(), Suspect> {
+        let n = row.n;
+        let [_, la, lb, lc] = row.step.map(|step| if step == 0 { n.min(1) } else { n });
+        let Arena { nums, ints, bools } = self;
+        match (op, dtype) {
+            (Op::Where, DType::Num) => choose(nums, &bools[a..][..la], [o, b, c], n, [lb, lc]),
+            (Op::Where, DType::Int) => choose(ints, &bools[a..][..la], [o, b, c], n, [lb, lc]),
+            (Op::Where, DType::Bool) => {
+                for i in 0..n {
+                    let at = |at: usize, len: usize| at + if len == 1 { 0 } else { i };
+                    bools[o + i] = bools[if bools[at(a, la)] { at(b, lb) } else { at(c, lc) }];
+                }
+            }
+            (Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge, DType::Num) => {
+                slices::compare(op, &nums[a..][..la], &nums[b..][..lb], &mut bools[o..][..n]);
+            }
+            (Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge, DType::Int) => {
+                slices::compare(op, &ints[a..][..la], &ints[b..][..lb], &mut bools[o..][..n]);
+            }
+            (Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge, DType::Bool) => {
+                let s = Split::new(bools, o, n);
+                slices::compare(op, s.row(a, la), s.row(b, lb), s.out);
+            }
+            (Op::And | Op::Or, _) => {
+                let s = Split::new(bools, o, n);
+                slices::logic(op, s.row(a, la), s.row(b, lb), s.out);
+            }
+            (Op::Not, _) => {
+                let s = Split::new(bools, o, n);
+                let x = s.row(a, la);
+                s.out.iter_mut().zip(x).for_each(|(out, x)| *out = !x);
+            }
+            (Op::ToNum, DType::Bool) => {
+                let one = |x: &bool| if *x { N::ONE } else { N::default() };
+                nums[o..][..n].iter_mut().zip(&bools[a..][..la]).for_each(|(out, x)| *out = one(x));
+            }
+            (Op::ToNum, DType::Int) => {
+                nums[o..][..n].iter_mut().zip(&ints[a..][..la]).for_each(|(out, x)| *out = N::of_int(*x));
+            }
+            (Op::ToInt, DType::Bool) => {
+                ints[o..][..n].iter_mut().zip(&bools[a..][..la]).for_each(|(out, x)| *out = i64::from(*x));
+            }
+            (Op::ToInt, DType::Num) => {
+                for (out, x) in ints[o..][..n].iter_mut().zip(&nums[a..][..la]) {
+                    *out = x.to_int().ok_or(Suspect)?;
+                }
+            }
+            (Op::ToBool, DType::Int) => {
+                bools[o..][..n].iter_mut().zip(&ints[a..][..la]).for_each(|(out, x)| *out = *x != 0);
+            }
+            (Op::ToBool, DType::Num) => {
+                bools[o..][..n]
+                    .iter_mut()
+                    .zip(&nums[a..][..la])
+                    .for_each(|(out, x)| *out = *x != N::default());
+            }
+            (Op::Neg | Op::Abs | Op::Sign, DType::Int) => {
+                let s = Split::new(ints, o, n);
+                let x = s.row(a, la);
+                for (out, x) in s.out.iter_mut().zip(x) {
+                    *out = slices::int_unary(op, *x)?;
+                }
+            }
+            (_, DType::Int) => {
+                for i in 0..n {
+                    let at = |at: usize, len: usize| at + if len == 1 { 0 } else { i };
+                    ints[o + i] = slices::int_binary(op, ints[at(a, la)], ints[at(b, lb)])?;
+                }
+            }
+            (Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Pow | Op::Minimum | Op::Maximum, _) => {
+                let s = Split::new(nums, o, n);
+                N::binary(op, s.row(a, la), s.row(b, lb), s.out);
+            }
+            _ => {
+                let s = Split::new(nums, o, n);
+                N::unary(op, s.row(a, n), s.out);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn choose<T: Copy>(all: &mut [T], cond: &[bool], [o, b, c]: [usize; 3], n: usize, lens: [usize; 2]) {
+    for i in 0..n {
+        let at = |at: usize, len: usize| at + if len == 1 { 0 } else { i };
+        let holds = cond[if cond.len() == 1 { 0 } else { i }];
+        all[o + i] = all[if holds { at(b, lens[0]) } else { at(c, lens[1]) }];
+    }
+}

@@ -1,0 +1,263 @@
+//! Numbers, ints and truth values one by one: many small steps without the cost of walks.
+
+use std::ops::Range;
+
+use rml_ir::op::{Number, Op, slices};
+use rml_ir::{DType, Position};
+
+use super::Suspect;
+use super::arena::Arena;
+use super::code::{Arg, Code, Do, Entry, Guard, Instr, Kernel, Scalar, Unit};
+
+/// A place at each tick.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(super) struct Spot {
+    pub(super) at: usize,
+    pub(super) step: usize,
+}
+
+impl Spot {
+    #[inline]
+    pub(super) fn get(self, t: usize) -> usize {
+        self.at.wrapping_add(self.step.wrapping_mul(t))
+    }
+}
+
+/// A step: what it writes, and its operands.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Step {
+    pub(super) what: Do,
+    pub(super) out: Spot,
+    pub(super) a: Spot,
+    pub(super) b: Spot,
+    pub(super) c: Spot,
+}
+
+/// Makes the lists of what runs at a tick: scalar instructions that follow each other are one entry.
+pub(super) fn list(code: &mut Code) {
+    for pass in 0..code.passes.len() {
+        let (over, units) = (code.passes[pass].over, code.passes[pass].units.clone());
+        for p in Position::ALL.into_iter().filter(|p| !over || *p == Position::Only) {
+            let list = Lister { code }.list(units.clone(), p);
+            code.passes[pass].lists[p.index()] = list;
+        }
+    }
+    for unit in
+        code.passes.iter().filter(|pass| pass.over).flat_map(|pass| pass.units.clone()).collect::<Vec<_>>()
+    {
+        let Unit { when, instrs, at, .. } = &code.units[unit];
+        let is_at_once = |i: usize| matches!(code.instrs[i].kernel, Kernel::Point(..) | Kernel::Copy(..));
+        let p = at.iter().next();
+        if let Some(p) = p.filter(|_| !when.is_empty() || !instrs.clone().all(is_at_once))
+            && let [Entry::Scalars(steps)] = &(Lister { code }).list(unit..unit + 1, p)[..]
+        {
+            code.units[unit].steps = Some(steps.clone());
+        }
+    }
+    if let (Some(mut ending), Some(pass)) = (code.ending.take(), code.passes.first()) {
+        let Range { start, end } = pass.units;
+        for p in Position::ALL {
+            let mut list = |units: Range<usize>| Lister { code }.list(units, p);
+            ending.lists[0][p.index()] = list(start..ending.head);
+            ending.lists[1][p.index()] = list(ending.head..end);
+        }
+        code.ending = Some(ending);
+    }
+}
+
+struct Lister<'a> {
+    code: &'a mut Code,
+}
+
+impl Lister<'_> {
+    fn list(&mut self, units: Range<usize>, p: Position) -> Vec<Entry> {
+        let mut entries = Vec::new();
+        let mut from = self.code.scalars.len();
+        // The conditions of the steps before, and where they were tested.
+        let mut open: (Vec<Guard>, Vec<usize>) = Default::default();
+        for unit in units.filter(|u| self.code.units[*u].at.contains(p)).collect::<Vec<_>>() {
+            let steps = self.steps(unit);
+            let Some(steps) = steps else {
+                if from < self.code.scalars.len() {
+                    entries.push(Entry::Scalars(from..self.code.scalars.len()));
+                }
+                entries.push(Entry::Unit(unit));
+                (from, open) = (self.code.scalars.len(), Default::default());
+                continue;
+            };
+            let when = &self.code.units[unit].when;
+            if *when != open.0 {
+                open = (when.clone(), Vec::new());
+                for guard in when.clone() {
+                    open.1.push(self.code.scalars.len());
+                    let what = Do::Skip(guard.value, 0);
+                    self.code.scalars.push(Scalar { what, args: [None, Some(guard.cond), None, None] });
+                }
+            }
+            self.code.scalars.extend(steps);
+            for at in &open.1 {
+                let behind = self.code.scalars.len() - at - 1;
+                if let Do::Skip(_, n) = &mut self.code.scalars[*at].what {
+                    *n = behind;
+                }
+            }
+        }
+        if from < self.code.scalars.len() {
+            entries.push(Entry::Scalars(from..self.code.scalars.len()));
+        }
+        entries
+    }
+
+    /// The steps of a unit, if all its instructions are scalar.
+    fn steps(&mut self, unit: usize) -> Option<Vec<Scalar>> {
+        let Unit { instrs, .. } = &self.code.units[unit];
+        instrs.clone().map(|i| self.step(i)).collect()
+    }
+
+    fn step(&mut self, i: usize) -> Option<Scalar> {
+        let Instr { kernel, out, args } = &self.code.instrs[i];
+        let by = |num, int, bool, dtype: &DType| match dtype {
+            DType::Num => num,
+            DType::Int => int,
+            DType::Bool => bool,
+        };
+        let single = self.code.data(*out).1.width == 1;
+        let mut at: Vec<Arg> = args.clone();
+        let what = match kernel {
+            Kernel::Point(op, dtype, walk) if walk.is_scalar() => {
+                let (op, dtype) = (op.clone(), *dtype);
+                self.point(&op, dtype)?
+            }
+            Kernel::Copy(dtype, walk) if walk.is_scalar() => {
+                by(Do::CopyNum, Do::CopyInt, Do::CopyBool, dtype)
+            }
+            Kernel::Choose(dtype) if single && args.len() == 3 => {
+                by(Do::ChooseNum, Do::ChooseInt, Do::ChooseBool, dtype)
+            }
+            Kernel::Read(dtype, r) if single => {
+                at.resize(2, at[0]);
+                by(Do::ReadNum(*r), Do::ReadInt(*r), Do::ReadBool(*r), dtype)
+            }
+            _ => return None,
+        };
+        let out = self.code.instrs[i].out;
+        let arg = |i: usize| at.get(i).copied();
+        Some(Scalar { what, args: [Some(out), arg(0), arg(1), arg(2)] })
+    }
+
+    fn op(&mut self, op: &Op) -> usize {
+        self.code.ops.push(op.clone());
+        self.code.ops.len() - 1
+    }
+
+    fn point(&mut self, op: &Op, dtype: DType) -> Option<Do> {
+        Some(match (op, dtype) {
+            (Op::Add, DType::Num) => Do::AddNum,
+            (Op::Sub, DType::Num) => Do::SubNum,
+            (Op::Mul, DType::Num) => Do::MulNum,
+            (Op::Div, DType::Num) => Do::DivNum,
+            (Op::Neg, DType::Num) => Do::NegNum,
+            (Op::Add, DType::Int) => Do::AddInt,
+            (Op::Lt, DType::Num) => Do::LtNum,
+            (Op::Le, DType::Num) => Do::LeNum,
+            (Op::Gt, DType::Num) => Do::GtNum,
+            (Op::Ge, DType::Num) => Do::GeNum,
+            (Op::Eq, DType::Int) => Do::EqInt,
+            (Op::And, _) => Do::And,
+            (Op::Or, _) => Do::Or,
+            (Op::Not, _) => Do::Not,
+            (Op::Where, DType::Num) => Do::ChooseNum,
+            (Op::Where, DType::Int) => Do::ChooseInt,
+            (Op::Where, DType::Bool) => Do::ChooseBool,
+            (op, DType::Num) if is_comparison(op) => Do::CompareNum(self.op(op)),
+            (op, DType::Int) if is_comparison(op) => Do::CompareInt(self.op(op)),
+            (op, DType::Bool) if is_comparison(op) => Do::CompareBool(self.op(op)),
+            (Op::ToNum, DType::Bool) => Do::NumOfBool,
+            (Op::ToNum, DType::Int) => Do::NumOfInt,
+            (Op::ToInt, DType::Bool) => Do::IntOfBool,
+            (Op::ToInt, DType::Num) => Do::IntOfNum,
+            (Op::ToBool, DType::Int) => Do::BoolOfInt,
+            (Op::ToBool, DType::Num) => Do::BoolOfNum,
+            (Op::Minimum | Op::Maximum | Op::Pow, DType::Num) => Do::BinaryNum(self.op(op)),
+            (Op::Neg | Op::Abs | Op::Sign, DType::Int) => Do::UnaryInt(self.op(op)),
+            (_, DType::Int) => Do::BinaryInt(self.op(op)),
+            (_, DType::Num) => Do::UnaryNum(self.op(op)),
+            (_, DType::Bool) => return None,
+        })
+    }
+}
+
+/// Runs steps at a tick.
+pub(super) fn run<N: Number>(
+    steps: &[Step],
+    ops: &[Op],
+    arena: &mut Arena<N>,
+    set: &[bool],
+    t: usize,
+) -> Result<(), Suspect> {
+    let Arena { nums, ints, bools } = arena;
+    let (nums, ints, bools) = (&mut nums[..], &mut ints[..], &mut bools[..]);
+    let mut next = 0;
+    while let Some(step) = steps.get(next) {
+        next += 1;
+        let (o, a, b) = (step.out.get(t), step.a.get(t), step.b.get(t));
+        match step.what {
+            Do::AddNum => nums[o] = nums[a] + nums[b],
+            Do::SubNum => nums[o] = nums[a] - nums[b],
+            Do::MulNum => nums[o] = nums[a] * nums[b],
+            Do::DivNum => nums[o] = nums[a] / nums[b],
+            Do::NegNum => nums[o] = -nums[a],
+            Do::ChooseNum => nums[o] = nums[if bools[a] { b } else { step.c.get(t) }],
+            Do::LtNum => bools[o] = nums[a] < nums[b],
+            Do::LeNum => bools[o] = nums[a] <= nums[b],
+            Do::GtNum => bools[o] = nums[a] > nums[b],
+            Do::GeNum => bools[o] = nums[a] >= nums[b],
+            Do::And => bools[o] = bools[a] & bools[b],
+            Do::Or => bools[o] = bools[a] | bools[b],
+            Do::Not => bools[o] = !bools[a],
+            Do::CopyNum => nums[o] = nums[a],
+            Do::Skip(value, n) => {
+                if bools[a] != value {
+                    next += n;
+                }
+            }
+            Do::UnaryNum(op) => nums[o] = N::unary_one(&ops[op], nums[a]),
+            Do::BinaryNum(op) => {
+                let mut y = [N::default()];
+                N::binary(&ops[op], &[nums[a]], &[nums[b]], &mut y);
+                nums[o] = y[0];
+            }
+            Do::AddInt => ints[o] = ints[a].checked_add(ints[b]).ok_or(Suspect)?,
+            Do::UnaryInt(op) => ints[o] = slices::int_unary(&ops[op], ints[a])?,
+            Do::BinaryInt(op) => ints[o] = slices::int_binary(&ops[op], ints[a], ints[b])?,
+            Do::EqInt => bools[o] = ints[a] == ints[b],
+            Do::CompareNum(op) => bools[o] = compare(&ops[op], nums[a], nums[b]),
+            Do::CompareInt(op) => bools[o] = compare(&ops[op], ints[a], ints[b]),
+            Do::CompareBool(op) => bools[o] = compare(&ops[op], bools[a], bools[b]),
+            Do::NumOfBool => nums[o] = if bools[a] { N::ONE } else { N::default() },
+            Do::NumOfInt => nums[o] = N::of_int(ints[a]),
+            Do::IntOfBool => ints[o] = i64::from(bools[a]),
+            Do::IntOfNum => ints[o] = nums[a].to_int().ok_or(Suspect)?,
+            Do::BoolOfInt => bools[o] = ints[a] != 0,
+            Do::BoolOfNum => bools[o] = nums[a] != N::default(),
+            Do::CopyInt => ints[o] = ints[a],
+            Do::CopyBool => bools[o] = bools[a],
+            Do::ChooseInt => ints[o] = ints[if bools[a] { b } else { step.c.get(t) }],
+            Do::ChooseBool => bools[o] = bools[if bools[a] { b } else { step.c.get(t) }],
+            Do::ReadNum(r) => nums[o] = nums[if set[r] { a } else { b }],
+            Do::ReadInt(r) => ints[o] = ints[if set[r] { a } else { b }],
+            Do::ReadBool(r) => bools[o] = bools[if set[r] { a } else { b }],
+        }
+    }
+    Ok(())
+}
+
+fn is_comparison(op: &Op) -> bool {
+    matches!(op, Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge)
+}
+
+fn compare<T: Copy + PartialOrd>(op: &Op, a: T, b: T) -> bool {
+    let mut out = [false];
+    slices::compare(op, &[a], &[b], &mut out);
+    out[0]
+}

@@ -1,0 +1,100 @@
+//! Windows whose end the program finds.
+
+use std::sync::Arc;
+
+use rml_ir::Position;
+use rml_ir::op::Number;
+
+use super::code::{Code, Pass};
+use super::run::{Run, position};
+use super::{Machine, Suspect};
+
+/// How far the end of a window was looked for.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(super) enum Search {
+    #[default]
+    None,
+    /// It is none of that many first ticks.
+    Past(usize),
+    /// The window has that many ticks.
+    Found(usize),
+}
+
+impl Search {
+    /// How many ticks were begun.
+    pub(super) fn done(self) -> usize {
+        match self {
+            Search::None => 0,
+            Search::Past(ticks) | Search::Found(ticks) => ticks,
+        }
+    }
+}
+
+impl<N: Number> Machine<N> {
+    /// Looks for the end of the next window, if the plan [finds](rml_plan::Ends::Found) it: in its first `ticks` ticks, whose inputs were
+    /// set. How many ticks it has; none if it does not end with these. The search goes on from call to call until a window is run.
+    ///
+    /// # Errors
+    /// If an operator has no result. Then no register has changed.
+    pub fn find(&mut self, ticks: usize) -> Result<Option<usize>, Suspect> {
+        let from = match self.search {
+            Search::Found(found) => return Ok(Some(found)),
+            Search::Past(from) => from,
+            Search::None => {
+                self.begin();
+                0
+            }
+        };
+        let code = Arc::clone(&self.code);
+        let (Some(_), Some(pass)) = (&code.ending, code.passes.first()) else { return Ok(None) };
+        self.bind(ticks);
+        for t in from..ticks {
+            match self.run(&code).seek(&code, pass, t) {
+                Ok(true) => {
+                    self.search = Search::Found(t + 1);
+                    return Ok(Some(t + 1));
+                }
+                Ok(false) => self.search = Search::Past(t + 1),
+                Err(why) => {
+                    self.undo();
+                    return Err(why);
+                }
+            }
+        }
+        self.search = Search::Past(from.max(ticks));
+        Ok(None)
+    }
+
+    /// Gives up a window whose end is looked for.
+    pub fn abandon(&mut self) {
+        if self.search != Search::None {
+            self.undo();
+        }
+    }
+}
+
+impl<N: Number> Run<'_, N> {
+    /// Runs a tick of the first loop; only until the end is known, if it is the last one: then, true.
+    fn seek(&mut self, code: &Code, pass: &Pass, t: usize) -> Result<bool, Suspect> {
+        let Some(ending) = &code.ending else { return Ok(false) };
+        // As long as the end is not found, no tick is the last one.
+        let p = if t == 0 { Position::First } else { Position::Middle };
+        self.entries(&ending.lists[0][p.index()], t)?;
+        if ending.conds.iter().any(|g| self.holds(std::slice::from_ref(g), t)) {
+            return Ok(true);
+        }
+        self.entries(&ending.lists[1][p.index()], t)?;
+        self.puts_at(&pass.puts, t, p);
+        Ok(false)
+    }
+
+    /// What is left of the last tick of the loop that found it.
+    pub(super) fn close(&mut self, code: &Code) -> Result<(), Suspect> {
+        if let (Some(ending), Some(pass)) = (&code.ending, code.passes.first()) {
+            let ticks = self.bound.ticks;
+            self.entries(&ending.lists[1][position(ticks - 1, ticks).index()], ticks - 1)?;
+            self.puts(&pass.puts, ticks - 1);
+        }
+        Ok(())
+    }
+}

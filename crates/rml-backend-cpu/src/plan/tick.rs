@@ -1,0 +1,240 @@
+//! Kernels that run tick by tick, and sums over ticks.
+
+use rml_ir::op::{Around, Number, Op, slices};
+use rml_ir::{DType, Positions};
+
+use super::Suspect;
+use super::arena::{Arena, Split};
+use super::code::{Added, Instr, Kernel};
+use super::run::{Run, ranges};
+
+impl<N: Number> Run<'_, N> {
+    /// Computes a value at one tick.
+    pub(super) fn tick(&mut self, kernel: &Kernel, instr: &Instr, t: usize) -> Result<(), Suspect> {
+        let out = self.spot(instr.out).get(t);
+        let width = self.code.data(instr.out).1.width;
+        let arg = |i: usize| self.spot(instr.args[i]).get(t);
+        match kernel {
+            Kernel::Choose(dtype) => {
+                let conds = instr.args.len() - 2;
+                let any = (0..conds).any(|i| self.arena.bools[arg(i)]);
+                let from = arg(if any { conds } else { conds + 1 });
+                self.arena.copy(*dtype, out, from, width);
+            }
+            Kernel::Read(dtype, register) => {
+                let from = if self.set[*register] || instr.args.len() == 1 { arg(0) } else { arg(1) };
+                self.arena.copy(*dtype, out, from, width);
+            }
+            Kernel::Clear(dtype) => match dtype {
+                DType::Num => self.arena.nums[out..][..width].fill(N::default()),
+                DType::Int => self.arena.ints[out..][..width].fill(0),
+                DType::Bool => self.arena.bools[out..][..width].fill(false),
+            },
+            Kernel::Products(times, [m, k, n]) => {
+                let (a, b) = (arg(0), arg(1));
+                for i in 0..*times {
+                    let s = Split::new(&mut self.arena.nums, out + i * m * n, m * n);
+                    let (a, b) = (s.row(a + i * m * k, m * k), s.row(b + i * k * n, k * n));
+                    N::product((*m, *k, *n), a, false, b, false, s.out);
+                }
+            }
+            Kernel::Reduce(op, dtype, around) => return self.arena.reduce(op, *dtype, *around, out, arg(0)),
+            Kernel::Position(largest, dtype, around) => {
+                let (len, x) = (around.outer * around.inner, arg(0));
+                let size = around.outer * around.n * around.inner;
+                let Arena { nums, ints, .. } = &mut *self.arena;
+                if *dtype == DType::Num {
+                    N::position(*largest, *around, &nums[x..][..size], &mut ints[out..][..len]);
+                } else {
+                    let s = Split::new(ints, out, len);
+                    slices::int_position(*largest, *around, s.row(x, size), s.out);
+                }
+            }
+            Kernel::Softmax(log, columns) => {
+                let x = arg(0);
+                let s = Split::new(&mut self.arena.nums, out, width);
+                N::softmax(*log, *columns, s.row(x, width), s.out);
+            }
+            Kernel::OneHot(classes) => {
+                let x = arg(0);
+                let out = &mut self.arena.nums[out..][..width];
+                out.fill(N::default());
+                let rows = out.chunks_exact_mut((*classes).max(1));
+                for (row, x) in rows.zip(&self.arena.ints[x..]) {
+                    if let Some(one) = usize::try_from(*x).ok().and_then(|i| row.get_mut(i)) {
+                        *one = N::ONE;
+                    }
+                }
+            }
+            Kernel::Draw(op) => {
+                let (key, tick) = (self.arena.ints[arg(0)], self.arena.ints[arg(1)]);
+                N::draw(op, key, tick, &mut self.arena.nums[out..][..width]);
+            }
+            Kernel::Pick(..) | Kernel::Gather(..) | Kernel::ScatterAdd(_) => {
+                let args = [arg(0), arg(1)];
+                let count =
+                    self.code.data(instr.args[usize::from(!matches!(kernel, Kernel::ScatterAdd(_)))]).1.width;
+                return self.arena.index(kernel, (out, width), args, count);
+            }
+            Kernel::General(op, kinds, dtype) => return self.general(op, kinds, *dtype, instr, t),
+            Kernel::Point(..) | Kernel::Copy(..) | Kernel::Product(..) | Kernel::Sum { .. } => {}
+        }
+        Ok(())
+    }
+
+    pub(super) fn sum(
+        &mut self,
+        instr: &Instr,
+        backward: bool,
+        init: Option<usize>,
+        terms: &[(Positions, Added)],
+    ) -> Result<(), Suspect> {
+        let out = self.spot(instr.out).get(0);
+        let width = self.code.data(instr.out).1.width;
+        match init {
+            Some(init) => self.arena.copy(DType::Num, out, init, width),
+            None => self.arena.nums[out..][..width].fill(N::default()),
+        }
+        let ticks = self.bound.ticks;
+        // The ranges of the first tick, of those in the middle and of the last one, so that no range is taken twice.
+        let mut next = if backward { ticks } else { 0 };
+        loop {
+            let found = terms.iter().find_map(|(at, added)| {
+                let mut runs = ranges(*at, ticks);
+                runs.find(|(from, to)| if backward { *to == next } else { *from == next }).map(|r| (r, added))
+            });
+            let Some(((from, to), added)) = found else {
+                // Nothing is added at this tick.
+                match (backward, next) {
+                    (true, 0) => return Ok(()),
+                    (true, _) => next -= 1,
+                    (false, t) if t == ticks => return Ok(()),
+                    (false, _) => next += 1,
+                }
+                continue;
+            };
+            self.add(added, (out, width), (from, to), backward)?;
+            next = if backward { from } else { to };
+        }
+    }
+
+    fn add(
+        &mut self,
+        added: &Added,
+        (out, width): (usize, usize),
+        (from, to): (usize, usize),
+        backward: bool,
+    ) -> Result<(), Suspect> {
+        match added {
+            Added::Outer([m, k, n], [a, b]) => {
+                let (a, b) = (self.spot(*a), self.spot(*b));
+                let joined = a.step == m * k && b.step == k * n;
+                let (k, times) = if joined { (k * (to - from), 1) } else { (*k, to - from) };
+                for t in (0..times).map(|i| if backward && !joined { to - 1 - i } else { from + i }) {
+                    let s = Split::new(&mut self.arena.nums, out, m * n);
+                    let (a, b) = (s.row(a.get(t), m * k), s.row(b.get(t), k * n));
+                    N::product((*m, k, *n), a, true, b, true, s.out);
+                }
+            }
+            Added::Rows(x) => {
+                let rows = self.rows(*x, width);
+                let spot = self.spot(*x);
+                for t in (from..to).map(|t| if backward { to - 1 - (t - from) } else { t }) {
+                    self.arena.add_rows((out, width), spot.get(t), rows);
+                }
+            }
+            Added::Made(instrs, x) => {
+                let (code, spot) = (self.code, self.spot(*x));
+                let all = spot.step > 0;
+                if all {
+                    code.instrs[instrs.clone()].iter().try_for_each(|i| self.run(i, from, to))?;
+                }
+                for t in (from..to).map(|t| if backward { to - 1 - (t - from) } else { t }) {
+                    if !all {
+                        code.instrs[instrs.clone()].iter().try_for_each(|i| self.run(i, t, t + 1))?;
+                    }
+                    self.arena.add_rows((out, width), spot.get(t), 1);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// How many rows an operand has that is added row by row.
+    fn rows(&self, arg: usize, width: usize) -> usize {
+        self.code.data(arg).1.width / width.max(1)
+    }
+}
+
+impl<N: Number> Arena<N> {
+    fn add_rows(&mut self, (out, width): (usize, usize), from: usize, rows: usize) {
+        let s = Split::new(&mut self.nums, out, width);
+        let all = s.row(from, rows * width);
+        for row in all.chunks_exact(width.max(1)) {
+            s.out.iter_mut().zip(row).for_each(|(sum, x)| *sum += *x);
+        }
+    }
+
+    fn reduce(&mut self, op: &Op, dtype: DType, around: Around, out: usize, x: usize) -> Result<(), Suspect> {
+        let (size, len) = (around.outer * around.n * around.inner, around.outer * around.inner);
+        match (op, dtype) {
+            (_, DType::Num) => {
+                let s = Split::new(&mut self.nums, out, len);
+                N::reduce(op, around, s.row(x, size), s.out);
+            }
+            (Op::Sum { .. }, _) => {
+                let s = Split::new(&mut self.ints, out, len);
+                slices::int_sum(around, s.row(x, size), s.out)?;
+            }
+            (Op::Max { .. } | Op::Min { .. }, _) => {
+                let s = Split::new(&mut self.ints, out, len);
+                slices::int_extreme(matches!(op, Op::Max { .. }), around, s.row(x, size), s.out);
+            }
+            _ => {
+                let s = Split::new(&mut self.bools, out, len);
+                slices::quantify(matches!(op, Op::All { .. }), around, s.row(x, size), s.out);
+            }
+        }
+        Ok(())
+    }
+
+    /// Elements at positions that come with the data, `count` of them.
+    fn index(
+        &mut self,
+        kernel: &Kernel,
+        (out, width): (usize, usize),
+        [a, b]: [usize; 2],
+        count: usize,
+    ) -> Result<(), Suspect> {
+        let within = |i: i64, n: usize| usize::try_from(i).ok().filter(|i| *i < n).ok_or(Suspect);
+        match kernel {
+            Kernel::Pick(dtype, n) => {
+                for i in 0..width {
+                    let from = a + i * n + within(self.ints[b + i], *n)?;
+                    self.copy(*dtype, out + i, from, 1);
+                }
+            }
+            Kernel::Gather(dtype, around) => {
+                for block in 0..around.outer {
+                    for i in 0..count {
+                        let from = block * around.n + within(self.ints[b + i], around.n)?;
+                        let to = out + (block * count + i) * around.inner;
+                        self.copy(*dtype, to, a + from * around.inner, around.inner);
+                    }
+                }
+            }
+            Kernel::ScatterAdd(around) => {
+                self.nums[out..][..width].fill(N::default());
+                for block in 0..around.outer {
+                    for i in 0..count {
+                        let to = block * around.n + within(self.ints[a + i], around.n)?;
+                        let from = b + (block * count + i) * around.inner;
+                        self.add_rows((out + to * around.inner, around.inner), from, 1);
+                    }
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}

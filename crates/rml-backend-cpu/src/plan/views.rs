@@ -1,0 +1,283 @@
+//! Tapes that are others, seen in another way: copies, reshaped tapes, columns, registers. They take no memory and no time.
+
+use rml_ir::op::{AxisIndex, Op};
+use rml_ir::{Shape, Type};
+use rml_plan::{Atom, Case, Kind, Plan, Region, Rule, Tape, Tick};
+
+use super::code::{At, Slot};
+use super::walk::dense;
+
+/// Elements of the value in a place at a tick, in some order.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct View {
+    pub(super) slot: Slot,
+    pub(super) at: At,
+    pub(super) offset: usize,
+    pub(super) dims: Vec<usize>,
+    pub(super) strides: Vec<usize>,
+}
+
+impl View {
+    pub(super) fn of(slot: Slot, shape: &Shape) -> Self {
+        let dims = shape.dims().to_vec();
+        Self { slot, at: At::Here(0), offset: 0, strides: dense(&dims), dims }
+    }
+
+    /// Whether its elements lie one after the other.
+    pub(super) fn is_dense(&self) -> bool {
+        let wanted = dense(&self.dims);
+        let same = |i: usize| self.dims[i] <= 1 || self.strides[i] == wanted[i];
+        self.dims.contains(&0) || (0..self.dims.len()).all(same)
+    }
+
+    fn reshaped(mut self, shape: &Shape) -> Option<Self> {
+        if !self.is_dense() {
+            return None;
+        }
+        self.dims = shape.dims().to_vec();
+        self.strides = dense(&self.dims);
+        Some(self)
+    }
+
+    /// What `items` picks, if it does not go backwards.
+    fn picked(mut self, items: &[AxisIndex]) -> Option<Self> {
+        let mut offset = self.offset;
+        let (mut dims, mut strides) = (Vec::new(), Vec::new());
+        for (item, stride) in items.iter().zip(&self.strides) {
+            match *item {
+                AxisIndex::At(i) => offset += i * stride,
+                AxisIndex::Slice { start, len, step } => {
+                    offset += start * stride;
+                    dims.push(len);
+                    strides.push(usize::try_from(step).ok()? * stride);
+                }
+            }
+        }
+        // Short rows are quicker to walk where they are dense.
+        let is_long = matches!((dims.last(), strides.last()), (Some(4..), Some(1)));
+        if dims.contains(&0) || !(dims.is_empty() || is_long) {
+            return None;
+        }
+        (self.offset, self.dims, self.strides) = (offset, dims, strides);
+        Some(self)
+    }
+
+    /// The same, of the tick that an operand means.
+    fn seen(mut self, tick: Tick) -> Self {
+        if let At::Here(n) = self.at {
+            self.at = match tick {
+                Tick::Now => At::Here(n),
+                Tick::Before => At::Here(n - 1),
+                Tick::After => At::Here(n + 1),
+                Tick::First => At::First(n),
+                Tick::Last => At::Last(n),
+            };
+        }
+        self
+    }
+}
+
+/// What each tape is.
+#[derive(Debug)]
+pub(super) struct Views {
+    tapes: Vec<View>,
+    /// Whether a tape has a place of its own.
+    own: Vec<bool>,
+    consts: Vec<View>,
+}
+
+impl Views {
+    /// The view of an operand.
+    pub(super) fn of(&self, atom: Atom) -> View {
+        match atom {
+            Atom::Const(k) => self.consts[k.0 as usize].clone(),
+            Atom::Tape(tape, tick) => self.tapes[tape.0 as usize].clone().seen(tick),
+        }
+    }
+
+    /// Whether a tape has a place of its own.
+    pub(super) fn is_own(&self, tape: Tape) -> bool {
+        self.own[tape.0 as usize]
+    }
+}
+
+/// How tapes are read.
+struct Uses {
+    /// By an operator that wants its elements one after the other.
+    dense: Vec<bool>,
+    /// When the window is over.
+    late: Vec<bool>,
+}
+
+/// The views of all tapes; and, for each register that tapes see where it lies, what it starts with.
+pub(super) fn views(plan: &Plan) -> Views {
+    let (consts, registers) = (plan.consts.len(), plan.registers.len());
+    let shape = |ty: &Type| ty.shape.clone();
+    let own = |t: usize| View::of(Slot(consts + registers + t), &shape(&plan.tapes.as_slice()[t].ty));
+    let mut finder = Finder {
+        plan,
+        uses: uses(plan),
+        steady: steady(plan),
+        seen: vec![false; plan.tapes.len()],
+        views: Views {
+            tapes: (0..plan.tapes.len()).map(own).collect(),
+            own: vec![true; plan.tapes.len()],
+            consts: plan.consts.iter().enumerate().map(|(k, v)| View::of(Slot(k), &v.shape())).collect(),
+        },
+    };
+    for part in plan.regions.iter().flat_map(Region::parts) {
+        finder.tape(part.tape);
+        finder.seen[part.tape.0 as usize] = true;
+    }
+    finder.views
+}
+
+struct Finder<'a> {
+    plan: &'a Plan,
+    uses: Uses,
+    steady: Vec<bool>,
+    /// Tapes whose views are known.
+    seen: Vec<bool>,
+    views: Views,
+}
+
+impl Finder<'_> {
+    fn tape(&mut self, tape: Tape) {
+        let id = tape.0 as usize;
+        let data = &self.plan.tapes[tape];
+        let [Case { rule, .. }] = &data.cases[..] else { return };
+        let Some(view) = self.view(rule, &data.ty) else { return };
+        let wanted = self.uses.late[id] && self.is_register(&view) || self.uses.dense[id] && !view.is_dense();
+        if wanted {
+            return;
+        }
+        self.views.tapes[id] = view;
+        self.views.own[id] = false;
+    }
+
+    fn is_register(&self, view: &View) -> bool {
+        let consts = self.plan.consts.len();
+        (consts..consts + self.plan.registers.len()).contains(&view.slot.0)
+    }
+
+    fn view(&self, rule: &Rule, ty: &Type) -> Option<View> {
+        // What a later part of a loop fills may become a view yet.
+        let settled = |atom: &Atom| match atom {
+            Atom::Const(_) => true,
+            Atom::Tape(tape, _) => self.seen[tape.0 as usize],
+        };
+        match rule {
+            Rule::Copy(atom) if settled(atom) => Some(self.views.of(*atom)),
+            Rule::Apply { op: Op::Copy | Op::StopGradient, args } if settled(&args[0]) => {
+                Some(self.views.of(args[0]))
+            }
+            Rule::Apply { op: Op::Reshape { .. }, args } if settled(&args[0]) => {
+                self.views.of(args[0]).reshaped(&ty.shape)
+            }
+            Rule::Apply { op: Op::Index { items }, args } if settled(&args[0]) => {
+                self.views.of(args[0]).picked(items)
+            }
+            Rule::Read { register, .. } if self.steady[register.0 as usize] => {
+                Some(View::of(Slot(self.plan.consts.len() + register.0 as usize), &ty.shape))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Registers that do not change within the window and start with one constant.
+fn steady(plan: &Plan) -> Vec<bool> {
+    let mut starts: Vec<Option<Option<Atom>>> = vec![None; plan.registers.len()];
+    let mut steady: Vec<bool> = plan.registers.iter().map(|r| r.kind != Kind::Local).collect();
+    for case in plan.tapes.iter().flat_map(|t| &t.cases) {
+        if let Rule::Read { register, init } = &case.rule {
+            let at = register.0 as usize;
+            steady[at] &= matches!(init, None | Some(Atom::Const(_)));
+            steady[at] &= starts[at].is_none_or(|other| other == *init);
+            starts[at] = Some(*init);
+        }
+    }
+    for region in &plan.regions {
+        if let Region::Loop { writes, .. } = region {
+            writes.iter().for_each(|w| steady[w.register.0 as usize] = false);
+        }
+    }
+    steady
+}
+
+fn uses(plan: &Plan) -> Uses {
+    let mut uses = Uses { dense: vec![false; plan.tapes.len()], late: vec![false; plan.tapes.len()] };
+    let mark = |marks: &mut Vec<bool>, atom: Atom| {
+        if let Atom::Tape(tape, _) = atom {
+            marks[tape.0 as usize] = true;
+        }
+    };
+    for case in plan.tapes.iter().flat_map(|t| &t.cases) {
+        match &case.rule {
+            Rule::Apply { op, .. } if walks(op) => {}
+            Rule::Sum { init, terms, .. } => {
+                init.iter().chain(terms.iter().flat_map(|t| &t.args)).for_each(|a| mark(&mut uses.dense, *a));
+            }
+            Rule::Copy(_) => {}
+            rule => rule.operands().into_iter().for_each(|a| mark(&mut uses.dense, a)),
+        }
+    }
+    let outputs = plan.outputs.iter().flat_map(|o| &o.cases);
+    for (_, when, value) in outputs {
+        when.iter().map(|g| g.cond).chain([*value]).for_each(|a| mark(&mut uses.late, a));
+    }
+    for write in &plan.commits {
+        let conds = write.when.iter().map(|g| g.cond).chain(write.unless.iter().copied());
+        conds.chain([write.value]).for_each(|a| mark(&mut uses.late, a));
+    }
+    for region in &plan.regions {
+        if let Region::Loop { writes, .. } = region {
+            writes.iter().for_each(|w| mark(&mut uses.dense, w.value));
+        }
+    }
+    uses.dense.iter_mut().zip(&uses.late).for_each(|(dense, late)| *dense |= late);
+    // What is seen through a tape is used as the tape is.
+    let parts: Vec<_> = plan.regions.iter().flat_map(Region::parts).collect();
+    for part in parts.into_iter().rev() {
+        let id = part.tape.0 as usize;
+        for case in &plan.tapes[part.tape].cases {
+            let (of, rows) = match &case.rule {
+                Rule::Copy(of) => (*of, true),
+                Rule::Apply { op: Op::Copy | Op::StopGradient | Op::Reshape { .. }, args } => (args[0], true),
+                Rule::Apply { op: Op::Index { .. }, args } => (args[0], false),
+                _ => continue,
+            };
+            if let Atom::Tape(of, _) = of {
+                let of = of.0 as usize;
+                uses.late[of] |= uses.late[id];
+                uses.dense[of] |= rows && uses.dense[id];
+            }
+        }
+    }
+    uses
+}
+
+/// Whether an operator walks over elements wherever they lie.
+fn walks(op: &Op) -> bool {
+    use Op::*;
+    is_pointwise(op)
+        || matches!(
+            op,
+            Copy | StopGradient | Reshape { .. } | Index { .. } | Unindex { .. } | Transpose { .. }
+        )
+        || matches!(op, Broadcast { .. } | Concat { .. } | Stack { .. })
+}
+
+/// Whether an operator computes element by element.
+pub(super) fn is_pointwise(op: &Op) -> bool {
+    use Op::*;
+    is_function(op)
+        || matches!(op, Add | Sub | Mul | Div | Mod | Pow | Minimum | Maximum | Clip | Where | And | Or | Not)
+        || matches!(op, Eq | Ne | Lt | Le | Gt | Ge | ToNum | ToInt | ToBool)
+}
+
+fn is_function(op: &Op) -> bool {
+    use Op::*;
+    matches!(op, Neg | Abs | Sign | Exp | Expm1 | Log | Log1p | Sqrt | Sin | Cos | Erf | Sigmoid | Tanh)
+        || matches!(op, Relu | Gelu | Softplus | Floor | Ceil | Round)
+}

@@ -1,0 +1,363 @@
+//! Programs that run on slices: ports are found once, and then nothing is looked up, allocated or locked.
+
+use std::marker::PhantomData;
+use std::path::Path;
+use std::sync::Arc;
+
+use rml_backend_cpu::plan::{Machine, Suspect};
+use rml_base::codes::{backend, run as codes};
+use rml_base::{Diagnostic, Error, memory, suggest};
+use rml_data::Feed;
+use rml_driver::Program;
+use rml_ir::{DType, Precision, Type, Value};
+use rml_plan::{Ends, Kind, Plan};
+use rml_schedule::Fed;
+
+use crate::checkpoint::{Checkpoint, Policy};
+use crate::session::{Session, unknown_input};
+
+/// An input, and the type of its elements.
+#[derive(Clone, Copy, Debug)]
+pub struct InputPort<T> {
+    index: usize,
+    of: PhantomData<T>,
+}
+
+/// An output, and the type of its elements.
+#[derive(Clone, Copy, Debug)]
+pub struct OutputPort<T> {
+    index: usize,
+    of: PhantomData<T>,
+}
+
+/// A program that runs by its plan, on slices: a stream cycle by cycle, or windows as a whole.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// use rml::{Options, Source, Stepper};
+/// let text = "node main(x: num [2]) -> (y) y = (0.0 fby y) + sum(x);";
+/// let program = rml::compile(&Source::text("sum.rml", text), &Options::default())?;
+/// let mut stepper = Stepper::stream(&program)?;
+/// let x = stepper.input::<f32>("x")?;
+/// let y = stepper.output::<f32>("y")?;
+/// for pair in [[1.0, 2.0], [3.0, 4.0]] {
+///     stepper.write(x, &pair);
+///     stepper.step()?;
+/// }
+/// assert_eq!(stepper.read(y), Some(&[10.0][..]));
+/// # Ok(()) }
+/// ```
+#[derive(Debug)]
+pub struct Stepper {
+    program: Program,
+    plan: Arc<Plan>,
+    machine: Any,
+    cycles: usize,
+}
+
+macro_rules! either {
+    ($any:expr, $machine:ident => $result:expr) => {
+        match $any {
+            Any::Single($machine) => $result,
+            Any::Double($machine) => $result,
+        }
+    };
+}
+
+/// A type of elements: `f32` or `f64`, as the program's precision is, `i64` or `bool`.
+pub trait Element: Copy + sealed::Sealed {
+    /// The type in programs of that precision, if it has this one.
+    #[doc(hidden)]
+    fn dtype(precision: Precision) -> Option<DType>;
+}
+
+use sealed::Any;
+
+mod sealed {
+    use super::Machine;
+
+    /// A machine of either precision.
+    #[derive(Debug)]
+    pub enum Any {
+        Single(Machine<f32>),
+        Double(Machine<f64>),
+    }
+
+    pub trait Sealed: Sized {
+        fn write(any: &mut Any, input: usize, t: usize, elements: &[Self]);
+        fn read(any: &Any, output: usize, t: usize) -> Option<&[Self]>;
+    }
+}
+
+macro_rules! number {
+    ($t:ty, $variant:ident, $precision:ident) => {
+        impl Element for $t {
+            fn dtype(precision: Precision) -> Option<DType> {
+                (precision == Precision::$precision).then_some(DType::Num)
+            }
+        }
+        impl sealed::Sealed for $t {
+            fn write(any: &mut Any, input: usize, t: usize, elements: &[Self]) {
+                if let Any::$variant(machine) = any {
+                    machine.write(input, t, elements);
+                }
+            }
+            fn read(any: &Any, output: usize, t: usize) -> Option<&[Self]> {
+                if let Any::$variant(machine) = any { machine.read(output, t) } else { None }
+            }
+        }
+    };
+}
+number!(f32, Single, F32);
+number!(f64, Double, F64);
+
+macro_rules! plain {
+    ($t:ty, $dtype:ident) => {
+        impl Element for $t {
+            fn dtype(_: Precision) -> Option<DType> {
+                Some(DType::$dtype)
+            }
+        }
+        impl sealed::Sealed for $t {
+            fn write(any: &mut Any, input: usize, t: usize, elements: &[Self]) {
+                either!(any, machine => machine.write(input, t, elements));
+            }
+            fn read(any: &Any, output: usize, t: usize) -> Option<&[Self]> {
+                either!(any, machine => machine.read(output, t))
+            }
+        }
+    };
+}
+plain!(i64, Int);
+plain!(bool, Bool);
+
+impl Stepper {
+    /// Starts a program that runs cycle by cycle, in its initial state.
+    ///
+    /// # Errors
+    /// If it has no plan, or has windows.
+    pub fn stream(program: &Program) -> Result<Self, Error> {
+        let mut stepper = Self::open(program, Fed::Blocks)?;
+        let hidden = stepper.plan.registers.iter().any(|r| r.kind == Kind::Hidden);
+        if hidden || stepper.plan.ends != Ends::Nothing {
+            return Err(
+                stepper.declined("its windows are not fed as a whole; run them with `Stepper::windows`")
+            );
+        }
+        stepper.window(1)?;
+        Ok(stepper)
+    }
+
+    /// Starts a program that runs window by window, or block by block if it has no windows.
+    ///
+    /// # Errors
+    /// If it has no plan, or finds the ends of its windows itself.
+    pub fn windows(program: &Program) -> Result<Self, Error> {
+        let stepper = Self::open(program, Fed::Windows)?;
+        match stepper.plan.ends {
+            Ends::Found { .. } => Err(stepper.declined("the program finds the ends of its windows")),
+            _ => Ok(stepper),
+        }
+    }
+
+    fn open(program: &Program, fed: Fed) -> Result<Self, Error> {
+        let plan = rml_schedule::schedule(program.flat(), fed)
+            .map_err(|why| Error::from(why.diagnostic(program.node())).with_sources(program.sources()))?;
+        let plan = Arc::new(plan);
+        let machine = match plan.precision {
+            Precision::F32 => Any::Single(Machine::new(Arc::clone(&plan))),
+            Precision::F64 => Any::Double(Machine::new(Arc::clone(&plan))),
+        };
+        Ok(Self { program: program.clone(), plan, machine, cycles: 0 })
+    }
+
+    fn declined(&self, why: &str) -> Error {
+        self.fail(Diagnostic::error(
+            backend::ENGINE_DECLINES,
+            format!("the program cannot run in steps: {why}"),
+        ))
+    }
+
+    fn fail(&self, found: Diagnostic) -> Error {
+        Error::from(found).with_sources(self.program.sources())
+    }
+
+    /// The input of that name.
+    ///
+    /// # Errors
+    /// There is none, or its elements are of another type.
+    pub fn input<T: Element>(&self, name: &str) -> Result<InputPort<T>, Error> {
+        let found = self.plan.inputs.iter().position(|(input, _)| **input == *name);
+        let index = found.ok_or_else(|| self.fail(unknown_input(&self.program, name)))?;
+        self.fits::<T>("input", name, &self.plan.inputs[index].1)?;
+        Ok(InputPort { index, of: PhantomData })
+    }
+
+    /// The output of that name.
+    ///
+    /// # Errors
+    /// There is none, or its elements are of another type.
+    pub fn output<T: Element>(&self, name: &str) -> Result<OutputPort<T>, Error> {
+        let found = self.plan.outputs.iter().position(|output| *output.name == *name);
+        let index = found.ok_or_else(|| {
+            let d = Diagnostic::error(
+                codes::UNKNOWN_INPUT,
+                format!("node {} has no output `{name}`", self.program.node()),
+            );
+            let near = suggest(name, self.plan.outputs.iter().map(|o| &*o.name));
+            self.fail(match near {
+                Some(near) => d.help(format!("there is `{near}`")),
+                None => d,
+            })
+        })?;
+        self.fits::<T>("output", name, &self.plan.outputs[index].ty)?;
+        Ok(OutputPort { index, of: PhantomData })
+    }
+
+    fn fits<T: Element>(&self, what: &str, name: &str, ty: &Type) -> Result<(), Error> {
+        if T::dtype(self.plan.precision) == Some(ty.dtype) {
+            return Ok(());
+        }
+        let wanted = match (ty.dtype, self.plan.precision) {
+            (DType::Num, Precision::F32) => "f32",
+            (DType::Num, Precision::F64) => "f64",
+            (DType::Int, _) => "i64",
+            (DType::Bool, _) => "bool",
+        };
+        let text = format!("{what} `{name}` is {ty}: its elements are {wanted}");
+        Err(self.fail(
+            Diagnostic::error(codes::INPUT_TYPE, text)
+                .help(format!("ask for `{what}::<{wanted}>(\"{name}\")`")),
+        ))
+    }
+
+    /// Begins a window of that many cycles. Inputs that only tell where it ends are set.
+    ///
+    /// # Errors
+    /// There is no cycle, or no memory for so many.
+    pub fn window(&mut self, cycles: usize) -> Result<(), Error> {
+        if cycles == 0 {
+            let d = Diagnostic::error(codes::BAD_OPTION, "a window of no cycle").help("it has at least one");
+            return Err(self.fail(d));
+        }
+        if self.cycles != cycles {
+            let (fixed, per_cycle) = either!(&self.machine, machine => machine.footprint());
+            let bytes = fixed.saturating_add(per_cycle.saturating_mul(cycles as u64));
+            memory::ask(bytes)
+                .map_err(|short| self.fail(short.diagnostic(format!("a window of {cycles} cycles"))))?;
+            either!(&mut self.machine, machine => machine.begin_window(cycles));
+            self.cycles = cycles;
+        }
+        if let Ends::Given(ends) = &self.plan.ends {
+            for (input, value) in ends {
+                for t in 0..cycles {
+                    let end = if t + 1 == cycles { *value } else { !*value };
+                    either!(&mut self.machine, machine => machine.write(*input as usize, t, &[end]));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets an input, from the first cycle of the window on, to the elements of successive cycles, row-major.
+    ///
+    /// # Panics
+    /// If there are more elements than the window has.
+    pub fn write<T: Element>(&mut self, port: InputPort<T>, elements: &[T]) {
+        self.write_at(port, 0, elements);
+    }
+
+    /// Sets an input, from that cycle of the window on, to the elements of successive cycles. An input that is absent in a cycle need
+    /// not be set there.
+    ///
+    /// # Panics
+    /// If there are more elements than the window has from there on.
+    pub fn write_at<T: Element>(&mut self, port: InputPort<T>, cycle: usize, elements: &[T]) {
+        T::write(&mut self.machine, port.index, cycle, elements);
+    }
+
+    /// Runs the window, or the cycle of a stream. The next one has as many cycles, unless [`window`](Self::window) says otherwise.
+    ///
+    /// # Errors
+    /// An operator has no result: an integer does not fit, a position lies outside of its axis. No state has changed then.
+    pub fn step(&mut self) -> Result<(), Error> {
+        let cycles = self.cycles.max(1);
+        match either!(&mut self.machine, machine => machine.window(cycles)) {
+            Ok(()) => Ok(()),
+            Err(Suspect) => Err(self.explained()),
+        }
+    }
+
+    /// The elements of an output in the first cycle of the window that was run; none where it is absent.
+    pub fn read<T: Element>(&self, port: OutputPort<T>) -> Option<&[T]> {
+        self.read_at(port, 0)
+    }
+
+    /// The elements of an output in a cycle of the window that was run; none where it is absent.
+    pub fn read_at<T: Element>(&self, port: OutputPort<T>, cycle: usize) -> Option<&[T]> {
+        T::read(&self.machine, port.index, cycle)
+    }
+
+    /// Reads states from a checkpoint file. All parameters of the program must be there; other states are taken if they are.
+    ///
+    /// # Errors
+    /// A file that is no checkpoint, or does not hold this program's parameters.
+    pub fn load(&mut self, path: impl AsRef<Path>) -> Result<(), Error> {
+        let checkpoint = Checkpoint::read(path.as_ref())?;
+        let states = checkpoint.select(&self.program, Policy::Available).map_err(|d| self.fail(d))?;
+        for (key, value) in states {
+            let is = |kind: &Kind| matches!(kind, Kind::State { key: own, .. } if *own == key);
+            if let Some(at) = self.plan.registers.iter().position(|r| is(&r.kind)) {
+                let value = value.to_precision(self.plan.precision);
+                either!(&mut self.machine, machine => machine.set_register(at, &value));
+            }
+        }
+        Ok(())
+    }
+
+    /// The error of the window, as the reference tells it.
+    fn explained(&self) -> Error {
+        match self.replay() {
+            Err(error) => error,
+            Ok(()) => self.fail(Diagnostic::error(
+                backend::ENGINE_DECLINES,
+                "an operator of the window has no result, and the simulator does not find it",
+            )),
+        }
+    }
+
+    fn replay(&self) -> Result<(), Error> {
+        let mut session = Session::new(&self.program);
+        for (i, register) in self.plan.registers.iter().enumerate() {
+            if let (Kind::State { key, .. }, Some(value)) =
+                (&register.kind, either!(&self.machine, m => m.register(i)))
+            {
+                session.set_state(key, &value)?;
+            }
+        }
+        for t in 0..self.cycles.max(1) {
+            let feeds: Vec<(&str, Feed)> = self
+                .plan
+                .inputs
+                .iter()
+                .enumerate()
+                .map(|(i, (name, _))| (&**name, self.feed(i, t)))
+                .collect();
+            session.step(feeds)?;
+        }
+        Ok(())
+    }
+
+    fn feed(&self, input: usize, t: usize) -> Feed {
+        let flat = self.program.flat();
+        let given = |i: usize| either!(&self.machine, m => m.input(i, t));
+        if let Some((cond, flag)) = flat.inputs[input].clock
+            && let Some(at) = flat.inputs.iter().position(|i| i.var == cond)
+            && given(at).and_then(|v| v.as_bool()) == Some(!flag)
+        {
+            return Feed::Absent;
+        }
+        let ty = &self.plan.inputs[input].1;
+        Feed::Value(given(input).unwrap_or_else(|| Value::zeros(ty, self.plan.precision)))
+    }
+}

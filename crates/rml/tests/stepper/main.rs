@@ -1,0 +1,150 @@
+//! Programs on slices: what a session gives, without allocation.
+
+mod ffi;
+
+use ffi::allocations_in;
+use rml::{Engine, Feed, Options, Program, Session, Source, Stepper, Value, tensor};
+
+fn program(text: &str) -> Program {
+    let options = Options { node: Some("main".to_owned()), ..Options::default() };
+    rml::compile(&Source::text("main", text), &options).unwrap()
+}
+
+fn numbers(len: usize, seed: usize) -> Vec<f32> {
+    (0..len).map(|i| ((i * 7919 + seed * 104_729) % 2003) as f32 / 1001.5 - 1.0).collect()
+}
+
+const STREAM: &str = "
+import std.layers;
+node main(x: num [3], on: bool []) -> (y, n, spike when on)
+  h = lstm(4, x);
+  y = dense(2, h);
+  n = (0 fby n) + (if on then 1 else 0);
+  spike = argmax(y) when on;
+";
+
+#[test]
+fn a_stream_is_what_a_session_gives() {
+    let program = program(STREAM);
+    let mut stepper = Stepper::stream(&program).unwrap();
+    let (x, on) = (stepper.input::<f32>("x").unwrap(), stepper.input::<bool>("on").unwrap());
+    let y = stepper.output::<f32>("y").unwrap();
+    let (n, spike) = (stepper.output::<i64>("n").unwrap(), stepper.output::<i64>("spike").unwrap());
+    let mut session = Session::on(&program, &Engine::simulator()).unwrap();
+    for t in 0..20 {
+        let (data, flag) = (numbers(3, t), t % 3 == 0);
+        stepper.write(x, &data);
+        stepper.write(on, &[flag]);
+        stepper.step().unwrap();
+        let feeds: [(&str, Feed); 2] =
+            [("x", tensor(&[3], data).unwrap().into()), ("on", Value::Bool(flag).into())];
+        let rows = session.step(feeds).unwrap();
+        let row = rows.first().unwrap();
+        let nums: Vec<f64> = stepper.read(y).unwrap().iter().map(|x| f64::from(*x)).collect();
+        assert_eq!(Some(nums), row.nums("y"), "the same bits");
+        assert_eq!(stepper.read(n).map(|n| n[0]), row.get("n").and_then(Value::as_int));
+        assert_eq!(stepper.read(spike).map(|s| s[0]), row.get("spike").and_then(Value::as_int));
+    }
+}
+
+/// Learns to tell whether the sum of a sequence is positive.
+const TRAINING: &str = "
+import std.losses;
+node leaky(x: num [5, 3]) -> (s: num [5, 3])
+  k = param(glorot_uniform([3]));
+  a = param(zeros([3]));
+  s = (zeros([5, 3]) fby s) * 0.9 + tanh(x * k + a);
+node model(x: num [5, 3], end: bool []) -> (o: num [5, 3] when end)
+  s = leaky(x) every end;
+  o = s when end;
+node main(x: num [5, 3], end: bool [], y: int [5] when end) -> (loss: num [] when end, accuracy: num [] when end)
+  o, _ = diff_model(x, end, true, d);
+  loss, d = diff_cross_entropy(o, y, true, -0.1);
+  accuracy = accuracy(o, y);
+";
+
+/// A step of a window of training: gives the loss.
+fn train(stepper: &mut Stepper, cycles: usize, seed: usize) -> f32 {
+    let (x, y) = (stepper.input::<f32>("x").unwrap(), stepper.input::<i64>("y").unwrap());
+    let loss = stepper.output::<f32>("loss").unwrap();
+    let data = numbers(cycles * 15, seed);
+    let labels: Vec<i64> = (0..5).map(|i| i64::from((i + seed as i64) % 2 == 0)).collect();
+    stepper.window(cycles).unwrap();
+    stepper.write(x, &data);
+    stepper.write_at(y, cycles - 1, &labels);
+    stepper.step().unwrap();
+    stepper.read_at(loss, cycles - 1).unwrap()[0]
+}
+
+#[test]
+fn windows_of_any_length_train() {
+    let program = program(TRAINING);
+    let mut stepper = Stepper::windows(&program).unwrap();
+    let losses: Vec<f32> = (0..40).map(|i| train(&mut stepper, 4 + i % 3, 0)).collect();
+    assert!(losses[39] < losses[0], "{losses:?}");
+}
+
+/// From the third window on: parameters that have not changed are laid out for products at their second use.
+fn steady(stepper: &mut Stepper, feed: impl Fn(&mut Stepper)) -> usize {
+    for _ in 0..2 {
+        feed(stepper);
+        stepper.step().unwrap();
+    }
+    allocations_in(|| {
+        for _ in 0..10 {
+            feed(stepper);
+            stepper.step().unwrap();
+        }
+    })
+}
+
+#[test]
+fn nothing_is_allocated_from_window_to_window() {
+    let stream = program(STREAM);
+    let mut stepper = Stepper::stream(&stream).unwrap();
+    let (x, on) = (stepper.input::<f32>("x").unwrap(), stepper.input::<bool>("on").unwrap());
+    let data = numbers(3, 1);
+    let count = steady(&mut stepper, |s| {
+        s.write(x, &data);
+        s.write(on, &[true]);
+    });
+    assert_eq!(count, 0, "a stream");
+
+    let training = program(TRAINING);
+    let mut stepper = Stepper::windows(&training).unwrap();
+    let (x, y) = (stepper.input::<f32>("x").unwrap(), stepper.input::<i64>("y").unwrap());
+    let data = numbers(9 * 15, 2);
+    let count = steady(&mut stepper, |s| {
+        s.window(9).unwrap();
+        s.write(x, &data);
+        s.write_at(y, 8, &[0, 1, 0, 1, 0]);
+    });
+    assert_eq!(count, 0, "training");
+}
+
+#[test]
+fn errors_are_those_of_the_simulator() {
+    let program = program("node main(x: int []) -> (p) p = (1 fby p) * x;");
+    let mut stepper = Stepper::stream(&program).unwrap();
+    let (x, p) = (stepper.input::<i64>("x").unwrap(), stepper.output::<i64>("p").unwrap());
+    let mut step = |value: i64| {
+        stepper.write(x, &[value]);
+        stepper.step().map(|()| stepper.read(p).unwrap()[0])
+    };
+    assert_eq!(step(3).unwrap(), 3);
+    let error = step(i64::MAX).unwrap_err();
+    assert_eq!(error.code().unwrap().to_string(), "integer-overflow");
+    // Nothing of it is kept.
+    assert_eq!(step(2).unwrap(), 6);
+}
+
+#[test]
+fn ports_have_names_and_types() {
+    let program = program(STREAM);
+    let stepper = Stepper::stream(&program).unwrap();
+    let code = |error: rml::Error| error.code().unwrap().to_string();
+    assert_eq!(code(stepper.input::<f32>("xx").unwrap_err()), "unknown-input");
+    assert_eq!(code(stepper.output::<f32>("z").unwrap_err()), "unknown-input");
+    assert_eq!(code(stepper.input::<f64>("x").unwrap_err()), "input-type");
+    assert_eq!(code(Stepper::stream(&self::program(TRAINING)).unwrap_err()), "engine-declines");
+}
