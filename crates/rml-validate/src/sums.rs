@@ -2,7 +2,7 @@
 
 use rml_ir::flat::{Rhs, Var};
 use rml_ir::op::Op;
-use rml_ir::{Position, Positions};
+use rml_ir::Positions;
 use rml_plan::{Atom, Term, Tick};
 
 use crate::Checker;
@@ -31,7 +31,7 @@ pub(crate) fn check(
     let Some(init @ Atom::Const(_)) = init else {
         return Err("is a sum without a constant to start from".to_owned());
     };
-    for p in Position::ALL {
+    for p in checker.frame.possible().iter() {
         let mut here = terms.iter().filter(|t| t.at.contains(p));
         let (Some(term), None) = (here.next(), here.next()) else {
             return Err(format!("has not one term at {p}"));
