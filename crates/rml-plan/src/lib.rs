@@ -254,6 +254,9 @@ pub struct Register {
     pub ty: Type,
     /// How it survives.
     pub kind: Kind,
+    /// The truth value that it has whenever a window begins, if the plan relies on one. A run from loaded states that have another
+    /// one is not for the plan.
+    pub known: Option<bool>,
 }
 
 /// How a register survives.

@@ -152,7 +152,8 @@ impl<'a> Reader<'a> {
                 "carried" => Kind::Hidden,
                 word => Kind::State { key: c.string()?, parameter: word == "parameter" },
             };
-            plan.registers.push(Register { ty, kind });
+            let known = if c.eat("is") { Some(c.parse("a truth value")?) } else { None };
+            plan.registers.push(Register { ty, kind, known });
         }
         Ok(())
     }

@@ -59,7 +59,8 @@ impl Printer<'_> {
             match &register.kind {
                 Kind::State { key, parameter } => {
                     let what = if *parameter { "parameter" } else { "state" };
-                    writeln!(self.out, "{what} {id}: {} {key:?}", register.ty)?;
+                    let known = register.known.map_or(String::new(), |known| format!(" is {known}"));
+                    writeln!(self.out, "{what} {id}: {} {key:?}{known}", register.ty)?;
                 }
                 Kind::Hidden => writeln!(self.out, "carried {id}: {}", register.ty)?,
                 Kind::Local => writeln!(self.out, "local {id}: {}", register.ty)?,

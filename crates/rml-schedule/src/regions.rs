@@ -227,7 +227,8 @@ impl<'a> Builder<'a> {
         let mut registers = IndexVec::new();
         let mut commits = Vec::new();
         for (v, register) in &demanded.registers {
-            registers.push(plan::Register { ty: flat.vars[*v].ty.clone(), kind: register.kind.clone() });
+            let (ty, kind) = (flat.vars[*v].ty.clone(), register.kind.clone());
+            registers.push(plan::Register { ty, kind, known: window.truth_at_start(*v) });
             // What nothing reads need not be written in turn.
             if !register.in_turn || !demanded.cases.contains_key(v) {
                 commits.extend(register.writes.iter().map(|w| self.write(*v, w)));

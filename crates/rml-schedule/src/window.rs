@@ -141,6 +141,14 @@ impl<'a> Window<'a> {
         self.table[cond].truths[self.facts(p)].known()
     }
 
+    /// The value of a condition at its first tick in a window, where it is known.
+    pub(crate) fn truth_at_start(&self, cond: Var) -> Option<bool> {
+        let [start, others] = [[Position::First, Position::Only], [Position::Middle, Position::Last]];
+        // On a sampled clock the first tick may be any one of the window.
+        let others = others.iter().filter(|_| self.clocks.of[cond] != Clocks::BASE);
+        start.iter().chain(others).find_map(|p| self.truth(cond, *p))
+    }
+
     /// What a variable equals at the first and at the last tick of the window.
     pub(crate) fn holds(&self, v: Var, p: Position) -> [Hold; 2] {
         let i = self.facts(p);

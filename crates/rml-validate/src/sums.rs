@@ -1,8 +1,8 @@
 //! V6: a sum over all ticks is a recurrence of the program that adds a term at each tick, of which only the end is read.
 
+use rml_ir::Positions;
 use rml_ir::flat::{Rhs, Var};
 use rml_ir::op::Op;
-use rml_ir::Positions;
 use rml_plan::{Atom, Term, Tick};
 
 use crate::Checker;

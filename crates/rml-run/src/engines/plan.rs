@@ -131,6 +131,8 @@ struct Windows<N: Number> {
     scanned: usize,
     /// In how many of these the machine looked for the end of a window.
     searched: usize,
+    /// Whether a register has a value that contradicts what the plan relies on: the program never gives it one, but states may be loaded.
+    foreign: Vec<bool>,
     clocks: Vec<Option<(usize, bool)>>,
     /// What each register starts with, where that is a constant.
     starts: Vec<Option<Value>>,
@@ -150,7 +152,8 @@ impl<N: Number> Windows<N> {
         }
         let machine = Machine::new(Arc::clone(&plan));
         let (given, cycles, scanned, searched) = (Vec::new(), 0, 0, 0);
-        Self { plan, machine, given, cycles, scanned, searched, clocks, starts, windows: 0 }
+        let foreign = vec![false; plan.registers.len()];
+        Self { plan, machine, foreign, given, cycles, scanned, searched, clocks, starts, windows: 0 }
     }
 
     /// Whether inputs are present where their clocks say so in the cycles `from..to`.
@@ -164,6 +167,9 @@ impl<N: Number> Windows<N> {
 
     /// The window that begins at cycle `from` of those that are there; the values of inputs at row `rows` and behind belong to it.
     fn next(&mut self, from: usize, rows: &[usize]) -> Next {
+        if self.foreign.contains(&true) {
+            return Next::Suspect;
+        }
         let ticks = match &self.plan.ends {
             // Any cycles are a window; tapes of few take little memory.
             Ends::Nothing => BLOCK.min(self.cycles - from),
@@ -330,7 +336,9 @@ impl<N: Number> Fast for Windows<N> {
                     value.ty()
                 )));
             }
-            self.machine.set_register(at as usize, &value.to_host()?.to_precision(plan.precision));
+            let value = value.to_host()?.to_precision(plan.precision);
+            self.foreign[at as usize] = register.known.is_some_and(|known| value.as_bool() != Some(known));
+            self.machine.set_register(at as usize, &value);
         }
         Ok(())
     }
@@ -376,6 +384,27 @@ mod tests {
             Present::Always,
             Value::new(rml_ir::Shape::new(&[values.len()]), Data::Bool(values.to_vec())),
         )
+    }
+
+    /// A state that the program never changes may be loaded with another value all the same.
+    #[test]
+    fn states_that_contradict_the_facts_are_left_to_the_simulator() {
+        let text =
+            "node main(x: bool []) -> (y: bool []) flag = false fby flag; y = if flag then x else false;";
+        let mut run = run(text, Feeding::Stream { look_ahead: None });
+        let states = run.states().expect("on the host").to_host().expect("on the host");
+        let (key, value) = states.first().expect("a state");
+        assert_eq!(value.as_bool(), Some(false));
+        for (flag, y) in [(false, false), (true, true), (false, false)] {
+            let states = std::iter::once((Arc::clone(key), Value::Bool(flag))).collect();
+            run.set_states(&states).expect("a state");
+            run.feed(Inputs::Block(&Block::new(2, vec![bools(&[true; 2])]))).expect("it runs");
+            let mut seen = Vec::new();
+            while let Some(outputs) = run.next_outputs() {
+                outputs.for_each_value(0, |_, value| seen.push(value.as_bool())).expect("on the host");
+            }
+            assert_eq!(seen, [Some(y); 2], "{flag}");
+        }
     }
 
     /// What the simulator runs again counts many activations, what is run by plan one a window.
