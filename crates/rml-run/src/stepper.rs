@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rml_backend_cpu::plan::{Machine, Suspect};
-use rml_base::codes::{backend, run as codes};
+use rml_base::codes::{backend, run as codes, sim};
 use rml_base::{Diagnostic, Error, memory, suggest};
 use rml_data::Feed;
 use rml_driver::Program;
@@ -301,16 +301,24 @@ impl Stepper {
     /// Reads states from a checkpoint file. All parameters of the program must be there; other states are taken if they are.
     ///
     /// # Errors
-    /// A file that is no checkpoint, or does not hold this program's parameters.
+    /// A file that is no checkpoint, or does not hold this program's parameters; a state that contradicts what the plan relies on.
     pub fn load(&mut self, path: impl AsRef<Path>) -> Result<(), Error> {
         let checkpoint = Checkpoint::read(path.as_ref())?;
         let states = checkpoint.select(&self.program, Policy::Available).map_err(|d| self.fail(d))?;
         for (key, value) in states {
             let is = |kind: &Kind| matches!(kind, Kind::State { key: own, .. } if *own == key);
-            if let Some(at) = self.plan.registers.iter().position(|r| is(&r.kind)) {
-                let value = value.to_precision(self.plan.precision);
-                either!(&mut self.machine, machine => machine.set_register(at, &value));
+            let Some(at) = self.plan.registers.iter().position(|r| is(&r.kind)) else { continue };
+            let value = value.to_precision(self.plan.precision);
+            let known = self.plan.registers.as_slice()[at].known;
+            if known.is_some_and(|known| value.as_bool() != Some(known)) {
+                let text = format!("the plan cannot go on from this value of state `{key}`");
+                return Err(self.fail(
+                    Diagnostic::error(sim::STATE_VALUE, text)
+                        .note("the program never gives it that value where a window begins")
+                        .help("run the program as a `Session`, which leaves such states to the simulator"),
+                ));
             }
+            either!(&mut self.machine, machine => machine.set_register(at, &value));
         }
         Ok(())
     }
