@@ -165,9 +165,12 @@ impl Stepper {
             .map_err(|why| Error::from(why.diagnostic(program.node())).with_sources(program.sources()))?;
         let plan = Arc::new(plan);
         let machine = match plan.precision {
-            Precision::F32 => Any::Single(Machine::new(Arc::clone(&plan))),
-            Precision::F64 => Any::Double(Machine::new(Arc::clone(&plan))),
+            Precision::F32 => Machine::new(Arc::clone(&plan)).map(Any::Single),
+            Precision::F64 => Machine::new(Arc::clone(&plan)).map(Any::Double),
         };
+        let machine = machine.map_err(|short| {
+            Error::from(short.diagnostic("a window of one cycle")).with_sources(program.sources())
+        })?;
         Ok(Self { program: program.clone(), plan, machine, cycles: 0 })
     }
 

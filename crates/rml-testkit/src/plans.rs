@@ -91,7 +91,7 @@ impl Run<'_> {
 
     fn windows<N: Number>(&self, cycles: usize, r: &mut Random) -> Result<(), String> {
         let mut reference = Machine::new(Arc::clone(self.plan));
-        let mut cpu = Cpu::<N>::new(Arc::clone(self.plan));
+        let mut cpu = Cpu::<N>::new(Arc::clone(self.plan)).map_err(|short| short.to_string())?;
         let mut from = 0;
         while from < cycles {
             let rest = match self.plan.ends {

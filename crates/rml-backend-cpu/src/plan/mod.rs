@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use rml_base::memory::bytes_of;
+use rml_base::memory::{self, Shortage, bytes_of};
 use rml_ir::op::{EvalError, Number};
 use rml_ir::{DType, Data, Position, Positions, Value};
 use rml_plan::{Kind, Plan};
@@ -64,7 +64,10 @@ pub struct Machine<N: Number> {
 
 impl<N: Number> Machine<N> {
     /// Starts a plan in its initial state.
-    pub fn new(plan: Arc<Plan>) -> Self {
+    ///
+    /// # Errors
+    /// There is no memory for a window of one tick.
+    pub fn new(plan: Arc<Plan>) -> Result<Self, Shortage> {
         let mut code = lower::lower(&plan);
         let placement = place::place(&mut code);
         scalar::list(&mut code);
@@ -85,6 +88,8 @@ impl<N: Number> Machine<N> {
             set,
             plan,
         };
+        let (fixed, per_tick) = machine.footprint();
+        memory::ask(fixed.saturating_add(per_tick))?;
         machine.bind(1);
         for (k, value) in machine.plan.consts.iter().enumerate() {
             machine.arena.set(value.dtype(), machine.bound.base(code::Slot(k)), value);
@@ -97,7 +102,7 @@ impl<N: Number> Machine<N> {
                 machine.arena.copy(data.dtype, to, from, data.width);
             }
         }
-        machine
+        Ok(machine)
     }
 
     /// How many bytes a window takes: so many, and so many more for each tick.
