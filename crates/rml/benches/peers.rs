@@ -113,7 +113,7 @@ fn train(b: usize, t: usize, d: usize, h: usize) -> Vec<Duration> {
     let mut data = Columns::default();
     data.columns.insert("x".into(), column(&[windows, t, d], numbers(windows * t * d)));
     data.columns.insert("y".into(), column(&[windows], Elements::Int(labels)));
-    steps(include_str!("peers/train.rml"), &data, Some(b), &[("units", h)])
+    steps(include_str!("peers/train.rml"), &data, Some(b), &[("units", h), ("d", d)])
 }
 
 fn scalars(n: usize, t: usize) -> Vec<Duration> {
