@@ -128,10 +128,14 @@ def main():
     parser.add_argument("library", choices=["jax", "torch"])
     parser.add_argument("jobs", nargs="*")
     parser.add_argument("--threads", type=int, default=1)
-    args = parser.parse_args()
+    args = parser.parse_intermixed_args()
+    os.environ.setdefault("JAX_PLATFORMS", "cpu")
+    os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
     # JAX takes as many threads as the process may use processors.
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: args.threads])
     if args.library == "torch":
+        # The environment leaves libraries for GPUs out: their symbols are looked up where they are called, which is nowhere.
+        sys.setdlopenflags(os.RTLD_LAZY)
         import torch
 
         torch.set_num_threads(args.threads)
