@@ -12,6 +12,16 @@ struct Reads {
     /// Whether it is read at its first tick alone, or at its last.
     first_only: bool,
     last_only: bool,
+    by: By,
+}
+
+/// Which tapes read a tape, itself among them.
+#[derive(Clone, Copy, PartialEq, Default)]
+enum By {
+    #[default]
+    Nothing,
+    One(Tape),
+    Several,
 }
 
 /// The plan with sums.
@@ -19,16 +29,16 @@ struct Reads {
 /// Requires, ensures: P1 to P6.
 pub(crate) fn sums(mut plan: Plan) -> Plan {
     // The loop that finds the end of a window stays one.
+    let reads = reads(&plan);
     for i in usize::from(matches!(plan.ends, Ends::Found { .. }))..plan.regions.len() {
         let Some((tape, backward)) = single(&plan.regions[i]) else { continue };
-        let reads = reads(&mut plan);
         let at_edge = if backward { reads[tape].first_only } else { reads[tape].last_only };
         let Some(rule) = at_edge.then(|| sum(&plan, tape, backward)).flatten() else { continue };
         let at = if backward { Positions::STARTS } else { Positions::ENDS };
         plan.tapes[tape].cases = vec![Case { at, when: Vec::new(), rule }];
         plan.regions[i] = Region::Over(vec![Part { tape, at }]);
     }
-    let reads = reads(&mut plan);
+    // A sum reads what its loop did.
     let ids: Vec<Tape> = plan.tapes.ids().collect();
     for tape in ids {
         let Some(Case { rule: Rule::Sum { init, backward, terms }, at, .. }) = plan.tapes[tape].cases.first()
@@ -54,14 +64,22 @@ fn single(region: &Region) -> Option<(Tape, bool)> {
     }
 }
 
-fn reads(plan: &mut Plan) -> IndexVec<Tape, Reads> {
-    let mut reads = IndexVec::filled(Reads { count: 0, first_only: true, last_only: true }, plan.tapes.len());
+fn reads(plan: &Plan) -> IndexVec<Tape, Reads> {
+    let unread = Reads { count: 0, first_only: true, last_only: true, by: By::Nothing };
+    let mut reads = IndexVec::filled(unread, plan.tapes.len());
     let mut read = |atom: Atom, at: Positions, by: Option<Tape>| {
         let Atom::Tape(tape, tick) = atom else { return };
+        let reads: &mut Reads = &mut reads[tape];
+        if let Some(by) = by {
+            reads.by = if matches!(reads.by, By::Nothing) || reads.by == By::One(by) {
+                By::One(by)
+            } else {
+                By::Several
+            };
+        }
         if by == Some(tape) {
             return;
         }
-        let reads: &mut Reads = &mut reads[tape];
         reads.count += 1;
         reads.first_only &= tick == Tick::First || tick == Tick::Now && at.is_within(Positions::STARTS);
         reads.last_only &= tick == Tick::Last || tick == Tick::Now && at.is_within(Positions::ENDS);
@@ -171,23 +189,11 @@ fn private<'a>(plan: &'a Plan, reads: &IndexVec<Tape, Reads>, args: &[Atom], op:
     let [Atom::Tape(tape, Tick::Now)] = args else { return None };
     let data = &plan.tapes[*tape];
     let plain = data.cases.iter().all(|c| c.when.is_empty() && matches!(c.rule, Rule::Apply { .. }));
-    (*op == Op::Copy && plain && reads[*tape].count <= data.cases.len().max(2) && only_summed(plan, *tape))
-        .then_some(&data.cases)
-}
-
-/// Whether a tape is read by one tape alone.
-fn only_summed(plan: &Plan, tape: Tape) -> bool {
-    let reader = |data: &rml_plan::TapeData| {
-        data.cases.iter().any(|case| {
-            let in_terms = matches!(&case.rule, Rule::Sum { terms, .. } if terms.iter().any(|t| t.args.iter().any(|a| is(*a, tape))));
-            in_terms || case.rule.operands().iter().any(|a| is(*a, tape)) || case.when.iter().any(|g| is(g.cond, tape))
-        })
-    };
-    plan.tapes.iter().filter(|data| reader(data)).count() == 1
-}
-
-fn is(atom: Atom, tape: Tape) -> bool {
-    matches!(atom, Atom::Tape(t, _) if t == tape)
+    (*op == Op::Copy
+        && plain
+        && reads[*tape].count <= data.cases.len().max(2)
+        && matches!(reads[*tape].by, By::One(_)))
+    .then_some(&data.cases)
 }
 
 /// The terms of a product; the transpose of a matrix that only the product reads is part of it.
