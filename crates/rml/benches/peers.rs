@@ -2,8 +2,8 @@
 //!
 //! `cargo bench -p rml --bench peers -- JOB..` prints one JSON line for each job: the median and the least time of a step in
 //! milliseconds. Jobs are `train:B,T,D,H`, a step of gradient descent for an LSTM of H units that classifies B sequences of T vectors
-//! of D numbers; and `scalars:N,T`, a gradient through a recurrence of N numbers over T cycles. `RML_ENGINE=sim` has the simulator run
-//! them.
+//! of D numbers; `scalars:N,T`, a gradient through a recurrence of N numbers over T cycles; and `stream:D,H`, a step of an LSTM of H units
+//! and a dense layer of 4 on D numbers, by a `Stepper`. `RML_ENGINE=sim` has the simulator train.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark prints its figures")]
 
@@ -26,20 +26,29 @@ fn main() {
         let mut times = match (name, &sizes[..]) {
             ("train", [b, t, d, h]) => train(*b, *t, *d, *h),
             ("scalars", [n, t]) => scalars(*n, *t),
+            ("stream", [d, h]) => done(stream(*d, *h)),
             _ => usage(&job),
         };
         times.sort_unstable();
         let ms = |time: Duration| time.as_secs_f64() * 1e3;
         let (median, least, steps) = (ms(times[times.len() / 2]), ms(times[0]), times.len());
         println!(
-            "{{\"job\": {job:?}, \"median_ms\": {median:.4}, \"least_ms\": {least:.4}, \"steps\": {steps}}}"
+            "{{\"job\": {job:?}, \"median_ms\": {median:.6}, \"least_ms\": {least:.6}, \"steps\": {steps}}}"
         );
     }
 }
 
 fn usage(job: &str) -> ! {
-    eprintln!("`{job}` is no job; expected train:B,T,D,H or scalars:N,T");
+    eprintln!("`{job}` is no job; expected train:B,T,D,H, scalars:N,T or stream:D,H");
     std::process::exit(2)
+}
+
+/// What a job gives; the benchmark ends where it fails.
+fn done<T>(result: Result<T, rml::Error>) -> T {
+    result.unwrap_or_else(|why| {
+        eprintln!("{why}");
+        std::process::exit(1)
+    })
 }
 
 /// The time of each step, until there are enough.
@@ -86,10 +95,7 @@ fn steps(text: &str, data: &Columns, batch: Option<usize>, set: &[(&str, usize)]
         interrupt: Some(stop),
         ..TrainOptions::default()
     };
-    if let Err(why) = rml::train(&Source::text("bench.rml", text), data, &options, &mut clock) {
-        eprintln!("{why}");
-        std::process::exit(1);
-    }
+    done(rml::train(&Source::text("bench.rml", text), data, &options, &mut clock));
     clock.times
 }
 
@@ -143,4 +149,25 @@ node train(u: num [], end: bool [], y: num []) -> (loss: num [])
         data.columns.insert(name.into(), column(&[windows, t], numbers(windows * t)));
     }
     steps(&text, &data, None, &[])
+}
+
+/// The mean times of a thousand steps each: one alone is shorter than what the clock takes.
+fn stream(d: usize, h: usize) -> Result<Vec<Duration>, rml::Error> {
+    const STEPS: u32 = 1000;
+    let text = format!("import std.layers; node main(x: num [{d}]) -> (y) y = dense(4, lstm({h}, x));");
+    let program = rml::compile(&Source::text("bench.rml", text), &rml::Options::default())?;
+    let mut stepper = rml::Stepper::stream(&program)?;
+    let (x, y) = (stepper.input::<f32>("x")?, stepper.output::<f32>("y")?);
+    let data = vec![0.5; d];
+    let (mut times, until) = (Vec::new(), Instant::now() + TIME);
+    while Instant::now() < until {
+        let start = Instant::now();
+        for _ in 0..STEPS {
+            stepper.write(x, &data);
+            stepper.step()?;
+            std::hint::black_box(stepper.read(y));
+        }
+        times.push(start.elapsed() / STEPS);
+    }
+    Ok(times)
 }
