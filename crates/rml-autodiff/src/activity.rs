@@ -51,7 +51,7 @@ pub(crate) struct Formal {
     /// The formal `d<output>`.
     pub(crate) d: Var,
     /// The condition.
-    pub(crate) gate: Var,
+    pub(crate) bp: Var,
     /// How the output's clock is sampled from that of the condition.
     pub(crate) path: Vec<Guard>,
 }

@@ -103,7 +103,7 @@ pub(crate) fn analyse(
     }
     let mut conditions: BTreeMap<Var, Bp> = BTreeMap::new();
     for formal in formals {
-        let bp = *conditions.entry(formal.gate).or_insert_with(|| b.conditions.add(BpKind::Var(formal.gate)));
+        let bp = *conditions.entry(formal.bp).or_insert_with(|| b.conditions.add(BpKind::Var(formal.bp)));
         let sampled = |of, &cond: &Guard| b.conditions.add(BpKind::When { of, cond });
         let here = formal.path.iter().fold(bp, sampled);
         activity.formals.insert(formal.d, here);
@@ -221,9 +221,9 @@ impl Activity {
         let nothing = || BpKind::Or(Vec::new());
         let bps: Vec<Bp> = (0..adjoint.conditions()).map(|_| b.conditions.add(nothing())).collect();
         let mut outputs = Vec::new();
-        for (&o, (gate, path)) in num.iter().zip(&adjoint.gates) {
-            let bp = bps[*gate];
-            let Some(guards) = caller_path(b, path, &actuals) else {
+        for (&o, gate) in num.iter().zip(&adjoint.gates) {
+            let bp = bps[gate.condition];
+            let Some(guards) = caller_path(b, &gate.path, &actuals) else {
                 return Err(hidden_clock(module, node, eq).into());
             };
             let here = guards.iter().fold(bp, |of, &cond| b.conditions.add(BpKind::When { of, cond }));

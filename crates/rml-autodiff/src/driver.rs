@@ -343,9 +343,9 @@ fn known(node: &Node, inputs: usize, adjoint: &Adjoint) -> Known {
     let outputs: Vec<Var> = node.outputs.iter().take(adjoint.primal_outputs).copied().collect();
     let num = outputs.iter().filter(|&&o| node.vars[o].ty.is_num());
     let ds = formals.iter().skip(adjoint.conditions());
-    for ((&o, &d), (gate, path)) in num.zip(ds).zip(&adjoint.gates) {
-        let Some(&bp) = formals.get(*gate) else { continue };
-        if path.is_empty() {
+    for ((&o, &d), gate) in num.zip(ds).zip(&adjoint.gates) {
+        let Some(&bp) = formals.get(gate.condition) else { continue };
+        if gate.path.is_empty() {
             known.together.push((bp, o));
             known.sampled.push((d, bp));
         }

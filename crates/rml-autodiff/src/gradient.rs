@@ -57,7 +57,7 @@ pub fn gradient(module: Module, loss: usize) -> Result<Gradient, Diagnostics> {
         inputs[gradient.input] = Some(outputs.len());
         outputs.push(node.outputs[adjoint.primal_outputs + d]);
     }
-    let with_bp: Vec<bool> = adjoint.gates.iter().map(|(_, path)| path.is_empty()).collect();
+    let with_bp: Vec<bool> = adjoint.gates.iter().map(|gate| gate.path.is_empty()).collect();
     seed(&mut node, &primal, first, &with_bp, driver.module.precision)?;
     node.outputs = outputs;
     node.name.clone_from(&primal.name);

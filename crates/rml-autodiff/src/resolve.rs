@@ -121,8 +121,10 @@ fn mapping(module: &Module, primal: NodeId, order: u8, adjoints: &Adjoints) -> O
 /// The position of an output of `primal` that is present with the condition of its adjoint.
 fn gated(module: &Module, primal: NodeId, adjoint: &Adjoint) -> Option<usize> {
     let node = &module.nodes[primal];
-    let at =
-        adjoint.gates.iter().position(|(gate, path)| *gate == 0 && path.is_empty() && !adjoint.is_own)?;
+    let at = adjoint
+        .gates
+        .iter()
+        .position(|gate| gate.condition == 0 && gate.path.is_empty() && !adjoint.is_own)?;
     let output = *num_outputs(node).get(at)?;
     node.outputs.iter().position(|&o| o == output)
 }

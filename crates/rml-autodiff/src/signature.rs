@@ -17,6 +17,15 @@ use crate::node_clocks::Step;
 /// The name of the node that updates parameters, the adjoint of `param`.
 const OPTIMISER: &str = "diff_param";
 
+/// What gates the gradient of one output.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Gate<S> {
+    /// The number of the condition among those of the adjoint.
+    pub(crate) condition: usize,
+    /// The samplings that lead from the clock of the condition to that of the output.
+    pub(crate) path: Vec<S>,
+}
+
 /// An adjoint node, with what a call of it needs.
 #[derive(Clone, Debug)]
 pub(crate) struct Adjoint {
@@ -24,9 +33,8 @@ pub(crate) struct Adjoint {
     pub(crate) node: NodeId,
     /// Where the gradient of each num input stream of the primal is, in order.
     pub(crate) gradients: Vec<Gradient>,
-    /// For each num output: the number of the condition that gates its gradient, and the samplings that lead from the clock of that
-    /// condition to the clock of the output.
-    pub(crate) gates: Vec<(usize, Vec<Step>)>,
+    /// What gates the gradient of each num output.
+    pub(crate) gates: Vec<Gate<Step>>,
     /// Whether it updates parameters, itself or in nodes that it calls.
     pub(crate) trains: bool,
     /// The node that updates, if the primal is a `param` that the program defines: calls of the primal then become trained parameters.
@@ -55,12 +63,12 @@ pub(crate) struct Gradient {
 impl Adjoint {
     /// How many conditions it takes: `bp` alone, or one for each clock of its num outputs.
     pub(crate) fn conditions(&self) -> usize {
-        self.gates.iter().map(|(gate, _)| gate + 1).max().unwrap_or(1)
+        self.gates.iter().map(|gate| gate.condition + 1).max().unwrap_or(1)
     }
 
     /// Whether callers can derive the clock of each output's gradient from the clock of the condition.
     pub(crate) fn is_open(&self) -> bool {
-        self.gates.iter().all(|(_, path)| !path.contains(&Step::Inside))
+        self.gates.iter().all(|gate| !gate.path.contains(&Step::Inside))
     }
 
     /// The types of the results after the primal's outputs.
@@ -85,7 +93,7 @@ pub(crate) fn of_override(
     module: &Module,
     primal: NodeId,
     node: NodeId,
-    gates: Vec<(usize, Vec<Step>)>,
+    gates: Vec<Gate<Step>>,
 ) -> Result<Adjoint, Diagnostics> {
     let (f, g) = (&module.nodes[primal], &module.nodes[node]);
     let mut problems = Diagnostics::new();

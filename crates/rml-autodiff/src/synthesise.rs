@@ -18,7 +18,7 @@ use crate::gating::{self, Gating};
 use crate::node_clocks::{NodeClocks, Step};
 use crate::parts;
 use crate::rules::{self, Contribution};
-use crate::signature::{Gradient, num_inputs, num_outputs};
+use crate::signature::{Gate, Gradient, num_inputs, num_outputs};
 
 /// An adjoint node, with what becomes its [`Adjoint`](crate::signature::Adjoint).
 pub(crate) struct Synthesised {
@@ -28,7 +28,7 @@ pub(crate) struct Synthesised {
     pub(crate) gradients: Vec<Gradient>,
     pub(crate) trains: bool,
     /// See [`Adjoint`](crate::signature::Adjoint).
-    pub(crate) gates: Vec<(usize, Vec<Step>)>,
+    pub(crate) gates: Vec<Gate<Step>>,
     /// See [`Adjoint`](crate::signature::Adjoint).
     pub(crate) is_unclear: bool,
 }
@@ -49,9 +49,9 @@ pub(crate) fn synthesise(
     let mut b = Builder::new(source, module.precision);
     let active = active(source, adjoints.one);
     let (num, inputs) = (num_outputs(source), num_inputs(source));
-    let gated = gating::gated(gating, &num, &active, clocks);
-    let bps = conditions(&mut b, &num, &gated);
-    let formals = formals(&mut b, &num, &gated, &bps);
+    let gates = gating::gates(gating, &num, &active, clocks);
+    let bps = conditions(&mut b, &num, &gates);
+    let formals = formals(&mut b, &num, &gates, &bps);
     let activity = analyse(&mut b, module, adjoints, clocks, &active, &formals)?;
     if readable {
         name_results(&mut b, &activity);
@@ -78,25 +78,20 @@ pub(crate) fn synthesise(
             origins.calls.insert(call.eq, (name, outputs, args.len()));
         }
     }
-    let gates = gating::steps(source, clocks, &num, &gated, &active);
+    let gates = gating::for_callers(source, clocks, &num, &gates, &active);
     let is_unclear = gating == Gating::One && gating::is_unclear(clocks, &num, &active);
     Ok(Synthesised { node, origins, gradients, trains, gates, is_unclear })
 }
 
 /// The formals `d<output>` of the num outputs.
-fn formals(
-    b: &mut Builder,
-    outputs: &[Var],
-    gated: &[(usize, Vec<Guard>)],
-    bps: &[Var],
-) -> Vec<activity::Formal> {
-    let formal = |(&output, (gate, path)): (&Var, &(usize, Vec<Guard>))| {
+fn formals(b: &mut Builder, outputs: &[Var], gates: &[Gate<Guard>], bps: &[Var]) -> Vec<activity::Formal> {
+    let formal = |(&output, gate): (&Var, &Gate<Guard>)| {
         let ty = b.ty(output);
         let wanted = format!("d{}", b.name(output).as_deref().unwrap_or("o"));
         let d = b.named(&wanted, ty);
-        activity::Formal { output, d, gate: bps[*gate], path: path.clone() }
+        activity::Formal { output, d, bp: bps[gate.condition], path: gate.path.clone() }
     };
-    outputs.iter().zip(gated).map(formal).collect()
+    outputs.iter().zip(gates).map(formal).collect()
 }
 
 /// Makes the equations of all gradients, and replaces the calls by those of adjoints.
@@ -314,14 +309,14 @@ fn completed(b: &mut Builder, slot: Bp, groups: Vec<(Option<Bp>, Var)>) -> Vec<V
 }
 
 /// The formals that gate gradients: `bp`, or one for each clock of the outputs, named after the first on it.
-fn conditions(b: &mut Builder, outputs: &[Var], gated: &[(usize, Vec<Guard>)]) -> Vec<Var> {
-    let count = gated.iter().map(|(gate, _)| gate + 1).max().unwrap_or(1);
+fn conditions(b: &mut Builder, outputs: &[Var], gates: &[Gate<Guard>]) -> Vec<Var> {
+    let count = gates.iter().map(|gate| gate.condition + 1).max().unwrap_or(1);
     let mut firsts: Vec<Option<Var>> = vec![None; count];
-    for ((gate, _), output) in gated.iter().zip(outputs) {
-        firsts[*gate].get_or_insert(*output);
+    for (gate, output) in gates.iter().zip(outputs) {
+        firsts[gate.condition].get_or_insert(*output);
     }
-    let condition = |gate: usize| {
-        let first = firsts[gate].and_then(|output| b.name(output));
+    let condition = |number: usize| {
+        let first = firsts[number].and_then(|output| b.name(output));
         let name = first.filter(|_| count > 1).map_or_else(|| "bp".to_owned(), |name| format!("bp{name}"));
         b.named(&name, Type::condition())
     };
@@ -339,7 +334,7 @@ fn interface(
 ) {
     b.node.formals = source.formals.clone();
     for &bp in bps {
-        let outputs: Vec<Var> = formals.iter().filter(|f| f.gate == bp).map(|f| f.output).collect();
+        let outputs: Vec<Var> = formals.iter().filter(|f| f.bp == bp).map(|f| f.output).collect();
         let active = b.slots.keys().copied().collect();
         let sampled = gating::top(&outputs, &active, clocks).and_then(|top| clocks.sampled_by(top));
         let sampled = sampled.filter(|l| source.inputs().any(|i| i.var == l.var));
@@ -347,8 +342,8 @@ fn interface(
         b.node.formals.push(Formal::Stream(Input { var: bp, clock }));
     }
     for formal in formals {
-        let is_gate = |&here: &Bp| *b.conditions.kind(here) == BpKind::Var(formal.gate);
-        let clock = activity.formals.get(&formal.d).filter(|here| is_gate(here)).map(|_| (formal.gate, true));
+        let is_own = |&here: &Bp| *b.conditions.kind(here) == BpKind::Var(formal.bp);
+        let clock = activity.formals.get(&formal.d).filter(|here| is_own(here)).map(|_| (formal.bp, true));
         b.node.formals.push(Formal::Stream(Input { var: formal.d, clock }));
     }
 }

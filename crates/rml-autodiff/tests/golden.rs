@@ -50,6 +50,16 @@ fn gates() {
     assert!(diff(PARTS, "check_overlapping").contains(", ::-1, :3)"));
 }
 
+/// The shape of an operand that has no name is written in terms of what has one.
+#[test]
+fn unnamed_operand() {
+    let text = "node cell(units, h, x) -> (o)\n  o = matmul(x, param(normal([3, units], 0.0, 1.0))) + matmul(h, k);\n  \
+                k = param(normal([units, units], 0.0, 1.0));\n\
+                node check_cell(h: num [4], x: num [2, 3]) -> (o) o = cell(4, h, x);\n";
+    let found = diff(text, "check_cell");
+    assert!(found.contains("sum_to([shape(k)[1]], "), "{found}");
+}
+
 #[test]
 fn branches() {
     expect_file(CLOCKS, "branches", "branches.rml");

@@ -2,11 +2,8 @@
 //!
 //! text → syntax tree → typed → normal → differentiated → inlined (flat) → settled → folded → cone of the outputs → drawn.
 
-use std::sync::Arc;
-
-use indexmap::IndexMap;
 use rml_base::Error;
-use rml_ir::{Type, pass};
+use rml_ir::pass;
 
 use crate::front::Front;
 use crate::lower::{back, runnable};
@@ -27,16 +24,4 @@ pub fn compile(source: &Source, options: &Options) -> Result<Program, Error> {
     });
     let (flat, warnings) = front.fail(compiled)?;
     Ok(Program::new(flat, &front, warnings))
-}
-
-/// The types of the run node's outputs by name, which the typed stage knows.
-///
-/// # Errors
-/// As [`compile`], as far as the typed stage finds out.
-pub fn output_types(source: &Source, options: &Options) -> Result<IndexMap<Arc<str>, Type>, Error> {
-    let front = Front::new(source)?;
-    let (module, _) = front.fail(front.elaborate(options, root(options)))?;
-    let node = &module.nodes[module.root];
-    let outputs = node.outputs.iter().map(|&v| &node.vars[v]);
-    Ok(outputs.filter_map(|v| Some((v.name.clone()?, v.ty.clone()))).collect())
 }

@@ -23,10 +23,11 @@ mod program;
 mod reduce;
 mod report;
 mod source;
+mod stacked;
 
 pub use adjoint::differentiate;
 pub use analysis::{Analysis, RunFacts, analyse, analyse_all, analyse_any_batch};
-pub use compile::{compile, output_types};
+pub use compile::compile;
 pub use dump::{Stage, dump};
 pub use format::format;
 pub use gradient::{Differentiable, differentiable};
@@ -37,3 +38,4 @@ pub use program::Program;
 pub use reduce::keep_inputs;
 pub use report::{CheckReport, check, check_report};
 pub use source::Source;
+pub use stacked::{Stacked, stacked};

@@ -4,14 +4,16 @@
 
 use std::sync::Arc;
 
-use indexmap::{IndexMap, IndexSet};
+use indexmap::IndexMap;
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Diagnostics, Error};
 use rml_data::{Column, Columns, Windows};
-use rml_driver::{BATCH, Options, Program, Source, analyse, compile, interfaces, keep_inputs, output_types};
+use rml_driver::{
+    BATCH, Options, Program, Source, Stacked, analyse, compile, interfaces, keep_inputs, stacked,
+};
 use rml_engine::{Block, Feeding, Outputs, Use};
 use rml_ir::typed::StaticValue;
-use rml_ir::{DType, OutputInfo, Type, Value};
+use rml_ir::{DType, Value};
 
 use crate::checkpoint::{Checkpoint, Policy};
 use crate::engines::Engine;
@@ -32,6 +34,8 @@ pub(crate) struct Family {
     without: Vec<String>,
     /// What runs the programs.
     engine: Engine,
+    /// What follows the number of stacked windows, once that is asked.
+    stacked: Option<Stacked>,
 }
 
 /// How many windows to stack as far as that is asked for, by `batch` or by `set`, from which it is taken out.
@@ -77,7 +81,7 @@ impl Family {
         let stacks = interfaces(source)?.get(&node).is_some_and(|i| i.has_batch);
         options.batch = None;
         let (source, programs, without) = (source.clone(), IndexMap::new(), Vec::new());
-        Ok(Self { source, options, stacks, programs, without, engine })
+        Ok(Self { source, options, stacks, programs, without, engine, stacked: None })
     }
 
     /// A session of the program for that many stacked windows, in its initial state.
@@ -118,42 +122,14 @@ impl Family {
         if self.stacks { size.min(rows).max(1) } else { 1 }
     }
 
-    /// Which of those states have a shape that follows the number of stacked windows. A shape says only what its dimensions are for one
-    /// number of windows, so the program is compiled for another number, and the shapes are compared.
-    pub(crate) fn stacked_states(
-        &mut self,
-        size: usize,
-        keys: &[Arc<str>],
-    ) -> Result<IndexSet<Arc<str>>, Error> {
-        let ty = |program: &Program, key: &Arc<str>| {
-            let flat = program.flat();
-            flat.states.get(key).map(|s| flat.vars[flat.equations[s.equation].lhs].ty.clone())
-        };
-        let program = self.program(size)?.clone();
-        let may_follow =
-            |key: &&Arc<str>| ty(&program, key).is_some_and(|ty| ty.shape.dims().contains(&size));
-        let candidates: Vec<&Arc<str>> = keys.iter().filter(may_follow).collect();
-        if !self.stacks || candidates.is_empty() {
-            return Ok(IndexSet::new());
+    /// Which outputs and states belong to the stacked windows, of a node that runs `size` of them.
+    pub(crate) fn stacked(&mut self, size: usize) -> Result<&Stacked, Error> {
+        if self.stacked.is_none() {
+            let found =
+                if self.stacks { stacked(&self.source, &self.options, size)? } else { Stacked::default() };
+            self.stacked = Some(found);
         }
-        let larger = self.program(size + 1)?;
-        let follows = |key: &&Arc<str>| ty(&program, key) != ty(larger, key);
-        Ok(candidates.into_iter().filter(follows).cloned().collect())
-    }
-
-    /// Which outputs have a row for each stacked window: those whose first dimension follows the number of windows. The types for another
-    /// number of windows tell, as for [`stacked_states`](Self::stacked_states).
-    pub(crate) fn stacked_outputs(&mut self, size: usize) -> Result<Vec<bool>, Error> {
-        if !self.stacks {
-            return Ok(vec![false; self.program(size)?.outputs().len()]);
-        }
-        let other = output_types(&self.source, &Options { batch: Some(size + 1), ..self.options.clone() })?;
-        let first = |ty: &Type| ty.shape.dims().first().copied();
-        let outputs = self.program(size)?.outputs().iter();
-        let follows = |o: &OutputInfo| {
-            first(&o.ty) == Some(size) && other.get(&o.name).and_then(first) == Some(size + 1)
-        };
-        Ok(outputs.map(follows).collect())
+        Ok(self.stacked.get_or_insert_default())
     }
 }
 

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use rml_ir::normal::Var;
+use rml_ir::normal::{Rhs, Var};
 use rml_ir::op::Op;
 use rml_ir::{Shape, Type};
 
@@ -123,7 +123,11 @@ impl Transposer<'_, '_> {
 
     /// An operator whose static argument is the shape of the operand.
     fn apply_shaped(&mut self, op: Op, d: Var) -> Var {
-        let statics = self.b.name(self.x).map(|name| Arc::from(format!("shape({name})")));
+        let shape = match self.b.name(self.x) {
+            Some(name) => Some(format!("shape({name})")),
+            None => Dim::joined(&self.dims(self.x), ", ").map(|dims| format!("[{dims}]")),
+        };
+        let statics = shape.map(Arc::from);
         self.b.apply_written(op, &[d], statics.into_iter().collect())
     }
 
@@ -166,12 +170,35 @@ impl Transposer<'_, '_> {
 
     /// The dimensions of a forward variable.
     fn dims(&self, v: Var) -> Vec<Dim> {
-        let name = self.b.name(v);
-        let dim = |(i, &size): (usize, &usize)| Dim {
-            size,
-            text: name.as_ref().map(|name| format!("shape({name})[{i}]")),
-        };
-        self.shape(v).dims().iter().enumerate().map(dim).collect()
+        let shape = self.shape(v);
+        let text = |axis| self.dim_text(v, axis);
+        shape.dims().iter().enumerate().map(|(axis, &size)| Dim { size, text: text(axis) }).collect()
+    }
+
+    /// Where a dimension of a forward variable comes from: of one that has no name, the operand that it is taken from.
+    fn dim_text(&self, v: Var, axis: usize) -> Option<String> {
+        if let Some(name) = self.b.name(v) {
+            return Some(format!("shape({name})[{axis}]"));
+        }
+        let Rhs::Apply { op, args, .. } = self.b.rhs(v)? else { return None };
+        let rank = |v: Var| self.shape(v).rank();
+        match (op, args.as_slice()) {
+            (Op::MatMul, &[_, b]) if rank(b) == 2 && axis + 1 == self.shape(v).rank() => self.dim_text(b, 1),
+            (Op::MatMul, &[a, _]) if rank(a) == 2 && axis == 0 => self.dim_text(a, 0),
+            (Op::Add | Op::Sub | Op::Mul | Op::Div, &[a, b]) => {
+                let from_end = self.shape(v).rank() - axis;
+                let size = self.shape(v).dims()[axis];
+                let here = |operand: &Var| {
+                    let at = rank(*operand).checked_sub(from_end)?;
+                    (self.shape(*operand).dims()[at] == size)
+                        .then_some(at)
+                        .and_then(|at| self.dim_text(*operand, at))
+                };
+                [a, b].iter().find_map(here)
+            }
+            (Op::Neg | Op::Exp | Op::Log | Op::Sigmoid | Op::Tanh | Op::Relu, &[a]) => self.dim_text(a, axis),
+            _ => None,
+        }
     }
 
     /// `d`, which lacks `axis` (or all axes) of the operand, repeated along it.

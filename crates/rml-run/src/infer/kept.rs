@@ -34,9 +34,9 @@ impl Kept {
     /// Of a program's outputs. Where windows are stacked, an output without a row for each of them is left out: it belongs to no
     /// window.
     pub(super) fn new(family: &mut Family, size: usize, windows: &Windows) -> Result<Self, Error> {
-        let stacked = family.stacked_outputs(size)?;
+        let stacked = family.stacked(size)?.outputs.clone();
         let stacks = family.stacks && size > 1;
-        let all = family.program(size)?.outputs().iter().zip(stacked).enumerate();
+        let all = family.program(size)?.outputs().iter().map(|o| (o, stacked.contains(&o.name))).enumerate();
         let outputs = all.filter(|(_, (_, stacked))| *stacked || !stacks).map(|(index, (info, stacked))| {
             let dims = info.ty.shape.dims();
             let dims = if stacked { dims.get(1..).unwrap_or_default() } else { dims };

@@ -21,12 +21,14 @@ pub(crate) fn inherited(
     let program = family.program(size)?.clone();
     let states = &program.flat().states;
     let other = |key: &Arc<str>| states.get(key).is_some_and(|s| !s.parameter);
-    let anew: IndexSet<Arc<str>> = if fresh {
-        states.keys().filter(|key| other(key)).cloned().collect()
-    } else {
-        let shared = states.keys().filter(|key| other(key) && checkpoint.states.contains_key(*key));
-        family.stacked_states(size, &shared.cloned().collect::<Vec<_>>())?
-    };
+    let mut anew: IndexSet<Arc<str>> = states.keys().filter(|key| other(key)).cloned().collect();
+    if !fresh {
+        anew.retain(|key| checkpoint.states.contains_key(key));
+        if !anew.is_empty() {
+            let stacked = family.stacked(size)?;
+            anew.retain(|key| stacked.states.contains(key));
+        }
+    }
     let mut kept = checkpoint.clone();
     kept.states.retain(|key, _| !anew.contains(key));
     Ok(kept)

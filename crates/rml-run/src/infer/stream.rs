@@ -58,14 +58,12 @@ impl Stream {
         let mut family = family(source, options, checkpoint.position.as_ref())?;
         let asked = asked_batch(options.batch, &mut options.set.clone())?;
         let size = if asked.is_some() { batch_size(source, &options.node, asked)? } else { 1 };
-        let stacked = family.stacked_outputs(size)?;
+        let stacked = family.stacked(size)?.outputs.clone();
         let program = family.program(size)?.clone();
         options.check_parameters(&program)?;
         family.refuse_rejected(size)?;
         ask_for_answers(&program)?;
-        let names =
-            program.outputs().iter().zip(stacked).filter(|(_, s)| *s).map(|(o, _)| o.name.to_string());
-        let stacked = names.collect();
+        let stacked = stacked.iter().map(ToString::to_string).collect();
         // Whether the states fit is known now, not only when the first line comes.
         let mut warnings = program.warnings().clone();
         warnings.extend(checkpoint::changed(checkpoint.position.as_ref(), &options.set));
