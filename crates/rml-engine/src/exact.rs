@@ -1,17 +1,17 @@
-//! Fast engines with the exact semantics of errors: the one place where what is suspect is run again.
+//! Exact errors for fast engines: a suspect block is run again by a reference engine.
 //!
-//! A fast engine computes ahead, in another order, on a device that wraps and clamps. It can tell that something *may* have gone wrong, but
-//! not in which cycle and equation, and not what was known by then. So it says no more than that it suspects something, and how many cycles
-//! of the block were done before that. [`Exact`] feeds the others to a reference engine, from the states behind those that were done. What
-//! the reference says is what the caller gets: its diagnostics, and the outputs that were known before the error. A suspicion without an
-//! error costs time, never a wrong result.
+//! A fast engine computes a whole window, ahead and in another order, on a device that may wrap an integer or clamp a position. It can tell
+//! that something *may* have gone wrong, but not in which cycle and equation, nor which outputs were known by then. So it reports only that
+//! a block is suspect, and how many of its cycles were done before that. [`Exact`] then feeds the remaining cycles to a reference engine,
+//! from the states after the last cycle that was done. The caller gets what the reference says: its diagnostics, and the outputs that were
+//! known before the error. A suspicion that turns out to be unfounded costs time; it never gives a wrong result.
 //!
-//! - **E1** Cycles are done in order: all their outputs are known, and the states are those after them. Where a block ends inside a
-//!   window, the cycles behind the last one that is done are open; the engine goes on with them when it is fed the next block.
-//! - **E2** An engine may suspect too much, never too little: a synchronisation error, an input against its clock (ENV-3), an integer that
-//!   does not fit, a position outside of its axis, a want of memory.
-//! - **E3** What is suspect changes no state. So nobody copies the states before a block: an engine writes them when a window has been
-//!   computed, or keeps what it overwrites. The reference gets them when something is suspect, and only then.
+//! - **E1** Cycles are done in order. When a cycle is done, all its outputs are known and the states are those after it. If a block ends
+//!   inside a window, the cycles after the last one that is done stay open, and the engine continues with them in the next block.
+//! - **E2** An engine may suspect too much, never too little. It has to suspect a synchronisation error, an input that contradicts its clock
+//!   (ENV-3), an integer that does not fit, a position outside its axis, and a lack of memory.
+//! - **E3** A suspect block changes no state. An engine writes its states when a window has been computed, or keeps what it overwrites, so
+//!   no copy of the states is made before a block. The reference receives them only when something is suspect.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -27,19 +27,19 @@ use crate::run::{End, Engine, Feeding, Run, Undetermined, Usage, Use, trace_ende
 use crate::states::States;
 use crate::status::Input;
 
-/// What computes whole blocks, and may only suspect what goes wrong in them.
+/// An engine that computes whole blocks, and reports errors only as a suspicion.
 pub trait Fast: fmt::Debug + Send {
-    /// Runs a block from the states as they are, together with the cycles that are open. The inputs have the types that the program
-    /// declares; nothing else is checked. `first` is the number of the first cycle that is not done.
+    /// Runs a block from the current states, together with the cycles that are open. The caller has checked that the inputs have their
+    /// declared types, and nothing else. `first` is the number of the first cycle that is not done.
     ///
     /// # Errors
-    /// If its device fails; that is the end of the run.
+    /// If its device fails, which ends the run.
     fn run(&mut self, first: u64, inputs: Inputs<'_>) -> Result<Verdict, Diagnostic>;
 
-    /// Forgets the cycles that are open. An engine that leaves none open has nothing to do.
+    /// Discards the cycles that are open. The default is for engines that never leave one open.
     fn forget(&mut self) {}
 
-    /// As [`Run::states`], before the cycles that are open.
+    /// As [`Run::states`]: the states before the cycles that are open.
     ///
     /// # Errors
     /// If its device fails.
@@ -55,23 +55,23 @@ pub trait Fast: fmt::Debug + Send {
     fn usage(&self) -> Usage;
 }
 
-/// What a fast engine says of a block.
+/// The result of a block.
 #[derive(Debug)]
 pub enum Verdict {
-    /// It is done (E1), and what was open with it.
+    /// All its cycles are done (E1), and those that were open before it.
     Done(Outputs),
-    /// The cycles of these outputs are done, the others are open; without outputs none is done.
+    /// The cycles of these outputs are done (none without outputs), and the others are open.
     Open(Option<Outputs>),
-    /// Something may have gone wrong (E2). The cycles of these outputs are done; without outputs none is. None is open.
+    /// Something may have gone wrong (E2). The cycles of these outputs are done (none without outputs), and none is open.
     Suspect(Option<Outputs>),
 }
 
 impl Verdict {
-    /// Something may have gone wrong, and no cycle is done.
+    /// A suspicion before any cycle was done.
     pub const SUSPECT: Self = Self::Suspect(None);
 }
 
-/// A run of a fast engine with the errors of a reference engine.
+/// A run of a fast engine that has the errors of a reference engine.
 #[derive(Debug)]
 pub struct Exact<F> {
     fast: F,
@@ -79,12 +79,12 @@ pub struct Exact<F> {
     program: Arc<Drawn>,
     wish: Use,
     cycles: u64,
-    /// The first cycle whose outputs were not fetched; beyond the next cycle where cycles were taken back.
+    /// The first cycle whose outputs were not fetched. It lies after the next cycle to be fed if cycles were taken back.
     unfetched: u64,
     outputs: VecDeque<Outputs>,
     /// The inputs of the cycles that the fast engine has open.
     open: Kept,
-    /// The run of the reference, from a suspect block until everything that was fed is complete.
+    /// The reference's run, which replaces the fast engine from a suspect block on until no cycle is open.
     stand_in: Option<Box<dyn Run>>,
     /// Why the fast engine's device failed.
     failed: Option<Diagnostic>,
@@ -92,7 +92,7 @@ pub struct Exact<F> {
 }
 
 impl<F: Fast> Exact<F> {
-    /// For a run of `program` that was opened for `wish`, without a record. `reference` runs every program.
+    /// Wraps an engine that has opened `program` for `wish`, without a record. `reference` has to be able to run every program.
     pub fn new(fast: F, reference: Arc<dyn Engine>, program: Arc<Drawn>, wish: Use) -> Self {
         let (outputs, cycles, unfetched) = (VecDeque::new(), wish.first, wish.first);
         Self {
@@ -110,7 +110,7 @@ impl<F: Fast> Exact<F> {
         }
     }
 
-    /// Whether the reference runs in place of the fast engine now.
+    /// Whether the reference currently runs in place of the fast engine.
     pub fn stands_in(&self) -> bool {
         self.stand_in.is_some()
     }
@@ -118,13 +118,13 @@ impl<F: Fast> Exact<F> {
     fn check_running(&self) -> Result<(), Diagnostic> {
         match &self.failed {
             Some(why) => Err(why.clone()),
-            // Where the reference stands in, it knows.
+            // If the reference stands in, it checks this itself.
             None if self.ended && self.stand_in.is_none() => Err(trace_ended()),
             None => Ok(()),
         }
     }
 
-    /// Has the fast engine run a block. Whether the reference has to take over.
+    /// Runs a block on the fast engine. Returns whether the reference has to take over.
     fn try_fast(&mut self, inputs: Inputs<'_>) -> Result<bool, Diagnostic> {
         let (fits, open) = (fits(&self.program, inputs), self.open.cycles());
         let first = self.cycles - open as u64;
@@ -150,13 +150,13 @@ impl<F: Fast> Exact<F> {
         Ok(is_suspect)
     }
 
-    /// Keeps the inputs of a block but for the cycles that are done.
+    /// Keeps the inputs of the cycles of a block that are not done.
     fn keep(&mut self, inputs: Inputs<'_>, done: Option<&Outputs>) {
         self.open.push(inputs);
         self.open.done(done.map_or(0, Outputs::cycles));
     }
 
-    /// Whether more cycles are open than may be.
+    /// Whether more cycles are open than the caller allows.
     fn is_too_much(&self) -> bool {
         match self.wish.feeding {
             Feeding::Stream { look_ahead: Some(most) } => self.open.cycles() > most,
@@ -164,7 +164,7 @@ impl<F: Fast> Exact<F> {
         }
     }
 
-    /// The reference in the states before the cycles that are open.
+    /// A run of the reference, in the states before the cycles that are open.
     fn reference(&self) -> Result<Box<dyn Run>, Diagnostic> {
         let wish = Use { first: self.cycles - self.open.cycles() as u64, ..self.wish };
         let mut run =
@@ -173,7 +173,7 @@ impl<F: Fast> Exact<F> {
         Ok(run)
     }
 
-    /// Has the reference take over from the first cycle that is not done.
+    /// Starts the reference at the first cycle that is not done.
     fn call_reference(&mut self) -> Result<(), Diagnostic> {
         tracing::debug!(cycle = self.cycles, "the reference takes over");
         let mut run = self.reference()?;
@@ -185,7 +185,7 @@ impl<F: Fast> Exact<F> {
         fed
     }
 
-    /// What the reference has to say of the cycles that are open, if there are any.
+    /// A run of the reference that was fed the cycles that are open, if there are any: it can say what they wait for.
     fn opinion(&self) -> Result<Option<Box<dyn Run>>, Diagnostic> {
         if self.open.cycles() == 0 {
             return Ok(None);
@@ -195,7 +195,7 @@ impl<F: Fast> Exact<F> {
         Ok(Some(run))
     }
 
-    /// Feeds the reference, and goes back to the fast engine where nothing that was fed is open.
+    /// Feeds the reference, and returns to the fast engine once no cycle is open.
     fn feed_reference(&mut self, inputs: Inputs<'_>) -> Result<(), Diagnostic> {
         let Some(run) = &mut self.stand_in else { return Ok(()) };
         let fed = run.feed(inputs);
@@ -205,7 +205,7 @@ impl<F: Fast> Exact<F> {
     }
 
     fn go_back(&mut self) -> Result<(), Diagnostic> {
-        // Where outputs are not to come again, or a window is open, the reference stays: it knows.
+        // The reference stays while a window is open, and while it repeats cycles whose outputs were fetched before.
         let complete = |run: &&mut Box<dyn Run>| run.open_cycles() == 0 && self.unfetched <= run.cycles();
         let Some(run) = self.stand_in.as_mut().filter(complete) else { return Ok(()) };
         if let Ok(states) = run.states() {
@@ -316,7 +316,7 @@ impl<F: Fast> Run for Exact<F> {
         self.failed.is_some() || self.stand_in.as_ref().is_some_and(|run| run.has_failed())
     }
 
-    /// A device that failed stays so.
+    /// A device that has failed stays failed.
     fn take_back(&mut self) -> u64 {
         if let Some(run) = &mut self.stand_in {
             self.cycles = run.take_back();
@@ -334,12 +334,12 @@ impl<F: Fast> Run for Exact<F> {
     }
 }
 
-/// For another engine, which may be on another device.
+/// The states for another engine, which may run on another device.
 fn on_host(states: &States) -> Result<States, Diagnostic> {
     Ok(states.to_host()?.into_iter().collect())
 }
 
-/// Whether inputs have the types that the program declares. If they do not, the reference says so.
+/// Whether the inputs have their declared types. If not, the reference gives the error.
 fn fits(program: &Flat, inputs: Inputs<'_>) -> bool {
     let types = program.inputs.iter().map(|input| &program.vars[input.var].ty);
     let same = |found: Type, ty: &Type, rows: bool| {
