@@ -6,8 +6,8 @@ use rml_base::codes::elab as codes;
 use rml_ir::{DType, Type};
 
 use crate::hir::Local;
-use crate::infer::Typed;
 use crate::instance::InstanceId;
+use crate::typed::Typed;
 
 /// The declared clock of an input or output: its condition and the value of it for which the variable is present.
 ///

@@ -13,16 +13,25 @@ use rml_syntax::ast::Literal;
 
 use crate::builtins::Builtin;
 use crate::hir::{Expr, ExprId, ExprKind, Index, Item, Local};
-use crate::infer::Typed;
 use crate::instance::InstanceId;
 use crate::report::Report;
 use crate::statics::{self, Evaluated, Failure};
 use crate::text::Texts;
+use crate::typed::Typed;
 
 /// The most elements that a constant may have; unlike streams, constants exist when the program is compiled.
 const MAX_ELEMENTS: usize = 1 << 28;
 
 impl Typed<'_> {
+    /// The shape of an output, which may be a static formal.
+    pub(crate) fn output_shape(&self, id: InstanceId, local: Local) -> Option<Shape> {
+        if self.tree.is_stream(id, local) {
+            return self.shape(id, local).cloned();
+        }
+        let span = self.tree.node(id).locals[local].span;
+        self.named_constant(id, local, span, Precision::F64).ok().map(|c| c.ty.shape)
+    }
+
     /// The text of an expression.
     pub(crate) fn text(&self, id: InstanceId, expr: ExprId) -> String {
         Texts { node: self.tree.node(id), is_num: &|e| self.statics.is_num(id, e) }.expr(expr)

@@ -33,6 +33,7 @@ mod scope;
 mod signature;
 mod statics;
 mod text;
+mod typed;
 mod usage;
 
 use bumpalo::Bump;

@@ -10,9 +10,9 @@ use rml_syntax::ast::{BinaryOp, UnaryOp};
 
 use crate::builtins::Builtin;
 use crate::hir::{ExprId, ExprKind, Index};
-use crate::infer::Typed;
 use crate::instance::InstanceId;
 use crate::statics::{Evaluated, Failure, expected};
+use crate::typed::Typed;
 
 mod index;
 mod sliding;

@@ -10,7 +10,7 @@ use rml_ir::{DType, Type};
 use super::expr::Made;
 use super::{Emitter, interface};
 use crate::hir::{Call, Equation, ExprId};
-use crate::infer::Port;
+use crate::infer::adjoint::{Adjoint, Port};
 use crate::instance::{Given, InstanceId};
 use crate::statics::{Evaluated, Failure};
 
@@ -185,7 +185,7 @@ impl Emitter<'_, '_> {
         &self,
         call: &Call,
         child: InstanceId,
-        adjoint: Option<&crate::infer::Adjoint>,
+        adjoint: Option<&Adjoint>,
     ) -> Evaluated<Vec<Type>> {
         let callee = self.typed.tree.node(child);
         match adjoint {

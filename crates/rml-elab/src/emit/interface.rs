@@ -5,10 +5,10 @@ use rml_base::{Diagnostic, IndexVec, Span};
 use rml_ir::Type;
 
 use crate::hir::{Item, Local, Node, TypeDecl};
-use crate::infer::{Failed, Typed};
 use crate::instance::InstanceId;
 use crate::statics::{Evaluated, Failure};
 use crate::text;
+use crate::typed::{Failed, Typed};
 
 /// Checks the inputs of all instances against the types written for them. Says which instances have inputs that do not fit, or stand
 /// inside such an instance.

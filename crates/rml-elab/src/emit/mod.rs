@@ -15,10 +15,11 @@ use rml_ir::{Precision, Type};
 use crate::clocks;
 use crate::context;
 use crate::hir::{ExprId, Local, LocalKind, Node, Role};
-use crate::infer::{Failed, Typed, independent};
+use crate::infer::independent;
 use crate::instance::InstanceId;
 use crate::report::Report;
 use crate::statics::{Evaluated, Failure};
+use crate::typed::{Failed, Typed};
 
 /// The nodes of the module so far.
 #[derive(Debug)]

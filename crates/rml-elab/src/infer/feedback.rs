@@ -3,10 +3,10 @@
 use rml_base::codes::elab::SHAPE_MISMATCH;
 use rml_ir::{DType, Shape};
 
-use super::Typed;
-use super::flow::{Failed, Flow};
+use super::flow::Flow;
 use crate::hir::{ExprId, ExprKind, Local, LocalKind};
 use crate::instance::InstanceId;
+use crate::typed::{Failed, Typed};
 
 /// Adds to shapes that do not fit which variable to declare, if an operand is a scalar only since nothing but a recurrence says what
 /// shape it has: a recurrence that runs through the misfit itself, or one that nothing else enters.

@@ -4,20 +4,12 @@
 //! reported already. An edge says that the shape (or static value) of one may decide that of the other.
 
 use indexmap::IndexMap;
-use rml_base::Diagnostic;
 
-use super::{Port, Typed};
+use super::adjoint::Port;
 use crate::builtins::Builtin;
 use crate::hir::{ExprId, ExprKind, Item, Local, LocalKind, TypeDecl};
 use crate::instance::{Given, InstanceId, RootGiven};
-
-/// An error, and the expression that is in error unless it concerns an interface.
-#[derive(Debug)]
-pub(crate) struct Failed {
-    pub(crate) id: InstanceId,
-    pub(crate) expr: Option<ExprId>,
-    pub(crate) diagnostic: Diagnostic,
-}
+use crate::typed::{Failed, Typed};
 
 /// The graph.
 pub(super) struct Flow<'a, 'p> {

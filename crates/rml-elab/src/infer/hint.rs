@@ -2,10 +2,10 @@
 
 use rml_ir::Shape;
 
-use super::Typed;
 use crate::builtins::Builtin;
 use crate::hir::{ExprId, ExprKind, Local, LocalKind};
 use crate::instance::{Given, InstanceId};
+use crate::typed::Typed;
 
 /// The shape that a use of root input `formal` asks for: `[k]` where it is the right operand of a matrix product with a matrix
 /// `[n, k]`, or the left operand of one with a matrix `[k, n]`; `[k - m]` where that operand joins it to a vector `[m]`.

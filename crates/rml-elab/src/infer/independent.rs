@@ -2,8 +2,9 @@
 
 use rml_base::codes::elab as codes;
 
-use super::flow::{Failed, Flow, Taint};
-use super::{Typed, feedback};
+use super::feedback;
+use super::flow::{Flow, Taint};
+use crate::typed::{Failed, Typed};
 
 /// The errors that do not follow from others, or from what is reported already. Of errors that follow from each other, the first one in
 /// the text counts.

@@ -9,14 +9,16 @@ use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, IndexVec};
 use rml_ir::{DType, Shape};
 
-use super::flow::{Failed, Flow, Taint};
-use super::{Port, Typed, hint};
+use super::adjoint::Port;
+use super::flow::{Flow, Taint};
+use super::hint;
 use crate::context;
 use crate::hir::{ExprId, ExprKind, Local, LocalKind, Node, SourceId};
 use crate::instance::{Given, InstanceId, RootGiven};
 use crate::ops::{Operand, Partial};
 use crate::report::Report;
 use crate::statics::{Evaluated, Failure};
+use crate::typed::{Failed, Typed};
 
 /// After so many changes of one shape it is taken to grow for ever.
 const MAX_CHANGES: u32 = 64;

@@ -6,9 +6,9 @@ use rml_ir::Shape;
 use rml_ir::op::AxisIndex;
 
 use crate::hir::Index;
-use crate::infer::Typed;
 use crate::instance::InstanceId;
 use crate::statics::Evaluated;
+use crate::typed::Typed;
 
 impl Typed<'_> {
     /// One entry for each axis of `shape`, which stands at `base`.

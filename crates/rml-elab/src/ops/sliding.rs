@@ -7,9 +7,9 @@ use rml_ir::typed::StaticValue;
 use super::{Operand, Partial, Rule, apply};
 use crate::builtins::{self, Builtin};
 use crate::hir::ExprId;
-use crate::infer::Typed;
 use crate::instance::InstanceId;
 use crate::statics::{Evaluated, Failure, expected};
+use crate::typed::Typed;
 
 impl Typed<'_> {
     /// The rule of an operator with windows.

@@ -1,0 +1,51 @@
+//! What inference finds: a tree of instances with element types and shapes.
+
+use indexmap::{IndexMap, IndexSet};
+use rml_base::Diagnostic;
+use rml_ir::{DType, Shape};
+
+use crate::hir::{ExprId, Local};
+use crate::infer::adjoint::Adjoint;
+use crate::instance::{InstanceId, Tree};
+use crate::statics::Statics;
+
+/// An error, and the expression that is in error unless it concerns an interface.
+#[derive(Debug)]
+pub(crate) struct Failed {
+    pub(crate) id: InstanceId,
+    pub(crate) expr: Option<ExprId>,
+    pub(crate) diagnostic: Diagnostic,
+}
+
+/// A tree of instances with the types of all its variables.
+#[derive(Debug)]
+pub(crate) struct Typed<'p> {
+    pub(crate) tree: Tree<'p>,
+    /// By number of variable.
+    pub(crate) dtypes: Vec<DType>,
+    /// By number of variable; `None` where an error keeps the shape from being known.
+    pub(crate) shapes: Vec<Option<Shape>>,
+    pub(crate) statics: Statics,
+    /// The interfaces of the adjoints that are called.
+    pub(crate) adjoints: IndexMap<(InstanceId, ExprId), Adjoint>,
+    /// By number of variable: whether its element type is not known because of an error.
+    pub(crate) lost: Vec<bool>,
+    /// Whether something in error is reported already.
+    pub(crate) in_error: bool,
+    /// Expressions whose element types are in error, which is reported.
+    pub(crate) broken: IndexSet<(InstanceId, ExprId)>,
+    /// What was wrong when shapes had settled; it may be a consequence of something else.
+    pub(crate) bad: Vec<Failed>,
+}
+
+impl Typed<'_> {
+    /// The shape of a variable.
+    pub(crate) fn shape(&self, id: InstanceId, local: Local) -> Option<&Shape> {
+        self.shapes[self.tree.slot(id, local)].as_ref()
+    }
+
+    /// The element type of a variable.
+    pub(crate) fn dtype(&self, id: InstanceId, local: Local) -> DType {
+        self.dtypes[self.tree.slot(id, local)]
+    }
+}
