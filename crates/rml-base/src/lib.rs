@@ -1,5 +1,5 @@
 //! The vocabulary every stage shares: typed ids and the vectors they index, source text and spans, diagnostics as plain
-//! data, the error that carries them, and the count of the memory that values take. Nothing here knows the language, and nothing here draws or prints.
+//! data, the error that carries them, the count of the memory that values take, and where time goes. Nothing here knows the language, and nothing here draws or prints.
 
 pub mod codes;
 mod diagnostic;
@@ -7,6 +7,7 @@ mod error;
 mod hash;
 mod ids;
 pub mod memory;
+pub mod profile;
 mod source;
 mod suggest;
 mod table;

@@ -10,12 +10,14 @@ use crate::values;
 pub(crate) use backend::{Backends, Computing, EngineName, ListFormat};
 pub(crate) use grad::{CheckFormat, Differentiation, Grad, GradFormat, Gradcheck};
 pub(crate) use params::{ExportParams, ImportParams, ListParams, NumberType, Params, ParamsFormat};
+pub(crate) use profile::Profiling;
 pub(crate) use trace::{Execution, Format, Over, Rows, Run, Semantics, Trace, Vars};
 pub(crate) use train::{Infer, SplitArg, Train};
 
 mod backend;
 mod grad;
 mod params;
+mod profile;
 mod trace;
 mod train;
 

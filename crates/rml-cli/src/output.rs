@@ -52,6 +52,7 @@ impl From<Diagnostic> for Stop {
 }
 
 /// The two output streams and how to write to them.
+#[derive(Clone)]
 pub(crate) struct Output {
     format: MessageFormat,
     colour: bool,
@@ -128,6 +129,11 @@ impl Output {
     /// Writes a remark for people to standard error, with care for the terminal as [`Output::print`] does.
     pub(crate) fn note(&mut self, text: &str) {
         self.error(&rml::visible_words(text));
+    }
+
+    /// Writes a remark for programs to standard error: a JSON document in one line.
+    pub(crate) fn note_json(&mut self, document: &str) {
+        self.error(&format!("{}\n", rml::visible_json(document)));
     }
 
     /// Writes to standard error; what cannot be written there is lost.

@@ -49,6 +49,36 @@ impl Signals {
     }
 }
 
+/// Has the first signal do something before it ends the process; the second one ends it at once. Signals that were ignored when the
+/// process began stay so.
+///
+/// # Errors
+/// The system refuses it.
+#[cfg(unix)]
+pub(crate) fn before_the_end(what: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    use std::io::Read as _;
+    use std::os::unix::net::UnixStream;
+
+    let signals = Signals::listen()?;
+    let (mut told, tells) = UnixStream::pair()?;
+    for signal in SIGNALS.into_iter().filter(|signal| !is_ignored(*signal)) {
+        signal_hook::low_level::pipe::register(signal, tells.try_clone()?)?;
+    }
+    std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
+        if told.read_exact(&mut [0]).is_ok() {
+            what();
+            std::process::exit(i32::from(signals.exit_code()));
+        }
+    })?;
+    Ok(())
+}
+
+/// Elsewhere a signal ends the process as if nobody listened.
+#[cfg(not(unix))]
+pub(crate) fn before_the_end(_: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    Ok(())
+}
+
 fn code(signal: i32) -> i32 {
     128 + signal
 }

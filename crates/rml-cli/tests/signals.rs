@@ -4,7 +4,7 @@
 
 mod support;
 
-use std::io::{BufRead as _, BufReader, Lines};
+use std::io::{BufRead as _, BufReader, Lines, Write as _};
 use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
 
 use serde_json::json;
@@ -185,4 +185,37 @@ fn killed_trainings_leave_nothing_for_ever() {
         .collect();
     names.sort();
     assert_eq!(names, ["d.json", "l.safetensors", "line.rml"]);
+}
+
+/// A training that is interrupted, and a stream that waits for its next line, write what was measured.
+#[test]
+fn what_is_interrupted_writes_its_profile() {
+    let folder = folder();
+    let written = |folder: &Folder| {
+        let trace: serde_json::Value = serde_json::from_str(&folder.read("t.json")).expect("JSON");
+        trace["traceEvents"].as_array().is_some_and(|events| events.len() > 3)
+    };
+    let training = Training::start(&folder, "", &format!("{ENDLESS} --profile=t.json"), " 1/100000000");
+    training.send("INT");
+    let (status, rest) = training.end();
+    assert_eq!(status.code(), Some(130), "{rest}");
+    assert!(rest.contains("(total)") && rest.contains("saved to l.safetensors"), "{rest}");
+    assert!(written(&folder));
+
+    let args = "infer line.rml --node line --stream --params l.safetensors --profile=t.json";
+    let args = args.replace("--node line", "--node answer");
+    let folder = folder.file("line.rml", format!("{LINE}node answer(x: num []) -> (o) o = line(x);\n"));
+    let mut child = folder.command(&args);
+    child.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = child.spawn().expect("it starts");
+    let mut stdin = child.stdin.take().expect("a pipe");
+    for _ in 0..3 {
+        stdin.write_all(b"{\"x\": 1.0}\n").expect("it reads");
+    }
+    let mut answers = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+    assert_eq!(answers.by_ref().take(3).count(), 3);
+    let sent = Command::new("kill").args(["-TERM", &child.id().to_string()]).status();
+    assert!(sent.expect("kill runs").success());
+    assert_eq!(child.wait().expect("it ends").code(), Some(143));
+    assert!(written(&folder));
 }

@@ -166,7 +166,7 @@ impl<F: Fast> Exact<F> {
 
     /// A run of the reference, in the states before the cycles that are open.
     fn reference(&self) -> Result<Box<dyn Run>, Diagnostic> {
-        let wish = Use { first: self.cycles - self.open.cycles() as u64, ..self.wish };
+        let wish = Use { first: self.cycles - self.open.cycles() as u64, ..self.wish.clone() };
         let mut run =
             self.reference.open(&self.program, &wish).map_err(|why| why.diagnostic(self.reference.name()))?;
         run.set_states(&on_host(&self.fast.states()?)?)?;

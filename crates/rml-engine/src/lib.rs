@@ -54,7 +54,7 @@
 //!             }
 //!         }
 //!         let fast = Sum { precision: program.precision, blocks: 0 };
-//!         Ok(Box::new(Exact::new(fast, self.reference.clone(), program.clone(), *wish)))
+//!         Ok(Box::new(Exact::new(fast, self.reference.clone(), program.clone(), wish.clone())))
 //!     }
 //! }
 //!

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use rml_base::profile::Scope;
 use rml_base::{Diagnostic, codes};
 use rml_ir::flat::{Drawn, Var};
 
@@ -37,7 +38,7 @@ pub enum Feeding {
 }
 
 /// What a program is opened for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 pub struct Use {
     /// How its cycles are fed.
     pub feeding: Feeding,
@@ -45,12 +46,14 @@ pub struct Use {
     pub record: bool,
     /// The number that outputs and diagnostics give the first cycle. It is not 0 if the run goes on from the states of another one.
     pub first: u64,
+    /// What is told where the time goes.
+    pub profile: Option<Scope>,
 }
 
 impl Use {
-    /// A run from cycle 0 on, without a record.
+    /// A run from cycle 0 on, without a record or a profile.
     pub fn new(feeding: Feeding) -> Self {
-        Self { feeding, record: false, first: 0 }
+        Self { feeding, record: false, first: 0, profile: None }
     }
 }
 

@@ -18,7 +18,8 @@ use rml_ir::{Data, Shape, Type, Value};
 use rml_sim::SimulatorEngine;
 use rml_testkit::flat::{Builder, INT, columns, random, text};
 
-const STREAM: Use = Use { feeding: Feeding::Stream { look_ahead: None }, record: false, first: 0 };
+const STREAM: Use =
+    Use { feeding: Feeding::Stream { look_ahead: None }, record: false, first: 0, profile: None };
 
 fn reference() -> Arc<dyn Engine> {
     Arc::new(SimulatorEngine::new())

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use rml_backend::Backend;
 use rml_base::Error;
+use rml_base::profile::{Phase, Profile};
 use rml_driver::Program;
 use rml_engine::{Engine as _, FirstOf, Run, Use};
 use rml_sim::SimulatorEngine;
@@ -31,7 +32,10 @@ use plan::PlanEngine;
 /// # Ok(()) }
 /// ```
 #[derive(Clone, Debug)]
-pub struct Engine(Arc<dyn rml_engine::Engine>);
+pub struct Engine {
+    engine: Arc<dyn rml_engine::Engine>,
+    profile: Option<Profile>,
+}
 
 impl Engine {
     /// The simulator; tensors are computed by the evaluation of each operator, one after the other. This is the reference.
@@ -58,12 +62,33 @@ impl Engine {
     /// This engine, and another one for what it declines.
     #[must_use]
     pub fn or(&self, other: &Self) -> Self {
-        Self::new(Arc::new(FirstOf::new(vec![Arc::clone(&self.0)], Arc::clone(&other.0))))
+        let engine = Arc::new(FirstOf::new(vec![Arc::clone(&self.engine)], Arc::clone(&other.engine)));
+        Self { engine, profile: self.profile.clone().or_else(|| other.profile.clone()) }
     }
 
     /// An engine of one's own.
     pub fn new(engine: Arc<dyn rml_engine::Engine>) -> Self {
-        Self(engine)
+        Self { engine, profile: None }
+    }
+
+    /// This engine, and whatever it runs for [`train`](fn@crate::train), [`infer`](fn@crate::infer) or [`run`](crate::run()) is measured by
+    /// that profile.
+    #[must_use]
+    pub fn measured_by(&self, profile: &Profile) -> Self {
+        Self { profile: Some(profile.clone()), ..self.clone() }
+    }
+
+    /// What measures the runs.
+    pub(crate) fn profile(&self) -> Option<&Profile> {
+        self.profile.as_ref()
+    }
+
+    /// Does something that belongs to a phase.
+    pub(crate) fn time<T>(&self, phase: Phase, what: impl FnOnce() -> T) -> T {
+        match &self.profile {
+            Some(profile) => profile.time(phase, what),
+            None => what(),
+        }
     }
 
     /// Has it run a program.
@@ -71,9 +96,10 @@ impl Engine {
     /// # Errors
     /// If it declines.
     pub(crate) fn open(&self, program: &Program, wish: &Use) -> Result<Box<dyn Run>, Error> {
-        self.0
-            .open(program.flat(), wish)
-            .map_err(|why| Error::from(why.diagnostic(self.0.name())).with_sources(program.sources()))
+        let profile = self.profile.as_ref().map(|profile| profile.scope(program.sources()));
+        let wish = Use { profile, ..wish.clone() };
+        self.time(Phase::Compile, || self.engine.open(program.flat(), &wish))
+            .map_err(|why| Error::from(why.diagnostic(self.engine.name())).with_sources(program.sources()))
     }
 }
 

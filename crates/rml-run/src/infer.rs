@@ -6,6 +6,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use kept::Kept;
 use rml_base::codes::run as codes;
+use rml_base::profile::Phase;
 use rml_base::{Diagnostic, Diagnostics, Error, Sources};
 use rml_data::{Columns, Windows, missing, split};
 use rml_driver::{BATCH, Options, Program, Source, keep_inputs};
@@ -95,9 +96,10 @@ impl InferOptions {
 
     /// The checkpoint; without one there are no states.
     fn checkpoint(&self) -> Result<Checkpoint, Error> {
-        self.params
-            .as_ref()
-            .map_or_else(|| Ok(Checkpoint::of_states(IndexMap::new())), |p| Checkpoint::read(p))
+        self.params.as_ref().map_or_else(
+            || Ok(Checkpoint::of_states(IndexMap::new())),
+            |path| self.engine.time(Phase::Checkpoint, || Checkpoint::read(path)),
+        )
     }
 
     /// Whether the parameters of a program come from anywhere.
@@ -151,8 +153,9 @@ pub fn infer(source: &Source, data: &Columns, options: &InferOptions) -> Result<
     let left_out = leave_out(&mut family, size, data)?;
     let program = family.program(size)?.clone();
     options.check_parameters(&program)?;
-    let windows = Windows::bind(data, program.inputs(), program.precision(), options.allow_nan)
-        .map_err(|d| Error::from(d).with_sources(program.sources()))?;
+    let bind = || Windows::bind(data, program.inputs(), program.precision(), options.allow_nan);
+    let windows =
+        options.engine.time(Phase::Data, bind).map_err(|d| Error::from(d).with_sources(program.sources()))?;
     let sources = Arc::clone(program.sources());
     let mut warnings = program.warnings().clone();
     warnings.extend(left_out);

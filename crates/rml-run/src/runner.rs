@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use rml_base::codes::run as codes;
+use rml_base::profile::Phase;
 use rml_base::{Diagnostic, Diagnostics, Error};
 use rml_data::{Column, Columns, Windows};
 use rml_driver::{
@@ -93,7 +94,8 @@ impl Family {
     /// Refuses a node that `rml check` rejects.
     pub(crate) fn refuse_rejected(&self, size: usize) -> Result<(), Error> {
         let batch = self.stacks.then_some(size);
-        let analysis = analyse(&self.source, &Options { batch, ..self.options.clone() })?;
+        let options = Options { batch, ..self.options.clone() };
+        let analysis = self.engine.time(Phase::Compile, || analyse(&self.source, &options))?;
         let errors: Vec<Diagnostic> = analysis.findings().filter(|d| d.is_error()).cloned().collect();
         if errors.is_empty() { Ok(()) } else { Err(Error::new(Diagnostics(errors), analysis.sources)) }
     }
@@ -102,7 +104,8 @@ impl Family {
     pub(crate) fn program(&mut self, size: usize) -> Result<&Program, Error> {
         if !self.programs.contains_key(&size) {
             let batch = self.stacks.then_some(size);
-            let program = compile(&self.source, &Options { batch, ..self.options.clone() })?;
+            let options = Options { batch, ..self.options.clone() };
+            let program = self.engine.time(Phase::Compile, || compile(&self.source, &options))?;
             let program = keep_inputs(&program, |name| !self.without.iter().any(|w| w == name));
             self.programs.insert(size, program);
         }
@@ -125,8 +128,9 @@ impl Family {
     /// Which outputs and states belong to the stacked windows, of a node that runs `size` of them.
     pub(crate) fn stacked(&mut self, size: usize) -> Result<&Stacked, Error> {
         if self.stacked.is_none() {
+            let find = || stacked(&self.source, &self.options, size);
             let found =
-                if self.stacks { stacked(&self.source, &self.options, size)? } else { Stacked::default() };
+                if self.stacks { self.engine.time(Phase::Compile, find)? } else { Stacked::default() };
             self.stacked = Some(found);
         }
         Ok(self.stacked.get_or_insert_default())
@@ -164,7 +168,8 @@ impl<'f> Runner<'f> {
         if windows.len() != self.size {
             self.resize(windows.len()).map_err(here)?;
         }
-        let block = data.block(windows).map_err(|d| here(self.session.fail(d)))?;
+        let block = self.family.engine.time(Phase::Data, || data.block(windows));
+        let block = block.map_err(|d| here(self.session.fail(d)))?;
         self.session.feed_block(&block).map_err(here)?;
         if data.is_empty() {
             self.run_on(data.cycles)?;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use rml_base::codes::run as codes;
+use rml_base::profile::Recorder;
 use rml_base::{Diagnostic, Diagnostics, Error, suggest};
 use rml_data::Feed;
 use rml_driver::Program;
@@ -50,6 +51,8 @@ impl Outputs {
 pub struct Session {
     program: Program,
     run: Box<dyn Run>,
+    /// What measures the calls of the run.
+    recorder: Option<Recorder>,
 }
 
 impl Session {
@@ -73,12 +76,13 @@ impl Session {
 
     fn stream(program: &Program, look_ahead: Option<usize>) -> Self {
         let run = engines::open(program, &Use::new(Feeding::Stream { look_ahead }));
-        Self { program: program.clone(), run }
+        Self { program: program.clone(), run, recorder: None }
     }
 
     /// A run for another use than a stream without limits.
     pub(crate) fn open(program: &Program, engine: &Engine, wish: &Use) -> Result<Self, Error> {
-        Ok(Self { program: program.clone(), run: engine.open(program, wish)? })
+        let recorder = engine.profile().map(|profile| profile.scope(program.sources()).recorder([]));
+        Ok(Self { program: program.clone(), run: engine.open(program, wish)?, recorder })
     }
 
     /// The program that runs.
@@ -141,12 +145,23 @@ impl Session {
             }
         }
         let row: Vec<Input> = row.iter().map(to_input).collect();
-        self.run.feed(Inputs::Cycle(&row)).map_err(|d| self.fail(d))
+        self.feed(Inputs::Cycle(&row))
     }
 
     /// Runs a block of cycles. The outputs stay where [`Session::known`] finds them, also those before an error.
     pub(crate) fn feed_block(&mut self, block: &Block) -> Result<(), Error> {
-        self.run.feed(Inputs::Block(block)).map_err(|d| self.fail(d))
+        self.feed(Inputs::Block(block))
+    }
+
+    fn feed(&mut self, inputs: Inputs<'_>) -> Result<(), Error> {
+        let start = self.recorder.as_ref().map(Recorder::now);
+        let fed = self.run.feed(inputs);
+        if let (Some(recorder), Some(start)) = (&mut self.recorder, start) {
+            let end = recorder.now();
+            recorder.run(start, end);
+            recorder.tell_rarely(end);
+        }
+        fed.map_err(|d| self.fail(d))
     }
 
     /// Inputs that got nothing: absent where their clock says so.

@@ -6,6 +6,7 @@ use std::ops::Range;
 use indexmap::IndexMap;
 use rml_base::codes::run as codes;
 use rml_base::memory::{self, Reservation};
+use rml_base::profile::Phase;
 use rml_base::{Diagnostic, Diagnostics, Error};
 use rml_data::{Columns, Converted, Feed, by_cycle, text, write_row};
 use rml_driver::Program;
@@ -237,15 +238,18 @@ pub(crate) fn run_session(
     inputs: &Columns,
     options: &RunOptions,
 ) -> Result<(Session, Trace), Error> {
-    let table =
-        Table::new(program, inputs, options).map_err(|d| Error::from(d).with_sources(program.sources()))?;
+    let table = options
+        .engine
+        .time(Phase::Data, || Table::new(program, inputs, options))
+        .map_err(|d| Error::from(d).with_sources(program.sources()))?;
     let cycles = table.cycles;
     let wish = Use { record: options.all_vars, ..Use::new(Feeding::Windows { cycles: None }) };
     let mut session = Session::open(program, &options.engine, &wish)?;
     let reserved = reserve(program, cycles, options.all_vars).map_err(|d| session.fail(d))?;
     let mut values = Values::new(program, cycles);
     let mut piece = |from: usize| {
-        let fed = session.feed_block(&table.block(from..cycles.min(from + PIECE)));
+        let block = options.engine.time(Phase::Data, || table.block(from..cycles.min(from + PIECE)));
+        let fed = session.feed_block(&block);
         if !options.all_vars {
             values.fetch(&mut session)?;
         }

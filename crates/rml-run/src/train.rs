@@ -3,6 +3,7 @@
 use observer::{Observer, TrainReport};
 use options::TrainOptions;
 use rml_base::Error;
+use rml_base::profile::Phase;
 use rml_data::Columns;
 use rml_driver::Source;
 use training::Training;
@@ -24,5 +25,6 @@ pub fn train(
     options: &TrainOptions,
     observer: &mut dyn Observer,
 ) -> Result<TrainReport, Error> {
-    Training::new(source, data, options, observer)?.run(observer)
+    let training = options.engine.time(Phase::Compile, || Training::new(source, data, options, observer));
+    training?.run(observer)
 }

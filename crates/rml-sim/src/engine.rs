@@ -36,7 +36,8 @@ impl SimulatorEngine {
             Feeding::Windows { .. } => None,
         };
         let (tensors, record, first) = (self.tensors.clone(), wish.record, wish.first);
-        let options = Options { tensors, record, first, max_open_cycles, ..Options::default() };
+        let profile = wish.profile.clone();
+        let options = Options { tensors, record, first, max_open_cycles, profile, ..Options::default() };
         Simulator::new(Arc::clone(program), options)
     }
 }

@@ -131,7 +131,7 @@ fn states_are_handed_over_on_their_device() {
     assert_eq!(feed(&mut *first, &[1.0, 2.0, 3.0]), [0.0, 4.0, 12.0]);
     device.copies();
     let states = first.states().unwrap();
-    let mut second = engine.open(&program, &Use { first: 3, ..windows }).unwrap();
+    let mut second = engine.open(&program, &Use { first: 3, ..windows.clone() }).unwrap();
     second.set_states(&states).unwrap();
     assert_eq!(device.copies(), (0, 0), "nothing is moved to hand them over");
     assert_eq!(feed(&mut *second, &[1.0]), [24.0]);
@@ -151,7 +151,7 @@ fn states_are_handed_over_on_their_device() {
 #[test]
 fn outputs_and_errors_count_from_the_first_cycle() {
     let (program, wish) = (program(), Use { first: 7, ..Use::new(Feeding::Stream { look_ahead: Some(3) }) });
-    let mut run = SimulatorEngine::new().open(&program, &Use { record: true, ..wish }).unwrap();
+    let mut run = SimulatorEngine::new().open(&program, &Use { record: true, ..wish.clone() }).unwrap();
     feed(&mut *run, &[1.0, 1.0]);
     assert_eq!((run.cycles(), run.open_cycles()), (9, 0));
     let inspect = run.inspect().unwrap();

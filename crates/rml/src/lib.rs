@@ -13,12 +13,14 @@
 //! | exchange weights | [`import_params`] and [`export_params`] by a [`Mapping`] between parameters and a [`TensorFile`] |
 //! | draw | [`chronogram`]; [`Trace::to_vcd`] |
 //! | choose what runs programs | an [`Engine`]; [`backend`] for what computes its tensors |
+//! | see where the time goes | a [`Profile`] that an engine is [measured by](Engine::measured_by), as a [`ProfileReport`] |
 //! | limit memory | [`memory`] |
 //!
 //! Every failure is an [`Error`]: diagnostics as data with the texts they point into. Nothing here prints.
 
 pub mod backend;
 
+pub use rml_base::profile::{Phase, Profile};
 pub use rml_base::{
     Code, Diagnostic, Diagnostics, Error, FileId, Label, Severity, Sources, Span, codes, refusal, suggest,
     table, visible, visible_json, visible_name, visible_words,
@@ -35,9 +37,9 @@ pub use rml_ir::{DType, Data, InputInfo, OutputInfo, Precision, Shape, Tensor, T
 pub use rml_run::{
     Cell, CheckOptions, Checked, Checkpoint, Element, Ending, Engine, EpochSummary, Evaluate, GradCheck,
     GradOptions, Gradients, Imported, InferOptions, InferReport, InputPort, Metrics, Observer, OutputPort,
-    Outputs, Position, Progress, RunOptions, Session, Settings, Split, Stepper, Stream, TestSplit, Trace,
-    TrainInfo, TrainOptions, TrainReport, chronogram, export_params, grad, gradcheck, import_params, infer,
-    params, run, train,
+    Outputs, Position, ProfileReport, Progress, RunOptions, Session, Settings, Split, Stepper, Stream,
+    TestSplit, Trace, TrainInfo, TrainOptions, TrainReport, chronogram, export_params, grad, gradcheck,
+    import_params, infer, params, run, train,
 };
 pub use rml_weights::{
     ExportOptions, FileTensor, LayoutInfo, Mapping, ParamInfo, ParamList, Stored, Summary, TensorFile,

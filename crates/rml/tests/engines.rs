@@ -31,9 +31,9 @@ impl engine::Engine for Windowed {
             return Err(Declined::new(Reason::Use, "it runs windows of a known length"));
         };
         let run = Box::new(SimulatorEngine::new().start(program, wish));
-        let (program, wish) = (Arc::clone(program), *wish);
-        let fast =
-            Fixed { run, cycles, program: Arc::clone(&program), wish, blocks: Arc::clone(&self.blocks) };
+        let (program, wish) = (Arc::clone(program), wish.clone());
+        let (own, blocks) = (Arc::clone(&program), Arc::clone(&self.blocks));
+        let fast = Fixed { run, cycles, program: own, wish: wish.clone(), blocks };
         Ok(Box::new(Exact::new(fast, Arc::new(SimulatorEngine::new()), program, wish)))
     }
 }

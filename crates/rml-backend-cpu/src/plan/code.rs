@@ -215,9 +215,10 @@ pub(super) enum Do {
     ReadBool(usize),
 }
 
-/// A step before the window's length is known: what it writes, and its operands.
+/// A step before the window's length is known: to which unit it belongs, what it writes, and its operands.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scalar {
+    pub(super) unit: usize,
     pub(super) what: Do,
     pub(super) args: [Option<Arg>; 4],
 }

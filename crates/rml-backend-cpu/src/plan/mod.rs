@@ -19,6 +19,7 @@ mod lower;
 mod packs;
 mod place;
 mod ports;
+mod profile;
 mod run;
 mod scalar;
 mod search;
@@ -32,6 +33,7 @@ use code::{Code, Guard};
 use packs::Layout;
 use place::{Placement, TYPES};
 pub use ports::Element;
+use profile::Probe;
 use run::{Run, position};
 use search::Search;
 
@@ -60,6 +62,8 @@ pub struct Machine<N: Number> {
     /// How far the end of a window was looked for.
     search: Search,
     packs: Vec<Layout<N>>,
+    /// What measures windows.
+    probe: Option<Box<Probe>>,
 }
 
 impl<N: Number> Machine<N> {
@@ -86,6 +90,7 @@ impl<N: Number> Machine<N> {
             before: set.clone(),
             search: Search::None,
             set,
+            probe: None,
             plan,
         };
         let (fixed, per_tick) = machine.footprint();
@@ -181,20 +186,23 @@ impl<N: Number> Machine<N> {
             self.begin();
         }
         self.bind(ticks);
-        let mut run = self.run(&code);
-        let first = if is_found { run.close(&code) } else { Ok(()) };
-        let rest = &code.passes[usize::from(is_found)..];
-        let result = first.and_then(|()| rest.iter().try_for_each(|pass| run.pass(pass)));
+        let mut probe = self.probe.take();
+        let result = self.run(&code).regions(is_found, profile::timed(&mut probe));
+        self.probe = probe;
         if result.is_err() {
             self.undo();
             return result;
         }
         // Most commits are at the first tick or the last one.
+        let mut run = self.run(&code);
         let middle = code.commits.iter().any(|put| put.at.contains(Position::Middle));
         for t in (0..ticks).filter(|t| middle || *t == 0 || *t + 1 == ticks) {
             run.puts(&code.commits, t);
         }
         self.search = Search::None;
+        if let Some(probe) = &mut self.probe {
+            probe.end();
+        }
         Ok(())
     }
 
@@ -210,6 +218,9 @@ impl<N: Number> Machine<N> {
     }
 
     fn begin(&mut self) {
+        if let Some(probe) = &mut self.probe {
+            probe.begin();
+        }
         self.before.copy_from_slice(&self.set);
         for (i, register) in self.plan.registers.iter().enumerate() {
             if register.kind == Kind::Local {

@@ -101,7 +101,7 @@ impl<N: Number> Run<'_, N> {
         Ok(())
     }
 
-    fn unit(&mut self, unit: &Unit, t: usize) -> Result<(), Suspect> {
+    pub(super) fn unit(&mut self, unit: &Unit, t: usize) -> Result<(), Suspect> {
         if !unit.when.is_empty() && !self.holds(&unit.when, t) {
             return Ok(());
         }
@@ -109,7 +109,7 @@ impl<N: Number> Run<'_, N> {
         code.instrs[unit.instrs.clone()].iter().try_for_each(|instr| self.run(instr, t, t + 1))
     }
 
-    fn over(&mut self, unit: &Unit) -> Result<(), Suspect> {
+    pub(super) fn over(&mut self, unit: &Unit) -> Result<(), Suspect> {
         let code = self.code;
         for (from, to) in ranges(unit.at, self.bound.ticks) {
             if unit.once {

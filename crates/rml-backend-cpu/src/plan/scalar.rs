@@ -91,7 +91,8 @@ impl Lister<'_> {
                 for guard in when.clone() {
                     open.1.push(self.code.scalars.len());
                     let what = Do::Skip(guard.value, 0);
-                    self.code.scalars.push(Scalar { what, args: [None, Some(guard.cond), None, None] });
+                    let args = [None, Some(guard.cond), None, None];
+                    self.code.scalars.push(Scalar { unit, what, args });
                 }
             }
             self.code.scalars.extend(steps);
@@ -111,10 +112,10 @@ impl Lister<'_> {
     /// The steps of a unit, if all its instructions are scalar.
     fn steps(&mut self, unit: usize) -> Option<Vec<Scalar>> {
         let Unit { instrs, .. } = &self.code.units[unit];
-        instrs.clone().map(|i| self.step(i)).collect()
+        instrs.clone().map(|i| self.step(unit, i)).collect()
     }
 
-    fn step(&mut self, i: usize) -> Option<Scalar> {
+    fn step(&mut self, unit: usize, i: usize) -> Option<Scalar> {
         let Instr { kernel, out, args } = &self.code.instrs[i];
         let by = |num, int, bool, dtype: &DType| match dtype {
             DType::Num => num,
@@ -142,7 +143,7 @@ impl Lister<'_> {
         };
         let out = self.code.instrs[i].out;
         let arg = |i: usize| at.get(i).copied();
-        Some(Scalar { what, args: [Some(out), arg(0), arg(1), arg(2)] })
+        Some(Scalar { unit, what, args: [Some(out), arg(0), arg(1), arg(2)] })
     }
 
     fn op(&mut self, op: &Op) -> usize {
@@ -187,14 +188,14 @@ impl Lister<'_> {
     }
 }
 
-/// Runs steps at a tick.
+/// Runs steps at a tick. How many there were, and what they skip behind their end.
 pub(super) fn run<N: Number>(
     steps: &[Step],
     ops: &[Op],
     arena: &mut Arena<N>,
     set: &[bool],
     t: usize,
-) -> Result<(), Suspect> {
+) -> Result<usize, Suspect> {
     let Arena { nums, ints, bools } = arena;
     let (nums, ints, bools) = (&mut nums[..], &mut ints[..], &mut bools[..]);
     let mut next = 0;
@@ -249,7 +250,7 @@ pub(super) fn run<N: Number>(
             Do::ReadBool(r) => bools[o] = bools[if set[r] { a } else { b }],
         }
     }
-    Ok(())
+    Ok(next)
 }
 
 fn is_comparison(op: &Op) -> bool {

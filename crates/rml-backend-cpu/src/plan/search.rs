@@ -1,11 +1,13 @@
 //! Windows whose end the program finds.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use rml_ir::Position;
 use rml_ir::op::Number;
 
-use super::code::{Code, Pass};
+use super::code::{Code, Entry, Pass};
+use super::profile::{self, Probe};
 use super::run::{Run, position};
 use super::{Machine, Suspect};
 
@@ -48,21 +50,37 @@ impl<N: Number> Machine<N> {
         let code = Arc::clone(&self.code);
         let (Some(_), Some(pass)) = (&code.ending, code.passes.first()) else { return Ok(None) };
         self.bind(ticks);
-        for t in from..ticks {
-            match self.run(&code).seek(&code, pass, t) {
-                Ok(true) => {
-                    self.search = Search::Found(t + 1);
-                    return Ok(Some(t + 1));
-                }
-                Ok(false) => self.search = Search::Past(t + 1),
-                Err(why) => {
-                    self.undo();
-                    return Err(why);
-                }
+        let mut probe = self.probe.take();
+        let found = self.seek(&code, pass, from..ticks, profile::timed(&mut probe));
+        self.probe = probe;
+        match found {
+            Ok(Some(ticks)) => self.search = Search::Found(ticks),
+            Ok(None) => self.search = Search::Past(from.max(ticks)),
+            Err(_) => self.undo(),
+        }
+        found
+    }
+
+    fn seek(
+        &mut self,
+        code: &Code,
+        pass: &Pass,
+        ticks: Range<usize>,
+        mut probe: Option<&mut Probe>,
+    ) -> Result<Option<usize>, Suspect> {
+        let begin = probe.as_mut().map(|probe| probe.begin_loop());
+        let mut run = self.run(code);
+        let mut found = Ok(None);
+        for t in ticks {
+            found = run.seek(pass, t, probe.as_deref_mut()).map(|is_last| is_last.then_some(t + 1));
+            if found != Ok(None) {
+                break;
             }
         }
-        self.search = Search::Past(from.max(ticks));
-        Ok(None)
+        if let (Some(probe), Some(begin)) = (probe, begin) {
+            probe.looped(pass, begin);
+        }
+        found
     }
 
     /// Gives up a window whose end is looked for.
@@ -75,17 +93,25 @@ impl<N: Number> Machine<N> {
 
 impl<N: Number> Run<'_, N> {
     /// Runs a tick of the first loop; only until the end is known, if it is the last one: then, true.
-    fn seek(&mut self, code: &Code, pass: &Pass, t: usize) -> Result<bool, Suspect> {
+    fn seek(&mut self, pass: &Pass, t: usize, mut probe: Option<&mut Probe>) -> Result<bool, Suspect> {
+        let code = self.code;
         let Some(ending) = &code.ending else { return Ok(false) };
         // As long as the end is not found, no tick is the last one.
         let p = if t == 0 { Position::First } else { Position::Middle };
-        self.entries(&ending.lists[0][p.index()], t)?;
+        self.listed(&ending.lists[0][p.index()], t, probe.as_deref_mut())?;
         if ending.conds.iter().any(|g| self.holds(std::slice::from_ref(g), t)) {
             return Ok(true);
         }
-        self.entries(&ending.lists[1][p.index()], t)?;
+        self.listed(&ending.lists[1][p.index()], t, probe)?;
         self.puts_at(&pass.puts, t, p);
         Ok(false)
+    }
+
+    fn listed(&mut self, list: &[Entry], t: usize, probe: Option<&mut Probe>) -> Result<(), Suspect> {
+        match probe {
+            None => self.entries(list, t),
+            Some(probe) => self.timed_tick(probe, 0, list, t),
+        }
     }
 
     /// What is left of the last tick of the loop that found it.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::{Computing, Program};
+use super::{Computing, Profiling, Program};
 
 /// What to run, and on what.
 #[derive(Args, Debug)]
@@ -52,6 +52,8 @@ pub(crate) struct Run {
     /// How to print them
     #[arg(long, value_enum, default_value_t = Format::Json)]
     pub(crate) format: Format,
+    #[command(flatten)]
+    pub(crate) profiling: Profiling,
     #[command(flatten)]
     pub(crate) computing: Computing,
 }

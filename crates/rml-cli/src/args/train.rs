@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::{Computing, Program};
+use super::{Computing, Profiling, Program};
 use crate::values;
 
 /// `rml train`.
@@ -50,6 +50,8 @@ pub(crate) struct Train {
     #[arg(long)]
     pub(crate) allow_nan: bool,
     #[command(flatten)]
+    pub(crate) profiling: Profiling,
+    #[command(flatten)]
     pub(crate) computing: Computing,
 }
 
@@ -89,6 +91,8 @@ pub(crate) struct Infer {
     /// Let NaN in the data through
     #[arg(long)]
     pub(crate) allow_nan: bool,
+    #[command(flatten)]
+    pub(crate) profiling: Profiling,
     #[command(flatten)]
     pub(crate) computing: Computing,
 }

@@ -3,15 +3,25 @@
 use std::path::Path;
 
 use rml::chronogram;
-use rml::{Columns, End, Engine, Options, Program, RunOptions, Source, Trace, memory};
+use rml::{Columns, End, Engine, Options, Phase, Program, RunOptions, Source, Trace, memory};
 
+use super::profile::Measuring;
 use crate::args::{self, Execution, Format, Over, Rows, Semantics, Vars};
-use crate::output::{Output, Stop, unwritable};
+use crate::output::{Output, Stop};
 
 /// Runs, and prints the trace; what was computed before an error is printed too.
 pub(crate) fn run(args: &args::Run, output: &mut Output) -> Result<(), Stop> {
-    let engine = super::engine(&args.computing)?;
-    let (program, inputs, options) = prepare(&args.execution, args.vars == Vars::All, output)?;
+    let over = &args.execution.over;
+    let inputs = [over.inputs.as_ref()];
+    let measuring = Measuring::begin(&args.profiling, &Source::file(&over.program.file), inputs, None)?;
+    measuring.survive_signals(output)?;
+    let outcome = run_measured(args, &measuring, output);
+    measuring.end(outcome, output)
+}
+
+fn run_measured(args: &args::Run, measuring: &Measuring, output: &mut Output) -> Result<(), Stop> {
+    let engine = measuring.engine(super::engine(&args.computing)?);
+    let (program, inputs, options) = prepare(&args.execution, args.vars == Vars::All, measuring, output)?;
     let options = RunOptions { engine, ..options };
     let trace = rml::run(&program, &inputs, &options)?;
     match args.format {
@@ -42,11 +52,11 @@ pub(crate) fn trace(args: &args::Trace, output: &mut Output) -> Result<(), Stop>
         let why = "a value change dump holds variables, not parts of their equations";
         super::refuse_unused(why, &[("vars expressions", args.vars == Rows::Expressions)])?;
     }
-    if let Some(file) = args.svg.as_ref().or(args.vcd.as_ref()).filter(|file| !is_stream(file)) {
+    if let Some(file) = args.svg.as_ref().or(args.vcd.as_ref()).filter(|file| !super::is_stream(file)) {
         let over = &args.execution.over;
         super::check_output(file, &Source::file(&over.program.file), [over.inputs.as_ref()])?;
     }
-    let (program, inputs, options) = prepare(&args.execution, true, output)?;
+    let (program, inputs, options) = prepare(&args.execution, true, &Measuring::default(), output)?;
     if let Some(file) = &args.vcd {
         return dump(file, args.vars, &program, &inputs, options, output);
     }
@@ -63,7 +73,7 @@ pub(crate) fn trace(args: &args::Trace, output: &mut Output) -> Result<(), Stop>
     };
     let drawn = draw(&program, &inputs, &options, rows)?;
     match &args.svg {
-        Some(file) => write(file, &drawn.chronogram.to_svg())?,
+        Some(file) => super::write(file, &drawn.chronogram.to_svg())?,
         None => output.print(&drawn.chronogram.to_text(width()))?,
     }
     output.report(&drawn.warnings, program.sources());
@@ -85,7 +95,7 @@ fn dump(
         trace.values.retain(|name, _| !name.contains('.'));
     }
     ask_for_table(&trace)?;
-    write(file, &trace.to_vcd(program.node()))?;
+    super::write(file, &trace.to_vcd(program.node()))?;
     output.report(&trace.warnings, program.sources());
     trace.error.map_or(Ok(()), |error| Err(error.into()))
 }
@@ -94,13 +104,14 @@ fn dump(
 fn prepare(
     args: &Execution,
     all_vars: bool,
+    measuring: &Measuring,
     output: &mut Output,
 ) -> Result<(Program, Columns, RunOptions), Stop> {
     let (source, options) = over(&args.over)?;
     let options = Options { all_vars, probes: args.probe.clone(), ..options };
-    let program = rml::compile(&source, &options)?;
+    let program = measuring.time(Phase::Compile, || rml::compile(&source, &options))?;
     output.report(program.warnings(), program.sources());
-    let inputs = inputs(&args.over)?;
+    let inputs = measuring.time(Phase::Data, || inputs(&args.over))?;
     let end = if args.open { End::Open } else { End::Closed };
     let (cycles, allow_nan) = (args.over.cycles, args.over.allow_nan);
     Ok((program, inputs, RunOptions { cycles, end, all_vars, allow_nan, engine: Engine::default() }))
@@ -118,18 +129,6 @@ pub(crate) fn inputs(args: &Over) -> Result<Columns, Stop> {
         Some(file) => Columns::read(file)?,
         None => Columns::default(),
     })
-}
-
-fn write(file: &Path, text: &str) -> Result<(), Stop> {
-    if is_stream(file) {
-        return std::fs::write(file, text).map_err(|e| unwritable(file.display(), &e).into());
-    }
-    Ok(rml::write_output(file, text.as_bytes())?)
-}
-
-/// Whether it is written to as it is, like `/dev/stdout`, and not replaced.
-fn is_stream(file: &Path) -> bool {
-    std::fs::metadata(file).is_ok_and(|data| !data.is_file() && !data.is_dir())
 }
 
 /// How many characters a line may have; no limit where the output is not for a terminal.

@@ -1,7 +1,8 @@
 //! `rml infer`, over data or as a stream.
 
-use rml::{Columns, InferOptions, InferReport, Precision, Source, Split, Stream};
+use rml::{Columns, InferOptions, InferReport, Phase, Precision, Source, Split, Stream};
 
+use super::profile::Measuring;
 use super::stream::stream;
 use crate::args::{Infer, SplitArg};
 use crate::output::{Output, Stop};
@@ -14,6 +15,19 @@ pub(crate) fn infer(args: &Infer, output: &mut Output) -> Result<(), Stop> {
         super::check_output(out, &source, [args.params.as_ref(), args.data.as_ref()])?;
         Columns::check_format(out)?;
     }
+    let inputs = [args.params.as_ref(), args.data.as_ref()];
+    let measuring = Measuring::begin(&args.profiling, &source, inputs, args.out.as_ref())?;
+    measuring.survive_signals(output)?;
+    let outcome = infer_measured(args, &source, &measuring, output);
+    measuring.end(outcome, output)
+}
+
+fn infer_measured(
+    args: &Infer,
+    source: &Source,
+    measuring: &Measuring,
+    output: &mut Output,
+) -> Result<(), Stop> {
     let options = InferOptions {
         node: args.node.clone(),
         params: args.params.clone(),
@@ -29,12 +43,15 @@ pub(crate) fn infer(args: &Infer, output: &mut Output) -> Result<(), Stop> {
         allow_nan: args.allow_nan,
         keep_outputs: args.out.is_some(),
         fresh: args.fresh,
-        engine: super::engine(&args.computing)?,
+        engine: measuring.engine(super::engine(&args.computing)?),
         look_ahead: args.look_ahead,
     };
     match &args.data {
-        Some(data) => over_data(args, &source, &Columns::read(data)?, &options, output),
-        None => stream(Stream::new(&source, &options)?, args.strict, output),
+        Some(data) => {
+            let data = measuring.time(Phase::Data, || Columns::read(data))?;
+            over_data(args, source, &data, &options, output)
+        }
+        None => stream(Stream::new(source, &options)?, args.strict, output),
     }
 }
 

@@ -9,11 +9,13 @@ mod fmt;
 mod grad;
 mod infer;
 mod params;
+mod profile;
 mod show;
 mod stream;
 mod train;
 mod verdict;
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use rml::backend;
@@ -21,7 +23,7 @@ use rml::codes::run::BAD_OPTION;
 use rml::{Diagnostic, Engine, Options, Precision, Settings, Source, StaticValue};
 
 use crate::args::{self, Command, EngineName};
-use crate::output::{Output, Stop};
+use crate::output::{Output, Stop, unwritable};
 
 /// Runs a command.
 pub(crate) fn run(command: &Command, output: &mut Output) -> Result<(), Stop> {
@@ -101,6 +103,24 @@ fn check_output<'p>(
     let inputs: Vec<PathBuf> =
         source.files().into_iter().chain(inputs.into_iter().flatten().cloned()).collect();
     Ok(rml::check_output(output, &inputs)?)
+}
+
+/// Signals cannot be listened to.
+fn deaf(why: &io::Error) -> Diagnostic {
+    Diagnostic::error(BAD_OPTION, "cannot listen to signals").note(why.to_string())
+}
+
+/// Writes a result to a file that was checked.
+fn write(file: &Path, text: &str) -> Result<(), Stop> {
+    if is_stream(file) {
+        return std::fs::write(file, text).map_err(|e| unwritable(file.display(), &e).into());
+    }
+    Ok(rml::write_output(file, text.as_bytes())?)
+}
+
+/// Whether it is written to as it is, like `/dev/stdout`, and not replaced.
+fn is_stream(file: &Path) -> bool {
+    std::fs::metadata(file).is_ok_and(|data| !data.is_file() && !data.is_dir())
 }
 
 /// The engine that the flags choose: plans, the simulator on a backend that is open, or the one that fits.

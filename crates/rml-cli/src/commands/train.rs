@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use rml::{Columns, Diagnostic, Evaluate, Source, TrainOptions, TrainReport, codes};
+use rml::{Columns, Evaluate, Phase, Source, TrainOptions, TrainReport};
 
+use super::profile::Measuring;
 use crate::args::Train;
 use crate::output::{Output, Stop};
 use crate::progress::{Display, metrics};
@@ -16,10 +17,25 @@ pub(crate) fn train(args: &Train, output: &mut Output) -> Result<(), Stop> {
         super::check_output(save, &source, [args.data.as_ref()])?;
     }
     let signals = listen()?;
-    let options = options(args, &signals)?;
-    let data = args.data.as_ref().map(Columns::read).transpose()?.unwrap_or_default();
+    let inputs = [args.data.as_ref(), args.resume.as_ref()];
+    let measuring = Measuring::begin(&args.profiling, &source, inputs, args.save.as_ref())?;
+    let outcome = train_measured(args, &source, &signals, &measuring, output);
+    measuring.end(outcome, output)
+}
+
+fn train_measured(
+    args: &Train,
+    source: &Source,
+    signals: &Signals,
+    measuring: &Measuring,
+    output: &mut Output,
+) -> Result<(), Stop> {
+    let options = options(args, signals)?;
+    let options = TrainOptions { engine: measuring.engine(options.engine.clone()), ..options };
+    let read = || args.data.as_ref().map(Columns::read).transpose();
+    let data = measuring.time(Phase::Data, read)?.unwrap_or_default();
     let mut display = Display::new(output);
-    let outcome = rml::train(&source, &data, &options, &mut display);
+    let outcome = rml::train(source, &data, &options, &mut display);
     display.close();
     let report = outcome?;
     if report.interrupted {
@@ -52,9 +68,7 @@ fn options(args: &Train, signals: &Signals) -> Result<TrainOptions, Stop> {
 
 /// Listens to the signals that ask training to stop after the batch.
 fn listen() -> Result<Signals, Stop> {
-    Signals::listen().map_err(|e| {
-        Diagnostic::error(codes::run::BAD_OPTION, "cannot listen to signals").note(e.to_string()).into()
-    })
+    Signals::listen().map_err(|e| super::deaf(&e).into())
 }
 
 fn interruption(args: &Train, report: &TrainReport) -> String {

@@ -59,8 +59,12 @@ impl Engine for PlanEngine {
         }
         let (reference, program) = (Arc::new(SimulatorEngine::new()), Arc::clone(program));
         Ok(match program.precision {
-            Precision::F32 => Box::new(Exact::new(Windows::<f32>::new(planned)?, reference, program, *wish)),
-            Precision::F64 => Box::new(Exact::new(Windows::<f64>::new(planned)?, reference, program, *wish)),
+            Precision::F32 => {
+                Box::new(Exact::new(Windows::<f32>::new(planned, wish)?, reference, program, wish.clone()))
+            }
+            Precision::F64 => {
+                Box::new(Exact::new(Windows::<f64>::new(planned, wish)?, reference, program, wish.clone()))
+            }
         })
     }
 }
@@ -143,16 +147,19 @@ impl<N: Number> Windows<N> {
     /// In how many cycles the end of a window is looked for first.
     const SOME: usize = 64;
 
-    fn new(Planned { plan, clocks }: Planned) -> Result<Self, Declined> {
+    fn new(Planned { plan, clocks }: Planned, wish: &Use) -> Result<Self, Declined> {
         let mut starts = vec![None; plan.registers.len()];
         for case in plan.tapes.iter().flat_map(|t| &t.cases) {
             if let Rule::Read { register, init: Some(Atom::Const(k)) } = &case.rule {
                 starts[register.0 as usize] = Some(plan.consts[*k].clone());
             }
         }
-        let machine = Machine::new(Arc::clone(&plan)).map_err(|short| {
+        let mut machine = Machine::new(Arc::clone(&plan)).map_err(|short| {
             Declined::new(Reason::Device, format!("there is no memory for one tick of its windows: {short}"))
         })?;
+        if let Some(profile) = &wish.profile {
+            machine.measure(profile);
+        }
         let (given, cycles, scanned, searched) = (Vec::new(), 0, 0, 0);
         let foreign = vec![false; plan.registers.len()];
         Ok(Self { plan, machine, foreign, given, cycles, scanned, searched, clocks, starts, windows: 0 })

@@ -2,6 +2,7 @@
 //! go on from was made under the same conditions, and the one to write can be written.
 
 use rml_base::codes::run as codes;
+use rml_base::profile::Phase;
 use rml_base::{Diagnostic, Error};
 use rml_data::{Columns, Windows};
 use rml_driver::{Options, Program, Source, interfaces};
@@ -36,7 +37,9 @@ pub(super) fn start(
     if let Some(path) = &options.save {
         rml_files::check_output(path, &source.files())?;
     }
-    let resumed = options.resume.as_ref().map(|path| Checkpoint::read(path)).transpose()?;
+    let engine = &options.engine;
+    let read = |path| engine.time(Phase::Checkpoint, || Checkpoint::read(path));
+    let resumed = options.resume.as_ref().map(|path| read(path)).transpose()?;
     let before = resumed.as_ref().and_then(|c| c.position.as_ref());
     let Terms { node, mut set, precision, seed, shuffle } = resume::terms(options, before)?;
     let asked = asked_batch(options.batch, &mut set)?;
@@ -54,7 +57,7 @@ pub(super) fn start(
     }
     let windows = match options.cycles {
         Some(cycles) => without_inputs(&program, cycles)?,
-        None => bind(data, &program, options.allow_nan)?,
+        None => engine.time(Phase::Data, || bind(data, &program, options.allow_nan))?,
     };
     let test = match options.cycles {
         Some(_) => None,
@@ -75,7 +78,7 @@ pub(super) fn start(
         done: 0,
         sums: Vec::new(),
         program: fingerprint::program(program.sources()),
-        data: fingerprint::data(data, program.inputs().iter().map(|i| &*i.name)),
+        data: engine.time(Phase::Data, || fingerprint::data(data, program.inputs().iter().map(|i| &*i.name))),
         columns: program.inputs().iter().map(|i| i.name.to_string()).collect(),
         set: Some(set),
     };

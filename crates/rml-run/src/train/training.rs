@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use rml_base::codes::run as codes;
+use rml_base::profile::Phase;
 use rml_base::{Diagnostic, Error};
 use rml_data::{Columns, Windows, order, split};
 use rml_driver::Source;
@@ -157,8 +158,10 @@ fn interrupted(options: &TrainOptions) -> bool {
 /// Writes the checkpoint, if one is asked for.
 fn save(options: &TrainOptions, runner: &Runner<'_>, position: &Position) -> Result<bool, Error> {
     let Some(path) = &options.save else { return Ok(false) };
-    let states = runner.session().states()?;
-    Checkpoint::at(states, position.clone()).write(path)?;
+    options.engine.time(Phase::Checkpoint, || {
+        let states = runner.session().states()?;
+        Checkpoint::at(states, position.clone()).write(path)
+    })?;
     tracing::debug!(epoch = position.epoch, done = position.done, "wrote a checkpoint");
     Ok(true)
 }

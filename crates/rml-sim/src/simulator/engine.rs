@@ -52,6 +52,9 @@ impl Simulator {
         // Shared, so that steps can be read while the rows change.
         let program = Arc::clone(&self.program);
         loop {
+            if self.probe.is_some() {
+                self.run_timed(&program)?;
+            }
             while let Some((cycle, step)) = self.rows.next() {
                 self.activations += 1;
                 self.activate(&program, cycle, step)?;
@@ -175,7 +178,7 @@ impl Simulator {
     }
 
     #[inline]
-    fn activate(&mut self, program: &Program, cycle: u64, id: u32) -> Go {
+    pub(super) fn activate(&mut self, program: &Program, cycle: u64, id: u32) -> Go {
         if self.defer(program, cycle, id) {
             return Ok(());
         }

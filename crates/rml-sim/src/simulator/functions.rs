@@ -228,7 +228,7 @@ impl Functions {
         }
         group.inner.iter().for_each(|&cell| rows.set(cycle, cell, Cell::Inside));
         group.steps.iter().for_each(|&step| rows.unmark(cycle, step));
-        Ok(Called::Done)
+        Ok(Called::Done(group))
     }
 
     /// The group of steps that can be computed of a class in a cycle; it is prepared when it occurs first.
@@ -298,7 +298,7 @@ impl Functions {
 /// The outcome of a call.
 enum Called {
     /// The results are in their cells.
-    Done,
+    Done(Arc<Group>),
     /// The operators have to be evaluated one after the other, because one of them may have no result.
     OneByOne(Arc<Group>),
 }
@@ -320,8 +320,13 @@ impl Simulator {
     pub(super) fn call_next(&mut self, program: &Program) -> Result<bool, Halt> {
         let Some(functions) = &mut self.functions else { return Ok(false) };
         let Some((cycle, class)) = functions.waiting.pop_first() else { return Ok(false) };
+        let start = self.probe.as_ref().map(|probe| probe.now());
         match functions.call(program, &mut self.rows, cycle, class)? {
-            Called::Done => {}
+            Called::Done(group) => {
+                if let (Some(probe), Some(start)) = (&mut self.probe, start) {
+                    probe.called(&group.steps, start);
+                }
+            }
             Called::OneByOne(group) => self.one_by_one(program, cycle, &group)?,
         }
         Ok(true)

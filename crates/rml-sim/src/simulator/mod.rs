@@ -14,6 +14,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use rml_backend::{Backend, Failure as BackendFailure};
 use rml_base::memory::{self, Reservation, bytes_of};
+use rml_base::profile::Scope;
 use rml_base::{Diagnostic, codes};
 use rml_engine::{End, Input, Row, Status, trace_ended};
 use rml_ir::flat::{Drawn, Var};
@@ -22,6 +23,7 @@ use rml_ir::{Type, Value};
 use cell::{Cell, Presence};
 use engine::{Go, Halt};
 use functions::Functions;
+use profile::Probe;
 use program::Program;
 use rows::{Cause, Rows, Sizes};
 
@@ -30,6 +32,7 @@ mod deadlock;
 mod engine;
 mod functions;
 mod input_clocks;
+mod profile;
 mod program;
 mod report;
 mod rewind;
@@ -65,6 +68,8 @@ pub struct Options {
     pub tensors: Tensors,
     /// The number of the first cycle, by which outputs and reports call it.
     pub first: u64,
+    /// What is told where the time goes.
+    pub profile: Option<Scope>,
 }
 
 /// What computes tensors.
@@ -112,6 +117,8 @@ pub struct Simulator {
     last_params: Vec<Cell>,
     /// The functions that a backend computes.
     functions: Option<Box<Functions>>,
+    /// What measures the steps.
+    probe: Option<Box<Probe>>,
     has_offers: bool,
     ended: Option<End>,
     released: u64,
@@ -148,6 +155,7 @@ impl Simulator {
             params: vec![Cell::Empty; program.params.len()],
             last_params: vec![Cell::Empty; program.params.len()],
             functions,
+            probe: options.profile.as_ref().map(|scope| Box::new(Probe::new(&program, scope))),
             has_offers: false,
             ended: None,
             released: options.first,

@@ -1,0 +1,106 @@
+//! What one run measures.
+
+use super::{Cost, Event, Phase, Profile};
+
+/// What an event is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Name {
+    /// A phase.
+    Phase(Phase),
+    /// What is computed at a site.
+    Site(usize),
+    /// A call of an engine.
+    Run,
+    /// Something else, such as a loop.
+    Other(&'static str),
+}
+
+/// What one run measures, kept by it alone; it [tells](Self::tell) the profile now and then, and at its end.
+#[derive(Debug)]
+pub struct Recorder {
+    profile: Profile,
+    /// For each site of the run, the one of the profile.
+    ids: Vec<usize>,
+    costs: Vec<Cost>,
+    runs: Cost,
+    events: Vec<Event>,
+    left_out: u64,
+    told: u64,
+}
+
+impl Recorder {
+    /// How long it keeps things for itself, in nanoseconds.
+    const RARELY: u64 = 100_000_000;
+
+    pub(super) fn new(profile: Profile, ids: Vec<usize>) -> Self {
+        let (costs, runs) = (vec![Cost::default(); ids.len()], Cost::default());
+        let told = profile.now();
+        Self { profile, ids, costs, runs, events: Vec::new(), left_out: 0, told }
+    }
+
+    /// The nanoseconds since the profile began.
+    pub fn now(&self) -> u64 {
+        self.profile.now()
+    }
+
+    /// Whether the profile keeps events.
+    pub fn traces(&self) -> bool {
+        self.profile.traces()
+    }
+
+    /// Adds to a site of the run.
+    pub fn add(&mut self, site: usize, ns: f64, calls: f64) {
+        self.costs[site].add(ns, calls);
+    }
+
+    /// Adds a call of an engine, with all that it does.
+    pub fn run(&mut self, start: u64, end: u64) {
+        self.runs.add((end - start) as f64, 1.0);
+        self.event(Name::Run, start, end);
+    }
+
+    /// Keeps an event, if the profile keeps any.
+    pub fn event(&mut self, name: Name, start: u64, end: u64) {
+        if !self.profile.traces() {
+            return;
+        }
+        if self.events.len() == Profile::MOST_EVENTS {
+            self.left_out += 1;
+            return;
+        }
+        self.events.push(Event { name, start, end });
+    }
+
+    /// Tells the profile what was measured, unless it did so a moment ago.
+    pub fn tell_rarely(&mut self, now: u64) {
+        if now - self.told > Self::RARELY {
+            self.tell();
+        }
+    }
+
+    /// Tells the profile what was measured.
+    pub fn tell(&mut self) {
+        let mut state = self.profile.state();
+        for (id, cost) in self.ids.iter().zip(&mut self.costs) {
+            let Cost { ns, calls } = std::mem::take(cost);
+            state.measured.sites[*id].2.add(ns, calls);
+        }
+        let Cost { ns, calls } = std::mem::take(&mut self.runs);
+        state.measured.runs.add(ns, calls);
+        for mut event in self.events.drain(..) {
+            if let Name::Site(site) = &mut event.name {
+                *site = self.ids[*site];
+            }
+            state.keep(event);
+        }
+        state.measured.left_out += std::mem::take(&mut self.left_out);
+        drop(state);
+        self.told = self.profile.now();
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        self.tell();
+    }
+}
