@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::bench::{machine, replaced};
-use crate::weights;
 use crate::workspace::{cargo, root, step};
+use crate::{setup, weights};
 
 /// Where the table stands.
 const PAGE: &str = "docs/performance.md";
@@ -22,9 +22,12 @@ const JOBS: [(&str, &str); 5] = [
     ("scalars:60,614", "gradient through 60 scalar states, 614 cycles"),
 ];
 
-/// The sides, in the order of the columns.
-const SIDES: [&str; 3] = ["rml", "jax", "torch"];
+/// The sides, in the order of the columns: this project on each of its backends, then the others.
+const SIDES: [&str; 5] = ["rml", "rml xla", "rml torch", "jax", "torch"];
 const ROUNDS: usize = 3;
+
+/// The benchmark of this project.
+const BENCH: [&str; 6] = ["--package", "rml", "--features", "xla,torch", "--bench", "peers"];
 
 /// The medians of the rounds by side and job.
 type Figures = BTreeMap<(String, String), Vec<f64>>;
@@ -32,7 +35,7 @@ type Figures = BTreeMap<(String, String), Vec<f64>>;
 /// Runs all jobs on all sides, on one thread, and writes the table.
 pub(crate) fn peers() -> Result<(), String> {
     let python = weights::python()?;
-    step("peers: build", &mut cargo(&["bench", "--package", "rml", "--bench", "peers", "--no-run"]))?;
+    step("peers: build", cargo(&["bench"]).args(BENCH).arg("--no-run"))?;
     let machine = machine();
     let mut figures = Figures::new();
     for round in 0..ROUNDS {
@@ -56,7 +59,14 @@ pub(crate) fn peers() -> Result<(), String> {
 /// The median time of a step in milliseconds; none if that side does not do the job.
 fn measure(python: &Path, side: &str, job: &str) -> Result<Option<f64>, String> {
     let mut command = match side {
-        "rml" => cargo(&["bench", "--quiet", "--package", "rml", "--bench", "peers", "--"]),
+        own if own.starts_with("rml") => {
+            let mut command = cargo(&["bench", "--quiet"]);
+            command.args(BENCH).arg("--");
+            if let Some((_, backend)) = own.split_once(' ') {
+                command.env("RML_ENGINE", backend).env(setup::VARIABLE, setup::cache_folder()?);
+            }
+            command
+        }
         library => {
             let mut command = Command::new(python);
             command.arg(root().join(SCRIPT)).args([library, "--threads", "1"]);
@@ -94,6 +104,7 @@ fn table(machine: &str, figures: &Figures) -> String {
             out.push_str(&format!(" {median:.3} ({low:.3}–{high:.3}) |"));
             match side {
                 "rml" => own = Some(median),
+                backend if backend.starts_with("rml") => {}
                 _ => best = Some(best.map_or(median, |b| b.min(median))),
             }
         }
@@ -121,14 +132,21 @@ mod tests {
     fn a_row_compares_with_the_best_peer() {
         let of = |side: &str, job: &str, times: &[f64]| ((side.to_owned(), job.to_owned()), times.to_vec());
         let job = JOBS[0].0;
-        let figures = [of("rml", job, &[3.0, 1.0, 2.0]), of("jax", job, &[5.0]), of("torch", job, &[4.0])];
+        let figures = [
+            of("rml", job, &[3.0, 1.0, 2.0]),
+            of("rml xla", job, &[1.5]),
+            of("jax", job, &[5.0]),
+            of("torch", job, &[4.0]),
+        ];
         let table = table("", &figures.into_iter().collect());
         let row = table.lines().find(|l| l.contains(JOBS[0].1)).unwrap();
         assert!(
-            row.ends_with("| 2.000 (1.000–3.000) | 5.000 (5.000–5.000) | 4.000 (4.000–4.000) | 2.00 |"),
+            row.ends_with(
+                "| 2.000 (1.000–3.000) | 1.500 (1.500–1.500) | – | 5.000 (5.000–5.000) | 4.000 (4.000–4.000) | 2.00 |"
+            ),
             "{row}"
         );
-        assert!(table.lines().last().unwrap().ends_with("| – | – | – | – |"));
+        assert!(table.lines().last().unwrap().ends_with("| – | – | – | – | – | – |"));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 
+use rml_backend::routine::Routine;
 use rml_backend::{About, Backend, Buffer, Executable, Failure, Function, Options};
 use rml_base::codes::backend as codes;
 use rml_ir::Value;
@@ -14,6 +15,7 @@ use crate::device::Device;
 use crate::error::failure;
 use crate::executable::Ready;
 use crate::ffi;
+use crate::routine;
 
 /// The crate and the library that it calls.
 const VERSION: &str = "XLA of TensorFlow 2.21.0";
@@ -132,6 +134,10 @@ impl Backend for Xla {
             }
         };
         Ok(Box::new(Ready::new(self.0.clone(), compiled)))
+    }
+
+    fn prepare_routine(&self, routine: &Routine) -> Result<Box<dyn Executable>, Failure> {
+        routine::prepare(self, &self.0, routine)
     }
 
     fn upload(&self, value: &Value) -> Result<Arc<dyn Buffer>, Failure> {

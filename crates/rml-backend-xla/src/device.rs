@@ -2,11 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use xla::PjRtClient;
+use rml_backend::Failure;
+use xla::{PjRtClient, PjRtLoadedExecutable};
 
 use crate::compile::Compiled;
+
+/// How many programs of routines are kept: those that were asked for last.
+const KEPT: usize = 64;
 
 /// One device.
 pub(crate) struct Device {
@@ -14,6 +18,8 @@ pub(crate) struct Device {
     pub(crate) name: String,
     /// Functions by their text.
     pub(crate) functions: Mutex<BTreeMap<String, Arc<Compiled>>>,
+    /// The programs of routines by their text; the one that was asked for last stands last.
+    routines: Mutex<Vec<(String, Arc<PjRtLoadedExecutable>)>>,
 }
 
 impl fmt::Debug for Device {
@@ -24,6 +30,25 @@ impl fmt::Debug for Device {
 
 impl Device {
     pub(crate) fn new(client: PjRtClient, name: String) -> Self {
-        Self { client, name, functions: Mutex::default() }
+        Self { client, name, functions: Mutex::default(), routines: Mutex::default() }
+    }
+
+    /// The program of a routine's text, compiled where it is not kept.
+    pub(crate) fn routine(
+        &self,
+        text: &str,
+        compile: impl FnOnce() -> Result<PjRtLoadedExecutable, Failure>,
+    ) -> Result<Arc<PjRtLoadedExecutable>, Failure> {
+        let mut routines = self.routines.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = match routines.iter().position(|(known, _)| known == text) {
+            Some(at) => routines.remove(at),
+            None => (text.to_owned(), Arc::new(compile()?)),
+        };
+        if routines.len() == KEPT {
+            routines.remove(0);
+        }
+        let compiled = Arc::clone(&found.1);
+        routines.push(found);
+        Ok(compiled)
     }
 }

@@ -21,7 +21,7 @@ pub(crate) struct Ready {
 }
 
 /// A parameter of a call.
-enum Passed<'a> {
+pub(crate) enum Passed<'a> {
     /// Made for this call.
     Own(PjRtBuffer),
     /// Of somebody who keeps it.
@@ -29,7 +29,7 @@ enum Passed<'a> {
 }
 
 impl Passed<'_> {
-    fn buffer(&self) -> &PjRtBuffer {
+    pub(crate) fn buffer(&self) -> &PjRtBuffer {
         match self {
             Passed::Own(buffer) => buffer,
             Passed::Kept(buffer) => buffer,
@@ -61,7 +61,7 @@ impl Ready {
         let mut passed = Vec::with_capacity(lowered.args.len());
         for (i, arg) in lowered.args.iter().enumerate() {
             passed.push(match arg {
-                Arg::Input(x) => self.pass(&args[x.index()])?,
+                Arg::Input(x) => pass(&self.device, &args[x.index()])?,
                 Arg::Constant(_) => Passed::Kept(present(self.compiled.constants[i].as_ref())?),
                 Arg::Drawn(_) => Passed::Own(buffer::upload(&self.device.client, present(drawn.next())?)?),
             });
@@ -70,21 +70,21 @@ impl Ready {
         let mut results = program.execute_b(&buffers).map_err(|e| failure(&e))?;
         present(results.pop())
     }
+}
 
-    /// An argument on the device.
-    fn pass<'a>(&self, arg: &'a Held) -> Result<Passed<'a>, Failure> {
-        let shared = match arg {
-            Held::Host(value) => return Ok(Passed::Own(buffer::upload(&self.device.client, value)?)),
-            Held::Device(shared) => shared,
-        };
-        let stored = shared.as_any().downcast_ref::<Stored>();
-        let stored = stored.ok_or_else(|| Failure::call("a buffer of another backend was passed to xla"))?;
-        Ok(Passed::Kept(present(stored.device())?))
-    }
+/// An argument on the device.
+pub(crate) fn pass<'a>(device: &Device, arg: &'a Held) -> Result<Passed<'a>, Failure> {
+    let shared = match arg {
+        Held::Host(value) => return Ok(Passed::Own(buffer::upload(&device.client, value)?)),
+        Held::Device(shared) => shared,
+    };
+    let stored = shared.as_any().downcast_ref::<Stored>();
+    let stored = stored.ok_or_else(|| Failure::call("a buffer of another backend was passed to xla"))?;
+    Ok(Passed::Kept(present(stored.device())?))
 }
 
 /// What the plan of a call promises.
-fn present<T>(found: Option<T>) -> Result<T, Failure> {
+pub(crate) fn present<T>(found: Option<T>) -> Result<T, Failure> {
     found.ok_or_else(|| Failure::call("a call of xla does not fit its function"))
 }
 

@@ -21,3 +21,5 @@ mod executable;
 mod export;
 #[cfg(feature = "link")]
 mod ffi;
+#[cfg(feature = "link")]
+mod routine;

@@ -8,6 +8,7 @@ use rml_ir::{Precision, Type, Value};
 
 use crate::error::Failure;
 use crate::function::Function;
+use crate::routine::{ByCalls, Routine};
 
 /// How a backend is opened.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -59,6 +60,14 @@ pub trait Backend: fmt::Debug + Send + Sync {
     /// If it cannot compute a value of it, which the failure names; then it prepares nothing.
     fn prepare(&self, function: &Function) -> Result<Box<dyn Executable>, Failure>;
 
+    /// Prepares a routine that satisfies R1 to R4: as one program where the backend compiles loops, else call by call.
+    ///
+    /// # Errors
+    /// As [`Self::prepare`].
+    fn prepare_routine(&self, routine: &Routine) -> Result<Box<dyn Executable>, Failure> {
+        Ok(Box::new(ByCalls::new(self, routine)?))
+    }
+
     /// Copies a value to the device.
     ///
     /// # Errors
@@ -68,7 +77,7 @@ pub trait Backend: fmt::Debug + Send + Sync {
 
 /// A function that is ready to run.
 pub trait Executable: fmt::Debug + Send + Sync {
-    /// Runs it on one argument for each input, of the input's type and the function's precision. Arguments stay as they
+    /// Runs it on one argument for each input, of the input's type and the precision of the function or routine. Arguments stay as they
     /// are. Host arguments are copied to the device; buffers are of the same backend and device.
     ///
     /// # Errors

@@ -5,6 +5,7 @@
 //!   between calls until somebody asks for a host copy.
 //! - [`Prepared`] is an executable with the exact semantics of errors: where a backend suspects that an integer may not fit or a position
 //!   lies outside of its axis, the call is computed again by the [`mod@reference`] evaluation.
+//! - [`routine`]: functions one after the other, and loops around them. A backend makes one program of a routine, or it is run call by call.
 //! - `suite` (feature `suite`): what every backend has to get right, as checks that its tests run.
 //! - [`plugin`]: the same contract across the boundary of a library that is opened at run time.
 //!
@@ -17,6 +18,7 @@ mod function;
 pub mod plugin;
 mod prepared;
 pub mod reference;
+pub mod routine;
 #[cfg(feature = "suite")]
 pub mod suite;
 mod text;
@@ -26,5 +28,6 @@ pub use contract::{About, Backend, Buffer, Executable, Held, Options, Outcome};
 pub use error::Failure;
 pub use function::{Def, Function, Kind, Val};
 pub use prepared::{Prepared, RunError};
+pub use routine::Routine;
 pub use text::{parse, print};
 pub use verify::verify;

@@ -39,9 +39,10 @@ fn first() -> usize {
     if names() == ["cpu"] { 10 } else { 100 }
 }
 
-fn opened(name: &str) -> Engine {
-    let opened = backend::open(name, &backend::Options::default());
-    Engine::simulator_on(opened.unwrap_or_else(|e| panic!("{e}")))
+/// The engines on a backend: the simulator, and plans.
+fn opened(name: &str) -> [(&'static str, Engine); 2] {
+    let opened = backend::open(name, &backend::Options::default()).unwrap_or_else(|e| panic!("{e}"));
+    [("sim", Engine::simulator_on(Arc::clone(&opened))), ("plan", Engine::plan_on(opened))]
 }
 
 /// The loss of each of the first windows, or batches of windows.
@@ -96,13 +97,16 @@ fn training_agrees_over_the_first_windows() {
         let plain = losses(program, data, Engine::simulator());
         assert!(plain.len() >= first(), "{program}: {} windows", plain.len());
         for name in names() {
-            let found = losses(program, data, opened(&name));
-            if name == "cpu" {
-                assert_eq!(found, plain, "{program} on {name}");
-            }
-            let apart = plain.iter().zip(&found).position(|(a, b)| far(*a, *b));
-            if let Some(n) = apart {
-                panic!("{program} on {name}: window {n}: {} but {}", found[n], plain[n]);
+            for (how, engine) in opened(&name) {
+                let found = losses(program, data, engine);
+                if (name.as_str(), how) == ("cpu", "sim") {
+                    assert_eq!(found, plain, "{program} on {name}");
+                }
+                assert_eq!(found.len(), plain.len(), "{program} on {name}, {how}");
+                let apart = plain.iter().zip(&found).position(|(a, b)| far(*a, *b));
+                if let Some(n) = apart {
+                    panic!("{program} on {name}, {how}: window {n}: {} but {}", found[n], plain[n]);
+                }
             }
         }
     }

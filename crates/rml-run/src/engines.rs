@@ -14,6 +14,7 @@ use rml_engine::{Engine as _, FirstOf, Run, Use};
 use rml_sim::SimulatorEngine;
 
 mod given;
+mod machine;
 mod plan;
 
 use plan::PlanEngine;
@@ -52,6 +53,12 @@ impl Engine {
     /// simulator, which runs the window again.
     pub fn plan() -> Self {
         Self::new(Arc::new(PlanEngine::default()))
+    }
+
+    /// Plans on that backend; parameters and other states stay on its device. What a plan is, and what it declines, is the same
+    /// on each.
+    pub fn plan_on(backend: Arc<dyn Backend>) -> Self {
+        Self::new(Arc::new(PlanEngine::on(backend)))
     }
 
     /// Plans where a program has one for its use, else the simulator. This is the default.

@@ -3,10 +3,12 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use rml_backend::Backend;
 use rml_backend_cpu::plan::Machine as Cpu;
 use rml_ir::flat::{Drawn, Flat, Var};
 use rml_ir::op::Number;
 use rml_ir::{Data, Precision, Value};
+use rml_lower::{Fault, Machine as Lowered};
 use rml_plan::reference::{Column, Machine};
 use rml_plan::{Ends, Kind, Plan, print};
 use rml_schedule::{Fed, schedule};
@@ -26,12 +28,25 @@ pub enum Planned {
     Stopped,
 }
 
-/// Compares the plan of a program, run by the reference and by the embedded backend, with the simulator, over these cycles, in
-/// whole windows or in blocks of random length.
+/// Compares the plan of a program, run by the reference, by the embedded backend, and by calls of its functions, with the simulator, over
+/// these cycles, in whole windows or in blocks of random length.
 ///
 /// # Errors
 /// The first difference, with the plan.
 pub fn compare(flat: &Arc<Drawn>, inputs: &[Vec<Input>], r: &mut Random) -> Result<Planned, String> {
+    compare_on(&(Arc::new(rml_backend_cpu::Cpu) as Arc<dyn Backend>), flat, inputs, r)
+}
+
+/// The same, with the functions called on that backend.
+///
+/// # Errors
+/// As [`compare`].
+pub fn compare_on(
+    backend: &Arc<dyn Backend>,
+    flat: &Arc<Drawn>,
+    inputs: &[Vec<Input>],
+    r: &mut Random,
+) -> Result<Planned, String> {
     let fed = if r.chance(0.5) { Fed::Windows } else { Fed::Blocks };
     let plan = match schedule(flat, fed) {
         Ok(plan) => Arc::new(read_back(&plan)?),
@@ -45,7 +60,7 @@ pub fn compare(flat: &Arc<Drawn>, inputs: &[Vec<Input>], r: &mut Random) -> Resu
     if base_is_absent(flat, &sim, inputs.len()) {
         return Ok(Planned::Stopped);
     }
-    let run = Run { flat, plan: &plan, sim: &sim };
+    let run = Run { flat, plan: &plan, sim: &sim, backend };
     let found = match flat.precision {
         Precision::F32 => run.windows::<f32>(inputs.len(), r),
         Precision::F64 => run.windows::<f64>(inputs.len(), r),
@@ -76,6 +91,14 @@ struct Run<'a> {
     flat: &'a Drawn,
     plan: &'a Arc<Plan>,
     sim: &'a Simulator,
+    backend: &'a Arc<dyn Backend>,
+}
+
+/// What runs a plan beside the reference.
+struct Fast<N: Number> {
+    cpu: Cpu<N>,
+    /// None once it suspects what is right, as devices may.
+    lowered: Option<Lowered>,
 }
 
 impl Run<'_> {
@@ -91,7 +114,10 @@ impl Run<'_> {
 
     fn windows<N: Number>(&self, cycles: usize, r: &mut Random) -> Result<(), String> {
         let mut reference = Machine::new(Arc::clone(self.plan));
-        let mut cpu = Cpu::<N>::new(Arc::clone(self.plan)).map_err(|short| short.to_string())?;
+        let mut fast = Fast {
+            cpu: Cpu::<N>::new(Arc::clone(self.plan)).map_err(|short| short.to_string())?,
+            lowered: Some(Lowered::new(Arc::clone(self.plan), Arc::clone(self.backend))),
+        };
         let mut from = 0;
         while from < cycles {
             let rest = match self.plan.ends {
@@ -102,11 +128,11 @@ impl Run<'_> {
             let length = reference.length(rest, &columns);
             let length = length.map_err(|f| format!("from cycle {from} on: {f:?}"))?;
             if let Ends::Found { .. } = self.plan.ends {
-                found(&mut cpu, &columns, rest, length, r)
+                found(&mut fast, &columns, rest, length, r)
                     .map_err(|what| format!("from cycle {from} on: {what}"))?;
             }
             let Some(ticks) = length else { break };
-            self.window(&mut reference, &mut cpu, from..from + ticks)
+            self.window(&mut reference, &mut fast, from..from + ticks)
                 .map_err(|what| format!("in cycles {from}..{}: {what}", from + ticks))?;
             from += ticks;
         }
@@ -116,13 +142,23 @@ impl Run<'_> {
     fn window<N: Number>(
         &self,
         reference: &mut Machine,
-        cpu: &mut Cpu<N>,
+        fast: &mut Fast<N>,
         cycles: Range<usize>,
     ) -> Result<(), String> {
+        let Fast { cpu, lowered } = fast;
         let (columns, ticks) = (self.inputs(cycles.clone()), cycles.len());
         let got = reference.window(ticks, &columns).map_err(|f| format!("{f:?}"))?;
         set(cpu, &columns, ticks);
         cpu.window(ticks).map_err(|f| format!("embedded backend: {f:?}"))?;
+        let called = lowered.as_mut().map(|lowered| {
+            offer(lowered, &columns, ticks);
+            lowered.window(ticks)
+        });
+        match called {
+            Some(Err(Fault::Suspect)) if !self.backend.is_host() => *lowered = None,
+            Some(Err(f)) => return Err(format!("by calls: {f:?}")),
+            _ => {}
+        }
         for (i, column) in got.iter().enumerate() {
             self.column(self.flat.outputs[i], cycles.start, column)?;
             let fast: Column = (0..ticks).map(|t| cpu.output(i, t)).collect();
@@ -132,11 +168,29 @@ impl Run<'_> {
                     self.flat.outputs[i]
                 ));
             }
+            for (t, cell) in column.iter().enumerate() {
+                let Some(lowered) = lowered else { break };
+                let called = lowered.output(i, t).map_err(|f| format!("by calls: {f:?}"))?;
+                if !close(cell.as_ref(), called.as_ref()) {
+                    let v = self.flat.outputs[i];
+                    return Err(format!("by calls: {v} is {called:?} at {t}, not {cell:?}"));
+                }
+            }
         }
         for (register, data) in self.plan.registers.iter_enumerated() {
+            let called = lowered.as_ref().map(|lowered| lowered.register(register.0 as usize));
+            let called = called.flatten().map(rml_backend::Held::to_host).transpose();
+            let called = called.map_err(|f| format!("by calls: {f:?}"))?;
             let (slow, fast) = (reference.register(register), cpu.register(register.0 as usize));
             // An optimiser may scale up what is rounded in sums: numbers are compared where they are put out.
             let same = slow.is_some() == fast.is_some() && (data.ty.is_num() || close(slow, fast.as_ref()));
+            // A register that is not set may hold what it is read as then.
+            let alike = lowered.is_none()
+                || slow.is_none()
+                || called.is_some() && (data.ty.is_num() || close(slow, called.as_ref()));
+            if data.kind != Kind::Local && !alike {
+                return Err(format!("by calls: {register} is {called:?}, not {slow:?}"));
+            }
             if data.kind != Kind::Local && !same {
                 return Err(format!("embedded backend: {register} is {fast:?}, not {slow:?}"));
             }
@@ -166,9 +220,17 @@ fn set<N: Number>(cpu: &mut Cpu<N>, columns: &[Column], ticks: usize) {
     }
 }
 
+fn offer(lowered: &mut Lowered, columns: &[Column], ticks: usize) {
+    for (i, column) in columns.iter().enumerate() {
+        for (t, value) in column.iter().take(ticks).enumerate().filter_map(|(t, c)| Some((t, c.as_ref()?))) {
+            lowered.set_input(i, ticks, t, value);
+        }
+    }
+}
+
 /// Has the embedded backend find the end of a window in some of the cycles first, then in all of them.
 fn found<N: Number>(
-    cpu: &mut Cpu<N>,
+    Fast { cpu, lowered }: &mut Fast<N>,
     columns: &[Column],
     cycles: usize,
     length: Option<usize>,
@@ -179,6 +241,13 @@ fn found<N: Number>(
         cpu.find(ticks).map_err(|f| format!("embedded backend: {f:?}"))
     };
     let (some, all) = (1 + r.below(cycles), cycles);
+    if let Some(lowered) = lowered {
+        offer(lowered, columns, all);
+        let called = lowered.find(all).map_err(|f| format!("by calls: {f:?}"))?;
+        if called != length {
+            return Err(format!("by calls: an end is found at {called:?}, not at {length:?}"));
+        }
+    }
     let (early, late) = (find(some)?, find(all)?);
     if early == length.filter(|ticks| *ticks <= some) && late == length {
         return Ok(());

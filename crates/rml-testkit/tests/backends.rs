@@ -1,7 +1,7 @@
-//! All vendored vectors through the simulator with each backend that is asked for: `cpu` if nothing is said.
+//! All vendored vectors through the simulator with each backend that is asked for, `cpu` if nothing is said; and random programs by plan.
 //!
 //! Backends are asked for as in the suite of `rml-backend`: `RML_TEST_BACKENDS=cpu,xla,torch`, `RML_TEST_DEVICE=cuda:0`. Names are
-//! `backend::conformance::folder::vector`. Statuses and values are compared with what the vector says, errors with their cycle.
+//! `backend::conformance::folder::vector` and `backend::plans::seed`. Statuses and values are compared with what the vector says, errors with their cycle.
 #![allow(clippy::print_stderr, reason = "a test tells why it cannot start")]
 
 use std::path::{Path, PathBuf};
@@ -12,7 +12,10 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use rml_backend::Backend;
 use rml_backend::suite::{Closed, Wanted};
 use rml_backend_cpu::Cpu;
-use rml_testkit::conformance;
+use rml_testkit::flat::random::program;
+use rml_testkit::plans::compare_on;
+use rml_testkit::verdicts::respecting;
+use rml_testkit::{Random, conformance};
 
 /// The folders of vectors.
 const FOLDERS: [&str; 3] = ["vectors", "random", "more"];
@@ -23,7 +26,10 @@ fn main() -> ExitCode {
     let mut trials = vec![];
     for name in &wanted.backends {
         match wanted.open(name, |options| Ok(Arc::new(Cpu::open(options)?))) {
-            Ok(backend) => trials.extend(vectors(name).map(|(name, file)| trial(name, file, &backend))),
+            Ok(backend) => {
+                trials.extend(vectors(name).map(|(name, file)| trial(name, file, &backend)));
+                trials.extend((0..SEEDS).step_by(10).map(|seed| plans(name, seed, &backend)));
+            }
             Err(Closed::NoDevice(why)) => {
                 eprintln!("{name}: skipped: {why}");
                 trials.extend(vectors(name).map(|(name, _)| skipped(name)));
@@ -34,6 +40,23 @@ fn main() -> ExitCode {
         }
     }
     libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+/// How many random programs are run by plan.
+const SEEDS: u64 = 300;
+
+/// Ten random programs by plan, on the backend and in the simulator.
+fn plans(name: &str, seed: u64, backend: &Arc<dyn Backend>) -> Trial {
+    let backend = Arc::clone(backend);
+    Trial::test(format!("{name}::plans::{seed}"), move || {
+        for seed in seed..seed + 10 {
+            let mut r = Random(seed);
+            let (flat, _) = program(&r.take(220), 24, false);
+            let inputs = respecting(&flat, &rml_analysis::clocks(&flat).clocks, &mut r, 10);
+            compare_on(&backend, &flat, &inputs, &mut r).map_err(|why| format!("seed {seed}: {why}"))?;
+        }
+        Ok(())
+    })
 }
 
 /// All vectors: the name of the test, and the file.

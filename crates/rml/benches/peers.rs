@@ -3,7 +3,8 @@
 //! `cargo bench -p rml --bench peers -- JOB..` prints one JSON line for each job: the median and the least time of a step in
 //! milliseconds. Jobs are `train:B,T,D,H`, a step of gradient descent for an LSTM of H units that classifies B sequences of T vectors
 //! of D numbers; `scalars:N,T`, a gradient through a recurrence of N numbers over T cycles; and `stream:D,H`, a step of an LSTM of H units
-//! and a dense layer of 4 on D numbers, by a `Stepper`. `RML_ENGINE=sim` has the simulator train.
+//! and a dense layer of 4 on D numbers, by a `Stepper`. `RML_ENGINE=sim` has the simulator train, `RML_ENGINE=xla` and `torch` that backend, on
+//! one thread.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark prints its figures")]
 
@@ -12,6 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use rml::backend;
 use rml::{Column, Columns, Elements, Engine, Observer, Progress, Shape, Source, StaticValue, TrainOptions};
 
 /// How long a job is measured, at least, and how many steps are left out before.
@@ -84,7 +86,11 @@ fn steps(text: &str, data: &Columns, batch: Option<usize>, set: &[(&str, usize)]
     let mut clock = Clock { last: None, until: None, seen: 0, times: Vec::new(), stop: Arc::clone(&stop) };
     let engine = match std::env::var("RML_ENGINE").as_deref() {
         Ok("sim") => Engine::simulator(),
-        _ => Engine::plan(),
+        Ok(name) => {
+            let one = backend::Options { threads: Some(1), ..backend::Options::default() };
+            Engine::plan_on(done(backend::open(name, &one)))
+        }
+        Err(_) => Engine::plan(),
     };
     let set = set.iter().map(|(name, n)| ((*name).to_owned(), StaticValue::Int(*n as i64))).collect();
     let options = TrainOptions {

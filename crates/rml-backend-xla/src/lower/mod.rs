@@ -4,6 +4,8 @@
 //! that are computed ([`Output::Computed`]), and last, where an operator may have no result, a truth value that says whether one is
 //! suspected. Values without elements never leave the module: they are constants in it, and host values outside.
 //!
+//! [`lower_routine`] writes a whole routine as one module.
+//!
 //! Every operator has a place in `operator`; the match is exhaustive, so that a new one does not compile before it has.
 
 use rml_backend::{Function, Kind, Val};
@@ -20,11 +22,13 @@ mod pointwise;
 mod product;
 mod random;
 mod reduce;
+mod routine;
 mod shape;
 mod text;
 mod windows;
 
 pub use host::Drawn;
+pub use routine::{Given, Module, lower_routine};
 use text::{Elem, Ssa, Text, Ty, list};
 
 /// The message of a panic that only a function that does not verify can cause.

@@ -275,6 +275,10 @@ impl Text {
         let ty = Ty::of(&value.ty(), precision);
         let literal = match value.to_data() {
             data if data.is_empty() => String::new(),
+            Data::F32(v) if v.iter().all(|x| x.to_bits() == v[0].to_bits()) => {
+                ty.elem.literal(f64::from(v[0]))
+            }
+            Data::F64(v) if v.iter().all(|x| x.to_bits() == v[0].to_bits()) => ty.elem.literal(v[0]),
             Data::Bool(v) => return self.truths(&v, ty),
             Data::Int(v) => hex(v.iter().flat_map(|x| x.to_le_bytes())),
             Data::F32(v) => hex(v.iter().flat_map(|x| x.to_le_bytes())),

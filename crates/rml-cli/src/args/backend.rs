@@ -27,11 +27,11 @@ pub(crate) struct Computing {
 /// What runs a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum EngineName {
-    /// Plans on the embedded backend where the program has one, else the simulator; another backend is the simulator's
+    /// A plan where the program has one, else the simulator
     Auto,
     /// The simulator, cycle by cycle; it runs every program
     Sim,
-    /// Whole windows at once, on the embedded backend; declines what has no plan (`rml dump --after plan`)
+    /// Whole windows at once; declines what has no plan (`rml dump --after plan`)
     Plan,
 }
 

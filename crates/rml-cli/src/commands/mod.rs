@@ -17,6 +17,7 @@ mod verdict;
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rml::backend;
 use rml::codes::run::BAD_OPTION;
@@ -123,16 +124,16 @@ fn is_stream(file: &Path) -> bool {
     std::fs::metadata(file).is_ok_and(|data| !data.is_file() && !data.is_dir())
 }
 
-/// The engine that the flags choose: plans, the simulator on a backend that is open, or the one that fits.
+/// The engine that the flags choose: plans, the simulator, or the one that fits, on a backend that is open.
 fn engine(computing: &args::Computing) -> Result<Engine, Stop> {
-    let embedded = computing.backend == backend::NAMES[0];
-    if computing.engine == EngineName::Plan {
-        let other = [("backend", !embedded), ("device", computing.device != "cpu")];
-        refuse_unused("plans run on the embedded backend", &other)?;
-        return Ok(Engine::plan());
-    }
     let options = backend::Options { device: computing.device.clone(), threads: computing.threads };
-    let simulator = Engine::simulator_on(backend::open(&computing.backend, &options)?);
-    let planned = computing.engine == EngineName::Auto && embedded;
-    Ok(if planned { Engine::plan().or(&simulator) } else { simulator })
+    let backend = backend::open(&computing.backend, &options)?;
+    let embedded = computing.backend == backend::NAMES[0];
+    let plan = || if embedded { Engine::plan() } else { Engine::plan_on(Arc::clone(&backend)) };
+    let simulator = || Engine::simulator_on(Arc::clone(&backend));
+    Ok(match computing.engine {
+        EngineName::Auto => plan().or(&simulator()),
+        EngineName::Sim => simulator(),
+        EngineName::Plan => plan(),
+    })
 }

@@ -1,8 +1,9 @@
-//! The engine that runs plans on the embedded backend: whole windows at once, or a stream cycle by cycle.
+//! The engine that runs plans: whole windows at once, or a stream cycle by cycle.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use rml_backend_cpu::plan::Machine;
+use rml_backend::{Backend, Held};
+use rml_backend_cpu::plan::Machine as Embedded;
 use rml_base::memory;
 use rml_base::{Diagnostic, codes};
 use rml_engine::{
@@ -10,13 +11,14 @@ use rml_engine::{
     Verdict,
 };
 use rml_ir::flat::Drawn;
-use rml_ir::op::Number;
 use rml_ir::{Data, Precision, Value};
+use rml_lower::{Fault, Machine as Lowered};
 use rml_plan::{Atom, Ends, Kind, Plan, Reg, Rule};
 use rml_schedule::Fed;
 use rml_sim::SimulatorEngine;
 
 use super::given::Given;
+use super::machine::Machine;
 
 /// The most cycles that are run at once where a program has no windows.
 const BLOCK: usize = 256;
@@ -26,6 +28,8 @@ const BLOCK: usize = 256;
 #[derive(Debug, Default)]
 pub(super) struct PlanEngine {
     known: Mutex<Vec<Known>>,
+    /// What computes tensors, if not the embedded backend's machine for plans.
+    backend: Option<Arc<dyn Backend>>,
 }
 
 /// What is known of a program that is fed that way.
@@ -58,18 +62,43 @@ impl Engine for PlanEngine {
             return Err(Declined::new(Reason::Use, "its windows are not fed as a whole"));
         }
         let (reference, program) = (Arc::new(SimulatorEngine::new()), Arc::clone(program));
+        if let Some(backend) = &self.backend {
+            if wish.profile.is_some() {
+                return Err(Declined::new(Reason::Use, "a plan on another backend has no profile"));
+            }
+            let machine = Lowered::new(Arc::clone(&planned.plan), Arc::clone(backend));
+            return Ok(Box::new(Exact::new(
+                Windows::new(planned, machine),
+                reference,
+                program,
+                wish.clone(),
+            )));
+        }
+        let short = |short: memory::Shortage| {
+            Declined::new(Reason::Device, format!("there is no memory for one tick of its windows: {short}"))
+        };
+        let plan = Arc::clone(&planned.plan);
         Ok(match program.precision {
             Precision::F32 => {
-                Box::new(Exact::new(Windows::<f32>::new(planned, wish)?, reference, program, wish.clone()))
+                let mut machine = Embedded::<f32>::new(plan).map_err(short)?;
+                wish.profile.iter().for_each(|profile| machine.measure(profile));
+                Box::new(Exact::new(Windows::new(planned, machine), reference, program, wish.clone()))
             }
             Precision::F64 => {
-                Box::new(Exact::new(Windows::<f64>::new(planned, wish)?, reference, program, wish.clone()))
+                let mut machine = Embedded::<f64>::new(plan).map_err(short)?;
+                wish.profile.iter().for_each(|profile| machine.measure(profile));
+                Box::new(Exact::new(Windows::new(planned, machine), reference, program, wish.clone()))
             }
         })
     }
 }
 
 impl PlanEngine {
+    /// With tensors computed by that backend.
+    pub(super) fn on(backend: Arc<dyn Backend>) -> Self {
+        Self { backend: Some(backend), ..Self::default() }
+    }
+
     /// The plan of a program, made once.
     fn planned(&self, program: &Arc<Drawn>, fed: Fed) -> Result<Planned, Declined> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -125,9 +154,9 @@ fn input_clocks(
 
 /// A plan that runs over the windows of blocks.
 #[derive(Debug)]
-struct Windows<N: Number> {
+struct Windows<M> {
     plan: Arc<Plan>,
-    machine: Machine<N>,
+    machine: M,
     /// The inputs of the cycles that are not done.
     given: Vec<Given>,
     cycles: usize,
@@ -143,26 +172,20 @@ struct Windows<N: Number> {
     windows: u64,
 }
 
-impl<N: Number> Windows<N> {
+impl<M: Machine> Windows<M> {
     /// In how many cycles the end of a window is looked for first.
     const SOME: usize = 64;
 
-    fn new(Planned { plan, clocks }: Planned, wish: &Use) -> Result<Self, Declined> {
+    fn new(Planned { plan, clocks }: Planned, machine: M) -> Self {
         let mut starts = vec![None; plan.registers.len()];
         for case in plan.tapes.iter().flat_map(|t| &t.cases) {
             if let Rule::Read { register, init: Some(Atom::Const(k)) } = &case.rule {
                 starts[register.0 as usize] = Some(plan.consts[*k].clone());
             }
         }
-        let mut machine = Machine::new(Arc::clone(&plan)).map_err(|short| {
-            Declined::new(Reason::Device, format!("there is no memory for one tick of its windows: {short}"))
-        })?;
-        if let Some(profile) = &wish.profile {
-            machine.measure(profile);
-        }
         let (given, cycles, scanned, searched) = (Vec::new(), 0, 0, 0);
         let foreign = vec![false; plan.registers.len()];
-        Ok(Self { plan, machine, foreign, given, cycles, scanned, searched, clocks, starts, windows: 0 })
+        Self { plan, machine, foreign, given, cycles, scanned, searched, clocks, starts, windows: 0 }
     }
 
     /// Whether inputs are present where their clocks say so in the cycles `from..to`.
@@ -175,9 +198,9 @@ impl<N: Number> Windows<N> {
     }
 
     /// The window that begins at cycle `from` of those that are there; the values of inputs at row `rows` and behind belong to it.
-    fn next(&mut self, from: usize, rows: &[usize]) -> Next {
+    fn next(&mut self, from: usize, rows: &[usize]) -> Result<Next, Diagnostic> {
         if self.foreign.contains(&true) {
-            return Next::Suspect;
+            return Ok(Next::Suspect);
         }
         let ticks = match &self.plan.ends {
             // Any cycles are a window; tapes of few take little memory.
@@ -190,36 +213,34 @@ impl<N: Number> Windows<N> {
                     Some(t) => t + 1 - from,
                     None => {
                         self.scanned = self.cycles;
-                        return Next::Open;
+                        return Ok(Next::Open);
                     }
                 }
             }
             Ends::Found { .. } => return self.find(from, rows),
         };
-        if self.fits(from, from + ticks) && self.has_memory(ticks) {
-            Next::Window(ticks)
-        } else {
-            Next::Suspect
-        }
+        let runs = self.fits(from, from + ticks) && self.has_memory(ticks);
+        Ok(if runs { Next::Window(ticks) } else { Next::Suspect })
     }
 
     /// Has the plan find the end of a window, in more and more cycles, so that no tape is much longer than the window.
-    fn find(&mut self, from: usize, rows: &[usize]) -> Next {
+    fn find(&mut self, from: usize, rows: &[usize]) -> Result<Next, Diagnostic> {
         let all = self.cycles - from;
         let mut ticks = all.min(self.searched.max(Self::SOME));
         loop {
             if !self.fits(from, from + ticks) || !self.has_memory(ticks) {
-                return Next::Suspect;
+                return Ok(Next::Suspect);
             }
             self.set_inputs(from, ticks, &mut rows.to_vec());
             match self.machine.find(ticks) {
-                Ok(Some(ticks)) => return Next::Window(ticks),
+                Ok(Some(ticks)) => return Ok(Next::Window(ticks)),
                 Ok(None) if ticks == all => {
                     self.searched = ticks;
-                    return Next::Open;
+                    return Ok(Next::Open);
                 }
                 Ok(None) => ticks = all.min(2 * ticks),
-                Err(_) => return Next::Suspect,
+                Err(Fault::Suspect) => return Ok(Next::Suspect),
+                Err(Fault::Failed(failure)) => return Err(failure.into()),
             }
         }
     }
@@ -260,7 +281,7 @@ enum Next {
     Suspect,
 }
 
-impl<N: Number> Fast for Windows<N> {
+impl<M: Machine> Fast for Windows<M> {
     fn run(&mut self, first: u64, inputs: Inputs<'_>) -> Result<Verdict, Diagnostic> {
         let (more, count) = (Given::all(inputs, self.plan.precision)?, inputs.cycles());
         if self.cycles == 0 {
@@ -274,7 +295,7 @@ impl<N: Number> Fast for Windows<N> {
         let mut outputs: Vec<(Vec<bool>, Vec<Value>)> = vec![Default::default(); self.plan.outputs.len()];
         let (mut done, mut is_suspect) = (0, false);
         while done < self.cycles {
-            let ticks = match self.next(done, &rows) {
+            let ticks = match self.next(done, &rows)? {
                 Next::Window(ticks) => ticks,
                 Next::Open => break,
                 Next::Suspect => {
@@ -284,13 +305,17 @@ impl<N: Number> Fast for Windows<N> {
             };
             self.set_inputs(done, ticks, &mut rows);
             self.searched = 0;
-            if self.machine.window(ticks).is_err() {
-                is_suspect = true;
-                break;
+            match self.machine.window(ticks) {
+                Ok(()) => {}
+                Err(Fault::Suspect) => {
+                    is_suspect = true;
+                    break;
+                }
+                Err(Fault::Failed(failure)) => return Err(failure.into()),
             }
             for (i, (marks, values)) in outputs.iter_mut().enumerate() {
                 for t in 0..ticks {
-                    let value = self.machine.output(i, t);
+                    let value = self.machine.output(i, t)?;
                     marks.push(value.is_some());
                     values.extend(value);
                 }
@@ -322,7 +347,10 @@ impl<N: Number> Fast for Windows<N> {
                 Kind::Local | Kind::Hidden => None,
             });
         Ok(registers
-            .filter_map(|(i, key)| Some((key, self.machine.register(i).or_else(|| self.starts[i].clone())?)))
+            .filter_map(|(i, key)| {
+                let start = || self.starts[i].clone().map(Held::Host);
+                Some((key, self.machine.register(i).or_else(start)?))
+            })
             .collect())
     }
 
@@ -345,9 +373,11 @@ impl<N: Number> Fast for Windows<N> {
                     value.ty()
                 )));
             }
-            let value = value.to_host()?.to_precision(plan.precision);
-            self.foreign[at as usize] = register.known.is_some_and(|known| value.as_bool() != Some(known));
-            self.machine.set_register(at as usize, &value);
+            self.foreign[at as usize] = match register.known {
+                Some(known) => value.to_host()?.as_bool() != Some(known),
+                None => false,
+            };
+            self.machine.set_register(at as usize, value, plan.precision)?;
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use rml_ir::{DType, Precision};
 use crate::contract::{About, Options};
 
 /// The number of this interface; it changes whenever something in this file does.
-pub const INTERFACE: u32 = 2;
+pub const INTERFACE: u32 = 3;
 
 /// A hash of the sources of the contract and of the operator table.
 pub const FINGERPRINT: &str = env!("RML_BACKEND_FINGERPRINT");
@@ -83,6 +83,12 @@ pub struct Api {
     pub(in crate::plugin) prepare: unsafe extern "C" fn(
         backend: *mut c_void,
         function: Bytes,
+        out: *mut *mut c_void,
+        error: *mut Owned,
+    ) -> i32,
+    pub(in crate::plugin) prepare_routine: unsafe extern "C" fn(
+        backend: *mut c_void,
+        routine: Bytes,
         out: *mut *mut c_void,
         error: *mut Owned,
     ) -> i32,

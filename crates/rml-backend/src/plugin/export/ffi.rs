@@ -24,6 +24,7 @@ static API: Api = Api {
     open,
     about,
     prepare,
+    prepare_routine,
     upload,
     run,
     download,
@@ -129,6 +130,22 @@ unsafe extern "C" fn prepare(
         let function = crate::parse(text(function)?).map_err(Failure::call)?;
         crate::verify(&function).map_err(|found| Failure::call(found.join("; ")))?;
         let executable: Ready = backend.prepare(&function)?;
+        Ok(hand_out(out, executable))
+    })
+}
+
+unsafe extern "C" fn prepare_routine(
+    backend: *mut c_void,
+    routine: Bytes,
+    out: *mut *mut c_void,
+    error: *mut Owned,
+) -> i32 {
+    guarded(error, || {
+        // SAFETY: `backend` comes from `open`.
+        let backend = unsafe { borrow::<OpenBackend>(backend) };
+        let routine = crate::routine::parse(text(routine)?).map_err(Failure::call)?;
+        crate::routine::verify(&routine).map_err(|found| Failure::call(found.join("; ")))?;
+        let executable: Ready = backend.prepare_routine(&routine)?;
         Ok(hand_out(out, executable))
     })
 }

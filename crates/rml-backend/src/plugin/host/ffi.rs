@@ -19,6 +19,7 @@ use crate::plugin::abi::{
     Api, Arg, Bytes, DONE, ENTRY, Entry, FINGERPRINT, INTERFACE, Owned, SUSPECT, View, element, options_text,
     parse_about,
 };
+use crate::routine::Routine;
 
 /// A backend's library, opened. It stays loaded until the program ends: such libraries do not survive being unloaded.
 pub struct Library {
@@ -228,6 +229,22 @@ impl Backend for Client {
             inputs: function.inputs().map(|(_, def)| def.ty.clone()).collect(),
             results: function.results.iter().map(|&r| function.values[r].ty.clone()).collect(),
             precision: function.precision,
+            on_host: self.on_host,
+        }))
+    }
+
+    fn prepare_routine(&self, routine: &Routine) -> Result<Box<dyn Executable>, Failure> {
+        let (text, mut handle) = (crate::routine::print(routine), std::ptr::null_mut());
+        let prepare = self.library.api.prepare_routine;
+        // SAFETY: the handle is an open backend of this library, the text lives through the call, the rest is written by it.
+        self.library
+            .call(|error| unsafe { prepare(self.handle.raw, bytes(&text), &raw mut handle, error) })?;
+        Ok(Box::new(Ready {
+            handle: Handle { raw: handle, free: self.library.api.free_executable },
+            library: Arc::clone(&self.library),
+            inputs: routine.input_types().to_vec(),
+            results: routine.results.iter().map(|&r| routine.slots[r].clone()).collect(),
+            precision: routine.precision,
             on_host: self.on_host,
         }))
     }

@@ -1,0 +1,170 @@
+//! Routines: calls of tensor functions one after the other, and loops around them, with shapes that are known.
+//!
+//! A window of a plan becomes a routine: what is computed at all ticks at once is a call, and what runs tick by tick is a loop. A backend that
+//! compiles loops makes one program of it; for all others, [`ByCalls`] calls the body of a loop once a pass.
+//!
+//! Invariants, checked by [`verify`]:
+//! - **R1** steps read slots that stand before them: the inputs, and the results of earlier steps.
+//! - **R2** operands have the types of the function's inputs, and a value that a loop carries keeps its type.
+//! - **R3** a loop runs at least once, and its rows lie in their slots.
+//! - **R4** functions satisfy B1 to B3 and have the routine's precision; results are slots.
+
+use std::sync::Arc;
+
+use rml_base::{EntityId, IndexVec, entity_id};
+use rml_ir::{Precision, Shape, Type};
+
+use crate::function::Function;
+
+mod calls;
+mod text;
+mod verify;
+
+pub use calls::ByCalls;
+pub use text::{parse, print};
+pub use verify::verify;
+
+entity_id!(
+    /// A value of a routine.
+    Slot,
+    "s"
+);
+
+/// Steps over slots.
+#[derive(Clone, Debug)]
+pub struct Routine {
+    /// What it is called in messages and profiles.
+    pub name: Arc<str>,
+    /// How `num` is stored and computed.
+    pub precision: Precision,
+    /// The types of all values: inputs first, then the results of each step.
+    pub slots: IndexVec<Slot, Type>,
+    /// How many slots are inputs.
+    pub inputs: usize,
+    /// What is computed, in order.
+    pub steps: Vec<Step>,
+    /// What a run returns, in order.
+    pub results: Vec<Slot>,
+}
+
+/// Something that a routine does.
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// A function is called once.
+    Call {
+        /// Which one.
+        function: Function,
+        /// Its arguments.
+        args: Vec<Slot>,
+        /// The slot of its first result; the others follow.
+        out: Slot,
+    },
+    /// A function is called again and again.
+    Loop(Loop),
+}
+
+/// A function that is called once for each row, from the first one on or from the last one back.
+///
+/// The inputs of the body are the carried values, the rows, and what is the same in each pass, in this order. Its results are the
+/// next values of what is carried, and then a row of each result that is kept.
+#[derive(Clone, Debug)]
+pub struct Loop {
+    /// What is called.
+    pub body: Function,
+    /// How often, at least once.
+    pub count: usize,
+    /// From the last row back.
+    pub backward: bool,
+    /// What the carried values start with.
+    pub carried: Vec<Slot>,
+    /// Tensors of which the pass for row `i` sees the element at `offset + i` of the first axis.
+    pub rows: Vec<(Slot, usize)>,
+    /// What each pass sees.
+    pub whole: Vec<Slot>,
+    /// The slot of the first result: the carried values behind the last pass, then the results that are kept, one row a pass.
+    pub out: Slot,
+}
+
+impl Routine {
+    /// A routine without steps.
+    pub fn new(name: impl Into<Arc<str>>, precision: Precision) -> Self {
+        let (slots, steps, results) = (IndexVec::new(), Vec::new(), Vec::new());
+        Self { name: name.into(), precision, slots, inputs: 0, steps, results }
+    }
+
+    /// Appends an input; all of them come before steps.
+    pub fn input(&mut self, ty: Type) -> Slot {
+        self.inputs += 1;
+        self.slots.push(ty)
+    }
+
+    /// Appends a call; its results.
+    pub fn call(&mut self, function: Function, args: Vec<Slot>) -> Vec<Slot> {
+        let out = Slot::from_index(self.slots.len());
+        let results = function.results.iter().map(|&r| self.slots.push(function.values[r].ty.clone()));
+        let results = results.collect();
+        self.steps.push(Step::Call { function, args, out });
+        results
+    }
+
+    /// Appends a loop, whose first result is set here; its results.
+    pub fn repeat(&mut self, mut l: Loop) -> Vec<Slot> {
+        l.out = Slot::from_index(self.slots.len());
+        let carried = l.carried.len();
+        let ty = |(i, r): (usize, &crate::Val)| {
+            let ty = &l.body.values[*r].ty;
+            if i < carried { ty.clone() } else { stacked(ty, l.count) }
+        };
+        let types: Vec<Type> = l.body.results.iter().enumerate().map(ty).collect();
+        self.steps.push(Step::Loop(l));
+        types.into_iter().map(|ty| self.slots.push(ty)).collect()
+    }
+
+    /// The types of its inputs.
+    pub fn input_types(&self) -> &[Type] {
+        &self.slots.as_slice()[..self.inputs]
+    }
+
+    /// The functions that it calls.
+    pub fn functions(&self) -> impl Iterator<Item = &Function> {
+        self.steps.iter().map(|step| match step {
+            Step::Call { function, .. } | Step::Loop(Loop { body: function, .. }) => function,
+        })
+    }
+
+    /// Whether some operator in it may have no result; see [`Function::may_stop`].
+    pub fn may_stop(&self) -> bool {
+        self.functions().any(Function::may_stop)
+    }
+}
+
+impl Step {
+    /// What it reads.
+    pub fn reads(&self) -> impl Iterator<Item = Slot> {
+        let (call, l): (&[Slot], Option<&Loop>) = match self {
+            Step::Call { args, .. } => (args, None),
+            Step::Loop(l) => (&[], Some(l)),
+        };
+        let around = l.into_iter().flat_map(|l| {
+            l.carried
+                .iter()
+                .copied()
+                .chain(l.rows.iter().map(|(slot, _)| *slot))
+                .chain(l.whole.iter().copied())
+        });
+        call.iter().copied().chain(around)
+    }
+
+    /// The slot of its first result.
+    pub fn out(&self) -> Slot {
+        match self {
+            Step::Call { out, .. } | Step::Loop(Loop { out, .. }) => *out,
+        }
+    }
+}
+
+/// The type of `n` values of that type, one behind the other.
+pub fn stacked(ty: &Type, n: usize) -> Type {
+    let dims: Vec<usize> = std::iter::once(n).chain(ty.shape.dims().iter().copied()).collect();
+    Type { dtype: ty.dtype, shape: Shape::new(&dims) }
+}

@@ -1,0 +1,31 @@
+//! The body of a loop: what it fills, as far as it is filled.
+
+use std::collections::BTreeMap;
+
+use rml_plan::{Tape, Tick};
+
+use crate::graph::Node;
+
+/// The body of a loop over the ticks `from..to`.
+#[derive(Debug)]
+pub(crate) struct Body {
+    pub(crate) from: usize,
+    pub(crate) to: usize,
+    pub(crate) backward: bool,
+    /// The tapes that it fills; their values at the tick, as soon as they are there.
+    pub(crate) now: BTreeMap<Tape, Option<Node>>,
+    /// The same at the tick that the loop was at before, where that is read.
+    pub(crate) past: BTreeMap<Tape, Node>,
+}
+
+impl Body {
+    /// A tape that the loop itself fills: its value, if it is there. None if it does not fill it.
+    pub(crate) fn read(&self, tape: Tape, tick: Tick) -> Option<Option<Node>> {
+        let own = self.now.get(&tape)?;
+        match (tick, self.backward) {
+            (Tick::Now, _) => Some(*own),
+            (Tick::Before, false) | (Tick::After, true) => Some(self.past.get(&tape).copied()),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,422 @@
+//! Plans that run on a backend, window after window.
+
+use std::sync::Arc;
+
+use rml_backend::{Backend, Executable, Failure, Held, Outcome};
+use rml_base::EntityId;
+use rml_ir::{Data, Type, Value};
+use rml_plan::{Atom, Const, Kind, Outline, Plan, Reg, Rule};
+
+use crate::batch::Val;
+use crate::emit::routine;
+use crate::graph::Node;
+use crate::lower::{Set, Source, State};
+use crate::window::{Cells, Window, search, window};
+
+/// How many routines are kept: those of the lengths that came last.
+pub const KEPT: usize = 64;
+
+/// Why a window has no result.
+#[derive(Debug)]
+pub enum Fault {
+    /// An operator may have none.
+    Suspect,
+    /// The backend failed.
+    Failed(Failure),
+}
+
+impl From<Failure> for Fault {
+    fn from(failure: Failure) -> Self {
+        Fault::Failed(failure)
+    }
+}
+
+/// A plan that runs on a backend.
+#[derive(Debug)]
+pub struct Machine {
+    plan: Arc<Plan>,
+    backend: Arc<dyn Backend>,
+    registers: Vec<Option<Held>>,
+    /// What registers that are not set are read as, where that is a constant.
+    starts: Vec<Option<Held>>,
+    consts: Vec<Option<Held>>,
+    /// The inputs of the next window: a row for each tick.
+    inputs: Vec<Option<Data>>,
+    ready: Vec<(Key, Arc<Ready>)>,
+    footprint: (u64, u64),
+    /// The outputs of the window that ran last, in the order of the cells of its routine, as far as they were asked for.
+    outputs: Vec<Held>,
+    copied: Vec<Option<Value>>,
+    ran: Option<Arc<Ready>>,
+}
+
+/// What a routine is made for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Key {
+    ticks: usize,
+    set: Vec<bool>,
+    searches: bool,
+}
+
+/// A window that is ready to run.
+#[derive(Debug)]
+struct Ready {
+    executable: Box<dyn Executable>,
+    ticks: usize,
+    sources: Vec<Source>,
+    /// Registers that change, in the order of the first results; the second number is the result that tells whether it is set.
+    changed: Vec<(usize, Change)>,
+    /// For each output, its cells; values and presence are results.
+    outputs: Vec<Vec<Shown>>,
+    results: usize,
+}
+
+#[derive(Debug)]
+enum Change {
+    Unset,
+    Set(usize),
+    Told(usize, usize),
+}
+
+#[derive(Debug)]
+struct Shown {
+    from: usize,
+    to: usize,
+    value: (usize, bool),
+    present: Option<(usize, bool)>,
+}
+
+impl Machine {
+    /// Starts a plan in its initial state.
+    pub fn new(plan: Arc<Plan>, backend: Arc<dyn Backend>) -> Self {
+        let outline = Outline::of(&plan);
+        let on_host = backend.about().device.starts_with("cpu");
+        Self {
+            footprint: if on_host { (outline.bytes, outline.bytes_per_tick) } else { (0, 0) },
+            registers: vec![None; plan.registers.len()],
+            starts: starts(&plan),
+            consts: vec![None; plan.consts.len()],
+            inputs: vec![None; plan.inputs.len()],
+            ready: Vec::new(),
+            outputs: Vec::new(),
+            copied: Vec::new(),
+            ran: None,
+            plan,
+            backend,
+        }
+    }
+
+    /// Sets an input at those of the `ticks` ticks of the next window at which it is `present`, to successive rows of `data`, from row
+    /// `row` on. Returns the row behind.
+    pub fn set_rows(
+        &mut self,
+        input: usize,
+        ticks: usize,
+        present: &dyn Fn(usize) -> bool,
+        data: &Data,
+        row: usize,
+    ) -> usize {
+        let ty = self.plan.inputs[input].1.clone();
+        let width = ty.shape.len();
+        let there = (0..ticks).filter(|t| present(*t)).count();
+        let column = if there == ticks {
+            slice(data, row * width, ticks * width)
+        } else {
+            let mut column =
+                Value::zeros(&rml_backend::routine::stacked(&ty, ticks), self.plan.precision).to_data();
+            for (i, t) in (0..ticks).filter(|t| present(*t)).enumerate() {
+                put(&mut column, t * width, &slice(data, (row + i) * width, width));
+            }
+            column
+        };
+        self.inputs[input] = Some(column);
+        row + there
+    }
+
+    /// Sets an input at one of the `ticks` ticks of the next window.
+    pub fn set_input(&mut self, input: usize, ticks: usize, t: usize, value: &Value) {
+        let ty = &self.plan.inputs[input].1;
+        let width = ty.shape.len();
+        let column = self.inputs[input].take().filter(|column| column.len() == ticks * width);
+        let mut column = column.unwrap_or_else(|| {
+            Value::zeros(&rml_backend::routine::stacked(ty, ticks), self.plan.precision).to_data()
+        });
+        put(&mut column, t * width, &value.to_precision(self.plan.precision).to_data());
+        self.inputs[input] = Some(column);
+    }
+
+    /// Runs one window of `ticks` ticks, at least one, whose inputs were set.
+    ///
+    /// # Errors
+    /// If an operator may have no result, or the backend fails. Then no register has changed.
+    pub fn window(&mut self, ticks: usize) -> Result<(), Fault> {
+        let ready = self.ready(ticks, false)?;
+        let mut results = self.run(&ready)?;
+        let outputs = results.split_off(ready.results);
+        let mut registers = Vec::with_capacity(ready.changed.len());
+        for (register, change) in &ready.changed {
+            let value = match change {
+                Change::Unset => None,
+                Change::Set(value) => Some(results[*value].clone()),
+                Change::Told(value, set) => {
+                    let is_set = results[*set].to_host()?.as_bool() == Some(true);
+                    is_set.then(|| results[*value].clone())
+                }
+            };
+            registers.push((*register, value));
+        }
+        for (register, value) in registers {
+            self.registers[register] = value;
+        }
+        self.copied = vec![None; outputs.len()];
+        self.outputs = outputs;
+        self.ran = Some(ready);
+        Ok(())
+    }
+
+    /// Looks for the end of a window that the program finds, in `ticks` ticks whose inputs were set: how many ticks it has.
+    ///
+    /// # Errors
+    /// As [`window`](Self::window).
+    pub fn find(&mut self, ticks: usize) -> Result<Option<usize>, Fault> {
+        let ready = self.ready(ticks, true)?;
+        let results = self.run(&ready)?;
+        let Some([shown]) = ready.outputs.first().map(Vec::as_slice) else { return Ok(None) };
+        let Data::Bool(ended) = results[ready.results + shown.value.0].to_host()?.to_data() else {
+            return Ok(None);
+        };
+        Ok(ended.iter().position(|ended| *ended).map(|t| t + 1))
+    }
+
+    fn run(&mut self, ready: &Ready) -> Result<Vec<Held>, Fault> {
+        let mut args = Vec::with_capacity(ready.sources.len());
+        for source in &ready.sources {
+            args.push(self.argument(*source, ready.ticks)?);
+        }
+        match ready.executable.run(args)? {
+            Outcome::Done(results) => Ok(results),
+            Outcome::Suspect => Err(Fault::Suspect),
+        }
+    }
+
+    fn argument(&mut self, source: Source, ticks: usize) -> Result<Held, Failure> {
+        Ok(match source {
+            Source::Register(r) => {
+                let is_set = self.registers[r].is_some();
+                let place = if is_set { &mut self.registers[r] } else { &mut self.starts[r] };
+                let held = uploaded(
+                    &*self.backend,
+                    place
+                        .clone()
+                        .ok_or_else(|| Failure::call("a window reads a register that is not set"))?,
+                )?;
+                place.insert(held).clone()
+            }
+            Source::Const(k) => {
+                if let Some(held) = &self.consts[k] {
+                    return Ok(held.clone());
+                }
+                let value = self.plan.consts[Const::from_index(k)].to_precision(self.plan.precision);
+                let held = uploaded(&*self.backend, Held::Host(value))?;
+                self.consts[k].insert(held).clone()
+            }
+            Source::Column(i) => {
+                let ty = rml_backend::routine::stacked(&self.plan.inputs[i].1, ticks);
+                Held::Host(match self.column(i, ticks) {
+                    Some(column) => Value::new(ty.shape, column.clone()),
+                    None => Value::zeros(&ty, self.plan.precision),
+                })
+            }
+            Source::Cell(i, t) => {
+                let ty = &self.plan.inputs[i].1;
+                let width = ty.shape.len();
+                Held::Host(match self.column(i, ticks) {
+                    Some(column) => Value::new(ty.shape.clone(), slice(column, t * width, width)),
+                    None => Value::zeros(ty, self.plan.precision),
+                })
+            }
+        })
+    }
+
+    /// An input that was set for a window of that length; else it is absent.
+    fn column(&self, input: usize, ticks: usize) -> Option<&Data> {
+        let len = ticks * self.plan.inputs[input].1.shape.len();
+        self.inputs[input].as_ref().filter(|column| column.len() == len)
+    }
+
+    fn ready(&mut self, ticks: usize, searches: bool) -> Result<Arc<Ready>, Failure> {
+        let set =
+            self.registers.iter().zip(&self.starts).map(|(now, start)| now.is_some() || start.is_some());
+        let key = Key { ticks, set: set.collect(), searches };
+        if let Some(at) = self.ready.iter().position(|(k, _)| *k == key) {
+            // What came last stands last.
+            let found = self.ready.remove(at);
+            let ready = Arc::clone(&found.1);
+            self.ready.push(found);
+            return Ok(ready);
+        }
+        if self.ready.len() == KEPT {
+            self.ready.remove(0);
+        }
+        let ready = Arc::new(Ready::new(&self.plan, &*self.backend, &key)?);
+        self.ready.push((key, Arc::clone(&ready)));
+        Ok(ready)
+    }
+
+    /// An output at a tick of the window that ran last; none if it is absent.
+    ///
+    /// # Errors
+    /// If it cannot be copied from the device.
+    pub fn output(&mut self, output: usize, t: usize) -> Result<Option<Value>, Failure> {
+        let Some(ready) = self.ran.clone() else { return Ok(None) };
+        let Some(shown) = ready.outputs[output].iter().find(|s| s.from <= t && t < s.to) else {
+            return Ok(None);
+        };
+        if let Some(present) = shown.present
+            && self.cell(present, t - shown.from, &Type::condition())?.as_bool() != Some(true)
+        {
+            return Ok(None);
+        }
+        let ty = self.plan.outputs[output].ty.clone();
+        self.cell(shown.value, t - shown.from, &ty).map(Some)
+    }
+
+    /// A result of the last window: an element of it, if it has one for each tick.
+    fn cell(&mut self, (at, stacked): (usize, bool), i: usize, ty: &Type) -> Result<Value, Failure> {
+        if self.copied[at].is_none() {
+            self.copied[at] = Some(self.outputs[at].to_host()?);
+        }
+        let Some(value) = &self.copied[at] else { return Err(Failure::call("an output was not copied")) };
+        if !stacked {
+            return Ok(value.clone());
+        }
+        let width = ty.shape.len();
+        Ok(Value::new(ty.shape.clone(), slice(&value.to_data(), i * width, width)))
+    }
+
+    /// The value of a register; where it is not set, the constant that it is read as, if there is one.
+    pub fn register(&self, register: usize) -> Option<&Held> {
+        self.registers[register].as_ref().or(self.starts[register].as_ref())
+    }
+
+    /// Sets a register. A buffer is of the same backend and device.
+    ///
+    /// # Errors
+    /// If it has another precision, and cannot be copied from its device.
+    pub fn set_register(&mut self, register: usize, value: &Held) -> Result<(), Failure> {
+        let precision = self.plan.precision;
+        self.registers[register] = Some(match value {
+            Held::Device(buffer) if !buffer.ty().is_num() || buffer.precision() == precision => value.clone(),
+            other => Held::Host(other.to_host()?.to_precision(precision)),
+        });
+        Ok(())
+    }
+
+    /// How many bytes a window takes of the host's memory if nothing is forgotten before its end: so many, and so many more for
+    /// each tick. None if the backend computes on another device.
+    pub fn footprint(&self) -> (u64, u64) {
+        self.footprint
+    }
+}
+
+impl Ready {
+    fn new(plan: &Plan, backend: &dyn Backend, key: &Key) -> Result<Self, Failure> {
+        let of = if key.searches { search } else { window };
+        let Window { graph, sources, registers, outputs } = of(plan, key.ticks, &key.set);
+        let mut wanted: Vec<Node> = Vec::new();
+        let mut changed = Vec::new();
+        let result = |node: Node, wanted: &mut Vec<Node>| {
+            wanted.push(node);
+            wanted.len() - 1
+        };
+        for (i, state) in registers.into_iter().enumerate().filter(|_| !key.searches) {
+            let is_same = |node: Node| sources.contains(&(Source::Register(i), node));
+            if plan.registers[Reg::from_index(i)].kind == Kind::Local {
+                continue;
+            }
+            match state {
+                State { set: Set::No, .. } | State { value: None, .. } => {
+                    if key.set[i] {
+                        changed.push((i, Change::Unset));
+                    }
+                }
+                State { value: Some(value), set: Set::Yes } if is_same(value) => {}
+                State { value: Some(value), set: Set::Yes } => {
+                    changed.push((i, Change::Set(result(value, &mut wanted))));
+                }
+                State { value: Some(value), set: Set::Told(set) } => {
+                    let (value, set) = (result(value, &mut wanted), result(set, &mut wanted));
+                    changed.push((i, Change::Told(value, set)));
+                }
+            }
+        }
+        let results = wanted.len();
+        let shown = |val: Val, wanted: &mut Vec<Node>| (result(val.node, wanted) - results, val.stacked);
+        let mut cells = |c: &Cells| Shown {
+            from: c.from,
+            to: c.to,
+            value: shown(c.value, &mut wanted),
+            present: c.present.map(|p| shown(p, &mut wanted)),
+        };
+        let outputs: Vec<Vec<Shown>> = outputs.iter().map(|o| o.iter().map(&mut cells).collect()).collect();
+        let inputs: Vec<Node> = sources.iter().map(|(_, node)| *node).collect();
+        let (routine, taken) = routine(&plan.name, &graph, &inputs, &wanted);
+        debug_assert_eq!(rml_backend::routine::verify(&routine), Ok(()));
+        Ok(Self {
+            executable: backend.prepare_routine(&routine)?,
+            ticks: key.ticks,
+            sources: taken.into_iter().map(|i| sources[i].0).collect(),
+            changed,
+            outputs,
+            results,
+        })
+    }
+}
+
+/// For each register, the constant that it is read as where it is not set, if that is the same everywhere.
+fn starts(plan: &Plan) -> Vec<Option<Held>> {
+    let mut inits: Vec<Vec<Atom>> = vec![Vec::new(); plan.registers.len()];
+    for case in plan.tapes.iter().flat_map(|t| &t.cases) {
+        if let Rule::Read { register, init } = &case.rule {
+            inits[register.index()].extend(*init);
+        }
+    }
+    let start = |(register, inits): (&rml_plan::Register, Vec<Atom>)| match inits[..] {
+        [Atom::Const(k), ref rest @ ..]
+            if register.kind != Kind::Local && rest.iter().all(|a| *a == Atom::Const(k)) =>
+        {
+            Some(Held::Host(plan.consts[k].to_precision(plan.precision)))
+        }
+        _ => None,
+    };
+    plan.registers.iter().zip(inits).map(start).collect()
+}
+
+/// On the device, if the backend has one.
+fn uploaded(backend: &dyn Backend, held: Held) -> Result<Held, Failure> {
+    match held {
+        Held::Host(value) if !backend.is_host() => Ok(Held::Device(backend.upload(&value)?)),
+        held => Ok(held),
+    }
+}
+
+/// `len` elements from `from` on.
+fn slice(data: &Data, from: usize, len: usize) -> Data {
+    match data {
+        Data::Bool(v) => Data::Bool(v[from..from + len].to_vec()),
+        Data::Int(v) => Data::Int(v[from..from + len].to_vec()),
+        Data::F32(v) => Data::F32(v[from..from + len].to_vec()),
+        Data::F64(v) => Data::F64(v[from..from + len].to_vec()),
+    }
+}
+
+/// Puts elements at `at`; those of another type are left out, which types rule out (P2).
+fn put(data: &mut Data, at: usize, elements: &Data) {
+    match (data, elements) {
+        (Data::Bool(v), Data::Bool(x)) => v[at..at + x.len()].copy_from_slice(x),
+        (Data::Int(v), Data::Int(x)) => v[at..at + x.len()].copy_from_slice(x),
+        (Data::F32(v), Data::F32(x)) => v[at..at + x.len()].copy_from_slice(x),
+        (Data::F64(v), Data::F64(x)) => v[at..at + x.len()].copy_from_slice(x),
+        _ => {}
+    }
+}

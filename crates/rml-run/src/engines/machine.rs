@@ -1,0 +1,137 @@
+//! What runs the windows of a plan: the embedded backend, or any other one.
+
+use std::fmt;
+
+use rml_backend::Held;
+use rml_backend_cpu::plan::{Machine as Embedded, Suspect};
+use rml_base::Diagnostic;
+use rml_ir::op::Number;
+use rml_ir::{Data, Precision, Value};
+use rml_lower::{Fault, Machine as Lowered};
+
+/// A plan that runs, window after window.
+pub(super) trait Machine: fmt::Debug + Send {
+    /// Sets an input at those of the `ticks` ticks of the next window at which it is `present`, to successive rows of `data`, from row
+    /// `row` on. Returns the row behind.
+    fn set_rows(
+        &mut self,
+        input: usize,
+        ticks: usize,
+        present: &dyn Fn(usize) -> bool,
+        data: &Data,
+        row: usize,
+    ) -> usize;
+
+    /// Runs one window whose inputs were set. What goes wrong in it changes no register.
+    fn window(&mut self, ticks: usize) -> Result<(), Fault>;
+
+    /// Looks for the end of a window that the program finds, in the first `ticks` ticks.
+    fn find(&mut self, ticks: usize) -> Result<Option<usize>, Fault>;
+
+    /// Forgets how far the end of a window was looked for.
+    fn abandon(&mut self);
+
+    /// An output at a tick of the window that ran last.
+    fn output(&mut self, output: usize, t: usize) -> Result<Option<Value>, Diagnostic>;
+
+    /// A register, as it was before a window whose end is looked for; none if it is not set.
+    fn register(&self, register: usize) -> Option<Held>;
+
+    /// Sets a register, to a value in that precision.
+    fn set_register(&mut self, register: usize, value: &Held, precision: Precision)
+    -> Result<(), Diagnostic>;
+
+    /// How many bytes a window takes of the host's memory: so many, and so many more for each tick.
+    fn footprint(&self) -> (u64, u64);
+}
+
+fn suspect(_: Suspect) -> Fault {
+    Fault::Suspect
+}
+
+impl<N: Number> Machine for Embedded<N> {
+    fn set_rows(
+        &mut self,
+        input: usize,
+        ticks: usize,
+        present: &dyn Fn(usize) -> bool,
+        data: &Data,
+        row: usize,
+    ) -> usize {
+        self.set_rows(input, ticks, present, data, row)
+    }
+
+    fn window(&mut self, ticks: usize) -> Result<(), Fault> {
+        self.window(ticks).map_err(suspect)
+    }
+
+    fn find(&mut self, ticks: usize) -> Result<Option<usize>, Fault> {
+        self.find(ticks).map_err(suspect)
+    }
+
+    fn abandon(&mut self) {
+        self.abandon();
+    }
+
+    fn output(&mut self, output: usize, t: usize) -> Result<Option<Value>, Diagnostic> {
+        Ok(Embedded::output(self, output, t))
+    }
+
+    fn register(&self, register: usize) -> Option<Held> {
+        self.register(register).map(Held::Host)
+    }
+
+    fn set_register(
+        &mut self,
+        register: usize,
+        value: &Held,
+        precision: Precision,
+    ) -> Result<(), Diagnostic> {
+        self.set_register(register, &value.to_host()?.to_precision(precision));
+        Ok(())
+    }
+
+    fn footprint(&self) -> (u64, u64) {
+        self.footprint()
+    }
+}
+
+impl Machine for Lowered {
+    fn set_rows(
+        &mut self,
+        input: usize,
+        ticks: usize,
+        present: &dyn Fn(usize) -> bool,
+        data: &Data,
+        row: usize,
+    ) -> usize {
+        self.set_rows(input, ticks, present, data, row)
+    }
+
+    fn window(&mut self, ticks: usize) -> Result<(), Fault> {
+        self.window(ticks)
+    }
+
+    fn find(&mut self, ticks: usize) -> Result<Option<usize>, Fault> {
+        self.find(ticks)
+    }
+
+    /// A search leaves nothing behind.
+    fn abandon(&mut self) {}
+
+    fn output(&mut self, output: usize, t: usize) -> Result<Option<Value>, Diagnostic> {
+        Ok(Lowered::output(self, output, t)?)
+    }
+
+    fn register(&self, register: usize) -> Option<Held> {
+        self.register(register).cloned()
+    }
+
+    fn set_register(&mut self, register: usize, value: &Held, _: Precision) -> Result<(), Diagnostic> {
+        Ok(Lowered::set_register(self, register, value)?)
+    }
+
+    fn footprint(&self) -> (u64, u64) {
+        self.footprint()
+    }
+}
