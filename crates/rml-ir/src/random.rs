@@ -45,26 +45,32 @@ impl Random {
         philox::philox4x32_10([b0, b1, t0, t1], self.key)
     }
 
-    /// Two numbers of block `block`, each uniform over the multiples of 2^-53 in `0.0..1.0`.
+    /// Numbers `2 block` and `2 block + 1` of this generator, each uniform over the multiples of 2^-53 in `0.0..1.0`.
     #[allow(clippy::cast_precision_loss, reason = "53 bits are exact")]
-    fn pair(&self, block: u64) -> [f64; 2] {
+    #[inline]
+    pub(crate) fn uniforms(&self, block: u64) -> [f64; 2] {
         const STEP: f64 = 1.0 / (1_u64 << 53) as f64;
         let [a, b, c, d] = self.words(block).map(u64::from);
         [(a | b << 32) >> 11, (c | d << 32) >> 11].map(|bits| bits as f64 * STEP)
     }
 
-    /// Number `i` of this generator, uniform in `0.0..1.0`.
-    pub fn uniform(&self, i: u64) -> f64 {
-        self.pair(i / 2)[usize::from(i % 2 == 1)]
-    }
-
-    /// Number `i` of this generator, standard normal (Box and Muller's transformation of one block; not of
-    /// the same draw as [`uniform`](Self::uniform)).
-    pub fn normal(&self, i: u64) -> f64 {
-        let [u, v] = self.pair(i / 2);
+    /// Numbers `2 block` and `2 block + 1` of this generator, standard normal (Box and Muller's transformation of one block; not of
+    /// the same draw as [`uniforms`](Self::uniforms)).
+    pub(crate) fn normals(&self, block: u64) -> [f64; 2] {
+        let [u, v] = self.uniforms(block);
         let radius = (-2.0 * libm::log(1.0 - u)).sqrt();
         let angle = std::f64::consts::TAU * v;
-        radius * if i.is_multiple_of(2) { libm::cos(angle) } else { libm::sin(angle) }
+        [radius * libm::cos(angle), radius * libm::sin(angle)]
+    }
+
+    /// Number `i` of this generator, uniform in `0.0..1.0`.
+    pub fn uniform(&self, i: u64) -> f64 {
+        self.uniforms(i / 2)[usize::from(i % 2 == 1)]
+    }
+
+    /// Number `i` of this generator, standard normal.
+    pub fn normal(&self, i: u64) -> f64 {
+        self.normals(i / 2)[usize::from(i % 2 == 1)]
     }
 }
 

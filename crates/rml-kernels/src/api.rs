@@ -4,7 +4,7 @@ use crate::functions::{Binary, Unary, binary_on, unary_on, unary_one_on};
 use crate::isa::Isa;
 use crate::product::{Matrix, MatrixMut, Packed, Product, Right, fits, multiply_on};
 use crate::real::Number;
-use crate::sums::{max_on, sums_on};
+use crate::sums::{maxima_on, sums_on};
 
 /// `f32` or `f64`.
 pub trait Real: Kernels {}
@@ -19,7 +19,7 @@ pub trait Kernels: Number {
     fn binary(f: Binary, a: &[Self], b: &[Self], out: &mut [Self]);
     fn multiply(product: Product<'_, Self>);
     fn sums(n: usize, inner: usize, x: &[Self], out: &mut [Self]);
-    fn max(x: &[Self]) -> Self;
+    fn maxima(n: usize, x: &[Self], out: &mut [Self]);
 }
 
 macro_rules! kernels {
@@ -40,8 +40,8 @@ macro_rules! kernels {
             fn sums(n: usize, inner: usize, x: &[Self], out: &mut [Self]) {
                 sums_on(Isa::best(), n, inner, x, out);
             }
-            fn max(x: &[Self]) -> Self {
-                max_on(Isa::best(), x)
+            fn maxima(n: usize, x: &[Self], out: &mut [Self]) {
+                maxima_on(Isa::best(), n, x, out);
             }
         }
     };
@@ -128,16 +128,11 @@ pub fn sums<T: Real>(n: usize, inner: usize, x: &[T], out: &mut [T]) {
     T::sums(n, inner, x, out);
 }
 
-/// The sum of all elements.
+/// The largest element of each row of `n` elements; NaN if there is one, -inf of nothing. Which of two zeros it is, is not said.
+///
+/// # Panics
+/// If there are not `n` elements for each row.
 #[inline]
-pub fn sum<T: Real>(x: &[T]) -> T {
-    let mut out = [T::ZERO];
-    T::sums(x.len(), 1, x, &mut out);
-    out[0]
-}
-
-/// The largest element; NaN if there is one, -inf of nothing. Which of two zeros it is, is not said.
-#[inline]
-pub fn max<T: Real>(x: &[T]) -> T {
-    T::max(x)
+pub fn maxima<T: Real>(n: usize, x: &[T], out: &mut [T]) {
+    T::maxima(n, x, out);
 }

@@ -31,6 +31,11 @@ fn tree<T: Number, const N: usize>(lanes: &mut [[T; N]; LANES]) -> [T; N] {
 /// The sum of a slice.
 #[inline(always)]
 fn of_slice<T: Number>(x: &[T]) -> T {
+    if x.len() <= 4 {
+        // Of the sixteen lanes, these are not zero.
+        let lane = |i: usize| x.get(i).map_or(T::ZERO, |x| T::ZERO + *x);
+        return (lane(0) + lane(2)) + (lane(1) + lane(3));
+    }
     let mut lanes = [T::ZERO; LANES];
     let (blocks, rest) = x.as_chunks::<LANES>();
     for block in blocks {
@@ -100,29 +105,44 @@ impl<T: Number> Task for Sums<'_, T> {
     }
 }
 
-/// The largest element of a slice, NaN if there is one, -inf of nothing.
-struct Max<'a, T>(&'a [T]);
+/// The largest element of each row of `n` elements, NaN if there is one, -inf of nothing.
+struct Maxima<'a, T> {
+    n: usize,
+    x: &'a [T],
+    out: &'a mut [T],
+}
 
-impl<T: Number> Task for Max<'_, T> {
-    type Output = T;
+impl<T: Number> Task for Maxima<'_, T> {
+    type Output = ();
     #[inline(always)]
-    fn run(self) -> T {
+    fn run(self) {
+        let Maxima { n, x, out } = self;
+        for (row, out) in x.chunks_exact(n).zip(out) {
+            *out = largest(row);
+        }
+    }
+}
+
+#[inline(always)]
+fn largest<T: Number>(x: &[T]) -> T {
+    let (blocks, rest) = x.as_chunks::<LANES>();
+    let mut best = -T::INFINITY;
+    if !blocks.is_empty() {
         let mut lanes = [-T::INFINITY; LANES];
-        let (blocks, rest) = self.0.as_chunks::<LANES>();
         for block in blocks {
             for (best, x) in lanes.iter_mut().zip(block) {
                 *best = larger(*best, *x);
             }
         }
-        for (best, x) in lanes.iter_mut().zip(rest) {
-            *best = larger(*best, *x);
-        }
-        let mut best = lanes[0];
+        best = lanes[0];
         for lane in &lanes[1..] {
             best = larger(best, *lane);
         }
-        best
     }
+    for x in rest {
+        best = larger(best, *x);
+    }
+    best
 }
 
 #[inline(always)]
@@ -140,8 +160,13 @@ pub(crate) fn sums_on<T: Number>(isa: Isa, n: usize, inner: usize, x: &[T], out:
     }
 }
 
-pub(crate) fn max_on<T: Number>(isa: Isa, x: &[T]) -> T {
-    isa.run(Max(x))
+pub(crate) fn maxima_on<T: Number>(isa: Isa, n: usize, x: &[T], out: &mut [T]) {
+    assert_eq!(Some(x.len()), out.len().checked_mul(n), "n elements for each row");
+    if n == 0 {
+        out.fill(-T::INFINITY);
+    } else {
+        isa.run(Maxima { n, x, out });
+    }
 }
 
 #[cfg(test)]
@@ -189,17 +214,24 @@ mod tests {
 
     #[test]
     fn the_largest_element_is_found_at_any_place() {
+        fn max(isa: Isa, x: &[f32]) -> f32 {
+            let two = [x, x].concat();
+            let mut out = [7.0; 2];
+            maxima_on(isa, x.len(), &two, &mut out);
+            assert_eq!(out[0].to_bits(), out[1].to_bits());
+            out[0]
+        }
         for isa in Isa::available() {
             for n in 1..70 {
                 for at in 0..n {
                     let mut x = vec![-3.0_f32; n];
                     x[at] = -1.0;
-                    assert_eq!(max_on(isa, &x), -1.0);
+                    assert_eq!(max(isa, &x), -1.0);
                     x[(at * 7 + 3) % n] = f32::NAN;
-                    assert!(max_on(isa, &x).is_nan());
+                    assert!(max(isa, &x).is_nan());
                 }
             }
-            assert_eq!(max_on::<f64>(isa, &[]), f64::NEG_INFINITY);
+            assert_eq!(max(isa, &[]), f32::NEG_INFINITY);
         }
     }
 }

@@ -21,6 +21,7 @@ pub(super) struct Split<'a, T> {
 }
 
 impl<'a, T> Split<'a, T> {
+    #[inline(always)]
     pub(super) fn new(all: &'a mut [T], at: usize, len: usize) -> Self {
         let (before, rest) = all.split_at_mut(at);
         let (out, behind) = rest.split_at_mut(len);
@@ -28,6 +29,7 @@ impl<'a, T> Split<'a, T> {
     }
 
     /// Elements to read, none of which is among those to write.
+    #[inline(always)]
     pub(super) fn row(&self, at: usize, len: usize) -> &'a [T] {
         if at >= self.end { &self.behind[at - self.end..][..len] } else { &self.before[at..][..len] }
     }

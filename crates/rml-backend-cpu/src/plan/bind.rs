@@ -4,6 +4,7 @@ use rml_ir::op::Number;
 
 use super::arena::Arena;
 use super::code::{At, Code, Slot};
+use super::link::Linked;
 use super::place::{Placement, Room};
 use super::scalar::{Spot, Step};
 
@@ -16,6 +17,7 @@ pub(super) struct Bound {
     /// Where each operand lies.
     pub(super) spots: Vec<Spot>,
     pub(super) steps: Vec<Step>,
+    pub(super) links: Vec<Linked>,
 }
 
 impl Bound {
@@ -72,5 +74,7 @@ impl Bound {
             let [out, a, b, c] = scalar.args.map(|arg| arg.map_or_else(Spot::default, |arg| self.spots[arg]));
             self.steps.push(Step { what: scalar.what, out, a, b, c });
         }
+        self.links.clear();
+        self.links.extend(code.links.iter().map(|link| Linked::new(link, &self.spots)));
     }
 }

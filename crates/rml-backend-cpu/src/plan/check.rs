@@ -185,7 +185,7 @@ impl Shadow<'_> {
 mod tests {
     use super::*;
     use crate::plan::place::{Room, place};
-    use crate::plan::{lower, scalar};
+    use crate::plan::{list, lower};
 
     /// An LSTM in training.
     const LSTM: &str = include_str!("lstm.plan");
@@ -195,7 +195,7 @@ mod tests {
         rml_plan::verify(&plan).expect("it is right");
         let mut code = lower::lower(&plan);
         let placement = place(&mut code);
-        scalar::list(&mut code);
+        list::list(&mut code);
         (code, placement)
     }
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 use rml_ir::op::{Around, Op};
 use rml_ir::{DType, Positions, Shape};
 
-use super::walk::Walk;
+use super::walk::{Dim, Walk};
 
 /// A place for values: a constant, a register, a tape, or a value on the way.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -152,6 +152,7 @@ pub(super) struct Pass {
 pub(super) enum Entry {
     Unit(usize),
     Scalars(Range<usize>),
+    Chain(Range<usize>),
 }
 
 /// An input, and where it lies.
@@ -223,6 +224,42 @@ pub(super) struct Scalar {
     pub(super) args: [Option<Arg>; 4],
 }
 
+/// What a link of a chain does to elements. Operators that have no loop of their own go by number.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Does {
+    Add,
+    Sub,
+    Mul,
+    Div,
+    Neg,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+    And,
+    Or,
+    Not,
+    Where,
+    NumOfBool,
+    NumOfInt,
+    IntOfBool,
+    CopyNum,
+    CopyBool,
+    Unary(usize),
+    Binary(usize),
+}
+
+/// An instruction over rows of elements, before the window's length is known: to which unit it belongs, what it writes, and its
+/// operands.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Link {
+    pub(super) unit: usize,
+    pub(super) does: Does,
+    pub(super) args: [Option<Arg>; 4],
+    pub(super) rows: Dim,
+    pub(super) row: Dim,
+}
+
 /// A matrix that products share.
 #[derive(Clone, Debug)]
 pub(super) struct Pack {
@@ -250,7 +287,8 @@ pub(super) struct Code {
     pub(super) instrs: Vec<Instr>,
     pub(super) units: Vec<Unit>,
     pub(super) scalars: Vec<Scalar>,
-    /// The operators of scalars.
+    pub(super) links: Vec<Link>,
+    /// The operators of scalars and links.
     pub(super) ops: Vec<Op>,
     pub(super) passes: Vec<Pass>,
     pub(super) commits: Vec<Put>,

@@ -15,6 +15,8 @@ mod arena;
 mod bind;
 mod check;
 mod code;
+mod link;
+mod list;
 mod lower;
 mod packs;
 mod place;
@@ -74,7 +76,7 @@ impl<N: Number> Machine<N> {
     pub fn new(plan: Arc<Plan>) -> Result<Self, Shortage> {
         let mut code = lower::lower(&plan);
         let placement = place::place(&mut code);
-        scalar::list(&mut code);
+        list::list(&mut code);
         packs::choose(&mut code);
         if cfg!(debug_assertions) && placement.sizes.iter().all(|size| size.at(3) < CHECKED) {
             let checked = check::check(&code, &placement, 3);

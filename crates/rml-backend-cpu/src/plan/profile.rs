@@ -203,6 +203,17 @@ impl<N: Number> Run<'_, N> {
                     start = self.timed_scalars(probe, range.clone(), t, (start, weight))?;
                     probe.recorder.event(Name::Other("numbers one by one"), from, start);
                 }
+                Entry::Chain(range) => {
+                    let mut done = 0;
+                    for links in self.code.links[range.clone()].chunk_by(|a, b| a.unit == b.unit) {
+                        let (unit, from) = (links[0].unit, start);
+                        let first = range.start + done;
+                        done += links.len();
+                        self.chain(first..first + links.len(), t);
+                        start = probe.share(unit, start, weight);
+                        probe.recorder.event(Name::Site(unit), from, start);
+                    }
+                }
             }
         }
         probe.ticks[pass].timed(probe.reads - reads, start - begin);

@@ -1,5 +1,7 @@
 //! Runs code in memory.
 
+use std::ops::Range;
+
 use rml_ir::op::{Number, Op, slices};
 use rml_ir::{DType, Position, Positions, Precision, Shape, Value};
 
@@ -7,6 +9,7 @@ use super::Suspect;
 use super::arena::{Arena, Split};
 use super::bind::Bound;
 use super::code::{Arg, Code, Entry, Guard, Instr, Kernel, Pass, Put, Unit};
+use super::link::{Chain, copy, map};
 use super::packs::Layout;
 use super::scalar::{self, Spot};
 use super::walk::{Dim, Walk};
@@ -95,10 +98,16 @@ impl<N: Number> Run<'_, N> {
                     let steps = &self.bound.steps[range.clone()];
                     scalar::run(steps, &self.code.ops, self.arena, self.set, t)?;
                 }
+                Entry::Chain(range) => self.chain(range.clone(), t),
                 Entry::Unit(unit) => self.unit(&self.code.units[*unit], t)?,
             }
         }
         Ok(())
+    }
+
+    pub(super) fn chain(&mut self, links: Range<usize>, t: usize) {
+        let (links, ops) = (&self.bound.links[links], &self.code.ops[..]);
+        rml_kernels::run(Chain { links, ops, arena: &mut *self.arena, t });
     }
 
     pub(super) fn unit(&mut self, unit: &Unit, t: usize) -> Result<(), Suspect> {
@@ -221,11 +230,11 @@ impl<N: Number> Run<'_, N> {
     ) -> Result<(), Suspect> {
         let (base, tick) = self.walk(instr, from);
         let Arena { nums, ints, bools } = &mut *self.arena;
-        walk.each(to - from, base, tick, &mut |at, row| {
+        walk.each(to - from, base, tick, &mut |[to, from, ..], row| {
             match dtype {
-                DType::Num => copy_row(nums, at, row),
-                DType::Int => copy_row(ints, at, row),
-                DType::Bool => copy_row(bools, at, row),
+                DType::Num => copy(nums, [to, from], &row),
+                DType::Int => copy(ints, [to, from], &row),
+                DType::Bool => copy(bools, [to, from], &row),
             }
             Ok(())
         })
@@ -269,28 +278,19 @@ impl<N: Number> Run<'_, N> {
     }
 }
 
-fn copy_row<T: Copy>(all: &mut [T], [to, from, ..]: [usize; 4], row: Dim) {
-    match row.step {
-        [1, 1, ..] => all.copy_within(from..from + row.n, to),
-        [1, 0, ..] => {
-            let x = all[from];
-            all[to..][..row.n].fill(x);
-        }
-        [to_step, from_step, ..] => {
-            let (mut to, mut from) = (to, from);
-            for _ in 0..row.n {
-                all[to] = all[from];
-                (to, from) = (to.wrapping_add(to_step), from.wrapping_add(from_step));
-            }
-        }
-    }
-}
-
 impl<N: Number> Arena<N> {
     /// A row of an operator that computes element by element.
-    fn point(&mut self, op: &Op, dtype: DType, [o, a, b, c]: [usize; 4], row: Dim) -> Result<(), Suspect> {
+    pub(super) fn point(
+        &mut self,
+        op: &Op,
+        dtype: DType,
+        [o, a, b, c]: [usize; 4],
+        row: Dim,
+    ) -> Result<(), Suspect> {
         let n = row.n;
-        let [_, la, lb, lc] = row.step.map(|step| if step == 0 { n.min(1) } else { n });
+        let len = |step: usize| if step == 0 { n.min(1) } else { n };
+        let [_, la, lb, lc] = row.step;
+        let (la, lb, lc) = (len(la), len(lb), len(lc));
         let Arena { nums, ints, bools } = self;
         match (op, dtype) {
             (Op::Where, DType::Num) => choose(nums, &bools[a..][..la], [o, b, c], n, [lb, lc]),
@@ -317,38 +317,24 @@ impl<N: Number> Arena<N> {
             }
             (Op::Not, _) => {
                 let s = Split::new(bools, o, n);
-                let x = s.row(a, la);
-                s.out.iter_mut().zip(x).for_each(|(out, x)| *out = !x);
+                map(s.row(a, la), s.out, |x: bool| !x);
             }
             (Op::ToNum, DType::Bool) => {
-                let one = |x: &bool| if *x { N::ONE } else { N::default() };
-                nums[o..][..n].iter_mut().zip(&bools[a..][..la]).for_each(|(out, x)| *out = one(x));
+                let one = |x| if x { N::ONE } else { N::default() };
+                map(&bools[a..][..la], &mut nums[o..][..n], one);
             }
-            (Op::ToNum, DType::Int) => {
-                nums[o..][..n].iter_mut().zip(&ints[a..][..la]).for_each(|(out, x)| *out = N::of_int(*x));
-            }
-            (Op::ToInt, DType::Bool) => {
-                ints[o..][..n].iter_mut().zip(&bools[a..][..la]).for_each(|(out, x)| *out = i64::from(*x));
-            }
+            (Op::ToNum, DType::Int) => map(&ints[a..][..la], &mut nums[o..][..n], N::of_int),
+            (Op::ToInt, DType::Bool) => map(&bools[a..][..la], &mut ints[o..][..n], i64::from),
             (Op::ToInt, DType::Num) => {
-                for (out, x) in ints[o..][..n].iter_mut().zip(&nums[a..][..la]) {
-                    *out = x.to_int().ok_or(Suspect)?;
+                for i in 0..n {
+                    ints[o + i] = nums[if la == 1 { a } else { a + i }].to_int().ok_or(Suspect)?;
                 }
             }
-            (Op::ToBool, DType::Int) => {
-                bools[o..][..n].iter_mut().zip(&ints[a..][..la]).for_each(|(out, x)| *out = *x != 0);
-            }
-            (Op::ToBool, DType::Num) => {
-                bools[o..][..n]
-                    .iter_mut()
-                    .zip(&nums[a..][..la])
-                    .for_each(|(out, x)| *out = *x != N::default());
-            }
+            (Op::ToBool, DType::Int) => map(&ints[a..][..la], &mut bools[o..][..n], |x| x != 0),
+            (Op::ToBool, DType::Num) => map(&nums[a..][..la], &mut bools[o..][..n], |x| x != N::default()),
             (Op::Neg | Op::Abs | Op::Sign, DType::Int) => {
-                let s = Split::new(ints, o, n);
-                let x = s.row(a, la);
-                for (out, x) in s.out.iter_mut().zip(x) {
-                    *out = slices::int_unary(op, *x)?;
+                for i in 0..n {
+                    ints[o + i] = slices::int_unary(op, ints[if la == 1 { a } else { a + i }])?;
                 }
             }
             (_, DType::Int) => {
@@ -363,7 +349,11 @@ impl<N: Number> Arena<N> {
             }
             _ => {
                 let s = Split::new(nums, o, n);
-                N::unary(op, s.row(a, n), s.out);
+                let x = s.row(a, la);
+                N::unary(op, x, &mut s.out[..la]);
+                if let ([first, rest @ ..], 1) = (s.out, la) {
+                    rest.fill(*first);
+                }
             }
         }
         Ok(())

@@ -1,13 +1,12 @@
 //! Numbers, ints and truth values one by one: many small steps without the cost of walks.
 
-use std::ops::Range;
-
+use rml_ir::DType;
 use rml_ir::op::{Number, Op, slices};
-use rml_ir::{DType, Position};
 
 use super::Suspect;
 use super::arena::Arena;
-use super::code::{Arg, Code, Do, Entry, Guard, Instr, Kernel, Scalar, Unit};
+use super::code::{Arg, Do, Instr, Kernel, Scalar};
+use super::list::Lister;
 
 /// A place at each tick.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -33,89 +32,9 @@ pub(super) struct Step {
     pub(super) c: Spot,
 }
 
-/// Makes the lists of what runs at a tick: scalar instructions that follow each other are one entry.
-pub(super) fn list(code: &mut Code) {
-    for pass in 0..code.passes.len() {
-        let (over, units) = (code.passes[pass].over, code.passes[pass].units.clone());
-        for p in Position::ALL.into_iter().filter(|p| !over || *p == Position::Only) {
-            let list = Lister { code }.list(units.clone(), p);
-            code.passes[pass].lists[p.index()] = list;
-        }
-    }
-    for unit in
-        code.passes.iter().filter(|pass| pass.over).flat_map(|pass| pass.units.clone()).collect::<Vec<_>>()
-    {
-        let Unit { when, instrs, at, .. } = &code.units[unit];
-        let is_at_once = |i: usize| matches!(code.instrs[i].kernel, Kernel::Point(..) | Kernel::Copy(..));
-        let p = at.iter().next();
-        if let Some(p) = p.filter(|_| !when.is_empty() || !instrs.clone().all(is_at_once))
-            && let [Entry::Scalars(steps)] = &(Lister { code }).list(unit..unit + 1, p)[..]
-        {
-            code.units[unit].steps = Some(steps.clone());
-        }
-    }
-    if let (Some(mut ending), Some(pass)) = (code.ending.take(), code.passes.first()) {
-        let Range { start, end } = pass.units;
-        for p in Position::ALL {
-            let mut list = |units: Range<usize>| Lister { code }.list(units, p);
-            ending.lists[0][p.index()] = list(start..ending.head);
-            ending.lists[1][p.index()] = list(ending.head..end);
-        }
-        code.ending = Some(ending);
-    }
-}
-
-struct Lister<'a> {
-    code: &'a mut Code,
-}
-
 impl Lister<'_> {
-    fn list(&mut self, units: Range<usize>, p: Position) -> Vec<Entry> {
-        let mut entries = Vec::new();
-        let mut from = self.code.scalars.len();
-        // The conditions of the steps before, and where they were tested.
-        let mut open: (Vec<Guard>, Vec<usize>) = Default::default();
-        for unit in units.filter(|u| self.code.units[*u].at.contains(p)).collect::<Vec<_>>() {
-            let steps = self.steps(unit);
-            let Some(steps) = steps else {
-                if from < self.code.scalars.len() {
-                    entries.push(Entry::Scalars(from..self.code.scalars.len()));
-                }
-                entries.push(Entry::Unit(unit));
-                (from, open) = (self.code.scalars.len(), Default::default());
-                continue;
-            };
-            let when = &self.code.units[unit].when;
-            if *when != open.0 {
-                open = (when.clone(), Vec::new());
-                for guard in when.clone() {
-                    open.1.push(self.code.scalars.len());
-                    let what = Do::Skip(guard.value, 0);
-                    let args = [None, Some(guard.cond), None, None];
-                    self.code.scalars.push(Scalar { unit, what, args });
-                }
-            }
-            self.code.scalars.extend(steps);
-            for at in &open.1 {
-                let behind = self.code.scalars.len() - at - 1;
-                if let Do::Skip(_, n) = &mut self.code.scalars[*at].what {
-                    *n = behind;
-                }
-            }
-        }
-        if from < self.code.scalars.len() {
-            entries.push(Entry::Scalars(from..self.code.scalars.len()));
-        }
-        entries
-    }
-
-    /// The steps of a unit, if all its instructions are scalar.
-    fn steps(&mut self, unit: usize) -> Option<Vec<Scalar>> {
-        let Unit { instrs, .. } = &self.code.units[unit];
-        instrs.clone().map(|i| self.step(unit, i)).collect()
-    }
-
-    fn step(&mut self, unit: usize, i: usize) -> Option<Scalar> {
+    /// The step that does what an instruction does, if it is scalar.
+    pub(super) fn step(&mut self, unit: usize, i: usize) -> Option<Scalar> {
         let Instr { kernel, out, args } = &self.code.instrs[i];
         let by = |num, int, bool, dtype: &DType| match dtype {
             DType::Num => num,
@@ -144,11 +63,6 @@ impl Lister<'_> {
         let out = self.code.instrs[i].out;
         let arg = |i: usize| at.get(i).copied();
         Some(Scalar { unit, what, args: [Some(out), arg(0), arg(1), arg(2)] })
-    }
-
-    fn op(&mut self, op: &Op) -> usize {
-        self.code.ops.push(op.clone());
-        self.code.ops.len() - 1
     }
 
     fn point(&mut self, op: &Op, dtype: DType) -> Option<Do> {

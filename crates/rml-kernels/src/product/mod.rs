@@ -59,6 +59,43 @@ pub(crate) fn multiply_on<T: Number>(isa: Isa, mut product: Product<'_, T>) {
         if out.columns() == 1 && !left.is_transposed() && out.rows() > 1 {
             return isa.run(dots::Dots::column(*left, *right, *add, out));
         }
+        if out.columns() <= FEW && out.rows() >= 4 * FEW && left.is_transposed() && !right.is_transposed() {
+            return sideways(isa, *left, *right, *add, out);
+        }
     }
     ffi::multiply(isa, &mut product);
+}
+
+/// So many columns leave most lanes of a vector empty.
+const FEW: usize = 4;
+
+/// Rows that [`sideways`] takes at a time.
+const ROWS: usize = 64;
+
+/// A product with few columns, of a left operand whose columns are contiguous, computed as its transpose: there rows are long. A
+/// multiplication gives the same bits either way round.
+fn sideways<T: Number>(
+    isa: Isa,
+    left: Matrix<'_, T>,
+    right: Matrix<'_, T>,
+    add: bool,
+    out: &mut MatrixMut<'_, T>,
+) {
+    let n = out.columns();
+    let mut turned = [T::ZERO; FEW * ROWS];
+    for from in (0..out.rows()).step_by(ROWS) {
+        let m = ROWS.min(out.rows() - from);
+        let turned = &mut turned[..n * m];
+        if add {
+            for i in 0..m {
+                out.row(from + i).iter().enumerate().for_each(|(j, x)| turned[j * m + i] = *x);
+            }
+        }
+        let columns = Matrix::strided(left.columns(), m, left.stride(), &left.data()[from..]);
+        let (left, right) = (right.transposed(), Right::Matrix(columns));
+        ffi::multiply(isa, &mut Product { left, right, add, out: MatrixMut::new(n, m, turned) });
+        for i in 0..m {
+            out.row(from + i).iter_mut().enumerate().for_each(|(j, x)| *x = turned[j * m + i]);
+        }
+    }
 }

@@ -32,7 +32,7 @@ macro_rules! products {
         /// Every size, stride, layout and path gives the bits of the chain of fused operations.
         #[test]
         fn $name() {
-            let sizes = [1, 2, 3, 5, 6, 7, 8, 13, 14, 20].iter().flat_map(|m| {
+            let sizes = [1, 2, 3, 5, 6, 7, 8, 13, 14, 20, 70].iter().flat_map(|m| {
                 [1, 2, 7, 64, 257].iter().flat_map(move |k| {
                     [1, 2, 3, 7, 8, 15, 16, 17, 31, 33, 63, 64, 65, 130].iter().map(move |n| (*m, *k, *n))
                 })

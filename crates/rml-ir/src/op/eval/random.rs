@@ -27,8 +27,11 @@ pub(super) fn fill<T: PartialOrd>(
 ) {
     let random = Random::keyed(key, tick.cast_unsigned());
     let normal = matches!(op, Op::RandomNormal { .. });
-    for (i, out) in (0..).zip(out) {
-        let x = round(if normal { 0.0 + random.normal(i) } else { random.uniform(i) });
-        *out = below(x, if normal { f64::INFINITY } else { 1.0 });
+    let bound = if normal { f64::INFINITY } else { 1.0 };
+    for (block, out) in (0..).zip(out.chunks_mut(2)) {
+        let pair = if normal { random.normals(block).map(|x| 0.0 + x) } else { random.uniforms(block) };
+        for (out, x) in out.iter_mut().zip(pair) {
+            *out = below(round(x), bound);
+        }
     }
 }

@@ -288,20 +288,35 @@ pub(super) fn sum_to(shape: &Shape, x: &Value) -> Result<Value, EvalError> {
     Ok(Value::new(shape.clone(), data.unwrap_or_else(|| x.to_data())))
 }
 
+/// Rows that are taken together by [`softmax_into`], and elements, if rows are not longer.
+const ROWS: usize = 64;
+const TOGETHER: usize = 1024;
+
 /// Softmax, or its logarithm, of rows of so many columns. The largest element is subtracted first, so that finite operands never
 /// overflow; a row with NaN or +inf, or with nothing but -inf, is NaN.
 pub(super) fn softmax_into<T: Float>(xs: &[T], columns: usize, log: bool, out: &mut [T]) {
-    let rows = xs.chunks_exact(columns.max(1));
-    for (row, out) in rows.zip(out.chunks_exact_mut(columns.max(1))) {
-        let max = rml_kernels::max(row);
-        out.iter_mut().zip(row).for_each(|(out, &x)| *out = x - max);
+    let columns = columns.max(1);
+    let together = (TOGETHER / columns).clamp(1, ROWS) * columns;
+    for (xs, out) in xs.chunks(together).zip(out.chunks_mut(together)) {
+        let rows = xs.len() / columns;
+        let (mut max, mut sums) = ([T::ZERO; ROWS], [T::ZERO; ROWS]);
+        let (max, sums) = (&mut max[..rows], &mut sums[..rows]);
+        rml_kernels::maxima(columns, xs, max);
+        let each = |out: &mut [T], f: &dyn Fn(&mut [T], usize)| {
+            out.chunks_exact_mut(columns).enumerate().for_each(|(i, row)| f(row, i));
+        };
+        each(out, &|row, i| {
+            row.iter_mut().zip(&xs[i * columns..]).for_each(|(out, &x)| *out = x - max[i]);
+        });
         rml_kernels::unary_in_place(Unary::Exp, out);
-        let sum = rml_kernels::sum(out);
+        rml_kernels::sums(columns, 1, out, sums);
         if log {
-            let sum = rml_kernels::unary_one(Unary::Log, sum);
-            out.iter_mut().zip(row).for_each(|(out, &x)| *out = (x - max) - sum);
+            rml_kernels::unary_in_place(Unary::Log, sums);
+            each(out, &|row, i| {
+                row.iter_mut().zip(&xs[i * columns..]).for_each(|(out, &x)| *out = (x - max[i]) - sums[i]);
+            });
         } else {
-            out.iter_mut().for_each(|x| *x = *x / sum);
+            each(out, &|row, i| row.iter_mut().for_each(|x| *x = *x / sums[i]));
         }
     }
 }

@@ -1,0 +1,320 @@
+//! Operators that follow each other and compute element by element: links of a chain, which one loop runs at a tick, compiled as a
+//! whole for the vectors of the machine. So short rows cost little more than their elements.
+
+use rml_ir::DType;
+use rml_ir::op::{Number, Op};
+use rml_kernels::Task;
+
+use super::arena::{Arena, Split};
+use super::code::{Does, Kernel, Link};
+use super::list::Lister;
+use super::scalar::Spot;
+use super::walk::{Dim, Steps};
+
+/// A link with the places of its operands.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Linked {
+    does: Does,
+    /// The result, and the operands.
+    at: [Spot; 4],
+    rows: Dim,
+    row: Dim,
+}
+
+impl Linked {
+    pub(super) fn new(link: &Link, spots: &[Spot]) -> Self {
+        let at = link.args.map(|arg| arg.map_or_else(Spot::default, |arg| spots[arg]));
+        Self { does: link.does, at, rows: link.rows, row: link.row }
+    }
+}
+
+impl Lister<'_> {
+    /// The link that does what an instruction does, if there is one.
+    pub(super) fn link(&mut self, unit: usize, i: usize) -> Option<Link> {
+        let instr = &self.code.instrs[i];
+        let (Kernel::Point(_, _, walk) | Kernel::Copy(_, walk)) = &instr.kernel else { return None };
+        let (rows, row) = match walk.outer[..] {
+            [] => (Dim { n: 1, step: [0; 4] }, walk.row),
+            [rows] => (rows, walk.row),
+            _ => return None,
+        };
+        let arg = |i: usize| instr.args.get(i).copied();
+        let args = [Some(instr.out), arg(0), arg(1), arg(2)];
+        let does = match &instr.kernel {
+            Kernel::Point(op, dtype, _) => {
+                let (op, dtype) = (op.clone(), *dtype);
+                self.does(&op, dtype)?
+            }
+            Kernel::Copy(DType::Num, _) => Does::CopyNum,
+            Kernel::Copy(DType::Bool, _) => Does::CopyBool,
+            _ => return None,
+        };
+        Some(Link { unit, does, args, rows, row })
+    }
+
+    fn does(&mut self, op: &Op, dtype: DType) -> Option<Does> {
+        Some(match (op, dtype) {
+            (Op::Add, DType::Num) => Does::Add,
+            (Op::Sub, DType::Num) => Does::Sub,
+            (Op::Mul, DType::Num) => Does::Mul,
+            (Op::Div, DType::Num) => Does::Div,
+            (Op::Neg, DType::Num) => Does::Neg,
+            (Op::Lt, DType::Num) => Does::Lt,
+            (Op::Le, DType::Num) => Does::Le,
+            (Op::Gt, DType::Num) => Does::Gt,
+            (Op::Ge, DType::Num) => Does::Ge,
+            (Op::Where, DType::Num) => Does::Where,
+            (Op::And, DType::Bool) => Does::And,
+            (Op::Or, DType::Bool) => Does::Or,
+            (Op::Not, DType::Bool) => Does::Not,
+            (Op::ToNum, DType::Bool) => Does::NumOfBool,
+            (Op::ToNum, DType::Int) => Does::NumOfInt,
+            (Op::ToInt, DType::Bool) => Does::IntOfBool,
+            (Op::Pow | Op::Minimum | Op::Maximum, DType::Num) => Does::Binary(self.op(op)),
+            (Op::Eq | Op::Ne | Op::ToInt | Op::ToBool, _) | (_, DType::Int | DType::Bool) => return None,
+            _ => Does::Unary(self.op(op)),
+        })
+    }
+}
+
+/// Links at a tick.
+pub(super) struct Chain<'a, N> {
+    pub(super) links: &'a [Linked],
+    pub(super) ops: &'a [Op],
+    pub(super) arena: &'a mut Arena<N>,
+    pub(super) t: usize,
+}
+
+impl<N: Number> Task for Chain<'_, N> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        let Chain { links, ops, arena, t } = self;
+        for link in links {
+            let [o, a, b, c] = &link.at;
+            let mut at = [o.get(t), a.get(t), b.get(t), c.get(t)];
+            for _ in 0..link.rows.n {
+                row(link.does, ops, arena, at, &link.row);
+                let [o, a, b, c] = &mut at;
+                let [far, far_a, far_b, far_c] = link.rows.step;
+                (*o, *a) = (o.wrapping_add(far), a.wrapping_add(far_a));
+                (*b, *c) = (b.wrapping_add(far_b), c.wrapping_add(far_c));
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn row<N: Number>(does: Does, ops: &[Op], arena: &mut Arena<N>, [o, a, b, c]: Steps, row: &Dim) {
+    let n = row.n;
+    let Arena { nums, ints, bools } = arena;
+    // How many elements an operand has.
+    let [_, la, lb, lc] = row.step;
+    let len = |step: usize| if step == 0 { n.min(1) } else { n };
+    macro_rules! arithmetic {
+        ($f:expr) => {{
+            let s = Split::new(nums, o, n);
+            zip(s.row(a, len(la)), s.row(b, len(lb)), s.out, $f)
+        }};
+    }
+    macro_rules! comparison {
+        ($f:expr) => {
+            zip(&nums[a..][..len(la)], &nums[b..][..len(lb)], &mut bools[o..][..n], $f)
+        };
+    }
+    macro_rules! logic {
+        ($f:expr) => {{
+            let s = Split::new(bools, o, n);
+            zip(s.row(a, len(la)), s.row(b, len(lb)), s.out, $f)
+        }};
+    }
+    match does {
+        Does::Add => arithmetic!(|x, y| x + y),
+        Does::Sub => arithmetic!(|x, y| x - y),
+        Does::Mul => arithmetic!(|x, y| x * y),
+        Does::Div => arithmetic!(|x, y| x / y),
+        Does::Neg => {
+            let s = Split::new(nums, o, n);
+            map(s.row(a, len(la)), s.out, |x| -x);
+        }
+        Does::Lt => comparison!(|x, y| x < y),
+        Does::Le => comparison!(|x, y| x <= y),
+        Does::Gt => comparison!(|x, y| x > y),
+        Does::Ge => comparison!(|x, y| x >= y),
+        Does::And => logic!(|x, y| x & y),
+        Does::Or => logic!(|x, y| x | y),
+        Does::Not => {
+            let s = Split::new(bools, o, n);
+            map(s.row(a, len(la)), s.out, |x: bool| !x);
+        }
+        Does::Where => {
+            let s = Split::new(nums, o, n);
+            select(&bools[a..][..len(la)], s.row(b, len(lb)), s.row(c, len(lc)), s.out);
+        }
+        Does::NumOfBool => {
+            let one = |x| if x { N::ONE } else { N::default() };
+            map(&bools[a..][..len(la)], &mut nums[o..][..n], one);
+        }
+        Does::NumOfInt => map(&ints[a..][..len(la)], &mut nums[o..][..n], N::of_int),
+        Does::IntOfBool => map(&bools[a..][..len(la)], &mut ints[o..][..n], i64::from),
+        Does::CopyNum => copy(nums, [o, a], row),
+        Does::CopyBool => copy(bools, [o, a], row),
+        Does::Unary(op) => {
+            let s = Split::new(nums, o, n);
+            let x = s.row(a, len(la));
+            N::unary(&ops[op], x, &mut s.out[..x.len()]);
+            if let [first, rest @ ..] = s.out
+                && x.len() == 1
+            {
+                rest.fill(*first);
+            }
+        }
+        Does::Binary(op) => {
+            let s = Split::new(nums, o, n);
+            N::binary(&ops[op], s.row(a, len(la)), s.row(b, len(lb)), s.out);
+        }
+    }
+}
+
+/// Elements that are computed together.
+const BLOCK: usize = 16;
+
+// Loops go by index: iterators over several slices are not always inlined into a function this large.
+#[inline(always)]
+pub(super) fn map<A: Copy, B: Copy>(x: &[A], out: &mut [B], f: impl Fn(A) -> B) {
+    if let [x] = x {
+        return out.fill(f(*x));
+    }
+    let n = x.len().min(out.len());
+    let (x, out) = (&x[..n], &mut out[..n]);
+    let (blocks, rest) = x.as_chunks::<BLOCK>();
+    let (outs, out_rest) = out.as_chunks_mut::<BLOCK>();
+    for i in 0..blocks.len().min(outs.len()) {
+        for j in 0..BLOCK {
+            outs[i][j] = f(blocks[i][j]);
+        }
+    }
+    for i in 0..rest.len().min(out_rest.len()) {
+        out_rest[i] = f(rest[i]);
+    }
+}
+
+#[inline(always)]
+fn zip<A: Copy, B: Copy>(a: &[A], b: &[A], out: &mut [B], f: impl Fn(A, A) -> B) {
+    match (a, b) {
+        ([a], _) => {
+            let a = *a;
+            map(b, out, |b| f(a, b));
+        }
+        (_, [b]) => {
+            let b = *b;
+            map(a, out, |a| f(a, b));
+        }
+        _ => {
+            let n = a.len().min(b.len()).min(out.len());
+            let (a, b, out) = (&a[..n], &b[..n], &mut out[..n]);
+            let (a, a_rest) = a.as_chunks::<BLOCK>();
+            let (b, b_rest) = b.as_chunks::<BLOCK>();
+            let (outs, out_rest) = out.as_chunks_mut::<BLOCK>();
+            for i in 0..outs.len().min(a.len()).min(b.len()) {
+                for j in 0..BLOCK {
+                    outs[i][j] = f(a[i][j], b[i][j]);
+                }
+            }
+            for i in 0..out_rest.len().min(a_rest.len()).min(b_rest.len()) {
+                out_rest[i] = f(a_rest[i], b_rest[i]);
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn select<N: Copy>(cond: &[bool], then: &[N], other: &[N], out: &mut [N]) {
+    let of = |x: &[N], i: usize| if let [x] = x { *x } else { x[i] };
+    match cond {
+        [cond] => {
+            let x = if *cond { then } else { other };
+            map(x, out, |x| x);
+        }
+        _ => {
+            for i in 0..out.len().min(cond.len()) {
+                let (then, other) = (of(then, i), of(other, i));
+                out[i] = if cond[i] { then } else { other };
+            }
+        }
+    }
+}
+
+/// A row of elements as they are.
+#[inline(always)]
+pub(super) fn copy<T: Copy>(all: &mut [T], [to, from]: [usize; 2], row: &Dim) {
+    match row.step {
+        [1, 1, ..] => all.copy_within(from..from + row.n, to),
+        [1, 0, ..] => {
+            let x = all[from];
+            all[to..][..row.n].fill(x);
+        }
+        [to_step, from_step, ..] => {
+            let (mut to, mut from) = (to, from);
+            for _ in 0..row.n {
+                all[to] = all[from];
+                (to, from) = (to.wrapping_add(to_step), from.wrapping_add(from_step));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::code::Code;
+
+    /// Links give the bits of the operators that they stand for, for rows of all kinds of lengths.
+    #[test]
+    fn links_compute_what_their_operators_do() {
+        use Op::*;
+        let nums = [Add, Sub, Mul, Div, Minimum, Pow, Neg, Tanh, Abs, Lt, Le, Gt, Ge, Where];
+        let cases = nums.map(|op| (op, DType::Num)).into_iter();
+        let cases = cases.chain([And, Or, Not, ToNum, ToInt].map(|op| (op, DType::Bool)));
+        for (op, dtype) in cases.chain([(ToNum, DType::Int)]) {
+            let mut code = Code::default();
+            let does = Lister::new(&mut code).does(&op, dtype).expect("it has a link");
+            for n in [1, 2, 15, 16, 17, 50] {
+                // Rows of each operand: as long as the result, or one element, which all rows share or not.
+                for kinds in 0..27 {
+                    let kind = |i: u32| kinds / 3_usize.pow(i) % 3;
+                    let [step, far] = [[1, 0, 0], [n, 0, 1]].map(|of| [0, 1, 2].map(|i| of[kind(i)]));
+                    let dim = |n, out, [a, b, c]: [usize; 3]| Dim { n, step: [out, a, b, c] };
+                    let (rows, row) = (dim(3, n, far), dim(n, 1, step));
+                    let at = [0, 200, 400, 600].map(|at| Spot { at, step: 1 });
+                    compare(&code.ops, &op, dtype, Linked { does, at, rows, row });
+                }
+            }
+        }
+    }
+
+    fn compare(ops: &[Op], op: &Op, dtype: DType, link: Linked) {
+        let mut arena = Arena::<f32>::new();
+        arena.reserve([800; 3]);
+        for i in 0_u16..800 {
+            let at = usize::from(i);
+            arena.nums[at] = f32::from(i * 37 % 101) / 8.0 - 5.0;
+            arena.ints[at] = i64::from(i * 31 % 17) - 8;
+            arena.bools[at] = i * 7 % 5 < 2;
+        }
+        let mut wanted = copied(&arena);
+        let t = 2;
+        for i in 0..link.rows.n {
+            let at = std::array::from_fn(|j| link.at[j].get(t) + i * link.rows.step[j]);
+            wanted.point(op, dtype, at, link.row).expect("it has a result");
+        }
+        rml_kernels::run(Chain { links: &[link], ops, arena: &mut arena, t });
+        let bits = |arena: &Arena<f32>| arena.nums.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+        let same = bits(&arena) == bits(&wanted) && arena.ints == wanted.ints && arena.bools == wanted.bools;
+        assert!(same, "{op:?} {link:?}");
+    }
+
+    fn copied(arena: &Arena<f32>) -> Arena<f32> {
+        Arena { nums: arena.nums.clone(), ints: arena.ints.clone(), bools: arena.bools.clone() }
+    }
+}

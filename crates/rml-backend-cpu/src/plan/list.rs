@@ -1,0 +1,126 @@
+//! The lists of what runs at a tick: instructions that follow each other and are done by one loop are one entry.
+
+use std::ops::Range;
+
+use rml_ir::Position;
+use rml_ir::op::Op;
+
+use super::code::{Code, Do, Entry, Guard, Kernel, Scalar, Unit};
+
+/// Makes the lists of what runs at a tick.
+pub(super) fn list(code: &mut Code) {
+    for pass in 0..code.passes.len() {
+        let (over, units) = (code.passes[pass].over, code.passes[pass].units.clone());
+        for p in Position::ALL.into_iter().filter(|p| !over || *p == Position::Only) {
+            let list = Lister::new(code).list(units.clone(), p);
+            code.passes[pass].lists[p.index()] = list;
+        }
+    }
+    for unit in
+        code.passes.iter().filter(|pass| pass.over).flat_map(|pass| pass.units.clone()).collect::<Vec<_>>()
+    {
+        let Unit { when, instrs, at, .. } = &code.units[unit];
+        let is_at_once = |i: usize| matches!(code.instrs[i].kernel, Kernel::Point(..) | Kernel::Copy(..));
+        let p = at.iter().next();
+        if let Some(p) = p.filter(|_| !when.is_empty() || !instrs.clone().all(is_at_once))
+            && let [Entry::Scalars(steps)] = &(Lister::new(code)).list(unit..unit + 1, p)[..]
+        {
+            code.units[unit].steps = Some(steps.clone());
+        }
+    }
+    if let (Some(mut ending), Some(pass)) = (code.ending.take(), code.passes.first()) {
+        let Range { start, end } = pass.units;
+        for p in Position::ALL {
+            let mut list = |units: Range<usize>| Lister::new(code).list(units, p);
+            ending.lists[0][p.index()] = list(start..ending.head);
+            ending.lists[1][p.index()] = list(ending.head..end);
+        }
+        code.ending = Some(ending);
+    }
+}
+
+/// Makes a list.
+pub(super) struct Lister<'a> {
+    pub(super) code: &'a mut Code,
+    entries: Vec<Entry>,
+    /// Where the last entry began: among scalars, or among links.
+    scalars: usize,
+    links: usize,
+    /// The conditions of the steps before, and where they were tested.
+    open: (Vec<Guard>, Vec<usize>),
+}
+
+impl<'a> Lister<'a> {
+    pub(super) fn new(code: &'a mut Code) -> Self {
+        let (scalars, links) = (code.scalars.len(), code.links.len());
+        Self { code, entries: Vec::new(), scalars, links, open: Default::default() }
+    }
+
+    fn list(mut self, units: Range<usize>, p: Position) -> Vec<Entry> {
+        for unit in units.filter(|u| self.code.units[*u].at.contains(p)).collect::<Vec<_>>() {
+            let Unit { instrs, when, .. } = &self.code.units[unit];
+            let (instrs, is_certain) = (instrs.clone(), when.is_empty());
+            if let Some(steps) = instrs.clone().map(|i| self.step(unit, i)).collect() {
+                self.chained();
+                self.scalars(unit, steps);
+            } else if let Some(links) = instrs.map(|i| self.link(unit, i)).collect::<Option<Vec<_>>>()
+                && is_certain
+            {
+                self.stepped();
+                self.code.links.extend(links);
+            } else {
+                self.stepped();
+                self.chained();
+                self.entries.push(Entry::Unit(unit));
+            }
+        }
+        self.stepped();
+        self.chained();
+        self.entries
+    }
+
+    /// Ends an entry of scalars.
+    fn stepped(&mut self) {
+        let end = self.code.scalars.len();
+        if self.scalars < end {
+            self.entries.push(Entry::Scalars(self.scalars..end));
+        }
+        (self.scalars, self.open) = (end, Default::default());
+    }
+
+    /// Ends an entry of links.
+    fn chained(&mut self) {
+        let end = self.code.links.len();
+        if self.links < end {
+            self.entries.push(Entry::Chain(self.links..end));
+        }
+        self.links = end;
+    }
+
+    /// Adds the steps of a unit, behind its conditions.
+    fn scalars(&mut self, unit: usize, steps: Vec<Scalar>) {
+        let when = &self.code.units[unit].when;
+        if *when != self.open.0 {
+            self.open = (when.clone(), Vec::new());
+            for guard in when.clone() {
+                self.open.1.push(self.code.scalars.len());
+                let what = Do::Skip(guard.value, 0);
+                let args = [None, Some(guard.cond), None, None];
+                self.code.scalars.push(Scalar { unit, what, args });
+            }
+        }
+        self.code.scalars.extend(steps);
+        for at in &self.open.1 {
+            let behind = self.code.scalars.len() - at - 1;
+            if let Do::Skip(_, n) = &mut self.code.scalars[*at].what {
+                *n = behind;
+            }
+        }
+    }
+
+    /// The number of an operator.
+    pub(super) fn op(&mut self, op: &Op) -> usize {
+        self.code.ops.push(op.clone());
+        self.code.ops.len() - 1
+    }
+}
