@@ -23,7 +23,7 @@ node infer(x: num []) -> (o)
 /// A line that takes most of the time, and one that takes little.
 const HEAVY: &str = "node main() -> (heavy, light)
   n = 0.0 fby n + 1.0;
-  heavy = sum(matmul(broadcast([70, 70], n), broadcast([70, 70], n)));
+  heavy = sum(matmul(broadcast([300, 300], n), broadcast([300, 300], n)));
   light = n * 2.0;
 ";
 
@@ -70,7 +70,7 @@ fn every_command_is_measured_on_every_engine() {
         let commands = [
             format!("train line.rml --data d.json --epochs 2 --save l.safetensors --engine {engine}"),
             format!("infer line.rml --data d.json --params l.safetensors --engine {engine}"),
-            format!("run heavy.rml --cycles 20 --engine {engine}"),
+            format!("run heavy.rml --cycles 6 --engine {engine}"),
         ];
         for (command, place) in commands.iter().zip(["line.rml:4", "line.rml:4", "heavy.rml:3"]) {
             let (plain, saved) = (folder.rml(command), std::fs::read(folder.path("l.safetensors")));
@@ -114,7 +114,7 @@ fn profile(run: &Run) -> Value {
 fn the_rows_add_up_to_the_total_and_the_heavy_line_is_the_first() {
     let folder = folder();
     for engine in ["plan", "sim"] {
-        let command = format!("run heavy.rml --cycles 30 --engine {engine}");
+        let command = format!("run heavy.rml --cycles 12 --engine {engine}");
         let run = folder.rml(&format!("{command} --profile --message-format json"));
         let profile = profile(&run);
         let rows = |key: &str| profile[key].as_array().expect("rows").clone();

@@ -154,7 +154,7 @@ fn wrong_inputs_are_explained() {
 fn check_reports_all_findings() {
     let folder = backfill().file("w.rml", "node w(x: num []) -> (o)\n  o = x + y;\n  p = z;\n");
     let verdict = "b.rml: ok\n  backfill: windowed by `bp`; state 0 B, window 22 B a cycle, of which 4 B once a window\n    \
-        plan: no loop; 0 values over all ticks; memory 4 B + 0 B a tick\n";
+        plan: no loop; 0 values over all ticks; memory 64 B + 0 B a tick\n";
     assert_eq!(folder.rml("check b.rml").ok(), verdict);
     let run = folder
         .rml("check b.rml w.rml --color never")

@@ -15,8 +15,6 @@ use rml_ir::Value;
 use rml_ir::flat::{ConstKind, Drawn, Flat, Var};
 use rml_ir::pass::{self, Keep};
 use rml_ir::typed::StaticValue;
-use rml_plan::Outline;
-use rml_schedule::{Declined, Fed};
 
 use crate::front::Front;
 use crate::interface::BATCH;
@@ -71,20 +69,16 @@ impl RunFacts {
         declared::clock(&self.flat, &self.clocks, v)
     }
 
-    /// The shape of the plan of whole windows, or why there is none.
-    ///
-    /// # Errors
-    /// The reason, with its place.
-    pub fn plan(&self) -> Result<Outline, Declined> {
+    /// The program with zeros for what is drawn, on which no plan depends.
+    pub fn undrawn(&self) -> Option<Drawn> {
         let mut flat = Flat::clone(&self.flat);
         for constant in flat.consts.iter_mut() {
-            // No plan depends on what is drawn.
             if constant.value().is_none() {
                 constant.kind = ConstKind::Value(Value::zeros(&constant.ty, flat.precision));
             }
         }
-        let drawn = Drawn::new(flat).map_err(|why| Declined { why: why.join("; "), span: None })?;
-        rml_schedule::schedule(&drawn, Fed::Windows).map(|plan| Outline::of(&plan))
+        // Every constant has a value now.
+        Drawn::new(flat).ok()
     }
 
     /// The tables for a scheduler.

@@ -16,8 +16,10 @@ use rml_sim::SimulatorEngine;
 mod given;
 mod machine;
 mod plan;
+mod shape;
 
 use plan::PlanEngine;
+pub use shape::PlanShape;
 
 /// What runs programs.
 ///

@@ -20,7 +20,7 @@ mod trace;
 mod train;
 
 pub use checkpoint::{Checkpoint, Position};
-pub use engines::Engine;
+pub use engines::{Engine, PlanShape};
 pub use grad::check::{CheckOptions, Checked, GradCheck, gradcheck};
 pub use grad::{GradOptions, Gradients, grad};
 pub use infer::stream::{Ending, Stream};

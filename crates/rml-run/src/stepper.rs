@@ -244,9 +244,8 @@ impl Stepper {
             return Err(self.fail(d));
         }
         if self.cycles != cycles {
-            let (fixed, per_cycle) = either!(&self.machine, machine => machine.footprint());
-            let bytes = fixed.saturating_add(per_cycle.saturating_mul(cycles as u64));
-            memory::ask(bytes)
+            let footprint = either!(&self.machine, machine => machine.footprint());
+            memory::ask(footprint.at(cycles))
                 .map_err(|short| self.fail(short.diagnostic(format!("a window of {cycles} cycles"))))?;
             either!(&mut self.machine, machine => machine.begin_window(cycles));
             self.cycles = cycles;

@@ -37,9 +37,9 @@ pub use rml_ir::{DType, Data, InputInfo, OutputInfo, Precision, Shape, Tensor, T
 pub use rml_run::{
     Cell, CheckOptions, Checked, Checkpoint, Element, Ending, Engine, EpochSummary, Evaluate, GradCheck,
     GradOptions, Gradients, Imported, InferOptions, InferReport, InputPort, Metrics, Observer, OutputPort,
-    Outputs, Position, ProfileReport, Progress, RunOptions, Session, Settings, Split, Stepper, Stream,
-    TestSplit, Trace, TrainInfo, TrainOptions, TrainReport, chronogram, export_params, grad, gradcheck,
-    import_params, infer, params, run, train,
+    Outputs, PlanShape, Position, ProfileReport, Progress, RunOptions, Session, Settings, Split, Stepper,
+    Stream, TestSplit, Trace, TrainInfo, TrainOptions, TrainReport, chronogram, export_params, grad,
+    gradcheck, import_params, infer, params, run, train,
 };
 pub use rml_weights::{
     ExportOptions, FileTensor, LayoutInfo, Mapping, ParamInfo, ParamList, Stored, Summary, TensorFile,

@@ -264,6 +264,8 @@ pub(super) struct Link {
 #[derive(Clone, Debug)]
 pub(super) struct Pack {
     pub(super) of: Ref,
+    /// How many rows and columns it has.
+    pub(super) size: [usize; 2],
     /// Whether it is made anew in each window.
     pub(super) fresh: bool,
 }

@@ -6,15 +6,16 @@
 
 use std::sync::Arc;
 
-use rml_base::memory::{self, Shortage, bytes_of};
+use rml_base::memory::{self, Shortage};
 use rml_ir::op::{EvalError, Number};
-use rml_ir::{DType, Data, Position, Positions, Value};
+use rml_ir::{DType, Data, Position, Positions, Precision, Value};
 use rml_plan::{Kind, Plan};
 
 mod arena;
 mod bind;
 mod check;
 mod code;
+mod footprint;
 mod link;
 mod list;
 mod lower;
@@ -32,8 +33,9 @@ mod walk;
 use arena::Arena;
 use bind::Bound;
 use code::{Code, Guard};
+pub use footprint::Footprint;
 use packs::Layout;
-use place::{Placement, TYPES};
+use place::Placement;
 pub use ports::Element;
 use profile::Probe;
 use run::{Run, position};
@@ -74,10 +76,7 @@ impl<N: Number> Machine<N> {
     /// # Errors
     /// There is no memory for a window of one tick.
     pub fn new(plan: Arc<Plan>) -> Result<Self, Shortage> {
-        let mut code = lower::lower(&plan);
-        let placement = place::place(&mut code);
-        list::list(&mut code);
-        packs::choose(&mut code);
+        let (code, placement) = compiled(&plan);
         if cfg!(debug_assertions) && placement.sizes.iter().all(|size| size.at(3) < CHECKED) {
             let checked = check::check(&code, &placement, 3);
             assert!(checked.is_ok(), "{checked:?}");
@@ -95,8 +94,7 @@ impl<N: Number> Machine<N> {
             probe: None,
             plan,
         };
-        let (fixed, per_tick) = machine.footprint();
-        memory::ask(fixed.saturating_add(per_tick))?;
+        memory::ask(machine.footprint().at(1))?;
         machine.bind(1);
         for (k, value) in machine.plan.consts.iter().enumerate() {
             machine.arena.set(value.dtype(), machine.bound.base(code::Slot(k)), value);
@@ -112,15 +110,9 @@ impl<N: Number> Machine<N> {
         Ok(machine)
     }
 
-    /// How many bytes a window takes: so many, and so many more for each tick.
-    pub fn footprint(&self) -> (u64, u64) {
-        let of = |room: &dyn Fn(&place::Room) -> usize| {
-            let sizes = TYPES.iter().zip(&self.placement.sizes);
-            sizes.fold(0_u64, |sum, (dtype, size)| {
-                sum.saturating_add(bytes_of(room(size), bytes::<N>(*dtype)))
-            })
-        };
-        (of(&|room| room.fixed), of(&|room| room.per_tick))
+    /// How much memory windows take.
+    pub fn footprint(&self) -> Footprint {
+        Footprint::of::<N>(&self.code, &self.placement)
     }
 
     fn bind(&mut self, ticks: usize) {
@@ -298,10 +290,20 @@ fn only(place: Positions, ticks: usize) -> usize {
     if place.is_within(Positions::STARTS) { 0 } else { ticks - 1 }
 }
 
-fn bytes<N>(dtype: DType) -> usize {
-    match dtype {
-        DType::Num => size_of::<N>(),
-        DType::Int => size_of::<i64>(),
-        DType::Bool => size_of::<bool>(),
+/// How much memory windows of a plan take.
+pub fn footprint(plan: &Plan) -> Footprint {
+    let (code, placement) = compiled(plan);
+    match plan.precision {
+        Precision::F32 => Footprint::of::<f32>(&code, &placement),
+        Precision::F64 => Footprint::of::<f64>(&code, &placement),
     }
+}
+
+/// Code for a plan, and where its values lie.
+fn compiled(plan: &Plan) -> (Code, Placement) {
+    let mut code = lower::lower(plan);
+    let placement = place::place(&mut code);
+    list::list(&mut code);
+    packs::choose(&mut code);
+    (code, placement)
 }

@@ -92,7 +92,8 @@ impl<N: Number> Machine for Embedded<N> {
     }
 
     fn footprint(&self) -> (u64, u64) {
-        self.footprint()
+        let footprint = self.footprint();
+        (footprint.fixed, footprint.per_tick)
     }
 }
 

@@ -42,8 +42,8 @@ struct Known {
 
 /// A plan, and where its inputs are present.
 #[derive(Clone, Debug)]
-struct Planned {
-    plan: Arc<Plan>,
+pub(super) struct Planned {
+    pub(super) plan: Arc<Plan>,
     clocks: Vec<Option<(usize, bool)>>,
 }
 
@@ -113,7 +113,7 @@ impl PlanEngine {
     }
 }
 
-fn planned(program: &Drawn, fed: Fed) -> Result<Planned, Declined> {
+pub(super) fn planned(program: &Drawn, fed: Fed) -> Result<Planned, Declined> {
     let plan = rml_schedule::schedule(program, fed).map_err(|why| {
         let declined = Declined::new(Reason::Schedule, why.why);
         if let Some(span) = why.span { declined.at(span) } else { declined }

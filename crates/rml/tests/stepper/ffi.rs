@@ -1,4 +1,4 @@
-//! An allocator that counts how often a thread allocates.
+//! An allocator that counts how often a thread allocates, and the bytes that it holds.
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -11,28 +11,36 @@ static COUNTING: Counting = Counting;
 
 thread_local! {
     static COUNT: Cell<usize> = const { Cell::new(0) };
+    static HELD: Cell<usize> = const { Cell::new(0) };
 }
 
-fn count() {
-    // A thread that ends allocates after its counter is gone.
+fn count(taken: usize, given: usize) {
+    // A thread that ends allocates after its counters are gone.
     let _ = COUNT.try_with(|n| n.set(n.get() + 1));
+    hold(taken, given);
+}
+
+/// A thread may free what another one took, so that the count wraps.
+fn hold(taken: usize, given: usize) {
+    let _ = HELD.try_with(|n| n.set(n.get().wrapping_add(taken).wrapping_sub(given)));
 }
 
 // SAFETY: each call goes to the system's allocator as it is; counting allocates nothing.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count();
+        count(layout.size(), 0);
         // SAFETY: the caller keeps the contract, which is the same.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        hold(0, layout.size());
         // SAFETY: as above.
         unsafe { System.dealloc(pointer, layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        count();
+        count(size, layout.size());
         // SAFETY: as above.
         unsafe { System.realloc(pointer, layout, size) }
     }
@@ -43,4 +51,11 @@ pub(crate) fn allocations_in(body: impl FnOnce()) -> usize {
     let before = COUNT.get();
     body();
     COUNT.get() - before
+}
+
+/// How many bytes more this thread holds after `body` than before, and what it gives.
+pub(crate) fn bytes_kept_by<T>(body: impl FnOnce() -> T) -> (usize, T) {
+    let before = HELD.get();
+    let result = body();
+    (HELD.get().wrapping_sub(before), result)
 }

@@ -2,8 +2,10 @@
 
 mod ffi;
 
-use ffi::allocations_in;
-use rml::{Engine, Feed, Options, Program, Session, Source, Stepper, Value, tensor};
+use std::path::Path;
+
+use ffi::{allocations_in, bytes_kept_by};
+use rml::{Engine, Feed, Options, PlanShape, Program, Session, Source, StaticValue, Stepper, Value, tensor};
 
 fn program(text: &str) -> Program {
     let options = Options { node: Some("main".to_owned()), ..Options::default() };
@@ -147,4 +149,39 @@ fn ports_have_names_and_types() {
     assert_eq!(code(stepper.output::<f32>("z").unwrap_err()), "unknown-input");
     assert_eq!(code(stepper.input::<f64>("x").unwrap_err()), "input-type");
     assert_eq!(code(Stepper::stream(&self::program(TRAINING)).unwrap_err()), "engine-declines");
+}
+
+/// What `rml check` states of windows of the examples is what is allocated for them: exactly what each tick takes, and altogether but for
+/// the tables of the code, which are the same for windows of any length.
+#[test]
+fn windows_take_the_memory_that_is_stated() {
+    const CYCLES: usize = 1000;
+    const TABLES: usize = 800_000;
+    let batch = [("batch".to_owned(), StaticValue::Int(4))];
+    for name in ["digits", "digits_gru", "bidirectional", "forecast", "batchnorm", "characters", "nested"] {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../examples/{name}.rml"));
+        let source = Source::file(&file);
+        let defaults = batch.clone().into_iter().collect();
+        let options = Options { node: Some("train".to_owned()), defaults, ..Options::default() };
+        let facts = rml::analyse(&source, &options).unwrap().run.unwrap();
+        let stated = PlanShape::new(&facts).unwrap().footprint;
+        let program = rml::compile(&source, &options).unwrap();
+        let taken = |cycles: usize| {
+            let run = || {
+                let mut stepper = Stepper::windows(&program).unwrap();
+                stepper.window(cycles).unwrap();
+                for _ in 0..3 {
+                    // All inputs are zeros.
+                    stepper.step().unwrap();
+                }
+                stepper
+            };
+            bytes_kept_by(run).0
+        };
+        let (short, long) = (taken(CYCLES), taken(2 * CYCLES));
+        let bytes = |cycles: usize| usize::try_from(stated.at(cycles)).unwrap();
+        let ticks = bytes(2 * CYCLES) - bytes(CYCLES);
+        assert!((long - short).abs_diff(ticks) <= ticks / 1000, "{name}: {short}, {long}, {stated:?}");
+        assert!(long >= bytes(2 * CYCLES) && long < bytes(2 * CYCLES) + TABLES, "{name}: {long}, {stated:?}");
+    }
 }

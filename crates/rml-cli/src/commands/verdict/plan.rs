@@ -1,14 +1,14 @@
 //! How a node runs: the shape of its plan, or why it has none.
 
-use rml::{Analysis, RunFacts};
+use rml::{Analysis, PlanShape, RunFacts};
 use serde_json::{Value, json};
 
 use super::size;
 
 /// In one line. The reason why there is no plan names the place in the source.
 pub(super) fn line(analysis: &Analysis, run: &RunFacts) -> String {
-    match run.plan() {
-        Ok(plan) => {
+    match PlanShape::new(run) {
+        Ok(PlanShape { outline: plan, footprint }) => {
             let mut parts = Vec::new();
             let mut add = |count: usize, one: &str, many: &str| match count {
                 0 => {}
@@ -20,7 +20,7 @@ pub(super) fn line(analysis: &Analysis, run: &RunFacts) -> String {
             add(plan.sums, "sum", "sums");
             let loops = if parts.is_empty() { "no loop".to_owned() } else { parts.join(", ") };
             let values = if plan.over == 1 { "value" } else { "values" };
-            let (once, each) = (size(plan.bytes), size(plan.bytes_per_tick));
+            let (once, each) = (size(footprint.fixed), size(footprint.per_tick));
             format!("plan: {loops}; {} {values} over all ticks; memory {once} + {each} a tick", plan.over)
         }
         Err(declined) => {
@@ -28,22 +28,22 @@ pub(super) fn line(analysis: &Analysis, run: &RunFacts) -> String {
                 let (line, column) = analysis.sources.line_column(span.file, span.start);
                 format!(" ({}:{line}:{column})", analysis.sources.name(span.file))
             });
-            format!("runs in the simulator: {}{}", declined.why, place.unwrap_or_default())
+            format!("runs in the simulator: {}{}", declined.text, place.unwrap_or_default())
         }
     }
 }
 
 /// As JSON: the numbers of a plan, or `{"declined": reason, "line": .., "column": ..}`.
 pub(super) fn json(analysis: &Analysis, run: &RunFacts) -> Value {
-    match run.plan() {
-        Ok(plan) => json!({
+    match PlanShape::new(run) {
+        Ok(PlanShape { outline: plan, footprint }) => json!({
             "loops": {"forward": plan.forward, "backward": plan.backward},
             "sums": plan.sums,
             "over_all_ticks": plan.over,
-            "bytes": {"once": plan.bytes, "per_tick": plan.bytes_per_tick},
+            "bytes": {"once": footprint.fixed, "per_tick": footprint.per_tick},
         }),
         Err(declined) => {
-            let mut object = json!({"declined": declined.why});
+            let mut object = json!({"declined": declined.text});
             if let Some(span) = declined.span {
                 let (line, column) = analysis.sources.line_column(span.file, span.start);
                 object["line"] = json!(line);

@@ -1,0 +1,49 @@
+//! How much memory a plan takes.
+
+use rml_base::memory::bytes_of;
+use rml_ir::DType;
+
+use super::code::Code;
+use super::place::{Placement, Room, TYPES};
+
+/// The bytes of the values of a window: so many, and so many more for each tick.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Footprint {
+    /// However long the window is: registers, constants, what there is once a window, and matrices laid out for products.
+    pub fixed: u64,
+    /// For each tick.
+    pub per_tick: u64,
+}
+
+impl Footprint {
+    /// The bytes of a window of that many ticks.
+    pub fn at(self, ticks: usize) -> u64 {
+        self.fixed.saturating_add(self.per_tick.saturating_mul(ticks as u64))
+    }
+
+    /// That of code for numbers of that type.
+    pub(super) fn of<N>(code: &Code, placement: &Placement) -> Self {
+        let sum = |room: fn(&Room) -> usize| {
+            let sizes = TYPES.iter().zip(&placement.sizes);
+            sizes.fold(0_u64, |sum, (dtype, size)| {
+                sum.saturating_add(bytes_of(room(size), bytes::<N>(*dtype)))
+            })
+        };
+        let packs = code.packs.iter().map(|pack| packed::<N>(pack.size)).fold(0, u64::saturating_add);
+        Self { fixed: sum(|room| room.fixed).saturating_add(packs), per_tick: sum(|room| room.per_tick) }
+    }
+}
+
+fn bytes<N>(dtype: DType) -> usize {
+    match dtype {
+        DType::Num => size_of::<N>(),
+        DType::Int => size_of::<i64>(),
+        DType::Bool => size_of::<bool>(),
+    }
+}
+
+/// The bytes of a matrix laid out for products: its rows in panels as wide as a line of the cache.
+fn packed<N>([rows, columns]: [usize; 2]) -> u64 {
+    const LINE: usize = 64;
+    bytes_of(rows, columns.saturating_mul(size_of::<N>()).next_multiple_of(LINE))
+}
