@@ -195,6 +195,11 @@ impl Graph {
         inside
     }
 
+    /// What a carried value of the open body starts with.
+    pub(crate) fn start_of(&self, inside: Node) -> Option<Node> {
+        self.loops.last()?.carried.iter().find(|c| c.inside == inside).map(|c| c.start)
+    }
+
     /// What a carried value of the open body is next.
     pub(crate) fn set_next(&mut self, inside: Node, next: Node) {
         let carried = self.loops.last_mut().and_then(|l| l.carried.iter_mut().find(|c| c.inside == inside));

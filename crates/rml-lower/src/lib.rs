@@ -1,7 +1,7 @@
 //! Windows of plans on any backend.
 //!
 //! For windows of a known length, a plan becomes a [routine](rml_backend::Routine): what is computed at all ticks at once is part of a call, with time as a new
-//! first axis; a loop goes through the ticks that do the same, and the ticks at its edges that do something else stand before and behind
+//! first axis; a loop goes through all ticks where these differ in operands alone, else those at its edges stand before and behind
 //! it; a sum over time is one operator. [`Machine`] runs windows: registers and constants stay on the device, and routines are kept by length.
 //!
 //! Guards that only data decide do not branch: a value is computed at all ticks of its positions, and what depends on the guard is chosen. So
@@ -15,6 +15,7 @@ mod emit;
 mod graph;
 mod lower;
 mod machine;
+mod merge;
 mod tapes;
 mod turn;
 mod window;

@@ -329,7 +329,6 @@ impl<'a> Lower<'a> {
             Atom::Const(k) => return Some(Val::same(self.constant(k))),
             Atom::Tape(tape, tick) => (tape, tick),
         };
-        let ty = self.plan.tapes[tape].ty.clone();
         let (from, to) = match at {
             At::Ticks(from, to) => (from, to),
             At::Body(body) => {
@@ -339,6 +338,7 @@ impl<'a> Lower<'a> {
                 (body.from, body.to)
             }
         };
+        let ty = self.plan.tapes[tape].ty.clone();
         let g = &mut self.g;
         let value = match tick {
             Tick::First => self.tapes.element(g, tape, 0),

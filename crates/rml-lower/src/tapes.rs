@@ -51,34 +51,56 @@ impl Tapes {
         let pieces: Vec<Piece> =
             self.0[tape.index()].iter().copied().filter(|p| p.from < to && from < p.to).collect();
         let first = pieces.first()?;
+        // What is read where it is not filled does not count.
+        if !first.value.stacked && pieces.iter().all(|p| p.value == first.value) {
+            return Some(first.value);
+        }
         if pieces.len() == 1 && first.from <= from && to <= first.to {
-            return Some(match first.value {
-                Val { stacked: false, .. } => first.value,
-                Val { node, .. } => Val::stack(g.slice(node, from - first.from, to - first.from)),
-            });
+            return Some(Val::stack(g.slice(first.value.node, from - first.from, to - first.from)));
         }
-        let (mut parts, mut done) = (Vec::new(), from);
-        let gap = |g: &mut Graph, parts: &mut Vec<Node>, n: usize| {
-            if n > 0 {
-                let zeros = g.zeros(ty);
-                parts.push(g.repeat(zeros, n));
-            }
-        };
-        for piece in &pieces {
+        let own = |piece: &Piece, g: &mut Graph| {
             let (start, end) = (piece.from.max(from), piece.to.min(to));
-            gap(g, &mut parts, start - done);
-            parts.push(match piece.value {
-                Val { node, stacked: false } => g.repeat(node, end - start),
-                Val { node, .. } => g.slice(node, start - piece.from, end - piece.from),
-            });
-            done = end;
-        }
-        gap(g, &mut parts, to - done);
-        Some(Val::stack(g.apply(Op::Concat { axis: 0 }, &parts, rml_backend::Function::nowhere())))
+            let value = match piece.value {
+                Val { node, stacked: true } => {
+                    Val::stack(g.slice(node, start - piece.from, end - piece.from))
+                }
+                same => same,
+            };
+            (start, end, value)
+        };
+        let pieces: Vec<(usize, usize, Val)> = pieces.iter().map(|piece| own(piece, g)).collect();
+        Some(Val::stack(stack(g, &pieces, from, to, ty)))
     }
 
     /// The row of the open body in values at all its ticks.
     pub(crate) fn row(&self, g: &mut Graph, stack: Node) -> Node {
         g.row(stack, 0)
     }
+}
+
+/// Values at ticks `from..to`, in pieces, as one stack; zeros elsewhere.
+pub(crate) fn stack(
+    g: &mut Graph,
+    pieces: &[(usize, usize, Val)],
+    from: usize,
+    to: usize,
+    ty: &Type,
+) -> Node {
+    let (mut parts, mut done) = (Vec::new(), from);
+    let gap = |g: &mut Graph, parts: &mut Vec<Node>, n: usize| {
+        if n > 0 {
+            let zeros = g.zeros(ty);
+            parts.push(g.repeat(zeros, n));
+        }
+    };
+    for (start, end, value) in pieces {
+        gap(g, &mut parts, start - done);
+        parts.push(match value {
+            Val { node, stacked: false } => g.repeat(*node, end - start),
+            Val { node, .. } => *node,
+        });
+        done = *end;
+    }
+    gap(g, &mut parts, to - done);
+    g.apply(Op::Concat { axis: 0 }, &parts, rml_backend::Function::nowhere())
 }

@@ -1,52 +1,150 @@
 //! Loops: what runs tick by tick.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use rml_backend::Function;
 use rml_ir::op::Op;
 use rml_ir::{Position, Type};
-use rml_plan::{Atom, Part, Tape, Tick, Write};
+use rml_plan::{Atom, Case, Part, Tape, Tick, Write};
 
 use crate::batch::Val;
 use crate::body::Body;
 use crate::graph::Node;
 use crate::lower::{At, Lower, Set, State};
-use crate::tapes::Piece;
+use crate::merge::{Merged, Varied};
+use crate::tapes::{Piece, stack};
 
 /// What a loop does at a position: the case of each part, and which writes there are.
 type Doing = (Vec<Option<usize>>, Vec<bool>);
 
+/// An operand that differs from tick to tick, as the body of a loop gets it.
+enum Operand {
+    /// The same after all.
+    Same(Node),
+    /// A row for each tick.
+    Rows(Node),
+    /// What starts with a value, and is that of a tape then.
+    Carried(Node, Tape),
+}
+
+/// Whether an operand reads nothing that the loop itself fills.
+fn is_outside(varied: &Varied, own: &BTreeSet<Tape>) -> bool {
+    varied.iter().all(|(_, _, atom)| match atom {
+        Atom::Const(_) => true,
+        Atom::Tape(tape, _) => !own.contains(tape),
+    })
+}
+
 impl Lower<'_> {
-    /// Fills tapes and writes registers tick by tick: in one loop where the ticks do the same, and one by one at the edges.
+    /// Fills tapes and writes registers tick by tick: in one loop if the ticks differ in their operands at most, else with those at the
+    /// edges apart.
     pub(crate) fn turn(&mut self, backward: bool, parts: &[Part], writes: &[Write]) {
-        let doing = |p: Position| -> Doing {
-            let cases = parts.iter().map(|part| self.case_at(part, p)).collect();
-            (cases, writes.iter().map(|w| w.at.contains(p)).collect())
-        };
         let apart = self.names_edges(parts);
+        let ranges = self.doings(parts, writes, apart);
+        if !apart && ranges.len() > 1 && self.turn_merged(backward, parts, writes, &ranges) {
+            return;
+        }
+        let mut ranges = ranges;
+        if backward {
+            ranges.reverse();
+        }
+        let plan = self.plan;
+        for (from, to, (cases, written)) in ranges {
+            let cases = parts.iter().zip(cases).filter_map(|(part, case)| Some((part.tape, case?)));
+            let writes: Vec<&Write> =
+                writes.iter().zip(written).filter_map(|(w, is)| is.then_some(w)).collect();
+            if to == from + 1 {
+                cases.for_each(|(tape, case)| self.fill(tape, case, from, to));
+                self.write(&writes, At::Ticks(from, to));
+                continue;
+            }
+            let cases = cases.map(|(tape, case)| (tape, plan.tapes[tape].cases[case].clone())).collect();
+            let merged = Merged { cases, varied: Vec::new() };
+            if !merged.cases.is_empty() || !writes.is_empty() {
+                self.body(backward, (from, to), &merged, &writes);
+            }
+        }
+    }
+
+    /// What is done at which ticks.
+    fn doings(&self, parts: &[Part], writes: &[Write], apart: bool) -> Vec<(usize, usize, Doing)> {
         let mut ranges: Vec<(usize, usize, Doing)> = Vec::new();
         for (p, from, to) in self.ranges() {
-            let doing = doing(p);
+            let cases = parts.iter().map(|part| self.case_at(part, p)).collect();
+            let doing: Doing = (cases, writes.iter().map(|w| w.at.contains(p)).collect());
             match ranges.last_mut() {
                 Some((_, end, last)) if !apart && *last == doing => *end = to,
                 _ => ranges.push((from, to, doing)),
             }
         }
-        if backward {
-            ranges.reverse();
+        ranges
+    }
+
+    /// One loop through all ticks, if it can be.
+    fn turn_merged(
+        &mut self,
+        backward: bool,
+        parts: &[Part],
+        writes: &[Write],
+        ranges: &[(usize, usize, Doing)],
+    ) -> bool {
+        let plan = self.plan;
+        if parts.is_empty() || ranges.iter().any(|(_, _, (_, written))| written.contains(&false)) {
+            return false;
         }
-        for (from, to, (cases, written)) in ranges {
-            let cases: Vec<(Tape, usize)> =
-                parts.iter().zip(cases).filter_map(|(part, case)| Some((part.tape, case?))).collect();
-            let writes: Vec<&Write> =
-                writes.iter().zip(written).filter_map(|(w, is)| is.then_some(w)).collect();
-            if to == from + 1 {
-                cases.iter().for_each(|(tape, case)| self.fill(*tape, *case, from, to));
-                self.write(&writes, At::Ticks(from, to));
-            } else if !cases.is_empty() || !writes.is_empty() {
-                self.body(backward, from, to, &cases, &writes);
+        let mut merged = Merged::default();
+        for (i, part) in parts.iter().enumerate() {
+            let case = |(from, to, (cases, _)): &(usize, usize, Doing)| {
+                Some((*from, *to, &plan.tapes[part.tape].cases[cases[i]?]))
+            };
+            let found: Vec<(usize, usize, &Case)> = ranges.iter().filter_map(case).collect();
+            let elsewhere = |(p, _, _): &(Position, usize, usize)| {
+                plan.tapes[part.tape].case(*p).is_some() && !part.at.contains(*p)
+            };
+            if self.ranges().iter().any(elsewhere) {
+                return false;
+            }
+            if !merged.add(plan, part.tape, &found, self.ticks) {
+                return false;
             }
         }
+        let own: BTreeSet<Tape> = merged.cases.iter().map(|(tape, _)| *tape).collect();
+        if !merged
+            .varied
+            .iter()
+            .all(|varied| is_outside(varied, &own) || self.starts_past(backward, varied, &own).is_some())
+        {
+            return false;
+        }
+        self.body(backward, (0, self.ticks), &merged, &writes.iter().collect::<Vec<_>>());
+        true
+    }
+
+    /// An operand that is an element of the tick that a loop was at before, and something else at the tick that it starts with: the tape,
+    /// and the other thing, if it counts.
+    fn starts_past(
+        &self,
+        backward: bool,
+        varied: &Varied,
+        own: &BTreeSet<Tape>,
+    ) -> Option<(Tape, Option<Atom>)> {
+        let (start, behind) = if backward { (self.ticks - 1, Tick::After) } else { (0, Tick::Before) };
+        let (mut tape, mut other) = (None, None);
+        for (from, to, atom) in varied {
+            match atom {
+                Atom::Tape(past, tick) if *tick == behind && own.contains(past) => {
+                    if tape.is_some_and(|tape| tape != *past) {
+                        return None;
+                    }
+                    tape = Some(*past);
+                }
+                atom if (*from, *to) == (start, start + 1) && is_outside(&vec![(*from, *to, *atom)], own) => {
+                    other = Some(*atom);
+                }
+                _ => return None,
+            }
+        }
+        Some((tape?, other))
     }
 
     /// Whether a part reads what the loop itself fills at the first or the last tick: these are then no part of the loop.
@@ -59,25 +157,46 @@ impl Lower<'_> {
         atoms.any(|atom| own(&atom))
     }
 
-    fn body(&mut self, backward: bool, from: usize, to: usize, cases: &[(Tape, usize)], writes: &[&Write]) {
-        let now = cases.iter().map(|(tape, _)| (*tape, None)).collect();
-        let mut body = Body { from, to, backward, now, past: BTreeMap::new() };
-        let starts = self.starts(&body, cases, writes);
+    fn body(&mut self, backward: bool, (from, to): (usize, usize), merged: &Merged, writes: &[&Write]) {
+        let own: BTreeSet<Tape> = merged.cases.iter().map(|(tape, _)| *tape).collect();
+        let now = own.iter().map(|tape| (*tape, None)).collect();
+        let mut body = Body { from, to, backward, now, ..Body::default() };
+        let starts = self.starts(&body, &merged.cases, writes);
+        let varied: Vec<Operand> =
+            merged.varied.iter().map(|varied| self.varied(backward, varied, &own)).collect();
         let before: Vec<State> = self.registers.clone();
         self.g.open(to - from, backward);
         for (tape, start) in starts {
             body.past.insert(tape, self.g.carry(start));
         }
+        for (i, operand) in varied.into_iter().enumerate() {
+            let node = match operand {
+                Operand::Same(node) => node,
+                Operand::Rows(stack) => self.g.row(stack, 0),
+                Operand::Carried(start, next) => {
+                    let known = body
+                        .carried
+                        .iter()
+                        .find(|(node, tape)| *tape == next && self.g.start_of(*node) == Some(start));
+                    let node = known.map_or_else(|| self.g.carry(start), |(node, _)| *node);
+                    body.carried.push((node, next));
+                    node
+                }
+            };
+            let tape = u32::try_from(self.plan.tapes.len() + i).unwrap_or(u32::MAX);
+            body.varied.insert(Tape(tape), node);
+        }
         let carried = self.carry_registers(writes, &before);
-        for (tape, case) in cases {
+        for (tape, case) in &merged.cases {
             let data = &self.plan.tapes[*tape];
-            let value = self.value(&data.cases[*case], &data.ty, data.span, At::Body(&body));
+            let value = self.value(case, &data.ty, data.span, At::Body(&body));
             body.now.insert(*tape, value.map(|v| v.node));
         }
         self.write(writes, At::Body(&body));
-        for (tape, past) in &body.past {
-            if let Some(Some(next)) = body.now.get(tape) {
-                self.g.set_next(*past, *next);
+        let past = body.past.iter().map(|(tape, past)| (*past, *tape));
+        for (past, tape) in past.chain(body.carried.iter().copied()) {
+            if let Some(Some(next)) = body.now.get(&tape) {
+                self.g.set_next(past, *next);
             }
         }
         for (register, value, set) in &carried {
@@ -95,13 +214,12 @@ impl Lower<'_> {
     }
 
     /// What the tapes that the body reads one tick behind start with.
-    fn starts(&mut self, body: &Body, cases: &[(Tape, usize)], writes: &[&Write]) -> Vec<(Tape, Node)> {
+    fn starts(&mut self, body: &Body, cases: &[(Tape, Case)], writes: &[&Write]) -> Vec<(Tape, Node)> {
         let behind = if body.backward { Tick::After } else { Tick::Before };
         let edge = if body.backward { Some(body.to) } else { body.from.checked_sub(1) };
         let mut starts: Vec<(Tape, Node)> = Vec::new();
-        let rules = cases.iter().map(|(tape, case)| &self.plan.tapes[*tape].cases[*case]);
         let mut atoms: Vec<Atom> = Vec::new();
-        for case in rules {
+        for (_, case) in cases {
             atoms.extend(case.rule.operands());
             atoms.extend(case.when.iter().map(|guard| guard.cond));
         }
@@ -119,6 +237,33 @@ impl Lower<'_> {
             starts.push((tape, start));
         }
         starts
+    }
+
+    /// An operand that differs from tick to tick, before the loop opens.
+    fn varied(&mut self, backward: bool, varied: &Varied, own: &BTreeSet<Tape>) -> Operand {
+        if let Some((tape, start)) = self.starts_past(backward, varied, own) {
+            let edge = if backward { self.ticks - 1 } else { 0 };
+            let start = start.and_then(|start| self.read(start, At::Ticks(edge, edge + 1)));
+            let start = start.map_or_else(|| self.g.zeros(&self.plan.tapes[tape].ty), |v| v.node);
+            return Operand::Carried(start, tape);
+        }
+        let mut pieces: Vec<(usize, usize, Val)> = Vec::new();
+        for (from, to, atom) in varied {
+            if let Some(value) = self.read(*atom, At::Ticks(*from, *to)) {
+                pieces.push((*from, *to, value));
+            }
+        }
+        let first = pieces.first().map(|(_, _, value)| *value);
+        match first {
+            Some(Val { node, stacked: false }) if pieces.iter().all(|(_, _, v)| *v == Val::same(node)) => {
+                Operand::Same(node)
+            }
+            Some(value) => {
+                let ty = self.element(value);
+                Operand::Rows(stack(&mut self.g, &pieces, 0, self.ticks, &ty))
+            }
+            None => Operand::Same(self.g.truth(false)),
+        }
     }
 
     /// Carries the registers that the body writes: a value, and whether it is set if that is told by data.
@@ -158,7 +303,8 @@ impl Lower<'_> {
         for (tape, node) in &body.now {
             let Some(node) = *node else { continue };
             let last = if body.backward { body.from } else { body.to - 1 };
-            let edge = body.past.get(tape).map(|past| (last, self.g.last_of(*past)));
+            let carried = body.carried.iter().find(|(_, next)| next == tape).map(|(past, _)| past);
+            let edge = body.past.get(tape).or(carried).map(|past| (last, self.g.last_of(*past)));
             let value = if self.g.is_inside(node) { Val::stack(self.g.keep(node)) } else { Val::same(node) };
             self.tapes.put(*tape, Piece { from: body.from, to: body.to, value, edge });
         }
