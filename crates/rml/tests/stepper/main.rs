@@ -122,6 +122,16 @@ fn nothing_is_allocated_from_window_to_window() {
         s.write_at(y, 8, &[0, 1, 0, 1, 0]);
     });
     assert_eq!(count, 0, "training");
+
+    // Recurrent layers in one direction and in both, gradient descent and Adam, tables of vectors.
+    for name in ["digits", "digits_gru", "bidirectional", "characters"] {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../examples/{name}.rml"));
+        let defaults = std::iter::once(("batch".to_owned(), StaticValue::Int(4))).collect();
+        let options = Options { node: Some("train".to_owned()), defaults, ..Options::default() };
+        let program = rml::compile(&Source::file(&file), &options).unwrap();
+        let mut stepper = Stepper::windows(&program).unwrap();
+        assert_eq!(steady(&mut stepper, |s| s.window(6).unwrap()), 0, "{name}");
+    }
 }
 
 #[test]
