@@ -52,6 +52,27 @@ impl<N: Number> Arena<N> {
         grow(&mut self.bools, bools);
     }
 
+    /// Puts so many elements at a place behind those of `to`.
+    pub(super) fn append(&self, dtype: DType, at: usize, len: usize, to: &mut Data) {
+        if to.is_empty() {
+            *to = match dtype {
+                DType::Num => N::data(Vec::new()),
+                DType::Int => Data::Int(Vec::new()),
+                DType::Bool => Data::Bool(Vec::new()),
+            };
+        }
+        match (dtype, to) {
+            (DType::Num, to) => {
+                if let Some(all) = N::elements(to) {
+                    all.extend_from_slice(&self.nums[at..][..len]);
+                }
+            }
+            (DType::Int, Data::Int(all)) => all.extend_from_slice(&self.ints[at..][..len]),
+            (DType::Bool, Data::Bool(all)) => all.extend_from_slice(&self.bools[at..][..len]),
+            _ => {}
+        }
+    }
+
     /// The value of that type at a place.
     pub(super) fn value(&self, dtype: DType, shape: &Shape, at: usize) -> Value {
         let len = shape.len();

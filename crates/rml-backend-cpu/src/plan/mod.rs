@@ -249,6 +249,14 @@ impl<N: Number> Machine<N> {
         Some(self.arena.value(dtype, &self.plan.outputs[output].ty.shape, at))
     }
 
+    /// Puts the elements of an output at a tick of the window that was run behind those of `to`, which has elements of its type or none.
+    /// Whether it is present there.
+    pub fn add_output(&self, output: usize, t: usize, to: &mut Data) -> bool {
+        let Some((dtype, at)) = self.taken(output, t) else { return false };
+        self.arena.append(dtype, at, self.plan.outputs[output].ty.shape.len(), to);
+        true
+    }
+
     /// Where an output lies.
     fn taken(&self, output: usize, t: usize) -> Option<(DType, usize)> {
         let p = position(t, self.bound.ticks);

@@ -5,6 +5,18 @@ use rml_base::Diagnostic;
 use rml_engine::{Column, Input, Inputs, Present};
 use rml_ir::{Data, Precision, Value};
 
+/// Puts elements behind others of their type; one of them may have none, and then any type.
+pub(super) fn append(to: &mut Data, more: Data) {
+    match (to, more) {
+        (Data::Bool(all), Data::Bool(more)) => all.extend(more),
+        (Data::Int(all), Data::Int(more)) => all.extend(more),
+        (Data::F32(all), Data::F32(more)) => all.extend(more),
+        (Data::F64(all), Data::F64(more)) => all.extend(more),
+        (data, more) if data.is_empty() => *data = more,
+        _ => {}
+    }
+}
+
 /// An input over some cycles.
 #[derive(Debug)]
 pub(super) struct Given {
@@ -53,15 +65,7 @@ impl Given {
             (Present::Always, Present::Always) => Present::Always,
             (old, new) => (0..cycles).map(|t| old.at(t)).chain((0..count).map(|t| new.at(t))).collect(),
         };
-        match (&mut self.data, more.data) {
-            (Data::Bool(all), Data::Bool(more)) => all.extend(more),
-            (Data::Int(all), Data::Int(more)) => all.extend(more),
-            (Data::F32(all), Data::F32(more)) => all.extend(more),
-            (Data::F64(all), Data::F64(more)) => all.extend(more),
-            // One of them has no value.
-            (data, more) if data.is_empty() => *data = more,
-            _ => {}
-        }
+        append(&mut self.data, more.data);
     }
 
     /// Without its first `done` of that many cycles, and as many elements.

@@ -6,8 +6,10 @@ use rml_backend::Held;
 use rml_backend_cpu::plan::{Machine as Embedded, Suspect};
 use rml_base::Diagnostic;
 use rml_ir::op::Number;
-use rml_ir::{Data, Precision, Value};
+use rml_ir::{Data, Precision};
 use rml_lower::{Fault, Machine as Lowered};
+
+use super::given::append;
 
 /// A plan that runs, window after window.
 pub(super) trait Machine: fmt::Debug + Send {
@@ -31,8 +33,8 @@ pub(super) trait Machine: fmt::Debug + Send {
     /// Forgets how far the end of a window was looked for.
     fn abandon(&mut self);
 
-    /// An output at a tick of the window that ran last.
-    fn output(&mut self, output: usize, t: usize) -> Result<Option<Value>, Diagnostic>;
+    /// Puts the elements of an output at a tick of the window that ran last behind those of `to`. Whether it is present there.
+    fn add_output(&mut self, output: usize, t: usize, to: &mut Data) -> Result<bool, Diagnostic>;
 
     /// A register, as it was before a window whose end is looked for; none if it is not set.
     fn register(&self, register: usize) -> Option<Held>;
@@ -73,8 +75,8 @@ impl<N: Number> Machine for Embedded<N> {
         self.abandon();
     }
 
-    fn output(&mut self, output: usize, t: usize) -> Result<Option<Value>, Diagnostic> {
-        Ok(Embedded::output(self, output, t))
+    fn add_output(&mut self, output: usize, t: usize, to: &mut Data) -> Result<bool, Diagnostic> {
+        Ok(Embedded::add_output(self, output, t, to))
     }
 
     fn register(&self, register: usize) -> Option<Held> {
@@ -120,8 +122,12 @@ impl Machine for Lowered {
     /// A search leaves nothing behind.
     fn abandon(&mut self) {}
 
-    fn output(&mut self, output: usize, t: usize) -> Result<Option<Value>, Diagnostic> {
-        Ok(Lowered::output(self, output, t)?)
+    fn add_output(&mut self, output: usize, t: usize, to: &mut Data) -> Result<bool, Diagnostic> {
+        let value = Lowered::output(self, output, t)?;
+        if let Some(value) = &value {
+            append(to, value.to_data());
+        }
+        Ok(value.is_some())
     }
 
     fn register(&self, register: usize) -> Option<Held> {

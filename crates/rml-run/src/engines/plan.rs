@@ -7,11 +7,11 @@ use rml_backend_cpu::plan::Machine as Embedded;
 use rml_base::memory;
 use rml_base::{Diagnostic, codes};
 use rml_engine::{
-    Block, Column, Declined, Engine, Exact, Fast, Feeding, Inputs, Outputs, Reason, Run, States, Usage, Use,
-    Verdict,
+    Block, Column, Declined, Engine, Exact, Fast, Feeding, Inputs, Outputs, Present, Reason, Run, States,
+    Usage, Use, Verdict,
 };
 use rml_ir::flat::Drawn;
-use rml_ir::{Data, Precision, Value};
+use rml_ir::{Data, Precision, Shape, Type, Value};
 use rml_lower::{Fault, Machine as Lowered};
 use rml_plan::{Atom, Ends, Kind, Plan, Reg, Rule};
 use rml_schedule::Fed;
@@ -170,6 +170,8 @@ struct Windows<M> {
     /// What each register starts with, where that is a constant.
     starts: Vec<Option<Value>>,
     windows: u64,
+    /// The rows behind the inputs of cycles that are searched.
+    tried: Vec<usize>,
 }
 
 impl<M: Machine> Windows<M> {
@@ -185,7 +187,19 @@ impl<M: Machine> Windows<M> {
         }
         let (given, cycles, scanned, searched) = (Vec::new(), 0, 0, 0);
         let foreign = vec![false; plan.registers.len()];
-        Self { plan, machine, foreign, given, cycles, scanned, searched, clocks, starts, windows: 0 }
+        Self {
+            plan,
+            machine,
+            foreign,
+            given,
+            cycles,
+            scanned,
+            searched,
+            clocks,
+            starts,
+            windows: 0,
+            tried: Vec::new(),
+        }
     }
 
     /// Whether inputs are present where their clocks say so in the cycles `from..to`.
@@ -231,7 +245,11 @@ impl<M: Machine> Windows<M> {
             if !self.fits(from, from + ticks) || !self.has_memory(ticks) {
                 return Ok(Next::Suspect);
             }
-            self.set_inputs(from, ticks, &mut rows.to_vec());
+            self.tried.clear();
+            self.tried.extend(rows);
+            let mut tried = std::mem::take(&mut self.tried);
+            self.set_inputs(from, ticks, &mut tried);
+            self.tried = tried;
             match self.machine.find(ticks) {
                 Ok(Some(ticks)) => return Ok(Next::Window(ticks)),
                 Ok(None) if ticks == all => {
@@ -292,7 +310,8 @@ impl<M: Machine> Fast for Windows<M> {
         }
         self.cycles += count;
         let mut rows = vec![0; self.given.len()];
-        let mut outputs: Vec<(Vec<bool>, Vec<Value>)> = vec![Default::default(); self.plan.outputs.len()];
+        let empty = || (Vec::new(), Data::Bool(Vec::new()));
+        let mut outputs: Vec<(Vec<bool>, Data)> = self.plan.outputs.iter().map(|_| empty()).collect();
         let (mut done, mut is_suspect) = (0, false);
         while done < self.cycles {
             let ticks = match self.next(done, &rows)? {
@@ -313,18 +332,17 @@ impl<M: Machine> Fast for Windows<M> {
                 }
                 Err(Fault::Failed(failure)) => return Err(failure.into()),
             }
-            for (i, (marks, values)) in outputs.iter_mut().enumerate() {
+            for (i, (marks, data)) in outputs.iter_mut().enumerate() {
                 for t in 0..ticks {
-                    let value = self.machine.output(i, t)?;
-                    marks.push(value.is_some());
-                    values.extend(value);
+                    marks.push(self.machine.add_output(i, t, data)?);
                 }
             }
             self.windows += 1;
             done += ticks;
         }
         let is_done = done == self.cycles;
-        let columns = outputs.into_iter().map(|(marks, values)| column(marks, &values));
+        let types = self.plan.outputs.iter().map(|output| &output.ty);
+        let columns = outputs.into_iter().zip(types).map(|((marks, data), ty)| column(marks, data, ty));
         let outputs = Outputs::Block { first, block: Block::new(done, columns.collect()) };
         if is_suspect {
             self.forget();
@@ -387,23 +405,12 @@ impl<M: Machine> Fast for Windows<M> {
     }
 }
 
-/// A column of values of one type.
-fn column(marks: Vec<bool>, values: &[Value]) -> Column {
-    let Some(first) = values.first() else { return Column::absent() };
-    let dims: Vec<usize> =
-        std::iter::once(values.len()).chain(first.ty().shape.dims().iter().copied()).collect();
-    let shape = rml_ir::Shape::new(&dims);
-    let mut data = first.to_data();
-    for value in &values[1..] {
-        match (&mut data, value.to_data()) {
-            (Data::Bool(all), Data::Bool(more)) => all.extend(more),
-            (Data::Int(all), Data::Int(more)) => all.extend(more),
-            (Data::F32(all), Data::F32(more)) => all.extend(more),
-            (Data::F64(all), Data::F64(more)) => all.extend(more),
-            _ => {}
-        }
-    }
-    Column::new(marks.into_iter().collect(), Value::new(shape, data))
+/// A column of values of that type, one below the other where they are present.
+fn column(marks: Vec<bool>, data: Data, ty: &Type) -> Column {
+    let rows = marks.iter().filter(|is_present| **is_present).count();
+    let dims: Vec<usize> = std::iter::once(rows).chain(ty.shape.dims().iter().copied()).collect();
+    let present: Present = marks.into_iter().collect();
+    if rows == 0 { Column::absent() } else { Column::new(present, Value::new(Shape::new(&dims), data)) }
 }
 
 #[cfg(test)]

@@ -5,7 +5,11 @@ mod ffi;
 use std::path::Path;
 
 use ffi::{allocations_in, bytes_kept_by};
-use rml::{Engine, Feed, Options, PlanShape, Program, Session, Source, StaticValue, Stepper, Value, tensor};
+use rml::{
+    Columns, Engine, Feed, Format, Options, PlanShape, Program, RunOptions, Session, Source, StaticValue,
+    Stepper, Value, tensor,
+};
+use serde_json::json;
 
 fn program(text: &str) -> Program {
     let options = Options { node: Some("main".to_owned()), ..Options::default() };
@@ -132,6 +136,31 @@ fn nothing_is_allocated_from_window_to_window() {
         let mut stepper = Stepper::windows(&program).unwrap();
         assert_eq!(steady(&mut stepper, |s| s.window(6).unwrap()), 0, "{name}");
     }
+}
+
+/// A run over a table allocates what holds its cells, and nothing for each window: as much for many short ones as for few long ones.
+#[test]
+fn windows_of_a_table_allocate_nothing() {
+    let text = "node add(x: num [8]) -> (s) s = x + (0.0 fby s);
+node main(x: num [8], end: bool []) -> (y: num [] when end, z: int [] when end)
+    all = add(x) every end; y = sum(all when end); z = argmax(x when end);";
+    let program = program(text);
+    let count = |period: usize| {
+        const CYCLES: usize = 4096;
+        let ends = (0..CYCLES).map(|t| json!((t + 1) % period == 0)).collect::<Vec<_>>();
+        let rows = (0..CYCLES).map(|t| json!(vec![t as f64 / 7.0; 8])).collect::<Vec<_>>();
+        let text = json!({"x": rows, "end": ends}).to_string();
+        let table = Columns::parse(text.as_bytes(), Format::Json, "table").unwrap();
+        let options = RunOptions { engine: Engine::plan(), ..RunOptions::default() };
+        let run = || {
+            let trace = rml::run(&program, &table, &options).unwrap();
+            assert!(trace.error.is_none());
+        };
+        run();
+        allocations_in(run)
+    };
+    let (few, many) = (count(1024), count(4));
+    assert!(many < few + 60, "{few} for 4 windows, {many} for 1024");
 }
 
 #[test]

@@ -64,6 +64,8 @@ pub trait Number:
     fn to_int(self) -> Option<i64>;
     /// These elements.
     fn data(elements: Vec<Self>) -> Data;
+    /// Elements of this type, to be added to.
+    fn elements(data: &mut Data) -> Option<&mut Vec<Self>>;
     /// The elements, if they are of this type.
     fn of(data: &Data) -> Option<&[Self]>;
 }
@@ -131,6 +133,9 @@ macro_rules! number {
             fn product_packed(m: usize, a: &[Self], b: &Self::Packed, out: &mut [Self]) {
                 let left = Matrix::new(m, b.rows(), a);
                 rml_kernels::product_packed(left, b, false, MatrixMut::new(m, b.columns(), out));
+            }
+            fn elements(data: &mut Data) -> Option<&mut Vec<Self>> {
+                if let Data::$variant(elements) = data { Some(elements) } else { None }
             }
             fn data(elements: Vec<Self>) -> Data {
                 Data::$variant(elements)
