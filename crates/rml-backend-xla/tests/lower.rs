@@ -1,7 +1,7 @@
 //! The text that functions become.
 
 use rml_backend::{Function, parse};
-use rml_backend_xla::lower::{Arg, Output, lower};
+use rml_backend_xla::lower::{Arg, Given, Output, lower, lower_routine};
 use rml_ir::Precision;
 use rml_ir::op::samples;
 
@@ -22,7 +22,7 @@ result x2
 const MODULE: &str = r#"module @rml {
 func.func public @main(%0: tensor<2xf32>, %1: tensor<i64>, %2: tensor<2xf32>) -> (tensor<2xf32>, tensor<i1>) {
   %3 = "stablehlo.constant"() {value = dense<> : tensor<0xf32>} : () -> (tensor<0xf32>)
-  %4 = "stablehlo.constant"() {value = dense<"0x0000003F"> : tensor<f32>} : () -> (tensor<f32>)
+  %4 = "stablehlo.constant"() {value = dense<0x3F000000> : tensor<f32>} : () -> (tensor<f32>)
   %5 = "stablehlo.broadcast_in_dim"(%4) {broadcast_dimensions = array<i64>} : (tensor<f32>) -> (tensor<2xf32>)
   %6 = "stablehlo.multiply"(%0, %5) : (tensor<2xf32>, tensor<2xf32>) -> (tensor<2xf32>)
   %7 = "stablehlo.constant"() {value = dense<-9223372036854775808> : tensor<i64>} : () -> (tensor<i64>)
@@ -58,4 +58,52 @@ fn every_operator_has_a_text() {
             assert!(f.may_stop() || !lowered.tested, "{op}");
         }
     }
+}
+
+const ROUTINE: &str = "routine f32 \"r\"
+s0 input num [3]
+s1 input num [0]
+s2 input num []
+loop 3 backward carried (s2) rows (s0 at 0) whole () {
+function f32 \"r\"
+x0 input num []
+x1 input num []
+x2 num [] = add (x0, x1)
+result x2
+result x0
+}
+result s3
+result s1
+result s0
+";
+
+#[test]
+fn a_loop_becomes_a_while_over_slices() {
+    let module = lower_routine(&rml_backend::routine::parse(ROUTINE).unwrap()).unwrap();
+    assert_eq!(module.args, [0, 2]);
+    assert_eq!(module.outputs, [Given::Computed(0), Given::Empty, Given::Input(0)]);
+    assert!(!module.tested);
+    for part in [
+        "\"stablehlo.while\"",
+        "\"stablehlo.dynamic_slice\"",
+        "\"stablehlo.dynamic_update_slice\"",
+        "dense<3>",
+    ] {
+        assert!(module.text.contains(part), "{part} in\n{}", module.text);
+    }
+}
+
+#[test]
+fn a_routine_with_normal_draws_is_no_module() {
+    let text = "routine f32 \"r\"
+s0 input int []
+call (s0) {
+function f32 \"r\"
+x0 input int []
+x1 num [2] = random_normal{[2]} (x0, x0)
+result x1
+}
+result s1
+";
+    assert!(lower_routine(&rml_backend::routine::parse(text).unwrap()).is_none());
 }

@@ -1,6 +1,7 @@
 //! Calls: values survive the way to the device and back, buffers stay what they were, errors leave everything as it was, and threads may
 //! share it all.
 
+mod loops;
 mod sharing;
 
 use std::sync::Arc;
@@ -22,7 +23,7 @@ use crate::reference::evaluate;
 type Body = fn(&dyn Backend, Precision) -> Result<(), String>;
 
 pub(super) fn checks() -> Vec<Check> {
-    let all: [(&str, Body); 7] = [
+    let all: [(&str, Body); 8] = [
         ("round_trip", round_trip),
         ("results", results),
         ("errors", errors),
@@ -30,6 +31,7 @@ pub(super) fn checks() -> Vec<Check> {
         ("alternating", sharing::alternating),
         ("many", sharing::many),
         ("threads", sharing::threads),
+        ("loops", loops::loops),
     ];
     let check = |(name, body): (&'static str, Body)| {
         Check::new("calls", name, move |b| {
