@@ -16,6 +16,7 @@ mod graph;
 mod lower;
 mod machine;
 mod merge;
+mod profile;
 mod tapes;
 mod turn;
 mod window;

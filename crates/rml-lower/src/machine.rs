@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use rml_backend::{Backend, Executable, Failure, Held, Outcome};
 use rml_base::EntityId;
+use rml_base::profile::Scope;
 use rml_ir::{Data, Type, Value};
 use rml_plan::{Atom, Const, Kind, Outline, Plan, Reg, Rule};
 
@@ -11,6 +12,7 @@ use crate::batch::Val;
 use crate::emit::routine;
 use crate::graph::Node;
 use crate::lower::{Set, Source, State};
+use crate::profile::Probe;
 use crate::window::{Cells, Window, search, window};
 
 /// How many routines are kept: those of the lengths that came last.
@@ -48,6 +50,7 @@ pub struct Machine {
     outputs: Vec<Held>,
     copied: Vec<Option<Value>>,
     ran: Option<Arc<Ready>>,
+    probe: Option<Probe>,
 }
 
 /// What a routine is made for.
@@ -101,9 +104,15 @@ impl Machine {
             outputs: Vec::new(),
             copied: Vec::new(),
             ran: None,
+            probe: None,
             plan,
             backend,
         }
+    }
+
+    /// Has windows timed from now on.
+    pub fn measure(&mut self, scope: &Scope) {
+        self.probe = Some(Probe::new(&self.plan, scope));
     }
 
     /// Sets an input at those of the `ticks` ticks of the next window at which it is `present`, to successive rows of `data`, from row
@@ -193,7 +202,12 @@ impl Machine {
         for source in &ready.sources {
             args.push(self.argument(*source, ready.ticks)?);
         }
-        match ready.executable.run(args)? {
+        let start = self.probe.as_ref().map(Probe::now);
+        let outcome = ready.executable.run(args)?;
+        if let (Some(probe), Some(start)) = (&mut self.probe, start) {
+            probe.ran(ready.ticks, start);
+        }
+        match outcome {
             Outcome::Done(results) => Ok(results),
             Outcome::Suspect => Err(Fault::Suspect),
         }

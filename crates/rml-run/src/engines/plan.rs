@@ -63,10 +63,8 @@ impl Engine for PlanEngine {
         }
         let (reference, program) = (Arc::new(SimulatorEngine::new()), Arc::clone(program));
         if let Some(backend) = &self.backend {
-            if wish.profile.is_some() {
-                return Err(Declined::new(Reason::Use, "a plan on another backend has no profile"));
-            }
-            let machine = Lowered::new(Arc::clone(&planned.plan), Arc::clone(backend));
+            let mut machine = Lowered::new(Arc::clone(&planned.plan), Arc::clone(backend));
+            wish.profile.iter().for_each(|profile| machine.measure(profile));
             return Ok(Box::new(Exact::new(
                 Windows::new(planned, machine),
                 reference,
