@@ -187,6 +187,42 @@ fn killed_trainings_leave_nothing_for_ever() {
     assert_eq!(names, ["d.json", "l.safetensors", "line.rml"]);
 }
 
+/// Episodes that end where a walk has come far enough.
+const WALK: &str = "
+node value(x: num [1]) -> (v: num [1])
+  v = param(zeros([1])) * x + param(zeros([1]));
+
+node rest(v: num [1]) -> (g: num [1])
+  g = 0.25 + (zeros([1]) fby back g) + 0.0 * v;
+
+node train() -> (gap: num [])
+  at = 0.0 fby (if end then 0.0 else at + random_uniform([]));
+  end = at > 30.0;
+  v, _ = diff_value([at], true, 0.0001 * (g - v)) every end;
+  g = rest(v) every end;
+  gap = abs(g[0] - v[0]);
+";
+
+/// Without data an epoch is long: a signal is answered within it, and the rest of it follows bit by bit.
+#[test]
+fn an_epoch_of_cycles_stops_within() {
+    for engine in ["plan", "sim"] {
+        let cycles = if engine == "plan" { 120_000 } else { 30_000 };
+        let train = format!("train walk.rml --cycles {cycles} --epochs 1 --engine {engine}");
+        let folder = Folder::new().file("walk.rml", WALK);
+        folder.rml(&format!("{train} --save whole.safetensors")).ok();
+        let training =
+            Training::start(&folder, "", &format!("{train} --save part.safetensors"), "to train on");
+        training.send("INT");
+        let (status, rest) = training.end();
+        assert_eq!(status.code(), Some(130), "{rest}");
+        assert!(!rest.contains("epoch 1/1"), "it stops within the first epoch: {rest}");
+        folder.rml(&format!("{train} --resume part.safetensors --save part.safetensors")).ok();
+        let bytes = |name: &str| std::fs::read(folder.path(name)).expect("a checkpoint");
+        assert!(bytes("whole.safetensors") == bytes("part.safetensors"), "{engine}");
+    }
+}
+
 /// A training that is interrupted, and a stream that waits for its next line, write what was measured.
 #[test]
 fn what_is_interrupted_writes_its_profile() {

@@ -41,6 +41,9 @@ pub struct Position {
     pub epoch: u64,
     /// Windows done in the epoch after that.
     pub done: usize,
+    /// Cycles done in the epoch after that, of a node without inputs.
+    #[serde(default)]
+    pub cycles: usize,
     /// Sums of the metrics over those windows: name, bits of the sum, weight.
     pub sums: Vec<(String, u64, u64)>,
     /// Identifies the program's text.
@@ -62,7 +65,9 @@ impl Position {
             |train: usize| self.done <= train && (self.done.is_multiple_of(self.batch) || self.done == train);
         self.batch > 0
             && train.is_some_and(done)
-            && self.sums.iter().all(|(_, _, n)| *n <= (self.windows as u64).saturating_mul(1 << 20))
+            && self.sums.iter().all(|(_, _, n)| {
+                *n <= (self.windows as u64).saturating_mul(1 << 20).saturating_add(self.cycles as u64)
+            })
     }
 }
 
@@ -337,6 +342,7 @@ mod tests {
             test: 297,
             epoch: 3,
             done: 64,
+            cycles: 0,
             sums: vec![("loss".into(), 0.1_f64.to_bits(), 64)],
             program: "00".into(),
             data: "ff".into(),

@@ -171,25 +171,45 @@ impl<'f> Runner<'f> {
         let block = self.family.engine.time(Phase::Data, || data.block(windows));
         let block = block.map_err(|d| here(self.session.fail(d)))?;
         self.session.feed_block(&block).map_err(here)?;
-        if data.is_empty() {
-            self.run_on(data.cycles)?;
-        }
         if self.session.open_cycles() > 0 {
             return Err(here(self.incomplete()));
         }
         Ok(self.session.known())
     }
 
-    /// Runs a node without inputs on to the end of its window, if that comes within as many cycles.
-    fn run_on(&mut self, cycles: usize) -> Result<(), Error> {
+    /// Runs a node without inputs for the rest of so many cycles, of which some are `done`, and on to the end of its window. Once `stop`
+    /// says so, it only runs on to the end of the window. Whether all cycles were run. `each` sees the outputs.
+    pub(crate) fn run_cycles(
+        &mut self,
+        cycles: usize,
+        done: &mut usize,
+        stop: &dyn Fn() -> bool,
+        each: &mut dyn FnMut(&[Outputs]) -> Result<(), Diagnostic>,
+    ) -> Result<bool, Error> {
+        /// So few that a signal is soon seen.
+        const PIECE: usize = 256;
+        while *done < cycles && !stop() {
+            let piece = PIECE.min(cycles - *done);
+            self.session.feed_block(&Block::new(piece, Vec::new()))?;
+            *done += piece;
+            each(&self.session.known()).map_err(|d| self.session.fail(d))?;
+        }
+        let is_all = *done >= cycles;
+        *done += self.run_on(cycles)?;
+        each(&self.session.known()).map_err(|d| self.session.fail(d))?;
+        Ok(is_all)
+    }
+
+    /// Runs a node without inputs on to the end of its window, which has to come within as many cycles. How many it took.
+    fn run_on(&mut self, cycles: usize) -> Result<usize, Error> {
         let cycle = Block::new(1, Vec::new());
-        for _ in 0..cycles {
+        for run in 0..=cycles {
             if self.session.open_cycles() == 0 {
-                break;
+                return Ok(run);
             }
             self.session.feed_block(&cycle)?;
         }
-        Ok(())
+        Err(self.incomplete())
     }
 
     /// A value waits for cycles after its window.

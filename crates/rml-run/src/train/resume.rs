@@ -58,8 +58,12 @@ pub(super) fn terms(options: &TrainOptions, before: Option<&Position>) -> Result
 
 /// A run that has come further than it is to go.
 fn beyond(epochs: u64, before: &Position) -> Option<Diagnostic> {
-    let begun = if before.done > 0 { format!(" and {} windows", before.done) } else { String::new() };
-    let is_beyond = epochs < before.epoch || (epochs == before.epoch && before.done > 0);
+    let begun = match (before.done, before.cycles) {
+        (0, 0) => String::new(),
+        (0, cycles) => format!(" and {cycles} cycles"),
+        (windows, _) => format!(" and {windows} windows"),
+    };
+    let is_beyond = epochs < before.epoch || (epochs == before.epoch && !begun.is_empty());
     let what = "the run to resume is beyond the number of epochs";
     is_beyond.then(|| {
         Diagnostic::error(codes::RESUME_MISMATCH, what)

@@ -76,6 +76,7 @@ pub(super) fn start(
         test: count(options.test.unwrap_or_default(), windows.count)?,
         epoch: 0,
         done: 0,
+        cycles: 0,
         sums: Vec::new(),
         program: fingerprint::program(program.sources()),
         data: engine.time(Phase::Data, || fingerprint::data(data, program.inputs().iter().map(|i| &*i.name))),

@@ -8,6 +8,7 @@ use rml_base::profile::Phase;
 use rml_base::{Diagnostic, Error};
 use rml_data::{Columns, Windows, order, split};
 use rml_driver::Source;
+use rml_engine::Outputs;
 
 use super::observer::{EpochSummary, Observer, Progress, TrainInfo, TrainReport};
 use super::options::TrainOptions;
@@ -89,11 +90,19 @@ impl<'a> Training<'a> {
                     return Ok(report);
                 }
                 let batch = &order[position.done..order.len().min(position.done + size)];
-                let outputs = runner
-                    .run(windows, batch)
-                    .map_err(|e| e.note(format!("in epoch {}", position.epoch + 1)))?;
-                averages.add(&outputs, batch.len()).map_err(|d| runner.session().fail(d))?;
+                let within = |e: Error| e.note(format!("in epoch {}", position.epoch + 1));
+                if windows.is_empty() {
+                    let (stop, cycles) = (|| interrupted(options), &mut position.cycles);
+                    let mut add = |outputs: &[Outputs]| averages.add(outputs, batch.len());
+                    if !runner.run_cycles(windows.cycles, cycles, &stop, &mut add).map_err(within)? {
+                        continue;
+                    }
+                } else {
+                    let outputs = runner.run(windows, batch).map_err(within)?;
+                    averages.add(&outputs, batch.len()).map_err(|d| runner.session().fail(d))?;
+                }
                 position.done += batch.len();
+                position.cycles = 0;
                 let metrics = averages.metrics();
                 let epoch = position.epoch + 1;
                 if !options.allow_nan {
