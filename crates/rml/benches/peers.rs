@@ -3,10 +3,15 @@
 //! `cargo bench -p rml --bench peers -- JOB..` prints one JSON line for each job: the median and the least time of a step in
 //! milliseconds. Jobs are `train:B,T,D,H`, a step of gradient descent for an LSTM of H units that classifies B sequences of T vectors
 //! of D numbers; `scalars:N,T`, a gradient through a recurrence of N numbers over T cycles; and `stream:D,H`, a step of an LSTM of H units
-//! and a dense layer of 4 on D numbers, by a `Stepper`. `RML_ENGINE=sim` has the simulator train, `RML_ENGINE=xla` and `torch` that backend, on
+//! and a dense layer of 4 on D numbers, by a `Stepper`. `long:STEPS,WINDOWS` runs as many steps of a small stream, and trains a small
+//! recurrence on as many windows, by slices and from data; it prints the memory of the process before and after, and fails if it grows.
+//! `RML_ENGINE=sim` has the simulator train, `RML_ENGINE=xla` and `torch` that backend, on
 //! one thread.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark prints its figures")]
+
+#[path = "peers/long.rs"]
+mod long;
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -25,6 +30,10 @@ fn main() {
     for job in jobs {
         let Some((name, sizes)) = job.split_once(':') else { usage(&job) };
         let sizes: Vec<usize> = sizes.split(',').filter_map(|s| s.parse().ok()).collect();
+        if let ("long", [steps, windows]) = (name, &sizes[..]) {
+            done(long::run(*steps, *windows));
+            continue;
+        }
         let mut times = match (name, &sizes[..]) {
             ("train", [b, t, d, h]) => train(*b, *t, *d, *h),
             ("scalars", [n, t]) => scalars(*n, *t),
@@ -41,7 +50,7 @@ fn main() {
 }
 
 fn usage(job: &str) -> ! {
-    eprintln!("`{job}` is no job; expected train:B,T,D,H, scalars:N,T or stream:D,H");
+    eprintln!("`{job}` is no job; expected train:B,T,D,H, scalars:N,T, stream:D,H or long:STEPS,WINDOWS");
     std::process::exit(2)
 }
 
