@@ -15,7 +15,7 @@ use rml_ir::{DType, Precision, Type};
 
 use crate::causality::frame::Frame;
 use crate::causality::{Causality, Cut, Latency};
-use crate::clocks::Clocks;
+use crate::clocks::{ClockId, Clocks};
 use crate::conditions::Conditions;
 
 /// How long outputs have to be waited for.
@@ -170,8 +170,12 @@ fn bytes(flat: &Flat, clocks: &Clocks, causality: &Causality, program: &Bound, o
         _ => None,
     };
     let sum = |which: &dyn Fn(&Var) -> bool| values().filter(which).map(size).fold(0, u64::saturating_add);
-    let per_cycle = Some(sum(&|v| frame.as_ref().is_none_or(|f| !f.is_never(clocks.of[*v]))));
-    let once = frame.as_ref().map(|f| sum(&|v| !f.is_never(clocks.of[*v]) && f.is_once(clocks.of[*v])));
+    // Whether a clock ticks somewhere, and whether it does once in a window.
+    let of_clock = |f: &Frame<'_, '_>, ck: ClockId| (!f.is_never(ck), !f.is_never(ck) && f.is_once(ck));
+    let ticks: Option<IndexVec<ClockId, (bool, bool)>> =
+        frame.map(|f| clocks.clocks.ids().map(|ck| of_clock(&f, ck)).collect());
+    let per_cycle = Some(sum(&|v| ticks.as_ref().is_none_or(|of| of[clocks.of[*v]].0)));
+    let once = ticks.as_ref().map(|of| sum(&|v| of[clocks.of[*v]].1));
     Bytes { state, look_ahead, per_cycle, once }
 }
 

@@ -3,8 +3,10 @@
 //! [`Conditions::truth`] evaluates a condition symbolically for an [`Instant`], a cycle of which some conditions and the position in its
 //! segment are known: `a and b` is false where `b` is known to be false, and `true fby end` is true in the first tick of a segment.
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 
+use indexmap::{IndexMap, IndexSet};
 use rml_base::IndexVec;
 use rml_ir::Value;
 use rml_ir::flat::{ConstId, ConstKind, Eq, Flat, Init, Rhs, Var, Window};
@@ -40,6 +42,11 @@ pub(crate) struct Conditions<'a> {
     /// For the first variable of each class of proved equal ones, the member whose equation is evaluated: a constant if there is one, else
     /// a member whose equation is not a copy of another member.
     definer: IndexVec<Var, Var>,
+    /// The boundaries of each window, by their number: windows with the same number end in the same cycles.
+    boundaries: IndexVec<Window, usize>,
+    /// The guards of which one holds at the boundaries with that number.
+    pub(crate) at_boundary: Vec<BTreeSet<Guard>>,
+    constants: RefCell<IndexMap<Var, Option<bool>>>,
 }
 
 /// What is known of one cycle: the values of some conditions, and where the cycle lies in its segment.
@@ -54,8 +61,8 @@ pub(crate) struct Instant {
     pub(crate) ends: Vec<Guard>,
     /// The clock of the ends.
     pub(crate) clock: Option<ClockId>,
-    /// The windows that begin and end where the segments do.
-    pub(crate) windows: Vec<Window>,
+    /// The boundaries that are those of the segments.
+    pub(crate) boundaries: Vec<usize>,
     /// Whether the cycle is the first tick of `clock` in its segment; `None` if that is unknown.
     pub(crate) first: Option<bool>,
     /// Whether the cycle is the last one of its segment; `None` if that is unknown.
@@ -88,7 +95,23 @@ impl<'a> Conditions<'a> {
                 definer[first] = v;
             }
         }
-        Conditions { flat, clocks, defs, definer }
+        let mut conditions = Conditions {
+            flat,
+            clocks,
+            defs,
+            definer,
+            boundaries: IndexVec::new(),
+            at_boundary: Vec::new(),
+            constants: RefCell::default(),
+        };
+        let mut found = IndexSet::new();
+        for w in flat.windows.ids() {
+            let ends = conditions.windows(Some(w)).into_iter().map(|w| flat.windows[w].end);
+            let guards: BTreeSet<Guard> = ends.map(|end| conditions.guard(end, true)).collect();
+            conditions.boundaries.push(found.insert_full(guards).0);
+        }
+        conditions.at_boundary = found.into_iter().collect();
+        conditions
     }
 
     /// The right side of a variable's equation.
@@ -184,7 +207,17 @@ impl<'a> Conditions<'a> {
 
     /// The value that a condition has in all cycles in which it is present, or `None` if the equations do not determine one.
     pub(crate) fn constant(&self, cond: Var) -> Option<bool> {
-        self.truth(cond, &Instant::default())
+        if let Some(known) = self.constants.borrow().get(&cond) {
+            return *known;
+        }
+        let found = self.truth(cond, &Instant::default());
+        self.constants.borrow_mut().insert(cond, found);
+        found
+    }
+
+    /// The boundaries of a window, by their number.
+    pub(crate) fn boundary(&self, window: Window) -> usize {
+        self.boundaries[window]
     }
 
     /// The value of a condition: known, or computed from its equation.
@@ -247,7 +280,8 @@ impl<'a> Conditions<'a> {
 
     /// Whether a delay ticks with the segments and restarts where they do.
     fn is_at_edge(&self, lhs: Var, window: Option<Window>, instant: &Instant) -> bool {
-        instant.clock == Some(self.clocks.of[lhs]) && window.is_some_and(|w| instant.windows.contains(&w))
+        instant.clock == Some(self.clocks.of[lhs])
+            && window.is_some_and(|w| instant.boundaries.contains(&self.boundaries[w]))
     }
 
     /// The value of a delay. `at_edge` says whether the tick is the one where the delay restarts, if that is known.
@@ -262,7 +296,7 @@ impl<'a> Conditions<'a> {
     ) -> Option<bool> {
         let anywhere = Instant {
             ends: instant.ends.clone(),
-            windows: instant.windows.clone(),
+            boundaries: instant.boundaries.clone(),
             clock: instant.clock,
             ..Instant::default()
         };

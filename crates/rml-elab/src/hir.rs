@@ -33,6 +33,7 @@ pub(crate) struct Node {
     /// The interface.
     pub(crate) span: Span,
     pub(crate) name_span: Span,
+    /// In the order of their numbers.
     pub(crate) formals: Vec<Local>,
     pub(crate) outputs: Vec<Local>,
     pub(crate) locals: IndexVec<Local, LocalData>,
@@ -200,6 +201,11 @@ pub(crate) enum Index {
 }
 
 impl Node {
+    /// Which formal a local is.
+    pub(crate) fn position(&self, formal: Local) -> Option<usize> {
+        self.formals.binary_search(&formal).ok()
+    }
+
     /// The name of a local.
     pub(crate) fn name_of(&self, local: Local) -> &Arc<str> {
         &self.locals[local].name

@@ -136,10 +136,7 @@ impl<'p> Tree<'p> {
     /// What a name is in an instance; never [`Role::Unused`].
     pub(crate) fn role(&self, id: InstanceId, local: Local) -> Role {
         let node = self.node(id);
-        let given = || {
-            let position = node.formals.iter().position(|l| *l == local);
-            position.and_then(|i| self.instances[id].givens.get(i))
-        };
+        let given = || node.position(local).and_then(|i| self.instances[id].givens.get(i));
         match node.roles[local] {
             Role::Unused => match given() {
                 Some(Given::Static(_) | Given::Root(RootGiven::Static(_) | RootGiven::Open)) => Role::Static,
@@ -295,7 +292,7 @@ impl<'p> Tree<'p> {
         match node.locals[local].kind {
             LocalKind::Defined { equation } => Meaning::Expr(id, node.equations[equation].rhs),
             LocalKind::Formal => {
-                let position = node.formals.iter().position(|l| *l == local);
+                let position = node.position(local);
                 let instance = &self.instances[id];
                 match (position.and_then(|i| instance.givens.get(i)), instance.parent) {
                     (Some(Given::Static(expr)), Some((parent, ..))) => Meaning::Expr(parent, *expr),

@@ -105,6 +105,7 @@ pub(crate) fn demand<'a>(window: &'a Window<'a>, open: Option<&'a Window<'a>>) -
         found: BTreeMap::new(),
         registers: BTreeMap::new(),
         states: window.flat.states.iter().map(|(key, s)| (s.equation, (key.clone(), s.parameter))).collect(),
+        inputs: window.flat.inputs.iter().map(|i| i.var).zip(0..).collect(),
     };
     if let Some(open) = open {
         demand.head(open)?;
@@ -142,6 +143,7 @@ struct Demand<'a> {
     found: BTreeMap<Var, BTreeMap<usize, At>>,
     registers: BTreeMap<Var, Register>,
     states: BTreeMap<Eq, (std::sync::Arc<str>, bool)>,
+    inputs: BTreeMap<Var, u32>,
 }
 
 impl<'a> Demand<'a> {
@@ -196,8 +198,10 @@ impl<'a> Demand<'a> {
         self.is_open = true;
         self.head.extend(window.ends.iter().map(|end| end.cond));
         let mut done = BTreeSet::new();
-        while let Some(v) = self.head.iter().copied().find(|v| !done.contains(v)) {
-            done.insert(v);
+        while let Some(v) = self.head.pop_first() {
+            if !done.insert(v) {
+                continue;
+            }
             for (p, twin) in [(Position::First, Position::Only), (Position::Middle, Position::Last)] {
                 if !open.may_be_present(v, p) {
                     continue;
@@ -213,6 +217,7 @@ impl<'a> Demand<'a> {
                 }
             }
         }
+        self.head = done;
         for end in &window.ends {
             if !self.resolver.is_steady(end.cond) || open.all != Positions::ALL {
                 let why = "the end of a window has no value in some cycles";
@@ -254,8 +259,7 @@ impl<'a> Demand<'a> {
     /// How a value of its own comes about.
     fn own(&mut self, v: Var, p: Position) -> Result<Rule, Declined> {
         let Some(rhs) = self.window.rhs(v) else {
-            let i = self.window.flat.inputs.iter().position(|i| i.var == v).unwrap_or_default();
-            return Ok(Rule::Input(u32::try_from(i).unwrap_or(u32::MAX)));
+            return Ok(Rule::Input(self.inputs.get(&v).copied().unwrap_or_default()));
         };
         Ok(match rhs {
             Rhs::Apply { op, args } => {

@@ -59,7 +59,8 @@ impl<'a> Resolver<'a> {
 
     /// Whether a variable is not settled yet, since it is on the way to itself.
     fn depends_on_path(&self, found: Source) -> bool {
-        matches!(found, Source::Kept(u, _) if self.path.iter().any(|(v, _)| *v == u))
+        let Source::Kept(u, _) = found else { return false };
+        Position::ALL.into_iter().any(|p| self.path.contains(&(u, p)))
     }
 
     /// What the facts say that it equals.

@@ -1,6 +1,7 @@
 //! Which windows a plan is for, and what is known of a variable at a position in them.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use rml_analysis::{
     Causality, ClockData, ClockId, Clocks, Guard, Hold, Latency, Position, Positions, Segments, VarFacts,
@@ -19,7 +20,7 @@ pub(crate) struct Window<'a> {
     /// What ends a window; nothing if any block of cycles is one.
     pub(crate) ends: Vec<Guard>,
     /// The windows of `every` that end where these do.
-    own: Vec<flat::Window>,
+    own: BTreeSet<flat::Window>,
     /// Whether any block of cycles is a window.
     pub(crate) is_block: bool,
     /// The positions that ticks may have.
@@ -77,7 +78,7 @@ impl<'a> Window<'a> {
             clocks,
             table: Cow::Borrowed(table),
             ends: if is_block { Vec::new() } else { data.cut.ends.clone() },
-            own: data.windows.clone(),
+            own: data.windows.iter().copied().collect(),
             is_block,
             all,
             defs,

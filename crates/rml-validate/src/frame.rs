@@ -1,6 +1,6 @@
 //! The windows of a plan, and what the facts say of variables at their ticks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use rml_analysis::{ClockData, ClockId, Clocks, Facts, Guard, Hold, Segments, VarFacts};
@@ -20,7 +20,7 @@ pub(crate) struct Frame<'a> {
     /// What is known at all ticks.
     trace: &'a IndexVec<Var, VarFacts>,
     /// The windows of the program that end where those of the plan do.
-    own: &'a [flat::Window],
+    own: BTreeSet<flat::Window>,
     /// Whether a window is any block of cycles: then no tick of it is known to be the first or last of anything.
     is_block: bool,
     rhs: IndexVec<Var, Option<&'a Rhs>>,
@@ -85,7 +85,7 @@ impl<'a> Frame<'a> {
         for equation in &flat.equations {
             rhs[equation.lhs] = Some(&equation.rhs);
         }
-        let own = if is_block { &[][..] } else { &facts.segments[segments].windows };
+        let own = facts.segments[segments].windows.iter().filter(|_| !is_block).copied().collect();
         let table = &facts.tables[segments];
         let state =
             |(key, s): (&'a Arc<str>, &flat::State)| (flat.equations[s.equation].lhs, (key, s.parameter));

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rml_ir::flat::Window;
 
 use super::cut;
-use super::frame::{Ends, Frame};
+use super::frame::Ends;
 use super::graph::{Dependences, Distance, Edge};
 use super::part::Part;
 use super::segment::{Proof, prove};
@@ -84,6 +84,6 @@ fn labels(deps: &Dependences<'_>, part: &Part) -> Option<(BTreeMap<usize, usize>
 /// Whether an edge leads to an earlier window: from a `fby` that ticks once a window to what it delays.
 fn is_behind(deps: &Dependences<'_>, edge: &Edge, window: Window) -> bool {
     let Some((clock, _)) = deps.delay(edge) else { return false };
-    let frame = Frame::new(&deps.conditions, &Ends::Window(window), clock);
+    let frame = deps.frames.get(&deps.conditions, &Ends::Window(window), clock);
     edge.distance == Distance::Past && !edge.between && frame.is_some_and(|f| f.ticks_once(clock))
 }

@@ -1,7 +1,9 @@
 //! A frame divides time into segments and tells four kinds of cycles apart in each: whether a cycle is the first tick of a clock in its
 //! segment, and whether it is the last cycle of the segment.
 
-use std::collections::BTreeSet;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use rml_ir::flat::{Init, Rhs, Var, Window};
 
@@ -10,7 +12,7 @@ use crate::clocks::{ClockData, ClockId};
 use crate::conditions::{Conditions, Guard, Instant};
 
 /// What divides time into segments.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Ends {
     /// A segment ends where all of these hold.
     All(Vec<Guard>),
@@ -31,8 +33,14 @@ pub(crate) fn is_last(p: Position) -> bool {
 }
 
 /// Segments, seen from the ticks of a clock.
+#[derive(Clone)]
 pub(crate) struct Frame<'c, 'a> {
     pub(crate) conditions: &'c Conditions<'a>,
+    pub(crate) data: Rc<FrameData>,
+}
+
+/// What is known of segments.
+pub(crate) struct FrameData {
     /// The guards at the ends of segments. A segment ends where all of them hold, if `all` is set, else where one of them does.
     pub(crate) ends: Vec<Guard>,
     all: bool,
@@ -40,15 +48,57 @@ pub(crate) struct Frame<'c, 'a> {
     pub(crate) clock: ClockId,
     /// Whether segments end only in ticks of that clock.
     pub(crate) ticks: bool,
-    /// Windows that end exactly where the segments do.
-    windows: Vec<Window>,
-    /// Windows that end nowhere else, though perhaps not at every end of a segment.
-    around: Vec<Window>,
-    /// Windows that end at every end of a segment, and perhaps elsewhere.
-    within: Vec<Window>,
+    /// The boundaries of windows that end exactly where the segments do.
+    boundaries: Vec<usize>,
+    /// Those of windows that end nowhere else, though perhaps not at every end of a segment.
+    around: BTreeSet<usize>,
+    /// Those of windows that end at every end of a segment, and perhaps elsewhere.
+    within: BTreeSet<usize>,
     /// What is known by position: `inner` for variables that are present only where all ends are, `outer` for all others.
     inner: Vec<Instant>,
     outer: Vec<Instant>,
+    /// The values of conditions that were asked for, by position and whether that is for such a variable.
+    truths: RefCell<BTreeMap<(Var, Position, bool), Option<bool>>>,
+}
+
+/// The frames of a program, so that those that many recurrences have in common are made once.
+#[derive(Default)]
+pub(crate) struct Frames(RefCell<BTreeMap<FrameKey, Option<Rc<FrameData>>>>);
+
+type FrameKey = (Ends, ClockId);
+
+impl Frames {
+    /// As [`Frame::new`].
+    pub(crate) fn get<'c, 'a>(
+        &self,
+        conditions: &'c Conditions<'a>,
+        ends: &Ends,
+        clock: ClockId,
+    ) -> Option<Frame<'c, 'a>> {
+        let make = || Frame::new(conditions, ends, clock).map(|frame| frame.data);
+        let data = self.0.borrow_mut().entry((ends.clone(), clock)).or_insert_with(make).clone();
+        data.map(|data| Frame { conditions, data })
+    }
+}
+
+impl FrameData {
+    fn instant(&self, conditions: &Conditions<'_>, p: Position, with_ends: bool) -> Instant {
+        let mut instant = Instant {
+            ends: if self.all { self.ends.clone() } else { Vec::new() },
+            clock: Some(self.clock),
+            boundaries: self.boundaries.clone(),
+            first: Some(is_first(p)),
+            last: (is_last(p) || with_ends).then_some(is_last(p)),
+            ..Instant::default()
+        };
+        if is_last(p) && self.all {
+            self.ends.iter().for_each(|l| conditions.assume(&mut instant, *l));
+        }
+        if !is_last(p) && with_ends && (!self.all || self.ends.len() == 1) {
+            self.ends.iter().for_each(|l| conditions.assume(&mut instant, l.negated()));
+        }
+        instant
+    }
 }
 
 impl<'c, 'a> Frame<'c, 'a> {
@@ -69,29 +119,29 @@ impl<'c, 'a> Frame<'c, 'a> {
         // Every `every` has a window of its own; those with the same ends have the same boundaries.
         let own: BTreeSet<Guard> = guards.iter().map(|l| conditions.guard(l.cond, l.value)).collect();
         let comparable = !all || own.len() == 1;
-        let which = |f: &dyn Fn(&BTreeSet<Guard>) -> bool| -> Vec<Window> {
-            let is = |w: &Window| comparable && f(&of_window(*w).into_iter().collect());
-            flat.windows.ids().filter(is).collect()
+        let which = |f: &dyn Fn(&BTreeSet<Guard>) -> bool| {
+            let all = conditions.at_boundary.iter().enumerate().filter(|(_, guards)| comparable && f(guards));
+            all.map(|(boundary, _)| boundary).collect::<Vec<usize>>()
         };
         let of = |l: &Guard| conditions.clocks.of[l.cond];
         if guards.iter().any(|l| matches!(conditions.clocks.clocks[of(l)], ClockData::Unknown)) {
             return None;
         }
-        let mut frame = Frame {
+        let mut data = FrameData {
             ticks: guards.iter().all(|l| conditions.is_within(of(l), clock)),
-            windows: which(&|b| *b == own),
-            around: which(&|b| b.is_subset(&own)),
-            within: which(&|b| b.is_superset(&own)),
+            boundaries: which(&|b| *b == own),
+            around: which(&|b| b.is_subset(&own)).into_iter().collect(),
+            within: which(&|b| b.is_superset(&own)).into_iter().collect(),
             ends: guards,
             all,
             clock,
-            conditions,
             inner: Vec::new(),
             outer: Vec::new(),
+            truths: RefCell::default(),
         };
-        frame.inner = POSITIONS.map(|p| frame.instant(p, true)).collect();
-        frame.outer = POSITIONS.map(|p| frame.instant(p, false)).collect();
-        Some(frame)
+        data.inner = POSITIONS.map(|p| data.instant(conditions, p, true)).collect();
+        data.outer = POSITIONS.map(|p| data.instant(conditions, p, false)).collect();
+        Some(Frame { conditions, data: Rc::new(data) })
     }
 
     /// The segments of a cut, seen from the clock of its first condition.
@@ -103,34 +153,18 @@ impl<'c, 'a> Frame<'c, 'a> {
         Frame::new(conditions, &ends, conditions.clocks.of[cut.ends.first()?.cond])
     }
 
-    fn instant(&self, p: Position, with_ends: bool) -> Instant {
-        let mut instant = Instant {
-            ends: if self.all { self.ends.clone() } else { Vec::new() },
-            clock: Some(self.clock),
-            windows: self.windows.clone(),
-            first: Some(is_first(p)),
-            last: (is_last(p) || with_ends).then_some(is_last(p)),
-            ..Instant::default()
-        };
-        if is_last(p) && self.all {
-            self.ends.iter().for_each(|l| self.conditions.assume(&mut instant, *l));
-        }
-        if !is_last(p) && with_ends && (!self.all || self.ends.len() == 1) {
-            self.ends.iter().for_each(|l| self.conditions.assume(&mut instant, l.negated()));
-        }
-        instant
-    }
-
-    /// What is known of a cycle of that kind in which a clock ticks.
-    pub(crate) fn at(&self, clock: ClockId, p: Position) -> &Instant {
-        let of = |l: &Guard| self.conditions.clocks.of[l.cond];
-        let inner = self.ends.iter().all(|l| self.conditions.is_within(clock, of(l)));
-        if inner { &self.inner[p] } else { &self.outer[p] }
-    }
-
-    /// Whether a condition may have a value there.
+    /// Whether a condition may have a value in a cycle of that kind in which a clock ticks.
     pub(crate) fn may_hold(&self, clock: ClockId, p: Position, guard: Guard) -> bool {
-        self.conditions.truth(guard.cond, self.at(clock, p)).is_none_or(|t| t == guard.value)
+        let of = |l: &Guard| self.conditions.clocks.of[l.cond];
+        let inner = self.data.ends.iter().all(|l| self.conditions.is_within(clock, of(l)));
+        self.truth(guard.cond, p, inner).is_none_or(|t| t == guard.value)
+    }
+
+    /// The value of a condition, if it is known.
+    fn truth(&self, cond: Var, p: Position, inner: bool) -> Option<bool> {
+        let instant = if inner { &self.data.inner[p] } else { &self.data.outer[p] };
+        let find = || self.conditions.truth(cond, instant);
+        *self.data.truths.borrow_mut().entry((cond, p, inner)).or_insert_with(find)
     }
 
     /// Whether a clock may tick there: whether each of its samplings may hold. A clock ticks only where its samplings hold, which the
@@ -155,15 +189,16 @@ impl<'c, 'a> Frame<'c, 'a> {
         let conditions = self.conditions;
         conditions.chain(clock).iter().any(|l| {
             let l = conditions.guard(l.cond, l.value);
-            if self.all && self.ends.iter().any(|e| conditions.guard(e.cond, e.value) == l) {
-                return self.ends.len() == 1;
+            if self.data.all && self.data.ends.iter().any(|e| conditions.guard(e.cond, e.value) == l) {
+                return self.data.ends.len() == 1;
             }
             match conditions.rhs(l.cond) {
                 Some(Rhs::Fby { init: Init::Const(_), next, window: Some(w) }) => {
-                    conditions.constant(*next) == Some(!l.value) && self.around.contains(w)
+                    conditions.constant(*next) == Some(!l.value)
+                        && self.data.around.contains(&conditions.boundary(*w))
                 }
                 // `true fby end`, on whatever clock.
-                Some(Rhs::Fby { init: Init::Const(_), next, window: None }) => match self.ends[..] {
+                Some(Rhs::Fby { init: Init::Const(_), next, window: None }) => match self.data.ends[..] {
                     [end] => conditions.guard(*next, l.value) == conditions.guard(end.cond, end.value),
                     _ => false,
                 },
@@ -174,7 +209,8 @@ impl<'c, 'a> Frame<'c, 'a> {
 
     /// Whether a window ends only where segments end.
     pub(crate) fn bounds(&self, window: Window) -> bool {
-        self.windows.contains(&window) || self.around.contains(&window)
+        let boundary = self.conditions.boundary(window);
+        self.data.boundaries.contains(&boundary) || self.data.around.contains(&boundary)
     }
 
     /// Whether a delay in that window never leads across the end of a segment.
@@ -184,8 +220,10 @@ impl<'c, 'a> Frame<'c, 'a> {
         conditions.windows(window).iter().any(|w| {
             let end = conditions.flat.windows[*w].end;
             // An end that is absent there does not end the window.
-            let present = self.all && self.ends.iter().any(|l| conditions.is_within(of(l.cond), of(end)));
-            self.within.contains(w) || (present && conditions.truth(end, &self.outer[2]) == Some(true))
+            let present =
+                self.data.all && self.data.ends.iter().any(|l| conditions.is_within(of(l.cond), of(end)));
+            self.data.within.contains(&conditions.boundary(*w))
+                || (present && self.truth(end, 2, false) == Some(true))
         })
     }
 }
@@ -249,8 +287,8 @@ mod tests {
             let mut found = vec![Vec::new()];
             for n in 0..CYCLES {
                 found.last_mut().unwrap().push(n);
-                let mut each = frame.ends.iter().map(|guard| self.holds(n, guard));
-                if if frame.all { each.all(|h| h) } else { each.any(|h| h) } {
+                let mut each = frame.data.ends.iter().map(|guard| self.holds(n, guard));
+                if if frame.data.all { each.all(|h| h) } else { each.any(|h| h) } {
                     found.push(Vec::new());
                 }
             }
@@ -263,8 +301,9 @@ mod tests {
             let clocks = self.conditions.clocks;
             let mut compared = 0;
             for segment in self.segments(frame) {
-                let first = segment.iter().find(|n| self.ticks(**n, frame.clock));
-                for clock in clocks.clocks.ids().filter(|ck| self.conditions.is_within(*ck, frame.clock)) {
+                let first = segment.iter().find(|n| self.ticks(**n, frame.data.clock));
+                for clock in clocks.clocks.ids().filter(|ck| self.conditions.is_within(*ck, frame.data.clock))
+                {
                     let of_clock = |v: &Var| clocks.of[*v] == clock;
                     let vars: Vec<Var> = self.conditions.flat.vars.ids().filter(of_clock).collect();
                     let is_present = |n: &&usize| {

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use rml_base::{EntityId, IndexVec};
 use rml_ir::flat::{Eq, Init, Rhs, Var, Window};
 
+use super::frame::Frames;
 use super::presence::{Class, Classes};
 use crate::clocks::{ClockData, ClockId};
 use crate::conditions::{Conditions, Guard, Instant};
@@ -67,6 +68,7 @@ pub(crate) struct Dependences<'a> {
     pub(crate) conditions: Conditions<'a>,
     classes: Classes,
     pub(crate) graph: Graph<Edge>,
+    pub(crate) frames: Frames,
 }
 
 /// What a position stands for.
@@ -100,7 +102,7 @@ impl<'a> Dependences<'a> {
             }
         }
         let graph = Graph::new(flat.vars.len() + classes.decided_by.len(), list);
-        Dependences { conditions, classes, graph }
+        Dependences { conditions, classes, graph, frames: Frames::default() }
     }
 
     pub(crate) fn node(&self, at: usize) -> Node {
@@ -132,6 +134,14 @@ impl<'a> Dependences<'a> {
     pub(crate) fn delay(&self, edge: &Edge) -> Option<(ClockId, Option<Window>)> {
         let equation = &self.conditions.flat.equations[edge.eq?];
         Some((self.conditions.clocks.of[equation.lhs], equation.rhs.window()))
+    }
+
+    /// The window around what a position stands for, if that is a delay.
+    pub(crate) fn window(&self, at: usize) -> Option<Window> {
+        match self.node(at) {
+            Node::Value(var) => self.conditions.rhs(var)?.window(),
+            Node::Presence(_) => None,
+        }
     }
 
     pub(crate) fn is_post(&self, edge: &Edge) -> bool {

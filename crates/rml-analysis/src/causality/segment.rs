@@ -49,8 +49,8 @@ pub(crate) struct Proof {
     pub(crate) waits: Vec<(u64, u64)>,
     /// For each member, whether it may be present in the last cycle of a segment.
     pub(crate) at_last: Vec<bool>,
-    /// The windows whose delays never lead across the end of a segment.
-    pub(crate) within: Vec<Window>,
+    /// The windows around delays of the recurrence that never lead across the end of a segment.
+    pub(crate) within: BTreeSet<Window>,
     /// The clocks of delays whose next tick may lie several segments later.
     pub(crate) jumping: BTreeSet<ClockId>,
 }
@@ -76,7 +76,7 @@ pub(super) type Nested<'n> = &'n dyn Fn(&Part) -> Option<Proof>;
 
 /// Proves that `ends` cut a part. Whatever runs both ways within a segment has to be cut there again, which `nested` proves.
 pub(super) fn prove(deps: &Dependences<'_>, part: &Part, ends: &Ends, nested: Nested<'_>) -> Option<Proof> {
-    let frame = Frame::new(&deps.conditions, ends, reference_clock(deps, part)?)?;
+    let frame = deps.frames.get(&deps.conditions, ends, reference_clock(deps, part)?)?;
     let clocks: BTreeSet<ClockId> =
         part.edges.iter().filter_map(|(_, _, e)| Some(deps.delay(e)?.0)).collect();
     let once = clocks.into_iter().map(|ck| (ck, frame.ticks_once(ck))).collect();
@@ -95,8 +95,8 @@ pub(super) fn prove(deps: &Dependences<'_>, part: &Part, ends: &Ends, nested: Ne
     }
     let at_last = (0..part.nodes.len()).map(|v| segments.is_valid(v, 2) || segments.is_valid(v, 3)).collect();
     let waits = waits(&segments, &graph, &all);
-    let windows = deps.conditions.flat.windows.ids();
-    let within = windows.filter(|w| segments.frame.cuts(Some(*w))).collect();
+    let windows: BTreeSet<Window> = part.nodes.iter().filter_map(|v| deps.window(*v)).collect();
+    let within = windows.into_iter().filter(|w| segments.frame.cuts(Some(*w))).collect();
     let jumping = segments.jumping();
     Some(Proof { ends: ends.clone(), sweeps: merged(sweeps), nested: inner, waits, at_last, within, jumping })
 }
@@ -246,7 +246,7 @@ impl Segments<'_, '_> {
 
     fn is_taken(&self, v: usize, p: Position, edge: &Edge) -> bool {
         let frame = &self.frame;
-        let delay = self.deps.delay(edge).filter(|(clock, _)| *clock == frame.clock);
+        let delay = self.deps.delay(edge).filter(|(clock, _)| *clock == frame.data.clock);
         let bounds = |w: Window| frame.bounds(w);
         match edge.only {
             Only::Always | Only::Present(None) => true,
@@ -254,7 +254,9 @@ impl Segments<'_, '_> {
                 frame.may_hold(self.deps.clock(self.part.nodes[v]), p, guard)
             }
             Only::Start => is_first(p) || !delay.is_some_and(|(_, w)| w.is_none_or(bounds)),
-            Only::End => is_last(p) || !frame.ticks || !delay.is_some_and(|(_, w)| w.is_some_and(bounds)),
+            Only::End => {
+                is_last(p) || !frame.data.ticks || !delay.is_some_and(|(_, w)| w.is_some_and(bounds))
+            }
         }
     }
 
@@ -263,14 +265,14 @@ impl Segments<'_, '_> {
         if edge.between {
             return self.before(at, p, lead);
         }
-        let ticks = self.deps.conditions.is_within(clock, self.frame.clock);
+        let ticks = self.deps.conditions.is_within(clock, self.frame.data.clock);
         let cut = self.frame.cuts(window);
         if !(self.once[&clock] || is_first(p) && ticks) {
             POSITIONS.filter(|q| !is_last(*q)).for_each(|q| lead(q, 0));
         }
-        let stays = clock == self.frame.clock && !is_first(p);
+        let stays = clock == self.frame.data.clock && !is_first(p);
         if !cut && !stays {
-            let last = clock == self.frame.clock && self.frame.ticks;
+            let last = clock == self.frame.data.clock && self.frame.data.ticks;
             POSITIONS.filter(|q| is_last(*q) || !last).for_each(|q| lead(q, -1));
         }
     }
@@ -278,7 +280,8 @@ impl Segments<'_, '_> {
     /// Leads to where a condition is needed in all cycles since the tick before. Those of the segment before count, too: an end there
     /// restarts the delay.
     fn before(&self, at: usize, p: Position, lead: &mut impl FnMut(Position, i8)) {
-        let counted = self.deps.conditions.is_within(self.deps.clock(self.part.nodes[at]), self.frame.clock);
+        let counted =
+            self.deps.conditions.is_within(self.deps.clock(self.part.nodes[at]), self.frame.data.clock);
         if !(is_first(p) && counted) {
             POSITIONS.filter(|q| !is_last(*q)).for_each(|q| lead(q, 0));
         }
@@ -289,7 +292,7 @@ impl Segments<'_, '_> {
     /// the clock itself.
     fn jumps(&self, clock: ClockId) -> bool {
         let conditions = &self.deps.conditions;
-        !self.frame.ends.iter().all(|l| conditions.is_within(conditions.clocks.of[l.cond], clock))
+        !self.frame.data.ends.iter().all(|l| conditions.is_within(conditions.clocks.of[l.cond], clock))
     }
 
     fn jumping(&self) -> BTreeSet<ClockId> {
@@ -301,12 +304,12 @@ impl Segments<'_, '_> {
     fn next(&self, edge: &Edge, p: Position, lead: &mut impl FnMut(Position, i8)) {
         let Some((clock, window)) = self.deps.delay(edge) else { return };
         let conditions = &self.deps.conditions;
-        let ticks = conditions.is_within(clock, self.frame.clock);
+        let ticks = conditions.is_within(clock, self.frame.data.clock);
         if !is_last(p) && (edge.between || !self.once[&clock]) {
             POSITIONS.filter(|q| !(is_first(*q) && ticks)).for_each(|q| lead(q, 0));
         }
         if !self.frame.cuts(window) && (is_last(p) || self.jumps(clock)) {
-            POSITIONS.filter(|q| is_first(*q) || clock != self.frame.clock).for_each(|q| lead(q, 1));
+            POSITIONS.filter(|q| is_first(*q) || clock != self.frame.data.clock).for_each(|q| lead(q, 1));
         }
     }
 }

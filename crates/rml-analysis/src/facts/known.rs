@@ -1,6 +1,8 @@
 //! When values are known: before the segment begins, or when it has ended. Both tables begin with all variables at all positions, and
 //! shrink until every entry follows from others.
 
+use std::collections::VecDeque;
+
 use rml_base::IndexVec;
 use rml_ir::flat::{Init, Rhs, Var, Window};
 
@@ -19,13 +21,19 @@ pub(super) struct Known {
 pub(super) fn known(scope: &Scope<'_, '_>, values: &Values, presence: &Presence) -> Known {
     let flat = scope.conditions.flat;
     let all = || presence.place.clone();
-    let mut search = Search {
-        scope,
-        values,
-        presence,
-        prompt: prompt(scope),
-        known: Known { before: all(), within: all() },
-    };
+    let mut readers = readers(scope);
+    let prompt = prompt(scope, &readers);
+    for v in flat.vars.ids() {
+        for hold in values.first[v].iter().chain(&values.last[v]) {
+            if let Hold::At(source) = hold
+                && readers[*source].last() != Some(&v)
+            {
+                readers[*source].push(v);
+            }
+        }
+    }
+    let mut search =
+        Search { scope, values, presence, prompt, readers, known: Known { before: all(), within: all() } };
     search.shrink(false);
     // If the ends of segments depend on later ticks, nothing is known by then.
     let ends: Vec<Var> = scope.data.cut.ends.iter().map(|l| l.cond).collect();
@@ -39,25 +47,30 @@ pub(super) fn known(scope: &Scope<'_, '_>, values: &Values, presence: &Presence)
     search.known
 }
 
-/// The variables whose values never depend on later cycles.
-fn prompt(scope: &Scope<'_, '_>) -> IndexVec<Var, bool> {
-    let flat = scope.conditions.flat;
-    let mut prompt = IndexVec::filled(true, flat.vars.len());
-    let mut readers: IndexVec<Var, Vec<Var>> = IndexVec::filled(Vec::new(), flat.vars.len());
-    let mut pending = Vec::new();
-    for equation in flat.equations.iter() {
-        if matches!(equation.rhs, Rhs::FbyBack { .. } | Rhs::Post { .. }) {
-            prompt[equation.lhs] = false;
-            pending.push(equation.lhs);
-        }
-        equation.rhs.for_each_operand(|v| readers[v].push(equation.lhs));
-        for end in equation.rhs.window().into_iter().flat_map(|w| scope.ends_of(w)) {
-            readers[end].push(equation.lhs);
-        }
-        for l in scope.conditions.chain(scope.clock(equation.lhs)) {
-            readers[l.cond].push(equation.lhs);
+/// For each variable, those of which it is said when they are known by when it is known.
+fn readers(scope: &Scope<'_, '_>) -> IndexVec<Var, Vec<Var>> {
+    let mut readers: IndexVec<Var, Vec<Var>> = IndexVec::filled(Vec::new(), scope.conditions.flat.vars.len());
+    for equation in scope.conditions.flat.equations.iter() {
+        let v = equation.lhs;
+        equation.rhs.for_each_operand(|x| readers[x].push(v));
+        let ends = equation.rhs.window().into_iter().flat_map(|w| scope.ends_of(w));
+        for clocked in ends.inspect(|end| readers[*end].push(v)).collect::<Vec<Var>>().into_iter().chain([v])
+        {
+            for l in scope.conditions.chain(scope.clock(clocked)) {
+                readers[l.cond].push(v);
+            }
         }
     }
+    readers
+}
+
+/// The variables whose values never depend on later cycles.
+fn prompt(scope: &Scope<'_, '_>, readers: &IndexVec<Var, Vec<Var>>) -> IndexVec<Var, bool> {
+    let flat = scope.conditions.flat;
+    let mut prompt = IndexVec::filled(true, flat.vars.len());
+    let ahead = flat.equations.iter().filter(|e| matches!(e.rhs, Rhs::FbyBack { .. } | Rhs::Post { .. }));
+    let mut pending: Vec<Var> = ahead.map(|e| e.lhs).collect();
+    pending.iter().for_each(|v| prompt[*v] = false);
     while let Some(v) = pending.pop() {
         for reader in &readers[v] {
             if std::mem::replace(&mut prompt[*reader], false) {
@@ -73,6 +86,7 @@ struct Search<'s, 'c, 'a> {
     values: &'s Values,
     presence: &'s Presence,
     prompt: IndexVec<Var, bool>,
+    readers: IndexVec<Var, Vec<Var>>,
     known: Known,
 }
 
@@ -80,23 +94,23 @@ impl Search<'_, '_, '_> {
     /// Removes entries that do not follow from others, until all do: entries of the table `before` if that is set, else of `within`.
     fn shrink(&mut self, before: bool) {
         let flat = self.scope.conditions.flat;
-        loop {
-            let mut changed = false;
-            for v in flat.inputs.iter().map(|i| i.var).chain(flat.equations.iter().map(|e| e.lhs)) {
-                let table = if before { &self.known.before } else { &self.known.within };
-                let of = table[v];
-                let kept: Positions = of
-                    .iter()
-                    .filter(|p| if before { self.is_before(v, *p) } else { self.is_within(v, *p) })
-                    .collect();
-                if kept != of {
-                    changed = true;
-                    let table = if before { &mut self.known.before } else { &mut self.known.within };
-                    table[v] = kept;
-                }
+        let mut waiting: IndexVec<Var, bool> = IndexVec::filled(true, flat.vars.len());
+        let inputs = flat.inputs.iter().map(|i| i.var);
+        let mut pending: VecDeque<Var> = inputs.chain(flat.equations.iter().map(|e| e.lhs)).collect();
+        while let Some(v) = pending.pop_front() {
+            waiting[v] = false;
+            let of = if before { self.known.before[v] } else { self.known.within[v] };
+            let follows = |p: &Position| if before { self.is_before(v, *p) } else { self.is_within(v, *p) };
+            let kept: Positions = of.iter().filter(follows).collect();
+            if kept == of {
+                continue;
             }
-            if !changed {
-                return;
+            let table = if before { &mut self.known.before } else { &mut self.known.within };
+            table[v] = kept;
+            for reader in &self.readers[v] {
+                if !std::mem::replace(&mut waiting[*reader], true) {
+                    pending.push_back(*reader);
+                }
             }
         }
     }

@@ -239,8 +239,8 @@ impl Fixpoint<'_, '_, '_> {
             self.enqueue(id, equation);
         }
         let node = self.typed.tree.node(id);
-        if node.outputs.contains(&local)
-            && let Some((parent, _, equation)) = self.typed.tree.instances[id].parent
+        if let Some((parent, _, equation)) = self.typed.tree.instances[id].parent
+            && node.outputs.contains(&local)
         {
             self.enqueue(parent, equation);
         }

@@ -1,5 +1,7 @@
 //! Interfaces and variables of one node: declarations, single definition, outputs, declared clocks.
 
+use std::collections::BTreeSet;
+
 use indexmap::IndexMap;
 use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, EntityId, IndexVec, Span, suggest};
@@ -165,6 +167,7 @@ impl Lower<'_, '_> {
 
     fn outputs(&mut self) -> Vec<Local> {
         let mut outputs: Vec<Local> = Vec::new();
+        let mut listed = BTreeSet::new();
         for decl in self.header.ast.outputs {
             let name = decl.name;
             let known = self.by_name.get(&name.name).copied();
@@ -178,7 +181,7 @@ impl Lower<'_, '_> {
                     local
                 }
             };
-            if outputs.contains(&local) {
+            if !listed.insert(local) {
                 let text = self.names.resolve(&name.name);
                 self.report.push(
                     Diagnostic::error(

@@ -50,16 +50,16 @@ pub fn settle(mut flat: Flat) -> Flat {
 fn changes(flat: &mut Flat, classes: &ClockClasses, conditions: &[Option<bool>]) -> Vec<(Eq, Rhs)> {
     let determined = Determined::new(flat, classes, |_| true, conditions, Failures::Possible);
     let known = |v: Var| conditions[v.index()].filter(|_| determined.has_value(v));
-    let is_state: Vec<bool> = {
-        let mut found = vec![false; flat.equations.len()];
-        flat.states.values().for_each(|state| found[state.equation.index()] = true);
-        found
-    };
+    // What keeps its equation, whatever is known of it.
+    let mut is_output = IndexVec::filled(false, flat.vars.len());
+    flat.outputs.iter().for_each(|v| is_output[*v] = true);
+    let mut is_state = IndexVec::filled(false, flat.equations.len());
+    flat.states.values().for_each(|state| is_state[state.equation] = true);
     let mut truths = [None, None];
     let mut changes = Vec::new();
     for eq in flat.equations.ids() {
         let equation = &flat.equations[eq];
-        let is_fixed = is_state[eq.index()] || flat.outputs.contains(&equation.lhs);
+        let is_fixed = is_state[eq] || is_output[equation.lhs];
         let new = match (known(equation.lhs), &equation.rhs) {
             (_, Rhs::Const(_)) => None,
             (Some(value), _) if !is_fixed => {

@@ -1,0 +1,101 @@
+//! Value numbering, and clocks as functions of conditions.
+//!
+//! Two variables get the same label if they are proved to have the same value in every cycle in which both are present and known. That is
+//! so for the same primitive on operands with the same labels, and `x when c` has the label of `x`. A truth value is a function of
+//! *atoms*, which are conditions that cannot be taken apart: inputs, delays, comparisons and others. Delays are compared by optimistic
+//! refinement: at first all delays with equal initial values count as one, and then they are separated until none of those left together
+//! differ in operands, windows or clocks. So equality is found through recurrences, by induction over the cycles. A clock is a root and
+//! the function that says in which of its cycles the clock is present.
+//!
+//! [`pass`] computes all values for a given partition of the delays. [`separate`] finds the partition: whenever delays part, only what
+//! depends on those that leave is computed anew, and of each block the largest part stays, so that the work is near-linear however long
+//! a chain of delays is.
+
+use rml_base::IndexVec;
+use rml_ir::flat::{Eq, Flat, Var};
+
+use super::bdd::{Bdd, Node};
+use super::infer::{Inferred, TermId};
+
+mod blocks;
+mod pass;
+mod separate;
+mod structure;
+
+use blocks::Blocks;
+use pass::{Key, Pass};
+use separate::Separation;
+use structure::Structure;
+
+/// The most rounds of each search. Beyond that, what is found so far holds; delays that are not separated then are equal only to
+/// themselves.
+const ROUNDS: usize = 100;
+
+/// The number of a value: variables with the same label are proved equal.
+pub(super) type Label = usize;
+
+/// A clock: where its root is present and a function of conditions is true.
+#[derive(Clone, Copy, PartialEq, std::cmp::Eq, PartialOrd, Ord, Hash, Debug)]
+pub(super) struct Presence {
+    /// `None` = the base clock; else a variable that depends on itself.
+    pub(super) root: Option<Var>,
+    pub(super) on: Node,
+}
+
+/// The labels and clocks of a program.
+#[derive(Debug)]
+pub(super) struct Values {
+    pub(super) bdd: Bdd,
+    /// One variable for each atom; `None` where no variable has its value.
+    pub(super) atoms: Vec<Option<Var>>,
+    pub(super) labels: IndexVec<Var, Label>,
+    /// The function that a `bool []` is.
+    pub(super) conditions: IndexVec<Var, Option<Node>>,
+    pub(super) presences: IndexVec<TermId, Presence>,
+}
+
+/// For each delay, the constant that it always gives, if there is one.
+type Steady = IndexVec<Eq, Option<Key>>;
+
+/// Computes the values of a program.
+pub(super) fn values(flat: &Flat, inferred: &Inferred) -> Values {
+    let structure = Structure::new(flat);
+    let mut steady = IndexVec::filled(None, flat.equations.len());
+    let mut blocks = Blocks::new(flat, &structure);
+    for _ in 0..ROUNDS {
+        let mut separation = Separation::new(flat, inferred, &structure, steady);
+        blocks = separation.blocks();
+        let is_more = separation.settle();
+        steady = separation.steady();
+        if !is_more {
+            break;
+        }
+    }
+    last(flat, inferred, &structure, blocks, &steady)
+}
+
+/// The values by a partition of the delays, which is separated further where it is not consistent. It is not if the diagrams of the
+/// search exceeded their limit elsewhere.
+fn last(
+    flat: &Flat,
+    inferred: &Inferred,
+    structure: &Structure,
+    mut blocks: Blocks,
+    steady: &Steady,
+) -> Values {
+    for _ in 0..ROUNDS {
+        let mut pass = Pass::new(flat, structure, blocks, steady.clone());
+        pass.run(inferred);
+        let finer = pass.refined(inferred);
+        if finer.count == pass.blocks.count {
+            return pass.values;
+        }
+        blocks = finer;
+    }
+    let mut pass = Pass::new(flat, structure, Blocks::alone(flat), steady.clone());
+    pass.run(inferred);
+    pass.values
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,110 @@
+//! What is the same in every computation of the values of a program.
+
+use indexmap::IndexSet;
+use rml_base::IndexVec;
+use rml_ir::Type;
+use rml_ir::flat::{ConstId, Eq, Flat, Rhs, Var};
+use rml_ir::op::Op;
+
+use crate::clocks::constant::{ConstKey, const_key};
+
+/// The order in which values are computed within a cycle, and numbers for what labels are made of.
+pub(super) struct Structure {
+    pub(super) definition: IndexVec<Var, Option<Eq>>,
+    /// All constants by value, and the number of each constant of the program among them.
+    pub(super) values: IndexSet<ConstKey>,
+    pub(super) constants: IndexVec<ConstId, usize>,
+    /// The number of the operator of an equation.
+    pub(super) operators: IndexVec<Eq, usize>,
+    /// Whether an equation holds a trained parameter.
+    pub(super) parameters: IndexVec<Eq, bool>,
+    pub(super) conditions: IndexVec<Var, bool>,
+    pub(super) scalars: IndexVec<Var, bool>,
+    pub(super) order: Vec<Var>,
+    /// Variables that depend on themselves within a cycle: at least one of each circle.
+    pub(super) circular: IndexVec<Var, bool>,
+}
+
+/// The operators that comparisons are brought to have these numbers.
+pub(super) const COMPARISONS: [Op; 3] = [Op::Lt, Op::Le, Op::Eq];
+
+impl Structure {
+    pub(super) fn new(flat: &Flat) -> Structure {
+        let n = flat.vars.len();
+        let mut definition = IndexVec::filled(None, n);
+        for (eq, equation) in flat.equations.iter_enumerated() {
+            definition[equation.lhs] = Some(eq);
+        }
+        let mut parameters = IndexVec::filled(false, flat.equations.len());
+        for state in flat.states.values() {
+            parameters[state.equation] = state.parameter;
+        }
+        let mut values = IndexSet::new();
+        let constants = flat.consts.ids().map(|k| values.insert_full(const_key(flat, k)).0).collect();
+        let mut operators: IndexSet<&Op> = COMPARISONS.iter().collect();
+        let mut structure = Structure {
+            definition,
+            values,
+            constants,
+            operators: flat
+                .equations
+                .iter()
+                .map(|equation| match &equation.rhs {
+                    Rhs::Apply { op, .. } => operators.insert_full(op).0,
+                    _ => usize::MAX,
+                })
+                .collect(),
+            parameters,
+            conditions: flat.vars.iter().map(|v| v.ty == Type::condition()).collect(),
+            scalars: flat.vars.iter().map(|v| v.ty.shape.is_scalar()).collect(),
+            order: Vec::with_capacity(n),
+            circular: IndexVec::filled(false, n),
+        };
+        let mut state = IndexVec::filled(Visit::New, n);
+        for v in flat.vars.ids() {
+            structure.visit(flat, v, &mut state);
+        }
+        structure
+    }
+
+    /// Appends a variable after its operands, without recursion.
+    fn visit(&mut self, flat: &Flat, root: Var, state: &mut IndexVec<Var, Visit>) {
+        let mut stack = vec![(root, false)];
+        while let Some((v, done)) = stack.pop() {
+            if done {
+                state[v] = Visit::Done;
+                self.order.push(v);
+                continue;
+            }
+            match state[v] {
+                Visit::New => {}
+                Visit::Open => {
+                    self.circular[v] = true;
+                    continue;
+                }
+                Visit::Done => continue,
+            }
+            state[v] = Visit::Open;
+            stack.push((v, true));
+            let Some(eq) = self.definition[v] else { continue };
+            let rhs = &flat.equations[eq].rhs;
+            if is_immediate(rhs) {
+                let at = stack.len();
+                rhs.for_each_operand(|x| stack.push((x, false)));
+                stack[at..].reverse();
+            }
+        }
+    }
+}
+
+/// Whether a value follows from other values of the same cycle.
+pub(super) fn is_immediate(rhs: &Rhs) -> bool {
+    matches!(rhs, Rhs::Apply { .. } | Rhs::If { .. } | Rhs::When { .. } | Rhs::Merge { .. })
+}
+
+#[derive(Clone, Copy, PartialEq, std::cmp::Eq)]
+enum Visit {
+    New,
+    Open,
+    Done,
+}
