@@ -179,7 +179,8 @@ fn row<N: Number>(does: Does, ops: &[Op], arena: &mut Arena<N>, [o, a, b, c]: St
 /// Elements that are computed together.
 const BLOCK: usize = 16;
 
-// Loops go by index: iterators over several slices are not always inlined into a function this large.
+// Loops go by index, since iterators over several slices are not always inlined into a function this large, and blocks are written as
+// a whole, so that the compiler sees that no result is an operand of the next element.
 #[inline(always)]
 pub(super) fn map<A: Copy, B: Copy>(x: &[A], out: &mut [B], f: impl Fn(A) -> B) {
     if let [x] = x {
@@ -190,9 +191,11 @@ pub(super) fn map<A: Copy, B: Copy>(x: &[A], out: &mut [B], f: impl Fn(A) -> B) 
     let (blocks, rest) = x.as_chunks::<BLOCK>();
     let (outs, out_rest) = out.as_chunks_mut::<BLOCK>();
     for i in 0..blocks.len().min(outs.len()) {
+        let (x, mut y) = (blocks[i], outs[i]);
         for j in 0..BLOCK {
-            outs[i][j] = f(blocks[i][j]);
+            y[j] = f(x[j]);
         }
+        outs[i] = y;
     }
     for i in 0..rest.len().min(out_rest.len()) {
         out_rest[i] = f(rest[i]);
@@ -217,9 +220,11 @@ fn zip<A: Copy, B: Copy>(a: &[A], b: &[A], out: &mut [B], f: impl Fn(A, A) -> B)
             let (b, b_rest) = b.as_chunks::<BLOCK>();
             let (outs, out_rest) = out.as_chunks_mut::<BLOCK>();
             for i in 0..outs.len().min(a.len()).min(b.len()) {
+                let (a, b, mut y) = (a[i], b[i], outs[i]);
                 for j in 0..BLOCK {
-                    outs[i][j] = f(a[i][j], b[i][j]);
+                    y[j] = f(a[j], b[j]);
                 }
+                outs[i] = y;
             }
             for i in 0..out_rest.len().min(a_rest.len()).min(b_rest.len()) {
                 out_rest[i] = f(a_rest[i], b_rest[i]);
