@@ -3,8 +3,9 @@
 //! 1. `resolve`: what each variable is at each position of a window: a constant, the value of another variable at the same tick, at
 //!    the tick before or behind, or at an edge of the window; or a value of its own.
 //! 2. `demand`: what has to be computed at which positions, from the outputs and the states on, as tapes with cases.
-//! 3. `regions`: which tapes need each other, in which order they are filled, and which of them tick by tick.
-//! 4. `sums`: loops that only add up become sums, and sums of outer products one product. `compact`: what nothing reads is dropped.
+//! 3. `common`: what is computed twice is computed once.
+//! 4. `regions`: which tapes need each other, in which order they are filled, and which of them tick by tick.
+//! 5. `sums`: loops that only add up become sums, and sums of outer products one product. `compact`: what nothing reads is dropped.
 //!
 //! A program that cannot be planned is [`Declined`], with the reason; the simulator runs it.
 
@@ -12,6 +13,7 @@ use rml_base::{Diagnostic, Span, codes};
 use rml_ir::flat::Drawn;
 
 mod atoms;
+mod common;
 mod compact;
 mod demand;
 mod regions;
@@ -118,7 +120,7 @@ struct Known<'a> {
 fn plan(flat: &Drawn, known: Known<'_>, fed: Fed) -> Result<(Plan, Witness), Declined> {
     let window = window::Window::of(flat, known, fed)?;
     let open = window.given_ends().is_none().then(|| window.open());
-    let demanded = demand::demand(&window, open.as_ref())?;
+    let demanded = common::common(&window, demand::demand(&window, open.as_ref())?);
     let witness = Witness {
         tapes: demanded.cases.keys().copied().collect(),
         registers: demanded.registers.keys().copied().collect(),

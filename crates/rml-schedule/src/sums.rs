@@ -164,7 +164,7 @@ fn opened(plan: &Plan, reads: &IndexVec<Tape, Reads>, term: &Term) -> Vec<Term> 
         let at = case.at.and(term.at);
         let Rule::Apply { op, args } = &case.rule else { return own() };
         match op {
-            Op::MatMul if args.len() == 2 => terms.extend(product(plan, reads, at, args)),
+            Op::MatMul if args.len() == 2 => terms.extend(product(plan, at, args)),
             _ => terms.push(Term { at, op: op.clone(), args: args.clone() }),
         }
     }
@@ -196,16 +196,20 @@ fn private<'a>(plan: &'a Plan, reads: &IndexVec<Tape, Reads>, args: &[Atom], op:
     .then_some(&data.cases)
 }
 
-/// The terms of a product; the transpose of a matrix that only the product reads is part of it.
-fn product(plan: &Plan, reads: &IndexVec<Tape, Reads>, at: Positions, args: &[Atom]) -> Vec<Term> {
+/// The terms of a product; the transpose of a matrix is part of it.
+fn product(plan: &Plan, at: Positions, args: &[Atom]) -> Vec<Term> {
     let plain = Term { at, op: Op::MatMul, args: args.to_vec() };
     let matrix = |atom: Atom| match atom {
         Atom::Tape(t, _) => plan.tapes[t].ty.shape.dims().len() == 2,
         Atom::Const(k) => plan.consts[k].ty().shape.dims().len() == 2,
     };
-    let Some(cases) = private(plan, reads, &args[..1], &Op::Copy).filter(|_| matrix(args[1])) else {
-        return vec![plain];
+    let cases = match args[0] {
+        Atom::Tape(tape, Tick::Now) if matrix(args[1]) => &plan.tapes[tape].cases,
+        _ => return vec![plain],
     };
+    if !cases.iter().all(|c| c.when.is_empty()) {
+        return vec![plain];
+    }
     let mut terms = Vec::new();
     for case in cases {
         let Rule::Apply { op: Op::Transpose { perm }, args: inner } = &case.rule else { return vec![plain] };

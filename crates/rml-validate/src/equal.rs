@@ -1,7 +1,8 @@
 //! What is equal: which values a variable is known to have, as seen from a tick.
 //!
 //! Each step leads from a variable at a tick to what it equals wherever it is present: by its equation, if that only copies, or by a
-//! fact. An operand is right if some steps lead from the variable that the program reads to the variable that the tape holds.
+//! fact. An operand is right if some steps lead from the variable that the program reads to the variable that the tape holds, or to a
+//! twin of it.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,17 +29,21 @@ pub(crate) enum Term {
     Value(Var, Tick),
 }
 
+/// Which pairs were found to be twins, or not to be; not, as long as that is looked for.
+pub(crate) type Twins = RefCell<BTreeMap<(Var, Var, Tick, View), bool>>;
+
 pub(crate) struct Equal<'a> {
-    frame: &'a Frame<'a>,
+    pub(crate) frame: &'a Frame<'a>,
     plan: &'a Plan,
     witness: &'a Witness,
+    pub(crate) twins: Twins,
     /// Which constants of the plan were found to be which ones of the program.
     consts: RefCell<BTreeMap<(Const, ConstId), bool>>,
 }
 
 impl<'a> Equal<'a> {
     pub(crate) fn new(frame: &'a Frame<'a>, plan: &'a Plan, witness: &'a Witness) -> Self {
-        Self { frame, plan, witness, consts: RefCell::default() }
+        Self { frame, plan, witness, twins: Twins::default(), consts: RefCell::default() }
     }
 
     /// Whether an operand equals a variable, at a tick where that is present.
@@ -52,7 +57,9 @@ impl<'a> Equal<'a> {
             }),
             Atom::Tape(tape, at) => {
                 let Some(at) = view.tick(at) else { return false };
-                self.find(v, tick, view, |term| term == Term::Value(self.witness.tapes[tape], at))
+                let held = self.witness.tapes[tape];
+                self.find(v, tick, view, |term| term == Term::Value(held, at))
+                    || self.has_twin(v, tick, (held, at), view)
             }
         }
     }
@@ -100,7 +107,7 @@ impl<'a> Equal<'a> {
     }
 
     /// Whether something that a variable equals at a tick fulfils a condition.
-    fn find(&self, v: Var, tick: Tick, view: View, found: impl Fn(Term) -> bool) -> bool {
+    pub(crate) fn find(&self, v: Var, tick: Tick, view: View, found: impl Fn(Term) -> bool) -> bool {
         let start = Term::Value(v, tick);
         if found(start) || self.is_never_known(start, view) {
             return true;

@@ -199,6 +199,11 @@ impl<'a> Frame<'a> {
         constant(self.trace[v].first[i]).or(constant(self.trace[v].last[i]))
     }
 
+    /// Whether two variables are present at the same ticks, since they have one clock.
+    pub(crate) fn are_together(&self, u: Var, v: Var) -> bool {
+        self.clocks.of[u] == self.clocks.of[v]
+    }
+
     /// Whether the ticks of a variable are those of the base clock at which conditions hold.
     pub(crate) fn has_clock(&self, v: Var) -> bool {
         self.clocks.clocks[self.clocks.root(self.clocks.of[v])] == ClockData::Base

@@ -4,7 +4,7 @@ use rml_ir::{Position, Positions};
 use rml_plan::Tick;
 
 /// A tick and its neighbours, by position. What is proved in all views from a position holds in windows of any length.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct View {
     pub(crate) at: Position,
     before: Option<Position>,

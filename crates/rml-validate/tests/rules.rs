@@ -2,6 +2,7 @@
 
 use rml::{Options, Source};
 use rml_ir::Precision;
+use rml_ir::op::Op;
 use rml_plan::{Atom, Ends, Plan, Region, Rule, Tick};
 use rml_schedule::{Fed, witnessed};
 use rml_validate::{Witness, validate};
@@ -18,7 +19,11 @@ node main(x: num [], c: bool [], end: bool []) -> (h, n when c)
 
 /// Damages a plan or what is claimed of it, and expects the validator to name the rule.
 fn refused(rule: &str, damage: impl FnOnce(&mut Plan, &mut Witness)) {
-    let program = rml::compile(&Source::text("main", PROGRAM), &Options::default()).unwrap();
+    refused_in(PROGRAM, rule, damage);
+}
+
+fn refused_in(text: &str, rule: &str, damage: impl FnOnce(&mut Plan, &mut Witness)) {
+    let program = rml::compile(&Source::text("main", text), &Options::default()).unwrap();
     let flat = program.flat();
     let clocks = rml_analysis::clocks(flat).clocks;
     let facts = rml_analysis::facts(flat, &clocks, &rml_analysis::causality(flat, &clocks));
@@ -91,6 +96,38 @@ fn v5_values() {
         });
     }
     refused("V5", |_, witness| witness.tapes.iter_mut().for_each(|v| v.0 = 0));
+}
+
+/// What one operator makes of equal operands is computed once, if it is present at the same ticks; what only looks alike is not read
+/// instead.
+#[test]
+fn v5_twins() {
+    let text = "\
+node main(x, y: num [], c, d: bool []) -> (a, b, e, g when c, h when d)
+  a = exp(x - y) + 1.0;
+  b = exp(x - y) * 2.0;
+  e = exp(y - x) - 1.0;
+  g = tanh(x when c) / 2.0;
+  h = tanh(x when d) / 4.0;
+";
+    // Of the two tapes with that operator, one is read instead of the other one.
+    let exchanged = |plan: &mut Plan, op: &Op| {
+        let of = plan.tapes.iter_enumerated().filter(|(_, t)| {
+            t.cases.iter().all(|c| matches!(&c.rule, Rule::Apply { op: own, .. } if own == op))
+        });
+        let [one, other] = of.map(|(tape, _)| tape).collect::<Vec<_>>()[..] else {
+            panic!("there are two of {op:?}")
+        };
+        rules(plan).for_each(|rule| {
+            rule.for_each_operand_mut(|atom| {
+                if *atom == Atom::Tape(one, Tick::Now) {
+                    *atom = Atom::Tape(other, Tick::Now);
+                }
+            });
+        });
+    };
+    refused_in(text, "V5", |plan, _| exchanged(plan, &Op::Exp));
+    refused_in(text, "V5", |plan, _| exchanged(plan, &Op::Tanh));
 }
 
 #[test]

@@ -1,0 +1,135 @@
+//! Values that are computed twice.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rml_ir::flat::Var;
+use rml_ir::op::Op;
+
+use crate::demand::{Case, Demanded, Rule};
+use crate::resolve::Source;
+use crate::window::Window;
+
+/// The same demand, where variables on one clock that are what one operator makes of the same operands are one variable.
+///
+/// Ensures: no two variables on one clock have the same cases, if all of these are operators and none finds the end of a window. What read
+/// one of them reads the one that is left.
+pub(crate) fn common(window: &Window<'_>, mut demanded: Demanded) -> Demanded {
+    let mut common = Common { window, demanded: &demanded, instead: BTreeMap::new() };
+    common.merge();
+    let instead = common.instead;
+    let of = |source: Source| match source {
+        Source::Kept(v, tick) => Source::Kept(find(&instead, v), tick),
+        constant => constant,
+    };
+    demanded.cases.retain(|v, _| !instead.contains_key(v));
+    for case in demanded.cases.values_mut().flatten() {
+        case.when.iter_mut().for_each(|(cond, _)| *cond = of(*cond));
+        case.rule = case.rule.map(of);
+    }
+    for write in demanded.registers.values_mut().flat_map(|r| &mut r.writes) {
+        write.when.iter_mut().for_each(|(cond, _)| *cond = of(*cond));
+        write.unless.iter_mut().chain([&mut write.value]).for_each(|s| *s = of(*s));
+    }
+    for (_, when, source) in demanded.outputs.iter_mut().flatten() {
+        when.iter_mut().for_each(|(cond, _)| *cond = of(*cond));
+        *source = of(*source);
+    }
+    demanded
+}
+
+/// The variable that is left of those that are one with `v`.
+fn find(instead: &BTreeMap<Var, Var>, mut v: Var) -> Var {
+    while let Some(other) = instead.get(&v) {
+        v = *other;
+    }
+    v
+}
+
+struct Common<'a> {
+    window: &'a Window<'a>,
+    demanded: &'a Demanded,
+    /// For variables that are gone, another one that is the same.
+    instead: BTreeMap<Var, Var>,
+}
+
+/// What variables that are one have in common.
+type Key<'a> = (Vec<&'a Op>, Vec<Source>);
+
+impl<'a> Common<'a> {
+    fn merge(&mut self) {
+        let mut readers: BTreeMap<Var, Vec<Var>> = BTreeMap::new();
+        for (v, cases) in &self.demanded.cases {
+            for source in cases.iter().flat_map(operands) {
+                if let Source::Kept(u, _) = source {
+                    readers.entry(u).or_default().push(*v);
+                }
+            }
+        }
+        // Those that have a name in the source come first, so that they are left.
+        let vars = &self.window.flat.vars;
+        let mut pending: Vec<Var> = self.demanded.cases.keys().copied().collect();
+        pending.sort_by_key(|v| std::cmp::Reverse((vars[*v].name.is_none(), *v)));
+        let mut seen: BTreeMap<Key<'a>, BTreeSet<Var>> = BTreeMap::new();
+        while let Some(v) = pending.pop() {
+            if self.instead.contains_key(&v) || !self.is_pure(v) {
+                continue;
+            }
+            let alike = seen.entry(self.key(v)).or_default();
+            match alike.iter().find(|u| self.is_same(v, **u)) {
+                Some(u) => {
+                    self.instead.insert(v, *u);
+                    // Those that read one of them may be the same now.
+                    let mine = readers.remove(&v).unwrap_or_default();
+                    pending.extend(&mine);
+                    readers.entry(*u).or_default().extend(mine);
+                }
+                None => {
+                    alike.insert(v);
+                }
+            }
+        }
+    }
+
+    /// Whether a variable is what operators make of its operands, and may be another one.
+    fn is_pure(&self, v: Var) -> bool {
+        !self.demanded.head.contains(&v)
+            && self.demanded.cases[&v].iter().all(|case| matches!(case.rule, Rule::Apply { .. }))
+    }
+
+    /// The operators of a variable, and its operands, as they are known to be now.
+    fn key(&self, v: Var) -> Key<'a> {
+        let cases = &self.demanded.cases[&v];
+        let op = |case: &'a Case| if let Rule::Apply { op, .. } = &case.rule { Some(op) } else { None };
+        (
+            cases.iter().filter_map(op).collect(),
+            cases.iter().flat_map(operands).map(|s| self.now(s)).collect(),
+        )
+    }
+
+    fn now(&self, source: Source) -> Source {
+        match source {
+            Source::Kept(v, tick) => Source::Kept(find(&self.instead, v), tick),
+            constant => constant,
+        }
+    }
+
+    fn is_same(&self, v: Var, u: Var) -> bool {
+        let (a, b) = (&self.demanded.cases[&v], &self.demanded.cases[&u]);
+        let (clocks, vars) = (&self.window.clocks.of, &self.window.flat.vars);
+        v != u
+            && !self.instead.contains_key(&u)
+            && clocks[v] == clocks[u]
+            && vars[v].ty == vars[u].ty
+            && a.len() == b.len()
+            && a.iter().zip(b).all(|(a, b)| {
+                a.at == b.at
+                    && a.when.len() == b.when.len()
+                    && a.when.iter().zip(&b.when).all(|(a, b)| (self.now(a.0), a.1) == (self.now(b.0), b.1))
+                    && a.rule.map(|s| self.now(s)) == b.rule.map(|s| self.now(s))
+            })
+    }
+}
+
+fn operands(case: &Case) -> impl Iterator<Item = Source> + '_ {
+    case.when.iter().map(|(cond, _)| *cond).chain(case.rule.operands())
+}
