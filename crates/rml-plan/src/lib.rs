@@ -8,6 +8,8 @@
 //! How a tape comes about may differ by the [`Position`] of a tick. So the first tick of an LSTM's state is a constant, and every other
 //! one what the tick before it left; there is no copy of the loop for the first tick.
 //!
+//! A plan for blocks may look [ahead](Plan::ahead): a window has some ticks more then, which are looked at, and come again in the next one.
+//!
 //! Nothing here knows equations, clocks or facts: whoever runs a plan needs the plan alone.
 //!
 //! Invariants, checked by [`verify`]:
@@ -15,10 +17,12 @@
 //! - **P2** operands have the types that the rule of a case asks for (N2).
 //! - **P3** a part reads only what is there: at the same tick, tapes of earlier regions, or of earlier parts of its own region; at the
 //!   tick before (behind), tapes of earlier regions or of its own forward (backward) loop; at the first (last) tick likewise.
-//! - **P4** no case at a first tick reads the tick before it, and none at a last tick the one behind it.
+//! - **P4** no case at a first tick reads the tick before it, and none at a last tick the one behind it, unless the plan looks ahead.
 //! - **P5** registers are read and written in one loop, or else written behind all reads.
 //! - **P6** where a plan [finds](Ends::Found) the end of a window, its first region is a forward loop. The parts that find it, and with
 //!   them the conditions, are the same at a first tick whether it is the only one or not, and at a later one whether it is the last or not.
+//! - **P7** where a plan looks ahead, any block is a window, no loop is backward and nothing is a sum. What fills a tape is the same at
+//!   ticks that are the last one and at others. What is read is filled as far as it is read.
 
 use std::sync::Arc;
 
@@ -27,6 +31,7 @@ use rml_ir::op::Op;
 pub use rml_ir::{Position, Positions};
 use rml_ir::{Precision, Type, Value};
 
+mod ahead;
 mod outline;
 mod parse;
 mod print;
@@ -97,6 +102,22 @@ pub enum Ends {
     },
 }
 
+impl Plan {
+    /// How many ticks are looked at behind those that are done: the inputs of a window are those of so many ticks more, and nothing is
+    /// put out or committed at these.
+    pub fn ahead(&self) -> u32 {
+        self.tapes.iter().map(|tape| tape.ahead).max().unwrap_or(0)
+    }
+
+    /// How many ticks behind those that are done a register of a loop is written: as many as it is read.
+    pub fn reach(&self, register: Reg) -> u32 {
+        let reads = |tape: &&TapeData| {
+            tape.cases.iter().any(|c| matches!(c.rule, Rule::Read { register: r, .. } if r == register))
+        };
+        self.tapes.iter().filter(reads).map(|tape| tape.ahead).max().unwrap_or(0)
+    }
+}
+
 impl Ends {
     /// The conditions that the program finds.
     pub fn found(&self) -> &[Guard] {
@@ -113,6 +134,8 @@ pub struct TapeData {
     pub ty: Type,
     /// In the source.
     pub span: Span,
+    /// At how many ticks it is filled behind those that are done.
+    pub ahead: u32,
     /// How it comes about; at other positions it is never present.
     pub cases: Vec<Case>,
 }

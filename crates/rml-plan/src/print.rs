@@ -125,9 +125,10 @@ impl Printer<'_> {
             let place = place(at);
             let when = self.guards(&case.when);
             let rule = self.rule(case);
+            let ahead = if tape.ahead > 0 { format!(" ahead {}", tape.ahead) } else { String::new() };
             writeln!(
                 self.out,
-                "{lead}{place} {}: {} = {rule}{when}",
+                "{lead}{place} {}: {}{ahead} = {rule}{when}",
                 self.names[part.tape.0 as usize], tape.ty
             )?;
         }

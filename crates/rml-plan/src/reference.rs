@@ -58,7 +58,7 @@ impl Machine {
     /// The first fault.
     pub fn length(&self, cycles: usize, inputs: &[Column]) -> Result<Option<usize>, Fault> {
         match (&self.plan.ends, self.plan.regions.first()) {
-            (Ends::Nothing, _) => Ok((cycles > 0).then_some(cycles)),
+            (Ends::Nothing, _) => Ok((cycles > self.plan.ahead() as usize).then_some(cycles)),
             (Ends::Given(ends), _) => {
                 let is = |(input, value): &(u32, bool), t: usize| {
                     inputs[*input as usize][t].as_ref().and_then(Value::as_bool) == Some(*value)
@@ -95,10 +95,12 @@ impl Machine {
             }
         }
         let tapes = IndexVec::filled(vec![None; ticks], self.plan.tapes.len());
-        Window { plan: &self.plan, ticks, inputs, tapes, registers }
+        let done = ticks.saturating_sub(self.plan.ahead() as usize);
+        Window { plan: &self.plan, ticks, done, inputs, tapes, kept: registers.clone(), registers }
     }
 
-    /// Runs one window of `ticks` ticks, at least one, with a column for each input. Gives a column for each output.
+    /// Runs one window of `ticks` ticks with a column for each input. Gives a column for each output. At least one tick is done; those that
+    /// are [ahead](Plan::ahead) are not.
     ///
     /// # Errors
     /// The first fault. Then no register has changed.
@@ -108,7 +110,9 @@ impl Machine {
         for region in &plan.regions {
             window.region(region)?;
         }
-        for t in 0..ticks {
+        window.registers = std::mem::take(&mut window.kept);
+        window.ticks = window.done;
+        for t in 0..window.done {
             window.write(&plan.commits, t)?;
         }
         let outputs = plan.outputs.iter().map(|output| {
@@ -118,7 +122,7 @@ impl Machine {
                 let Some((_, when, atom)) = case else { return Ok(None) };
                 Ok(if window.holds(when, t)? { Some(window.atom(*atom, t)?) } else { None })
             };
-            (0..ticks).map(cell).collect()
+            (0..window.done).map(cell).collect()
         });
         let outputs = outputs.collect::<Result<_, _>>()?;
         self.registers = window.registers;
@@ -129,9 +133,13 @@ impl Machine {
 struct Window<'a> {
     plan: &'a Plan,
     ticks: usize,
+    /// How many of these are done; the others are ahead.
+    done: usize,
     inputs: &'a [Column],
     tapes: IndexVec<Tape, Column>,
     registers: IndexVec<Reg, Option<Value>>,
+    /// What they hold behind the last tick that is done.
+    kept: IndexVec<Reg, Option<Value>>,
 }
 
 impl Window<'_> {
@@ -152,7 +160,13 @@ impl Window<'_> {
             Region::Loop { backward, parts, writes } => (0..self.ticks).try_for_each(|i| {
                 let t = if *backward { self.ticks - 1 - i } else { i };
                 parts.iter().try_for_each(|part| self.fill(part, t))?;
-                self.write(writes, t)
+                let reached = |w: &&Write| t < self.done + self.plan.reach(w.register) as usize;
+                let writes: Vec<Write> = writes.iter().filter(reached).cloned().collect();
+                self.write(&writes, t)?;
+                for write in writes.iter().filter(|_| t < self.done) {
+                    self.kept[write.register] = self.registers[write.register].clone();
+                }
+                Ok(())
             }),
         }
     }
@@ -160,6 +174,9 @@ impl Window<'_> {
     fn fill(&mut self, part: &Part, t: usize) -> Result<(), Fault> {
         let p = self.position(t);
         let tape = &self.plan.tapes[part.tape];
+        if t >= self.done + tape.ahead as usize {
+            return Ok(());
+        }
         let Some(case) = tape.case(p).filter(|_| part.at.contains(p)) else { return Ok(()) };
         if self.holds(&case.when, t)? {
             self.tapes[part.tape][t] = self.value(part.tape, case, t)?;

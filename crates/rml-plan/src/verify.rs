@@ -1,4 +1,4 @@
-//! Checks P1 to P6, position by position.
+//! Checks P1 to P7, position by position.
 
 use rml_base::IndexVec;
 use rml_ir::op::{Op, result_type};
@@ -17,6 +17,7 @@ pub fn verify(plan: &Plan) -> Result<(), Vec<String>> {
     verifier.regions();
     verifier.registers();
     verifier.search();
+    crate::ahead::check(plan, &mut verifier.found);
     if verifier.found.is_empty() { Ok(()) } else { Err(verifier.found) }
 }
 
@@ -70,11 +71,12 @@ impl Verifier<'_> {
     }
 
     fn edge(&mut self, tape: Tape, atom: Atom, p: Position) {
+        let ahead = self.plan.ahead() > 0;
         match atom {
             Atom::Tape(_, Tick::Before) if p.is_start() => {
                 self.fail(format!("P4: {tape} reads the tick before a first one"));
             }
-            Atom::Tape(_, Tick::After) if p.is_end() => {
+            Atom::Tape(_, Tick::After) if p.is_end() && !ahead => {
                 self.fail(format!("P4: {tape} reads the tick behind a last one"));
             }
             _ => {}

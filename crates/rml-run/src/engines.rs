@@ -17,6 +17,7 @@ mod given;
 mod machine;
 mod plan;
 mod shape;
+mod windows;
 
 use plan::PlanEngine;
 pub use shape::PlanShape;
@@ -146,7 +147,7 @@ mod tests {
     #[test]
     fn a_program_is_run_by_plan_where_it_has_one() {
         let planned = "node main(x: num []) -> (o) o = 2.0 * x + (0.0 fby o);";
-        let simulated = "node main(x: num []) -> (o) o = post (2.0 * x);";
+        let simulated = "node main(x: num []) -> (o) o = x + (0.0 fby back o);";
         assert_eq!(activations(&Engine::auto(), planned), 1, "one block");
         for text in [planned, simulated] {
             assert!(activations(&Engine::simulator(), text) > 3, "each equation in each cycle");

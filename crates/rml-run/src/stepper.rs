@@ -171,7 +171,14 @@ impl Stepper {
         let machine = machine.map_err(|short| {
             Error::from(short.diagnostic("a window of one cycle")).with_sources(program.sources())
         })?;
-        Ok(Self { program: program.clone(), plan, machine, cycles: 0 })
+        let stepper = Self { program: program.clone(), plan, machine, cycles: 0 };
+        match stepper.plan.ahead() {
+            0 => Ok(stepper),
+            n => {
+                Err(stepper
+                    .declined(&format!("its outputs wait for {n} cycles more; feed it to a `Session`")))
+            }
+        }
     }
 
     fn declined(&self, why: &str) -> Error {

@@ -125,8 +125,14 @@ pub(crate) fn demand<'a>(window: &'a Window<'a>, open: Option<&'a Window<'a>>) -
         let case = demand.case(v, p)?;
         demand.found.entry(v).or_default().insert(p.index(), (p, case));
     }
-    let cases =
-        demand.found.into_iter().map(|(v, cases)| (v, grouped(cases.into_values().collect()))).collect();
+    let meant = |case: Case| {
+        let at = case.at.iter().fold(Positions::NONE, |all, p| all.or(window.meant(p)));
+        Case { at, ..case }
+    };
+    let cases = demand.found.into_iter();
+    let cases = cases
+        .map(|(v, cases)| (v, grouped(cases.into_values().collect()).into_iter().map(meant).collect()))
+        .collect();
     Ok(Demanded { cases, head: demand.head, registers: demand.registers, outputs })
 }
 
@@ -165,12 +171,12 @@ impl<'a> Demand<'a> {
     /// Keeps what is read at a position.
     fn keep(&mut self, source: Source, p: Position) {
         let Source::Kept(u, tick) = source else { return };
-        let at = tick.seen_from(p);
+        let at = tick.seen_from(self.window.canonical(p));
         if self.is_open && at == Positions::NONE.with(p) {
             self.head.insert(u);
             return;
         }
-        for q in at.iter() {
+        for q in at.iter().map(|q| self.window.canonical(q)) {
             if self.seen.insert((u, q)) {
                 self.pending.push((u, q));
             }
@@ -276,6 +282,9 @@ impl<'a> Demand<'a> {
             Rhs::Const(k) => Rule::Copy(Source::Const(*k)),
             Rhs::Fby { .. } => self.forward(v, p)?,
             Rhs::FbyBack { .. } => self.backward(v, p)?,
+            Rhs::Post { .. } if self.window.looks_ahead => {
+                return Err(Declined::at("a value on a sampled clock looks ahead", self.span(v)));
+            }
             Rhs::Post { .. } => return Err(Declined::at("a value looks beyond its window", self.span(v))),
             Rhs::Param { init } => {
                 let init = self.need(*init, p);
@@ -324,7 +333,11 @@ impl<'a> Demand<'a> {
             return Err(Declined::at("it is no delay", self.span(v)));
         };
         let restart = self.window.restart(*window);
-        if restart == Restart::Never || matches!(restart, Restart::Inner { edge: false, .. }) {
+        if self.window.looks_ahead {
+            if !self.resolver.is_steady(v) {
+                return Err(Declined::at("a value on a sampled clock looks ahead", self.span(v)));
+            }
+        } else if restart == Restart::Never || matches!(restart, Restart::Inner { edge: false, .. }) {
             return Err(Declined::at("a value looks beyond its window", self.span(v)));
         }
         if self.is_once(v) {

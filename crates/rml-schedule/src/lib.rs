@@ -5,13 +5,15 @@
 //! 2. `demand`: what has to be computed at which positions, from the outputs and the states on, as tapes with cases.
 //! 3. `common`: what is computed twice is computed once.
 //! 4. `regions`: which tapes need each other, in which order they are filled, and which of them tick by tick.
-//! 5. `sums`: loops that only add up become sums, and sums of outer products one product. `compact`: what nothing reads is dropped.
+//! 5. `ahead`: at how many ticks behind those that are done each tape is needed, where a block looks ahead.
+//! 6. `sums`: loops that only add up become sums, and sums of outer products one product. `compact`: what nothing reads is dropped.
 //!
 //! A program that cannot be planned is [`Declined`], with the reason; the simulator runs it.
 
 use rml_base::{Diagnostic, Span, codes};
 use rml_ir::flat::Drawn;
 
+mod ahead;
 mod atoms;
 mod common;
 mod compact;
@@ -69,7 +71,7 @@ pub enum Fed {
 
 /// The plan of a program.
 ///
-/// Ensures: P1 to P6, V1 to V8.
+/// Ensures: P1 to P7, V1 to V8.
 ///
 /// # Errors
 /// The reason why there is none.
@@ -79,7 +81,7 @@ pub fn schedule(flat: &Drawn, fed: Fed) -> Result<Plan, Declined> {
 
 /// The plan of a program, and which variable of the program each tape and each register is, for who checks plans.
 ///
-/// Ensures: P1 to P6, V1 to V8.
+/// Ensures: P1 to P7, V1 to V8.
 ///
 /// # Errors
 /// The reason why there is none.
@@ -126,6 +128,7 @@ fn plan(flat: &Drawn, known: Known<'_>, fed: Fed) -> Result<(Plan, Witness), Dec
         registers: demanded.registers.keys().copied().collect(),
     };
     let plan = regions::plan(&window, demanded)?;
+    let plan = if window.looks_ahead { ahead::ahead(plan)? } else { plan };
     checked("regions", || verify(&plan));
     let plan = sums::sums(plan);
     checked("sums", || verify(&plan));

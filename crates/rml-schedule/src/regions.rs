@@ -222,7 +222,7 @@ impl<'a> Builder<'a> {
             let cases = cases.collect();
             let data = &flat.vars[*v];
             let span = window.defs[*v].map_or(data.span, |eq| flat.equations[eq].span);
-            tapes.push(TapeData { name: data.name.clone(), ty: data.ty.clone(), span, cases });
+            tapes.push(TapeData { name: data.name.clone(), ty: data.ty.clone(), span, ahead: 0, cases });
         }
         let mut registers = IndexVec::new();
         let mut commits = Vec::new();

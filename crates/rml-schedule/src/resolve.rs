@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rml_analysis::{Hold, Position, Positions};
+use rml_analysis::{Hold, Position};
 use rml_ir::flat::{ConstId, Init, Rhs, Var};
 use rml_ir::op::Op;
 use rml_plan::Tick;
@@ -42,6 +42,7 @@ impl<'a> Resolver<'a> {
 
     /// What a variable is where it is present at a position. A circle of copies is cut: there the variable has a value of its own.
     pub(crate) fn source(&mut self, v: Var, p: Position) -> Source {
+        let p = self.window.canonical(p);
         if let Some(known) = self.known.get(&(v, p)) {
             return *known;
         }
@@ -104,7 +105,7 @@ impl<'a> Resolver<'a> {
                     return (restart == Restart::Edge && self.is_steady(v)).then(|| self.init(init, p));
                 }
                 (self.is_steady(v) && !matches!(restart, Restart::Inner { .. }))
-                    .then(|| self.neighbour(*next, p.before(), Tick::Before))
+                    .then(|| self.neighbour(*next, p, Tick::Before))
             }
             // Whether there is a tick behind is not known.
             Rhs::FbyBack { .. } | Rhs::Post { .. } if self.past.is_some() => None,
@@ -114,10 +115,10 @@ impl<'a> Resolver<'a> {
                     return (restart == Restart::Edge && self.is_steady(v)).then(|| self.init(init, p));
                 }
                 (self.is_steady(v) && !matches!(restart, Restart::Inner { .. }))
-                    .then(|| self.neighbour(*next, p.after(), Tick::After))
+                    .then(|| self.neighbour(*next, p, Tick::After))
             }
             Rhs::Post { next, .. } if self.is_steady(v) && !p.is_end() => {
-                Some(self.neighbour(*next, p.after(), Tick::After))
+                Some(self.neighbour(*next, p, Tick::After))
             }
             _ => None,
         }
@@ -142,11 +143,11 @@ impl<'a> Resolver<'a> {
         self.window.has_known_clock(v) && self.window.place(v).iter().all(at)
     }
 
-    /// What a variable is at the neighbouring tick, whose position is one of `at`: what it is at all of them, if that is the same; else
-    /// it is kept.
-    fn neighbour(&mut self, next: Var, at: Positions, tick: Tick) -> Source {
+    /// What a variable is at the tick before or behind one at position `p`: what it is at all positions that this may have, if that is the
+    /// same; else it is kept.
+    fn neighbour(&mut self, next: Var, p: Position, tick: Tick) -> Source {
         let mut found: Option<Source> = None;
-        for p in at.iter() {
+        for p in tick.seen_from(p).iter() {
             let source = match &mut self.past {
                 Some(past) => past.source(next, p),
                 None => self.source(next, p),
@@ -158,6 +159,11 @@ impl<'a> Resolver<'a> {
         }
         match found {
             Some(Source::Kept(u, Tick::Now)) => Source::Kept(u, tick),
+            // Where the trace may end, only what is read at the tick behind shows that there is one.
+            _ if self.window.looks_ahead && tick == Tick::After => Source::Kept(next, tick),
+            // There and back.
+            Some(Source::Kept(u, Tick::Before)) if tick == Tick::After => Source::Kept(u, Tick::Now),
+            Some(Source::Kept(u, Tick::After)) if tick == Tick::Before => Source::Kept(u, Tick::Now),
             Some(Source::Kept(_, Tick::Before | Tick::After)) | None => Source::Kept(next, tick),
             Some(constant) => constant,
         }

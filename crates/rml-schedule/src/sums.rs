@@ -26,7 +26,7 @@ enum By {
 
 /// The plan with sums.
 ///
-/// Requires, ensures: P1 to P6.
+/// Requires, ensures: P1 to P7.
 pub(crate) fn sums(mut plan: Plan) -> Plan {
     // The loop that finds the end of a window stays one.
     let reads = reads(&plan);

@@ -23,6 +23,8 @@ pub(crate) struct Window<'a> {
     own: BTreeSet<flat::Window>,
     /// Whether any block of cycles is a window.
     pub(crate) is_block: bool,
+    /// Whether a block has ticks behind it that are looked at. Then it makes no difference whether a tick is the last one.
+    pub(crate) looks_ahead: bool,
     /// The positions that ticks may have.
     pub(crate) all: Positions,
     /// The equation of each variable; none for inputs.
@@ -41,14 +43,14 @@ impl<'a> Window<'a> {
             .filter(|(_, s)| s.parent == Some(Segments::TRACE))
             .map(|(id, _)| id)
             .collect();
-        let forward = is_forward(flat, causality);
+        let (forward, bounded) = waits(flat, causality);
         let fits = |one: Segments| {
             let data = &facts.segments[one];
             data.clock == Clocks::BASE && (!data.cut.all || data.cut.ends.len() == 1)
         };
         let segments = match outermost[..] {
             [one] if fed == Fed::Windows && fits(one) => one,
-            _ if forward => Segments::TRACE,
+            _ if forward || bounded => Segments::TRACE,
             [] => return Err(Declined::new("a value looks ahead, and there is no window around it")),
             [one] => one,
             _ => return Err(Declined::new("several windows stand side by side")),
@@ -80,9 +82,28 @@ impl<'a> Window<'a> {
             ends: if is_block { Vec::new() } else { data.cut.ends.clone() },
             own: data.windows.iter().copied().collect(),
             is_block,
+            looks_ahead: is_block && !forward,
             all,
             defs,
         })
+    }
+
+    /// The position that stands for this one, where some make no difference.
+    pub(crate) fn canonical(&self, p: Position) -> Position {
+        match (self.looks_ahead, p.is_start()) {
+            (false, _) => p,
+            (true, true) => Position::First,
+            (true, false) => Position::Middle,
+        }
+    }
+
+    /// The positions that a position stands for.
+    pub(crate) fn meant(&self, p: Position) -> Positions {
+        match (self.looks_ahead, p.is_start()) {
+            (false, _) => Positions::NONE.with(p),
+            (true, true) => Positions::STARTS,
+            (true, false) => Positions::AFTER_START,
+        }
     }
 
     /// The same windows as seen from a tick of which it is not known yet whether it is the last one: what holds at a first tick holds
@@ -97,6 +118,7 @@ impl<'a> Window<'a> {
             ends: self.ends.clone(),
             own: self.own.clone(),
             is_block: self.is_block,
+            looks_ahead: self.looks_ahead,
             defs: self.defs.clone(),
         }
     }
@@ -198,15 +220,20 @@ impl<'a> Window<'a> {
     }
 }
 
-/// Whether outputs, and what states will be, are known in their own cycle.
-fn is_forward(flat: &Drawn, causality: &Causality) -> bool {
+/// Whether outputs, and what states will be, are known in their own cycle; and whether they are known so many cycles later.
+fn waits(flat: &Drawn, causality: &Causality) -> (bool, bool) {
     let next = flat.states.values().filter_map(|state| match &flat.equations[state.equation].rhs {
         Rhs::Fby { next, .. } | Rhs::FbyBack { next, .. } => Some(*next),
         _ => None,
     });
     let looks_ahead = |e: &flat::Equation| matches!(e.rhs, Rhs::FbyBack { .. } | Rhs::Post { .. });
-    !flat.equations.iter().any(looks_ahead)
-        || flat.outputs.iter().copied().chain(next).all(|v| causality.latency[v] == Latency::Bounded(0))
+    if !flat.equations.iter().any(looks_ahead) {
+        return (true, true);
+    }
+    let latency = flat.outputs.iter().copied().chain(next).map(|v| &causality.latency[v]);
+    latency.fold((true, true), |(forward, bounded), latency| {
+        (forward && *latency == Latency::Bounded(0), bounded && matches!(latency, Latency::Bounded(_)))
+    })
 }
 
 /// What is known of a variable at each position that a tick may have as long as it may be the last one.

@@ -26,6 +26,13 @@ node main(r: num []) -> (s)
   s = back(r) every end;
 ";
 
+/// An output that waits for two cycles, and what it is added up with.
+const AHEAD: &str = "\
+node main(x: num []) -> (y, s)
+  y = x + post (post x);
+  s = (0.0 fby s) + y;
+";
+
 fn plan(text: &str) -> Plan {
     let program = rml::compile(&Source::text("main", text), &Options::default()).unwrap();
     let flat = program.flat();
@@ -128,5 +135,35 @@ fn p6_the_end_is_found_before_it_is_known() {
         case.at = case.at.without(Position::Last);
         let other = Case { at: Positions::NONE.with(Position::Last), ..case.clone() };
         plan.tapes[tape].cases.push(Case { rule: Rule::Copy(Atom::Const(Const(0))), ..other });
+    });
+}
+
+#[test]
+fn p7_what_is_read_ahead_is_filled_as_far() {
+    let ahead = |plan: &mut Plan, change: fn(u32) -> u32| {
+        let tape = plan.tapes.iter_mut().find(|t| t.ahead == 2).expect("the input");
+        tape.ahead = change(tape.ahead);
+    };
+    refused_of(AHEAD, "P7", |plan| ahead(plan, |n| n - 1));
+    refused_of(AHEAD, "P7", |plan| {
+        plan.tapes.iter_mut().find(|t| t.ahead == 1).expect("what is one tick ahead").ahead = 3;
+    });
+    refused_of(AHEAD, "P7", |plan| plan.ends = Ends::Given(vec![(0, true)]));
+    refused_of(AHEAD, "P7", |plan| {
+        let case = plan.tapes.iter_mut().flat_map(|t| &mut t.cases).find(|c| c.at.contains(Position::Last));
+        let case = case.expect("a case");
+        case.at = case.at.without(Position::Last);
+    });
+    refused_of(AHEAD, "P7", |plan| {
+        let region = plan.regions.iter_mut().find_map(|r| match r {
+            Region::Loop { backward, .. } => Some(backward),
+            Region::Over(_) => None,
+        });
+        *region.expect("the sum") = true;
+    });
+    refused_of(AHEAD, "P7", |plan| {
+        if let (_, _, Atom::Tape(_, tick)) = &mut plan.outputs[0].cases[0] {
+            *tick = Tick::After;
+        }
     });
 }

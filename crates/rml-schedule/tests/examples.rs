@@ -11,17 +11,11 @@ use rml_testkit::plans::{Planned, compare};
 
 /// What has no plan, and why.
 const DECLINED: &[&str] = &[
-    "app train_pipe: a value looks ahead, and there is no window around it",
+    "app train_pipe: values of a tick need each other in an order that data decide",
     "backfill rec_merge_backfill: a window ends where several conditions hold",
-    "descent train_pipe: a value looks ahead, and there is no window around it",
+    "descent train_pipe: values of a tick need each other in an order that data decide",
     "future pcounter: `o` needs all later cycles: nothing cuts its recurrence through `post`",
-    "gdescent bppipe: a value looks ahead, and there is no window around it",
-    "gdescent infer: a value looks ahead, and there is no window around it",
-    "gdescent train_pipe: a value looks ahead, and there is no window around it",
-    "primitives anticipate: a value looks ahead, and there is no window around it",
-    "primitives normalised: a value looks ahead, and there is no window around it",
-    "primitives post_by_fby_back: a value looks ahead, and there is no window around it",
-    "primitives round_trips: a value looks ahead, and there is no window around it",
+    "gdescent train_pipe: values of a tick need each other in an order that data decide",
 ];
 
 fn value(ty: &Type, r: &mut Random) -> Value {

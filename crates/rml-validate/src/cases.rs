@@ -33,13 +33,15 @@ pub(crate) fn check(checker: &Checker<'_>, found: &mut Vec<String>) {
 impl Checker<'_> {
     fn case(&self, tape: Tape, case: &Case, who: &str, found: &mut Vec<String>) {
         let v = self.witness.tapes[tape];
+        // The first tick is always done.
+        let filled = if case.at.contains(Position::Middle) { self.plan.tapes[tape].ahead } else { 0 };
         for p in case.at.and(self.frame.possible()).iter() {
-            if !self.is_present(&case.when, v, p) {
+            if !self.is_present(&case.when, v, (p, filled)) {
                 found.push(format!("V4: {who} has other guards than its clock at {p}"));
             }
             let proved = matches!(case.rule, Rule::Sum { .. })
                 || self.frame.is_absent(v, p)
-                || self.frame.views(p).all(|view| self.rule(&case.rule, v, view));
+                || self.frame.views(p, filled).all(|view| self.rule(&case.rule, v, view));
             if !proved {
                 found.push(format!("V5: {who} is not proved to be its equation at {p}: {:?}", case.rule));
             }
@@ -116,7 +118,7 @@ impl Checker<'_> {
     }
 
     /// The same at all ticks at a position, for ends at the tick itself.
-    pub(crate) fn are_ends_at(&self, atoms: &[Atom], ends: &[Var], p: Position) -> bool {
-        self.frame.views(p).all(|view| self.are_ends(atoms, ends, Tick::Now, view))
+    pub(crate) fn are_ends_at(&self, atoms: &[Atom], ends: &[Var], (p, filled): (Position, u32)) -> bool {
+        self.frame.views(p, filled).all(|view| self.are_ends(atoms, ends, Tick::Now, view))
     }
 }

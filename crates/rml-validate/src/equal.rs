@@ -15,7 +15,7 @@ use rml_plan::{Atom, Const, Plan, Tick};
 
 use crate::Witness;
 use crate::frame::Frame;
-use crate::view::View;
+use crate::view::{At, View};
 
 /// How many equal values are looked at.
 const MOST: usize = 10_000;
@@ -26,11 +26,11 @@ pub(crate) enum Term {
     Const(ConstId),
     /// A condition of which that is known.
     Truth(bool),
-    Value(Var, Tick),
+    Value(Var, At),
 }
 
 /// Which pairs were found to be twins, or not to be; not, as long as that is looked for.
-pub(crate) type Twins = RefCell<BTreeMap<(Var, Var, Tick, View), bool>>;
+pub(crate) type Twins = RefCell<BTreeMap<(Var, Var, At, View), bool>>;
 
 pub(crate) struct Equal<'a> {
     pub(crate) frame: &'a Frame<'a>,
@@ -48,7 +48,10 @@ impl<'a> Equal<'a> {
 
     /// Whether an operand equals a variable, at a tick where that is present.
     pub(crate) fn is(&self, atom: Atom, v: Var, tick: Tick, view: View) -> bool {
-        let Some(tick) = view.tick(tick) else { return false };
+        view.tick(tick).is_some_and(|tick| self.is_at(atom, v, tick, view))
+    }
+
+    fn is_at(&self, atom: Atom, v: Var, tick: At, view: View) -> bool {
         match atom {
             Atom::Const(_) => self.find(v, tick, view, |term| match term {
                 Term::Const(k) => self.is_const(atom, k),
@@ -67,16 +70,16 @@ impl<'a> Equal<'a> {
     /// Whether a variable equals another one at a tick.
     pub(crate) fn is_variable(&self, v: Var, other: Var, tick: Tick, view: View) -> bool {
         let Some(tick) = view.tick(tick) else { return false };
-        self.find(v, Tick::Now, view, |term| term == Term::Value(other, tick))
+        self.find(v, At::NOW, view, |term| term == Term::Value(other, tick))
     }
 
     /// Whether a variable is what an operator makes of some operands.
     pub(crate) fn computes(&self, op: &Op, args: &[Atom], v: Var, view: View) -> bool {
-        self.find(v, Tick::Now, view, |term| {
+        self.find(v, At::NOW, view, |term| {
             let Term::Value(w, tick) = term else { return false };
             let Some(Rhs::Apply { op: own, args: of }) = self.frame.rhs(w) else { return false };
             let same = own == op && of.len() == args.len();
-            same && args.iter().zip(of).all(|(a, v)| self.is(*a, *v, tick, view))
+            same && args.iter().zip(of).all(|(a, v)| self.is_at(*a, *v, tick, view))
         })
     }
 
@@ -87,27 +90,27 @@ impl<'a> Equal<'a> {
         if *op != Op::Einsum(Einsum::of(&[&['b', 'i'], &['b', 'j']], &['i', 'j'])) {
             return false;
         }
-        self.find(v, Tick::Now, view, |term| {
+        self.find(v, At::NOW, view, |term| {
             let Term::Value(w, tick) = term else { return false };
             let Some(Rhs::Apply { op: Op::MatMul, args: of }) = self.frame.rhs(w) else { return false };
             let [rows, other] = of[..] else { return false };
             let is_matrix = self.frame.flat.vars[other].ty.shape.dims().len() == 2;
-            is_matrix && self.is(*b, other, tick, view) && self.transposes(*a, rows, tick, view)
+            is_matrix && self.is_at(*b, other, tick, view) && self.transposes(*a, rows, tick, view)
         })
     }
 
-    fn transposes(&self, a: Atom, v: Var, tick: Tick, view: View) -> bool {
+    fn transposes(&self, a: Atom, v: Var, tick: At, view: View) -> bool {
         self.find(v, tick, view, |term| {
             let Term::Value(w, tick) = term else { return false };
             let Some(Rhs::Apply { op: Op::Transpose { perm }, args: of }) = self.frame.rhs(w) else {
                 return false;
             };
-            perm[..] == [1, 0] && self.is(a, of[0], tick, view)
+            perm[..] == [1, 0] && self.is_at(a, of[0], tick, view)
         })
     }
 
     /// Whether something that a variable equals at a tick fulfils a condition.
-    pub(crate) fn find(&self, v: Var, tick: Tick, view: View, found: impl Fn(Term) -> bool) -> bool {
+    pub(crate) fn find(&self, v: Var, tick: At, view: View, found: impl Fn(Term) -> bool) -> bool {
         let start = Term::Value(v, tick);
         if found(start) || self.is_never_known(start, view) {
             return true;
@@ -134,7 +137,7 @@ impl<'a> Equal<'a> {
     }
 
     /// What a variable equals in one step.
-    fn steps(&self, v: Var, tick: Tick, view: View) -> Vec<Term> {
+    fn steps(&self, v: Var, tick: At, view: View) -> Vec<Term> {
         let p = view.position(tick);
         let mut steps = Vec::new();
         for (hold, edge) in self.frame.holds(v, p).into_iter().zip([Tick::First, Tick::Last]) {
@@ -151,7 +154,7 @@ impl<'a> Equal<'a> {
     }
 
     /// What its equation copies.
-    fn copied(&self, v: Var, tick: Tick, view: View) -> Option<Term> {
+    fn copied(&self, v: Var, tick: At, view: View) -> Option<Term> {
         let (frame, p) = (self.frame, view.position(tick));
         match frame.rhs(v)? {
             Rhs::Const(k) => Some(Term::Const(*k)),
@@ -197,7 +200,7 @@ impl<'a> Equal<'a> {
     }
 
     /// What is delayed backward, if the next active tick is the next one.
-    fn behind(&self, v: Var, next: Var, tick: Tick, view: View) -> Option<Term> {
+    fn behind(&self, v: Var, next: Var, tick: At, view: View) -> Option<Term> {
         let behind = view.next(tick)?;
         self.frame.is_always(v, view.position(behind)).then_some(Term::Value(next, behind))
     }
@@ -214,7 +217,7 @@ impl<'a> Equal<'a> {
     }
 }
 
-fn initial(init: &Init, tick: Tick) -> Term {
+fn initial(init: &Init, tick: At) -> Term {
     match init {
         Init::Const(k) => Term::Const(*k),
         Init::Stream(v) => Term::Value(*v, tick),

@@ -23,6 +23,8 @@ pub(crate) struct Frame<'a> {
     own: BTreeSet<flat::Window>,
     /// Whether a window is any block of cycles: then no tick of it is known to be the first or last of anything.
     is_block: bool,
+    /// How many ticks a block has behind those that are done.
+    ahead: u32,
     rhs: IndexVec<Var, Option<&'a Rhs>>,
     /// The positions that ticks of windows may have.
     possible: Positions,
@@ -76,6 +78,9 @@ impl<'a> Frame<'a> {
                 && data.cut.ends == ends
         };
         let is_block = plan.ends == Ends::Nothing;
+        if !is_block && plan.ahead() > 0 {
+            return Err("it looks beyond windows that end".to_owned());
+        }
         let segments = match facts.segments.ids().find(is_there) {
             _ if is_block => Segments::TRACE,
             Some(id) => id,
@@ -97,6 +102,7 @@ impl<'a> Frame<'a> {
             trace: &facts.tables[Segments::TRACE],
             own,
             is_block,
+            ahead: plan.ahead(),
             rhs,
             states,
             possible: Positions::ALL,
@@ -158,9 +164,11 @@ impl<'a> Frame<'a> {
         self.possible
     }
 
-    /// All views from ticks at a position.
-    pub(crate) fn views(&self, p: Position) -> impl Iterator<Item = View> {
-        View::all(p, self.possible)
+    /// All views from ticks at a position, of which those up to `filled` ticks behind what is done are looked from.
+    pub(crate) fn views(&self, p: Position, filled: u32) -> impl Iterator<Item = View> {
+        let of_windows = (!self.is_block).then(|| View::all(p, self.possible));
+        let of_blocks = self.is_block.then(|| View::of_block(p, self.ahead.saturating_sub(filled)));
+        of_windows.into_iter().flatten().chain(of_blocks.into_iter().flatten())
     }
 
     /// Whether a variable is present at all ticks.

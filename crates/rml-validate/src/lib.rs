@@ -17,7 +17,7 @@
 //! - **V6** *sums*: a sum replaces a recurrence that adds one term at each tick, in its order, from a constant on.
 //! - **V7** *registers*: a register is read where its delay is, before it is written; each active tick leaves the delayed value, and none
 //!   where a window of the program ends. All states of the program are kept, by their keys.
-//! - **V8** *order*: each element is filled once, and before it is read.
+//! - **V8** *order*: each element is filled once, and before it is read; where a plan looks ahead, as far as it is read.
 //!
 //! It shares nothing with the scheduler, and takes time near-linear in the size of program and plan.
 
@@ -33,6 +33,7 @@ mod equal;
 mod frame;
 mod order;
 mod ports;
+mod reach;
 mod registers;
 mod sums;
 mod twins;
@@ -87,15 +88,15 @@ struct Checker<'a> {
 
 impl Checker<'_> {
     /// Whether an operand, as seen from a tick at a position, is that variable at that tick.
-    fn is(&self, atom: Atom, v: Var, p: Position) -> bool {
-        self.frame.views(p).all(|view| self.equal.is(atom, v, Tick::Now, view))
+    fn is(&self, atom: Atom, v: Var, (p, filled): (Position, u32)) -> bool {
+        self.frame.views(p, filled).all(|view| self.equal.is(atom, v, Tick::Now, view))
     }
 
     /// V4: whether guards hold exactly where a variable is present, at a position.
-    fn is_present(&self, when: &[Guard], v: Var, p: Position) -> bool {
+    fn is_present(&self, when: &[Guard], v: Var, (p, filled): (Position, u32)) -> bool {
         let mut guards = when.iter().peekable();
         for (cond, value) in self.frame.samplings(v) {
-            if guards.next_if(|g| g.value == value && self.is(g.cond, cond, p)).is_none()
+            if guards.next_if(|g| g.value == value && self.is(g.cond, cond, (p, filled))).is_none()
                 && self.frame.truth(cond, p) != Some(value)
             {
                 return false;

@@ -4,10 +4,15 @@ use rml_base::IndexVec;
 use rml_ir::{Position, Positions};
 use rml_plan::{Atom, Ends, Guard, Part, Plan, Region, Rule, Tape, Tick, Write};
 
+use crate::reach;
+
 pub(crate) fn check(plan: &Plan, found: &mut Vec<String>) {
     let none = || IndexVec::filled(Positions::NONE, plan.tapes.len());
     let mut order = Order { plan, filled: none(), body: none(), earlier: none(), way: None, found };
     order.search();
+    if plan.ahead() > 0 {
+        reach::check(plan, order.found);
+    }
     for region in &plan.regions {
         order.region(region);
     }
@@ -148,7 +153,12 @@ impl Order<'_> {
     /// Whether the element that an operand is, as seen from a position, is there.
     fn is_filled(&self, atom: Atom, p: Position) -> bool {
         let Atom::Tape(tape, tick) = atom else { return true };
-        let at = tick.seen_from(p);
+        // What looks ahead is filled as far as it is read: that is checked for itself.
+        let at = match (self.plan.ahead() > 0, p.is_start()) {
+            (false, _) => tick.seen_from(p),
+            (true, true) => tick.seen_from(Position::First),
+            (true, false) => tick.seen_from(Position::Middle),
+        };
         let is_now = match tick {
             Tick::Now => true,
             Tick::First => p.is_start(),

@@ -47,10 +47,10 @@ impl Checker<'_> {
             if cases.next().is_some() {
                 found.push(format!("V3: the output {name} is given twice at {p}"));
             }
-            if !self.is_present(when, v, p) {
+            if !self.is_present(when, v, (p, 0)) {
                 found.push(format!("V4: the output {name} has other guards than its clock at {p}"));
             }
-            if !self.frame.is_absent(v, p) && !self.is(*atom, v, p) {
+            if !self.frame.is_absent(v, p) && !self.is(*atom, v, (p, 0)) {
                 found.push(format!("V5: the output {name} is something else at {p}"));
             }
         }

@@ -157,16 +157,19 @@ impl Checker<'_> {
                 (None, None) if !required.contains(p) || self.frame.is_absent(v, p) => continue,
                 _ => return Err(format!("is not written once at {p}")),
             };
-            if !self.is_present(&write.when, v, p) {
+            // What is written in turn goes on as far as it is read; what is committed is done.
+            let is_commit = self.plan.commits.iter().any(|commit| std::ptr::eq(commit, *write));
+            let filled = if is_commit { 0 } else { self.plan.reach(write.register) };
+            if !self.is_present(&write.when, v, (p, filled)) {
                 return Err(format!("is written under other guards than its clock at {p}"));
             }
             if self.frame.is_absent(v, p) {
                 continue;
             }
-            if !self.are_ends_at(&write.unless, ends, p) {
+            if !self.are_ends_at(&write.unless, ends, (p, filled)) {
                 return Err(format!("starts anew elsewhere than its windows at {p}"));
             }
-            if !self.is(write.value, next, p) {
+            if !self.is(write.value, next, (p, filled)) {
                 return Err(format!("gets another value at {p}: {:?}", write.value));
             }
         }

@@ -36,7 +36,7 @@ pub(crate) fn check(
         let (Some(term), None) = (here.next(), here.next()) else {
             return Err(format!("has not one term at {p}"));
         };
-        if !checker.frame.views(p).all(|view| adds(checker, v, init, backward, term, view)) {
+        if !checker.frame.views(p, 0).all(|view| adds(checker, v, init, backward, term, view)) {
             return Err(format!("does not add that at {p}: {term:?}"));
         }
     }

@@ -8,14 +8,13 @@ use std::collections::BTreeSet;
 
 use rml_ir::flat::{Rhs, Var};
 use rml_ir::op::Op;
-use rml_plan::Tick;
 
 use crate::equal::{Equal, Term};
-use crate::view::View;
+use crate::view::{At, View};
 
 impl Equal<'_> {
     /// Whether a variable at a tick equals a twin of another one at a tick.
-    pub(crate) fn has_twin(&self, v: Var, tick: Tick, (other, at): (Var, Tick), view: View) -> bool {
+    pub(crate) fn has_twin(&self, v: Var, tick: At, (other, at): (Var, At), view: View) -> bool {
         let made = |u: Var| self.made(u).is_some();
         made(other)
             && self.find(v, tick, view, |term| match term {
@@ -32,7 +31,7 @@ impl Equal<'_> {
         }
     }
 
-    fn are_twins(&self, u: Var, v: Var, tick: Tick, view: View) -> bool {
+    fn are_twins(&self, u: Var, v: Var, tick: At, view: View) -> bool {
         if u == v {
             return true;
         }
@@ -50,7 +49,7 @@ impl Equal<'_> {
     }
 
     /// Whether two variables that are present have the same value at a tick.
-    fn are_same(&self, a: Var, b: Var, tick: Tick, view: View) -> bool {
+    fn are_same(&self, a: Var, b: Var, tick: At, view: View) -> bool {
         let reached = |v: Var| {
             let terms = RefCell::new(BTreeSet::new());
             let never = self.find(v, tick, view, |term| {

@@ -3,12 +3,29 @@
 use rml_ir::{Position, Positions};
 use rml_plan::Tick;
 
+/// A tick, as seen from another one.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum At {
+    /// So many ticks behind it, or before it.
+    Near(i32),
+    /// The first one of the window.
+    First,
+    /// The last one of the window.
+    Last,
+}
+
+impl At {
+    pub(crate) const NOW: At = At::Near(0);
+}
+
 /// A tick and its neighbours, by position. What is proved in all views from a position holds in windows of any length.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct View {
     pub(crate) at: Position,
     before: Option<Position>,
     after: Option<Position>,
+    /// How many ticks are known to stand behind one of a block.
+    sight: u32,
 }
 
 impl View {
@@ -19,31 +36,39 @@ impl View {
             let none = neighbours.is_empty().then_some(None);
             neighbours.iter().map(Some).chain(none)
         };
-        or_none(at.before())
-            .flat_map(move |before| or_none(at.after()).map(move |after| View { at, before, after }))
+        or_none(at.before()).flat_map(move |before| {
+            or_none(at.after()).map(move |after| View { at, before, after, sight: 0 })
+        })
+    }
+
+    /// All views from ticks of a block at a position, behind which there are so many ticks more. Behind these the trace may end, so nothing
+    /// follows from what would be there.
+    pub(crate) fn of_block(at: Position, sight: u32) -> impl Iterator<Item = View> {
+        let at = if at.is_start() { Position::First } else { Position::Middle };
+        let all = View::all(at, Positions::NONE.with(Position::First).with(Position::Middle));
+        all.map(move |view| View { sight, after: view.after.filter(|_| sight > 0), ..view })
     }
 
     /// The one name of a tick that may have several; none if there is no such tick.
-    pub(crate) fn tick(self, tick: Tick) -> Option<Tick> {
+    pub(crate) fn tick(self, tick: Tick) -> Option<At> {
         match tick {
-            Tick::Now => Some(Tick::Now),
-            Tick::Before => {
-                self.before.map(|p| if p == Position::First { Tick::First } else { Tick::Before })
-            }
-            Tick::After => self.after.map(|p| if p == Position::Last { Tick::Last } else { Tick::After }),
-            Tick::First => Some(if self.at.is_start() { Tick::Now } else { Tick::First }),
-            Tick::Last => Some(if self.at.is_end() { Tick::Now } else { Tick::Last }),
+            Tick::Now => Some(At::NOW),
+            Tick::Before => self.before.map(|p| if p == Position::First { At::First } else { At::Near(-1) }),
+            Tick::After => self.after.map(|p| if p == Position::Last { At::Last } else { At::Near(1) }),
+            Tick::First => Some(if self.at.is_start() { At::NOW } else { At::First }),
+            Tick::Last => Some(if self.at.is_end() { At::NOW } else { At::Last }),
         }
     }
 
-    /// The position of a tick, named by `tick`.
-    pub(crate) fn position(self, tick: Tick) -> Position {
+    /// The position of a tick.
+    pub(crate) fn position(self, tick: At) -> Position {
         match tick {
-            Tick::Now => self.at,
-            Tick::Before => self.before.unwrap_or(self.at),
-            Tick::After => self.after.unwrap_or(self.at),
-            Tick::First => self.at.start(),
-            Tick::Last => self.at.end(),
+            At::NOW => self.at,
+            At::Near(..0) => self.before.unwrap_or(self.at),
+            At::Near(1) => self.after.unwrap_or(self.at),
+            At::Near(_) => Position::Middle,
+            At::First => self.at.start(),
+            At::Last => self.at.end(),
         }
     }
 
@@ -53,22 +78,23 @@ impl View {
     }
 
     /// The tick before; none if there is none, or if nothing is known of it.
-    pub(crate) fn previous(self, tick: Tick) -> Option<Tick> {
+    pub(crate) fn previous(self, tick: At) -> Option<At> {
         match tick {
-            Tick::Now => self.tick(Tick::Before),
-            Tick::After => Some(Tick::Now),
-            Tick::Last => (self.after == Some(Position::Last)).then_some(Tick::Now),
-            Tick::Before | Tick::First => None,
+            At::NOW => self.tick(Tick::Before),
+            At::Near(n) if n > 0 => Some(At::Near(n - 1)),
+            At::Last => (self.after == Some(Position::Last)).then_some(At::NOW),
+            At::Near(_) | At::First => None,
         }
     }
 
     /// The tick behind; none if there is none, or if nothing is known of it.
-    pub(crate) fn next(self, tick: Tick) -> Option<Tick> {
+    pub(crate) fn next(self, tick: At) -> Option<At> {
         match tick {
-            Tick::Now => self.tick(Tick::After),
-            Tick::Before => Some(Tick::Now),
-            Tick::First => (self.before == Some(Position::First)).then_some(Tick::Now),
-            Tick::After | Tick::Last => None,
+            At::NOW => self.tick(Tick::After),
+            At::Near(n) if n < 0 => Some(At::NOW),
+            At::Near(n) => (n.unsigned_abs() < self.sight).then_some(At::Near(n + 1)),
+            At::First => (self.before == Some(Position::First)).then_some(At::NOW),
+            At::Last => None,
         }
     }
 }

@@ -19,10 +19,10 @@ node main(x: num [], c: bool [], end: bool []) -> (h, n when c)
 
 /// Damages a plan or what is claimed of it, and expects the validator to name the rule.
 fn refused(rule: &str, damage: impl FnOnce(&mut Plan, &mut Witness)) {
-    refused_in(PROGRAM, rule, damage);
+    refused_of(PROGRAM, rule, damage);
 }
 
-fn refused_in(text: &str, rule: &str, damage: impl FnOnce(&mut Plan, &mut Witness)) {
+fn refused_of(text: &str, rule: &str, damage: impl FnOnce(&mut Plan, &mut Witness)) {
     let program = rml::compile(&Source::text("main", text), &Options::default()).unwrap();
     let flat = program.flat();
     let clocks = rml_analysis::clocks(flat).clocks;
@@ -126,8 +126,8 @@ node main(x, y: num [], c, d: bool []) -> (a, b, e, g when c, h when d)
             });
         });
     };
-    refused_in(text, "V5", |plan, _| exchanged(plan, &Op::Exp));
-    refused_in(text, "V5", |plan, _| exchanged(plan, &Op::Tanh));
+    refused_of(text, "V5", |plan, _| exchanged(plan, &Op::Exp));
+    refused_of(text, "V5", |plan, _| exchanged(plan, &Op::Tanh));
 }
 
 #[test]
@@ -186,5 +186,34 @@ fn v8_order() {
     refused("V8", |plan, _| {
         let region = plan.regions[0].clone();
         plan.regions.push(region);
+    });
+}
+
+/// An output that waits for two cycles, and what it is added up with.
+const AHEAD: &str = "\
+node main(x: num []) -> (y, s)
+  y = x + post (post x);
+  s = (0.0 fby s) + y;
+";
+
+#[test]
+fn v8_what_looks_ahead_is_filled_as_far_as_it_is_read() {
+    let tape = |plan: &mut Plan, ahead: u32, to: u32| {
+        plan.tapes.iter_mut().find(|t| t.ahead == ahead).expect("such a tape").ahead = to;
+    };
+    for (ahead, to) in [(2, 1), (2, 3), (1, 0), (1, 2), (0, 1)] {
+        refused_of(AHEAD, "V8", |plan, _| tape(plan, ahead, to));
+    }
+    refused_of(AHEAD, "V2", |plan, _| plan.ends = Ends::Given(vec![(0, true)]));
+    // What is put out or committed is that of the last tick that is done.
+    refused_of(AHEAD, "V8", |plan, _| {
+        if let (_, _, Atom::Tape(_, tick)) = &mut plan.outputs[0].cases[0] {
+            *tick = Tick::After;
+        }
+    });
+    refused_of(AHEAD, "V7", |plan, _| {
+        if let Atom::Tape(_, tick) = &mut plan.commits[0].value {
+            *tick = Tick::After;
+        }
     });
 }

@@ -95,7 +95,7 @@ fn a_stream_by_plan_has_the_errors_of_the_simulator() {
 #[test]
 fn what_has_no_plan_is_declined() {
     for text in [
-        "node main(x: num []) -> (o) o = post x;",
+        "node main(x: num [], c: bool []) -> (o when c) o = post (x when c);",
         "node main(x: num [], c: bool []) -> (o) d = not c; y = x when d; o = merge d y (0.0 when not d);",
     ] {
         let program = rml::compile(&source(text), &rml::Options::default()).unwrap();

@@ -12,7 +12,7 @@ type Name = Option<(usize, usize)>;
 
 /// Checks windows of up to `ticks` ticks. Gives the first operand that is not there any more.
 pub(super) fn check(code: &Code, placement: &Placement, ticks: usize) -> Result<(), String> {
-    for ticks in 1..=ticks {
+    for ticks in 1 + code.ahead..=ticks + code.ahead {
         let mut bound = Bound::default();
         bound.bind(code, placement, ticks);
         let lens = placement.sizes.map(|size| size.at(ticks));
@@ -58,6 +58,10 @@ impl Shadow<'_> {
                 self.puts(&pass.puts, t);
             }
         }
+        for (_, slot) in &code.done {
+            self.is_there(*slot, 0, "a register");
+        }
+        self.ticks -= code.ahead;
         for t in 0..self.ticks {
             self.puts(&code.commits, t);
             let taken = code.outputs.iter().flatten().filter(|taken| self.is_at(taken.at, t));
@@ -66,6 +70,7 @@ impl Shadow<'_> {
                 conds.chain([taken.value]).for_each(|a| self.read(a, t, "an output"));
             }
         }
+        self.ticks += code.ahead;
         for given in &code.inputs {
             (0..self.ticks).for_each(|t| self.is_there(given.slot, t, "the next window"));
         }
@@ -84,7 +89,7 @@ impl Shadow<'_> {
     }
 
     fn unit(&mut self, unit: &Unit, t: usize) {
-        if !self.is_at(unit.at, t) {
+        if !self.is_at(unit.at, t) || t + unit.short >= self.ticks {
             return;
         }
         let who = format!("tape {}", unit.tape);
@@ -123,7 +128,7 @@ impl Shadow<'_> {
     }
 
     fn puts(&mut self, puts: &[Put], t: usize) {
-        let here = puts.iter().filter(|put| self.is_at(put.at, t));
+        let here = puts.iter().filter(|put| self.is_at(put.at, t) && t + put.short < self.ticks);
         for put in here.collect::<Vec<_>>() {
             let conds = put.when.iter().map(|g| g.cond).chain(put.unless.iter().copied());
             conds.chain([put.value]).for_each(|a| self.read(a, t, "a register"));

@@ -117,6 +117,8 @@ pub(super) struct Unit {
     pub(super) at: Positions,
     pub(super) when: Vec<Guard>,
     pub(super) instrs: Range<usize>,
+    /// At how many of the last ticks it is not filled, where a plan looks ahead.
+    pub(super) short: usize,
     /// Whether its value is the same at all ticks.
     pub(super) once: bool,
     /// Whether an instruction leaves something for the next one that does not outlive the tick.
@@ -133,6 +135,8 @@ pub(super) struct Put {
     pub(super) when: Vec<Guard>,
     pub(super) unless: Vec<Arg>,
     pub(super) value: Arg,
+    /// At how many of the last ticks it is not written, where a plan looks ahead.
+    pub(super) short: usize,
 }
 
 /// What is computed together.
@@ -145,6 +149,8 @@ pub(super) struct Pass {
     pub(super) puts: Vec<Put>,
     /// What runs at a tick, by position.
     pub(super) lists: [Vec<Entry>; 4],
+    /// What runs at the last ticks of a loop, which are ahead: at those that have so many ticks behind them or more, up to the next list.
+    pub(super) tails: Vec<(usize, Vec<Entry>)>,
 }
 
 /// What runs at a tick.
@@ -299,8 +305,12 @@ pub(super) struct Code {
     pub(super) outputs: Vec<Vec<Taken>>,
     /// For registers that are read where they lie: the constant that they start with.
     pub(super) starts: Vec<Option<Slot>>,
+    /// How many ticks of a window are ahead of those that are done.
+    pub(super) ahead: usize,
     /// Where registers that change within the window are kept as they were before.
     pub(super) backups: Vec<(usize, Slot)>,
+    /// Where those that change at ticks that are ahead are kept as they were behind the last tick that is done.
+    pub(super) done: Vec<(usize, Slot)>,
     pub(super) consts: usize,
     pub(super) ending: Option<Ending>,
     pub(super) packs: Vec<Pack>,

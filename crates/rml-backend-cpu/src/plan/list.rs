@@ -1,5 +1,6 @@
 //! The lists of what runs at a tick: instructions that follow each other and are done by one loop are one entry.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use rml_ir::Position;
@@ -14,6 +15,9 @@ pub(super) fn list(code: &mut Code) {
         for p in Position::ALL.into_iter().filter(|p| !over || *p == Position::Only) {
             let list = Lister::new(code).list(units.clone(), p);
             code.passes[pass].lists[p.index()] = list;
+        }
+        if !over && code.ahead > 0 {
+            code.passes[pass].tails = tails(code, &units);
         }
     }
     for unit in
@@ -39,6 +43,21 @@ pub(super) fn list(code: &mut Code) {
     }
 }
 
+/// What runs at the ticks of a loop that are ahead: less and less.
+fn tails(code: &mut Code, units: &Range<usize>) -> Vec<(usize, Vec<Entry>)> {
+    let shorts: BTreeSet<usize> = code.units[units.clone()].iter().map(|unit| unit.short).collect();
+    let list = |short: usize| {
+        let lister = Lister::new(code);
+        let reaches = |u: &usize| {
+            let unit = &lister.code.units[*u];
+            unit.short <= short && unit.at.contains(Position::Middle)
+        };
+        let units = units.clone().filter(reaches).collect();
+        (short, lister.entries(units))
+    };
+    shorts.into_iter().map(list).collect()
+}
+
 /// Makes a list.
 pub(super) struct Lister<'a> {
     pub(super) code: &'a mut Code,
@@ -56,8 +75,13 @@ impl<'a> Lister<'a> {
         Self { code, entries: Vec::new(), scalars, links, open: Default::default() }
     }
 
-    fn list(mut self, units: Range<usize>, p: Position) -> Vec<Entry> {
-        for unit in units.filter(|u| self.code.units[*u].at.contains(p)).collect::<Vec<_>>() {
+    fn list(self, units: Range<usize>, p: Position) -> Vec<Entry> {
+        let units = units.filter(|u| self.code.units[*u].at.contains(p)).collect();
+        self.entries(units)
+    }
+
+    fn entries(mut self, units: Vec<usize>) -> Vec<Entry> {
+        for unit in units {
             let Unit { instrs, when, .. } = &self.code.units[unit];
             let (instrs, is_certain) = (instrs.clone(), when.is_empty());
             if let Some(steps) = instrs.clone().map(|i| self.step(unit, i)).collect() {

@@ -63,6 +63,8 @@ pub struct Machine<N: Number> {
     set: Vec<bool>,
     /// Which were at the start of the window.
     before: Vec<bool>,
+    /// Which of those that change at ticks that are ahead are set behind the last tick that is done.
+    done: Vec<bool>,
     /// How far the end of a window was looked for.
     search: Search,
     packs: Vec<Layout<N>>,
@@ -89,13 +91,15 @@ impl<N: Number> Machine<N> {
             bound: Bound::default(),
             arena: Arena::new(),
             before: set.clone(),
+            done: set.clone(),
             search: Search::None,
             set,
             probe: None,
             plan,
         };
-        memory::ask(machine.footprint().at(1))?;
-        machine.bind(1);
+        let shortest = 1 + machine.code.ahead;
+        memory::ask(machine.footprint().at(shortest))?;
+        machine.bind(shortest);
         for (k, value) in machine.plan.consts.iter().enumerate() {
             machine.arena.set(value.dtype(), machine.bound.base(code::Slot(k)), value);
         }
@@ -168,7 +172,7 @@ impl<N: Number> Machine<N> {
         }
     }
 
-    /// Runs one window of `ticks` ticks, at least one, whose inputs were set.
+    /// Runs one window of `ticks` ticks whose inputs were set. At least one of them is done; those that are [ahead](Plan::ahead) are not.
     ///
     /// # Errors
     /// If an operator has no result. Then no register has changed.
@@ -189,9 +193,11 @@ impl<N: Number> Machine<N> {
         }
         // Most commits are at the first tick or the last one.
         let mut run = self.run(&code);
+        run.go_back(&code);
         let middle = code.commits.iter().any(|put| put.at.contains(Position::Middle));
-        for t in (0..ticks).filter(|t| middle || *t == 0 || *t + 1 == ticks) {
-            run.puts(&code.commits, t);
+        let done = ticks - code.ahead;
+        for t in (0..done).filter(|t| middle || *t == 0 || *t + 1 == done) {
+            run.puts_at(&code.commits, t, position(t, done));
         }
         self.search = Search::None;
         if let Some(probe) = &mut self.probe {
@@ -206,6 +212,7 @@ impl<N: Number> Machine<N> {
             bound: &self.bound,
             arena: &mut self.arena,
             set: &mut self.set,
+            done: &mut self.done,
             precision: self.plan.precision,
             packs: &mut self.packs,
         }
@@ -259,7 +266,7 @@ impl<N: Number> Machine<N> {
 
     /// Where an output lies.
     fn taken(&self, output: usize, t: usize) -> Option<(DType, usize)> {
-        let p = position(t, self.bound.ticks);
+        let p = position(t, self.bound.ticks - self.code.ahead);
         let taken = self.code.outputs[output].iter().find(|taken| taken.at.contains(p))?;
         let holds = |g: &Guard| self.arena.bools[self.bound.spots[g.cond].get(t)] == g.value;
         let at = || (self.plan.outputs[output].ty.dtype, self.bound.spots[taken.value].get(t));

@@ -8,7 +8,7 @@ use rml_ir::op::Number;
 use rml_plan::{Plan, Rule};
 
 use super::code::{Code, Entry, Pass, Unit};
-use super::run::{Run, position, ranges};
+use super::run::{Run, ranges};
 use super::{Machine, Suspect, scalar};
 
 /// What a machine measures. There is a site for each unit.
@@ -154,9 +154,8 @@ impl<N: Number> Run<'_, N> {
         if !pass.over || ticks == 1 {
             let at = |i: usize| if pass.backward { ticks - 1 - i } else { i };
             let run = (0..ticks).try_for_each(|i| {
-                let list = &pass.lists[position(at(i), ticks).index()];
-                self.timed_tick(probe, k, list, at(i))?;
-                self.puts(&pass.puts, at(i));
+                self.timed_tick(probe, k, self.at(pass, at(i)), at(i))?;
+                self.put(pass, at(i));
                 Ok(())
             });
             probe.looped(pass, (start, reads));
@@ -165,7 +164,7 @@ impl<N: Number> Run<'_, N> {
         for id in pass.units.clone() {
             let unit = &self.code.units[id];
             self.over(unit)?;
-            let ranges = ranges(unit.at, ticks);
+            let ranges = ranges(unit.at, ticks - unit.short);
             let calls = match unit {
                 Unit { once: true, .. } => 1,
                 Unit { steps: None, in_turn: false, when, .. } if when.is_empty() => ranges.count(),

@@ -8,7 +8,7 @@ use rml_ir::{DType, Position, Positions, Precision, Shape, Value};
 use super::Suspect;
 use super::arena::{Arena, Split};
 use super::bind::Bound;
-use super::code::{Arg, Code, Entry, Guard, Instr, Kernel, Pass, Put, Unit};
+use super::code::{Arg, Code, Entry, Guard, Instr, Kernel, Pass, Put, Slot, Unit};
 use super::link::{Chain, copy, map};
 use super::packs::Layout;
 use super::scalar::{self, Spot};
@@ -21,6 +21,8 @@ pub(super) struct Run<'a, N: Number> {
     pub(super) arena: &'a mut Arena<N>,
     /// Which registers are set.
     pub(super) set: &'a mut [bool],
+    /// Which of those that change at ticks that are ahead are set behind the last tick that is done.
+    pub(super) done: &'a mut [bool],
     pub(super) precision: Precision,
     pub(super) packs: &'a mut [Layout<N>],
 }
@@ -61,6 +63,9 @@ impl<N: Number> Run<'_, N> {
         if pass.over && ticks > 1 {
             return pass.units.clone().try_for_each(|unit| self.over(&self.code.units[unit]));
         }
+        if self.code.ahead > 0 {
+            return self.ahead(pass);
+        }
         let at = |i: usize| if pass.backward { ticks - 1 - i } else { i };
         self.at_tick(pass, at(0))?;
         // Of many ticks, all but two are in the middle.
@@ -89,6 +94,68 @@ impl<N: Number> Run<'_, N> {
         self.entries(&pass.lists[p.index()], t)?;
         self.puts_at(&pass.puts, t, p);
         Ok(())
+    }
+
+    /// Takes registers back to what they were behind the last tick that is done.
+    pub(super) fn go_back(&mut self, code: &Code) {
+        for (i, (register, slot)) in code.done.iter().enumerate() {
+            self.set[*register] = self.done[i];
+            let own = code.register(*register);
+            let data = code.slot(own);
+            self.arena.copy(data.dtype, self.bound.base(own), self.bound.base(*slot), data.width);
+            self.changed(own);
+        }
+    }
+
+    /// The matrix in a place is another one now.
+    fn changed(&mut self, slot: Slot) {
+        for (pack, layout) in self.code.packs.iter().zip(&mut *self.packs) {
+            if pack.of.slot == slot {
+                layout.change();
+            }
+        }
+    }
+
+    /// A loop forward: the ticks that are done, then those that are ahead.
+    fn ahead(&mut self, pass: &Pass) -> Result<(), Suspect> {
+        (0..self.bound.ticks).try_for_each(|t| {
+            self.entries(self.at(pass, t), t)?;
+            self.put(pass, t);
+            Ok(())
+        })
+    }
+
+    /// What runs at a tick of a loop.
+    pub(super) fn at<'p>(&self, pass: &'p Pass, t: usize) -> &'p [Entry] {
+        let behind = self.bound.ticks - 1 - t;
+        if behind >= self.code.ahead {
+            return &pass.lists[position(t, self.bound.ticks).index()];
+        }
+        let list = pass.tails.iter().rev().find(|(short, _)| *short <= behind);
+        list.map_or(&[], |(_, list)| list)
+    }
+
+    /// Writes the registers of a loop at a tick.
+    pub(super) fn put(&mut self, pass: &Pass, t: usize) {
+        let behind = self.bound.ticks - 1 - t;
+        if behind >= self.code.ahead {
+            self.puts(&pass.puts, t);
+        } else {
+            for put in pass.puts.iter().filter(|put| put.short <= behind) {
+                self.puts(std::slice::from_ref(put), t);
+            }
+        }
+        if behind != self.code.ahead {
+            return;
+        }
+        for (i, (register, slot)) in self.code.done.iter().enumerate() {
+            if pass.puts.iter().any(|put| put.register == *register) {
+                self.done[i] = self.set[*register];
+                let own = self.code.register(*register);
+                let data = self.code.slot(own);
+                self.arena.copy(data.dtype, self.bound.base(*slot), self.bound.base(own), data.width);
+            }
+        }
     }
 
     pub(super) fn entries(&mut self, entries: &[Entry], t: usize) -> Result<(), Suspect> {
@@ -120,7 +187,7 @@ impl<N: Number> Run<'_, N> {
 
     pub(super) fn over(&mut self, unit: &Unit) -> Result<(), Suspect> {
         let code = self.code;
-        for (from, to) in ranges(unit.at, self.bound.ticks) {
+        for (from, to) in ranges(unit.at, self.bound.ticks - unit.short) {
             if unit.once {
                 return self.unit(unit, from);
             } else if let Some(steps) = &unit.steps {
@@ -149,11 +216,7 @@ impl<N: Number> Run<'_, N> {
             let unset = put.unless.iter().any(|e| self.truth(*e, t));
             self.set[put.register] = !unset;
             let slot = self.code.register(put.register);
-            for (pack, layout) in self.code.packs.iter().zip(&mut *self.packs) {
-                if pack.of.slot == slot {
-                    layout.change();
-                }
-            }
+            self.changed(slot);
             let to = self.bound.base(slot);
             let data = self.code.slot(slot);
             let from = match (unset, self.code.starts[put.register]) {

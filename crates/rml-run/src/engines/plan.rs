@@ -2,26 +2,18 @@
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use rml_backend::{Backend, Held};
+use rml_backend::Backend;
 use rml_backend_cpu::plan::Machine as Embedded;
 use rml_base::memory;
-use rml_base::{Diagnostic, codes};
-use rml_engine::{
-    Block, Column, Declined, Engine, Exact, Fast, Feeding, Inputs, Outputs, Present, Reason, Run, States,
-    Usage, Use, Verdict,
-};
+use rml_engine::{Declined, Engine, Exact, Feeding, Reason, Run, Use};
+use rml_ir::Precision;
 use rml_ir::flat::Drawn;
-use rml_ir::{Data, Precision, Shape, Type, Value};
-use rml_lower::{Fault, Machine as Lowered};
-use rml_plan::{Atom, Ends, Kind, Plan, Reg, Rule};
+use rml_lower::Machine as Lowered;
+use rml_plan::{Ends, Kind, Plan};
 use rml_schedule::Fed;
 use rml_sim::SimulatorEngine;
 
-use super::given::Given;
-use super::machine::Machine;
-
-/// The most cycles that are run at once where a program has no windows.
-const BLOCK: usize = 256;
+use super::windows::{Planned, Windows};
 
 /// Runs what has a plan; what is suspect runs again in the simulator. Programs are often opened again: for each epoch, each gradient, each
 /// number of windows that are stacked. So their plans are kept as long as they are.
@@ -40,13 +32,6 @@ struct Known {
     found: Result<Planned, Declined>,
 }
 
-/// A plan, and where its inputs are present.
-#[derive(Clone, Debug)]
-pub(super) struct Planned {
-    pub(super) plan: Arc<Plan>,
-    clocks: Vec<Option<(usize, bool)>>,
-}
-
 impl Engine for PlanEngine {
     fn name(&self) -> &'static str {
         "plan"
@@ -63,6 +48,12 @@ impl Engine for PlanEngine {
         }
         let (reference, program) = (Arc::new(SimulatorEngine::new()), Arc::clone(program));
         if let Some(backend) = &self.backend {
+            if planned.plan.ahead() > 0 {
+                return Err(Declined::new(
+                    Reason::Use,
+                    "blocks that look ahead run on the embedded backend alone",
+                ));
+            }
             let mut machine = Lowered::new(Arc::clone(&planned.plan), Arc::clone(backend));
             wish.profile.iter().for_each(|profile| machine.measure(profile));
             return Ok(Box::new(Exact::new(
@@ -119,8 +110,25 @@ pub(super) fn planned(program: &Drawn, fed: Fed) -> Result<Planned, Declined> {
     if plan.registers.iter().any(|r| r.kind == Kind::Hidden) {
         return Err(Declined::new(Reason::Use, "the simulator could not go on inside a window"));
     }
+    if fed == Fed::Blocks && plan.ahead() > 0 && u64::from(plan.ahead()) > latency(program) {
+        return Err(Declined::new(
+            Reason::Use,
+            "a state waits longer than the outputs, which would be late in a stream",
+        ));
+    }
     let clocks = input_clocks(program, &rml_analysis::clocks(program).clocks)?;
     Ok(Planned { plan: Arc::new(plan), clocks })
+}
+
+/// For how many cycles outputs wait, if that is known.
+fn latency(program: &Drawn) -> u64 {
+    let clocks = rml_analysis::clocks(program).clocks;
+    let causality = rml_analysis::causality(program, &clocks);
+    let of = |v: &rml_ir::flat::Var| match causality.latency[*v] {
+        rml_analysis::Latency::Bounded(cycles) => cycles,
+        _ => 0,
+    };
+    program.outputs.iter().map(of).max().unwrap_or(0)
 }
 
 /// Whether a plan can run a stream: nobody waits for the outputs of a cycle that has no inputs.
@@ -150,271 +158,11 @@ fn input_clocks(
     program.inputs.iter().map(|input| of(input).map_err(declined)).collect()
 }
 
-/// A plan that runs over the windows of blocks.
-#[derive(Debug)]
-struct Windows<M> {
-    plan: Arc<Plan>,
-    machine: M,
-    /// The inputs of the cycles that are not done.
-    given: Vec<Given>,
-    cycles: usize,
-    /// How many of these were looked at for inputs that end a window.
-    scanned: usize,
-    /// In how many of these the machine looked for the end of a window.
-    searched: usize,
-    /// Whether a register has a value that contradicts what the plan relies on: the program never gives it one, but states may be loaded.
-    foreign: Vec<bool>,
-    clocks: Vec<Option<(usize, bool)>>,
-    /// What each register starts with, where that is a constant.
-    starts: Vec<Option<Value>>,
-    windows: u64,
-    /// The rows behind the inputs of cycles that are searched.
-    tried: Vec<usize>,
-}
-
-impl<M: Machine> Windows<M> {
-    /// In how many cycles the end of a window is looked for first.
-    const SOME: usize = 64;
-
-    fn new(Planned { plan, clocks }: Planned, machine: M) -> Self {
-        let mut starts = vec![None; plan.registers.len()];
-        for case in plan.tapes.iter().flat_map(|t| &t.cases) {
-            if let Rule::Read { register, init: Some(Atom::Const(k)) } = &case.rule {
-                starts[register.0 as usize] = Some(plan.consts[*k].clone());
-            }
-        }
-        let (given, cycles, scanned, searched) = (Vec::new(), 0, 0, 0);
-        let foreign = vec![false; plan.registers.len()];
-        Self {
-            plan,
-            machine,
-            foreign,
-            given,
-            cycles,
-            scanned,
-            searched,
-            clocks,
-            starts,
-            windows: 0,
-            tried: Vec::new(),
-        }
-    }
-
-    /// Whether inputs are present where their clocks say so in the cycles `from..to`.
-    fn fits(&self, from: usize, to: usize) -> bool {
-        let holds = |(cond, flag): (usize, bool), t: usize| self.given[cond].truth(t) == Some(flag);
-        self.given.iter().zip(&self.clocks).all(|(input, clock)| match clock {
-            None => (from..to).all(|t| input.present.at(t)),
-            Some(clock) => (from..to).all(|t| input.present.at(t) == holds(*clock, t)),
-        })
-    }
-
-    /// The window that begins at cycle `from` of those that are there; the values of inputs at row `rows` and behind belong to it.
-    fn next(&mut self, from: usize, rows: &[usize]) -> Result<Next, Diagnostic> {
-        if self.foreign.contains(&true) {
-            return Ok(Next::Suspect);
-        }
-        let ticks = match &self.plan.ends {
-            // Any cycles are a window; tapes of few take little memory.
-            Ends::Nothing => BLOCK.min(self.cycles - from),
-            Ends::Given(ends) => {
-                let ended = |t: &usize| {
-                    ends.iter().any(|(input, value)| self.given[*input as usize].truth(*t) == Some(*value))
-                };
-                match (from.max(self.scanned)..self.cycles).find(ended) {
-                    Some(t) => t + 1 - from,
-                    None => {
-                        self.scanned = self.cycles;
-                        return Ok(Next::Open);
-                    }
-                }
-            }
-            Ends::Found { .. } => return self.find(from, rows),
-        };
-        let runs = self.fits(from, from + ticks) && self.has_memory(ticks);
-        Ok(if runs { Next::Window(ticks) } else { Next::Suspect })
-    }
-
-    /// Has the plan find the end of a window, in more and more cycles, so that no tape is much longer than the window.
-    fn find(&mut self, from: usize, rows: &[usize]) -> Result<Next, Diagnostic> {
-        let all = self.cycles - from;
-        let mut ticks = all.min(self.searched.max(Self::SOME));
-        loop {
-            if !self.fits(from, from + ticks) || !self.has_memory(ticks) {
-                return Ok(Next::Suspect);
-            }
-            self.tried.clear();
-            self.tried.extend(rows);
-            let mut tried = std::mem::take(&mut self.tried);
-            self.set_inputs(from, ticks, &mut tried);
-            self.tried = tried;
-            match self.machine.find(ticks) {
-                Ok(Some(ticks)) => return Ok(Next::Window(ticks)),
-                Ok(None) if ticks == all => {
-                    self.searched = ticks;
-                    return Ok(Next::Open);
-                }
-                Ok(None) => ticks = all.min(2 * ticks),
-                Err(Fault::Suspect) => return Ok(Next::Suspect),
-                Err(Fault::Failed(failure)) => return Err(failure.into()),
-            }
-        }
-    }
-
-    /// Sets the inputs of a window of the machine; moves on the rows.
-    fn set_inputs(&mut self, from: usize, ticks: usize, rows: &mut [usize]) {
-        for (i, (input, row)) in self.given.iter().zip(rows).enumerate() {
-            *row = self.machine.set_rows(i, ticks, &|t| input.present.at(from + t), &input.data, *row);
-        }
-    }
-
-    /// Forgets the first cycles, of whose inputs that many rows have a value.
-    fn drop_front(&mut self, done: usize, rows: &[usize]) {
-        if done == self.cycles {
-            self.given.clear();
-        }
-        for ((input, row), (_, ty)) in self.given.iter_mut().zip(rows).zip(&self.plan.inputs) {
-            input.drop_front(done, self.cycles, row * ty.shape.len());
-        }
-        self.cycles -= done;
-        self.scanned = self.scanned.saturating_sub(done);
-    }
-
-    /// Asks for the memory of the tapes of a window.
-    fn has_memory(&self, ticks: usize) -> bool {
-        let (fixed, per_tick) = self.machine.footprint();
-        memory::ask(fixed.saturating_add(per_tick.saturating_mul(ticks as u64))).is_ok()
-    }
-}
-
-/// What comes next of what a plan was given.
-enum Next {
-    /// A window of that many cycles.
-    Window(usize),
-    /// A window that does not end yet.
-    Open,
-    /// A window that the plan does not run.
-    Suspect,
-}
-
-impl<M: Machine> Fast for Windows<M> {
-    fn run(&mut self, first: u64, inputs: Inputs<'_>) -> Result<Verdict, Diagnostic> {
-        let (more, count) = (Given::all(inputs, self.plan.precision)?, inputs.cycles());
-        if self.cycles == 0 {
-            self.given = more;
-        } else {
-            let old = self.cycles;
-            self.given.iter_mut().zip(more).for_each(|(input, more)| input.append(old, more, count));
-        }
-        self.cycles += count;
-        let mut rows = vec![0; self.given.len()];
-        let empty = || (Vec::new(), Data::Bool(Vec::new()));
-        let mut outputs: Vec<(Vec<bool>, Data)> = self.plan.outputs.iter().map(|_| empty()).collect();
-        let (mut done, mut is_suspect) = (0, false);
-        while done < self.cycles {
-            let ticks = match self.next(done, &rows)? {
-                Next::Window(ticks) => ticks,
-                Next::Open => break,
-                Next::Suspect => {
-                    is_suspect = true;
-                    break;
-                }
-            };
-            self.set_inputs(done, ticks, &mut rows);
-            self.searched = 0;
-            match self.machine.window(ticks) {
-                Ok(()) => {}
-                Err(Fault::Suspect) => {
-                    is_suspect = true;
-                    break;
-                }
-                Err(Fault::Failed(failure)) => return Err(failure.into()),
-            }
-            for (i, (marks, data)) in outputs.iter_mut().enumerate() {
-                for t in 0..ticks {
-                    marks.push(self.machine.add_output(i, t, data)?);
-                }
-            }
-            self.windows += 1;
-            done += ticks;
-        }
-        let is_done = done == self.cycles;
-        let types = self.plan.outputs.iter().map(|output| &output.ty);
-        let columns = outputs.into_iter().zip(types).map(|((marks, data), ty)| column(marks, data, ty));
-        let outputs = Outputs::Block { first, block: Block::new(done, columns.collect()) };
-        if is_suspect {
-            self.forget();
-            return Ok(Verdict::Suspect(Some(outputs)));
-        }
-        self.drop_front(done, &rows);
-        Ok(if is_done { Verdict::Done(outputs) } else { Verdict::Open((done > 0).then_some(outputs)) })
-    }
-
-    fn forget(&mut self) {
-        self.machine.abandon();
-        self.given.clear();
-        (self.cycles, self.scanned, self.searched) = (0, 0, 0);
-    }
-
-    fn states(&self) -> Result<States, Diagnostic> {
-        let registers =
-            self.plan.registers.iter().enumerate().filter_map(|(i, register)| match &register.kind {
-                Kind::State { key, .. } => Some((i, Arc::clone(key))),
-                Kind::Local | Kind::Hidden => None,
-            });
-        Ok(registers
-            .filter_map(|(i, key)| {
-                let start = || self.starts[i].clone().map(Held::Host);
-                Some((key, self.machine.register(i).or_else(start)?))
-            })
-            .collect())
-    }
-
-    fn set_states(&mut self, states: &States) -> Result<(), Diagnostic> {
-        let plan = Arc::clone(&self.plan);
-        let of = |key: &str| {
-            plan.registers
-                .iter_enumerated()
-                .find(|(_, r)| matches!(&r.kind, Kind::State { key: k, .. } if **k == *key))
-        };
-        for (key, value) in states.iter() {
-            let fail = |what: &str| Diagnostic::error(codes::sim::STATE_VALUE, what.replace("{}", key));
-            let Some((Reg(at), register)) = of(key) else {
-                return Err(fail("the program has no state `{}`"));
-            };
-            if value.ty() != register.ty {
-                return Err(fail("state `{}` has another type").note(format!(
-                    "expected {}, found {}",
-                    register.ty,
-                    value.ty()
-                )));
-            }
-            self.foreign[at as usize] = match register.known {
-                Some(known) => value.to_host()?.as_bool() != Some(known),
-                None => false,
-            };
-            self.machine.set_register(at as usize, value, plan.precision)?;
-        }
-        Ok(())
-    }
-
-    fn usage(&self) -> Usage {
-        Usage { activations: self.windows, bytes: 0 }
-    }
-}
-
-/// A column of values of that type, one below the other where they are present.
-fn column(marks: Vec<bool>, data: Data, ty: &Type) -> Column {
-    let rows = marks.iter().filter(|is_present| **is_present).count();
-    let dims: Vec<usize> = std::iter::once(rows).chain(ty.shape.dims().iter().copied()).collect();
-    let present: Present = marks.into_iter().collect();
-    if rows == 0 { Column::absent() } else { Column::new(present, Value::new(Shape::new(&dims), data)) }
-}
-
 #[cfg(test)]
 mod tests {
     use rml_driver::{Options, Source, compile};
-    use rml_engine::{End, Input, Present};
+    use rml_engine::{Block, Column, End, Input, Inputs, Outputs, Present};
+    use rml_ir::{Data, Value};
 
     use super::*;
 
@@ -527,6 +275,68 @@ node main(r: num []) -> (s, n) x = 0.0 fby (if end then 0.0 else x + r); end = x
             let rest = run.remaining().expect("on the host");
             assert_eq!(rest.len(), all.len() - wanted.len());
         }
+    }
+
+    /// Blocks are cut anywhere; what is ahead comes again, and at the end of the trace the simulator has it.
+    #[test]
+    fn what_looks_ahead_comes_as_late_as_it_has_to() {
+        let text = "node main(x: num [], c: bool []) -> (y, n, m when c)
+    y = x + post (post x); n = 0.0 fby n + y; m = (0.0 fby m) + (post y when c);";
+        let all: Vec<f32> = (0..29_u16).map(|i| f32::from(i * i % 7)).collect();
+        let feeding = Feeding::Windows { cycles: None };
+        let block = |from: usize, to: usize| {
+            let shape = rml_ir::Shape::new(&[to - from]);
+            let x = Value::new(shape.clone(), Data::F32(all[from..to].to_vec()));
+            let c = Value::new(shape, Data::Bool((from..to).map(|t| t % 3 != 1).collect()));
+            Block::new(to - from, vec![Column::new(Present::Always, x), Column::new(Present::Always, c)])
+        };
+        let rows = |run: &mut dyn Run| {
+            let mut rows = Vec::new();
+            while let Some(outputs) = run.next_outputs() {
+                outputs.append_to(&mut rows).expect("on the host");
+            }
+            rows.iter().map(|row| format!("{} {:?}", row.cycle, row.values)).collect::<Vec<_>>()
+        };
+        let program = compile(&Source::text("main", text), &Options::default()).expect("it compiles");
+        let mut sim =
+            SimulatorEngine::new().open(program.flat(), &Use::new(feeding)).expect("it runs everything");
+        sim.feed(Inputs::Block(&block(0, all.len()))).expect("it runs");
+        let wanted = rows(&mut *sim);
+        assert_eq!(wanted.len(), all.len() - 3);
+        for (cut, feeding) in [
+            (1, Feeding::Stream { look_ahead: None }),
+            (1, feeding),
+            (2, feeding),
+            (7, feeding),
+            (29, feeding),
+        ] {
+            let mut run = run(text, feeding);
+            let mut found = Vec::new();
+            for from in (0..all.len()).step_by(cut) {
+                run.feed(Inputs::Block(&block(from, all.len().min(from + cut)))).expect("it runs");
+                found.extend(rows(&mut *run));
+                assert_eq!(found.len(), all.len().min(from + cut).saturating_sub(3), "in blocks of {cut}");
+            }
+            assert_eq!((found, run.open_cycles()), (wanted.clone(), 3), "in blocks of {cut}");
+            assert!(run.usage().activations <= all.len() as u64);
+            run.finish(End::Open).expect("it ends");
+            assert_eq!(run.remaining().expect("on the host").len(), 3);
+        }
+    }
+
+    /// The state waits for a cycle, the output does not.
+    #[test]
+    fn a_stream_that_would_be_late_is_left_to_the_simulator() {
+        let text = "node main(x: num []) -> (y) y = 0.0 fby post x;";
+        let program = compile(&Source::text("main", text), &Options::default()).expect("it compiles");
+        let stream = Use::new(Feeding::Stream { look_ahead: None });
+        assert_eq!(
+            PlanEngine::default().open(program.flat(), &stream).expect_err("it waits").reason,
+            Reason::Use
+        );
+        assert!(
+            PlanEngine::default().open(program.flat(), &Use::new(Feeding::Windows { cycles: None })).is_ok()
+        );
     }
 
     #[test]

@@ -10,6 +10,14 @@ pub(crate) type Damage = fn(&mut Plan, &mut Random) -> Option<()>;
 
 /// All ways.
 pub(crate) const KINDS: &[(&str, Damage)] = &[
+    ("a tape that is filled less far or farther", |plan, r| {
+        let farther = r.chance(0.5);
+        let mut places: Vec<&mut u32> = plan.tapes.iter_mut().map(|tape| &mut tape.ahead).collect();
+        places.retain(|ahead| farther || **ahead > 0);
+        let ahead = pick(&mut places, r)?;
+        **ahead = if farther { **ahead + 1 } else { **ahead - 1 };
+        Some(())
+    }),
     ("another operator", |plan, r| {
         let mut places: Vec<&mut Op> =
             operators(plan).into_iter().filter(|op| other_op(op).is_some()).collect();

@@ -114,7 +114,8 @@ impl Subject {
         let mut machine = Machine::new(Arc::clone(&self.plan));
         let (mut windows, mut from) = (Vec::new(), 0);
         for length in LENGTHS.iter().cycle() {
-            let to = if self.plan.ends == Ends::Nothing { from + length } else { rows.len() };
+            let ahead = self.plan.ahead() as usize;
+            let to = if self.plan.ends == Ends::Nothing { from + length + ahead } else { rows.len() };
             if to > rows.len() || from == to {
                 break;
             }
@@ -124,7 +125,7 @@ impl Subject {
                 break;
             }
             windows.push((ticks, columns));
-            from += ticks;
+            from += ticks - ahead;
         }
         Some(windows)
     }

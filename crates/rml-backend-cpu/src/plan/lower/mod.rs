@@ -16,11 +16,11 @@ mod sink;
 
 /// The code of a plan.
 pub(super) fn lower(plan: &Plan) -> Code {
-    let code = Code { consts: plan.consts.len(), ..Code::default() };
+    let code = Code { consts: plan.consts.len(), ahead: plan.ahead() as usize, ..Code::default() };
     let mut lower = Lower { plan, views: views(plan), once: vec![false; plan.tapes.len()], code };
     lower.slots();
     lower.regions();
-    lower.code.commits = plan.commits.iter().map(|w| lower.put(w)).collect();
+    lower.code.commits = plan.commits.iter().map(|w| Put { short: 0, ..lower.put(w) }).collect();
     for output in &plan.outputs {
         let taken = |(at, when, atom): &(Positions, Vec<rml_plan::Guard>, Atom)| Taken {
             at: *at,
@@ -70,12 +70,18 @@ impl Lower<'_> {
                 }
             }
         }
-        for (i, register) in self.plan.registers.iter().enumerate() {
+        for (id, register) in self.plan.registers.iter_enumerated() {
+            let i = id.0 as usize;
             let in_loop = |r: &Region| matches!(r, Region::Loop { writes, .. } if writes.iter().any(|w| w.register.0 as usize == i));
             if self.plan.regions.iter().any(in_loop) {
                 let slot = self.scratch(register.ty.dtype, register.ty.shape.len(), false);
                 self.code.slots[slot.0].kept = true;
                 self.code.backups.push((i, slot));
+                if self.plan.reach(id) > 0 {
+                    let slot = self.scratch(register.ty.dtype, register.ty.shape.len(), false);
+                    self.code.slots[slot.0].kept = true;
+                    self.code.done.push((i, slot));
+                }
             }
         }
     }
@@ -114,6 +120,7 @@ impl Lower<'_> {
             when: self.guards(&write.when),
             unless: write.unless.iter().map(|a| self.atom(*a)).collect(),
             value: self.atom(write.value),
+            short: (self.plan.ahead() - self.plan.reach(write.register)) as usize,
         }
     }
 
@@ -142,7 +149,7 @@ impl Lower<'_> {
                     (*backward, writes.iter().map(|w| self.put(w)).collect())
                 }
             };
-            let pass = Pass { over, backward, units, puts, lists: Default::default() };
+            let pass = Pass { over, backward, units, puts, lists: Default::default(), tails: Vec::new() };
             self.code.passes.push(pass);
         }
         if let Ends::Found { conds, .. } = &self.plan.ends {
@@ -178,6 +185,7 @@ impl Lower<'_> {
                 at,
                 when,
                 instrs,
+                short: (self.plan.ahead() - data.ahead) as usize,
                 once: self.once[tape],
                 in_turn,
                 steps: None,

@@ -1,0 +1,293 @@
+//! A plan that runs over the windows of the blocks that it is fed.
+
+use std::sync::Arc;
+
+use rml_backend::Held;
+use rml_base::{Diagnostic, codes, memory};
+use rml_engine::{Block, Column, Fast, Inputs, Outputs, Present, States, Usage, Verdict};
+use rml_ir::{Data, Shape, Type, Value};
+use rml_lower::Fault;
+use rml_plan::{Atom, Ends, Kind, Plan, Reg, Rule};
+
+use super::given::Given;
+use super::machine::Machine;
+
+/// The most cycles that are run at once where a program has no windows.
+const BLOCK: usize = 256;
+
+/// A plan, and where its inputs are present.
+#[derive(Clone, Debug)]
+pub(super) struct Planned {
+    pub(super) plan: Arc<Plan>,
+    pub(super) clocks: Vec<Option<(usize, bool)>>,
+}
+
+/// A plan that runs over the windows of blocks.
+#[derive(Debug)]
+pub(super) struct Windows<M> {
+    plan: Arc<Plan>,
+    machine: M,
+    /// The inputs of the cycles that are not done.
+    given: Vec<Given>,
+    cycles: usize,
+    /// How many of these were looked at for inputs that end a window.
+    scanned: usize,
+    /// In how many of these the machine looked for the end of a window.
+    searched: usize,
+    /// How many cycles of a window are looked at, and come again in the next one.
+    ahead: usize,
+    /// Whether a register has a value that contradicts what the plan relies on: the program never gives it one, but states may be loaded.
+    foreign: Vec<bool>,
+    clocks: Vec<Option<(usize, bool)>>,
+    /// What each register starts with, where that is a constant.
+    starts: Vec<Option<Value>>,
+    windows: u64,
+    /// The rows behind the inputs of cycles that are searched.
+    tried: Vec<usize>,
+}
+
+impl<M: Machine> Windows<M> {
+    /// In how many cycles the end of a window is looked for first.
+    const SOME: usize = 64;
+
+    pub(super) fn new(Planned { plan, clocks }: Planned, machine: M) -> Self {
+        let mut starts = vec![None; plan.registers.len()];
+        for case in plan.tapes.iter().flat_map(|t| &t.cases) {
+            if let Rule::Read { register, init: Some(Atom::Const(k)) } = &case.rule {
+                starts[register.0 as usize] = Some(plan.consts[*k].clone());
+            }
+        }
+        let (given, cycles, scanned, searched) = (Vec::new(), 0, 0, 0);
+        let (foreign, ahead) = (vec![false; plan.registers.len()], plan.ahead() as usize);
+        Self {
+            plan,
+            machine,
+            foreign,
+            given,
+            cycles,
+            scanned,
+            searched,
+            ahead,
+            clocks,
+            starts,
+            windows: 0,
+            tried: Vec::new(),
+        }
+    }
+
+    /// Whether inputs are present where their clocks say so in the cycles `from..to`.
+    fn fits(&self, from: usize, to: usize) -> bool {
+        let holds = |(cond, flag): (usize, bool), t: usize| self.given[cond].truth(t) == Some(flag);
+        self.given.iter().zip(&self.clocks).all(|(input, clock)| match clock {
+            None => (from..to).all(|t| input.present.at(t)),
+            Some(clock) => (from..to).all(|t| input.present.at(t) == holds(*clock, t)),
+        })
+    }
+
+    /// The window that begins at cycle `from` of those that are there; the values of inputs at row `rows` and behind belong to it.
+    fn next(&mut self, from: usize, rows: &[usize]) -> Result<Next, Diagnostic> {
+        if self.foreign.contains(&true) {
+            return Ok(Next::Suspect);
+        }
+        let ticks = match &self.plan.ends {
+            // Any cycles are a window; tapes of few take little memory. Those that are ahead come again, so there are not many of them.
+            Ends::Nothing => match self.cycles - from {
+                few if few <= self.ahead => return Ok(Next::Open),
+                ticks => ticks.min(BLOCK.max(4 * self.ahead) + self.ahead),
+            },
+            Ends::Given(ends) => {
+                let ended = |t: &usize| {
+                    ends.iter().any(|(input, value)| self.given[*input as usize].truth(*t) == Some(*value))
+                };
+                match (from.max(self.scanned)..self.cycles).find(ended) {
+                    Some(t) => t + 1 - from,
+                    None => {
+                        self.scanned = self.cycles;
+                        return Ok(Next::Open);
+                    }
+                }
+            }
+            Ends::Found { .. } => return self.find(from, rows),
+        };
+        let runs = self.fits(from, from + ticks) && self.has_memory(ticks);
+        Ok(if runs { Next::Window(ticks) } else { Next::Suspect })
+    }
+
+    /// Has the plan find the end of a window, in more and more cycles, so that no tape is much longer than the window.
+    fn find(&mut self, from: usize, rows: &[usize]) -> Result<Next, Diagnostic> {
+        let all = self.cycles - from;
+        let mut ticks = all.min(self.searched.max(Self::SOME));
+        loop {
+            if !self.fits(from, from + ticks) || !self.has_memory(ticks) {
+                return Ok(Next::Suspect);
+            }
+            self.tried.clear();
+            self.tried.extend(rows);
+            let mut tried = std::mem::take(&mut self.tried);
+            self.set_inputs(from, ticks, &mut tried);
+            self.tried = tried;
+            match self.machine.find(ticks) {
+                Ok(Some(ticks)) => return Ok(Next::Window(ticks)),
+                Ok(None) if ticks == all => {
+                    self.searched = ticks;
+                    return Ok(Next::Open);
+                }
+                Ok(None) => ticks = all.min(2 * ticks),
+                Err(Fault::Suspect) => return Ok(Next::Suspect),
+                Err(Fault::Failed(failure)) => return Err(failure.into()),
+            }
+        }
+    }
+
+    /// Sets the inputs of a window of the machine; moves on the rows to those behind its last cycle that is done.
+    fn set_inputs(&mut self, from: usize, ticks: usize, rows: &mut [usize]) {
+        for (i, (input, row)) in self.given.iter().zip(rows).enumerate() {
+            let end = self.machine.set_rows(i, ticks, &|t| input.present.at(from + t), &input.data, *row);
+            let ahead = from + ticks - self.ahead..from + ticks;
+            *row = end - ahead.filter(|t| input.present.at(*t)).count();
+        }
+    }
+
+    /// Forgets the first cycles, of whose inputs that many rows have a value.
+    fn drop_front(&mut self, done: usize, rows: &[usize]) {
+        if done == self.cycles {
+            self.given.clear();
+        }
+        for ((input, row), (_, ty)) in self.given.iter_mut().zip(rows).zip(&self.plan.inputs) {
+            input.drop_front(done, self.cycles, row * ty.shape.len());
+        }
+        self.cycles -= done;
+        self.scanned = self.scanned.saturating_sub(done);
+    }
+
+    /// Asks for the memory of the tapes of a window.
+    fn has_memory(&self, ticks: usize) -> bool {
+        let (fixed, per_tick) = self.machine.footprint();
+        memory::ask(fixed.saturating_add(per_tick.saturating_mul(ticks as u64))).is_ok()
+    }
+}
+
+/// What comes next of what a plan was given.
+enum Next {
+    /// A window of that many cycles, those that are ahead among them.
+    Window(usize),
+    /// A window that does not end yet.
+    Open,
+    /// A window that the plan does not run.
+    Suspect,
+}
+
+impl<M: Machine> Fast for Windows<M> {
+    fn run(&mut self, first: u64, inputs: Inputs<'_>) -> Result<Verdict, Diagnostic> {
+        let (more, count) = (Given::all(inputs, self.plan.precision)?, inputs.cycles());
+        if self.cycles == 0 {
+            self.given = more;
+        } else {
+            let old = self.cycles;
+            self.given.iter_mut().zip(more).for_each(|(input, more)| input.append(old, more, count));
+        }
+        self.cycles += count;
+        let mut rows = vec![0; self.given.len()];
+        let empty = || (Vec::new(), Data::Bool(Vec::new()));
+        let mut outputs: Vec<(Vec<bool>, Data)> = self.plan.outputs.iter().map(|_| empty()).collect();
+        let (mut done, mut is_suspect) = (0, false);
+        while done < self.cycles {
+            let ticks = match self.next(done, &rows)? {
+                Next::Window(ticks) => ticks,
+                Next::Open => break,
+                Next::Suspect => {
+                    is_suspect = true;
+                    break;
+                }
+            };
+            self.set_inputs(done, ticks, &mut rows);
+            self.searched = 0;
+            match self.machine.window(ticks) {
+                Ok(()) => {}
+                Err(Fault::Suspect) => {
+                    is_suspect = true;
+                    break;
+                }
+                Err(Fault::Failed(failure)) => return Err(failure.into()),
+            }
+            let ticks = ticks - self.ahead;
+            for (i, (marks, data)) in outputs.iter_mut().enumerate() {
+                for t in 0..ticks {
+                    marks.push(self.machine.add_output(i, t, data)?);
+                }
+            }
+            self.windows += 1;
+            done += ticks;
+        }
+        let is_done = done == self.cycles;
+        let types = self.plan.outputs.iter().map(|output| &output.ty);
+        let columns = outputs.into_iter().zip(types).map(|((marks, data), ty)| column(marks, data, ty));
+        let outputs = Outputs::Block { first, block: Block::new(done, columns.collect()) };
+        if is_suspect {
+            self.forget();
+            return Ok(Verdict::Suspect(Some(outputs)));
+        }
+        self.drop_front(done, &rows);
+        Ok(if is_done { Verdict::Done(outputs) } else { Verdict::Open((done > 0).then_some(outputs)) })
+    }
+
+    fn forget(&mut self) {
+        self.machine.abandon();
+        self.given.clear();
+        (self.cycles, self.scanned, self.searched) = (0, 0, 0);
+    }
+
+    fn states(&self) -> Result<States, Diagnostic> {
+        let registers =
+            self.plan.registers.iter().enumerate().filter_map(|(i, register)| match &register.kind {
+                Kind::State { key, .. } => Some((i, Arc::clone(key))),
+                Kind::Local | Kind::Hidden => None,
+            });
+        Ok(registers
+            .filter_map(|(i, key)| {
+                let start = || self.starts[i].clone().map(Held::Host);
+                Some((key, self.machine.register(i).or_else(start)?))
+            })
+            .collect())
+    }
+
+    fn set_states(&mut self, states: &States) -> Result<(), Diagnostic> {
+        let plan = Arc::clone(&self.plan);
+        let of = |key: &str| {
+            plan.registers
+                .iter_enumerated()
+                .find(|(_, r)| matches!(&r.kind, Kind::State { key: k, .. } if **k == *key))
+        };
+        for (key, value) in states.iter() {
+            let fail = |what: &str| Diagnostic::error(codes::sim::STATE_VALUE, what.replace("{}", key));
+            let Some((Reg(at), register)) = of(key) else {
+                return Err(fail("the program has no state `{}`"));
+            };
+            if value.ty() != register.ty {
+                return Err(fail("state `{}` has another type").note(format!(
+                    "expected {}, found {}",
+                    register.ty,
+                    value.ty()
+                )));
+            }
+            self.foreign[at as usize] = match register.known {
+                Some(known) => value.to_host()?.as_bool() != Some(known),
+                None => false,
+            };
+            self.machine.set_register(at as usize, value, plan.precision)?;
+        }
+        Ok(())
+    }
+
+    fn usage(&self) -> Usage {
+        Usage { activations: self.windows, bytes: 0 }
+    }
+}
+
+/// A column of values of that type, one below the other where they are present.
+fn column(marks: Vec<bool>, data: Data, ty: &Type) -> Column {
+    let rows = marks.iter().filter(|is_present| **is_present).count();
+    let dims: Vec<usize> = std::iter::once(rows).chain(ty.shape.dims().iter().copied()).collect();
+    let present: Present = marks.into_iter().collect();
+    if rows == 0 { Column::absent() } else { Column::new(present, Value::new(Shape::new(&dims), data)) }
+}

@@ -1,0 +1,73 @@
+//! How far the tapes of blocks that look ahead are filled: as far as somebody reads them, and one tick farther for who reads the tick behind.
+
+use rml_base::IndexVec;
+use rml_plan::{Atom, Plan, Positions, Region, Tape, Tick};
+
+use crate::Declined;
+
+/// Fills the tapes as far as they are needed.
+pub(crate) fn ahead(mut plan: Plan) -> Result<Plan, Declined> {
+    let mut reach = Reach { ahead: IndexVec::filled(0, plan.tapes.len()) };
+    crate::atoms::for_each_root(&mut plan, |atom| reach.read(*atom, 0));
+    // Who reads a tape stands behind it.
+    for region in plan.regions.iter().rev() {
+        match region {
+            Region::Over(parts) => parts.iter().rev().for_each(|part| reach.tape(&plan, part.tape)),
+            Region::Loop { backward: true, parts, .. } => {
+                let span = plan.tapes[parts[0].tape].span;
+                return Err(Declined::at("a value looks ahead without a bound", span));
+            }
+            Region::Loop { parts, writes, .. } => loop {
+                // In a loop forward nobody reads the tick behind: two or three rounds are enough.
+                let before = reach.ahead.clone();
+                parts.iter().rev().for_each(|part| reach.tape(&plan, part.tape));
+                for write in writes {
+                    let ahead = parts.iter().filter(|part| reads(&plan, part.tape, write.register));
+                    let ahead = ahead.map(|part| reach.ahead[part.tape]).max().unwrap_or(0);
+                    let conds = write.when.iter().map(|g| g.cond).chain(write.unless.iter().copied());
+                    conds.chain([write.value]).for_each(|atom| reach.read(atom, ahead));
+                }
+                if reach.ahead == before {
+                    break;
+                }
+            },
+        }
+    }
+    for (tape, ahead) in reach.ahead.iter_enumerated() {
+        plan.tapes[tape].ahead = *ahead;
+    }
+    Ok(plan)
+}
+
+fn reads(plan: &Plan, tape: Tape, register: rml_plan::Reg) -> bool {
+    plan.tapes[tape]
+        .cases
+        .iter()
+        .any(|c| matches!(c.rule, rml_plan::Rule::Read { register: r, .. } if r == register))
+}
+
+struct Reach {
+    ahead: IndexVec<Tape, u32>,
+}
+
+impl Reach {
+    fn tape(&mut self, plan: &Plan, tape: Tape) {
+        for case in &plan.tapes[tape].cases {
+            // The first tick is done.
+            let ahead = if case.at.is_within(Positions::STARTS) { 0 } else { self.ahead[tape] };
+            let conds = case.when.iter().map(|g| g.cond);
+            conds.chain(case.rule.operands()).for_each(|atom| self.read(atom, ahead));
+        }
+    }
+
+    /// An operand is read at all ticks that are done and at so many more.
+    fn read(&mut self, atom: Atom, ahead: u32) {
+        let Atom::Tape(tape, tick) = atom else { return };
+        let needed = match tick {
+            Tick::After => ahead + 1,
+            Tick::Before => ahead.saturating_sub(1),
+            Tick::Now | Tick::First | Tick::Last => ahead,
+        };
+        self.ahead[tape] = self.ahead[tape].max(needed);
+    }
+}
