@@ -25,7 +25,7 @@ mod structure;
 use blocks::Blocks;
 use pass::{Key, Pass};
 use separate::Separation;
-use structure::Structure;
+use structure::{Constants, Structure};
 
 /// The most rounds of each search. Beyond that, what is found so far holds; delays that are not separated then are equal only to
 /// themselves.
@@ -55,12 +55,24 @@ pub(super) struct Values {
 }
 
 /// For each delay, the constant that it always gives, if there is one.
-type Steady = IndexVec<Eq, Option<Key>>;
+#[derive(Clone, Debug)]
+struct Steady {
+    of: IndexVec<Eq, Option<Key>>,
+    /// The constants that the keys number; a number stays the same from one computation to the next.
+    constants: Constants,
+}
+
+impl Steady {
+    /// No delay is known to be constant.
+    fn new(flat: &Flat, structure: &Structure) -> Self {
+        Self { of: IndexVec::filled(None, flat.equations.len()), constants: structure.values.clone() }
+    }
+}
 
 /// Computes the values of a program.
 pub(super) fn values(flat: &Flat, inferred: &Inferred) -> Values {
     let structure = Structure::new(flat);
-    let mut steady = IndexVec::filled(None, flat.equations.len());
+    let mut steady = Steady::new(flat, &structure);
     let mut blocks = Blocks::new(flat, &structure);
     for _ in 0..ROUNDS {
         let mut separation = Separation::new(flat, inferred, &structure, steady);

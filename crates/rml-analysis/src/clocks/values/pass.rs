@@ -8,10 +8,9 @@ use rml_ir::op::{Op, eval};
 use rml_ir::{DType, Value};
 
 use super::blocks::{Blocks, Signature};
-use super::structure::Structure;
+use super::structure::{Constants, Structure};
 use super::{Label, Presence, Steady, Values};
 use crate::clocks::bdd::{Atom, Bdd, FALSE, Node, TRUE};
-use crate::clocks::constant::ConstKey;
 use crate::clocks::infer::{Inferred, Term, TermId};
 
 /// The most nodes that the diagrams of a program may have. Beyond that, conditions are not taken apart.
@@ -49,7 +48,7 @@ pub(super) struct Pass<'a> {
     pub(super) flat: &'a Flat,
     pub(super) structure: &'a Structure,
     pub(super) blocks: Blocks,
-    pub(super) steady: Steady,
+    pub(super) steady: IndexVec<Eq, Option<Key>>,
     pub(super) values: Values,
     labels: IndexMap<Key, Label>,
     /// What each label stands for.
@@ -57,9 +56,7 @@ pub(super) struct Pass<'a> {
     /// How many variables have a label by their own key, and which ones do.
     owners: Vec<usize>,
     owns: IndexVec<Var, bool>,
-    /// The values of labels that are scalar constants.
-    scalars: Vec<Option<Value>>,
-    constants: IndexSet<ConstKey>,
+    constants: Constants,
     lists: IndexSet<Vec<Label>>,
     atoms: IndexSet<Key>,
     windows: IndexSet<(Label, Presence, Option<usize>)>,
@@ -84,14 +81,13 @@ impl<'a> Pass<'a> {
             flat,
             structure,
             blocks,
-            steady,
+            steady: steady.of,
             values,
             labels: IndexMap::with_capacity(n),
             keys: Vec::with_capacity(n),
             owners: Vec::with_capacity(n),
             owns: IndexVec::filled(false, n),
-            scalars: Vec::with_capacity(n),
-            constants: structure.values.clone(),
+            constants: steady.constants,
             lists: IndexSet::new(),
             atoms: IndexSet::new(),
             windows: IndexSet::new(),
@@ -228,7 +224,6 @@ impl<'a> Pass<'a> {
         if label == self.keys.len() {
             self.keys.push(key);
             self.owners.push(0);
-            self.scalars.push(None);
         }
         label
     }
@@ -259,7 +254,7 @@ impl<'a> Pass<'a> {
         let Some(eq) = self.structure.definition[v] else { return self.put(v, Key::Input(v)) };
         let flat = self.flat;
         match &flat.equations[eq].rhs {
-            Rhs::Const(k) => self.constant(v, *k),
+            Rhs::Const(k) => self.put(v, self.constant_key(*k)),
             Rhs::Apply { op, args } => self.apply(v, eq, op, args),
             Rhs::When { value, .. } => self.same_as(v, *value),
             Rhs::If { cond, then, other } | Rhs::Merge { cond, on_true: then, on_false: other } => {
@@ -270,15 +265,6 @@ impl<'a> Pass<'a> {
                 self.put(v, key);
             }
             Rhs::Param { .. } => self.put(v, Key::Alone(v)),
-        }
-    }
-
-    fn constant(&mut self, v: Var, k: ConstId) {
-        self.put(v, self.constant_key(k));
-        if let ConstKind::Value(value) = &self.flat.consts[k].kind
-            && value.shape().is_scalar()
-        {
-            self.scalars[self.values.labels[v]] = Some(value.clone());
         }
     }
 
@@ -308,7 +294,8 @@ impl<'a> Pass<'a> {
         if self.structure.scalars[v]
             && let Some(value) = self.folded(op, args)
         {
-            return self.folded_to(v, value);
+            let key = self.folded_key(&value);
+            return self.put(v, key);
         }
         let node = if args.iter().all(|x| self.values.conditions[*x].is_some()) {
             self.logic(op, args)
@@ -336,20 +323,23 @@ impl<'a> Pass<'a> {
 
     /// The value of an operator on scalar constants.
     fn folded(&self, op: &Op, args: &[Var]) -> Option<Value> {
-        let scalar = |x: &Var| self.scalars[self.values.labels[*x]].as_ref();
+        let scalar = |x: &Var| match *self.keys.get(self.values.labels[*x])? {
+            Key::Const(number) => self.constants.scalar(number),
+            Key::Bool(TRUE) => Some(&Value::Bool(true)),
+            Key::Bool(FALSE) => Some(&Value::Bool(false)),
+            _ => None,
+        };
         scalar(args.first()?)?;
         let values: Option<Vec<&Value>> = args.iter().map(scalar).collect();
         eval(op, &values?, self.flat.precision).ok()
     }
 
-    fn folded_to(&mut self, v: Var, value: Value) {
-        let key = match value {
+    fn folded_key(&mut self, value: &Value) -> Key {
+        match value {
             Value::Bool(true) => Key::Bool(TRUE),
             Value::Bool(false) => Key::Bool(FALSE),
-            _ => Key::Const(self.constants.insert_full(ConstKey::scalar(&value)).0),
-        };
-        self.put(v, key);
-        self.scalars[self.values.labels[v]] = Some(value);
+            _ => Key::Const(self.constants.of_scalar(value)),
+        }
     }
 
     fn logic(&mut self, op: &Op, args: &[Var]) -> Option<Node> {
@@ -396,6 +386,11 @@ impl<'a> Pass<'a> {
             _ => self.atom(Some(v), Key::Apply(op, a, Some(b))),
         };
         if negated { self.values.bdd.not(node) } else { Some(node) }
+    }
+
+    /// What is known of the delays at the end.
+    pub(super) fn steady(self) -> (IndexVec<Eq, Option<Key>>, Constants) {
+        (self.steady, self.constants)
     }
 
     /// The constant that a delay always gives, if it delays a constant and also begins or ends with it.

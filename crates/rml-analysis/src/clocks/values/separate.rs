@@ -98,7 +98,8 @@ impl<'a> Separation<'a> {
     }
 
     pub(super) fn steady(self) -> Steady {
-        self.pass.steady
+        let (of, constants) = self.pass.steady();
+        Steady { of, constants }
     }
 
     fn look_at(&mut self, place: usize) {

@@ -2,17 +2,46 @@
 
 use indexmap::IndexSet;
 use rml_base::IndexVec;
-use rml_ir::Type;
-use rml_ir::flat::{ConstId, Eq, Flat, Rhs, Var};
+use rml_ir::flat::{ConstId, ConstKind, Eq, Flat, Rhs, Var};
 use rml_ir::op::Op;
+use rml_ir::{Type, Value};
 
 use crate::clocks::constant::{ConstKey, const_key};
+
+/// Numbers of constants, by value.
+#[derive(Clone, Default, Debug)]
+pub(super) struct Constants {
+    keys: IndexSet<ConstKey>,
+    /// The values of those that are scalars.
+    scalars: Vec<Option<Value>>,
+}
+
+impl Constants {
+    /// The number of a constant, with its value if that is a scalar.
+    fn number(&mut self, key: ConstKey, scalar: Option<&Value>) -> usize {
+        let (number, is_new) = self.keys.insert_full(key);
+        if is_new {
+            self.scalars.push(scalar.cloned());
+        }
+        number
+    }
+
+    /// The number of a scalar.
+    pub(super) fn of_scalar(&mut self, value: &Value) -> usize {
+        self.number(ConstKey::scalar(value), Some(value))
+    }
+
+    /// The value of a constant, if it is a scalar.
+    pub(super) fn scalar(&self, number: usize) -> Option<&Value> {
+        self.scalars.get(number)?.as_ref()
+    }
+}
 
 /// The order in which values are computed within a cycle, and numbers for what labels are made of.
 pub(super) struct Structure {
     pub(super) definition: IndexVec<Var, Option<Eq>>,
-    /// All constants by value, and the number of each constant of the program among them.
-    pub(super) values: IndexSet<ConstKey>,
+    /// The constants of the program, and the number of each among them.
+    pub(super) values: Constants,
     pub(super) constants: IndexVec<ConstId, usize>,
     /// The number of the operator of an equation.
     pub(super) operators: IndexVec<Eq, usize>,
@@ -39,8 +68,15 @@ impl Structure {
         for state in flat.states.values() {
             parameters[state.equation] = state.parameter;
         }
-        let mut values = IndexSet::new();
-        let constants = flat.consts.ids().map(|k| values.insert_full(const_key(flat, k)).0).collect();
+        let mut values = Constants::default();
+        let number = |k: ConstId| {
+            let scalar = match &flat.consts[k].kind {
+                ConstKind::Value(value) if value.shape().is_scalar() => Some(value),
+                _ => None,
+            };
+            values.number(const_key(flat, k), scalar)
+        };
+        let constants = flat.consts.ids().map(number).collect();
         let mut operators: IndexSet<&Op> = COMPARISONS.iter().collect();
         let mut structure = Structure {
             definition,

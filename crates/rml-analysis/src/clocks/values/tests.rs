@@ -14,8 +14,7 @@ fn inferred(flat: &Flat) -> Inferred {
 fn visits(text: &str) -> usize {
     let flat = parse(text).unwrap_or_else(|e| panic!("{e:?}\n{text}"));
     let (inferred, structure) = (inferred(&flat), Structure::new(&flat));
-    let mut separation =
-        Separation::new(&flat, &inferred, &structure, IndexVec::filled(None, flat.equations.len()));
+    let mut separation = Separation::new(&flat, &inferred, &structure, Steady::new(&flat, &structure));
     assert!(separation.blocks().count > 0);
     separation.settle();
     separation.visits
@@ -96,4 +95,17 @@ fn all_links_of_a_constant_are_constant() {
     let flat = parse(&constants(500)).unwrap();
     let values = values(&flat, &inferred(&flat));
     assert_eq!(values.labels.iter().skip(1).collect::<BTreeSet<_>>().len(), 1);
+}
+
+/// The constant is written behind what is made of it, and 0 * 0 is computed from a delay of it.
+#[test]
+fn an_operator_on_a_delay_of_a_constant_is_constant() {
+    let text = "flat f32 \"\"\nvar v0 int []\nvar v1 int []\nvar v2 int []\nvar v3 int []\nvar v4 int []\nconst k0 int [] = 2\n\
+                v0 = post v3\nv1 = apply mul (v0, v0)\nv2 = post v1\nv3 = const k0\nv4 = apply add (v3, v3)\n";
+    let flat = parse(text).unwrap();
+    let values = values(&flat, &inferred(&flat));
+    let labels: Vec<Label> = values.labels.iter().copied().collect();
+    assert_eq!((labels[0], labels[1]), (labels[3], labels[2]));
+    assert!(labels[1] == labels[4] && labels[0] != labels[1]);
+    crate::clocks(&flat);
 }

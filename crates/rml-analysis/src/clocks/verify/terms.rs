@@ -4,7 +4,7 @@
 //! Sampling keeps values, so `when x c` has the term of `x`. Delays that the table says to be the same have one term: that is the
 //! hypothesis of an induction over the order in which a run finds values, and [`meaning`](super::meaning) proves its step.
 
-use indexmap::IndexSet;
+use indexmap::{IndexMap, IndexSet};
 use rml_base::IndexVec;
 use rml_ir::flat::{ConstId, ConstKind, Eq, Flat, Init, Rhs, Var};
 use rml_ir::op::{Op, eval};
@@ -51,6 +51,8 @@ pub(super) struct Terms<'a> {
     terms: IndexSet<Term>,
     /// For a term that is a scalar constant, its value.
     scalars: Vec<Option<Value>>,
+    /// Constants of which the value is known to be a scalar; a delay may give one before any variable is found that is one.
+    values: IndexMap<Term, Value>,
     /// For a condition that cannot be taken apart, its function.
     atoms: IndexSet<Term>,
     atom_functions: Vec<Function>,
@@ -92,6 +94,7 @@ impl<'a> Terms<'a> {
             steady: IndexVec::filled(None, flat.equations.len()),
             terms: IndexSet::new(),
             scalars: Vec::new(),
+            values: IndexMap::new(),
             atoms: IndexSet::new(),
             atom_functions: Vec::new(),
             functions: Functions::new(),
@@ -99,6 +102,16 @@ impl<'a> Terms<'a> {
             conditions: IndexVec::new(),
             ticks: IndexVec::new(),
         };
+        for (function, value) in [(Function::ALWAYS, true), (Function::NEVER, false)] {
+            terms.values.insert(Term::Condition(function), Value::Bool(value));
+        }
+        for (k, data) in flat.consts.iter_enumerated() {
+            if let ConstKind::Value(value) = &data.kind
+                && value.shape().is_scalar()
+            {
+                terms.values.insert(terms.constants[k].clone(), value.clone());
+            }
+        }
         let order = terms.order();
         loop {
             terms.compute(&order);
@@ -239,7 +252,7 @@ impl<'a> Terms<'a> {
     fn number(&mut self, term: Term) -> TermId {
         let (id, is_new) = self.terms.insert_full(term);
         if is_new {
-            self.scalars.push(None);
+            self.scalars.push(self.terms.get_index(id).and_then(|term| self.values.get(term)).cloned());
         }
         id
     }
@@ -266,15 +279,7 @@ impl<'a> Terms<'a> {
         let Some(eq) = self.definitions[v] else { return self.set(v, Term::Own(v)) };
         let flat = self.flat;
         match &flat.equations[eq].rhs {
-            Rhs::Const(k) => {
-                self.set(v, self.constants[*k].clone());
-                if let ConstKind::Value(value) = &flat.consts[*k].kind
-                    && value.shape().is_scalar()
-                {
-                    let id = self.of(v);
-                    self.scalars[id] = Some(value.clone());
-                }
-            }
+            Rhs::Const(k) => self.set(v, self.constants[*k].clone()),
             Rhs::When { value, .. } => self.copy(v, *value),
             Rhs::If { cond, then: a, other: b } | Rhs::Merge { cond, on_true: a, on_false: b } => {
                 self.choice(v, *cond, *a, *b);
@@ -317,10 +322,8 @@ impl<'a> Terms<'a> {
             && let Ok(value) = eval(op, &values, self.flat.precision)
             && let Some(term) = of_value(&value)
         {
-            self.set(v, term);
-            let id = self.of(v);
-            self.scalars[id] = Some(value);
-            return;
+            self.values.insert(term.clone(), value);
+            return self.set(v, term);
         }
         let conditions: Option<Vec<Function>> = args.iter().map(|x| self.conditions[*x]).collect();
         let function = match conditions {
