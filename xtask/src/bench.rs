@@ -4,13 +4,14 @@ use std::path::Path;
 
 use crate::setup;
 
+use crate::page::{self, machine};
 use crate::workspace::{cargo, root, step};
 
 /// The backends, in the order of the columns.
 const BACKENDS: [&str; 3] = ["cpu", "xla", "torch"];
 /// Where the table stands.
 const PAGE: &str = "docs/performance.md";
-const MARKS: [&str; 2] = ["<!-- backends -->\n", "<!-- end of backends -->\n"];
+const MARK: &str = "backends";
 /// Where the benchmark leaves its figures, in the root folder.
 const FIGURES: &str = "target/criterion-backends";
 
@@ -51,10 +52,7 @@ pub(crate) fn bench() -> Result<(), String> {
     step("benchmark of backends", run.env("CRITERION_HOME", &figures))?;
     let table = table(&machine, &present, &|group, name, size| median(&figures, group, name, size))?;
     println!("\n{table}");
-    let path = root().join(PAGE);
-    let text = std::fs::read_to_string(&path).map_err(|e| format!("cannot read {PAGE}: {e}"))?;
-    std::fs::write(path, replaced(&text, PAGE, MARKS, &table)?)
-        .map_err(|e| format!("cannot write {PAGE}: {e}"))
+    page::write(PAGE, MARK, &table)
 }
 
 /// The median of one benchmark, in nanoseconds.
@@ -98,24 +96,6 @@ fn time(nanoseconds: f64) -> String {
     format!("{value:.digits$} {unit}")
 }
 
-/// Cores and model of the processor, as the system tells them, and how much else it does: the load is that of the minute before.
-pub(crate) fn machine() -> String {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = text.lines().find(|l| l.starts_with("model name")).and_then(|l| l.split_once(':'));
-    let model = model.map_or("an unknown processor", |(_, model)| model.trim());
-    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    let load = load.split(' ').next().filter(|l| !l.is_empty()).unwrap_or("unknown");
-    format!("{cores} core{} of {model}, load {load} before the run", if cores == 1 { "" } else { "s" })
-}
-
-/// The page with another table between the marks.
-pub(crate) fn replaced(text: &str, page: &str, marks: [&str; 2], table: &str) -> Result<String, String> {
-    let at = |mark: &str| text.find(mark).ok_or_else(|| format!("{page} has no mark {}", mark.trim()));
-    let (from, to) = (at(marks[0])? + marks[0].len(), at(marks[1])?);
-    Ok(format!("{}\n{table}\n{}", &text[..from], &text[to..]))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -128,20 +108,15 @@ mod tests {
     }
 
     #[test]
-    fn the_table_has_a_row_for_each_case_and_replaces_the_last_one() {
+    fn the_table_has_a_row_for_each_case() {
         let table =
             table("", &["cpu", "xla"], &|_, name, _| Ok(if name == "cpu" { 1.0 } else { 2e3 })).unwrap();
         assert_eq!(table.matches("| 1.00 ns | 2.00 µs |").count(), ROWS.len());
-        let page = format!("a\n{}old{}b\n", MARKS[0], MARKS[1]);
-        let new = replaced(&page, PAGE, MARKS, &table).unwrap();
-        assert!(new.contains(&table) && !new.contains("old") && new.ends_with("b\n"));
-        assert_eq!(replaced(&new, PAGE, MARKS, &table), Ok(new));
-        assert!(replaced("a", PAGE, MARKS, &table).is_err());
     }
 
     #[test]
     fn the_page_has_the_marks() {
         let text = std::fs::read_to_string(root().join(PAGE)).unwrap();
-        assert!(replaced(&text, PAGE, MARKS, "").is_ok());
+        assert!(page::replaced(&text, PAGE, MARK, "").is_ok());
     }
 }

@@ -6,7 +6,8 @@
 //! - `startup`: what the backends cost a program that does not use them.
 //! - `weights`: has PyTorch, Keras and flax make weights and outputs anew, and compares `rml params` with them.
 //! - `bench`: what calls, preparation and start-up of the backends cost; writes the table of `docs/performance.md`.
-//! - `peers`: the same jobs by this project, JAX and PyTorch; writes the table of `docs/performance.md`.
+//!   With `--save` and `--compare`: whether this tree is slower than another.
+//! - `peers`: the same jobs by this project, JAX, PyTorch, Keras and a program in C; writes the tables of `docs/performance.md`.
 //! - `fuzz`: random and damaged inputs through every stage, for as long as it is told to.
 //! - `tidy`: the checks that no compiler makes: who may depend on whom, file lengths, codes without an example,
 //!   rules of the semantics that nobody declares or cites, links that lead nowhere, tests without a row in their map.
@@ -16,13 +17,16 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a developer tool talks to the developer")]
 
 mod bench;
+mod compare;
 mod error_index;
+mod page;
 mod peers;
 mod setup;
 mod startup;
 mod steps;
 mod tidy;
 mod weights;
+mod worker;
 mod workspace;
 
 use std::process::ExitCode;
@@ -38,7 +42,14 @@ commands:
   startup build rml with and without the backends, compare sizes and the time of `rml check`
   weights install PyTorch, Keras and flax (once, into the same folder), have them make weights and outputs, and compare with those
   bench   time calls, preparation and start-up of the backends that are set up, and write the table of docs/performance.md
-  peers   time training steps and gradients beside JAX and PyTorch, on one thread, and write the table of docs/performance.md
+  bench --save NAME [--at COMMIT]
+          keep the benchmark of this tree, or of a commit, as a program
+  bench --compare NAME
+          run the benchmark of this tree beside a saved one, say of each case whether it is faster, slower or the same, and fail if
+          one is slower beyond noise
+  peers [GROUP].. [--rounds N]
+          time training, streams and whole programs beside JAX, PyTorch, Keras and C, and write the tables of docs/performance.md and
+          the lines of the README; groups are lstm, cells, scalars, stream, cartpole, digits and length
   fuzz [--minutes M | --rounds R] [--seed S] [--target T].. [--jobs J] | --replay FILE..
           run random and damaged inputs through every stage; write those that fail to disk, as small as possible
   tidy    dependency directions, file lengths, diagnostic codes, rules of the semantics, links, forbidden words
@@ -58,7 +69,10 @@ fn main() -> ExitCode {
         ["startup"] => startup::startup(),
         ["weights"] => weights::weights(),
         ["bench"] => bench::bench(),
-        ["peers"] => peers::peers(),
+        ["bench", "--save", name] => compare::save(name, None),
+        ["bench", "--save", name, "--at", commit] => compare::save(name, Some(commit)),
+        ["bench", "--compare", name] => compare::compare(name),
+        ["peers", ..] => peers::peers(&args[1..]),
         ["fuzz", ..] => steps::fuzz(&args[1..]),
         ["tidy"] => steps::tidy(),
         ["bless"] => steps::bless(),

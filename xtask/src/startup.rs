@@ -64,7 +64,7 @@ fn build(name: &str, features: &[&str]) -> Result<PathBuf, String> {
 }
 
 /// The executable that cargo's messages name.
-fn executable(messages: &str) -> Option<PathBuf> {
+pub(crate) fn executable(messages: &str) -> Option<PathBuf> {
     let message = |line: &str| serde_json::from_str::<serde_json::Value>(line).ok();
     messages.lines().filter_map(message).find_map(|m| m["executable"].as_str().map(PathBuf::from))
 }

@@ -1,0 +1,125 @@
+//! When a job is measured. A job is a step that is done again and again; the steps of a turn are measured.
+//!
+//! By itself a process takes one turn of a second and a half. With `--turns` it says when it is ready, takes a turn for each line
+//! of its standard input (`seconds S` or `steps N`), and ends where the input does, so that programs can be measured in turns.
+
+use std::io::BufRead;
+use std::time::{Duration, Instant};
+
+/// Steps before the first turn, where they are short.
+pub(crate) const WARM: usize = 5;
+
+/// How long a turn is.
+#[derive(Clone, Copy)]
+enum Length {
+    Time(Duration),
+    Steps(usize),
+}
+
+/// The turns of one job.
+pub(crate) struct Turns {
+    job: String,
+    asked: bool,
+    length: Length,
+    begin: Instant,
+    times: Vec<Duration>,
+    memory: Option<usize>,
+}
+
+impl Turns {
+    pub(crate) fn new(job: &str, asked: bool) -> Self {
+        Self {
+            job: job.to_owned(),
+            asked,
+            length: Length::Time(Duration::from_millis(1500)),
+            begin: Instant::now(),
+            times: Vec::new(),
+            memory: peak_memory(),
+        }
+    }
+
+    /// Says that the job is ready, what its loss was, and waits for the first turn. False where there is none.
+    pub(crate) fn ready(&mut self, loss: Option<f64>) -> bool {
+        let loss = loss.map_or("null".to_owned(), |l| l.to_string());
+        println!(
+            "{{\"job\": {:?}, \"ready\": true, \"loss\": {loss}, \"memory\": {}}}",
+            self.job,
+            json(self.memory)
+        );
+        self.next()
+    }
+
+    /// Another step took that long. False where that was the last one.
+    pub(crate) fn step(&mut self, time: Duration) -> bool {
+        self.times.push(time);
+        let over = match self.length {
+            Length::Time(length) => self.begin.elapsed() >= length,
+            Length::Steps(steps) => self.times.len() >= steps,
+        };
+        if !over {
+            return true;
+        }
+        self.report();
+        self.asked && self.next()
+    }
+
+    /// Does all turns of a step.
+    pub(crate) fn all(&mut self, loss: Option<f64>, mut step: impl FnMut() -> Duration) {
+        let begin = Instant::now();
+        for _ in 0..WARM {
+            step();
+            if begin.elapsed() > Duration::from_millis(50) {
+                break;
+            }
+        }
+        let mut more = self.ready(loss);
+        while more {
+            more = self.step(step());
+        }
+    }
+
+    fn next(&mut self) -> bool {
+        if self.asked {
+            let mut line = String::new();
+            let read = std::io::stdin().lock().read_line(&mut line);
+            let Some(length) = read.ok().and_then(|_| length(line.trim())) else { return false };
+            self.length = length;
+        }
+        self.times.clear();
+        self.begin = Instant::now();
+        true
+    }
+
+    fn report(&mut self) {
+        self.times.sort_unstable();
+        let n = self.times.len();
+        let ms = |part: usize| self.times[(n * part / 100).min(n - 1)].as_secs_f64() * 1e3;
+        println!(
+            "{{\"job\": {:?}, \"median_ms\": {:.6}, \"least_ms\": {:.6}, \"p99_ms\": {:.6}, \"steps\": {n}, \"memory\": {}}}",
+            self.job,
+            ms(50),
+            ms(0),
+            ms(99),
+            json(peak_memory())
+        );
+    }
+}
+
+fn length(line: &str) -> Option<Length> {
+    match line.split_once(' ')? {
+        ("seconds", n) => n.parse().ok().map(|s| Length::Time(Duration::from_secs_f64(s))),
+        ("steps", n) => n.parse().ok().map(Length::Steps),
+        _ => None,
+    }
+}
+
+fn json(n: Option<usize>) -> String {
+    n.map_or("null".to_owned(), |n| n.to_string())
+}
+
+/// The most bytes of the process that were in memory at a time, where the system says so.
+fn peak_memory() -> Option<usize> {
+    let text = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = text.lines().find(|l| l.starts_with("VmHWM:"))?;
+    line.split_whitespace().nth(1)?.parse::<usize>().ok().map(|kib| kib << 10)
+}
