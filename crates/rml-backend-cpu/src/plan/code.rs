@@ -246,6 +246,7 @@ pub(super) enum Does {
     Or,
     Not,
     Where,
+    WhereBool,
     NumOfBool,
     NumOfInt,
     IntOfBool,

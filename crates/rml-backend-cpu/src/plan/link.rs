@@ -64,6 +64,7 @@ impl Lister<'_> {
             (Op::Gt, DType::Num) => Does::Gt,
             (Op::Ge, DType::Num) => Does::Ge,
             (Op::Where, DType::Num) => Does::Where,
+            (Op::Where, DType::Bool) => Does::WhereBool,
             (Op::And, DType::Bool) => Does::And,
             (Op::Or, DType::Bool) => Does::Or,
             (Op::Not, DType::Bool) => Does::Not,
@@ -151,6 +152,10 @@ fn row<N: Number>(does: Does, ops: &[Op], arena: &mut Arena<N>, [o, a, b, c]: St
             let s = Split::new(nums, o, n);
             select(&bools[a..][..len(la)], s.row(b, len(lb)), s.row(c, len(lc)), s.out);
         }
+        Does::WhereBool => {
+            let s = Split::new(bools, o, n);
+            select(s.row(a, len(la)), s.row(b, len(lb)), s.row(c, len(lc)), s.out);
+        }
         Does::NumOfBool => {
             let one = |x| if x { N::ONE } else { N::default() };
             map(&bools[a..][..len(la)], &mut nums[o..][..n], one);
@@ -176,29 +181,58 @@ fn row<N: Number>(does: Does, ops: &[Op], arena: &mut Arena<N>, [o, a, b, c]: St
     }
 }
 
-/// Elements that are computed together.
+/// Elements that are computed together, in rows that have as many, and in shorter ones.
 const BLOCK: usize = 16;
+const SHORT: usize = 4;
 
 // Loops go by index, since iterators over several slices are not always inlined into a function this large, and blocks are written as
 // a whole, so that the compiler sees that no result is an operand of the next element.
+
+/// Fills a row, by blocks if it has as many elements. The last block ends where the row does, so that some elements may be computed twice. Operands
+/// are rows as long, or of one element; closures would not always be inlined here.
+macro_rules! fill {
+    ($out:expr, [$($x:ident),*], $j:ident => $value:expr) => {{
+        let out = $out;
+        match out.len() {
+            BLOCK.. => fill!(BLOCK, out, [$($x),*], $j => $value),
+            SHORT.. => fill!(SHORT, out, [$($x),*], $j => $value),
+            1.. => fill!(1, out, [$($x),*], $j => $value),
+            0 => {}
+        }
+    }};
+    ($k:expr, $out:ident, [$($x:ident),*], $j:ident => $value:expr) => {{
+        let last = $out.len() - $k;
+        let mut at = 0;
+        loop {
+            $(let $x = load::<{ $k }, _>($x, at);)*
+            let mut y = load::<{ $k }, _>($out, at);
+            for $j in 0..$k {
+                y[$j] = $value;
+            }
+            $out[at..at + $k].copy_from_slice(&y);
+            if at == last {
+                break;
+            }
+            at = last.min(at + $k);
+        }
+    }};
+}
+
+/// Elements of a row from a place on.
+#[inline(always)]
+fn load<const K: usize, A: Copy>(x: &[A], at: usize) -> [A; K] {
+    let mut y = [x[0]; K];
+    if x.len() > 1 {
+        y.copy_from_slice(&x[at..at + K]);
+    }
+    y
+}
+
 #[inline(always)]
 pub(super) fn map<A: Copy, B: Copy>(x: &[A], out: &mut [B], f: impl Fn(A) -> B) {
-    if let [x] = x {
-        return out.fill(f(*x));
-    }
-    let n = x.len().min(out.len());
-    let (x, out) = (&x[..n], &mut out[..n]);
-    let (blocks, rest) = x.as_chunks::<BLOCK>();
-    let (outs, out_rest) = out.as_chunks_mut::<BLOCK>();
-    for i in 0..blocks.len().min(outs.len()) {
-        let (x, mut y) = (blocks[i], outs[i]);
-        for j in 0..BLOCK {
-            y[j] = f(x[j]);
-        }
-        outs[i] = y;
-    }
-    for i in 0..rest.len().min(out_rest.len()) {
-        out_rest[i] = f(rest[i]);
+    match x {
+        [x] => out.fill(f(*x)),
+        _ => fill!(out, [x], j => f(x[j])),
     }
 }
 
@@ -213,40 +247,15 @@ fn zip<A: Copy, B: Copy>(a: &[A], b: &[A], out: &mut [B], f: impl Fn(A, A) -> B)
             let b = *b;
             map(a, out, |a| f(a, b));
         }
-        _ => {
-            let n = a.len().min(b.len()).min(out.len());
-            let (a, b, out) = (&a[..n], &b[..n], &mut out[..n]);
-            let (a, a_rest) = a.as_chunks::<BLOCK>();
-            let (b, b_rest) = b.as_chunks::<BLOCK>();
-            let (outs, out_rest) = out.as_chunks_mut::<BLOCK>();
-            for i in 0..outs.len().min(a.len()).min(b.len()) {
-                let (a, b, mut y) = (a[i], b[i], outs[i]);
-                for j in 0..BLOCK {
-                    y[j] = f(a[j], b[j]);
-                }
-                outs[i] = y;
-            }
-            for i in 0..out_rest.len().min(a_rest.len()).min(b_rest.len()) {
-                out_rest[i] = f(a_rest[i], b_rest[i]);
-            }
-        }
+        _ => fill!(out, [a, b], j => f(a[j], b[j])),
     }
 }
 
 #[inline(always)]
-fn select<N: Copy>(cond: &[bool], then: &[N], other: &[N], out: &mut [N]) {
-    let of = |x: &[N], i: usize| if let [x] = x { *x } else { x[i] };
+fn select<A: Copy>(cond: &[bool], then: &[A], other: &[A], out: &mut [A]) {
     match cond {
-        [cond] => {
-            let x = if *cond { then } else { other };
-            map(x, out, |x| x);
-        }
-        _ => {
-            for i in 0..out.len().min(cond.len()) {
-                let (then, other) = (of(then, i), of(other, i));
-                out[i] = if cond[i] { then } else { other };
-            }
-        }
+        [cond] => map(if *cond { then } else { other }, out, |x| x),
+        _ => fill!(out, [cond, then, other], j => if cond[j] { then[j] } else { other[j] }),
     }
 }
 
@@ -280,7 +289,7 @@ mod tests {
         use Op::*;
         let nums = [Add, Sub, Mul, Div, Minimum, Pow, Neg, Tanh, Abs, Lt, Le, Gt, Ge, Where];
         let cases = nums.map(|op| (op, DType::Num)).into_iter();
-        let cases = cases.chain([And, Or, Not, ToNum, ToInt].map(|op| (op, DType::Bool)));
+        let cases = cases.chain([And, Or, Not, ToNum, ToInt, Where].map(|op| (op, DType::Bool)));
         for (op, dtype) in cases.chain([(ToNum, DType::Int)]) {
             let mut code = Code::default();
             let does = Lister::new(&mut code).does(&op, dtype).expect("it has a link");

@@ -19,6 +19,7 @@ mod footprint;
 mod link;
 mod list;
 mod lower;
+mod pack;
 mod packs;
 mod place;
 mod ports;
@@ -78,6 +79,11 @@ impl<N: Number> Machine<N> {
     /// # Errors
     /// There is no memory for a window of one tick.
     pub fn new(plan: Arc<Plan>) -> Result<Self, Shortage> {
+        Self::of(pack::pack(plan))
+    }
+
+    /// The same without packing.
+    fn of(plan: Arc<Plan>) -> Result<Self, Shortage> {
         let (code, placement) = compiled(&plan);
         if cfg!(debug_assertions) && placement.sizes.iter().all(|size| size.at(3) < CHECKED) {
             let checked = check::check(&code, &placement, 3);
@@ -306,8 +312,9 @@ fn only(place: Positions, ticks: usize) -> usize {
 }
 
 /// How much memory windows of a plan take.
-pub fn footprint(plan: &Plan) -> Footprint {
-    let (code, placement) = compiled(plan);
+pub fn footprint(plan: &Arc<Plan>) -> Footprint {
+    let plan = pack::pack(Arc::clone(plan));
+    let (code, placement) = compiled(&plan);
     match plan.precision {
         Precision::F32 => Footprint::of::<f32>(&code, &placement),
         Precision::F64 => Footprint::of::<f64>(&code, &placement),

@@ -42,7 +42,7 @@ pub(super) struct Lower<'a> {
 }
 
 /// Whether a tape has one tick only.
-fn is_edge(tape: &TapeData) -> bool {
+pub(super) fn is_edge(tape: &TapeData) -> bool {
     tape.place().is_within(Positions::STARTS) || tape.place().is_within(Positions::ENDS)
 }
 

@@ -1,0 +1,28 @@
+//! Scalar equations that are alike become one equation of vectors.
+//!
+//! A program of many small equations has a loop for each state that waits for itself, and each element is an instruction of its own. Here the
+//! loops are merged (`order`), tapes that are computed alike are found (`groups`), and the plan is written anew with vectors (`emit`): a scalar that
+//! others read is a view of a lane. Lanes are computed as scalars are, so the bits are the same. Programs without such equations stay
+//! as they are.
+
+use std::sync::Arc;
+
+use rml_plan::Plan;
+
+mod emit;
+mod groups;
+mod order;
+#[cfg(test)]
+mod tests;
+
+/// The plan with vectors for scalars that are computed alike, if that is quicker.
+pub(super) fn pack(plan: Arc<Plan>) -> Arc<Plan> {
+    if plan.ahead() > 0 {
+        return plan;
+    }
+    let Some(order) = order::Order::of(&plan) else { return plan };
+    match groups::Finder::new(&plan, &order).find() {
+        Some(groups) => Arc::new(emit::emit(&plan, order, &groups)),
+        None => plan,
+    }
+}
