@@ -1,5 +1,6 @@
 //! What is known about a flat program without running it: facts in side tables, keyed by its ids.
 
+mod analyses;
 mod bounds;
 mod causality;
 mod clocks;
@@ -7,6 +8,7 @@ mod conditions;
 mod facts;
 mod scc;
 
+pub use analyses::Analyses;
 pub use bounds::{Bound, Bounds, Bytes, Kind, bounds, size};
 pub use causality::{
     Causality, Cut, CutData, Direction, Distance, Latency, Reason, Recurrence, Wait, causality,

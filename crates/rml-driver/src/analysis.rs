@@ -6,10 +6,11 @@ mod types;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::Deref;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use rml_analysis::{Bounds, Causality, ClockReport, Facts, Kind, Verdict};
+use rml_analysis::{Analyses, ClockReport, Facts, Kind, Verdict};
 use rml_base::{Diagnostic, Sources};
 use rml_ir::Value;
 use rml_ir::flat::{ConstKind, Drawn, Flat, Var};
@@ -46,22 +47,24 @@ pub struct Analysis {
 pub struct RunFacts {
     /// What runs.
     pub flat: Arc<Flat>,
-    /// The clocks of its variables.
-    pub clocks: ClockReport,
-    /// When its values are known.
-    pub causality: Causality,
-    /// How long outputs have to be waited for, and memory.
-    pub bounds: Bounds,
+    /// What is known of it.
+    pub analyses: Analyses,
+}
+
+impl Deref for RunFacts {
+    type Target = Analyses;
+
+    fn deref(&self) -> &Analyses {
+        &self.analyses
+    }
 }
 
 impl RunFacts {
     fn new(flat: Flat) -> Result<Self, Diagnostic> {
         let flat = pass::lower(flat, Keep::Needed);
         pass::ask_for_draws(&flat)?;
-        let clocks = rml_analysis::clocks(&flat);
-        let causality = rml_analysis::causality(&flat, &clocks.clocks);
-        let bounds = rml_analysis::bounds(&flat, &clocks.clocks, &causality);
-        Ok(Self { flat: Arc::new(flat), clocks, causality, bounds })
+        let analyses = Analyses::of(&flat);
+        Ok(Self { flat: Arc::new(flat), analyses })
     }
 
     /// The clock of a variable as it is declared, ` when end`; nothing for the base clock.
@@ -83,7 +86,7 @@ impl RunFacts {
 
     /// The tables for a scheduler.
     pub fn facts(&self) -> Facts {
-        rml_analysis::facts(&self.flat, &self.clocks.clocks, &self.causality)
+        self.analyses.facts(&self.flat)
     }
 }
 

@@ -78,13 +78,11 @@ fn dump_module(module: &typed::Module, options: &Options, stage: Stage) -> Resul
         Stage::Analyse => {
             let flat = runnable(back(module, options)?, options)?;
             ask_for_text(&flat)?;
-            let clocks = rml_analysis::clocks(&flat);
-            if let rml_analysis::Verdict::Rejected(found) = clocks.verdict {
+            let analyses = rml_analysis::Analyses::of(&flat);
+            if let rml_analysis::Verdict::Rejected(found) = analyses.clocks.verdict {
                 return Err(found);
             }
-            let causality = rml_analysis::causality(&flat, &clocks.clocks);
-            let facts = rml_analysis::facts(&flat, &clocks.clocks, &causality);
-            rml_analysis::print_facts(&flat, &clocks.clocks, &facts)
+            rml_analysis::print_facts(&flat, &analyses.clocks.clocks, &analyses.facts(&flat))
         }
         Stage::Plan => {
             let flat = runnable(back(module, options)?, options)?;

@@ -9,6 +9,7 @@ pub(crate) fn check(plan: &Plan, found: &mut Vec<String>) {
     if plan.ahead() == 0 {
         return;
     }
+    let reaches = plan.reaches();
     if plan.ends != Ends::Nothing {
         found.push("P7: a window that has an end looks ahead".to_owned());
     }
@@ -19,7 +20,8 @@ pub(crate) fn check(plan: &Plan, found: &mut Vec<String>) {
                 fail(&"a loop", "is backward");
             }
             for write in writes {
-                let reads = |atom: Atom| is_there(plan, atom, plan.reach(write.register));
+                let reads =
+                    |atom: Atom| is_there(plan, atom, reaches.get(write.register).copied().unwrap_or(0));
                 if !atoms(write).all(reads) {
                     fail(&write.register, "is written farther than what it is written with");
                 }

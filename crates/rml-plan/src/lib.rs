@@ -109,12 +109,19 @@ impl Plan {
         self.tapes.iter().map(|tape| tape.ahead).max().unwrap_or(0)
     }
 
-    /// How many ticks behind those that are done a register of a loop is written: as many as it is read.
-    pub fn reach(&self, register: Reg) -> u32 {
-        let reads = |tape: &&TapeData| {
-            tape.cases.iter().any(|c| matches!(c.rule, Rule::Read { register: r, .. } if r == register))
-        };
-        self.tapes.iter().filter(reads).map(|tape| tape.ahead).max().unwrap_or(0)
+    /// How many ticks behind those that are done each register of a loop is written: as many as it is read.
+    pub fn reaches(&self) -> IndexVec<Reg, u32> {
+        let mut reaches = IndexVec::filled(0, self.registers.len());
+        for tape in self.tapes.iter().filter(|tape| tape.ahead > 0) {
+            for case in &tape.cases {
+                if let Rule::Read { register, .. } = case.rule
+                    && (register.0 as usize) < reaches.len()
+                {
+                    reaches[register] = tape.ahead.max(reaches[register]);
+                }
+            }
+        }
+        reaches
     }
 }
 

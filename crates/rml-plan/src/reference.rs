@@ -96,7 +96,8 @@ impl Machine {
         }
         let tapes = IndexVec::filled(vec![None; ticks], self.plan.tapes.len());
         let done = ticks.saturating_sub(self.plan.ahead() as usize);
-        Window { plan: &self.plan, ticks, done, inputs, tapes, kept: registers.clone(), registers }
+        let (plan, reaches, kept) = (&self.plan, self.plan.reaches(), registers.clone());
+        Window { plan, ticks, done, reaches, inputs, tapes, kept, registers }
     }
 
     /// Runs one window of `ticks` ticks with a column for each input. Gives a column for each output. At least one tick is done; those that
@@ -135,6 +136,8 @@ struct Window<'a> {
     ticks: usize,
     /// How many of these are done; the others are ahead.
     done: usize,
+    /// How many ticks behind these each register is written.
+    reaches: IndexVec<Reg, u32>,
     inputs: &'a [Column],
     tapes: IndexVec<Tape, Column>,
     registers: IndexVec<Reg, Option<Value>>,
@@ -160,7 +163,7 @@ impl Window<'_> {
             Region::Loop { backward, parts, writes } => (0..self.ticks).try_for_each(|i| {
                 let t = if *backward { self.ticks - 1 - i } else { i };
                 parts.iter().try_for_each(|part| self.fill(part, t))?;
-                let reached = |w: &&Write| t < self.done + self.plan.reach(w.register) as usize;
+                let reached = |w: &&Write| t < self.done + self.reaches[w.register] as usize;
                 let writes: Vec<Write> = writes.iter().filter(reached).cloned().collect();
                 self.write(&writes, t)?;
                 for write in writes.iter().filter(|_| t < self.done) {

@@ -11,8 +11,12 @@ use super::{Atom, Ends, Guard, Kind, Part, Plan, Reg, Region, Rule, Tape, Term, 
 /// # Errors
 /// Every violation, as text that begins with the invariant.
 pub fn verify(plan: &Plan) -> Result<(), Vec<String>> {
-    let mut verifier =
-        Verifier { plan, filled: IndexVec::filled(Positions::NONE, plan.tapes.len()), found: Vec::new() };
+    let mut verifier = Verifier {
+        plan,
+        ahead: plan.ahead() > 0,
+        filled: IndexVec::filled(Positions::NONE, plan.tapes.len()),
+        found: Vec::new(),
+    };
     verifier.cases();
     verifier.regions();
     verifier.registers();
@@ -23,6 +27,8 @@ pub fn verify(plan: &Plan) -> Result<(), Vec<String>> {
 
 struct Verifier<'a> {
     plan: &'a Plan,
+    /// Whether it looks ahead.
+    ahead: bool,
     /// Where each tape is filled so far.
     filled: IndexVec<Tape, Positions>,
     found: Vec<String>,
@@ -71,12 +77,11 @@ impl Verifier<'_> {
     }
 
     fn edge(&mut self, tape: Tape, atom: Atom, p: Position) {
-        let ahead = self.plan.ahead() > 0;
         match atom {
             Atom::Tape(_, Tick::Before) if p.is_start() => {
                 self.fail(format!("P4: {tape} reads the tick before a first one"));
             }
-            Atom::Tape(_, Tick::After) if p.is_end() && !ahead => {
+            Atom::Tape(_, Tick::After) if p.is_end() && !self.ahead => {
                 self.fail(format!("P4: {tape} reads the tick behind a last one"));
             }
             _ => {}

@@ -23,7 +23,7 @@ mod resolve;
 mod sums;
 mod window;
 
-use rml_analysis::{Causality, ClockReport, Clocks, Facts, Kind, Verdict};
+use rml_analysis::{Analyses, Causality, Clocks, Facts, Kind, Verdict};
 use rml_ir::check::checked;
 use rml_plan::{Plan, verify};
 use rml_validate::{Witness, validate};
@@ -76,7 +76,17 @@ pub enum Fed {
 /// # Errors
 /// The reason why there is none.
 pub fn schedule(flat: &Drawn, fed: Fed) -> Result<Plan, Declined> {
-    witnessed(flat, fed).map(|(plan, _)| plan)
+    known(flat, &Analyses::of(flat), fed).map(|(plan, _)| plan)
+}
+
+/// The plan of a program of which all is known already.
+///
+/// Requires: analyses of that program; what they know of its constants may be less. Ensures: P1 to P7, V1 to V8.
+///
+/// # Errors
+/// The reason why there is none.
+pub fn schedule_known(flat: &Drawn, analyses: &Analyses, fed: Fed) -> Result<Plan, Declined> {
+    known(flat, analyses, fed).map(|(plan, _)| plan)
 }
 
 /// The plan of a program, and which variable of the program each tape and each register is, for who checks plans.
@@ -86,24 +96,27 @@ pub fn schedule(flat: &Drawn, fed: Fed) -> Result<Plan, Declined> {
 /// # Errors
 /// The reason why there is none.
 pub fn witnessed(flat: &Drawn, fed: Fed) -> Result<(Plan, Witness), Declined> {
+    known(flat, &Analyses::of(flat), fed)
+}
+
+fn known(flat: &Drawn, analyses: &Analyses, fed: Fed) -> Result<(Plan, Witness), Declined> {
     let _span = tracing::debug_span!("schedule", equations = flat.equations.len()).entered();
-    let ClockReport { clocks, verdict } = rml_analysis::clocks(flat);
-    if verdict != Verdict::Synchronous {
+    let Analyses { clocks, causality, bounds } = analyses;
+    if clocks.verdict != Verdict::Synchronous {
         return Err(Declined::new("its clocks are not proved to fit"));
     }
-    let causality = rml_analysis::causality(flat, &clocks);
     if let Some(found) = causality.findings.iter().find(|d| d.is_error()) {
         return Err(Declined { why: found.message.clone(), span: found.span() });
     }
-    match rml_analysis::bounds(flat, &clocks, &causality).program.kind {
+    match bounds.program.kind {
         Kind::Bounded | Kind::Windowed => {}
         Kind::ClosedOnly => return Err(Declined::new("some value is known only when the trace ends")),
         Kind::Dynamic | Kind::Rejected => {
             return Err(Declined::new("only a run can tell when its values are known"));
         }
     }
-    let facts = rml_analysis::facts(flat, &clocks, &causality);
-    let known = Known { clocks: &clocks, facts: &facts, causality: &causality };
+    let facts = analyses.facts(flat);
+    let known = Known { clocks: &clocks.clocks, facts: &facts, causality };
     match (plan(flat, known, fed), fed) {
         // Where its windows have no plan, blocks may have one.
         (Err(why), Fed::Windows) => plan(flat, known, Fed::Blocks).map_err(|_| why),

@@ -8,9 +8,10 @@ use crate::reach;
 
 pub(crate) fn check(plan: &Plan, found: &mut Vec<String>) {
     let none = || IndexVec::filled(Positions::NONE, plan.tapes.len());
-    let mut order = Order { plan, filled: none(), body: none(), earlier: none(), way: None, found };
+    let ahead = plan.ahead() > 0;
+    let mut order = Order { plan, ahead, filled: none(), body: none(), earlier: none(), way: None, found };
     order.search();
-    if plan.ahead() > 0 {
+    if ahead {
         reach::check(plan, order.found);
     }
     for region in &plan.regions {
@@ -33,6 +34,8 @@ pub(crate) fn check(plan: &Plan, found: &mut Vec<String>) {
 /// How far a plan has come.
 struct Order<'a> {
     plan: &'a Plan,
+    /// Whether it looks ahead.
+    ahead: bool,
     /// What regions have filled.
     filled: IndexVec<Tape, Positions>,
     /// What the loop fills, at all its ticks.
@@ -154,7 +157,7 @@ impl Order<'_> {
     fn is_filled(&self, atom: Atom, p: Position) -> bool {
         let Atom::Tape(tape, tick) = atom else { return true };
         // What looks ahead is filled as far as it is read: that is checked for itself.
-        let at = match (self.plan.ahead() > 0, p.is_start()) {
+        let at = match (self.ahead, p.is_start()) {
             (false, _) => tick.seen_from(p),
             (true, true) => tick.seen_from(Position::First),
             (true, false) => tick.seen_from(Position::Middle),

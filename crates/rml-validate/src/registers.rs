@@ -41,12 +41,15 @@ struct Uses<'a> {
     /// The loop, and what it writes.
     in_turn: Vec<(usize, &'a Write)>,
     commits: Vec<&'a Write>,
+    /// At how many ticks behind those that are done it is written in turn.
+    reach: u32,
 }
 
 /// The uses of each register.
 fn uses<'a>(checker: &Checker<'a>) -> Vec<Uses<'a>> {
     let plan = checker.plan;
-    let mut uses: Vec<Uses<'a>> = plan.registers.iter().map(|_| Uses::default()).collect();
+    let mut uses: Vec<Uses<'a>> = Vec::with_capacity(plan.registers.len());
+    uses.extend(plan.reaches().iter().map(|&reach| Uses { reach, ..Uses::default() }));
     let reads = |tape: Tape, at: Positions| {
         let cases = plan.tapes[tape].cases.iter().filter_map(move |case| match case.rule {
             Rule::Read { register, .. } => Some((register, case.at.and(at))),
@@ -94,7 +97,7 @@ impl Checker<'_> {
             }
             self.turns(*region, backward, uses)?;
             let writes: Vec<&Write> = uses.in_turn.iter().map(|(_, w)| *w).collect();
-            return self.writes(&writes, v, next, &[], frame.place(v));
+            return self.writes(&writes, v, (next, uses.reach), &[], frame.place(v));
         }
         let is_read = !uses.reads.is_empty();
         if restart.edge && !is_read && uses.commits.is_empty() {
@@ -114,7 +117,8 @@ impl Checker<'_> {
         } else {
             return Err("is not written in turn".to_owned());
         };
-        self.writes(&uses.commits, v, next, &restart.ends, required)
+        // What is committed is done.
+        self.writes(&uses.commits, v, (next, 0), &restart.ends, required)
     }
 
     /// Whether a register survives as its delay does.
@@ -140,12 +144,12 @@ impl Checker<'_> {
     }
 
     /// Whether writes leave what a delay remembers: the last one is that of its last tick.
-    /// What is written in turn is written at each of its ticks.
+    /// What is written in turn is written at each of its ticks, and goes on as far as it is read, to so many ticks behind those that are done.
     fn writes(
         &self,
         writes: &[&Write],
         v: Var,
-        next: Var,
+        (next, filled): (Var, u32),
         ends: &[Var],
         required: Positions,
     ) -> Result<(), String> {
@@ -157,9 +161,6 @@ impl Checker<'_> {
                 (None, None) if !required.contains(p) || self.frame.is_absent(v, p) => continue,
                 _ => return Err(format!("is not written once at {p}")),
             };
-            // What is written in turn goes on as far as it is read; what is committed is done.
-            let is_commit = self.plan.commits.iter().any(|commit| std::ptr::eq(commit, *write));
-            let filled = if is_commit { 0 } else { self.plan.reach(write.register) };
             if !self.is_present(&write.when, v, (p, filled)) {
                 return Err(format!("is written under other guards than its clock at {p}"));
             }

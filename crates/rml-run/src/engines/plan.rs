@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use rml_analysis::{Analyses, Causality, Clocks, Latency};
 use rml_backend::Backend;
 use rml_backend_cpu::plan::Machine as Embedded;
 use rml_base::memory;
@@ -96,36 +97,38 @@ impl PlanEngine {
         if let Some(known) = known.iter().find(is_this) {
             return known.found.clone();
         }
-        let found = planned(program, fed);
+        let found = planned(program, &Analyses::of(program), fed);
         known.push(Known { program: Arc::downgrade(program), fed, found: found.clone() });
         found
     }
 }
 
-pub(super) fn planned(program: &Drawn, fed: Fed) -> Result<Planned, Declined> {
-    let plan = rml_schedule::schedule(program, fed).map_err(|why| {
+/// The plan of a program of which all that is known.
+pub(super) fn planned(program: &Drawn, analyses: &Analyses, fed: Fed) -> Result<Planned, Declined> {
+    let plan = rml_schedule::schedule_known(program, analyses, fed).map_err(|why| {
         let declined = Declined::new(Reason::Schedule, why.why);
         if let Some(span) = why.span { declined.at(span) } else { declined }
     })?;
     if plan.registers.iter().any(|r| r.kind == Kind::Hidden) {
         return Err(Declined::new(Reason::Use, "the simulator could not go on inside a window"));
     }
-    if fed == Fed::Blocks && plan.ahead() > 0 && u64::from(plan.ahead()) > latency(program) {
+    if fed == Fed::Blocks
+        && plan.ahead() > 0
+        && u64::from(plan.ahead()) > latency(program, &analyses.causality)
+    {
         return Err(Declined::new(
             Reason::Use,
             "a state waits longer than the outputs, which would be late in a stream",
         ));
     }
-    let clocks = input_clocks(program, &rml_analysis::clocks(program).clocks)?;
+    let clocks = input_clocks(program, &analyses.clocks.clocks)?;
     Ok(Planned { plan: Arc::new(plan), clocks })
 }
 
 /// For how many cycles outputs wait, if that is known.
-fn latency(program: &Drawn) -> u64 {
-    let clocks = rml_analysis::clocks(program).clocks;
-    let causality = rml_analysis::causality(program, &clocks);
+fn latency(program: &Drawn, causality: &Causality) -> u64 {
     let of = |v: &rml_ir::flat::Var| match causality.latency[*v] {
-        rml_analysis::Latency::Bounded(cycles) => cycles,
+        Latency::Bounded(cycles) => cycles,
         _ => 0,
     };
     program.outputs.iter().map(of).max().unwrap_or(0)
@@ -137,12 +140,9 @@ fn streams(plan: &Plan) -> bool {
 }
 
 /// For each input, the input whose value says where it is present, if it is not present in every cycle.
-fn input_clocks(
-    program: &Drawn,
-    clocks: &rml_analysis::Clocks,
-) -> Result<Vec<Option<(usize, bool)>>, Declined> {
+fn input_clocks(program: &Drawn, clocks: &Clocks) -> Result<Vec<Option<(usize, bool)>>, Declined> {
     let of = |input: &rml_ir::flat::Input| match input.clock {
-        None if clocks.of[input.var] == rml_analysis::Clocks::BASE => Ok(None),
+        None if clocks.of[input.var] == Clocks::BASE => Ok(None),
         Some((cond, flag)) => match program.inputs.iter().position(|i| i.var == cond && i.clock.is_none()) {
             Some(at) => Ok(Some((at, flag))),
             None => Err(input.var),

@@ -24,7 +24,7 @@ impl PlanShape {
     /// Why it has none, with the place.
     pub fn new(run: &RunFacts) -> Result<Self, Declined> {
         let lacks = || Declined::new(Reason::Use, "a constant has no value");
-        let plan = planned(&run.undrawn().ok_or_else(lacks)?, Fed::Windows)?.plan;
+        let plan = planned(&run.undrawn().ok_or_else(lacks)?, &run.analyses, Fed::Windows)?.plan;
         Ok(Self { outline: Outline::of(&plan), footprint: footprint(&plan) })
     }
 }

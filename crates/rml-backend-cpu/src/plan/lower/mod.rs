@@ -1,8 +1,9 @@
 //! From plans to code.
 
+use rml_base::IndexVec;
 use rml_ir::op::Op;
 use rml_ir::{DType, Positions, Shape, Type};
-use rml_plan::{Atom, Case, Ends, Part, Plan, Region, Rule, TapeData, Write};
+use rml_plan::{Atom, Case, Ends, Part, Plan, Reg, Region, Rule, TapeData, Write};
 
 use super::code::{
     Added, Arg, At, Code, Ending, Given, Guard, Instr, Kernel, Pass, Put, Ref, Slot, SlotData, Taken, Unit,
@@ -17,7 +18,14 @@ mod sink;
 /// The code of a plan.
 pub(super) fn lower(plan: &Plan) -> Code {
     let code = Code { consts: plan.consts.len(), ahead: plan.ahead() as usize, ..Code::default() };
-    let mut lower = Lower { plan, views: views(plan), once: vec![false; plan.tapes.len()], code };
+    let mut lower = Lower {
+        plan,
+        ahead: plan.ahead(),
+        reaches: plan.reaches(),
+        views: views(plan),
+        once: vec![false; plan.tapes.len()],
+        code,
+    };
     lower.slots();
     lower.regions();
     lower.code.commits = plan.commits.iter().map(|w| Put { short: 0, ..lower.put(w) }).collect();
@@ -35,6 +43,9 @@ pub(super) fn lower(plan: &Plan) -> Code {
 
 pub(super) struct Lower<'a> {
     plan: &'a Plan,
+    /// At how many ticks behind those that are done tapes are filled at most, and each register is written.
+    ahead: u32,
+    reaches: IndexVec<Reg, u32>,
     views: Views,
     /// Tapes whose value is the same at all ticks.
     once: Vec<bool>,
@@ -70,14 +81,19 @@ impl Lower<'_> {
                 }
             }
         }
+        let mut in_loop = IndexVec::filled(false, self.plan.registers.len());
+        for region in &self.plan.regions {
+            if let Region::Loop { writes, .. } = region {
+                writes.iter().for_each(|w| in_loop[w.register] = true);
+            }
+        }
         for (id, register) in self.plan.registers.iter_enumerated() {
             let i = id.0 as usize;
-            let in_loop = |r: &Region| matches!(r, Region::Loop { writes, .. } if writes.iter().any(|w| w.register.0 as usize == i));
-            if self.plan.regions.iter().any(in_loop) {
+            if in_loop[id] {
                 let slot = self.scratch(register.ty.dtype, register.ty.shape.len(), false);
                 self.code.slots[slot.0].kept = true;
                 self.code.backups.push((i, slot));
-                if self.plan.reach(id) > 0 {
+                if self.reaches[id] > 0 {
                     let slot = self.scratch(register.ty.dtype, register.ty.shape.len(), false);
                     self.code.slots[slot.0].kept = true;
                     self.code.done.push((i, slot));
@@ -120,7 +136,7 @@ impl Lower<'_> {
             when: self.guards(&write.when),
             unless: write.unless.iter().map(|a| self.atom(*a)).collect(),
             value: self.atom(write.value),
-            short: (self.plan.ahead() - self.plan.reach(write.register)) as usize,
+            short: (self.ahead - self.reaches[write.register]) as usize,
         }
     }
 
@@ -185,7 +201,7 @@ impl Lower<'_> {
                 at,
                 when,
                 instrs,
-                short: (self.plan.ahead() - data.ahead) as usize,
+                short: (self.ahead - data.ahead) as usize,
                 once: self.once[tape],
                 in_turn,
                 steps: None,

@@ -1,0 +1,36 @@
+//! All that is found out about a program before it is decided how it runs.
+
+use rml_ir::flat::Flat;
+
+use crate::{Bounds, Causality, ClockReport, Facts, bounds, causality, clocks, facts};
+
+/// What the analyses know of a program, each by those before it. Whoever needs two of them takes them from here, so that nothing is found
+/// out twice.
+#[derive(Clone, Debug)]
+pub struct Analyses {
+    /// The clocks of its variables, and whether they fit.
+    pub clocks: ClockReport,
+    /// When its values are known.
+    pub causality: Causality,
+    /// How long outputs have to be waited for, and memory.
+    pub bounds: Bounds,
+}
+
+impl Analyses {
+    /// Analyses a program.
+    ///
+    /// Requires: `flat::verify`. Ensures: K1 to K5 for a program that is not rejected.
+    pub fn of(flat: &Flat) -> Self {
+        let clocks = clocks(flat);
+        let causality = causality(flat, &clocks.clocks);
+        let bounds = bounds(flat, &clocks.clocks, &causality);
+        Self { clocks, causality, bounds }
+    }
+
+    /// The tables for a scheduler, of the same program.
+    ///
+    /// Ensures: A1 to A10.
+    pub fn facts(&self, flat: &Flat) -> Facts {
+        facts(flat, &self.clocks.clocks, &self.causality)
+    }
+}
