@@ -8,17 +8,21 @@
 //! - `bench`: what calls, preparation and start-up of the backends cost; writes the table of `docs/performance.md`.
 //!   With `--save` and `--compare`: whether this tree is slower than another.
 //! - `peers`: the same jobs by this project, JAX, PyTorch, Keras and a program in C; writes the tables of `docs/performance.md`.
+//! - `nightly`: both, with what past nights gave.
 //! - `fuzz`: random and damaged inputs through every stage, for as long as it is told to.
 //! - `tidy`: the checks that no compiler makes: who may depend on whom, file lengths, codes without an example,
-//!   rules of the semantics that nobody declares or cites, links that lead nowhere, tests without a row in their map.
+//!   rules of the semantics that nobody declares or cites, links that lead nowhere, tests without a row in their map, workflows that do
+//!   what nobody can run.
 //! - `chronograms`: draws the chronograms of the paper's listings anew.
 //! - `bless`: writes expected output anew from what the code does now; read the difference before committing it.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a developer tool talks to the developer")]
 
 mod bench;
+mod chart;
 mod compare;
 mod error_index;
+mod nightly;
 mod page;
 mod peers;
 mod setup;
@@ -50,9 +54,13 @@ commands:
   peers [GROUP].. [--rounds N]
           time training, streams and whole programs beside JAX, PyTorch, Keras and C, and write the tables of docs/performance.md and
           the lines of the README; groups are lstm, cells, scalars, stream, cartpole, digits and length
+  nightly [--push]
+          compare with the commit of the last night, run the peers, keep the figures and their charts in the branch `performance`, and
+          fail if a case has become slower; --push takes the branch from the remote, and gives it back
   fuzz [--minutes M | --rounds R] [--seed S] [--target T].. [--jobs J] | --replay FILE..
           run random and damaged inputs through every stage; write those that fail to disk, as small as possible
-  tidy    dependency directions, file lengths, diagnostic codes, rules of the semantics, links, forbidden words
+  tidy    dependency directions, file lengths, diagnostic codes, rules of the semantics, links, forbidden words,
+          workflows
   bless   write the expected output of tests and the index of diagnostics anew
   chronograms
           draw the chronograms of the paper's listings anew";
@@ -73,6 +81,8 @@ fn main() -> ExitCode {
         ["bench", "--save", name, "--at", commit] => compare::save(name, Some(commit)),
         ["bench", "--compare", name] => compare::compare(name),
         ["peers", ..] => peers::peers(&args[1..]),
+        ["nightly"] => nightly::nightly(false),
+        ["nightly", "--push"] => nightly::nightly(true),
         ["fuzz", ..] => steps::fuzz(&args[1..]),
         ["tidy"] => steps::tidy(),
         ["bless"] => steps::bless(),

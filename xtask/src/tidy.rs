@@ -9,6 +9,7 @@ mod rules;
 mod sources;
 mod system;
 mod test_map;
+mod workflows;
 
 use crate::workspace;
 
@@ -24,5 +25,6 @@ pub(crate) fn check() -> Result<Vec<String>, String> {
     findings.extend(links::check()?);
     findings.extend(rules::check()?);
     findings.extend(test_map::check(&sources)?);
+    findings.extend(workflows::check()?);
     Ok(findings)
 }

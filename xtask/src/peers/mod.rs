@@ -13,6 +13,7 @@ pub(crate) use sides::built;
 
 use crate::page::{self, machine};
 use crate::worker::{Length, Worker};
+use crate::workspace::root;
 use figures::{Figures, Sample};
 use jobs::{Case, Check, Group, Kind};
 use sides::Sides;
@@ -21,8 +22,10 @@ use sides::Sides;
 const PAGE: &str = "docs/performance.md";
 /// Where the lines that matter stand, between the same kind of marks.
 const FRONT: &str = "README.md";
+/// What long windows cost, drawn.
+const PICTURE: &str = "docs/windows.svg";
 /// The figures, for those who keep them.
-const FIGURES: &str = "target/peers/figures.json";
+pub(crate) const FIGURES: &str = "target/peers/figures.json";
 /// How often each side takes a turn, and for how many seconds.
 const ROUNDS: usize = 5;
 const SECONDS: f64 = 0.4;
@@ -62,6 +65,10 @@ pub(crate) fn peers(args: &[String]) -> Result<(), String> {
         let text = tables::group(group, &machine, rounds, &figures);
         println!("\n{text}");
         page::write(PAGE, &format!("peers: {}", group.name), &text)?;
+        if let Some(picture) = tables::picture(group, &figures) {
+            let why = |e| format!("cannot write {PICTURE}: {e}");
+            std::fs::write(root().join(PICTURE), picture).map_err(why)?;
+        }
     }
     if let Some(lines) = tables::front(&figures) {
         page::write(FRONT, "peers", &format!("{machine}:\n\n{lines}"))?;
@@ -172,7 +179,6 @@ fn processes(sides: &Sides, case: &Case, figures: &mut Figures) -> Result<(), St
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workspace::root;
 
     #[test]
     fn the_pages_have_the_marks() {

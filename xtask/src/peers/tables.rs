@@ -2,12 +2,13 @@
 
 use super::figures::{Figures, median, spread};
 use super::jobs::{self, Case, Group, Kind};
+use crate::chart::{Axis, Chart, svg};
 
 /// The text of a group: machine, rounds, and its tables.
 pub(super) fn group(group: &Group, machine: &str, rounds: usize, figures: &Figures) -> String {
     let head = match group.kind {
         Kind::Process => format!("{machine}; {} seeds.\n", jobs::SEEDS),
-        _ => format!("{machine}; {rounds} rounds.\n"),
+        _ => format!("{machine}; rounds: {rounds}.\n"),
     };
     let body = match group.kind {
         Kind::Step => steps(group, figures),
@@ -155,6 +156,27 @@ fn cycles(group: &Group, figures: &Figures) -> String {
     out
 }
 
+/// The same as a picture, for the group that has lengths.
+pub(super) fn picture(group: &Group, figures: &Figures) -> Option<String> {
+    if group.kind != Kind::Cycle {
+        return None;
+    }
+    let cases: Vec<&Case> = group.cases.iter().collect();
+    let sides = columns(&cases, figures);
+    let times = by_length(group, &sides, figures);
+    let lengths = cases.iter().map(|case| jobs::sizes(case.job).get(1).copied().unwrap_or(f64::NAN));
+    let points: Vec<(f64, &Vec<Option<f64>>)> = lengths.zip(&times).collect();
+    let line = |(i, side): (usize, &&'static str)| {
+        (*side, points.iter().filter_map(|(x, times)| Some((*x, times[i]?))).collect())
+    };
+    svg(&Chart {
+        title: "A cycle of a window, by the cycles of the window",
+        x: Axis::Logarithmic,
+        unit: "ns",
+        lines: sides.iter().enumerate().map(line).collect(),
+    })
+}
+
 /// Nanoseconds of a cycle by length and side.
 fn by_length(group: &Group, sides: &[&str], figures: &Figures) -> Vec<Vec<Option<f64>>> {
     let of = |case: &Case, side: &str| {
@@ -230,7 +252,7 @@ mod tests {
             (job, 1, "torch", 4.0),
         ];
         let text = group(&of("lstm"), "a machine", 3, &figures(&all));
-        assert!(text.starts_with("a machine; 3 rounds.\n") && text.contains("86 GFLOP/s"), "{text}");
+        assert!(text.starts_with("a machine; rounds: 3.\n") && text.contains("86 GFLOP/s"), "{text}");
         assert!(text.contains("| rml | rml xla | jax | torch | best peer / rml |"), "{text}");
         let row = text.lines().find(|l| l.contains("units, 32 sequences of 28")).unwrap();
         let own = jobs::operations(job).unwrap() / 2.0 / (2.0 * 1024_f64.powi(3) / 25.0) * 100.0;
@@ -255,6 +277,9 @@ mod tests {
         assert!(carts.contains("| 1.00 (1.00–1.00) |"), "{carts}");
         let lengths = group(&of("length"), "", 1, &figures(&[("lstm:1,1000,4,8", 1, "jax", 0.5)]));
         assert!(lengths.contains("| 1,000 | 500 |"), "{lengths}");
+        let lengths = figures(&[("lstm:1,1000,4,8", 1, "rml", 0.5), ("lstm:1,100,4,8", 1, "rml", 0.1)]);
+        let picture = picture(&of("length"), &lengths).unwrap();
+        assert!(picture.matches("<circle").count() == 2 && picture.contains(">rml<"), "{picture}");
         let mut digits = figures(&[("digits", 1, "rml", 250.0)]);
         digits.entry("digits", 1, "rml").epochs.push(9.0);
         assert!(group(&of("digits"), "", 1, &digits).contains("| rml | 0.250 (0.250–0.250) | 9 (9–9) |"));
