@@ -1,10 +1,10 @@
 //! What a plan says of a tick, as values of a graph.
 
 use rml_backend::Function;
-use rml_base::{EntityId, Span};
+use rml_base::{EntityId, IndexVec, Span};
 use rml_ir::op::Op;
 use rml_ir::{Position, Positions, Type};
-use rml_plan::{Atom, Case, Guard, Kind, Part, Plan, Rule, Tape, Term, Tick};
+use rml_plan::{Atom, Case, Guard, Kind, Part, Plan, Reg, Rule, Tape, Term, Tick};
 
 use crate::batch::{Batch, Val, may_stop};
 use crate::body::Body;
@@ -45,9 +45,15 @@ const INLINE: usize = 256;
 
 pub(crate) struct Lower<'a> {
     pub(crate) plan: &'a Plan,
+    /// Those of its inputs: the ticks that are done, and those that are ahead.
     pub(crate) ticks: usize,
-    /// Whether the end is looked for, so that no tick is the last one.
-    searches: bool,
+    pub(crate) done: usize,
+    /// How many of them are gone through: all, and behind the regions those that are done.
+    until: usize,
+    /// Whether it is not known which tick is the last one, as in a search for it, and where there are ticks ahead.
+    open: bool,
+    /// How many ticks behind those that are done each register is written.
+    pub(crate) reaches: IndexVec<Reg, u32>,
     pub(crate) g: Graph,
     pub(crate) tapes: Tapes,
     pub(crate) registers: Vec<State>,
@@ -69,7 +75,10 @@ impl<'a> Lower<'a> {
         let mut lower = Self {
             plan,
             ticks,
-            searches,
+            done: ticks - plan.ahead() as usize,
+            until: ticks,
+            open: searches || plan.ahead() > 0,
+            reaches: plan.reaches(),
             g: Graph::new(plan.precision),
             tapes: Tapes::new(plan.tapes.len()),
             registers: Vec::new(),
@@ -97,11 +106,23 @@ impl<'a> Lower<'a> {
         node
     }
 
+    /// Goes on behind all regions, where the ticks that are done are all that there are.
+    pub(crate) fn commit(&mut self) {
+        if self.done < self.ticks {
+            (self.until, self.open) = (self.done, false);
+        }
+    }
+
+    /// Behind which tick a tape is not filled.
+    pub(crate) fn end(&self, tape: Tape) -> usize {
+        self.until.min(self.done + self.plan.tapes[tape].ahead as usize)
+    }
+
     /// The ticks of each position, in order.
     pub(crate) fn ranges(&self) -> Vec<(Position, usize, usize)> {
-        let n = self.ticks;
+        let n = self.until;
         match n {
-            _ if self.searches => {
+            _ if self.open => {
                 let behind = (n > 1).then_some((Position::Middle, 1, n));
                 std::iter::once((Position::First, 0, 1)).chain(behind).collect()
             }
@@ -132,7 +153,10 @@ impl<'a> Lower<'a> {
 
     pub(crate) fn over(&mut self, part: &Part) {
         for (from, to, case) in self.alike(|p| self.case_at(part, p)) {
-            self.fill(part.tape, case, from, to);
+            let to = to.min(self.end(part.tape));
+            if from < to {
+                self.fill(part.tape, case, from, to);
+            }
         }
     }
 

@@ -37,14 +37,28 @@ fn is_outside(varied: &Varied, own: &BTreeSet<Tape>) -> bool {
 
 impl Lower<'_> {
     /// Fills tapes and writes registers tick by tick: in one loop if the ticks differ in their operands at most, else with those at the
-    /// edges apart.
+    /// edges apart. Ticks that are ahead come behind that; registers are then what they were before these.
     pub(crate) fn turn(&mut self, backward: bool, parts: &[Part], writes: &[Write]) {
         let apart = self.names_edges(parts);
-        let ranges = self.doings(parts, writes, apart);
-        if !apart && ranges.len() > 1 && self.turn_merged(backward, parts, writes, &ranges) {
-            return;
+        let mut ranges = self.doings(parts, writes, apart);
+        let ahead = ranges.split_off(ranges.partition_point(|(from, ..)| *from < self.done));
+        if apart || ranges.len() < 2 || !self.turn_merged(backward, parts, writes, &ranges) {
+            self.turn_apart(backward, parts, writes, ranges);
         }
-        let mut ranges = ranges;
+        if !ahead.is_empty() {
+            let done = self.registers.clone();
+            self.turn_apart(backward, parts, writes, ahead);
+            self.registers = done;
+        }
+    }
+
+    fn turn_apart(
+        &mut self,
+        backward: bool,
+        parts: &[Part],
+        writes: &[Write],
+        mut ranges: Vec<(usize, usize, Doing)>,
+    ) {
         if backward {
             ranges.reverse();
         }
@@ -69,18 +83,40 @@ impl Lower<'_> {
     /// What is done at which ticks.
     fn doings(&self, parts: &[Part], writes: &[Write], apart: bool) -> Vec<(usize, usize, Doing)> {
         let mut ranges: Vec<(usize, usize, Doing)> = Vec::new();
-        for (p, from, to) in self.ranges() {
-            let cases = parts.iter().map(|part| self.case_at(part, p)).collect();
-            let doing: Doing = (cases, writes.iter().map(|w| w.at.contains(p)).collect());
+        let reached = |w: &Write| self.done + self.reaches[w.register] as usize;
+        for (p, from, to) in
+            self.split(parts.iter().map(|p| self.end(p.tape)).chain(writes.iter().map(reached)))
+        {
+            let cases = parts.iter().map(|part| self.case_at(part, p).filter(|_| from < self.end(part.tape)));
+            let written = writes.iter().map(|w| w.at.contains(p) && from < reached(w));
+            let doing: Doing = (cases.collect(), written.collect());
             match ranges.last_mut() {
-                Some((_, end, last)) if !apart && *last == doing => *end = to,
+                Some((_, end, last)) if !apart && from != self.done && *last == doing => *end = to,
                 _ => ranges.push((from, to, doing)),
             }
         }
         ranges
     }
 
-    /// One loop through all ticks, if it can be.
+    /// The ticks of each position, those that are ahead apart from the others, and divided where something ends.
+    fn split(&self, ends: impl Iterator<Item = usize>) -> Vec<(Position, usize, usize)> {
+        let mut ends: Vec<usize> = ends.chain([self.done]).collect();
+        ends.sort_unstable();
+        ends.dedup();
+        let mut found = Vec::new();
+        for (p, mut from, to) in self.ranges() {
+            for end in ends.iter().copied().filter(|end| *end < to) {
+                if from < end {
+                    found.push((p, from, end));
+                    from = end;
+                }
+            }
+            found.push((p, from, to));
+        }
+        found
+    }
+
+    /// One loop through all ticks that are done, if it can be.
     fn turn_merged(
         &mut self,
         backward: bool,
@@ -104,7 +140,7 @@ impl Lower<'_> {
             if self.ranges().iter().any(elsewhere) {
                 return false;
             }
-            if !merged.add(plan, part.tape, &found, self.ticks) {
+            if !merged.add(plan, part.tape, &found, self.done) {
                 return false;
             }
         }
@@ -116,7 +152,7 @@ impl Lower<'_> {
         {
             return false;
         }
-        self.body(backward, (0, self.ticks), &merged, &writes.iter().collect::<Vec<_>>());
+        self.body(backward, (0, self.done), &merged, &writes.iter().collect::<Vec<_>>());
         true
     }
 
@@ -128,7 +164,7 @@ impl Lower<'_> {
         varied: &Varied,
         own: &BTreeSet<Tape>,
     ) -> Option<(Tape, Option<Atom>)> {
-        let (start, behind) = if backward { (self.ticks - 1, Tick::After) } else { (0, Tick::Before) };
+        let (start, behind) = if backward { (self.done - 1, Tick::After) } else { (0, Tick::Before) };
         let (mut tape, mut other) = (None, None);
         for (from, to, atom) in varied {
             match atom {
@@ -242,7 +278,7 @@ impl Lower<'_> {
     /// An operand that differs from tick to tick, before the loop opens.
     fn varied(&mut self, backward: bool, varied: &Varied, own: &BTreeSet<Tape>) -> Operand {
         if let Some((tape, start)) = self.starts_past(backward, varied, own) {
-            let edge = if backward { self.ticks - 1 } else { 0 };
+            let edge = if backward { self.done - 1 } else { 0 };
             let start = start.and_then(|start| self.read(start, At::Ticks(edge, edge + 1)));
             let start = start.map_or_else(|| self.g.zeros(&self.plan.tapes[tape].ty), |v| v.node);
             return Operand::Carried(start, tape);
@@ -260,7 +296,7 @@ impl Lower<'_> {
             }
             Some(value) => {
                 let ty = self.element(value);
-                Operand::Rows(stack(&mut self.g, &pieces, 0, self.ticks, &ty))
+                Operand::Rows(stack(&mut self.g, &pieces, 0, self.done, &ty))
             }
             None => Operand::Same(self.g.truth(false)),
         }

@@ -52,12 +52,13 @@ fn cells(lower: &mut Lower<'_>, output: &Output) -> Vec<Cells> {
     cells
 }
 
-/// The graph of a window of that many ticks, at least one, in which these registers are set when it begins.
+/// The graph of a window of that many ticks, of which at least one is done, in which these registers are set when it begins.
 pub(crate) fn window(plan: &Plan, ticks: usize, set: &[bool]) -> Window {
     let mut lower = Lower::new(plan, ticks, set, false);
     for each in &plan.regions {
         region(&mut lower, each);
     }
+    lower.commit();
     lower.turn(false, &[], &plan.commits);
     let outputs = plan.outputs.iter().map(|output| cells(&mut lower, output)).collect();
     Window::of(lower, outputs)

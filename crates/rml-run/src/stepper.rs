@@ -9,12 +9,16 @@ use rml_base::codes::{backend, run as codes, sim};
 use rml_base::{Diagnostic, Error, memory, suggest};
 use rml_data::Feed;
 use rml_driver::Program;
-use rml_ir::{DType, Precision, Type, Value};
+use rml_ir::{DType, Data, Precision, Type, Value};
 use rml_plan::{Ends, Kind, Plan};
 use rml_schedule::Fed;
 
 use crate::checkpoint::{Checkpoint, Policy};
 use crate::session::{Session, unknown_input};
+
+mod late;
+
+use late::Late;
 
 /// An input, and the type of its elements.
 #[derive(Clone, Copy, Debug)]
@@ -52,6 +56,8 @@ pub struct Stepper {
     program: Program,
     plan: Arc<Plan>,
     machine: Any,
+    /// What waits, if outputs do.
+    late: Option<Late>,
     cycles: usize,
 }
 
@@ -74,7 +80,7 @@ pub trait Element: Copy + sealed::Sealed {
 use sealed::Any;
 
 mod sealed {
-    use super::Machine;
+    use super::{Data, Machine};
 
     /// A machine of either precision.
     #[derive(Debug)]
@@ -86,11 +92,12 @@ mod sealed {
     pub trait Sealed: Sized {
         fn write(any: &mut Any, input: usize, t: usize, elements: &[Self]);
         fn read(any: &Any, output: usize, t: usize) -> Option<&[Self]>;
+        fn elements(data: &mut Data) -> Option<&mut [Self]>;
     }
 }
 
 macro_rules! number {
-    ($t:ty, $variant:ident, $precision:ident) => {
+    ($t:ty, $variant:ident, $precision:ident, $data:ident) => {
         impl Element for $t {
             fn dtype(precision: Precision) -> Option<DType> {
                 (precision == Precision::$precision).then_some(DType::Num)
@@ -105,11 +112,14 @@ macro_rules! number {
             fn read(any: &Any, output: usize, t: usize) -> Option<&[Self]> {
                 if let Any::$variant(machine) = any { machine.read(output, t) } else { None }
             }
+            fn elements(data: &mut Data) -> Option<&mut [Self]> {
+                if let Data::$data(elements) = data { Some(elements) } else { None }
+            }
         }
     };
 }
-number!(f32, Single, F32);
-number!(f64, Double, F64);
+number!(f32, Single, F32, F32);
+number!(f64, Double, F64, F64);
 
 macro_rules! plain {
     ($t:ty, $dtype:ident) => {
@@ -124,6 +134,9 @@ macro_rules! plain {
             }
             fn read(any: &Any, output: usize, t: usize) -> Option<&[Self]> {
                 either!(any, machine => machine.read(output, t))
+            }
+            fn elements(data: &mut Data) -> Option<&mut [Self]> {
+                if let Data::$dtype(elements) = data { Some(elements) } else { None }
             }
         }
     };
@@ -171,14 +184,32 @@ impl Stepper {
         let machine = machine.map_err(|short| {
             Error::from(short.diagnostic("a window of one cycle")).with_sources(program.sources())
         })?;
-        let stepper = Self { program: program.clone(), plan, machine, cycles: 0 };
-        match stepper.plan.ahead() {
-            0 => Ok(stepper),
-            n => {
-                Err(stepper
-                    .declined(&format!("its outputs wait for {n} cycles more; feed it to a `Session`")))
-            }
-        }
+        let late = Late::of(&plan);
+        Ok(Self { program: program.clone(), plan, machine, late, cycles: 0 })
+    }
+
+    /// How many cycles later outputs come than the inputs of their cycle. What is read behind a step are the outputs of so many cycles
+    /// before those that were written; there are none before the first cycle.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), rml::Error> {
+    /// use rml::{Options, Source, Stepper};
+    /// let text = "node main(x: num []) -> (y) y = x + post (post x);";
+    /// let program = rml::compile(&Source::text("ahead.rml", text), &Options::default())?;
+    /// let mut stepper = Stepper::stream(&program)?;
+    /// assert_eq!(stepper.latency(), 2);
+    /// let (x, y) = (stepper.input::<f32>("x")?, stepper.output::<f32>("y")?);
+    /// let mut found = Vec::new();
+    /// for sample in [1.0, 2.0, 3.0, 4.0] {
+    ///     stepper.write(x, &[sample]);
+    ///     stepper.step()?;
+    ///     found.push(stepper.read(y).map(|y| y[0]));
+    /// }
+    /// assert_eq!(found, [None, None, Some(1.0 + 3.0), Some(2.0 + 4.0)]);
+    /// # Ok(()) }
+    /// ```
+    pub fn latency(&self) -> usize {
+        self.late.as_ref().map_or(0, |late| late.ahead)
     }
 
     fn declined(&self, why: &str) -> Error {
@@ -252,9 +283,13 @@ impl Stepper {
         }
         if self.cycles != cycles {
             let footprint = either!(&self.machine, machine => machine.footprint());
-            memory::ask(footprint.at(cycles))
+            let ticks = self.latency() + cycles;
+            memory::ask(footprint.at(ticks))
                 .map_err(|short| self.fail(short.diagnostic(format!("a window of {cycles} cycles"))))?;
-            either!(&mut self.machine, machine => machine.begin_window(cycles));
+            either!(&mut self.machine, machine => machine.begin_window(ticks));
+            if let Some(late) = &mut self.late {
+                late.resize(cycles);
+            }
             self.cycles = cycles;
         }
         if let Ends::Given(ends) = &self.plan.ends {
@@ -282,7 +317,10 @@ impl Stepper {
     /// # Panics
     /// If there are more elements than the window has from there on.
     pub fn write_at<T: Element>(&mut self, port: InputPort<T>, cycle: usize, elements: &[T]) {
-        T::write(&mut self.machine, port.index, cycle, elements);
+        match &mut self.late {
+            Some(late) => late.write(port.index, cycle, elements),
+            None => T::write(&mut self.machine, port.index, cycle, elements),
+        }
     }
 
     /// Runs the window, or the cycle of a stream. The next one has as many cycles, unless [`window`](Self::window) says otherwise.
@@ -290,21 +328,39 @@ impl Stepper {
     /// # Errors
     /// An operator has no result: an integer does not fit, a position lies outside of its axis. No state has changed then.
     pub fn step(&mut self) -> Result<(), Error> {
-        let cycles = self.cycles.max(1);
-        match either!(&mut self.machine, machine => machine.window(cycles)) {
-            Ok(()) => Ok(()),
-            Err(Suspect) => Err(self.explained()),
+        let ticks = self.ticks();
+        if let Some(late) = &self.late
+            && ticks > late.ahead
+        {
+            either!(&mut self.machine, machine => machine.begin_window(ticks));
+            late.give(&mut self.machine, ticks);
         }
+        if ticks > self.latency() {
+            let ran = either!(&mut self.machine, machine => machine.window(ticks));
+            ran.map_err(|Suspect| self.explained())?;
+        }
+        if let Some(late) = &mut self.late {
+            late.done(ticks, self.cycles.max(1));
+        }
+        Ok(())
     }
 
-    /// The elements of an output in the first cycle of the window that was run; none where it is absent.
+    /// How many cycles the next step looks at.
+    fn ticks(&self) -> usize {
+        let cycles = self.cycles.max(1);
+        self.late.as_ref().map_or(cycles, |late| late.ticks(cycles))
+    }
+
+    /// The elements of an output in the first cycle of the window that was run, [as late as outputs are](Self::latency); none where it is
+    /// absent.
     pub fn read<T: Element>(&self, port: OutputPort<T>) -> Option<&[T]> {
         self.read_at(port, 0)
     }
 
     /// The elements of an output in a cycle of the window that was run; none where it is absent.
     pub fn read_at<T: Element>(&self, port: OutputPort<T>, cycle: usize) -> Option<&[T]> {
-        T::read(&self.machine, port.index, cycle)
+        let t = self.late.as_ref().map_or(Some(cycle), |late| late.tick(cycle))?;
+        T::read(&self.machine, port.index, t)
     }
 
     /// Reads states from a checkpoint file. All parameters of the program must be there; other states are taken if they are.
@@ -352,7 +408,7 @@ impl Stepper {
                 session.set_state(key, &value)?;
             }
         }
-        for t in 0..self.cycles.max(1) {
+        for t in 0..self.ticks() {
             let feeds: Vec<(&str, Feed)> = self
                 .plan
                 .inputs

@@ -122,9 +122,7 @@ impl Run<'_> {
         let mut reference = Machine::new(Arc::clone(self.plan));
         let mut fast = Fast {
             cpu: Cpu::<N>::new(Arc::clone(self.plan)).map_err(|short| short.to_string())?,
-            // Blocks that look ahead run on the embedded backend alone.
-            lowered: (self.plan.ahead() == 0)
-                .then(|| Lowered::new(Arc::clone(self.plan), Arc::clone(self.backend))),
+            lowered: Some(Lowered::new(Arc::clone(self.plan), Arc::clone(self.backend))),
         };
         let mut from = 0;
         while from < cycles {

@@ -27,7 +27,7 @@ fn main() {
         }
     }
     if asked.is_empty() || asked.iter().any(|a| a == "first") {
-        first::first(if short { &[3] } else { &[10, 10_000] });
+        first::first(if short { &[3] } else { &[8, 100, 10_000] });
     }
 }
 

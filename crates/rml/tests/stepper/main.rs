@@ -1,6 +1,7 @@
 //! Programs on slices: what a session gives, without allocation.
 
 mod ffi;
+mod late;
 
 use std::path::Path;
 

@@ -1,0 +1,93 @@
+//! Inputs of programs that look ahead: those of cycles that are not done are kept, and given again with those that come.
+
+use rml_ir::{Data, Value};
+use rml_plan::Plan;
+
+use super::sealed::{Any, Sealed};
+
+/// The inputs of the cycles that wait, and of those that come next.
+#[derive(Debug)]
+pub(super) struct Late {
+    /// For each input how many elements a cycle has, and all of them.
+    inputs: Vec<(usize, Data)>,
+    /// For how many cycles outputs wait.
+    pub(super) ahead: usize,
+    /// How many cycles wait.
+    waiting: usize,
+    /// How many of the cycles that came last came before all outputs.
+    early: usize,
+}
+
+impl Late {
+    /// Nothing waits yet. None if outputs do not wait.
+    pub(super) fn of(plan: &Plan) -> Option<Self> {
+        let ahead = plan.ahead() as usize;
+        let none = |ty| Value::zeros(ty, plan.precision).to_data();
+        let inputs = plan.inputs.iter().map(|(_, ty)| (ty.shape.len(), none(ty))).collect();
+        (ahead > 0).then_some(Self { inputs, ahead, waiting: 0, early: usize::MAX })
+    }
+
+    /// Makes room for so many cycles behind those that wait.
+    pub(super) fn resize(&mut self, cycles: usize) {
+        let ticks = self.ahead + cycles;
+        for (width, data) in &mut self.inputs {
+            let len = ticks * *width;
+            match data {
+                Data::Bool(v) => v.resize(len, false),
+                Data::Int(v) => v.resize(len, 0),
+                Data::F32(v) => v.resize(len, 0.0),
+                Data::F64(v) => v.resize(len, 0.0),
+            }
+        }
+    }
+
+    /// Sets an input from that cycle of those that come on.
+    pub(super) fn write<T: Sealed + Copy>(&mut self, input: usize, cycle: usize, elements: &[T]) {
+        let (width, data) = &mut self.inputs[input];
+        let (from, ahead) = ((self.waiting + cycle) * *width, (self.ahead - self.waiting) * *width);
+        if let Some(all) = T::elements(data) {
+            let room = all.len().saturating_sub(ahead);
+            assert!(from + elements.len() <= room, "elements of more cycles than the window has");
+            all[from..][..elements.len()].copy_from_slice(elements);
+        }
+    }
+
+    /// How many cycles there are with the next ones.
+    pub(super) fn ticks(&self, cycles: usize) -> usize {
+        self.waiting + cycles
+    }
+
+    /// Gives the machine the inputs of those cycles.
+    pub(super) fn give(&self, machine: &mut Any, ticks: usize) {
+        for (i, (width, data)) in self.inputs.iter().enumerate() {
+            let len = ticks * width;
+            match data {
+                Data::Bool(v) => bool::write(machine, i, 0, &v[..len]),
+                Data::Int(v) => i64::write(machine, i, 0, &v[..len]),
+                Data::F32(v) => f32::write(machine, i, 0, &v[..len]),
+                Data::F64(v) => f64::write(machine, i, 0, &v[..len]),
+            }
+        }
+    }
+
+    /// Forgets what is done of that many cycles, of which the last `cycles` came last.
+    pub(super) fn done(&mut self, ticks: usize, cycles: usize) {
+        let done = ticks.saturating_sub(self.ahead);
+        for (width, data) in &mut self.inputs {
+            let waiting = done * *width..ticks * *width;
+            match data {
+                Data::Bool(v) => v.copy_within(waiting, 0),
+                Data::Int(v) => v.copy_within(waiting, 0),
+                Data::F32(v) => v.copy_within(waiting, 0),
+                Data::F64(v) => v.copy_within(waiting, 0),
+            }
+        }
+        self.early = self.ahead - (ticks - cycles);
+        self.waiting = ticks - done;
+    }
+
+    /// Which tick of the window that was run an output comes from, as one of the cycles that came last.
+    pub(super) fn tick(&self, cycle: usize) -> Option<usize> {
+        cycle.checked_sub(self.early)
+    }
+}
