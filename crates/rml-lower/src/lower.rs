@@ -312,6 +312,7 @@ impl<'a> Lower<'a> {
         for (from, to, i) in self.alike(|p| terms.iter().position(|t| t.at.contains(p))) {
             let (term, ticks) = (&terms[i], At::Ticks(from, to));
             let args = term.args.iter().map(|a| self.read(*a, ticks)).collect::<Option<Vec<Val>>>()?;
+            let args = self.guarded(args, &term.when, ticks, span);
             let n = to - from;
             let all = if n == 1 {
                 self.apply(&term.op, &args, ty, span, ticks).node

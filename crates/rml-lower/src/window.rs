@@ -36,7 +36,7 @@ impl Window {
 fn region(lower: &mut Lower<'_>, region: &Region) {
     match region {
         Region::Over(parts) => parts.iter().for_each(|part| lower.over(part)),
-        Region::Loop { backward, parts, writes } => lower.turn(*backward, parts, writes),
+        Region::Loop { backward, parts, writes, .. } => lower.turn(*backward, parts, writes),
     }
 }
 

@@ -23,6 +23,9 @@
 //!   them the conditions, are the same at a first tick whether it is the only one or not, and at a later one whether it is the last or not.
 //! - **P7** where a plan looks ahead, any block is a window, no loop is backward and nothing is a sum. What fills a tape is the same at
 //!   ticks that are the last one and at others. What is read is filled as far as it is read.
+//! - **P8** a loop [by](Region::Loop::by) some conditions reads what it fills at another tick as what a [delay](Rule::Restart) is that
+//!   starts anew with each of them, and nowhere else. The conditions are filled before it, without guards, at each tick but the last
+//!   one. Such a loop writes no register and finds no end, and its plan does not look ahead.
 
 use std::sync::Arc;
 
@@ -36,6 +39,7 @@ mod outline;
 mod parse;
 mod print;
 pub mod reference;
+mod sequences;
 mod verify;
 
 pub use outline::Outline;
@@ -234,10 +238,19 @@ pub enum Rule {
 pub struct Term {
     /// The positions.
     pub at: Positions,
+    /// It is added where all of these hold. A term that has any copies its operand, or adds up rows or products: what makes zeros of zeros.
+    pub when: Vec<Guard>,
     /// An operator; its result has the type of the sum.
     pub op: Op,
     /// Its operands, as seen from each tick.
     pub args: Vec<Atom>,
+}
+
+impl Term {
+    /// All that it reads.
+    pub fn reads(&self) -> impl Iterator<Item = Atom> + '_ {
+        self.when.iter().map(|g| g.cond).chain(self.args.iter().copied())
+    }
 }
 
 /// An operand.
@@ -329,6 +342,10 @@ pub enum Region {
     Loop {
         /// From the last tick to the first.
         backward: bool,
+        /// Conditions that end sequences within the window: a sequence ends behind each tick at which one of them holds. Nothing that
+        /// the loop fills is read at a tick of another sequence, so sequences may be filled in any order, or all at once. Without
+        /// conditions the window is one sequence.
+        by: Vec<Tape>,
         /// What is filled in each tick, in order.
         parts: Vec<Part>,
         /// What is written in each tick behind that.
@@ -358,7 +375,10 @@ impl Rule {
             Rule::Restart { ends, init, next } => ends.iter_mut().chain([init, next]).for_each(f),
             Rule::Sum { init, terms, .. } => {
                 init.iter_mut().for_each(&mut f);
-                terms.iter_mut().flat_map(|t| t.args.iter_mut()).for_each(f);
+                for term in terms {
+                    term.when.iter_mut().for_each(|g| f(&mut g.cond));
+                    term.args.iter_mut().for_each(&mut f);
+                }
             }
             Rule::Read { init, .. } => init.iter_mut().for_each(f),
             Rule::Input(_) => {}

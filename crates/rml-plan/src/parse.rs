@@ -71,6 +71,7 @@ const MAX_CONSTS: u32 = 1 << 20;
 /// A loop that is being read.
 struct Looped {
     backward: bool,
+    by: Vec<Tape>,
     parts: Vec<Part>,
     writes: Vec<Write>,
 }
@@ -179,8 +180,8 @@ impl<'a> Reader<'a> {
     fn line(&mut self, c: &mut Cursor<'a>) -> Read<()> {
         if let Some(mut looped) = self.looped.take() {
             if c.eat("}") {
-                let Looped { backward, parts, writes } = looped;
-                self.plan.regions.push(Region::Loop { backward, parts, writes });
+                let Looped { backward, by, parts, writes } = looped;
+                self.plan.regions.push(Region::Loop { backward, by, parts, writes });
                 return c.end();
             }
             if c.eat("write") {
@@ -207,8 +208,15 @@ impl<'a> Reader<'a> {
             if !backward {
                 c.expect("forward")?;
             }
+            let mut by = Vec::new();
+            if c.eat("by") {
+                by.push(self.condition(c)?);
+                while c.eat("or") {
+                    by.push(self.condition(c)?);
+                }
+            }
             c.expect("{")?;
-            self.looped = Some(Looped { backward, parts: Vec::new(), writes: Vec::new() });
+            self.looped = Some(Looped { backward, by, parts: Vec::new(), writes: Vec::new() });
         } else if c.eat("commit") {
             let write = self.write(c)?;
             self.plan.commits.push(write);
@@ -301,7 +309,9 @@ impl<'a> Reader<'a> {
         } else {
             (Op::Copy, vec![self.atom(c)?])
         };
-        Ok(Term { at: place(c)?, op, args })
+        let at = place(c)?;
+        let when = if c.eat("if") { self.guards(c, "and")? } else { Vec::new() };
+        Ok(Term { at, when, op, args })
     }
 
     /// ` when a and not b`.
@@ -352,6 +362,12 @@ impl<'a> Reader<'a> {
         let output = self.plan.outputs.last_mut().ok_or_else(|| c.error("an output before this"))?;
         output.cases.push(case);
         Ok(())
+    }
+
+    /// A tape that ends sequences.
+    fn condition(&self, c: &mut Cursor<'a>) -> Read<Tape> {
+        let name = c.word("the name of a tape")?;
+        self.names.get(name).copied().ok_or_else(|| c.error("a tape before this"))
     }
 
     fn atom(&mut self, c: &mut Cursor<'a>) -> Read<Atom> {

@@ -93,8 +93,11 @@ impl Printer<'_> {
                 }
                 Ok(())
             }
-            Region::Loop { backward, parts, writes } => {
-                writeln!(self.out, "loop {} {{", if *backward { "backward" } else { "forward" })?;
+            Region::Loop { backward, by, parts, writes } => {
+                let way = if *backward { "backward" } else { "forward" };
+                let by: Vec<&str> = by.iter().map(|tape| &*self.names[tape.0 as usize]).collect();
+                let by = if by.is_empty() { String::new() } else { format!(" by {}", by.join(" or ")) };
+                writeln!(self.out, "loop {way}{by} {{")?;
                 let until = match &self.plan.ends {
                     Ends::Found { conds, head } if is_first => Some((conds, *head)),
                     _ => None,
@@ -167,7 +170,9 @@ impl Printer<'_> {
             rml_ir::op::Op::Copy => args.join(", "),
             op => format!("{op}({})", args.join(", ")),
         };
-        format!("{text}{}", place(term.at))
+        let guards: Vec<String> = term.when.iter().map(|g| literal(&self.atom(g.cond), g.value)).collect();
+        let guards = if guards.is_empty() { String::new() } else { format!(" if {}", guards.join(" and ")) };
+        format!("{text}{}{guards}", place(term.at))
     }
 
     fn write(&self, write: &super::Write) -> String {

@@ -160,18 +160,37 @@ impl Window<'_> {
             Region::Over(parts) => {
                 parts.iter().try_for_each(|part| (0..self.ticks).try_for_each(|t| self.fill(part, t)))
             }
-            Region::Loop { backward, parts, writes } => (0..self.ticks).try_for_each(|i| {
-                let t = if *backward { self.ticks - 1 - i } else { i };
-                parts.iter().try_for_each(|part| self.fill(part, t))?;
-                let reached = |w: &&Write| t < self.done + self.reaches[w.register] as usize;
-                let writes: Vec<Write> = writes.iter().filter(reached).cloned().collect();
-                self.write(&writes, t)?;
-                for write in writes.iter().filter(|_| t < self.done) {
-                    self.kept[write.register] = self.registers[write.register].clone();
-                }
-                Ok(())
-            }),
+            Region::Loop { backward, by, parts, writes } => {
+                self.order(*backward, by)?.into_iter().try_for_each(|t| {
+                    parts.iter().try_for_each(|part| self.fill(part, t))?;
+                    let reached = |w: &&Write| t < self.done + self.reaches[w.register] as usize;
+                    let writes: Vec<Write> = writes.iter().filter(reached).cloned().collect();
+                    self.write(&writes, t)?;
+                    for write in writes.iter().filter(|_| t < self.done) {
+                        self.kept[write.register] = self.registers[write.register].clone();
+                    }
+                    Ok(())
+                })
+            }
         }
+    }
+
+    /// The ticks in the order of a loop: the first one of each sequence, then the second one of each, and so on.
+    fn order(&self, backward: bool, by: &[Tape]) -> Result<Vec<usize>, Fault> {
+        let (mut order, mut start) = (Vec::new(), 0);
+        for t in 0..self.ticks {
+            let holds = |tape: &Tape| self.truth(Atom::Tape(*tape, Tick::Now), t);
+            let is_end =
+                t + 1 == self.ticks || by.iter().map(holds).collect::<Result<Vec<_>, _>>()?.contains(&true);
+            if is_end {
+                order.extend(
+                    (start..=t).enumerate().map(|(i, at)| (i, if backward { start + t - at } else { at })),
+                );
+                start = t + 1;
+            }
+        }
+        order.sort_by_key(|(i, _)| *i);
+        Ok(order.into_iter().map(|(_, t)| t).collect())
     }
 
     fn fill(&mut self, part: &Part, t: usize) -> Result<(), Fault> {
@@ -224,6 +243,9 @@ impl Window<'_> {
             let t = if backward { self.ticks - 1 - i } else { i };
             let p = self.position(t);
             let Some(term) = terms.iter().find(|term| term.at.contains(p)) else { continue };
+            if !self.holds(&term.when, t)? {
+                continue;
+            }
             let args = term.args.iter().map(|a| self.atom(*a, t)).collect::<Result<Vec<Value>, _>>()?;
             let value = apply(&term.op, &args.iter().collect::<Vec<_>>())?;
             sum = Some(match sum {

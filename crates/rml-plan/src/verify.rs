@@ -1,4 +1,4 @@
-//! Checks P1 to P7, position by position.
+//! Checks P1 to P8, position by position.
 
 use rml_base::IndexVec;
 use rml_ir::op::{Op, result_type};
@@ -22,6 +22,7 @@ pub fn verify(plan: &Plan) -> Result<(), Vec<String>> {
     verifier.registers();
     verifier.search();
     crate::ahead::check(plan, &mut verifier.found);
+    crate::sequences::check(plan, &mut verifier.found);
     if verifier.found.is_empty() { Ok(()) } else { Err(verifier.found) }
 }
 
@@ -67,10 +68,10 @@ impl Verifier<'_> {
                     }
                 }
                 if let Rule::Sum { terms, .. } = &case.rule {
-                    let read = terms
-                        .iter()
-                        .flat_map(|t| t.at.iter().flat_map(|p| t.args.iter().map(move |a| (*a, p))));
+                    let read =
+                        terms.iter().flat_map(|t| t.at.iter().flat_map(|p| t.reads().map(move |a| (a, p))));
                     read.for_each(|(atom, p)| self.edge(id, atom, p));
+                    terms.iter().flat_map(|t| &t.when).for_each(|g| self.condition(g.cond, id));
                 }
             }
         }
@@ -126,7 +127,14 @@ impl Verifier<'_> {
             }
             Rule::Sum { init, terms, .. } => {
                 init.iter().try_for_each(|a| same(*a))?;
-                terms.iter().try_for_each(|t| self.apply(&t.op, &t.args, ty))
+                terms.iter().try_for_each(|t| {
+                    let is_zero_of_zeros =
+                        matches!(t.op, Op::Copy | Op::SumTo { .. } | Op::MatMul | Op::Einsum(_));
+                    if !t.when.is_empty() && !is_zero_of_zeros {
+                        return Err(format!("a term with conditions is {}", t.op));
+                    }
+                    self.apply(&t.op, &t.args, ty)
+                })
             }
             Rule::Input(i) => match self.plan.inputs.get(*i as usize) {
                 Some((_, found)) if found == ty => Ok(()),
@@ -156,7 +164,7 @@ impl Verifier<'_> {
         for region in &self.plan.regions {
             match region {
                 Region::Over(parts) => parts.iter().for_each(|part| self.part(part, None, &[])),
-                Region::Loop { backward, parts, writes } => {
+                Region::Loop { backward, parts, writes, .. } => {
                     let inside = Inside { parts, backward: *backward };
                     for (i, part) in parts.iter().enumerate() {
                         self.part(part, Some(inside), &parts[..i]);
@@ -206,7 +214,7 @@ impl Verifier<'_> {
 
     fn term(&mut self, term: &Term, who: &str) {
         for p in term.at.iter() {
-            term.args.iter().for_each(|a| self.read(*a, p, None, &[], who));
+            term.reads().for_each(|a| self.read(a, p, None, &[], who));
         }
     }
 

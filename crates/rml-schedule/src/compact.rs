@@ -8,7 +8,7 @@ use rml_validate::Witness;
 /// The plan without tapes and constants that neither outputs nor registers need. Tapes are numbered in the order in which regions first
 /// fill them; constants that are tensors come before the others.
 ///
-/// Requires, ensures: P1 to P7.
+/// Requires, ensures: P1 to P8.
 pub(crate) fn compact(mut plan: Plan, mut witness: Witness) -> (Plan, Witness) {
     let needed = needed(&mut plan);
     if let (Ends::Found { head, .. }, Some(first)) = (&mut plan.ends, plan.regions.first()) {

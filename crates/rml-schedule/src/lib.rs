@@ -7,6 +7,7 @@
 //! 4. `regions`: which tapes need each other, in which order they are filled, and which of them tick by tick.
 //! 5. `ahead`: at how many ticks behind those that are done each tape is needed, where a block looks ahead.
 //! 6. `sums`: loops that only add up become sums, and sums of outer products one product. `compact`: what nothing reads is dropped.
+//! 7. `sequences`: which loops fall into sequences that need nothing of each other.
 //!
 //! A program that cannot be planned is [`Declined`], with the reason; the simulator runs it.
 
@@ -20,6 +21,7 @@ mod compact;
 mod demand;
 mod regions;
 mod resolve;
+mod sequences;
 mod sums;
 mod window;
 
@@ -71,7 +73,7 @@ pub enum Fed {
 
 /// The plan of a program.
 ///
-/// Ensures: P1 to P7, V1 to V8.
+/// Ensures: P1 to P8, V1 to V9.
 ///
 /// # Errors
 /// The reason why there is none.
@@ -91,7 +93,7 @@ pub fn schedule_known(flat: &Drawn, analyses: &Analyses, fed: Fed) -> Result<Pla
 
 /// The plan of a program, and which variable of the program each tape and each register is, for who checks plans.
 ///
-/// Ensures: P1 to P7, V1 to V8.
+/// Ensures: P1 to P8, V1 to V9.
 ///
 /// # Errors
 /// The reason why there is none.
@@ -147,6 +149,8 @@ fn plan(flat: &Drawn, known: Known<'_>, fed: Fed) -> Result<(Plan, Witness), Dec
     checked("sums", || verify(&plan));
     let (plan, witness) = compact::compact(plan, witness);
     checked("compact", || verify(&plan));
+    let plan = sequences::sequences(plan);
+    checked("sequences", || verify(&plan));
     if let Err(found) = validate(flat, known.clocks, known.facts, &plan, &witness) {
         checked("schedule", || Err(found));
         return Err(Declined::new("its plan is not proved to compute it"));

@@ -255,7 +255,7 @@ impl<'a> Builder<'a> {
                         };
                         writes.extend(register.writes.iter().map(|w| self.write(v, w)));
                     }
-                    done.push(Region::Loop { backward: *backward, parts, writes });
+                    done.push(Region::Loop { backward: *backward, by: Vec::new(), parts, writes });
                 }
             }
         }

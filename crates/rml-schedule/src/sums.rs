@@ -2,8 +2,9 @@
 //! products of a window is one product.
 
 use rml_base::IndexVec;
+use rml_ir::Data;
 use rml_ir::op::{Einsum, Op};
-use rml_plan::{Atom, Case, Ends, Part, Plan, Positions, Region, Rule, Tape, Term, Tick};
+use rml_plan::{Atom, Case, Ends, Guard, Part, Plan, Positions, Region, Rule, Tape, Term, Tick};
 
 /// How often a tape is read, and where.
 #[derive(Clone, Copy, Default)]
@@ -26,7 +27,7 @@ enum By {
 
 /// The plan with sums.
 ///
-/// Requires, ensures: P1 to P7.
+/// Requires, ensures: P1 to P8.
 pub(crate) fn sums(mut plan: Plan) -> Plan {
     // The loop that finds the end of a window stays one.
     let reads = reads(&plan);
@@ -46,7 +47,12 @@ pub(crate) fn sums(mut plan: Plan) -> Plan {
             continue;
         };
         let (init, backward, at) = (*init, *backward, *at);
-        let terms = joined(terms.iter().flat_map(|term| opened(&plan, &reads, term)));
+        let given = init.is_some_and(|init| !starts_from_negative_zero(&plan, init));
+        let terms = terms.iter().flat_map(|term| {
+            let given = given.then(|| given_where(&plan, &reads, term)).flatten();
+            given.unwrap_or_else(|| vec![term.clone()])
+        });
+        let terms = joined(terms.collect::<Vec<_>>().iter().flat_map(|term| opened(&plan, &reads, term)));
         let rule = Rule::Sum { init, backward, terms };
         plan.tapes[tape].cases = vec![Case { at, when: Vec::new(), rule }];
     }
@@ -56,7 +62,7 @@ pub(crate) fn sums(mut plan: Plan) -> Plan {
 
 fn single(region: &Region) -> Option<(Tape, bool)> {
     match region {
-        Region::Loop { backward, parts, writes } => match parts[..] {
+        Region::Loop { backward, parts, writes, .. } => match parts[..] {
             [part] if writes.is_empty() => Some((part.tape, *backward)),
             _ => None,
         },
@@ -89,7 +95,7 @@ fn reads(plan: &Plan) -> IndexVec<Tape, Reads> {
             case.when.iter().for_each(|g| read(g.cond, case.at, Some(tape)));
             case.rule.operands().into_iter().for_each(|a| read(a, case.at, Some(tape)));
             if let Rule::Sum { terms, .. } = &case.rule {
-                terms.iter().for_each(|t| t.args.iter().for_each(|a| read(*a, t.at, Some(tape))));
+                terms.iter().for_each(|t| t.reads().for_each(|a| read(a, t.at, Some(tape))));
             }
         }
     }
@@ -150,22 +156,65 @@ fn sum(plan: &Plan, tape: Tape, backward: bool) -> Option<Rule> {
         if !fits(term) || matches!(term, Atom::Tape(t, _) if t == tape) || !init.is_none_or(fits) {
             return None;
         }
-        terms.push(Term { at: case.at, op: Op::Copy, args: vec![term] });
+        terms.push(Term { at: case.at, when: Vec::new(), op: Op::Copy, args: vec![term] });
     }
     Some(Rule::Sum { init, backward, terms })
+}
+
+/// A term that is zero where a condition does not hold, as terms that are added where it does, if nothing else reads it.
+fn given_where(plan: &Plan, reads: &IndexVec<Tape, Reads>, term: &Term) -> Option<Vec<Term>> {
+    let cases = private(plan, reads, term)?;
+    let terms = cases.iter().map(|case| {
+        let Rule::Select { cond, then, other } = case.rule else { return None };
+        let (arg, value) = match (is_zero(plan, then), is_zero(plan, other)) {
+            (false, true) => (then, true),
+            (true, false) => (other, false),
+            _ => return None,
+        };
+        let when = vec![Guard { cond, value }];
+        Some(Term { at: case.at.and(term.at), when, op: Op::Copy, args: vec![arg] })
+    });
+    let mut terms = terms.collect::<Option<Vec<Term>>>()?;
+    terms.retain(|t| !t.at.is_empty());
+    Some(terms)
+}
+
+fn is_zero(plan: &Plan, atom: Atom) -> bool {
+    let Atom::Const(k) = atom else { return false };
+    match plan.consts[k].to_data() {
+        Data::F32(x) => x.iter().all(|x| *x == 0.0),
+        Data::F64(x) => x.iter().all(|x| *x == 0.0),
+        Data::Int(_) | Data::Bool(_) => false,
+    }
+}
+
+/// Whether a sum may be -0: then zeros may not be left out.
+fn starts_from_negative_zero(plan: &Plan, init: Atom) -> bool {
+    let Atom::Const(k) = init else { return true };
+    match plan.consts[k].to_data() {
+        Data::F32(x) => x.iter().any(|x| x.is_sign_negative()),
+        Data::F64(x) => x.iter().any(|x| x.is_sign_negative()),
+        Data::Int(_) | Data::Bool(_) => true,
+    }
 }
 
 /// A term with the operator that computes it, if nothing else reads what it adds.
 fn opened(plan: &Plan, reads: &IndexVec<Tape, Reads>, term: &Term) -> Vec<Term> {
     let own = || vec![term.clone()];
-    let Some(cases) = private(plan, reads, &term.args, &term.op) else { return own() };
+    let Some(cases) = private(plan, reads, term) else { return own() };
     let mut terms = Vec::new();
     for case in cases {
         let at = case.at.and(term.at);
         let Rule::Apply { op, args } = &case.rule else { return own() };
         match op {
-            Op::MatMul if args.len() == 2 => terms.extend(product(plan, at, args)),
-            _ => terms.push(Term { at, op: op.clone(), args: args.clone() }),
+            Op::MatMul if args.len() == 2 => terms.extend(product(plan, at, &term.when, args)),
+            Op::SumTo { .. } => {
+                terms.push(Term { at, when: term.when.clone(), op: op.clone(), args: args.clone() });
+            }
+            _ if term.when.is_empty() => {
+                terms.push(Term { at, when: Vec::new(), op: op.clone(), args: args.clone() });
+            }
+            _ => return own(),
         }
     }
     terms.retain(|t| !t.at.is_empty());
@@ -176,7 +225,7 @@ fn opened(plan: &Plan, reads: &IndexVec<Tape, Reads>, term: &Term) -> Vec<Term> 
 fn joined(terms: impl Iterator<Item = Term>) -> Vec<Term> {
     let mut joined: Vec<Term> = Vec::new();
     for term in terms {
-        match joined.iter_mut().find(|t| t.op == term.op && t.args == term.args) {
+        match joined.iter_mut().find(|t| t.op == term.op && t.args == term.args && t.when == term.when) {
             Some(known) => known.at = known.at.or(term.at),
             None => joined.push(term),
         }
@@ -184,21 +233,21 @@ fn joined(terms: impl Iterator<Item = Term>) -> Vec<Term> {
     joined
 }
 
-/// The cases of the tape that a term copies, if it is unguarded and nothing else reads it.
-fn private<'a>(plan: &'a Plan, reads: &IndexVec<Tape, Reads>, args: &[Atom], op: &Op) -> Option<&'a [Case]> {
-    let [Atom::Tape(tape, Tick::Now)] = args else { return None };
-    let data = &plan.tapes[*tape];
-    let plain = data.cases.iter().all(|c| c.when.is_empty() && matches!(c.rule, Rule::Apply { .. }));
-    (*op == Op::Copy
-        && plain
+/// The cases of the tape that a term copies, if that is there where the term is added, and nothing else reads it.
+fn private<'a>(plan: &'a Plan, reads: &IndexVec<Tape, Reads>, term: &Term) -> Option<&'a [Case]> {
+    let [Atom::Tape(tape, Tick::Now)] = term.args[..] else { return None };
+    let (data, tape) = (&plan.tapes[tape], &tape);
+    let is_there = data.cases.iter().all(|case| case.when.iter().all(|g| term.when.contains(g)));
+    (term.op == Op::Copy
+        && is_there
         && reads[*tape].count <= data.cases.len().max(2)
         && matches!(reads[*tape].by, By::One(_)))
     .then_some(&data.cases)
 }
 
 /// The terms of a product; the transpose of a matrix is part of it.
-fn product(plan: &Plan, at: Positions, args: &[Atom]) -> Vec<Term> {
-    let plain = Term { at, op: Op::MatMul, args: args.to_vec() };
+fn product(plan: &Plan, at: Positions, when: &[Guard], args: &[Atom]) -> Vec<Term> {
+    let plain = Term { at, when: when.to_vec(), op: Op::MatMul, args: args.to_vec() };
     let matrix = |atom: Atom| match atom {
         Atom::Tape(t, _) => plan.tapes[t].ty.shape.dims().len() == 2,
         Atom::Const(k) => plan.consts[k].ty().shape.dims().len() == 2,
@@ -207,7 +256,7 @@ fn product(plan: &Plan, at: Positions, args: &[Atom]) -> Vec<Term> {
         Atom::Tape(tape, Tick::Now) if matrix(args[1]) => &plan.tapes[tape].cases,
         _ => return vec![plain],
     };
-    if !cases.iter().all(|c| c.when.is_empty()) {
+    if !cases.iter().all(|c| c.when.iter().all(|g| when.contains(g))) {
         return vec![plain];
     }
     let mut terms = Vec::new();
@@ -217,7 +266,7 @@ fn product(plan: &Plan, at: Positions, args: &[Atom]) -> Vec<Term> {
             return vec![plain];
         }
         let op = Op::Einsum(Einsum::of(&[&['b', 'i'], &['b', 'j']], &['i', 'j']));
-        terms.push(Term { at: case.at.and(at), op, args: vec![inner[0], args[1]] });
+        terms.push(Term { at: case.at.and(at), when: when.to_vec(), op, args: vec![inner[0], args[1]] });
     }
     terms
 }

@@ -2,8 +2,21 @@
 
 use rml::{Options, Source};
 use rml_ir::{DType, Position, Positions, Type};
-use rml_plan::{Atom, Case, Const, Ends, Plan, Region, Rule, Tick, Write, verify};
+use rml_plan::{Atom, Case, Const, Ends, Plan, Reg, Region, Rule, Tape, Tick, Write, verify};
 use rml_schedule::{Fed, schedule};
+
+/// A recurrence over sequences that stand one after the other in a window, and one over the window.
+const SEQUENCES: &str = "\
+node cell(x) -> (h)
+  h = tanh(param(0.5) * (0.0 fby h) + x);
+
+node both(x: num [], seq_end: bool []) -> (h, g)
+  h = cell(x) every seq_end;
+  g = cell(h);
+
+node main(x: num [], seq_end, end: bool []) -> (h, g)
+  h, g = both(x, seq_end) every end;
+";
 
 /// A running sum, the gradient of a recurrence in a window, and a counter on a clock that data decide.
 const PROGRAM: &str = "\
@@ -58,7 +71,7 @@ fn the_loop(plan: &mut Plan, backward: bool) -> (&mut bool, &mut Vec<rml_plan::P
         .regions
         .iter_mut()
         .find(|r| matches!(r, Region::Loop { backward: b, parts, .. } if *b == backward && parts.len() > 2));
-    let Some(Region::Loop { backward, parts, writes }) = region else { panic!("there is no such loop") };
+    let Some(Region::Loop { backward, parts, writes, .. }) = region else { panic!("there is no such loop") };
     (backward, parts, writes)
 }
 
@@ -164,6 +177,58 @@ fn p7_what_is_read_ahead_is_filled_as_far() {
     refused_of(AHEAD, "P7", |plan| {
         if let (_, _, Atom::Tape(_, tick)) = &mut plan.outputs[0].cases[0] {
             *tick = Tick::After;
+        }
+    });
+}
+
+#[test]
+fn p8_sequences_need_nothing_of_each_other() {
+    fn loops(plan: &mut Plan) -> Vec<&mut Vec<Tape>> {
+        let loops = plan.regions.iter_mut().filter_map(|r| match r {
+            Region::Loop { by, .. } => Some(by),
+            Region::Over(_) => None,
+        });
+        loops.collect()
+    }
+    let tape = |plan: &Plan, name: &str| {
+        let found = plan.tapes.iter_enumerated().find(|(_, t)| t.name.as_deref() == Some(name));
+        found.expect("it has that name").0
+    };
+    let mut plan = plan(SEQUENCES);
+    let seq_end = tape(&plan, "seq_end");
+    let by: Vec<Vec<Tape>> = loops(&mut plan).into_iter().map(|by| by.clone()).collect();
+    assert_eq!(by, [vec![seq_end], Vec::new()]);
+    // The other recurrence goes on; another condition cuts nothing; a number is none.
+    refused_of(SEQUENCES, "P8", |plan| *loops(plan)[1] = vec![seq_end]);
+    refused_of(SEQUENCES, "P8", |plan| {
+        let x = tape(plan, "x");
+        loops(plan)[0].push(x);
+    });
+    refused_of(SEQUENCES, "P8", |plan| {
+        plan.tapes.iter_mut().flat_map(|t| &mut t.cases).for_each(|case| {
+            if let Rule::Restart { ends, .. } = &mut case.rule {
+                ends.clear();
+            }
+        });
+    });
+    // What ends sequences is known before them, and at each tick.
+    refused_of(SEQUENCES, "P8", |plan| {
+        let looped = plan.regions.iter().position(|r| matches!(r, Region::Loop { .. })).expect("a loop");
+        plan.regions.swap(0, looped);
+    });
+    refused_of(SEQUENCES, "P8", |plan| {
+        let case = &mut plan.tapes[seq_end].cases[0];
+        case.at = case.at.without(Position::Middle);
+    });
+    // Nothing is written in turn.
+    refused_of(SEQUENCES, "P8", |plan| {
+        let value = Atom::Tape(seq_end, Tick::Now);
+        let write =
+            Write { register: Reg(0), at: Positions::ALL, when: Vec::new(), unless: Vec::new(), value };
+        for region in &mut plan.regions {
+            if let Region::Loop { writes, .. } = region {
+                writes.push(write.clone());
+            }
         }
     });
 }

@@ -11,7 +11,7 @@ use rml_analysis::Hold;
 use rml_ir::flat::{ConstId, Init, Rhs, Var};
 use rml_ir::op::{Einsum, Op};
 use rml_ir::{Data, Value};
-use rml_plan::{Atom, Const, Plan, Tick};
+use rml_plan::{Atom, Const, Guard, Plan, Tick};
 
 use crate::Witness;
 use crate::frame::Frame;
@@ -106,6 +106,37 @@ impl<'a> Equal<'a> {
                 return false;
             };
             perm[..] == [1, 0] && self.is_at(a, of[0], tick, view)
+        })
+    }
+
+    /// Whether a variable is zero where a guard does not hold; and where it does, another one of which something was `found`.
+    pub(crate) fn is_zero_unless(
+        &self,
+        guard: Guard,
+        v: Var,
+        view: View,
+        found: impl Fn(Var) -> bool,
+    ) -> bool {
+        self.find(v, At::NOW, view, |term| {
+            let Term::Value(w, At::NOW) = term else { return false };
+            let Some(Rhs::If { cond, then, other } | Rhs::Merge { cond, on_true: then, on_false: other }) =
+                self.frame.rhs(w)
+            else {
+                return false;
+            };
+            let (there, elsewhere) = if guard.value { (*then, *other) } else { (*other, *then) };
+            self.is_at(guard.cond, *cond, At::NOW, view) && self.is_zero(elsewhere, view) && found(there)
+        })
+    }
+
+    fn is_zero(&self, v: Var, view: View) -> bool {
+        self.find(v, At::NOW, view, |term| {
+            let Term::Const(k) = term else { return false };
+            match self.frame.flat.value(k).to_data() {
+                Data::F32(x) => x.iter().all(|x| *x == 0.0),
+                Data::F64(x) => x.iter().all(|x| *x == 0.0),
+                Data::Int(_) | Data::Bool(_) => false,
+            }
         })
     }
 

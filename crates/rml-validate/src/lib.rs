@@ -18,6 +18,7 @@
 //! - **V7** *registers*: a register is read where its delay is, before it is written; each active tick leaves the delayed value, and none
 //!   where a window of the program ends. All states of the program are kept, by their keys.
 //! - **V8** *order*: each element is filled once, and before it is read; where a plan looks ahead, as far as it is read.
+//! - **V9** *sequences*: where a loop falls into sequences, none of them needs another one.
 //!
 //! It shares nothing with the scheduler, and takes time near-linear in the size of program and plan.
 
@@ -35,6 +36,7 @@ mod order;
 mod ports;
 mod reach;
 mod registers;
+mod sequences;
 mod sums;
 mod twins;
 mod view;
@@ -51,7 +53,7 @@ pub struct Witness {
     pub registers: IndexVec<Reg, Var>,
 }
 
-/// Proves that a plan computes a program: V1 to V8.
+/// Proves that a plan computes a program: V1 to V9.
 ///
 /// Requires: clocks and facts of that program.
 ///
@@ -75,6 +77,7 @@ pub fn validate(
     cases::check(&checker, &mut found);
     registers::check(&checker, &mut found);
     order::check(plan, &mut found);
+    sequences::check(plan, &mut found);
     if found.is_empty() { Ok(()) } else { Err(found) }
 }
 
@@ -127,7 +130,7 @@ fn dangling(flat: &Drawn, plan: &Plan, witness: &Witness) -> Option<String> {
         case.when.iter().for_each(|g| atom(g.cond));
         case.rule.operands().into_iter().for_each(&mut atom);
         if let Rule::Sum { terms, .. } = &case.rule {
-            terms.iter().flat_map(|t| &t.args).for_each(|a| atom(*a));
+            terms.iter().flat_map(rml_plan::Term::reads).for_each(&mut atom);
         }
     }
     for write in writes(plan) {

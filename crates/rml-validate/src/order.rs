@@ -88,7 +88,7 @@ impl Order<'_> {
                 }
                 return;
             }
-            Region::Loop { backward, parts, writes } => {
+            Region::Loop { backward, parts, writes, .. } => {
                 self.way = Some(*backward);
                 (parts, writes)
             }
@@ -133,7 +133,7 @@ impl Order<'_> {
             if self.way.is_some() {
                 self.found.push(format!("V8: {who} is a sum in a loop"));
             }
-            terms.iter().for_each(|term| self.reads(term.at, &[], &term.args, &who));
+            terms.iter().for_each(|term| self.reads(term.at, &term.when, &term.args, &who));
         }
     }
 

@@ -1,9 +1,9 @@
 //! The validator names the rule that a plan breaks.
 
 use rml::{Options, Source};
-use rml_ir::Precision;
 use rml_ir::op::Op;
-use rml_plan::{Atom, Ends, Plan, Region, Rule, Tick};
+use rml_ir::{Precision, Value};
+use rml_plan::{Atom, Ends, Plan, Region, Rule, Tape, Tick};
 use rml_schedule::{Fed, witnessed};
 use rml_validate::{Witness, validate};
 
@@ -215,5 +215,105 @@ fn v8_what_looks_ahead_is_filled_as_far_as_it_is_read() {
         if let Atom::Tape(_, tick) = &mut plan.commits[0].value {
             *tick = Tick::After;
         }
+    });
+}
+
+/// A recurrence over sequences that stand one after the other in a window, and one over the window.
+const SEQUENCES: &str = "\
+node cell(x) -> (h)
+  h = tanh(param(0.5) * (0.0 fby h) + x);
+
+node both(x: num [], seq_end: bool []) -> (h, g)
+  h = cell(x) every seq_end;
+  g = cell(h);
+
+node main(x: num [], seq_end, other, end: bool []) -> (h, g, n)
+  h, g = both(x, seq_end) every end;
+  n = not other;
+";
+
+#[test]
+fn v9_sequences() {
+    fn loops(plan: &mut Plan) -> Vec<(&mut bool, &mut Vec<Tape>)> {
+        let loops = plan.regions.iter_mut().filter_map(|r| match r {
+            Region::Loop { backward, by, .. } => Some((backward, by)),
+            Region::Over(_) => None,
+        });
+        loops.collect()
+    }
+    let tape = |plan: &Plan, name: &str| {
+        let found = plan.tapes.iter_enumerated().find(|(_, t)| t.name.as_deref() == Some(name));
+        found.expect("it has that name").0
+    };
+    // A recurrence that goes on, a condition that cuts nothing, and one that is not in the plan.
+    refused_of(SEQUENCES, "V9", |plan, _| {
+        let seq_end = tape(plan, "seq_end");
+        *loops(plan)[1].1 = vec![seq_end];
+    });
+    for name in ["other", "x"] {
+        refused_of(SEQUENCES, "V9", |plan, _| {
+            let other = tape(plan, name);
+            *loops(plan)[0].1 = vec![other];
+        });
+    }
+    refused_of(SEQUENCES, "V9", |plan, _| loops(plan)[0].1.push(Tape(99)));
+    // The other way, ends stand between other ticks.
+    refused_of(SEQUENCES, "V9", |plan, _| *loops(plan)[0].0 = true);
+    // An end that is not looked at, and one that comes too late.
+    refused_of(SEQUENCES, "V9", |plan, _| {
+        rules(plan).for_each(|rule| {
+            if let Rule::Restart { ends, .. } = rule {
+                ends.clear();
+            }
+        });
+    });
+    refused_of(SEQUENCES, "V9", |plan, _| {
+        rules(plan).for_each(|rule| {
+            if let Rule::Restart { ends, .. } = rule {
+                ends.iter_mut().for_each(|end| {
+                    if let Atom::Tape(_, tick) = end {
+                        *tick = Tick::Now;
+                    }
+                });
+            }
+        });
+    });
+    refused_of(SEQUENCES, "V9", |plan, _| {
+        let looped = plan.regions.iter().position(|r| matches!(r, Region::Loop { .. })).expect("a loop");
+        plan.regions.swap(0, looped);
+    });
+}
+
+/// The gradient of a recurrence over sequences, whose loss is that of their last ticks.
+const LOSSES: &str = "\
+node cell(x) -> (h)
+  h = tanh(param(0.5) * (0.0 fby h) + x);
+
+node each(x: num [], seq_end: bool []) -> (h)
+  h = cell(x) every seq_end;
+
+node main(x: num [], seq_end, end: bool []) -> (h)
+  h, _, _ = diff_each(x, seq_end, seq_end, 0.1 * (h when seq_end)) every end;
+";
+
+#[test]
+fn v6_sums_of_what_is_there_where_a_condition_holds() {
+    let term = |plan: &mut Plan, change: fn(&mut rml_plan::Term)| {
+        let terms = rules(plan).find_map(|rule| match rule {
+            Rule::Sum { terms, .. } if !terms[0].when.is_empty() => Some(terms),
+            _ => None,
+        });
+        terms.expect("a sum with a condition").iter_mut().for_each(change);
+    };
+    refused_of(LOSSES, "V6", |plan, _| term(plan, |term| term.when.clear()));
+    refused_of(LOSSES, "V6", |plan, _| term(plan, |term| term.when[0].value = !term.when[0].value));
+    refused_of(LOSSES, "V6", |plan, _| term(plan, |term| term.when.push(term.when[0])));
+    // Zeros that are left out may not change the sign of a sum.
+    refused_of(LOSSES, "V6", |plan, _| {
+        let start = rules(plan).find_map(|rule| match rule {
+            Rule::Sum { init: Some(Atom::Const(k)), terms, .. } if !terms[0].when.is_empty() => Some(*k),
+            _ => None,
+        });
+        plan.consts[start.expect("a sum with a condition")] = Value::F32(-0.0);
     });
 }

@@ -5,6 +5,8 @@
 //!
 //! - `lstm:B,T,D,H`, a step of gradient descent for an LSTM of H units that classifies B sequences of T vectors of D numbers; likewise `gru`,
 //!   `peephole`, a cell of its own, and `bi_lstm`, which classifies each vector;
+//! - `nested:B,S,T,H`, a step for an LSTM of H units on windows of B rows of S sequences of T vectors, one sequence after the other, and a loss for
+//!   each sequence;
 //! - `scalars:N,T`, a gradient through a recurrence of N numbers over T cycles;
 //! - `cartpole:16`, a hundred updates of an actor-critic with 16 carts;
 //! - `stream:D,H`, a step of an LSTM of H units and a dense layer of 4 on D numbers, by a `Stepper`;
@@ -85,6 +87,7 @@ fn run(job: &str, setting: &Setting) {
     let share = setting.folder.as_ref().map(|folder| Share::new(folder, job));
     let (turns, share) = (Turns::new(job, setting.turns), share.as_ref());
     match (name, &sizes[..]) {
+        ("nested", [b, s, t, h]) => training::nested([*b, *s, *t, *h], turns, setting),
         ("scalars", [n, t]) => training::scalars(*n, *t, turns, setting, share),
         ("cartpole", [16]) => training::cartpole(turns, setting),
         ("digits", [seed]) => training::digits(*seed, setting),

@@ -1,10 +1,12 @@
 //! Checks where values lie, by running code on the names of values instead of numbers: whatever an operand is meant to be must still
 //! lie where it is read. It looks at the instructions alone, and shares nothing with the module that places values.
 
+use std::ops::Range;
+
 use rml_ir::{DType, Position, Positions};
 
 use super::bind::Bound;
-use super::code::{Added, Arg, At, Code, Kernel, Put, Slot, Unit};
+use super::code::{Added, Addend, Arg, At, Batch, Code, Kernel, Put, Slot, Unit};
 use super::place::Placement;
 
 /// A value: that of a place at a tick, if it has one for each.
@@ -17,7 +19,7 @@ pub(super) fn check(code: &Code, placement: &Placement, ticks: usize) -> Result<
         bound.bind(code, placement, ticks);
         let lens = placement.sizes.map(|size| size.at(ticks));
         let memory = lens.map(|len| vec![None; len]);
-        let mut shadow = Shadow { code, bound: &bound, ticks, memory, stale: None };
+        let mut shadow = Shadow { code, bound: &bound, ticks, memory, stale: None, apart: false };
         shadow.window();
         if let Some(stale) = shadow.stale {
             return Err(format!("with {ticks} ticks, {stale}"));
@@ -33,6 +35,8 @@ struct Shadow<'a> {
     /// What lies where, by type.
     memory: [Vec<Name>; 3],
     stale: Option<String>,
+    /// Whether each tick is a sequence of its own, so that it reads nothing of its neighbours.
+    apart: bool,
 }
 
 impl Shadow<'_> {
@@ -57,6 +61,9 @@ impl Shadow<'_> {
                 code.units[pass.units.clone()].iter().for_each(|unit| self.unit(unit, t));
                 self.puts(&pass.puts, t);
             }
+            if let Some(batch) = &pass.batch {
+                self.batch(batch, pass.units.clone());
+            }
         }
         for (_, slot) in &code.done {
             self.is_there(*slot, 0, "a register");
@@ -77,6 +84,40 @@ impl Shadow<'_> {
         for (i, _) in code.slots.iter().enumerate().filter(|(_, s)| s.kept) {
             self.is_there(Slot(i), 0, "the next window");
         }
+    }
+
+    /// A loop over sequences of one tick each, all of them at once.
+    fn batch(&mut self, batch: &Batch, units: Range<usize>) {
+        let code = self.code;
+        let last = self.ticks - 1;
+        if last < 2 {
+            return;
+        }
+        (0..last).for_each(|t| batch.by.iter().for_each(|end| self.read(*end, t, "an end")));
+        self.apart = true;
+        for t in [0, last] {
+            code.units[units.clone()].iter().for_each(|unit| self.unit(unit, t));
+        }
+        let mut from = units.start;
+        for joined in &batch.joined {
+            for t in 1..last {
+                code.units[from..joined.unit].iter().for_each(|unit| self.unit(unit, t));
+            }
+            from = joined.unit + 1;
+            let instr = &code.instrs[code.units[joined.unit].instrs.start];
+            let [rows, results] = joined.rows.map(|arg| code.refs[arg].slot);
+            self.write(rows, 0);
+            (1..last).for_each(|t| instr.args.iter().for_each(|arg| self.read(*arg, t, "a product")));
+            self.write(results, 0);
+            self.is_there(rows, 0, "a product");
+            instr.args[1..].iter().for_each(|arg| self.read(*arg, 1, "a product"));
+            (1..last).for_each(|t| self.write(code.refs[instr.out].slot, t));
+            self.is_there(results, 0, "a product");
+        }
+        for t in 1..last {
+            code.units[from..units.end].iter().for_each(|unit| self.unit(unit, t));
+        }
+        self.apart = false;
     }
 
     fn is_at(&self, at: Positions, t: usize) -> bool {
@@ -104,8 +145,9 @@ impl Shadow<'_> {
             let out = self.code.refs[instr.out].slot;
             self.write(out, t);
             for t in 0..self.ticks {
-                let here = terms.iter().filter(|(at, _)| self.is_at(*at, t));
-                for (_, added) in here.collect::<Vec<_>>() {
+                let here = terms.iter().filter(|addend| self.is_at(addend.at, t));
+                for Addend { when, added, .. } in here.collect::<Vec<_>>() {
+                    when.iter().for_each(|g| self.read(g.cond, t, who));
                     match added {
                         Added::Rows(a) => self.read(*a, t, who),
                         Added::Outer(_, args) => args.iter().for_each(|a| self.read(*a, t, who)),
@@ -135,7 +177,7 @@ impl Shadow<'_> {
         }
     }
 
-    fn range(&self, slot: Slot, t: usize) -> (usize, std::ops::Range<usize>) {
+    fn range(&self, slot: Slot, t: usize) -> (usize, Range<usize>) {
         let data = self.code.slot(slot);
         let of = match data.dtype {
             DType::Num => 0,
@@ -161,6 +203,9 @@ impl Shadow<'_> {
 
     fn read(&mut self, arg: Arg, t: usize, who: &str) {
         let r = self.code.refs[arg];
+        if self.apart && matches!(r.at, At::Here(n) if n != 0) {
+            return;
+        }
         let far = |t: usize, n: isize| t.wrapping_add_signed(n);
         let t = match r.at {
             At::Here(n) => far(t, n),

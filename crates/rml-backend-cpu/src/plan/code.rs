@@ -79,9 +79,17 @@ pub(super) enum Kernel {
     /// Random numbers.
     Draw(Op),
     /// A sum over ticks.
-    Sum { backward: bool, init: bool, terms: Vec<(Positions, Added)> },
+    Sum { backward: bool, init: bool, terms: Vec<Addend> },
     /// Whatever has no kernel: through values.
     General(Op, Vec<(DType, Shape)>, DType),
+}
+
+/// What a sum adds at some positions, where all conditions hold.
+#[derive(Clone, Debug)]
+pub(super) struct Addend {
+    pub(super) at: Positions,
+    pub(super) when: Vec<Guard>,
+    pub(super) added: Added,
 }
 
 /// What a sum adds at a tick.
@@ -149,8 +157,39 @@ pub(super) struct Pass {
     pub(super) puts: Vec<Put>,
     /// What runs at a tick, by position.
     pub(super) lists: [Vec<Entry>; 4],
+    /// Conditions that end its sequences, until it is known whether these run together.
+    pub(super) by: Vec<Arg>,
+    /// How sequences run together.
+    pub(super) batch: Option<Batch>,
     /// What runs at the last ticks of a loop, which are ahead: at those that have so many ticks behind them or more, up to the next list.
     pub(super) tails: Vec<(usize, Vec<Entry>)>,
+}
+
+/// How a loop runs over sequences.
+#[derive(Clone, Debug)]
+pub(super) struct Batch {
+    /// Conditions: a sequence ends behind a tick where one of them holds.
+    pub(super) by: Vec<Arg>,
+    pub(super) joined: Vec<Joined>,
+    /// What runs at ticks that are neither the first one of the window nor the last one.
+    pub(super) stages: Vec<Stage>,
+}
+
+/// A product whose rows are gathered from many ticks.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Joined {
+    pub(super) unit: usize,
+    pub(super) instr: usize,
+    /// Where its rows are gathered, and its results.
+    pub(super) rows: [Arg; 2],
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Stage {
+    /// Tick by tick.
+    Ticks(Vec<Entry>),
+    /// A product for all of them at once.
+    Rows(Joined),
 }
 
 /// What runs at a tick.

@@ -75,7 +75,7 @@ impl<'a> Lister<'a> {
         Self { code, entries: Vec::new(), scalars, links, open: Default::default() }
     }
 
-    fn list(self, units: Range<usize>, p: Position) -> Vec<Entry> {
+    pub(super) fn list(self, units: Range<usize>, p: Position) -> Vec<Entry> {
         let units = units.filter(|u| self.code.units[*u].at.contains(p)).collect();
         self.entries(units)
     }

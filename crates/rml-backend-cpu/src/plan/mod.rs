@@ -12,6 +12,7 @@ use rml_ir::{DType, Data, Position, Positions, Precision, Value};
 use rml_plan::{Kind, Plan};
 
 mod arena;
+mod batch;
 mod bind;
 mod check;
 mod code;
@@ -85,8 +86,10 @@ impl<N: Number> Machine<N> {
     /// The same without packing.
     fn of(plan: Arc<Plan>) -> Result<Self, Shortage> {
         let (code, placement) = compiled(&plan);
-        if cfg!(debug_assertions) && placement.sizes.iter().all(|size| size.at(3) < CHECKED) {
-            let checked = check::check(&code, &placement, 3);
+        if cfg!(debug_assertions) && placement.sizes.iter().all(|size| size.at(5) < CHECKED) {
+            // Sequences run together where there are several ticks in the middle.
+            let has_sequences = code.passes.iter().any(|pass| pass.batch.is_some());
+            let checked = check::check(&code, &placement, if has_sequences { 5 } else { 3 });
             assert!(checked.is_ok(), "{checked:?}");
         }
         let set = vec![false; plan.registers.len()];
@@ -324,8 +327,10 @@ pub fn footprint(plan: &Arc<Plan>) -> Footprint {
 /// Code for a plan, and where its values lie.
 fn compiled(plan: &Plan) -> (Code, Placement) {
     let mut code = lower::lower(plan);
+    batch::choose(&mut code);
     let placement = place::place(&mut code);
     list::list(&mut code);
+    batch::list(&mut code);
     packs::choose(&mut code);
     (code, placement)
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rml_ir::DType;
 
-use super::code::{Added, Arg, At, Code, Kernel, Put, Unit};
+use super::code::{Added, Addend, Arg, At, Batch, Code, Kernel, Put, Unit};
 
 /// Where a value lies in a window: so far from the start, and so much farther for each tick that the window has.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -107,7 +107,8 @@ impl Lives {
         let instr = &code.instrs[instr];
         instr.args.iter().chain([&instr.out]).for_each(|a| self.touch(code, *a, now));
         if let Kernel::Sum { terms, .. } = &instr.kernel {
-            for (_, added) in terms {
+            for Addend { when, added, .. } in terms {
+                when.iter().for_each(|g| self.touch(code, g.cond, now));
                 match added {
                     Added::Rows(a) => self.touch(code, *a, now),
                     Added::Outer(_, args) => args.iter().for_each(|a| self.touch(code, *a, now)),
@@ -118,6 +119,24 @@ impl Lives {
                 }
             }
         }
+    }
+
+    /// Where sequences run together, a product waits for all of them: what is there at that step has room for each tick.
+    fn batch(&mut self, code: &Code, batch: &Batch, now: Step) {
+        let Some((first, _)) = now.around else { return };
+        let units = &code.passes[now.pass].units;
+        for joined in &batch.joined {
+            let step = first + joined.unit - units.start;
+            for within in &mut self.within {
+                if matches!(within, Within::Loop { pass, life } if *pass == now.pass && life.0 <= step && step <= life.1)
+                {
+                    *within = Within::More;
+                }
+            }
+            joined.rows.iter().for_each(|arg| self.touch(code, *arg, Step { step, ..now }));
+        }
+        let before = Step { step: first, around: None, ..now };
+        batch.by.iter().for_each(|arg| self.touch(code, *arg, Step { around: now.around, ..before }));
     }
 
     fn put(&mut self, code: &Code, put: &Put, now: Step) {
@@ -135,6 +154,9 @@ fn lives(code: &mut Code) -> Vec<Option<Life>> {
         for unit in pass.units.clone() {
             lives.unit(code, &code.units[unit], Step { step, pass: i, around });
             step += 1;
+        }
+        if let Some(batch) = &pass.batch {
+            lives.batch(code, batch, Step { step, pass: i, around });
         }
         pass.puts.iter().for_each(|put| lives.put(code, put, Step { step, pass: i, around }));
         step += 1;

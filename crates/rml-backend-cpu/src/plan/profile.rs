@@ -90,6 +90,12 @@ impl Probe {
         end
     }
 
+    /// Adds the time of a product of many ticks to what its loop's time is shared by.
+    pub(super) fn joined(&mut self, unit: usize, start: u64) {
+        let end = self.share(unit, start, 1);
+        self.recorder.event(Name::Site(unit), start, end);
+    }
+
     /// When a loop begins, and how often the clock was read by then.
     pub(super) fn begin_loop(&mut self) -> (u64, u64) {
         (self.now(), self.reads)
@@ -151,6 +157,11 @@ impl<N: Number> Run<'_, N> {
     fn timed_pass(&mut self, probe: &mut Probe, k: usize, pass: &Pass) -> Result<(), Suspect> {
         let ticks = self.bound.ticks;
         let (mut start, reads) = probe.begin_loop();
+        if let Some(batch) = &pass.batch {
+            let run = self.batch(pass, batch, Some((&mut *probe, k)));
+            probe.looped(pass, (start, reads));
+            return run;
+        }
         if !pass.over || ticks == 1 {
             let at = |i: usize| if pass.backward { ticks - 1 - i } else { i };
             let run = (0..ticks).try_for_each(|i| {

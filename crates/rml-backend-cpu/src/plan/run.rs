@@ -66,6 +66,9 @@ impl<N: Number> Run<'_, N> {
         if self.code.ahead > 0 {
             return self.ahead(pass);
         }
+        if let Some(batch) = &pass.batch {
+            return self.batch(pass, batch, None);
+        }
         let at = |i: usize| if pass.backward { ticks - 1 - i } else { i };
         self.at_tick(pass, at(0))?;
         // Of many ticks, all but two are in the middle.
@@ -233,7 +236,7 @@ impl<N: Number> Run<'_, N> {
         self.bound.spots[arg]
     }
 
-    fn truth(&self, arg: Arg, t: usize) -> bool {
+    pub(super) fn truth(&self, arg: Arg, t: usize) -> bool {
         self.arena.bools[self.spot(arg).get(t)]
     }
 

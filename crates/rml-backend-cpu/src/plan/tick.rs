@@ -1,11 +1,11 @@
 //! Kernels that run tick by tick, and sums over ticks.
 
+use rml_ir::DType;
 use rml_ir::op::{Around, Number, Op, slices};
-use rml_ir::{DType, Positions};
 
 use super::Suspect;
 use super::arena::{Arena, Split};
-use super::code::{Added, Instr, Kernel};
+use super::code::{Added, Addend, Instr, Kernel};
 use super::run::{Run, ranges};
 
 impl<N: Number> Run<'_, N> {
@@ -87,7 +87,7 @@ impl<N: Number> Run<'_, N> {
         instr: &Instr,
         backward: bool,
         init: Option<usize>,
-        terms: &[(Positions, Added)],
+        terms: &[Addend],
     ) -> Result<(), Suspect> {
         let out = self.spot(instr.out).get(0);
         let width = self.code.data(instr.out).1.width;
@@ -99,11 +99,12 @@ impl<N: Number> Run<'_, N> {
         // The ranges of the first tick, of those in the middle and of the last one, so that no range is taken twice.
         let mut next = if backward { ticks } else { 0 };
         loop {
-            let found = terms.iter().find_map(|(at, added)| {
-                let mut runs = ranges(*at, ticks);
-                runs.find(|(from, to)| if backward { *to == next } else { *from == next }).map(|r| (r, added))
+            let found = terms.iter().find_map(|addend| {
+                let mut runs = ranges(addend.at, ticks);
+                runs.find(|(from, to)| if backward { *to == next } else { *from == next })
+                    .map(|r| (r, addend))
             });
-            let Some(((from, to), added)) = found else {
+            let Some(((from, to), addend)) = found else {
                 // Nothing is added at this tick.
                 match (backward, next) {
                     (true, 0) => return Ok(()),
@@ -113,9 +114,38 @@ impl<N: Number> Run<'_, N> {
                 }
                 continue;
             };
-            self.add(added, (out, width), (from, to), backward)?;
+            self.add_where(addend, (out, width), (from, to), backward)?;
             next = if backward { from } else { to };
         }
+    }
+
+    /// Adds at those ticks of a range at which conditions hold: at all that follow each other at once.
+    fn add_where(
+        &mut self,
+        Addend { when, added, .. }: &Addend,
+        out: (usize, usize),
+        (mut from, mut to): (usize, usize),
+        backward: bool,
+    ) -> Result<(), Suspect> {
+        if when.is_empty() {
+            return self.add(added, out, (from, to), backward);
+        }
+        while from < to {
+            let holds = |i: &usize| self.holds(when, if backward { to - 1 - i } else { from + i });
+            let n = to - from;
+            let skipped = (0..n).find(holds).unwrap_or(n);
+            let run = (skipped..n).take_while(holds).count();
+            let ticks = if backward {
+                (to - skipped - run, to - skipped)
+            } else {
+                (from + skipped, from + skipped + run)
+            };
+            if run > 0 {
+                self.add(added, out, ticks, backward)?;
+            }
+            (from, to) = if backward { (from, ticks.0) } else { (ticks.1, to) };
+        }
+        Ok(())
     }
 
     fn add(

@@ -216,7 +216,8 @@ fn uses(plan: &Plan) -> Uses {
         match &case.rule {
             Rule::Apply { op, .. } if walks(op) => {}
             Rule::Sum { init, terms, .. } => {
-                init.iter().chain(terms.iter().flat_map(|t| &t.args)).for_each(|a| mark(&mut uses.dense, *a));
+                let terms = terms.iter().flat_map(rml_plan::Term::reads);
+                init.iter().copied().chain(terms).for_each(|a| mark(&mut uses.dense, a));
             }
             Rule::Copy(_) => {}
             rule => rule.operands().into_iter().for_each(|a| mark(&mut uses.dense, a)),
@@ -259,12 +260,13 @@ fn uses(plan: &Plan) -> Uses {
 
 /// Whether an operator walks over elements wherever they lie.
 fn walks(op: &Op) -> bool {
+    is_pointwise(op) || moves(op)
+}
+
+/// Whether an operator puts elements elsewhere as they are.
+pub(super) fn moves(op: &Op) -> bool {
     use Op::*;
-    is_pointwise(op)
-        || matches!(
-            op,
-            Copy | StopGradient | Reshape { .. } | Index { .. } | Unindex { .. } | Transpose { .. }
-        )
+    matches!(op, Copy | StopGradient | Reshape { .. } | Index { .. } | Unindex { .. } | Transpose { .. })
         || matches!(op, Broadcast { .. } | Concat { .. } | Stack { .. })
 }
 

@@ -106,6 +106,33 @@ pub(crate) const KINDS: &[(&str, Damage)] = &[
         **way = !**way;
         Some(())
     }),
+    ("sequences that end with another condition", |plan, r| {
+        let conds: Vec<_> =
+            plan.tapes.iter_enumerated().filter(|(_, t)| t.ty == Type::condition()).map(|(t, _)| t).collect();
+        let loops = plan.regions.iter_mut().filter_map(|region| match region {
+            Region::Loop { by, .. } => Some(by),
+            Region::Over(_) => None,
+        });
+        let mut loops: Vec<_> = loops.collect();
+        **pick(&mut loops, r)? = vec![*pick(&mut conds.clone(), r)?];
+        Some(())
+    }),
+    ("a delay that goes on behind the end of a sequence", |plan, r| {
+        let by: Vec<_> = plan
+            .regions
+            .iter()
+            .flat_map(|region| if let Region::Loop { by, .. } = region { &by[..] } else { &[] })
+            .copied()
+            .collect();
+        let is_by = |end: &Atom| matches!(end, Atom::Tape(tape, _) if by.contains(tape));
+        let ends = rules(plan).filter_map(|rule| match rule {
+            Rule::Restart { ends, .. } if ends.iter().any(is_by) => Some(ends),
+            _ => None,
+        });
+        let mut ends: Vec<_> = ends.collect();
+        pick(&mut ends, r)?.retain(|end| !is_by(end));
+        Some(())
+    }),
     ("a sum the other way", |plan, r| {
         let sums = rules(plan).filter_map(|rule| match rule {
             Rule::Sum { backward, .. } => Some(backward),
@@ -376,8 +403,13 @@ fn writes(plan: &mut Plan) -> Vec<&mut Write> {
 }
 
 fn guards(plan: &mut Plan) -> Vec<&mut Vec<Guard>> {
-    let mut all: Vec<&mut Vec<Guard>> =
-        plan.tapes.iter_mut().flat_map(|t| &mut t.cases).map(|c| &mut c.when).collect();
+    let mut all: Vec<&mut Vec<Guard>> = Vec::new();
+    for case in plan.tapes.iter_mut().flat_map(|t| &mut t.cases) {
+        all.push(&mut case.when);
+        if let Rule::Sum { terms, .. } = &mut case.rule {
+            all.extend(terms.iter_mut().map(|t| &mut t.when));
+        }
+    }
     for region in &mut plan.regions {
         if let Region::Loop { writes, .. } = region {
             all.extend(writes.iter_mut().map(|w| &mut w.when));

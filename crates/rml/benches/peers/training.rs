@@ -167,6 +167,25 @@ pub(crate) fn cell(
     true
 }
 
+/// A step of gradient descent for an LSTM of `h` units, in windows of `b` rows of `s` sequences of `t` vectors.
+pub(crate) fn nested([b, s, t, h]: [usize; 4], turns: Turns, setting: &Setting) {
+    const WINDOWS: usize = 8;
+    const D: usize = 32;
+    let cycles = WINDOWS * s * t;
+    let mut data = Columns::default();
+    let mut add = |name: &str, row: &[usize], elements| {
+        let shape = [&[WINDOWS, s * t], row].concat();
+        data.columns.insert(name.into(), column(&shape, elements));
+    };
+    add("x", &[b, D], Elements::F32(numbers(cycles * b * D)));
+    add("seq_end", &[], Elements::Bool((0..cycles).map(|i| (i + 1) % t == 0).collect()));
+    add("y", &[b], Elements::Int((0..cycles * b).map(|i| (i % 10) as i64).collect()));
+    let source = Source::text("bench.rml", include_str!("nested.rml"));
+    let set = [("units", h), ("d", D), ("rows", b)];
+    Training { source, data, batch: None, set: &set, cycles: None, warm: WINDOWS, metric: "loss" }
+        .run(turns, setting);
+}
+
 /// A recurrence of `n` numbers as text, each in equations of its own, and its training.
 pub(crate) fn chain(n: usize) -> String {
     let mut text = format!("node chain(u: num []) -> (s{}: num [])\n", n - 1);

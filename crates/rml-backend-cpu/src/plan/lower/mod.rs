@@ -3,12 +3,13 @@
 use rml_base::IndexVec;
 use rml_ir::op::Op;
 use rml_ir::{DType, Positions, Shape, Type};
-use rml_plan::{Atom, Case, Ends, Part, Plan, Reg, Region, Rule, TapeData, Write};
+use rml_plan::{Atom, Case, Ends, Part, Plan, Reg, Region, Rule, TapeData, Tick, Write};
 
 use super::code::{
-    Added, Arg, At, Code, Ending, Given, Guard, Instr, Kernel, Pass, Put, Ref, Slot, SlotData, Taken, Unit,
+    Added, Addend, Arg, At, Code, Ending, Given, Guard, Instr, Kernel, Pass, Put, Ref, Slot, SlotData, Taken,
+    Unit,
 };
-use super::views::{View, Views, views};
+use super::views::{View, Views, is_pointwise, moves, views};
 use super::walk::{Walk, dense, stretched};
 
 mod apply;
@@ -159,13 +160,15 @@ impl Lower<'_> {
                 pass.units.end = units.end;
                 continue;
             }
-            let (backward, puts) = match region {
-                Region::Over(_) => (false, Vec::new()),
-                Region::Loop { backward, writes, .. } => {
-                    (*backward, writes.iter().map(|w| self.put(w)).collect())
+            let (backward, by, puts) = match region {
+                Region::Over(_) => (false, Vec::new(), Vec::new()),
+                Region::Loop { backward, by, writes, .. } => {
+                    let by = by.iter().map(|tape| self.atom(Atom::Tape(*tape, Tick::Now))).collect();
+                    (*backward, by, writes.iter().map(|w| self.put(w)).collect())
                 }
             };
-            let pass = Pass { over, backward, units, puts, lists: Default::default(), tails: Vec::new() };
+            let (lists, tails) = (Default::default(), Vec::new());
+            let pass = Pass { over, backward, units, puts, lists, by, batch: None, tails };
             self.code.passes.push(pass);
         }
         if let Ends::Found { conds, .. } = &self.plan.ends {
@@ -180,13 +183,14 @@ impl Lower<'_> {
         if !self.views.is_own(part.tape) {
             return;
         }
-        self.once[tape] = !in_loop && self.is_once(&data.cases);
+        self.once[tape] = !in_loop && self.is_once(data);
         self.code.slots[self.code.consts + self.plan.registers.len() + tape].per_tick &= !self.once[tape];
         for case in data.cases.iter().filter(|case| !case.at.and(part.at).is_empty()) {
             if matches!(case.rule, Rule::Input(_)) {
                 continue;
             }
-            let when = self.guards(&case.when);
+            // What is the same at all ticks is computed whether it is needed or not.
+            let when = if self.once[tape] { Vec::new() } else { self.guards(&case.when) };
             let (from, slots) = (self.code.instrs.len(), self.code.slots.len());
             let out = View::of(Slot(self.code.consts + self.plan.registers.len() + tape), &data.ty.shape);
             self.rule(&case.rule, &data.ty, &out);
@@ -209,9 +213,12 @@ impl Lower<'_> {
         }
     }
 
-    /// Whether all operands are the same at all ticks.
-    fn is_once(&self, cases: &[Case]) -> bool {
-        let [Case { when, rule: rule @ Rule::Apply { .. }, .. }] = cases else { return false };
+    /// Whether all operands are the same at all ticks. Then the value is computed once, even if only data decide where it is needed, as
+    /// long as it cannot fail and is cheap.
+    fn is_once(&self, TapeData { ty, cases, .. }: &TapeData) -> bool {
+        let [Case { when, rule: rule @ Rule::Apply { op, args }, .. }] = &cases[..] else { return false };
+        let is_num = |atom: &Atom| self.ty(*atom).is_num();
+        let is_total = ty.is_num() && args.iter().all(is_num) && (moves(op) || is_pointwise(op));
         let steady = |atom: Atom| {
             let slot = self.views.of(atom);
             let data = self.code.slot(slot.slot);
@@ -220,7 +227,7 @@ impl Lower<'_> {
                 || slot.slot.0 < base
                 || !data.per_tick && self.once.get(slot.slot.0 - base).is_some_and(|once| *once)
         };
-        when.is_empty() && rule.operands().into_iter().all(steady)
+        (when.is_empty() || is_total) && rule.operands().into_iter().all(steady)
     }
 
     fn push(&mut self, kernel: Kernel, out: &View, args: &[&View]) {
@@ -279,8 +286,12 @@ impl Lower<'_> {
     }
 
     fn sum(&mut self, init: Option<Atom>, backward: bool, terms: &[rml_plan::Term], ty: &Type, out: &View) {
-        let added: Vec<(Positions, Added)> =
-            terms.iter().map(|t| (t.at, self.added(&t.op, &t.args, ty))).collect();
+        let addend = |t: &rml_plan::Term| Addend {
+            at: t.at,
+            when: self.guards(&t.when),
+            added: self.added(&t.op, &t.args, ty),
+        };
+        let added = terms.iter().map(addend).collect();
         let init: Vec<View> = init.iter().map(|a| self.views.of(*a)).collect();
         let kernel = Kernel::Sum { backward, init: !init.is_empty(), terms: added };
         self.push(kernel, out, &init.iter().collect::<Vec<_>>());

@@ -73,7 +73,7 @@ pub(super) fn sink(plan: &Plan) -> Vec<Region> {
             };
             for case in &data.cases {
                 let terms = if let Rule::Sum { terms, .. } = &case.rule { &terms[..] } else { &[] };
-                terms.iter().flat_map(|t| &t.args).for_each(|a| readers.read(*a, None));
+                terms.iter().flat_map(rml_plan::Term::reads).for_each(|a| readers.read(a, None));
                 let conds = case.when.iter().map(|g| g.cond);
                 conds.chain(case.rule.operands()).for_each(|a| readers.read(a, Some(to.unwrap_or(i))));
             }

@@ -260,6 +260,7 @@ impl Emitter<'_> {
                     Some(Region::Over(parts) | Region::Loop { parts, .. }) if joins => parts.push(part),
                     _ if place.section == Section::Loop => regions.push(Region::Loop {
                         backward: is_backward(place.stage),
+                        by: Vec::new(),
                         parts: vec![part],
                         writes: Vec::new(),
                     }),

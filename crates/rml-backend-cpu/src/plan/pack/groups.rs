@@ -106,7 +106,9 @@ impl<'a> Finder<'a> {
             Rule::Sum { init, terms, .. } => {
                 let is_num = |a: &Atom| self.dtype(*a) == DType::Num;
                 init.iter().all(is_num)
-                    && terms.iter().all(|t| by(&t.op, &t.args) && t.args.iter().all(is_num))
+                    && terms
+                        .iter()
+                        .all(|t| t.when.is_empty() && by(&t.op, &t.args) && t.args.iter().all(is_num))
             }
             Rule::Input(_) | Rule::Read { .. } => false,
         }

@@ -180,7 +180,7 @@ fn cases<'a>(plan: &'a Plan, item: &'a Item) -> impl Iterator<Item = &'a Case> {
 pub(super) fn reads(case: &Case) -> impl Iterator<Item = Atom> + '_ {
     let terms = if let Rule::Sum { terms, .. } = &case.rule { &terms[..] } else { &[] };
     let conds = case.when.iter().map(|g| g.cond);
-    conds.chain(case.rule.operands()).chain(terms.iter().flat_map(|t| t.args.iter().copied()))
+    conds.chain(case.rule.operands()).chain(terms.iter().flat_map(rml_plan::Term::reads))
 }
 
 /// The regions of a plan as segments, and those between.
@@ -200,7 +200,7 @@ fn pieces(plan: &Plan) -> Vec<Piece> {
     for (i, region) in plan.regions.iter().enumerate() {
         let finds = i == 0 && !plan.ends.found().is_empty();
         match region {
-            Region::Loop { backward, parts, writes }
+            Region::Loop { backward, parts, writes, .. }
                 if !finds && writes.is_empty() && parts.iter().all(fits) =>
             {
                 add(&mut pieces, Item { backward: Some(*backward), parts: parts.clone() });

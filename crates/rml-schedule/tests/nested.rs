@@ -1,0 +1,79 @@
+//! Networks over sequences that stand one after the other in a window: by plan and by simulator, and together as tick by tick.
+
+use rml::{Options, Source};
+use rml_ir::{Data, Shape, Value};
+use rml_plan::Region;
+use rml_schedule::{Fed, schedule};
+use rml_sim::Input;
+use rml_testkit::Random;
+use rml_testkit::plans::{Planned, compare};
+
+const NETWORKS: u64 = 12;
+const CYCLES: usize = 50;
+
+/// A layer over `$` in windows of its own.
+const LAYERS: &[&str] = &[
+    "lstm(3, $) every seq_end",
+    "gru(2, $) every seq_end",
+    "lstm_back(2, $) every seq_end",
+    "rnn(4, $) every seq_end",
+    "lstm(2, gru(2, $) every seq_end) every (seq_end and part_end)",
+    "gru(2, $)",
+    "tanh(dense(2, $))",
+];
+
+fn network(rows: usize, r: &mut Random) -> String {
+    let (mut body, mut last) = (String::new(), "x".to_owned());
+    for i in 0..1 + r.below(3) {
+        body += &format!("  h{i} = {};\n", r.pick(LAYERS).replace('$', &last));
+        last = format!("h{i}");
+    }
+    // The loss is that of all ticks, or that of whole sequences.
+    let (bp, when) = if r.chance(0.5) { ("seq_end", " when seq_end") } else { ("true", "") };
+    format!(
+        "import std.layers;\n
+node net(x: num [{rows}, 2], seq_end, part_end: bool []) -> (o: num [{rows}, 1])\n{body}  o = dense(1, {last});\n
+node main(x: num [{rows}, 2], seq_end, part_end, end: bool []) -> (loss{when})
+  o = diff_net(x, seq_end, part_end, {bp}, do) every end;
+  do = (-0.1 * (o - 0.3)){when};
+  loss = sum(do * do);
+"
+    )
+}
+
+/// Windows of sequences of up to six cycles; the last one of a window may have no end.
+fn inputs(rows: usize, r: &mut Random) -> Vec<Vec<Input>> {
+    let truth = |b: bool| Input::Given(Value::Bool(b));
+    let cycle = |n: usize, r: &mut Random| {
+        let x = Data::F32((0..2 * rows).map(|_| r.range(-1.0, 1.0) as f32).collect());
+        let x = Value::new(Shape::new(&[rows, 2]), x);
+        let (seq_end, part_end, end) = (r.chance(0.3), r.chance(0.5), r.chance(0.06) || n + 1 == CYCLES);
+        vec![Input::Given(x), truth(seq_end), truth(part_end), truth(end)]
+    };
+    (0..CYCLES).map(|n| cycle(n, r)).collect()
+}
+
+#[test]
+fn sequences_in_windows_mean_the_same_together() {
+    let (mut loops, mut planned) = (0, 0);
+    for seed in 0..NETWORKS {
+        let mut r = Random(seed);
+        let rows = 1 + r.below(3);
+        let text = network(rows, &mut r);
+        let program = rml::compile(&Source::text("main", text.as_str()), &Options::default());
+        let program = program.unwrap_or_else(|e| panic!("{e}\n{text}"));
+        let flat = program.flat();
+        match compare(flat, &inputs(rows, &mut r), &mut r) {
+            Ok(Planned::Equal) => planned += 1,
+            Ok(other) => panic!("seed {seed}: {other:?}\n{text}"),
+            Err(why) => panic!("seed {seed}: {why}\n{text}"),
+        }
+        let plan = schedule(flat, Fed::Windows).expect("it has a plan");
+        loops +=
+            plan.regions.iter().filter(|r| matches!(r, Region::Loop { by, .. } if !by.is_empty())).count();
+    }
+    assert!(
+        planned == NETWORKS && loops > 20,
+        "{planned} networks have a plan, with {loops} loops over sequences"
+    );
+}
