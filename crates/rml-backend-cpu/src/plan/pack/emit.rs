@@ -239,9 +239,37 @@ impl Emitter<'_> {
         self.add(place, turn, data)
     }
 
+    /// Sorts what loops compute into phases, of scalars and of vectors by turns, so that as many as possible of one sort follow each other.
+    fn phases(&mut self) {
+        let mut phases: Vec<Option<usize>> = vec![None; self.plan.tapes.len()];
+        for (place, turn, tape) in &self.turns {
+            if place.section != Section::Loop {
+                continue;
+            }
+            let data = &self.plan.tapes[*tape];
+            let near = |atom: Atom| match atom {
+                Atom::Tape(x, Tick::Now | Tick::First | Tick::Last) => {
+                    let other = self.order.place(x)?;
+                    let same = (other.segment, other.stage) == (place.segment, place.stage);
+                    phases[x.0 as usize].filter(|_| same)
+                }
+                _ => None,
+            };
+            let earliest = data.cases.iter().flat_map(order::reads).filter_map(near).max().unwrap_or(0);
+            // Scalars have even phases, vectors odd ones; what is seen only is there where it is computed.
+            let is_vector = !data.ty.shape.is_scalar();
+            let waits = *turn != Turn::Seen && is_vector != (earliest % 2 == 1);
+            phases[tape.0 as usize] = Some(earliest + usize::from(waits));
+        }
+        self.turns.sort_by_key(|(place, turn, tape)| {
+            (place.segment, place.stage, place.section, phases[tape.0 as usize], place.depth, *turn, *tape)
+        });
+    }
+
     /// Puts everything in order.
     fn regions(&mut self) {
         self.turns.sort_unstable();
+        self.phases();
         let mut turns = self.turns.iter().peekable();
         let mut regions: Vec<Region> = Vec::new();
         for (i, piece) in std::mem::take(&mut self.order.pieces).into_iter().enumerate() {

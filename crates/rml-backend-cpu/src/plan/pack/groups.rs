@@ -12,7 +12,7 @@ use std::hash::{Hash, Hasher};
 
 use rml_ir::DType;
 use rml_ir::op::Op;
-use rml_plan::{Atom, Case, Const, Ends, Plan, Rule, Tape};
+use rml_plan::{Atom, Case, Const, Ends, Plan, Reg, Region, Rule, Tape};
 
 use super::super::lower::is_edge;
 use super::order::{Order, Section};
@@ -47,6 +47,8 @@ pub(super) struct Finder<'a> {
     order: &'a Order,
     nodes: Vec<Option<Node>>,
     users: Vec<Vec<Tape>>,
+    /// Registers that change within a window.
+    written: BTreeSet<Reg>,
 }
 
 /// The operands of a rule that may differ from lane to lane.
@@ -60,7 +62,13 @@ pub(super) fn slots(rule: &mut Rule, mut f: impl FnMut(&mut Atom)) {
 impl<'a> Finder<'a> {
     pub(super) fn new(plan: &'a Plan, order: &'a Order) -> Self {
         let mut kinds = BTreeMap::new();
-        let mut finder = Self { plan, order, nodes: Vec::new(), users: vec![Vec::new(); plan.tapes.len()] };
+        let writes = plan.regions.iter().filter_map(|region| match region {
+            Region::Loop { writes, .. } => Some(writes),
+            Region::Over(_) => None,
+        });
+        let written = writes.flatten().map(|write| write.register).collect();
+        let users = vec![Vec::new(); plan.tapes.len()];
+        let mut finder = Self { plan, order, nodes: Vec::new(), users, written };
         for (id, tape) in plan.tapes.iter_enumerated() {
             let node =
                 order.place(id).filter(|_| tape.cases.iter().all(|case| finder.fits(case))).map(|place| {
@@ -142,6 +150,13 @@ impl<'a> Finder<'a> {
             let mut groups = Groups { lanes: Vec::new(), of: vec![None; self.plan.tapes.len()] };
             self.grow_all(&self.surroundings(rounds), &mut groups);
             self.prune(&mut groups);
+            // What was pruned may read lanes of groups that stayed.
+            for group in 0..groups.lanes.len() {
+                if !groups.lanes[group].is_empty() {
+                    self.readers(group, &groups).into_iter().for_each(|lanes| self.grow(lanes, &mut groups));
+                }
+            }
+            self.prune(&mut groups);
             (self.cost(&groups), groups)
         });
         let none = self.cost(&Groups { lanes: Vec::new(), of: vec![None; self.plan.tapes.len()] });
@@ -197,13 +212,31 @@ impl<'a> Finder<'a> {
         for mut seed in seeds {
             seed.retain(|tape| groups.of[tape.0 as usize].is_none());
             if seed.len() >= FEWEST {
+                seed.sort_by_cached_key(|tape| self.nearest(*tape, groups));
                 self.grow(seed, groups);
             }
         }
     }
 
+    /// The first lane among the operands of a tape, the tapes that read them, and the other operands of those that read the tape. Sweeps forward and
+    /// backward may name the same states in opposite orders; this is what they share.
+    fn nearest(&self, tape: Tape, groups: &Groups) -> Option<(usize, usize)> {
+        let operands = |tape: Tape| {
+            self.slots(tape)
+                .iter()
+                .filter_map(|atom| if let Atom::Tape(x, _) = atom { Some(*x) } else { None })
+        };
+        let own = operands(tape);
+        let beside = operands(tape).flat_map(|x| self.users[x.0 as usize].iter().copied());
+        let others = self.users[tape.0 as usize].iter().flat_map(|user| operands(*user));
+        own.chain(beside).chain(others).filter_map(|x| groups.of[x.0 as usize]).min()
+    }
+
     /// Adds a group, and all that is found from it.
     fn grow(&self, seed: Vec<Tape>, groups: &mut Groups) {
+        if seed.iter().any(|tape| groups.of[tape.0 as usize].is_some()) {
+            return;
+        }
         let mut backward = VecDeque::from([groups.add(seed)]);
         let mut forward = VecDeque::new();
         loop {
@@ -302,10 +335,15 @@ impl<'a> Finder<'a> {
         if same { Vec::new() } else { groups.pieces(tapes) }
     }
 
-    /// Whether operands are there at one tick only.
+    /// Whether the operands of lanes are made once a window: they are there at one tick only, or are registers that stay as they are.
     fn is_rare(&self, lanes: &[Tape], slot: usize) -> bool {
-        let Atom::Tape(x, _) = self.slots(lanes[0])[slot] else { return true };
-        is_edge(&self.plan.tapes[x])
+        let rare = |lane: &Tape| {
+            let Atom::Tape(x, _) = self.slots(*lane)[slot] else { return true };
+            let tape = &self.plan.tapes[x];
+            let is_read = matches!(&tape.cases[..], [Case { rule: Rule::Read { register, .. }, .. }] if !self.written.contains(register));
+            is_edge(tape) || is_read
+        };
+        lanes.iter().all(rare)
     }
 
     fn is_function(&self, tape: Tape) -> bool {

@@ -116,9 +116,11 @@ fn text(r: &mut Random) -> String {
     let (function, operator, guarded, sums) =
         (["tanh", "exp", "neg"][r.below(3)], ["add", "mul", "minimum"][r.below(3)], r.one_in(3), r.one_in(2));
     let odd: Vec<bool> = (0..n).map(|_| r.one_in(20)).collect();
+    // Parameters are read at the first tick, or at all of them.
+    let (first, seen) = if r.one_in(2) { (" at first", "[first]") } else { ("", "") };
     for i in 0..n {
         let _ = writeln!(text, "parameter r{i}: num [] \"a{i}\"");
-        let _ = writeln!(parameters, "over at first a{i}: num [] = r{i} or 0.{}", i + 1);
+        let _ = writeln!(parameters, "over{first} a{i}: num [] = r{i} or 0.{}", i + 1);
     }
     let mut body = String::new();
     let other = |i: usize, name: char, tick: &str| {
@@ -130,7 +132,7 @@ fn text(r: &mut Random) -> String {
         let _ = writeln!(
             body,
             "loop forward {{
-   at behind first p{i}: num [] = mul(a{i}[first], s{i}[t-1])
+   at behind first p{i}: num [] = mul(a{i}{seen}, s{i}[t-1])
    at first p{i}: num [] = mul(a{i}, 0.5)
    at behind first q{i}: num [] = {operator}(p{i}, {})
    at first q{i}: num [] = {operator}(p{i}, u)
