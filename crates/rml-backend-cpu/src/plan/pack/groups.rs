@@ -227,7 +227,9 @@ impl<'a> Finder<'a> {
                 .filter_map(|atom| if let Atom::Tape(x, _) = atom { Some(*x) } else { None })
         };
         let own = operands(tape);
-        let beside = operands(tape).flat_map(|x| self.users[x.0 as usize].iter().copied());
+        // What many read belongs to none of them.
+        let own_users = |x: &Tape| self.users[x.0 as usize].len() <= 8;
+        let beside = operands(tape).filter(own_users).flat_map(|x| self.users[x.0 as usize].iter().copied());
         let others = self.users[tape.0 as usize].iter().flat_map(|user| operands(*user));
         own.chain(beside).chain(others).filter_map(|x| groups.of[x.0 as usize]).min()
     }
