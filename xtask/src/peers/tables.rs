@@ -153,7 +153,7 @@ fn cycles(group: &Group, figures: &Figures) -> String {
         let cells: Vec<String> = times.iter().map(|t| t.map_or("–".to_owned(), digits)).collect();
         out += &format!("| {} | {} |\n", case.title, cells.join(" | "));
     }
-    out
+    out + "\n![What a cycle takes](windows.svg)\n"
 }
 
 /// The same as a picture, for the group that has lengths.
@@ -276,7 +276,7 @@ mod tests {
         let carts = group(&of("cartpole"), "", 1, &figures(&[("cartpole:16", 1, "rml", 51.2)]));
         assert!(carts.contains("| 1.00 (1.00–1.00) |"), "{carts}");
         let lengths = group(&of("length"), "", 1, &figures(&[("lstm:1,1000,4,8", 1, "jax", 0.5)]));
-        assert!(lengths.contains("| 1,000 | 500 |"), "{lengths}");
+        assert!(lengths.contains("| 1,000 | 500 |") && lengths.contains("(windows.svg)"), "{lengths}");
         let lengths = figures(&[("lstm:1,1000,4,8", 1, "rml", 0.5), ("lstm:1,100,4,8", 1, "rml", 0.1)]);
         let picture = picture(&of("length"), &lengths).unwrap();
         assert!(picture.matches("<circle").count() == 2 && picture.contains(">rml<"), "{picture}");
