@@ -375,7 +375,11 @@ impl Ready {
         let outputs: Vec<Vec<Shown>> = outputs.iter().map(|o| o.iter().map(&mut cells).collect()).collect();
         let inputs: Vec<Node> = sources.iter().map(|(_, node)| *node).collect();
         let (routine, taken) = routine(&plan.name, &graph, &inputs, &wanted);
-        debug_assert_eq!(rml_backend::routine::verify(&routine), Ok(()));
+        // A result that is missing would give all behind it another place.
+        debug_assert_eq!(routine.results.len(), wanted.len());
+        if let Err(found) = rml_backend::routine::verify(&routine) {
+            return Err(Failure::call(format!("a window was lowered to no routine: {}", found.join("; "))));
+        }
         Ok(Self {
             executable: backend.prepare_routine(&routine)?,
             ticks: key.ticks,

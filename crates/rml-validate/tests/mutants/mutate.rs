@@ -2,7 +2,7 @@
 
 use rml_ir::op::Op;
 use rml_ir::{Data, Position, Positions, Type, Value};
-use rml_plan::{Atom, Case, Ends, Guard, Kind, Part, Plan, Region, Rule, Term, Tick, Write};
+use rml_plan::{Atom, Case, Ends, Guard, Kind, Part, Plan, Region, Rule, Tape, Term, Tick, Write};
 use rml_testkit::Random;
 
 /// Damages a plan; nothing if it has no such place.
@@ -52,6 +52,26 @@ pub(crate) const KINDS: &[(&str, Damage)] = &[
         Some(())
     }),
     ("another operand", |plan, r| change_atom(plan, r, |_| true, |a, old, r| other(old, a, r))),
+    ("values of one operator made one", |plan, r| {
+        let made = |tape: Tape, plan: &Plan| match &plan.tapes[tape].cases[..] {
+            [Case { rule: Rule::Apply { op, .. }, .. }, ..] => Some((op.clone(), plan.tapes[tape].ty.clone())),
+            _ => None,
+        };
+        let mut tapes: Vec<Tape> = plan.tapes.iter_enumerated().map(|(tape, _)| tape).collect();
+        let gone = *pick(&mut tapes, r)?;
+        let what = made(gone, plan)?;
+        let mut alike = tapes;
+        alike.retain(|tape| *tape != gone && made(*tape, plan).as_ref() == Some(&what));
+        let left = *pick(&mut alike, r)?;
+        for operand in operands(plan) {
+            if let Atom::Tape(tape, _) = operand
+                && *tape == gone
+            {
+                *tape = left;
+            }
+        }
+        Some(())
+    }),
     ("an edge dropped", |plan, r| {
         let zero = |a: Atom, plan: &mut Plan| {
             Atom::Const(plan.consts.push(value_of(&ty(plan, a)).to_precision(plan.precision)))
