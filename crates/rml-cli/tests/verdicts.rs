@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use support::Folder;
 
 /// Programs with the verdict of their clocks, that of their causality, and the codes of their findings.
-fn programs() -> [(&'static str, &'static str, Value, &'static [&'static str]); 9] {
+fn programs() -> [(&'static str, &'static str, Value, &'static [&'static str]); 10] {
     let rejected = || json!({"kind": "rejected"});
     [
         (
@@ -34,6 +34,16 @@ fn programs() -> [(&'static str, &'static str, Value, &'static [&'static str]); 
           node f(x: num [], t: num []) -> (o) o, bpx, dx = diff_cell(x, true, do); do = 0.1 * (t - o);",
             "synchronous",
             rejected(),
+            &["update-causality"],
+        ),
+        (
+            "import std.layers; import std.losses; \
+          node net(x: num [2], end: bool []) -> (y: num [2] when end) h = lstm(2, dense(2, x)) every end; y = h when end; \
+          node f(x: num [2], end: bool [], t: num [2] when end) -> (loss) \
+          y, _ = diff_net(x, end, true, dy); loss, dy, _ = diff_mse(y, t, true, -0.1);",
+            "synchronous",
+            json!({"kind": "dynamic", "reasons": ["`diff_net_0.diff_lstm_0.diff_lstm_cell_0.dh`: \
+              no condition is found that cuts a recurrence that looks ahead"]}),
             &["update-causality"],
         ),
         (

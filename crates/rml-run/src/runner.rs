@@ -219,6 +219,8 @@ impl<'f> Runner<'f> {
             "a window ended, and values in it still wait for later cycles",
         );
         if let Some(why) = self.session.waiting() {
+            // Only what needs itself says how to mend it: more cycles are none of this window.
+            d.help.extend(why.report.help.into_iter().filter(|_| why.cyclic));
             d.labels = why.report.labels;
             d = d.note(why.report.message);
             d.notes.extend(why.report.notes);

@@ -167,6 +167,7 @@ impl Solver<'_, '_> {
                 Latency::Dynamic
             }
             Finding::Unknown(message) => {
+                self.findings.extend(update::perhaps_too_late(self.deps, &part));
                 let chain = part::some_circle(&part);
                 self.reasons.push(report::reason(self.deps, &part, &chain, message));
                 Latency::Dynamic

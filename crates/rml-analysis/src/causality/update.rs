@@ -1,9 +1,10 @@
 //! Parameters that cannot be updated in time (CAUSE-7).
 //!
 //! A parameter that is trained outside windows has a new value in each cycle. If the program looks ahead, the update may wait for a value
-//! of the next cycle, which is computed with the parameter and therefore waits for the update.
+//! of the next cycle, which is computed with the parameter and therefore waits for the update. Where that is so in each run it is an error; where
+//! data decide, a warning.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rml_base::Diagnostic;
 use rml_base::codes::analysis::UPDATE_CAUSALITY;
@@ -11,85 +12,144 @@ use rml_ir::flat::{Eq, Rhs, Var};
 
 use super::graph::{Dependences, Distance, Edge};
 use super::part::{Chain, Part, path};
-use super::recurrence::{always, two_ways};
+use super::recurrence::{Finding, always, classify, two_ways};
 use super::report::name;
+use crate::clocks::ClockId;
+use crate::scc::{Graph, components};
 
 /// The most names on a path that are shown.
 const SHOWN: usize = 12;
+/// The most updates of which the shortest circle is looked for.
+const TRIED: usize = 64;
 
 /// The diagnostic for a part with circles forward and backward in time at once, if they all run through updates of parameters.
 pub(super) fn too_late(deps: &Dependences<'_>, part: &Part) -> Option<Diagnostic> {
-    let flat = deps.conditions.flat;
-    let parameters: BTreeMap<Eq, &str> =
-        flat.states.iter().filter(|(_, s)| s.parameter).map(|(key, s)| (s.equation, &**key)).collect();
-    let parameter = |e: &Edge| {
-        let eq = e.eq.filter(|_| e.distance == Distance::Past)?;
-        parameters.get(&eq).copied()
-    };
+    let parameters = parameters(deps);
     two_ways(deps, part, always)?;
-    if two_ways(deps, part, |e| always(e) && parameter(e).is_none()).is_some() {
+    if two_ways(deps, part, |e| always(e) && parameter(&parameters, e).is_none()).is_some() {
         return None;
     }
-    let updates = part.edges.iter().enumerate().filter(|(_, (_, _, e))| parameter(e).is_some());
-    let ways = updates.filter_map(|(i, _)| way(part, i));
-    let chain = ways.min_by_key(Vec::len)?;
-    let mut found = chain.iter().filter_map(|i| parameter(&part.edges[*i].2));
-    let key = found.next()?;
-    let mut others: Vec<&str> = found.filter(|other| *other != key).collect();
-    others.sort_unstable();
-    others.dedup();
-    Some(diagnostic(deps, part, &chain, key, &others))
+    let found = Late::of(part, &parameters, always)?;
+    let what = "waits for what the parameter does in the next cycle, and so for itself";
+    let message = format!("the update of the parameter `{}` {what}", found.key);
+    Some(found.diagnostic(deps, part, Diagnostic::error(UPDATE_CAUSALITY, message)))
+}
+
+/// The warning for a part of which nothing is known, if all would be, were its parameters not updated in each cycle.
+pub(super) fn perhaps_too_late(deps: &Dependences<'_>, part: &Part) -> Option<Diagnostic> {
+    let (flat, conditions) = (deps.conditions.flat, &deps.conditions);
+    let ahead: BTreeSet<ClockId> = part
+        .edges
+        .iter()
+        .filter(|(_, _, e)| e.distance == Distance::Next)
+        .filter_map(|(_, _, e)| Some(deps.delay(e)?.0))
+        .collect();
+    // One that is held over a window is on a clock of its own, that of the first cycles of windows.
+    let mut parameters = parameters(deps);
+    parameters.retain(|eq, _| {
+        let own = conditions.chain(conditions.clocks.of[flat.equations[*eq].lhs]);
+        ahead.iter().any(|clock| conditions.chain(*clock).ends_with(&own))
+    });
+    let found = Late::of(part, &parameters, |e| e.eq.is_some())?;
+    let graph = part.graph(|e| parameter(&parameters, e).is_none());
+    let all = components(graph.len(), |v, i| graph.of(v).get(i).map(|(to, _)| Some(*to)));
+    for members in &all.members {
+        let inside = |v: &usize| graph.of(*v).iter().filter(|(to, _)| all.of[*to] == all.of[members[0]]);
+        let edges: BTreeSet<usize> = members.iter().flat_map(inside).map(|(_, i)| *i).collect();
+        if edges.is_empty() {
+            continue;
+        }
+        let piece = part.restricted(&members.iter().copied().collect(), &edges);
+        if !matches!(classify(deps, &piece), Finding::Runs(_) | Finding::Cut(_) | Finding::Beside(_)) {
+            return None;
+        }
+    }
+    let what = "may wait for what the parameter does in the next cycle, and so for itself";
+    let message = format!("the update of the parameter `{}` {what}", found.key);
+    let warning = Diagnostic::warning(UPDATE_CAUSALITY, message);
+    Some(found.diagnostic(deps, part, warning).note("so only the run can tell whether its values are known"))
+}
+
+/// The keys of parameters, by the equations that delay them.
+type Parameters<'a> = BTreeMap<Eq, &'a str>;
+
+fn parameters<'a>(deps: &Dependences<'a>) -> Parameters<'a> {
+    let states = deps.conditions.flat.states.iter().filter(|(_, s)| s.parameter);
+    states.map(|(key, s)| (s.equation, &**key)).collect()
+}
+
+/// The parameter whose update an edge is.
+fn parameter<'a>(parameters: &Parameters<'a>, e: &Edge) -> Option<&'a str> {
+    let eq = e.eq.filter(|_| e.distance == Distance::Past)?;
+    parameters.get(&eq).copied()
+}
+
+/// A circle through the update of a parameter.
+struct Late<'a> {
+    key: &'a str,
+    /// Other parameters whose updates are on the way.
+    others: Vec<&'a str>,
+    chain: Chain,
+}
+
+impl<'a> Late<'a> {
+    /// A shortest one, through edges that count.
+    fn of(part: &Part, parameters: &Parameters<'a>, counts: impl Fn(&Edge) -> bool) -> Option<Self> {
+        let graph = part.graph(counts);
+        let updates = part.edges.iter().enumerate();
+        let updates = updates.filter(|(_, (_, _, e))| parameter(parameters, e).is_some());
+        let chain = updates.take(TRIED).filter_map(|(i, _)| way(part, &graph, i)).min_by_key(Vec::len)?;
+        let mut found = chain.iter().filter_map(|i| parameter(parameters, &part.edges[*i].2));
+        let key = found.next()?;
+        let mut others: Vec<&str> = found.filter(|other| *other != key).collect();
+        others.sort_unstable();
+        others.dedup();
+        Some(Self { key, others, chain })
+    }
+
+    fn diagnostic(&self, deps: &Dependences<'_>, part: &Part, mut found: Diagnostic) -> Diagnostic {
+        let flat = deps.conditions.flat;
+        let steps = || self.chain.iter().filter_map(|i| Some((&part.edges[*i].2, part.edges[*i].2.eq?)));
+        if let Some((_, reader)) = steps().next_back() {
+            let span = flat.equations[reader].span;
+            found = found.label(span, "the parameter is used here, with a new value in each cycle");
+        }
+        if let Some((_, ahead)) = steps().find(|(e, _)| e.distance == Distance::Next) {
+            let equation = &flat.equations[ahead];
+            let text = match equation.rhs {
+                Rhs::Post { .. } => "this looks ahead to the next cycle",
+                _ => "the gradient comes through this from the next cycle",
+            };
+            found = found.label(equation.span, text);
+        }
+        let is_named = |v: &Var| flat.vars[*v].name.is_some();
+        let mut names: Vec<String> =
+            steps().map(|(_, eq)| flat.equations[eq].lhs).filter(is_named).map(|v| name(flat, v)).collect();
+        names.dedup();
+        if names.len() > SHOWN {
+            names.splice(SHOWN / 2..names.len() - SHOWN / 2, ["..".to_owned()]);
+        }
+        found = found.note(format!("each of these needs the next one: {}", names.join(", ")));
+        if !self.others.is_empty() {
+            let others: Vec<String> = self.others.iter().map(|key| format!("`{key}`")).collect();
+            found = found.note(format!("the way runs through updates of {}, too", others.join(", ")));
+        }
+        found
+            .help("call the node that has the parameter, or one around it, with `every end`: the parameter is then read and updated once a window")
+            .help("or delay the update: let the gradient that enters be that of an earlier cycle")
+    }
 }
 
 /// The path from an update to what it needs ahead in time, and from there back to the parameter.
-fn way(part: &Part, update: usize) -> Option<Chain> {
-    let graph = part.graph(always);
+fn way(part: &Part, graph: &Graph<(usize, usize)>, update: usize) -> Option<Chain> {
     let (from, to, _) = part.edges[update];
     let ahead = |v: usize| graph.of(v).iter().find(|(_, i)| part.edges[*i].2.distance == Distance::Next);
     let mut chain = vec![update];
-    let there = path(&graph, &[to], |v| ahead(v).is_some(), |_, _| true)?;
+    let there = path(graph, &[to], |v| ahead(v).is_some(), |_, _| true)?;
     let at = there.last().map_or(to, |i| part.edges[*i].1);
     chain.extend(there);
     let (next, step) = ahead(at)?;
     chain.push(*step);
-    chain.extend(path(&graph, &[*next], |v| v == from, |_, _| true)?);
+    chain.extend(path(graph, &[*next], |v| v == from, |_, _| true)?);
     Some(chain)
-}
-
-fn diagnostic(deps: &Dependences<'_>, part: &Part, chain: &Chain, key: &str, others: &[&str]) -> Diagnostic {
-    let flat = deps.conditions.flat;
-    let mut found = Diagnostic::error(
-        UPDATE_CAUSALITY,
-        format!(
-            "the update of the parameter `{key}` waits for what the parameter does in the next cycle, and so for itself"
-        ),
-    );
-    let steps = || chain.iter().filter_map(|i| Some((&part.edges[*i].2, part.edges[*i].2.eq?)));
-    if let Some((_, reader)) = steps().next_back() {
-        let span = flat.equations[reader].span;
-        found = found.label(span, "the parameter is used here, with a new value in each cycle");
-    }
-    if let Some((_, ahead)) = steps().find(|(e, _)| e.distance == Distance::Next) {
-        let equation = &flat.equations[ahead];
-        let text = match equation.rhs {
-            Rhs::Post { .. } => "this looks ahead to the next cycle",
-            _ => "the gradient comes through this from the next cycle",
-        };
-        found = found.label(equation.span, text);
-    }
-    let is_named = |v: &Var| flat.vars[*v].name.is_some();
-    let mut names: Vec<String> =
-        steps().map(|(_, eq)| flat.equations[eq].lhs).filter(is_named).map(|v| name(flat, v)).collect();
-    names.dedup();
-    if names.len() > SHOWN {
-        names.splice(SHOWN / 2..names.len() - SHOWN / 2, ["..".to_owned()]);
-    }
-    found = found.note(format!("each of these needs the next one: {}", names.join(", ")));
-    if !others.is_empty() {
-        let others: Vec<String> = others.iter().map(|key| format!("`{key}`")).collect();
-        found = found.note(format!("the way runs through updates of {}, too", others.join(", ")));
-    }
-    found
-        .help("call the differentiated node with `every end`: a parameter is then read and updated once a window")
-        .help("or delay the update: let the gradient that enters be that of an earlier cycle")
 }

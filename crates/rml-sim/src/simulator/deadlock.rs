@@ -350,10 +350,26 @@ impl Simulator {
             };
             report = report.label(self.program.flat.equations[eq].span, text);
         }
+        if last.is_none()
+            && let Some(key) = self.parameter_of(&chain)
+        {
+            report = report
+                .note(format!("the parameter `{key}` is updated in each cycle, and its update waits for later cycles"))
+                .help("call the node that has it, or one around it, with `every end`: the parameter is then read and updated once a window");
+        }
         if last.is_some() && chain.len() > 1 {
             report = report.note(format!("the wait ends, after {} steps, at {end}", chain.len() - 1));
         }
         report.help(help)
+    }
+
+    /// The first parameter on a chain that is read as its update left it.
+    fn parameter_of(&self, chain: &[(Wanted, Option<Eq>)]) -> Option<&str> {
+        let states = &self.program.flat.states;
+        chain.iter().filter_map(|(_, eq)| *eq).find_map(|eq| {
+            let (key, _) = states.iter().find(|(_, s)| s.parameter && s.equation == eq)?;
+            Some(&**key)
+        })
     }
 }
 

@@ -54,7 +54,9 @@ pub(crate) const KINDS: &[(&str, Damage)] = &[
     ("another operand", |plan, r| change_atom(plan, r, |_| true, |a, old, r| other(old, a, r))),
     ("values of one operator made one", |plan, r| {
         let made = |tape: Tape, plan: &Plan| match &plan.tapes[tape].cases[..] {
-            [Case { rule: Rule::Apply { op, .. }, .. }, ..] => Some((op.clone(), plan.tapes[tape].ty.clone())),
+            [Case { rule: Rule::Apply { op, .. }, .. }, ..] => {
+                Some((op.clone(), plan.tapes[tape].ty.clone()))
+            }
             _ => None,
         };
         let mut tapes: Vec<Tape> = plan.tapes.iter_enumerated().map(|(tape, _)| tape).collect();
