@@ -17,13 +17,16 @@ use rml_ir::flat::{Eq, Flat, Var};
 use super::bdd::{Bdd, Node};
 use super::infer::{Inferred, TermId};
 
+mod atoms;
 mod blocks;
+mod key;
 mod pass;
 mod separate;
 mod structure;
 
 use blocks::Blocks;
-use pass::{Key, Pass};
+use key::Key;
+use pass::Pass;
 use separate::Separation;
 use structure::{Constants, Structure};
 

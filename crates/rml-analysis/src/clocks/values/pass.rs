@@ -7,7 +7,9 @@ use rml_ir::flat::{ConstId, ConstKind, Eq, Flat, Init, Rhs, Var, Window};
 use rml_ir::op::{Op, eval};
 use rml_ir::{DType, Value};
 
+use super::atoms::Atoms;
 use super::blocks::{Blocks, Signature};
+use super::key::Key;
 use super::structure::{Constants, Structure};
 use super::{Label, Presence, Steady, Values};
 use crate::clocks::bdd::{Atom, Bdd, FALSE, Node, TRUE};
@@ -15,33 +17,6 @@ use crate::clocks::infer::{Inferred, Term, TermId};
 
 /// The most nodes that the diagrams of a program may have. Beyond that, conditions are not taken apart.
 const NODES: usize = 200_000;
-
-/// What a label stands for.
-#[derive(Clone, Copy, PartialEq, std::cmp::Eq, Hash, Debug)]
-pub(super) enum Key {
-    /// A constant, by its number.
-    Const(usize),
-    Bool(Node),
-    Input(Var),
-    /// A delay, by its block of the partition.
-    Delay(usize),
-    /// Something equal to nothing else: a parameter, or what depends on itself within a cycle.
-    Alone(Var),
-    /// An operator, by its number, on one or two operands.
-    Apply(usize, Label, Option<Label>),
-    /// An operator on other operands, by the number of their list.
-    ApplyTo(usize, usize),
-    If(Label, Label, Label),
-    /// The cycles in which a clock is sampled by a condition, if they exceed the limit of the diagrams.
-    Sampled(Presence, Node, bool),
-}
-
-impl Key {
-    /// Whether it says how a value comes about, and nothing about the value.
-    fn is_opaque(self) -> bool {
-        matches!(self, Key::Delay(_) | Key::Apply(..) | Key::ApplyTo(..) | Key::If(..))
-    }
-}
 
 /// One computation of all values.
 pub(super) struct Pass<'a> {
@@ -58,7 +33,7 @@ pub(super) struct Pass<'a> {
     owns: IndexVec<Var, bool>,
     constants: Constants,
     lists: IndexSet<Vec<Label>>,
-    atoms: IndexSet<Key>,
+    atoms: Atoms,
     windows: IndexSet<(Label, Presence, Option<usize>)>,
     /// The number of each window among those that are the same.
     window_of: IndexVec<Window, usize>,
@@ -89,7 +64,7 @@ impl<'a> Pass<'a> {
             owns: IndexVec::filled(false, n),
             constants: steady.constants,
             lists: IndexSet::new(),
-            atoms: IndexSet::new(),
+            atoms: Atoms::new(n),
             windows: IndexSet::new(),
             window_of: IndexVec::new(),
         }
@@ -229,8 +204,8 @@ impl<'a> Pass<'a> {
     }
 
     fn atom(&mut self, v: Option<Var>, key: Key) -> Node {
-        let (atom, is_new) = self.atoms.insert_full(key);
-        if is_new {
+        let atom = self.atoms.number(v, key);
+        if atom == self.values.atoms.len() {
             self.values.atoms.push(v);
         }
         #[allow(clippy::cast_possible_truncation, reason = "there are fewer atoms than variables")]
