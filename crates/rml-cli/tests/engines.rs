@@ -9,10 +9,12 @@ const PLANNED: &str = "node sum(k, x: num []) -> (o: num [])
 node main(x: num [], end: bool []) -> (o: num [])
   o = sum(param(2.0), x) every end;
 ";
-/// A look ahead that waits for a condition, without a window.
-const UNPLANNED: &str = "node main(x: num [], end: bool []) -> (o: num [])
+/// A look ahead in windows that end on a sampled clock.
+const UNPLANNED: &str = "node back(x) -> (s) s = x + (0.0 fby back s);
+node main(x: num [], end: bool []) -> (o: num [])
   k = param(2.0);
-  o = k * merge end (post (x when end)) (0.0 when not end);
+  big = x > 4.0;
+  o = k * merge end (back(x when end) every (big when end)) (0.0 when not end);
 ";
 
 fn folder() -> Folder {
@@ -56,7 +58,7 @@ fn what_has_no_plan_is_refused_with_the_reason_and_run_otherwise() {
     }
     for engine in ["auto", "sim"] {
         let ran = folder.rml(&format!("run unplanned.rml {inputs} --engine {engine} --open")).json();
-        assert_eq!(ran["values"]["o"], serde_json::json!([0.0, 10.0, 0.0, 0.0, "?"]), "{engine}");
+        assert_eq!(ran["values"]["o"], serde_json::json!([0.0, 14.0, 0.0, 0.0, 10.0]), "{engine}");
     }
 }
 
@@ -94,9 +96,13 @@ fn check_says_what_runs_a_node() {
     let line = "    plan: 1 loop forward; 2 values over all ticks; memory ";
     assert!(checked.lines().any(|l| l.starts_with(line)), "{checked}");
     let explained = folder.rml("check unplanned.rml --explain").ok();
-    assert!(explained.contains("  runs in the simulator: a value looks ahead"), "{explained}");
+    assert!(explained.contains("  runs in the simulator: a delay on a sampled clock"), "{explained}");
     let planned = folder.rml("check planned.rml --node main --format json").json();
     assert_eq!(planned["plan"]["loops"], serde_json::json!({"forward": 1, "backward": 0}));
     let declined = folder.rml("check unplanned.rml --format json").json();
-    assert!(declined["plan"]["declined"].as_str().is_some_and(|why| why.starts_with("a value looks ahead")));
+    assert!(
+        declined["plan"]["declined"]
+            .as_str()
+            .is_some_and(|why| why.starts_with("a delay on a sampled clock"))
+    );
 }

@@ -154,11 +154,12 @@ impl Machine {
         self.inputs[input] = Some(column);
     }
 
-    /// Runs one window of `ticks` ticks, at least one, whose inputs were set.
+    /// Runs one window of `ticks` ticks, at least one, whose inputs were set. Returns how many of them are done: all, but for those that are
+    /// [ahead](Plan::ahead).
     ///
     /// # Errors
     /// If an operator may have no result, or the backend fails. Then no register has changed.
-    pub fn window(&mut self, ticks: usize) -> Result<(), Fault> {
+    pub fn window(&mut self, ticks: usize) -> Result<usize, Fault> {
         let ready = self.ready(ticks, false)?;
         let mut results = self.run(&ready)?;
         let outputs = results.split_off(ready.results);
@@ -180,7 +181,7 @@ impl Machine {
         self.copied = vec![None; outputs.len()];
         self.outputs = outputs;
         self.ran = Some(ready);
-        Ok(())
+        Ok(ticks - self.plan.ahead() as usize)
     }
 
     /// Looks for the end of a window that the program finds, in `ticks` ticks whose inputs were set: how many ticks it has.

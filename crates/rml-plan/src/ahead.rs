@@ -57,7 +57,7 @@ pub(crate) fn check(plan: &Plan, found: &mut Vec<String>) {
     }
 }
 
-fn atoms(write: &Write) -> impl Iterator<Item = Atom> + '_ {
+pub(crate) fn atoms(write: &Write) -> impl Iterator<Item = Atom> + '_ {
     write.when.iter().map(|g| g.cond).chain(write.unless.iter().copied()).chain([write.value])
 }
 
@@ -75,7 +75,12 @@ fn is_there(plan: &Plan, atom: Atom, ahead: u32) -> bool {
 }
 
 /// Whether it makes no difference whether a tick is the last one.
-fn is_alike(tape: &TapeData) -> bool {
+pub(crate) fn is_alike(tape: &TapeData) -> bool {
+    tape.cases.iter().all(|case| are_alike(case.at))
+}
+
+/// Whether positions are the same where a tick is the last one.
+pub(crate) fn are_alike(at: Positions) -> bool {
     let twins = [(Position::First, Position::Only), (Position::Middle, Position::Last)];
-    tape.cases.iter().all(|case| twins.iter().all(|(a, b)| case.at.contains(*a) == case.at.contains(*b)))
+    twins.iter().all(|(a, b)| at.contains(*a) == at.contains(*b))
 }

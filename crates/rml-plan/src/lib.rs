@@ -9,6 +9,7 @@
 //! one what the tick before it left; there is no copy of the loop for the first tick.
 //!
 //! A plan for blocks may look [ahead](Plan::ahead): a window has some ticks more then, which are looked at, and come again in the next one.
+//! Where only data decide how far it has to look, it [waits](Plan::waits): a block is filled as far as what is read is there.
 //!
 //! Nothing here knows equations, clocks or facts: whoever runs a plan needs the plan alone.
 //!
@@ -26,6 +27,9 @@
 //! - **P8** a loop [by](Region::Loop::by) some conditions reads what it fills at another tick as what a [delay](Rule::Restart) is that
 //!   starts anew with each of them, and nowhere else. The conditions are filled before it, without guards, at each tick but the last
 //!   one. Such a loop writes no register and finds no end, and its plan does not look ahead.
+//! - **P9** where a plan waits, any block is a window, nothing is a sum, each tape is filled by one part, and what fills it is the same at
+//!   ticks that are the last one and at others. What is written in a loop backward does not outlive the block. In a loop forward no circle
+//!   of reads leads to the same tick, or to one behind it.
 
 use std::sync::Arc;
 
@@ -41,6 +45,7 @@ mod print;
 pub mod reference;
 mod sequences;
 mod verify;
+mod waits;
 
 pub use outline::Outline;
 pub use parse::parse;
@@ -72,6 +77,12 @@ pub struct Plan {
     pub precision: Precision,
     /// What ends a window.
     pub ends: Ends,
+    /// Whether a block is filled only as far as what is read is there. At a tick, a tape waits for all operands and guards of its case, and
+    /// for those at all ticks before. In a loop backward it waits for those alone that decide its value: for the guards up to one that
+    /// does not hold, and for the branch that is taken; a register is there from the last tick on that is known to write it. What waits
+    /// is not filled. In a loop forward, parts may stay [ticks behind](Plan::lags) others. Those ticks of a block are done at which all outputs, and all that is written, is there, and at all ticks before;
+    /// the others come again in the next block, which has more.
+    pub waits: bool,
     /// The inputs, in order: the name and the type of each.
     pub inputs: Vec<(Arc<str>, Type)>,
     /// All constants.

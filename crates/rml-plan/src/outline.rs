@@ -7,6 +7,8 @@ use crate::{Plan, Positions, Region, Rule, TapeData};
 /// What a plan is made of, and the memory of its values.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Outline {
+    /// Whether it runs blocks that wait.
+    pub waits: bool,
     /// How many loops run from the first tick on.
     pub forward: usize,
     /// How many loops run from the last tick back.
@@ -24,7 +26,7 @@ pub struct Outline {
 impl Outline {
     /// That of a plan.
     pub fn of(plan: &Plan) -> Self {
-        let mut outline = Self::default();
+        let mut outline = Self { waits: plan.waits, ..Self::default() };
         for region in &plan.regions {
             match region {
                 Region::Loop { backward: false, .. } => outline.forward += 1,

@@ -49,11 +49,13 @@ fn head<'a>(c: &mut Cursor<'a>) -> Read<(Plan, Vec<(&'a str, bool)>)> {
             }
         }
     }
+    let waits = c.eat("waits");
     c.end()?;
     let plan = Plan {
         name,
         precision,
         ends: Ends::Nothing,
+        waits,
         inputs: Vec::new(),
         consts: IndexVec::new(),
         tapes: IndexVec::new(),

@@ -51,6 +51,9 @@ impl Printer<'_> {
             let each = ends.iter().map(|(i, value)| literal(&plan.inputs[*i as usize].0, *value));
             write!(self.out, " until {}", each.collect::<Vec<_>>().join(" or "))?;
         }
+        if plan.waits {
+            write!(self.out, " waits")?;
+        }
         writeln!(self.out)?;
         for (name, ty) in &plan.inputs {
             writeln!(self.out, "in {name}: {ty}")?;

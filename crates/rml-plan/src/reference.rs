@@ -8,6 +8,8 @@ use rml_ir::{Position, Value};
 
 use super::{Atom, Case, Ends, Guard, Kind, Part, Plan, Reg, Region, Rule, Tape, Term, Tick, Write};
 
+mod waits;
+
 /// Why a window has no result.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Fault {
@@ -97,21 +99,25 @@ impl Machine {
         let tapes = IndexVec::filled(vec![None; ticks], self.plan.tapes.len());
         let done = ticks.saturating_sub(self.plan.ahead() as usize);
         let (plan, reaches, kept) = (&self.plan, self.plan.reaches(), registers.clone());
-        Window { plan, ticks, done, reaches, inputs, tapes, kept, registers }
+        let waits = waits::Waits::new(plan, ticks);
+        Window { plan, ticks, done, reaches, inputs, tapes, kept, registers, waits }
     }
 
-    /// Runs one window of `ticks` ticks with a column for each input. Gives a column for each output. At least one tick is done; those that
-    /// are [ahead](Plan::ahead) are not.
+    /// Runs one window of `ticks` ticks with a column for each input. Gives a column for each output, and how many ticks are done: all, but
+    /// for those that are [ahead](Plan::ahead), and those that [wait](Plan::waits).
     ///
     /// # Errors
     /// The first fault. Then no register has changed.
-    pub fn window(&mut self, ticks: usize, inputs: &[Column]) -> Result<Vec<Column>, Fault> {
+    pub fn window(&mut self, ticks: usize, inputs: &[Column]) -> Result<(Vec<Column>, usize), Fault> {
         let plan = Arc::clone(&self.plan);
         let mut window = self.begin(ticks, inputs);
         for region in &plan.regions {
-            window.region(region)?;
+            if plan.waits { window.wait(region)? } else { window.region(region)? }
         }
         window.registers = std::mem::take(&mut window.kept);
+        if plan.waits {
+            window.write_done()?;
+        }
         window.ticks = window.done;
         for t in 0..window.done {
             window.write(&plan.commits, t)?;
@@ -126,8 +132,9 @@ impl Machine {
             (0..window.done).map(cell).collect()
         });
         let outputs = outputs.collect::<Result<_, _>>()?;
+        let done = window.done;
         self.registers = window.registers;
-        Ok(outputs)
+        Ok((outputs, done))
     }
 }
 
@@ -143,6 +150,7 @@ struct Window<'a> {
     registers: IndexVec<Reg, Option<Value>>,
     /// What they hold behind the last tick that is done.
     kept: IndexVec<Reg, Option<Value>>,
+    waits: waits::Waits,
 }
 
 impl Window<'_> {

@@ -13,8 +13,8 @@ pub(crate) fn check(plan: &Plan, found: &mut Vec<String>) {
             continue;
         }
         let searches = i == 0 && matches!(plan.ends, Ends::Found { .. });
-        if !writes.is_empty() || searches || plan.ahead() > 0 {
-            fail("a loop by conditions writes a register, finds an end or looks ahead".to_owned());
+        if !writes.is_empty() || searches || plan.ahead() > 0 || plan.waits {
+            fail("a loop by conditions writes a register, finds an end, looks ahead or waits".to_owned());
         }
         for tape in by {
             if !is_known_before(plan, *tape, &plan.regions[..i]) {

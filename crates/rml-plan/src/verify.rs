@@ -1,4 +1,4 @@
-//! Checks P1 to P8, position by position.
+//! Checks P1 to P9, position by position.
 
 use rml_base::IndexVec;
 use rml_ir::op::{Op, result_type};
@@ -13,7 +13,7 @@ use super::{Atom, Ends, Guard, Kind, Part, Plan, Reg, Region, Rule, Tape, Term, 
 pub fn verify(plan: &Plan) -> Result<(), Vec<String>> {
     let mut verifier = Verifier {
         plan,
-        ahead: plan.ahead() > 0,
+        ahead: plan.ahead() > 0 || plan.waits,
         filled: IndexVec::filled(Positions::NONE, plan.tapes.len()),
         found: Vec::new(),
     };
@@ -23,12 +23,13 @@ pub fn verify(plan: &Plan) -> Result<(), Vec<String>> {
     verifier.search();
     crate::ahead::check(plan, &mut verifier.found);
     crate::sequences::check(plan, &mut verifier.found);
+    crate::waits::check(plan, &mut verifier.found);
     if verifier.found.is_empty() { Ok(()) } else { Err(verifier.found) }
 }
 
 struct Verifier<'a> {
     plan: &'a Plan,
-    /// Whether it looks ahead.
+    /// Whether it looks ahead, or waits.
     ahead: bool,
     /// Where each tape is filled so far.
     filled: IndexVec<Tape, Positions>,
@@ -228,7 +229,9 @@ impl Verifier<'_> {
             tick == Tick::Now || at == Positions::NONE.with(p) && matches!(tick, Tick::First | Tick::Last);
         let looped = match inside {
             None => Positions::NONE,
-            Some(_) if same_tick => of(earlier),
+            Some(inside) if same_tick && (inside.backward || !self.plan.waits) => of(earlier),
+            // Parts of a plan that waits may stay behind others: that is checked for itself.
+            Some(Inside { parts, backward: false }) if self.plan.waits => of(parts),
             Some(Inside { parts, backward }) => match tick {
                 Tick::Before | Tick::First if !backward => of(parts),
                 Tick::After | Tick::Last if backward => of(parts),

@@ -185,7 +185,11 @@ impl Stepper {
             Error::from(short.diagnostic("a window of one cycle")).with_sources(program.sources())
         })?;
         let late = Late::of(&plan);
-        Ok(Self { program: program.clone(), plan, machine, late, cycles: 0 })
+        let stepper = Self { program: program.clone(), plan, machine, late, cycles: 0 };
+        if stepper.plan.waits {
+            return Err(stepper.declined("its outputs wait for later cycles; feed it to a `Session`"));
+        }
+        Ok(stepper)
     }
 
     /// How many cycles later outputs come than the inputs of their cycle. What is read behind a step are the outputs of so many cycles

@@ -282,6 +282,10 @@ impl<'a> Demand<'a> {
             Rhs::Const(k) => Rule::Copy(Source::Const(*k)),
             Rhs::Fby { .. } => self.forward(v, p)?,
             Rhs::FbyBack { .. } => self.backward(v, p)?,
+            Rhs::Post { .. } if self.window.waits => {
+                self.register_of(v)?;
+                Rule::Read { init: None }
+            }
             Rhs::Post { .. } if self.window.looks_ahead => {
                 return Err(Declined::at("a value on a sampled clock looks ahead", self.span(v)));
             }
@@ -334,7 +338,7 @@ impl<'a> Demand<'a> {
         };
         let restart = self.window.restart(*window);
         if self.window.looks_ahead {
-            if !self.resolver.is_steady(v) {
+            if !self.resolver.is_steady(v) && !self.window.waits {
                 return Err(Declined::at("a value on a sampled clock looks ahead", self.span(v)));
             }
         } else if restart == Restart::Never || matches!(restart, Restart::Inner { edge: false, .. }) {
@@ -416,7 +420,9 @@ impl<'a> Demand<'a> {
         let state = state.map(|(key, parameter)| Kind::State { key, parameter });
         let (restart, backward) = match self.window.rhs(v) {
             Some(Rhs::Fby { window, .. }) => (self.window.restart(*window), false),
-            Some(Rhs::FbyBack { window, .. }) => (self.window.restart(*window), true),
+            Some(Rhs::FbyBack { window, .. } | Rhs::Post { window, .. }) => {
+                (self.window.restart(*window), true)
+            }
             _ => {
                 let kind = state.unwrap_or(Kind::Hidden);
                 self.registers
@@ -424,7 +430,11 @@ impl<'a> Demand<'a> {
                 return Ok(());
             }
         };
+        if backward && self.window.waits && state.is_some() {
+            return Err(Declined::at("a state looks ahead", self.span(v)));
+        }
         let kind = match restart {
+            _ if backward && self.window.waits => Kind::Local,
             Restart::Edge | Restart::Inner { edge: true, .. } => Kind::Local,
             _ => state.unwrap_or(Kind::Hidden),
         };
@@ -437,11 +447,14 @@ impl<'a> Demand<'a> {
 
     /// What a delay remembers.
     fn writes_of(&mut self, v: Var) -> Result<(), Declined> {
-        let Some(Rhs::Fby { next, window, .. } | Rhs::FbyBack { next, window, .. }) = self.window.rhs(v)
-        else {
-            return Ok(());
+        let (next, restart) = match self.window.rhs(v) {
+            Some(Rhs::Fby { next, window, .. } | Rhs::FbyBack { next, window, .. }) => {
+                (next, self.window.restart(*window))
+            }
+            // Behind the last tick of a window it is never known.
+            Some(Rhs::Post { next, .. }) => (next, Restart::Never),
+            _ => return Ok(()),
         };
-        let restart = self.window.restart(*window);
         let at = if self.resolver.is_steady(v) { Positions::ENDS } else { self.window.place(v) };
         let mut writes: Vec<Write> = Vec::new();
         for p in at.iter() {

@@ -9,6 +9,8 @@
 //! 6. `sums`: loops that only add up become sums, and sums of outer products one product. `compact`: what nothing reads is dropped.
 //! 7. `sequences`: which loops fall into sequences that need nothing of each other.
 //!
+//! Windows are tried first, then blocks that look ahead, then blocks that wait.
+//!
 //! A program that cannot be planned is [`Declined`], with the reason; the simulator runs it.
 
 use rml_base::{Diagnostic, Span, codes};
@@ -73,7 +75,7 @@ pub enum Fed {
 
 /// The plan of a program.
 ///
-/// Ensures: P1 to P8, V1 to V9.
+/// Ensures: P1 to P9, V1 to V9.
 ///
 /// # Errors
 /// The reason why there is none.
@@ -93,7 +95,7 @@ pub fn schedule_known(flat: &Drawn, analyses: &Analyses, fed: Fed) -> Result<Pla
 
 /// The plan of a program, and which variable of the program each tape and each register is, for who checks plans.
 ///
-/// Ensures: P1 to P8, V1 to V9.
+/// Ensures: P1 to P9, V1 to V9.
 ///
 /// # Errors
 /// The reason why there is none.
@@ -119,11 +121,30 @@ fn known(flat: &Drawn, analyses: &Analyses, fed: Fed) -> Result<(Plan, Witness),
     }
     let facts = analyses.facts(flat);
     let known = Known { clocks: &clocks.clocks, facts: &facts, causality };
-    match (plan(flat, known, fed), fed) {
-        // Where its windows have no plan, blocks may have one.
-        (Err(why), Fed::Windows) => plan(flat, known, Fed::Blocks).map_err(|_| why),
-        (found, _) => found,
+    // Where its windows have no plan, blocks may have one.
+    let shapes = match fed {
+        Fed::Windows => &[Shape::Windows, Shape::Blocks, Shape::Waiting][..],
+        Fed::Blocks => &[Shape::Blocks, Shape::Waiting],
+    };
+    let mut declined = Declined::new("there are no ways to run it");
+    for shape in shapes {
+        match plan(flat, known, *shape) {
+            Ok(found) => return Ok(found),
+            Err(why) => declined = why,
+        }
     }
+    Err(declined)
+}
+
+/// What a plan runs at once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Shape {
+    /// Windows, where the program has any.
+    Windows,
+    /// Any block of cycles, with as many more as values wait for.
+    Blocks,
+    /// Any block of cycles, as far as values are known.
+    Waiting,
 }
 
 /// What is known of a program.
@@ -134,8 +155,8 @@ struct Known<'a> {
     causality: &'a Causality,
 }
 
-fn plan(flat: &Drawn, known: Known<'_>, fed: Fed) -> Result<(Plan, Witness), Declined> {
-    let window = window::Window::of(flat, known, fed)?;
+fn plan(flat: &Drawn, known: Known<'_>, shape: Shape) -> Result<(Plan, Witness), Declined> {
+    let window = window::Window::of(flat, known, shape)?;
     let open = window.given_ends().is_none().then(|| window.open());
     let demanded = common::common(&window, demand::demand(&window, open.as_ref())?);
     let witness = Witness {
@@ -143,9 +164,9 @@ fn plan(flat: &Drawn, known: Known<'_>, fed: Fed) -> Result<(Plan, Witness), Dec
         registers: demanded.registers.keys().copied().collect(),
     };
     let plan = regions::plan(&window, demanded)?;
-    let plan = if window.looks_ahead { ahead::ahead(plan)? } else { plan };
+    let plan = if window.looks_ahead && !window.waits { ahead::ahead(plan)? } else { plan };
     checked("regions", || verify(&plan));
-    let plan = sums::sums(plan);
+    let plan = if window.waits { plan } else { sums::sums(plan) };
     checked("sums", || verify(&plan));
     let (plan, witness) = compact::compact(plan, witness);
     checked("compact", || verify(&plan));

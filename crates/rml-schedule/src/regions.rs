@@ -44,7 +44,8 @@ pub(crate) fn plan(window: &Window<'_>, demanded: Demanded) -> Result<Plan, Decl
         let mut split = vec![false; nodes.len()];
         let mut loops = Vec::new();
         for (i, members) in found.iter().enumerate() {
-            let way = match direction(members, &nodes, &graph, &demanded) {
+            let staggered = || window.waits.then(|| staggered(members, &graph, &demanded, &nodes)).flatten();
+            let way = match direction(members, &nodes, &graph, &demanded).or_else(staggered) {
                 Some(Way::Over) if i == 0 && !search.is_empty() => {
                     Some(Way::Loop { backward: false, order: members.clone() })
                 }
@@ -75,7 +76,8 @@ pub(crate) fn plan(window: &Window<'_>, demanded: Demanded) -> Result<Plan, Decl
                 }
             })
             .collect();
-        if parts.len() == nodes.len() {
+        // What waits is not split: how far it is filled is said for all of its positions.
+        if parts.len() == nodes.len() || window.waits {
             let v = nodes[split.iter().position(|s| *s).unwrap_or(0)].v;
             let span = window.defs[v].map(|eq| window.flat.equations[eq].span);
             return Err(Declined {
@@ -192,6 +194,48 @@ fn direction(members: &[usize], nodes: &[Node], graph: &Graph<Need>, demanded: &
         .then(|| Way::Loop { backward: after, order: order.members.iter().map(|c| members[c[0]]).collect() })
 }
 
+/// A loop forward in which some members stay ticks behind others, whose next ticks they read, if every circle leads to ticks before.
+fn staggered(members: &[usize], graph: &Graph<Need>, demanded: &Demanded, nodes: &[Node]) -> Option<Way> {
+    let inside = |i: usize| members.binary_search(&i).ok();
+    if members.iter().any(|m| demanded.registers.get(&nodes[*m].v).is_some_and(|r| r.in_turn)) {
+        return None;
+    }
+    let mut needs: Vec<(usize, usize, i64)> = Vec::new();
+    for (k, m) in members.iter().enumerate() {
+        for need in graph.of(*m) {
+            let far = match need.tick {
+                Tick::Before | Tick::First => -1,
+                Tick::Now => 0,
+                Tick::After | Tick::Last => 1,
+            };
+            needs.extend(inside(need.to).map(|to| (k, to, far)));
+        }
+    }
+    let mut lags = vec![0_i64; members.len()];
+    while let Some(lag) = {
+        let mut most = None;
+        for (k, to, far) in &needs {
+            if lags[*to] + far > lags[*k] {
+                lags[*k] = lags[*to] + far;
+                most = most.max(Some(lags[*k]));
+            }
+        }
+        most
+    } {
+        if lag.unsigned_abs() > members.len() as u64 {
+            return None;
+        }
+    }
+    // What is read as soon as it is there stands before who reads it.
+    let tight = needs.iter().filter(|(k, to, far)| lags[*to] + far == lags[*k]);
+    let graph = Graph::new(members.len(), tight.map(|(k, to, _)| (*k, *to)).collect());
+    let order = components(members.len(), |v, i| graph.of(v).get(i).map(|to| Some(*to)));
+    let acyclic =
+        order.members.iter().all(|c| c.len() == 1) && (0..members.len()).all(|v| !graph.of(v).contains(&v));
+    acyclic
+        .then(|| Way::Loop { backward: false, order: order.members.iter().map(|c| members[c[0]]).collect() })
+}
+
 struct Builder<'a> {
     window: &'a Window<'a>,
     demanded: &'a Demanded,
@@ -272,6 +316,7 @@ impl<'a> Builder<'a> {
             name: flat.name.clone(),
             precision: flat.precision,
             ends,
+            waits: window.waits,
             inputs: flat.inputs.iter().map(|i| (name(i.var), flat.vars[i.var].ty.clone())).collect(),
             consts: self.values,
             tapes,

@@ -9,7 +9,7 @@ use rml_plan::{Atom, Case, Ends, Plan, Positions, Region, Rule, Tape, Tick};
 ///
 /// Requires, ensures: P1 to P8.
 pub(crate) fn sequences(mut plan: Plan) -> Plan {
-    if plan.ahead() > 0 {
+    if plan.ahead() > 0 || plan.waits {
         return plan;
     }
     let mut filled = IndexVec::filled(Positions::NONE, plan.tapes.len());

@@ -9,7 +9,7 @@ use rml_analysis::{
 use rml_base::IndexVec;
 use rml_ir::flat::{self, Drawn, Eq, Rhs, Var};
 
-use crate::{Declined, Fed, Known};
+use crate::{Declined, Known, Shape};
 
 /// The windows of a plan: those of `every` that have no other ones around them; or, where there are none, any block of cycles.
 pub(crate) struct Window<'a> {
@@ -25,6 +25,8 @@ pub(crate) struct Window<'a> {
     pub(crate) is_block: bool,
     /// Whether a block has ticks behind it that are looked at. Then it makes no difference whether a tick is the last one.
     pub(crate) looks_ahead: bool,
+    /// Whether a block is filled only as far as what is read is there.
+    pub(crate) waits: bool,
     /// The positions that ticks may have.
     pub(crate) all: Positions,
     /// The equation of each variable; none for inputs.
@@ -35,7 +37,7 @@ impl<'a> Window<'a> {
     pub(crate) fn of(
         flat: &'a Drawn,
         Known { clocks, facts, causality }: Known<'a>,
-        fed: Fed,
+        shape: Shape,
     ) -> Result<Self, Declined> {
         let outermost: Vec<Segments> = facts
             .segments
@@ -49,7 +51,8 @@ impl<'a> Window<'a> {
             data.clock == Clocks::BASE && (!data.cut.all || data.cut.ends.len() == 1)
         };
         let segments = match outermost[..] {
-            [one] if fed == Fed::Windows && fits(one) => one,
+            _ if shape == Shape::Waiting => Segments::TRACE,
+            [one] if shape == Shape::Windows && fits(one) => one,
             _ if forward || bounded => Segments::TRACE,
             [] => return Err(Declined::new("a value looks ahead, and there is no window around it")),
             [one] => one,
@@ -82,7 +85,8 @@ impl<'a> Window<'a> {
             ends: if is_block { Vec::new() } else { data.cut.ends.clone() },
             own: data.windows.iter().copied().collect(),
             is_block,
-            looks_ahead: is_block && !forward,
+            looks_ahead: is_block && (!forward || shape == Shape::Waiting),
+            waits: shape == Shape::Waiting,
             all,
             defs,
         })
@@ -119,6 +123,7 @@ impl<'a> Window<'a> {
             own: self.own.clone(),
             is_block: self.is_block,
             looks_ahead: self.looks_ahead,
+            waits: self.waits,
             defs: self.defs.clone(),
         }
     }

@@ -10,6 +10,7 @@ use rml_testkit::verdicts::respecting;
 #[test]
 fn plans_of_random_programs_mean_the_same() {
     let (mut equal, mut declined) = (0, BTreeMap::<String, usize>::new());
+    let (mut waited, mut done, mut known) = (0, 0, 0);
     for seed in 0..5000 {
         let mut r = Random(seed);
         let numbers = r.take(220);
@@ -18,10 +19,15 @@ fn plans_of_random_programs_mean_the_same() {
         let inputs = respecting(&flat, &clocks, &mut r, 14);
         match compare(&flat, &inputs, &mut r) {
             Ok(Planned::Equal) => equal += 1,
+            Ok(Planned::Waited(cycles, all)) => {
+                (waited, done, known) = (waited + 1, done + cycles, known + all);
+            }
             Ok(Planned::Declined(why)) => *declined.entry(why).or_default() += 1,
             Ok(Planned::Stopped) => {}
             Err(why) => panic!("seed {seed}: {why}"),
         }
     }
+    // Blocks that wait come about as far as the simulator.
+    assert!(waited > 250 && done * 100 > known * 90, "{waited} wait; {done} of {known} cycles are done");
     assert!(equal > 1200, "{equal} of 5000 programs have a plan; declined: {declined:?}");
 }

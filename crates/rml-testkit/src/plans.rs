@@ -22,6 +22,8 @@ use crate::flat::text;
 pub enum Planned {
     /// All cells that the simulator knows are those of the plan.
     Equal,
+    /// The same, of a plan that waits: at how many cycles the plan gives all outputs, and at how many the simulator does.
+    Waited(usize, usize),
     /// There is no plan, for that reason.
     Declined(String),
     /// The simulator stops with an error, or some cycle is no tick of the base clock.
@@ -69,8 +71,8 @@ pub fn compare_on(
         Precision::F32 => run.windows::<f32>(inputs.len(), r),
         Precision::F64 => run.windows::<f64>(inputs.len(), r),
     };
-    found.map_err(|why| format!("{why}\n{}\n{}", rml_ir::flat::print(flat), print(&plan)))?;
-    Ok(Planned::Equal)
+    let done = found.map_err(|why| format!("{why}\n{}\n{}", rml_ir::flat::print(flat), print(&plan)))?;
+    Ok(if plan.waits { Planned::Waited(done, run.known(inputs.len())) } else { Planned::Equal })
 }
 
 /// The plan as its text says it; all that follows tests the text as well.
@@ -120,19 +122,30 @@ impl Run<'_> {
         self.flat.inputs.iter().map(|i| cycles.clone().map(|n| cell(n, i.var)).collect()).collect()
     }
 
-    fn windows<N: Number>(&self, cycles: usize, r: &mut Random) -> Result<(), String> {
+    /// At how many cycles the simulator knows all outputs.
+    fn known(&self, cycles: usize) -> usize {
+        let is_known = |n: &usize| self.flat.outputs.iter().all(|v| self.status(*n, *v).is_determined());
+        (0..cycles).take_while(is_known).count()
+    }
+
+    /// Runs window after window. In how many cycles.
+    fn windows<N: Number>(&self, cycles: usize, r: &mut Random) -> Result<usize, String> {
         let mut reference = Machine::new(Arc::clone(self.plan));
         let mut fast = Fast {
             cpu: Cpu::<N>::new(Arc::clone(self.plan)).map_err(|short| short.to_string())?,
-            lowered: Some(Lowered::new(Arc::clone(self.plan), Arc::clone(self.backend))),
+            // Blocks that wait run on the embedded backend alone.
+            lowered: (!self.plan.waits)
+                .then(|| Lowered::new(Arc::clone(self.plan), Arc::clone(self.backend))),
             serial: serial(self.plan)
                 .map(|plan| Cpu::<N>::new(Arc::new(plan)).map_err(|short| short.to_string()))
                 .transpose()?,
         };
-        let mut from = 0;
+        let (mut from, mut waits) = (0, false);
         while from < cycles {
             let ahead = self.plan.ahead() as usize;
             let rest = match self.plan.ends {
+                // What waits for more than a block has is run again with all that there is.
+                Ends::Nothing if waits => cycles - from,
                 Ends::Nothing => ahead + 1 + r.below((cycles - from).saturating_sub(ahead).clamp(1, 5)),
                 Ends::Given(_) | Ends::Found { .. } => cycles - from,
             };
@@ -147,11 +160,15 @@ impl Run<'_> {
                     .map_err(|what| format!("from cycle {from} on: {what}"))?;
             }
             let Some(ticks) = length else { break };
-            self.window(&mut reference, &mut fast, from..from + ticks)
+            let done = self
+                .window(&mut reference, &mut fast, from..from + ticks)
                 .map_err(|what| format!("in cycles {from}..{}: {what}", from + ticks))?;
-            from += ticks - ahead;
+            if done == 0 && from + ticks == cycles {
+                break;
+            }
+            (from, waits) = (from + done, done == 0);
         }
-        Ok(())
+        Ok(from)
     }
 
     fn window<N: Number>(
@@ -159,12 +176,15 @@ impl Run<'_> {
         reference: &mut Machine,
         fast: &mut Fast<N>,
         cycles: Range<usize>,
-    ) -> Result<(), String> {
+    ) -> Result<usize, String> {
         let Fast { cpu, serial, lowered } = fast;
         let (columns, ticks) = (self.inputs(cycles.clone()), cycles.len());
-        let got = reference.window(ticks, &columns).map_err(|f| format!("{f:?}"))?;
+        let (got, done) = reference.window(ticks, &columns).map_err(|f| format!("{f:?}"))?;
         set(cpu, &columns, ticks);
-        cpu.window(ticks).map_err(|f| format!("embedded backend: {f:?}"))?;
+        let fast = cpu.window(ticks).map_err(|f| format!("embedded backend: {f:?}"))?;
+        if fast != done {
+            return Err(format!("embedded backend: {fast} ticks are done, not {done}"));
+        }
         if let Some(serial) = serial {
             set(serial, &columns, ticks);
             serial.window(ticks).map_err(|f| format!("tick by tick: {f:?}"))?;
@@ -215,7 +235,7 @@ impl Run<'_> {
                 return Err(format!("embedded backend: {register} is {fast:?}, not {slow:?}"));
             }
         }
-        Ok(())
+        Ok(done)
     }
 
     /// Whether the plan sums products in another order than the simulator.

@@ -58,6 +58,11 @@ impl Checker<'_> {
         let now = |atom: Atom, v: Var| self.equal.is(atom, v, Tick::Now, view);
         let rhs = self.frame.rhs(v);
         match rule {
+            // All operands are there.
+            Rule::Apply { op, args } if self.plan.waits => {
+                let sight = args.iter().map(|a| self.equal.sight(*a)).max();
+                self.equal.computes(op, args, v, view.farther(sight.unwrap_or(0)))
+            }
             Rule::Apply { op, args } => self.equal.computes(op, args, v, view),
             Rule::Copy(a) => now(*a, v),
             Rule::Select { cond, then, other } => match rhs {
@@ -72,6 +77,10 @@ impl Checker<'_> {
                 let initial = match rhs {
                     Some(Rhs::Fby { init, .. } | Rhs::FbyBack { init, .. }) => *init,
                     Some(Rhs::Param { init }) => Init::Stream(*init),
+                    // Where nothing has written it, it waits.
+                    Some(Rhs::Post { .. }) => {
+                        return self.witness.registers[*register] == v && init.is_none() && self.plan.waits;
+                    }
                     _ => return false,
                 };
                 self.witness.registers[*register] == v && init.is_some_and(|a| self.starts(a, &initial, view))
@@ -89,14 +98,16 @@ impl Checker<'_> {
     }
 
     /// Whether a delay that is always present, and starts anew within windows, restarts where its own windows end.
-    fn restart(&self, ends: &[Atom], init: Atom, next: Atom, v: Var, view: View) -> bool {
+    fn restart(&self, ends: &[Atom], init: Atom, next_atom: Atom, v: Var, view: View) -> bool {
         let Some(rhs) = self.frame.rhs(v) else { return false };
         let (initial, delayed, boundary, neighbour, at) = match rhs {
             Rhs::Fby { init, next, .. } => {
                 (init, next, Tick::Before, Tick::Before, view.position_of(Tick::Before))
             }
             Rhs::FbyBack { init, next, .. } => {
-                (init, next, Tick::Now, Tick::After, view.position_of(Tick::After))
+                // Where it waits, a tick behind is there if the neighbour is read.
+                let read = view.farther(self.equal.sight(next_atom));
+                (init, next, Tick::Now, Tick::After, read.position_of(Tick::After))
             }
             _ => return false,
         };
@@ -104,7 +115,7 @@ impl Checker<'_> {
         at.is_some_and(|at| self.frame.is_always(v, at))
             && self.are_ends(ends, &own, boundary, view)
             && self.starts(init, initial, view)
-            && self.equal.is(next, *delayed, neighbour, view)
+            && self.equal.is(next_atom, *delayed, neighbour, view)
     }
 
     /// Whether operands are the ends that may hold at a tick, and all of them are present there.

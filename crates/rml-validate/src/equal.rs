@@ -8,10 +8,11 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use rml_analysis::Hold;
+use rml_base::IndexVec;
 use rml_ir::flat::{ConstId, Init, Rhs, Var};
 use rml_ir::op::{Einsum, Op};
 use rml_ir::{Data, Value};
-use rml_plan::{Atom, Const, Guard, Plan, Tick};
+use rml_plan::{Atom, Const, Guard, Plan, Tape, Tick};
 
 use crate::Witness;
 use crate::frame::Frame;
@@ -36,6 +37,8 @@ pub(crate) struct Equal<'a> {
     pub(crate) frame: &'a Frame<'a>,
     plan: &'a Plan,
     witness: &'a Witness,
+    /// In a plan that waits, how many ticks stand behind the elements of each tape.
+    behind: IndexVec<Tape, u32>,
     pub(crate) twins: Twins,
     /// Which constants of the plan were found to be which ones of the program.
     consts: RefCell<BTreeMap<(Const, ConstId), bool>>,
@@ -43,12 +46,19 @@ pub(crate) struct Equal<'a> {
 
 impl<'a> Equal<'a> {
     pub(crate) fn new(frame: &'a Frame<'a>, plan: &'a Plan, witness: &'a Witness) -> Self {
-        Self { frame, plan, witness, twins: Twins::default(), consts: RefCell::default() }
+        let behind = crate::waits::behind(plan);
+        Self { frame, plan, witness, behind, twins: Twins::default(), consts: RefCell::default() }
     }
 
     /// Whether an operand equals a variable, at a tick where that is present.
     pub(crate) fn is(&self, atom: Atom, v: Var, tick: Tick, view: View) -> bool {
+        let view = view.farther(self.sight(atom));
         view.tick(tick).is_some_and(|tick| self.is_at(atom, v, tick, view))
+    }
+
+    /// How many ticks are known to stand behind one at which an operand is there, in a plan that waits.
+    pub(crate) fn sight(&self, atom: Atom) -> u32 {
+        if self.plan.waits { crate::waits::sight(&self.behind, atom) } else { 0 }
     }
 
     fn is_at(&self, atom: Atom, v: Var, tick: At, view: View) -> bool {

@@ -17,7 +17,8 @@
 //! - **V6** *sums*: a sum replaces a recurrence that adds one term at each tick, in its order, from a constant on.
 //! - **V7** *registers*: a register is read where its delay is, before it is written; each active tick leaves the delayed value, and none
 //!   where a window of the program ends. All states of the program are kept, by their keys.
-//! - **V8** *order*: each element is filled once, and before it is read; where a plan looks ahead, as far as it is read.
+//! - **V8** *order*: each element is filled once, and before it is read; where a plan looks ahead, as far as it is read. Where it waits,
+//!   nothing says that a tick is the last one, and what a value equals follows from ticks behind it only as far as it reads some there.
 //! - **V9** *sequences*: where a loop falls into sequences, none of them needs another one.
 //!
 //! It shares nothing with the scheduler, and takes time near-linear in the size of program and plan.
@@ -40,6 +41,7 @@ mod sequences;
 mod sums;
 mod twins;
 mod view;
+mod waits;
 
 use equal::Equal;
 use frame::Frame;

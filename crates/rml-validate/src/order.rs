@@ -4,7 +4,7 @@ use rml_base::IndexVec;
 use rml_ir::{Position, Positions};
 use rml_plan::{Atom, Ends, Guard, Part, Plan, Region, Rule, Tape, Tick, Write};
 
-use crate::reach;
+use crate::{reach, waits};
 
 pub(crate) fn check(plan: &Plan, found: &mut Vec<String>) {
     let none = || IndexVec::filled(Positions::NONE, plan.tapes.len());
@@ -13,6 +13,9 @@ pub(crate) fn check(plan: &Plan, found: &mut Vec<String>) {
     order.search();
     if ahead {
         reach::check(plan, order.found);
+    }
+    if plan.waits {
+        waits::check(plan, order.found);
     }
     for region in &plan.regions {
         order.region(region);
@@ -156,8 +159,8 @@ impl Order<'_> {
     /// Whether the element that an operand is, as seen from a position, is there.
     fn is_filled(&self, atom: Atom, p: Position) -> bool {
         let Atom::Tape(tape, tick) = atom else { return true };
-        // What looks ahead is filled as far as it is read: that is checked for itself.
-        let at = match (self.ahead, p.is_start()) {
+        // What looks ahead is filled as far as it is read: that is checked for itself. What waits is not read where it is not filled.
+        let at = match (self.ahead || self.plan.waits, p.is_start()) {
             (false, _) => tick.seen_from(p),
             (true, true) => tick.seen_from(Position::First),
             (true, false) => tick.seen_from(Position::Middle),
@@ -170,6 +173,8 @@ impl Order<'_> {
         };
         let looped = match (self.way, tick) {
             (None, _) => Positions::NONE,
+            // A part may stay behind others there: that is checked for itself.
+            (Some(false), _) if self.plan.waits => self.body[tape],
             (Some(_), _) if is_now => self.earlier[tape],
             (Some(false), Tick::Before | Tick::First) | (Some(true), Tick::After | Tick::Last) => {
                 self.body[tape]

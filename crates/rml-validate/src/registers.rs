@@ -77,6 +77,7 @@ impl Checker<'_> {
         let (next, window, backward) = match frame.rhs(v) {
             Some(Rhs::Fby { next, window, .. }) => (*next, *window, false),
             Some(Rhs::FbyBack { next, window, .. }) => (*next, *window, true),
+            Some(Rhs::Post { next, window }) if self.plan.waits => (*next, *window, true),
             Some(Rhs::Param { .. }) => {
                 if !uses.in_turn.is_empty() || !uses.commits.is_empty() {
                     return Err("is a parameter that is written".to_owned());
@@ -86,13 +87,17 @@ impl Checker<'_> {
             _ => return Err("is neither a delay nor a parameter".to_owned()),
         };
         let restart = frame.restart(window);
-        self.kind(v, kind, restart.edge)?;
+        // Behind a block nothing is known of what is delayed backward.
+        let waits = backward && self.plan.waits;
+        self.kind(v, kind, restart.edge || waits)?;
         if !frame.has_clock(v) {
             return Err("is on a clock that is not known".to_owned());
         }
         if let Some((region, _)) = uses.in_turn.first() {
+            let is_post = matches!(frame.rhs(v), Some(Rhs::Post { .. }));
             let inner = Position::ALL.into_iter().any(|p| frame.boundary(&restart.ends, p) != Some(false));
-            if inner || backward && !restart.edge {
+            // What `post` is behind the last tick of a window is never known.
+            if inner && !is_post || backward && !restart.edge && !waits {
                 return Err("is written in turn, but starts anew elsewhere".to_owned());
             }
             self.turns(*region, backward, uses)?;

@@ -17,7 +17,7 @@ pub(crate) fn check(plan: &Plan, found: &mut Vec<String>) {
             && !by.is_empty()
         {
             let is_search = i == 0 && matches!(plan.ends, Ends::Found { .. });
-            if is_search || !writes.is_empty() || plan.ahead() > 0 {
+            if is_search || !writes.is_empty() || plan.ahead() > 0 || plan.waits {
                 found.push("V9: a loop falls into sequences, but its ticks have an order".to_owned());
             }
             let looped =

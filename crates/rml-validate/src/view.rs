@@ -49,6 +49,11 @@ impl View {
         all.map(move |view| View { sight, after: view.after.filter(|_| sight > 0), ..view })
     }
 
+    /// The same view, where a tick of a block has so many ticks behind it, or more.
+    pub(crate) fn farther(self, sight: u32) -> View {
+        if sight <= self.sight { self } else { View { sight, after: Some(Position::Middle), ..self } }
+    }
+
     /// The one name of a tick that may have several; none if there is no such tick.
     pub(crate) fn tick(self, tick: Tick) -> Option<At> {
         match tick {

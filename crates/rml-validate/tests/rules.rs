@@ -2,8 +2,8 @@
 
 use rml::{Options, Source};
 use rml_ir::op::Op;
-use rml_ir::{Precision, Value};
-use rml_plan::{Atom, Ends, Plan, Region, Rule, Tape, Tick};
+use rml_ir::{Positions, Precision, Value};
+use rml_plan::{Atom, Ends, Kind, Plan, Region, Rule, Tape, Tick};
 use rml_schedule::{Fed, witnessed};
 use rml_validate::{Witness, validate};
 
@@ -186,6 +186,65 @@ fn v8_order() {
     refused("V8", |plan, _| {
         let region = plan.regions[0].clone();
         plan.regions.push(region);
+    });
+}
+
+/// A value that waits for the next cycle in which a condition holds, and what is added up of it.
+const WAITS: &str = "\
+node main(x: num [], c: bool []) -> (y, s)
+  z = if c then x else post z;
+  y = z + merge c (post (x when c)) (0.0 when not c);
+  s = (0.0 fby s) + y;
+";
+
+#[test]
+fn v8_a_block_that_waits_may_end_anywhere() {
+    refused_of(WAITS, "V8", |plan, _| plan.waits = false);
+    refused_of(WAITS, "V8", |plan, _| plan.ends = Ends::Given(vec![(1, true)]));
+    refused_of(WAITS, "V8", |plan, _| plan.tapes[Tape(0)].ahead = 1);
+    // The last tick of a block is the last one of nothing.
+    let backward = |plan: &Plan| {
+        let looped = |r: &&Region| matches!(r, Region::Loop { backward: true, .. });
+        plan.regions.iter().find(looped).expect("a loop backward").parts()[0].tape
+    };
+    refused_of(WAITS, "V8", |plan, _| {
+        let tape = backward(plan);
+        let mut last = plan.tapes[tape].cases[0].clone();
+        last.at = last.at.and(Positions::ENDS);
+        plan.tapes[tape].cases.iter_mut().for_each(|case| case.at = case.at.and(Positions::BEFORE_END));
+        plan.tapes[tape].cases.push(last);
+    });
+    refused_of(WAITS, "V8", |plan, _| {
+        let tape = backward(plan);
+        plan.outputs[0].cases[0].2 = Atom::Tape(tape, Tick::Last);
+    });
+    // What is behind the block is not known, so nothing that is delayed from there goes on to the next one.
+    refused_of(WAITS, "V7", |plan, _| {
+        let local = plan.registers.iter_mut().find(|r| r.kind == Kind::Local).expect("what waits");
+        local.kind = Kind::Hidden;
+    });
+}
+
+/// What is learned from a cycle two cycles later, when more has been learned.
+const PIPE: &str = "\
+node main(x: num []) -> (y, w)
+  w = 1.0 fby (w + (0.0 fby (0.0 fby (0.1 * g))));
+  y = w * x;
+  g = post y;
+";
+
+#[test]
+fn v8_what_stays_behind_needs_no_later_tick() {
+    // Every value that is read a tick later than it was leads back to the same tick.
+    refused_of(PIPE, "V8", |plan, _| {
+        let rules = plan.tapes.iter_mut().flat_map(|t| &mut t.cases).map(|c| &mut c.rule);
+        rules.for_each(|rule| {
+            rule.for_each_operand_mut(|atom| {
+                if let Atom::Tape(_, tick) = atom {
+                    *tick = if *tick == Tick::Before { Tick::After } else { *tick };
+                }
+            });
+        });
     });
 }
 

@@ -11,8 +11,9 @@ use rml_ir::{DType, Position};
 
 use super::Suspect;
 use super::arena::Split;
-use super::code::{Arg, At, Batch, Code, Entry, Joined, Kernel, Pass, Ref, Slot, SlotData, Stage, Unit};
+use super::code::{At, Batch, Code, Entry, Joined, Kernel, Pass, Ref, Slot, SlotData, Stage, Unit};
 use super::list::Lister;
+use super::operand::Arg;
 use super::profile::Probe;
 use super::run::Run;
 

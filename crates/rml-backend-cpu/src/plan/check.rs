@@ -6,7 +6,8 @@ use std::ops::Range;
 use rml_ir::{DType, Position, Positions};
 
 use super::bind::Bound;
-use super::code::{Added, Addend, Arg, At, Batch, Code, Kernel, Put, Slot, Unit};
+use super::code::{Added, Addend, At, Batch, Code, Kernel, Pass, Put, Slot, Unit};
+use super::operand::Arg;
 use super::place::Placement;
 
 /// A value: that of a place at a tick, if it has one for each.
@@ -56,6 +57,10 @@ impl Shadow<'_> {
                 }
                 continue;
             }
+            if pass.lag > 0 {
+                self.staggered(pass);
+                continue;
+            }
             for i in 0..self.ticks {
                 let t = if pass.backward { self.ticks - 1 - i } else { i };
                 code.units[pass.units.clone()].iter().for_each(|unit| self.unit(unit, t));
@@ -70,6 +75,9 @@ impl Shadow<'_> {
         }
         self.ticks -= code.ahead;
         for t in 0..self.ticks {
+            for pass in code.passes.iter().filter(|pass| code.waits && !pass.backward) {
+                self.puts(&pass.puts, t);
+            }
             self.puts(&code.commits, t);
             let taken = code.outputs.iter().flatten().filter(|taken| self.is_at(taken.at, t));
             for taken in taken.collect::<Vec<_>>() {
@@ -118,6 +126,15 @@ impl Shadow<'_> {
             code.units[from..units.end].iter().for_each(|unit| self.unit(unit, t));
         }
         self.apart = false;
+    }
+
+    fn staggered(&mut self, pass: &Pass) {
+        for step in 0..self.ticks + pass.lag {
+            for part in &pass.parts {
+                let Some(t) = step.checked_sub(part.lag).filter(|t| *t < self.ticks) else { continue };
+                self.code.units[part.units.clone()].iter().for_each(|unit| self.unit(unit, t));
+            }
+        }
     }
 
     fn is_at(&self, at: Positions, t: usize) -> bool {
@@ -212,6 +229,10 @@ impl Shadow<'_> {
             At::First(n) => far(0, n),
             At::Last(n) => far(self.ticks - 1, n),
         };
+        // What waits for more ticks is not read.
+        if self.code.waits && t >= self.ticks {
+            return;
+        }
         self.is_there(r.slot, t, who);
     }
 

@@ -5,7 +5,9 @@ use std::ops::Range;
 use rml_ir::op::{Around, Op};
 use rml_ir::{DType, Positions, Shape};
 
+use super::operand::Arg;
 use super::walk::{Dim, Walk};
+use super::wants::{Lazy, LazyWrite, Wants};
 
 /// A place for values: a constant, a register, a tape, or a value on the way.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -41,9 +43,6 @@ pub(super) struct Ref {
     pub(super) at: At,
     pub(super) offset: usize,
 }
-
-/// Which [`Ref`].
-pub(super) type Arg = usize;
 
 /// How a value is computed from operands.
 #[derive(Clone, Debug)]
@@ -145,6 +144,23 @@ pub(super) struct Put {
     pub(super) value: Arg,
     /// At how many of the last ticks it is not written, where a plan looks ahead.
     pub(super) short: usize,
+    /// What it needs, where a plan waits.
+    pub(super) wants: Wants,
+    pub(super) lazy: LazyWrite,
+}
+
+/// A tape that a pass of a plan that waits fills.
+#[derive(Clone, Debug)]
+pub(super) struct Part {
+    pub(super) tape: usize,
+    pub(super) units: Range<usize>,
+    pub(super) wants: Wants,
+    /// How many ticks it stays behind other parts of a loop forward.
+    pub(super) lag: usize,
+    /// The register that it reads.
+    pub(super) reads: Option<usize>,
+    /// In a loop backward: what decides its value at the first tick, and at those behind it.
+    pub(super) lazy: [Option<Lazy>; 2],
 }
 
 /// What is computed together.
@@ -163,6 +179,12 @@ pub(super) struct Pass {
     pub(super) batch: Option<Batch>,
     /// What runs at the last ticks of a loop, which are ahead: at those that have so many ticks behind them or more, up to the next list.
     pub(super) tails: Vec<(usize, Vec<Entry>)>,
+    /// Where a plan waits: the tapes that it fills, in order; whether it fills each tape of the plan; and what it needs of others.
+    pub(super) parts: Vec<Part>,
+    /// The most ticks that one of them stays behind others.
+    pub(super) lag: usize,
+    pub(super) fills: Vec<bool>,
+    pub(super) outer: Wants,
 }
 
 /// How a loop runs over sequences.
@@ -345,6 +367,9 @@ pub(super) struct Code {
     pub(super) outputs: Vec<Vec<Taken>>,
     /// For registers that are read where they lie: the constant that they start with.
     pub(super) starts: Vec<Option<Slot>>,
+    /// Whether a block is filled only as far as what is read is there; and what outputs need.
+    pub(super) waits: bool,
+    pub(super) taken: Vec<Wants>,
     /// How many ticks of a window are ahead of those that are done.
     pub(super) ahead: usize,
     /// Where registers that change within the window are kept as they were before.

@@ -20,17 +20,21 @@ mod footprint;
 mod link;
 mod list;
 mod lower;
+mod operand;
 mod pack;
 mod packs;
 mod place;
 mod ports;
 mod profile;
+mod reached;
 mod run;
 mod scalar;
 mod search;
 mod tick;
 mod views;
+mod waits;
 mod walk;
+mod wants;
 
 use arena::Arena;
 use bind::Bound;
@@ -40,6 +44,7 @@ use packs::Layout;
 use place::Placement;
 pub use ports::Element;
 use profile::Probe;
+use reached::Reached;
 use run::{Run, position};
 use search::Search;
 
@@ -67,6 +72,10 @@ pub struct Machine<N: Number> {
     before: Vec<bool>,
     /// Which of those that change at ticks that are ahead are set behind the last tick that is done.
     done: Vec<bool>,
+    /// Where a plan waits: how far the block has come.
+    reached: Reached,
+    /// How many ticks of the window that ran last are done.
+    finished: usize,
     /// How far the end of a window was looked for.
     search: Search,
     packs: Vec<Layout<N>>,
@@ -101,6 +110,8 @@ impl<N: Number> Machine<N> {
             arena: Arena::new(),
             before: set.clone(),
             done: set.clone(),
+            reached: Reached::default(),
+            finished: 0,
             search: Search::None,
             set,
             probe: None,
@@ -181,11 +192,12 @@ impl<N: Number> Machine<N> {
         }
     }
 
-    /// Runs one window of `ticks` ticks whose inputs were set. At least one of them is done; those that are [ahead](Plan::ahead) are not.
+    /// Runs one window of `ticks` ticks whose inputs were set. Returns how many of them are done: all, but for those that are
+    /// [ahead](Plan::ahead), and those that [wait](Plan::waits).
     ///
     /// # Errors
     /// If an operator has no result. Then no register has changed.
-    pub fn window(&mut self, ticks: usize) -> Result<(), Suspect> {
+    pub fn window(&mut self, ticks: usize) -> Result<usize, Suspect> {
         let code = Arc::clone(&self.code);
         let is_found = self.search == Search::Found(ticks);
         if !is_found {
@@ -193,18 +205,21 @@ impl<N: Number> Machine<N> {
             self.begin();
         }
         self.bind(ticks);
+        if code.waits {
+            self.reached.begin(self.plan.tapes.len(), self.plan.registers.len(), ticks);
+        }
         let mut probe = self.probe.take();
         let result = self.run(&code).regions(is_found, profile::timed(&mut probe));
         self.probe = probe;
-        if result.is_err() {
+        if let Err(suspect) = result {
             self.undo();
-            return result;
+            return Err(suspect);
         }
+        let done = if code.waits { self.rewrite(&code, ticks) } else { ticks - code.ahead };
         // Most commits are at the first tick or the last one.
         let mut run = self.run(&code);
         run.go_back(&code);
         let middle = code.commits.iter().any(|put| put.at.contains(Position::Middle));
-        let done = ticks - code.ahead;
         for t in (0..done).filter(|t| middle || *t == 0 || *t + 1 == done) {
             run.puts_at(&code.commits, t, position(t, done));
         }
@@ -212,7 +227,20 @@ impl<N: Number> Machine<N> {
         if let Some(probe) = &mut self.probe {
             probe.end();
         }
-        Ok(())
+        self.finished = done;
+        Ok(done)
+    }
+
+    /// Counts the ticks of a block that are done, and takes registers that loops forward write to what they are behind these.
+    fn rewrite(&mut self, code: &Code, ticks: usize) -> usize {
+        let done = reached::done(code, &self.reached, ticks);
+        self.undo();
+        let mut run = self.run(code);
+        code.backups.iter().for_each(|(register, _)| run.changed(code.register(*register)));
+        for pass in code.passes.iter().filter(|pass| !pass.over && !pass.backward && !pass.puts.is_empty()) {
+            (0..done).for_each(|t| run.puts(&pass.puts, t));
+        }
+        done
     }
 
     fn run<'a>(&'a mut self, code: &'a Code) -> Run<'a, N> {
@@ -222,6 +250,7 @@ impl<N: Number> Machine<N> {
             arena: &mut self.arena,
             set: &mut self.set,
             done: &mut self.done,
+            reached: &mut self.reached,
             precision: self.plan.precision,
             packs: &mut self.packs,
         }
@@ -275,7 +304,7 @@ impl<N: Number> Machine<N> {
 
     /// Where an output lies.
     fn taken(&self, output: usize, t: usize) -> Option<(DType, usize)> {
-        let p = position(t, self.bound.ticks - self.code.ahead);
+        let p = position(t, self.finished);
         let taken = self.code.outputs[output].iter().find(|taken| taken.at.contains(p))?;
         let holds = |g: &Guard| self.arena.bools[self.bound.spots[g.cond].get(t)] == g.value;
         let at = || (self.plan.outputs[output].ty.dtype, self.bound.spots[taken.value].get(t));

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rml_ir::DType;
 
-use super::code::{Added, Addend, Arg, At, Batch, Code, Kernel, Put, Unit};
+use super::code::{Added, Addend, At, Batch, Code, Kernel, Put, Unit};
+use super::operand::Arg;
 
 /// Where a value lies in a window: so far from the start, and so much farther for each tick that the window has.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -88,7 +89,9 @@ impl Lives {
         let (from, to) = now.around.unwrap_or((now.step, now.step));
         let life = self.lives[slot].get_or_insert((from, to));
         *life = (life.0.min(from), life.1.max(to));
-        let own = r.at == At::Here(0) && now.around.is_some();
+        // Parts that stay behind others read what was filled ticks ago.
+        let staggered = code.passes.get(now.pass).is_some_and(|pass| pass.lag > 0);
+        let own = r.at == At::Here(0) && now.around.is_some() && !staggered;
         self.within[slot] = match self.within[slot] {
             Within::Nothing if own => Within::Loop { pass: now.pass, life: (now.step, now.step) },
             Within::Loop { pass, life } if own && pass == now.pass => {
@@ -164,6 +167,10 @@ fn lives(code: &mut Code) -> Vec<Option<Life>> {
     // Outputs and what is committed are read in the end.
     let end = Step { step, pass: code.passes.len(), around: None };
     code.commits.iter().for_each(|put| lives.put(code, put, end));
+    // Where a plan waits, what loops forward write is written again at the ticks that are done.
+    for pass in code.passes.iter().filter(|pass| code.waits && !pass.backward) {
+        pass.puts.iter().for_each(|put| lives.put(code, put, end));
+    }
     for taken in code.outputs.iter().flatten() {
         taken.when.iter().map(|g| g.cond).chain([taken.value]).for_each(|a| lives.touch(code, a, end));
     }

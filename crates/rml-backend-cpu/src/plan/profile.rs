@@ -157,6 +157,11 @@ impl<N: Number> Run<'_, N> {
     fn timed_pass(&mut self, probe: &mut Probe, k: usize, pass: &Pass) -> Result<(), Suspect> {
         let ticks = self.bound.ticks;
         let (mut start, reads) = probe.begin_loop();
+        if self.code.waits {
+            let run = self.wait(pass);
+            probe.looped(pass, (start, reads));
+            return run;
+        }
         if let Some(batch) = &pass.batch {
             let run = self.batch(pass, batch, Some((&mut *probe, k)));
             probe.looped(pass, (start, reads));

@@ -8,9 +8,11 @@ use rml_ir::{DType, Position, Positions, Precision, Shape, Value};
 use super::Suspect;
 use super::arena::{Arena, Split};
 use super::bind::Bound;
-use super::code::{Arg, Code, Entry, Guard, Instr, Kernel, Pass, Put, Slot, Unit};
+use super::code::{Code, Entry, Guard, Instr, Kernel, Pass, Put, Slot, Unit};
 use super::link::{Chain, copy, map};
+use super::operand::Arg;
 use super::packs::Layout;
+use super::reached::Reached;
 use super::scalar::{self, Spot};
 use super::walk::{Dim, Walk};
 
@@ -23,6 +25,7 @@ pub(super) struct Run<'a, N: Number> {
     pub(super) set: &'a mut [bool],
     /// Which of those that change at ticks that are ahead are set behind the last tick that is done.
     pub(super) done: &'a mut [bool],
+    pub(super) reached: &'a mut Reached,
     pub(super) precision: Precision,
     pub(super) packs: &'a mut [Layout<N>],
 }
@@ -39,9 +42,11 @@ pub(super) fn position(t: usize, ticks: usize) -> Position {
 
 /// The ticks at some positions of a window, as ranges.
 pub(super) fn ranges(at: Positions, ticks: usize) -> impl DoubleEndedIterator<Item = (usize, usize)> {
-    let end = ticks - 1;
+    let end = ticks.saturating_sub(1);
     let has = |p: Position| at.contains(p);
-    let parts = if ticks == 1 {
+    let parts = if ticks == 0 {
+        [(0, 0); 3]
+    } else if ticks == 1 {
         [(0, usize::from(has(Position::Only))), (0, 0), (0, 0)]
     } else {
         let first = (0, usize::from(has(Position::First)));
@@ -60,6 +65,9 @@ pub(super) fn ranges(at: Positions, ticks: usize) -> impl DoubleEndedIterator<It
 impl<N: Number> Run<'_, N> {
     pub(super) fn pass(&mut self, pass: &Pass) -> Result<(), Suspect> {
         let ticks = self.bound.ticks;
+        if self.code.waits {
+            return self.wait(pass);
+        }
         if pass.over && ticks > 1 {
             return pass.units.clone().try_for_each(|unit| self.over(&self.code.units[unit]));
         }
@@ -111,7 +119,7 @@ impl<N: Number> Run<'_, N> {
     }
 
     /// The matrix in a place is another one now.
-    fn changed(&mut self, slot: Slot) {
+    pub(super) fn changed(&mut self, slot: Slot) {
         for (pack, layout) in self.code.packs.iter().zip(&mut *self.packs) {
             if pack.of.slot == slot {
                 layout.change();
@@ -188,9 +196,14 @@ impl<N: Number> Run<'_, N> {
         code.instrs[unit.instrs.clone()].iter().try_for_each(|instr| self.run(instr, t, t + 1))
     }
 
+    /// How many of the first ticks of a block a unit fills.
+    pub(super) fn filled(&self, unit: &Unit) -> usize {
+        if self.code.waits { self.reached.tapes[unit.tape] } else { self.bound.ticks - unit.short }
+    }
+
     pub(super) fn over(&mut self, unit: &Unit) -> Result<(), Suspect> {
         let code = self.code;
-        for (from, to) in ranges(unit.at, self.bound.ticks - unit.short) {
+        for (from, to) in ranges(unit.at, self.filled(unit)) {
             if unit.once {
                 return self.unit(unit, from);
             } else if let Some(steps) = &unit.steps {

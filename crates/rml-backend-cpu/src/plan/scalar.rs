@@ -5,8 +5,9 @@ use rml_ir::op::{Number, Op, slices};
 
 use super::Suspect;
 use super::arena::Arena;
-use super::code::{Arg, Do, Instr, Kernel, Scalar};
+use super::code::{Do, Instr, Kernel, Scalar};
 use super::list::Lister;
+use super::operand::Arg;
 
 /// A place at each tick.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]

@@ -24,8 +24,8 @@ pub(super) trait Machine: fmt::Debug + Send {
         row: usize,
     ) -> usize;
 
-    /// Runs one window whose inputs were set. What goes wrong in it changes no register.
-    fn window(&mut self, ticks: usize) -> Result<(), Fault>;
+    /// Runs one window whose inputs were set. How many of its ticks are done. What goes wrong in it changes no register.
+    fn window(&mut self, ticks: usize) -> Result<usize, Fault>;
 
     /// Looks for the end of a window that the program finds, in the first `ticks` ticks.
     fn find(&mut self, ticks: usize) -> Result<Option<usize>, Fault>;
@@ -63,7 +63,7 @@ impl<N: Number> Machine for Embedded<N> {
         self.set_rows(input, ticks, present, data, row)
     }
 
-    fn window(&mut self, ticks: usize) -> Result<(), Fault> {
+    fn window(&mut self, ticks: usize) -> Result<usize, Fault> {
         self.window(ticks).map_err(suspect)
     }
 
@@ -111,7 +111,7 @@ impl Machine for Lowered {
         self.set_rows(input, ticks, present, data, row)
     }
 
-    fn window(&mut self, ticks: usize) -> Result<(), Fault> {
+    fn window(&mut self, ticks: usize) -> Result<usize, Fault> {
         self.window(ticks)
     }
 

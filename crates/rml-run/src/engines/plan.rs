@@ -49,6 +49,10 @@ impl Engine for PlanEngine {
         }
         let (reference, program) = (Arc::new(SimulatorEngine::new()), Arc::clone(program));
         if let Some(backend) = &self.backend {
+            if planned.plan.waits {
+                let why = "blocks that wait run on the embedded backend alone";
+                return Err(Declined::new(Reason::Use, why));
+            }
             let mut machine = Lowered::new(Arc::clone(&planned.plan), Arc::clone(backend));
             wish.profile.iter().for_each(|profile| machine.measure(profile));
             return Ok(Box::new(Exact::new(
@@ -105,6 +109,10 @@ pub(super) fn planned(program: &Drawn, analyses: &Analyses, fed: Fed) -> Result<
     })?;
     if plan.registers.iter().any(|r| r.kind == Kind::Hidden) {
         return Err(Declined::new(Reason::Use, "the simulator could not go on inside a window"));
+    }
+    if fed == Fed::Blocks && plan.waits {
+        let why = "its blocks wait for later cycles, and its outputs would be late in a stream";
+        return Err(Declined::new(Reason::Use, why));
     }
     if fed == Fed::Blocks
         && plan.ahead() > 0
@@ -319,6 +327,56 @@ node main(r: num []) -> (s, n) x = 0.0 fby (if end then 0.0 else x + r); end = x
                 assert_eq!(run.remaining().expect("on the host").len(), 3);
             }
         }
+    }
+
+    /// A condition that seldom holds: blocks grow until it does, and what waits for more than there is, is not tried in each cycle.
+    #[test]
+    fn what_waits_for_a_condition_is_run_again_few_times() {
+        let text = "node main(x: num [], c: bool []) -> (y, n, m when c)
+    y = if c then x else post y; n = 0.0 fby n + y; m = (0.0 fby m) + post (x when c);";
+        let feeding = Feeding::Windows { cycles: None };
+        let holds = |t: u16| t < 40 && t % 3 != 1 || matches!(t, 700 | 701 | 1400 | 1500);
+        let block = |from: u16, to: u16| {
+            let shape = rml_ir::Shape::new(&[usize::from(to - from)]);
+            let x = (from..to).map(|t| f32::from(t % 7)).collect();
+            let c = (from..to).map(holds).collect();
+            let columns = [Data::F32(x), Data::Bool(c)];
+            let column = |data| Column::new(Present::Always, Value::new(shape.clone(), data));
+            Block::new(usize::from(to - from), columns.map(column).to_vec())
+        };
+        let rows = |run: &mut dyn Run| {
+            let mut rows = Vec::new();
+            while let Some(outputs) = run.next_outputs() {
+                outputs.append_to(&mut rows).expect("on the host");
+            }
+            rows.iter().map(|row| format!("{} {:?}", row.cycle, row.values)).collect::<Vec<_>>()
+        };
+        let program = compile(&Source::text("main", text), &Options::default()).expect("it compiles");
+        let mut sim =
+            SimulatorEngine::new().open(program.flat(), &Use::new(feeding)).expect("it runs everything");
+        sim.feed(Inputs::Block(&block(0, 1600))).expect("it runs");
+        let wanted = rows(&mut *sim);
+        assert_eq!(wanted.len(), 1500);
+        for cut in [1, 7, 600, 1600] {
+            let mut run = run(text, feeding);
+            let mut found = Vec::new();
+            for from in (0..1600).step_by(usize::from(cut)) {
+                run.feed(Inputs::Block(&block(from, (from + cut).min(1600)))).expect("it runs");
+                found.extend(rows(&mut *run));
+            }
+            assert!(wanted.starts_with(&found), "in blocks of {cut}");
+            assert!(found.len() > 1400, "in blocks of {cut}: {}", found.len());
+            assert!(run.usage().activations < 150, "in blocks of {cut}: {}", run.usage().activations);
+            run.finish(End::Open).expect("it ends");
+            // The simulator has the cycles that are left, and some of them wait for ever.
+            found.extend(rows(&mut *run));
+            let rest = run.remaining().expect("on the host");
+            found.extend(rest.iter().map(|row| format!("{} {:?}", row.cycle, row.values)));
+            assert_eq!((found.len(), &found[..wanted.len()]), (1600, &wanted[..]), "in blocks of {cut}");
+        }
+        let stream = Use::new(Feeding::Stream { look_ahead: None });
+        let declined = PlanEngine::default().open(program.flat(), &stream).expect_err("it would be late");
+        assert_eq!(declined.reason, Reason::Use);
     }
 
     /// The state waits for a cycle, the output does not.

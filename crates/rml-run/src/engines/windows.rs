@@ -12,7 +12,7 @@ use rml_plan::{Atom, Ends, Kind, Plan, Reg, Rule};
 use super::given::Given;
 use super::machine::Machine;
 
-/// The most cycles that are run at once where a program has no windows.
+/// The most cycles that are run at once where a program has no windows, and does not wait for more.
 const BLOCK: usize = 256;
 
 /// A plan, and where its inputs are present.
@@ -36,6 +36,9 @@ pub(super) struct Windows<M> {
     searched: usize,
     /// How many cycles of a window are looked at, and come again in the next one.
     ahead: usize,
+    /// Of a plan that waits: how many cycles are run at once, and how many there have to be before it is tried again.
+    block: usize,
+    wanted: usize,
     /// Whether a register has a value that contradicts what the plan relies on: the program never gives it one, but states may be loaded.
     foreign: Vec<bool>,
     clocks: Vec<Option<(usize, bool)>>,
@@ -68,6 +71,8 @@ impl<M: Machine> Windows<M> {
             scanned,
             searched,
             ahead,
+            block: BLOCK,
+            wanted: 0,
             clocks,
             starts,
             windows: 0,
@@ -91,6 +96,10 @@ impl<M: Machine> Windows<M> {
         }
         let ticks = match &self.plan.ends {
             // Any cycles are a window; tapes of few take little memory. Those that are ahead come again, so there are not many of them.
+            Ends::Nothing if self.plan.waits => match self.cycles - from {
+                few if few < self.wanted => return Ok(Next::Open),
+                ticks => ticks.min(self.block),
+            },
             Ends::Nothing => match self.cycles - from {
                 few if few <= self.ahead => return Ok(Next::Open),
                 ticks => ticks.min(BLOCK.max(4 * self.ahead) + self.ahead),
@@ -139,13 +148,34 @@ impl<M: Machine> Windows<M> {
         }
     }
 
-    /// Sets the inputs of a window of the machine; moves on the rows to those behind its last cycle that is done.
+    /// Sets the inputs of a window of the machine; moves on the rows to those behind it.
     fn set_inputs(&mut self, from: usize, ticks: usize, rows: &mut [usize]) {
         for (i, (input, row)) in self.given.iter().zip(rows).enumerate() {
-            let end = self.machine.set_rows(i, ticks, &|t| input.present.at(from + t), &input.data, *row);
-            let ahead = from + ticks - self.ahead..from + ticks;
-            *row = end - ahead.filter(|t| input.present.at(*t)).count();
+            *row = self.machine.set_rows(i, ticks, &|t| input.present.at(from + t), &input.data, *row);
         }
+    }
+
+    /// Takes rows back to before cycles that come again.
+    fn take_back(&self, cycles: &std::ops::Range<usize>, rows: &mut [usize]) {
+        for (input, row) in self.given.iter().zip(rows) {
+            *row -= cycles.clone().filter(|t| input.present.at(*t)).count();
+        }
+    }
+
+    /// Whether a plan that waits goes on behind a block of so many cycles, of which so many are done, and how. What waits for more than
+    /// the block had is run again with twice as many, and what waits for more than there is, when there is a quarter more: so each cycle
+    /// comes again few times, however long it waits.
+    fn goes_on(&mut self, (ticks, done): (usize, usize), all: usize) -> bool {
+        self.wanted = 0;
+        if ticks == all {
+            let rest = all - done;
+            self.wanted = rest + (rest / 4).max(1);
+            return false;
+        }
+        if done == 0 {
+            self.block *= 2;
+        }
+        true
     }
 
     /// Forgets the first cycles, of whose inputs that many rows have a value.
@@ -202,22 +232,26 @@ impl<M: Machine> Fast for Windows<M> {
             };
             self.set_inputs(done, ticks, &mut rows);
             self.searched = 0;
-            match self.machine.window(ticks) {
-                Ok(()) => {}
+            let ran = match self.machine.window(ticks) {
+                Ok(ran) => ran,
                 Err(Fault::Suspect) => {
                     is_suspect = true;
                     break;
                 }
                 Err(Fault::Failed(failure)) => return Err(failure.into()),
-            }
-            let ticks = ticks - self.ahead;
+            };
+            self.take_back(&(done + ran..done + ticks), &mut rows);
             for (i, (marks, data)) in outputs.iter_mut().enumerate() {
-                for t in 0..ticks {
+                for t in 0..ran {
                     marks.push(self.machine.add_output(i, t, data)?);
                 }
             }
             self.windows += 1;
-            done += ticks;
+            let goes_on = !self.plan.waits || self.goes_on((ticks, ran), self.cycles - done);
+            done += ran;
+            if !goes_on {
+                break;
+            }
         }
         let is_done = done == self.cycles;
         let types = self.plan.outputs.iter().map(|output| &output.ty);
@@ -235,6 +269,7 @@ impl<M: Machine> Fast for Windows<M> {
         self.machine.abandon();
         self.given.clear();
         (self.cycles, self.scanned, self.searched) = (0, 0, 0);
+        (self.block, self.wanted) = (BLOCK, 0);
     }
 
     fn states(&self) -> Result<States, Diagnostic> {

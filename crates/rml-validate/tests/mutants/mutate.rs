@@ -18,6 +18,10 @@ pub(crate) const KINDS: &[(&str, Damage)] = &[
         **ahead = if farther { **ahead + 1 } else { **ahead - 1 };
         Some(())
     }),
+    ("a block that waits or does not", |plan, _| {
+        plan.waits = !plan.waits;
+        Some(())
+    }),
     ("another operator", |plan, r| {
         let mut places: Vec<&mut Op> =
             operators(plan).into_iter().filter(|op| other_op(op).is_some()).collect();

@@ -68,12 +68,24 @@ impl Subject {
                 return a.is_none() && b.is_none();
             };
             let cells = outputs.iter().flatten().zip(others.iter().flatten()).all(|(a, b)| same(a, b));
+            // What waits longer is right as far as it goes.
+            if self.plan.waits && !lengths(outputs).eq(lengths(others)) {
+                return cells;
+            }
             cells
-                && outputs.iter().map(Vec::len).eq(others.iter().map(Vec::len))
+                && lengths(outputs).eq(lengths(others))
                 && states.len() == after.len()
                 && states.iter().zip(after).all(|(a, b)| a.0 == b.0 && same(&a.1, &b.1))
         };
-        given.len() != self.given.len() || !given.iter().zip(&self.given).all(|(a, b)| equal(a, b))
+        let longer = |a: &Given, b: &Given| match (a, b) {
+            (Some((a, _)), Some((b, _))) => self.plan.waits && !lengths(a).eq(lengths(b)),
+            _ => false,
+        };
+        let both = || given.iter().zip(&self.given);
+        // Behind a block that waits longer, the next one begins elsewhere.
+        let end = both().position(|(a, b)| longer(a, b)).map(|at| at + 1);
+        end.is_none() && given.len() != self.given.len()
+            || !both().take(end.unwrap_or(usize::MAX)).all(|(a, b)| equal(a, b))
     }
 
     /// Runs a plan, up to the first window that fails.
@@ -86,7 +98,7 @@ impl Subject {
             let found = (machine.length(rest, columns) == Ok(Some(*ticks)))
                 .then(|| machine.window(*ticks, columns).ok())
                 .flatten();
-            given.push(found.map(|outputs| {
+            given.push(found.map(|(outputs, _)| {
                 let states = plan.registers.iter_enumerated().filter_map(|(id, data)| match &data.kind {
                     Kind::State { key, .. } => Some((Arc::clone(key), machine.register(id).cloned())),
                     _ => None,
@@ -115,20 +127,27 @@ impl Subject {
         let (mut windows, mut from) = (Vec::new(), 0);
         for length in LENGTHS.iter().cycle() {
             let ahead = self.plan.ahead() as usize;
-            let to = if self.plan.ends == Ends::Nothing { from + length + ahead } else { rows.len() };
-            if to > rows.len() || from == to {
+            let to = match self.plan.ends {
+                // What waits has to see some ticks.
+                Ends::Nothing if self.plan.waits => (from + rows.len() / 2).min(rows.len()),
+                Ends::Nothing => from + length + ahead,
+                Ends::Given(_) | Ends::Found { .. } => rows.len(),
+            };
+            if to > rows.len() || from == to || windows.len() == LENGTHS.len() {
                 break;
             }
             let columns = columns(from, to);
             let Ok(Some(ticks)) = machine.length(to - from, &columns) else { break };
-            if machine.window(ticks, &columns).is_err() {
-                break;
-            }
+            let Ok((_, done)) = machine.window(ticks, &columns) else { break };
             windows.push((ticks, columns));
-            from += ticks - ahead;
+            from += done;
         }
         Some(windows)
     }
+}
+
+fn lengths(columns: &[Column]) -> impl Iterator<Item = usize> + '_ {
+    columns.iter().map(Vec::len)
 }
 
 fn rows(flat: &Flat, clocks: &Clocks, ends: &Ends, r: &mut Random) -> Vec<Vec<Input>> {

@@ -1,16 +1,20 @@
 //! From plans to code.
 
+use std::ops::Range;
+
 use rml_base::IndexVec;
 use rml_ir::op::Op;
 use rml_ir::{DType, Positions, Shape, Type};
 use rml_plan::{Atom, Case, Ends, Part, Plan, Reg, Region, Rule, TapeData, Tick, Write};
 
 use super::code::{
-    Added, Addend, Arg, At, Code, Ending, Given, Guard, Instr, Kernel, Pass, Put, Ref, Slot, SlotData, Taken,
-    Unit,
+    self, Added, Addend, At, Code, Ending, Given, Guard, Instr, Kernel, Pass, Put, Ref, Slot, SlotData,
+    Taken, Unit,
 };
+use super::operand::Arg;
 use super::views::{View, Views, is_pointwise, moves, views};
 use super::walk::{Walk, dense, stretched};
+use super::wants::{Lazy, LazyWrite, TWO, Want, Wants};
 
 mod apply;
 mod einsum;
@@ -18,7 +22,8 @@ mod sink;
 
 /// The code of a plan.
 pub(super) fn lower(plan: &Plan) -> Code {
-    let code = Code { consts: plan.consts.len(), ahead: plan.ahead() as usize, ..Code::default() };
+    let consts = plan.consts.len();
+    let code = Code { consts, ahead: plan.ahead() as usize, waits: plan.waits, ..Code::default() };
     let mut lower = Lower {
         plan,
         ahead: plan.ahead(),
@@ -38,6 +43,9 @@ pub(super) fn lower(plan: &Plan) -> Code {
         };
         let taken = output.cases.iter().map(taken).collect();
         lower.code.outputs.push(taken);
+    }
+    if plan.waits {
+        lower.code.taken = vec![Wants::of_outputs(plan)];
     }
     lower.code
 }
@@ -137,18 +145,41 @@ impl Lower<'_> {
             when: self.guards(&write.when),
             unless: write.unless.iter().map(|a| self.atom(*a)).collect(),
             value: self.atom(write.value),
+            wants: Wants::of_write(write),
+            lazy: LazyWrite::default(),
             short: (self.ahead - self.reaches[write.register]) as usize,
         }
+    }
+
+    /// What a loop of a plan that waits writes.
+    fn lazy_put(&mut self, write: &Write) -> Put {
+        let mut put = self.put(write);
+        let conds = write.when.iter().zip(&put.when);
+        put.lazy = LazyWrite {
+            when: conds.map(|(g, arg)| (Want::of(g.cond), arg.cond, g.value)).collect(),
+            unless: write.unless.iter().map(|end| Want::of(*end)).collect(),
+            value: Want::of(write.value),
+        };
+        put
     }
 
     fn regions(&mut self) {
         let head = if let Ends::Found { head, .. } = &self.plan.ends { *head } else { 0 };
         let (mut head_units, mut first) = (0, true);
-        for region in &sink::sink(self.plan) {
+        // What is moved into a loop would wait for it.
+        let regions = if self.plan.waits { self.plan.regions.clone() } else { sink::sink(self.plan) };
+        for region in &regions {
             let from = self.code.units.len();
             let in_loop = matches!(region, Region::Loop { .. });
+            let mut parts = Vec::new();
+            let lags = self.lags(region);
             for (i, part) in region.parts().iter().enumerate() {
+                let units = self.code.units.len();
                 self.part(part, in_loop);
+                if self.plan.waits {
+                    let lag = lags.get(i).copied().unwrap_or(0);
+                    parts.push(self.waiting(part, units..self.code.units.len(), lag));
+                }
                 if first && i + 1 == head {
                     head_units = self.code.units.len();
                 }
@@ -158,22 +189,69 @@ impl Lower<'_> {
             let over = !in_loop;
             if let Some(pass) = self.code.passes.last_mut().filter(|pass| pass.over && over) {
                 pass.units.end = units.end;
+                pass.parts.extend(parts);
                 continue;
             }
             let (backward, by, puts) = match region {
                 Region::Over(_) => (false, Vec::new(), Vec::new()),
                 Region::Loop { backward, by, writes, .. } => {
                     let by = by.iter().map(|tape| self.atom(Atom::Tape(*tape, Tick::Now))).collect();
-                    (*backward, by, writes.iter().map(|w| self.put(w)).collect())
+                    (*backward, by, writes.iter().map(|w| self.lazy_put(w)).collect())
                 }
             };
-            let (lists, tails) = (Default::default(), Vec::new());
-            let pass = Pass { over, backward, units, puts, lists, by, batch: None, tails };
-            self.code.passes.push(pass);
+            let (lists, tails) = Default::default();
+            let (fills, outer) = if backward { outer(self.plan, region) } else { Default::default() };
+            let lag = lags.into_iter().max().unwrap_or(0);
+            self.code.passes.push(Pass {
+                over,
+                backward,
+                units,
+                puts,
+                lists,
+                tails,
+                by,
+                batch: None,
+                parts,
+                lag,
+                fills,
+                outer,
+            });
         }
         if let Ends::Found { conds, .. } = &self.plan.ends {
             let conds = self.guards(conds);
             self.code.ending = Some(Ending { conds, head: head_units, lists: Default::default() });
+        }
+    }
+
+    /// How many ticks the parts of a loop stay behind others.
+    fn lags(&self, region: &Region) -> Vec<usize> {
+        match region {
+            Region::Loop { backward: false, parts, .. } if self.plan.waits => {
+                self.plan.lags(parts).unwrap_or_default()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// What a tape waits for, which is filled by these units.
+    fn waiting(&mut self, part: &Part, units: Range<usize>, lag: usize) -> code::Part {
+        let plan = self.plan;
+        let data = &plan.tapes[part.tape];
+        let lazy = TWO.map(|at| {
+            let case = data.cases.iter().find(|case| !case.at.and(at).is_empty());
+            case.map(|case| Lazy::of(case, &mut |atom| self.atom(atom)))
+        });
+        let reads = data.cases.iter().find_map(|case| match case.rule {
+            Rule::Read { register, .. } => Some(register.0 as usize),
+            _ => None,
+        });
+        code::Part {
+            tape: part.tape.0 as usize,
+            units,
+            wants: Wants::of_cases(data.cases.iter()),
+            lag,
+            reads,
+            lazy,
         }
     }
 
@@ -325,6 +403,21 @@ impl Lower<'_> {
         // The sum itself comes behind its terms, as the last instruction of the unit.
         Added::Made(instrs, self.arg(&made))
     }
+}
+
+/// Which tapes a region fills, and what it needs of others.
+fn outer(plan: &Plan, region: &Region) -> (Vec<bool>, Wants) {
+    let mut fills = vec![false; plan.tapes.len()];
+    region.parts().iter().for_each(|part| fills[part.tape.0 as usize] = true);
+    let mut outer = Wants::of_cases(region.parts().iter().flat_map(|part| &plan.tapes[part.tape].cases));
+    let Region::Loop { writes, .. } = region else { return (fills, outer) };
+    for wants in writes.iter().map(Wants::of_write) {
+        outer.behind.extend(wants.behind);
+    }
+    // At the first tick, it is looked at part by part.
+    outer.first.clear();
+    outer.behind.retain(|want| !fills[want.tape]);
+    (fills, outer)
 }
 
 /// Strides of a view that is repeated to a shape.

@@ -17,7 +17,7 @@ mod tests;
 
 /// The plan with vectors for scalars that are computed alike, if that is quicker.
 pub(super) fn pack(plan: Arc<Plan>) -> Arc<Plan> {
-    if plan.ahead() > 0 {
+    if plan.ahead() > 0 || plan.waits {
         return plan;
     }
     let Some(order) = order::Order::of(&plan) else { return plan };

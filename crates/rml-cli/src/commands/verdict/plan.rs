@@ -10,6 +10,7 @@ pub(super) fn line(analysis: &Analysis, run: &RunFacts) -> String {
     match PlanShape::new(run) {
         Ok(PlanShape { outline: plan, footprint }) => {
             let mut parts = Vec::new();
+            parts.extend(plan.waits.then(|| "blocks that wait".to_owned()));
             let mut add = |count: usize, one: &str, many: &str| match count {
                 0 => {}
                 1 => parts.push(format!("1 {one}")),
@@ -37,6 +38,7 @@ pub(super) fn line(analysis: &Analysis, run: &RunFacts) -> String {
 pub(super) fn json(analysis: &Analysis, run: &RunFacts) -> Value {
     match PlanShape::new(run) {
         Ok(PlanShape { outline: plan, footprint }) => json!({
+            "waits": plan.waits,
             "loops": {"forward": plan.forward, "backward": plan.backward},
             "sums": plan.sums,
             "over_all_ticks": plan.over,

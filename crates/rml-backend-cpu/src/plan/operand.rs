@@ -1,0 +1,4 @@
+//! Operands by number.
+
+/// Which [`Ref`].
+pub(super) type Arg = usize;

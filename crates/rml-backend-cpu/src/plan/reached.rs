@@ -1,0 +1,45 @@
+//! How far a block of a plan that waits has come.
+
+use super::code::Code;
+use super::wants::Wants;
+
+/// How far a block has come.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Reached {
+    /// The first tick at which each tape waits.
+    pub(super) tapes: Vec<usize>,
+    /// In a loop backward: whether each tape is there at this tick, and at the one behind.
+    pub(super) there: [Vec<bool>; 2],
+    /// Whether it is known what each register holds.
+    pub(super) known: Vec<bool>,
+}
+
+impl Reached {
+    pub(super) fn begin(&mut self, tapes: usize, registers: usize, ticks: usize) {
+        let fill = |bits: &mut Vec<bool>, n: usize| {
+            bits.clear();
+            bits.resize(n, false);
+        };
+        self.tapes.clear();
+        self.tapes.resize(tapes, ticks);
+        self.there.iter_mut().for_each(|bits| fill(bits, tapes));
+        self.known.clear();
+        self.known.resize(registers, true);
+    }
+
+    /// The first of so many ticks at which something that is wanted is not there.
+    pub(super) fn end(&self, wants: &Wants, ticks: usize) -> usize {
+        if wants.first.iter().any(|want| self.tapes[want.tape] <= want.far(0)) {
+            return 0;
+        }
+        let behind = wants.behind.iter().map(|want| want.before(self.tapes[want.tape]).max(1));
+        behind.min().unwrap_or(ticks).min(ticks)
+    }
+}
+
+/// How many of the ticks of a block are done: those at which all is there that is put out or written.
+pub(super) fn done(code: &Code, reached: &Reached, ticks: usize) -> usize {
+    let written = code.passes.iter().filter(|pass| !pass.backward).flat_map(|pass| &pass.puts);
+    let written = written.chain(&code.commits).map(|put| &put.wants);
+    code.taken.iter().chain(written).map(|wants| reached.end(wants, ticks)).min().unwrap_or(ticks)
+}

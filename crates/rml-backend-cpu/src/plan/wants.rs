@@ -1,0 +1,142 @@
+//! What the parts of a plan that waits need, as data.
+
+use rml_ir::Positions;
+use rml_plan::{Atom, Case, Plan, Rule, Tick, Write};
+
+use super::operand::Arg;
+
+/// The positions of the first tick, and of those behind it.
+pub(super) const TWO: [Positions; 2] = [Positions::STARTS, Positions::AFTER_START];
+
+/// An element of a tape: that of the same tick, of the one before (-1) or of the one behind (1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Want {
+    pub(super) tape: usize,
+    pub(super) by: isize,
+}
+
+impl Want {
+    pub(super) fn of(atom: Atom) -> Option<Self> {
+        let Atom::Tape(tape, tick) = atom else { return None };
+        let by = match tick {
+            Tick::Before => -1,
+            Tick::After => 1,
+            // Plans that wait read no edges.
+            Tick::Now | Tick::First | Tick::Last => 0,
+        };
+        Some(Self { tape: tape.0 as usize, by })
+    }
+
+    /// The tick of the element, as seen from one.
+    pub(super) fn far(self, t: usize) -> usize {
+        t.saturating_add_signed(self.by)
+    }
+
+    /// The first tick that has no such element, if the tape has that many.
+    pub(super) fn before(self, elements: usize) -> usize {
+        elements.saturating_add_signed(-self.by)
+    }
+}
+
+/// All that is read at the first tick, and at those behind it.
+#[derive(Clone, Default, Debug)]
+pub(super) struct Wants {
+    pub(super) first: Vec<Want>,
+    pub(super) behind: Vec<Want>,
+}
+
+impl Wants {
+    fn add(&mut self, at: Positions, atoms: impl Iterator<Item = Atom>) {
+        for want in atoms.filter_map(Want::of) {
+            for (wants, positions) in [&mut self.first, &mut self.behind].into_iter().zip(TWO) {
+                if !at.and(positions).is_empty() && !wants.contains(&want) {
+                    wants.push(want);
+                }
+            }
+        }
+    }
+
+    pub(super) fn of_cases<'a>(cases: impl Iterator<Item = &'a Case>) -> Self {
+        let mut wants = Self::default();
+        for case in cases {
+            wants.add(case.at, case.when.iter().map(|g| g.cond).chain(case.rule.operands()));
+        }
+        wants
+    }
+
+    pub(super) fn of_write(write: &Write) -> Self {
+        let mut wants = Self::default();
+        let atoms = write.when.iter().map(|g| g.cond).chain(write.unless.iter().copied());
+        wants.add(write.at, atoms.chain([write.value]));
+        wants
+    }
+
+    /// For all outputs of a plan.
+    pub(super) fn of_outputs(plan: &Plan) -> Self {
+        let mut wants = Self::default();
+        for (at, when, atom) in plan.outputs.iter().flat_map(|output| &output.cases) {
+            wants.add(*at, when.iter().map(|g| g.cond).chain([*atom]));
+        }
+        wants
+    }
+}
+
+/// What decides the value of an element in a loop backward. Constants are always there.
+#[derive(Clone, Debug)]
+pub(super) struct Lazy {
+    pub(super) when: Vec<(Option<Want>, Arg, bool)>,
+    pub(super) reads: Reads,
+}
+
+/// What of its operands a rule reads.
+#[derive(Clone, Debug)]
+pub(super) enum Reads {
+    All(Vec<Option<Want>>),
+    Select {
+        cond: (Option<Want>, Arg),
+        then: Option<Want>,
+        other: Option<Want>,
+    },
+    Restart {
+        ends: Vec<(Option<Want>, Arg)>,
+        init: Option<Want>,
+        next: Option<Want>,
+    },
+    /// The initial value, where it is not set.
+    Register {
+        register: usize,
+        init: Option<Option<Want>>,
+    },
+}
+
+impl Lazy {
+    /// For a case, where `arg` gives operands.
+    pub(super) fn of(case: &Case, arg: &mut impl FnMut(Atom) -> Arg) -> Self {
+        let when = case.when.iter().map(|g| (Want::of(g.cond), arg(g.cond), g.value)).collect();
+        let reads = match &case.rule {
+            Rule::Select { cond, then, other } => Reads::Select {
+                cond: (Want::of(*cond), arg(*cond)),
+                then: Want::of(*then),
+                other: Want::of(*other),
+            },
+            Rule::Restart { ends, init, next } => Reads::Restart {
+                ends: ends.iter().map(|end| (Want::of(*end), arg(*end))).collect(),
+                init: Want::of(*init),
+                next: Want::of(*next),
+            },
+            Rule::Read { register, init } => {
+                Reads::Register { register: register.0 as usize, init: init.map(Want::of) }
+            }
+            rule => Reads::All(rule.operands().into_iter().map(Want::of).collect()),
+        };
+        Self { when, reads }
+    }
+}
+
+/// What decides what a register gets.
+#[derive(Clone, Default, Debug)]
+pub(super) struct LazyWrite {
+    pub(super) when: Vec<(Option<Want>, Arg, bool)>,
+    pub(super) unless: Vec<Option<Want>>,
+    pub(super) value: Option<Want>,
+}

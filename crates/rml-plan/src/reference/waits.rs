@@ -1,0 +1,207 @@
+//! Blocks of a plan that [waits](super::Plan::waits).
+
+use rml_base::IndexVec;
+use rml_ir::Positions;
+
+use super::{Case, Fault, Window};
+use crate::{Atom, Guard, Part, Plan, Reg, Region, Rule, Tape, Tick, Write};
+
+/// What of a block is there.
+#[derive(Debug)]
+pub(super) struct Waits {
+    /// At which ticks each tape is there: it has a value, or is known to be absent.
+    there: IndexVec<Tape, Vec<bool>>,
+    /// Registers of which it is not known what they hold.
+    unknown: IndexVec<Reg, bool>,
+}
+
+/// What is known of an element.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Known {
+    Present,
+    Absent,
+    Waits,
+}
+
+impl Waits {
+    pub(super) fn new(plan: &Plan, ticks: usize) -> Self {
+        let mut unknown = IndexVec::filled(false, plan.registers.len());
+        for region in plan.regions.iter().filter(|_| plan.waits) {
+            // What the ticks behind the block have written is not known.
+            if let Region::Loop { backward: true, writes, .. } = region {
+                writes.iter().for_each(|w| unknown[w.register] = true);
+            }
+        }
+        Self { there: IndexVec::filled(vec![false; ticks], plan.tapes.len()), unknown }
+    }
+}
+
+impl Window<'_> {
+    pub(super) fn wait(&mut self, region: &Region) -> Result<(), Fault> {
+        self.done = self.ticks;
+        match region {
+            Region::Over(parts) => parts
+                .iter()
+                .try_for_each(|part| (0..self.ticks).try_for_each(|t| self.advance(*part, t).map(|_| ()))),
+            Region::Loop { backward: false, parts, writes, .. } if writes.is_empty() => {
+                // Some may stay behind others, whose next ticks they read.
+                let mut next = vec![0; parts.len()];
+                loop {
+                    let before = next.clone();
+                    for (part, t) in parts.iter().zip(&mut next) {
+                        *t += usize::from(*t < self.ticks && self.advance(*part, *t)?);
+                    }
+                    if next == before {
+                        return Ok(());
+                    }
+                }
+            }
+            Region::Loop { backward: false, parts, writes, .. } => (0..self.ticks).try_for_each(|t| {
+                parts.iter().try_for_each(|part| self.advance(*part, t).map(|_| ()))?;
+                for write in writes {
+                    let there = !self.waits.unknown[write.register] && self.is_ready(write, t);
+                    self.waits.unknown[write.register] = !there;
+                    if there {
+                        self.write(std::slice::from_ref(write), t)?;
+                    }
+                }
+                Ok(())
+            }),
+            Region::Loop { backward: true, parts, writes, .. } => {
+                for t in (0..self.ticks).rev() {
+                    parts.iter().try_for_each(|part| self.look_back(*part, t))?;
+                    writes.iter().try_for_each(|write| self.write_back(write, t))?;
+                }
+                // Behind a tick that waits, all others do.
+                for part in parts {
+                    let there = &mut self.waits.there[part.tape];
+                    let end = there.iter().position(|there| !there).unwrap_or(there.len());
+                    there[end..].fill(false);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Counts the ticks that are done, and writes at these what is written in loops forward.
+    pub(super) fn write_done(&mut self) -> Result<(), Fault> {
+        let plan = self.plan;
+        let looped = plan.regions.iter().filter_map(|region| match region {
+            Region::Loop { backward: false, writes, .. } => Some(writes),
+            _ => None,
+        });
+        let writes: Vec<Write> = looped.flatten().cloned().collect();
+        let is_done = |t: &usize| {
+            let p = self.position(*t);
+            let outputs = plan.outputs.iter().flat_map(|o| o.cases.iter().filter(|(at, ..)| at.contains(p)));
+            let mut taken = outputs.flat_map(|(_, when, atom)| when.iter().map(|g| g.cond).chain([*atom]));
+            taken.all(|atom| self.is_there(atom, *t))
+                && writes.iter().chain(&plan.commits).all(|w| self.is_ready(w, *t))
+        };
+        self.done = (0..self.ticks).take_while(is_done).count();
+        (0..self.done).try_for_each(|t| self.write(&writes, t))
+    }
+
+    /// Fills a tape at a tick, if it is filled at all ticks before, and all that its case reads is there. Whether it is.
+    fn advance(&mut self, part: Part, t: usize) -> Result<bool, Fault> {
+        if t > 0 && !self.waits.there[part.tape][t - 1] {
+            return Ok(false);
+        }
+        let is_there = self.plan.tapes[part.tape].case(self.position(t)).is_none_or(|case| {
+            let mut read = case.when.iter().map(|g| g.cond).chain(case.rule.operands());
+            let is_known = match case.rule {
+                Rule::Read { register, .. } => !self.waits.unknown[register],
+                _ => true,
+            };
+            is_known && read.all(|atom| self.is_there(atom, t))
+        });
+        if is_there {
+            self.fill(&part, t)?;
+            self.waits.there[part.tape][t] = true;
+        }
+        Ok(is_there)
+    }
+
+    /// Fills a tape at a tick of a loop backward, if what decides its value is there.
+    fn look_back(&mut self, part: Part, t: usize) -> Result<(), Fault> {
+        let case = self.plan.tapes[part.tape].case(self.position(t));
+        let known = case.map_or(Ok(Known::Absent), |case| self.known(case, t))?;
+        if known == Known::Present {
+            self.fill(&part, t)?;
+        }
+        self.waits.there[part.tape][t] = known != Known::Waits;
+        Ok(())
+    }
+
+    fn known(&self, case: &Case, t: usize) -> Result<Known, Fault> {
+        let guarded = self.guarded(&case.when, t)?;
+        if guarded != Known::Present {
+            return Ok(guarded);
+        }
+        let all = |atoms: &[Atom]| atoms.iter().all(|atom| self.is_there(*atom, t));
+        let is_there = match &case.rule {
+            Rule::Select { cond, then, other } => {
+                all(&[*cond]) && all(&[if self.truth(*cond, t)? { *then } else { *other }])
+            }
+            Rule::Restart { ends, init, next } if all(ends) => {
+                let ended = ends.iter().map(|e| self.truth(*e, t)).collect::<Result<Vec<_>, _>>()?;
+                all(&[if ended.contains(&true) { *init } else { *next }])
+            }
+            Rule::Restart { .. } => false,
+            Rule::Read { register, init } => {
+                let is_set = self.registers[*register].is_some();
+                !self.waits.unknown[*register] && (is_set || init.is_some_and(|init| all(&[init])))
+            }
+            rule => all(&rule.operands()),
+        };
+        Ok(if is_there { Known::Present } else { Known::Waits })
+    }
+
+    /// Whether guards hold, as far as they are looked at.
+    fn guarded(&self, when: &[Guard], t: usize) -> Result<Known, Fault> {
+        for guard in when {
+            if !self.is_there(guard.cond, t) {
+                return Ok(Known::Waits);
+            }
+            if !self.is(guard, t)? {
+                return Ok(Known::Absent);
+            }
+        }
+        Ok(Known::Present)
+    }
+
+    /// Writes a register at a tick of a loop backward; where it is not known what is written, neither is the register.
+    fn write_back(&mut self, write: &Write, t: usize) -> Result<(), Fault> {
+        if !write.at.contains(self.position(t)) {
+            return Ok(());
+        }
+        let guarded = self.guarded(&write.when, t)?;
+        if guarded == Known::Absent {
+            return Ok(());
+        }
+        let is_known = guarded == Known::Present && write.unless.iter().all(|e| self.is_there(*e, t)) && {
+            let unset = write.unless.iter().map(|e| self.truth(*e, t)).collect::<Result<Vec<_>, _>>()?;
+            unset.contains(&true) || self.is_there(write.value, t)
+        };
+        self.waits.unknown[write.register] = !is_known;
+        if is_known { self.write(std::slice::from_ref(write), t) } else { Ok(()) }
+    }
+
+    /// Whether all is there that a write needs at a tick, which may be the last one that is done.
+    fn is_ready(&self, write: &Write, t: usize) -> bool {
+        let at = if t == 0 { Positions::STARTS } else { Positions::AFTER_START };
+        write.at.and(at).is_empty() || crate::ahead::atoms(write).all(|atom| self.is_there(atom, t))
+    }
+
+    /// Whether an operand is there, as seen from a tick.
+    fn is_there(&self, atom: Atom, t: usize) -> bool {
+        let Atom::Tape(tape, tick) = atom else { return true };
+        let at = match tick {
+            Tick::Now => Some(t),
+            Tick::Before => t.checked_sub(1),
+            Tick::After => Some(t + 1),
+            Tick::First | Tick::Last => None,
+        };
+        at.and_then(|at| self.waits.there[tape].get(at)).is_some_and(|there| *there)
+    }
+}
