@@ -43,8 +43,11 @@ fn slow_state(
     if !scope.is_inside(lhs) {
         return None;
     }
-    guards.extend(updates(scope, lhs, next));
-    let may = |p: &Position| guards.iter().all(|l| values.truths[l.cond][p.index()].may(l.value));
+    let updates = updates(scope, lhs, next);
+    // As they are written: what a condition is proved to be equal to may be known to hold in fewer places.
+    let written: Vec<Guard> = guards.iter().chain(&updates).copied().collect();
+    guards.extend(updates.iter().map(|l| scope.conditions.guard(l.cond, l.value)));
+    let may = |p: &Position| written.iter().all(|l| values.truths[l.cond][p.index()].may(l.value));
     let place: Positions = presence.place[lhs].iter().filter(may).collect();
     let once = presence.once[clock] || place.is_within(Positions::STARTS) || place.is_within(Positions::ENDS);
     // What the place says of a condition need not be said again.
@@ -82,7 +85,7 @@ fn updates(scope: &Scope<'_, '_>, state: Var, next: Var) -> Vec<Guard> {
                     (true, false) => (false, *b),
                     _ => break,
                 };
-                guards.push(conditions.guard(*cond, value));
+                guards.push(Guard { cond: *cond, value });
                 at = new;
             }
             Some(Rhs::Apply { op: op @ (Op::Add | Op::Sub), args }) if neutral == Neutral::Old => {
