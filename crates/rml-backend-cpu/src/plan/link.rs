@@ -209,7 +209,9 @@ macro_rules! fill {
             for $j in 0..$k {
                 y[$j] = $value;
             }
-            $out[at..at + $k].copy_from_slice(&y);
+            if let Some(block) = $out[at..].first_chunk_mut::<{ $k }>() {
+                *block = y;
+            }
             if at == last {
                 break;
             }
@@ -218,14 +220,13 @@ macro_rules! fill {
     }};
 }
 
-/// Elements of a row from a place on.
+/// Elements of a row from a place on; the only one of a shorter row, in each place. As an array, since `copy_from_slice` is not always inlined here.
 #[inline(always)]
 fn load<const K: usize, A: Copy>(x: &[A], at: usize) -> [A; K] {
-    let mut y = [x[0]; K];
-    if x.len() > 1 {
-        y.copy_from_slice(&x[at..at + K]);
+    match x {
+        [x] => [*x; K],
+        _ => x[at..].first_chunk::<K>().copied().unwrap_or([x[0]; K]),
     }
-    y
 }
 
 #[inline(always)]
