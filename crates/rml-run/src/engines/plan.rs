@@ -173,6 +173,23 @@ mod tests {
         PlanEngine::default().open(program.flat(), &Use::new(feeding)).expect("it has a plan")
     }
 
+    /// What the simulator gives.
+    fn simulated(program: &rml_driver::Program, feeding: Feeding, block: &Block) -> Vec<String> {
+        let engine = SimulatorEngine::new();
+        let mut run = engine.open(program.flat(), &Use::new(feeding)).expect("it runs everything");
+        run.feed(Inputs::Block(block)).expect("it runs");
+        rows(&mut *run)
+    }
+
+    /// The outputs that are known by now, a line for each cycle.
+    fn rows(run: &mut dyn Run) -> Vec<String> {
+        let mut rows = Vec::new();
+        while let Some(outputs) = run.next_outputs() {
+            outputs.append_to(&mut rows).expect("on the host");
+        }
+        rows.iter().map(|row| format!("{} {:?}", row.cycle, row.values)).collect()
+    }
+
     fn bools(values: &[bool]) -> Column {
         Column::new(
             Present::Always,
@@ -245,25 +262,16 @@ node main(r: num []) -> (s, n) x = 0.0 fby (if end then 0.0 else x + r); end = x
             let values = Value::new(rml_ir::Shape::new(&[values.len()]), Data::F32(values.to_vec()));
             Block::new(values.shape().dims()[0], vec![Column::new(Present::Always, values)])
         };
-        let values = |run: &mut dyn Run| {
-            let mut rows = Vec::new();
-            while let Some(outputs) = run.next_outputs() {
-                outputs.append_to(&mut rows).expect("on the host");
-            }
-            rows.iter().map(|row| format!("{:?}", row.values)).collect::<Vec<_>>()
-        };
         let program = compile(&Source::text("main", text), &Options::default()).expect("it compiles");
-        let wish = Use::new(Feeding::Windows { cycles: None });
-        let mut sim = SimulatorEngine::new().open(program.flat(), &wish).expect("it runs everything");
-        sim.feed(Inputs::Block(&block(&all))).expect("it runs");
-        let wanted = values(&mut *sim);
+        let feeding = Feeding::Windows { cycles: None };
+        let wanted = simulated(&program, feeding, &block(&all));
         assert!(wanted.len() > 30);
         for cut in [1, 2, 7, 41] {
-            let mut run = run(text, Feeding::Windows { cycles: None });
+            let mut run = run(text, feeding);
             let mut found = Vec::new();
             for part in all.chunks(cut) {
                 run.feed(Inputs::Block(&block(part))).expect("it runs");
-                found.extend(values(&mut *run));
+                found.extend(rows(&mut *run));
             }
             assert_eq!(found, wanted, "in blocks of {cut}");
             assert_eq!(run.open_cycles(), (all.len() - wanted.len()) as u64);
@@ -292,18 +300,8 @@ node main(r: num []) -> (s, n) x = 0.0 fby (if end then 0.0 else x + r); end = x
             let c = Value::new(shape, Data::Bool((from..to).map(|t| t % 3 != 1).collect()));
             Block::new(to - from, vec![Column::new(Present::Always, x), Column::new(Present::Always, c)])
         };
-        let rows = |run: &mut dyn Run| {
-            let mut rows = Vec::new();
-            while let Some(outputs) = run.next_outputs() {
-                outputs.append_to(&mut rows).expect("on the host");
-            }
-            rows.iter().map(|row| format!("{} {:?}", row.cycle, row.values)).collect::<Vec<_>>()
-        };
         let program = compile(&Source::text("main", text), &Options::default()).expect("it compiles");
-        let mut sim =
-            SimulatorEngine::new().open(program.flat(), &Use::new(feeding)).expect("it runs everything");
-        sim.feed(Inputs::Block(&block(0, all.len()))).expect("it runs");
-        let wanted = rows(&mut *sim);
+        let wanted = simulated(&program, feeding, &block(0, all.len()));
         assert_eq!(wanted.len(), all.len() - 3);
         for (cut, feeding) in [
             (1, Feeding::Stream { look_ahead: None }),
@@ -344,18 +342,8 @@ node main(r: num []) -> (s, n) x = 0.0 fby (if end then 0.0 else x + r); end = x
             let column = |data| Column::new(Present::Always, Value::new(shape.clone(), data));
             Block::new(usize::from(to - from), columns.map(column).to_vec())
         };
-        let rows = |run: &mut dyn Run| {
-            let mut rows = Vec::new();
-            while let Some(outputs) = run.next_outputs() {
-                outputs.append_to(&mut rows).expect("on the host");
-            }
-            rows.iter().map(|row| format!("{} {:?}", row.cycle, row.values)).collect::<Vec<_>>()
-        };
         let program = compile(&Source::text("main", text), &Options::default()).expect("it compiles");
-        let mut sim =
-            SimulatorEngine::new().open(program.flat(), &Use::new(feeding)).expect("it runs everything");
-        sim.feed(Inputs::Block(&block(0, 1600))).expect("it runs");
-        let wanted = rows(&mut *sim);
+        let wanted = simulated(&program, feeding, &block(0, 1600));
         assert_eq!(wanted.len(), 1500);
         for cut in [1, 7, 600, 1600] {
             let mut run = run(text, feeding);

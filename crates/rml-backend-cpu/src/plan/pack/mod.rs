@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use rml_ir::check::checked;
 use rml_plan::Plan;
 
 mod emit;
@@ -16,13 +17,19 @@ mod order;
 mod tests;
 
 /// The plan with vectors for scalars that are computed alike, if that is quicker.
+///
+/// Requires, ensures: P1 to P9.
 pub(super) fn pack(plan: Arc<Plan>) -> Arc<Plan> {
     if plan.ahead() > 0 || plan.waits {
         return plan;
     }
     let Some(order) = order::Order::of(&plan) else { return plan };
     match groups::Finder::new(&plan, &order).find() {
-        Some(groups) => Arc::new(emit::emit(&plan, order, &groups)),
+        Some(groups) => {
+            let packed = emit::emit(&plan, order, &groups);
+            checked("pack", || rml_plan::verify(&packed));
+            Arc::new(packed)
+        }
         None => plan,
     }
 }
