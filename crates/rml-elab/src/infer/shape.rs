@@ -386,12 +386,14 @@ impl Fixpoint<'_, '_, '_> {
     /// Root inputs without a type: from their uses, else scalars.
     fn root_inputs(&mut self) {
         let root = InstanceId(0);
+        let mut givens = self.typed.tree.instances[root].givens.iter();
+        if givens.any(|g| matches!(g, Given::Root(RootGiven::Unshaped))) {
+            return;
+        }
         let node = self.typed.tree.node(root);
         for &formal in &node.formals {
-            let given = self.typed.tree.instances[root].givens.iter();
-            let unshaped = given.clone().any(|g| matches!(g, Given::Root(RootGiven::Unshaped)));
-            let known = unshaped || self.typed.shape(root, formal).is_some();
-            if known || node.is_typed(formal) || !self.typed.tree.is_stream(root, formal) {
+            let known = self.typed.shape(root, formal).is_some() || node.is_typed(formal);
+            if known || !self.typed.tree.is_stream(root, formal) {
                 continue;
             }
             let shape = hint::of_root_input(self.typed, formal).unwrap_or_default();
