@@ -74,14 +74,18 @@ impl<T: Number, F: Function<T>> Task for Each<'_, T, F> {
         let (blocks, rest) = x.as_chunks::<BLOCK>();
         let (outs, out_rest) = out.as_chunks_mut::<BLOCK>();
         let (mut padded, mut last) = ([T::ZERO; BLOCK], [T::ZERO; BLOCK]);
-        padded[..rest.len()].copy_from_slice(rest);
+        if !rest.is_empty() {
+            padded[..rest.len()].copy_from_slice(rest);
+        }
         // One loop with the padded block behind the others, so that there is one copy of the code.
         let all = blocks.len() + usize::from(!rest.is_empty());
         for i in 0..all {
             let (x, out) = if i < blocks.len() { (&blocks[i], &mut outs[i]) } else { (&padded, &mut last) };
             block::<T, F>(x, out);
         }
-        out_rest.copy_from_slice(&last[..rest.len()]);
+        if !rest.is_empty() {
+            out_rest.copy_from_slice(&last[..rest.len()]);
+        }
     }
 }
 

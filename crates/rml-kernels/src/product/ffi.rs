@@ -234,6 +234,73 @@ impl<T: Number, V: Vector<T>> Task for Blocked<'_, '_, T, V> {
     }
 }
 
+/// A product of one row with a matrix that is read where it lies, panel by panel. Nothing is packed, and the kernels stand in it, since for
+/// one row whatever stands around them counts.
+struct Row<'p, 'a, T, V> {
+    product: &'p mut Product<'a, T>,
+    vector: PhantomData<V>,
+}
+
+impl<T: Number, V: Vector<T>> Task for Row<'_, '_, T, V> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        let Product { left, right, add, out } = self.product;
+        let (n, depth, all) = (out.columns(), left.columns(), panel::<T>());
+        let left_column = if left.is_transposed() { left.stride() } else { 1 };
+        let (right, right_row, right_panel) = match right {
+            Right::Packed(p) => (p.lines().as_ptr().cast::<T>(), all, p.rows() * all),
+            Right::Matrix(b) => (b.data().as_ptr(), b.stride(), all),
+        };
+        let (left, out) = (left.data().as_ptr(), out.data().as_mut_ptr());
+        for i in 0..n.div_ceil(all) {
+            // SAFETY: panel i begins at column `i * all < n`; its rows are `right_row` apart.
+            let (mut right, mut out) = unsafe { (right.add(i * right_panel), out.add(i * all)) };
+            let mut rest = all.min(n - i * all);
+            while rest > 0 {
+                let width = rest.min(4 * V::LANES);
+                let (depth, add) = (depth, *add);
+                let block = Block {
+                    depth,
+                    left,
+                    left_row: 0,
+                    left_column,
+                    right,
+                    right_row,
+                    out,
+                    out_row: 0,
+                    width,
+                    add,
+                };
+                // SAFETY: the machine has the instructions of `V`; one row, `width` columns of it and `depth` steps exist in the operands;
+                // `out` is borrowed mutably, so it overlaps neither.
+                unsafe {
+                    match width.div_ceil(V::LANES) {
+                        1 => kernel::<T, V, 1, 1, true>(&block),
+                        2 => kernel::<T, V, 1, 2, true>(&block),
+                        3 => kernel::<T, V, 1, 3, true>(&block),
+                        _ if width == 4 * V::LANES => kernel::<T, V, 1, 4, false>(&block),
+                        _ => kernel::<T, V, 1, 4, true>(&block),
+                    }
+                    (right, out) = (right.add(width), out.add(width));
+                }
+                rest -= width;
+            }
+        }
+    }
+}
+
+/// Computes a product of one row with a matrix whose rows are contiguous; no dimension is 0.
+pub(super) fn row<T: Number>(isa: Isa, product: &mut Product<'_, T>) {
+    match isa {
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx512 => isa.run(Row::<T, T::Avx512> { product, vector: PhantomData }),
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx2 => isa.run(Row::<T, T::Avx2> { product, vector: PhantomData }),
+        Isa::Portable => isa.run(Row::<T, T::Plain> { product, vector: PhantomData }),
+    }
+}
+
 /// Computes a product; no dimension is 0.
 pub(super) fn multiply<T: Number>(isa: Isa, product: &mut Product<'_, T>) {
     match isa {

@@ -52,6 +52,9 @@ pub(crate) fn multiply_on<T: Number>(isa: Isa, mut product: Product<'_, T>) {
         }
         return;
     }
+    if out.rows() == 1 && !matches!(right, Right::Matrix(right) if right.is_transposed()) {
+        return ffi::row(isa, &mut product);
+    }
     if let Right::Matrix(right) = right {
         if out.rows() == 1 && right.is_transposed() && right.columns() > 1 {
             return isa.run(dots::Dots::row(*left, *right, *add, out));
