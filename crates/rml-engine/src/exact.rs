@@ -24,7 +24,7 @@ use rml_ir::{Shape, Type, Value};
 use crate::block::{Inputs, Outputs, Row};
 use crate::kept::Kept;
 use crate::run::{End, Engine, Feeding, Run, Undetermined, Usage, Use, trace_ended};
-use crate::states::States;
+use crate::states::{Snapshot, States};
 use crate::status::Input;
 
 /// An engine that computes whole blocks, and reports errors only as a suspicion.
@@ -50,6 +50,27 @@ pub trait Fast: fmt::Debug + Send {
     /// # Errors
     /// As [`Run::set_states`].
     fn set_states(&mut self, states: &States) -> Result<(), Diagnostic>;
+
+    /// As [`Run::snapshot`], before the cycles that are open. The default is for engines whose windows have all ended there.
+    ///
+    /// # Errors
+    /// If its device fails.
+    fn snapshot(&self) -> Result<Snapshot, Diagnostic> {
+        Ok(self.states()?.into())
+    }
+
+    /// As [`Run::set_snapshot`]; `false` if it cannot go on from there, and has changed nothing. The default is for engines that begin
+    /// where no window is open.
+    ///
+    /// # Errors
+    /// As [`Run::set_states`].
+    fn set_snapshot(&mut self, snapshot: &Snapshot) -> Result<bool, Diagnostic> {
+        let begins = snapshot.delays.is_empty();
+        if begins {
+            self.set_states(&snapshot.states)?;
+        }
+        Ok(begins)
+    }
 
     /// As [`Run::usage`].
     fn usage(&self) -> Usage;
@@ -169,7 +190,7 @@ impl<F: Fast> Exact<F> {
         let wish = Use { first: self.cycles - self.open.cycles() as u64, ..self.wish.clone() };
         let mut run =
             self.reference.open(&self.program, &wish).map_err(|why| why.diagnostic(self.reference.name()))?;
-        run.set_states(&on_host(&self.fast.states()?)?)?;
+        run.set_snapshot(&self.fast.snapshot()?.to_host()?)?;
         Ok(run)
     }
 
@@ -208,8 +229,9 @@ impl<F: Fast> Exact<F> {
         // The reference stays while a window is open, and while it repeats cycles whose outputs were fetched before.
         let complete = |run: &&mut Box<dyn Run>| run.open_cycles() == 0 && self.unfetched <= run.cycles();
         let Some(run) = self.stand_in.as_mut().filter(complete) else { return Ok(()) };
-        if let Ok(states) = run.states() {
-            self.fast.set_states(&on_host(&states)?)?;
+        if let Ok(snapshot) = run.snapshot()
+            && self.fast.set_snapshot(&snapshot.to_host()?)?
+        {
             self.outputs.extend(std::iter::from_fn(|| run.next_outputs()));
             self.stand_in = None;
         }
@@ -281,10 +303,36 @@ impl<F: Fast> Run for Exact<F> {
         match (&self.failed, &self.stand_in) {
             (Some(why), _) => Err(why.clone()),
             (None, Some(run)) => run.states(),
+            // The reference knows why the states of cycles that are open, or of windows that are, cannot be told.
             (None, None) => match self.opinion()? {
                 Some(run) => run.states(),
-                None => self.fast.states(),
+                None if self.fast.snapshot()?.delays.is_empty() => self.fast.states(),
+                None => self.reference()?.states(),
             },
+        }
+    }
+
+    fn snapshot(&self) -> Result<Snapshot, Diagnostic> {
+        match (&self.failed, &self.stand_in) {
+            (Some(why), _) => Err(why.clone()),
+            (None, Some(run)) => run.snapshot(),
+            (None, None) => match self.opinion()? {
+                Some(run) => run.snapshot(),
+                None => self.fast.snapshot(),
+            },
+        }
+    }
+
+    fn set_snapshot(&mut self, snapshot: &Snapshot) -> Result<(), Diagnostic> {
+        if self.stand_in.is_none() && self.open.cycles() == 0 && self.fast.set_snapshot(snapshot)? {
+            return Ok(());
+        }
+        if self.stand_in.is_none() {
+            self.call_reference()?;
+        }
+        match &mut self.stand_in {
+            Some(run) => run.set_snapshot(&snapshot.to_host()?),
+            None => Ok(()),
         }
     }
 

@@ -140,5 +140,5 @@ pub use declined::{Declined, Reason};
 pub use exact::{Exact, Fast, Verdict};
 pub use first_of::FirstOf;
 pub use run::{End, Engine, Feeding, Inspect, Run, Undetermined, Usage, Use, trace_ended};
-pub use states::States;
+pub use states::{Snapshot, States};
 pub use status::{Input, Status};

@@ -9,7 +9,7 @@ use rml_ir::flat::{Drawn, Var};
 
 use crate::block::{Inputs, Outputs, Row};
 use crate::declined::Declined;
-use crate::states::States;
+use crate::states::{Snapshot, States};
 use crate::status::Status;
 
 /// How a trace ends (CELL-1, ENV-6).
@@ -114,6 +114,18 @@ pub trait Run: fmt::Debug + Send {
     /// # Errors
     /// If there is no such state, if a value has another type, or if cycles are open.
     fn set_states(&mut self, states: &States) -> Result<(), Diagnostic>;
+
+    /// The states, and what delays in open windows remember, for another engine that goes on from here.
+    ///
+    /// # Errors
+    /// As [`states`](Self::states), but windows may be open.
+    fn snapshot(&self) -> Result<Snapshot, Diagnostic>;
+
+    /// Sets all that is remembered. Delays that are not in the snapshot start anew; states that are not in it stay.
+    ///
+    /// # Errors
+    /// As [`set_states`](Self::set_states).
+    fn set_snapshot(&mut self, snapshot: &Snapshot) -> Result<(), Diagnostic>;
 
     /// The outputs that are undetermined now, with an explanation; `None` if there are none, or if the run failed.
     fn undetermined(&self) -> Option<Undetermined>;

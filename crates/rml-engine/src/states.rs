@@ -1,9 +1,11 @@
-//! The states of a run as handles.
+//! What a run remembers, as handles.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
 use rml_backend::{Failure, Held};
+use rml_ir::flat::Var;
 use rml_ir::{Type, Value};
 
 /// What a program remembers beyond its windows: a value for each checkpoint key.
@@ -46,5 +48,33 @@ impl States {
 impl<H: Into<Held>> FromIterator<(Arc<str>, H)> for States {
     fn from_iter<I: IntoIterator<Item = (Arc<str>, H)>>(states: I) -> Self {
         Self(states.into_iter().map(|(key, held)| (key, held.into())).collect())
+    }
+}
+
+/// All that a run remembers between two cycles: its states, and what the delays in open windows have for their next active cycle. Another
+/// engine goes on from it in the middle of windows, which checkpoints cannot say.
+#[derive(Clone, Debug, Default)]
+pub struct Snapshot {
+    /// The states.
+    pub states: States,
+    /// The values of delays in open windows. A delay that is not among them starts anew.
+    pub delays: BTreeMap<Var, Held>,
+}
+
+impl Snapshot {
+    /// The same on the host, for another engine, which may run on another device.
+    ///
+    /// # Errors
+    /// If a value cannot be copied from its device.
+    pub fn to_host(&self) -> Result<Self, Failure> {
+        let states = self.states.to_host()?.into_iter().collect();
+        let delays = self.delays.iter().map(|(v, held)| Ok((*v, Held::Host(held.to_host()?))));
+        Ok(Self { states, delays: delays.collect::<Result<_, Failure>>()? })
+    }
+}
+
+impl From<States> for Snapshot {
+    fn from(states: States) -> Self {
+        Self { states, delays: BTreeMap::new() }
     }
 }

@@ -314,6 +314,23 @@ impl Machine {
         self.registers[register].as_ref().or(self.starts[register].as_ref())
     }
 
+    /// Whether a register has a value other than the constant that it is read as where it is not set: a routine that reads it does not ask
+    /// whether it is.
+    ///
+    /// # Errors
+    /// If it cannot be copied from the device.
+    pub fn is_set(&self, register: usize) -> Result<bool, Failure> {
+        Ok(match (&self.registers[register], &self.starts[register]) {
+            (Some(value), Some(start)) => !value.to_host()?.same(&start.to_host()?),
+            (value, _) => value.is_some(),
+        })
+    }
+
+    /// Leaves a register unset.
+    pub fn unset_register(&mut self, register: usize) {
+        self.registers[register] = None;
+    }
+
     /// Sets a register. A buffer is of the same backend and device.
     ///
     /// # Errors

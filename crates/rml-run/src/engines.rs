@@ -16,6 +16,8 @@ use rml_sim::SimulatorEngine;
 mod given;
 mod machine;
 mod plan;
+#[cfg(test)]
+mod random;
 mod shape;
 mod windows;
 

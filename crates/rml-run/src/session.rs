@@ -9,7 +9,7 @@ use rml_base::profile::Recorder;
 use rml_base::{Diagnostic, Diagnostics, Error, suggest};
 use rml_data::Feed;
 use rml_driver::Program;
-use rml_engine::{Block, End, Feeding, Input, Inputs, Row, Run, States, Status, Undetermined, Use};
+use rml_engine::{Block, End, Feeding, Input, Inputs, Row, Run, Snapshot, States, Status, Undetermined, Use};
 use rml_ir::flat::Var;
 use rml_ir::{Type, Value};
 
@@ -317,6 +317,11 @@ impl Session {
     /// Sets states, which may be on the engine's device.
     pub(crate) fn set_states(&mut self, states: &States) -> Result<(), Error> {
         self.run.set_states(states).map_err(|d| self.fail(d))
+    }
+
+    /// Goes on from what another run of the program remembered.
+    pub(crate) fn set_snapshot(&mut self, snapshot: &Snapshot) -> Result<(), Error> {
+        self.run.set_snapshot(snapshot).map_err(|d| self.fail(d))
     }
 
     /// Writes all states to a checkpoint file, in one step: a reader sees the old file or the new one.

@@ -1,16 +1,21 @@
 //! Programs that run on slices: ports are found once, and then nothing is looked up, allocated or locked.
 
+use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::path::Path;
 use std::sync::Arc;
 
+use rml_analysis::Analyses;
+use rml_backend::Held;
 use rml_backend_cpu::plan::{Machine, Suspect};
 use rml_base::codes::{backend, run as codes, sim};
-use rml_base::{Diagnostic, Error, memory, suggest};
+use rml_base::{Diagnostic, Error, IndexVec, memory, suggest};
 use rml_data::Feed;
 use rml_driver::Program;
+use rml_engine::Snapshot;
+use rml_ir::flat::Var;
 use rml_ir::{DType, Data, Precision, Type, Value};
-use rml_plan::{Ends, Kind, Plan};
+use rml_plan::{Ends, Kind, Plan, Reg};
 use rml_schedule::Fed;
 
 use crate::checkpoint::{Checkpoint, Policy};
@@ -55,6 +60,8 @@ pub struct OutputPort<T> {
 pub struct Stepper {
     program: Program,
     plan: Arc<Plan>,
+    /// The delay or parameter that each register keeps.
+    delays: IndexVec<Reg, Var>,
     machine: Any,
     /// What waits, if outputs do.
     late: Option<Late>,
@@ -151,8 +158,7 @@ impl Stepper {
     /// If it has no plan, or has windows.
     pub fn stream(program: &Program) -> Result<Self, Error> {
         let mut stepper = Self::open(program, Fed::Blocks)?;
-        let hidden = stepper.plan.registers.iter().any(|r| r.kind == Kind::Hidden);
-        if hidden || stepper.plan.ends != Ends::Nothing {
+        if stepper.plan.ends != Ends::Nothing {
             return Err(
                 stepper.declined("its windows are not fed as a whole; run them with `Stepper::windows`")
             );
@@ -174,7 +180,8 @@ impl Stepper {
     }
 
     fn open(program: &Program, fed: Fed) -> Result<Self, Error> {
-        let plan = rml_schedule::schedule(program.flat(), fed)
+        let flat = program.flat();
+        let (plan, delays) = rml_schedule::schedule_known(flat, &Analyses::of(flat), fed)
             .map_err(|why| Error::from(why.diagnostic(program.node())).with_sources(program.sources()))?;
         let plan = Arc::new(plan);
         let machine = match plan.precision {
@@ -185,7 +192,7 @@ impl Stepper {
             Error::from(short.diagnostic("a window of one cycle")).with_sources(program.sources())
         })?;
         let late = Late::of(&plan);
-        let stepper = Self { program: program.clone(), plan, machine, late, cycles: 0 };
+        let stepper = Self { program: program.clone(), plan, delays, machine, late, cycles: 0 };
         if stepper.plan.waits {
             return Err(stepper.declined("its outputs wait for later cycles; feed it to a `Session`"));
         }
@@ -404,14 +411,16 @@ impl Stepper {
     }
 
     fn replay(&self) -> Result<(), Error> {
-        let mut session = Session::new(&self.program);
-        for (i, register) in self.plan.registers.iter().enumerate() {
-            if let (Kind::State { key, .. }, Some(value)) =
-                (&register.kind, either!(&self.machine, m => m.register(i)))
-            {
-                session.set_state(key, &value)?;
+        let (mut states, mut delays) = (Vec::new(), BTreeMap::new());
+        for ((i, register), v) in self.plan.registers.iter().enumerate().zip(&self.delays) {
+            match (&register.kind, either!(&self.machine, m => m.register(i))) {
+                (Kind::State { key, .. }, Some(value)) => states.push((Arc::clone(key), value)),
+                (Kind::Hidden, Some(value)) => drop(delays.insert(*v, Held::Host(value))),
+                _ => {}
             }
         }
+        let mut session = Session::new(&self.program);
+        session.set_snapshot(&Snapshot { states: states.into_iter().collect(), delays })?;
         for t in 0..self.ticks() {
             let feeds: Vec<(&str, Feed)> = self
                 .plan

@@ -118,6 +118,10 @@ pub(crate) fn demand<'a>(window: &'a Window<'a>, open: Option<&'a Window<'a>>) -
     for state in window.flat.states.values() {
         demand.register(state.equation)?;
     }
+    // So do delays in windows that a block ends in the middle of.
+    for eq in window.flat.equations.ids().filter(|eq| window.outlives(*eq)) {
+        demand.register(eq)?;
+    }
     while let Some((v, p)) = demand.pending.pop() {
         if demand.found.get(&v).is_some_and(|cases| cases.contains_key(&p.index())) {
             continue;
@@ -455,7 +459,11 @@ impl<'a> Demand<'a> {
             Some(Rhs::Post { next, .. }) => (next, Restart::Never),
             _ => return Ok(()),
         };
-        let at = if self.resolver.is_steady(v) { Positions::ENDS } else { self.window.place(v) };
+        let steady = self.resolver.is_steady(v);
+        if !steady && matches!(restart, Restart::Inner { edge: false, .. }) {
+            return Err(Declined::at("a delay on a sampled clock in an inner window", self.span(v)));
+        }
+        let at = if steady { Positions::ENDS } else { self.window.place(v) };
         let mut writes: Vec<Write> = Vec::new();
         for p in at.iter() {
             let Some(when) = self.guards(v, p)? else { continue };

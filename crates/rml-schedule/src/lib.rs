@@ -13,8 +13,8 @@
 //!
 //! A program that cannot be planned is [`Declined`], with the reason; the simulator runs it.
 
-use rml_base::{Diagnostic, Span, codes};
-use rml_ir::flat::Drawn;
+use rml_base::{Diagnostic, IndexVec, Span, codes};
+use rml_ir::flat::{Drawn, Var};
 
 mod ahead;
 mod atoms;
@@ -29,7 +29,7 @@ mod window;
 
 use rml_analysis::{Analyses, Causality, Clocks, Facts, Kind, Verdict};
 use rml_ir::check::checked;
-use rml_plan::{Plan, verify};
+use rml_plan::{Plan, Reg, verify};
 use rml_validate::{Witness, validate};
 
 /// Why a program has no plan.
@@ -83,14 +83,18 @@ pub fn schedule(flat: &Drawn, fed: Fed) -> Result<Plan, Declined> {
     known(flat, &Analyses::of(flat), fed).map(|(plan, _)| plan)
 }
 
-/// The plan of a program of which all is known already.
+/// The plan of a program of which all is known already, and the delay or parameter that each of its registers keeps.
 ///
 /// Requires: analyses of that program; what they know of its constants may be less. Ensures: P1 to P7, V1 to V8.
 ///
 /// # Errors
 /// The reason why there is none.
-pub fn schedule_known(flat: &Drawn, analyses: &Analyses, fed: Fed) -> Result<Plan, Declined> {
-    known(flat, analyses, fed).map(|(plan, _)| plan)
+pub fn schedule_known(
+    flat: &Drawn,
+    analyses: &Analyses,
+    fed: Fed,
+) -> Result<(Plan, IndexVec<Reg, Var>), Declined> {
+    known(flat, analyses, fed).map(|(plan, witness)| (plan, witness.registers))
 }
 
 /// The plan of a program, and which variable of the program each tape and each register is, for who checks plans.

@@ -206,6 +206,12 @@ impl<'a> Window<'a> {
         self.clocks.clocks[self.clocks.root(self.clocks.of[v])] == ClockData::Base
     }
 
+    /// Whether an equation is a forward delay that remembers something between two windows of the plan.
+    pub(crate) fn outlives(&self, eq: Eq) -> bool {
+        let Rhs::Fby { window, .. } = self.flat.equations[eq].rhs else { return false };
+        matches!(self.restart(window), Restart::Never | Restart::Inner { edge: false, .. })
+    }
+
     /// How a delay restarts: `Edge` with the windows of the plan alone, `Inner` with ends within them, too, `Never`.
     pub(crate) fn restart(&self, window: Option<flat::Window>) -> Restart {
         let mut inner = Vec::new();
@@ -225,10 +231,10 @@ impl<'a> Window<'a> {
     }
 }
 
-/// Whether outputs, and what states will be, are known in their own cycle; and whether they are known so many cycles later.
+/// Whether outputs, and what delays will be, are known in their own cycle; and whether they are known so many cycles later.
 fn waits(flat: &Drawn, causality: &Causality) -> (bool, bool) {
-    let next = flat.states.values().filter_map(|state| match &flat.equations[state.equation].rhs {
-        Rhs::Fby { next, .. } | Rhs::FbyBack { next, .. } => Some(*next),
+    let next = flat.equations.iter().filter_map(|equation| match equation.rhs {
+        Rhs::Fby { next, .. } => Some(next),
         _ => None,
     });
     let looks_ahead = |e: &flat::Equation| matches!(e.rhs, Rhs::FbyBack { .. } | Rhs::Post { .. });

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use rml_backend::Backend;
 use rml_base::Diagnostic;
 use rml_engine::{
-    Declined, End, Engine, Feeding, Inputs, Inspect, Outputs, Row, Run, States, Status, Undetermined, Usage,
-    Use,
+    Declined, End, Engine, Feeding, Inputs, Inspect, Outputs, Row, Run, Snapshot, States, Status,
+    Undetermined, Usage, Use,
 };
 use rml_ir::flat::{Drawn, Var};
 
@@ -100,6 +100,14 @@ impl Run for Simulator {
 
     fn set_states(&mut self, states: &States) -> Result<(), Diagnostic> {
         states.iter().try_for_each(|(key, held)| self.set_held_state(key, held))
+    }
+
+    fn snapshot(&self) -> Result<Snapshot, Diagnostic> {
+        Simulator::snapshot(self)
+    }
+
+    fn set_snapshot(&mut self, snapshot: &Snapshot) -> Result<(), Diagnostic> {
+        Simulator::set_snapshot(self, snapshot)
     }
 
     fn undetermined(&self) -> Option<Undetermined> {

@@ -16,7 +16,8 @@
 //!   what copies, delays, decided branches and facts make equal, and what one operator makes of equal operands on one clock, at every position that neighbouring ticks may have.
 //! - **V6** *sums*: a sum replaces a recurrence that adds one term at each tick, in its order, from a constant on.
 //! - **V7** *registers*: a register is read where its delay is, before it is written; each active tick leaves the delayed value, and none
-//!   where a window of the program ends. All states of the program are kept, by their keys.
+//!   where a window of the program ends. All states of the program are kept, by their keys, and in a block all delays of windows that
+//!   may be open when it ends.
 //! - **V8** *order*: each element is filled once, and before it is read; where a plan looks ahead, as far as it is read. Where it waits,
 //!   nothing says that a tick is the last one, and what a value equals follows from ticks behind it only as far as it reads some there.
 //! - **V9** *sequences*: where a loop falls into sequences, none of them needs another one.

@@ -26,6 +26,13 @@ pub(crate) fn check(checker: &Checker<'_>, found: &mut Vec<String>) {
         }
     }
     let flat = checker.frame.flat;
+    for equation in &flat.equations {
+        if matches!(equation.rhs, Rhs::Fby { window, .. } if !checker.frame.restart(window).edge)
+            && !claimed.contains(&equation.lhs)
+        {
+            found.push(format!("V7: nothing keeps what {} remembers", checker.frame.name(equation.lhs)));
+        }
+    }
     for (key, state) in &flat.states {
         if !claimed.contains(&flat.equations[state.equation].lhs) {
             found.push(format!("V7: nothing keeps the state \"{key}\""));
@@ -117,6 +124,8 @@ impl Checker<'_> {
                 return Err("is read behind the first tick".to_owned());
             }
             frame.place(v).and(Positions::ENDS)
+        } else if !restart.ends.is_empty() {
+            return Err("may start anew where it is not written".to_owned());
         } else if frame.is_once(v) || !is_read {
             frame.place(v)
         } else {

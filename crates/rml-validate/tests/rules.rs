@@ -277,6 +277,36 @@ fn v8_what_looks_ahead_is_filled_as_far_as_it_is_read() {
     });
 }
 
+/// Windows side by side, which are open when a block ends, and a delay of which the facts know all.
+const BESIDE: &str = "\
+node count(x: int []) -> (n, z)
+  n = (0 fby n) + x;
+  z = 0 fby 0;
+
+node main(x: int [], a: bool [], b: bool []) -> (n, z, m)
+  n, z = count(x) every a;
+  m, _ = count(x) every b;
+";
+
+#[test]
+fn v7_delays_in_open_windows() {
+    // The first one is that of `z`, which nothing reads.
+    refused_of(BESIDE, "V7", |plan, witness| {
+        plan.registers = plan.registers.iter().skip(1).cloned().collect();
+        witness.registers = witness.registers.iter().skip(1).copied().collect();
+        plan.commits.retain(|w| w.register.0 > 0);
+        plan.commits.iter_mut().for_each(|w| w.register.0 -= 1);
+        rules(plan).for_each(|rule| {
+            if let Rule::Read { register, .. } = rule {
+                register.0 -= 1;
+            }
+        });
+        assert_eq!((plan.registers.len(), plan.commits.len()), (2, 2));
+    });
+    refused_of(BESIDE, "V7", |plan, _| plan.commits.iter_mut().for_each(|w| w.unless.clear()));
+    refused_of(BESIDE, "V7", |plan, _| plan.registers.iter_mut().for_each(|r| r.kind = Kind::Local));
+}
+
 /// A recurrence over sequences that stand one after the other in a window, and one over the window.
 const SEQUENCES: &str = "\
 node cell(x) -> (h)

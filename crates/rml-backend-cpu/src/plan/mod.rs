@@ -317,8 +317,18 @@ impl<N: Number> Machine<N> {
         let searching = self.search != Search::None;
         let backup = self.code.backups.iter().find(|(r, _)| searching && *r == register);
         let slot = backup.map_or(self.code.register(register), |(_, slot)| *slot);
-        let is_set = if searching { &self.before } else { &self.set };
-        is_set[register].then(|| self.arena.value(ty.dtype, &ty.shape, self.bound.base(slot)))
+        self.is_set(register).then(|| self.arena.value(ty.dtype, &ty.shape, self.bound.base(slot)))
+    }
+
+    /// Whether a register is set, before a window whose end is looked for.
+    pub fn is_set(&self, register: usize) -> bool {
+        let is_set = if self.search == Search::None { &self.set } else { &self.before };
+        is_set[register]
+    }
+
+    /// Leaves a register unset.
+    pub fn unset_register(&mut self, register: usize) {
+        self.set[register] = false;
     }
 
     /// Sets a register.

@@ -39,6 +39,12 @@ pub(super) trait Machine: fmt::Debug + Send {
     /// A register, as it was before a window whose end is looked for; none if it is not set.
     fn register(&self, register: usize) -> Option<Held>;
 
+    /// Whether a register is set. One that is read as a constant where it is not may count as unset while it has that value.
+    fn is_set(&self, register: usize) -> Result<bool, Diagnostic>;
+
+    /// Leaves a register unset.
+    fn unset_register(&mut self, register: usize);
+
     /// Sets a register, to a value in that precision.
     fn set_register(&mut self, register: usize, value: &Held, precision: Precision)
     -> Result<(), Diagnostic>;
@@ -81,6 +87,14 @@ impl<N: Number> Machine for Embedded<N> {
 
     fn register(&self, register: usize) -> Option<Held> {
         self.register(register).map(Held::Host)
+    }
+
+    fn is_set(&self, register: usize) -> Result<bool, Diagnostic> {
+        Ok(Embedded::is_set(self, register))
+    }
+
+    fn unset_register(&mut self, register: usize) {
+        self.unset_register(register);
     }
 
     fn set_register(
@@ -132,6 +146,14 @@ impl Machine for Lowered {
 
     fn register(&self, register: usize) -> Option<Held> {
         self.register(register).cloned()
+    }
+
+    fn is_set(&self, register: usize) -> Result<bool, Diagnostic> {
+        Ok(Lowered::is_set(self, register)?)
+    }
+
+    fn unset_register(&mut self, register: usize) {
+        self.unset_register(register);
     }
 
     fn set_register(&mut self, register: usize, value: &Held, _: Precision) -> Result<(), Diagnostic> {

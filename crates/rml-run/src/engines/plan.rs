@@ -10,7 +10,7 @@ use rml_engine::{Declined, Engine, Exact, Feeding, Reason, Run, Use};
 use rml_ir::Precision;
 use rml_ir::flat::Drawn;
 use rml_lower::Machine as Lowered;
-use rml_plan::{Ends, Kind, Plan};
+use rml_plan::{Ends, Plan};
 use rml_schedule::Fed;
 use rml_sim::SimulatorEngine;
 
@@ -103,13 +103,10 @@ impl PlanEngine {
 
 /// The plan of a program of which all that is known.
 pub(super) fn planned(program: &Drawn, analyses: &Analyses, fed: Fed) -> Result<Planned, Declined> {
-    let plan = rml_schedule::schedule_known(program, analyses, fed).map_err(|why| {
+    let (plan, delays) = rml_schedule::schedule_known(program, analyses, fed).map_err(|why| {
         let declined = Declined::new(Reason::Schedule, why.why);
         if let Some(span) = why.span { declined.at(span) } else { declined }
     })?;
-    if plan.registers.iter().any(|r| r.kind == Kind::Hidden) {
-        return Err(Declined::new(Reason::Use, "the simulator could not go on inside a window"));
-    }
     if fed == Fed::Blocks && plan.waits {
         let why = "its blocks wait for later cycles, and its outputs would be late in a stream";
         return Err(Declined::new(Reason::Use, why));
@@ -124,7 +121,7 @@ pub(super) fn planned(program: &Drawn, analyses: &Analyses, fed: Fed) -> Result<
         ));
     }
     let clocks = input_clocks(program, &analyses.clocks.clocks)?;
-    Ok(Planned { plan: Arc::new(plan), clocks })
+    Ok(Planned { plan: Arc::new(plan), delays: Arc::new(delays), clocks })
 }
 
 /// For how many cycles outputs wait, if that is known.

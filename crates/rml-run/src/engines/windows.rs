@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use rml_backend::Held;
-use rml_base::{Diagnostic, codes, memory};
-use rml_engine::{Block, Column, Fast, Inputs, Outputs, Present, States, Usage, Verdict};
+use rml_base::{Diagnostic, EntityId, IndexVec, codes, memory};
+use rml_engine::{Block, Column, Fast, Inputs, Outputs, Present, Snapshot, States, Usage, Verdict};
+use rml_ir::flat::Var;
 use rml_ir::{Data, Shape, Type, Value};
 use rml_lower::Fault;
 use rml_plan::{Atom, Ends, Kind, Plan, Reg, Rule};
@@ -19,6 +20,8 @@ const BLOCK: usize = 256;
 #[derive(Clone, Debug)]
 pub(super) struct Planned {
     pub(super) plan: Arc<Plan>,
+    /// The delay or parameter that each register keeps.
+    pub(super) delays: Arc<IndexVec<Reg, Var>>,
     pub(super) clocks: Vec<Option<(usize, bool)>>,
 }
 
@@ -26,6 +29,8 @@ pub(super) struct Planned {
 #[derive(Debug)]
 pub(super) struct Windows<M> {
     plan: Arc<Plan>,
+    /// The registers of delays in windows, which may be open when a block ends, and these delays.
+    hidden: Vec<(Reg, Var)>,
     machine: M,
     /// The inputs of the cycles that are not done.
     given: Vec<Given>,
@@ -53,17 +58,21 @@ impl<M: Machine> Windows<M> {
     /// In how many cycles the end of a window is looked for first.
     const SOME: usize = 64;
 
-    pub(super) fn new(Planned { plan, clocks }: Planned, machine: M) -> Self {
+    pub(super) fn new(Planned { plan, delays, clocks }: Planned, machine: M) -> Self {
         let mut starts = vec![None; plan.registers.len()];
         for case in plan.tapes.iter().flat_map(|t| &t.cases) {
             if let Rule::Read { register, init: Some(Atom::Const(k)) } = &case.rule {
                 starts[register.0 as usize] = Some(plan.consts[*k].clone());
             }
         }
+        let kept = plan.registers.iter_enumerated().zip(delays.iter());
+        let hidden = kept.filter(|((_, register), _)| register.kind == Kind::Hidden);
+        let hidden = hidden.map(|((register, _), v)| (register, *v)).collect();
         let (given, cycles, scanned, searched) = (Vec::new(), 0, 0, 0);
         let (foreign, ahead) = (vec![false; plan.registers.len()], plan.ahead() as usize);
         Self {
             plan,
+            hidden,
             machine,
             foreign,
             given,
@@ -190,6 +199,20 @@ impl<M: Machine> Windows<M> {
         self.scanned = self.scanned.saturating_sub(done);
     }
 
+    fn set_register(&mut self, register: Reg, value: &Held) -> Result<(), Diagnostic> {
+        self.foreign[register.index()] = match self.plan.registers[register].known {
+            Some(known) => value.to_host()?.as_bool() != Some(known),
+            None => false,
+        };
+        self.machine.set_register(register.index(), value, self.plan.precision)
+    }
+
+    /// A delay that starts anew is what the plan knows of it.
+    fn unset_register(&mut self, register: Reg) {
+        self.foreign[register.index()] = false;
+        self.machine.unset_register(register.index());
+    }
+
     /// Asks for the memory of the tapes of a window.
     fn has_memory(&self, ticks: usize) -> bool {
         let (fixed, per_tick) = self.machine.footprint();
@@ -305,13 +328,34 @@ impl<M: Machine> Fast for Windows<M> {
                     value.ty()
                 )));
             }
-            self.foreign[at as usize] = match register.known {
-                Some(known) => value.to_host()?.as_bool() != Some(known),
-                None => false,
-            };
-            self.machine.set_register(at as usize, value, plan.precision)?;
+            self.set_register(Reg(at), value)?;
         }
         Ok(())
+    }
+
+    fn snapshot(&self) -> Result<Snapshot, Diagnostic> {
+        let mut snapshot = Snapshot::from(self.states()?);
+        for (register, v) in &self.hidden {
+            if self.machine.is_set(register.index())? {
+                snapshot.delays.extend(self.machine.register(register.index()).map(|value| (*v, value)));
+            }
+        }
+        Ok(snapshot)
+    }
+
+    fn set_snapshot(&mut self, snapshot: &Snapshot) -> Result<bool, Diagnostic> {
+        let is_kept = |v: &Var| self.hidden.iter().any(|(_, delay)| delay == v);
+        if !snapshot.delays.keys().all(is_kept) {
+            return Ok(false);
+        }
+        self.set_states(&snapshot.states)?;
+        for (register, v) in self.hidden.clone() {
+            match snapshot.delays.get(&v) {
+                Some(value) => self.set_register(register, value)?,
+                None => self.unset_register(register),
+            }
+        }
+        Ok(true)
     }
 
     fn usage(&self) -> Usage {

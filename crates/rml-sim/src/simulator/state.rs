@@ -5,7 +5,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use rml_backend::{Failure, Held};
 use rml_base::{Diagnostic, EntityId, codes};
-use rml_engine::States;
+use rml_engine::{Snapshot, States};
 use rml_ir::Value;
 use rml_ir::flat::Eq;
 
@@ -29,7 +29,40 @@ impl Simulator {
     /// If an output of a cycle is undetermined, if a state is not known yet, or if a window is open. A run that starts with the states would
     /// then not continue this one.
     pub fn held_states(&self) -> Result<States, Diagnostic> {
-        self.check_saveable()?;
+        self.check_saveable(false)?;
+        Ok(self.known_states())
+    }
+
+    /// The states, and what the delays in open windows have for their next active cycle.
+    ///
+    /// # Errors
+    /// As [`held_states`](Self::held_states), but windows may be open.
+    pub fn snapshot(&self) -> Result<Snapshot, Diagnostic> {
+        self.check_saveable(true)?;
+        let inner = self.program.forward.iter().enumerate().filter(|(_, rec)| !rec.ends.is_empty());
+        let delays = inner
+            .filter_map(|(r, rec)| Some((self.program.equation(rec.step).lhs, self.next_value(r).ok()??)));
+        Ok(Snapshot { states: self.known_states(), delays: delays.collect() })
+    }
+
+    /// Goes on from what a run of this program remembered: delays that are not in the snapshot start anew.
+    ///
+    /// # Errors
+    /// As [`set_held_state`](Self::set_held_state).
+    pub fn set_snapshot(&mut self, snapshot: &Snapshot) -> Result<(), Diagnostic> {
+        for (key, held) in snapshot.states.iter() {
+            self.set_held_state(key, held)?;
+        }
+        let program = Arc::clone(&self.program);
+        for (r, rec) in program.forward.iter().enumerate().filter(|(_, rec)| !rec.ends.is_empty()) {
+            let v = program.equation(rec.step).lhs;
+            let known = snapshot.delays.get(&v);
+            self.last[r] = known.map_or(Ok(Cell::Empty), |held| self.loaded(v.index(), held))?;
+        }
+        Ok(())
+    }
+
+    fn known_states(&self) -> States {
         let program = &self.program;
         let held = |value: Value| Held::Host(value);
         let value = |equation: Eq| match program.steps[program.step_of[equation] as usize] {
@@ -45,7 +78,7 @@ impl Simulator {
             _ => None,
         };
         let states = program.flat.states.iter();
-        Ok(states.filter_map(|(key, state)| Some((Arc::clone(key), value(state.equation)?))).collect())
+        states.filter_map(|(key, state)| Some((Arc::clone(key), value(state.equation)?))).collect()
     }
 
     /// Sets a state: a `fby` has the value in its next active cycle, a parameter from now on. Numbers are rounded to the program's precision.
@@ -109,7 +142,8 @@ impl Simulator {
         open.or_else(|| self.last_params[p].held())
     }
 
-    fn check_saveable(&self) -> Result<(), Diagnostic> {
+    /// Whether all that is remembered is known, and, unless they may be `open`, no window is.
+    fn check_saveable(&self, open: bool) -> Result<(), Diagnostic> {
         let early = |text: &str| {
             Diagnostic::error(
                 codes::sim::STATE_TIME,
@@ -129,7 +163,7 @@ impl Simulator {
         for (r, rec) in self.program.forward.iter().enumerate() {
             let eq = self.program.equation(rec.step);
             match self.next_value(r) {
-                Ok(Some(_)) if !rec.ends.is_empty() => {
+                Ok(Some(_)) if !open && !rec.ends.is_empty() => {
                     return Err(
                         early("a window is open").label(eq.span, "the state of this delay would be lost")
                     );

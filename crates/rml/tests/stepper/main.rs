@@ -180,6 +180,32 @@ fn errors_are_those_of_the_simulator() {
     assert_eq!(step(2).unwrap(), 6);
 }
 
+/// Two windows side by side, each of which is open when the other one ends.
+#[test]
+fn an_error_within_windows_is_that_of_the_simulator() {
+    let text = "node product(x: int []) -> (p) p = (1 fby p) * x;
+node count(x: int []) -> (n) n = (0 fby n) + 1;
+node main(x: int [], a: bool [], b: bool []) -> (p, n) p = product(x) every a; n = count(x) every b;";
+    let program = program(text);
+    let mut stepper = Stepper::stream(&program).unwrap();
+    let (x, p) = (stepper.input::<i64>("x").unwrap(), stepper.output::<i64>("p").unwrap());
+    let (a, b) = (stepper.input::<bool>("a").unwrap(), stepper.input::<bool>("b").unwrap());
+    let n = stepper.output::<i64>("n").unwrap();
+    let mut step = |value: i64, [ends_a, ends_b]: [bool; 2]| {
+        stepper.write(x, &[value]);
+        stepper.write(a, &[ends_a]);
+        stepper.write(b, &[ends_b]);
+        stepper.step().map(|()| (stepper.read(p).unwrap()[0], stepper.read(n).unwrap()[0]))
+    };
+    assert_eq!(step(5, [true, false]).unwrap(), (5, 1));
+    assert_eq!(step(3, [false, true]).unwrap(), (3, 2));
+    // The product of this window is 3: what does not fit 64 bits fits without it.
+    let error = step(i64::MAX / 2, [false, false]).unwrap_err();
+    assert_eq!(error.code().unwrap().to_string(), "integer-overflow");
+    assert_eq!(step(7, [true, false]).unwrap(), (21, 1));
+    assert_eq!(step(2, [false, false]).unwrap(), (2, 2));
+}
+
 #[test]
 fn ports_have_names_and_types() {
     let program = program(STREAM);

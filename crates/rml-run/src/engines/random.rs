@@ -1,0 +1,201 @@
+//! Random programs by the engine that runs plans and by the simulator: cut anywhere, broken off in the middle of windows, with inputs that
+//! are missing, with snapshots that one engine leaves to the other.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rml_analysis::{Analyses, Kind, Verdict};
+use rml_engine::{Block, Column, End, Engine, Feeding, Input, Inputs, Present, Run, Use};
+use rml_ir::flat::Drawn;
+use rml_ir::pass::lower_drawn;
+use rml_ir::{Data, Shape, Type, Value};
+use rml_sim::SimulatorEngine;
+use rml_testkit::Random;
+use rml_testkit::flat::random::program;
+use rml_testkit::flat::text;
+use rml_testkit::verdicts::respecting;
+
+use super::plan::PlanEngine;
+
+const WINDOWS: Feeding = Feeding::Windows { cycles: None };
+const STREAM: Feeding = Feeding::Stream { look_ahead: None };
+
+/// Whether all that is wanted is known some cycles later, or at the end of windows, without an error.
+fn may_have_plan(flat: &Drawn, known: &Analyses) -> bool {
+    known.clocks.verdict == Verdict::Synchronous
+        && !known.causality.findings.iter().any(rml_base::Diagnostic::is_error)
+        && matches!(known.bounds.program.kind, Kind::Bounded | Kind::Windowed)
+        && !flat.outputs.is_empty()
+}
+
+/// Rows of inputs as columns.
+fn block(flat: &Drawn, rows: &[Vec<Input>]) -> Block {
+    let column = |i: usize| {
+        let given = |row: &Vec<Input>| match &row[i] {
+            Input::Given(value) => Some(value.clone()),
+            _ => None,
+        };
+        let cells: Vec<Option<Value>> = rows.iter().map(given).collect();
+        let present: Present = cells.iter().map(Option::is_some).collect();
+        let values: Vec<Value> = cells.into_iter().flatten().collect();
+        Column::new(present, stacked(&values, &flat.vars[flat.inputs[i].var].ty))
+    };
+    Block::new(rows.len(), (0..flat.inputs.len()).map(column).collect())
+}
+
+fn stacked(values: &[Value], ty: &Type) -> Value {
+    let shape = Shape::new(&[values.len()]);
+    let data = match ty.dtype {
+        rml_ir::DType::Bool => Data::Bool(values.iter().filter_map(Value::as_bool).collect()),
+        _ => Data::Int(values.iter().filter_map(Value::as_int).collect()),
+    };
+    Value::new(shape, data)
+}
+
+/// The rows of outputs, and how the run ended.
+#[derive(PartialEq, Debug)]
+struct Told {
+    rows: Vec<String>,
+    error: Option<String>,
+}
+
+impl Told {
+    /// Whether another run that may wait where this one does not says the same, up to its end.
+    fn contains(&self, other: &Told) -> bool {
+        let same = |(a, b): (&String, &String)| {
+            let cells = a.split(' ').zip(b.split(' '));
+            cells.into_iter().all(|(a, b)| a == b || matches!(b, "?" | "bot"))
+        };
+        self.error == other.error
+            && self.rows.len() == other.rows.len()
+            && self.rows.iter().zip(&other.rows).all(same)
+    }
+}
+
+fn fetched(run: &mut dyn Run, told: &mut Told) {
+    let mut rows = Vec::new();
+    while let Some(outputs) = run.next_outputs() {
+        outputs.append_to(&mut rows).expect("on the host");
+    }
+    told.rows.extend(rows.iter().map(|row| format!("{} {}", row.cycle, text(&row.values))));
+}
+
+/// Feeds rows, block by block; at each cut the states are compared with those of the simulator.
+fn told(
+    flat: &Arc<Drawn>,
+    engine: &dyn Engine,
+    wish: &Use,
+    inputs: &[Vec<Input>],
+    r: &mut Random,
+) -> Option<Told> {
+    let mut run = engine.open(flat, wish).ok()?;
+    let mut sim = SimulatorEngine::new().open(flat, wish).expect("it runs everything");
+    let mut told = Told { rows: Vec::new(), error: None };
+    let (mut from, mut well, end) = (0, true, if r.chance(0.5) { End::Open } else { End::Closed });
+    while from < inputs.len() && told.error.is_none() {
+        let to = (from + 1 + r.below(6)).min(inputs.len());
+        let part = block(flat, &inputs[from..to]);
+        told.error = run.feed(Inputs::Block(&part)).err().map(|d| d.to_string());
+        fetched(&mut *run, &mut told);
+        well = well && sim.feed(Inputs::Block(&part)).is_ok();
+        if told.error.is_none() && well {
+            same_states(&*run, &*sim);
+            hand_over(flat, &mut run, engine, wish, r);
+        }
+        from = to;
+    }
+    if told.error.is_none() {
+        told.error = run.finish(end).err().map(|d| d.to_string());
+    }
+    let rest = run.remaining().expect("on the host");
+    told.rows.extend(rest.iter().map(|row| format!("{} {}", row.cycle, text(&row.values))));
+    Some(told)
+}
+
+/// States that the simulator can tell are those of the run, and where a window is open both say so.
+fn same_states(run: &dyn Run, sim: &dyn Run) {
+    let of = |run: &dyn Run| {
+        let states = run.states().map_err(|d| d.to_string())?;
+        let states = states.to_host().expect("on the host");
+        let states = states.iter().map(|(key, value)| (key.to_string(), format!("{value:?}")));
+        Ok::<BTreeMap<_, _>, String>(states.collect())
+    };
+    let (states, mut wanted) = (of(run), of(sim));
+    if let (Ok(states), Ok(wanted)) = (&states, &mut wanted) {
+        // A plan does not know what a delay starts with that is never active.
+        wanted.retain(|key, _| states.contains_key(key));
+    }
+    // The simulator waits where the facts say what a value is.
+    if !wanted.as_ref().is_err_and(|why| why.contains("not determined")) {
+        assert_eq!(states, wanted);
+    }
+}
+
+/// Now and then another run goes on, of this engine or of the simulator, in the middle of windows.
+fn hand_over(flat: &Arc<Drawn>, run: &mut Box<dyn Run>, engine: &dyn Engine, wish: &Use, r: &mut Random) {
+    if run.open_cycles() > 0 || !r.chance(0.3) {
+        return;
+    }
+    let wish = Use { first: run.cycles(), ..wish.clone() };
+    let simulator = SimulatorEngine::new();
+    let mut next = if r.chance(0.5) { engine.open(flat, &wish) } else { simulator.open(flat, &wish) };
+    if let (Ok(next), Ok(snapshot)) = (&mut next, run.snapshot()) {
+        next.set_snapshot(&snapshot).expect("of the same program");
+        std::mem::swap(run, next);
+    }
+}
+
+/// The program as commands run it: what nothing reads is gone, which would fail in the simulator alone.
+fn lowered(r: &mut Random) -> Arc<Drawn> {
+    let (flat, _) = program(&r.take(220), 24, false);
+    Arc::new(lower_drawn((*flat).clone()))
+}
+
+#[test]
+fn random_programs_cut_anywhere_are_what_they_are_in_the_simulator() {
+    let calls = PlanEngine::on(Arc::new(rml_backend_cpu::Cpu));
+    let plain = PlanEngine::default();
+    let (mut ran, mut failed) = (0, 0);
+    for (feeding, engine) in [(WINDOWS, &plain), (STREAM, &plain), (WINDOWS, &calls)] {
+        for seed in 0..1000 {
+            let mut r = Random(seed);
+            let flat = lowered(&mut r);
+            let known = Analyses::of(&flat);
+            if !may_have_plan(&flat, &known) {
+                continue;
+            }
+            let mut inputs = respecting(&flat, &known.clocks.clocks, &mut r, 30);
+            if r.chance(0.2) && !flat.inputs.is_empty() {
+                let (t, i) = (r.below(inputs.len()), r.below(flat.inputs.len()));
+                inputs[t][i] = Input::Absent;
+            }
+            let wish = Use::new(feeding);
+            let told = |engine: &dyn Engine| told(&flat, engine, &wish, &inputs, &mut Random(seed + 1));
+            let (Some(found), Some(wanted)) = (told(engine), told(&SimulatorEngine::new())) else { continue };
+            (ran, failed) = (ran + 1, failed + usize::from(wanted.error.is_some()));
+            let text = rml_ir::flat::print(&flat);
+            assert!(found.contains(&wanted), "seed {seed}, {feeding:?}: {found:?}\nbut {wanted:?}\n{text}");
+        }
+    }
+    assert!(ran > 1400 && failed > 50, "{ran} runs, of which {failed} fail");
+}
+
+#[test]
+fn most_bounded_and_windowed_programs_are_run_by_plan() {
+    for (feeding, percent) in [(WINDOWS, 95), (STREAM, 80)] {
+        let (engine, mut all, mut ran) = (PlanEngine::default(), 0, 0);
+        let mut declined = BTreeMap::<String, usize>::new();
+        for seed in 0..2500 {
+            let flat = lowered(&mut Random(seed));
+            if !may_have_plan(&flat, &Analyses::of(&flat)) {
+                continue;
+            }
+            all += 1;
+            match engine.open(&flat, &Use::new(feeding)) {
+                Ok(_) => ran += 1,
+                Err(why) => *declined.entry(why.text).or_default() += 1,
+            }
+        }
+        assert!(ran * 100 >= all * percent, "{feeding:?}: {ran} of {all}; {declined:?}");
+    }
+}
