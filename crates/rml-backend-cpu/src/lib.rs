@@ -1,5 +1,5 @@
-//! The embedded backend: the evaluation of the operator table behind the contract of backends. It needs nothing on the system, runs on one
-//! thread, and gives the same bits as the simulator that evaluates operator by operator.
+//! The embedded backend: the evaluation of the operator table behind the contract of backends. It needs nothing on the system, and gives the same
+//! bits as the simulator that evaluates operator by operator. Functions run on one thread; [plans](plan) on several, where these pay.
 
 pub mod plan;
 
@@ -20,7 +20,7 @@ impl Cpu {
     /// Opens it.
     ///
     /// # Errors
-    /// If another device than `cpu` is asked for. The number of threads is no concern: it uses one.
+    /// If another device than `cpu` is asked for. The number of threads is no concern: functions use one.
     pub fn open(options: &Options) -> Result<Self, Failure> {
         if options.device == "cpu" {
             return Ok(Self);

@@ -4,6 +4,7 @@
 //! [`run`](crate::run()), [`grad`](fn@crate::grad) and [`gradcheck`](crate::gradcheck). The contract that engines implement is
 //! [`rml_engine`].
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use rml_backend::Backend;
@@ -55,9 +56,14 @@ impl Engine {
     }
 
     /// Plans on the embedded backend: whole windows at once. It declines what has no plan; what goes wrong in a window is told by the
-    /// simulator, which runs the window again.
+    /// simulator, which runs the window again. Windows that take long enough share the work among as many threads as the machine has cores.
     pub fn plan() -> Self {
         Self::new(Arc::new(PlanEngine::default()))
+    }
+
+    /// The same, with so many threads at most. The results do not depend on their number.
+    pub fn plan_with_threads(threads: NonZeroUsize) -> Self {
+        Self::new(Arc::new(PlanEngine::with_threads(threads)))
     }
 
     /// Plans on that backend; parameters and other states stay on its device. What a plan is, and what it declines, is the same

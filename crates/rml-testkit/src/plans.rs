@@ -112,6 +112,8 @@ struct Fast<N: Number> {
     cpu: Cpu<N>,
     /// The same plan, where loops over sequences run tick by tick; none if there are none.
     serial: Option<Cpu<N>>,
+    /// The same with three threads, which share all that they can.
+    shared: Cpu<N>,
     /// None once it suspects what is right, as devices may.
     lowered: Option<Lowered>,
 }
@@ -141,6 +143,7 @@ impl Run<'_> {
             // Blocks that wait run on the embedded backend alone.
             lowered: (!self.plan.waits)
                 .then(|| Lowered::new(Arc::clone(self.plan), Arc::clone(self.backend))),
+            shared: Cpu::<N>::sharing_all(Arc::clone(self.plan), 3).map_err(|short| short.to_string())?,
             serial: serial(self.plan)
                 .map(|plan| Cpu::<N>::new(Arc::new(plan)).map_err(|short| short.to_string()))
                 .transpose()?,
@@ -182,7 +185,7 @@ impl Run<'_> {
         fast: &mut Fast<N>,
         cycles: Range<usize>,
     ) -> Result<usize, String> {
-        let Fast { cpu, serial, lowered } = fast;
+        let Fast { cpu, serial, shared, lowered } = fast;
         let (columns, ticks) = (self.inputs(cycles.clone()), cycles.len());
         let (got, done) = reference.window(ticks, &columns).map_err(|f| format!("{f:?}"))?;
         set(cpu, &columns, ticks);
@@ -190,10 +193,13 @@ impl Run<'_> {
         if fast != done {
             return Err(format!("embedded backend: {fast} ticks are done, not {done}"));
         }
+        set(shared, &columns, ticks);
+        shared.window(ticks).map_err(|f| format!("with threads: {f:?}"))?;
+        self.same_bits(cpu, shared, done).map_err(|what| format!("with threads: {what}"))?;
         if let Some(serial) = serial {
             set(serial, &columns, ticks);
             serial.window(ticks).map_err(|f| format!("tick by tick: {f:?}"))?;
-            self.same_bits(cpu, serial, ticks)?;
+            self.same_bits(cpu, serial, ticks).map_err(|what| format!("tick by tick: {what}"))?;
         }
         let called = lowered.as_mut().map(|lowered| {
             offer(lowered, &columns, ticks);
@@ -251,20 +257,20 @@ impl Run<'_> {
         terms.any(|term| matches!(term.op, Op::Einsum(_)))
     }
 
-    /// Sequences that run together give what they give tick by tick.
-    fn same_bits<N: Number>(&self, cpu: &Cpu<N>, serial: &Cpu<N>, ticks: usize) -> Result<(), String> {
+    /// Two machines give the same bits.
+    fn same_bits<N: Number>(&self, cpu: &Cpu<N>, other: &Cpu<N>, ticks: usize) -> Result<(), String> {
         let same = |a: Option<Value>, b: Option<Value>| match (a, b) {
             (Some(a), Some(b)) => bits(&a) == bits(&b),
             (a, b) => a.is_none() && b.is_none(),
         };
         for i in 0..self.plan.outputs.len() {
-            if !(0..ticks).all(|t| same(cpu.output(i, t), serial.output(i, t))) {
-                return Err(format!("together, output {i} is not what it is tick by tick"));
+            if !(0..ticks).all(|t| same(cpu.output(i, t), other.output(i, t))) {
+                return Err(format!("output {i} is not the same"));
             }
         }
         for register in 0..self.plan.registers.len() {
-            if !same(cpu.register(register), serial.register(register)) {
-                return Err(format!("together, register {register} is not what it is tick by tick"));
+            if !same(cpu.register(register), other.register(register)) {
+                return Err(format!("register {register} is not the same"));
             }
         }
         Ok(())
@@ -342,7 +348,7 @@ fn offer(lowered: &mut Lowered, columns: &[Column], ticks: usize) {
 
 /// Has the embedded backend find the end of a window in some of the cycles first, then in all of them.
 fn found<N: Number>(
-    Fast { cpu, serial, lowered }: &mut Fast<N>,
+    Fast { cpu, serial, shared, lowered }: &mut Fast<N>,
     columns: &[Column],
     cycles: usize,
     length: Option<usize>,
@@ -361,6 +367,8 @@ fn found<N: Number>(
         }
     }
     let (early, late) = (find(some)?, find(all)?);
+    set(shared, columns, all);
+    shared.find(all).map_err(|f| format!("with threads: {f:?}"))?;
     if let Some(serial) = serial {
         set(serial, columns, all);
         serial.find(all).map_err(|f| format!("tick by tick: {f:?}"))?;

@@ -15,9 +15,8 @@
 //! - `long:STEPS,WINDOWS`, as many steps of a small stream, and the training of a small recurrence on as many windows, by slices and
 //!   from data; it prints the memory of the process before and after, and fails if it grows.
 //!
-//! `--engine sim` has the simulator train, `--engine xla` and `torch` that backend; `--threads N` is one
-//! by default, and the embedded backend has no others. `--folder DIR` writes
-//! data and initial parameters there, for the other libraries; `--turns` measures when it is told to.
+//! `--engine sim` has the simulator train, `--engine xla` and `torch` that backend; `--threads N` is one by default.
+//! `--folder DIR` writes data and initial parameters there, for the other libraries; `--turns` measures when it is told to.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark prints its figures")]
 
@@ -51,7 +50,10 @@ impl Setting {
     fn engine(&self) -> Engine {
         match self.engine.as_str() {
             "sim" => Engine::simulator(),
-            "cpu" => Engine::plan(),
+            "cpu" => match std::num::NonZeroUsize::new(self.threads) {
+                Some(threads) => Engine::plan_with_threads(threads),
+                None => fail(&"--threads needs a thread at least"),
+            },
             name => {
                 let options = backend::Options { threads: Some(self.threads), ..backend::Options::default() };
                 Engine::plan_on(done(backend::open(name, &options)))

@@ -3,53 +3,27 @@
 use rml_ir::op::Number;
 use rml_ir::{DType, Data, Shape, Value};
 
+use super::cells::Cells;
+pub(super) use super::cells::Split;
+
 /// The elements of a machine.
 #[derive(Debug)]
 pub struct Arena<N> {
-    pub(super) nums: Vec<N>,
-    pub(super) ints: Vec<i64>,
-    pub(super) bools: Vec<bool>,
-}
-
-/// A row of elements to write, and all others to read.
-pub(super) struct Split<'a, T> {
-    before: &'a [T],
-    pub(super) out: &'a mut [T],
-    behind: &'a [T],
-    /// Where `behind` begins.
-    end: usize,
-}
-
-impl<'a, T> Split<'a, T> {
-    #[inline(always)]
-    pub(super) fn new(all: &'a mut [T], at: usize, len: usize) -> Self {
-        let (before, rest) = all.split_at_mut(at);
-        let (out, behind) = rest.split_at_mut(len);
-        Self { before, out, behind, end: at + len }
-    }
-
-    /// Elements to read, none of which is among those to write.
-    #[inline(always)]
-    pub(super) fn row(&self, at: usize, len: usize) -> &'a [T] {
-        if at >= self.end { &self.behind[at - self.end..][..len] } else { &self.before[at..][..len] }
-    }
+    pub(super) nums: Cells<N>,
+    pub(super) ints: Cells<i64>,
+    pub(super) bools: Cells<bool>,
 }
 
 impl<N: Number> Arena<N> {
     pub(super) fn new() -> Self {
-        Self { nums: Vec::new(), ints: Vec::new(), bools: Vec::new() }
+        Self { nums: Cells::new(), ints: Cells::new(), bools: Cells::new() }
     }
 
     /// Takes at least that many elements of each type, of `num`, `int` and `bool`.
     pub(super) fn reserve(&mut self, [nums, ints, bools]: [usize; 3]) {
-        fn grow<T: Clone + Default>(v: &mut Vec<T>, len: usize) {
-            if v.len() < len {
-                v.resize(len, T::default());
-            }
-        }
-        grow(&mut self.nums, nums);
-        grow(&mut self.ints, ints);
-        grow(&mut self.bools, bools);
+        self.nums.reserve(nums);
+        self.ints.reserve(ints);
+        self.bools.reserve(bools);
     }
 
     /// Puts so many elements at a place behind those of `to`.
@@ -64,11 +38,11 @@ impl<N: Number> Arena<N> {
         match (dtype, to) {
             (DType::Num, to) => {
                 if let Some(all) = N::elements(to) {
-                    all.extend_from_slice(&self.nums[at..][..len]);
+                    all.extend_from_slice(self.nums.row(at, len));
                 }
             }
-            (DType::Int, Data::Int(all)) => all.extend_from_slice(&self.ints[at..][..len]),
-            (DType::Bool, Data::Bool(all)) => all.extend_from_slice(&self.bools[at..][..len]),
+            (DType::Int, Data::Int(all)) => all.extend_from_slice(self.ints.row(at, len)),
+            (DType::Bool, Data::Bool(all)) => all.extend_from_slice(self.bools.row(at, len)),
             _ => {}
         }
     }
@@ -77,11 +51,11 @@ impl<N: Number> Arena<N> {
     pub(super) fn value(&self, dtype: DType, shape: &Shape, at: usize) -> Value {
         let len = shape.len();
         let data = match dtype {
-            DType::Num => N::data(self.nums[at..][..len].to_vec()),
+            DType::Num => N::data(self.nums.row(at, len).to_vec()),
             DType::Int if shape.is_scalar() => return Value::Int(self.ints[at]),
-            DType::Int => Data::Int(self.ints[at..][..len].to_vec()),
+            DType::Int => Data::Int(self.ints.row(at, len).to_vec()),
             DType::Bool if shape.is_scalar() => return Value::Bool(self.bools[at]),
-            DType::Bool => Data::Bool(self.bools[at..][..len].to_vec()),
+            DType::Bool => Data::Bool(self.bools.row(at, len).to_vec()),
         };
         Value::new(shape.clone(), data)
     }
@@ -104,11 +78,11 @@ impl<N: Number> Arena<N> {
         match (dtype, data) {
             (DType::Num, data) => {
                 if let Some(x) = N::of(data) {
-                    self.nums[at..][..len].copy_from_slice(&x[offset..][..len]);
+                    self.nums.row_mut(at, len).copy_from_slice(&x[offset..][..len]);
                 }
             }
-            (DType::Int, Data::Int(x)) => self.ints[at..][..len].copy_from_slice(&x[offset..][..len]),
-            (DType::Bool, Data::Bool(x)) => self.bools[at..][..len].copy_from_slice(&x[offset..][..len]),
+            (DType::Int, Data::Int(x)) => self.ints.row_mut(at, len).copy_from_slice(&x[offset..][..len]),
+            (DType::Bool, Data::Bool(x)) => self.bools.row_mut(at, len).copy_from_slice(&x[offset..][..len]),
             _ => {}
         }
     }
@@ -117,9 +91,9 @@ impl<N: Number> Arena<N> {
     #[inline]
     pub(super) fn copy(&mut self, dtype: DType, to: usize, from: usize, len: usize) {
         match dtype {
-            DType::Num => self.nums.copy_within(from..from + len, to),
-            DType::Int => self.ints.copy_within(from..from + len, to),
-            DType::Bool => self.bools.copy_within(from..from + len, to),
+            DType::Num => self.nums.copy_within(from, len, to),
+            DType::Int => self.ints.copy_within(from, len, to),
+            DType::Bool => self.bools.copy_within(from, len, to),
         }
     }
 }

@@ -200,7 +200,7 @@ impl<N: Number> Run<'_, N> {
         let (mut there, mut count) = ([0; GROUP], 0);
         for t in ticks {
             if self.holds(&unit.when, *t) {
-                self.arena.nums.copy_within(a.get(*t)..a.get(*t) + m * k, left + count * m * k);
+                self.arena.nums.copy_within(a.get(*t), m * k, left + count * m * k);
                 there[count] = *t;
                 count += 1;
             }
@@ -211,14 +211,14 @@ impl<N: Number> Run<'_, N> {
         let rows = count * m;
         let split = Split::new(&mut self.arena.nums, right, rows * n);
         let (x, matrix) = (split.row(left, rows * k), split.row(b.get(0), k * n));
-        let packed = pack.and_then(|pack| self.packs[pack].ready(m * self.bound.ticks, (k, n), matrix));
+        let packed = pack.and_then(|pack| self.packs.ready(pack, m * self.bound.ticks, (k, n), matrix));
         match packed {
             Some(packed) => N::product_packed(rows, x, packed, split.out),
             None => N::product((rows, k, n), x, false, matrix, false, split.out),
         }
         for (i, t) in there[..count].iter().enumerate() {
             let from = right + i * m * n;
-            self.arena.nums.copy_within(from..from + m * n, out.get(*t));
+            self.arena.nums.copy_within(from, m * n, out.get(*t));
         }
     }
 }

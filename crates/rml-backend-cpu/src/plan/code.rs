@@ -107,6 +107,8 @@ pub(super) enum Added {
 pub(super) struct Instr {
     pub(super) kernel: Kernel,
     pub(super) out: Arg,
+    /// How many elements the place of the result has.
+    pub(super) width: usize,
     pub(super) args: Vec<Arg>,
 }
 
@@ -385,6 +387,11 @@ impl Code {
     /// Where a register lies.
     pub(super) fn register(&self, register: usize) -> Slot {
         Slot(self.consts + register)
+    }
+
+    /// How many registers there are.
+    pub(super) fn registers(&self) -> usize {
+        self.starts.len()
     }
 
     pub(super) fn slot(&self, slot: Slot) -> &SlotData {

@@ -6,6 +6,7 @@ use rml_ir::op::{Number, Op};
 use rml_kernels::Task;
 
 use super::arena::{Arena, Split};
+use super::cells::Cells;
 use super::code::{Does, Kernel, Link};
 use super::list::Lister;
 use super::scalar::Spot;
@@ -120,7 +121,7 @@ fn row<N: Number>(does: Does, ops: &[Op], arena: &mut Arena<N>, [o, a, b, c]: St
     }
     macro_rules! comparison {
         ($f:expr) => {
-            zip(&nums[a..][..len(la)], &nums[b..][..len(lb)], &mut bools[o..][..n], $f)
+            zip(nums.row(a, len(la)), nums.row(b, len(lb)), bools.row_mut(o, n), $f)
         };
     }
     macro_rules! logic {
@@ -150,7 +151,7 @@ fn row<N: Number>(does: Does, ops: &[Op], arena: &mut Arena<N>, [o, a, b, c]: St
         }
         Does::Where => {
             let s = Split::new(nums, o, n);
-            select(&bools[a..][..len(la)], s.row(b, len(lb)), s.row(c, len(lc)), s.out);
+            select(bools.row(a, len(la)), s.row(b, len(lb)), s.row(c, len(lc)), s.out);
         }
         Does::WhereBool => {
             let s = Split::new(bools, o, n);
@@ -158,10 +159,10 @@ fn row<N: Number>(does: Does, ops: &[Op], arena: &mut Arena<N>, [o, a, b, c]: St
         }
         Does::NumOfBool => {
             let one = |x| if x { N::ONE } else { N::default() };
-            map(&bools[a..][..len(la)], &mut nums[o..][..n], one);
+            map(bools.row(a, len(la)), nums.row_mut(o, n), one);
         }
-        Does::NumOfInt => map(&ints[a..][..len(la)], &mut nums[o..][..n], N::of_int),
-        Does::IntOfBool => map(&bools[a..][..len(la)], &mut ints[o..][..n], i64::from),
+        Does::NumOfInt => map(ints.row(a, len(la)), nums.row_mut(o, n), N::of_int),
+        Does::IntOfBool => map(bools.row(a, len(la)), ints.row_mut(o, n), i64::from),
         Does::CopyNum => copy(nums, [o, a], row),
         Does::CopyBool => copy(bools, [o, a], row),
         Does::Unary(op) => {
@@ -262,12 +263,12 @@ fn select<A: Copy>(cond: &[bool], then: &[A], other: &[A], out: &mut [A]) {
 
 /// A row of elements as they are.
 #[inline(always)]
-pub(super) fn copy<T: Copy>(all: &mut [T], [to, from]: [usize; 2], row: &Dim) {
+pub(super) fn copy<T: Copy>(all: &mut Cells<T>, [to, from]: [usize; 2], row: &Dim) {
     match row.step {
-        [1, 1, ..] => all.copy_within(from..from + row.n, to),
+        [1, 1, ..] => all.copy_within(from, row.n, to),
         [1, 0, ..] => {
             let x = all[from];
-            all[to..][..row.n].fill(x);
+            all.row_mut(to, row.n).fill(x);
         }
         [to_step, from_step, ..] => {
             let (mut to, mut from) = (to, from);
@@ -324,12 +325,19 @@ mod tests {
             wanted.point(op, dtype, at, link.row).expect("it has a result");
         }
         rml_kernels::run(Chain { links: &[link], ops, arena: &mut arena, t });
-        let bits = |arena: &Arena<f32>| arena.nums.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
-        let same = bits(&arena) == bits(&wanted) && arena.ints == wanted.ints && arena.bools == wanted.bools;
+        let bits = |arena: &Arena<f32>| arena.nums.all().iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+        let same = bits(&arena) == bits(&wanted)
+            && arena.ints.all() == wanted.ints.all()
+            && arena.bools.all() == wanted.bools.all();
         assert!(same, "{op:?} {link:?}");
     }
 
     fn copied(arena: &Arena<f32>) -> Arena<f32> {
-        Arena { nums: arena.nums.clone(), ints: arena.ints.clone(), bools: arena.bools.clone() }
+        let mut copy = Arena::new();
+        copy.reserve([800; 3]);
+        copy.nums.all_mut().copy_from_slice(arena.nums.all());
+        copy.ints.all_mut().copy_from_slice(arena.ints.all());
+        copy.bools.all_mut().copy_from_slice(arena.bools.all());
+        copy
     }
 }

@@ -14,6 +14,7 @@ use rml_plan::{Kind, Plan};
 mod arena;
 mod batch;
 mod bind;
+mod cells;
 mod check;
 mod code;
 mod footprint;
@@ -30,6 +31,7 @@ mod reached;
 mod run;
 mod scalar;
 mod search;
+mod threads;
 mod tick;
 mod views;
 mod waits;
@@ -40,13 +42,14 @@ use arena::Arena;
 use bind::Bound;
 use code::{Code, Guard};
 pub use footprint::Footprint;
-use packs::Layout;
+use packs::{Layout, Packs};
 use place::Placement;
 pub use ports::Element;
 use profile::Probe;
 use reached::Reached;
 use run::{Run, position};
 use search::Search;
+use threads::{Limits, Team};
 
 /// A window has no result that is sure: an operator failed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -79,6 +82,8 @@ pub struct Machine<N: Number> {
     /// How far the end of a window was looked for.
     search: Search,
     packs: Vec<Layout<N>>,
+    /// The threads that share the work, if it has some to share.
+    team: Option<Box<Team>>,
     /// What measures windows.
     probe: Option<Box<Probe>>,
 }
@@ -89,12 +94,30 @@ impl<N: Number> Machine<N> {
     /// # Errors
     /// There is no memory for a window of one tick.
     pub fn new(plan: Arc<Plan>) -> Result<Self, Shortage> {
-        Self::of(pack::pack(plan))
+        Self::with_threads(plan, 1)
+    }
+
+    /// The same, with up to so many threads where they pay. The results do not depend on their number.
+    ///
+    /// # Errors
+    /// There is no memory for a window of one tick.
+    pub fn with_threads(plan: Arc<Plan>, threads: usize) -> Result<Self, Shortage> {
+        Self::of(pack::pack(plan), (threads, Limits::USUAL))
+    }
+
+    /// The same, where threads share whatever they can, however little it is.
+    ///
+    /// # Errors
+    /// There is no memory for a window of one tick.
+    #[doc(hidden)]
+    pub fn sharing_all(plan: Arc<Plan>, threads: usize) -> Result<Self, Shortage> {
+        Self::of(pack::pack(plan), (threads, Limits::NONE))
     }
 
     /// The same without packing.
-    fn of(plan: Arc<Plan>) -> Result<Self, Shortage> {
-        let (code, placement) = compiled(&plan);
+    fn of(plan: Arc<Plan>, threads: (usize, Limits)) -> Result<Self, Shortage> {
+        let (mut code, mut placement) = compiled(&plan);
+        let team = Team::new(&mut code, &mut placement, threads).map(Box::new);
         if cfg!(debug_assertions) && placement.sizes.iter().all(|size| size.at(5) < CHECKED) {
             // Sequences run together where there are several ticks in the middle.
             let has_sequences = code.passes.iter().any(|pass| pass.batch.is_some());
@@ -114,6 +137,7 @@ impl<N: Number> Machine<N> {
             finished: 0,
             search: Search::None,
             set,
+            team,
             probe: None,
             plan,
         };
@@ -149,6 +173,9 @@ impl<N: Number> Machine<N> {
             self.bound.relocate(&self.code, &self.placement, &mut self.arena, (ticks, done));
         }
         self.bound.bind(&self.code, &self.placement, ticks);
+        if let Some(team) = &mut self.team {
+            team.bind(ticks);
+        }
     }
 
     /// Sets an input at those of the `ticks` ticks of the next window at which it is `present`, to successive rows of `data`, from row
@@ -205,6 +232,9 @@ impl<N: Number> Machine<N> {
             self.begin();
         }
         self.bind(ticks);
+        if let Some(team) = &self.team {
+            team.wake();
+        }
         if code.waits {
             self.reached.begin(self.plan.tapes.len(), self.plan.registers.len(), ticks);
         }
@@ -252,7 +282,8 @@ impl<N: Number> Machine<N> {
             done: &mut self.done,
             reached: &mut self.reached,
             precision: self.plan.precision,
-            packs: &mut self.packs,
+            packs: Packs::Own(&mut self.packs),
+            team: self.team.as_deref_mut(),
         }
     }
 

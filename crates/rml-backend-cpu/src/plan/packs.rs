@@ -2,7 +2,7 @@
 
 use rml_ir::op::Number;
 
-use super::code::{At, Code, Kernel, Pack};
+use super::code::{At, Code, Kernel, Pack, Slot};
 
 /// Says which products share matrices that stay the same while the pass runs in which they stand.
 pub(super) fn choose(code: &mut Code) {
@@ -68,5 +68,48 @@ impl<N: Number> Layout<N> {
             self.state = State::Packed;
         }
         self.packed.as_ref()
+    }
+}
+
+/// The matrices of a machine: its own, or those that threads share, of which only what is laid out is used.
+#[derive(Debug)]
+pub(super) enum Packs<'a, N: Number> {
+    Own(&'a mut [Layout<N>]),
+    Shared(&'a [Layout<N>]),
+}
+
+impl<N: Number> Packs<'_, N> {
+    /// The matrix of that number, as [`Layout::ready`].
+    pub(super) fn ready(
+        &mut self,
+        pack: usize,
+        rows: usize,
+        size: (usize, usize),
+        b: &[N],
+    ) -> Option<&N::Packed> {
+        match self {
+            Packs::Own(layouts) => layouts[pack].ready(rows, size, b),
+            Packs::Shared(layouts) => {
+                layouts[pack].packed.as_ref().filter(|_| layouts[pack].state == State::Packed)
+            }
+        }
+    }
+
+    /// The matrices in a place are others now.
+    pub(super) fn change(&mut self, code: &Code, slot: Slot) {
+        if let Packs::Own(layouts) = self {
+            for (_, layout) in code.packs.iter().zip(&mut **layouts).filter(|(pack, _)| pack.of.slot == slot)
+            {
+                layout.change();
+            }
+        }
+    }
+
+    /// All of them, to be shared.
+    pub(super) fn all(&self) -> &[Layout<N>] {
+        match self {
+            Packs::Own(layouts) => layouts,
+            Packs::Shared(layouts) => layouts,
+        }
     }
 }

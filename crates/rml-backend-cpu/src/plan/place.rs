@@ -28,18 +28,24 @@ pub(super) struct Placement {
     pub(super) sizes: [Room; 3],
     /// Values of the first pass for each tick, and inputs: by place, so that those that come first are nearest.
     pub(super) early: Vec<usize>,
+    /// Which loop alone needs a value in one tick.
+    pub(super) within: Vec<Alone>,
 }
 
 /// The types of elements, in the order of [`Placement::sizes`].
 pub(super) const TYPES: [DType; 3] = [DType::Num, DType::Int, DType::Bool];
 
 /// From which step to which one a value is needed.
-type Life = (usize, usize);
+pub(super) type Life = (usize, usize);
+
+/// The only loop whose ticks need a value, each that of its own, and from which step to which one.
+pub(super) type Alone = Option<(usize, Life)>;
 
 /// Places all values. Those that do not outlive their tick get the room of one.
 pub(super) fn place(code: &mut Code) -> Placement {
-    let lives = lives(code);
-    let mut placement = Placement { rooms: vec![Room::default(); code.slots.len()], ..Placement::default() };
+    let (lives, within) = lives(code);
+    let mut placement =
+        Placement { rooms: vec![Room::default(); code.slots.len()], within, ..Placement::default() };
     for (i, dtype) in TYPES.into_iter().enumerate() {
         let of = |per_tick: bool| {
             let slots = code.slots.iter().enumerate();
@@ -148,7 +154,7 @@ impl Lives {
     }
 }
 
-fn lives(code: &mut Code) -> Vec<Option<Life>> {
+fn lives(code: &mut Code) -> (Vec<Option<Life>>, Vec<Alone>) {
     let n = code.slots.len();
     let mut lives = Lives { lives: vec![None; n], within: vec![Within::Nothing; n] };
     let mut step = 1;
@@ -183,22 +189,24 @@ fn lives(code: &mut Code) -> Vec<Option<Life>> {
         lives.lives[given.slot.0] = Some((0, step));
         lives.within[given.slot.0] = Within::More;
     }
+    let mut within = vec![None; n];
     for (i, slot) in code.slots.iter_mut().enumerate() {
         if slot.kept {
             lives.lives[i] = Some((0, step));
-        } else if let Within::Loop { life, .. } = lives.within[i] {
+        } else if let Within::Loop { pass, life } = lives.within[i] {
             slot.per_tick = false;
             lives.lives[i] = Some(life);
+            within[i] = Some((pass, life));
         }
     }
-    lives.lives
+    (lives.lives, within)
 }
 
 /// Rows that are long enough begin at a multiple of this many elements.
-const ALIGNED: usize = 16;
+pub(super) const ALIGNED: usize = 16;
 
 /// Places for values with a width and a life, each the first one that is free; and how much room they take together.
-fn first_fit(mut values: Vec<(usize, usize, Life)>) -> (Vec<(usize, usize)>, usize) {
+pub(super) fn first_fit(mut values: Vec<(usize, usize, Life)>) -> (Vec<(usize, usize)>, usize) {
     values.sort_by_key(|(slot, width, (from, _))| (*from, std::cmp::Reverse(*width), *slot));
     let mut free: BTreeMap<usize, usize> = BTreeMap::new();
     let mut taken: BTreeSet<(usize, usize, usize)> = BTreeSet::new();

@@ -23,10 +23,10 @@ macro_rules! element {
         impl$(<$generic: Number>)? Element<$n> for $t {
             const DTYPE: DType = DType::$dtype;
             fn all(arena: &Arena<$n>) -> &[Self] {
-                &arena.$field
+                arena.$field.all()
             }
             fn all_mut(arena: &mut Arena<$n>) -> &mut [Self] {
-                &mut arena.$field
+                arena.$field.all_mut()
             }
         }
     };

@@ -148,7 +148,7 @@ impl<N: Number> Run<'_, N> {
         }
         let mut passes = code.passes.iter().enumerate().skip(usize::from(is_found));
         passes.try_for_each(|(k, pass)| match &mut probe {
-            None => self.pass(pass),
+            None => self.pass(k, pass),
             Some(probe) => self.timed_pass(probe, k, pass),
         })
     }
@@ -167,19 +167,20 @@ impl<N: Number> Run<'_, N> {
             probe.looped(pass, (start, reads));
             return run;
         }
+        if (!pass.over || ticks == 1)
+            && let Some(ran) = self.spread_pass(k, Some(&mut *probe))
+        {
+            probe.looped(pass, (start, reads));
+            return ran;
+        }
         if !pass.over || ticks == 1 {
-            let at = |i: usize| if pass.backward { ticks - 1 - i } else { i };
-            let run = (0..ticks).try_for_each(|i| {
-                self.timed_tick(probe, k, self.at(pass, at(i)), at(i))?;
-                self.put(pass, at(i));
-                Ok(())
-            });
+            let run = self.timed_ticks(probe, k, pass);
             probe.looped(pass, (start, reads));
             return run;
         }
         for id in pass.units.clone() {
             let unit = &self.code.units[id];
-            self.over(unit)?;
+            self.over(id)?;
             let ranges = ranges(unit.at, ticks - unit.short);
             let calls = match unit {
                 Unit { once: true, .. } => 1,

@@ -8,12 +8,14 @@ use rml_ir::{DType, Position, Positions, Precision, Shape, Value};
 use super::Suspect;
 use super::arena::{Arena, Split};
 use super::bind::Bound;
+use super::cells::Cells;
 use super::code::{Code, Entry, Guard, Instr, Kernel, Pass, Put, Slot, Unit};
 use super::link::{Chain, copy, map};
 use super::operand::Arg;
-use super::packs::Layout;
+use super::packs::Packs;
 use super::reached::Reached;
 use super::scalar::{self, Spot};
+use super::threads::Team;
 use super::walk::{Dim, Walk};
 
 /// A window that runs.
@@ -27,7 +29,9 @@ pub(super) struct Run<'a, N: Number> {
     pub(super) done: &'a mut [bool],
     pub(super) reached: &'a mut Reached,
     pub(super) precision: Precision,
-    pub(super) packs: &'a mut [Layout<N>],
+    pub(super) packs: Packs<'a, N>,
+    /// The threads that it may use.
+    pub(super) team: Option<&'a mut Team>,
 }
 
 /// The position of a tick in a window.
@@ -63,19 +67,22 @@ pub(super) fn ranges(at: Positions, ticks: usize) -> impl DoubleEndedIterator<It
 }
 
 impl<N: Number> Run<'_, N> {
-    pub(super) fn pass(&mut self, pass: &Pass) -> Result<(), Suspect> {
+    pub(super) fn pass(&mut self, k: usize, pass: &Pass) -> Result<(), Suspect> {
         let ticks = self.bound.ticks;
         if self.code.waits {
             return self.wait(pass);
         }
         if pass.over && ticks > 1 {
-            return pass.units.clone().try_for_each(|unit| self.over(&self.code.units[unit]));
+            return pass.units.clone().try_for_each(|unit| self.over(unit));
         }
         if self.code.ahead > 0 {
             return self.ahead(pass);
         }
         if let Some(batch) = &pass.batch {
             return self.batch(pass, batch, None);
+        }
+        if let Some(ran) = self.spread_pass(k, None) {
+            return ran;
         }
         let at = |i: usize| if pass.backward { ticks - 1 - i } else { i };
         self.at_tick(pass, at(0))?;
@@ -120,11 +127,7 @@ impl<N: Number> Run<'_, N> {
 
     /// The matrix in a place is another one now.
     pub(super) fn changed(&mut self, slot: Slot) {
-        for (pack, layout) in self.code.packs.iter().zip(&mut *self.packs) {
-            if pack.of.slot == slot {
-                layout.change();
-            }
-        }
+        self.packs.change(self.code, slot);
     }
 
     /// A loop forward: the ticks that are done, then those that are ahead.
@@ -201,23 +204,37 @@ impl<N: Number> Run<'_, N> {
         if self.code.waits { self.reached.tapes[unit.tape] } else { self.bound.ticks - unit.short }
     }
 
-    pub(super) fn over(&mut self, unit: &Unit) -> Result<(), Suspect> {
+    pub(super) fn over(&mut self, id: usize) -> Result<(), Suspect> {
         let code = self.code;
+        let unit = &code.units[id];
         for (from, to) in ranges(unit.at, self.filled(unit)) {
-            if unit.once {
+            if let Some(ran) = self.spread_unit(id, from, to) {
+                ran?;
+                if unit.once {
+                    return Ok(());
+                }
+            } else if unit.once {
                 return self.unit(unit, from);
             } else if let Some(steps) = &unit.steps {
                 let steps = &self.bound.steps[steps.clone()];
                 for t in from..to {
                     scalar::run(steps, &code.ops, self.arena, self.set, t)?;
                 }
-            } else if unit.when.is_empty() && !unit.in_turn {
-                code.instrs[unit.instrs.clone()].iter().try_for_each(|instr| self.run(instr, from, to))?;
             } else {
-                (from..to).try_for_each(|t| self.unit(unit, t))?;
+                self.at_ticks(unit, from, to)?;
             }
         }
         Ok(())
+    }
+
+    /// Runs a unit over all ticks at some of them.
+    pub(super) fn at_ticks(&mut self, unit: &Unit, from: usize, to: usize) -> Result<(), Suspect> {
+        if unit.when.is_empty() && !unit.in_turn {
+            let code = self.code;
+            code.instrs[unit.instrs.clone()].iter().try_for_each(|instr| self.run(instr, from, to))
+        } else {
+            (from..to).try_for_each(|t| self.unit(unit, t))
+        }
     }
 
     pub(super) fn puts(&mut self, puts: &[Put], t: usize) {
@@ -266,10 +283,7 @@ impl<N: Number> Run<'_, N> {
                 self.product(*size, *pack, instr, from, to);
                 Ok(())
             }
-            Kernel::Sum { backward, init, terms } => {
-                let init = init.then(|| self.spot(instr.args[0]).get(0));
-                self.sum(instr, *backward, init, terms)
-            }
+            Kernel::Sum { .. } => self.sum(instr, 0..instr.width),
             kernel => (from..to).try_for_each(|t| self.tick(kernel, instr, t)),
         }
     }
@@ -329,7 +343,7 @@ impl<N: Number> Run<'_, N> {
             let split = Split::new(&mut self.arena.nums, o, m * n);
             let (a, b) = (split.row(a, m * k), split.row(b, k * n));
             let rows = m * if joined { 1 } else { self.bound.ticks };
-            let packed = pack.and_then(|pack| self.packs[pack].ready(rows, (k, n), b));
+            let packed = pack.and_then(|pack| self.packs.ready(pack, rows, (k, n), b));
             match packed {
                 Some(packed) => N::product_packed(m, a, packed, split.out),
                 None => N::product((m, k, n), a, false, b, false, split.out),
@@ -372,8 +386,8 @@ impl<N: Number> Arena<N> {
         let (la, lb, lc) = (len(la), len(lb), len(lc));
         let Arena { nums, ints, bools } = self;
         match (op, dtype) {
-            (Op::Where, DType::Num) => choose(nums, &bools[a..][..la], [o, b, c], n, [lb, lc]),
-            (Op::Where, DType::Int) => choose(ints, &bools[a..][..la], [o, b, c], n, [lb, lc]),
+            (Op::Where, DType::Num) => choose(nums, bools.row(a, la), [o, b, c], n, [lb, lc]),
+            (Op::Where, DType::Int) => choose(ints, bools.row(a, la), [o, b, c], n, [lb, lc]),
             (Op::Where, DType::Bool) => {
                 for i in 0..n {
                     let at = |at: usize, len: usize| at + if len == 1 { 0 } else { i };
@@ -381,10 +395,10 @@ impl<N: Number> Arena<N> {
                 }
             }
             (Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge, DType::Num) => {
-                slices::compare(op, &nums[a..][..la], &nums[b..][..lb], &mut bools[o..][..n]);
+                slices::compare(op, nums.row(a, la), nums.row(b, lb), bools.row_mut(o, n));
             }
             (Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge, DType::Int) => {
-                slices::compare(op, &ints[a..][..la], &ints[b..][..lb], &mut bools[o..][..n]);
+                slices::compare(op, ints.row(a, la), ints.row(b, lb), bools.row_mut(o, n));
             }
             (Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge, DType::Bool) => {
                 let s = Split::new(bools, o, n);
@@ -400,17 +414,17 @@ impl<N: Number> Arena<N> {
             }
             (Op::ToNum, DType::Bool) => {
                 let one = |x| if x { N::ONE } else { N::default() };
-                map(&bools[a..][..la], &mut nums[o..][..n], one);
+                map(bools.row(a, la), nums.row_mut(o, n), one);
             }
-            (Op::ToNum, DType::Int) => map(&ints[a..][..la], &mut nums[o..][..n], N::of_int),
-            (Op::ToInt, DType::Bool) => map(&bools[a..][..la], &mut ints[o..][..n], i64::from),
+            (Op::ToNum, DType::Int) => map(ints.row(a, la), nums.row_mut(o, n), N::of_int),
+            (Op::ToInt, DType::Bool) => map(bools.row(a, la), ints.row_mut(o, n), i64::from),
             (Op::ToInt, DType::Num) => {
                 for i in 0..n {
                     ints[o + i] = nums[if la == 1 { a } else { a + i }].to_int().ok_or(Suspect)?;
                 }
             }
-            (Op::ToBool, DType::Int) => map(&ints[a..][..la], &mut bools[o..][..n], |x| x != 0),
-            (Op::ToBool, DType::Num) => map(&nums[a..][..la], &mut bools[o..][..n], |x| x != N::default()),
+            (Op::ToBool, DType::Int) => map(ints.row(a, la), bools.row_mut(o, n), |x| x != 0),
+            (Op::ToBool, DType::Num) => map(nums.row(a, la), bools.row_mut(o, n), |x| x != N::default()),
             (Op::Neg | Op::Abs | Op::Sign, DType::Int) => {
                 for i in 0..n {
                     ints[o + i] = slices::int_unary(op, ints[if la == 1 { a } else { a + i }])?;
@@ -439,7 +453,7 @@ impl<N: Number> Arena<N> {
     }
 }
 
-fn choose<T: Copy>(all: &mut [T], cond: &[bool], [o, b, c]: [usize; 3], n: usize, lens: [usize; 2]) {
+fn choose<T: Copy>(all: &mut Cells<T>, cond: &[bool], [o, b, c]: [usize; 3], n: usize, lens: [usize; 2]) {
     for i in 0..n {
         let at = |at: usize, len: usize| at + if len == 1 { 0 } else { i };
         let holds = cond[if cond.len() == 1 { 0 } else { i }];

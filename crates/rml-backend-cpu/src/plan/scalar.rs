@@ -36,13 +36,13 @@ pub(super) struct Step {
 impl Lister<'_> {
     /// The step that does what an instruction does, if it is scalar.
     pub(super) fn step(&mut self, unit: usize, i: usize) -> Option<Scalar> {
-        let Instr { kernel, out, args } = &self.code.instrs[i];
+        let Instr { kernel, width, args, .. } = &self.code.instrs[i];
         let by = |num, int, bool, dtype: &DType| match dtype {
             DType::Num => num,
             DType::Int => int,
             DType::Bool => bool,
         };
-        let single = self.code.data(*out).1.width == 1;
+        let single = *width == 1;
         let mut at: Vec<Arg> = args.clone();
         let what = match kernel {
             Kernel::Point(op, dtype, walk) if walk.is_scalar() => {
@@ -112,7 +112,7 @@ pub(super) fn run<N: Number>(
     t: usize,
 ) -> Result<usize, Suspect> {
     let Arena { nums, ints, bools } = arena;
-    let (nums, ints, bools) = (&mut nums[..], &mut ints[..], &mut bools[..]);
+    let (nums, ints, bools) = (nums.all_mut(), ints.all_mut(), bools.all_mut());
     let mut next = 0;
     while let Some(step) = steps.get(next) {
         next += 1;

@@ -1,5 +1,7 @@
 //! Kernels that run tick by tick, and sums over ticks.
 
+use std::ops::Range;
+
 use rml_ir::DType;
 use rml_ir::op::{Around, Number, Op, slices};
 
@@ -8,11 +10,18 @@ use super::arena::{Arena, Split};
 use super::code::{Added, Addend, Instr, Kernel};
 use super::run::{Run, ranges};
 
+/// A sum: where it lies, how many elements it has, and which of them are computed.
+struct Sum {
+    out: usize,
+    width: usize,
+    elements: Range<usize>,
+}
+
 impl<N: Number> Run<'_, N> {
     /// Computes a value at one tick.
     pub(super) fn tick(&mut self, kernel: &Kernel, instr: &Instr, t: usize) -> Result<(), Suspect> {
         let out = self.spot(instr.out).get(t);
-        let width = self.code.data(instr.out).1.width;
+        let width = instr.width;
         let arg = |i: usize| self.spot(instr.args[i]).get(t);
         match kernel {
             Kernel::Choose(dtype) => {
@@ -26,9 +35,9 @@ impl<N: Number> Run<'_, N> {
                 self.arena.copy(*dtype, out, from, width);
             }
             Kernel::Clear(dtype) => match dtype {
-                DType::Num => self.arena.nums[out..][..width].fill(N::default()),
-                DType::Int => self.arena.ints[out..][..width].fill(0),
-                DType::Bool => self.arena.bools[out..][..width].fill(false),
+                DType::Num => self.arena.nums.row_mut(out, width).fill(N::default()),
+                DType::Int => self.arena.ints.row_mut(out, width).fill(0),
+                DType::Bool => self.arena.bools.row_mut(out, width).fill(false),
             },
             Kernel::Products(times, [m, k, n]) => {
                 let (a, b) = (arg(0), arg(1));
@@ -44,7 +53,7 @@ impl<N: Number> Run<'_, N> {
                 let size = around.outer * around.n * around.inner;
                 let Arena { nums, ints, .. } = &mut *self.arena;
                 if *dtype == DType::Num {
-                    N::position(*largest, *around, &nums[x..][..size], &mut ints[out..][..len]);
+                    N::position(*largest, *around, nums.row(x, size), ints.row_mut(out, len));
                 } else {
                     let s = Split::new(ints, out, len);
                     slices::int_position(*largest, *around, s.row(x, size), s.out);
@@ -57,10 +66,11 @@ impl<N: Number> Run<'_, N> {
             }
             Kernel::OneHot(classes) => {
                 let x = arg(0);
-                let out = &mut self.arena.nums[out..][..width];
+                let Arena { nums, ints, .. } = &mut *self.arena;
+                let out = nums.row_mut(out, width);
                 out.fill(N::default());
                 let rows = out.chunks_exact_mut((*classes).max(1));
-                for (row, x) in rows.zip(&self.arena.ints[x..]) {
+                for (row, x) in rows.zip(ints.row(x, width / (*classes).max(1))) {
                     if let Some(one) = usize::try_from(*x).ok().and_then(|i| row.get_mut(i)) {
                         *one = N::ONE;
                     }
@@ -68,7 +78,7 @@ impl<N: Number> Run<'_, N> {
             }
             Kernel::Draw(op) => {
                 let (key, tick) = (self.arena.ints[arg(0)], self.arena.ints[arg(1)]);
-                N::draw(op, key, tick, &mut self.arena.nums[out..][..width]);
+                N::draw(op, key, tick, self.arena.nums.row_mut(out, width));
             }
             Kernel::Pick(..) | Kernel::Gather(..) | Kernel::ScatterAdd(_) => {
                 let args = [arg(0), arg(1)];
@@ -82,19 +92,18 @@ impl<N: Number> Run<'_, N> {
         Ok(())
     }
 
-    pub(super) fn sum(
-        &mut self,
-        instr: &Instr,
-        backward: bool,
-        init: Option<usize>,
-        terms: &[Addend],
-    ) -> Result<(), Suspect> {
-        let out = self.spot(instr.out).get(0);
-        let width = self.code.data(instr.out).1.width;
-        match init {
-            Some(init) => self.arena.copy(DType::Num, out, init, width),
-            None => self.arena.nums[out..][..width].fill(N::default()),
+    /// Computes some elements of a sum over ticks; of a sum of outer products, whole rows.
+    pub(super) fn sum(&mut self, instr: &Instr, elements: Range<usize>) -> Result<(), Suspect> {
+        let Kernel::Sum { backward, init, terms } = &instr.kernel else { return Ok(()) };
+        let (backward, place) = (*backward, self.spot(instr.out).get(0));
+        let out = place + elements.start;
+        if *init {
+            let init = self.spot(instr.args[0]).get(0) + elements.start;
+            self.arena.copy(DType::Num, out, init, elements.len());
+        } else {
+            self.arena.nums.row_mut(out, elements.len()).fill(N::default());
         }
+        let out = Sum { out: place, width: instr.width, elements };
         let ticks = self.bound.ticks;
         // The ranges of the first tick, of those in the middle and of the last one, so that no range is taken twice.
         let mut next = if backward { ticks } else { 0 };
@@ -114,7 +123,7 @@ impl<N: Number> Run<'_, N> {
                 }
                 continue;
             };
-            self.add_where(addend, (out, width), (from, to), backward)?;
+            self.add_where(addend, &out, (from, to), backward)?;
             next = if backward { from } else { to };
         }
     }
@@ -123,7 +132,7 @@ impl<N: Number> Run<'_, N> {
     fn add_where(
         &mut self,
         Addend { when, added, .. }: &Addend,
-        out: (usize, usize),
+        out: &Sum,
         (mut from, mut to): (usize, usize),
         backward: bool,
     ) -> Result<(), Suspect> {
@@ -151,26 +160,28 @@ impl<N: Number> Run<'_, N> {
     fn add(
         &mut self,
         added: &Added,
-        (out, width): (usize, usize),
+        sum: &Sum,
         (from, to): (usize, usize),
         backward: bool,
     ) -> Result<(), Suspect> {
+        let Sum { out, width, ref elements } = *sum;
         match added {
             Added::Outer([m, k, n], [a, b]) => {
                 let (a, b) = (self.spot(*a), self.spot(*b));
                 let joined = a.step == m * k && b.step == k * n;
                 let (k, times) = if joined { (k * (to - from), 1) } else { (*k, to - from) };
                 for t in (0..times).map(|i| if backward && !joined { to - 1 - i } else { from + i }) {
-                    let s = Split::new(&mut self.arena.nums, out, m * n);
+                    let s = Split::new(&mut self.arena.nums, out + elements.start, elements.len());
                     let (a, b) = (s.row(a.get(t), m * k), s.row(b.get(t), k * n));
-                    N::product((*m, k, *n), a, true, b, true, s.out);
+                    let columns = elements.start / (*n).max(1)..elements.end / (*n).max(1);
+                    N::add_outer([*m, k, *n], columns, a, b, s.out);
                 }
             }
             Added::Rows(x) => {
                 let rows = self.rows(*x, width);
                 let spot = self.spot(*x);
                 for t in (from..to).map(|t| if backward { to - 1 - (t - from) } else { t }) {
-                    self.arena.add_rows((out, width), spot.get(t), rows);
+                    self.arena.add_rows((out, width), elements, spot.get(t), rows);
                 }
             }
             Added::Made(instrs, x) => {
@@ -183,7 +194,7 @@ impl<N: Number> Run<'_, N> {
                     if !all {
                         code.instrs[instrs.clone()].iter().try_for_each(|i| self.run(i, t, t + 1))?;
                     }
-                    self.arena.add_rows((out, width), spot.get(t), 1);
+                    self.arena.add_rows((out, width), elements, spot.get(t), 1);
                 }
             }
         }
@@ -197,11 +208,12 @@ impl<N: Number> Run<'_, N> {
 }
 
 impl<N: Number> Arena<N> {
-    fn add_rows(&mut self, (out, width): (usize, usize), from: usize, rows: usize) {
-        let s = Split::new(&mut self.nums, out, width);
+    /// Adds rows to some elements of a row.
+    fn add_rows(&mut self, (out, width): (usize, usize), elements: &Range<usize>, from: usize, rows: usize) {
+        let s = Split::new(&mut self.nums, out + elements.start, elements.len());
         let all = s.row(from, rows * width);
         for row in all.chunks_exact(width.max(1)) {
-            s.out.iter_mut().zip(row).for_each(|(sum, x)| *sum += *x);
+            s.out.iter_mut().zip(&row[elements.clone()]).for_each(|(sum, x)| *sum += *x);
         }
     }
 
@@ -254,12 +266,12 @@ impl<N: Number> Arena<N> {
                 }
             }
             Kernel::ScatterAdd(around) => {
-                self.nums[out..][..width].fill(N::default());
+                self.nums.row_mut(out, width).fill(N::default());
                 for block in 0..around.outer {
                     for i in 0..count {
                         let to = block * around.n + within(self.ints[a + i], around.n)?;
                         let from = b + (block * count + i) * around.inner;
-                        self.add_rows((out + to * around.inner, around.inner), from, 1);
+                        self.add_rows((out + to * around.inner, around.inner), &(0..around.inner), from, 1);
                     }
                 }
             }

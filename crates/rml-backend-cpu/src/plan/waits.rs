@@ -27,7 +27,7 @@ impl<N: Number> Run<'_, N> {
         }
         self.extend(pass);
         if pass.over {
-            return self.code.units[pass.units.clone()].iter().try_for_each(|unit| self.over(unit));
+            return pass.units.clone().try_for_each(|unit| self.over(unit));
         }
         if pass.lag > 0 {
             return self.stagger(pass);

@@ -19,7 +19,7 @@ pub(crate) struct Computing {
     /// Where it computes them: cpu, or cuda:N for GPU number N
     #[arg(long, value_name = "DEVICE", default_value = "cpu")]
     pub(crate) device: String,
-    /// How many threads a call may use; by default as many as the machine has cores (the backend cpu always uses one)
+    /// How many threads may be used where they pay; by default as many as the machine has cores
     #[arg(long, value_name = "N", value_parser = values::positive)]
     pub(crate) threads: Option<usize>,
 }

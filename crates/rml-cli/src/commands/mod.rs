@@ -16,6 +16,7 @@ mod train;
 mod verdict;
 
 use std::io;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -129,7 +130,12 @@ fn engine(computing: &args::Computing) -> Result<Engine, Stop> {
     let options = backend::Options { device: computing.device.clone(), threads: computing.threads };
     let backend = backend::open(&computing.backend, &options)?;
     let embedded = computing.backend == backend::NAMES[0];
-    let plan = || if embedded { Engine::plan() } else { Engine::plan_on(Arc::clone(&backend)) };
+    let threads = computing.threads.and_then(NonZeroUsize::new);
+    let plan = || match threads {
+        _ if !embedded => Engine::plan_on(Arc::clone(&backend)),
+        None => Engine::plan(),
+        Some(threads) => Engine::plan_with_threads(threads),
+    };
     let simulator = || Engine::simulator_on(Arc::clone(&backend));
     Ok(match computing.engine {
         EngineName::Auto => plan().or(&simulator()),

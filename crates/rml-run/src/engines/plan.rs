@@ -1,6 +1,8 @@
 //! The engine that runs plans: whole windows at once, or a stream cycle by cycle.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::thread::available_parallelism;
 
 use rml_analysis::{Analyses, Causality, Clocks, Latency};
 use rml_backend::Backend;
@@ -23,6 +25,8 @@ pub(super) struct PlanEngine {
     known: Mutex<Vec<Known>>,
     /// What computes tensors, if not the embedded backend's machine for plans.
     backend: Option<Arc<dyn Backend>>,
+    /// How many threads that machine may use; as many as there are cores, if it is not said.
+    threads: Option<NonZeroUsize>,
 }
 
 /// What is known of a program that is fed that way.
@@ -66,14 +70,15 @@ impl Engine for PlanEngine {
             Declined::new(Reason::Device, format!("there is no memory for one tick of its windows: {short}"))
         };
         let plan = Arc::clone(&planned.plan);
+        let threads = self.threads();
         Ok(match program.precision {
             Precision::F32 => {
-                let mut machine = Embedded::<f32>::new(plan).map_err(short)?;
+                let mut machine = Embedded::<f32>::with_threads(plan, threads).map_err(short)?;
                 wish.profile.iter().for_each(|profile| machine.measure(profile));
                 Box::new(Exact::new(Windows::new(planned, machine), reference, program, wish.clone()))
             }
             Precision::F64 => {
-                let mut machine = Embedded::<f64>::new(plan).map_err(short)?;
+                let mut machine = Embedded::<f64>::with_threads(plan, threads).map_err(short)?;
                 wish.profile.iter().for_each(|profile| machine.measure(profile));
                 Box::new(Exact::new(Windows::new(planned, machine), reference, program, wish.clone()))
             }
@@ -85,6 +90,18 @@ impl PlanEngine {
     /// With tensors computed by that backend.
     pub(super) fn on(backend: Arc<dyn Backend>) -> Self {
         Self { backend: Some(backend), ..Self::default() }
+    }
+
+    /// On the embedded backend, with up to so many threads.
+    pub(super) fn with_threads(threads: NonZeroUsize) -> Self {
+        Self { threads: Some(threads), ..Self::default() }
+    }
+
+    fn threads(&self) -> usize {
+        // Asking the system takes as long as a small window.
+        static CORES: OnceLock<NonZeroUsize> = OnceLock::new();
+        let cores = || *CORES.get_or_init(|| available_parallelism().unwrap_or(NonZeroUsize::MIN));
+        self.threads.unwrap_or_else(cores).get()
     }
 
     /// The plan of a program, made once.

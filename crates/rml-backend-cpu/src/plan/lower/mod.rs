@@ -310,8 +310,9 @@ impl Lower<'_> {
 
     fn push(&mut self, kernel: Kernel, out: &View, args: &[&View]) {
         let args = args.iter().map(|v| self.arg(v)).collect();
+        let width = self.code.slot(out.slot).width;
         let out = self.arg(out);
-        self.code.instrs.push(Instr { kernel, out, args });
+        self.code.instrs.push(Instr { kernel, out, width, args });
     }
 
     fn rule(&mut self, rule: &Rule, ty: &Type, out: &View) {

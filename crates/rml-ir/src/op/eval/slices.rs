@@ -1,6 +1,6 @@
 //! Operators on borrowed slices, into a slice: the same numbers as [`eval`](super::eval()), without a fresh value for each.
 
-use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub};
+use std::ops::{Add, AddAssign, Div, Mul, Neg, Range, Sub};
 
 use rml_kernels::{Binary, Matrix, MatrixMut, Packed, Unary};
 
@@ -46,6 +46,8 @@ pub trait Number:
         add: bool,
         out: &mut [Self],
     );
+    /// `out += aᵀ x b` for a `k x m` matrix `a`, of which these columns alone are taken, and a `k x n` matrix `b`.
+    fn add_outer(size: [usize; 3], columns: Range<usize>, a: &[Self], b: &[Self], out: &mut [Self]);
     /// Lays a `k x n` matrix out for products with it.
     fn pack(size: (usize, usize), b: &[Self], packed: &mut Option<Self::Packed>);
     /// `out = a x b` for a dense `a` of `m` rows.
@@ -122,6 +124,17 @@ macro_rules! number {
             ) {
                 let left = if transposed { Matrix::new(k, m, a).transposed() } else { Matrix::new(m, k, a) };
                 rml_kernels::product(left, Matrix::new(k, n, b), add, MatrixMut::new(m, n, out));
+            }
+            fn add_outer(
+                [m, k, n]: [usize; 3],
+                columns: Range<usize>,
+                a: &[Self],
+                b: &[Self],
+                out: &mut [Self],
+            ) {
+                let left = Matrix::strided(k, columns.len(), m, &a[columns.start..]).transposed();
+                let out = MatrixMut::new(columns.len(), n, out);
+                rml_kernels::product(left, Matrix::new(k, n, b), true, out);
             }
             fn pack((k, n): (usize, usize), b: &[Self], packed: &mut Option<Self::Packed>) {
                 let matrix = Matrix::new(k, n, b);

@@ -1,0 +1,39 @@
+//! How long instructions take, roughly: what decides whether it pays to share them.
+
+use rml_ir::op::Op;
+
+use super::super::code::{Added, Code, Instr, Kernel, Unit};
+
+/// The nanoseconds of a unit at a tick; of a sum, for each tick that is summed.
+pub(super) fn unit(code: &Code, unit: &Unit) -> f64 {
+    code.instrs[unit.instrs.clone()].iter().map(|instr| cost(code, instr)).sum()
+}
+
+/// As measured on a machine whose vectors have 512 bits, in single precision; others are slower, so that sharing pays there, too.
+fn cost(code: &Code, instr: &Instr) -> f64 {
+    let product = |m: usize, k: usize, n: usize| (m * k) as f64 * n as f64 * 0.02;
+    let width = instr.width as f64;
+    match &instr.kernel {
+        Kernel::Point(op, _, _) => width * if is_cheap(op) { 0.1 } else { 0.3 },
+        Kernel::Copy(_, walk) if walk.row.n > 4 && walk.row.step[..2] == [1, 1] => width * 0.1,
+        Kernel::Product([m, k, n], _) => product(*m, *k, *n),
+        Kernel::Products(times, [m, k, n]) => *times as f64 * product(*m, *k, *n),
+        Kernel::Reduce(_, _, around) => (around.outer * around.n * around.inner) as f64 * 0.1,
+        Kernel::Choose(_) | Kernel::Read(..) | Kernel::Clear(_) => width * 0.1,
+        Kernel::Softmax(..) => width * 2.0,
+        Kernel::Sum { terms, .. } => {
+            let of = |added: &Added| match added {
+                Added::Outer([m, k, n], _) => product(*m, *k, *n),
+                Added::Rows(x) => code.data(*x).1.width as f64 * 0.1,
+                Added::Made(..) => width,
+            };
+            terms.iter().map(|term| of(&term.added)).fold(0.0, f64::max)
+        }
+        _ => width,
+    }
+}
+
+fn is_cheap(op: &Op) -> bool {
+    use Op::{Abs, Add, Div, Ge, Gt, Le, Lt, Maximum, Minimum, Mul, Neg, Relu, Sub, Where};
+    matches!(op, Add | Sub | Mul | Div | Neg | Abs | Relu | Minimum | Maximum | Where | Lt | Le | Gt | Ge)
+}

@@ -1,0 +1,197 @@
+//! Checks that threads do not write what others touch, element by element. It looks at instructions alone, and shares nothing with what
+//! cuts them.
+
+use std::ops::Range;
+
+use rml_ir::DType;
+
+use super::super::bind::Bound;
+use super::super::code::{Added, Code, Instr, Kernel, Unit};
+use super::super::operand::Arg;
+use super::super::place::Placement;
+use super::super::run::ranges;
+use super::{Shard, Work, part};
+
+/// Checks windows of one to three ticks, or says which unit fails.
+pub(super) fn check(code: &Code, placement: &Placement, shards: &[Shard], work: &Work) -> Result<(), String> {
+    for ticks in 1..=3 {
+        let bounds: Vec<Bound> =
+            shards.iter().map(|shard| bound(&shard.code, &shard.placement, ticks)).collect();
+        let whole = bound(code, placement, ticks);
+        let lens = placement.sizes.map(|size| size.at(ticks));
+        let cut = || shards.iter().zip(&bounds);
+        for (k, _) in work.loops.iter().enumerate().filter(|(_, job)| job.is_some()) {
+            let mut owners = Owners::new(lens);
+            for writes in [true, false] {
+                for (i, (Shard { code, .. }, bound)) in cut().enumerate() {
+                    let mut touched = Touched { code, bound, owners: &mut owners, thread: i, writes };
+                    for unit in &code.units[code.passes[k].units.clone()] {
+                        ranges(unit.at, ticks).for_each(|(from, to)| touched.unit(unit, from..to));
+                    }
+                }
+            }
+            owners.result(ticks, &format!("loop {k}"))?;
+        }
+        for (id, job) in work.units.iter().enumerate().filter_map(|(id, job)| Some((id, (*job)?))) {
+            let (mut by_rows, mut by_ticks) = (Owners::new(lens), Owners::new(lens));
+            for writes in [true, false] {
+                for (i, (Shard { code: own, .. }, bound)) in cut().enumerate() {
+                    let at = code.units[id].at;
+                    if job.rows.is_some_and(|rows| i < work.limits.parts(rows, shards.len())) {
+                        let mut touched =
+                            Touched { code: own, bound, owners: &mut by_rows, thread: i, writes };
+                        ranges(at, ticks).for_each(|(from, to)| touched.unit(&own.units[id], from..to));
+                    }
+                    let owners = &mut by_ticks;
+                    let mut touched = Touched { code, bound: &whole, owners, thread: i, writes };
+                    for (from, to) in ranges(at, ticks) {
+                        let mine = part(to - from, shards.len(), i);
+                        if job.by_ticks {
+                            touched.unit(&code.units[id], from + mine.start..from + mine.end);
+                        } else if let Some(group) = job.group {
+                            touched.sum(
+                                &code.instrs[code.units[id].instrs.start],
+                                (group, shards.len()),
+                                ticks,
+                            );
+                        }
+                    }
+                }
+            }
+            by_rows.result(ticks, &format!("unit {id} by rows"))?;
+            by_ticks.result(ticks, &format!("unit {id} by ticks or elements"))?;
+        }
+    }
+    Ok(())
+}
+
+fn bound(code: &Code, placement: &Placement, ticks: usize) -> Bound {
+    let mut bound = Bound::default();
+    bound.bind(code, placement, ticks);
+    bound
+}
+
+/// Which thread writes each element, by type.
+struct Owners {
+    of: [Vec<Option<usize>>; 3],
+    fault: Option<String>,
+}
+
+impl Owners {
+    fn new(lens: [usize; 3]) -> Self {
+        Self { of: lens.map(|len| vec![None; len]), fault: None }
+    }
+
+    fn touch(&mut self, dtype: DType, elements: Range<usize>, thread: usize, writes: bool) {
+        let of = match dtype {
+            DType::Num => 0,
+            DType::Int => 1,
+            DType::Bool => 2,
+        };
+        let Some(owners) = self.of[of].get_mut(elements.clone()) else {
+            self.fault.get_or_insert(format!("{dtype:?} {elements:?} is no place"));
+            return;
+        };
+        for owner in owners {
+            if owner.is_some_and(|owner| owner != thread) {
+                self.fault.get_or_insert(format!(
+                    "{dtype:?} {elements:?} is written by {owner:?} and touched by {thread}"
+                ));
+            }
+            if writes {
+                *owner = Some(thread);
+            }
+        }
+    }
+
+    fn result(self, ticks: usize, what: &str) -> Result<(), String> {
+        self.fault.map_or(Ok(()), |fault| Err(format!("with {ticks} ticks, {what}: {fault}")))
+    }
+}
+
+/// What a thread touches: what it writes, or what it reads.
+struct Touched<'a> {
+    code: &'a Code,
+    bound: &'a Bound,
+    owners: &'a mut Owners,
+    thread: usize,
+    writes: bool,
+}
+
+impl Touched<'_> {
+    fn unit(&mut self, unit: &Unit, ticks: Range<usize>) {
+        for t in ticks {
+            unit.when.iter().for_each(|guard| self.row(guard.cond, t, 0..1, false));
+            self.code.instrs[unit.instrs.clone()].iter().for_each(|instr| self.instr(instr, t));
+        }
+    }
+
+    fn row(&mut self, arg: Arg, t: usize, elements: Range<usize>, is_result: bool) {
+        if is_result == self.writes {
+            let at = self.bound.spots[arg].get(t);
+            let dtype = self.code.data(arg).1.dtype;
+            self.owners.touch(dtype, at + elements.start..at + elements.end, self.thread, self.writes);
+        }
+    }
+
+    fn instr(&mut self, instr: &Instr, t: usize) {
+        let args: Vec<Arg> = std::iter::once(instr.out).chain(instr.args.iter().copied()).collect();
+        let lens: Vec<usize> = match &instr.kernel {
+            Kernel::Point(_, _, walk) | Kernel::Copy(_, walk) => {
+                for (i, arg) in args.iter().enumerate() {
+                    let mut base = [0; 4];
+                    base[i] = self.bound.spots[*arg].get(t);
+                    let dtype = self.code.data(*arg).1.dtype;
+                    let each = &mut |at: [usize; 4], row: super::super::walk::Dim| {
+                        for j in 0..row.n {
+                            let at = at[i].wrapping_add(j.wrapping_mul(row.step[i]));
+                            if (i == 0) == self.writes {
+                                self.owners.touch(dtype, at..at + 1, self.thread, self.writes);
+                            }
+                        }
+                        Ok::<(), ()>(())
+                    };
+                    let _ = walk.each(1, base, [0; 4], each);
+                }
+                return;
+            }
+            Kernel::Product([m, k, n], _) => vec![m * n, m * k, k * n],
+            Kernel::Products(times, [m, k, n]) => vec![times * m * n, times * m * k, times * k * n],
+            Kernel::Reduce(_, _, around) => {
+                vec![around.outer * around.inner, around.outer * around.n * around.inner]
+            }
+            Kernel::Choose(_) => {
+                let conds = std::iter::repeat_n(1, args.len() - 3);
+                std::iter::once(instr.width).chain(conds).chain([instr.width; 2]).collect()
+            }
+            Kernel::Read(..) | Kernel::Clear(_) | Kernel::Softmax(..) => vec![instr.width; args.len()],
+            // Others read what they are given as a whole.
+            _ => {
+                let rest = |arg: &Arg| self.code.data(*arg).1.width - self.code.refs[*arg].offset;
+                std::iter::once(instr.width).chain(instr.args.iter().map(rest)).collect()
+            }
+        };
+        for (i, (arg, len)) in args.into_iter().zip(lens).enumerate() {
+            self.row(arg, t, 0..len, i == 0);
+        }
+    }
+
+    fn sum(&mut self, instr: &Instr, (group, threads): (usize, usize), ticks: usize) {
+        let Kernel::Sum { terms, .. } = &instr.kernel else { return };
+        let groups = part(instr.width / group, threads, self.thread);
+        self.row(instr.out, 0, groups.start * group..groups.end * group, true);
+        instr.args.iter().for_each(|init| self.row(*init, 0, 0..instr.width, false));
+        for term in terms {
+            let args = match &term.added {
+                Added::Rows(x) | Added::Made(_, x) => vec![*x],
+                Added::Outer(_, args) => args.to_vec(),
+            };
+            for t in ranges(term.at, ticks).flat_map(|(from, to)| from..to) {
+                term.when.iter().for_each(|guard| self.row(guard.cond, t, 0..1, false));
+                for arg in &args {
+                    self.row(*arg, t, 0..self.code.data(*arg).1.width - self.code.refs[*arg].offset, false);
+                }
+            }
+        }
+    }
+}

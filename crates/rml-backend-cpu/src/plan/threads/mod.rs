@@ -1,0 +1,368 @@
+//! Several threads in one window.
+//!
+//! Work is shared in three ways, none of which changes an element's sequence of operations; so bits are the same with any number of threads.
+//!
+//! - A loop whose instructions all compute row by row runs on each thread for some of the rows, from its first tick to its last one, with nobody
+//!   waiting.
+//! - What runs over all ticks runs on each thread at some of the ticks; or for some of the rows, at the one tick that there is.
+//! - A sum over ticks is computed on each thread for some of its elements.
+//!
+//! All that is decided when a plan is prepared, and only for what takes long enough. Threads never write what others touch: each writes the rows,
+//! ticks or elements that are its own, of places that share no memory with others while they run; and what a loop needs in one tick alone has a place
+//! for each thread ([`Shard`]). In builds for tests, `disjoint` looks at each element that is touched.
+
+use std::ops::Range;
+
+use rml_ir::Position;
+
+use super::bind::Bound;
+use super::code::{Added, At, Code, Entry, Instr, Kernel, Pass};
+use super::list::{self, Lister};
+use super::place::{ALIGNED, Placement, Room, TYPES, first_fit};
+use super::{CHECKED, Suspect};
+
+mod cost;
+mod disjoint;
+mod ffi;
+mod pool;
+mod rows;
+mod spread;
+#[cfg(test)]
+mod tests;
+
+use pool::Pool;
+
+/// From what on sharing pays.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// Rows for each thread: fewer make products slow.
+    rows: usize,
+    /// Nanoseconds of work at a tick that are worth a look.
+    tick: f64,
+    /// Nanoseconds of work that pay for telling other threads of it.
+    job: f64,
+    /// Nanoseconds of work in a window that pay for waking other threads.
+    window: f64,
+}
+
+impl Limits {
+    /// As measured ([`cost`]).
+    pub(super) const USUAL: Self = Self { rows: 4, tick: 100.0, job: 6_000.0, window: 100_000.0 };
+    /// Whatever can be shared is shared, for tests.
+    pub(super) const NONE: Self = Self { rows: 2, tick: 0.0, job: 0.0, window: 0.0 };
+
+    /// In how many parts rows go.
+    fn parts(self, rows: usize, threads: usize) -> usize {
+        threads.min(rows / self.rows)
+    }
+}
+
+/// More threads than that are not started.
+const MOST: usize = 256;
+
+/// Threads, and what they share.
+#[derive(Debug)]
+pub(super) struct Team {
+    /// Started when there is a window that is long enough.
+    pool: Option<Pool>,
+    shards: Vec<Shard>,
+    work: Work,
+    /// Whether this window is long enough.
+    is_awake: bool,
+}
+
+/// What a thread has for itself.
+#[derive(Debug)]
+struct Shard {
+    /// The code for the rows of this thread.
+    code: Code,
+    placement: Placement,
+    bound: Bound,
+    /// Which registers are set.
+    set: Vec<bool>,
+    ran: Result<(), Suspect>,
+}
+
+/// Something to share: among how many threads at most, in which ways, and how many nanoseconds it takes at each tick.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Job {
+    cost: f64,
+    by_ticks: bool,
+    /// How many rows it has, if it computes row by row.
+    rows: Option<usize>,
+    /// A sum goes in groups of so many elements.
+    group: Option<usize>,
+}
+
+/// In windows of one tick, what is not shared is run by lists.
+#[derive(Clone, Debug)]
+enum Step {
+    Entries(Vec<Entry>),
+    Unit(usize),
+}
+
+/// What is shared.
+#[derive(Clone, Debug)]
+struct Work {
+    limits: Limits,
+    loops: Vec<Option<Job>>,
+    units: Vec<Option<Job>>,
+    /// For each region over all ticks, its steps in windows of one tick.
+    steps: Vec<Vec<Step>>,
+}
+
+/// Of `n` things in `parts` parts, those of one part.
+fn part(n: usize, parts: usize, i: usize) -> Range<usize> {
+    n * i / parts..n * (i + 1) / parts
+}
+
+impl Team {
+    /// So many threads for code; none if there is nothing to share, or one thread only. Room for what threads have for themselves is
+    /// added to the placement.
+    pub(super) fn new(
+        code: &mut Code,
+        placement: &mut Placement,
+        (threads, limits): (usize, Limits),
+    ) -> Option<Self> {
+        let threads = threads.min(MOST);
+        if threads < 2 || code.waits || code.ahead > 0 {
+            return None;
+        }
+        let work = Work::of(code, limits);
+        if work.loops.iter().chain(&work.units).all(Option::is_none) {
+            return None;
+        }
+        let own = Own::new(code, placement, &work, threads);
+        let shards = (0..threads).map(|i| Shard::new(code, placement, (&work, &own), (threads, i))).collect();
+        let team = Self { pool: None, shards, work, is_awake: false };
+        if cfg!(debug_assertions) && placement.sizes.iter().all(|size| size.at(3) < CHECKED) {
+            let checked = disjoint::check(code, placement, &team.shards, &team.work);
+            assert!(checked.is_ok(), "{checked:?}");
+        }
+        Some(team)
+    }
+
+    /// Binds the code of all threads to windows of that many ticks.
+    pub(super) fn bind(&mut self, ticks: usize) {
+        for Shard { code, placement, bound, .. } in &mut self.shards {
+            bound.bind(code, placement, ticks);
+        }
+        let limits = self.work.limits;
+        let loops = self.work.loops.iter().chain(&self.work.units).flatten();
+        let worth = loops.map(|job| job.cost * ticks as f64).filter(|cost| *cost >= limits.job);
+        self.is_awake = worth.sum::<f64>() >= limits.window;
+        if self.is_awake && self.pool.is_none() {
+            // Where the system gives no more threads, one does all.
+            self.pool = Pool::new(self.shards.len()).ok();
+            self.is_awake = self.pool.is_some();
+        }
+    }
+
+    /// Has threads look for work, if a window has enough of it.
+    pub(super) fn wake(&self) {
+        if let Some(pool) = self.pool.as_ref().filter(|_| self.is_awake) {
+            pool.wake();
+        }
+    }
+}
+
+impl Work {
+    fn of(code: &mut Code, limits: Limits) -> Self {
+        let units = vec![None; code.units.len()];
+        let mut work = Self { limits, loops: Vec::new(), units, steps: Vec::new() };
+        for k in 0..code.passes.len() {
+            let Pass { over, units, .. } = &code.passes[k];
+            let (over, units) = (*over, units.clone());
+            if over {
+                units.clone().for_each(|id| work.units[id] = unit_job(code, id, limits));
+            }
+            work.loops.push(if over { None } else { loop_job(code, k, limits) });
+            let steps = if over { work.steps(code, units) } else { Vec::new() };
+            work.steps.push(steps);
+        }
+        work
+    }
+
+    /// The steps of a region over all ticks in windows of one tick.
+    fn steps(&self, code: &mut Code, units: Range<usize>) -> Vec<Step> {
+        let mut steps = Vec::new();
+        let mut from = units.start;
+        let list = |code: &mut Code, steps: &mut Vec<Step>, units: Range<usize>| {
+            let entries = Lister::new(code).list(units, Position::Only);
+            if !entries.is_empty() {
+                steps.push(Step::Entries(entries));
+            }
+        };
+        for id in units.clone() {
+            let is_shared = self.units[id].is_some_and(|job| job.cost >= self.limits.job);
+            if is_shared && code.units[id].at.contains(Position::Only) {
+                list(code, &mut steps, from..id);
+                steps.push(Step::Unit(id));
+                from = id + 1;
+            }
+        }
+        // Where nothing is shared, the list of the region does.
+        if !steps.is_empty() {
+            list(code, &mut steps, from..units.end);
+        }
+        steps
+    }
+}
+
+/// How a loop is shared.
+fn loop_job(code: &Code, k: usize, limits: Limits) -> Option<Job> {
+    let pass = &code.passes[k];
+    // The first loop may look for the end of the window.
+    if !pass.puts.is_empty() || pass.batch.is_some() || k == 0 && code.ending.is_some() {
+        return None;
+    }
+    let rows = rows::rows(code, pass.units.clone(), 2 * limits.rows)?;
+    let cost = code.units[pass.units.clone()].iter().map(|unit| cost::unit(code, unit)).sum();
+    (cost >= limits.tick).then_some(Job { cost, by_ticks: false, rows: Some(rows), group: None })
+}
+
+/// How a unit over all ticks is shared.
+fn unit_job(code: &Code, id: usize, limits: Limits) -> Option<Job> {
+    let unit = &code.units[id];
+    let cost = cost::unit(code, unit);
+    if cost < limits.tick {
+        return None;
+    }
+    let instrs = &code.instrs[unit.instrs.clone()];
+    let group = match instrs {
+        [instr] => group(instr),
+        _ => None,
+    };
+    let is_sum = instrs.iter().any(|instr| matches!(instr.kernel, Kernel::Sum { .. }));
+    let by_ticks = !is_sum && !unit.once && !unit.in_turn && unit.steps.is_none() && {
+        let mut outs = instrs.iter().map(|instr| code.data(instr.out));
+        outs.all(|(r, data)| data.per_tick && r.at == At::Here(0))
+    };
+    let rows = if is_sum { None } else { rows::rows(code, id..id + 1, 2 * limits.rows) };
+    let job = Job { cost, by_ticks, rows, group };
+    (by_ticks || rows.is_some() || group.is_some()).then_some(job)
+}
+
+/// In groups of how many elements a sum can be shared: rows of outer products, else single elements.
+fn group(instr: &Instr) -> Option<usize> {
+    let Kernel::Sum { terms, .. } = &instr.kernel else { return None };
+    let mut group = 1;
+    for term in terms {
+        match &term.added {
+            Added::Rows(_) => {}
+            Added::Outer([_, _, n], _) if group == 1 || group == *n => group = *n,
+            Added::Outer(..) | Added::Made(..) => return None,
+        }
+    }
+    (instr.width >= 2 * group).then_some(group)
+}
+
+/// Where threads have places of their own: those that a loop that is shared writes and needs in one tick alone.
+struct Own {
+    is_own: Vec<bool>,
+    /// So far from where the room of a thread begins.
+    offsets: Vec<usize>,
+    /// Where the rooms of threads begin, by type, and how large each is.
+    rooms: [(usize, usize); 3],
+}
+
+impl Own {
+    fn new(code: &Code, placement: &mut Placement, work: &Work, threads: usize) -> Self {
+        let n = code.slots.len();
+        let mut own = Self { is_own: vec![false; n], offsets: vec![0; n], rooms: [(0, 0); 3] };
+        for (k, job) in work.loops.iter().enumerate() {
+            if let Some(rows) = job.and_then(|job| job.rows) {
+                own.add(code, placement, k, (rows, rows.div_ceil(work.limits.parts(rows, threads))));
+            }
+        }
+        for (i, dtype) in TYPES.into_iter().enumerate() {
+            let (at, size) = &mut own.rooms[i];
+            (*at, *size) = (placement.sizes[i].fixed, size.next_multiple_of(ALIGNED));
+            placement.sizes[i].fixed += threads * *size;
+            // What there is for each tick lies behind that.
+            for (slot, room) in code.slots.iter().zip(&mut placement.rooms) {
+                if slot.dtype == dtype && slot.per_tick {
+                    room.fixed += threads * *size;
+                }
+            }
+        }
+        own
+    }
+
+    /// Adds the places of a loop of so many rows, of which a thread has so many at most.
+    fn add(&mut self, code: &Code, placement: &Placement, k: usize, (rows, most): (usize, usize)) {
+        let written = code.units[code.passes[k].units.clone()].iter().flat_map(|unit| unit.instrs.clone());
+        for slot in written.map(|i| code.refs[code.instrs[i].out].slot.0) {
+            self.is_own[slot] |= placement.within[slot].is_some_and(|(pass, _)| pass == k);
+        }
+        for (i, dtype) in TYPES.into_iter().enumerate() {
+            let mine =
+                (0..code.slots.len()).filter(|slot| self.is_own[*slot] && code.slots[*slot].dtype == dtype);
+            let lives = mine.filter_map(|slot| {
+                let (_, life) = placement.within[slot].filter(|(pass, _)| *pass == k)?;
+                Some((slot, code.slots[slot].width / rows * most, life))
+            });
+            let (places, size) = first_fit(lives.collect());
+            places.into_iter().for_each(|(slot, at)| self.offsets[slot] = at);
+            self.rooms[i].1 = self.rooms[i].1.max(size);
+        }
+    }
+}
+
+impl Shard {
+    /// That of thread `i` of so many.
+    fn new(
+        code: &Code,
+        placement: &Placement,
+        (work, own): (&Work, &Own),
+        (threads, i): (usize, usize),
+    ) -> Self {
+        let mut code = bare(code);
+        let jobs = work
+            .loops
+            .iter()
+            .enumerate()
+            .filter_map(|(k, job)| Some((Some(k), code.passes[k].units.clone(), (*job)?)));
+        let units = work.units.iter().enumerate().filter_map(|(id, job)| Some((None, id..id + 1, (*job)?)));
+        let mut listed = vec![0..0; code.passes.len()];
+        for (pass, units, job) in jobs.chain(units).collect::<Vec<_>>() {
+            let Some(rows) = job.rows.filter(|rows| i < work.limits.parts(*rows, threads)) else { continue };
+            let some = part(rows, work.limits.parts(rows, threads), i);
+            for id in units.clone() {
+                rows::cut(&mut code, id, rows, &some, &own.is_own);
+            }
+            if let Some(k) = pass {
+                listed[k] = units;
+            }
+        }
+        code.passes.iter_mut().zip(listed).for_each(|(pass, units)| pass.units = units);
+        list::list(&mut code);
+        let mut placement = placement.clone();
+        for (slot, room) in placement.rooms.iter_mut().enumerate().filter(|(slot, _)| own.is_own[*slot]) {
+            let of = code.slots[slot].dtype;
+            let (at, size) = own.rooms[TYPES.iter().position(|dtype| *dtype == of).unwrap_or(0)];
+            *room = Room { fixed: at + i * size + own.offsets[slot], per_tick: 0 };
+        }
+        let set = vec![false; code.registers()];
+        Self { code, placement, bound: Bound::default(), set, ran: Ok(()) }
+    }
+}
+
+/// Code of which only the instructions are left.
+fn bare(code: &Code) -> Code {
+    let mut code = code.clone();
+    code.units.iter_mut().for_each(|unit| unit.steps = None);
+    for pass in &mut code.passes {
+        pass.lists = Default::default();
+    }
+    Code {
+        scalars: Vec::new(),
+        links: Vec::new(),
+        ops: Vec::new(),
+        commits: Vec::new(),
+        inputs: Vec::new(),
+        outputs: Vec::new(),
+        ending: None,
+        ..code
+    }
+}

@@ -1,0 +1,169 @@
+//! Windows in which threads share the work.
+
+use std::sync::{Mutex, PoisonError};
+
+use rml_ir::op::Number;
+
+use super::super::Suspect;
+use super::super::code::{Kernel, Pass};
+use super::super::profile::Probe;
+use super::super::run::Run;
+use super::{Job, Limits, Step, part};
+
+/// How a unit is shared now.
+enum Way {
+    Ticks,
+    Rows(usize),
+    Groups(usize),
+}
+
+impl<N: Number> Run<'_, N> {
+    /// Runs a loop, or a region over the only tick, with the threads that there are; none if it is not shared.
+    pub(in super::super) fn spread_pass(
+        &mut self,
+        k: usize,
+        probe: Option<&mut Probe>,
+    ) -> Option<Result<(), Suspect>> {
+        let team = self.team.as_deref().filter(|team| team.is_awake)?;
+        let pass = &self.code.passes[k];
+        if pass.over {
+            return (!team.work.steps[k].is_empty()).then(|| self.spread_steps(k, probe));
+        }
+        let job = team.work.loops[k]?;
+        let rows = job.rows.filter(|_| job.cost * self.bound.ticks as f64 >= team.work.limits.job)?;
+        let team = self.team.take()?;
+        self.lay_out(pass.units.clone());
+        let (parts, probe) = (team.work.limits.parts(rows, team.shards.len()), Mutex::new(probe));
+        let ran = team.together(self, true, &|run, i| {
+            if i >= parts {
+                return Ok(());
+            }
+            let pass = &run.code.passes[k];
+            // The first thread stands for all; no other one asks for the lock.
+            if i == 0
+                && let Some(probe) = probe.lock().unwrap_or_else(PoisonError::into_inner).as_deref_mut()
+            {
+                return run.timed_ticks(probe, k, pass);
+            }
+            run.pass(k, pass)
+        });
+        self.team = Some(team);
+        Some(ran)
+    }
+
+    /// Runs a region over all ticks at the only tick.
+    fn spread_steps(&mut self, k: usize, mut probe: Option<&mut Probe>) -> Result<(), Suspect> {
+        let count = self.team.as_ref().map_or(0, |team| team.work.steps[k].len());
+        for i in 0..count {
+            let Some(team) = self.team.take() else { return Ok(()) };
+            let ran = match &team.work.steps[k][i] {
+                Step::Entries(entries) => match &mut probe {
+                    None => self.entries(entries, 0),
+                    Some(probe) => self.timed_tick(probe, k, entries, 0),
+                },
+                Step::Unit(id) => {
+                    let id = *id;
+                    let start = probe.as_mut().map(|probe| probe.now());
+                    self.team = Some(team);
+                    self.over(id)?;
+                    if let (Some(probe), Some(start)) = (&mut probe, start) {
+                        probe.joined(id, start);
+                    }
+                    continue;
+                }
+            };
+            self.team = Some(team);
+            ran?;
+        }
+        Ok(())
+    }
+
+    /// Runs a unit at the ticks `from..to`, with the threads that there are; none if it is not shared.
+    pub(in super::super) fn spread_unit(
+        &mut self,
+        id: usize,
+        from: usize,
+        to: usize,
+    ) -> Option<Result<(), Suspect>> {
+        let team = self.team.as_deref().filter(|team| team.is_awake)?;
+        let (limits, threads) = (team.work.limits, team.shards.len());
+        let way = way(team.work.units[id]?, limits, self.bound.ticks, to - from)?;
+        let unit = &self.code.units[id];
+        let team = self.team.take()?;
+        self.lay_out(id..id + 1);
+        let ran = match way {
+            Way::Ticks => team.together(self, false, &|run, i| {
+                let ticks = part(to - from, threads, i);
+                if ticks.is_empty() {
+                    Ok(())
+                } else {
+                    run.at_ticks(unit, from + ticks.start, from + ticks.end)
+                }
+            }),
+            Way::Rows(rows) => team.together(self, true, &|run, i| {
+                let unit = &run.code.units[id];
+                let mut ticks = if unit.once { from..from + 1 } else { from..to };
+                if i < limits.parts(rows, threads) {
+                    ticks.try_for_each(|t| run.unit(unit, t))
+                } else {
+                    Ok(())
+                }
+            }),
+            Way::Groups(group) => {
+                let instr = &self.code.instrs[unit.instrs.start];
+                team.together(self, false, &|run, i| {
+                    let groups = part(instr.width / group, threads, i);
+                    let holds = unit.when.is_empty() || run.holds(&unit.when, from);
+                    if groups.is_empty() || !holds {
+                        return Ok(());
+                    }
+                    run.sum(instr, groups.start * group..groups.end * group)
+                })
+            }
+        };
+        self.team = Some(team);
+        Some(ran)
+    }
+
+    /// Lays out the matrices that instructions share, since threads do not.
+    fn lay_out(&mut self, units: std::ops::Range<usize>) {
+        let code = self.code;
+        for instr in code.units[units].iter().flat_map(|unit| &code.instrs[unit.instrs.clone()]) {
+            let Kernel::Product([m, k, n], Some(pack)) = instr.kernel else { continue };
+            let at = self.spot(instr.args[1]).get(0);
+            let matrix = self.arena.nums.row(at, k * n);
+            self.packs.ready(pack, m * self.bound.ticks, (k, n), matrix);
+        }
+    }
+
+    /// Runs all ticks of a loop, some of them timed.
+    pub(in super::super) fn timed_ticks(
+        &mut self,
+        probe: &mut Probe,
+        k: usize,
+        pass: &Pass,
+    ) -> Result<(), Suspect> {
+        let ticks = self.bound.ticks;
+        let at = |i: usize| if pass.backward { ticks - 1 - i } else { i };
+        (0..ticks).try_for_each(|i| {
+            self.timed_tick(probe, k, self.at(pass, at(i)), at(i))?;
+            self.put(pass, at(i));
+            Ok(())
+        })
+    }
+}
+
+/// How a unit is shared that runs at `count` of so many ticks; none if it takes too little time.
+fn way(job: Job, limits: Limits, ticks: usize, count: usize) -> Option<Way> {
+    if let Some(group) = job.group {
+        return (job.cost * ticks as f64 >= limits.job).then_some(Way::Groups(group));
+    }
+    if job.cost * (count as f64) < limits.job {
+        return None;
+    }
+    match job.rows {
+        _ if job.by_ticks && count > 1 => Some(Way::Ticks),
+        Some(rows) => Some(Way::Rows(rows)),
+        None => None,
+    }
+}
