@@ -15,12 +15,27 @@ use crate::window::{Restart, Window};
 /// How the value of a variable comes about at a position: [`rml_plan::Rule`] before variables are tapes.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Rule {
-    Apply { op: Op, args: Vec<Source> },
+    Apply {
+        op: Op,
+        args: Vec<Source>,
+    },
     Copy(Source),
-    Select { cond: Source, then: Source, other: Source },
-    Restart { ends: Vec<Source>, init: Source, next: Source },
+    Select {
+        cond: Source,
+        then: Source,
+        other: Source,
+    },
+    Restart {
+        ends: Vec<Source>,
+        init: Source,
+        next: Source,
+    },
     Input(u32),
-    Read { init: Option<Source> },
+    /// What the register of a delay or a parameter has.
+    Read {
+        of: Var,
+        init: Option<Source>,
+    },
 }
 
 impl Rule {
@@ -32,7 +47,7 @@ impl Rule {
             Rule::Select { cond, then, other } => vec![*cond, *then, *other],
             Rule::Restart { ends, init, next } => ends.iter().copied().chain([*init, *next]).collect(),
             Rule::Input(_) => Vec::new(),
-            Rule::Read { init } => init.iter().copied().collect(),
+            Rule::Read { init, .. } => init.iter().copied().collect(),
         }
     }
 
@@ -50,7 +65,7 @@ impl Rule {
                 Rule::Restart { ends: ends.iter().map(|a| f(*a)).collect(), init: f(*init), next: f(*next) }
             }
             Rule::Input(i) => Rule::Input(*i),
-            Rule::Read { init } => Rule::Read { init: init.map(f) },
+            Rule::Read { of, init } => Rule::Read { of: *of, init: init.map(f) },
         }
     }
 }
@@ -275,6 +290,10 @@ impl<'a> Demand<'a> {
             Rhs::Apply { op, args } => {
                 Rule::Apply { op: op.clone(), args: args.iter().map(|a| self.need(*a, p)).collect() }
             }
+            Rhs::Merge { .. } if let Some((of, init)) = self.window.held(v) => {
+                self.register_of(of)?;
+                Rule::Read { of, init: Some(Source::Const(init)) }
+            }
             Rhs::If { cond, then, other } | Rhs::Merge { cond, on_true: then, on_false: other } => {
                 Rule::Select {
                     cond: self.need(*cond, p),
@@ -288,7 +307,7 @@ impl<'a> Demand<'a> {
             Rhs::FbyBack { .. } => self.backward(v, p)?,
             Rhs::Post { .. } if self.window.waits => {
                 self.register_of(v)?;
-                Rule::Read { init: None }
+                Rule::Read { of: v, init: None }
             }
             Rhs::Post { .. } if self.window.looks_ahead => {
                 return Err(Declined::at("a value on a sampled clock looks ahead", self.span(v)));
@@ -297,7 +316,7 @@ impl<'a> Demand<'a> {
             Rhs::Param { init } => {
                 let init = self.need(*init, p);
                 self.register_of(v)?;
-                Rule::Read { init: Some(init) }
+                Rule::Read { of: v, init: Some(init) }
             }
         })
     }
@@ -313,7 +332,7 @@ impl<'a> Demand<'a> {
             return Err(Declined::at("it is no delay", self.span(v)));
         };
         let restart = self.window.restart(*window);
-        let once = self.is_once(v);
+        let once = self.window.is_once(v);
         if once && matches!(restart, Restart::Edge | Restart::Inner { edge: true, .. }) {
             return Ok(Rule::Copy(self.init(init, p)));
         }
@@ -326,7 +345,7 @@ impl<'a> Demand<'a> {
             }
             _ if p.is_start() => {
                 self.register_of(v)?;
-                Ok(Rule::Read { init: Some(self.init(init, p)) })
+                Ok(Rule::Read { of: v, init: Some(self.init(init, p)) })
             }
             Restart::Inner { ends, .. } => {
                 let ends = ends.iter().map(|e| self.before(*e)).collect::<Result<_, _>>()?;
@@ -348,7 +367,7 @@ impl<'a> Demand<'a> {
         } else if restart == Restart::Never || matches!(restart, Restart::Inner { edge: false, .. }) {
             return Err(Declined::at("a value looks beyond its window", self.span(v)));
         }
-        if self.is_once(v) {
+        if self.window.is_once(v) {
             return Ok(Rule::Copy(self.init(init, p)));
         }
         if !self.resolver.is_steady(v) {
@@ -374,7 +393,7 @@ impl<'a> Demand<'a> {
             return Err(Declined::at("a delay on a sampled clock in an inner window", self.span(v)));
         }
         self.register_of(v)?;
-        Ok(Rule::Read { init: Some(self.init(init, p)) })
+        Ok(Rule::Read { of: v, init: Some(self.init(init, p)) })
     }
 
     /// The ends of inner windows at a tick. One that is absent ends nothing, whatever it samples.
@@ -403,12 +422,6 @@ impl<'a> Demand<'a> {
         let source = Source::Kept(v, tick);
         self.keep(source, p);
         source
-    }
-
-    /// Whether a variable is present at one tick of a window at most.
-    fn is_once(&self, v: Var) -> bool {
-        let place = self.window.place(v);
-        place.is_within(Positions::STARTS) || place.is_within(Positions::ENDS)
     }
 
     fn register(&mut self, eq: Eq) -> Result<(), Declined> {
@@ -443,7 +456,7 @@ impl<'a> Demand<'a> {
             _ => state.unwrap_or(Kind::Hidden),
         };
         let steady = self.resolver.is_steady(v);
-        let in_turn = !steady && !self.is_once(v);
+        let in_turn = !steady && !self.window.is_once(v);
         self.registers.insert(v, Register { kind, writes: Vec::new(), in_turn, backward });
         // What is written is read when it is known whether a tick is the last one.
         if self.is_open { Ok(()) } else { self.writes_of(v) }

@@ -261,7 +261,7 @@ impl<'a> Builder<'a> {
             let cases = cases.iter().map(|c| plan::Case {
                 at: c.at,
                 when: self.guards(&c.when),
-                rule: self.rule(*v, &c.rule),
+                rule: self.rule(&c.rule),
             });
             let cases = cases.collect();
             let data = &flat.vars[*v];
@@ -359,7 +359,7 @@ impl<'a> Builder<'a> {
         when.iter().map(|(cond, value)| Guard { cond: self.atom(*cond), value: *value }).collect()
     }
 
-    fn rule(&mut self, v: Var, rule: &Rule) -> plan::Rule {
+    fn rule(&mut self, rule: &Rule) -> plan::Rule {
         match rule {
             Rule::Apply { op, args } => {
                 plan::Rule::Apply { op: op.clone(), args: args.iter().map(|a| self.atom(*a)).collect() }
@@ -376,8 +376,8 @@ impl<'a> Builder<'a> {
                 next: self.atom(*next),
             },
             Rule::Input(i) => plan::Rule::Input(*i),
-            Rule::Read { init } => {
-                plan::Rule::Read { register: self.registers[&v], init: init.map(|a| self.atom(a)) }
+            Rule::Read { of, init } => {
+                plan::Rule::Read { register: self.registers[of], init: init.map(|a| self.atom(a)) }
             }
         }
     }

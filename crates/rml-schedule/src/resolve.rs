@@ -47,6 +47,10 @@ impl<'a> Resolver<'a> {
             return *known;
         }
         let own = Source::Kept(v, Tick::Now);
+        // It is the same at all ticks, the first one among them.
+        if self.window.held(v).is_some() {
+            return own;
+        }
         if self.path.len() >= DEPTH || !self.path.insert((v, p)) {
             return own;
         }

@@ -7,7 +7,7 @@ use rml_analysis::{
     Causality, ClockData, ClockId, Clocks, Guard, Hold, Latency, Position, Positions, Segments, VarFacts,
 };
 use rml_base::IndexVec;
-use rml_ir::flat::{self, Drawn, Eq, Rhs, Var};
+use rml_ir::flat::{self, ConstId, Drawn, Eq, Init, Rhs, Var};
 
 use crate::{Declined, Known, Shape};
 
@@ -204,6 +204,41 @@ impl<'a> Window<'a> {
     /// Whether the clock of a variable is known before the program runs, up to conditions.
     pub(crate) fn has_known_clock(&self, v: Var) -> bool {
         self.clocks.clocks[self.clocks.root(self.clocks.of[v])] == ClockData::Base
+    }
+
+    /// Whether a condition has a value at its first tick in a window of the plan at most, as one that tells that tick.
+    pub(crate) fn is_first(&self, cond: Var, value: bool) -> bool {
+        let Some(Rhs::Fby { next, window, .. }) = self.rhs(cond) else { return false };
+        self.restart(*window) == Restart::Edge
+            && self.place(*next).iter().all(|p| self.truth(*next, p) == Some(!value))
+    }
+
+    /// The state that a variable is, and the constant that this starts with, if it takes the state at its first tick in a window, and keeps that
+    /// to the window's end: as a parameter on a sampled clock does. The state changes when the window has ended.
+    pub(crate) fn held(&self, v: Var) -> Option<(Var, ConstId)> {
+        let Some(Rhs::Merge { cond, on_true, on_false }) = self.rhs(v) else { return None };
+        let is_own = |u: Var, w: Option<flat::Window>| {
+            self.clocks.of[u] == self.clocks.of[v] && self.restart(w) == Restart::Edge
+        };
+        let Some(Rhs::Fby { init: Init::Const(starts), window, .. }) = self.rhs(*cond) else { return None };
+        let starts = self.flat.value(*starts).as_bool()?;
+        let (state, old) = if starts { (*on_true, *on_false) } else { (*on_false, *on_true) };
+        let Some(Rhs::When { value: before, .. }) = self.rhs(old) else { return None };
+        let Some(Rhs::Fby { next, window: around, .. }) = self.rhs(*before) else { return None };
+        let Some(Rhs::Fby { init: Init::Const(init), window: None, .. }) = self.rhs(state) else {
+            return None;
+        };
+        let holds = is_own(*cond, *window) && is_own(*before, *around) && *next == v;
+        (holds && self.is_first(*cond, starts)).then_some((state, *init))
+    }
+
+    /// Whether a variable is present at one tick of a window at most.
+    pub(crate) fn is_once(&self, v: Var) -> bool {
+        let place = self.place(v);
+        let clock = self.clocks.samplings(self.clocks.of[v]);
+        place.is_within(Positions::STARTS)
+            || place.is_within(Positions::ENDS)
+            || clock.into_iter().any(|(cond, value)| self.is_first(cond, value))
     }
 
     /// Whether an equation is a forward delay that remembers something between two windows of the plan.

@@ -73,17 +73,21 @@ impl Checker<'_> {
             },
             Rule::Restart { ends, init, next } => self.restart(ends, *init, *next, v, view),
             Rule::Input(i) => self.frame.flat.inputs.get(*i as usize).is_some_and(|input| input.var == v),
-            Rule::Read { register, init } => {
+            Rule::Read { register, init } if self.witness.registers[*register] != v => {
+                let state = self.witness.registers[*register];
+                init.is_some_and(|init| self.frame.is_held(v, state, |k| self.equal.is_const(init, k)))
+            }
+            Rule::Read { init, .. } => {
                 let initial = match rhs {
                     Some(Rhs::Fby { init, .. } | Rhs::FbyBack { init, .. }) => *init,
                     Some(Rhs::Param { init }) => Init::Stream(*init),
                     // Where nothing has written it, it waits.
                     Some(Rhs::Post { .. }) => {
-                        return self.witness.registers[*register] == v && init.is_none() && self.plan.waits;
+                        return init.is_none() && self.plan.waits;
                     }
                     _ => return false,
                 };
-                self.witness.registers[*register] == v && init.is_some_and(|a| self.starts(a, &initial, view))
+                init.is_some_and(|a| self.starts(a, &initial, view))
             }
             Rule::Sum { .. } => false,
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rml_analysis::{ClockData, ClockId, Clocks, Facts, Guard, Hold, Segments, VarFacts};
 use rml_base::IndexVec;
-use rml_ir::flat::{self, ConstId, Drawn, Rhs, Var};
+use rml_ir::flat::{self, ConstId, Drawn, Init, Rhs, Var};
 use rml_ir::{Position, Positions};
 use rml_plan::{Atom, Ends, Plan, Tick};
 
@@ -179,7 +179,41 @@ impl<'a> Frame<'a> {
     /// Whether a variable is present at one tick of a window at most.
     pub(crate) fn is_once(&self, v: Var) -> bool {
         let place = self.place(v);
-        place.is_within(Positions::STARTS) || place.is_within(Positions::ENDS)
+        let is_first = |(cond, value): (Var, bool)| self.is_first(cond, value);
+        place.is_within(Positions::STARTS)
+            || place.is_within(Positions::ENDS)
+            || self.samplings(v).into_iter().any(is_first)
+    }
+
+    /// Whether a condition has a value at its first tick in a window at most: from then on it is the other one.
+    fn is_first(&self, cond: Var, value: bool) -> bool {
+        let Some(Rhs::Fby { next, window, .. }) = self.rhs(cond) else { return false };
+        let restart = self.restart(*window);
+        let other = |p: Position| self.is_absent(*next, p) || self.truth(*next, p) == Some(!value);
+        restart.edge && restart.ends.is_empty() && self.possible().iter().all(other)
+    }
+
+    /// Whether a variable is a state at its first tick in a window, and from then on what it was at the tick before: so all through the window
+    /// it is what the state was when that began. The state starts with a constant for which `starts` holds.
+    pub(crate) fn is_held(&self, v: Var, state: Var, starts: impl Fn(ConstId) -> bool) -> bool {
+        let Some(Rhs::Merge { cond, on_true, on_false }) = self.rhs(v) else { return false };
+        // A delay on the clock of the variable that starts anew with its windows alone.
+        let delay = |u: Var| match self.rhs(u) {
+            Some(Rhs::Fby { init, next, window }) if self.are_together(u, v) => {
+                let restart = self.restart(*window);
+                (restart.edge && restart.ends.is_empty()).then_some((*init, *next))
+            }
+            _ => None,
+        };
+        let is_old = |u: Var| match self.rhs(u) {
+            Some(Rhs::When { value, .. }) => delay(*value).is_some_and(|(_, next)| next == v),
+            _ => false,
+        };
+        let Some((Init::Const(first), _)) = delay(*cond) else { return false };
+        let Some(first) = self.flat.value(first).as_bool() else { return false };
+        let (taken, old) = if first { (*on_true, *on_false) } else { (*on_false, *on_true) };
+        let begins = matches!(self.rhs(state), Some(Rhs::Fby { init: Init::Const(k), window: None, .. }) if starts(*k));
+        taken == state && is_old(old) && begins && self.is_first(*cond, first)
     }
 
     /// The value of a condition at a position, if it is known.

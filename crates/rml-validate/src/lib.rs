@@ -13,7 +13,8 @@
 //! - **V4** *presence*: the guards of a case, an output or a write are the conditions of the variable's clock, in order, but for those
 //!   known to hold. An output has a case wherever it may be present.
 //! - **V5** *values*: the rule of a case is the equation of its variable, and each operand equals the operand of the equation. Equal is
-//!   what copies, delays, decided branches and facts make equal, and what one operator makes of equal operands on one clock, at every position that neighbouring ticks may have.
+//!   what copies, delays, decided branches and facts make equal, and what one operator makes of equal operands on one clock, at every position that neighbouring ticks may have. A variable that takes a state
+//!   at its first tick in a window, and keeps it to the end, may read the state's register.
 //! - **V6** *sums*: a sum replaces a recurrence that adds one term at each tick, in its order, from a constant on.
 //! - **V7** *registers*: a register is read where its delay is, before it is written; each active tick leaves the delayed value, and none
 //!   where a window of the program ends. All states of the program are kept, by their keys, and in a block all delays of windows that

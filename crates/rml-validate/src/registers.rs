@@ -45,6 +45,8 @@ pub(crate) fn check(checker: &Checker<'_>, found: &mut Vec<String>) {
 struct Uses<'a> {
     /// The region and the position of each read.
     reads: Vec<(usize, Position)>,
+    /// Whether a variable reads it that is not its delay, but what that was when the window began.
+    held: bool,
     /// The loop, and what it writes.
     in_turn: Vec<(usize, &'a Write)>,
     commits: Vec<&'a Write>,
@@ -67,7 +69,9 @@ fn uses<'a>(checker: &Checker<'a>) -> Vec<Uses<'a>> {
     for (i, region) in plan.regions.iter().enumerate() {
         for part in region.parts() {
             for (register, p) in reads(part.tape, part.at) {
-                uses[register.index()].reads.push((i, p));
+                let uses = &mut uses[register.index()];
+                uses.reads.push((i, p));
+                uses.held |= checker.witness.tapes[part.tape] != checker.witness.registers[register];
             }
         }
         if let Region::Loop { writes, .. } = region {
@@ -150,7 +154,7 @@ impl Checker<'_> {
         let one =
             uses.in_turn.iter().all(|(i, _)| *i == region) && uses.reads.iter().all(|(i, _)| *i == region);
         let way = matches!(self.plan.regions[region], Region::Loop { backward: b, .. } if b == backward);
-        if one && way && uses.commits.is_empty() {
+        if one && way && uses.commits.is_empty() && !uses.held {
             Ok(())
         } else {
             Err("is not read and written in turn, in the order of its ticks".to_owned())

@@ -307,6 +307,51 @@ fn v7_delays_in_open_windows() {
     refused_of(BESIDE, "V7", |plan, _| plan.registers.iter_mut().for_each(|r| r.kind = Kind::Local));
 }
 
+/// Parameters on a sampled clock, which are held over a window and change behind it.
+const HELD: &str = "\
+node net(x, c: bool []) -> (o when c)
+  y = x when c;
+  o = y * param(0.5) + param(0.25);
+
+node main(x: num [], c: bool [], end: bool []) -> (o when c)
+  o, _ = diff_net(x, c, true when c, 0.1 * o) every end;
+";
+
+#[test]
+fn parameters_on_sampled_clocks_are_held() {
+    let states = |plan: &Plan| {
+        let is_state = |(_, r): &(_, &rml_plan::Register)| matches!(r.kind, Kind::State { .. });
+        let found: Vec<_> = plan.registers.iter_enumerated().filter(is_state).map(|(id, _)| id).collect();
+        <[rml_plan::Reg; 2]>::try_from(found).expect("two parameters")
+    };
+    refused_of(HELD, "V5", |plan, _| {
+        let [a, b] = states(plan);
+        rules(plan).for_each(|rule| match rule {
+            Rule::Read { register, .. } if *register == a => *register = b,
+            Rule::Read { register, .. } if *register == b => *register = a,
+            _ => {}
+        });
+    });
+    refused_of(HELD, "V5", |plan, _| {
+        let k = plan.consts.push(Value::F32(0.75));
+        rules(plan).for_each(|rule| {
+            if let Rule::Read { init: Some(init), .. } = rule {
+                *init = Atom::Const(k);
+            }
+        });
+    });
+    // What is written in turn is not what it was when the window began.
+    refused_of(HELD, "V7", |plan, _| {
+        let writes = std::mem::take(&mut plan.commits);
+        let parts = plan.regions.iter().flat_map(Region::parts).copied().collect();
+        plan.regions = vec![Region::Loop { backward: false, by: Vec::new(), parts, writes }];
+    });
+    refused_of(HELD, "V7", |plan, _| {
+        plan.commits.pop();
+    });
+    refused_of(HELD, "V7", |plan, _| plan.commits.iter_mut().for_each(|w| w.when.truncate(1)));
+}
+
 /// A recurrence over sequences that stand one after the other in a window, and one over the window.
 const SEQUENCES: &str = "\
 node cell(x) -> (h)
