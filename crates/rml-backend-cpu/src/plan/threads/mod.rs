@@ -30,7 +30,7 @@ mod spread;
 #[cfg(test)]
 mod tests;
 
-use pool::Pool;
+use pool::{MOST, Pool};
 
 /// From what on sharing pays.
 #[derive(Clone, Copy, Debug)]
@@ -56,9 +56,6 @@ impl Limits {
         threads.min(rows / self.rows)
     }
 }
-
-/// More threads than that are not started.
-const MOST: usize = 256;
 
 /// Threads, and what they share.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use std::cell::UnsafeCell;
 use std::hint::spin_loop;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{JoinHandle, park, yield_now};
 
@@ -21,26 +21,28 @@ pub(in super::super) struct Pool {
     workers: Vec<JoinHandle<()>>,
 }
 
-/// A part of the work, with its number, behind pointers.
+/// More threads than that are not told apart.
+pub(in super::super) const MOST: usize = 32;
+
+/// The work, behind pointers; `call` does a part of it.
 #[derive(Clone, Copy)]
 struct Job {
     call: unsafe fn(*const (), *mut (), usize),
     function: *const (),
     seats: *mut (),
-    count: usize,
 }
 
 struct Shared {
-    /// How many jobs there were.
-    epoch: AtomicUsize,
-    /// Written before the epoch changes, and read behind that, until all workers have ended.
+    /// Below, a bit for each part that nobody has taken; above, how many jobs there were.
+    parts: AtomicU64,
+    /// Written when all parts of the job before have ended, and read by those who have taken a part.
     job: UnsafeCell<Option<Job>>,
-    /// How many workers have not ended.
+    /// How many parts have not ended; at first, how many workers have not begun.
     left: AtomicUsize,
     /// Which workers sleep.
     asleep: Vec<AtomicBool>,
     stop: AtomicBool,
-    /// Whether a worker panicked, and with what.
+    /// Whether a part panicked, and with what.
     panicked: AtomicBool,
     panic: Mutex<Option<Box<dyn Any + Send>>>,
 }
@@ -52,7 +54,7 @@ unsafe impl Sync for Shared {}
 
 impl std::fmt::Debug for Shared {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Shared").field("epoch", &self.epoch).finish_non_exhaustive()
+        f.debug_struct("Shared").field("parts", &self.parts).finish_non_exhaustive()
     }
 }
 
@@ -62,11 +64,11 @@ impl Pool {
     /// # Errors
     /// The system gives no more threads.
     pub(in super::super) fn new(threads: usize) -> io::Result<Self> {
-        let workers = threads.saturating_sub(1);
+        let workers = threads.min(MOST).saturating_sub(1);
         let shared = Arc::new(Shared {
-            epoch: AtomicUsize::new(0),
+            parts: AtomicU64::new(0),
             job: UnsafeCell::new(None),
-            left: AtomicUsize::new(0),
+            left: AtomicUsize::new(workers),
             asleep: (0..workers).map(|_| AtomicBool::new(false)).collect(),
             stop: AtomicBool::new(false),
             panicked: AtomicBool::new(false),
@@ -78,10 +80,15 @@ impl Pool {
             let builder = std::thread::Builder::new().name(format!("rml {}", worker + 1));
             pool.workers.push(builder.spawn(move || shared.work(worker))?);
         }
+        // What threads take to begin with is taken by now.
+        while pool.shared.left.load(Ordering::Acquire) > 0 {
+            yield_now();
+        }
         Ok(pool)
     }
 
-    /// Calls `f` for each seat, with its number; the first one on the caller's thread. Returns when all calls have ended.
+    /// Calls `f` for each seat, with its number, and returns when all calls have ended. The caller takes the first one, and whatever the workers
+    /// have not begun by then, so that nothing waits for a worker that the system does not run.
     ///
     /// # Panics
     /// If a call panics, or there are more seats than threads.
@@ -92,27 +99,26 @@ impl Pool {
             f(i, seat);
         }
         assert!(seats.len() <= self.workers.len() + 1, "as many seats as threads at most");
-        let (count, function) = (seats.len(), std::ptr::from_ref(f).cast());
-        let job = Job { call: call::<S, F>, function, seats: seats.as_mut_ptr().cast(), count };
+        let function = std::ptr::from_ref(f).cast();
+        let job = Job { call: call::<S, F>, function, seats: seats.as_mut_ptr().cast() };
         let shared = &*self.shared;
-        // SAFETY: the pool is borrowed mutably, and all workers have ended the job before, so nobody reads it.
+        // SAFETY: the pool is borrowed mutably, and all parts of the job before have been taken and have ended, so nobody reads it.
         unsafe { *shared.job.get() = Some(job) };
-        shared.left.store(self.workers.len(), Ordering::Relaxed);
-        shared.epoch.fetch_add(1, Ordering::SeqCst);
+        shared.left.store(seats.len(), Ordering::Relaxed);
+        let jobs = (shared.parts.load(Ordering::Relaxed) >> MOST).wrapping_add(1);
+        shared.parts.store(jobs << MOST | ((1 << seats.len()) - 1), Ordering::SeqCst);
         self.wake();
-        let own = catch_unwind(AssertUnwindSafe(|| {
-            if count > 0 {
-                // SAFETY: see `call`; no worker takes seat 0.
-                unsafe { (job.call)(job.function, job.seats, 0) }
-            }
-        }));
+        while let Some(i) = shared.take(0) {
+            shared.run(i);
+        }
         let mut looks = 0;
         while shared.left.load(Ordering::Acquire) > 0 {
             looks += 1;
             if looks > LOOKS { yield_now() } else { spin_loop() }
         }
-        let theirs = if shared.panicked.swap(false, Ordering::Relaxed) { shared.taken() } else { None };
-        if let Some(panic) = own.err().or(theirs) {
+        if shared.panicked.swap(false, Ordering::Relaxed)
+            && let Some(panic) = shared.panic.lock().unwrap_or_else(PoisonError::into_inner).take()
+        {
             resume_unwind(panic);
         }
     }
@@ -140,7 +146,6 @@ impl Pool {
 impl Drop for Pool {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::SeqCst);
-        self.shared.epoch.fetch_add(1, Ordering::SeqCst);
         self.wake();
         for worker in self.workers.drain(..) {
             // A worker ends without a result, whatever its jobs did.
@@ -150,49 +155,69 @@ impl Drop for Pool {
 }
 
 impl Shared {
-    fn taken(&self) -> Option<Box<dyn Any + Send>> {
-        self.panic.lock().unwrap_or_else(PoisonError::into_inner).take()
+    /// Takes a part that nobody has, the given one if that is free; none if there is none.
+    fn take(&self, own: usize) -> Option<usize> {
+        let mut parts = self.parts.load(Ordering::Relaxed);
+        loop {
+            let free = parts & ((1 << MOST) - 1);
+            if free == 0 {
+                return None;
+            }
+            let i = if free >> own & 1 == 1 { own } else { free.trailing_zeros() as usize };
+            // The number of the job is part of what is compared, so a part of another one is not taken for it.
+            match self.parts.compare_exchange_weak(
+                parts,
+                parts & !(1 << i),
+                Ordering::Acquire,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return Some(i),
+                Err(now) => parts = now,
+            }
+        }
+    }
+
+    /// Does a part that was taken.
+    fn run(&self, i: usize) {
+        let call = || {
+            // SAFETY: the job was written before its parts were offered, and is not written again until this part, which is taken, has ended.
+            if let Some(job) = unsafe { *self.job.get() } {
+                // SAFETY: see `call`; each part is taken once.
+                unsafe { (job.call)(job.function, job.seats, i) }
+            }
+        };
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(call)) {
+            self.panic.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(panic);
+            self.panicked.store(true, Ordering::Relaxed);
+        }
+        self.left.fetch_sub(1, Ordering::Release);
     }
 
     /// What a worker does.
     fn work(&self, worker: usize) {
-        let mut seen = 0;
-        loop {
-            seen = self.next(worker, seen);
-            if self.stop.load(Ordering::SeqCst) {
-                return;
+        let mut looks = 0;
+        self.left.fetch_sub(1, Ordering::Release);
+        while !self.stop.load(Ordering::Relaxed) {
+            if let Some(i) = self.take(worker + 1) {
+                self.run(i);
+                looks = 0;
+            } else if looks < LOOKS {
+                looks += 1;
+                spin_loop();
+            } else {
+                self.sleep(worker);
+                looks = 0;
             }
-            // SAFETY: the job was written before the epoch changed, and is not written again until this worker has ended it.
-            if let Some(job) = unsafe { *self.job.get() }
-                && worker + 1 < job.count
-            {
-                // SAFETY: see `call`; each worker takes a seat of its own.
-                let call = || unsafe { (job.call)(job.function, job.seats, worker + 1) };
-                if let Err(panic) = catch_unwind(AssertUnwindSafe(call)) {
-                    *self.panic.lock().unwrap_or_else(PoisonError::into_inner) = Some(panic);
-                    self.panicked.store(true, Ordering::Relaxed);
-                }
-            }
-            self.left.fetch_sub(1, Ordering::Release);
         }
     }
 
-    /// Waits for the job behind the one that was seen.
-    fn next(&self, worker: usize, seen: usize) -> usize {
-        loop {
-            for _ in 0..LOOKS {
-                let epoch = self.epoch.load(Ordering::Acquire);
-                if epoch != seen {
-                    return epoch;
-                }
-                spin_loop();
-            }
-            // Whoever changes the epoch looks whether there is somebody to wake behind that.
-            self.asleep[worker].store(true, Ordering::SeqCst);
-            if self.epoch.load(Ordering::SeqCst) == seen {
-                park();
-            }
-            self.asleep[worker].store(false, Ordering::SeqCst);
+    fn sleep(&self, worker: usize) {
+        // Whoever offers parts, or stops the pool, looks whether there is somebody to wake behind that.
+        self.asleep[worker].store(true, Ordering::SeqCst);
+        let is_idle = self.parts.load(Ordering::SeqCst) & ((1 << MOST) - 1) == 0;
+        if is_idle && !self.stop.load(Ordering::SeqCst) {
+            park();
         }
+        self.asleep[worker].store(false, Ordering::SeqCst);
     }
 }

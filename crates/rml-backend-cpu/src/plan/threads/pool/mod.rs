@@ -5,7 +5,7 @@
 
 mod ffi;
 
-pub(super) use ffi::Pool;
+pub(super) use ffi::{MOST, Pool};
 
 #[cfg(test)]
 mod tests {
