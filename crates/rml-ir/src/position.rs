@@ -67,7 +67,7 @@ impl fmt::Display for Position {
 }
 
 /// A set of positions.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct Positions(u8);
 
 impl Positions {

@@ -176,6 +176,11 @@ impl<'a> Lower<'a> {
                 let args = if may_stop(op, ty) { self.guarded(args, &case.when, at, span) } else { args };
                 Some(self.apply(op, &args, ty, span, at))
             }
+            Rule::Product { start, args: [a, b] } => {
+                let (start, a, b) = (self.read(*start, at)?, self.read(*a, at)?, self.read(*b, at)?);
+                let product = self.apply(&Op::MatMul, &[a, b], ty, span, at);
+                Some(self.apply(&Op::Add, &[start, product], ty, span, at))
+            }
             Rule::Copy(a) => self.read(*a, at),
             Rule::Select { cond, then, other } => {
                 let cond = self.read(*cond, at)?;

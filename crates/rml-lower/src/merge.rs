@@ -72,7 +72,9 @@ fn is_alike(a: &Case, b: &Case) -> bool {
             op == other && args.len() == more.len()
         }
         (Rule::Restart { ends, .. }, Rule::Restart { ends: more, .. }) => ends.len() == more.len(),
-        (Rule::Copy(_), Rule::Copy(_)) | (Rule::Select { .. }, Rule::Select { .. }) => true,
+        (Rule::Product { .. }, Rule::Product { .. })
+        | (Rule::Copy(_), Rule::Copy(_))
+        | (Rule::Select { .. }, Rule::Select { .. }) => true,
         (Rule::Input(i), Rule::Input(j)) => i == j,
         (a, b) => a == b && !matches!(a, Rule::Sum { .. }),
     };
@@ -83,7 +85,7 @@ fn is_alike(a: &Case, b: &Case) -> bool {
 fn counts(rule: &Rule, ty: &Type) -> bool {
     match rule {
         Rule::Apply { op, .. } => may_stop(op, ty),
-        Rule::Copy(_) | Rule::Select { .. } | Rule::Restart { .. } => false,
+        Rule::Product { .. } | Rule::Copy(_) | Rule::Select { .. } | Rule::Restart { .. } => false,
         Rule::Sum { .. } | Rule::Input(_) | Rule::Read { .. } => true,
     }
 }

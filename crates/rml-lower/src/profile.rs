@@ -41,6 +41,7 @@ impl Probe {
 fn site(tape: &TapeData) -> Site {
     let what = match tape.cases.first().map(|case| &case.rule) {
         Some(Rule::Apply { op, .. }) => op.name(),
+        Some(Rule::Product { .. }) => Op::MatMul.name(),
         Some(Rule::Sum { .. }) => "sum over ticks",
         Some(Rule::Select { .. }) => "if",
         Some(Rule::Restart { .. }) => "fby",
@@ -65,6 +66,7 @@ fn work(plan: &Plan, tape: &TapeData) -> (f64, bool) {
     };
     match tape.cases.first().map(|case| &case.rule) {
         Some(Rule::Apply { op, args }) => (of(op, args).max(1.0), once),
+        Some(Rule::Product { args, .. }) => (of(&Op::MatMul, args).max(1.0), once),
         // A sum stands at one tick, and adds at each.
         Some(Rule::Sum { terms, .. }) => {
             (terms.iter().map(|t| of(&t.op, &t.args)).fold(1.0, f64::max), false)

@@ -124,6 +124,14 @@ impl Plan {
         self.tapes.iter().map(|tape| tape.ahead).max().unwrap_or(0)
     }
 
+    /// The type of an operand.
+    pub fn ty(&self, atom: Atom) -> Type {
+        match atom {
+            Atom::Const(k) => self.consts[k].ty(),
+            Atom::Tape(tape, _) => self.tapes[tape].ty.clone(),
+        }
+    }
+
     /// How many ticks behind those that are done each register of a loop is written: as many as it is read.
     pub fn reaches(&self) -> IndexVec<Reg, u32> {
         let mut reaches = IndexVec::filled(0, self.registers.len());
@@ -203,6 +211,14 @@ pub enum Rule {
         op: Op,
         /// Its operands.
         args: Vec<Atom>,
+    },
+    /// A matrix product that goes on from a start: each element is the chain of the product, which begins with the element of `start`.
+    /// So a product over a concatenation is the product of its rear that goes on from the product of its front, bit by bit.
+    Product {
+        /// What is added to.
+        start: Atom,
+        /// The factors; the second one is no stack of matrices.
+        args: [Atom; 2],
     },
     /// The value of an operand.
     Copy(Atom),
@@ -369,6 +385,7 @@ impl Rule {
     pub fn operands(&self) -> Vec<Atom> {
         match self {
             Rule::Apply { args, .. } => args.clone(),
+            Rule::Product { start, args: [a, b] } => vec![*start, *a, *b],
             Rule::Copy(a) => vec![*a],
             Rule::Select { cond, then, other } => vec![*cond, *then, *other],
             Rule::Restart { ends, init, next } => ends.iter().copied().chain([*init, *next]).collect(),
@@ -381,6 +398,7 @@ impl Rule {
     pub fn for_each_operand_mut(&mut self, mut f: impl FnMut(&mut Atom)) {
         match self {
             Rule::Apply { args, .. } => args.iter_mut().for_each(f),
+            Rule::Product { start, args: [a, b] } => [start, a, b].into_iter().for_each(f),
             Rule::Copy(a) => f(a),
             Rule::Select { cond, then, other } => [cond, then, other].into_iter().for_each(f),
             Rule::Restart { ends, init, next } => ends.iter_mut().chain([init, next]).for_each(f),

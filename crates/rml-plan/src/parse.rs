@@ -277,8 +277,13 @@ impl<'a> Reader<'a> {
         }
         let first = self.atom(c)?;
         if c.eat("+") {
-            c.expect("sum")?;
-            return self.sum(Some(first), c);
+            if c.eat("sum") {
+                return self.sum(Some(first), c);
+            }
+            c.expect("matmul")?;
+            let factors = c.list("(", ")", |c| self.atom(c))?;
+            let args = factors.try_into().map_err(|_| c.error("two factors"))?;
+            return Ok(Rule::Product { start: first, args });
         }
         if c.eat("if") {
             let mut ends = vec![self.atom(c)?];

@@ -147,6 +147,9 @@ impl Printer<'_> {
                 let args: Vec<String> = args.iter().map(|a| self.atom(*a)).collect();
                 format!("{}({})", op, args.join(", "))
             }
+            Rule::Product { start, args: [a, b] } => {
+                format!("{} + matmul({}, {})", self.atom(*start), self.atom(*a), self.atom(*b))
+            }
             Rule::Copy(a) => self.atom(*a),
             Rule::Select { cond, then, other } => {
                 format!("if {} then {} else {}", self.atom(*cond), self.atom(*then), self.atom(*other))

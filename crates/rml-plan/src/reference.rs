@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use rml_base::{IndexVec, Span};
-use rml_ir::op::{EvalError, Op, eval};
-use rml_ir::{Position, Value};
+use rml_ir::op::{EvalError, Number, Op, eval};
+use rml_ir::{Data, Position, Value};
 
 use super::{Atom, Case, Ends, Guard, Kind, Part, Plan, Reg, Region, Rule, Tape, Term, Tick, Write};
 
@@ -222,6 +222,9 @@ impl Window<'_> {
                 eval(op, &args, self.plan.precision)
                     .map_err(|error| Fault::Operator { span: self.plan.tapes[tape].span, error })?
             }
+            Rule::Product { start, args: [a, b] } => {
+                product(&self.atom(*start, t)?, &self.atom(*a, t)?, &self.atom(*b, t)?)
+            }
             Rule::Copy(a) => self.atom(*a, t)?,
             Rule::Select { cond, then, other } => {
                 self.atom(if self.truth(*cond, t)? { *then } else { *other }, t)?
@@ -313,4 +316,22 @@ impl Window<'_> {
         let cell = at.and_then(|at| self.tapes[tape].get(at));
         cell.cloned().flatten().ok_or(Fault::Missing { tape })
     }
+}
+
+/// The product of two matrices or vectors that goes on from a start.
+fn product(start: &Value, a: &Value, b: &Value) -> Value {
+    let (k, n) = (b.shape().dims()[0], b.shape().dims()[1..].iter().product());
+    let size = (a.shape().len() / k.max(1), k, n);
+    let data = match (start.to_data(), a.to_data(), b.to_data()) {
+        (Data::F32(mut out), Data::F32(a), Data::F32(b)) => {
+            f32::product(size, &a, false, &b, true, &mut out);
+            Data::F32(out)
+        }
+        (Data::F64(mut out), Data::F64(a), Data::F64(b)) => {
+            f64::product(size, &a, false, &b, true, &mut out);
+            Data::F64(out)
+        }
+        (start, ..) => start,
+    };
+    Value::new(start.shape(), data)
 }

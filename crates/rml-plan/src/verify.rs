@@ -115,6 +115,13 @@ impl Verifier<'_> {
         };
         match rule {
             Rule::Apply { op, args } => self.apply(op, args, ty),
+            Rule::Product { start, args } => {
+                same(*start)?;
+                if self.ty(args[1]).shape.rank() > 2 {
+                    return Err("a product that goes on is one of stacks".to_owned());
+                }
+                self.apply(&Op::MatMul, args, ty)
+            }
             Rule::Copy(a) => same(*a),
             Rule::Select { cond, then, other } => {
                 bool(*cond)?;

@@ -6,8 +6,9 @@
 //! 3. `common`: what is computed twice is computed once.
 //! 4. `regions`: which tapes need each other, in which order they are filled, and which of them tick by tick.
 //! 5. `ahead`: at how many ticks behind those that are done each tape is needed, where a block looks ahead.
-//! 6. `sums`: loops that only add up become sums, and sums of outer products one product. `compact`: what nothing reads is dropped.
-//! 7. `sequences`: which loops fall into sequences that need nothing of each other.
+//! 6. `products`: what products need of before a loop is computed before it, and what nothing needs of them not at all.
+//! 7. `sums`: loops that only add up become sums, and sums of outer products one product. `compact`: what nothing reads is dropped.
+//! 8. `sequences`: which loops fall into sequences that need nothing of each other.
 //!
 //! Windows are tried first, then blocks that look ahead, then blocks that wait.
 //!
@@ -21,6 +22,7 @@ mod atoms;
 mod common;
 mod compact;
 mod demand;
+mod products;
 mod regions;
 mod resolve;
 mod sequences;
@@ -30,7 +32,7 @@ mod window;
 use rml_analysis::{Analyses, Causality, Clocks, Facts, Kind, Verdict};
 use rml_ir::check::checked;
 use rml_plan::{Plan, Reg, verify};
-use rml_validate::{Witness, validate};
+use rml_validate::{Claim, Witness, validate};
 
 /// Why a program has no plan.
 #[derive(Clone, PartialEq, Debug)]
@@ -164,12 +166,16 @@ fn plan(flat: &Drawn, known: Known<'_>, shape: Shape) -> Result<(Plan, Witness),
     let open = window.given_ends().is_none().then(|| window.open());
     let demanded = common::common(&window, demand::demand(&window, open.as_ref())?);
     let witness = Witness {
-        tapes: demanded.cases.keys().copied().collect(),
+        tapes: demanded.cases.keys().copied().map(Claim::Whole).collect(),
         registers: demanded.registers.keys().copied().collect(),
     };
     let plan = regions::plan(&window, demanded)?;
     let plan = if window.looks_ahead && !window.waits { ahead::ahead(plan)? } else { plan };
     checked("regions", || verify(&plan));
+    // Single steps are quicker with products as they are.
+    let (plan, witness) =
+        if shape == Shape::Windows { products::products(plan, witness) } else { (plan, witness) };
+    checked("products", || verify(&plan));
     let plan = if window.waits { plan } else { sums::sums(plan) };
     checked("sums", || verify(&plan));
     let (plan, witness) = compact::compact(plan, witness);

@@ -232,3 +232,20 @@ fn p8_sequences_need_nothing_of_each_other() {
         }
     });
 }
+
+#[test]
+fn p2_products_that_go_on() {
+    let text = include_str!("products/cell.rml");
+    let damage = |change: fn(&mut Atom, &mut [Atom; 2])| {
+        refused_of(text, "P2", |plan| {
+            let rules = plan.tapes.iter_mut().flat_map(|tape| &mut tape.cases).map(|case| &mut case.rule);
+            for rule in rules {
+                if let Rule::Product { start, args } = rule {
+                    change(start, args);
+                }
+            }
+        });
+    };
+    damage(|start, args| *start = args[1]);
+    damage(|_, args| args.swap(0, 1));
+}

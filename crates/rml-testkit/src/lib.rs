@@ -2,6 +2,7 @@
 //!
 //! - [`flat`]: flat programs built by hand or at random, run through every engine and compared cell by cell.
 //! - [`gradients`]: random programs whose gradients are compared with finite differences.
+//! - [`joined`]: random recurrences whose products are over concatenations.
 //! - [`plans`]: programs by plan, against the simulator.
 //! - [`damage`]: damaged texts of programs.
 //! - [`verdicts`]: what the analysis says of a program, against runs of it.
@@ -16,6 +17,7 @@ pub mod conformance;
 pub mod damage;
 pub mod flat;
 pub mod gradients;
+pub mod joined;
 pub mod plans;
 mod random;
 pub mod verdicts;

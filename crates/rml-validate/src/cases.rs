@@ -4,16 +4,22 @@ use rml_ir::flat::{Init, Rhs, Var};
 use rml_ir::{Position, Positions};
 use rml_plan::{Atom, Case, Rule, Tape, Tick};
 
-use crate::Checker;
 use crate::sums;
 use crate::view::View;
+use crate::{Checker, Claim};
 
 pub(crate) fn check(checker: &Checker<'_>, found: &mut Vec<String>) {
     for (tape, data) in checker.plan.tapes.iter_enumerated() {
-        let v = checker.witness.tapes[tape];
+        let claim = checker.witness.tapes[tape];
+        let v = claim.var();
         let who = format!("{tape}, which is {},", checker.frame.name(v));
-        if data.ty != checker.frame.flat.vars[v].ty {
-            found.push(format!("V3: {who} is {}, not {}", data.ty, checker.frame.flat.vars[v].ty));
+        match claim.ty(&checker.frame.flat.vars[v].ty) {
+            Some(ty) if ty == data.ty => {}
+            Some(ty) => found.push(format!("V3: {who} is {}, not {ty}", data.ty)),
+            None => {
+                found.push(format!("V3: {who} is no part of it"));
+                continue;
+            }
         }
         if !checker.frame.has_clock(v) {
             found.push(format!("V4: nothing is known of where {who} is present"));
@@ -32,7 +38,8 @@ pub(crate) fn check(checker: &Checker<'_>, found: &mut Vec<String>) {
 
 impl Checker<'_> {
     fn case(&self, tape: Tape, case: &Case, who: &str, found: &mut Vec<String>) {
-        let v = self.witness.tapes[tape];
+        let claim = self.witness.tapes[tape];
+        let v = claim.var();
         // The first tick is always done.
         let filled = if case.at.contains(Position::Middle) { self.plan.tapes[tape].ahead } else { 0 };
         for p in case.at.and(self.frame.possible()).iter() {
@@ -41,15 +48,28 @@ impl Checker<'_> {
             }
             let proved = matches!(case.rule, Rule::Sum { .. })
                 || self.frame.is_absent(v, p)
-                || self.frame.views(p, filled).all(|view| self.rule(&case.rule, v, view));
+                || self.frame.views(p, filled).all(|view| self.claimed(&case.rule, claim, view));
             if !proved {
                 found.push(format!("V5: {who} is not proved to be its equation at {p}: {:?}", case.rule));
             }
         }
-        if let Rule::Sum { init, backward, terms } = &case.rule
-            && let Err(why) = sums::check(self, v, case.at, *init, *backward, terms)
-        {
-            found.push(format!("V6: {who} {why}"));
+        if let Rule::Sum { init, backward, terms } = &case.rule {
+            let checked = match claim.whole() {
+                Some(v) => sums::check(self, v, case.at, *init, *backward, terms),
+                None => Err("is a sum, but not the whole of it".to_owned()),
+            };
+            if let Err(why) = checked {
+                found.push(format!("V6: {who} {why}"));
+            }
+        }
+    }
+
+    /// V5: whether a rule, but for sums, gives what a tape is claimed to hold, in a view.
+    fn claimed(&self, rule: &Rule, claim: Claim, view: View) -> bool {
+        match claim {
+            Claim::Whole(v) => self.rule(rule, v, view),
+            Claim::Part(v, cut) => self.equal.cuts(rule, v, cut, view),
+            Claim::Begun(v, upto) => self.equal.begins(rule, v, upto, view),
         }
     }
 
@@ -63,7 +83,10 @@ impl Checker<'_> {
                 let sight = args.iter().map(|a| self.equal.sight(*a)).max();
                 self.equal.computes(op, args, v, view.farther(sight.unwrap_or(0)))
             }
-            Rule::Apply { op, args } => self.equal.computes(op, args, v, view),
+            Rule::Apply { op, args } => {
+                self.equal.computes(op, args, v, view) || self.equal.computes_part(op, args, v, view)
+            }
+            Rule::Product { start, args } => self.equal.goes_on(*start, args, v, view),
             Rule::Copy(a) => now(*a, v),
             Rule::Select { cond, then, other } => match rhs {
                 Some(

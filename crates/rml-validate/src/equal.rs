@@ -35,8 +35,8 @@ pub(crate) type Twins = RefCell<BTreeMap<(Var, Var, At, View), bool>>;
 
 pub(crate) struct Equal<'a> {
     pub(crate) frame: &'a Frame<'a>,
-    plan: &'a Plan,
-    witness: &'a Witness,
+    pub(crate) plan: &'a Plan,
+    pub(crate) witness: &'a Witness,
     /// In a plan that waits, how many ticks stand behind the elements of each tape.
     behind: IndexVec<Tape, u32>,
     pub(crate) twins: Twins,
@@ -61,7 +61,7 @@ impl<'a> Equal<'a> {
         if self.plan.waits { crate::waits::sight(&self.behind, atom) } else { 0 }
     }
 
-    fn is_at(&self, atom: Atom, v: Var, tick: At, view: View) -> bool {
+    pub(crate) fn is_at(&self, atom: Atom, v: Var, tick: At, view: View) -> bool {
         match atom {
             Atom::Const(_) => self.find(v, tick, view, |term| match term {
                 Term::Const(k) => self.is_const(atom, k),
@@ -70,7 +70,7 @@ impl<'a> Equal<'a> {
             }),
             Atom::Tape(tape, at) => {
                 let Some(at) = view.tick(at) else { return false };
-                let held = self.witness.tapes[tape];
+                let Some(held) = self.witness.tapes[tape].whole() else { return false };
                 self.find(v, tick, view, |term| term == Term::Value(held, at))
                     || self.has_twin(v, tick, (held, at), view)
             }

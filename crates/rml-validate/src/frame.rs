@@ -62,7 +62,7 @@ impl<'a> Frame<'a> {
             Ends::Found { conds, .. } => {
                 let found = |end: &rml_plan::Guard| match end.cond {
                     Atom::Tape(tape, Tick::Now) => {
-                        Some(Guard { cond: witness.tapes[tape], value: end.value })
+                        witness.tapes[tape].whole().map(|cond| Guard { cond, value: end.value })
                     }
                     _ => None,
                 };

@@ -15,6 +15,7 @@
 //! - **V5** *values*: the rule of a case is the equation of its variable, and each operand equals the operand of the equation. Equal is
 //!   what copies, delays, decided branches and facts make equal, and what one operator makes of equal operands on one clock, at every position that neighbouring ticks may have. A variable that takes a state
 //!   at its first tick in a window, and keeps it to the end, may read the state's register.
+//!   A part of a variable is cut from it, or joined from parts of it. A product that goes on adds to the product of the fronts of the factors that of their rears.
 //! - **V6** *sums*: a sum replaces a recurrence that adds one term at each tick, in its order, from a constant on.
 //! - **V7** *registers*: a register is read where its delay is, before it is written; each active tick leaves the delayed value, and none
 //!   where a window of the program ends. All states of the program are kept, by their keys, and in a block all delays of windows that
@@ -33,9 +34,11 @@ use rml_ir::flat::{Drawn, Var};
 use rml_plan::{Atom, Guard, Plan, Reg, Region, Rule, Tape, Tick, Write};
 
 mod cases;
+mod claim;
 mod equal;
 mod frame;
 mod order;
+mod parts;
 mod ports;
 mod reach;
 mod registers;
@@ -45,14 +48,15 @@ mod twins;
 mod view;
 mod waits;
 
+pub use claim::{Claim, Cut};
 use equal::Equal;
 use frame::Frame;
 
 /// What the maker of a plan claims, which nobody has to believe.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Witness {
-    /// The variable that each tape holds.
-    pub tapes: IndexVec<Tape, Var>,
+    /// What each tape holds.
+    pub tapes: IndexVec<Tape, Claim>,
     /// The delay or parameter whose value each register keeps.
     pub registers: IndexVec<Reg, Var>,
 }
@@ -116,8 +120,8 @@ impl Checker<'_> {
 /// An id that stands for nothing.
 fn dangling(flat: &Drawn, plan: &Plan, witness: &Witness) -> Option<String> {
     let fits = witness.tapes.len() == plan.tapes.len() && witness.registers.len() == plan.registers.len();
-    let claimed = witness.tapes.iter().chain(&witness.registers);
-    if !fits || claimed.into_iter().any(|v| v.index() >= flat.vars.len()) {
+    let mut claimed = witness.tapes.iter().map(|claim| claim.var()).chain(witness.registers.iter().copied());
+    if !fits || claimed.any(|v| v.index() >= flat.vars.len()) {
         return Some("the claims do not fit the plan".to_owned());
     }
     let mut found = None;

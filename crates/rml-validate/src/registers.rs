@@ -7,7 +7,7 @@ use rml_ir::flat::{Rhs, Var};
 use rml_ir::{Position, Positions};
 use rml_plan::{Kind, Reg, Region, Rule, Tape, Write};
 
-use crate::Checker;
+use crate::{Checker, Claim};
 
 pub(crate) fn check(checker: &Checker<'_>, found: &mut Vec<String>) {
     let uses = uses(checker);
@@ -71,7 +71,8 @@ fn uses<'a>(checker: &Checker<'a>) -> Vec<Uses<'a>> {
             for (register, p) in reads(part.tape, part.at) {
                 let uses = &mut uses[register.index()];
                 uses.reads.push((i, p));
-                uses.held |= checker.witness.tapes[part.tape] != checker.witness.registers[register];
+                uses.held |=
+                    checker.witness.tapes[part.tape] != Claim::Whole(checker.witness.registers[register]);
             }
         }
         if let Region::Loop { writes, .. } = region {

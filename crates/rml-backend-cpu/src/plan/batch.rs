@@ -47,7 +47,7 @@ pub(super) fn choose(code: &mut Code) {
 fn stays(code: &Code, unit: usize) -> bool {
     let Unit { at, instrs, .. } = &code.units[unit];
     let [instr] = &code.instrs[instrs.clone()] else { return false };
-    let Kernel::Product([m, ..], _) = instr.kernel else { return false };
+    let (Kernel::Product([m, ..], _) | Kernel::Further([m, ..], _)) = instr.kernel else { return false };
     let is_fixed = |arg: Arg| {
         let (r, data) = code.data(arg);
         !data.per_tick || !matches!(r.at, At::Here(_))
@@ -81,7 +81,9 @@ fn bring_forward(code: &mut Code, from: usize, to: usize) {
 
 fn joined(code: &mut Code, unit: usize) -> Option<Joined> {
     let instr = code.units[unit].instrs.start;
-    let Kernel::Product([m, k, n], _) = code.instrs[instr].kernel else { return None };
+    let (Kernel::Product([m, k, n], _) | Kernel::Further([m, k, n], _)) = code.instrs[instr].kernel else {
+        return None;
+    };
     let rows = [k, n].map(|columns| {
         let width = GROUP * m * columns;
         code.slots.push(SlotData { dtype: DType::Num, width, per_tick: false, kept: false });
@@ -194,12 +196,18 @@ impl<N: Number> Run<'_, N> {
     fn gathered(&mut self, joined: &Joined, ticks: &[usize]) {
         let code = self.code;
         let (unit, instr) = (&code.units[joined.unit], &code.instrs[joined.instr]);
-        let Kernel::Product([m, k, n], pack) = instr.kernel else { return };
+        let (Kernel::Product([m, k, n], pack) | Kernel::Further([m, k, n], pack)) = instr.kernel else {
+            return;
+        };
         let [a, b, out] = [instr.args[0], instr.args[1], instr.out].map(|arg| self.spot(arg));
         let [left, right] = joined.rows.map(|arg| self.spot(arg).get(0));
+        let start = instr.args.get(2).map(|arg| self.spot(*arg));
         let (mut there, mut count) = ([0; GROUP], 0);
         for t in ticks {
             if self.holds(&unit.when, *t) {
+                if let Some(start) = start {
+                    self.arena.nums.copy_within(start.get(*t), m * n, right + count * m * n);
+                }
                 self.arena.nums.copy_within(a.get(*t), m * k, left + count * m * k);
                 there[count] = *t;
                 count += 1;
@@ -213,8 +221,8 @@ impl<N: Number> Run<'_, N> {
         let (x, matrix) = (split.row(left, rows * k), split.row(b.get(0), k * n));
         let packed = pack.and_then(|pack| self.packs.ready(pack, m * self.bound.ticks, (k, n), matrix));
         match packed {
-            Some(packed) => N::product_packed(rows, x, packed, split.out),
-            None => N::product((rows, k, n), x, false, matrix, false, split.out),
+            Some(packed) => N::product_packed(rows, x, packed, start.is_some(), split.out),
+            None => N::product((rows, k, n), x, false, matrix, start.is_some(), split.out),
         }
         for (i, t) in there[..count].iter().enumerate() {
             let from = right + i * m * n;

@@ -59,6 +59,8 @@ pub(super) enum Kernel {
     Clear(DType),
     /// `a x b` for `(m, k, n)`, and which [`Pack`] `b` is, if it is one.
     Product([usize; 3], Option<usize>),
+    /// The same product, which goes on from a third operand.
+    Further([usize; 3], Option<usize>),
     /// As many products, one for each pair of matrices.
     Products(usize, [usize; 3]),
     /// `sum`, `mean`, `max`, `min`, `any` or `all`.

@@ -12,7 +12,11 @@ pub(super) fn choose(code: &mut Code) {
         let outs: Vec<usize> = instrs().map(|i| code.refs[code.instrs[i].out].slot.0).collect();
         for i in instrs() {
             let instr = &mut code.instrs[i];
-            let Kernel::Product([_, rows, columns], pack) = &mut instr.kernel else { continue };
+            let (Kernel::Product([_, rows, columns], pack) | Kernel::Further([_, rows, columns], pack)) =
+                &mut instr.kernel
+            else {
+                continue;
+            };
             let of = code.refs[instr.args[1]];
             let slot = &code.slots[of.slot.0];
             let stays = !slot.per_tick || !matches!(of.at, At::Here(_));

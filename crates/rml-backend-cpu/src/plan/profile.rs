@@ -124,6 +124,7 @@ fn site(plan: &Plan, unit: &Unit) -> Site {
     let rule = unit.at.iter().find_map(|p| tape.case(p)).map(|case| &case.rule);
     let what = match rule {
         Some(Rule::Apply { op, .. }) => op.name(),
+        Some(Rule::Product { .. }) => "matmul",
         Some(Rule::Select { .. }) => "if",
         Some(Rule::Restart { .. } | Rule::Read { .. }) => "fby",
         Some(Rule::Sum { .. }) => "sum over ticks",

@@ -279,7 +279,7 @@ impl<N: Number> Run<'_, N> {
         match &instr.kernel {
             Kernel::Point(op, dtype, walk) => self.point(op, *dtype, walk, instr, from, to),
             Kernel::Copy(dtype, walk) => self.copy(*dtype, walk, instr, from, to),
-            Kernel::Product(size, pack) => {
+            Kernel::Product(size, pack) | Kernel::Further(size, pack) => {
                 self.product(*size, *pack, instr, from, to);
                 Ok(())
             }
@@ -336,17 +336,21 @@ impl<N: Number> Run<'_, N> {
     fn product(&mut self, [m, k, n]: [usize; 3], pack: Option<usize>, instr: &Instr, from: usize, to: usize) {
         let (base, tick) = self.walk(instr, from);
         // One product of all ticks, if it is always with the same matrix.
-        let joined = tick[..3] == [m * n, m * k, 0];
+        let add = matches!(instr.kernel, Kernel::Further(..));
+        let joined = tick[..3] == [m * n, m * k, 0] && (!add || tick[3] == m * n);
         let (m, times) = if joined { (m * (to - from), 1) } else { (m, to - from) };
         for i in 0..times {
-            let [o, a, b, _] = std::array::from_fn(|j| base[j].wrapping_add(i.wrapping_mul(tick[j])));
+            let [o, a, b, start] = std::array::from_fn(|j| base[j].wrapping_add(i.wrapping_mul(tick[j])));
+            if add {
+                self.arena.nums.copy_within(start, m * n, o);
+            }
             let split = Split::new(&mut self.arena.nums, o, m * n);
             let (a, b) = (split.row(a, m * k), split.row(b, k * n));
             let rows = m * if joined { 1 } else { self.bound.ticks };
             let packed = pack.and_then(|pack| self.packs.ready(pack, rows, (k, n), b));
             match packed {
-                Some(packed) => N::product_packed(m, a, packed, split.out),
-                None => N::product((m, k, n), a, false, b, false, split.out),
+                Some(packed) => N::product_packed(m, a, packed, add, split.out),
+                None => N::product((m, k, n), a, false, b, add, split.out),
             }
         }
     }

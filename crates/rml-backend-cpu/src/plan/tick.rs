@@ -87,7 +87,11 @@ impl<N: Number> Run<'_, N> {
                 return self.arena.index(kernel, (out, width), args, count);
             }
             Kernel::General(op, kinds, dtype) => return self.general(op, kinds, *dtype, instr, t),
-            Kernel::Point(..) | Kernel::Copy(..) | Kernel::Product(..) | Kernel::Sum { .. } => {}
+            Kernel::Point(..)
+            | Kernel::Copy(..)
+            | Kernel::Product(..)
+            | Kernel::Further(..)
+            | Kernel::Sum { .. } => {}
         }
         Ok(())
     }

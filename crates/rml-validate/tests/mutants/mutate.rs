@@ -1,6 +1,6 @@
 //! Ways to damage a plan.
 
-use rml_ir::op::Op;
+use rml_ir::op::{AxisIndex, Op};
 use rml_ir::{Data, Position, Positions, Type, Value};
 use rml_plan::{Atom, Case, Ends, Guard, Kind, Part, Plan, Region, Rule, Tape, Term, Tick, Write};
 use rml_testkit::Random;
@@ -34,6 +34,7 @@ pub(crate) const KINDS: &[(&str, Damage)] = &[
         for rule in rules(plan) {
             match rule {
                 Rule::Apply { args, .. } if args.len() > 1 && args[0] != args[1] => places.push(args),
+                Rule::Product { args, .. } => places.push(args),
                 Rule::Sum { terms, .. } => {
                     places.extend(terms.iter_mut().filter(|t| t.args.len() > 1).map(|t| &mut t.args[..]));
                 }
@@ -53,6 +54,26 @@ pub(crate) const KINDS: &[(&str, Damage)] = &[
             .collect();
         let (a, b) = pick(&mut places, r)?;
         std::mem::swap(*a, *b);
+        Some(())
+    }),
+    ("a slice elsewhere", |plan, r| {
+        let starts = operators(plan).into_iter().filter_map(|op| match op {
+            Op::Index { items } => items.iter_mut().find_map(|item| match item {
+                AxisIndex::Slice { start, .. } if *start > 0 => Some(start),
+                _ => None,
+            }),
+            _ => None,
+        });
+        **pick(&mut starts.collect::<Vec<_>>(), r)? -= 1;
+        Some(())
+    }),
+    ("a product that does not go on", |plan, r| {
+        let mut places: Vec<&mut Rule> =
+            rules(plan).filter(|rule| matches!(rule, Rule::Product { .. })).collect();
+        let rule = pick(&mut places, r)?;
+        if let Rule::Product { args, .. } = &**rule {
+            **rule = Rule::Apply { op: Op::MatMul, args: args.to_vec() };
+        }
         Some(())
     }),
     ("another operand", |plan, r| change_atom(plan, r, |_| true, |a, old, r| other(old, a, r))),
@@ -394,6 +415,7 @@ fn operands(plan: &mut Plan) -> Vec<&mut Atom> {
     for rule in plan.tapes.iter_mut().flat_map(|t| &mut t.cases).map(|c| &mut c.rule) {
         match rule {
             Rule::Apply { args, .. } => all.extend(args),
+            Rule::Product { start, args } => all.extend([start].into_iter().chain(args)),
             Rule::Copy(a) => all.push(a),
             Rule::Select { cond, then, other } => all.extend([cond, then, other]),
             Rule::Restart { ends, init, next } => all.extend(ends.iter_mut().chain([init, next])),

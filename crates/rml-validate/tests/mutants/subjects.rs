@@ -21,6 +21,9 @@ const LENGTHS: [usize; 8] = [2, 1, 3, 5, 1, 2, 4, 3];
 /// How many numbers the tapes of a plan may have at a tick, so that the reference runs it fast.
 const NUMBERS: usize = 20_000;
 
+/// How many recurrences over concatenations there are.
+const JOINED: u64 = 40;
+
 pub(crate) struct Subject {
     pub(crate) name: String,
     pub(crate) flat: Arc<Drawn>,
@@ -186,7 +189,7 @@ fn random(ty: &Type, precision: rml_ir::Precision, r: &mut Random) -> Value {
     Value::new(ty.shape.clone(), data).to_precision(precision)
 }
 
-/// The nodes of all examples and listings, all vectors, and random programs.
+/// The nodes of all examples and listings, all vectors, recurrences over concatenations, and random programs.
 pub(crate) fn subjects(programs: u64, r: &mut Random) -> Vec<Subject> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut all = Vec::new();
@@ -212,6 +215,17 @@ pub(crate) fn subjects(programs: u64, r: &mut Random) -> Vec<Subject> {
             let name = file.file_stem().unwrap().to_string_lossy().into_owned();
             all.extend(Subject::new(name, flat, Fed::Windows, r));
         }
+    }
+    for seed in 0..JOINED {
+        let text = rml_testkit::joined::network(&mut Random(seed));
+        let options = Compile { node: Some("main".to_owned()), ..Compile::default() };
+        let program = rml::compile(&Source::text("main", text), &options).unwrap();
+        all.extend(Subject::new(
+            format!("over concatenations {seed}"),
+            Arc::clone(program.flat()),
+            Fed::Windows,
+            r,
+        ));
     }
     for seed in 0..programs {
         let numbers = Random(seed).take(220);

@@ -177,7 +177,7 @@ fn picked(x: &View, items: &[AxisIndex]) -> View {
 }
 
 /// `(m, k, n)`, if a product is one of two matrices.
-fn product(a: &[usize], b: &[usize]) -> Option<[usize; 3]> {
+pub(super) fn product(a: &[usize], b: &[usize]) -> Option<[usize; 3]> {
     let (k, rows) = a.split_last()?;
     (b.len() <= 2).then(|| [rows.iter().product(), *k, b[1..].iter().product()])
 }

@@ -322,6 +322,13 @@ impl Lower<'_> {
                 let views: Vec<View> = args.iter().map(|a| self.views.of(*a)).collect();
                 self.apply(op, &views, &types, ty, out);
             }
+            Rule::Product { start, args: [a, b] } => {
+                let views = [*a, *b, *start].map(|atom| self.views.of(atom));
+                let args = views.each_ref().map(|view| self.packed(ty.dtype, view));
+                if let Some(size) = apply::product(&args[0].dims, &args[1].dims) {
+                    self.push(Kernel::Further(size, None), out, &args.each_ref());
+                }
+            }
             Rule::Copy(a) => {
                 let view = self.views.of(*a);
                 self.copy(ty.dtype, out, &view);

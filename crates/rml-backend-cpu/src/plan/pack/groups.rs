@@ -118,7 +118,7 @@ impl<'a> Finder<'a> {
                         .iter()
                         .all(|t| t.when.is_empty() && by(&t.op, &t.args) && t.args.iter().all(is_num))
             }
-            Rule::Input(_) | Rule::Read { .. } => false,
+            Rule::Product { .. } | Rule::Input(_) | Rule::Read { .. } => false,
         }
     }
 

@@ -16,7 +16,7 @@ fn cost(code: &Code, instr: &Instr) -> f64 {
     match &instr.kernel {
         Kernel::Point(op, _, _) => width * if is_cheap(op) { 0.1 } else { 0.3 },
         Kernel::Copy(_, walk) if walk.row.n > 4 && walk.row.step[..2] == [1, 1] => width * 0.1,
-        Kernel::Product([m, k, n], _) => product(*m, *k, *n),
+        Kernel::Product([m, k, n], _) | Kernel::Further([m, k, n], _) => product(*m, *k, *n),
         Kernel::Products(times, [m, k, n]) => *times as f64 * product(*m, *k, *n),
         Kernel::Reduce(_, _, around) => (around.outer * around.n * around.inner) as f64 * 0.1,
         Kernel::Choose(_) | Kernel::Read(..) | Kernel::Clear(_) => width * 0.1,

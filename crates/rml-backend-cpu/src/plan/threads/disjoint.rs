@@ -156,6 +156,7 @@ impl Touched<'_> {
                 return;
             }
             Kernel::Product([m, k, n], _) => vec![m * n, m * k, k * n],
+            Kernel::Further([m, k, n], _) => vec![m * n, m * k, k * n, m * n],
             Kernel::Products(times, [m, k, n]) => vec![times * m * n, times * m * k, times * k * n],
             Kernel::Reduce(_, _, around) => {
                 vec![around.outer * around.inner, around.outer * around.n * around.inner]

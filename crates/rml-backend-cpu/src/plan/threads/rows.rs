@@ -21,7 +21,7 @@ struct Reach {
 fn most(instr: &Instr) -> Option<usize> {
     let n = match &instr.kernel {
         Kernel::Point(_, _, walk) | Kernel::Copy(_, walk) => walk.outer.first().unwrap_or(&walk.row).n,
-        Kernel::Product([m, ..], _) => *m,
+        Kernel::Product([m, ..], _) | Kernel::Further([m, ..], _) => *m,
         Kernel::Products(times, _) => *times,
         Kernel::Reduce(_, _, around) => around.outer,
         Kernel::Softmax(_, columns) => instr.width / (*columns).max(1),
@@ -42,6 +42,9 @@ fn reaches(instr: &Instr, rows: usize) -> Option<Vec<Reach>> {
         }
         Kernel::Product([_, k, columns], _) => {
             vec![each(*columns), each(*k), Reach { step: 0, len: k * columns }]
+        }
+        Kernel::Further([_, k, columns], _) => {
+            vec![each(*columns), each(*k), Reach { step: 0, len: k * columns }, each(*columns)]
         }
         Kernel::Products(_, [m, k, columns]) => vec![each(m * columns), each(m * k), each(k * columns)],
         Kernel::Reduce(_, _, around) => vec![each(around.inner), each(around.n * around.inner)],
@@ -82,7 +85,7 @@ fn kernel(kernel: &Kernel, rows: usize, some: usize) -> Kernel {
             Some(first) => cut(&mut first.n),
             None => cut(&mut walk.row.n),
         },
-        Kernel::Product([m, ..], _) => cut(m),
+        Kernel::Product([m, ..], _) | Kernel::Further([m, ..], _) => cut(m),
         Kernel::Products(times, _) => cut(times),
         Kernel::Reduce(_, _, around) => cut(&mut around.outer),
         _ => {}

@@ -129,7 +129,11 @@ impl<N: Number> Run<'_, N> {
     fn lay_out(&mut self, units: std::ops::Range<usize>) {
         let code = self.code;
         for instr in code.units[units].iter().flat_map(|unit| &code.instrs[unit.instrs.clone()]) {
-            let Kernel::Product([m, k, n], Some(pack)) = instr.kernel else { continue };
+            let (Kernel::Product([m, k, n], Some(pack)) | Kernel::Further([m, k, n], Some(pack))) =
+                instr.kernel
+            else {
+                continue;
+            };
             let at = self.spot(instr.args[1]).get(0);
             let matrix = self.arena.nums.row(at, k * n);
             self.packs.ready(pack, m * self.bound.ticks, (k, n), matrix);

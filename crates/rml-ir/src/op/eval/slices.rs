@@ -50,8 +50,8 @@ pub trait Number:
     fn add_outer(size: [usize; 3], columns: Range<usize>, a: &[Self], b: &[Self], out: &mut [Self]);
     /// Lays a `k x n` matrix out for products with it.
     fn pack(size: (usize, usize), b: &[Self], packed: &mut Option<Self::Packed>);
-    /// `out = a x b` for a dense `a` of `m` rows.
-    fn product_packed(m: usize, a: &[Self], b: &Self::Packed, out: &mut [Self]);
+    /// `out = a x b`, or `out += a x b`, for a dense `a` of `m` rows.
+    fn product_packed(m: usize, a: &[Self], b: &Self::Packed, add: bool, out: &mut [Self]);
     /// `sum`, `mean`, `max` or `min` along an axis. False, and nothing done, for any other operator.
     fn reduce(op: &Op, around: Around, x: &[Self], out: &mut [Self]) -> bool;
     /// Positions of the first largest, or smallest, elements along an axis.
@@ -143,9 +143,9 @@ macro_rules! number {
                     None => *packed = Some(Packed::new(matrix)),
                 }
             }
-            fn product_packed(m: usize, a: &[Self], b: &Self::Packed, out: &mut [Self]) {
+            fn product_packed(m: usize, a: &[Self], b: &Self::Packed, add: bool, out: &mut [Self]) {
                 let left = Matrix::new(m, b.rows(), a);
-                rml_kernels::product_packed(left, b, false, MatrixMut::new(m, b.columns(), out));
+                rml_kernels::product_packed(left, b, add, MatrixMut::new(m, b.columns(), out));
             }
             fn elements(data: &mut Data) -> Option<&mut Vec<Self>> {
                 if let Data::$variant(elements) = data { Some(elements) } else { None }
