@@ -13,7 +13,7 @@
 
 use std::ops::Range;
 
-use rml_ir::Position;
+use rml_ir::{Position, Positions};
 
 use super::bind::Bound;
 use super::code::{Added, At, Code, Entry, Instr, Kernel, Pass};
@@ -89,6 +89,8 @@ struct Job {
     rows: Option<usize>,
     /// A sum goes in groups of so many elements.
     group: Option<usize>,
+    /// Where it runs; nowhere, if it runs once a window.
+    at: Positions,
 }
 
 /// In windows of one tick, what is not shared is run by lists.
@@ -145,8 +147,8 @@ impl Team {
             bound.bind(code, placement, ticks);
         }
         let limits = self.work.limits;
-        let loops = self.work.loops.iter().chain(&self.work.units).flatten();
-        let worth = loops.map(|job| job.cost * ticks as f64).filter(|cost| *cost >= limits.job);
+        let jobs = self.work.loops.iter().chain(&self.work.units).flatten();
+        let worth = jobs.map(|job| job.cost * job.count(ticks) as f64).filter(|cost| *cost >= limits.job);
         self.is_awake = worth.sum::<f64>() >= limits.window;
         if self.is_awake && self.pool.is_none() {
             // Where the system gives no more threads, one does all.
@@ -215,7 +217,13 @@ fn loop_job(code: &Code, k: usize, limits: Limits) -> Option<Job> {
     }
     let rows = rows::rows(code, pass.units.clone(), 2 * limits.rows)?;
     let cost = code.units[pass.units.clone()].iter().map(|unit| cost::unit(code, unit)).sum();
-    (cost >= limits.tick).then_some(Job { cost, by_ticks: false, rows: Some(rows), group: None })
+    (cost >= limits.tick).then_some(Job {
+        cost,
+        by_ticks: false,
+        rows: Some(rows),
+        group: None,
+        at: Positions::ALL,
+    })
 }
 
 /// How a unit over all ticks is shared.
@@ -236,7 +244,8 @@ fn unit_job(code: &Code, id: usize, limits: Limits) -> Option<Job> {
         outs.all(|(r, data)| data.per_tick && r.at == At::Here(0))
     };
     let rows = if is_sum { None } else { rows::rows(code, id..id + 1, 2 * limits.rows) };
-    let job = Job { cost, by_ticks, rows, group };
+    let at = if unit.once { Positions::NONE } else { unit.at };
+    let job = Job { cost, by_ticks, rows, group, at };
     (by_ticks || rows.is_some() || group.is_some()).then_some(job)
 }
 

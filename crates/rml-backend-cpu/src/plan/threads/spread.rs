@@ -7,7 +7,7 @@ use rml_ir::op::Number;
 use super::super::Suspect;
 use super::super::code::{Kernel, Pass};
 use super::super::profile::Probe;
-use super::super::run::Run;
+use super::super::run::{Run, ranges};
 use super::{Job, Limits, Step, part};
 
 /// How a unit is shared now.
@@ -154,6 +154,16 @@ impl<N: Number> Run<'_, N> {
             self.put(pass, at(i));
             Ok(())
         })
+    }
+}
+
+impl Job {
+    /// At how many ticks of a window it runs; of how many a sum is taken.
+    pub(super) fn count(&self, ticks: usize) -> usize {
+        match self.group {
+            Some(_) => ticks,
+            None => ranges(self.at, ticks).map(|(from, to)| to - from).sum::<usize>().max(1),
+        }
     }
 }
 
