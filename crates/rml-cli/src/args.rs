@@ -151,6 +151,9 @@ pub(crate) struct Check {
     /// Say of each output on which clock it is, how long it has to be waited for, and why
     #[arg(long)]
     pub(crate) explain: bool,
+    /// With --explain: say how much memory a window of that many cycles takes, within --memory and at least
+    #[arg(long, value_name = "N", value_parser = values::positive, requires = "explain")]
+    pub(crate) cycles: Option<usize>,
     /// How the verdict is written: for people, or as one JSON object
     #[arg(long, value_enum, default_value_t = VerdictFormat::Text, value_name = "FORMAT",
         conflicts_with_all = ["explain", "types"])]

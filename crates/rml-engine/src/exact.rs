@@ -18,6 +18,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use rml_base::Diagnostic;
+use rml_base::codes::run::MEMORY_LIMIT;
 use rml_ir::flat::{Drawn, Flat};
 use rml_ir::{Shape, Type, Value};
 
@@ -203,7 +204,7 @@ impl<F: Fast> Exact<F> {
         let fed = open.feed(&mut *run);
         self.cycles = run.cycles();
         self.stand_in = Some(run);
-        fed
+        fed.map_err(called)
     }
 
     /// A run of the reference that was fed the cycles that are open, if there are any: it can say what they wait for.
@@ -383,6 +384,15 @@ impl<F: Fast> Run for Exact<F> {
 }
 
 /// The states for another engine, which may run on another device.
+/// Says why the reference ran where memory was short: a faster engine may do with less.
+fn called(why: Diagnostic) -> Diagnostic {
+    if why.code == MEMORY_LIMIT {
+        why.note("the simulator ran here, which keeps more values: a faster engine met an error, or does not run this")
+    } else {
+        why
+    }
+}
+
 fn on_host(states: &States) -> Result<States, Diagnostic> {
     Ok(states.to_host()?.into_iter().collect())
 }

@@ -14,6 +14,7 @@ use rml_driver::Program;
 use rml_engine::{Engine as _, FirstOf, Run, Use};
 use rml_sim::SimulatorEngine;
 
+mod budget;
 mod given;
 mod machine;
 mod plan;
@@ -22,6 +23,7 @@ mod random;
 mod shape;
 mod windows;
 
+pub(crate) use budget::refused;
 use plan::PlanEngine;
 pub use shape::PlanShape;
 

@@ -9,7 +9,7 @@ use rml_analysis::Analyses;
 use rml_backend::Held;
 use rml_backend_cpu::plan::{Machine, Suspect};
 use rml_base::codes::{backend, run as codes, sim};
-use rml_base::{Diagnostic, Error, IndexVec, memory, suggest};
+use rml_base::{Diagnostic, Error, IndexVec, suggest};
 use rml_data::Feed;
 use rml_driver::Program;
 use rml_engine::Snapshot;
@@ -19,6 +19,7 @@ use rml_plan::{Ends, Kind, Plan, Reg};
 use rml_schedule::Fed;
 
 use crate::checkpoint::{Checkpoint, Policy};
+use crate::engines::refused;
 use crate::session::{Session, unknown_input};
 
 mod late;
@@ -293,10 +294,9 @@ impl Stepper {
             return Err(self.fail(d));
         }
         if self.cycles != cycles {
-            let footprint = either!(&self.machine, machine => machine.footprint());
             let ticks = self.latency() + cycles;
-            memory::ask(footprint.at(ticks))
-                .map_err(|short| self.fail(short.diagnostic(format!("a window of {cycles} cycles"))))?;
+            either!(&mut self.machine, machine => machine.ask(ticks))
+                .map_err(|too_long| self.fail(refused(&too_long, cycles)))?;
             either!(&mut self.machine, machine => machine.begin_window(ticks));
             if let Some(late) = &mut self.late {
                 late.resize(cycles);

@@ -12,8 +12,12 @@ use super::scalar::{Spot, Step};
 #[derive(Debug, Default)]
 pub(super) struct Bound {
     pub(super) ticks: usize,
+    /// The ticks that are bound: all, or those of a segment.
+    pub(super) part: (usize, usize),
+    /// How many ticks a segment has, if the window runs in segments.
+    pub(super) cut: Option<usize>,
     /// Where each value lies; at the first tick, if there is one for each.
-    bases: Vec<usize>,
+    pub(super) bases: Vec<usize>,
     /// Where each operand lies.
     pub(super) spots: Vec<Spot>,
     pub(super) steps: Vec<Step>,
@@ -29,7 +33,7 @@ impl Bound {
     /// Where a value lies at a tick.
     pub(super) fn at(&self, code: &Code, slot: Slot, t: usize) -> usize {
         let data = code.slot(slot);
-        self.bases[slot.0] + if data.per_tick { t * data.width } else { 0 }
+        self.bases[slot.0].wrapping_add(if data.per_tick { t * data.width } else { 0 })
     }
 
     /// Moves what is there of the first `done` ticks to where it lies in windows of that many ticks. It was bound to another length, which
@@ -55,7 +59,7 @@ impl Bound {
 
     /// Binds code to windows of that many ticks. The places of constants and registers are those of any length.
     pub(super) fn bind(&mut self, code: &Code, placement: &Placement, ticks: usize) {
-        self.ticks = ticks;
+        (self.ticks, self.part, self.cut) = (ticks, (0, ticks), None);
         self.bases.clear();
         self.bases.extend(placement.rooms.iter().map(|room: &Room| room.at(ticks)));
         self.spots.clear();

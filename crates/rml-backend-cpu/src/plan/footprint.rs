@@ -29,12 +29,18 @@ impl Footprint {
                 sum.saturating_add(bytes_of(room(size), bytes::<N>(*dtype)))
             })
         };
-        let packs = code.packs.iter().map(|pack| packed::<N>(pack.size)).fold(0, u64::saturating_add);
-        Self { fixed: sum(|room| room.fixed).saturating_add(packs), per_tick: sum(|room| room.per_tick) }
+        let fixed = sum(|room| room.fixed).saturating_add(packs::<N>(code));
+        Self { fixed, per_tick: sum(|room| room.per_tick) }
     }
 }
 
-fn bytes<N>(dtype: DType) -> usize {
+/// The bytes of the matrices laid out for products.
+pub(super) fn packs<N>(code: &Code) -> u64 {
+    code.packs.iter().map(|pack| packed::<N>(pack.size)).fold(0, u64::saturating_add)
+}
+
+/// The bytes of an element.
+pub(super) fn bytes<N>(dtype: DType) -> usize {
     match dtype {
         DType::Num => size_of::<N>(),
         DType::Int => size_of::<i64>(),

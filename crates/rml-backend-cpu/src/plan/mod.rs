@@ -14,6 +14,7 @@ use rml_plan::{Kind, Plan};
 mod arena;
 mod batch;
 mod bind;
+mod budget;
 mod cells;
 mod check;
 mod code;
@@ -31,6 +32,7 @@ mod reached;
 mod run;
 mod scalar;
 mod search;
+mod segments;
 mod threads;
 mod tick;
 mod views;
@@ -40,6 +42,8 @@ mod wants;
 
 use arena::Arena;
 use bind::Bound;
+use budget::Fit;
+pub use budget::{Budget, TooLong, budget};
 use code::{Code, Guard};
 pub use footprint::Footprint;
 use packs::{Layout, Packs};
@@ -82,6 +86,8 @@ pub struct Machine<N: Number> {
     /// How far the end of a window was looked for.
     search: Search,
     packs: Vec<Layout<N>>,
+    /// How windows fit in memory.
+    fit: Fit,
     /// The threads that share the work, if it has some to share.
     team: Option<Box<Team>>,
     /// What measures windows.
@@ -136,6 +142,7 @@ impl<N: Number> Machine<N> {
             reached: Reached::default(),
             finished: 0,
             search: Search::None,
+            fit: Fit::default(),
             set,
             team,
             probe: None,
@@ -164,7 +171,13 @@ impl<N: Number> Machine<N> {
     }
 
     fn bind(&mut self, ticks: usize) {
-        if self.bound.ticks == ticks {
+        if let Some((segments, size)) = self.fit.cut(ticks) {
+            if self.bound.ticks != ticks || self.bound.cut != Some(size) {
+                self.bind_segments(&segments, ticks, size);
+            }
+            return;
+        }
+        if self.bound.ticks == ticks && self.bound.cut.is_none() {
             return;
         }
         self.arena.reserve(self.placement.sizes.map(|size| size.at(ticks)));
@@ -239,7 +252,11 @@ impl<N: Number> Machine<N> {
             self.reached.begin(self.plan.tapes.len(), self.plan.registers.len(), ticks);
         }
         let mut probe = self.probe.take();
-        let result = self.run(&code).regions(is_found, profile::timed(&mut probe));
+        let timed = profile::timed(&mut probe);
+        let result = match self.fit.cut(ticks) {
+            Some((segments, size)) => self.in_segments(&code, &segments, size, timed),
+            None => self.run(&code).regions(is_found, timed),
+        };
         self.probe = probe;
         if let Err(suspect) = result {
             self.undo();
@@ -283,7 +300,9 @@ impl<N: Number> Machine<N> {
             reached: &mut self.reached,
             precision: self.plan.precision,
             packs: Packs::Own(&mut self.packs),
-            team: self.team.as_deref_mut(),
+            // Threads are bound to whole windows.
+            team: self.team.as_deref_mut().filter(|_| self.bound.cut.is_none()),
+            part: self.bound.part,
         }
     }
 

@@ -26,6 +26,9 @@ impl Room {
 pub(super) struct Placement {
     pub(super) rooms: Vec<Room>,
     pub(super) sizes: [Room; 3],
+    /// From which step to which one each value is needed, and the last step of all.
+    pub(super) lives: Vec<Option<Life>>,
+    pub(super) end: usize,
     /// Values of the first pass for each tick, and inputs: by place, so that those that come first are nearest.
     pub(super) early: Vec<usize>,
     /// Which loop alone needs a value in one tick.
@@ -43,9 +46,9 @@ pub(super) type Alone = Option<(usize, Life)>;
 
 /// Places all values. Those that do not outlive their tick get the room of one.
 pub(super) fn place(code: &mut Code) -> Placement {
-    let (lives, within) = lives(code);
+    let (lives, within, end) = lives(code);
     let mut placement =
-        Placement { rooms: vec![Room::default(); code.slots.len()], within, ..Placement::default() };
+        Placement { rooms: vec![Room::default(); code.slots.len()], within, end, ..Placement::default() };
     for (i, dtype) in TYPES.into_iter().enumerate() {
         let of = |per_tick: bool| {
             let slots = code.slots.iter().enumerate();
@@ -63,6 +66,7 @@ pub(super) fn place(code: &mut Code) -> Placement {
     let early = |i: &usize| code.slots[*i].per_tick && lives[*i].is_some_and(|(from, _)| from <= 1);
     placement.early = (0..code.slots.len()).filter(early).collect();
     placement.early.sort_by_key(|i| placement.rooms[*i].per_tick);
+    placement.lives = lives;
     placement
 }
 
@@ -154,7 +158,7 @@ impl Lives {
     }
 }
 
-fn lives(code: &mut Code) -> (Vec<Option<Life>>, Vec<Alone>) {
+fn lives(code: &mut Code) -> (Vec<Option<Life>>, Vec<Alone>, usize) {
     let n = code.slots.len();
     let mut lives = Lives { lives: vec![None; n], within: vec![Within::Nothing; n] };
     let mut step = 1;
@@ -199,7 +203,7 @@ fn lives(code: &mut Code) -> (Vec<Option<Life>>, Vec<Alone>) {
             within[i] = Some((pass, life));
         }
     }
-    (lives.lives, within)
+    (lives.lives, within, step)
 }
 
 /// Rows that are long enough begin at a multiple of this many elements.

@@ -74,7 +74,7 @@ impl Probe {
     }
 
     /// Adds the time from `start` on to a unit of a region over all ticks. Returns when it ended.
-    fn over(&mut self, unit: usize, calls: usize, start: u64) -> u64 {
+    pub(super) fn over(&mut self, unit: usize, calls: usize, start: u64) -> u64 {
         let end = self.now();
         let (ns, weight) = ((end - start).saturating_sub(self.windows.clock()), self.weight as f64);
         self.recorder.add(unit, ns as f64 * weight, calls as f64 * weight);
@@ -189,6 +189,25 @@ impl<N: Number> Run<'_, N> {
                 _ => ranges.map(|(from, to)| to - from).sum(),
             };
             start = probe.over(id, calls, start);
+        }
+        Ok(())
+    }
+
+    /// Runs a loop at the ticks of a segment, timed if there is a probe.
+    pub(super) fn ticks_of(&mut self, k: usize, mut probe: Option<&mut Probe>) -> Result<(), Suspect> {
+        let (code, (from, to)) = (self.code, self.part);
+        let pass = &code.passes[k];
+        let begin = probe.as_mut().map(|probe| probe.begin_loop());
+        for i in 0..to - from {
+            let t = if pass.backward { to - 1 - i } else { from + i };
+            let entries = self.at(pass, t);
+            match &mut probe {
+                None => self.entries(entries, t)?,
+                Some(probe) => self.timed_tick(probe, k, entries, t)?,
+            }
+        }
+        if let (Some(probe), Some(begin)) = (probe, begin) {
+            probe.looped(pass, begin);
         }
         Ok(())
     }

@@ -32,6 +32,8 @@ pub(super) struct Run<'a, N: Number> {
     pub(super) packs: Packs<'a, N>,
     /// The threads that it may use.
     pub(super) team: Option<&'a mut Team>,
+    /// The ticks that run: all, or those of a segment.
+    pub(super) part: (usize, usize),
 }
 
 /// The position of a tick in a window.
@@ -207,7 +209,9 @@ impl<N: Number> Run<'_, N> {
     pub(super) fn over(&mut self, id: usize) -> Result<(), Suspect> {
         let code = self.code;
         let unit = &code.units[id];
-        for (from, to) in ranges(unit.at, self.filled(unit)) {
+        let part = self.part;
+        let clipped = |(from, to): (usize, usize)| (from.max(part.0), to.min(part.1));
+        for (from, to) in ranges(unit.at, self.filled(unit)).map(clipped).filter(|(from, to)| from < to) {
             if let Some(ran) = self.spread_unit(id, from, to) {
                 ran?;
                 if unit.once {

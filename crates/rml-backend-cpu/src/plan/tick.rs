@@ -9,12 +9,20 @@ use super::Suspect;
 use super::arena::{Arena, Split};
 use super::code::{Added, Addend, Instr, Kernel};
 use super::run::{Run, ranges};
+use super::scalar::Spot;
 
 /// A sum: where it lies, how many elements it has, and which of them are computed.
 struct Sum {
     out: usize,
     width: usize,
     elements: Range<usize>,
+}
+
+/// How many ticks one product takes in a sum from the last tick to the first, if a tick has that many rows: those from a multiple of it on, first
+/// to last. It depends on nothing else, so a sum has the same bits whether a window runs as a whole or in segments.
+pub(super) fn block(rows: usize) -> usize {
+    const ROWS: usize = 64;
+    (ROWS / rows.max(1)).max(1).next_power_of_two()
 }
 
 impl<N: Number> Run<'_, N> {
@@ -98,38 +106,47 @@ impl<N: Number> Run<'_, N> {
 
     /// Computes some elements of a sum over ticks; of a sum of outer products, whole rows.
     pub(super) fn sum(&mut self, instr: &Instr, elements: Range<usize>) -> Result<(), Suspect> {
-        let Kernel::Sum { backward, init, terms } = &instr.kernel else { return Ok(()) };
-        let (backward, place) = (*backward, self.spot(instr.out).get(0));
-        let out = place + elements.start;
+        self.begin_sum(instr, elements.clone());
+        self.add_terms(instr, elements)
+    }
+
+    /// What some elements of a sum begin with.
+    pub(super) fn begin_sum(&mut self, instr: &Instr, elements: Range<usize>) {
+        let Kernel::Sum { init, .. } = &instr.kernel else { return };
+        let out = self.spot(instr.out).get(0) + elements.start;
         if *init {
             let init = self.spot(instr.args[0]).get(0) + elements.start;
             self.arena.copy(DType::Num, out, init, elements.len());
         } else {
             self.arena.nums.row_mut(out, elements.len()).fill(N::default());
         }
-        let out = Sum { out: place, width: instr.width, elements };
-        let ticks = self.bound.ticks;
+    }
+
+    /// Adds the terms of some elements of a sum at the ticks that run.
+    pub(super) fn add_terms(&mut self, instr: &Instr, elements: Range<usize>) -> Result<(), Suspect> {
+        let Kernel::Sum { backward, terms, .. } = &instr.kernel else { return Ok(()) };
+        let backward = *backward;
+        let out = Sum { out: self.spot(instr.out).get(0), width: instr.width, elements };
+        let (ticks, part) = (self.bound.ticks, self.part);
         // The ranges of the first tick, of those in the middle and of the last one, so that no range is taken twice.
-        let mut next = if backward { ticks } else { 0 };
-        loop {
+        let mut next = if backward { part.1 } else { part.0 };
+        while next != if backward { part.0 } else { part.1 } {
             let found = terms.iter().find_map(|addend| {
                 let mut runs = ranges(addend.at, ticks);
-                runs.find(|(from, to)| if backward { *to == next } else { *from == next })
-                    .map(|r| (r, addend))
+                let is_next =
+                    |from, to| if backward { from < next && next <= to } else { from <= next && next < to };
+                runs.find(|(from, to)| is_next(*from, *to)).map(|r| (r, addend))
             });
             let Some(((from, to), addend)) = found else {
                 // Nothing is added at this tick.
-                match (backward, next) {
-                    (true, 0) => return Ok(()),
-                    (true, _) => next -= 1,
-                    (false, t) if t == ticks => return Ok(()),
-                    (false, _) => next += 1,
-                }
+                next = if backward { next - 1 } else { next + 1 };
                 continue;
             };
+            let (from, to) = if backward { (from.max(part.0), next) } else { (next, to.min(part.1)) };
             self.add_where(addend, &out, (from, to), backward)?;
             next = if backward { from } else { to };
         }
+        Ok(())
     }
 
     /// Adds at those ticks of a range at which conditions hold: at all that follow each other at once.
@@ -161,6 +178,36 @@ impl<N: Number> Run<'_, N> {
         Ok(())
     }
 
+    /// Adds products of ticks, as many at once as make a [`block`] where their rows lie one after the other.
+    fn add_products(
+        &mut self,
+        [m, k, n]: [usize; 3],
+        [a, b]: [Spot; 2],
+        Sum { out, elements, .. }: &Sum,
+        (mut from, mut to): (usize, usize),
+        backward: bool,
+    ) {
+        let joined = a.step == m * k && b.step == k * n;
+        let block = match (joined, backward) {
+            (false, _) => 1,
+            (true, true) => block(k),
+            (true, false) => to - from,
+        };
+        while from < to {
+            let (first, end) = if backward {
+                (from.max((to - 1) / block * block), to)
+            } else {
+                (from, to.min(from + block))
+            };
+            (from, to) = if backward { (from, first) } else { (end, to) };
+            let k = k * (end - first);
+            let s = Split::new(&mut self.arena.nums, out + elements.start, elements.len());
+            let (a, b) = (s.row(a.get(first), m * k), s.row(b.get(first), k * n));
+            let columns = elements.start / n.max(1)..elements.end / n.max(1);
+            N::add_outer([m, k, n], columns, a, b, s.out);
+        }
+    }
+
     fn add(
         &mut self,
         added: &Added,
@@ -171,15 +218,7 @@ impl<N: Number> Run<'_, N> {
         let Sum { out, width, ref elements } = *sum;
         match added {
             Added::Outer([m, k, n], [a, b]) => {
-                let (a, b) = (self.spot(*a), self.spot(*b));
-                let joined = a.step == m * k && b.step == k * n;
-                let (k, times) = if joined { (k * (to - from), 1) } else { (*k, to - from) };
-                for t in (0..times).map(|i| if backward && !joined { to - 1 - i } else { from + i }) {
-                    let s = Split::new(&mut self.arena.nums, out + elements.start, elements.len());
-                    let (a, b) = (s.row(a.get(t), m * k), s.row(b.get(t), k * n));
-                    let columns = elements.start / (*n).max(1)..elements.end / (*n).max(1);
-                    N::add_outer([*m, k, *n], columns, a, b, s.out);
-                }
+                self.add_products([*m, *k, *n], [self.spot(*a), self.spot(*b)], sum, (from, to), backward);
             }
             Added::Rows(x) => {
                 let rows = self.rows(*x, width);

@@ -59,7 +59,7 @@ fn text(args: &Check, report: &CheckReport, file: &str) -> String {
     let mut text = if ok { format!("{file}: ok\n") } else { String::new() };
     for analysis in &report.analyses {
         if args.explain {
-            text += &verdict::explanation(analysis);
+            text += &verdict::explanation(analysis, args.cycles);
         } else if ok {
             text += &format!("  {}\n", verdict::line(analysis));
             if let Some(engine) = verdict::engine_line(analysis) {

@@ -175,7 +175,7 @@ fn size(bytes: u64) -> String {
 }
 
 /// All about one node, for a person.
-pub(super) fn explanation(analysis: &Analysis) -> String {
+pub(super) fn explanation(analysis: &Analysis, cycles: Option<usize>) -> String {
     let mut text = format!("{}\n", line(analysis));
     let Some(run) = &analysis.run else { return text };
     for (v, bound) in &run.bounds.outputs {
@@ -198,6 +198,7 @@ pub(super) fn explanation(analysis: &Analysis) -> String {
     if run.bounds.program.kind != Kind::Rejected {
         text += &kept(run.bounds.bytes);
         text += &format!("  {}\n", plan::line(analysis, run));
+        text += &cycles.and_then(|cycles| plan::window(run, cycles)).unwrap_or_default();
     }
     text
 }

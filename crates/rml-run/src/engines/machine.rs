@@ -3,8 +3,8 @@
 use std::fmt;
 
 use rml_backend::Held;
-use rml_backend_cpu::plan::{Machine as Embedded, Suspect};
-use rml_base::Diagnostic;
+use rml_backend_cpu::plan::{Machine as Embedded, Suspect, TooLong};
+use rml_base::{Diagnostic, memory};
 use rml_ir::op::Number;
 use rml_ir::{Data, Precision};
 use rml_lower::{Fault, Machine as Lowered};
@@ -49,8 +49,8 @@ pub(super) trait Machine: fmt::Debug + Send {
     fn set_register(&mut self, register: usize, value: &Held, precision: Precision)
     -> Result<(), Diagnostic>;
 
-    /// How many bytes a window takes of the host's memory: so many, and so many more for each tick.
-    fn footprint(&self) -> (u64, u64);
+    /// Asks for the host's memory for windows of that many ticks, and settles how they run in what there is.
+    fn ask(&mut self, ticks: usize) -> Result<(), TooLong>;
 }
 
 fn suspect(_: Suspect) -> Fault {
@@ -107,9 +107,8 @@ impl<N: Number> Machine for Embedded<N> {
         Ok(())
     }
 
-    fn footprint(&self) -> (u64, u64) {
-        let footprint = self.footprint();
-        (footprint.fixed, footprint.per_tick)
+    fn ask(&mut self, ticks: usize) -> Result<(), TooLong> {
+        Embedded::ask(self, ticks)
     }
 }
 
@@ -160,7 +159,10 @@ impl Machine for Lowered {
         Ok(Lowered::set_register(self, register, value)?)
     }
 
-    fn footprint(&self) -> (u64, u64) {
-        self.footprint()
+    fn ask(&mut self, ticks: usize) -> Result<(), TooLong> {
+        let (fixed, per_tick) = self.footprint();
+        let least = Err("only the embedded backend computes values again");
+        memory::ask(fixed.saturating_add(per_tick.saturating_mul(ticks as u64)))
+            .map_err(|short| TooLong { short, least })
     }
 }

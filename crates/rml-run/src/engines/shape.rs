@@ -1,9 +1,11 @@
 //! How a node runs over windows, before it does.
 
-use rml_backend_cpu::plan::{Footprint, footprint};
+use std::sync::Arc;
+
+use rml_backend_cpu::plan::{Budget, Footprint, budget, footprint};
 use rml_driver::RunFacts;
 use rml_engine::{Declined, Reason};
-use rml_plan::Outline;
+use rml_plan::{Outline, Plan};
 use rml_schedule::Fed;
 
 use super::plan::planned;
@@ -23,8 +25,20 @@ impl PlanShape {
     /// # Errors
     /// Why it has none, with the place.
     pub fn new(run: &RunFacts) -> Result<Self, Declined> {
-        let lacks = || Declined::new(Reason::Use, "a constant has no value");
-        let plan = planned(&run.undrawn().ok_or_else(lacks)?, &run.analyses, Fed::Windows)?.plan;
+        let plan = plan(run)?;
         Ok(Self { outline: Outline::of(&plan), footprint: footprint(&plan) })
     }
+
+    /// What windows of that many cycles of a node take, and how they run where there are so many bytes.
+    ///
+    /// # Errors
+    /// Why it has no plan, with the place.
+    pub fn budget(run: &RunFacts, cycles: usize, available: u64) -> Result<Budget, Declined> {
+        Ok(budget(&plan(run)?, cycles, available))
+    }
+}
+
+fn plan(run: &RunFacts) -> Result<Arc<Plan>, Declined> {
+    let lacks = || Declined::new(Reason::Use, "a constant has no value");
+    Ok(planned(&run.undrawn().ok_or_else(lacks)?, &run.analyses, Fed::Windows)?.plan)
 }

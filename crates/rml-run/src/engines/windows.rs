@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use rml_backend::Held;
-use rml_base::{Diagnostic, EntityId, IndexVec, codes, memory};
+use rml_base::{Diagnostic, EntityId, IndexVec, codes};
 use rml_engine::{Block, Column, Fast, Inputs, Outputs, Present, Snapshot, States, Usage, Verdict};
 use rml_ir::flat::Var;
 use rml_ir::{Data, Shape, Type, Value};
 use rml_lower::Fault;
 use rml_plan::{Atom, Ends, Kind, Plan, Reg, Rule};
 
+use super::budget::refused;
 use super::given::Given;
 use super::machine::Machine;
 
@@ -127,7 +128,7 @@ impl<M: Machine> Windows<M> {
             }
             Ends::Found { .. } => return self.find(from, rows),
         };
-        let runs = self.fits(from, from + ticks) && self.has_memory(ticks);
+        let runs = self.fits(from, from + ticks) && self.has_memory(ticks)?;
         Ok(if runs { Next::Window(ticks) } else { Next::Suspect })
     }
 
@@ -136,7 +137,7 @@ impl<M: Machine> Windows<M> {
         let all = self.cycles - from;
         let mut ticks = all.min(self.searched.max(Self::SOME));
         loop {
-            if !self.fits(from, from + ticks) || !self.has_memory(ticks) {
+            if !self.fits(from, from + ticks) || !self.has_memory(ticks)? {
                 return Ok(Next::Suspect);
             }
             self.tried.clear();
@@ -213,10 +214,15 @@ impl<M: Machine> Windows<M> {
         self.machine.unset_register(register.index());
     }
 
-    /// Asks for the memory of the tapes of a window.
-    fn has_memory(&self, ticks: usize) -> bool {
-        let (fixed, per_tick) = self.machine.footprint();
-        memory::ask(fixed.saturating_add(per_tick.saturating_mul(ticks as u64))).is_ok()
+    /// Asks for the memory of the tapes of a window. Where the plan cannot do with less, the simulator may.
+    fn has_memory(&mut self, ticks: usize) -> Result<bool, Diagnostic> {
+        match self.machine.ask(ticks) {
+            Ok(()) => Ok(true),
+            Err(too_long) if too_long.least.is_ok() && self.plan.ends != Ends::Nothing => {
+                Err(refused(&too_long, ticks))
+            }
+            Err(_) => Ok(false),
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! How a node runs: the shape of its plan, or why it has none.
 
-use rml::{Analysis, PlanShape, RunFacts};
+use rml::{Analysis, PlanShape, RunFacts, memory};
 use serde_json::{Value, json};
 
 use super::size;
@@ -32,6 +32,35 @@ pub(super) fn line(analysis: &Analysis, run: &RunFacts) -> String {
             format!("runs in the simulator: {}{}", declined.text, place.unwrap_or_default())
         }
     }
+}
+
+/// What a window of that many cycles takes, and how it runs in the memory that there is; nothing if there is no plan.
+pub(super) fn window(run: &RunFacts, cycles: usize) -> Option<String> {
+    let available = memory::limit().saturating_sub(memory::used());
+    let budget = PlanShape::budget(run, cycles, available).ok()?;
+    let plural = if cycles == 1 { "" } else { "s" };
+    let mut text = format!("    a window of {cycles} cycle{plural} takes {}\n", size(budget.whole));
+    let fits = budget.whole <= available;
+    let room = size(available);
+    text += &match (budget.cut, budget.least) {
+        _ if fits => format!("    it fits in {room}\n"),
+        (Some(cut), _) => {
+            let (again, all) = cut.again;
+            let again = match again {
+                0 => "nothing is computed again".to_owned(),
+                again => format!("{again} of {all} loops, and what they need, are computed again"),
+            };
+            let (ticks, bytes) = (cut.ticks, size(cut.bytes));
+            format!("    within {room} it runs in segments of {ticks} cycles, in {bytes}; {again}\n")
+        }
+        _ => format!("    it does not fit in {room}\n"),
+    };
+    text += &match budget.least {
+        Ok(least) if least == budget.whole => "    in segments it takes no less\n".to_owned(),
+        Ok(least) => format!("    in segments it takes at least {}\n", size(least)),
+        Err(why) => format!("    it does not run in segments: {why}\n"),
+    };
+    Some(text)
 }
 
 /// As JSON: the numbers of a plan, or `{"declined": reason, "line": .., "column": ..}`.

@@ -1,0 +1,147 @@
+//! Windows whose values do not fit in memory: they run segment by segment.
+//!
+//! A sweep goes over the segments of a window. What is computed for a segment has room for its ticks alone; a later sweep that needs it computes it
+//! again, from what loops carry over the ends of segments, which is kept of each of them. Inputs, outputs and what there is once
+//! a window stay where they are. Each value is computed from the same operands as in a window that runs as a whole, and sums add in the
+//! same order, so the bits are the same.
+
+use rml_base::memory::bytes_of;
+
+use super::code::{Added, At, Code, Kernel};
+use super::footprint::{bytes, packs};
+use super::place::{Placement, TYPES};
+use nodes::{Kind, Node, Nodes};
+use rooms::{Cut, Rooms};
+use sweeps::{Order, Sweeps};
+
+mod nodes;
+mod rooms;
+mod run;
+mod sweeps;
+#[cfg(test)]
+mod tests;
+
+/// How windows of a plan run in segments.
+#[derive(Debug)]
+pub(super) struct Segments {
+    nodes: Vec<Node>,
+    /// The tick that each operand means.
+    ats: Vec<At>,
+    /// What each sweep does; the first one is none.
+    orders: Vec<Order>,
+    /// For each place, the sweep in which it is filled first.
+    level: Vec<usize>,
+    rooms: Rooms,
+    /// Segments have a multiple of that many ticks.
+    block: usize,
+}
+
+impl Segments {
+    /// How windows of a plan run in segments.
+    ///
+    /// # Errors
+    /// Why they cannot.
+    pub(super) fn of(code: &Code, placement: &Placement) -> Result<Self, &'static str> {
+        if code.waits || code.ahead > 0 {
+            return Err("its blocks wait for later cycles");
+        }
+        if code.ending.is_some() {
+            return Err("the program finds where its windows end");
+        }
+        if !code.backups.is_empty() {
+            return Err("a state changes within the window");
+        }
+        let all = Nodes::of(code);
+        if all.nodes.iter().any(|node| !is_plain(code, node)) {
+            return Err("a sum is read before it is whole");
+        }
+        let sweeps = Sweeps::of(code, &all);
+        let rooms = Rooms::of(code, placement, &all, &sweeps);
+        let (nodes, ats) = (all.nodes, all.ats);
+        let Sweeps { orders, level, .. } = sweeps;
+        let blocks = nodes.iter().flat_map(|node| node.units.clone()).flat_map(|unit| blocks(code, unit));
+        let block = blocks.max().unwrap_or(1);
+        Ok(Self { nodes, ats, orders, level, rooms, block })
+    }
+
+    /// The bytes of a window that is cut so.
+    fn bytes<N>(&self, code: &Code, cut: Cut) -> u64 {
+        let elements = TYPES.iter().zip(self.rooms.elements(cut));
+        elements.fold(packs::<N>(code), |sum, (dtype, n)| sum.saturating_add(bytes_of(n, bytes::<N>(*dtype))))
+    }
+
+    /// How a window of that many ticks is cut into at least that many segments.
+    fn cut(&self, ticks: usize, count: usize) -> Cut {
+        let least = self.rooms.halo.0.max(self.rooms.halo.1).max(1);
+        let size = ticks.div_ceil(count.max(1)).max(least);
+        // Rounded down, unless there would be nothing left.
+        let blocks = if size / self.block > 0 { size / self.block } else { 1 };
+        Cut { ticks, size: (blocks * self.block).max(least.next_multiple_of(self.block)) }
+    }
+
+    /// The longest segments that fit in so many bytes, if any do.
+    pub(super) fn fit<N>(&self, code: &Code, ticks: usize, available: u64) -> Option<usize> {
+        // With more segments there is less of each and more is kept of all: up to the least there is, fewer are found by halves.
+        let (least, _) = self.least::<N>(code, ticks);
+        let fits = |count: usize| self.bytes::<N>(code, self.cut(ticks, count)) <= available;
+        if !fits(least) {
+            return None;
+        }
+        let (mut few, mut many) = (1, least);
+        while few < many {
+            let count = few.midpoint(many);
+            if fits(count) { many = count } else { few = count + 1 }
+        }
+        Some(self.cut(ticks, many).size)
+    }
+
+    /// With how many segments a window takes the fewest bytes, and how many these are.
+    pub(super) fn least<N>(&self, code: &Code, ticks: usize) -> (usize, u64) {
+        let of = |count: usize| self.bytes::<N>(code, self.cut(ticks, count));
+        let (mut few, mut many) = (1, ticks.max(1));
+        while few < many {
+            let count = few.midpoint(many);
+            if of(count) <= of(count + 1) { many = count } else { few = count + 1 }
+        }
+        // Blocks make steps, so the neighbours by powers of two are asked, too.
+        let near = (0..usize::BITS).map(|power| 1_usize << power).take_while(|count| *count <= ticks);
+        let best = near.chain([few]).min_by_key(|count| of(*count)).unwrap_or(few);
+        (best, of(best))
+    }
+
+    /// How many ticks segments of windows have, at least.
+    pub(super) fn bytes_of<N>(&self, code: &Code, ticks: usize, size: usize) -> u64 {
+        self.bytes::<N>(code, Cut { ticks, size })
+    }
+
+    /// The loops that run more than once, and all of them.
+    pub(super) fn loops(&self) -> (usize, usize) {
+        let is_loop = |i: &usize| matches!(self.nodes[*i].kind, Kind::Loop { .. });
+        let loops: Vec<usize> = (0..self.nodes.len()).filter(is_loop).collect();
+        let runs = |i: &usize| self.orders.iter().filter(|order| order.runs[*i]).count();
+        (loops.iter().filter(|i| runs(i) > 1).count(), loops.len())
+    }
+}
+
+/// Whether a sum is the only one of its tape, and there once.
+fn is_plain(code: &Code, node: &Node) -> bool {
+    let Kind::Sum { .. } = node.kind else { return true };
+    node.units.len() == 1
+        && code.units[node.units.clone()].iter().all(|unit| {
+            let last = code.instrs[unit.instrs.clone()].last();
+            unit.when.is_empty() && last.is_some_and(|sum| !code.data(sum.out).1.per_tick)
+        })
+}
+
+/// How many ticks each product of a sum takes at a time.
+fn blocks(code: &Code, unit: usize) -> impl Iterator<Item = usize> {
+    let instrs = &code.instrs[code.units[unit].instrs.clone()];
+    let terms = instrs.iter().filter_map(|instr| match &instr.kernel {
+        Kernel::Sum { backward: true, terms, .. } => Some(terms),
+        _ => None,
+    });
+    terms.flatten().filter_map(|addend| match addend.added {
+        Added::Outer([_, k, _], _) => Some(super::tick::block(k)),
+        _ => None,
+    })
+}

@@ -1,0 +1,21 @@
+//! Windows that do not fit in memory.
+
+use rml_backend_cpu::plan::TooLong;
+use rml_base::{Diagnostic, memory};
+
+/// Says how much memory a window of that many cycles takes, and with how little it would run.
+pub(crate) fn refused(TooLong { short, least }: &TooLong, cycles: usize) -> Diagnostic {
+    let plural = if cycles == 1 { "" } else { "s" };
+    let refused = short.diagnostic(format!("a window of {cycles} cycle{plural}"));
+    match least {
+        Ok(least) => {
+            // What is in use counts, too.
+            let enough = least.saturating_add(short.used);
+            refused.note(format!(
+                "in segments, computed again where they are needed again, it takes at least {}: `--memory {enough}` will do",
+                memory::size(*least)
+            ))
+        }
+        Err(why) => refused.note(format!("it does not run in segments: {why}")),
+    }
+}

@@ -1,0 +1,140 @@
+//! Windows that do not fit in memory run in segments, with the bits of windows that run as a whole. One test, since the limit is the process's.
+
+#[path = "../stepper/ffi.rs"]
+#[allow(dead_code, reason = "it counts calls, too")]
+mod ffi;
+
+use std::path::Path;
+
+use ffi::bytes_kept_by;
+use rml::{DType, Options, PlanShape, Program, Source, StaticValue, Stepper, memory};
+
+const UNLIMITED: u64 = 1 << 40;
+
+/// Sets all inputs at all cycles of a window: numbers, small integers, conditions that hold now and then.
+fn fill(stepper: &mut Stepper, program: &Program, cycles: usize, window: usize) {
+    let flat = program.flat();
+    for input in &flat.inputs {
+        let data = &flat.vars[input.var];
+        let name = data.name.clone().expect("inputs have names");
+        if &*name == "end" {
+            continue;
+        }
+        let n = data.ty.shape.len();
+        let seed = |i: usize| (i * 7919 + window * 104_729) % 2003;
+        for t in 0..cycles {
+            let at = |j: usize| seed(t * n + j);
+            match data.ty.dtype {
+                DType::Num => {
+                    let port = stepper.input::<f32>(&name).expect("a number");
+                    let x: Vec<f32> = (0..n).map(|j| at(j) as f32 / 1001.5 - 1.0).collect();
+                    stepper.write_at(port, t, &x);
+                }
+                DType::Int => {
+                    let port = stepper.input::<i64>(&name).expect("an integer");
+                    let x: Vec<i64> = (0..n).map(|j| at(j) as i64 % 2).collect();
+                    stepper.write_at(port, t, &x);
+                }
+                DType::Bool => {
+                    let port = stepper.input::<bool>(&name).expect("a condition");
+                    let x: Vec<bool> = (0..n).map(|j| at(j) % 7 == 0).collect();
+                    stepper.write_at(port, t, &x);
+                }
+            }
+        }
+    }
+}
+
+/// The outputs of some windows of about that many cycles, to the bit.
+fn outputs(stepper: &mut Stepper, program: &Program, cycles: usize) -> Vec<String> {
+    let mut seen = Vec::new();
+    for (window, cycles) in [cycles, cycles - 20, cycles + 1].into_iter().enumerate() {
+        stepper.window(cycles).expect("there is memory");
+        fill(stepper, program, cycles, window);
+        stepper.step().expect("it runs");
+        let flat = program.flat();
+        for output in &flat.outputs {
+            let data = &flat.vars[*output];
+            let name = data.name.clone().expect("outputs have names");
+            for t in 0..cycles {
+                let text = match data.ty.dtype {
+                    DType::Num => {
+                        let port = stepper.output::<f32>(&name).expect("a number");
+                        let bits = |x: &[f32]| x.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+                        format!("{:?}", stepper.read_at(port, t).map(bits))
+                    }
+                    DType::Int => format!("{:?}", stepper.read_at(stepper.output::<i64>(&name).unwrap(), t)),
+                    DType::Bool => {
+                        format!("{:?}", stepper.read_at(stepper.output::<bool>(&name).unwrap(), t))
+                    }
+                };
+                seen.push(format!("{name} {t} {text}"));
+            }
+        }
+    }
+    seen
+}
+
+/// Draws, an own cell with a normalisation, two layers, a loss in every cycle, and a metric over them.
+const OWN: &str = "
+import std.layers;
+import std.losses;
+import std.normalisation;
+node cell(units, x: num [batch, d]) -> (h: num [batch, units])
+  hp = zeros([batch, units]) fby h;
+  cp = zeros([batch, units]) fby c;
+  z = dense(units, concat(x, hp, 1));
+  c = 0.9 * cp + layer_norm(z) * sigmoid(z);
+  h = tanh(c);
+node net(x: num [batch, 5]) -> (o: num [batch, 2])
+  a = dropout(0.3, cell(6, x), true);
+  o = dense(2, lstm(7, a));
+node train(x: num [batch, 5], y: num [batch, 2], end: bool []) -> (loss, mean when end)
+  o, _ = diff_net(x, true, do) every end;
+  loss, do, _ = diff_mse(o, y, true, -0.1);
+  total, n = sums(loss) every end;
+  mean = (total / n) when end;
+node sums(x: num []) -> (total, n)
+  total = (0.0 fby total) + x;
+  n = (0.0 fby n) + 1.0;
+";
+
+fn options() -> Options {
+    let defaults = [("batch".to_owned(), StaticValue::Int(4))].into_iter().collect();
+    Options { node: Some("train".to_owned()), defaults, ..Options::default() }
+}
+
+/// Runs windows as a whole and in a part of the memory of their ticks.
+fn compare(name: &str, source: &Source, parts: &[u64]) {
+    memory::set_limit(UNLIMITED);
+    let program = rml::compile(source, &options()).unwrap();
+    let facts = rml::analyse(source, &options()).unwrap().run.unwrap();
+    let stated = PlanShape::new(&facts).unwrap().footprint;
+    let cycles = 203;
+    let whole = outputs(&mut Stepper::windows(&program).unwrap(), &program, cycles);
+    for part in parts {
+        let mut stepper = Stepper::windows(&program).unwrap();
+        // What there is once a window takes some more in segments.
+        let limit = 2 * stated.fixed + stated.per_tick * cycles as u64 / part;
+        memory::set_limit(memory::used() + limit);
+        let (bytes, begun) = bytes_kept_by(|| stepper.window(cycles + 1));
+        begun.unwrap();
+        assert!(bytes as u64 <= limit + TABLES, "{name}: {bytes} of {limit} bytes");
+        assert!(limit < stated.at(cycles - 20), "{name} runs as a whole");
+        assert_eq!(outputs(&mut stepper, &program, cycles), whole, "{name}, in 1/{part}");
+    }
+}
+
+/// The bytes of the tables of code.
+const TABLES: u64 = 100_000;
+
+#[test]
+fn windows_in_segments_have_the_bits_of_whole_ones() {
+    for name in ["digits", "digits_gru", "bidirectional", "forecast", "batchnorm", "characters", "nested"] {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../examples/{name}.rml"));
+        // A product of one row a cycle takes 64 cycles at a time.
+        let parts: &[u64] = if name == "nested" { &[2] } else { &[3, 9] };
+        compare(name, &Source::file(&file), parts);
+    }
+    compare("own", &Source::text("own", OWN), &[2, 8]);
+}
