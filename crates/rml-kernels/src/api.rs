@@ -2,7 +2,7 @@
 
 use crate::functions::{Binary, Unary, binary_on, unary_on, unary_one_on};
 use crate::isa::Isa;
-use crate::product::{Matrix, MatrixMut, Packed, Product, Right, fits, multiply_on};
+use crate::product::{Direction, Matrix, MatrixMut, Packed, Product, Right, Term, fits, multiply_on, row_on};
 use crate::real::Number;
 use crate::sums::{maxima_on, sums_on};
 
@@ -18,6 +18,7 @@ pub trait Kernels: Number {
     fn unary_one(f: Unary, x: Self) -> Self;
     fn binary(f: Binary, a: &[Self], b: &[Self], out: &mut [Self]);
     fn multiply(product: Product<'_, Self>);
+    fn row(terms: &[Term<'_, Self>], direction: Direction, out: &mut [Self]);
     fn sums(n: usize, inner: usize, x: &[Self], out: &mut [Self]);
     fn maxima(n: usize, x: &[Self], out: &mut [Self]);
 }
@@ -36,6 +37,9 @@ macro_rules! kernels {
             }
             fn multiply(product: Product<'_, Self>) {
                 multiply_on(Isa::best(), product);
+            }
+            fn row(terms: &[Term<'_, Self>], direction: Direction, out: &mut [Self]) {
+                row_on(Isa::best(), terms, false, direction, out);
             }
             fn sums(n: usize, inner: usize, x: &[Self], out: &mut [Self]) {
                 sums_on(Isa::best(), n, inner, x, out);
@@ -111,6 +115,23 @@ pub fn product<T: Real>(left: Matrix<'_, T>, right: Matrix<'_, T>, add: bool, ou
 pub fn product_packed<T: Real>(left: Matrix<'_, T>, right: &Packed<T>, add: bool, out: MatrixMut<'_, T>) {
     fits((right.rows(), right.columns()), &left, &out);
     T::multiply(Product { left, right: Right::Packed(right), add, out });
+}
+
+/// `out` = the first term + the second one + .., from left to right; a product as a term has the bits of [`product`].
+///
+/// ```
+/// use rml_kernels::{Direction, Term, row};
+/// let mut out = [0.0; 2];
+/// let terms = [Term::product(&[2.0], 2, &[3.0, 4.0]), Term::row(&[0.5, 0.25])];
+/// row(&terms, Direction::Forward, &mut out);
+/// assert_eq!(out, [6.5, 8.25]);
+/// ```
+///
+/// # Panics
+/// If a term has not as many columns as `out`.
+#[inline]
+pub fn row<T: Real>(terms: &[Term<'_, T>], direction: Direction, out: &mut [T]) {
+    T::row(terms, direction, out);
 }
 
 /// Sums along the middle axis of `outer x n x inner` elements, into `outer x inner`.

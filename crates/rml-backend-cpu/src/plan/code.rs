@@ -6,6 +6,7 @@ use rml_ir::op::{Around, Op};
 use rml_ir::{DType, Positions, Shape};
 
 use super::operand::Arg;
+use super::rows::Summand;
 use super::walk::{Dim, Walk};
 use super::wants::{Lazy, LazyWrite, Wants};
 
@@ -61,6 +62,8 @@ pub(super) enum Kernel {
     Product([usize; 3], Option<usize>),
     /// The same product, which goes on from a third operand.
     Further([usize; 3], Option<usize>),
+    /// The sum of rows and of products of one row.
+    Rows(Vec<Summand>),
     /// As many products, one for each pair of matrices.
     Products(usize, [usize; 3]),
     /// `sum`, `mean`, `max`, `min`, `any` or `all`.

@@ -29,6 +29,7 @@ mod place;
 mod ports;
 mod profile;
 mod reached;
+mod rows;
 mod run;
 mod scalar;
 mod search;
@@ -90,6 +91,8 @@ pub struct Machine<N: Number> {
     fit: Fit,
     /// The threads that share the work, if it has some to share.
     team: Option<Box<Team>>,
+    /// Whether the last window ended with a matrix read from its first column on.
+    turned: bool,
     /// What measures windows.
     probe: Option<Box<Probe>>,
 }
@@ -108,7 +111,7 @@ impl<N: Number> Machine<N> {
     /// # Errors
     /// There is no memory for a window of one tick.
     pub fn with_threads(plan: Arc<Plan>, threads: usize) -> Result<Self, Shortage> {
-        Self::of(pack::pack(plan), (threads, Limits::USUAL))
+        Self::packed(plan, (threads, Limits::USUAL))
     }
 
     /// The same, where threads share whatever they can, however little it is.
@@ -117,12 +120,21 @@ impl<N: Number> Machine<N> {
     /// There is no memory for a window of one tick.
     #[doc(hidden)]
     pub fn sharing_all(plan: Arc<Plan>, threads: usize) -> Result<Self, Shortage> {
-        Self::of(pack::pack(plan), (threads, Limits::NONE))
+        Self::packed(plan, (threads, Limits::NONE))
     }
 
-    /// The same without packing.
-    fn of(plan: Arc<Plan>, threads: (usize, Limits)) -> Result<Self, Shortage> {
-        let (mut code, mut placement) = compiled(&plan);
+    fn packed(plan: Arc<Plan>, threads: (usize, Limits)) -> Result<Self, Shortage> {
+        let plan = pack::pack(plan);
+        let compiled = compiled(&plan);
+        Self::of(plan, compiled, threads)
+    }
+
+    /// Starts code for a plan in its initial state.
+    fn of(
+        plan: Arc<Plan>,
+        (mut code, mut placement): (Code, Placement),
+        threads: (usize, Limits),
+    ) -> Result<Self, Shortage> {
         let team = Team::new(&mut code, &mut placement, threads).map(Box::new);
         if cfg!(debug_assertions) && placement.sizes.iter().all(|size| size.at(5) < CHECKED) {
             // Sequences run together where there are several ticks in the middle.
@@ -145,6 +157,7 @@ impl<N: Number> Machine<N> {
             fit: Fit::default(),
             set,
             team,
+            turned: false,
             probe: None,
             plan,
         };
@@ -275,6 +288,7 @@ impl<N: Number> Machine<N> {
             probe.end();
         }
         self.finished = done;
+        self.turned ^= ticks % 2 == 1;
         Ok(done)
     }
 
@@ -303,6 +317,7 @@ impl<N: Number> Machine<N> {
             // Threads are bound to whole windows.
             team: self.team.as_deref_mut().filter(|_| self.bound.cut.is_none()),
             part: self.bound.part,
+            turned: self.turned,
         }
     }
 
@@ -416,6 +431,12 @@ pub fn footprint(plan: &Arc<Plan>) -> Footprint {
 /// Code for a plan, and where its values lie.
 fn compiled(plan: &Plan) -> (Code, Placement) {
     let mut code = lower::lower(plan);
+    rows::fuse(&mut code);
+    placed(code)
+}
+
+/// Code in the order in which it runs, and where its values lie.
+fn placed(mut code: Code) -> (Code, Placement) {
     batch::choose(&mut code);
     let placement = place::place(&mut code);
     list::list(&mut code);

@@ -1,32 +1,32 @@
 //! Matrices that are laid out for products once, and used at many ticks.
 
 use rml_ir::op::Number;
+use rml_kernels::Packed;
 
-use super::code::{At, Code, Kernel, Pack, Slot};
+use super::code::{At, Code, Pack, Slot};
+use super::operand::Arg;
+use super::rows;
 
 /// Says which products share matrices that stay the same while the pass runs in which they stand.
 pub(super) fn choose(code: &mut Code) {
     for pass in &code.passes {
-        let units = &code.units[pass.units.clone()];
+        let (units, pass_is_over) = (&code.units[pass.units.clone()], pass.over);
         let instrs = || units.iter().flat_map(|unit| unit.instrs.clone());
         let outs: Vec<usize> = instrs().map(|i| code.refs[code.instrs[i].out].slot.0).collect();
         for i in instrs() {
-            let instr = &mut code.instrs[i];
-            let (Kernel::Product([_, rows, columns], pack) | Kernel::Further([_, rows, columns], pack)) =
-                &mut instr.kernel
-            else {
-                continue;
-            };
-            let of = code.refs[instr.args[1]];
-            let slot = &code.slots[of.slot.0];
-            let stays = !slot.per_tick || !matches!(of.at, At::Here(_));
-            if !stays || !slot.kept && (pass.over || outs.contains(&of.slot.0)) {
-                continue;
-            }
-            let same = code.packs.iter().position(|pack| pack.of == of);
-            *pack = Some(same.unwrap_or(code.packs.len()));
-            if same.is_none() {
-                code.packs.push(Pack { of, size: [*rows, *columns], fresh: !slot.kept });
+            let columns = |arg: Arg| code.slots[code.refs[arg].slot.0].width;
+            for (right, size, pack) in rows::matrices(&mut code.instrs[i], columns) {
+                let of = code.refs[right];
+                let slot = &code.slots[of.slot.0];
+                let stays = !slot.per_tick || !matches!(of.at, At::Here(_));
+                if !stays || !slot.kept && (pass_is_over || outs.contains(&of.slot.0)) {
+                    continue;
+                }
+                let same = code.packs.iter().position(|pack| pack.of == of);
+                *pack = Some(same.unwrap_or(code.packs.len()));
+                if same.is_none() {
+                    code.packs.push(Pack { of, size, fresh: !slot.kept });
+                }
             }
         }
     }
@@ -45,7 +45,7 @@ enum State {
 /// A matrix laid out.
 #[derive(Debug)]
 pub(super) struct Layout<N: Number> {
-    packed: Option<N::Packed>,
+    packed: Option<Packed<N>>,
     state: State,
 }
 
@@ -61,17 +61,21 @@ impl<N: Number> Layout<N> {
         self.state = State::Changed;
     }
 
-    /// The matrix, if it pays to lay it out for a product with so many rows.
-    pub(super) fn ready(&mut self, rows: usize, size: (usize, usize), b: &[N]) -> Option<&N::Packed> {
+    /// Lays the matrix out, if that pays for a product with so many rows.
+    #[inline]
+    pub(super) fn prepare(&mut self, rows: usize, size: (usize, usize), b: &[N]) {
         if self.state == State::Changed && rows < WORTH {
             self.state = State::Used;
-            return None;
-        }
-        if self.state != State::Packed {
+        } else if self.state != State::Packed {
             N::pack(size, b, &mut self.packed);
             self.state = State::Packed;
         }
-        self.packed.as_ref()
+    }
+
+    /// The matrix, if it is laid out.
+    #[inline]
+    pub(super) fn packed(&self) -> Option<&Packed<N>> {
+        self.packed.as_ref().filter(|_| self.state == State::Packed)
     }
 }
 
@@ -83,20 +87,30 @@ pub(super) enum Packs<'a, N: Number> {
 }
 
 impl<N: Number> Packs<'_, N> {
-    /// The matrix of that number, as [`Layout::ready`].
+    /// The matrix of that number, if it pays to lay it out for a product with so many rows.
     pub(super) fn ready(
         &mut self,
         pack: usize,
         rows: usize,
         size: (usize, usize),
         b: &[N],
-    ) -> Option<&N::Packed> {
-        match self {
-            Packs::Own(layouts) => layouts[pack].ready(rows, size, b),
-            Packs::Shared(layouts) => {
-                layouts[pack].packed.as_ref().filter(|_| layouts[pack].state == State::Packed)
-            }
+    ) -> Option<&Packed<N>> {
+        self.prepare(pack, rows, size, b);
+        self.packed(pack)
+    }
+
+    /// As [`Layout::prepare`].
+    #[inline]
+    pub(super) fn prepare(&mut self, pack: usize, rows: usize, size: (usize, usize), b: &[N]) {
+        if let Packs::Own(layouts) = self {
+            layouts[pack].prepare(rows, size, b);
         }
+    }
+
+    /// As [`Layout::packed`].
+    #[inline]
+    pub(super) fn packed(&self, pack: usize) -> Option<&Packed<N>> {
+        self.all()[pack].packed()
     }
 
     /// The matrices in a place are others now.

@@ -34,6 +34,8 @@ pub(super) struct Run<'a, N: Number> {
     pub(super) team: Option<&'a mut Team>,
     /// The ticks that run: all, or those of a segment.
     pub(super) part: (usize, usize),
+    /// Whether matrices are read from the other end at even ticks, and not at odd ones, by products of one row.
+    pub(super) turned: bool,
 }
 
 /// The position of a tick in a window.
@@ -285,6 +287,10 @@ impl<N: Number> Run<'_, N> {
             Kernel::Copy(dtype, walk) => self.copy(*dtype, walk, instr, from, to),
             Kernel::Product(size, pack) | Kernel::Further(size, pack) => {
                 self.product(*size, *pack, instr, from, to);
+                Ok(())
+            }
+            Kernel::Rows(summands) => {
+                (from..to).for_each(|t| self.add_up(summands, instr, t));
                 Ok(())
             }
             Kernel::Sum { .. } => self.sum(instr, 0..instr.width),

@@ -99,6 +99,7 @@ impl<N: Number> Run<'_, N> {
             | Kernel::Copy(..)
             | Kernel::Product(..)
             | Kernel::Further(..)
+            | Kernel::Rows(_)
             | Kernel::Sum { .. } => {}
         }
         Ok(())

@@ -9,12 +9,15 @@ mod dots;
 mod ffi;
 mod matrix;
 mod packed;
+mod row;
 #[cfg(test)]
 #[allow(clippy::cast_possible_truncation, reason = "rounding is meant")]
 mod tests;
 
 pub use matrix::{Matrix, MatrixMut};
 pub use packed::Packed;
+pub(crate) use row::ffi::sum as row_on;
+pub use row::{Direction, Term};
 
 use crate::isa::Isa;
 use crate::real::Number;
@@ -53,7 +56,8 @@ pub(crate) fn multiply_on<T: Number>(isa: Isa, mut product: Product<'_, T>) {
         return;
     }
     if out.rows() == 1 && !matches!(right, Right::Matrix(right) if right.is_transposed()) {
-        return ffi::row(isa, &mut product);
+        let terms = [Term::of(*left, *right)];
+        return row_on(isa, &terms, *add, Direction::Forward, out.row(0));
     }
     if let Right::Matrix(right) = right {
         if out.rows() == 1 && right.is_transposed() && right.columns() > 1 {

@@ -23,6 +23,7 @@ pub trait Vector<T>: Copy {
     unsafe fn load_some(p: *const T, mask: Self::Mask) -> Self;
     unsafe fn store(self, p: *mut T);
     unsafe fn store_some(self, p: *mut T, mask: Self::Mask);
+    unsafe fn add(self, b: Self) -> Self;
     /// `self b + c`, rounded once.
     unsafe fn mul_add(self, b: Self, c: Self) -> Self;
 }
@@ -66,6 +67,14 @@ macro_rules! plain {
                 std::ptr::copy_nonoverlapping(self.0.as_ptr(), p, n);
             }
             #[inline(always)]
+            unsafe fn add(self, b: Self) -> Self {
+                let mut out = self.0;
+                for (out, b) in out.iter_mut().zip(&b.0) {
+                    *out += *b;
+                }
+                Plain(out)
+            }
+            #[inline(always)]
             unsafe fn mul_add(self, b: Self, c: Self) -> Self {
                 let mut out = c.0;
                 for (out, (a, b)) in out.iter_mut().zip(self.0.iter().zip(&b.0)) {
@@ -97,7 +106,7 @@ mod x86 {
     pub struct Avx2<V>(V);
 
     macro_rules! avx512 {
-        ($t:ty, $v:ident, $mask:ty, $lanes:literal, $splat:ident, $load:ident, $some:ident, $store:ident, $put:ident, $fma:ident) => {
+        ($t:ty, $v:ident, $mask:ty, $lanes:literal, $splat:ident, $load:ident, $some:ident, $store:ident, $put:ident, $add:ident, $fma:ident) => {
             impl Vector<$t> for Avx512<arch::$v> {
                 const LANES: usize = $lanes;
                 const ROWS: usize = 6;
@@ -130,6 +139,10 @@ mod x86 {
                     arch::$put(p, mask, self.0);
                 }
                 #[inline(always)]
+                unsafe fn add(self, b: Self) -> Self {
+                    Avx512(arch::$add(self.0, b.0))
+                }
+                #[inline(always)]
                 unsafe fn mul_add(self, b: Self, c: Self) -> Self {
                     Avx512(arch::$fma(self.0, b.0, c.0))
                 }
@@ -146,6 +159,7 @@ mod x86 {
         _mm512_maskz_loadu_ps,
         _mm512_storeu_ps,
         _mm512_mask_storeu_ps,
+        _mm512_add_ps,
         _mm512_fmadd_ps
     );
     avx512!(
@@ -158,11 +172,12 @@ mod x86 {
         _mm512_maskz_loadu_pd,
         _mm512_storeu_pd,
         _mm512_mask_storeu_pd,
+        _mm512_add_pd,
         _mm512_fmadd_pd
     );
 
     macro_rules! avx2 {
-        ($t:ty, $v:ident, $lanes:literal, $bits:ident, $splat:ident, $load:ident, $some:ident, $store:ident, $put:ident, $fma:ident) => {
+        ($t:ty, $v:ident, $lanes:literal, $bits:ident, $splat:ident, $load:ident, $some:ident, $store:ident, $put:ident, $add:ident, $fma:ident) => {
             impl Vector<$t> for Avx2<arch::$v> {
                 const LANES: usize = $lanes;
                 const ROWS: usize = 6;
@@ -196,6 +211,10 @@ mod x86 {
                     arch::$put(p, mask, self.0);
                 }
                 #[inline(always)]
+                unsafe fn add(self, b: Self) -> Self {
+                    Avx2(arch::$add(self.0, b.0))
+                }
+                #[inline(always)]
                 unsafe fn mul_add(self, b: Self, c: Self) -> Self {
                     Avx2(arch::$fma(self.0, b.0, c.0))
                 }
@@ -212,6 +231,7 @@ mod x86 {
         _mm256_maskload_ps,
         _mm256_storeu_ps,
         _mm256_maskstore_ps,
+        _mm256_add_ps,
         _mm256_fmadd_ps
     );
     avx2!(
@@ -224,6 +244,7 @@ mod x86 {
         _mm256_maskload_pd,
         _mm256_storeu_pd,
         _mm256_maskstore_pd,
+        _mm256_add_pd,
         _mm256_fmadd_pd
     );
 }

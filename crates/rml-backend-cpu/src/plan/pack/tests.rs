@@ -6,8 +6,8 @@ use rml_ir::{DType, Precision, Value};
 use rml_plan::{Plan, Reg, parse, verify};
 
 use super::pack;
-use crate::plan::Machine;
 use crate::plan::threads::Limits;
+use crate::plan::{Machine, compiled};
 
 /// The training of eight scalar states, each of which reads the one before; states far from the output have no gradient at the end of
 /// a window.
@@ -35,9 +35,11 @@ fn same(plan: &Arc<Plan>) {
 }
 
 fn same_bits<N: Number>(plan: &Arc<Plan>) {
-    let mut machines =
-        [Machine::<N>::of(Arc::clone(plan), (1, Limits::USUAL)), Machine::<N>::new(Arc::clone(plan))]
-            .map(Result::unwrap);
+    let mut machines = [
+        Machine::<N>::of(Arc::clone(plan), compiled(plan), (1, Limits::USUAL)),
+        Machine::<N>::new(Arc::clone(plan)),
+    ]
+    .map(Result::unwrap);
     for (window, ticks) in [3, 1, 2, 20, 4].into_iter().enumerate() {
         for machine in &mut machines {
             for (i, (_, ty)) in plan.inputs.iter().enumerate() {

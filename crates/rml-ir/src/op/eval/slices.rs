@@ -2,7 +2,7 @@
 
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Range, Sub};
 
-use rml_kernels::{Binary, Matrix, MatrixMut, Packed, Unary};
+use rml_kernels::{Binary, Direction, Matrix, MatrixMut, Packed, Term, Unary};
 
 use super::reduce::{self, Around};
 use super::view::Float;
@@ -26,8 +26,6 @@ pub trait Number:
     + Sync
     + 'static
 {
-    /// A matrix laid out for products with it.
-    type Packed: std::fmt::Debug + Send + Sync;
     /// 1.
     const ONE: Self;
     /// Applies an operator of one num that gives a num to each element; false, and nothing done, for any other operator.
@@ -49,9 +47,11 @@ pub trait Number:
     /// `out += aᵀ x b` for a `k x m` matrix `a`, of which these columns alone are taken, and a `k x n` matrix `b`.
     fn add_outer(size: [usize; 3], columns: Range<usize>, a: &[Self], b: &[Self], out: &mut [Self]);
     /// Lays a `k x n` matrix out for products with it.
-    fn pack(size: (usize, usize), b: &[Self], packed: &mut Option<Self::Packed>);
+    fn pack(size: (usize, usize), b: &[Self], packed: &mut Option<Packed<Self>>);
     /// `out = a x b`, or `out += a x b`, for a dense `a` of `m` rows.
-    fn product_packed(m: usize, a: &[Self], b: &Self::Packed, add: bool, out: &mut [Self]);
+    fn product_packed(m: usize, a: &[Self], b: &Packed<Self>, add: bool, out: &mut [Self]);
+    /// The sum of rows and of products of one row.
+    fn row(terms: &[Term<'_, Self>], direction: Direction, out: &mut [Self]);
     /// `sum`, `mean`, `max` or `min` along an axis. False, and nothing done, for any other operator.
     fn reduce(op: &Op, around: Around, x: &[Self], out: &mut [Self]) -> bool;
     /// Positions of the first largest, or smallest, elements along an axis.
@@ -76,7 +76,6 @@ macro_rules! number {
     ($t:ident, $variant:ident, $below:path) => {
         #[allow(clippy::cast_precision_loss, reason = "rounding to the nearest number is meant")]
         impl Number for $t {
-            type Packed = Packed<$t>;
             const ONE: Self = 1.0;
             fn reduce(op: &Op, around: Around, x: &[Self], out: &mut [Self]) -> bool {
                 match op {
@@ -136,16 +135,19 @@ macro_rules! number {
                 let out = MatrixMut::new(columns.len(), n, out);
                 rml_kernels::product(left, Matrix::new(k, n, b), true, out);
             }
-            fn pack((k, n): (usize, usize), b: &[Self], packed: &mut Option<Self::Packed>) {
+            fn pack((k, n): (usize, usize), b: &[Self], packed: &mut Option<Packed<Self>>) {
                 let matrix = Matrix::new(k, n, b);
                 match packed {
                     Some(packed) => packed.set(matrix),
                     None => *packed = Some(Packed::new(matrix)),
                 }
             }
-            fn product_packed(m: usize, a: &[Self], b: &Self::Packed, add: bool, out: &mut [Self]) {
+            fn product_packed(m: usize, a: &[Self], b: &Packed<Self>, add: bool, out: &mut [Self]) {
                 let left = Matrix::new(m, b.rows(), a);
                 rml_kernels::product_packed(left, b, add, MatrixMut::new(m, b.columns(), out));
+            }
+            fn row(terms: &[Term<'_, Self>], direction: Direction, out: &mut [Self]) {
+                rml_kernels::row(terms, direction, out);
             }
             fn elements(data: &mut Data) -> Option<&mut Vec<Self>> {
                 if let Data::$variant(elements) = data { Some(elements) } else { None }

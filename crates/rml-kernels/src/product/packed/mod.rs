@@ -49,18 +49,23 @@ impl<T: Number> Packed<T> {
         self.lines.resize(lines, Line::default());
         ffi::pack_all(matrix, &mut self.lines);
     }
+}
 
+impl<T> Packed<T> {
     /// The number of rows.
+    #[inline]
     pub fn rows(&self) -> usize {
         self.rows
     }
 
     /// The number of columns.
+    #[inline]
     pub fn columns(&self) -> usize {
         self.columns
     }
 
-    /// As many lines as [`set`](Self::set) says.
+    /// As many lines as `set` says.
+    #[inline]
     pub(super) fn lines(&self) -> &[Line] {
         &self.lines
     }

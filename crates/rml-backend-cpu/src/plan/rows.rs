@@ -1,0 +1,271 @@
+//! Products of one row whose results are added, to each other or to other rows: one instruction, which reads the matrices panel by panel and
+//! keeps the sums in registers. Streams, and training with one sequence at a time, spend most of their time in them.
+
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
+
+use rml_ir::op::{Number, Op};
+use rml_ir::{DType, Position, Positions};
+use rml_kernels::{Direction, Term};
+
+use super::arena::Split;
+use super::code::{At, Code, Instr, Kernel, Unit};
+use super::operand::Arg;
+use super::run::Run;
+
+/// A summand of a row.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum Summand {
+    /// An operand as it is.
+    Row,
+    /// An operand of so many elements times another one; and which pack that is, if it is one.
+    Product(usize, Option<usize>),
+}
+
+/// So many summands at most.
+const MOST: usize = 4;
+
+/// Rows shorter than this are scalars, which have loops of their own.
+const SHORT: usize = 4;
+
+/// A sum of rows, from left to right.
+#[derive(Clone, PartialEq, Default, Debug)]
+struct Sum {
+    summands: Vec<Summand>,
+    args: Vec<Arg>,
+    /// The units that it stands for, beside that of the last addition.
+    units: Vec<usize>,
+}
+
+impl Sum {
+    fn row(arg: Arg) -> Self {
+        Self { summands: vec![Summand::Row], args: vec![arg], units: Vec::new() }
+    }
+
+    fn then(mut self, other: Self) -> Self {
+        self.summands.extend(other.summands);
+        self.args.extend(other.args);
+        self.units.extend(other.units);
+        self
+    }
+}
+
+/// Finds sums with products of one row, each of which is needed nowhere else.
+pub(super) fn fuse(code: &mut Code) {
+    // There, units run at other ticks than lists say.
+    if code.waits || code.ahead > 0 || code.ending.is_some() {
+        return;
+    }
+    let finder = Finder::new(code);
+    let mut gone = vec![Positions::NONE; code.units.len()];
+    let mut found: Vec<(usize, Positions, Sum)> = Vec::new();
+    for unit in (0..code.units.len()).rev() {
+        for p in Position::ALL {
+            if gone[unit].contains(p) {
+                continue;
+            }
+            let Some(sum) = finder.sum(unit, p).filter(|sum| sum.summands.iter().any(|s| *s != Summand::Row))
+            else {
+                continue;
+            };
+            sum.units.iter().chain([&unit]).for_each(|unit| gone[*unit] = gone[*unit].with(p));
+            match found.iter_mut().find(|(own, _, other)| *own == unit && *other == sum) {
+                Some((_, at, _)) => *at = at.with(p),
+                None => found.push((unit, Positions::NONE.with(p), sum)),
+            }
+        }
+    }
+    if !found.is_empty() {
+        replace(code, &gone, found);
+    }
+}
+
+/// Puts sums where their last addition was, and leaves out what they stand for.
+fn replace(code: &mut Code, gone: &[Positions], mut found: Vec<(usize, Positions, Sum)>) {
+    let old = std::mem::take(&mut code.units);
+    found.sort_by_key(|(unit, ..)| *unit);
+    let mut found = found.into_iter().peekable();
+    let mut starts = Vec::with_capacity(old.len() + 1);
+    for (i, unit) in old.into_iter().enumerate() {
+        starts.push(code.units.len());
+        while let Some((_, at, sum)) = found.next_if(|(of, ..)| *of == i) {
+            let Instr { out, width, .. } = code.instrs[unit.instrs.start];
+            code.instrs.push(Instr { kernel: Kernel::Rows(sum.summands), out, width, args: sum.args });
+            let instrs = code.instrs.len() - 1..code.instrs.len();
+            code.units.push(Unit { at, instrs, ..unit.clone() });
+        }
+        let at = gone[i].iter().fold(unit.at, Positions::without);
+        if !at.is_empty() {
+            code.units.push(Unit { at, ..unit });
+        }
+    }
+    starts.push(code.units.len());
+    for pass in &mut code.passes {
+        let Range { start, end } = pass.units;
+        pass.units = starts[start]..starts[end];
+    }
+}
+
+struct Finder<'a> {
+    code: &'a Code,
+    /// The pass of each unit.
+    pass: Vec<usize>,
+    /// By slot: the units that fill it, and how many operands read it.
+    fill: Vec<Vec<usize>>,
+    reads: Vec<usize>,
+}
+
+impl<'a> Finder<'a> {
+    fn new(code: &'a Code) -> Self {
+        let n = code.slots.len();
+        let mut finder =
+            Self { code, pass: vec![0; code.units.len()], fill: vec![Vec::new(); n], reads: vec![0; n] };
+        for (i, pass) in code.passes.iter().enumerate() {
+            finder.pass[pass.units.clone()].fill(i);
+        }
+        for r in &code.refs {
+            finder.reads[r.slot.0] += 1;
+        }
+        for instr in &code.instrs {
+            finder.reads[code.refs[instr.out].slot.0] -= 1;
+        }
+        for (i, unit) in code.units.iter().enumerate() {
+            for instr in &code.instrs[unit.instrs.clone()] {
+                finder.fill[code.refs[instr.out].slot.0].push(i);
+            }
+        }
+        finder
+    }
+
+    /// The only instruction of a unit that runs at a position, whatever the data. Of what runs over all ticks, that of windows of one tick, since
+    /// more ticks are one product.
+    fn instr(&self, unit: usize, p: Position) -> Option<&'a Instr> {
+        let Unit { at, when, once, instrs, .. } = &self.code.units[unit];
+        let pass = &self.code.passes[self.pass[unit]];
+        let runs = at.contains(p) && when.is_empty() && !once && pass.by.is_empty();
+        let [instr] = &self.code.instrs[instrs.clone()] else { return None };
+        (runs && (!pass.over || p == Position::Only)).then_some(instr)
+    }
+
+    /// The sum that a unit ends, if it is an addition of rows.
+    fn sum(&self, unit: usize, p: Position) -> Option<Sum> {
+        let Instr { kernel: Kernel::Point(Op::Add, DType::Num, walk), args, .. } = self.instr(unit, p)?
+        else {
+            return None;
+        };
+        let n = walk.row.n;
+        if !walk.outer.is_empty() || n < SHORT || walk.row.step[..3] != [1; 3] {
+            return None;
+        }
+        let rows = [args[0], args[1]].map(Sum::row);
+        let [left, right] = [args[0], args[1]].map(|arg| self.summands(arg, n, unit, p));
+        let [row_left, row_right] = rows;
+        // Additions go from left to right; both ways round they are the same.
+        let sum = match (left, right) {
+            (left, right) if right.summands.len() == 1 => left.then(right),
+            (left, right) if left.summands.len() == 1 => right.then(left),
+            (left, _) => left.then(row_right.clone()),
+        };
+        Some(if sum.summands.len() <= MOST { sum } else { row_left.then(row_right) })
+    }
+
+    /// An operand as what it is a sum of, if nothing else reads it.
+    fn summands(&self, arg: Arg, n: usize, reader: usize, p: Position) -> Sum {
+        let row = || Sum::row(arg);
+        let Some(unit) = self.unit(arg, n, reader, p) else { return row() };
+        let Some(instr) = self.instr(unit, p) else { return row() };
+        let mut sum = match &instr.kernel {
+            Kernel::Product([1, k, columns], None) if *columns == n => Sum {
+                summands: vec![Summand::Product(*k, None)],
+                args: instr.args.clone(),
+                units: Vec::new(),
+            },
+            _ => match self.sum(unit, p) {
+                Some(sum) => sum,
+                None => return row(),
+            },
+        };
+        sum.units.push(unit);
+        sum
+    }
+
+    /// The unit that fills a row of `n` elements at a position, if that stands before its only reader, and runs when this does.
+    fn unit(&self, arg: Arg, n: usize, reader: usize, p: Position) -> Option<usize> {
+        let (r, data) = self.code.data(arg);
+        let whole = r.at == At::Here(0) && r.offset == 0 && data.width == n;
+        if !whole || data.kept || self.reads[r.slot.0] != 1 {
+            return None;
+        }
+        let at = |unit: &&usize| self.code.units[**unit].at.contains(p);
+        let mut fill = self.fill[r.slot.0].iter().filter(at);
+        let (Some(unit), None) = (fill.next(), fill.next()) else { return None };
+        let together = p == Position::Only || self.pass[*unit] == self.pass[reader];
+        (*unit < reader && together).then_some(*unit)
+    }
+}
+
+/// The matrices that an instruction multiplies with, which may be laid out for that: where they are, rows and columns, and which pack each is.
+pub(super) fn matrices<'a>(
+    instr: &'a mut Instr,
+    columns: impl Fn(Arg) -> usize,
+) -> Vec<(Arg, [usize; 2], &'a mut Option<usize>)> {
+    match &mut instr.kernel {
+        Kernel::Product([_, k, n], pack) | Kernel::Further([_, k, n], pack) => {
+            vec![(instr.args[1], [*k, *n], pack)]
+        }
+        Kernel::Rows(summands) => {
+            let (n, mut at) = (columns(instr.out), 0);
+            let mut found = Vec::new();
+            for summand in summands {
+                match summand {
+                    Summand::Row => at += 1,
+                    Summand::Product(k, pack) => {
+                        found.push((instr.args[at + 1], [*k, n], pack));
+                        at += 2;
+                    }
+                }
+            }
+            found
+        }
+        _ => Vec::new(),
+    }
+}
+
+impl<N: Number> Run<'_, N> {
+    /// Computes a sum of rows at one tick.
+    pub(super) fn add_up(&mut self, summands: &[Summand], instr: &Instr, t: usize) {
+        let place = |arg: Arg| self.bound.spots[arg].get(t);
+        let n = self.code.data(instr.out).1.width;
+        let split = Split::new(&mut self.arena.nums, place(instr.out), n);
+        let mut args = instr.args.iter().map(|arg| place(*arg));
+        let mut operands = [([0; 2], 0); MOST];
+        for (summand, operand) in summands.iter().zip(&mut operands) {
+            let mut next = || args.next().unwrap_or_default();
+            *operand = match summand {
+                Summand::Row => ([next(), 0], 0),
+                Summand::Product(k, pack) => {
+                    let at = [next(), next()];
+                    if let Some(pack) = pack {
+                        self.packs.prepare(*pack, self.bound.ticks, (*k, n), split.row(at[1], k * n));
+                    }
+                    (at, *k)
+                }
+            };
+        }
+        let mut terms = [Term::row(&[]); MOST];
+        for ((term, summand), ([a, b], k)) in terms.iter_mut().zip(summands).zip(operands) {
+            *term = match summand {
+                Summand::Row => Term::row(split.row(a, n)),
+                Summand::Product(_, pack) => match pack.and_then(|pack| self.packs.packed(pack)) {
+                    Some(packed) => Term::packed(split.row(a, k), packed),
+                    None => Term::product(split.row(a, k), n, split.row(b, k * n)),
+                },
+            };
+        }
+        let backward = self.turned != (t % 2 == 1);
+        let direction = if backward { Direction::Backward } else { Direction::Forward };
+        N::row(&terms[..summands.len()], direction, split.out);
+    }
+}

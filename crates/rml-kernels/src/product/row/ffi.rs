@@ -1,0 +1,150 @@
+//! The micro-kernels of one row. They stand in one function, and nothing is packed: for one row, whatever stands around kernels counts.
+#![allow(unsafe_code)]
+
+use std::marker::PhantomData;
+
+use super::{Direction, Kind, Term};
+use crate::isa::{Isa, Task};
+use crate::product::Right;
+use crate::product::packed::panel;
+use crate::real::Number;
+use crate::vector::Vector;
+
+/// Vectors whose chains run at the same time.
+const VECTORS: usize = 4;
+
+/// Some columns of a sum.
+#[derive(Clone, Copy)]
+struct Columns<'a, T> {
+    terms: &'a [Term<'a, T>],
+    /// Whether the chains of the first term begin with the old values.
+    add: bool,
+    /// Which panel they are in, from which column of it on, and how many they are.
+    panel: usize,
+    from: usize,
+    width: usize,
+}
+
+/// `N` vectors of columns, the last of which is partial if `PART`.
+///
+/// # Safety
+/// The machine has the instruction set of `V`; all terms, and `out`, have these columns, where
+/// `(N - 1) LANES < width <= N LANES`; no matrix is transposed; `out` overlaps no term.
+#[inline(always)]
+unsafe fn kernel<T: Number, V: Vector<T>, const N: usize, const PART: bool>(
+    Columns { terms, add, panel: number, from, width }: Columns<'_, T>,
+    out: *mut T,
+) {
+    let (all, first) = (panel::<T>(), number * panel::<T>() + from);
+    // SAFETY: all pointers stay within what the caller promises: vector j < N, of the last vector only the lanes below `width`. Rows of a
+    // matrix are `stride` apart; those of a packed one are those of a panel, each of which has all rows.
+    unsafe {
+        let last = V::mask(width - (N - 1) * V::LANES);
+        let load = |p: *const T, j: usize| {
+            let p = p.add(j * V::LANES);
+            if PART && j + 1 == N { V::load_some(p, last) } else { V::load(p) }
+        };
+        let out = out.add(first);
+        let mut sums = [V::splat(T::ZERO); N];
+        for (i, term) in terms.iter().enumerate() {
+            let mut chains = [V::splat(T::ZERO); N];
+            match &term.0 {
+                Kind::Row(x) => {
+                    for (j, chain) in chains.iter_mut().enumerate() {
+                        *chain = load(x.as_ptr().add(first), j);
+                    }
+                }
+                Kind::Product(left, right) => {
+                    if add && i == 0 {
+                        for (j, chain) in chains.iter_mut().enumerate() {
+                            *chain = load(out, j);
+                        }
+                    }
+                    let (mut right, stride) = match right {
+                        Right::Packed(b) => {
+                            (b.lines().as_ptr().cast::<T>().add(number * b.rows() * all + from), all)
+                        }
+                        Right::Matrix(b) => (b.data().as_ptr().add(first), b.stride()),
+                    };
+                    let step = if left.is_transposed() { left.stride() } else { 1 };
+                    let mut x = left.data().as_ptr();
+                    for _ in 0..left.columns() {
+                        let factor = V::splat(*x);
+                        for (j, chain) in chains.iter_mut().enumerate() {
+                            *chain = factor.mul_add(load(right, j), *chain);
+                        }
+                        x = x.wrapping_add(step);
+                        right = right.wrapping_add(stride);
+                    }
+                }
+            }
+            for (sum, chain) in sums.iter_mut().zip(chains) {
+                *sum = if i == 0 { chain } else { sum.add(chain) };
+            }
+        }
+        for (j, sum) in sums.iter().enumerate() {
+            let p = out.add(j * V::LANES);
+            if PART && j + 1 == N { sum.store_some(p, last) } else { sum.store(p) }
+        }
+    }
+}
+
+/// A sum of terms that have as many columns as `out`.
+struct Sum<'a, T, V> {
+    terms: &'a [Term<'a, T>],
+    add: bool,
+    direction: Direction,
+    out: &'a mut [T],
+    vector: PhantomData<V>,
+}
+
+impl<T: Number, V: Vector<T>> Task for Sum<'_, T, V> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        let Sum { terms, add, direction, out, .. } = self;
+        let (n, all) = (out.len(), panel::<T>());
+        let out = out.as_mut_ptr();
+        let panels = n.div_ceil(all);
+        for i in 0..panels {
+            let panel = if direction == Direction::Backward { panels - 1 - i } else { i };
+            let wide = all.min(n - panel * all);
+            for from in (0..wide).step_by(VECTORS * V::LANES) {
+                let width = (wide - from).min(VECTORS * V::LANES);
+                let columns = Columns { terms, add, panel, from, width };
+                // SAFETY: `sum` makes the only values, with the instruction set of `V`, of terms that have `n` columns, as `out` has, and no
+                // transposed matrix; `out` is borrowed mutably, so it overlaps none.
+                unsafe {
+                    match width.div_ceil(V::LANES) {
+                        1 => kernel::<T, V, 1, true>(columns, out),
+                        2 => kernel::<T, V, 2, true>(columns, out),
+                        3 => kernel::<T, V, 3, true>(columns, out),
+                        _ if width == VECTORS * V::LANES => kernel::<T, V, VECTORS, false>(columns, out),
+                        _ => kernel::<T, V, VECTORS, true>(columns, out),
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Sums terms; with `add`, the chains of the first one, a product, begin with the values of `out`.
+pub(crate) fn sum<T: Number>(
+    isa: Isa,
+    terms: &[Term<'_, T>],
+    add: bool,
+    direction: Direction,
+    out: &mut [T],
+) {
+    for term in terms {
+        assert_eq!(term.columns(), out.len(), "columns of a term");
+        assert!(!term.is_transposed(), "a matrix with contiguous rows");
+    }
+    match isa {
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx512 => isa.run(Sum::<T, T::Avx512> { terms, add, direction, out, vector: PhantomData }),
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx2 => isa.run(Sum::<T, T::Avx2> { terms, add, direction, out, vector: PhantomData }),
+        Isa::Portable => isa.run(Sum::<T, T::Plain> { terms, add, direction, out, vector: PhantomData }),
+    }
+}
