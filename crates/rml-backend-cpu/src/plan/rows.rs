@@ -27,6 +27,9 @@ pub(super) enum Summand {
 /// So many summands at most.
 const MOST: usize = 4;
 
+/// A packed matrix has whole panels; one of so few columns would take more lines of the cache than where it lies.
+const NARROW: usize = 16;
+
 /// Rows shorter than this are scalars, which have loops of their own.
 const SHORT: usize = 4;
 
@@ -222,7 +225,9 @@ pub(super) fn matrices<'a>(
                 match summand {
                     Summand::Row => at += 1,
                     Summand::Product(k, pack) => {
-                        found.push((instr.args[at + 1], [*k, n], pack));
+                        if n > NARROW {
+                            found.push((instr.args[at + 1], [*k, n], pack));
+                        }
                         at += 2;
                     }
                 }
