@@ -210,10 +210,10 @@ impl<'a> Finder<'a> {
 }
 
 /// The matrices that an instruction multiplies with, which may be laid out for that: where they are, rows and columns, and which pack each is.
-pub(super) fn matrices<'a>(
-    instr: &'a mut Instr,
+pub(super) fn matrices(
+    instr: &mut Instr,
     columns: impl Fn(Arg) -> usize,
-) -> Vec<(Arg, [usize; 2], &'a mut Option<usize>)> {
+) -> Vec<(Arg, [usize; 2], &mut Option<usize>)> {
     match &mut instr.kernel {
         Kernel::Product([_, k, n], pack) | Kernel::Further([_, k, n], pack) => {
             vec![(instr.args[1], [*k, *n], pack)]
