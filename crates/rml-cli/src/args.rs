@@ -8,6 +8,7 @@ use rml::StaticValue;
 use crate::values;
 
 pub(crate) use backend::{Backends, Computing, EngineName, ListFormat};
+pub(crate) use export::{Export, Target};
 pub(crate) use grad::{CheckFormat, Differentiation, Grad, GradFormat, Gradcheck};
 pub(crate) use params::{ExportParams, ImportParams, ListParams, NumberType, Params, ParamsFormat};
 pub(crate) use profile::Profiling;
@@ -15,6 +16,7 @@ pub(crate) use trace::{Execution, Format, Over, Rows, Run, Semantics, Trace, Var
 pub(crate) use train::{Infer, SplitArg, Train};
 
 mod backend;
+mod export;
 mod grad;
 mod params;
 mod profile;
@@ -96,6 +98,8 @@ pub(crate) enum Command {
     Train(Train),
     /// Run a node with the parameters of a checkpoint, over data or as a stream
     Infer(Infer),
+    /// Write a node as C99, with static memory alone
+    Export(Export),
     /// List parameters, and move them from and to PyTorch, Keras and JAX
     #[command(subcommand)]
     Params(Params),

@@ -87,6 +87,7 @@ pub(crate) const PAGES: &[(&str, &str)] = &[
     ("tensor-shape", include_str!("../../../docs/errors/tensor-shape.md")),
     ("tensor-type", include_str!("../../../docs/errors/tensor-type.md")),
     ("export-mismatch", include_str!("../../../docs/errors/export-mismatch.md")),
+    ("export-refused", include_str!("../../../docs/errors/export-refused.md")),
     ("no-test-split", include_str!("../../../docs/errors/no-test-split.md")),
     ("sync-error", include_str!("../../../docs/errors/sync-error.md")),
     ("deadlock", include_str!("../../../docs/errors/deadlock.md")),

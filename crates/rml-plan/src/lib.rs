@@ -422,6 +422,14 @@ impl Region {
             Region::Over(parts) | Region::Loop { parts, .. } => parts,
         }
     }
+
+    /// What it writes at each tick.
+    pub fn writes(&self) -> &[Write] {
+        match self {
+            Region::Over(_) => &[],
+            Region::Loop { writes, .. } => writes,
+        }
+    }
 }
 
 /// A tape, or what of it is filled at some positions.

@@ -7,6 +7,7 @@
 mod checkpoint;
 pub mod chronogram;
 mod engines;
+mod export;
 mod fingerprint;
 mod grad;
 mod infer;
@@ -21,6 +22,7 @@ mod train;
 
 pub use checkpoint::{Checkpoint, Position};
 pub use engines::{Engine, PlanShape};
+pub use export::{CExport, CProgram, Exported, Memory, export_c};
 pub use grad::check::{CheckOptions, Checked, GradCheck, gradcheck};
 pub use grad::{GradOptions, Gradients, grad};
 pub use infer::stream::{Ending, Stream};

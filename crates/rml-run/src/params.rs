@@ -136,7 +136,11 @@ pub fn export_params(
 }
 
 /// The program, with the static parameters that a checkpoint records.
-fn program(source: &Source, options: &Options, checkpoint: Option<&Checkpoint>) -> Result<Program, Error> {
+pub(crate) fn program(
+    source: &Source,
+    options: &Options,
+    checkpoint: Option<&Checkpoint>,
+) -> Result<Program, Error> {
     let mut options = options.clone();
     let recorded = checkpoint.and_then(|c| c.position.as_ref()?.set.clone()).unwrap_or_default();
     for (name, value) in recorded {

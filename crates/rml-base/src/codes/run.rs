@@ -39,5 +39,6 @@ codes! {
     TENSOR_SHAPE = "tensor-shape", "A tensor has not the shape that a mapping needs.";
     TENSOR_TYPE = "tensor-type", "The elements of a tensor are not of the type of its parameter.";
     EXPORT_MISMATCH = "export-mismatch", "The parameters of a program have no place in the layout of another library.";
+    EXPORT_REFUSED = "export-refused", "A program cannot be exported: what it is exported as has no place for it.";
     NO_TEST_SPLIT = "no-test-split", "The checkpoint does not say which windows were kept for testing.";
 }

@@ -5,6 +5,7 @@ mod check;
 mod doc;
 mod execute;
 mod explain;
+mod export;
 mod fmt;
 mod grad;
 mod infer;
@@ -35,6 +36,7 @@ pub(crate) fn run(command: &Command, output: &mut Output) -> Result<(), Stop> {
         Command::Trace(args) => execute::trace(args, output),
         Command::Diff(args) => show::diff(args, output),
         Command::Dump(args) => show::dump(args, output),
+        Command::Export(args) => export::export(args, output),
         Command::Grad(args) => grad::grad(args, output),
         Command::Gradcheck(args) => grad::gradcheck(args, output),
         Command::Fmt(args) => fmt::fmt(args, output),

@@ -1,0 +1,125 @@
+//! The header file.
+
+use rml_ir::{DType, Positions, Shape};
+use rml_plan::{Ends, Output};
+
+use crate::Options;
+use crate::lines::Lines;
+use crate::operand::c_type;
+use crate::scope::Scope;
+use crate::store::{DTYPES, Memory, array_name};
+
+/// Text as a comment of one or more lines.
+pub(crate) fn comment(text: &str) -> String {
+    format!("/* {} */", text.replace("*/", "* /"))
+}
+
+/// Whether an output says at each cycle whether it is there.
+pub(crate) fn is_flagged(output: &Output) -> bool {
+    let always = output.cases.iter().filter(|(_, when, _)| when.is_empty());
+    always.fold(Positions::NONE, |at, (own, ..)| at.or(*own)) != Positions::ALL
+}
+
+/// The text of the header.
+pub(crate) fn header(scope: &Scope<'_>, memory: &Memory, options: &Options) -> String {
+    let (name, upper) = (&scope.name, scope.name.to_uppercase());
+    let mut lines = Lines::default();
+    lines.line(comment(&options.note));
+    lines
+        .line(format!("#ifndef {upper}_H\n#define {upper}_H\n\n#include <stdbool.h>\n#include <stdint.h>\n"));
+    lines.line("/* The most cycles that a call runs, and how many of these it looks ahead. */");
+    lines.line(format!("#define {upper}_CYCLES {}", scope.cycles));
+    lines.line(format!("#define {upper}_AHEAD {}\n", scope.plan.ahead()));
+    lines.line("/* Bytes of what outlives windows, of the values of a window, and of constants, without what a compiler adds between them. */");
+    lines.line(format!("#define {upper}_STATE_BYTES {}", memory.state));
+    lines.line(format!("#define {upper}_WORK_BYTES {}", memory.work));
+    lines.line(format!("#define {upper}_CONSTANT_BYTES {}\n", memory.constants));
+    lines
+        .line("/* What a call gives where it does not give a number of cycles. Then nothing has changed. */");
+    lines.line(format!("#define {upper}_OVERFLOW (-1) /* an integer does not fit 64 bits */"));
+    lines.line(format!("#define {upper}_OUTSIDE (-2)  /* a position lies outside of its axis */"));
+    lines.line(format!("#define {upper}_LONG (-3)     /* a window has more than {upper}_CYCLES cycles */\n"));
+    structs(scope, &mut lines);
+    lines.line("/* Gives states the values that they start with. */");
+    lines.line(format!("void {name}_start({name}_state *state);\n"));
+    lines.line(comment(&meaning(scope, &upper)));
+    lines.line(format!(
+        "long {name}_run({name}_state *state, {name}_work *work, const {name}_in *in, long cycles, {name}_out *out);\n\n#endif"
+    ));
+    lines.into_text()
+}
+
+/// What the function that runs does, in this program.
+fn meaning(scope: &Scope<'_>, upper: &str) -> String {
+    let ahead = scope.plan.ahead();
+    let what = match &scope.plan.ends {
+        Ends::Nothing if ahead == 0 => {
+            format!("Runs cycles, {upper}_CYCLES at most. Gives how many.")
+        }
+        Ends::Nothing => format!(
+            "Runs cycles, {upper}_CYCLES at most, the last {ahead} of which are looked at only: they come again at the front of the next call.\n   Gives how many are done."
+        ),
+        _ => format!(
+            "Runs the next window, if it ends within these cycles. Gives how many cycles it has; 0 if it does not end, so that more are needed.\n   A window has {upper}_CYCLES cycles at most."
+        ),
+    };
+    format!("{what} `out` has room for as many. What lies in `work` need not outlive a call.")
+}
+
+fn structs(scope: &Scope<'_>, lines: &mut Lines) {
+    let precision = scope.plan.precision;
+    let field = |name: &str, dtype: DType, shape: &Shape| match shape.is_scalar() {
+        true => format!("    {} {name};", c_type(dtype, precision)),
+        false => format!("    {} {name}[{}]; /* {shape} */", c_type(dtype, precision), shape.len().max(1)),
+    };
+    let (mut state, mut work) = (Vec::new(), Vec::new());
+    for (id, r) in scope.registers.iter_enumerated().filter(|(_, r)| !r.fixed) {
+        let ty = &scope.plan.registers[id].ty;
+        let add = |to: &mut Vec<String>, name: &str| {
+            to.push(field(name, ty.dtype, &ty.shape));
+            if r.flagged {
+                to.push(format!("    bool {name}_set;"));
+            }
+        };
+        if !r.local {
+            add(&mut state, &r.name);
+        }
+        if r.looped {
+            add(&mut work, &r.name);
+            if scope.plan.ahead() > 0 && !r.local {
+                add(&mut work, &format!("{}_done", r.name));
+            }
+        }
+    }
+    for (dtype, len) in DTYPES.into_iter().zip(scope.arrays.lens).filter(|(_, len)| *len > 0) {
+        work.push(format!("    {} {}[{len}];", c_type(dtype, precision), array_name(dtype)));
+    }
+    let inputs = scope.plan.inputs.iter().zip(&scope.inputs);
+    let inputs = inputs.map(|((_, ty), name)| field(name, ty.dtype, &ty.shape)).collect();
+    let mut outputs = Vec::new();
+    for (output, name) in scope.plan.outputs.iter().zip(&scope.outputs) {
+        outputs.push(field(name, output.ty.dtype, &output.ty.shape));
+        if is_flagged(output) {
+            outputs.push(format!("    bool {name}_present;"));
+        }
+    }
+    let all = [
+        (
+            "state",
+            "What outlives windows. It may be copied, kept, and put back between calls: it is the checkpoint.",
+            state,
+        ),
+        ("work", "The values of a window.", work),
+        ("in", "The inputs of a cycle; what is absent may be anything.", inputs),
+        ("out", "The outputs of a cycle.", outputs),
+    ];
+    for (kind, what, mut fields) in all {
+        if fields.is_empty() {
+            fields.push("    char none; /* nothing */".to_owned());
+        }
+        lines.line(comment(what));
+        lines.line("typedef struct {");
+        fields.iter().for_each(|field| lines.line(field));
+        lines.line(format!("}} {}_{kind};\n", scope.name));
+    }
+}

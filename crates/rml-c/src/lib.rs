@@ -1,0 +1,116 @@
+//! Plans as C99: one source file and one header, which need nothing but a C compiler and `math.h`.
+//!
+//! The program gives a struct for what outlives windows, one for the values of a window, one for the inputs of a cycle and one for its
+//! outputs, and two functions: one that gives states the values that they start with, and one that runs a window, or, for a program without
+//! windows, any cycles. Memory is that of the structs: nothing is allocated, nothing is global, nothing recurs.
+//!
+//! Each run of [regions](rml_plan::Region) becomes one C function. Values of one tick that nothing reads at another one are local
+//! variables of a loop over elements, or share an array with others; what has to be there for all ticks lies in arrays whose places are
+//! shared by values that are never needed at once.
+
+use std::sync::Arc;
+
+use rml_ir::Value;
+use rml_plan::{Kind, Plan};
+
+mod exprs;
+mod function;
+mod fuse;
+mod groups;
+mod header;
+mod lines;
+mod names;
+mod nest;
+mod operand;
+mod picked;
+mod point;
+mod prelude;
+mod products;
+mod reduce;
+mod registers;
+mod run;
+mod scope;
+mod sliding;
+mod source;
+mod store;
+mod sums;
+mod tensor;
+
+pub use names::is_identifier;
+pub use store::Memory;
+
+/// What a plan is exported as.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// What the names of its types and functions begin with, and those of its files.
+    pub name: String,
+    /// The most cycles that a call runs.
+    pub cycles: usize,
+    /// What is said of it at the top of both files.
+    pub note: String,
+}
+
+/// A program in C.
+#[derive(Clone, Debug)]
+pub struct Exported {
+    /// The text of `NAME.h`.
+    pub header: String,
+    /// The text of `NAME.c`.
+    pub source: String,
+    /// How much memory its structs take.
+    pub memory: Memory,
+    /// The fields of the inputs, in order.
+    pub inputs: Vec<String>,
+    /// The fields of the outputs, in order.
+    pub outputs: Vec<String>,
+}
+
+/// Why a plan cannot be exported.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Refused {
+    /// Its blocks wait for conditions of later cycles, for any number of them.
+    Waits,
+    /// More cycles than those are needed for it to go on at all.
+    Cycles(usize),
+    /// Its arrays take more bytes than a program can address in one object.
+    Memory(u64),
+}
+
+/// The most bytes of a struct: what an `int` counts on the smallest machines that are meant.
+const MOST: u64 = i32::MAX as u64;
+
+/// A plan in C. `state` gives the value that a state starts with, if it is not that of the program.
+///
+/// # Errors
+/// A plan that C has no fixed memory for.
+pub fn export(
+    plan: &Plan,
+    state: &dyn Fn(&str) -> Option<Value>,
+    options: &Options,
+) -> Result<Exported, Refused> {
+    if plan.waits {
+        return Err(Refused::Waits);
+    }
+    let fewest = plan.ahead() as usize + 1;
+    if options.cycles < fewest {
+        return Err(Refused::Cycles(fewest));
+    }
+    let scope = scope::Scope::new(plan, options);
+    let memory = scope.memory();
+    let most = memory.state.max(memory.work);
+    if most > MOST {
+        return Err(Refused::Memory(most));
+    }
+    let starts = registers::Starts::new(plan, state);
+    let source = source::source(&scope, &starts, options);
+    let header = header::header(&scope, &memory, options);
+    Ok(Exported { header, source, memory, inputs: scope.inputs, outputs: scope.outputs })
+}
+
+/// The keys of the states of a plan.
+pub fn states(plan: &Plan) -> impl Iterator<Item = &Arc<str>> {
+    plan.registers.iter().filter_map(|register| match &register.kind {
+        Kind::State { key, .. } => Some(key),
+        Kind::Local | Kind::Hidden => None,
+    })
+}

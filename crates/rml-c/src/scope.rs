@@ -1,0 +1,377 @@
+//! What every part of the text knows: names, groups, and where values lie.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
+use rml_base::IndexVec;
+use rml_ir::{Positions, Shape, Value};
+use rml_plan::{Atom, Const, Guard, Plan, Reg, Rule, Tape, Tick};
+
+use crate::Options;
+use crate::fuse::{Block, Blocks, blocks};
+use crate::groups::{Group, constant, groups};
+use crate::names::Names;
+use crate::operand::{Operand, literals, times};
+use crate::prelude::Prelude;
+use crate::registers::{Register, registers};
+use crate::store::{Arrays, Home, Memory, Wanted, place};
+
+/// All that is known before text is written.
+#[derive(Debug)]
+pub(crate) struct Scope<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) name: String,
+    pub(crate) cycles: usize,
+    pub(crate) groups: Vec<(Group, Blocks)>,
+    pub(crate) tapes: IndexVec<Tape, String>,
+    pub(crate) homes: IndexVec<Tape, Home>,
+    pub(crate) registers: IndexVec<Reg, Register>,
+    pub(crate) inputs: Vec<String>,
+    pub(crate) outputs: Vec<String>,
+    pub(crate) arrays: Arrays,
+    pub(crate) prelude: Prelude,
+    /// Constants that are tables.
+    pub(crate) tables: RefCell<BTreeSet<Const>>,
+}
+
+impl<'a> Scope<'a> {
+    pub(crate) fn new(plan: &'a Plan, options: &Options) -> Self {
+        let constant = constant(plan);
+        let groups = groups(plan, &constant).into_iter();
+        let groups: Vec<(Group, Blocks)> = groups
+            .map(|g| {
+                let b = blocks(plan, &g);
+                (g, b)
+            })
+            .collect();
+        let (mut fields, mut locals) = (Names::default(), Names::default());
+        let registers = registers(plan, &mut fields);
+        let mut names = Names::default();
+        let inputs = plan.inputs.iter().map(|(name, _)| names.fresh(name)).collect();
+        let mut names = Names::default();
+        let outputs = plan.outputs.iter().map(|output| names.fresh(&output.name)).collect();
+        let mut tapes = IndexVec::new();
+        for tape in plan.tapes.iter() {
+            let _: Tape = tapes.push(locals.fresh(&format!("{}_", tape.name.as_deref().unwrap_or("v"))));
+        }
+        let homes = IndexVec::filled(Home::Local, plan.tapes.len());
+        let mut scope = Self {
+            plan,
+            name: options.name.clone(),
+            cycles: options.cycles,
+            groups,
+            tapes,
+            homes,
+            registers,
+            inputs,
+            outputs,
+            arrays: Arrays::default(),
+            prelude: Prelude::new(plan.precision),
+            tables: RefCell::default(),
+        };
+        scope.settle(&constant);
+        scope
+    }
+
+    /// Gives every tape its home.
+    fn settle(&mut self, constant: &IndexVec<Tape, bool>) {
+        let uses = Uses::new(self);
+        let mut wanted = Vec::new();
+        for id in self.plan.tapes.ids() {
+            if let Some(home) = self.alias(id, &uses) {
+                self.homes[id] = home;
+                continue;
+            }
+            let Some(span) = uses.spans[id].filter(|_| uses.outside[id]) else { continue };
+            let tape = &self.plan.tapes[id];
+            let place = tape.place();
+            let once = place.is_within(Positions::STARTS) || place.is_within(Positions::ENDS);
+            let width = tape.ty.shape.len();
+            if width == 0 {
+                continue;
+            }
+            let one = once || constant[id] || !uses.apart[id] || self.cycles == 1;
+            let (len, stride) = if one { (width, 0) } else { (width * self.cycles, width) };
+            wanted.push(Wanted { tape: id, span, len, stride });
+        }
+        self.arrays = place(self.plan, wanted, &mut self.homes);
+    }
+
+    /// Where a tape is found that is not computed.
+    fn alias(&self, id: Tape, uses: &Uses) -> Option<Home> {
+        let [case] = &self.plan.tapes[id].cases[..] else { return None };
+        match case.rule {
+            Rule::Input(input) => Some(Home::Input(input)),
+            Rule::Read { register, .. } => {
+                let r = &self.registers[register];
+                // What another register takes over has to be there still when this one is written.
+                let stays = !r.looped && !r.flagged && !uses.committed.contains(&id);
+                stays.then_some(Home::Register(register))
+            }
+            _ => None,
+        }
+    }
+
+    /// A condition on where a tick lies; none if it always holds.
+    pub(crate) fn position(&self, at: Positions) -> Option<String> {
+        use rml_ir::Position::{First, Last, Middle, Only};
+        if self.cycles == 1 {
+            return if at.contains(Only) { None } else { Some("false".to_owned()) };
+        }
+        let has = [First, Last, Middle, Only].map(|p| at.contains(p));
+        let text = match has {
+            [true, true, true, true] => return None,
+            [false, false, false, false] => "false",
+            [true, false, false, true] => "t == 0",
+            [false, true, true, false] => "t > 0",
+            [false, true, false, true] => "last",
+            [true, false, true, false] => "!last",
+            [true, false, false, false] => "t == 0 && !last",
+            [false, true, false, false] => "t > 0 && last",
+            [false, false, true, false] => "t > 0 && !last",
+            [false, false, false, true] => "t == 0 && last",
+            [false, true, true, true] => "(t > 0 || last)",
+            [true, false, true, true] => "(t == 0 || !last)",
+            [true, true, false, true] => "(t == 0 || last)",
+            [true, true, true, false] => "(t > 0 || !last)",
+            [false, false, true, true] => "(t == 0) == last",
+            [true, true, false, false] => "(t == 0) != last",
+        };
+        Some(text.to_owned())
+    }
+
+    /// An operand as seen from tick `t`.
+    pub(crate) fn atom(&self, atom: Atom, t: &str, used: &RefCell<BTreeSet<Tape>>) -> Operand {
+        let (tape, tick) = match atom {
+            Atom::Const(k) => return self.constant(k),
+            Atom::Tape(tape, tick) => (tape, tick),
+        };
+        let at = match tick {
+            _ if self.cycles == 1 => "0".to_owned(),
+            Tick::Now => t.to_owned(),
+            Tick::Before => format!("{t} - 1"),
+            Tick::After => format!("{t} + 1"),
+            Tick::First => "0".to_owned(),
+            Tick::Last => "ticks - 1".to_owned(),
+        };
+        self.tape(tape, &at, used)
+    }
+
+    /// A tape at a tick.
+    pub(crate) fn tape(&self, id: Tape, at: &str, used: &RefCell<BTreeSet<Tape>>) -> Operand {
+        let ty = &self.plan.tapes[id].ty;
+        let (dtype, shape) = (ty.dtype, ty.shape.clone());
+        if shape.is_empty() {
+            return Operand::alike("0", dtype, shape);
+        }
+        match self.homes[id] {
+            Home::Local => Operand::alike(self.tapes[id].clone(), dtype, shape),
+            Home::Input(input) => {
+                let field = format!("in[{at}].{}", self.inputs[input as usize]);
+                if shape.is_scalar() {
+                    Operand::alike(field, dtype, shape)
+                } else {
+                    Operand::array(field, "", dtype, shape)
+                }
+            }
+            Home::Register(register) => self.register(register, ""),
+            Home::Slot { stride, .. } => {
+                used.borrow_mut().insert(id);
+                Operand::array(self.tapes[id].clone(), times(at, stride), dtype, shape)
+            }
+        }
+    }
+
+    /// A register, or its copy of that kind.
+    pub(crate) fn register(&self, id: Reg, suffix: &str) -> Operand {
+        let (r, ty) = (&self.registers[id], &self.plan.registers[id].ty);
+        let field = match (r.fixed, r.looped) {
+            (true, _) => format!("{}_{}", self.name, r.name),
+            (_, true) => format!("work->{}{suffix}", r.name),
+            _ => format!("state->{}", r.name),
+        };
+        scalar_or_array(field, ty.dtype, &ty.shape)
+    }
+
+    /// What of a register outlives windows.
+    pub(crate) fn state(&self, id: Reg) -> Operand {
+        let ty = &self.plan.registers[id].ty;
+        scalar_or_array(format!("state->{}", self.registers[id].name), ty.dtype, &ty.shape)
+    }
+
+    /// Whether a register, or its copy of that kind, has a value.
+    pub(crate) fn flag(&self, id: Reg, suffix: &str) -> String {
+        let r = &self.registers[id];
+        if r.looped { format!("work->{}{suffix}_set", r.name) } else { format!("state->{}_set", r.name) }
+    }
+
+    fn constant(&self, k: Const) -> Operand {
+        let value = &self.plan.consts[k];
+        let (dtype, shape) = (value.dtype(), value.shape());
+        match alike(value) {
+            Some(text) if text.starts_with('-') => Operand::alike(format!("({text})"), dtype, shape),
+            Some(text) => Operand::alike(text, dtype, shape),
+            None => {
+                self.tables.borrow_mut().insert(k);
+                Operand::array(format!("{}_k{}", self.name, k.0), "", dtype, shape)
+            }
+        }
+    }
+
+    /// The conditions under which a block runs.
+    pub(crate) fn condition(
+        &self,
+        at: Positions,
+        when: &[Guard],
+        ahead: u32,
+        t: &str,
+        used: &RefCell<BTreeSet<Tape>>,
+    ) -> Option<String> {
+        let mut all: Vec<String> = self.position(at).into_iter().collect();
+        if ahead < self.plan.ahead() {
+            all.push(if ahead == 0 { format!("{t} < done") } else { format!("{t} < done + {ahead}") });
+        }
+        all.extend(when.iter().map(|guard| self.holds(guard, t, used)));
+        (!all.is_empty()).then(|| all.join(" && "))
+    }
+
+    pub(crate) fn holds(&self, guard: &Guard, t: &str, used: &RefCell<BTreeSet<Tape>>) -> String {
+        let cond = self.atom(guard.cond, t, used).at("0");
+        if guard.value { cond } else { format!("!{cond}") }
+    }
+
+    pub(crate) fn memory(&self) -> Memory {
+        let precision = self.plan.precision;
+        let mut memory = Memory { work: self.arrays.bytes(precision), ..Memory::default() };
+        for (id, r) in self.registers.iter_enumerated() {
+            let bytes = self.plan.registers[id].ty.bytes(precision) + u64::from(r.flagged);
+            if r.fixed {
+                memory.constants += bytes;
+                continue;
+            }
+            if !r.local {
+                memory.state += bytes;
+            }
+            if r.looped {
+                memory.work += bytes * if self.plan.ahead() > 0 { 2 } else { 1 };
+            }
+        }
+        memory
+    }
+}
+
+pub(crate) fn scalar_or_array(field: String, dtype: rml_ir::DType, shape: &Shape) -> Operand {
+    if shape.is_scalar() {
+        Operand::alike(field, dtype, shape.clone())
+    } else {
+        Operand::array(field, "", dtype, shape.clone())
+    }
+}
+
+/// The literal of all elements, if they are the same.
+pub(crate) fn alike(value: &Value) -> Option<String> {
+    let mut literals = literals(value).into_iter();
+    let first = literals.next()?;
+    literals.all(|other| other == first).then_some(first)
+}
+
+/// Where tapes are needed.
+struct Uses {
+    spans: IndexVec<Tape, Option<(usize, usize)>>,
+    /// Whether a tape is needed outside of the loop over elements that computes it.
+    outside: IndexVec<Tape, bool>,
+    /// Whether it is needed at other ticks, or in other groups.
+    apart: IndexVec<Tape, bool>,
+    /// Tapes that registers are given when all groups have run.
+    committed: BTreeSet<Tape>,
+    /// The group and the block of each tape.
+    made: IndexVec<Tape, Vec<(usize, usize)>>,
+}
+
+impl Uses {
+    fn new(scope: &Scope<'_>) -> Self {
+        let n = scope.plan.tapes.len();
+        let mut uses = Self {
+            spans: IndexVec::filled(None, n),
+            outside: IndexVec::filled(false, n),
+            apart: IndexVec::filled(false, n),
+            committed: BTreeSet::new(),
+            made: IndexVec::filled(Vec::new(), n),
+        };
+        for (g, (group, blocks)) in scope.groups.iter().enumerate() {
+            let all = blocks.once.iter().chain(&blocks.ticks);
+            for (b, block) in all.enumerate() {
+                for (tape, _) in &block.fills {
+                    uses.made[*tape].push((g, b));
+                    uses.touch(*tape, g);
+                }
+                uses.block(scope.plan, block, (g, b));
+            }
+            for write in &group.writes {
+                let conds = write.when.iter().map(|guard| guard.cond).chain(write.unless.iter().copied());
+                conds.chain([write.value]).for_each(|atom| uses.read(atom, (g, usize::MAX), false));
+            }
+        }
+        uses.end(scope);
+        uses
+    }
+
+    fn touch(&mut self, tape: Tape, g: usize) {
+        let span = self.spans[tape].get_or_insert((g, g));
+        span.1 = span.1.max(g);
+    }
+
+    fn block(&mut self, plan: &Plan, block: &Block, at: (usize, usize)) {
+        block.when.iter().for_each(|guard| self.read(guard.cond, at, false));
+        for (tape, cases) in &block.fills {
+            for case in cases.iter().map(|i| &plan.tapes[*tape].cases[*i]) {
+                case.rule.operands().into_iter().for_each(|atom| self.read(atom, at, block.len.is_some()));
+                if let Rule::Sum { terms, .. } = &case.rule {
+                    for atom in terms.iter().flat_map(rml_plan::Term::reads) {
+                        self.read(atom, at, false);
+                        if let Atom::Tape(tape, _) = atom {
+                            self.apart[tape] = true;
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn read(&mut self, atom: Atom, (g, b): (usize, usize), inline: bool) {
+        let Atom::Tape(tape, tick) = atom else { return };
+        self.touch(tape, g);
+        let (now, made) = (tick == Tick::Now, &self.made[tape]);
+        self.outside[tape] |= !(inline && now && made[..] == [(g, b)]);
+        self.apart[tape] |= !now || made.iter().any(|(group, _)| *group != g);
+    }
+
+    fn end(&mut self, scope: &Scope<'_>) {
+        let end = scope.groups.len();
+        for output in &scope.plan.outputs {
+            for (_, when, atom) in &output.cases {
+                when.iter()
+                    .map(|guard| guard.cond)
+                    .chain([*atom])
+                    .for_each(|atom| self.read(atom, (end, 0), false));
+            }
+        }
+        for write in &scope.plan.commits {
+            let conds = write.when.iter().map(|guard| guard.cond).chain(write.unless.iter().copied());
+            conds.for_each(|atom| self.read(atom, (end, 0), false));
+            self.read(write.value, (end, 0), false);
+            let atoms = write
+                .when
+                .iter()
+                .map(|guard| guard.cond)
+                .chain(write.unless.iter().copied())
+                .chain([write.value]);
+            self.committed.extend(
+                atoms.filter_map(|atom| if let Atom::Tape(tape, _) = atom { Some(tape) } else { None }),
+            );
+        }
+        for guard in scope.plan.ends.found() {
+            self.read(guard.cond, (0, usize::MAX), false);
+        }
+    }
+}

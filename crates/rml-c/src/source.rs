@@ -1,0 +1,235 @@
+//! The text of the source file: constants, a function for each group, and those that a caller sees.
+
+use std::collections::BTreeSet;
+
+use rml_ir::Value;
+use rml_ir::op::Op;
+use rml_plan::{Rule, Tape};
+
+use crate::Options;
+use crate::function::{Function, declare_tick, num};
+use crate::fuse::{Block, Blocks};
+use crate::groups::{Group, What};
+use crate::header::comment;
+use crate::lines::Lines;
+use crate::operand::{Operand, c_type, literals};
+use crate::registers::{Starts, start};
+use crate::scope::Scope;
+use crate::store::Home;
+use crate::{point, run, sums, tensor};
+
+/// The text of the source file.
+pub(crate) fn source(scope: &Scope<'_>, starts: &Starts, options: &Options) -> String {
+    let groups: Vec<String> = scope.groups.iter().enumerate().map(|(i, g)| group(scope, i, g)).collect();
+    let run = run::run(scope, groups.len());
+    let start_text = run::start(scope, starts);
+    let mut text = Lines::default();
+    text.line(comment(&options.note));
+    text.line(format!("#include \"{}.h\"\n\n#include <math.h>\n", scope.name));
+    text.line(format!("typedef {} num;\n", c_type(rml_ir::DType::Num, scope.plan.precision)));
+    let mut out = text.into_text() + &scope.prelude.text();
+    out += &tables(scope, starts, &[&start_text, &run]);
+    for group in &groups {
+        out += group;
+        out += "\n";
+    }
+    out + &start_text + "\n" + &run
+}
+
+/// Constants that are tables.
+fn tables(scope: &Scope<'_>, starts: &Starts, users: &[&String]) -> String {
+    let mut lines = Lines::default();
+    let mut table = |name: String, value: &Value| {
+        let literals = literals(value);
+        lines.line(format!("static const {} {name}[{}] = {{", num(value.dtype()), literals.len()));
+        literals.chunks(8).for_each(|row| lines.line(format!("    {},", row.join(", "))));
+        lines.line("};\n");
+    };
+    for k in scope.tables.borrow().iter() {
+        table(format!("{}_k{}", scope.name, k.0), &scope.plan.consts[*k]);
+    }
+    for (id, r) in scope.registers.iter_enumerated() {
+        let name = format!("{}_{}", scope.name, r.name);
+        let (own, first) = (&starts.0[id], start(scope.plan, id));
+        if let (true, Some(value)) = (r.fixed, own) {
+            table(name, value);
+            continue;
+        }
+        for (suffix, value) in [("_start", own), ("_first", &first)] {
+            let table_name = format!("{name}{suffix}");
+            if let Some(value) = value
+                && users.iter().any(|user| user.contains(&format!("{table_name}[")))
+            {
+                table(table_name, value);
+            }
+        }
+    }
+    lines.into_text()
+}
+
+/// A group as a function.
+fn group(scope: &Scope<'_>, i: usize, (group, blocks): &(Group, Blocks)) -> String {
+    let mut f = Function::new(scope);
+    f.blocks(&blocks.once, "0");
+    let ticks = match group.what {
+        What::Search(_) => search(&mut f, group, blocks),
+        _ => each_tick(&mut f, group, blocks),
+    };
+    f.lines.paste(&ticks);
+    f.lines.line("return 0;");
+    let params = "const @_in *in, @_state *state, @_work *work, const long ticks, const long done";
+    let head = format!("static long @_{i}({params})").replace('@', &scope.name);
+    f.text(&head, &["(void)in, (void)state, (void)work, (void)ticks, (void)done;"])
+}
+
+/// What runs at each tick, in a loop.
+fn each_tick(f: &mut Function<'_>, group: &Group, blocks: &Blocks) -> Lines {
+    let outer = std::mem::take(&mut f.lines);
+    f.blocks(&blocks.ticks, "t");
+    loop_writes(f, group);
+    let inner = std::mem::replace(&mut f.lines, outer);
+    let mut lines = Lines::default();
+    if inner.is_empty() {
+        return lines;
+    }
+    let backward = group.what == What::Backward;
+    lines.open(
+        match (f.scope.cycles, backward) {
+            (1, _) => String::new(),
+            (_, false) => "for (long t = 0; t < ticks; t++)".to_owned(),
+            (_, true) => "for (long t = ticks - 1; t >= 0; t--)".to_owned(),
+        }
+        .trim_start(),
+    );
+    let text = inner.into_text();
+    declare_tick(&mut lines, f.scope.cycles, &text, "const bool last = t == ticks - 1;");
+    let mut all = Lines::default();
+    text.lines().for_each(|line| all.line(line));
+    lines.paste(&all);
+    lines.close();
+    lines
+}
+
+fn loop_writes(f: &mut Function<'_>, group: &Group) {
+    let reaches = f.scope.plan.reaches();
+    for write in &group.writes {
+        let reach = reaches[write.register];
+        let bounded = f.scope.plan.ahead() > 0 && reach < f.scope.plan.ahead();
+        if bounded {
+            f.lines.open(if reach == 0 {
+                "if (t < done)".to_owned()
+            } else {
+                format!("if (t < done + {reach})")
+            });
+        }
+        f.writes(std::slice::from_ref(write), "t", "");
+        if bounded {
+            f.lines.close();
+        }
+    }
+    if f.scope.plan.ahead() > 0 && !group.writes.is_empty() {
+        f.lines.open("if (t == done - 1)");
+        let registers: BTreeSet<_> = group.writes.iter().map(|write| write.register).collect();
+        for register in registers.into_iter().filter(|register| !f.scope.registers[*register].local) {
+            f.keep(register);
+        }
+        f.lines.close();
+    }
+}
+
+impl Function<'_> {
+    fn blocks(&mut self, blocks: &[Block], t: &str) {
+        for block in blocks {
+            self.block(block, t);
+        }
+    }
+
+    fn block(&mut self, block: &Block, t: &str) {
+        let is_made = |tape: &Tape| !matches!(self.scope.homes[*tape], Home::Input(_) | Home::Register(_));
+        if !block.fills.iter().any(|(tape, _)| is_made(tape)) {
+            return;
+        }
+        // What is the same at all ticks is computed wherever they are.
+        let condition = match t {
+            "0" => None,
+            _ => self.scope.condition(block.at, &block.when, block.ahead, t, &self.used),
+        };
+        if condition.as_deref() == Some("false") {
+            return;
+        }
+        if let Some(condition) = &condition {
+            self.lines.open(format!("if ({condition})"));
+        }
+        match (block.len, &block.fills[..]) {
+            (Some(len), fills) => point::block(self, fills, len, t),
+            (None, fills) => fills.iter().for_each(|(tape, cases)| {
+                cases.iter().for_each(|case| self.single(*tape, *case, t));
+            }),
+        }
+        if condition.is_some() {
+            self.lines.close();
+        }
+    }
+
+    /// A value by an operator that has loops of its own.
+    fn single(&mut self, tape: Tape, case: usize, t: &str) {
+        let data = &self.scope.plan.tapes[tape];
+        let out = self.scope.tape(tape, t, &self.used);
+        match &data.cases[case].rule {
+            Rule::Apply { op, args } => {
+                let args: Vec<Operand> = args.iter().map(|arg| self.atom(*arg, t)).collect();
+                self.says(data.name.as_deref(), op.name());
+                tensor::apply(self, op, &args, &out, false);
+            }
+            Rule::Product { start, args } => {
+                let [start, a, b] = [*start, args[0], args[1]].map(|atom| self.atom(atom, t));
+                self.says(data.name.as_deref(), "a sum that goes on with matmul");
+                self.copy(&start, &out);
+                tensor::apply(self, &Op::MatMul, &[a, b], &out, true);
+            }
+            Rule::Sum { init, backward, terms } => {
+                self.says(data.name.as_deref(), "a sum over ticks");
+                sums::sum(self, *init, *backward, terms, &out);
+            }
+            _ => point::block(self, &[(tape, vec![case])], out.len(), t),
+        }
+    }
+
+    fn says(&mut self, name: Option<&str>, what: &str) {
+        if let Some(name) = name {
+            self.lines.line(comment(&format!("{name} = {what}")));
+        }
+    }
+
+    /// Keeps what a register is behind the last tick that is done.
+    fn keep(&mut self, register: rml_plan::Reg) {
+        let (from, to) = (self.scope.register(register, ""), self.scope.register(register, "_done"));
+        self.copy(&from, &to);
+        if self.scope.registers[register].flagged {
+            let (from, to) = (self.scope.flag(register, ""), self.scope.flag(register, "_done"));
+            self.lines.line(format!("{to} = {from};"));
+        }
+    }
+}
+
+/// A loop that finds the end of the window; what it gives is its length.
+fn search(f: &mut Function<'_>, group: &Group, blocks: &Blocks) -> Lines {
+    let (head, rest) = blocks.ticks.split_at(blocks.head);
+    let outer = std::mem::take(&mut f.lines);
+    f.blocks(head, "t");
+    let conds: Vec<String> =
+        f.scope.plan.ends.found().iter().map(|g| f.scope.holds(g, "t", &f.used)).collect();
+    f.lines.line(format!("last = {};", conds.join(" || ")));
+    f.blocks(rest, "t");
+    loop_writes(f, group);
+    f.lines.open("if (last)");
+    f.lines.line("return t + 1;");
+    f.lines.close();
+    let inner = std::mem::replace(&mut f.lines, outer);
+    let mut lines = Lines::default();
+    lines.open("for (long t = 0; t < ticks; t++)");
+    lines.line("bool last = false;");
+    lines.paste(&inner);
+    lines.close();
+    lines
+}

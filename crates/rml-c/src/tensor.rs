@@ -1,0 +1,266 @@
+//! Operators that have loops of their own.
+
+use rml_ir::DType;
+use rml_ir::op::{Around, AxisIndex, Op};
+
+use crate::exprs::{is_pointwise, pointwise};
+use crate::function::Function;
+use crate::nest::{indices, nest, plus};
+use crate::operand::{Operand, linear, strides};
+use crate::{picked, products, reduce, sliding};
+
+/// Computes a value; where it is to be added, what the result holds is added to.
+pub(crate) fn apply(f: &mut Function<'_>, op: &Op, args: &[Operand], out: &Operand, add: bool) {
+    if out.len() == 0 {
+        return;
+    }
+    let is_direct = matches!(
+        op,
+        Op::MatMul
+            | Op::Einsum(_)
+            | Op::Sum { .. }
+            | Op::SumTo { .. }
+            | Op::Unindex { .. }
+            | Op::ScatterAdd { .. }
+            | Op::Conv(_)
+            | Op::ConvTranspose { .. }
+            | Op::ConvKernel { .. }
+            | Op::Unpatches { .. }
+            | Op::Transpose { .. }
+            | Op::Index { .. }
+    );
+    if add && !is_direct {
+        // Computed beside, and added.
+        f.lines.open("");
+        f.lines.line(format!("{} value[{}];", crate::function::num(out.dtype), out.len()));
+        let value = Operand::array("value", "", out.dtype, out.shape.clone());
+        apply(f, op, args, &value, false);
+        let looped = f.lines.over("i", out.len());
+        let i = if looped { "i" } else { "0" };
+        let line = plus(f, out.dtype, &out.at(i), &value.at(i));
+        f.lines.line(&line);
+        if looped {
+            f.lines.close();
+        }
+        f.check(&line);
+        f.lines.close();
+        return;
+    }
+    let adds_up = matches!(
+        op,
+        Op::MatMul
+            | Op::Einsum(_)
+            | Op::Sum { .. }
+            | Op::Mean { .. }
+            | Op::SumTo { .. }
+            | Op::Unindex { .. }
+            | Op::ScatterAdd { .. }
+            | Op::Conv(_)
+            | Op::ConvTranspose { .. }
+            | Op::ConvKernel { .. }
+            | Op::Unpatches { .. }
+            | Op::AvgPool(_)
+    );
+    if adds_up && !add {
+        f.copy(&Operand::alike("0", out.dtype, out.shape.clone()), out);
+    }
+    by_family(f, op, args, out, add);
+}
+
+fn by_family(f: &mut Function<'_>, op: &Op, args: &[Operand], out: &Operand, add: bool) {
+    match op {
+        Op::MatMul => products::products(f, &products::of_matmul(&args[0], &args[1], out), args, out),
+        Op::Einsum(labels) => {
+            let axes = products::of_einsum(labels.operands(), labels.result(), args, out);
+            products::products(f, &axes, args, out);
+        }
+        Op::Transpose { perm } => transpose(f, perm, &args[0], out, add),
+        Op::Index { items } => index(f, items, &args[0], out, add),
+        Op::Unindex { items, .. } => unindex(f, items, &args[0], out),
+        Op::Concat { axis } => joined(f, args, out, *axis, false),
+        Op::Stack { axis } => joined(f, args, out, *axis, true),
+        Op::SumTo { .. } => sum_to(f, &args[0], out),
+        Op::Gather { axis } => picked::gather(f, *axis, args, out),
+        Op::ScatterAdd { axis, .. } => picked::scatter(f, *axis, args, out),
+        Op::Pick => picked::pick(f, args, out),
+        Op::OneHot { classes } => one_hot(f, *classes, &args[0], out),
+        Op::CumSum { axis, reverse } => {
+            cumsum(f, Around::axis(args[0].dims(), Some(*axis)), *reverse, &args[0], out)
+        }
+        Op::Softmax => rows(f, "rml_softmax", &args[0], out),
+        Op::LogSoftmax => rows(f, "rml_log_softmax", &args[0], out),
+        Op::RandomUniform { .. } => draw(f, "rml_uniform", args, out),
+        Op::RandomNormal { .. } => draw(f, "rml_normal", args, out),
+        Op::Sum { axis }
+        | Op::Mean { axis }
+        | Op::Max { axis }
+        | Op::Min { axis }
+        | Op::Any { axis }
+        | Op::All { axis } => {
+            reduce::reduce(f, op, Around::axis(args[0].dims(), *axis), &args[0], out);
+        }
+        Op::ArgMax { axis } => reduce::position(f, ">", Around::axis(args[0].dims(), *axis), &args[0], out),
+        Op::ArgMin { axis } => reduce::position(f, "<", Around::axis(args[0].dims(), *axis), &args[0], out),
+        Op::Conv(_) | Op::ConvTranspose { .. } | Op::ConvKernel { .. } => sliding::convolve(f, op, args, out),
+        Op::MaxPool(_) | Op::AvgPool(_) | Op::Patches(_) | Op::Unpatches { .. } => {
+            sliding::pool(f, op, &args[0], out)
+        }
+        _ if is_pointwise(op) => broadcast(f, op, args, out),
+        _ => unreachable!("{} is computed element by element", op.name()),
+    }
+}
+
+/// Where in a dense tensor the element at these indices is; those of axes of length 1 do not count.
+fn dense(dims: &[usize]) -> String {
+    let terms: Vec<(String, usize)> = indices(dims.len())
+        .into_iter()
+        .zip(strides(dims))
+        .zip(dims)
+        .filter(|(_, n)| **n != 1)
+        .map(|(t, _)| t)
+        .collect();
+    linear(&terms, 0)
+}
+
+fn set(f: &Function<'_>, add: bool, out: &Operand, at: &str, value: &str) -> String {
+    if add { plus(f, out.dtype, &out.at(at), value) } else { format!("{} = {value};", out.at(at)) }
+}
+
+fn broadcast(f: &mut Function<'_>, op: &Op, args: &[Operand], out: &Operand) {
+    let of = indices(out.dims().len());
+    let texts: Vec<String> = args.iter().map(|arg| arg.broadcast(&of)).collect();
+    let dtype = args.last().map_or(DType::Num, |arg| arg.dtype);
+    let value = pointwise(op, dtype, &texts, &f.scope.prelude);
+    let line = format!("{} = {value};", out.at(&dense(out.dims())));
+    nest(f, out.dims(), &[line]);
+}
+
+fn transpose(f: &mut Function<'_>, perm: &[usize], x: &Operand, out: &Operand, add: bool) {
+    let of = strides(x.dims());
+    let terms = indices(perm.len()).into_iter().zip(perm).filter(|(_, axis)| x.dims()[**axis] != 1);
+    let terms: Vec<(String, usize)> = terms.map(|(i, axis)| (i, of[*axis])).collect();
+    let line = set(f, add, out, &dense(out.dims()), &x.at(&linear(&terms, 0)));
+    nest(f, out.dims(), &[line]);
+}
+
+/// Where the elements that `items` pick are in a tensor, by the indices of the axes that stay.
+fn picked(items: &[AxisIndex], dims: &[usize]) -> String {
+    let (mut offset, mut terms, mut backward, mut axis) = (0, Vec::new(), String::new(), 0);
+    for (item, stride) in items.iter().zip(strides(dims)) {
+        match *item {
+            AxisIndex::At(i) => offset += i * stride,
+            AxisIndex::Slice { start, len, step } => {
+                offset += start * stride;
+                let far = step.unsigned_abs() * stride;
+                if len > 1 && step > 0 {
+                    terms.push((format!("i{axis}"), far));
+                } else if len > 1 {
+                    backward += &format!(" - i{axis}*{far}");
+                }
+                axis += 1;
+            }
+        }
+    }
+    linear(&terms, offset) + &backward
+}
+
+fn index(f: &mut Function<'_>, items: &[AxisIndex], x: &Operand, out: &Operand, add: bool) {
+    let line = set(f, add, out, &dense(out.dims()), &x.at(&picked(items, x.dims())));
+    nest(f, out.dims(), &[line]);
+}
+
+fn unindex(f: &mut Function<'_>, items: &[AxisIndex], x: &Operand, out: &Operand) {
+    let line = plus(f, out.dtype, &out.at(&picked(items, out.dims())), &x.at(&dense(x.dims())));
+    nest(f, x.dims(), &[line]);
+}
+
+/// Operands along an axis, which is a new one where they are stacked.
+fn joined(f: &mut Function<'_>, args: &[Operand], out: &Operand, axis: usize, stacked: bool) {
+    let outer: usize = out.dims()[..axis].iter().product();
+    let row: usize = out.dims()[axis..].iter().product();
+    let mut offset = 0;
+    for arg in args {
+        let own: usize = if stacked { row / args.len().max(1) } else { arg.dims()[axis..].iter().product() };
+        if arg.len() > 0 {
+            let at = |row: usize, offset: usize| {
+                linear(
+                    &[
+                        ("i0".to_owned(), if outer == 1 { 0 } else { row }),
+                        ("i1".to_owned(), usize::from(own != 1)),
+                    ],
+                    offset,
+                )
+            };
+            let line = format!("{} = {};", out.at(&at(row, offset)), arg.at(&at(own, 0)));
+            nest(f, &[outer, own], &[line]);
+        }
+        offset += own;
+    }
+}
+
+fn sum_to(f: &mut Function<'_>, x: &Operand, out: &Operand) {
+    let line = plus(f, out.dtype, &out.broadcast(&indices(x.dims().len())), &x.at(&dense(x.dims())));
+    nest(f, x.dims(), &[line]);
+}
+
+fn one_hot(f: &mut Function<'_>, classes: usize, x: &Operand, out: &Operand) {
+    let (i, c) = (if x.len() == 1 { "0" } else { "i0" }, if classes == 1 { "0" } else { "i1" });
+    let to = out.at(&linear(&[(i.to_owned(), classes), (c.to_owned(), 1)], 0));
+    nest(f, &[x.len(), classes], &[format!("{to} = {} == {c} ? 1 : 0;", x.at(i))]);
+}
+
+fn cumsum(
+    f: &mut Function<'_>,
+    Around { outer, n, inner }: Around,
+    reverse: bool,
+    x: &Operand,
+    out: &Operand,
+) {
+    f.copy(x, out);
+    if n < 2 {
+        return;
+    }
+    let last = n - 1;
+    let (to, from) = if reverse {
+        (format!("({last} - i1)"), format!("({n} - i1)"))
+    } else {
+        ("i1".to_owned(), "(i1 - 1)".to_owned())
+    };
+    let at = |row: &str| {
+        let block = if outer == 1 { "0" } else { "i0" };
+        linear(
+            &[
+                (block.to_owned(), n * inner),
+                (row.to_owned(), inner),
+                ("i2".to_owned(), usize::from(inner != 1)),
+            ],
+            0,
+        )
+    };
+    let line = plus(f, out.dtype, &out.at(&at(&to)), &out.at(&at(&from)));
+    let looped = f.lines.over("i0", outer);
+    f.lines.open(format!("for (long i1 = 1; i1 < {n}; i1++)"));
+    let inside = f.lines.over("i2", inner);
+    f.lines.line(&line);
+    f.lines.close_all(usize::from(looped) + 1 + usize::from(inside));
+    f.check(&line);
+}
+
+fn rows(f: &mut Function<'_>, function: &str, x: &Operand, out: &Operand) {
+    let columns = x.dims().last().copied().unwrap_or(1);
+    let function = f.scope.prelude.helper(function);
+    if x.is_alike() {
+        // All elements of a row are the same, so only its first one is looked at.
+        f.copy(x, out);
+    }
+    let from = if x.is_alike() { out } else { x };
+    let row = linear(&[(if out.len() == columns { "0" } else { "i0" }.to_owned(), columns)], 0);
+    let line = format!("{function}(&{}, &{}, {columns});", from.at(&row), out.at(&row));
+    nest(f, &[out.len() / columns.max(1)], &[line]);
+}
+
+fn draw(f: &mut Function<'_>, function: &str, args: &[Operand], out: &Operand) {
+    let function = f.scope.prelude.helper(function);
+    let tick = args.get(1).map_or_else(|| "0".to_owned(), |tick| tick.at("0"));
+    f.lines.line(format!("{function}({}, {tick}, &{}, {});", args[0].at("0"), out.at("0"), out.len()));
+}

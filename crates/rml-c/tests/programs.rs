@@ -1,0 +1,101 @@
+//! The conformance vectors and the examples in C, beside their plans.
+
+mod support;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use rml::{Options as Compile, Source};
+use rml_ir::flat::Drawn;
+use rml_ir::{DType, Data, Type, Value};
+use rml_plan::reference::Column;
+use rml_schedule::{Fed, schedule};
+use rml_sim::Input;
+use rml_testkit::Random;
+use rml_testkit::conformance::{Vector, files, program};
+
+/// How a program fares in C: how many cycles were compared; none if it has no plan that C can have.
+fn fares(flat: &Arc<Drawn>, columns: &[Column], cycles: usize) -> Result<Option<usize>, String> {
+    match schedule(flat, Fed::Windows) {
+        Ok(plan) if !plan.waits && cycles > 0 => {
+            support::compare(&plan, columns, cycles, cycles.max(plan.ahead() as usize + 1)).map(Some)
+        }
+        _ => Ok(None),
+    }
+}
+
+#[test]
+fn vectors_mean_the_same_in_c() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/conformance");
+    let mut equal = 0;
+    for part in ["vectors", "more"] {
+        for file in files(&folder.join(part)).expect("vectors") {
+            let vector =
+                Vector::parse(&std::fs::read_to_string(&file).expect("it is read")).expect("a vector");
+            let Ok((flat, inputs)) = program(&vector) else { continue };
+            let cell = |input: &Input| match input {
+                Input::Given(value) => Some(value.to_precision(flat.precision)),
+                _ => None,
+            };
+            let columns: Vec<Column> =
+                (0..flat.inputs.len()).map(|i| inputs.iter().map(|row| cell(&row[i])).collect()).collect();
+            match fares(&flat, &columns, inputs.len()) {
+                Ok(cycles) => equal += usize::from(cycles > Some(0)),
+                Err(why) if why.contains("Missing") || why.contains("Operator") => {}
+                Err(why) => panic!("{}: {why}", file.display()),
+            }
+        }
+    }
+    assert!(equal >= 60, "{equal} vectors were compared");
+}
+
+fn value(ty: &Type, r: &mut Random) -> Value {
+    let n = ty.shape.len();
+    let data = match ty.dtype {
+        DType::Bool => Data::Bool((0..n).map(|_| r.chance(0.3)).collect()),
+        DType::Int => Data::Int((0..n).map(|_| i64::from(r.chance(0.5))).collect()),
+        DType::Num => Data::F64((0..n).map(|_| r.range(-1.0, 1.0)).collect()),
+    };
+    Value::new(ty.shape.clone(), data)
+}
+
+/// Random inputs, where their clocks have them.
+fn columns(flat: &Drawn, cycles: usize, r: &mut Random) -> Vec<Column> {
+    let mut all: Vec<Column> = Vec::new();
+    for input in &flat.inputs {
+        let clock = input
+            .clock
+            .and_then(|(cond, flag)| Some((flat.inputs.iter().position(|c| c.var == cond)?, flag)));
+        let is_there = |t: usize| {
+            clock.is_none_or(|(cond, flag)| all[cond][t].as_ref().and_then(Value::as_bool) == Some(flag))
+        };
+        let column = (0..cycles).map(|t| is_there(t).then(|| value(&flat.vars[input.var].ty, r))).collect();
+        all.push(column);
+    }
+    all
+}
+
+#[test]
+fn examples_mean_the_same_in_c() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let mut equal = 0;
+    for file in std::fs::read_dir(folder).expect("examples").map(|e| e.expect("a file").path()) {
+        if file.extension().is_none_or(|e| e != "rml") {
+            continue;
+        }
+        for analysis in rml::analyse_all(&Source::file(&file), &Compile::default()) {
+            let node = analysis.node().to_owned();
+            let defaults = analysis.assumed.iter().cloned().collect();
+            let precision = rml_ir::Precision::F64;
+            let options = Compile { node: Some(node.clone()), defaults, precision, ..Compile::default() };
+            let Ok(program) = rml::compile(&Source::file(&file), &options) else { continue };
+            let columns = columns(program.flat(), 24, &mut Random(7));
+            match fares(program.flat(), &columns, 24) {
+                Ok(cycles) => equal += usize::from(cycles > Some(0)),
+                Err(why) if why.contains("Missing") => {}
+                Err(why) => panic!("{} {node}: {}", file.display(), &why[..why.len().min(6000)]),
+            }
+        }
+    }
+    assert!(equal >= 25, "{equal} nodes were compared");
+}

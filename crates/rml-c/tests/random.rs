@@ -1,0 +1,47 @@
+//! Random programs in C, beside their plans.
+
+mod support;
+
+use rml_ir::Value;
+use rml_plan::Ends;
+use rml_plan::reference::Column;
+use rml_schedule::{Fed, schedule};
+use rml_sim::Input;
+use rml_testkit::Random;
+use rml_testkit::flat::random::program;
+use rml_testkit::verdicts::respecting;
+
+const CYCLES: usize = 14;
+
+#[test]
+fn random_programs_mean_the_same_in_c() {
+    let (mut equal, mut steps) = (0, 0);
+    for seed in 0..250 {
+        let mut r = Random(seed);
+        let numbers = r.take(220);
+        let (flat, _) = program(&numbers, 24, false);
+        let Ok(plan) = schedule(&flat, Fed::Windows) else { continue };
+        if plan.waits {
+            continue;
+        }
+        let clocks = rml_analysis::clocks(&flat).clocks;
+        let rows = respecting(&flat, &clocks, &mut r, CYCLES);
+        let cell = |input: &Input| match input {
+            Input::Given(value) => Some(value.to_precision(flat.precision)),
+            _ => None::<Value>,
+        };
+        let columns: Vec<Column> =
+            (0..flat.inputs.len()).map(|i| rows.iter().map(|row| cell(&row[i])).collect()).collect();
+        let one = plan.ends == Ends::Nothing && plan.ahead() == 0 && r.chance(0.5);
+        let most = if one { 1 } else { CYCLES };
+        match support::compare(&plan, &columns, CYCLES, most) {
+            Ok(cycles) => {
+                equal += usize::from(cycles > 0);
+                steps += usize::from(one);
+            }
+            Err(why) if why.contains("Missing") || why.contains("Operator") => {}
+            Err(why) => panic!("seed {seed}: {why}\n{}", rml_plan::print(&plan)),
+        }
+    }
+    assert!(equal > 90 && steps > 15, "{equal} programs were compared, {steps} of them step by step");
+}

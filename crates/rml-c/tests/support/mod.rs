@@ -1,0 +1,189 @@
+//! Programs in C beside the plans that they are made of.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+
+use rml_c::{Exported, Options, export};
+use rml_ir::{DType, Data, Precision, Value};
+use rml_plan::reference::{Column, Machine};
+use rml_plan::{Ends, Plan};
+
+const FLAGS: &[&str] = &[
+    "-std=c99",
+    "-Wall",
+    "-Wextra",
+    "-Wpedantic",
+    "-Werror",
+    "-ffp-contract=off",
+    "-fsanitize=undefined,address",
+    "-fno-sanitize-recover",
+];
+
+/// Runs a plan over these cycles, and its text in C, which runs so many cycles at once at most. Gives how many cycles were compared.
+pub(crate) fn compare(plan: &Plan, columns: &[Column], cycles: usize, most: usize) -> Result<usize, String> {
+    let options = Options { name: "p".to_owned(), cycles: most, note: "A test.".to_owned() };
+    let exported = export(plan, &|_| None, &options).map_err(|why| format!("{why:?}"))?;
+    let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
+    let write =
+        |name: &str, text: &str| std::fs::write(folder.path().join(name), text).map_err(|e| e.to_string());
+    write("p.h", &exported.header)?;
+    write("p.c", &exported.source)?;
+    write("main.c", &main(plan, &exported, columns, (cycles, most)))?;
+    let got = run(folder.path())?;
+    let wanted = wanted(plan, columns, cycles, most)?;
+    let (mut got, mut lines) = (got.lines(), 0);
+    for (t, cells) in wanted.iter().enumerate() {
+        for (output, cell) in plan.outputs.iter().zip(cells) {
+            let line = got.next().ok_or_else(|| format!("cycle {t} is missing\n{}", exported.source))?;
+            if !same(line, cell.as_ref(), plan.precision) {
+                return Err(format!(
+                    "{} is {line:?} in cycle {t}, not {cell:?}\n{}",
+                    output.name, exported.source
+                ));
+            }
+            lines += 1;
+        }
+    }
+    match got.next() {
+        None => Ok(wanted.len().min(lines)),
+        Some(more) => Err(format!("there is more: {more}")),
+    }
+}
+
+fn run(folder: &Path) -> Result<String, String> {
+    let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
+    let built = Command::new(compiler)
+        .args(FLAGS)
+        .args(["p.c", "main.c", "-o", "p", "-lm"])
+        .current_dir(folder)
+        .output();
+    let built = built.map_err(|e| format!("there is no C compiler: {e}"))?;
+    let source = || std::fs::read_to_string(folder.join("p.c")).unwrap_or_default();
+    if !built.status.success() {
+        return Err(format!("{}\n{}", String::from_utf8_lossy(&built.stderr), source()));
+    }
+    let ran = Command::new(folder.join("p")).output().map_err(|e| e.to_string())?;
+    if !ran.status.success() {
+        return Err(format!("{}\n{}", String::from_utf8_lossy(&ran.stderr), source()));
+    }
+    Ok(String::from_utf8_lossy(&ran.stdout).into_owned())
+}
+
+/// The outputs of a plan at those of the cycles that are done, in the same calls.
+fn wanted(
+    plan: &Plan,
+    columns: &[Column],
+    cycles: usize,
+    most: usize,
+) -> Result<Vec<Vec<Option<Value>>>, String> {
+    let mut machine = Machine::new(Arc::new(plan.clone()));
+    let (mut from, mut rows) = (0, Vec::new());
+    while from < cycles {
+        let rest = match plan.ends {
+            Ends::Nothing => (cycles - from).min(most),
+            _ => cycles - from,
+        };
+        let columns: Vec<Column> = columns.iter().map(|c| c[from..from + rest].to_vec()).collect();
+        let Some(ticks) = machine.length(rest, &columns).map_err(|f| format!("{f:?}"))? else { break };
+        let columns: Vec<Column> = columns.iter().map(|c| c[..ticks].to_vec()).collect();
+        let (outputs, done) = machine.window(ticks, &columns).map_err(|f| format!("{f:?}"))?;
+        rows.extend((0..done).map(|t| outputs.iter().map(|column| column[t].clone()).collect()));
+        from += done;
+    }
+    Ok(rows)
+}
+
+fn main(plan: &Plan, exported: &Exported, columns: &[Column], (cycles, most): (usize, usize)) -> String {
+    let mut text =
+        String::from("#include \"p.h\"\n#include <inttypes.h>\n#include <math.h>\n#include <stdio.h>\n");
+    for warning in ["-Wmissing-braces", "-Wmissing-field-initializers"] {
+        let _ = writeln!(text, "#pragma GCC diagnostic ignored \"{warning}\"");
+    }
+    text += "static p_state state; static p_work work;\n";
+    let _ = writeln!(text, "static const p_in in[{cycles}] = {{");
+    for t in 0..cycles {
+        let given = exported
+            .inputs
+            .iter()
+            .zip(columns)
+            .filter_map(|(name, column)| Some((name, column[t].as_ref()?)));
+        let fields = given.filter(|(_, value)| !value.shape().is_empty());
+        let fields: Vec<String> =
+            fields.map(|(name, value)| format!(".{name} = {}", initialiser(value))).collect();
+        let _ = writeln!(text, "{{{}}},", if fields.is_empty() { "0".to_owned() } else { fields.join(", ") });
+    }
+    let _ = writeln!(
+        text,
+        "}};\nstatic p_out out[{cycles}];\nint main(void) {{\nlong from = 0, ran = 1;\np_start(&state);"
+    );
+    let _ = writeln!(text, "while (from < {cycles} && ran > 0) {{");
+    let _ = writeln!(text, "ran = p_run(&state, &work, in + from, {cycles} - from, out);");
+    let _ = writeln!(
+        text,
+        "if (ran < 0) {{ fprintf(stderr, \"error %ld, of {most} at most\\n\", ran); return 1; }}"
+    );
+    text += "for (long t = 0; t < ran; t++) {\n";
+    for (output, name) in plan.outputs.iter().zip(&exported.outputs) {
+        let flagged = text_has_flag(output);
+        if flagged {
+            let _ = writeln!(text, "if (!out[t].{name}_present) puts(\"-\"); else {{");
+        }
+        let n = output.ty.shape.len();
+        let element =
+            if output.ty.shape.is_scalar() { format!("out[t].{name}") } else { format!("out[t].{name}[i]") };
+        let print = match output.ty.dtype {
+            DType::Bool => format!("printf(\"%d \", {element});"),
+            DType::Int => format!("printf(\"%\" PRId64 \" \", {element});"),
+            DType::Num => format!("printf(\"%.17g \", (double){element});"),
+        };
+        let _ = writeln!(
+            text,
+            "for (int i = 0; i < {n}; i++) {{ {print} }} puts(\"\");{}",
+            if flagged { "}" } else { "" }
+        );
+    }
+    text + "}\nfrom += ran;\n}\nreturn 0;\n}\n"
+}
+
+fn text_has_flag(output: &rml_plan::Output) -> bool {
+    let always = output.cases.iter().filter(|(_, when, _)| when.is_empty());
+    always.fold(rml_plan::Positions::NONE, |at, (own, ..)| at.or(*own)) != rml_plan::Positions::ALL
+}
+
+fn initialiser(value: &Value) -> String {
+    let float = |x: f64| match x {
+        _ if x.is_nan() => "NAN".to_owned(),
+        _ if x.is_infinite() => format!("{}INFINITY", if x < 0.0 { "-" } else { "" }),
+        _ => format!("{x:?}"),
+    };
+    let elements: Vec<String> = match value.to_data() {
+        Data::Bool(v) => v.iter().map(bool::to_string).collect(),
+        Data::Int(v) => v
+            .iter()
+            .map(|x| if *x == i64::MIN { "INT64_MIN".to_owned() } else { format!("INT64_C({x})") })
+            .collect(),
+        Data::F32(v) => v.iter().map(|x| float(f64::from(*x))).collect(),
+        Data::F64(v) => v.iter().map(|x| float(*x)).collect(),
+    };
+    if value.shape().is_scalar() { elements[0].clone() } else { format!("{{{}}}", elements.join(", ")) }
+}
+
+/// Whether a line says a cell: integers and conditions exactly, numbers up to the order of sums and the last bits of functions.
+fn same(line: &str, cell: Option<&Value>, precision: Precision) -> bool {
+    let Some(value) = cell else { return line == "-" };
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let tolerance = if precision == Precision::F32 { 2e-4 } else { 1e-9 };
+    let close = |word: &str, x: f64| {
+        let y: f64 = word.parse().unwrap_or(f64::NAN);
+        x.is_nan() && word.contains("nan") || x == y || (x - y).abs() <= tolerance * x.abs().max(1.0)
+    };
+    words.len() == value.shape().len()
+        && match value.to_data() {
+            Data::Bool(v) => words.iter().zip(v).all(|(word, x)| *word == if x { "1" } else { "0" }),
+            Data::Int(v) => words.iter().zip(v).all(|(word, x)| *word == x.to_string()),
+            Data::F32(v) => words.iter().zip(v).all(|(word, x)| close(word, f64::from(x))),
+            Data::F64(v) => words.iter().zip(v).all(|(word, x)| close(word, x)),
+        }
+}

@@ -1,0 +1,43 @@
+//! The flags of `rml export`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::Program;
+use crate::values;
+
+/// `rml export`.
+#[derive(Args, Debug)]
+pub(crate) struct Export {
+    #[command(flatten)]
+    pub(crate) program: Program,
+    /// The node to export; by default the only one that no other node calls
+    #[arg(long, value_name = "NAME")]
+    pub(crate) node: Option<String>,
+    /// What to write
+    #[arg(long, value_enum, default_value_t = Target::C, value_name = "FORMAT")]
+    pub(crate) format: Target,
+    /// The checkpoint with the values that states start with; by default those of the program
+    #[arg(long, value_name = "FILE")]
+    pub(crate) params: Option<PathBuf>,
+    /// The most cycles of a window, or of a call where there are no windows (by default as few as the program needs)
+    #[arg(long, value_name = "N", value_parser = values::positive)]
+    pub(crate) cycles: Option<usize>,
+    /// What names in C begin with, and what the files are called; by default the name of the node
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// The folder for the files
+    #[arg(long, value_name = "FOLDER", default_value = ".")]
+    pub(crate) out: PathBuf,
+    /// Seed of the random initialisers; by default 0
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+}
+
+/// What a program is written as.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum Target {
+    /// One source file of C99, and its header
+    C,
+}

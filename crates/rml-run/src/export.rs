@@ -1,0 +1,158 @@
+//! Programs as C: the plan of a node, with the values of a checkpoint.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use rml_analysis::Analyses;
+use rml_base::codes::run as codes;
+use rml_base::{Diagnostic, Diagnostics, Error, Sources};
+use rml_c::Refused;
+pub use rml_c::{Exported, Memory};
+use rml_driver::{Options, Program, Source};
+use rml_plan::{Ends, Kind, Plan, Region};
+use rml_schedule::Fed;
+
+use crate::checkpoint::{Checkpoint, Policy};
+use crate::params;
+
+/// How a program is exported as C.
+#[derive(Clone, Debug, Default)]
+pub struct CExport {
+    /// What the names of its types, functions and files begin with; by default the name of the node.
+    pub name: Option<String>,
+    /// The most cycles of a call: of a window, or of a block where there are no windows. By default a program runs as a stream, of which a call
+    /// gets as few cycles as it needs: one, and those that it looks ahead.
+    pub cycles: Option<usize>,
+}
+
+/// A program in C, and what was found on the way.
+#[derive(Clone, Debug)]
+pub struct CProgram {
+    /// What its files are called, without an ending.
+    pub name: String,
+    /// The files.
+    pub files: Exported,
+    /// Findings that did not stop it.
+    pub warnings: Diagnostics,
+    /// The texts that they point into.
+    pub sources: Arc<Sources>,
+}
+
+/// Node [`Options::node`] as C99, with static memory alone. States start with the values of the checkpoint, else with those of the program; parameters
+/// that nothing changes are constants.
+///
+/// # Errors
+/// A program that does not compile, or that has no plan of fixed memory; a checkpoint of another one; a name that C does not take.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// let source = rml::Source::text("filter.rml", "node filter(x: num []) -> (y)  y = 0.9 * (0.0 fby y) + 0.1 * x;");
+/// let program = rml::export_c(&source, &rml::Options::default(), None, &rml::CExport::default())?;
+/// assert!(program.files.header.contains("long filter_run(filter_state *state"));
+/// assert_eq!(program.files.memory.state, 4);
+/// # Ok(()) }
+/// ```
+pub fn export_c(
+    source: &Source,
+    options: &Options,
+    checkpoint: Option<&Checkpoint>,
+    export: &CExport,
+) -> Result<CProgram, Error> {
+    let program = params::program(source, options, checkpoint)?;
+    let fail = |d: Diagnostic| Error::from(d).with_sources(program.sources());
+    let states = checkpoint.map(|c| c.select(&program, Policy::Available)).transpose().map_err(fail)?;
+    let states = states.unwrap_or_default();
+    let state = |key: &str| states.iter().find(|(k, _)| **k == *key).map(|(_, value)| value.clone());
+    let fed = if export.cycles.is_some() { Fed::Windows } else { Fed::Blocks };
+    let plan = plan(&program, fed).map_err(fail)?;
+    if checkpoint.is_none() {
+        learned(&program, &plan).map_err(fail)?;
+    }
+    let name = name(&program, export).map_err(fail)?;
+    let cycles = cycles(&plan, export).map_err(fail)?;
+    let note = format!("Node `{}`, made by rml. Change the program, not this file.", program.node());
+    let options = rml_c::Options { name: name.clone(), cycles, note };
+    let files = rml_c::export(&plan, &state, &options).map_err(|why| fail(refused(&program, &why)))?;
+    let (warnings, sources) = (program.warnings().clone(), Arc::clone(program.sources()));
+    Ok(CProgram { name, files, warnings, sources })
+}
+
+fn plan(program: &Program, fed: Fed) -> Result<Plan, Diagnostic> {
+    let flat = program.flat();
+    let planned = rml_schedule::schedule_known(flat, &Analyses::of(flat), fed);
+    planned.map(|(plan, _)| plan).map_err(|declined| {
+        let what = format!("node {} cannot be exported: {}", program.node(), declined.why);
+        let d = Diagnostic::error(codes::EXPORT_REFUSED, what);
+        let d = if let Some(span) = declined.span { d.label(span, "because of this") } else { d };
+        d.help("what is exported is the plan of a node; `rml check` says which nodes have one")
+    })
+}
+
+/// Whether the program learns its parameters; those that nothing changes have to come from somewhere.
+fn learned(program: &Program, plan: &Plan) -> Result<(), Diagnostic> {
+    let writes = plan.regions.iter().flat_map(Region::writes).chain(&plan.commits);
+    let written: BTreeSet<_> = writes.map(|write| write.register).collect();
+    let fixed = plan.registers.iter_enumerated().filter(|(id, _)| !written.contains(id));
+    let mut fixed = fixed.filter_map(|(_, register)| match &register.kind {
+        Kind::State { key, parameter: true } => Some((key, &register.ty)),
+        _ => None,
+    });
+    let Some((key, ty)) = fixed.next() else { return Ok(()) };
+    let what = format!(
+        "node {} has parameters that it does not learn, and no checkpoint gives them",
+        program.node()
+    );
+    let d = Diagnostic::error(codes::NO_PARAMETERS, what).note(format!("`{key}`: {ty}"));
+    let d = fixed.fold(d, |d, (key, ty)| d.note(format!("`{key}`: {ty}")));
+    Err(d.help("name a checkpoint (`--params FILE`): `rml train --save` and `rml params import` write one"))
+}
+
+fn name(program: &Program, export: &CExport) -> Result<String, Diagnostic> {
+    let name = export.name.clone().unwrap_or_else(|| program.node().to_owned());
+    if rml_c::is_identifier(&name) {
+        return Ok(name);
+    }
+    let what = format!("`{name}` cannot begin names in C");
+    let d = Diagnostic::error(codes::BAD_OPTION, what)
+        .note("expected a letter, then letters, digits and `_`, and no word of C");
+    Err(d.help("choose another one with `--name`"))
+}
+
+fn cycles(plan: &Plan, export: &CExport) -> Result<usize, Diagnostic> {
+    match (export.cycles, &plan.ends) {
+        (Some(cycles), _) => Ok(cycles),
+        (None, Ends::Nothing) => Ok(plan.ahead() as usize + 1),
+        (None, _) => {
+            let what = "the program runs whole windows, and nothing says how many cycles one has at most";
+            let d = Diagnostic::error(codes::BAD_OPTION, what);
+            Err(d.help("say it with `--cycles N`: C has fixed memory for so many"))
+        }
+    }
+}
+
+fn refused(program: &Program, why: &Refused) -> Diagnostic {
+    match why {
+        Refused::Waits => {
+            let what = format!(
+                "node {} cannot be exported: it waits for conditions of later cycles",
+                program.node()
+            );
+            Diagnostic::error(codes::EXPORT_REFUSED, what)
+                .note("how many cycles have to be kept is known only while it runs, and C has fixed memory")
+                .help("give it windows (`every`), or a `post` that waits for a known number of cycles")
+        }
+        Refused::Cycles(fewest) => {
+            let what = format!(
+                "a call has to run {fewest} cycles at least, of which the last {} are looked at only",
+                fewest - 1
+            );
+            Diagnostic::error(codes::BAD_OPTION, what).help(format!("write `--cycles {fewest}`, or more"))
+        }
+        Refused::Memory(bytes) => {
+            let what = format!("the program would take {} in C", rml_base::memory::size(*bytes));
+            Diagnostic::error(codes::EXPORT_REFUSED, what)
+                .note("2 GiB is the most that is exported")
+                .help("choose smaller windows with `--cycles`")
+        }
+    }
+}
