@@ -14,7 +14,8 @@ pub(crate) fn apply(f: &mut Function<'_>, op: &Op, args: &[Operand], out: &Opera
     if out.len() == 0 {
         return;
     }
-    let is_direct = matches!(
+    // What adds up terms may begin with what the result holds, and so may what moves elements.
+    let is_sum = matches!(
         op,
         Op::MatMul
             | Op::Einsum(_)
@@ -26,9 +27,8 @@ pub(crate) fn apply(f: &mut Function<'_>, op: &Op, args: &[Operand], out: &Opera
             | Op::ConvTranspose { .. }
             | Op::ConvKernel { .. }
             | Op::Unpatches { .. }
-            | Op::Transpose { .. }
-            | Op::Index { .. }
     );
+    let is_direct = is_sum || matches!(op, Op::Transpose { .. } | Op::Index { .. });
     if add && !is_direct {
         // Computed beside, and added.
         f.lines.open("");
@@ -46,21 +46,7 @@ pub(crate) fn apply(f: &mut Function<'_>, op: &Op, args: &[Operand], out: &Opera
         f.lines.close();
         return;
     }
-    let adds_up = matches!(
-        op,
-        Op::MatMul
-            | Op::Einsum(_)
-            | Op::Sum { .. }
-            | Op::Mean { .. }
-            | Op::SumTo { .. }
-            | Op::Unindex { .. }
-            | Op::ScatterAdd { .. }
-            | Op::Conv(_)
-            | Op::ConvTranspose { .. }
-            | Op::ConvKernel { .. }
-            | Op::Unpatches { .. }
-            | Op::AvgPool(_)
-    );
+    let adds_up = is_sum || matches!(op, Op::Mean { .. } | Op::AvgPool(_));
     if adds_up && !add {
         f.copy(&Operand::alike("0", out.dtype, out.shape.clone()), out);
     }
