@@ -45,22 +45,29 @@ impl<'a> Function<'a> {
     pub(crate) fn writes(&mut self, writes: &[Write], t: &str, suffix: &str) {
         for write in writes {
             let unless: Vec<String> = write.unless.iter().map(|end| self.atom(*end, t).at("0")).collect();
-            let condition =
-                self.scope.condition(write.at, &write.when, self.scope.plan.ahead(), t, &self.used);
-            if condition.as_deref() == Some("false") {
+            let ahead = self.scope.plan.ahead();
+            let there = self.scope.condition(write.at, &[], ahead, t, &self.used);
+            if there.as_deref() == Some("false") {
                 continue;
             }
-            self.lines.open(
-                match condition {
-                    Some(condition) => format!("if ({condition})"),
-                    None => String::new(),
-                }
-                .trim_start(),
-            );
+            let guards: Vec<String> =
+                write.when.iter().map(|guard| self.scope.holds(guard, t, &self.used)).collect();
+            let all: Vec<&str> = match unless.is_empty() {
+                true => there.iter().chain(&guards).map(String::as_str).collect(),
+                false => there.iter().map(String::as_str).collect(),
+            };
+            self.lines.open(if all.is_empty() {
+                String::new()
+            } else {
+                format!("if ({})", all.join(" && "))
+            });
             if !unless.is_empty() {
                 self.lines.open(format!("if ({})", unless.join(" || ")));
                 self.unset(write.register, suffix);
-                self.lines.turn("} else");
+                self.lines.turn(&match guards.is_empty() {
+                    true => "} else".to_owned(),
+                    false => format!("}} else if ({})", guards.join(" && ")),
+                });
             }
             let to = self.scope.register(write.register, suffix);
             let from = self.atom(write.value, t);

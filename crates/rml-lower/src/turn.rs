@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use rml_backend::Function;
+use rml_ir::Position;
 use rml_ir::op::Op;
-use rml_ir::{Position, Type};
 use rml_plan::{Atom, Case, Part, Tape, Tick, Write};
 
 use crate::batch::Val;
@@ -359,36 +359,41 @@ impl Lower<'_> {
 
     /// Writes registers, all at once.
     pub(crate) fn write(&mut self, writes: &[&Write], at: At<'_>) {
-        let condition = Type::condition();
+        let span = Function::nowhere();
         for write in writes {
             let register = write.register.0 as usize;
             let ty = self.plan.registers[write.register].ty.clone();
-            let Some(value) = self.read(write.value, at).map(|v| v.node) else { continue };
-            let holds = self.holds(&write.when, at).map(|v| v.node);
             let unset = self.any(&write.unless, at).map(|v| v.node);
+            let value = self.read(write.value, at).map(|v| v.node);
+            let holds = self.holds(&write.when, at).map(|v| v.node);
             let old = self.registers[register];
-            let span = Function::nowhere();
-            let set = match unset {
-                None => Set::Yes,
-                Some(unset) => Set::Told(self.g.apply(Op::Not, &[unset], span)),
-            };
-            let state = match (holds, old.value) {
-                (None, _) => State { value: Some(value), set },
-                (Some(holds), before) => {
+            let state = match (value, holds, old.value) {
+                (None, ..) => old,
+                (Some(value), None, _) => State { value: Some(value), set: Set::Yes },
+                (Some(value), Some(holds), before) => {
                     let before = before.unwrap_or_else(|| self.g.zeros(&ty));
                     let value =
                         self.choose(Val::same(holds), Val::same(value), Val::same(before), &ty, at).node;
-                    let set = if set == old.set {
-                        set
-                    } else {
-                        let (new, old) = (self.told(set), self.told(old.set));
-                        let (new, old) = (Val::same(new), Val::same(old));
-                        Set::Told(self.choose(Val::same(holds), new, old, &condition, at).node)
+                    let set = match old.set {
+                        Set::Yes => Set::Yes,
+                        Set::No => Set::Told(holds),
+                        Set::Told(set) => Set::Told(self.g.apply(Op::Or, &[holds, set], span)),
                     };
                     State { value: Some(value), set }
                 }
             };
-            self.registers[register] = state;
+            let set = match (unset, state.set) {
+                (None, set) => set,
+                (Some(_), Set::No) => Set::No,
+                (Some(unset), set) => {
+                    let still = self.g.apply(Op::Not, &[unset], span);
+                    Set::Told(match set {
+                        Set::Told(set) => self.g.apply(Op::And, &[still, set], span),
+                        Set::Yes | Set::No => still,
+                    })
+                }
+            };
+            self.registers[register] = State { set, ..state };
         }
     }
 }

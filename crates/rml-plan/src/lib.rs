@@ -354,7 +354,7 @@ pub struct Write {
     pub at: Positions,
     /// Where all of these hold.
     pub when: Vec<Guard>,
-    /// Where one of these holds, it is left unset instead.
+    /// Where one of these holds, it is left unset instead, whether it would get a value there or not.
     pub unless: Vec<Atom>,
     /// The value.
     pub value: Atom,

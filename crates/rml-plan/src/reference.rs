@@ -271,12 +271,12 @@ impl Window<'_> {
         let p = self.position(t);
         let mut written = Vec::new();
         for write in writes.iter().filter(|w| w.at.contains(p)) {
-            if !self.holds(&write.when, t)? {
-                continue;
-            }
             let unset = write.unless.iter().map(|e| self.truth(*e, t)).collect::<Result<Vec<bool>, _>>()?;
-            let value = if unset.contains(&true) { None } else { Some(self.atom(write.value, t)?) };
-            written.push((write.register, value));
+            if unset.contains(&true) {
+                written.push((write.register, None));
+            } else if self.holds(&write.when, t)? {
+                written.push((write.register, Some(self.atom(write.value, t)?)));
+            }
         }
         for (register, value) in written {
             self.registers[register] = value;

@@ -66,9 +66,8 @@ impl<'a> Common<'a> {
             }
         }
         // Those that have a name in the source come first, so that they are left.
-        let vars = &self.window.flat.vars;
         let mut pending: Vec<Var> = self.demanded.cases.keys().copied().collect();
-        pending.sort_by_key(|v| std::cmp::Reverse((vars[*v].name.is_none(), *v)));
+        pending.sort_by_key(|v| std::cmp::Reverse((self.window.name(*v).is_none(), *v)));
         let mut seen: BTreeMap<Key<'a>, BTreeSet<Var>> = BTreeMap::new();
         while let Some(v) = pending.pop() {
             if self.instead.contains_key(&v) || !self.is_pure(v) {

@@ -32,7 +32,7 @@ mod window;
 use rml_analysis::{Analyses, Causality, Clocks, Facts, Kind, Verdict};
 use rml_ir::check::checked;
 use rml_plan::{Plan, Reg, verify};
-use rml_validate::{Claim, Witness, validate};
+use rml_validate::{Witness, validate};
 
 /// Why a program has no plan.
 #[derive(Clone, PartialEq, Debug)]
@@ -166,7 +166,7 @@ fn plan(flat: &Drawn, known: Known<'_>, shape: Shape) -> Result<(Plan, Witness),
     let open = window.given_ends().is_none().then(|| window.open());
     let demanded = common::common(&window, demand::demand(&window, open.as_ref())?);
     let witness = Witness {
-        tapes: demanded.cases.keys().copied().map(Claim::Whole).collect(),
+        tapes: demanded.cases.keys().map(|v| window.claim(*v)).collect(),
         registers: demanded.registers.keys().copied().collect(),
     };
     let plan = regions::plan(&window, demanded)?;

@@ -79,11 +79,8 @@ pub(crate) fn plan(window: &Window<'_>, demanded: Demanded) -> Result<Plan, Decl
         // What waits is not split: how far it is filled is said for all of its positions.
         if parts.len() == nodes.len() || window.waits {
             let v = nodes[split.iter().position(|s| *s).unwrap_or(0)].v;
-            let span = window.defs[v].map(|eq| window.flat.equations[eq].span);
-            return Err(Declined {
-                why: "values of a tick need each other in an order that data decide".to_owned(),
-                span,
-            });
+            let why = "values of a tick need each other in an order that data decide";
+            return Err(Declined::at(why, window.span(v)));
         }
         nodes = parts;
     }
@@ -242,6 +239,7 @@ struct Builder<'a> {
     tapes: BTreeMap<Var, Tape>,
     registers: BTreeMap<Var, plan::Reg>,
     consts: BTreeMap<rml_ir::flat::ConstId, plan::Const>,
+    never: Option<plan::Const>,
     values: IndexVec<plan::Const, rml_ir::Value>,
 }
 
@@ -250,7 +248,15 @@ impl<'a> Builder<'a> {
         let tapes = demanded.cases.keys().enumerate().map(|(i, v)| (*v, Tape::from_index(i))).collect();
         let registers =
             demanded.registers.keys().enumerate().map(|(i, v)| (*v, plan::Reg::from_index(i))).collect();
-        Self { window, demanded, tapes, registers, consts: BTreeMap::new(), values: IndexVec::new() }
+        Self {
+            window,
+            demanded,
+            tapes,
+            registers,
+            consts: BTreeMap::new(),
+            never: None,
+            values: IndexVec::new(),
+        }
     }
 
     fn plan(mut self, nodes: &[Node], regions: &[(&Vec<usize>, Way)]) -> Plan {
@@ -264,9 +270,8 @@ impl<'a> Builder<'a> {
                 rule: self.rule(&c.rule),
             });
             let cases = cases.collect();
-            let data = &flat.vars[*v];
-            let span = window.defs[*v].map_or(data.span, |eq| flat.equations[eq].span);
-            tapes.push(TapeData { name: data.name.clone(), ty: data.ty.clone(), span, ahead: 0, cases });
+            let (name, ty) = (window.name(*v).cloned(), window.ty(*v).clone());
+            tapes.push(TapeData { name, ty, span: window.span(*v), ahead: 0, cases });
         }
         let mut registers = IndexVec::new();
         let mut commits = Vec::new();
@@ -351,6 +356,10 @@ impl<'a> Builder<'a> {
             Source::Const(k) => {
                 let (values, flat) = (&mut self.values, self.window.flat);
                 Atom::Const(*self.consts.entry(k).or_insert_with(|| values.push(flat.value(k).clone())))
+            }
+            Source::Never => {
+                let values = &mut self.values;
+                Atom::Const(*self.never.get_or_insert_with(|| values.push(rml_ir::Value::Bool(false))))
             }
         }
     }

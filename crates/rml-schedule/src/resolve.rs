@@ -16,6 +16,8 @@ pub(crate) enum Source {
     Const(ConstId),
     /// A variable, which is kept, at that tick. The variable itself at the same tick if it has a value of its own.
     Kept(Var, Tick),
+    /// False, where the end of a window is absent.
+    Never,
 }
 
 /// How many copies are followed: beyond that a copy is kept.
@@ -142,8 +144,7 @@ impl<'a> Resolver<'a> {
 
     /// Whether the position alone tells where a variable is present.
     pub(crate) fn is_unguarded(&self, v: Var) -> bool {
-        let clock = self.window.clocks.of[v];
-        let at = |p| self.window.guards(clock, p).is_some_and(|g| g.is_empty());
+        let at = |p| self.window.guards(v, p).is_some_and(|g| g.is_empty());
         self.window.has_known_clock(v) && self.window.place(v).iter().all(at)
     }
 

@@ -2,12 +2,15 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use rml_analysis::{
-    Causality, ClockData, ClockId, Clocks, Guard, Hold, Latency, Position, Positions, Segments, VarFacts,
+    Causality, ClockData, Clocks, Guard, Hold, Latency, Position, Positions, Segments, VarFacts,
 };
-use rml_base::IndexVec;
+use rml_base::{EntityId, IndexVec, Span};
+use rml_ir::Type;
 use rml_ir::flat::{self, ConstId, Drawn, Eq, Init, Rhs, Var};
+use rml_validate::Claim;
 
 use crate::{Declined, Known, Shape};
 
@@ -31,6 +34,16 @@ pub(crate) struct Window<'a> {
     pub(crate) all: Positions,
     /// The equation of each variable; none for inputs.
     pub(crate) defs: IndexVec<Var, Option<Eq>>,
+    /// What plans have beside the variables of the program. These have the ids behind those.
+    told: Vec<Told>,
+}
+
+/// Whether the end of a window is there and holds: false where it is absent. Other than the end, it is there where the outermost samplings
+/// of its clock, as many as `depth`, are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Told {
+    pub(crate) end: Var,
+    pub(crate) depth: usize,
 }
 
 impl<'a> Window<'a> {
@@ -89,6 +102,7 @@ impl<'a> Window<'a> {
             waits: shape == Shape::Waiting,
             all,
             defs,
+            told: told(flat, clocks),
         })
     }
 
@@ -125,6 +139,7 @@ impl<'a> Window<'a> {
             looks_ahead: self.looks_ahead,
             waits: self.waits,
             defs: self.defs.clone(),
+            told: self.told.clone(),
         }
     }
 
@@ -138,6 +153,50 @@ impl<'a> Window<'a> {
         self.ends.iter().map(of).collect()
     }
 
+    /// The variable that tells of an end.
+    pub(crate) fn told(&self, told: Told) -> Var {
+        let i = self.told.iter().position(|t| *t == told).unwrap_or_default();
+        Var::from_index(self.flat.vars.len() + i)
+    }
+
+    /// What a variable tells, if it is none of the program.
+    pub(crate) fn as_told(&self, v: Var) -> Option<Told> {
+        v.index().checked_sub(self.flat.vars.len()).map(|i| self.told[i])
+    }
+
+    /// What the tape of a variable holds.
+    pub(crate) fn claim(&self, v: Var) -> Claim {
+        match self.as_told(v) {
+            Some(Told { end, depth }) => Claim::Holds(end, depth),
+            None => Claim::Whole(v),
+        }
+    }
+
+    pub(crate) fn name(&self, v: Var) -> Option<&'a Arc<str>> {
+        self.flat.vars.get(v).and_then(|data| data.name.as_ref())
+    }
+
+    pub(crate) fn ty(&self, v: Var) -> &'a Type {
+        &self.flat.vars[self.origin(v)].ty
+    }
+
+    pub(crate) fn span(&self, v: Var) -> Span {
+        let v = self.origin(v);
+        self.defs[v].map_or(self.flat.vars[v].span, |eq| self.flat.equations[eq].span)
+    }
+
+    /// The variable of the program that one is, or tells of.
+    fn origin(&self, v: Var) -> Var {
+        self.as_told(v).map_or(v, |told| told.end)
+    }
+
+    /// The conditions of the clock of a variable, outermost first.
+    pub(crate) fn samplings(&self, v: Var) -> Vec<(Var, bool)> {
+        let mut samplings = self.clocks.samplings(self.clocks.of[self.origin(v)]);
+        samplings.truncate(self.as_told(v).map_or(usize::MAX, |told| told.depth));
+        samplings
+    }
+
     pub(crate) fn rhs(&self, v: Var) -> Option<&'a Rhs> {
         self.defs[v].map(|eq| &self.flat.equations[eq].rhs)
     }
@@ -148,6 +207,9 @@ impl<'a> Window<'a> {
     }
 
     pub(crate) fn may_be_present(&self, v: Var, p: Position) -> bool {
+        if self.as_told(v).is_some() {
+            return self.guards(v, p).is_some();
+        }
         let p = if self.is_block { Position::Middle } else { p };
         self.table[v].place.contains(p)
     }
@@ -188,10 +250,15 @@ impl<'a> Window<'a> {
         [own(self.table[v].first[i]), own(self.table[v].last[i])]
     }
 
-    /// The conditions of a clock that are not known to hold at a position; none if it never ticks there.
-    pub(crate) fn guards(&self, clock: ClockId, p: Position) -> Option<Vec<(Var, bool)>> {
+    /// Whether a condition may be there and hold at a position.
+    pub(crate) fn may_hold(&self, cond: Var, p: Position) -> bool {
+        self.may_be_present(cond, p) && self.guards(cond, p).is_some() && self.truth(cond, p) != Some(false)
+    }
+
+    /// The conditions of the clock of a variable that are not known to hold at a position; none if it never ticks there.
+    pub(crate) fn guards(&self, v: Var, p: Position) -> Option<Vec<(Var, bool)>> {
         let mut open = Vec::new();
-        for (cond, positive) in self.clocks.samplings(clock) {
+        for (cond, positive) in self.samplings(v) {
             match self.truth(cond, p) {
                 Some(value) if value == positive => {}
                 Some(_) => return None,
@@ -203,7 +270,7 @@ impl<'a> Window<'a> {
 
     /// Whether the clock of a variable is known before the program runs, up to conditions.
     pub(crate) fn has_known_clock(&self, v: Var) -> bool {
-        self.clocks.clocks[self.clocks.root(self.clocks.of[v])] == ClockData::Base
+        self.clocks.clocks[self.clocks.root(self.clocks.of[self.origin(v)])] == ClockData::Base
     }
 
     /// Whether a condition has a value at its first tick in a window of the plan at most, as one that tells that tick.
@@ -264,6 +331,13 @@ impl<'a> Window<'a> {
         }
         if inner.is_empty() { Restart::Never } else { Restart::Inner { ends: inner, edge: false } }
     }
+}
+
+/// The ends of windows that are on sampled clocks, and what tells of them.
+fn told(flat: &Drawn, clocks: &Clocks) -> Vec<Told> {
+    let ends: BTreeSet<Var> = flat.windows.iter().map(|window| window.end).collect();
+    let depths = |end: Var| (0..clocks.samplings(clocks.of[end]).len()).map(move |depth| Told { end, depth });
+    ends.into_iter().flat_map(depths).collect()
 }
 
 /// Whether outputs, and what delays will be, are known in their own cycle; and whether they are known so many cycles later.

@@ -41,6 +41,34 @@ node main(x: num [{rows}, 2], seq_end, part_end, end: bool []) -> (loss{when})
     )
 }
 
+/// A layer over `$`, which is there where a sequence ends, in windows of sequences.
+const OVER_SEQUENCES: &[&str] = &[
+    "gru(3, $) every (part_end when seq_end)",
+    "lstm_back(2, $) every (part_end when seq_end)",
+    "rnn(2, gru(2, $)) every (part_end when seq_end)",
+    "batch_norm(0.9, $, part_end when seq_end)",
+    "gru(2, $) every (seq_end when part_end)",
+    "rnn(2, $) every ((part_end when part_end) when (seq_end when part_end))",
+];
+
+/// A network that reads sequences, and then what it made of each of them.
+fn over_sequences(rows: usize, r: &mut Random) -> String {
+    let within = r.pick(&LAYERS[..4]).replace('$', "x");
+    let over = r.pick(OVER_SEQUENCES).replace('$', "(h when seq_end)");
+    format!(
+        "import std.layers;\nimport std.normalisation;\n
+node net(x: num [{rows}, 2], seq_end, part_end: bool []) -> (o: num [{rows}, 1] when seq_end)
+  h = {within};
+  d = {over};
+  o = dense(1, d);\n
+node main(x: num [{rows}, 2], seq_end, part_end, end: bool []) -> (loss when seq_end)
+  o = diff_net(x, seq_end, part_end, true when seq_end, do) every end;
+  do = -0.1 * (o - (0.3 when seq_end));
+  loss = sum(do * do);
+"
+    )
+}
+
 /// Windows of sequences of up to six cycles; the last one of a window may have no end.
 fn inputs(rows: usize, r: &mut Random) -> Vec<Vec<Input>> {
     let truth = |b: bool| Input::Given(Value::Bool(b));
@@ -51,6 +79,22 @@ fn inputs(rows: usize, r: &mut Random) -> Vec<Vec<Input>> {
         vec![Input::Given(x), truth(seq_end), truth(part_end), truth(end)]
     };
     (0..CYCLES).map(|n| cycle(n, r)).collect()
+}
+
+#[test]
+fn windows_on_sampled_clocks_mean_the_same() {
+    for seed in 0..2 * NETWORKS {
+        let mut r = Random(seed);
+        let rows = 1 + r.below(3);
+        let text = over_sequences(rows, &mut r);
+        let program = rml::compile(&Source::text("main", text.as_str()), &Options::default());
+        let program = program.unwrap_or_else(|e| panic!("{e}\n{text}"));
+        match compare(program.flat(), &inputs(rows, &mut r), &mut r) {
+            Ok(Planned::Equal) => {}
+            Ok(other) => panic!("seed {seed}: {other:?}\n{text}"),
+            Err(why) => panic!("seed {seed}: {why}\n{text}"),
+        }
+    }
 }
 
 #[test]

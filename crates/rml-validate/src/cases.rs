@@ -43,11 +43,19 @@ impl Checker<'_> {
         // The first tick is always done.
         let filled = if case.at.contains(Position::Middle) { self.plan.tapes[tape].ahead } else { 0 };
         for p in case.at.and(self.frame.possible()).iter() {
-            if !self.is_present(&case.when, v, (p, filled)) {
+            let mut conditions = self.frame.samplings(v);
+            let (guards, absent) = match claim {
+                Claim::Holds(_, depth) => {
+                    conditions.truncate(depth);
+                    (conditions, false)
+                }
+                _ => (conditions, self.frame.is_absent(v, p)),
+            };
+            if !self.are_guards(&case.when, &guards, (p, filled)) {
                 found.push(format!("V4: {who} has other guards than its clock at {p}"));
             }
             let proved = matches!(case.rule, Rule::Sum { .. })
-                || self.frame.is_absent(v, p)
+                || absent
                 || self.frame.views(p, filled).all(|view| self.claimed(&case.rule, claim, view));
             if !proved {
                 found.push(format!("V5: {who} is not proved to be its equation at {p}: {:?}", case.rule));
@@ -70,6 +78,7 @@ impl Checker<'_> {
             Claim::Whole(v) => self.rule(rule, v, view),
             Claim::Part(v, cut) => self.equal.cuts(rule, v, cut, view),
             Claim::Begun(v, upto) => self.equal.begins(rule, v, upto, view),
+            Claim::Holds(end, depth) => self.tells(rule, end, depth, view),
         }
     }
 
@@ -143,20 +152,5 @@ impl Checker<'_> {
             && self.are_ends(ends, &own, boundary, view)
             && self.starts(init, initial, view)
             && self.equal.is(next_atom, *delayed, neighbour, view)
-    }
-
-    /// Whether operands are the ends that may hold at a tick, and all of them are present there.
-    pub(crate) fn are_ends(&self, atoms: &[Atom], ends: &[Var], tick: Tick, view: View) -> bool {
-        let Some(at) = view.position_of(tick) else { return false };
-        let is = |atom: &Atom, end: &Var| self.equal.is(*atom, *end, tick, view);
-        let never = |end: &Var| self.frame.boundary(&[*end], at) == Some(false);
-        let there = |end: &Var| self.frame.is_always(*end, at);
-        atoms.iter().all(|a| ends.iter().any(|e| there(e) && is(a, e)))
-            && ends.iter().all(|e| never(e) || atoms.iter().any(|a| is(a, e)))
-    }
-
-    /// The same at all ticks at a position, for ends at the tick itself.
-    pub(crate) fn are_ends_at(&self, atoms: &[Atom], ends: &[Var], (p, filled): (Position, u32)) -> bool {
-        self.frame.views(p, filled).all(|view| self.are_ends(atoms, ends, Tick::Now, view))
     }
 }

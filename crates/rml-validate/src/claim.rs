@@ -13,6 +13,9 @@ pub enum Claim {
     Part(Var, Cut),
     /// A product of matrices, whose chains are taken so far along the inner dimension.
     Begun(Var, usize),
+    /// Whether the end of a window is there and holds: false where it is absent. It is there where the outermost samplings of the clock
+    /// of the end, so many of them, are.
+    Holds(Var, usize),
 }
 
 /// The elements from `start` on along an axis, as many as `len`.
@@ -30,7 +33,7 @@ impl Claim {
     /// The variable.
     pub fn var(self) -> Var {
         match self {
-            Claim::Whole(v) | Claim::Part(v, _) | Claim::Begun(v, _) => v,
+            Claim::Whole(v) | Claim::Part(v, _) | Claim::Begun(v, _) | Claim::Holds(v, _) => v,
         }
     }
 
@@ -42,7 +45,7 @@ impl Claim {
     /// The type of what a tape holds, where that of the variable is `of`; none if the variable has no such part.
     pub fn ty(self, of: &Type) -> Option<Type> {
         match self {
-            Claim::Whole(_) | Claim::Begun(..) => Some(of.clone()),
+            Claim::Whole(_) | Claim::Begun(..) | Claim::Holds(..) => Some(of.clone()),
             Claim::Part(_, cut) => cut.ty(of),
         }
     }

@@ -15,10 +15,11 @@
 //! - **V5** *values*: the rule of a case is the equation of its variable, and each operand equals the operand of the equation. Equal is
 //!   what copies, delays, decided branches and facts make equal, and what one operator makes of equal operands on one clock, at every position that neighbouring ticks may have. A variable that takes a state
 //!   at its first tick in a window, and keeps it to the end, may read the state's register.
+//!   What tells whether the end of a window holds is false where that is absent.
 //!   A part of a variable is cut from it, or joined from parts of it. A product that goes on adds to the product of the fronts of the factors that of their rears.
 //! - **V6** *sums*: a sum replaces a recurrence that adds one term at each tick, in its order, from a constant on.
 //! - **V7** *registers*: a register is read where its delay is, before it is written; each active tick leaves the delayed value, and none
-//!   where a window of the program ends. All states of the program are kept, by their keys, and in a block all delays of windows that
+//!   where a window of the program ends, whether the delay is active there or not. All states of the program are kept, by their keys, and in a block all delays of windows that
 //!   may be open when it ends.
 //! - **V8** *order*: each element is filled once, and before it is read; where a plan looks ahead, as far as it is read. Where it waits,
 //!   nothing says that a tick is the last one, and what a value equals follows from ticks behind it only as far as it reads some there.
@@ -35,6 +36,7 @@ use rml_plan::{Atom, Guard, Plan, Reg, Region, Rule, Tape, Tick, Write};
 
 mod cases;
 mod claim;
+mod ends;
 mod equal;
 mod frame;
 mod order;
@@ -104,9 +106,14 @@ impl Checker<'_> {
     }
 
     /// V4: whether guards hold exactly where a variable is present, at a position.
-    fn is_present(&self, when: &[Guard], v: Var, (p, filled): (Position, u32)) -> bool {
+    fn is_present(&self, when: &[Guard], v: Var, at: (Position, u32)) -> bool {
+        self.are_guards(when, &self.frame.samplings(v), at)
+    }
+
+    /// V4: whether guards are conditions, in order, but for those known to hold at a position.
+    fn are_guards(&self, when: &[Guard], conditions: &[(Var, bool)], (p, filled): (Position, u32)) -> bool {
         let mut guards = when.iter().peekable();
-        for (cond, value) in self.frame.samplings(v) {
+        for &(cond, value) in conditions {
             if guards.next_if(|g| g.value == value && self.is(g.cond, cond, (p, filled))).is_none()
                 && self.frame.truth(cond, p) != Some(value)
             {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use rml_base::EntityId;
 use rml_ir::flat::{Rhs, Var};
 use rml_ir::{Position, Positions};
-use rml_plan::{Kind, Reg, Region, Rule, Tape, Write};
+use rml_plan::{Kind, Reg, Region, Rule, Tape, Tick, Write};
 
 use crate::{Checker, Claim};
 
@@ -105,16 +105,24 @@ impl Checker<'_> {
         if !frame.has_clock(v) {
             return Err("is on a clock that is not known".to_owned());
         }
+        // What `post` is behind the last tick of a window is never known.
+        let is_post = matches!(frame.rhs(v), Some(Rhs::Post { .. }));
+        let ends: &[Var] = if is_post { &[] } else { &restart.ends };
+        // A loop backward comes to the end at the tick before when it has done with a tick.
+        let tick = if backward { Tick::Before } else { Tick::Now };
+        let place: Positions = frame.place(v).iter().filter(|p| !frame.is_absent(v, *p)).collect();
+        let starts_anew = |p: &Position| {
+            let at = tick.seen_from(*p).and(frame.possible());
+            at.iter().any(|p| frame.boundary(ends, p) != Some(false))
+        };
+        let changes = place.or(frame.possible().iter().filter(starts_anew).collect());
         if let Some((region, _)) = uses.in_turn.first() {
-            let is_post = matches!(frame.rhs(v), Some(Rhs::Post { .. }));
-            let inner = Position::ALL.into_iter().any(|p| frame.boundary(&restart.ends, p) != Some(false));
-            // What `post` is behind the last tick of a window is never known.
-            if inner && !is_post || backward && !restart.edge && !waits {
+            if backward && !restart.edge && !waits {
                 return Err("is written in turn, but starts anew elsewhere".to_owned());
             }
             self.turns(*region, backward, uses)?;
             let writes: Vec<&Write> = uses.in_turn.iter().map(|(_, w)| *w).collect();
-            return self.writes(&writes, v, (next, uses.reach), &[], frame.place(v));
+            return self.writes(&writes, v, (next, uses.reach), (ends, tick), changes);
         }
         let is_read = !uses.reads.is_empty();
         if restart.edge && !is_read && uses.commits.is_empty() {
@@ -128,16 +136,14 @@ impl Checker<'_> {
             if uses.reads.iter().any(|(_, p)| !p.is_start() && frame.possible().contains(*p)) {
                 return Err("is read behind the first tick".to_owned());
             }
-            frame.place(v).and(Positions::ENDS)
-        } else if !restart.ends.is_empty() {
-            return Err("may start anew where it is not written".to_owned());
+            place.and(Positions::ENDS)
         } else if frame.is_once(v) || !is_read {
-            frame.place(v)
+            changes
         } else {
             return Err("is not written in turn".to_owned());
         };
         // What is committed is done.
-        self.writes(&uses.commits, v, (next, 0), &restart.ends, required)
+        self.writes(&uses.commits, v, (next, 0), (ends, tick), required)
     }
 
     /// Whether a register survives as its delay does.
@@ -169,7 +175,7 @@ impl Checker<'_> {
         writes: &[&Write],
         v: Var,
         (next, filled): (Var, u32),
-        ends: &[Var],
+        (ends, tick): (&[Var], Tick),
         required: Positions,
     ) -> Result<(), String> {
         for p in self.frame.possible().iter() {
@@ -177,17 +183,23 @@ impl Checker<'_> {
             let (first, second) = (here.next(), here.next());
             let write = match (first, second) {
                 (Some(write), None) => write,
-                (None, None) if !required.contains(p) || self.frame.is_absent(v, p) => continue,
+                (None, None) if !required.contains(p) => continue,
                 _ => return Err(format!("is not written once at {p}")),
             };
             if !self.is_present(&write.when, v, (p, filled)) {
                 return Err(format!("is written under other guards than its clock at {p}"));
             }
+            let has_ends = !tick.seen_from(p).and(self.frame.possible()).is_empty();
+            let are_ends = if has_ends {
+                self.are_ends_at(&write.unless, ends, tick, (p, filled))
+            } else {
+                write.unless.is_empty()
+            };
+            if !are_ends {
+                return Err(format!("starts anew elsewhere than its windows at {p}"));
+            }
             if self.frame.is_absent(v, p) {
                 continue;
-            }
-            if !self.are_ends_at(&write.unless, ends, (p, filled)) {
-                return Err(format!("starts anew elsewhere than its windows at {p}"));
             }
             if !self.is(write.value, next, (p, filled)) {
                 return Err(format!("gets another value at {p}: {:?}", write.value));

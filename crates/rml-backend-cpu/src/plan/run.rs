@@ -249,10 +249,10 @@ impl<N: Number> Run<'_, N> {
 
     pub(super) fn puts_at(&mut self, puts: &[Put], t: usize, p: Position) {
         for put in puts.iter().filter(|put| put.at.contains(p)) {
-            if !self.holds(&put.when, t) {
+            let unset = put.unless.iter().any(|e| self.truth(*e, t));
+            if !unset && !self.holds(&put.when, t) {
                 continue;
             }
-            let unset = put.unless.iter().any(|e| self.truth(*e, t));
             self.set[put.register] = !unset;
             let slot = self.code.register(put.register);
             self.changed(slot);

@@ -6,7 +6,7 @@
 use rml_ir::op::Number;
 
 use super::Suspect;
-use super::code::Pass;
+use super::code::{Pass, Put};
 use super::operand::Arg;
 use super::run::{Run, position};
 use super::wants::{Lazy, Reads, Want};
@@ -130,15 +130,7 @@ impl<N: Number> Run<'_, N> {
             }
         }
         for put in pass.puts.iter().filter(|put| put.at.contains(p)) {
-            let mut known = self.guards(pass, &put.lazy.when, t);
-            if known == Known::Present {
-                let unless = &put.lazy.unless;
-                let is_unset = || unless.iter().zip(&put.unless).any(|(_, cond)| self.truth(*cond, t));
-                let decided = unless.iter().all(|want| self.is_there(pass, *want, t));
-                if !decided || !is_unset() && !self.is_there(pass, put.lazy.value, t) {
-                    known = Known::Waits;
-                }
-            }
+            let known = self.look_at(pass, put, t);
             if known != Known::Absent {
                 self.reached.known[put.register] = known == Known::Present;
             }
@@ -182,6 +174,21 @@ impl<N: Number> Run<'_, N> {
             }
         };
         if is_there { Known::Present } else { Known::Waits }
+    }
+
+    /// What is known of what a register gets at a tick.
+    fn look_at(&self, pass: &Pass, put: &Put, t: usize) -> Known {
+        let mut ends = put.lazy.unless.iter().zip(&put.unless);
+        if ends.any(|(want, end)| self.is_there(pass, *want, t) && self.truth(*end, t)) {
+            return Known::Present;
+        }
+        if !put.lazy.unless.iter().all(|want| self.is_there(pass, *want, t)) {
+            return Known::Waits;
+        }
+        match self.guards(pass, &put.lazy.when, t) {
+            Known::Present if !self.is_there(pass, put.lazy.value, t) => Known::Waits,
+            known => known,
+        }
     }
 
     fn guards(&self, pass: &Pass, when: &[(Option<Want>, Arg, bool)], t: usize) -> Known {

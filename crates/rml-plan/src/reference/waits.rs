@@ -175,14 +175,21 @@ impl Window<'_> {
         if !write.at.contains(self.position(t)) {
             return Ok(());
         }
-        let guarded = self.guarded(&write.when, t)?;
+        let mut decided = true;
+        for end in &write.unless {
+            let there = self.is_there(*end, t);
+            if there && self.truth(*end, t)? {
+                self.registers[write.register] = None;
+                self.waits.unknown[write.register] = false;
+                return Ok(());
+            }
+            decided &= there;
+        }
+        let guarded = if decided { self.guarded(&write.when, t)? } else { Known::Waits };
         if guarded == Known::Absent {
             return Ok(());
         }
-        let is_known = guarded == Known::Present && write.unless.iter().all(|e| self.is_there(*e, t)) && {
-            let unset = write.unless.iter().map(|e| self.truth(*e, t)).collect::<Result<Vec<_>, _>>()?;
-            unset.contains(&true) || self.is_there(write.value, t)
-        };
+        let is_known = guarded == Known::Present && self.is_there(write.value, t);
         self.waits.unknown[write.register] = !is_known;
         if is_known { self.write(std::slice::from_ref(write), t) } else { Ok(()) }
     }

@@ -10,7 +10,13 @@ use rml_plan::{Kind, Tick};
 
 use crate::Declined;
 use crate::resolve::{Resolver, Source};
-use crate::window::{Restart, Window};
+use crate::window::Window;
+
+mod delays;
+mod grouped;
+mod registers;
+
+use grouped::{grouped, merged};
 
 /// How the value of a variable comes about at a position: [`rml_plan::Rule`] before variables are tapes.
 #[derive(Clone, PartialEq, Debug)]
@@ -204,12 +210,9 @@ impl<'a> Demand<'a> {
 
     fn guards(&mut self, v: Var, p: Position) -> Result<Option<Vec<(Source, bool)>>, Declined> {
         if !self.window.has_known_clock(v) {
-            return Err(Declined::at(
-                "a clock is not known before the program runs",
-                self.window.flat.vars[v].span,
-            ));
+            return Err(Declined::at("a clock is not known before the program runs", self.window.span(v)));
         }
-        let Some(open) = self.window.guards(self.window.clocks.of[v], p) else { return Ok(None) };
+        let Some(open) = self.window.guards(v, p) else { return Ok(None) };
         Ok(Some(open.into_iter().map(|(cond, value)| (self.need(cond, p), value)).collect()))
     }
 
@@ -268,6 +271,9 @@ impl<'a> Demand<'a> {
 
     fn case(&mut self, v: Var, p: Position) -> Result<(Vec<(Source, bool)>, Rule), Declined> {
         let when = self.guards(v, p)?.unwrap_or_default();
+        if let Some(told) = self.window.as_told(v) {
+            return Ok((when, self.tells(told, p)));
+        }
         let source = self.resolver.source(v, p);
         if source != Source::Kept(v, Tick::Now) {
             self.keep(source, p);
@@ -277,8 +283,7 @@ impl<'a> Demand<'a> {
     }
 
     fn span(&self, v: Var) -> Span {
-        let defined = self.window.defs[v].map(|eq| self.window.flat.equations[eq].span);
-        defined.unwrap_or(self.window.flat.vars[v].span)
+        self.window.span(v)
     }
 
     /// How a value of its own comes about.
@@ -326,236 +331,4 @@ impl<'a> Demand<'a> {
         self.keep(source, p);
         source
     }
-
-    fn forward(&mut self, v: Var, p: Position) -> Result<Rule, Declined> {
-        let Some(Rhs::Fby { init, next, window }) = self.window.rhs(v) else {
-            return Err(Declined::at("it is no delay", self.span(v)));
-        };
-        let restart = self.window.restart(*window);
-        let once = self.window.is_once(v);
-        if once && matches!(restart, Restart::Edge | Restart::Inner { edge: true, .. }) {
-            return Ok(Rule::Copy(self.init(init, p)));
-        }
-        if !self.resolver.is_steady(v) {
-            return self.sampled(v, &restart, init, p);
-        }
-        match restart {
-            Restart::Edge | Restart::Inner { edge: true, .. } if p.is_start() => {
-                Ok(Rule::Copy(self.init(init, p)))
-            }
-            _ if p.is_start() => {
-                self.register_of(v)?;
-                Ok(Rule::Read { of: v, init: Some(self.init(init, p)) })
-            }
-            Restart::Inner { ends, .. } => {
-                let ends = ends.iter().map(|e| self.before(*e)).collect::<Result<_, _>>()?;
-                Ok(Rule::Restart { ends, init: self.init(init, p), next: self.before(*next)? })
-            }
-            _ => Ok(Rule::Copy(self.before(*next)?)),
-        }
-    }
-
-    fn backward(&mut self, v: Var, p: Position) -> Result<Rule, Declined> {
-        let Some(Rhs::FbyBack { init, next, window }) = self.window.rhs(v) else {
-            return Err(Declined::at("it is no delay", self.span(v)));
-        };
-        let restart = self.window.restart(*window);
-        if self.window.looks_ahead {
-            if !self.resolver.is_steady(v) && !self.window.waits {
-                return Err(Declined::at("a value on a sampled clock looks ahead", self.span(v)));
-            }
-        } else if restart == Restart::Never || matches!(restart, Restart::Inner { edge: false, .. }) {
-            return Err(Declined::at("a value looks beyond its window", self.span(v)));
-        }
-        if self.window.is_once(v) {
-            return Ok(Rule::Copy(self.init(init, p)));
-        }
-        if !self.resolver.is_steady(v) {
-            return self.sampled(v, &restart, init, p);
-        }
-        match restart {
-            Restart::Edge | Restart::Inner { .. } if p.is_end() => Ok(Rule::Copy(self.init(init, p))),
-            Restart::Inner { ends, .. } => {
-                let ends = self.ends(&ends, p)?;
-                let next = self.neighbour(*next, Tick::After, p);
-                if ends.is_empty() {
-                    return Ok(Rule::Copy(next));
-                }
-                Ok(Rule::Restart { ends, init: self.init(init, p), next })
-            }
-            _ => Ok(Rule::Copy(self.neighbour(*next, Tick::After, p))),
-        }
-    }
-
-    /// A delay on a clock that data decide: a register, read and written in turn.
-    fn sampled(&mut self, v: Var, restart: &Restart, init: &Init, p: Position) -> Result<Rule, Declined> {
-        if matches!(restart, Restart::Inner { .. }) {
-            return Err(Declined::at("a delay on a sampled clock in an inner window", self.span(v)));
-        }
-        self.register_of(v)?;
-        Ok(Rule::Read { of: v, init: Some(self.init(init, p)) })
-    }
-
-    /// The ends of inner windows at a tick. One that is absent ends nothing, whatever it samples.
-    fn ends(&mut self, ends: &[Var], p: Position) -> Result<Vec<Source>, Declined> {
-        let mut there = Vec::new();
-        for end in ends.iter().filter(|e| self.window.may_be_present(**e, p)) {
-            if self.guards(*end, p)?.is_none_or(|open| !open.is_empty()) {
-                return Err(Declined::at(
-                    "the end of an inner window is on a sampled clock",
-                    self.span(*end),
-                ));
-            }
-            there.push(self.need(*end, p));
-        }
-        Ok(there)
-    }
-
-    fn before(&mut self, v: Var) -> Result<Source, Declined> {
-        if !self.resolver.is_steady(v) {
-            return Err(Declined::at("the end of an inner window is on a sampled clock", self.span(v)));
-        }
-        Ok(self.neighbour(v, Tick::Before, Position::Middle))
-    }
-
-    fn neighbour(&mut self, v: Var, tick: Tick, p: Position) -> Source {
-        let source = Source::Kept(v, tick);
-        self.keep(source, p);
-        source
-    }
-
-    fn register(&mut self, eq: Eq) -> Result<(), Declined> {
-        self.register_of(self.window.flat.equations[eq].lhs)
-    }
-
-    /// The register of a delay or a parameter.
-    fn register_of(&mut self, v: Var) -> Result<(), Declined> {
-        if self.registers.contains_key(&v) {
-            return Ok(());
-        }
-        let state = self.window.defs[v].and_then(|eq| self.states.get(&eq).cloned());
-        let state = state.map(|(key, parameter)| Kind::State { key, parameter });
-        let (restart, backward) = match self.window.rhs(v) {
-            Some(Rhs::Fby { window, .. }) => (self.window.restart(*window), false),
-            Some(Rhs::FbyBack { window, .. } | Rhs::Post { window, .. }) => {
-                (self.window.restart(*window), true)
-            }
-            _ => {
-                let kind = state.unwrap_or(Kind::Hidden);
-                self.registers
-                    .insert(v, Register { kind, writes: Vec::new(), in_turn: false, backward: false });
-                return Ok(());
-            }
-        };
-        if backward && self.window.waits && state.is_some() {
-            return Err(Declined::at("a state looks ahead", self.span(v)));
-        }
-        let kind = match restart {
-            _ if backward && self.window.waits => Kind::Local,
-            Restart::Edge | Restart::Inner { edge: true, .. } => Kind::Local,
-            _ => state.unwrap_or(Kind::Hidden),
-        };
-        let steady = self.resolver.is_steady(v);
-        let in_turn = !steady && !self.window.is_once(v);
-        self.registers.insert(v, Register { kind, writes: Vec::new(), in_turn, backward });
-        // What is written is read when it is known whether a tick is the last one.
-        if self.is_open { Ok(()) } else { self.writes_of(v) }
-    }
-
-    /// What a delay remembers.
-    fn writes_of(&mut self, v: Var) -> Result<(), Declined> {
-        let (next, restart) = match self.window.rhs(v) {
-            Some(Rhs::Fby { next, window, .. } | Rhs::FbyBack { next, window, .. }) => {
-                (next, self.window.restart(*window))
-            }
-            // Behind the last tick of a window it is never known.
-            Some(Rhs::Post { next, .. }) => (next, Restart::Never),
-            _ => return Ok(()),
-        };
-        let steady = self.resolver.is_steady(v);
-        if !steady && matches!(restart, Restart::Inner { edge: false, .. }) {
-            return Err(Declined::at("a delay on a sampled clock in an inner window", self.span(v)));
-        }
-        let at = if steady { Positions::ENDS } else { self.window.place(v) };
-        let mut writes: Vec<Write> = Vec::new();
-        for p in at.iter() {
-            let Some(when) = self.guards(v, p)? else { continue };
-            let unless = match &restart {
-                Restart::Inner { ends, edge: false } => self.ends(ends, p)?,
-                _ => Vec::new(),
-            };
-            let value = self.needed_within(*next, p)?;
-            writes.push(Write { at: Positions::NONE.with(p), when, unless, value });
-        }
-        if let Some(register) = self.registers.get_mut(&v) {
-            register.writes = merged_writes(writes);
-        }
-        Ok(())
-    }
-}
-
-fn merged_writes(writes: Vec<Write>) -> Vec<Write> {
-    let mut merged: Vec<Write> = Vec::new();
-    for write in writes {
-        let same =
-            |w: &&mut Write| w.when == write.when && w.unless == write.unless && w.value == write.value;
-        match merged.iter_mut().find(same) {
-            Some(known) => known.at = known.at.or(write.at),
-            None => merged.push(write),
-        }
-    }
-    merged
-}
-
-fn merged(output: Output) -> Output {
-    let mut merged = Output::new();
-    for (at, when, source) in output {
-        match merged.iter_mut().find(|(_, w, s)| *w == when && *s == source) {
-            Some(known) => known.0 = known.0.or(at),
-            None => merged.push((at, when, source)),
-        }
-    }
-    merged
-}
-
-/// Positions with the same rule together. An operand that elsewhere is read at the first (last) tick is read there at that tick itself,
-/// too.
-fn grouped(found: Vec<At>) -> Vec<Case> {
-    let patterns: Vec<Rule> = found.iter().map(|(_, (_, rule))| rule.clone()).collect();
-    let mut cases: Vec<Case> = Vec::new();
-    for (p, (when, rule)) in found {
-        let rule = patterns.iter().find_map(|pattern| matching(&rule, pattern, p)).unwrap_or(rule);
-        match cases.iter_mut().find(|c| c.when == when && c.rule == rule) {
-            Some(case) => case.at = case.at.with(p),
-            None => cases.push(Case { at: Positions::NONE.with(p), when, rule }),
-        }
-    }
-    cases
-}
-
-/// The rule in the form of another one, if they are the same at this position and the other one reads an edge.
-fn matching(rule: &Rule, pattern: &Rule, p: Position) -> Option<Rule> {
-    let (ours, theirs) = (rule.operands(), pattern.operands());
-    if ours.len() != theirs.len() {
-        return None;
-    }
-    let mut reads_edge = false;
-    let joined: Option<Vec<Source>> = ours
-        .iter()
-        .zip(&theirs)
-        .map(|(a, b)| match (*a, *b) {
-            (Source::Kept(u, Tick::Now), Source::Kept(w, Tick::First)) if u == w && p.is_start() => {
-                reads_edge = true;
-                Some(*b)
-            }
-            (Source::Kept(u, Tick::Now), Source::Kept(w, Tick::Last)) if u == w && p.is_end() => {
-                reads_edge = true;
-                Some(*b)
-            }
-            (a, b) => (a == b).then_some(a),
-        })
-        .collect();
-    let mut joined = joined?.into_iter();
-    let result = rule.map(|a| joined.next().unwrap_or(a));
-    (reads_edge && result == *pattern).then_some(result)
 }

@@ -6,7 +6,10 @@ use rml_ir::op::Op;
 use rml_ir::{Positions, Precision, Value};
 use rml_plan::{Atom, Ends, Kind, Plan, Region, Rule, Tape, Tick};
 use rml_schedule::{Fed, witnessed};
-use rml_validate::{Claim, Cut, Witness, validate};
+use rml_validate::{Claim, Witness, validate};
+
+mod ends;
+mod products;
 
 /// The gradient of a recurrence in a window, and a counter on a clock that data decide.
 const PROGRAM: &str = "\
@@ -278,36 +281,6 @@ fn v8_what_looks_ahead_is_filled_as_far_as_it_is_read() {
     });
 }
 
-/// Windows side by side, which are open when a block ends, and a delay of which the facts know all.
-const BESIDE: &str = "\
-node count(x: int []) -> (n, z)
-  n = (0 fby n) + x;
-  z = 0 fby 0;
-
-node main(x: int [], a: bool [], b: bool []) -> (n, z, m)
-  n, z = count(x) every a;
-  m, _ = count(x) every b;
-";
-
-#[test]
-fn v7_delays_in_open_windows() {
-    // The first one is that of `z`, which nothing reads.
-    refused_of(BESIDE, "V7", |plan, witness| {
-        plan.registers = plan.registers.iter().skip(1).cloned().collect();
-        witness.registers = witness.registers.iter().skip(1).copied().collect();
-        plan.commits.retain(|w| w.register.0 > 0);
-        plan.commits.iter_mut().for_each(|w| w.register.0 -= 1);
-        rules(plan).for_each(|rule| {
-            if let Rule::Read { register, .. } = rule {
-                register.0 -= 1;
-            }
-        });
-        assert_eq!((plan.registers.len(), plan.commits.len()), (2, 2));
-    });
-    refused_of(BESIDE, "V7", |plan, _| plan.commits.iter_mut().for_each(|w| w.unless.clear()));
-    refused_of(BESIDE, "V7", |plan, _| plan.registers.iter_mut().for_each(|r| r.kind = Kind::Local));
-}
-
 /// Parameters on a sampled clock, which are held over a window and change behind it.
 const HELD: &str = "\
 node net(x, c: bool []) -> (o when c)
@@ -451,60 +424,4 @@ fn v6_sums_of_what_is_there_where_a_condition_holds() {
         });
         plan.consts[start.expect("a sum with a condition")] = Value::F32(-0.0);
     });
-}
-
-/// The gradient of a recurrence over a concatenation.
-const JOINED: &str = "\
-node cell(x: num [2, 3]) -> (h_next: num [2, 4])
-  h_next = tanh(matmul(concat(x, h, 1), param(ones([7, 4]))));
-  h = zeros([2, 4]) fby h_next;
-
-node main(x: num [2, 3], end: bool []) -> (h)
-  h, _ = diff_cell(x, true, 0.1 * h) every end;
-";
-
-#[test]
-fn v5_products_that_go_on() {
-    let product = |plan: &mut Plan, change: fn(&mut Atom, &mut [Atom; 2])| {
-        for rule in rules(plan) {
-            if let Rule::Product { start, args } = rule {
-                change(start, args);
-            }
-        }
-    };
-    refused_of(JOINED, "V5", |plan, _| product(plan, |start, args| *start = args[0]));
-    refused_of(JOINED, "V5", |plan, _| product(plan, |_, args| args.swap(0, 1)));
-    refused_of(JOINED, "V5", |plan, _| {
-        for rule in rules(plan) {
-            if let Rule::Product { args, .. } = rule {
-                *rule = Rule::Apply { op: Op::MatMul, args: args.to_vec() };
-            }
-        }
-    });
-    // What is begun somewhere else.
-    let begun = |witness: &mut Witness, change: fn(Var, usize) -> Claim| {
-        for claim in witness.tapes.iter_mut() {
-            if let Claim::Begun(v, upto) = *claim {
-                *claim = change(v, upto);
-            }
-        }
-    };
-    refused_of(JOINED, "V5", |_, witness| begun(witness, |v, upto| Claim::Begun(v, upto + 1)));
-    refused_of(JOINED, "V5", |_, witness| begun(witness, |v, _| Claim::Begun(v, usize::MAX)));
-    refused_of(JOINED, "V5", |_, witness| begun(witness, |v, _| Claim::Whole(v)));
-}
-
-#[test]
-fn v5_parts() {
-    let cut = |witness: &mut Witness, change: fn(&mut Cut)| {
-        for claim in witness.tapes.iter_mut() {
-            if let Claim::Part(_, cut) = claim {
-                change(cut);
-            }
-        }
-    };
-    refused_of(JOINED, "V3", |_, witness| cut(witness, |cut| cut.axis = 2));
-    refused_of(JOINED, "V3", |_, witness| cut(witness, |cut| cut.start = usize::MAX));
-    refused_of(JOINED, "V3", |_, witness| cut(witness, |cut| cut.len -= 1));
-    refused_of(JOINED, "V5", |_, witness| cut(witness, |cut| cut.start = 1 - cut.start.min(1)));
 }

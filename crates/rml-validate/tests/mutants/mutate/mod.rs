@@ -1,9 +1,13 @@
 //! Ways to damage a plan.
 
 use rml_ir::op::{AxisIndex, Op};
-use rml_ir::{Data, Position, Positions, Type, Value};
+use rml_ir::{Type, Value};
 use rml_plan::{Atom, Case, Ends, Guard, Kind, Part, Plan, Region, Rule, Tape, Term, Tick, Write};
 use rml_testkit::Random;
+
+mod places;
+
+use places::*;
 
 /// Damages a plan; nothing if it has no such place.
 pub(crate) type Damage = fn(&mut Plan, &mut Random) -> Option<()>;
@@ -218,6 +222,22 @@ pub(crate) const KINDS: &[(&str, Damage)] = &[
         pick(&mut places, r)?.unless.pop();
         Some(())
     }),
+    ("another end of a register", |plan, r| {
+        let conds: Vec<Atom> = plan
+            .tapes
+            .iter_enumerated()
+            .filter(|(_, t)| t.ty == Type::condition())
+            .map(|(t, _)| Atom::Tape(t, Tick::Now))
+            .collect();
+        let mut places: Vec<&mut Atom> = writes(plan).into_iter().flat_map(|w| &mut w.unless).collect();
+        let end = pick(&mut places, r)?;
+        let other = match **end {
+            Atom::Tape(tape, Tick::Now) if r.chance(0.5) => Atom::Tape(tape, Tick::Before),
+            Atom::Tape(tape, Tick::Before) if r.chance(0.5) => Atom::Tape(tape, Tick::Now),
+            _ => *r.pick(&conds),
+        };
+        (other != **end).then(|| **end = other)
+    }),
     ("a guard dropped", |plan, r| {
         let mut places: Vec<&mut Vec<Guard>> = guards(plan).into_iter().filter(|g| !g.is_empty()).collect();
         let guards = pick(&mut places, r)?;
@@ -381,204 +401,3 @@ pub(crate) const KINDS: &[(&str, Damage)] = &[
         Some(())
     }),
 ];
-
-fn pick<'a, T>(places: &'a mut [T], r: &mut Random) -> Option<&'a mut T> {
-    let i = r.below(places.len());
-    places.get_mut(i)
-}
-
-fn rules(plan: &mut Plan) -> impl Iterator<Item = &mut Rule> {
-    plan.tapes.iter_mut().flat_map(|t| &mut t.cases).map(|c| &mut c.rule)
-}
-
-fn sums(plan: &mut Plan) -> Vec<&mut Vec<Term>> {
-    rules(plan)
-        .filter_map(|rule| if let Rule::Sum { terms, .. } = rule { Some(terms) } else { None })
-        .collect()
-}
-
-fn operators(plan: &mut Plan) -> Vec<&mut Op> {
-    let mut all = Vec::new();
-    for rule in rules(plan) {
-        match rule {
-            Rule::Apply { op, .. } => all.push(op),
-            Rule::Sum { terms, .. } => all.extend(terms.iter_mut().map(|t| &mut t.op)),
-            _ => {}
-        }
-    }
-    all
-}
-
-/// The operands of rules, writes and outputs.
-fn operands(plan: &mut Plan) -> Vec<&mut Atom> {
-    let mut all = Vec::new();
-    for rule in plan.tapes.iter_mut().flat_map(|t| &mut t.cases).map(|c| &mut c.rule) {
-        match rule {
-            Rule::Apply { args, .. } => all.extend(args),
-            Rule::Product { start, args } => all.extend([start].into_iter().chain(args)),
-            Rule::Copy(a) => all.push(a),
-            Rule::Select { cond, then, other } => all.extend([cond, then, other]),
-            Rule::Restart { ends, init, next } => all.extend(ends.iter_mut().chain([init, next])),
-            Rule::Sum { init, terms, .. } => {
-                all.extend(init.iter_mut().chain(terms.iter_mut().flat_map(|t| &mut t.args)));
-            }
-            Rule::Read { init, .. } => all.extend(init),
-            Rule::Input(_) => {}
-        }
-    }
-    for region in &mut plan.regions {
-        if let Region::Loop { writes, .. } = region {
-            all.extend(writes.iter_mut().map(|w| &mut w.value));
-        }
-    }
-    all.extend(plan.commits.iter_mut().map(|w| &mut w.value));
-    all.extend(plan.outputs.iter_mut().flat_map(|o| &mut o.cases).map(|(.., a)| a));
-    all
-}
-
-fn lists_of_writes(plan: &mut Plan) -> Vec<&mut Vec<Write>> {
-    let mut all = vec![&mut plan.commits];
-    for region in &mut plan.regions {
-        if let Region::Loop { writes, .. } = region {
-            all.push(writes);
-        }
-    }
-    all
-}
-
-fn writes(plan: &mut Plan) -> Vec<&mut Write> {
-    lists_of_writes(plan).into_iter().flatten().collect()
-}
-
-fn guards(plan: &mut Plan) -> Vec<&mut Vec<Guard>> {
-    let mut all: Vec<&mut Vec<Guard>> = Vec::new();
-    for case in plan.tapes.iter_mut().flat_map(|t| &mut t.cases) {
-        all.push(&mut case.when);
-        if let Rule::Sum { terms, .. } = &mut case.rule {
-            all.extend(terms.iter_mut().map(|t| &mut t.when));
-        }
-    }
-    for region in &mut plan.regions {
-        if let Region::Loop { writes, .. } = region {
-            all.extend(writes.iter_mut().map(|w| &mut w.when));
-        }
-    }
-    all.extend(plan.commits.iter_mut().map(|w| &mut w.when));
-    all.extend(plan.outputs.iter_mut().flat_map(|o| &mut o.cases).map(|(_, when, _)| when));
-    all
-}
-
-fn parts(plan: &mut Plan) -> Vec<&mut Vec<Part>> {
-    let mut all = Vec::new();
-    for region in &mut plan.regions {
-        let (Region::Over(parts) | Region::Loop { parts, .. }) = region;
-        all.push(parts);
-    }
-    all
-}
-
-fn change_atom(
-    plan: &mut Plan,
-    r: &mut Random,
-    wanted: impl Fn(Atom) -> bool,
-    change: impl Fn(Atom, &Plan, &mut Random) -> Option<Atom>,
-) -> Option<()> {
-    let old = plan.clone();
-    let mut places: Vec<&mut Atom> = operands(plan).into_iter().filter(|a| wanted(**a)).collect();
-    let place = pick(&mut places, r)?;
-    **place = change(**place, &old, r)?;
-    Some(())
-}
-
-fn tick(plan: &mut Plan, r: &mut Random, change: fn(Tick) -> Option<Tick>) -> Option<()> {
-    change_atom(
-        plan,
-        r,
-        |a| matches!(a, Atom::Tape(_, t) if change(t).is_some()),
-        |a, _, _| match a {
-            Atom::Tape(tape, t) => Some(Atom::Tape(tape, change(t)?)),
-            Atom::Const(_) => None,
-        },
-    )
-}
-
-fn ty(plan: &Plan, atom: Atom) -> Type {
-    match atom {
-        Atom::Const(k) => plan.consts[k].ty(),
-        Atom::Tape(t, _) => plan.tapes[t].ty.clone(),
-    }
-}
-
-/// Another operand of the same type.
-fn other(plan: &Plan, atom: Atom, r: &mut Random) -> Option<Atom> {
-    let wanted = ty(plan, atom);
-    let tapes = plan.tapes.ids().map(|t| Atom::Tape(t, Tick::Now));
-    let all = tapes.chain(plan.consts.ids().map(Atom::Const));
-    let differs = |a: &Atom| match (*a, atom) {
-        (Atom::Tape(a, _), Atom::Tape(b, _)) => a != b,
-        (a, b) => a != b,
-    };
-    pick(&mut all.filter(|a| ty(plan, *a) == wanted).filter(differs).collect::<Vec<_>>(), r).copied()
-}
-
-fn toggled(at: Positions, r: &mut Random) -> Positions {
-    let p = *r.pick(&Position::ALL);
-    if at.contains(p) { at.without(p) } else { at.with(p) }
-}
-
-/// A value that is nothing special.
-fn value_of(ty: &Type) -> Value {
-    let n = ty.shape.len();
-    let data = match ty.dtype {
-        rml_ir::DType::Bool => Data::Bool(vec![false; n]),
-        rml_ir::DType::Int => Data::Int(vec![0; n]),
-        rml_ir::DType::Num => Data::F32(vec![0.0; n]),
-    };
-    Value::new(ty.shape.clone(), data)
-}
-
-fn changed(value: &Value) -> Value {
-    let data = match value.to_data() {
-        Data::Bool(mut x) => {
-            x.iter_mut().for_each(|x| *x = !*x);
-            Data::Bool(x)
-        }
-        Data::Int(mut x) => {
-            x.iter_mut().for_each(|x| *x = x.wrapping_add(1));
-            Data::Int(x)
-        }
-        Data::F32(mut x) => {
-            x.iter_mut().for_each(|x| *x = *x * 1.5 + 0.25);
-            Data::F32(x)
-        }
-        Data::F64(mut x) => {
-            x.iter_mut().for_each(|x| *x = *x * 1.5 + 0.25);
-            Data::F64(x)
-        }
-    };
-    Value::new(value.ty().shape, data)
-}
-
-fn other_op(op: &Op) -> Option<Op> {
-    Some(match op {
-        Op::Add => Op::Sub,
-        Op::Sub => Op::Add,
-        Op::Mul => Op::Minimum,
-        Op::Minimum => Op::Maximum,
-        Op::Maximum | Op::Div => Op::Mul,
-        Op::And => Op::Or,
-        Op::Or => Op::And,
-        Op::Eq => Op::Ne,
-        Op::Ne => Op::Eq,
-        Op::Lt => Op::Le,
-        Op::Le => Op::Gt,
-        Op::Gt => Op::Ge,
-        Op::Ge => Op::Lt,
-        Op::Tanh => Op::Sigmoid,
-        Op::Sigmoid => Op::Tanh,
-        Op::Exp | Op::Sqrt | Op::Abs => Op::Neg,
-        Op::Neg => Op::Abs,
-        Op::Relu => Op::Gelu,
-        _ => return None,
-    })
-}
