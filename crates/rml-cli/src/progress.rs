@@ -5,7 +5,7 @@ use std::io::IsTerminal as _;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use rml::{Diagnostic, EpochSummary, Metrics, Observer, Progress, Sources, TrainInfo};
+use rml::{Diagnostic, EpochSummary, Metrics, Observer, Progress, Ran, Sources, TrainInfo};
 use serde_json::{Value, json};
 
 use crate::output::Output;
@@ -17,13 +17,14 @@ pub(crate) struct Display<'a> {
     terminal: bool,
     /// From the first batch on.
     bar: Option<ProgressBar>,
-    epochs: u64,
+    /// How many epochs there are; `None` if there are reports in their place.
+    epochs: Option<u64>,
 }
 
 impl<'a> Display<'a> {
     pub(crate) fn new(output: &'a mut Output) -> Self {
         let terminal = std::io::stderr().is_terminal() && !output.json();
-        Self { output, terminal, bar: None, epochs: 0 }
+        Self { output, terminal, bar: None, epochs: None }
     }
 
     /// Takes the bar away.
@@ -60,11 +61,18 @@ impl Observer for Display<'_> {
         if self.output.json() {
             return;
         }
-        let mut text = format!("{} windows to train on, {} to test", info.train_windows, info.test_windows);
+        let mut text = match info.epochs {
+            Some(_) => format!("{} windows to train on, {} to test", info.train_windows, info.test_windows),
+            None => format!("{} windows a report, {} to evaluate it", info.train_windows, info.test_windows),
+        };
         let plural = if info.parameters == 1 { "" } else { "s" };
-        let _ = write!(text, ", batch {}, {} parameter{plural}", info.batch, info.parameters);
+        if info.epochs.is_some() {
+            let _ = write!(text, ", batch {}", info.batch);
+        }
+        let _ = write!(text, ", {} parameter{plural}", info.parameters);
         if info.epochs_done > 0 {
-            let _ = write!(text, ", going on after epoch {}", info.epochs_done);
+            let what = if info.epochs.is_some() { "epoch" } else { "report" };
+            let _ = write!(text, ", going on after {what} {}", info.epochs_done);
         }
         self.line(&text);
     }
@@ -75,26 +83,38 @@ impl Observer for Display<'_> {
         }
         let colour = self.output.colour();
         let bar = self.bar.get_or_insert_with(|| new_bar(progress.of, colour));
-        bar.set_prefix(format!("epoch {}/{}", progress.epoch, self.epochs));
+        bar.set_prefix(match self.epochs {
+            Some(epochs) => format!("epoch {}/{epochs}", progress.epoch),
+            None => format!("report {}", progress.epoch),
+        });
         bar.set_message(rml::visible_words(metrics("", progress.metrics, "  ").trim_end()).into_owned());
         bar.set_position(progress.windows as u64);
     }
 
     fn epoch(&mut self, summary: &EpochSummary) {
         if self.output.json() {
-            let line = json!({
-                "epoch": summary.epoch,
-                "seconds": summary.seconds,
-                "train": json_metrics(&summary.train, &[]),
-                "test": json_metrics(&summary.test, &[]),
-            });
+            let (train, test) = (json_metrics(&summary.train, &[]), json_metrics(&summary.test, &[]));
+            let (epoch, seconds) = (summary.epoch, summary.seconds);
+            let line = match summary.ran {
+                None => json!({"epoch": epoch, "seconds": seconds, "train": train, "test": test}),
+                Some(Ran { windows, cycles }) => json!({
+                    "report": epoch, "windows": windows, "cycles": cycles, "seconds": seconds, "train": train, "test": test,
+                }),
+            };
             // A reader that went away does not stop a training that is to be saved.
             let _ = self.output.print_json(&line.to_string());
             return;
         }
-        let width = self.epochs.to_string().len();
-        let mut text =
-            format!("epoch {:>width$}/{}  {}", summary.epoch, self.epochs, metrics("", &summary.train, "  "));
+        let mut text = match (summary.ran, self.epochs) {
+            (Some(Ran { windows, cycles }), _) => {
+                format!("report {}  {windows} windows  {cycles} cycles  ", summary.epoch)
+            }
+            (None, epochs) => {
+                let epochs = epochs.unwrap_or_default().to_string();
+                format!("epoch {:>width$}/{epochs}  ", summary.epoch, width = epochs.len())
+            }
+        };
+        text.push_str(&metrics("", &summary.train, "  "));
         text.push_str(&metrics("test ", &summary.test, "  "));
         let _ = write!(text, "{:.1} s", summary.seconds);
         self.line(&text);

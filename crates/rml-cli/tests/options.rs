@@ -59,7 +59,7 @@ fn what_a_checkpoint_fixes_is_not_changed() {
         .fails(1, &["resume-mismatch", "expected more than 3 epochs, found 2"]);
     assert_eq!(
         folder.rml("train n.rml --data d.json --resume c --epochs 3").ok(),
-        "no epoch was left to train\n"
+        "nothing was left to train\n"
     );
 }
 

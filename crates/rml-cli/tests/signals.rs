@@ -203,20 +203,20 @@ node train() -> (gap: num [])
   gap = abs(g[0] - v[0]);
 ";
 
-/// Without data an epoch is long: a signal is answered within it, and the rest of it follows bit by bit.
+/// Without data a report may be long: a signal is answered within it, and the rest of it follows bit by bit.
 #[test]
-fn an_epoch_of_cycles_stops_within() {
+fn a_report_stops_within() {
     for engine in ["plan", "sim"] {
         let cycles = if engine == "plan" { 120_000 } else { 30_000 };
-        let train = format!("train walk.rml --cycles {cycles} --epochs 1 --engine {engine}");
+        let train = format!("train walk.rml --cycles {cycles} --report 100000 --engine {engine}");
         let folder = Folder::new().file("walk.rml", WALK);
         folder.rml(&format!("{train} --save whole.safetensors")).ok();
         let training =
-            Training::start(&folder, "", &format!("{train} --save part.safetensors"), "to train on");
+            Training::start(&folder, "", &format!("{train} --save part.safetensors"), "to evaluate");
         training.send("INT");
         let (status, rest) = training.end();
         assert_eq!(status.code(), Some(130), "{rest}");
-        assert!(!rest.contains("epoch 1/1"), "it stops within the first epoch: {rest}");
+        assert!(!rest.contains("report 1"), "it stops within the first report: {rest}");
         folder.rml(&format!("{train} --resume part.safetensors --save part.safetensors")).ok();
         let bytes = |name: &str| std::fs::read(folder.path(name)).expect("a checkpoint");
         assert!(bytes("whole.safetensors") == bytes("part.safetensors"), "{engine}");

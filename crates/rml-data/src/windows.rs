@@ -115,16 +115,6 @@ impl Windows {
         if findings.is_empty() { Ok(Windows { count, cycles, inputs: bound }) } else { Err(findings) }
     }
 
-    /// A single window of that many cycles for a node without inputs.
-    pub fn without_inputs(cycles: usize) -> Windows {
-        Windows { count: 1, cycles, inputs: Vec::new() }
-    }
-
-    /// Whether a node takes nothing of the data: the windows are its own.
-    pub fn is_empty(&self) -> bool {
-        self.inputs.is_empty()
-    }
-
     /// All cycles of those windows, which are stacked: a column for each input.
     ///
     /// # Errors

@@ -35,7 +35,7 @@ pub use interface::{BATCH, Interface, Interfaces, interfaces};
 pub use library::{LIBRARY, PRELUDE};
 pub use options::Options;
 pub use program::Program;
-pub use reduce::keep_inputs;
+pub use reduce::{keep_inputs, show_ends};
 pub use report::{CheckReport, check, check_report};
 pub use source::Source;
 pub use stacked::{Stacked, stacked};

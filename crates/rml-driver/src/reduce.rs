@@ -1,9 +1,9 @@
-//! A program without some of its inputs: the outputs that need them are gone, the others are as before.
+//! A program with another interface: without some of its inputs, or with the ends of its windows among the outputs.
 
 use std::sync::Arc;
 
 use rml_ir::flat::Drawn;
-use rml_ir::pass;
+use rml_ir::{OutputInfo, pass};
 
 use crate::program::Program;
 
@@ -23,4 +23,16 @@ pub fn keep_inputs(program: &Program, keep: impl Fn(&str) -> bool) -> Program {
         warnings: program.warnings.clone(),
         flat: Arc::new(flat),
     }
+}
+
+/// The program with the ends of its outermost windows among the outputs, behind those that it has, and where they stand there.
+pub fn show_ends(program: &Program) -> (Program, Vec<usize>) {
+    let (flat, places) = pass::show_ends(Drawn::clone(&program.flat));
+    let more = flat.outputs[program.outputs.len()..].iter();
+    let more = more.map(|v| OutputInfo {
+        name: flat.vars[*v].name.clone().unwrap_or_else(|| v.to_string().into()),
+        ty: flat.vars[*v].ty.clone(),
+    });
+    let outputs = program.outputs.iter().cloned().chain(more).collect();
+    (Program { outputs, flat: Arc::new(flat), ..program.clone() }, places)
 }

@@ -26,6 +26,24 @@ fn var(module: &Module, name: &str) -> String {
 }
 
 #[test]
+fn the_clock_of_an_output_may_be_given_by_an_inner_condition() {
+    let module = accept(
+        "node halves(x: num []) -> (y: num [] when big)
+           big = x > 1.0; y = 0.5 * (x when big);
+         node main(x: num []) -> (loss: num [] when not end, y)
+           t = 0 fby t + 1; end = t == 3; loss = x when not end; y = halves(x);",
+        &options(),
+    );
+    let claims = |name: &str| {
+        let (_, node) = module.nodes.iter_enumerated().find(|(_, n)| &*n.name == name).expect("the node");
+        let of = |c: &rml_ir::normal::Claim| (node.vars[c.cond].name.clone(), c.positive);
+        node.claims.iter().map(of).collect::<Vec<_>>()
+    };
+    assert_eq!(claims("main"), [(Some("end".into()), false)]);
+    assert_eq!(claims("halves"), [(Some("big".into()), true)]);
+}
+
+#[test]
 fn instances_are_polymorphic_and_shared() {
     let module = accept(
         "node twice(x) -> (o) o = x + x;

@@ -37,13 +37,13 @@ pub struct Position {
     pub windows: usize,
     /// Windows kept for testing.
     pub test: usize,
-    /// Epochs done.
+    /// Epochs done, or reports of a node without inputs.
     pub epoch: u64,
-    /// Windows done in the epoch after that.
+    /// Windows done in the epoch or report after that.
     pub done: usize,
-    /// Cycles done in the epoch after that, of a node without inputs.
-    #[serde(default)]
-    pub cycles: usize,
+    /// What a node without inputs has done in all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub length: Option<Done>,
     /// Sums of the metrics over those windows: name, bits of the sum, weight.
     pub sums: Vec<(String, u64, u64)>,
     /// Identifies the program's text.
@@ -57,17 +57,37 @@ pub struct Position {
     pub set: Option<Settings>,
 }
 
+/// What a node without inputs has done.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Done {
+    /// Windows in all.
+    pub windows: u64,
+    /// Cycles in all.
+    pub cycles: u64,
+    /// How many windows are averaged in a report.
+    pub report: u64,
+    /// The condition that is to end the training, and in how many reports in a row it has held last.
+    pub until: Option<(String, u64)>,
+}
+
 impl Position {
     /// Whether the numbers can be those of a run.
     fn is_possible(&self) -> bool {
+        if let Some(length) = &self.length {
+            let sums = || self.sums.iter().all(|(_, _, n)| *n <= length.cycles);
+            let done = self.done as u64;
+            return self.batch == 1
+                && done < length.report
+                && done <= length.windows
+                && length.windows <= length.cycles
+                && sums();
+        }
         let train = self.windows.checked_sub(self.test).filter(|n| *n > 0);
         let done =
             |train: usize| self.done <= train && (self.done.is_multiple_of(self.batch) || self.done == train);
         self.batch > 0
             && train.is_some_and(done)
-            && self.sums.iter().all(|(_, _, n)| {
-                *n <= (self.windows as u64).saturating_mul(1 << 20).saturating_add(self.cycles as u64)
-            })
+            && self.sums.iter().all(|(_, _, n)| *n <= (self.windows as u64).saturating_mul(1 << 20))
     }
 }
 
@@ -342,7 +362,7 @@ mod tests {
             test: 297,
             epoch: 3,
             done: 64,
-            cycles: 0,
+            length: None,
             sums: vec![("loss".into(), 0.1_f64.to_bits(), 64)],
             program: "00".into(),
             data: "ff".into(),
@@ -382,6 +402,15 @@ mod tests {
         assert!(refused(&|p| p.test = 1797));
         assert!(refused(&|p| p.windows = 3));
         assert!(refused(&|p| p.sums[0].2 = u64::MAX));
+        let free = |p: &mut Position, windows, report| {
+            (p.batch, p.windows) = (1, 0);
+            p.length = Some(Done { windows, cycles: 500, report, until: Some(("loss < 1".into(), 2)) });
+        };
+        assert!(!refused(&|p| free(p, 70, 65)));
+        assert!(refused(&|p| free(p, 70, 64)), "a report that is done is no part of the next one");
+        assert!(refused(&|p| free(p, 60, 100)), "more windows than in all");
+        assert!(refused(&|p| free(p, 501, 100)), "a window has a cycle");
+        assert!(refused(&|p| (free(p, 70, 65), p.batch = 2).1));
     }
 
     /// Damaged files give errors or other states, never a panic.

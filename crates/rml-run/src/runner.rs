@@ -12,7 +12,7 @@ use rml_data::{Column, Columns, Windows};
 use rml_driver::{
     BATCH, Options, Program, Source, Stacked, analyse, compile, interfaces, keep_inputs, stacked,
 };
-use rml_engine::{Block, Feeding, Outputs, Use};
+use rml_engine::{Feeding, Outputs, Use};
 use rml_ir::typed::StaticValue;
 use rml_ir::{DType, Value};
 
@@ -172,62 +172,9 @@ impl<'f> Runner<'f> {
         let block = block.map_err(|d| here(self.session.fail(d)))?;
         self.session.feed_block(&block).map_err(here)?;
         if self.session.open_cycles() > 0 {
-            return Err(here(self.incomplete()));
+            return Err(here(incomplete(&self.session)));
         }
         Ok(self.session.known())
-    }
-
-    /// Runs a node without inputs for the rest of so many cycles, of which some are `done`, and on to the end of its window. Once `stop`
-    /// says so, it only runs on to the end of the window. Whether all cycles were run. `each` sees the outputs.
-    pub(crate) fn run_cycles(
-        &mut self,
-        cycles: usize,
-        done: &mut usize,
-        stop: &dyn Fn() -> bool,
-        each: &mut dyn FnMut(&[Outputs]) -> Result<(), Diagnostic>,
-    ) -> Result<bool, Error> {
-        /// So few that a signal is soon seen.
-        const PIECE: usize = 256;
-        while *done < cycles && !stop() {
-            let piece = PIECE.min(cycles - *done);
-            self.session.feed_block(&Block::new(piece, Vec::new()))?;
-            *done += piece;
-            each(&self.session.known()).map_err(|d| self.session.fail(d))?;
-        }
-        let is_all = *done >= cycles;
-        *done += self.run_on(cycles)?;
-        each(&self.session.known()).map_err(|d| self.session.fail(d))?;
-        Ok(is_all)
-    }
-
-    /// Runs a node without inputs on to the end of its window, which has to come within as many cycles. How many it took.
-    fn run_on(&mut self, cycles: usize) -> Result<usize, Error> {
-        let cycle = Block::new(1, Vec::new());
-        for run in 0..=cycles {
-            if self.session.open_cycles() == 0 {
-                return Ok(run);
-            }
-            self.session.feed_block(&cycle)?;
-        }
-        Err(self.incomplete())
-    }
-
-    /// A value waits for cycles after its window.
-    fn incomplete(&self) -> Error {
-        let mut d = Diagnostic::error(
-            codes::WINDOW_INCOMPLETE,
-            "a window ended, and values in it still wait for later cycles",
-        );
-        if let Some(why) = self.session.waiting() {
-            // Only what needs itself says how to mend it: more cycles are none of this window.
-            d.help.extend(why.report.help.into_iter().filter(|_| why.cyclic));
-            d.labels = why.report.labels;
-            d = d.note(why.report.message);
-            d.notes.extend(why.report.notes);
-        }
-        self.session.fail(d.help(
-            "cut backward dependences at the end of each window: `f(x) every end`, or `merge` on `end`",
-        ))
     }
 
     /// Stacks another number of windows from here on.
@@ -261,6 +208,24 @@ impl<'f> Runner<'f> {
         self.size = size;
         Ok(())
     }
+}
+
+/// A value waits for cycles after its window.
+pub(crate) fn incomplete(session: &Session) -> Error {
+    let mut d = Diagnostic::error(
+        codes::WINDOW_INCOMPLETE,
+        "a window ended, and values in it still wait for later cycles",
+    );
+    if let Some(why) = session.waiting() {
+        // Only what needs itself says how to mend it: more cycles are none of this window.
+        d.help.extend(why.report.help.into_iter().filter(|_| why.cyclic));
+        d.labels = why.report.labels;
+        d = d.note(why.report.message);
+        d.notes.extend(why.report.notes);
+    }
+    session.fail(
+        d.help("cut backward dependences at the end of each window: `f(x) every end`, or `merge` on `end`"),
+    )
 }
 
 /// Names windows in a message.

@@ -237,7 +237,12 @@ impl Session {
 
     /// The same, as the engine gives them.
     pub(crate) fn known(&mut self) -> Vec<rml_engine::Outputs> {
-        std::iter::from_fn(|| self.run.next_outputs()).collect()
+        std::iter::from_fn(|| self.next_known()).collect()
+    }
+
+    /// The outputs that became known next.
+    pub(crate) fn next_known(&mut self) -> Option<rml_engine::Outputs> {
+        self.run.next_outputs()
     }
 
     /// The same as rows, statuses in the order of the outputs.
@@ -319,7 +324,12 @@ impl Session {
         self.run.set_states(states).map_err(|d| self.fail(d))
     }
 
-    /// Goes on from what another run of the program remembered.
+    /// All that is remembered where no cycle is open.
+    pub(crate) fn snapshot(&self) -> Result<Snapshot, Error> {
+        self.run.snapshot().map_err(|d| self.fail(d))
+    }
+
+    /// Goes on from what this or another run of the program remembered.
     pub(crate) fn set_snapshot(&mut self, snapshot: &Snapshot) -> Result<(), Error> {
         self.run.set_snapshot(snapshot).map_err(|d| self.fail(d))
     }

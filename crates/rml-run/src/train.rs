@@ -1,5 +1,6 @@
-//! Training: a node run over windows of data, epoch after epoch, its states kept in checkpoints.
+//! Training: a node run over windows of data, epoch after epoch, or over windows that it makes itself, its states kept in checkpoints.
 
+use free::Free;
 use observer::{Observer, TrainReport};
 use options::TrainOptions;
 use rml_base::Error;
@@ -8,14 +9,19 @@ use rml_data::Columns;
 use rml_driver::Source;
 use training::Training;
 
+mod free;
 pub(crate) mod observer;
 pub(crate) mod options;
 mod resume;
 mod start;
 mod training;
+pub(crate) mod until;
 
 /// Trains a node of a source on data, epoch after epoch. The trace is one: states go on from window to window and from epoch to
 /// epoch. The same program, data and seed give the same bits; so does a run that was interrupted and resumed.
+///
+/// With [`TrainOptions::length`], the node has no inputs and makes its data itself; `data` is not looked at, and there are reports in
+/// place of epochs.
 ///
 /// # Errors
 /// A program or data that does not fit, a run that fails, a checkpoint that cannot be read or written.
@@ -25,6 +31,10 @@ pub fn train(
     options: &TrainOptions,
     observer: &mut dyn Observer,
 ) -> Result<TrainReport, Error> {
+    if let Some(length) = &options.length {
+        let free = options.engine.time(Phase::Compile, || Free::new(source, length, options, observer));
+        return free?.run(observer);
+    }
     let training = options.engine.time(Phase::Compile, || Training::new(source, data, options, observer));
     training?.run(observer)
 }

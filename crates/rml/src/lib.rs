@@ -37,10 +37,10 @@ pub use rml_ir::typed::StaticValue;
 pub use rml_ir::{DType, Data, InputInfo, OutputInfo, Precision, Shape, Tensor, Type, Value};
 pub use rml_run::{
     CExport, CProgram, Cell, CheckOptions, Checked, Checkpoint, Element, Ending, Engine, EpochSummary,
-    Evaluate, GradCheck, GradOptions, Gradients, Imported, InferOptions, InferReport, InputPort, Metrics,
-    Observer, OutputPort, Outputs, PlanShape, Position, ProfileReport, Progress, RunOptions, Session,
-    Settings, Split, Stepper, Stream, TestSplit, Trace, TrainInfo, TrainOptions, TrainReport, chronogram,
-    export_c, export_params, grad, gradcheck, import_params, infer, params, run, train,
+    Evaluate, GradCheck, GradOptions, Gradients, Imported, InferOptions, InferReport, InputPort, Length,
+    Metrics, Observer, OutputPort, Outputs, PlanShape, Position, ProfileReport, Progress, Ran, RunOptions,
+    Session, Settings, Split, Stepper, Stream, TestSplit, Trace, TrainInfo, TrainOptions, TrainReport, Until,
+    chronogram, export_c, export_params, grad, gradcheck, import_params, infer, params, run, train,
 };
 pub use rml_weights::{
     ExportOptions, FileTensor, LayoutInfo, Mapping, ParamInfo, ParamList, Stored, Summary, TensorFile,

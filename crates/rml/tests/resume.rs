@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use rml::{
-    Checkpoint, Column, Columns, Data, Elements, Engine, Evaluate, Shape, Source, TestSplit, TrainOptions,
-    Value,
+    Checkpoint, Column, Columns, Data, Elements, Engine, Evaluate, Length, Shape, Source, TestSplit,
+    TrainOptions, Value,
 };
 
 fn examples() -> PathBuf {
@@ -79,7 +79,11 @@ fn each_engine_goes_on_from_checkpoints_of_the_other() {
                 node: Some(node.to_owned()),
                 engine: engine.clone(),
                 epochs,
-                cycles: (windows == 0).then_some(70),
+                length: (windows == 0).then(|| Length {
+                    windows: Some(3 * epochs),
+                    report: Some(2),
+                    ..Length::default()
+                }),
                 evaluate: Evaluate::Nothing,
                 test: (windows > 0).then_some(TestSplit::Count(0)),
                 resume: resume.map(path),

@@ -64,7 +64,7 @@ fn trained(text: &str, data: &Columns, batch: usize, engine: Engine) -> Result<V
         epochs: 2,
         batch: Some(batch),
         test: Some(TestSplit::Count(1)),
-        evaluate: Evaluate::Infer,
+        evaluate: Evaluate::Usual,
         save: Some(path.clone()),
         engine,
         ..TrainOptions::default()

@@ -26,6 +26,6 @@ codes! {
     UNSTABLE_SHAPE = "unstable-shape", "The shape of a variable depends on itself and never settles.";
     CONDITION_TYPE = "condition-type", "A condition is not a scalar bool.";
     EMPTY_ARRAY = "empty-array", "An array without elements is used as a stream.";
-    DECLARED_CLOCK = "declared-clock", "A declared clock is not a bool input or output of the node.";
+    DECLARED_CLOCK = "declared-clock", "A declared clock is not given by a bool variable that it can be given by.";
     OVERRIDE_INTERFACE = "override-interface", "A node that replaces a synthesised adjoint has the wrong interface.";
 }

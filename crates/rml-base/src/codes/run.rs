@@ -20,6 +20,10 @@ codes! {
     NO_BATCH_DIMENSION = "no-batch-dimension", "A batch size is given for a node without a dimension `batch`.";
     BATCH_STATE = "batch-state", "A state's shape depends on the batch size, which changes for the last, short batch.";
     WINDOW_INCOMPLETE = "window-incomplete", "A value waits for cycles beyond the end of its window.";
+    ENDLESS_WINDOW = "endless-window", "No window of a node that makes its data itself ends.";
+    UNTIL_CONDITION = "until-condition", "The condition of `--until` cannot be read.";
+    UNKNOWN_METRIC = "unknown-metric", "The condition of `--until` is about a number that training does not report.";
+    GOAL_MISSED = "goal-missed", "Training ended before what it was to go on for.";
     MALFORMED_CHECKPOINT = "malformed-checkpoint", "A file is not a checkpoint, or a damaged one.";
     NO_PARAMETERS = "no-parameters", "A node with parameters is to run, and no checkpoint gives them.";
     CHECKPOINT_MISMATCH = "checkpoint-mismatch", "A checkpoint holds other states than the program has.";

@@ -9,20 +9,33 @@ use crate::values;
 
 /// `rml train`.
 #[derive(Args, Debug)]
-#[command(group(clap::ArgGroup::new("source").required(true).args(["data", "cycles"])))]
+#[command(group(clap::ArgGroup::new("source").required(true).multiple(true).args(["data", "windows", "cycles", "until"])))]
+#[command(group(clap::ArgGroup::new("own").multiple(true).args(["windows", "cycles", "until"]).conflicts_with_all(["data", "epochs", "no_shuffle"])))]
 pub(crate) struct Train {
     #[command(flatten)]
     pub(crate) program: Program,
     /// Columns by input name: arrays [N, T, ..] are N windows of T cycles, [N, ..] one value a window
     #[arg(long, value_name = "FILE")]
     pub(crate) data: Option<PathBuf>,
-    /// For a node without inputs: how many cycles an epoch has; it goes on to the end of its last window
+    /// Without data, for a node without inputs: how many windows to train in all; a resumed run counts those done before
+    #[arg(long, value_name = "N", value_parser = values::positive)]
+    pub(crate) windows: Option<usize>,
+    /// Without data: how many cycles to train in all; the last window is finished
     #[arg(long, value_name = "N", value_parser = values::positive)]
     pub(crate) cycles: Option<usize>,
+    /// Without data: train until metrics of the reports are so, e.g. 'length >= 475 for 5' (reports in a row); exit code 1 if they never are
+    #[arg(long, value_name = "CONDITION")]
+    pub(crate) until: Option<String>,
+    /// Without data: how many windows are averaged in a report; by default 100, or that of the checkpoint
+    #[arg(long, value_name = "WINDOWS", value_parser = values::positive, requires = "own")]
+    pub(crate) report: Option<usize>,
+    /// Without data: the most cycles that a window may have
+    #[arg(long, value_name = "CYCLES", default_value_t = rml::InferOptions::LOOK_AHEAD, value_parser = values::positive, requires = "own")]
+    pub(crate) look_ahead: usize,
     /// The node to train; by default train, or that of the checkpoint
     #[arg(long, value_name = "NAME")]
     pub(crate) node: Option<String>,
-    /// The node to run over the test windows after each epoch; by default infer, if the program has it
+    /// The node to run after each epoch, over the test windows, or after each report; by default infer, or without data evaluate, if the program has it
     #[arg(long, value_name = "NAME")]
     pub(crate) evaluate: Option<String>,
     /// How many epochs in all; a resumed run counts those done before
@@ -31,17 +44,17 @@ pub(crate) struct Train {
     /// Seed of initialisers, split and shuffling; by default 0, or that of the checkpoint
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
-    /// Windows kept for testing: a share such as 0.2, or a count such as 297; by default 0.165, or those of the checkpoint
+    /// Windows kept for testing: a share such as 0.2, or a count such as 297; by default 0.165, or those of the checkpoint. Without data: how many windows evaluate runs; by default 1
     #[arg(long, value_name = "SHARE|COUNT", value_parser = values::split)]
     pub(crate) test: Option<rml::TestSplit>,
     /// Take the windows in the order of the data in every epoch
     #[arg(long)]
     pub(crate) no_shuffle: bool,
-    /// Write a checkpoint there, at the end, on interruption and after epochs
+    /// Write a checkpoint there, at the end, on interruption and after epochs or reports
     #[arg(long, value_name = "FILE")]
     pub(crate) save: Option<PathBuf>,
-    /// How often to save, in epochs; 0 = at the end only
-    #[arg(long, value_name = "EPOCHS", default_value_t = 1, requires = "save")]
+    /// How often to save, in epochs or reports; 0 = at the end only
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "save")]
     pub(crate) save_every: u64,
     /// Go on from that checkpoint
     #[arg(long, value_name = "FILE")]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rml::{Columns, Evaluate, Phase, Source, TrainOptions, TrainReport};
+use rml::{Columns, Diagnostic, Evaluate, Length, Phase, Source, TrainOptions, TrainReport, Until, codes};
 
 use super::profile::Measuring;
 use crate::args::Train;
@@ -42,17 +42,51 @@ fn train_measured(
         output.note(&interruption(args, &report));
         return Err(Stop::Interrupted(signals.exit_code()));
     }
-    if output.json() { Ok(()) } else { output.print(&result(&report)) }
+    if !output.json() {
+        output.print(&result(&report))?;
+    }
+    match &options.length {
+        Some(Length { until: Some(until), .. }) if report.is_met == Some(false) => {
+            Err(missed(until, &report).into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Training ended, and what it was to go on for is not so.
+fn missed(until: &Until, report: &TrainReport) -> Diagnostic {
+    let d = Diagnostic::error(codes::run::GOAL_MISSED, format!("training ended before `{until}`"));
+    let d = match report.epochs.last().and_then(|last| last.ran.map(|ran| (last, ran))) {
+        Some((last, ran)) => {
+            let values = metrics("", &last.train, "  ") + &metrics("test.", &last.test, "  ");
+            d.note(format!("after {} windows and {} cycles: {}", ran.windows, ran.cycles, values.trim_end()))
+        }
+        None => d.note("no report was left to train"),
+    };
+    d.help("train longer (`--windows N`, `--cycles N`), or from another seed")
+}
+
+/// How long to train without data.
+fn length(args: &Train) -> Result<Option<Length>, Stop> {
+    let until = args.until.as_ref().map(|text| Until::parse(text)).transpose()?;
+    let length = Length {
+        windows: args.windows.map(|n| n as u64),
+        cycles: args.cycles.map(|n| n as u64),
+        until,
+        report: args.report.map(|n| n as u64),
+        look_ahead: args.look_ahead,
+    };
+    Ok(args.data.is_none().then_some(length))
 }
 
 fn options(args: &Train, signals: &Signals) -> Result<TrainOptions, Stop> {
     Ok(TrainOptions {
         node: args.node.clone(),
-        evaluate: args.evaluate.clone().map_or(Evaluate::Infer, Evaluate::Node),
+        evaluate: args.evaluate.clone().map_or(Evaluate::Usual, Evaluate::Node),
         set: super::settings(&args.program.set, args.program.batch)?,
         batch: args.program.batch,
         epochs: args.epochs,
-        cycles: args.cycles,
+        length: length(args)?,
         seed: args.seed,
         test: args.test,
         shuffle: !args.no_shuffle,
@@ -66,7 +100,7 @@ fn options(args: &Train, signals: &Signals) -> Result<TrainOptions, Stop> {
     })
 }
 
-/// Listens to the signals that ask training to stop after the batch.
+/// Listens to the signals that ask training to stop after the batch or window.
 fn listen() -> Result<Signals, Stop> {
     Signals::listen().map_err(|e| super::deaf(&e).into())
 }
@@ -81,9 +115,9 @@ fn interruption(args: &Train, report: &TrainReport) -> String {
     }
 }
 
-/// The metrics of the last epoch, those of the test windows where there are any, one a line.
+/// The metrics of the last epoch or report, those of the test windows where there are any, one a line.
 fn result(report: &TrainReport) -> String {
-    let Some(last) = report.epochs.last() else { return "no epoch was left to train\n".to_owned() };
+    let Some(last) = report.epochs.last() else { return "nothing was left to train\n".to_owned() };
     if last.test.is_empty() {
         metrics("train ", &last.train, "\n")
     } else {

@@ -38,10 +38,17 @@ impl Folder {
         std::fs::read_to_string(self.path(name)).expect("a text file")
     }
 
-    /// `rml` with these arguments, separated by blanks.
+    /// `rml` with these arguments, separated by blanks that are not in single quotes.
     pub(crate) fn command(&self, args: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_rml"));
-        command.args(args.split_whitespace()).current_dir(self.0.path()).env_remove("RML_LOG");
+        let quoted = |(i, part): (usize, &str)| match i % 2 {
+            0 => part.split_whitespace().map(str::to_owned).collect(),
+            _ => vec![part.to_owned()],
+        };
+        command
+            .args(args.split('\'').enumerate().flat_map(quoted).collect::<Vec<String>>())
+            .current_dir(self.0.path())
+            .env_remove("RML_LOG");
         command.env_remove("RML_BACKENDS");
         command
     }

@@ -234,8 +234,9 @@ impl Lower<'_, '_> {
     fn clock(&mut self, clock: &ast::ClockExpr, local: Local) {
         let ast = self.header.ast;
         let is_interface = ast.inputs.iter().chain(ast.outputs).any(|d| d.name.name == clock.cond.name);
+        let is_input = self.locals[local].kind == LocalKind::Formal;
         match self.by_name.get(&clock.cond.name).copied() {
-            Some(cond) if is_interface && cond != local => {
+            Some(cond) if (is_interface || !is_input) && cond != local => {
                 self.locals[local].clock = Some(Clock { cond, positive: clock.positive, span: clock.span });
             }
             _ => {
@@ -243,14 +244,19 @@ impl Lower<'_, '_> {
                 if self.scopes.is_excused(self.header.file, name, false) {
                     return;
                 }
+                let (what, note) = if is_input {
+                    ("input or output", "the clock of an input is given by a bool input or output")
+                } else {
+                    ("variable", "the clock of an output is given by a bool variable of the node")
+                };
                 self.report.push(
                     Diagnostic::error(
                         codes::DECLARED_CLOCK,
-                        format!("`{name}` is not another input or output of this node"),
+                        format!("`{name}` is not another {what} of this node"),
                     )
                     .label(clock.cond.span, "declared as the condition of a clock")
                     .label(ast.name.span, "of this node")
-                    .note("the clock of an input or output is given by a bool input or output"),
+                    .note(note),
                 );
             }
         }

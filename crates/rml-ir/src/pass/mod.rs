@@ -23,6 +23,7 @@ mod inline;
 mod lower;
 mod normalize;
 mod settle;
+mod show_ends;
 
 pub use cone::cone;
 pub use draw::{ask_for_draws, draw};
@@ -33,3 +34,4 @@ pub use inline::{Held, inline, inline_held, inline_open};
 pub use lower::{Keep, Step, lower, lower_drawn, lower_with};
 pub use normalize::normalize;
 pub use settle::settle;
+pub use show_ends::show_ends;

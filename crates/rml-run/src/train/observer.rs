@@ -12,7 +12,7 @@ pub trait Observer {
     fn batch(&mut self, progress: &Progress<'_>) {
         let _ = progress;
     }
-    /// An epoch is done, its test windows evaluated.
+    /// An epoch or report is done, and what evaluates it has run.
     fn epoch(&mut self, summary: &EpochSummary) {
         let _ = summary;
     }
@@ -28,15 +28,15 @@ impl Observer for () {}
 /// What is about to be trained.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TrainInfo {
-    /// Windows to train on.
+    /// Windows to train on in an epoch, or in a report.
     pub train_windows: usize,
-    /// Windows kept for testing.
+    /// Windows kept for testing, or run to evaluate a report.
     pub test_windows: usize,
     /// Windows stacked at a time.
     pub batch: usize,
-    /// Epochs in all.
-    pub epochs: u64,
-    /// Epochs done before (a resumed run).
+    /// Epochs in all; `None` for a node that makes its data itself, and reports in their place.
+    pub epochs: Option<u64>,
+    /// Epochs or reports done before (a resumed run).
     pub epochs_done: u64,
     /// How many numbers are trained.
     pub parameters: usize,
@@ -45,24 +45,35 @@ pub struct TrainInfo {
 /// How far an epoch is.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress<'a> {
-    /// The epoch, from 1.
+    /// The epoch or report, from 1.
     pub epoch: u64,
-    /// Windows done in this epoch.
+    /// Windows done in it.
     pub windows: usize,
-    /// Windows in an epoch.
+    /// Windows that it has.
     pub of: usize,
-    /// Averages since the epoch began.
+    /// Averages since it began.
     pub metrics: &'a Metrics,
 }
 
-/// What an epoch gave.
+/// How much a node without inputs was trained, runs before included.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ran {
+    /// Windows in all.
+    pub windows: u64,
+    /// Cycles in all.
+    pub cycles: u64,
+}
+
+/// What an epoch or a report gave.
 #[derive(Clone, PartialEq, Debug)]
 pub struct EpochSummary {
-    /// The epoch, from 1.
+    /// The epoch or report, from 1.
     pub epoch: u64,
+    /// Of a report, what was run up to its end.
+    pub ran: Option<Ran>,
     /// Averages over the training windows.
     pub train: Metrics,
-    /// Averages over the test windows; empty where there are none or there is no node to evaluate.
+    /// Averages of the evaluation; empty where no window is kept for it or there is no node for it.
     pub test: Metrics,
     /// How long it took, evaluation included, in seconds.
     pub seconds: f64,
@@ -73,8 +84,10 @@ pub struct EpochSummary {
 pub struct TrainReport {
     /// Whether it was interrupted (the checkpoint, if any, was written).
     pub interrupted: bool,
-    /// The epochs of this run.
+    /// The epochs or reports of this run.
     pub epochs: Vec<EpochSummary>,
+    /// Whether the condition holds until which a node without inputs was to be trained; `None` if there was none.
+    pub is_met: Option<bool>,
     /// Whether a checkpoint was written.
     pub saved: bool,
 }

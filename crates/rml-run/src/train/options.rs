@@ -8,7 +8,9 @@ use indexmap::IndexMap;
 use rml_ir::Precision;
 use rml_ir::typed::StaticValue;
 
+use super::until::Until;
 use crate::engines::Engine;
+use crate::infer::InferOptions;
 
 /// How many windows are kept for testing.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -30,16 +32,43 @@ impl Default for TestSplit {
     }
 }
 
-/// What is run over the test windows after each epoch.
+/// What is run after each epoch, over the test windows, or after each report.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Evaluate {
-    /// The node `infer`, if the program has it.
+    /// The node `infer`, or without data the node `evaluate`, if the program has it.
     #[default]
-    Infer,
+    Usual,
     /// That node.
     Node(String),
     /// Nothing.
     Nothing,
+}
+
+/// How long to train a node without inputs, which makes its data itself. Training ends where `windows`, `cycles` or `until` says so,
+/// whichever comes first; if none does, it goes on until it is interrupted.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Length {
+    /// How many windows to train in all (a resumed run counts those done before).
+    pub windows: Option<u64>,
+    /// How many cycles to train in all; the last window is finished.
+    pub cycles: Option<u64>,
+    /// Until when.
+    pub until: Option<Until>,
+    /// How many windows are averaged in a report; by default [`Length::REPORT`].
+    pub report: Option<u64>,
+    /// The most cycles that a window may have.
+    pub look_ahead: usize,
+}
+
+impl Length {
+    /// How many windows are averaged in a report when nothing is said.
+    pub const REPORT: u64 = 100;
+}
+
+impl Default for Length {
+    fn default() -> Self {
+        Self { windows: None, cycles: None, until: None, report: None, look_ahead: InferOptions::LOOK_AHEAD }
+    }
 }
 
 /// How to train. What is `None` is that of the run to resume, if there is one.
@@ -47,7 +76,7 @@ pub enum Evaluate {
 pub struct TrainOptions {
     /// The node to run; by default `train`.
     pub node: Option<String>,
-    /// What is run over the test windows after each epoch.
+    /// What is run after each epoch or report.
     pub evaluate: Evaluate,
     /// Static parameters of the run node.
     pub set: IndexMap<String, StaticValue>,
@@ -55,11 +84,11 @@ pub struct TrainOptions {
     pub batch: Option<usize>,
     /// How many epochs in all (a resumed run counts those done before).
     pub epochs: u64,
-    /// How many cycles an epoch of a node without inputs has. It goes on to the end of its last window.
-    pub cycles: Option<usize>,
+    /// How long a node without inputs is trained, without data and epochs. It reports in their place.
+    pub length: Option<Length>,
     /// The seed of initialisers, split and shuffling; by default 0.
     pub seed: Option<u64>,
-    /// What is kept for testing; by default [`TestSplit::DEFAULT_SHARE`].
+    /// What is kept for testing; by default [`TestSplit::DEFAULT_SHARE`]. Without data, how many windows are run to evaluate; by default 1.
     pub test: Option<TestSplit>,
     /// Whether the windows are put in a new random order each epoch. A run to resume that did not goes on so.
     pub shuffle: bool,
@@ -67,9 +96,9 @@ pub struct TrainOptions {
     pub precision: Precision,
     /// Whether NaN in the data is let through.
     pub allow_nan: bool,
-    /// The checkpoint to write: at the end, on interruption, and every `save_every` epochs.
+    /// The checkpoint to write: at the end, on interruption, and every `save_every` epochs or reports.
     pub save: Option<PathBuf>,
-    /// How often to save, in epochs; 0 = at the end only.
+    /// How often to save, in epochs or reports; 0 = at the end only.
     pub save_every: u64,
     /// The checkpoint to go on from.
     pub resume: Option<PathBuf>,
@@ -83,11 +112,11 @@ impl Default for TrainOptions {
     fn default() -> Self {
         Self {
             node: None,
-            evaluate: Evaluate::Infer,
+            evaluate: Evaluate::Usual,
             set: IndexMap::new(),
             batch: None,
             epochs: 10,
-            cycles: None,
+            length: None,
             seed: None,
             test: None,
             shuffle: true,

@@ -48,7 +48,7 @@ pub(super) fn terms(options: &TrainOptions, before: Option<&Position>) -> Result
     let precision = |double| if double { Precision::F64 } else { Precision::F32 };
     check(&mut findings, "precision", &precision(before.double), &precision(double));
     let set = settings(&options.set, before, &mut findings);
-    findings.extend(beyond(options.epochs, before));
+    findings.extend(beyond(options, before));
     if !findings.is_empty() {
         return Err(findings.into());
     }
@@ -56,20 +56,42 @@ pub(super) fn terms(options: &TrainOptions, before: Option<&Position>) -> Result
     Ok(Terms { node: before.node.clone(), set, precision: precision(before.double), seed, shuffle })
 }
 
-/// A run that has come further than it is to go.
-fn beyond(epochs: u64, before: &Position) -> Option<Diagnostic> {
-    let begun = match (before.done, before.cycles) {
-        (0, 0) => String::new(),
-        (0, cycles) => format!(" and {cycles} cycles"),
-        (windows, _) => format!(" and {windows} windows"),
+/// A run that has come further than it is to go, or that went another way.
+fn beyond(options: &TrainOptions, before: &Position) -> Option<Diagnostic> {
+    let (what, note, help) = match (&options.length, &before.length) {
+        (None, None) => {
+            let begun =
+                if before.done == 0 { String::new() } else { format!(" and {} windows", before.done) };
+            let epochs = options.epochs;
+            let is_beyond = epochs < before.epoch || (epochs == before.epoch && before.done > 0);
+            is_beyond.then(|| {
+                (
+                    "the run to resume is beyond the number of epochs",
+                    format!("expected more than {} epochs{begun}, found {epochs}", before.epoch),
+                    "say how many epochs there are to be in all, those done before included (`--epochs N`)",
+                )
+            })?
+        }
+        (Some(length), Some(done)) => {
+            let windows = length.windows.filter(|windows| *windows < done.windows)?;
+            (
+                "the run to resume is beyond the number of windows",
+                format!("expected at least {}, found {windows}", done.windows),
+                "say how many windows there are to be in all, those done before included (`--windows N`)",
+            )
+        }
+        (Some(_), None) => (
+            "the run to resume was trained on data",
+            "expected the data that it was trained on, found none".to_owned(),
+            "give the data (`--data FILE`)",
+        ),
+        (None, Some(_)) => (
+            "the run to resume was trained without data",
+            "expected how long to train, found data".to_owned(),
+            "leave the data out, and say how long to train (`--windows N`)",
+        ),
     };
-    let is_beyond = epochs < before.epoch || (epochs == before.epoch && !begun.is_empty());
-    let what = "the run to resume is beyond the number of epochs";
-    is_beyond.then(|| {
-        Diagnostic::error(codes::RESUME_MISMATCH, what)
-            .note(format!("expected more than {} epochs{begun}, found {epochs}", before.epoch))
-            .help("say how many epochs there are to be in all, those done before included (`--epochs N`)")
-    })
+    Some(Diagnostic::error(codes::RESUME_MISMATCH, what).note(note).help(help))
 }
 
 /// The static parameters of the run to resume, and the dimension `batch` as it is given now.
@@ -118,6 +140,42 @@ pub(super) fn position(
     if !findings.is_empty() {
         return Err(findings.into());
     }
+    Ok(carry_on(before, now, anew, observer))
+}
+
+/// Where to go on without data.
+///
+/// # Errors
+/// Options that contradict the run to resume.
+pub(super) fn position_without_data(
+    before: &Position,
+    now: &Position,
+    options: &TrainOptions,
+    anew: &[String],
+    observer: &mut dyn Observer,
+) -> Result<Position, Error> {
+    let mut findings = Diagnostics::new();
+    let mut position = Position { test: now.test, ..before.clone() };
+    if let (Some(length), Some(done), Some(now)) = (&options.length, &mut position.length, &now.length) {
+        check(
+            &mut findings,
+            "number of windows in a report",
+            &done.report,
+            &length.report.unwrap_or(done.report),
+        );
+        // Reports in a row count for the condition that they were compared with.
+        if done.until.as_ref().map(|(text, _)| text) != now.until.as_ref().map(|(text, _)| text) {
+            done.until.clone_from(&now.until);
+        }
+    }
+    if !findings.is_empty() {
+        return Err(findings.into());
+    }
+    Ok(carry_on(&position, now, anew, observer))
+}
+
+/// The position of a run that goes on, with a warning of what has changed.
+fn carry_on(before: &Position, now: &Position, anew: &[String], observer: &mut dyn Observer) -> Position {
     for (code, what, same) in [
         (codes::PROGRAM_CHANGED, "program", before.program == now.program),
         (codes::DATA_CHANGED, "data", before.data == now.data),
@@ -133,11 +191,11 @@ pub(super) fn position(
             observer.warning(&d, &Sources::new());
         }
     }
-    Ok(Position {
+    Position {
         program: now.program.clone(),
         data: now.data.clone(),
         columns: now.columns.clone(),
         set: now.set.clone(),
         ..before.clone()
-    })
+    }
 }

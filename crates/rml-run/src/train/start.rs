@@ -27,6 +27,72 @@ pub(super) struct Start {
     pub(super) resumed: Option<Checkpoint>,
 }
 
+/// What does not depend on where data comes from.
+pub(super) struct Common {
+    pub(super) resumed: Option<Checkpoint>,
+    pub(super) compile: Options,
+    /// How many windows are stacked.
+    pub(super) size: usize,
+    pub(super) family: Family,
+    pub(super) program: Program,
+    shuffle: bool,
+    seed: u64,
+}
+
+impl Common {
+    /// Reads the checkpoint to go on from, and compiles.
+    pub(super) fn new(source: &Source, data: &Columns, options: &TrainOptions) -> Result<Self, Error> {
+        if let Some(path) = &options.save {
+            rml_files::check_output(path, &source.files())?;
+        }
+        let engine = &options.engine;
+        let read = |path| engine.time(Phase::Checkpoint, || Checkpoint::read(path));
+        let resumed = options.resume.as_ref().map(|path| read(path)).transpose()?;
+        let before = resumed.as_ref().and_then(|c| c.position.as_ref());
+        let Terms { node, mut set, precision, seed, shuffle } = resume::terms(options, before)?;
+        let asked = asked_batch(options.batch, &mut set)?;
+        let stacks = interfaces(source)?.get(&node).is_some_and(|i| i.has_batch);
+        let batch = batch_size(source, &node, asked.or(before.map(|p| p.batch).filter(|_| stacks)))?;
+        let compile = Options { node: Some(node), set, precision, seed, ..Options::default() };
+        let mut family = Family::new(source, compile.clone(), options.engine.clone())?;
+        let size = family.size(batch, data);
+        let program = family.program(size)?.clone();
+        family.refuse_rejected(size)?;
+        if let Some(checkpoint) = resumed.as_ref().filter(|_| asked.is_none()) {
+            // before the data, so that a checkpoint of another program is called that
+            checkpoint.select(&program, Policy::Exact)?;
+        }
+        Ok(Self { resumed, compile, size, family, program, shuffle, seed })
+    }
+
+    /// The position of a run that begins.
+    pub(super) fn position(&self, windows: usize, test: usize, data: String) -> Position {
+        Position {
+            node: self.compile.node.clone().unwrap_or_default(),
+            double: self.compile.precision == Precision::F64,
+            seed: self.seed,
+            batch: self.size,
+            shuffle: self.shuffle,
+            windows,
+            test,
+            epoch: 0,
+            done: 0,
+            length: None,
+            sums: Vec::new(),
+            program: fingerprint::program(self.program.sources()),
+            data,
+            columns: self.program.inputs().iter().map(|i| i.name.to_string()).collect(),
+            set: Some(self.compile.set.clone()),
+        }
+    }
+
+    /// The position to go on from, and the states that begin anew.
+    pub(super) fn before(&self) -> Option<(&Position, Vec<String>)> {
+        let checkpoint = self.resumed.as_ref()?;
+        Some((checkpoint.position.as_ref()?, checkpoint.lacks(&self.program)))
+    }
+}
+
 /// Checks everything.
 pub(super) fn start(
     source: &Source,
@@ -34,63 +100,22 @@ pub(super) fn start(
     options: &TrainOptions,
     observer: &mut dyn Observer,
 ) -> Result<Start, Error> {
-    if let Some(path) = &options.save {
-        rml_files::check_output(path, &source.files())?;
-    }
-    let engine = &options.engine;
-    let read = |path| engine.time(Phase::Checkpoint, || Checkpoint::read(path));
-    let resumed = options.resume.as_ref().map(|path| read(path)).transpose()?;
-    let before = resumed.as_ref().and_then(|c| c.position.as_ref());
-    let Terms { node, mut set, precision, seed, shuffle } = resume::terms(options, before)?;
-    let asked = asked_batch(options.batch, &mut set)?;
-    let stacks = interfaces(source)?.get(&node).is_some_and(|i| i.has_batch);
-    let batch = batch_size(source, &node, asked.or(before.map(|p| p.batch).filter(|_| stacks)))?;
-    let compile =
-        Options { node: Some(node.clone()), set: set.clone(), precision, seed, ..Options::default() };
-    let mut family = Family::new(source, compile.clone(), options.engine.clone())?;
-    let size = family.size(batch, data);
-    let program = family.program(size)?.clone();
-    family.refuse_rejected(size)?;
-    if let Some(checkpoint) = resumed.as_ref().filter(|_| asked.is_none()) {
-        // before the data, so that a checkpoint of another program is called that
-        checkpoint.select(&program, Policy::Exact)?;
-    }
-    let windows = match options.cycles {
-        Some(cycles) => without_inputs(&program, cycles)?,
-        None => engine.time(Phase::Data, || bind(data, &program, options.allow_nan))?,
-    };
-    let test = match options.cycles {
-        Some(_) => None,
-        None => test_node(source, data, options, &compile, size)?,
-    };
+    let common = Common::new(source, data, options)?;
+    let (engine, program) = (&options.engine, &common.program);
+    let windows = engine.time(Phase::Data, || bind(data, program, options.allow_nan))?;
+    let test = test_node(source, data, options, &common.compile, common.size)?;
     for finding in program.warnings().iter() {
         observer.warning(finding, program.sources());
     }
-    let fresh = Position {
-        node,
-        double: precision == Precision::F64,
-        seed,
-        batch: size,
-        shuffle,
-        windows: windows.count,
-        test: count(options.test.unwrap_or_default(), windows.count)?,
-        epoch: 0,
-        done: 0,
-        cycles: 0,
-        sums: Vec::new(),
-        program: fingerprint::program(program.sources()),
-        data: engine.time(Phase::Data, || fingerprint::data(data, program.inputs().iter().map(|i| &*i.name))),
-        columns: program.inputs().iter().map(|i| i.name.to_string()).collect(),
-        set: Some(set),
-    };
-    let position = match before {
+    let columns = || fingerprint::data(data, program.inputs().iter().map(|i| &*i.name));
+    let kept = count(options.test.unwrap_or_default(), windows.count)?;
+    let fresh = common.position(windows.count, kept, engine.time(Phase::Data, columns));
+    let position = match common.before() {
         None => fresh,
-        Some(before) => {
-            let anew = resumed.as_ref().map(|c| c.lacks(&program)).unwrap_or_default();
-            resume::position(before, &fresh, options, &anew, observer)?
-        }
+        Some((before, anew)) => resume::position(before, &fresh, options, &anew, observer)?,
     };
     check_evaluation(options, &position)?;
+    let Common { family, resumed, .. } = common;
     Ok(Start { family, windows, test, position, resumed })
 }
 
@@ -107,16 +132,7 @@ fn check_evaluation(options: &TrainOptions, position: &Position) -> Result<(), D
     }
 }
 
-/// The cycles of an epoch of a node that needs no data.
-fn without_inputs(program: &Program, cycles: usize) -> Result<Windows, Error> {
-    let Some(input) = program.inputs().first() else { return Ok(Windows::without_inputs(cycles)) };
-    Err(Diagnostic::error(codes::BAD_OPTION, "a number of cycles is for nodes without inputs")
-        .note(format!("this one has the input `{}`", input.name))
-        .help("give the data that it is trained on (`--data FILE`)")
-        .into())
-}
-
-pub(super) fn bind(data: &Columns, program: &Program, allow_nan: bool) -> Result<Windows, Error> {
+fn bind(data: &Columns, program: &Program, allow_nan: bool) -> Result<Windows, Error> {
     Windows::bind(data, program.inputs(), program.precision(), allow_nan)
         .map_err(|d| Error::from(d).with_sources(program.sources()))
 }
@@ -131,8 +147,8 @@ fn test_node(
 ) -> Result<Option<(Family, Windows)>, Error> {
     let node = match &options.evaluate {
         Evaluate::Node(node) => node,
-        Evaluate::Infer if interfaces(source)?.get(INFER).is_some() => INFER,
-        Evaluate::Infer | Evaluate::Nothing => return Ok(None),
+        Evaluate::Usual if interfaces(source)?.get(INFER).is_some() => INFER,
+        Evaluate::Usual | Evaluate::Nothing => return Ok(None),
     };
     let set = std::mem::take(&mut compile.clone().set);
     let options_of =

@@ -7,8 +7,7 @@ use rml_base::codes::run as codes;
 use rml_base::profile::Phase;
 use rml_base::{Diagnostic, Error};
 use rml_data::{Columns, Windows, order, split};
-use rml_driver::Source;
-use rml_engine::Outputs;
+use rml_driver::{Program, Source};
 
 use super::observer::{EpochSummary, Observer, Progress, TrainInfo, TrainReport};
 use super::options::TrainOptions;
@@ -16,6 +15,7 @@ use super::start;
 use crate::checkpoint::{Checkpoint, Policy, Position};
 use crate::infer::{From, evaluate};
 use crate::runner::{Averages, Family, Metrics, Runner};
+use crate::session::Session;
 
 /// A training run that is ready to go.
 pub(super) struct Training<'a> {
@@ -74,11 +74,11 @@ impl<'a> Training<'a> {
             train_windows: train_set.len(),
             test_windows: position.test,
             batch: size,
-            epochs: options.epochs,
+            epochs: Some(options.epochs),
             epochs_done: position.epoch,
-            parameters: parameters(&runner),
+            parameters: parameters(runner.session().program()),
         });
-        let mut report = TrainReport { interrupted: false, epochs: Vec::new(), saved: false };
+        let mut report = TrainReport { interrupted: false, epochs: Vec::new(), is_met: None, saved: false };
         while position.epoch < options.epochs {
             let begin = Instant::now();
             let order = order(train_set, position.shuffle, position.seed, position.epoch);
@@ -86,27 +86,18 @@ impl<'a> Training<'a> {
                 if interrupted(options) {
                     report.interrupted = true;
                     position.sums = averages.sums();
-                    report.saved = save(options, &runner, position)?;
+                    report.saved = save(options, runner.session(), position)?;
                     return Ok(report);
                 }
                 let batch = &order[position.done..order.len().min(position.done + size)];
                 let within = |e: Error| e.note(format!("in epoch {}", position.epoch + 1));
-                if windows.is_empty() {
-                    let (stop, cycles) = (|| interrupted(options), &mut position.cycles);
-                    let mut add = |outputs: &[Outputs]| averages.add(outputs, batch.len());
-                    if !runner.run_cycles(windows.cycles, cycles, &stop, &mut add).map_err(within)? {
-                        continue;
-                    }
-                } else {
-                    let outputs = runner.run(windows, batch).map_err(within)?;
-                    averages.add(&outputs, batch.len()).map_err(|d| runner.session().fail(d))?;
-                }
+                let outputs = runner.run(windows, batch).map_err(within)?;
+                averages.add(&outputs, batch.len()).map_err(|d| runner.session().fail(d))?;
                 position.done += batch.len();
-                position.cycles = 0;
                 let metrics = averages.metrics();
                 let epoch = position.epoch + 1;
                 if !options.allow_nan {
-                    finite(&metrics, epoch, position.done)
+                    finite(&metrics, &format!("epoch {epoch}"), position.done)
                         .map_err(|d| Error::from(d).with_sources(runner.session().program().sources()))?;
                 }
                 observer.batch(&Progress {
@@ -124,14 +115,14 @@ impl<'a> Training<'a> {
             let train = averages.metrics();
             averages = Averages::new(runner.session().program());
             if options.save_every > 0 && position.epoch.is_multiple_of(options.save_every) {
-                report.saved = save(options, &runner, position)?;
+                report.saved = save(options, runner.session(), position)?;
             }
-            let summary =
-                EpochSummary { epoch: position.epoch, train, test, seconds: begin.elapsed().as_secs_f64() };
+            let seconds = begin.elapsed().as_secs_f64();
+            let summary = EpochSummary { epoch: position.epoch, ran: None, train, test, seconds };
             observer.epoch(&summary);
             report.epochs.push(summary);
         }
-        report.saved = save(options, &runner, position)?;
+        report.saved = save(options, runner.session(), position)?;
         Ok(report)
     }
 }
@@ -150,25 +141,23 @@ impl Test {
 }
 
 /// Training that no longer gives numbers stops before it overwrites a checkpoint that did.
-fn finite(metrics: &Metrics, epoch: u64, windows: usize) -> Result<(), Diagnostic> {
+pub(super) fn finite(metrics: &Metrics, within: &str, windows: usize) -> Result<(), Diagnostic> {
     let Some((name, value)) = metrics.iter().find(|(_, value)| !value.is_finite()) else { return Ok(()) };
     Err(Diagnostic::error(codes::DIVERGED, format!("training diverged: the average of `{name}` is {value}"))
-        .note(format!(
-            "in epoch {epoch}, after {windows} windows; nothing was saved since the last checkpoint"
-        ))
+        .note(format!("in {within}, after {windows} windows; nothing was saved since the last checkpoint"))
         .help("lower the learning rate where the gradient enters, or look at the scale of the inputs")
         .help("`--allow-nan` goes on in spite of it"))
 }
 
-fn interrupted(options: &TrainOptions) -> bool {
+pub(super) fn interrupted(options: &TrainOptions) -> bool {
     options.interrupt.as_ref().is_some_and(|flag| flag.load(Ordering::SeqCst))
 }
 
 /// Writes the checkpoint, if one is asked for.
-fn save(options: &TrainOptions, runner: &Runner<'_>, position: &Position) -> Result<bool, Error> {
+pub(super) fn save(options: &TrainOptions, session: &Session, position: &Position) -> Result<bool, Error> {
     let Some(path) = &options.save else { return Ok(false) };
     options.engine.time(Phase::Checkpoint, || {
-        let states = runner.session().states()?;
+        let states = session.states()?;
         Checkpoint::at(states, position.clone()).write(path)
     })?;
     tracing::debug!(epoch = position.epoch, done = position.done, "wrote a checkpoint");
@@ -176,8 +165,8 @@ fn save(options: &TrainOptions, runner: &Runner<'_>, position: &Position) -> Res
 }
 
 /// How many numbers are trained.
-fn parameters(runner: &Runner<'_>) -> usize {
-    let flat = runner.session().program().flat();
+pub(super) fn parameters(program: &Program) -> usize {
+    let flat = program.flat();
     let parameters = flat.states.values().filter(|s| s.parameter);
     parameters.map(|s| flat.vars[flat.equations[s.equation].lhs].ty.shape.len()).sum()
 }

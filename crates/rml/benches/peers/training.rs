@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use rml::{
-    Column, Columns, Elements, EpochSummary, Evaluate, Observer, Progress, Shape, Source, StaticValue,
-    TestSplit, TrainOptions,
+    Column, Columns, Elements, EpochSummary, Evaluate, Length, Observer, Progress, Shape, Source,
+    StaticValue, TestSplit, TrainOptions,
 };
 
 use crate::share::Share;
@@ -61,7 +61,8 @@ struct Training<'a> {
     data: Columns,
     batch: Option<usize>,
     set: &'a [(&'a str, usize)],
-    cycles: Option<usize>,
+    /// Of a node that makes its data itself: how many windows are one step.
+    report: Option<u64>,
     warm: usize,
     metric: &'static str,
 }
@@ -71,7 +72,7 @@ impl Training<'_> {
         let set = self.set.iter().map(|(name, n)| ((*name).to_owned(), StaticValue::Int(*n as i64)));
         TrainOptions {
             batch: self.batch,
-            cycles: self.cycles,
+            length: self.report.map(|report| Length { report: Some(report), ..Length::default() }),
             set: set.collect(),
             engine: setting.engine(),
             shuffle: false,
@@ -89,12 +90,12 @@ impl Training<'_> {
             seen: 0,
             loss: None,
             metric: self.metric,
-            whole: self.cycles.is_some(),
+            whole: self.report.is_some(),
         };
-        let nothing = self.cycles.is_none();
+        let nothing = self.report.is_none();
         let options = TrainOptions {
             epochs: u64::MAX,
-            evaluate: if nothing { Evaluate::Nothing } else { Evaluate::Infer },
+            evaluate: if nothing { Evaluate::Nothing } else { Evaluate::Usual },
             test: nothing.then_some(TestSplit::Count(0)),
             interrupt: Some(stop),
             ..self.options(setting)
@@ -157,7 +158,7 @@ pub(crate) fn cell(
     data.columns.insert("y".into(), column(&shape, Elements::Int(y.repeat(warm))));
     let source = Source::text("bench.rml", text.replace("CELL", name));
     let set = [("units", h), ("d", d)];
-    let training = Training { source, data, batch: Some(b), set: &set, cycles: None, warm, metric: "loss" };
+    let training = Training { source, data, batch: Some(b), set: &set, report: None, warm, metric: "loss" };
     if let Some(share) = share {
         training.save(setting, &share.path("safetensors"));
         share.numbers("x", &x);
@@ -182,7 +183,7 @@ pub(crate) fn nested([b, s, t, h]: [usize; 4], turns: Turns, setting: &Setting) 
     add("y", &[b], Elements::Int((0..cycles * b).map(|i| (i % 10) as i64).collect()));
     let source = Source::text("bench.rml", include_str!("nested.rml"));
     let set = [("units", h), ("d", D), ("rows", b)];
-    Training { source, data, batch: None, set: &set, cycles: None, warm: WINDOWS, metric: "loss" }
+    Training { source, data, batch: None, set: &set, report: None, warm: WINDOWS, metric: "loss" }
         .run(turns, setting);
 }
 
@@ -221,15 +222,15 @@ pub(crate) fn scalars(n: usize, t: usize, turns: Turns, setting: &Setting, share
     }
     let source = Source::text("bench.rml", chain(n));
     let training =
-        Training { source, data, batch: None, set: &[], cycles: None, warm: WINDOWS, metric: "loss" };
+        Training { source, data, batch: None, set: &[], report: None, warm: WINDOWS, metric: "loss" };
     training.run(turns, setting);
 }
 
 /// An actor-critic that balances poles on 16 carts, a hundred updates a step.
 pub(crate) fn cartpole(turns: Turns, setting: &Setting) {
     let source = Source::text("cartpole.rml", include_str!("../../../../examples/cartpole.rml"));
-    let (data, cycles) = (Columns::default(), Some(3200));
-    let training = Training { source, data, batch: None, set: &[], cycles, warm: 2 * WARM, metric: "length" };
+    let (data, report) = (Columns::default(), Some(100));
+    let training = Training { source, data, batch: None, set: &[], report, warm: 2 * WARM, metric: "length" };
     training.run(turns, setting);
 }
 

@@ -1,0 +1,80 @@
+//! `rml train` without data: limits and conditions, reports, evaluation, and what is refused.
+
+mod support;
+
+use serde_json::Value;
+use support::Folder;
+
+/// Windows of four cycles. `gap` is 4, and a fifth less in each of them.
+const PROGRAM: &str = "
+node level(x: num []) -> (y: num [])
+  y = param(4.0) * x;
+
+node train() -> (gap: num [] when end, t)
+  t = 0 fby (if end then 0 else t + 1);
+  end = t == 3;
+  y, _ = diff_level(1.0, true, -0.05 * y) every end;
+  gap = y when end;
+
+node evaluate() -> (gap: num [])
+  gap = level(1.0);
+";
+
+fn folder() -> Folder {
+    Folder::new().file("p.rml", PROGRAM)
+}
+
+#[test]
+fn reports_are_averages_over_windows() {
+    let run = folder().rml("train p.rml --windows 5 --report 2 --message-format json");
+    let lines: Vec<Value> = run.out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let of = |key: &str| lines.iter().map(|line| line[key].clone()).collect::<Vec<_>>();
+    assert_eq!(
+        (of("report"), of("windows"), of("cycles")),
+        (ints(&[1, 2, 3]), ints(&[2, 4, 5]), ints(&[8, 16, 20]))
+    );
+    let gaps: Vec<f64> = lines.iter().map(|line| line["train"]["gap"].as_f64().expect("a number")).collect();
+    for (gap, expected) in gaps.iter().zip([4.0 * 0.9, 4.0 * 0.64 * 0.9, 4.0 * 0.4096]) {
+        assert!((gap - expected).abs() < 1e-5, "{gaps:?}");
+    }
+    let tested = |line: &Value| line["test"]["gap"].as_f64();
+    assert!((tested(&lines[0]).expect("evaluated") - 4.0 * 0.64).abs() < 1e-5);
+    assert_eq!(tested(&lines[2]), None, "a part of a report is not evaluated");
+}
+
+fn ints(all: &[i64]) -> Vec<Value> {
+    all.iter().map(|n| Value::from(*n)).collect()
+}
+
+#[test]
+fn a_condition_ends_the_training() {
+    let folder = folder();
+    let run = folder
+        .rml("train p.rml --until 'gap < 0.5 and test.gap < 0.4 for 2' --report 1 --windows 100 --save c");
+    let text = run.ok();
+    assert!(text.starts_with("test gap 0."), "{text}");
+    let again = folder.rml("train p.rml --until 'gap < 0.5 and test.gap < 0.4 for 2' --resume c").ok();
+    assert_eq!(again, "nothing was left to train\n");
+    folder
+        .rml("train p.rml --until 'gap < 0.01' --windows 3 --save missed")
+        .fails(1, &["goal-missed", "gap < 0.01", "after 3 windows and 12 cycles"]);
+    assert!(folder.path("missed").exists(), "what was learned is saved");
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let folder = folder().file("d.json", r#"{"x": [1.0]}"#);
+    folder.rml("train p.rml").fails(2, &["--data", "--windows", "--until"]);
+    for flags in ["--data d.json", "--epochs 3", "--no-shuffle"] {
+        folder.rml(&format!("train p.rml --windows 3 {flags}")).fails(2, &["cannot be used with"]);
+    }
+    for flags in ["--report 3", "--look-ahead 3"] {
+        folder.rml(&format!("train p.rml --data d.json {flags}")).fails(2, &["--windows"]);
+    }
+    folder.rml("train p.rml --windows 0").fails(2, &["at least 1"]);
+    folder.rml("train p.rml --windows 3 --test 0.5").fails(1, &["bad-option", "--test COUNT"]);
+    folder.rml("train p.rml --windows 3 --evaluate evaluate --test 0").fails(1, &["bad-option"]);
+    folder.rml("train p.rml --windows 3 --batch 2").fails(1, &["no-batch-dimension"]);
+    folder.rml("train p.rml --until 'gap << 3'").fails(1, &["until-condition", "--until:1:6", "a number"]);
+    folder.rml("train p.rml --until 'gab < 3'").fails(1, &["unknown-metric", "there is `gap`", "`test.gap`"]);
+}

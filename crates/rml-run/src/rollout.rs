@@ -1,0 +1,186 @@
+//! A node without inputs, which makes its data itself, run from window to window. What it is fed are cycles alone, so that some may be
+//! tried and taken back: where a window ends is known only when it has been run.
+
+use rml_base::codes::run as codes;
+use rml_base::{Diagnostic, Error};
+use rml_driver::{Program, show_ends};
+use rml_engine::{Block, Feeding, Outputs, Use};
+use rml_ir::Value;
+use rml_ir::flat::Var;
+
+use crate::engines::Engine;
+use crate::runner::incomplete;
+use crate::session::Session;
+
+/// A node that runs window by window. A window ends where all outermost windows of the node do; in a node that has none, each cycle is one.
+#[derive(Debug)]
+pub(crate) struct Rollout {
+    session: Session,
+    /// Where the ends of windows stand among the outputs.
+    ends: Vec<usize>,
+    /// The fewest cycles that a window has had so far.
+    shortest: Option<usize>,
+    /// The most cycles that a window may have.
+    longest: usize,
+    /// Of how many cycles the outputs were fetched.
+    fetched: u64,
+}
+
+/// How far to run: to the end of the last of so many windows, or to the first end after so many cycles, whatever comes first.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reach {
+    pub(crate) windows: u64,
+    pub(crate) cycles: u64,
+}
+
+impl Reach {
+    /// How many of the windows that end behind these numbers of cycles belong to it: those that do, and at least one.
+    fn windows_of(self, ends: &[usize]) -> usize {
+        let within = ends.iter().take_while(|cycles| (**cycles as u64) < self.cycles).count();
+        let all = usize::try_from(self.windows).unwrap_or(usize::MAX);
+        (within + 1).min(all).min(ends.len()).max(1)
+    }
+}
+
+/// Some windows that were run.
+#[derive(Debug)]
+pub(crate) struct Stretch {
+    pub(crate) windows: u64,
+    pub(crate) cycles: u64,
+    pub(crate) outputs: Vec<Outputs>,
+}
+
+/// Cycles that were fed since a window began, and what is known of them.
+#[derive(Default)]
+struct Tried {
+    cycles: usize,
+    outputs: Vec<Outputs>,
+    /// Behind how many of the cycles a window ends.
+    ends: Vec<usize>,
+    known: usize,
+}
+
+impl Rollout {
+    /// So few cycles at once that a signal is soon seen, and so many that a plan pays.
+    const PIECE: usize = 256;
+
+    /// Opens a program, in its initial state.
+    ///
+    /// # Errors
+    /// A program with inputs, or one that the engine does not run.
+    pub(crate) fn open(program: &Program, engine: &Engine, longest: usize) -> Result<Self, Error> {
+        if let Some(input) = program.inputs().first() {
+            let what = format!("node {} has inputs, and there is no data that gives them", program.node());
+            return Err(Diagnostic::error(codes::BAD_OPTION, what)
+                .note(format!("the first one is `{}: {}`", input.name, input.ty))
+                .help("give the data (`--data FILE`), or let the node make it itself")
+                .into());
+        }
+        let (program, ends) = show_ends(program);
+        let session = Session::open(&program, engine, &Use::new(Feeding::Windows { cycles: None }))?;
+        Ok(Self { session, ends, shortest: None, longest, fetched: 0 })
+    }
+
+    pub(crate) fn session(&self) -> &Session {
+        &self.session
+    }
+
+    pub(crate) fn session_mut(&mut self) -> &mut Session {
+        &mut self.session
+    }
+
+    /// Runs on to the end of a window, within reach.
+    ///
+    /// # Errors
+    /// A run that fails, a window that does not end, or one that waits for cycles behind it.
+    pub(crate) fn advance(&mut self, reach: Reach) -> Result<Stretch, Error> {
+        let before = self.session.snapshot()?;
+        let mut tried = Tried::default();
+        let mut piece = self.first_piece(reach);
+        while tried.ends.is_empty() {
+            if tried.cycles >= self.longest {
+                return Err(self.endless(tried.cycles));
+            }
+            self.feed(piece, &mut tried)?;
+            // Each time so many that a plan which looks for the end from the beginning has not much to do again.
+            piece = Self::PIECE.max(tried.cycles / 2);
+            if self.ends.is_empty() && self.session.open_cycles() > 0 {
+                return Err(incomplete(&self.session));
+            }
+        }
+        let windows = reach.windows_of(&tried.ends);
+        let cycles = tried.ends[windows - 1];
+        if tried.known == cycles {
+            self.session.take_back();
+        } else {
+            // It ran beyond, or a cycle within still waits.
+            self.session.take_back();
+            self.session.set_snapshot(&before)?;
+            tried = Tried::default();
+            self.feed(cycles, &mut tried)?;
+            if self.session.open_cycles() > 0 {
+                return Err(incomplete(&self.session));
+            }
+        }
+        let lengths = tried.ends.iter().scan(0, |last, end| Some(*end - std::mem::replace(last, *end)));
+        self.shortest = lengths.chain(self.shortest).min();
+        Ok(Stretch { windows: windows as u64, cycles: cycles as u64, outputs: tried.outputs })
+    }
+
+    /// As many cycles as end with a window that is within reach, if windows are as long as the shortest one was.
+    fn first_piece(&self, reach: Reach) -> usize {
+        let most = usize::try_from(reach.windows).unwrap_or(usize::MAX);
+        let shortest = self.shortest.unwrap_or(1);
+        let windows = (Self::PIECE / shortest).clamp(1, most.max(1));
+        (windows * shortest).min(usize::try_from(reach.cycles).unwrap_or(usize::MAX)).max(1)
+    }
+
+    /// Feeds so many cycles, and takes what is complete then.
+    fn feed(&mut self, cycles: usize, tried: &mut Tried) -> Result<(), Error> {
+        self.session.feed_block(&Block::new(cycles, Vec::new()))?;
+        tried.cycles += cycles;
+        // Outputs of cycles that are open are not fetched, so that they come again when these are taken back.
+        let complete = self.session.cycles() - self.session.open_cycles();
+        while self.fetched < complete {
+            let Some(outputs) = self.session.next_known() else { break };
+            self.fetched += outputs.cycles() as u64;
+            let mut truths = vec![0; outputs.cycles()];
+            for place in &self.ends {
+                let count = |t: usize, value: &Value| truths[t] += usize::from(value.as_bool() == Some(true));
+                outputs.for_each_value(*place, count).map_err(|f| self.session.fail(f.diagnostic()))?;
+            }
+            let all = self.ends.len();
+            let ends =
+                truths.iter().enumerate().filter(|(_, n)| **n == all).map(|(t, _)| tried.known + t + 1);
+            tried.ends.extend(ends);
+            tried.known += outputs.cycles();
+            tried.outputs.push(outputs);
+        }
+        Ok(())
+    }
+
+    /// No window ends.
+    fn endless(&self, cycles: usize) -> Error {
+        let flat = self.session.program().flat();
+        let ends: Vec<Var> = self.ends.iter().map(|place| flat.outputs[*place]).collect();
+        let what = format!("no window ended within {cycles} cycles");
+        let mut d = Diagnostic::error(codes::ENDLESS_WINDOW, what);
+        for end in &ends {
+            let data = &flat.vars[*end];
+            d = d.label(
+                data.span,
+                match &data.name {
+                    Some(name) => format!("a window ends where `{name}` is true"),
+                    None => "a window ends where this is true".to_owned(),
+                },
+            );
+        }
+        if ends.len() > 1 {
+            d = d.note("a window of the whole node ends where all of them are true in one cycle");
+        }
+        self.session.fail(
+            d.help("let the condition become true, for example after a number of steps: `end = t == 31`")
+                .help("if windows are to be longer, say so (`--look-ahead CYCLES`)"),
+        )
+    }
+}
