@@ -17,6 +17,7 @@ mod lower;
 mod machine;
 mod merge;
 mod profile;
+mod ready;
 mod tapes;
 mod turn;
 mod window;

@@ -2,18 +2,15 @@
 
 use std::sync::Arc;
 
-use rml_backend::{Backend, Executable, Failure, Held, Outcome};
+use rml_backend::{Backend, Failure, Held, Outcome};
 use rml_base::EntityId;
 use rml_base::profile::Scope;
 use rml_ir::{Data, Type, Value};
-use rml_plan::{Atom, Const, Kind, Outline, Plan, Reg, Rule};
+use rml_plan::{Atom, Const, Kind, Outline, Plan, Rule};
 
-use crate::batch::Val;
-use crate::emit::routine;
-use crate::graph::Node;
-use crate::lower::{Set, Source, State};
+use crate::lower::Source;
 use crate::profile::Probe;
-use crate::window::{Cells, Window, search, window};
+use crate::ready::{Change, Key, Ready};
 
 /// How many routines are kept: those of the lengths that came last.
 pub const KEPT: usize = 64;
@@ -33,6 +30,9 @@ impl From<Failure> for Fault {
     }
 }
 
+/// The ticks of the shortest search for the end of a window.
+const LEAST: usize = 64;
+
 /// A plan that runs on a backend.
 #[derive(Debug)]
 pub struct Machine {
@@ -51,42 +51,6 @@ pub struct Machine {
     copied: Vec<Option<Value>>,
     ran: Option<Arc<Ready>>,
     probe: Option<Probe>,
-}
-
-/// What a routine is made for.
-#[derive(Clone, PartialEq, Eq, Debug)]
-struct Key {
-    ticks: usize,
-    set: Vec<bool>,
-    searches: bool,
-}
-
-/// A window that is ready to run.
-#[derive(Debug)]
-struct Ready {
-    executable: Box<dyn Executable>,
-    ticks: usize,
-    sources: Vec<Source>,
-    /// Registers that change, in the order of the first results; the second number is the result that tells whether it is set.
-    changed: Vec<(usize, Change)>,
-    /// For each output, its cells; values and presence are results.
-    outputs: Vec<Vec<Shown>>,
-    results: usize,
-}
-
-#[derive(Debug)]
-enum Change {
-    Unset,
-    Set(usize),
-    Told(usize, usize),
-}
-
-#[derive(Debug)]
-struct Shown {
-    from: usize,
-    to: usize,
-    value: (usize, bool),
-    present: Option<(usize, bool)>,
 }
 
 impl Machine {
@@ -161,7 +125,27 @@ impl Machine {
     /// If an operator may have no result, or the backend fails. Then no register has changed.
     pub fn window(&mut self, ticks: usize) -> Result<usize, Fault> {
         let ready = self.ready(ticks, false)?;
-        let mut results = self.run(&ready)?;
+        let results = self.run(&ready, ticks)?;
+        self.finish(ready, results)
+    }
+
+    /// Runs a window whose end the program finds, without having looked for it: if it does not have `ticks` ticks, nothing happens, and
+    /// there is no result.
+    ///
+    /// # Errors
+    /// As [`window`](Self::window). A window of another length may be suspect, too.
+    pub fn guess(&mut self, ticks: usize) -> Result<Option<usize>, Fault> {
+        let ready = self.ready(ticks, false)?;
+        let results = self.run(&ready, ticks)?;
+        if ready.end(&results)? != Some(ticks) {
+            return Ok(None);
+        }
+        self.finish(ready, results).map(Some)
+    }
+
+    /// Keeps what a window has left.
+    fn finish(&mut self, ready: Arc<Ready>, mut results: Vec<Held>) -> Result<usize, Fault> {
+        let ticks = ready.ticks;
         let outputs = results.split_off(ready.results);
         let mut registers = Vec::with_capacity(ready.changed.len());
         for (register, change) in &ready.changed {
@@ -186,22 +170,32 @@ impl Machine {
 
     /// Looks for the end of a window that the program finds, in `ticks` ticks whose inputs were set: how many ticks it has.
     ///
+    /// No tick depends on those behind it. So a search goes on behind the inputs to the next power of two, and there are few routines for
+    /// all searches.
+    ///
     /// # Errors
     /// As [`window`](Self::window).
     pub fn find(&mut self, ticks: usize) -> Result<Option<usize>, Fault> {
-        let ready = self.ready(ticks, true)?;
-        let results = self.run(&ready)?;
-        let Some([shown]) = ready.outputs.first().map(Vec::as_slice) else { return Ok(None) };
-        let Data::Bool(ended) = results[ready.results + shown.value.0].to_host()?.to_data() else {
-            return Ok(None);
-        };
-        Ok(ended.iter().position(|ended| *ended).map(|t| t + 1))
+        let round = ticks.next_power_of_two().max(LEAST);
+        match self.search(round, ticks) {
+            // What stands behind the inputs may be suspect.
+            Err(Fault::Suspect) if round > ticks => self.search(ticks, ticks),
+            found => found,
+        }
     }
 
-    fn run(&mut self, ready: &Ready) -> Result<Vec<Held>, Fault> {
+    /// The end of a window among `ticks` ticks, of which so many are `given`.
+    fn search(&mut self, ticks: usize, given: usize) -> Result<Option<usize>, Fault> {
+        let ready = self.ready(ticks, true)?;
+        let results = self.run(&ready, given)?;
+        Ok(ready.end(&results)?.filter(|end| *end <= given))
+    }
+
+    /// Runs a routine, for whose first ticks inputs were `given`.
+    fn run(&mut self, ready: &Ready, given: usize) -> Result<Vec<Held>, Fault> {
         let mut args = Vec::with_capacity(ready.sources.len());
         for source in &ready.sources {
-            args.push(self.argument(*source, ready.ticks)?);
+            args.push(self.argument(*source, ready.ticks, given)?);
         }
         let start = self.probe.as_ref().map(Probe::now);
         let outcome = ready.executable.run(args)?;
@@ -214,7 +208,7 @@ impl Machine {
         }
     }
 
-    fn argument(&mut self, source: Source, ticks: usize) -> Result<Held, Failure> {
+    fn argument(&mut self, source: Source, ticks: usize, given: usize) -> Result<Held, Failure> {
         Ok(match source {
             Source::Register(r) => {
                 let is_set = self.registers[r].is_some();
@@ -237,15 +231,19 @@ impl Machine {
             }
             Source::Column(i) => {
                 let ty = rml_backend::routine::stacked(&self.plan.inputs[i].1, ticks);
-                Held::Host(match self.column(i, ticks) {
-                    Some(column) => Value::new(ty.shape, column.clone()),
-                    None => Value::zeros(&ty, self.plan.precision),
+                Held::Host(match self.column(i, given) {
+                    Some(column) if given == ticks => Value::new(ty.shape, column.clone()),
+                    column => {
+                        let mut all = Value::zeros(&ty, self.plan.precision).to_data();
+                        column.into_iter().for_each(|column| put(&mut all, 0, column));
+                        Value::new(ty.shape, all)
+                    }
                 })
             }
             Source::Cell(i, t) => {
                 let ty = &self.plan.inputs[i].1;
                 let width = ty.shape.len();
-                Held::Host(match self.column(i, ticks) {
+                Held::Host(match self.column(i, given).filter(|_| t < given) {
                     Some(column) => Value::new(ty.shape.clone(), slice(column, t * width, width)),
                     None => Value::zeros(ty, self.plan.precision),
                 })
@@ -348,64 +346,6 @@ impl Machine {
     /// each tick. None if the backend computes on another device.
     pub fn footprint(&self) -> (u64, u64) {
         self.footprint
-    }
-}
-
-impl Ready {
-    fn new(plan: &Plan, backend: &dyn Backend, key: &Key) -> Result<Self, Failure> {
-        let of = if key.searches { search } else { window };
-        let Window { graph, sources, registers, outputs } = of(plan, key.ticks, &key.set);
-        let mut wanted: Vec<Node> = Vec::new();
-        let mut changed = Vec::new();
-        let result = |node: Node, wanted: &mut Vec<Node>| {
-            wanted.push(node);
-            wanted.len() - 1
-        };
-        for (i, state) in registers.into_iter().enumerate().filter(|_| !key.searches) {
-            let is_same = |node: Node| sources.contains(&(Source::Register(i), node));
-            if plan.registers[Reg::from_index(i)].kind == Kind::Local {
-                continue;
-            }
-            match state {
-                State { set: Set::No, .. } | State { value: None, .. } => {
-                    if key.set[i] {
-                        changed.push((i, Change::Unset));
-                    }
-                }
-                State { value: Some(value), set: Set::Yes } if is_same(value) => {}
-                State { value: Some(value), set: Set::Yes } => {
-                    changed.push((i, Change::Set(result(value, &mut wanted))));
-                }
-                State { value: Some(value), set: Set::Told(set) } => {
-                    let (value, set) = (result(value, &mut wanted), result(set, &mut wanted));
-                    changed.push((i, Change::Told(value, set)));
-                }
-            }
-        }
-        let results = wanted.len();
-        let shown = |val: Val, wanted: &mut Vec<Node>| (result(val.node, wanted) - results, val.stacked);
-        let mut cells = |c: &Cells| Shown {
-            from: c.from,
-            to: c.to,
-            value: shown(c.value, &mut wanted),
-            present: c.present.map(|p| shown(p, &mut wanted)),
-        };
-        let outputs: Vec<Vec<Shown>> = outputs.iter().map(|o| o.iter().map(&mut cells).collect()).collect();
-        let inputs: Vec<Node> = sources.iter().map(|(_, node)| *node).collect();
-        let (routine, taken) = routine(&plan.name, &graph, &inputs, &wanted);
-        // A result that is missing would give all behind it another place.
-        debug_assert_eq!(routine.results.len(), wanted.len());
-        if let Err(found) = rml_backend::routine::verify(&routine) {
-            return Err(Failure::call(format!("a window was lowered to no routine: {}", found.join("; "))));
-        }
-        Ok(Self {
-            executable: backend.prepare_routine(&routine)?,
-            ticks: key.ticks,
-            sources: taken.into_iter().map(|i| sources[i].0).collect(),
-            changed,
-            outputs,
-            results,
-        })
     }
 }
 

@@ -25,11 +25,13 @@ pub(crate) struct Window {
     /// Registers behind the window.
     pub(crate) registers: Vec<State>,
     pub(crate) outputs: Vec<Vec<Cells>>,
+    /// Where the program finds the ends of windows: whether each tick is one.
+    pub(crate) ended: Option<Val>,
 }
 
 impl Window {
-    fn of(lower: Lower<'_>, outputs: Vec<Vec<Cells>>) -> Self {
-        Self { graph: lower.g, sources: lower.sources, registers: lower.registers, outputs }
+    fn of(lower: Lower<'_>, outputs: Vec<Vec<Cells>>, ended: Option<Val>) -> Self {
+        Self { graph: lower.g, sources: lower.sources, registers: lower.registers, outputs, ended }
     }
 }
 
@@ -58,22 +60,25 @@ pub(crate) fn window(plan: &Plan, ticks: usize, set: &[bool]) -> Window {
     for each in &plan.regions {
         region(&mut lower, each);
     }
+    let ended = ended(&mut lower);
     lower.commit();
     lower.turn(false, &[], &plan.commits);
     let outputs = plan.outputs.iter().map(|output| cells(&mut lower, output)).collect();
-    Window::of(lower, outputs)
+    Window::of(lower, outputs, ended)
 }
 
-/// The graph of a search for the end of a window in that many ticks: its only output is whether a tick is the last one.
+/// Whether each tick is the last one of a window, where the program says so.
+fn ended(lower: &mut Lower<'_>) -> Option<Val> {
+    let Ends::Found { conds, .. } = &lower.plan.ends else { return None };
+    let at = At::Ticks(0, lower.ticks);
+    let ends: Vec<Val> = conds.iter().filter_map(|end| lower.is(*end, at)).collect();
+    lower.join(&Op::Or, ends, at)
+}
+
+/// The graph of a search for the end of a window in that many ticks; it has no outputs.
 pub(crate) fn search(plan: &Plan, ticks: usize, set: &[bool]) -> Window {
     let mut lower = Lower::new(plan, ticks, set, true);
-    if let (Ends::Found { conds, .. }, Some(first)) = (&plan.ends, plan.regions.first()) {
-        region(&mut lower, first);
-        let at = At::Ticks(0, ticks);
-        let ends: Vec<Val> = conds.iter().filter_map(|end| lower.is(*end, at)).collect();
-        let ended = lower.join(&Op::Or, ends, at);
-        let cells = ended.map(|value| Cells { from: 0, to: ticks, value, present: None });
-        return Window::of(lower, vec![cells.into_iter().collect()]);
-    }
-    Window::of(lower, Vec::new())
+    plan.regions.first().into_iter().for_each(|first| region(&mut lower, first));
+    let ended = ended(&mut lower);
+    Window::of(lower, Vec::new(), ended)
 }

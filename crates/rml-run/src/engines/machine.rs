@@ -13,6 +13,9 @@ use super::given::append;
 
 /// A plan that runs, window after window.
 pub(super) trait Machine: fmt::Debug + Send {
+    /// Whether a guess how long a window is saves a search for its end. Else a search is the beginning of the window.
+    const GUESSES: bool;
+
     /// Sets an input at those of the `ticks` ticks of the next window at which it is `present`, to successive rows of `data`, from row
     /// `row` on. Returns the row behind.
     fn set_rows(
@@ -26,6 +29,9 @@ pub(super) trait Machine: fmt::Debug + Send {
 
     /// Runs one window whose inputs were set. How many of its ticks are done. What goes wrong in it changes no register.
     fn window(&mut self, ticks: usize) -> Result<usize, Fault>;
+
+    /// Runs a window whose end the program finds, if it has `ticks` ticks; how many of them are done.
+    fn guess(&mut self, ticks: usize) -> Result<Option<usize>, Fault>;
 
     /// Looks for the end of a window that the program finds, in the first `ticks` ticks.
     fn find(&mut self, ticks: usize) -> Result<Option<usize>, Fault>;
@@ -58,6 +64,8 @@ fn suspect(_: Suspect) -> Fault {
 }
 
 impl<N: Number> Machine for Embedded<N> {
+    const GUESSES: bool = false;
+
     fn set_rows(
         &mut self,
         input: usize,
@@ -71,6 +79,10 @@ impl<N: Number> Machine for Embedded<N> {
 
     fn window(&mut self, ticks: usize) -> Result<usize, Fault> {
         self.window(ticks).map_err(suspect)
+    }
+
+    fn guess(&mut self, _: usize) -> Result<Option<usize>, Fault> {
+        Ok(None)
     }
 
     fn find(&mut self, ticks: usize) -> Result<Option<usize>, Fault> {
@@ -113,6 +125,8 @@ impl<N: Number> Machine for Embedded<N> {
 }
 
 impl Machine for Lowered {
+    const GUESSES: bool = true;
+
     fn set_rows(
         &mut self,
         input: usize,
@@ -126,6 +140,10 @@ impl Machine for Lowered {
 
     fn window(&mut self, ticks: usize) -> Result<usize, Fault> {
         self.window(ticks)
+    }
+
+    fn guess(&mut self, ticks: usize) -> Result<Option<usize>, Fault> {
+        self.guess(ticks)
     }
 
     fn find(&mut self, ticks: usize) -> Result<Option<usize>, Fault> {

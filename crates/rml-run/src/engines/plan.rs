@@ -280,8 +280,9 @@ node main(r: num []) -> (s, n) x = 0.0 fby (if end then 0.0 else x + r); end = x
         let feeding = Feeding::Windows { cycles: None };
         let wanted = simulated(&program, feeding, &block(&all));
         assert!(wanted.len() > 30);
-        for cut in [1, 2, 7, 41] {
-            let mut run = run(text, feeding);
+        let engines = [PlanEngine::default(), PlanEngine::on(Arc::new(rml_backend_cpu::Cpu))];
+        for (engine, cut) in engines.iter().flat_map(|e| [1, 2, 7, 41].map(|cut| (e, cut))) {
+            let mut run = engine.open(program.flat(), &Use::new(feeding)).expect("it has a plan");
             let mut found = Vec::new();
             for part in all.chunks(cut) {
                 run.feed(Inputs::Block(&block(part))).expect("it runs");

@@ -51,6 +51,8 @@ pub(super) struct Windows<M> {
     /// What each register starts with, where that is a constant.
     starts: Vec<Option<Value>>,
     windows: u64,
+    /// How many ticks the last window had whose end was looked for, and whether the one before had as many.
+    last: (usize, bool),
     /// The rows behind the inputs of cycles that are searched.
     tried: Vec<usize>,
 }
@@ -86,6 +88,7 @@ impl<M: Machine> Windows<M> {
             clocks,
             starts,
             windows: 0,
+            last: (0, false),
             tried: Vec::new(),
         }
     }
@@ -126,10 +129,43 @@ impl<M: Machine> Windows<M> {
                     }
                 }
             }
-            Ends::Found { .. } => return self.find(from, rows),
+            Ends::Found { .. } => {
+                return match self.guess(from, rows)? {
+                    Some(ran) => Ok(ran),
+                    None => self.find(from, rows),
+                };
+            }
         };
         let runs = self.fits(from, from + ticks) && self.has_memory(ticks)?;
         Ok(if runs { Next::Window(ticks) } else { Next::Suspect })
+    }
+
+    /// Sets the inputs of cycles of which it is not known how many are a window.
+    fn try_inputs(&mut self, from: usize, ticks: usize, rows: &[usize]) {
+        let mut tried = std::mem::take(&mut self.tried);
+        tried.clear();
+        tried.extend(rows);
+        self.set_inputs(from, ticks, &mut tried);
+        self.tried = tried;
+    }
+
+    /// Runs a window that is as long as the last two were, if it is.
+    fn guess(&mut self, from: usize, rows: &[usize]) -> Result<Option<Next>, Diagnostic> {
+        let (ticks, again) = self.last;
+        if !again
+            || from + ticks > self.cycles
+            || !self.fits(from, from + ticks)
+            || !self.has_memory(ticks)?
+        {
+            return Ok(None);
+        }
+        self.try_inputs(from, ticks, rows);
+        match self.machine.guess(ticks) {
+            Ok(Some(done)) => Ok(Some(Next::Ran(ticks, done))),
+            // Where it has another length, nothing that was computed counts.
+            Ok(None) | Err(Fault::Suspect) => Ok(None),
+            Err(Fault::Failed(failure)) => Err(failure.into()),
+        }
     }
 
     /// Has the plan find the end of a window, in more and more cycles, so that no tape is much longer than the window.
@@ -140,13 +176,12 @@ impl<M: Machine> Windows<M> {
             if !self.fits(from, from + ticks) || !self.has_memory(ticks)? {
                 return Ok(Next::Suspect);
             }
-            self.tried.clear();
-            self.tried.extend(rows);
-            let mut tried = std::mem::take(&mut self.tried);
-            self.set_inputs(from, ticks, &mut tried);
-            self.tried = tried;
+            self.try_inputs(from, ticks, rows);
             match self.machine.find(ticks) {
-                Ok(Some(ticks)) => return Ok(Next::Window(ticks)),
+                Ok(Some(ticks)) => {
+                    self.last = (ticks, M::GUESSES && ticks == self.last.0);
+                    return Ok(Next::Window(ticks));
+                }
                 Ok(None) if ticks == all => {
                     self.searched = ticks;
                     return Ok(Next::Open);
@@ -230,6 +265,8 @@ impl<M: Machine> Windows<M> {
 enum Next {
     /// A window of that many cycles, those that are ahead among them.
     Window(usize),
+    /// A window of that many cycles, which has run; so many of them are done.
+    Ran(usize, usize),
     /// A window that does not end yet.
     Open,
     /// A window that the plan does not run.
@@ -251,24 +288,29 @@ impl<M: Machine> Fast for Windows<M> {
         let mut outputs: Vec<(Vec<bool>, Data)> = self.plan.outputs.iter().map(|_| empty()).collect();
         let (mut done, mut is_suspect) = (0, false);
         while done < self.cycles {
-            let ticks = match self.next(done, &rows)? {
-                Next::Window(ticks) => ticks,
+            let (ticks, ran) = match self.next(done, &rows)? {
+                Next::Window(ticks) => {
+                    self.set_inputs(done, ticks, &mut rows);
+                    match self.machine.window(ticks) {
+                        Ok(ran) => (ticks, ran),
+                        Err(Fault::Suspect) => {
+                            is_suspect = true;
+                            break;
+                        }
+                        Err(Fault::Failed(failure)) => return Err(failure.into()),
+                    }
+                }
+                Next::Ran(ticks, ran) => {
+                    rows.copy_from_slice(&self.tried);
+                    (ticks, ran)
+                }
                 Next::Open => break,
                 Next::Suspect => {
                     is_suspect = true;
                     break;
                 }
             };
-            self.set_inputs(done, ticks, &mut rows);
             self.searched = 0;
-            let ran = match self.machine.window(ticks) {
-                Ok(ran) => ran,
-                Err(Fault::Suspect) => {
-                    is_suspect = true;
-                    break;
-                }
-                Err(Fault::Failed(failure)) => return Err(failure.into()),
-            };
             self.take_back(&(done + ran..done + ticks), &mut rows);
             for (i, (marks, data)) in outputs.iter_mut().enumerate() {
                 for t in 0..ran {

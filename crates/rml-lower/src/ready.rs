@@ -1,0 +1,118 @@
+//! Routines of windows that are ready to run.
+
+use rml_backend::{Backend, Executable, Failure, Held};
+use rml_base::EntityId;
+use rml_ir::Data;
+use rml_plan::{Kind, Plan, Reg};
+
+use crate::batch::Val;
+use crate::emit::routine;
+use crate::graph::Node;
+use crate::lower::{Set, Source, State};
+use crate::window::{Cells, Window, search, window};
+
+/// What a routine is made for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Key {
+    pub(crate) ticks: usize,
+    pub(crate) set: Vec<bool>,
+    pub(crate) searches: bool,
+}
+
+/// A window that is ready to run.
+#[derive(Debug)]
+pub(crate) struct Ready {
+    pub(crate) executable: Box<dyn Executable>,
+    pub(crate) ticks: usize,
+    pub(crate) sources: Vec<Source>,
+    /// Registers that change, in the order of the first results; the second number is the result that tells whether it is set.
+    pub(crate) changed: Vec<(usize, Change)>,
+    /// For each output, its cells; values and presence are results.
+    pub(crate) outputs: Vec<Vec<Shown>>,
+    pub(crate) results: usize,
+    /// The result that says where the window ends, if the program finds that.
+    pub(crate) ended: Option<usize>,
+}
+
+#[derive(Debug)]
+pub(crate) enum Change {
+    Unset,
+    Set(usize),
+    Told(usize, usize),
+}
+
+#[derive(Debug)]
+pub(crate) struct Shown {
+    pub(crate) from: usize,
+    pub(crate) to: usize,
+    pub(crate) value: (usize, bool),
+    pub(crate) present: Option<(usize, bool)>,
+}
+
+impl Ready {
+    /// Has a backend prepare the routine of a window.
+    pub(crate) fn new(plan: &Plan, backend: &dyn Backend, key: &Key) -> Result<Self, Failure> {
+        let of = if key.searches { search } else { window };
+        let Window { graph, sources, registers, outputs, ended } = of(plan, key.ticks, &key.set);
+        let mut wanted: Vec<Node> = Vec::new();
+        let mut changed = Vec::new();
+        let result = |node: Node, wanted: &mut Vec<Node>| {
+            wanted.push(node);
+            wanted.len() - 1
+        };
+        for (i, state) in registers.into_iter().enumerate().filter(|_| !key.searches) {
+            let is_same = |node: Node| sources.contains(&(Source::Register(i), node));
+            if plan.registers[Reg::from_index(i)].kind == Kind::Local {
+                continue;
+            }
+            match state {
+                State { set: Set::No, .. } | State { value: None, .. } => {
+                    if key.set[i] {
+                        changed.push((i, Change::Unset));
+                    }
+                }
+                State { value: Some(value), set: Set::Yes } if is_same(value) => {}
+                State { value: Some(value), set: Set::Yes } => {
+                    changed.push((i, Change::Set(result(value, &mut wanted))));
+                }
+                State { value: Some(value), set: Set::Told(set) } => {
+                    let (value, set) = (result(value, &mut wanted), result(set, &mut wanted));
+                    changed.push((i, Change::Told(value, set)));
+                }
+            }
+        }
+        let results = wanted.len();
+        let shown = |val: Val, wanted: &mut Vec<Node>| (result(val.node, wanted) - results, val.stacked);
+        let mut cells = |c: &Cells| Shown {
+            from: c.from,
+            to: c.to,
+            value: shown(c.value, &mut wanted),
+            present: c.present.map(|p| shown(p, &mut wanted)),
+        };
+        let outputs: Vec<Vec<Shown>> = outputs.iter().map(|o| o.iter().map(&mut cells).collect()).collect();
+        let ended = ended.map(|ended| result(ended.node, &mut wanted));
+        let inputs: Vec<Node> = sources.iter().map(|(_, node)| *node).collect();
+        let (routine, taken) = routine(&plan.name, &graph, &inputs, &wanted);
+        // A result that is missing would give all behind it another place.
+        debug_assert_eq!(routine.results.len(), wanted.len());
+        if let Err(found) = rml_backend::routine::verify(&routine) {
+            return Err(Failure::call(format!("a window was lowered to no routine: {}", found.join("; "))));
+        }
+        Ok(Self {
+            executable: backend.prepare_routine(&routine)?,
+            ticks: key.ticks,
+            sources: taken.into_iter().map(|i| sources[i].0).collect(),
+            changed,
+            outputs,
+            results,
+            ended,
+        })
+    }
+
+    /// Where the first window among its ticks ends.
+    pub(crate) fn end(&self, results: &[Held]) -> Result<Option<usize>, Failure> {
+        let Some(ended) = self.ended else { return Ok(None) };
+        let Data::Bool(ended) = results[ended].to_host()?.to_data() else { return Ok(None) };
+        Ok(ended.iter().position(|ended| *ended).map(|t| t + 1))
+    }
+}
