@@ -5,6 +5,7 @@
 //! - `setup`: fetches XLA or libtorch, and builds the backend against it.
 //! - `startup`: what the backends cost a program that does not use them.
 //! - `weights`: has PyTorch, Keras and flax make weights and outputs anew, and compares `rml params` with them.
+//! - `exchange`: has JAX and ONNX Runtime run what is exported as StableHLO and ONNX, and compares.
 //! - `bench`: what calls, preparation and start-up of the backends cost; writes the table of `docs/performance.md`.
 //!   With `--save` and `--compare`: whether this tree is slower than another.
 //! - `peers`: the same jobs by this project, JAX, PyTorch, Keras and a program in C; writes the tables of `docs/performance.md`.
@@ -22,9 +23,11 @@ mod bench;
 mod chart;
 mod compare;
 mod error_index;
+mod exchange;
 mod nightly;
 mod page;
 mod peers;
+mod python;
 mod setup;
 mod startup;
 mod steps;
@@ -45,6 +48,8 @@ commands:
           fetch the library of a backend (once, into $RML_BACKENDS, else $XDG_CACHE_HOME/rml, else ~/.cache/rml), build the backend
   startup build rml with and without the backends, compare sizes and the time of `rml check`
   weights install PyTorch, Keras and flax (once, into the same folder), have them make weights and outputs, and compare with those
+  exchange
+          install JAX and ONNX Runtime (once, into the same folder), and have them run what `rml export` writes for them
   bench   time calls, preparation and start-up of the backends that are set up, and write the table of docs/performance.md
   bench --save NAME [--at COMMIT]
           keep the benchmark of this tree, or of a commit, as a program
@@ -76,6 +81,7 @@ fn main() -> ExitCode {
         },
         ["startup"] => startup::startup(),
         ["weights"] => weights::weights(),
+        ["exchange"] => exchange::exchange(),
         ["bench"] => bench::bench(),
         ["bench", "--save", name] => compare::save(name, None),
         ["bench", "--save", name, "--at", commit] => compare::save(name, Some(commit)),

@@ -2,7 +2,7 @@
 
 use crate::setup::{self, Recipe};
 use crate::workspace::{cargo, step};
-use crate::{error_index, tidy, weights};
+use crate::{error_index, exchange, tidy, weights};
 
 /// Set while tests run that are to write their expected output instead of comparing it.
 const BLESS: &str = "RML_BLESS";
@@ -10,7 +10,7 @@ const BLESS: &str = "RML_BLESS";
 /// How much [`test()`] tests.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Extent {
-    /// What needs neither XLA nor libtorch.
+    /// What needs neither XLA nor libtorch nor Python.
     Quick,
     /// Everything.
     Full,
@@ -34,6 +34,7 @@ pub(crate) fn test(extent: Extent) -> Result<(), String> {
         }
         suite()?;
         weights::weights_if_possible()?;
+        exchange::exchange()?;
         opened()?;
     }
     println!("\nall good");

@@ -8,7 +8,7 @@ use xla::{HloModuleProto, PjRtBuffer, PjRtClient, PjRtLoadedExecutable, XlaCompu
 use crate::buffer;
 use crate::error::{failure, said};
 use crate::ffi;
-use crate::lower::{Arg, Lowered, lower};
+use rml_stablehlo::{Arg, Lowered, lower};
 
 /// A function as a program of a device.
 pub(crate) struct Compiled {

@@ -11,7 +11,7 @@ use crate::buffer::{self, Stored};
 use crate::compile::Compiled;
 use crate::device::Device;
 use crate::error::failure;
-use crate::lower::{Arg, Output};
+use rml_stablehlo::{Arg, Output};
 
 /// A function that is ready to run.
 #[derive(Debug)]

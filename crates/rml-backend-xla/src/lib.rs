@@ -1,9 +1,7 @@
 //! The XLA backend: a library that is opened at run time.
 //!
-//! [`lower`] turns tensor functions into StableHLO text; it needs no library and is always built. The rest stands behind the feature
-//! `link`: it compiles the text by XLA's compiler, runs it through PJRT, and exports the C functions of [`rml_backend::plugin`].
-
-pub mod lower;
+//! Tensor functions become StableHLO text by `rml-stablehlo`. All else stands behind the feature `link`: it compiles the text by XLA's
+//! compiler, runs it through PJRT, and exports the C functions of [`rml_backend::plugin`].
 
 #[cfg(feature = "link")]
 mod buffer;

@@ -13,7 +13,7 @@ use crate::compile::compile_text;
 use crate::device::Device;
 use crate::error::failure;
 use crate::executable::{Passed, pass, present};
-use crate::lower::{Given, Module, lower_routine};
+use rml_stablehlo::{Given, Module, lower_routine};
 
 /// A routine that is ready to run.
 struct Ready {

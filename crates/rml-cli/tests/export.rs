@@ -1,4 +1,4 @@
-//! `rml export`: files that a C compiler takes, which do what the program does.
+//! `rml export`: files that a C compiler takes, which do what the program does, and graphs for other tools.
 
 mod support;
 
@@ -17,6 +17,21 @@ node held(x: num []) -> (y)
   y = x + (0.0 fby back y);
 node windows(x: num [], end: bool []) -> (y)
   y = held(x) every end;
+";
+
+/// What graphs have no place for.
+const ERF: &str = "
+node smooth(x: num []) -> (y)
+  y = erf(x);
+node held(x: num [], c: bool [], d: bool []) -> (y, z)
+  y = if c then x else post y;
+  z = if d then x else post z;
+node inner(x: num []) -> (y)
+  y = x + (0.0 fby back y);
+node found(x: num []) -> (y)
+  sum = (0.0 fby sum) + x;
+  end = sum > 3.0;
+  y = inner(x) every end;
 ";
 
 /// Three cycles, a call for each.
@@ -83,4 +98,48 @@ fn what_cannot_be_exported_is_said_before_a_file_is_written() {
     assert!(!folder.path("windows.c").exists() && !folder.path("line.c").exists());
     folder.rml("export p.rml --node train").ok();
     assert!(folder.read("train.h").contains("float line_0_k[1]; /* [1] */"));
+}
+
+#[test]
+fn graphs_say_what_goes_in_and_out() {
+    let folder = folder();
+    let out = folder.rml("export p.rml --node train --format onnx").ok();
+    assert_eq!(
+        out,
+        "./train.onnx\nin: x, y, line_0.o.fby0, line_0.k\nout: loss, line_0.o.fby0.next, line_0.k.next\n"
+    );
+    folder.rml("export p.rml --node windows --cycles 4 --format stablehlo --name net").ok();
+    let text = folder.read("net.mlir");
+    assert!(text.contains("// in  x: tensor<4xf32> (cycles 0 to 3)\n"), "{text}");
+    assert!(text.contains("jax.result_info = \"y\""), "{text}");
+}
+
+#[test]
+fn graphs_that_cannot_be_are_refused_before_a_file_is_written() {
+    let folder = folder().file("e.rml", ERF);
+    folder.rml("export p.rml --node windows --format onnx").fails(1, &["bad-option", "--cycles"]);
+    folder.rml("export p.rml --node line --format stablehlo").fails(1, &["no-parameters", "`k`: num [1]"]);
+    folder
+        .rml("export p.rml --node train --format onnx --out nowhere")
+        .fails(1, &["unwritable-file", "nowhere"]);
+    folder.rml("export p.rml --node train --format keras").fails(2, &["--format", "onnx, stablehlo"]);
+    folder
+        .rml("export e.rml --node smooth --format onnx --f64")
+        .fails(1, &["export-refused", "`erf`", "y = erf(x);", "without `--f64`"]);
+    folder.rml("export e.rml --node held --format onnx").fails(1, &["export-refused", "waits"]);
+    folder
+        .rml("export e.rml --node found --format onnx --cycles 4")
+        .fails(1, &["export-refused", "windows end"]);
+    for file in ["windows.onnx", "line.mlir", "train.onnx", "smooth.onnx", "held.onnx", "found.onnx"] {
+        assert!(!folder.path(file).exists(), "{file}");
+    }
+    folder.rml("export e.rml --node smooth --format onnx").ok();
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_leaves_no_half_of_a_graph() {
+    let folder = folder();
+    std::os::unix::fs::symlink("/dev/full", folder.path("train.onnx")).expect("a link");
+    folder.rml("export p.rml --node train --format onnx").fails(1, &["unwritable-file", "train.onnx"]);
 }

@@ -7,6 +7,8 @@
 //! Guards that only data decide do not branch: a value is computed at all ticks of its positions, and what depends on the guard is chosen. So
 //! where operators may have no result, operands that do not count are zeros.
 //!
+//! [`model()`] gives such a routine [with names](rml_backend::routine::Model) for what goes in and comes out, for formats that other tools read.
+//!
 //! Nothing here knows a library, or which backend it is.
 
 mod batch;
@@ -16,6 +18,7 @@ mod graph;
 mod lower;
 mod machine;
 mod merge;
+mod model;
 mod profile;
 mod ready;
 mod tapes;
@@ -23,3 +26,4 @@ mod turn;
 mod window;
 
 pub use machine::{Fault, KEPT, Machine};
+pub use model::model;

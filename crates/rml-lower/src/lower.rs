@@ -16,6 +16,8 @@ use crate::tapes::{Piece, Tapes};
 pub(crate) enum Source {
     /// A register, as it is when the window begins.
     Register(usize),
+    /// Whether a register is set when the window begins.
+    Told(usize),
     /// A constant that is too large to stand in functions.
     Const(usize),
     /// An input of the program at all ticks of the window, one after the other.
@@ -31,6 +33,15 @@ pub(crate) enum Set {
     Yes,
     /// Only the data tell.
     Told(Node),
+}
+
+/// Whether a register is set when a window begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Begin {
+    Unset,
+    Set,
+    /// An input of the routine tells.
+    Told,
 }
 
 /// A register in the course of a window.
@@ -71,7 +82,7 @@ pub(crate) enum At<'a> {
 }
 
 impl<'a> Lower<'a> {
-    pub(crate) fn new(plan: &'a Plan, ticks: usize, set: &[bool], searches: bool) -> Self {
+    pub(crate) fn new(plan: &'a Plan, ticks: usize, begins: &[Begin], searches: bool) -> Self {
         let mut lower = Self {
             plan,
             ticks,
@@ -85,14 +96,16 @@ impl<'a> Lower<'a> {
             sources: Vec::new(),
             consts: vec![None; plan.consts.len()],
         };
-        for (i, (register, set)) in plan.registers.iter().zip(set).enumerate() {
-            let state = if *set && register.kind != Kind::Local {
-                let node = lower.source(Source::Register(i), register.ty.clone());
-                State { value: Some(node), set: Set::Yes }
-            } else {
-                State { value: None, set: Set::No }
+        for (i, (register, begin)) in plan.registers.iter().zip(begins).enumerate() {
+            let begin = if register.kind == Kind::Local { Begin::Unset } else { *begin };
+            let value =
+                (begin != Begin::Unset).then(|| lower.source(Source::Register(i), register.ty.clone()));
+            let set = match begin {
+                Begin::Unset => Set::No,
+                Begin::Set => Set::Yes,
+                Begin::Told => Set::Told(lower.source(Source::Told(i), Type::condition())),
             };
-            lower.registers.push(state);
+            lower.registers.push(State { value, set });
         }
         lower
     }
@@ -217,7 +230,7 @@ impl<'a> Lower<'a> {
 
     fn input(&mut self, i: usize, ty: &Type, at: At<'_>) -> Val {
         match at {
-            At::Ticks(from, to) if to == from + 1 && self.is_cell(i) => {
+            At::Ticks(from, to) if to == from + 1 && (self.ticks == 1 || self.is_cell(i)) => {
                 Val::same(self.source(Source::Cell(i, from), ty.clone()))
             }
             _ => {

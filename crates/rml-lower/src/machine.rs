@@ -61,7 +61,7 @@ impl Machine {
         Self {
             footprint: if on_host { (outline.bytes, outline.bytes_per_tick) } else { (0, 0) },
             registers: vec![None; plan.registers.len()],
-            starts: starts(&plan),
+            starts: starts(&plan).into_iter().map(|start| start.map(Held::Host)).collect(),
             consts: vec![None; plan.consts.len()],
             inputs: vec![None; plan.inputs.len()],
             ready: Vec::new(),
@@ -221,6 +221,9 @@ impl Machine {
                 )?;
                 place.insert(held).clone()
             }
+            Source::Told(_) => {
+                return Err(Failure::call("a window is made for registers of which it is known"));
+            }
             Source::Const(k) => {
                 if let Some(held) = &self.consts[k] {
                     return Ok(held.clone());
@@ -350,7 +353,7 @@ impl Machine {
 }
 
 /// For each register, the constant that it is read as where it is not set, if that is the same everywhere.
-fn starts(plan: &Plan) -> Vec<Option<Held>> {
+pub(crate) fn starts(plan: &Plan) -> Vec<Option<Value>> {
     let mut inits: Vec<Vec<Atom>> = vec![Vec::new(); plan.registers.len()];
     for case in plan.tapes.iter().flat_map(|t| &t.cases) {
         if let Rule::Read { register, init } = &case.rule {
@@ -361,7 +364,7 @@ fn starts(plan: &Plan) -> Vec<Option<Held>> {
         [Atom::Const(k), ref rest @ ..]
             if register.kind != Kind::Local && rest.iter().all(|a| *a == Atom::Const(k)) =>
         {
-            Some(Held::Host(plan.consts[k].to_precision(plan.precision)))
+            Some(plan.consts[k].to_precision(plan.precision))
         }
         _ => None,
     };

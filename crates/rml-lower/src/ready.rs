@@ -8,7 +8,7 @@ use rml_plan::{Kind, Plan, Reg};
 use crate::batch::Val;
 use crate::emit::routine;
 use crate::graph::Node;
-use crate::lower::{Set, Source, State};
+use crate::lower::{Begin, Set, Source, State};
 use crate::window::{Cells, Window, search, window};
 
 /// What a routine is made for.
@@ -53,7 +53,9 @@ impl Ready {
     /// Has a backend prepare the routine of a window.
     pub(crate) fn new(plan: &Plan, backend: &dyn Backend, key: &Key) -> Result<Self, Failure> {
         let of = if key.searches { search } else { window };
-        let Window { graph, sources, registers, outputs, ended } = of(plan, key.ticks, &key.set);
+        let begin = |set: &bool| if *set { Begin::Set } else { Begin::Unset };
+        let begins: Vec<Begin> = key.set.iter().map(begin).collect();
+        let Window { graph, sources, registers, outputs, ended } = of(plan, key.ticks, &begins);
         let mut wanted: Vec<Node> = Vec::new();
         let mut changed = Vec::new();
         let result = |node: Node, wanted: &mut Vec<Node>| {

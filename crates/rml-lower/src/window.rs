@@ -5,7 +5,7 @@ use rml_plan::{Ends, Output, Plan, Region};
 
 use crate::batch::Val;
 use crate::graph::{Graph, Node};
-use crate::lower::{At, Lower, Source, State};
+use crate::lower::{At, Begin, Lower, Source, State};
 
 /// An output at ticks that follow each other.
 #[derive(Clone, Copy, Debug)]
@@ -54,9 +54,9 @@ fn cells(lower: &mut Lower<'_>, output: &Output) -> Vec<Cells> {
     cells
 }
 
-/// The graph of a window of that many ticks, of which at least one is done, in which these registers are set when it begins.
-pub(crate) fn window(plan: &Plan, ticks: usize, set: &[bool]) -> Window {
-    let mut lower = Lower::new(plan, ticks, set, false);
+/// The graph of a window of that many ticks, of which at least one is done, in which registers are set or not when it begins.
+pub(crate) fn window(plan: &Plan, ticks: usize, begins: &[Begin]) -> Window {
+    let mut lower = Lower::new(plan, ticks, begins, false);
     for each in &plan.regions {
         region(&mut lower, each);
     }
@@ -76,8 +76,8 @@ fn ended(lower: &mut Lower<'_>) -> Option<Val> {
 }
 
 /// The graph of a search for the end of a window in that many ticks; it has no outputs.
-pub(crate) fn search(plan: &Plan, ticks: usize, set: &[bool]) -> Window {
-    let mut lower = Lower::new(plan, ticks, set, true);
+pub(crate) fn search(plan: &Plan, ticks: usize, begins: &[Begin]) -> Window {
+    let mut lower = Lower::new(plan, ticks, begins, true);
     plan.regions.first().into_iter().for_each(|first| region(&mut lower, first));
     let ended = ended(&mut lower);
     Window::of(lower, Vec::new(), ended)

@@ -1,4 +1,6 @@
-//! Programs as C: the plan of a node, with the values of a checkpoint.
+//! Programs elsewhere: the plan of a node, with the values of a checkpoint.
+
+pub(crate) mod model;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,6 +11,7 @@ use rml_base::{Diagnostic, Diagnostics, Error, Sources};
 use rml_c::Refused;
 pub use rml_c::{Exported, Memory};
 use rml_driver::{Options, Program, Source};
+use rml_ir::Value;
 use rml_plan::{Ends, Kind, Plan, Region};
 use rml_schedule::Fed;
 
@@ -58,23 +61,50 @@ pub fn export_c(
     checkpoint: Option<&Checkpoint>,
     export: &CExport,
 ) -> Result<CProgram, Error> {
+    let Prepared { program, plan, states } = prepare(source, options, checkpoint, export.cycles)?;
+    let fail = |d: Diagnostic| Error::from(d).with_sources(program.sources());
+    let name = name(&program, export).map_err(fail)?;
+    let cycles = cycles(&plan, export.cycles).map_err(fail)?;
+    let note = format!("Node `{}`, made by rml. Change the program, not this file.", program.node());
+    let options = rml_c::Options { name: name.clone(), cycles, note };
+    let files = rml_c::export(&plan, &|key| states.of(key), &options);
+    let files = files.map_err(|why| fail(refused(&program, &why)))?;
+    let (warnings, sources) = (program.warnings().clone(), Arc::clone(program.sources()));
+    Ok(CProgram { name, files, warnings, sources })
+}
+
+/// A program and its plan, and what states start with.
+struct Prepared {
+    program: Program,
+    plan: Plan,
+    states: States,
+}
+
+/// The states of a checkpoint.
+struct States(Vec<(Arc<str>, Value)>);
+
+impl States {
+    fn of(&self, key: &str) -> Option<Value> {
+        self.0.iter().find(|(k, _)| **k == *key).map(|(_, value)| value.clone())
+    }
+}
+
+/// Compiles and plans a program: for whole windows where it is said how many cycles they have at most.
+fn prepare(
+    source: &Source,
+    options: &Options,
+    checkpoint: Option<&Checkpoint>,
+    cycles: Option<usize>,
+) -> Result<Prepared, Error> {
     let program = params::program(source, options, checkpoint)?;
     let fail = |d: Diagnostic| Error::from(d).with_sources(program.sources());
     let states = checkpoint.map(|c| c.select(&program, Policy::Available)).transpose().map_err(fail)?;
-    let states = states.unwrap_or_default();
-    let state = |key: &str| states.iter().find(|(k, _)| **k == *key).map(|(_, value)| value.clone());
-    let fed = if export.cycles.is_some() { Fed::Windows } else { Fed::Blocks };
+    let fed = if cycles.is_some() { Fed::Windows } else { Fed::Blocks };
     let plan = plan(&program, fed).map_err(fail)?;
     if checkpoint.is_none() {
         learned(&program, &plan).map_err(fail)?;
     }
-    let name = name(&program, export).map_err(fail)?;
-    let cycles = cycles(&plan, export).map_err(fail)?;
-    let note = format!("Node `{}`, made by rml. Change the program, not this file.", program.node());
-    let options = rml_c::Options { name: name.clone(), cycles, note };
-    let files = rml_c::export(&plan, &state, &options).map_err(|why| fail(refused(&program, &why)))?;
-    let (warnings, sources) = (program.warnings().clone(), Arc::clone(program.sources()));
-    Ok(CProgram { name, files, warnings, sources })
+    Ok(Prepared { plan, states: States(states.unwrap_or_default()), program })
 }
 
 fn plan(program: &Program, fed: Fed) -> Result<Plan, Diagnostic> {
@@ -118,16 +148,25 @@ fn name(program: &Program, export: &CExport) -> Result<String, Diagnostic> {
     Err(d.help("choose another one with `--name`"))
 }
 
-fn cycles(plan: &Plan, export: &CExport) -> Result<usize, Diagnostic> {
-    match (export.cycles, &plan.ends) {
+fn cycles(plan: &Plan, cycles: Option<usize>) -> Result<usize, Diagnostic> {
+    match (cycles, &plan.ends) {
         (Some(cycles), _) => Ok(cycles),
         (None, Ends::Nothing) => Ok(plan.ahead() as usize + 1),
         (None, _) => {
             let what = "the program runs whole windows, and nothing says how many cycles one has at most";
             let d = Diagnostic::error(codes::BAD_OPTION, what);
-            Err(d.help("say it with `--cycles N`: C has fixed memory for so many"))
+            Err(d.help("say it with `--cycles N`: what is exported is made for so many"))
         }
     }
+}
+
+/// That a program looks farther ahead than a call has cycles.
+fn few(fewest: usize) -> Diagnostic {
+    let what = format!(
+        "a call has to run {fewest} cycles at least, of which the last {} are looked at only",
+        fewest - 1
+    );
+    Diagnostic::error(codes::BAD_OPTION, what).help(format!("write `--cycles {fewest}`, or more"))
 }
 
 fn refused(program: &Program, why: &Refused) -> Diagnostic {
@@ -141,13 +180,7 @@ fn refused(program: &Program, why: &Refused) -> Diagnostic {
                 .note("how many cycles have to be kept is known only while it runs, and C has fixed memory")
                 .help("give it windows (`every`), or a `post` that waits for a known number of cycles")
         }
-        Refused::Cycles(fewest) => {
-            let what = format!(
-                "a call has to run {fewest} cycles at least, of which the last {} are looked at only",
-                fewest - 1
-            );
-            Diagnostic::error(codes::BAD_OPTION, what).help(format!("write `--cycles {fewest}`, or more"))
-        }
+        Refused::Cycles(fewest) => few(*fewest),
         Refused::Memory(bytes) => {
             let what = format!("the program would take {} in C", rml_base::memory::size(*bytes));
             Diagnostic::error(codes::EXPORT_REFUSED, what)

@@ -11,7 +11,7 @@
 //! | differentiate | [`grad`](fn@grad); [`gradcheck`] compares it with finite differences |
 //! | read and write data | [`Columns`] in the [`Format`] of a file; [`write_output`] |
 //! | exchange weights | [`import_params`] and [`export_params`] by a [`Mapping`] between parameters and a [`TensorFile`] |
-//! | take a program elsewhere | [`export_c`] gives it as C99 |
+//! | take a program elsewhere | [`export_c`] gives it as C99, [`export_model`] as an ONNX model or as StableHLO |
 //! | draw | [`chronogram`]; [`Trace::to_vcd`] |
 //! | choose what runs programs | an [`Engine`]; [`backend`] for what computes its tensors |
 //! | see where the time goes | a [`Profile`] that an engine is [measured by](Engine::measured_by), as a [`ProfileReport`] |
@@ -37,10 +37,11 @@ pub use rml_ir::typed::StaticValue;
 pub use rml_ir::{DType, Data, InputInfo, OutputInfo, Precision, Shape, Tensor, Type, Value};
 pub use rml_run::{
     CExport, CProgram, Cell, CheckOptions, Checked, Checkpoint, Element, Ending, Engine, EpochSummary,
-    Evaluate, GradCheck, GradOptions, Gradients, Imported, InferOptions, InferReport, InputPort, Length,
-    Metrics, Observer, OutputPort, Outputs, PlanShape, Position, ProfileReport, Progress, Ran, RunOptions,
-    Session, Settings, Split, Stepper, Stream, TestSplit, Trace, TrainInfo, TrainOptions, TrainReport, Until,
-    chronogram, export_c, export_params, grad, gradcheck, import_params, infer, params, run, train,
+    Evaluate, ExportedModel, GradCheck, GradOptions, Gradients, Imported, InferOptions, InferReport,
+    InputPort, Length, Metrics, ModelFormat, Observer, OutputPort, Outputs, PlanShape, Position,
+    ProfileReport, Progress, Ran, RunOptions, Session, Settings, Split, Stepper, Stream, TestSplit, Trace,
+    TrainInfo, TrainOptions, TrainReport, Until, chronogram, export_c, export_model, export_params, grad,
+    gradcheck, import_params, infer, params, run, train,
 };
 pub use rml_weights::{
     ExportOptions, FileTensor, LayoutInfo, Mapping, ParamInfo, ParamList, Stored, Summary, TensorFile,

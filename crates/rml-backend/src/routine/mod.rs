@@ -17,10 +17,12 @@ use rml_ir::{Precision, Shape, Type};
 use crate::function::Function;
 
 mod calls;
+mod model;
 mod text;
 mod verify;
 
 pub use calls::ByCalls;
+pub use model::{Given, Model, Port, Role, SUSPECT, SUSPICION};
 pub use text::{parse, print};
 pub use verify::verify;
 

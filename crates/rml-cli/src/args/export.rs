@@ -21,10 +21,10 @@ pub(crate) struct Export {
     /// The checkpoint with the values that states start with; by default those of the program
     #[arg(long, value_name = "FILE")]
     pub(crate) params: Option<PathBuf>,
-    /// The most cycles of a window, or of a call where there are no windows (by default as few as the program needs)
+    /// The most cycles of a window, or of a call where there are no windows (by default as few as the program needs). A graph (`onnx`, `stablehlo`) has exactly so many
     #[arg(long, value_name = "N", value_parser = values::positive)]
     pub(crate) cycles: Option<usize>,
-    /// What names in C begin with, and what the files are called; by default the name of the node
+    /// What the files are called, and what names in C begin with; by default the name of the node
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
     /// The folder for the files
@@ -40,4 +40,9 @@ pub(crate) struct Export {
 pub(crate) enum Target {
     /// One source file of C99, and its header
     C,
+    /// An ONNX model of opset 18
+    Onnx,
+    /// A StableHLO module
+    #[value(name = "stablehlo")]
+    StableHlo,
 }

@@ -73,7 +73,7 @@ pub(crate) fn trace(args: &args::Trace, output: &mut Output) -> Result<(), Stop>
     };
     let drawn = draw(&program, &inputs, &options, rows)?;
     match &args.svg {
-        Some(file) => super::write(file, &drawn.chronogram.to_svg())?,
+        Some(file) => super::write(file, drawn.chronogram.to_svg().as_bytes())?,
         None => output.print(&drawn.chronogram.to_text(width()))?,
     }
     output.report(&drawn.warnings, program.sources());
@@ -95,7 +95,7 @@ fn dump(
         trace.values.retain(|name, _| !name.contains('.'));
     }
     ask_for_table(&trace)?;
-    super::write(file, &trace.to_vcd(program.node()))?;
+    super::write(file, trace.to_vcd(program.node()).as_bytes())?;
     output.report(&trace.warnings, program.sources());
     trace.error.map_or(Ok(()), |error| Err(error.into()))
 }

@@ -1,26 +1,42 @@
 //! `rml export`.
 
-use rml::{CExport, Checkpoint};
+use rml::{CExport, Checkpoint, ModelFormat, Options, Source};
 
 use crate::args::{Export, Target};
 use crate::output::{Output, Stop};
 
-/// Writes a program for elsewhere. Both files are checked before the first is written.
+/// Writes a program for elsewhere.
 pub(crate) fn export(args: &Export, output: &mut Output) -> Result<(), Stop> {
-    let Target::C = args.format;
     let (source, options) = super::program(&args.program)?;
-    let options = rml::Options { node: args.node.clone(), seed: args.seed.unwrap_or_default(), ..options };
+    let options = Options { node: args.node.clone(), seed: args.seed.unwrap_or_default(), ..options };
     let checkpoint = args.params.as_deref().map(Checkpoint::read).transpose()?;
+    match args.format {
+        Target::C => c(args, &source, &options, checkpoint.as_ref(), output),
+        Target::Onnx => model(args, &source, &options, checkpoint.as_ref(), ModelFormat::Onnx, output),
+        Target::StableHlo => {
+            model(args, &source, &options, checkpoint.as_ref(), ModelFormat::StableHlo, output)
+        }
+    }
+}
+
+/// Two files, which are both checked before the first is written.
+fn c(
+    args: &Export,
+    source: &Source,
+    options: &Options,
+    checkpoint: Option<&Checkpoint>,
+    output: &mut Output,
+) -> Result<(), Stop> {
     let export = CExport { name: args.name.clone(), cycles: args.cycles };
-    let program = rml::export_c(&source, &options, checkpoint.as_ref(), &export)?;
+    let program = rml::export_c(source, options, checkpoint, &export)?;
     output.report(&program.warnings, &program.sources);
     let files = [("h", &program.files.header), ("c", &program.files.source)];
     let files = files.map(|(ending, text)| (args.out.join(format!("{}.{ending}", program.name)), text));
     for (file, _) in &files {
-        super::check_output(file, &source, [args.params.as_ref()])?;
+        super::check_output(file, source, [args.params.as_ref()])?;
     }
     for (file, text) in &files {
-        super::write(file, text)?;
+        super::write(file, text.as_bytes())?;
     }
     let memory = program.files.memory;
     let [header, source] = files.map(|(file, _)| file.display().to_string());
@@ -28,4 +44,23 @@ pub(crate) fn export(args: &Export, output: &mut Output) -> Result<(), Stop> {
         "{header}\n{source}\n{} bytes of state, {} of work, {} of constants\n",
         memory.state, memory.work, memory.constants
     ))
+}
+
+/// One file.
+fn model(
+    args: &Export,
+    source: &Source,
+    options: &Options,
+    checkpoint: Option<&Checkpoint>,
+    format: ModelFormat,
+    output: &mut Output,
+) -> Result<(), Stop> {
+    let model = rml::export_model(source, options, checkpoint, format, args.cycles)?;
+    output.report(&model.warnings, &model.sources);
+    let name = args.name.as_ref().unwrap_or(&model.node);
+    let file = args.out.join(format!("{name}.{}", format.ending()));
+    super::check_output(&file, source, [args.params.as_ref()])?;
+    super::write(&file, &model.bytes)?;
+    let (inputs, outputs) = (model.inputs.join(", "), model.outputs.join(", "));
+    output.print(&format!("{}\nin: {inputs}\nout: {outputs}\n", file.display()))
 }

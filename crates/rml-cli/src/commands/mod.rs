@@ -115,11 +115,11 @@ fn deaf(why: &io::Error) -> Diagnostic {
 }
 
 /// Writes a result to a file that was checked.
-fn write(file: &Path, text: &str) -> Result<(), Stop> {
+fn write(file: &Path, content: &[u8]) -> Result<(), Stop> {
     if is_stream(file) {
-        return std::fs::write(file, text).map_err(|e| unwritable(file.display(), &e).into());
+        return std::fs::write(file, content).map_err(|e| unwritable(file.display(), &e).into());
     }
-    Ok(rml::write_output(file, text.as_bytes())?)
+    Ok(rml::write_output(file, content)?)
 }
 
 /// Whether it is written to as it is, like `/dev/stdout`, and not replaced.

@@ -86,7 +86,7 @@ impl Measuring {
             output.note(&report.to_table());
         }
         let Some(file) = &self.file else { return Ok(()) };
-        super::write(file, &report.to_trace())?;
+        super::write(file, report.to_trace().as_bytes())?;
         if !output.json() {
             output.note(&remark(file, report.left_out()));
         }

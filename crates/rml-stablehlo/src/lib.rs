@@ -4,7 +4,7 @@
 //! that are computed ([`Output::Computed`]), and last, where an operator may have no result, a truth value that says whether one is
 //! suspected. Values without elements never leave the module: they are constants in it, and host values outside.
 //!
-//! [`lower_routine`] writes a whole routine as one module.
+//! [`lower_routine`] writes a whole routine as one module, and [`export()`] one with names, for other tools.
 //!
 //! Every operator has a place in `operator`; the match is exhaustive, so that a new one does not compile before it has.
 
@@ -14,6 +14,7 @@ use rml_ir::op::Op;
 use rml_ir::{Type, Value};
 
 mod convolution;
+mod export;
 mod gather;
 mod host;
 mod integer;
@@ -27,6 +28,7 @@ mod shape;
 mod text;
 mod windows;
 
+pub use export::export;
 pub use host::Drawn;
 pub use routine::{Given, Module, lower_routine};
 use text::{Elem, Ssa, Text, Ty, list};
@@ -220,7 +222,7 @@ fn operator(t: &mut Text, op: &Op, args: &[&Ssa], ty: &Type, num: Elem) -> Ssa {
         Op::All { axis } => reduce::quantify(t, *axis, x, true),
         Op::CumSum { axis, reverse } => reduce::cumsum(t, *axis, *reverse, x),
         Op::RandomUniform { shape } => random::uniform(t, args, shape, num),
-        Op::RandomNormal { .. } => unreachable!("the host draws it"),
+        Op::RandomNormal { .. } => random::normal(t, args, shape, num),
         Op::Softmax => reduce::softmax(t, x, false),
         Op::LogSoftmax => reduce::softmax(t, x, true),
         Op::OneHot { classes } => layout::one_hot(t, *classes, x, num),

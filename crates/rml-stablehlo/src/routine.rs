@@ -38,7 +38,7 @@ pub fn lower_routine(routine: &Routine) -> Option<Module> {
     if routine.functions().any(draws) {
         return None;
     }
-    let mut w = Writer { t: Text::default(), routine, slots: IndexVec::new(), tests: Vec::new() };
+    let mut w = Writer::new(routine);
     let (mut head, mut args) = (Vec::new(), Vec::new());
     for (i, ty) in routine.input_types().iter().enumerate() {
         let ty = Ty::of(ty, routine.precision);
@@ -52,23 +52,11 @@ pub fn lower_routine(routine: &Routine) -> Option<Module> {
         args.push(i);
         w.slots.push(parameter);
     }
-    for step in &routine.steps {
-        match step {
-            Step::Call { function, args, .. } => {
-                let args: Vec<Ssa> = args.iter().map(|s| w.slots[*s].clone()).collect();
-                let (results, test) = call(&mut w.t, function, &args);
-                w.tests.extend(test);
-                results.into_iter().for_each(|r| {
-                    w.slots.push(r);
-                });
-            }
-            Step::Loop(l) => w.turn(l),
-        }
-    }
+    w.steps();
     let (outputs, mut results) = w.outputs();
-    let Writer { mut t, tests, .. } = w;
-    let test = tests.into_iter().reduce(|a, b| t.zip("or", &a, &b));
+    let test = w.suspect();
     let tested = test.is_some();
+    let Writer { mut t, .. } = w;
     results.extend(test);
     t.ret(&results.iter().collect::<Vec<_>>());
     let types = list(results.iter().map(|r| &r.ty));
@@ -97,14 +85,41 @@ fn call(t: &mut Text, function: &Function, args: &[Ssa]) -> (Vec<Ssa>, Option<Ss
     (function.results.iter().map(|r| values[*r].clone().expect(CHECKED)).collect(), test)
 }
 
-struct Writer<'a> {
-    t: Text,
+/// The text of a routine as it grows.
+pub(crate) struct Writer<'a> {
+    pub(crate) t: Text,
     routine: &'a Routine,
-    slots: IndexVec<Slot, Ssa>,
+    pub(crate) slots: IndexVec<Slot, Ssa>,
     tests: Vec<Ssa>,
 }
 
-impl Writer<'_> {
+impl<'a> Writer<'a> {
+    pub(crate) fn new(routine: &'a Routine) -> Self {
+        Self { t: Text::default(), routine, slots: IndexVec::new(), tests: Vec::new() }
+    }
+
+    /// Writes all steps, for inputs that have their slots.
+    pub(crate) fn steps(&mut self) {
+        for step in &self.routine.steps {
+            match step {
+                Step::Call { function, args, .. } => {
+                    let args: Vec<Ssa> = args.iter().map(|s| self.slots[*s].clone()).collect();
+                    let (results, test) = call(&mut self.t, function, &args);
+                    self.tests.extend(test);
+                    results.into_iter().for_each(|r| {
+                        self.slots.push(r);
+                    });
+                }
+                Step::Loop(l) => self.turn(l),
+            }
+        }
+    }
+
+    /// Whether an operator may have no result, if there is such a one.
+    pub(crate) fn suspect(&mut self) -> Option<Ssa> {
+        std::mem::take(&mut self.tests).into_iter().reduce(|a, b| self.t.zip("or", &a, &b))
+    }
+
     /// Where the results come from, and the values that the module returns.
     fn outputs(&self) -> (Vec<Given>, Vec<Ssa>) {
         let mut computed: Vec<Slot> = Vec::new();

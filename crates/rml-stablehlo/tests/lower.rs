@@ -1,9 +1,10 @@
 //! The text that functions become.
 
+use rml_backend::routine::{Given as Input, Model, Port, Role};
 use rml_backend::{Function, parse};
-use rml_backend_xla::lower::{Arg, Given, Output, lower, lower_routine};
-use rml_ir::Precision;
 use rml_ir::op::samples;
+use rml_ir::{Precision, Value};
+use rml_stablehlo::{Arg, Given, Output, export, lower, lower_routine};
 
 const FUNCTION: &str = "function f32 \"f\"
 x0 input num [2]
@@ -106,4 +107,57 @@ result x1
 result s1
 ";
     assert!(lower_routine(&rml_backend::routine::parse(text).unwrap()).is_none());
+}
+
+const COUNTED: &str = "routine f32 \"count\"
+s0 input num [2]
+s1 input num []
+s2 input num [2]
+call (s0, s1, s2) {
+function f32 \"count\"
+x0 input num [2]
+x1 input num []
+x2 input num [2]
+x3 num [2] = mul (x0, x1)
+x4 num [2] = add (x2, x3)
+result x4
+}
+result s3
+result s3
+";
+
+const EXPORTED: &str = r#"// A count.
+//
+// in  x: tensor<2xf32> (cycle 0)
+// in  sum: tensor<2xf32> (state)
+// out y: tensor<2xf32> (cycle 0)
+// out sum.next: tensor<2xf32> (state)
+module @count {
+func.func public @main(%0: tensor<2xf32> {jax.arg_info = "x"}, %2: tensor<2xf32> {jax.arg_info = "sum"}) -> (tensor<2xf32> {jax.result_info = "y"}, tensor<2xf32> {jax.result_info = "sum.next"}) {
+  %1 = "stablehlo.constant"() {value = dense<0x3F000000> : tensor<f32>} : () -> (tensor<f32>)
+  %3 = "stablehlo.broadcast_in_dim"(%1) {broadcast_dimensions = array<i64>} : (tensor<f32>) -> (tensor<2xf32>)
+  %4 = "stablehlo.multiply"(%0, %3) : (tensor<2xf32>, tensor<2xf32>) -> (tensor<2xf32>)
+  %5 = "stablehlo.add"(%2, %4) : (tensor<2xf32>, tensor<2xf32>) -> (tensor<2xf32>)
+  "func.return"(%5, %5) : (tensor<2xf32>, tensor<2xf32>) -> ()
+}
+func.func public @start() -> (tensor<2xf32> {jax.result_info = "sum"}) {
+  %0 = "stablehlo.constant"() {value = dense<0x00000000> : tensor<2xf32>} : () -> (tensor<2xf32>)
+  "func.return"(%0) : (tensor<2xf32>) -> ()
+}
+}
+"#;
+
+#[test]
+fn a_model_becomes_a_module_with_names() {
+    let routine = rml_backend::routine::parse(COUNTED).unwrap();
+    let zeros = Value::zeros(&routine.input_types()[2], Precision::F32);
+    let port = |name: &str, role| Port { name: name.to_owned(), role, start: None };
+    let state = Port { start: Some(zeros), ..port("sum", Role::State) };
+    let inputs = vec![
+        Input::Port(port("x", Role::Cycle(0))),
+        Input::Fixed(Value::num(0.5, Precision::F32)),
+        Input::Port(state),
+    ];
+    let outputs = vec![port("y", Role::Cycle(0)), port("sum.next", Role::State)];
+    assert_eq!(export(&Model { routine, inputs, outputs }, "A count."), EXPORTED);
 }

@@ -55,10 +55,9 @@ fn unit(t: &mut Text, low: &Ssa, high: &Ssa) -> Ssa {
     t.zip("multiply", &whole, &step)
 }
 
-/// The draw of `(key, tick)`, or of a key at tick 0; at least one number.
-pub(super) fn uniform(t: &mut Text, args: &[&Ssa], shape: &Shape, num: Elem) -> Ssa {
-    let n = shape.len();
-    let blocks = Ty::new(Elem::U64, &[n.div_ceil(2)]);
+/// For each block of two numbers, a pair of uniform ones in double precision.
+fn pairs(t: &mut Text, args: &[&Ssa], blocks: usize) -> [Ssa; 2] {
+    let blocks = Ty::new(Elem::U64, &[blocks]);
     let words = |t: &mut Text, x: &Ssa| {
         let x = t.op("bitcast_convert", &[x], x.ty.with(Elem::U64));
         let all = t.broadcast_in(&x, &[], blocks.dims());
@@ -73,12 +72,43 @@ pub(super) fn uniform(t: &mut Text, args: &[&Ssa], shape: &Shape, num: Elem) -> 
     let [b0, b1] = halves(t, &block);
     let [t0, t1] = tick;
     let [a, b, c, d] = philox(t, [b0, b1, t0, t1], key);
-    let pair = [unit(t, &a, &b), unit(t, &c, &d)].map(|x| t.reshape(&x, &[blocks.dims()[0], 1]));
-    let pairs = t.concat(&pair, 1);
-    let all = t.reshape(&pairs, &[2 * blocks.dims()[0]]);
-    let drawn = t.slice_axis(&all, 0, 0, n, 1);
+    [unit(t, &a, &b), unit(t, &c, &d)]
+}
+
+/// Numbers of pairs, one behind the other, as many as there are to be.
+fn laid(t: &mut Text, pair: &[Ssa; 2], n: usize) -> Ssa {
+    let blocks = pair[0].dims()[0];
+    let columns = [&pair[0], &pair[1]].map(|x| t.reshape(x, &[blocks, 1]));
+    let pairs = t.concat(&columns, 1);
+    let all = t.reshape(&pairs, &[2 * blocks]);
+    t.slice_axis(&all, 0, 0, n, 1)
+}
+
+/// The draw of `(key, tick)`, or of a key at tick 0; at least one number.
+pub(super) fn uniform(t: &mut Text, args: &[&Ssa], shape: &Shape, num: Elem) -> Ssa {
+    let pair = pairs(t, args, shape.len().div_ceil(2));
+    let drawn = laid(t, &pair, shape.len());
     let rounded = t.convert(&drawn, num);
     let (one, below) = (t.compare_to(Compare::Ge, &rounded, 1.0), t.splat(BELOW_ONE, &rounded.ty));
     let inside = t.select(&one, &below, &rounded);
     t.reshape(&inside, shape.dims())
+}
+
+/// The normal draw, where the functions of the device are good enough: Box and Muller's transformation of each pair.
+pub(super) fn normal(t: &mut Text, args: &[&Ssa], shape: &Shape, num: Elem) -> Ssa {
+    let [u, v] = pairs(t, args, shape.len().div_ceil(2));
+    let (one, minus) = (t.splat(1.0, &u.ty), t.splat(-2.0, &u.ty));
+    let rest = t.zip("subtract", &one, &u);
+    let log = t.map("log", &rest);
+    let square = t.zip("multiply", &minus, &log);
+    let radius = t.map("sqrt", &square);
+    let turn = t.splat(std::f64::consts::TAU, &v.ty);
+    let angle = t.zip("multiply", &turn, &v);
+    let pair = ["cosine", "sine"].map(|f| {
+        let side = t.map(f, &angle);
+        t.zip("multiply", &radius, &side)
+    });
+    let drawn = laid(t, &pair, shape.len());
+    let rounded = t.convert(&drawn, num);
+    t.reshape(&rounded, shape.dims())
 }

@@ -1,0 +1,120 @@
+//! Reductions along one axis or over everything, and running sums.
+
+use crate::net::{Attr, Elem, Net, V, signed};
+
+/// The axes that are dropped.
+fn axes(axis: Option<usize>, x: &V) -> Vec<usize> {
+    axis.map_or_else(|| (0..x.dims.len()).collect(), |axis| vec![axis])
+}
+
+/// Sum; 0 of nothing.
+pub(super) fn sum(net: &mut Net, axis: Option<usize>, x: &V) -> V {
+    let axes = axes(axis, x);
+    if x.is_empty() {
+        let kept: Vec<usize> = (0..x.dims.len()).filter(|i| !axes.contains(i)).map(|i| x.dims[i]).collect();
+        return net.splat(0.0, x.elem, &kept);
+    }
+    net.reduce("ReduceSum", x, &axes, false)
+}
+
+/// Mean; NaN of nothing.
+pub(super) fn mean(net: &mut Net, axis: Option<usize>, x: &V, dims: &[usize]) -> V {
+    if x.is_empty() {
+        return net.splat(f64::NAN, x.elem, dims);
+    }
+    let axes = axes(axis, x);
+    net.reduce("ReduceMean", x, &axes, false)
+}
+
+/// Largest or smallest element; NaN wins.
+pub(super) fn extreme(net: &mut Net, axis: Option<usize>, x: &V, largest: bool, dims: &[usize]) -> V {
+    if x.is_empty() {
+        let start = match (x.elem, largest) {
+            (Elem::I64, true) => net.int(i64::MIN),
+            (Elem::I64, false) => net.int(i64::MAX),
+            (elem, true) => net.scalar(f64::NEG_INFINITY, elem),
+            (elem, false) => net.scalar(f64::INFINITY, elem),
+        };
+        return net.expand(&start, dims);
+    }
+    let axes = axes(axis, x);
+    most(net, x, &axes, largest)
+}
+
+/// Largest or smallest element over axes, which are dropped; NaN wins, of which `ReduceMax` does not speak.
+pub(super) fn most(net: &mut Net, x: &V, axes: &[usize], largest: bool) -> V {
+    let found = net.reduce(if largest { "ReduceMax" } else { "ReduceMin" }, x, axes, false);
+    if !x.elem.is_float() {
+        return found;
+    }
+    let nan = net.compare_one("IsNaN", x);
+    let nans = net.cast(&nan, Elem::I32);
+    let nans = net.reduce("ReduceMax", &nans, axes, false);
+    let odd = net.cast(&nans, Elem::Bool);
+    let nan = net.scalar(f64::NAN, x.elem);
+    net.select(&odd, &nan, &found)
+}
+
+/// Position of the first largest or smallest element; NaN wins.
+pub(super) fn position(net: &mut Net, axis: Option<usize>, x: &V, largest: bool, dims: &[usize]) -> V {
+    if x.is_empty() {
+        let zero = net.int(0);
+        return net.expand(&zero, dims);
+    }
+    let (x, axis) = match axis {
+        Some(axis) => (x.clone(), axis),
+        None => (net.reshape(x, &[x.len()]), 0),
+    };
+    let found = net.reduce(if largest { "ReduceMax" } else { "ReduceMin" }, &x, &[axis], true);
+    let equal = net.compare("Equal", &x, &found);
+    let mut rank = net.cast(&equal, Elem::I32);
+    if x.elem.is_float() {
+        let nan = net.compare_one("IsNaN", &x);
+        let nan = net.cast(&nan, Elem::I32);
+        let twice = net.zip("Add", &nan, &nan);
+        rank = net.zip("Add", &rank, &twice);
+    }
+    let attrs = [Attr::Int("axis", signed(axis)), Attr::Int("keepdims", 0)];
+    net.node("ArgMax", &[&rank], &attrs, Elem::I64, dims)
+}
+
+/// Whether any element, or all of them, are true.
+pub(super) fn quantify(net: &mut Net, axis: Option<usize>, x: &V, all: bool, dims: &[usize]) -> V {
+    if x.is_empty() {
+        return net.splat(f64::from(u8::from(all)), Elem::Bool, dims);
+    }
+    let axes = axes(axis, x);
+    let counted = net.cast(x, Elem::I32);
+    let found = net.reduce(if all { "ReduceMin" } else { "ReduceMax" }, &counted, &axes, false);
+    net.cast(&found, Elem::Bool)
+}
+
+/// The logarithm of softmax over the last axis. Not `LogSoftmax`, which ONNX Runtime computes otherwise in double precision where elements
+/// are infinite.
+pub(super) fn log_softmax(net: &mut Net, x: &V) -> V {
+    let last = x.dims.len() - 1;
+    let largest = net.reduce("ReduceMax", x, &[last], true);
+    let below = net.zip("Sub", x, &largest);
+    let exp = net.map("Exp", &below);
+    let sums = net.reduce("ReduceSum", &exp, &[last], true);
+    let log = net.map("Log", &sums);
+    net.zip("Sub", &below, &log)
+}
+
+/// Running sums.
+pub(super) fn cumsum(net: &mut Net, axis: usize, reverse: bool, x: &V) -> V {
+    let axis = net.int(signed(axis));
+    net.node("CumSum", &[x, &axis], &[Attr::Int("reverse", i64::from(reverse))], x.elem, &x.dims)
+}
+
+/// Sums the axes that broadcasting from the shape `dims` repeats.
+pub(super) fn sum_to(net: &mut Net, x: &V, dims: &[usize]) -> V {
+    if x.is_empty() {
+        return net.splat(0.0, x.elem, dims);
+    }
+    let missing = x.dims.len() - dims.len();
+    let repeated = |i: &usize| i.checked_sub(missing).is_none_or(|k| dims[k] != x.dims[*i]);
+    let axes: Vec<usize> = (0..x.dims.len()).filter(repeated).collect();
+    let sums = net.reduce("ReduceSum", x, &axes, false);
+    net.reshape(&sums, dims)
+}

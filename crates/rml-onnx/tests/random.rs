@@ -1,0 +1,37 @@
+//! Random programs as ONNX and as StableHLO, beside their plans.
+
+mod support;
+
+use rml_ir::Value;
+use rml_plan::reference::Column;
+use rml_schedule::{Fed, schedule};
+use rml_sim::Input;
+use rml_testkit::Random;
+use rml_testkit::flat::random::program;
+use rml_testkit::verdicts::respecting;
+use support::Cases;
+
+const CYCLES: usize = 14;
+
+#[test]
+fn random_programs_mean_the_same_elsewhere() {
+    let mut cases = Cases::new();
+    for seed in 0..300 {
+        let mut r = Random(seed);
+        let numbers = r.take(220);
+        let (flat, _) = program(&numbers, 24, false);
+        let Ok(plan) = schedule(&flat, Fed::Windows) else { continue };
+        let clocks = rml_analysis::clocks(&flat).clocks;
+        let rows = respecting(&flat, &clocks, &mut r, CYCLES);
+        let cell = |input: &Input| match input {
+            Input::Given(value) => Some(value.to_precision(flat.precision)),
+            _ => None::<Value>,
+        };
+        let columns: Vec<Column> =
+            (0..flat.inputs.len()).map(|i| rows.iter().map(|row| cell(&row[i])).collect()).collect();
+        let most = if r.chance(0.5) { 1 } else { 5 };
+        cases.add(&format!("seed {seed}"), &plan, &columns, CYCLES, most);
+    }
+    assert!(cases.len() > 90, "{} programs were compared", cases.len());
+    cases.run();
+}

@@ -1,0 +1,145 @@
+//! Programs as graphs of other tools: a step or a window of a plan as an ONNX model or a StableHLO module.
+
+use std::sync::Arc;
+
+use rml_backend::routine::{Given, Model};
+use rml_base::codes::run as codes;
+use rml_base::{Diagnostic, Diagnostics, Error, Sources};
+use rml_driver::{Options, Program, Source};
+use rml_onnx::Refused;
+use rml_plan::{Ends, Plan};
+
+use super::{Prepared, cycles, few, prepare};
+use crate::checkpoint::Checkpoint;
+
+/// What a program is written as.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ModelFormat {
+    /// An ONNX model of opset 18, the bytes of a file `.onnx`.
+    Onnx,
+    /// A StableHLO module, the text of a file `.mlir`.
+    StableHlo,
+}
+
+impl ModelFormat {
+    /// How names of files end.
+    pub fn ending(self) -> &'static str {
+        match self {
+            ModelFormat::Onnx => "onnx",
+            ModelFormat::StableHlo => "mlir",
+        }
+    }
+}
+
+/// A program as a graph, and what was found on the way.
+#[derive(Clone, Debug)]
+pub struct ExportedModel {
+    /// The node.
+    pub node: String,
+    /// The content of the file.
+    pub bytes: Vec<u8>,
+    /// The names of what goes in: the inputs, then the states.
+    pub inputs: Vec<String>,
+    /// The names of what comes out: the outputs, then what the states become.
+    pub outputs: Vec<String>,
+    /// Findings that did not stop it.
+    pub warnings: Diagnostics,
+    /// The texts that they point into.
+    pub sources: Arc<Sources>,
+}
+
+/// Node [`Options::node`] as a graph that other tools run: one call runs a window of exactly `cycles` cycles, or a block of them where there
+/// are no windows; by default one step of a stream, with the cycles that it looks ahead. States start with the values of the checkpoint, else
+/// with those of the program; parameters that nothing changes are constants.
+///
+/// # Errors
+/// A program that does not compile, or that has no plan of fixed memory; a checkpoint of another one; what the format cannot say.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// let source = rml::Source::text("filter.rml", "node filter(x: num []) -> (y)  y = 0.9 * (0.0 fby y) + 0.1 * x;");
+/// let model = rml::export_model(&source, &rml::Options::default(), None, rml::ModelFormat::Onnx, None)?;
+/// assert_eq!((model.inputs[0].as_str(), model.outputs[0].as_str()), ("x", "y"));
+/// # Ok(()) }
+/// ```
+pub fn export_model(
+    source: &Source,
+    options: &Options,
+    checkpoint: Option<&Checkpoint>,
+    format: ModelFormat,
+    ticks: Option<usize>,
+) -> Result<ExportedModel, Error> {
+    let Prepared { program, plan, states } = prepare(source, options, checkpoint, ticks)?;
+    let fail = |d: Diagnostic| Error::from(d).with_sources(program.sources());
+    let ticks = cycles(&plan, ticks).map_err(fail)?;
+    check(&program, &plan, ticks).map_err(fail)?;
+    let model = rml_lower::model(&plan, ticks, &|key| states.of(key));
+    let of = if ticks == 1 { "one cycle".to_owned() } else { format!("{ticks} cycles") };
+    let note =
+        format!("Node `{}`, {of} a call, made by rml. Change the program, not this file.", program.node());
+    let bytes = match format {
+        ModelFormat::Onnx => rml_onnx::export(&model, &note).map_err(|why| fail(refused(&program, &why)))?,
+        ModelFormat::StableHlo => rml_stablehlo::export(&model, &note).into_bytes(),
+    };
+    let (warnings, sources) = (program.warnings().clone(), Arc::clone(program.sources()));
+    let (inputs, outputs) = names(&model);
+    Ok(ExportedModel { node: program.node().to_owned(), bytes, inputs, outputs, warnings, sources })
+}
+
+/// The names of the ports.
+fn names(model: &Model) -> (Vec<String>, Vec<String>) {
+    let port = |given: &Given| match given {
+        Given::Port(port) => Some(port.name.clone()),
+        Given::Fixed(_) => None,
+    };
+    (
+        model.inputs.iter().filter_map(port).collect(),
+        model.outputs.iter().map(|port| port.name.clone()).collect(),
+    )
+}
+
+/// Refuses programs whose calls have no length that is known before.
+fn check(program: &Program, plan: &Plan, ticks: usize) -> Result<(), Diagnostic> {
+    let refused = |why: &str, help: &str| {
+        let what = format!("node {} cannot be exported: {why}", program.node());
+        Diagnostic::error(codes::EXPORT_REFUSED, what)
+            .note("the shapes of a graph are known before it runs")
+            .help(help)
+    };
+    let fewest = plan.ahead() as usize + 1;
+    match &plan.ends {
+        _ if plan.outputs.iter().all(|output| output.ty.shape.is_empty()) => {
+            Err(refused("no output has an element", "give it an output"))
+        }
+        _ if plan.waits => Err(refused(
+            "it waits for conditions of later cycles",
+            "give it windows (`every`), or a `post` that waits for a known number of cycles",
+        )),
+        Ends::Found { .. } => Err(refused(
+            "it finds out itself where its windows end",
+            "let an input say where windows end, or export it with `--format c`",
+        )),
+        _ if ticks < fewest => Err(few(fewest)),
+        Ends::Nothing | Ends::Given(_) => Ok(()),
+    }
+}
+
+fn refused(program: &Program, why: &Refused) -> Diagnostic {
+    match why {
+        Refused::Operator { name, span } => {
+            let what = format!(
+                "node {} cannot be exported: ONNX Runtime has no `{name}` of double precision",
+                program.node()
+            );
+            Diagnostic::error(codes::EXPORT_REFUSED, what)
+                .label(*span, "because of this")
+                .help("export it without `--f64`, or with `--format stablehlo`")
+        }
+        Refused::Large(bytes) => {
+            let what = format!("the model would have {}", rml_base::memory::size(*bytes));
+            Diagnostic::error(codes::EXPORT_REFUSED, what)
+                .note("2 GiB is the most that an ONNX file has")
+                .help("choose smaller windows with `--cycles`, or `--format stablehlo`")
+        }
+    }
+}

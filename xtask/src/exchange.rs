@@ -1,0 +1,20 @@
+//! `cargo xtask exchange`: exported models run by JAX and ONNX Runtime.
+
+use crate::python::Environment;
+use crate::workspace::{cargo, step};
+
+/// JAX and ONNX Runtime.
+const LIBRARIES: Environment = Environment {
+    name: "exchange",
+    folder: "tests/exchange",
+    told: "JAX and ONNX Runtime (180 MB to fetch, 720 MB there)",
+    prepare: None,
+};
+
+/// Makes the environment if need be, and has it run every operator, vectors, examples and random programs.
+pub(crate) fn exchange() -> Result<(), String> {
+    let _lock = LIBRARIES.lock()?;
+    let python = LIBRARIES.interpreter()?;
+    let mut tests = cargo(&["test", "--package", "rml-onnx", "--quiet"]);
+    step("models in JAX and ONNX Runtime", tests.env("RML_EXCHANGE", python))
+}

@@ -1,0 +1,86 @@
+//! Python environments in the cache folder, each with libraries from the Python package index, pinned and by hash. One is made once; a change
+//! of what it consists of makes it anew.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::setup;
+use crate::workspace::{root, step};
+
+/// Libraries for Python.
+pub(crate) struct Environment {
+    /// The name of its folder in the cache.
+    pub(crate) name: &'static str,
+    /// The folder with `requirements.txt`.
+    pub(crate) folder: &'static str,
+    /// What it has.
+    pub(crate) told: &'static str,
+    /// A script there that makes the libraries usable.
+    pub(crate) prepare: Option<&'static str>,
+}
+
+impl Environment {
+    /// Keeps others out until the result is dropped.
+    pub(crate) fn lock(&self) -> Result<File, String> {
+        setup::lock(&setup::cache_folder()?, self.name)
+    }
+
+    /// The interpreter of the environment, which is made unless it is there.
+    pub(crate) fn interpreter(&self) -> Result<PathBuf, String> {
+        let folder = setup::cache_folder()?.join(self.name);
+        let (venv, stamp) = (folder.join("venv"), folder.join("stamp"));
+        let python = venv.join("bin/python");
+        let sources = root().join(self.folder);
+        let requirements = sources.join("requirements.txt");
+        let read = |path: &Path| {
+            std::fs::read_to_string(path).map_err(|e| format!("cannot read {}: {e}", path.display()))
+        };
+        let prepare = self.prepare.map(|script| sources.join(script));
+        let wanted = read(&requirements)? + &prepare.as_deref().map_or(Ok(String::new()), read)?;
+        if python.exists() && read(&stamp).is_ok_and(|found| found == wanted) {
+            return Ok(python);
+        }
+        check_python()?;
+        println!("\n== {}: {} go to {}", self.name, self.told, venv.display());
+        let mut create = Command::new("python3");
+        create.args(["-m", "venv", "--clear"]).arg(&venv);
+        step(&format!("{}: environment", self.name), &mut create).map_err(|e| format!("{e}; {NEEDED}"))?;
+        let mut install = Command::new(&python);
+        install.args([
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--no-deps",
+            "--only-binary=:all:",
+            "--require-hashes",
+        ]);
+        // what the set-up of a backend has fetched need not be fetched twice
+        install
+            .arg("--find-links")
+            .arg(setup::cache_folder()?.join("downloads"))
+            .arg("--requirement")
+            .arg(&requirements);
+        step(&format!("{}: libraries", self.name), &mut install)?;
+        if let Some(script) = prepare {
+            step(&format!("{}: stand-ins for CUDA", self.name), Command::new(&python).arg(script))?;
+        }
+        std::fs::write(&stamp, wanted).map_err(|e| format!("cannot write {}: {e}", stamp.display()))?;
+        Ok(python)
+    }
+}
+
+const NEEDED: &str =
+    "needed is Python 3.11 to 3.13 with venv, as `python3` (Debian: `apt install python3-venv`)";
+
+/// Refuses machines without a Python that the libraries are made for and that can make environments.
+pub(crate) fn check_python() -> Result<(), String> {
+    let script = "import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))";
+    let output = Command::new("python3").args(["-c", script]).output();
+    match output {
+        Ok(output) if output.status.success() => Ok(()),
+        Ok(_) => Err(NEEDED.to_owned()),
+        Err(e) => Err(format!("{NEEDED}: {e}")),
+    }
+}
