@@ -4,15 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rml_ir::flat::Var;
 use rml_ir::op::Op;
+use rml_plan::Tick;
 
 use crate::demand::{Case, Demanded, Rule};
 use crate::resolve::Source;
 use crate::window::Window;
 
-/// The same demand, where variables on one clock that are what one operator makes of the same operands are one variable.
+/// The same demand, where variables on one clock that are what one operator, or one choice, makes of the same operands are one variable. So
+/// are recurrences over windows that make the same of themselves.
 ///
-/// Ensures: no two variables on one clock have the same cases, if all of these are operators and none finds the end of a window. What read
-/// one of them reads the one that is left.
+/// Ensures: no two variables on one clock have the same cases, if all of these are operators or choices and none finds the end of a window.
+/// What read one of them reads the one that is left.
 pub(crate) fn common(window: &Window<'_>, mut demanded: Demanded) -> Demanded {
     let mut common = Common { window, demanded: &demanded, instead: BTreeMap::new() };
     common.merge();
@@ -53,7 +55,21 @@ struct Common<'a> {
 }
 
 /// What variables that are one have in common.
-type Key<'a> = (Vec<&'a Op>, Vec<Source>);
+type Key<'a> = (Vec<Made<'a>>, Vec<Operand>);
+
+/// What makes a variable of operands.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Made<'a> {
+    Apply(&'a Op),
+    Choice,
+}
+
+/// An operand: the variable itself at another tick, or another value.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Operand {
+    Own(Tick),
+    Of(Source),
+}
 
 impl<'a> Common<'a> {
     fn merge(&mut self) {
@@ -91,18 +107,23 @@ impl<'a> Common<'a> {
 
     /// Whether a variable is what operators make of its operands, and may be another one.
     fn is_pure(&self, v: Var) -> bool {
-        !self.demanded.head.contains(&v)
-            && self.demanded.cases[&v].iter().all(|case| matches!(case.rule, Rule::Apply { .. }))
+        let cases = &self.demanded.cases[&v];
+        let recurs = || cases.iter().flat_map(operands).any(|s| matches!(s, Source::Kept(u, _) if u == v));
+        self.window.as_told(v).is_none()
+            && !self.demanded.head.contains(&v)
+            && cases.iter().all(|case| made(case).is_some())
+            // A block goes on from what is not known in it.
+            && !(self.window.is_block && recurs())
     }
 
-    /// The operators of a variable, and its operands, as they are known to be now.
+    /// What makes a variable, and its operands, as they are known to be now.
     fn key(&self, v: Var) -> Key<'a> {
         let cases = &self.demanded.cases[&v];
-        let op = |case: &'a Case| if let Rule::Apply { op, .. } = &case.rule { Some(op) } else { None };
-        (
-            cases.iter().filter_map(op).collect(),
-            cases.iter().flat_map(operands).map(|s| self.now(s)).collect(),
-        )
+        let of = |source: Source| match self.now(source) {
+            Source::Kept(u, tick) if u == v => Operand::Own(tick),
+            source => Operand::Of(source),
+        };
+        (cases.iter().filter_map(made).collect(), cases.iter().flat_map(operands).map(of).collect())
     }
 
     fn now(&self, source: Source) -> Source {
@@ -123,9 +144,17 @@ impl<'a> Common<'a> {
             && a.iter().zip(b).all(|(a, b)| {
                 a.at == b.at
                     && a.when.len() == b.when.len()
-                    && a.when.iter().zip(&b.when).all(|(a, b)| (self.now(a.0), a.1) == (self.now(b.0), b.1))
-                    && a.rule.map(|s| self.now(s)) == b.rule.map(|s| self.now(s))
+                    && a.when.iter().zip(&b.when).all(|(a, b)| a.1 == b.1)
             })
+            && self.key(v) == self.key(u)
+    }
+}
+
+fn made(case: &Case) -> Option<Made<'_>> {
+    match &case.rule {
+        Rule::Apply { op, .. } => Some(Made::Apply(op)),
+        Rule::Select { .. } => Some(Made::Choice),
+        _ => None,
     }
 }
 

@@ -81,6 +81,30 @@ fn inputs(rows: usize, r: &mut Random) -> Vec<Vec<Input>> {
     (0..CYCLES).map(|n| cycle(n, r)).collect()
 }
 
+/// Whether a gradient comes to a tick is asked for each parameter of a layer, and computed once.
+#[test]
+fn recurrences_that_are_alike_are_one() {
+    let text = "\
+import std.layers;
+
+node net(x: num [2, 3], seq_end: bool []) -> (o: num [2, 1] when seq_end)
+  h = gru(4, x) every seq_end;
+  o = dense(1, h when seq_end);
+
+node main(x: num [2, 3], seq_end, end: bool []) -> (o when seq_end)
+  o = diff_net(x, seq_end, true when seq_end, 0.1 * o) every end;
+";
+    let program = rml::compile(&Source::text("main", text), &Options::default()).unwrap();
+    let plan = schedule(program.flat(), Fed::Windows).expect("it has a plan");
+    let is_condition = |part: &rml_plan::Part| plan.tapes[part.tape].ty == rml_ir::Type::condition();
+    let asked = plan.regions.iter().filter(|region| match region {
+        Region::Loop { backward: true, parts, .. } => parts.iter().all(is_condition),
+        _ => false,
+    });
+    // One goes to the ends of sequences, one to those of windows.
+    assert_eq!(asked.count(), 2);
+}
+
 #[test]
 fn windows_on_sampled_clocks_mean_the_same() {
     for seed in 0..2 * NETWORKS {

@@ -40,6 +40,8 @@ pub(crate) struct Equal<'a> {
     /// In a plan that waits, how many ticks stand behind the elements of each tape.
     behind: IndexVec<Tape, u32>,
     pub(crate) twins: Twins,
+    /// Which recurrences were found to be alike, or not to be.
+    pub(crate) alike: RefCell<BTreeMap<(Var, Var), bool>>,
     /// Which constants of the plan were found to be which ones of the program.
     consts: RefCell<BTreeMap<(Const, ConstId), bool>>,
 }
@@ -47,7 +49,15 @@ pub(crate) struct Equal<'a> {
 impl<'a> Equal<'a> {
     pub(crate) fn new(frame: &'a Frame<'a>, plan: &'a Plan, witness: &'a Witness) -> Self {
         let behind = crate::waits::behind(plan);
-        Self { frame, plan, witness, behind, twins: Twins::default(), consts: RefCell::default() }
+        Self {
+            frame,
+            plan,
+            witness,
+            behind,
+            twins: Twins::default(),
+            alike: RefCell::default(),
+            consts: RefCell::default(),
+        }
     }
 
     /// Whether an operand equals a variable, at a tick where that is present.

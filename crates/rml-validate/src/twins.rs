@@ -1,18 +1,28 @@
 //! Twins: variables that one operator makes of equal operands, so that a plan may compute one of them alone.
 //!
 //! Both have the same clock, so one is present where the other one is. A proof goes from the variables to their operands at the same tick,
-//! and from there by steps that hold whatever the plan does; it is finite, so it needs no induction of its own.
+//! and from there by steps that hold whatever the plan does. It is finite; only of two recurrences that are alike it is one by induction over
+//! the ticks of a window.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use rml_ir::flat::{Rhs, Var};
 use rml_ir::op::Op;
+use rml_plan::{Ends, Tick};
 
 use crate::equal::{Equal, Term};
 use crate::view::{At, View};
 
-impl Equal<'_> {
+/// What makes a variable of operands.
+#[derive(PartialEq)]
+enum Made<'a> {
+    Apply(&'a Op),
+    /// A choice between two of them.
+    Choice,
+}
+
+impl<'a> Equal<'a> {
     /// Whether a variable at a tick equals a twin of another one at a tick.
     pub(crate) fn has_twin(&self, v: Var, tick: At, (other, at): (Var, At), view: View) -> bool {
         let made = |u: Var| self.made(u).is_some();
@@ -23,10 +33,15 @@ impl Equal<'_> {
             })
     }
 
-    /// The operator and the operands of a variable that is more than a copy.
-    fn made(&self, v: Var) -> Option<(&Op, &[Var])> {
+    /// What makes a variable that is more than a copy, and of which operands.
+    fn made(&self, v: Var) -> Option<(Made<'a>, Vec<Var>)> {
         match self.frame.rhs(v)? {
-            Rhs::Apply { op, args } if !matches!(op, Op::Copy | Op::StopGradient) => Some((op, args)),
+            Rhs::Apply { op, args } if !matches!(op, Op::Copy | Op::StopGradient) => {
+                Some((Made::Apply(op), args.to_vec()))
+            }
+            Rhs::If { cond, then, other } | Rhs::Merge { cond, on_true: then, on_false: other } => {
+                Some((Made::Choice, vec![*cond, *then, *other]))
+            }
             _ => None,
         }
     }
@@ -38,13 +53,46 @@ impl Equal<'_> {
         if let Some(known) = self.twins.borrow().get(&(u, v, tick, view)) {
             return *known;
         }
-        let (Some((op, a)), Some((other, b))) = (self.made(u), self.made(v)) else { return false };
-        if op != other || a.len() != b.len() || !self.frame.are_together(u, v) {
+        let (Some((by, a)), Some((other, b))) = (self.made(u), self.made(v)) else { return false };
+        if by != other || a.len() != b.len() || !self.frame.are_together(u, v) {
             return false;
         }
         self.twins.borrow_mut().insert((u, v, tick, view), false);
-        let found = a.iter().zip(b).all(|(a, b)| self.are_same(*a, *b, tick, view));
+        let found = a.iter().zip(&b).all(|(a, b)| self.are_same(*a, *b, tick, view))
+            || self.are_recurrences_alike((u, &a), (v, &b));
         self.twins.borrow_mut().insert((u, v, tick, view), found);
+        found
+    }
+
+    /// Whether two recurrences over a window are made of operands that are the same, or the recurrences themselves at a tick that both go on
+    /// from. By induction over the ticks, from the last one back or from the first one on, they are equal at all of them.
+    fn are_recurrences_alike(&self, (u, a): (Var, &[Var]), (v, b): (Var, &[Var])) -> bool {
+        // A block goes on from what is not known in it.
+        if self.plan.ends == Ends::Nothing {
+            return false;
+        }
+        if let Some(known) = self.alike.borrow().get(&(u, v)) {
+            return *known;
+        }
+        self.alike.borrow_mut().insert((u, v), false);
+        let views = || {
+            let there = self.frame.possible().iter().filter(|p| !self.frame.is_absent(u, *p));
+            there.flat_map(|p| self.frame.views(p, 0))
+        };
+        let goes_on = |operand: Var, own: Var, tick: Tick, view: View| {
+            let behind = view.tick(tick);
+            behind.is_some_and(|behind| self.find(operand, At::NOW, view, |t| t == Term::Value(own, behind)))
+        };
+        let found = [Tick::After, Tick::Before].into_iter().any(|tick| {
+            views().any(|view| a.iter().any(|a| goes_on(*a, u, tick, view)))
+                && views().all(|view| {
+                    a.iter().zip(b).all(|(a, b)| {
+                        goes_on(*a, u, tick, view) && goes_on(*b, v, tick, view)
+                            || self.are_same(*a, *b, At::NOW, view)
+                    })
+                })
+        });
+        self.alike.borrow_mut().insert((u, v), found);
         found
     }
 

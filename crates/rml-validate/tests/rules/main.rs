@@ -10,6 +10,7 @@ use rml_validate::{Claim, Witness, validate};
 
 mod ends;
 mod products;
+mod recurrences;
 
 /// The gradient of a recurrence in a window, and a counter on a clock that data decide.
 const PROGRAM: &str = "\

@@ -81,12 +81,14 @@ pub(crate) const KINDS: &[(&str, Damage)] = &[
         Some(())
     }),
     ("another operand", |plan, r| change_atom(plan, r, |_| true, |a, old, r| other(old, a, r))),
-    ("values of one operator made one", |plan, r| {
-        let made = |tape: Tape, plan: &Plan| match &plan.tapes[tape].cases[..] {
-            [Case { rule: Rule::Apply { op, .. }, .. }, ..] => {
-                Some((op.clone(), plan.tapes[tape].ty.clone()))
-            }
-            _ => None,
+    ("values of one operator, or of choices, made one", |plan, r| {
+        let made = |tape: Tape, plan: &Plan| {
+            let op = match &plan.tapes[tape].cases.first()?.rule {
+                Rule::Apply { op, .. } => Some(op.clone()),
+                Rule::Select { .. } => None,
+                _ => return None,
+            };
+            Some((op, plan.tapes[tape].ty.clone()))
         };
         let mut tapes: Vec<Tape> = plan.tapes.iter_enumerated().map(|(tape, _)| tape).collect();
         let gone = *pick(&mut tapes, r)?;
