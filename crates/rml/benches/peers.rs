@@ -7,6 +7,7 @@
 //!   `peephole`, a cell of its own, and `bi_lstm`, which classifies each vector;
 //! - `nested:B,S,T,H`, a step for an LSTM of H units on windows of B rows of S sequences of T vectors, one sequence after the other, and a loss for
 //!   each sequence;
+//! - `conv:B`, a step for two convolutions, of 16 and 32 filters, on B images of 28 x 28;
 //! - `scalars:N,T`, a gradient through a recurrence of N numbers over T cycles;
 //! - `cartpole:16`, a hundred updates of an actor-critic with 16 carts;
 //! - `stream:D,H`, a step of an LSTM of H units and a dense layer of 4 on D numbers, by a `Stepper`;
@@ -90,6 +91,7 @@ fn run(job: &str, setting: &Setting) {
     let (turns, share) = (Turns::new(job, setting.turns), share.as_ref());
     match (name, &sizes[..]) {
         ("nested", [b, s, t, h]) => training::nested([*b, *s, *t, *h], turns, setting),
+        ("conv", [b]) => training::conv(*b, turns, setting),
         ("scalars", [n, t]) => training::scalars(*n, *t, turns, setting, share),
         ("cartpole", [16]) => training::cartpole(turns, setting),
         ("digits", [seed]) => training::digits(*seed, setting),

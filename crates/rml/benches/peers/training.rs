@@ -168,6 +168,21 @@ pub(crate) fn cell(
     true
 }
 
+/// A step of gradient descent for a network of two convolutions, on `b` images.
+pub(crate) fn conv(b: usize, turns: Turns, setting: &Setting) {
+    const STEPS: usize = 8;
+    const SIDE: usize = 28;
+    let n = STEPS * b;
+    let mut data = Columns::default();
+    let pixels = Elements::F32(numbers(n * SIDE * SIDE));
+    data.columns.insert("x".into(), column(&[n, 1, SIDE, SIDE], pixels));
+    data.columns
+        .insert("y".into(), column(&[n, 1], Elements::Int((0..n).map(|i| (i % 10) as i64).collect())));
+    let source = Source::text("bench.rml", include_str!("conv.rml"));
+    Training { source, data, batch: Some(b), set: &[], report: None, warm: STEPS, metric: "loss" }
+        .run(turns, setting);
+}
+
 /// A step of gradient descent for an LSTM of `h` units, in windows of `b` rows of `s` sequences of `t` vectors.
 pub(crate) fn nested([b, s, t, h]: [usize; 4], turns: Turns, setting: &Setting) {
     const WINDOWS: usize = 8;

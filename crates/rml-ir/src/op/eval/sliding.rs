@@ -3,8 +3,11 @@
 //! A convolution is a matrix product of the windows (rows) with the kernel, one product for each example and
 //! group; so an example has the same bits whatever the batch is.
 
+use std::borrow::Cow;
+
+use rml_kernels::{Matrix, MatrixMut, Packed, product, product_packed};
+
 use super::CHECKED;
-use super::linear::product;
 use super::view::{Elements, Float, View, floats};
 use crate::op::{Conv, ConvAxis, Pool};
 use crate::types::Shape;
@@ -73,22 +76,56 @@ impl Geometry {
         }
     }
 
-    /// The windows of one example over `channels` of its `all` channels, from `first` on: a row for each window.
-    fn rows<T: Float>(&self, xs: &[T], all: usize, first: usize, channels: usize) -> Vec<T> {
-        let mut out = vec![T::ZERO; self.windows() * self.taps() * channels];
-        self.each(|window, tap, at| {
-            let to = (window * self.taps() + tap) * channels;
-            out[to..][..channels].copy_from_slice(&xs[at * all + first..][..channels]);
+    /// As [`each`](Self::each), in the same order, with elements at once that are neighbours in the window and in the operand; and how many
+    /// they are.
+    fn runs(&self, mut f: impl FnMut(usize, usize, usize, usize)) {
+        let ConvAxis { stride, lo, dilation, .. } = self.axes[1];
+        let (size, input) = (self.size[1], self.input[1]);
+        if dilation != 1 {
+            return self.each(|window, tap, at| f(window, tap, at, 1));
+        }
+        for y in 0..self.output[0] {
+            for x in 0..self.output[1] {
+                let (from, to) = (x * stride, (input + lo).saturating_sub(x * stride).min(size));
+                let first = lo.saturating_sub(from);
+                if first >= to {
+                    continue;
+                }
+                for v in 0..self.size[0] {
+                    let Some(row) = self.along(0, y, v) else { continue };
+                    let window = y * self.output[1] + x;
+                    f(window, v * size + first, row * input + from + first - lo, to - first);
+                }
+            }
+        }
+    }
+
+    /// The windows of one example over `channels` of its `all` channels, from `first` on: a row for each window, in `out`, which has zeros
+    /// where there is padding.
+    fn rows<T: Float>(&self, xs: &[T], (all, first, channels): (usize, usize, usize), out: &mut [T]) {
+        self.runs(|window, tap, at, n| {
+            let to = &mut out[(window * self.taps() + tap) * channels..][..n * channels];
+            if channels == all {
+                to.copy_from_slice(&xs[at * all..][..n * all]);
+                return;
+            }
+            for (to, from) in to.chunks_exact_mut(channels.max(1)).zip(xs[at * all..].chunks(all)) {
+                to.copy_from_slice(&from[first..][..channels]);
+            }
         });
-        out
     }
 
     /// The transpose of [`rows`](Self::rows): adds rows to an example.
-    fn add_rows<T: Float>(&self, rows: &[T], out: &mut [T], all: usize, first: usize, channels: usize) {
-        self.each(|window, tap, at| {
-            let from = &rows[(window * self.taps() + tap) * channels..][..channels];
-            let to = &mut out[at * all + first..][..channels];
-            to.iter_mut().zip(from).for_each(|(to, &x)| *to += x);
+    fn add_rows<T: Float>(&self, rows: &[T], (all, first, channels): (usize, usize, usize), out: &mut [T]) {
+        let add = |to: &mut [T], from: &[T]| to.iter_mut().zip(from).for_each(|(to, &x)| *to += x);
+        self.runs(|window, tap, at, n| {
+            let from = &rows[(window * self.taps() + tap) * channels..][..n * channels];
+            if channels == all {
+                return add(&mut out[at * all..][..n * all], from);
+            }
+            for (to, from) in out[at * all..].chunks_mut(all).zip(from.chunks_exact(channels.max(1))) {
+                add(&mut to[first..][..channels], from);
+            }
         });
     }
 }
@@ -130,7 +167,10 @@ impl Shaped {
     }
 
     /// Columns `group * filters ..` of a matrix with all filters as columns.
-    fn of_group<T: Float>(&self, matrix: &[T], group: usize) -> Vec<T> {
+    fn of_group<'m, T: Float>(&self, matrix: &'m [T], group: usize) -> Cow<'m, [T]> {
+        if self.groups == 1 {
+            return Cow::Borrowed(matrix);
+        }
         let all = self.filters * self.groups;
         let rows = matrix.chunks_exact(all.max(1));
         rows.flat_map(|row| &row[group * self.filters..][..self.filters]).copied().collect()
@@ -138,42 +178,55 @@ impl Shaped {
 
     /// Puts the columns of a group back, adding them to what is there.
     fn to_group<T: Float>(&self, columns: &[T], group: usize, matrix: &mut [T]) {
+        let add = |to: &mut [T], from: &[T]| to.iter_mut().zip(from).for_each(|(to, &x)| *to += x);
+        if self.groups == 1 {
+            return add(matrix, columns);
+        }
         let all = self.filters * self.groups;
         let rows = matrix.chunks_exact_mut(all.max(1)).zip(columns.chunks_exact(self.filters.max(1)));
-        for (row, from) in rows {
-            let to = &mut row[group * self.filters..][..self.filters];
-            to.iter_mut().zip(from).for_each(|(to, &x)| *to += x);
-        }
+        rows.for_each(|(row, from)| add(&mut row[group * self.filters..][..self.filters], from));
+    }
+
+    /// All channels of an example, the first one of a group, and how many the group has.
+    fn of_channels(&self, group: usize) -> (usize, usize, usize) {
+        (self.channels * self.groups, group * self.channels, self.channels)
+    }
+
+    /// Room for the windows of an example over the channels of a group. Padding is at the same places in all examples, and stays zero.
+    fn room<T: Float>(&self) -> Vec<T> {
+        vec![T::ZERO; self.geometry.windows() * self.depth()]
     }
 
     fn forward<T: Float>(&self, xs: &[T], kernel: &[T]) -> Vec<T> {
         let (of_x, of_out) = self.example();
+        let (windows, depth, filters) = (self.geometry.windows(), self.depth(), self.filters);
         let mut out = vec![T::ZERO; self.batch * of_out];
-        let size = (self.geometry.windows(), self.depth(), self.filters);
+        let mut columns = vec![T::ZERO; windows * filters];
         for group in 0..self.groups {
-            let kernel = self.of_group(kernel, group);
+            let kernel = Packed::new(Matrix::new(depth, filters, &self.of_group(kernel, group)));
+            let mut rows = self.room();
             for (i, out) in out.chunks_exact_mut(of_out.max(1)).enumerate() {
-                let rows = self.group_rows(&xs[i * of_x..][..of_x], group);
-                self.to_group(&product(size, &rows, &kernel), group, out);
+                self.geometry.rows(&xs[i * of_x..][..of_x], self.of_channels(group), &mut rows);
+                let rows = Matrix::new(windows, depth, &rows);
+                product_packed(rows, &kernel, false, MatrixMut::new(windows, filters, &mut columns));
+                self.to_group(&columns, group, out);
             }
         }
         out
     }
 
-    fn group_rows<T: Float>(&self, example: &[T], group: usize) -> Vec<T> {
-        self.geometry.rows(example, self.channels * self.groups, group * self.channels, self.channels)
-    }
-
     fn transpose<T: Float>(&self, d: &[T], kernel: &[T]) -> Vec<T> {
         let (of_x, of_out) = self.example();
+        let (windows, depth, filters) = (self.geometry.windows(), self.depth(), self.filters);
         let mut out = vec![T::ZERO; self.batch * of_x];
-        let size = (self.geometry.windows(), self.filters, self.depth());
-        let (all, own) = (self.channels * self.groups, self.channels);
+        let mut rows = vec![T::ZERO; windows * depth];
         for group in 0..self.groups {
-            let kernel = transposed(&self.of_group(kernel, group), self.filters);
+            let kernel = Packed::new(Matrix::new(depth, filters, &self.of_group(kernel, group)).transposed());
             for (i, out) in out.chunks_exact_mut(of_x.max(1)).enumerate() {
                 let d = self.of_group(&d[i * of_out..][..of_out], group);
-                self.geometry.add_rows(&product(size, &d, &kernel), out, all, group * own, own);
+                let d = Matrix::new(windows, filters, &d);
+                product_packed(d, &kernel, false, MatrixMut::new(windows, depth, &mut rows));
+                self.geometry.add_rows(&rows, self.of_channels(group), out);
             }
         }
         out
@@ -181,22 +234,22 @@ impl Shaped {
 
     fn kernel<T: Float>(&self, xs: &[T], d: &[T]) -> Vec<T> {
         let (of_x, of_out) = self.example();
-        let mut out = vec![T::ZERO; self.depth() * self.filters * self.groups];
-        let size = (self.depth(), self.geometry.windows(), self.filters);
+        let (windows, depth, filters) = (self.geometry.windows(), self.depth(), self.filters);
+        let mut out = vec![T::ZERO; depth * filters * self.groups];
+        let mut columns = vec![T::ZERO; depth * filters];
         for group in 0..self.groups {
+            let mut rows = self.room();
             for i in 0..self.batch {
-                let rows = transposed(&self.group_rows(&xs[i * of_x..][..of_x], group), self.depth());
+                self.geometry.rows(&xs[i * of_x..][..of_x], self.of_channels(group), &mut rows);
                 let d = self.of_group(&d[i * of_out..][..of_out], group);
-                self.to_group(&product(size, &rows, &d), group, &mut out);
+                let rows = Matrix::new(windows, depth, &rows).transposed();
+                let d = Matrix::new(windows, filters, &d);
+                product(rows, d, false, MatrixMut::new(depth, filters, &mut columns));
+                self.to_group(&columns, group, &mut out);
             }
         }
         out
     }
-}
-
-/// A row-major matrix with so many columns, transposed.
-fn transposed<T: Copy>(matrix: &[T], columns: usize) -> Vec<T> {
-    (0..columns).flat_map(|j| matrix.iter().skip(j).step_by(columns).copied()).collect()
 }
 
 /// `x [b.., n.., c]` with `kernel [k.., c / groups, f]`.
@@ -280,8 +333,13 @@ pub(super) fn avg_pool(pool: &Pool, x: &View<'_>) -> Value {
 /// The windows themselves.
 pub(super) fn patches(pool: &Pool, x: &View<'_>) -> Value {
     fn rows<T: Float>(geometry: &Geometry, channels: usize, xs: &[T]) -> Vec<T> {
-        let examples = xs.chunks_exact((geometry.positions() * channels).max(1));
-        examples.flat_map(|xs| geometry.rows(xs, channels, 0, channels)).collect()
+        let (of_x, of_out) =
+            (geometry.positions() * channels, geometry.windows() * geometry.taps() * channels);
+        let mut out = vec![T::ZERO; xs.len() / of_x.max(1) * of_out];
+        for (xs, out) in xs.chunks_exact(of_x.max(1)).zip(out.chunks_exact_mut(of_out.max(1))) {
+            geometry.rows(xs, (channels, 0, channels), out);
+        }
+        out
     }
     let (geometry, channels) = pooled(pool, x.dims);
     let data = match x.elements {
@@ -299,7 +357,7 @@ pub(super) fn unpatches(shape: &Shape, pool: &Pool, d: &View<'_>) -> Value {
         let mut out = vec![T::ZERO; len];
         let examples = d.chunks_exact((geometry.windows() * geometry.taps() * channels).max(1));
         for (d, out) in examples.zip(out.chunks_exact_mut((geometry.positions() * channels).max(1))) {
-            geometry.add_rows(d, out, channels, 0, channels);
+            geometry.add_rows(d, (channels, 0, channels), out);
         }
         out
     }
