@@ -4,6 +4,7 @@
 //!   needs neither XLA nor libtorch nor Python.
 //! - `setup`: fetches XLA or libtorch, and builds the backend against it.
 //! - `startup`: what the backends cost a program that does not use them.
+//! - `environments`: has Gymnasium take steps anew, and compares the environments of the library with them.
 //! - `weights`: has PyTorch, Keras and flax make weights and outputs anew, and compares `rml params` with them.
 //! - `exchange`: has JAX and ONNX Runtime run what is exported as StableHLO and ONNX, and compares.
 //! - `bench`: what calls, preparation and start-up of the backends cost; writes the table of `docs/performance.md`.
@@ -22,6 +23,7 @@
 mod bench;
 mod chart;
 mod compare;
+mod environments;
 mod error_index;
 mod exchange;
 mod nightly;
@@ -50,6 +52,8 @@ commands:
   weights install PyTorch, Keras and flax (once, into the same folder), have them make weights and outputs, and compare with those
   exchange
           install JAX and ONNX Runtime (once, into the same folder), and have them run what `rml export` writes for them
+  environments
+          install Gymnasium (once, into the same folder), have it take steps, and compare the environments of the library with them
   bench   time calls, preparation and start-up of the backends that are set up, and write the table of docs/performance.md
   bench --save NAME [--at COMMIT]
           keep the benchmark of this tree, or of a commit, as a program
@@ -82,6 +86,7 @@ fn main() -> ExitCode {
         ["startup"] => startup::startup(),
         ["weights"] => weights::weights(),
         ["exchange"] => exchange::exchange(),
+        ["environments"] => environments::environments(),
         ["bench"] => bench::bench(),
         ["bench", "--save", name] => compare::save(name, None),
         ["bench", "--save", name, "--at", commit] => compare::save(name, Some(commit)),

@@ -2,7 +2,7 @@
 
 use crate::setup::{self, Recipe};
 use crate::workspace::{cargo, step};
-use crate::{error_index, exchange, tidy, weights};
+use crate::{environments, error_index, exchange, tidy, weights};
 
 /// Set while tests run that are to write their expected output instead of comparing it.
 const BLESS: &str = "RML_BLESS";
@@ -35,6 +35,7 @@ pub(crate) fn test(extent: Extent) -> Result<(), String> {
         suite()?;
         weights::weights_if_possible()?;
         exchange::exchange()?;
+        environments::environments_if_possible()?;
         opened()?;
     }
     println!("\nall good");

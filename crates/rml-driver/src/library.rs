@@ -3,6 +3,7 @@
 /// The modules of the library by import path, with their texts.
 pub const LIBRARY: &[(&str, &str)] = &[
     ("std.attention", include_str!("../../../std/attention.rml")),
+    ("std.environments", include_str!("../../../std/environments.rml")),
     ("std.experts", include_str!("../../../std/experts.rml")),
     ("std.layers", include_str!("../../../std/layers.rml")),
     ("std.losses", include_str!("../../../std/losses.rml")),

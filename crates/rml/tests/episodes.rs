@@ -232,6 +232,8 @@ fn what_cannot_be_trained_without_data_is_refused() {
     assert_eq!(refused(inputs, three()), "bad-option");
     let evaluated = "node train() -> (n) n = 0.0 fby n + 1.0; node evaluate(x: num []) -> (o) o = x;";
     assert_eq!(refused(evaluated, TrainOptions { evaluate: Evaluate::Usual, ..three() }), "bad-option");
+    let other = "node k() -> (y) y = param(1.0); node deep() -> (y) y = k(); node train() -> (n) n = deep(); node evaluate() -> (n) n = k();";
+    assert_eq!(refused(other, TrainOptions { evaluate: Evaluate::Usual, ..three() }), "checkpoint-mismatch");
     let share = TrainOptions { test: Some(TestSplit::Share(0.5)), ..three() };
     assert_eq!(refused("node train() -> (n) n = 0.0 fby n + 1.0;", share), "bad-option");
     // What waits for ever is no window.

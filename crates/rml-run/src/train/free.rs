@@ -46,7 +46,7 @@ impl<'a> Free<'a> {
         let common = Common::new(source, &Default::default(), options)?;
         let program = &common.program;
         let mut rollout = Rollout::open(program, &options.engine, length.look_ahead)?;
-        let evaluation = Evaluation::new(source, length, options, &common.compile)?;
+        let mut evaluation = Evaluation::new(source, length, options, &common.compile)?;
         if let Some(until) = &length.until {
             let tested =
                 evaluation.as_ref().map(|e| metrics(e.rollout.session().program())).unwrap_or_default();
@@ -69,6 +69,10 @@ impl<'a> Free<'a> {
         };
         if let Some(checkpoint) = &common.resumed {
             rollout.session_mut().restore(checkpoint, Policy::Exact)?;
+        }
+        if let Some(evaluation) = &mut evaluation {
+            // Before any work, so that it is said at once if they do not fit each other.
+            evaluation.begin(rollout.session())?;
         }
         let mut averages = Averages::new(rollout.session().program());
         averages.restore(&position.sums);
@@ -236,15 +240,28 @@ impl Evaluation {
         Ok(Some(Self { rollout, initial, windows }))
     }
 
-    /// The averages over its windows with the parameters that training has now.
-    fn run(&mut self, trained: &Session) -> Result<Metrics, Error> {
-        let within = |e: Error| e.note("while the training was evaluated");
+    /// Begins anew with the parameters that training has now.
+    ///
+    /// # Errors
+    /// Parameters that the training does not have.
+    fn begin(&mut self, trained: &Session) -> Result<(), Error> {
         let session = self.rollout.session_mut();
         session.set_snapshot(&self.initial)?;
         let flat = trained.program().flat();
         let mut states = trained.states()?;
         states.retain(|key, _| flat.states.get(key).is_some_and(|state| state.parameter));
-        session.restore(&Checkpoint::of_states(states), Policy::Inference).map_err(within)?;
+        session.restore(&Checkpoint::of_states(states), Policy::Inference).map_err(|e| {
+            let (node, trained) = (session.program().node(), trained.program().node());
+            e.note(format!("node {node} evaluates what node {trained} trains, by parameters of the same paths"))
+                .note("so both nodes call the network in the same way: not one itself, and the other one in a node that it calls")
+        })
+    }
+
+    /// The averages over its windows with the parameters that training has now.
+    fn run(&mut self, trained: &Session) -> Result<Metrics, Error> {
+        let within = |e: Error| e.note("while the training was evaluated");
+        self.begin(trained)?;
+        let session = self.rollout.session();
         let mut averages = Averages::new(session.program());
         let mut left = self.windows as u64;
         while left > 0 {

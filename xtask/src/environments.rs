@@ -1,0 +1,44 @@
+//! `cargo xtask environments`: steps of environments made anew by Gymnasium, which those of the library are compared with.
+
+use std::process::Command;
+
+use crate::python::{Environment, check_python};
+use crate::setup;
+use crate::workspace::{cargo, root, step};
+
+/// The folder with the script and what it needs.
+const FOLDER: &str = "tests/environments";
+
+/// Gymnasium.
+const LIBRARIES: Environment = Environment {
+    name: "gymnasium",
+    folder: FOLDER,
+    told: "Gymnasium (20 MB to fetch, 80 MB there)",
+    prepare: None,
+};
+
+/// The seed of the actions, and how many steps there are; those in the repository have another seed, and a tenth of the steps.
+const ARGS: [&str; 4] = ["--seed", "1", "--steps", "10000"];
+
+/// [`environments`], or a word that it is skipped, where there is no Python to install Gymnasium with: the steps in the repository are
+/// compared in any case.
+pub(crate) fn environments_if_possible() -> Result<(), String> {
+    match check_python() {
+        Ok(()) => environments(),
+        Err(why) => {
+            println!("\n== environments: skipped: {why}");
+            Ok(())
+        }
+    }
+}
+
+/// Makes the environment if need be, has Gymnasium take steps, and runs the test on them.
+pub(crate) fn environments() -> Result<(), String> {
+    let _lock = LIBRARIES.lock()?;
+    let python = LIBRARIES.interpreter()?;
+    let made = setup::cache_folder()?.join(LIBRARIES.name).join("steps");
+    let mut script = Command::new(&python);
+    step("environments: steps", script.arg(root().join(FOLDER).join("generate.py")).arg(&made).args(ARGS))?;
+    let mut tests = cargo(&["test", "--package", "rml-cli", "--test", "environments", "--quiet"]);
+    step("environments: tests", tests.env("RML_ENVIRONMENTS", &made))
+}
