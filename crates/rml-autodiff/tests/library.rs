@@ -9,6 +9,7 @@ const LAYERS: &str = include_str!("../../../std/layers.rml");
 const NORMALISATION: &str = include_str!("../../../std/normalisation.rml");
 const ATTENTION: &str = include_str!("../../../std/attention.rml");
 const EXPERTS: &str = include_str!("../../../std/experts.rml");
+const LEARNING: &str = include_str!("../../../std/learning.rml");
 const LOSSES: &str = include_str!("../../../std/losses.rml");
 const STATISTICS: &str = include_str!("../../../std/statistics.rml");
 
@@ -35,6 +36,46 @@ fn layers_for_images_and_numbers() {
     gradients(&[LAYERS], "node tried(x: num [4, 4, 2]) -> (y)\n  y = convolution(2, 3, 2, 1, x);\n");
     let tried = "node tried(x: num [2], i: bool [2]) -> (y)\n  y = x[0] * embedding(2, 2, to_int(i));\n";
     gradients(&[LAYERS], tried);
+}
+
+#[test]
+fn layers_whose_rows_start_anew() {
+    for call in ["h, c = lstm_from(2, h0, h0, on, x);\n  y = h + c", "y = gru_from(2, h0, on, x)"] {
+        let (inputs, equations) = ("x: num [2, 3], h0: num [2, 2], on: bool [2]", call);
+        gradients(&[LAYERS], &format!("node tried({inputs}) -> (y)\n  {equations};\n"));
+        let net = format!("node net({inputs}) -> (y)\n  {equations};\n");
+        gradients(
+            &[LAYERS],
+            &format!("{net}node tried({inputs}, end: bool []) -> (y)\n  y = net(x, h0, on) every end;\n"),
+        );
+    }
+}
+
+#[test]
+fn learning_by_reinforcement() {
+    for (inputs, call) in [
+        ("x: num [2]", "standardised(x)"),
+        ("x: num [2, 3], i: bool [2]", "categorical_log(x, to_int(i))"),
+        ("x: num [2, 3]", "categorical_entropy(x)"),
+        ("x: num [2, 3], s: num [2, 3], a: num [2, 3]", "gaussian_log(x, s, a)"),
+        ("x: num [2, 3]", "gaussian_entropy(x)"),
+        ("p: num [2], h: num [2], w: num [2]", "policy_loss(0.1, p, h, w)"),
+        ("p: num [2], b: num [2], h: num [2], w: num [2]", "proximal_loss(0.2, 0.1, p, b, h, w)"),
+        ("r: num [2], t: bool [2], q: num [2, 3]", "q_target(0.9, r, t, q)"),
+    ] {
+        gradients(&[LEARNING], &format!("node tried({inputs}) -> (y)\n  y = {call};\n"));
+    }
+    for (inputs, call) in [
+        ("x: num [2]", "next_values(x)"),
+        ("r: num [2], t: bool [2], e: bool [2], x: num [2]", "discounted_returns(0.9, r, t, e, x)"),
+        (
+            "r: num [2], t: bool [2], e: bool [2], v: num [2], x: num [2]",
+            "generalised_advantages(0.9, 0.9, r, t, e, v, x)",
+        ),
+    ] {
+        let tried = format!("node tried({inputs}, end: bool []) -> (y)\n  y = {call} every end;\n");
+        gradients(&[LEARNING], &tried);
+    }
 }
 
 #[test]

@@ -93,6 +93,17 @@ fn two_directions_see_both_ends() {
     assert!(metric(&forward, "test accuracy") < 0.7, "{forward}");
 }
 
+/// From any seed the pole is balanced; these are the first three.
+#[test]
+fn poles_are_balanced() {
+    for seed in 0..3 {
+        let program = examples().join("cartpole.rml");
+        let until = "--report 50 --until 'test.length >= 475' --windows 2000";
+        let out = Folder::new().rml(&format!("train {} {until} --seed {seed}", program.display())).ok();
+        assert!(metric(&out, "test length") >= 475.0, "seed {seed}: {out}");
+    }
+}
+
 #[test]
 fn batches_are_normalised() {
     let out = output("train", "batchnorm", "rings.npz", "--epochs 10");

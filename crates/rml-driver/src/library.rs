@@ -6,6 +6,7 @@ pub const LIBRARY: &[(&str, &str)] = &[
     ("std.environments", include_str!("../../../std/environments.rml")),
     ("std.experts", include_str!("../../../std/experts.rml")),
     ("std.layers", include_str!("../../../std/layers.rml")),
+    ("std.learning", include_str!("../../../std/learning.rml")),
     ("std.losses", include_str!("../../../std/losses.rml")),
     ("std.normalisation", include_str!("../../../std/normalisation.rml")),
     ("std.optimisers", include_str!("../../../std/optimisers.rml")),

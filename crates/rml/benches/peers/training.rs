@@ -95,7 +95,7 @@ impl Training<'_> {
         let nothing = self.report.is_none();
         let options = TrainOptions {
             epochs: u64::MAX,
-            evaluate: if nothing { Evaluate::Nothing } else { Evaluate::Usual },
+            evaluate: Evaluate::Nothing,
             test: nothing.then_some(TestSplit::Count(0)),
             interrupt: Some(stop),
             ..self.options(setting)
