@@ -8,6 +8,8 @@ use support::Folder;
 const PROGRAM: &str = "
 import std.learning;
 import std.layers (lstm_from, gru_from);
+import std.normalisation (running_norm);
+import std.schedules (linear);
 
 node ahead(r: num [2], t: bool [2], e: bool [2], v: num [2], n: num [2], end: bool []) -> (g, a, s, next)
   g = discounted_returns(0.9, r, t, e, n) every end;
@@ -24,6 +26,23 @@ node draws() -> (a0, a1, greedy, mean, square)
   x = gaussian(zeros([500, 3]) + 2.0, zeros([500, 3]) - 1.0);
   mean = mean(x);
   square = mean((x - 2.0) * (x - 2.0));
+
+node scaled() -> (y, x)
+  t = 0 fby t + 1;
+  end = mod(t, 8) == 7;
+  x = 5.0 + 3.0 * random_normal([4, 3]);
+  y, _ = diff_net(x, end, true, zeros([4, 3])) every end;
+
+node net(x: num [4, 3], end: bool []) -> (y)
+  y = running_norm(0.9, x, end);
+
+node squares(x: num [4, 3], end: bool []) -> (loss: num [])
+  y = net(x, end);
+  loss = sum(y * y * y);
+
+node falling() -> (epsilon)
+  t = 0 fby t + 1;
+  epsilon = linear(1.0, 0.2, 4, t);
 
 node policies(logits: num [1, 3], a: int [1], m: num [1, 2], s: num [1, 2], x: num [1, 2]) -> (lp, h, glp, gh, loss, near, q)
   lp = categorical_log(logits, a)[0];
@@ -99,6 +118,26 @@ fn draws_have_their_frequencies() {
     let mean = |key: &str| numbers(&values[key]).iter().sum::<f64>() / 100.0;
     let all = ["a0", "a1", "greedy", "mean", "square"].map(mean);
     close(&all, &[0.2, 0.3, 0.7 + 0.1, 2.0, (-2.0_f64).exp()], 0.012);
+}
+
+/// The averages of the first windows are of the values as they are; those of many are 0 and 1.
+#[test]
+fn observations_come_to_a_common_scale() {
+    let values = folder().rml("run l.rml --node scaled --cycles 800 --seed 1").json()["values"].clone();
+    let (x, y) = (numbers(&values["x"]), numbers(&values["y"]));
+    close(
+        &y[..96],
+        &x[..96].iter().map(|x| (x / (1.0_f64 + 1e-5).sqrt()).clamp(-10.0, 10.0)).collect::<Vec<_>>(),
+        1e-5,
+    );
+    let late = &y[400 * 12..];
+    let count = f64::from(400 * 12);
+    let mean = late.iter().sum::<f64>() / count;
+    let square = late.iter().map(|y| y * y).sum::<f64>() / count;
+    close(&[mean, square], &[0.0, 1.0], 0.08);
+    let epsilon =
+        folder().rml("run l.rml --node falling --cycles 6 --f64").json()["values"]["epsilon"].clone();
+    close(&numbers(&epsilon), &[1.0, 0.8, 0.6, 0.4, 0.2, 0.2], 1e-12);
 }
 
 #[test]
