@@ -1,11 +1,13 @@
 //! Which values are computed in one loop over elements.
 
+use rml_base::IndexVec;
 use rml_ir::Positions;
 use rml_ir::op::Op;
 use rml_plan::{Atom, Case, Guard, Part, Plan, Rule, Tape};
 
 use crate::exprs::is_pointwise;
 use crate::groups::{Group, What};
+use crate::views::View;
 
 /// Values that are computed under one condition.
 #[derive(Debug)]
@@ -27,17 +29,17 @@ pub(crate) struct Blocks {
     pub(crate) head: usize,
 }
 
-pub(crate) fn blocks(plan: &Plan, group: &Group) -> Blocks {
+pub(crate) fn blocks(plan: &Plan, views: &IndexVec<Tape, Option<View>>, group: &Group) -> Blocks {
     let head = if let What::Search(head) = group.what { head } else { 0 };
-    let mut ticks = joined(plan, &group.parts[..head]);
+    let mut ticks = joined(plan, views, &group.parts[..head]);
     let of_head = ticks.len();
-    ticks.extend(joined(plan, &group.parts[head..]));
-    Blocks { once: joined(plan, &group.once), ticks, head: of_head }
+    ticks.extend(joined(plan, views, &group.parts[head..]));
+    Blocks { once: joined(plan, views, &group.once), ticks, head: of_head }
 }
 
-fn joined(plan: &Plan, parts: &[Part]) -> Vec<Block> {
+fn joined(plan: &Plan, views: &IndexVec<Tape, Option<View>>, parts: &[Part]) -> Vec<Block> {
     let mut blocks: Vec<Block> = Vec::new();
-    for part in parts {
+    for part in parts.iter().filter(|part| views[part.tape].is_none()) {
         for block in of_part(plan, part) {
             match blocks.last_mut() {
                 Some(last) if last.len.is_some() && fits(last, &block) => last.fills.extend(block.fills),

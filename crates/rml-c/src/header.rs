@@ -3,11 +3,11 @@
 use rml_ir::{DType, Positions, Shape};
 use rml_plan::{Ends, Output};
 
-use crate::Options;
 use crate::lines::Lines;
 use crate::operand::c_type;
 use crate::scope::Scope;
 use crate::store::{DTYPES, Memory, array_name};
+use crate::{Options, checkpoint};
 
 /// Text as a comment of one or more lines.
 pub(crate) fn comment(text: &str) -> String {
@@ -34,6 +34,9 @@ pub(crate) fn header(scope: &Scope<'_>, memory: &Memory, options: &Options) -> S
     lines.line(format!("#define {upper}_STATE_BYTES {}", memory.state));
     lines.line(format!("#define {upper}_WORK_BYTES {}", memory.work));
     lines.line(format!("#define {upper}_CONSTANT_BYTES {}\n", memory.constants));
+    lines.line("/* What a checkpoint is of, and how many bytes one has. */");
+    lines.line(format!("#define {upper}_FINGERPRINT UINT64_C({:#018x})", checkpoint::fingerprint(scope)));
+    lines.line(format!("#define {upper}_CHECKPOINT_BYTES {}\n", checkpoint::bytes(scope)));
     lines
         .line("/* What a call gives where it does not give a number of cycles. Then nothing has changed. */");
     lines.line(format!("#define {upper}_OVERFLOW (-1) /* an integer does not fit 64 bits */"));
@@ -42,9 +45,12 @@ pub(crate) fn header(scope: &Scope<'_>, memory: &Memory, options: &Options) -> S
     structs(scope, &mut lines);
     lines.line("/* Gives states the values that they start with. */");
     lines.line(format!("void {name}_start({name}_state *state);\n"));
+    lines.line(format!("/* Writes states as {upper}_CHECKPOINT_BYTES bytes, which are the same on every machine; reads such bytes. Those of a program with other\n   states are refused: it gives false, and nothing has changed. */"));
+    lines.line(format!("void {name}_save(const {name}_state *state, uint8_t *bytes);"));
+    lines.line(format!("bool {name}_load({name}_state *state, const uint8_t *bytes);\n"));
     lines.line(comment(&meaning(scope, &upper)));
     lines.line(format!(
-        "long {name}_run({name}_state *state, {name}_work *work, const {name}_in *in, long cycles, {name}_out *out);\n\n#endif"
+        "long {name}_run({name}_state *restrict state, {name}_work *restrict work, const {name}_in *restrict in, long cycles,\n    {name}_out *restrict out);\n\n#endif"
     ));
     lines.into_text()
 }
@@ -104,11 +110,7 @@ fn structs(scope: &Scope<'_>, lines: &mut Lines) {
         }
     }
     let all = [
-        (
-            "state",
-            "What outlives windows. It may be copied, kept, and put back between calls: it is the checkpoint.",
-            state,
-        ),
+        ("state", "What outlives windows. It may be copied, kept, and put back between calls.", state),
         ("work", "The values of a window.", work),
         ("in", "The inputs of a cycle; what is absent may be anything.", inputs),
         ("out", "The outputs of a cycle.", outputs),

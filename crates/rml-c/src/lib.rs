@@ -13,8 +13,10 @@ use std::sync::Arc;
 use rml_ir::Value;
 use rml_plan::{Kind, Plan};
 
+mod checkpoint;
 mod exprs;
 mod function;
+mod functions;
 mod fuse;
 mod groups;
 mod header;
@@ -35,9 +37,20 @@ mod source;
 mod store;
 mod sums;
 mod tensor;
+mod views;
 
 pub use names::is_identifier;
 pub use store::Memory;
+
+/// Where the elementary functions come from.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Math {
+    /// The program has its own, with the bits of `rml`, and products are fused multiplications and additions, as there.
+    #[default]
+    Own,
+    /// From `math.h`; products are rounded as the compiler likes.
+    Library,
+}
 
 /// What a plan is exported as.
 #[derive(Clone, Debug)]
@@ -46,6 +59,8 @@ pub struct Options {
     pub name: String,
     /// The most cycles that a call runs.
     pub cycles: usize,
+    /// Where the elementary functions come from.
+    pub math: Math,
     /// What is said of it at the top of both files.
     pub note: String,
 }

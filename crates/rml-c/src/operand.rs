@@ -52,6 +52,18 @@ impl Operand {
         }
     }
 
+    /// A part of it, from an element on.
+    pub(crate) fn part(self, from: usize, shape: Shape) -> Self {
+        let place = match self.place {
+            Place::Array(base, first) if shape.is_scalar() => {
+                Place::Alike(format!("{base}[{}]", sum(&[&first, &from.to_string()])))
+            }
+            Place::Array(base, first) => Place::Array(base, sum(&[&first, &from.to_string()])),
+            alike @ Place::Alike(_) => alike,
+        };
+        Self { place, dtype: self.dtype, shape }
+    }
+
     /// The only element, or the one of the same index where there are many.
     pub(crate) fn each(&self, index: &str) -> String {
         self.at(if self.len() == 1 { "0" } else { index })
@@ -135,9 +147,9 @@ fn int(x: i64) -> String {
 
 fn float(x: f64, finite: String) -> String {
     match x {
-        _ if x.is_nan() => "(num)NAN".to_owned(),
-        _ if x == f64::INFINITY => "(num)INFINITY".to_owned(),
-        _ if x == f64::NEG_INFINITY => "(num)-INFINITY".to_owned(),
+        _ if x.is_nan() => "RML_NAN".to_owned(),
+        _ if x == f64::INFINITY => "RML_INFINITY".to_owned(),
+        _ if x == f64::NEG_INFINITY => "-RML_INFINITY".to_owned(),
         _ => finite,
     }
 }

@@ -14,7 +14,7 @@ pub(crate) fn block(f: &mut Function<'_>, fills: &[(Tape, Vec<usize>)], len: usi
     }
     let mut lines = Vec::new();
     for (tape, cases) in fills {
-        if matches!(f.scope.homes[*tape], Home::Input(_) | Home::Register(_)) {
+        if !f.scope.homes[*tape].is_made() {
             continue;
         }
         let i = if len == 1 { "0" } else { "i" };

@@ -5,77 +5,200 @@ use std::collections::BTreeSet;
 
 use rml_ir::Precision;
 
+use crate::Math;
+use crate::functions::{self, Entry};
+
 /// What a program uses of them.
 #[derive(Debug)]
 pub(crate) struct Prelude {
     precision: Precision,
+    math: Math,
     used: RefCell<BTreeSet<&'static str>>,
 }
 
 impl Prelude {
-    pub(crate) fn new(precision: Precision) -> Self {
-        Self { precision, used: RefCell::default() }
+    pub(crate) fn new(precision: Precision, math: Math) -> Self {
+        Self { precision, math, used: RefCell::default() }
     }
 
-    /// A function of `math.h`.
+    /// An elementary function.
     pub(crate) fn math(&self, name: &str) -> String {
+        let own = format!("rml_{name}");
+        if self.math == Math::Own && self.find(&own).is_some() {
+            return self.helper(&own).to_owned();
+        }
+        self.used.borrow_mut().insert(LIBRARY);
         match self.precision {
             Precision::F32 => format!("{name}f"),
             Precision::F64 => name.to_owned(),
         }
     }
 
+    fn tables(&self) -> impl Iterator<Item = &'static Entry> {
+        let own = match self.math {
+            Math::Own => functions::TABLE,
+            Math::Library => FROM_LIBRARY,
+        };
+        BITS.iter().chain(own).chain(TABLE)
+    }
+
+    fn find(&self, name: &str) -> Option<&'static Entry> {
+        self.tables().find(|(known, ..)| *known == name)
+    }
+
     /// A function of the table, and all that it calls.
     pub(crate) fn helper(&self, name: &str) -> &'static str {
-        let Some((name, needs, _)) = TABLE.iter().find(|(known, ..)| *known == name) else {
+        let Some((name, needs, _)) = self.find(name) else {
             unreachable!("no helper is called {name}");
         };
         for need in *needs {
-            self.helper(need);
+            match *need {
+                LIBRARY => drop(self.used.borrow_mut().insert(LIBRARY)),
+                own if own.starts_with("rml_") => drop(self.helper(own)),
+                function => drop(self.math(function)),
+            }
+        }
+        if (self.math, self.precision, *name) == (Math::Own, Precision::F64, "rml_fma") {
+            self.used.borrow_mut().insert(LIBRARY);
         }
         self.used.borrow_mut().insert(name);
         name
     }
 
-    /// The text of all that are used.
+    /// The text of all that are used, behind the type of numbers.
     pub(crate) fn text(&self) -> String {
         let used = self.used.borrow();
-        let texts = TABLE.iter().filter(|(name, ..)| used.contains(name)).map(|(.., text)| *text);
-        let suffix = if self.precision == Precision::F32 { "f" } else { "" };
-        texts.map(|text| text.replace('@', suffix) + "\n").collect()
+        let mut texts = String::new();
+        for (name, _, text) in self.tables().filter(|(name, ..)| used.contains(name)) {
+            let text = match (*name, self.math, self.precision) {
+                ("rml_fma", Math::Own, Precision::F64) => functions::FMA_DOUBLE,
+                _ => text,
+            };
+            let text = ["exp", "log"].iter().fold((*text).to_owned(), |text, name| {
+                let own = if self.math == Math::Own { format!("rml_{name}") } else { format!("{name}@") };
+                text.replace(&format!("{{{name}}}"), &own)
+            });
+            texts += &functions::in_precision(&text, self.precision);
+            texts.push('\n');
+        }
+        texts
+    }
+
+    /// Whether `math.h` is needed.
+    pub(crate) fn needs_library(&self) -> bool {
+        self.used.borrow().contains(LIBRARY)
     }
 }
 
-/// The name of each, what it calls, and its text, in which `@` ends the name of a function of `math.h`.
-const TABLE: &[(&str, &[&str], &str)] = &[
-    ("rml_sign", &[], "static num rml_sign(num x) {
+/// Stands among what is used for `math.h`.
+const LIBRARY: &str = "math.h";
+
+/// Numbers as bits and bytes.
+const BITS: &[Entry] = &[
+    (
+        "rml_bits",
+        &[],
+        "/* A number and its bits. */
+typedef union {
+    num x;
+    {WORD} u;
+} rml_number;
+
+static inline {WORD} rml_bits(num x) {
+    rml_number n;
+    n.x = x;
+    return n.u;
+}
+
+static inline num rml_of_bits({WORD} u) {
+    rml_number n;
+    n.u = u;
+    return n.x;
+}
+",
+    ),
+    (
+        "rml_put",
+        &[],
+        "/* Writes the n lowest bytes, the last one first. Gives what is behind them. */
+static uint8_t *rml_put(uint8_t *to, uint64_t bits, int n) {
+    for (int i = 0; i < n; i++) {
+        *to++ = (uint8_t)(bits >> 8 * i);
+    }
+    return to;
+}
+",
+    ),
+    (
+        "rml_get",
+        &[],
+        "/* Reads n bytes, the last one first, and goes behind them. */
+static uint64_t rml_get(const uint8_t **from, int n) {
+    uint64_t bits = 0;
+    for (int i = 0; i < n; i++) {
+        bits |= (uint64_t)*(*from)++ << 8 * i;
+    }
+    return bits;
+}
+",
+    ),
+];
+
+/// What is computed with functions of `math.h`.
+const FROM_LIBRARY: &[Entry] = &[
+    (
+        "rml_fma",
+        &[],
+        "/* a * b + c, which a compiler may round once or twice. */
+static inline num rml_fma(num a, num b, num c) {
+    return a * b + c;
+}
+",
+    ),
+    (
+        "rml_sigmoid",
+        &["math.h"],
+        "static inline num rml_sigmoid(num x) {
+    return 1 / (1 + exp@(-x));
+}
+",
+    ),
+    (
+        "rml_gelu",
+        &["math.h"],
+        "static inline num rml_gelu(num x) {
+    return (num)0.5 * x * (1 + erf@(x * (num)0.70710678118654752440));
+}
+",
+    ),
+    (
+        "rml_softplus",
+        &["math.h"],
+        "static inline num rml_softplus(num x) {
+    return (x > 0 ? x : x != x ? x : 0) + log1p@(exp@(-fabs@(x)));
+}
+",
+    ),
+];
+
+/// The name of each, what it calls, and its text, in which `@` ends the name of a function of `math.h`, and `{exp}` is the function that the program takes.
+const TABLE: &[Entry] = &[
+    ("rml_sign", &[], "static inline num rml_sign(num x) {
     return x > 0 ? 1 : x < 0 ? -1 : x != x ? x : 0;
 }
 "),
-    ("rml_sigmoid", &[], "static num rml_sigmoid(num x) {
-    return 1 / (1 + exp@(-x));
-}
-"),
-    ("rml_relu", &[], "static num rml_relu(num x) {
+    ("rml_relu", &[], "static inline num rml_relu(num x) {
     return x > 0 ? x : 0;
 }
 "),
-    ("rml_gelu", &[], "static num rml_gelu(num x) {
-    return (num)0.5 * x * (1 + erf@(x * (num)0.70710678118654752440));
-}
-"),
-    ("rml_softplus", &[], "static num rml_softplus(num x) {
-    return (x > 0 ? x : x != x ? x : 0) + log1p@(exp@(-fabs@(x)));
-}
-"),
     ("rml_min", &[], "/* The smaller one; NaN wins. */
-static num rml_min(num a, num b) {
-    return a < b || a != a ? a : b;
+static inline num rml_min(num a, num b) {
+    return a <= b || a != a ? a : b;
 }
 "),
     ("rml_max", &[], "/* The larger one; NaN wins. */
-static num rml_max(num a, num b) {
-    return a > b || a != a ? a : b;
+static inline num rml_max(num a, num b) {
+    return a >= b || a != a ? a : b;
 }
 "),
     ("rml_min_int", &[], "static int64_t rml_min_int(int64_t a, int64_t b) {
@@ -170,31 +293,51 @@ static long rml_position(int64_t i, long n, bool *outside) {
     return (long)i;
 }
 "),
-    ("rml_softmax", &[], "/* Softmax of n numbers; the largest one is subtracted first. */
+    ("rml_sum", &[], "/* The sum of n numbers, which are so far apart: dealt to sixteen lanes, which are added pair by pair. */
+static num rml_sum(const num *x, long n, long apart) {
+    num lanes[16] = {0};
+    long i = 0;
+    for (; i + 16 <= n; i += 16) {
+        for (long lane = 0; lane < 16; lane++) {
+            lanes[lane] += x[(i + lane) * apart];
+        }
+    }
+    for (long lane = 0; i + lane < n; lane++) {
+        lanes[lane] += x[(i + lane) * apart];
+    }
+    for (long half = 8; half > 0; half /= 2) {
+        for (long lane = 0; lane < half; lane++) {
+            lanes[lane] += lanes[lane + half];
+        }
+    }
+    return lanes[0];
+}
+"),
+    ("rml_softmax", &["rml_sum", "exp"], "/* Softmax of n numbers; the largest one is subtracted first. */
 static void rml_softmax(const num *x, num *out, long n) {
-    num most = x[0], all = 0;
+    num most = x[0], all;
     for (long i = 1; i < n; i++) {
         most = x[i] > most || x[i] != x[i] ? x[i] : most;
     }
     for (long i = 0; i < n; i++) {
-        out[i] = exp@(x[i] - most);
-        all += out[i];
+        out[i] = {exp}(x[i] - most);
     }
+    all = rml_sum(out, n, 1);
     for (long i = 0; i < n; i++) {
         out[i] /= all;
     }
 }
 "),
-    ("rml_log_softmax", &[], "/* The logarithm of softmax of n numbers. */
+    ("rml_log_softmax", &["rml_sum", "exp", "log"], "/* The logarithm of softmax of n numbers. */
 static void rml_log_softmax(const num *x, num *out, long n) {
-    num most = x[0], all = 0;
+    num most = x[0], all;
     for (long i = 1; i < n; i++) {
         most = x[i] > most || x[i] != x[i] ? x[i] : most;
     }
     for (long i = 0; i < n; i++) {
-        all += exp@(x[i] - most);
+        out[i] = {exp}(x[i] - most);
     }
-    all = log@(all);
+    all = {log}(rml_sum(out, n, 1));
     for (long i = 0; i < n; i++) {
         out[i] = x[i] - most - all;
     }
@@ -225,12 +368,12 @@ static void rml_uniform(int64_t key, int64_t tick, num *out, long n) {
         rml_pair(key, tick, (uint64_t)(i / 2), u);
         out[i] = (num)u[i % 2];
         if (out[i] >= 1) {
-            out[i] = nextafter@(1, 0);
+            out[i] = {BELOW_ONE};
         }
     }
 }
 "),
-    ("rml_normal", &["rml_pair"], "/* Standard normal numbers, by Box and Muller's transformation. */
+    ("rml_normal", &["rml_pair", "math.h"], "/* Standard normal numbers, by Box and Muller's transformation. */
 static void rml_normal(int64_t key, int64_t tick, num *out, long n) {
     for (long i = 0; i < n; i++) {
         double u[2], radius, angle;

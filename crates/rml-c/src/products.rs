@@ -1,30 +1,99 @@
 //! Matrix products and contractions.
 
+use rml_ir::op::Einsum;
+
 use crate::function::Function;
 use crate::nest::{nest, plus};
 use crate::operand::{Operand, linear, strides};
+use crate::reduce::along;
 
 /// An axis of a product: its length, and how far neighbours are in the result and in the operands.
-pub(crate) struct Axis {
+struct Axis {
     n: usize,
     out: usize,
     of: Vec<usize>,
 }
 
-/// Adds products of two operands, or one operand, to what the result holds.
-pub(crate) fn products(f: &mut Function<'_>, axes: &[Axis], args: &[Operand], out: &Operand) {
-    let at = |stride: &dyn Fn(&Axis) -> usize| {
+/// As many sums are kept in variables of their own: a processor has registers for them.
+const FEW: usize = 16;
+
+/// Products of two operands, or one operand, added up; to what the result holds, if so. The axes are those of the result but the last, what is
+/// summed over, the last one.
+fn products(f: &mut Function<'_>, axes: &[Axis], args: &[Operand], out: &Operand, add: bool) {
+    let at = |axes: &[Axis], from: usize, stride: &dyn Fn(&Axis) -> usize| {
         let terms = axes.iter().enumerate().filter(|(_, axis)| axis.n != 1);
-        linear(&terms.map(|(i, axis)| (format!("i{i}"), stride(axis))).collect::<Vec<_>>(), 0)
+        linear(&terms.map(|(i, axis)| (format!("i{}", from + i), stride(axis))).collect::<Vec<_>>(), 0)
+    };
+    let is_last = axes.last().is_some_and(|axis| axis.out != 0 && axis.n != 1);
+    let (before, last) = axes.split_at(axes.len() - usize::from(is_last));
+    let outer = before.iter().take_while(|axis| axis.out != 0 || axis.n == 1).count();
+    let columns = last.first().map_or(1, |axis| axis.n);
+    let (to, column) = (out.at(&at(axes, 0, &|axis| axis.out)), at(last, before.len(), &|_| 1));
+    let is_few = columns <= FEW && outer < before.len();
+    let sum = match (is_few, is_last) {
+        (false, _) => to.clone(),
+        (true, true) => format!("chain[{column}]"),
+        (true, false) => "chain".to_owned(),
     };
     let factors: Vec<String> =
-        args.iter().enumerate().map(|(k, arg)| arg.at(&at(&|axis| axis.of[k]))).collect();
-    let line = plus(f, out.dtype, &out.at(&at(&|axis| axis.out)), &factors.join(" * "));
-    nest(f, &axes.iter().map(|axis| axis.n).collect::<Vec<_>>(), &[line]);
+        args.iter().enumerate().map(|(k, arg)| arg.at(&at(axes, 0, &|axis| axis.of[k]))).collect();
+    let line = match &factors[..] {
+        [a, b] => format!("{sum} = {}({a}, {b}, {sum});", f.scope.prelude.helper("rml_fma")),
+        _ => plus(f, out.dtype, &sum, &factors.concat()),
+    };
+    if !is_few {
+        if !add {
+            f.copy(&Operand::alike("0", out.dtype, out.shape.clone()), out);
+        }
+        return nest(f, &axes.iter().map(|axis| axis.n).collect::<Vec<_>>(), &[line]);
+    }
+    in_variables(f, (&before[..outer], &before[outer..], last), (&to, &sum), &line, add);
+}
+
+/// Adds up in variables of their own: for each row, what is summed over, and columns.
+fn in_variables(
+    f: &mut Function<'_>,
+    (rows, inner, last): (&[Axis], &[Axis], &[Axis]),
+    (to, sum): (&str, &str),
+    line: &str,
+    add: bool,
+) {
+    let named = |from: usize, axes: &[Axis]| -> Vec<(String, usize)> {
+        axes.iter().enumerate().map(|(i, axis)| (format!("i{}", from + i), axis.n)).collect()
+    };
+    let columns = named(rows.len() + inner.len(), last);
+    let depth = f.lines.nest(&named(0, rows));
+    f.lines.open("");
+    let variable = columns.first().map_or_else(|| "chain".to_owned(), |(_, n)| format!("chain[{n}]"));
+    let start = match (add, columns.is_empty()) {
+        (false, false) => " = {0}".to_owned(),
+        (false, true) => " = 0".to_owned(),
+        (true, true) => format!(" = {to}"),
+        (true, false) => String::new(),
+    };
+    f.lines.line(format!("num {variable}{start};"));
+    if start.is_empty() {
+        each(f, &columns, &format!("{sum} = {to};"));
+    }
+    let inner = [named(rows.len(), inner), columns.clone()].concat();
+    each(f, &inner, line);
+    each(f, &columns, &format!("{to} = {sum};"));
+    f.lines.close_all(depth + 1);
+}
+
+fn each(f: &mut Function<'_>, sizes: &[(String, usize)], line: &str) {
+    let depth = f.lines.nest(sizes);
+    f.lines.line(line);
+    f.lines.close_all(depth);
+}
+
+/// NumPy's product; added to what the result holds, if so.
+pub(crate) fn matmul(f: &mut Function<'_>, args: &[Operand], out: &Operand, add: bool) {
+    products(f, &of_matmul(&args[0], &args[1], out), args, out, add);
 }
 
 /// The axes of NumPy's product: stacks, rows, what is summed over, columns.
-pub(crate) fn of_matmul(a: &Operand, b: &Operand, out: &Operand) -> Vec<Axis> {
+fn of_matmul(a: &Operand, b: &Operand, out: &Operand) -> Vec<Axis> {
     let (sa, sb, so) = (strides(a.dims()), strides(b.dims()), strides(out.dims()));
     let (ra, rb) = (a.dims().len(), b.dims().len());
     let mut axes = Vec::new();
@@ -51,13 +120,26 @@ pub(crate) fn of_matmul(a: &Operand, b: &Operand, out: &Operand) -> Vec<Axis> {
     axes
 }
 
+/// A contraction; added to what the result holds, if so. Axes of one operand alone that the result lacks are summed first.
+pub(crate) fn einsum(f: &mut Function<'_>, labels: &Einsum, args: &[Operand], out: &Operand, add: bool) {
+    let operands = labels.operands();
+    let (mut summed, mut depth) = (Vec::new(), 0);
+    for (k, arg) in args.iter().enumerate() {
+        let others =
+            |label: &char| operands.iter().enumerate().any(|(i, other)| i != k && other.contains(label));
+        let is_lost = |label: &char| !labels.result().contains(label) && !others(label);
+        let axes: Vec<usize> = (0..arg.dims().len()).filter(|axis| is_lost(&operands[k][*axis])).collect();
+        let (left, opened) = along(f, arg, &axes, ["left", "right"][k.min(1)]);
+        summed.push(left);
+        depth += opened;
+    }
+    let axes = of_einsum(operands, labels.result(), &summed, out);
+    products(f, &axes, &summed, out, add);
+    f.lines.close_all(depth);
+}
+
 /// The axes of a contraction: those of the result but the last, what is summed over, the last one.
-pub(crate) fn of_einsum(
-    operands: &[Vec<char>],
-    result: &[char],
-    args: &[Operand],
-    out: &Operand,
-) -> Vec<Axis> {
+fn of_einsum(operands: &[Vec<char>], result: &[char], args: &[Operand], out: &Operand) -> Vec<Axis> {
     let far = |labels: &[char], dims: &[usize], label: char| {
         labels.iter().position(|l| *l == label).map_or(0, |k| strides(dims)[k])
     };

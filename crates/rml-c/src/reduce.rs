@@ -16,14 +16,79 @@ fn reduced(Around { outer, n, inner }: Around) -> (String, String) {
     (from, linear(&[(block, inner), column], 0))
 }
 
+/// Sums of numbers.
+fn sums(f: &mut Function<'_>, Around { outer, n, inner }: Around, mean: bool, x: &Operand, out: &Operand) {
+    if n == 0 {
+        let nothing = if mean { "RML_NAN" } else { "0" };
+        return f.copy(&Operand::alike(nothing, out.dtype, out.shape.clone()), out);
+    }
+    if x.is_alike() {
+        // Beside, so that there is an array.
+        f.lines.open("");
+        f.lines.line(format!("num all[{}];", x.len().max(1)));
+        let all = Operand::array("all", "", x.dtype, x.shape.clone());
+        f.copy(x, &all);
+        sums(f, Around { outer, n, inner }, mean, &all, out);
+        f.lines.close();
+        return;
+    }
+    let block = |far: usize| {
+        let inner = ("i1".to_owned(), usize::from(inner != 1));
+        linear(&[("i0".to_owned(), if outer == 1 { 0 } else { far }), inner], 0)
+    };
+    let sum = f.scope.prelude.helper("rml_sum");
+    let divided = if mean { format!(" / {n}") } else { String::new() };
+    let from = x.at(&block(n * inner));
+    nest(
+        f,
+        &[outer, inner],
+        &[format!("{} = {sum}(&{from}, {n}, {inner}){divided};", out.at(&block(inner)))],
+    );
+}
+
+/// Sums along axes of which the result has one element, or which it lacks, one after the other.
+pub(crate) fn sum_to(f: &mut Function<'_>, x: &Operand, out: &Operand) {
+    let missing = x.dims().len() - out.dims().len();
+    let wanted = |axis: usize| axis.checked_sub(missing).map_or(1, |i| out.dims()[i]);
+    let axes: Vec<usize> = (0..x.dims().len()).filter(|axis| x.dims()[*axis] != wanted(*axis)).collect();
+    let Some((last, before)) = axes.split_last() else { return f.copy(x, out) };
+    let (from, depth) = along(f, x, before, "along");
+    sums(f, Around::axis(from.dims(), Some(*last)), false, &from, out);
+    f.lines.close_all(depth);
+}
+
+/// What is left of an operand when axes of it are summed one after the other, beside, with one element for each; and how many blocks it opens.
+pub(crate) fn along(f: &mut Function<'_>, x: &Operand, axes: &[usize], name: &str) -> (Operand, usize) {
+    let mut from = x.clone();
+    for axis in axes {
+        let mut dims = from.dims().to_vec();
+        let around = Around::axis(&dims, Some(*axis));
+        dims[*axis] = 1;
+        let shape: rml_ir::Shape = dims.iter().copied().collect();
+        f.lines.open("");
+        f.lines.line(format!("num {name}_{axis}[{}];", shape.len().max(1)));
+        let to = Operand::array(format!("{name}_{axis}"), "", x.dtype, shape);
+        sums(f, around, false, &from, &to);
+        from = to;
+    }
+    (from, axes.len())
+}
+
 pub(crate) fn reduce(f: &mut Function<'_>, op: &Op, around: Around, x: &Operand, out: &Operand) {
+    let is_sum = matches!(op, Op::Sum { .. } | Op::Mean { .. });
+    if is_sum && out.dtype == DType::Num {
+        return sums(f, around, matches!(op, Op::Mean { .. }), x, out);
+    }
+    if is_sum {
+        f.copy(&Operand::alike("0", out.dtype, out.shape.clone()), out);
+    }
     let (from, to) = reduced(around);
     let (x_at, to) = (x.at(&from), out.at(&to));
     let start = match (op, out.dtype) {
         (Op::Max { .. }, DType::Int) => Some("INT64_MIN"),
         (Op::Min { .. }, DType::Int) => Some("INT64_MAX"),
-        (Op::Max { .. }, _) => Some("(num)-INFINITY"),
-        (Op::Min { .. }, _) => Some("(num)INFINITY"),
+        (Op::Max { .. }, _) => Some("-RML_INFINITY"),
+        (Op::Min { .. }, _) => Some("RML_INFINITY"),
         (Op::Any { .. }, _) => Some("false"),
         (Op::All { .. }, _) => Some("true"),
         _ => None,
@@ -43,13 +108,6 @@ pub(crate) fn reduce(f: &mut Function<'_>, op: &Op, around: Around, x: &Operand,
         _ => plus(f, out.dtype, &to, &x_at),
     };
     nest(f, &[around.outer, around.n, around.inner], &[line]);
-    if matches!(op, Op::Mean { .. }) {
-        let mean = format!("{to} /= {};", around.n);
-        let sizes = [("i0".to_owned(), around.outer), ("i2".to_owned(), around.inner)];
-        let depth = f.lines.nest(&sizes);
-        f.lines.line(mean);
-        f.lines.close_all(depth);
-    }
 }
 
 pub(crate) fn position(f: &mut Function<'_>, sign: &str, around: Around, x: &Operand, out: &Operand) {

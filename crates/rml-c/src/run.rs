@@ -62,7 +62,7 @@ pub(crate) fn run(scope: &Scope<'_>, groups: usize) -> String {
     commits(&mut f);
     f.lines.line("return done;");
     let head = format!(
-        "long {name}_run({name}_state *state, {name}_work *work, const {name}_in *in, long cycles, {name}_out *out)"
+        "long {name}_run({name}_state *restrict state, {name}_work *restrict work, const {name}_in *restrict in, long cycles, {name}_out *restrict out)"
     );
     f.text(
         &head,

@@ -15,6 +15,7 @@ use crate::operand::{Operand, literals, times};
 use crate::prelude::Prelude;
 use crate::registers::{Register, registers};
 use crate::store::{Arrays, Home, Memory, Wanted, place};
+use crate::views::{View, views};
 
 /// All that is known before text is written.
 #[derive(Debug)]
@@ -25,6 +26,8 @@ pub(crate) struct Scope<'a> {
     pub(crate) groups: Vec<(Group, Blocks)>,
     pub(crate) tapes: IndexVec<Tape, String>,
     pub(crate) homes: IndexVec<Tape, Home>,
+    /// Tapes that are parts of others.
+    pub(crate) views: IndexVec<Tape, Option<View>>,
     pub(crate) registers: IndexVec<Reg, Register>,
     pub(crate) inputs: Vec<String>,
     pub(crate) outputs: Vec<String>,
@@ -38,14 +41,15 @@ impl<'a> Scope<'a> {
     pub(crate) fn new(plan: &'a Plan, options: &Options) -> Self {
         let constant = constant(plan);
         let groups = groups(plan, &constant).into_iter();
+        let (mut fields, mut locals) = (Names::default(), Names::default());
+        let registers = registers(plan, &mut fields);
+        let views = views(plan, &registers);
         let groups: Vec<(Group, Blocks)> = groups
             .map(|g| {
-                let b = blocks(plan, &g);
+                let b = blocks(plan, &views, &g);
                 (g, b)
             })
             .collect();
-        let (mut fields, mut locals) = (Names::default(), Names::default());
-        let registers = registers(plan, &mut fields);
         let mut names = Names::default();
         let inputs = plan.inputs.iter().map(|(name, _)| names.fresh(name)).collect();
         let mut names = Names::default();
@@ -62,11 +66,12 @@ impl<'a> Scope<'a> {
             groups,
             tapes,
             homes,
+            views,
             registers,
             inputs,
             outputs,
             arrays: Arrays::default(),
-            prelude: Prelude::new(plan.precision),
+            prelude: Prelude::new(plan.precision, options.math),
             tables: RefCell::default(),
         };
         scope.settle(&constant);
@@ -99,6 +104,9 @@ impl<'a> Scope<'a> {
 
     /// Where a tape is found that is not computed.
     fn alias(&self, id: Tape, uses: &Uses) -> Option<Home> {
+        if let Some(view) = self.views[id] {
+            return Some(Home::Part(view));
+        }
         let [case] = &self.plan.tapes[id].cases[..] else { return None };
         match case.rule {
             Rule::Input(input) => Some(Home::Input(input)),
@@ -175,10 +183,21 @@ impl<'a> Scope<'a> {
                 }
             }
             Home::Register(register) => self.register(register, ""),
+            Home::Part(view) => self.tape(view.of, at, used).part(view.from, shape),
             Home::Slot { stride, .. } => {
                 used.borrow_mut().insert(id);
                 Operand::array(self.tapes[id].clone(), times(at, stride), dtype, shape)
             }
+        }
+    }
+
+    /// Whether the values of an operand lie one after the other, tick by tick.
+    pub(crate) fn is_joined(&self, atom: Atom) -> bool {
+        let Atom::Tape(tape, Tick::Now | Tick::Before | Tick::After) = atom else { return false };
+        match self.homes[tape] {
+            Home::Input(_) => true,
+            Home::Slot { stride, .. } => stride > 0,
+            Home::Local | Home::Register(_) | Home::Part(_) => false,
         }
     }
 
@@ -277,6 +296,8 @@ pub(crate) fn alike(value: &Value) -> Option<String> {
 
 /// Where tapes are needed.
 struct Uses {
+    /// What is read where a part of it is.
+    views: IndexVec<Tape, Option<View>>,
     spans: IndexVec<Tape, Option<(usize, usize)>>,
     /// Whether a tape is needed outside of the loop over elements that computes it.
     outside: IndexVec<Tape, bool>,
@@ -292,6 +313,7 @@ impl Uses {
     fn new(scope: &Scope<'_>) -> Self {
         let n = scope.plan.tapes.len();
         let mut uses = Self {
+            views: scope.views.clone(),
             spans: IndexVec::filled(None, n),
             outside: IndexVec::filled(false, n),
             apart: IndexVec::filled(false, n),
@@ -330,7 +352,7 @@ impl Uses {
                     for atom in terms.iter().flat_map(rml_plan::Term::reads) {
                         self.read(atom, at, false);
                         if let Atom::Tape(tape, _) = atom {
-                            self.apart[tape] = true;
+                            self.apart[self.views[tape].map_or(tape, |view| view.of)] = true;
                         }
                     }
                 }
@@ -340,6 +362,9 @@ impl Uses {
 
     fn read(&mut self, atom: Atom, (g, b): (usize, usize), inline: bool) {
         let Atom::Tape(tape, tick) = atom else { return };
+        if let Some(view) = self.views[tape] {
+            return self.read(Atom::Tape(view.of, tick), (g, b), false);
+        }
         self.touch(tape, g);
         let (now, made) = (tick == Tick::Now, &self.made[tape]);
         self.outside[tape] |= !(inline && now && made[..] == [(g, b)]);

@@ -26,24 +26,29 @@ impl Geometry {
         Self { axes, input, size, output, batch: batch.iter().product() }
     }
 
-    /// Loops over examples, windows and their elements that are no padding; `b`, `y`, `x`, `v`, `u`, and the element's `row` and `column`.
-    fn loops(&self, f: &mut Function<'_>) -> usize {
-        let mut depth = 0;
-        for (index, n) in [("b", self.batch), ("y", self.output[0]), ("x", self.output[1])] {
-            f.lines.open(format!("for (long {index} = 0; {index} < {n}; {index}++)"));
-            depth += 1;
-        }
-        for (i, (tap, window, at)) in [("v", "y", "row"), ("u", "x", "column")].into_iter().enumerate() {
-            let ConvAxis { stride, lo, dilation, .. } = self.axes[i];
-            f.lines.open(format!("for (long {tap} = 0; {tap} < {}; {tap}++)", self.size[i]));
-            let place = linear(&[(window.to_owned(), stride), (tap.to_owned(), dilation)], 0);
-            f.lines.line(format!("const long {at} = {place} - {lo};"));
-            f.lines.open(format!("if ({at} < 0 || {at} >= {})", self.input[i]));
-            f.lines.line("continue;");
-            f.lines.close();
-            depth += 1;
-        }
+    /// Loops over the elements of a window that are no padding.
+    fn taps(&self, f: &mut Function<'_>) -> usize {
+        let depth = loops(f, &[("v", self.size[0])]);
+        self.place(f, 0);
+        let depth = depth + loops(f, &[("u", self.size[1])]);
+        self.place(f, 1);
         depth
+    }
+
+    /// Where an element of a window is, if it is no padding.
+    fn places(&self, f: &mut Function<'_>) {
+        self.place(f, 0);
+        self.place(f, 1);
+    }
+
+    fn place(&self, f: &mut Function<'_>, i: usize) {
+        let (tap, window, at) = [("v", "y", "row"), ("u", "x", "column")][i];
+        let ConvAxis { stride, lo, dilation, .. } = self.axes[i];
+        let place = linear(&[(window.to_owned(), stride), (tap.to_owned(), dilation)], 0);
+        f.lines.line(format!("const long {at} = {place} - {lo};"));
+        f.lines.open(format!("if ({at} < 0 || {at} >= {})", self.input[i]));
+        f.lines.line("continue;");
+        f.lines.close();
     }
 
     fn element(&self, channels: usize, channel: &str) -> String {
@@ -63,12 +68,20 @@ impl Geometry {
     }
 }
 
+/// Loops, each of them written even if it runs once; how many.
+fn loops(f: &mut Function<'_>, all: &[(&str, usize)]) -> usize {
+    for (index, n) in all {
+        f.lines.open(format!("for (long {index} = 0; {index} < {n}; {index}++)"));
+    }
+    all.len()
+}
+
 fn with(far: &[(&str, usize)], channel: &str) -> String {
     let terms: Vec<(String, usize)> = far.iter().map(|(i, n)| ((*i).to_owned(), *n)).collect();
     crate::operand::sum(&[&linear(&terms, 0), channel])
 }
 
-/// A convolution, or one of its transposes: the same loops, and each time another of the three tensors is added to.
+/// A convolution, or one of its transposes. Each element is made of chains of products; those of windows, or of examples, are added up.
 pub(crate) fn convolve(f: &mut Function<'_>, op: &Op, args: &[Operand], out: &Operand) {
     let (conv, x, kernel, d): (&Conv, _, _, _) = match op {
         Op::Conv(conv) => (conv, &args[0], &args[1], out),
@@ -79,21 +92,41 @@ pub(crate) fn convolve(f: &mut Function<'_>, op: &Op, args: &[Operand], out: &Op
     let [sizes @ .., channels, filters] = kernel.dims() else { return };
     let g = Geometry::new(&conv.axes, sizes, x.dims());
     let (all, own) = (channels * conv.groups, filters / conv.groups);
-    let depth = g.loops(f);
-    for (index, n) in [("g", conv.groups), ("c", *channels), ("o", own)] {
-        f.lines.open(format!("for (long {index} = 0; {index} < {n}; {index}++)"));
-    }
+    let fma = f.scope.prelude.helper("rml_fma");
     let x_at = x.at(&g.element(all, &linear(&[("g".to_owned(), *channels), ("c".to_owned(), 1)], 0)));
     let filter = linear(&[("g".to_owned(), own), ("o".to_owned(), 1)], 0);
     let far = g.tap(channels * filters);
     let kernel_at = kernel.at(&with(&[far[0], far[1], ("c", *filters)], &filter));
     let d_at = d.at(&g.window(*filters, &filter));
-    f.lines.line(match op {
-        Op::Conv(_) => format!("{d_at} += {x_at} * {kernel_at};"),
-        Op::ConvTranspose { .. } => format!("{x_at} += {d_at} * {kernel_at};"),
-        _ => format!("{kernel_at} += {x_at} * {d_at};"),
-    });
-    f.lines.close_all(depth + 3);
+    let windows = [("b", g.batch), ("y", g.output[0]), ("x", g.output[1])];
+    let taps = [("v", g.size[0]), ("u", g.size[1])];
+    let (group, channel, own) = (("g", conv.groups), ("c", *channels), ("o", own));
+    match op {
+        Op::Conv(_) => {
+            let depth = loops(f, &windows) + g.taps(f) + loops(f, &[group, channel, own]);
+            f.lines.line(format!("{d_at} = {fma}({x_at}, {kernel_at}, {d_at});"));
+            f.lines.close_all(depth);
+        }
+        Op::ConvTranspose { .. } => {
+            let depth = loops(f, &windows) + g.taps(f) + loops(f, &[group, channel]);
+            f.lines.line("num chain = 0;");
+            let inner = loops(f, &[own]);
+            f.lines.line(format!("chain = {fma}({d_at}, {kernel_at}, chain);"));
+            f.lines.close_all(inner);
+            f.lines.line(format!("{x_at} += chain;"));
+            f.lines.close_all(depth);
+        }
+        _ => {
+            let depth = loops(f, &taps) + loops(f, &[group, channel, own, windows[0]]);
+            f.lines.line("num chain = 0;");
+            let inner = loops(f, &windows[1..]);
+            g.places(f);
+            f.lines.line(format!("chain = {fma}({x_at}, {d_at}, chain);"));
+            f.lines.close_all(inner);
+            f.lines.line(format!("{kernel_at} += chain;"));
+            f.lines.close_all(depth);
+        }
+    }
 }
 
 /// Windows and their elements, channel by channel.
@@ -110,12 +143,12 @@ pub(crate) fn pool(f: &mut Function<'_>, op: &Op, arg: &Operand, out: &Operand) 
     let channels = x.dims().last().copied().unwrap_or(1);
     let taps = g.size[0] * g.size[1];
     match op {
-        Op::MaxPool(_) => f.copy(&Operand::alike("(num)-INFINITY", out.dtype, out.shape.clone()), out),
+        Op::MaxPool(_) => f.copy(&Operand::alike("-RML_INFINITY", out.dtype, out.shape.clone()), out),
         Op::Patches(_) => f.copy(&Operand::alike("0", out.dtype, out.shape.clone()), out),
         _ => {}
     }
-    let depth = g.loops(f);
-    f.lines.open(format!("for (long c = 0; c < {channels}; c++)"));
+    let windows = [("b", g.batch), ("y", g.output[0]), ("x", g.output[1])];
+    let depth = loops(f, &windows) + g.taps(f) + loops(f, &[("c", channels)]);
     let (element, window) = (g.element(channels, "c"), g.window(channels, "c"));
     let [v, u] = g.tap(channels);
     let [_, w] = g.output;
@@ -132,7 +165,7 @@ pub(crate) fn pool(f: &mut Function<'_>, op: &Op, arg: &Operand, out: &Operand) 
         Op::Patches(_) => format!("{} = {};", out.at(&patch), arg.at(&element)),
         _ => format!("{} += {};", out.at(&element), arg.at(&patch)),
     });
-    f.lines.close_all(depth + 1);
+    f.lines.close_all(depth);
     if matches!(op, Op::AvgPool(_)) {
         let looped = f.lines.over("i", out.len());
         f.lines.line(format!("{} /= {taps};", out.at(if looped { "i" } else { "0" })));

@@ -3,10 +3,8 @@
 use std::collections::BTreeSet;
 
 use rml_ir::Value;
-use rml_ir::op::Op;
 use rml_plan::{Rule, Tape};
 
-use crate::Options;
 use crate::function::{Function, declare_tick, num};
 use crate::fuse::{Block, Blocks};
 use crate::groups::{Group, What};
@@ -15,25 +13,47 @@ use crate::lines::Lines;
 use crate::operand::{Operand, c_type, literals};
 use crate::registers::{Starts, start};
 use crate::scope::Scope;
-use crate::store::Home;
-use crate::{point, run, sums, tensor};
+use crate::{Math, Options};
+use crate::{checkpoint, point, products, run, sums, tensor};
 
 /// The text of the source file.
 pub(crate) fn source(scope: &Scope<'_>, starts: &Starts, options: &Options) -> String {
     let groups: Vec<String> = scope.groups.iter().enumerate().map(|(i, g)| group(scope, i, g)).collect();
     let run = run::run(scope, groups.len());
     let start_text = run::start(scope, starts);
+    let checkpoint = checkpoint::functions(scope);
+    let tables = tables(scope, starts, &[&start_text, &run]);
+    let body = scope.prelude.text()
+        + &tables
+        + &groups.join("\n")
+        + "\n"
+        + &start_text
+        + "\n"
+        + &checkpoint
+        + "\n"
+        + &run;
+    head(scope, options, &body) + &body
+}
+
+/// What stands before everything.
+fn head(scope: &Scope<'_>, options: &Options, body: &str) -> String {
     let mut text = Lines::default();
     text.line(comment(&options.note));
-    text.line(format!("#include \"{}.h\"\n\n#include <math.h>\n", scope.name));
-    text.line(format!("typedef {} num;\n", c_type(rml_ir::DType::Num, scope.plan.precision)));
-    let mut out = text.into_text() + &scope.prelude.text();
-    out += &tables(scope, starts, &[&start_text, &run]);
-    for group in &groups {
-        out += group;
-        out += "\n";
+    text.line(format!("#include \"{}.h\"\n", scope.name));
+    if scope.prelude.needs_library() {
+        text.line("#include <math.h>\n");
     }
-    out + &start_text + "\n" + &run
+    if options.math == Math::Own {
+        text.line("#ifdef __FAST_MATH__\n#error \"the functions of this file need IEEE arithmetic: compile it without -ffast-math\"\n#endif\n");
+        text.line("#ifdef __clang__\n#pragma STDC FP_CONTRACT OFF\n#endif\n");
+    }
+    text.line(format!("typedef {} num;\n", c_type(rml_ir::DType::Num, scope.plan.precision)));
+    for (name, value) in [("RML_NAN", "0.0 / 0.0"), ("RML_INFINITY", "1.0 / 0.0")] {
+        if body.contains(name) {
+            text.line(format!("#define {name} ((num)({value}))\n"));
+        }
+    }
+    text.into_text()
 }
 
 /// Constants that are tables.
@@ -77,7 +97,7 @@ fn group(scope: &Scope<'_>, i: usize, (group, blocks): &(Group, Blocks)) -> Stri
     };
     f.lines.paste(&ticks);
     f.lines.line("return 0;");
-    let params = "const @_in *in, @_state *state, @_work *work, const long ticks, const long done";
+    let params = "const @_in *restrict in, @_state *restrict state, @_work *restrict work, const long ticks, const long done";
     let head = format!("static long @_{i}({params})").replace('@', &scope.name);
     f.text(&head, &["(void)in, (void)state, (void)work, (void)ticks, (void)done;"])
 }
@@ -145,7 +165,7 @@ impl Function<'_> {
     }
 
     fn block(&mut self, block: &Block, t: &str) {
-        let is_made = |tape: &Tape| !matches!(self.scope.homes[*tape], Home::Input(_) | Home::Register(_));
+        let is_made = |tape: &Tape| self.scope.homes[*tape].is_made();
         if !block.fills.iter().any(|(tape, _)| is_made(tape)) {
             return;
         }
@@ -185,7 +205,7 @@ impl Function<'_> {
                 let [start, a, b] = [*start, args[0], args[1]].map(|atom| self.atom(atom, t));
                 self.says(data.name.as_deref(), "a sum that goes on with matmul");
                 self.copy(&start, &out);
-                tensor::apply(self, &Op::MatMul, &[a, b], &out, true);
+                products::matmul(self, &[a, b], &out, true);
             }
             Rule::Sum { init, backward, terms } => {
                 self.says(data.name.as_deref(), "a sum over ticks");

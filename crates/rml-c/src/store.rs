@@ -4,6 +4,8 @@ use rml_base::IndexVec;
 use rml_ir::{DType, Precision};
 use rml_plan::{Plan, Tape};
 
+use crate::views::View;
+
 /// How much memory a program takes, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Memory {
@@ -24,8 +26,17 @@ pub(crate) enum Home {
     Input(u32),
     /// It is a register that does not change within a window.
     Register(rml_plan::Reg),
+    /// It is a part of another tape.
+    Part(View),
     /// In the array of its type, from an element on; and how far the next tick is.
     Slot { offset: usize, stride: usize },
+}
+
+impl Home {
+    /// Whether the program computes it.
+    pub(crate) fn is_made(&self) -> bool {
+        matches!(self, Home::Local | Home::Slot { .. })
+    }
 }
 
 /// From which group to which one a tape is needed, if at all.

@@ -14,21 +14,24 @@ pub(crate) fn apply(f: &mut Function<'_>, op: &Op, args: &[Operand], out: &Opera
     if out.len() == 0 {
         return;
     }
-    // What adds up terms may begin with what the result holds, and so may what moves elements.
+    // What begins with 0, and adds terms one after the other.
     let is_sum = matches!(
         op,
-        Op::MatMul
-            | Op::Einsum(_)
-            | Op::Sum { .. }
-            | Op::SumTo { .. }
-            | Op::Unindex { .. }
+        Op::Unindex { .. }
             | Op::ScatterAdd { .. }
             | Op::Conv(_)
             | Op::ConvTranspose { .. }
             | Op::ConvKernel { .. }
             | Op::Unpatches { .. }
+            | Op::AvgPool(_)
     );
-    let is_direct = is_sum || matches!(op, Op::Transpose { .. } | Op::Index { .. });
+    let is_direct = match op {
+        Op::Transpose { .. } | Op::Index { .. } | Op::Unindex { .. } => true,
+        Op::SumTo { .. } => args[0].dims().ends_with(out.dims()),
+        // Chains of products go on from tick to tick.
+        Op::Einsum(e) => e.operands() == [['b', 'i'], ['b', 'j']] && e.result() == ['i', 'j'],
+        _ => false,
+    };
     if add && !is_direct {
         // Computed beside, and added.
         f.lines.open("");
@@ -46,8 +49,7 @@ pub(crate) fn apply(f: &mut Function<'_>, op: &Op, args: &[Operand], out: &Opera
         f.lines.close();
         return;
     }
-    let adds_up = is_sum || matches!(op, Op::Mean { .. } | Op::AvgPool(_));
-    if adds_up && !add {
+    if is_sum && !add {
         f.copy(&Operand::alike("0", out.dtype, out.shape.clone()), out);
     }
     by_family(f, op, args, out, add);
@@ -55,17 +57,15 @@ pub(crate) fn apply(f: &mut Function<'_>, op: &Op, args: &[Operand], out: &Opera
 
 fn by_family(f: &mut Function<'_>, op: &Op, args: &[Operand], out: &Operand, add: bool) {
     match op {
-        Op::MatMul => products::products(f, &products::of_matmul(&args[0], &args[1], out), args, out),
-        Op::Einsum(labels) => {
-            let axes = products::of_einsum(labels.operands(), labels.result(), args, out);
-            products::products(f, &axes, args, out);
-        }
+        Op::MatMul => products::matmul(f, args, out, add),
+        Op::Einsum(labels) => products::einsum(f, labels, args, out, add),
         Op::Transpose { perm } => transpose(f, perm, &args[0], out, add),
         Op::Index { items } => index(f, items, &args[0], out, add),
         Op::Unindex { items, .. } => unindex(f, items, &args[0], out),
         Op::Concat { axis } => joined(f, args, out, *axis, false),
         Op::Stack { axis } => joined(f, args, out, *axis, true),
-        Op::SumTo { .. } => sum_to(f, &args[0], out),
+        Op::SumTo { .. } if add || out.dtype != DType::Num => rows_added(f, &args[0], out, add),
+        Op::SumTo { .. } => reduce::sum_to(f, &args[0], out),
         Op::Gather { axis } => picked::gather(f, *axis, args, out),
         Op::ScatterAdd { axis, .. } => picked::scatter(f, *axis, args, out),
         Op::Pick => picked::pick(f, args, out),
@@ -184,7 +184,11 @@ fn joined(f: &mut Function<'_>, args: &[Operand], out: &Operand, axis: usize, st
     }
 }
 
-fn sum_to(f: &mut Function<'_>, x: &Operand, out: &Operand) {
+/// Adds rows one after the other.
+fn rows_added(f: &mut Function<'_>, x: &Operand, out: &Operand, add: bool) {
+    if !add {
+        f.copy(&Operand::alike("0", out.dtype, out.shape.clone()), out);
+    }
     let line = plus(f, out.dtype, &out.broadcast(&indices(x.dims().len())), &x.at(&dense(x.dims())));
     nest(f, x.dims(), &[line]);
 }

@@ -2,6 +2,8 @@
 
 mod support;
 
+use support::Close;
+
 use std::path::Path;
 use std::sync::Arc;
 
@@ -18,7 +20,8 @@ use rml_testkit::conformance::{Vector, files, program};
 fn fares(flat: &Arc<Drawn>, columns: &[Column], cycles: usize) -> Result<Option<usize>, String> {
     match schedule(flat, Fed::Windows) {
         Ok(plan) if !plan.waits && cycles > 0 => {
-            support::compare(&plan, columns, cycles, cycles.max(plan.ahead() as usize + 1)).map(Some)
+            support::compare(&plan, columns, (cycles, cycles.max(plan.ahead() as usize + 1)), Close::Nearly)
+                .map(Some)
         }
         _ => Ok(None),
     }

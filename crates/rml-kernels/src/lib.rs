@@ -16,3 +16,4 @@ pub use api::{Real, binary, maxima, product, product_packed, row, sums, unary, u
 pub use functions::{Binary, Unary};
 pub use isa::{Task, run};
 pub use product::{Direction, Matrix, MatrixMut, Packed, Term};
+pub use real::constants;

@@ -9,7 +9,7 @@ use rml_analysis::Analyses;
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Diagnostics, Error, Sources};
 use rml_c::Refused;
-pub use rml_c::{Exported, Memory};
+pub use rml_c::{Exported, Math as CMath, Memory};
 use rml_driver::{Options, Program, Source};
 use rml_ir::Value;
 use rml_plan::{Ends, Kind, Plan, Region};
@@ -26,6 +26,8 @@ pub struct CExport {
     /// The most cycles of a call: of a window, or of a block where there are no windows. By default a program runs as a stream, of which a call
     /// gets as few cycles as it needs: one, and those that it looks ahead.
     pub cycles: Option<usize>,
+    /// Where the elementary functions come from.
+    pub math: CMath,
 }
 
 /// A program in C, and what was found on the way.
@@ -51,7 +53,7 @@ pub struct CProgram {
 /// # fn main() -> Result<(), rml::Error> {
 /// let source = rml::Source::text("filter.rml", "node filter(x: num []) -> (y)  y = 0.9 * (0.0 fby y) + 0.1 * x;");
 /// let program = rml::export_c(&source, &rml::Options::default(), None, &rml::CExport::default())?;
-/// assert!(program.files.header.contains("long filter_run(filter_state *state"));
+/// assert!(program.files.header.contains("long filter_run(filter_state *restrict state"));
 /// assert_eq!(program.files.memory.state, 4);
 /// # Ok(()) }
 /// ```
@@ -66,7 +68,7 @@ pub fn export_c(
     let name = name(&program, export).map_err(fail)?;
     let cycles = cycles(&plan, export.cycles).map_err(fail)?;
     let note = format!("Node `{}`, made by rml. Change the program, not this file.", program.node());
-    let options = rml_c::Options { name: name.clone(), cycles, note };
+    let options = rml_c::Options { name: name.clone(), cycles, math: export.math, note };
     let files = rml_c::export(&plan, &|key| states.of(key), &options);
     let files = files.map_err(|why| fail(refused(&program, &why)))?;
     let (warnings, sources) = (program.warnings().clone(), Arc::clone(program.sources()));

@@ -24,7 +24,7 @@ mod train;
 pub use checkpoint::{Checkpoint, Position};
 pub use engines::{Engine, PlanShape};
 pub use export::model::{ExportedModel, ModelFormat, export_model};
-pub use export::{CExport, CProgram, Exported, Memory, export_c};
+pub use export::{CExport, CMath, CProgram, Exported, Memory, export_c};
 pub use grad::check::{CheckOptions, Checked, GradCheck, gradcheck};
 pub use grad::{GradOptions, Gradients, grad};
 pub use infer::stream::{Ending, Stream};

@@ -36,7 +36,7 @@ pub use rml_files::{check_output, memory, write_output};
 pub use rml_ir::typed::StaticValue;
 pub use rml_ir::{DType, Data, InputInfo, OutputInfo, Precision, Shape, Tensor, Type, Value};
 pub use rml_run::{
-    CExport, CProgram, Cell, CheckOptions, Checked, Checkpoint, Element, Ending, Engine, EpochSummary,
+    CExport, CMath, CProgram, Cell, CheckOptions, Checked, Checkpoint, Element, Ending, Engine, EpochSummary,
     Evaluate, ExportedModel, GradCheck, GradOptions, Gradients, Imported, InferOptions, InferReport,
     InputPort, Length, Metrics, ModelFormat, Observer, OutputPort, Outputs, PlanShape, Position,
     ProfileReport, Progress, Ran, RunOptions, Session, Settings, Split, Stepper, Stream, TestSplit, Trace,

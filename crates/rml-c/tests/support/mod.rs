@@ -1,29 +1,84 @@
 //! Programs in C beside the plans that they are made of.
 
+#![allow(dead_code, reason = "each test uses a part of this")]
+
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
-use rml_c::{Exported, Options, export};
+use rml_c::{Exported, Math, Options, export};
 use rml_ir::{DType, Data, Precision, Value};
 use rml_plan::reference::{Column, Machine};
 use rml_plan::{Ends, Plan};
 
-const FLAGS: &[&str] = &[
+/// What all builds have in common.
+const STRICT: &[&str] = &[
     "-std=c99",
     "-Wall",
     "-Wextra",
     "-Wpedantic",
+    "-Wconversion",
+    "-Wshadow",
     "-Werror",
     "-ffp-contract=off",
-    "-fsanitize=undefined,address",
-    "-fno-sanitize-recover",
 ];
 
+/// A compiler, its flags, and what runs the program.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Build {
+    compiler: &'static str,
+    flags: &'static [&'static str],
+    under: &'static [&'static str],
+}
+
+/// What finds most.
+const SANITIZED: Build =
+    Build { compiler: "cc", flags: &["-fsanitize=undefined,address", "-fno-sanitize-recover"], under: &[] };
+
+/// Builds that differ in what the processor fuses; those of other compilers and of tools, too, where `RML_TEST_C` is set.
+pub(crate) fn builds() -> Vec<Build> {
+    let build = |compiler, flags| Build { compiler, flags, under: &[] };
+    let mut all = vec![SANITIZED, build("cc", &["-O3", "-march=native"])];
+    if std::env::var_os("RML_TEST_C").is_some() {
+        all.push(build("gcc", &["-Os"]));
+        all.push(build("clang", &["-O2"]));
+        all.push(build("clang", &["-O3", "-march=native"]));
+        let under =
+            &["valgrind", "--quiet", "--error-exitcode=9", "--exit-on-first-error=yes", "--leak-check=full"];
+        all.push(Build { compiler: "gcc", flags: &["-O1", "-g"], under });
+    }
+    all
+}
+
+/// How close numbers have to be.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Close {
+    /// The same bits, up to the signs of zeros.
+    Bits,
+    /// Up to the order of sums and the last bits of functions.
+    Nearly,
+}
+
+/// As [`compare_in`], in the build that finds most.
+pub(crate) fn compare(
+    plan: &Plan,
+    columns: &[Column],
+    (cycles, most): (usize, usize),
+    close: Close,
+) -> Result<usize, String> {
+    compare_in(&[SANITIZED], plan, columns, (cycles, most), close)
+}
+
 /// Runs a plan over these cycles, and its text in C, which runs so many cycles at once at most. Gives how many cycles were compared.
-pub(crate) fn compare(plan: &Plan, columns: &[Column], cycles: usize, most: usize) -> Result<usize, String> {
-    let options = Options { name: "p".to_owned(), cycles: most, note: "A test.".to_owned() };
+pub(crate) fn compare_in(
+    builds: &[Build],
+    plan: &Plan,
+    columns: &[Column],
+    (cycles, most): (usize, usize),
+    close: Close,
+) -> Result<usize, String> {
+    let options = Options { name: "p".to_owned(), cycles: most, math: Math::Own, note: "A test.".to_owned() };
     let exported = export(plan, &|_| None, &options).map_err(|why| format!("{why:?}"))?;
     let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
     let write =
@@ -31,13 +86,29 @@ pub(crate) fn compare(plan: &Plan, columns: &[Column], cycles: usize, most: usiz
     write("p.h", &exported.header)?;
     write("p.c", &exported.source)?;
     write("main.c", &main(plan, &exported, columns, (cycles, most)))?;
-    let got = run(folder.path())?;
     let wanted = wanted(plan, columns, cycles, most)?;
+    let mut compared = 0;
+    for build in builds {
+        let got = run(folder.path(), *build)?;
+        compared =
+            lines_are(plan, &exported, &wanted, &got, close).map_err(|why| format!("{build:?}: {why}"))?;
+    }
+    Ok(compared)
+}
+
+/// Compares what was printed with what is wanted.
+fn lines_are(
+    plan: &Plan,
+    exported: &Exported,
+    wanted: &[Vec<Option<Value>>],
+    got: &str,
+    close: Close,
+) -> Result<usize, String> {
     let (mut got, mut lines) = (got.lines(), 0);
     for (t, cells) in wanted.iter().enumerate() {
         for (output, cell) in plan.outputs.iter().zip(cells) {
             let line = got.next().ok_or_else(|| format!("cycle {t} is missing\n{}", exported.source))?;
-            if !same(line, cell.as_ref(), plan.precision) {
+            if !same(line, cell.as_ref(), plan.precision, close) {
                 return Err(format!(
                     "{} is {line:?} in cycle {t}, not {cell:?}\n{}",
                     output.name, exported.source
@@ -52,10 +123,10 @@ pub(crate) fn compare(plan: &Plan, columns: &[Column], cycles: usize, most: usiz
     }
 }
 
-fn run(folder: &Path) -> Result<String, String> {
-    let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
+fn run(folder: &Path, Build { compiler, flags, under }: Build) -> Result<String, String> {
     let built = Command::new(compiler)
-        .args(FLAGS)
+        .args(STRICT)
+        .args(flags)
         .args(["p.c", "main.c", "-o", "p", "-lm"])
         .current_dir(folder)
         .output();
@@ -64,7 +135,16 @@ fn run(folder: &Path) -> Result<String, String> {
     if !built.status.success() {
         return Err(format!("{}\n{}", String::from_utf8_lossy(&built.stderr), source()));
     }
-    let ran = Command::new(folder.join("p")).output().map_err(|e| e.to_string())?;
+    let program = folder.join("p");
+    let mut ran = match under {
+        [] => Command::new(&program),
+        [tool, args @ ..] => {
+            let mut command = Command::new(tool);
+            command.args(args).arg(&program);
+            command
+        }
+    };
+    let ran = ran.output().map_err(|e| format!("{under:?}: {e}"))?;
     if !ran.status.success() {
         return Err(format!("{}\n{}", String::from_utf8_lossy(&ran.stderr), source()));
     }
@@ -101,7 +181,7 @@ fn main(plan: &Plan, exported: &Exported, columns: &[Column], (cycles, most): (u
     for warning in ["-Wmissing-braces", "-Wmissing-field-initializers"] {
         let _ = writeln!(text, "#pragma GCC diagnostic ignored \"{warning}\"");
     }
-    text += "static p_state state; static p_work work;\n";
+    text += "static p_state state, other; static p_work work; static uint8_t bytes[P_CHECKPOINT_BYTES];\n";
     let _ = writeln!(text, "static const p_in in[{cycles}] = {{");
     for t in 0..cycles {
         let given = exported
@@ -119,6 +199,9 @@ fn main(plan: &Plan, exported: &Exported, columns: &[Column], (cycles, most): (u
         "}};\nstatic p_out out[{cycles}];\nint main(void) {{\nlong from = 0, ran = 1;\np_start(&state);"
     );
     let _ = writeln!(text, "while (from < {cycles} && ran > 0) {{");
+    // Each call goes on from a checkpoint; that of another program is refused.
+    text += "p_save(&state, bytes);\nif (!p_load(&other, bytes)) return 2;\n";
+    text += "bytes[0] ^= 1;\nif (p_load(&state, bytes)) return 3;\nstate = other;\n";
     let _ = writeln!(text, "ran = p_run(&state, &work, in + from, {cycles} - from, out);");
     let _ = writeln!(
         text,
@@ -153,10 +236,10 @@ fn text_has_flag(output: &rml_plan::Output) -> bool {
 }
 
 fn initialiser(value: &Value) -> String {
-    let float = |x: f64| match x {
+    let float = |x: f64, finite: String| match x {
         _ if x.is_nan() => "NAN".to_owned(),
         _ if x.is_infinite() => format!("{}INFINITY", if x < 0.0 { "-" } else { "" }),
-        _ => format!("{x:?}"),
+        _ => finite,
     };
     let elements: Vec<String> = match value.to_data() {
         Data::Bool(v) => v.iter().map(bool::to_string).collect(),
@@ -164,17 +247,21 @@ fn initialiser(value: &Value) -> String {
             .iter()
             .map(|x| if *x == i64::MIN { "INT64_MIN".to_owned() } else { format!("INT64_C({x})") })
             .collect(),
-        Data::F32(v) => v.iter().map(|x| float(f64::from(*x))).collect(),
-        Data::F64(v) => v.iter().map(|x| float(*x)).collect(),
+        Data::F32(v) => v.iter().map(|x| float(f64::from(*x), format!("{x:?}f"))).collect(),
+        Data::F64(v) => v.iter().map(|x| float(*x, format!("{x:?}"))).collect(),
     };
     if value.shape().is_scalar() { elements[0].clone() } else { format!("{{{}}}", elements.join(", ")) }
 }
 
-/// Whether a line says a cell: integers and conditions exactly, numbers up to the order of sums and the last bits of functions.
-fn same(line: &str, cell: Option<&Value>, precision: Precision) -> bool {
+/// Whether a line says a cell: integers and conditions exactly.
+fn same(line: &str, cell: Option<&Value>, precision: Precision, close: Close) -> bool {
     let Some(value) = cell else { return line == "-" };
     let words: Vec<&str> = line.split_whitespace().collect();
-    let tolerance = if precision == Precision::F32 { 2e-4 } else { 1e-9 };
+    let tolerance = match (close, precision) {
+        (Close::Bits, _) => 0.0,
+        (_, Precision::F32) => 2e-4,
+        _ => 1e-9,
+    };
     let close = |word: &str, x: f64| {
         let y: f64 = word.parse().unwrap_or(f64::NAN);
         x.is_nan() && word.contains("nan") || x == y || (x - y).abs() <= tolerance * x.abs().max(1.0)

@@ -24,6 +24,9 @@ pub(crate) struct Export {
     /// The most cycles of a window, or of a call where there are no windows (by default as few as the program needs). A graph (`onnx`, `stablehlo`) has exactly so many
     #[arg(long, value_name = "N", value_parser = values::positive)]
     pub(crate) cycles: Option<usize>,
+    /// Where the elementary functions of C come from; by default `own`
+    #[arg(long, value_enum, value_name = "MATH")]
+    pub(crate) math: Option<Math>,
     /// What the files are called, and what names in C begin with; by default the name of the node
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
@@ -45,4 +48,13 @@ pub(crate) enum Target {
     /// A StableHLO module
     #[value(name = "stablehlo")]
     StableHlo,
+}
+
+/// Where the elementary functions come from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum Math {
+    /// The program has its own: it gives the bits that `rml` gives, on every machine
+    Own,
+    /// From `math.h`, and the compiler may round products as it likes
+    Library,
 }

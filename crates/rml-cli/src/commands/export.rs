@@ -1,8 +1,9 @@
 //! `rml export`.
 
-use rml::{CExport, Checkpoint, ModelFormat, Options, Source};
+use rml::codes::run::BAD_OPTION;
+use rml::{CExport, CMath, Checkpoint, Diagnostic, ModelFormat, Options, Source};
 
-use crate::args::{Export, Target};
+use crate::args::{Export, Math, Target};
 use crate::output::{Output, Stop};
 
 /// Writes a program for elsewhere.
@@ -27,7 +28,11 @@ fn c(
     checkpoint: Option<&Checkpoint>,
     output: &mut Output,
 ) -> Result<(), Stop> {
-    let export = CExport { name: args.name.clone(), cycles: args.cycles };
+    let math = match args.math {
+        None | Some(Math::Own) => CMath::Own,
+        Some(Math::Library) => CMath::Library,
+    };
+    let export = CExport { name: args.name.clone(), cycles: args.cycles, math };
     let program = rml::export_c(source, options, checkpoint, &export)?;
     output.report(&program.warnings, &program.sources);
     let files = [("h", &program.files.header), ("c", &program.files.source)];
@@ -55,6 +60,10 @@ fn model(
     format: ModelFormat,
     output: &mut Output,
 ) -> Result<(), Stop> {
+    if args.math.is_some() {
+        let what = "`--math` says where functions of C come from, and nothing is written as C";
+        return Err(Diagnostic::error(BAD_OPTION, what).help("leave it out, or write `--format c`").into());
+    }
     let model = rml::export_model(source, options, checkpoint, format, args.cycles)?;
     output.report(&model.warnings, &model.sources);
     let name = args.name.as_ref().unwrap_or(&model.node);

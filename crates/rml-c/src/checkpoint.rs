@@ -1,0 +1,91 @@
+//! Checkpoints as bytes: the functions that write states into an array, and read them from one.
+
+use rml_ir::{DType, Precision};
+use rml_plan::Reg;
+
+use crate::function::Function;
+use crate::operand::Operand;
+use crate::scope::Scope;
+
+/// How many bytes a checkpoint has: what it is of, and the states.
+pub(crate) fn bytes(scope: &Scope<'_>) -> u64 {
+    8 + scope.memory().state
+}
+
+/// What states a checkpoint has: their names, types and shapes, by the FNV-1a hash.
+pub(crate) fn fingerprint(scope: &Scope<'_>) -> u64 {
+    let mut text = String::new();
+    for (id, flagged) in kept(scope) {
+        let register = &scope.plan.registers[id];
+        text += &format!("{:?} {} {:?} {flagged}\n", register.kind, register.ty, scope.plan.precision);
+    }
+    text.bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// The registers that outlive windows and change, and whether they may be without a value.
+fn kept(scope: &Scope<'_>) -> Vec<(Reg, bool)> {
+    let registers = scope.registers.iter_enumerated().filter(|(_, r)| !r.fixed && !r.local);
+    registers.map(|(id, r)| (id, r.flagged)).collect()
+}
+
+/// The functions `save` and `load`.
+pub(crate) fn functions(scope: &Scope<'_>) -> String {
+    let (name, upper) = (&scope.name, scope.name.to_uppercase());
+    let mut save = Function::new(scope);
+    let mut load = Function::new(scope);
+    let (put, get) = (scope.prelude.helper("rml_put"), scope.prelude.helper("rml_get"));
+    save.lines.line(format!("bytes = {put}(bytes, {upper}_FINGERPRINT, 8);"));
+    load.lines.open(format!("if ({get}(&bytes, 8) != {upper}_FINGERPRINT)"));
+    load.lines.line("return false;");
+    load.lines.close();
+    for (id, flagged) in kept(scope) {
+        let place = scope.state(id);
+        let (bits, value, size) = coded(scope, &place);
+        each(&mut save, &place, &|x| format!("bytes = {put}(bytes, {}, {size});", bits(x)));
+        each(&mut load, &place, &|x| format!("{x} = {};", value(&format!("{get}(&bytes, {size})"))));
+        if flagged {
+            let flag = format!("state->{}_set", scope.registers[id].name);
+            save.lines.line(format!("bytes = {put}(bytes, {flag}, 1);"));
+            load.lines.line(format!("{flag} = {get}(&bytes, 1) != 0;"));
+        }
+    }
+    load.lines.line("return true;");
+    let save =
+        save.text(&format!("void {name}_save(const {name}_state *state, uint8_t *bytes)"), &["(void)state;"]);
+    let load =
+        load.text(&format!("bool {name}_load({name}_state *state, const uint8_t *bytes)"), &["(void)state;"]);
+    save + "\n" + &load
+}
+
+/// One line for each element.
+fn each(f: &mut Function<'_>, place: &Operand, line: &dyn Fn(&str) -> String) {
+    if place.len() == 0 {
+        return;
+    }
+    let looped = f.lines.over("i", place.len());
+    f.lines.line(line(&place.at(if looped { "i" } else { "0" })));
+    f.lines.close_all(usize::from(looped));
+}
+
+type Text = Box<dyn Fn(&str) -> String>;
+
+/// An element as bits, bits as an element, and how many bytes they have.
+fn coded(scope: &Scope<'_>, place: &Operand) -> (Text, Text, usize) {
+    let size = place.dtype.size(scope.plan.precision);
+    match place.dtype {
+        DType::Bool => (Box::new(str::to_owned), Box::new(|bits| format!("{bits} != 0")), size),
+        DType::Int => {
+            (Box::new(|x| format!("(uint64_t){x}")), Box::new(|bits| format!("(int64_t){bits}")), size)
+        }
+        DType::Num => {
+            scope.prelude.helper("rml_bits");
+            let narrow = if scope.plan.precision == Precision::F32 { "(uint32_t)" } else { "" };
+            (
+                Box::new(|x| format!("rml_bits({x})")),
+                Box::new(move |bits| format!("rml_of_bits({narrow}{bits})")),
+                size,
+            )
+        }
+    }
+}

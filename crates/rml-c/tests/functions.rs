@@ -1,0 +1,100 @@
+//! The elementary functions in C, beside those of `rml_kernels`: the same bits, whatever the compiler and the processor.
+
+mod support;
+
+use support::Close;
+
+use std::sync::Arc;
+
+use rml_base::{IndexVec, Span};
+use rml_ir::op::Op;
+use rml_ir::{DType, Data, Precision, Shape, Type, Value};
+use rml_plan::{Atom, Case, Ends, Output, Part, Plan, Positions, Region, Rule, Tape, TapeData, Tick};
+use rml_testkit::Random;
+
+const FUNCTIONS: &[Op] = &[
+    Op::Exp,
+    Op::Expm1,
+    Op::Log,
+    Op::Log1p,
+    Op::Sqrt,
+    Op::Sin,
+    Op::Cos,
+    Op::Erf,
+    Op::Sigmoid,
+    Op::Tanh,
+    Op::Relu,
+    Op::Gelu,
+    Op::Softplus,
+    Op::Floor,
+    Op::Ceil,
+    Op::Round,
+    Op::Abs,
+    Op::Sign,
+    Op::Softmax,
+    Op::Sum { axis: None },
+];
+
+const N: usize = 2000;
+
+fn tape(name: &str, ty: &Type, rule: Rule) -> TapeData {
+    let cases = vec![Case { at: Positions::ALL, when: Vec::new(), rule }];
+    let span = Span::new(rml_base::FileId(0), 0, 0);
+    TapeData { name: Some(name.into()), ty: ty.clone(), span, ahead: 0, cases }
+}
+
+fn plan(precision: Precision) -> Plan {
+    let ty = Type { dtype: DType::Num, shape: [N].into_iter().collect() };
+    let mut tapes: IndexVec<Tape, TapeData> = IndexVec::new();
+    let x = tapes.push(tape("x", &ty, Rule::Input(0)));
+    let mut outputs = Vec::new();
+    for op in FUNCTIONS {
+        let shape = if matches!(op, Op::Sum { .. }) { Shape::scalar() } else { ty.shape.clone() };
+        let of = Type { dtype: DType::Num, shape };
+        let args = vec![Atom::Tape(x, Tick::Now)];
+        let y = tapes.push(tape(op.name(), &of, Rule::Apply { op: op.clone(), args }));
+        let cases = vec![(Positions::ALL, Vec::new(), Atom::Tape(y, Tick::Now))];
+        outputs.push(Output { name: op.name().into(), ty: of, cases });
+    }
+    let parts = tapes.ids().map(|tape| Part { tape, at: Positions::ALL }).collect();
+    Plan {
+        name: "main".into(),
+        precision,
+        ends: Ends::Nothing,
+        waits: false,
+        inputs: vec![(Arc::from("x"), ty)],
+        consts: IndexVec::new(),
+        tapes,
+        registers: IndexVec::new(),
+        regions: vec![Region::Over(parts)],
+        commits: Vec::new(),
+        outputs,
+    }
+}
+
+/// Numbers of all magnitudes where functions come from this crate; sines of numbers beyond a bound come from `math.h`.
+fn numbers(precision: Precision, r: &mut Random) -> Value {
+    let odd = [
+        0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, 1e-42, 1e-310, 88.0, 88.9, 89.5, -103.5, -104.5, 709.9,
+        -745.5,
+    ];
+    let mut one = |i: usize| match i % 4 {
+        _ if i < odd.len() => odd[i],
+        0 => r.range(-1.0, 1.0) * f64::exp2(r.range(-140.0, 16.0).floor()),
+        1 => r.range(-100.0, 100.0),
+        _ => r.range(-3.0, 3.0),
+    };
+    let shape: Shape = [N].into_iter().collect();
+    Value::new(shape, Data::F64((0..N).map(&mut one).collect())).to_precision(precision)
+}
+
+#[test]
+fn functions_have_the_same_bits_in_c() {
+    let mut r = Random(5);
+    for precision in [Precision::F32, Precision::F64] {
+        let column = (0..2).map(|_| Some(numbers(precision, &mut r))).collect();
+        let compared =
+            support::compare_in(&support::builds(), &plan(precision), &[column], (2, 1), Close::Bits);
+        assert_eq!(compared.map_err(|why| why[..why.len().min(3000)].to_owned()), Ok(2));
+    }
+}
