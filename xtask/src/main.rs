@@ -10,6 +10,7 @@
 //! - `bench`: what calls, preparation and start-up of the backends cost; writes the table of `docs/performance.md`.
 //!   With `--save` and `--compare`: whether this tree is slower than another.
 //! - `peers`: the same jobs by this project, JAX, PyTorch, Keras and a program in C; writes the tables of `docs/performance.md`.
+//! - `microcontroller`: has the example learn on emulated boards, and compares with what it learns here.
 //! - `nightly`: both, with what past nights gave.
 //! - `fuzz`: random and damaged inputs through every stage, for as long as it is told to.
 //! - `tidy`: the checks that no compiler makes: who may depend on whom, file lengths, codes without an example,
@@ -26,6 +27,7 @@ mod compare;
 mod environments;
 mod error_index;
 mod exchange;
+mod microcontroller;
 mod nightly;
 mod page;
 mod peers;
@@ -63,6 +65,9 @@ commands:
   peers [GROUP].. [--rounds N]
           time training, streams and whole programs beside JAX, PyTorch, Keras and C, and write the tables of docs/performance.md and
           the lines of the README; groups are lstm, cells, scalars, stream, cartpole, digits and length
+  microcontroller
+          build examples/microcontroller for this machine and for two boards, let it learn on all of them (the boards are emulated), and
+          compare; installs a compiler and an emulator where it may
   nightly [--push]
           compare with the commit of the last night, run the peers, keep the figures and their charts in the branch `performance`, and
           fail if a case has become slower; --push takes the branch from the remote, and gives it back
@@ -92,6 +97,7 @@ fn main() -> ExitCode {
         ["bench", "--save", name, "--at", commit] => compare::save(name, Some(commit)),
         ["bench", "--compare", name] => compare::compare(name),
         ["peers", ..] => peers::peers(&args[1..]),
+        ["microcontroller"] => microcontroller::microcontroller(),
         ["nightly"] => nightly::nightly(false),
         ["nightly", "--push"] => nightly::nightly(true),
         ["fuzz", ..] => steps::fuzz(&args[1..]),

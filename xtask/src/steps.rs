@@ -33,6 +33,7 @@ pub(crate) fn test(extent: Extent) -> Result<(), String> {
             backend(recipe)?;
         }
         suite()?;
+        exported_c()?;
         weights::weights_if_possible()?;
         exchange::exchange()?;
         environments::environments_if_possible()?;
@@ -50,6 +51,14 @@ fn backend(recipe: &Recipe) -> Result<(), String> {
     step(&format!("{}: clippy", recipe.name), clippy.args(["--all-targets", "--", "-D", "warnings"]))?;
     let mut tests = setup::command(recipe, "test")?;
     step(&format!("{}: tests", recipe.name), tests.arg("--quiet").env_remove(BLESS))
+}
+
+/// Exported C by several compilers and tools, and on emulated boards.
+fn exported_c() -> Result<(), String> {
+    crate::microcontroller::installed(&[("gcc", "gcc"), ("clang", "clang"), ("valgrind", "valgrind")])?;
+    let args = ["test", "--quiet", "--package", "rml-c", "--test", "functions", "--test", "operators"];
+    step("exported C by several compilers", cargo(&args).env("RML_TEST_C", "1"))?;
+    crate::microcontroller::microcontroller()
 }
 
 /// The suite of backends, the conformance vectors and the examples on all of them; one that does not open fails.

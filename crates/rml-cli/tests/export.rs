@@ -68,18 +68,57 @@ fn what_is_exported_does_what_the_program_does() {
     folder.rml("params import p.rml --node line --from w.json --map m.toml --save c.safetensors").ok();
     let out = folder.rml("export p.rml --node line --params c.safetensors --name infer").ok();
     assert!(out.starts_with("./infer.h\n./infer.c\n4 bytes of state"), "{out}");
+    assert_eq!(printed(&folder, &["infer.c", "main.c"]), "2\n5\n8\n");
+}
+
+/// What a program prints that is built of these files, without a library.
+fn printed(folder: &Folder, files: &[&str]) -> String {
     let run = |program: &str, args: &[&str]| {
         let output =
             Command::new(program).args(args).current_dir(folder.path(".")).output().expect("it starts");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).expect("text")
     };
-    run(
-        "cc",
-        &["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "infer.c", "main.c", "-o", "main", "-lm"],
-    );
-    let program = folder.path("main");
-    assert_eq!(run(&program.to_string_lossy(), &[]), "2\n5\n8\n");
+    let flags = ["-std=c99", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I.", "-o", "main"];
+    run("cc", &[&flags[..], files].concat());
+    run(&folder.path("main").to_string_lossy(), &[])
+}
+
+/// The states that a training has left, by the checksum of the example.
+const TRAINED: &str = "
+#include \"trained.h\"
+#include <stdio.h>
+static trained_state state;
+int main(void) {
+    const unsigned char *bytes = (const unsigned char *)&state;
+    uint32_t sum = 2166136261u;
+    trained_start(&state);
+    for (unsigned long i = 0; i < sizeof state; i++) {
+        sum = (sum ^ bytes[i]) * 16777619u;
+    }
+    printf(\"state %08lx\\n\", (unsigned long)sum);
+    return 0;
+}
+";
+
+#[test]
+fn what_learns_in_c_has_the_bits_of_a_training() {
+    let example =
+        |name: &str| format!("{}/../../examples/microcontroller/{name}", env!("CARGO_MANIFEST_DIR"));
+    let folder = Folder::new().file("trained_main.c", TRAINED);
+    let (program, data) = (example("gru.rml"), example("signal.json"));
+    folder
+        .rml(&format!(
+            "train {program} --node train --data {data} --test 0 --no-shuffle --epochs 20 --save c.safetensors"
+        ))
+        .ok();
+    folder.rml(&format!("export {program} --node train --cycles 16 --name train")).ok();
+    folder
+        .rml(&format!("export {program} --node train --cycles 16 --params c.safetensors --name trained"))
+        .ok();
+    let learned = printed(&folder, &["train.c", &example("main.c"), &example("host.c")]);
+    let trained = printed(&folder, &["trained.c", "trained_main.c"]);
+    assert!(learned.contains("epoch 20  loss 0.0117") && learned.ends_with(&trained), "{learned}{trained}");
 }
 
 #[test]
