@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use rml_backend::routine::{Loop, Slot};
+use rml_backend::routine::{Body, Loop, Slot};
 use rml_backend::{Function, Routine, Val};
 use rml_base::{EntityId, IndexVec};
 
@@ -176,7 +176,7 @@ impl Emit<'_> {
             _ => None,
         };
         let made = routine.repeat(Loop {
-            body,
+            body: Body::Function(body),
             count: l.count,
             backward: l.backward,
             carried: carried.iter().filter_map(|i| slot(l.carried[*i].start)).collect(),

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use rml_backend::routine::stacked;
 use rml_backend::{Backend, Failure, Held, Outcome};
 use rml_base::EntityId;
 use rml_base::profile::Scope;
@@ -9,7 +10,7 @@ use rml_ir::{Data, Type, Value};
 use rml_plan::{Atom, Const, Kind, Outline, Plan, Rule};
 
 use crate::lower::Source;
-use crate::profile::Probe;
+use crate::profile::{Probe, work};
 use crate::ready::{Change, Key, Ready};
 
 /// How many routines are kept: those of the lengths that came last.
@@ -30,6 +31,9 @@ impl From<Failure> for Fault {
     }
 }
 
+/// How many multiplications and the like a [small](Machine::is_small) window has at most: some milliseconds.
+const SMALL: f64 = 1e7;
+
 /// The ticks of the shortest search for the end of a window.
 const LEAST: usize = 64;
 
@@ -46,7 +50,9 @@ pub struct Machine {
     inputs: Vec<Option<Data>>,
     ready: Vec<(Key, Arc<Ready>)>,
     footprint: (u64, u64),
-    /// The outputs of the window that ran last, in the order of the cells of its routine, as far as they were asked for.
+    /// How much arithmetic a tick is.
+    work: f64,
+    /// The outputs of the windows that ran last, in the order of the cells of its routine, as far as they were asked for.
     outputs: Vec<Held>,
     copied: Vec<Option<Value>>,
     ran: Option<Arc<Ready>>,
@@ -69,6 +75,7 @@ impl Machine {
             copied: Vec::new(),
             ran: None,
             probe: None,
+            work: plan.tapes.iter().map(|tape| work(&plan, tape).0).sum(),
             plan,
             backend,
         }
@@ -95,8 +102,7 @@ impl Machine {
         let column = if there == ticks {
             slice(data, row * width, ticks * width)
         } else {
-            let mut column =
-                Value::zeros(&rml_backend::routine::stacked(&ty, ticks), self.plan.precision).to_data();
+            let mut column = Value::zeros(&stacked(&ty, ticks), self.plan.precision).to_data();
             for (i, t) in (0..ticks).filter(|t| present(*t)).enumerate() {
                 put(&mut column, t * width, &slice(data, (row + i) * width, width));
             }
@@ -111,9 +117,8 @@ impl Machine {
         let ty = &self.plan.inputs[input].1;
         let width = ty.shape.len();
         let column = self.inputs[input].take().filter(|column| column.len() == ticks * width);
-        let mut column = column.unwrap_or_else(|| {
-            Value::zeros(&rml_backend::routine::stacked(ty, ticks), self.plan.precision).to_data()
-        });
+        let mut column =
+            column.unwrap_or_else(|| Value::zeros(&stacked(ty, ticks), self.plan.precision).to_data());
         put(&mut column, t * width, &value.to_precision(self.plan.precision).to_data());
         self.inputs[input] = Some(column);
     }
@@ -124,28 +129,32 @@ impl Machine {
     /// # Errors
     /// If an operator may have no result, or the backend fails. Then no register has changed.
     pub fn window(&mut self, ticks: usize) -> Result<usize, Fault> {
-        let ready = self.ready(ticks, false)?;
+        let ready = self.ready(ticks, 1, false)?;
         let results = self.run(&ready, ticks)?;
-        self.finish(ready, results)
+        self.finish(ready, results)?;
+        Ok(ticks - self.plan.ahead() as usize)
     }
 
-    /// Runs a window whose end the program finds, without having looked for it: if it does not have `ticks` ticks, nothing happens, and
-    /// there is no result.
+    /// Runs so many windows of `ticks` ticks each in one call; the inputs of all of them were set. Where the program finds ends, they were not
+    /// looked for. Whether that happened: not where a window ends elsewhere, or leaves a register unset, which the next one would have to know.
     ///
     /// # Errors
-    /// As [`window`](Self::window). A window of another length may be suspect, too.
-    pub fn guess(&mut self, ticks: usize) -> Result<Option<usize>, Fault> {
-        let ready = self.ready(ticks, false)?;
-        let results = self.run(&ready, ticks)?;
-        if ready.end(&results)? != Some(ticks) {
-            return Ok(None);
+    /// As [`window`](Self::window). A window that ends elsewhere may be suspect, too.
+    pub fn windows(&mut self, ticks: usize, count: usize) -> Result<bool, Fault> {
+        if count > 1 && !self.ready(ticks, 1, false)?.repeats {
+            return Ok(false);
         }
-        self.finish(ready, results).map(Some)
+        let ready = self.ready(ticks, count, false)?;
+        let results = self.run(&ready, ticks * count)?;
+        if ready.ends(&results)?.iter().any(|end| *end != Some(ticks)) {
+            return Ok(false);
+        }
+        self.finish(ready, results)?;
+        Ok(true)
     }
 
-    /// Keeps what a window has left.
-    fn finish(&mut self, ready: Arc<Ready>, mut results: Vec<Held>) -> Result<usize, Fault> {
-        let ticks = ready.ticks;
+    /// Keeps what windows have left.
+    fn finish(&mut self, ready: Arc<Ready>, mut results: Vec<Held>) -> Result<(), Fault> {
         let outputs = results.split_off(ready.results);
         let mut registers = Vec::with_capacity(ready.changed.len());
         for (register, change) in &ready.changed {
@@ -165,7 +174,7 @@ impl Machine {
         self.copied = vec![None; outputs.len()];
         self.outputs = outputs;
         self.ran = Some(ready);
-        Ok(ticks - self.plan.ahead() as usize)
+        Ok(())
     }
 
     /// Looks for the end of a window that the program finds, in `ticks` ticks whose inputs were set: how many ticks it has.
@@ -186,21 +195,21 @@ impl Machine {
 
     /// The end of a window among `ticks` ticks, of which so many are `given`.
     fn search(&mut self, ticks: usize, given: usize) -> Result<Option<usize>, Fault> {
-        let ready = self.ready(ticks, true)?;
+        let ready = self.ready(ticks, 1, true)?;
         let results = self.run(&ready, given)?;
-        Ok(ready.end(&results)?.filter(|end| *end <= given))
+        Ok(ready.ends(&results)?.first().copied().flatten().filter(|end| *end <= given))
     }
 
     /// Runs a routine, for whose first ticks inputs were `given`.
     fn run(&mut self, ready: &Ready, given: usize) -> Result<Vec<Held>, Fault> {
         let mut args = Vec::with_capacity(ready.sources.len());
         for source in &ready.sources {
-            args.push(self.argument(*source, ready.ticks, given)?);
+            args.push(self.argument(*source, ready, given)?);
         }
         let start = self.probe.as_ref().map(Probe::now);
         let outcome = ready.executable.run(args)?;
         if let (Some(probe), Some(start)) = (&mut self.probe, start) {
-            probe.ran(ready.ticks, start);
+            probe.ran(ready.ticks * ready.count, start);
         }
         match outcome {
             Outcome::Done(results) => Ok(results),
@@ -208,7 +217,8 @@ impl Machine {
         }
     }
 
-    fn argument(&mut self, source: Source, ticks: usize, given: usize) -> Result<Held, Failure> {
+    fn argument(&mut self, source: Source, ready: &Ready, given: usize) -> Result<Held, Failure> {
+        let (ticks, count) = (ready.ticks, ready.count);
         Ok(match source {
             Source::Register(r) => {
                 let is_set = self.registers[r].is_some();
@@ -233,9 +243,9 @@ impl Machine {
                 self.consts[k].insert(held).clone()
             }
             Source::Column(i) => {
-                let ty = rml_backend::routine::stacked(&self.plan.inputs[i].1, ticks);
+                let ty = in_all(&stacked(&self.plan.inputs[i].1, ticks), count);
                 Held::Host(match self.column(i, given) {
-                    Some(column) if given == ticks => Value::new(ty.shape, column.clone()),
+                    Some(column) if given == ticks * count => Value::new(ty.shape, column.clone()),
                     column => {
                         let mut all = Value::zeros(&ty, self.plan.precision).to_data();
                         column.into_iter().for_each(|column| put(&mut all, 0, column));
@@ -244,12 +254,16 @@ impl Machine {
                 })
             }
             Source::Cell(i, t) => {
-                let ty = &self.plan.inputs[i].1;
-                let width = ty.shape.len();
-                Held::Host(match self.column(i, given).filter(|_| t < given) {
-                    Some(column) => Value::new(ty.shape.clone(), slice(column, t * width, width)),
-                    None => Value::zeros(ty, self.plan.precision),
-                })
+                let element = &self.plan.inputs[i].1;
+                let (width, ty) = (element.shape.len(), in_all(element, count));
+                let mut all = Value::zeros(&ty, self.plan.precision).to_data();
+                if let Some(column) = self.column(i, given) {
+                    let there = (0..count).map(|w| w * ticks + t).enumerate();
+                    for (w, t) in there.filter(|(_, t)| *t < given) {
+                        put(&mut all, w * width, &slice(column, t * width, width));
+                    }
+                }
+                Held::Host(Value::new(ty.shape, all))
             }
         })
     }
@@ -260,10 +274,10 @@ impl Machine {
         self.inputs[input].as_ref().filter(|column| column.len() == len)
     }
 
-    fn ready(&mut self, ticks: usize, searches: bool) -> Result<Arc<Ready>, Failure> {
+    fn ready(&mut self, ticks: usize, count: usize, searches: bool) -> Result<Arc<Ready>, Failure> {
         let set =
             self.registers.iter().zip(&self.starts).map(|(now, start)| now.is_some() || start.is_some());
-        let key = Key { ticks, set: set.collect(), searches };
+        let key = Key { ticks, count, set: set.collect(), searches };
         if let Some(at) = self.ready.iter().position(|(k, _)| *k == key) {
             // What came last stands last.
             let found = self.ready.remove(at);
@@ -279,35 +293,41 @@ impl Machine {
         Ok(ready)
     }
 
-    /// An output at a tick of the window that ran last; none if it is absent.
+    /// An output at a tick of the windows that ran last; none if it is absent.
     ///
     /// # Errors
     /// If it cannot be copied from the device.
     pub fn output(&mut self, output: usize, t: usize) -> Result<Option<Value>, Failure> {
         let Some(ready) = self.ran.clone() else { return Ok(None) };
+        let (window, t) = if ready.count > 1 { (t / ready.ticks, t % ready.ticks) } else { (0, t) };
         let Some(shown) = ready.outputs[output].iter().find(|s| s.from <= t && t < s.to) else {
             return Ok(None);
         };
-        if let Some(present) = shown.present
-            && self.cell(present, t - shown.from, &Type::condition())?.as_bool() != Some(true)
+        let row =
+            |stacked: bool| if stacked { window * (shown.to - shown.from) + t - shown.from } else { window };
+        if let Some((at, stacked)) = shown.present
+            && self.cell(at, row(stacked), &Type::condition())?.as_bool() != Some(true)
         {
             return Ok(None);
         }
         let ty = self.plan.outputs[output].ty.clone();
-        self.cell(shown.value, t - shown.from, &ty).map(Some)
+        let (at, stacked) = shown.value;
+        self.cell(at, row(stacked), &ty).map(Some)
     }
 
-    /// A result of the last window: an element of it, if it has one for each tick.
-    fn cell(&mut self, (at, stacked): (usize, bool), i: usize, ty: &Type) -> Result<Value, Failure> {
+    /// A row of a result of the last windows.
+    fn cell(&mut self, at: usize, row: usize, ty: &Type) -> Result<Value, Failure> {
         if self.copied[at].is_none() {
             self.copied[at] = Some(self.outputs[at].to_host()?);
         }
-        let Some(value) = &self.copied[at] else { return Err(Failure::call("an output was not copied")) };
-        if !stacked {
-            return Ok(value.clone());
+        match &self.copied[at] {
+            Some(Value::Tensor(all)) => {
+                let width = ty.shape.len();
+                Ok(Value::new(ty.shape.clone(), slice(all.data(), row * width, width)))
+            }
+            Some(value) => Ok(value.clone()),
+            None => Err(Failure::call("an output was not copied")),
         }
-        let width = ty.shape.len();
-        Ok(Value::new(ty.shape.clone(), slice(&value.to_data(), i * width, width)))
     }
 
     /// The value of a register; where it is not set, the constant that it is read as, if there is one.
@@ -345,6 +365,11 @@ impl Machine {
         Ok(())
     }
 
+    /// Whether a window of so many ticks computes less than a call of a device costs, or not much more.
+    pub fn is_small(&self, ticks: usize) -> bool {
+        self.work * ticks as f64 <= SMALL
+    }
+
     /// How many bytes a window takes of the host's memory if nothing is forgotten before its end: so many, and so many more for
     /// each tick. None if the backend computes on another device.
     pub fn footprint(&self) -> (u64, u64) {
@@ -369,6 +394,11 @@ pub(crate) fn starts(plan: &Plan) -> Vec<Option<Value>> {
         _ => None,
     };
     plan.registers.iter().zip(inits).map(start).collect()
+}
+
+/// The type of so many values of that type, if there are several.
+fn in_all(ty: &Type, count: usize) -> Type {
+    if count > 1 { stacked(ty, count) } else { ty.clone() }
 }
 
 /// On the device, if the backend has one.

@@ -50,8 +50,8 @@ fn site(tape: &TapeData) -> Site {
     Site { span: tape.span, what }
 }
 
-/// The elements that a tape has, or reads, or in a product those that it multiplies.
-fn work(plan: &Plan, tape: &TapeData) -> (f64, bool) {
+/// The elements that a tape has, or reads, or in a product those that it multiplies; and whether once a window.
+pub(crate) fn work(plan: &Plan, tape: &TapeData) -> (f64, bool) {
     let place = tape.place();
     let once = place.is_within(Positions::STARTS) || place.is_within(Positions::ENDS);
     let elements = |atom: &Atom| match atom {

@@ -5,6 +5,7 @@ use rml_base::EntityId;
 use rml_ir::Data;
 use rml_plan::{Kind, Plan, Reg};
 
+use crate::again::{Role, again};
 use crate::batch::Val;
 use crate::emit::routine;
 use crate::graph::Node;
@@ -15,6 +16,8 @@ use crate::window::{Cells, Window, search, window};
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Key {
     pub(crate) ticks: usize,
+    /// How many windows run in one call.
+    pub(crate) count: usize,
     pub(crate) set: Vec<bool>,
     pub(crate) searches: bool,
 }
@@ -24,6 +27,9 @@ pub(crate) struct Key {
 pub(crate) struct Ready {
     pub(crate) executable: Box<dyn Executable>,
     pub(crate) ticks: usize,
+    pub(crate) count: usize,
+    /// Whether it leaves the registers as it finds them, set or not, so that it may run in a loop.
+    pub(crate) repeats: bool,
     pub(crate) sources: Vec<Source>,
     /// Registers that change, in the order of the first results; the second number is the result that tells whether it is set.
     pub(crate) changed: Vec<(usize, Change)>,
@@ -93,17 +99,30 @@ impl Ready {
         };
         let outputs: Vec<Vec<Shown>> = outputs.iter().map(|o| o.iter().map(&mut cells).collect()).collect();
         let ended = ended.map(|ended| result(ended.node, &mut wanted));
-        let inputs: Vec<Node> = sources.iter().map(|(_, node)| *node).collect();
-        let (routine, taken) = routine(&plan.name, &graph, &inputs, &wanted);
+        let carried: Vec<usize> = changed.iter().map(|(register, _)| *register).collect();
+        let mut sources: Vec<(Role, Source, Node)> =
+            sources.into_iter().map(|(source, node)| (Role::of(source, &carried), source, node)).collect();
+        sources.sort_by_key(|(role, ..)| *role);
+        let inputs: Vec<Node> = sources.iter().map(|(.., node)| *node).collect();
+        let (mut routine, taken) = routine(&plan.name, &graph, &inputs, &wanted);
         // A result that is missing would give all behind it another place.
         debug_assert_eq!(routine.results.len(), wanted.len());
+        let roles: Vec<Role> = taken.iter().map(|i| sources[*i].0).collect();
+        let read = roles.iter().filter(|role| matches!(role, Role::Carried(_))).count();
+        let stays = |(i, change): &(usize, Change)| key.set[*i] && matches!(change, Change::Set(_));
+        let repeats = changed.iter().all(stays) && read == changed.len();
+        if key.count > 1 {
+            routine = again(routine, &roles, key.count);
+        }
         if let Err(found) = rml_backend::routine::verify(&routine) {
             return Err(Failure::call(format!("a window was lowered to no routine: {}", found.join("; "))));
         }
         Ok(Self {
             executable: backend.prepare_routine(&routine)?,
             ticks: key.ticks,
-            sources: taken.into_iter().map(|i| sources[i].0).collect(),
+            count: key.count,
+            repeats,
+            sources: taken.into_iter().map(|i| sources[i].1).collect(),
             changed,
             outputs,
             results,
@@ -111,10 +130,11 @@ impl Ready {
         })
     }
 
-    /// Where the first window among its ticks ends.
-    pub(crate) fn end(&self, results: &[Held]) -> Result<Option<usize>, Failure> {
-        let Some(ended) = self.ended else { return Ok(None) };
-        let Data::Bool(ended) = results[ended].to_host()?.to_data() else { return Ok(None) };
-        Ok(ended.iter().position(|ended| *ended).map(|t| t + 1))
+    /// Where each window ends first.
+    pub(crate) fn ends(&self, results: &[Held]) -> Result<Vec<Option<usize>>, Failure> {
+        let Some(ended) = self.ended else { return Ok(Vec::new()) };
+        let Data::Bool(ended) = results[ended].to_host()?.to_data() else { return Ok(Vec::new()) };
+        let each = ended.chunks((ended.len() / self.count).max(1));
+        Ok(each.map(|ended| ended.iter().position(|ended| *ended).map(|t| t + 1)).collect())
     }
 }

@@ -66,15 +66,71 @@ fn set(machine: &mut Machine, x: &[i64]) {
 fn a_guess_that_is_wrong_changes_nothing() {
     let mut machine = machine_of(FOUND);
     set(&mut machine, &[1, 2, 9]);
-    assert!(matches!(machine.guess(3), Ok(Some(3))));
+    assert!(matches!(machine.windows(3, 1), Ok(true)));
     assert_eq!(sum(&machine), Some(9));
     let last = machine.output(0, 2).expect("on the host");
     assert!(last.is_some_and(|n| n.as_int() == Some(9)));
     for longer_or_shorter in [[1, 9, 9], [1, 2, 3]] {
         set(&mut machine, &longer_or_shorter);
-        assert!(matches!(machine.guess(3), Ok(None)));
+        assert!(matches!(machine.windows(3, 1), Ok(false)));
         assert_eq!(sum(&machine), Some(9));
     }
+}
+
+#[test]
+fn windows_in_one_call_are_what_they_are_alone() {
+    let all = [1, 2, 9, 4, 5, 10, 7, 8, 11, 0, 0, 12];
+    let mut alone = machine_of(FOUND);
+    let mut wanted = Vec::new();
+    for x in all.chunks(3) {
+        set(&mut alone, x);
+        alone.window(3).expect("it computes");
+        wanted.push((0..3).map(|t| alone.output(0, t).expect("on the host")).collect::<Vec<_>>());
+    }
+    let mut machine = machine_of(FOUND);
+    set(&mut machine, &all);
+    assert!(matches!(machine.windows(3, 4), Ok(true)));
+    assert_eq!(sum(&machine), sum(&alone));
+    let found: Vec<_> = (0..12).map(|t| machine.output(0, t).expect("on the host")).collect();
+    assert_eq!(format!("{:?}", found.chunks(3).collect::<Vec<_>>()), format!("{wanted:?}"));
+    // What is suspect in one of them, or ends elsewhere, happens in none.
+    for wrong in [[1, 2, 9, 9, 5, 10], [1, 2, 9, i64::MIN, i64::MIN, 10]] {
+        set(&mut machine, &wrong);
+        assert!(matches!(machine.windows(3, 2), Ok(false) | Err(Fault::Suspect)));
+        assert_eq!(sum(&machine), sum(&alone));
+    }
+}
+
+/// The last input of each window, which the next one gives at its first tick; before the first one there is none.
+const LAST: &str = "plan \"last\" f32 until end
+in end: bool []
+in x: num [2]
+state r0: num [2] \"last\"
+over end: bool [] = in end
+over x: num [2] = in x
+over at first before: num [2] = r0 or x
+commit r0 at last = x
+out at first y: num [2] = before
+";
+
+#[test]
+fn a_register_that_is_not_set_yet_is_set_by_a_window_alone() {
+    let mut machine = machine_of(LAST);
+    let fill = |machine: &mut Machine, first: u8| {
+        let x: Vec<f32> = (first..first + 8).map(f32::from).collect();
+        machine.set_rows(0, 4, &|_| true, &Data::Bool(vec![false, true, false, true]), 0);
+        machine.set_rows(1, 4, &|_| true, &Data::F32(x), 0);
+    };
+    let shown = |machine: &mut Machine, t| format!("{:?}", machine.output(0, t).expect("on the host"));
+    fill(&mut machine, 0);
+    assert!(matches!(machine.windows(2, 2), Ok(false)));
+    machine.set_rows(1, 2, &|_| true, &Data::F32(vec![1.0, 2.0, 3.0, 4.0]), 0);
+    machine.window(2).expect("it computes");
+    fill(&mut machine, 10);
+    assert!(matches!(machine.windows(2, 2), Ok(true)));
+    assert!(shown(&mut machine, 0).contains("[3.0, 4.0]"), "{}", shown(&mut machine, 0));
+    assert!(shown(&mut machine, 2).contains("[12.0, 13.0]"), "{}", shown(&mut machine, 2));
+    assert_eq!(shown(&mut machine, 1), "None");
 }
 
 #[test]

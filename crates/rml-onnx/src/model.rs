@@ -1,6 +1,6 @@
 //! From a model to a `ModelProto`.
 
-use rml_backend::routine::{Given, Loop, Model, SUSPECT, SUSPICION, Slot, Step};
+use rml_backend::routine::{Body, Given, Loop, Model, SUSPECT, SUSPICION, Slot, Step};
 use rml_backend::{Function, Kind, Val};
 use rml_base::IndexVec;
 
@@ -13,7 +13,7 @@ const MOST: usize = i32::MAX as usize;
 
 pub(crate) fn write(model: &Model, note: &str) -> Result<Vec<u8>, Refused> {
     let routine = &model.routine;
-    let mut w = Writer { net: Net::default(), model, slots: IndexVec::new(), tests: Vec::new() };
+    let mut w = Writer::default();
     let (mut inputs, mut starts) = (Vec::new(), Vec::new());
     for (given, ty) in model.inputs.iter().zip(routine.input_types()) {
         let (elem, dims) = of(ty, routine.precision);
@@ -30,7 +30,7 @@ pub(crate) fn write(model: &Model, note: &str) -> Result<Vec<u8>, Refused> {
         w.slots.push(v);
     }
     routine.steps.iter().try_for_each(|step| w.step(step))?;
-    let outputs = w.outputs();
+    let outputs = w.outputs(model);
     let (nodes, constants) = w.net.finish();
     let graph = Message::default()
         .messages(1, &nodes)
@@ -43,14 +43,14 @@ pub(crate) fn write(model: &Model, note: &str) -> Result<Vec<u8>, Refused> {
     if message.len() > MOST { Err(Refused::Large(message.len() as u64)) } else { Ok(message.into_bytes()) }
 }
 
-struct Writer<'a> {
+#[derive(Default)]
+struct Writer {
     net: Net,
-    model: &'a Model,
     slots: IndexVec<Slot, V>,
     tests: Vec<V>,
 }
 
-impl Writer<'_> {
+impl Writer {
     fn step(&mut self, step: &Step) -> Result<(), Refused> {
         match step {
             Step::Call { function, args, .. } => {
@@ -67,14 +67,14 @@ impl Writer<'_> {
     }
 
     /// The results under their names.
-    fn outputs(&mut self) -> Vec<Message> {
+    fn outputs(&mut self, model: &Model) -> Vec<Message> {
         let mut outputs = Vec::new();
         let mut name = |net: &mut Net, x: &V, name: &str, doc: &str| {
             let v = V { name: name.into(), ..x.clone() };
             net.push("Identity", &[Some(x)], &[], std::slice::from_ref(&v));
             outputs.push(v.info(doc));
         };
-        for (port, slot) in self.model.outputs.iter().zip(&self.model.routine.results) {
+        for (port, slot) in model.outputs.iter().zip(&model.routine.results) {
             if !self.slots[*slot].is_empty() {
                 name(&mut self.net, &self.slots[*slot], &port.name, &port.told());
             }
@@ -154,7 +154,7 @@ fn pass(
         });
     }
     args.extend(l.whole.iter().map(|s| slots[*s].clone()));
-    let (mut results, tests) = call(net, &l.body, &args)?;
+    let (mut results, tests) = called(net, &l.body, args)?;
     if tested {
         let test = tests.into_iter().fold(params[2 + carried].clone(), |a, b| net.zip("Or", &a, &b));
         results.insert(carried, test);
@@ -165,6 +165,20 @@ fn pass(
         own.push(result);
     }
     Ok(own)
+}
+
+/// What a loop calls, in place.
+fn called(net: &mut Net, body: &Body, args: Vec<V>) -> Result<(Vec<V>, Vec<V>), Refused> {
+    let routine = match body {
+        Body::Function(function) => return call(net, function, &args),
+        Body::Routine(routine) => routine,
+    };
+    let slots = args.into_iter().collect();
+    let mut w = Writer { net: std::mem::take(net), slots, tests: Vec::new() };
+    let done = routine.steps.iter().try_for_each(|step| w.step(step));
+    *net = w.net;
+    done?;
+    Ok((routine.results.iter().map(|slot| w.slots[*slot].clone()).collect(), w.tests))
 }
 
 /// A function in place: its results, and the tests of its operators.

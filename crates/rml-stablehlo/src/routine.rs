@@ -1,6 +1,6 @@
 //! From routines to one module: calls stand one after the other, and a loop is a `while` over slices of its tensors.
 
-use rml_backend::routine::{Loop, Routine, Slot, Step};
+use rml_backend::routine::{Body, Loop, Routine, Slot, Step};
 use rml_backend::{Function, Kind, Val};
 use rml_base::{EntityId, IndexVec};
 use rml_ir::op::Op;
@@ -35,7 +35,7 @@ pub struct Module {
 
 /// Writes a routine that satisfies R1 to R4. None if the host has to draw numbers for it between its steps.
 pub fn lower_routine(routine: &Routine) -> Option<Module> {
-    if routine.functions().any(draws) {
+    if routine.functions().into_iter().any(draws) {
         return None;
     }
     let mut w = Writer::new(routine);
@@ -73,6 +73,21 @@ fn draws(function: &Function) -> bool {
     function.values.iter().any(|def| {
         matches!(&def.kind, Kind::Apply { op: Op::RandomNormal { .. }, .. }) && !def.ty.shape.is_empty()
     })
+}
+
+/// What a loop calls, in place.
+fn called(t: &mut Text, body: &Body, args: Vec<Ssa>) -> (Vec<Ssa>, Option<Ssa>) {
+    let routine = match body {
+        Body::Function(function) => return call(t, function, &args),
+        Body::Routine(routine) => routine,
+    };
+    let mut w = Writer::new(routine);
+    w.t = std::mem::take(t);
+    w.slots = args.into_iter().collect();
+    w.steps();
+    let test = w.suspect();
+    *t = w.t;
+    (routine.results.iter().map(|slot| w.slots[*slot].clone()).collect(), test)
 }
 
 /// A function in place: its results, and the test of its operators.
@@ -143,12 +158,10 @@ impl<'a> Writer<'a> {
     /// The state of a loop: the number of the pass, what is carried, what is kept, and whether something is suspect.
     fn turn(&mut self, l: &Loop) {
         let scalar = Ty::scalar(Elem::I64);
-        let results = l.body.results.iter().enumerate().skip(l.carried.len());
-        let kept: Vec<Ty> = results
-            .map(|(i, _)| {
-                Ty::of(&self.routine.slots[Slot::from_index(l.out.index() + i)], self.routine.precision)
-            })
-            .collect();
+        let kept = (l.carried.len()..l.body.result_types().len()).map(|i| {
+            Ty::of(&self.routine.slots[Slot::from_index(l.out.index() + i)], self.routine.precision)
+        });
+        let kept: Vec<Ty> = kept.collect();
         let tested = l.body.may_stop();
         let mut state = vec![self.t.int(0, &scalar)];
         state.extend(l.carried.iter().map(|s| self.slots[*s].clone()));
@@ -198,7 +211,7 @@ fn pass(t: &mut Text, l: &Loop, slots: &IndexVec<Slot, Ssa>, state: &[Ssa], test
         args.push(element(t, &slots[*slot], &at));
     }
     args.extend(l.whole.iter().map(|s| slots[*s].clone()));
-    let (results, test) = call(t, &l.body, &args);
+    let (results, test) = called(t, &l.body, args);
     let one = t.int(1, &scalar);
     let mut next = vec![t.zip("add", number, &one)];
     next.extend(results[..carried].iter().cloned());

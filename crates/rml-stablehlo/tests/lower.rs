@@ -95,6 +95,27 @@ fn a_loop_becomes_a_while_over_slices() {
 }
 
 #[test]
+fn a_routine_in_a_loop_stands_in_the_while() {
+    let text = format!(
+        "routine f32 \"again\"\ns0 input num [5, 3]\ns1 input num [0]\ns2 input num []\n\
+         loop 5 forward carried (s2) rows (s0 at 0) whole (s1) {{\n{}}}\nresult s3\nresult s4\nresult s5\n",
+        ROUTINE
+            .replace(
+                "s0 input num [3]\ns1 input num [0]\ns2 input num []",
+                "s0 input num []\ns1 input num [3]\ns2 input num [0]"
+            )
+            .replace("carried (s2) rows (s0 at 0)", "carried (s0) rows (s1 at 0)")
+            .replace("result s3\nresult s1\nresult s0", "result s3\nresult s2\nresult s1")
+    );
+    let routine = rml_backend::routine::parse(&text).unwrap();
+    assert_eq!(rml_backend::routine::verify(&routine), Ok(()));
+    let module = lower_routine(&routine).unwrap();
+    assert_eq!(module.args, [0, 2]);
+    assert_eq!(module.outputs, [Given::Computed(0), Given::Empty, Given::Computed(1)]);
+    assert_eq!(module.text.matches("\"stablehlo.while\"").count(), 2);
+}
+
+#[test]
 fn a_routine_with_normal_draws_is_no_module() {
     let text = "routine f32 \"r\"
 s0 input int []

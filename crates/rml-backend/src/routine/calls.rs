@@ -4,7 +4,7 @@ use rml_base::{EntityId, IndexVec};
 use rml_ir::Type;
 use rml_ir::op::{AxisIndex, Op};
 
-use super::{Loop, Routine, Slot, Step};
+use super::{Body, Loop, Routine, Slot, Step};
 use crate::contract::{Backend, Executable, Held, Outcome};
 use crate::error::Failure;
 use crate::function::Function;
@@ -83,10 +83,14 @@ impl Turning {
             .rows
             .iter()
             .map(|(slot, offset)| backend.prepare(&rows(routine, &routine.slots[*slot], *offset, l.count)));
-        let kept = l.body.results.iter().skip(l.carried.len());
-        let together = kept.map(|r| backend.prepare(&stack(routine, &l.body.values[*r].ty, l.count)));
+        let results = l.body.result_types();
+        let kept = results.iter().skip(l.carried.len());
+        let together = kept.map(|ty| backend.prepare(&stack(routine, ty, l.count)));
         Ok(Self {
-            body: backend.prepare(&l.body)?,
+            body: match &l.body {
+                Body::Function(function) => backend.prepare(function)?,
+                Body::Routine(inner) => backend.prepare_routine(inner)?,
+            },
             apart: apart.collect::<Result<_, _>>()?,
             together: together.collect::<Result<_, _>>()?,
             shape: l.clone(),

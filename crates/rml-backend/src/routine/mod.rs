@@ -7,7 +7,7 @@
 //! - **R1** steps read slots that stand before them: the inputs, and the results of earlier steps.
 //! - **R2** operands have the types of the function's inputs, and a value that a loop carries keeps its type.
 //! - **R3** a loop runs at least once, and its rows lie in their slots.
-//! - **R4** functions satisfy B1 to B3 and have the routine's precision; results are slots.
+//! - **R4** functions satisfy B1 to B3, routines in loops R1 to R4, and all have the routine's precision; results are slots.
 
 use std::sync::Arc;
 
@@ -61,18 +61,27 @@ pub enum Step {
         /// The slot of its first result; the others follow.
         out: Slot,
     },
-    /// A function is called again and again.
+    /// A function, or a routine, is called again and again.
     Loop(Loop),
 }
 
-/// A function that is called once for each row, from the first one on or from the last one back.
+/// What a loop calls.
+#[derive(Clone, Debug)]
+pub enum Body {
+    /// A function.
+    Function(Function),
+    /// A routine, as that of a window which runs many times.
+    Routine(Box<Routine>),
+}
+
+/// A function or a routine that is called once for each row, from the first one on or from the last one back.
 ///
 /// The inputs of the body are the carried values, the rows, and what is the same in each pass, in this order. Its results are the
 /// next values of what is carried, and then a row of each result that is kept.
 #[derive(Clone, Debug)]
 pub struct Loop {
     /// What is called.
-    pub body: Function,
+    pub body: Body,
     /// How often, at least once.
     pub count: usize,
     /// From the last row back.
@@ -113,11 +122,8 @@ impl Routine {
     pub fn repeat(&mut self, mut l: Loop) -> Vec<Slot> {
         l.out = Slot::from_index(self.slots.len());
         let carried = l.carried.len();
-        let ty = |(i, r): (usize, &crate::Val)| {
-            let ty = &l.body.values[*r].ty;
-            if i < carried { ty.clone() } else { stacked(ty, l.count) }
-        };
-        let types: Vec<Type> = l.body.results.iter().enumerate().map(ty).collect();
+        let ty = |(i, ty): (usize, Type)| if i < carried { ty } else { stacked(&ty, l.count) };
+        let types: Vec<Type> = l.body.result_types().into_iter().enumerate().map(ty).collect();
         self.steps.push(Step::Loop(l));
         types.into_iter().map(|ty| self.slots.push(ty)).collect()
     }
@@ -127,16 +133,57 @@ impl Routine {
         &self.slots.as_slice()[..self.inputs]
     }
 
+    /// The types of its results.
+    pub fn result_types(&self) -> Vec<Type> {
+        self.results.iter().filter_map(|slot| self.slots.as_slice().get(slot.index()).cloned()).collect()
+    }
+
     /// The functions that it calls.
-    pub fn functions(&self) -> impl Iterator<Item = &Function> {
-        self.steps.iter().map(|step| match step {
-            Step::Call { function, .. } | Step::Loop(Loop { body: function, .. }) => function,
-        })
+    pub fn functions(&self) -> Vec<&Function> {
+        let mut all = Vec::new();
+        for step in &self.steps {
+            match step {
+                Step::Call { function, .. } | Step::Loop(Loop { body: Body::Function(function), .. }) => {
+                    all.push(function);
+                }
+                Step::Loop(Loop { body: Body::Routine(inner), .. }) => all.extend(inner.functions()),
+            }
+        }
+        all
     }
 
     /// Whether some operator in it may have no result; see [`Function::may_stop`].
     pub fn may_stop(&self) -> bool {
-        self.functions().any(Function::may_stop)
+        self.functions().into_iter().any(Function::may_stop)
+    }
+}
+
+impl Body {
+    /// The types of its inputs.
+    pub fn input_types(&self) -> Vec<Type> {
+        match self {
+            Body::Function(function) => function.inputs().map(|(_, def)| def.ty.clone()).collect(),
+            Body::Routine(routine) => routine.input_types().to_vec(),
+        }
+    }
+
+    /// The types of its results.
+    pub fn result_types(&self) -> Vec<Type> {
+        match self {
+            Body::Function(function) => {
+                let of = |r: &crate::Val| function.values.get(*r).map(|def| def.ty.clone());
+                function.results.iter().filter_map(of).collect()
+            }
+            Body::Routine(routine) => routine.result_types(),
+        }
+    }
+
+    /// Whether some operator in it may have no result.
+    pub fn may_stop(&self) -> bool {
+        match self {
+            Body::Function(function) => function.may_stop(),
+            Body::Routine(routine) => routine.may_stop(),
+        }
     }
 }
 

@@ -14,15 +14,14 @@
 //! result s2
 //! ```
 //!
-//! The results of a step are the slots that follow.
+//! The results of a step are the slots that follow. In the place of a function in a loop a routine may stand.
 
 use std::fmt::{self, Write};
 
 use rml_base::EntityId;
 use rml_ir::text::{Commas, Cursor, Read};
 
-use super::{Loop, Routine, Slot, Step};
-use crate::function::Function;
+use super::{Body, Loop, Routine, Slot, Step};
 
 /// The routine as text.
 pub fn print(routine: &Routine) -> String {
@@ -53,7 +52,10 @@ fn write_routine(out: &mut String, routine: &Routine) -> fmt::Result {
                     Commas(&l.carried),
                     rows.join(", "),
                     Commas(&l.whole),
-                    crate::print(&l.body)
+                    match &l.body {
+                        Body::Function(function) => crate::print(function),
+                        Body::Routine(inner) => print(inner),
+                    }
                 )?;
             }
         }
@@ -81,7 +83,7 @@ pub fn parse(text: &str) -> Result<Routine, String> {
         } else if c.eat("call") {
             let args = c.list("(", ")", |c| c.id("s"))?;
             c.expect("{")?;
-            routine.call(function(&mut lines)?, args);
+            routine.call(crate::parse(&block(&mut lines)?)?, args);
         } else if c.eat("loop") {
             let l = head_of_loop(&mut c, &mut lines)?;
             routine.repeat(l);
@@ -111,7 +113,12 @@ fn head_of_loop<'a>(
     c.expect("whole")?;
     let whole = c.list("(", ")", |c| c.id("s"))?;
     c.expect("{")?;
-    let body = function(lines)?;
+    let text = block(lines)?;
+    let body = if text.starts_with("routine") {
+        Body::Routine(Box::new(parse(&text)?))
+    } else {
+        Body::Function(crate::parse(&text)?)
+    };
     Ok(Loop { body, count, backward, carried, rows, whole, out: Slot::from_index(0) })
 }
 
@@ -121,12 +128,15 @@ fn row(c: &mut Cursor<'_>) -> Read<(Slot, usize)> {
     Ok((slot, c.parse("an offset")?))
 }
 
-/// The function up to the next line `}`.
-fn function<'a>(lines: &mut impl Iterator<Item = (usize, &'a str)>) -> Result<Function, String> {
-    let mut text = String::new();
+/// What stands before the line `}` that closes the braces.
+fn block<'a>(lines: &mut impl Iterator<Item = (usize, &'a str)>) -> Result<String, String> {
+    let (mut text, mut open) = (String::new(), 0);
     for (_, line) in lines {
-        if line == "}" {
-            return crate::parse(&text);
+        match line {
+            "}" if open == 0 => return Ok(text),
+            "}" => open -= 1,
+            _ if line.ends_with('{') => open += 1,
+            _ => {}
         }
         text.push_str(line);
         text.push('\n');
@@ -169,6 +179,40 @@ result s4
         assert_eq!(print(&routine), TEXT);
         let types: Vec<String> = routine.slots.iter().map(ToString::to_string).collect();
         assert_eq!(types, ["num [4, 2]", "num [2]", "num [2]", "num [2]", "num [3, 2]"]);
+    }
+
+    const AGAIN: &str = "routine f32 \"f\"
+s0 input num [2]
+s1 input num [5, 4, 2]
+loop 5 forward carried (s0) rows (s1 at 0) whole () {
+routine f32 \"f\"
+s0 input num [2]
+s1 input num [4, 2]
+loop 4 forward carried (s0) rows (s1 at 0) whole () {
+function f32 \"f\"
+x0 input num [2]
+x1 input num [2]
+x2 num [2] = add (x0, x1)
+result x2
+}
+result s2
+result s1
+}
+result s2
+result s3
+";
+
+    #[test]
+    fn a_routine_stands_in_a_loop() {
+        let routine = parse(AGAIN).unwrap();
+        assert_eq!(verify(&routine), Ok(()));
+        assert_eq!(print(&routine), AGAIN);
+        assert_eq!(routine.functions().len(), 1);
+        let types: Vec<String> = routine.result_types().iter().map(ToString::to_string).collect();
+        assert_eq!(types, ["num [2]", "num [5, 4, 2]"]);
+        let broken = |from: &str, to: &str| verify(&parse(&AGAIN.replace(from, to)).unwrap()).unwrap_err();
+        assert!(broken("result s2\nresult s1", "result s1\nresult s2")[0].starts_with("R2"));
+        assert!(broken("s1 input num [4, 2]", "s1 input num [3, 2]")[0].starts_with("R4"));
     }
 
     #[test]

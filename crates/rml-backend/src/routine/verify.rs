@@ -3,7 +3,7 @@
 use rml_base::EntityId;
 use rml_ir::Type;
 
-use super::{Loop, Routine, Slot, Step, stacked};
+use super::{Body, Loop, Routine, Slot, Step, stacked};
 use crate::function::Function;
 
 /// Checks R1 to R4; one line for each violation.
@@ -44,16 +44,26 @@ impl Check<'_> {
             self.found.push(format!("R1: the results of a step begin at {}", step.out()));
         }
         let slot = |slot: &Slot| self.routine.slots[*slot].clone();
-        let (function, args, results) = match step {
+        let ((args, takes), results): ((Vec<Type>, Vec<Type>), Vec<Type>) = match step {
             Step::Call { function, args, .. } => {
-                (function, args.iter().map(slot).collect(), result_types(function))
+                self.function(function);
+                let results = function.results.iter().filter_map(|r| function.values.get(*r));
+                let results = results.map(|def| def.ty.clone()).collect();
+                let takes = function.inputs().map(|(_, def)| def.ty.clone()).collect();
+                ((args.iter().map(slot).collect(), takes), results)
             }
             Step::Loop(l) => {
                 let Some(args) = self.loop_args(l) else { return };
-                (&l.body, args, self.loop_results(l))
+                match &l.body {
+                    Body::Function(function) => self.function(function),
+                    Body::Routine(inner) => self.inner(inner),
+                }
+                ((args, l.body.input_types()), self.loop_results(l))
             }
         };
-        self.function(function, &args);
+        if args != takes {
+            self.found.push(format!("R2: the operands of a step for {} do not fit", step.out()));
+        }
         for ty in results {
             if self.routine.slots.as_slice().get(self.known) != Some(&ty) {
                 let slot = Slot::from_index(self.known);
@@ -83,7 +93,7 @@ impl Check<'_> {
     }
 
     fn loop_results(&mut self, l: &Loop) -> Vec<Type> {
-        let types = result_types(&l.body);
+        let types = l.body.result_types();
         let carried = l.carried.len();
         if types.len() < carried {
             self.found.push(format!("R2: {} results of a loop that carries {carried}", types.len()));
@@ -97,20 +107,21 @@ impl Check<'_> {
         types.into_iter().enumerate().map(kept).collect()
     }
 
-    fn function(&mut self, function: &Function, args: &[Type]) {
+    fn function(&mut self, function: &Function) {
         if function.precision != self.routine.precision {
             self.found.push(format!("R4: function {} has another precision", function.name));
         }
         if let Err(found) = crate::verify(function) {
             self.found.extend(found.into_iter().map(|line| format!("R4: {}: {line}", function.name)));
         }
-        if !function.inputs().map(|(_, def)| &def.ty).eq(args) {
-            self.found.push(format!("R2: the operands of function {} do not fit", function.name));
+    }
+
+    fn inner(&mut self, routine: &Routine) {
+        if routine.precision != self.routine.precision {
+            self.found.push(format!("R4: routine {} has another precision", routine.name));
+        }
+        if let Err(found) = verify(routine) {
+            self.found.extend(found.into_iter().map(|line| format!("R4: {}: {line}", routine.name)));
         }
     }
-}
-
-fn result_types(function: &Function) -> Vec<Type> {
-    let of = |r: &crate::Val| function.values.get(*r).map(|def| def.ty.clone());
-    function.results.iter().filter_map(of).collect()
 }

@@ -13,7 +13,7 @@ use super::given::append;
 
 /// A plan that runs, window after window.
 pub(super) trait Machine: fmt::Debug + Send {
-    /// Whether a guess how long a window is saves a search for its end. Else a search is the beginning of the window.
+    /// Whether a guess how long windows are saves something: a search for the end, or calls.
     const GUESSES: bool;
 
     /// Sets an input at those of the `ticks` ticks of the next window at which it is `present`, to successive rows of `data`, from row
@@ -30,8 +30,11 @@ pub(super) trait Machine: fmt::Debug + Send {
     /// Runs one window whose inputs were set. How many of its ticks are done. What goes wrong in it changes no register.
     fn window(&mut self, ticks: usize) -> Result<usize, Fault>;
 
-    /// Runs a window whose end the program finds, if it has `ticks` ticks; how many of them are done.
-    fn guess(&mut self, ticks: usize) -> Result<Option<usize>, Fault>;
+    /// Runs so many windows of `ticks` ticks each, whose ends were not looked for. Whether that happened.
+    fn windows(&mut self, ticks: usize, count: usize) -> Result<bool, Fault>;
+
+    /// Whether many windows of so many ticks in one call take less time than one by one: the call of a small window takes longer than the window.
+    fn is_small(&self, ticks: usize) -> bool;
 
     /// Looks for the end of a window that the program finds, in the first `ticks` ticks.
     fn find(&mut self, ticks: usize) -> Result<Option<usize>, Fault>;
@@ -81,8 +84,12 @@ impl<N: Number> Machine for Embedded<N> {
         self.window(ticks).map_err(suspect)
     }
 
-    fn guess(&mut self, _: usize) -> Result<Option<usize>, Fault> {
-        Ok(None)
+    fn windows(&mut self, _: usize, _: usize) -> Result<bool, Fault> {
+        Ok(false)
+    }
+
+    fn is_small(&self, _: usize) -> bool {
+        false
     }
 
     fn find(&mut self, ticks: usize) -> Result<Option<usize>, Fault> {
@@ -142,8 +149,12 @@ impl Machine for Lowered {
         self.window(ticks)
     }
 
-    fn guess(&mut self, ticks: usize) -> Result<Option<usize>, Fault> {
-        self.guess(ticks)
+    fn windows(&mut self, ticks: usize, count: usize) -> Result<bool, Fault> {
+        self.windows(ticks, count)
+    }
+
+    fn is_small(&self, ticks: usize) -> bool {
+        self.is_small(ticks)
     }
 
     fn find(&mut self, ticks: usize) -> Result<Option<usize>, Fault> {

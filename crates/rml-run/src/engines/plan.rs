@@ -302,6 +302,34 @@ node main(r: num []) -> (s, n) x = 0.0 fby (if end then 0.0 else x + r); end = x
         }
     }
 
+    /// Many windows of one length run in one call, then some that are shorter; their ends are given, or found.
+    #[test]
+    fn regular_windows_are_what_they_are_one_by_one() {
+        let net = "node back(r: num []) -> (s) s = r + (0.0 fby back s);
+node main(r: num []GIVEN) -> (s, w, n) s = back(r) every end; w = 0.5 fby (if end then w + 0.25 * s else w);
+    n = 0 fby n + 1; FOUND";
+        let lengths = [vec![3; 70], vec![2; 5], vec![3; 11], vec![1]].concat();
+        let ends: Vec<bool> = lengths.iter().flat_map(|n| (1..=*n).map(move |t| t == *n)).collect();
+        let r: Vec<f32> = ends.iter().map(|end| f32::from(u8::from(*end))).collect();
+        let shape = rml_ir::Shape::new(&[ends.len()]);
+        let column = |data| Column::new(Present::Always, Value::new(shape.clone(), data));
+        let (given, found) = (column(Data::Bool(ends.clone())), column(Data::F32(r)));
+        for (more, clause, columns) in
+            [(", end: bool []", "", vec![found.clone(), given]), ("", "end = r > 0.5;", vec![found.clone()])]
+        {
+            let text = net.replace("GIVEN", more).replace("FOUND", clause);
+            let program = compile(&Source::text("main", &*text), &Options::default()).expect("it compiles");
+            let feeding = Feeding::Windows { cycles: None };
+            let block = Block::new(ends.len(), columns);
+            let wanted = simulated(&program, feeding, &block);
+            let engine = PlanEngine::on(Arc::new(rml_backend_cpu::Cpu));
+            let mut run = engine.open(program.flat(), &Use::new(feeding)).expect("it has a plan");
+            run.feed(Inputs::Block(&block)).expect("it runs");
+            assert_eq!(rows(&mut *run), wanted, "{text}");
+            assert_eq!(run.usage().activations, lengths.len() as u64);
+        }
+    }
+
     /// Blocks are cut anywhere; what is ahead comes again, and at the end of the trace the simulator has it.
     #[test]
     fn what_looks_ahead_comes_as_late_as_it_has_to() {

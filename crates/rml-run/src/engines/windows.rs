@@ -51,8 +51,8 @@ pub(super) struct Windows<M> {
     /// What each register starts with, where that is a constant.
     starts: Vec<Option<Value>>,
     windows: u64,
-    /// How many ticks the last window had whose end was looked for, and whether the one before had as many.
-    last: (usize, bool),
+    /// How many ticks the last window had, and how many windows in a row had as many.
+    last: (usize, u64),
     /// The rows behind the inputs of cycles that are searched.
     tried: Vec<usize>,
 }
@@ -60,6 +60,10 @@ pub(super) struct Windows<M> {
 impl<M: Machine> Windows<M> {
     /// In how many cycles the end of a window is looked for first.
     const SOME: usize = 64;
+    /// How many windows run in one call.
+    const MANY: usize = 8;
+    /// After how many windows of one length in a row that is made ready.
+    const REGULAR: u64 = 32;
 
     pub(super) fn new(Planned { plan, delays, clocks }: Planned, machine: M) -> Self {
         let mut starts = vec![None; plan.registers.len()];
@@ -88,7 +92,7 @@ impl<M: Machine> Windows<M> {
             clocks,
             starts,
             windows: 0,
-            last: (0, false),
+            last: (0, 0),
             tried: Vec::new(),
         }
     }
@@ -106,6 +110,9 @@ impl<M: Machine> Windows<M> {
     fn next(&mut self, from: usize, rows: &[usize]) -> Result<Next, Diagnostic> {
         if self.foreign.contains(&true) {
             return Ok(Next::Suspect);
+        }
+        if let Some(ran) = self.guess(from, rows)? {
+            return Ok(ran);
         }
         let ticks = match &self.plan.ends {
             // Any cycles are a window; tapes of few take little memory. Those that are ahead come again, so there are not many of them.
@@ -129,12 +136,7 @@ impl<M: Machine> Windows<M> {
                     }
                 }
             }
-            Ends::Found { .. } => {
-                return match self.guess(from, rows)? {
-                    Some(ran) => Ok(ran),
-                    None => self.find(from, rows),
-                };
-            }
+            Ends::Found { .. } => return self.find(from, rows),
         };
         let runs = self.fits(from, from + ticks) && self.has_memory(ticks)?;
         Ok(if runs { Next::Window(ticks) } else { Next::Suspect })
@@ -149,23 +151,39 @@ impl<M: Machine> Windows<M> {
         self.tried = tried;
     }
 
-    /// Runs a window that is as long as the last two were, if it is.
+    /// Runs windows that are as long as the last ones were: some in one call where many were, or one whose end was not looked for. None
+    /// where it cannot be, or they are not.
     fn guess(&mut self, from: usize, rows: &[usize]) -> Result<Option<Next>, Diagnostic> {
-        let (ticks, again) = self.last;
-        if !again
-            || from + ticks > self.cycles
-            || !self.fits(from, from + ticks)
-            || !self.has_memory(ticks)?
-        {
+        let (ticks, alike) = self.last;
+        if !M::GUESSES || alike < 2 || self.ahead > 0 || self.plan.ends == Ends::Nothing {
             return Ok(None);
         }
-        self.try_inputs(from, ticks, rows);
-        match self.machine.guess(ticks) {
-            Ok(Some(done)) => Ok(Some(Next::Ran(ticks, done))),
-            // Where it has another length, nothing that was computed counts.
-            Ok(None) | Err(Fault::Suspect) => Ok(None),
-            Err(Fault::Failed(failure)) => Err(failure.into()),
+        let finds = matches!(self.plan.ends, Ends::Found { .. });
+        let many = alike >= Self::REGULAR && self.machine.is_small(ticks);
+        let counts = [many.then_some(Self::MANY), finds.then_some(1)];
+        for count in counts.into_iter().flatten() {
+            let all = ticks * count;
+            let is_there = from + all <= self.cycles && self.fits(from, from + all);
+            if !is_there || !self.ends_given(from, ticks, count) || self.machine.ask(all).is_err() {
+                continue;
+            }
+            self.try_inputs(from, all, rows);
+            match self.machine.windows(ticks, count) {
+                Ok(true) => return Ok(Some(Next::Ran(ticks, count))),
+                // Nothing that was computed counts.
+                Ok(false) | Err(Fault::Suspect) => {}
+                Err(Fault::Failed(failure)) => return Err(failure.into()),
+            }
         }
+        Ok(None)
+    }
+
+    /// Whether so many windows end after `ticks` cycles each, as far as inputs say it.
+    fn ends_given(&self, from: usize, ticks: usize, count: usize) -> bool {
+        let Ends::Given(ends) = &self.plan.ends else { return true };
+        let ended =
+            |t: usize| ends.iter().any(|(input, value)| self.given[*input as usize].truth(t) == Some(*value));
+        (0..ticks * count).all(|t| ended(from + t) == ((t + 1) % ticks == 0))
     }
 
     /// Has the plan find the end of a window, in more and more cycles, so that no tape is much longer than the window.
@@ -178,10 +196,7 @@ impl<M: Machine> Windows<M> {
             }
             self.try_inputs(from, ticks, rows);
             match self.machine.find(ticks) {
-                Ok(Some(ticks)) => {
-                    self.last = (ticks, M::GUESSES && ticks == self.last.0);
-                    return Ok(Next::Window(ticks));
-                }
+                Ok(Some(ticks)) => return Ok(Next::Window(ticks)),
                 Ok(None) if ticks == all => {
                     self.searched = ticks;
                     return Ok(Next::Open);
@@ -205,6 +220,12 @@ impl<M: Machine> Windows<M> {
         for (input, row) in self.given.iter().zip(rows) {
             *row -= cycles.clone().filter(|t| input.present.at(*t)).count();
         }
+    }
+
+    /// Adds windows that have run.
+    fn count(&mut self, ticks: usize, count: u64) {
+        self.windows += count;
+        self.last = (ticks, if ticks == self.last.0 { self.last.1 + count } else { count });
     }
 
     /// Whether a plan that waits goes on behind a block of so many cycles, of which so many are done, and how. What waits for more than
@@ -265,7 +286,7 @@ impl<M: Machine> Windows<M> {
 enum Next {
     /// A window of that many cycles, those that are ahead among them.
     Window(usize),
-    /// A window of that many cycles, which has run; so many of them are done.
+    /// Windows of that many cycles each, so many of them, which have run.
     Ran(usize, usize),
     /// A window that does not end yet.
     Open,
@@ -292,7 +313,10 @@ impl<M: Machine> Fast for Windows<M> {
                 Next::Window(ticks) => {
                     self.set_inputs(done, ticks, &mut rows);
                     match self.machine.window(ticks) {
-                        Ok(ran) => (ticks, ran),
+                        Ok(ran) => {
+                            self.count(ticks, 1);
+                            (ticks, ran)
+                        }
                         Err(Fault::Suspect) => {
                             is_suspect = true;
                             break;
@@ -300,9 +324,10 @@ impl<M: Machine> Fast for Windows<M> {
                         Err(Fault::Failed(failure)) => return Err(failure.into()),
                     }
                 }
-                Next::Ran(ticks, ran) => {
+                Next::Ran(ticks, count) => {
                     rows.copy_from_slice(&self.tried);
-                    (ticks, ran)
+                    self.count(ticks, count as u64);
+                    (ticks * count, ticks * count)
                 }
                 Next::Open => break,
                 Next::Suspect => {
@@ -317,7 +342,6 @@ impl<M: Machine> Fast for Windows<M> {
                     marks.push(self.machine.add_output(i, t, data)?);
                 }
             }
-            self.windows += 1;
             let goes_on = !self.plan.waits || self.goes_on((ticks, ran), self.cycles - done);
             done += ran;
             if !goes_on {
