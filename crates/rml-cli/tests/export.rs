@@ -17,6 +17,8 @@ node held(x: num []) -> (y)
   y = x + (0.0 fby back y);
 node windows(x: num [], end: bool []) -> (y)
   y = held(x) every end;
+node counted(i: int []) -> (suspect)
+  suspect = i + (0 fby suspect);
 ";
 
 /// What graphs have no place for.
@@ -147,6 +149,8 @@ fn graphs_say_what_goes_in_and_out() {
         out,
         "./train.onnx\nin: x, y, line_0.o.fby0, line_0.k\nout: loss, line_0.o.fby0.next, line_0.k.next\n"
     );
+    let out = folder.rml("export p.rml --node counted --format onnx").ok();
+    assert_eq!(out, "./counted.onnx\nin: i, suspect.fby0\nout: suspect_2, suspect.fby0.next, suspect\n");
     folder.rml("export p.rml --node windows --cycles 4 --format stablehlo --name net").ok();
     let text = folder.read("net.mlir");
     assert!(text.contains("// in  x: tensor<4xf32> (cycles 0 to 3)\n"), "{text}");

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rml_backend::Function;
-use rml_backend::routine::{Given, Model, Port, Role};
+use rml_backend::routine::{Given, Model, Port, Role, SUSPECT};
 use rml_base::EntityId;
 use rml_ir::op::Op;
 use rml_ir::{Type, Value};
@@ -27,7 +27,7 @@ pub fn model(plan: &Plan, ticks: usize, state: &dyn Fn(&str) -> Option<Value>) -
         Source::Register(i) | Source::Told(i) => (1, *i),
         Source::Const(k) => (2, *k),
     });
-    Build { plan, begins, window, names: BTreeSet::new() }.model(ticks)
+    Build { plan, begins, window, names: BTreeSet::from([SUSPECT.to_owned()]) }.model(ticks)
 }
 
 /// What registers are when the first window begins.

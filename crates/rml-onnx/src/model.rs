@@ -79,8 +79,10 @@ impl Writer {
                 name(&mut self.net, &self.slots[*slot], &port.name, &port.told());
             }
         }
-        let tests = std::mem::take(&mut self.tests);
-        if let Some(test) = tests.into_iter().reduce(|a, b| self.net.zip("Or", &a, &b)) {
+        if model.routine.may_stop() {
+            let tests = std::mem::take(&mut self.tests).into_iter();
+            let test = tests.reduce(|a, b| self.net.zip("Or", &a, &b));
+            let test = test.unwrap_or_else(|| self.net.splat(0.0, Elem::Bool, &[]));
             name(&mut self.net, &test, SUSPECT, SUSPICION);
         }
         outputs

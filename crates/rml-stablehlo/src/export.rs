@@ -6,7 +6,7 @@ use rml_backend::routine::{Given, Model, Port, SUSPECT, SUSPICION};
 use rml_ir::Precision;
 
 use crate::routine::Writer;
-use crate::text::{Ssa, Text, Ty, list};
+use crate::text::{Elem, Ssa, Text, Ty, list};
 
 /// The text of a module. Its function `main` takes the inputs and states, and gives the outputs and what the states become; `start` gives the
 /// states that a first call takes. Names stand where those of JAX stand, and with types in comments under `note`.
@@ -39,7 +39,8 @@ pub fn export(model: &Model, note: &str) -> String {
             names.push(port.name.as_str());
         }
     }
-    if let Some(test) = w.suspect() {
+    if routine.may_stop() {
+        let test = w.suspect().unwrap_or_else(|| w.t.splat(0.0, &Ty::scalar(Elem::I1)));
         say(&mut said, "out", SUSPECT, &test.ty, SUSPICION);
         results.push(test);
         names.push(SUSPECT);

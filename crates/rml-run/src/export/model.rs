@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rml_backend::routine::{Given, Model};
+use rml_backend::routine::{Given, Model, SUSPECT};
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Diagnostics, Error, Sources};
 use rml_driver::{Options, Program, Source};
@@ -40,7 +40,7 @@ pub struct ExportedModel {
     pub bytes: Vec<u8>,
     /// The names of what goes in: the inputs, then the states.
     pub inputs: Vec<String>,
-    /// The names of what comes out: the outputs, then what the states become.
+    /// The names of what comes out: the outputs, then what the states become, and whether something is suspect.
     pub outputs: Vec<String>,
     /// Findings that did not stop it.
     pub warnings: Diagnostics,
@@ -92,10 +92,9 @@ fn names(model: &Model) -> (Vec<String>, Vec<String>) {
         Given::Port(port) => Some(port.name.clone()),
         Given::Fixed(_) => None,
     };
-    (
-        model.inputs.iter().filter_map(port).collect(),
-        model.outputs.iter().map(|port| port.name.clone()).collect(),
-    )
+    let suspect = model.routine.may_stop().then(|| SUSPECT.to_owned());
+    let outputs = model.outputs.iter().map(|port| port.name.clone()).chain(suspect);
+    (model.inputs.iter().filter_map(port).collect(), outputs.collect())
 }
 
 /// Refuses programs whose calls have no length that is known before.
