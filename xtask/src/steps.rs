@@ -25,7 +25,7 @@ pub(crate) fn test(extent: Extent) -> Result<(), String> {
         "documentation",
         cargo(&["doc", "--workspace", "--no-deps", "--quiet"]).env("RUSTDOCFLAGS", "-D warnings"),
     )?;
-    step("tests", cargo(&["test", "--workspace", "--quiet"]).env_remove(BLESS))?;
+    step("tests", cargo(&["test", "--workspace", "--quiet", "--no-fail-fast"]).env_remove(BLESS))?;
     let rounds = if extent == Extent::Full { "50" } else { "5" };
     fuzz(&["--rounds", rounds, "--seed", "1"].map(str::to_owned))?;
     if extent == Extent::Full {
