@@ -95,7 +95,7 @@ pub(crate) enum Command {
     /// Format programs in place
     Fmt(Fmt),
     /// Train: run a node over windows of data, epoch after epoch
-    Train(Train),
+    Train(Box<Train>),
     /// Run a node with the parameters of a checkpoint, over data or as a stream
     Infer(Infer),
     /// Write a node as C99, with static memory alone

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use rml::{Diagnostic, EpochSummary, Metrics, Observer, Progress, Ran, Sources, TrainInfo};
-use serde_json::{Value, json};
 
 use crate::output::Output;
 
@@ -62,6 +61,10 @@ impl Observer for Display<'_> {
             return;
         }
         let mut text = match info.epochs {
+            Some(_) if info.validation_windows > 0 => format!(
+                "{} windows to train on, {} to validate, {} to test",
+                info.train_windows, info.validation_windows, info.test_windows
+            ),
             Some(_) => format!("{} windows to train on, {} to test", info.train_windows, info.test_windows),
             None => format!("{} windows a report, {} to evaluate it", info.train_windows, info.test_windows),
         };
@@ -93,16 +96,8 @@ impl Observer for Display<'_> {
 
     fn epoch(&mut self, summary: &EpochSummary) {
         if self.output.json() {
-            let (train, test) = (json_metrics(&summary.train, &[]), json_metrics(&summary.test, &[]));
-            let (epoch, seconds) = (summary.epoch, summary.seconds);
-            let line = match summary.ran {
-                None => json!({"epoch": epoch, "seconds": seconds, "train": train, "test": test}),
-                Some(Ran { windows, cycles }) => json!({
-                    "report": epoch, "windows": windows, "cycles": cycles, "seconds": seconds, "train": train, "test": test,
-                }),
-            };
             // A reader that went away does not stop a training that is to be saved.
-            let _ = self.output.print_json(&line.to_string());
+            let _ = self.output.print_json(&summary.json_line());
             return;
         }
         let mut text = match (summary.ran, self.epochs) {
@@ -115,8 +110,12 @@ impl Observer for Display<'_> {
             }
         };
         text.push_str(&metrics("", &summary.train, "  "));
+        text.push_str(&metrics("validation ", &summary.validation, "  "));
         text.push_str(&metrics("test ", &summary.test, "  "));
         let _ = write!(text, "{:.1} s", summary.seconds);
+        if summary.best.as_ref().is_some_and(|best| best.epoch == summary.epoch) {
+            text.push_str("  best");
+        }
         self.line(&text);
     }
 
@@ -132,12 +131,4 @@ impl Observer for Display<'_> {
 /// `loss 0.1234  accuracy 0.9832  `, each entry led by `lead` and ended by `end`.
 pub(crate) fn metrics(lead: &str, metrics: &Metrics, end: &str) -> String {
     metrics.iter().map(|(name, value)| format!("{lead}{name} {value:.4}{end}")).collect()
-}
-
-/// Metrics as a JSON object after other entries; what is not finite is a string.
-pub(crate) fn json_metrics(metrics: &Metrics, others: &[(&str, Value)]) -> Value {
-    let number =
-        |x: f64| serde_json::Number::from_f64(x).map_or_else(|| json!(format!("{x}")), Value::Number);
-    let others = others.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
-    Value::Object(others.chain(metrics.iter().map(|(name, x)| (name.clone(), number(*x)))).collect())
 }

@@ -1,6 +1,8 @@
 //! Values of flags: `name=value` settings, counts, splits.
 
-use rml::{StaticValue, TestSplit};
+use std::path::PathBuf;
+
+use rml::{Criterion, Direction, StaticValue, TestSplit};
 
 /// Arrays deeper than that are refused.
 const MAX_DEPTH: usize = 16;
@@ -51,6 +53,38 @@ pub(crate) fn above_zero(text: &str) -> Result<f64, String> {
         Ok(x) if x > 0.0 && x.is_finite() => Ok(x),
         _ => Err("expected a number above 0, e.g. 1e-5".to_owned()),
     }
+}
+
+/// What `--validate` names.
+#[derive(Clone, Debug)]
+pub(crate) enum Validation {
+    /// A part of the data.
+    Split(TestSplit),
+    /// Other data.
+    File(PathBuf),
+}
+
+/// A share or a count if it is a number, else a file.
+pub(crate) fn validation(text: &str) -> Result<Validation, String> {
+    if text.parse::<f64>().is_ok() {
+        return split(text).map(Validation::Split);
+    }
+    Ok(Validation::File(text.into()))
+}
+
+/// A metric and what is better: `accuracy:max`.
+pub(crate) fn criterion(text: &str) -> Result<Criterion, String> {
+    let expected = "expected a metric and what is better, such as loss:min or accuracy:max";
+    let (metric, direction) = text.rsplit_once(':').ok_or(expected)?;
+    let direction = match direction {
+        "min" => Direction::Min,
+        "max" => Direction::Max,
+        _ => return Err(expected.to_owned()),
+    };
+    if metric.is_empty() {
+        return Err(expected.to_owned());
+    }
+    Ok(Criterion { metric: metric.to_owned(), direction })
 }
 
 /// A share below 1 (with a point) or a count.

@@ -32,5 +32,5 @@ pub use format::Format;
 pub use json::{Cell, cells};
 pub use malformed::Wrong;
 pub use scan::Ill;
-pub use split::{order, split};
+pub use split::{Parts, order, split};
 pub use windows::{Windows, missing};

@@ -19,13 +19,28 @@ fn permutation(n: usize, seed: u64, purpose: &str, tick: u64) -> Vec<usize> {
     order
 }
 
-/// The windows to train on and those to test on, each in ascending order.
-pub fn split(windows: usize, test: usize, seed: u64) -> (Vec<usize>, Vec<usize>) {
-    let mut test_set = permutation(windows, seed, "test windows", 0);
-    let mut train_set = test_set.split_off(test.min(windows));
-    train_set.sort_unstable();
-    test_set.sort_unstable();
-    (train_set, test_set)
+/// What windows are for, each part in ascending order.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Parts {
+    /// Those to train on.
+    pub train: Vec<usize>,
+    /// Those to test on.
+    pub test: Vec<usize>,
+    /// Those to compare epochs by.
+    pub validation: Vec<usize>,
+}
+
+/// Divides windows: so many to test on, so many to compare epochs by, the others to train on. Which ones are tested does not depend on
+/// how many there are for validation.
+pub fn split(windows: usize, test: usize, validation: usize, seed: u64) -> Parts {
+    let mut order = permutation(windows, seed, "test windows", 0);
+    let mut train = order.split_off(test.saturating_add(validation).min(windows));
+    let mut validation = order.split_off(test.min(order.len()));
+    let mut test = order;
+    for part in [&mut train, &mut test, &mut validation] {
+        part.sort_unstable();
+    }
+    Parts { train, test, validation }
 }
 
 /// The order of the windows in an epoch (from 0).
@@ -42,13 +57,13 @@ mod tests {
 
     #[test]
     fn a_split_is_a_partition_that_depends_on_the_seed() {
-        let (train_set, test_set) = split(1797, 297, 0);
-        assert_eq!((train_set.len(), test_set.len()), (1500, 297));
-        let mut all = [train_set.clone(), test_set.clone()].concat();
+        let Parts { train, test: test_set, validation } = split(1797, 297, 300, 0);
+        assert_eq!((train.len(), test_set.len(), validation.len()), (1200, 297, 300));
+        let mut all = [train, test_set.clone(), validation].concat();
         all.sort_unstable();
         assert_eq!(all, (0..1797).collect::<Vec<_>>());
-        assert_ne!(test_set, split(1797, 297, 1).1);
-        assert_eq!(test_set, split(1797, 297, 0).1);
+        assert_ne!(test_set, split(1797, 297, 300, 1).test);
+        assert_eq!(test_set, split(1797, 297, 0, 0).test);
         let first = test_set.iter().filter(|w| **w < 900).count();
         assert!((120..180).contains(&first), "drawn from everywhere, {first} of 297 from the first half");
     }

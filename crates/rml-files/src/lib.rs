@@ -7,4 +7,4 @@ pub mod contents;
 pub mod memory;
 mod output;
 
-pub use output::{check_output, write_output};
+pub use output::{check_output, is_same, write_output};

@@ -109,8 +109,8 @@ fn no_folder(path: &Path, e: &io::Error) -> String {
     }
 }
 
-/// Whether two paths lead to one file.
-fn is_same(a: &Path, b: &Path) -> bool {
+/// Whether two paths lead to one file that there is.
+pub fn is_same(a: &Path, b: &Path) -> bool {
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt;

@@ -37,6 +37,9 @@ pub struct Position {
     pub windows: usize,
     /// Windows kept for testing.
     pub test: usize,
+    /// Windows kept to compare epochs by.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub validation: usize,
     /// Epochs done, or reports of a node without inputs.
     pub epoch: u64,
     /// Windows done in the epoch or report after that.
@@ -52,9 +55,32 @@ pub struct Position {
     pub data: String,
     /// The columns that were read.
     pub columns: Vec<String>,
+    /// The best epoch or report, if it is looked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub best: Option<Best>,
     /// The static parameters that were set; `None` if that was not recorded.
     #[serde(default, with = "crate::settings")]
     pub set: Option<Settings>,
+}
+
+/// The best epoch or report of a training so far.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Best {
+    /// The metric, with the windows that it is of: `validation.loss`.
+    pub metric: String,
+    /// `min` or `max`.
+    pub direction: String,
+    /// Its best value, as bits.
+    pub(crate) bits: u64,
+    /// The epoch or report, from 1.
+    pub epoch: u64,
+}
+
+impl Best {
+    /// The best value of the metric.
+    pub fn value(&self) -> f64 {
+        f64::from_bits(self.bits)
+    }
 }
 
 /// What a node without inputs has done.
@@ -70,6 +96,10 @@ pub struct Done {
     pub until: Option<(String, u64)>,
 }
 
+fn is_none(windows: &usize) -> bool {
+    *windows == 0
+}
+
 impl Position {
     /// Whether the numbers can be those of a run.
     fn is_possible(&self) -> bool {
@@ -82,7 +112,8 @@ impl Position {
                 && length.windows <= length.cycles
                 && sums();
         }
-        let train = self.windows.checked_sub(self.test).filter(|n| *n > 0);
+        let train = self.windows.checked_sub(self.test).and_then(|n| n.checked_sub(self.validation));
+        let train = train.filter(|n| *n > 0);
         let done =
             |train: usize| self.done <= train && (self.done.is_multiple_of(self.batch) || self.done == train);
         self.batch > 0
@@ -360,6 +391,7 @@ mod tests {
             shuffle: true,
             windows: 1797,
             test: 297,
+            validation: 100,
             epoch: 3,
             done: 64,
             length: None,
@@ -367,6 +399,7 @@ mod tests {
             program: "00".into(),
             data: "ff".into(),
             columns: vec!["x".into()],
+            best: None,
             set: Some(
                 [
                     ("rate".into(), StaticValue::Num(0.1)),
@@ -396,11 +429,12 @@ mod tests {
             c.position.iter_mut().for_each(f);
             Checkpoint::parse(&c.bytes().unwrap(), "c").is_err()
         };
-        assert!(!refused(&|p| p.done = 1500));
+        assert!(!refused(&|p| p.done = 1400));
         assert!(refused(&|p| p.done = 65));
         assert!(refused(&|p| p.batch = 0));
         assert!(refused(&|p| p.test = 1797));
         assert!(refused(&|p| p.windows = 3));
+        assert!(refused(&|p| p.validation = 1500));
         assert!(refused(&|p| p.sums[0].2 = u64::MAX));
         let free = |p: &mut Position, windows, report| {
             (p.batch, p.windows) = (1, 0);

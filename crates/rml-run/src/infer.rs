@@ -17,7 +17,7 @@ use states::inherited;
 
 use crate::checkpoint::{Checkpoint, Policy, Position};
 use crate::engines::Engine;
-use crate::runner::{Averages, Family, Metrics, Runner, asked_batch, batch_size};
+use crate::runner::{Averages, Family, Metrics, Runner, asked_batch, batch_size, json_metrics};
 use crate::{checkpoint, fingerprint};
 
 mod kept;
@@ -35,6 +35,8 @@ pub enum Split {
     Test,
     /// The windows that were trained on.
     Train,
+    /// The windows that training compared its epochs by.
+    Validation,
     /// All windows.
     All,
 }
@@ -139,6 +141,15 @@ pub struct InferReport {
     pub sources: Arc<Sources>,
 }
 
+impl InferReport {
+    /// A JSON object of the number of windows and the metrics.
+    pub fn json_line(&self) -> String {
+        let mut line = json_metrics(&self.metrics);
+        line.insert("windows".to_owned(), self.windows.into());
+        serde_json::Value::Object(line).to_string()
+    }
+}
+
 /// Runs a node over data with the parameters of a checkpoint. Other states that outlive their windows, such as moving averages, go on
 /// from the checkpoint, too, where both programs have them under one path (unless [`InferOptions::fresh`]). Outputs that need a column
 /// which the data lacks (a loss that needs the label, for example) are left out with a warning, unless that leaves none.
@@ -225,7 +236,7 @@ fn choose(
     else {
         return match split_asked {
             Split::Auto | Split::All => Ok((Split::All, (0..count).collect())),
-            Split::Test | Split::Train => {
+            Split::Test | Split::Train | Split::Validation => {
                 let what = match checkpoint.origin() {
                     "" => "no checkpoint says how data was split".to_owned(),
                     origin => format!("{origin} does not say how data was split"),
@@ -253,8 +264,18 @@ fn choose(
         let what = "the data is not the one that the checkpoint was made with";
         warnings.push(Diagnostic::warning(codes::DATA_CHANGED, what));
     }
-    let (train_set, test_set) = split(count, position.test, position.seed);
-    Ok(if asked == Split::Train { (Split::Train, train_set) } else { (Split::Test, test_set) })
+    let parts = split(count, position.test, position.validation, position.seed);
+    Ok(match asked {
+        Split::Train => (Split::Train, parts.train),
+        Split::Validation if parts.validation.is_empty() => {
+            let what = format!("the training of {} kept no windows for validation", checkpoint.origin());
+            return Err(Diagnostic::error(codes::NO_TEST_SPLIT, what)
+                .help("run over others (`--split test`, `train` or `all`)")
+                .into());
+        }
+        Split::Validation => (Split::Validation, parts.validation),
+        Split::Auto | Split::Test | Split::All => (Split::Test, parts.test),
+    })
 }
 
 /// What inference takes its states from.

@@ -21,7 +21,7 @@ mod stepper;
 mod trace;
 mod train;
 
-pub use checkpoint::{Checkpoint, Position};
+pub use checkpoint::{Best, Checkpoint, Position};
 pub use engines::{Engine, PlanShape};
 pub use export::model::{ExportedModel, ModelFormat, export_model};
 pub use export::{CExport, CMath, CProgram, Exported, Memory, export_c};
@@ -37,6 +37,6 @@ pub use settings::Settings;
 pub use stepper::{Element, InputPort, OutputPort, Stepper};
 pub use trace::{Cell, RunOptions, Trace, run};
 pub use train::observer::{EpochSummary, Observer, Progress, Ran, TrainInfo, TrainReport};
-pub use train::options::{Evaluate, Length, TestSplit, TrainOptions};
+pub use train::options::{Criterion, Direction, Evaluate, Length, TestSplit, TrainOptions, Validate};
 pub use train::train;
 pub use train::until::Until;

@@ -242,6 +242,22 @@ fn among(windows: &[usize]) -> String {
 /// Scalar outputs by name, averaged over rows.
 pub type Metrics = IndexMap<String, f64>;
 
+/// The names of a program's metrics.
+pub(crate) fn metric_names(program: &Program) -> Vec<String> {
+    let scalars = program.outputs().iter().filter(|o| o.ty.shape.is_scalar() && o.ty.dtype != DType::Bool);
+    scalars.map(|o| o.name.to_string()).collect()
+}
+
+/// Metrics as a JSON object.
+pub(crate) fn json_metrics(metrics: &Metrics) -> serde_json::Map<String, serde_json::Value> {
+    metrics.iter().map(|(name, x)| (name.clone(), json_number(*x))).collect()
+}
+
+/// A number in JSON; one that is not finite is a string.
+pub(crate) fn json_number(x: f64) -> serde_json::Value {
+    serde_json::Number::from_f64(x).map_or_else(|| x.to_string().into(), serde_json::Value::Number)
+}
+
 /// Averages of scalar outputs.
 #[derive(Clone, Debug)]
 pub(crate) struct Averages {

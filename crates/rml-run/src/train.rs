@@ -9,11 +9,14 @@ use rml_data::Columns;
 use rml_driver::Source;
 use training::Training;
 
+mod best;
 mod free;
 pub(crate) mod observer;
 pub(crate) mod options;
+mod records;
 mod resume;
 mod start;
+mod test;
 mod training;
 pub(crate) mod until;
 

@@ -36,12 +36,12 @@ pub use rml_files::{check_output, memory, write_output};
 pub use rml_ir::typed::StaticValue;
 pub use rml_ir::{DType, Data, InputInfo, OutputInfo, Precision, Shape, Tensor, Type, Value};
 pub use rml_run::{
-    CExport, CMath, CProgram, Cell, CheckOptions, Checked, Checkpoint, Element, Ending, Engine, EpochSummary,
-    Evaluate, ExportedModel, GradCheck, GradOptions, Gradients, Imported, InferOptions, InferReport,
-    InputPort, Length, Metrics, ModelFormat, Observer, OutputPort, Outputs, PlanShape, Position,
-    ProfileReport, Progress, Ran, RunOptions, Session, Settings, Split, Stepper, Stream, TestSplit, Trace,
-    TrainInfo, TrainOptions, TrainReport, Until, chronogram, export_c, export_model, export_params, grad,
-    gradcheck, import_params, infer, params, run, train,
+    Best, CExport, CMath, CProgram, Cell, CheckOptions, Checked, Checkpoint, Criterion, Direction, Element,
+    Ending, Engine, EpochSummary, Evaluate, ExportedModel, GradCheck, GradOptions, Gradients, Imported,
+    InferOptions, InferReport, InputPort, Length, Metrics, ModelFormat, Observer, OutputPort, Outputs,
+    PlanShape, Position, ProfileReport, Progress, Ran, RunOptions, Session, Settings, Split, Stepper, Stream,
+    TestSplit, Trace, TrainInfo, TrainOptions, TrainReport, Until, Validate, chronogram, export_c,
+    export_model, export_params, grad, gradcheck, import_params, infer, params, run, train,
 };
 pub use rml_weights::{
     ExportOptions, FileTensor, LayoutInfo, Mapping, ParamInfo, ParamList, Stored, Summary, TensorFile,

@@ -22,7 +22,7 @@ codes! {
     WINDOW_INCOMPLETE = "window-incomplete", "A value waits for cycles beyond the end of its window.";
     ENDLESS_WINDOW = "endless-window", "No window of a node that makes its data itself ends.";
     UNTIL_CONDITION = "until-condition", "The condition of `--until` cannot be read.";
-    UNKNOWN_METRIC = "unknown-metric", "The condition of `--until` is about a number that training does not report.";
+    UNKNOWN_METRIC = "unknown-metric", "`--until` or `--metric` is about a number that training does not report.";
     GOAL_MISSED = "goal-missed", "Training ended before what it was to go on for.";
     MALFORMED_CHECKPOINT = "malformed-checkpoint", "A file is not a checkpoint, or a damaged one.";
     NO_PARAMETERS = "no-parameters", "A node with parameters is to run, and no checkpoint gives them.";
@@ -44,5 +44,5 @@ codes! {
     TENSOR_TYPE = "tensor-type", "The elements of a tensor are not of the type of its parameter.";
     EXPORT_MISMATCH = "export-mismatch", "The parameters of a program have no place in the layout of another library.";
     EXPORT_REFUSED = "export-refused", "A program cannot be exported: what it is exported as has no place for it.";
-    NO_TEST_SPLIT = "no-test-split", "The checkpoint does not say which windows were kept for testing.";
+    NO_TEST_SPLIT = "no-test-split", "The checkpoint does not say which windows were kept for testing, or for validation.";
 }

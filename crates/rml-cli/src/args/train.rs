@@ -47,6 +47,9 @@ pub(crate) struct Train {
     /// Windows kept for testing: a share such as 0.2, or a count such as 297; by default 0.165, or those of the checkpoint. Without data: how many windows evaluate runs; by default 1
     #[arg(long, value_name = "SHARE|COUNT", value_parser = values::split)]
     pub(crate) test: Option<rml::TestSplit>,
+    /// Windows kept to compare epochs by, which are neither trained on nor tested: a share, a count, or a file with columns as in --data; by default none, or those of the checkpoint
+    #[arg(long, value_name = "SHARE|COUNT|FILE", value_parser = values::validation, conflicts_with = "own")]
+    pub(crate) validate: Option<values::Validation>,
     /// Take the windows in the order of the data in every epoch
     #[arg(long)]
     pub(crate) no_shuffle: bool,
@@ -56,6 +59,15 @@ pub(crate) struct Train {
     /// How often to save, in epochs or reports; 0 = at the end only
     #[arg(long, value_name = "N", default_value_t = 1, requires = "save")]
     pub(crate) save_every: u64,
+    /// Write a checkpoint there whenever an epoch or report is the best so far
+    #[arg(long, value_name = "FILE")]
+    pub(crate) best: Option<PathBuf>,
+    /// End the training after so many epochs or reports in a row without a better one
+    #[arg(long, value_name = "N", value_parser = values::positive)]
+    pub(crate) patience: Option<usize>,
+    /// Which epoch or report is the best, e.g. accuracy:max; by default loss:min. A name alone is that of the windows for validation, else of the test, else of the training; validation.NAME, test.NAME and train.NAME say which
+    #[arg(long, value_name = "NAME:min|max", value_parser = values::criterion)]
+    pub(crate) metric: Option<rml::Criterion>,
     /// Go on from that checkpoint
     #[arg(long, value_name = "FILE")]
     pub(crate) resume: Option<PathBuf>,
@@ -117,6 +129,8 @@ pub(crate) enum SplitArg {
     Test,
     /// Those that were trained on
     Train,
+    /// Those that training compared its epochs by
+    Validation,
     /// All
     All,
 }

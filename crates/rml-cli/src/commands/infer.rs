@@ -6,7 +6,7 @@ use super::profile::Measuring;
 use super::stream::stream;
 use crate::args::{Infer, SplitArg};
 use crate::output::{Output, Stop};
-use crate::progress::{json_metrics, metrics};
+use crate::progress::metrics;
 
 /// Infers.
 pub(crate) fn infer(args: &Infer, output: &mut Output) -> Result<(), Stop> {
@@ -38,6 +38,7 @@ fn infer_measured(
             None => Split::Auto,
             Some(SplitArg::Test) => Split::Test,
             Some(SplitArg::Train) => Split::Train,
+            Some(SplitArg::Validation) => Split::Validation,
             Some(SplitArg::All) => Split::All,
         },
         allow_nan: args.allow_nan,
@@ -68,8 +69,7 @@ fn over_data(
         outputs.write(file)?;
     }
     if output.json() {
-        let metrics = json_metrics(&report.metrics, &[("windows", report.windows.into())]);
-        return output.print_json(&metrics.to_string());
+        return output.print_json(&report.json_line());
     }
     output.print(&summary(&report))
 }
@@ -78,6 +78,7 @@ fn summary(report: &InferReport) -> String {
     let which = match report.split {
         Split::Test => "test ",
         Split::Train => "train ",
+        Split::Validation => "validation ",
         Split::All | Split::Auto => "",
     };
     let plural = if report.windows == 1 { "" } else { "s" };

@@ -1,23 +1,37 @@
 //! `rml train`.
 
+use std::fmt::Write as _;
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use rml::{Columns, Diagnostic, Evaluate, Length, Phase, Source, TrainOptions, TrainReport, Until, codes};
+use rml::{
+    Columns, Diagnostic, Evaluate, Length, Phase, Source, TrainOptions, TrainReport, Until, Validate, codes,
+};
 
 use super::profile::Measuring;
 use crate::args::Train;
 use crate::output::{Output, Stop};
 use crate::progress::{Display, metrics};
 use crate::signals::Signals;
+use crate::values::Validation;
 
 /// Trains, showing progress, and prints what came out.
 pub(crate) fn train(args: &Train, output: &mut Output) -> Result<(), Stop> {
     let source = Source::file(&args.program.file);
-    if let Some(save) = &args.save {
-        super::check_output(save, &source, [args.data.as_ref()])?;
+    for file in [&args.save, &args.best].into_iter().flatten() {
+        super::check_output(file, &source, [args.data.as_ref(), validation(args)])?;
+    }
+    if args.metric.is_some() && args.best.is_none() && args.patience.is_none() {
+        let d = Diagnostic::error(
+            codes::run::BAD_OPTION,
+            "`--metric` says which epoch is the best, and nothing asks for it",
+        );
+        return Err(d
+            .help("keep the best parameters (`--best FILE`), or end without a better epoch (`--patience N`)")
+            .into());
     }
     let signals = listen()?;
-    let inputs = [args.data.as_ref(), args.resume.as_ref()];
+    let inputs = [args.data.as_ref(), args.resume.as_ref(), validation(args)];
     let measuring = Measuring::begin(&args.profiling, &source, inputs, args.save.as_ref())?;
     let outcome = train_measured(args, &source, &signals, &measuring, output);
     measuring.end(outcome, output)
@@ -31,13 +45,22 @@ fn train_measured(
     output: &mut Output,
 ) -> Result<(), Stop> {
     let options = options(args, signals)?;
-    let options = TrainOptions { engine: measuring.engine(options.engine.clone()), ..options };
+    let validate = match &args.validate {
+        None => None,
+        Some(Validation::Split(split)) => Some(Validate::Split(*split)),
+        Some(Validation::File(file)) => {
+            Some(Validate::Data(measuring.time(Phase::Data, || Columns::read(file))?))
+        }
+    };
+    let engine = measuring.engine(options.engine.clone());
+    let options = TrainOptions { engine, validate, ..options };
     let read = || args.data.as_ref().map(Columns::read).transpose();
     let data = measuring.time(Phase::Data, read)?.unwrap_or_default();
     let mut display = Display::new(output);
     let outcome = rml::train(source, &data, &options, &mut display);
     display.close();
     let report = outcome?;
+    output.note(&best(args, &report));
     if report.interrupted {
         output.note(&interruption(args, &report));
         return Err(Stop::Interrupted(signals.exit_code()));
@@ -89,11 +112,15 @@ fn options(args: &Train, signals: &Signals) -> Result<TrainOptions, Stop> {
         length: length(args)?,
         seed: args.seed,
         test: args.test,
+        validate: None,
         shuffle: !args.no_shuffle,
         precision: super::precision(args.program.f64),
         allow_nan: args.allow_nan,
         save: args.save.clone(),
         save_every: args.save_every,
+        best: args.best.clone(),
+        patience: args.patience.map(|n| n as u64),
+        criterion: args.metric.clone(),
         resume: args.resume.clone(),
         engine: super::engine(&args.computing)?,
         interrupt: Some(Arc::clone(&signals.any)),
@@ -113,6 +140,33 @@ fn interruption(args: &Train, report: &TrainReport) -> String {
         }
         _ => "interrupted; nothing was saved (`--save FILE` keeps what was learned)\n".to_owned(),
     }
+}
+
+/// Other data to compare epochs by.
+fn validation(args: &Train) -> Option<&PathBuf> {
+    match &args.validate {
+        Some(Validation::File(file)) => Some(file),
+        Some(Validation::Split(_)) | None => None,
+    }
+}
+
+/// Which epoch or report was the best, and whether it ended the training.
+fn best(args: &Train, report: &TrainReport) -> String {
+    let Some(best) = &report.best else { return String::new() };
+    let what = if args.data.is_some() { "epoch" } else { "report" };
+    let metric = best.metric.replacen("train.", "", 1).replacen('.', " ", 1);
+    let mut text = format!("best {metric} {:.4} in {what} {}", best.value(), best.epoch);
+    if let Some(file) = &args.best {
+        let _ = write!(text, ", saved to {}", file.display());
+    }
+    if let Some(patience) = args.patience.filter(|_| report.out_of_patience) {
+        let _ = write!(
+            text,
+            "; ended after {patience} {what}{} without a better one",
+            if patience == 1 { "" } else { "s" }
+        );
+    }
+    text + "\n"
 }
 
 /// The metrics of the last epoch or report, those of the test windows where there are any, one a line.

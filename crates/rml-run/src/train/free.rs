@@ -7,18 +7,20 @@ use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Error};
 use rml_driver::{Options, Program, Source, interfaces};
 use rml_engine::{Snapshot, States};
+use rml_ir::Value;
 use rml_ir::flat::{Rhs, State};
 use rml_ir::op::Op;
-use rml_ir::{DType, Value};
 
+use super::best::Names;
 use super::observer::{EpochSummary, Observer, Progress, Ran, TrainInfo, TrainReport};
 use super::options::{Evaluate, Length, TestSplit, TrainOptions};
+use super::records::Records;
 use super::resume;
 use super::start::Common;
-use super::training::{finite, interrupted, parameters, save};
+use super::training::{finite, interrupted, parameters};
 use crate::checkpoint::{Checkpoint, Done, Policy, Position};
 use crate::rollout::{Reach, Rollout};
-use crate::runner::{Averages, Family, Metrics};
+use crate::runner::{Averages, Family, Metrics, metric_names};
 use crate::session::Session;
 
 /// The node that evaluates where nothing is said.
@@ -33,6 +35,7 @@ pub(super) struct Free<'a> {
     averages: Averages,
     position: Position,
     done: Done,
+    records: Records<'a>,
 }
 
 impl<'a> Free<'a> {
@@ -47,10 +50,11 @@ impl<'a> Free<'a> {
         let program = &common.program;
         let mut rollout = Rollout::open(program, &options.engine, length.look_ahead)?;
         let mut evaluation = Evaluation::new(source, length, options, &common.compile)?;
+        let test = evaluation.as_ref().map(|e| metric_names(e.rollout.session().program()));
+        let names =
+            Names { train: metric_names(program), test: test.unwrap_or_default(), validation: Vec::new() };
         if let Some(until) = &length.until {
-            let tested =
-                evaluation.as_ref().map(|e| metrics(e.rollout.session().program())).unwrap_or_default();
-            until.check(&metrics(program), &tested)?;
+            until.check(&names.train, &names.test)?;
         }
         for finding in program.warnings().iter() {
             observer.warning(finding, program.sources());
@@ -62,8 +66,8 @@ impl<'a> Free<'a> {
             until: length.until.as_ref().map(|until| (until.to_string(), 0)),
         };
         let test = evaluation.as_ref().map_or(0, |e| e.windows);
-        let fresh = Position { length: Some(begin.clone()), ..common.position(0, test, String::new()) };
-        let position = match common.before() {
+        let fresh = Position { length: Some(begin.clone()), ..common.position(0, test, 0, String::new()) };
+        let mut position = match common.before() {
             None => fresh,
             Some((before, anew)) => resume::position_without_data(before, &fresh, options, &anew, observer)?,
         };
@@ -77,7 +81,8 @@ impl<'a> Free<'a> {
         let mut averages = Averages::new(rollout.session().program());
         averages.restore(&position.sums);
         let done = position.length.clone().unwrap_or(begin);
-        Ok(Self { options, length, rollout, evaluation, averages, position, done })
+        let records = Records::new(options, &names, &mut position)?;
+        Ok(Self { options, length, rollout, evaluation, averages, position, done, records })
     }
 
     /// Trains until it is over.
@@ -85,12 +90,13 @@ impl<'a> Free<'a> {
         observer.start(&TrainInfo {
             train_windows: usize::try_from(self.done.report).unwrap_or(usize::MAX),
             test_windows: self.position.test,
+            validation_windows: 0,
             batch: self.position.batch,
             epochs: None,
             epochs_done: self.position.epoch,
             parameters: parameters(self.rollout.session().program()),
         });
-        let mut report = TrainReport { interrupted: false, epochs: Vec::new(), is_met: None, saved: false };
+        let mut report = TrainReport::default();
         let mut begin = Instant::now();
         while !self.is_over() {
             if interrupted(self.options) {
@@ -99,23 +105,23 @@ impl<'a> Free<'a> {
             }
             self.advance(observer)?;
             if self.position.done as u64 == self.done.report {
-                let summary = self.report(begin)?;
+                let mut summary = self.report(begin)?;
+                self.note_position();
+                let session = self.rollout.session();
+                self.records.add(&mut summary, session, &mut self.position, &mut report)?;
                 begin = Instant::now();
-                if self.options.save_every > 0 && self.position.epoch.is_multiple_of(self.options.save_every)
-                {
-                    report.saved = self.save()?;
-                }
                 observer.epoch(&summary);
                 report.epochs.push(summary);
             }
         }
         if self.position.done > 0 && !report.interrupted {
-            let summary = self.summary(self.position.epoch + 1, Metrics::new(), begin);
+            let summary = self.summary(self.position.epoch + 1, begin);
             observer.epoch(&summary);
             report.epochs.push(summary);
         }
         report.is_met = self.is_met();
-        report.saved = self.save()?;
+        self.note_position();
+        self.records.end(self.rollout.session(), &self.position, &mut report)?;
         Ok(report)
     }
 
@@ -130,6 +136,7 @@ impl<'a> Free<'a> {
         beyond(self.done.windows, self.length.windows)
             || beyond(self.done.cycles, self.length.cycles)
             || self.is_met() == Some(true)
+            || self.records.is_over(&self.position)
     }
 
     /// Runs some windows of the report.
@@ -163,7 +170,7 @@ impl<'a> Free<'a> {
         let evaluate = |e: &mut Evaluation| e.run(self.rollout.session());
         let test = self.evaluation.as_mut().map_or(Ok(Metrics::new()), evaluate)?;
         self.position.epoch += 1;
-        let summary = self.summary(self.position.epoch, test, begin);
+        let summary = EpochSummary { test, ..self.summary(self.position.epoch, begin) };
         if let (Some(until), Some((_, reports))) = (&self.length.until, &mut self.done.until) {
             *reports = if until.holds(&summary.train, &summary.test) { *reports + 1 } else { 0 };
         }
@@ -172,16 +179,16 @@ impl<'a> Free<'a> {
         Ok(summary)
     }
 
-    fn summary(&self, epoch: u64, test: Metrics, begin: Instant) -> EpochSummary {
+    fn summary(&self, epoch: u64, begin: Instant) -> EpochSummary {
         let ran = Ran { windows: self.done.windows, cycles: self.done.cycles };
         let seconds = begin.elapsed().as_secs_f64();
-        EpochSummary { epoch, ran: Some(ran), train: self.averages.metrics(), test, seconds }
+        EpochSummary { ran: Some(ran), seconds, ..EpochSummary::new(epoch, self.averages.metrics()) }
     }
 
-    fn save(&mut self) -> Result<bool, Error> {
+    /// Completes the position for a checkpoint.
+    fn note_position(&mut self) {
         self.position.sums = if self.position.done > 0 { self.averages.sums() } else { Vec::new() };
         self.position.length = Some(self.done.clone());
-        save(self.options, self.rollout.session(), &self.position)
     }
 }
 
@@ -284,10 +291,4 @@ fn first_ticks(program: &Program) -> States {
     let is_tick = |state: &State| ticks.contains(&&flat.equations[state.equation].lhs);
     let states = flat.states.iter().filter(|(_, state)| is_tick(state));
     states.map(|(key, _)| (Arc::clone(key), Value::Int(Evaluation::FIRST_TICK))).collect()
-}
-
-/// The names of a program's metrics.
-fn metrics(program: &Program) -> Vec<String> {
-    let scalars = program.outputs().iter().filter(|o| o.ty.shape.is_scalar() && o.ty.dtype != DType::Bool);
-    scalars.map(|o| o.name.to_string()).collect()
 }

@@ -1,6 +1,9 @@
 //! What a training run tells of itself.
 
-use crate::runner::Metrics;
+use serde_json::{Value, json};
+
+use crate::checkpoint::Best;
+use crate::runner::{Metrics, json_metrics, json_number};
 
 /// What happens during training, for whoever draws it. All methods have empty defaults.
 pub trait Observer {
@@ -32,6 +35,8 @@ pub struct TrainInfo {
     pub train_windows: usize,
     /// Windows kept for testing, or run to evaluate a report.
     pub test_windows: usize,
+    /// Windows kept to compare epochs by.
+    pub validation_windows: usize,
     /// Windows stacked at a time.
     pub batch: usize,
     /// Epochs in all; `None` for a node that makes its data itself, and reports in their place.
@@ -75,12 +80,49 @@ pub struct EpochSummary {
     pub train: Metrics,
     /// Averages of the evaluation; empty where no window is kept for it or there is no node for it.
     pub test: Metrics,
+    /// Averages over the windows for validation, if there are any.
+    pub validation: Metrics,
+    /// The best epoch or report so far, if it is looked for.
+    pub best: Option<Best>,
     /// How long it took, evaluation included, in seconds.
     pub seconds: f64,
 }
 
+impl EpochSummary {
+    /// A JSON object of it, in one line.
+    pub fn json_line(&self) -> String {
+        let mut line = serde_json::Map::new();
+        match self.ran {
+            None => line.insert("epoch".to_owned(), self.epoch.into()),
+            Some(ran) => {
+                line.insert("windows".to_owned(), ran.windows.into());
+                line.insert("cycles".to_owned(), ran.cycles.into());
+                line.insert("report".to_owned(), self.epoch.into())
+            }
+        };
+        line.insert("seconds".to_owned(), json!(self.seconds));
+        line.insert("train".to_owned(), json_metrics(&self.train).into());
+        line.insert("test".to_owned(), json_metrics(&self.test).into());
+        if !self.validation.is_empty() {
+            line.insert("validation".to_owned(), json_metrics(&self.validation).into());
+        }
+        if let Some(best) = &self.best {
+            let value = json_number(best.value());
+            let best = json!({"metric": best.metric, "value": value, "epoch": best.epoch});
+            line.insert("best".to_owned(), best);
+        }
+        Value::Object(line).to_string()
+    }
+
+    /// One that was trained, and not evaluated yet.
+    pub(super) fn new(epoch: u64, train: Metrics) -> Self {
+        let (test, validation) = (Metrics::new(), Metrics::new());
+        Self { epoch, ran: None, train, test, validation, best: None, seconds: 0.0 }
+    }
+}
+
 /// How training ended.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TrainReport {
     /// Whether it was interrupted (the checkpoint, if any, was written).
     pub interrupted: bool,
@@ -88,6 +130,10 @@ pub struct TrainReport {
     pub epochs: Vec<EpochSummary>,
     /// Whether the condition holds until which a node without inputs was to be trained; `None` if there was none.
     pub is_met: Option<bool>,
+    /// Whether it ended because the best epoch or report was too long ago.
+    pub out_of_patience: bool,
+    /// The best epoch or report, that of a run before included, if it was looked for.
+    pub best: Option<Best>,
     /// Whether a checkpoint was written.
     pub saved: bool,
 }

@@ -1,10 +1,12 @@
 //! How to train.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use indexmap::IndexMap;
+use rml_data::Columns;
 use rml_ir::Precision;
 use rml_ir::typed::StaticValue;
 
@@ -32,6 +34,15 @@ impl Default for TestSplit {
     }
 }
 
+/// What epochs are compared by, besides the test windows.
+#[derive(Clone, Debug)]
+pub enum Validate {
+    /// Windows of the data that are neither trained on nor tested.
+    Split(TestSplit),
+    /// All windows of other data.
+    Data(Columns),
+}
+
 /// What is run after each epoch, over the test windows, or after each report.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Evaluate {
@@ -42,6 +53,37 @@ pub enum Evaluate {
     Node(String),
     /// Nothing.
     Nothing,
+}
+
+/// What is better.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Direction {
+    /// A smaller number, as of a loss.
+    Min,
+    /// A greater number, as of an accuracy.
+    Max,
+}
+
+impl fmt::Display for Direction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if *self == Self::Min { "min" } else { "max" })
+    }
+}
+
+/// By which metric epochs or reports are compared.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Criterion {
+    /// `validation.NAME`, `test.NAME` or `train.NAME`. `NAME` alone is the first of these that there is.
+    pub metric: String,
+    /// What is better.
+    pub direction: Direction,
+}
+
+impl Default for Criterion {
+    /// The smallest `loss`.
+    fn default() -> Self {
+        Self { metric: "loss".to_owned(), direction: Direction::Min }
+    }
 }
 
 /// How long to train a node without inputs, which makes its data itself. Training ends where `windows`, `cycles` or `until` says so,
@@ -90,6 +132,8 @@ pub struct TrainOptions {
     pub seed: Option<u64>,
     /// What is kept for testing; by default [`TestSplit::DEFAULT_SHARE`]. Without data, how many windows are run to evaluate; by default 1.
     pub test: Option<TestSplit>,
+    /// What epochs are compared by. A run to resume that kept windows for that goes on so.
+    pub validate: Option<Validate>,
     /// Whether the windows are put in a new random order each epoch. A run to resume that did not goes on so.
     pub shuffle: bool,
     /// How `num` is computed.
@@ -100,6 +144,12 @@ pub struct TrainOptions {
     pub save: Option<PathBuf>,
     /// How often to save, in epochs or reports; 0 = at the end only.
     pub save_every: u64,
+    /// The checkpoint to write whenever an epoch or report is the best so far.
+    pub best: Option<PathBuf>,
+    /// After how many epochs or reports without a better one training ends.
+    pub patience: Option<u64>,
+    /// What the best one is; by default that with the smallest `loss`.
+    pub criterion: Option<Criterion>,
     /// The checkpoint to go on from.
     pub resume: Option<PathBuf>,
     /// What runs the program.
@@ -119,11 +169,15 @@ impl Default for TrainOptions {
             length: None,
             seed: None,
             test: None,
+            validate: None,
             shuffle: true,
             precision: Precision::F32,
             allow_nan: false,
             save: None,
             save_every: 1,
+            best: None,
+            patience: None,
+            criterion: None,
             resume: None,
             engine: Engine::default(),
             interrupt: None,

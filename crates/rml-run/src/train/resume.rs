@@ -136,6 +136,8 @@ pub(super) fn position(
         check(&mut findings, "batch size", &before.batch, &now.batch);
         let test = if options.test.is_some() { now.test } else { before.test };
         check(&mut findings, "number of test windows", &before.test, &test);
+        let validation = if options.validate.is_some() { now.validation } else { before.validation };
+        check(&mut findings, "number of windows for validation", &before.validation, &validation);
     }
     if !findings.is_empty() {
         return Err(findings.into());

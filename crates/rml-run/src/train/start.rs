@@ -9,8 +9,10 @@ use rml_driver::{Options, Program, Source, interfaces};
 use rml_ir::Precision;
 
 use super::observer::Observer;
-use super::options::{Evaluate, TestSplit, TrainOptions};
+use super::options::{Evaluate, TestSplit, TrainOptions, Validate};
+use super::records;
 use super::resume::{self, Terms};
+use super::test::Nodes;
 use crate::checkpoint::{Checkpoint, Policy, Position};
 use crate::fingerprint;
 use crate::runner::{Family, asked_batch, batch_size};
@@ -22,7 +24,7 @@ const INFER: &str = "infer";
 pub(super) struct Start {
     pub(super) family: Family,
     pub(super) windows: Windows,
-    pub(super) test: Option<(Family, Windows)>,
+    pub(super) test: Option<Nodes>,
     pub(super) position: Position,
     pub(super) resumed: Option<Checkpoint>,
 }
@@ -42,9 +44,7 @@ pub(super) struct Common {
 impl Common {
     /// Reads the checkpoint to go on from, and compiles.
     pub(super) fn new(source: &Source, data: &Columns, options: &TrainOptions) -> Result<Self, Error> {
-        if let Some(path) = &options.save {
-            rml_files::check_output(path, &source.files())?;
-        }
+        records::check(options, source)?;
         let engine = &options.engine;
         let read = |path| engine.time(Phase::Checkpoint, || Checkpoint::read(path));
         let resumed = options.resume.as_ref().map(|path| read(path)).transpose()?;
@@ -66,7 +66,7 @@ impl Common {
     }
 
     /// The position of a run that begins.
-    pub(super) fn position(&self, windows: usize, test: usize, data: String) -> Position {
+    pub(super) fn position(&self, windows: usize, test: usize, validation: usize, data: String) -> Position {
         Position {
             node: self.compile.node.clone().unwrap_or_default(),
             double: self.compile.precision == Precision::F64,
@@ -75,6 +75,7 @@ impl Common {
             shuffle: self.shuffle,
             windows,
             test,
+            validation,
             epoch: 0,
             done: 0,
             length: None,
@@ -82,6 +83,7 @@ impl Common {
             program: fingerprint::program(self.program.sources()),
             data,
             columns: self.program.inputs().iter().map(|i| i.name.to_string()).collect(),
+            best: None,
             set: Some(self.compile.set.clone()),
         }
     }
@@ -108,25 +110,42 @@ pub(super) fn start(
         observer.warning(finding, program.sources());
     }
     let columns = || fingerprint::data(data, program.inputs().iter().map(|i| &*i.name));
-    let kept = count(options.test.unwrap_or_default(), windows.count)?;
-    let fresh = common.position(windows.count, kept, engine.time(Phase::Data, columns));
+    let kept = count(options.test.unwrap_or_default(), windows.count, "testing")?;
+    let validation = match &options.validate {
+        Some(Validate::Split(split)) => count(*split, windows.count, "validation")?,
+        Some(Validate::Data(_)) | None => 0,
+    };
+    let fresh = common.position(windows.count, kept, validation, engine.time(Phase::Data, columns));
     let position = match common.before() {
         None => fresh,
         Some((before, anew)) => resume::position(before, &fresh, options, &anew, observer)?,
     };
-    check_evaluation(options, &position)?;
+    check_evaluation(options, &position, test.is_some())?;
     let Common { family, resumed, .. } = common;
     Ok(Start { family, windows, test, position, resumed })
 }
 
-/// A node that is asked for is run.
-fn check_evaluation(options: &TrainOptions, position: &Position) -> Result<(), Diagnostic> {
+/// A node that is asked for is run, and some windows are left to train on.
+fn check_evaluation(options: &TrainOptions, position: &Position, evaluates: bool) -> Result<(), Diagnostic> {
+    let Position { windows, test, validation, .. } = position;
+    if test + validation >= *windows {
+        let what = format!(
+            "{test} of {windows} windows are kept for testing and {validation} for validation, and none is left to train on"
+        );
+        return Err(Diagnostic::error(codes::BAD_OPTION, what));
+    }
+    if options.validate.is_some() && !evaluates {
+        let what = "windows are kept for validation, and no node runs over them";
+        return Err(Diagnostic::error(codes::BAD_OPTION, what)
+            .help("name the node that evaluates them (`--evaluate NODE`), or call it `infer`"));
+    }
+    let validates = *validation > 0 || matches!(options.validate, Some(Validate::Data(_)));
     match &options.evaluate {
-        Evaluate::Node(node) if position.test == 0 => Err(Diagnostic::error(
+        Evaluate::Node(node) if *test == 0 && !validates => Err(Diagnostic::error(
             codes::BAD_OPTION,
             format!("node {node} is to evaluate the test windows, and there are none"),
         )
-        .note(format!("of {} windows, none is kept for testing", position.windows))
+        .note(format!("of {windows} windows, none is kept for testing"))
         .help("keep some (`--test COUNT`), or evaluate nothing (leave `--evaluate` out)")),
         _ => Ok(()),
     }
@@ -144,7 +163,7 @@ fn test_node(
     options: &TrainOptions,
     compile: &Options,
     size: usize,
-) -> Result<Option<(Family, Windows)>, Error> {
+) -> Result<Option<Nodes>, Error> {
     let node = match &options.evaluate {
         Evaluate::Node(node) => node,
         Evaluate::Usual if interfaces(source)?.get(INFER).is_some() => INFER,
@@ -158,11 +177,17 @@ fn test_node(
     let program = family.program(size)?.clone();
     let windows = bind(data, &program, options.allow_nan)
         .map_err(|e| e.note(format!("node {node} is run after each epoch to evaluate the test windows")))?;
-    Ok(Some((family, windows)))
+    let validation = match &options.validate {
+        Some(Validate::Data(other)) => Some(bind(other, &program, options.allow_nan).map_err(|e| {
+            e.note(format!("node {node} is run after each epoch over the data to validate by"))
+        })?),
+        Some(Validate::Split(_)) | None => None,
+    };
+    Ok(Some(Nodes { family, size, windows, validation }))
 }
 
-/// How many windows are kept for testing.
-fn count(split: TestSplit, windows: usize) -> Result<usize, Error> {
+/// How many windows are kept for a purpose.
+fn count(split: TestSplit, windows: usize, purpose: &str) -> Result<usize, Error> {
     let bad = |what: String| Err(Diagnostic::error(codes::BAD_OPTION, what).into());
     #[allow(
         clippy::cast_possible_truncation,
@@ -174,12 +199,12 @@ fn count(split: TestSplit, windows: usize) -> Result<usize, Error> {
         TestSplit::Count(n) => n,
         TestSplit::Share(s) if (0.0..1.0).contains(&s) => (s * windows as f64).round() as usize,
         TestSplit::Share(s) => {
-            return bad(format!("a share of {s} of the windows cannot be kept for testing"));
+            return bad(format!("a share of {s} of the windows cannot be kept for {purpose}"));
         }
     };
     if count >= windows {
         return bad(format!(
-            "{count} of {windows} windows are kept for testing, and none is left to train on"
+            "{count} of {windows} windows are kept for {purpose}, and none is left to train on"
         ));
     }
     Ok(count)

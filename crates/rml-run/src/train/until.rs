@@ -102,16 +102,8 @@ impl Until {
         let (mut sources, mut findings) = (Sources::new(), Diagnostics::new());
         let file = sources.add(ORIGIN, &self.text);
         for c in self.comparisons.iter().filter(|c| !known.contains(&c.name)) {
-            let mut d = Diagnostic::error(codes::UNKNOWN_METRIC, format!("there is no metric `{}`", c.name))
-                .label(span(file, &c.place), "training does not report this");
-            d = match &known[..] {
-                [] => d.note("the node has no scalar output of type num or int"),
-                known => d.note(format!("there are {}", quoted(known))),
-            };
-            findings.push(match suggest(&c.name, known.iter().map(String::as_str)) {
-                Some(near) => d.help(format!("there is `{near}`")),
-                None => d.help("metrics are the scalar outputs of the trained node, and as `test.NAME` those of the node that evaluates"),
-            });
+            let label = |d: Diagnostic| d.label(span(file, &c.place), "training does not report this");
+            findings.push(unknown(&c.name, &known, label));
         }
         if findings.is_empty() { Ok(()) } else { Err(Error::new(findings, Arc::new(sources))) }
     }
@@ -123,7 +115,24 @@ impl std::fmt::Display for Until {
     }
 }
 
-fn quoted(names: &[String]) -> String {
+/// No metric has that name. `label` shows where it stands.
+pub(super) fn unknown(
+    name: &str,
+    known: &[String],
+    label: impl FnOnce(Diagnostic) -> Diagnostic,
+) -> Diagnostic {
+    let d = label(Diagnostic::error(codes::UNKNOWN_METRIC, format!("there is no metric `{name}`")));
+    let d = match known {
+        [] => d.note("the node has no scalar output of type num or int"),
+        known => d.note(format!("there are {}", quoted(known))),
+    };
+    match suggest(name, known.iter().map(String::as_str)) {
+        Some(near) => d.help(format!("there is `{near}`")),
+        None => d.help("metrics are the scalar outputs of the trained node, and as `test.NAME` those of the node that evaluates"),
+    }
+}
+
+pub(super) fn quoted(names: &[String]) -> String {
     names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }
 

@@ -1,0 +1,151 @@
+//! The best epoch of `rml train`, what it is compared by, and the end of patience.
+
+mod support;
+
+use serde_json::{Value, json};
+use support::Folder;
+
+/// Without data: the loss of report N is (N - 3)².
+const PARABOLA: &str = "
+node moving() -> (k)
+  k = param(0.0);
+
+node train() -> (loss, score)
+  k = diff_moving(true, 1.0);
+  loss = (k - 2.0) * (k - 2.0);
+  score = 0.0 - loss;
+";
+
+const LINE: &str = "
+node line(x) -> (o)
+  k = param(0.0);
+  o = k * x;
+
+node train(x: num [], y: num []) -> (loss)
+  o, _ = diff_line(x, true, 0.3 * (y - o));
+  loss = (o - y) * (o - y);
+
+node infer(x: num [], y: num []) -> (loss)
+  o = line(x);
+  loss = (o - y) * (o - y);
+";
+
+fn parabola() -> Folder {
+    Folder::new().file("p.rml", PARABOLA)
+}
+
+fn line() -> Folder {
+    let data = |shift: f64| {
+        let xs: Vec<f64> = (0..40).map(|i| f64::from(i % 8) / 4.0 - 0.9).collect();
+        let ys: Vec<f64> = xs.iter().map(|x| 3.0 * x + shift + (7.0 * x).sin()).collect();
+        json!({"x": xs, "y": ys}).to_string()
+    };
+    Folder::new().file("l.rml", LINE).file("d.json", data(0.0)).file("other.json", data(0.5))
+}
+
+fn reports(out: &str) -> Vec<Value> {
+    out.lines().map(|l| serde_json::from_str(l).expect("JSON")).collect()
+}
+
+#[test]
+fn the_best_report_is_kept_and_patience_ends_the_training() {
+    let folder = parabola();
+    let run = folder.rml("train p.rml --report 1 --windows 50 --best b --patience 4 --save s");
+    let err = run.err.clone();
+    assert!(run.ok().starts_with("train loss 16.0"), "{err}");
+    let told = "best loss 0.0000 in report 3, saved to b; ended after 4 reports without a better one";
+    assert!(err.contains(told), "{err}");
+    assert_eq!(err.matches("  best\n").count(), 3, "{err}");
+    let after = folder.rml("train p.rml --report 1 --windows 4 --resume b --message-format json").ok();
+    let after = reports(&after);
+    assert_eq!((after.len(), &after[0]["report"], &after[0]["train"]["loss"]), (1, &json!(4), &json!(1.0)));
+    let end = folder.rml("train p.rml --report 1 --windows 50 --patience 4 --resume s").ok();
+    assert_eq!(end, "nothing was left to train\n");
+}
+
+#[test]
+fn the_best_of_a_resumed_run_is_that_of_the_unbroken_one() {
+    for metric in ["", " --metric train.score:max"] {
+        let folder = parabola();
+        let train =
+            |flags: &str| folder.rml(&format!("train p.rml --report 1 --patience 9{metric} {flags}")).ok();
+        train("--windows 6 --best whole --save w");
+        train("--windows 2 --best part --save p");
+        train("--windows 6 --best part --save p --resume p");
+        let bytes = |name| std::fs::read(folder.path(name)).expect("a checkpoint");
+        assert_eq!(bytes("whole"), bytes("part"));
+        assert_eq!(bytes("w"), bytes("p"));
+    }
+}
+
+#[test]
+fn epochs_are_compared_by_windows_for_validation() {
+    let folder = line();
+    let run = folder.rml("train l.rml --data d.json --test 6 --validate 0.25 --epochs 9 --best b --save s");
+    assert!(run.err.contains("24 windows to train on, 10 to validate, 6 to test"), "{}", run.err);
+    run.ok();
+    let json = "--test 6 --validate 10 --epochs 9 --best b --message-format json";
+    let all = reports(&folder.rml(&format!("train l.rml --data d.json {json}")).ok());
+    let loss = |line: &Value, of: &str| line[of]["loss"].as_f64().expect("a loss");
+    let best = all.iter().min_by(|a, b| loss(a, "validation").total_cmp(&loss(b, "validation"))).unwrap();
+    let told = &all[8]["best"];
+    assert_eq!((&told["epoch"], &told["metric"]), (&best["epoch"], &json!("validation.loss")));
+    assert_eq!(told["value"], best["validation"]["loss"]);
+    for (split, windows, of) in [("validation", 10, "validation"), ("test", 6, "test")] {
+        let run = folder
+            .rml(&format!("infer l.rml --params b --data d.json --split {split} --message-format json"))
+            .ok();
+        let inferred: Value = serde_json::from_str(&run).expect("JSON");
+        assert_eq!(inferred["loss"], best[of]["loss"], "{split}");
+        assert_eq!(inferred["windows"], json!(windows));
+    }
+    let train: Value = serde_json::from_str(
+        &folder.rml("infer l.rml --params b --data d.json --split train --message-format json").ok(),
+    )
+    .expect("JSON");
+    assert_eq!(train["windows"], json!(24), "what validates is not trained on");
+}
+
+#[test]
+fn epochs_are_compared_by_other_data() {
+    let folder = line();
+    let run =
+        folder.rml("train l.rml --data d.json --validate other.json --epochs 3 --best b --metric loss:min");
+    assert!(run.err.contains("33 windows to train on, 40 to validate, 7 to test"), "{}", run.err);
+    assert!(run.err.contains("best validation loss "), "{}", run.err);
+    run.ok();
+    let of = |metric: &str| {
+        folder.rml(&format!("train l.rml --data d.json --validate other.json --epochs 1 --patience 1 --metric {metric}:min")).err
+    };
+    assert!(of("test.loss").contains("best test loss ") && of("train.loss").contains("best loss "));
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let folder = line().file("p.rml", PARABOLA).file("bare.rml", LINE.split("node infer").next().unwrap());
+    let train = "train l.rml --data d.json --epochs 2";
+    for (flags, told) in [
+        ("--best b --metric los:min", &["unknown-metric", "`validation.loss`", "`test.loss`"][..]),
+        ("--metric loss:min", &["bad-option", "--best FILE", "--patience N"]),
+        ("--best s --save s", &["bad-option", "both the latest and the best"]),
+        ("--best d.json", &["output-is-input"]),
+        ("--best no/such/folder", &["unwritable-file"]),
+        ("--validate 40", &["bad-option", "40 of 40 windows are kept for validation"]),
+        ("--test 20", &["bad-option", "20 for validation", "none is left"]),
+        ("--validate none.json", &["unreadable-file", "none.json"]),
+    ] {
+        let validate = if flags.contains("--validate") { "" } else { "--validate 20" };
+        folder.rml(&format!("{train} {validate} {flags}")).fails(1, told);
+    }
+    for flags in ["--metric loss --best b", "--metric :max --best b", "--patience 0", "--validate 1.5"] {
+        folder.rml(&format!("{train} {flags}")).fails(2, &["--help"]);
+    }
+    folder.rml("train p.rml --windows 3 --validate 2").fails(2, &["cannot be used with"]);
+    folder.rml("train bare.rml --data d.json --validate 4").fails(1, &["bad-option", "--evaluate NODE"]);
+    folder.rml("train l.rml --data d.json --validate 4 --epochs 1 --save c").ok();
+    folder
+        .rml("train l.rml --data d.json --validate 5 --epochs 2 --resume c")
+        .fails(1, &["resume-mismatch", "windows for validation", "expected 4, found 5"]);
+    folder.rml("train l.rml --data d.json --epochs 1 --save d").ok();
+    folder.rml("infer l.rml --params d --data d.json --split validation").fails(1, &["no-test-split"]);
+}
