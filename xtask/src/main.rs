@@ -6,6 +6,7 @@
 //! - `startup`: what the backends cost a program that does not use them.
 //! - `environments`: has Gymnasium take steps anew, and compares the environments of the library with them.
 //! - `weights`: has PyTorch, Keras and flax make weights and outputs anew, and compares `rml params` with them.
+//! - `logs`: has TensorBoard read what a training logs.
 //! - `exchange`: has JAX and ONNX Runtime run what is exported as StableHLO and ONNX, and compares.
 //! - `bench`: what calls, preparation and start-up of the backends cost; writes the table of `docs/performance.md`.
 //!   With `--save` and `--compare`: whether this tree is slower than another.
@@ -27,6 +28,7 @@ mod compare;
 mod environments;
 mod error_index;
 mod exchange;
+mod logs;
 mod microcontroller;
 mod nightly;
 mod page;
@@ -54,6 +56,7 @@ commands:
   weights install PyTorch, Keras and flax (once, into the same folder), have them make weights and outputs, and compare with those
   exchange
           install JAX and ONNX Runtime (once, into the same folder), and have them run what `rml export` writes for them
+  logs    install TensorBoard (once, into the same folder), and have it read what `rml train --log` writes
   environments
           install Gymnasium (once, into the same folder), have it take steps, and compare the environments of the library with them
   bench   time calls, preparation and start-up of the backends that are set up, and write the table of docs/performance.md
@@ -91,6 +94,7 @@ fn main() -> ExitCode {
         ["startup"] => startup::startup(),
         ["weights"] => weights::weights(),
         ["exchange"] => exchange::exchange(),
+        ["logs"] => logs::logs(),
         ["environments"] => environments::environments(),
         ["bench"] => bench::bench(),
         ["bench", "--save", name] => compare::save(name, None),

@@ -2,7 +2,7 @@
 
 use crate::setup::{self, Recipe};
 use crate::workspace::{cargo, step};
-use crate::{environments, error_index, exchange, tidy, weights};
+use crate::{environments, error_index, exchange, logs, tidy, weights};
 
 /// Set while tests run that are to write their expected output instead of comparing it.
 const BLESS: &str = "RML_BLESS";
@@ -36,6 +36,7 @@ pub(crate) fn test(extent: Extent) -> Result<(), String> {
         exported_c()?;
         weights::weights_if_possible()?;
         exchange::exchange()?;
+        logs::logs()?;
         environments::environments_if_possible()?;
         opened()?;
     }

@@ -71,6 +71,7 @@ pub(crate) const PAGES: &[(&str, &str)] = &[
     ("endless-window", include_str!("../../../docs/errors/endless-window.md")),
     ("until-condition", include_str!("../../../docs/errors/until-condition.md")),
     ("unknown-metric", include_str!("../../../docs/errors/unknown-metric.md")),
+    ("log-exists", include_str!("../../../docs/errors/log-exists.md")),
     ("goal-missed", include_str!("../../../docs/errors/goal-missed.md")),
     ("malformed-checkpoint", include_str!("../../../docs/errors/malformed-checkpoint.md")),
     ("no-parameters", include_str!("../../../docs/errors/no-parameters.md")),

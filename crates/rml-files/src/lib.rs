@@ -4,7 +4,9 @@
 //! the new one is safe on the disk. [`memory`] asks the system's files how much memory the process may take.
 
 pub mod contents;
+mod growing;
 pub mod memory;
 mod output;
 
+pub use growing::{Growing, create_folder};
 pub use output::{check_output, is_same, write_output};

@@ -43,7 +43,7 @@ pub fn write_output(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     replace(path, bytes).map_err(|why| unwritable(path, why).into())
 }
 
-fn unwritable(path: &Path, why: String) -> Diagnostic {
+pub(crate) fn unwritable(path: &Path, why: String) -> Diagnostic {
     Diagnostic::error(codes::UNWRITABLE_FILE, format!("{} cannot be written", path.display())).note(why)
 }
 

@@ -15,6 +15,8 @@ mod model;
 mod net;
 mod operators;
 
+pub use message::Message;
+
 /// The opset that models name.
 pub const OPSET: i64 = 18;
 /// The version of the format that goes with the opset.

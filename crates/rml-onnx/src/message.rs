@@ -2,33 +2,49 @@
 
 /// A message that grows.
 #[derive(Clone, Default, Debug)]
-pub(crate) struct Message(Vec<u8>);
+pub struct Message(Vec<u8>);
 
 impl Message {
     /// A whole number.
-    pub(crate) fn int(mut self, field: u64, x: i64) -> Self {
+    pub fn int(mut self, field: u64, x: i64) -> Self {
         self.varint(field << 3);
         self.varint(x.cast_unsigned());
         self
     }
 
+    /// A number of double precision.
+    #[must_use]
+    pub fn double(mut self, field: u64, x: f64) -> Self {
+        self.varint(field << 3 | 1);
+        self.0.extend_from_slice(&x.to_le_bytes());
+        self
+    }
+
+    /// A number of single precision.
+    #[must_use]
+    pub fn float(mut self, field: u64, x: f32) -> Self {
+        self.varint(field << 3 | 5);
+        self.0.extend_from_slice(&x.to_le_bytes());
+        self
+    }
+
     /// A text.
-    pub(crate) fn text(self, field: u64, x: &str) -> Self {
+    pub fn text(self, field: u64, x: &str) -> Self {
         self.bytes(field, x.as_bytes())
     }
 
     /// A message in it.
-    pub(crate) fn message(self, field: u64, x: &Message) -> Self {
+    pub fn message(self, field: u64, x: &Message) -> Self {
         self.bytes(field, &x.0)
     }
 
     /// Several fields of one number.
-    pub(crate) fn messages<'a>(self, field: u64, all: impl IntoIterator<Item = &'a Message>) -> Self {
+    pub fn messages<'a>(self, field: u64, all: impl IntoIterator<Item = &'a Message>) -> Self {
         all.into_iter().fold(self, |message, x| message.message(field, x))
     }
 
     /// Bytes.
-    pub(crate) fn bytes(mut self, field: u64, x: &[u8]) -> Self {
+    pub fn bytes(mut self, field: u64, x: &[u8]) -> Self {
         self.varint(field << 3 | 2);
         self.varint(x.len() as u64);
         self.0.extend_from_slice(x);
@@ -36,7 +52,7 @@ impl Message {
     }
 
     /// What was written.
-    pub(crate) fn into_bytes(self) -> Vec<u8> {
+    pub fn into_bytes(self) -> Vec<u8> {
         self.0
     }
 

@@ -11,6 +11,7 @@ use training::Training;
 
 mod best;
 mod free;
+mod log;
 pub(crate) mod observer;
 pub(crate) mod options;
 mod records;

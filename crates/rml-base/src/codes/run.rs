@@ -23,6 +23,7 @@ codes! {
     ENDLESS_WINDOW = "endless-window", "No window of a node that makes its data itself ends.";
     UNTIL_CONDITION = "until-condition", "The condition of `--until` cannot be read.";
     UNKNOWN_METRIC = "unknown-metric", "`--until` or `--metric` is about a number that training does not report.";
+    LOG_EXISTS = "log-exists", "The folder for the log of a training has that of another one.";
     GOAL_MISSED = "goal-missed", "Training ended before what it was to go on for.";
     MALFORMED_CHECKPOINT = "malformed-checkpoint", "A file is not a checkpoint, or a damaged one.";
     NO_PARAMETERS = "no-parameters", "A node with parameters is to run, and no checkpoint gives them.";

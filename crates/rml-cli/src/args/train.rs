@@ -68,6 +68,9 @@ pub(crate) struct Train {
     /// Which epoch or report is the best, e.g. accuracy:max; by default loss:min. A name alone is that of the windows for validation, else of the test, else of the training; validation.NAME, test.NAME and train.NAME say which
     #[arg(long, value_name = "NAME:min|max", value_parser = values::criterion)]
     pub(crate) metric: Option<rml::Criterion>,
+    /// Log each epoch or report in that folder, as metrics.jsonl, metrics.csv and events for TensorBoard; a resumed run goes on in it
+    #[arg(long, value_name = "DIR")]
+    pub(crate) log: Option<PathBuf>,
     /// Go on from that checkpoint
     #[arg(long, value_name = "FILE")]
     pub(crate) resume: Option<PathBuf>,

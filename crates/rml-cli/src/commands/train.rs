@@ -121,6 +121,7 @@ fn options(args: &Train, signals: &Signals) -> Result<TrainOptions, Stop> {
         best: args.best.clone(),
         patience: args.patience.map(|n| n as u64),
         criterion: args.metric.clone(),
+        log: args.log.clone(),
         resume: args.resume.clone(),
         engine: super::engine(&args.computing)?,
         interrupt: Some(Arc::clone(&signals.any)),

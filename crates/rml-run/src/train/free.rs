@@ -116,6 +116,7 @@ impl<'a> Free<'a> {
         }
         if self.position.done > 0 && !report.interrupted {
             let summary = self.summary(self.position.epoch + 1, begin);
+            self.records.log(&summary)?;
             observer.epoch(&summary);
             report.epochs.push(summary);
         }

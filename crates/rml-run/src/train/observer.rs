@@ -1,6 +1,6 @@
 //! What a training run tells of itself.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::checkpoint::Best;
 use crate::runner::{Metrics, json_metrics, json_number};
@@ -91,7 +91,11 @@ pub struct EpochSummary {
 impl EpochSummary {
     /// A JSON object of it, in one line.
     pub fn json_line(&self) -> String {
-        let mut line = serde_json::Map::new();
+        Value::Object(self.json()).to_string()
+    }
+
+    pub(super) fn json(&self) -> Map<String, Value> {
+        let mut line = Map::new();
         match self.ran {
             None => line.insert("epoch".to_owned(), self.epoch.into()),
             Some(ran) => {
@@ -111,7 +115,7 @@ impl EpochSummary {
             let best = json!({"metric": best.metric, "value": value, "epoch": best.epoch});
             line.insert("best".to_owned(), best);
         }
-        Value::Object(line).to_string()
+        line
     }
 
     /// One that was trained, and not evaluated yet.

@@ -150,6 +150,8 @@ pub struct TrainOptions {
     pub patience: Option<u64>,
     /// What the best one is; by default that with the smallest `loss`.
     pub criterion: Option<Criterion>,
+    /// The folder for a log of the metrics: JSON lines, a table, and events for TensorBoard.
+    pub log: Option<PathBuf>,
     /// The checkpoint to go on from.
     pub resume: Option<PathBuf>,
     /// What runs the program.
@@ -178,6 +180,7 @@ impl Default for TrainOptions {
             best: None,
             patience: None,
             criterion: None,
+            log: None,
             resume: None,
             engine: Engine::default(),
             interrupt: None,

@@ -1,4 +1,4 @@
-//! What is kept of a training run: its checkpoints, and the parameters of its best epoch or report.
+//! What is kept of a training run: its checkpoints, the parameters of its best epoch or report, and its log.
 
 use std::path::Path;
 
@@ -8,6 +8,7 @@ use rml_base::{Diagnostic, Error};
 use rml_driver::Source;
 
 use super::best::{Names, Search};
+use super::log::Log;
 use super::observer::{EpochSummary, TrainReport};
 use super::options::TrainOptions;
 use crate::checkpoint::{Checkpoint, Position};
@@ -17,6 +18,7 @@ use crate::session::Session;
 pub(super) struct Records<'a> {
     options: &'a TrainOptions,
     search: Option<Search>,
+    log: Option<Log>,
 }
 
 impl<'a> Records<'a> {
@@ -31,7 +33,9 @@ impl<'a> Records<'a> {
     ) -> Result<Self, Error> {
         let search = Search::new(options, names, position.best.as_ref())?;
         position.best = search.as_ref().and_then(|search| search.best.clone());
-        Ok(Self { options, search })
+        let open = |folder| Log::open(folder, names, position, options.resume.is_some());
+        let log = options.log.as_ref().map(|folder| open(folder)).transpose()?;
+        Ok(Self { options, search, log })
     }
 
     /// Whether the best epoch or report is too long ago.
@@ -60,10 +64,26 @@ impl<'a> Records<'a> {
                 self.write(path, session, position)?;
             }
         }
-        if *save_every > 0 && position.epoch.is_multiple_of(*save_every) {
+        // And the log before it, for the same reason. If it fails, the checkpoint is the last that is done.
+        let logged = self.log(summary);
+        if logged.is_err() || (*save_every > 0 && position.epoch.is_multiple_of(*save_every)) {
             self.save(session, position, report)?;
         }
-        Ok(())
+        logged.map_err(|e| {
+            let e = e.note(format!("this is not in the log: {}", summary.json_line()));
+            match &self.options.save {
+                Some(file) => e.note(format!("what was learned is saved in {}", file.display())),
+                None => e,
+            }
+        })
+    }
+
+    /// Logs an epoch or report, if there is a log.
+    ///
+    /// # Errors
+    /// A file that cannot be written.
+    pub(super) fn log(&mut self, summary: &EpochSummary) -> Result<(), Error> {
+        self.log.as_mut().map_or(Ok(()), |log| log.add(summary))
     }
 
     /// At the end, be it an interruption.

@@ -1,0 +1,178 @@
+//! The log of `rml train`: what stands in it, after interruptions too, and what is refused.
+
+mod support;
+
+use std::process::Command;
+
+use serde_json::{Value, json};
+use support::Folder;
+
+/// The loss of report N is (N - 3)²; the evaluation gives `k`.
+const PARABOLA: &str = "
+node moving() -> (k)
+  k = param(0.0);
+
+node train() -> (loss, root)
+  k = diff_moving(true, 1.0);
+  loss = (k - 2.0) * (k - 2.0);
+  root = sqrt(0.0 - k);
+
+node evaluate() -> (k)
+  k = moving();
+";
+
+const LINE: &str = "
+node line(x) -> (o)
+  k = param(0.0);
+  o = k * x;
+
+node train(x: num [], y: num []) -> (loss)
+  o, _ = diff_line(x, true, 0.3 * (y - o));
+  loss = (o - y) * (o - y);
+
+node infer(x: num [], y: num []) -> (loss)
+  o = line(x);
+  loss = (o - y) * (o - y);
+";
+
+fn folder() -> Folder {
+    Folder::new()
+        .file("p.rml", PARABOLA)
+        .file("l.rml", LINE)
+        .file("d.json", json!({"x": [0.1, 0.4, -0.3, 0.9, 0.6], "y": [0.3, 1.0, -1.0, 2.5, 2.0]}).to_string())
+}
+
+/// The lines of a log, without what the clock says.
+fn lines(folder: &Folder, log: &str) -> Vec<Value> {
+    let text = folder.read(&format!("{log}/metrics.jsonl"));
+    let line = |line: &str| {
+        let mut line: Value = serde_json::from_str(line).expect("JSON");
+        let entries = line.as_object_mut().expect("an object");
+        for of_the_clock in ["time", "seconds"] {
+            assert!(entries.remove(of_the_clock).is_some_and(|x| x.is_number()), "{text}");
+        }
+        line
+    };
+    text.lines().map(line).collect()
+}
+
+/// The cells of the table, without what the clock says.
+fn table(folder: &Folder, log: &str) -> Vec<String> {
+    let text = folder.read(&format!("{log}/metrics.csv"));
+    let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
+    let keeps = |column: &usize| !["time", "seconds"].contains(&rows[0][*column]);
+    let kept = |row: &Vec<&str>| (0..row.len()).filter(keeps).map(|i| row[i]).collect::<Vec<_>>().join(",");
+    rows.iter().map(kept).collect()
+}
+
+#[test]
+fn a_log_has_what_is_reported() {
+    let folder = folder();
+    let flags = "--validate 1 --test 1 --epochs 3 --no-shuffle";
+    folder.rml(&format!("train l.rml --data d.json {flags} --log runs/a")).ok();
+    let reported = folder.rml(&format!("train l.rml --data d.json {flags} --message-format json")).ok();
+    let reported = reported.lines().map(|line| {
+        let mut line: Value = serde_json::from_str(line).expect("JSON");
+        line.as_object_mut().expect("an object").remove("seconds");
+        line
+    });
+    let reported: Vec<Value> = reported.collect();
+    assert_eq!(lines(&folder, "runs/a"), reported);
+    let table = table(&folder, "runs/a");
+    assert_eq!(table[0], "epoch,loss,validation.loss,test.loss");
+    let cell = |of: &str| reported[2][of]["loss"].to_string();
+    assert_eq!(table[3], format!("3,{},{},{}", cell("train"), cell("validation"), cell("test")));
+    let run: Value = serde_json::from_str(&folder.read("runs/a/run.json")).expect("JSON");
+    assert_eq!((&run["node"], &run["seed"]), (&json!("train"), &json!(0)));
+}
+
+#[test]
+fn what_is_not_finite_is_logged_and_a_part_of_a_report_too() {
+    let folder = folder();
+    folder.rml("train p.rml --report 2 --windows 3 --allow-nan --log a").ok();
+    let rows = ["report,windows,cycles,loss,root,test.k", "1,2,2,2.5,NaN,2.0", "2,3,3,0.0,NaN,"];
+    assert_eq!(table(&folder, "a"), rows);
+    assert_eq!(lines(&folder, "a")[0]["train"], json!({"loss": 2.5, "root": "NaN"}));
+}
+
+#[test]
+fn the_log_of_a_resumed_run_is_that_of_the_unbroken_one() {
+    let folder = folder();
+    let train = |flags: &str| folder.rml(&format!("train p.rml --report 2 --allow-nan {flags}")).ok();
+    train("--windows 12 --log whole");
+    train("--windows 5 --log part --save s --save-every 2");
+    train("--windows 10 --log part --resume s");
+    let at_its_end = folder.read("part/metrics.jsonl") + r#"{"report": 6, "ti"#;
+    std::fs::write(folder.path("part/metrics.jsonl"), at_its_end).expect("a file");
+    train("--windows 12 --log part --resume s");
+    assert_eq!(lines(&folder, "part"), lines(&folder, "whole"));
+    assert_eq!(table(&folder, "part"), table(&folder, "whole"));
+    train("--windows 12 --log late --resume s");
+    assert_eq!(lines(&folder, "late")[..], lines(&folder, "whole")[2..], "a log may begin later");
+}
+
+#[test]
+fn logs_of_other_runs_stay_as_they_are() {
+    let folder = folder().file("file", "text");
+    let train = |flags: &str| folder.rml(&format!("train p.rml --report 1 --windows 4 --allow-nan {flags}"));
+    train("--log a --save s").ok();
+    let before = folder.read("a/metrics.jsonl");
+    train("--log a").fails(1, &["log-exists", "--resume FILE"]);
+    train("--log b --seed 3 --save other").ok();
+    train("--log a --resume other").fails(1, &["resume-mismatch", "another run", "\"seed\":3"]);
+    assert_eq!(folder.read("a/metrics.jsonl"), before);
+    train("--log file").fails(1, &["unwritable-file", "file"]);
+    train("--log file/in/it").fails(1, &["unwritable-file", "file/in/it"]);
+    train("--log c --metric k:max --best x --until 'no > 1'").fails(1, &["unknown-metric"]);
+    assert!(!folder.path("c").exists(), "what is wrong is said before anything is written");
+    std::fs::write(folder.path("a/metrics.jsonl"), "nonsense\n{}\n").expect("a file");
+    train("--log a --resume s").fails(1, &["malformed-data", "line 1"]);
+    assert_eq!(folder.read("a/metrics.jsonl"), "nonsense\n{}\n");
+}
+
+/// No file may have more than two blocks, as on a full disk.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_ends_the_training_and_loses_nothing() {
+    let folder = folder();
+    let train = "train p.rml --report 1 --windows 40 --allow-nan --save s";
+    let limited = format!("trap '' XFSZ; ulimit -f 8; exec rml {train} --save-every 0 --log a");
+    let run = folder.shell(&limited).output().expect("a shell");
+    let err = String::from_utf8(run.stderr).expect("UTF-8");
+    assert_eq!(run.status.code(), Some(1), "{err}");
+    assert!(err.contains("unwritable-file") && err.contains("is saved in s"), "{err}");
+    let logged = lines(&folder, "a").len();
+    assert!((5..40).contains(&logged), "{logged} lines, each of them whole");
+    assert!(
+        err.contains(&format!("\"report\":{}", logged + 1)),
+        "what is not in the log is in the message: {err}"
+    );
+    folder.rml(&format!("{train} --log a --resume s")).ok();
+    folder.rml(&format!("{train} --log whole")).ok();
+    let (whole, resumed) = (lines(&folder, "whole"), lines(&folder, "a"));
+    assert_eq!(
+        (whole.len(), resumed.len()),
+        (40, 39),
+        "the line that did not fit is the only one that is missing"
+    );
+    assert_eq!((&whole[..logged], &whole[logged + 1..]), (&resumed[..logged], &resumed[logged..]));
+}
+
+/// Where `RML_TENSORBOARD` names a Python with TensorBoard, as `cargo xtask logs` sets it.
+#[test]
+fn tensorboard_reads_the_events() {
+    let Some(python) = std::env::var_os("RML_TENSORBOARD") else { return };
+    let folder = folder();
+    let train = |flags: &str| folder.rml(&format!("train p.rml --report 1 --allow-nan --log a {flags}")).ok();
+    train("--windows 4 --save s --save-every 3");
+    train("--windows 6 --resume s");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/logs/read.py");
+    let read = Command::new(python).arg(script).arg(folder.path("a")).output().expect("Python starts");
+    let text = String::from_utf8(read.stdout).expect("UTF-8");
+    assert!(read.status.success(), "{text}{}", String::from_utf8_lossy(&read.stderr));
+    let numbers: Value = serde_json::from_str(&text.replace("NaN", "null")).expect("JSON");
+    let steps = |values: [f64; 6]| json!((1..).zip(values).collect::<Vec<(u64, f64)>>());
+    assert_eq!(numbers["train/loss"], steps([4.0, 1.0, 0.0, 1.0, 4.0, 9.0]));
+    assert_eq!(numbers["test/k"], steps([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]));
+    assert_eq!(numbers["train/root"][1], json!([2, null]));
+}

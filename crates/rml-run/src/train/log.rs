@@ -1,0 +1,215 @@
+//! The log of a training: a folder with what each epoch or report gave, as JSON lines, as a table, and as events for TensorBoard.
+//!
+//! The lines are what counts; the other two are made of them. A resumed run cuts off what was logged beyond its checkpoint, since it does that
+//! again.
+
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use rml_base::codes::run as codes;
+use rml_base::{Diagnostic, Error};
+use rml_files::{Growing, contents, create_folder, write_output};
+use serde_json::{Map, Value, json};
+
+use super::best::Names;
+use super::observer::EpochSummary;
+use crate::checkpoint::Position;
+
+mod events;
+
+/// What tells the runs of a folder apart.
+const RUN: &str = "run.json";
+const LINES: &str = "metrics.jsonl";
+const TABLE: &str = "metrics.csv";
+/// TensorBoard looks for `tfevents` in names.
+const EVENTS: &str = "events.out.tfevents.rml";
+
+/// An epoch or report: a line of the log.
+type Row = Map<String, Value>;
+
+/// A log to which epochs or reports are added.
+pub(super) struct Log {
+    lines: Growing,
+    table: Growing,
+    events: Growing,
+    columns: Vec<Column>,
+}
+
+/// A column of the table: an entry of the line, or one in an entry of it.
+struct Column {
+    name: String,
+    path: (&'static str, Option<String>),
+}
+
+impl Log {
+    /// Begins a log in a folder, or goes on with that of the run that is resumed.
+    ///
+    /// # Errors
+    /// A folder that cannot be written, or has the log of another run.
+    pub(super) fn open(
+        folder: &Path,
+        names: &Names,
+        position: &Position,
+        resumed: bool,
+    ) -> Result<Self, Error> {
+        let run = run(position);
+        let is_there = [RUN, LINES, TABLE, EVENTS].iter().any(|name| folder.join(name).exists());
+        let rows = match (is_there, resumed) {
+            (false, _) => Vec::new(),
+            (true, false) => return Err(exists(folder).into()),
+            (true, true) => rows(folder, &run, position.epoch)?,
+        };
+        create_folder(folder)?;
+        let columns = columns(names, position.length.is_some());
+        let header = columns.iter().map(|c| &*c.name).collect::<Vec<_>>().join(",") + "\n";
+        let mut table = header.into_bytes();
+        let mut lines = Vec::new();
+        let mut events = events::beginning(rows.first().map_or_else(now, time));
+        for row in &rows {
+            lines.extend(line(row));
+            table.extend(cells(row, &columns));
+            events.extend(event(row));
+        }
+        let begin = |name: &str, bytes: &[u8]| {
+            let path = folder.join(name);
+            write_output(&path, bytes)?;
+            Growing::open(&path)
+        };
+        begin(RUN, format!("{run:#}\n").as_bytes())?;
+        let (lines, table, events) = (begin(LINES, &lines)?, begin(TABLE, &table)?, begin(EVENTS, &events)?);
+        Ok(Self { lines, table, events, columns })
+    }
+
+    /// Adds an epoch or report.
+    ///
+    /// # Errors
+    /// A file that cannot be written.
+    pub(super) fn add(&mut self, summary: &EpochSummary) -> Result<(), Error> {
+        let mut row = summary.json();
+        row.insert("time".to_owned(), json!(now()));
+        self.lines.write(&line(&row))?;
+        self.table.write(&cells(&row, &self.columns))?;
+        self.events.write(&event(&row))
+    }
+}
+
+/// What tells a run apart: what a resumed run has in common with the one before.
+fn run(position: &Position) -> Value {
+    let set = position.set.iter().flatten().map(|(name, value)| (name.clone(), value.to_string().into()));
+    json!({
+        "node": position.node,
+        "seed": position.seed,
+        "double": position.double,
+        "batch": position.batch,
+        "shuffle": position.shuffle,
+        "windows": position.windows,
+        "set": Value::Object(set.collect()),
+    })
+}
+
+fn exists(folder: &Path) -> Diagnostic {
+    Diagnostic::error(codes::LOG_EXISTS, format!("{} has the log of a run already", folder.display()))
+        .note("it is left as it is")
+        .help("log to another folder (`--log DIR`), or go on with that run (`--resume FILE`)")
+}
+
+/// The rows of the log up to an epoch or report.
+fn rows(folder: &Path, run: &Value, epoch: u64) -> Result<Vec<Row>, Error> {
+    let before = read(&folder.join(RUN))?;
+    let before: Option<Value> = serde_json::from_slice(&before.bytes).ok();
+    if before.as_ref() != Some(run) {
+        let what = format!("the log in {} is that of another run", folder.display());
+        let found = before.map_or("none".to_owned(), |before| before.to_string());
+        return Err(Diagnostic::error(codes::RESUME_MISMATCH, what)
+            .note(format!("expected {run}, found {found}"))
+            .help("log to the folder of the run to resume, or to a new one (`--log DIR`)")
+            .into());
+    }
+    let path = folder.join(LINES);
+    let file = read(&path)?;
+    let mut rows = Vec::new();
+    let mut all = file.bytes.split_inclusive(|byte| *byte == b'\n').enumerate().peekable();
+    while let Some((at, line)) = all.next() {
+        let row: Option<Row> = serde_json::from_slice(line).ok();
+        match row.and_then(|row| Some((number(&row)?, row))) {
+            Some((n, row)) if n <= epoch => rows.push(row),
+            Some(_) => {}
+            // What the process was writing when it was ended.
+            None if all.peek().is_none() => {}
+            None => {
+                let what = format!("{} is not the log of a training", path.display());
+                let note = format!("line {} is not a JSON object of an epoch or a report", at + 1);
+                return Err(Diagnostic::error(codes::MALFORMED_DATA, what)
+                    .note(note)
+                    .help("log to a new folder (`--log DIR`)")
+                    .into());
+            }
+        }
+    }
+    Ok(rows)
+}
+
+fn read(path: &Path) -> Result<contents::Contents, Error> {
+    Ok(contents::data(path)?)
+}
+
+fn line(row: &Row) -> Vec<u8> {
+    let mut line = Value::Object(row.clone()).to_string().into_bytes();
+    line.push(b'\n');
+    line
+}
+
+/// The number of the epoch or report.
+fn number(row: &Row) -> Option<u64> {
+    row.get("epoch").or_else(|| row.get("report"))?.as_u64()
+}
+
+fn time(row: &Row) -> f64 {
+    row.get("time").and_then(Value::as_f64).unwrap_or_default()
+}
+
+/// A line of the table. A metric without a value has an empty cell.
+fn cells(row: &Row, columns: &[Column]) -> Vec<u8> {
+    let cell = |column: &Column| {
+        let value = row.get(column.path.0)?;
+        let value = column.path.1.as_ref().map_or(Some(value), |name| value.get(name))?;
+        Some(value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+    };
+    let cells: Vec<String> = columns.iter().map(|column| cell(column).unwrap_or_default()).collect();
+    (cells.join(",") + "\n").into_bytes()
+}
+
+/// The parts of a line that hold metrics, and what stands before their names in the table.
+const PARTS: [(&str, &str); 3] = [("train", ""), ("validation", "validation."), ("test", "test.")];
+
+fn columns(names: &Names, has_reports: bool) -> Vec<Column> {
+    let first: &[&str] = if has_reports {
+        &["report", "windows", "cycles", "seconds", "time"]
+    } else {
+        &["epoch", "seconds", "time"]
+    };
+    let first = first.iter().map(|name| Column { name: (*name).to_owned(), path: (name, None) });
+    let metrics = PARTS.into_iter().zip([&names.train, &names.validation, &names.test]);
+    let metrics = metrics.flat_map(|((part, lead), names)| {
+        names
+            .iter()
+            .map(move |name| Column { name: format!("{lead}{name}"), path: (part, Some(name.clone())) })
+    });
+    first.chain(metrics).collect()
+}
+
+/// An event: `train/loss` and so on, at the epoch or report.
+fn event(row: &Row) -> Vec<u8> {
+    let numbers = PARTS.iter().flat_map(|(part, _)| {
+        let metrics = row.get(*part).and_then(Value::as_object).into_iter().flatten();
+        // What is not finite is a string.
+        let value = |value: &Value| value.as_f64().or_else(|| value.as_str()?.parse().ok());
+        metrics.filter_map(move |(name, x)| Some((format!("{part}/{name}"), value(x)?)))
+    });
+    events::scalars(time(row), number(row).unwrap_or_default(), numbers)
+}
+
+/// Seconds since 1970.
+fn now() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
+}
