@@ -18,19 +18,32 @@ pub(crate) struct Display<'a> {
     bar: Option<ProgressBar>,
     /// How many epochs there are; `None` if there are reports in their place.
     epochs: Option<u64>,
+    /// What was reported.
+    seen: Vec<EpochSummary>,
 }
+
+/// How many epochs the bar shows by heights.
+const SHOWN: usize = 16;
 
 impl<'a> Display<'a> {
     pub(crate) fn new(output: &'a mut Output) -> Self {
         let terminal = std::io::stderr().is_terminal() && !output.json();
-        Self { output, terminal, bar: None, epochs: None }
+        Self { output, terminal, bar: None, epochs: None, seen: Vec::new() }
     }
 
-    /// Takes the bar away.
-    pub(crate) fn close(self) {
+    /// Takes the bar away, and gives what was reported.
+    pub(crate) fn close(self) -> Vec<EpochSummary> {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
+        self.seen
+    }
+
+    /// A metric over the last epochs, by heights.
+    fn heights(&self, metric: &str) -> String {
+        let last = &self.seen[self.seen.len().saturating_sub(SHOWN)..];
+        let value = |epoch: &EpochSummary| epoch.train.get(metric).copied().unwrap_or(f64::NAN);
+        rml::sparkline(&last.iter().map(value).collect::<Vec<_>>())
     }
 
     fn line(&mut self, text: &str) {
@@ -84,17 +97,21 @@ impl Observer for Display<'_> {
         if !self.terminal {
             return;
         }
+        let first = progress.metrics.keys().next();
+        let heights = first.map(|metric| self.heights(metric) + "  ").unwrap_or_default();
         let colour = self.output.colour();
         let bar = self.bar.get_or_insert_with(|| new_bar(progress.of, colour));
         bar.set_prefix(match self.epochs {
             Some(epochs) => format!("epoch {}/{epochs}", progress.epoch),
             None => format!("report {}", progress.epoch),
         });
-        bar.set_message(rml::visible_words(metrics("", progress.metrics, "  ").trim_end()).into_owned());
+        let message = heights.trim_start().to_owned() + metrics("", progress.metrics, "  ").trim_end();
+        bar.set_message(rml::visible_words(&message).into_owned());
         bar.set_position(progress.windows as u64);
     }
 
     fn epoch(&mut self, summary: &EpochSummary) {
+        self.seen.push(summary.clone());
         if self.output.json() {
             // A reader that went away does not stop a training that is to be saved.
             let _ = self.output.print_json(&summary.json_line());

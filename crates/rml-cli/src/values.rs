@@ -72,6 +72,15 @@ pub(crate) fn validation(text: &str) -> Result<Validation, String> {
     Ok(Validation::File(text.into()))
 }
 
+/// The name of a picture.
+pub(crate) fn svg(text: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    match path.extension() {
+        Some(extension) if extension == "svg" => Ok(path),
+        _ => Err("expected a name with .svg at its end".to_owned()),
+    }
+}
+
 /// A metric and what is better: `accuracy:max`.
 pub(crate) fn criterion(text: &str) -> Result<Criterion, String> {
     let expected = "expected a metric and what is better, such as loss:min or accuracy:max";

@@ -1,4 +1,4 @@
-//! The log of `rml train`: what stands in it, after interruptions too, and what is refused.
+//! The log of `rml train`: what stands in it, after interruptions too, and what is refused. Its learning curves.
 
 mod support;
 
@@ -156,6 +156,24 @@ fn a_full_disk_ends_the_training_and_loses_nothing() {
         "the line that did not fit is the only one that is missing"
     );
     assert_eq!((&whole[..logged], &whole[logged + 1..]), (&resumed[..logged], &resumed[logged..]));
+}
+
+#[test]
+fn learning_curves_are_drawn_however_the_training_ends() {
+    let diverging = PARABOLA.replace("0.0 - k", "3.0 - k");
+    let folder = folder().file("diverging.rml", diverging);
+    folder.rml("train l.rml --data d.json --validate 1 --epochs 4 --plot c.svg").ok();
+    let svg = folder.read("c.svg");
+    for shown in [">loss<", ">train<", ">validation<", ">test<", ">epoch<"] {
+        assert_eq!(svg.matches(shown).count(), 1, "{shown} in {svg}");
+    }
+    assert_eq!(svg.matches("<polyline").count(), 3, "{svg}");
+    folder.rml("train diverging.rml --report 1 --windows 9 --plot d.svg").fails(1, &["diverged", "report 5"]);
+    let svg = folder.read("d.svg");
+    let curve = svg.split("points=\"").nth(1).and_then(|rest| rest.split('"').next()).expect("a curve");
+    assert_eq!(curve.split(' ').count(), 4, "the reports before: {svg}");
+    folder.rml("train l.rml --data d.json --plot c.png").fails(2, &[".svg at its end"]);
+    folder.rml("train l.rml --data d.json --plot no/folder/c.svg").fails(1, &["unwritable-file"]);
 }
 
 /// Where `RML_TENSORBOARD` names a Python with TensorBoard, as `cargo xtask logs` sets it.

@@ -1,10 +1,13 @@
 //! Pictures of runs. A [`Chronogram`] is a trace as a table of variables over cycles, with its dependences in time as arrows; two pure
 //! functions draw it ([`Chronogram::to_text`], [`Chronogram::to_svg`]).
 //!
+//! [`curves`] draws numbers over steps, such as the losses of a training.
+//!
 //! [`shown`] chooses and names the rows of a program, [`dependences`] finds the arrows. Nothing here runs a program: what is known of a
 //! cell is asked of the caller.
 
 mod chronogram;
+mod curves;
 mod dependences;
 mod routes;
 mod rows;
@@ -13,5 +16,6 @@ mod svg;
 mod text;
 
 pub use chronogram::{Arrow, Axis, Cell, CellIndex, Chronogram, Direction, Heading, Row};
+pub use curves::{Panel, curves, sparkline};
 pub use dependences::{Status, dependences};
 pub use rows::{Names, Rows, shown};

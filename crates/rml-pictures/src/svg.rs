@@ -282,7 +282,7 @@ fn toward(from: (f64, f64), to: (f64, f64)) -> (f64, f64) {
     (from.0 + dx * part, from.1 + dy * part)
 }
 
-fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 

@@ -14,6 +14,7 @@ mod free;
 mod log;
 pub(crate) mod observer;
 pub(crate) mod options;
+pub(crate) mod plot;
 mod records;
 mod resume;
 mod start;

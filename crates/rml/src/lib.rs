@@ -12,7 +12,7 @@
 //! | read and write data | [`Columns`] in the [`Format`] of a file; [`write_output`] |
 //! | exchange weights | [`import_params`] and [`export_params`] by a [`Mapping`] between parameters and a [`TensorFile`] |
 //! | take a program elsewhere | [`export_c`] gives it as C99, [`export_model`] as an ONNX model or as StableHLO |
-//! | draw | [`chronogram`]; [`Trace::to_vcd`] |
+//! | draw | [`chronogram`]; [`Trace::to_vcd`]; [`learning_curves`] |
 //! | choose what runs programs | an [`Engine`]; [`backend`] for what computes its tensors |
 //! | see where the time goes | a [`Profile`] that an engine is [measured by](Engine::measured_by), as a [`ProfileReport`] |
 //! | limit memory | [`memory`] |
@@ -41,7 +41,8 @@ pub use rml_run::{
     InferOptions, InferReport, InputPort, Length, Metrics, ModelFormat, Observer, OutputPort, Outputs,
     PlanShape, Position, ProfileReport, Progress, Ran, RunOptions, Session, Settings, Split, Stepper, Stream,
     TestSplit, Trace, TrainInfo, TrainOptions, TrainReport, Until, Validate, chronogram, export_c,
-    export_model, export_params, grad, gradcheck, import_params, infer, params, run, train,
+    export_model, export_params, grad, gradcheck, import_params, infer, learning_curves, params, run,
+    sparkline, train,
 };
 pub use rml_weights::{
     ExportOptions, FileTensor, LayoutInfo, Mapping, ParamInfo, ParamList, Stored, Summary, TensorFile,

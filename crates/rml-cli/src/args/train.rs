@@ -71,6 +71,9 @@ pub(crate) struct Train {
     /// Log each epoch or report in that folder, as metrics.jsonl, metrics.csv and events for TensorBoard; a resumed run goes on in it
     #[arg(long, value_name = "DIR")]
     pub(crate) log: Option<PathBuf>,
+    /// Draw the learning curves of this run there, however it ends: a name with .svg at its end
+    #[arg(long, value_name = "FILE.svg", value_parser = values::svg)]
+    pub(crate) plot: Option<PathBuf>,
     /// Go on from that checkpoint
     #[arg(long, value_name = "FILE")]
     pub(crate) resume: Option<PathBuf>,

@@ -18,7 +18,7 @@ use crate::values::Validation;
 /// Trains, showing progress, and prints what came out.
 pub(crate) fn train(args: &Train, output: &mut Output) -> Result<(), Stop> {
     let source = Source::file(&args.program.file);
-    for file in [&args.save, &args.best].into_iter().flatten() {
+    for file in [&args.save, &args.best, &args.plot].into_iter().flatten() {
         super::check_output(file, &source, [args.data.as_ref(), validation(args)])?;
     }
     if args.metric.is_some() && args.best.is_none() && args.patience.is_none() {
@@ -58,7 +58,11 @@ fn train_measured(
     let data = measuring.time(Phase::Data, read)?.unwrap_or_default();
     let mut display = Display::new(output);
     let outcome = rml::train(source, &data, &options, &mut display);
-    display.close();
+    let seen = display.close();
+    // Curves of a training that failed may tell why.
+    if let Some(plot) = args.plot.as_ref().filter(|_| !seen.is_empty()) {
+        super::write(plot, rml::learning_curves(&seen).as_bytes())?;
+    }
     let report = outcome?;
     output.note(&best(args, &report));
     if report.interrupted {
