@@ -1,4 +1,4 @@
-//! Data files: what CSV and JSON make of the same values, and what is refused.
+//! Data files: what CSV and JSON make of the same values, and what is refused. Several of them as one.
 
 mod support;
 
@@ -93,5 +93,75 @@ fn memory_is_asked_for_before_it_is_taken() {
     for inputs in ["i.json", "i.csv"] {
         let run = folder.rml(&format!("--memory 2M run p.rml --inputs {inputs}"));
         run.fails(1, &["memory-limit", "column `x`"]);
+    }
+}
+
+const LINE: &str = "
+node line(x) -> (o)
+  k = param(0.0);
+  o = k * x;
+
+node train(x: num [], y: num []) -> (loss)
+  o, _ = diff_line(x, true, 0.3 * (y - o));
+  loss = (o - y) * (o - y);
+
+node infer(x: num [], y: num []) -> (loss)
+  o = line(x);
+  loss = (o - y) * (o - y);
+";
+
+/// Ten points in one file, and in two files of a folder and one beside it.
+fn parts() -> Folder {
+    let folder = Folder::new().file("l.rml", LINE);
+    std::fs::create_dir_all(folder.path("parts/within")).expect("folders");
+    let points = |from: i32, to: i32| (from..to).map(|i| (i, 3 * i % 7)).collect::<Vec<_>>();
+    let csv = |points: Vec<(i32, i32)>| {
+        points.iter().fold("x,y\n".to_owned(), |csv, (x, y)| csv + &format!("0.{x},{y}\n"))
+    };
+    let lines = |points: Vec<(i32, i32)>| {
+        points.iter().map(|(x, y)| format!("{{\"x\": 0.{x}, \"y\": {y}}}\n")).collect::<String>()
+    };
+    folder
+        .file("all.csv", csv(points(0, 10)))
+        .file("parts/b.jsonl", lines(points(3, 6)))
+        .file("parts/a.csv", csv(points(0, 3)))
+        .file("parts/README.md", "about them")
+        .file("parts/.hidden.csv", "x,y\n1,2\n")
+        .file("parts/within/c.csv", "x,y\n1,2\n")
+        .file("rest.csv", csv(points(6, 10)))
+}
+
+#[test]
+fn several_files_are_as_one() {
+    let folder = parts();
+    let whole = folder.rml("train l.rml --data all.csv --epochs 3 --save whole").ok();
+    assert_eq!(folder.rml("train l.rml --data parts --data rest.csv --epochs 3 --save parted").ok(), whole);
+    let inferred = |data: &str| folder.rml(&format!("infer l.rml --params whole {data}"));
+    let test = inferred("--data all.csv").ok();
+    assert!(test.starts_with("2 test windows\n"), "{test}");
+    assert_eq!(inferred("--data parts/a.csv --data parts/b.jsonl --data rest.csv").ok(), test);
+    assert!(
+        inferred("--data rest.csv --data parts").ok().starts_with("10 windows\n"),
+        "another order is other data"
+    );
+    let validated = folder.rml("train l.rml --data rest.csv --test 0 --validate parts --epochs 1").err;
+    assert!(validated.contains("4 windows to train on, 6 to validate, 0 to test"), "{validated}");
+}
+
+#[test]
+fn files_that_do_not_go_together_are_told() {
+    let folder = parts().file("bare.csv", "x\n0.5\n").file("truth.json", r#"{"x": [true], "y": [1]}"#);
+    std::fs::create_dir(folder.path("none")).expect("a folder");
+    for (data, words) in [
+        ("--data all.csv --data bare.csv", &["missing-column", "`y`", "bare.csv has none"][..]),
+        (
+            "--data all.csv --data truth.json",
+            &["missing-column", "numbers in all.csv, and truth values in truth.json"],
+        ),
+        ("--data all.csv --data none", &["empty-data", "none is a folder without a data file", ".npz"]),
+        ("--data all.csv --data gone.csv", &["unreadable-file", "gone.csv"]),
+        ("--data parts --save parts/a.csv", &["output-is-input", "a.csv"]),
+    ] {
+        folder.rml(&format!("train l.rml {data} --epochs 1")).fails(1, words);
     }
 }

@@ -3,7 +3,7 @@
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rml_base::codes::run as codes;
 use rml_base::codes::syntax::FILE_TOO_LARGE;
@@ -85,6 +85,28 @@ pub fn data(path: &Path) -> Result<Contents, Diagnostic> {
         Err(Unread::Refused(why)) => Err(unreadable(&path.display().to_string(), why)),
         Err(Unread::TooLarge(asked)) => Err(Shortage { asked, used, limit }.diagnostic(path.display())),
     }
+}
+
+/// The regular files in a folder, without hidden ones, in the order of their names; `None` if it is no folder.
+///
+/// # Errors
+/// A folder that cannot be read.
+pub fn files_in(folder: &Path) -> Result<Option<Vec<PathBuf>>, Diagnostic> {
+    if !folder.is_dir() {
+        return Ok(None);
+    }
+    let list = || -> io::Result<Vec<PathBuf>> {
+        let mut files = Vec::new();
+        for entry in std::fs::read_dir(folder)? {
+            let entry = entry?;
+            if !entry.file_name().as_encoded_bytes().starts_with(b".") && entry.path().is_file() {
+                files.push(entry.path());
+            }
+        }
+        files.sort_unstable();
+        Ok(files)
+    };
+    list().map(Some).map_err(|e| unreadable(&folder.display().to_string(), refusal(&e)))
 }
 
 /// Reads a text: at most as much as a program may have.

@@ -26,7 +26,7 @@ pub use rml_base::{
     Code, Diagnostic, Diagnostics, Error, FileId, Label, Severity, Sources, Span, codes, refusal, suggest,
     table, visible, visible_json, visible_name, visible_words,
 };
-pub use rml_data::{Column, Columns, Elements, Feed, Format, tensor};
+pub use rml_data::{Column, Columns, Elements, Feed, Format, data_files, tensor};
 pub use rml_driver::{
     Analysis, CheckReport, LIBRARY, Options, PRELUDE, Program, RunFacts, Source, Stage, analyse, analyse_all,
     analyse_any_batch, check, check_report, compile, differentiate, doc, dump, format,

@@ -14,9 +14,9 @@ use crate::values;
 pub(crate) struct Train {
     #[command(flatten)]
     pub(crate) program: Program,
-    /// Columns by input name: arrays [N, T, ..] are N windows of T cycles, [N, ..] one value a window
-    #[arg(long, value_name = "FILE")]
-    pub(crate) data: Option<PathBuf>,
+    /// Columns by input name: arrays [N, T, ..] are N windows of T cycles, [N, ..] one value a window. Given several times, or a folder of files: the windows of all of them
+    #[arg(long, value_name = "FILE|DIR")]
+    pub(crate) data: Vec<PathBuf>,
     /// Without data, for a node without inputs: how many windows to train in all; a resumed run counts those done before
     #[arg(long, value_name = "N", value_parser = values::positive)]
     pub(crate) windows: Option<usize>,
@@ -47,8 +47,8 @@ pub(crate) struct Train {
     /// Windows kept for testing: a share such as 0.2, or a count such as 297; by default 0.165, or those of the checkpoint. Without data: how many windows evaluate runs; by default 1
     #[arg(long, value_name = "SHARE|COUNT", value_parser = values::split)]
     pub(crate) test: Option<rml::TestSplit>,
-    /// Windows kept to compare epochs by, which are neither trained on nor tested: a share, a count, or a file with columns as in --data; by default none, or those of the checkpoint
-    #[arg(long, value_name = "SHARE|COUNT|FILE", value_parser = values::validation, conflicts_with = "own")]
+    /// Windows kept to compare epochs by, which are neither trained on nor tested: a share, a count, or a file or folder as for --data; by default none, or those of the checkpoint
+    #[arg(long, value_name = "SHARE|COUNT|FILE|DIR", value_parser = values::validation, conflicts_with = "own")]
     pub(crate) validate: Option<values::Validation>,
     /// Take the windows in the order of the data in every epoch
     #[arg(long)]
@@ -96,8 +96,8 @@ pub(crate) struct Infer {
     #[arg(long, value_name = "FILE")]
     pub(crate) params: Option<PathBuf>,
     /// Columns by input name, as for training
-    #[arg(long, value_name = "FILE")]
-    pub(crate) data: Option<PathBuf>,
+    #[arg(long, value_name = "FILE|DIR")]
+    pub(crate) data: Vec<PathBuf>,
     /// Read one JSON object a cycle from standard input, answer each as soon as it is determined
     #[arg(long)]
     pub(crate) stream: bool,

@@ -11,11 +11,12 @@ use crate::progress::metrics;
 /// Infers.
 pub(crate) fn infer(args: &Infer, output: &mut Output) -> Result<(), Stop> {
     let source = Source::file(&args.program.file);
+    let data = rml::data_files(&args.data)?;
     if let Some(out) = &args.out {
-        super::check_output(out, &source, [args.params.as_ref(), args.data.as_ref()])?;
+        super::check_output(out, &source, data.iter().chain(&args.params).map(Some))?;
         Columns::check_format(out)?;
     }
-    let inputs = [args.params.as_ref(), args.data.as_ref()];
+    let inputs = data.iter().chain(&args.params).map(Some);
     let measuring = Measuring::begin(&args.profiling, &source, inputs, args.out.as_ref())?;
     measuring.survive_signals(output)?;
     let outcome = infer_measured(args, &source, &measuring, output);
@@ -47,13 +48,11 @@ fn infer_measured(
         engine: measuring.engine(super::engine(&args.computing)?),
         look_ahead: args.look_ahead,
     };
-    match &args.data {
-        Some(data) => {
-            let data = measuring.time(Phase::Data, || Columns::read(data))?;
-            over_data(args, source, &data, &options, output)
-        }
-        None => stream(Stream::new(source, &options)?, args.strict, output),
+    if args.stream {
+        return stream(Stream::new(source, &options)?, args.strict, output);
     }
+    let data = measuring.time(Phase::Data, || Columns::read_all(&args.data))?;
+    over_data(args, source, &data, &options, output)
 }
 
 fn over_data(

@@ -1,7 +1,6 @@
 //! `rml train`.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use rml::{
@@ -18,8 +17,13 @@ use crate::values::Validation;
 /// Trains, showing progress, and prints what came out.
 pub(crate) fn train(args: &Train, output: &mut Output) -> Result<(), Stop> {
     let source = Source::file(&args.program.file);
+    let data = rml::data_files(&args.data)?;
+    let validation = match &args.validate {
+        Some(Validation::File(file)) => rml::data_files(&[file])?,
+        Some(Validation::Split(_)) | None => Vec::new(),
+    };
     for file in [&args.save, &args.best, &args.plot].into_iter().flatten() {
-        super::check_output(file, &source, [args.data.as_ref(), validation(args)])?;
+        super::check_output(file, &source, data.iter().chain(&validation).map(Some))?;
     }
     if args.metric.is_some() && args.best.is_none() && args.patience.is_none() {
         let d = Diagnostic::error(
@@ -31,7 +35,7 @@ pub(crate) fn train(args: &Train, output: &mut Output) -> Result<(), Stop> {
             .into());
     }
     let signals = listen()?;
-    let inputs = [args.data.as_ref(), args.resume.as_ref(), validation(args)];
+    let inputs = data.iter().chain(&validation).chain(&args.resume).map(Some);
     let measuring = Measuring::begin(&args.profiling, &source, inputs, args.save.as_ref())?;
     let outcome = train_measured(args, &source, &signals, &measuring, output);
     measuring.end(outcome, output)
@@ -49,13 +53,12 @@ fn train_measured(
         None => None,
         Some(Validation::Split(split)) => Some(Validate::Split(*split)),
         Some(Validation::File(file)) => {
-            Some(Validate::Data(measuring.time(Phase::Data, || Columns::read(file))?))
+            Some(Validate::Data(measuring.time(Phase::Data, || Columns::read_all(&[file]))?))
         }
     };
     let engine = measuring.engine(options.engine.clone());
     let options = TrainOptions { engine, validate, ..options };
-    let read = || args.data.as_ref().map(Columns::read).transpose();
-    let data = measuring.time(Phase::Data, read)?.unwrap_or_default();
+    let data = measuring.time(Phase::Data, || Columns::read_all(&args.data))?;
     let mut display = Display::new(output);
     let outcome = rml::train(source, &data, &options, &mut display);
     let seen = display.close();
@@ -103,7 +106,7 @@ fn length(args: &Train) -> Result<Option<Length>, Stop> {
         report: args.report.map(|n| n as u64),
         look_ahead: args.look_ahead,
     };
-    Ok(args.data.is_none().then_some(length))
+    Ok(args.data.is_empty().then_some(length))
 }
 
 fn options(args: &Train, signals: &Signals) -> Result<TrainOptions, Stop> {
@@ -147,18 +150,10 @@ fn interruption(args: &Train, report: &TrainReport) -> String {
     }
 }
 
-/// Other data to compare epochs by.
-fn validation(args: &Train) -> Option<&PathBuf> {
-    match &args.validate {
-        Some(Validation::File(file)) => Some(file),
-        Some(Validation::Split(_)) | None => None,
-    }
-}
-
 /// Which epoch or report was the best, and whether it ended the training.
 fn best(args: &Train, report: &TrainReport) -> String {
     let Some(best) = &report.best else { return String::new() };
-    let what = if args.data.is_some() { "epoch" } else { "report" };
+    let what = if !args.data.is_empty() { "epoch" } else { "report" };
     let metric = best.metric.replacen("train.", "", 1).replacen('.', " ", 1);
     let mut text = format!("best {metric} {:.4} in {what} {}", best.value(), best.epoch);
     if let Some(file) = &args.best {

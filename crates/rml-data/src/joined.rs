@@ -1,0 +1,205 @@
+//! Data in several files: the rows of each after those of the one before.
+
+use std::path::{Path, PathBuf};
+
+use rml_base::codes::run as codes;
+use rml_base::{Diagnostic, Error};
+use rml_ir::Shape;
+
+use crate::columns::{Column, Columns, Elements};
+use crate::format::Format;
+
+/// Up to there every integer is a number of double precision.
+const EXACT: u64 = 1 << f64::MANTISSA_DIGITS;
+
+/// The files of data that these paths mean: files are themselves, and a folder is the data files in it, in the order of their names.
+///
+/// # Errors
+/// A folder that cannot be read, or has no data file.
+pub fn data_files<P: AsRef<Path>>(paths: &[P]) -> Result<Vec<PathBuf>, Error> {
+    let mut files = Vec::new();
+    for path in paths.iter().map(AsRef::as_ref) {
+        let Some(found) = rml_files::contents::files_in(path)? else {
+            files.push(path.to_owned());
+            continue;
+        };
+        let before = files.len();
+        files.extend(found.into_iter().filter(|file| Format::of(file).is_some()));
+        if files.len() == before {
+            let what = format!("{} is a folder without a data file", path.display());
+            return Err(Diagnostic::error(codes::EMPTY_DATA, what)
+                .note("names of data files end with .npz, .csv, .json, .jsonl or .ndjson")
+                .into());
+        }
+    }
+    Ok(files)
+}
+
+impl Columns {
+    /// Reads files and the data files in folders as one table: the rows of each file stand after those of the one before. A column that
+    /// not all of them have, or that has rows of another shape or kind in one of them, is [unusable](Self::unusable).
+    ///
+    /// # Errors
+    /// A file or folder that cannot be read, or is malformed.
+    pub fn read_all<P: AsRef<Path>>(paths: &[P]) -> Result<Self, Error> {
+        let files = data_files(paths)?;
+        let Some((first, others)) = files.split_first() else { return Ok(Self::default()) };
+        let mut all = Self::read(first)?;
+        for file in others {
+            all.append(Self::read(file)?)?;
+        }
+        Ok(all)
+    }
+
+    /// Adds the rows of another table.
+    fn append(&mut self, mut other: Self) -> Result<(), Error> {
+        let (ours, theirs) = (self.origin.clone(), other.origin.clone());
+        self.memory
+            .grow(other.memory.bytes())
+            .map_err(|short| short.diagnostic(format!("the data of {theirs} beside that of {ours}")))?;
+        for (name, why) in other.unusable.drain(..) {
+            self.columns.shift_remove(&name);
+            self.unusable.entry(name).or_insert(why);
+        }
+        let missing: Vec<String> =
+            self.columns.keys().filter(|name| !other.columns.contains_key(*name)).cloned().collect();
+        for name in missing {
+            self.columns.shift_remove(&name);
+            self.unusable.insert(name, format!("{theirs} has none"));
+        }
+        for (name, column) in other.columns {
+            match self.columns.get_mut(&name) {
+                None => {
+                    self.unusable.entry(name).or_insert_with(|| format!("{ours} has none"));
+                }
+                Some(before) => {
+                    if let Err(why) = append(before, column, &ours, &theirs) {
+                        self.columns.shift_remove(&name);
+                        self.unusable.insert(name, why);
+                    }
+                }
+            }
+        }
+        self.origin = format!("{ours}, {theirs}");
+        Ok(())
+    }
+}
+
+/// Adds the rows of a column to those of another one, which is left in any state if that is impossible.
+fn append(to: &mut Column, from: Column, ours: &str, theirs: &str) -> Result<(), String> {
+    let cell = |column: &Column| column.shape.dims().get(1..).map(<[usize]>::to_vec);
+    let (Some(cell_to), Some(cell_from)) = (cell(to), cell(&from)) else {
+        return Err("it has no rows that could stand after each other".to_owned());
+    };
+    if cell_to != cell_from {
+        let (a, b) = (Shape::new(&cell_to), Shape::new(&cell_from));
+        return Err(format!("its rows have the shape {a} in {ours}, and {b} in {theirs}"));
+    }
+    let (rows, added) = (to.rows(), from.rows());
+    let kinds =
+        format!("it holds {} in {ours}, and {} in {theirs}", to.elements.kind(), from.elements.kind());
+    let elements = std::mem::replace(&mut to.elements, Elements::Bool(Vec::new()));
+    to.elements = match (to.is_void(), from.is_void()) {
+        (_, true) => elements,
+        (true, false) => from.elements,
+        (false, false) => joined(elements, from.elements).ok_or(kinds)?,
+    };
+    if to.present.is_some() || from.present.is_some() {
+        let mut present = to.present.take().unwrap_or_else(|| (0..rows).collect());
+        match &from.present {
+            Some(there) => present.extend(there.iter().map(|row| rows + row)),
+            None => present.extend(rows..rows + added),
+        }
+        to.present = Some(present);
+    }
+    to.shape = Shape::new(&[&[rows + added], &cell_to[..]].concat());
+    Ok(())
+}
+
+/// One after the other, in a type that has all of them; `None` if there is none.
+fn joined(first: Elements, second: Elements) -> Option<Elements> {
+    use Elements::{Bool, F32, F64, Int};
+    Some(match (first, second) {
+        (Bool(mut a), Bool(b)) => {
+            a.extend(b);
+            Bool(a)
+        }
+        (Int(mut a), Int(b)) => {
+            a.extend(b);
+            Int(a)
+        }
+        (F32(mut a), F32(b)) => {
+            a.extend(b);
+            F32(a)
+        }
+        (Bool(_), _) | (_, Bool(_)) => return None,
+        (a, b) => {
+            let mut a = doubles(a)?;
+            a.extend(doubles(b)?);
+            F64(a)
+        }
+    })
+}
+
+/// The same numbers in double precision; `None` if it does not have one of them.
+fn doubles(elements: Elements) -> Option<Vec<f64>> {
+    match elements {
+        Elements::Bool(_) => None,
+        Elements::Int(v) => v.into_iter().map(|x| (x.unsigned_abs() <= EXACT).then_some(x as f64)).collect(),
+        Elements::F32(v) => Some(v.into_iter().map(f64::from).collect()),
+        Elements::F64(v) => Some(v),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(origin: &str, text: &str) -> Columns {
+        Columns::parse(text.as_bytes(), Format::Json, origin).unwrap()
+    }
+
+    fn joined(a: &str, b: &str) -> Columns {
+        let mut all = table("a", a);
+        all.append(table("b", b)).unwrap();
+        assert_eq!(all.origin, "a, b");
+        assert!(all.columns.values().all(Column::fits));
+        all
+    }
+
+    #[test]
+    fn rows_stand_after_each_other() {
+        let all = joined(
+            r#"{"x": [[1.5, 2.0], [3.0, 4.0]], "n": [1, 2], "y": [null, true]}"#,
+            r#"{"y": [false, null], "n": [3], "x": [[5.0, 6.0]]}"#,
+        );
+        assert_eq!(all.columns["x"].shape.dims(), [3, 2]);
+        assert_eq!(all.columns["n"].elements, Elements::Int(vec![1, 2, 3]));
+        let y = &all.columns["y"];
+        assert_eq!((y.rows(), &y.elements), (4, &Elements::Bool(vec![true, false])));
+        assert_eq!(y.present, Some(vec![1, 2]));
+    }
+
+    #[test]
+    fn numbers_get_a_type_that_has_all_of_them() {
+        let all = joined(r#"{"x": [1, 2], "v": [null]}"#, r#"{"x": [0.5], "v": [7]}"#);
+        assert_eq!(all.columns["x"].elements, Elements::F64(vec![1.0, 2.0, 0.5]));
+        assert_eq!(
+            (&all.columns["v"].elements, &all.columns["v"].present),
+            (&Elements::Int(vec![7]), &Some(vec![1]))
+        );
+    }
+
+    #[test]
+    fn what_does_not_fit_together_is_no_column() {
+        let all = joined(
+            r#"{"x": [[1.0]], "y": [1.0], "z": [9007199254740993], "only_a": [1], "same": [1]}"#,
+            r#"{"x": [[1.0, 2.0]], "y": [true], "z": [0.5], "only_b": [1], "same": [2]}"#,
+        );
+        assert_eq!(all.columns.keys().collect::<Vec<_>>(), ["same"]);
+        assert_eq!(all.unusable["x"], "its rows have the shape [1] in a, and [2] in b");
+        assert_eq!(all.unusable["y"], "it holds numbers in a, and truth values in b");
+        assert_eq!(all.unusable["z"], "it holds integers in a, and numbers in b");
+        assert_eq!((&*all.unusable["only_a"], &*all.unusable["only_b"]), ("b has none", "a has none"));
+    }
+}
