@@ -61,6 +61,9 @@ fn the_best_report_is_kept_and_patience_ends_the_training() {
     assert_eq!((after.len(), &after[0]["report"], &after[0]["train"]["loss"]), (1, &json!(4), &json!(1.0)));
     let end = folder.rml("train p.rml --report 1 --windows 50 --patience 4 --resume s").ok();
     assert_eq!(end, "nothing was left to train\n");
+    let other = folder.rml("train p.rml --report 1 --windows 9 --best other --resume s");
+    assert!(other.err.contains("best loss 25.0000 in report 8, saved to other"), "{}", other.err);
+    assert!(folder.path("other").exists(), "the best that this run has seen");
 }
 
 #[test]

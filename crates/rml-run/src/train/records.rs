@@ -31,7 +31,10 @@ impl<'a> Records<'a> {
         names: &Names,
         position: &mut Position,
     ) -> Result<Self, Error> {
-        let search = Search::new(options, names, position.best.as_ref())?;
+        // What the best one was is of no use without its parameters.
+        let has_file = options.best.as_ref().is_none_or(|path| path.exists());
+        let before = position.best.as_ref().filter(|_| has_file);
+        let search = Search::new(options, names, before)?;
         position.best = search.as_ref().and_then(|search| search.best.clone());
         let open = |folder| Log::open(folder, names, position, options.resume.is_some());
         let log = options.log.as_ref().map(|folder| open(folder)).transpose()?;
