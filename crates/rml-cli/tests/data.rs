@@ -158,7 +158,7 @@ fn files_that_do_not_go_together_are_told() {
             "--data all.csv --data truth.json",
             &["missing-column", "numbers in all.csv, and truth values in truth.json"],
         ),
-        ("--data all.csv --data none", &["empty-data", "none is a folder without a data file", ".npz"]),
+        ("--data all.csv --data none", &["unreadable-file", "none", "a folder without a data file", ".npz"]),
         ("--data all.csv --data gone.csv", &["unreadable-file", "gone.csv"]),
         ("--data parts --save parts/a.csv", &["output-is-input", "a.csv"]),
     ] {

@@ -26,8 +26,9 @@ pub fn data_files<P: AsRef<Path>>(paths: &[P]) -> Result<Vec<PathBuf>, Error> {
         let before = files.len();
         files.extend(found.into_iter().filter(|file| Format::of(file).is_some()));
         if files.len() == before {
-            let what = format!("{} is a folder without a data file", path.display());
-            return Err(Diagnostic::error(codes::EMPTY_DATA, what)
+            let what = format!("{} cannot be read", path.display());
+            return Err(Diagnostic::error(codes::UNREADABLE_FILE, what)
+                .note("it is a folder without a data file")
                 .note("names of data files end with .npz, .csv, .json, .jsonl or .ndjson")
                 .into());
         }
