@@ -3,11 +3,15 @@
 #[path = "../stepper/ffi.rs"]
 #[allow(dead_code, reason = "it counts calls, too")]
 mod ffi;
+#[path = "../support/networks.rs"]
+mod networks;
 
 use std::path::Path;
 
 use ffi::bytes_kept_by;
+use networks::network;
 use rml::{DType, Options, PlanShape, Program, Source, StaticValue, Stepper, memory};
+use rml_testkit::Random;
 
 const UNLIMITED: u64 = 1 << 40;
 
@@ -126,7 +130,7 @@ fn compare(name: &str, source: &Source, parts: &[u64]) {
 }
 
 /// The bytes of the tables of code.
-const TABLES: u64 = 100_000;
+const TABLES: u64 = 200_000;
 
 #[test]
 fn windows_in_segments_have_the_bits_of_whole_ones() {
@@ -137,4 +141,8 @@ fn windows_in_segments_have_the_bits_of_whole_ones() {
         compare(name, &Source::file(&file), parts);
     }
     compare("own", &Source::text("own", OWN), &[2, 8]);
+    for seed in 0..12 {
+        let text = network(&mut Random(seed));
+        compare(&text, &Source::text("network", &text), &[2, 6]);
+    }
 }
