@@ -15,6 +15,7 @@ use super::frame::{Ends, Frame, POSITIONS, Position, is_first, is_last};
 use super::graph::{Dependences, Distance, Edge, Only};
 use super::part::{Part, is_negative};
 use crate::clocks::ClockId;
+use crate::conditions::Guard;
 use crate::scc::{Components, Graph, components};
 
 /// Which way a recurrence runs.
@@ -251,13 +252,25 @@ impl Segments<'_, '_> {
         match edge.only {
             Only::Always | Only::Present(None) => true,
             Only::If(guard) | Only::Present(Some(guard)) => {
-                frame.may_hold(self.deps.clock(self.part.nodes[v]), p, guard)
+                let clock = self.deps.clock(self.part.nodes[v]);
+                frame.may_hold(clock, p, guard) || self.is_left(clock, p, edge, guard)
             }
             Only::Start => is_first(p) || !delay.is_some_and(|(_, w)| w.is_none_or(bounds)),
             Only::End => {
                 is_last(p) || !frame.data.ticks || !delay.is_some_and(|(_, w)| w.is_some_and(bounds))
             }
         }
+    }
+
+    /// Of two ends of windows around a delay, neither need be known where the other holds. Where both hold, one is needed still.
+    fn is_left(&self, clock: ClockId, p: Position, edge: &Edge, unless: Guard) -> bool {
+        let conditions = &self.deps.conditions;
+        let window = self.deps.delay(edge).and_then(|(_, w)| w);
+        let mut ends = conditions.windows(window).into_iter().map(|w| conditions.flat.windows[w].end);
+        ends.find(|end| end.index() == edge.to).is_some_and(|end| {
+            let own = conditions.guard(end, true);
+            own < unless.negated() && !self.frame.may_hold(clock, p, own.negated())
+        })
     }
 
     fn past(&self, edge: &Edge, at: usize, p: Position, lead: &mut impl FnMut(Position, i8)) {
