@@ -2,12 +2,13 @@
 
 use std::any::Any;
 use std::fmt;
+use std::sync::Arc;
 
 use rml_backend::{Buffer, Failure};
 use rml_ir::{DType, Data, Precision, Type, Value};
-use xla::{ArrayElement, ElementType, PjRtBuffer, PjRtClient};
 
-use crate::error::failure;
+use crate::error::said;
+use crate::ffi::{Client, Element, Tensor};
 
 /// A tensor; one without elements stays on the host.
 pub(crate) struct Stored {
@@ -17,7 +18,7 @@ pub(crate) struct Stored {
 }
 
 enum Storage {
-    Device(PjRtBuffer),
+    Device(Tensor),
     Host(Value),
 }
 
@@ -27,31 +28,21 @@ impl fmt::Debug for Stored {
     }
 }
 
-/// A truth value as the device stores it.
-#[derive(Clone, Copy)]
-struct Truth(u8);
-
-impl ArrayElement for Truth {
-    const TY: ElementType = ElementType::Pred;
-    const ELEMENT_SIZE_IN_BYTES: usize = 1;
-    const ZERO: Self = Truth(0);
-}
-
 /// Copies a value with elements to the device.
-pub(crate) fn upload(client: &PjRtClient, value: &Value) -> Result<PjRtBuffer, Failure> {
-    fn put<T: ArrayElement>(client: &PjRtClient, items: &[T], dims: &[usize]) -> Result<PjRtBuffer, Failure> {
-        client.buffer_from_host_buffer(items, dims, None).map_err(|e| failure(&e))
+pub(crate) fn upload(client: &Arc<Client>, value: &Value) -> Result<Tensor, Failure> {
+    fn put<T: Element>(client: &Arc<Client>, items: &[T], dims: &[usize]) -> Result<Tensor, Failure> {
+        client.upload(items, dims).map_err(|e| said(&e))
     }
-    fn put_data(client: &PjRtClient, data: &Data, dims: &[usize]) -> Result<PjRtBuffer, Failure> {
+    fn put_data(client: &Arc<Client>, data: &Data, dims: &[usize]) -> Result<Tensor, Failure> {
         match data {
-            Data::Bool(v) => put(client, &v.iter().map(|&b| Truth(u8::from(b))).collect::<Vec<_>>(), dims),
+            Data::Bool(v) => put(client, &v.iter().map(|&b| u8::from(b)).collect::<Vec<_>>(), dims),
             Data::Int(v) => put(client, v, dims),
             Data::F32(v) => put(client, v, dims),
             Data::F64(v) => put(client, v, dims),
         }
     }
     match value {
-        Value::Bool(b) => put(client, &[Truth(u8::from(*b))], &[]),
+        Value::Bool(b) => put(client, &[u8::from(*b)], &[]),
         Value::Int(i) => put(client, &[*i], &[]),
         Value::F32(x) => put(client, &[*x], &[]),
         Value::F64(x) => put(client, &[*x], &[]),
@@ -59,25 +50,23 @@ pub(crate) fn upload(client: &PjRtClient, value: &Value) -> Result<PjRtBuffer, F
     }
 }
 
-fn elements<T: ArrayElement>(buffer: &PjRtBuffer, n: usize) -> Result<Vec<T>, Failure> {
-    let mut items = vec![T::ZERO; n];
-    buffer.copy_raw_to_host_sync(&mut items, 0).map_err(|e| failure(&e))?;
-    Ok(items)
+fn elements<T: Element>(tensor: &Tensor, n: usize) -> Result<Vec<T>, Failure> {
+    tensor.download(n).map_err(|e| said(&e))
 }
 
 /// A truth value on the device.
-pub(crate) fn truth(buffer: &PjRtBuffer) -> Result<bool, Failure> {
-    Ok(elements::<Truth>(buffer, 1)?.iter().any(|t| t.0 != 0))
+pub(crate) fn truth(tensor: &Tensor) -> Result<bool, Failure> {
+    Ok(elements::<u8>(tensor, 1)?.iter().any(|t| *t != 0))
 }
 
 impl Stored {
     /// A result of a call.
-    pub(crate) fn on_device(ty: Type, precision: Precision, buffer: PjRtBuffer) -> Self {
-        Self { ty, precision, storage: Storage::Device(buffer) }
+    pub(crate) fn on_device(ty: Type, precision: Precision, tensor: Tensor) -> Self {
+        Self { ty, precision, storage: Storage::Device(tensor) }
     }
 
     /// A copy of a value.
-    pub(crate) fn of(client: &PjRtClient, value: &Value) -> Result<Self, Failure> {
+    pub(crate) fn of(client: &Arc<Client>, value: &Value) -> Result<Self, Failure> {
         let ty = value.ty();
         let storage = if ty.shape.is_empty() {
             Storage::Host(value.clone())
@@ -88,7 +77,7 @@ impl Stored {
     }
 
     /// Where it is on the device, if it has elements.
-    pub(crate) fn device(&self) -> Option<&PjRtBuffer> {
+    pub(crate) fn device(&self) -> Option<&Tensor> {
         match &self.storage {
             Storage::Device(buffer) => Some(buffer),
             Storage::Host(_) => None,
@@ -112,9 +101,7 @@ impl Buffer for Stored {
         };
         let n = self.ty.shape.len();
         let data = match (self.ty.dtype, self.precision) {
-            (DType::Bool, _) => {
-                Data::Bool(elements::<Truth>(buffer, n)?.into_iter().map(|t| t.0 != 0).collect())
-            }
+            (DType::Bool, _) => Data::Bool(elements::<u8>(buffer, n)?.into_iter().map(|t| t != 0).collect()),
             (DType::Int, _) => Data::Int(elements(buffer, n)?),
             (DType::Num, Precision::F32) => Data::F32(elements(buffer, n)?),
             (DType::Num, Precision::F64) => Data::F64(elements(buffer, n)?),

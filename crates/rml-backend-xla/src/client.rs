@@ -7,14 +7,13 @@ use rml_backend::routine::Routine;
 use rml_backend::{About, Backend, Buffer, Executable, Failure, Function, Options};
 use rml_base::codes::backend as codes;
 use rml_ir::Value;
-use xla::{PjRtClient, PluginOption};
 
 use crate::buffer::Stored;
 use crate::compile::Compiled;
 use crate::device::Device;
-use crate::error::failure;
+use crate::error::said;
 use crate::executable::Ready;
-use crate::ffi;
+use crate::ffi::{self, Client};
 use crate::routine;
 
 /// The crate and the library that it calls.
@@ -35,18 +34,18 @@ struct Xla(Arc<Device>);
 
 /// Opens a device: `cpu`, `cuda`, `cuda:1`.
 pub(crate) fn open(options: &Options) -> Result<Arc<dyn Backend>, Failure> {
-    xla::set_min_log_level(xla::TfLogLevel::Fatal);
+    ffi::quiet();
     let wanted = options.device.as_str();
     let client = match cuda_number(wanted) {
         _ if wanted == "cpu" => cpu(options.threads)?,
         Some(number) => cuda(number)?,
         None => return Err(no_device(wanted, "it knows `cpu` and `cuda:0`, `cuda:1`, ..")),
     };
-    Ok(Arc::new(Xla(Arc::new(Device::new(client, wanted.to_owned())))))
+    Ok(Arc::new(Xla(Arc::new(Device::new(Arc::new(client), wanted.to_owned())))))
 }
 
 /// Opens the cpu. The compiler is told to keep NaN in minima and maxima, which it does not by itself; it reads its flags once.
-fn cpu(threads: Option<usize>) -> Result<PjRtClient, Failure> {
+fn cpu(threads: Option<usize>) -> Result<Client, Failure> {
     let given = std::env::var("XLA_FLAGS").unwrap_or_default();
     if !given.contains(KEEP_NAN) {
         ffi::set("XLA_FLAGS", format!("{given} {KEEP_NAN}").trim());
@@ -54,7 +53,7 @@ fn cpu(threads: Option<usize>) -> Result<PjRtClient, Failure> {
     if let Some(threads) = threads {
         ffi::set("PJRT_NPROC", &threads.max(1).to_string());
     }
-    PjRtClient::cpu().map_err(|e| failure(&e))
+    Client::cpu().map_err(|e| said(&e))
 }
 
 /// The number of a CUDA device.
@@ -80,7 +79,7 @@ fn cuda_plugin() -> Option<PathBuf> {
 }
 
 /// Opens that CUDA device alone, without taking its memory beforehand.
-fn cuda(number: i64) -> Result<PjRtClient, Failure> {
+fn cuda(number: i64) -> Result<Client, Failure> {
     let wanted = format!("cuda:{number}");
     let help = format!(
         "name the plugin `{CUDA_FILE}` of the Python package jax-cuda12-pjrt or jax-cuda13-pjrt with {CUDA_PLUGIN}, or compute on \
@@ -94,22 +93,16 @@ fn cuda(number: i64) -> Result<PjRtClient, Failure> {
             no_device(&wanted, &format!("there is no file {}; found: cpu", plugin.display())).help(help)
         );
     }
-    let options = [
-        ("preallocate", PluginOption::Bool(false)),
-        ("visible_devices", PluginOption::IntList(vec![number])),
-    ];
-    PjRtClient::plugin_with_options("cuda", &plugin, &options).map_err(|e| {
-        let said = failure(&e);
+    Client::plugin(&plugin, Some(number)).map_err(|e| {
+        let said = said(&e);
         no_device(&wanted, &format!("{}; found: cpu", said.message)).help(help)
     })
 }
 
 /// How many CUDA devices there are; 0 without the plugin for them.
 fn cuda_count() -> usize {
-    let open = |plugin| {
-        PjRtClient::plugin_with_options("cuda", plugin, &[("preallocate", PluginOption::Bool(false))]).ok()
-    };
-    cuda_plugin().filter(|plugin| plugin.exists()).and_then(open).map_or(0, |client| client.device_count())
+    let plugin = cuda_plugin().filter(|plugin| plugin.exists());
+    plugin.and_then(|plugin| Client::plugin(&plugin, None).ok()).map_or(0, |client| client.devices())
 }
 
 impl Backend for Xla {

@@ -1,13 +1,13 @@
 //! From tensor functions to programs of a device.
 
 use std::fmt;
+use std::sync::Arc;
 
 use rml_backend::{Failure, Function, Kind};
-use xla::{HloModuleProto, PjRtBuffer, PjRtClient, PjRtLoadedExecutable, XlaComputation};
 
 use crate::buffer;
-use crate::error::{failure, said};
-use crate::ffi;
+use crate::error::said;
+use crate::ffi::{Client, Program, Tensor};
 use rml_stablehlo::{Arg, Lowered, lower};
 
 /// A function as a program of a device.
@@ -15,9 +15,9 @@ pub(crate) struct Compiled {
     pub(crate) function: Function,
     pub(crate) lowered: Lowered,
     /// `None` where nothing is left to compute.
-    pub(crate) program: Option<PjRtLoadedExecutable>,
+    pub(crate) program: Option<Program>,
     /// For each parameter that is a constant, its place on the device.
-    pub(crate) constants: Vec<Option<PjRtBuffer>>,
+    pub(crate) constants: Vec<Option<Tensor>>,
 }
 
 impl fmt::Debug for Compiled {
@@ -27,10 +27,10 @@ impl fmt::Debug for Compiled {
 }
 
 impl Compiled {
-    pub(crate) fn new(client: &PjRtClient, function: &Function) -> Result<Self, Failure> {
+    pub(crate) fn new(client: &Arc<Client>, function: &Function) -> Result<Self, Failure> {
         let lowered = lower(function);
         let needed = lowered.computed > 0 || lowered.tested;
-        let program = if needed { Some(compile_text(client, &lowered.text)?) } else { None };
+        let program = if needed { Some(client.compile(&lowered.text).map_err(|e| said(&e))?) } else { None };
         let constant = |arg: &Arg| match (arg, arg_kind(function, *arg)) {
             (Arg::Constant(_), Kind::Const(value)) => buffer::upload(client, value).map(Some),
             _ => Ok(None),
@@ -43,11 +43,4 @@ impl Compiled {
 fn arg_kind(function: &Function, arg: Arg) -> &Kind {
     let (Arg::Input(x) | Arg::Constant(x) | Arg::Drawn(x)) = arg;
     &function.values[x].kind
-}
-
-/// Compiles a module in StableHLO text.
-pub(crate) fn compile_text(client: &PjRtClient, text: &str) -> Result<PjRtLoadedExecutable, Failure> {
-    let bytes = ffi::stablehlo_to_proto(text).map_err(|e| said(&e))?;
-    let proto = HloModuleProto::parse_proto(&bytes, true).map_err(|e| failure(&e))?;
-    client.compile(&XlaComputation::from_proto(&proto)).map_err(|e| failure(&e))
 }

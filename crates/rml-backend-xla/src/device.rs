@@ -5,21 +5,22 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rml_backend::Failure;
-use xla::{PjRtClient, PjRtLoadedExecutable};
 
 use crate::compile::Compiled;
+use crate::error::said;
+use crate::ffi::{Client, Program};
 
 /// How many programs of routines are kept: those that were asked for last.
 const KEPT: usize = 64;
 
 /// One device.
 pub(crate) struct Device {
-    pub(crate) client: PjRtClient,
+    pub(crate) client: Arc<Client>,
     pub(crate) name: String,
     /// Functions by their text.
     pub(crate) functions: Mutex<BTreeMap<String, Arc<Compiled>>>,
     /// The programs of routines by their text; the one that was asked for last stands last.
-    routines: Mutex<Vec<(String, Arc<PjRtLoadedExecutable>)>>,
+    routines: Mutex<Vec<(String, Arc<Program>)>>,
 }
 
 impl fmt::Debug for Device {
@@ -29,20 +30,16 @@ impl fmt::Debug for Device {
 }
 
 impl Device {
-    pub(crate) fn new(client: PjRtClient, name: String) -> Self {
+    pub(crate) fn new(client: Arc<Client>, name: String) -> Self {
         Self { client, name, functions: Mutex::default(), routines: Mutex::default() }
     }
 
     /// The program of a routine's text, compiled where it is not kept.
-    pub(crate) fn routine(
-        &self,
-        text: &str,
-        compile: impl FnOnce() -> Result<PjRtLoadedExecutable, Failure>,
-    ) -> Result<Arc<PjRtLoadedExecutable>, Failure> {
+    pub(crate) fn routine(&self, text: &str) -> Result<Arc<Program>, Failure> {
         let mut routines = self.routines.lock().unwrap_or_else(PoisonError::into_inner);
         let found = match routines.iter().position(|(known, _)| known == text) {
             Some(at) => routines.remove(at),
-            None => (text.to_owned(), Arc::new(compile()?)),
+            None => (text.to_owned(), Arc::new(self.client.compile(text).map_err(|e| said(&e))?)),
         };
         if routines.len() == KEPT {
             routines.remove(0);

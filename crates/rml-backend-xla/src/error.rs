@@ -3,16 +3,7 @@
 use rml_backend::Failure;
 use rml_base::codes::backend as codes;
 
-/// The last words of a library as a failure of one line.
-pub(crate) fn failure(error: &xla::Error) -> Failure {
-    let text = match error {
-        xla::Error::XlaError { msg, .. } => msg.clone(),
-        other => other.to_string(),
-    };
-    said(&text)
-}
-
-/// What the library said, cut to one line of a bearable length.
+/// What the library said as a failure, cut to one line of a bearable length.
 pub(crate) fn said(text: &str) -> Failure {
     let line: String = text.lines().next().unwrap_or_default().trim().chars().take(300).collect();
     let line = line.trim_end_matches('.');

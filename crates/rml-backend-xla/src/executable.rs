@@ -5,12 +5,12 @@ use std::sync::Arc;
 use rml_backend::{Executable, Failure, Held, Outcome};
 use rml_base::EntityId;
 use rml_ir::Value;
-use xla::{PjRtBuffer, PjRtLoadedExecutable};
 
 use crate::buffer::{self, Stored};
 use crate::compile::Compiled;
 use crate::device::Device;
-use crate::error::failure;
+use crate::error::said;
+use crate::ffi::{Program, Tensor};
 use rml_stablehlo::{Arg, Output};
 
 /// A function that is ready to run.
@@ -23,13 +23,13 @@ pub(crate) struct Ready {
 /// A parameter of a call.
 pub(crate) enum Passed<'a> {
     /// Made for this call.
-    Own(PjRtBuffer),
+    Own(Tensor),
     /// Of somebody who keeps it.
-    Kept(&'a PjRtBuffer),
+    Kept(&'a Tensor),
 }
 
 impl Passed<'_> {
-    pub(crate) fn buffer(&self) -> &PjRtBuffer {
+    pub(crate) fn buffer(&self) -> &Tensor {
         match self {
             Passed::Own(buffer) => buffer,
             Passed::Kept(buffer) => buffer,
@@ -50,12 +50,7 @@ impl Ready {
     }
 
     /// Runs the program; its results in order.
-    fn execute(
-        &self,
-        program: &PjRtLoadedExecutable,
-        args: &[Held],
-        drawn: &[Value],
-    ) -> Result<Vec<PjRtBuffer>, Failure> {
+    fn execute(&self, program: &Program, args: &[Held], drawn: &[Value]) -> Result<Vec<Tensor>, Failure> {
         let lowered = &self.compiled.lowered;
         let mut drawn = drawn.iter();
         let mut passed = Vec::with_capacity(lowered.args.len());
@@ -66,9 +61,8 @@ impl Ready {
                 Arg::Drawn(_) => Passed::Own(buffer::upload(&self.device.client, present(drawn.next())?)?),
             });
         }
-        let buffers: Vec<&PjRtBuffer> = passed.iter().map(Passed::buffer).collect();
-        let mut results = program.execute_b(&buffers).map_err(|e| failure(&e))?;
-        present(results.pop())
+        let buffers: Vec<&Tensor> = passed.iter().map(Passed::buffer).collect();
+        program.run(&buffers).map_err(|e| said(&e))
     }
 }
 
@@ -100,7 +94,7 @@ impl Executable for Ready {
             return Ok(Outcome::Suspect);
         }
         let mut stored: Vec<Option<Held>> = vec![None; computed.len()];
-        let mut computed: Vec<Option<PjRtBuffer>> = computed.into_iter().map(Some).collect();
+        let mut computed: Vec<Option<Tensor>> = computed.into_iter().map(Some).collect();
         let mut results = Vec::with_capacity(lowered.outputs.len());
         for (output, &x) in lowered.outputs.iter().zip(&function.results) {
             results.push(match output {

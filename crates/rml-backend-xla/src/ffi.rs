@@ -1,18 +1,43 @@
-//! The functions of XLA's libraries that the crate `xla` does not offer, and the loader's.
+//! The C functions over XLA (`cpp/xla_c.cc`), as types that free what they own, and the loader's.
 #![allow(unsafe_code)]
 
-use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::ptr::{NonNull, null_mut};
+use std::sync::Arc;
+
+/// What stands behind the pointers of the interface.
+#[repr(C)]
+struct Opaque([u8; 0]);
+
+type Message = *mut c_char;
 
 unsafe extern "C" {
-    fn xla_gap_stablehlo_to_hlo_proto(
-        text: *const u8,
-        len: usize,
-        return_tuple: c_int,
-        out: *mut *mut u8,
-        out_len: *mut usize,
-    ) -> c_int;
+    fn rml_xla_quiet();
+    fn rml_xla_cpu(out: *mut *mut Opaque) -> Message;
+    fn rml_xla_plugin(file: *const c_char, number: i64, out: *mut *mut Opaque) -> Message;
+    fn rml_xla_devices(client: *mut Opaque) -> usize;
+    fn rml_xla_close(client: *mut Opaque);
+    fn rml_xla_compile(client: *mut Opaque, text: *const u8, len: usize, out: *mut *mut Opaque) -> Message;
+    fn rml_xla_drop_program(program: *mut Opaque);
+    fn rml_xla_run(
+        program: *mut Opaque,
+        args: *const *mut Opaque,
+        count: usize,
+        out: *mut *mut *mut Opaque,
+        results: *mut usize,
+    ) -> Message;
+    fn rml_xla_upload(
+        client: *mut Opaque,
+        data: *const c_void,
+        element: c_int,
+        dims: *const i64,
+        rank: usize,
+        out: *mut *mut Opaque,
+    ) -> Message;
+    fn rml_xla_download(buffer: *mut Opaque, is_host: bool, to: *mut c_void, bytes: usize) -> Message;
+    fn rml_xla_drop_buffer(buffer: *mut Opaque);
     fn free(data: *mut c_void);
     fn dladdr(address: *const c_void, info: *mut Symbol) -> c_int;
 }
@@ -26,25 +51,193 @@ struct Symbol {
     address: *mut c_void,
 }
 
-/// A module in StableHLO text as a serialised `HloModuleProto`.
-///
-/// # Errors
-/// If the text is no module; the library's message.
-pub(crate) fn stablehlo_to_proto(text: &str) -> Result<Vec<u8>, String> {
-    let (mut data, mut len) = (std::ptr::null_mut(), 0_usize);
-    // SAFETY: the text is valid for its length, and both results are written.
-    let status =
-        unsafe { xla_gap_stablehlo_to_hlo_proto(text.as_ptr(), text.len(), 0, &raw mut data, &raw mut len) };
-    if data.is_null() {
-        return Err("no memory is left for a module".to_owned());
+/// What a function said.
+fn checked(message: Message) -> Result<(), String> {
+    if message.is_null() {
+        return Ok(());
     }
-    // SAFETY: the call allocated `len` bytes at `data` with `malloc`, and they are ours.
-    let bytes = unsafe {
-        let bytes = std::slice::from_raw_parts(data, len).to_vec();
-        free(data.cast());
-        bytes
+    // SAFETY: a message ends with 0, was allocated with `malloc`, and is ours.
+    let text = unsafe {
+        let text = CStr::from_ptr(message).to_string_lossy().into_owned();
+        free(message.cast());
+        text
     };
-    if status == 0 { Ok(bytes) } else { Err(String::from_utf8_lossy(&bytes).into_owned()) }
+    Err(text)
+}
+
+/// What a function made, if it said nothing.
+fn made(message: Message, out: *mut Opaque) -> Result<NonNull<Opaque>, String> {
+    checked(message)?;
+    NonNull::new(out).ok_or_else(|| "nothing was made".to_owned())
+}
+
+/// The devices that were opened, of which the first is used.
+#[derive(Debug)]
+pub(crate) struct Client {
+    raw: NonNull<Opaque>,
+    /// Whether its tensors are in the memory of this process.
+    is_host: bool,
+}
+
+// SAFETY: clients, programs and buffers of PJRT may be used by several threads at once.
+unsafe impl Send for Client {}
+// SAFETY: as above.
+unsafe impl Sync for Client {}
+
+impl Client {
+    /// The cpu.
+    pub(crate) fn cpu() -> Result<Self, String> {
+        let mut out = null_mut();
+        // SAFETY: the result is written only.
+        let message = unsafe { rml_xla_cpu(&raw mut out) };
+        Ok(Self { raw: made(message, out)?, is_host: true })
+    }
+
+    /// The devices of a plugin, or one of them.
+    pub(crate) fn plugin(file: &Path, number: Option<i64>) -> Result<Self, String> {
+        let file = CString::new(file.as_os_str().as_bytes()).map_err(|e| e.to_string())?;
+        let mut out = null_mut();
+        // SAFETY: the name ends with 0 and lives through the call; the result is written only.
+        let message = unsafe { rml_xla_plugin(file.as_ptr(), number.unwrap_or(-1), &raw mut out) };
+        Ok(Self { raw: made(message, out)?, is_host: false })
+    }
+
+    /// How many devices there are.
+    pub(crate) fn devices(&self) -> usize {
+        // SAFETY: the client is open.
+        unsafe { rml_xla_devices(self.raw.as_ptr()) }
+    }
+
+    /// Compiles a module in StableHLO text.
+    pub(crate) fn compile(self: &Arc<Self>, text: &str) -> Result<Program, String> {
+        let mut out = null_mut();
+        // SAFETY: the client is open, the text is valid for its length, and the result is written only.
+        let message = unsafe { rml_xla_compile(self.raw.as_ptr(), text.as_ptr(), text.len(), &raw mut out) };
+        Ok(Program { raw: made(message, out)?, client: Arc::clone(self) })
+    }
+
+    /// Copies the elements of a tensor to the device.
+    pub(crate) fn upload<T: Element>(
+        self: &Arc<Self>,
+        items: &[T],
+        dims: &[usize],
+    ) -> Result<Tensor, String> {
+        assert_eq!(items.len(), dims.iter().product::<usize>(), "elements fill the dimensions");
+        let dims: Vec<i64> = dims.iter().map(|d| i64::try_from(*d).unwrap_or(i64::MAX)).collect();
+        let (data, mut out) = (items.as_ptr().cast(), null_mut());
+        // SAFETY: the client is open; the elements are as many as the dimensions say, and are read during the call only.
+        let message = unsafe {
+            rml_xla_upload(self.raw.as_ptr(), data, T::CODE, dims.as_ptr(), dims.len(), &raw mut out)
+        };
+        Ok(Tensor { raw: made(message, out)?, client: Arc::clone(self) })
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        // SAFETY: programs and tensors hold the client, so there are none any more.
+        unsafe { rml_xla_close(self.raw.as_ptr()) }
+    }
+}
+
+/// What stands in a tensor, without padding or bytes that are no value.
+pub(crate) trait Element: Copy + Default {
+    /// How XLA calls it (`xla.PrimitiveType`).
+    const CODE: c_int;
+}
+
+/// A truth value.
+impl Element for u8 {
+    const CODE: c_int = 1;
+}
+
+impl Element for i64 {
+    const CODE: c_int = 5;
+}
+
+impl Element for f32 {
+    const CODE: c_int = 11;
+}
+
+impl Element for f64 {
+    const CODE: c_int = 12;
+}
+
+/// A program for the devices of a client.
+#[derive(Debug)]
+pub(crate) struct Program {
+    raw: NonNull<Opaque>,
+    client: Arc<Client>,
+}
+
+// SAFETY: as for `Client`.
+unsafe impl Send for Program {}
+// SAFETY: as for `Client`.
+unsafe impl Sync for Program {}
+
+impl Program {
+    /// Runs it.
+    pub(crate) fn run(&self, args: &[&Tensor]) -> Result<Vec<Tensor>, String> {
+        let args: Vec<*mut Opaque> = args.iter().map(|tensor| tensor.raw.as_ptr()).collect();
+        let (mut out, mut count) = (null_mut(), 0);
+        // SAFETY: the program and the arguments are alive; both results are written only.
+        let message = unsafe {
+            rml_xla_run(self.raw.as_ptr(), args.as_ptr(), args.len(), &raw mut out, &raw mut count)
+        };
+        checked(message)?;
+        let results = (0..count).map(|i| {
+            // SAFETY: there are `count` results, each of which is ours.
+            let raw = NonNull::new(unsafe { *out.add(i) })?;
+            Some(Tensor { raw, client: Arc::clone(&self.client) })
+        });
+        let results: Option<Vec<Tensor>> = results.collect();
+        // SAFETY: the list was allocated with `malloc` and is ours.
+        unsafe { free(out.cast()) };
+        results.ok_or_else(|| "a result is missing".to_owned())
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // SAFETY: the client is open, and nobody else has the program.
+        unsafe { rml_xla_drop_program(self.raw.as_ptr()) }
+    }
+}
+
+/// A tensor on a device.
+#[derive(Debug)]
+pub(crate) struct Tensor {
+    raw: NonNull<Opaque>,
+    client: Arc<Client>,
+}
+
+// SAFETY: as for `Client`.
+unsafe impl Send for Tensor {}
+// SAFETY: as for `Client`.
+unsafe impl Sync for Tensor {}
+
+impl Tensor {
+    /// Its first `n` elements, which have that type.
+    pub(crate) fn download<T: Element>(&self, n: usize) -> Result<Vec<T>, String> {
+        let mut items = vec![T::default(); n];
+        let (to, bytes) = (items.as_mut_ptr().cast(), size_of_val(&items[..]));
+        // SAFETY: there is room for so many bytes, any of which are elements.
+        checked(unsafe { rml_xla_download(self.raw.as_ptr(), self.client.is_host, to, bytes) })?;
+        Ok(items)
+    }
+}
+
+impl Drop for Tensor {
+    fn drop(&mut self) {
+        // SAFETY: the client is open, and nobody else has the tensor.
+        unsafe { rml_xla_drop_buffer(self.raw.as_ptr()) }
+    }
+}
+
+/// Has XLA print nothing but what ends the process.
+pub(crate) fn quiet() {
+    // SAFETY: the function sets one atomic number.
+    unsafe { rml_xla_quiet() }
 }
 
 /// Sets a variable of the environment.
@@ -55,12 +248,8 @@ pub(crate) fn set(name: &str, value: &str) {
 
 /// The file that this library was loaded from.
 pub(crate) fn own_file() -> Option<PathBuf> {
-    let mut symbol = Symbol {
-        file: std::ptr::null(),
-        base: std::ptr::null_mut(),
-        name: std::ptr::null(),
-        address: std::ptr::null_mut(),
-    };
+    let mut symbol =
+        Symbol { file: std::ptr::null(), base: null_mut(), name: std::ptr::null(), address: null_mut() };
     let address = own_file as *const c_void;
     // SAFETY: the address is that of a function, and `symbol` is written only.
     let found = unsafe { dladdr(address, &raw mut symbol) } != 0 && !symbol.file.is_null();

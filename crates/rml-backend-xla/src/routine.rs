@@ -6,20 +6,19 @@ use std::sync::Arc;
 use rml_backend::routine::{ByCalls, Routine};
 use rml_backend::{Backend, Executable, Failure, Held, Outcome};
 use rml_ir::{Precision, Type, Value};
-use xla::{PjRtBuffer, PjRtLoadedExecutable};
 
 use crate::buffer::{self, Stored};
-use crate::compile::compile_text;
 use crate::device::Device;
-use crate::error::failure;
+use crate::error::said;
 use crate::executable::{Passed, pass, present};
+use crate::ffi::{Program, Tensor};
 use rml_stablehlo::{Given, Module, lower_routine};
 
 /// A routine that is ready to run.
 struct Ready {
     device: Arc<Device>,
     module: Module,
-    program: Arc<PjRtLoadedExecutable>,
+    program: Arc<Program>,
     results: Vec<Type>,
     precision: Precision,
 }
@@ -37,7 +36,7 @@ pub(crate) fn prepare(
     routine: &Routine,
 ) -> Result<Box<dyn Executable>, Failure> {
     let Some(module) = lower_routine(routine) else { return Ok(Box::new(ByCalls::new(backend, routine)?)) };
-    let program = device.routine(&module.text, || compile_text(&device.client, &module.text))?;
+    let program = device.routine(&module.text)?;
     let results = routine.results.iter().map(|slot| routine.slots[*slot].clone()).collect();
     let (device, precision) = (Arc::clone(device), routine.precision);
     Ok(Box::new(Ready { device, module, program, results, precision }))
@@ -48,15 +47,15 @@ impl Executable for Ready {
         let Self { module, program, .. } = self;
         let passed = module.args.iter().map(|i| pass(&self.device, &args[*i]));
         let passed = passed.collect::<Result<Vec<Passed<'_>>, _>>()?;
-        let buffers: Vec<&PjRtBuffer> = passed.iter().map(Passed::buffer).collect();
+        let buffers: Vec<&Tensor> = passed.iter().map(Passed::buffer).collect();
         let mut computed = match module.tested || !module.outputs.is_empty() {
-            true => present(program.execute_b(&buffers).map_err(|e| failure(&e))?.pop())?,
+            true => program.run(&buffers).map_err(|e| said(&e))?,
             false => Vec::new(),
         };
         if module.tested && buffer::truth(&present(computed.pop())?)? {
             return Ok(Outcome::Suspect);
         }
-        let mut computed: Vec<Option<PjRtBuffer>> = computed.into_iter().map(Some).collect();
+        let mut computed: Vec<Option<Tensor>> = computed.into_iter().map(Some).collect();
         let mut stored: Vec<Option<Held>> = vec![None; computed.len()];
         let mut results = Vec::with_capacity(self.results.len());
         for (output, ty) in module.outputs.iter().zip(&self.results) {

@@ -20,7 +20,7 @@ const LEADING_ELSEWHERE: [&str; 6] = [
 ];
 
 /// `cargo <subcommand>` on the backend's package with its feature `link`, in the environment and with the build folder in which
-/// [`build`] builds it: the bindings of the library, which take minutes, are built once for all uses. Tests find the libraries.
+/// [`build`] builds it: what binds a library is built once for all uses. Tests find the libraries.
 pub(crate) fn command(recipe: &Recipe, subcommand: &str) -> Result<Command, String> {
     let root = super::cache_folder()?;
     let mut command = workspace::cargo(&[subcommand, "--profile", PROFILE, "--package", recipe.package]);

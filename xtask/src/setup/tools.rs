@@ -45,18 +45,6 @@ pub(super) fn check_compiler() -> Result<(), String> {
     answer(compiler().arg("--version")).map(|_| ())
 }
 
-/// The folder of the compiler's own C headers (`stddef.h` and the like).
-pub(super) fn compiler_headers() -> Result<String, String> {
-    let path = answer(compiler().arg("-print-file-name=include"))?;
-    if path.starts_with('/') {
-        return Ok(path);
-    }
-    Err(format!(
-        "{:?} does not say where its own headers are; set CXX to g++ (Debian: `apt install g++`)",
-        compiler().get_program()
-    ))
-}
-
 /// What a tool prints, without white space around it.
 fn answer(command: &mut Command) -> Result<String, String> {
     let output = command.output().map_err(|e| missing(command, &e))?;

@@ -20,14 +20,6 @@ pub(super) const TENSORFLOW: Wheel = Wheel {
     sha256: "2b847d217b02ee7731ed91431daf3250daa0196c3c94614d23be27232e6e5b6c",
 };
 
-/// The compiler library that reads XLA's interface while the backend is built (Apache-2.0 with LLVM exception).
-pub(super) const LIBCLANG: Wheel = Wheel {
-    project: "libclang",
-    file: "libclang-18.1.1-py2.py3-none-manylinux2010_x86_64.whl",
-    size: 24_515_943,
-    sha256: "c533091d8a3bbf7460a00cb6c1a71da93bffe148f172c7d03b1c31fbf8aa2a0b",
-};
-
 /// libtorch's headers and libraries (BSD-3-Clause).
 pub(super) const TORCH: Wheel = Wheel {
     project: "torch",

@@ -1,11 +1,10 @@
-//! XLA: headers and libraries out of TensorFlow's wheel, and a small library with the functions that the `xla` crate calls and the
-//! wheel does not export (its sources stand in `crates/rml-backend-xla/cpp`).
+//! XLA: headers and libraries out of TensorFlow's wheel, and a small library with C functions over them, which the backend calls (its
+//! sources stand in `crates/rml-backend-xla/cpp`).
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use super::wheels::{LIBCLANG, TENSORFLOW, Wheel};
-use super::{Environment, Recipe, cache, disk, fetch, layout, tools};
+use super::wheels::{TENSORFLOW, Wheel};
+use super::{Environment, Recipe, disk, fetch, layout, tools};
 use crate::workspace;
 
 /// How the folder `xla` is made.
@@ -14,15 +13,15 @@ pub(super) const RECIPE: Recipe = Recipe {
     package: "rml-backend-xla",
     plugin: "librml_backend_xla.so",
     revision: 1,
-    wheels: &[TENSORFLOW, LIBCLANG],
+    wheels: &[TENSORFLOW],
     place,
-    required: &["lib/libtensorflow_cc.so.2", "lib/libtensorflow_framework.so.2", "clang/lib/libclang.so"],
+    required: &["lib/libtensorflow_cc.so.2", "lib/libtensorflow_framework.so.2"],
     complete,
     environment,
 };
 
-/// What `-lxla_extension` finds: a linker script over the three libraries. The gap comes first: it stands in for the others.
-const LINKER_SCRIPT: &str = "INPUT(libxla_gap.so libtensorflow_cc.so.2 libtensorflow_framework.so.2)\n";
+/// The C functions.
+const SOURCE: &str = "xla_c.cc";
 
 /// Prefixes of TensorFlow's members and where they go, the first that fits; an empty place: nowhere.
 const PLACES: &[(&str, &str)] = &[
@@ -41,49 +40,39 @@ fn place(wheel: &Wheel, member: &str) -> Option<String> {
     if let Some(licence) = layout::licence(wheel.project, member) {
         return Some(licence);
     }
-    if wheel.project == LIBCLANG.project {
-        return member.ends_with("/libclang.so").then(|| "clang/lib/libclang.so".to_owned());
-    }
     let (prefix, to) = PLACES.iter().find(|(prefix, _)| member.starts_with(prefix))?;
     (!to.is_empty()).then(|| format!("{to}{}", &member[prefix.len()..]))
 }
 
-/// Copies the stand-ins for headers that the wheel lacks and builds the gap library, where its sources or the compiler changed.
+/// Copies the stand-ins for headers that the wheel lacks and builds the library, where its sources changed.
 fn complete(folder: &Path) -> Result<(), String> {
     let sources = workspace::root().join("crates/rml-backend-xla/cpp");
     let mut digest = String::new();
-    for file in files(&sources.join("stand-ins"))?.into_iter().chain(["xla_gap.cc".into()]) {
-        let from = if file.ends_with("xla_gap.cc") {
-            sources.join(&file)
-        } else {
-            sources.join("stand-ins").join(&file)
-        };
+    for file in files(&sources.join("stand-ins"))?.into_iter().chain([SOURCE.into()]) {
+        let is_source = file.ends_with(SOURCE);
+        let from = if is_source { sources.join(&file) } else { sources.join("stand-ins").join(&file) };
         let text = std::fs::read(&from).map_err(|e| disk::failure("read", &from, &e))?;
-        let to = if file.ends_with("xla_gap.cc") {
-            folder.join(&file)
-        } else {
-            folder.join("include").join(&file)
-        };
+        let to = if is_source { folder.join(&file) } else { folder.join("include").join(&file) };
         disk::put(&to, &text)?;
         digest += &format!("{} {}\n", fetch::hash(&from)?, file.display());
     }
-    let (library, stamp) = (folder.join("lib/libxla_gap.so"), folder.join("lib/libxla_gap.stamp"));
+    let (library, stamp) = (folder.join("lib/librml_xla.so"), folder.join("lib/librml_xla.stamp"));
     if !library.exists() || std::fs::read_to_string(&stamp).ok().as_deref() != Some(&digest) {
-        println!("  compiling libxla_gap.so");
-        compile_gap(folder, &library)?;
+        println!("  compiling librml_xla.so");
+        compile(folder, &library)?;
         disk::put(&stamp, digest.as_bytes())?;
     }
-    disk::put(&folder.join("lib/libxla_extension.so"), LINKER_SCRIPT.as_bytes()).map(|_| ())
+    Ok(())
 }
 
-fn compile_gap(folder: &Path, library: &Path) -> Result<(), String> {
+fn compile(folder: &Path, library: &Path) -> Result<(), String> {
     let new = library.with_extension("new");
     let mut compiler = tools::compiler();
     compiler
         .args(["-std=c++17", "-w", "-O1", "-DNDEBUG", "-fPIC", "-shared", "-I"])
         .arg(folder.join("include"));
-    compiler.arg(folder.join("xla_gap.cc")).arg("-o").arg(&new);
-    compiler.args(["-Wl,-soname,libxla_gap.so", "-Wl,-rpath,$ORIGIN", "-Wl,--no-undefined", "-L"]);
+    compiler.arg(folder.join(SOURCE)).arg("-o").arg(&new);
+    compiler.args(["-Wl,-soname,librml_xla.so", "-Wl,-rpath,$ORIGIN", "-Wl,--no-undefined", "-L"]);
     compiler.arg(folder.join("lib"));
     compiler.args(["-l:libtensorflow_cc.so.2", "-l:libtensorflow_framework.so.2"]);
     tools::run(&mut compiler)?;
@@ -107,16 +96,7 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>, String> {
 }
 
 fn environment(folder: &Path) -> Result<Environment, String> {
-    let mut headers = OsString::from(tools::compiler_headers()?);
-    if let Some(more) = cache::environment("C_INCLUDE_PATH") {
-        headers.push(":");
-        headers.push(more);
-    }
-    Ok(vec![
-        ("XLA_EXTENSION_DIR", folder.into()),
-        ("LIBCLANG_PATH", folder.join("clang/lib").into()),
-        ("C_INCLUDE_PATH", headers),
-    ])
+    Ok(vec![("RML_XLA", folder.into())])
 }
 
 #[cfg(test)]
@@ -140,8 +120,6 @@ mod tests {
         ] {
             assert_eq!(place(&TENSORFLOW, member).as_deref(), to, "{member}");
         }
-        assert_eq!(place(&LIBCLANG, "clang/native/libclang.so").as_deref(), Some("clang/lib/libclang.so"));
-        assert_eq!(place(&LIBCLANG, "clang/cindex.py"), None);
     }
 
     #[test]
