@@ -40,6 +40,13 @@ node squares(x: num [4, 3], end: bool []) -> (loss: num [])
   y = net(x, end);
   loss = sum(y * y * y);
 
+node rollout() -> (y, old, drawn)
+  t = 0 fby t + 1;
+  fresh = mod(t, 6) < 2;
+  y = again(2, fresh, [to_num(t)] when fresh);
+  old = held(mod(t, 4) == 1, t);
+  drawn = replayed(3, 50, [[to_num(t)], [to_num(t) + 0.5]]);
+
 node falling() -> (epsilon)
   t = 0 fby t + 1;
   epsilon = linear(1.0, 0.2, 4, t);
@@ -118,6 +125,21 @@ fn draws_have_their_frequencies() {
     let mean = |key: &str| numbers(&values[key]).iter().sum::<f64>() / 100.0;
     let all = ["a0", "a1", "greedy", "mean", "square"].map(mean);
     close(&all, &[0.2, 0.3, 0.7 + 0.1, 2.0, (-2.0_f64).exp()], 0.012);
+}
+
+/// Two cycles come three times, weights stand still for four cycles, and what is drawn is of the last three cycles, all of them.
+#[test]
+fn what_was_comes_again() {
+    let values = folder().rml("run l.rml --node rollout --cycles 12 --seed 1").json()["values"].clone();
+    close(&numbers(&values["y"]), &[0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 6.0, 7.0, 6.0, 7.0, 6.0, 7.0], 0.0);
+    close(&numbers(&values["old"]), &[0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 5.0, 5.0, 5.0, 5.0, 9.0, 9.0], 0.0);
+    for (t, drawn) in values["drawn"].as_array().expect("cycles").iter().enumerate() {
+        let mut seen = numbers(drawn);
+        seen.sort_by(f64::total_cmp);
+        seen.dedup();
+        let all: Vec<f64> = (2 * t.saturating_sub(2)..2 * t + 2).map(|i| i as f64 / 2.0).collect();
+        assert_eq!(seen, all, "cycle {t}");
+    }
 }
 
 /// The averages of the first windows are of the values as they are; those of many are 0 and 1.

@@ -387,7 +387,10 @@ fn the_gradient_of_batch_normalisation() {
                 \x20 y, _, dx = diff_batch_norm(0.9, x, end, true, 2.0 * weight * y);\n";
     let x: Vec<f64> = X[..8].iter().map(|x| f64::from(*x)).collect();
     let other = text.replace("batch_norm(0.9", "batch_norm_eps(0.5, 0.9");
-    for text in [text, &other] {
+    let rows = text.replace("batch_norm(0.9, x, end", "batch_norm_rows(0.9, reshape([2, 1], x)");
+    let rows = rows.replace("2.0 * weight * y", "reshape([2, 1], 2.0 * weight * reshape([2], y))");
+    let rows = rows.replace("weight * y * y", "weight * reshape([2], y * y)");
+    for text in [text, &other, &rows] {
         let loss = |x: &[f64]| flat(&outputs(text, x)[0]).iter().sum::<f64>();
         let found = flat(&outputs(text, &x)[1]);
         for (k, &found) in found.iter().enumerate() {
