@@ -9,12 +9,12 @@ use std::sync::Arc;
 
 use rml::{Options as Compile, Source};
 use rml_ir::flat::Drawn;
-use rml_ir::{DType, Data, Type, Value};
 use rml_plan::reference::Column;
 use rml_schedule::{Fed, schedule};
 use rml_sim::Input;
 use rml_testkit::Random;
 use rml_testkit::conformance::{Vector, files, program};
+use rml_testkit::samples::columns;
 
 /// How a program fares in C: how many cycles were compared; none if it has no plan that C can have.
 fn fares(flat: &Arc<Drawn>, columns: &[Column], cycles: usize) -> Result<Option<usize>, String> {
@@ -50,32 +50,6 @@ fn vectors_mean_the_same_in_c() {
         }
     }
     assert!(equal >= 60, "{equal} vectors were compared");
-}
-
-fn value(ty: &Type, r: &mut Random) -> Value {
-    let n = ty.shape.len();
-    let data = match ty.dtype {
-        DType::Bool => Data::Bool((0..n).map(|_| r.chance(0.3)).collect()),
-        DType::Int => Data::Int((0..n).map(|_| i64::from(r.chance(0.5))).collect()),
-        DType::Num => Data::F64((0..n).map(|_| r.range(-1.0, 1.0)).collect()),
-    };
-    Value::new(ty.shape.clone(), data)
-}
-
-/// Random inputs, where their clocks have them.
-fn columns(flat: &Drawn, cycles: usize, r: &mut Random) -> Vec<Column> {
-    let mut all: Vec<Column> = Vec::new();
-    for input in &flat.inputs {
-        let clock = input
-            .clock
-            .and_then(|(cond, flag)| Some((flat.inputs.iter().position(|c| c.var == cond)?, flag)));
-        let is_there = |t: usize| {
-            clock.is_none_or(|(cond, flag)| all[cond][t].as_ref().and_then(Value::as_bool) == Some(flag))
-        };
-        let column = (0..cycles).map(|t| is_there(t).then(|| value(&flat.vars[input.var].ty, r))).collect();
-        all.push(column);
-    }
-    all
 }
 
 #[test]

@@ -3,7 +3,7 @@
 mod support;
 
 use serde_json::{Value, json};
-use support::Folder;
+use support::{Folder, LINE};
 
 /// Without data: the loss of report N is (N - 3)².
 const PARABOLA: &str = "
@@ -14,20 +14,6 @@ node train() -> (loss, score)
   k = diff_moving(true, 1.0);
   loss = (k - 2.0) * (k - 2.0);
   score = 0.0 - loss;
-";
-
-const LINE: &str = "
-node line(x) -> (o)
-  k = param(0.0);
-  o = k * x;
-
-node train(x: num [], y: num []) -> (loss)
-  o, _ = diff_line(x, true, 0.3 * (y - o));
-  loss = (o - y) * (o - y);
-
-node infer(x: num [], y: num []) -> (loss)
-  o = line(x);
-  loss = (o - y) * (o - y);
 ";
 
 fn parabola() -> Folder {

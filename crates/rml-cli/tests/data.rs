@@ -2,7 +2,7 @@
 
 mod support;
 
-use support::{Folder, Run};
+use support::{Folder, LINE, Run};
 
 /// A program that passes its input on.
 fn folder(ty: &str) -> Folder {
@@ -95,20 +95,6 @@ fn memory_is_asked_for_before_it_is_taken() {
         run.fails(1, &["memory-limit", "column `x`"]);
     }
 }
-
-const LINE: &str = "
-node line(x) -> (o)
-  k = param(0.0);
-  o = k * x;
-
-node train(x: num [], y: num []) -> (loss)
-  o, _ = diff_line(x, true, 0.3 * (y - o));
-  loss = (o - y) * (o - y);
-
-node infer(x: num [], y: num []) -> (loss)
-  o = line(x);
-  loss = (o - y) * (o - y);
-";
 
 /// Ten points in one file, and in two files of a folder and one beside it.
 fn parts() -> Folder {

@@ -5,7 +5,7 @@ mod support;
 use std::process::Command;
 
 use serde_json::{Value, json};
-use support::Folder;
+use support::{Folder, LINE};
 
 /// The loss of report N is (N - 3)²; the evaluation gives `k`.
 const PARABOLA: &str = "
@@ -19,20 +19,6 @@ node train() -> (loss, root)
 
 node evaluate() -> (k)
   k = moving();
-";
-
-const LINE: &str = "
-node line(x) -> (o)
-  k = param(0.0);
-  o = k * x;
-
-node train(x: num [], y: num []) -> (loss)
-  o, _ = diff_line(x, true, 0.3 * (y - o));
-  loss = (o - y) * (o - y);
-
-node infer(x: num [], y: num []) -> (loss)
-  o = line(x);
-  loss = (o - y) * (o - y);
 ";
 
 fn folder() -> Folder {

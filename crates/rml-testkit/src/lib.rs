@@ -4,6 +4,7 @@
 //! - [`gradients`]: random programs whose gradients are compared with finite differences.
 //! - [`joined`]: random recurrences whose products are over concatenations.
 //! - [`plans`]: programs by plan, against the simulator.
+//! - [`samples`]: plans of single operators, and inputs for programs.
 //! - [`damage`]: damaged texts of programs.
 //! - [`verdicts`]: what the analysis says of a program, against runs of it.
 //! - [`conformance`]: vectors are programs with inputs and the cells that the semantics gives them; they are run through the
@@ -20,6 +21,7 @@ pub mod gradients;
 pub mod joined;
 pub mod plans;
 mod random;
+pub mod samples;
 pub mod verdicts;
 
 pub use random::Random;

@@ -10,6 +10,21 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
+/// A line through points, trained point by point.
+pub(crate) const LINE: &str = "
+node line(x) -> (o)
+  k = param(0.0);
+  o = k * x;
+
+node train(x: num [], y: num []) -> (loss)
+  o, _ = diff_line(x, true, 0.3 * (y - o));
+  loss = (o - y) * (o - y);
+
+node infer(x: num [], y: num []) -> (loss)
+  o = line(x);
+  loss = (o - y) * (o - y);
+";
+
 /// A folder with files, in which `rml` runs.
 pub(crate) struct Folder(TempDir);
 
