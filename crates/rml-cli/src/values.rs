@@ -9,7 +9,29 @@ const MAX_DEPTH: usize = 16;
 
 /// `name=value`, the value a literal of the language: `true`, `64`, `0.5`, `[2, 3]`.
 pub(crate) fn setting(text: &str) -> Result<(String, StaticValue), String> {
-    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE, e.g. units=64")?;
+    let (name, mut reader) = named(text, "expected NAME=VALUE, e.g. units=64")?;
+    let value = reader.value(0)?;
+    reader.end()?;
+    Ok((name, value))
+}
+
+/// A name and its values.
+pub(crate) type Sweep = (String, Vec<StaticValue>);
+
+/// `name=value,value`, the values literals of the language.
+pub(crate) fn sweep(text: &str) -> Result<Sweep, String> {
+    let (name, mut reader) = named(text, "expected NAME=VALUES, e.g. rate=0.1,0.3")?;
+    let mut values = vec![reader.value(0)?];
+    while reader.take(',') {
+        values.push(reader.value(0)?);
+    }
+    reader.end()?;
+    Ok((name, values))
+}
+
+/// The name before `=`, and a reader of what is behind it.
+fn named<'t>(text: &'t str, expected: &str) -> Result<(String, Reader<'t>), String> {
+    let (name, value) = text.split_once('=').ok_or(expected)?;
     let name = name.trim();
     let well_formed = name
         .chars()
@@ -18,12 +40,28 @@ pub(crate) fn setting(text: &str) -> Result<(String, StaticValue), String> {
     if name.is_empty() || !well_formed {
         return Err(format!("`{name}` is not a name"));
     }
-    let mut reader = Reader { rest: value.trim() };
-    let value = reader.value(0)?;
-    if reader.rest.is_empty() {
-        Ok((name.to_owned(), value))
-    } else {
-        Err(format!("`{}` is left over", reader.rest))
+    Ok((name.to_owned(), Reader { rest: value.trim() }))
+}
+
+/// The seeds of several runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Seeds(pub(crate) Vec<u64>);
+
+/// The most seeds that a range may have.
+const MAX_SEEDS: u64 = 10_000;
+
+/// `0..5`, whose end is not one of them, or `1,7,23`.
+pub(crate) fn seeds(text: &str) -> Result<Seeds, String> {
+    let expected = "expected seeds such as 0..5 (0, 1, 2, 3 and 4) or 1,7,23";
+    let number = |text: &str| text.trim().parse::<u64>().map_err(|_| expected.to_owned());
+    let Some((first, end)) = text.split_once("..") else {
+        return text.split(',').map(number).collect::<Result<_, _>>().map(Seeds);
+    };
+    let (first, end) = (number(first)?, number(end)?);
+    match end.checked_sub(first) {
+        None | Some(0) => Err(format!("there is no seed from {first} to below {end}")),
+        Some(n) if n > MAX_SEEDS => Err(format!("{n} are more than {MAX_SEEDS} seeds")),
+        Some(_) => Ok(Seeds((first..end).collect())),
     }
 }
 
@@ -138,6 +176,11 @@ impl Reader<'_> {
         }
     }
 
+    /// Nothing may be left.
+    fn end(&self) -> Result<(), String> {
+        if self.rest.is_empty() { Ok(()) } else { Err(format!("`{}` is left over", self.rest)) }
+    }
+
     fn take(&mut self, c: char) -> bool {
         self.rest = self.rest.trim_start();
         match self.rest.strip_prefix(c) {
@@ -191,6 +234,21 @@ mod tests {
         }
         assert!(setting(&format!("x={}", "[".repeat(100_000))).is_err());
         assert!(value("99999999999999999999").is_err());
+    }
+
+    #[test]
+    fn values_and_seeds_of_several_runs() {
+        let array = StaticValue::Array(vec![StaticValue::Int(2), StaticValue::Int(3)]);
+        assert_eq!(sweep("shape=[2, 3], 4"), Ok(("shape".to_owned(), vec![array, StaticValue::Int(4)])));
+        assert_eq!(sweep("rate=0.5"), Ok(("rate".to_owned(), vec![StaticValue::Num(0.5)])));
+        for text in ["rate", "rate=", "rate=1,", "rate=,1", "=1", "rate=1;2", "rate=[1,2", "rate=1 2"] {
+            assert!(sweep(text).is_err(), "{text}");
+        }
+        assert_eq!(seeds("3..6"), Ok(Seeds(vec![3, 4, 5])));
+        assert_eq!(seeds("7, 1"), Ok(Seeds(vec![7, 1])));
+        for text in ["", "5..5", "5..3", "..3", "3..", "a", "1,,2", "-1", "0..10001", "0..=5"] {
+            assert!(seeds(text).is_err(), "{text}");
+        }
     }
 
     #[test]

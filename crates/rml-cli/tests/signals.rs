@@ -223,6 +223,27 @@ fn a_report_stops_within() {
     }
 }
 
+/// Runs of several seeds all save, and the same command goes on with them bit by bit.
+#[test]
+fn several_runs_save_and_go_on() {
+    let train = "train walk.rml --cycles 60000 --report 100000 --seeds 0..3 --jobs 2";
+    let folder = Folder::new().file("walk.rml", WALK);
+    folder.rml(&format!("{train} --runs whole")).ok();
+    let train = format!("{train} --runs part");
+    let training = Training::start(&folder, "", &train, "3 runs");
+    training.send("INT");
+    let (status, rest) = training.end();
+    assert_eq!(status.code(), Some(130), "{rest}");
+    assert!(rest.contains("the same command goes on with the runs in part"), "{rest}");
+    assert!(!folder.path("part/seed=2/outcome.json").exists(), "{rest}");
+    folder.rml(&train).ok();
+    for seed in 0..3 {
+        let bytes =
+            |runs: &str| std::fs::read(folder.path(&format!("{runs}/seed={seed}/checkpoint.safetensors")));
+        assert!(bytes("whole").expect("a checkpoint") == bytes("part").expect("a checkpoint"), "{seed}");
+    }
+}
+
 /// A training that is interrupted, and a stream that waits for its next line, write what was measured.
 #[test]
 fn what_is_interrupted_writes_its_profile() {

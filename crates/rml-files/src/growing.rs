@@ -1,6 +1,6 @@
-//! Files that grow record by record.
+//! Files that grow record by record, and the folders that they are in.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -54,6 +54,40 @@ pub fn create_folder(path: &Path) -> Result<(), Error> {
     std::fs::create_dir_all(path).map_err(|e| unwritable(path, refusal(&e)).into())
 }
 
+/// A folder that no other process holds.
+#[derive(Debug)]
+pub struct Held {
+    /// It is locked as long as this exists.
+    _lock: File,
+}
+
+/// Holds a folder that there is, by a file in it. On a file system without locks, several processes can.
+///
+/// # Errors
+/// Another process holds it, or the file cannot be made.
+pub fn hold(folder: &Path, name: &str) -> Result<Held, Error> {
+    let path = folder.join(name);
+    let open = OpenOptions::new().write(true).create(true).truncate(false).open(&path);
+    let file = open.map_err(|e| unwritable(&path, refusal(&e)))?;
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => {
+            Err(unwritable(folder, "another command writes there now".to_owned()).into())
+        }
+        Ok(()) | Err(TryLockError::Error(_)) => Ok(Held { _lock: file }),
+    }
+}
+
+/// Removes a file, if it is there.
+///
+/// # Errors
+/// A file that cannot be removed.
+pub fn remove(path: &Path) -> Result<(), Error> {
+    match std::fs::remove_file(path) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(unwritable(path, refusal(&e)).into()),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -70,6 +104,20 @@ mod tests {
         growing.write(b"three\n").unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "one\ntwo\nthree\n");
         assert!(create_folder(&path).is_err(), "it is a file");
+    }
+
+    #[test]
+    fn a_folder_is_held_by_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let held = hold(folder.path(), ".lock").unwrap();
+        let error = hold(folder.path(), ".lock").unwrap_err().to_string();
+        assert!(error.contains("another command"), "{error}");
+        drop(held);
+        hold(folder.path(), ".lock").unwrap();
+        assert!(hold(&folder.path().join("none"), ".lock").is_err());
+        remove(&folder.path().join(".lock")).unwrap();
+        remove(&folder.path().join(".lock")).unwrap();
+        assert!(remove(folder.path()).is_err(), "it is a folder");
     }
 
     /// A device that is always full.

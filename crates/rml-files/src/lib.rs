@@ -8,5 +8,5 @@ mod growing;
 pub mod memory;
 mod output;
 
-pub use growing::{Growing, create_folder};
+pub use growing::{Growing, Held, create_folder, hold, remove};
 pub use output::{check_output, is_same, write_output};

@@ -40,5 +40,7 @@ pub use trace::{Cell, RunOptions, Trace, run};
 pub use train::observer::{EpochSummary, Observer, Progress, Ran, TrainInfo, TrainReport};
 pub use train::options::{Criterion, Direction, Evaluate, Length, TestSplit, TrainOptions, Validate};
 pub use train::plot::learning_curves;
+pub use train::sweep::table::{Spread, SweepRow};
+pub use train::sweep::{RunOutcome, RunState, SweepObserver, SweepOptions, SweepReport, sweep};
 pub use train::train;
 pub use train::until::Until;

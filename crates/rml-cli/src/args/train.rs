@@ -11,6 +11,8 @@ use crate::values;
 #[derive(Args, Debug)]
 #[command(group(clap::ArgGroup::new("source").required(true).multiple(true).args(["data", "windows", "cycles", "until"])))]
 #[command(group(clap::ArgGroup::new("own").multiple(true).args(["windows", "cycles", "until"]).conflicts_with_all(["data", "epochs", "no_shuffle"])))]
+#[command(group(clap::ArgGroup::new("several").multiple(true).args(["seeds", "sweep"]).requires("runs")))]
+#[command(group(clap::ArgGroup::new("kept").multiple(true).args(["save", "runs"])))]
 pub(crate) struct Train {
     #[command(flatten)]
     pub(crate) program: Program,
@@ -57,7 +59,7 @@ pub(crate) struct Train {
     #[arg(long, value_name = "FILE")]
     pub(crate) save: Option<PathBuf>,
     /// How often to save, in epochs or reports; 0 = at the end only
-    #[arg(long, value_name = "N", default_value_t = 1, requires = "save")]
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "kept")]
     pub(crate) save_every: u64,
     /// Write a checkpoint there whenever an epoch or report is the best so far
     #[arg(long, value_name = "FILE")]
@@ -77,6 +79,18 @@ pub(crate) struct Train {
     /// Go on from that checkpoint
     #[arg(long, value_name = "FILE")]
     pub(crate) resume: Option<PathBuf>,
+    /// Train once for each seed and each combination of values, several runs at once, each in a folder of its own in that one with its checkpoint and its log. The same command goes on with what is there
+    #[arg(long, value_name = "DIR", requires = "several", conflicts_with_all = ["save", "best", "log", "plot", "resume", "profile"])]
+    pub(crate) runs: Option<PathBuf>,
+    /// With --runs: the seeds, such as 0..5 (0, 1, 2, 3 and 4) or 1,7,23
+    #[arg(long, value_name = "SEEDS", value_parser = values::seeds, conflicts_with = "seed")]
+    pub(crate) seeds: Option<values::Seeds>,
+    /// With --runs: values of a static parameter, such as rate=0.1,0.3; given several times, all combinations
+    #[arg(long, value_name = "NAME=VALUES", value_parser = values::sweep)]
+    pub(crate) sweep: Vec<values::Sweep>,
+    /// With --runs: how many runs at once; by default one a core
+    #[arg(long, value_name = "N", value_parser = values::positive, requires = "runs")]
+    pub(crate) jobs: Option<usize>,
     /// Let NaN in the data through
     #[arg(long)]
     pub(crate) allow_nan: bool,

@@ -13,6 +13,7 @@ mod params;
 mod profile;
 mod show;
 mod stream;
+mod sweep;
 mod train;
 mod verdict;
 
@@ -40,7 +41,10 @@ pub(crate) fn run(command: &Command, output: &mut Output) -> Result<(), Stop> {
         Command::Grad(args) => grad::grad(args, output),
         Command::Gradcheck(args) => grad::gradcheck(args, output),
         Command::Fmt(args) => fmt::fmt(args, output),
-        Command::Train(args) => train::train(args, output),
+        Command::Train(args) => match &args.runs {
+            Some(folder) => sweep::sweep(args, folder, output),
+            None => train::train(args, output),
+        },
         Command::Infer(args) => infer::infer(args, output),
         Command::Params(args) => params::params(args, output),
         Command::Doc(args) => doc::doc(args, output),
@@ -129,10 +133,15 @@ fn is_stream(file: &Path) -> bool {
 
 /// The engine that the flags choose: plans, the simulator, or the one that fits, on a backend that is open.
 fn engine(computing: &args::Computing) -> Result<Engine, Stop> {
-    let options = backend::Options { device: computing.device.clone(), threads: computing.threads };
+    engine_with(computing, computing.threads)
+}
+
+/// The engine that the flags choose, with that number of threads.
+fn engine_with(computing: &args::Computing, threads: Option<usize>) -> Result<Engine, Stop> {
+    let options = backend::Options { device: computing.device.clone(), threads };
     let backend = backend::open(&computing.backend, &options)?;
     let embedded = computing.backend == backend::NAMES[0];
-    let threads = computing.threads.and_then(NonZeroUsize::new);
+    let threads = threads.and_then(NonZeroUsize::new);
     let plan = || match threads {
         _ if !embedded => Engine::plan_on(Arc::clone(&backend)),
         None => Engine::plan(),

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use rml::{
-    Columns, Diagnostic, Evaluate, Length, Phase, Source, TrainOptions, TrainReport, Until, Validate, codes,
+    Columns, Diagnostic, Engine, Evaluate, Length, Phase, Source, TrainOptions, TrainReport, Until, Validate,
+    codes,
 };
 
 use super::profile::Measuring;
@@ -48,16 +49,9 @@ fn train_measured(
     measuring: &Measuring,
     output: &mut Output,
 ) -> Result<(), Stop> {
-    let options = options(args, signals)?;
-    let validate = match &args.validate {
-        None => None,
-        Some(Validation::Split(split)) => Some(Validate::Split(*split)),
-        Some(Validation::File(file)) => {
-            Some(Validate::Data(measuring.time(Phase::Data, || Columns::read_all(&[file]))?))
-        }
-    };
-    let engine = measuring.engine(options.engine.clone());
-    let options = TrainOptions { engine, validate, ..options };
+    let engine = measuring.engine(super::engine(&args.computing)?);
+    let validate = measuring.time(Phase::Data, || validate(args))?;
+    let options = TrainOptions { validate, ..options(args, signals, engine)? };
     let data = measuring.time(Phase::Data, || Columns::read_all(&args.data))?;
     let mut display = Display::new(output);
     let outcome = rml::train(source, &data, &options, &mut display);
@@ -109,7 +103,17 @@ fn length(args: &Train) -> Result<Option<Length>, Stop> {
     Ok(args.data.is_empty().then_some(length))
 }
 
-fn options(args: &Train, signals: &Signals) -> Result<TrainOptions, Stop> {
+/// What epochs are compared by.
+pub(super) fn validate(args: &Train) -> Result<Option<Validate>, Stop> {
+    Ok(match &args.validate {
+        None => None,
+        Some(Validation::Split(split)) => Some(Validate::Split(*split)),
+        Some(Validation::File(file)) => Some(Validate::Data(Columns::read_all(&[file])?)),
+    })
+}
+
+/// The options that the flags say, but for data to validate by.
+pub(super) fn options(args: &Train, signals: &Signals, engine: Engine) -> Result<TrainOptions, Stop> {
     Ok(TrainOptions {
         node: args.node.clone(),
         evaluate: args.evaluate.clone().map_or(Evaluate::Usual, Evaluate::Node),
@@ -130,13 +134,13 @@ fn options(args: &Train, signals: &Signals) -> Result<TrainOptions, Stop> {
         criterion: args.metric.clone(),
         log: args.log.clone(),
         resume: args.resume.clone(),
-        engine: super::engine(&args.computing)?,
+        engine,
         interrupt: Some(Arc::clone(&signals.any)),
     })
 }
 
 /// Listens to the signals that ask training to stop after the batch or window.
-fn listen() -> Result<Signals, Stop> {
+pub(super) fn listen() -> Result<Signals, Stop> {
     Signals::listen().map_err(|e| super::deaf(&e).into())
 }
 

@@ -68,7 +68,7 @@ impl Search {
         names: &Names,
         before: Option<&Best>,
     ) -> Result<Option<Self>, Error> {
-        if options.best.is_none() && options.patience.is_none() {
+        if options.best.is_none() && options.patience.is_none() && options.criterion.is_none() {
             return Ok(None);
         }
         let criterion = options.criterion.clone().unwrap_or_default();

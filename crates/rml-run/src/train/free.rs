@@ -85,6 +85,11 @@ impl<'a> Free<'a> {
         Ok(Self { options, length, rollout, evaluation, averages, position, done, records })
     }
 
+    /// Where it begins.
+    pub(super) fn into_position(self) -> Position {
+        self.position
+    }
+
     /// Trains until it is over.
     pub(super) fn run(mut self, observer: &mut dyn Observer) -> Result<TrainReport, Error> {
         observer.start(&TrainInfo {

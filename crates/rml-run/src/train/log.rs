@@ -25,7 +25,7 @@ const TABLE: &str = "metrics.csv";
 const EVENTS: &str = "events.out.tfevents.rml";
 
 /// An epoch or report: a line of the log.
-type Row = Map<String, Value>;
+pub(super) type Row = Map<String, Value>;
 
 /// A log to which epochs or reports are added.
 pub(super) struct Log {
@@ -94,7 +94,7 @@ impl Log {
 }
 
 /// What tells a run apart: what a resumed run has in common with the one before.
-fn run(position: &Position) -> Value {
+pub(super) fn run(position: &Position) -> Value {
     let set = position.set.iter().flatten().map(|(name, value)| (name.clone(), value.to_string().into()));
     json!({
         "node": position.node,
@@ -125,15 +125,21 @@ fn rows(folder: &Path, run: &Value, epoch: u64) -> Result<Vec<Row>, Error> {
             .help("log to the folder of the run to resume, or to a new one (`--log DIR`)")
             .into());
     }
+    let mut rows = logged(folder)?;
+    rows.retain(|row| number(row).is_some_and(|n| n <= epoch));
+    Ok(rows)
+}
+
+/// All rows of the log in a folder.
+pub(super) fn logged(folder: &Path) -> Result<Vec<Row>, Error> {
     let path = folder.join(LINES);
     let file = read(&path)?;
     let mut rows = Vec::new();
     let mut all = file.bytes.split_inclusive(|byte| *byte == b'\n').enumerate().peekable();
     while let Some((at, line)) = all.next() {
         let row: Option<Row> = serde_json::from_slice(line).ok();
-        match row.and_then(|row| Some((number(&row)?, row))) {
-            Some((n, row)) if n <= epoch => rows.push(row),
-            Some(_) => {}
+        match row.filter(|row| number(row).is_some()) {
+            Some(row) => rows.push(row),
             // What the process was writing when it was ended.
             None if all.peek().is_none() => {}
             None => {
@@ -149,6 +155,14 @@ fn rows(folder: &Path, run: &Value, epoch: u64) -> Result<Vec<Row>, Error> {
     Ok(rows)
 }
 
+/// Removes the log in a folder, if there is one.
+///
+/// # Errors
+/// A file that cannot be removed.
+pub(super) fn remove(folder: &Path) -> Result<(), Error> {
+    [LINES, TABLE, EVENTS, RUN].iter().try_for_each(|name| rml_files::remove(&folder.join(name)))
+}
+
 fn read(path: &Path) -> Result<contents::Contents, Error> {
     Ok(contents::data(path)?)
 }
@@ -160,7 +174,7 @@ fn line(row: &Row) -> Vec<u8> {
 }
 
 /// The number of the epoch or report.
-fn number(row: &Row) -> Option<u64> {
+pub(super) fn number(row: &Row) -> Option<u64> {
     row.get("epoch").or_else(|| row.get("report"))?.as_u64()
 }
 
@@ -198,14 +212,24 @@ fn columns(names: &Names, has_reports: bool) -> Vec<Column> {
     first.chain(metrics).collect()
 }
 
-/// An event: `train/loss` and so on, at the epoch or report.
-fn event(row: &Row) -> Vec<u8> {
-    let numbers = PARTS.iter().flat_map(|(part, _)| {
-        let metrics = row.get(*part).and_then(Value::as_object).into_iter().flatten();
+/// The metrics of a line, under the names that they have in the table.
+pub(super) fn metrics(row: &Row) -> Vec<(String, f64)> {
+    numbers(row).map(|((_, lead), name, value)| (format!("{lead}{name}"), value)).collect()
+}
+
+/// The metrics of a line: the part that they are of, the name, the value.
+fn numbers(row: &Row) -> impl Iterator<Item = ((&'static str, &'static str), &str, f64)> {
+    PARTS.iter().flat_map(|part| {
+        let metrics = row.get(part.0).and_then(Value::as_object).into_iter().flatten();
         // What is not finite is a string.
         let value = |value: &Value| value.as_f64().or_else(|| value.as_str()?.parse().ok());
-        metrics.filter_map(move |(name, x)| Some((format!("{part}/{name}"), value(x)?)))
-    });
+        metrics.filter_map(move |(name, x)| Some((*part, name.as_str(), value(x)?)))
+    })
+}
+
+/// An event: `train/loss` and so on, at the epoch or report.
+fn event(row: &Row) -> Vec<u8> {
+    let numbers = numbers(row).map(|((part, _), name, value)| (format!("{part}/{name}"), value));
     events::scalars(time(row), number(row).unwrap_or_default(), numbers)
 }
 

@@ -148,7 +148,7 @@ pub struct TrainOptions {
     pub best: Option<PathBuf>,
     /// After how many epochs or reports without a better one training ends.
     pub patience: Option<u64>,
-    /// What the best one is; by default that with the smallest `loss`.
+    /// What the best one is; by default that with the smallest `loss`. It is looked for if this, `best` or `patience` is given.
     pub criterion: Option<Criterion>,
     /// The folder for a log of the metrics: JSON lines, a table, and events for TensorBoard.
     pub log: Option<PathBuf>,

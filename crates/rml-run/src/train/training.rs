@@ -50,6 +50,11 @@ impl<'a> Training<'a> {
         Ok(Self { options, family, windows, test, train_set, position, records, resumed })
     }
 
+    /// Where it begins.
+    pub(super) fn into_position(self) -> Position {
+        self.position
+    }
+
     /// Trains all epochs that are left.
     pub(super) fn run(mut self, observer: &mut dyn Observer) -> Result<TrainReport, Error> {
         let Training { options, family, windows, test, train_set, position, records, resumed } = &mut self;

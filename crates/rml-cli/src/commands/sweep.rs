@@ -1,0 +1,124 @@
+//! `rml train --runs`: several seeds and settings.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::thread::available_parallelism;
+
+use rml::{
+    Columns, Diagnostic, Error, RunOutcome, RunState, Source, Sources, SweepObserver, SweepOptions,
+    SweepReport, TrainOptions, codes,
+};
+
+use super::train::{listen, options, validate};
+use crate::args::Train;
+use crate::output::{Output, Stop};
+
+/// Trains once for each seed and each combination of settings, and prints the table.
+pub(super) fn sweep(args: &Train, folder: &Path, output: &mut Output) -> Result<(), Stop> {
+    let source = Source::file(&args.program.file);
+    let signals = listen()?;
+    let (seeds, settings) = (args.seeds.clone().map_or(Vec::new(), |seeds| seeds.0), args.sweep.clone());
+    let cores = available_parallelism().map_or(1, usize::from);
+    let runs =
+        settings.iter().map(|(_, values)| values.len()).fold(seeds.len().max(1), usize::saturating_mul);
+    let jobs = args.jobs.unwrap_or(cores).min(runs);
+    let threads = args.computing.threads.unwrap_or(cores / jobs).max(1);
+    let engine = super::engine_with(&args.computing, Some(threads))?;
+    let train = TrainOptions { validate: validate(args)?, ..options(args, &signals, engine)? };
+    let data = Columns::read_all(&args.data)?;
+    let options = SweepOptions { train, folder: folder.to_owned(), seeds, settings, jobs };
+    let mut progress = Lines { output, runs: 0 };
+    let report = rml::sweep(&source, &data, &options, &mut progress)?;
+    let failed = report_failures(&report, output);
+    print(&report, output)?;
+    if report.interrupted {
+        let folder = folder.display();
+        output.note(&format!("interrupted; the same command goes on with the runs in {folder}\n"));
+        return Err(Stop::Interrupted(signals.exit_code()));
+    }
+    if let Some(missed) = missed(&report, args) {
+        return Err(missed.into());
+    }
+    if failed { Err(Stop::Reported) } else { Ok(()) }
+}
+
+/// A line for each run that ends.
+struct Lines<'o> {
+    output: &'o mut Output,
+    runs: usize,
+}
+
+impl SweepObserver for Lines<'_> {
+    fn start(&mut self, runs: usize, ended: usize) {
+        self.runs = runs;
+        if !self.output.json() {
+            let before = if ended > 0 { format!(", {ended} of them done before") } else { String::new() };
+            let plural = if runs == 1 { "" } else { "s" };
+            self.output.note(&format!("{runs} run{plural}{before}\n"));
+        }
+    }
+
+    fn ended(&mut self, run: &RunOutcome, ended: usize) {
+        if self.output.json() {
+            // A reader that went away does not stop runs that are saved.
+            let _ = self.output.print_json(&run.json_line());
+            return;
+        }
+        let runs = self.runs.to_string();
+        let mut text = format!("{ended:>width$}/{runs}  {}  ", run.name, width = runs.len());
+        match &run.state {
+            RunState::Failed(_) => {
+                let _ = write!(text, "failed: {}", run.state.error().map_or("", |d| &d.message));
+            }
+            RunState::Finished | RunState::Missed | RunState::Interrupted => {
+                let is_test = |(name, _): &&(String, f64)| name.contains('.');
+                let tested = run.metrics.iter().any(|metric| is_test(&metric));
+                for (name, value) in run.metrics.iter().filter(|metric| !tested || is_test(metric)) {
+                    let _ = write!(text, "{} {value:.4}  ", name.replacen('.', " ", 1));
+                }
+                let _ = write!(text, "{:.1} s", run.seconds);
+            }
+        }
+        self.output.note(&(text + "\n"));
+    }
+
+    fn warning(&mut self, diagnostic: &Diagnostic, sources: &Sources) {
+        self.output.report(&diagnostic.clone().into(), sources);
+    }
+}
+
+/// Reports why runs failed, for those that failed alike once. Whether any did.
+fn report_failures(report: &SweepReport, output: &mut Output) -> bool {
+    let mut failures: Vec<(&Error, Vec<&str>)> = Vec::new();
+    for run in &report.runs {
+        let RunState::Failed(error) = &run.state else { continue };
+        let what = |error: &Error| error.diagnostics().iter().map(|d| d.message.clone()).collect::<Vec<_>>();
+        match failures.iter_mut().find(|(other, _)| what(other) == what(error)) {
+            Some((_, names)) => names.push(&run.name),
+            None => failures.push((error, vec![&run.name])),
+        }
+    }
+    for (error, names) in &failures {
+        let what = if names.len() == 1 { "run" } else { "runs" };
+        let error = (*error).clone().note(format!("in the {what} {}", names.join(" and ")));
+        output.report(error.diagnostics(), error.sources());
+    }
+    !failures.is_empty()
+}
+
+/// Runs that ended, and what they were to go on for is not so.
+fn missed(report: &SweepReport, args: &Train) -> Option<Diagnostic> {
+    let missed = report.runs.iter().filter(|run| matches!(run.state, RunState::Missed));
+    let names: Vec<&str> = missed.map(|run| &*run.name).collect();
+    let until = args.until.as_ref().filter(|_| !names.is_empty())?;
+    let what = format!("training ended before `{until}` in {} of {} runs", names.len(), report.runs.len());
+    let d = Diagnostic::error(codes::run::GOAL_MISSED, what).note(names.join(" and "));
+    Some(d.help("train longer, in another folder (`--windows N`, `--cycles N`)"))
+}
+
+fn print(report: &SweepReport, output: &mut Output) -> Result<(), Stop> {
+    if output.json() {
+        return report.table.iter().try_for_each(|row| output.print_json(&row.json_line()));
+    }
+    output.print(&report.text())
+}

@@ -1,0 +1,239 @@
+//! `rml train --runs`: several seeds and settings in one folder. Each run is what it is alone, and what is there is not done again.
+
+mod support;
+
+use serde_json::{Value, json};
+use support::Folder;
+
+/// A line through points, whose rate can be set.
+const LINE: &str = "
+node line(x) -> (o)
+  k = param(0.0);
+  o = k * x;
+
+node train(rate, x: num [], y: num []) -> (loss)
+  o, _ = diff_line(x, true, rate * (y - o));
+  loss = (o - y) * (o - y);
+
+node infer(x: num [], y: num []) -> (loss)
+  o = line(x);
+  loss = (o - y) * (o - y);
+";
+
+/// The loss of report N is (N - 1 - goal)².
+const WALK: &str = "
+node moving() -> (k)
+  k = param(0.0);
+
+node train(goal) -> (loss)
+  k = diff_moving(true, 1.0);
+  loss = (k - goal) * (k - goal);
+";
+
+const SWEEP: &str = "train l.rml --data d.json --epochs 4 --runs out --seeds 0..3 --sweep rate=0.1,0.3";
+
+fn folder() -> Folder {
+    let xs: Vec<f64> = (0..20).map(|i| f64::from(i) / 20.0).collect();
+    let ys: Vec<f64> = xs.iter().map(|x| 3.0 * x + (17.0 * x).sin() / 10.0).collect();
+    let data = json!({"x": xs, "y": ys}).to_string();
+    Folder::new().file("l.rml", LINE).file("w.rml", WALK).file("d.json", data)
+}
+
+fn bytes(folder: &Folder, name: &str) -> Vec<u8> {
+    std::fs::read(folder.path(name)).expect("a file")
+}
+
+/// A file of JSON.
+fn json(folder: &Folder, name: &str) -> Value {
+    serde_json::from_str(&folder.read(name)).expect("JSON")
+}
+
+/// The cells of a table.
+fn table(folder: &Folder, name: &str) -> Vec<Vec<String>> {
+    folder.read(name).lines().map(|line| line.split(',').map(str::to_owned).collect()).collect()
+}
+
+#[test]
+fn each_run_is_what_it_is_alone() {
+    let folder = folder();
+    let out = folder.rml(SWEEP).ok();
+    for (rate, seed) in [("0.1", 0), ("0.1", 2), ("0.3", 1)] {
+        let alone = format!("train l.rml --data d.json --epochs 4 --set rate={rate} --seed {seed}");
+        folder.rml(&format!("{alone} --save alone.safetensors")).ok();
+        let run = format!("out/rate={rate},seed={seed}");
+        let name = format!("{run}/checkpoint.safetensors");
+        assert!(bytes(&folder, &name) == bytes(&folder, "alone.safetensors"), "{name}");
+        let outcome = json(&folder, &format!("{run}/outcome.json"));
+        assert_eq!((&outcome["state"], &outcome["epoch"]), (&json!("finished"), &json!(4)));
+        let last = folder.read(&format!("{run}/metrics.jsonl")).lines().last().map(str::to_owned);
+        let last: Value = serde_json::from_str(&last.expect("lines")).expect("JSON");
+        assert_eq!(outcome["metrics"]["test.loss"], last["test"]["loss"]);
+    }
+    assert_eq!(out.lines().count(), 3, "{out}");
+    let again = SWEEP.replace("--runs out", "--runs two --jobs 1 --threads 3");
+    assert_eq!(folder.rml(&again).ok(), out, "however many run at once");
+    assert_eq!(folder.read("two/table.csv"), folder.read("out/table.csv"));
+}
+
+#[test]
+fn tables_have_the_mean_and_spread_of_the_logs() {
+    let folder = folder();
+    folder.rml(SWEEP).ok();
+    let runs = table(&folder, "out/runs.csv");
+    assert_eq!(runs[0].join(","), "rate,seed,state,epoch,seconds,loss,test.loss,error");
+    assert_eq!(runs.len(), 7);
+    let losses: Vec<f64> = runs[1..4].iter().map(|run| run[6].parse().expect("a number")).collect();
+    let mean = losses.iter().sum::<f64>() / 3.0;
+    let deviation = (losses.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / 2.0).sqrt();
+    let table = table(&folder, "out/table.csv");
+    assert_eq!(table[0].join(","), "rate,metric,runs,of,mean,std,min,max");
+    assert_eq!(table[2][..4], ["0.1", "test.loss", "3", "3"]);
+    let cell = |i: usize| table[2][i].parse::<f64>().expect("a number");
+    assert!((cell(4) - mean).abs() < 1e-12 && (cell(5) - deviation).abs() < 1e-12, "{table:?}");
+    let sorted = |a: &f64, b: &f64| a.total_cmp(b);
+    assert_eq!(Some(&cell(6)), losses.iter().min_by(|a, b| sorted(a, b)));
+    assert_eq!(Some(&cell(7)), losses.iter().max_by(|a, b| sorted(a, b)));
+}
+
+#[test]
+fn what_is_done_is_not_done_again() {
+    let folder = folder();
+    let first = folder.rml(SWEEP).ok();
+    let log = "out/rate=0.1,seed=1/metrics.jsonl";
+    let before = folder.read(log);
+    let again = folder.rml(SWEEP);
+    assert!(again.err.contains("6 runs, 6 of them done before"), "{}", again.err);
+    assert_eq!(again.ok(), first);
+    assert_eq!(folder.read(log), before);
+    // Seeds and values are added to those that there are.
+    let more = folder.rml(&SWEEP.replace("0..3", "1,7").replace("0.1,0.3", "0.1,0.9"));
+    assert!(more.err.contains("4 runs, 1 of them done before"), "{}", more.err);
+    assert_eq!(more.ok().lines().count(), 3);
+    assert_eq!(folder.read(log), before);
+}
+
+#[test]
+fn a_run_that_was_broken_off_goes_on() {
+    let folder = folder();
+    folder.rml(SWEEP).ok();
+    let (run, other) = ("out/rate=0.3,seed=2", "out/rate=0.3,seed=1");
+    let whole = bytes(&folder, &format!("{run}/checkpoint.safetensors"));
+    let lines = folder.read(&format!("{run}/metrics.jsonl"));
+    // As it is after the second epoch, when the log is a line further than the checkpoint.
+    folder.rml("train l.rml --data d.json --epochs 2 --set rate=0.3 --seed 2 --save part.safetensors").ok();
+    std::fs::copy(folder.path("part.safetensors"), folder.path(&format!("{run}/checkpoint.safetensors")))
+        .expect("a copy");
+    let part: String = lines.split_inclusive('\n').take(3).collect::<String>() + "{\"epo";
+    std::fs::write(folder.path(&format!("{run}/metrics.jsonl")), part).expect("a log");
+    std::fs::remove_file(folder.path(&format!("{run}/outcome.json"))).expect("it is there");
+    // And one before its first checkpoint.
+    for name in ["outcome.json", "checkpoint.safetensors"] {
+        std::fs::remove_file(folder.path(&format!("{other}/{name}"))).expect("it is there");
+    }
+    let table = folder.read("out/table.csv");
+    let again = folder.rml(SWEEP);
+    assert!(again.err.contains("6 runs, 4 of them done before"), "{}", again.err);
+    again.ok();
+    assert!(bytes(&folder, &format!("{run}/checkpoint.safetensors")) == whole);
+    assert_eq!(folder.read("out/table.csv"), table);
+    for run in [run, other] {
+        let lines = folder.read(&format!("{run}/metrics.jsonl"));
+        let epochs =
+            lines.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON")["epoch"].clone());
+        assert_eq!(epochs.collect::<Vec<_>>(), [1, 2, 3, 4]);
+    }
+}
+
+#[test]
+fn runs_that_fail_are_in_the_table_and_the_others_go_on() {
+    let folder = folder();
+    let sweep = SWEEP.replace("0.1,0.3", "0.1,1e9");
+    let run = folder
+        .rml(&sweep)
+        .fails(1, &["diverged", "in the runs rate=1000000000.0,seed=0 and", "/6  rate=0.1,seed=2"]);
+    let lines: Vec<&str> = run.out.lines().collect();
+    assert!(lines[2].contains("0 of 3"), "{}", run.out);
+    assert!(lines[3].starts_with("rate=1000000000.0,seed=0 failed: training diverged"), "{}", run.out);
+    let runs = table(&folder, "out/runs.csv");
+    assert_eq!((&*runs[3][2], &*runs[4][2]), ("finished", "failed"));
+    assert!(runs[4][7].contains("diverged"), "{runs:?}");
+    let outcome = json(&folder, "out/rate=1000000000.0,seed=0/outcome.json");
+    assert_eq!((&outcome["state"], &outcome["error"]["code"]), (&json!("failed"), &json!("diverged")));
+    // A failed run is tried again, the others are not.
+    folder.rml(&sweep).fails(1, &["6 runs, 3 of them done before", "diverged"]);
+    // A value that the program does not take.
+    let run = folder.rml("train w.rml --report 1 --windows 3 --runs w --sweep goal=1.0,true");
+    let run = run.fails(1, &["goal=true"]);
+    assert!(run.out.contains("goal=true failed: "), "{}", run.out);
+    assert_eq!(table(&folder, "w/table.csv")[1][..4], ["1.0", "loss", "1", "1"]);
+}
+
+#[test]
+fn what_lets_no_run_begin_is_said_before_anything_is_written() {
+    let folder = folder();
+    let fails = |flags: &str, code: i32, words: &[&str]| {
+        folder.rml(&format!("train l.rml --data d.json --runs no {flags}")).fails(code, words);
+        assert!(!folder.path("no").exists(), "{flags}");
+    };
+    fails("--seeds 0..2 --sweep rat=0.1", 1, &["unused-setting", "`rat`", "there is `rate`"]);
+    fails("--sweep rate=true,false", 1, &["rate"]);
+    fails("--sweep rate=0.1,0.1", 1, &["`rate=0.1` is given twice"]);
+    fails("--sweep rate=0.1 --sweep rate=0.2", 1, &["`rate` is given twice"]);
+    fails("--sweep rate=0.1 --set rate=0.2", 1, &["`rate` is given twice"]);
+    fails("--sweep rate=0.1 --seeds 4,4", 1, &["`rate=0.1,seed=4` is given twice"]);
+    fails("--sweep rate=0.1 --metric los:min", 1, &["unknown-metric"]);
+    fails("", 2, &["--seeds"]);
+    fails("--seeds 3..3", 2, &["there is no seed"]);
+    fails("--seeds 0..2 --seed 1", 2, &["cannot be used with"]);
+    fails("--seeds 0..2 --save x", 2, &["cannot be used with"]);
+    folder.rml("train l.rml --data d.json --seeds 0..2").fails(2, &["--runs"]);
+}
+
+#[test]
+fn a_folder_of_other_runs_is_left_as_it_is() {
+    let folder = folder();
+    folder.rml(SWEEP).ok();
+    let before = folder.read("out/runs.csv");
+    let fails = |command: &str, words: &[&str]| {
+        folder.rml(command).fails(1, words);
+        assert_eq!(folder.read("out/runs.csv"), before);
+    };
+    fails(&SWEEP.replace("--epochs 4", "--epochs 5"), &["resume-mismatch", "expected {\"epochs\":4}"]);
+    fails(&format!("{SWEEP} --test 4"), &["resume-mismatch", "test: expected 3, found 4"]);
+    fails(&format!("{SWEEP} --f64"), &["double: expected false, found true"]);
+    fails(&SWEEP.replace("--seeds 0..3", ""), &["resume-mismatch", "seeds: expected true, found false"]);
+    let changed = LINE.replace("(o - y) * (o - y);\n\nnode infer", "2.0 * (o - y) * (o - y);\n\nnode infer");
+    let folder = folder.file("l.rml", changed);
+    folder.rml(SWEEP).fails(1, &["resume-mismatch", "program: expected"]);
+    assert_eq!(folder.read("out/runs.csv"), before);
+}
+
+#[test]
+fn goals_and_best_epochs_count_for_each_run() {
+    let folder = folder();
+    // The loss is least in the report after the goal.
+    let train = "train w.rml --report 1 --windows 6 --sweep goal=1.0,3.0";
+    folder.rml(&format!("{train} --runs best --metric loss:min")).ok();
+    let runs = table(&folder, "best/runs.csv");
+    assert_eq!((&runs[1][3], &runs[2][3]), (&"2".to_owned(), &"4".to_owned()), "{runs:?}");
+    assert_eq!(table(&folder, "best/table.csv")[1][4..], ["0", "", "0", "0"]);
+    assert!(folder.path("best/goal=1.0/best.safetensors").exists());
+    let until = format!("{train} --runs until --until 'loss > 10'");
+    for _ in 0..2 {
+        let run = folder.rml(&until).fails(1, &["goal-missed", "in 1 of 2 runs", "goal=3.0"]);
+        assert_eq!(run.out.lines().count(), 3, "{}", run.out);
+    }
+    let runs = table(&folder, "until/runs.csv");
+    assert_eq!((&*runs[1][2], &*runs[2][2]), ("finished", "missed"));
+}
+
+#[test]
+fn programs_read_what_the_runs_gave() {
+    let folder = folder();
+    let out = folder.rml(&format!("{SWEEP} --message-format json")).ok();
+    let lines: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!(lines.len(), 6 + 4);
+    assert!(lines[..6].iter().all(|line| line["state"] == "finished"), "{out}");
+    assert_eq!((&lines[6]["metric"], &lines[6]["runs"]), (&json!("loss"), &json!(3)));
+    assert_eq!(lines[9]["set"], json!({"rate": "0.3"}));
+}

@@ -1,0 +1,272 @@
+//! Several trainings of one program: one for each seed and each combination of settings, several at once, each in a folder of its own.
+//!
+//! The folder says what was done: a run that ended left its outcome there and is not run again, one that was broken off goes on from its
+//! checkpoint. Each run gives the bits that it gives alone, whatever runs beside it.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, mpsc};
+use std::thread;
+
+use rml_base::codes::run as codes;
+use rml_base::{Diagnostic, Error, Sources};
+use rml_data::Columns;
+use rml_driver::Source;
+use rml_files::{create_folder, hold, write_output};
+use rml_ir::typed::StaticValue;
+
+use super::options::TrainOptions;
+use super::training::interrupted;
+use crate::settings::Settings;
+use table::SweepRow;
+
+mod common;
+mod run;
+pub(crate) mod table;
+
+/// The file by which a command holds the folder.
+const LOCK: &str = ".lock";
+/// The table in the folder, and the one with a line for each run.
+const TABLE: &str = "table.csv";
+const RUNS: &str = "runs.csv";
+/// The stack of a thread that compiles: as much as the first thread of a process has.
+const STACK: usize = 8 << 20;
+
+/// How to train several times.
+#[derive(Clone, Debug)]
+pub struct SweepOptions {
+    /// What all runs have in common. Each has its own files, so `save`, `log`, `best` and `resume` are not looked at. With a `criterion` or
+    /// `patience`, each run keeps its best parameters, and the table tells of the best epochs in place of the last ones.
+    pub train: TrainOptions,
+    /// The folder for the runs and the table. One that has runs already is gone on with.
+    pub folder: PathBuf,
+    /// The seeds; if there are none, that of `train`.
+    pub seeds: Vec<u64>,
+    /// The values of static parameters: all combinations are trained.
+    pub settings: Vec<(String, Vec<StaticValue>)>,
+    /// How many runs there are at once, at least 1.
+    pub jobs: usize,
+}
+
+/// What happens meanwhile, for whoever draws it.
+pub trait SweepObserver {
+    /// The runs begin. So many have ended before.
+    fn start(&mut self, runs: usize, ended: usize) {
+        let _ = (runs, ended);
+    }
+    /// A run has ended that had not ended before; so many of all have now.
+    fn ended(&mut self, run: &RunOutcome, ended: usize) {
+        let _ = (run, ended);
+    }
+    /// A finding that does not stop the runs, and the texts that it points into.
+    fn warning(&mut self, diagnostic: &Diagnostic, sources: &Sources) {
+        let _ = (diagnostic, sources);
+    }
+}
+
+/// Observes nothing.
+impl SweepObserver for () {}
+
+/// How a run ended.
+#[derive(Clone, Debug)]
+pub enum RunState {
+    /// It is trained.
+    Finished,
+    /// It is trained, and what it was to go on for is not so.
+    Missed,
+    /// It failed. It goes on from its last checkpoint when the runs go on.
+    Failed(Error),
+    /// It was interrupted, or has not begun.
+    Interrupted,
+}
+
+/// A run of several.
+#[derive(Clone, Debug)]
+pub struct RunOutcome {
+    /// The name of its folder: `rate=0.1,seed=3`.
+    pub name: String,
+    /// Its own settings.
+    pub settings: Settings,
+    /// Its seed; `None` if all runs have the same.
+    pub seed: Option<u64>,
+    /// How it ended.
+    pub state: RunState,
+    /// The epoch or report that the metrics are of: the best one if that is looked for, else the last one.
+    pub epoch: Option<u64>,
+    /// Its metrics: `loss`, `validation.loss`, `test.loss`.
+    pub metrics: Vec<(String, f64)>,
+    /// How long all its epochs or reports took, in seconds.
+    pub seconds: f64,
+}
+
+impl RunOutcome {
+    /// Whether it was trained to its end.
+    pub fn is_trained(&self) -> bool {
+        matches!(self.state, RunState::Finished | RunState::Missed)
+    }
+}
+
+/// What several runs gave.
+#[derive(Clone, Debug)]
+pub struct SweepReport {
+    /// The runs: combination by combination, in each seed by seed.
+    pub runs: Vec<RunOutcome>,
+    /// The mean and spread of each metric for each combination, over the runs that were trained.
+    pub table: Vec<SweepRow>,
+    /// Whether it was interrupted.
+    pub interrupted: bool,
+}
+
+/// Trains once for each seed and each combination of settings. Each run has a folder with its checkpoint (`checkpoint.safetensors`), its log
+/// ([`TrainOptions::log`]) and, once it has ended, its outcome (`outcome.json`). Beside them stand `table.csv` and `runs.csv`.
+///
+/// A run that fails does not stop the others; [`RunState::Failed`] tells why.
+///
+/// # Errors
+/// A program, data or options that let no run begin; a setting for a name that the program does not have; a folder that has runs of
+/// other data, another program or other options; files that cannot be written.
+pub fn sweep(
+    source: &Source,
+    data: &Columns,
+    options: &SweepOptions,
+    observer: &mut dyn SweepObserver,
+) -> Result<SweepReport, Error> {
+    let grid = grid(options)?;
+    let common = common::probe(source, data, options, &grid, observer)?;
+    create_folder(&options.folder)?;
+    let _held = hold(&options.folder, LOCK)?;
+    common::check(&options.folder, &common)?;
+    let mut runs = grid;
+    for run in &mut runs {
+        run::read(&options.folder.join(&run.name), options, run)?;
+    }
+    let mut ended = runs.iter().filter(|run| run.is_trained()).count();
+    observer.start(runs.len(), ended);
+    let train = |run: &mut RunOutcome| run::train(source, data, options, run);
+    let mut all = |runs: Vec<&mut RunOutcome>, jobs: usize| {
+        at_once(runs, jobs, &train, |run| {
+            let comes_again = jobs > 1 && is_short_of_memory(run);
+            if !comes_again && !matches!(run.state, RunState::Interrupted) {
+                ended += 1;
+                observer.ended(run, ended);
+            }
+        });
+    };
+    all(runs.iter_mut().filter(|run| !run.is_trained()).collect(), options.jobs);
+    // What does not fit beside others is trained alone.
+    if options.jobs > 1 {
+        all(runs.iter_mut().filter(|run| is_short_of_memory(run)).collect(), 1);
+    }
+    let interrupted = interrupted(&options.train);
+    let table = table::rows(&runs);
+    write_output(&options.folder.join(TABLE), table::csv(&table).as_bytes())?;
+    write_output(&options.folder.join(RUNS), table::runs_csv(&runs).as_bytes())?;
+    Ok(SweepReport { runs, table, interrupted })
+}
+
+fn is_short_of_memory(run: &RunOutcome) -> bool {
+    matches!(&run.state, RunState::Failed(error) if error.code() == Some(codes::MEMORY_LIMIT))
+}
+
+/// Does something with each of the runs, with so many of them at once, and tells of each when it is done.
+fn at_once<'r>(
+    runs: Vec<&'r mut RunOutcome>,
+    jobs: usize,
+    train: &(impl Fn(&mut RunOutcome) + Sync),
+    mut done: impl FnMut(&RunOutcome),
+) {
+    let jobs = jobs.clamp(1, runs.len().max(1));
+    let queue = Mutex::new(runs.into_iter());
+    let work = |sends: mpsc::Sender<&'r mut RunOutcome>| {
+        let next = || queue.lock().ok().and_then(|mut runs| runs.next());
+        while let Some(run) = next() {
+            train(run);
+            if sends.send(run).is_err() {
+                return;
+            }
+        }
+    };
+    let (sends, receives) = mpsc::channel();
+    thread::scope(|scope| {
+        let start = |sends| thread::Builder::new().stack_size(STACK).spawn_scoped(scope, || work(sends));
+        let started = (0..jobs).take_while(|_| start(sends.clone()).is_ok()).count();
+        if started == 0 {
+            work(sends);
+        } else {
+            drop(sends);
+        }
+        receives.iter().for_each(|run| done(run));
+    });
+}
+
+/// All combinations of settings and seeds.
+///
+/// # Errors
+/// A name or a run that is there twice.
+fn grid(options: &SweepOptions) -> Result<Vec<RunOutcome>, Diagnostic> {
+    let twice = |what: String| {
+        Err(Diagnostic::error(codes::BAD_OPTION, format!("`{what}` is given twice")).help("give it once"))
+    };
+    let mut combinations = vec![Settings::new()];
+    for (name, values) in &options.settings {
+        let is_fixed =
+            options.train.set.contains_key(name) || (name == "batch" && options.train.batch.is_some());
+        if is_fixed || combinations.iter().any(|settings| settings.contains_key(name)) {
+            return twice(name.clone());
+        }
+        let with = |settings: &Settings, value: &StaticValue| {
+            let mut settings = settings.clone();
+            settings.insert(name.clone(), value.clone());
+            settings
+        };
+        combinations =
+            combinations.iter().flat_map(|settings| values.iter().map(move |v| with(settings, v))).collect();
+    }
+    let seeds: Vec<Option<u64>> = match &options.seeds[..] {
+        [] => vec![None],
+        seeds => seeds.iter().copied().map(Some).collect(),
+    };
+    let mut runs: Vec<RunOutcome> = Vec::new();
+    for settings in &combinations {
+        for &seed in &seeds {
+            let name = name(settings, seed);
+            if runs.iter().any(|run| run.name == name) {
+                return twice(name);
+            }
+            runs.push(RunOutcome {
+                name,
+                settings: settings.clone(),
+                seed,
+                state: RunState::Interrupted,
+                epoch: None,
+                metrics: Vec::new(),
+                seconds: 0.0,
+            });
+        }
+    }
+    Ok(runs)
+}
+
+/// What a run is called: `rate=0.1,seed=3`.
+fn name(settings: &Settings, seed: Option<u64>) -> String {
+    let settings = settings.iter().map(|(name, value)| format!("{name}={value}").replace(' ', ""));
+    let seed = seed.map(|seed| format!("seed={seed}"));
+    let name = settings.chain(seed).collect::<Vec<_>>().join(",");
+    if name.is_empty() { "run".to_owned() } else { name }
+}
+
+/// The options of one run, without files.
+fn options_of(options: &SweepOptions, run: &RunOutcome) -> TrainOptions {
+    let mut set = options.train.set.clone();
+    set.extend(run.settings.clone());
+    let seed = run.seed.or(options.train.seed);
+    TrainOptions { set, seed, save: None, best: None, log: None, resume: None, ..options.train.clone() }
+}
+
+/// Whether the best epoch of each run is looked for.
+fn seeks_best(options: &SweepOptions) -> bool {
+    options.train.criterion.is_some() || options.train.patience.is_some()
+}
+
+fn best_file(folder: &Path) -> PathBuf {
+    folder.join("best.safetensors")
+}

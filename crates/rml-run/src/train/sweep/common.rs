@@ -1,0 +1,150 @@
+//! What the runs of a folder have in common, by which it is told whether they go on.
+
+use std::path::Path;
+
+use rml_base::codes::{elab, run as codes};
+use rml_base::{Diagnostic, Error, Sources};
+use rml_data::Columns;
+use rml_driver::Source;
+use rml_files::{contents, write_output};
+use serde_json::{Map, Value, json};
+
+use super::super::free::Free;
+use super::super::log;
+use super::super::observer::Observer;
+use super::super::options::{Evaluate, TrainOptions, Validate};
+use super::super::training::Training;
+use super::{RunOutcome, SweepObserver, SweepOptions, options_of};
+use crate::checkpoint::Position;
+use crate::fingerprint;
+
+/// The file that holds it.
+const COMMON: &str = "runs.json";
+
+/// Prepares a run, as far as it can be done without files, and gives what all runs have in common.
+///
+/// # Errors
+/// A setting for a name that the program does not have; the error of the first run if none of them can begin.
+pub(super) fn probe(
+    source: &Source,
+    data: &Columns,
+    options: &SweepOptions,
+    runs: &[RunOutcome],
+    observer: &mut dyn SweepObserver,
+) -> Result<Value, Error> {
+    let mut first = None;
+    // A seed does not decide whether a run begins.
+    for run in runs.iter().filter(|run| run.seed == runs[0].seed) {
+        let train = options_of(options, run);
+        match begin(source, data, &train, &mut Warnings(observer)) {
+            Ok(position) => return Ok(common(&position, options)),
+            Err(e) if e.diagnostics().iter().any(|d| d.code == elab::UNUSED_SETTING) => return Err(e),
+            Err(e) => first = first.or(Some(e)),
+        }
+    }
+    Err(first.unwrap_or_else(|| Diagnostic::error(codes::BAD_OPTION, "there is nothing to train").into()))
+}
+
+/// Passes warnings on.
+struct Warnings<'o>(&'o mut dyn SweepObserver);
+
+impl Observer for Warnings<'_> {
+    fn warning(&mut self, diagnostic: &Diagnostic, sources: &Sources) {
+        self.0.warning(diagnostic, sources);
+    }
+}
+
+fn begin(
+    source: &Source,
+    data: &Columns,
+    train: &TrainOptions,
+    observer: &mut dyn Observer,
+) -> Result<Position, Error> {
+    match &train.length {
+        Some(length) => Ok(Free::new(source, length, train, observer)?.into_position()),
+        None => Ok(Training::new(source, data, train, observer)?.into_position()),
+    }
+}
+
+/// What all runs have in common. Their settings and seeds are not, so that more of them can be added.
+fn common(position: &Position, options: &SweepOptions) -> Value {
+    let SweepOptions { train, settings, seeds, .. } = options;
+    let Value::Object(mut common) = log::run(position) else { return Value::Null };
+    if !seeds.is_empty() {
+        common.remove("seed");
+    }
+    let is_swept = |name: &str| settings.iter().any(|(swept, _)| swept == name);
+    if is_swept("batch") {
+        common.remove("batch");
+    }
+    if let Some(Value::Object(set)) = common.get_mut("set") {
+        set.retain(|name, _| !is_swept(name));
+    }
+    let sweep: Vec<&str> = settings.iter().map(|(name, _)| &**name).collect();
+    let criterion = train.criterion.as_ref().map(|c| format!("{}:{}", c.metric, c.direction));
+    let evaluate = match &train.evaluate {
+        Evaluate::Usual => None,
+        Evaluate::Node(node) => Some(&**node),
+        Evaluate::Nothing => Some(""),
+    };
+    let validate = match &train.validate {
+        Some(Validate::Data(other)) => {
+            Some(fingerprint::data(other, other.columns.keys().map(|name| &**name)))
+        }
+        Some(Validate::Split(_)) | None => None,
+    };
+    let length = match &train.length {
+        None => json!({"epochs": train.epochs}),
+        Some(length) => json!({
+            "windows": length.windows,
+            "cycles": length.cycles,
+            "until": length.until.as_ref().map(ToString::to_string),
+            "report": position.length.as_ref().map(|done| done.report),
+        }),
+    };
+    common.extend([
+        ("sweep".to_owned(), json!(sweep)),
+        ("seeds".to_owned(), json!(!seeds.is_empty())),
+        ("program".to_owned(), json!(position.program)),
+        ("data".to_owned(), json!(position.data)),
+        ("test".to_owned(), json!(position.test)),
+        ("validation".to_owned(), json!(position.validation)),
+        ("validation data".to_owned(), json!(validate)),
+        ("evaluate".to_owned(), json!(evaluate)),
+        ("metric".to_owned(), json!(criterion)),
+        ("patience".to_owned(), json!(train.patience)),
+        ("length".to_owned(), length),
+    ]);
+    Value::Object(common)
+}
+
+/// Compares it with what the folder has, or notes it there.
+///
+/// # Errors
+/// The folder has runs with something else in common.
+pub(super) fn check(folder: &Path, common: &Value) -> Result<(), Error> {
+    let path = folder.join(COMMON);
+    if !path.exists() {
+        return write_output(&path, format!("{common:#}\n").as_bytes());
+    }
+    let before: Option<Map<String, Value>> = serde_json::from_slice(&contents::data(&path)?.bytes).ok();
+    let Some(before) = before else {
+        let what = format!("{} does not say what the runs in its folder have in common", path.display());
+        let d = Diagnostic::error(codes::MALFORMED_DATA, what);
+        return Err(d.note("expected a JSON object").help("take another folder (`--runs DIR`)").into());
+    };
+    let now = common.as_object().into_iter().flatten();
+    let differ = now.filter(|(key, now)| before.get(*key).unwrap_or(&Value::Null) != *now);
+    let notes: Vec<String> = differ
+        .map(|(key, now)| format!("{key}: expected {}, found {now}", before.get(key).unwrap_or(&Value::Null)))
+        .collect();
+    if notes.is_empty() {
+        return Ok(());
+    }
+    let what = format!("the runs in {} were made with other options", folder.display());
+    let d = Diagnostic::error(codes::RESUME_MISMATCH, what);
+    let d = notes.into_iter().fold(d, |d, note| d.note(note));
+    Err(d
+        .help("take another folder (`--runs DIR`), or give the options of those runs; seeds and values may be added")
+        .into())
+}

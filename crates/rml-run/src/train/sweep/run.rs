@@ -1,0 +1,122 @@
+//! One run of several: from what its folder has to its outcome.
+
+use std::path::Path;
+
+use rml_base::codes::run as codes;
+use rml_base::{Diagnostic, Error};
+use rml_data::Columns;
+use rml_driver::Source;
+use rml_files::{contents, create_folder, write_output};
+use serde_json::{Value, json};
+
+use super::super::training::interrupted;
+use super::super::{log, options::TrainOptions};
+use super::{RunOutcome, RunState, SweepOptions, best_file, options_of, seeks_best};
+use crate::runner::json_number;
+
+/// The file that says how a run ended.
+const OUTCOME: &str = "outcome.json";
+const CHECKPOINT: &str = "checkpoint.safetensors";
+
+/// Reads how a run ended before, if it was trained to its end.
+///
+/// # Errors
+/// Files that cannot be read.
+pub(super) fn read(folder: &Path, options: &SweepOptions, run: &mut RunOutcome) -> Result<(), Error> {
+    let path = folder.join(OUTCOME);
+    if !path.exists() {
+        return Ok(());
+    }
+    let outcome: Option<Value> = serde_json::from_slice(&contents::data(&path)?.bytes).ok();
+    run.state = match outcome.as_ref().and_then(|outcome| outcome["state"].as_str()) {
+        Some("finished") => RunState::Finished,
+        Some("missed") => RunState::Missed,
+        _ => return Ok(()),
+    };
+    from_log(folder, options, run)
+}
+
+/// Trains what is left of a run, and writes its outcome.
+pub(super) fn train(source: &Source, data: &Columns, options: &SweepOptions, run: &mut RunOutcome) {
+    if interrupted(&options.train) {
+        return;
+    }
+    let folder = options.folder.join(&run.name);
+    run.state = go_on(source, data, options, run, &folder).unwrap_or_else(RunState::Failed);
+    if matches!(run.state, RunState::Interrupted) {
+        return;
+    }
+    let told = from_log(&folder, options, run)
+        .and_then(|()| write_output(&folder.join(OUTCOME), format!("{:#}\n", outcome(run)).as_bytes()));
+    if let (Err(e), RunState::Finished | RunState::Missed) = (told, &run.state) {
+        run.state = RunState::Failed(e);
+    }
+}
+
+fn go_on(
+    source: &Source,
+    data: &Columns,
+    options: &SweepOptions,
+    run: &RunOutcome,
+    folder: &Path,
+) -> Result<RunState, Error> {
+    create_folder(folder)?;
+    let checkpoint = folder.join(CHECKPOINT);
+    let resume = checkpoint.exists().then(|| checkpoint.clone());
+    if resume.is_none() {
+        // Of a run that was broken off before its first checkpoint.
+        log::remove(folder)?;
+    }
+    let train = TrainOptions {
+        save: Some(checkpoint),
+        resume,
+        log: Some(folder.to_owned()),
+        best: seeks_best(options).then(|| best_file(folder)),
+        ..options_of(options, run)
+    };
+    let report = super::super::train(source, data, &train, &mut ())?;
+    Ok(match report.is_met {
+        _ if report.interrupted => RunState::Interrupted,
+        Some(false) => RunState::Missed,
+        _ => RunState::Finished,
+    })
+}
+
+/// Takes the metrics of a run from its log: of the best epoch if that is looked for, else of the last one.
+fn from_log(folder: &Path, options: &SweepOptions, run: &mut RunOutcome) -> Result<(), Error> {
+    let rows = match log::logged(folder) {
+        // A run that could not begin has no log.
+        Err(e) if e.code() == Some(codes::UNREADABLE_FILE) && !run.is_trained() => return Ok(()),
+        rows => rows?,
+    };
+    run.seconds = rows.iter().filter_map(|row| row.get("seconds")?.as_f64()).fold(0.0, |a, b| a + b);
+    let last = rows.last();
+    let best = last.and_then(|row| row.get("best")?.get("epoch")?.as_u64()).filter(|_| seeks_best(options));
+    let best = best.and_then(|epoch| rows.iter().rfind(|row| log::number(row) == Some(epoch)));
+    if let Some(row) = best.or(last) {
+        run.epoch = log::number(row);
+        run.metrics = log::metrics(row);
+    }
+    Ok(())
+}
+
+/// How a run ended, as JSON.
+fn outcome(run: &RunOutcome) -> Value {
+    let set = run.settings.iter().map(|(name, value)| (name.clone(), Value::from(value.to_string())));
+    let metrics = run.metrics.iter().map(|(name, value)| (name.clone(), json_number(*value)));
+    let error =
+        |d: &Diagnostic| json!({"code": d.code.name, "message": d.message, "notes": d.notes, "help": d.help});
+    let error = run.state.error().map(error);
+    let mut outcome = json!({
+        "state": run.state.name(),
+        "set": Value::Object(set.collect()),
+        "seed": run.seed,
+        "epoch": run.epoch,
+        "metrics": Value::Object(metrics.collect()),
+        "seconds": run.seconds,
+    });
+    if let (Some(error), Value::Object(outcome)) = (error, &mut outcome) {
+        outcome.insert("error".to_owned(), error);
+    }
+    outcome
+}
