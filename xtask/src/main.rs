@@ -6,6 +6,7 @@
 //! - `startup`: what the backends cost a program that does not use them.
 //! - `environments`: has Gymnasium take steps anew, and compares the environments of the library with them.
 //! - `weights`: has PyTorch, Keras and flax make weights and outputs anew, and compares `rml params` with them.
+//! - `python`: installs the Python package with pip, and runs its tests.
 //! - `logs`: has TensorBoard read what a training logs.
 //! - `exchange`: has JAX and ONNX Runtime run what is exported as StableHLO and ONNX, and compares.
 //! - `bench`: what calls, preparation and start-up of the backends cost; writes the table of `docs/performance.md`.
@@ -31,6 +32,7 @@ mod exchange;
 mod logs;
 mod microcontroller;
 mod nightly;
+mod package;
 mod page;
 mod peers;
 mod python;
@@ -56,6 +58,7 @@ commands:
   weights install PyTorch, Keras and flax (once, into the same folder), have them make weights and outputs, and compare with those
   exchange
           install JAX and ONNX Runtime (once, into the same folder), and have them run what `rml export` writes for them
+  python  install NumPy, pytest, Gymnasium and Jupyter's kernel (once, into the same folder), install the Python package, and test it
   logs    install TensorBoard (once, into the same folder), and have it read what `rml train --log` writes
   environments
           install Gymnasium (once, into the same folder), have it take steps, and compare the environments of the library with them
@@ -94,6 +97,7 @@ fn main() -> ExitCode {
         ["startup"] => startup::startup(),
         ["weights"] => weights::weights(),
         ["exchange"] => exchange::exchange(),
+        ["python"] => package::package(),
         ["logs"] => logs::logs(),
         ["environments"] => environments::environments(),
         ["bench"] => bench::bench(),

@@ -7,7 +7,7 @@ use rml::StaticValue;
 
 use crate::values;
 
-pub(crate) use backend::{Backends, Computing, EngineName, ListFormat};
+pub(crate) use backend::{Backends, Computing, ListFormat};
 pub(crate) use export::{Export, Math, Target};
 pub(crate) use grad::{CheckFormat, Differentiation, Grad, GradFormat, Gradcheck};
 pub(crate) use params::{ExportParams, ImportParams, ListParams, NumberType, Params, ParamsFormat};

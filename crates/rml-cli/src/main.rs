@@ -8,7 +8,6 @@ mod commands;
 mod output;
 mod pages;
 mod progress;
-mod render;
 mod signals;
 mod values;
 

@@ -7,7 +7,6 @@ use std::process::ExitCode;
 use rml::{Code, Diagnostic, Diagnostics, Sources};
 
 use crate::args::{Colour, Global, MessageFormat};
-use crate::render;
 
 /// Text that goes to standard output; keeps the error that `fmt::Write` has no place for.
 struct Pieces<'a> {
@@ -120,8 +119,8 @@ impl Output {
     /// Draws findings.
     pub(crate) fn report(&mut self, diagnostics: &Diagnostics, sources: &Sources) {
         let text = match self.format {
-            MessageFormat::Human => render::human(diagnostics, sources, self.colour),
-            MessageFormat::Json => rml::visible_json(&render::json(diagnostics, sources)).into_owned(),
+            MessageFormat::Human => rml_render::human(diagnostics, sources, self.colour),
+            MessageFormat::Json => rml::visible_json(&rml_render::json(diagnostics, sources)).into_owned(),
         };
         self.error(&text);
     }

@@ -236,6 +236,14 @@ impl Value {
         }
     }
 
+    /// The elements, row-major; those of a tensor that nothing else holds are moved, not copied.
+    pub fn into_data(self) -> Data {
+        match self {
+            Value::Tensor(t) => Arc::try_unwrap(t).map_or_else(|shared| shared.data.clone(), |own| own.data),
+            scalar => scalar.to_data(),
+        }
+    }
+
     /// Equality of the semantics: same type and elements, NaN equals NaN, and 0.0 equals -0.0 (CELL-6).
     pub fn same(&self, other: &Value) -> bool {
         match (self, other) {

@@ -316,7 +316,23 @@ impl Session {
     /// # Errors
     /// No such state, a value of another type, or some cycle still waits for later ones.
     pub fn set_state(&mut self, key: &str, value: &Value) -> Result<(), Error> {
-        self.set_states(&std::iter::once((Arc::from(key), value.clone())).collect())
+        self.set_all([(key, value)])
+    }
+
+    /// Sets several states, all of them or, in case of an error, none.
+    ///
+    /// # Errors
+    /// As [`Session::set_state`].
+    pub fn set_all<'a>(
+        &mut self,
+        states: impl IntoIterator<Item = (&'a str, &'a Value)>,
+    ) -> Result<(), Error> {
+        let states = states.into_iter().map(|(key, value)| (Arc::from(key), value.clone())).collect();
+        let before = self.held_states()?;
+        self.set_states(&states).or_else(|why| {
+            self.set_states(&before)?;
+            Err(why)
+        })
     }
 
     /// Sets states, which may be on the engine's device.

@@ -1,15 +1,17 @@
 //! Choosing what computes tensors: the embedded `cpu`, or `xla` and `torch`, which are libraries that are opened when they are chosen.
 //!
-//! [`open`] gives a backend by its name, and [`Engine::simulator_on`](crate::Engine::simulator_on) an engine that computes on it. Anything
+//! [`open`] gives a backend by its name, [`engine`] an engine that computes on it; so does [`Engine::simulator_on`]. Anything
 //! that implements [`Backend`] can be given there.
 //!
 //! The libraries lie in `$RML_BACKENDS`, else `$XDG_CACHE_HOME/rml`, else `~/.cache/rml`, where `cargo xtask setup` puts them. The
 //! features `xla` and `torch` of this crate add what opens them, which is small: the libraries themselves are no part of a program.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use rml_base::codes::{backend as codes, run};
 use rml_base::{Diagnostic, Error, suggest};
+use rml_run::Engine;
 
 pub use rml_backend::{
     About, Backend, Buffer, Def, Executable, Failure, Function, Held, Kind, Options, Outcome, Val,
@@ -30,6 +32,18 @@ const BUILT: &[&str] = &[
     #[cfg(feature = "torch")]
     "torch",
 ];
+
+/// Which kind of engine runs programs on a backend.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Runner {
+    /// A plan where the program has one, else the simulator.
+    #[default]
+    Auto,
+    /// The simulator, cycle by cycle; it runs every program.
+    Simulator,
+    /// Whole windows at once; declines what has no plan.
+    Plan,
+}
 
 /// What is known of a backend in this program, on this machine.
 #[derive(Clone, Debug)]
@@ -63,6 +77,37 @@ pub fn open(name: &str, options: &Options) -> Result<Arc<dyn Backend>, Error> {
     };
     check(options)?;
     Ok(opened(name, options)?)
+}
+
+/// An engine on a backend, by its name.
+///
+/// # Errors
+/// As [`open`].
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// use rml::backend::{Options, Runner, engine};
+/// use rml::{Session, Source};
+/// let source = Source::text("count.rml", "node count() -> (n) n = 0.0 fby n + 1.0;");
+/// let program = rml::compile(&source, &rml::Options::default())?;
+/// let mut session = Session::on(&program, &engine(Runner::Simulator, "cpu", &Options::default())?)?;
+/// assert_eq!(session.step([])?[0].num("n"), Some(0.0));
+/// # Ok(()) }
+/// ```
+pub fn engine(runner: Runner, name: &str, options: &Options) -> Result<Engine, Error> {
+    let backend = open(name, options)?;
+    let threads = options.threads.and_then(NonZeroUsize::new);
+    let plan = || match threads {
+        _ if name != NAMES[0] => Engine::plan_on(Arc::clone(&backend)),
+        None => Engine::plan(),
+        Some(threads) => Engine::plan_with_threads(threads),
+    };
+    let simulator = || Engine::simulator_on(Arc::clone(&backend));
+    Ok(match runner {
+        Runner::Auto => plan().or(&simulator()),
+        Runner::Simulator => simulator(),
+        Runner::Plan => plan(),
+    })
 }
 
 /// All backends, each opened on the cpu to see whether it loads.

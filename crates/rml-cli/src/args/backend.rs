@@ -2,6 +2,7 @@
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
+use rml::backend::Runner;
 
 use crate::values;
 
@@ -33,6 +34,17 @@ pub(crate) enum EngineName {
     Sim,
     /// Whole windows at once; declines what has no plan (`rml dump --after plan`)
     Plan,
+}
+
+impl EngineName {
+    /// As the library has it.
+    pub(crate) fn runner(self) -> Runner {
+        match self {
+            Self::Auto => Runner::Auto,
+            Self::Sim => Runner::Simulator,
+            Self::Plan => Runner::Plan,
+        }
+    }
 }
 
 /// `rml backends`.

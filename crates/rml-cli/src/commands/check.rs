@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use rml::{CheckReport, Options, Source};
+use rml_render::verdict;
 
-use super::verdict;
 use crate::args::{Check, VerdictFormat};
 use crate::output::{Output, Stop};
 
@@ -55,17 +55,9 @@ fn types(file: &Path, options: &Options, instances: bool, output: &mut Output) -
 }
 
 fn text(args: &Check, report: &CheckReport, file: &str) -> String {
-    let ok = !report.findings.has_errors();
-    let mut text = if ok { format!("{file}: ok\n") } else { String::new() };
-    for analysis in &report.analyses {
-        if args.explain {
-            text += &verdict::explanation(analysis, args.cycles);
-        } else if ok {
-            text += &format!("  {}\n", verdict::line(analysis));
-            if let Some(engine) = verdict::engine_line(analysis) {
-                text += &format!("    {engine}\n");
-            }
-        }
+    if !args.explain {
+        return verdict::summary(report, file);
     }
-    text
+    let ok = if report.findings.has_errors() { String::new() } else { format!("{file}: ok\n") };
+    report.analyses.iter().fold(ok, |text, analysis| text + &verdict::explanation(analysis, args.cycles))
 }

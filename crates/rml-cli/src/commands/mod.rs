@@ -15,18 +15,15 @@ mod show;
 mod stream;
 mod sweep;
 mod train;
-mod verdict;
 
 use std::io;
-use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use rml::backend;
 use rml::codes::run::BAD_OPTION;
 use rml::{Diagnostic, Engine, Options, Precision, Settings, Source, StaticValue};
 
-use crate::args::{self, Command, EngineName};
+use crate::args::{self, Command};
 use crate::output::{Output, Stop, unwritable};
 
 /// Runs a command.
@@ -131,7 +128,7 @@ fn is_stream(file: &Path) -> bool {
     std::fs::metadata(file).is_ok_and(|data| !data.is_file() && !data.is_dir())
 }
 
-/// The engine that the flags choose: plans, the simulator, or the one that fits, on a backend that is open.
+/// The engine that the flags choose, on a backend that is open.
 fn engine(computing: &args::Computing) -> Result<Engine, Stop> {
     engine_with(computing, computing.threads)
 }
@@ -139,18 +136,5 @@ fn engine(computing: &args::Computing) -> Result<Engine, Stop> {
 /// The engine that the flags choose, with that number of threads.
 fn engine_with(computing: &args::Computing, threads: Option<usize>) -> Result<Engine, Stop> {
     let options = backend::Options { device: computing.device.clone(), threads };
-    let backend = backend::open(&computing.backend, &options)?;
-    let embedded = computing.backend == backend::NAMES[0];
-    let threads = threads.and_then(NonZeroUsize::new);
-    let plan = || match threads {
-        _ if !embedded => Engine::plan_on(Arc::clone(&backend)),
-        None => Engine::plan(),
-        Some(threads) => Engine::plan_with_threads(threads),
-    };
-    let simulator = || Engine::simulator_on(Arc::clone(&backend));
-    Ok(match computing.engine {
-        EngineName::Auto => plan().or(&simulator()),
-        EngineName::Sim => simulator(),
-        EngineName::Plan => plan(),
-    })
+    Ok(backend::engine(computing.engine.runner(), &computing.backend, &options)?)
 }

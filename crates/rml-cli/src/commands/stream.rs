@@ -5,7 +5,6 @@ use std::io::{self, BufRead, Read as _};
 use rml::{Diagnostic, End, Error, Stream, codes};
 
 use crate::output::{Output, Stop, unreadable};
-use crate::render::json_object;
 
 /// A line longer than that is refused.
 const MAX_LINE: u64 = 64 << 20;
@@ -60,7 +59,7 @@ fn broken_off(stream: Stream, error: Error, output: &mut Output) -> Result<(), S
 fn refusal(error: &Error, line: u64) -> String {
     let findings = error.diagnostics();
     let first = findings.iter().find(|d| d.is_error()).or(findings.iter().next());
-    let error = first.map_or(serde_json::Value::Null, |d| json_object(d, error.sources()));
+    let error = first.map_or(serde_json::Value::Null, |d| rml_render::json_object(d, error.sources()));
     format!("{{\"line\": {line}, \"error\": {error}}}")
 }
 

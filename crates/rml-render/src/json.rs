@@ -5,17 +5,17 @@ use rml::{Diagnostic, Diagnostics, Sources};
 use serde_json::{Value, json};
 
 /// The findings as JSON lines.
-pub(crate) fn json(diagnostics: &Diagnostics, sources: &Sources) -> String {
+pub fn json(diagnostics: &Diagnostics, sources: &Sources) -> String {
     diagnostics.iter().map(|d| format!("{}\n", json_object(d, sources))).collect()
 }
 
 /// The findings as one array.
-pub(crate) fn json_objects(diagnostics: &Diagnostics, sources: &Sources) -> Value {
+pub fn json_objects(diagnostics: &Diagnostics, sources: &Sources) -> Value {
     diagnostics.iter().map(|d| json_object(d, sources)).collect()
 }
 
 /// A finding.
-pub(crate) fn json_object(diagnostic: &Diagnostic, sources: &Sources) -> Value {
+pub fn json_object(diagnostic: &Diagnostic, sources: &Sources) -> Value {
     let spans = diagnostic.labels.iter().map(|label| {
         let (start, end) = super::clamped(label.span, sources);
         let (line, column) = sources.line_column(label.span.file, label.span.start);

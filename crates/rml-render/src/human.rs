@@ -12,7 +12,7 @@ use rml::{Diagnostic, Diagnostics, FileId, Sources, Span, visible, visible_name,
 const MAX_LINE: usize = 500;
 
 /// The findings, one after the other, and their number if there are several.
-pub(crate) fn human(diagnostics: &Diagnostics, sources: &Sources, colour: bool) -> String {
+pub fn human(diagnostics: &Diagnostics, sources: &Sources, colour: bool) -> String {
     let files: BTreeSet<_> = diagnostics.iter().flat_map(|d| &d.labels).map(|l| l.span.file).collect();
     let texts = files.iter().map(|&f| (name(sources, f), visible(sources.text(f)).into_owned()));
     let mut lines = ariadne::sources(texts);

@@ -5,14 +5,23 @@ use rml::codes::analysis as codes;
 use rml::{Analysis, CheckReport, RunFacts};
 use serde_json::{Map, Value, json};
 
-use crate::render;
-
 mod plan;
 
 /// How the engines run a node that is not rejected, in one line.
-pub(super) fn engine_line(analysis: &Analysis) -> Option<String> {
+fn engine_line(analysis: &Analysis) -> Option<String> {
     let run = analysis.run.as_ref().filter(|run| run.bounds.program.kind != Kind::Rejected)?;
     Some(plan::line(analysis, run))
+}
+
+/// The verdicts on the nodes of a file that has no errors, two lines each; nothing if it has.
+pub fn summary(report: &CheckReport, file: &str) -> String {
+    if report.findings.has_errors() {
+        return String::new();
+    }
+    report.analyses.iter().fold(format!("{file}: ok\n"), |text, analysis| {
+        let engine = engine_line(analysis).map(|line| format!("    {line}\n"));
+        text + &format!("  {}\n{}", line(analysis), engine.unwrap_or_default())
+    })
 }
 
 /// The word for what is known of clocks.
@@ -31,8 +40,8 @@ fn rank(analysis: &Analysis) -> (Kind, &'static str) {
 }
 
 /// Everything about a program as one JSON object.
-pub(super) fn json(report: &CheckReport) -> Value {
-    let diagnostics = render::json_objects(&report.findings, &report.sources);
+pub fn json(report: &CheckReport) -> Value {
+    let diagnostics = crate::json_objects(&report.findings, &report.sources);
     let worst = report.analyses.iter().max_by_key(|a| rank(a)).filter(|_| !report.findings.has_errors());
     let mut top = match (worst, &report.analyses[..]) {
         (Some(worst), _) => node(worst),
@@ -125,7 +134,7 @@ fn bytes_json(bytes: Bytes) -> Value {
 }
 
 /// The verdict on one node in one line.
-pub(super) fn line(analysis: &Analysis) -> String {
+pub fn line(analysis: &Analysis) -> String {
     let Some(run) = &analysis.run else { return format!("{}: rejected", analysis.node()) };
     let clocks = if clock(analysis) == "dynamic" { ", clocks are checked when it runs" } else { "" };
     let said = format!("{}: {}{clocks}", analysis.node(), words(&run.bounds.program));
@@ -175,7 +184,7 @@ fn size(bytes: u64) -> String {
 }
 
 /// All about one node, for a person.
-pub(super) fn explanation(analysis: &Analysis, cycles: Option<usize>) -> String {
+pub fn explanation(analysis: &Analysis, cycles: Option<usize>) -> String {
     let mut text = format!("{}\n", line(analysis));
     let Some(run) = &analysis.run else { return text };
     for (v, bound) in &run.bounds.outputs {

@@ -1,10 +1,12 @@
-//! Drawing of diagnostics, as text: into the source for people, as JSON lines for programs. Nothing here prints.
+//! What front ends show: findings drawn into their source for people and as JSON for programs, and [verdicts](verdict) as both.
+//! Nothing here prints.
 
 mod human;
 mod json;
+pub mod verdict;
 
-pub(crate) use human::human;
-pub(crate) use json::{json, json_object, json_objects};
+pub use human::human;
+pub use json::{json, json_object, json_objects};
 
 use rml::{Sources, Span};
 

@@ -1,0 +1,128 @@
+"""Failures and warnings: findings as data, and the picture of them."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["Error", "Finding", "Span", "Warning"]
+
+
+@dataclass(frozen=True)
+class Span:
+    """A place in a program's text."""
+
+    file: str
+    """The name of the text: a path, or the name that `compile` was given."""
+    start: int
+    """The first byte."""
+    end: int
+    """The byte after the last one."""
+    line: int
+    """The line of the first byte, from 1."""
+    column: int
+    """The column of the first byte, from 1, in characters."""
+    label: str
+    """What is to be seen there; may be empty."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One error or warning."""
+
+    code: str
+    """Its kind, such as `unknown-name`; `docs/errors` has a page on each."""
+    severity: str
+    """`error` or `warning`."""
+    message: str
+    """What is wrong."""
+    spans: tuple[Span, ...]
+    """Where; the first one is the primary one. Empty where no program text is at fault."""
+    notes: tuple[str, ...]
+    """What was expected, what was found, and why."""
+    help: tuple[str, ...]
+    """How to mend it."""
+
+
+class _Found(Exception):
+    """What errors and warnings have in common."""
+
+    findings: tuple[Finding, ...]
+    """All findings."""
+    rendered: str
+    """The picture in colours, for a terminal."""
+
+    def __init__(self, findings: tuple[Finding, ...], picture: str, rendered: str) -> None:
+        super().__init__(findings, picture, rendered)
+        self.findings = findings
+        self._picture = picture
+        self.rendered = rendered
+
+    def __str__(self) -> str:
+        return self._picture
+
+    @property
+    def _first(self) -> Finding:
+        return next((f for f in self.findings if f.severity == "error"), self.findings[0])
+
+    @property
+    def code(self) -> str:
+        """The code of the first error."""
+        return self._first.code
+
+    @property
+    def message(self) -> str:
+        """The message of the first error."""
+        return self._first.message
+
+    @property
+    def spans(self) -> tuple[Span, ...]:
+        """The places of the first error."""
+        return self._first.spans
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The notes of the first error."""
+        return self._first.notes
+
+    @property
+    def help(self) -> tuple[str, ...]:
+        """How to mend the first error."""
+        return self._first.help
+
+
+class Error(_Found):
+    """Why a program, or what was asked of it, is refused.
+
+    `str(error)` is the picture that the command line draws, without colours.
+
+    >>> import rml
+    >>> try:
+    ...     rml.compile("node f(x: num []) -> (o)  o = x + y;", name="net.rml")
+    ... except rml.Error as error:
+    ...     print(error.code, error.spans[0].line, error.spans[0].column)
+    unknown-name 1 35
+    """
+
+
+class Warning(_Found, UserWarning):
+    """What is worth knowing, and stops nothing: given to `warnings.warn`."""
+
+
+def _findings(text: str) -> tuple[Finding, ...]:
+    def finding(found: dict[str, Any]) -> Finding:
+        spans = tuple(Span(**span) for span in found.pop("spans"))
+        notes, help = tuple(found.pop("notes")), tuple(found.pop("help"))
+        return Finding(spans=spans, notes=notes, help=help, **found)
+
+    return tuple(finding(found) for found in json.loads(text))
+
+
+def _error(text: str, picture: str, rendered: str) -> Error:
+    return Error(_findings(text), picture, rendered)
+
+
+def _warn(text: str, picture: str, rendered: str) -> None:
+    warnings.warn(Warning(_findings(text), picture, rendered), stacklevel=3)

@@ -1,0 +1,165 @@
+"""Programs: compiled, checked, differentiated."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any, Mapping
+
+from . import _native
+from ._check import Check, _check
+from ._session import Session, _start
+
+__all__ = ["Port", "Program", "compile"]
+
+
+@dataclass(frozen=True)
+class Port:
+    """An input or output of a program."""
+
+    name: str
+    """Its name."""
+    dtype: str
+    """`num`, `int` or `bool`."""
+    shape: tuple[int, ...]
+    """The shape of its value in one cycle; `()` for a scalar."""
+    clock: tuple[str, bool] | None
+    """When an input is present: the input that decides it, and with which value; `None` for every cycle, and for outputs."""
+    batched: bool
+    """Whether its leading dimension stacks windows."""
+
+    def __str__(self) -> str:
+        clock = "" if self.clock is None else f" when {'' if self.clock[1] else 'not '}{self.clock[0]}"
+        return f"{self.name}: {self.dtype} {list(self.shape)}{clock}"
+
+
+def _where(source: str | os.PathLike[str], name: str | None) -> tuple[str, str | None]:
+    """The name of a source, and its text unless it is a file."""
+    if isinstance(source, os.PathLike):
+        return os.fspath(source), None
+    if not isinstance(source, str):
+        raise TypeError(f"a program is a text or a path, not {type(source).__name__}")
+    is_path = source.endswith(".rml") and "\n" not in source
+    return (source, None) if is_path else (name or "<text>", source)
+
+
+def compile(
+    source: str | os.PathLike[str],
+    *,
+    node: str | None = None,
+    set: Mapping[str, Any] | None = None,
+    batch: int | None = None,
+    precision: str = "f32",
+    seed: int = 0,
+    name: str | None = None,
+) -> Program:
+    """Compiles a node of a program.
+
+    `source` is a program's text, or the path of its file: a `pathlib.Path`, or a `str` that ends with `.rml` (no text does). Imports of files
+    are relative to the file; a text can import the library only.
+
+    `node` is the node to run, by default the only one that no other node calls. `set` gives its static parameters and named dimensions: `bool`,
+    `int`, `float` and lists of them; `batch` is the dimension of that name. `precision` says how `num` is computed, `"f32"` or `"f64"`. `seed`
+    decides what is drawn. `name` is what messages call a text.
+
+    Raises `Error` if the program has errors; warnings are given to `warnings.warn`.
+
+    >>> program = compile("node sum(x: num [n]) -> (o)  o = x + (0.0 fby o);", set={"n": 3})
+    >>> print(program.inputs[0])
+    x: num [3]
+    """
+    where, text = _where(source, name)
+    return Program(_native.compile(where, text, node, dict(set or {}), batch, precision, seed))
+
+
+class Program:
+    """A compiled node. `compile` makes it."""
+
+    def __init__(self, native: _native.Program) -> None:
+        self._native = native
+
+    @property
+    def node(self) -> str:
+        """The name of the node."""
+        return self._native.node
+
+    @property
+    def inputs(self) -> tuple[Port, ...]:
+        """The inputs, in order."""
+        return tuple(Port(name, dtype, tuple(shape), clock, batched) for name, dtype, shape, clock, batched in self._native.inputs)
+
+    @property
+    def outputs(self) -> tuple[Port, ...]:
+        """The outputs, in order."""
+        return tuple(Port(name, dtype, tuple(shape), clock, batched) for name, dtype, shape, clock, batched in self._native.outputs)
+
+    @property
+    def parameters(self) -> dict[str, tuple[int, ...]]:
+        """The shapes of the parameters by path.
+
+        >>> compile("import std.layers;  node f(x: num [3]) -> (o)  o = dense(2, x);").parameters
+        {'dense_0.bias': (2,), 'dense_0.kernel': (3, 2)}
+        """
+        return {key: tuple(shape) for key, shape in sorted(self._native.parameters)}
+
+    @property
+    def text(self) -> str:
+        """The text of the program; that of a file is read again."""
+        return self._native.text()
+
+    def check(self) -> Check:
+        """What is known of the program before it runs: its verdict, and all findings.
+
+        >>> check = compile("node next(x: num []) -> (o)  o = post x;").check()
+        >>> check.verdicts[0].causality.kind, check.verdicts[0].causality.lookahead
+        ('bounded', 1)
+        """
+        return _check(*self._native.check())
+
+    def diff(self, node: str) -> str:
+        """The adjoint of a node as source text: what `diff_node` means, with all nodes that it needs.
+
+        >>> print(compile("node f(x: num []) -> (o)  o = 2.0 * x;").diff("f").splitlines()[0])
+        node diff_f(x: num [], bp: bool [], do: num [] when bp) -> (o, dx)
+        """
+        return self._native.diff(node)
+
+    def session(
+        self,
+        *,
+        params: Mapping[str, Any] | str | os.PathLike[str] | None = None,
+        seed: int | None = None,
+        engine: str = "auto",
+        backend: str = "cpu",
+        device: str = "cpu",
+        threads: int | None = None,
+    ) -> Session:
+        """Starts the program in its initial state.
+
+        `params` are parameters and other states to begin with: a dict of arrays by path, of which those that it lacks keep their initial
+        values, or the path of a checkpoint, which must hold all parameters. With another `seed` than that of `compile` the program is compiled
+        anew, and draws other initial values. `engine` is `"auto"` (a plan where the program has one, else the simulator), `"plan"` or `"sim"`;
+        `backend` (`"cpu"`, `"xla"`, `"torch"`) and `device` (`"cpu"`, `"cuda:0"`) say what computes tensors, and where; `threads` how many
+        threads may be used.
+        """
+        native = self._native.session(seed, _Computing(engine, backend, device, threads))
+        return _start(native, params)
+
+    def __repr__(self) -> str:
+        ports = [", ".join(map(str, ports)) for ports in (self.inputs, self.outputs)]
+        return f"<rml.Program {self.node}({ports[0]}) -> ({ports[1]})>"
+
+    def _repr_html_(self) -> str:
+        from ._html import program
+
+        return program(self)
+
+
+@dataclass(frozen=True)
+class _Computing:
+    """What computes, by names."""
+
+    engine: str
+    backend: str
+    device: str
+    threads: int | None

@@ -1,0 +1,143 @@
+"""Programs that run, cycle by cycle."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Iterable, Mapping
+
+import numpy as np
+
+from . import _native
+
+__all__ = ["Outputs", "Session", "Waiting"]
+
+
+class Outputs(dict[str, "np.ndarray | None"]):
+    """The outputs of one cycle by name: arrays of the outputs' shapes, scalars with shape `()`; `None` where an output is absent."""
+
+    cycle: int
+    """The cycle, from 0."""
+
+    def __init__(self, cycle: int, values: Mapping[str, np.ndarray | None]) -> None:
+        super().__init__(values)
+        self.cycle = cycle
+
+
+class Waiting(RuntimeError):
+    """`Session.step` on a program whose outputs wait for later cycles. Nothing is lost: `known` has what became known."""
+
+    known: list[Outputs]
+    """The outputs that became known with this cycle: those of cycles before it, maybe none."""
+
+    def __init__(self, cycle: int, known: list[Outputs]) -> None:
+        super().__init__(f"the outputs of cycle {cycle} are not known alone and at once; `Session.feed` returns outputs as they become known")
+        self.known = known
+
+
+class Session:
+    """A program that runs. `Program.session` starts it.
+
+    The lock of the interpreter is released while it computes; calls from several threads run one after the other.
+
+    >>> import rml
+    >>> session = rml.compile("node sum(x: num [2]) -> (o)  o = x + (0.0 fby o);").session()
+    >>> session.step(x=[1, 2])["o"]
+    array([1., 2.], dtype=float32)
+    >>> session.step(x=[10, 20])["o"]
+    array([11., 22.], dtype=float32)
+    """
+
+    def __init__(self, native: _native.Session) -> None:
+        self._native = native
+
+    def step(self, **inputs: Any) -> Outputs:
+        """Runs one cycle of a program without look-ahead, and returns its outputs.
+
+        Each input is anything that NumPy makes an array of the input's shape of (arrays of other libraries by DLPack): floats and integers for
+        `num`, integers for `int`, booleans for `bool`. `None` says that an input is absent; one that is left out is absent where its declared
+        clock says so. Numbers are rounded to the program's precision. The values are copied: an array may be written to afterwards.
+
+        Outputs are arrays of `float32` or `float64`, `int64` and `bool`; they are the caller's own.
+
+        Raises `Error` for inputs that do not fit, and for what goes wrong in the run; `Waiting` if outputs wait for later cycles.
+        """
+        cycle = self.cycles
+        known = self.feed(**inputs)
+        if len(known) == 1 and known[0].cycle == cycle:
+            return known[0]
+        raise Waiting(cycle, known)
+
+    def feed(self, **inputs: Any) -> list[Outputs]:
+        """Runs one cycle, and returns the outputs of all cycles that became known, in order. Inputs as for `step`.
+
+        >>> import rml
+        >>> session = rml.compile("node next(x: num []) -> (o)  o = post x;").session()
+        >>> session.feed(x=1)
+        []
+        >>> [(outputs.cycle, float(outputs["o"])) for outputs in session.feed(x=2)]
+        [(0, 2.0)]
+        """
+        return _rows(self._native.feed(inputs))
+
+    def finish(self, *, closed: bool = True) -> list[Outputs]:
+        """Ends the trace and the session, and returns the outputs of the remaining cycles. With `closed` the end is known to the program, which
+        then knows what comes after it; else only what does not depend on that is returned."""
+        return _rows(self._native.finish(closed))
+
+    @property
+    def cycles(self) -> int:
+        """How many cycles were fed."""
+        return self._native.cycles[0]
+
+    @property
+    def open_cycles(self) -> int:
+        """How many of them wait for later ones."""
+        return self._native.cycles[1]
+
+    @property
+    def params(self) -> dict[str, np.ndarray]:
+        """The parameters by path, such as `dense_0.kernel`: copies. Assign a dict to set those that are in it, all or none.
+
+        >>> import rml
+        >>> session = rml.compile("node f(x: num []) -> (o)  k = param(2.0);  o = k * x;").session()
+        >>> session.params
+        {'k': array(2., dtype=float32)}
+        >>> session.params = {"k": 3}
+        >>> float(session.step(x=2)["o"])
+        6.0
+        """
+        return self._native.states(True)
+
+    @params.setter
+    def params(self, values: Mapping[str, Any]) -> None:
+        self._native.set_states(dict(values))
+
+    @property
+    def states(self) -> dict[str, np.ndarray]:
+        """All states by path, parameters included: what a checkpoint holds. Copies; assigned to as `params`."""
+        return self._native.states(False)
+
+    @states.setter
+    def states(self, values: Mapping[str, Any]) -> None:
+        self._native.set_states(dict(values))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes all states to a checkpoint, a safetensors file, in one step."""
+        self._native.save(path)
+
+    def load(self, path: str | os.PathLike[str]) -> None:
+        """Reads states from a checkpoint. It must hold all parameters; other states are taken where they are there and fit."""
+        self._native.load(path)
+
+
+def _rows(rows: Iterable[tuple[int, dict[str, np.ndarray | None]]]) -> list[Outputs]:
+    return [Outputs(cycle, values) for cycle, values in rows]
+
+
+def _start(native: _native.Session, params: Mapping[str, Any] | str | os.PathLike[str] | None) -> Session:
+    session = Session(native)
+    if isinstance(params, Mapping):
+        session.params = params
+    elif params is not None:
+        session.load(params)
+    return session

@@ -1,0 +1,27 @@
+//! The compiled part of the Python package `rml`: the facade `rml` as Python sees it. What users call, with its documentation, stands in
+//! `python/rml`; here are conversions, and calls without the interpreter's lock.
+
+use pyo3::prelude::*;
+
+mod error;
+mod options;
+mod program;
+mod session;
+mod value;
+
+/// The compiled part of the package `rml`; its functions and classes are used by the package only.
+#[pymodule]
+mod _native {
+    #[pymodule_export]
+    use super::program::{Program, compile};
+    #[pymodule_export]
+    use super::session::Session;
+}
+
+/// Python's view of a name and what has it, in order.
+type Named<T> = Vec<(String, T)>;
+
+/// Lets other threads of Python run while `work` computes.
+fn unlocked<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T, rml::Error> + Send) -> PyResult<T> {
+    py.detach(work).map_err(|error| error::raised(py, &error))
+}

@@ -1,0 +1,99 @@
+//! What callers choose by keyword: settings, engines, backends.
+
+use std::path::PathBuf;
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyTuple};
+use rml::backend::{self, Runner};
+use rml::{Engine, Error, Precision, Settings, Source, StaticValue};
+
+/// Arrays deeper than that are refused.
+const MAX_DEPTH: usize = 16;
+
+/// A source: `(path, None)`, or `(name, text)`.
+pub(crate) fn source(name: PathBuf, text: Option<String>) -> Source {
+    match text {
+        None => Source::file(name),
+        Some(text) => Source::text(name.display().to_string(), text),
+    }
+}
+
+/// Settings from a dict of booleans, integers, numbers and lists of them.
+pub(crate) fn settings(set: &Bound<'_, PyDict>) -> PyResult<Settings> {
+    let one = |(name, value): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
+        let name: String = name.extract()?;
+        let value = setting(&value, 0).map_err(|why| {
+            PyErr::new::<PyTypeError, _>(format!("the setting `{name}`: {}", why.value(set.py())))
+        })?;
+        Ok((name, value))
+    };
+    set.iter().map(one).collect()
+}
+
+fn setting(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<StaticValue> {
+    if depth > MAX_DEPTH {
+        return Err(PyValueError::new_err("the list is nested too deep"));
+    }
+    if let Ok(truth) = value.cast::<PyBool>() {
+        return Ok(StaticValue::Bool(truth.is_true()));
+    }
+    if value.is_instance_of::<PyInt>() {
+        return Ok(StaticValue::Int(value.extract()?));
+    }
+    if value.is_instance_of::<PyFloat>() {
+        return Ok(StaticValue::Num(value.extract()?));
+    }
+    if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
+        let items = value.try_iter()?.map(|item| setting(&item?, depth + 1));
+        return Ok(StaticValue::Array(items.collect::<PyResult<_>>()?));
+    }
+    // A scalar or an array of NumPy says what it is in Python.
+    if let Ok(plain) = value.call_method0("tolist") {
+        return setting(&plain, depth + 1);
+    }
+    let found = value.get_type().name()?;
+    Err(PyTypeError::new_err(format!("expected bool, int, float or a list of them, found {found}")))
+}
+
+/// `"f32"` or `"f64"`.
+pub(crate) fn precision(name: &str) -> PyResult<Precision> {
+    match name {
+        "f32" => Ok(Precision::F32),
+        "f64" => Ok(Precision::F64),
+        _ => Err(PyValueError::new_err(format!("the precision is \"f32\" or \"f64\", not {name:?}"))),
+    }
+}
+
+/// What computes, as a caller names it.
+#[derive(FromPyObject)]
+pub(crate) struct Computing {
+    engine: String,
+    backend: String,
+    device: String,
+    threads: Option<usize>,
+}
+
+impl Computing {
+    /// Which kind of engine.
+    pub(crate) fn runner(&self) -> PyResult<Runner> {
+        match self.engine.as_str() {
+            "auto" => Ok(Runner::Auto),
+            "sim" => Ok(Runner::Simulator),
+            "plan" => Ok(Runner::Plan),
+            other => {
+                let what = format!("the engine is \"auto\", \"sim\" or \"plan\", not {other:?}");
+                Err(PyValueError::new_err(what))
+            }
+        }
+    }
+
+    /// The engine, on its backend.
+    ///
+    /// # Errors
+    /// As [`backend::open`].
+    pub(crate) fn open(&self, runner: Runner) -> Result<Engine, Error> {
+        let options = backend::Options { device: self.device.clone(), threads: self.threads };
+        backend::engine(runner, &self.backend, &options)
+    }
+}

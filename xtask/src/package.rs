@@ -1,0 +1,59 @@
+//! `cargo xtask python`: the Python package, installed with pip as its users do, and its tests.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::python::{Environment, check_python};
+use crate::workspace::{cargo, root, step};
+
+/// The package.
+const FOLDER: &str = "python";
+
+/// NumPy, pytest, Gymnasium, Jupyter's kernel, and what builds the package.
+const LIBRARIES: Environment = Environment {
+    name: "package",
+    folder: "python/tests",
+    told: "NumPy, pytest, Gymnasium and Jupyter's kernel (75 MB to fetch, 300 MB there)",
+    prepare: None,
+};
+
+/// [`package`], or a word that it is skipped, where there is no Python to install the package for.
+pub(crate) fn package_if_possible() -> Result<(), String> {
+    match check_python() {
+        Ok(()) => package(),
+        Err(why) => {
+            println!("\n== python: skipped: {why}");
+            Ok(())
+        }
+    }
+}
+
+/// Makes the environment if need be, lints the crate, installs the package, checks its types, and runs its tests and those in its
+/// documentation, beside the command of the same build.
+pub(crate) fn package() -> Result<(), String> {
+    let _lock = LIBRARIES.lock()?;
+    let python = LIBRARIES.interpreter()?;
+    let folder = root().join(FOLDER);
+    let install =
+        ["-m", "pip", "install", "--quiet", "--no-build-isolation", "--no-deps", "--force-reinstall", "."];
+    step("python: install", within(&python, &folder).args(install))?;
+    step("python: types", within(&python, &folder).args(["-m", "mypy", "--strict", "--package", "rml"]))?;
+    let features = ["--features", "xla,torch"];
+    step(
+        "python: command",
+        cargo(&["build", "--release", "--package", "rml-cli", "--quiet"]).args(features),
+    )?;
+    let mut tests = Command::new(python.with_file_name("pytest"));
+    tests.args(["--quiet", ".", "--pyargs", "rml"]).current_dir(folder.join("tests"));
+    step("python: tests", tests.env("RML_COMMAND", root().join("target/release/rml")))
+}
+
+/// An interpreter that is called in a folder, and finds the programs of its environment.
+fn within(python: &Path, folder: &Path) -> Command {
+    let mut command = Command::new(python);
+    let programs = python.parent().map(Path::to_path_buf);
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path = std::env::join_paths(programs.into_iter().chain(std::env::split_paths(&path)));
+    command.current_dir(folder).env("PATH", path.unwrap_or_default());
+    command
+}
