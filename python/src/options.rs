@@ -93,7 +93,8 @@ impl Computing {
     /// # Errors
     /// As [`backend::open`].
     pub(crate) fn open(&self, runner: Runner) -> Result<Engine, Error> {
-        let options = backend::Options { device: self.device.clone(), threads: self.threads };
+        let programs = backend::programs(&self.backend);
+        let options = backend::Options { device: self.device.clone(), threads: self.threads, programs };
         backend::engine(runner, &self.backend, &options)
     }
 }

@@ -6,7 +6,7 @@ use rml_base::codes::backend as codes;
 
 #[test]
 fn other_devices_are_refused() {
-    let open = |device: &str| Cpu::open(&Options { device: device.to_owned(), threads: None });
+    let open = |device: &str| Cpu::open(&Options { device: device.to_owned(), ..Options::default() });
     assert_eq!(open("cpu").unwrap().about().device, "cpu");
     let refused = open("cuda:0").unwrap_err();
     assert_eq!(refused.code, codes::NO_DEVICE);

@@ -14,7 +14,7 @@ fn ints(values: &[i64]) -> Value {
 }
 
 fn open(device: &str) -> Result<(), rml_backend::Failure> {
-    rml_backend_torch::open(&Options { device: device.to_owned(), threads: None }).map(|_| ())
+    rml_backend_torch::open(&Options { device: device.to_owned(), ..Options::default() }).map(|_| ())
 }
 
 #[test]

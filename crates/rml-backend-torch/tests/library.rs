@@ -32,7 +32,8 @@ fn a_function_runs_through_the_library() {
         let found = call(&*torch, &f, vec![x]).unwrap();
         assert!(found[0].same(&Value::filled(&ty, 1.0, Precision::F64)), "{found:?}");
     }
-    let failure = library.backend(&Options { device: "cuda:99".to_owned(), threads: None }).unwrap_err();
+    let failure =
+        library.backend(&Options { device: "cuda:99".to_owned(), ..Options::default() }).unwrap_err();
     assert_eq!(failure.code, codes::NO_DEVICE);
     assert!(failure.message.contains("cpu"), "{}", failure.message);
 }

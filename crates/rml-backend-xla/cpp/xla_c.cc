@@ -118,6 +118,36 @@ char* rml_xla_compile(xla::PjRtClient* client, const char* text, size_t len,
   return nullptr;
 }
 
+// A program as bytes, to be freed, from which `rml_xla_load` makes it again.
+char* rml_xla_serialize(xla::PjRtLoadedExecutable* program, char** out, size_t* len) {
+  TAKE(bytes, program->SerializeExecutable());
+  *len = bytes.size();
+  *out = static_cast<char*>(std::malloc(bytes.size() + 1));
+  if (*out == nullptr) return said("out of memory");
+  std::memcpy(*out, bytes.data(), bytes.size());
+  return nullptr;
+}
+
+// Makes a program of such bytes of a client of the same version on the same device.
+char* rml_xla_load(xla::PjRtClient* client, const char* bytes, size_t len, xla::PjRtLoadedExecutable** out) {
+  TAKE(program, client->LoadSerializedExecutable(absl::string_view(bytes, len), xla::CompileOptions(), xla::LoadOptions()));
+  *out = program.release();
+  return nullptr;
+}
+
+// What programs depend on beside their text, as bytes to be freed: the platform, its version, and the devices with what they can do.
+char* rml_xla_platform(xla::PjRtClient* client, char** out, size_t* len) {
+  TAKE(topology, client->GetTopologyDescription());
+  TAKE(devices, topology->Serialize());
+  std::string text(client->platform_name());
+  text.append("\n").append(client->platform_version()).append("\n").append(devices);
+  *len = text.size();
+  *out = static_cast<char*>(std::malloc(text.size() + 1));
+  if (*out == nullptr) return said("out of memory");
+  std::memcpy(*out, text.data(), text.size());
+  return nullptr;
+}
+
 void rml_xla_drop_program(xla::PjRtLoadedExecutable* program) { delete program; }
 
 // Runs a program. The arguments stay; the list of results is to be freed.

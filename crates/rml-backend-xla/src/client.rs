@@ -1,10 +1,11 @@
 //! Opening a device.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 
 use rml_backend::routine::Routine;
-use rml_backend::{About, Backend, Buffer, Executable, Failure, Function, Options};
+use rml_backend::{About, Backend, Buffer, Compiled as Done, Executable, Failure, Function, Options};
 use rml_base::codes::backend as codes;
 use rml_ir::Value;
 
@@ -14,6 +15,7 @@ use crate::device::Device;
 use crate::error::said;
 use crate::executable::Ready;
 use crate::ffi::{self, Client};
+use crate::programs::Programs;
 use crate::routine;
 
 /// The crate and the library that it calls.
@@ -24,6 +26,10 @@ const CUDA_PLUGIN: &str = "RML_XLA_CUDA_PLUGIN";
 
 /// The file of that plugin.
 const CUDA_FILE: &str = "xla_cuda_plugin.so";
+
+/// The variables of XLA for its flags, and for the number of threads of its pool.
+const FLAGS: &str = "XLA_FLAGS";
+const THREADS: &str = "PJRT_NPROC";
 
 /// The flag for minima and maxima that are NaN where an operand is.
 const KEEP_NAN: &str = "--xla_cpu_enable_fast_min_max=false";
@@ -41,17 +47,31 @@ pub(crate) fn open(options: &Options) -> Result<Arc<dyn Backend>, Failure> {
         Some(number) => cuda(number)?,
         None => return Err(no_device(wanted, "it knows `cpu` and `cuda:0`, `cuda:1`, ..")),
     };
-    Ok(Arc::new(Xla(Arc::new(Device::new(Arc::new(client), wanted.to_owned())))))
+    let client = Arc::new(client);
+    let programs = Programs::new(Arc::clone(&client), options.programs.as_deref(), &settings());
+    Ok(Arc::new(Xla(Arc::new(Device::new(client, wanted.to_owned(), programs)))))
+}
+
+/// What compiled programs depend on beside their text and the device: the library, its flags and its number of threads.
+fn settings() -> String {
+    let variable = |name| std::env::var(name).unwrap_or_default();
+    let threads = match variable(THREADS) {
+        none if none.is_empty() => {
+            std::thread::available_parallelism().map_or(0, NonZeroUsize::get).to_string()
+        }
+        threads => threads,
+    };
+    format!("{VERSION}\n{}\n{threads}", variable(FLAGS))
 }
 
 /// Opens the cpu. The compiler is told to keep NaN in minima and maxima, which it does not by itself; it reads its flags once.
 fn cpu(threads: Option<usize>) -> Result<Client, Failure> {
-    let given = std::env::var("XLA_FLAGS").unwrap_or_default();
+    let given = std::env::var(FLAGS).unwrap_or_default();
     if !given.contains(KEEP_NAN) {
-        ffi::set("XLA_FLAGS", format!("{given} {KEEP_NAN}").trim());
+        ffi::set(FLAGS, format!("{given} {KEEP_NAN}").trim());
     }
     if let Some(threads) = threads {
-        ffi::set("PJRT_NPROC", &threads.max(1).to_string());
+        ffi::set(THREADS, &threads.max(1).to_string());
     }
     Client::cpu().map_err(|e| said(&e))
 }
@@ -121,7 +141,7 @@ impl Backend for Xla {
         let compiled = match functions.get(&text) {
             Some(compiled) => compiled.clone(),
             None => {
-                let compiled = Arc::new(Compiled::new(&self.0.client, function)?);
+                let compiled = Arc::new(Compiled::new(&self.0.programs, function)?);
                 functions.insert(text, compiled.clone());
                 compiled
             }
@@ -131,6 +151,10 @@ impl Backend for Xla {
 
     fn prepare_routine(&self, routine: &Routine) -> Result<Box<dyn Executable>, Failure> {
         routine::prepare(self, &self.0, routine)
+    }
+
+    fn compiled(&self) -> Done {
+        self.0.programs.done()
     }
 
     fn upload(&self, value: &Value) -> Result<Arc<dyn Buffer>, Failure> {

@@ -1,13 +1,12 @@
 //! From tensor functions to programs of a device.
 
 use std::fmt;
-use std::sync::Arc;
 
 use rml_backend::{Failure, Function, Kind};
 
 use crate::buffer;
-use crate::error::said;
-use crate::ffi::{Client, Program, Tensor};
+use crate::ffi::{Program, Tensor};
+use crate::programs::Programs;
 use rml_stablehlo::{Arg, Lowered, lower};
 
 /// A function as a program of a device.
@@ -27,12 +26,12 @@ impl fmt::Debug for Compiled {
 }
 
 impl Compiled {
-    pub(crate) fn new(client: &Arc<Client>, function: &Function) -> Result<Self, Failure> {
+    pub(crate) fn new(programs: &Programs, function: &Function) -> Result<Self, Failure> {
         let lowered = lower(function);
         let needed = lowered.computed > 0 || lowered.tested;
-        let program = if needed { Some(client.compile(&lowered.text).map_err(|e| said(&e))?) } else { None };
+        let program = if needed { Some(programs.compile(&lowered.text)?) } else { None };
         let constant = |arg: &Arg| match (arg, arg_kind(function, *arg)) {
-            (Arg::Constant(_), Kind::Const(value)) => buffer::upload(client, value).map(Some),
+            (Arg::Constant(_), Kind::Const(value)) => buffer::upload(&programs.client, value).map(Some),
             _ => Ok(None),
         };
         let constants = lowered.args.iter().map(constant).collect::<Result<_, _>>()?;

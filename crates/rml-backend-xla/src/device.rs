@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rml_backend::Failure;
 
 use crate::compile::Compiled;
-use crate::error::said;
 use crate::ffi::{Client, Program};
+use crate::programs::Programs;
 
 /// How many programs of routines are kept: those that were asked for last.
 const KEPT: usize = 64;
@@ -17,6 +17,7 @@ const KEPT: usize = 64;
 pub(crate) struct Device {
     pub(crate) client: Arc<Client>,
     pub(crate) name: String,
+    pub(crate) programs: Programs,
     /// Functions by their text.
     pub(crate) functions: Mutex<BTreeMap<String, Arc<Compiled>>>,
     /// The programs of routines by their text; the one that was asked for last stands last.
@@ -30,16 +31,16 @@ impl fmt::Debug for Device {
 }
 
 impl Device {
-    pub(crate) fn new(client: Arc<Client>, name: String) -> Self {
-        Self { client, name, functions: Mutex::default(), routines: Mutex::default() }
+    pub(crate) fn new(client: Arc<Client>, name: String, programs: Programs) -> Self {
+        Self { client, name, programs, functions: Mutex::default(), routines: Mutex::default() }
     }
 
-    /// The program of a routine's text, compiled where it is not kept.
+    /// The program of a routine's text, loaded or compiled where it is not kept.
     pub(crate) fn routine(&self, text: &str) -> Result<Arc<Program>, Failure> {
         let mut routines = self.routines.lock().unwrap_or_else(PoisonError::into_inner);
         let found = match routines.iter().position(|(known, _)| known == text) {
             Some(at) => routines.remove(at),
-            None => (text.to_owned(), Arc::new(self.client.compile(text).map_err(|e| said(&e))?)),
+            None => (text.to_owned(), Arc::new(self.programs.load_or_compile(text)?)),
         };
         if routines.len() == KEPT {
             routines.remove(0);

@@ -20,6 +20,9 @@ unsafe extern "C" {
     fn rml_xla_devices(client: *mut Opaque) -> usize;
     fn rml_xla_close(client: *mut Opaque);
     fn rml_xla_compile(client: *mut Opaque, text: *const u8, len: usize, out: *mut *mut Opaque) -> Message;
+    fn rml_xla_serialize(program: *mut Opaque, out: *mut *mut u8, len: *mut usize) -> Message;
+    fn rml_xla_load(client: *mut Opaque, bytes: *const u8, len: usize, out: *mut *mut Opaque) -> Message;
+    fn rml_xla_platform(client: *mut Opaque, out: *mut *mut u8, len: *mut usize) -> Message;
     fn rml_xla_drop_program(program: *mut Opaque);
     fn rml_xla_run(
         program: *mut Opaque,
@@ -71,6 +74,19 @@ fn made(message: Message, out: *mut Opaque) -> Result<NonNull<Opaque>, String> {
     NonNull::new(out).ok_or_else(|| "nothing was made".to_owned())
 }
 
+/// The bytes that a function wrote, if it said nothing.
+fn bytes(write: impl FnOnce(*mut *mut u8, *mut usize) -> Message) -> Result<Vec<u8>, String> {
+    let (mut data, mut len) = (null_mut(), 0);
+    checked(write(&raw mut data, &raw mut len))?;
+    let data: NonNull<u8> = NonNull::new(data).ok_or_else(|| "nothing was made".to_owned())?;
+    // SAFETY: there are `len` bytes, which were allocated with `malloc`, and are ours.
+    unsafe {
+        let copy = std::slice::from_raw_parts(data.as_ptr(), len).to_vec();
+        free(data.as_ptr().cast());
+        Ok(copy)
+    }
+}
+
 /// The devices that were opened, of which the first is used.
 #[derive(Debug)]
 pub(crate) struct Client {
@@ -114,6 +130,20 @@ impl Client {
         // SAFETY: the client is open, the text is valid for its length, and the result is written only.
         let message = unsafe { rml_xla_compile(self.raw.as_ptr(), text.as_ptr(), text.len(), &raw mut out) };
         Ok(Program { raw: made(message, out)?, client: Arc::clone(self) })
+    }
+
+    /// Makes a program of what [`Program::serialize`] gave, for the same version of the library and the same kind of device.
+    pub(crate) fn load(self: &Arc<Self>, bytes: &[u8]) -> Result<Program, String> {
+        let mut out = null_mut();
+        // SAFETY: the client is open, the bytes are valid for their length, and the result is written only.
+        let message = unsafe { rml_xla_load(self.raw.as_ptr(), bytes.as_ptr(), bytes.len(), &raw mut out) };
+        Ok(Program { raw: made(message, out)?, client: Arc::clone(self) })
+    }
+
+    /// What programs depend on beside their text: the platform, its version, and what the devices can do.
+    pub(crate) fn platform(&self) -> Result<Vec<u8>, String> {
+        // SAFETY: the client is open, and the results are written only.
+        bytes(|data, len| unsafe { rml_xla_platform(self.raw.as_ptr(), data, len) })
     }
 
     /// Copies the elements of a tensor to the device.
@@ -176,6 +206,12 @@ unsafe impl Send for Program {}
 unsafe impl Sync for Program {}
 
 impl Program {
+    /// As bytes that can be kept in a file.
+    pub(crate) fn serialize(&self) -> Result<Vec<u8>, String> {
+        // SAFETY: the program is alive, and the results are written only.
+        bytes(|data, len| unsafe { rml_xla_serialize(self.raw.as_ptr(), data, len) })
+    }
+
     /// Runs it.
     pub(crate) fn run(&self, args: &[&Tensor]) -> Result<Vec<Tensor>, String> {
         let args: Vec<*mut Opaque> = args.iter().map(|tensor| tensor.raw.as_ptr()).collect();

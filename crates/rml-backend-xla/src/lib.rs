@@ -20,4 +20,6 @@ mod export;
 #[cfg(feature = "link")]
 mod ffi;
 #[cfg(feature = "link")]
+mod programs;
+#[cfg(feature = "link")]
 mod routine;

@@ -149,7 +149,8 @@ fn suspicion_covers_values_that_nobody_needs() {
 #[test]
 fn devices_that_are_not_there_are_named() {
     for device in ["tpu:0", "cuda:x", "cuda:7"] {
-        let refused = library().backend(&Options { device: device.to_owned(), threads: None }).unwrap_err();
+        let refused =
+            library().backend(&Options { device: device.to_owned(), ..Options::default() }).unwrap_err();
         assert_eq!(refused.code, codes::NO_DEVICE);
         assert!(refused.message.contains(device) && refused.message.contains("cpu"), "{}", refused.message);
         assert!(!refused.message.contains('\n'));

@@ -2,7 +2,9 @@
 
 use std::any::Any;
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rml_ir::{Precision, Type, Value};
 
@@ -17,11 +19,13 @@ pub struct Options {
     pub device: String,
     /// How many threads a call may use; `None` = as many as the machine has cores.
     pub threads: Option<usize>,
+    /// The folder in which a backend that compiles keeps compiled programs from one process to the next; `None` = nowhere.
+    pub programs: Option<PathBuf>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { device: "cpu".to_owned(), threads: None }
+        Self { device: "cpu".to_owned(), threads: None, programs: None }
     }
 }
 
@@ -36,6 +40,40 @@ pub struct About {
     pub device: String,
     /// All devices that it finds.
     pub devices: Vec<String>,
+}
+
+/// What a backend has compiled since it was opened.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Compiled {
+    /// How many programs it compiled.
+    pub programs: u64,
+    /// How long that took.
+    pub time: Duration,
+    /// How many it took from the [folder](Options::programs) where they are kept, instead of compiling them.
+    pub loaded: u64,
+    /// How long that took.
+    pub load_time: Duration,
+    /// Why programs are not kept in that folder, if they should be and cannot.
+    pub unkept: Option<String>,
+}
+
+impl Compiled {
+    /// What was compiled since the same backend said `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            programs: self.programs.saturating_sub(earlier.programs),
+            time: self.time.saturating_sub(earlier.time),
+            loaded: self.loaded.saturating_sub(earlier.loaded),
+            load_time: self.load_time.saturating_sub(earlier.load_time),
+            unkept: self.unkept.clone(),
+        }
+    }
+
+    /// Whether there was nothing to compile or to load.
+    pub fn is_nothing(&self) -> bool {
+        self.programs == 0 && self.loaded == 0
+    }
 }
 
 /// Prepares functions for one device.
@@ -66,6 +104,11 @@ pub trait Backend: fmt::Debug + Send + Sync {
     /// As [`Self::prepare`].
     fn prepare_routine(&self, routine: &Routine) -> Result<Box<dyn Executable>, Failure> {
         Ok(Box::new(ByCalls::new(self, routine)?))
+    }
+
+    /// What it has compiled so far. A backend that runs functions as they are compiles nothing.
+    fn compiled(&self) -> Compiled {
+        Compiled::default()
     }
 
     /// Copies a value to the device.

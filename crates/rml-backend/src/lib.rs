@@ -24,7 +24,7 @@ pub mod suite;
 mod text;
 mod verify;
 
-pub use contract::{About, Backend, Buffer, Executable, Held, Options, Outcome};
+pub use contract::{About, Backend, Buffer, Compiled, Executable, Held, Options, Outcome};
 pub use error::Failure;
 pub use function::{Def, Function, Kind, Val};
 pub use prepared::{Prepared, RunError};

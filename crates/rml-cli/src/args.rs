@@ -39,7 +39,8 @@ Results go to standard output, diagnostics and progress to standard error.
 Exit codes: 0 done; 1 errors were found; 2 the command line was wrong;
 130, 143, 129 interrupted (Ctrl-C, SIGTERM, SIGHUP).
 Environment: RML_LOG=debug logs each pass with its duration; NO_COLOR turns colours off;
-RML_BACKENDS is the folder where backends are installed.";
+RML_BACKENDS is the folder where backends are installed, RML_PROGRAMS the one where they keep
+what they compile; off = nowhere.";
 
 /// Flags of every command.
 #[derive(Args, Debug)]

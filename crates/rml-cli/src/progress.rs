@@ -130,6 +130,10 @@ impl Observer for Display<'_> {
         text.push_str(&metrics("validation ", &summary.validation, "  "));
         text.push_str(&metrics("test ", &summary.test, "  "));
         let _ = write!(text, "{:.1} s", summary.seconds);
+        let preparing = (summary.compiled.time + summary.compiled.load_time).as_secs_f64();
+        if preparing >= 0.05 {
+            let _ = write!(text, " ({preparing:.1} s of it compiling)");
+        }
         if summary.best.as_ref().is_some_and(|best| best.epoch == summary.epoch) {
             text.push_str("  best");
         }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use rml_backend::Compiled;
 use rml_ir::flat::Drawn;
 
 use crate::declined::Declined;
@@ -35,5 +36,11 @@ impl Engine for FirstOf {
             }
         }
         self.last.open(program, wish)
+    }
+
+    /// That of the engine that has compiled most: they may share a backend.
+    fn compiled(&self) -> Compiled {
+        let all = self.preferred.iter().chain([&self.last]).map(|engine| engine.compiled());
+        all.max_by_key(|compiled| compiled.programs + compiled.loaded).unwrap_or_default()
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use rml_backend::Compiled;
 use rml_base::profile::Scope;
 use rml_base::{Diagnostic, codes};
 use rml_ir::flat::{Drawn, Var};
@@ -67,6 +68,11 @@ pub trait Engine: fmt::Debug + Send + Sync {
     /// # Errors
     /// If it does not run this program for this use. Then the caller asks another engine, or reports why.
     fn open(&self, program: &Arc<Drawn>, wish: &Use) -> Result<Box<dyn Run>, Declined>;
+
+    /// What its backend has compiled so far.
+    fn compiled(&self) -> Compiled {
+        Compiled::default()
+    }
 }
 
 /// A program that runs.

@@ -25,7 +25,7 @@ pub enum Unread {
 const UNSIZED: u64 = 1 << 20;
 
 /// The bytes of a regular file that has at most `most`.
-fn read(path: &Path, most: u64) -> Result<Vec<u8>, Unread> {
+pub(crate) fn read(path: &Path, most: u64) -> Result<Vec<u8>, Unread> {
     let refused = |e: io::Error| Unread::Refused(refusal(&e));
     // To open a pipe is to wait for its writer, so its kind is asked for before, and again of what was opened.
     regular(&std::fs::metadata(path).map_err(refused)?)?;

@@ -288,9 +288,20 @@ impl Machine {
         if self.ready.len() == KEPT {
             self.ready.remove(0);
         }
-        let ready = Arc::new(Ready::new(&self.plan, &*self.backend, &key)?);
+        let ready = Arc::new(self.prepare(&key)?);
         self.ready.push((key, Arc::clone(&ready)));
         Ok(ready)
+    }
+
+    fn prepare(&mut self, key: &Key) -> Result<Ready, Failure> {
+        let (start, before) = (self.probe.as_ref().map(Probe::now), self.backend.compiled());
+        let ready = Ready::new(&self.plan, &*self.backend, key);
+        let compiled = self.backend.compiled().since(&before);
+        tracing::debug!(key.ticks, key.count, key.searches, ?compiled, "prepared a window");
+        if let (Some(probe), Some(start)) = (&mut self.probe, start) {
+            probe.prepared(&compiled, start);
+        }
+        ready
     }
 
     /// An output at a tick of the windows that ran last; none if it is absent.

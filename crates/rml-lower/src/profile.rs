@@ -1,7 +1,10 @@
 //! Measuring where the time of windows goes: a run of a routine is timed as a whole, and its time is shared among tapes by how much
 //! arithmetic each of them is.
 
-use rml_base::profile::{Name, Recorder, Scope, Site};
+use std::time::Duration;
+
+use rml_backend::Compiled;
+use rml_base::profile::{Cost, Name, Recorder, Scope, Site};
 use rml_ir::Positions;
 use rml_ir::op::Op;
 use rml_plan::{Atom, Plan, Rule, TapeData};
@@ -22,6 +25,14 @@ impl Probe {
 
     pub(crate) fn now(&self) -> u64 {
         self.recorder.now()
+    }
+
+    /// Adds what the backend compiled since `start` for the routine of a window.
+    pub(crate) fn prepared(&mut self, compiled: &Compiled, start: u64) {
+        let cost = |time: Duration, count: u64| Cost { ns: time.as_nanos() as f64, calls: count as f64 };
+        self.recorder
+            .programs(cost(compiled.time, compiled.programs), cost(compiled.load_time, compiled.loaded));
+        self.recorder.event(Name::Other("preparing a window"), start, self.now());
     }
 
     /// Adds a run of that many ticks.

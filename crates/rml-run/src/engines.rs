@@ -7,7 +7,7 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use rml_backend::Backend;
+use rml_backend::{Backend, Compiled};
 use rml_base::Error;
 use rml_base::profile::{Phase, Profile};
 use rml_driver::Program;
@@ -109,6 +109,11 @@ impl Engine {
             Some(profile) => profile.time(phase, what),
             None => what(),
         }
+    }
+
+    /// What its backend has compiled so far.
+    pub(crate) fn compiled(&self) -> Compiled {
+        self.engine.compiled()
     }
 
     /// Has it run a program.

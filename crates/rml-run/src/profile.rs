@@ -75,7 +75,8 @@ impl ProfileReport {
 
     /// What engines do beside computing: they copy inputs, outputs and states.
     fn around(&self) -> f64 {
-        self.measured.runs.ns - self.measured.sites.iter().map(|(_, _, cost)| cost.ns).sum::<f64>()
+        let programs: f64 = self.measured.programs.iter().map(|cost| cost.ns).sum();
+        self.measured.runs.ns - programs - self.measured.sites.iter().map(|(_, _, cost)| cost.ns).sum::<f64>()
     }
 
     /// What is done beside all that was measured.
@@ -93,8 +94,11 @@ impl ProfileReport {
             Phase::Data => ("(data)", cost.ns, Some(cost.calls)),
             Phase::Checkpoint => ("(checkpoints)", cost.ns, Some(cost.calls)),
         });
+        let programs = ["(programs compiled by the backend)", "(programs loaded by the backend)"];
+        let programs = programs.into_iter().zip(&self.measured.programs);
+        let programs = programs.map(|(name, cost)| (name, cost.ns, Some(cost.calls)));
         let rest = ("(everything else)", self.rest(), None);
-        let mut all: Vec<_> = std::iter::once(engine).chain(phases).chain([rest]).collect();
+        let mut all: Vec<_> = std::iter::once(engine).chain(programs).chain(phases).chain([rest]).collect();
         all.retain(|(_, ns, calls)| *ns > 0.0 || calls.is_some_and(|n| n > 0.0));
         all
     }
@@ -214,8 +218,9 @@ fn micros(ns: u64) -> String {
 /// Sampled times are estimates: together they take no longer than the calls in which they were taken.
 fn fit(measured: &mut Measured) {
     let sum: f64 = measured.sites.iter().map(|(_, _, cost)| cost.ns).sum();
-    if sum > measured.runs.ns {
-        let factor = measured.runs.ns / sum;
+    let computing = measured.runs.ns - measured.programs.iter().map(|cost| cost.ns).sum::<f64>();
+    if sum > computing {
+        let factor = computing.max(0.0) / sum;
         measured.sites.iter_mut().for_each(|(_, _, cost)| cost.ns *= factor);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rml_backend::Backend;
+use rml_backend::{Backend, Compiled};
 use rml_base::Diagnostic;
 use rml_engine::{
     Declined, End, Engine, Feeding, Inputs, Inspect, Outputs, Row, Run, Snapshot, States, Status,
@@ -49,6 +49,13 @@ impl Engine for SimulatorEngine {
 
     fn open(&self, program: &Arc<Drawn>, wish: &Use) -> Result<Box<dyn Run>, Declined> {
         Ok(Box::new(self.start(program, wish)))
+    }
+
+    fn compiled(&self) -> Compiled {
+        match &self.tensors {
+            Tensors::On(backend) => backend.compiled(),
+            _ => Compiled::default(),
+        }
     }
 }
 

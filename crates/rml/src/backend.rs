@@ -7,6 +7,7 @@
 //! features `xla` and `torch` of this crate add what opens them, which is small: the libraries themselves are no part of a program.
 
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use rml_base::codes::{backend as codes, run};
@@ -14,7 +15,7 @@ use rml_base::{Diagnostic, Error, suggest};
 use rml_run::Engine;
 
 pub use rml_backend::{
-    About, Backend, Buffer, Def, Executable, Failure, Function, Held, Kind, Options, Outcome, Val,
+    About, Backend, Buffer, Compiled, Def, Executable, Failure, Function, Held, Kind, Options, Outcome, Val,
 };
 pub use rml_backend_cpu::Cpu;
 
@@ -108,6 +109,17 @@ pub fn engine(runner: Runner, name: &str, options: &Options) -> Result<Engine, E
         Runner::Simulator => simulator(),
         Runner::Plan => plan(),
     })
+}
+
+/// The folder in which the command `rml` has a backend keep its compiled programs, for [`Options::programs`]: the one that `$RML_PROGRAMS`
+/// names, else one beside the backend's library. None where that variable is `off`, and for a backend that compiles nothing.
+pub fn programs(name: &str) -> Option<PathBuf> {
+    #[cfg(any(feature = "xla", feature = "torch"))]
+    if name == "xla" {
+        return installed::programs(name);
+    }
+    let _ = name;
+    None
 }
 
 /// All backends, each opened on the cpu to see whether it loads.

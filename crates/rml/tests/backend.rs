@@ -2,20 +2,26 @@
 
 mod support;
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use rml::backend::{self, About, Backend, Buffer, Cpu, Executable, Failure, Function, Held, Kind, Outcome};
+use rml::backend::{
+    self, About, Backend, Buffer, Compiled, Cpu, Executable, Failure, Function, Held, Kind, Outcome,
+};
 use rml::{
-    CheckOptions, Columns, Engine, Format, GradOptions, InferOptions, Options, RunOptions, Session, Stream,
-    TrainOptions, Value,
+    CheckOptions, Columns, Engine, Format, GradOptions, InferOptions, ModelFormat, Options, Profile,
+    ProfileReport, RunOptions, Session, Stream, TrainOptions, Value,
 };
 use support::{CLASSIFIER, code, data, options, source, train};
 
-/// The embedded backend, counting its calls. One call may fail, one operator may be refused.
+/// The embedded backend, counting its calls, and the functions that differ, as programs of a millisecond. One call may fail, one operator may be
+/// refused.
 #[derive(Clone, Debug, Default)]
 struct Watched {
     calls: Arc<AtomicUsize>,
+    programs: Arc<Mutex<BTreeSet<String>>>,
     fails_at: Option<usize>,
     lacks: Option<&'static str>,
 }
@@ -39,7 +45,13 @@ impl Backend for Watched {
         Cpu.is_host()
     }
 
+    fn compiled(&self) -> Compiled {
+        let programs = self.programs.lock().unwrap().len() as u64;
+        Compiled { programs, time: Duration::from_millis(programs), ..Compiled::default() }
+    }
+
     fn prepare(&self, function: &Function) -> Result<Box<dyn Executable>, Failure> {
+        self.programs.lock().unwrap().insert(rml_backend::print(function));
         for (at, def) in function.values.iter_enumerated() {
             if let Kind::Apply { op, .. } = &def.kind
                 && self.lacks.is_some_and(|lacked| op.to_string() == lacked)
@@ -82,7 +94,8 @@ fn names_open_backends() {
     let cpu = backend::open("cpu", &backend::Options { threads: Some(3), ..Default::default() }).unwrap();
     assert_eq!(cpu.about(), Cpu.about());
     let open = |name: &str, device: &str, threads| {
-        backend::open(name, &backend::Options { device: device.into(), threads }).unwrap_err()
+        backend::open(name, &backend::Options { device: device.into(), threads, ..Default::default() })
+            .unwrap_err()
     };
     let unknown = open("tor", "cpu", None);
     assert_eq!(unknown.code(), Some(rml::codes::run::BAD_OPTION));
@@ -160,6 +173,57 @@ fn training_and_inference_are_computed_on_the_backend_that_is_given() {
     let before = watched.calls();
     assert_eq!(stream(watched.engine()), stream(Engine::simulator()));
     assert!(watched.calls() > before);
+}
+
+#[test]
+fn what_is_compiled_is_told_of_each_epoch_and_of_the_whole_training() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("net");
+    let watched = Watched::default();
+    let backend: Arc<dyn Backend> = Arc::new(watched.clone());
+    let profile = Profile::new(false);
+    let engine = Engine::plan_on(Arc::clone(&backend)).or(&Engine::simulator_on(backend));
+    let engine = engine.measured_by(&profile);
+    let trained = |epochs| {
+        let options = TrainOptions { engine: engine.clone(), resume: None, ..options(&path, epochs) };
+        rml::train(&source(CLASSIFIER), &data(23), &options, &mut ()).unwrap()
+    };
+    let report = trained(3);
+    let all = watched.compiled();
+    assert_eq!(report.compiled, all);
+    let of = |epoch: usize| &report.epochs[epoch].compiled;
+    assert!(of(0).programs > 0 && !of(0).is_nothing());
+    assert!(of(2).is_nothing(), "all lengths have come before");
+    assert_eq!(of(0).programs + of(1).programs, all.programs);
+    assert!(
+        report.epochs[0]
+            .json_line()
+            .contains(&format!("\"compiled\":{{\"loaded\":0,\"programs\":{}", of(0).programs))
+    );
+    assert!(!report.epochs[2].json_line().contains("compiled"));
+    let table = ProfileReport::new(&profile).to_table();
+    let row = table.lines().find(|line| line.contains("(programs compiled by the backend)")).unwrap();
+    let cells: Vec<&str> = row.split_whitespace().collect();
+    assert_eq!(&cells[2..4], [format!("{}.000", all.programs), all.programs.to_string()], "{table}");
+    // A second run on the same backend tells of its own programs alone.
+    assert_eq!(trained(1).compiled, watched.compiled().since(&all));
+}
+
+/// Loops run over the cycles of a window, so that a window of another length is the same text with other numbers.
+#[test]
+fn what_is_compiled_does_not_grow_with_the_length_of_windows() {
+    let compile = |cycles| {
+        let options = Options { node: Some("train".to_owned()), ..Options::default() };
+        let model =
+            rml::export_model(&source(CLASSIFIER), &options, None, ModelFormat::StableHlo, Some(cycles));
+        String::from_utf8(model.unwrap().bytes).unwrap()
+    };
+    let without_numbers = |text: String| {
+        text.split(|c: char| c.is_ascii_digit()).filter(|part| !part.is_empty()).collect::<Vec<_>>().join("#")
+    };
+    let [short, long] = [16, 4000].map(compile);
+    assert!(long.len() < short.len() + short.len() / 10);
+    assert_eq!(without_numbers(short), without_numbers(long));
 }
 
 #[test]

@@ -49,7 +49,7 @@ impl Wanted {
         let device = text("RML_TEST_DEVICE").unwrap_or_else(|| Options::default().device);
         Self {
             backends: names.split(',').map(|n| n.trim().to_owned()).filter(|n| !n.is_empty()).collect(),
-            options: Options { device, threads: Some(2) },
+            options: Options { device, threads: Some(2), ..Options::default() },
             folder: path("RML_BACKENDS")
                 .or_else(|| path("XDG_CACHE_HOME").map(|cache| cache.join("rml")))
                 .or_else(|| path("HOME").map(|home| home.join(".cache/rml"))),

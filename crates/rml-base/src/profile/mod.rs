@@ -85,6 +85,8 @@ pub struct Measured {
     pub total: u64,
     /// Each phase, in the order of [`Phase::ALL`].
     pub phases: [Cost; 3],
+    /// The programs that a backend compiled within calls of engines, and those that it loaded instead.
+    pub programs: [Cost; 2],
     /// The calls of engines, with what they do beside computing: copying inputs, outputs and states.
     pub runs: Cost,
     /// What is computed, by place.

@@ -23,6 +23,7 @@ pub struct Recorder {
     ids: Vec<usize>,
     costs: Vec<Cost>,
     runs: Cost,
+    programs: [Cost; 2],
     events: Vec<Event>,
     left_out: u64,
     told: u64,
@@ -33,9 +34,9 @@ impl Recorder {
     const RARELY: u64 = 100_000_000;
 
     pub(super) fn new(profile: Profile, ids: Vec<usize>) -> Self {
-        let (costs, runs) = (vec![Cost::default(); ids.len()], Cost::default());
+        let (costs, runs, programs) = (vec![Cost::default(); ids.len()], Cost::default(), Default::default());
         let told = profile.now();
-        Self { profile, ids, costs, runs, events: Vec::new(), left_out: 0, told }
+        Self { profile, ids, costs, runs, programs, events: Vec::new(), left_out: 0, told }
     }
 
     /// The nanoseconds since the profile began.
@@ -57,6 +58,13 @@ impl Recorder {
     pub fn run(&mut self, start: u64, end: u64) {
         self.runs.add((end - start) as f64, 1.0);
         self.event(Name::Run, start, end);
+    }
+
+    /// Adds programs that a backend compiled, and such that it loaded, within a call of an engine.
+    pub fn programs(&mut self, compiled: Cost, loaded: Cost) {
+        for (sum, more) in self.programs.iter_mut().zip([compiled, loaded]) {
+            sum.add(more.ns, more.calls);
+        }
     }
 
     /// Keeps an event, if the profile keeps any.
@@ -87,6 +95,9 @@ impl Recorder {
         }
         let Cost { ns, calls } = std::mem::take(&mut self.runs);
         state.measured.runs.add(ns, calls);
+        for (sum, more) in state.measured.programs.iter_mut().zip(std::mem::take(&mut self.programs)) {
+            sum.add(more.ns, more.calls);
+        }
         for mut event in self.events.drain(..) {
             if let Name::Site(site) = &mut event.name {
                 *site = self.ids[*site];

@@ -135,6 +135,7 @@ fn engine(computing: &args::Computing) -> Result<Engine, Stop> {
 
 /// The engine that the flags choose, with that number of threads.
 fn engine_with(computing: &args::Computing, threads: Option<usize>) -> Result<Engine, Stop> {
-    let options = backend::Options { device: computing.device.clone(), threads };
+    let programs = backend::programs(&computing.backend);
+    let options = backend::Options { device: computing.device.clone(), threads, programs };
     Ok(backend::engine(computing.engine.runner(), &computing.backend, &options)?)
 }

@@ -8,6 +8,8 @@ use rml::{
     codes,
 };
 
+use rml::backend::Compiled;
+
 use super::profile::Measuring;
 use crate::args::Train;
 use crate::output::{Output, Stop};
@@ -61,6 +63,7 @@ fn train_measured(
         super::write(plot, rml::learning_curves(&seen).as_bytes())?;
     }
     let report = outcome?;
+    output.note(&compiled(&report.compiled));
     output.note(&best(args, &report));
     if report.interrupted {
         output.note(&interruption(args, &report));
@@ -152,6 +155,24 @@ fn interruption(args: &Train, report: &TrainReport) -> String {
         }
         _ => "interrupted; nothing was saved (`--save FILE` keeps what was learned)\n".to_owned(),
     }
+}
+
+/// What the backend compiled, how long that took, and why it will do so again in the next run.
+fn compiled(compiled: &Compiled) -> String {
+    if compiled.is_nothing() {
+        return String::new();
+    }
+    let Compiled { programs, time, loaded, load_time, unkept } = compiled;
+    let plural = if *programs == 1 { "" } else { "s" };
+    let mut text = format!("compiled {programs} program{plural} in {:.2} s", time.as_secs_f64());
+    if *loaded > 0 {
+        let _ = write!(text, ", loaded {loaded} in {:.2} s", load_time.as_secs_f64());
+    }
+    if let Some(why) = unkept {
+        let why = why.lines().map(str::trim).collect::<Vec<_>>().join("; ");
+        let _ = write!(text, "; they are not kept: {why}");
+    }
+    text + "\n"
 }
 
 /// Which epoch or report was the best, and whether it ended the training.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::thread::available_parallelism;
 
 use rml_analysis::{Analyses, Causality, Clocks, Latency};
-use rml_backend::Backend;
+use rml_backend::{Backend, Compiled};
 use rml_backend_cpu::plan::Machine as Embedded;
 use rml_base::memory;
 use rml_engine::{Declined, Engine, Exact, Feeding, Reason, Run, Use};
@@ -83,6 +83,10 @@ impl Engine for PlanEngine {
                 Box::new(Exact::new(Windows::new(planned, machine), reference, program, wish.clone()))
             }
         })
+    }
+
+    fn compiled(&self) -> Compiled {
+        self.backend.as_ref().map(|backend| backend.compiled()).unwrap_or_default()
     }
 }
 

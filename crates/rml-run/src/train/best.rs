@@ -150,7 +150,7 @@ mod tests {
     fn summary(epoch: u64, loss: f64) -> EpochSummary {
         let train = [("loss".to_owned(), 0.0)].into_iter().collect();
         let test = [("loss".to_owned(), loss)].into_iter().collect();
-        EpochSummary { epoch, ran: None, train, test, validation: Metrics::new(), best: None, seconds: 0.0 }
+        EpochSummary { test, ..EpochSummary::new(epoch, train) }
     }
 
     fn names() -> Names {

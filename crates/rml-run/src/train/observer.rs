@@ -1,5 +1,6 @@
 //! What a training run tells of itself.
 
+use rml_backend::Compiled;
 use serde_json::{Map, Value, json};
 
 use crate::checkpoint::Best;
@@ -86,6 +87,8 @@ pub struct EpochSummary {
     pub best: Option<Best>,
     /// How long it took, evaluation included, in seconds.
     pub seconds: f64,
+    /// What the backend compiled for it, or loaded, within that time.
+    pub compiled: Compiled,
 }
 
 impl EpochSummary {
@@ -105,6 +108,14 @@ impl EpochSummary {
             }
         };
         line.insert("seconds".to_owned(), json!(self.seconds));
+        if !self.compiled.is_nothing() {
+            let Compiled { programs, time, loaded, load_time, .. } = &self.compiled;
+            let seconds = (*time + *load_time).as_secs_f64();
+            line.insert(
+                "compiled".to_owned(),
+                json!({"programs": programs, "loaded": loaded, "seconds": seconds}),
+            );
+        }
         line.insert("train".to_owned(), json_metrics(&self.train).into());
         line.insert("test".to_owned(), json_metrics(&self.test).into());
         if !self.validation.is_empty() {
@@ -121,7 +132,8 @@ impl EpochSummary {
     /// One that was trained, and not evaluated yet.
     pub(super) fn new(epoch: u64, train: Metrics) -> Self {
         let (test, validation) = (Metrics::new(), Metrics::new());
-        Self { epoch, ran: None, train, test, validation, best: None, seconds: 0.0 }
+        let compiled = Compiled::default();
+        Self { epoch, ran: None, train, test, validation, best: None, seconds: 0.0, compiled }
     }
 }
 
@@ -140,4 +152,6 @@ pub struct TrainReport {
     pub best: Option<Best>,
     /// Whether a checkpoint was written.
     pub saved: bool,
+    /// What the backend compiled in this run, or loaded.
+    pub compiled: Compiled,
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use rml_backend::Compiled;
 use rml_base::codes::run as codes;
 use rml_base::profile::Phase;
 use rml_base::{Diagnostic, Error};
@@ -19,6 +20,8 @@ pub(super) struct Records<'a> {
     options: &'a TrainOptions,
     search: Option<Search>,
     log: Option<Log>,
+    /// What had been compiled when the training began, and after the last epoch or report.
+    compiled: (Compiled, Compiled),
 }
 
 impl<'a> Records<'a> {
@@ -38,7 +41,8 @@ impl<'a> Records<'a> {
         position.best = search.as_ref().and_then(|search| search.best.clone());
         let open = |folder| Log::open(folder, names, position, options.resume.is_some());
         let log = options.log.as_ref().map(|folder| open(folder)).transpose()?;
-        Ok(Self { options, search, log })
+        let compiled = options.engine.compiled();
+        Ok(Self { options, search, log, compiled: (compiled.clone(), compiled) })
     }
 
     /// Whether the best epoch or report is too long ago.
@@ -57,7 +61,10 @@ impl<'a> Records<'a> {
         position: &mut Position,
         report: &mut TrainReport,
     ) -> Result<(), Error> {
-        let TrainOptions { best, save_every, .. } = self.options;
+        let TrainOptions { best, save_every, engine, .. } = self.options;
+        let compiled = engine.compiled();
+        summary.compiled = compiled.since(&self.compiled.1);
+        self.compiled.1 = compiled;
         if let Some(search) = &mut self.search {
             let is_best = search.see(summary);
             position.best.clone_from(&search.best);
@@ -101,6 +108,7 @@ impl<'a> Records<'a> {
     ) -> Result<(), Error> {
         report.out_of_patience = !report.interrupted && self.is_over(position);
         report.best.clone_from(&position.best);
+        report.compiled = self.options.engine.compiled().since(&self.compiled.0);
         self.save(session, position, report)
     }
 

@@ -12,8 +12,7 @@ use rml_base::codes::backend as codes;
 /// The library of that backend.
 pub(super) fn library(name: &str) -> Result<Arc<Library>, Diagnostic> {
     static OPEN: Mutex<BTreeMap<PathBuf, Arc<Library>>> = Mutex::new(BTreeMap::new());
-    let folder = folder(&|name| std::env::var_os(name).filter(|value| !value.is_empty()));
-    let Some(folder) = folder else {
+    let Some(folder) = folder(&variable) else {
         let what = "no folder of backends is known: HOME is not set";
         let d = Diagnostic::error(codes::BACKEND_NOT_INSTALLED, what);
         return Err(d.help("let RML_BACKENDS name the folder where they are installed"));
@@ -32,6 +31,24 @@ pub(super) fn library(name: &str) -> Result<Arc<Library>, Diagnostic> {
     })?;
     open.insert(path, Arc::clone(&library));
     Ok(library)
+}
+
+/// A variable of the environment; an empty one counts as absent.
+fn variable(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
+}
+
+/// Where that backend keeps what it compiles.
+pub(super) fn programs(name: &str) -> Option<PathBuf> {
+    programs_from(name, &variable)
+}
+
+fn programs_from(name: &str, variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    match variable("RML_PROGRAMS") {
+        Some(off) if off == "off" => None,
+        Some(folder) => Some(PathBuf::from(folder)),
+        None => Some(folder(variable)?.join(name).join("programs")),
+    }
 }
 
 /// Where backends are installed, from those environment variables.
@@ -56,5 +73,13 @@ mod tests {
         assert_eq!(of(&all[..2]), Some(PathBuf::from("/x/rml")));
         assert_eq!(of(&all[..1]), Some(PathBuf::from("/h/.cache/rml")));
         assert_eq!(of(&[]), None);
+        let programs = |set: &[(&str, &str)]| {
+            let variable = |name: &str| set.iter().find(|(n, _)| *n == name).map(|(_, v)| OsString::from(v));
+            programs_from("xla", &variable)
+        };
+        assert_eq!(programs(&all), Some(PathBuf::from("/r/xla/programs")));
+        assert_eq!(programs(&[all[2], ("RML_PROGRAMS", "/p")]), Some(PathBuf::from("/p")));
+        assert_eq!(programs(&[all[2], ("RML_PROGRAMS", "off")]), None);
+        assert_eq!(programs(&[]), None);
     }
 }

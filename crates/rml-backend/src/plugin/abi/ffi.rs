@@ -1,13 +1,14 @@
 //! What crosses the boundary. Everything here is plain data with C's layout.
 
 use std::ffi::c_void;
+use std::path::PathBuf;
 
 use rml_ir::{DType, Precision};
 
-use crate::contract::{About, Options};
+use crate::contract::{About, Compiled, Options};
 
 /// The number of this interface; it changes whenever something in this file does.
-pub const INTERFACE: u32 = 3;
+pub const INTERFACE: u32 = 4;
 
 /// A hash of the sources of the contract and of the operator table.
 pub const FINGERPRINT: &str = env!("RML_BACKEND_FINGERPRINT");
@@ -80,6 +81,7 @@ pub struct Api {
     pub(in crate::plugin) open:
         unsafe extern "C" fn(options: Bytes, out: *mut *mut c_void, error: *mut Owned) -> i32,
     pub(in crate::plugin) about: unsafe extern "C" fn(backend: *mut c_void, text: *mut Owned) -> i32,
+    pub(in crate::plugin) compiled: unsafe extern "C" fn(backend: *mut c_void, text: *mut Owned) -> i32,
     pub(in crate::plugin) prepare: unsafe extern "C" fn(
         backend: *mut c_void,
         function: Bytes,
@@ -130,12 +132,16 @@ const FIELD: char = '\u{1f}';
 #[cfg(any(test, feature = "load"))]
 pub(in crate::plugin) fn options_text(options: &Options) -> String {
     let threads = options.threads.map(|n| n.to_string()).unwrap_or_default();
-    format!("{}{FIELD}{threads}", options.device)
+    let programs = options.programs.as_ref().and_then(|folder| folder.to_str()).unwrap_or_default();
+    format!("{}{FIELD}{threads}{FIELD}{programs}", options.device)
 }
 
 pub(in crate::plugin) fn parse_options(text: &str) -> Options {
-    let (device, threads) = text.split_once(FIELD).unwrap_or((text, ""));
-    Options { device: device.to_owned(), threads: threads.parse().ok() }
+    let mut fields = text.splitn(3, FIELD);
+    let mut next = || fields.next().unwrap_or_default();
+    let (device, threads, programs) = (next(), next(), next());
+    let programs = (!programs.is_empty()).then(|| PathBuf::from(programs));
+    Options { device: device.to_owned(), threads: threads.parse().ok(), programs }
 }
 
 pub(in crate::plugin) fn about_text(about: &About) -> String {
@@ -151,15 +157,37 @@ pub(in crate::plugin) fn parse_about(text: &str) -> About {
     About { name: next(), version: next(), device: next(), devices: fields.collect() }
 }
 
+pub(in crate::plugin) fn compiled_text(compiled: &Compiled) -> String {
+    let Compiled { programs, time, loaded, load_time, unkept } = compiled;
+    let (time, load_time) = (time.as_nanos(), load_time.as_nanos());
+    let unkept = unkept.as_deref().unwrap_or_default();
+    format!("{programs}{FIELD}{time}{FIELD}{loaded}{FIELD}{load_time}{FIELD}{unkept}")
+}
+
+#[cfg(any(test, feature = "load"))]
+pub(in crate::plugin) fn parse_compiled(text: &str) -> Compiled {
+    let mut fields = text.splitn(5, FIELD);
+    let mut number = || fields.next().and_then(|field| field.parse().ok()).unwrap_or_default();
+    let (programs, time) = (number(), std::time::Duration::from_nanos(number()));
+    let (loaded, load_time) = (number(), std::time::Duration::from_nanos(number()));
+    let unkept = fields.next().filter(|why| !why.is_empty()).map(str::to_owned);
+    Compiled { programs, time, loaded, load_time, unkept }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn options_and_descriptions_cross_whole() {
-        for threads in [None, Some(3)] {
-            let options = Options { device: "cuda:0".to_owned(), threads };
+        for (threads, programs) in [(None, None), (Some(3), None), (None, Some(PathBuf::from("/a b/c")))] {
+            let options = Options { device: "cuda:0".to_owned(), threads, programs };
             assert_eq!(parse_options(&options_text(&options)), options);
+        }
+        for unkept in [None, Some("a: full".to_owned())] {
+            let time = std::time::Duration::from_nanos(1_234_567_890_123);
+            let compiled = Compiled { programs: 3, time, loaded: 2, load_time: time / 2, unkept };
+            assert_eq!(parse_compiled(&compiled_text(&compiled)), compiled);
         }
         let about = About {
             name: "xla".to_owned(),

@@ -12,8 +12,8 @@ use super::Open;
 use crate::contract::{Backend, Executable, Held, Outcome};
 use crate::error::Failure;
 use crate::plugin::abi::{
-    Api, Arg, Bytes, DONE, FAILED, FINGERPRINT, INTERFACE, Owned, SUSPECT, View, about_text, element,
-    parse_options,
+    Api, Arg, Bytes, DONE, FAILED, FINGERPRINT, INTERFACE, Owned, SUSPECT, View, about_text, compiled_text,
+    element, parse_options,
 };
 
 static LOCK: Mutex<()> = Mutex::new(());
@@ -23,6 +23,7 @@ static API: Api = Api {
     fingerprint: Bytes { data: FINGERPRINT.as_ptr(), len: FINGERPRINT.len() },
     open,
     about,
+    compiled,
     prepare,
     prepare_routine,
     upload,
@@ -114,6 +115,15 @@ unsafe extern "C" fn about(backend: *mut c_void, out: *mut Owned) -> i32 {
         // SAFETY: `backend` comes from `open`.
         let backend = unsafe { borrow::<OpenBackend>(backend) };
         write_text(out, &about_text(&backend.about()));
+        Ok(DONE)
+    })
+}
+
+unsafe extern "C" fn compiled(backend: *mut c_void, out: *mut Owned) -> i32 {
+    guarded(out, || {
+        // SAFETY: `backend` comes from `open`.
+        let backend = unsafe { borrow::<OpenBackend>(backend) };
+        write_text(out, &compiled_text(&backend.compiled()));
         Ok(DONE)
     })
 }

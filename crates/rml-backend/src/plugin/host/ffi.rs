@@ -12,12 +12,12 @@ use rml_base::codes::backend as codes;
 use rml_base::memory::Reservation;
 use rml_ir::{DType, Data, Precision, Type, Value};
 
-use crate::contract::{About, Backend, Buffer, Executable, Held, Options, Outcome};
+use crate::contract::{About, Backend, Buffer, Compiled, Executable, Held, Options, Outcome};
 use crate::error::Failure;
 use crate::function::Function;
 use crate::plugin::abi::{
     Api, Arg, Bytes, DONE, ENTRY, Entry, FINGERPRINT, INTERFACE, Owned, SUSPECT, View, element, options_text,
-    parse_about,
+    parse_about, parse_compiled,
 };
 use crate::routine::Routine;
 
@@ -247,6 +247,13 @@ impl Backend for Client {
             precision: routine.precision,
             on_host: self.on_host,
         }))
+    }
+
+    fn compiled(&self) -> Compiled {
+        let mut text = Owned::EMPTY;
+        // SAFETY: the handle is an open backend of this library, and the text is written by the call.
+        unsafe { (self.library.api.compiled)(self.handle.raw, &raw mut text) };
+        parse_compiled(&self.library.take(text))
     }
 
     fn upload(&self, value: &Value) -> Result<Arc<dyn Buffer>, Failure> {

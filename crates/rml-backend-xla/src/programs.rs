@@ -1,0 +1,83 @@
+//! Compiling, and the files of compiled programs.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use rml_backend::{Compiled, Failure};
+use rml_files::Kept;
+
+use crate::error::said;
+use crate::ffi::{Client, Program};
+
+/// How many files of programs there are at most.
+const MOST: usize = 256;
+
+/// What compiles for a device.
+pub(crate) struct Programs {
+    pub(crate) client: Arc<Client>,
+    /// Where compiled programs are kept, and what the keys of this device begin with.
+    kept: Option<(Kept, Vec<u8>)>,
+    done: Mutex<Compiled>,
+}
+
+impl Programs {
+    /// Keeps programs in that folder; `settings` are all that they depend on beside their text and the device.
+    pub(crate) fn new(client: Arc<Client>, folder: Option<&Path>, settings: &str) -> Self {
+        let mut done = Compiled::default();
+        let kept = folder.and_then(|folder| match client.platform() {
+            Ok(platform) => {
+                let head = format!("{settings}\n{}\n", platform.len());
+                Some((Kept::new(folder, MOST), [head.as_bytes(), &platform[..]].concat()))
+            }
+            Err(why) => {
+                done.unkept = Some(said(&why).message);
+                None
+            }
+        });
+        Self { client, kept, done: Mutex::new(done) }
+    }
+
+    /// What was done so far.
+    pub(crate) fn done(&self) -> Compiled {
+        self.done.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Compiles a text.
+    pub(crate) fn compile(&self, text: &str) -> Result<Program, Failure> {
+        let start = Instant::now();
+        let program = self.client.compile(text).map_err(|e| said(&e))?;
+        self.count(|done| {
+            done.programs += 1;
+            done.time += start.elapsed();
+        });
+        Ok(program)
+    }
+
+    /// The program of a text out of its file; compiled, and kept in a file, where there is none that can be used.
+    pub(crate) fn load_or_compile(&self, text: &str) -> Result<Program, Failure> {
+        let Some((kept, head)) = &self.kept else { return self.compile(text) };
+        let key = [&head[..], text.as_bytes()].concat();
+        let start = Instant::now();
+        if let Some(program) = kept.get(&key).and_then(|bytes| self.client.load(&bytes).ok()) {
+            self.count(|done| {
+                done.loaded += 1;
+                done.load_time += start.elapsed();
+            });
+            return Ok(program);
+        }
+        let program = self.compile(text)?;
+        let start = Instant::now();
+        let put = |bytes: Vec<u8>| kept.put(&key, &bytes).map_err(|e| e.to_string());
+        let unkept = program.serialize().map_err(|why| said(&why).message).and_then(put).err();
+        self.count(|done| {
+            done.time += start.elapsed();
+            done.unkept = unkept;
+        });
+        Ok(program)
+    }
+
+    fn count(&self, what: impl FnOnce(&mut Compiled)) {
+        what(&mut self.done.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+}
