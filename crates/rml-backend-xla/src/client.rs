@@ -153,8 +153,8 @@ impl Backend for Xla {
         routine::prepare(self, &self.0, routine)
     }
 
-    fn compiled(&self) -> Done {
-        self.0.programs.done()
+    fn compiled(&self) -> Option<Done> {
+        Some(self.0.programs.done())
     }
 
     fn upload(&self, value: &Value) -> Result<Arc<dyn Buffer>, Failure> {

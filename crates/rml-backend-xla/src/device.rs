@@ -11,7 +11,7 @@ use crate::ffi::{Client, Program};
 use crate::programs::Programs;
 
 /// How many programs of routines are kept: those that were asked for last.
-const KEPT: usize = 64;
+const KEPT: usize = 256;
 
 /// One device.
 pub(crate) struct Device {

@@ -63,7 +63,7 @@ fn run(backend: &dyn Backend) -> (Vec<u32>, Compiled) {
         Data::F32(items) => items.iter().map(|x| x.to_bits()).collect::<Vec<u32>>(),
         other => panic!("{other:?}"),
     };
-    (results.iter().flat_map(bits).collect(), backend.compiled())
+    (results.iter().flat_map(bits).collect(), backend.compiled().unwrap())
 }
 
 fn files(folder: &Path) -> Vec<PathBuf> {

@@ -106,9 +106,9 @@ pub trait Backend: fmt::Debug + Send + Sync {
         Ok(Box::new(ByCalls::new(self, routine)?))
     }
 
-    /// What it has compiled so far. A backend that runs functions as they are compiles nothing.
-    fn compiled(&self) -> Compiled {
-        Compiled::default()
+    /// What it has compiled so far; none if it runs functions as they are.
+    fn compiled(&self) -> Option<Compiled> {
+        None
     }
 
     /// Copies a value to the device.

@@ -14,7 +14,7 @@ use crate::profile::{Probe, work};
 use crate::ready::{Change, Key, Ready};
 
 /// How many routines are kept: those of the lengths that came last.
-pub const KEPT: usize = 64;
+pub const KEPT: usize = 128;
 
 /// Why a window has no result.
 #[derive(Debug)]
@@ -294,9 +294,10 @@ impl Machine {
     }
 
     fn prepare(&mut self, key: &Key) -> Result<Ready, Failure> {
-        let (start, before) = (self.probe.as_ref().map(Probe::now), self.backend.compiled());
+        let (start, before) =
+            (self.probe.as_ref().map(Probe::now), self.backend.compiled().unwrap_or_default());
         let ready = Ready::new(&self.plan, &*self.backend, key);
-        let compiled = self.backend.compiled().since(&before);
+        let compiled = self.backend.compiled().unwrap_or_default().since(&before);
         tracing::debug!(key.ticks, key.count, key.searches, ?compiled, "prepared a window");
         if let (Some(probe), Some(start)) = (&mut self.probe, start) {
             probe.prepared(&compiled, start);

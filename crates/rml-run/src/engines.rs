@@ -18,6 +18,7 @@ mod budget;
 mod given;
 mod machine;
 mod plan;
+mod ragged;
 #[cfg(test)]
 mod random;
 mod shape;

@@ -53,7 +53,7 @@ impl Engine for SimulatorEngine {
 
     fn compiled(&self) -> Compiled {
         match &self.tensors {
-            Tensors::On(backend) => backend.compiled(),
+            Tensors::On(backend) => backend.compiled().unwrap_or_default(),
             _ => Compiled::default(),
         }
     }

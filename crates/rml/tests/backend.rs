@@ -45,9 +45,9 @@ impl Backend for Watched {
         Cpu.is_host()
     }
 
-    fn compiled(&self) -> Compiled {
+    fn compiled(&self) -> Option<Compiled> {
         let programs = self.programs.lock().unwrap().len() as u64;
-        Compiled { programs, time: Duration::from_millis(programs), ..Compiled::default() }
+        Some(Compiled { programs, time: Duration::from_millis(programs), ..Compiled::default() })
     }
 
     fn prepare(&self, function: &Function) -> Result<Box<dyn Executable>, Failure> {
@@ -189,7 +189,7 @@ fn what_is_compiled_is_told_of_each_epoch_and_of_the_whole_training() {
         rml::train(&source(CLASSIFIER), &data(23), &options, &mut ()).unwrap()
     };
     let report = trained(3);
-    let all = watched.compiled();
+    let all = watched.compiled().unwrap();
     assert_eq!(report.compiled, all);
     let of = |epoch: usize| &report.epochs[epoch].compiled;
     assert!(of(0).programs > 0 && !of(0).is_nothing());
@@ -206,7 +206,7 @@ fn what_is_compiled_is_told_of_each_epoch_and_of_the_whole_training() {
     let cells: Vec<&str> = row.split_whitespace().collect();
     assert_eq!(&cells[2..4], [format!("{}.000", all.programs), all.programs.to_string()], "{table}");
     // A second run on the same backend tells of its own programs alone.
-    assert_eq!(trained(1).compiled, watched.compiled().since(&all));
+    assert_eq!(trained(1).compiled, watched.compiled().unwrap().since(&all));
 }
 
 /// Loops run over the cycles of a window, so that a window of another length is the same text with other numbers.

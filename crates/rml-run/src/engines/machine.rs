@@ -16,6 +16,12 @@ pub(super) trait Machine: fmt::Debug + Send {
     /// Whether a guess how long windows are saves something: a search for the end, or calls.
     const GUESSES: bool;
 
+    /// Settles what runs the window of that many ticks whose inputs are set next.
+    fn choose(&mut self, _ticks: usize) {}
+
+    /// The inputs that are set next are those of a search, or of many windows.
+    fn search(&mut self) {}
+
     /// Sets an input at those of the `ticks` ticks of the next window at which it is `present`, to successive rows of `data`, from row
     /// `row` on. Returns the row behind.
     fn set_rows(

@@ -16,6 +16,7 @@ use rml_plan::{Ends, Plan};
 use rml_schedule::Fed;
 use rml_sim::SimulatorEngine;
 
+use super::ragged::{Lengths, Ragged};
 use super::windows::{Planned, Windows};
 
 /// Runs what has a plan; what is suspect runs again in the simulator. Programs are often opened again: for each epoch, each gradient, each
@@ -35,6 +36,7 @@ struct Known {
     program: Weak<Drawn>,
     fed: Fed,
     found: Result<Planned, Declined>,
+    lengths: Arc<Lengths>,
 }
 
 impl Engine for PlanEngine {
@@ -47,7 +49,7 @@ impl Engine for PlanEngine {
             return Err(Declined::new(Reason::Use, "a plan keeps no record of every variable"));
         }
         let fed = if matches!(wish.feeding, Feeding::Windows { .. }) { Fed::Windows } else { Fed::Blocks };
-        let planned = self.planned(program, fed)?;
+        let (planned, lengths) = self.planned(program, fed)?;
         if fed == Fed::Blocks && !streams(&planned.plan) {
             return Err(Declined::new(Reason::Use, "its windows are not fed as a whole"));
         }
@@ -57,14 +59,23 @@ impl Engine for PlanEngine {
                 let why = "blocks that wait run on the embedded backend alone";
                 return Err(Declined::new(Reason::Use, why));
             }
-            let mut machine = Lowered::new(Arc::clone(&planned.plan), Arc::clone(backend));
+            let plan = Arc::clone(&planned.plan);
+            let mut machine = Lowered::new(Arc::clone(&plan), Arc::clone(backend));
             wish.profile.iter().for_each(|profile| machine.measure(profile));
-            return Ok(Box::new(Exact::new(
-                Windows::new(planned, machine),
-                reference,
-                program,
-                wish.clone(),
-            )));
+            let threads = self.threads();
+            return Ok(match program.precision {
+                _ if backend.compiled().is_none() => {
+                    Box::new(Exact::new(Windows::new(planned, machine), reference, program, wish.clone()))
+                }
+                Precision::F32 => {
+                    let machine = Ragged::<f32>::new(plan, machine, threads, lengths);
+                    Box::new(Exact::new(Windows::new(planned, machine), reference, program, wish.clone()))
+                }
+                Precision::F64 => {
+                    let machine = Ragged::<f64>::new(plan, machine, threads, lengths);
+                    Box::new(Exact::new(Windows::new(planned, machine), reference, program, wish.clone()))
+                }
+            });
         }
         let short = |short: memory::Shortage| {
             Declined::new(Reason::Device, format!("there is no memory for one tick of its windows: {short}"))
@@ -86,7 +97,7 @@ impl Engine for PlanEngine {
     }
 
     fn compiled(&self) -> Compiled {
-        self.backend.as_ref().map(|backend| backend.compiled()).unwrap_or_default()
+        self.backend.as_ref().and_then(|backend| backend.compiled()).unwrap_or_default()
     }
 }
 
@@ -109,16 +120,18 @@ impl PlanEngine {
     }
 
     /// The plan of a program, made once.
-    fn planned(&self, program: &Arc<Drawn>, fed: Fed) -> Result<Planned, Declined> {
+    fn planned(&self, program: &Arc<Drawn>, fed: Fed) -> Result<(Planned, Arc<Lengths>), Declined> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.retain(|k| k.program.strong_count() > 0);
         let is_this = |k: &&Known| k.fed == fed && k.program.as_ptr() == Arc::as_ptr(program);
         if let Some(known) = known.iter().find(is_this) {
-            return known.found.clone();
+            return Ok((known.found.clone()?, Arc::clone(&known.lengths)));
         }
         let found = planned(program, &Analyses::of(program), fed);
-        known.push(Known { program: Arc::downgrade(program), fed, found: found.clone() });
-        found
+        let lengths = Arc::<Lengths>::default();
+        let (program, found_again) = (Arc::downgrade(program), found.clone());
+        known.push(Known { program, fed, found: found_again, lengths: Arc::clone(&lengths) });
+        Ok((found?, lengths))
     }
 }
 
@@ -331,6 +344,87 @@ node main(r: num []GIVEN) -> (s, w, n) s = back(r) every end; w = 0.5 fby (if en
             run.feed(Inputs::Block(&block)).expect("it runs");
             assert_eq!(rows(&mut *run), wanted, "{text}");
             assert_eq!(run.usage().activations, lengths.len() as u64);
+        }
+    }
+
+    /// The embedded backend, as one that compiles; it notes what it prepares.
+    #[derive(Debug, Default)]
+    struct Compiling(Mutex<Vec<String>>);
+
+    impl Backend for Compiling {
+        fn about(&self) -> rml_backend::About {
+            rml_backend_cpu::Cpu.about()
+        }
+
+        fn compiled(&self) -> Option<Compiled> {
+            Some(Compiled::default())
+        }
+
+        fn prepare(
+            &self,
+            function: &rml_backend::Function,
+        ) -> Result<Box<dyn rml_backend::Executable>, rml_backend::Failure> {
+            rml_backend_cpu::Cpu.prepare(function)
+        }
+
+        fn prepare_routine(
+            &self,
+            routine: &rml_backend::Routine,
+        ) -> Result<Box<dyn rml_backend::Executable>, rml_backend::Failure> {
+            self.0.lock().expect("nobody panicked").push(rml_backend::routine::print(routine));
+            rml_backend_cpu::Cpu.prepare_routine(routine)
+        }
+
+        fn upload(&self, value: &Value) -> Result<Arc<dyn rml_backend::Buffer>, rml_backend::Failure> {
+            rml_backend_cpu::Cpu.upload(value)
+        }
+    }
+
+    /// Windows of many lengths, whose ends are given, or found: few are compiled, and states go on through those that are not. A second run
+    /// of the program compiles no other lengths.
+    #[test]
+    fn few_lengths_are_compiled() {
+        let net = "node back(r: num []) -> (s) s = r + (0.0 fby back s);
+node main(r: num []GIVEN) -> (s, w, n) s = back(r) every end; w = 0.5 fby (if end then w + 0.25 * s else w);
+    n = 0 fby n + 1; FOUND";
+        let more = Lengths::MOST + 20;
+        // Those behind the bound stand between those before it, and some come three times in a row.
+        let lengths = [(1..=more).collect::<Vec<_>>(), vec![3, more, more, more, 2, 2, 2, more - 1]].concat();
+        let ends: Vec<bool> = lengths.iter().flat_map(|n| (1..=*n).map(move |t| t == *n)).collect();
+        let r: Vec<f32> = ends.iter().map(|end| f32::from(u8::from(*end))).collect();
+        let shape = rml_ir::Shape::new(&[ends.len()]);
+        let column = |data| Column::new(Present::Always, Value::new(shape.clone(), data));
+        let (given, found) = (column(Data::Bool(ends.clone())), column(Data::F32(r)));
+        let feeding = Feeding::Windows { cycles: None };
+        for (more, clause, columns) in
+            [(", end: bool []", "", vec![found.clone(), given]), ("", "end = r > 0.5;", vec![found.clone()])]
+        {
+            let text = net.replace("GIVEN", more).replace("FOUND", clause);
+            let program = compile(&Source::text("main", &*text), &Options::default()).expect("it compiles");
+            let block = Block::new(ends.len(), columns);
+            let wanted = simulated(&program, feeding, &block);
+            let backend = Arc::new(Compiling::default());
+            let engine = PlanEngine::on(Arc::clone(&backend) as Arc<dyn Backend>);
+            let mut prepared = Vec::new();
+            for _ in 0..2 {
+                let mut run = engine.open(program.flat(), &Use::new(feeding)).expect("it has a plan");
+                run.feed(Inputs::Block(&block)).expect("it runs");
+                assert_eq!(rows(&mut *run), wanted, "{text}");
+                assert_eq!(run.usage().activations, lengths.len() as u64, "nothing is suspect");
+                let states = run.states().expect("on the host").to_host().expect("on the host");
+                let reference = {
+                    let mut run =
+                        SimulatorEngine::new().open(program.flat(), &Use::new(feeding)).expect("all");
+                    run.feed(Inputs::Block(&block)).expect("it runs");
+                    run.states().expect("on the host").to_host().expect("on the host")
+                };
+                assert_eq!(format!("{states:?}"), format!("{reference:?}"));
+                let all = backend.0.lock().expect("nobody panicked");
+                prepared.push(all.iter().collect::<std::collections::BTreeSet<_>>().len());
+            }
+            // A program for each length, and few for searches and for the first window.
+            assert!((Lengths::MOST..Lengths::MOST + 6).contains(&prepared[0]), "{prepared:?}");
+            assert_eq!(prepared[0], prepared[1]);
         }
     }
 

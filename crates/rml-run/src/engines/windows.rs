@@ -147,6 +147,7 @@ impl<M: Machine> Windows<M> {
         let mut tried = std::mem::take(&mut self.tried);
         tried.clear();
         tried.extend(rows);
+        self.machine.search();
         self.set_inputs(from, ticks, &mut tried);
         self.tried = tried;
     }
@@ -311,6 +312,7 @@ impl<M: Machine> Fast for Windows<M> {
         while done < self.cycles {
             let (ticks, ran) = match self.next(done, &rows)? {
                 Next::Window(ticks) => {
+                    self.machine.choose(ticks);
                     self.set_inputs(done, ticks, &mut rows);
                     match self.machine.window(ticks) {
                         Ok(ran) => {

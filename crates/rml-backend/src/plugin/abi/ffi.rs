@@ -157,7 +157,8 @@ pub(in crate::plugin) fn parse_about(text: &str) -> About {
     About { name: next(), version: next(), device: next(), devices: fields.collect() }
 }
 
-pub(in crate::plugin) fn compiled_text(compiled: &Compiled) -> String {
+pub(in crate::plugin) fn compiled_text(compiled: Option<&Compiled>) -> String {
+    let Some(compiled) = compiled else { return String::new() };
     let Compiled { programs, time, loaded, load_time, unkept } = compiled;
     let (time, load_time) = (time.as_nanos(), load_time.as_nanos());
     let unkept = unkept.as_deref().unwrap_or_default();
@@ -165,13 +166,16 @@ pub(in crate::plugin) fn compiled_text(compiled: &Compiled) -> String {
 }
 
 #[cfg(any(test, feature = "load"))]
-pub(in crate::plugin) fn parse_compiled(text: &str) -> Compiled {
+pub(in crate::plugin) fn parse_compiled(text: &str) -> Option<Compiled> {
+    if text.is_empty() {
+        return None;
+    }
     let mut fields = text.splitn(5, FIELD);
     let mut number = || fields.next().and_then(|field| field.parse().ok()).unwrap_or_default();
     let (programs, time) = (number(), std::time::Duration::from_nanos(number()));
     let (loaded, load_time) = (number(), std::time::Duration::from_nanos(number()));
     let unkept = fields.next().filter(|why| !why.is_empty()).map(str::to_owned);
-    Compiled { programs, time, loaded, load_time, unkept }
+    Some(Compiled { programs, time, loaded, load_time, unkept })
 }
 
 #[cfg(test)]
@@ -187,8 +191,9 @@ mod tests {
         for unkept in [None, Some("a: full".to_owned())] {
             let time = std::time::Duration::from_nanos(1_234_567_890_123);
             let compiled = Compiled { programs: 3, time, loaded: 2, load_time: time / 2, unkept };
-            assert_eq!(parse_compiled(&compiled_text(&compiled)), compiled);
+            assert_eq!(parse_compiled(&compiled_text(Some(&compiled))), Some(compiled));
         }
+        assert_eq!(parse_compiled(&compiled_text(None)), None);
         let about = About {
             name: "xla".to_owned(),
             version: "1 of 2".to_owned(),

@@ -123,7 +123,7 @@ unsafe extern "C" fn compiled(backend: *mut c_void, out: *mut Owned) -> i32 {
     guarded(out, || {
         // SAFETY: `backend` comes from `open`.
         let backend = unsafe { borrow::<OpenBackend>(backend) };
-        write_text(out, &compiled_text(&backend.compiled()));
+        write_text(out, &compiled_text(backend.compiled().as_ref()));
         Ok(DONE)
     })
 }

@@ -249,7 +249,7 @@ impl Backend for Client {
         }))
     }
 
-    fn compiled(&self) -> Compiled {
+    fn compiled(&self) -> Option<Compiled> {
         let mut text = Owned::EMPTY;
         // SAFETY: the handle is an open backend of this library, and the text is written by the call.
         unsafe { (self.library.api.compiled)(self.handle.raw, &raw mut text) };

@@ -1,0 +1,200 @@
+//! Windows of many lengths on a backend that compiles: a bounded number of lengths is compiled, and the embedded backend, whose code is the
+//! same for all lengths, runs the others.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rml_backend::Held;
+use rml_backend_cpu::plan::{Machine as Embedded, TooLong};
+use rml_base::Diagnostic;
+use rml_ir::op::Number;
+use rml_ir::{Data, Precision};
+use rml_lower::{Fault, Machine as Lowered};
+use rml_plan::Plan;
+
+use super::machine::Machine;
+
+/// The lengths of windows that are compiled for a plan: those that come first, in all its runs.
+#[derive(Debug, Default)]
+pub(super) struct Lengths(Mutex<BTreeSet<usize>>);
+
+impl Lengths {
+    /// How many there are at most.
+    pub(super) const MOST: usize = 64;
+
+    /// Whether a window of that length may be compiled; then it counts as compiled.
+    fn admit(&self, ticks: usize) -> bool {
+        let mut lengths = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        lengths.contains(&ticks) || (lengths.len() < Self::MOST && lengths.insert(ticks))
+    }
+}
+
+/// A plan on a backend that compiles.
+pub(super) struct Ragged<N: Number> {
+    plan: Arc<Plan>,
+    compiled: Lowered,
+    /// From the first window on that it runs.
+    embedded: Option<Embedded<N>>,
+    threads: usize,
+    lengths: Arc<Lengths>,
+    /// Whether the embedded backend has the registers as they are now.
+    embedded_holds: bool,
+    /// Whether it gets the inputs that are set, and has run the last window.
+    embedded_runs: bool,
+}
+
+impl<N: Number> fmt::Debug for Ragged<N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ragged").field("lengths", &self.lengths).finish_non_exhaustive()
+    }
+}
+
+impl<N: Number> Ragged<N> {
+    pub(super) fn new(plan: Arc<Plan>, compiled: Lowered, threads: usize, lengths: Arc<Lengths>) -> Self {
+        let (embedded_holds, embedded_runs) = (false, false);
+        Self { plan, compiled, embedded: None, threads, lengths, embedded_holds, embedded_runs }
+    }
+
+    /// The embedded machine, if it has the registers.
+    fn holder(&self) -> Option<&Embedded<N>> {
+        self.embedded.as_ref().filter(|_| self.embedded_holds)
+    }
+
+    /// Moves the registers to the backend.
+    fn hand_to_compiled(&mut self) -> Result<(), Fault> {
+        let Some(embedded) = self.embedded.as_ref().filter(|_| self.embedded_holds) else { return Ok(()) };
+        for register in 0..self.plan.registers.len() {
+            match embedded.register(register).filter(|_| embedded.is_set(register)) {
+                Some(value) => self.compiled.set_register(register, &Held::Host(value))?,
+                None => self.compiled.unset_register(register),
+            }
+        }
+        self.embedded_holds = false;
+        Ok(())
+    }
+
+    /// Moves the registers to the embedded machine.
+    fn hand_to_embedded(&mut self) -> Result<(), Fault> {
+        let Some(embedded) = self.embedded.as_mut().filter(|_| !self.embedded_holds) else { return Ok(()) };
+        for register in 0..self.plan.registers.len() {
+            match self.compiled.register(register) {
+                Some(value) if self.compiled.is_set(register)? => {
+                    embedded.set_register(register, &value.to_host()?.to_precision(self.plan.precision));
+                }
+                _ => embedded.unset_register(register),
+            }
+        }
+        self.embedded_holds = true;
+        Ok(())
+    }
+
+    /// Whether the embedded machine is there and has memory for so many ticks.
+    fn can_embed(&mut self, ticks: usize) -> bool {
+        if self.embedded.is_none() {
+            self.embedded = Embedded::with_threads(Arc::clone(&self.plan), self.threads).ok();
+        }
+        self.embedded.as_mut().is_some_and(|embedded| embedded.ask(ticks).is_ok())
+    }
+}
+
+impl<N: Number> Machine for Ragged<N> {
+    const GUESSES: bool = true;
+
+    fn choose(&mut self, ticks: usize) {
+        self.embedded_runs = !self.lengths.admit(ticks) && self.can_embed(ticks);
+    }
+
+    fn set_rows(
+        &mut self,
+        input: usize,
+        ticks: usize,
+        present: &dyn Fn(usize) -> bool,
+        data: &Data,
+        row: usize,
+    ) -> usize {
+        match self.embedded.as_mut().filter(|_| self.embedded_runs) {
+            Some(embedded) => embedded.set_rows(input, ticks, present, data, row),
+            None => self.compiled.set_rows(input, ticks, present, data, row),
+        }
+    }
+
+    fn window(&mut self, ticks: usize) -> Result<usize, Fault> {
+        if self.embedded_runs {
+            self.hand_to_embedded()?;
+            if let Some(embedded) = &mut self.embedded {
+                return embedded.window(ticks).map_err(|_| Fault::Suspect);
+            }
+        }
+        self.hand_to_compiled()?;
+        self.compiled.window(ticks)
+    }
+
+    fn windows(&mut self, ticks: usize, count: usize) -> Result<bool, Fault> {
+        if !self.lengths.admit(ticks) {
+            return Ok(false);
+        }
+        self.hand_to_compiled()?;
+        self.compiled.windows(ticks, count)
+    }
+
+    fn is_small(&self, ticks: usize) -> bool {
+        self.compiled.is_small(ticks)
+    }
+
+    fn search(&mut self) {
+        self.embedded_runs = false;
+    }
+
+    fn find(&mut self, ticks: usize) -> Result<Option<usize>, Fault> {
+        self.hand_to_compiled()?;
+        self.compiled.find(ticks)
+    }
+
+    /// A search of the backend leaves nothing behind.
+    fn abandon(&mut self) {}
+
+    fn add_output(&mut self, output: usize, t: usize, to: &mut Data) -> Result<bool, Diagnostic> {
+        match self.embedded.as_ref().filter(|_| self.embedded_runs) {
+            Some(embedded) => Ok(embedded.add_output(output, t, to)),
+            None => Machine::add_output(&mut self.compiled, output, t, to),
+        }
+    }
+
+    fn register(&self, register: usize) -> Option<Held> {
+        match self.holder() {
+            Some(embedded) => embedded.register(register).map(Held::Host),
+            None => self.compiled.register(register).cloned(),
+        }
+    }
+
+    fn is_set(&self, register: usize) -> Result<bool, Diagnostic> {
+        match self.holder() {
+            Some(embedded) => Ok(embedded.is_set(register)),
+            None => Ok(self.compiled.is_set(register)?),
+        }
+    }
+
+    fn unset_register(&mut self, register: usize) {
+        match self.embedded.as_mut().filter(|_| self.embedded_holds) {
+            Some(embedded) => embedded.unset_register(register),
+            None => self.compiled.unset_register(register),
+        }
+    }
+
+    fn set_register(
+        &mut self,
+        register: usize,
+        value: &Held,
+        precision: Precision,
+    ) -> Result<(), Diagnostic> {
+        match self.embedded.as_mut().filter(|_| self.embedded_holds) {
+            Some(embedded) => Machine::set_register(embedded, register, value, precision),
+            None => Machine::set_register(&mut self.compiled, register, value, precision),
+        }
+    }
+
+    fn ask(&mut self, ticks: usize) -> Result<(), TooLong> {
+        Machine::ask(&mut self.compiled, ticks)
+    }
+}
