@@ -73,6 +73,41 @@ fn what_is_exported_does_what_the_program_does() {
     assert_eq!(printed(&folder, &["infer.c", "main.c"]), "2\n5\n8\n");
 }
 
+/// A disk on which there is room for some of what is written: files may have so many bytes, which is told in the same way.
+#[cfg(unix)]
+#[test]
+fn a_full_disk_leaves_what_was_there() {
+    let folder = folder();
+    // Blocks have 512 or 1024 bytes: five are enough for the header, and too few for the program.
+    for (format, files, blocks) in [
+        ("c", &["train.h", "train.c"][..], 5),
+        ("onnx", &["train.onnx"], 0),
+        ("stablehlo", &["train.mlir"], 0),
+    ] {
+        let export = format!("rml export p.rml --node train --cycles 4 --format {format}");
+        folder.shell(&export).output().expect("a shell");
+        let limited = format!("trap '' XFSZ; ulimit -f {blocks}; exec {export}");
+        let run = |old: &str| {
+            files.iter().for_each(|file| std::fs::write(folder.path(file), old).expect("a file"));
+            let output = folder.shell(&limited).output().expect("a shell");
+            let err = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(output.status.code(), Some(1), "{format}: {err}");
+            assert!(err.contains("error[unwritable-file]") && err.contains("too large"), "{format}: {err}");
+            files.iter().for_each(|file| assert_eq!(folder.read(file), old, "{format}"));
+        };
+        if format == "c" {
+            let [header, program] = ["train.h", "train.c"].map(|file| folder.read(file).len());
+            assert!(header < 5 * 512 && program > 5 * 1024, "{header} {program}");
+        }
+        run("old");
+        files.iter().for_each(|file| std::fs::remove_file(folder.path(file)).expect("it is there"));
+        let left = || std::fs::read_dir(folder.path(".")).expect("a folder").count();
+        let before = left();
+        let output = folder.shell(&limited).output().expect("a shell");
+        assert_eq!((output.status.code(), left()), (Some(1), before), "{format}: nothing is half there");
+    }
+}
+
 /// What a program prints that is built of these files, without a library.
 fn printed(folder: &Folder, files: &[&str]) -> String {
     let run = |program: &str, args: &[&str]| {

@@ -12,4 +12,4 @@ mod output;
 
 pub use growing::{Growing, Held, create_folder, hold, remove};
 pub use kept::Kept;
-pub use output::{check_output, is_same, write_output};
+pub use output::{check_output, is_same, write_output, write_outputs};

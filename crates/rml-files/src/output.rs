@@ -9,6 +9,7 @@ use rml_base::{Diagnostic, Error, refusal};
 
 mod temporary;
 
+use tempfile::NamedTempFile;
 use temporary::folder;
 
 /// The most links that are followed to a file that is not there yet.
@@ -40,25 +41,41 @@ pub fn check_output(path: &Path, inputs: &[PathBuf]) -> Result<(), Error> {
 /// # Errors
 /// A file that cannot be written, as [`check_output`] finds it; what stood there before is kept.
 pub fn write_output(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    replace(path, bytes).map_err(|why| unwritable(path, why).into())
+    write_outputs(&[(path, bytes)])
+}
+
+/// Replaces the contents of several files that belong together: no file changes before all the new contents are safe on the disk.
+///
+/// # Errors
+/// The first file that cannot be written; then all are as they were.
+pub fn write_outputs(files: &[(&Path, &[u8])]) -> Result<(), Error> {
+    let wrong = |path: &Path, why: String| Error::from(unwritable(path, why));
+    let beside = |&(path, bytes): &(&Path, &[u8])| beside(path, bytes).map_err(|why| wrong(path, why));
+    let ready: Vec<_> = files.iter().map(beside).collect::<Result<_, _>>()?;
+    for ((path, _), (file, target)) in files.iter().zip(ready) {
+        put(file, &target).map_err(|why| wrong(path, why))?;
+    }
+    Ok(())
 }
 
 pub(crate) fn unwritable(path: &Path, why: String) -> Diagnostic {
     Diagnostic::error(codes::UNWRITABLE_FILE, format!("{} cannot be written", path.display())).note(why)
 }
 
-fn replace(path: &Path, bytes: &[u8]) -> Result<(), String> {
+/// A file with that content beside the one that it is to replace, and which one that is, behind links.
+fn beside(path: &Path, bytes: &[u8]) -> Result<(NamedTempFile, PathBuf), String> {
     let path = target(path)?;
     let mut file = temporary::create(&path).map_err(|e| no_folder(&path, &e))?;
-    let write = || {
-        file.write_all(bytes)?;
-        file.as_file().sync_all()?;
-        file.persist(&path).map_err(|e| e.error)
-    };
+    file.write_all(bytes).and_then(|()| file.as_file().sync_all()).map_err(|e| refusal(&e))?;
+    Ok((file, path))
+}
+
+/// Puts such a file in its place.
+fn put(file: NamedTempFile, path: &Path) -> Result<(), String> {
     // Its lock is held until it is in its place.
-    let _file = write().map_err(|e| refusal(&e))?;
+    let _file = file.persist(path).map_err(|e| refusal(&e.error))?;
     // The new name is safe once the folder is; where folders cannot be opened, nothing more can be done.
-    if let Ok(folder) = std::fs::File::open(folder(&path)) {
+    if let Ok(folder) = std::fs::File::open(folder(path)) {
         let _ = folder.sync_all();
     }
     Ok(())

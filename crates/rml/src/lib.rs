@@ -32,7 +32,7 @@ pub use rml_driver::{
     analyse_any_batch, check, check_report, compile, differentiate, doc, dump, format,
 };
 pub use rml_engine::End;
-pub use rml_files::{check_output, memory, write_output};
+pub use rml_files::{check_output, memory, write_output, write_outputs};
 pub use rml_ir::typed::StaticValue;
 pub use rml_ir::{DType, Data, InputInfo, OutputInfo, Precision, Shape, Tensor, Type, Value};
 pub use rml_run::{

@@ -20,7 +20,7 @@ pub(crate) fn export(args: &Export, output: &mut Output) -> Result<(), Stop> {
     }
 }
 
-/// Two files, which are both checked before the first is written.
+/// Two files, neither of which is written without the other.
 fn c(
     args: &Export,
     source: &Source,
@@ -40,9 +40,8 @@ fn c(
     for (file, _) in &files {
         super::check_output(file, source, [args.params.as_ref()])?;
     }
-    for (file, text) in &files {
-        super::write(file, text.as_bytes())?;
-    }
+    let contents = files.each_ref().map(|(file, text)| (file.as_path(), text.as_bytes()));
+    rml::write_outputs(&contents)?;
     let memory = program.files.memory;
     let [header, source] = files.map(|(file, _)| file.display().to_string());
     output.print(&format!(

@@ -23,6 +23,23 @@ fn replaces_and_keeps() {
     assert_eq!(names(dir.path()), ["a"], "no temporary file is left");
 }
 
+#[test]
+fn files_that_belong_together_are_replaced_together() {
+    let dir = tempfile::tempdir().unwrap();
+    let [a, b, folder] = ["a", "b", "c"].map(|name| dir.path().join(name));
+    std::fs::write(&a, "old").unwrap();
+    std::fs::create_dir(&folder).unwrap();
+    let error = write_outputs(&[(&a, b"new"), (&b, b"new"), (&folder, b"new")]).unwrap_err();
+    assert!(error.to_string().contains("it is a folder"), "{error}");
+    assert_eq!((std::fs::read(&a).unwrap(), b.exists()), (b"old".to_vec(), false));
+    write_outputs(&[(&a, b"new"), (&b, b"newer")]).unwrap();
+    assert_eq!(
+        (std::fs::read(&a).unwrap(), std::fs::read(&b).unwrap()),
+        (b"new".to_vec(), b"newer".to_vec())
+    );
+    assert_eq!(names(dir.path()), ["a", "b", "c"], "no temporary file is left");
+}
+
 /// What would fail is known before, with the same words.
 #[test]
 fn what_cannot_be_written_is_known() {
