@@ -19,8 +19,8 @@ pub(super) trait Machine: fmt::Debug + Send {
     /// Settles what runs the window of that many ticks whose inputs are set next.
     fn choose(&mut self, _ticks: usize) {}
 
-    /// The inputs that are set next are those of a search, or of many windows.
-    fn search(&mut self) {}
+    /// The inputs that are set next are those of a search in that many ticks, or of windows that have as many together.
+    fn search(&mut self, _ticks: usize) {}
 
     /// Sets an input at those of the `ticks` ticks of the next window at which it is `present`, to successive rows of `data`, from row
     /// `row` on. Returns the row behind.

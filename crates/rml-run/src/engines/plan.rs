@@ -63,16 +63,14 @@ impl Engine for PlanEngine {
             let mut machine = Lowered::new(Arc::clone(&plan), Arc::clone(backend));
             wish.profile.iter().for_each(|profile| machine.measure(profile));
             let threads = self.threads();
+            let lengths = backend.compiled().map(|_| lengths);
             return Ok(match program.precision {
-                _ if backend.compiled().is_none() => {
-                    Box::new(Exact::new(Windows::new(planned, machine), reference, program, wish.clone()))
-                }
                 Precision::F32 => {
-                    let machine = Ragged::<f32>::new(plan, machine, threads, lengths);
+                    let machine = Ragged::<f32>::new(plan, machine, threads, lengths, wish.profile.as_ref());
                     Box::new(Exact::new(Windows::new(planned, machine), reference, program, wish.clone()))
                 }
                 Precision::F64 => {
-                    let machine = Ragged::<f64>::new(plan, machine, threads, lengths);
+                    let machine = Ragged::<f64>::new(plan, machine, threads, lengths, wish.profile.as_ref());
                     Box::new(Exact::new(Windows::new(planned, machine), reference, program, wish.clone()))
                 }
             });

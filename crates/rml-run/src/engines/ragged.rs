@@ -1,5 +1,6 @@
-//! Windows of many lengths on a backend that compiles: a bounded number of lengths is compiled, and the embedded backend, whose code is the
-//! same for all lengths, runs the others.
+//! Windows on a backend that is not the embedded one, but for those that the embedded backend runs in its place: on a backend that compiles,
+//! windows of more than a bounded number of lengths, since the code of the embedded backend is the same for all lengths; and windows for
+//! which there is no memory as a whole, since the embedded backend runs them in segments.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -8,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rml_backend::Held;
 use rml_backend_cpu::plan::{Machine as Embedded, TooLong};
 use rml_base::Diagnostic;
+use rml_base::profile::Scope;
 use rml_ir::op::Number;
 use rml_ir::{Data, Precision};
 use rml_lower::{Fault, Machine as Lowered};
@@ -30,14 +32,16 @@ impl Lengths {
     }
 }
 
-/// A plan on a backend that compiles.
+/// A plan on a backend, and on the embedded one where that is better.
 pub(super) struct Ragged<N: Number> {
     plan: Arc<Plan>,
-    compiled: Lowered,
+    lowered: Lowered,
     /// From the first window on that it runs.
     embedded: Option<Embedded<N>>,
     threads: usize,
-    lengths: Arc<Lengths>,
+    profile: Option<Scope>,
+    /// Those that are compiled, if the backend compiles.
+    lengths: Option<Arc<Lengths>>,
     /// Whether the embedded backend has the registers as they are now.
     embedded_holds: bool,
     /// Whether it gets the inputs that are set, and has run the last window.
@@ -51,9 +55,15 @@ impl<N: Number> fmt::Debug for Ragged<N> {
 }
 
 impl<N: Number> Ragged<N> {
-    pub(super) fn new(plan: Arc<Plan>, compiled: Lowered, threads: usize, lengths: Arc<Lengths>) -> Self {
-        let (embedded_holds, embedded_runs) = (false, false);
-        Self { plan, compiled, embedded: None, threads, lengths, embedded_holds, embedded_runs }
+    pub(super) fn new(
+        plan: Arc<Plan>,
+        lowered: Lowered,
+        threads: usize,
+        lengths: Option<Arc<Lengths>>,
+        profile: Option<&Scope>,
+    ) -> Self {
+        let (embedded_holds, embedded_runs, profile) = (false, false, profile.cloned());
+        Self { plan, lowered, embedded: None, threads, profile, lengths, embedded_holds, embedded_runs }
     }
 
     /// The embedded machine, if it has the registers.
@@ -62,12 +72,13 @@ impl<N: Number> Ragged<N> {
     }
 
     /// Moves the registers to the backend.
-    fn hand_to_compiled(&mut self) -> Result<(), Fault> {
-        let Some(embedded) = self.embedded.as_ref().filter(|_| self.embedded_holds) else { return Ok(()) };
+    fn hand_back(&mut self) -> Result<(), Fault> {
+        let Some(embedded) = self.embedded.as_mut().filter(|_| self.embedded_holds) else { return Ok(()) };
+        embedded.abandon();
         for register in 0..self.plan.registers.len() {
             match embedded.register(register).filter(|_| embedded.is_set(register)) {
-                Some(value) => self.compiled.set_register(register, &Held::Host(value))?,
-                None => self.compiled.unset_register(register),
+                Some(value) => self.lowered.set_register(register, &Held::Host(value))?,
+                None => self.lowered.unset_register(register),
             }
         }
         self.embedded_holds = false;
@@ -78,8 +89,8 @@ impl<N: Number> Ragged<N> {
     fn hand_to_embedded(&mut self) -> Result<(), Fault> {
         let Some(embedded) = self.embedded.as_mut().filter(|_| !self.embedded_holds) else { return Ok(()) };
         for register in 0..self.plan.registers.len() {
-            match self.compiled.register(register) {
-                Some(value) if self.compiled.is_set(register)? => {
+            match self.lowered.register(register) {
+                Some(value) if self.lowered.is_set(register)? => {
                     embedded.set_register(register, &value.to_host()?.to_precision(self.plan.precision));
                 }
                 _ => embedded.unset_register(register),
@@ -89,12 +100,28 @@ impl<N: Number> Ragged<N> {
         Ok(())
     }
 
-    /// Whether the embedded machine is there and has memory for so many ticks.
-    fn can_embed(&mut self, ticks: usize) -> bool {
+    /// Whether the backend has memory for so many ticks as a whole.
+    fn fits(&mut self, ticks: usize) -> bool {
+        Machine::ask(&mut self.lowered, ticks).is_ok()
+    }
+
+    fn admits(&self, ticks: usize) -> bool {
+        self.lengths.as_ref().is_none_or(|lengths| lengths.admit(ticks))
+    }
+
+    /// Has the embedded machine ask for memory for so many ticks; none if there is not even memory for one.
+    fn ask_embedded(&mut self, ticks: usize) -> Option<Result<(), TooLong>> {
         if self.embedded.is_none() {
             self.embedded = Embedded::with_threads(Arc::clone(&self.plan), self.threads).ok();
+            if let (Some(embedded), Some(scope)) = (&mut self.embedded, &self.profile) {
+                embedded.measure(scope);
+            }
         }
-        self.embedded.as_mut().is_some_and(|embedded| embedded.ask(ticks).is_ok())
+        self.embedded.as_mut().map(|embedded| embedded.ask(ticks))
+    }
+
+    fn embeds(&mut self, ticks: usize) -> bool {
+        matches!(self.ask_embedded(ticks), Some(Ok(())))
     }
 }
 
@@ -102,7 +129,7 @@ impl<N: Number> Machine for Ragged<N> {
     const GUESSES: bool = true;
 
     fn choose(&mut self, ticks: usize) {
-        self.embedded_runs = !self.lengths.admit(ticks) && self.can_embed(ticks);
+        self.embedded_runs = !(self.fits(ticks) && self.admits(ticks)) && self.embeds(ticks);
     }
 
     fn set_rows(
@@ -115,7 +142,7 @@ impl<N: Number> Machine for Ragged<N> {
     ) -> usize {
         match self.embedded.as_mut().filter(|_| self.embedded_runs) {
             Some(embedded) => embedded.set_rows(input, ticks, present, data, row),
-            None => self.compiled.set_rows(input, ticks, present, data, row),
+            None => self.lowered.set_rows(input, ticks, present, data, row),
         }
     }
 
@@ -126,59 +153,66 @@ impl<N: Number> Machine for Ragged<N> {
                 return embedded.window(ticks).map_err(|_| Fault::Suspect);
             }
         }
-        self.hand_to_compiled()?;
-        self.compiled.window(ticks)
+        self.hand_back()?;
+        self.lowered.window(ticks)
     }
 
     fn windows(&mut self, ticks: usize, count: usize) -> Result<bool, Fault> {
-        if !self.lengths.admit(ticks) {
+        if !self.fits(ticks * count) || !self.admits(ticks) {
             return Ok(false);
         }
-        self.hand_to_compiled()?;
-        self.compiled.windows(ticks, count)
+        self.hand_back()?;
+        self.lowered.windows(ticks, count)
     }
 
     fn is_small(&self, ticks: usize) -> bool {
-        self.compiled.is_small(ticks)
+        self.lowered.is_small(ticks)
     }
 
-    fn search(&mut self) {
-        self.embedded_runs = false;
+    fn search(&mut self, ticks: usize) {
+        self.embedded_runs = !self.fits(ticks) && self.embeds(ticks);
     }
 
     fn find(&mut self, ticks: usize) -> Result<Option<usize>, Fault> {
-        self.hand_to_compiled()?;
-        self.compiled.find(ticks)
+        if self.embedded_runs {
+            self.hand_to_embedded()?;
+            if let Some(embedded) = &mut self.embedded {
+                return embedded.find(ticks).map_err(|_| Fault::Suspect);
+            }
+        }
+        self.hand_back()?;
+        self.lowered.find(ticks)
     }
 
-    /// A search of the backend leaves nothing behind.
-    fn abandon(&mut self) {}
+    fn abandon(&mut self) {
+        self.embedded.iter_mut().for_each(Embedded::abandon);
+    }
 
     fn add_output(&mut self, output: usize, t: usize, to: &mut Data) -> Result<bool, Diagnostic> {
         match self.embedded.as_ref().filter(|_| self.embedded_runs) {
             Some(embedded) => Ok(embedded.add_output(output, t, to)),
-            None => Machine::add_output(&mut self.compiled, output, t, to),
+            None => Machine::add_output(&mut self.lowered, output, t, to),
         }
     }
 
     fn register(&self, register: usize) -> Option<Held> {
         match self.holder() {
             Some(embedded) => embedded.register(register).map(Held::Host),
-            None => self.compiled.register(register).cloned(),
+            None => self.lowered.register(register).cloned(),
         }
     }
 
     fn is_set(&self, register: usize) -> Result<bool, Diagnostic> {
         match self.holder() {
             Some(embedded) => Ok(embedded.is_set(register)),
-            None => Ok(self.compiled.is_set(register)?),
+            None => Ok(self.lowered.is_set(register)?),
         }
     }
 
     fn unset_register(&mut self, register: usize) {
         match self.embedded.as_mut().filter(|_| self.embedded_holds) {
             Some(embedded) => embedded.unset_register(register),
-            None => self.compiled.unset_register(register),
+            None => self.lowered.unset_register(register),
         }
     }
 
@@ -190,11 +224,14 @@ impl<N: Number> Machine for Ragged<N> {
     ) -> Result<(), Diagnostic> {
         match self.embedded.as_mut().filter(|_| self.embedded_holds) {
             Some(embedded) => Machine::set_register(embedded, register, value, precision),
-            None => Machine::set_register(&mut self.compiled, register, value, precision),
+            None => Machine::set_register(&mut self.lowered, register, value, precision),
         }
     }
 
     fn ask(&mut self, ticks: usize) -> Result<(), TooLong> {
-        Machine::ask(&mut self.compiled, ticks)
+        match Machine::ask(&mut self.lowered, ticks) {
+            Ok(()) => Ok(()),
+            Err(short) => self.ask_embedded(ticks).unwrap_or(Err(short)),
+        }
     }
 }

@@ -147,7 +147,7 @@ impl<M: Machine> Windows<M> {
         let mut tried = std::mem::take(&mut self.tried);
         tried.clear();
         tried.extend(rows);
-        self.machine.search();
+        self.machine.search(ticks);
         self.set_inputs(from, ticks, &mut tried);
         self.tried = tried;
     }
