@@ -7,27 +7,47 @@
 [1.0, 1.5, 3.0]
 
 A program is text; `compile` makes a `Program` of it, or raises `Error` with the picture that the command line draws. `Program.check` says what
-is known before a run, `Program.diff` shows the adjoint of a node, `Program.session` runs it cycle by cycle. Inputs are anything that NumPy makes
+is known before a run, `Program.diff` shows the adjoint of a node, `Program.session` runs it cycle by cycle, `Program.run` over whole columns.
+`train` trains a node over windows of data, `infer` runs it with what was learned, `grad` differentiates it. Inputs are anything that NumPy makes
 an array of; outputs are arrays of NumPy.
 """
 
 from ._check import Bound, Check, Verdict
 from ._errors import Error, Finding, Span, Warning
-from ._program import Port, Program, compile
+from ._program import Chronogram, Gradients, Port, Program, backends, compile, grad
 from ._session import Outputs, Session, Waiting
+from ._train import Batch, Best, Epoch, Inferred, Report, Training, TrainInfo, infer, train
+from ._weights import export_weights, import_weights, load, save
 
 __all__ = [
+    "Batch",
+    "Best",
     "Bound",
     "Check",
+    "Chronogram",
+    "Epoch",
     "Error",
     "Finding",
+    "Gradients",
+    "Inferred",
     "Outputs",
     "Port",
     "Program",
+    "Report",
     "Session",
     "Span",
+    "TrainInfo",
+    "Training",
     "Verdict",
     "Waiting",
     "Warning",
+    "backends",
     "compile",
+    "export_weights",
+    "grad",
+    "import_weights",
+    "infer",
+    "load",
+    "save",
+    "train",
 ]

@@ -1,12 +1,21 @@
-"""What becomes an array."""
+"""What becomes an array, and what columns are."""
 
 from __future__ import annotations
 
-from typing import Any
+import os
+from typing import Any, Mapping, Sequence, Union
 
 import numpy as np
 
 from ._errors import Error, Finding
+
+Path = Union[str, "os.PathLike[str]"]
+Data = Union[Mapping[str, Any], Path, Sequence[Path]]
+"""Columns by name, or files and folders of data."""
+Params = Union[Mapping[str, Any], Path]
+"""States by path, or a checkpoint file."""
+
+_Column = "tuple[str, np.ndarray[Any, Any], int, list[int] | None]"
 
 
 def _refused(code: str, message: str, *notes: str) -> Error:
@@ -16,11 +25,55 @@ def _refused(code: str, message: str, *notes: str) -> Error:
     return Error((finding,), picture, picture)
 
 
-def _array(what: str, value: Any) -> np.ndarray:
+def _array(what: str, value: Any) -> np.ndarray[Any, Any]:
     """The array that NumPy makes of a value; one of another library is shared where it lets itself be (DLPack)."""
-    if hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
-        return np.from_dlpack(value)
     try:
+        if hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
+            return np.from_dlpack(value)
         return np.asarray(value)
-    except (TypeError, ValueError, RuntimeError) as why:
+    except (TypeError, ValueError, RuntimeError, BufferError) as why:
         raise _refused("input-type", f"{what} is no array", str(why)) from why
+
+
+def _table(data: Data) -> list[Any]:
+    """Columns, or paths."""
+    if isinstance(data, Mapping):
+        return [_column(name, values) for name, values in data.items()]
+    if isinstance(data, (str, os.PathLike)):
+        return [os.fspath(data)]
+    if isinstance(data, Sequence):
+        return [os.fspath(path) for path in data]
+    raise TypeError(f"data is a dict of arrays, a path or a list of paths, not {type(data).__name__}")
+
+
+def _column(name: str, values: Any) -> tuple[str, np.ndarray[Any, Any], int, list[int] | None]:
+    """A column: the rows that are there, how many there are in all, and the numbers of those that are there, unless all are."""
+    what = f"column `{name}`"
+    if isinstance(values, np.ma.MaskedArray):
+        return _masked_column(name, what, values)
+    if isinstance(values, (list, tuple)) and any(row is None for row in values):
+        present = [n for n, row in enumerate(values) if row is not None]
+        return name, _array(what, [values[n] for n in present]), len(values), present
+    array = _array(what, values)
+    if array.ndim == 0:
+        raise _refused("input-type", f"{what} has no rows", "expected one row a cycle or window, found a single value")
+    return name, array, len(array), None
+
+
+def _masked_column(name: str, what: str, values: Any) -> tuple[str, np.ndarray[Any, Any], int, list[int] | None]:
+    mask = np.ma.getmaskarray(values).reshape(len(values), -1)
+    absent = mask.all(axis=1) if mask.shape[1] else np.zeros(len(values), bool)
+    if (mask.any(axis=1) != absent).any():
+        raise _refused("input-type", f"{what} has a row that is masked in part", "a row is there or absent as a whole")
+    present = np.flatnonzero(~absent)
+    rows = np.ma.getdata(values)[present]
+    return name, rows, len(values), None if len(present) == len(values) else present.tolist()
+
+
+def _masked(values: np.ndarray[Any, Any], rows: int, present: list[int]) -> Any:
+    """The rows at their places among absent ones, which are masked."""
+    full = np.zeros((rows, *values.shape[1:]), values.dtype)
+    full[present] = values
+    mask = np.ones(full.shape, bool)
+    mask[present] = False
+    return np.ma.MaskedArray(full, mask)

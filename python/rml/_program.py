@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Mapping
+
+import numpy as np
 
 from . import _native
 from ._check import Check, _check
-from ._session import Session, _start
+from ._data import Data, Params, _table
+from ._session import Session
 
-__all__ = ["Port", "Program", "compile"]
+__all__ = ["Chronogram", "Gradients", "Port", "Program", "backends", "compile", "grad"]
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,36 @@ def compile(
     return Program(_native.compile(where, text, node, dict(set or {}), batch, precision, seed))
 
 
+@dataclass(frozen=True)
+class Gradients:
+    """A sum and its gradient."""
+
+    output: str
+    """The output that was summed."""
+    loss: np.ndarray[Any, Any]
+    """The sum, of shape `()`."""
+    params: dict[str, np.ndarray[Any, Any]] = field(repr=False)
+    """The derivative by each parameter, by path, of the parameter's shape."""
+    inputs: dict[str, np.ndarray[Any, Any]] = field(repr=False)
+    """The derivative by each `num` input, of shape `[cycles, *shape]`; masked where the input is absent."""
+
+
+@dataclass(frozen=True)
+class Chronogram:
+    """A drawn trace. Notebooks show it."""
+
+    text: str = field(repr=False)
+    """As text."""
+    svg: str = field(repr=False)
+    """As SVG."""
+
+    def __str__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        return self.svg
+
+
 class Program:
     """A compiled node. `compile` makes it."""
 
@@ -124,10 +157,76 @@ class Program:
         """
         return self._native.diff(node)
 
+    def run(
+        self,
+        inputs: Data | None = None,
+        *,
+        params: Params | None = None,
+        cycles: int | None = None,
+        closed: bool = True,
+        allow_nan: bool = False,
+        engine: str = "auto",
+        backend: str = "cpu",
+        device: str = "cpu",
+        threads: int | None = None,
+    ) -> dict[str, np.ndarray[Any, Any]]:
+        """Runs a whole trace from the initial state, and returns a column for each output: an array of shape `[cycles, *shape]`, masked in the
+        cycles where the output is absent.
+
+        `inputs` has a column for each input, one row a cycle: a dict of arrays, or the path of a data file. A row is absent where a list has
+        `None`, where a masked array is masked, and where the input's declared clock says so. `cycles` is how many to run, needed where there are
+        no inputs. The trace ends after the last cycle if it is `closed`; else values that depend on what comes later are masked, too. The other
+        keywords are as for `session`, but `params` must hold all parameters.
+
+        >>> compile("node all(x: num []) -> (o)  o = x + (0.0 fby back o);").run({"x": [1, 2, 3]})["o"]
+        array([6., 5., 3.], dtype=float32)
+        """
+        computing = _Computing(engine, backend, device, threads)
+        return self._native.run(_table(inputs or {}), _params(params), cycles, closed, allow_nan, computing)
+
+    def grad(
+        self,
+        inputs: Data,
+        *,
+        loss: str | None = None,
+        params: Params | None = None,
+        cycles: int | None = None,
+        allow_nan: bool = False,
+        engine: str = "auto",
+        backend: str = "cpu",
+        device: str = "cpu",
+        threads: int | None = None,
+    ) -> Gradients:
+        """The gradient of the sum of an output over a closed trace, by every parameter and every `num` input.
+
+        `loss` is the output, by default the only one that is `num`; it is summed over the cycles where it is present, and over its elements.
+        Parameters are held while the trace runs, also those that the node trains. The other arguments are as for `run`.
+
+        >>> program = compile("node line(x: num []) -> (o)  k = param(2.0);  o = k * x * x;")
+        >>> found = program.grad({"x": [1, 3]})
+        >>> float(found.loss), float(found.params["k"]), found.inputs["x"].tolist()
+        (20.0, 10.0, [4.0, 12.0])
+        """
+        computing = _Computing(engine, backend, device, threads)
+        given = _table(inputs), loss, _params(params), cycles, allow_nan, computing
+        return Gradients(*_native.grad(self._native, *given))
+
+    def chronogram(
+        self, inputs: Data | None = None, *, cycles: int | None = None, closed: bool = True, rows: str = "node"
+    ) -> Chronogram:
+        """Runs a whole trace as `run` does, and draws it: a table of variables over cycles, with the dependences between cells in time as arrows.
+
+        `rows` says which variables: those of the `"node"`, `"all"`, the `"outputs"`, or the `"expressions"` in the equations, too.
+
+        >>> print(compile("node sum(x: num []) -> (o)  o = x + (0.0 fby o);").chronogram({"x": [1, 2]}).text.splitlines()[0].split())
+        ['cycle', '0', '1']
+        """
+        return Chronogram(*self._native.trace(_table(inputs or {}), cycles, closed, rows))
+
     def session(
         self,
         *,
-        params: Mapping[str, Any] | str | os.PathLike[str] | None = None,
+        params: Params | None = None,
         seed: int | None = None,
         engine: str = "auto",
         backend: str = "cpu",
@@ -136,14 +235,17 @@ class Program:
     ) -> Session:
         """Starts the program in its initial state.
 
-        `params` are parameters and other states to begin with: a dict of arrays by path, of which those that it lacks keep their initial
-        values, or the path of a checkpoint, which must hold all parameters. With another `seed` than that of `compile` the program is compiled
+        `params` are parameters and other states to begin with: a dict of arrays by path, or the path of a checkpoint. All parameters must be
+        there; other states are taken where they are there and fit. With another `seed` than that of `compile` the program is compiled
         anew, and draws other initial values. `engine` is `"auto"` (a plan where the program has one, else the simulator), `"plan"` or `"sim"`;
         `backend` (`"cpu"`, `"xla"`, `"torch"`) and `device` (`"cpu"`, `"cuda:0"`) say what computes tensors, and where; `threads` how many
         threads may be used.
         """
         native = self._native.session(seed, _Computing(engine, backend, device, threads))
-        return _start(native, params)
+        session = Session(native)
+        if params is not None:
+            native.load(_params(params))
+        return session
 
     def __repr__(self) -> str:
         ports = [", ".join(map(str, ports)) for ports in (self.inputs, self.outputs)]
@@ -153,6 +255,36 @@ class Program:
         from ._html import program
 
         return program(self)
+
+
+def grad(
+    source: str | os.PathLike[str],
+    inputs: Data,
+    *,
+    node: str | None = None,
+    set: Mapping[str, Any] | None = None,
+    batch: int | None = None,
+    precision: str = "f32",
+    seed: int = 0,
+    name: str | None = None,
+    **options: Any,
+) -> Gradients:
+    """Compiles a node and differentiates it over a trace: `compile(source, ..).grad(inputs, **options)`."""
+    program = compile(source, node=node, set=set, batch=batch, precision=precision, seed=seed, name=name)
+    return program.grad(inputs, **options)
+
+
+def backends() -> dict[str, list[str] | str]:
+    """The backends by name: the devices of each, or why it does not open here.
+
+    >>> backends()["cpu"]
+    ['cpu']
+    """
+    return {name: devices if why is None else why for name, _, (devices, why) in _native.backends()}
+
+
+def _params(params: Params | None) -> Any:
+    return dict(params) if isinstance(params, Mapping) else params
 
 
 @dataclass(frozen=True)

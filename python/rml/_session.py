@@ -8,17 +8,18 @@ from typing import Any, Iterable, Mapping
 import numpy as np
 
 from . import _native
+from ._data import Data, _table
 
 __all__ = ["Outputs", "Session", "Waiting"]
 
 
-class Outputs(dict[str, "np.ndarray | None"]):
+class Outputs(dict[str, "np.ndarray[Any, Any] | None"]):
     """The outputs of one cycle by name: arrays of the outputs' shapes, scalars with shape `()`; `None` where an output is absent."""
 
     cycle: int
     """The cycle, from 0."""
 
-    def __init__(self, cycle: int, values: Mapping[str, np.ndarray | None]) -> None:
+    def __init__(self, cycle: int, values: Mapping[str, np.ndarray[Any, Any] | None]) -> None:
         super().__init__(values)
         self.cycle = cycle
 
@@ -30,7 +31,7 @@ class Waiting(RuntimeError):
     """The outputs that became known with this cycle: those of cycles before it, maybe none."""
 
     def __init__(self, cycle: int, known: list[Outputs]) -> None:
-        super().__init__(f"the outputs of cycle {cycle} are not known alone and at once; `Session.feed` returns outputs as they become known")
+        super().__init__(f"the outputs from cycle {cycle} on are not known alone and at once; `Session.feed` returns outputs as they become known")
         self.known = known
 
 
@@ -79,6 +80,23 @@ class Session:
         """
         return _rows(self._native.feed(inputs))
 
+    def run(self, inputs: Data, *, allow_nan: bool = False) -> dict[str, np.ndarray[Any, Any]]:
+        """Runs the cycles of a table from where the session is, and returns a column for each output. Inputs and outputs are as for
+        `Program.run`, but the trace does not end.
+
+        Raises `Waiting` if outputs of these cycles wait for later ones, or outputs of earlier ones became known.
+
+        >>> import rml
+        >>> session = rml.compile("node sum(x: num []) -> (o)  o = x + (0.0 fby o);").session()
+        >>> session.run({"x": [1, 2]})["o"], session.run({"x": [3]})["o"]
+        (array([1., 3.], dtype=float32), array([6.], dtype=float32))
+        """
+        cycle = self.cycles
+        columns, rows = self._native.run(_table(inputs), allow_nan)
+        if columns is None:
+            raise Waiting(cycle, _rows(rows))
+        return columns
+
     def finish(self, *, closed: bool = True) -> list[Outputs]:
         """Ends the trace and the session, and returns the outputs of the remaining cycles. With `closed` the end is known to the program, which
         then knows what comes after it; else only what does not depend on that is returned."""
@@ -95,7 +113,7 @@ class Session:
         return self._native.cycles[1]
 
     @property
-    def params(self) -> dict[str, np.ndarray]:
+    def params(self) -> dict[str, np.ndarray[Any, Any]]:
         """The parameters by path, such as `dense_0.kernel`: copies. Assign a dict to set those that are in it, all or none.
 
         >>> import rml
@@ -113,7 +131,7 @@ class Session:
         self._native.set_states(dict(values))
 
     @property
-    def states(self) -> dict[str, np.ndarray]:
+    def states(self) -> dict[str, np.ndarray[Any, Any]]:
         """All states by path, parameters included: what a checkpoint holds. Copies; assigned to as `params`."""
         return self._native.states(False)
 
@@ -127,17 +145,8 @@ class Session:
 
     def load(self, path: str | os.PathLike[str]) -> None:
         """Reads states from a checkpoint. It must hold all parameters; other states are taken where they are there and fit."""
-        self._native.load(path)
+        self._native.load(os.fspath(path))
 
 
-def _rows(rows: Iterable[tuple[int, dict[str, np.ndarray | None]]]) -> list[Outputs]:
+def _rows(rows: Iterable[tuple[int, dict[str, np.ndarray[Any, Any] | None]]]) -> list[Outputs]:
     return [Outputs(cycle, values) for cycle, values in rows]
-
-
-def _start(native: _native.Session, params: Mapping[str, Any] | str | os.PathLike[str] | None) -> Session:
-    session = Session(native)
-    if isinstance(params, Mapping):
-        session.params = params
-    elif params is not None:
-        session.load(params)
-    return session

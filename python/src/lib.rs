@@ -3,19 +3,32 @@
 
 use pyo3::prelude::*;
 
+mod columns;
 mod error;
+mod grad;
+mod infer;
 mod options;
 mod program;
 mod session;
+mod train;
 mod value;
+mod weights;
 
 /// The compiled part of the package `rml`; its functions and classes are used by the package only.
 #[pymodule]
 mod _native {
     #[pymodule_export]
-    use super::program::{Program, compile};
+    use super::grad::grad;
+    #[pymodule_export]
+    use super::infer::infer;
+    #[pymodule_export]
+    use super::program::{Program, backends, compile};
     #[pymodule_export]
     use super::session::Session;
+    #[pymodule_export]
+    use super::train::{Training, train};
+    #[pymodule_export]
+    use super::weights::{export_weights, import_weights, read_checkpoint, write_checkpoint};
 }
 
 /// Python's view of a name and what has it, in order.

@@ -2,12 +2,16 @@
 
 use std::path::PathBuf;
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use rml::{DType, Options, Source, Type};
+use rml::chronogram::{self, Rows};
+use rml::{Cell, DType, End, Options, RunOptions, Source, Type};
 
+use crate::columns::{Table, stacked};
 use crate::options::{Computing, precision, settings, source};
 use crate::session::Session;
+use crate::weights::parameters;
 use crate::{error, unlocked};
 
 /// A program, with what it was compiled from.
@@ -59,6 +63,20 @@ pub(crate) fn named_precision(name: &Bound<'_, PyAny>) -> PyResult<rml::Precisio
     precision(&name.extract::<String>()?)
 }
 
+/// The backends: name, whether this build opens it, its devices or why it does not open.
+#[pyfunction]
+pub(crate) fn backends(py: Python<'_>) -> Vec<(String, bool, Devices)> {
+    let list = py.detach(rml::backend::list);
+    let devices = |about: Result<rml::backend::About, rml::Error>| match about {
+        Ok(about) => (about.devices, None),
+        Err(why) => (Vec::new(), Some(why.to_string())),
+    };
+    list.into_iter().map(|info| (info.name.to_owned(), info.built_in, devices(info.about))).collect()
+}
+
+/// Devices, or why there are none.
+type Devices = (Vec<String>, Option<String>);
+
 #[pymethods]
 impl Program {
     #[getter]
@@ -104,6 +122,74 @@ impl Program {
     /// The adjoint of a node as text.
     fn diff(&self, py: Python<'_>, node: &str) -> PyResult<String> {
         unlocked(py, || rml::differentiate(&self.source, &self.options, node))
+    }
+
+    /// Runs a whole trace: the columns of the outputs.
+    #[allow(clippy::too_many_arguments, reason = "the keywords of Python's method")]
+    fn run<'py>(
+        &self,
+        py: Python<'py>,
+        inputs: Table<'py>,
+        params: Option<&Bound<'py, PyAny>>,
+        cycles: Option<usize>,
+        closed: bool,
+        allow_nan: bool,
+        computing: Computing,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let (inputs, runner) = (inputs.columns(py)?, computing.runner()?);
+        let params = params.map(|p| parameters(p, self.program.precision(), |_| DType::Num)).transpose()?;
+        let end = if closed { End::Closed } else { End::Open };
+        let trace = unlocked(py, || {
+            let engine = computing.open(runner)?;
+            let options = RunOptions { cycles, end, params, allow_nan, engine, ..RunOptions::default() };
+            rml::run(&self.program, &inputs, &options)
+        })?;
+        if let Some(why) = &trace.error {
+            return Err(error::raised(py, why));
+        }
+        error::warn(py, &trace.warnings, self.program.sources())?;
+        let columns = PyDict::new(py);
+        for (info, cells) in self.program.outputs().iter().zip(trace.values.into_values()) {
+            let value = |cell: Cell| if let Cell::Value(value) = cell { Some(value) } else { None };
+            let cells = cells.into_iter().map(value);
+            columns.set_item(&*info.name, stacked(py, cells, &info.ty, self.program.precision())?)?;
+        }
+        Ok(columns)
+    }
+
+    /// Draws a whole trace: a text and an SVG.
+    fn trace(
+        &self,
+        py: Python<'_>,
+        inputs: Table<'_>,
+        cycles: Option<usize>,
+        closed: bool,
+        rows: &str,
+    ) -> PyResult<(String, String)> {
+        let rows = match rows {
+            "all" => Rows::All,
+            "node" => Rows::Node,
+            "outputs" => Rows::Outputs,
+            "expressions" => Rows::Expressions,
+            other => {
+                let what = format!(r#"the rows are "all", "node", "outputs" or "expressions", not {other:?}"#);
+                return Err(PyValueError::new_err(what));
+            }
+        };
+        let inputs = inputs.columns(py)?;
+        let end = if closed { End::Closed } else { End::Open };
+        let (drawn, text, svg) = unlocked(py, || {
+            let program = rml::compile(&self.source, &Options { all_vars: true, ..self.options.clone() })?;
+            let options = RunOptions { cycles, end, ..RunOptions::default() };
+            let drawn = chronogram::draw(&program, &inputs, &options, rows)?;
+            let (text, svg) = (drawn.chronogram.to_text(None), drawn.chronogram.to_svg());
+            Ok((drawn, text, svg))
+        })?;
+        if let Some(why) = &drawn.error {
+            return Err(error::raised(py, why));
+        }
+        error::warn(py, &drawn.warnings, self.program.sources())?;
+        Ok((text, svg))
     }
 
     /// Starts the program; with another seed it is compiled anew.

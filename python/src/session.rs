@@ -8,7 +8,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rml::{DType, End, Error, Feed, Outputs};
 
+use crate::columns::{Table, stacked};
 use crate::value::{Array, array};
+use crate::weights::parameters;
 use crate::{Named, error, unlocked};
 
 /// A running program; nothing after its end.
@@ -93,6 +95,30 @@ impl Session {
         rows(py, known)
     }
 
+    /// Runs the cycles of a table: columns, if the outputs of these cycles are known and no others; else the rows that became known.
+    fn run<'py>(
+        &self,
+        py: Python<'py>,
+        inputs: Table<'py>,
+        allow_nan: bool,
+    ) -> PyResult<(Option<Bound<'py, PyDict>>, Vec<Row<'py>>)> {
+        let inputs = inputs.columns(py)?;
+        let (from, to, known) = self.with(py, |session| {
+            let from = session.cycles();
+            let known = session.run(&inputs, allow_nan)?;
+            Ok((from, session.cycles(), known))
+        })?;
+        if !known.iter().map(|outputs| outputs.cycle).eq(from..to) {
+            return Ok((None, rows(py, known)?));
+        }
+        let cells = |i: usize| known.iter().map(move |row| row.values.get_index(i).and_then(|(_, value)| value.clone()));
+        let columns = PyDict::new(py);
+        for (i, info) in self.program.outputs().iter().enumerate() {
+            columns.set_item(&*info.name, stacked(py, cells(i), &info.ty, self.program.precision())?)?;
+        }
+        Ok((Some(columns), Vec::new()))
+    }
+
     /// Ends the trace; the rows that were left.
     fn finish<'py>(&self, py: Python<'py>, closed: bool) -> PyResult<Vec<Row<'py>>> {
         let end = if closed { End::Closed } else { End::Open };
@@ -131,8 +157,9 @@ impl Session {
         self.with(py, |session| session.save(&path))
     }
 
-    /// Reads states from a checkpoint file.
-    fn load(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        self.with(py, |session| session.load(&path))
+    /// Takes all parameters, and other states that fit, from a dict or a checkpoint file.
+    fn load(&self, py: Python<'_>, params: &Bound<'_, PyAny>) -> PyResult<()> {
+        let params = parameters(params, self.program.precision(), |key| self.state(key))?;
+        self.with(py, |session| session.begin_with(&params))
     }
 }

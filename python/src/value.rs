@@ -8,7 +8,7 @@ use numpy::{
 };
 use pyo3::prelude::*;
 use rml::codes::run::INPUT_TYPE;
-use rml::{DType, Data, Diagnostic, Error, Precision, Shape, Value};
+use rml::{DType, Data, Diagnostic, Elements, Error, Precision, Shape, Value};
 
 /// Elements of an array, row-major, and its dimensions.
 pub(crate) struct Array {
@@ -62,6 +62,16 @@ impl Array {
     /// As a value in that precision.
     pub(crate) fn value(self, precision: Precision) -> Value {
         Value::new(Shape::new(&self.dims), self.data).to_precision(precision)
+    }
+
+    /// As the elements of a column.
+    pub(crate) fn elements(self) -> Elements {
+        match self.data {
+            Data::Bool(v) => Elements::Bool(v),
+            Data::Int(v) => Elements::Int(v),
+            Data::F32(v) => Elements::F32(v),
+            Data::F64(v) => Elements::F64(v),
+        }
     }
 }
 

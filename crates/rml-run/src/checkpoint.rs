@@ -1,7 +1,7 @@
 //! Checkpoints: the states of a program in a safetensors file, under their instance paths, with what a training run needs to go
 //! on from there as one JSON text in the file's metadata.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -139,6 +139,40 @@ pub struct Checkpoint {
     pub position: Option<Position>,
 }
 
+/// Where the parameters of a program come from, and other states that it begins with.
+#[derive(Clone, Debug)]
+pub enum Parameters {
+    /// A checkpoint file.
+    File(PathBuf),
+    /// States that are at hand.
+    Held(Checkpoint),
+}
+
+impl Parameters {
+    /// The checkpoint.
+    ///
+    /// # Errors
+    /// As [`Checkpoint::read`].
+    pub fn checkpoint(&self) -> Result<Checkpoint, Error> {
+        match self {
+            Self::File(path) => Checkpoint::read(path),
+            Self::Held(checkpoint) => Ok(checkpoint.clone()),
+        }
+    }
+}
+
+impl From<PathBuf> for Parameters {
+    fn from(path: PathBuf) -> Self {
+        Self::File(path)
+    }
+}
+
+impl From<Checkpoint> for Parameters {
+    fn from(checkpoint: Checkpoint) -> Self {
+        Self::Held(checkpoint)
+    }
+}
+
 /// Which states of a program a checkpoint must have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Policy {
@@ -151,8 +185,8 @@ pub(crate) enum Policy {
 }
 
 impl Checkpoint {
-    /// States without a training run.
-    pub(crate) fn of_states(states: IndexMap<Arc<str>, Value>) -> Self {
+    /// States without a training run, by path.
+    pub fn of_states(states: IndexMap<Arc<str>, Value>) -> Self {
         Self { origin: String::new(), states, position: None }
     }
 

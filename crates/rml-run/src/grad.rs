@@ -4,7 +4,6 @@
 //! The node's adjoint runs over the closed trace with `bp` true, and with parameters that nothing updates: every read of a
 //! parameter sees the same value, as if the whole trace were one window. The program's `diff_param` plays no part.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -16,7 +15,7 @@ use rml_engine::{Block, Column, End, Feeding, Present, Row, Status, Use};
 use rml_ir::{Data, Precision, Shape, Type, Value};
 
 use crate::checkpoint;
-use crate::checkpoint::{Checkpoint, Policy};
+use crate::checkpoint::{Checkpoint, Parameters, Policy};
 use crate::engines::Engine;
 use crate::session::Session;
 use crate::trace::{RunOptions, Table};
@@ -29,8 +28,8 @@ mod show;
 pub struct GradOptions {
     /// The output whose sum over all cycles and elements is differentiated; `None` = the node's only num output.
     pub loss: Option<String>,
-    /// A checkpoint with the parameters; `None` = their initial values.
-    pub params: Option<PathBuf>,
+    /// The parameters; `None` = their initial values.
+    pub params: Option<Parameters>,
     /// How many cycles; `None` = as many as the inputs have.
     pub cycles: Option<usize>,
     /// Whether NaN in the inputs is let through.
@@ -104,7 +103,7 @@ struct Start {
 
 impl Start {
     fn new(grad: &GradOptions) -> Result<Self, Error> {
-        let checkpoint = grad.params.as_deref().map(Checkpoint::read).transpose()?;
+        let checkpoint = grad.params.as_ref().map(Parameters::checkpoint).transpose()?;
         Ok(Self { checkpoint, engine: grad.engine.clone() })
     }
 

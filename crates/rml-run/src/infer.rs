@@ -15,7 +15,7 @@ use rml_ir::Precision;
 use rml_ir::typed::StaticValue;
 use states::inherited;
 
-use crate::checkpoint::{Checkpoint, Policy, Position};
+use crate::checkpoint::{Checkpoint, Parameters, Policy, Position};
 use crate::engines::Engine;
 use crate::runner::{Averages, Family, Metrics, Runner, asked_batch, batch_size, json_metrics};
 use crate::{checkpoint, fingerprint};
@@ -46,8 +46,8 @@ pub enum Split {
 pub struct InferOptions {
     /// The node to run.
     pub node: String,
-    /// The checkpoint with the parameters; `None` for a node that has none.
-    pub params: Option<PathBuf>,
+    /// The parameters; `None` for a node that has none.
+    pub params: Option<Parameters>,
     /// Static parameters of the run node.
     pub set: IndexMap<String, StaticValue>,
     /// How many windows are stacked; `None` = as in training.
@@ -93,14 +93,14 @@ impl InferOptions {
 
     /// Node `infer` with the parameters of `params`, all else by default.
     pub fn new(params: impl Into<PathBuf>) -> Self {
-        Self { params: Some(params.into()), ..Self::default() }
+        Self { params: Some(Parameters::File(params.into())), ..Self::default() }
     }
 
     /// The checkpoint; without one there are no states.
     fn checkpoint(&self) -> Result<Checkpoint, Error> {
         self.params.as_ref().map_or_else(
             || Ok(Checkpoint::of_states(IndexMap::new())),
-            |path| self.engine.time(Phase::Checkpoint, || Checkpoint::read(path)),
+            |params| self.engine.time(Phase::Checkpoint, || params.checkpoint()),
         )
     }
 

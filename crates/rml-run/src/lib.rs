@@ -21,7 +21,7 @@ mod stepper;
 mod trace;
 mod train;
 
-pub use checkpoint::{Best, Checkpoint, Position};
+pub use checkpoint::{Best, Checkpoint, Parameters, Position};
 pub use engines::{Engine, PlanShape};
 pub use export::model::{ExportedModel, ModelFormat, export_model};
 pub use export::{CExport, CMath, CProgram, Exported, Memory, export_c};

@@ -14,6 +14,7 @@ use rml_engine::{Block, Column, End, Feeding, Present, Status, Use};
 use rml_ir::flat::Var;
 use rml_ir::{InputInfo, Shape, Value};
 
+use crate::checkpoint::Parameters;
 use crate::engines::Engine;
 use crate::session::Session;
 
@@ -51,13 +52,22 @@ pub struct RunOptions {
     pub all_vars: bool,
     /// Whether NaN in the inputs is let through.
     pub allow_nan: bool,
+    /// What the run begins with: all parameters, and other states that fit; `None` = initial values.
+    pub params: Option<Parameters>,
     /// What runs the program.
     pub engine: Engine,
 }
 
 impl Default for RunOptions {
     fn default() -> Self {
-        Self { cycles: None, end: End::Closed, all_vars: false, allow_nan: false, engine: Engine::default() }
+        Self {
+            cycles: None,
+            end: End::Closed,
+            all_vars: false,
+            allow_nan: false,
+            params: None,
+            engine: Engine::default(),
+        }
     }
 }
 
@@ -229,6 +239,17 @@ pub(crate) fn sequences(
     Ok((table.cycles, sequences))
 }
 
+/// The cycles of a table of inputs in blocks.
+pub(crate) fn blocks(
+    program: &Program,
+    inputs: &Columns,
+    options: &RunOptions,
+) -> Result<Vec<Block>, Error> {
+    let table = Table::new(program, inputs, options);
+    let table = table.map_err(|d| Error::from(d).with_sources(program.sources()))?;
+    Ok((0..table.cycles).step_by(PIECE).map(|from| table.block(from..table.cycles.min(from + PIECE))).collect())
+}
+
 /// How many cycles are fed at once: many windows, and little memory beside the trace.
 const PIECE: usize = 4096;
 
@@ -245,6 +266,9 @@ pub(crate) fn run_session(
     let cycles = table.cycles;
     let wish = Use { record: options.all_vars, ..Use::new(Feeding::Windows { cycles: None }) };
     let mut session = Session::open(program, &options.engine, &wish)?;
+    if let Some(params) = &options.params {
+        session.begin_with(params)?;
+    }
     let reserved = reserve(program, cycles, options.all_vars).map_err(|d| session.fail(d))?;
     let mut values = Values::new(program, cycles);
     let mut piece = |from: usize| {

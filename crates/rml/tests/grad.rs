@@ -171,7 +171,7 @@ fn parameters_come_from_a_checkpoint() {
     let mut session = Session::new(&program);
     session.set_state("k", &rml::Value::F64(5.0)).unwrap();
     session.save(&path).unwrap();
-    let with = GradOptions { params: Some(path), ..GradOptions::default() };
+    let with = GradOptions { params: Some(path.into()), ..GradOptions::default() };
     let inputs = json(r#"{"x": [3.0]}"#);
     let found = rml::grad(&source(text), &options("f"), &inputs, &with).unwrap();
     assert_eq!(found.params["k"].as_num(), Some(30.0));

@@ -50,7 +50,7 @@ fn gradients_agree_with_jax() {
         session.save(&params).unwrap_or_else(|e| panic!("{node}: {e}"));
         let inputs =
             Columns::parse(case["inputs"].to_string().as_bytes(), Format::Json, "inputs").expect("rows");
-        let grad = GradOptions { params: Some(params), ..GradOptions::default() };
+        let grad = GradOptions { params: Some(params.into()), ..GradOptions::default() };
         let found = rml::grad(&source, &options, &inputs, &grad).unwrap_or_else(|e| panic!("{node}: {e}"));
         let found: Json = serde_json::from_str(&found.to_json()).expect("JSON");
         assert_near(&found["loss"], &case["loss"], &format!("{node}: loss"));

@@ -58,7 +58,7 @@ fn each_engine_goes_on_from_a_checkpoint_of_the_other() {
     let bytes = |name: &str| std::fs::read(path(name)).unwrap();
     assert!(bytes("whole") == bytes("rest"), "the checkpoints differ");
     let infer = |engine: Engine| {
-        let options = InferOptions { params: Some(path("whole")), engine, ..InferOptions::default() };
+        let options = InferOptions { params: Some(path("whole").into()), engine, ..InferOptions::default() };
         rml::infer(&source(CLASSIFIER), &data, &options).unwrap()
     };
     let (plan, simulator) = (infer(Engine::plan()), infer(Engine::simulator()));

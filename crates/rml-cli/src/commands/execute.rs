@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use rml::chronogram;
-use rml::{Columns, End, Engine, Options, Phase, Program, RunOptions, Source, Trace, memory};
+use rml::{Columns, End, Options, Phase, Program, RunOptions, Source, Trace, memory};
 
 use super::profile::Measuring;
 use crate::args::{self, Execution, Format, Over, Rows, Semantics, Vars};
@@ -114,7 +114,7 @@ fn prepare(
     let inputs = measuring.time(Phase::Data, || inputs(&args.over))?;
     let end = if args.open { End::Open } else { End::Closed };
     let (cycles, allow_nan) = (args.over.cycles, args.over.allow_nan);
-    Ok((program, inputs, RunOptions { cycles, end, all_vars, allow_nan, engine: Engine::default() }))
+    Ok((program, inputs, RunOptions { cycles, end, all_vars, allow_nan, ..RunOptions::default() }))
 }
 
 /// The program that the flags name, and how they say to compile it.

@@ -38,7 +38,7 @@ pub(crate) fn gradcheck(args: &Gradcheck, output: &mut Output) -> Result<(), Sto
 fn options(args: &Differentiation, computing: &Computing) -> Result<GradOptions, Stop> {
     Ok(GradOptions {
         loss: args.loss.clone(),
-        params: args.params.clone(),
+        params: args.params.clone().map(Into::into),
         cycles: args.over.cycles,
         allow_nan: args.over.allow_nan,
         engine: super::engine(computing)?,

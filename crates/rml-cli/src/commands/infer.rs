@@ -31,7 +31,7 @@ fn infer_measured(
 ) -> Result<(), Stop> {
     let options = InferOptions {
         node: args.node.clone(),
-        params: args.params.clone(),
+        params: args.params.clone().map(Into::into),
         set: super::settings(&args.program.set, args.program.batch)?,
         batch: args.program.batch,
         precision: args.program.f64.then_some(Precision::F64),

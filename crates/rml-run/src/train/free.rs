@@ -115,6 +115,7 @@ impl<'a> Free<'a> {
                 let session = self.rollout.session();
                 self.records.add(&mut summary, session, &mut self.position, &mut report)?;
                 begin = Instant::now();
+                observer.learned(self.rollout.session());
                 observer.epoch(&summary);
                 report.epochs.push(summary);
             }
@@ -122,11 +123,13 @@ impl<'a> Free<'a> {
         if self.position.done > 0 && !report.interrupted {
             let summary = self.summary(self.position.epoch + 1, begin);
             self.records.log(&summary)?;
+            observer.learned(self.rollout.session());
             observer.epoch(&summary);
             report.epochs.push(summary);
         }
         report.is_met = self.is_met();
         self.note_position();
+        observer.learned(self.rollout.session());
         self.records.end(self.rollout.session(), &self.position, &mut report)?;
         Ok(report)
     }

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::checkpoint::Best;
 use crate::runner::{Metrics, json_metrics, json_number};
+use crate::session::Session;
 
 /// What happens during training, for whoever draws it. All methods have empty defaults.
 pub trait Observer {
@@ -19,6 +20,11 @@ pub trait Observer {
     /// An epoch or report is done, and what evaluates it has run.
     fn epoch(&mut self, summary: &EpochSummary) {
         let _ = summary;
+    }
+    /// What was learned by the end of an epoch or report, just before [`epoch`](Self::epoch) tells of it, and at the end of the training:
+    /// the session that is trained, between two windows.
+    fn learned(&mut self, session: &Session) {
+        let _ = session;
     }
     /// A finding that does not stop the training, and the texts that it points into.
     fn warning(&mut self, diagnostic: &rml_base::Diagnostic, sources: &rml_base::Sources) {

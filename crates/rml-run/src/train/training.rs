@@ -94,9 +94,11 @@ impl<'a> Training<'a> {
             }
             records.add(&mut summary, runner.session(), position, &mut report)?;
             summary.seconds = begin.elapsed().as_secs_f64();
+            observer.learned(runner.session());
             observer.epoch(&summary);
             report.epochs.push(summary);
         }
+        observer.learned(runner.session());
         records.end(runner.session(), position, &mut report)?;
         Ok(report)
     }

@@ -21,7 +21,7 @@ pub(super) fn check(vector: &Vector) -> Result<Option<Vec<Failure>>, String> {
     let end = if vector.closed { End::Closed } else { End::Open };
     let run = |engine: Runs| {
         let options =
-            RunOptions { cycles: Some(vector.cycles), end, all_vars: false, allow_nan: true, engine };
+            RunOptions { cycles: Some(vector.cycles), end, allow_nan: true, engine, ..RunOptions::default() };
         rml::run(&program, &inputs, &options)
     };
     let trace = match run(Runs::plan()) {

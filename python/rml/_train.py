@@ -1,0 +1,358 @@
+"""Training and inference over windows of data."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any, Callable, Iterator, Mapping
+
+import numpy as np
+
+from . import _native
+from ._data import Data, Params, Path, _table
+from ._program import _Computing, _where
+
+__all__ = ["Batch", "Best", "Epoch", "Inferred", "Report", "Training", "TrainInfo", "infer", "train"]
+
+
+@dataclass(frozen=True)
+class TrainInfo:
+    """What is about to be trained."""
+
+    train_windows: int
+    """Windows to train on in an epoch, or in a report."""
+    test_windows: int
+    """Windows kept for testing, or run to evaluate a report."""
+    validation_windows: int
+    """Windows kept to compare epochs by."""
+    batch: int
+    """Windows stacked at a time."""
+    epochs: int | None
+    """Epochs in all; `None` for a node that makes its data itself."""
+    epochs_done: int
+    """Epochs or reports of the run that is resumed."""
+    parameters: int
+    """How many numbers are trained."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """How far an epoch or report is."""
+
+    epoch: int
+    """The epoch or report, from 1."""
+    windows: int
+    """Windows done in it."""
+    of: int
+    """Windows that it has."""
+    metrics: dict[str, float]
+    """Averages since it began."""
+
+
+@dataclass(frozen=True)
+class Best:
+    """The best epoch or report so far."""
+
+    metric: str
+    """By what, such as `validation.loss`."""
+    value: float
+    """Its value."""
+    epoch: int
+    """The epoch or report, from 1."""
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """What an epoch gave, or for a node that makes its data itself, a report."""
+
+    epoch: int
+    """Its number, from 1."""
+    train: dict[str, float]
+    """Averages of the scalar outputs over the training windows."""
+    test: dict[str, float]
+    """Averages of the evaluation; empty if there is none."""
+    validation: dict[str, float]
+    """Averages over the windows kept to compare epochs by."""
+    seconds: float
+    """How long it took."""
+    states: dict[str, np.ndarray[Any, Any]] = field(repr=False)
+    """All states at its end by path, parameters included: what a checkpoint holds. `infer`, `grad` and sessions take them as `params`."""
+    best: Best | None = None
+    """The best one so far, if that is looked for."""
+    windows: int | None = None
+    """Of a report, how many windows were trained in all."""
+    cycles: int | None = None
+    """Of a report, how many cycles were trained in all."""
+
+    @property
+    def loss(self) -> float:
+        """The training loss, if an output is called that."""
+        return self.train["loss"]
+
+
+@dataclass(frozen=True)
+class Report:
+    """How a training ended."""
+
+    epochs: tuple[Epoch, ...] = field(repr=False)
+    """The epochs or reports."""
+    states: dict[str, np.ndarray[Any, Any]] = field(repr=False)
+    """All states at the end, parameters included."""
+    interrupted: bool
+    """Whether `Training.close` ended it."""
+    is_met: bool | None
+    """Whether the condition `until` holds, if there is one."""
+    out_of_patience: bool
+    """Whether it ended because the best epoch was too long ago."""
+    best: Best | None
+    """The best epoch or report, if that was looked for."""
+    saved: bool
+    """Whether a checkpoint was written."""
+
+
+def _best(of: tuple[str, float, int] | None) -> Best | None:
+    return None if of is None else Best(*of)
+
+
+class Training(Iterator[Epoch]):
+    """A training run: an iterator of `Epoch`s, which trains one epoch for each that is asked for. `train` starts it.
+
+    It computes on a thread of its own with the lock of the interpreter released. Ctrl-C ends it after the current window, as `close` does; what
+    is to be saved is saved. A run that nobody holds any more ends, too.
+    """
+
+    def __init__(
+        self,
+        native: _native.Training,
+        on_epoch: Callable[[Epoch], object] | None,
+        on_batch: Callable[[Batch], object] | None,
+    ) -> None:
+        self._native = native
+        self._on_epoch = on_epoch
+        self._on_batch = on_batch
+        self._epochs: list[Epoch] = []
+        self._report: Report | None = None
+        self._begun: TrainInfo | None = None
+
+    @property
+    def info(self) -> TrainInfo | None:
+        """What is trained; known when the first epoch is."""
+        return self._begun
+
+    @property
+    def report(self) -> Report | None:
+        """How it ended, once it has."""
+        return self._report
+
+    def __iter__(self) -> Training:
+        return self
+
+    def __next__(self) -> Epoch:
+        while (event := self._native.event()) is not None:
+            kind = event.pop("kind")
+            if kind == "start":
+                self._begun = TrainInfo(**event)
+            elif kind == "batch" and self._on_batch:
+                event["metrics"] = dict(event["metrics"])
+                self._on_batch(Batch(**event))
+            elif kind == "epoch":
+                return self._epoch(event)
+            elif kind == "end":
+                self._report = Report(tuple(self._epochs), best=_best(event.pop("best")), **event)
+        raise StopIteration
+
+    def _epoch(self, event: dict[str, Any]) -> Epoch:
+        windows, cycles = event.pop("ran") or (None, None)
+        for part in ("train", "test", "validation"):
+            event[part] = dict(event[part])
+        epoch = Epoch(best=_best(event.pop("best")), windows=windows, cycles=cycles, **event)
+        self._epochs.append(epoch)
+        if self._on_epoch:
+            self._on_epoch(epoch)
+        return epoch
+
+    def run(self) -> Report:
+        """Trains to the end."""
+        for _ in self:
+            pass
+        assert self._report is not None, "a run that was closed has no report"
+        return self._report
+
+    def close(self) -> None:
+        """Ends the training after the current window. If a checkpoint was asked for, it is written; `resume` goes on from there."""
+        self._native.close()
+
+    def __enter__(self) -> Training:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _metric(text: str | None) -> tuple[str, bool] | None:
+    if text is None:
+        return None
+    name, _, direction = text.rpartition(":")
+    if not name or direction not in ("min", "max"):
+        raise ValueError(f"expected a metric and what is better, such as loss:min or accuracy:max, not {text!r}")
+    return name, direction == "max"
+
+
+def train(
+    source: str | os.PathLike[str],
+    data: Data | None = None,
+    *,
+    node: str | None = None,
+    evaluate: str | bool = True,
+    set: Mapping[str, Any] | None = None,
+    batch: int | None = None,
+    epochs: int = 10,
+    windows: int | None = None,
+    cycles: int | None = None,
+    until: str | None = None,
+    report: int | None = None,
+    seed: int | None = None,
+    test: int | float | None = None,
+    validate: int | float | Data | None = None,
+    shuffle: bool = True,
+    precision: str = "f32",
+    allow_nan: bool = False,
+    save: Path | None = None,
+    save_every: int = 1,
+    best: Path | None = None,
+    patience: int | None = None,
+    metric: str | None = None,
+    log: Path | None = None,
+    resume: Path | None = None,
+    engine: str = "auto",
+    backend: str = "cpu",
+    device: str = "cpu",
+    threads: int | None = None,
+    on_epoch: Callable[[Epoch], object] | None = None,
+    on_batch: Callable[[Batch], object] | None = None,
+    name: str | None = None,
+) -> Training:
+    """Trains a node, epoch after epoch, as `rml train` does, with the same bits. Returns an iterator of epochs; `run()` trains all of them.
+
+    `source` is a program's text or the path of its file, as for `compile`. `data` has a column for each input: a dict of arrays of shape
+    `[N, T, ..]`, `N` windows of `T` cycles, or `[N, ..]`, one value a window; or the path of a data file or folder, or a list of them. Without
+    data the node has no inputs and makes its data itself, for `windows` or `cycles` in all, or `until` a condition such as
+    `"length >= 475 for 5"` holds; each `report` windows are a report, in place of an epoch.
+
+    `node` is the node to train (`train`), `evaluate` the one that is run after each epoch (`infer`, if the program has it; `False`: none), `set`
+    its static parameters, `batch` how many windows are stacked (32 where the node has a dimension `batch`), `epochs` how many epochs in all,
+    `seed` that of initial values, split and shuffling. `test` and `validate` are windows to keep apart, a share below 1.0 or a count; `validate`
+    may be other data. `save` names a checkpoint to write, each `save_every` epochs and at the end; `resume` one to go on from; `best` one for the
+    best epoch by `metric`, such as `"accuracy:max"`; `patience` ends the training after so many epochs without a better one; `log` names a folder
+    for the metrics. `engine`, `backend`, `device` and `threads` are as for `Program.session`.
+
+    `on_epoch` is called with each `Epoch`, `on_batch` with a `Batch` after each batch of windows; an exception in them ends the loop that asks for
+    epochs, and `close` the training. Failures are raised as `Error` where the next epoch is asked for.
+
+    >>> import numpy as np
+    >>> program = '''
+    ... import std.losses;
+    ... node line(x: num []) -> (o)  k = param(0.0);  o = k * x;
+    ... node train(x: num [], y: num []) -> (loss)
+    ...   o, _ = diff_line(x, true, do);
+    ...   loss, do, _ = diff_mse(o, y, true, -0.5);
+    ... '''
+    >>> x = np.linspace(-1, 1, 50)
+    >>> training = train(program, {"x": x, "y": 3 * x}, epochs=20, test=0)
+    >>> report = training.run()
+    >>> report.epochs[-1].loss < 1e-3, bool(abs(report.states["line_0.k"] - 3) < 0.01)
+    (True, True)
+    """
+    where, text = _where(source, name)
+    table = None if data is None else _table(data)
+    is_part = isinstance(validate, (int, float))
+    asked = SimpleNamespace(
+        name=where,
+        text=text,
+        node=node,
+        evaluate=evaluate if isinstance(evaluate, str) else None,
+        evaluates=bool(evaluate),
+        set=dict(set or {}),
+        batch=batch,
+        epochs=epochs,
+        windows=windows,
+        cycles=cycles,
+        until=until,
+        report=report,
+        seed=seed,
+        test=test,
+        validate=validate if is_part else None,
+        validate_data=None if is_part or validate is None else _table(validate),  # type: ignore[arg-type]
+        shuffle=shuffle,
+        precision=precision,
+        allow_nan=allow_nan,
+        save=save,
+        save_every=save_every,
+        best=best,
+        patience=patience,
+        metric=_metric(metric),
+        log=log,
+        resume=resume,
+        computing=_Computing(engine, backend, device, threads),
+    )
+    return Training(_native.train(table, asked, on_batch is not None), on_epoch, on_batch)
+
+
+@dataclass(frozen=True)
+class Inferred:
+    """What inference gave."""
+
+    split: str
+    """Which windows were run: `test`, `train`, `validation` or `all`."""
+    windows: int
+    """How many."""
+    metrics: dict[str, float]
+    """Averages of the scalar outputs."""
+    outputs: dict[str, np.ndarray[Any, Any]] | None = field(repr=False)
+    """The outputs, one row a window: `[windows, ..]`, or `[windows, cycles, ..]` where there are several a window; masked where absent."""
+
+
+def infer(
+    source: str | os.PathLike[str],
+    data: Data,
+    *,
+    params: Params | None = None,
+    node: str = "infer",
+    set: Mapping[str, Any] | None = None,
+    batch: int | None = None,
+    precision: str | None = None,
+    split: str = "auto",
+    outputs: bool = True,
+    fresh: bool = False,
+    allow_nan: bool = False,
+    engine: str = "auto",
+    backend: str = "cpu",
+    device: str = "cpu",
+    threads: int | None = None,
+    name: str | None = None,
+) -> Inferred:
+    """Runs a node over windows of data with what was learned, as `rml infer` does.
+
+    `params` are states by path, such as those of `Epoch.states`, or the path of a checkpoint, which also knows the settings and windows of its
+    training. `split` says which windows: `"test"`, `"train"`, `"validation"`, `"all"`; by default the test windows if the data is that of the
+    checkpoint, else all. With `outputs`, the outputs are kept. States other than parameters go on from where training stopped, unless `fresh`.
+    `data` and the other keywords are as for `train`.
+    """
+    where, text = _where(source, name)
+    asked = SimpleNamespace(
+        name=where,
+        text=text,
+        node=node,
+        params=dict(params) if isinstance(params, Mapping) else params,
+        set=dict(set or {}),
+        batch=batch,
+        precision=precision,
+        split=split,
+        outputs=outputs,
+        fresh=fresh,
+        allow_nan=allow_nan,
+        computing=_Computing(engine, backend, device, threads),
+    )
+    which, windows, metrics, kept = _native.infer(_table(data), asked)
+    return Inferred(which, windows, dict(metrics), kept)

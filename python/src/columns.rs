@@ -1,0 +1,122 @@
+//! Whole columns: one array an input or output, one row a cycle or window.
+
+use std::path::PathBuf;
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use rml::{Column, Columns, DType, Data, Elements, Precision, Shape, Type, Value};
+
+use crate::unlocked;
+use crate::value::{Array, from_data};
+
+/// A table as the package prepares it.
+#[derive(FromPyObject)]
+pub(crate) enum Table<'py> {
+    /// Files and folders of data.
+    #[pyo3(transparent)]
+    Files(Vec<PathBuf>),
+    /// Columns by name.
+    #[pyo3(transparent)]
+    Columns(Vec<Given<'py>>),
+}
+
+/// A column: its name, the rows that are there, one below the other, how many rows there are in all, and the numbers of those that are there;
+/// `None` = all.
+type Given<'py> = (String, Bound<'py, PyAny>, usize, Option<Vec<usize>>);
+
+impl Table<'_> {
+    /// The columns; files are read.
+    pub(crate) fn columns(self, py: Python<'_>) -> PyResult<Columns> {
+        match self {
+            Table::Files(files) if !files.is_empty() => unlocked(py, || Columns::read_all(&files)),
+            Table::Files(_) => Ok(Columns::new("the inputs")),
+            Table::Columns(given) => {
+                let mut columns = Columns::new("the inputs");
+                for (name, rows, count, present) in given {
+                    let array = Array::read(&format!("column `{name}`"), &rows, DType::Int)?;
+                    let dims: Vec<usize> = [count].iter().chain(array.dims.iter().skip(1)).copied().collect();
+                    let column = Column { shape: Shape::new(&dims), elements: array.elements(), present };
+                    columns.columns.insert(name, column);
+                }
+                Ok(columns)
+            }
+        }
+    }
+}
+
+/// The array of values one below the other; where rows are absent, a masked one.
+pub(crate) fn stacked<'py>(
+    py: Python<'py>,
+    cells: impl Iterator<Item = Option<Value>>,
+    ty: &Type,
+    precision: Precision,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (mut rows, mut present) = (0, Vec::new());
+    let mut data = match (ty.dtype, precision) {
+        (DType::Bool, _) => Data::Bool(Vec::new()),
+        (DType::Int, _) => Data::Int(Vec::new()),
+        (DType::Num, Precision::F32) => Data::F32(Vec::new()),
+        (DType::Num, Precision::F64) => Data::F64(Vec::new()),
+    };
+    for cell in cells {
+        if let Some(value) = cell {
+            append(&mut data, value);
+            present.push(rows);
+        }
+        rows += 1;
+    }
+    let dims: Vec<usize> = [present.len()].iter().chain(ty.shape.dims()).copied().collect();
+    with_absent(from_data(py, data, &dims)?, rows, (present.len() < rows).then_some(present))
+}
+
+/// Appends the elements of a value of that type.
+fn append(data: &mut Data, value: Value) {
+    match (data, value) {
+        (Data::Bool(all), Value::Bool(x)) => all.push(x),
+        (Data::Int(all), Value::Int(x)) => all.push(x),
+        (Data::F32(all), Value::F32(x)) => all.push(x),
+        (Data::F64(all), Value::F64(x)) => all.push(x),
+        (data, Value::Tensor(tensor)) => match (data, tensor.data()) {
+            (Data::Bool(all), Data::Bool(v)) => all.extend_from_slice(v),
+            (Data::Int(all), Data::Int(v)) => all.extend_from_slice(v),
+            (Data::F32(all), Data::F32(v)) => all.extend_from_slice(v),
+            (Data::F64(all), Data::F64(v)) => all.extend_from_slice(v),
+            _ => {}
+        },
+        _ => {}
+    }
+}
+
+/// The array, with masked rows where some are absent.
+fn with_absent<'py>(
+    array: Bound<'py, PyAny>,
+    rows: usize,
+    present: Option<Vec<usize>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    match present {
+        None => Ok(array),
+        Some(present) => {
+            let masked = array.py().import("rml._data")?.getattr("_masked")?;
+            masked.call1((array, rows, present))
+        }
+    }
+}
+
+/// A table as a dict of arrays.
+pub(crate) fn arrays(py: Python<'_>, columns: Columns) -> PyResult<Bound<'_, PyDict>> {
+    let dict = PyDict::new(py);
+    for (name, column) in columns.columns {
+        let (rows, mut dims) = (column.rows(), column.shape.dims().to_vec());
+        if let Some(first) = dims.first_mut() {
+            *first = column.present_rows();
+        }
+        let data = match column.elements {
+            Elements::Bool(v) => Data::Bool(v),
+            Elements::Int(v) => Data::Int(v),
+            Elements::F32(v) => Data::F32(v),
+            Elements::F64(v) => Data::F64(v),
+        };
+        dict.set_item(name, with_absent(from_data(py, data, &dims)?, rows, column.present)?)?;
+    }
+    Ok(dict)
+}

@@ -1,0 +1,49 @@
+//! Gradients of whole traces.
+
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use rml::{DType, GradOptions, InputInfo, Type, Value};
+
+use crate::columns::{Table, stacked};
+use crate::options::Computing;
+use crate::program::Program;
+use crate::value::array;
+use crate::weights::{parameters, states};
+use crate::{error, unlocked};
+
+/// The output's name, its sum, and the derivatives by parameters and by inputs.
+type Found<'py> = (String, Bound<'py, PyAny>, Bound<'py, PyDict>, Bound<'py, PyDict>);
+
+/// The gradient of the sum of an output over a trace.
+#[pyfunction]
+#[allow(clippy::too_many_arguments, reason = "the keywords of Python's function")]
+pub(crate) fn grad<'py>(
+    py: Python<'py>,
+    program: &Program,
+    inputs: Table<'py>,
+    loss: Option<String>,
+    params: Option<&Bound<'py, PyAny>>,
+    cycles: Option<usize>,
+    allow_nan: bool,
+    computing: Computing,
+) -> PyResult<Found<'py>> {
+    let precision = program.program.precision();
+    let (inputs, runner) = (inputs.columns(py)?, computing.runner()?);
+    let params = params.map(|p| parameters(p, precision, |_| DType::Num)).transpose()?;
+    let found = unlocked(py, || {
+        let options = GradOptions { loss, params, cycles, allow_nan, engine: computing.open(runner)? };
+        rml::grad(&program.source, &program.options, &inputs, &options)
+    })?;
+    error::warn(py, &found.warnings, &found.sources)?;
+    let by_params: Vec<(Arc<str>, Value)> =
+        found.params.into_iter().map(|(key, value)| (Arc::from(key), value)).collect();
+    let by_inputs = PyDict::new(py);
+    for (name, cells) in found.inputs {
+        let of = |i: &&InputInfo| *i.name == *name;
+        let ty = program.program.inputs().iter().find(of).map_or_else(|| Type::scalar(DType::Num), |i| i.ty.clone());
+        by_inputs.set_item(&name, stacked(py, cells.into_iter(), &ty, precision)?)?;
+    }
+    Ok((found.output, array(py, found.loss)?, states(py, by_params)?, by_inputs))
+}

@@ -1,0 +1,80 @@
+//! Inference over data.
+
+use std::path::PathBuf;
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use rml::{DType, InferOptions, Precision, Split};
+
+use crate::columns::{Table, arrays};
+use crate::options::{Computing, precision, settings, source};
+use crate::weights::parameters;
+use crate::{Named, error, unlocked};
+
+/// What is asked of an inference; the attributes of Python's object.
+#[derive(FromPyObject)]
+pub(crate) struct Asked<'py> {
+    name: PathBuf,
+    text: Option<String>,
+    node: String,
+    params: Option<Bound<'py, PyAny>>,
+    set: Bound<'py, PyDict>,
+    batch: Option<usize>,
+    precision: Option<String>,
+    split: String,
+    outputs: bool,
+    fresh: bool,
+    allow_nan: bool,
+    computing: Computing,
+}
+
+/// Which windows were run, how many, the metrics, the outputs.
+type Found<'py> = (&'static str, usize, Named<f64>, Option<Bound<'py, PyDict>>);
+
+const SPLITS: [(&str, Split); 5] = [
+    ("auto", Split::Auto),
+    ("test", Split::Test),
+    ("train", Split::Train),
+    ("validation", Split::Validation),
+    ("all", Split::All),
+];
+
+fn split(name: &str) -> PyResult<Split> {
+    SPLITS.iter().find(|(known, _)| *known == name).map(|(_, split)| *split).ok_or_else(|| {
+        let known = SPLITS.map(|(name, _)| format!("{name:?}")).join(", ");
+        PyValueError::new_err(format!("the split is one of {known}, not {name:?}"))
+    })
+}
+
+/// Runs a node over data.
+#[pyfunction]
+pub(crate) fn infer<'py>(py: Python<'py>, data: Table<'py>, asked: Asked<'py>) -> PyResult<Found<'py>> {
+    let (data, runner) = (data.columns(py)?, asked.computing.runner()?);
+    let source = source(asked.name, asked.text);
+    let precision = asked.precision.as_deref().map(precision).transpose()?;
+    let options = InferOptions {
+        node: asked.node,
+        params: asked
+            .params
+            .map(|p| parameters(&p, precision.unwrap_or(Precision::F32), |_| DType::Num))
+            .transpose()?,
+        set: settings(&asked.set)?,
+        batch: asked.batch,
+        precision,
+        split: split(&asked.split)?,
+        allow_nan: asked.allow_nan,
+        keep_outputs: asked.outputs,
+        fresh: asked.fresh,
+        ..InferOptions::default()
+    };
+    let computing = asked.computing;
+    let report = unlocked(py, move || {
+        let options = InferOptions { engine: computing.open(runner)?, ..options };
+        rml::infer(&source, &data, &options)
+    })?;
+    error::warn(py, &report.warnings, &report.sources)?;
+    let name = SPLITS.iter().find(|(_, split)| *split == report.split).map_or("all", |(name, _)| name);
+    let outputs = report.outputs.map(|outputs| arrays(py, outputs)).transpose()?;
+    Ok((name, report.windows, report.metrics.into_iter().collect(), outputs))
+}

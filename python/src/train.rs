@@ -1,0 +1,324 @@
+//! Training: on a thread of its own, which waits at the end of each epoch until Python asks for the next one.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
+
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use rml::{
+    Criterion, Diagnostic, Diagnostics, Direction, EpochSummary, Error, Evaluate, Length, Metrics, Observer,
+    Progress, Session, Sources, TestSplit, TrainInfo, TrainOptions, TrainReport, Until, Validate, Value,
+};
+
+use crate::columns::Table;
+use crate::options::{Computing, precision, settings, source};
+use crate::weights::states;
+use crate::{Named, error};
+
+/// How long Python's signals wait to be looked at.
+const PULSE: Duration = Duration::from_millis(50);
+
+/// Windows kept apart: how many, or which share.
+#[derive(FromPyObject)]
+enum Part {
+    #[pyo3(transparent)]
+    Count(usize),
+    #[pyo3(transparent)]
+    Share(f64),
+}
+
+impl Part {
+    fn split(self) -> PyResult<TestSplit> {
+        match self {
+            Part::Count(count) => Ok(TestSplit::Count(count)),
+            Part::Share(share) if (0.0..1.0).contains(&share) => Ok(TestSplit::Share(share)),
+            Part::Share(other) => {
+                let what = "expected a share of the windows, at least 0 and below 1, or how many";
+                Err(PyValueError::new_err(format!("{what}; found {other}")))
+            }
+        }
+    }
+}
+
+/// What is asked of a training; the attributes of Python's object.
+#[derive(FromPyObject)]
+pub(crate) struct Asked<'py> {
+    name: PathBuf,
+    text: Option<String>,
+    node: Option<String>,
+    evaluate: Option<String>,
+    evaluates: bool,
+    set: Bound<'py, PyDict>,
+    batch: Option<usize>,
+    epochs: u64,
+    windows: Option<u64>,
+    cycles: Option<u64>,
+    until: Option<String>,
+    report: Option<u64>,
+    seed: Option<u64>,
+    test: Option<Part>,
+    validate: Option<Part>,
+    validate_data: Option<Table<'py>>,
+    shuffle: bool,
+    precision: String,
+    allow_nan: bool,
+    save: Option<PathBuf>,
+    save_every: u64,
+    best: Option<PathBuf>,
+    patience: Option<u64>,
+    metric: Option<(String, bool)>,
+    log: Option<PathBuf>,
+    resume: Option<PathBuf>,
+    computing: Computing,
+}
+
+impl Asked<'_> {
+    /// How to train, but for the engine.
+    fn options(self, py: Python<'_>, has_data: bool) -> PyResult<TrainOptions> {
+        let until = self.until.as_deref().map(Until::parse).transpose().map_err(|e| error::raised(py, &e))?;
+        let length =
+            Length { windows: self.windows, cycles: self.cycles, until, report: self.report, ..Length::default() };
+        let validate = match (self.validate, self.validate_data) {
+            (Some(part), _) => Some(Validate::Split(part.split()?)),
+            (None, Some(table)) => Some(Validate::Data(table.columns(py)?)),
+            (None, None) => None,
+        };
+        let criterion = |(metric, greater)| Criterion {
+            metric,
+            direction: if greater { Direction::Max } else { Direction::Min },
+        };
+        Ok(TrainOptions {
+            node: self.node,
+            evaluate: match self.evaluate {
+                Some(node) => Evaluate::Node(node),
+                None if self.evaluates => Evaluate::Usual,
+                None => Evaluate::Nothing,
+            },
+            set: settings(&self.set)?,
+            batch: self.batch,
+            epochs: self.epochs,
+            length: (!has_data).then_some(length),
+            seed: self.seed,
+            test: self.test.map(Part::split).transpose()?,
+            validate,
+            shuffle: self.shuffle,
+            precision: precision(&self.precision)?,
+            allow_nan: self.allow_nan,
+            save: self.save,
+            save_every: self.save_every,
+            best: self.best,
+            patience: self.patience,
+            criterion: self.metric.map(criterion),
+            log: self.log,
+            resume: self.resume,
+            ..TrainOptions::default()
+        })
+    }
+}
+
+/// What the thread tells.
+enum Event {
+    Start(TrainInfo),
+    Batch { epoch: u64, windows: usize, of: usize, metrics: Metrics },
+    Epoch(Box<EpochSummary>, Held),
+    Warning(Diagnostic, Sources),
+    End(Box<Result<TrainReport, Error>>, Held),
+}
+
+/// All states by path.
+type Held = Vec<(Arc<str>, Value)>;
+
+/// Tells of the training, and ends it where nobody listens any more.
+struct Teller {
+    events: SyncSender<Event>,
+    interrupt: Arc<AtomicBool>,
+    batches: bool,
+    learned: Held,
+}
+
+impl Teller {
+    fn tell(&self, event: Event) {
+        if self.events.send(event).is_err() {
+            self.interrupt.store(true, Ordering::SeqCst);
+        }
+    }
+}
+
+impl Observer for Teller {
+    fn start(&mut self, info: &TrainInfo) {
+        self.tell(Event::Start(info.clone()));
+    }
+
+    fn batch(&mut self, progress: &Progress<'_>) {
+        if self.batches {
+            let Progress { epoch, windows, of, metrics } = *progress;
+            self.tell(Event::Batch { epoch, windows, of, metrics: metrics.clone() });
+        }
+    }
+
+    fn learned(&mut self, session: &Session) {
+        // Where states cannot be read the checkpoint says why.
+        self.learned = session.states().map(|states| states.into_iter().collect()).unwrap_or_default();
+    }
+
+    fn epoch(&mut self, summary: &EpochSummary) {
+        self.tell(Event::Epoch(Box::new(summary.clone()), self.learned.clone()));
+    }
+
+    fn warning(&mut self, diagnostic: &Diagnostic, sources: &Sources) {
+        self.tell(Event::Warning(diagnostic.clone(), sources.clone()));
+    }
+}
+
+/// A training run.
+#[pyclass(frozen, module = "rml._native")]
+pub(crate) struct Training {
+    interrupt: Arc<AtomicBool>,
+    run: Mutex<Option<(Receiver<Event>, JoinHandle<()>)>>,
+}
+
+/// Starts to train.
+#[pyfunction]
+pub(crate) fn train(
+    py: Python<'_>,
+    data: Option<Table<'_>>,
+    mut asked: Asked<'_>,
+    batches: bool,
+) -> PyResult<Training> {
+    let data = data.map(|table| table.columns(py)).transpose()?;
+    let (source, runner) = (source(asked.name.clone(), asked.text.take()), asked.computing.runner()?);
+    let computing = asked.computing.clone();
+    let options = asked.options(py, data.is_some())?;
+    let interrupt = Arc::new(AtomicBool::new(false));
+    let (events, told) = sync_channel(0);
+    let mut teller = Teller { events, interrupt: Arc::clone(&interrupt), batches, learned: Vec::new() };
+    let work = move || {
+        let trained = computing.open(runner).and_then(|engine| {
+            let interrupt = Some(Arc::clone(&teller.interrupt));
+            let options = TrainOptions { engine, interrupt, ..options };
+            rml::train(&source, &data.unwrap_or_default(), &options, &mut teller)
+        });
+        let learned = std::mem::take(&mut teller.learned);
+        teller.tell(Event::End(Box::new(trained), learned));
+    };
+    let thread = Builder::new().name("rml.train".to_owned()).spawn(work)?;
+    Ok(Training { interrupt, run: Mutex::new(Some((told, thread))) })
+}
+
+impl Training {
+    /// The next event, while other threads of Python run; `None` after the last one.
+    fn next(&self, py: Python<'_>) -> PyResult<Option<Event>> {
+        loop {
+            let received = py.detach(|| {
+                let run = self.run.lock().unwrap_or_else(PoisonError::into_inner);
+                run.as_ref().map(|(told, _)| told.recv_timeout(PULSE))
+            });
+            match received {
+                None => return Ok(None),
+                Some(Ok(event)) => return Ok(Some(event)),
+                Some(Err(RecvTimeoutError::Disconnected)) => {
+                    self.stop(py);
+                    return Err(PyRuntimeError::new_err("the training ended without a result"));
+                }
+                Some(Err(RecvTimeoutError::Timeout)) => {
+                    if let Err(signal) = py.check_signals() {
+                        self.stop(py);
+                        return Err(signal);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Ends the training after the current window, and waits for that.
+    fn stop(&self, py: Python<'_>) {
+        self.interrupt.store(true, Ordering::SeqCst);
+        py.detach(|| {
+            let run = self.run.lock().unwrap_or_else(PoisonError::into_inner).take();
+            if let Some((told, thread)) = run {
+                drop(told);
+                let _ = thread.join();
+            }
+        });
+    }
+}
+
+fn named(metrics: Metrics) -> Named<f64> {
+    metrics.into_iter().collect()
+}
+
+#[pymethods]
+impl Training {
+    /// What happened next, as a dict with its `kind`; `None` after the end. A failure is raised.
+    fn event<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let Some(event) = self.next(py)? else { return Ok(None) };
+        let dict = PyDict::new(py);
+        let put = |kind: &str| dict.set_item("kind", kind);
+        match event {
+            Event::Start(info) => {
+                put("start")?;
+                dict.set_item("train_windows", info.train_windows)?;
+                dict.set_item("test_windows", info.test_windows)?;
+                dict.set_item("validation_windows", info.validation_windows)?;
+                dict.set_item("batch", info.batch)?;
+                dict.set_item("epochs", info.epochs)?;
+                dict.set_item("epochs_done", info.epochs_done)?;
+                dict.set_item("parameters", info.parameters)?;
+            }
+            Event::Batch { epoch, windows, of, metrics } => {
+                put("batch")?;
+                dict.set_item("epoch", epoch)?;
+                dict.set_item("windows", windows)?;
+                dict.set_item("of", of)?;
+                dict.set_item("metrics", named(metrics))?;
+            }
+            Event::Epoch(summary, learned) => {
+                put("epoch")?;
+                epoch(&dict, *summary)?;
+                dict.set_item("states", states(py, learned)?)?;
+            }
+            Event::Warning(diagnostic, sources) => {
+                put("warning")?;
+                error::warn(py, &Diagnostics::from(diagnostic), &sources)?;
+            }
+            Event::End(trained, learned) => {
+                put("end")?;
+                self.stop(py);
+                let report = (*trained).map_err(|why| error::raised(py, &why))?;
+                dict.set_item("interrupted", report.interrupted)?;
+                dict.set_item("is_met", report.is_met)?;
+                dict.set_item("out_of_patience", report.out_of_patience)?;
+                dict.set_item("best", report.best.map(|b| (b.metric.clone(), b.value(), b.epoch)))?;
+                dict.set_item("saved", report.saved)?;
+                dict.set_item("states", states(py, learned)?)?;
+            }
+        }
+        Ok(Some(dict))
+    }
+
+    /// Ends it after the current window; what is to be saved is saved.
+    fn close(&self, py: Python<'_>) {
+        self.stop(py);
+    }
+}
+
+impl Drop for Training {
+    fn drop(&mut self) {
+        self.interrupt.store(true, Ordering::SeqCst);
+    }
+}
+
+fn epoch(dict: &Bound<'_, PyDict>, summary: EpochSummary) -> PyResult<()> {
+    dict.set_item("epoch", summary.epoch)?;
+    dict.set_item("ran", summary.ran.map(|ran| (ran.windows, ran.cycles)))?;
+    dict.set_item("train", named(summary.train))?;
+    dict.set_item("test", named(summary.test))?;
+    dict.set_item("validation", named(summary.validation))?;
+    dict.set_item("best", summary.best.map(|b| (b.metric.clone(), b.value(), b.epoch)))?;
+    dict.set_item("seconds", summary.seconds)
+}
