@@ -63,6 +63,9 @@ class _Found(Exception):
     def __str__(self) -> str:
         return self._picture
 
+    def __repr__(self) -> str:
+        return f"rml.{type(self).__name__}({self.code!r}, {self.message!r})"
+
     @property
     def _first(self) -> Finding:
         return next((f for f in self.findings if f.severity == "error"), self.findings[0])

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use numpy::{PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rml::{Column, Columns, DType, Data, Elements, Precision, Shape, Type, Value};
@@ -22,7 +23,7 @@ pub(crate) enum Table<'py> {
 
 /// A column: its name, the rows that are there, one below the other, how many rows there are in all, and the numbers of those that are there;
 /// `None` = all.
-type Given<'py> = (String, Bound<'py, PyAny>, usize, Option<Vec<usize>>);
+type Given<'py> = (String, Bound<'py, PyUntypedArray>, usize, Option<Vec<usize>>);
 
 impl Table<'_> {
     /// The columns; files are read.
@@ -33,7 +34,12 @@ impl Table<'_> {
             Table::Columns(given) => {
                 let mut columns = Columns::new("the inputs");
                 for (name, rows, count, present) in given {
-                    let array = Array::read(&format!("column `{name}`"), &rows, DType::Int)?;
+                    let Some(data) = Array::elements_of(&rows) else {
+                        let dtype = rows.getattr("dtype")?;
+                        columns.unusable.insert(name, format!("its elements are of type {dtype}"));
+                        continue;
+                    };
+                    let array = Array { dims: rows.shape().to_vec(), data };
                     let dims: Vec<usize> = [count].iter().chain(array.dims.iter().skip(1)).copied().collect();
                     let column = Column { shape: Shape::new(&dims), elements: array.elements(), present };
                     columns.columns.insert(name, column);

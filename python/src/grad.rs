@@ -42,7 +42,12 @@ pub(crate) fn grad<'py>(
     let by_inputs = PyDict::new(py);
     for (name, cells) in found.inputs {
         let of = |i: &&InputInfo| *i.name == *name;
-        let ty = program.program.inputs().iter().find(of).map_or_else(|| Type::scalar(DType::Num), |i| i.ty.clone());
+        let ty = program
+            .program
+            .inputs()
+            .iter()
+            .find(of)
+            .map_or_else(|| Type::scalar(DType::Num), |i| i.ty.clone());
         by_inputs.set_item(&name, stacked(py, cells.into_iter(), &ty, precision)?)?;
     }
     Ok((found.output, array(py, found.loss)?, states(py, by_params)?, by_inputs))

@@ -66,8 +66,7 @@ pub(crate) fn precision(name: &str) -> PyResult<Precision> {
 }
 
 /// What computes, as a caller names it.
-#[derive(FromPyObject)]
-#[derive(Clone)]
+#[derive(FromPyObject, Clone)]
 pub(crate) struct Computing {
     engine: String,
     backend: String,

@@ -172,7 +172,8 @@ impl Program {
             "outputs" => Rows::Outputs,
             "expressions" => Rows::Expressions,
             other => {
-                let what = format!(r#"the rows are "all", "node", "outputs" or "expressions", not {other:?}"#);
+                let what =
+                    format!(r#"the rows are "all", "node", "outputs" or "expressions", not {other:?}"#);
                 return Err(PyValueError::new_err(what));
             }
         };

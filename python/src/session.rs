@@ -111,7 +111,9 @@ impl Session {
         if !known.iter().map(|outputs| outputs.cycle).eq(from..to) {
             return Ok((None, rows(py, known)?));
         }
-        let cells = |i: usize| known.iter().map(move |row| row.values.get_index(i).and_then(|(_, value)| value.clone()));
+        let cells = |i: usize| {
+            known.iter().map(move |row| row.values.get_index(i).and_then(|(_, value)| value.clone()))
+        };
         let columns = PyDict::new(py);
         for (i, info) in self.program.outputs().iter().enumerate() {
             columns.set_item(&*info.name, stacked(py, cells(i), &info.ty, self.program.precision())?)?;

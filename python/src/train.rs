@@ -81,8 +81,13 @@ impl Asked<'_> {
     /// How to train, but for the engine.
     fn options(self, py: Python<'_>, has_data: bool) -> PyResult<TrainOptions> {
         let until = self.until.as_deref().map(Until::parse).transpose().map_err(|e| error::raised(py, &e))?;
-        let length =
-            Length { windows: self.windows, cycles: self.cycles, until, report: self.report, ..Length::default() };
+        let length = Length {
+            windows: self.windows,
+            cycles: self.cycles,
+            until,
+            report: self.report,
+            ..Length::default()
+        };
         let validate = match (self.validate, self.validate_data) {
             (Some(part), _) => Some(Validate::Split(part.split()?)),
             (None, Some(table)) => Some(Validate::Data(table.columns(py)?)),

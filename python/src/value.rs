@@ -27,23 +27,7 @@ impl Array {
             Ok(array) => array.clone(),
             Err(_) => py.import("rml._data")?.getattr("_array")?.call1((what, from))?.cast_into()?,
         };
-        let array = array.as_any();
-        let known = elements(array).or_else(|| {
-            // other widths and byte orders
-            let untyped = array.cast::<PyUntypedArray>().ok()?;
-            let kind = untyped.dtype().kind();
-            let common = match kind {
-                b'f' => "float64",
-                b'i' | b'u' => "int64",
-                _ => return None,
-            };
-            let largest = || array.call_method0("max").and_then(|max| max.extract::<i64>());
-            if kind == b'u' && untyped.len() > 0 && largest().is_err() {
-                return None;
-            }
-            elements(&array.call_method1("astype", (common,)).ok()?)
-        });
-        let Some(data) = known else {
+        let Some(data) = Self::elements_of(&array) else {
             let dtype = array.getattr("dtype")?.to_string();
             let d = Diagnostic::error(INPUT_TYPE, format!("{what} holds neither numbers nor truth values"));
             let d = d.note(format!(
@@ -56,7 +40,25 @@ impl Array {
             Data::Int(v) if wanted == DType::Num => Data::F64(v.into_iter().map(|i| i as f64).collect()),
             data => data,
         };
-        Ok(Self { dims: array.cast::<PyUntypedArray>()?.shape().to_vec(), data })
+        Ok(Self { dims: array.shape().to_vec(), data })
+    }
+
+    /// The elements of an array that holds numbers or truth values; integers that do not fit 64 bits are none.
+    pub(crate) fn elements_of(array: &Bound<'_, PyUntypedArray>) -> Option<Data> {
+        elements(array).or_else(|| {
+            // other widths and byte orders
+            let kind = array.dtype().kind();
+            let common = match kind {
+                b'f' => "float64",
+                b'i' | b'u' => "int64",
+                _ => return None,
+            };
+            let largest = || array.call_method0("max").and_then(|max| max.extract::<i64>());
+            if kind == b'u' && array.len() > 0 && largest().is_err() {
+                return None;
+            }
+            elements(&array.call_method1("astype", (common,)).ok()?)
+        })
     }
 
     /// As a value in that precision.

@@ -20,7 +20,7 @@ pub(crate) fn parameters(
     dtype: impl Fn(&str) -> DType,
 ) -> PyResult<Parameters> {
     let Ok(dict) = given.cast::<PyDict>() else { return Ok(Parameters::File(given.extract()?)) };
-    Ok(Parameters::Held(checkpoint(dict, precision, dtype)?))
+    Ok(checkpoint(dict, precision, dtype)?.into())
 }
 
 fn checkpoint(
@@ -120,9 +120,8 @@ pub(crate) fn import_weights<'py>(
     mapping: Map,
 ) -> PyResult<Bound<'py, PyDict>> {
     let weights = tensors(weights)?;
-    let imported = unlocked(py, || {
-        rml::import_params(&program.source, &program.options, &weights, &mapping.read()?)
-    })?;
+    let imported =
+        unlocked(py, || rml::import_params(&program.source, &program.options, &weights, &mapping.read()?))?;
     error::warn(py, &imported.warnings, &imported.sources)?;
     states(py, imported.checkpoint.states)
 }

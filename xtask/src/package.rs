@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::python::{Environment, check_python};
+use crate::weights;
 use crate::workspace::{cargo, root, step};
 
 /// The package.
@@ -28,8 +29,8 @@ pub(crate) fn package_if_possible() -> Result<(), String> {
     }
 }
 
-/// Makes the environment if need be, lints the crate, installs the package, checks its types, and runs its tests and those in its
-/// documentation, beside the command of the same build.
+/// Makes the environment if need be, installs the package, checks its types, and runs its tests and the examples of its documentation, beside
+/// the command of the same build, and beside PyTorch where `cargo xtask weights` has installed it.
 pub(crate) fn package() -> Result<(), String> {
     let _lock = LIBRARIES.lock()?;
     let python = LIBRARIES.interpreter()?;
@@ -44,7 +45,10 @@ pub(crate) fn package() -> Result<(), String> {
         cargo(&["build", "--release", "--package", "rml-cli", "--quiet"]).args(features),
     )?;
     let mut tests = Command::new(python.with_file_name("pytest"));
-    tests.args(["--quiet", ".", "--pyargs", "rml"]).current_dir(folder.join("tests"));
+    tests.args(["--quiet", "-rs", ".", "--pyargs", "rml"]).current_dir(folder.join("tests"));
+    if let Some(torch) = weights::libraries()? {
+        tests.env("RML_TORCH", torch);
+    }
     step("python: tests", tests.env("RML_COMMAND", root().join("target/release/rml")))
 }
 

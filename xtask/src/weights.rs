@@ -56,3 +56,11 @@ pub(crate) fn python() -> Result<PathBuf, String> {
     let _lock = LIBRARIES.lock()?;
     LIBRARIES.interpreter()
 }
+
+/// The folder of the environment's libraries, if it was made.
+pub(crate) fn libraries() -> Result<Option<PathBuf>, String> {
+    let lib = setup::cache_folder()?.join(LIBRARIES.name).join("venv/lib");
+    let Ok(versions) = std::fs::read_dir(lib) else { return Ok(None) };
+    let mut folders = versions.flatten().map(|version| version.path().join("site-packages"));
+    Ok(folders.find(|folder| folder.join("torch").exists()))
+}

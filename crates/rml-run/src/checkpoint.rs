@@ -145,7 +145,7 @@ pub enum Parameters {
     /// A checkpoint file.
     File(PathBuf),
     /// States that are at hand.
-    Held(Checkpoint),
+    Held(Arc<Checkpoint>),
 }
 
 impl Parameters {
@@ -156,7 +156,7 @@ impl Parameters {
     pub fn checkpoint(&self) -> Result<Checkpoint, Error> {
         match self {
             Self::File(path) => Checkpoint::read(path),
-            Self::Held(checkpoint) => Ok(checkpoint.clone()),
+            Self::Held(checkpoint) => Ok(Checkpoint::clone(checkpoint)),
         }
     }
 }
@@ -169,7 +169,7 @@ impl From<PathBuf> for Parameters {
 
 impl From<Checkpoint> for Parameters {
     fn from(checkpoint: Checkpoint) -> Self {
-        Self::Held(checkpoint)
+        Self::Held(Arc::new(checkpoint))
     }
 }
 

@@ -240,14 +240,13 @@ pub(crate) fn sequences(
 }
 
 /// The cycles of a table of inputs in blocks.
-pub(crate) fn blocks(
-    program: &Program,
-    inputs: &Columns,
-    options: &RunOptions,
-) -> Result<Vec<Block>, Error> {
+pub(crate) fn blocks(program: &Program, inputs: &Columns, options: &RunOptions) -> Result<Vec<Block>, Error> {
     let table = Table::new(program, inputs, options);
     let table = table.map_err(|d| Error::from(d).with_sources(program.sources()))?;
-    Ok((0..table.cycles).step_by(PIECE).map(|from| table.block(from..table.cycles.min(from + PIECE))).collect())
+    Ok((0..table.cycles)
+        .step_by(PIECE)
+        .map(|from| table.block(from..table.cycles.min(from + PIECE)))
+        .collect())
 }
 
 /// How many cycles are fed at once: many windows, and little memory beside the trace.

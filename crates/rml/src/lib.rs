@@ -38,11 +38,12 @@ pub use rml_ir::{DType, Data, InputInfo, OutputInfo, Precision, Shape, Tensor, T
 pub use rml_run::{
     Best, CExport, CMath, CProgram, Cell, CheckOptions, Checked, Checkpoint, Criterion, Direction, Element,
     Ending, Engine, EpochSummary, Evaluate, ExportedModel, GradCheck, GradOptions, Gradients, Imported,
-    InferOptions, InferReport, InputPort, Length, Metrics, ModelFormat, Observer, OutputPort, Outputs, Parameters,
-    PlanShape, Position, ProfileReport, Progress, Ran, RunOptions, RunOutcome, RunState, Session, Settings,
-    Split, Spread, Stepper, Stream, SweepObserver, SweepOptions, SweepReport, SweepRow, TestSplit, Trace,
-    TrainInfo, TrainOptions, TrainReport, Until, Validate, chronogram, export_c, export_model, export_params,
-    grad, gradcheck, import_params, infer, learning_curves, params, run, sparkline, sweep, train,
+    InferOptions, InferReport, InputPort, Length, Metrics, ModelFormat, Observer, OutputPort, Outputs,
+    Parameters, PlanShape, Position, ProfileReport, Progress, Ran, RunOptions, RunOutcome, RunState, Session,
+    Settings, Split, Spread, Stepper, Stream, SweepObserver, SweepOptions, SweepReport, SweepRow, TestSplit,
+    Trace, TrainInfo, TrainOptions, TrainReport, Until, Validate, chronogram, export_c, export_model,
+    export_params, grad, gradcheck, import_params, infer, learning_curves, params, run, sparkline, sweep,
+    train,
 };
 pub use rml_weights::{
     ExportOptions, FileTensor, LayoutInfo, Mapping, ParamInfo, ParamList, Stored, Summary, TensorFile,
