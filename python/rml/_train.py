@@ -173,10 +173,11 @@ class Training(Iterator[Epoch]):
         return epoch
 
     def run(self) -> Report:
-        """Trains to the end."""
+        """Trains to the end. A run that was closed before has no report, which is a `RuntimeError`."""
         for _ in self:
             pass
-        assert self._report is not None, "a run that was closed has no report"
+        if self._report is None:
+            raise RuntimeError("the training was closed")
         return self._report
 
     def close(self) -> None:

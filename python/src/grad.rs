@@ -9,8 +9,8 @@ use rml::{DType, GradOptions, InputInfo, Type, Value};
 use crate::columns::{Table, stacked};
 use crate::options::Computing;
 use crate::program::Program;
+use crate::states::{parameters, states};
 use crate::value::array;
-use crate::weights::{parameters, states};
 use crate::{error, unlocked};
 
 /// The output's name, its sum, and the derivatives by parameters and by inputs.

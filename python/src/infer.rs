@@ -9,7 +9,7 @@ use rml::{DType, InferOptions, Precision, Split};
 
 use crate::columns::{Table, arrays};
 use crate::options::{Computing, precision, settings, source};
-use crate::weights::parameters;
+use crate::states::parameters;
 use crate::{Named, error, unlocked};
 
 /// What is asked of an inference; the attributes of Python's object.

@@ -10,6 +10,7 @@ mod infer;
 mod options;
 mod program;
 mod session;
+mod states;
 mod train;
 mod value;
 mod weights;

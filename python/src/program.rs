@@ -11,7 +11,7 @@ use rml::{Cell, DType, End, Options, RunOptions, Source, Type};
 use crate::columns::{Table, stacked};
 use crate::options::{Computing, precision, settings, source};
 use crate::session::Session;
-use crate::weights::parameters;
+use crate::states::parameters;
 use crate::{error, unlocked};
 
 /// A program, with what it was compiled from.

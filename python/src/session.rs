@@ -9,8 +9,8 @@ use pyo3::types::PyDict;
 use rml::{DType, End, Error, Feed, Outputs};
 
 use crate::columns::{Table, stacked};
+use crate::states::parameters;
 use crate::value::{Array, array};
-use crate::weights::parameters;
 use crate::{Named, error, unlocked};
 
 /// A running program; nothing after its end.

@@ -17,7 +17,7 @@ use rml::{
 
 use crate::columns::Table;
 use crate::options::{Computing, precision, settings, source};
-use crate::weights::states;
+use crate::states::states;
 use crate::{Named, error};
 
 /// How long Python's signals wait to be looked at.

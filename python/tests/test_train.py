@@ -106,6 +106,8 @@ def test_one_epoch_for_each_that_is_asked_for(data):
     training.close()
     with pytest.raises(StopIteration):
         next(training)
+    with pytest.raises(RuntimeError, match="was closed"):
+        training.run()
 
 
 def test_callbacks(data):

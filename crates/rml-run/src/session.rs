@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 use rml_base::codes::run as codes;
 use rml_base::profile::Recorder;
 use rml_base::{Diagnostic, Diagnostics, Error, suggest};
-use rml_data::{Columns, Feed};
+use rml_data::Feed;
 use rml_driver::Program;
 use rml_engine::{Block, End, Feeding, Input, Inputs, Row, Run, Snapshot, States, Status, Undetermined, Use};
 use rml_ir::flat::Var;
@@ -15,7 +15,6 @@ use rml_ir::{Type, Value};
 
 use crate::checkpoint::{Checkpoint, Parameters, Policy};
 use crate::engines::{self, Engine};
-use crate::trace::{self, RunOptions};
 
 /// The outputs of one cycle.
 #[derive(Clone, Debug)]
@@ -137,32 +136,6 @@ impl Session {
         self.drain()
     }
 
-    /// Runs the cycles of a table of inputs, as [`run`](crate::run()) does, but from the state that the session is in, and without an end of
-    /// the trace. Returns the outputs of the cycles that became known, in order.
-    ///
-    /// # Errors
-    /// Inputs that do not fit the program; what goes wrong in its run.
-    ///
-    /// ```
-    /// # fn main() -> Result<(), rml::Error> {
-    /// let source = rml::Source::text("sum.rml", "node sum(x: num []) -> (o) o = x + (0.0 fby o);");
-    /// let mut session = rml::Session::new(&rml::compile(&source, &rml::Options::default())?);
-    /// let inputs = rml::Columns::parse(br#"{"x": [1.0, 2.0]}"#, rml::Format::Json, "inputs")?;
-    /// session.run(&inputs, false)?;
-    /// assert_eq!(session.run(&inputs, false)?[1].num("o"), Some(6.0));
-    /// # Ok(()) }
-    /// ```
-    pub fn run(&mut self, inputs: &Columns, allow_nan: bool) -> Result<Vec<Outputs>, Error> {
-        let options = RunOptions { allow_nan, ..RunOptions::default() };
-        let blocks = trace::blocks(&self.program, inputs, &options)?;
-        let mut known = Vec::new();
-        for block in blocks {
-            self.feed_block(&block)?;
-            known.extend(self.drain()?);
-        }
-        Ok(known)
-    }
-
     /// Runs one cycle, one entry for each input in order. The outputs stay where [`Session::drain`] finds them, also those before an
     /// error.
     pub(crate) fn feed_row(&mut self, row: &[Feed]) -> Result<(), Error> {
@@ -257,7 +230,7 @@ impl Session {
     }
 
     /// The outputs that became known since they were last asked for.
-    fn drain(&mut self) -> Result<Vec<Outputs>, Error> {
+    pub(crate) fn drain(&mut self) -> Result<Vec<Outputs>, Error> {
         let rows = self.drain_rows()?;
         Ok(rows.iter().filter_map(|row| self.outputs(row)).collect())
     }

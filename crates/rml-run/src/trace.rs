@@ -16,7 +16,7 @@ use rml_ir::{InputInfo, Shape, Value};
 
 use crate::checkpoint::Parameters;
 use crate::engines::Engine;
-use crate::session::Session;
+use crate::session::{Outputs, Session};
 
 mod vcd;
 
@@ -239,16 +239,6 @@ pub(crate) fn sequences(
     Ok((table.cycles, sequences))
 }
 
-/// The cycles of a table of inputs in blocks.
-pub(crate) fn blocks(program: &Program, inputs: &Columns, options: &RunOptions) -> Result<Vec<Block>, Error> {
-    let table = Table::new(program, inputs, options);
-    let table = table.map_err(|d| Error::from(d).with_sources(program.sources()))?;
-    Ok((0..table.cycles)
-        .step_by(PIECE)
-        .map(|from| table.block(from..table.cycles.min(from + PIECE)))
-        .collect())
-}
-
 /// How many cycles are fed at once: many windows, and little memory beside the trace.
 const PIECE: usize = 4096;
 
@@ -286,6 +276,35 @@ pub(crate) fn run_session(
         Err(error) => (Diagnostics::new(), Some(error)),
     };
     Ok((session, Trace { cycles, values, error, warnings, reserved }))
+}
+
+impl Session {
+    /// Runs the cycles of a table of inputs, as [`run`](crate::run()) does, but from the state that the session is in, and without an end of
+    /// the trace. Returns the outputs of the cycles that became known, in order.
+    ///
+    /// # Errors
+    /// Inputs that do not fit the program; what goes wrong in its run.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), rml::Error> {
+    /// let source = rml::Source::text("sum.rml", "node sum(x: num []) -> (o) o = x + (0.0 fby o);");
+    /// let mut session = rml::Session::new(&rml::compile(&source, &rml::Options::default())?);
+    /// let inputs = rml::Columns::parse(br#"{"x": [1.0, 2.0]}"#, rml::Format::Json, "inputs")?;
+    /// session.run(&inputs, false)?;
+    /// assert_eq!(session.run(&inputs, false)?[1].num("o"), Some(6.0));
+    /// # Ok(()) }
+    /// ```
+    pub fn run(&mut self, inputs: &Columns, allow_nan: bool) -> Result<Vec<Outputs>, Error> {
+        let program = self.program().clone();
+        let options = RunOptions { allow_nan, ..RunOptions::default() };
+        let table = Table::new(&program, inputs, &options).map_err(|d| self.fail(d))?;
+        let mut known = Vec::new();
+        for from in (0..table.cycles).step_by(PIECE) {
+            self.feed_block(&table.block(from..table.cycles.min(from + PIECE)))?;
+            known.extend(self.drain()?);
+        }
+        Ok(known)
+    }
 }
 
 /// The inputs of a run.
