@@ -8,7 +8,7 @@ from typing import Any, Iterable, Mapping
 import numpy as np
 
 from . import _native
-from ._data import Data, _table
+from ._data import Data, Params, _table
 
 __all__ = ["Outputs", "Session", "Waiting"]
 
@@ -143,9 +143,10 @@ class Session:
         """Writes all states to a checkpoint, a safetensors file, in one step."""
         self._native.save(path)
 
-    def load(self, path: str | os.PathLike[str]) -> None:
-        """Reads states from a checkpoint. It must hold all parameters; other states are taken where they are there and fit."""
-        self._native.load(os.fspath(path))
+    def load(self, params: Params) -> None:
+        """Takes states from a checkpoint, or from a dict such as `states` of another session. All parameters must be there; other states are
+        taken where they are there and fit."""
+        self._native.load(dict(params) if isinstance(params, Mapping) else os.fspath(params))
 
 
 def _rows(rows: Iterable[tuple[int, dict[str, np.ndarray[Any, Any] | None]]]) -> list[Outputs]:

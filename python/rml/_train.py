@@ -78,6 +78,8 @@ class Epoch:
     """How long it took."""
     states: dict[str, np.ndarray[Any, Any]] = field(repr=False)
     """All states at its end by path, parameters included: what a checkpoint holds. `infer`, `grad` and sessions take them as `params`."""
+    parameters: tuple[str, ...] = field(repr=False)
+    """The paths of the parameters among them."""
     best: Best | None = None
     """The best one so far, if that is looked for."""
     windows: int | None = None
@@ -90,6 +92,11 @@ class Epoch:
         """The training loss, if an output is called that."""
         return self.train["loss"]
 
+    @property
+    def params(self) -> dict[str, np.ndarray[Any, Any]]:
+        """The parameters by path."""
+        return {path: self.states[path] for path in self.parameters}
+
 
 @dataclass(frozen=True)
 class Report:
@@ -99,6 +106,8 @@ class Report:
     """The epochs or reports."""
     states: dict[str, np.ndarray[Any, Any]] = field(repr=False)
     """All states at the end, parameters included."""
+    parameters: tuple[str, ...] = field(repr=False)
+    """The paths of the parameters among them."""
     interrupted: bool
     """Whether `Training.close` ended it."""
     is_met: bool | None
@@ -109,6 +118,11 @@ class Report:
     """The best epoch or report, if that was looked for."""
     saved: bool
     """Whether a checkpoint was written."""
+
+    @property
+    def params(self) -> dict[str, np.ndarray[Any, Any]]:
+        """The parameters at the end by path."""
+        return {path: self.states[path] for path in self.parameters}
 
 
 def _best(of: tuple[str, float, int] | None) -> Best | None:
@@ -151,6 +165,8 @@ class Training(Iterator[Epoch]):
     def __next__(self) -> Epoch:
         while (event := self._native.event()) is not None:
             kind = event.pop("kind")
+            if "parameters" in event and "states" in event:
+                event["parameters"] = tuple(event["parameters"])
             if kind == "start":
                 self._begun = TrainInfo(**event)
             elif kind == "batch" and self._on_batch:

@@ -135,8 +135,8 @@ enum Event {
     End(Box<Result<TrainReport, Error>>, Held),
 }
 
-/// All states by path.
-type Held = Vec<(Arc<str>, Value)>;
+/// All states by path, and whether each is a parameter.
+type Held = Vec<(Arc<str>, Value, bool)>;
 
 /// Tells of the training, and ends it where nobody listens any more.
 struct Teller {
@@ -168,7 +168,14 @@ impl Observer for Teller {
 
     fn learned(&mut self, session: &Session) {
         // Where states cannot be read the checkpoint says why.
-        self.learned = session.states().map(|states| states.into_iter().collect()).unwrap_or_default();
+        let flat = session.program().flat();
+        let is_parameter = |key: &str| flat.states.get(key).is_some_and(|state| state.parameter);
+        let held = |(key, value): (Arc<str>, Value)| {
+            let parameter = is_parameter(&key);
+            (key, value, parameter)
+        };
+        self.learned =
+            session.states().map(|states| states.into_iter().map(held).collect()).unwrap_or_default();
     }
 
     fn epoch(&mut self, summary: &EpochSummary) {
@@ -285,7 +292,7 @@ impl Training {
             Event::Epoch(summary, learned) => {
                 put("epoch")?;
                 epoch(&dict, *summary)?;
-                dict.set_item("states", states(py, learned)?)?;
+                put_learned(&dict, learned)?;
             }
             Event::Warning(diagnostic, sources) => {
                 put("warning")?;
@@ -300,7 +307,7 @@ impl Training {
                 dict.set_item("out_of_patience", report.out_of_patience)?;
                 dict.set_item("best", report.best.map(|b| (b.metric.clone(), b.value(), b.epoch)))?;
                 dict.set_item("saved", report.saved)?;
-                dict.set_item("states", states(py, learned)?)?;
+                put_learned(&dict, learned)?;
             }
         }
         Ok(Some(dict))
@@ -316,6 +323,13 @@ impl Drop for Training {
     fn drop(&mut self) {
         self.interrupt.store(true, Ordering::SeqCst);
     }
+}
+
+/// All states, and the paths of the parameters among them.
+fn put_learned(dict: &Bound<'_, PyDict>, learned: Held) -> PyResult<()> {
+    let parameters = learned.iter().filter(|(.., parameter)| *parameter).map(|(key, ..)| key.to_string());
+    dict.set_item("parameters", parameters.collect::<Vec<_>>())?;
+    dict.set_item("states", states(dict.py(), learned.into_iter().map(|(key, value, _)| (key, value)))?)
 }
 
 fn epoch(dict: &Bound<'_, PyDict>, summary: EpochSummary) -> PyResult<()> {

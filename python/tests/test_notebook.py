@@ -16,8 +16,9 @@ def test_a_notebook_runs(path):
     assert all(not cell.get("outputs") for cell in notebook.cells), "notebooks are kept without outputs"
     NotebookClient(notebook, timeout=300, resources={"metadata": {"path": path.parent}}).execute()
     shown = [output.get("data", {}).get("text/html", "") for cell in notebook.cells for output in cell.get("outputs", [])]
-    assert any("<svg" in html for html in shown), "the chronogram is drawn"
-    assert any("bounded, no look-ahead" in html for html in shown), "the verdict is shown"
+    assert any("plan: " in html for html in shown), "a verdict is shown"
+    if path.name == "tour.ipynb":
+        assert any("<svg" in html for html in shown), "the chronogram is drawn"
 
 
 def test_there_are_notebooks():

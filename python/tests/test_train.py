@@ -99,7 +99,8 @@ def test_one_epoch_for_each_that_is_asked_for(data):
     training = rml.train(NET, data, epochs=1000, batch=8)
     first = next(training)
     assert training.info.train_windows + training.info.test_windows == 40
-    assert training.info.parameters == sum(value.size for value in first.states.values())
+    assert training.info.parameters == sum(value.size for value in first.params.values())
+    assert first.params.keys() == rml.compile(NET, node="train", batch=8).parameters.keys()
     second = next(training)
     assert (first.epoch, second.epoch) == (1, 2) and training.report is None
     assert any((first.states[key] != second.states[key]).any() for key in first.states)
