@@ -28,6 +28,10 @@ def _refused(code: str, message: str, *notes: str) -> Error:
 def _array(what: str, value: Any) -> np.ndarray[Any, Any]:
     """The array that NumPy makes of a value; one of another library is shared where it lets itself be (DLPack)."""
     try:
+        if isinstance(value, np.ma.MaskedArray):
+            if np.ma.is_masked(value):
+                raise _refused("input-type", f"{what} is masked", "a value is there as a whole; `None` is an absent one")
+            return np.ma.getdata(value)
         if hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
             return np.from_dlpack(value)
         return np.asarray(value)

@@ -30,9 +30,9 @@ impl Table<'_> {
     pub(crate) fn columns(self, py: Python<'_>) -> PyResult<Columns> {
         match self {
             Table::Files(files) if !files.is_empty() => unlocked(py, || Columns::read_all(&files)),
-            Table::Files(_) => Ok(Columns::new("the inputs")),
+            Table::Files(_) => Ok(Columns::new("the table")),
             Table::Columns(given) => {
-                let mut columns = Columns::new("the inputs");
+                let mut columns = Columns::new("the table");
                 for (name, rows, count, present) in given {
                     let Some(data) = Array::elements_of(&rows) else {
                         let dtype = rows.getattr("dtype")?;

@@ -23,9 +23,10 @@ impl Array {
     /// What is no array of truth values, integers or numbers.
     pub(crate) fn read(what: &str, from: &Bound<'_, PyAny>, wanted: DType) -> PyResult<Self> {
         let py = from.py();
+        let plain = from.get_type().is(py.get_type::<PyUntypedArray>());
         let array = match from.cast::<PyUntypedArray>() {
-            Ok(array) => array.clone(),
-            Err(_) => py.import("rml._data")?.getattr("_array")?.call1((what, from))?.cast_into()?,
+            Ok(array) if plain => array.clone(),
+            _ => py.import("rml._data")?.getattr("_array")?.call1((what, from))?.cast_into()?,
         };
         let Some(data) = Self::elements_of(&array) else {
             let dtype = array.getattr("dtype")?.to_string();

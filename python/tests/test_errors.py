@@ -50,6 +50,8 @@ def test_files(tmp_path):
         ({"x": [[1], [2, 3]]}, "input-type"),
         ({"x": np.datetime64("2026-01-01")}, "input-type"),
         ({"x": 2**70}, "input-type"),
+        ({"x": np.ma.masked}, "input-type"),
+        ({"x": np.ma.MaskedArray(1.0, mask=True)}, "input-type"),
         ({"x": np.uint64(2**64 - 1)}, "input-type"),
     ],
 )
