@@ -1,4 +1,5 @@
-//! `cargo xtask environments`: steps of environments made anew by Gymnasium, which those of the library are compared with.
+//! `cargo xtask environments`: steps of environments made anew by Gymnasium, which those of the library are compared with, and an agent that
+//! learns from one of Gymnasium's.
 
 use std::process::Command;
 
@@ -32,13 +33,22 @@ pub(crate) fn environments_if_possible() -> Result<(), String> {
     }
 }
 
-/// Makes the environment if need be, has Gymnasium take steps, and runs the test on them.
+/// Makes the environment if need be, has Gymnasium take steps, and runs the tests on them and on an agent that Gymnasium talks to.
 pub(crate) fn environments() -> Result<(), String> {
     let _lock = LIBRARIES.lock()?;
     let python = LIBRARIES.interpreter()?;
     let made = setup::cache_folder()?.join(LIBRARIES.name).join("steps");
     let mut script = Command::new(&python);
     step("environments: steps", script.arg(root().join(FOLDER).join("generate.py")).arg(&made).args(ARGS))?;
-    let mut tests = cargo(&["test", "--package", "rml-cli", "--test", "environments", "--quiet"]);
-    step("environments: tests", tests.env("RML_ENVIRONMENTS", &made))
+    let mut tests = cargo(&[
+        "test",
+        "--package",
+        "rml-cli",
+        "--test",
+        "environments",
+        "--test",
+        "train_stream",
+        "--quiet",
+    ]);
+    step("environments: tests", tests.env("RML_ENVIRONMENTS", &made).env("RML_GYMNASIUM", &python))
 }

@@ -4,7 +4,7 @@
 //!   needs neither XLA nor libtorch nor Python.
 //! - `setup`: fetches XLA or libtorch, and builds the backend against it.
 //! - `startup`: what the backends cost a program that does not use them.
-//! - `environments`: has Gymnasium take steps anew, and compares the environments of the library with them.
+//! - `environments`: has Gymnasium take steps anew, and compares the environments of the library with them; lets an agent learn from Gymnasium's.
 //! - `weights`: has PyTorch, Keras and flax make weights and outputs anew, and compares `rml params` with them.
 //! - `python`: installs the Python package with pip, and runs its tests.
 //! - `logs`: has TensorBoard read what a training logs.
@@ -61,7 +61,7 @@ commands:
   python  install NumPy, pytest, Gymnasium and Jupyter's kernel (once, into the same folder), install the Python package, and test it
   logs    install TensorBoard (once, into the same folder), and have it read what `rml train --log` writes
   environments
-          install Gymnasium (once, into the same folder), have it take steps, and compare the environments of the library with them
+          install Gymnasium (once, into the same folder), have it take steps, compare the environments of the library with them, and let an agent learn from it
   bench   time calls, preparation and start-up of the backends that are set up, and write the table of docs/performance.md
   bench --save NAME [--at COMMIT]
           keep the benchmark of this tree, or of a commit, as a program

@@ -5,7 +5,7 @@ use std::io::IsTerminal as _;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use rml::{Diagnostic, EpochSummary, Metrics, Observer, Progress, Ran, Sources, TrainInfo};
+use rml::{Diagnostic, EpochSummary, Metrics, Observer, ParameterStats, Progress, Ran, Sources, TrainInfo};
 
 use crate::output::Output;
 
@@ -20,6 +20,8 @@ pub(crate) struct Display<'a> {
     epochs: Option<u64>,
     /// What was reported.
     seen: Vec<EpochSummary>,
+    /// Whether standard output has answers, and what programs read of the progress goes to standard error.
+    has_answers: bool,
 }
 
 /// How many epochs the bar shows by heights.
@@ -28,7 +30,12 @@ const SHOWN: usize = 16;
 impl<'a> Display<'a> {
     pub(crate) fn new(output: &'a mut Output) -> Self {
         let terminal = std::io::stderr().is_terminal() && !output.json();
-        Self { output, terminal, bar: None, epochs: None, seen: Vec::new() }
+        Self { output, terminal, bar: None, epochs: None, seen: Vec::new(), has_answers: false }
+    }
+
+    /// For a command that answers lines on standard output. A bar would be in the way of who types them.
+    pub(crate) fn beside_answers(output: &'a mut Output) -> Self {
+        Self { terminal: false, has_answers: true, ..Self::new(output) }
     }
 
     /// Takes the bar away, and gives what was reported.
@@ -79,6 +86,7 @@ impl Observer for Display<'_> {
                 info.train_windows, info.validation_windows, info.test_windows
             ),
             Some(_) => format!("{} windows to train on, {} to test", info.train_windows, info.test_windows),
+            None if self.has_answers => format!("{} cycles a report", info.train_windows),
             None => format!("{} windows a report, {} to evaluate it", info.train_windows, info.test_windows),
         };
         let plural = if info.parameters == 1 { "" } else { "s" };
@@ -113,11 +121,18 @@ impl Observer for Display<'_> {
     fn epoch(&mut self, summary: &EpochSummary) {
         self.seen.push(summary.clone());
         if self.output.json() {
-            // A reader that went away does not stop a training that is to be saved.
-            let _ = self.output.print_json(&summary.json_line());
+            if self.has_answers {
+                self.output.note_json(&summary.json_line());
+            } else {
+                // A reader that went away does not stop a training that is to be saved.
+                let _ = self.output.print_json(&summary.json_line());
+            }
             return;
         }
         let mut text = match (summary.ran, self.epochs) {
+            (Some(Ran { cycles, .. }), _) if self.has_answers => {
+                format!("report {}  {cycles} cycles  ", summary.epoch)
+            }
             (Some(Ran { windows, cycles }), _) => {
                 format!("report {}  {windows} windows  {cycles} cycles  ", summary.epoch)
             }
@@ -129,6 +144,13 @@ impl Observer for Display<'_> {
         text.push_str(&metrics("", &summary.train, "  "));
         text.push_str(&metrics("validation ", &summary.validation, "  "));
         text.push_str(&metrics("test ", &summary.test, "  "));
+        if !summary.parameters.is_empty() {
+            let total = |number: fn(&ParameterStats) -> f64| {
+                summary.parameters.values().map(|stats| number(stats).powi(2)).sum::<f64>().sqrt()
+            };
+            let (norm, update) = (total(|stats| stats.norm), total(|stats| stats.update));
+            let _ = write!(text, "parameters {norm:.4}  update {update:.4}  ");
+        }
         let _ = write!(text, "{:.1} s", summary.seconds);
         let preparing = (summary.compiled.time + summary.compiled.load_time).as_secs_f64();
         if preparing >= 0.05 {

@@ -162,6 +162,47 @@ fn learning_curves_are_drawn_however_the_training_ends() {
     folder.rml("train l.rml --data d.json --plot no/folder/c.svg").fails(1, &["unwritable-file"]);
 }
 
+#[test]
+fn a_log_tells_what_parameters_are_like() {
+    let folder = folder();
+    let train = |flags: &str| folder.rml(&format!("train p.rml --report 2 --allow-nan --stats {flags}"));
+    let run = train("--windows 4 --log a --save s");
+    assert!(run.err.contains("parameters 2.0000  update 2.0000"), "{}", run.err);
+    run.ok();
+    train("--windows 5 --log a --resume s").ok();
+    // `k` is N after window N.
+    let stats = |log: &str| {
+        lines(&folder, log).iter().map(|line| line["parameters"]["moving_0.k"].clone()).collect::<Vec<_>>()
+    };
+    let expected = |k: f64, update: f64| json!({"mean": k, "std": 0.0, "norm": k, "update": update});
+    assert_eq!(stats("a"), [expected(2.0, 2.0), expected(4.0, 2.0), expected(5.0, 1.0)]);
+    let table = table(&folder, "a");
+    let columns = ",test.k,moving_0.k.mean,moving_0.k.std,moving_0.k.norm,moving_0.k.update";
+    assert!(table[0].ends_with(columns), "{}", table[0]);
+    assert!(table[3].ends_with(",5.0,0.0,5.0,1.0"), "{}", table[3]);
+    let events = std::fs::read(folder.path("a/events.out.tfevents.rml")).expect("events");
+    let tag = b"parameters/moving_0.k/update";
+    assert_eq!(events.windows(tag.len()).filter(|bytes| bytes == tag).count(), 3);
+    // Statistics change nothing.
+    train("--windows 5 --save t --log b").ok();
+    folder.rml("train p.rml --report 2 --allow-nan --windows 5 --save u").ok();
+    let bytes = |name: &str| std::fs::read(folder.path(name)).expect("a checkpoint");
+    assert!(bytes("t") == bytes("u"));
+    // Two elements: 3 and 5.
+    let two = PARABOLA
+        .replace("param(0.0)", "param([2.0, 4.0])")
+        .replace("loss, root", "loss")
+        .replace("  root = sqrt(0.0 - k);\n", "")
+        .replace("diff_moving(true, 1.0)", "diff_moving(true, [1.0, 1.0])")
+        .replace("(k - 2.0) * (k - 2.0)", "sum(k)");
+    let folder = folder.file("two.rml", two);
+    let out = folder.rml("train two.rml --windows 1 --report 1 --stats --test 0 --message-format json").ok();
+    let line: Value = serde_json::from_str(out.lines().next().expect("a line")).expect("JSON");
+    let stats = &line["parameters"]["moving_0.k"];
+    assert_eq!((&stats["mean"], &stats["std"]), (&json!(4.0), &json!(1.0)));
+    assert_eq!((&stats["norm"], &stats["update"]), (&json!(34.0_f64.sqrt()), &json!(2.0_f64.sqrt())));
+}
+
 /// Where `RML_TENSORBOARD` names a Python with TensorBoard, as `cargo xtask logs` sets it.
 #[test]
 fn tensorboard_reads_the_events() {

@@ -21,7 +21,7 @@ use crate::runner::{Averages, Family, Metrics, Runner, asked_batch, batch_size, 
 use crate::{checkpoint, fingerprint};
 
 mod kept;
-mod lines;
+pub(crate) mod lines;
 mod states;
 pub(crate) mod stream;
 

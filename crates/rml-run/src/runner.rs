@@ -12,7 +12,7 @@ use rml_data::{Column, Columns, Windows};
 use rml_driver::{
     BATCH, Options, Program, Source, Stacked, analyse, compile, interfaces, keep_inputs, stacked,
 };
-use rml_engine::{Feeding, Outputs, Use};
+use rml_engine::{Feeding, Outputs, Row, Status, Use};
 use rml_ir::typed::StaticValue;
 use rml_ir::{DType, Value};
 
@@ -291,6 +291,17 @@ impl Averages {
             }
         }
         Ok(())
+    }
+
+    /// Adds a row of outputs.
+    pub(crate) fn add_row(&mut self, row: &Row) {
+        let entries = self.names.iter().zip(self.sums.iter_mut().zip(&mut self.weights));
+        for ((name, (sum, weight)), status) in entries.zip(&row.values) {
+            if let (Some(_), Status::Value(v)) = (name, status) {
+                *sum += number(v);
+                *weight += 1;
+            }
+        }
     }
 
     /// The averages by name; outputs that were never present have none.

@@ -18,6 +18,7 @@ pub(crate) mod plot;
 mod records;
 mod resume;
 mod start;
+pub(crate) mod stream;
 pub(crate) mod sweep;
 mod test;
 mod training;

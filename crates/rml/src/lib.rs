@@ -7,7 +7,7 @@
 //! | know a program before it runs | [`check_report`], [`analyse`]; [`doc`] for its nodes and those of the library |
 //! | run on slices | a [`Stepper`], cycle by cycle or window by window, without allocation |
 //! | run | a [`Session`] cycle by cycle, which takes a [`Feed`] for each input; [`run`] over a table of [`Columns`] to a [`Trace`] |
-//! | train and infer | [`train`](fn@train) and [`infer`](fn@infer) over windows of data; [`sweep`](fn@sweep) for several seeds and settings; a [`Stream`] of lines; states in a [`Checkpoint`] |
+//! | train and infer | [`train`](fn@train) and [`infer`](fn@infer) over windows of data; [`sweep`](fn@sweep) for several seeds and settings; a [`TrainStream`] learns from lines; a [`Stream`] of lines; states in a [`Checkpoint`] |
 //! | differentiate | [`grad`](fn@grad); [`gradcheck`] compares it with finite differences |
 //! | read and write data | [`Columns`] in the [`Format`] of a file; [`write_output`] |
 //! | exchange weights | [`import_params`] and [`export_params`] by a [`Mapping`] between parameters and a [`TensorFile`] |
@@ -39,11 +39,11 @@ pub use rml_run::{
     Best, CExport, CMath, CProgram, Cell, CheckOptions, Checked, Checkpoint, Criterion, Direction, Element,
     Ending, Engine, EpochSummary, Evaluate, ExportedModel, GradCheck, GradOptions, Gradients, Imported,
     InferOptions, InferReport, InputPort, Length, Metrics, ModelFormat, Observer, OutputPort, Outputs,
-    Parameters, PlanShape, Position, ProfileReport, Progress, Ran, RunOptions, RunOutcome, RunState, Session,
-    Settings, Split, Spread, Stepper, Stream, SweepObserver, SweepOptions, SweepReport, SweepRow, TestSplit,
-    Trace, TrainInfo, TrainOptions, TrainReport, Until, Validate, chronogram, export_c, export_model,
-    export_params, grad, gradcheck, import_params, infer, learning_curves, params, run, sparkline, sweep,
-    train,
+    ParameterStats, Parameters, PlanShape, Position, ProfileReport, Progress, Ran, RunOptions, RunOutcome,
+    RunState, Session, Settings, Split, Spread, Stepper, Stream, StreamEnd, SweepObserver, SweepOptions,
+    SweepReport, SweepRow, TestSplit, Trace, TrainInfo, TrainOptions, TrainReport, TrainStream, Until,
+    Validate, chronogram, export_c, export_model, export_params, grad, gradcheck, import_params, infer,
+    learning_curves, params, run, sparkline, sweep, train,
 };
 pub use rml_weights::{
     ExportOptions, FileTensor, LayoutInfo, Mapping, ParamInfo, ParamList, Stored, Summary, TensorFile,

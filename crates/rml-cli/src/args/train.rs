@@ -9,8 +9,8 @@ use crate::values;
 
 /// `rml train`.
 #[derive(Args, Debug)]
-#[command(group(clap::ArgGroup::new("source").required(true).multiple(true).args(["data", "windows", "cycles", "until"])))]
-#[command(group(clap::ArgGroup::new("own").multiple(true).args(["windows", "cycles", "until"]).conflicts_with_all(["data", "epochs", "no_shuffle"])))]
+#[command(group(clap::ArgGroup::new("source").required(true).multiple(true).args(["data", "windows", "cycles", "until", "stream"])))]
+#[command(group(clap::ArgGroup::new("own").multiple(true).args(["windows", "cycles", "until", "stream"]).conflicts_with_all(["data", "epochs", "no_shuffle"])))]
 #[command(group(clap::ArgGroup::new("several").multiple(true).args(["seeds", "sweep"]).requires("runs")))]
 #[command(group(clap::ArgGroup::new("kept").multiple(true).args(["save", "runs"])))]
 pub(crate) struct Train {
@@ -28,10 +28,16 @@ pub(crate) struct Train {
     /// Without data: train until metrics of the reports are so, e.g. 'length >= 475 for 5' (reports in a row); exit code 1 if they never are
     #[arg(long, value_name = "CONDITION")]
     pub(crate) until: Option<String>,
-    /// Without data: how many windows are averaged in a report; by default 100, or that of the checkpoint
-    #[arg(long, value_name = "WINDOWS", value_parser = values::positive, requires = "own")]
+    /// Read one JSON object a cycle from standard input, answer each as soon as it is determined, and learn meanwhile
+    #[arg(long, conflicts_with_all = ["windows", "test", "evaluate", "several", "runs"])]
+    pub(crate) stream: bool,
+    /// With --stream: end at the first line that is refused
+    #[arg(long, requires = "stream")]
+    pub(crate) strict: bool,
+    /// Without data: how many windows are averaged in a report; by default 100, or that of the checkpoint. With --stream: how many cycles; by default 1000
+    #[arg(long, value_name = "N", value_parser = values::positive, requires = "own")]
     pub(crate) report: Option<usize>,
-    /// Without data: the most cycles that a window may have
+    /// Without data: the most cycles that a window may have, or that may wait for later ones
     #[arg(long, value_name = "CYCLES", default_value_t = rml::InferOptions::LOOK_AHEAD, value_parser = values::positive, requires = "own")]
     pub(crate) look_ahead: usize,
     /// The node to train; by default train, or that of the checkpoint
@@ -73,6 +79,9 @@ pub(crate) struct Train {
     /// Log each epoch or report in that folder, as metrics.jsonl, metrics.csv and events for TensorBoard; a resumed run goes on in it
     #[arg(long, value_name = "DIR")]
     pub(crate) log: Option<PathBuf>,
+    /// Tell of each epoch or report the mean, the deviation and the norm of each parameter, and the norm of what was added to it; in the log and in JSON lines
+    #[arg(long)]
+    pub(crate) stats: bool,
     /// Draw the learning curves of this run there, however it ends: a name with .svg at its end
     #[arg(long, value_name = "FILE.svg", value_parser = values::svg)]
     pub(crate) plot: Option<PathBuf>,

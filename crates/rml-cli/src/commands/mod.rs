@@ -15,6 +15,7 @@ mod show;
 mod stream;
 mod sweep;
 mod train;
+mod train_stream;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -40,6 +41,7 @@ pub(crate) fn run(command: &Command, output: &mut Output) -> Result<(), Stop> {
         Command::Fmt(args) => fmt::fmt(args, output),
         Command::Train(args) => match &args.runs {
             Some(folder) => sweep::sweep(args, folder, output),
+            None if args.stream => train_stream::train(args, output),
             None => train::train(args, output),
         },
         Command::Infer(args) => infer::infer(args, output),

@@ -13,7 +13,7 @@ const MAX_LINE: u64 = 64 << 20;
 /// such line ends the stream.
 pub(super) fn stream(mut stream: Stream, strict: bool, output: &mut Output) -> Result<(), Stop> {
     output.report(stream.warnings(), stream.sources());
-    let mut lines = Lines { input: io::stdin().lock(), number: 0, bytes: Vec::new() };
+    let mut lines = Lines::new(io::stdin().lock());
     let mut refused = 0_u64;
     loop {
         let answers = match lines.next() {
@@ -39,6 +39,11 @@ pub(super) fn stream(mut stream: Stream, strict: bool, output: &mut Output) -> R
     if let Some(error) = ending.error {
         return Err(error.into());
     }
+    ended(refused, output)
+}
+
+/// The end of a stream of which so many lines were refused.
+pub(super) fn ended(refused: u64, output: &mut Output) -> Result<(), Stop> {
     if refused == 0 {
         return Ok(());
     }
@@ -56,7 +61,7 @@ fn broken_off(stream: Stream, error: Error, output: &mut Output) -> Result<(), S
 }
 
 /// The answer to a line that is refused: `{"line": 3, "error": {"code": ..}}`.
-fn refusal(error: &Error, line: u64) -> String {
+pub(super) fn refusal(error: &Error, line: u64) -> String {
     let findings = error.diagnostics();
     let first = findings.iter().find(|d| d.is_error()).or(findings.iter().next());
     let error = first.map_or(serde_json::Value::Null, |d| rml_render::json_object(d, error.sources()));
@@ -64,7 +69,7 @@ fn refusal(error: &Error, line: u64) -> String {
 }
 
 /// The error with the line that it is about.
-fn within(error: Error, line: u64) -> Error {
+pub(super) fn within(error: Error, line: u64) -> Error {
     let (sources, mut findings) = error.into_parts();
     for d in &mut findings.0 {
         d.message = format!("line {line} of standard input: {}", d.message);
@@ -72,21 +77,25 @@ fn within(error: Error, line: u64) -> Error {
     Error::new(findings, sources)
 }
 
-fn print(lines: &[String], output: &mut Output) -> Result<(), Stop> {
+pub(super) fn print(lines: &[String], output: &mut Output) -> Result<(), Stop> {
     if lines.is_empty() { Ok(()) } else { output.print_json(&lines.join("\n")) }
 }
 
 /// The lines of an input.
-struct Lines<R> {
+pub(super) struct Lines<R> {
     input: R,
     /// The number of the line that was read last, from 1.
-    number: u64,
+    pub(super) number: u64,
     bytes: Vec<u8>,
 }
 
 impl<R: BufRead> Lines<R> {
+    pub(super) fn new(input: R) -> Self {
+        Self { input, number: 0, bytes: Vec::new() }
+    }
+
     /// Reads the next line; `None` at the end. The inner error is about that line alone, the outer one about the input.
-    fn next(&mut self) -> Result<Option<Result<&str, Diagnostic>>, Diagnostic> {
+    pub(super) fn next(&mut self) -> Result<Option<Result<&str, Diagnostic>>, Diagnostic> {
         let broken = |e: io::Error| unreadable("standard input", &e);
         self.bytes.clear();
         self.number += 1;
@@ -131,7 +140,7 @@ mod tests {
         let mut text = b"{}\n\xff\n".to_vec();
         text.resize(text.len() + (64 << 20) + 5, b' ');
         text.extend(b"\nlast");
-        let mut lines = Lines { input: &text[..], number: 0, bytes: Vec::new() };
+        let mut lines = Lines::new(&text[..]);
         let mut all = Vec::new();
         while let Some(line) = lines.next().expect("memory can be read") {
             let line = line.map(str::to_owned).map_err(|d| d.message);

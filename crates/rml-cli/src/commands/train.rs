@@ -28,6 +28,16 @@ pub(crate) fn train(args: &Train, output: &mut Output) -> Result<(), Stop> {
     for file in [&args.save, &args.best, &args.plot].into_iter().flatten() {
         super::check_output(file, &source, data.iter().chain(&validation).map(Some))?;
     }
+    check_metric(args)?;
+    let signals = listen()?;
+    let inputs = data.iter().chain(&validation).chain(&args.resume).map(Some);
+    let measuring = Measuring::begin(&args.profiling, &source, inputs, args.save.as_ref())?;
+    let outcome = train_measured(args, &source, &signals, &measuring, output);
+    measuring.end(outcome, output)
+}
+
+/// `--metric` needs something that compares by it.
+pub(super) fn check_metric(args: &Train) -> Result<(), Stop> {
     if args.metric.is_some() && args.best.is_none() && args.patience.is_none() {
         let d = Diagnostic::error(
             codes::run::BAD_OPTION,
@@ -37,11 +47,7 @@ pub(crate) fn train(args: &Train, output: &mut Output) -> Result<(), Stop> {
             .help("keep the best parameters (`--best FILE`), or end without a better epoch (`--patience N`)")
             .into());
     }
-    let signals = listen()?;
-    let inputs = data.iter().chain(&validation).chain(&args.resume).map(Some);
-    let measuring = Measuring::begin(&args.profiling, &source, inputs, args.save.as_ref())?;
-    let outcome = train_measured(args, &source, &signals, &measuring, output);
-    measuring.end(outcome, output)
+    Ok(())
 }
 
 fn train_measured(
@@ -81,7 +87,7 @@ fn train_measured(
 }
 
 /// Training ended, and what it was to go on for is not so.
-fn missed(until: &Until, report: &TrainReport) -> Diagnostic {
+pub(super) fn missed(until: &Until, report: &TrainReport) -> Diagnostic {
     let d = Diagnostic::error(codes::run::GOAL_MISSED, format!("training ended before `{until}`"));
     let d = match report.epochs.last().and_then(|last| last.ran.map(|ran| (last, ran))) {
         Some((last, ran)) => {
@@ -136,6 +142,7 @@ pub(super) fn options(args: &Train, signals: &Signals, engine: Engine) -> Result
         patience: args.patience.map(|n| n as u64),
         criterion: args.metric.clone(),
         log: args.log.clone(),
+        stats: args.stats,
         resume: args.resume.clone(),
         engine,
         interrupt: Some(Arc::clone(&signals.any)),
@@ -147,7 +154,7 @@ pub(super) fn listen() -> Result<Signals, Stop> {
     Signals::listen().map_err(|e| super::deaf(&e).into())
 }
 
-fn interruption(args: &Train, report: &TrainReport) -> String {
+pub(super) fn interruption(args: &Train, report: &TrainReport) -> String {
     match &args.save {
         Some(file) if report.saved => {
             let file = file.display();
@@ -176,7 +183,7 @@ fn compiled(compiled: &Compiled) -> String {
 }
 
 /// Which epoch or report was the best, and whether it ended the training.
-fn best(args: &Train, report: &TrainReport) -> String {
+pub(super) fn best(args: &Train, report: &TrainReport) -> String {
     let Some(best) = &report.best else { return String::new() };
     let what = if !args.data.is_empty() { "epoch" } else { "report" };
     let metric = best.metric.replacen("train.", "", 1).replacen('.', " ", 1);

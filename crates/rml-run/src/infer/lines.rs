@@ -12,17 +12,17 @@ use crate::session::unknown_input;
 
 /// How values stand in lines.
 #[derive(Debug)]
-pub(super) struct Format {
+pub(crate) struct Format {
     /// Whether an input or output loses its first dimension outside.
-    pub(super) single: bool,
+    pub(crate) single: bool,
     /// The outputs that do.
-    pub(super) stacked: Vec<String>,
-    pub(super) allow_nan: bool,
+    pub(crate) stacked: Vec<String>,
+    pub(crate) allow_nan: bool,
 }
 
 impl Format {
     /// What each input of the running program is in a line; `whole` is the program with all its inputs.
-    pub(super) fn row(
+    pub(crate) fn row(
         &self,
         line: &Line,
         whole: &Program,
@@ -46,7 +46,7 @@ impl Format {
     }
 
     /// A row of outputs as an object; what is not determined is `"?"`.
-    pub(super) fn answer(&self, running: &Program, row: &Row) -> String {
+    pub(crate) fn answer(&self, running: &Program, row: &Row) -> String {
         let mut out = format!("{{\"cycle\": {}", row.cycle);
         for (info, status) in running.outputs().iter().zip(&row.values) {
             out.push_str(", ");
@@ -67,10 +67,10 @@ impl Format {
 }
 
 /// The object that a line is: cells by name.
-pub(super) type Line = IndexMap<String, Cell>;
+pub(crate) type Line = IndexMap<String, Cell>;
 
 /// Reads a line.
-pub(super) fn object(line: &str) -> Result<Line, Diagnostic> {
+pub(crate) fn object(line: &str) -> Result<Line, Diagnostic> {
     // It is one line, so that its number would say nothing.
     cells(line).map_err(|ill| {
         Diagnostic::error(codes::MALFORMED_DATA, "the line is not a JSON object")

@@ -7,7 +7,7 @@ use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Diagnostics, Error, Sources, memory};
 use rml_data::Feed;
 use rml_driver::{Program, keep_inputs};
-use rml_engine::{End, Feeding, Use};
+use rml_engine::{End, Feeding, Row, Use};
 
 use super::lines::{Format, Line, object};
 use super::states::inherited;
@@ -99,10 +99,10 @@ impl Stream {
         }
         let line = object(line)?;
         if let Some(running) = &mut self.running {
-            return running.step(&line, &self.program, &self.format);
+            return running.answer(&line, &self.program, &self.format);
         }
         let mut running = self.start(&line)?;
-        let answers = running.step(&line, &self.program, &self.format)?;
+        let answers = running.answer(&line, &self.program, &self.format)?;
         self.running = Some(running);
         Ok(answers)
     }
@@ -110,10 +110,7 @@ impl Stream {
     /// Whether no line will be accepted any more, since too many cycles wait for later ones, or so many that no memory is left, or since
     /// a backend could not compute again what it had computed before.
     pub fn is_stuck(&self) -> bool {
-        let is_full = |session: &Session| session.open_cycles() >= self.look_ahead as u64;
-        self.running
-            .as_ref()
-            .is_some_and(|r| r.out_of_memory || is_full(&r.session) || r.session.has_failed())
+        self.running.as_ref().is_some_and(Running::is_stuck)
     }
 
     /// The program for the inputs that the first line names.
@@ -134,10 +131,9 @@ impl Stream {
             .help("name every input in the first line, with null where it is absent");
             return Err(Error::from(d).with_sources(program.sources()));
         }
-        let stream = Use::new(Feeding::Stream { look_ahead: Some(self.look_ahead) });
-        let mut session = Session::open(&program, &self.engine, &stream)?;
-        session.restore(&self.checkpoint, Policy::Inference)?;
-        Ok(Running { session, open: VecDeque::new(), out_of_memory: false })
+        let mut running = Running::open(&program, &self.engine, self.look_ahead)?;
+        running.session.restore(&self.checkpoint, Policy::Inference)?;
+        Ok(running)
     }
 
     /// The end of the input. On a closed trace, that is known to be complete, what still waited takes its last value; on an open
@@ -161,7 +157,7 @@ impl Stream {
 }
 
 /// Asks for the text of an answer, which the program's outputs are as large in every cycle.
-fn ask_for_answers(program: &Program) -> Result<(), Error> {
+pub(crate) fn ask_for_answers(program: &Program) -> Result<(), Error> {
     /// Digits, sign, exponent, comma; a text is copied where it grows.
     const ELEMENT: u64 = 3 * 24;
     let elements = program.outputs().iter().map(|o| o.ty.shape.len() as u64).fold(0, u64::saturating_add);
@@ -173,34 +169,58 @@ fn ask_for_answers(program: &Program) -> Result<(), Error> {
 
 /// A running program, and what its open cycles were fed with, so that a cycle that fails can be taken back.
 #[derive(Debug)]
-struct Running {
-    session: Session,
+pub(crate) struct Running {
+    pub(crate) session: Session,
     open: VecDeque<Vec<Feed>>,
+    look_ahead: usize,
     /// Whether memory ran out while cycles waited for later ones.
     out_of_memory: bool,
 }
 
 impl Running {
-    /// Runs one cycle, or nothing at all.
-    fn step(&mut self, line: &Line, whole: &Program, format: &Format) -> Result<Vec<String>, Error> {
+    /// A program in its initial state, of which so many cycles may wait for later ones.
+    pub(crate) fn open(program: &Program, engine: &Engine, look_ahead: usize) -> Result<Self, Error> {
+        let stream = Use::new(Feeding::Stream { look_ahead: Some(look_ahead) });
+        let session = Session::open(program, engine, &stream)?;
+        Ok(Self { session, open: VecDeque::new(), look_ahead, out_of_memory: false })
+    }
+
+    /// Runs one cycle, or nothing at all. Gives the answers that became known.
+    fn answer(&mut self, line: &Line, whole: &Program, format: &Format) -> Result<Vec<String>, Error> {
+        let rows = self.step(line, whole, format)?;
+        Ok(rows.iter().map(|row| format.answer(self.session.program(), row)).collect())
+    }
+
+    /// Runs one cycle, or nothing at all. Gives the rows of outputs that became known.
+    pub(crate) fn step(&mut self, line: &Line, whole: &Program, format: &Format) -> Result<Vec<Row>, Error> {
         let row = format.row(line, whole, self.session.program()).map_err(|d| self.session.fail(d))?;
         if let Err(error) = self.session.feed_row(&row) {
-            self.take_back();
+            if self.session.has_failed() {
+                self.without_open(|_| ());
+            }
             self.out_of_memory = error.code() == Some(codes::MEMORY_LIMIT) && !self.open.is_empty();
             return Err(error);
         }
         self.open.push_back(row);
         let open = usize::try_from(self.session.open_cycles()).unwrap_or(usize::MAX);
         self.open.drain(..self.open.len().saturating_sub(open));
-        let rows = self.session.drain_rows()?;
-        Ok(rows.iter().map(|row| format.answer(self.session.program(), row)).collect())
+        self.session.drain_rows()
     }
 
-    /// After a cycle that failed: the session as it was before. A backend that fails once more leaves it as one that has failed.
-    fn take_back(&mut self) {
-        if self.session.has_failed() {
-            self.session.take_back();
-            let _ = self.open.iter().try_for_each(|row| self.session.feed_row(row));
+    /// Whether no line will be accepted any more.
+    pub(crate) fn is_stuck(&self) -> bool {
+        let is_full = self.session.open_cycles() >= self.look_ahead as u64;
+        self.out_of_memory || is_full || self.session.has_failed()
+    }
+
+    /// Looks at the session as it was before its open cycles. A backend that fails once more leaves it as one that has failed.
+    pub(crate) fn without_open<T>(&mut self, look: impl FnOnce(&Session) -> T) -> T {
+        if self.open.is_empty() && !self.session.has_failed() {
+            return look(&self.session);
         }
+        self.session.take_back();
+        let seen = look(&self.session);
+        let _ = self.open.iter().try_for_each(|row| self.session.feed_row(row));
+        seen
     }
 }

@@ -31,12 +31,14 @@ impl Of {
     }
 }
 
-/// The names of the metrics that a training reports.
+/// The names of what a training reports.
 #[derive(Default)]
 pub(super) struct Names {
     pub(super) train: Vec<String>,
     pub(super) test: Vec<String>,
     pub(super) validation: Vec<String>,
+    /// The parameters whose statistics are reported.
+    pub(super) parameters: Vec<String>,
 }
 
 impl Names {
@@ -50,6 +52,7 @@ impl Names {
 }
 
 /// Looks for the best epoch or report.
+#[derive(Debug)]
 pub(super) struct Search {
     of: Of,
     name: String,
@@ -154,7 +157,7 @@ mod tests {
     }
 
     fn names() -> Names {
-        Names { train: vec!["loss".into(), "n".into()], test: vec!["loss".into()], validation: Vec::new() }
+        Names { train: vec!["loss".into(), "n".into()], test: vec!["loss".into()], ..Names::default() }
     }
 
     fn search(metric: &str, direction: Direction, before: Option<&Best>) -> Search {
@@ -202,7 +205,7 @@ mod tests {
         let of = |criterion| {
             let options = TrainOptions { criterion, best: Some("b".into()), ..TrainOptions::default() };
             let names = Names { train: vec!["error".into()], ..Names::default() };
-            Search::new(&options, &names, None).err().expect("there is no such metric").to_string()
+            Search::new(&options, &names, None).expect_err("there is no such metric").to_string()
         };
         assert!(of(None).contains("`train.error`"));
         let text = of(Some(Criterion { metric: "train.eror".into(), direction: Direction::Min }));

@@ -17,7 +17,7 @@ use super::options::{Evaluate, Length, TestSplit, TrainOptions};
 use super::records::Records;
 use super::resume;
 use super::start::Common;
-use super::training::{finite, interrupted, parameters};
+use super::training::{finite, interrupted, parameters, watched};
 use crate::checkpoint::{Checkpoint, Done, Policy, Position};
 use crate::rollout::{Reach, Rollout};
 use crate::runner::{Averages, Family, Metrics, metric_names};
@@ -46,13 +46,17 @@ impl<'a> Free<'a> {
         options: &'a TrainOptions,
         observer: &mut dyn Observer,
     ) -> Result<Self, Error> {
-        let common = Common::new(source, &Default::default(), options)?;
+        let common = Common::new(source, None, options)?;
         let program = &common.program;
         let mut rollout = Rollout::open(program, &options.engine, length.look_ahead)?;
         let mut evaluation = Evaluation::new(source, length, options, &common.compile)?;
         let test = evaluation.as_ref().map(|e| metric_names(e.rollout.session().program()));
-        let names =
-            Names { train: metric_names(program), test: test.unwrap_or_default(), validation: Vec::new() };
+        let names = Names {
+            train: metric_names(program),
+            test: test.unwrap_or_default(),
+            parameters: watched(options, program),
+            ..Names::default()
+        };
         if let Some(until) = &length.until {
             until.check(&names.train, &names.test)?;
         }
@@ -81,7 +85,8 @@ impl<'a> Free<'a> {
         let mut averages = Averages::new(rollout.session().program());
         averages.restore(&position.sums);
         let done = position.length.clone().unwrap_or(begin);
-        let records = Records::new(options, &names, &mut position)?;
+        let mut records = Records::new(options, &names, &mut position)?;
+        records.watch(&names, &mut || rollout.session().states())?;
         Ok(Self { options, length, rollout, evaluation, averages, position, done, records })
     }
 
@@ -113,7 +118,7 @@ impl<'a> Free<'a> {
                 let mut summary = self.report(begin)?;
                 self.note_position();
                 let session = self.rollout.session();
-                self.records.add(&mut summary, session, &mut self.position, &mut report)?;
+                self.records.add(&mut summary, &mut || session.states(), &mut self.position, &mut report)?;
                 begin = Instant::now();
                 observer.learned(self.rollout.session());
                 observer.epoch(&summary);
@@ -121,8 +126,9 @@ impl<'a> Free<'a> {
             }
         }
         if self.position.done > 0 && !report.interrupted {
-            let summary = self.summary(self.position.epoch + 1, begin);
-            self.records.log(&summary)?;
+            let mut summary = self.summary(self.position.epoch + 1, begin);
+            let session = self.rollout.session();
+            self.records.add_rest(&mut summary, &mut || session.states())?;
             observer.learned(self.rollout.session());
             observer.epoch(&summary);
             report.epochs.push(summary);
@@ -130,7 +136,8 @@ impl<'a> Free<'a> {
         report.is_met = self.is_met();
         self.note_position();
         observer.learned(self.rollout.session());
-        self.records.end(self.rollout.session(), &self.position, &mut report)?;
+        let session = self.rollout.session();
+        self.records.end(&mut || session.states(), &self.position, &mut report)?;
         Ok(report)
     }
 

@@ -28,6 +28,7 @@ const EVENTS: &str = "events.out.tfevents.rml";
 pub(super) type Row = Map<String, Value>;
 
 /// A log to which epochs or reports are added.
+#[derive(Debug)]
 pub(super) struct Log {
     lines: Growing,
     table: Growing,
@@ -35,10 +36,11 @@ pub(super) struct Log {
     columns: Vec<Column>,
 }
 
-/// A column of the table: an entry of the line, or one in an entry of it.
+/// A column of the table: an entry of the line, or one in it.
+#[derive(Debug)]
 struct Column {
     name: String,
-    path: (&'static str, Option<String>),
+    path: Vec<String>,
 }
 
 impl Log {
@@ -185,8 +187,8 @@ fn time(row: &Row) -> f64 {
 /// A line of the table. A metric without a value has an empty cell.
 fn cells(row: &Row, columns: &[Column]) -> Vec<u8> {
     let cell = |column: &Column| {
-        let value = row.get(column.path.0)?;
-        let value = column.path.1.as_ref().map_or(Some(value), |name| value.get(name))?;
+        let (first, rest) = column.path.split_first()?;
+        let value = rest.iter().try_fold(row.get(first)?, |value, name| value.get(name))?;
         Some(value.as_str().map_or_else(|| value.to_string(), str::to_owned))
     };
     let cells: Vec<String> = columns.iter().map(|column| cell(column).unwrap_or_default()).collect();
@@ -196,20 +198,31 @@ fn cells(row: &Row, columns: &[Column]) -> Vec<u8> {
 /// The parts of a line that hold metrics, and what stands before their names in the table.
 const PARTS: [(&str, &str); 3] = [("train", ""), ("validation", "validation."), ("test", "test.")];
 
+/// The part of a line that holds the statistics of parameters.
+const PARAMETERS: &str = "parameters";
+
 fn columns(names: &Names, has_reports: bool) -> Vec<Column> {
     let first: &[&str] = if has_reports {
         &["report", "windows", "cycles", "seconds", "time"]
     } else {
         &["epoch", "seconds", "time"]
     };
-    let first = first.iter().map(|name| Column { name: (*name).to_owned(), path: (name, None) });
+    let first = first.iter().map(|name| Column { name: (*name).to_owned(), path: vec![(*name).to_owned()] });
     let metrics = PARTS.into_iter().zip([&names.train, &names.validation, &names.test]);
     let metrics = metrics.flat_map(|((part, lead), names)| {
-        names
-            .iter()
-            .map(move |name| Column { name: format!("{lead}{name}"), path: (part, Some(name.clone())) })
+        let column = move |name: &String| Column {
+            name: format!("{lead}{name}"),
+            path: vec![part.to_owned(), name.clone()],
+        };
+        names.iter().map(column)
     });
-    first.chain(metrics).collect()
+    let stats = names.parameters.iter().flat_map(|key| {
+        ["mean", "std", "norm", "update"].map(|name| Column {
+            name: format!("{key}.{name}"),
+            path: vec![PARAMETERS.to_owned(), key.clone(), name.to_owned()],
+        })
+    });
+    first.chain(metrics).chain(stats).collect()
 }
 
 /// The metrics of a line, under the names that they have in the table.
@@ -221,16 +234,24 @@ pub(super) fn metrics(row: &Row) -> Vec<(String, f64)> {
 fn numbers(row: &Row) -> impl Iterator<Item = ((&'static str, &'static str), &str, f64)> {
     PARTS.iter().flat_map(|part| {
         let metrics = row.get(part.0).and_then(Value::as_object).into_iter().flatten();
-        // What is not finite is a string.
-        let value = |value: &Value| value.as_f64().or_else(|| value.as_str()?.parse().ok());
-        metrics.filter_map(move |(name, x)| Some((*part, name.as_str(), value(x)?)))
+        metrics.filter_map(move |(name, x)| Some((*part, name.as_str(), float(x)?)))
     })
 }
 
-/// An event: `train/loss` and so on, at the epoch or report.
+/// A number. What is not finite is a string.
+fn float(value: &Value) -> Option<f64> {
+    value.as_f64().or_else(|| value.as_str()?.parse().ok())
+}
+
+/// An event: `train/loss`, `parameters/classify_0.kernel/norm` and so on, at the epoch or report.
 fn event(row: &Row) -> Vec<u8> {
-    let numbers = numbers(row).map(|((part, _), name, value)| (format!("{part}/{name}"), value));
-    events::scalars(time(row), number(row).unwrap_or_default(), numbers)
+    let metrics = numbers(row).map(|((part, _), name, value)| (format!("{part}/{name}"), value));
+    let stats = row.get(PARAMETERS).and_then(Value::as_object).into_iter().flatten();
+    let stats = stats.flat_map(|(key, stats)| {
+        let stats = stats.as_object().into_iter().flatten();
+        stats.filter_map(move |(name, x)| Some((format!("{PARAMETERS}/{key}/{name}"), float(x)?)))
+    });
+    events::scalars(time(row), number(row).unwrap_or_default(), metrics.chain(stats))
 }
 
 /// Seconds since 1970.

@@ -1,5 +1,6 @@
 //! What a training run tells of itself.
 
+use indexmap::IndexMap;
 use rml_backend::Compiled;
 use serde_json::{Map, Value, json};
 
@@ -22,7 +23,7 @@ pub trait Observer {
         let _ = summary;
     }
     /// What was learned by the end of an epoch or report, just before [`epoch`](Self::epoch) tells of it, and at the end of the training:
-    /// the session that is trained, between two windows.
+    /// the session that is trained, between two windows. A stream that ends within a window does not tell of it.
     fn learned(&mut self, session: &Session) {
         let _ = session;
     }
@@ -95,6 +96,28 @@ pub struct EpochSummary {
     pub seconds: f64,
     /// What the backend compiled for it, or loaded, within that time.
     pub compiled: Compiled,
+    /// What the parameters are like, if that is asked for, by checkpoint key.
+    pub parameters: IndexMap<String, ParameterStats>,
+}
+
+/// What a parameter is like at the end of an epoch or report.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct ParameterStats {
+    /// The mean of its elements.
+    pub mean: f64,
+    /// Their standard deviation.
+    pub deviation: f64,
+    /// The root of the sum of their squares.
+    pub norm: f64,
+    /// The same of what was added to it since the epoch or report before.
+    pub update: f64,
+}
+
+impl ParameterStats {
+    /// The names of its numbers in logs, and the numbers.
+    pub fn numbers(&self) -> [(&'static str, f64); 4] {
+        [("mean", self.mean), ("std", self.deviation), ("norm", self.norm), ("update", self.update)]
+    }
 }
 
 impl EpochSummary {
@@ -127,6 +150,13 @@ impl EpochSummary {
         if !self.validation.is_empty() {
             line.insert("validation".to_owned(), json_metrics(&self.validation).into());
         }
+        if !self.parameters.is_empty() {
+            let object = |stats: &ParameterStats| -> Map<String, Value> {
+                stats.numbers().map(|(name, x)| (name.to_owned(), json_number(x))).into_iter().collect()
+            };
+            let parameters = self.parameters.iter().map(|(key, stats)| (key.clone(), object(stats).into()));
+            line.insert("parameters".to_owned(), Value::Object(parameters.collect()));
+        }
         if let Some(best) = &self.best {
             let value = json_number(best.value());
             let best = json!({"metric": best.metric, "value": value, "epoch": best.epoch});
@@ -138,8 +168,8 @@ impl EpochSummary {
     /// One that was trained, and not evaluated yet.
     pub(super) fn new(epoch: u64, train: Metrics) -> Self {
         let (test, validation) = (Metrics::new(), Metrics::new());
-        let compiled = Compiled::default();
-        Self { epoch, ran: None, train, test, validation, best: None, seconds: 0.0, compiled }
+        let (compiled, parameters) = (Compiled::default(), IndexMap::new());
+        Self { epoch, ran: None, train, test, validation, best: None, seconds: 0.0, compiled, parameters }
     }
 }
 

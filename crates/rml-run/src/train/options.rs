@@ -152,6 +152,8 @@ pub struct TrainOptions {
     pub criterion: Option<Criterion>,
     /// The folder for a log of the metrics: JSON lines, a table, and events for TensorBoard.
     pub log: Option<PathBuf>,
+    /// Whether each epoch or report says what the parameters are like.
+    pub stats: bool,
     /// The checkpoint to go on from.
     pub resume: Option<PathBuf>,
     /// What runs the program.
@@ -181,6 +183,7 @@ impl Default for TrainOptions {
             patience: None,
             criterion: None,
             log: None,
+            stats: false,
             resume: None,
             engine: Engine::default(),
             interrupt: None,

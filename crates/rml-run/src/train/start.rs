@@ -42,8 +42,12 @@ pub(super) struct Common {
 }
 
 impl Common {
-    /// Reads the checkpoint to go on from, and compiles.
-    pub(super) fn new(source: &Source, data: &Columns, options: &TrainOptions) -> Result<Self, Error> {
+    /// Reads the checkpoint to go on from, and compiles. Without data, as many windows are stacked as are asked for.
+    pub(super) fn new(
+        source: &Source,
+        data: Option<&Columns>,
+        options: &TrainOptions,
+    ) -> Result<Self, Error> {
         records::check(options, source)?;
         let engine = &options.engine;
         let read = |path| engine.time(Phase::Checkpoint, || Checkpoint::read(path));
@@ -52,10 +56,11 @@ impl Common {
         let Terms { node, mut set, precision, seed, shuffle } = resume::terms(options, before)?;
         let asked = asked_batch(options.batch, &mut set)?;
         let stacks = interfaces(source)?.get(&node).is_some_and(|i| i.has_batch);
-        let batch = batch_size(source, &node, asked.or(before.map(|p| p.batch).filter(|_| stacks)))?;
+        let stacked = asked.or(before.map(|p| p.batch).filter(|_| stacks));
+        let batch = batch_size(source, &node, stacked)?;
         let compile = Options { node: Some(node), set, precision, seed, ..Options::default() };
         let mut family = Family::new(source, compile.clone(), options.engine.clone())?;
-        let size = family.size(batch, data);
+        let size = data.map_or(stacked.unwrap_or(1), |data| family.size(batch, data));
         let program = family.program(size)?.clone();
         family.refuse_rejected(size)?;
         if let Some(checkpoint) = resumed.as_ref().filter(|_| asked.is_none()) {
@@ -102,7 +107,7 @@ pub(super) fn start(
     options: &TrainOptions,
     observer: &mut dyn Observer,
 ) -> Result<Start, Error> {
-    let common = Common::new(source, data, options)?;
+    let common = Common::new(source, Some(data), options)?;
     let (engine, program) = (&options.engine, &common.program);
     let windows = engine.time(Phase::Data, || bind(data, program, options.allow_nan))?;
     let test = test_node(source, data, options, &common.compile, common.size)?;

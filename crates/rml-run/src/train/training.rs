@@ -27,6 +27,7 @@ pub(super) struct Training<'a> {
     /// Where the run is.
     position: Position,
     records: Records<'a>,
+    names: Names,
     /// The states to begin with.
     resumed: Option<Checkpoint>,
 }
@@ -46,8 +47,10 @@ impl<'a> Training<'a> {
         let test = test.map(|nodes| Test::new(nodes, test_set, validation)).transpose()?;
         let train = metric_names(family.program(position.batch)?);
         let (test_names, validation) = test.as_ref().map(Test::names).unwrap_or_default();
-        let records = Records::new(options, &Names { train, test: test_names, validation }, &mut position)?;
-        Ok(Self { options, family, windows, test, train_set, position, records, resumed })
+        let parameters = watched(options, family.program(position.batch)?);
+        let names = Names { train, test: test_names, validation, parameters };
+        let records = Records::new(options, &names, &mut position)?;
+        Ok(Self { options, family, windows, test, train_set, position, records, names, resumed })
     }
 
     /// Where it begins.
@@ -57,7 +60,8 @@ impl<'a> Training<'a> {
 
     /// Trains all epochs that are left.
     pub(super) fn run(mut self, observer: &mut dyn Observer) -> Result<TrainReport, Error> {
-        let Training { options, family, windows, test, train_set, position, records, resumed } = &mut self;
+        let Training { options, family, windows, test, train_set, position, records, names, resumed } =
+            &mut self;
         let size = position.batch;
         let mut averages = Averages::new(family.program(size)?);
         let mut runner = Runner::new(family, size, windows.cycles)?;
@@ -65,6 +69,7 @@ impl<'a> Training<'a> {
             runner.restore(checkpoint, Policy::Exact)?;
         }
         averages.restore(&position.sums);
+        records.watch(names, &mut || runner.session().states())?;
         observer.start(&TrainInfo {
             train_windows: train_set.len(),
             test_windows: position.test,
@@ -92,14 +97,14 @@ impl<'a> Training<'a> {
             if let Some(test) = test {
                 (summary.test, summary.validation) = test.evaluate(&runner, size)?;
             }
-            records.add(&mut summary, runner.session(), position, &mut report)?;
+            records.add(&mut summary, &mut || runner.session().states(), position, &mut report)?;
             summary.seconds = begin.elapsed().as_secs_f64();
             observer.learned(runner.session());
             observer.epoch(&summary);
             report.epochs.push(summary);
         }
         observer.learned(runner.session());
-        records.end(runner.session(), position, &mut report)?;
+        records.end(&mut || runner.session().states(), position, &mut report)?;
         Ok(report)
     }
 }
@@ -141,6 +146,12 @@ pub(super) fn finite(metrics: &Metrics, within: &str, windows: usize) -> Result<
 
 pub(super) fn interrupted(options: &TrainOptions) -> bool {
     options.interrupt.as_ref().is_some_and(|flag| flag.load(Ordering::SeqCst))
+}
+
+/// The parameters whose statistics are asked for.
+pub(super) fn watched(options: &TrainOptions, program: &Program) -> Vec<String> {
+    let states = program.flat().states.iter().filter(|(_, state)| state.parameter && options.stats);
+    states.map(|(key, _)| key.to_string()).collect()
 }
 
 /// How many numbers are trained.

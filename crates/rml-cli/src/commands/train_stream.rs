@@ -1,0 +1,160 @@
+//! `rml train --stream`: JSON lines in, JSON lines out, and the node learns meanwhile.
+
+use std::io;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+use rml::{Diagnostic, Error, Length, Source, StreamEnd, TrainOptions, TrainStream};
+
+use super::profile::Measuring;
+use super::stream::{Lines, ended, print, refusal, within};
+use super::train::{best, check_metric, interruption, listen, missed, options};
+use crate::args::Train;
+use crate::output::{Output, Stop, unreadable};
+use crate::progress::Display;
+use crate::signals::Signals;
+
+/// How often a stream that waits for a line looks whether a signal came.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// Lines that were read ahead.
+const AHEAD: usize = 16;
+
+/// What comes from standard input: the number of a line and the line, or why it is none.
+type Input = Result<(u64, Result<String, Diagnostic>), Diagnostic>;
+
+/// Answers lines of standard input and learns from them, until they end, a signal comes, or it has trained as long as it is to.
+pub(super) fn train(args: &Train, output: &mut Output) -> Result<(), Stop> {
+    let source = Source::file(&args.program.file);
+    for file in [&args.save, &args.best, &args.plot].into_iter().flatten() {
+        super::check_output(file, &source, [])?;
+    }
+    check_metric(args)?;
+    let signals = listen()?;
+    let inputs = args.resume.iter().map(Some);
+    let measuring = Measuring::begin(&args.profiling, &source, inputs, args.save.as_ref())?;
+    let engine = measuring.engine(super::engine(&args.computing)?);
+    let options = options(args, &signals, engine)?;
+    let outcome = train_measured(args, &source, &options, &signals, output);
+    measuring.end(outcome, output)
+}
+
+fn train_measured(
+    args: &Train,
+    source: &Source,
+    options: &TrainOptions,
+    signals: &Signals,
+    output: &mut Output,
+) -> Result<(), Stop> {
+    let mut shown = output.clone();
+    let mut display = Display::beside_answers(&mut shown);
+    let outcome = answer(args, source, options, signals, &mut display, output);
+    let seen = display.close();
+    if let Some(plot) = args.plot.as_ref().filter(|_| !seen.is_empty()) {
+        super::write(plot, rml::learning_curves(&seen).as_bytes())?;
+    }
+    let Answered { end, interrupted, refused, error } = outcome?;
+    let report = &end.report;
+    output.note(&best(args, report));
+    if end.unsaved > 0 && args.save.is_some() {
+        let (cycles, are) = if end.unsaved == 1 { ("cycle", "is") } else { ("cycles", "are") };
+        let n = end.unsaved;
+        output
+            .note(&format!("the last {n} {cycles} {are} not in the checkpoint: their window did not end\n"));
+    }
+    if let Some(error) = error {
+        return Err(error);
+    }
+    if interrupted {
+        output.note(&interruption(args, report));
+        return Err(Stop::Interrupted(signals.exit_code()));
+    }
+    match &options.length {
+        Some(Length { until: Some(until), .. }) if report.is_met == Some(false) => {
+            Err(missed(until, report).into())
+        }
+        _ => ended(refused, output),
+    }
+}
+
+/// How a stream ended.
+struct Answered {
+    end: StreamEnd,
+    interrupted: bool,
+    /// How many lines were refused.
+    refused: u64,
+    /// What ended it before the end of the input.
+    error: Option<Stop>,
+}
+
+fn answer(
+    args: &Train,
+    source: &Source,
+    options: &TrainOptions,
+    signals: &Signals,
+    display: &mut Display<'_>,
+    output: &mut Output,
+) -> Result<Answered, Stop> {
+    let mut stream = TrainStream::new(source, options, display)?;
+    let input = read()?;
+    let (mut interrupted, mut refused, mut error) = (false, 0, None);
+    loop {
+        if signals.any.load(Ordering::SeqCst) {
+            interrupted = true;
+            break;
+        }
+        let (number, line) = match input.recv_timeout(PATIENCE) {
+            Err(RecvTimeoutError::Timeout) => continue,
+            Err(RecvTimeoutError::Disconnected) => break,
+            Ok(Err(unreadable)) => {
+                error = Some(unreadable.into());
+                break;
+            }
+            Ok(Ok(line)) => line,
+        };
+        let answers = line.map_err(Error::from).and_then(|line| stream.line(&line));
+        let printed = match answers {
+            Ok(answers) => print(&answers, output),
+            Err(why) if args.strict || stream.is_stuck() => Err(within(why, number).into()),
+            Err(why) => {
+                refused += 1;
+                print(&[refusal(&why, number)], output)
+            }
+        };
+        let is_over = stream.keep(display)?;
+        if let Err(stop) = printed {
+            // What was learned is saved, whoever reads the answers.
+            error = Some(stop);
+            break;
+        }
+        if is_over {
+            break;
+        }
+    }
+    let end = stream.end(interrupted, display)?;
+    Ok(Answered { end, interrupted, refused, error })
+}
+
+/// Reads standard input on another thread, so that a signal is heeded while no line comes.
+fn read() -> Result<Receiver<Input>, Diagnostic> {
+    let (sends, receives) = mpsc::sync_channel(AHEAD);
+    let work = move || {
+        let mut lines = Lines::new(io::stdin().lock());
+        loop {
+            let line = match lines.next() {
+                Ok(None) => return,
+                Ok(Some(line)) => Ok(line.map(str::to_owned)),
+                Err(unreadable) => Err(unreadable),
+            };
+            let is_last = line.is_err();
+            if sends.send(line.map(|line| (lines.number, line))).is_err() || is_last {
+                return;
+            }
+        }
+    };
+    let started = thread::Builder::new().name("input".to_owned()).spawn(work);
+    started.map_err(|e| unreadable("standard input", &e))?;
+    Ok(receives)
+}
