@@ -4,13 +4,9 @@ mod support;
 
 use support::Close;
 
-use std::sync::Arc;
-
-use rml_base::{IndexVec, Span};
 use rml_ir::op::Op;
 use rml_ir::{DType, Data, Precision, Shape, Type, Value};
-use rml_plan::{Atom, Case, Ends, Output, Part, Plan, Positions, Region, Rule, Tape, TapeData, Tick};
-use rml_testkit::Random;
+use rml_testkit::{Random, samples};
 
 const FUNCTIONS: &[Op] = &[
     Op::Exp,
@@ -37,41 +33,6 @@ const FUNCTIONS: &[Op] = &[
 
 const N: usize = 2000;
 
-fn tape(name: &str, ty: &Type, rule: Rule) -> TapeData {
-    let cases = vec![Case { at: Positions::ALL, when: Vec::new(), rule }];
-    let span = Span::new(rml_base::FileId(0), 0, 0);
-    TapeData { name: Some(name.into()), ty: ty.clone(), span, ahead: 0, cases }
-}
-
-fn plan(precision: Precision) -> Plan {
-    let ty = Type { dtype: DType::Num, shape: [N].into_iter().collect() };
-    let mut tapes: IndexVec<Tape, TapeData> = IndexVec::new();
-    let x = tapes.push(tape("x", &ty, Rule::Input(0)));
-    let mut outputs = Vec::new();
-    for op in FUNCTIONS {
-        let shape = if matches!(op, Op::Sum { .. }) { Shape::scalar() } else { ty.shape.clone() };
-        let of = Type { dtype: DType::Num, shape };
-        let args = vec![Atom::Tape(x, Tick::Now)];
-        let y = tapes.push(tape(op.name(), &of, Rule::Apply { op: op.clone(), args }));
-        let cases = vec![(Positions::ALL, Vec::new(), Atom::Tape(y, Tick::Now))];
-        outputs.push(Output { name: op.name().into(), ty: of, cases });
-    }
-    let parts = tapes.ids().map(|tape| Part { tape, at: Positions::ALL }).collect();
-    Plan {
-        name: "main".into(),
-        precision,
-        ends: Ends::Nothing,
-        waits: false,
-        inputs: vec![(Arc::from("x"), ty)],
-        consts: IndexVec::new(),
-        tapes,
-        registers: IndexVec::new(),
-        regions: vec![Region::Over(parts)],
-        commits: Vec::new(),
-        outputs,
-    }
-}
-
 /// Numbers of all magnitudes where functions come from this crate; sines of numbers beyond a bound come from `math.h`.
 fn numbers(precision: Precision, r: &mut Random) -> Value {
     let odd = [
@@ -92,9 +53,12 @@ fn numbers(precision: Precision, r: &mut Random) -> Value {
 fn functions_have_the_same_bits_in_c() {
     let mut r = Random(5);
     for precision in [Precision::F32, Precision::F64] {
-        let column = (0..2).map(|_| Some(numbers(precision, &mut r))).collect();
-        let compared =
-            support::compare_in(&support::builds(), &plan(precision), &[column], (2, 1), Close::Bits);
+        let ty = Type { dtype: DType::Num, shape: [N].into_iter().collect() };
+        let all: Vec<_> = FUNCTIONS.iter().map(|op| (op.clone(), vec![ty.clone()])).collect();
+        let plan = samples::operators(&all, precision);
+        let column: Vec<_> = (0..2).map(|_| Some(numbers(precision, &mut r))).collect();
+        let columns = vec![column; FUNCTIONS.len()];
+        let compared = support::compare_in(&support::builds(), &plan, &columns, (2, 1), Close::Bits);
         assert_eq!(compared.map_err(|why| why[..why.len().min(3000)].to_owned()), Ok(2));
     }
 }
