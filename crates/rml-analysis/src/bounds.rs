@@ -121,7 +121,8 @@ pub fn bounds(flat: &Flat, clocks: &Clocks, causality: &Causality) -> Bounds {
     Bounds { program, outputs, open, bytes }
 }
 
-fn bound(causality: &Causality, latency: &Latency) -> Bound {
+/// How long a value of that latency has to be waited for.
+pub fn bound(causality: &Causality, latency: &Latency) -> Bound {
     let mut cuts: Vec<Cut> = match latency {
         Latency::Windowed(w) => w.cuts.iter().copied().collect(),
         _ => Vec::new(),

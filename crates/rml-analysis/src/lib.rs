@@ -9,7 +9,7 @@ mod facts;
 mod scc;
 
 pub use analyses::Analyses;
-pub use bounds::{Bound, Bounds, Bytes, Kind, bounds, size};
+pub use bounds::{Bound, Bounds, Bytes, Kind, bound, bounds, size};
 pub use causality::{
     Causality, Cut, CutData, Direction, Distance, Latency, Reason, Recurrence, Wait, causality,
 };

@@ -47,6 +47,17 @@ pub struct Label {
     pub message: String,
 }
 
+/// A change of a text that mends what a finding is about.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Fix {
+    /// What it does: one of the help lines.
+    pub title: String,
+    /// What is replaced; an empty range is a place where something is put in.
+    pub span: Span,
+    /// What stands there then.
+    pub text: String,
+}
+
 /// One finding: what is wrong, where, what was expected and found, and how to mend it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Diagnostic {
@@ -62,6 +73,8 @@ pub struct Diagnostic {
     pub notes: Vec<String>,
     /// How to mend it.
     pub help: Vec<String>,
+    /// The help lines that a program can follow.
+    pub fixes: Vec<Fix>,
 }
 
 impl Diagnostic {
@@ -74,6 +87,7 @@ impl Diagnostic {
             labels: Vec::new(),
             notes: Vec::new(),
             help: Vec::new(),
+            fixes: Vec::new(),
         }
     }
 
@@ -101,6 +115,14 @@ impl Diagnostic {
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help.push(help.into());
         self
+    }
+
+    /// Adds a way to mend it: to write `text` in place of what stands at `span`.
+    #[must_use]
+    pub fn fix(mut self, help: impl Into<String>, span: Span, text: impl Into<String>) -> Self {
+        let title = help.into();
+        self.fixes.push(Fix { title: title.clone(), span, text: text.into() });
+        self.help(title)
     }
 
     /// The primary source range.

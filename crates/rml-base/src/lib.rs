@@ -13,7 +13,7 @@ mod suggest;
 mod table;
 mod visible;
 
-pub use diagnostic::{Code, Diagnostic, Diagnostics, Label, Severity, refusal};
+pub use diagnostic::{Code, Diagnostic, Diagnostics, Fix, Label, Severity, refusal};
 pub use error::Error;
 pub use hash::Fnv;
 pub use ids::{EntityId, IndexVec};

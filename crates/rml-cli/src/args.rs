@@ -110,6 +110,8 @@ pub(crate) enum Command {
     Backends(Backends),
     /// Say what a diagnostic code means
     Explain(Explain),
+    /// Serve an editor: the Language Server Protocol on standard input and output
+    Lsp(Lsp),
 }
 
 /// Which program, and what to make of it.
@@ -255,6 +257,14 @@ pub(crate) struct Explain {
     /// The code, e.g. type-mismatch; without it, all codes are listed
     #[arg(value_name = "CODE")]
     pub(crate) code: Option<String>,
+}
+
+/// `rml lsp`.
+#[derive(Args, Debug)]
+pub(crate) struct Lsp {
+    /// On standard input and output; there is no other way, and editors say so all the same
+    #[arg(long)]
+    pub(crate) stdio: bool,
 }
 
 #[cfg(test)]

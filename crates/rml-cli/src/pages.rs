@@ -65,6 +65,7 @@ pub(crate) const PAGES: &[(&str, &str)] = &[
     ("missing-input", include_str!("../../../docs/errors/missing-input.md")),
     ("input-type", include_str!("../../../docs/errors/input-type.md")),
     ("bad-option", include_str!("../../../docs/errors/bad-option.md")),
+    ("editor-lost", include_str!("../../../docs/errors/editor-lost.md")),
     ("no-batch-dimension", include_str!("../../../docs/errors/no-batch-dimension.md")),
     ("batch-state", include_str!("../../../docs/errors/batch-state.md")),
     ("window-incomplete", include_str!("../../../docs/errors/window-incomplete.md")),

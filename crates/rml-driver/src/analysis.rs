@@ -107,6 +107,11 @@ impl Analysis {
         &self.flat.name
     }
 
+    /// The clock of a variable as it is declared, ` when end`; nothing for the base clock.
+    pub fn clock(&self, v: Var) -> String {
+        declared::clock(&self.flat, &self.clocks, v)
+    }
+
     /// How long its outputs have to be waited for.
     pub fn kind(&self) -> Kind {
         let runs = |r: &&RunFacts| !matches!(r.clocks.verdict, Verdict::Rejected(_));

@@ -129,7 +129,8 @@ pub fn node<'m>(module: &'m ModuleDoc, name: &str) -> Result<&'m NodeDoc, Diagno
     })
 }
 
-fn module(name: &str, text: &str) -> ModuleDoc {
+/// The nodes of a text with their comments, as far as it parses.
+pub fn module(name: &str, text: &str) -> ModuleDoc {
     let known = signatures(&Source::text(name, text)).unwrap_or_default();
     read(name, text, &known)
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use rml_base::{Diagnostics, Error, FileId, Sources};
-use rml_elab::{Loader, NoFiles, NodeSignature, Resolved, Root};
+use rml_elab::{Index, Loader, NoFiles, NodeSignature, Resolved, Root};
 use rml_ir::typed::{self, StaticValue};
 
 use crate::interface::BATCH;
@@ -12,6 +12,9 @@ use crate::library::{LIBRARY, PRELUDE};
 use crate::load;
 use crate::options::Options;
 use crate::source::Source;
+
+/// Binds names, and tells what else is asked for.
+type Resolve<T> = fn(&mut Sources, FileId, &rml_elab::Options, &mut dyn Loader) -> (Resolved, T);
 
 /// The texts of a program with their names bound. Whatever is compiled of one source begins with the same front.
 #[derive(Debug)]
@@ -29,16 +32,31 @@ impl Front {
     /// # Errors
     /// The main text cannot be read.
     pub(crate) fn new(source: &Source) -> Result<Self, Error> {
+        let resolve: Resolve<_> =
+            |sources, main, options, loader| (Resolved::new(sources, main, options, loader), ());
+        Ok(Self::with(source, resolve)?.0)
+    }
+
+    /// As [`new`](Self::new), with an index of all names.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub(crate) fn indexed(source: &Source) -> Result<(Self, Index), Error> {
+        Self::with(source, Resolved::indexed)
+    }
+
+    fn with<T>(source: &Source, resolve: Resolve<T>) -> Result<(Self, T), Error> {
         rml_files::memory::prepare();
         let mut sources = Sources::new();
         let main = load::main_text(source, &mut sources)?;
         let loader: &mut dyn Loader = match source {
-            Source::File(_) => &mut load::Files,
+            Source::File(_) => &mut load::Files::default(),
+            Source::Edited { texts, .. } => &mut load::Files { open: Some(texts) },
             Source::Text { .. } => &mut NoFiles,
         };
-        let resolved =
-            Resolved::new(&mut sources, main, &elaboration(&Options::default(), Root::Default), loader);
-        Ok(Self { sources: Arc::new(sources), main, resolved })
+        let options = elaboration(&Options::default(), Root::Default);
+        let (resolved, more) = resolve(&mut sources, main, &options, loader);
+        Ok((Self { sources: Arc::new(sources), main, resolved }, more))
     }
 
     /// The interfaces of the nodes of the main text, as far as they resolve.
@@ -77,7 +95,7 @@ impl Front {
 impl Source {
     /// The files that it is read from: its own, and those that are imported, as far as they are there. A text has none.
     pub fn files(&self) -> Vec<PathBuf> {
-        let Self::File(path) = self else { return Vec::new() };
+        let (Self::File(path) | Self::Edited { path, .. }) = self else { return Vec::new() };
         let mut files = vec![path.clone()];
         if let Ok(front) = Front::new(self) {
             let names = front.sources.ids().filter(|id| *id != front.main).map(|id| front.sources.name(id));

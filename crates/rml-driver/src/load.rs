@@ -1,5 +1,6 @@
 //! Where texts come from: the program's own, and the files it imports.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use rml_base::{Error, FileId, MAX_TEXT, Sources};
@@ -13,17 +14,32 @@ pub(crate) fn main_text(source: &Source, sources: &mut Sources) -> Result<FileId
     match source {
         Source::Text { name, text } if text.len() > MAX_TEXT => Err(contents::too_large(name).into()),
         Source::Text { name, text } => Ok(sources.add(name.clone(), text.clone())),
-        Source::File(path) => Ok(sources.add(path.display().to_string(), source.read()?)),
+        Source::File(_) | Source::Edited { .. } => {
+            let text = source.read()?;
+            match text.len() > MAX_TEXT {
+                true => Err(contents::too_large(&source.name()).into()),
+                false => Ok(sources.add(source.name(), text)),
+            }
+        }
     }
 }
 
-/// Finds imported files beside the importing ones.
-pub(crate) struct Files;
+/// Finds imported files beside the importing ones; those that are open in an editor as they are there.
+#[derive(Default)]
+pub(crate) struct Files<'t> {
+    pub(crate) open: Option<&'t BTreeMap<PathBuf, String>>,
+}
 
-impl rml_elab::Loader for Files {
+impl rml_elab::Loader for Files<'_> {
     fn load(&mut self, importing: &str, path: &str) -> Result<(String, String), NotLoaded> {
         let beside = Path::new(importing).parent().unwrap_or(Path::new(""));
         let full = normal(&beside.join(path));
+        if let Some(text) = self.open.and_then(|open| open.get(&full)) {
+            return match text.len() > MAX_TEXT {
+                true => Err(NotLoaded::TooLarge),
+                false => Ok((full.display().to_string(), text.clone())),
+            };
+        }
         let text = contents::text(&full).map_err(|why| match why {
             Unread::Refused(why) => NotLoaded::Unreadable(why),
             Unread::TooLarge(_) => NotLoaded::TooLarge,

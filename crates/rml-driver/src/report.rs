@@ -5,7 +5,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use indexmap::map::Entry;
 use rml_analysis::CALLED;
-use rml_base::{Diagnostic, Diagnostics, Sources};
+use rml_base::{Diagnostic, Diagnostics, Error, Sources};
 use rml_ir::typed::StaticValue;
 
 use crate::analysis::{Analysis, analyse_each, analyse_one};
@@ -35,17 +35,20 @@ pub fn check(source: &Source, options: &Options) -> (Arc<Sources>, Diagnostics) 
 
 /// As [`check`], with the analyses.
 pub fn check_report(source: &Source, options: &Options) -> CheckReport {
-    let mut options = options.clone();
-    // Nothing that is found depends on how many windows are stacked.
-    options.defaults.entry(BATCH.to_owned()).or_insert(StaticValue::Int(1));
-    let options = &options;
-    let front = match Front::new(source) {
-        Ok(front) => front,
-        Err(error) => {
-            let (sources, findings) = error.into_parts();
-            return CheckReport { sources, findings, analyses: Vec::new() };
-        }
-    };
+    match Front::new(source) {
+        Ok(front) => report(front, options),
+        Err(error) => unread(error),
+    }
+}
+
+/// A source that cannot be read.
+pub(crate) fn unread(error: Error) -> CheckReport {
+    let (sources, findings) = error.into_parts();
+    CheckReport { sources, findings, analyses: Vec::new() }
+}
+
+pub(crate) fn report(front: Front, options: &Options) -> CheckReport {
+    let options = &any_batch(options);
     let mut findings = check_forms(&front, options);
     let analyses = match options.node {
         Some(_) if !findings.has_errors() => analyse_one(&front, options).into_iter().collect(),
@@ -54,6 +57,22 @@ pub fn check_report(source: &Source, options: &Options) -> CheckReport {
     merge(&mut findings, analyses.iter().flat_map(Analysis::findings));
     findings.sort();
     CheckReport { sources: front.sources, findings, analyses }
+}
+
+/// As [`check_report`] of all nodes, where the analyses take named dimensions to have those sizes.
+pub(crate) fn report_for_sizes(front: Front, sizes: IndexMap<String, StaticValue>) -> CheckReport {
+    let mut findings = check_forms(&front, &any_batch(&Options::default()));
+    let analyses = analyse_each(&front, &Options { defaults: sizes, ..Options::default() });
+    merge(&mut findings, analyses.iter().flat_map(Analysis::findings));
+    findings.sort();
+    CheckReport { sources: front.sources, findings, analyses }
+}
+
+/// With a size of a batch, if none is given: nothing that is found depends on how many windows are stacked.
+pub(crate) fn any_batch(options: &Options) -> Options {
+    let mut options = options.clone();
+    options.defaults.entry(BATCH.to_owned()).or_insert(StaticValue::Int(1));
+    options
 }
 
 /// Adds findings, each once: one that says the same about the same place as another only adds its calls.

@@ -1,6 +1,8 @@
 //! Where a program's text comes from.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use rml_base::Error;
 use rml_files::contents;
@@ -17,6 +19,13 @@ pub enum Source {
         /// The text.
         text: String,
     },
+    /// A file as an editor has it, whose imports of files are relative to it.
+    Edited {
+        /// The file.
+        path: PathBuf,
+        /// The texts that are open, by path. Each stands for what is on disk; what is not among them is read from there.
+        texts: Arc<BTreeMap<PathBuf, String>>,
+    },
 }
 
 impl Source {
@@ -28,6 +37,11 @@ impl Source {
     /// A text in memory, shown as `name` in diagnostics.
     pub fn text(name: impl Into<String>, text: impl Into<String>) -> Self {
         Self::Text { name: name.into(), text: text.into() }
+    }
+
+    /// A file as an editor has it.
+    pub fn edited(path: impl Into<PathBuf>, texts: Arc<BTreeMap<PathBuf, String>>) -> Self {
+        Self::Edited { path: path.into(), texts }
     }
 
     /// A text that is read to its end, from standard input for example.
@@ -43,7 +57,7 @@ impl Source {
     /// The name shown in diagnostics.
     pub fn name(&self) -> String {
         match self {
-            Source::File(path) => path.display().to_string(),
+            Source::File(path) | Source::Edited { path, .. } => path.display().to_string(),
             Source::Text { name, .. } => name.clone(),
         }
     }
@@ -56,6 +70,10 @@ impl Source {
         match self {
             Source::File(path) => Ok(contents::text(path).map_err(|why| why.diagnostic(&self.name()))?),
             Source::Text { text, .. } => Ok(text.clone()),
+            Source::Edited { path, texts } => match texts.get(path) {
+                Some(text) => Ok(text.clone()),
+                None => Source::File(path.clone()).read(),
+            },
         }
     }
 }

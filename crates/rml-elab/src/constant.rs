@@ -58,7 +58,7 @@ impl Typed<'_> {
                 Diagnostic::error(NUMBER_OUT_OF_RANGE, format!("no num is {i}"))
                     .label(span, "this literal is a num here")
                     .note(format!("expected a number of at most {bits} binary digits, zeros behind it aside; found one of more"))
-                    .help(format!("write `{i}.0` to round it to the nearest num")),
+                    .fix(format!("write `{i}.0` to round it to the nearest num"), span, format!("{i}.0")),
             );
         }
     }

@@ -20,6 +20,7 @@ mod context;
 mod emit;
 mod habits;
 mod hir;
+mod index;
 mod infer;
 mod instance;
 mod instantiate;
@@ -42,6 +43,7 @@ use rml_ir::check::checked;
 use rml_ir::typed::Module;
 use tracing::debug_span;
 
+pub use index::{Index, Meaning, NamePlace, NodePlace, Variable, VariableKind};
 pub use options::{Loader, NoFiles, NotLoaded, Options, Root};
 pub use signature::{FormalKind, FormalSignature, NodeSignature};
 
@@ -73,13 +75,34 @@ impl Resolved {
     /// Parses the main text and all its imports, adding their texts to `sources`, and binds all names. Of the options, only the
     /// library and the prelude matter here.
     pub fn new(sources: &mut Sources, main: FileId, options: &Options, loader: &mut dyn Loader) -> Self {
+        Self::with(sources, main, options, loader, |_, _, _, _| ()).0
+    }
+
+    /// As [`new`](Self::new), with an index of all names.
+    pub fn indexed(
+        sources: &mut Sources,
+        main: FileId,
+        options: &Options,
+        loader: &mut dyn Loader,
+    ) -> (Self, Index) {
+        Self::with(sources, main, options, loader, index::index)
+    }
+
+    fn with<T>(
+        sources: &mut Sources,
+        main: FileId,
+        options: &Options,
+        loader: &mut dyn Loader,
+        look: impl FnOnce(&load::Loaded<'_>, &lasso::Rodeo, &lower::Headers<'_>, &scope::Scopes) -> T,
+    ) -> (Self, T) {
         let _span = debug_span!("resolve").entered();
         let mut report = Report::default();
         let bump = Bump::new();
         let mut names = lasso::Rodeo::new();
         let loaded = load::load(&bump, &mut names, sources, main, options, loader, &mut report);
-        let program = lower::lower(&loaded, &names, &mut report);
-        Self { program, report }
+        let (program, headers) = lower::lower(&loaded, &names, &mut report);
+        let seen = look(&loaded, &names, &headers, &program.scopes);
+        (Self { program, report }, seen)
     }
 
     /// The typed module whose root is chosen by `options.root`, and all findings. The module is `Some` iff there is no error among

@@ -179,7 +179,7 @@ impl<'a> Load<'a, '_> {
                 .label(place, "not found");
         let all: Vec<&str> = self.options.library.iter().map(|(n, _)| *n).collect();
         d = match suggest(&name, all.iter().copied()) {
-            Some(near) => d.help(format!("there is `{near}`")),
+            Some(near) => d.fix(format!("there is `{near}`"), place, near),
             None if !all.is_empty() => d.note(format!("the library has {}", all.join(", "))),
             None => d,
         };

@@ -53,6 +53,8 @@ pub(crate) struct FileScope {
     pub(crate) incomplete: bool,
     /// Whether it belongs to the library.
     pub(crate) library: bool,
+    /// Its last import.
+    pub(crate) last_import: Option<Span>,
 }
 
 impl FileScope {

@@ -39,6 +39,7 @@ fn shown(diagnostic: &Diagnostic) -> Diagnostic {
         labels: diagnostic.labels.iter().map(label).collect(),
         notes: lines(&diagnostic.notes),
         help: lines(&diagnostic.help),
+        fixes: Vec::new(),
         ..*diagnostic
     }
 }

@@ -186,6 +186,21 @@ impl<'s> Lexer<'s> {
         );
     }
 
+    /// The token that is meant by the same character once or several times, from `start` to here, apart from names around it.
+    fn replacement(&self, meant: &str, start: usize) -> Option<String> {
+        let token = meant.strip_prefix('`')?.strip_suffix('`').filter(|token| !token.contains(['`', ' ']))?;
+        let mut written = self.text.get(start..self.at)?.chars();
+        let first = written.next()?;
+        if written.any(|c| c != first) {
+            return None;
+        }
+        let is_name =
+            |c: Option<char>| token.starts_with(char::is_alphabetic) && c.is_some_and(|c| !c.is_whitespace());
+        let before = if is_name(self.text[..start].chars().next_back()) { " " } else { "" };
+        let behind = if is_name(self.rest().chars().next()) { " " } else { "" };
+        Some(format!("{before}{token}{behind}"))
+    }
+
     /// A run of characters no token begins with.
     fn invalid(&mut self) {
         let start = self.at;
@@ -210,7 +225,11 @@ impl<'s> Lexer<'s> {
             Diagnostic::error(codes::UNEXPECTED_CHARACTER, format!("`{shown}` is not part of the language"))
                 .label(self.span(start, self.at), "no token begins like this");
         if let Some(meant) = look_alike(first) {
-            diagnostic = diagnostic.help(format!("write {meant}"));
+            let help = format!("write {meant}");
+            diagnostic = match self.replacement(meant, start) {
+                Some(text) => diagnostic.fix(help, self.span(start, self.at), text),
+                None => diagnostic.help(help),
+            };
         } else if first.is_alphabetic() {
             diagnostic = diagnostic.help("names are made of ASCII letters, digits and `_`");
         }

@@ -11,4 +11,4 @@ mod token;
 pub use dump::{dump, dump_expr};
 pub use format::format;
 pub use parser::{MAX_DEPTH, MAX_NESTING, Parsed, parse};
-pub use token::is_keyword;
+pub use token::{is_keyword, keywords};

@@ -52,6 +52,9 @@ macro_rules! kinds {
                 }
             }
 
+            /// All keywords.
+            pub(crate) const KEYWORDS: &[&str] = &[$($kw_text),*];
+
             /// Whether it is a keyword.
             pub(crate) fn is_keyword(self) -> bool {
                 matches!(self, $(Kind::$kw)|*)
@@ -103,6 +106,11 @@ impl Kind {
     pub(crate) fn starts_expr(self) -> bool {
         self.starts_unary() || self == Kind::If
     }
+}
+
+/// All keywords.
+pub fn keywords() -> impl Iterator<Item = &'static str> {
+    Kind::KEYWORDS.iter().copied()
 }
 
 /// Whether `text` is a keyword, so that it cannot be a name.

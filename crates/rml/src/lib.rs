@@ -5,6 +5,7 @@
 //! |---|---|
 //! | compile | [`compile`](fn@compile) a [`Source`] with [`Options`] to a [`Program`]; [`dump`](fn@dump), [`differentiate`], [`format`](fn@format) |
 //! | know a program before it runs | [`check_report`], [`analyse`]; [`doc`] for its nodes and those of the library |
+//! | show a program in an editor | [`survey`](fn@survey) for its names, [`inspect`](fn@inspect) for what is known of its variables |
 //! | run on slices | a [`Stepper`], cycle by cycle or window by window, without allocation |
 //! | run | a [`Session`] cycle by cycle, which takes a [`Feed`] for each input; [`run`] over a table of [`Columns`] to a [`Trace`] |
 //! | train and infer | [`train`](fn@train) and [`infer`](fn@infer) over windows of data; [`sweep`](fn@sweep) for several seeds and settings; a [`TrainStream`] learns from lines; a [`Stream`] of lines; states in a [`Checkpoint`] |
@@ -20,16 +21,20 @@
 //! Every failure is an [`Error`]: diagnostics as data with the texts they point into. Nothing here prints.
 
 pub mod backend;
+mod cache;
 
+pub use cache::cache_folder;
 pub use rml_base::profile::{Phase, Profile};
 pub use rml_base::{
-    Code, Diagnostic, Diagnostics, Error, FileId, Label, Severity, Sources, Span, codes, refusal, suggest,
-    table, visible, visible_json, visible_name, visible_words,
+    Code, Diagnostic, Diagnostics, Error, FileId, Fix, Label, Severity, Sources, Span, codes, refusal,
+    suggest, table, visible, visible_json, visible_name, visible_words,
 };
 pub use rml_data::{Column, Columns, Elements, Feed, Format, data_files, tensor};
 pub use rml_driver::{
-    Analysis, CheckReport, LIBRARY, Options, PRELUDE, Program, RunFacts, Source, Stage, analyse, analyse_all,
-    analyse_any_batch, check, check_report, compile, differentiate, doc, dump, format,
+    Analysis, CheckReport, Index, Inspection, LIBRARY, Meaning, NamePlace, NodePlace, Options, PRELUDE,
+    Program, RunFacts, Source, Stage, Survey, Variable, VariableKind, VariableName, analyse, analyse_all,
+    analyse_any_batch, check, check_report, compile, differentiate, doc, dump, format, inspect, is_keyword,
+    keywords, survey, survey_checked,
 };
 pub use rml_engine::End;
 pub use rml_files::{check_output, memory, write_output, write_outputs};

@@ -17,6 +17,7 @@ codes! {
     MISSING_INPUT = "missing-input", "An input of the run node got no value in a cycle.";
     INPUT_TYPE = "input-type", "A value is not of the type of its input.";
     BAD_OPTION = "bad-option", "An option has a value that it cannot have here, or can have no effect.";
+    EDITOR_LOST = "editor-lost", "The session of `rml lsp` with an editor broke off.";
     NO_BATCH_DIMENSION = "no-batch-dimension", "A batch size is given for a node without a dimension `batch`.";
     BATCH_STATE = "batch-state", "A state's shape depends on the batch size, which changes for the last, short batch.";
     WINDOW_INCOMPLETE = "window-incomplete", "A value waits for cycles beyond the end of its window.";

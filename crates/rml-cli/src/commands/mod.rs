@@ -9,6 +9,7 @@ mod export;
 mod fmt;
 mod grad;
 mod infer;
+mod lsp;
 mod params;
 mod profile;
 mod show;
@@ -49,6 +50,7 @@ pub(crate) fn run(command: &Command, output: &mut Output) -> Result<(), Stop> {
         Command::Doc(args) => doc::doc(args, output),
         Command::Backends(args) => backends::backends(args, output),
         Command::Explain(args) => explain::explain(args, output),
+        Command::Lsp(_) => lsp::lsp(),
     }
 }
 

@@ -64,11 +64,14 @@ impl Lower<'_, '_> {
         let mut d = Diagnostic::error(codes::UNKNOWN_NAME, message).label(span, "not found in this node");
         let defined = self.locals.iter().filter(|l| l.kind != LocalKind::Undefined);
         if let Some(help) = habits::variable(text) {
-            d = d.help(help);
+            d = match text {
+                "True" | "False" => d.fix(help, span, text.to_lowercase()),
+                _ => d.help(help),
+            };
         } else if self.report.is_long() {
             d = d.help("define it with an equation, or make it an input");
         } else if let Some(near) = suggest(text, defined.map(|l| l.name.as_ref())) {
-            d = d.help(format!("there is `{near}`"));
+            d = d.fix(format!("there is `{near}`"), span, near);
         } else if self.scopes.callable(self.header.file, text).is_some() {
             d = d.help(format!("`{text}` is a node or function: call it with `{text}(..)`"));
         } else {
@@ -154,15 +157,26 @@ impl Lower<'_, '_> {
         if let Some(help) = habits::call(name) {
             d = d.help(help);
         } else if let Some(module) = self.scopes.library_module(name) {
-            d = d.help(format!("the library has it: `import {module};`"));
+            let import = format!("import {module};");
+            let (place, line) = self.new_import(&import);
+            d = d.fix(format!("the library has it: `{import}`"), place, line);
         } else if let Some(near) = self.nearest(name) {
-            d = d.help(format!("there is `{near}`"));
+            d = d.fix(format!("there is `{near}`"), callee.span, near);
         } else if self.by_name.contains_key(&callee.name) {
             d = d.help(format!("`{name}` is a variable; an element of it is written `{name}[i]`"));
         } else {
             d = d.help("a library node has to be imported: `import std.layers;`");
         }
         self.report.push(d);
+    }
+
+    /// Where an import is added, and the text that adds it: behind the last one, or before everything.
+    fn new_import(&self, import: &str) -> (Span, String) {
+        let file = self.header.file;
+        match self.scopes.files.get(&file).and_then(|scope| scope.last_import) {
+            Some(last) => (Span { start: last.end, ..last }, format!("\n{import}")),
+            None => (Span::new(file, 0, 0), format!("{import}\n")),
+        }
     }
 
     fn nearest(&self, name: &str) -> Option<String> {
@@ -195,10 +209,10 @@ impl Lower<'_, '_> {
             return d.help(help);
         }
         if known {
-            return d.help(format!("`{name}(..)` needs no module"));
+            return d.fix(format!("`{name}(..)` needs no module"), span, name);
         }
         match suggest(module, modules.into_iter().flat_map(|all| all.keys().map(String::as_str))) {
-            Some(near) => d.help(format!("there is `{near}`")),
+            Some(near) => d.fix(format!("there is `{near}`"), span, format!("{near}.{name}")),
             None => d.help(format!("call one so: `import .. as {module};`")),
         }
     }

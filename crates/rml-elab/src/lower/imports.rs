@@ -29,8 +29,8 @@ pub(super) fn bind(
     }
     let imports = bind.scope;
     if let Some(scope) = scopes.files.get_mut(&file.id) {
-        let FileScope { own, private, lost, incomplete, library, .. } = std::mem::take(scope);
-        *scope = FileScope { own, private, incomplete, library, ..imports };
+        let FileScope { own, private, lost, incomplete, library, last_import, .. } = std::mem::take(scope);
+        *scope = FileScope { own, private, incomplete, library, last_import, ..imports };
         scope.lost.extend(lost);
     }
 }
@@ -118,9 +118,14 @@ pub(super) fn not_exported(text: &str, name: &str, span: Span, exporting: &FileS
     let d = Diagnostic::error(codes::IMPORT_NOT_FOUND, format!("{text} has no node `{name}`"))
         .label(span, "not found");
     match suggest(name, exporting.exports().map(|(name, _)| name)) {
-        Some(near) => d.help(format!("there is `{near}`")),
+        Some(near) => d.fix(format!("there is `{near}`"), last_part(span, name), near),
         None => d,
     }
+}
+
+/// The name itself, where the name of an import may stand before it.
+fn last_part(span: Span, name: &str) -> Span {
+    Span { start: span.end.saturating_sub(u32::try_from(name.len()).unwrap_or(0)).max(span.start), ..span }
 }
 
 /// Warns of imports that nothing was found by. One that brings an adjoint may be used without being named.
@@ -139,11 +144,23 @@ pub(super) fn unused(file: &LoadedFile<'_>, names: &lasso::Rodeo, scopes: &Scope
                 }
             }
             ImportKind::Names(wanted) => {
-                for name in wanted {
+                let is_used = |name: &&ImportName| {
                     let here = names.resolve(&name.here().name);
-                    if !used.contains(&name.here().span) && !here.starts_with("diff_") {
-                        report.push(warning(&format!("the imported node `{here}` is not used"), name.span()));
-                    }
+                    used.contains(&name.here().span) || here.starts_with("diff_")
+                };
+                let none = !wanted.iter().any(|name| is_used(&name));
+                for (i, name) in wanted.iter().enumerate().filter(|(_, name)| !is_used(name)) {
+                    // With the comma before or behind it; the last one with the whole import.
+                    let removed = match (none, i.checked_sub(1).map(|i| wanted[i]), wanted.get(i + 1)) {
+                        (true, ..) => import.span,
+                        (_, Some(before), _) => Span { start: before.span().end, ..name.span() },
+                        (_, None, Some(behind)) => Span { end: behind.span().start, ..name.span() },
+                        (_, None, None) => name.span(),
+                    };
+                    let message =
+                        format!("the imported node `{}` is not used", names.resolve(&name.here().name));
+                    let d = Diagnostic::warning(codes::UNUSED_IMPORT, message);
+                    report.push(d.label(name.span(), "not used").fix("remove it", removed, ""));
                 }
             }
         }
@@ -151,5 +168,5 @@ pub(super) fn unused(file: &LoadedFile<'_>, names: &lasso::Rodeo, scopes: &Scope
 }
 
 fn warning(message: &str, span: Span) -> Diagnostic {
-    Diagnostic::warning(codes::UNUSED_IMPORT, message).label(span, "not used").help("remove it")
+    Diagnostic::warning(codes::UNUSED_IMPORT, message).label(span, "not used").fix("remove it", span, "")
 }

@@ -19,9 +19,16 @@ use crate::report::Report;
 use crate::scope::{FileScope, Program, Scopes};
 use crate::usage;
 
+/// All nodes before their bodies are looked at.
+pub(crate) type Headers<'a> = IndexVec<SourceId, Header<'a>>;
+
 /// Resolves all nodes. Whether that went well is in `report`.
-pub(crate) fn lower(loaded: &Loaded<'_>, names: &lasso::Rodeo, report: &mut Report) -> Program {
-    let mut headers: IndexVec<SourceId, Header<'_>> = IndexVec::new();
+pub(crate) fn lower<'a>(
+    loaded: &Loaded<'a>,
+    names: &lasso::Rodeo,
+    report: &mut Report,
+) -> (Program, Headers<'a>) {
+    let mut headers: Headers<'a> = IndexVec::new();
     let mut scopes = Scopes { library: loaded.library, ..Scopes::default() };
     for file in &loaded.files {
         let scope = own_nodes(file, names, &mut headers, report);
@@ -45,7 +52,7 @@ pub(crate) fn lower(loaded: &Loaded<'_>, names: &lasso::Rodeo, report: &mut Repo
     if report.errors() == 0 {
         loaded.files.iter().for_each(|file| imports::unused(file, names, &scopes, report));
     }
-    Program { nodes, scopes, main: loaded.main, order, in_error: report.errors() > 0 }
+    (Program { nodes, scopes, main: loaded.main, order, in_error: report.errors() > 0 }, headers)
 }
 
 /// A node before its body is looked at.
@@ -58,13 +65,14 @@ pub(crate) struct Header<'a> {
 fn own_nodes<'a>(
     file: &LoadedFile<'a>,
     names: &lasso::Rodeo,
-    headers: &mut IndexVec<SourceId, Header<'a>>,
+    headers: &mut Headers<'a>,
     report: &mut Report,
 ) -> FileScope {
     let mut scope = FileScope {
         lost: file.ast.lost.iter().map(|name| names.resolve(name).to_owned()).collect(),
         incomplete: file.incomplete,
         library: file.library,
+        last_import: file.ast.imports().last().map(|import| import.span),
         ..FileScope::default()
     };
     for ast in file.ast.nodes() {

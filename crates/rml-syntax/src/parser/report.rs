@@ -81,7 +81,7 @@ impl Parser<'_, '_> {
             Diagnostic::error(codes::MISSING_SEMICOLON, format!("{what} does not end with `;`"))
                 .label(last, "expected `;` after this")
                 .note(format!("expected `;`, found {found}"))
-                .help("put a `;` here"),
+                .fix("put a `;` here", Span { start: last.end, ..last }, ";"),
         )
     }
 

@@ -9,6 +9,8 @@ use rml_backend::plugin::host::Library;
 use rml_base::Diagnostic;
 use rml_base::codes::backend as codes;
 
+use crate::cache;
+
 /// The library of that backend.
 pub(super) fn library(name: &str) -> Result<Arc<Library>, Diagnostic> {
     static OPEN: Mutex<BTreeMap<PathBuf, Arc<Library>>> = Mutex::new(BTreeMap::new());
@@ -53,10 +55,7 @@ fn programs_from(name: &str, variable: &dyn Fn(&str) -> Option<OsString>) -> Opt
 
 /// Where backends are installed, from those environment variables.
 fn folder(variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
-    variable("RML_BACKENDS")
-        .map(PathBuf::from)
-        .or_else(|| Some(PathBuf::from(variable("XDG_CACHE_HOME")?).join("rml")))
-        .or_else(|| Some(PathBuf::from(variable("HOME")?).join(".cache").join("rml")))
+    variable("RML_BACKENDS").map(PathBuf::from).or_else(|| cache::folder(variable))
 }
 
 #[cfg(test)]

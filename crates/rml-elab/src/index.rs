@@ -1,0 +1,354 @@
+//! Where names stand and what they mean: for tools that lead from a use to its definition and back. It is there for texts with errors
+//! too, as far as they parse.
+
+use indexmap::IndexMap;
+use rml_base::{FileId, Span};
+use rml_syntax::ast::{self, Ident, IndexExpr, MergeOperand, Symbol};
+
+use crate::hir::SourceId;
+use crate::load::{Loaded, LoadedFile};
+use crate::lower::Headers;
+use crate::scope::{Callable, Scopes};
+
+/// The names of a program.
+#[derive(Clone, Debug, Default)]
+pub struct Index {
+    /// Every name in the program's own texts that means something, in textual order of each text.
+    pub names: Vec<NamePlace>,
+    /// All nodes, those of the library that is imported included.
+    pub nodes: Vec<NodePlace>,
+    /// What calls in the main text can name, beside functions: `lstm`, `cells.step`; and which of `nodes` that is.
+    pub callable: Vec<(String, usize)>,
+    /// The last import of the main text.
+    pub last_import: Option<Span>,
+}
+
+/// A name in a text.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NamePlace {
+    /// The name of what is meant, without `diff_` and without the module before it.
+    pub span: Span,
+    /// The whole word.
+    pub word: Span,
+    /// What it means.
+    pub meaning: Meaning,
+}
+
+/// What a name means.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Meaning {
+    /// The variable, static parameter or named dimension that is defined there.
+    Variable(Span),
+    /// The node whose name stands there, differentiated that often.
+    Node(Span, u8),
+    /// A function of the language.
+    Function(&'static str),
+    /// The import that is called so.
+    Module(Span),
+}
+
+/// A node of a text.
+#[derive(Clone, Debug)]
+pub struct NodePlace {
+    /// Its name.
+    pub name: String,
+    /// Where its name stands.
+    pub name_span: Span,
+    /// Its interface.
+    pub header: Span,
+    /// The whole node.
+    pub span: Span,
+    /// The names of its inputs.
+    pub inputs: Vec<String>,
+    /// Its names, in the order of their definitions.
+    pub variables: Vec<Variable>,
+    /// Whether it belongs to the library.
+    pub library: bool,
+    /// Whether other texts cannot name it.
+    pub private: bool,
+}
+
+/// A name of a node.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Variable {
+    /// The name.
+    pub name: String,
+    /// Where it is defined: in the list of inputs, on the left of an equation, in the shape of an input.
+    pub span: Span,
+    /// What it is.
+    pub kind: VariableKind,
+}
+
+/// What a name of a node is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum VariableKind {
+    /// An input or static parameter.
+    Input,
+    /// It stands in the list of outputs.
+    Output,
+    /// An equation defines it.
+    Inner,
+    /// A named dimension.
+    Dimension,
+}
+
+/// The names of what is loaded.
+pub(crate) fn index(
+    loaded: &Loaded<'_>,
+    names: &lasso::Rodeo,
+    headers: &Headers<'_>,
+    scopes: &Scopes,
+) -> Index {
+    let mut index = Index::default();
+    for header in headers.iter() {
+        let library = scopes.is_library(header.file);
+        index.nodes.push(node_place(header.ast, names, library));
+    }
+    for file in loaded.files.iter().filter(|file| !file.library) {
+        let mut walk =
+            Walk { names, scopes, headers, file: file.id, own: IndexMap::new(), found: Vec::new() };
+        walk.imports(file);
+        file.ast.nodes().for_each(|node| walk.node(node));
+        walk.found.sort_by_key(|place| (place.span.start, place.span.end));
+        index.names.append(&mut walk.found);
+    }
+    index.callable = callable(loaded.main, scopes);
+    index.last_import = scopes.files.get(&loaded.main).and_then(|scope| scope.last_import);
+    index
+}
+
+/// What calls in a text can name.
+fn callable(file: FileId, scopes: &Scopes) -> Vec<(String, usize)> {
+    let Some(scope) = scopes.files.get(&file) else { return Vec::new() };
+    let place = |id: SourceId| id.0 as usize;
+    let own = scope.own.iter().map(|(name, id)| (name.clone(), place(*id)));
+    let selective = scope.selective.iter().map(|(name, (id, _))| (name.clone(), place(*id)));
+    let whole = scope.whole.iter().filter_map(|(name, all)| match all[..] {
+        [(id, _)] => Some((name.clone(), place(id))),
+        _ => None,
+    });
+    let prelude = scopes.prelude.iter().map(|(name, id)| (name.clone(), place(*id)));
+    let modules =
+        scope.modules.iter().filter_map(|(name, (target, _))| Some((name, scopes.files.get(target)?)));
+    let qualified = modules.flat_map(|(module, target)| {
+        target.exports().map(move |(name, id)| (format!("{module}.{name}"), place(id)))
+    });
+    let mut all: IndexMap<String, usize> = IndexMap::new();
+    for (name, node) in own.chain(selective).chain(whole).chain(qualified).chain(prelude) {
+        all.entry(name).or_insert(node);
+    }
+    all.into_iter().collect()
+}
+
+fn node_place(node: &ast::Node<'_>, names: &lasso::Rodeo, library: bool) -> NodePlace {
+    let outputs: Vec<Symbol> = node.outputs.iter().map(|d| d.name.name).collect();
+    let variables = definitions(node).into_iter().map(|(symbol, (span, kind))| {
+        let kind = match kind {
+            VariableKind::Inner if outputs.contains(&symbol) => VariableKind::Output,
+            kind => kind,
+        };
+        Variable { name: names.resolve(&symbol).to_owned(), span, kind }
+    });
+    NodePlace {
+        name: names.resolve(&node.name.name).to_owned(),
+        name_span: node.name.span,
+        header: node.header_span,
+        span: node.span,
+        inputs: node.inputs.iter().map(|d| names.resolve(&d.name.name).to_owned()).collect(),
+        variables: variables.collect(),
+        library,
+        private: node.private.is_some(),
+    }
+}
+
+/// The names of a node and where each is first defined.
+fn definitions(node: &ast::Node<'_>) -> IndexMap<Symbol, (Span, VariableKind)> {
+    let mut own = IndexMap::new();
+    for decl in node.inputs {
+        own.entry(decl.name.name).or_insert((decl.name.span, VariableKind::Input));
+    }
+    for side in node.equations.iter().flat_map(|equation| equation.lhs) {
+        if let ast::Lhs::Var(decl) = side {
+            own.entry(decl.name.name).or_insert((decl.name.span, VariableKind::Inner));
+        }
+    }
+    for dim in node.inputs.iter().filter_map(|decl| decl.ty).flat_map(|ty| ty.dims) {
+        let (name, span) = match dim {
+            ast::Dim::Splice(ident) => (ident.name, ident.span),
+            ast::Dim::Expr(e) => match e.kind {
+                ast::ExprKind::Var(name) => (name, e.span),
+                _ => continue,
+            },
+        };
+        own.entry(name).or_insert((span, VariableKind::Dimension));
+    }
+    own
+}
+
+/// Collects the names of one text.
+struct Walk<'a, 'b> {
+    names: &'b lasso::Rodeo,
+    scopes: &'b Scopes,
+    headers: &'b Headers<'a>,
+    file: FileId,
+    /// Those of the node that is looked at.
+    own: IndexMap<Symbol, (Span, VariableKind)>,
+    found: Vec<NamePlace>,
+}
+
+impl Walk<'_, '_> {
+    fn add(&mut self, span: Span, meaning: Meaning) {
+        self.found.push(NamePlace { span, word: span, meaning });
+    }
+
+    fn imports(&mut self, file: &LoadedFile<'_>) {
+        for (import, target) in &file.imports {
+            match import.kind {
+                ast::ImportKind::Whole => {}
+                ast::ImportKind::Qualified(alias) => self.add(alias.span, Meaning::Module(alias.span)),
+                ast::ImportKind::Names(wanted) => {
+                    for name in wanted {
+                        let target = self.scopes.files.get(target);
+                        let id = target.and_then(|t| t.export(self.names.resolve(&name.name.name)));
+                        let Some(id) = id else { continue };
+                        let meaning = Meaning::Node(self.headers[id].ast.name.span, 0);
+                        self.add(name.name.span, meaning);
+                        name.alias.into_iter().for_each(|alias| self.add(alias.span, meaning));
+                    }
+                }
+            }
+        }
+    }
+
+    fn node(&mut self, node: &ast::Node<'_>) {
+        self.own = definitions(node);
+        self.add(node.name.span, Meaning::Node(node.name.span, 0));
+        node.inputs.iter().chain(node.outputs).for_each(|decl| self.decl(decl));
+        for equation in node.equations {
+            for side in equation.lhs {
+                if let ast::Lhs::Var(decl) = side {
+                    self.decl(decl);
+                }
+            }
+            self.expr(equation.rhs);
+        }
+    }
+
+    fn decl(&mut self, decl: &ast::Decl<'_>) {
+        self.variable(decl.name);
+        decl.ty.into_iter().for_each(|ty| self.dims(ty.dims));
+        decl.clock.into_iter().for_each(|clock| self.variable(clock.cond));
+    }
+
+    fn variable(&mut self, name: Ident) {
+        if let Some((definition, _)) = self.own.get(&name.name) {
+            self.add(name.span, Meaning::Variable(*definition));
+        }
+    }
+
+    fn dims(&mut self, dims: &[ast::Dim<'_>]) {
+        for dim in dims {
+            match dim {
+                ast::Dim::Expr(e) => self.expr(e),
+                ast::Dim::Splice(name) => self.variable(*name),
+            }
+        }
+    }
+
+    fn callee(&mut self, callee: Ident) {
+        let name = self.names.resolve(&callee.name);
+        let word = callee.span;
+        let dot = name.find('.').map_or(0, |dot| dot + 1);
+        let part = |from: usize, to: usize| {
+            Span::new(word.file, word.start as usize + from, word.start as usize + to)
+        };
+        if dot > 0
+            && let Some((_, import)) =
+                self.scopes.files.get(&self.file).and_then(|s| s.modules.get(&name[..dot - 1]))
+        {
+            let place = self.found.iter().find(|p| {
+                p.meaning == Meaning::Module(p.span)
+                    && p.word.file == import.file
+                    && import.range().contains(&(p.span.start as usize))
+            });
+            if let Some(meaning) = place.map(|place| place.meaning) {
+                self.add(part(0, dot - 1), meaning);
+            }
+        }
+        let (span, meaning) = match self.scopes.callable(self.file, name) {
+            Some(Callable::Node(id, order)) => {
+                let from = dot + usize::from(order) * "diff_".len();
+                (part(from, name.len()), Meaning::Node(self.headers[id].ast.name.span, order))
+            }
+            Some(Callable::Builtin(which)) => (word, Meaning::Function(which.name())),
+            Some(Callable::Ambiguous(_)) | None => return,
+        };
+        self.found.push(NamePlace { span, word: part(dot, name.len()), meaning });
+    }
+
+    fn call(&mut self, callee: Ident, args: &[ast::Expr<'_>]) {
+        self.callee(callee);
+        args.iter().for_each(|arg| self.expr(arg));
+    }
+
+    fn indices(&mut self, indices: &[IndexExpr<'_>]) {
+        for index in indices {
+            match index {
+                IndexExpr::At(e) => self.expr(e),
+                IndexExpr::Slice { lo, hi, step, .. } => {
+                    [lo, hi, step].into_iter().flatten().for_each(|e| self.expr(e));
+                }
+                IndexExpr::Ellipsis(_) => {}
+            }
+        }
+    }
+
+    fn expr(&mut self, expr: &ast::Expr<'_>) {
+        use ast::ExprKind as A;
+        match expr.kind {
+            A::Literal(_) | A::Text(_) | A::Error => {}
+            A::Var(name) => self.variable(Ident { name, span: expr.span }),
+            A::Call { callee, args } => self.call(callee, args),
+            A::Array(dims) => self.dims(dims),
+            A::Entry(index) => self.indices(std::slice::from_ref(index)),
+            A::Index { base, indices } => {
+                self.expr(base);
+                self.indices(indices);
+            }
+            A::Unary(_, a) | A::Post(a) => self.expr(a),
+            A::Binary(_, a, b)
+            | A::Fby { init: a, next: b }
+            | A::FbyBack { init: a, next: b }
+            | A::When { value: a, cond: b }
+            | A::Every { call: a, end: b } => [a, b].into_iter().for_each(|e| self.expr(e)),
+            A::If { cond: a, then: b, other: c } | A::Merge { cond: a, on_true: b, on_false: c } => {
+                [a, b, c].into_iter().for_each(|e| self.expr(e));
+            }
+            A::Juxtaposed { name, args, indices, .. } => {
+                self.call(name, args);
+                indices.iter().for_each(|list| self.indices(list));
+            }
+            A::MergeOperands(operands) => self.operands(operands),
+        }
+    }
+
+    fn operands(&mut self, operands: &[ast::Expr<'_>]) {
+        let (scopes, file, names) = (self.scopes, self.file, self.names);
+        for operand in
+            ast::group_merge(operands, |name| scopes.callable(file, names.resolve(&name)).is_some())
+        {
+            match operand {
+                MergeOperand::Expr(e) => self.expr(e),
+                MergeOperand::Name(name) => self.variable(name),
+                MergeOperand::Call { callee, args, indices, .. } => {
+                    self.call(callee, args);
+                    indices.iter().for_each(|list| self.indices(list));
+                }
+                MergeOperand::Parenthesised { inner, indices } => {
+                    self.expr(inner);
+                    indices.iter().for_each(|list| self.indices(list));
+                }
+            }
+        }
+    }
+}

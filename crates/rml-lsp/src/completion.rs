@@ -1,0 +1,137 @@
+//! What can be written at a place.
+
+use lsp_types::{
+    CompletionItem, CompletionItemKind, CompletionItemLabelDetails, CompletionParams, CompletionResponse,
+    Documentation, InsertTextFormat, MarkupContent, MarkupKind, Position, Range, TextEdit,
+};
+use rml::ir::op;
+use rml::{LIBRARY, VariableKind, doc};
+
+use crate::hover;
+use crate::lines::Lines;
+use crate::server::{Answer, Place, Server};
+
+/// What can be written at a place.
+pub(crate) fn complete(server: &mut Server, params: CompletionParams) -> Answer<CompletionResponse> {
+    let Some(place) = Place::of(server, &params.text_document_position) else { return Ok(None) };
+    let before = &place.text()[..place.offset];
+    let line = before.rsplit('\n').next().unwrap_or(before);
+    let items = match line.trim_start().strip_prefix("import ") {
+        Some(import) => imports(import),
+        None => names(server, &place),
+    };
+    Ok(Some(CompletionResponse::Array(items)))
+}
+
+fn item(label: &str, kind: CompletionItemKind, detail: &str) -> CompletionItem {
+    CompletionItem {
+        label: label.to_owned(),
+        kind: Some(kind),
+        detail: (!detail.is_empty()).then(|| detail.to_owned()),
+        ..CompletionItem::default()
+    }
+}
+
+fn markdown(value: String) -> Documentation {
+    Documentation::MarkupContent(MarkupContent { kind: MarkupKind::Markdown, value })
+}
+
+/// Behind `import`: a module of the library, or in parentheses the nodes of one.
+fn imports(import: &str) -> Vec<CompletionItem> {
+    if let Some((module, _)) = import.split_once('(') {
+        let text = LIBRARY.iter().find(|(name, _)| *name == module.trim());
+        let nodes = text.map(|(name, text)| doc::module(name, text).nodes).unwrap_or_default();
+        let nodes = nodes.iter().filter(|node| !node.private);
+        return nodes.map(|n| item(&n.name, CompletionItemKind::FUNCTION, &n.summary())).collect();
+    }
+    // What stands before the last dot is there already.
+    let dot = import.rfind('.').map_or(0, |at| at + 1);
+    let rest =
+        LIBRARY.iter().filter_map(|(name, text)| Some((name.strip_prefix(&import[..dot])?, name, text)));
+    let module = |(rest, name, text): (&str, &&str, &&str)| {
+        let introduction = doc::module(name, text).introduction;
+        item(rest, CompletionItemKind::MODULE, introduction.lines().next().unwrap_or_default())
+    };
+    rest.map(module).collect()
+}
+
+/// In an equation or an interface: what has a name there, words, and nodes that an import would bring.
+fn names(server: &Server, place: &Place) -> Vec<CompletionItem> {
+    let mut items = variables(server, place);
+    items.extend(nodes(place));
+    for info in op::entries().filter(|entry| entry.form == op::Form::Function) {
+        let mut function = item(info.name, CompletionItemKind::FUNCTION, info.signature);
+        function.documentation = Some(markdown(hover::operator(info)));
+        items.push(call(function));
+    }
+    items.extend(rml::keywords().map(|word| item(word, CompletionItemKind::KEYWORD, "")));
+    items.extend(["every", "back", "import", "private"].map(|w| item(w, CompletionItemKind::KEYWORD, "")));
+    items.extend(["num", "int", "bool"].map(|ty| item(ty, CompletionItemKind::STRUCT, "element type")));
+    items.extend(library(server, place));
+    items
+}
+
+/// With parentheses behind the name.
+fn call(item: CompletionItem) -> CompletionItem {
+    CompletionItem {
+        insert_text: Some(format!("{}($0)", item.label)),
+        insert_text_format: Some(InsertTextFormat::SNIPPET),
+        ..item
+    }
+}
+
+fn variables(server: &Server, place: &Place) -> Vec<CompletionItem> {
+    let survey = &place.survey;
+    let at = rml::Span::new(survey.main, place.offset, place.offset);
+    let Some(node) = survey.node_at(at) else { return Vec::new() };
+    let known = server.known(&place.path).and_then(|known| known.inspection.as_deref());
+    let one = |v: &rml::Variable| {
+        let name = hover::variable_name(survey, v.span);
+        let types = known.zip(name).map(|(known, name)| hover::types(known, &name)).unwrap_or_default();
+        let kind = match v.kind {
+            VariableKind::Dimension => CompletionItemKind::TYPE_PARAMETER,
+            _ => CompletionItemKind::VARIABLE,
+        };
+        item(&v.name, kind, types.first().map(String::as_str).unwrap_or_default())
+    };
+    node.variables.iter().map(one).collect()
+}
+
+fn nodes(place: &Place) -> Vec<CompletionItem> {
+    let index = &place.survey.index;
+    let one = |(name, node): &(String, usize)| {
+        let node = &index.nodes[*node];
+        let (header, comment) = hover::documentation(&place.survey, node);
+        let mut found = item(name, CompletionItemKind::FUNCTION, &header);
+        found.documentation = (!comment.is_empty()).then(|| markdown(comment));
+        call(found)
+    };
+    index.callable.iter().map(one).collect()
+}
+
+/// The nodes of the library that are not imported, each with its import.
+fn library(server: &Server, place: &Place) -> Vec<CompletionItem> {
+    let survey = &place.survey;
+    let (at, before, behind) = match survey.index.last_import {
+        Some(span) => (span.range().end, "\n", ""),
+        None => (0, "", "\n"),
+    };
+    let at: Position = Lines::new(place.text(), server.encoding).position(at);
+    let known = |name: &str| survey.index.callable.iter().any(|(callable, _)| callable == name);
+    let mut items = Vec::new();
+    for (module, text) in LIBRARY {
+        for node in doc::module(module, text).nodes.iter().filter(|n| !n.private && !known(&n.name)) {
+            let import = format!("import {module} ({});", node.name);
+            let mut found = item(&node.name, CompletionItemKind::FUNCTION, &node.header);
+            found.label_details =
+                Some(CompletionItemLabelDetails { detail: None, description: Some((*module).to_owned()) });
+            found.documentation = Some(markdown(format!("{}\n\nadds `{import}`", node.comment)));
+            let new_text = format!("{before}{import}{behind}");
+            found.additional_text_edits = Some(vec![TextEdit { range: Range::new(at, at), new_text }]);
+            // Behind what is in scope.
+            found.sort_text = Some(format!("~{}", node.name));
+            items.push(call(found));
+        }
+    }
+    items
+}

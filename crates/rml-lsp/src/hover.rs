@@ -1,0 +1,202 @@
+//! What is known of the name under the pointer.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use indexmap::IndexSet;
+use lsp_types::{Hover, HoverContents, HoverParams, MarkupContent, MarkupKind};
+use rml::analysis::{Kind, bound};
+use rml::ir::op;
+use rml::{Inspection, Meaning, NodePlace, Span, Survey, VariableKind, VariableName};
+
+use crate::lines::Lines;
+use crate::server::{Answer, Place, Server};
+
+/// What is known of a name.
+pub(crate) fn hover(server: &mut Server, params: HoverParams) -> Answer<Hover> {
+    let Some(place) = Place::of(server, &params.text_document_position_params) else { return Ok(None) };
+    let lines = Lines::new(place.text(), server.encoding);
+    let (span, value) = match place.name() {
+        Some(name) => {
+            let text = match name.meaning {
+                Meaning::Variable(definition) => variable(server, &place, definition),
+                Meaning::Node(definition, order) => node(server, &place, definition, order),
+                Meaning::Function(name) => function(name),
+                Meaning::Module(_) => None,
+            };
+            (name.word.range(), text)
+        }
+        None => {
+            let word = word(place.text(), place.offset);
+            let text = primitive(&place.text()[word.clone()]);
+            (word, text)
+        }
+    };
+    let contents = |value| HoverContents::Markup(MarkupContent { kind: MarkupKind::Markdown, value });
+    Ok(value.map(|value| Hover { contents: contents(value), range: Some(lines.range(span)) }))
+}
+
+/// The words of the language that compute something: how each is written, and what it means.
+const PRIMITIVES: &[(&str, &str, &str)] = &[
+    ("fby", "init fby x", "`init` in the first cycle in which `x` is present, then `x` of the one before"),
+    (
+        "fby back",
+        "init fby back x",
+        "`x` of the next cycle in which it is present; `init` in the last one of a window or closed trace",
+    ),
+    ("post", "post x", "`x` of the next cycle in which it is present; never known in the last one"),
+    ("when", "x when c", "`x` where `c` is true, and absent elsewhere; `when not c` where it is false"),
+    ("merge", "merge c x y", "`x` where `c` is true, `y` where it is false; each is present there only"),
+    (
+        "every",
+        "f(x) every end",
+        "a call in windows: delays in it begin anew behind each cycle in which `end` is true",
+    ),
+    ("if", "if c then x else y", "`x` where `c` is true, else `y`; both are present wherever `c` is"),
+];
+
+fn primitive(word: &str) -> Option<String> {
+    let found = PRIMITIVES.iter().find(|(name, ..)| *name == word);
+    found.map(|(_, form, meaning)| format!("{}{meaning}\n", block(form)))
+}
+
+/// The word around a byte, `fby back` as well.
+fn word(text: &str, at: usize) -> std::ops::Range<usize> {
+    let letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let start = text[..at].rfind(|c| !letter(c)).map_or(0, |i| i + 1);
+    let end = text[at..].find(|c| !letter(c)).map_or(text.len(), |i| at + i);
+    if &text[start..end] == "fby" && text[end..].starts_with(" back") {
+        start..end + " back".len()
+    } else {
+        start..end
+    }
+}
+
+fn block(text: &str) -> String {
+    format!("```rml\n{text}\n```\n")
+}
+
+/// The variable's place in what is known, wherever it stood when that was found.
+pub(crate) fn variable_name(survey: &Survey, definition: Span) -> Option<VariableName> {
+    Some(VariableName {
+        text: survey.sources.name(definition.file).to_owned(),
+        node: survey.node_at(definition)?.name.clone(),
+        variable: survey.sources.snippet(definition).to_owned(),
+    })
+}
+
+/// Types with clocks of a variable, `num [batch, 64] when end`: one for each way in which its node is used.
+pub(crate) fn types(inspection: &Inspection, name: &VariableName) -> Vec<String> {
+    let all = inspection.instances.get(name).into_iter().flatten();
+    let text = |at: &(usize, rml::ir::flat::Var)| {
+        let clock = inspection.report.analyses[at.0].clock(at.1);
+        format!("{}{clock}", inspection.type_of(*at))
+    };
+    all.map(text).collect::<IndexSet<_>>().into_iter().collect()
+}
+
+fn variable(server: &Server, place: &Place, definition: Span) -> Option<String> {
+    let survey = &place.survey;
+    let node = survey.node_at(definition)?;
+    let of = node.variables.iter().find(|v| v.span == definition)?;
+    let kind = match of.kind {
+        VariableKind::Input => "input",
+        VariableKind::Output => "output",
+        VariableKind::Inner => "variable",
+        VariableKind::Dimension => "named dimension",
+    };
+    let name = variable_name(survey, definition)?;
+    let known = server.known(&place.path).and_then(|known| known.inspection.as_deref());
+    let types = known.map(|known| types(known, &name)).unwrap_or_default();
+    let mut text = String::new();
+    const SHOWN: usize = 4;
+    for ty in types.iter().take(SHOWN) {
+        text += &block(&format!("{}: {ty}", of.name));
+    }
+    if types.is_empty() {
+        text += &block(&of.name);
+    }
+    let _ = writeln!(text, "{kind} of node `{}`", node.name);
+    if types.len() > SHOWN {
+        let _ = writeln!(text, ", with {} more types in other calls", types.len() - SHOWN);
+    }
+    if let Some(wait) = known.and_then(|known| wait(known, &name)) {
+        let _ = writeln!(text, "\n{wait}");
+    }
+    Some(text)
+}
+
+/// How long a variable has to be waited for.
+fn wait(inspection: &Inspection, name: &VariableName) -> Option<String> {
+    let (analysis, var) = *inspection.instances.get(name)?.first()?;
+    let analysis = &inspection.report.analyses[analysis];
+    let run = analysis.run.as_ref()?;
+    let path = analysis.flat.vars[var].name.as_ref()?;
+    let (var, _) = run.flat.vars.iter_enumerated().find(|(_, data)| data.name.as_ref() == Some(path))?;
+    let bound = bound(&run.causality, &run.causality.latency[var]);
+    Some(match bound.kind {
+        Kind::Bounded => match bound.look_ahead {
+            Some(0) | None => "known in its own cycle".to_owned(),
+            Some(1) => "known 1 cycle later".to_owned(),
+            Some(n) => format!("known {n} cycles later"),
+        },
+        Kind::Windowed => format!("known when `{}` holds", bound.window.unwrap_or_default()),
+        Kind::ClosedOnly => "known at the end of a closed trace; in an endless stream never".to_owned(),
+        Kind::Dynamic => "only the run can tell when it is known".to_owned(),
+        Kind::Rejected => "never known".to_owned(),
+    })
+}
+
+fn node(server: &Server, place: &Place, definition: Span, order: u8) -> Option<String> {
+    let survey = &place.survey;
+    let node = survey.index.nodes.iter().find(|node| node.name_span == definition)?;
+    let (header, comment) = documentation(survey, node);
+    let mut text = block(&header);
+    if order > 0 {
+        let times = if order == 1 { String::new() } else { format!(" of order {order}") };
+        let _ = writeln!(text, "adjoint{times} of this node, derived from its equations\n");
+    }
+    if !comment.is_empty() {
+        let _ = writeln!(text, "{comment}\n");
+    }
+    let name = survey.sources.name(definition.file);
+    if node.library {
+        let _ = writeln!(text, "from `{}`", name.trim_end_matches(".rml").replace('/', "."));
+    } else if definition.file != survey.main {
+        let file = Path::new(name).file_name().unwrap_or_default().to_string_lossy();
+        let _ = writeln!(text, "from `{file}`");
+    }
+    let known = server.known(&place.path).and_then(|known| known.inspection.as_deref());
+    let mut analyses = known.into_iter().flat_map(|known| &known.report.analyses);
+    if let Some(analysis) = analyses.find(|a| a.node() == node.name && !node.library) {
+        let _ = writeln!(text, "\n{}", rml_render::verdict::line(analysis));
+    }
+    Some(text)
+}
+
+/// The interface of a node and the comment before it.
+pub(crate) fn documentation(survey: &Survey, node: &NodePlace) -> (String, String) {
+    let (name, text) = (survey.sources.name(node.span.file), survey.sources.text(node.span.file));
+    let module = rml::doc::module(name, text);
+    match module.nodes.into_iter().find(|of| of.name == node.name) {
+        Some(of) => (of.header, of.comment),
+        None => (survey.sources.snippet(node.header).to_owned(), String::new()),
+    }
+}
+
+fn function(name: &str) -> Option<String> {
+    op::info(name).map(operator)
+}
+
+/// What the table of operators says.
+pub(crate) fn operator(info: &op::OpInfo) -> String {
+    let gradient = if info.is_differentiable() { format!("`{}`", info.adjoint) } else { "none".to_owned() };
+    format!(
+        "{}{}.\n\nShapes: {}.\n\nGradient: {gradient}.\n\nExample: `{}` gives `{}`.\n",
+        block(info.signature),
+        info.meaning,
+        info.shapes,
+        info.example,
+        info.value
+    )
+}

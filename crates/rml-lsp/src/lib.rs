@@ -1,0 +1,59 @@
+//! A language server for R(ML)²: the Language Server Protocol between an editor and the library `rml`.
+//!
+//! One thread answers the editor from the names of a text, which are found at once. Another one checks texts: first names, types and
+//! shapes, which are published while the user types; then, when no newer text waits, clocks, causality and what is known of each
+//! variable.
+//!
+//! | of the protocol | module |
+//! |---|---|
+//! | open texts, and their paths | [`texts`] |
+//! | positions in lines | [`lines`] |
+//! | findings | [`checker`], [`findings`] |
+//! | definition, references, highlights, rename | [`navigate`], [`rename`] |
+//! | hover, signature help | [`hover`], [`signature`] |
+//! | completion | [`completion`] |
+//! | inlay hints, code lenses, semantic tokens, outline | [`hints`], [`lenses`], [`tokens`], [`outline`] |
+//! | quick fixes, formatting | [`actions`] |
+
+mod actions;
+mod capabilities;
+mod checker;
+mod completion;
+mod findings;
+mod hints;
+mod hover;
+mod lenses;
+mod lines;
+mod navigate;
+mod outline;
+mod rename;
+mod server;
+mod signature;
+mod texts;
+mod tokens;
+
+use std::path::PathBuf;
+
+use lsp_server::Connection;
+
+pub use server::Ended;
+
+/// Serves an editor on standard input and output until it ends the session. Texts of the library are put into the folder
+/// `library` when the editor is to open one.
+///
+/// # Errors
+/// What is sent is not the protocol, or the editor went away without ending the session.
+pub fn serve_stdio(library: Option<PathBuf>) -> Result<(), Ended> {
+    let (connection, threads) = Connection::stdio();
+    let served = serve(connection, library);
+    let joined = threads.join().map_err(|error| Ended(error.to_string()));
+    served.and(joined)
+}
+
+/// Serves what is at the other end of a connection.
+///
+/// # Errors
+/// As [`serve_stdio`].
+pub fn serve(connection: Connection, library: Option<PathBuf>) -> Result<(), Ended> {
+    server::run(&connection, library)
+}
