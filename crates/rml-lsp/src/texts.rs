@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use lsp_types::{TextDocumentContentChangeEvent, Uri};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use rml::Source;
 
 use crate::lines::{Encoding, Lines};
@@ -63,14 +64,48 @@ impl Texts {
     }
 }
 
+/// What stands for itself in the path of an address.
+const PLAIN: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'/')
+    .remove(b'-')
+    .remove(b'_')
+    .remove(b'.')
+    .remove(b'~')
+    .remove(b'+')
+    .remove(b'=');
+
 /// The path of an address. A text that was never saved has one that is no file's.
 pub(crate) fn path(uri: &Uri) -> PathBuf {
-    let file = url::Url::parse(uri.as_str()).ok().and_then(|url| url.to_file_path().ok());
-    file.unwrap_or_else(|| PathBuf::from(uri.as_str()))
+    let Some(file) = uri.as_str().strip_prefix("file://") else { return PathBuf::from(uri.as_str()) };
+    // Between `//` and the path stands the name of the machine, or nothing.
+    let path = file.find('/').map_or(file, |at| &file[at..]);
+    let path = percent_decode_str(path).decode_utf8_lossy();
+    let drive = path.strip_prefix('/').filter(|rest| rest.as_bytes().get(1) == Some(&b':'));
+    PathBuf::from(drive.unwrap_or(&path))
 }
 
 /// The address of a path.
 pub(crate) fn uri(path: &Path) -> Option<Uri> {
-    let file = url::Url::from_file_path(path).ok().map(String::from);
-    file.unwrap_or_else(|| path.display().to_string()).parse().ok()
+    let text = path.to_str()?;
+    if !path.is_absolute() {
+        return text.parse().ok();
+    }
+    let text = text.replace('\\', "/");
+    let path = utf8_percent_encode(text.trim_start_matches('/'), PLAIN);
+    format!("file:///{path}").parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_and_its_path_are_the_same() {
+        for name in ["/a/b.rml", "/a b/ü%20#?.rml", "untitled:Untitled-1"] {
+            let there = uri(Path::new(name)).expect("an address");
+            assert_eq!(path(&there), Path::new(name), "{there:?}");
+        }
+        let drive: Uri = "file:///c%3A/a.rml".parse().expect("an address");
+        assert_eq!(path(&drive), Path::new("c:/a.rml"));
+    }
 }

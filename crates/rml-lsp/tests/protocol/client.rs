@@ -34,7 +34,7 @@ impl Client {
         let (ours, theirs) = Connection::memory();
         let library = folder.path().join("cache");
         let server = std::thread::spawn(move || rml_lsp::serve(theirs, Some(library)));
-        let root = url::Url::from_file_path(folder.path()).expect("absolute");
+        let root = address(folder.path());
         let mut client = Self {
             connection: ours,
             server: Some(server),
@@ -43,9 +43,7 @@ impl Client {
             said: Vec::new(),
             asked: Vec::new(),
         };
-        client
-            .ask("initialize", json!({"capabilities": capabilities, "rootUri": root.as_str()}))
-            .expect("a session");
+        client.ask("initialize", json!({"capabilities": capabilities, "rootUri": root})).expect("a session");
         client.say("initialized", json!({}));
         client
     }
@@ -55,7 +53,7 @@ impl Client {
     }
 
     pub(crate) fn uri(&self, name: &str) -> String {
-        url::Url::from_file_path(self.path(name)).expect("absolute").into()
+        address(&self.path(name))
     }
 
     pub(crate) fn say(&self, method: &str, params: Value) {
@@ -192,6 +190,13 @@ pub(crate) fn apply(text: &str, edits: &Value) -> String {
     text
 }
 
-pub(crate) fn exists(path: &Path) -> bool {
-    path.is_file()
+/// The address of a path of plain letters.
+fn address(path: &Path) -> String {
+    format!("file://{}", path.display())
+}
+
+/// The file at an address.
+pub(crate) fn file_at(address: &Value) -> PathBuf {
+    let address = address.as_str().expect("an address");
+    PathBuf::from(address.strip_prefix("file://").expect("a file's"))
 }

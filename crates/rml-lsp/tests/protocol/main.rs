@@ -126,10 +126,7 @@ fn definitions_are_found_in_this_text_in_others_and_in_the_library() {
     let net = go("diff_net", 0);
     assert_eq!(net["range"]["start"], json!({"line": 5, "character": 5}));
     let library = go("dense", 0);
-    let path = url::Url::parse(library["uri"].as_str().expect("an address"))
-        .expect("one")
-        .to_file_path()
-        .expect("a file");
+    let path = client::file_at(&library["uri"]);
     let line = library["range"]["start"]["line"].as_u64().expect("a line") as usize;
     let there = std::fs::read_to_string(path).expect("the text of the library");
     assert!(there.lines().nth(line).is_some_and(|line| line.starts_with("node dense(")), "{library}");
@@ -351,11 +348,8 @@ fn a_text_is_laid_out_and_an_adjoint_shown() {
         .expect("an answer");
     assert!(text.as_str().is_some_and(|text| text.contains("node diff_net(")), "{text}");
     let shown = client.asked.iter().find(|r| r.method == "window/showDocument").expect("it is shown");
-    let path = url::Url::parse(shown.params["uri"].as_str().expect("an address"))
-        .expect("one")
-        .to_file_path()
-        .expect("a file");
-    assert!(client::exists(&path));
+    let path = client::file_at(&shown.params["uri"]);
+    assert!(path.is_file());
     let arguments = json!([{"file": client.path("net.rml").display().to_string(), "node": "nowhere"}]);
     let why =
         client.ask("workspace/executeCommand", json!({"command": "rml.adjoint", "arguments": arguments}));
