@@ -1,0 +1,103 @@
+//! How long an editor waits after a key in a text of 1,000 lines: for names, types and shapes, and for all findings.
+//! `cargo bench -p rml-lsp`.
+
+#![allow(clippy::print_stdout, reason = "a benchmark tells what it measured")]
+
+use std::time::{Duration, Instant};
+
+use lsp_server::{Connection, Message, Notification, Request};
+use serde_json::{Value, json};
+
+/// Twenty-five lines: a network, its training, and a filter.
+const BLOCK: &str = "
+-- Network {n}: a recurrent layer in windows, and a layer behind it.
+node net_{n}(x: num [batch, 8], end: bool []) -> (y: num [batch, 3] when end)
+  a = tanh(dense(12, x));
+  h = lstm(16, a) every end;
+  y = dense(3, h when end);
+
+node train_{n}(x: num [batch, 8], end: bool [], t: num [batch, 3] when end) -> (loss, mean)
+  o, _ = diff_net_{n}(x, end, true, do);
+  loss, do, _ = diff_mse(o, t, true, -0.1);
+  mean = smooth_{n}(loss);
+
+(* An average that forgets.
+   The first value counts fully. *)
+node smooth_{n}(x) -> (y)
+  last = x fby y;
+  weight = if first then 1.0 else 0.1;
+  first = true fby false;
+  y = last + weight * (x - last);
+
+node watch_{n}(x: num [4], limit: num []) -> (alarm, count)
+  size = sqrt(sum(x * x));
+  alarm = size > smooth_{n}(limit);
+  count = (0 fby count) + (if alarm then 1 else 0);
+";
+
+const KEYS: usize = 21;
+
+fn main() {
+    let mut text = "import std.layers;\nimport std.losses;\n".to_owned();
+    let mut n = 0;
+    while text.lines().count() < 1000 {
+        text += &BLOCK.replace("{n}", &n.to_string());
+        n += 1;
+    }
+    let (editor, server) = Connection::memory();
+    let served = std::thread::spawn(move || rml_lsp::serve(server, None));
+    let say = |method: &str, params: Value| {
+        editor.sender.send(Notification { method: method.to_owned(), params }.into()).expect("it serves");
+    };
+    let ask = |id: i32, method: &str, params: Value| {
+        editor.sender.send(Request::new(id.into(), method.to_owned(), params).into()).expect("it serves");
+    };
+    ask(1, "initialize", json!({"capabilities": {}}));
+    say("initialized", json!({}));
+    let uri = "file:///typing.rml";
+    say(
+        "textDocument/didOpen",
+        json!({"textDocument": {"uri": uri, "languageId": "rml", "version": 0, "text": text}}),
+    );
+    wait(&editor, 0);
+    wait(&editor, 0);
+    let (mut first, mut whole) = (Vec::new(), Vec::new());
+    for key in 1..=KEYS {
+        // A letter more, then a letter less, in an equation in the middle.
+        let line = text.lines().position(|l| l.contains("node smooth_20")).expect("there") + 4;
+        let (start, end) = (json!({"line": line, "character": 2}), json!({"line": line, "character": 2 + (key + 1) % 2}));
+        let change = json!([{"range": {"start": start, "end": end}, "text": if key % 2 == 1 { "x" } else { "" }}]);
+        let begun = Instant::now();
+        say(
+            "textDocument/didChange",
+            json!({"textDocument": {"uri": uri, "version": key}, "contentChanges": change}),
+        );
+        wait(&editor, key);
+        first.push(begun.elapsed());
+        wait(&editor, key);
+        whole.push(begun.elapsed());
+    }
+    println!("{} lines, {} nodes, {KEYS} keys; median (largest) in ms", text.lines().count(), 4 * n);
+    report("names, types and shapes", first);
+    report("all findings", whole);
+    ask(2, "shutdown", Value::Null);
+    say("exit", Value::Null);
+    served.join().expect("it ends").expect("as it should");
+}
+
+/// Waits until findings about that version are published.
+fn wait(editor: &Connection, version: usize) {
+    loop {
+        let message = editor.receiver.recv().expect("it serves");
+        let Message::Notification(note) = message else { continue };
+        if note.params["version"] == version {
+            return;
+        }
+    }
+}
+
+fn report(what: &str, mut times: Vec<Duration>) {
+    times.sort();
+    let ms = |time: Duration| time.as_secs_f64() * 1e3;
+    println!("{what:24} {:6.1} ({:.1})", ms(times[times.len() / 2]), ms(times[times.len() - 1]));
+}
