@@ -7,6 +7,7 @@
 //! - `environments`: has Gymnasium take steps anew, and compares the environments of the library with them; lets an agent learn from Gymnasium's.
 //! - `weights`: has PyTorch, Keras and flax make weights and outputs anew, and compares `rml params` with them.
 //! - `python`: installs the Python package with pip, and runs its tests.
+//! - `editors`: has Neovim edit programs with the language server, and packs the extension for Visual Studio Code.
 //! - `logs`: has TensorBoard read what a training logs.
 //! - `exchange`: has JAX and ONNX Runtime run what is exported as StableHLO and ONNX, and compares.
 //! - `bench`: what calls, preparation and start-up of the backends cost; writes the table of `docs/performance.md`.
@@ -26,6 +27,7 @@
 mod bench;
 mod chart;
 mod compare;
+mod editors;
 mod environments;
 mod error_index;
 mod exchange;
@@ -59,6 +61,7 @@ commands:
   exchange
           install JAX and ONNX Runtime (once, into the same folder), and have them run what `rml export` writes for them
   python  install NumPy, pytest, Gymnasium and Jupyter's kernel (once, into the same folder), install the Python package, and test it
+  editors install Neovim if need be and have it edit programs, and pack the extension for Visual Studio Code where there is npm
   logs    install TensorBoard (once, into the same folder), and have it read what `rml train --log` writes
   environments
           install Gymnasium (once, into the same folder), have it take steps, compare the environments of the library with them, and let an agent learn from it
@@ -98,6 +101,7 @@ fn main() -> ExitCode {
         ["weights"] => weights::weights(),
         ["exchange"] => exchange::exchange(),
         ["python"] => package::package(),
+        ["editors"] => editors::editors(),
         ["logs"] => logs::logs(),
         ["environments"] => environments::environments(),
         ["bench"] => bench::bench(),

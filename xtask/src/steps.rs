@@ -2,7 +2,7 @@
 
 use crate::setup::{self, Recipe};
 use crate::workspace::{cargo, step};
-use crate::{environments, error_index, exchange, logs, package, tidy, weights};
+use crate::{editors, environments, error_index, exchange, logs, package, tidy, weights};
 
 /// Set while tests run that are to write their expected output instead of comparing it.
 const BLESS: &str = "RML_BLESS";
@@ -37,6 +37,7 @@ pub(crate) fn test(extent: Extent) -> Result<(), String> {
         weights::weights_if_possible()?;
         exchange::exchange()?;
         logs::logs()?;
+        editors::editors()?;
         environments::environments_if_possible()?;
         package::package_if_possible()?;
         opened()?;

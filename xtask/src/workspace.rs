@@ -49,7 +49,7 @@ pub(crate) fn files(extensions: &[&str]) -> Result<Vec<File>, String> {
             let entry = entry.map_err(|e| format!("cannot list {}: {e}", folder.display()))?;
             let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
             if path.is_dir() {
-                if !name.starts_with('.') && !name.starts_with("target") {
+                if !name.starts_with('.') && !name.starts_with("target") && name != "node_modules" {
                     folders.push(path);
                 }
             } else if path.extension().is_some_and(|e| extensions.iter().any(|x| e == *x)) {

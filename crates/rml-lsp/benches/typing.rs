@@ -65,8 +65,10 @@ fn main() {
     for key in 1..=KEYS {
         // A letter more, then a letter less, in an equation in the middle.
         let line = text.lines().position(|l| l.contains("node smooth_20")).expect("there") + 4;
-        let (start, end) = (json!({"line": line, "character": 2}), json!({"line": line, "character": 2 + (key + 1) % 2}));
-        let change = json!([{"range": {"start": start, "end": end}, "text": if key % 2 == 1 { "x" } else { "" }}]);
+        let (start, end) =
+            (json!({"line": line, "character": 2}), json!({"line": line, "character": 2 + (key + 1) % 2}));
+        let change =
+            json!([{"range": {"start": start, "end": end}, "text": if key % 2 == 1 { "x" } else { "" }}]);
         let begun = Instant::now();
         say(
             "textDocument/didChange",
