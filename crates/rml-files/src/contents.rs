@@ -87,6 +87,33 @@ pub fn data(path: &Path) -> Result<Contents, Diagnostic> {
     }
 }
 
+/// The files with that extension in folders and those within them, in the order of their paths; at most about `most`. Hidden folders are
+/// left out, and those where tools put what they make: `target` and `node_modules`.
+pub fn files_below(folders: &[PathBuf], extension: &str, most: usize) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut looked_at = 0;
+    let mut folders = folders.to_vec();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+            looked_at += 1;
+            if looked_at > 20 * most || found.len() >= most {
+                break;
+            }
+            let (path, name) = (entry.path(), entry.file_name());
+            let made = name.to_string_lossy().starts_with('.') || name == "target" || name == "node_modules";
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() && !made => folders.push(path),
+                Ok(kind) if kind.is_file() && path.extension().is_some_and(|e| e == extension) => {
+                    found.push(path);
+                }
+                _ => {}
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
 /// The regular files in a folder, without hidden ones, in the order of their names; `None` if it is no folder.
 ///
 /// # Errors

@@ -1,7 +1,5 @@
 //! Changes that mend what is wrong, and the layout.
 
-use std::collections::HashMap;
-
 use lsp_types::{
     CodeAction, CodeActionKind, CodeActionOrCommand, CodeActionParams, DocumentFormattingParams, TextEdit,
     WorkspaceEdit,
@@ -31,7 +29,7 @@ pub(crate) fn actions(server: &mut Server, params: CodeActionParams) -> Answer<V
         for fix in finding.fixes.iter().filter(|fix| fix.span.file == survey.main) {
             let edit = TextEdit { range: lines.range(fix.span.range()), new_text: fix.text.clone() };
             #[allow(clippy::mutable_key_type, reason = "the protocol's type")]
-            let changes = HashMap::from([(uri.clone(), vec![edit])]);
+            let changes = [(uri.clone(), vec![edit])].into_iter().collect();
             all.push(CodeActionOrCommand::CodeAction(CodeAction {
                 title: fix.title.clone(),
                 kind: Some(CodeActionKind::QUICKFIX),

@@ -51,7 +51,7 @@ pub(crate) fn execute(server: &mut Server, params: ExecuteCommandParams) -> Answ
         error.diagnostics().iter().next().map_or_else(String::new, |first| first.message.clone())
     })?;
     let folder = server.library().map(|library| library.join("adjoints"));
-    if let Some(folder) = folder.filter(|folder| std::fs::create_dir_all(folder).is_ok()) {
+    if let Some(folder) = folder.filter(|folder| rml::create_folder(folder).is_ok()) {
         let shown = folder.join(format!("diff_{node}.rml"));
         if rml::write_output(&shown, text.as_bytes()).is_ok() {
             server.show(&shown)?;

@@ -6,6 +6,7 @@
 //!
 //! | of the protocol | module |
 //! |---|---|
+//! | messages, and what they change | [`session`], [`server`], [`capabilities`] |
 //! | open texts, and their paths | [`texts`] |
 //! | positions in lines | [`lines`] |
 //! | findings | [`checker`], [`findings`] |
@@ -28,6 +29,7 @@ mod navigate;
 mod outline;
 mod rename;
 mod server;
+mod session;
 mod signature;
 mod texts;
 mod tokens;
@@ -55,5 +57,5 @@ pub fn serve_stdio(library: Option<PathBuf>) -> Result<(), Ended> {
 /// # Errors
 /// As [`serve_stdio`].
 pub fn serve(connection: Connection, library: Option<PathBuf>) -> Result<(), Ended> {
-    server::run(&connection, library)
+    session::run(&connection, library)
 }

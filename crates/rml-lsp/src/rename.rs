@@ -1,6 +1,6 @@
 //! Another name for a variable, a node or an import, at all its places.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use lsp_types::{
     PrepareRenameResponse, RenameParams, TextDocumentPositionParams, TextEdit, Uri, WorkspaceEdit,
@@ -52,7 +52,7 @@ pub(crate) fn rename(server: &mut Server, params: RenameParams) -> Answer<Worksp
         navigate::defined_at(name.meaning).map(|span| place.survey.sources.snippet(span).to_owned());
     let is_alias = defined.as_deref() != Some(old.as_str());
     #[allow(clippy::mutable_key_type, reason = "the protocol's type")]
-    let mut changes: HashMap<Uri, Vec<TextEdit>> = HashMap::new();
+    let mut changes: BTreeMap<Uri, Vec<TextEdit>> = BTreeMap::new();
     for (survey, found) in navigate::everywhere(server, &place, name) {
         let file = found.span.file;
         if survey.sources.snippet(found.span) != old || is_alias && file != place.survey.main {
@@ -62,7 +62,7 @@ pub(crate) fn rename(server: &mut Server, params: RenameParams) -> Answer<Worksp
         let range = Lines::new(survey.sources.text(file), server.encoding).range(found.span.range());
         changes.entry(uri).or_default().push(TextEdit { range, new_text: new.clone() });
     }
-    Ok(Some(WorkspaceEdit { changes: Some(changes), ..WorkspaceEdit::default() }))
+    Ok(Some(WorkspaceEdit { changes: Some(changes.into_iter().collect()), ..WorkspaceEdit::default() }))
 }
 
 fn is_name(new: &str) -> Result<(), String> {

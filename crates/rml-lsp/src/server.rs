@@ -1,24 +1,17 @@
-//! The session with an editor: its messages are answered one after the other, and what the checker finds is published.
+//! The state of a session with an editor: what is open, and what is known of it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crossbeam_channel::{Receiver, Sender, select, unbounded};
-use lsp_server::{Connection, ErrorCode, Message, Notification, Request, RequestId, Response};
-use lsp_types::notification::{self as said, Notification as _};
-use lsp_types::request::{self as asked, Request as _};
-use lsp_types::{InitializeParams, PublishDiagnosticsParams, Uri};
+use crossbeam_channel::Sender;
+use lsp_server::{Message, Request, RequestId};
+use lsp_types::request as asked;
 use rml::{Diagnostics, Inspection, Survey};
-use serde_json::Value;
 
-use crate::checker::{self, Found, Job, What};
+use crate::checker::Job;
 use crate::lines::{Encoding, Lines};
 use crate::texts::{self, Texts};
-use crate::{
-    actions, capabilities, completion, findings, hints, hover, lenses, navigate, outline, rename, signature,
-    tokens,
-};
 
 /// Why a session ended that the editor did not end.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -36,7 +29,7 @@ impl std::error::Error for Ended {}
 #[derive(Default)]
 pub(crate) struct Known {
     /// The version of it whose names are known, and those.
-    names: Option<(i32, Arc<Survey>)>,
+    pub(crate) names: Option<(i32, Arc<Survey>)>,
     /// What is known of variables, perhaps of an older version.
     pub(crate) inspection: Option<Arc<Inspection>>,
     /// The findings that the editor shows.
@@ -45,240 +38,31 @@ pub(crate) struct Known {
 
 /// The state of a session.
 pub(crate) struct Server {
-    sender: Sender<Message>,
-    jobs: Sender<Job>,
+    pub(crate) sender: Sender<Message>,
+    pub(crate) jobs: Sender<Job>,
     pub(crate) encoding: Encoding,
     pub(crate) texts: Texts,
-    known: BTreeMap<PathBuf, Known>,
+    pub(crate) known: BTreeMap<PathBuf, Known>,
     /// The folders that the editor has open.
     pub(crate) folders: Vec<PathBuf>,
     /// Where texts of the library are put for the editor.
-    library: Option<PathBuf>,
+    pub(crate) library: Option<PathBuf>,
     /// Whether the editor shows a document that it is told to.
-    shows_documents: bool,
-    last_request: i32,
+    pub(crate) shows_documents: bool,
+    pub(crate) last_request: i32,
 }
 
 /// What a request is answered with: `Ok(None)` if there is nothing to say.
 pub(crate) type Answer<T> = Result<Option<T>, String>;
 
-/// Serves a connection.
-pub(crate) fn run(connection: &Connection, library: Option<PathBuf>) -> Result<(), Ended> {
-    let ended = |error: &dyn std::fmt::Display| Ended(error.to_string());
-    let (id, params) = connection.initialize_start().map_err(|e| ended(&e))?;
-    let params: InitializeParams = serde_json::from_value(params).map_err(|e| ended(&e))?;
-    let (answer, encoding) = capabilities::answer(&params);
-    connection.initialize_finish(id, answer).map_err(|e| ended(&e))?;
-    let (jobs, to_do) = unbounded();
-    let (done, found) = unbounded();
-    let checker = std::thread::Builder::new().name("checker".to_owned());
-    let checker = checker.spawn(move || checker::run(&to_do, &done)).map_err(|e| ended(&e))?;
-    let mut server = Server {
-        sender: connection.sender.clone(),
-        jobs,
-        encoding,
-        texts: Texts::default(),
-        known: BTreeMap::new(),
-        folders: capabilities::folders(&params),
-        library,
-        shows_documents: capabilities::shows_documents(&params),
-        last_request: 0,
-    };
-    if capabilities::watches_files(&params) {
-        server.request::<asked::RegisterCapability>(capabilities::watch())?;
-    }
-    let served = server.serve(connection, &found);
-    drop(server);
-    // What is being checked is of no use any more, and takes a moment.
-    drop(found);
-    let _ = checker.join();
-    served
-}
-
 impl Server {
-    fn serve(&mut self, connection: &Connection, found: &Receiver<Found>) -> Result<(), Ended> {
-        loop {
-            select! {
-                recv(connection.receiver) -> message => match message {
-                    Ok(Message::Request(request)) => {
-                        if connection.handle_shutdown(&request).map_err(|e| Ended(e.to_string()))? {
-                            return Ok(());
-                        }
-                        self.answer(request)?;
-                    }
-                    Ok(Message::Notification(note)) => self.note(note)?,
-                    Ok(Message::Response(_)) => {}
-                    Err(_) => return Err(Ended("the editor went away without ending the session".to_owned())),
-                },
-                recv(found) -> found => match found {
-                    Ok(found) => self.found(found)?,
-                    Err(_) => return Err(Ended("the thread that checks texts ended".to_owned())),
-                },
-            }
-        }
-    }
-
     pub(crate) fn send(&self, message: impl Into<Message>) -> Result<(), Ended> {
         self.sender.send(message.into()).map_err(|_| Ended("the editor went away".to_owned()))
     }
 
-    fn request<R: asked::Request>(&mut self, params: R::Params) -> Result<(), Ended> {
+    pub(crate) fn request<R: asked::Request>(&mut self, params: R::Params) -> Result<(), Ended> {
         self.last_request += 1;
         self.send(Request::new(RequestId::from(self.last_request), R::METHOD.to_owned(), params))
-    }
-
-    // What is said.
-
-    fn note(&mut self, note: Notification) -> Result<(), Ended> {
-        let params = note.params;
-        match note.method.as_str() {
-            said::DidOpenTextDocument::METHOD => {
-                let Some(p) = read::<said::DidOpenTextDocument>(params) else { return Ok(()) };
-                let path = texts::path(&p.text_document.uri);
-                self.texts.open(path.clone(), p.text_document.version, p.text_document.text);
-                self.check(&path)
-            }
-            said::DidChangeTextDocument::METHOD => {
-                let Some(p) = read::<said::DidChangeTextDocument>(params) else { return Ok(()) };
-                let path = texts::path(&p.text_document.uri);
-                self.texts.change(&path, p.text_document.version, p.content_changes, self.encoding);
-                self.check(&path)?;
-                self.check_importing(&path)
-            }
-            said::DidCloseTextDocument::METHOD => {
-                let Some(p) = read::<said::DidCloseTextDocument>(params) else { return Ok(()) };
-                let path = texts::path(&p.text_document.uri);
-                self.texts.close(&path);
-                self.known.remove(&path);
-                self.publish(p.text_document.uri, None, Vec::new())?;
-                self.check_importing(&path)
-            }
-            said::DidSaveTextDocument::METHOD | said::DidChangeWatchedFiles::METHOD => {
-                let open: Vec<PathBuf> = self.texts.paths().cloned().collect();
-                open.iter().try_for_each(|path| self.check(path))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Has an open text checked.
-    fn check(&self, path: &Path) -> Result<(), Ended> {
-        let Some(version) = self.texts.version(path) else { return Ok(()) };
-        let job = Job { path: path.to_owned(), version, source: self.texts.source(path) };
-        self.jobs.send(job).map_err(|_| Ended("the thread that checks texts ended".to_owned()))
-    }
-
-    /// Has the open texts checked that import a text.
-    fn check_importing(&self, path: &Path) -> Result<(), Ended> {
-        let name = path.display().to_string();
-        let imports = |known: &Known| {
-            let names = known.names.iter().map(|(_, survey)| survey);
-            names.into_iter().any(|s| s.sources.ids().any(|id| id != s.main && s.sources.name(id) == name))
-        };
-        let importing = self.known.iter().filter(|(other, known)| *other != path && imports(known));
-        importing.map(|(other, _)| other).try_for_each(|other| self.check(other))
-    }
-
-    // What was found.
-
-    fn found(&mut self, found: Found) -> Result<(), Ended> {
-        let Some(version) = self.texts.version(&found.path) else { return Ok(()) };
-        let known = self.known.entry(found.path.clone()).or_default();
-        let (findings, shown) = match found.what {
-            What::Forms(survey) => {
-                let findings = survey.findings.clone();
-                let shown = findings::published(&findings, &survey.sources, survey.main, self.encoding);
-                known.names = Some((found.version, Arc::new(*survey)));
-                (findings, shown)
-            }
-            What::All(inspection) => {
-                let report = &inspection.report;
-                let findings = report.findings.clone();
-                let shown = findings::published(&findings, &report.sources, inspection.main, self.encoding);
-                known.inspection = Some(Arc::new(*inspection));
-                (findings, shown)
-            }
-            What::Unread(findings) => {
-                let none = rml::Sources::new();
-                let shown = findings::published(&findings, &none, rml::FileId(0), self.encoding);
-                (findings, shown)
-            }
-        };
-        known.findings = Some((found.version, findings));
-        if found.version != version {
-            return Ok(());
-        }
-        match texts::uri(&found.path) {
-            Some(uri) => self.publish(uri, Some(version), shown),
-            None => Ok(()),
-        }
-    }
-
-    fn publish(
-        &self,
-        uri: Uri,
-        version: Option<i32>,
-        diagnostics: Vec<lsp_types::Diagnostic>,
-    ) -> Result<(), Ended> {
-        let params = PublishDiagnosticsParams { uri, diagnostics, version };
-        self.send(Notification::new(said::PublishDiagnostics::METHOD.to_owned(), params))
-    }
-
-    // What is asked.
-
-    fn answer(&mut self, request: Request) -> Result<(), Ended> {
-        let Request { id, method, params, .. } = request;
-        let response = match self.dispatch(&method, params) {
-            Ok(value) => Response::new_ok(id, value),
-            Err((code, why)) => Response::new_err(id, code as i32, why),
-        };
-        self.send(response)
-    }
-
-    fn dispatch(&mut self, method: &str, params: Value) -> Result<Value, (ErrorCode, String)> {
-        match method {
-            asked::GotoDefinition::METHOD => self.ask::<asked::GotoDefinition>(params, navigate::definition),
-            asked::References::METHOD => self.ask::<asked::References>(params, navigate::references),
-            asked::DocumentHighlightRequest::METHOD => {
-                self.ask::<asked::DocumentHighlightRequest>(params, navigate::highlights)
-            }
-            asked::PrepareRenameRequest::METHOD => {
-                self.ask::<asked::PrepareRenameRequest>(params, rename::prepare)
-            }
-            asked::Rename::METHOD => self.ask::<asked::Rename>(params, rename::rename),
-            asked::HoverRequest::METHOD => self.ask::<asked::HoverRequest>(params, hover::hover),
-            asked::SignatureHelpRequest::METHOD => {
-                self.ask::<asked::SignatureHelpRequest>(params, signature::help)
-            }
-            asked::Completion::METHOD => self.ask::<asked::Completion>(params, completion::complete),
-            asked::InlayHintRequest::METHOD => self.ask::<asked::InlayHintRequest>(params, hints::hints),
-            asked::CodeLensRequest::METHOD => self.ask::<asked::CodeLensRequest>(params, lenses::lenses),
-            asked::ExecuteCommand::METHOD => self.ask::<asked::ExecuteCommand>(params, lenses::execute),
-            asked::SemanticTokensFullRequest::METHOD => {
-                self.ask::<asked::SemanticTokensFullRequest>(params, tokens::tokens)
-            }
-            asked::DocumentSymbolRequest::METHOD => {
-                self.ask::<asked::DocumentSymbolRequest>(params, outline::symbols)
-            }
-            asked::FoldingRangeRequest::METHOD => {
-                self.ask::<asked::FoldingRangeRequest>(params, outline::folds)
-            }
-            asked::CodeActionRequest::METHOD => {
-                self.ask::<asked::CodeActionRequest>(params, actions::actions)
-            }
-            asked::Formatting::METHOD => self.ask::<asked::Formatting>(params, actions::format),
-            _ => Err((ErrorCode::MethodNotFound, format!("`{method}` is not served"))),
-        }
-    }
-
-    fn ask<R: asked::Request>(
-        &mut self,
-        params: Value,
-        answer: impl FnOnce(&mut Self, R::Params) -> Result<R::Result, String>,
-    ) -> Result<Value, (ErrorCode, String)> {
-        let params = serde_json::from_value(params).map_err(|e| (ErrorCode::InvalidParams, e.to_string()))?;
-        let result = answer(self, params).map_err(|why| (ErrorCode::RequestFailed, why))?;
-        serde_json::to_value(result).map_err(|e| (ErrorCode::InternalError, e.to_string()))
     }
 
     /// The names of a text as it is now.
@@ -316,10 +100,10 @@ impl Server {
             _ => rml::LIBRARY.iter().find(|(n, _)| n.strip_prefix("std.") == Some(module))?.1,
         };
         let path = self.library.as_ref()?.join(name);
-        if std::fs::read_to_string(&path).is_ok_and(|there| there == text) {
+        if rml::Source::file(&path).read().is_ok_and(|there| there == text) {
             return Some(path);
         }
-        std::fs::create_dir_all(path.parent()?).ok()?;
+        rml::create_folder(path.parent()?).ok()?;
         rml::write_output(&path, text.as_bytes()).ok()?;
         Some(path)
     }
@@ -345,28 +129,8 @@ impl Server {
     /// The open texts, and the programs in the folders that the editor has open.
     pub(crate) fn programs(&self) -> BTreeSet<PathBuf> {
         const MOST: usize = 1000;
-        let mut all: BTreeSet<PathBuf> = self.texts.paths().cloned().collect();
-        let mut folders = self.folders.clone();
-        let mut looked_at = 0;
-        while let Some(folder) = folders.pop() {
-            for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
-                looked_at += 1;
-                if looked_at > 20 * MOST || all.len() > MOST {
-                    return all;
-                }
-                let (path, name) = (entry.path(), entry.file_name());
-                let hidden =
-                    name.to_string_lossy().starts_with('.') || name == "target" || name == "node_modules";
-                match entry.file_type() {
-                    Ok(kind) if kind.is_dir() && !hidden => folders.push(path),
-                    Ok(kind) if kind.is_file() && path.extension().is_some_and(|e| e == "rml") => {
-                        all.insert(path);
-                    }
-                    _ => {}
-                }
-            }
-        }
-        all
+        let open = self.texts.paths().cloned();
+        open.chain(rml::files_below(&self.folders, "rml", MOST)).collect()
     }
 }
 
@@ -397,8 +161,4 @@ impl Place {
         let at = |span: rml::Span| span.range().start <= self.offset && self.offset <= span.range().end;
         own.copied().filter(|name| at(name.word)).min_by_key(|name| name.word.range().len())
     }
-}
-
-fn read<N: said::Notification>(params: Value) -> Option<N::Params> {
-    serde_json::from_value(params).ok()
 }

@@ -37,7 +37,8 @@ pub use rml_driver::{
     keywords, survey, survey_checked,
 };
 pub use rml_engine::End;
-pub use rml_files::{check_output, memory, write_output, write_outputs};
+pub use rml_files::contents::files_below;
+pub use rml_files::{check_output, create_folder, memory, write_output, write_outputs};
 pub use rml_ir::typed::StaticValue;
 pub use rml_ir::{DType, Data, InputInfo, OutputInfo, Precision, Shape, Tensor, Type, Value};
 pub use rml_run::{

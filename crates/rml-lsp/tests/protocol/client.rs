@@ -65,12 +65,7 @@ impl Client {
     pub(crate) fn ask(&mut self, method: &str, params: Value) -> Result<Value, String> {
         self.requests += 1;
         let id = RequestId::from(self.requests);
-        let request = Request {
-            id: id.clone(),
-            method: method.to_owned(),
-            params,
-            ..Request::new(id.clone(), String::new(), ())
-        };
+        let request = Request::new(id.clone(), method.to_owned(), params);
         self.connection.sender.send(request.into()).expect("the server is there");
         loop {
             match self.receive() {
