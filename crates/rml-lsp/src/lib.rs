@@ -6,15 +6,15 @@
 //!
 //! | of the protocol | module |
 //! |---|---|
-//! | messages, and what they change | [`session`], [`server`], [`capabilities`] |
-//! | open texts, and their paths | [`texts`] |
-//! | positions in lines | [`lines`] |
-//! | findings | [`checker`], [`findings`] |
-//! | definition, references, highlights, rename | [`navigate`], [`rename`] |
-//! | hover, signature help | [`hover`], [`signature`] |
-//! | completion | [`completion`] |
-//! | inlay hints, code lenses, semantic tokens, outline | [`hints`], [`lenses`], [`tokens`], [`outline`] |
-//! | quick fixes, formatting | [`actions`] |
+//! | messages, and what they change | `session`, `server`, `capabilities` |
+//! | open texts, and their paths | `texts` |
+//! | positions in lines | `lines` |
+//! | findings | `checker`, `findings` |
+//! | definition, references, highlights, rename | `navigate`, `rename` |
+//! | hover, signature help | `hover`, `signature` |
+//! | completion | `completion` |
+//! | inlay hints, code lenses, semantic tokens, outline | `hints`, `lenses`, `tokens`, `outline` |
+//! | quick fixes, formatting | `actions` |
 
 mod actions;
 mod capabilities;
