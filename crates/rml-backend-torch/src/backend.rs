@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use rml_backend::routine::Routine;
 use rml_backend::{About, Backend, Buffer, Executable, Failure, Function, Options};
 use rml_ir::Value;
 use tch::Device;
@@ -10,6 +11,7 @@ use crate::buffer::{Resident, upload};
 use crate::device;
 use crate::executable::Interpreter;
 use crate::failure::failure;
+use crate::routine::Prepared;
 
 /// libtorch on one device.
 #[derive(Debug)]
@@ -42,6 +44,10 @@ impl Backend for Torch {
 
     fn prepare(&self, function: &Function) -> Result<Box<dyn Executable>, Failure> {
         Ok(Box::new(Interpreter::new(function, self.device, self.threads)?))
+    }
+
+    fn prepare_routine(&self, routine: &Routine) -> Result<Box<dyn Executable>, Failure> {
+        Ok(Box::new(Prepared::new(routine, self.device, self.threads)?))
     }
 
     fn upload(&self, value: &Value) -> Result<Arc<dyn Buffer>, Failure> {

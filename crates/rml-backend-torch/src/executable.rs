@@ -27,7 +27,7 @@ pub(crate) struct Interpreter {
     /// Inputs that nobody needs.
     unused: Vec<Val>,
     steps: Vec<Step>,
-    results: Vec<Output>,
+    results: Vec<(Val, Output)>,
 }
 
 /// One operator.
@@ -49,18 +49,51 @@ enum Work {
 }
 
 /// A result.
-struct Output {
-    value: Val,
-    ty: Type,
+pub(crate) struct Output {
+    pub(crate) ty: Type,
     /// Whether it may be a part of something larger, whose memory it would keep.
-    part: bool,
+    pub(crate) part: bool,
+}
+
+impl Output {
+    /// The result in memory of its own, row-major.
+    pub(crate) fn own(&self, tensor: &Tensor, device: Device) -> Result<Held, TchError> {
+        let own = if self.part {
+            let mut copy = Tensor::f_empty(tensor.size(), (tensor.f_kind()?, device))?;
+            copy.f_copy_(tensor)?;
+            copy
+        } else {
+            tensor.f_contiguous()?
+        };
+        Ok(Held::Device(Arc::new(Resident::new(own, self.ty.clone()))))
+    }
 }
 
 /// A value during a call.
-struct Slot {
-    tensor: Tensor,
+pub(crate) struct Slot {
+    pub(crate) tensor: Tensor,
     /// The same on the host, where it came from there.
     host: Option<Value>,
+}
+
+impl From<Tensor> for Slot {
+    fn from(tensor: Tensor) -> Self {
+        Self { tensor, host: None }
+    }
+}
+
+/// An argument, on the device.
+pub(crate) fn argument(arg: Held, device: Device) -> Result<Slot, Failure> {
+    match arg {
+        Held::Host(value) => {
+            let tensor = upload(&value, device).map_err(|e| failure(&e))?;
+            Ok(Slot { tensor, host: Some(value) })
+        }
+        Held::Device(buffer) => match buffer.as_any().downcast_ref::<Resident>() {
+            Some(own) => Ok(own.tensor().shallow_clone().into()),
+            None => Err(Failure::call("an argument is a buffer of another backend")),
+        },
+    }
 }
 
 /// The values of a call that are alive, without constants.
@@ -69,6 +102,16 @@ type Slots = IndexVec<Val, Option<Slot>>;
 impl Interpreter {
     /// Prepares a function for a device.
     pub(crate) fn new(function: &Function, device: Device, threads: i32) -> Result<Self, Failure> {
+        Self::within(function, device, threads, &[])
+    }
+
+    /// Prepares a function of which some inputs may be parts of something larger.
+    pub(crate) fn within(
+        function: &Function,
+        device: Device,
+        threads: i32,
+        inputs: &[bool],
+    ) -> Result<Self, Failure> {
         let _no_grad = tch::no_grad_guard();
         let mut constants: IndexVec<Val, Option<(Shared, Value)>> =
             function.values.iter().map(|_| None).collect();
@@ -93,9 +136,9 @@ impl Interpreter {
                 }
             }
         }
-        let parts = parts(function);
+        let parts = parts(function, inputs);
         let output =
-            |&value: &Val| Output { value, ty: function.values[value].ty.clone(), part: parts[value] };
+            |&value: &Val| (value, Output { ty: function.values[value].ty.clone(), part: parts[value] });
         let results = function.results.iter().map(output).collect();
         let mut new = Self {
             device,
@@ -121,24 +164,27 @@ impl Interpreter {
         }
     }
 
-    /// Brings the arguments to the device.
-    fn slots(&self, args: Vec<Held>) -> Result<Slots, Failure> {
-        let mut slots: Slots = self.constants.iter().map(|_| None).collect();
-        for (i, arg) in args.into_iter().enumerate() {
-            let slot = match arg {
-                Held::Host(value) => {
-                    let tensor = upload(&value, self.device).map_err(|e| failure(&e))?;
-                    Slot { tensor, host: Some(value) }
-                }
-                Held::Device(buffer) => match buffer.as_any().downcast_ref::<Resident>() {
-                    Some(own) => Slot { tensor: own.tensor().shallow_clone(), host: None },
-                    None => return Err(Failure::call("an argument is a buffer of another backend")),
-                },
-            };
-            slots[Val::from_index(i)] = Some(slot);
-        }
+    /// For each result, whether it may be a part of something larger.
+    pub(crate) fn parts(&self) -> Vec<bool> {
+        self.results.iter().map(|(_, output)| output.part).collect()
+    }
+
+    /// Its results, which may be views.
+    pub(crate) fn call(
+        &self,
+        args: impl Iterator<Item = Slot>,
+        watch: &mut Watch,
+    ) -> Result<Vec<Tensor>, Failure> {
+        let args = args.map(Some).chain(std::iter::repeat_with(|| None));
+        let mut slots: Slots = args.take(self.constants.len()).collect();
         self.unused.iter().for_each(|&x| slots[x] = None);
-        Ok(slots)
+        for step in &self.steps {
+            let failed = |e: TchError| Failure { at: Some(step.at), ..failure(&e) };
+            let slot = self.step(step, &slots, watch).map_err(failed)?;
+            slots[step.at] = Some(slot);
+            step.dead.iter().for_each(|&x| slots[x] = None);
+        }
+        Ok(self.results.iter().map(|(value, _)| self.tensor(&slots, *value).shallow_clone()).collect())
     }
 
     /// A value of a call on the device.
@@ -175,24 +221,14 @@ impl Interpreter {
             }
         }
     }
-
-    /// A result in memory of its own, row-major.
-    fn output(&self, output: &Output, slots: &Slots) -> Result<Held, TchError> {
-        let tensor = self.tensor(slots, output.value);
-        let own = if output.part {
-            let mut copy = Tensor::f_empty(tensor.size(), (tensor.f_kind()?, self.device))?;
-            copy.f_copy_(tensor)?;
-            copy
-        } else {
-            tensor.f_contiguous()?
-        };
-        Ok(Held::Device(Arc::new(Resident::new(own, output.ty.clone()))))
-    }
 }
 
 /// For each value, whether its tensor may be a view of something larger: an index is, and what may be a view of one.
-fn parts(function: &Function) -> IndexVec<Val, bool> {
+fn parts(function: &Function, inputs: &[bool]) -> IndexVec<Val, bool> {
     let mut parts = IndexVec::filled(false, function.values.len());
+    for (i, part) in inputs.iter().enumerate() {
+        parts[Val::from_index(i)] = *part;
+    }
     for (at, def) in function.values.iter_enumerated() {
         let Kind::Apply { op, args } = &def.kind else { continue };
         let same = matches!(op, Op::Copy | Op::StopGradient);
@@ -217,20 +253,16 @@ impl Executable for Interpreter {
     fn run(&self, args: Vec<Held>) -> Result<Outcome, Failure> {
         let _no_grad = tch::no_grad_guard();
         use_threads(self.threads);
-        let mut slots = self.slots(args)?;
+        let args = args.into_iter().map(|arg| argument(arg, self.device));
+        let args = args.collect::<Result<Vec<Slot>, Failure>>()?;
         let mut watch = Watch::default();
-        for step in &self.steps {
-            let failed = |e: TchError| Failure { at: Some(step.at), ..failure(&e) };
-            let slot = self.step(step, &slots, &mut watch).map_err(failed)?;
-            slots[step.at] = Some(slot);
-            step.dead.iter().for_each(|&x| slots[x] = None);
-        }
+        let results = self.call(args.into_iter(), &mut watch)?;
         if watch.suspects().map_err(|e| failure(&e))? {
             return Ok(Outcome::Suspect);
         }
-        let output = |output: &Output| {
-            self.output(output, &slots).map_err(|e| Failure { at: Some(output.value), ..failure(&e) })
+        let held = |((value, output), tensor): (&(Val, Output), &Tensor)| {
+            output.own(tensor, self.device).map_err(|e| Failure { at: Some(*value), ..failure(&e) })
         };
-        Ok(Outcome::Done(self.results.iter().map(output).collect::<Result<_, _>>()?))
+        Ok(Outcome::Done(self.results.iter().zip(&results).map(held).collect::<Result<_, _>>()?))
     }
 }

@@ -27,6 +27,8 @@ mod kernel;
 #[cfg(feature = "link")]
 mod lower;
 #[cfg(feature = "link")]
+mod routine;
+#[cfg(feature = "link")]
 mod watch;
 
 #[cfg(feature = "link")]

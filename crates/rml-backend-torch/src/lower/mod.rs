@@ -72,7 +72,7 @@ pub(crate) fn lower(op: &Op, cx: &Context<'_>) -> Result<Kernel, TchError> {
         Op::Gt => two(Tensor::f_gt_tensor),
         Op::Ge => two(Tensor::f_ge_tensor),
         Op::MatMul => two(Tensor::f_matmul),
-        Op::Einsum(labels) => linear::einsum(labels),
+        Op::Einsum(labels) => linear::einsum(labels, cx),
         Op::Conv(conv) => convolution::forward(conv, cx),
         Op::ConvTranspose { shape: _, conv } => convolution::transpose(conv, cx),
         Op::ConvKernel { shape: _, conv } => convolution::kernel(conv, cx),

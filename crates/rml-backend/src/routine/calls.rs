@@ -54,27 +54,9 @@ impl ByCalls {
             slots: routine.slots.len(),
             steps: routine.steps.iter().map(step).collect::<Result<_, Failure>>()?,
             results: routine.results.clone(),
-            dead: dead(routine),
+            dead: routine.dead(),
         })
     }
-}
-
-/// For each step, the slots that are read in it for the last time, or never; results live on.
-fn dead(routine: &Routine) -> Vec<Vec<Slot>> {
-    let mut last: IndexVec<Slot, Option<usize>> = IndexVec::filled(None, routine.slots.len());
-    let mut dead = vec![Vec::new(); routine.steps.len()];
-    for (i, step) in routine.steps.iter().enumerate() {
-        let end = routine.steps.get(i + 1).map_or(routine.slots.len(), |next| next.out().index());
-        (step.out().index()..end).for_each(|slot| last[Slot::from_index(slot)] = Some(i));
-        step.reads().for_each(|slot| last[slot] = Some(i));
-    }
-    routine.results.iter().for_each(|slot| last[*slot] = None);
-    for (slot, step) in last.iter_enumerated() {
-        if let Some(step) = step {
-            dead[*step].push(slot);
-        }
-    }
-    dead
 }
 
 impl Turning {

@@ -152,6 +152,24 @@ impl Routine {
         all
     }
 
+    /// For each step, the slots that are read in it for the last time, or never; results live on.
+    pub fn dead(&self) -> Vec<Vec<Slot>> {
+        let mut last: IndexVec<Slot, Option<usize>> = IndexVec::filled(None, self.slots.len());
+        let mut dead = vec![Vec::new(); self.steps.len()];
+        for (i, step) in self.steps.iter().enumerate() {
+            let end = self.steps.get(i + 1).map_or(self.slots.len(), |next| next.out().index());
+            (step.out().index()..end).for_each(|slot| last[Slot::from_index(slot)] = Some(i));
+            step.reads().for_each(|slot| last[slot] = Some(i));
+        }
+        self.results.iter().for_each(|slot| last[*slot] = None);
+        for (slot, step) in last.iter_enumerated() {
+            if let Some(step) = step {
+                dead[*step].push(slot);
+            }
+        }
+        dead
+    }
+
     /// Whether some operator in it may have no result; see [`Function::may_stop`].
     pub fn may_stop(&self) -> bool {
         self.functions().into_iter().any(Function::may_stop)
