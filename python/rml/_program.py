@@ -137,7 +137,7 @@ class Program:
 
     @property
     def text(self) -> str:
-        """The text of the program; that of a file is read again."""
+        """The text that was compiled."""
         return self._native.text()
 
     def check(self) -> Check:

@@ -106,9 +106,10 @@ impl Program {
         parameters.map(|(key, state)| (key.to_string(), shape(state))).collect()
     }
 
-    /// The program's text.
-    fn text(&self, py: Python<'_>) -> PyResult<String> {
-        unlocked(py, || self.source.read())
+    /// The text that was compiled.
+    fn text(&self) -> &str {
+        let (sources, name) = (self.program.sources(), self.source.name());
+        sources.ids().find(|file| sources.name(*file) == name).map_or("", |file| sources.text(file))
     }
 
     /// JSON of all verdicts, the verdicts in words, and the findings drawn.

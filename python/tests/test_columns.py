@@ -1,5 +1,8 @@
 """Whole columns, gradients, chronograms."""
 
+import threading
+from time import perf_counter
+
 import numpy as np
 import pytest
 
@@ -106,3 +109,24 @@ def test_chronograms():
     assert len(program.chronogram({"x": [1, 2]}, rows="outputs").text) < len(program.chronogram({"x": [1, 2]}).text)
     with pytest.raises(ValueError, match="the rows are"):
         program.chronogram({"x": [1]}, rows="some")
+
+
+def test_other_threads_run_while_a_program_computes():
+    program = rml.compile("import std.layers;  node net(x: num [1, 8]) -> (o)  o = sum(lstm(256, x));")
+    x, span = np.ones((20_000, 1, 8), np.float32), []
+
+    def compute():
+        span.append(perf_counter())
+        program.run({"x": x})
+        span.append(perf_counter())
+
+    thread = threading.Thread(target=compute)
+    thread.start()
+    ticks = [perf_counter()]
+    while len(span) < 2:
+        if perf_counter() > ticks[-1] + 0.001:
+            ticks.append(perf_counter())
+    thread.join()
+    begin, end = span
+    quarter = (end - begin) / 4
+    assert any(begin + quarter < tick < end - quarter for tick in ticks), "the lock of the interpreter was held"

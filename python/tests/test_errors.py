@@ -99,3 +99,14 @@ def test_warnings_are_warnings():
     with pytest.warns(rml.Warning) as found:
         rml.compile("import std.layers;\nnode f(x: num []) -> (o)\n  o = x;\n  unused = 2.0 * x;\n")
     assert found[0].message.code and str(found[0].message).startswith("warning[")
+
+
+def test_files_that_vanish(tmp_path):
+    path = tmp_path / "net.rml"
+    path.write_text("node f(x: num []) -> (o)  o = x;\n")
+    program = rml.compile(path)
+    path.unlink()
+    assert float(program.session().step(x=1)["o"]) == 1.0
+    assert refused(program.session, seed=1).code == "unreadable-file"
+    assert refused(program.diff, "f").code == "unreadable-file"
+    assert not program.check() and program.check().findings[0].code == "unreadable-file"

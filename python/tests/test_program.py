@@ -39,6 +39,11 @@ def test_ports_parameters_and_text(tmp_path):
     assert [str(port) for port in program.inputs] == ["x: num [1]", "end: bool []", "y: num [1] when end"]
     assert program.parameters["predict_0.lstm_0.lstm_cell_0.kernel"] == (1, 8)
     assert program.text == NET and "rml.Program train(" in repr(program)
+    path = tmp_path / "net.rml"
+    path.write_text(NET)
+    program = rml.compile(path, node="train")
+    path.unlink()
+    assert program.text == NET and "rml.Program train(" in repr(program)
 
 
 def test_notebooks_show_text_and_verdict():

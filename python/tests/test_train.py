@@ -4,8 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
-import time
 
 import numpy as np
 import pytest
@@ -183,27 +181,6 @@ def test_wrong_requests(data):
         assert found.value.code == code
     with pytest.raises(ValueError, match="the split"):
         rml.infer(NET, data, split="some")
-
-
-def test_other_threads_run_while_it_trains(data):
-    ticks = []
-    stop = threading.Event()
-
-    def tick():
-        while not stop.is_set():
-            ticks.append(time.perf_counter())
-            time.sleep(0.001)
-
-    thread = threading.Thread(target=tick)
-    thread.start()
-    many = {name: np.tile(value, (50,) + (1,) * (value.ndim - 1)) for name, value in data.items()}
-    begin = time.perf_counter()
-    rml.train(NET, many, epochs=1, batch=8, test=0).run()
-    end = time.perf_counter()
-    stop.set(), thread.join()
-    during = [t for t in ticks if begin < t < end]
-    gaps = np.diff([begin, *during, end])
-    assert gaps.max() < (end - begin) / 2, "the lock of the interpreter was held"
 
 
 INTERRUPTED = """

@@ -14,7 +14,7 @@ const FOLDER: &str = "python";
 const LIBRARIES: Environment = Environment {
     name: "package",
     folder: "python/tests",
-    told: "NumPy, pytest, Gymnasium and Jupyter's kernel (75 MB to fetch, 300 MB there)",
+    told: "NumPy, pytest, Gymnasium and Jupyter's kernel (60 MB to fetch, 330 MB there)",
     prepare: None,
 };
 

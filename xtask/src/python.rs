@@ -57,11 +57,11 @@ impl Environment {
             "--require-hashes",
         ]);
         // what the set-up of a backend has fetched need not be fetched twice
-        install
-            .arg("--find-links")
-            .arg(setup::cache_folder()?.join("downloads"))
-            .arg("--requirement")
-            .arg(&requirements);
+        let fetched = setup::cache_folder()?.join("downloads");
+        if fetched.exists() {
+            install.arg("--find-links").arg(fetched);
+        }
+        install.arg("--requirement").arg(&requirements);
         step(&format!("{}: libraries", self.name), &mut install)?;
         if let Some(script) = prepare {
             step(&format!("{}: stand-ins for CUDA", self.name), Command::new(&python).arg(script))?;
