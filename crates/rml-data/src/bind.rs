@@ -239,6 +239,11 @@ pub fn by_cycle(
     for input in inputs {
         let expected = prefixed("cycles", input.ty.shape.dims());
         let bound = find(columns, input, &[&expected]).and_then(|column| {
+            if columns.lengths(&input.name).is_some() {
+                let what = format!("the rows of column `{}` are sequences of different lengths", input.name);
+                let d = Diagnostic::error(codes::DATA_SHAPE, what);
+                return Err(d.note(format!("expected {expected}: a row is a cycle here")));
+            }
             let dims = column.shape.dims();
             if !column.is_void() && dims.get(1..) != Some(input.ty.shape.dims()) {
                 return Err(wrong_shape(input, column, &[&expected]));

@@ -113,7 +113,12 @@ pub(crate) struct Builder {
     count: usize,
     /// The rows of the cells, once there was a gap.
     rows: Option<Vec<usize>>,
+    /// How many entries each cell has, once two had different numbers of them.
+    lengths: Option<Vec<usize>>,
 }
+
+/// A column that was read, and the lengths of its rows if those are sequences of different lengths.
+pub(crate) type Built = (Column, Option<Vec<usize>>);
 
 impl Builder {
     /// A column whose cells have that shape.
@@ -130,7 +135,14 @@ impl Builder {
     pub(crate) fn end(&mut self, row: usize, shape: &[usize], memory: &mut Reservation) -> Result<(), Wrong> {
         match &self.shape {
             None => self.shape = Some(shape.to_vec()),
-            Some(before) if before == shape => {}
+            Some(before) if before == shape && self.lengths.is_none() => {}
+            Some(before) if before.len() == shape.len() && !shape.is_empty() && before[1..] == shape[1..] => {
+                let (first, count) = (before[0], self.count);
+                if self.lengths.is_none() {
+                    memory.grow(bytes_of(count, size_of::<usize>()))?;
+                }
+                push(self.lengths.get_or_insert_with(|| vec![first; count]), shape[0], memory)?;
+            }
             Some(before) => {
                 let (before, found) = (Shape::new(before), Shape::new(shape));
                 let why =
@@ -150,6 +162,21 @@ impl Builder {
     }
 
     /// The column, of that many rows.
+    ///
+    /// # Errors
+    /// Why it is none.
+    pub(crate) fn built(mut self, rows: usize) -> Result<Built, String> {
+        let Some(lengths) = self.lengths.take() else { return Ok((self.column(rows), None)) };
+        if self.rows.is_some() || self.count < rows {
+            return Err("its rows are sequences of different lengths, and some rows have none".to_owned());
+        }
+        let shape: Shape = std::iter::once(lengths.iter().sum())
+            .chain(self.shape.iter().flat_map(|shape| shape.iter().skip(1).copied()))
+            .collect();
+        Ok((Column { shape, ..self.column(rows) }, Some(lengths)))
+    }
+
+    /// The column, of that many rows, all of the same shape.
     pub(crate) fn column(self, rows: usize) -> Column {
         let elements = match self.cells {
             Cells::None => Elements::Int(Vec::new()),
@@ -167,6 +194,32 @@ impl Builder {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sequences_may_have_different_lengths() {
+        let built = |rows: &[(usize, &[usize])], count: usize| {
+            let (mut builder, mut memory) = (Builder::default(), Reservation::default());
+            for (row, shape) in rows {
+                for i in 0..shape.iter().product() {
+                    builder.element(Scalar::Int(i as i64), &mut memory).unwrap();
+                }
+                builder.end(*row, shape, &mut memory)?;
+            }
+            builder.built(count).map_err(Wrong::Text)
+        };
+        let (column, lengths) = built(&[(0, &[2, 3]), (1, &[2, 3]), (2, &[1, 3]), (3, &[0, 3])], 4).unwrap();
+        assert_eq!((column.shape.dims(), lengths), (&[5, 3][..], Some(vec![2, 2, 1, 0])));
+        assert!(column.fits());
+        assert_eq!(built(&[(0, &[2]), (1, &[2])], 2).unwrap().1, None);
+        for (rows, count) in [(vec![(0, &[2][..]), (2, &[1])], 3), (vec![(0, &[2]), (1, &[1])], 3)] {
+            assert!(
+                matches!(built(&rows, count), Err(Wrong::Text(why)) if why.contains("some rows have none"))
+            );
+        }
+        for rows in [[(0, &[2, 3][..]), (1, &[2, 2])], [(0, &[2]), (1, &[])], [(0, &[2]), (1, &[2, 1])]] {
+            assert!(matches!(built(&rows, 2), Err(Wrong::Text(why)) if why.contains("another than")));
+        }
+    }
 
     #[test]
     fn digits_alone_are_an_integer() {

@@ -101,6 +101,9 @@ pub struct Columns {
     pub origin: String,
     /// The columns by name, in the order of the file.
     pub columns: IndexMap<String, Column>,
+    /// Columns whose rows are sequences of different lengths, with the length of each row. Such a column has the cells of all its rows one
+    /// after the other.
+    pub(crate) lengths: Box<IndexMap<String, Vec<usize>>>,
     /// Arrays of the file that cannot be columns, and why (texts, for example). They do no harm unless a program asks for them.
     pub unusable: IndexMap<String, String>,
     /// The bytes that the elements took when they were read.
@@ -112,10 +115,32 @@ impl Columns {
     pub fn new(origin: impl Into<String>) -> Self {
         Self { origin: origin.into(), ..Self::default() }
     }
+
+    /// The lengths of the rows of a column, if they are sequences of different lengths.
+    pub fn lengths(&self, name: &str) -> Option<&[usize]> {
+        self.lengths.get(name).map(Vec::as_slice)
+    }
+
+    /// The most rows that a column has, a sequence counting as one.
+    pub fn most_rows(&self) -> usize {
+        let rows =
+            |(name, column): (&String, &Column)| self.lengths(name).map_or(column.rows(), <[usize]>::len);
+        match self.columns.get(LENGTHS) {
+            // Sequences may stand one after the other.
+            Some(lengths) => lengths.rows(),
+            None => self.columns.iter().map(rows).max().unwrap_or(0),
+        }
+    }
 }
+
+/// The column that says how many cycles each window has.
+pub(crate) const LENGTHS: &str = "lengths";
 
 impl PartialEq for Columns {
     fn eq(&self, other: &Self) -> bool {
-        self.origin == other.origin && self.columns == other.columns && self.unusable == other.unusable
+        self.origin == other.origin
+            && self.columns == other.columns
+            && self.lengths == other.lengths
+            && self.unusable == other.unusable
     }
 }

@@ -68,22 +68,44 @@ impl Columns {
             self.columns.shift_remove(&name);
             self.unusable.insert(name, format!("{theirs} has none"));
         }
-        for (name, column) in other.columns {
-            match self.columns.get_mut(&name) {
-                None => {
-                    self.unusable.entry(name).or_insert_with(|| format!("{ours} has none"));
+        for (name, mut column) in other.columns {
+            let Some(before) = self.columns.get_mut(&name) else {
+                self.unusable.entry(name).or_insert_with(|| format!("{ours} has none"));
+                continue;
+            };
+            let mut lengths = [self.lengths.shift_remove(&name), other.lengths.shift_remove(&name)];
+            if lengths.iter().any(Option::is_some) {
+                for (column, lengths) in [&mut *before, &mut column].into_iter().zip(&mut lengths) {
+                    *lengths = lengths.take().or_else(|| as_sequences(column));
                 }
-                Some(before) => {
-                    if let Err(why) = append(before, column, &ours, &theirs) {
-                        self.columns.shift_remove(&name);
-                        self.unusable.insert(name, why);
-                    }
+            }
+            let appended = match &lengths {
+                [Some(_), None] | [None, Some(_)] => {
+                    Err("its rows are sequences in one file, and not in another".to_owned())
                 }
+                _ => append(before, column, &ours, &theirs),
+            };
+            if let Err(why) = appended {
+                self.columns.shift_remove(&name);
+                self.unusable.insert(name, why);
+            } else if let [Some(first), Some(second)] = lengths {
+                self.lengths.insert(name, [first, second].concat());
             }
         }
         self.origin = format!("{ours}, {theirs}");
         Ok(())
     }
+}
+
+/// Puts the cells of all rows one after the other, and gives the lengths of the rows; nothing if they are no sequences.
+fn as_sequences(column: &mut Column) -> Option<Vec<usize>> {
+    let [rows, length, cell @ ..] = column.shape.dims() else { return None };
+    if column.present.is_some() {
+        return None;
+    }
+    let lengths = vec![*length; *rows];
+    column.shape = Shape::new(&[&[rows * length], cell].concat());
+    Some(lengths)
 }
 
 /// Adds the rows of a column to those of another one, which is left in any state if that is impossible.
@@ -189,6 +211,17 @@ mod tests {
             (&all.columns["v"].elements, &all.columns["v"].present),
             (&Elements::Int(vec![7]), &Some(vec![1]))
         );
+    }
+
+    #[test]
+    fn sequences_of_any_length_stand_after_each_other() {
+        let all =
+            joined(r#"{"x": [[1, 2], [3]], "y": [[1, 2]]}"#, r#"{"x": [[4, 5, 6]], "y": [[3], [4, 5]]}"#);
+        assert_eq!((all.columns["x"].shape.dims(), all.lengths("x")), (&[6][..], Some(&[2, 1, 3][..])));
+        assert_eq!(all.lengths("y"), Some(&[2, 1, 2][..]));
+        assert_eq!(all.columns["y"].elements, Elements::Int(vec![1, 2, 3, 4, 5]));
+        let all = joined(r#"{"x": [[1], [2, 3]], "y": [[1], [2, 3]]}"#, r#"{"x": [4], "y": [null]}"#);
+        assert!(all.columns.is_empty() && all.unusable.len() == 2, "{all:?}");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use rml_base::memory::Reservation;
 use rml_ir::{Data, Shape, Value};
 use serde_json::Value as Json;
 
-use crate::builder::{Builder, Scalar, number};
+use crate::builder::{Builder, Built, Scalar, number};
 use crate::columns::{Column, Columns, Elements};
 use crate::malformed::{self, MAX_COLUMNS, Malformed, Wrong, too_many_columns};
 use crate::scan::{Ill, Scan, said};
@@ -72,9 +72,22 @@ fn arrays(mut scan: Scan<'_>) -> Result<Columns, Malformed> {
             rows += 1;
             scan.accept(',');
         }
-        columns.columns.insert(name.into_owned(), builder.column(rows));
+        insert(&mut columns, name.into_owned(), builder.built(rows));
     }
     Ok(columns)
+}
+
+/// Adds a column that was read.
+fn insert(columns: &mut Columns, name: String, built: Result<Built, String>) {
+    match built {
+        Ok((column, lengths)) => {
+            columns.lengths.extend(lengths.map(|lengths| (name.clone(), lengths)));
+            columns.columns.insert(name, column);
+        }
+        Err(why) => {
+            columns.unusable.insert(name, why);
+        }
+    }
 }
 
 /// A table while it is read row by row.
@@ -118,8 +131,11 @@ impl Rows {
     }
 
     fn columns(self) -> Columns {
-        let columns = self.columns.into_iter().map(|(name, (b, _))| (name, b.column(self.rows))).collect();
-        Columns { columns, memory: self.memory, ..Columns::default() }
+        let mut columns = Columns { memory: self.memory, ..Columns::default() };
+        for (name, (builder, _)) in self.columns {
+            insert(&mut columns, name, builder.built(self.rows));
+        }
+        columns
     }
 }
 
@@ -247,22 +263,29 @@ pub(crate) fn write(columns: &Columns) -> String {
         out.push_str(if i > 0 { ", " } else { "" });
         out.push_str(&Json::from(name.as_str()).to_string());
         out.push_str(": [");
-        let dims = column.shape.dims().get(1..).unwrap_or_default();
-        let per: usize = dims.iter().product();
-        for row in 0..column.rows() {
+        let cell = column.shape.dims().get(1..).unwrap_or_default();
+        let per: usize = cell.iter().product();
+        let lengths = columns.lengths(name);
+        let (rows, mut start) = (lengths.map_or(column.rows(), <[usize]>::len), 0);
+        for row in 0..rows {
             out.push_str(if row > 0 { ", " } else { "" });
-            let Some(place) = column.place(row) else {
+            let (place, cells, dims) = match lengths {
+                None => (column.place(row), 1, cell.to_vec()),
+                Some(lengths) => (Some(start), lengths[row], [&[lengths[row]], cell].concat()),
+            };
+            start += cells;
+            let Some(place) = place else {
                 out.push_str("null");
                 continue;
             };
-            let range = place * per..(place + 1) * per;
+            let range = place * per..(place + cells) * per;
             let data = match &column.elements {
                 Elements::Bool(v) => Data::Bool(v[range].to_vec()),
                 Elements::Int(v) => Data::Int(v[range].to_vec()),
                 Elements::F32(v) => Data::F32(v[range].to_vec()),
                 Elements::F64(v) => Data::F64(v[range].to_vec()),
             };
-            crate::text::json_value(&mut out, &Value::new(Shape::new(dims), data));
+            crate::text::json_value(&mut out, &Value::new(Shape::new(&dims), data));
         }
         out.push(']');
     }
@@ -377,6 +400,11 @@ mod tests {
             r#"{"b": [true, false, null], "m": [[1, 2], [3, 4], [5, 6]], "x": [1.0, null, "-Infinity"]}"#;
         let columns = read(text.as_bytes()).unwrap();
         assert_eq!(write(&columns), text);
+        let text = r#"{"x": [[1], [], [2, 3]], "y": [[[1.5, 2.0]], [[3.0, 4.0], [5.0, 6.0]]]}"#;
+        let columns = read(text.as_bytes()).unwrap();
+        assert_eq!((columns.lengths("x"), columns.lengths("y")), (Some(&[1, 0, 2][..]), Some(&[1, 2][..])));
+        assert_eq!(columns.columns["y"].shape.dims(), [3, 2]);
+        assert_eq!(write(&columns), text);
     }
 
     #[test]
@@ -394,7 +422,7 @@ mod tests {
             r#"{"x": [{}]}"#,
             r#"[1, 2]"#,
             r#"{"x": [1e999]}"#,
-            r#"{"x": [[], [1]]}"#,
+            r#"{"x": [[], [[1]]]}"#,
             r#"{"x": [[[], 1]]}"#,
             r#"{"x": [[1, []]]}"#,
             r#"{"x": [18446744073709551615]}"#,

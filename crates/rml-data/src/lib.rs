@@ -19,6 +19,7 @@ mod npy;
 mod npz;
 mod records;
 mod scan;
+mod sequences;
 mod split;
 #[cfg(test)]
 mod tests;

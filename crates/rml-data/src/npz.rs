@@ -145,6 +145,12 @@ pub(crate) fn write(columns: &Columns) -> Result<Vec<u8>, Malformed> {
         ))
         .help("write JSON instead"));
     }
+    if let Some((name, _)) = columns.lengths.first() {
+        let what = format!(
+            "the rows of column `{name}` are sequences of different lengths, which npz has no place for"
+        );
+        return Err(Malformed::new(what).help("write JSON instead"));
+    }
     if let Some(name) = columns.columns.keys().find(|name| name.contains('\0')) {
         let what = format!("column {name:?} has a name that npz has no place for");
         return Err(Malformed::new(what).note("a name in an archive ends before the character NUL"));

@@ -1,20 +1,26 @@
 //! Data read window by window: which input takes what in each cycle of a batch of windows.
 
+use std::borrow::Cow;
+
+use indexmap::IndexMap;
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Diagnostics, memory};
 use rml_engine::{self as block, Block};
 use rml_ir::{DType, Data, InputInfo, Precision, Shape, Type, Value};
 
 use crate::bind::{Converted, convert, find, origin, prefixed, uneven, wrong_shape};
-use crate::columns::{Column, Columns};
+use crate::columns::{Column, Columns, LENGTHS};
+use crate::sequences;
 
 /// Data bound to the inputs of a node.
 #[derive(Debug)]
 pub struct Windows {
     /// How many windows.
     pub count: usize,
-    /// How many cycles each has.
+    /// How many cycles each has; of different lengths, the greatest.
     pub cycles: usize,
+    /// How many cycles each window has, where they differ.
+    lengths: Option<Vec<usize>>,
     inputs: Vec<Bound>,
 }
 
@@ -30,6 +36,8 @@ struct Bound {
 enum Role {
     /// A value a cycle.
     Cycle(Converted),
+    /// A value a cycle, the cycles of all windows one after the other; where each window begins.
+    Sequence(Converted, Vec<usize>),
     /// A value a window.
     Window(Converted),
     /// True in the last cycle of each window.
@@ -70,15 +78,16 @@ impl Windows {
             let empty = format!("{} has no row", origin(columns));
             return Err(Diagnostic::error(codes::EMPTY_DATA, empty).into());
         }
-        let mut shape = Lengths { count: None, cycles: None };
-        let mut found: Vec<Option<(&Column, bool)>> = Vec::new();
+        let declared = sequences::declared(columns, inputs)?;
+        let mut shape = Agreed::new(&declared);
+        let mut found: Vec<Option<(&Column, Reading)>> = Vec::new();
         for info in inputs {
             let reading = if is_driven(info, inputs, columns) {
                 Ok(None)
             } else {
                 let [a, b] = expected_shapes(info);
                 find(columns, info, &[&a, &b])
-                    .and_then(|c| shape.reading(info, c).map(|by_cycle| Some((c, by_cycle))))
+                    .and_then(|c| shape.reading(info, c, columns).map(|reading| Some((c, reading))))
             };
             match reading {
                 Ok(f) => found.push(f),
@@ -88,19 +97,41 @@ impl Windows {
                 }
             }
         }
-        let cycles = shape.cycles.as_ref().map_or(1, |c| c.0);
+        if let Err(d) = shape.check() {
+            findings.push(d);
+        }
+        if !findings.is_empty() {
+            return Err(findings);
+        }
+        let cycles = shape.most();
         let count = shape.count.as_ref().map_or(0, |c| c.0);
+        let lengths = shape.lengths.map(|(lengths, _)| lengths.to_vec());
+        let starts = lengths.as_deref().map(sequences::starts).unwrap_or_default();
         let mut bound = Vec::new();
         for (info, column) in inputs.iter().zip(found) {
             let role = match column {
                 None => Ok(Role::End),
-                Some((c, true)) => {
+                Some((c, Reading::Cycle)) => {
                     let place = |i: usize| format!("window {}, cycle {}", i / cycles, i % cycles);
                     convert(&info.name, c, &cell_type(info), precision, allow_nan, &place).map(Role::Cycle)
                 }
-                Some((c, false)) => {
+                Some((c, Reading::Window)) => {
                     let place = |i: usize| format!("window {i}");
                     convert(&info.name, c, &cell_type(info), precision, allow_nan, &place).map(Role::Window)
+                }
+                Some((c, reading)) => {
+                    let place = |i: usize| {
+                        let window = starts.partition_point(|start| *start <= i).saturating_sub(1);
+                        format!("window {window}, cycle {}", i - starts.get(window).copied().unwrap_or(0))
+                    };
+                    let lengths = lengths.as_deref().unwrap_or_default();
+                    let joined = match reading {
+                        Reading::Padded => sequences::unpadded(&info.name, c, lengths).map(Cow::Owned),
+                        _ => Ok(Cow::Borrowed(c)),
+                    };
+                    joined
+                        .and_then(|c| convert(&info.name, &c, &cell_type(info), precision, allow_nan, &place))
+                        .map(|data| Role::Sequence(data, starts.clone()))
                 }
             };
             match role {
@@ -112,22 +143,62 @@ impl Windows {
             let none = "no column of the data says how many windows there are";
             findings.push(Diagnostic::error(codes::EMPTY_DATA, none));
         }
-        if findings.is_empty() { Ok(Windows { count, cycles, inputs: bound }) } else { Err(findings) }
+        if findings.is_empty() {
+            Ok(Windows { count, cycles, lengths, inputs: bound })
+        } else {
+            Err(findings)
+        }
     }
 
-    /// All cycles of those windows, which are stacked: a column for each input.
+    /// How many cycles a window has.
+    pub fn length(&self, window: usize) -> usize {
+        self.lengths.as_ref().and_then(|lengths| lengths.get(window).copied()).unwrap_or(self.cycles)
+    }
+
+    /// How many cycles each window has; `None` if they differ.
+    pub fn same_length(&self) -> Option<usize> {
+        self.lengths.is_none().then_some(self.cycles)
+    }
+
+    /// Puts windows that stand in some order into batches of at most so many, each of windows of the same length. Full batches come first, in the
+    /// order in which they are filled, then the others, larger ones first.
+    pub fn batches(&self, order: &[usize], size: usize) -> Vec<Vec<usize>> {
+        if self.lengths.is_none() {
+            return order.chunks(size.max(1)).map(<[usize]>::to_vec).collect();
+        }
+        let (mut full, mut open) = (Vec::new(), IndexMap::<usize, Vec<usize>>::new());
+        for &window in order {
+            let batch = open.entry(self.length(window)).or_default();
+            batch.push(window);
+            if batch.len() >= size {
+                full.push(std::mem::take(batch));
+            }
+        }
+        let mut rest: Vec<Vec<usize>> = open.into_values().filter(|batch| !batch.is_empty()).collect();
+        rest.sort_by_key(|batch| (usize::MAX - batch.len(), self.length(batch[0])));
+        full.extend(rest);
+        full
+    }
+
+    /// All cycles of those windows, which have the same length and are stacked: a column for each input.
     ///
     /// # Errors
     /// Stacked windows that disagree on an input that they share; no memory for the columns.
     pub fn block(&self, windows: &[usize]) -> Result<Block, Diagnostic> {
         let columns = (0..self.inputs.len()).map(|i| self.column(i, windows)).collect::<Result<_, _>>()?;
-        Ok(Block::new(self.cycles, columns))
+        Ok(Block::new(self.length_of(windows), columns))
+    }
+
+    /// How many cycles windows have that are stacked.
+    fn length_of(&self, windows: &[usize]) -> usize {
+        windows.first().map_or(self.cycles, |window| self.length(*window))
     }
 
     fn column(&self, i: usize, windows: &[usize]) -> Result<block::Column, Diagnostic> {
-        let there = (0..self.cycles).map(|t| self.follows_clock(i, windows, t));
+        let length = self.length_of(windows);
+        let there = (0..length).map(|t| self.follows_clock(i, windows, t));
         let there: Vec<bool> = there.collect::<Result<_, _>>()?;
-        let cycles: Vec<usize> = (0..self.cycles).filter(|&t| there[t]).collect();
+        let cycles: Vec<usize> = (0..length).filter(|&t| there[t]).collect();
         let column = match self.values(i, windows, &cycles)? {
             Some(values) => block::Column::new(there.into_iter().collect(), values),
             None => block::Column::absent(),
@@ -164,14 +235,14 @@ impl Windows {
     /// The values of an input in those cycles, one below the other, its clock aside; `None` = its row is absent, or there are no cycles.
     fn values(&self, i: usize, windows: &[usize], cycles: &[usize]) -> Result<Option<Value>, Diagnostic> {
         let Bound { info, role, .. } = &self.inputs[i];
-        let (data, per_row, by_cycle) = match role {
+        let data = match role {
             Role::End if cycles.is_empty() => return Ok(None),
             Role::End => {
-                let ends = cycles.iter().map(|t| t + 1 == self.cycles).collect();
+                let last = self.length_of(windows) - 1;
+                let ends = cycles.iter().map(|t| *t == last).collect();
                 return Ok(Some(Value::new(Shape::new(&[cycles.len()]), Data::Bool(ends))));
             }
-            Role::Cycle(data) => (data, self.cycles, true),
-            Role::Window(data) => (data, 1, false),
+            Role::Cycle(data) | Role::Sequence(data, _) | Role::Window(data) => data,
         };
         let rows: Vec<usize> = windows.iter().filter_map(|w| data.place(*w)).collect();
         if rows.is_empty() || cycles.is_empty() {
@@ -180,7 +251,11 @@ impl Windows {
         if rows.len() < windows.len() {
             return Err(disagree(info, windows, "absent in some of them"));
         }
-        let at = |row: usize, t: usize| row * per_row + if by_cycle { t } else { 0 };
+        let at = |row: usize, t: usize| match role {
+            Role::Cycle(_) => row * self.cycles + t,
+            Role::Sequence(_, starts) => starts[row] + t,
+            Role::Window(_) | Role::End => row,
+        };
         let shared = if info.batched { &rows[..] } else { &rows[..1] };
         if !info.batched {
             let cell = |row: usize, t: usize| data.gather(&[at(row, t)], &info.ty.shape);
@@ -243,41 +318,118 @@ fn clock(info: &InputInfo, inputs: &[InputInfo]) -> Option<Clock> {
     Some(inputs.iter().position(|i| i.name == *name).map_or(Clock::Program, |i| Clock::Input(i, *flag)))
 }
 
-/// The lengths that all columns must agree on, each with the column that first said so.
-struct Lengths<'a> {
-    count: Option<(usize, &'a str)>,
-    cycles: Option<(usize, &'a str)>,
+/// How a column is read.
+#[derive(Clone, Copy)]
+enum Reading {
+    /// A value a cycle, of windows of the same length.
+    Cycle,
+    /// A value a cycle, of windows of different lengths that were filled up to the same one.
+    Padded,
+    /// A value a cycle, the cycles of all windows one after the other.
+    Sequence,
+    /// A value a window.
+    Window,
 }
 
-impl<'a> Lengths<'a> {
-    /// Whether a column has a value a cycle (else one a window), by its number of dimensions.
-    fn reading(&mut self, info: &'a InputInfo, column: &Column) -> Result<bool, Diagnostic> {
+/// What all columns must agree on, each with the column that first said so.
+struct Agreed<'a> {
+    count: Option<(usize, &'a str)>,
+    cycles: Option<(usize, &'a str)>,
+    lengths: Option<(Cow<'a, [usize]>, &'a str)>,
+    /// Whether a column of its own says the lengths.
+    is_declared: bool,
+}
+
+impl<'a> Agreed<'a> {
+    fn new(declared: &'a Option<Vec<usize>>) -> Self {
+        let lengths = declared.as_ref().map(|lengths| (Cow::Borrowed(&lengths[..]), LENGTHS));
+        let count = declared.as_ref().map(|lengths| (lengths.len(), LENGTHS));
+        Self { count, cycles: None, is_declared: lengths.is_some(), lengths }
+    }
+
+    /// The cycles of the longest window.
+    fn most(&self) -> usize {
+        match &self.lengths {
+            Some((lengths, _)) => lengths.iter().copied().max().unwrap_or(0),
+            None => self.cycles.map_or(1, |c| c.0),
+        }
+    }
+
+    /// How a column is read, by its number of dimensions.
+    fn reading(
+        &mut self,
+        info: &'a InputInfo,
+        column: &Column,
+        columns: &'a Columns,
+    ) -> Result<Reading, Diagnostic> {
         let cell = cell_type(info);
         let dims = column.shape.dims();
+        let wrong = || {
+            let [a, b] = expected_shapes(info);
+            wrong_shape(info, column, &[&a, &b])
+        };
+        if let Some(lengths) = columns.lengths(&info.name) {
+            if dims.get(1..) != Some(cell.shape.dims()) {
+                return Err(wrong().note("its rows are sequences of different lengths"));
+            }
+            return self.sequences(info, lengths).map(|()| Reading::Sequence);
+        }
         let by_cycle = dims.len() == cell.shape.rank() + 2;
         let lead = if by_cycle { 2 } else { 1 };
         if dims.get(lead..) != Some(cell.shape.dims()) {
-            let [a, b] = expected_shapes(info);
-            return Err(wrong_shape(info, column, &[&a, &b]));
+            return Err(wrong());
+        }
+        if let (true, false, Some((lengths, _))) = (self.is_declared, by_cycle, &self.lengths)
+            && column.present.is_none()
+            && dims[0] != lengths.len()
+            && dims[0] == lengths.iter().sum::<usize>()
+        {
+            return Ok(Reading::Sequence);
         }
         match self.count {
             Some((n, other)) if n != dims[0] => return Err(uneven(info, dims[0], other, n)),
             _ => self.count = Some((dims[0], &info.name)),
         }
-        if by_cycle {
-            match self.cycles {
-                Some((n, other)) if n != dims[1] => {
-                    return Err(Diagnostic::error(
-                        codes::DATA_SHAPE,
-                        format!(
-                            "windows of column `{}` have {} cycles, those of `{other}` {n}",
-                            info.name, dims[1]
-                        ),
-                    ));
-                }
-                _ => self.cycles = Some((dims[1], &info.name)),
+        if !by_cycle {
+            return Ok(Reading::Window);
+        }
+        match self.cycles {
+            Some((n, other)) if n != dims[1] => {
+                let what = format!(
+                    "windows of column `{}` have {} cycles, those of `{other}` {n}",
+                    info.name, dims[1]
+                );
+                Err(Diagnostic::error(codes::DATA_SHAPE, what))
+            }
+            _ => {
+                self.cycles = Some((dims[1], &info.name));
+                Ok(if self.is_declared { Reading::Padded } else { Reading::Cycle })
             }
         }
-        Ok(by_cycle)
+    }
+
+    /// Compares the lengths of sequences with those that are known.
+    fn sequences(&mut self, info: &'a InputInfo, lengths: &'a [usize]) -> Result<(), Diagnostic> {
+        match self.count {
+            Some((n, other)) if n != lengths.len() => return Err(uneven(info, lengths.len(), other, n)),
+            _ => self.count = Some((lengths.len(), &info.name)),
+        }
+        if let Some((before, other)) = &self.lengths {
+            return sequences::same(&info.name, lengths, other, before);
+        }
+        sequences::check(&info.name, lengths)?;
+        self.lengths = Some((Cow::Borrowed(lengths), &info.name));
+        Ok(())
+    }
+
+    /// Whether columns of windows of one length agree with the lengths of the others.
+    fn check(&self) -> Result<(), Diagnostic> {
+        let (Some((lengths, name)), Some((cycles, other))) = (&self.lengths, self.cycles) else {
+            return Ok(());
+        };
+        if self.is_declared {
+            return sequences::within(lengths, other, cycles);
+        }
+        sequences::same(name, lengths, other, &vec![cycles; lengths.len()])
     }
 }

@@ -40,6 +40,9 @@ pub struct Position {
     /// Windows kept to compare epochs by.
     #[serde(default, skip_serializing_if = "is_none")]
     pub validation: usize,
+    /// Whether windows have different numbers of cycles.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub ragged: bool,
     /// Epochs done, or reports of a node without inputs.
     pub epoch: u64,
     /// Windows done in the epoch or report after that.
@@ -96,6 +99,10 @@ pub struct Done {
     pub until: Option<(String, u64)>,
 }
 
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
 fn is_none(windows: &usize) -> bool {
     *windows == 0
 }
@@ -114,8 +121,9 @@ impl Position {
         }
         let train = self.windows.checked_sub(self.test).and_then(|n| n.checked_sub(self.validation));
         let train = train.filter(|n| *n > 0);
-        let done =
-            |train: usize| self.done <= train && (self.done.is_multiple_of(self.batch) || self.done == train);
+        // Where windows have different lengths, batches have different sizes.
+        let is_end = |train: usize| self.ragged || self.done.is_multiple_of(self.batch) || self.done == train;
+        let done = |train: usize| self.done <= train && is_end(train);
         self.batch > 0
             && train.is_some_and(done)
             && self.sums.iter().all(|(_, _, n)| *n <= (self.windows as u64).saturating_mul(1 << 20))
@@ -426,6 +434,7 @@ mod tests {
             windows: 1797,
             test: 297,
             validation: 100,
+            ragged: false,
             epoch: 3,
             done: 64,
             length: None,
@@ -465,6 +474,8 @@ mod tests {
         };
         assert!(!refused(&|p| p.done = 1400));
         assert!(refused(&|p| p.done = 65));
+        assert!(!refused(&|p| (p.done, p.ragged) = (65, true)));
+        assert!(refused(&|p| (p.done, p.ragged) = (1797, true)));
         assert!(refused(&|p| p.batch = 0));
         assert!(refused(&|p| p.test = 1797));
         assert!(refused(&|p| p.windows = 3));

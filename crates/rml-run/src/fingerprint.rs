@@ -26,6 +26,9 @@ pub(crate) fn data<'a>(columns: &Columns, names: impl Iterator<Item = &'a str>) 
             Elements::F32(v) => hash.bytes(v.iter().flat_map(|x| x.to_le_bytes())),
             Elements::F64(v) => hash.bytes(v.iter().flat_map(|x| x.to_le_bytes())),
         }
+        if let Some(lengths) = columns.lengths(name) {
+            hash.bytes(lengths.iter().flat_map(|n| (*n as u64).to_le_bytes()));
+        }
         if let Some(present) = &column.present {
             hash.bytes(present.iter().flat_map(|row| (*row as u64).to_le_bytes()));
         }

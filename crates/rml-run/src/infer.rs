@@ -174,10 +174,10 @@ pub fn infer(source: &Source, data: &Columns, options: &InferOptions) -> Result<
     let (chosen, set) = choose(data, options.split, windows.count, &checkpoint, &mut warnings)?;
     let mut kept = if options.keep_outputs { Some(Kept::new(&mut family, size, &windows)?) } else { None };
     let from = From { checkpoint: &checkpoint, fresh: options.fresh };
-    let metrics = evaluate(&mut family, &windows, &set, size, from, &mut |outputs, size| {
-        kept.as_mut().map_or(Ok(()), |kept| kept.add(outputs, size))
+    let metrics = evaluate(&mut family, &windows, &set, size, from, &mut |outputs, windows| {
+        kept.as_mut().map_or(Ok(()), |kept| kept.add(outputs, windows))
     })?;
-    let outputs = kept.map(|k| k.columns(&set));
+    let outputs = kept.map(Kept::columns);
     Ok(InferReport { split: chosen, windows: set.len(), metrics, outputs, warnings, sources })
 }
 
@@ -286,11 +286,11 @@ pub(crate) struct From<'c> {
     pub(crate) fresh: bool,
 }
 
-/// What sees the outputs of each batch of windows, and how many windows it has.
-pub(crate) type Each<'e> = &'e mut dyn FnMut(&[Outputs], usize) -> Result<(), Diagnostic>;
+/// What sees the outputs of each batch of windows, and which windows it has.
+pub(crate) type Each<'e> = &'e mut dyn FnMut(&[Outputs], &[usize]) -> Result<(), Diagnostic>;
 
 /// Runs windows with the states of a checkpoint, and averages the scalar outputs. `each` sees the outputs of each batch of windows, and
-/// how many windows it has.
+/// which windows it has.
 pub(crate) fn evaluate(
     family: &mut Family,
     data: &Windows,
@@ -302,11 +302,11 @@ pub(crate) fn evaluate(
     let size = if family.stacks { size.min(set.len()).max(1) } else { 1 };
     let states = inherited(family, size, from.checkpoint, from.fresh)?;
     let mut averages = Averages::new(family.program(size)?);
-    let mut runner = Runner::new(family, size, data.cycles)?;
+    let mut runner = Runner::new(family, size, data.same_length())?;
     runner.restore(&states, Policy::Inference)?;
-    for windows in set.chunks(size) {
+    for windows in &data.batches(set, size) {
         let outputs = runner.run(data, windows)?;
-        let added = averages.add(&outputs, windows.len()).and_then(|()| each(&outputs, windows.len()));
+        let added = averages.add(&outputs, windows.len()).and_then(|()| each(&outputs, windows));
         added.map_err(|d| runner.session().fail(d))?;
     }
     Ok(averages.metrics())

@@ -8,7 +8,7 @@ use indexmap::IndexMap;
 use rml_base::codes::run as codes;
 use rml_base::profile::Phase;
 use rml_base::{Diagnostic, Diagnostics, Error};
-use rml_data::{Column, Columns, Windows};
+use rml_data::{Columns, Windows};
 use rml_driver::{
     BATCH, Options, Program, Source, Stacked, analyse, compile, interfaces, keep_inputs, stacked,
 };
@@ -121,8 +121,7 @@ impl Family {
     /// How many windows are stacked if `size` are asked for: no more than the longest column of the data has rows, and one if the program
     /// does not stack windows.
     pub(crate) fn size(&self, size: usize, data: &Columns) -> usize {
-        let rows = data.columns.values().map(Column::rows).max().unwrap_or(0);
-        if self.stacks { size.min(rows).max(1) } else { 1 }
+        if self.stacks { size.min(data.most_rows()).max(1) } else { 1 }
     }
 
     /// Which outputs and states belong to the stacked windows, of a node that runs `size` of them.
@@ -147,9 +146,9 @@ pub(crate) struct Runner<'f> {
 }
 
 impl<'f> Runner<'f> {
-    /// Starts a node in its initial state, `size` windows of that many cycles stacked.
-    pub(crate) fn new(family: &'f mut Family, size: usize, cycles: usize) -> Result<Self, Error> {
-        let wish = Use::new(Feeding::Windows { cycles: Some(cycles) });
+    /// Starts a node in its initial state, `size` windows of that many cycles stacked, where all have the same number of them.
+    pub(crate) fn new(family: &'f mut Family, size: usize, cycles: Option<usize>) -> Result<Self, Error> {
+        let wish = Use::new(Feeding::Windows { cycles });
         let session = family.session(size, &wish)?;
         Ok(Self { family, session, size, wish })
     }

@@ -42,18 +42,23 @@ fn a_resumed_run_is_the_unbroken_run() {
     let dir = tempfile::tempdir().unwrap();
     let text = with_momentum();
     let [whole, part] = ["whole", "part"].map(|n| dir.path().join(n));
-    let unbroken = train(&text, &data(23), &options(&whole, 3));
-    // 19 windows to train on in batches of 4: five batches an epoch, the last one of 3.
-    for after in [1, 4, 5, 7, 10, 12] {
-        let mut observer = Interrupter::new(after);
-        let first = TrainOptions { interrupt: Some(observer.flag.clone()), ..options(&part, 3) };
-        let report = rml::train(&source(&text), &data(23), &first, &mut observer).unwrap();
-        assert!(report.interrupted && report.saved, "after {after}");
-        let rest = TrainOptions { resume: Some(part.clone()), ..options(&part, 3) };
-        let rest = train(&text, &data(23), &rest);
-        assert_eq!(std::fs::read(&whole).unwrap(), std::fs::read(&part).unwrap(), "after {after}");
-        for (a, b) in unbroken.epochs.iter().rev().zip(rest.epochs.iter().rev()) {
-            assert_eq!((a.epoch, &a.train, &a.test), (b.epoch, &b.train, &b.test), "after {after}");
+    // 19 windows to train on in batches of 4: five batches an epoch, the last one of 3. With windows of one to three cycles, six or seven.
+    let mut ragged = data(23);
+    let lengths = (0..23).map(|w| 1 + w * w % 3).collect();
+    ragged.columns.insert("lengths".into(), column(&[23], Elements::Int(lengths)));
+    for data in [data(23), ragged] {
+        let unbroken = train(&text, &data, &options(&whole, 3));
+        for after in [1, 4, 5, 6, 7, 10, 12] {
+            let mut observer = Interrupter::new(after);
+            let first = TrainOptions { interrupt: Some(observer.flag.clone()), ..options(&part, 3) };
+            let report = rml::train(&source(&text), &data, &first, &mut observer).unwrap();
+            assert!(report.interrupted && report.saved, "after {after}");
+            let rest = TrainOptions { resume: Some(part.clone()), ..options(&part, 3) };
+            let rest = train(&text, &data, &rest);
+            assert_eq!(std::fs::read(&whole).unwrap(), std::fs::read(&part).unwrap(), "after {after}");
+            for (a, b) in unbroken.epochs.iter().rev().zip(rest.epochs.iter().rev()) {
+                assert_eq!((a.epoch, &a.train, &a.test), (b.epoch, &b.train, &b.test), "after {after}");
+            }
         }
     }
 }

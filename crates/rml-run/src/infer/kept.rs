@@ -13,6 +13,9 @@ use crate::runner::Family;
 /// Outputs collected so far.
 pub(super) struct Kept {
     outputs: Vec<Output>,
+    /// The windows, in the order in which they were run.
+    windows: Vec<usize>,
+    /// The cycles of the longest one.
     cycles: usize,
     reserved: Reservation,
 }
@@ -50,14 +53,16 @@ impl Kept {
             }
         });
         let outputs = outputs.collect();
-        Ok(Self { outputs, cycles: windows.cycles, reserved: Reservation::default() })
+        Ok(Self { outputs, windows: Vec::new(), cycles: windows.cycles, reserved: Reservation::default() })
     }
 
-    /// Adds the outputs of a batch of `size` windows.
+    /// Adds the outputs of a batch of windows.
     ///
     /// # Errors
     /// If there is no memory for them; if they cannot be copied from their device.
-    pub(super) fn add(&mut self, all: &[Outputs], size: usize) -> Result<(), Diagnostic> {
+    pub(super) fn add(&mut self, all: &[Outputs], windows: &[usize]) -> Result<(), Diagnostic> {
+        let size = windows.len();
+        self.windows.extend(windows);
         let cycles: usize = all.iter().map(Outputs::cycles).sum();
         for output in &mut self.outputs {
             let mut elements = 0_u64;
@@ -79,6 +84,8 @@ impl Kept {
                 cells.resize_with(start + outputs.cycles(), || None);
                 outputs.for_each_value(output.index, |t, v| cells[start + t] = Some(v.to_data()))?;
             }
+            // Shorter windows than others have nothing behind their ends.
+            cells.resize_with(self.cycles.max(cells.len()), || None);
             let shared = if output.stacked { size } else { 1 };
             for window in 0..shared {
                 output.present.push(cells.iter().map(Option::is_some).collect());
@@ -91,8 +98,12 @@ impl Kept {
 
     /// The columns `window` (the row of the data) and one for each output: `[windows, ..]` where it is present once in every window,
     /// `[windows, n, ..]` where it is present `n` times, else `[windows, cycles, ..]` with zeros where it is absent and a column
-    /// `<name>.present` that says where it is there.
-    pub(super) fn columns(self, set: &[usize]) -> Columns {
+    /// `<name>.present` that says where it is there. The rows are in the order of the windows in the data.
+    pub(super) fn columns(mut self) -> Columns {
+        let mut order: Vec<usize> = (0..self.windows.len()).collect();
+        order.sort_by_key(|place| self.windows[*place]);
+        self.outputs.iter_mut().for_each(|output| output.sort(&order));
+        let set: Vec<usize> = order.iter().map(|place| self.windows[*place]).collect();
         let mut columns = Columns::new("the outputs");
         let rows = set.iter().map(|w| i64::try_from(*w).unwrap_or(i64::MAX)).collect();
         let rows = Column { shape: Shape::new(&[set.len()]), elements: Elements::Int(rows), present: None };
@@ -119,6 +130,18 @@ impl Kept {
             columns.columns.insert(output.name.to_string(), column);
         }
         columns
+    }
+}
+
+impl Output {
+    /// Puts the windows into another order.
+    fn sort(&mut self, order: &[usize]) {
+        let mut cells = std::mem::take(&mut self.data).into_iter();
+        let there = |present: &Vec<bool>| present.iter().filter(|there| **there).count();
+        let mut data: Vec<Vec<Data>> =
+            self.present.iter().map(|present| cells.by_ref().take(there(present)).collect()).collect();
+        self.data = order.iter().flat_map(|place| std::mem::take(&mut data[*place])).collect();
+        self.present = order.iter().map(|place| std::mem::take(&mut self.present[*place])).collect();
     }
 }
 

@@ -197,6 +197,7 @@ fn carry_on(before: &Position, now: &Position, anew: &[String], observer: &mut d
         program: now.program.clone(),
         data: now.data.clone(),
         columns: now.columns.clone(),
+        ragged: now.ragged,
         set: now.set.clone(),
         ..before.clone()
     }

@@ -81,6 +81,7 @@ impl Common {
             windows,
             test,
             validation,
+            ragged: false,
             epoch: 0,
             done: 0,
             length: None,
@@ -120,7 +121,10 @@ pub(super) fn start(
         Some(Validate::Split(split)) => count(*split, windows.count, "validation")?,
         Some(Validate::Data(_)) | None => 0,
     };
-    let fresh = common.position(windows.count, kept, validation, engine.time(Phase::Data, columns));
+    let fresh = Position {
+        ragged: windows.same_length().is_none(),
+        ..common.position(windows.count, kept, validation, engine.time(Phase::Data, columns))
+    };
     let position = match common.before() {
         None => fresh,
         Some((before, anew)) => resume::position(before, &fresh, options, &anew, observer)?,

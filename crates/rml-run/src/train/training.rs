@@ -64,7 +64,7 @@ impl<'a> Training<'a> {
             &mut self;
         let size = position.batch;
         let mut averages = Averages::new(family.program(size)?);
-        let mut runner = Runner::new(family, size, windows.cycles)?;
+        let mut runner = Runner::new(family, size, windows.same_length())?;
         if let Some(checkpoint) = resumed {
             runner.restore(checkpoint, Policy::Exact)?;
         }
@@ -120,11 +120,18 @@ fn epoch(
     observer: &mut dyn Observer,
 ) -> Result<(), Error> {
     let epoch = position.epoch + 1;
-    while position.done < order.len() && !interrupted(options) {
-        let batch = &order[position.done..order.len().min(position.done + position.batch)];
+    let mut end = 0;
+    for batch in &windows.batches(order, position.batch) {
+        end += batch.len();
+        if end <= position.done {
+            continue;
+        }
+        if interrupted(options) {
+            break;
+        }
         let outputs = runner.run(windows, batch).map_err(|e| e.note(format!("in epoch {epoch}")))?;
         averages.add(&outputs, batch.len()).map_err(|d| runner.session().fail(d))?;
-        position.done += batch.len();
+        position.done = end;
         let metrics = averages.metrics();
         if !options.allow_nan {
             finite(&metrics, &format!("epoch {epoch}"), position.done)

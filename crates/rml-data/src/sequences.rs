@@ -1,0 +1,120 @@
+//! Windows of different lengths: how long each is, and where its cells stand among those of all.
+
+use rml_base::codes::run as codes;
+use rml_base::memory::{self, bytes_of};
+use rml_base::{Diagnostic, Diagnostics};
+use rml_ir::{InputInfo, Shape};
+
+use crate::columns::{Column, Columns, Elements, LENGTHS};
+
+/// The lengths of the windows as the column `lengths` says them, if there is one and no input takes it.
+///
+/// # Errors
+/// A column of something else than numbers of cycles.
+pub(crate) fn declared(columns: &Columns, inputs: &[InputInfo]) -> Result<Option<Vec<usize>>, Diagnostics> {
+    let is_input = inputs.iter().any(|input| &*input.name == LENGTHS);
+    let Some(column) = columns.columns.get(LENGTHS).filter(|_| !is_input) else { return Ok(None) };
+    let lengths = match (&column.elements, column.shape.rank(), &column.present) {
+        (Elements::Int(lengths), 1, None) => lengths,
+        _ => {
+            let what = format!(
+                "column `{LENGTHS}` says how many cycles each window has, and holds no integer for each"
+            );
+            let found =
+                format!("expected integers [windows], found {} {}", column.elements.kind(), column.shape);
+            return Err(Diagnostic::error(codes::DATA_TYPE, what)
+                .note(found)
+                .help("give the column another name if it is something else")
+                .into());
+        }
+    };
+    let lengths: Vec<usize> = lengths.iter().map(|n| usize::try_from(*n).unwrap_or(0)).collect();
+    check(LENGTHS, &lengths)?;
+    Ok(Some(lengths))
+}
+
+/// No window is empty.
+///
+/// # Errors
+/// One is.
+pub(crate) fn check(name: &str, lengths: &[usize]) -> Result<(), Diagnostic> {
+    match lengths.iter().position(|n| *n == 0) {
+        None => Ok(()),
+        Some(window) => {
+            let what = format!("column `{name}`: window {window} has no cycle");
+            Err(Diagnostic::error(codes::DATA_SHAPE, what).help("leave the window out"))
+        }
+    }
+}
+
+/// Where the cells of each window begin.
+pub(crate) fn starts(lengths: &[usize]) -> Vec<usize> {
+    let mut start = 0;
+    let next = |length: &usize| {
+        let own = start;
+        start += length;
+        own
+    };
+    lengths.iter().map(next).collect()
+}
+
+/// Two columns have windows of the same lengths.
+///
+/// # Errors
+/// They do not.
+pub(crate) fn same(name: &str, lengths: &[usize], other: &str, others: &[usize]) -> Result<(), Diagnostic> {
+    let differs = lengths.iter().zip(others).position(|(a, b)| a != b);
+    match differs {
+        None => Ok(()),
+        Some(window) => {
+            let (a, b) = (lengths[window], others[window]);
+            let what = format!("window {window} of column `{name}` has {a} cycles, that of `{other}` {b}");
+            Err(Diagnostic::error(codes::DATA_SHAPE, what))
+        }
+    }
+}
+
+/// Windows that are filled up are as long as the column says at least.
+///
+/// # Errors
+/// One is not.
+pub(crate) fn within(lengths: &[usize], name: &str, cycles: usize) -> Result<(), Diagnostic> {
+    match lengths.iter().position(|n| *n > cycles) {
+        None => Ok(()),
+        Some(window) => {
+            let n = lengths[window];
+            let what = format!(
+                "window {window} has {n} cycles by column `{LENGTHS}`, and column `{name}` has {cycles}"
+            );
+            Err(Diagnostic::error(codes::DATA_SHAPE, what))
+        }
+    }
+}
+
+/// The cells of windows that were filled up to the same length, one window after the other and without what fills them.
+///
+/// # Errors
+/// Windows that are absent; too little memory.
+pub(crate) fn unpadded(name: &str, column: &Column, lengths: &[usize]) -> Result<Column, Diagnostic> {
+    fn pick<T: Copy>(v: &[T], lengths: &[usize], cycles: usize, cell: usize) -> Vec<T> {
+        let window = |(w, n): (usize, &usize)| &v[w * cycles * cell..(w * cycles + n) * cell];
+        lengths.iter().enumerate().flat_map(window).copied().collect()
+    }
+    let (Some(&cycles), None) = (column.shape.dims().get(1), &column.present) else {
+        let what = format!("column `{name}` lacks windows, and column `{LENGTHS}` says how long they are");
+        return Err(Diagnostic::error(codes::DATA_SHAPE, what));
+    };
+    let dims = column.shape.dims().get(2..).unwrap_or_default();
+    let cell: usize = dims.iter().product();
+    let total: usize = lengths.iter().sum();
+    memory::ask(bytes_of(total * cell, size_of::<f64>()))
+        .map_err(|short| short.diagnostic(format!("column `{name}`")))?;
+    let elements = match &column.elements {
+        Elements::Bool(v) => Elements::Bool(pick(v, lengths, cycles, cell)),
+        Elements::Int(v) => Elements::Int(pick(v, lengths, cycles, cell)),
+        Elements::F32(v) => Elements::F32(pick(v, lengths, cycles, cell)),
+        Elements::F64(v) => Elements::F64(pick(v, lengths, cycles, cell)),
+    };
+    let shape = Shape::new(&[&[total], dims].concat());
+    Ok(Column { shape, elements, present: None })
+}
