@@ -148,6 +148,21 @@ char* rml_xla_platform(xla::PjRtClient* client, char** out, size_t* len) {
   return nullptr;
 }
 
+// The bytes of the device's memory that a program has in use while it runs, arguments and results included; 0 if that is not known.
+uint64_t rml_xla_needs(xla::PjRtLoadedExecutable* program) {
+  auto stats = program->GetCompiledMemoryStats();
+  if (!stats.ok()) return 0;
+  int64_t bytes = stats->argument_size_in_bytes + stats->output_size_in_bytes + stats->temp_size_in_bytes -
+                  stats->alias_size_in_bytes;
+  return bytes > 0 ? static_cast<uint64_t>(bytes) : 0;
+}
+
+// The bytes of memory that the device lends; 0 if that is not known.
+uint64_t rml_xla_memory(xla::PjRtClient* client) {
+  auto stats = client->addressable_devices()[0]->GetAllocatorStats();
+  return stats.ok() ? static_cast<uint64_t>(stats->bytes_limit.value_or(0)) : 0;
+}
+
 void rml_xla_drop_program(xla::PjRtLoadedExecutable* program) { delete program; }
 
 // Runs a program. The arguments stay; the list of results is to be freed.

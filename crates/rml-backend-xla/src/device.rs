@@ -40,7 +40,7 @@ impl Device {
         let mut routines = self.routines.lock().unwrap_or_else(PoisonError::into_inner);
         let found = match routines.iter().position(|(known, _)| known == text) {
             Some(at) => routines.remove(at),
-            None => (text.to_owned(), Arc::new(self.programs.load_or_compile(text)?)),
+            None => (text.to_owned(), Arc::new(self.programs.window(text)?)),
         };
         if routines.len() == KEPT {
             routines.remove(0);

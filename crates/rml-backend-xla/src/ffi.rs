@@ -23,6 +23,8 @@ unsafe extern "C" {
     fn rml_xla_serialize(program: *mut Opaque, out: *mut *mut u8, len: *mut usize) -> Message;
     fn rml_xla_load(client: *mut Opaque, bytes: *const u8, len: usize, out: *mut *mut Opaque) -> Message;
     fn rml_xla_platform(client: *mut Opaque, out: *mut *mut u8, len: *mut usize) -> Message;
+    fn rml_xla_needs(program: *mut Opaque) -> u64;
+    fn rml_xla_memory(client: *mut Opaque) -> u64;
     fn rml_xla_drop_program(program: *mut Opaque);
     fn rml_xla_run(
         program: *mut Opaque,
@@ -146,6 +148,12 @@ impl Client {
         bytes(|data, len| unsafe { rml_xla_platform(self.raw.as_ptr(), data, len) })
     }
 
+    /// The bytes of memory that the device lends, if it says so.
+    pub(crate) fn memory(&self) -> Option<u64> {
+        // SAFETY: the client is open.
+        Some(unsafe { rml_xla_memory(self.raw.as_ptr()) }).filter(|bytes| *bytes > 0)
+    }
+
     /// Copies the elements of a tensor to the device.
     pub(crate) fn upload<T: Element>(
         self: &Arc<Self>,
@@ -206,6 +214,12 @@ unsafe impl Send for Program {}
 unsafe impl Sync for Program {}
 
 impl Program {
+    /// The bytes of the device's memory that it has in use while it runs, if that is known.
+    pub(crate) fn needs(&self) -> Option<u64> {
+        // SAFETY: the program is alive.
+        Some(unsafe { rml_xla_needs(self.raw.as_ptr()) }).filter(|bytes| *bytes > 0)
+    }
+
     /// As bytes that can be kept in a file.
     pub(crate) fn serialize(&self) -> Result<Vec<u8>, String> {
         // SAFETY: the program is alive, and the results are written only.

@@ -5,6 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use rml_backend::{Compiled, Failure};
+use rml_base::codes::backend::BACKEND_MEMORY;
+use rml_base::memory::size;
 use rml_files::Kept;
 
 use crate::error::said;
@@ -54,8 +56,17 @@ impl Programs {
         Ok(program)
     }
 
+    /// The program of a window, which is refused before it runs if the device has too little memory for it.
+    pub(crate) fn window(&self, text: &str) -> Result<Program, Failure> {
+        let program = self.load_or_compile(text)?;
+        match (program.needs(), self.client.memory()) {
+            (Some(needs), Some(has)) if needs > has => Err(too_large(needs, has)),
+            _ => Ok(program),
+        }
+    }
+
     /// The program of a text out of its file; compiled, and kept in a file, where there is none that can be used.
-    pub(crate) fn load_or_compile(&self, text: &str) -> Result<Program, Failure> {
+    fn load_or_compile(&self, text: &str) -> Result<Program, Failure> {
         let Some((kept, head)) = &self.kept else { return self.compile(text) };
         let key = [&head[..], text.as_bytes()].concat();
         let start = Instant::now();
@@ -79,5 +90,34 @@ impl Programs {
 
     fn count(&self, what: impl FnOnce(&mut Compiled)) {
         what(&mut self.done.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+/// A window that takes more memory than the device has.
+fn too_large(needs: u64, has: u64) -> Failure {
+    let (needs, has) = (size(needs), size(has));
+    let what = format!("a window takes {needs} of the device's memory, which has {has}");
+    Failure::new(BACKEND_MEMORY, what).help("stack fewer windows with `--batch`, or choose another device")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TWICE: &str = "module @twice { func.func @main(%x: tensor<1000xf32>) -> tensor<1000xf32> {
+        %y = stablehlo.add %x, %x : tensor<1000xf32>
+        return %y : tensor<1000xf32> } }";
+
+    #[test]
+    fn a_program_says_how_much_memory_it_takes() {
+        let client = Arc::new(Client::cpu().unwrap());
+        assert_eq!(client.memory(), None, "the cpu has that of the process");
+        let programs = Programs::new(client, None, "");
+        let needs = programs.window(TWICE).unwrap().needs();
+        assert!(needs.is_some_and(|bytes| (8000..16_000).contains(&bytes)), "{needs:?}");
+        let failure = too_large(3 << 30, 2 << 30);
+        assert_eq!(failure.code, BACKEND_MEMORY);
+        let parts = ["a window takes 3221225472 bytes (3.0 GiB)", "which has 2147483648 bytes (2.0 GiB)"];
+        assert!(parts.iter().all(|part| failure.message.contains(part)), "{}", failure.message);
     }
 }
