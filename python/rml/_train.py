@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any, Callable, Iterator, Mapping
 
@@ -77,7 +77,8 @@ class Epoch:
     seconds: float
     """How long it took."""
     states: dict[str, np.ndarray[Any, Any]] = field(repr=False)
-    """All states at its end by path, parameters included: what a checkpoint holds. `infer`, `grad` and sessions take them as `params`."""
+    """All states at its end by path, parameters included: what a checkpoint holds. `infer`, `grad` and sessions take them as `params`. The
+    epochs of a `Report` have none, so that a training takes no more memory the longer it goes on."""
     parameters: tuple[str, ...] = field(repr=False)
     """The paths of the parameters among them."""
     best: Best | None = None
@@ -103,7 +104,7 @@ class Report:
     """How a training ended."""
 
     epochs: tuple[Epoch, ...] = field(repr=False)
-    """The epochs or reports."""
+    """The epochs or reports, without their states."""
     states: dict[str, np.ndarray[Any, Any]] = field(repr=False)
     """All states at the end, parameters included."""
     parameters: tuple[str, ...] = field(repr=False)
@@ -183,7 +184,7 @@ class Training(Iterator[Epoch]):
         for part in ("train", "test", "validation"):
             event[part] = dict(event[part])
         epoch = Epoch(best=_best(event.pop("best")), windows=windows, cycles=cycles, **event)
-        self._epochs.append(epoch)
+        self._epochs.append(replace(epoch, states={}, parameters=()))
         if self._on_epoch:
             self._on_epoch(epoch)
         return epoch
