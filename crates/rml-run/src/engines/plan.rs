@@ -24,6 +24,8 @@ use super::windows::{Planned, Windows};
 #[derive(Debug, Default)]
 pub(super) struct PlanEngine {
     known: Mutex<Vec<Known>>,
+    /// How many lengths of windows are compiled, of all programs.
+    compiled_lengths: Arc<Mutex<usize>>,
     /// What computes tensors, if not the embedded backend's machine for plans.
     backend: Option<Arc<dyn Backend>>,
     /// How many threads that machine may use; as many as there are cores, if it is not said.
@@ -126,7 +128,7 @@ impl PlanEngine {
             return Ok((known.found.clone()?, Arc::clone(&known.lengths)));
         }
         let found = planned(program, &Analyses::of(program), fed);
-        let lengths = Arc::<Lengths>::default();
+        let lengths = Arc::new(Lengths::new(Arc::clone(&self.compiled_lengths)));
         let (program, found_again) = (Arc::downgrade(program), found.clone());
         known.push(Known { program, fed, found: found_again, lengths: Arc::clone(&lengths) });
         Ok((found?, lengths))

@@ -18,17 +18,39 @@ use rml_plan::Plan;
 use super::machine::Machine;
 
 /// The lengths of windows that are compiled for a plan: those that come first, in all its runs.
-#[derive(Debug, Default)]
-pub(super) struct Lengths(Mutex<BTreeSet<usize>>);
+#[derive(Debug)]
+pub(super) struct Lengths {
+    own: Mutex<BTreeSet<usize>>,
+    /// How many there are of all plans of the engine.
+    all: Arc<Mutex<usize>>,
+}
 
 impl Lengths {
-    /// How many there are at most.
+    /// How many there are at most of all plans of an engine together.
     pub(super) const MOST: usize = 64;
+
+    /// None yet; `all` is that of the engine.
+    pub(super) fn new(all: Arc<Mutex<usize>>) -> Self {
+        Self { own: Mutex::default(), all }
+    }
 
     /// Whether a window of that length may be compiled; then it counts as compiled.
     fn admit(&self, ticks: usize) -> bool {
-        let mut lengths = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        lengths.contains(&ticks) || (lengths.len() < Self::MOST && lengths.insert(ticks))
+        let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        let admits = own.contains(&ticks) || *all < Self::MOST;
+        if admits && own.insert(ticks) {
+            *all += 1;
+        }
+        admits
+    }
+}
+
+/// A program that is gone makes room for others.
+impl Drop for Lengths {
+    fn drop(&mut self) {
+        let own = self.own.get_mut().unwrap_or_else(PoisonError::into_inner);
+        *self.all.lock().unwrap_or_else(PoisonError::into_inner) -= own.len();
     }
 }
 
@@ -233,5 +255,21 @@ impl<N: Number> Machine for Ragged<N> {
             Ok(()) => Ok(()),
             Err(short) => self.ask_embedded(ticks).unwrap_or(Err(short)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plans_share_a_bound_and_give_back_what_they_had() {
+        let all = Arc::default();
+        let [first, second] = [(); 2].map(|()| Lengths::new(Arc::clone(&all)));
+        assert!((0..Lengths::MOST - 1).all(|n| first.admit(n)));
+        assert!(second.admit(7) && !second.admit(8) && second.admit(7) && first.admit(8));
+        assert!(!first.admit(Lengths::MOST));
+        drop(first);
+        assert!((0..Lengths::MOST).all(|n| second.admit(n)) && !second.admit(Lengths::MOST));
     }
 }
