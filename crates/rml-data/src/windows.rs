@@ -99,41 +99,17 @@ impl Windows {
         }
         if let Err(d) = shape.check() {
             findings.push(d);
-        }
-        if !findings.is_empty() {
             return Err(findings);
         }
         let cycles = shape.most();
         let count = shape.count.as_ref().map_or(0, |c| c.0);
         let lengths = shape.lengths.map(|(lengths, _)| lengths.to_vec());
-        let starts = lengths.as_deref().map(sequences::starts).unwrap_or_default();
         let mut bound = Vec::new();
-        for (info, column) in inputs.iter().zip(found) {
-            let role = match column {
-                None => Ok(Role::End),
-                Some((c, Reading::Cycle)) => {
-                    let place = |i: usize| format!("window {}, cycle {}", i / cycles, i % cycles);
-                    convert(&info.name, c, &cell_type(info), precision, allow_nan, &place).map(Role::Cycle)
-                }
-                Some((c, Reading::Window)) => {
-                    let place = |i: usize| format!("window {i}");
-                    convert(&info.name, c, &cell_type(info), precision, allow_nan, &place).map(Role::Window)
-                }
-                Some((c, reading)) => {
-                    let place = |i: usize| {
-                        let window = starts.partition_point(|start| *start <= i).saturating_sub(1);
-                        format!("window {window}, cycle {}", i - starts.get(window).copied().unwrap_or(0))
-                    };
-                    let lengths = lengths.as_deref().unwrap_or_default();
-                    let joined = match reading {
-                        Reading::Padded => sequences::unpadded(&info.name, c, lengths).map(Cow::Owned),
-                        _ => Ok(Cow::Borrowed(c)),
-                    };
-                    joined
-                        .and_then(|c| convert(&info.name, &c, &cell_type(info), precision, allow_nan, &place))
-                        .map(|data| Role::Sequence(data, starts.clone()))
-                }
-            };
+        for (info, found) in inputs.iter().zip(found) {
+            let role = found.map_or(Ok(Role::End), |(column, reading)| {
+                let lengths = lengths.as_deref().unwrap_or_default();
+                reading.role(info, column, cycles, lengths, (precision, allow_nan))
+            });
             match role {
                 Ok(role) => bound.push(Bound { info: info.clone(), role, clock: clock(info, inputs) }),
                 Err(d) => findings.push(d),
@@ -329,6 +305,39 @@ enum Reading {
     Sequence,
     /// A value a window.
     Window,
+}
+
+impl Reading {
+    /// What an input takes from a column that is read so, in a precision, and NaN let through or not.
+    fn role(
+        self,
+        info: &InputInfo,
+        column: &Column,
+        cycles: usize,
+        lengths: &[usize],
+        (precision, allow_nan): (Precision, bool),
+    ) -> Result<Role, Diagnostic> {
+        let ty = cell_type(info);
+        let converted = |column: &Column, place: &dyn Fn(usize) -> String| {
+            convert(&info.name, column, &ty, precision, allow_nan, place)
+        };
+        let joined = match self {
+            Self::Cycle => {
+                let place = |i: usize| format!("window {}, cycle {}", i / cycles, i % cycles);
+                return converted(column, &place).map(Role::Cycle);
+            }
+            Self::Window => return converted(column, &|i| format!("window {i}")).map(Role::Window),
+            Self::Padded => Cow::Owned(sequences::unpadded(&info.name, column, lengths)?),
+            Self::Sequence => Cow::Borrowed(column),
+        };
+        let starts = sequences::starts(lengths);
+        let place = |i: usize| {
+            let window = starts.partition_point(|start| *start <= i).saturating_sub(1);
+            format!("window {window}, cycle {}", i - starts.get(window).copied().unwrap_or(0))
+        };
+        let data = converted(&joined, &place)?;
+        Ok(Role::Sequence(data, starts))
+    }
 }
 
 /// What all columns must agree on, each with the column that first said so.

@@ -94,30 +94,18 @@ impl<'a> TrainStream<'a> {
         for finding in program.warnings().iter() {
             observer.warning(finding, program.sources());
         }
-        let begin = Done {
-            windows: 0,
-            cycles: 0,
-            report: length.report.unwrap_or(Self::REPORT).max(1),
-            until: length.until.as_ref().map(|until| (until.to_string(), 0)),
-        };
-        let fresh = Position { length: Some(begin.clone()), ..common.position(0, 0, 0, String::new()) };
-        let mut position = match common.before() {
-            None => fresh,
-            Some((before, anew)) => resume::position_without_data(before, &fresh, options, &anew, observer)?,
-        };
+        let mut position = position(&common, &length, options, observer)?;
         let mut running = Running::open(&program, &options.engine, length.look_ahead)?;
         if let Some(checkpoint) = &common.resumed {
             running.session.restore(checkpoint, Policy::Exact)?;
         }
         let mut averages = Averages::new(&program);
         averages.restore(&position.sums);
-        let begin = position.length.clone().unwrap_or(begin);
+        let begin = position.length.clone().unwrap_or_else(|| beginning(&length));
         let at = At { cycles: begin.cycles, done: position.done as u64, averages };
         let has_windows = !program.flat().windows.is_empty();
         let settled = if has_windows { Some((at.clone(), running.session.states()?)) } else { None };
-        let stacked = common.family.stacked(common.size)?.outputs.iter().map(ToString::to_string).collect();
-        let single = common.family.stacks && common.size == 1 && options.batch.is_none();
-        let format = Format { single, stacked, allow_nan: options.allow_nan };
+        let format = format(&mut common, options)?;
         let mut records = Records::new(options, &names, &mut position)?;
         records.watch(&names, &mut || running.session.states())?;
         observer.start(&TrainInfo {
@@ -298,6 +286,37 @@ impl<'a> TrainStream<'a> {
         records.end(&mut states, position, report)?;
         Ok(StreamEnd { report: self.report, unsaved: fed - at.cycles })
     }
+}
+
+/// Where a stream begins that goes on from nothing.
+fn beginning(length: &Length) -> Done {
+    Done {
+        windows: 0,
+        cycles: 0,
+        report: length.report.unwrap_or(TrainStream::REPORT).max(1),
+        until: length.until.as_ref().map(|until| (until.to_string(), 0)),
+    }
+}
+
+/// Where it begins, or goes on.
+fn position(
+    common: &Common,
+    length: &Length,
+    options: &TrainOptions,
+    observer: &mut dyn Observer,
+) -> Result<Position, Error> {
+    let fresh = Position { length: Some(beginning(length)), ..common.position(0, 0, 0, String::new()) };
+    match common.before() {
+        None => Ok(fresh),
+        Some((before, anew)) => resume::position_without_data(before, &fresh, options, &anew, observer),
+    }
+}
+
+/// How values stand in lines: without the dimension `batch`, unless a number of rows is asked for.
+fn format(common: &mut Common, options: &TrainOptions) -> Result<Format, Error> {
+    let stacked = common.family.stacked(common.size)?.outputs.iter().map(ToString::to_string).collect();
+    let single = common.family.stacks && common.size == 1 && options.batch.is_none();
+    Ok(Format { single, stacked, allow_nan: options.allow_nan })
 }
 
 /// Completes the position for a checkpoint.
