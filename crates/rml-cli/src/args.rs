@@ -25,13 +25,21 @@ mod train;
 
 /// The R(ML)² toolchain: check, run, trace, differentiate, train.
 #[derive(Parser, Debug)]
-#[command(name = "rml", version, max_term_width = 100, after_help = AFTER_HELP)]
+#[command(name = "rml", version, long_version = VERSION, max_term_width = 100, after_help = AFTER_HELP)]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) global: Global,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
+
+/// The version, and which backends this build has or opens.
+const VERSION: &str = match (cfg!(feature = "xla"), cfg!(feature = "torch")) {
+    (false, false) => concat!(env!("CARGO_PKG_VERSION"), "\nbackends: cpu"),
+    (true, false) => concat!(env!("CARGO_PKG_VERSION"), "\nbackends: cpu, xla"),
+    (false, true) => concat!(env!("CARGO_PKG_VERSION"), "\nbackends: cpu, torch"),
+    (true, true) => concat!(env!("CARGO_PKG_VERSION"), "\nbackends: cpu, xla, torch"),
+};
 
 const AFTER_HELP: &str = "\
 Results go to standard output, diagnostics and progress to standard error.
@@ -110,6 +118,12 @@ pub(crate) enum Command {
     Backends(Backends),
     /// Say what a diagnostic code means
     Explain(Explain),
+    /// Make a folder with a program that learns, data for it, and a page that says how
+    New(New),
+    /// Print completions for a shell
+    Completions(Completions),
+    /// Write manual pages, one for each command
+    Man(Man),
     /// Serve an editor: the Language Server Protocol on standard input and output
     Lsp(Lsp),
 }
@@ -146,6 +160,9 @@ pub(crate) struct Check {
     /// Compute numbers in double precision
     #[arg(long)]
     pub(crate) f64: bool,
+    /// Check again whenever a file changes, until Ctrl-C
+    #[arg(long)]
+    pub(crate) watch: bool,
     /// Print the type, shape and clock of every named variable of the run node
     #[arg(long)]
     pub(crate) types: bool,
@@ -257,6 +274,46 @@ pub(crate) struct Explain {
     /// The code, e.g. type-mismatch; without it, all codes are listed
     #[arg(value_name = "CODE")]
     pub(crate) code: Option<String>,
+}
+
+/// `rml new`.
+#[derive(Args, Debug)]
+pub(crate) struct New {
+    /// The folder, whose name is the program's
+    #[arg(value_name = "NAME")]
+    pub(crate) path: PathBuf,
+    /// What the program does
+    #[arg(long, value_enum, default_value_t = Template::Lstm)]
+    pub(crate) template: Template,
+}
+
+/// What a new program does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum Template {
+    /// Classify sequences by an LSTM
+    Lstm,
+    /// Predict a series from the values before
+    Forecast,
+    /// Learn by reinforcement, in an environment that is a node
+    Rl,
+    /// Watch a stream and learn meanwhile
+    Stream,
+}
+
+/// `rml completions`.
+#[derive(Args, Debug)]
+pub(crate) struct Completions {
+    /// The shell
+    #[arg(value_enum)]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+/// `rml man`.
+#[derive(Args, Debug)]
+pub(crate) struct Man {
+    /// The folder, which is made if it is not there
+    #[arg(value_name = "FOLDER")]
+    pub(crate) folder: PathBuf,
 }
 
 /// `rml lsp`.

@@ -1,6 +1,7 @@
 //! `rml check`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use rml::{CheckReport, Options, Source};
 use rml_render::verdict;
@@ -8,7 +9,7 @@ use rml_render::verdict;
 use crate::args::{Check, VerdictFormat};
 use crate::output::{Output, Stop};
 
-/// Checks all files; fails if any has errors.
+/// Checks all files, with `--watch` again and again; fails if any has errors.
 pub(crate) fn check(args: &Check, output: &mut Output) -> Result<(), Stop> {
     let options = Options {
         node: args.node.clone(),
@@ -17,9 +18,40 @@ pub(crate) fn check(args: &Check, output: &mut Output) -> Result<(), Stop> {
         batch: args.batch,
         ..Options::default()
     };
+    if !args.watch {
+        return once(args, &options, output);
+    }
+    loop {
+        let seen = state(&args.files);
+        match once(args, &options, output) {
+            Ok(()) | Err(Stop::Reported) => {}
+            Err(stop) => return Err(stop),
+        }
+        output.note("waiting for a change; Ctrl-C ends this");
+        while state(&args.files) == seen {
+            std::thread::sleep(PAUSE);
+        }
+    }
+}
+
+/// How long `--watch` waits between looks.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// What tells that a program changed: the files that it is read from, when each was written, and its length.
+fn state(files: &[PathBuf]) -> Vec<(PathBuf, Option<(SystemTime, u64)>)> {
+    let all = files.iter().flat_map(|file| Source::file(file).files());
+    let written = |file: &PathBuf| {
+        let found = std::fs::metadata(file).ok()?;
+        Some((found.modified().ok()?, found.len()))
+    };
+    all.map(|file| (file.clone(), written(&file))).collect()
+}
+
+/// Checks all files; fails if any has errors.
+fn once(args: &Check, options: &Options, output: &mut Output) -> Result<(), Stop> {
     let mut failed = false;
     for file in &args.files {
-        let report = rml::check_report(&Source::file(file), &options);
+        let report = rml::check_report(&Source::file(file), options);
         failed |= report.findings.has_errors();
         if args.format == VerdictFormat::Json {
             output.print_json(&verdict::json(&report).to_string())?;
@@ -30,7 +62,7 @@ pub(crate) fn check(args: &Check, output: &mut Output) -> Result<(), Stop> {
             output.print(&text(args, &report, &file.display().to_string()))?;
         }
         if args.types {
-            types(file, &options, args.instances, output)?;
+            types(file, options, args.instances, output)?;
         }
     }
     if failed { Err(Stop::Reported) } else { Ok(()) }

@@ -10,6 +10,8 @@ mod fmt;
 mod grad;
 mod infer;
 mod lsp;
+mod manual;
+mod new;
 mod params;
 mod profile;
 mod show;
@@ -50,6 +52,9 @@ pub(crate) fn run(command: &Command, output: &mut Output) -> Result<(), Stop> {
         Command::Doc(args) => doc::doc(args, output),
         Command::Backends(args) => backends::backends(args, output),
         Command::Explain(args) => explain::explain(args, output),
+        Command::New(args) => new::new(args, output),
+        Command::Completions(args) => manual::completions(args, output),
+        Command::Man(args) => manual::man(args),
         Command::Lsp(_) => lsp::lsp(),
     }
 }

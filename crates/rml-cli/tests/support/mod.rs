@@ -94,8 +94,15 @@ impl Folder {
     }
 
     pub(crate) fn run(&self, args: &str, variables: &[(&str, &str)], input: &str) -> Run {
-        let mut command = self.command(args);
-        command.envs(variables.iter().copied());
+        self.spawned(self.command(args).envs(variables.iter().copied()), args, input)
+    }
+
+    /// As [`run`](Self::run), in a folder within this one.
+    pub(crate) fn run_in(&self, folder: &str, args: &str, input: &str) -> Run {
+        self.spawned(self.command(args).current_dir(self.path(folder)), args, input)
+    }
+
+    fn spawned(&self, command: &mut Command, args: &str, input: &str) -> Run {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("rml starts");
         let mut stdin = child.stdin.take().expect("a pipe");
