@@ -27,7 +27,7 @@ pub(crate) fn check(args: &Check, output: &mut Output) -> Result<(), Stop> {
             Ok(()) | Err(Stop::Reported) => {}
             Err(stop) => return Err(stop),
         }
-        output.note("waiting for a change; Ctrl-C ends this");
+        output.note("waiting for a change; Ctrl-C ends this\n");
         while state(&args.files) == seen {
             std::thread::sleep(PAUSE);
         }
