@@ -21,7 +21,8 @@ fn changes_are_checked_again() {
         text.take_while(|line| !line.contains("waiting for a change")).collect::<String>()
     };
     assert_eq!(said(), "");
-    std::fs::write(folder.path("half.rml"), "node half(k, x: num []) -> (y)\n  y = k * x;\n").expect("a file");
+    std::fs::write(folder.path("half.rml"), "node half(k, x: num []) -> (y)\n  y = k * x;\n")
+        .expect("a file");
     assert!(said().contains("arity"));
     std::fs::remove_file(folder.path("p.rml")).expect("it is there");
     assert!(said().contains("unreadable-file"));
