@@ -9,7 +9,7 @@ use crate::output::{Output, Stop, unwritable};
 pub(crate) fn completions(args: &Completions, output: &mut Output) -> Result<(), Stop> {
     let mut text = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "rml", &mut text);
-    Ok(output.exact(&String::from_utf8_lossy(&text))?)
+    output.exact(&String::from_utf8_lossy(&text))
 }
 
 /// Writes `rml.1`, and `rml-train.1` and so on beside it.

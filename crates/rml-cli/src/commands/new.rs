@@ -34,7 +34,7 @@ pub(crate) fn new(args: &New, output: &mut Output) -> Result<(), Stop> {
         write(file, text)?;
     }
     let shown = args.path.display();
-    Ok(output.print(&format!("{shown}: made; {shown}/README.md says what to do next\n"))?)
+    output.print(&format!("{shown}: made; {shown}/README.md says what to do next\n"))
 }
 
 /// The name of the program.
