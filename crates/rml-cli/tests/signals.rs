@@ -48,16 +48,8 @@ impl Training {
     /// Starts a command that ignores those signals, and waits for those words of it. Other signals do what they do by default, whatever
     /// the tests inherited: `nohup` has SIGHUP ignored, a script has SIGINT ignored for what it starts in the background.
     fn start(folder: &Folder, ignored: &str, args: &str, until: &str) -> Self {
-        let rml = folder.command(args);
-        let trap = if ignored.is_empty() { String::new() } else { format!("trap '' {ignored}; ") };
-        let script = format!("{trap}exec \"$@\"");
-        let mut shell = vec!["sh", "-c", &script, "sh"];
-        if can_env_reset() {
-            shell.splice(0..0, ["env", "--default-signal=INT,TERM,HUP"]);
-        }
-        let mut command = Command::new(shell[0]);
-        command.args(&shell[1..]).arg(rml.get_program()).args(rml.get_args());
-        command.current_dir(folder.path(".")).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut command = command(folder, ignored, args);
+        command.stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("it starts");
         let mut lines = BufReader::new(child.stderr.take().expect("a pipe")).lines();
         wait_for(&mut lines, until);
@@ -81,6 +73,20 @@ impl Drop for Training {
         // It has ended, or a test has failed.
         let _ = self.child.kill();
     }
+}
+
+/// A command that ignores those signals, and no others.
+fn command(folder: &Folder, ignored: &str, args: &str) -> Command {
+    let rml = folder.command(args);
+    let trap = if ignored.is_empty() { String::new() } else { format!("trap '' {ignored}; ") };
+    let script = format!("{trap}exec \"$@\"");
+    let mut shell = vec!["sh", "-c", &script, "sh"];
+    if can_env_reset() {
+        shell.splice(0..0, ["env", "--default-signal=INT,TERM,HUP"]);
+    }
+    let mut command = Command::new(shell[0]);
+    command.args(&shell[1..]).arg(rml.get_program()).args(rml.get_args()).current_dir(folder.path("."));
+    command
 }
 
 /// Whether `env` resets signals, as that of GNU does; a shell cannot. Elsewhere the tests need to be started with signals that are not
@@ -241,6 +247,36 @@ fn several_runs_save_and_go_on() {
         let bytes =
             |runs: &str| std::fs::read(folder.path(&format!("{runs}/seed={seed}/checkpoint.safetensors")));
         assert!(bytes("whole").expect("a checkpoint") == bytes("part").expect("a checkpoint"), "{seed}");
+    }
+}
+
+/// A stream that nothing comes from: each line is answered before the next one comes, and a signal ends it, saved.
+#[test]
+fn a_training_stream_that_waits_saves() {
+    let folder = folder();
+    let train = "train line.rml --stream --save";
+    let line = |i: u32| json!({"x": f64::from(i), "y": 2.0 * f64::from(i)}).to_string() + "\n";
+    folder.rml_with(&format!("{train} whole"), &(0..5).map(line).collect::<String>()).ok();
+    for (signal, code) in [("INT", 130), ("TERM", 143)] {
+        let mut command = command(&folder, "", &format!("{train} part"));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("it starts");
+        let mut stdin = child.stdin.take().expect("a pipe");
+        let mut answers = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+        for i in 0..5 {
+            stdin.write_all(line(i).as_bytes()).expect("it reads");
+            let answer = answers.next().expect("an answer").expect("text");
+            assert!(answer.starts_with(&format!("{{\"cycle\": {i},")), "{answer}");
+        }
+        let sent = Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status();
+        assert!(sent.expect("kill runs").success());
+        let end = child.wait_with_output().expect("it ends");
+        let err = String::from_utf8(end.stderr).expect("UTF-8");
+        assert_eq!(end.status.code(), Some(code), "{err}");
+        assert!(err.contains("saved to part"), "{err}");
+        let bytes = |name: &str| std::fs::read(folder.path(name)).expect("a checkpoint");
+        assert!(bytes("whole") == bytes("part"), "{signal}");
+        drop(stdin);
     }
 }
 

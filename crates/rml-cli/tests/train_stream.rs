@@ -3,9 +3,6 @@
 
 mod support;
 
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::process::Stdio;
-
 use serde_json::{Value, json};
 use support::Folder;
 
@@ -191,6 +188,11 @@ fn it_ends_where_it_is_told_to() {
     assert_eq!(answers, 25);
     let reports: Vec<Value> = run.err.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     assert_eq!(reports.iter().map(|r| r["cycles"].clone()).collect::<Vec<_>>(), [10, 20, 25]);
+    // All of them are done before.
+    folder.rml_with(&format!("{TRAIN} --cycles 5 --save s"), &lines(0..9)).ok();
+    let (answers, run) = ends("--cycles 5 --resume s");
+    assert_eq!(answers, 0);
+    run.ok();
     let (answers, run) = ends("--until 'loss < 0.001' --report 10");
     assert!((20..400).contains(&answers), "{answers}");
     run.ok();
@@ -213,37 +215,6 @@ fn it_ends_where_it_is_told_to() {
     folder.rml_with("train l.rml --cycles 3 --strict", "").fails(2, &["--stream"]);
     folder.rml_with("train l.rml --stream --until 'los < 1'", "").fails(1, &["unknown-metric", "`loss`"]);
     folder.rml_with("train l.rml --stream --save no/folder", "").fails(1, &["unwritable-file"]);
-}
-
-/// A stream that nothing comes from: each line is answered before the next one comes, and a signal ends it, saved.
-#[cfg(unix)]
-#[test]
-fn a_signal_ends_a_stream_that_waits() {
-    let folder = folder();
-    folder.rml_with(&format!("{TRAIN} --save whole.safetensors"), &lines(0..5)).ok();
-    for (signal, code) in [("INT", 130), ("TERM", 143)] {
-        let mut command = folder.command(&format!("{TRAIN} --save s.safetensors"));
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().expect("it starts");
-        let mut stdin = child.stdin.take().expect("a pipe");
-        let mut answers = BufReader::new(child.stdout.take().expect("a pipe")).lines();
-        for i in 0..5 {
-            stdin.write_all(lines(i..i + 1).as_bytes()).expect("it reads");
-            let answer: Value =
-                serde_json::from_str(&answers.next().expect("an answer").expect("text")).expect("JSON");
-            assert_eq!(answer["cycle"], i);
-        }
-        let sent = std::process::Command::new("kill")
-            .args([&format!("-{signal}"), &child.id().to_string()])
-            .status();
-        assert!(sent.expect("kill runs").success());
-        let end = child.wait_with_output().expect("it ends");
-        let err = String::from_utf8(end.stderr).expect("UTF-8");
-        assert_eq!(end.status.code(), Some(code), "{err}");
-        assert!(err.contains("saved to s.safetensors"), "{err}");
-        assert!(bytes(&folder, "s.safetensors") == bytes(&folder, "whole.safetensors"));
-        drop(stdin);
-    }
 }
 
 /// Who reads the answers goes away: what was learned is saved.

@@ -100,7 +100,8 @@ fn answer(
     let mut stream = TrainStream::new(source, options, display)?;
     let input = read()?;
     let (mut interrupted, mut refused, mut error) = (false, 0, None);
-    loop {
+    let mut is_over = stream.keep(display)?;
+    while !is_over {
         if signals.any.load(Ordering::SeqCst) {
             interrupted = true;
             break;
@@ -123,13 +124,10 @@ fn answer(
                 print(&[refusal(&why, number)], output)
             }
         };
-        let is_over = stream.keep(display)?;
+        is_over = stream.keep(display)?;
         if let Err(stop) = printed {
             // What was learned is saved, whoever reads the answers.
             error = Some(stop);
-            break;
-        }
-        if is_over {
             break;
         }
     }
