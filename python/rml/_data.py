@@ -50,6 +50,47 @@ def _table(data: Data) -> list[Any]:
     raise TypeError(f"data is a dict of arrays, a path or a list of paths, not {type(data).__name__}")
 
 
+def _windows(data: Data) -> list[Any]:
+    """The same for windows of data, which may differ in length: lists of arrays, one a window, stand one after the other, with a column
+    `lengths` beside them."""
+    if not isinstance(data, Mapping) or "lengths" in data:
+        return _table(data)
+    columns: dict[str, Any] = {}
+    lengths: list[int] | None = None
+    for name, values in data.items():
+        found = _lengths(values)
+        if found is None:
+            columns[name] = values
+            continue
+        if lengths not in (None, found):
+            raise _refused("data-shape", f"column `{name}` has windows of other lengths than a column before it")
+        lengths = found
+        columns[name] = np.concatenate([_array(f"column `{name}`", window) for window in values])
+    return _table(columns if lengths is None else {**columns, "lengths": lengths})
+
+
+def _lengths(values: Any) -> list[int] | None:
+    """The lengths of windows in a list, if they differ."""
+    if not isinstance(values, (list, tuple)) or not all(hasattr(window, "__len__") for window in values):
+        return None
+    lengths = [len(window) for window in values]
+    return lengths if len(set(lengths)) > 1 and not any(isinstance(window, str) for window in values) else None
+
+
+def _present(outputs: dict[str, Any]) -> dict[str, Any]:
+    """Outputs that are absent in some cycles as masked arrays."""
+    masked = {}
+    for name, values in outputs.items():
+        present = outputs.get(f"{name}.present")
+        if present is not None:
+            shape = present.shape + (1,) * (values.ndim - present.ndim)
+            mask = np.broadcast_to(~present.reshape(shape), values.shape)
+            masked[name] = np.ma.MaskedArray(values, mask)
+        elif not (name.endswith(".present") and name[: -len(".present")] in outputs):
+            masked[name] = values
+    return masked
+
+
 def _column(name: str, values: Any) -> tuple[str, np.ndarray[Any, Any], int, list[int] | None]:
     """A column: the rows that are there, how many there are in all, and the numbers of those that are there, unless all are."""
     what = f"column `{name}`"

@@ -10,7 +10,7 @@ from typing import Any, Callable, Iterator, Mapping
 import numpy as np
 
 from . import _native
-from ._data import Data, Params, Path, _table
+from ._data import Data, Params, Path, _present, _windows
 from ._program import _Computing, _where
 
 __all__ = ["Batch", "Best", "Epoch", "Inferred", "Report", "Training", "TrainInfo", "infer", "train"]
@@ -254,7 +254,8 @@ def train(
     """Trains a node, epoch after epoch, as `rml train` does, with the same bits. Returns an iterator of epochs; `run()` trains all of them.
 
     `source` is a program's text or the path of its file, as for `compile`. `data` has a column for each input: a dict of arrays of shape
-    `[N, T, ..]`, `N` windows of `T` cycles, or `[N, ..]`, one value a window; or the path of a data file or folder, or a list of them. Without
+    `[N, T, ..]`, `N` windows of `T` cycles, or `[N, ..]`, one value a window; or the path of a data file or folder, or a list of them. Windows
+    may differ in length: lists of `N` arrays `[T, ..]`, or a column `lengths`. Without
     data the node has no inputs and makes its data itself, for `windows` or `cycles` in all, or `until` a condition such as
     `"length >= 475 for 5"` holds; each `report` windows are a report, in place of an epoch.
 
@@ -283,7 +284,7 @@ def train(
     (True, True)
     """
     where, text = _where(source, name)
-    table = None if data is None else _table(data)
+    table = None if data is None else _windows(data)
     is_part = isinstance(validate, (int, float))
     asked = SimpleNamespace(
         name=where,
@@ -301,7 +302,7 @@ def train(
         seed=seed,
         test=test,
         validate=validate if is_part else None,
-        validate_data=None if is_part or validate is None else _table(validate),  # type: ignore[arg-type]
+        validate_data=None if is_part or validate is None else _windows(validate),  # type: ignore[arg-type]
         shuffle=shuffle,
         precision=precision,
         allow_nan=allow_nan,
@@ -328,7 +329,8 @@ class Inferred:
     metrics: dict[str, float]
     """Averages of the scalar outputs."""
     outputs: dict[str, np.ndarray[Any, Any]] | None = field(repr=False)
-    """The outputs, one row a window: `[windows, ..]`, or `[windows, cycles, ..]` where there are several a window; masked where absent."""
+    """The outputs, one row a window: `[windows, ..]`, or `[windows, cycles, ..]` where there are several a window; masked where absent.
+    `window` has the numbers of the windows in the data."""
 
 
 def infer(
@@ -372,5 +374,5 @@ def infer(
         allow_nan=allow_nan,
         computing=_Computing(engine, backend, device, threads),
     )
-    which, windows, metrics, kept = _native.infer(_table(data), asked)
-    return Inferred(which, windows, dict(metrics), kept)
+    which, windows, metrics, kept = _native.infer(_windows(data), asked)
+    return Inferred(which, windows, dict(metrics), None if kept is None else _present(kept))

@@ -79,6 +79,30 @@ def test_inference_with_what_was_learned(data, tmp_path):
     np.testing.assert_allclose(rows[2]["o"][0], held.outputs["o"][0], rtol=1e-6)
 
 
+def test_windows_of_different_lengths():
+    rng = np.random.default_rng(2)
+    windows = [rng.normal(size=(length, 1)).astype(np.float32) for length in (3, 5, 3, 2, 5, 3)]
+    y = np.stack([window.sum(axis=0) for window in windows])
+    filled = np.full((6, 5, 1), np.nan, np.float32)
+    for row, window in zip(filled, windows):
+        row[: len(window)] = window
+    lists = rml.train(NET, {"x": windows, "y": y}, epochs=2, batch=2, test=0).run()
+    arrays = rml.train(NET, {"x": filled, "y": y, "lengths": [3, 5, 3, 2, 5, 3]}, epochs=2, batch=2, test=0).run()
+    for key, value in lists.states.items():
+        assert value.tobytes() == arrays.states[key].tobytes()
+    with pytest.raises(rml.Error) as found:
+        rml.train(NET, {"x": windows, "end": [[True], [False, True]], "y": y})
+    assert found.value.code == "data-shape"
+
+
+def test_outputs_that_are_absent_in_some_cycles_are_masked():
+    program = "node infer(c: bool [], x: num [] when c) -> (o)  o = 2.0 * x;"
+    found = rml.infer(program, {"c": [[True, False], [True, True]], "x": np.arange(4.0).reshape(2, 2)})
+    assert found.outputs.keys() == {"window", "o"} and found.outputs["window"].tolist() == [0, 1]
+    assert found.outputs["o"].mask.tolist() == [[False, True], [False, False]]
+    assert found.outputs["o"].compressed().tolist() == [0, 4, 6]
+
+
 def test_states_that_do_not_fit(data):
     for params in [{}, {"k": 1.0}, "none.safetensors", None]:
         with pytest.raises(rml.Error) as found:
