@@ -150,6 +150,9 @@ impl Interpreter {
             results,
         };
         new.bury(function);
+        if is_small(function) {
+            new.threads = 1;
+        }
         Ok(new)
     }
 
@@ -162,6 +165,11 @@ impl Interpreter {
                 Err(_) => self.unused.push(value),
             }
         }
+    }
+
+    /// How many threads it may use.
+    pub(crate) fn threads(&self) -> i32 {
+        self.threads
     }
 
     /// For each result, whether it may be a part of something larger.
@@ -221,6 +229,29 @@ impl Interpreter {
             }
         }
     }
+}
+
+/// The most elements of a tensor, and additions of a product, for which a second thread costs more than it brings: waking it takes some
+/// microseconds, and where other programs want the cores, milliseconds. libtorch divides element by element from here on, too.
+const FOR_ONE_THREAD: usize = 1 << 15;
+
+fn is_small(function: &Function) -> bool {
+    let elements = |x: Val| function.values[x].ty.shape.len();
+    function.values.iter_enumerated().all(|(at, def)| {
+        let work = match &def.kind {
+            Kind::Input | Kind::Const(_) => elements(at),
+            // For (m, k), (k, n) and (m, n), the root of the product is m k n; it is no less for other contractions.
+            Kind::Apply { op: Op::MatMul | Op::Einsum(_), args } => {
+                let all = args.iter().fold(elements(at) as f64, |all, x| all * elements(*x) as f64);
+                all.sqrt() as usize
+            }
+            Kind::Apply { op: Op::Conv(_) | Op::ConvTranspose { .. } | Op::ConvKernel { .. }, args } => {
+                args.iter().map(|x| elements(*x)).fold(elements(at), usize::saturating_mul)
+            }
+            Kind::Apply { .. } => elements(at),
+        };
+        work <= FOR_ONE_THREAD
+    })
 }
 
 /// For each value, whether its tensor may be a view of something larger: an index is, and what may be a view of one.

@@ -29,6 +29,17 @@ enum Ready {
     Loop { shape: Box<Loop>, body: Inner },
 }
 
+impl Ready {
+    /// How many threads it may use.
+    fn threads(&self) -> i32 {
+        match self {
+            Ready::Call { function, .. } => function.threads(),
+            Ready::Loop { body: Inner::Function(function), .. } => function.threads(),
+            Ready::Loop { body: Inner::Routine(routine), .. } => routine.threads,
+        }
+    }
+}
+
 /// What a loop calls.
 enum Inner {
     Function(Interpreter),
@@ -96,6 +107,8 @@ impl Prepared {
             }
             steps.push(ready);
         }
+        // A routine of small functions alone is small.
+        let threads = steps.iter().map(Ready::threads).max().unwrap_or(1);
         let output = |slot: &Slot| (*slot, Output { ty: routine.slots[*slot].clone(), part: is_part[*slot] });
         Ok(Self {
             device,
