@@ -1,4 +1,5 @@
-//! How long an editor waits after a key in a text of 1,000 lines: for names, types and shapes, and for all findings.
+//! How long an editor waits after a key in a text of 1,000 lines: for names, types and shapes, for all findings, and for
+//! completions.
 //! `cargo bench -p rml-lsp`.
 
 #![allow(clippy::print_stdout, reason = "a benchmark tells what it measured")]
@@ -82,6 +83,17 @@ fn main() {
     println!("{} lines, {} nodes, {KEYS} keys; median (largest) in ms", text.lines().count(), 4 * n);
     report("names, types and shapes", first);
     report("all findings", whole);
+    let mut completions = Vec::new();
+    for id in 10..10 + i32::try_from(KEYS).expect("few") {
+        let at = json!({"textDocument": {"uri": uri}, "position": {"line": 500, "character": 2}});
+        let begun = Instant::now();
+        ask(id, "textDocument/completion", at);
+        while !matches!(editor.receiver.recv().expect("it serves"), Message::Response(r) if r.id == id.into())
+        {
+        }
+        completions.push(begun.elapsed());
+    }
+    report("completion", completions);
     ask(2, "shutdown", Value::Null);
     say("exit", Value::Null);
     served.join().expect("it ends").expect("as it should");

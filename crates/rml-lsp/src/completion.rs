@@ -4,9 +4,11 @@ use lsp_types::{
     CompletionItem, CompletionItemKind, CompletionItemLabelDetails, CompletionParams, CompletionResponse,
     Documentation, InsertTextFormat, MarkupContent, MarkupKind, Position, Range, TextEdit,
 };
+use rml::VariableKind;
+use rml::doc::ModuleDoc;
 use rml::ir::op;
-use rml::{LIBRARY, VariableKind, doc};
 
+use crate::docs::{self, Docs};
 use crate::hover;
 use crate::lines::Lines;
 use crate::server::{Answer, Place, Server};
@@ -39,18 +41,16 @@ fn markdown(value: String) -> Documentation {
 /// Behind `import`: a module of the library, or in parentheses the nodes of one.
 fn imports(import: &str) -> Vec<CompletionItem> {
     if let Some((module, _)) = import.split_once('(') {
-        let text = LIBRARY.iter().find(|(name, _)| *name == module.trim());
-        let nodes = text.map(|(name, text)| doc::module(name, text).nodes).unwrap_or_default();
-        let nodes = nodes.iter().filter(|node| !node.private);
+        let found = docs::library().iter().find(|m| m.name == module.trim());
+        let nodes = found.into_iter().flat_map(|m| &m.nodes).filter(|node| !node.private);
         return nodes.map(|n| item(&n.name, CompletionItemKind::FUNCTION, &n.summary())).collect();
     }
     // What stands before the last dot is there already.
     let dot = import.rfind('.').map_or(0, |at| at + 1);
-    let rest =
-        LIBRARY.iter().filter_map(|(name, text)| Some((name.strip_prefix(&import[..dot])?, name, text)));
-    let module = |(rest, name, text): (&str, &&str, &&str)| {
-        let introduction = doc::module(name, text).introduction;
-        item(rest, CompletionItemKind::MODULE, introduction.lines().next().unwrap_or_default())
+    let modules = docs::library().iter().filter(|m| m.name != "std.prelude");
+    let rest = modules.filter_map(|m| Some((m.name.strip_prefix(&import[..dot])?, m)));
+    let module = |(rest, module): (&str, &ModuleDoc)| {
+        item(rest, CompletionItemKind::MODULE, module.introduction.lines().next().unwrap_or_default())
     };
     rest.map(module).collect()
 }
@@ -99,9 +99,10 @@ fn variables(server: &Server, place: &Place) -> Vec<CompletionItem> {
 
 fn nodes(place: &Place) -> Vec<CompletionItem> {
     let index = &place.survey.index;
+    let mut docs = Docs::new(&place.survey);
     let one = |(name, node): &(String, usize)| {
         let node = &index.nodes[*node];
-        let (header, comment) = hover::documentation(&place.survey, node);
+        let (header, comment) = docs.of(node);
         let mut found = item(name, CompletionItemKind::FUNCTION, &header);
         found.documentation = (!comment.is_empty()).then(|| markdown(comment));
         call(found)
@@ -119,12 +120,12 @@ fn library(server: &Server, place: &Place) -> Vec<CompletionItem> {
     let at: Position = Lines::new(place.text(), server.encoding).position(at);
     let known = |name: &str| survey.index.callable.iter().any(|(callable, _)| callable == name);
     let mut items = Vec::new();
-    for (module, text) in LIBRARY {
-        for node in doc::module(module, text).nodes.iter().filter(|n| !n.private && !known(&n.name)) {
+    for ModuleDoc { name: module, nodes, .. } in docs::library().iter().filter(|m| m.name != "std.prelude") {
+        for node in nodes.iter().filter(|n| !n.private && !known(&n.name)) {
             let import = format!("import {module} ({});", node.name);
             let mut found = item(&node.name, CompletionItemKind::FUNCTION, &node.header);
             found.label_details =
-                Some(CompletionItemLabelDetails { detail: None, description: Some((*module).to_owned()) });
+                Some(CompletionItemLabelDetails { detail: None, description: Some(module.clone()) });
             found.documentation = Some(markdown(format!("{}\n\nadds `{import}`", node.comment)));
             let new_text = format!("{before}{import}{behind}");
             found.additional_text_edits = Some(vec![TextEdit { range: Range::new(at, at), new_text }]);

@@ -7,8 +7,9 @@ use indexmap::IndexSet;
 use lsp_types::{Hover, HoverContents, HoverParams, MarkupContent, MarkupKind};
 use rml::analysis::{Kind, bound};
 use rml::ir::op;
-use rml::{Inspection, Meaning, NodePlace, Span, Survey, VariableKind, VariableName};
+use rml::{Inspection, Meaning, Span, Survey, VariableKind, VariableName};
 
+use crate::docs::Docs;
 use crate::lines::Lines;
 use crate::server::{Answer, Place, Server};
 
@@ -150,7 +151,7 @@ fn wait(inspection: &Inspection, name: &VariableName) -> Option<String> {
 fn node(server: &Server, place: &Place, definition: Span, order: u8) -> Option<String> {
     let survey = &place.survey;
     let node = survey.index.nodes.iter().find(|node| node.name_span == definition)?;
-    let (header, comment) = documentation(survey, node);
+    let (header, comment) = Docs::new(survey).of(node);
     let mut text = block(&header);
     if order > 0 {
         let times = if order == 1 { String::new() } else { format!(" of order {order}") };
@@ -172,16 +173,6 @@ fn node(server: &Server, place: &Place, definition: Span, order: u8) -> Option<S
         let _ = writeln!(text, "\n{}", rml_render::verdict::line(analysis));
     }
     Some(text)
-}
-
-/// The interface of a node and the comment before it.
-pub(crate) fn documentation(survey: &Survey, node: &NodePlace) -> (String, String) {
-    let (name, text) = (survey.sources.name(node.span.file), survey.sources.text(node.span.file));
-    let module = rml::doc::module(name, text);
-    match module.nodes.into_iter().find(|of| of.name == node.name) {
-        Some(of) => (of.header, of.comment),
-        None => (survey.sources.snippet(node.header).to_owned(), String::new()),
-    }
 }
 
 fn function(name: &str) -> Option<String> {

@@ -11,7 +11,7 @@
 //! | positions in lines | `lines` |
 //! | findings | `checker`, `findings` |
 //! | definition, references, highlights, rename | `navigate`, `rename` |
-//! | hover, signature help | `hover`, `signature` |
+//! | hover, signature help | `hover`, `signature`, `docs` |
 //! | completion | `completion` |
 //! | inlay hints, code lenses, semantic tokens, outline | `hints`, `lenses`, `tokens`, `outline` |
 //! | quick fixes, formatting | `actions` |
@@ -20,6 +20,7 @@ mod actions;
 mod capabilities;
 mod checker;
 mod completion;
+mod docs;
 mod findings;
 mod hints;
 mod hover;

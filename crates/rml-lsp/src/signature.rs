@@ -6,7 +6,7 @@ use lsp_types::{
 };
 use rml::ir::op;
 
-use crate::hover;
+use crate::docs::Docs;
 use crate::lines::number;
 use crate::server::{Answer, Place, Server};
 
@@ -50,7 +50,7 @@ fn node(place: &Place, callee: &str) -> Option<SignatureInformation> {
     let index = &survey.index;
     let of = |name: &str| index.callable.iter().find(|(known, _)| known == name).map(|(_, node)| *node);
     let node = &index.nodes[of(callee)?];
-    let (header, comment) = hover::documentation(survey, node);
+    let (header, comment) = Docs::new(survey).of(node);
     let label = header.strip_prefix("private ").unwrap_or(&header).to_owned();
     let mut from = label.find('(').map_or(0, |at| at + 1);
     let parameter = |name: &String| {

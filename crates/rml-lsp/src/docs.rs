@@ -1,0 +1,40 @@
+//! Interfaces and comments of nodes, each text read once.
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use rml::doc::ModuleDoc;
+use rml::{FileId, NodePlace, Survey};
+
+/// The modules of the library, the prelude first.
+pub(crate) fn library() -> &'static [ModuleDoc] {
+    static ALL: OnceLock<Vec<ModuleDoc>> = OnceLock::new();
+    ALL.get_or_init(rml::doc::library)
+}
+
+/// What the texts of a survey say of their nodes.
+pub(crate) struct Docs<'s> {
+    survey: &'s Survey,
+    read: BTreeMap<FileId, ModuleDoc>,
+}
+
+impl<'s> Docs<'s> {
+    pub(crate) fn new(survey: &'s Survey) -> Self {
+        Self { survey, read: BTreeMap::new() }
+    }
+
+    /// The interface of a node, and the comment before it.
+    pub(crate) fn of(&mut self, node: &NodePlace) -> (String, String) {
+        let (sources, file) = (&self.survey.sources, node.span.file);
+        let name = sources.name(file);
+        let module = name.trim_end_matches(".rml").replace('/', ".");
+        let found = match library().iter().find(|m| node.library && m.name == module) {
+            Some(module) => module,
+            None => self.read.entry(file).or_insert_with(|| rml::doc::module(name, sources.text(file))),
+        };
+        match found.nodes.iter().find(|of| of.name == node.name) {
+            Some(of) => (of.header.clone(), of.comment.clone()),
+            None => (sources.snippet(node.header).to_owned(), String::new()),
+        }
+    }
+}
