@@ -8,6 +8,7 @@
 //! - `weights`: has PyTorch, Keras and flax make weights and outputs anew, and compares `rml params` with them.
 //! - `python`: installs the Python package with pip, and runs its tests.
 //! - `editors`: has Neovim edit programs with the language server, and packs the extension for Visual Studio Code.
+//! - `pages`: has Chromium open the page of a chronogram.
 //! - `logs`: has TensorBoard read what a training logs.
 //! - `exchange`: has JAX and ONNX Runtime run what is exported as StableHLO and ONNX, and compares.
 //! - `bench`: what calls, preparation and start-up of the backends cost; writes the table of `docs/performance.md`.
@@ -36,6 +37,7 @@ mod microcontroller;
 mod nightly;
 mod package;
 mod page;
+mod pages;
 mod peers;
 mod python;
 mod setup;
@@ -62,6 +64,7 @@ commands:
           install JAX and ONNX Runtime (once, into the same folder), and have them run what `rml export` writes for them
   python  install NumPy, pytest, Gymnasium and Jupyter's kernel (once, into the same folder), install the Python package, and test it
   editors install Neovim if need be and have it edit programs, and pack the extension for Visual Studio Code where there is npm
+  pages   install Chromium if need be and have it open the page that `rml trace --html` writes
   logs    install TensorBoard (once, into the same folder), and have it read what `rml train --log` writes
   environments
           install Gymnasium (once, into the same folder), have it take steps, compare the environments of the library with them, and let an agent learn from it
@@ -102,6 +105,7 @@ fn main() -> ExitCode {
         ["exchange"] => exchange::exchange(),
         ["python"] => package::package(),
         ["editors"] => editors::editors(),
+        ["pages"] => pages::pages(),
         ["logs"] => logs::logs(),
         ["environments"] => environments::environments(),
         ["bench"] => bench::bench(),

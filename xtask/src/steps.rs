@@ -2,7 +2,7 @@
 
 use crate::setup::{self, Recipe};
 use crate::workspace::{cargo, step};
-use crate::{editors, environments, error_index, exchange, logs, package, tidy, weights};
+use crate::{editors, environments, error_index, exchange, logs, package, pages, tidy, weights};
 
 /// Set while tests run that are to write their expected output instead of comparing it.
 const BLESS: &str = "RML_BLESS";
@@ -38,6 +38,7 @@ pub(crate) fn test(extent: Extent) -> Result<(), String> {
         exchange::exchange()?;
         logs::logs()?;
         editors::editors()?;
+        pages::pages()?;
         environments::environments_if_possible()?;
         package::package_if_possible()?;
         opened()?;

@@ -56,6 +56,7 @@ const COMMANDS: [(&str, &[&str]); 6] = [
     ),
     ("trace p.rml --node infer --inputs i.json --svg ", &["p.rml", "parts.rml", "i.json"]),
     ("trace p.rml --node infer --inputs i.json --vcd ", &["p.rml", "parts.rml", "i.json"]),
+    ("trace p.rml --node infer --inputs i.json --html ", &["p.rml", "parts.rml", "i.json"]),
 ];
 
 fn bytes(path: &Path) -> Vec<u8> {

@@ -116,6 +116,20 @@ fn trace_draws_into_a_file() {
 fn trace_dumps_value_changes() {
     let folder = backfill();
     assert_eq!(folder.rml("trace b.rml --inputs i.json --cycles 5 --vcd t.vcd").ok(), "");
+    assert_eq!(folder.rml("trace b.rml --inputs i.json --cycles 5 --html t.html").ok(), "");
+    let page = folder.read("t.html");
+    let data =
+        page.split("id=\"data\">").nth(1).and_then(|rest| rest.split("</script>").next()).expect("data");
+    let data: serde_json::Value = serde_json::from_str(data).expect("JSON");
+    assert_eq!(
+        (&data["cycles"], &data["sources"][0]["name"]),
+        (&serde_json::json!(5), &serde_json::json!("b.rml"))
+    );
+    assert!(
+        data["rows"].as_array().is_some_and(|rows| rows.iter().all(|row| row["line"].is_array())),
+        "{data}"
+    );
+    folder.rml("trace b.rml --inputs i.json --html t.html --svg t.svg").fails(2, &["cannot be used"]);
     let dump = folder.read("t.vcd");
     assert!(dump.contains("$scope module backfill $end\n$var real 64 ! i $end"), "{dump}");
     // The row o is 8, 8, 8, absent, not determined.

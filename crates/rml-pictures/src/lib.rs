@@ -1,5 +1,5 @@
 //! Pictures of runs. A [`Chronogram`] is a trace as a table of variables over cycles, with its dependences in time as arrows; two pure
-//! functions draw it ([`Chronogram::to_text`], [`Chronogram::to_svg`]).
+//! functions draw it ([`Chronogram::to_text`], [`Chronogram::to_svg`]), and one makes a page of it ([`Chronogram::to_html`]).
 //!
 //! [`curves`] draws numbers over steps, such as the losses of a training.
 //!
@@ -9,6 +9,7 @@
 mod chronogram;
 mod curves;
 mod dependences;
+mod page;
 mod routes;
 mod rows;
 mod style;
@@ -18,4 +19,5 @@ mod text;
 pub use chronogram::{Arrow, Axis, Cell, CellIndex, Chronogram, Direction, Heading, Row};
 pub use curves::{Panel, curves, sparkline};
 pub use dependences::{Status, dependences};
+pub use page::{Page, PageRow};
 pub use rows::{Names, Rows, shown};

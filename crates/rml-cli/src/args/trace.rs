@@ -117,7 +117,10 @@ pub(crate) struct Trace {
     /// Draw it with its dependences in time into an SVG file instead
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
-    /// Write the scalar variables into a value change dump instead, for waveform viewers
+    /// Make a page of it instead, for a browser: the source beside the table, arrows of one cell at a time, the values of tensors
     #[arg(long, value_name = "FILE", conflicts_with_all = ["svg", "stages", "semantics"])]
+    pub(crate) html: Option<PathBuf>,
+    /// Write the scalar variables into a value change dump instead, for waveform viewers
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["svg", "html", "stages", "semantics"])]
     pub(crate) vcd: Option<PathBuf>,
 }

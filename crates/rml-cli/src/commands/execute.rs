@@ -52,7 +52,8 @@ pub(crate) fn trace(args: &args::Trace, output: &mut Output) -> Result<(), Stop>
         let why = "a value change dump holds variables, not parts of their equations";
         super::refuse_unused(why, &[("vars expressions", args.vars == Rows::Expressions)])?;
     }
-    if let Some(file) = args.svg.as_ref().or(args.vcd.as_ref()).filter(|file| !super::is_stream(file)) {
+    let files = [&args.svg, &args.vcd, &args.html];
+    if let Some(file) = files.into_iter().find_map(Option::as_ref).filter(|file| !super::is_stream(file)) {
         let over = &args.execution.over;
         super::check_output(file, &Source::file(&over.program.file), [over.inputs.as_ref()])?;
     }
@@ -66,6 +67,12 @@ pub(crate) fn trace(args: &args::Trace, output: &mut Output) -> Result<(), Stop>
         Rows::Outputs => chronogram::Rows::Outputs,
         Rows::Expressions => chronogram::Rows::Expressions,
     };
+    if let Some(file) = &args.html {
+        let (drawn, page) = chronogram::draw_page(&program, &inputs, &options, rows)?;
+        super::write(file, drawn.chronogram.to_html(&page).as_bytes())?;
+        output.report(&drawn.warnings, program.sources());
+        return drawn.error.map_or(Ok(()), |error| Err(error.into()));
+    }
     let draw = match args.semantics {
         Semantics::Kahn => chronogram::kahn,
         Semantics::Synchronous if args.stages => chronogram::stages,

@@ -8,8 +8,9 @@ use rml_driver::Program;
 use rml_engine::Status as SimStatus;
 use rml_ir::Value;
 use rml_ir::flat::Var;
-use rml_pictures::{Cell, Chronogram, Row, Rows, Status, dependences};
+use rml_pictures::{Cell, Chronogram, Page, Row, Rows, Status, dependences};
 
+use super::page;
 use crate::session::Session;
 use crate::trace::{self, RunOptions};
 
@@ -30,6 +31,31 @@ pub struct Drawn {
 /// # Errors
 /// Inputs that do not fit the program. What goes wrong during the run is in [`Drawn::error`].
 pub fn draw(program: &Program, inputs: &Columns, options: &RunOptions, rows: Rows) -> Result<Drawn, Error> {
+    Ok(drawn(program, inputs, options, rows, |_, _, _| ())?.0)
+}
+
+/// As [`draw`], with what a page shows beside the chronogram.
+///
+/// # Errors
+/// As [`draw`].
+pub fn draw_page(
+    program: &Program,
+    inputs: &Columns,
+    options: &RunOptions,
+    rows: Rows,
+) -> Result<(Drawn, Page), Error> {
+    drawn(program, inputs, options, rows, |statuses, vars, cycles| {
+        page::page(program, statuses, vars, cycles)
+    })
+}
+
+fn drawn<T>(
+    program: &Program,
+    inputs: &Columns,
+    options: &RunOptions,
+    rows: Rows,
+    look: impl FnOnce(&Statuses<'_>, &[Var], usize) -> T,
+) -> Result<(Drawn, T), Error> {
     let options = RunOptions { all_vars: true, ..options.clone() };
     let (session, trace) = trace::run_session(program, inputs, &options)?;
     let flat = program.flat();
@@ -43,8 +69,9 @@ pub fn draw(program: &Program, inputs: &Columns, options: &RunOptions, rows: Row
         rows: table(&statuses, shown, trace.cycles),
         ..Chronogram::default()
     };
+    let seen = look(&statuses, &vars, trace.cycles);
     statuses.read()?;
-    Ok(Drawn { chronogram, error: trace.error, warnings: trace.warnings })
+    Ok((Drawn { chronogram, error: trace.error, warnings: trace.warnings }, seen))
 }
 
 /// The bytes that a cell takes at most, with its arrows, and the text or drawing made of them.
@@ -77,7 +104,7 @@ impl<'s> Statuses<'s> {
     }
 
     /// That of a variable in a cycle; whether it could be read, [`read`](Self::read) says.
-    fn at(&self, v: Var, n: usize) -> SimStatus {
+    pub(super) fn at(&self, v: Var, n: usize) -> SimStatus {
         self.session.status(n as u64, v).unwrap_or_else(|error| {
             self.failed.get_or_init(|| error);
             SimStatus::default()

@@ -5,12 +5,13 @@
 
 mod build;
 mod kahn;
+mod page;
 mod stages;
 
-pub use build::{Drawn, draw};
+pub use build::{Drawn, draw, draw_page};
 pub use kahn::kahn;
 pub use rml_pictures::{
-    Arrow, Axis, Cell, CellIndex, Chronogram, Direction, Heading, Names, Row, Rows, Status, dependences,
-    shown,
+    Arrow, Axis, Cell, CellIndex, Chronogram, Direction, Heading, Names, Page, PageRow, Row, Rows, Status,
+    dependences, shown,
 };
 pub use stages::stages;

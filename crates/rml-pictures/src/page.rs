@@ -1,0 +1,132 @@
+//! A chronogram as a page of its own: the source beside the table, arrows of one cell at a time, values of tensors, and the order in which
+//! cells become known. One file without anything from elsewhere.
+
+use rml_base::visible;
+use serde_json::{Value as Json, json};
+
+use crate::chronogram::{Axis, Cell, Chronogram};
+
+/// What a page shows beside its chronogram.
+#[derive(Clone, Debug, Default)]
+pub struct Page {
+    /// The heading.
+    pub title: String,
+    /// The texts of the program, by name.
+    pub sources: Vec<(String, String)>,
+    /// For each row of the chronogram, what is known of it.
+    pub rows: Vec<PageRow>,
+    /// The values of tensors, as nested arrays; by row and cycle.
+    pub tensors: Vec<(usize, usize, Json)>,
+}
+
+/// What is known of a row.
+#[derive(Clone, Debug, Default)]
+pub struct PageRow {
+    /// Its type, perhaps with its clock: `num [4] when end`.
+    pub ty: String,
+    /// Where its variable is defined: which of the texts, and the line, from 1.
+    pub place: Option<(usize, usize)>,
+}
+
+const TEMPLATE: &str = include_str!("page/view.html");
+const STYLE: &str = include_str!("page/view.css");
+const SCRIPT: &str = include_str!("page/view.js");
+
+impl Chronogram {
+    /// Draws it as a page in HTML. Headings and cells that are pointed out are left out.
+    pub fn to_html(&self, page: &Page) -> String {
+        // A text in the data must not end the element that it stands in.
+        let data = self.data(page).to_string().replace('<', "\\u003c");
+        let title = visible(&page.title).replace('&', "&amp;").replace('<', "&lt;");
+        let parts =
+            [("{title}", title.as_str()), ("{style}", STYLE), ("{script}", SCRIPT), ("{data}", &data)];
+        // What is put in is not looked at again.
+        let mut text = String::with_capacity(TEMPLATE.len() + STYLE.len() + SCRIPT.len() + data.len());
+        let mut rest = TEMPLATE;
+        while let Some((at, (mark, part))) =
+            parts.iter().filter_map(|p| Some((rest.find(p.0)?, p))).min_by_key(|(at, _)| *at)
+        {
+            text += &rest[..at];
+            text += part;
+            rest = &rest[at + mark.len()..];
+        }
+        text + rest
+    }
+
+    fn data(&self, page: &Page) -> Json {
+        let rows = self.rows.iter().enumerate().map(|(r, row)| {
+            let known = page.rows.get(r).cloned().unwrap_or_default();
+            let line = known.place.map(|(text, line)| json!([text, line]));
+            let cells: Vec<Json> = row.cells.iter().map(cell).collect();
+            json!({"name": visible(&row.name), "type": known.ty, "line": line, "cells": cells})
+        });
+        let arrows = self.arrows.iter().map(|a| json!([a.from.row, a.from.cycle, a.to.row, a.to.cycle]));
+        let tensors = page.tensors.iter().map(|(row, cycle, value)| {
+            let at = row * self.cycles + cycle;
+            (at.to_string(), value.clone())
+        });
+        let sources =
+            page.sources.iter().map(|(name, text)| json!({"name": visible(name), "text": visible(text)}));
+        json!({
+            "cycles": self.cycles,
+            "axis": if self.axis == Axis::Cycle { "cycle" } else { "element" },
+            "rows": rows.collect::<Vec<_>>(),
+            "arrows": arrows.collect::<Vec<_>>(),
+            "tensors": tensors.collect::<serde_json::Map<_, _>>(),
+            "sources": sources.collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// A value as its text, anything else as a number: absent, unknown, nothing known, nothing shown.
+fn cell(cell: &Cell) -> Json {
+    match cell {
+        Cell::Value(text) => json!(text),
+        Cell::Absent => json!(0),
+        Cell::Unknown => json!(1),
+        Cell::Bottom => json!(2),
+        Cell::Blank => json!(3),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chronogram::{Arrow, CellIndex, Row};
+
+    #[test]
+    fn a_page_has_its_data_and_nothing_from_elsewhere() {
+        let at = |row, cycle| CellIndex { row, cycle };
+        let chronogram = Chronogram {
+            cycles: 2,
+            rows: vec![
+                Row { name: "x".into(), cells: vec![Cell::Value("1.0".into()), Cell::Absent] },
+                Row { name: "y</script>".into(), cells: vec![Cell::Unknown, Cell::Value("[..]".into())] },
+            ],
+            arrows: vec![Arrow { from: at(0, 0), to: at(1, 1) }],
+            ..Chronogram::default()
+        };
+        let page = Page {
+            title: "f <of> {data}".into(),
+            sources: vec![("f.rml".into(), "-- </script>\nnode f".into())],
+            rows: vec![PageRow { ty: "num []".into(), place: Some((0, 2)) }],
+            tensors: vec![(1, 1, json!([1.0, -2.5]))],
+        };
+        let html = chronogram.to_html(&page);
+        assert!(html.contains("<title>f &lt;of> {data}</title>"));
+        assert_eq!(html.matches("</script>").count(), 2);
+        let data = html.split("id=\"data\">").nth(1).and_then(|rest| rest.split("</script>").next());
+        let data: Json = serde_json::from_str(data.expect("data")).expect("JSON");
+        assert_eq!(
+            data["rows"][0],
+            json!({"name": "x", "type": "num []", "line": [0, 2], "cells": ["1.0", 0]})
+        );
+        assert_eq!(
+            (&data["rows"][1]["name"], &data["arrows"]),
+            (&json!("y</script>"), &json!([[0, 0, 1, 1]]))
+        );
+        assert_eq!((&data["tensors"]["3"], &data["cycles"]), (&json!([1.0, -2.5]), &json!(2)));
+        let without_names = html.replace("http://www.w3.org/2000/svg", "");
+        assert!(!["http:", "https:"].iter().any(|at| without_names.contains(at)), "nothing is fetched");
+    }
+}

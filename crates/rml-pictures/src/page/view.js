@@ -1,0 +1,255 @@
+"use strict";
+// The page of a chronogram: the source beside the table. The cell under the pointer shows what it comes from and what comes of it.
+const data = JSON.parse(document.getElementById("data").textContent);
+const make = (tag, text, kind) => {
+  const element = document.createElement(tag);
+  if (text !== undefined) element.textContent = text;
+  if (kind) element.className = kind;
+  return element;
+};
+const table = document.getElementById("table");
+const arrows = document.getElementById("arrows");
+const key = (row, cycle) => row * data.cycles + cycle;
+
+// The source, with the types of variables in the margin.
+const lines = new Map();
+for (const [file, source] of data.sources.entries()) {
+  const list = make("ol");
+  source.text.split("\n").forEach((text, n) => {
+    const item = make("li");
+    item.append(make("b", n + 1), make("span", text));
+    lines.set(file + ":" + (n + 1), item);
+    list.append(item);
+  });
+  document.getElementById("source").append(make("h2", source.name), list);
+}
+const lineOf = (row) => (row.line ? lines.get(row.line.join(":")) : undefined);
+
+// The table.
+const cells = [];
+const grid = make("table");
+grid.setAttribute("role", "grid");
+const head = make("tr");
+head.append(make("th", data.axis));
+for (let n = 0; n < data.cycles; n++) head.append(make("th", n));
+const body = make("tbody");
+const texts = ["□", "?", "⊥", ""];
+const heads = [];
+for (const [r, row] of data.rows.entries()) {
+  const line = make("tr");
+  const name = make("th", row.name);
+  name.title = row.type;
+  line.append(name);
+  heads.push(line);
+  row.cells.forEach((cell, n) => {
+    const known = typeof cell === "string";
+    const td = make("td", known ? cell : texts[cell], known ? "" : cell === 0 || cell === 3 ? "a" : "u");
+    td.tabIndex = r === 0 && n === 0 ? 0 : -1;
+    td.dataset.at = key(r, n);
+    td.setAttribute("aria-label", `${row.name}, cycle ${n}: ${td.textContent}`);
+    cells[key(r, n)] = td;
+    line.append(td);
+  });
+  body.append(line);
+  const place = lineOf(row);
+  if (place) {
+    // Where the type is written it need not be said again.
+    if (!place.textContent.includes(row.name + ":")) {
+      const notes = place.querySelector("i") ?? place.appendChild(make("i", ""));
+      notes.textContent += (notes.textContent ? "  " : "") + `${row.name}: ${row.type}`;
+    }
+    place.classList.add("known");
+    place.addEventListener("mouseenter", () => heads[r].classList.add("on"));
+    place.addEventListener("mouseleave", () => heads[r].classList.remove("on"));
+    place.addEventListener("click", () => cells[key(r, 0)]?.scrollIntoView({ block: "center" }));
+  }
+}
+const thead = make("thead");
+thead.append(head);
+grid.append(thead, body);
+table.prepend(grid);
+
+// What each cell comes from, and what comes of it.
+const causes = new Map();
+const effects = new Map();
+const push = (map, at, other) => (map.get(at) ?? map.set(at, []).get(at)).push(other);
+for (const [r, n, r2, n2] of data.arrows) {
+  push(causes, key(r2, n2), key(r, n));
+  push(effects, key(r, n), key(r2, n2));
+}
+const cone = (from, map) => {
+  const edges = [];
+  const seen = new Set([from]);
+  for (let front = [from], depth = 0; front.length && edges.length < 600; depth++) {
+    const next = [];
+    for (const at of front)
+      for (const other of map.get(at) ?? []) {
+        edges.push([at, other, depth]);
+        if (!seen.has(other)) {
+          seen.add(other);
+          next.push(other);
+        }
+      }
+    front = next;
+  }
+  return edges;
+};
+const centre = (at) => {
+  const td = cells[at];
+  return [td.offsetLeft + td.offsetWidth / 2, td.offsetTop + td.offsetHeight / 2];
+};
+const clear = () => {
+  arrows.replaceChildren();
+  for (const td of grid.querySelectorAll(".cone, .at")) td.classList.remove("cone", "at");
+  for (const item of document.querySelectorAll(".on")) item.classList.remove("on");
+};
+const draw = (from, to, depth, kind) => {
+  const [x, y] = centre(from);
+  const [x2, y2] = centre(to);
+  const [n, n2] = [from % data.cycles, to % data.cycles];
+  const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
+  const bend = y === y2 ? 14 : 0;
+  path.setAttribute("d", `M${x},${y} Q${(x + x2) / 2},${(y + y2) / 2 - bend} ${x2},${y2}`);
+  path.setAttribute("marker-end", "url(#tip)");
+  path.setAttribute("class", (n === n2 ? "same" : n < n2 ? "forward" : "backward") + " " + kind);
+  path.style.opacity = Math.max(0.2, 1 - depth * 0.16);
+  arrows.append(path);
+};
+const marker = arrows.querySelector("defs");
+const show = (at) => {
+  clear();
+  arrows.append(marker);
+  arrows.setAttribute("width", grid.offsetWidth);
+  arrows.setAttribute("height", grid.offsetHeight);
+  cells[at].classList.add("at");
+  for (const [to, from, depth] of cone(at, causes)) {
+    draw(from, to, depth, "cause");
+    cells[from].classList.add("cone");
+  }
+  for (const [from, to, depth] of cone(at, effects)) draw(from, to, depth, "effect");
+  const row = data.rows[Math.floor(at / data.cycles)];
+  heads[Math.floor(at / data.cycles)].classList.add("on");
+  const line = lineOf(row);
+  if (line) line.classList.add("on");
+  value(at, row);
+};
+
+// The value of a cell: its numbers, and as a map of colours where there are two dimensions or many numbers.
+const value = (at, row) => {
+  const panel = document.getElementById("value");
+  panel.replaceChildren(make("h2", `${row.name}: ${row.type}, cycle ${at % data.cycles}`));
+  const tensor = data.tensors[at];
+  if (tensor === undefined) {
+    panel.append(make("pre", cells[at].textContent));
+    return;
+  }
+  const flat = tensor.flat(Infinity).map(Number);
+  const columns = Array.isArray(tensor[0]) ? tensor.flat(Infinity).length / tensor.length : flat.length;
+  const most = Math.max(...flat.map(Math.abs).filter(Number.isFinite), 1e-12);
+  const map = make("div", undefined, "map");
+  map.style.gridTemplateColumns = `repeat(${Math.min(columns, 64)}, 14px)`;
+  for (const x of flat) {
+    const box = make("span");
+    const share = Math.round((Math.abs(x) / most) * 100);
+    box.title = x;
+    box.style.background = Number.isFinite(x)
+      ? `color-mix(in srgb, var(${x < 0 ? "--backward" : "--forward"}) ${share}%, var(--absent))`
+      : "repeating-linear-gradient(45deg, #000, #000 2px, #f0f 2px, #f0f 4px)";
+    map.append(box);
+  }
+  panel.append(map, make("pre", JSON.stringify(tensor)));
+};
+
+// The order in which cells become known: when the last of the cycles is read that they come from, then by what they come from.
+const order = () => {
+  const when = cells.map((_, at) => [at % data.cycles, 0]);
+  const waiting = cells.map((_, at) => (causes.get(at) ?? []).length);
+  let front = [...cells.keys()].filter((at) => waiting[at] === 0);
+  while (front.length) {
+    const next = [];
+    for (const at of front)
+      for (const other of effects.get(at) ?? []) {
+        const own = when[other];
+        if (when[at][0] > own[0] || (when[at][0] === own[0] && when[at][1] + 1 > own[1])) {
+          own[1] = when[at][1] + 1;
+          own[0] = when[at][0];
+        }
+        if (--waiting[other] === 0) next.push(other);
+      }
+    front = next;
+  }
+  const keys = [...new Set(when.map(([cycle, step]) => cycle * 1e6 + step))].sort((a, b) => a - b);
+  const rank = new Map(keys.map((k, i) => [k, i]));
+  return [when.map(([cycle, step]) => rank.get(cycle * 1e6 + step)), keys.length];
+};
+const [ranks, steps] = order();
+const step = document.getElementById("step");
+step.max = steps;
+step.value = steps;
+const upTo = (rank) => cells.forEach((td, at) => td.classList.toggle("later", ranks[at] >= rank));
+step.addEventListener("input", () => upTo(Number(step.value)));
+let timer;
+const play = document.getElementById("play");
+const stop = () => {
+  clearInterval(timer);
+  timer = undefined;
+  play.textContent = "Play";
+};
+play.addEventListener("click", () => {
+  if (timer) return stop();
+  if (Number(step.value) >= steps) step.value = 0;
+  play.textContent = "Stop";
+  timer = setInterval(() => {
+    step.value = Number(step.value) + 1;
+    upTo(Number(step.value));
+    if (Number(step.value) >= steps) stop();
+  }, Math.max(20, Math.min(400, 6000 / steps)));
+});
+
+// Pointer, keys, zoom; a cell can be held, and stands in the address then.
+let held;
+const of = (event) => {
+  const at = event.target.dataset?.at;
+  return at === undefined ? undefined : Number(at);
+};
+const hold = (at) => {
+  held = at;
+  history.replaceState(null, "", at === undefined ? "#" : `#${Math.floor(at / data.cycles)},${at % data.cycles}`);
+  if (at === undefined) clear();
+  else show(at);
+};
+table.addEventListener("mouseover", (event) => {
+  const at = of(event);
+  if (held === undefined && at !== undefined) show(at);
+});
+table.addEventListener("click", (event) => {
+  const at = of(event);
+  if (at !== undefined) hold(held === at ? undefined : at);
+});
+table.addEventListener("focusin", (event) => {
+  const at = of(event);
+  if (held === undefined && at !== undefined) show(at);
+});
+table.addEventListener("keydown", (event) => {
+  const at = of(event);
+  const by = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -data.cycles, ArrowDown: data.cycles }[event.key];
+  if (at === undefined) return;
+  if (event.key === "Enter") hold(held === at ? undefined : at);
+  else if (event.key === "Escape") hold(undefined);
+  else if (by && cells[at + by] && (Math.abs(by) > 1 || Math.floor((at + by) / data.cycles) === Math.floor(at / data.cycles))) {
+    cells[at].tabIndex = -1;
+    cells[at + by].tabIndex = 0;
+    cells[at + by].focus();
+  } else return;
+  event.preventDefault();
+});
+document.getElementById("zoom").addEventListener("input", (event) => {
+  document.documentElement.style.setProperty("--width", `${event.target.value}rem`);
+  if (held !== undefined) show(held);
+});
+const address = /^#(\d+),(\d+)$/.exec(location.hash);
+const first = address && key(Number(address[1]), Number(address[2]));
+if (cells[first]) {
+  cells[first].scrollIntoView({ block: "nearest", inline: "center" });
+  hold(first);
+}

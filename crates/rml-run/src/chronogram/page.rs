@@ -1,0 +1,55 @@
+//! What a page shows of a program beside its chronogram.
+
+use rml_base::{FileId, Span};
+use rml_driver::Program;
+use rml_engine::Status;
+use rml_ir::Value;
+use rml_ir::flat::Var;
+use rml_pictures::{Page, PageRow};
+
+use super::build::Statuses;
+
+/// Tensors of more elements than that are shown by their beginnings only.
+const ELEMENTS: usize = 1024;
+
+/// The page of a program whose rows are those variables.
+pub(super) fn page(program: &Program, statuses: &Statuses<'_>, shown: &[Var], cycles: usize) -> Page {
+    let (flat, sources) = (program.flat(), program.sources());
+    let mut texts: Vec<FileId> = Vec::new();
+    let mut place = |span: Span| {
+        // Texts of the library are not the reader's.
+        let name = sources.name(span.file);
+        if name.starts_with("std/") || sources.text(span.file).is_empty() {
+            return None;
+        }
+        let text = texts.iter().position(|id| *id == span.file).unwrap_or_else(|| {
+            texts.push(span.file);
+            texts.len() - 1
+        });
+        Some((text, sources.line_column(span.file, span.start).0))
+    };
+    let rows = shown.iter().map(|v| {
+        let data = &flat.vars[*v];
+        PageRow { ty: data.ty.to_string(), place: place(data.span) }
+    });
+    let rows = rows.collect();
+    let of = |(row, v): (usize, &Var)| {
+        let tensor = move |n: usize| Some((row, n, tensor(&statuses.at(*v, n))?));
+        (0..cycles).filter_map(tensor).collect::<Vec<_>>()
+    };
+    let tensors = shown.iter().enumerate().flat_map(of).collect();
+    let sources = texts.iter().map(|id| (sources.name(*id).to_owned(), sources.text(*id).to_owned()));
+    Page { title: program.node().to_owned(), sources: sources.collect(), rows, tensors }
+}
+
+/// A tensor as nested arrays.
+fn tensor(status: &Status) -> Option<serde_json::Value> {
+    let Status::Value(value) = status else { return None };
+    let is_shown = !value.shape().is_scalar() && value.shape().len() <= ELEMENTS;
+    is_shown.then(|| json(value))
+}
+
+fn json(value: &Value) -> serde_json::Value {
+    let text = rml_data::text::written(|out| rml_data::text::write_json(out, value));
+    serde_json::from_str(&text).unwrap_or_default()
+}
