@@ -40,7 +40,7 @@ fn folder() -> Folder {
 }
 
 /// Every command that writes a file, without the file's name, and the files that it reads.
-const COMMANDS: [(&str, &[&str]); 6] = [
+const COMMANDS: [(&str, &[&str]); 7] = [
     ("train p.rml --data d.json --epochs 1 --save ", &["p.rml", "parts.rml", "d.json"]),
     (
         "infer p.rml --data d.json --params c.safetensors --out ",

@@ -116,6 +116,18 @@ fn trace_draws_into_a_file() {
 fn trace_dumps_value_changes() {
     let folder = backfill();
     assert_eq!(folder.rml("trace b.rml --inputs i.json --cycles 5 --vcd t.vcd").ok(), "");
+    let dump = folder.read("t.vcd");
+    assert!(dump.contains("$scope module backfill $end\n$var real 64 ! i $end"), "{dump}");
+    // The row o is 8, 8, 8, absent, not determined.
+    assert!(dump.contains("$var real 64 $ o $end\n$var wire 1 % o__present $end"), "{dump}");
+    assert!(dump.contains("#3\nz\"\nz#\nz%\n#4\n") && dump.ends_with("x%\n#5\n"), "{dump}");
+    folder.rml("trace b.rml --inputs i.json --vcd t.vcd --svg t.svg").fails(2, &["--vcd"]);
+    folder.rml("trace b.rml --inputs i.json --vcd no/such/t.vcd").fails(1, &["unwritable-file"]);
+}
+
+#[test]
+fn trace_makes_pages() {
+    let folder = backfill();
     assert_eq!(folder.rml("trace b.rml --inputs i.json --cycles 5 --html t.html").ok(), "");
     let page = folder.read("t.html");
     let data =
@@ -130,13 +142,6 @@ fn trace_dumps_value_changes() {
         "{data}"
     );
     folder.rml("trace b.rml --inputs i.json --html t.html --svg t.svg").fails(2, &["cannot be used"]);
-    let dump = folder.read("t.vcd");
-    assert!(dump.contains("$scope module backfill $end\n$var real 64 ! i $end"), "{dump}");
-    // The row o is 8, 8, 8, absent, not determined.
-    assert!(dump.contains("$var real 64 $ o $end\n$var wire 1 % o__present $end"), "{dump}");
-    assert!(dump.contains("#3\nz\"\nz#\nz%\n#4\n") && dump.ends_with("x%\n#5\n"), "{dump}");
-    folder.rml("trace b.rml --inputs i.json --vcd t.vcd --svg t.svg").fails(2, &["--vcd"]);
-    folder.rml("trace b.rml --inputs i.json --vcd no/such/t.vcd").fails(1, &["unwritable-file"]);
 }
 
 #[test]

@@ -1,7 +1,5 @@
 //! From a run to its chronogram.
 
-use std::cell::OnceCell;
-
 use rml_base::{Diagnostic, Diagnostics, Error, memory};
 use rml_data::Columns;
 use rml_driver::Program;
@@ -11,7 +9,7 @@ use rml_ir::flat::Var;
 use rml_pictures::{Cell, Chronogram, Page, Row, Rows, Status, dependences};
 
 use super::page;
-use crate::session::Session;
+use super::statuses::Statuses;
 use crate::trace::{self, RunOptions};
 
 /// A run with its chronogram.
@@ -89,32 +87,6 @@ pub(super) fn ask(bytes: u64, cycles: usize) -> Result<(), Diagnostic> {
             .diagnostic(format!("a chronogram of {cycles} cycles"))
             .help("draw fewer cycles, or fewer rows (`--vars`)")
     })
-}
-
-/// The statuses that a run has recorded.
-pub(super) struct Statuses<'s> {
-    session: &'s Session,
-    /// Why one of them could not be read.
-    failed: OnceCell<Error>,
-}
-
-impl<'s> Statuses<'s> {
-    pub(super) fn of(session: &'s Session) -> Self {
-        Self { session, failed: OnceCell::new() }
-    }
-
-    /// That of a variable in a cycle; whether it could be read, [`read`](Self::read) says.
-    pub(super) fn at(&self, v: Var, n: usize) -> SimStatus {
-        self.session.status(n as u64, v).unwrap_or_else(|error| {
-            self.failed.get_or_init(|| error);
-            SimStatus::default()
-        })
-    }
-
-    /// Whether all that were asked for could be read.
-    pub(super) fn read(self) -> Result<(), Error> {
-        self.failed.into_inner().map_or(Ok(()), Err)
-    }
 }
 
 /// The rows of variables after a run.

@@ -7,6 +7,7 @@ mod build;
 mod kahn;
 mod page;
 mod stages;
+mod statuses;
 
 pub use build::{Drawn, draw, draw_page};
 pub use kahn::kahn;

@@ -7,7 +7,7 @@ use rml_ir::Value;
 use rml_ir::flat::Var;
 use rml_pictures::{Page, PageRow};
 
-use super::build::Statuses;
+use super::statuses::Statuses;
 
 /// Tensors of more elements than that are shown by their beginnings only.
 const ELEMENTS: usize = 1024;

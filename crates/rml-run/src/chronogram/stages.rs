@@ -6,7 +6,8 @@ use rml_driver::Program;
 use rml_engine::End;
 use rml_pictures::{Cell, Chronogram, Row, Rows, shown};
 
-use super::build::{Drawn, Statuses, ask, table};
+use super::build::{Drawn, ask, table};
+use super::statuses::Statuses;
 use crate::trace::{self, RunOptions};
 
 /// The bytes that a cell of a slab takes at most, with the text made of it.

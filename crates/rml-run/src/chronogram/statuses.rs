@@ -1,0 +1,35 @@
+//! What a run has recorded of each variable in each cycle.
+
+use std::cell::OnceCell;
+
+use rml_base::Error;
+use rml_engine::Status;
+use rml_ir::flat::Var;
+
+use crate::session::Session;
+
+/// The statuses that a run has recorded.
+pub(super) struct Statuses<'s> {
+    session: &'s Session,
+    /// Why one of them could not be read.
+    failed: OnceCell<Error>,
+}
+
+impl<'s> Statuses<'s> {
+    pub(super) fn of(session: &'s Session) -> Self {
+        Self { session, failed: OnceCell::new() }
+    }
+
+    /// That of a variable in a cycle; whether it could be read, [`read`](Self::read) says.
+    pub(super) fn at(&self, v: Var, n: usize) -> Status {
+        self.session.status(n as u64, v).unwrap_or_else(|error| {
+            self.failed.get_or_init(|| error);
+            Status::default()
+        })
+    }
+
+    /// Whether all that were asked for could be read.
+    pub(super) fn read(self) -> Result<(), Error> {
+        self.failed.into_inner().map_or(Ok(()), Err)
+    }
+}
