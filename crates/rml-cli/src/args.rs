@@ -12,7 +12,7 @@ pub(crate) use export::{Export, Math, Target};
 pub(crate) use grad::{CheckFormat, Differentiation, Grad, GradFormat, Gradcheck};
 pub(crate) use params::{ExportParams, ImportParams, ListParams, NumberType, Params, ParamsFormat};
 pub(crate) use profile::Profiling;
-pub(crate) use trace::{Execution, Format, Over, Rows, Run, Semantics, Trace, Vars};
+pub(crate) use trace::{Execution, Format, Over, Rows, Run, Semantics, Trace, Vars, View};
 pub(crate) use train::{Infer, SplitArg, Train};
 
 mod backend;
@@ -118,6 +118,8 @@ pub(crate) enum Command {
     Backends(Backends),
     /// Say what a diagnostic code means
     Explain(Explain),
+    /// Serve the page of a run to a browser on this machine, again whenever a file changes
+    View(View),
     /// Make a folder with a program that learns, data for it, and a page that says how
     New(New),
     /// Print completions for a shell

@@ -17,6 +17,14 @@ pub struct Page {
     pub rows: Vec<PageRow>,
     /// The values of tensors, as nested arrays; by row and cycle.
     pub tensors: Vec<(usize, usize, Json)>,
+    /// What is known of the program, in lines.
+    pub verdict: Vec<String>,
+    /// Other forms of the program by name, behind tabs.
+    pub forms: Vec<(String, String)>,
+    /// What is wrong.
+    pub findings: String,
+    /// Whether a server sends it that says, at the address `state` beside it, when it has another one.
+    pub live: bool,
 }
 
 /// What is known of a row.
@@ -38,8 +46,14 @@ impl Chronogram {
         // A text in the data must not end the element that it stands in.
         let data = self.data(page).to_string().replace('<', "\\u003c");
         let title = visible(&page.title).replace('&', "&amp;").replace('<', "&lt;");
-        let parts =
-            [("{title}", title.as_str()), ("{style}", STYLE), ("{script}", SCRIPT), ("{data}", &data)];
+        let connect = if page.live { "'self'" } else { "'none'" };
+        let parts = [
+            ("{connect}", connect),
+            ("{title}", title.as_str()),
+            ("{style}", STYLE),
+            ("{script}", SCRIPT),
+            ("{data}", &data),
+        ];
         // What is put in is not looked at again.
         let mut text = String::with_capacity(TEMPLATE.len() + STYLE.len() + SCRIPT.len() + data.len());
         let mut rest = TEMPLATE;
@@ -74,6 +88,10 @@ impl Chronogram {
             "arrows": arrows.collect::<Vec<_>>(),
             "tensors": tensors.collect::<serde_json::Map<_, _>>(),
             "sources": sources.collect::<Vec<_>>(),
+            "forms": page.forms.iter().map(|(name, text)| json!({"name": name, "text": visible(text)})).collect::<Vec<_>>(),
+            "verdict": page.verdict.iter().map(|line| visible(line)).collect::<Vec<_>>(),
+            "findings": visible(&page.findings),
+            "live": page.live,
         })
     }
 }
@@ -111,6 +129,7 @@ mod tests {
             sources: vec![("f.rml".into(), "-- </script>\nnode f".into())],
             rows: vec![PageRow { ty: "num []".into(), place: Some((0, 2)) }],
             tensors: vec![(1, 1, json!([1.0, -2.5]))],
+            ..Page::default()
         };
         let html = chronogram.to_html(&page);
         assert!(html.contains("<title>f &lt;of> {data}</title>"));

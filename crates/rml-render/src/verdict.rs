@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 mod plan;
 
 /// How the engines run a node that is not rejected, in one line.
-fn engine_line(analysis: &Analysis) -> Option<String> {
+pub fn engine_line(analysis: &Analysis) -> Option<String> {
     let run = analysis.run.as_ref().filter(|run| run.bounds.program.kind != Kind::Rejected)?;
     Some(plan::line(analysis, run))
 }

@@ -124,3 +124,13 @@ pub(crate) struct Trace {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["svg", "html", "stages", "semantics"])]
     pub(crate) vcd: Option<PathBuf>,
 }
+
+/// `rml view`.
+#[derive(Args, Debug)]
+pub(crate) struct View {
+    #[command(flatten)]
+    pub(crate) execution: Execution,
+    /// Which variables to draw
+    #[arg(long, value_enum, default_value_t = Rows::Node, value_name = "WHICH")]
+    pub(crate) vars: Rows,
+}

@@ -1,11 +1,12 @@
 //! `rml check`.
 
-use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::path::Path;
+use std::time::Duration;
 
 use rml::{CheckReport, Options, Source};
 use rml_render::verdict;
 
+use super::watched;
 use crate::args::{Check, VerdictFormat};
 use crate::output::{Output, Stop};
 
@@ -22,13 +23,13 @@ pub(crate) fn check(args: &Check, output: &mut Output) -> Result<(), Stop> {
         return once(args, &options, output);
     }
     loop {
-        let seen = state(&args.files);
+        let seen = watched::state(&args.files, &[]);
         match once(args, &options, output) {
             Ok(()) | Err(Stop::Reported) => {}
             Err(stop) => return Err(stop),
         }
         output.note("waiting for a change; Ctrl-C ends this\n");
-        while state(&args.files) == seen {
+        while watched::state(&args.files, &[]) == seen {
             std::thread::sleep(PAUSE);
         }
     }
@@ -36,16 +37,6 @@ pub(crate) fn check(args: &Check, output: &mut Output) -> Result<(), Stop> {
 
 /// How long `--watch` waits between looks.
 const PAUSE: Duration = Duration::from_millis(200);
-
-/// What tells that a program changed: the files that it is read from, when each was written, and its length.
-fn state(files: &[PathBuf]) -> Vec<(PathBuf, Option<(SystemTime, u64)>)> {
-    let all = files.iter().flat_map(|file| Source::file(file).files());
-    let written = |file: &PathBuf| {
-        let found = std::fs::metadata(file).ok()?;
-        Some((found.modified().ok()?, found.len()))
-    };
-    all.map(|file| (file.clone(), written(&file))).collect()
-}
 
 /// Checks all files; fails if any has errors.
 fn once(args: &Check, options: &Options, output: &mut Output) -> Result<(), Stop> {

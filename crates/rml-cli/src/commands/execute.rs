@@ -57,21 +57,15 @@ pub(crate) fn trace(args: &args::Trace, output: &mut Output) -> Result<(), Stop>
         let over = &args.execution.over;
         super::check_output(file, &Source::file(&over.program.file), [over.inputs.as_ref()])?;
     }
+    let rows = shown(args.vars);
+    if let Some(file) = &args.html {
+        let made = super::page::make(&args.execution, rows, false, output)?;
+        super::write(file, made.html.as_bytes())?;
+        return made.error.map_or(Ok(()), |error| Err(error.into()));
+    }
     let (program, inputs, options) = prepare(&args.execution, true, &Measuring::default(), output)?;
     if let Some(file) = &args.vcd {
         return dump(file, args.vars, &program, &inputs, options, output);
-    }
-    let rows = match args.vars {
-        Rows::All => chronogram::Rows::All,
-        Rows::Node => chronogram::Rows::Node,
-        Rows::Outputs => chronogram::Rows::Outputs,
-        Rows::Expressions => chronogram::Rows::Expressions,
-    };
-    if let Some(file) = &args.html {
-        let (drawn, page) = chronogram::draw_page(&program, &inputs, &options, rows)?;
-        super::write(file, drawn.chronogram.to_html(&page).as_bytes())?;
-        output.report(&drawn.warnings, program.sources());
-        return drawn.error.map_or(Ok(()), |error| Err(error.into()));
     }
     let draw = match args.semantics {
         Semantics::Kahn => chronogram::kahn,
@@ -85,6 +79,16 @@ pub(crate) fn trace(args: &args::Trace, output: &mut Output) -> Result<(), Stop>
     }
     output.report(&drawn.warnings, program.sources());
     drawn.error.map_or(Ok(()), |error| Err(error.into()))
+}
+
+/// The rows that a flag names.
+pub(super) fn shown(rows: Rows) -> chronogram::Rows {
+    match rows {
+        Rows::All => chronogram::Rows::All,
+        Rows::Node => chronogram::Rows::Node,
+        Rows::Outputs => chronogram::Rows::Outputs,
+        Rows::Expressions => chronogram::Rows::Expressions,
+    }
 }
 
 /// Runs, and writes a value change dump.
@@ -108,7 +112,7 @@ fn dump(
 }
 
 /// The program, its inputs, and how to run it.
-fn prepare(
+pub(super) fn prepare(
     args: &Execution,
     all_vars: bool,
     measuring: &Measuring,

@@ -12,6 +12,7 @@ mod infer;
 mod lsp;
 mod manual;
 mod new;
+mod page;
 mod params;
 mod profile;
 mod show;
@@ -19,6 +20,8 @@ mod stream;
 mod sweep;
 mod train;
 mod train_stream;
+mod view;
+mod watched;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -52,6 +55,7 @@ pub(crate) fn run(command: &Command, output: &mut Output) -> Result<(), Stop> {
         Command::Doc(args) => doc::doc(args, output),
         Command::Backends(args) => backends::backends(args, output),
         Command::Explain(args) => explain::explain(args, output),
+        Command::View(args) => view::view(args, output),
         Command::New(args) => new::new(args, output),
         Command::Completions(args) => manual::completions(args, output),
         Command::Man(args) => manual::man(args),

@@ -11,6 +11,33 @@ const table = document.getElementById("table");
 const arrows = document.getElementById("arrows");
 const key = (row, cycle) => row * data.cycles + cycle;
 
+// What is known of the program, what is wrong with it, and its forms behind tabs.
+document.getElementById("findings").textContent = data.findings;
+for (const line of data.verdict) document.getElementById("verdict").append(make("p", line));
+const panels = [];
+const tab = (name) => {
+  const panel = make("div");
+  const button = make("button", name);
+  button.type = "button";
+  button.setAttribute("role", "tab");
+  const choose = () => {
+    for (const [other, its] of panels) {
+      other.hidden = other !== panel;
+      its.setAttribute("aria-selected", other === panel);
+    }
+  };
+  button.addEventListener("click", choose);
+  panels.push([panel, button]);
+  document.getElementById("tabs").append(button);
+  document.getElementById("source").append(panel);
+  choose();
+  return panel;
+};
+for (const form of data.forms) tab(form.name).append(make("pre", form.text));
+const text = tab("source");
+document.getElementById("tabs").hidden = data.forms.length === 0;
+document.getElementById("tabs").prepend(panels.at(-1)[1]);
+
 // The source, with the types of variables in the margin.
 const lines = new Map();
 for (const [file, source] of data.sources.entries()) {
@@ -21,7 +48,7 @@ for (const [file, source] of data.sources.entries()) {
     lines.set(file + ":" + (n + 1), item);
     list.append(item);
   });
-  document.getElementById("source").append(make("h2", source.name), list);
+  text.append(make("h2", source.name), list);
 }
 const lineOf = (row) => (row.line ? lines.get(row.line.join(":")) : undefined);
 
@@ -248,8 +275,25 @@ document.getElementById("zoom").addEventListener("input", (event) => {
   if (held !== undefined) show(held);
 });
 const address = /^#(\d+),(\d+)$/.exec(location.hash);
-const first = address && key(Number(address[1]), Number(address[2]));
-if (cells[first]) {
-  cells[first].scrollIntoView({ block: "nearest", inline: "center" });
-  hold(first);
+const start = address && key(Number(address[1]), Number(address[2]));
+if (cells[start]) {
+  cells[start].scrollIntoView({ block: "nearest", inline: "center" });
+  hold(start);
+}
+
+// A page of a server is loaded again when there is another one.
+if (data.live) {
+  let state;
+  const look = async () => {
+    try {
+      const answer = await (await fetch("state", { cache: "no-store" })).text();
+      if (state !== undefined && answer !== state) location.reload();
+      state = answer;
+    } catch {
+      document.getElementById("findings").textContent = "rml view has ended";
+      state = "";
+    }
+    setTimeout(look, document.hidden ? 5000 : 500);
+  };
+  look();
 }

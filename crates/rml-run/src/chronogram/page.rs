@@ -39,7 +39,7 @@ pub(super) fn page(program: &Program, statuses: &Statuses<'_>, shown: &[Var], cy
     };
     let tensors = shown.iter().enumerate().flat_map(of).collect();
     let sources = texts.iter().map(|id| (sources.name(*id).to_owned(), sources.text(*id).to_owned()));
-    Page { title: program.node().to_owned(), sources: sources.collect(), rows, tensors }
+    Page { title: program.node().to_owned(), sources: sources.collect(), rows, tensors, ..Page::default() }
 }
 
 /// A tensor as nested arrays.

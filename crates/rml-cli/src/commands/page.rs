@@ -1,0 +1,90 @@
+//! The page of a chronogram with what is known of its program: for `rml trace --html` and `rml view`.
+
+use rml::chronogram::{self, Chronogram, Page};
+use rml::{Analysis, Error, Options, Source, Stage};
+use rml_render::verdict;
+
+use super::execute::{over, prepare};
+use super::profile::Measuring;
+use crate::args::Execution;
+use crate::output::{Output, Stop};
+
+/// A page, and what went wrong.
+pub(super) struct Made {
+    pub(super) html: String,
+    pub(super) error: Option<Error>,
+}
+
+/// Runs a program, and makes its page; `live` for one that a server sends.
+pub(super) fn make(
+    args: &Execution,
+    rows: chronogram::Rows,
+    live: bool,
+    output: &mut Output,
+) -> Result<Made, Stop> {
+    let (program, inputs, options) = prepare(args, true, &Measuring::default(), output)?;
+    let (drawn, page) = chronogram::draw_page(&program, &inputs, &options, rows)?;
+    output.report(&drawn.warnings, program.sources());
+    let (source, options) = over(&args.over)?;
+    let mut page = Page { live, ..page };
+    about(&mut page, &drawn.chronogram, &source, &options);
+    page.findings = drawn.error.as_ref().map(text).unwrap_or_default();
+    Ok(Made { html: drawn.chronogram.to_html(&page), error: drawn.error })
+}
+
+/// The page of a program that does not run.
+pub(super) fn of_error(error: &Error, live: bool) -> String {
+    let sources = error.sources();
+    let own = sources.ids().filter(|id| !sources.name(*id).starts_with("std/"));
+    let texts = own.map(|id| (sources.name(id).to_owned(), sources.text(id).to_owned()));
+    let page = Page {
+        title: "rml".to_owned(),
+        sources: texts.collect(),
+        findings: text(error),
+        live,
+        ..Page::default()
+    };
+    Chronogram::default().to_html(&page)
+}
+
+fn text(error: &Error) -> String {
+    rml_render::human(error.diagnostics(), error.sources(), false)
+}
+
+/// Adds what is known of the program: the verdict, the clocks of its rows, its normal form, its plan, and the adjoints of what it
+/// differentiates.
+fn about(page: &mut Page, drawn: &Chronogram, source: &Source, options: &Options) {
+    let analysis = rml::analyse(source, options).ok();
+    if let Some(analysis) = &analysis {
+        page.verdict = vec![verdict::line(analysis)];
+        page.verdict.extend(verdict::engine_line(analysis));
+        for (row, shown) in page.rows.iter_mut().zip(&drawn.rows) {
+            row.ty += &clock(analysis, &shown.name);
+        }
+    }
+    for (name, stage) in [("normal form", Stage::Normalize), ("plan", Stage::Plan)] {
+        let form = rml::dump(source, options, stage);
+        page.forms.extend(form.ok().map(|text| (name.to_owned(), text)));
+    }
+    for node in differentiated(source) {
+        let adjoint = rml::differentiate(source, options, &node);
+        page.forms.extend(adjoint.ok().map(|text| (format!("diff_{node}"), text)));
+    }
+}
+
+fn clock(analysis: &Analysis, name: &str) -> String {
+    let mut vars = analysis.flat.vars.iter_enumerated();
+    let found = vars.find(|(_, data)| data.name.as_deref() == Some(name));
+    found.map(|(v, _)| analysis.clock(v)).unwrap_or_default()
+}
+
+/// The nodes of a program's own text whose adjoints it calls.
+fn differentiated(source: &Source) -> Vec<String> {
+    let Ok(survey) = rml::survey(source) else { return Vec::new() };
+    let called = |span| {
+        let is_it = |name: &rml::NamePlace| matches!(name.meaning, rml::Meaning::Node(at, 1..) if at == span);
+        survey.index.names.iter().any(is_it)
+    };
+    let own = survey.index.nodes.iter().filter(|node| node.span.file == survey.main);
+    own.filter(|node| called(node.name_span)).map(|node| node.name.clone()).collect()
+}

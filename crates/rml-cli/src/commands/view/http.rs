@@ -1,0 +1,122 @@
+//! As much of HTTP as one page on this machine needs: one request a connection, without a body. Whoever sends slowly, reads slowly, or sends
+//! something else costs a thread for some seconds.
+
+use std::io::{self, Read as _, Write as _};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+/// Connections that are open at once; a further one is closed.
+const MOST: usize = 64;
+/// The bytes of a request.
+const LONGEST: usize = 16 << 10;
+/// How long a request or an answer may take on its way.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What was asked with `GET`.
+pub(super) struct Request {
+    /// The path, without what stands behind `?`.
+    pub(super) path: String,
+    /// The machine by the name that the browser knows.
+    pub(super) host: String,
+}
+
+/// What is sent.
+pub(super) struct Answer {
+    pub(super) status: &'static str,
+    pub(super) kind: &'static str,
+    pub(super) text: String,
+}
+
+/// The requests as they come, each with the place for its answer; until the listener fails.
+pub(super) fn requests(listener: TcpListener) -> Receiver<(Request, Sender<Answer>)> {
+    let (sends, receives) = channel();
+    let busy = Arc::new(AtomicUsize::new(0));
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            if busy.fetch_add(1, Ordering::SeqCst) >= MOST {
+                busy.fetch_sub(1, Ordering::SeqCst);
+                continue;
+            }
+            let (sends, done) = (sends.clone(), Arc::clone(&busy));
+            let serve = move || {
+                // Whoever asked may be gone.
+                let _ = connection(stream, &sends);
+                done.fetch_sub(1, Ordering::SeqCst);
+            };
+            if thread::Builder::new().spawn(serve).is_err() {
+                busy.fetch_sub(1, Ordering::SeqCst);
+            }
+        }
+    });
+    receives
+}
+
+fn connection(mut stream: TcpStream, sends: &Sender<(Request, Sender<Answer>)>) -> io::Result<()> {
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let (reply, answers) = channel();
+    let asked = request(&mut stream)?.and_then(|request| sends.send((request, reply)).ok());
+    let answer = asked.and_then(|()| answers.recv().ok());
+    let answer =
+        answer.unwrap_or(Answer { status: "400 Bad Request", kind: "text/plain", text: String::new() });
+    write!(
+        stream,
+        "HTTP/1.1 {}\r\nContent-Type: {}; charset=utf-8\r\nContent-Length: {}\r\nCache-Control: no-store\r\n\
+         Referrer-Policy: no-referrer\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n",
+        answer.status,
+        answer.kind,
+        answer.text.len()
+    )?;
+    stream.write_all(answer.text.as_bytes())?;
+    stream.shutdown(Shutdown::Write)
+}
+
+/// The request at the beginning of a connection; none if it is no such request.
+fn request(stream: &mut TcpStream) -> io::Result<Option<Request>> {
+    let mut head = Vec::new();
+    let mut part = [0; 2048];
+    while !head.windows(4).any(|end| end == b"\r\n\r\n") {
+        let read = stream.read(&mut part)?;
+        if read == 0 || head.len() + read > LONGEST {
+            return Ok(None);
+        }
+        head.extend_from_slice(&part[..read]);
+    }
+    Ok(String::from_utf8(head).ok().as_deref().and_then(parsed))
+}
+
+fn parsed(head: &str) -> Option<Request> {
+    let mut lines = head.split("\r\n");
+    let (path, version) = lines.next()?.strip_prefix("GET ")?.split_once(' ')?;
+    if !version.starts_with("HTTP/1.") {
+        return None;
+    }
+    let mut fields = lines.filter_map(|line| line.split_once(':'));
+    let (_, host) = fields.find(|(name, _)| name.eq_ignore_ascii_case("host"))?;
+    let path = path.split('?').next().unwrap_or(path);
+    Some(Request { path: path.to_owned(), host: host.trim().to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_told_from_anything_else() {
+        let good = parsed("GET /a/state?x=1 HTTP/1.1\r\nAccept: */*\r\nHOST: 127.0.0.1:1\r\n\r\n");
+        assert!(good.is_some_and(|r| r.path == "/a/state" && r.host == "127.0.0.1:1"));
+        for bad in [
+            "",
+            "\r\n\r\n",
+            "POST / HTTP/1.1\r\nHost: x\r\n\r\n",
+            "GET / HTTP/1.1\r\n\r\n",
+            "GET / HTTP/2\r\nHost: x\r\n\r\n",
+        ] {
+            assert!(parsed(bad).is_none(), "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! `rml view`: what a browser gets, what others do not get, and that the page follows the files.
+
+mod support;
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{Shutdown, TcpStream};
+use std::process::{Child, Stdio};
+
+use support::Folder;
+
+const PROGRAM: &str =
+    "node f(x: num [], end: bool []) -> (y)\n  y = merge end (x when end) ((post y) when not end);\n";
+
+/// A server, and where its page is.
+struct Viewed {
+    child: Child,
+    host: String,
+    path: String,
+}
+
+impl Viewed {
+    fn new(folder: &Folder) -> Self {
+        let mut command = folder.command("view f.rml --inputs i.json");
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("rml starts");
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().expect("a pipe")).read_line(&mut line).expect("an address");
+        let (host, path) =
+            line.trim().strip_prefix("http://").and_then(|a| a.split_once('/')).expect("an address");
+        assert!(host.starts_with("127.0.0.1:") && path.len() > 30, "{line}");
+        Self { host: host.to_owned(), path: format!("/{path}"), child }
+    }
+
+    /// The answer to a request: its head and what follows.
+    fn ask(&self, request: &str) -> (String, String) {
+        let mut stream = TcpStream::connect(&self.host).expect("it serves");
+        stream.write_all(request.as_bytes()).expect("it reads");
+        stream.shutdown(Shutdown::Write).expect("it is open");
+        let mut answer = Vec::new();
+        // A request that is none may be cut off.
+        let _ = stream.read_to_end(&mut answer);
+        let answer = String::from_utf8_lossy(&answer).into_owned();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
+        (head.to_owned(), body.to_owned())
+    }
+
+    fn get(&self, path: &str, host: &str) -> (String, String) {
+        self.ask(&format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"))
+    }
+
+    fn page(&self) -> String {
+        let (head, body) = self.get(&self.path, &self.host);
+        assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+        body
+    }
+}
+
+impl Drop for Viewed {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn folder() -> Folder {
+    Folder::new().file("f.rml", PROGRAM).file("i.json", r#"{"x": [1, 2, 3], "end": [false, true, true]}"#)
+}
+
+#[test]
+fn the_page_follows_the_files() {
+    let folder = folder();
+    let viewed = Viewed::new(&folder);
+    let state = || viewed.get(&format!("{}state", viewed.path), &viewed.host).1;
+    let (page, first) = (viewed.page(), state());
+    assert!(
+        page.contains("windowed by `end`") && page.contains("normal form") && page.contains("\"live\":true"),
+        "{page}"
+    );
+    assert!(page.contains("connect-src 'self'"));
+    assert_eq!(state(), first);
+    std::fs::write(folder.path("f.rml"), PROGRAM.replace("x when end", "z when end")).expect("a file");
+    let second = state();
+    assert_ne!(second, first);
+    let page = viewed.page();
+    assert!(page.contains("unknown-name") && page.contains("z when end"), "{page}");
+    std::fs::write(folder.path("i.json"), r#"{"x": [1], "end": [true]}"#).expect("a file");
+    std::fs::write(folder.path("f.rml"), PROGRAM).expect("a file");
+    assert_ne!(state(), second);
+    assert!(viewed.page().contains("\"cycles\":1,"));
+    std::fs::remove_file(folder.path("i.json")).expect("it is there");
+    assert!(viewed.page().contains("unreadable-file"));
+}
+
+#[test]
+fn others_get_nothing() {
+    let folder = folder();
+    let viewed = Viewed::new(&folder);
+    let (path, host) = (&viewed.path, &viewed.host);
+    let guesses =
+        [("/", host.as_str()), ("/state", host), ("/../f.rml", host), (path, "evil.example"), (path, "")];
+    for (path, host) in guesses {
+        let (head, body) = viewed.get(path, host);
+        assert!(!head.starts_with("HTTP/1.1 200") && !body.contains("node f"), "{path} {host}: {head}");
+    }
+    let (head, _) = viewed.ask(&format!(
+        "POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+    ));
+    assert!(head.starts_with("HTTP/1.1 400"), "{head}");
+    // What is no request; and browsers that ask and do not read.
+    for nonsense in ["\r\n\r\n", "nonsense\r\n\r\n", "GET / HTTP/9.9\r\n\r\n", "GET\r\n\r\n"] {
+        let (head, body) = viewed.ask(nonsense);
+        assert!(!head.starts_with("HTTP/1.1 200") && !body.contains("node f"), "{nonsense:?}");
+    }
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n");
+    let silent: Vec<TcpStream> = (0..40)
+        .map(|_| {
+            let mut stream = TcpStream::connect(host).expect("it serves");
+            stream.write_all(request.as_bytes()).expect("it reads");
+            stream
+        })
+        .collect();
+    assert!(viewed.page().contains("node f"));
+    drop(silent);
+}
