@@ -18,6 +18,7 @@ mod profile;
 mod show;
 mod stream;
 mod sweep;
+mod trace;
 mod train;
 mod train_stream;
 mod view;
@@ -38,7 +39,7 @@ pub(crate) fn run(command: &Command, output: &mut Output) -> Result<(), Stop> {
     match command {
         Command::Check(args) => check::check(args, output),
         Command::Run(args) => execute::run(args, output),
-        Command::Trace(args) => execute::trace(args, output),
+        Command::Trace(args) => trace::trace(args, output),
         Command::Diff(args) => show::diff(args, output),
         Command::Dump(args) => show::dump(args, output),
         Command::Export(args) => export::export(args, output),

@@ -6,7 +6,7 @@ use rml_render::verdict;
 
 use super::execute::{over, prepare};
 use super::profile::Measuring;
-use crate::args::Execution;
+use crate::args::{Execution, Rows};
 use crate::output::{Output, Stop};
 
 /// A page, and what went wrong.
@@ -30,6 +30,16 @@ pub(super) fn make(
     about(&mut page, &drawn.chronogram, &source, &options);
     page.findings = drawn.error.as_ref().map(text).unwrap_or_default();
     Ok(Made { html: drawn.chronogram.to_html(&page), error: drawn.error })
+}
+
+/// The rows that a flag names.
+pub(super) fn shown(rows: Rows) -> chronogram::Rows {
+    match rows {
+        Rows::All => chronogram::Rows::All,
+        Rows::Node => chronogram::Rows::Node,
+        Rows::Outputs => chronogram::Rows::Outputs,
+        Rows::Expressions => chronogram::Rows::Expressions,
+    }
 }
 
 /// The page of a program that does not run.

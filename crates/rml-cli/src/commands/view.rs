@@ -7,8 +7,8 @@ use std::net::{Ipv4Addr, TcpListener};
 use rml::Diagnostic;
 use rml::codes::run::BAD_OPTION;
 
+use super::page;
 use super::watched::{self, State};
-use super::{execute, page};
 use crate::args::View;
 use crate::output::{Output, Stop};
 use http::{Answer, Request};
@@ -66,7 +66,7 @@ fn answer(
 /// Runs the program as it is now.
 fn make(args: &View, count: u64, output: &mut Output) -> Shown {
     let state = files(args);
-    let html = match page::make(&args.execution, execute::shown(args.vars), true, output) {
+    let html = match page::make(&args.execution, page::shown(args.vars), true, output) {
         Ok(made) => made.html,
         Err(Stop::Errors(error)) => page::of_error(&error, true),
         Err(_) => page::of_error(&Diagnostic::error(BAD_OPTION, "the program does not run").into(), true),
