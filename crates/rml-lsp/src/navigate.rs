@@ -119,8 +119,11 @@ pub(crate) fn everywhere(
     let mut all: Vec<_> = same(own, name.meaning).map(|found| (Arc::clone(own), found)).collect();
     let Meaning::Node(definition, _) = name.meaning else { return all };
     let text = own.sources.name(definition.file).to_owned();
+    let node = own.sources.snippet(definition);
     for path in server.programs() {
-        if path == place.path {
+        // Whoever calls the node, or gives it another name, writes this one.
+        let names_it = || server.texts.source(&path).read().is_ok_and(|text| text.contains(node));
+        if path == place.path || !names_it() {
             continue;
         }
         let Some(survey) = server.survey(&path) else { continue };
