@@ -130,6 +130,22 @@ impl Client {
         }
     }
 
+    /// Waits for findings about a text that are as expected.
+    pub(crate) fn await_findings(&mut self, name: &str, expected: impl Fn(&[Value]) -> bool) {
+        let uri = self.uri(name);
+        let fits = |note: &Notification| {
+            let found = note.params["diagnostics"].as_array();
+            note.params["uri"] == *uri && found.is_some_and(|found| expected(found))
+        };
+        while !self.said.drain(..).any(|note| fits(&note)) {
+            match self.receive() {
+                Message::Notification(note) => self.said.push(note),
+                Message::Request(request) => self.asked.push(request),
+                Message::Response(response) => panic!("an answer to nothing: {response:?}"),
+            }
+        }
+    }
+
     /// Place of the `n`th (from 0) occurrence of a word in a text, as the protocol has it.
     pub(crate) fn at(&self, name: &str, text: &str, word: &str, n: usize) -> Value {
         let (offset, _) = text.match_indices(word).nth(n).expect("the word is there");
