@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use rml::{
-    Column, Columns, Elements, EpochSummary, Evaluate, Length, Observer, Progress, Shape, Source,
+    Column, Columns, Elements, EpochSummary, Evaluate, Length, Metrics, Observer, Progress, Shape, Source,
     StaticValue, TestSplit, TrainOptions,
 };
 
@@ -26,18 +26,19 @@ struct Clock {
     loss: Option<f64>,
     /// What the loss is called.
     metric: &'static str,
-    /// Whether what stands between epochs is part of a step, since each is one.
+    /// Whether a step is a report, however often progress is told of meanwhile.
     whole: bool,
 }
 
-impl Observer for Clock {
-    fn batch(&mut self, progress: &Progress<'_>) {
+impl Clock {
+    /// A step is done, with those metrics.
+    fn tick(&mut self, metrics: &Metrics) {
         let now = Instant::now();
         self.seen += 1;
         let more = if self.seen < self.warm {
             true
         } else if self.seen == self.warm {
-            self.loss = progress.metrics.iter().find(|(name, _)| *name == self.metric).map(|(_, v)| *v);
+            self.loss = metrics.iter().find(|(name, _)| *name == self.metric).map(|(_, v)| *v);
             self.turns.ready(self.loss)
         } else {
             self.last.is_none_or(|last| self.turns.step(now - last))
@@ -47,9 +48,19 @@ impl Observer for Clock {
         }
         self.last = Some(Instant::now());
     }
+}
 
-    fn epoch(&mut self, _: &EpochSummary) {
+impl Observer for Clock {
+    fn batch(&mut self, progress: &Progress<'_>) {
         if !self.whole {
+            self.tick(progress.metrics);
+        }
+    }
+
+    fn epoch(&mut self, summary: &EpochSummary) {
+        if self.whole {
+            self.tick(&summary.train);
+        } else {
             self.last = None;
         }
     }
