@@ -68,7 +68,10 @@ fn make(args: &View, count: u64, output: &mut Output) -> Shown {
     let state = files(args);
     let html = match page::make(&args.execution, page::shown(args.vars), true, output) {
         Ok(made) => made.html,
-        Err(Stop::Errors(error)) => page::of_error(&error, true),
+        Err(Stop::Errors(error)) => {
+            output.report(error.diagnostics(), error.sources());
+            page::of_error(&error, true)
+        }
         Err(_) => page::of_error(&Diagnostic::error(BAD_OPTION, "the program does not run").into(), true),
     };
     Shown { state, count, html }
