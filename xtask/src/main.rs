@@ -9,6 +9,7 @@
 //! - `python`: installs the Python package with pip, and runs its tests.
 //! - `editors`: has Neovim edit programs with the language server, and packs the extension for Visual Studio Code.
 //! - `pages`: has Chromium open the page of a chronogram.
+//! - `book`: builds the pages as a site, and follows its links.
 //! - `logs`: has TensorBoard read what a training logs.
 //! - `exchange`: has JAX and ONNX Runtime run what is exported as StableHLO and ONNX, and compares.
 //! - `bench`: what calls, preparation and start-up of the backends cost; writes the table of `docs/performance.md`.
@@ -26,6 +27,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a developer tool talks to the developer")]
 
 mod bench;
+mod book;
 mod chart;
 mod compare;
 mod editors;
@@ -65,6 +67,7 @@ commands:
   python  install NumPy, pytest, Gymnasium and Jupyter's kernel (once, into the same folder), install the Python package, and test it
   editors install Neovim if need be and have it edit programs, and pack the extension for Visual Studio Code where there is npm
   pages   install Chromium if need be and have it open the page that `rml trace --html` writes
+  book    build mdBook (once, into the same folder), make a site of the pages in target/book/html, and follow its links
   logs    install TensorBoard (once, into the same folder), and have it read what `rml train --log` writes
   environments
           install Gymnasium (once, into the same folder), have it take steps, compare the environments of the library with them, and let an agent learn from it
@@ -106,6 +109,7 @@ fn main() -> ExitCode {
         ["python"] => package::package(),
         ["editors"] => editors::editors(),
         ["pages"] => pages::pages(),
+        ["book"] => book::book(),
         ["logs"] => logs::logs(),
         ["environments"] => environments::environments(),
         ["bench"] => bench::bench(),

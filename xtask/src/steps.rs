@@ -2,7 +2,7 @@
 
 use crate::setup::{self, Recipe};
 use crate::workspace::{cargo, step};
-use crate::{editors, environments, error_index, exchange, logs, package, pages, tidy, weights};
+use crate::{book, editors, environments, error_index, exchange, logs, package, pages, tidy, weights};
 
 /// Set while tests run that are to write their expected output instead of comparing it.
 const BLESS: &str = "RML_BLESS";
@@ -39,6 +39,7 @@ pub(crate) fn test(extent: Extent) -> Result<(), String> {
         logs::logs()?;
         editors::editors()?;
         pages::pages()?;
+        book::book()?;
         environments::environments_if_possible()?;
         package::package_if_possible()?;
         opened()?;

@@ -4,7 +4,7 @@ mod circles;
 mod codes;
 mod dependencies;
 mod licences;
-mod links;
+pub(crate) mod links;
 mod rules;
 mod sources;
 mod system;

@@ -20,13 +20,13 @@ fn check_page(page: &File, pages: &[File], exists: &dyn Fn(&str) -> bool) -> Vec
     let mut findings = Vec::new();
     for (number, line) in text_lines(&page.text) {
         let mut fail = |what: String| findings.push(format!("{}:{number}: {what}", page.path));
-        let (text, code) = code_apart(line);
-        for path in code.iter().filter(|path| is_path(path)) {
+        for path in line.split('`').skip(1).step_by(2).filter(|path| is_path(path)) {
             if !exists(path) {
                 fail(format!("there is no `{path}`"));
             }
         }
-        for target in links(&text) {
+        for target in links(line) {
+            let target = target.as_str();
             let (file, heading) = target.split_once('#').unwrap_or((target, ""));
             let path = if file.is_empty() { page.path.clone() } else { resolved(&page.path, file) };
             if !exists(&path) {
@@ -44,20 +44,45 @@ fn check_page(page: &File, pages: &[File], exists: &dyn Fn(&str) -> bool) -> Vec
 
 /// The lines outside of fenced blocks, with their numbers.
 fn text_lines(text: &str) -> Vec<(usize, &str)> {
-    let mut fenced = false;
-    let mut outside = |line: &str| {
-        let is_fence = line.trim_start().starts_with("```");
-        fenced ^= is_fence;
-        !fenced && !is_fence
-    };
-    (1..).zip(text.lines()).filter(|(_, line)| outside(line)).collect()
+    let numbered = (1..).zip(fenced_apart(text));
+    numbered.filter_map(|(number, (line, is_text))| is_text.then_some((number, line))).collect()
 }
 
-/// The line without what stands in code marks, and what stands there.
-fn code_apart(line: &str) -> (String, Vec<&str>) {
-    let parts: Vec<&str> = line.split('`').collect();
-    let text = parts.iter().step_by(2).copied().collect();
-    (text, parts.into_iter().skip(1).step_by(2).collect())
+/// All lines, and whether they stand outside of fenced blocks.
+pub(crate) fn fenced_apart(text: &str) -> impl Iterator<Item = (&str, bool)> {
+    let mut fenced = false;
+    text.lines().map(move |line| {
+        let is_fence = line.trim_start().starts_with("```");
+        fenced ^= is_fence;
+        (line, !fenced && !is_fence)
+    })
+}
+
+/// The line with the targets of its links into the repository changed; what stands in code marks has none.
+pub(crate) fn with_targets(line: &str, change: &mut dyn FnMut(&str) -> String) -> String {
+    let mut local = |target: &str| {
+        let elsewhere = target.contains("://") || target.starts_with("mailto:");
+        if elsewhere { target.to_owned() } else { change(target) }
+    };
+    if line.starts_with('[')
+        && let Some((label, target)) = line.split_once("]: ")
+    {
+        return format!("{label}]: {}", local(target));
+    }
+    let mut in_text = |part: &str| {
+        let mut rest = part.split("](");
+        let mut changed = rest.next().unwrap_or_default().to_owned();
+        for link in rest {
+            match link.split_once(')') {
+                Some((target, behind)) => changed += &format!("]({}){behind}", local(target)),
+                None => changed += &format!("]({link}"),
+            }
+        }
+        changed
+    };
+    let parts = line.split('`').enumerate();
+    let parts = parts.map(|(i, part)| if i % 2 == 0 { in_text(part) } else { part.to_owned() });
+    parts.collect::<Vec<_>>().join("`")
 }
 
 /// Whether a text in code marks names a file or folder of the repository.
@@ -67,13 +92,17 @@ fn is_path(text: &str) -> bool {
 }
 
 /// The targets of the links of a line that lead into the repository.
-fn links(text: &str) -> Vec<&str> {
-    let targets = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
-    targets.filter(|target| !target.contains("://") && !target.starts_with("mailto:")).collect()
+fn links(line: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    with_targets(line, &mut |target| {
+        found.push(target.to_owned());
+        String::new()
+    });
+    found
 }
 
 /// The path of a link's target, from the root.
-fn resolved(page: &str, target: &str) -> String {
+pub(crate) fn resolved(page: &str, target: &str) -> String {
     let mut path = PathBuf::from(page);
     path.pop();
     for part in Path::new(target).components() {
@@ -120,8 +149,24 @@ mod tests {
     }
 
     #[test]
+    fn targets_are_changed_in_place() {
+        let mut change = |target: &str| format!("<{target}>");
+        let line = "[`a`](b.md) `[c](d)` ![e](f.svg): [g](https://example.org/h).";
+        let changed = with_targets(line, &mut change);
+        assert_eq!(changed, "[`a`](<b.md>) `[c](d)` ![e](<f.svg>): [g](https://example.org/h).");
+        assert_eq!(with_targets("[`a`]: ../b.rs", &mut change), "[`a`]: <../b.rs>");
+    }
+
+    #[test]
     fn links_that_lead_nowhere_are_found() {
-        for text in ["[a](c.md)", "[a](b/c.md#none)", "[a](#none)", "[a](../../b.md)", "`std/none.rml`"] {
+        for text in [
+            "[a](c.md)",
+            "[a](b/c.md#none)",
+            "[a](#none)",
+            "[a](../../b.md)",
+            "`std/none.rml`",
+            "[`a`]: none.rs",
+        ] {
             let found = findings(text);
             assert_eq!(found.len(), 1, "{text}: {found:?}");
             assert!(found[0].starts_with("docs/a.md:1:"), "{found:?}");

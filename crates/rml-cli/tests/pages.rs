@@ -1,0 +1,169 @@
+//! The programs, commands, outputs and pictures of the pages that teach: `docs/walkthrough.md`, `docs/relations.md`, and those in
+//! `docs/tutorial` and `docs/cookbook`.
+//!
+//! | fenced as | what it is |
+//! |---|---|
+//! | `LANGUAGE NAME` | a file of that name, in the folder of the page |
+//! | `sh` | commands, which run there, one block after the other; `examples` and `tests` are those of the repository |
+//! | `sh fails` | the same, and the last command must fail |
+//! | `sh NEED` | the same, where `RML_PAGES` names that need: `xla`, `python` |
+//! | `text` behind commands | what they print; times such as `1.2 s` count as `0.1 s` |
+//!
+//! A picture in a page is the file of that name that its commands write. `RML_BLESS=1` writes outputs and pictures anew, and an argument
+//! chooses pages by a part of their name.
+
+mod support;
+
+#[cfg(unix)]
+use std::os::unix::fs::symlink;
+#[cfg(windows)]
+use std::os::windows::fs::symlink_dir as symlink;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use support::Folder;
+
+/// The least number of outputs that all pages show together.
+const OUTPUTS: usize = 8;
+
+/// A page as its commands make it.
+struct Remade {
+    text: String,
+    outputs: usize,
+    folder: Folder,
+}
+
+fn main() -> ExitCode {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    let mut pages = vec![docs.join("walkthrough.md"), docs.join("relations.md")];
+    for folder in ["tutorial", "cookbook"] {
+        let entries = std::fs::read_dir(docs.join(folder)).into_iter().flatten().flatten();
+        pages.extend(
+            entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|e| e == "md")),
+        );
+    }
+    pages.retain(|path| path.exists());
+    pages.sort();
+    let trial = |path: &PathBuf| {
+        let (name, path) = (path.strip_prefix(&docs).unwrap_or(path).display().to_string(), path.clone());
+        // the commands are those of a Unix shell
+        Trial::test(name, move || check(&path).map_err(Failed::from)).with_ignored_flag(cfg!(not(unix)))
+    };
+    let mut trials: Vec<Trial> = pages.iter().map(trial).collect();
+    trials.push(Trial::test("outputs are found", move || {
+        let shown = pages.iter().map(|path| read(path).map(|text| text.matches("```text\n").count()));
+        let shown: usize = shown.sum::<Result<usize, String>>()?;
+        if shown >= OUTPUTS { Ok(()) } else { Err(format!("only {shown} outputs").into()) }
+    }));
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+/// Compares a page, or writes it.
+fn check(path: &Path) -> Result<(), String> {
+    let page = read(path)?;
+    let remade = remade(&page)?;
+    let pictures = pictures(&page);
+    if std::env::var_os("RML_BLESS").is_some() {
+        std::fs::write(path, &remade.text).map_err(|e| e.to_string())?;
+        for picture in pictures {
+            std::fs::write(path.with_file_name(picture), remade.folder.read(picture))
+                .map_err(|e| e.to_string())?;
+        }
+        return Ok(());
+    }
+    for picture in pictures {
+        let made = std::fs::read_to_string(remade.folder.path(picture));
+        let made = made.map_err(|e| format!("no command of the page writes {picture}: {e}"))?;
+        if read(&path.with_file_name(picture))? != made {
+            return Err(format!(
+                "{picture} is not the picture that the commands draw; RML_BLESS=1 writes it"
+            ));
+        }
+    }
+    let differing = (1..).zip(page.lines().zip(remade.text.lines())).find(|(_, (a, b))| a != b);
+    match differing {
+        Some((line, (shown, printed))) => Err(format!(
+            "line {line} shows\n    {shown}\nand the commands print\n    {printed}\nRML_BLESS=1 writes what they print"
+        )),
+        None if page != remade.text => Err("the page ends otherwise than the commands do".to_owned()),
+        None => Ok(()),
+    }
+}
+
+/// The page with the outputs that its commands have now.
+fn remade(page: &str) -> Result<Remade, String> {
+    let mut made = Remade { text: String::new(), outputs: 0, folder: Folder::new() };
+    for linked in ["examples", "tests"] {
+        let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(linked);
+        symlink(target, made.folder.path(linked)).map_err(|e| e.to_string())?;
+    }
+    let mut printed: Option<String> = None;
+    let mut lines = page.lines();
+    while let Some(line) = lines.next() {
+        made.text.push_str(&format!("{line}\n"));
+        let Some(info) = line.strip_prefix("```") else { continue };
+        let body: String = lines.by_ref().take_while(|l| *l != "```").map(|l| format!("{l}\n")).collect();
+        let mut shown = body.clone();
+        match info.split_once(' ') {
+            None if info == "sh" => printed = Some(output(&made.folder, &body, true)?),
+            Some(("sh", "fails")) => printed = Some(output(&made.folder, &body, false)?),
+            Some(("sh", need)) => {
+                printed = has(need).then(|| output(&made.folder, &body, true)).transpose()?
+            }
+            None if info == "text" => {
+                if let Some(printed) = printed.take() {
+                    made.outputs += 1;
+                    shown = printed;
+                }
+            }
+            Some((_, name)) => {
+                std::fs::write(made.folder.path(name), &body).map_err(|e| format!("{name}: {e}"))?;
+            }
+            None => {}
+        }
+        made.text.push_str(&format!("{shown}```\n"));
+    }
+    Ok(made)
+}
+
+/// Whether the commands that need it run here.
+fn has(need: &str) -> bool {
+    std::env::var("RML_PAGES").is_ok_and(|given| given.split(',').any(|name| name == need))
+}
+
+/// What the commands print, on both outputs, run by the shell in that folder.
+fn output(folder: &Folder, commands: &str, succeeds: bool) -> Result<String, String> {
+    let mut shell = folder.shell(&format!("exec 2>&1\nset -e\n{commands}"));
+    let output = shell.stdin(std::process::Stdio::null()).output().map_err(|e| format!("no shell: {e}"))?;
+    let printed = timeless(&String::from_utf8_lossy(&output.stdout));
+    let text = if printed.is_empty() || printed.ends_with('\n') { printed } else { printed + "\n" };
+    if output.status.success() == succeeds {
+        return Ok(text);
+    }
+    let how = if succeeds { "fail" } else { "do not fail" };
+    Err(format!("these commands {how}:\n{commands}{text}"))
+}
+
+/// The text with each time that ends a line, as `1.2 s`, as `0.1 s`.
+fn timeless(text: &str) -> String {
+    let is_time = |word: &str| {
+        let digits = |s: &str| s.bytes().all(|b| b.is_ascii_digit());
+        word.split_once('.').is_some_and(|(whole, part)| digits(whole) && digits(part) && part.len() == 1)
+    };
+    let line = |line: &str| match line.strip_suffix(" s").and_then(|rest| rest.rsplit_once(' ')) {
+        Some((before, word)) if is_time(word) => format!("{before} 0.1 s"),
+        _ => line.to_owned(),
+    };
+    text.split('\n').map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// The pictures beside the page that it shows.
+fn pictures(page: &str) -> Vec<&str> {
+    let images = page.split("![").skip(1).filter_map(|rest| rest.split_once("](")?.1.split(')').next());
+    images.filter(|target| !target.contains('/')).collect()
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))
+}
