@@ -5,7 +5,7 @@ use std::io::IsTerminal as _;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use rml::{Diagnostic, EpochSummary, Metrics, Observer, ParameterStats, Progress, Ran, Sources, TrainInfo};
+use rml::{Diagnostic, EpochSummary, Metrics, Observer, Progress, Ran, Sources, TrainInfo};
 
 use crate::output::Output;
 
@@ -144,12 +144,11 @@ impl Observer for Display<'_> {
         text.push_str(&metrics("", &summary.train, "  "));
         text.push_str(&metrics("validation ", &summary.validation, "  "));
         text.push_str(&metrics("test ", &summary.test, "  "));
-        if !summary.parameters.is_empty() {
-            let total = |number: fn(&ParameterStats) -> f64| {
-                summary.parameters.values().map(|stats| number(stats).powi(2)).sum::<f64>().sqrt()
-            };
-            let (norm, update) = (total(|stats| stats.norm), total(|stats| stats.update));
-            let _ = write!(text, "parameters {norm:.4}  update {update:.4}  ");
+        if let Some(norms) = summary.norms() {
+            let _ = write!(text, "parameters {:.4}  update {:.4}  ", norms.parameters, norms.update);
+            if let Some(gradient) = norms.gradient {
+                let _ = write!(text, "gradient {gradient:.4}  ");
+            }
         }
         let _ = write!(text, "{:.1} s", summary.seconds);
         let preparing = (summary.compiled.time + summary.compiled.load_time).as_secs_f64();

@@ -167,22 +167,26 @@ fn a_log_tells_what_parameters_are_like() {
     let folder = folder();
     let train = |flags: &str| folder.rml(&format!("train p.rml --report 2 --allow-nan --stats {flags}"));
     let run = train("--windows 4 --log a --save s");
-    assert!(run.err.contains("parameters 2.0000  update 2.0000"), "{}", run.err);
+    assert!(run.err.contains("parameters 2.0000  update 2.0000  gradient 1.0000"), "{}", run.err);
     run.ok();
     train("--windows 5 --log a --resume s").ok();
     // `k` is N after window N.
     let stats = |log: &str| {
         lines(&folder, log).iter().map(|line| line["parameters"]["moving_0.k"].clone()).collect::<Vec<_>>()
     };
-    let expected = |k: f64, update: f64| json!({"mean": k, "std": 0.0, "norm": k, "update": update});
+    let expected =
+        |k: f64, update: f64| json!({"mean": k, "std": 0.0, "norm": k, "update": update, "gradient": 1.0});
     assert_eq!(stats("a"), [expected(2.0, 2.0), expected(4.0, 2.0), expected(5.0, 1.0)]);
     let table = table(&folder, "a");
-    let columns = ",test.k,moving_0.k.mean,moving_0.k.std,moving_0.k.norm,moving_0.k.update";
+    let columns = ",test.k,parameters.norm,parameters.update,parameters.gradient,\
+                   moving_0.k.mean,moving_0.k.std,moving_0.k.norm,moving_0.k.update,moving_0.k.gradient";
     assert!(table[0].ends_with(columns), "{}", table[0]);
-    assert!(table[3].ends_with(",5.0,0.0,5.0,1.0"), "{}", table[3]);
+    assert!(table[3].ends_with(",5.0,1.0,1.0,5.0,0.0,5.0,1.0,1.0"), "{}", table[3]);
     let events = std::fs::read(folder.path("a/events.out.tfevents.rml")).expect("events");
-    let tag = b"parameters/moving_0.k/update";
-    assert_eq!(events.windows(tag.len()).filter(|bytes| bytes == tag).count(), 3);
+    for tag in ["parameters/moving_0.k/update", "parameters/moving_0.k/gradient", "parameters/gradient"] {
+        let found = events.windows(tag.len()).filter(|bytes| *bytes == tag.as_bytes()).count();
+        assert_eq!(found, 3, "{tag}");
+    }
     // Statistics change nothing.
     train("--windows 5 --save t --log b").ok();
     folder.rml("train p.rml --report 2 --allow-nan --windows 5 --save u").ok();
@@ -201,6 +205,99 @@ fn a_log_tells_what_parameters_are_like() {
     let stats = &line["parameters"]["moving_0.k"];
     assert_eq!((&stats["mean"], &stats["std"]), (&json!(4.0), &json!(1.0)));
     assert_eq!((&stats["norm"], &stats["update"]), (&json!(34.0_f64.sqrt()), &json!(2.0_f64.sqrt())));
+}
+
+/// What updates `w` and `b` learn of each window, at their initial values.
+const HELD: &str = "
+node diff_param(init, bp, do) -> (o)
+  o = init fby o;
+
+node line(x: num [2]) -> (o: num [])
+  w = param([0.5, -1.0]);
+  b = param(0.25);
+  o = sum(w * x) + b;
+
+node error(x: num [2], y: num []) -> (loss: num [])
+  o = line(x);
+  loss = (o - y) * (o - y);
+
+node train(x: num [2], y: num []) -> (loss: num [])
+  o, _ = diff_line(x, true, 2.0 * (o - y));
+  loss = (o - y) * (o - y);
+";
+
+#[test]
+fn norms_of_gradients_are_those_of_rml_grad() {
+    let data = [(json!([1.0, 2.0]), 1.5), (json!([-0.5, 3.0]), -2.0)];
+    let folder = Folder::new()
+        .file("held.rml", HELD)
+        .file("both.json", json!({"x": [data[0].0, data[1].0], "y": [data[0].1, data[1].1]}).to_string());
+    let mut squares = [0.0; 2];
+    for (x, y) in &data {
+        std::fs::write(folder.path("one.json"), json!({"x": [x], "y": [y]}).to_string()).expect("a file");
+        let grad = folder.rml("grad held.rml --node error --inputs one.json --format json").json();
+        for (sum, key) in squares.iter_mut().zip(["line_0.w", "line_0.b"]) {
+            let derivative = &grad["params"][key];
+            let elements = derivative.as_array().cloned().unwrap_or_else(|| vec![derivative.clone()]);
+            *sum += elements.iter().map(|x| x.as_f64().expect("a number").powi(2)).sum::<f64>();
+        }
+    }
+    let expected = squares.map(|sum| (sum / 2.0).sqrt());
+    let train = |engine: &str| {
+        let flags = "--data both.json --test 0 --epochs 1 --stats --message-format json";
+        let line = folder.rml(&format!("train held.rml {flags} --engine {engine}")).json();
+        assert_eq!(line["train"].as_object().map(serde_json::Map::len), Some(1), "{line}");
+        line
+    };
+    let line = train("plan");
+    let near = |found: &Value, expected: f64| {
+        let found = found.as_f64().unwrap_or(f64::NAN);
+        assert!((found - expected).abs() < 1e-6 * expected, "{found} in place of {expected}");
+    };
+    near(&line["parameters"]["line_0.w"]["gradient"], expected[0]);
+    near(&line["parameters"]["line_0.b"]["gradient"], expected[1]);
+    near(&line["norms"]["gradient"], expected[0].hypot(expected[1]));
+    let simulated = train("sim");
+    near(&simulated["norms"]["gradient"], expected[0].hypot(expected[1]));
+}
+
+#[test]
+fn plans_and_the_simulator_agree_on_gradients_in_windows() {
+    let folder = Folder::new();
+    let digits = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
+    let train = |flags: &str| {
+        let data = format!("{digits}/data/digits.npz --test 1790 --batch 3 --epochs 2");
+        folder.rml(&format!("train {digits}/digits.rml --data {data} --message-format json {flags}")).ok()
+    };
+    let lines = |flags: &str| {
+        let parse = |line: &str| serde_json::from_str::<Value>(line).expect("JSON");
+        train(flags).lines().map(parse).filter(|line| line.get("epoch").is_some()).collect::<Vec<_>>()
+    };
+    let (plan, simulated) =
+        (lines("--stats --engine plan --save plan"), lines("--stats --engine sim --save sim"));
+    assert_eq!(plan.len(), 2);
+    for (plan, simulated) in plan.iter().zip(&simulated) {
+        for (key, stats) in simulated["parameters"].as_object().expect("parameters") {
+            let norm = |stats: &Value| stats["gradient"].as_f64().unwrap_or(f64::NAN);
+            let (a, b) = (norm(&plan["parameters"][key]), norm(stats));
+            assert!(a > 0.0 && (a - b).abs() < 1e-5 * b, "{key}: {a} by plan, {b} in the simulator");
+        }
+    }
+    lines("--engine plan --save plan_without");
+    lines("--engine sim --save sim_without");
+    let bytes = |name: &str| std::fs::read(folder.path(name)).expect("a checkpoint");
+    assert!(bytes("plan") == bytes("plan_without") && bytes("sim") == bytes("sim_without"));
+}
+
+#[test]
+fn what_a_program_updates_by_itself_has_no_gradient() {
+    let examples = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
+    let flags = "--epochs 1 --stats --message-format json";
+    let train = format!("train {examples}/batchnorm.rml --data {examples}/data/rings.npz {flags}");
+    let parameters = &Folder::new().rml(&train).json()["parameters"];
+    assert!(parameters["normalised_0.dense_0.kernel"]["gradient"].is_number(), "{parameters}");
+    let moving = &parameters["normalised_0.batch_norm_0.moving"];
+    assert!(moving["update"].is_number() && moving.get("gradient").is_none(), "{moving}");
 }
 
 /// Where `RML_TENSORBOARD` names a Python with TensorBoard, as `cargo xtask logs` sets it.

@@ -6,7 +6,7 @@ use rml_base::Error;
 use rml_ir::pass;
 
 use crate::front::Front;
-use crate::lower::{back, runnable};
+use crate::lower::{back_with_gradients, runnable};
 use crate::options::{Options, root};
 use crate::program::Program;
 use crate::source::Source;
@@ -19,9 +19,9 @@ pub fn compile(source: &Source, options: &Options) -> Result<Program, Error> {
     let _span = tracing::info_span!("compile").entered();
     let front = Front::new(source)?;
     let compiled = front.elaborate(options, root(options)).and_then(|(module, warnings)| {
-        let flat = runnable(back(pass::normalize(&module), options)?, options)?;
-        Ok((flat, warnings))
+        let (flat, gradients) = back_with_gradients(pass::normalize(&module), options)?;
+        Ok((runnable(flat, options)?, gradients, warnings))
     });
-    let (flat, warnings) = front.fail(compiled)?;
-    Ok(Program::new(flat, &front, warnings))
+    let (flat, gradients, warnings) = front.fail(compiled)?;
+    Ok(Program { gradients, ..Program::new(flat, &front, warnings) })
 }

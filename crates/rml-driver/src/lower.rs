@@ -1,5 +1,8 @@
 //! The column of passes behind the front end.
 
+use std::sync::Arc;
+
+use indexmap::IndexMap;
 use rml_base::{Diagnostic, Diagnostics, Error};
 use rml_ir::flat::{Drawn, Flat};
 use rml_ir::normal;
@@ -14,6 +17,19 @@ pub(crate) fn back(module: normal::Module, options: &Options) -> Result<Flat, Di
     let mut flat = pass::inline(&rml_autodiff::differentiate(module)?)?;
     probe::probe(&mut flat, &options.probes)?;
     Ok(flat)
+}
+
+/// As [`back`], with the squared norms of gradients as outputs, and where these stand, by checkpoint key.
+pub(crate) fn back_with_gradients(
+    module: normal::Module,
+    options: &Options,
+) -> Result<(Flat, IndexMap<Arc<str>, usize>), Diagnostics> {
+    if !options.gradients {
+        return Ok((back(module, options)?, IndexMap::new()));
+    }
+    let mut made = pass::inline_with_gradients(&rml_autodiff::differentiate(module)?)?;
+    probe::probe(&mut made.flat, &options.probes)?;
+    Ok(pass::show_norms(made))
 }
 
 /// From the inlined form to what runs.

@@ -24,6 +24,8 @@ pub struct Options {
     pub all_vars: bool,
     /// Inner variables, by instance path (`lstm_0.h`), that become outputs behind those of the node.
     pub probes: Vec<String>,
+    /// Whether the squared norms of the gradients of parameters become outputs behind those of the node.
+    pub gradients: bool,
 }
 
 /// The node that the options choose to run.

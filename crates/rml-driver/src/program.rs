@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use indexmap::IndexMap;
 use rml_base::{Diagnostic, Diagnostics, Sources};
 use rml_ir::flat::{self, Drawn};
 use rml_ir::{InputInfo, OutputInfo, Precision};
@@ -17,6 +18,8 @@ pub struct Program {
     pub(crate) inputs: Arc<[InputInfo]>,
     pub(crate) outputs: Arc<[OutputInfo]>,
     pub(crate) warnings: Diagnostics,
+    /// By checkpoint key, the places of the squared norms of gradients among the outputs.
+    pub(crate) gradients: IndexMap<Arc<str>, usize>,
 }
 
 impl Program {
@@ -40,6 +43,7 @@ impl Program {
             outputs: outputs.collect(),
             sources: Arc::clone(&front.sources),
             warnings,
+            gradients: IndexMap::new(),
             flat: Arc::new(flat),
         }
     }
@@ -57,6 +61,12 @@ impl Program {
     /// Outputs, in order.
     pub fn outputs(&self) -> &[OutputInfo] {
         &self.outputs
+    }
+
+    /// By checkpoint key, which outputs are the squared norms of the gradients of parameters, if
+    /// [`Options::gradients`](crate::Options::gradients) asked for them. A parameter that no adjoint trains has none.
+    pub fn gradients(&self) -> &IndexMap<Arc<str>, usize> {
+        &self.gradients
     }
 
     /// How `num` is computed.

@@ -16,7 +16,10 @@ pub fn keep_inputs(program: &Program, keep: impl Fn(&str) -> bool) -> Program {
     let (flat, kept) = pass::drop_inputs(Drawn::clone(&program.flat), &dropped);
     let inputs = program.inputs.iter().zip(&dropped).filter(|(_, d)| !**d).map(|(i, _)| i.clone());
     let outputs = program.outputs.iter().zip(&kept).filter(|(_, k)| **k).map(|(o, _)| o.clone());
+    let place = |at: usize| kept[at].then(|| kept[..at].iter().filter(|k| **k).count());
+    let gradients = program.gradients.iter().filter_map(|(key, at)| Some((Arc::clone(key), place(*at)?)));
     Program {
+        gradients: gradients.collect(),
         inputs: inputs.collect(),
         outputs: outputs.collect(),
         sources: Arc::clone(&program.sources),

@@ -37,7 +37,9 @@ pub use session::{Outputs, Session};
 pub use settings::Settings;
 pub use stepper::{Element, InputPort, OutputPort, Stepper};
 pub use trace::{Cell, RunOptions, Trace, run};
-pub use train::observer::{EpochSummary, Observer, ParameterStats, Progress, Ran, TrainInfo, TrainReport};
+pub use train::observer::{
+    EpochSummary, Norms, Observer, ParameterStats, Progress, Ran, TrainInfo, TrainReport,
+};
 pub use train::options::{Criterion, Direction, Evaluate, Length, TestSplit, TrainOptions, Validate};
 pub use train::plot::learning_curves;
 pub use train::stream::{StreamEnd, TrainStream};

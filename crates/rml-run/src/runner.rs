@@ -14,7 +14,7 @@ use rml_driver::{
 };
 use rml_engine::{Feeding, Outputs, Row, Status, Use};
 use rml_ir::typed::StaticValue;
-use rml_ir::{DType, Value};
+use rml_ir::{DType, OutputInfo, Value};
 
 use crate::checkpoint::{Checkpoint, Policy};
 use crate::engines::Engine;
@@ -243,8 +243,17 @@ pub type Metrics = IndexMap<String, f64>;
 
 /// The names of a program's metrics.
 pub(crate) fn metric_names(program: &Program) -> Vec<String> {
-    let scalars = program.outputs().iter().filter(|o| o.ty.shape.is_scalar() && o.ty.dtype != DType::Bool);
-    scalars.map(|o| o.name.to_string()).collect()
+    metrics(program).into_iter().flatten().map(|name| name.to_string()).collect()
+}
+
+/// By output, the name of the metric that it is, if it is one.
+fn metrics(program: &Program) -> Vec<Option<Arc<str>>> {
+    let is_metric = |(at, o): (usize, &OutputInfo)| {
+        let is_number = o.ty.shape.is_scalar() && o.ty.dtype != DType::Bool;
+        let is_gradient = program.gradients().values().any(|place| *place == at);
+        (is_number && !is_gradient).then(|| Arc::clone(&o.name))
+    };
+    program.outputs().iter().enumerate().map(is_metric).collect()
 }
 
 /// Metrics as a JSON object.
@@ -261,6 +270,8 @@ pub(crate) fn json_number(x: f64) -> serde_json::Value {
 #[derive(Clone, Debug)]
 pub(crate) struct Averages {
     names: Vec<Option<Arc<str>>>,
+    /// By checkpoint key, the outputs that are squared norms of gradients.
+    gradients: IndexMap<Arc<str>, usize>,
     sums: Vec<f64>,
     weights: Vec<u64>,
 }
@@ -268,12 +279,9 @@ pub(crate) struct Averages {
 impl Averages {
     /// Of a program's scalar outputs that are numbers or integers.
     pub(crate) fn new(program: &Program) -> Self {
-        let names: Vec<Option<Arc<str>>> = program
-            .outputs()
-            .iter()
-            .map(|o| (o.ty.shape.is_scalar() && o.ty.dtype != DType::Bool).then(|| Arc::clone(&o.name)))
-            .collect();
-        Self { sums: vec![0.0; names.len()], weights: vec![0; names.len()], names }
+        let names = metrics(program);
+        let gradients = program.gradients().clone();
+        Self { gradients, sums: vec![0.0; names.len()], weights: vec![0; names.len()], names }
     }
 
     /// Adds outputs, each of which stands for that many windows.
@@ -281,15 +289,24 @@ impl Averages {
     /// # Errors
     /// If they cannot be copied from their device.
     pub(crate) fn add(&mut self, all: &[Outputs], windows: usize) -> Result<(), Diagnostic> {
-        for i in (0..self.names.len()).filter(|&i| self.names[i].is_some()) {
+        let metrics = (0..self.names.len()).filter(|&i| self.names[i].is_some());
+        // An update is one, however many windows it learns from.
+        let gradients = self.gradients.values().map(|&i| (i, 1));
+        for (i, weight) in metrics.map(|i| (i, windows)).chain(gradients).collect::<Vec<_>>() {
             for outputs in all {
                 outputs.for_each_value(i, |_, v| {
-                    self.sums[i] += number(v) * windows as f64;
-                    self.weights[i] += windows as u64;
+                    self.sums[i] += number(v) * weight as f64;
+                    self.weights[i] += weight as u64;
                 })?;
             }
         }
         Ok(())
+    }
+
+    /// The norms of the gradients since it was made, by checkpoint key: the root of the mean of their squares over the updates.
+    pub(crate) fn gradients(&self) -> IndexMap<String, f64> {
+        let came = self.gradients.iter().filter(|(_, i)| self.weights[**i] > 0);
+        came.map(|(key, i)| (key.to_string(), (self.sums[*i] / self.weights[*i] as f64).sqrt())).collect()
     }
 
     /// Adds a row of outputs.

@@ -44,7 +44,7 @@ pub use rml_ir::{DType, Data, InputInfo, OutputInfo, Precision, Shape, Tensor, T
 pub use rml_run::{
     Best, CExport, CMath, CProgram, Cell, CheckOptions, Checked, Checkpoint, Criterion, Direction, Element,
     Ending, Engine, EpochSummary, Evaluate, ExportedModel, GradCheck, GradOptions, Gradients, Imported,
-    InferOptions, InferReport, InputPort, Length, Metrics, ModelFormat, Observer, OutputPort, Outputs,
+    InferOptions, InferReport, InputPort, Length, Metrics, ModelFormat, Norms, Observer, OutputPort, Outputs,
     ParameterStats, Parameters, PlanShape, Position, ProfileReport, Progress, Ran, RunOptions, RunOutcome,
     RunState, Session, Settings, Split, Spread, Stepper, Stream, StreamEnd, SweepObserver, SweepOptions,
     SweepReport, SweepRow, TestSplit, Trace, TrainInfo, TrainOptions, TrainReport, TrainStream, Until,

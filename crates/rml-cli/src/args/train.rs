@@ -79,7 +79,7 @@ pub(crate) struct Train {
     /// Log each epoch or report in that folder, as metrics.jsonl, metrics.csv and events for TensorBoard; a resumed run goes on in it
     #[arg(long, value_name = "DIR")]
     pub(crate) log: Option<PathBuf>,
-    /// Tell of each epoch or report the mean, the deviation and the norm of each parameter, and the norm of what was added to it; in the log and in JSON lines
+    /// Tell of each epoch or report the mean, the deviation and the norm of each parameter, and the norms of its gradient and of what was added to it; in the log and in JSON lines
     #[arg(long)]
     pub(crate) stats: bool,
     /// Draw the learning curves of this run there, however it ends: a name with .svg at its end

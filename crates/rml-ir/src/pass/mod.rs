@@ -24,14 +24,16 @@ mod lower;
 mod normalize;
 mod settle;
 mod show_ends;
+mod show_norms;
 
 pub use cone::cone;
 pub use draw::{ask_for_draws, draw};
 pub use drop_inputs::drop_inputs;
 pub use fold::{fold, fold_initial_values};
 pub use forget::{forget_inputs, forget_values};
-pub use inline::{Held, inline, inline_held, inline_open};
+pub use inline::{WithGradients, inline, inline_held, inline_open, inline_with_gradients};
 pub use lower::{Keep, Step, lower, lower_drawn, lower_with};
 pub use normalize::normalize;
 pub use settle::settle;
 pub use show_ends::show_ends;
+pub use show_norms::show_norms;

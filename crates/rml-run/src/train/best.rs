@@ -147,13 +147,15 @@ fn missing(options: &TrainOptions, names: &Names) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use indexmap::IndexMap;
+
     use super::super::options::Criterion;
     use super::*;
 
     fn summary(epoch: u64, loss: f64) -> EpochSummary {
         let train = [("loss".to_owned(), 0.0)].into_iter().collect();
         let test = [("loss".to_owned(), loss)].into_iter().collect();
-        EpochSummary { test, ..EpochSummary::new(epoch, train) }
+        EpochSummary { test, ..EpochSummary::new(epoch, train, IndexMap::new()) }
     }
 
     fn names() -> Names {

@@ -46,7 +46,7 @@ impl<'a> Free<'a> {
         options: &'a TrainOptions,
         observer: &mut dyn Observer,
     ) -> Result<Self, Error> {
-        let common = Common::new(source, None, options)?;
+        let common = Common::new(source, None, options, options.stats)?;
         let program = &common.program;
         let mut rollout = Rollout::open(program, &options.engine, length.look_ahead)?;
         let mut evaluation = Evaluation::new(source, length, options, &common.compile)?;
@@ -198,7 +198,8 @@ impl<'a> Free<'a> {
     fn summary(&self, epoch: u64, begin: Instant) -> EpochSummary {
         let ran = Ran { windows: self.done.windows, cycles: self.done.cycles };
         let seconds = begin.elapsed().as_secs_f64();
-        EpochSummary { ran: Some(ran), seconds, ..EpochSummary::new(epoch, self.averages.metrics()) }
+        let summary = EpochSummary::new(epoch, self.averages.metrics(), self.averages.gradients());
+        EpochSummary { ran: Some(ran), seconds, ..summary }
     }
 
     /// Completes the position for a checkpoint.
@@ -253,7 +254,8 @@ impl Evaluation {
         };
         let evaluates = |e: Error| e.note(format!("node {node} is run after each report to evaluate"));
         let (set, defaults) = (Default::default(), compile.set.clone());
-        let compile = Options { node: Some(node.to_owned()), set, defaults, ..compile.clone() };
+        let node_of = Some(node.to_owned());
+        let compile = Options { node: node_of, set, defaults, gradients: false, ..compile.clone() };
         let mut family = Family::new(source, compile, options.engine.clone())?;
         let program = family.program(1).map_err(evaluates)?.clone();
         family.refuse_rejected(1).map_err(evaluates)?;

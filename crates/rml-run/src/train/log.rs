@@ -201,6 +201,9 @@ const PARTS: [(&str, &str); 3] = [("train", ""), ("validation", "validation."), 
 /// The part of a line that holds the statistics of parameters.
 const PARAMETERS: &str = "parameters";
 
+/// The part of a line that holds the norms of all parameters together.
+const NORMS: &str = "norms";
+
 fn columns(names: &Names, has_reports: bool) -> Vec<Column> {
     let first: &[&str] = if has_reports {
         &["report", "windows", "cycles", "seconds", "time"]
@@ -216,13 +219,18 @@ fn columns(names: &Names, has_reports: bool) -> Vec<Column> {
         };
         names.iter().map(column)
     });
+    let norms: &[&str] = if names.parameters.is_empty() { &[] } else { &["norm", "update", "gradient"] };
+    let norms = norms.iter().map(|name| Column {
+        name: format!("{PARAMETERS}.{name}"),
+        path: vec![NORMS.to_owned(), (*name).to_owned()],
+    });
     let stats = names.parameters.iter().flat_map(|key| {
-        ["mean", "std", "norm", "update"].map(|name| Column {
+        ["mean", "std", "norm", "update", "gradient"].map(|name| Column {
             name: format!("{key}.{name}"),
             path: vec![PARAMETERS.to_owned(), key.clone(), name.to_owned()],
         })
     });
-    first.chain(metrics).chain(stats).collect()
+    first.chain(metrics).chain(norms).chain(stats).collect()
 }
 
 /// The metrics of a line, under the names that they have in the table.
@@ -251,7 +259,9 @@ fn event(row: &Row) -> Vec<u8> {
         let stats = stats.as_object().into_iter().flatten();
         stats.filter_map(move |(name, x)| Some((format!("{PARAMETERS}/{key}/{name}"), float(x)?)))
     });
-    events::scalars(time(row), number(row).unwrap_or_default(), metrics.chain(stats))
+    let norms = row.get(NORMS).and_then(Value::as_object).into_iter().flatten();
+    let norms = norms.filter_map(|(name, x)| Some((format!("{PARAMETERS}/{name}"), float(x)?)));
+    events::scalars(time(row), number(row).unwrap_or_default(), metrics.chain(norms).chain(stats))
 }
 
 /// Seconds since 1970.

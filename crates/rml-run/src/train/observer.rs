@@ -98,6 +98,28 @@ pub struct EpochSummary {
     pub compiled: Compiled,
     /// What the parameters are like, if that is asked for, by checkpoint key.
     pub parameters: IndexMap<String, ParameterStats>,
+    /// The norms of the gradients that updated parameters, if that is asked for, by checkpoint key: the root of the mean of the squared
+    /// norms over the updates. A parameter has none if no adjoint trains it, or if nothing updated it.
+    pub gradients: IndexMap<String, f64>,
+}
+
+/// The norms of all parameters together, and of what changed them.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Norms {
+    /// Of the parameters themselves.
+    pub parameters: f64,
+    /// Of what was added to them since the epoch or report before.
+    pub update: f64,
+    /// Of their gradients, if any parameter has one.
+    pub gradient: Option<f64>,
+}
+
+impl Norms {
+    /// The names of its numbers in logs, and the numbers.
+    pub fn numbers(&self) -> impl Iterator<Item = (&'static str, f64)> {
+        let gradient = self.gradient.map(|x| ("gradient", x));
+        [("norm", self.parameters), ("update", self.update)].into_iter().chain(gradient)
+    }
 }
 
 /// What a parameter is like at the end of an epoch or report.
@@ -121,6 +143,17 @@ impl ParameterStats {
 }
 
 impl EpochSummary {
+    /// The norms of all parameters together, if [`parameters`](Self::parameters) are asked for.
+    pub fn norms(&self) -> Option<Norms> {
+        let root = |squares: &mut dyn Iterator<Item = f64>| squares.map(|x| x * x).sum::<f64>().sqrt();
+        let of = |number: fn(&ParameterStats) -> f64| root(&mut self.parameters.values().map(number));
+        (!self.parameters.is_empty()).then(|| Norms {
+            parameters: of(|stats| stats.norm),
+            update: of(|stats| stats.update),
+            gradient: (!self.gradients.is_empty()).then(|| root(&mut self.gradients.values().copied())),
+        })
+    }
+
     /// A JSON object of it, in one line.
     pub fn json_line(&self) -> String {
         Value::Object(self.json()).to_string()
@@ -151,11 +184,17 @@ impl EpochSummary {
             line.insert("validation".to_owned(), json_metrics(&self.validation).into());
         }
         if !self.parameters.is_empty() {
-            let object = |stats: &ParameterStats| -> Map<String, Value> {
-                stats.numbers().map(|(name, x)| (name.to_owned(), json_number(x))).into_iter().collect()
+            let entry = |(name, x): (&'static str, f64)| (name.to_owned(), json_number(x));
+            let object = |key: &String, stats: &ParameterStats| -> Value {
+                let gradient = self.gradients.get(key).map(|x| ("gradient", *x));
+                Value::Object(stats.numbers().into_iter().chain(gradient).map(entry).collect())
             };
-            let parameters = self.parameters.iter().map(|(key, stats)| (key.clone(), object(stats).into()));
+            let parameters = self.parameters.iter().map(|(key, stats)| (key.clone(), object(key, stats)));
             line.insert("parameters".to_owned(), Value::Object(parameters.collect()));
+        }
+        if let Some(norms) = self.norms() {
+            let entry = |(name, x): (&'static str, f64)| (name.to_owned(), json_number(x));
+            line.insert("norms".to_owned(), Value::Object(norms.numbers().map(entry).collect()));
         }
         if let Some(best) = &self.best {
             let value = json_number(best.value());
@@ -166,10 +205,19 @@ impl EpochSummary {
     }
 
     /// One that was trained, and not evaluated yet.
-    pub(super) fn new(epoch: u64, train: Metrics) -> Self {
-        let (test, validation) = (Metrics::new(), Metrics::new());
-        let (compiled, parameters) = (Compiled::default(), IndexMap::new());
-        Self { epoch, ran: None, train, test, validation, best: None, seconds: 0.0, compiled, parameters }
+    pub(super) fn new(epoch: u64, train: Metrics, gradients: IndexMap<String, f64>) -> Self {
+        Self {
+            epoch,
+            ran: None,
+            train,
+            test: Metrics::new(),
+            validation: Metrics::new(),
+            best: None,
+            seconds: 0.0,
+            compiled: Compiled::default(),
+            parameters: IndexMap::new(),
+            gradients,
+        }
     }
 }
 

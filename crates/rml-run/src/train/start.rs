@@ -42,11 +42,13 @@ pub(super) struct Common {
 }
 
 impl Common {
-    /// Reads the checkpoint to go on from, and compiles. Without data, as many windows are stacked as are asked for.
+    /// Reads the checkpoint to go on from, and compiles. Without data, as many windows are stacked as are asked for. With `gradients`,
+    /// their norms are outputs.
     pub(super) fn new(
         source: &Source,
         data: Option<&Columns>,
         options: &TrainOptions,
+        gradients: bool,
     ) -> Result<Self, Error> {
         records::check(options, source)?;
         let engine = &options.engine;
@@ -58,7 +60,7 @@ impl Common {
         let stacks = interfaces(source)?.get(&node).is_some_and(|i| i.has_batch);
         let stacked = asked.or(before.map(|p| p.batch).filter(|_| stacks));
         let batch = batch_size(source, &node, stacked)?;
-        let compile = Options { node: Some(node), set, precision, seed, ..Options::default() };
+        let compile = Options { node: Some(node), set, precision, seed, gradients, ..Options::default() };
         let mut family = Family::new(source, compile.clone(), options.engine.clone())?;
         let size = data.map_or(stacked.unwrap_or(1), |data| family.size(batch, data));
         let program = family.program(size)?.clone();
@@ -108,7 +110,7 @@ pub(super) fn start(
     options: &TrainOptions,
     observer: &mut dyn Observer,
 ) -> Result<Start, Error> {
-    let common = Common::new(source, Some(data), options)?;
+    let common = Common::new(source, Some(data), options, options.stats)?;
     let (engine, program) = (&options.engine, &common.program);
     let windows = engine.time(Phase::Data, || bind(data, program, options.allow_nan))?;
     let test = test_node(source, data, options, &common.compile, common.size)?;
@@ -179,8 +181,13 @@ fn test_node(
         Evaluate::Usual | Evaluate::Nothing => return Ok(None),
     };
     let set = std::mem::take(&mut compile.clone().set);
-    let options_of =
-        Options { node: Some(node.to_owned()), set: Default::default(), defaults: set, ..compile.clone() };
+    let options_of = Options {
+        node: Some(node.to_owned()),
+        set: Default::default(),
+        defaults: set,
+        gradients: false,
+        ..compile.clone()
+    };
     let mut family = Family::new(source, options_of, options.engine.clone())?;
     let size = family.size(size, data);
     let program = family.program(size)?.clone();

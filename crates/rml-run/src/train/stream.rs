@@ -82,7 +82,8 @@ impl<'a> TrainStream<'a> {
         options: &'a TrainOptions,
         observer: &mut dyn Observer,
     ) -> Result<Self, Error> {
-        let mut common = Common::new(source, None, options)?;
+        // Without norms of gradients: answers would wait for them.
+        let mut common = Common::new(source, None, options, false)?;
         let program = common.program.clone();
         ask_for_answers(&program)?;
         let parameters = watched(options, &program);
@@ -257,7 +258,8 @@ impl<'a> TrainStream<'a> {
     fn summary(&self) -> EpochSummary {
         let ran = Ran { windows: self.at.cycles, cycles: self.at.cycles };
         let seconds = self.reported.elapsed().as_secs_f64();
-        let summary = EpochSummary::new(self.position.epoch + 1, self.at.averages.metrics());
+        let averages = &self.at.averages;
+        let summary = EpochSummary::new(self.position.epoch + 1, averages.metrics(), averages.gradients());
         EpochSummary { ran: Some(ran), seconds, ..summary }
     }
 

@@ -92,7 +92,7 @@ impl<'a> Training<'a> {
             position.epoch += 1;
             position.done = 0;
             position.sums.clear();
-            let mut summary = EpochSummary::new(position.epoch, averages.metrics());
+            let mut summary = EpochSummary::new(position.epoch, averages.metrics(), averages.gradients());
             averages = Averages::new(runner.session().program());
             if let Some(test) = test {
                 (summary.test, summary.validation) = test.evaluate(&runner, size)?;

@@ -56,26 +56,39 @@ pub fn inline_open(module: &Differentiated, open: &dyn Fn(&str) -> bool) -> Resu
     Ok(inlined(module, false, open)?.flat)
 }
 
-/// A flat program whose parameters are never updated.
+/// A flat program, and where the gradients of its parameters are in it.
 #[derive(Clone, Debug)]
-pub struct Held {
+pub struct WithGradients {
     /// The program.
     pub flat: Flat,
-    /// By checkpoint key, the gradient of each parameter that has one: present in the cycles where one comes. The parameter's
-    /// gradient over a trace is the sum of those.
+    /// By checkpoint key, the gradient of each parameter that differentiation made trainable: what its optimiser is given, or would be,
+    /// present in the cycles where it is.
     pub gradients: IndexMap<Arc<str>, Var>,
 }
 
-/// As [`inline`], but parameters with an optimiser are held: they keep their value, whatever the optimiser, and the gradient
-/// that it would be given is kept beside the program.
+/// As [`inline`], with the gradients that optimisers are given. A call of an optimiser in the source has none: what such a call is given
+/// may be something else.
+///
+/// # Errors
+/// As [`inline`].
+pub fn inline_with_gradients(module: &Differentiated) -> Result<WithGradients, Diagnostics> {
+    inlined(module, false, &|_| false)
+}
+
+/// As [`inline`], but parameters with an optimiser are held: they keep their value, whatever the optimiser. A parameter's gradient over a
+/// trace is the sum of those that its optimiser would be given.
 ///
 /// # Errors
 /// If the program is too large when inlined, or the initial value of a parameter changes from cycle to cycle.
-pub fn inline_held(module: &Differentiated) -> Result<Held, Diagnostics> {
+pub fn inline_held(module: &Differentiated) -> Result<WithGradients, Diagnostics> {
     inlined(module, true, &|_| false)
 }
 
-fn inlined(module: &Differentiated, hold: bool, open: &dyn Fn(&str) -> bool) -> Result<Held, Diagnostics> {
+fn inlined(
+    module: &Differentiated,
+    hold: bool,
+    open: &dyn Fn(&str) -> bool,
+) -> Result<WithGradients, Diagnostics> {
     let _span = tracing::debug_span!("inline", nodes = module.nodes.len()).entered();
     size::check(module, hold)?;
     let mut inliner = Inliner::of(module, hold, IndexSet::new());
@@ -91,9 +104,9 @@ fn inlined(module: &Differentiated, hold: bool, open: &dyn Fn(&str) -> bool) -> 
     if changing.has_errors() {
         return Err(changing);
     }
-    let held = inliner.finish()?;
-    checked("inline", || crate::flat::verify(&held.flat));
-    Ok(held)
+    let made = inliner.finish()?;
+    checked("inline", || crate::flat::verify(&made.flat));
+    Ok(made)
 }
 
 struct Inliner<'m> {
@@ -113,7 +126,7 @@ struct Inliner<'m> {
     starts: Vec<Start>,
     /// Whether parameters are held.
     hold: bool,
-    /// The gradients of the parameters that are held, so far.
+    /// The gradients of the parameters so far, by the equations that hold these.
     gradients: IndexMap<Eq, Var>,
     /// Equations `x = init when first`, which need not sample where `init` is constant.
     samples: Vec<Eq>,

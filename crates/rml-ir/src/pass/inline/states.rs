@@ -9,7 +9,7 @@ use rml_base::{Diagnostic, Diagnostics, Span};
 
 use super::super::constant;
 use super::paths::InstancePath;
-use super::{Held, Inliner};
+use super::{Inliner, WithGradients};
 use crate::flat::{Equation, Flat, Rhs, State, Var};
 use crate::normal::{Eq, NodeId};
 use crate::op::Op;
@@ -26,6 +26,8 @@ pub(super) struct Update {
     pub(super) output: Var,
     /// When there is a gradient.
     pub(super) bp: Var,
+    /// What the optimiser is given as the gradient.
+    pub(super) gradient: Var,
     /// Its name.
     pub(super) path: InstancePath,
     /// The optimiser.
@@ -48,7 +50,7 @@ impl Inliner<'_> {
     }
 
     /// Names the states and returns the flat form.
-    pub(super) fn finish(mut self) -> Result<Held, Diagnostics> {
+    pub(super) fn finish(mut self) -> Result<WithGradients, Diagnostics> {
         let defs = definitions(&self.flat);
         self.sample_constants(&defs);
         self.parameters(&defs)?;
@@ -60,7 +62,7 @@ impl Inliner<'_> {
             }
             self.flat.states.insert(key, State { equation: eq, parameter: named.parameter });
         }
-        Ok(Held { flat: self.flat, gradients })
+        Ok(WithGradients { flat: self.flat, gradients })
     }
 
     /// Lets samples of constant expressions compute the expression anew, on the slow clock: then the state
@@ -90,8 +92,13 @@ impl Inliner<'_> {
         let mut found = Diagnostics::new();
         for update in std::mem::take(&mut self.updates) {
             let holder = origin(&self.flat, defs, update.output);
-            match holder.and_then(|eq| self.states.get_mut(&eq)) {
-                Some(named) => *named = Named { path: update.path, parameter: true },
+            match holder.and_then(|eq| Some((eq, self.states.get_mut(&eq)?))) {
+                Some((eq, named)) => {
+                    *named = Named { path: update.path, parameter: true };
+                    if !update.is_called {
+                        self.gradients.insert(eq, update.gradient);
+                    }
+                }
                 None if update.is_called => {}
                 None => found.push(self.no_parameter(&update)),
             }

@@ -62,6 +62,7 @@ impl Inliner<'_> {
         self.updates.push(Update {
             output,
             bp: update.bp,
+            gradient: args[2],
             path: update.parameter,
             optimiser: update.optimiser,
             is_called: update.is_called,
