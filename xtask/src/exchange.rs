@@ -1,6 +1,6 @@
 //! `cargo xtask exchange`: exported models run by JAX and ONNX Runtime.
 
-use crate::python::Environment;
+use crate::python::{self, Environment};
 use crate::workspace::{cargo, step};
 
 /// JAX and ONNX Runtime.
@@ -16,5 +16,6 @@ pub(crate) fn exchange() -> Result<(), String> {
     let _lock = LIBRARIES.lock()?;
     let python = LIBRARIES.interpreter()?;
     let mut tests = cargo(&["test", "--package", "rml-onnx", "--quiet"]);
-    step("models in JAX and ONNX Runtime", tests.env("RML_EXCHANGE", python))
+    step("models in JAX and ONNX Runtime", tests.env("RML_EXCHANGE", &python))?;
+    python::pages(&python, "onnx")
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::python::{Environment, check_python};
+use crate::python::{self, Environment, check_python};
 use crate::weights;
 use crate::workspace::{cargo, root, step};
 
@@ -49,7 +49,8 @@ pub(crate) fn package() -> Result<(), String> {
     if let Some(torch) = weights::libraries()? {
         tests.env("RML_TORCH", torch);
     }
-    step("python: tests", tests.env("RML_COMMAND", root().join("target/release/rml")))
+    step("python: tests", tests.env("RML_COMMAND", root().join("target/release/rml")))?;
+    python::pages(&python, "python")
 }
 
 /// An interpreter that is called in a folder, and finds the programs of its environment.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::setup;
-use crate::workspace::{root, step};
+use crate::workspace::{cargo, root, step};
 
 /// Libraries for Python.
 pub(crate) struct Environment {
@@ -69,6 +69,15 @@ impl Environment {
         std::fs::write(&stamp, wanted).map_err(|e| format!("cannot write {}: {e}", stamp.display()))?;
         Ok(python)
     }
+}
+
+/// Runs the commands of the pages that need a Python like that one.
+pub(crate) fn pages(python: &Path, need: &str) -> Result<(), String> {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let folders = python.parent().map(PathBuf::from).into_iter().chain(std::env::split_paths(&folders));
+    let path = std::env::join_paths(folders).map_err(|e| format!("the path of programs: {e}"))?;
+    let mut tests = cargo(&["test", "--package", "rml-cli", "--test", "pages", "--quiet"]);
+    step(&format!("pages that need {need}"), tests.env("RML_PAGES", need).env("PATH", path))
 }
 
 const NEEDED: &str =

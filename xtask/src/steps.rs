@@ -73,12 +73,22 @@ fn suite() -> Result<(), String> {
         ("vectors on backends", &["--package", "rml-testkit", "--test", "backends"]),
         (
             "examples on backends",
-            &["--release", "--package", "rml-cli", "--features", "xla,torch", "--test", "agreement"],
+            &[
+                "--release",
+                "--package",
+                "rml-cli",
+                "--features",
+                "xla,torch",
+                "--test",
+                "agreement",
+                "--test",
+                "pages",
+            ],
         ),
     ];
     for (name, args) in tests {
         let mut command = cargo(&["test", "--quiet"]);
-        command.args(args).env("RML_TEST_BACKENDS", "cpu,xla,torch");
+        command.args(args).env("RML_TEST_BACKENDS", "cpu,xla,torch").env("RML_PAGES", "xla");
         step(name, command.env(setup::VARIABLE, setup::cache_folder()?))?;
     }
     Ok(())

@@ -6,8 +6,10 @@
 //! | `LANGUAGE NAME` | a file of that name, in the folder of the page |
 //! | `sh` | commands, which run there, one block after the other; `examples` and `tests` are those of the repository |
 //! | `sh fails` | the same, and the last command must fail |
-//! | `sh NEED` | the same, where `RML_PAGES` names that need: `xla`, `python` |
+//! | `sh NEED` | the same, where `RML_PAGES` names that need: `onnx`, `python`, `xla` |
 //! | `text` behind commands | what they print; times such as `1.2 s` count as `0.1 s` |
+//!
+//! Each page has a folder of its own, but those of the tutorial share one, and run in the order of their names.
 //!
 //! A picture in a page is the file of that name that its commands write. `RML_BLESS=1` writes outputs and pictures anew, and an argument
 //! chooses pages by a part of their name.
@@ -24,56 +26,70 @@ use std::process::ExitCode;
 use libtest_mimic::{Arguments, Failed, Trial};
 use support::Folder;
 
-/// The least number of outputs that all pages show together.
-const OUTPUTS: usize = 8;
+/// What commands may need that is not everywhere; `cargo xtask test` provides it.
+const NEEDS: [&str; 3] = ["onnx", "python", "xla"];
 
-/// A page as its commands make it.
-struct Remade {
-    text: String,
-    outputs: usize,
-    folder: Folder,
-}
+/// The least number of outputs that all pages show together.
+const OUTPUTS: usize = 40;
+
+/// Pages that run in one folder, one after the other.
+type Chapter = Vec<PathBuf>;
 
 fn main() -> ExitCode {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
-    let mut pages = vec![docs.join("walkthrough.md"), docs.join("relations.md")];
-    for folder in ["tutorial", "cookbook"] {
-        let entries = std::fs::read_dir(docs.join(folder)).into_iter().flatten().flatten();
-        pages.extend(
-            entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|e| e == "md")),
-        );
-    }
-    pages.retain(|path| path.exists());
-    pages.sort();
-    let trial = |path: &PathBuf| {
-        let (name, path) = (path.strip_prefix(&docs).unwrap_or(path).display().to_string(), path.clone());
+    let mut chapters: Vec<Chapter> =
+        vec![vec![docs.join("walkthrough.md")], pages_in(&docs.join("tutorial"))];
+    chapters.extend(pages_in(&docs.join("cookbook")).into_iter().map(|page| vec![page]));
+    let trial = |chapter: &Chapter| {
+        let name = chapter[0].strip_prefix(&docs).unwrap_or(&chapter[0]).display().to_string();
+        let chapter = chapter.clone();
         // the commands are those of a Unix shell
-        Trial::test(name, move || check(&path).map_err(Failed::from)).with_ignored_flag(cfg!(not(unix)))
+        Trial::test(name, move || check(&chapter).map_err(Failed::from)).with_ignored_flag(cfg!(not(unix)))
     };
-    let mut trials: Vec<Trial> = pages.iter().map(trial).collect();
+    let mut trials: Vec<Trial> = chapters.iter().map(trial).collect();
     trials.push(Trial::test("outputs are found", move || {
-        let shown = pages.iter().map(|path| read(path).map(|text| text.matches("```text\n").count()));
+        let shown = chapters.iter().flatten();
+        let shown = shown.map(|path| read(path).map(|text| text.matches("```text\n").count()));
         let shown: usize = shown.sum::<Result<usize, String>>()?;
         if shown >= OUTPUTS { Ok(()) } else { Err(format!("only {shown} outputs").into()) }
     }));
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 
-/// Compares a page, or writes it.
-fn check(path: &Path) -> Result<(), String> {
+/// The pages of a folder, by name.
+fn pages_in(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut pages: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    pages.retain(|path| path.extension().is_some_and(|e| e == "md"));
+    pages.sort();
+    pages
+}
+
+/// Compares the pages of a chapter, or writes them.
+fn check(chapter: &Chapter) -> Result<(), String> {
+    let folder = Folder::new();
+    for linked in ["examples", "tests"] {
+        let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(linked);
+        symlink(target, folder.path(linked)).map_err(|e| e.to_string())?;
+    }
+    chapter
+        .iter()
+        .try_for_each(|path| check_page(path, &folder).map_err(|e| format!("{}: {e}", path.display())))
+}
+
+fn check_page(path: &Path, folder: &Folder) -> Result<(), String> {
     let page = read(path)?;
-    let remade = remade(&page)?;
+    let remade = remade(&page, folder)?;
     let pictures = pictures(&page);
     if std::env::var_os("RML_BLESS").is_some() {
-        std::fs::write(path, &remade.text).map_err(|e| e.to_string())?;
+        std::fs::write(path, &remade).map_err(|e| e.to_string())?;
         for picture in pictures {
-            std::fs::write(path.with_file_name(picture), remade.folder.read(picture))
-                .map_err(|e| e.to_string())?;
+            std::fs::write(path.with_file_name(picture), folder.read(picture)).map_err(|e| e.to_string())?;
         }
         return Ok(());
     }
     for picture in pictures {
-        let made = std::fs::read_to_string(remade.folder.path(picture));
+        let made = std::fs::read_to_string(folder.path(picture));
         let made = made.map_err(|e| format!("no command of the page writes {picture}: {e}"))?;
         if read(&path.with_file_name(picture))? != made {
             return Err(format!(
@@ -81,48 +97,38 @@ fn check(path: &Path) -> Result<(), String> {
             ));
         }
     }
-    let differing = (1..).zip(page.lines().zip(remade.text.lines())).find(|(_, (a, b))| a != b);
-    match differing {
+    match (1..).zip(page.lines().zip(remade.lines())).find(|(_, (a, b))| a != b) {
         Some((line, (shown, printed))) => Err(format!(
             "line {line} shows\n    {shown}\nand the commands print\n    {printed}\nRML_BLESS=1 writes what they print"
         )),
-        None if page != remade.text => Err("the page ends otherwise than the commands do".to_owned()),
+        None if page != remade => Err("the page ends otherwise than the commands do".to_owned()),
         None => Ok(()),
     }
 }
 
 /// The page with the outputs that its commands have now.
-fn remade(page: &str) -> Result<Remade, String> {
-    let mut made = Remade { text: String::new(), outputs: 0, folder: Folder::new() };
-    for linked in ["examples", "tests"] {
-        let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(linked);
-        symlink(target, made.folder.path(linked)).map_err(|e| e.to_string())?;
-    }
-    let mut printed: Option<String> = None;
+fn remade(page: &str, folder: &Folder) -> Result<String, String> {
+    let (mut made, mut printed) = (String::new(), None);
     let mut lines = page.lines();
     while let Some(line) = lines.next() {
-        made.text.push_str(&format!("{line}\n"));
+        made.push_str(&format!("{line}\n"));
         let Some(info) = line.strip_prefix("```") else { continue };
         let body: String = lines.by_ref().take_while(|l| *l != "```").map(|l| format!("{l}\n")).collect();
         let mut shown = body.clone();
         match info.split_once(' ') {
-            None if info == "sh" => printed = Some(output(&made.folder, &body, true)?),
-            Some(("sh", "fails")) => printed = Some(output(&made.folder, &body, false)?),
-            Some(("sh", need)) => {
-                printed = has(need).then(|| output(&made.folder, &body, true)).transpose()?
+            None if info == "sh" => printed = Some(output(folder, &body, true)?),
+            Some(("sh", "fails")) => printed = Some(output(folder, &body, false)?),
+            Some(("sh", need)) if NEEDS.contains(&need) => {
+                printed = has(need).then(|| output(folder, &body, true)).transpose()?;
             }
-            None if info == "text" => {
-                if let Some(printed) = printed.take() {
-                    made.outputs += 1;
-                    shown = printed;
-                }
-            }
+            Some(("sh", need)) => return Err(format!("commands that need {need}: there are {NEEDS:?}")),
+            None if info == "text" => shown = printed.take().unwrap_or(shown),
             Some((_, name)) => {
-                std::fs::write(made.folder.path(name), &body).map_err(|e| format!("{name}: {e}"))?;
+                std::fs::write(folder.path(name), &body).map_err(|e| format!("{name}: {e}"))?;
             }
             None => {}
         }
-        made.text.push_str(&format!("{shown}```\n"));
+        made.push_str(&format!("{shown}```\n"));
     }
     Ok(made)
 }
@@ -145,15 +151,20 @@ fn output(folder: &Folder, commands: &str, succeeds: bool) -> Result<String, Str
     Err(format!("these commands {how}:\n{commands}{text}"))
 }
 
-/// The text with each time that ends a line, as `1.2 s`, as `0.1 s`.
+/// The text with each time, as `1.2 s`, as `0.1 s`.
 fn timeless(text: &str) -> String {
     let is_time = |word: &str| {
         let digits = |s: &str| s.bytes().all(|b| b.is_ascii_digit());
         word.split_once('.').is_some_and(|(whole, part)| digits(whole) && digits(part) && part.len() == 1)
     };
-    let line = |line: &str| match line.strip_suffix(" s").and_then(|rest| rest.rsplit_once(' ')) {
-        Some((before, word)) if is_time(word) => format!("{before} 0.1 s"),
-        _ => line.to_owned(),
+    let line = |line: &str| {
+        let mut words: Vec<&str> = line.split(' ').collect();
+        for unit in 1..words.len() {
+            if words[unit] == "s" && is_time(words[unit - 1]) {
+                words[unit - 1] = "0.1";
+            }
+        }
+        words.join(" ")
     };
     text.split('\n').map(line).collect::<Vec<_>>().join("\n")
 }
