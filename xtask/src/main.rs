@@ -8,7 +8,7 @@
 //! - `weights`: has PyTorch, Keras and flax make weights and outputs anew, and compares `rml params` with them.
 //! - `python`: installs the Python package with pip, and runs its tests.
 //! - `editors`: has Neovim edit programs with the language server, and packs the extension for Visual Studio Code.
-//! - `pages`: has Chromium open the page of a chronogram.
+//! - `pages`: has Chromium open the pages of a chronogram and of a training.
 //! - `book`: builds the pages as a site, and follows its links.
 //! - `logs`: has TensorBoard read what a training logs.
 //! - `exchange`: has JAX and ONNX Runtime run what is exported as StableHLO and ONNX, and compares.
@@ -66,7 +66,7 @@ commands:
           install JAX and ONNX Runtime (once, into the same folder), and have them run what `rml export` writes for them
   python  install NumPy, pytest, Gymnasium and Jupyter's kernel (once, into the same folder), install the Python package, and test it
   editors install Neovim if need be and have it edit programs, and pack the extension for Visual Studio Code where there is npm
-  pages   install Chromium if need be and have it open the page that `rml trace --html` writes
+  pages   install Chromium if need be and have it open the pages that `rml trace --html` and `rml train --report` write
   book    build mdBook (once, into the same folder), make a site of the pages in target/book/html, and follow its links
   logs    install TensorBoard (once, into the same folder), and have it read what `rml train --log` writes
   environments

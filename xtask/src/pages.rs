@@ -1,4 +1,4 @@
-//! `cargo xtask pages`: a headless Chromium opens the page of a chronogram.
+//! `cargo xtask pages`: a headless Chromium opens the pages of a chronogram and of a training.
 
 use std::process::Command;
 
@@ -23,7 +23,17 @@ const EXPECTED: [&str; 6] = [
     "<i>ahead: num [2]</i>",
 ];
 
-/// Has Chromium open a page, and looks at what its script made.
+/// What stands in the page of a training, whose style has no script to help it: matrix, curves, histograms, lines.
+const REPORTED: [&str; 6] = [
+    "class=\"confusion\"",
+    "<polyline class=\"c0\"",
+    "class=\"histogram\"",
+    "It ended after 2 epochs.",
+    "SHA-256 ",
+    "std/layers.rml:",
+];
+
+/// Has Chromium open pages: that of a chronogram, where it looks at what the script made, and that of a training.
 pub(crate) fn pages() -> Result<(), String> {
     installed(&[("chromium", "chromium")])?;
     let folder = root().join("target/pages");
@@ -33,17 +43,33 @@ pub(crate) fn pages() -> Result<(), String> {
     std::fs::create_dir_all(&folder).map_err(|e| format!("cannot make a folder: {e}"))?;
     write("main.rml", PROGRAM)?;
     write("inputs.json", INPUTS)?;
-    let mut trace = cargo(&["run", "--quiet", "--package", "rml-cli", "--", "trace"]);
     let of = |name: &str| folder.join(name).display().to_string();
+    let mut trace = cargo(&["run", "--quiet", "--package", "rml-cli", "--", "trace"]);
     step(
         "pages: trace",
         trace.args([&of("main.rml"), "--inputs", &of("inputs.json"), "--html", &of("main.html")]),
     )?;
+    let mut train = cargo(&["run", "--quiet", "--package", "rml-cli", "--", "train"]);
+    let data = ["examples/digits_mlp.rml", "--data", "examples/data/digits.npz", "--epochs", "2", "--report"];
+    step("pages: train", train.args(data).arg(of("report.html")).current_dir(root()))?;
     println!("\n== pages: Chromium");
-    let address = format!("file://{}#3,0", of("main.html"));
-    let flags = ["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", &address];
+    shows(&format!("{}#3,0", of("main.html")), &EXPECTED)?;
+    shows(&of("report.html"), &REPORTED)
+}
+
+/// Has Chromium open the page in a file, and looks for what has to stand in it then.
+fn shows(file: &str, expected: &[&str]) -> Result<(), String> {
+    let address = format!("file://{file}");
+    let flags =
+        ["--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--dump-dom", &address];
     let output = Command::new("chromium").args(flags).output().map_err(|e| format!("cannot start: {e}"))?;
     let found = String::from_utf8_lossy(&output.stdout);
-    let missing: Vec<&str> = EXPECTED.into_iter().filter(|part| !found.contains(part)).collect();
-    if missing.is_empty() { Ok(()) } else { Err(format!("the page lacks {missing:?}")) }
+    let missing: Vec<&&str> = expected.iter().filter(|part| !found.contains(**part)).collect();
+    if !missing.is_empty() {
+        return Err(format!("{file} lacks {missing:?}"));
+    }
+    // What a page may not do, and what its script fails at, is told on the console.
+    let said = String::from_utf8_lossy(&output.stderr);
+    let refused: Vec<&str> = said.lines().filter(|line| line.contains(":CONSOLE")).collect();
+    if refused.is_empty() { Ok(()) } else { Err(format!("{file}: {}", refused.join("\n"))) }
 }

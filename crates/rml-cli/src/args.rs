@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
 use rml::StaticValue;
 
 use crate::values;
@@ -31,6 +31,17 @@ pub(crate) struct Cli {
     pub(crate) global: Global,
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+impl Cli {
+    /// What the command line says, if it is right.
+    pub(crate) fn read() -> Result<Self, clap::Error> {
+        let cli = Self::try_parse()?;
+        if let Command::Train(train) = &cli.command {
+            train.check().map_err(|(kind, what)| Self::command().error(kind, what))?;
+        }
+        Ok(cli)
+    }
 }
 
 /// The version, and which backends this build has or opens.

@@ -16,10 +16,8 @@ use std::ffi::OsString;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use clap::Parser as _;
-
 fn main() -> ExitCode {
-    let cli = args::Cli::try_parse().unwrap_or_else(|error| refuse(&error));
+    let cli = args::Cli::read().unwrap_or_else(|error| refuse(&error));
     if let Some(bytes) = cli.global.memory {
         rml::memory::set_limit(bytes);
     }

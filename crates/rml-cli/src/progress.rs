@@ -5,7 +5,9 @@ use std::io::IsTerminal as _;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use rml::{Diagnostic, EpochSummary, Metrics, Observer, Progress, Ran, Sources, TrainInfo};
+use rml::{
+    Diagnostic, EpochSummary, Metrics, Observer, Progress, Ran, Session, Sources, TrainInfo, TrainRecord,
+};
 
 use crate::output::Output;
 
@@ -22,6 +24,8 @@ pub(crate) struct Display<'a> {
     seen: Vec<EpochSummary>,
     /// Whether standard output has answers, and what programs read of the progress goes to standard error.
     has_answers: bool,
+    /// What is kept for a page.
+    record: Option<TrainRecord>,
 }
 
 /// How many epochs the bar shows by heights.
@@ -30,7 +34,7 @@ const SHOWN: usize = 16;
 impl<'a> Display<'a> {
     pub(crate) fn new(output: &'a mut Output) -> Self {
         let terminal = std::io::stderr().is_terminal() && !output.json();
-        Self { output, terminal, bar: None, epochs: None, seen: Vec::new(), has_answers: false }
+        Self { output, terminal, bar: None, epochs: None, seen: Vec::new(), has_answers: false, record: None }
     }
 
     /// For a command that answers lines on standard output. A bar would be in the way of who types them.
@@ -38,12 +42,17 @@ impl<'a> Display<'a> {
         Self { terminal: false, has_answers: true, ..Self::new(output) }
     }
 
-    /// Takes the bar away, and gives what was reported.
-    pub(crate) fn close(self) -> Vec<EpochSummary> {
+    /// Keeps what a page of the training needs, if there is to be one.
+    pub(crate) fn keeping(self, page: bool) -> Self {
+        Self { record: page.then(TrainRecord::default), ..self }
+    }
+
+    /// Takes the bar away, and gives what was reported and kept.
+    pub(crate) fn close(self) -> (Vec<EpochSummary>, Option<TrainRecord>) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
-        self.seen
+        (self.seen, self.record)
     }
 
     /// A metric over the last epochs, by heights.
@@ -75,7 +84,22 @@ const BAR: &str = "{prefix:.bold} {wide_bar:.green} {pos}/{len}  {msg}  {eta}";
 const PLAIN_BAR: &str = "{prefix} {wide_bar} {pos}/{len}  {msg}  {eta}";
 
 impl Observer for Display<'_> {
+    fn begun(&mut self, session: &Session) {
+        if let Some(record) = &mut self.record {
+            record.begun(session);
+        }
+    }
+
+    fn learned(&mut self, session: &Session) {
+        if let Some(record) = &mut self.record {
+            record.learned(session);
+        }
+    }
+
     fn start(&mut self, info: &TrainInfo) {
+        if let Some(record) = &mut self.record {
+            record.start(info);
+        }
         self.epochs = info.epochs;
         if self.output.json() {
             return;
@@ -120,6 +144,9 @@ impl Observer for Display<'_> {
 
     fn epoch(&mut self, summary: &EpochSummary) {
         self.seen.push(summary.clone());
+        if let Some(record) = &mut self.record {
+            record.epoch(summary);
+        }
         if self.output.json() {
             if self.has_answers {
                 self.output.note_json(&summary.json_line());

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use rml::{Criterion, Direction, StaticValue, TestSplit};
+use rml::{Classes, Criterion, Direction, StaticValue, TestSplit};
 
 /// Arrays deeper than that are refused.
 const MAX_DEPTH: usize = 16;
@@ -108,6 +108,35 @@ pub(crate) fn validation(text: &str) -> Result<Validation, String> {
         return split(text).map(Validation::Split);
     }
     Ok(Validation::File(text.into()))
+}
+
+/// What `--report` names.
+#[derive(Clone, Debug)]
+pub(crate) enum Report {
+    /// How much is averaged in a report.
+    Every(usize),
+    /// The page to write.
+    Page(PathBuf),
+}
+
+/// A count, or a page if the name ends so.
+pub(crate) fn report(text: &str) -> Result<Report, String> {
+    let path = PathBuf::from(text);
+    if path.extension().is_some_and(|extension| extension == "html") {
+        return Ok(Report::Page(path));
+    }
+    positive(text).map(Report::Every).map_err(|why| format!("{why}, or a name with .html at its end"))
+}
+
+/// `LABEL:OUTPUT`.
+pub(crate) fn classes(text: &str) -> Result<Classes, String> {
+    let expected =
+        "expected an input or output with the classes that are right, and an output, such as y:logits";
+    let (label, found) = text.split_once(':').ok_or(expected)?;
+    if [label, found].iter().any(|name| name.is_empty() || name.contains(':')) {
+        return Err(expected.to_owned());
+    }
+    Ok(Classes::Named { label: label.to_owned(), found: found.to_owned() })
 }
 
 /// The name of a picture.

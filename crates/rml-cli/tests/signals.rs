@@ -139,6 +139,17 @@ fn without_a_file_to_save_to_that_is_said() {
     assert!(rest.contains("nothing was saved"), "{rest}");
 }
 
+#[test]
+fn what_is_interrupted_has_its_page() {
+    let folder = folder();
+    let training = Training::start(&folder, "", &format!("{ENDLESS} --report r.html"), " 1/100000000");
+    training.send("INT");
+    let (status, rest) = training.end();
+    assert_eq!(status.code(), Some(130), "{rest}");
+    let page = folder.read("r.html");
+    assert!(page.contains("It was interrupted after ") && page.contains(">line_0.k<"), "{page}");
+}
+
 /// The first signal waits for the end of the batch, which is far away.
 #[test]
 fn the_second_signal_ends_at_once() {

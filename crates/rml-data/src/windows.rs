@@ -170,7 +170,11 @@ impl Windows {
         windows.first().map_or(self.cycles, |window| self.length(*window))
     }
 
-    fn column(&self, i: usize, windows: &[usize]) -> Result<block::Column, Diagnostic> {
+    /// Input `i` alone in all cycles of those windows, as in their [`block`](Self::block).
+    ///
+    /// # Errors
+    /// Those of [`block`](Self::block).
+    pub fn column(&self, i: usize, windows: &[usize]) -> Result<block::Column, Diagnostic> {
         let length = self.length_of(windows);
         let there = (0..length).map(|t| self.follows_clock(i, windows, t));
         let there: Vec<bool> = there.collect::<Result<_, _>>()?;

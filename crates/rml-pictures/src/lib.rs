@@ -1,7 +1,7 @@
 //! Pictures of runs. A [`Chronogram`] is a trace as a table of variables over cycles, with its dependences in time as arrows; two pure
 //! functions draw it ([`Chronogram::to_text`], [`Chronogram::to_svg`]), and one makes a page of it ([`Chronogram::to_html`]).
 //!
-//! [`curves`] draws numbers over steps, such as the losses of a training.
+//! [`curves`] draws numbers over steps, such as the losses of a training; a [`Report`] is the page of a whole training.
 //!
 //! [`shown`] chooses and names the rows of a program, [`dependences`] finds the arrows. Nothing here runs a program: what is known of a
 //! cell is asked of the caller.
@@ -9,7 +9,9 @@
 mod chronogram;
 mod curves;
 mod dependences;
+mod histogram;
 mod page;
+mod report;
 mod routes;
 mod rows;
 mod style;
@@ -20,4 +22,5 @@ pub use chronogram::{Arrow, Axis, Cell, CellIndex, Chronogram, Direction, Headin
 pub use curves::{Panel, curves, sparkline};
 pub use dependences::{Status, dependences};
 pub use page::{Page, PageRow};
+pub use report::{Matrix, Report, TimedLine, Trained};
 pub use rows::{Names, Rows, shown};

@@ -37,11 +37,15 @@ pub use session::{Outputs, Session};
 pub use settings::Settings;
 pub use stepper::{Element, InputPort, OutputPort, Stepper};
 pub use trace::{Cell, RunOptions, Trace, run};
+pub use train::confusion::Confusion;
 pub use train::observer::{
     EpochSummary, Norms, Observer, ParameterStats, Progress, Ran, TrainInfo, TrainReport,
 };
-pub use train::options::{Criterion, Direction, Evaluate, Length, TestSplit, TrainOptions, Validate};
+pub use train::options::{
+    Classes, Criterion, Direction, Evaluate, Length, TestSplit, TrainOptions, Validate,
+};
 pub use train::plot::learning_curves;
+pub use train::record::{TrainPage, TrainRecord};
 pub use train::stream::{StreamEnd, TrainStream};
 pub use train::sweep::table::{Spread, SweepRow};
 pub use train::sweep::{RunOutcome, RunState, SweepObserver, SweepOptions, SweepReport, sweep};

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use rml_base::profile::{Event, Measured, Name, Phase, Profile, Site};
 use rml_base::{FileId, Sources};
+use rml_pictures::TimedLine;
 use serde_json::{Value, json};
 
 /// What a [`Profile`] has measured so far.
@@ -154,6 +155,26 @@ impl ProfileReport {
         );
         json!({"total_ms": ms(self.measured.total as f64), "lines": lines.collect::<Vec<_>>(),
             "other": others.collect::<Vec<_>>()})
+    }
+
+    /// The rows that are no lines of the source, and the lines that take longest with what all the others take: for a page.
+    pub(crate) fn rows(&self) -> (Vec<(String, f64)>, Vec<TimedLine>) {
+        let others = self
+            .others()
+            .into_iter()
+            .map(|(name, ns, _)| (name.trim_matches(['(', ')']).to_owned(), ns / 1e6));
+        let lines = self.lines.iter().take(Self::SHOWN).map(|line| TimedLine {
+            place: format!("{}:{}", line.file, line.line),
+            text: line.text.clone(),
+            operators: operators(line),
+            ms: line.ns / 1e6,
+        });
+        (others.collect(), lines.collect())
+    }
+
+    /// What is computed in all lines of the source together, in milliseconds.
+    pub(crate) fn computing(&self) -> f64 {
+        self.lines.iter().map(|line| line.ns).sum::<f64>() / 1e6
     }
 
     /// How many events the trace lacks, since it has so many others.

@@ -10,11 +10,13 @@ use rml_driver::Source;
 use training::Training;
 
 mod best;
+pub(crate) mod confusion;
 mod free;
 mod log;
 pub(crate) mod observer;
 pub(crate) mod options;
 pub(crate) mod plot;
+pub(crate) mod record;
 mod records;
 mod resume;
 mod start;

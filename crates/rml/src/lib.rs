@@ -13,7 +13,7 @@
 //! | read and write data | [`Columns`] in the [`Format`] of a file; [`write_output`] |
 //! | exchange weights | [`import_params`] and [`export_params`] by a [`Mapping`] between parameters and a [`TensorFile`] |
 //! | take a program elsewhere | [`export_c`] gives it as C99, [`export_model`] as an ONNX model or as StableHLO |
-//! | draw | [`chronogram`]; [`Trace::to_vcd`]; [`learning_curves`] |
+//! | draw | [`chronogram`]; [`Trace::to_vcd`]; [`learning_curves`]; the page of a training from its [`TrainRecord`] |
 //! | choose what runs programs | an [`Engine`]; [`backend`] for what computes its tensors |
 //! | see where the time goes | a [`Profile`] that an engine is [measured by](Engine::measured_by), as a [`ProfileReport`] |
 //! | limit memory | [`memory`] |
@@ -42,14 +42,15 @@ pub use rml_files::{check_output, create_folder, memory, write_output, write_out
 pub use rml_ir::typed::StaticValue;
 pub use rml_ir::{DType, Data, InputInfo, OutputInfo, Precision, Shape, Tensor, Type, Value};
 pub use rml_run::{
-    Best, CExport, CMath, CProgram, Cell, CheckOptions, Checked, Checkpoint, Criterion, Direction, Element,
-    Ending, Engine, EpochSummary, Evaluate, ExportedModel, GradCheck, GradOptions, Gradients, Imported,
-    InferOptions, InferReport, InputPort, Length, Metrics, ModelFormat, Norms, Observer, OutputPort, Outputs,
-    ParameterStats, Parameters, PlanShape, Position, ProfileReport, Progress, Ran, RunOptions, RunOutcome,
-    RunState, Session, Settings, Split, Spread, Stepper, Stream, StreamEnd, SweepObserver, SweepOptions,
-    SweepReport, SweepRow, TestSplit, Trace, TrainInfo, TrainOptions, TrainReport, TrainStream, Until,
-    Validate, chronogram, export_c, export_model, export_params, grad, gradcheck, import_params, infer,
-    learning_curves, params, run, sparkline, sweep, train,
+    Best, CExport, CMath, CProgram, Cell, CheckOptions, Checked, Checkpoint, Classes, Confusion, Criterion,
+    Direction, Element, Ending, Engine, EpochSummary, Evaluate, ExportedModel, GradCheck, GradOptions,
+    Gradients, Imported, InferOptions, InferReport, InputPort, Length, Metrics, ModelFormat, Norms, Observer,
+    OutputPort, Outputs, ParameterStats, Parameters, PlanShape, Position, ProfileReport, Progress, Ran,
+    RunOptions, RunOutcome, RunState, Session, Settings, Split, Spread, Stepper, Stream, StreamEnd,
+    SweepObserver, SweepOptions, SweepReport, SweepRow, TestSplit, Trace, TrainInfo, TrainOptions, TrainPage,
+    TrainRecord, TrainReport, TrainStream, Until, Validate, chronogram, export_c, export_model,
+    export_params, grad, gradcheck, import_params, infer, learning_curves, params, run, sparkline, sweep,
+    train,
 };
 pub use rml_weights::{
     ExportOptions, FileTensor, LayoutInfo, Mapping, ParamInfo, ParamList, Stored, Summary, TensorFile,

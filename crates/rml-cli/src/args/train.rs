@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
+use clap::error::ErrorKind;
 use clap::{Args, ValueEnum};
 
 use super::{Computing, Profiling, Program};
-use crate::values;
+use crate::values::{self, Report};
 
 /// `rml train`.
 #[derive(Args, Debug)]
@@ -34,9 +35,12 @@ pub(crate) struct Train {
     /// With --stream: end at the first line that is refused
     #[arg(long, requires = "stream")]
     pub(crate) strict: bool,
-    /// Without data: how many windows are averaged in a report; by default 100, or that of the checkpoint. With --stream: how many cycles; by default 1000
-    #[arg(long, value_name = "N", value_parser = values::positive, requires = "own")]
-    pub(crate) report: Option<usize>,
+    /// A name with .html at its end: write a page of this training there, however it ends: curves, confusion matrix, parameters, time, and the command that does it again. A number, without data: how many windows are averaged in a report; by default 100, or that of the checkpoint. With --stream: how many cycles; by default 1000. Given twice for both
+    #[arg(long, value_name = "FILE.html|N", value_parser = values::report)]
+    pub(crate) report: Vec<values::Report>,
+    /// With --report FILE.html: the confusion matrix of an integer input or output of the node that evaluates, and of an output with classes or scores for them, e.g. y:logits; by default of the only such input and scores
+    #[arg(long, value_name = "LABEL:OUTPUT", value_parser = values::classes, requires = "report", conflicts_with = "own")]
+    pub(crate) confusion: Option<rml::Classes>,
     /// Without data: the most cycles that a window may have, or that may wait for later ones
     #[arg(long, value_name = "CYCLES", default_value_t = rml::InferOptions::LOOK_AHEAD, value_parser = values::positive, requires = "own")]
     pub(crate) look_ahead: usize,
@@ -107,6 +111,46 @@ pub(crate) struct Train {
     pub(crate) profiling: Profiling,
     #[command(flatten)]
     pub(crate) computing: Computing,
+}
+
+impl Train {
+    /// The page to write.
+    pub(crate) fn page(&self) -> Option<&PathBuf> {
+        self.report.iter().find_map(|report| match report {
+            Report::Page(path) => Some(path),
+            Report::Every(_) => None,
+        })
+    }
+
+    /// How much is averaged in a report.
+    pub(crate) fn every(&self) -> Option<usize> {
+        self.report.iter().find_map(|report| match report {
+            Report::Every(n) => Some(*n),
+            Report::Page(_) => None,
+        })
+    }
+
+    /// What the two meanings of `--report` need.
+    pub(super) fn check(&self) -> Result<(), (ErrorKind, String)> {
+        let pages = self.report.iter().filter(|report| matches!(report, Report::Page(_))).count();
+        let has_own = self.windows.is_some() || self.cycles.is_some() || self.until.is_some() || self.stream;
+        let wrong = if pages > 1 || self.report.len() - pages > 1 {
+            (ErrorKind::ArgumentConflict, "`--report` is given twice for the same")
+        } else if pages == 1 && self.runs.is_some() {
+            (
+                ErrorKind::ArgumentConflict,
+                "`--report FILE.html` cannot be used with `--runs`: a page is of one training",
+            )
+        } else if pages < self.report.len() && !has_own {
+            let what = "`--report N` needs one of `--windows`, `--cycles`, `--until` and `--stream`; a page ends with .html";
+            (ErrorKind::MissingRequiredArgument, what)
+        } else if pages == 0 && self.confusion.is_some() {
+            (ErrorKind::MissingRequiredArgument, "`--confusion` needs `--report FILE.html`")
+        } else {
+            return Ok(());
+        };
+        Err((wrong.0, wrong.1.to_owned()))
+    }
 }
 
 /// `rml infer`.

@@ -20,6 +20,7 @@ mod stream;
 mod sweep;
 mod trace;
 mod train;
+mod train_page;
 mod train_stream;
 mod view;
 mod watched;

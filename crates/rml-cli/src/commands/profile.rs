@@ -15,6 +15,8 @@ use crate::signals;
 pub(super) struct Measuring {
     profile: Option<Profile>,
     file: Option<PathBuf>,
+    /// Whether it is for a page alone, and nothing is printed.
+    is_quiet: bool,
 }
 
 impl Measuring {
@@ -36,7 +38,19 @@ impl Measuring {
             }
         }
         let profile = args.profile.is_some().then(|| Profile::new(file.is_some()));
-        Ok(Self { profile, file })
+        Ok(Self { profile, file, is_quiet: false })
+    }
+
+    /// Measures for a page, too.
+    pub(super) fn for_page(mut self) -> Self {
+        self.is_quiet = self.profile.is_none();
+        self.profile.get_or_insert_with(|| Profile::new(false));
+        self
+    }
+
+    /// What was measured so far.
+    pub(super) fn report(&self) -> Option<ProfileReport> {
+        self.profile.as_ref().map(ProfileReport::new)
     }
 
     /// That engine, measured.
@@ -78,7 +92,7 @@ impl Measuring {
     }
 
     fn write(&self, output: &mut Output) -> Result<(), Stop> {
-        let Some(profile) = &self.profile else { return Ok(()) };
+        let Some(profile) = self.profile.as_ref().filter(|_| !self.is_quiet) else { return Ok(()) };
         let report = ProfileReport::new(profile);
         if output.json() {
             output.note_json(&json!({"profile": report.to_json()}).to_string());

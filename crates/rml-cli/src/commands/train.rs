@@ -4,13 +4,14 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use rml::{
-    Columns, Diagnostic, Engine, Evaluate, Length, Phase, Source, TrainOptions, TrainReport, Until, Validate,
-    codes,
+    Classes, Columns, Diagnostic, Engine, Evaluate, Length, Phase, Source, TrainOptions, TrainReport, Until,
+    Validate, codes,
 };
 
 use rml::backend::Compiled;
 
 use super::profile::Measuring;
+use super::train_page::Paged;
 use crate::args::Train;
 use crate::output::{Output, Stop};
 use crate::progress::{Display, metrics};
@@ -32,7 +33,8 @@ pub(crate) fn train(args: &Train, output: &mut Output) -> Result<(), Stop> {
     let signals = listen()?;
     let inputs = data.iter().chain(&validation).chain(&args.resume).map(Some);
     let measuring = Measuring::begin(&args.profiling, &source, inputs, args.save.as_ref())?;
-    let outcome = train_measured(args, &source, &signals, &measuring, output);
+    let (page, measuring) = Paged::begin(args, &source, data.iter().chain(&validation), measuring)?;
+    let outcome = train_measured(args, &source, &signals, (&measuring, page.as_ref()), output);
     measuring.end(outcome, output)
 }
 
@@ -54,16 +56,19 @@ fn train_measured(
     args: &Train,
     source: &Source,
     signals: &Signals,
-    measuring: &Measuring,
+    (measuring, page): (&Measuring, Option<&Paged>),
     output: &mut Output,
 ) -> Result<(), Stop> {
     let engine = measuring.engine(super::engine(&args.computing)?);
     let validate = measuring.time(Phase::Data, || validate(args))?;
     let options = TrainOptions { validate, ..options(args, signals, engine)? };
     let data = measuring.time(Phase::Data, || Columns::read_all(&args.data))?;
-    let mut display = Display::new(output);
+    let mut display = Display::new(output).keeping(page.is_some());
     let outcome = rml::train(source, &data, &options, &mut display);
-    let seen = display.close();
+    let (seen, record) = display.close();
+    if let (Some(page), Some(record)) = (page, &record) {
+        page.write(record, outcome.as_ref(), measuring, output)?;
+    }
     // Curves of a training that failed may tell why.
     if let Some(plot) = args.plot.as_ref().filter(|_| !seen.is_empty()) {
         super::write(plot, rml::learning_curves(&seen).as_bytes())?;
@@ -106,7 +111,7 @@ fn length(args: &Train) -> Result<Option<Length>, Stop> {
         windows: args.windows.map(|n| n as u64),
         cycles: args.cycles.map(|n| n as u64),
         until,
-        report: args.report.map(|n| n as u64),
+        report: args.every().map(|n| n as u64),
         look_ahead: args.look_ahead,
     };
     Ok(args.data.is_empty().then_some(length))
@@ -143,6 +148,11 @@ pub(super) fn options(args: &Train, signals: &Signals, engine: Engine) -> Result
         criterion: args.metric.clone(),
         log: args.log.clone(),
         stats: args.stats,
+        classes: args.confusion.clone().unwrap_or(if args.page().is_some() {
+            Classes::Usual
+        } else {
+            Classes::Nothing
+        }),
         resume: args.resume.clone(),
         engine,
         interrupt: Some(Arc::clone(&signals.any)),

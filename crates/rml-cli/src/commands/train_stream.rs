@@ -6,11 +6,12 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use rml::{Diagnostic, Error, Length, Source, StreamEnd, TrainOptions, TrainStream};
+use rml::{Diagnostic, Error, Length, Source, StreamEnd, TrainOptions, TrainReport, TrainStream};
 
 use super::profile::Measuring;
 use super::stream::{Lines, ended, print, refusal, within};
 use super::train::{best, check_metric, interruption, listen, missed, options};
+use super::train_page::Paged;
 use crate::args::Train;
 use crate::output::{Output, Stop, unreadable};
 use crate::progress::Display;
@@ -35,9 +36,10 @@ pub(super) fn train(args: &Train, output: &mut Output) -> Result<(), Stop> {
     let signals = listen()?;
     let inputs = args.resume.iter().map(Some);
     let measuring = Measuring::begin(&args.profiling, &source, inputs, args.save.as_ref())?;
+    let (page, measuring) = Paged::begin(args, &source, [], measuring)?;
     let engine = measuring.engine(super::engine(&args.computing)?);
     let options = options(args, &signals, engine)?;
-    let outcome = train_measured(args, &source, &options, &signals, output);
+    let outcome = train_measured(args, &source, &options, &signals, (&measuring, page.as_ref()), output);
     measuring.end(outcome, output)
 }
 
@@ -46,12 +48,22 @@ fn train_measured(
     source: &Source,
     options: &TrainOptions,
     signals: &Signals,
+    (measuring, page): (&Measuring, Option<&Paged>),
     output: &mut Output,
 ) -> Result<(), Stop> {
     let mut shown = output.clone();
-    let mut display = Display::beside_answers(&mut shown);
+    let mut display = Display::beside_answers(&mut shown).keeping(page.is_some());
     let outcome = answer(args, source, options, signals, &mut display, output);
-    let seen = display.close();
+    let (seen, record) = display.close();
+    if let (Some(page), Some(record)) = (page, &record) {
+        let broken_off = TrainReport { interrupted: true, ..TrainReport::default() };
+        let ended = match &outcome {
+            Ok(Answered { error: Some(Stop::Errors(error)), .. }) | Err(Stop::Errors(error)) => Err(error),
+            Ok(answered) => Ok(&answered.end.report),
+            Err(_) => Ok(&broken_off),
+        };
+        page.write(record, ended, measuring, output)?;
+    }
     if let Some(plot) = args.plot.as_ref().filter(|_| !seen.is_empty()) {
         super::write(plot, rml::learning_curves(&seen).as_bytes())?;
     }

@@ -12,8 +12,9 @@ use rml_ir::flat::{Rhs, State};
 use rml_ir::op::Op;
 
 use super::best::Names;
+use super::confusion;
 use super::observer::{EpochSummary, Observer, Progress, Ran, TrainInfo, TrainReport};
-use super::options::{Evaluate, Length, TestSplit, TrainOptions};
+use super::options::{Classes, Evaluate, Length, TestSplit, TrainOptions};
 use super::records::Records;
 use super::resume;
 use super::start::Common;
@@ -60,6 +61,9 @@ impl<'a> Free<'a> {
         if let Some(until) = &length.until {
             until.check(&names.train, &names.test)?;
         }
+        if let Classes::Named { .. } = options.classes {
+            return Err(confusion::no_node().into());
+        }
         for finding in program.warnings().iter() {
             observer.warning(finding, program.sources());
         }
@@ -97,6 +101,7 @@ impl<'a> Free<'a> {
 
     /// Trains until it is over.
     pub(super) fn run(mut self, observer: &mut dyn Observer) -> Result<TrainReport, Error> {
+        observer.begun(self.rollout.session());
         observer.start(&TrainInfo {
             train_windows: usize::try_from(self.done.report).unwrap_or(usize::MAX),
             test_windows: self.position.test,
@@ -105,6 +110,7 @@ impl<'a> Free<'a> {
             epochs: None,
             epochs_done: self.position.epoch,
             parameters: parameters(self.rollout.session().program()),
+            position: self.position.clone(),
         });
         let mut report = TrainReport::default();
         let mut begin = Instant::now();
@@ -184,9 +190,11 @@ impl<'a> Free<'a> {
     /// Ends a report: evaluates, and looks whether the condition holds.
     fn report(&mut self, begin: Instant) -> Result<EpochSummary, Error> {
         let evaluate = |e: &mut Evaluation| e.run(self.rollout.session());
+        let evaluation = Instant::now();
         let test = self.evaluation.as_mut().map_or(Ok(Metrics::new()), evaluate)?;
+        let evaluating = evaluation.elapsed().as_secs_f64();
         self.position.epoch += 1;
-        let summary = EpochSummary { test, ..self.summary(self.position.epoch, begin) };
+        let summary = EpochSummary { test, evaluating, ..self.summary(self.position.epoch, begin) };
         if let (Some(until), Some((_, reports))) = (&self.length.until, &mut self.done.until) {
             *reports = if until.holds(&summary.train, &summary.test) { *reports + 1 } else { 0 };
         }

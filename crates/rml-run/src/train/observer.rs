@@ -4,7 +4,8 @@ use indexmap::IndexMap;
 use rml_backend::Compiled;
 use serde_json::{Map, Value, json};
 
-use crate::checkpoint::Best;
+use super::confusion::Confusion;
+use crate::checkpoint::{Best, Position};
 use crate::runner::{Metrics, json_metrics, json_number};
 use crate::session::Session;
 
@@ -13,6 +14,10 @@ pub trait Observer {
     /// Training begins.
     fn start(&mut self, info: &TrainInfo) {
         let _ = info;
+    }
+    /// What the training begins with, just before [`start`](Self::start): the session that is trained.
+    fn begun(&mut self, session: &Session) {
+        let _ = session;
     }
     /// Another batch of windows is done.
     fn batch(&mut self, progress: &Progress<'_>) {
@@ -53,6 +58,8 @@ pub struct TrainInfo {
     pub epochs_done: u64,
     /// How many numbers are trained.
     pub parameters: usize,
+    /// Where it begins: its node, its seed, the sizes of its splits, and what identifies its program and its data.
+    pub position: Position,
 }
 
 /// How far an epoch is.
@@ -94,6 +101,10 @@ pub struct EpochSummary {
     pub best: Option<Best>,
     /// How long it took, evaluation included, in seconds.
     pub seconds: f64,
+    /// How long its evaluation took, in seconds.
+    pub evaluating: f64,
+    /// How often the evaluation took one class for another, if that is asked for.
+    pub confusion: Option<Confusion>,
     /// What the backend compiled for it, or loaded, within that time.
     pub compiled: Compiled,
     /// What the parameters are like, if that is asked for, by checkpoint key.
@@ -214,6 +225,8 @@ impl EpochSummary {
             validation: Metrics::new(),
             best: None,
             seconds: 0.0,
+            evaluating: 0.0,
+            confusion: None,
             compiled: Compiled::default(),
             parameters: IndexMap::new(),
             gradients,

@@ -55,6 +55,24 @@ pub enum Evaluate {
     Nothing,
 }
 
+/// Of which classes an evaluation over windows of data counts how often one was taken for another.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum Classes {
+    /// Of none.
+    #[default]
+    Nothing,
+    /// Of an integer input, if there is exactly one pair of such an input and an output that does not depend on it and has one score for
+    /// each of 2 to 100 classes behind the shape of the input.
+    Usual,
+    /// Of an integer input or output, and of an output of the same shape that is a class, or that has a score for each class behind it.
+    Named {
+        /// The class that is right.
+        label: String,
+        /// The class that is found, or scores.
+        found: String,
+    },
+}
+
 /// What is better.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Direction {
@@ -154,6 +172,8 @@ pub struct TrainOptions {
     pub log: Option<PathBuf>,
     /// Whether each epoch or report says what the parameters are like.
     pub stats: bool,
+    /// What the [confusion matrix](crate::EpochSummary::confusion) of the evaluation over windows of data is of.
+    pub classes: Classes,
     /// The checkpoint to go on from.
     pub resume: Option<PathBuf>,
     /// What runs the program.
@@ -184,6 +204,7 @@ impl Default for TrainOptions {
             criterion: None,
             log: None,
             stats: false,
+            classes: Classes::Nothing,
             resume: None,
             engine: Engine::default(),
             interrupt: None,

@@ -109,6 +109,7 @@ impl<'a> TrainStream<'a> {
         let format = format(&mut common, options)?;
         let mut records = Records::new(options, &names, &mut position)?;
         records.watch(&names, &mut || running.session.states())?;
+        observer.begun(&running.session);
         observer.start(&TrainInfo {
             train_windows: usize::try_from(begin.report).unwrap_or(usize::MAX),
             test_windows: 0,
@@ -117,6 +118,7 @@ impl<'a> TrainStream<'a> {
             epochs: None,
             epochs_done: position.epoch,
             parameters: count(&program),
+            position: position.clone(),
         });
         let (rows, report, reported) = (VecDeque::new(), TrainReport::default(), Instant::now());
         Ok(Self {

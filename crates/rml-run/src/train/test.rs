@@ -3,6 +3,9 @@
 use rml_base::Error;
 use rml_data::Windows;
 
+use super::confusion::{self, Counts, Pair};
+use super::observer::EpochSummary;
+use super::options::Classes;
 use crate::checkpoint::Checkpoint;
 use crate::infer::{From, evaluate};
 use crate::runner::{Family, Metrics, Runner, metric_names};
@@ -27,14 +30,22 @@ pub(super) struct Test {
     /// The windows that epochs are compared by, of the data or of other data.
     validation: Vec<usize>,
     validation_windows: Option<Windows>,
+    /// What the confusion matrix is of.
+    classes: Option<Pair>,
 }
 
 impl Test {
-    pub(super) fn new(nodes: Nodes, test: Vec<usize>, validation: Vec<usize>) -> Result<Self, Error> {
+    pub(super) fn new(
+        nodes: Nodes,
+        test: Vec<usize>,
+        validation: Vec<usize>,
+        classes: &Classes,
+    ) -> Result<Self, Error> {
         let Nodes { mut family, size, windows, validation: validation_windows } = nodes;
         let metrics = metric_names(family.program(size)?);
+        let classes = confusion::find(family.program(size)?, classes)?;
         let validation = validation_windows.as_ref().map_or(validation, |other| (0..other.count).collect());
-        Ok(Self { family, metrics, windows, test, validation, validation_windows })
+        Ok(Self { family, metrics, windows, test, validation, validation_windows, classes })
     }
 
     /// The names of the metrics of the test windows, and of those that epochs are compared by.
@@ -48,22 +59,32 @@ impl Test {
         self.validation.len()
     }
 
-    /// The averages over both, with the states that training has now.
+    /// Notes the averages over both, and the confusion matrix of the first that has windows, with the states that training has now.
     pub(super) fn evaluate(
         &mut self,
         trained: &Runner<'_>,
         batch: usize,
-    ) -> Result<(Metrics, Metrics), Error> {
+        summary: &mut EpochSummary,
+    ) -> Result<(), Error> {
         let checkpoint = Checkpoint::of_states(trained.session().states()?);
         let from = From { checkpoint: &checkpoint, fresh: false };
-        let mut over = |windows: &Windows, set: &[usize], what: &str| {
+        let mut confusion = None;
+        let mut over = |windows: &Windows, set: &[usize], what: &'static str| {
             if set.is_empty() {
                 return Ok(Metrics::new());
             }
-            evaluate(&mut self.family, windows, set, batch, from, &mut |_, _| Ok(()))
-                .map_err(|e| e.note(format!("while the {what} windows were evaluated")))
+            let mut counted =
+                self.classes.as_ref().filter(|_| confusion.is_none()).map(|pair| pair.counts(what));
+            let metrics = evaluate(&mut self.family, windows, set, batch, from, &mut |outputs, set| {
+                counted.as_mut().map_or(Ok(()), |counts| counts.add(outputs, windows, set))
+            });
+            confusion = confusion.take().or(counted.map(Counts::end));
+            metrics.map_err(|e| e.note(format!("while the {what} windows were evaluated")))
         };
+        summary.test = over(&self.windows, &self.test, "test")?;
         let validation = self.validation_windows.as_ref().unwrap_or(&self.windows);
-        Ok((over(&self.windows, &self.test, "test")?, over(validation, &self.validation, "validation")?))
+        summary.validation = over(validation, &self.validation, "validation")?;
+        summary.confusion = confusion;
+        Ok(())
     }
 }

@@ -9,8 +9,9 @@ use rml_data::{Columns, Parts, Windows, order, split};
 use rml_driver::{Program, Source};
 
 use super::best::Names;
+use super::confusion;
 use super::observer::{EpochSummary, Observer, Progress, TrainInfo, TrainReport};
-use super::options::TrainOptions;
+use super::options::{Classes, TrainOptions};
 use super::records::Records;
 use super::start;
 use super::test::Test;
@@ -44,7 +45,10 @@ impl<'a> Training<'a> {
             start::start(source, data, options, observer)?;
         let Parts { train: train_set, test: test_set, validation } =
             split(windows.count, position.test, position.validation, position.seed);
-        let test = test.map(|nodes| Test::new(nodes, test_set, validation)).transpose()?;
+        if let (None, Classes::Named { .. }) = (&test, &options.classes) {
+            return Err(confusion::no_node().into());
+        }
+        let test = test.map(|nodes| Test::new(nodes, test_set, validation, &options.classes)).transpose()?;
         let train = metric_names(family.program(position.batch)?);
         let (test_names, validation) = test.as_ref().map(Test::names).unwrap_or_default();
         let parameters = watched(options, family.program(position.batch)?);
@@ -70,6 +74,7 @@ impl<'a> Training<'a> {
         }
         averages.restore(&position.sums);
         records.watch(names, &mut || runner.session().states())?;
+        observer.begun(runner.session());
         observer.start(&TrainInfo {
             train_windows: train_set.len(),
             test_windows: position.test,
@@ -78,6 +83,7 @@ impl<'a> Training<'a> {
             epochs: Some(options.epochs),
             epochs_done: position.epoch,
             parameters: parameters(runner.session().program()),
+            position: position.clone(),
         });
         let mut report = TrainReport::default();
         while position.epoch < options.epochs && !records.is_over(position) && !report.interrupted {
@@ -95,7 +101,9 @@ impl<'a> Training<'a> {
             let mut summary = EpochSummary::new(position.epoch, averages.metrics(), averages.gradients());
             averages = Averages::new(runner.session().program());
             if let Some(test) = test {
-                (summary.test, summary.validation) = test.evaluate(&runner, size)?;
+                let begin = Instant::now();
+                test.evaluate(&runner, size, &mut summary)?;
+                summary.evaluating = begin.elapsed().as_secs_f64();
             }
             records.add(&mut summary, &mut || runner.session().states(), position, &mut report)?;
             summary.seconds = begin.elapsed().as_secs_f64();

@@ -1,0 +1,339 @@
+//! A training as a page of its own: curves, which class was taken for which, parameters, where the time went, and how to do it again. One
+//! file without anything from elsewhere, and without a script.
+
+use std::fmt::Write as _;
+
+use rml_base::visible;
+
+use crate::histogram::histogram;
+use crate::svg::escape;
+
+/// What the page of a training shows. What is empty is left out.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// The heading.
+    pub title: String,
+    /// How the training ended, in a sentence.
+    pub outcome: String,
+    /// What went wrong.
+    pub findings: String,
+    /// What is known of the program, in lines.
+    pub verdict: Vec<String>,
+    /// The last metrics: names and values.
+    pub results: Vec<(String, String)>,
+    /// The learning curves, as SVG.
+    pub curves: String,
+    /// Which class was taken for which.
+    pub confusion: Option<Matrix>,
+    /// What is said in place of a matrix.
+    pub no_confusion: String,
+    /// The parameters.
+    pub parameters: Vec<Trained>,
+    /// What the time went into, in milliseconds.
+    pub times: Vec<(String, f64)>,
+    /// What is to be known of these times.
+    pub time_notes: Vec<String>,
+    /// The lines of the source that took longest.
+    pub lines: Vec<TimedLine>,
+    /// The command that does it again.
+    pub command: String,
+    /// What else decides the result: names and values.
+    pub facts: Vec<(String, String)>,
+}
+
+/// How often one class was taken for another.
+#[derive(Clone, Debug, Default)]
+pub struct Matrix {
+    /// What it is of.
+    pub caption: String,
+    /// For each class that is right, how often each class was found.
+    pub counts: Vec<Vec<u64>>,
+}
+
+/// A parameter before and after.
+#[derive(Clone, Debug, Default)]
+pub struct Trained {
+    /// Its path.
+    pub name: String,
+    /// Its type.
+    pub ty: String,
+    /// Its elements before the training; empty if it had none.
+    pub before: Vec<f64>,
+    /// Its elements now.
+    pub after: Vec<f64>,
+}
+
+/// A line of the source, and the time that it took.
+#[derive(Clone, Debug, Default)]
+pub struct TimedLine {
+    /// The file and the line.
+    pub place: String,
+    /// The line.
+    pub text: String,
+    /// The operators in it.
+    pub operators: String,
+    /// Milliseconds.
+    pub ms: f64,
+}
+
+/// The least share of its colour that a count above 0 has, in percent.
+const LEAST: f64 = 30.0;
+
+const STYLE: &str = include_str!("report/report.css");
+
+/// The sections: what stands in addresses, the heading, the text.
+type Section = (&'static str, &'static str, String);
+
+impl Report {
+    /// The page in HTML.
+    pub fn to_html(&self) -> String {
+        let sections: [Section; 6] = [
+            ("result", "Result", self.result()),
+            ("curves", "Learning curves", self.curves.clone()),
+            ("confusion", "Confusion matrix", self.matrix()),
+            ("parameters", "Parameters", self.trained()),
+            ("time", "Time", self.time()),
+            ("again", "The same training again", self.again()),
+        ];
+        let sections: Vec<&Section> = sections.iter().filter(|(_, _, text)| !text.is_empty()).collect();
+        let title = text(&self.title);
+        let mut out = format!(
+            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width\">\n\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
+             <title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<header>\n<h1>{title}</h1>\n"
+        );
+        let class = if self.findings.is_empty() { "outcome" } else { "failed" };
+        let _ = writeln!(out, "<p class=\"{class}\">{}</p>", text(&self.outcome));
+        for line in &self.verdict {
+            let _ = writeln!(out, "<p class=\"dim\">{}</p>", text(line));
+        }
+        if !self.findings.is_empty() {
+            let _ = writeln!(out, "<pre tabindex=\"0\">{}</pre>", text(&self.findings));
+        }
+        out += "<nav aria-label=\"Sections\">";
+        for (id, heading, _) in &sections {
+            let _ = write!(out, "<a href=\"#{id}\">{heading}</a>");
+        }
+        out += "</nav>\n</header>\n<main>\n";
+        for (id, heading, body) in sections {
+            let _ = writeln!(
+                out,
+                "<section id=\"{id}\" aria-labelledby=\"{id}-h\">\n<h2 id=\"{id}-h\">{heading}</h2>\n{body}</section>"
+            );
+        }
+        out + "</main>\n</body>\n</html>\n"
+    }
+
+    fn result(&self) -> String {
+        pairs("The last metrics", &self.results)
+    }
+
+    fn matrix(&self) -> String {
+        let Some(Matrix { caption, counts }) = &self.confusion else {
+            return if self.no_confusion.is_empty() {
+                String::new()
+            } else {
+                format!("<p class=\"dim\">{}</p>\n", text(&self.no_confusion))
+            };
+        };
+        let heads: String =
+            (0..counts.len()).map(|class| format!("<th scope=\"col\">{class}</th>")).collect();
+        let mut rows = String::new();
+        for (class, row) in counts.iter().enumerate() {
+            let all: u64 = row.iter().sum();
+            let _ = write!(rows, "<tr><th scope=\"row\">{class}</th>");
+            for (found, n) in row.iter().enumerate() {
+                if *n == 0 {
+                    rows += "<td class=\"none\">0</td>";
+                    continue;
+                }
+                let class = if found == class { "right" } else { "wrong" };
+                // What is rarely found must be seen, too.
+                let share = (100.0 * *n as f64 / all.max(1) as f64).max(LEAST);
+                let _ = write!(rows, "<td class=\"{class}\" style=\"--share:{share:.0}%\">{n}</td>");
+            }
+            let right = 100.0 * row[class] as f64 / all.max(1) as f64;
+            let share = if all == 0 { "–".to_owned() } else { format!("{right:.1} %") };
+            let _ = writeln!(rows, "<td class=\"share\" style=\"--share:{right:.1}%\">{share}</td></tr>");
+        }
+        scrolled(
+            "Confusion matrix",
+            &format!(
+                "<table class=\"confusion\"><caption>{}</caption><thead><tr><th scope=\"col\">right \\ found</th>{heads}<th scope=\"col\">found right</th></tr></thead><tbody>\n{rows}</tbody></table>",
+                text(caption)
+            ),
+        )
+    }
+
+    fn trained(&self) -> String {
+        if self.parameters.is_empty() {
+            return String::new();
+        }
+        let mut rows = String::new();
+        for Trained { name, ty, before, after } in &self.parameters {
+            let norm =
+                |values: &[f64]| if values.is_empty() { "–".to_owned() } else { number(norm(values)) };
+            let moved: Vec<f64> = after.iter().zip(before).map(|(after, before)| after - before).collect();
+            let _ = writeln!(
+                rows,
+                "<tr><th scope=\"row\">{}</th><td class=\"text\">{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
+                text(name),
+                text(ty),
+                norm(before),
+                norm(after),
+                norm(&moved),
+                histogram(name, before, after)
+            );
+        }
+        let key = "<p><span class=\"key before\">before the training</span><span class=\"key after\">after it</span></p>\n";
+        key.to_owned()
+            + &scrolled(
+                "Parameters",
+                &format!(
+                    "<table><caption>Norms are roots of sums of squares</caption><thead><tr><th scope=\"col\">parameter</th><th scope=\"col\">type</th><th scope=\"col\">norm before</th><th scope=\"col\">norm after</th><th scope=\"col\">norm of the change</th><th scope=\"col\">histogram of its elements</th></tr></thead><tbody>\n{rows}</tbody></table>"
+                ),
+            )
+    }
+
+    fn time(&self) -> String {
+        let total: f64 = self.times.iter().map(|(_, ms)| ms).sum();
+        if self.times.is_empty() {
+            return String::new();
+        }
+        let share = |ms: f64| 100.0 * ms / total.max(f64::MIN_POSITIVE);
+        let cell = |ms: f64| {
+            let share = share(ms);
+            format!("<td>{ms:.1}</td><td class=\"share\" style=\"--share:{share:.1}%\">{share:.1} %</td>")
+        };
+        let mut rows = String::new();
+        for (name, ms) in &self.times {
+            let _ = writeln!(rows, "<tr><th scope=\"row\">{}</th>{}</tr>", text(name), cell(*ms));
+        }
+        let mut out = scrolled(
+            "Time",
+            &format!(
+                "<table><caption>Where {:.2} s went</caption><thead><tr><th scope=\"col\">what</th><th scope=\"col\">ms</th><th scope=\"col\">share</th></tr></thead><tbody>\n{rows}</tbody></table>",
+                total / 1000.0
+            ),
+        );
+        for note in &self.time_notes {
+            let _ = writeln!(out, "<p class=\"dim\">{}</p>", text(note));
+        }
+        if !self.lines.is_empty() {
+            let mut rows = String::new();
+            for TimedLine { place, text: line, operators, ms } in &self.lines {
+                let _ = writeln!(
+                    rows,
+                    "<tr><th scope=\"row\">{}</th>{}<td class=\"text\">{}</td><td class=\"code\">{}</td></tr>",
+                    text(place),
+                    cell(*ms),
+                    text(operators),
+                    text(line)
+                );
+            }
+            out += &scrolled(
+                "Time by line",
+                &format!(
+                    "<table><caption>Steps and evaluations by line of the source, gradients included</caption><thead><tr><th scope=\"col\">place</th><th scope=\"col\">ms</th><th scope=\"col\">share</th><th scope=\"col\">operators</th><th scope=\"col\">source</th></tr></thead><tbody>\n{rows}</tbody></table>"
+                ),
+            );
+        }
+        out
+    }
+
+    fn again(&self) -> String {
+        format!(
+            "<pre tabindex=\"0\">{}</pre>\n{}",
+            text(&self.command),
+            pairs("What decides the result", &self.facts)
+        )
+    }
+}
+
+/// Names and values as a table.
+fn pairs(caption: &str, pairs: &[(String, String)]) -> String {
+    if pairs.is_empty() {
+        return String::new();
+    }
+    let row = |(name, value): &(String, String)| {
+        format!("<tr><th scope=\"row\">{}</th><td class=\"text\">{}</td></tr>\n", text(name), text(value))
+    };
+    let rows: String = pairs.iter().map(row).collect();
+    scrolled(caption, &format!("<table><caption>{caption}</caption><tbody>\n{rows}</tbody></table>"))
+}
+
+/// A table that may be wider than the page: it scrolls by keys, too.
+fn scrolled(label: &str, table: &str) -> String {
+    format!("<div class=\"scroll\" role=\"region\" aria-label=\"{label}\" tabindex=\"0\">{table}</div>\n")
+}
+
+fn text(text: &str) -> String {
+    escape(&visible(text))
+}
+
+/// The root of the sum of squares.
+fn norm(values: &[f64]) -> f64 {
+    values.iter().map(|x| x * x).sum::<f64>().sqrt()
+}
+
+/// A number with four digits.
+pub(crate) fn number(x: f64) -> String {
+    match x.abs() {
+        0.0 => "0".to_owned(),
+        a if (1e-3..1e5).contains(&a) => format!("{x:.4}"),
+        _ => format!("{x:.3e}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report() -> Report {
+        Report {
+            title: "train <x>".into(),
+            outcome: "ended after epoch 2".into(),
+            results: vec![("loss".into(), "0.5".into())],
+            confusion: Some(Matrix { caption: "y".into(), counts: vec![vec![3, 1], vec![0, 0]] }),
+            parameters: vec![Trained {
+                name: "k".into(),
+                ty: "num [2]".into(),
+                before: vec![3.0, 4.0],
+                after: vec![6.0, 8.0],
+            }],
+            times: vec![("steps".into(), 30.0), ("data".into(), 10.0)],
+            command: "rml train 'a b.rml'".into(),
+            ..Report::default()
+        }
+    }
+
+    #[test]
+    fn a_report_has_its_sections_and_nothing_from_elsewhere() {
+        let html = report().to_html();
+        for part in [
+            "<title>train &lt;x&gt;</title>",
+            "href=\"#confusion\"",
+            "<td class=\"right\" style=\"--share:75%\">3</td>",
+            "<td class=\"wrong\" style=\"--share:30%\">1</td>",
+            "<td class=\"share\" style=\"--share:0.0%\">–</td>",
+            "<td>5.0000</td><td>10.0000</td><td>5.0000</td>",
+            "Where 0.04 s went",
+            "--share:75.0%\">75.0 %",
+            "rml train 'a b.rml'",
+        ] {
+            assert!(html.contains(part), "{part} in {html}");
+        }
+        assert!(!html.contains("Learning curves"), "what is empty is left out");
+        assert!(
+            !["http:", "https:", "<script", "src="].iter().any(|at| html.contains(at)),
+            "nothing is fetched"
+        );
+    }
+
+    #[test]
+    fn what_went_wrong_is_told_first() {
+        let html = Report { findings: "error[diverged]: <loss>".into(), ..report() }.to_html();
+        let (error, nav) = (html.find("error[diverged]: &lt;loss&gt;"), html.find("<nav"));
+        assert!(error.is_some() && error < nav && html.contains("<p class=\"failed\">"), "{html}");
+    }
+}

@@ -1,0 +1,239 @@
+//! How often an evaluation takes one class for another.
+
+use rml_base::codes::run as codes;
+use rml_base::{Diagnostic, Error};
+use rml_data::Windows;
+use rml_driver::{Program, keep_inputs};
+use rml_engine::{Block, Input, Outputs};
+use rml_ir::{DType, Data, Type, Value};
+
+use super::options::Classes;
+
+/// The most classes that are counted.
+const MOST: usize = 100;
+
+/// How often an evaluation took one class for another.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Confusion {
+    /// The input or output that says which class is right.
+    pub label: String,
+    /// The output that has the class that was found, or a score for each.
+    pub found: String,
+    /// The windows that were evaluated: `test` or `validation`.
+    pub of: &'static str,
+    /// For each class that is right, how often each class was found. There are as many of both.
+    pub counts: Vec<Vec<u64>>,
+    /// How often one of both was no class that is counted: below 0, beyond the scores, or above 99; or all scores were NaN.
+    pub others: u64,
+}
+
+impl Confusion {
+    /// How often the class that was found is right, of how many.
+    pub fn right(&self) -> (u64, u64) {
+        let right = self.counts.iter().enumerate().map(|(class, row)| row[class]).sum();
+        (right, self.counts.iter().flatten().sum::<u64>() + self.others)
+    }
+}
+
+/// What is compared: places among the inputs and outputs of a program.
+#[derive(Clone, Debug)]
+pub(super) struct Pair {
+    label: Label,
+    found: usize,
+    /// How many scores there are; `None` if the output is the class.
+    scores: Option<usize>,
+    names: (String, String),
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Label {
+    Input(usize),
+    Output(usize),
+}
+
+/// What is to be compared of a program that evaluates, if anything.
+///
+/// # Errors
+/// Names that are no such pair.
+pub(super) fn find(program: &Program, classes: &Classes) -> Result<Option<Pair>, Error> {
+    match classes {
+        Classes::Nothing => Ok(None),
+        Classes::Usual => Ok(usual(program)),
+        Classes::Named { label, found } => named(program, label, found)
+            .map(Some)
+            .ok_or_else(|| Error::from(no_pair(program, label, found)).with_sources(program.sources())),
+    }
+}
+
+/// The only pair of an integer input and of scores that do not depend on it.
+fn usual(program: &Program) -> Option<Pair> {
+    let inputs = program.inputs().iter().enumerate().filter(|(_, input)| input.ty.dtype == DType::Int);
+    let mut pairs = inputs.flat_map(|(i, input)| {
+        let without = keep_inputs(program, |name| name != &*input.name);
+        let outputs = program.outputs().iter().enumerate();
+        let pair = move |(o, output): (usize, &rml_ir::OutputInfo)| {
+            let scores = scores(&input.ty, &output.ty)?;
+            let is_free = without.outputs().iter().any(|kept| kept.name == output.name);
+            let names = (input.name.to_string(), output.name.to_string());
+            is_free.then_some(Pair { label: Label::Input(i), found: o, scores: Some(scores), names })
+        };
+        outputs.filter_map(pair).collect::<Vec<_>>()
+    });
+    pairs.next().filter(|_| pairs.next().is_none())
+}
+
+fn named(program: &Program, label: &str, found: &str) -> Option<Pair> {
+    let output = |name: &str| program.outputs().iter().position(|output| &*output.name == name);
+    let input = program.inputs().iter().position(|input| &*input.name == label);
+    let (place, ty) = match (input, output(label)) {
+        (Some(i), _) => (Label::Input(i), &program.inputs()[i].ty),
+        (None, Some(o)) => (Label::Output(o), &program.outputs()[o].ty),
+        (None, None) => return None,
+    };
+    let at = output(found)?;
+    let other = &program.outputs()[at].ty;
+    let scores = scores(ty, other);
+    let is_class = ty.dtype == DType::Int && other == ty && label != found;
+    let names = (label.to_owned(), found.to_owned());
+    (is_class || scores.is_some()).then_some(Pair { label: place, found: at, scores, names })
+}
+
+/// How many scores of that type there are for each label of the other one.
+fn scores(label: &Type, found: &Type) -> Option<usize> {
+    let (last, lead) = found.shape.dims().split_last()?;
+    let fits = label.dtype == DType::Int && found.dtype == DType::Num && lead == label.shape.dims();
+    (fits && (2..=MOST).contains(last)).then_some(*last)
+}
+
+fn no_pair(program: &Program, label: &str, found: &str) -> Diagnostic {
+    let (inputs, outputs) = (program.inputs().iter(), program.outputs().iter());
+    let inputs = inputs.map(|input| format!("input `{}`: {}", input.name, input.ty));
+    let outputs = outputs.map(|output| format!("output `{}`: {}", output.name, output.ty));
+    let what = format!("`{label}` and `{found}` of node {} are no labels with their classes", program.node());
+    inputs
+        .chain(outputs)
+        .fold(Diagnostic::error(codes::BAD_OPTION, what), Diagnostic::note)
+        .help(format!(
+            "name an integer input or output, and an output that has the same type, or is `num` and has 2 to {MOST} scores behind that shape (`--confusion LABEL:OUTPUT`)"
+        ))
+}
+
+/// Nothing evaluates windows of data.
+pub(super) fn no_node() -> Diagnostic {
+    let what = "classes are to be compared, and no node evaluates windows of data";
+    Diagnostic::error(codes::BAD_OPTION, what)
+        .help("name the node that evaluates (`--evaluate NODE`), or call it `infer`")
+}
+
+/// Counts.
+pub(super) struct Counts<'p> {
+    pair: &'p Pair,
+    confusion: Confusion,
+}
+
+impl Pair {
+    /// Begins to count in such windows.
+    pub(super) fn counts(&self, of: &'static str) -> Counts<'_> {
+        let (label, found) = self.names.clone();
+        let classes = self.scores.unwrap_or(0);
+        let counts = vec![vec![0; classes]; classes];
+        Counts { pair: self, confusion: Confusion { label, found, of, counts, others: 0 } }
+    }
+}
+
+impl Counts<'_> {
+    /// What was counted.
+    pub(super) fn end(self) -> Confusion {
+        self.confusion
+    }
+
+    /// Counts in the outputs of windows of the data, in the cycles where both are present.
+    ///
+    /// # Errors
+    /// Values that cannot be copied from their device.
+    pub(super) fn add(
+        &mut self,
+        all: &[Outputs],
+        data: &Windows,
+        windows: &[usize],
+    ) -> Result<(), Diagnostic> {
+        let labels = match self.pair.label {
+            Label::Input(i) => input(data, i, windows)?,
+            Label::Output(o) => output(all, o)?,
+        };
+        let found = output(all, self.pair.found)?;
+        for (label, found) in labels.iter().zip(&found) {
+            if let (Some(label), Some(found)) = (label, found) {
+                self.compare(label, found);
+            }
+        }
+        Ok(())
+    }
+
+    fn compare(&mut self, label: &Value, found: &Value) {
+        let Data::Int(labels) = label.to_data() else { return };
+        let found: Vec<Option<usize>> = match (found.to_data(), self.pair.scores) {
+            (Data::Int(classes), None) => {
+                classes.into_iter().map(|class| usize::try_from(class).ok()).collect()
+            }
+            (Data::F32(scores), Some(n)) => {
+                scores.chunks(n).map(|s| greatest(s.iter().copied().map(f64::from))).collect()
+            }
+            (Data::F64(scores), Some(n)) => scores.chunks(n).map(|s| greatest(s.iter().copied())).collect(),
+            _ => return,
+        };
+        for (label, found) in labels.into_iter().zip(found) {
+            self.count(usize::try_from(label).ok(), found);
+        }
+    }
+
+    fn count(&mut self, label: Option<usize>, found: Option<usize>) {
+        let Confusion { counts, others, .. } = &mut self.confusion;
+        let most = self.pair.scores.unwrap_or(MOST);
+        match (label.filter(|c| *c < most), found.filter(|c| *c < most)) {
+            (Some(label), Some(found)) => {
+                let classes = counts.len().max(label + 1).max(found + 1);
+                counts.resize_with(classes, Vec::new);
+                counts.iter_mut().for_each(|row| row.resize(classes, 0));
+                counts[label][found] += 1;
+            }
+            _ => *others += 1,
+        }
+    }
+}
+
+/// The first of the greatest scores.
+fn greatest(scores: impl Iterator<Item = f64>) -> Option<usize> {
+    let mut best: Option<(usize, f64)> = None;
+    for (class, score) in scores.enumerate().filter(|(_, score)| !score.is_nan()) {
+        if best.is_none_or(|(_, most)| score > most) {
+            best = Some((class, score));
+        }
+    }
+    best.map(|(class, _)| class)
+}
+
+/// The values of an input, cycle by cycle.
+fn input(data: &Windows, i: usize, windows: &[usize]) -> Result<Vec<Option<Value>>, Diagnostic> {
+    let cycles = windows.first().map_or(0, |window| data.length(*window));
+    let block = Block::new(cycles, vec![data.column(i, windows)?]);
+    let (mut rows, mut row, mut values) = (block.rows()?, Vec::new(), Vec::with_capacity(cycles));
+    while rows.next_inputs(&mut row) {
+        values.push(row.pop().and_then(|input| match input {
+            Input::Given(value) | Input::OnDemand(Some(value)) => Some(value),
+            Input::OnDemand(None) | Input::Absent => None,
+        }));
+    }
+    Ok(values)
+}
+
+/// The values of an output, cycle by cycle.
+fn output(all: &[Outputs], o: usize) -> Result<Vec<Option<Value>>, Diagnostic> {
+    let mut values = Vec::new();
+    for outputs in all {
+        let start = values.len();
+        values.resize_with(start + outputs.cycles(), || None);
+        outputs.for_each_value(o, |t, value| values[start + t] = Some(value.clone()))?;
+    }
+    Ok(values)
+}

@@ -1,0 +1,214 @@
+//! What is kept of a training for its page.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use rml_ir::{Data, Value};
+use rml_pictures::{Matrix, Report, Trained};
+
+use super::confusion::Confusion;
+use super::observer::{EpochSummary, Observer, TrainInfo};
+use super::plot::learning_curves;
+use crate::profile::ProfileReport;
+use crate::session::Session;
+
+/// Observes a training, and makes a page of what it saw: the file of `rml train --report`.
+#[derive(Debug, Default)]
+pub struct TrainRecord {
+    info: Option<TrainInfo>,
+    epochs: Vec<EpochSummary>,
+    before: IndexMap<Arc<str>, Value>,
+    after: IndexMap<Arc<str>, Value>,
+}
+
+/// What the page of a training shows that the training itself does not know.
+#[derive(Clone, Debug, Default)]
+pub struct TrainPage {
+    /// The heading.
+    pub title: String,
+    /// How the training ended, in a sentence.
+    pub outcome: String,
+    /// What went wrong, as text.
+    pub findings: String,
+    /// What is known of the program, in lines.
+    pub verdict: Vec<String>,
+    /// The command that does it again.
+    pub command: String,
+    /// What else decides the result, such as versions and files: names and values. Seed, splits and digests of the program and the data
+    /// are put behind them.
+    pub facts: Vec<(String, String)>,
+    /// Where the time went.
+    pub profile: Option<ProfileReport>,
+}
+
+impl TrainRecord {
+    /// The page in HTML: one file that needs nothing else.
+    pub fn page(&self, page: &TrainPage) -> String {
+        let last = self.epochs.last();
+        let mut report = Report {
+            title: page.title.clone(),
+            outcome: page.outcome.clone(),
+            findings: page.findings.clone(),
+            verdict: page.verdict.clone(),
+            results: last.map(results).unwrap_or_default(),
+            confusion: last.and_then(|last| last.confusion.as_ref().map(|found| matrix(found, last.epoch))),
+            parameters: self.parameters(),
+            command: page.command.clone(),
+            facts: page
+                .facts
+                .iter()
+                .cloned()
+                .chain(self.info.as_ref().map(facts).unwrap_or_default())
+                .collect(),
+            ..Report::default()
+        };
+        if !self.epochs.is_empty() {
+            report.curves = learning_curves(&self.epochs);
+        }
+        if report.confusion.is_none() && last.is_some_and(|last| last.ran.is_none()) {
+            report.no_confusion =
+                "There is none: what is evaluated does not have exactly one integer input with an output that has scores for its classes. `--confusion LABEL:OUTPUT` names both."
+                    .to_owned();
+        }
+        if let Some(profile) = &page.profile {
+            self.times(profile, &mut report);
+        }
+        report.to_html()
+    }
+
+    /// Whether the training began: its program compiled, and its data fit.
+    pub fn has_begun(&self) -> bool {
+        self.info.is_some()
+    }
+
+    /// How many epochs or reports were done, in words.
+    pub fn done(&self) -> String {
+        let n = self.epochs.len();
+        let epochs = self.info.as_ref().is_none_or(|info| info.epochs.is_some());
+        let what = if epochs { "epoch" } else { "report" };
+        format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+    }
+
+    fn parameters(&self) -> Vec<Trained> {
+        let trained = |(key, value): (&Arc<str>, &Value)| Trained {
+            name: key.to_string(),
+            ty: value.ty().to_string(),
+            before: self.before.get(key).map(numbers).unwrap_or_default(),
+            after: numbers(value),
+        };
+        self.after.iter().map(trained).collect()
+    }
+
+    fn times(&self, profile: &ProfileReport, report: &mut Report) {
+        let (others, lines) = profile.rows();
+        report.times = vec![("computing: steps and evaluations".to_owned(), profile.computing())];
+        report.times.extend(others);
+        report.times.sort_by(|a, b| b.1.total_cmp(&a.1));
+        report.lines = lines;
+        let (n, seconds) = (self.epochs.len(), self.epochs.iter().map(|epoch| epoch.seconds).sum::<f64>());
+        if n > 0 {
+            let evaluating: f64 = self.epochs.iter().map(|epoch| epoch.evaluating).sum();
+            let what = if self.epochs[0].ran.is_some() { "report" } else { "epoch" };
+            let plural = if n == 1 { "" } else { "s" };
+            report.time_notes.push(format!(
+                "{n} {what}{plural} in {seconds:.2} s; evaluating took {evaluating:.2} s of these, its reading of data included."
+            ));
+        }
+    }
+
+    /// The parameters of a session. A session whose states cannot be read has none.
+    fn look(session: &Session) -> IndexMap<Arc<str>, Value> {
+        let flat = session.program().flat();
+        let mut states = session.states().unwrap_or_default();
+        states.retain(|key, _| flat.states.get(key).is_some_and(|state| state.parameter));
+        states
+    }
+}
+
+impl Observer for TrainRecord {
+    fn begun(&mut self, session: &Session) {
+        self.before = Self::look(session);
+        self.after.clone_from(&self.before);
+    }
+
+    fn start(&mut self, info: &TrainInfo) {
+        self.info = Some(info.clone());
+    }
+
+    fn learned(&mut self, session: &Session) {
+        self.after = Self::look(session);
+    }
+
+    fn epoch(&mut self, summary: &EpochSummary) {
+        self.epochs.push(summary.clone());
+    }
+}
+
+fn numbers(value: &Value) -> Vec<f64> {
+    match value.to_data() {
+        Data::F32(v) => v.into_iter().map(f64::from).collect(),
+        Data::F64(v) => v,
+        Data::Bool(_) | Data::Int(_) => Vec::new(),
+    }
+}
+
+/// The metrics of an epoch or report, and the best one.
+fn results(last: &EpochSummary) -> Vec<(String, String)> {
+    let parts = [("training", &last.train), ("validation", &last.validation), ("test", &last.test)];
+    let metrics = parts.into_iter().flat_map(|(part, metrics)| {
+        metrics.iter().map(move |(name, value)| (format!("{part} {name}"), format!("{value:.6}")))
+    });
+    let best = last.best.as_ref().map(|best| {
+        (format!("best {}", best.metric), format!("{:.6} in epoch or report {}", best.value(), best.epoch))
+    });
+    metrics.chain(best).collect()
+}
+
+fn matrix(confusion: &Confusion, epoch: u64) -> Matrix {
+    let (right, all) = confusion.right();
+    let Confusion { label, found, of, counts, others } = confusion;
+    let others = if *others > 0 { format!("; {others} were no class") } else { String::new() };
+    let caption = format!(
+        "`{label}` in rows, what `{found}` says in columns, over the {of} windows after epoch {epoch}: {right} of {all} are right{others}"
+    );
+    Matrix { caption, counts: counts.clone() }
+}
+
+/// What decides the result.
+fn facts(info: &TrainInfo) -> Vec<(String, String)> {
+    let position = &info.position;
+    let mut facts = vec![
+        ("node".to_owned(), position.node.clone()),
+        ("seed".to_owned(), position.seed.to_string()),
+        ("precision".to_owned(), if position.double { "double" } else { "single" }.to_owned()),
+        ("stacked windows".to_owned(), position.batch.to_string()),
+        (
+            "order".to_owned(),
+            if position.shuffle { "shuffled in each epoch" } else { "that of the data" }.to_owned(),
+        ),
+    ];
+    match info.epochs {
+        Some(_) => facts.push((
+            "windows".to_owned(),
+            format!(
+                "{}: {} to train on, {} to validate, {} to test",
+                position.windows, info.train_windows, info.validation_windows, info.test_windows
+            ),
+        )),
+        None => facts.push(("windows in a report".to_owned(), info.train_windows.to_string())),
+    }
+    let set = position
+        .set
+        .iter()
+        .flatten()
+        .map(|(name, value)| (format!("static parameter {name}"), value.to_string()));
+    facts.extend(set);
+    if info.epochs_done > 0 {
+        facts.push(("goes on after epoch or report".to_owned(), info.epochs_done.to_string()));
+    }
+    facts.push(("digest of the program".to_owned(), position.program.clone()));
+    if !position.data.is_empty() {
+        facts.push((format!("digest of columns {}", position.columns.join(", ")), position.data.clone()));
+    }
+    facts
+}
