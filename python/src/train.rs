@@ -128,7 +128,7 @@ impl Asked<'_> {
 
 /// What the thread tells.
 enum Event {
-    Start(TrainInfo),
+    Start(Box<TrainInfo>),
     Batch { epoch: u64, windows: usize, of: usize, metrics: Metrics },
     Epoch(Box<EpochSummary>, Held),
     Warning(Diagnostic, Sources),
@@ -156,7 +156,7 @@ impl Teller {
 
 impl Observer for Teller {
     fn start(&mut self, info: &TrainInfo) {
-        self.tell(Event::Start(info.clone()));
+        self.tell(Event::Start(Box::new(info.clone())));
     }
 
     fn batch(&mut self, progress: &Progress<'_>) {
