@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 
-use crate::report::number;
 use crate::svg::escape;
 
 const BINS: usize = 40;
@@ -59,6 +58,15 @@ fn bins(values: &[f64], low: f64, high: f64) -> [usize; BINS] {
         counts[((share * BINS as f64) as usize).min(BINS - 1)] += 1;
     }
     counts
+}
+
+/// A number with four digits.
+pub(crate) fn number(x: f64) -> String {
+    match x.abs() {
+        0.0 => "0".to_owned(),
+        a if (1e-3..1e5).contains(&a) => format!("{x:.4}"),
+        _ => format!("{x:.3e}"),
+    }
 }
 
 #[cfg(test)]

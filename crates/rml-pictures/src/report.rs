@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use rml_base::visible;
 
-use crate::histogram::histogram;
+use crate::histogram::{histogram, number};
 use crate::svg::escape;
 
 /// What the page of a training shows. What is empty is left out.
@@ -274,15 +274,6 @@ fn text(text: &str) -> String {
 /// The root of the sum of squares.
 fn norm(values: &[f64]) -> f64 {
     values.iter().map(|x| x * x).sum::<f64>().sqrt()
-}
-
-/// A number with four digits.
-pub(crate) fn number(x: f64) -> String {
-    match x.abs() {
-        0.0 => "0".to_owned(),
-        a if (1e-3..1e5).contains(&a) => format!("{x:.4}"),
-        _ => format!("{x:.3e}"),
-    }
 }
 
 #[cfg(test)]
