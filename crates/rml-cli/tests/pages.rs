@@ -138,13 +138,20 @@ fn has(need: &str) -> bool {
     std::env::var("RML_PAGES").is_ok_and(|given| given.split(',').any(|name| name == need))
 }
 
+/// Both outputs are one; and an `rml` that fails within a pipe, whose status is that of its last command, leaves a file.
+const PRELUDE: &str = "exec 2>&1
+set -e
+rml() { command rml \"$@\" || { status=$?; : > .failed; return $status; }; }
+";
+
 /// What the commands print, on both outputs, run by the shell in that folder.
 fn output(folder: &Folder, commands: &str, succeeds: bool) -> Result<String, String> {
-    let mut shell = folder.shell(&format!("exec 2>&1\nset -e\n{commands}"));
+    let mut shell = folder.shell(&format!("{PRELUDE}{commands}"));
     let output = shell.stdin(std::process::Stdio::null()).output().map_err(|e| format!("no shell: {e}"))?;
     let printed = timeless(&String::from_utf8_lossy(&output.stdout));
     let text = if printed.is_empty() || printed.ends_with('\n') { printed } else { printed + "\n" };
-    if output.status.success() == succeeds {
+    let failed = std::fs::remove_file(folder.path(".failed")).is_ok();
+    if (output.status.success() && !failed) == succeeds {
         return Ok(text);
     }
     let how = if succeeds { "fail" } else { "do not fail" };

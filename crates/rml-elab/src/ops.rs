@@ -233,9 +233,13 @@ impl Typed<'_> {
         let from_start = if axis < 0 { axis.saturating_add(rank) } else { axis };
         usize::try_from(from_start).ok().filter(|a| *a < shape.rank()).ok_or_else(|| {
             let span = self.tree.node(id).exprs[expr].span;
+            let expected = match rank {
+                0 => "an operand with axes: a scalar has none".to_owned(),
+                _ => format!("an axis from -{rank} to {}, found {axis}", rank - 1),
+            };
             Diagnostic::error(codes::SHAPE_MISMATCH, format!("there is no axis {axis}"))
                 .label(span, format!("the operand has shape {shape}"))
-                .note(format!("expected an axis from -{rank} to {}, found {axis}", rank - 1))
+                .note(format!("expected {expected}"))
                 .into()
         })
     }

@@ -58,9 +58,11 @@ pub use rml_weights::{
 };
 pub use {rml_analysis as analysis, rml_engine as engine, rml_ir as ir, rml_sim as sim};
 
-/// The pages of errors that only users of the library meet: their examples run as tests.
+/// Pages whose examples run as tests: on the use from Rust, and of errors that only users of the library meet.
 #[cfg(doctest)]
 mod pages {
+    #[doc = include_str!("../../../docs/cookbook/rust.md")]
+    mod cookbook {}
     #[doc = include_str!("../../../docs/errors/backend-failed.md")]
     mod backend_failed {}
     #[doc = include_str!("../../../docs/errors/backend-memory.md")]
