@@ -17,5 +17,5 @@ pub(crate) fn exchange() -> Result<(), String> {
     let python = LIBRARIES.interpreter()?;
     let mut tests = cargo(&["test", "--package", "rml-onnx", "--quiet"]);
     step("models in JAX and ONNX Runtime", tests.env("RML_EXCHANGE", &python))?;
-    python::pages(&python, "onnx")
+    python::pages(&python, "onnx", None)
 }

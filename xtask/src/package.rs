@@ -50,7 +50,7 @@ pub(crate) fn package() -> Result<(), String> {
         tests.env("RML_TORCH", torch);
     }
     step("python: tests", tests.env("RML_COMMAND", root().join("target/release/rml")))?;
-    python::pages(&python, "python")
+    python::pages(&python, "python", None)
 }
 
 /// An interpreter that is called in a folder, and finds the programs of its environment.

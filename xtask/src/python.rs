@@ -71,12 +71,15 @@ impl Environment {
     }
 }
 
-/// Runs the commands of the pages that need a Python like that one.
-pub(crate) fn pages(python: &Path, need: &str) -> Result<(), String> {
+/// Runs the commands of the pages that need a Python like that one, which finds modules in a folder of the workspace, too.
+pub(crate) fn pages(python: &Path, need: &str, modules: Option<&str>) -> Result<(), String> {
     let folders = std::env::var_os("PATH").unwrap_or_default();
     let folders = python.parent().map(PathBuf::from).into_iter().chain(std::env::split_paths(&folders));
     let path = std::env::join_paths(folders).map_err(|e| format!("the path of programs: {e}"))?;
     let mut tests = cargo(&["test", "--package", "rml-cli", "--test", "pages", "--quiet"]);
+    if let Some(folder) = modules {
+        tests.env("PYTHONPATH", root().join(folder));
+    }
     step(&format!("pages that need {need}"), tests.env("RML_PAGES", need).env("PATH", path))
 }
 

@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::python::{Environment, check_python};
+use crate::python::{Environment, check_python, pages};
 use crate::setup;
 use crate::workspace::{cargo, root, step};
 
@@ -48,7 +48,8 @@ pub(crate) fn weights() -> Result<(), String> {
         step(&format!("weights by {library}"), script.args(["--only", library, "--seed", SEED]))?;
     }
     let mut tests = cargo(&["test", "--package", "rml-cli", "--test", "weights", "--quiet"]);
-    step("weights: tests", tests.env("RML_WEIGHTS", &made))
+    step("weights: tests", tests.env("RML_WEIGHTS", &made))?;
+    pages(&python, "libraries", Some("tests/weights/lazy"))
 }
 
 /// The interpreter of the environment with JAX and PyTorch.

@@ -6,7 +6,7 @@
 //! | `LANGUAGE NAME` | a file of that name, in the folder of the page |
 //! | `sh` | commands, which run there, one block after the other; `examples` and `tests` are those of the repository |
 //! | `sh fails` | the same, and the last command must fail |
-//! | `sh NEED` | the same, where `RML_PAGES` names that need: `onnx`, `python`, `xla` |
+//! | `sh NEED` | the same, where `RML_PAGES` names that need: `libraries` (JAX and PyTorch), `onnx`, `python`, `xla` |
 //! | `text` behind commands | what they print; times such as `1.2 s` count as `0.1 s` |
 //!
 //! Each page has a folder of its own, but those of the tutorial share one, and run in the order of their names.
@@ -27,7 +27,7 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use support::Folder;
 
 /// What commands may need that is not everywhere; `cargo xtask test` provides it.
-const NEEDS: [&str; 3] = ["onnx", "python", "xla"];
+const NEEDS: [&str; 4] = ["libraries", "onnx", "python", "xla"];
 
 /// The least number of outputs that all pages show together.
 const OUTPUTS: usize = 40;
@@ -37,8 +37,8 @@ type Chapter = Vec<PathBuf>;
 
 fn main() -> ExitCode {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
-    let mut chapters: Vec<Chapter> =
-        vec![vec![docs.join("walkthrough.md")], pages_in(&docs.join("tutorial"))];
+    let mut chapters: Vec<Chapter> = vec![vec![docs.join("walkthrough.md")], vec![docs.join("relations.md")]];
+    chapters.push(pages_in(&docs.join("tutorial")));
     chapters.extend(pages_in(&docs.join("cookbook")).into_iter().map(|page| vec![page]));
     let trial = |chapter: &Chapter| {
         let name = chapter[0].strip_prefix(&docs).unwrap_or(&chapter[0]).display().to_string();
