@@ -11,7 +11,7 @@ use rml_ir::{InputInfo, Shape, Type, Value};
 use crate::session::unknown_input;
 
 /// How values stand in lines.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Format {
     /// Whether an input or output loses its first dimension outside.
     pub(crate) single: bool,

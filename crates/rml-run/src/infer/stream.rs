@@ -77,6 +77,19 @@ impl Stream {
         Ok(Self { program, warnings, checkpoint, format, engine, look_ahead, running: None })
     }
 
+    /// Another stream of the same program from its beginning, without compiling it again: many clients, each with states of its own.
+    pub fn anew(&self) -> Self {
+        Self {
+            program: self.program.clone(),
+            warnings: self.warnings.clone(),
+            checkpoint: self.checkpoint.clone(),
+            format: self.format.clone(),
+            engine: self.engine.clone(),
+            look_ahead: self.look_ahead,
+            running: None,
+        }
+    }
+
     /// Findings that did not stop it.
     pub fn warnings(&self) -> &Diagnostics {
         &self.warnings

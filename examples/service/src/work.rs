@@ -1,0 +1,68 @@
+//! What computes: some workers, and a queue before them that has an end.
+
+use std::sync::Arc;
+
+use tokio::sync::{Semaphore, TryAcquireError};
+use tokio::task::spawn_blocking;
+
+/// Workers, and the queue before them.
+#[derive(Clone, Debug)]
+pub(crate) struct Work {
+    /// Places in the queue and at the workers.
+    pub(crate) places: Arc<Semaphore>,
+    pub(crate) workers: Arc<Semaphore>,
+}
+
+/// Why nothing was computed.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Unworked {
+    /// The queue is full.
+    Full,
+    /// The work panicked.
+    Panicked,
+}
+
+impl Work {
+    pub(crate) fn new(workers: usize, queue: usize) -> Self {
+        let places = Arc::new(Semaphore::new(workers.saturating_add(queue).min(Semaphore::MAX_PERMITS)));
+        Self { places, workers: Arc::new(Semaphore::new(workers)) }
+    }
+
+    /// A place in the queue, held until it is dropped.
+    pub(crate) fn enter(&self) -> Result<tokio::sync::OwnedSemaphorePermit, Unworked> {
+        Arc::clone(&self.places).try_acquire_owned().map_err(|why| match why {
+            TryAcquireError::NoPermits | TryAcquireError::Closed => Unworked::Full,
+        })
+    }
+
+    /// Computes, when a worker is free. Work that has begun ends, whether or not somebody still waits for it.
+    pub(crate) async fn run<T: Send + 'static>(
+        &self,
+        place: tokio::sync::OwnedSemaphorePermit,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Unworked> {
+        let worker = Arc::clone(&self.workers).acquire_owned().await.map_err(|_| Unworked::Full)?;
+        let work = move || {
+            let result = work();
+            drop((worker, place));
+            result
+        };
+        spawn_blocking(work).await.map_err(|_| Unworked::Panicked)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn work_that_panics_gives_its_place_back() {
+        let work = Work::new(1, 0);
+        let place = work.enter().expect("the first");
+        assert_eq!(work.enter().err(), Some(Unworked::Full));
+        let panics = || -> u8 { std::panic::resume_unwind(Box::new("of the test")) };
+        assert_eq!(work.run(place, panics).await, Err(Unworked::Panicked));
+        let place = work.enter().expect("it is free again");
+        assert_eq!(work.run(place, || 3).await, Ok(3));
+    }
+}
