@@ -63,13 +63,29 @@ impl Converted {
 /// So many columns of the data are named where one is missing.
 const NAMED: usize = 20;
 
-/// The column of an input; `shapes` are those that it may have.
+/// The column of an input, with all elements; `shapes` are those that it may have.
 pub(crate) fn find<'a>(
     columns: &'a Columns,
     input: &InputInfo,
     shapes: &[&str],
 ) -> Result<&'a Column, Diagnostic> {
-    let found = columns.columns.get(&*input.name).ok_or_else(|| {
+    let found = named(columns, input, shapes)?;
+    if found.fits() {
+        return Ok(found);
+    }
+    let what = format!("column `{}` has not the elements that its shape and its rows ask for", input.name);
+    let (rows, elements) = (found.present_rows(), found.elements.len());
+    Err(Diagnostic::error(codes::DATA_SHAPE, what)
+        .note(format!("its shape is {}, {rows} rows are there, and it has {elements} elements", found.shape)))
+}
+
+/// The same, wherever its elements are.
+pub(crate) fn named<'a>(
+    columns: &'a Columns,
+    input: &InputInfo,
+    shapes: &[&str],
+) -> Result<&'a Column, Diagnostic> {
+    columns.columns.get(&*input.name).ok_or_else(|| {
         let message = format!("input `{}` has no column in the data", input.name);
         let mut d = Diagnostic::error(codes::MISSING_COLUMN, message);
         if let Some(why) = columns.unusable.get(&*input.name) {
@@ -88,14 +104,7 @@ pub(crate) fn find<'a>(
             _ => format!("{} has {}{more}", origin(columns), names.join(", ")),
         })
         .help(format!("add a column `{}`: {} {}", input.name, input.ty.dtype, shapes.join(" or ")))
-    })?;
-    if found.fits() {
-        return Ok(found);
-    }
-    let what = format!("column `{}` has not the elements that its shape and its rows ask for", input.name);
-    let (rows, elements) = (found.present_rows(), found.elements.len());
-    Err(Diagnostic::error(codes::DATA_SHAPE, what)
-        .note(format!("its shape is {}, {rows} rows are there, and it has {elements} elements", found.shape)))
+    })
 }
 
 pub(crate) fn origin(columns: &Columns) -> &str {

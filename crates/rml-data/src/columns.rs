@@ -33,6 +33,29 @@ impl Elements {
         self.len() == 0
     }
 
+    /// Adds elements of the same kind, or integers and numbers that are exact in double precision to such.
+    pub(crate) fn append(&mut self, more: Elements) {
+        match (self, more) {
+            (Elements::Bool(all), Elements::Bool(v)) => all.extend(v),
+            (Elements::Int(all), Elements::Int(v)) => all.extend(v),
+            (Elements::F32(all), Elements::F32(v)) => all.extend(v),
+            (Elements::F64(all), Elements::F64(v)) => all.extend(v),
+            (Elements::F64(all), Elements::F32(v)) => all.extend(v.into_iter().map(f64::from)),
+            (Elements::F64(all), Elements::Int(v)) => all.extend(v.into_iter().map(|x| x as f64)),
+            (all, v) => debug_assert!(v.is_empty(), "{} among {}", v.kind(), all.kind()),
+        }
+    }
+
+    /// None, of the same kind.
+    pub(crate) fn none(&self) -> Self {
+        match self {
+            Elements::Bool(_) => Elements::Bool(Vec::new()),
+            Elements::Int(_) => Elements::Int(Vec::new()),
+            Elements::F32(_) => Elements::F32(Vec::new()),
+            Elements::F64(_) => Elements::F64(Vec::new()),
+        }
+    }
+
     /// What they are, for people.
     pub fn kind(&self) -> &'static str {
         match self {

@@ -10,7 +10,7 @@ use crate::columns::{Column, Columns, Elements};
 use crate::format::Format;
 
 /// Up to there every integer is a number of double precision.
-const EXACT: u64 = 1 << f64::MANTISSA_DIGITS;
+pub(crate) const EXACT: u64 = 1 << f64::MANTISSA_DIGITS;
 
 /// The files of data that these paths mean: files are themselves, and a folder is the data files in it, in the order of their names.
 ///
@@ -53,7 +53,7 @@ impl Columns {
     }
 
     /// Adds the rows of another table.
-    fn append(&mut self, mut other: Self) -> Result<(), Error> {
+    pub(crate) fn append(&mut self, mut other: Self) -> Result<(), Error> {
         let (ours, theirs) = (self.origin.clone(), other.origin.clone());
         self.memory
             .grow(other.memory.bytes())
@@ -98,7 +98,7 @@ impl Columns {
 }
 
 /// Puts the cells of all rows one after the other, and gives the lengths of the rows; nothing if they are no sequences.
-fn as_sequences(column: &mut Column) -> Option<Vec<usize>> {
+pub(crate) fn as_sequences(column: &mut Column) -> Option<Vec<usize>> {
     let [rows, length, cell @ ..] = column.shape.dims() else { return None };
     if column.present.is_some() {
         return None;
@@ -140,7 +140,7 @@ fn append(to: &mut Column, from: Column, ours: &str, theirs: &str) -> Result<(),
 }
 
 /// One after the other, in a type that has all of them; `None` if there is none.
-fn joined(first: Elements, second: Elements) -> Option<Elements> {
+pub(crate) fn joined(first: Elements, second: Elements) -> Option<Elements> {
     use Elements::{Bool, F32, F64, Int};
     Some(match (first, second) {
         (Bool(mut a), Bool(b)) => {

@@ -38,12 +38,18 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Columns, Malformed> {
 
 /// Reads one object a line; blank lines are nothing.
 pub(crate) fn read_lines(bytes: &[u8]) -> Result<Columns, Malformed> {
-    let mut rows = Rows::default();
+    Ok(lines(bytes, 0)?.0)
+}
+
+/// As [`read_lines`], of lines that stand behind so many rows. Says how many rows there are.
+pub(crate) fn lines(bytes: &[u8], before: usize) -> Result<(Columns, usize), Malformed> {
+    let mut rows = Rows { before, ..Rows::default() };
     for line in Scan::lines(malformed::text(bytes)?) {
         let mut line = line.map_err(|ill| malformed("not a JSON object", ill))?;
         rows.row(&mut line, "expected {\"x\": .., ..}")?;
     }
-    Ok(rows.columns())
+    let count = rows.rows;
+    Ok((rows.columns(), count))
 }
 
 fn malformed(what: &str, ill: Ill) -> Malformed {
@@ -68,7 +74,7 @@ fn arrays(mut scan: Scan<'_>) -> Result<Columns, Malformed> {
         let mut builder = Builder::default();
         let mut rows = 0;
         while !scan.accept(']') {
-            cell(&name, rows, &mut builder, &mut scan, &mut columns.memory)?;
+            cell(&name, (rows, 0), &mut builder, &mut scan, &mut columns.memory)?;
             rows += 1;
             scan.accept(',');
         }
@@ -96,6 +102,8 @@ struct Rows {
     /// The columns, each with how many rows there were when its key was read last.
     columns: IndexMap<String, (Builder, usize)>,
     rows: usize,
+    /// How many rows stand before, which messages count.
+    before: usize,
     memory: Reservation,
 }
 
@@ -105,7 +113,9 @@ impl Rows {
         let start = *scan;
         let row = self.rows;
         if !scan.accept('{') {
-            return Err(start.place(Malformed::new(format!("row {row} is no object")).note(expected)));
+            return Err(
+                start.place(Malformed::new(format!("row {} is no object", self.before + row)).note(expected))
+            );
         }
         self.rows += 1;
         while !scan.accept('}') {
@@ -124,7 +134,7 @@ impl Rows {
             if std::mem::replace(last, self.rows) == self.rows {
                 return Err(start.twice(&key).into());
             }
-            cell(&key, row, builder, scan, &mut self.memory)?;
+            cell(&key, (row, self.before), builder, scan, &mut self.memory)?;
             scan.accept(',');
         }
         Ok(())
@@ -139,10 +149,10 @@ impl Rows {
     }
 }
 
-/// Reads the cell of a row that stands here, if it is there.
+/// Reads the cell of a row that stands here, if it is there. Messages count the rows before, too.
 fn cell(
     name: &str,
-    row: usize,
+    (row, before): (usize, usize),
     builder: &mut Builder,
     scan: &mut Scan<'_>,
     memory: &mut Reservation,
@@ -154,7 +164,7 @@ fn cell(
     let mut extent = Extent::default();
     let read = tensor(scan, 0, &mut extent, &mut |scalar| builder.element(scalar, memory));
     let ended = read.and_then(|()| builder.end(row, &extent.shape(), memory));
-    ended.map_err(|e| start.place(Malformed::in_row(name, row, e)))
+    ended.map_err(|e| start.place(Malformed::in_row(name, before + row, e)))
 }
 
 /// A cell as a column of one row; `None` = absent, `Err` = why it is no value.

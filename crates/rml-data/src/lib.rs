@@ -2,11 +2,12 @@
 //!
 //! [`Columns`] are read from and written to npz, csv, JSON and JSON lines; a file is data from outside, so sizes that it declares are
 //! compared with what is there before anything is allocated, and whatever is wrong with it is a diagnostic that names the place.
-//! [`by_cycle`] and [`Windows`] bind columns to inputs, cycle by cycle or window by window; what one input takes in one cycle is a
+//! The elements of what may be larger than the memory are [`OnDisk`]; either is a [`Dataset`]. [`by_cycle`] and [`Windows`] bind columns to inputs, cycle by cycle or window by window; what one input takes in one cycle is a
 //! [`Feed`]. Nothing here knows how a program is compiled or run.
 
 mod bind;
 mod builder;
+mod cells;
 mod columns;
 mod csv;
 mod feed;
@@ -17,10 +18,13 @@ mod json;
 mod malformed;
 mod npy;
 mod npz;
+mod on_disk;
+mod pieces;
 mod records;
 mod scan;
 mod sequences;
 mod split;
+mod stored;
 #[cfg(test)]
 mod tests;
 pub mod text;
@@ -34,6 +38,7 @@ pub use format::Format;
 pub use joined::data_files;
 pub use json::{Cell, cells};
 pub use malformed::Wrong;
+pub use on_disk::{Dataset, OnDisk};
 pub use scan::Ill;
 pub use split::{Parts, order, split};
 pub use windows::{Windows, missing};

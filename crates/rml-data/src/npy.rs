@@ -199,6 +199,24 @@ impl Header {
         bytes_of(self.shape.iter().product(), size)
     }
 
+    /// How many bytes an element takes, if the elements can be read in pieces: they stand row by row, and each piece alone says of what kind
+    /// they are.
+    pub(crate) fn in_pieces(&self) -> Option<usize> {
+        let (stored, _) = self.descr.as_deref().and_then(stored)?;
+        let is_plain = stored != Stored::Uint(8) && !(self.fortran && self.shape.len() > 1);
+        is_plain.then(|| stored.size())
+    }
+
+    /// Reads a piece of the elements, of which the first is that number.
+    ///
+    /// `Err` = why the array cannot be a column.
+    pub(crate) fn piece(&self, bytes: &[u8], first: usize) -> Result<Elements, String> {
+        match self.descr.as_deref().and_then(stored) {
+            Some((stored, big)) => elements(bytes, first, stored, big),
+            None => Err("its elements are of an unknown type".into()),
+        }
+    }
+
     /// Reads the elements, `bytes` being exactly those that [`Header::data_bytes`] counts.
     ///
     /// `Err` = why the array cannot be a column.
@@ -206,7 +224,7 @@ impl Header {
         let Some((stored, big)) = self.descr.as_deref().and_then(stored) else {
             return Err("its elements are of an unknown type".into());
         };
-        let elements = elements(bytes, stored, big)?;
+        let elements = elements(bytes, 0, stored, big)?;
         let elements = if self.fortran && self.shape.len() > 1 {
             match elements {
                 Elements::Bool(v) => Elements::Bool(row_major(&v, &self.shape)),
@@ -221,7 +239,8 @@ impl Header {
     }
 }
 
-fn elements(bytes: &[u8], stored: Stored, big: bool) -> Result<Elements, String> {
+/// The elements that bytes are, of which the first is that number.
+fn elements(bytes: &[u8], first: usize, stored: Stored, big: bool) -> Result<Elements, String> {
     /// Elements of `N` bytes in their order, as little-endian ones.
     fn each<const N: usize, T>(bytes: &[u8], big: bool, f: impl Fn([u8; N]) -> T) -> Vec<T> {
         let (chunks, _) = bytes.as_chunks::<N>();
@@ -239,7 +258,7 @@ fn elements(bytes: &[u8], stored: Stored, big: bool) -> Result<Elements, String>
     Ok(match stored {
         Stored::Bool => {
             if let Some(i) = bytes.iter().position(|b| *b > 1) {
-                return Err(format!("element {i} is a byte {}, no truth value", bytes[i]));
+                return Err(format!("element {} is a byte {}, no truth value", first + i, bytes[i]));
             }
             Elements::Bool(bytes.iter().map(|b| *b == 1).collect())
         }
@@ -299,14 +318,33 @@ fn row_major<T: Copy>(v: &[T], shape: &[usize]) -> Vec<T> {
     out
 }
 
-/// An array as a file.
-pub(crate) fn write(column: &Column) -> Vec<u8> {
-    let (descr, data): (&str, Vec<u8>) = match &column.elements {
+/// The type of [`Elements::Int`].
+pub(crate) const INTEGERS: &str = "<i8";
+
+/// The type of elements, and their bytes.
+pub(crate) fn raw(elements: &Elements) -> (&'static str, Vec<u8>) {
+    match elements {
         Elements::Bool(v) => ("|b1", v.iter().map(|b| u8::from(*b)).collect()),
-        Elements::Int(v) => ("<i8", v.iter().flat_map(|x| x.to_le_bytes()).collect()),
+        Elements::Int(v) => (INTEGERS, v.iter().flat_map(|x| x.to_le_bytes()).collect()),
         Elements::F32(v) => ("<f4", v.iter().flat_map(|x| x.to_le_bytes()).collect()),
         Elements::F64(v) => ("<f8", v.iter().flat_map(|x| x.to_le_bytes()).collect()),
-    };
+    }
+}
+
+/// The elements that [`raw`] made bytes of.
+pub(crate) fn of_raw(descr: &str, bytes: &[u8]) -> Elements {
+    let read = stored(descr).and_then(|(stored, big)| elements(bytes, 0, stored, big).ok());
+    read.unwrap_or_else(|| Elements::Int(Vec::new()))
+}
+
+/// How many bytes an element of that type has.
+pub(crate) fn size(descr: &str) -> usize {
+    stored(descr).map_or(0, |(stored, _)| stored.size())
+}
+
+/// An array as a file.
+pub(crate) fn write(column: &Column) -> Vec<u8> {
+    let (descr, data) = raw(&column.elements);
     let dims: String = column.shape.dims().iter().map(|d| format!("{d}, ")).collect();
     let dims = if column.shape.rank() > 1 { dims.trim_end_matches(", ") } else { dims.trim_end() };
     let mut header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({dims}), }}");

@@ -1,6 +1,6 @@
 //! Archives of NumPy arrays (`.npz`).
 
-use std::io::{Cursor, Read, Write};
+use std::io::{Cursor, Read, Seek, SeekFrom, Write};
 
 use indexmap::IndexMap;
 use rml_base::memory::{self, Reservation};
@@ -8,9 +8,11 @@ use zip::result::ZipError;
 use zip::write::SimpleFileOptions;
 use zip::{ZipArchive, ZipWriter};
 
-use crate::columns::{Column, Columns};
+use rml_ir::Shape;
+
+use crate::columns::{Column, Columns, Elements, LENGTHS};
 use crate::malformed::Malformed;
-use crate::npy;
+use crate::npy::{self, Header};
 
 /// All arrays of an archive may unpack to this much, whatever its size.
 const ALWAYS_ALLOWED: u64 = 1 << 30;
@@ -18,23 +20,56 @@ const ALWAYS_ALLOWED: u64 = 1 << 30;
 const EXPANSION: u64 = 64;
 /// An entry of this extension is an array.
 const EXTENSION: &str = ".npy";
+/// The record at the end of an archive begins within so many bytes.
+const MAX_END: u64 = 1 << 17;
 /// More arrays than this are no data set.
 const MAX_ARRAYS: usize = 4096;
 
+/// How many bytes a piece of an array has, and what takes its elements, with the name of the array.
+pub(crate) type Put<'p> = (usize, &'p mut dyn FnMut(&str, &Elements) -> Result<(), Malformed>);
+
 /// Reads all numeric arrays.
 pub(crate) fn read(bytes: &[u8]) -> Result<Columns, Malformed> {
-    let limit = ALWAYS_ALLOWED.max((bytes.len() as u64).saturating_mul(EXPANSION));
-    read_limited(bytes, limit)
+    read_limited(bytes, limit(bytes.len() as u64))
+}
+
+/// Reads all numeric arrays of an archive that is so long. The elements of those that can be read in pieces go to `put`, and are not in the
+/// columns.
+pub(crate) fn read_in_pieces(
+    mut from: impl Read + Seek,
+    length: u64,
+    put: Put<'_>,
+) -> Result<Columns, Malformed> {
+    let unreadable = |e: std::io::Error| Malformed::new("it cannot be read").note(e.to_string());
+    let mut end = Vec::new();
+    from.seek(SeekFrom::Start(length.saturating_sub(MAX_END))).map_err(unreadable)?;
+    (&mut from).take(MAX_END).read_to_end(&mut end).map_err(unreadable)?;
+    arrays(from, &end, limit(length), Some(put))
+}
+
+/// What an archive of that length may unpack to.
+fn limit(length: u64) -> u64 {
+    ALWAYS_ALLOWED.max(length.saturating_mul(EXPANSION))
 }
 
 fn read_limited(bytes: &[u8], limit: u64) -> Result<Columns, Malformed> {
-    let mut zip = ZipArchive::new(Cursor::new(bytes))
-        .map_err(|e| Malformed::new("not an npz archive").note(e.to_string()))?;
+    arrays(Cursor::new(bytes), bytes, limit, None)
+}
+
+/// Reads an archive; `end` has its last bytes.
+fn arrays(
+    from: impl Read + Seek,
+    end: &[u8],
+    limit: u64,
+    mut put: Option<Put<'_>>,
+) -> Result<Columns, Malformed> {
+    let mut zip =
+        ZipArchive::new(from).map_err(|e| Malformed::new("not an npz archive").note(e.to_string()))?;
     if zip.len() > MAX_ARRAYS {
         return Err(Malformed::too_large(format!("the archive has {} entries", zip.len()))
             .note(format!("expected at most {MAX_ARRAYS}")));
     }
-    if counted(bytes).is_some_and(|n| n != zip.len()) {
+    if counted(end).is_some_and(|n| n != zip.len()) {
         return Err(Malformed::new("two entries of the archive have the same name"));
     }
     let mut columns = Columns::default();
@@ -47,7 +82,11 @@ fn read_limited(bytes: &[u8], limit: u64) -> Result<Columns, Malformed> {
             continue;
         };
         let size = entry.size();
-        match array(&mut entry, size, &mut left, &mut columns.memory).map_err(|e| e.in_array(&name))? {
+        let named = put.as_mut().filter(|_| name != LENGTHS);
+        let mut own = named.map(|(size, put)| (*size, |elements: &Elements| put(&name, elements)));
+        let own: Option<Piece<'_>> = own.as_mut().map(|(size, own)| (*size, own as _));
+        let read = array(&mut entry, size, &mut left, &mut columns.memory, own);
+        match read.map_err(|e| e.in_array(&name))? {
             Ok(column) => {
                 columns.columns.insert(name, column);
             }
@@ -74,12 +113,17 @@ impl Malformed {
     }
 }
 
-/// Reads one array of `size` bytes, of which at most `left` may be unpacked. `Ok(Err(_))` = why it cannot be a column.
+/// The same of one array.
+type Piece<'p> = (usize, &'p mut dyn FnMut(&Elements) -> Result<(), Malformed>);
+
+/// Reads one array of `size` bytes, of which at most `left` may be unpacked. `Ok(Err(_))` = why it cannot be a column. The elements go to
+/// `put`, if there is one and they can be read in pieces.
 fn array(
     entry: &mut dyn Read,
     size: u64,
     left: &mut u64,
     memory: &mut Reservation,
+    put: Option<Piece<'_>>,
 ) -> Result<Result<Column, String>, Malformed> {
     let mut head = take(entry, 12)?;
     let length = npy::header_len(&head)?;
@@ -113,6 +157,10 @@ fn array(
     if header.shape.first().is_some_and(|n| *n > 0) && declared == 0 {
         return Ok(Err(format!("it has shape [{}] and no element", shape())));
     }
+    if let (Some(put), Some(width)) = (put, header.in_pieces()) {
+        let begun = head.split_off(header.data);
+        return in_pieces(entry, &header, (declared, width), begun, put);
+    }
     let taken = memory.grow(header.bytes()).and_then(|()| memory::ask(declared));
     taken.map_err(|short| Malformed::short(short.diagnostic("its elements")))?;
     let mut data = head.split_off(header.data);
@@ -125,6 +173,44 @@ fn array(
         return Err(Malformed::new(format!("there is more than its {declared} bytes of elements")));
     }
     Ok(header.column(&data))
+}
+
+/// Reads the elements of an array in pieces. So many bytes of elements of so many bytes each are declared, of which some were read.
+fn in_pieces(
+    entry: &mut dyn Read,
+    header: &Header,
+    (declared, width): (u64, usize),
+    mut piece: Vec<u8>,
+    (piece_bytes, put): Piece<'_>,
+) -> Result<Result<Column, String>, Malformed> {
+    let whole = ((piece_bytes / width).max(1) * width) as u64;
+    let none = match header.piece(&[], 0) {
+        Ok(none) => none,
+        Err(why) => return Ok(Err(why)),
+    };
+    let (mut done, mut first) = (0, 0);
+    while done < declared {
+        let wanted = whole.min(declared - done);
+        piece.extend(take(entry, wanted.saturating_sub(piece.len() as u64))?);
+        if piece.len() as u64 != wanted {
+            let there = done + piece.len() as u64;
+            return Err(Malformed::new(format!("{there} of {declared} bytes of elements are there")));
+        }
+        match header.piece(&piece, first) {
+            Ok(elements) => {
+                put(&elements)?;
+                first += elements.len();
+            }
+            Err(why) => return Ok(Err(why)),
+        }
+        done += wanted;
+        piece.clear();
+    }
+    // the archive compares its checksum when the end of an entry is read, not before
+    if !piece.is_empty() || !take(entry, 1)?.is_empty() {
+        return Err(Malformed::new(format!("there is more than its {declared} bytes of elements")));
+    }
+    Ok(Ok(Column { shape: Shape::new(&header.shape), elements: none, present: None }))
 }
 
 /// At most `n` bytes; memory grows with what arrives, not with what is declared.

@@ -91,6 +91,31 @@ pub(crate) fn within(lengths: &[usize], name: &str, cycles: usize) -> Result<(),
     }
 }
 
+/// Where the cells of each window begin, of windows that were filled up to the same length.
+///
+/// # Errors
+/// Windows that are absent.
+pub(crate) fn padded_starts(
+    name: &str,
+    column: &Column,
+    lengths: &[usize],
+) -> Result<Vec<usize>, Diagnostic> {
+    let cycles = padded(name, column)?;
+    Ok((0..lengths.len()).map(|window| window * cycles).collect())
+}
+
+/// How many cycles windows were filled up to, all of which are there.
+fn padded(name: &str, column: &Column) -> Result<usize, Diagnostic> {
+    match (column.shape.dims().get(1), &column.present) {
+        (Some(cycles), None) => Ok(*cycles),
+        _ => {
+            let what =
+                format!("column `{name}` lacks windows, and column `{LENGTHS}` says how long they are");
+            Err(Diagnostic::error(codes::DATA_SHAPE, what))
+        }
+    }
+}
+
 /// The cells of windows that were filled up to the same length, one window after the other and without what fills them.
 ///
 /// # Errors
@@ -100,10 +125,7 @@ pub(crate) fn unpadded(name: &str, column: &Column, lengths: &[usize]) -> Result
         let window = |(w, n): (usize, &usize)| &v[w * cycles * cell..(w * cycles + n) * cell];
         lengths.iter().enumerate().flat_map(window).copied().collect()
     }
-    let (Some(&cycles), None) = (column.shape.dims().get(1), &column.present) else {
-        let what = format!("column `{name}` lacks windows, and column `{LENGTHS}` says how long they are");
-        return Err(Diagnostic::error(codes::DATA_SHAPE, what));
-    };
+    let cycles = padded(name, column)?;
     let dims = column.shape.dims().get(2..).unwrap_or_default();
     let cell: usize = dims.iter().product();
     let total: usize = lengths.iter().sum();

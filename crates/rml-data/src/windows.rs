@@ -8,8 +8,10 @@ use rml_base::{Diagnostic, Diagnostics, memory};
 use rml_engine::{self as block, Block};
 use rml_ir::{DType, Data, InputInfo, Precision, Shape, Type, Value};
 
-use crate::bind::{Converted, convert, find, origin, prefixed, uneven, wrong_shape};
+use crate::bind::{convert, find, named, origin, prefixed, uneven, wrong_shape};
+use crate::cells::Cells;
 use crate::columns::{Column, Columns, LENGTHS};
+use crate::on_disk::{Dataset, OnDisk};
 use crate::sequences;
 
 /// Data bound to the inputs of a node.
@@ -35,11 +37,11 @@ struct Bound {
 #[derive(Debug)]
 enum Role {
     /// A value a cycle.
-    Cycle(Converted),
+    Cycle(Cells),
     /// A value a cycle, the cycles of all windows one after the other; where each window begins.
-    Sequence(Converted, Vec<usize>),
+    Sequence(Cells, Vec<usize>),
     /// A value a window.
-    Window(Converted),
+    Window(Cells),
     /// True in the last cycle of each window.
     End,
 }
@@ -65,11 +67,12 @@ impl Windows {
     /// # Errors
     /// All columns that are missing or do not fit their inputs; data without a window.
     pub fn bind(
-        columns: &Columns,
+        data: &dyn Dataset,
         inputs: &[InputInfo],
         precision: Precision,
         allow_nan: bool,
     ) -> Result<Windows, Diagnostics> {
+        let (columns, disk) = (data.table(), data.on_disk());
         let mut findings = Diagnostics::new();
         let empty = |i: &InputInfo| {
             columns.columns.get(&*i.name).is_some_and(|c| c.rows() == 0 && c.shape.rank() > 0)
@@ -86,6 +89,8 @@ impl Windows {
                 Ok(None)
             } else {
                 let [a, b] = expected_shapes(info);
+                // Of what is on disk, shapes and elements were compared when it was read.
+                let find = if disk.is_some_and(|disk| disk.has(&info.name)) { named } else { find };
                 find(columns, info, &[&a, &b])
                     .and_then(|c| shape.reading(info, c, columns).map(|reading| Some((c, reading))))
             };
@@ -108,7 +113,7 @@ impl Windows {
         for (info, found) in inputs.iter().zip(found) {
             let role = found.map_or(Ok(Role::End), |(column, reading)| {
                 let lengths = lengths.as_deref().unwrap_or_default();
-                reading.role(info, column, cycles, lengths, (precision, allow_nan))
+                reading.role(info, column, (cycles, lengths), disk, (precision, allow_nan))
             });
             match role {
                 Ok(role) => bound.push(Bound { info: info.clone(), role, clock: clock(info, inputs) }),
@@ -239,12 +244,13 @@ impl Windows {
         let shared = if info.batched { &rows[..] } else { &rows[..1] };
         if !info.batched {
             let cell = |row: usize, t: usize| data.gather(&[at(row, t)], &info.ty.shape);
-            let same = |&t: &usize| {
-                let first = cell(rows[0], t);
-                rows[1..].iter().all(|&row| cell(row, t).same(&first))
-            };
-            if rows.len() > 1 && !cycles.iter().all(same) {
-                return Err(disagree(info, windows, "not the same in all of them"));
+            for &t in cycles.iter().filter(|_| rows.len() > 1) {
+                let first = cell(rows[0], t)?;
+                for &row in &rows[1..] {
+                    if !cell(row, t)?.same(&first) {
+                        return Err(disagree(info, windows, "not the same in all of them"));
+                    }
+                }
             }
         }
         let cells: Vec<usize> =
@@ -257,7 +263,7 @@ impl Windows {
         memory::ask(ty.bytes(data.precision())).map_err(|short| {
             short.diagnostic(format!("the values of input `{}` in a batch of windows", info.name))
         })?;
-        Ok(Some(data.gather(&cells, &ty.shape)))
+        data.gather(&cells, &ty.shape).map(Some)
     }
 }
 
@@ -317,13 +323,17 @@ impl Reading {
         self,
         info: &InputInfo,
         column: &Column,
-        cycles: usize,
-        lengths: &[usize],
+        (cycles, lengths): (usize, &[usize]),
+        disk: Option<&OnDisk>,
         (precision, allow_nan): (Precision, bool),
     ) -> Result<Role, Diagnostic> {
         let ty = cell_type(info);
+        if let Some(disk) = disk.filter(|disk| disk.has(&info.name)) {
+            let stored = || Cells::on_disk(disk, &info.name, column, &ty, precision);
+            return self.role_on_disk(&info.name, stored(), column, (cycles, lengths), allow_nan);
+        }
         let converted = |column: &Column, place: &dyn Fn(usize) -> String| {
-            convert(&info.name, column, &ty, precision, allow_nan, place)
+            convert(&info.name, column, &ty, precision, allow_nan, place).map(Cells::Memory)
         };
         let joined = match self {
             Self::Cycle => {
@@ -341,6 +351,41 @@ impl Reading {
         };
         let data = converted(&joined, &place)?;
         Ok(Role::Sequence(data, starts))
+    }
+
+    /// The same of a column that is on disk. Its elements are converted when they are read, and looked at once here.
+    fn role_on_disk(
+        self,
+        name: &str,
+        cells: Cells,
+        column: &Column,
+        (cycles, lengths): (usize, &[usize]),
+        allow_nan: bool,
+    ) -> Result<Role, Diagnostic> {
+        let all = 0..column.present_rows();
+        let row = |at: usize| column.present.as_ref().map_or(at, |present| present[at]);
+        match self {
+            Self::Cycle => {
+                let place = |i: usize| format!("window {}, cycle {}", row(i / cycles), i % cycles);
+                cells.check(all.start * cycles..all.end * cycles, allow_nan, &place)?;
+                Ok(Role::Cycle(cells))
+            }
+            Self::Window => {
+                cells.check(all, allow_nan, &|i| format!("window {}", row(i)))?;
+                Ok(Role::Window(cells))
+            }
+            Self::Padded | Self::Sequence => {
+                let starts = match self {
+                    Self::Padded => sequences::padded_starts(name, column, lengths)?,
+                    _ => sequences::starts(lengths),
+                };
+                for (window, (start, length)) in starts.iter().zip(lengths).enumerate() {
+                    let place = |i: usize| format!("window {window}, cycle {}", i - start);
+                    cells.check(*start..start + length, allow_nan, &place)?;
+                }
+                Ok(Role::Sequence(cells, starts))
+            }
+        }
     }
 }
 

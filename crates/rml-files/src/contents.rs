@@ -26,17 +26,23 @@ const UNSIZED: u64 = 1 << 20;
 
 /// The bytes of a regular file that has at most `most`.
 pub(crate) fn read(path: &Path, most: u64) -> Result<Vec<u8>, Unread> {
+    let (file, found) = open(path)?;
+    if found.len() > most {
+        return Err(Unread::TooLarge(found.len()));
+    }
+    let most = if found.len() == 0 { most.min(UNSIZED) } else { most };
+    up_to(file, found.len(), most)
+}
+
+/// Opens a regular file, and says what the system knows of it.
+fn open(path: &Path) -> Result<(File, Metadata), Unread> {
     let refused = |e: io::Error| Unread::Refused(refusal(&e));
     // To open a pipe is to wait for its writer, so its kind is asked for before, and again of what was opened.
     regular(&std::fs::metadata(path).map_err(refused)?)?;
     let file = File::open(path).map_err(refused)?;
     let found = file.metadata().map_err(refused)?;
     regular(&found)?;
-    if found.len() > most {
-        return Err(Unread::TooLarge(found.len()));
-    }
-    let most = if found.len() == 0 { most.min(UNSIZED) } else { most };
-    up_to(file, found.len(), most)
+    Ok((file, found))
 }
 
 /// The bytes of something that has at most `most`, and is expected to have `expected`.
@@ -85,6 +91,23 @@ pub fn data(path: &Path) -> Result<Contents, Diagnostic> {
         Err(Unread::Refused(why)) => Err(unreadable(&path.display().to_string(), why)),
         Err(Unread::TooLarge(asked)) => Err(Shortage { asked, used, limit }.diagnostic(path.display())),
     }
+}
+
+/// Opens a file of data, to be read in pieces, and says how long it is.
+///
+/// # Errors
+/// A file that cannot be read.
+pub fn pieces(path: &Path) -> Result<(impl Read + io::Seek + use<>, u64), Diagnostic> {
+    let (file, found) = open(path).map_err(|why| match why {
+        Unread::Refused(why) => unreadable(&path.display().to_string(), why),
+        Unread::TooLarge(_) => too_large(&path.display().to_string()),
+    })?;
+    Ok((file, found.len()))
+}
+
+/// What a file could not be read for, after it was opened.
+pub fn unreadable_data(path: &Path, e: &io::Error) -> Diagnostic {
+    unreadable(&path.display().to_string(), refusal(e))
 }
 
 /// The files with that extension in folders and those within them, in the order of their paths; at most about `most`. Hidden folders are

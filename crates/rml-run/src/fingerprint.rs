@@ -1,7 +1,7 @@
 //! Short names for texts and data, to notice that they changed.
 
-use rml_base::{Fnv, Sources};
-use rml_data::{Columns, Elements};
+use rml_base::{Diagnostic, Fnv, Sources};
+use rml_data::{Dataset, Elements};
 
 /// Of all texts of a program; their names do not count.
 pub(crate) fn program(sources: &Sources) -> String {
@@ -13,19 +13,26 @@ pub(crate) fn program(sources: &Sources) -> String {
 }
 
 /// Of those columns that have these names.
-pub(crate) fn data<'a>(columns: &Columns, names: impl Iterator<Item = &'a str>) -> String {
+///
+/// # Errors
+/// Data on disk that cannot be read.
+pub(crate) fn data<'a>(
+    data: &dyn Dataset,
+    names: impl Iterator<Item = &'a str>,
+) -> Result<String, Diagnostic> {
+    let columns = data.table();
     let mut hash = Fnv::default();
     for name in names {
         let Some(column) = columns.columns.get(name) else { continue };
         hash.text(name);
         hash.text(&column.shape.to_string());
         hash.text(column.elements.kind());
-        match &column.elements {
+        data.for_each(name, &mut |elements| match elements {
             Elements::Bool(v) => hash.bytes(v.iter().map(|b| u8::from(*b))),
             Elements::Int(v) => hash.bytes(v.iter().flat_map(|x| x.to_le_bytes())),
             Elements::F32(v) => hash.bytes(v.iter().flat_map(|x| x.to_le_bytes())),
             Elements::F64(v) => hash.bytes(v.iter().flat_map(|x| x.to_le_bytes())),
-        }
+        })?;
         if let Some(lengths) = columns.lengths(name) {
             hash.bytes(lengths.iter().flat_map(|n| (*n as u64).to_le_bytes()));
         }
@@ -33,5 +40,5 @@ pub(crate) fn data<'a>(columns: &Columns, names: impl Iterator<Item = &'a str>) 
             hash.bytes(present.iter().flat_map(|row| (*row as u64).to_le_bytes()));
         }
     }
-    hash.hex()
+    Ok(hash.hex())
 }

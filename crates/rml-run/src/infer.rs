@@ -8,7 +8,7 @@ use kept::Kept;
 use rml_base::codes::run as codes;
 use rml_base::profile::Phase;
 use rml_base::{Diagnostic, Diagnostics, Error, Sources};
-use rml_data::{Columns, Windows, missing, split};
+use rml_data::{Columns, Dataset, Windows, missing, split};
 use rml_driver::{BATCH, Options, Program, Source, keep_inputs};
 use rml_engine::Outputs;
 use rml_ir::Precision;
@@ -156,7 +156,7 @@ impl InferReport {
 ///
 /// # Errors
 /// A program, data or checkpoint that does not fit; a run that fails.
-pub fn infer(source: &Source, data: &Columns, options: &InferOptions) -> Result<InferReport, Error> {
+pub fn infer(source: &Source, data: &dyn Dataset, options: &InferOptions) -> Result<InferReport, Error> {
     let checkpoint = options.checkpoint()?;
     let position = checkpoint.position.as_ref();
     let mut family = family(source, options, position)?;
@@ -182,9 +182,9 @@ pub fn infer(source: &Source, data: &Columns, options: &InferOptions) -> Result<
 }
 
 /// Restricts the family to the outputs that the data's columns suffice for.
-fn leave_out(family: &mut Family, size: usize, data: &Columns) -> Result<Option<Diagnostic>, Error> {
+fn leave_out(family: &mut Family, size: usize, data: &dyn Dataset) -> Result<Option<Diagnostic>, Error> {
     let full = family.program(size)?.clone();
-    let missing = missing(full.inputs(), data);
+    let missing = missing(full.inputs(), data.table());
     if missing.is_empty() {
         return Ok(None);
     }
@@ -226,7 +226,7 @@ fn batch(source: &Source, options: &InferOptions, position: Option<&Position>) -
 
 /// Which windows are run.
 fn choose(
-    data: &Columns,
+    data: &dyn Dataset,
     split_asked: Split,
     count: usize,
     checkpoint: &Checkpoint,
@@ -248,7 +248,7 @@ fn choose(
         };
     };
     let same = position.windows == count
-        && position.data == fingerprint::data(data, position.columns.iter().map(|c| &**c));
+        && position.data == fingerprint::data(data, position.columns.iter().map(|c| &**c))?;
     let asked = if split_asked == Split::Auto && !same { Split::All } else { split_asked };
     if asked == Split::All {
         return Ok((Split::All, (0..count).collect()));

@@ -8,7 +8,7 @@ use indexmap::IndexMap;
 use rml_base::codes::run as codes;
 use rml_base::profile::Phase;
 use rml_base::{Diagnostic, Diagnostics, Error};
-use rml_data::{Columns, Windows};
+use rml_data::{Dataset, Windows};
 use rml_driver::{
     BATCH, Options, Program, Source, Stacked, analyse, compile, interfaces, keep_inputs, stacked,
 };
@@ -120,8 +120,8 @@ impl Family {
 
     /// How many windows are stacked if `size` are asked for: no more than the longest column of the data has rows, and one if the program
     /// does not stack windows.
-    pub(crate) fn size(&self, size: usize, data: &Columns) -> usize {
-        if self.stacks { size.min(data.most_rows()).max(1) } else { 1 }
+    pub(crate) fn size(&self, size: usize, data: &dyn Dataset) -> usize {
+        if self.stacks { size.min(data.table().most_rows()).max(1) } else { 1 }
     }
 
     /// Which outputs and states belong to the stacked windows, of a node that runs `size` of them.

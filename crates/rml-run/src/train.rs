@@ -5,7 +5,7 @@ use observer::{Observer, TrainReport};
 use options::TrainOptions;
 use rml_base::Error;
 use rml_base::profile::Phase;
-use rml_data::Columns;
+use rml_data::Dataset;
 use rml_driver::Source;
 use training::Training;
 
@@ -36,7 +36,7 @@ pub(crate) mod until;
 /// A program or data that does not fit, a run that fails, a checkpoint that cannot be read or written.
 pub fn train(
     source: &Source,
-    data: &Columns,
+    data: &dyn Dataset,
     options: &TrainOptions,
     observer: &mut dyn Observer,
 ) -> Result<TrainReport, Error> {

@@ -29,7 +29,7 @@ pub use rml_base::{
     Code, Diagnostic, Diagnostics, Error, FileId, Fix, Label, Severity, Sources, Span, codes, refusal,
     suggest, table, visible, visible_json, visible_name, visible_words,
 };
-pub use rml_data::{Column, Columns, Elements, Feed, Format, data_files, tensor};
+pub use rml_data::{Column, Columns, Dataset, Elements, Feed, Format, OnDisk, data_files, tensor};
 pub use rml_driver::{
     Analysis, CheckReport, Index, Inspection, LIBRARY, Meaning, NamePlace, NodePlace, Options, PRELUDE,
     Program, RunFacts, Source, Stage, Survey, Variable, VariableKind, VariableName, analyse, analyse_all,

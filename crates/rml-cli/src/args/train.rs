@@ -20,6 +20,9 @@ pub(crate) struct Train {
     /// Columns by input name: arrays [N, T, ..] are N windows of T cycles, [N, ..] one value a window. Given several times, or a folder of files: the windows of all of them
     #[arg(long, value_name = "FILE|DIR")]
     pub(crate) data: Vec<PathBuf>,
+    /// Keep the data in a temporary file in place of memory, and read windows when they are trained on: the same bits, for data that is larger than the memory
+    #[arg(long, requires = "data", conflicts_with_all = ["windows", "cycles", "until", "stream"])]
+    pub(crate) on_disk: bool,
     /// Without data, for a node without inputs: how many windows to train in all; a resumed run counts those done before
     #[arg(long, value_name = "N", value_parser = values::positive)]
     pub(crate) windows: Option<usize>,
@@ -165,6 +168,9 @@ pub(crate) struct Infer {
     /// Columns by input name, as for training
     #[arg(long, value_name = "FILE|DIR")]
     pub(crate) data: Vec<PathBuf>,
+    /// Keep the data in a temporary file in place of memory, and read windows when they are run
+    #[arg(long, requires = "data", conflicts_with = "stream")]
+    pub(crate) on_disk: bool,
     /// Read one JSON object a cycle from standard input, answer each as soon as it is determined
     #[arg(long)]
     pub(crate) stream: bool,

@@ -1,6 +1,6 @@
 //! `rml infer`, over data or as a stream.
 
-use rml::{Columns, InferOptions, InferReport, Phase, Precision, Source, Split, Stream};
+use rml::{Columns, Dataset, InferOptions, InferReport, Phase, Precision, Source, Split, Stream};
 
 use super::profile::Measuring;
 use super::stream::stream;
@@ -51,14 +51,14 @@ fn infer_measured(
     if args.stream {
         return stream(Stream::new(source, &options)?, args.strict, output);
     }
-    let data = measuring.time(Phase::Data, || Columns::read_all(&args.data))?;
-    over_data(args, source, &data, &options, output)
+    let data = measuring.time(Phase::Data, || super::dataset(&args.data, args.on_disk))?;
+    over_data(args, source, &*data, &options, output)
 }
 
 fn over_data(
     args: &Infer,
     source: &Source,
-    data: &Columns,
+    data: &dyn Dataset,
     options: &InferOptions,
     output: &mut Output,
 ) -> Result<(), Stop> {

@@ -30,7 +30,7 @@ use std::path::{Path, PathBuf};
 
 use rml::backend;
 use rml::codes::run::BAD_OPTION;
-use rml::{Diagnostic, Engine, Options, Precision, Settings, Source, StaticValue};
+use rml::{Columns, Dataset, Diagnostic, Engine, OnDisk, Options, Precision, Settings, Source, StaticValue};
 
 use crate::args::{self, Command};
 use crate::output::{Output, Stop, unwritable};
@@ -108,6 +108,11 @@ fn refuse_unused(why: &str, flags: &[(&str, bool)]) -> Result<(), Stop> {
 /// The flags of a program, for [`refuse_unused`].
 fn given(program: &args::Program) -> [(&'static str, bool); 3] {
     [("set", !program.set.is_empty()), ("batch", program.batch.is_some()), ("f64", program.f64)]
+}
+
+/// The data of those files, in memory or not.
+fn dataset(files: &[PathBuf], on_disk: bool) -> Result<Box<dyn Dataset>, Stop> {
+    Ok(if on_disk { Box::new(OnDisk::read_all(files)?) } else { Box::new(Columns::read_all(files)?) })
 }
 
 fn precision(f64: bool) -> Precision {

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::thread::available_parallelism;
 
 use rml::{
-    Columns, Diagnostic, Error, RunOutcome, RunState, Source, Sources, SweepObserver, SweepOptions,
-    SweepReport, TrainOptions, codes,
+    Diagnostic, Error, RunOutcome, RunState, Source, Sources, SweepObserver, SweepOptions, SweepReport,
+    TrainOptions, codes,
 };
 
 use super::train::{listen, options, validate};
@@ -25,10 +25,10 @@ pub(super) fn sweep(args: &Train, folder: &Path, output: &mut Output) -> Result<
     let threads = args.computing.threads.unwrap_or(cores / jobs).max(1);
     let engine = super::engine_with(&args.computing, Some(threads))?;
     let train = TrainOptions { validate: validate(args)?, ..options(args, &signals, engine)? };
-    let data = Columns::read_all(&args.data)?;
+    let data = super::dataset(&args.data, args.on_disk)?;
     let options = SweepOptions { train, folder: folder.to_owned(), seeds, settings, jobs };
     let mut progress = Lines { output, runs: 0 };
-    let report = rml::sweep(&source, &data, &options, &mut progress)?;
+    let report = rml::sweep(&source, &*data, &options, &mut progress)?;
     let failed = report_failures(&report, output);
     print(&report, output)?;
     if report.interrupted {

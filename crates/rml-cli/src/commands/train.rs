@@ -62,9 +62,9 @@ fn train_measured(
     let engine = measuring.engine(super::engine(&args.computing)?);
     let validate = measuring.time(Phase::Data, || validate(args))?;
     let options = TrainOptions { validate, ..options(args, signals, engine)? };
-    let data = measuring.time(Phase::Data, || Columns::read_all(&args.data))?;
+    let data = measuring.time(Phase::Data, || super::dataset(&args.data, args.on_disk))?;
     let mut display = Display::new(output).keeping(page.is_some());
-    let outcome = rml::train(source, &data, &options, &mut display);
+    let outcome = rml::train(source, &*data, &options, &mut display);
     let (seen, record) = display.close();
     if let (Some(page), Some(record)) = (page, &record) {
         page.write(record, outcome.as_ref(), measuring, output)?;

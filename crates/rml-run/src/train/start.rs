@@ -4,7 +4,7 @@
 use rml_base::codes::run as codes;
 use rml_base::profile::Phase;
 use rml_base::{Diagnostic, Error};
-use rml_data::{Columns, Windows};
+use rml_data::{Dataset, Windows};
 use rml_driver::{Options, Program, Source, interfaces};
 use rml_ir::Precision;
 
@@ -46,7 +46,7 @@ impl Common {
     /// their norms are outputs.
     pub(super) fn new(
         source: &Source,
-        data: Option<&Columns>,
+        data: Option<&dyn Dataset>,
         options: &TrainOptions,
         gradients: bool,
     ) -> Result<Self, Error> {
@@ -106,7 +106,7 @@ impl Common {
 /// Checks everything.
 pub(super) fn start(
     source: &Source,
-    data: &Columns,
+    data: &dyn Dataset,
     options: &TrainOptions,
     observer: &mut dyn Observer,
 ) -> Result<Start, Error> {
@@ -125,7 +125,7 @@ pub(super) fn start(
     };
     let fresh = Position {
         ragged: windows.same_length().is_none(),
-        ..common.position(windows.count, kept, validation, engine.time(Phase::Data, columns))
+        ..common.position(windows.count, kept, validation, engine.time(Phase::Data, columns)?)
     };
     let position = match common.before() {
         None => fresh,
@@ -162,7 +162,7 @@ fn check_evaluation(options: &TrainOptions, position: &Position, evaluates: bool
     }
 }
 
-fn bind(data: &Columns, program: &Program, allow_nan: bool) -> Result<Windows, Error> {
+fn bind(data: &dyn Dataset, program: &Program, allow_nan: bool) -> Result<Windows, Error> {
     Windows::bind(data, program.inputs(), program.precision(), allow_nan)
         .map_err(|d| Error::from(d).with_sources(program.sources()))
 }
@@ -170,7 +170,7 @@ fn bind(data: &Columns, program: &Program, allow_nan: bool) -> Result<Windows, E
 /// The node to evaluate, if the program has it.
 fn test_node(
     source: &Source,
-    data: &Columns,
+    data: &dyn Dataset,
     options: &TrainOptions,
     compile: &Options,
     size: usize,

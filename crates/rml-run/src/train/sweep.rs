@@ -9,7 +9,7 @@ use std::thread;
 
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Error, Sources};
-use rml_data::Columns;
+use rml_data::Dataset;
 use rml_driver::Source;
 use rml_files::{create_folder, hold, write_output};
 use rml_ir::typed::StaticValue;
@@ -126,7 +126,7 @@ pub struct SweepReport {
 /// other data, another program or other options; files that cannot be written.
 pub fn sweep(
     source: &Source,
-    data: &Columns,
+    data: &dyn Dataset,
     options: &SweepOptions,
     observer: &mut dyn SweepObserver,
 ) -> Result<SweepReport, Error> {

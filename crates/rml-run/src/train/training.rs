@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Error};
-use rml_data::{Columns, Parts, Windows, order, split};
+use rml_data::{Dataset, Parts, Windows, order, split};
 use rml_driver::{Program, Source};
 
 use super::best::Names;
@@ -37,7 +37,7 @@ impl<'a> Training<'a> {
     /// Compiles, binds the data, and reads the checkpoint to go on from.
     pub(super) fn new(
         source: &Source,
-        data: &Columns,
+        data: &dyn Dataset,
         options: &'a TrainOptions,
         observer: &mut dyn Observer,
     ) -> Result<Self, Error> {

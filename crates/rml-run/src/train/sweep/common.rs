@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rml_base::codes::{elab, run as codes};
 use rml_base::{Diagnostic, Error, Sources};
-use rml_data::Columns;
+use rml_data::Dataset;
 use rml_driver::Source;
 use rml_files::{contents, write_output};
 use serde_json::{Map, Value, json};
@@ -27,7 +27,7 @@ const COMMON: &str = "runs.json";
 /// A setting for a name that the program does not have; the error of the first run if none of them can begin.
 pub(super) fn probe(
     source: &Source,
-    data: &Columns,
+    data: &dyn Dataset,
     options: &SweepOptions,
     runs: &[RunOutcome],
     observer: &mut dyn SweepObserver,
@@ -37,7 +37,7 @@ pub(super) fn probe(
     for run in runs.iter().filter(|run| run.seed == runs[0].seed) {
         let train = options_of(options, run);
         match begin(source, data, &train, &mut Warnings(observer)) {
-            Ok(position) => return Ok(common(&position, options)),
+            Ok(position) => return Ok(common(&position, options)?),
             Err(e) if e.diagnostics().iter().any(|d| d.code == elab::UNUSED_SETTING) => return Err(e),
             Err(e) => first = first.or(Some(e)),
         }
@@ -56,7 +56,7 @@ impl Observer for Warnings<'_> {
 
 fn begin(
     source: &Source,
-    data: &Columns,
+    data: &dyn Dataset,
     train: &TrainOptions,
     observer: &mut dyn Observer,
 ) -> Result<Position, Error> {
@@ -67,9 +67,9 @@ fn begin(
 }
 
 /// What all runs have in common. Their settings and seeds are not, so that more of them can be added.
-fn common(position: &Position, options: &SweepOptions) -> Value {
+fn common(position: &Position, options: &SweepOptions) -> Result<Value, Diagnostic> {
     let SweepOptions { train, settings, seeds, .. } = options;
-    let Value::Object(mut common) = log::run(position) else { return Value::Null };
+    let Value::Object(mut common) = log::run(position) else { return Ok(Value::Null) };
     if !seeds.is_empty() {
         common.remove("seed");
     }
@@ -89,7 +89,7 @@ fn common(position: &Position, options: &SweepOptions) -> Value {
     };
     let validate = match &train.validate {
         Some(Validate::Data(other)) => {
-            Some(fingerprint::data(other, other.columns.keys().map(|name| &**name)))
+            Some(fingerprint::data(other, other.columns.keys().map(|name| &**name))?)
         }
         Some(Validate::Split(_)) | None => None,
     };
@@ -115,7 +115,7 @@ fn common(position: &Position, options: &SweepOptions) -> Value {
         ("patience".to_owned(), json!(train.patience)),
         ("length".to_owned(), length),
     ]);
-    Value::Object(common)
+    Ok(Value::Object(common))
 }
 
 /// Compares it with what the folder has, or notes it there.

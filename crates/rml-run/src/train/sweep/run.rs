@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Error};
-use rml_data::Columns;
+use rml_data::Dataset;
 use rml_driver::Source;
 use rml_files::{contents, create_folder, write_output};
 use serde_json::{Value, json};
@@ -37,7 +37,7 @@ pub(super) fn read(folder: &Path, options: &SweepOptions, run: &mut RunOutcome) 
 }
 
 /// Trains what is left of a run, and writes its outcome.
-pub(super) fn train(source: &Source, data: &Columns, options: &SweepOptions, run: &mut RunOutcome) {
+pub(super) fn train(source: &Source, data: &dyn Dataset, options: &SweepOptions, run: &mut RunOutcome) {
     if interrupted(&options.train) {
         return;
     }
@@ -55,7 +55,7 @@ pub(super) fn train(source: &Source, data: &Columns, options: &SweepOptions, run
 
 fn go_on(
     source: &Source,
-    data: &Columns,
+    data: &dyn Dataset,
     options: &SweepOptions,
     run: &RunOutcome,
     folder: &Path,

@@ -1,0 +1,126 @@
+//! What windows take from a column: cells in memory, or on disk, where they are converted when they are asked for.
+
+use std::ops::Range;
+
+use rml_base::Diagnostic;
+use rml_base::memory;
+use rml_ir::{Precision, Shape, Type, Value};
+
+use crate::bind::{Converted, convert};
+use crate::columns::{Column, place};
+use crate::on_disk::OnDisk;
+use crate::stored::AT_ONCE;
+
+/// The cells of a column, as values of the type of an input.
+#[derive(Debug)]
+pub(crate) enum Cells {
+    Memory(Converted),
+    Disk(DiskCells),
+}
+
+/// Cells on disk.
+#[derive(Debug)]
+pub(crate) struct DiskCells {
+    disk: OnDisk,
+    column: String,
+    /// The numbers of the rows that are there; `None` = all.
+    present: Option<Vec<usize>>,
+    /// The type of a cell.
+    ty: Type,
+    precision: Precision,
+}
+
+impl Cells {
+    /// The cells of a column that is on disk.
+    pub(crate) fn on_disk(
+        disk: &OnDisk,
+        name: &str,
+        column: &Column,
+        ty: &Type,
+        precision: Precision,
+    ) -> Self {
+        let (disk, present) = (disk.clone(), column.present.clone());
+        Self::Disk(DiskCells { disk, column: name.to_owned(), present, ty: ty.clone(), precision })
+    }
+
+    /// The cells at those positions among the rows that are there, stacked into a value of that shape.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    pub(crate) fn gather(&self, cells: &[usize], shape: &Shape) -> Result<Value, Diagnostic> {
+        match self {
+            Self::Memory(converted) => Ok(converted.gather(cells, shape)),
+            Self::Disk(disk) => disk.gather(cells, shape),
+        }
+    }
+
+    /// Where a row stands among those that are there; `None` = it is not there.
+    pub(crate) fn place(&self, row: usize) -> Option<usize> {
+        match self {
+            Self::Memory(converted) => converted.place(row),
+            Self::Disk(disk) => place(disk.present.as_deref(), row),
+        }
+    }
+
+    /// How the numbers are stored.
+    pub(crate) fn precision(&self) -> Precision {
+        match self {
+            Self::Memory(converted) => converted.precision(),
+            Self::Disk(disk) => disk.precision,
+        }
+    }
+
+    /// Looks at cells that are on disk; `place` names one of them in a message.
+    ///
+    /// # Errors
+    /// As [`convert`].
+    pub(crate) fn check(
+        &self,
+        cells: Range<usize>,
+        allow_nan: bool,
+        place: &dyn Fn(usize) -> String,
+    ) -> Result<(), Diagnostic> {
+        let Self::Disk(disk) = self else { return Ok(()) };
+        let step = (AT_ONCE / disk.ty.shape.len().max(1)).max(1);
+        for start in cells.clone().step_by(step) {
+            let piece = start..cells.end.min(start + step);
+            disk.converted(&[piece], allow_nan, &|i| place(start + i))?;
+        }
+        Ok(())
+    }
+}
+
+impl DiskCells {
+    fn gather(&self, cells: &[usize], shape: &Shape) -> Result<Value, Diagnostic> {
+        let mut sorted = cells.to_vec();
+        sorted.sort_unstable();
+        sorted.dedup();
+        let runs: Vec<Range<usize>> =
+            sorted.chunk_by(|a, b| a + 1 == *b).map(|run| run[0]..run[0] + run.len()).collect();
+        // Numbers that may not be were looked for when the column was bound.
+        let converted = self.converted(&runs, true, &|i| format!("cell {i}"))?;
+        let at: Vec<usize> = cells.iter().map(|cell| sorted.partition_point(|other| other < cell)).collect();
+        Ok(converted.gather(&at, shape))
+    }
+
+    /// The cells of those ranges, one after the other.
+    fn converted(
+        &self,
+        runs: &[Range<usize>],
+        allow_nan: bool,
+        place: &dyn Fn(usize) -> String,
+    ) -> Result<Converted, Diagnostic> {
+        let n = self.ty.shape.len();
+        let count: usize = runs.iter().map(ExactSizeIterator::len).sum();
+        let short = |short: memory::Shortage| short.diagnostic(format!("column `{}`", self.column));
+        memory::ask(memory::bytes_of(count * n, size_of::<f64>())).map_err(short)?;
+        let mut elements = self.disk.elements(&self.column, 0..0)?;
+        for run in runs {
+            let more = self.disk.elements(&self.column, run.start * n..run.end * n)?;
+            elements.append(more);
+        }
+        let shape = Shape::new(&[&[count], self.ty.shape.dims()].concat());
+        let column = Column { shape, elements, present: None };
+        convert(&self.column, &column, &self.ty, self.precision, allow_nan, place)
+    }
+}

@@ -1,0 +1,262 @@
+//! Data that may be larger than the memory: the elements of all columns in a temporary file, read where they are asked for.
+
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use rml_base::{Diagnostic, Error};
+use rml_files::Scratch;
+
+use crate::columns::{Columns, Elements};
+use crate::joined::data_files;
+use crate::pieces::{self, PIECE};
+use crate::stored::{AT_ONCE, Stored};
+
+/// A table of columns whose elements are in a temporary file. In memory are the names, the shapes, a number for each row of a column with
+/// gaps or of sequences, and the column `lengths`. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct OnDisk(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    stored: Stored,
+    scratch: Scratch,
+}
+
+/// What trains and infers from: [`Columns`], or data [`OnDisk`]. Both give the same bits.
+pub trait Dataset: Sync {
+    /// The columns; of data on disk without their elements.
+    #[doc(hidden)]
+    fn table(&self) -> &Columns;
+
+    /// Where elements are that are not in memory.
+    #[doc(hidden)]
+    fn on_disk(&self) -> Option<&OnDisk>;
+
+    /// Gives all elements of a column, piece by piece.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    #[doc(hidden)]
+    fn for_each(&self, name: &str, each: &mut dyn FnMut(&Elements)) -> Result<(), Diagnostic> {
+        match self.on_disk().filter(|disk| disk.has(name)) {
+            Some(disk) => disk.pieces(name, each),
+            None => {
+                self.table().columns.get(name).iter().for_each(|column| each(&column.elements));
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Dataset for Columns {
+    fn table(&self) -> &Columns {
+        self
+    }
+
+    fn on_disk(&self) -> Option<&OnDisk> {
+        None
+    }
+}
+
+impl Dataset for OnDisk {
+    fn table(&self) -> &Columns {
+        &self.0.stored.table
+    }
+
+    fn on_disk(&self) -> Option<&OnDisk> {
+        Some(self)
+    }
+}
+
+impl OnDisk {
+    /// As [`Columns::read_all`], with the elements in a temporary file. Files are read in pieces: JSON lines and CSV by lines, arrays of
+    /// npz by elements. A JSON document is read as a whole, and so is an array in Fortran order or of unsigned integers of 64 bits.
+    ///
+    /// # Errors
+    /// As [`Columns::read_all`]; a temporary file that cannot be written.
+    pub fn read_all<P: AsRef<Path>>(paths: &[P]) -> Result<Self, Error> {
+        Self::read_by(paths, PIECE)
+    }
+
+    /// The same, in pieces of about so many bytes.
+    pub(crate) fn read_by<P: AsRef<Path>>(paths: &[P], piece: usize) -> Result<Self, Error> {
+        let scratch = Scratch::new()?;
+        let mut stored = Stored::default();
+        for (i, file) in data_files(paths)?.iter().enumerate() {
+            let next = pieces::read(&scratch, file, piece)?;
+            if i == 0 { stored = next } else { stored.append(next)? }
+        }
+        stored.refuse_inexact(&scratch)?;
+        Ok(Self(Arc::new(Inner { stored, scratch })))
+    }
+
+    /// Gives all elements of a column that is in the file, piece by piece; those of one that is in memory are in the table.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub(crate) fn pieces(&self, name: &str, each: &mut dyn FnMut(&Elements)) -> Result<(), Diagnostic> {
+        let segments = self.0.stored.segments.get(name).map_or(&[][..], Vec::as_slice);
+        for segment in segments {
+            for start in (segment.start..segment.end()).step_by(AT_ONCE) {
+                each(&self.elements(name, start..segment.end().min(start + AT_ONCE))?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the elements of a column are in the file.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.0.stored.segments.get(name).is_some_and(|segments| !segments.is_empty())
+    }
+
+    /// Elements of a column, of the kind that all of it has.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub(crate) fn elements(&self, name: &str, range: Range<usize>) -> Result<Elements, Diagnostic> {
+        let Inner { stored, scratch } = &*self.0;
+        let mut all = stored.table.columns.get(name).map_or(Elements::Int(Vec::new()), |c| c.elements.none());
+        let segments = stored.segments.get(name).map_or(&[][..], Vec::as_slice);
+        let first = segments.partition_point(|segment| segment.end() <= range.start);
+        for segment in segments[first..].iter().take_while(|segment| segment.start < range.end) {
+            let within = range.start.max(segment.start)..range.end.min(segment.end());
+            // That its kind fits was seen when the column was made.
+            all.append(segment.read(scratch, within)?);
+        }
+        Ok(all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rml_base::codes::run as codes;
+    use rml_ir::{DType, InputInfo, Precision, Shape, Type};
+
+    use super::*;
+    use crate::Windows;
+    use crate::columns::Column;
+
+    /// Inputs `x: num [batch, ..]` of those cells, and `y: int [batch]`, which `end` lets in.
+    fn inputs(cell: &[usize]) -> Vec<InputInfo> {
+        let input = |name: &str, ty: Type, clock: Option<&str>| InputInfo {
+            name: name.into(),
+            batched: name != "end",
+            ty,
+            clock: clock.map(|name| (name.into(), true)),
+        };
+        vec![
+            input("x", Type::new(DType::Num, &[&[2], cell].concat()), None),
+            input("y", Type::new(DType::Int, &[2]), Some("end")),
+            input("end", Type::scalar(DType::Bool), None),
+        ]
+    }
+
+    /// What windows of those files are, or what is wrong with them, from memory and from disk in pieces of any size.
+    fn same(files: &[(&str, &[u8])], cell: &[usize], allow_nan: bool) -> Result<usize, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let paths: Vec<_> = files.iter().map(|(name, _)| folder.path().join(name)).collect();
+        for (path, (_, bytes)) in paths.iter().zip(files) {
+            std::fs::write(path, bytes).unwrap();
+        }
+        let look = |data: &dyn Dataset| {
+            let windows = Windows::bind(data, &inputs(cell), Precision::F32, allow_nan);
+            let windows = windows.map_err(|d| d.iter().map(|d| d.message.clone()).collect::<String>())?;
+            let order: Vec<usize> = (0..windows.count).rev().collect();
+            let blocks = windows.batches(&order, 2).into_iter();
+            let blocks = blocks.map(|batch| windows.block(&batch).map_err(|d| d.message));
+            Ok::<_, String>((windows.count, format!("{:?}", blocks.collect::<Result<Vec<_>, _>>()?)))
+        };
+        let expected = look(&Columns::read_all(&paths).map_err(|e| e.to_string())?);
+        for piece in [1, 7, 50, PIECE] {
+            let disk = OnDisk::read_by(&paths, piece).map_err(|e| e.to_string()).unwrap();
+            assert_eq!(look(&disk), expected, "pieces of {piece} bytes");
+        }
+        expected.map(|(count, _)| count)
+    }
+
+    #[test]
+    fn windows_are_those_of_data_in_memory() {
+        let line = |x: &str, y: i64| format!("{{\"x\": {x}, \"y\": {y}}}\n");
+        let even: String = (0..20).map(|i| line(&format!("[{i}, {i}.5, 3]"), i)).collect();
+        let ragged: String =
+            (0..20).map(|i| line(&format!("{:?}", vec![i; 1 + i as usize % 7 / 3]), i)).collect();
+        let late = line("[1, 2]", 0) + &line("[3, 4]", 1) + &line("[5]", 2) + &line("[6, 7]", 3);
+        assert_eq!(same(&[("a.jsonl", even.as_bytes())], &[], false), Ok(20));
+        assert_eq!(same(&[("a.jsonl", ragged.as_bytes())], &[], false), Ok(20));
+        assert_eq!(same(&[("a.jsonl", late.as_bytes())], &[], false), Ok(4));
+        let gaps = "{\"x\": [1.0, 2.0]}\n\n{\"x\": [1.0, 2.0], \"y\": 3}\n{\"y\": 4, \"x\": null}\n";
+        assert_eq!(
+            same(&[("a.jsonl", gaps.as_bytes())], &[], false).map_err(|e| e.contains("absent")),
+            Err(true)
+        );
+        let table = "y,x[0],\"x[1]\"\r\n1,0.5,1\r\n\"2\",7,8\r\n3,9,1e3\n";
+        assert_eq!(same(&[("a.csv", table.as_bytes())], &[2], false), Ok(3));
+        let whole = r#"{"x": [[9, 8, 7]], "y": [5]}"#;
+        assert_eq!(same(&[("a.jsonl", even.as_bytes()), ("b.json", whole.as_bytes())], &[], false), Ok(21));
+    }
+
+    #[test]
+    fn arrays_are_read_in_pieces() {
+        let array =
+            |dims: &[usize], elements: Elements| Column { shape: Shape::new(dims), elements, present: None };
+        let archive = |columns: Vec<(&str, Column)>| {
+            let mut table = Columns::default();
+            table.columns.extend(columns.into_iter().map(|(name, column)| (name.to_owned(), column)));
+            table.to_npz().unwrap()
+        };
+        let labels = || ("y", array(&[5], Elements::Int(vec![4, 3, 2, 1, 0])));
+        let x: Vec<f64> = (0..30).map(f64::from).collect();
+        let even = archive(vec![("x", array(&[5, 3, 2], Elements::F64(x.clone()))), labels()]);
+        assert_eq!(same(&[("a.npz", &even)], &[2], false), Ok(5));
+        // What fills windows up may be anything.
+        let mut padded = x.clone();
+        (padded[4], padded[28]) = (f64::NAN, f64::NAN);
+        let lengths = |n: Vec<i64>| ("lengths", array(&[n.len()], Elements::Int(n)));
+        let columns =
+            |n: Vec<i64>| vec![("x", array(&[5, 3, 2], Elements::F64(padded.clone()))), lengths(n), labels()];
+        let (short, long) = (archive(columns(vec![2, 3, 1, 3, 2])), archive(columns(vec![2, 3, 1, 3, 3])));
+        assert_eq!(same(&[("a.npz", &short)], &[2], false), Ok(5));
+        assert_eq!(same(&[("a.npz", &long)], &[2], false), Err("column `x`, window 4, cycle 2: NaN".into()));
+        assert_eq!(same(&[("a.npz", &long)], &[2], true), Ok(5));
+        let joined = vec![("x", array(&[15, 2], Elements::F64(x))), lengths(vec![1, 5, 4, 3, 2]), labels()];
+        assert_eq!(same(&[("a.npz", &archive(joined))], &[2], false), Ok(5));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_as_in_memory() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            [path]
+        };
+        let message = |paths: &[std::path::PathBuf]| {
+            let memory = Columns::read_all(paths).unwrap_err();
+            let disk = OnDisk::read_by(paths, 2).unwrap_err();
+            assert_eq!(disk.code(), memory.code());
+            (disk.to_string(), memory.to_string())
+        };
+        let broken = path("a.jsonl", "{\"x\": 1}\n\n{\"x\": 2}\n{\"x\": true}\n{\"x\": [1, [2]]}\n");
+        let (disk, _) = message(&broken);
+        assert!(disk.contains("holds"), "{disk}");
+        for lines in
+            ["{\"x\": 1}\n\n{\"x\": 2}\n{\"x\": [1, [2]]}\n", "{\"x\": 1}\n{\"x\": 1}\n[]\n", "\n\n{\n"]
+        {
+            let (disk, memory) = message(&path("b.jsonl", lines));
+            assert_eq!(disk, memory);
+        }
+        let (disk, _) = message(&path("c.csv", "x\n1\n2\nthree\n"));
+        assert!(disk.contains("line 4 of the file stood below its header"), "{disk}");
+        let cut = path("d.npz", "no archive");
+        let (disk, memory) = message(&cut);
+        assert_eq!(disk, memory);
+        let exact = path("e.jsonl", "{\"x\": 9007199254740993}\n{\"x\": 0.5}\n");
+        let disk = OnDisk::read_by(&exact, 2).unwrap();
+        assert!(disk.table().unusable["x"].contains("9007199254740993"), "{disk:?}");
+        assert_eq!(
+            OnDisk::read_all(&[folder.path().join("none.npz")]).unwrap_err().code(),
+            Some(codes::UNREADABLE_FILE)
+        );
+    }
+}

@@ -1,0 +1,140 @@
+//! Files of data that are read in pieces, each of which goes to the temporary file before the next is read.
+
+use std::io::{BufReader, Read, Seek};
+use std::path::Path;
+
+use rml_base::Error;
+use rml_base::memory::{self, Reservation, Shortage};
+use rml_files::{Scratch, contents};
+
+use crate::columns::{Columns, Elements};
+use crate::format::Format;
+use crate::malformed::Malformed;
+use crate::stored::Stored;
+use crate::{csv, json, npz};
+
+/// How many bytes of a file are read at a time, if no line and no element is longer.
+pub(crate) const PIECE: usize = 1 << 20;
+/// Up to so many lines before a piece, it is read again behind as many empty ones, so that messages count lines as the file does.
+const COUNTED: usize = 64 << 20;
+
+/// Reads a file by its extension, in pieces of about so many bytes.
+pub(crate) fn read(scratch: &Scratch, path: &Path, piece: usize) -> Result<Stored, Error> {
+    let origin = path.display().to_string();
+    let format = Format::of(path);
+    let mut stored = match format {
+        Some(Format::Npz) => {
+            let (file, length) = contents::pieces(path)?;
+            arrays(scratch, file, length, piece).map_err(|e| e.at(&origin))?
+        }
+        Some(Format::Csv | Format::JsonLines) => {
+            let (file, _) = contents::pieces(path)?;
+            let lines =
+                Lines { reader: BufReader::new(file), quoted: format == Some(Format::Csv), count: 0, piece };
+            let read = if lines.quoted { table(scratch, lines) } else { objects(scratch, lines) };
+            read.map_err(|e| e.at(&origin))?
+        }
+        Some(Format::Json) | None => Stored::of(scratch, Columns::read(path)?)?,
+    };
+    stored.table.origin = origin;
+    Ok(stored)
+}
+
+/// Reads an npz archive.
+fn arrays(scratch: &Scratch, file: impl Read + Seek, length: u64, piece: usize) -> Result<Stored, Malformed> {
+    let mut stored = Stored::default();
+    let mut put =
+        |name: &str, elements: &Elements| stored.put(scratch, name, elements).map_err(Malformed::short);
+    let table = npz::read_in_pieces(BufReader::new(file), length, (piece, &mut put))?;
+    stored.keep(scratch, table).map_err(Malformed::short)?;
+    Ok(stored)
+}
+
+/// Reads JSON lines.
+fn objects(scratch: &Scratch, mut lines: Lines<impl Read>) -> Result<Stored, Malformed> {
+    let (mut all, mut rows) = (Stored::default(), 0);
+    loop {
+        let (before, mut piece) = (lines.count, Vec::new());
+        if !lines.append_to(&mut piece, lines.piece)? && rows > 0 {
+            return Ok(all);
+        }
+        let (columns, added) = json::lines(&piece, rows).map_err(|e| {
+            let blank = vec![b'\n'; before.min(COUNTED)];
+            json::lines(&[blank, piece].concat(), rows).err().filter(|_| before < COUNTED).unwrap_or(e)
+        })?;
+        let columns = Stored::of(scratch, columns).map_err(Malformed::short)?;
+        all.append_piece(rows, columns, added)?;
+        rows += added;
+        if added == 0 && lines.count == before {
+            return Ok(all);
+        }
+    }
+}
+
+/// Reads comma-separated values.
+fn table(scratch: &Scratch, mut lines: Lines<impl Read>) -> Result<Stored, Malformed> {
+    let mut header = Vec::new();
+    while header.trim_ascii().is_empty() && lines.append_to(&mut header, 1)? {}
+    let above = lines.count;
+    let (mut all, mut rows) = (Stored::default(), 0);
+    loop {
+        let (before, mut piece) = (lines.count, header.clone());
+        let more = lines.append_to(&mut piece, lines.piece)?;
+        if !more && rows > 0 {
+            return Ok(all);
+        }
+        let columns = csv::read(&piece).map_err(|e| {
+            if before == above {
+                return e;
+            }
+            e.note(format!("lines are counted as if line {} of the file stood below its header", before + 1))
+        })?;
+        let added = columns.most_rows();
+        let columns = Stored::of(scratch, columns).map_err(Malformed::short)?;
+        all.append_piece(rows, columns, added)?;
+        rows += added;
+        if !more {
+            return Ok(all);
+        }
+    }
+}
+
+/// The lines of a text.
+struct Lines<R> {
+    reader: BufReader<R>,
+    /// Whether a line may go on within quotes.
+    quoted: bool,
+    /// How many were read.
+    count: usize,
+    /// How many bytes a piece has, if no line is longer.
+    piece: usize,
+}
+
+impl<R: Read> Lines<R> {
+    /// Reads whole lines, so many bytes of them at least if there are as many. Says whether there was one.
+    fn append_to(&mut self, piece: &mut Vec<u8>, enough: usize) -> Result<bool, Malformed> {
+        use std::io::BufRead as _;
+        let begin = piece.len();
+        let mut reserved = Reservation::default();
+        let mut is_open = false;
+        loop {
+            let (at, used, limit) = (piece.len(), memory::used(), memory::limit());
+            let room = limit.saturating_sub(used);
+            let read = (&mut self.reader).take(room.max(1)).read_until(b'\n', piece);
+            let read = read.map_err(|e| Malformed::new("it cannot be read").note(rml_base::refusal(&e)))?;
+            if read as u64 >= room && !piece.ends_with(b"\n") {
+                let asked = (room).saturating_add(1);
+                return Err(Malformed::short(Shortage { asked, used, limit }.diagnostic("a line of it")));
+            }
+            reserved.set((piece.len() - begin) as u64);
+            if read == 0 {
+                return Ok(piece.len() > begin);
+            }
+            self.count += 1;
+            is_open ^= self.quoted && piece[at..].iter().filter(|b| **b == b'"').count() % 2 == 1;
+            if !is_open && piece.len() - begin >= enough {
+                return Ok(true);
+            }
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! Columns whose elements are in a temporary file.
+
+use std::ops::Range;
+
+use indexmap::IndexMap;
+use rml_base::memory::Reservation;
+use rml_base::{Diagnostic, Error};
+use rml_files::Scratch;
+use rml_ir::Shape;
+
+use crate::columns::{Column, Columns, Elements, LENGTHS};
+use crate::joined::{EXACT, as_sequences};
+use crate::malformed::{Malformed, Wrong};
+use crate::npy;
+
+/// How many elements are looked at at a time, where all of a column are.
+pub(crate) const AT_ONCE: usize = 1 << 18;
+
+/// Columns without elements, and where these are.
+#[derive(Debug, Default)]
+pub(crate) struct Stored {
+    pub(crate) table: Columns,
+    pub(crate) segments: IndexMap<String, Vec<Segment>>,
+}
+
+/// Elements that follow each other in the file.
+#[derive(Clone, Debug)]
+pub(crate) struct Segment {
+    /// The number of the first one in the column.
+    pub(crate) start: usize,
+    len: usize,
+    /// The type of the elements, as NumPy writes it.
+    descr: &'static str,
+    /// Where they begin in the file.
+    at: u64,
+}
+
+impl Segment {
+    pub(crate) fn end(&self) -> usize {
+        self.start + self.len
+    }
+
+    /// Those elements of the column, all of which are here.
+    pub(crate) fn read(&self, scratch: &Scratch, range: Range<usize>) -> Result<Elements, Diagnostic> {
+        let size = npy::size(self.descr);
+        let mut bytes = vec![0; range.len() * size];
+        scratch.read(self.at + ((range.start - self.start) * size) as u64, &mut bytes)?;
+        Ok(npy::of_raw(self.descr, &bytes))
+    }
+}
+
+impl Stored {
+    /// Puts elements behind those that a column has.
+    pub(crate) fn put(
+        &mut self,
+        scratch: &Scratch,
+        name: &str,
+        elements: &Elements,
+    ) -> Result<(), Diagnostic> {
+        let (descr, bytes) = npy::raw(elements);
+        let at = scratch.append(&bytes)?;
+        let segments = self.segments.entry(name.to_owned()).or_default();
+        let start = segments.last().map_or(0, Segment::end);
+        segments.push(Segment { start, len: elements.len(), descr, at });
+        Ok(())
+    }
+
+    /// Columns that were in memory.
+    pub(crate) fn of(scratch: &Scratch, table: Columns) -> Result<Self, Diagnostic> {
+        let mut stored = Self::default();
+        stored.keep(scratch, table)?;
+        Ok(stored)
+    }
+
+    /// Takes columns, of which some have elements here already; those of the others are put here.
+    pub(crate) fn keep(&mut self, scratch: &Scratch, mut table: Columns) -> Result<(), Diagnostic> {
+        for (name, column) in table.columns.iter_mut().filter(|(name, _)| *name != LENGTHS) {
+            let elements = std::mem::replace(&mut column.elements, Elements::Int(Vec::new()));
+            column.elements = elements.none();
+            if !elements.is_empty() {
+                self.put(scratch, name, &elements)?;
+            }
+        }
+        table.memory = Reservation::default();
+        self.segments.retain(|name, _| table.columns.contains_key(name));
+        self.table = table;
+        Ok(())
+    }
+
+    /// Adds the rows of another file.
+    pub(crate) fn append(&mut self, other: Self) -> Result<(), Error> {
+        self.table.append(other.table)?;
+        for (name, segments) in other.segments {
+            let own = self.segments.entry(name).or_default();
+            let start = own.last().map_or(0, Segment::end);
+            own.extend(segments.into_iter().map(|s| Segment { start: start + s.start, ..s }));
+        }
+        self.segments.retain(|name, _| self.table.columns.contains_key(name));
+        Ok(())
+    }
+
+    /// Adds the next `added` rows of the same file, which has had `rows`. A row has no value in a column that its piece does not name.
+    ///
+    /// # Errors
+    /// A column whose rows do not fit each other.
+    pub(crate) fn append_piece(
+        &mut self,
+        rows: usize,
+        mut piece: Self,
+        added: usize,
+    ) -> Result<(), Malformed> {
+        if rows == 0 {
+            *self = piece;
+            return Ok(());
+        }
+        add_missing(&mut self.table, &piece.table, rows);
+        add_missing(&mut piece.table, &self.table, added);
+        let names: Vec<String> = self.table.columns.keys().cloned().collect();
+        for name in names {
+            fit(&name, &mut self.table, &mut piece.table)?;
+        }
+        let origin = self.table.origin.clone();
+        self.append(piece).map_err(|e| e.diagnostics().iter().next().cloned()).map_err(|d| match d {
+            Some(d) => Malformed::short(d),
+            None => Malformed::new("its pieces do not fit each other"),
+        })?;
+        self.table.origin = origin;
+        Ok(())
+    }
+
+    /// Makes columns unusable that hold numbers, and integers that are none.
+    pub(crate) fn refuse_inexact(&mut self, scratch: &Scratch) -> Result<(), Diagnostic> {
+        let mut refused = Vec::new();
+        for (name, segments) in &self.segments {
+            let is_num = matches!(self.table.columns.get(name).map(|c| &c.elements), Some(Elements::F64(_)));
+            for segment in segments.iter().filter(|segment| is_num && segment.descr == npy::INTEGERS) {
+                for start in (segment.start..segment.end()).step_by(AT_ONCE) {
+                    let end = segment.end().min(start + AT_ONCE);
+                    if let Elements::Int(v) = segment.read(scratch, start..end)?
+                        && let Some(x) = v.iter().find(|x| x.unsigned_abs() > EXACT)
+                    {
+                        refused.push((
+                            name.clone(),
+                            format!("it holds numbers, and the integer {x}, which is none"),
+                        ));
+                    }
+                }
+            }
+        }
+        for (name, why) in refused {
+            self.table.columns.shift_remove(&name);
+            self.table.unusable.insert(name, why);
+        }
+        Ok(())
+    }
+}
+
+/// Adds the columns of another piece without a value.
+fn add_missing(table: &mut Columns, other: &Columns, rows: usize) {
+    for (name, column) in &other.columns {
+        if !table.columns.contains_key(name) && !table.unusable.contains_key(name) {
+            let cell = match other.lengths(name) {
+                // Whatever it is, such a column has no gaps.
+                Some(_) => &[][..],
+                None => column.shape.dims().get(1..).unwrap_or_default(),
+            };
+            let shape = Shape::new(&[&[rows], cell].concat());
+            let none = Column { shape, elements: column.elements.none(), present: Some(Vec::new()) };
+            table.columns.insert(name.clone(), none);
+        }
+    }
+}
+
+/// Gives a column the same form in two pieces of a file, as it has where they are read as one.
+fn fit(name: &str, before: &mut Columns, piece: &mut Columns) -> Result<(), Malformed> {
+    let sequences = [&*before, &*piece].map(|table| table.lengths(name).is_some());
+    let (Some(a), Some(b)) = (before.columns.get_mut(name), piece.columns.get_mut(name)) else {
+        return Ok(());
+    };
+    let is_bool = |column: &Column| matches!(column.elements, Elements::Bool(_));
+    if !a.is_void() && !b.is_void() && is_bool(a) != is_bool(b) {
+        let why = format!("it holds {} and {}", a.elements.kind(), b.elements.kind());
+        return Err(Malformed::in_cell(name, Wrong::Text(why)));
+    }
+    let cell = |column: &Column| column.shape.dims().get(1..).unwrap_or_default().to_vec();
+    match sequences {
+        [false, false] => {}
+        _ if a.present.is_some() || b.present.is_some() => return no_sequences(name, before, piece),
+        // Where rows of the other piece are as long as each other, they are made sequences when they are added.
+        _ => return Ok(()),
+    }
+    let (cells, others) = (cell(a), cell(b));
+    if cells == others {
+        return Ok(());
+    }
+    if a.is_void() || b.is_void() {
+        let (void, cells) = if a.is_void() { (a, others) } else { (b, cells) };
+        void.shape = Shape::new(&[&[void.rows()], &cells[..]].concat());
+        return Ok(());
+    }
+    if cells.is_empty() || others.is_empty() || cells[1..] != others[1..] {
+        let (a, b) = (Shape::new(&cells), Shape::new(&others));
+        let why = format!("its shape is another than in the rows before: expected {a}, found {b}");
+        return Err(Malformed::in_cell(name, Wrong::Text(why)));
+    }
+    match (as_sequences(a), as_sequences(b)) {
+        (Some(first), Some(second)) => {
+            before.lengths.insert(name.to_owned(), first);
+            piece.lengths.insert(name.to_owned(), second);
+            Ok(())
+        }
+        _ => no_sequences(name, before, piece),
+    }
+}
+
+/// Sequences of different lengths have no gaps.
+fn no_sequences(name: &str, before: &mut Columns, piece: &mut Columns) -> Result<(), Malformed> {
+    for table in [&mut *before, piece] {
+        table.columns.shift_remove(name);
+        table.lengths.shift_remove(name);
+    }
+    let why = "its rows are sequences of different lengths, and some rows have none";
+    before.unusable.insert(name.to_owned(), why.to_owned());
+    Ok(())
+}
