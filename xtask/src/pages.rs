@@ -5,22 +5,29 @@ use std::process::Command;
 use crate::microcontroller::installed;
 use crate::workspace::{cargo, root, step};
 
-/// A running sum, and a value that comes from the end of its window.
-const PROGRAM: &str = "node main(x: num [2], end: bool []) -> (sum, ahead)
+/// A running sum, a value that comes from the end of its window, and a gradient.
+const PROGRAM: &str = "node twice(x: num [2]) -> (y)
+  y = 2.0 * x;
+
+node main(x: num [2], end: bool []) -> (sum, ahead, dx)
+  _, dx = diff_twice(x, true, sum);
   sum = (zeros([2]) fby sum) + x;
   ahead = merge end (x when end) ((post ahead) when not end);
 ";
 
 const INPUTS: &str = r#"{"x": [[1, 2], [-3, 4], [5, 6], [7, -8]], "end": [false, false, true, true]}"#;
 
-/// What stands in the page once its script ran with the value of `ahead` in the first cycle held: the row is the last one.
-const EXPECTED: [&str; 6] = [
+/// What stands in the page once its script ran with the value of `ahead` in the first cycle held, in row 3.
+const EXPECTED: [&str; 9] = [
     "aria-label=\"sum, cycle 1: [-2.0, 6.0]\"",
     "class=\"backward cause\"",
     "class=\"same cause\"",
     "<h2>ahead: num [2], cycle 0</h2>",
     "[5,6]",
     "<i>ahead: num [2]</i>",
+    "<table class=\"side\">",
+    "<code>y = 2.0 * x;</code>",
+    "<s title=\"bytes of the values",
 ];
 
 /// What stands in the page of a training, whose style has no script to help it: matrix, curves, histograms, lines.

@@ -144,6 +144,32 @@ fn trace_makes_pages() {
     folder.rml("trace b.rml --inputs i.json --html t.html --svg t.svg").fails(2, &["cannot be used"]);
 }
 
+/// The bytes of the values that a line computes, the time that it took, and adjoints beside the lines that they come from.
+#[test]
+fn pages_say_what_lines_cost_and_what_adjoints_come_from() {
+    let text = "node net(x: num [4]) -> (o)\n  o = 2.0 * x;\n\nnode train(x: num [4]) -> (dx)\n  _, dx = diff_net(x, true, x);\n";
+    let inputs = serde_json::json!({"x": vec![[1.0, 2.0, 3.0, 4.0]; 50]});
+    let folder = Folder::new().file("n.rml", text).file("i.json", inputs.to_string());
+    folder.rml("trace n.rml --node train --inputs i.json --html t.html").ok();
+    let page = folder.read("t.html");
+    let data =
+        page.split("id=\"data\">").nth(1).and_then(|rest| rest.split("</script>").next()).expect("data");
+    let data: serde_json::Value = serde_json::from_str(data).expect("JSON");
+    let costs = data["costs"].as_array().expect("costs");
+    let own = costs.iter().find(|cost| cost["line"] == serde_json::json!([0, 2])).expect("the line of `o`");
+    assert_eq!(own["bytes"], 32, "four numbers of `o` and four of the gradient: {costs:?}");
+    assert!(own["ns"].as_f64().is_some_and(|ns| ns > 0.0), "{costs:?}");
+    let side = &data["sides"][0];
+    assert_eq!(side["name"], "diff_net");
+    let rows = side["rows"].as_array().expect("rows");
+    let gradient =
+        rows.iter().find(|row| row["text"].as_str().is_some_and(|t| t.starts_with("  dx ="))).expect("dx");
+    assert_eq!(
+        gradient["from"],
+        serde_json::json!([{"place": "n.rml:2", "text": "o = 2.0 * x;", "line": [0, 2]}])
+    );
+}
+
 #[test]
 fn wrong_inputs_are_explained() {
     let folder = backfill()

@@ -1,8 +1,11 @@
 //! Adjoint nodes in surface syntax.
 
 use rml_base::codes::autodiff::INITIAL_VALUE;
-use rml_base::{Diagnostics, Error};
+use std::sync::Arc;
+
+use rml_base::{Diagnostics, Error, Sources};
 use rml_elab::Root;
+use rml_ir::surface::Printed;
 use rml_ir::{normal, pass};
 
 use crate::check::OpenInputs;
@@ -10,6 +13,23 @@ use crate::front::Front;
 use crate::library::PRELUDE;
 use crate::options::{Options, with_placeholders};
 use crate::source::Source;
+
+/// The adjoint of a node, and all nodes that it needs, callees first.
+#[derive(Clone, Debug)]
+pub struct Adjoint {
+    /// The nodes, each equation with the places that it comes from.
+    pub nodes: Vec<Printed>,
+    /// The texts of these places.
+    pub sources: Arc<Sources>,
+}
+
+impl Adjoint {
+    /// The text, a program again, in the layout of `rml fmt`: long equations are broken.
+    pub fn text(&self) -> String {
+        let text = self.nodes.iter().map(Printed::text).collect::<Vec<_>>().join("\n");
+        rml_syntax::format(&text).unwrap_or(text)
+    }
+}
 
 /// The adjoint of node `node`, and all nodes that it needs, in surface syntax, callees first: a program again. Nodes of the
 /// prelude (the default `diff_param`) are in scope anyway and left out.
@@ -20,8 +40,16 @@ use crate::source::Source;
 /// # Errors
 /// As [`compile`](crate::compile()); a node that cannot be differentiated.
 pub fn differentiate(source: &Source, options: &Options, node: &str) -> Result<String, Error> {
+    Ok(adjoint(source, options, node)?.text())
+}
+
+/// As [`differentiate`], equation by equation.
+///
+/// # Errors
+/// As [`differentiate`].
+pub fn adjoint(source: &Source, options: &Options, node: &str) -> Result<Adjoint, Error> {
     let front = Front::new(source)?;
-    let alone = adjoint_text(&front, options, Root::Diff(node.to_owned()));
+    let alone = adjoint_of(&front, options, Root::Diff(node.to_owned()));
     if alone.is_ok() || !options.set.is_empty() {
         return alone;
     }
@@ -29,18 +57,18 @@ pub fn differentiate(source: &Source, options: &Options, node: &str) -> Result<S
     let Some(signature) = nodes.iter().find(|n| n.name == node) else { return alone };
     let within = nodes.iter().filter(|n| n.name != node).find_map(|caller| {
         let root = Root::DiffWithin { root: caller.name.clone(), node: node.to_owned() };
-        adjoint_text(&front, options, root).ok()
+        adjoint_of(&front, options, root).ok()
     });
     let placed = || {
         let options = with_placeholders(signature, options);
-        adjoint_text(&front, &options, Root::Diff(node.to_owned())).ok()
+        adjoint_of(&front, &options, Root::Diff(node.to_owned())).ok()
     };
     within.or_else(placed).map_or(alone, Ok)
 }
 
-/// The text of the adjoint of the root, or of the first instance of the node that is differentiated within it.
-fn adjoint_text(front: &Front, options: &Options, root: Root) -> Result<String, Error> {
-    let text = front.elaborate(options, root.clone()).and_then(|(module, _)| {
+/// The adjoint of the root, or of the first instance of the node that is differentiated within it.
+fn adjoint_of(front: &Front, options: &Options, root: Root) -> Result<Adjoint, Error> {
+    let nodes = front.elaborate(options, root.clone()).and_then(|(module, _)| {
         let module = pass::normalize(&module);
         let primal = match &root {
             Root::DiffWithin { node, .. } => {
@@ -52,11 +80,9 @@ fn adjoint_text(front: &Front, options: &Options, root: Root) -> Result<String, 
         let made = rml_autodiff::differentiate_node(module, primal.ok_or_else(Diagnostics::new)?)?;
         let own = |id: &normal::NodeId| front.sources.text(made.module.nodes[*id].span.file) != PRELUDE;
         let nodes: Vec<normal::NodeId> = made.needed.iter().copied().filter(own).collect();
-        let text = rml_ir::surface::print_nodes(&made.module, &nodes, Some(made.adjoint), &made.origins);
-        // The layout of `rml fmt`: long equations are broken.
-        Ok(rml_syntax::format(&text).unwrap_or(text))
+        Ok(rml_ir::surface::printed_nodes(&made.module, &nodes, Some(made.adjoint), &made.origins))
     });
-    front.fail(text)
+    Ok(Adjoint { nodes: front.fail(nodes)?, sources: Arc::clone(&front.sources) })
 }
 
 /// Refuses a program with a parameter that begins with a stream: an adjoint would pass over it.

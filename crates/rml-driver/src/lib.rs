@@ -26,7 +26,7 @@ mod report;
 mod source;
 mod stacked;
 
-pub use adjoint::differentiate;
+pub use adjoint::{Adjoint, adjoint, differentiate};
 pub use analysis::{Analysis, RunFacts, analyse, analyse_all, analyse_any_batch};
 pub use compile::compile;
 pub use dump::{Stage, dump};

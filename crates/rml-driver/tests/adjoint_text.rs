@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use rml_driver::{Options, Source, check, differentiate};
+use rml_driver::{Options, Source, adjoint, check, differentiate};
 
 fn adjoints(file: &str, nodes: &[&str]) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples/paper").join(file);
@@ -52,4 +52,28 @@ fn long_equations_are_broken_as_the_formatter_does() {
     assert_eq!(rml_driver::format("f", &text).unwrap(), text);
     assert!(text.contains("dc = (forget when bp) * dc_next1;"), "{text}");
     assert!(text.contains("dh_next1 = (merge (bp when bpx) dh_next 0.0) + ("), "{text}");
+}
+
+/// Each equation of an adjoint says which lines it comes from: its own, or those that it transposes.
+#[test]
+fn equations_say_where_they_come_from() {
+    let text = "node g(x) -> (y)\n  y = x * x;\n\nnode f(x: num []) -> (o)\n  h = tanh(g(x));\n  o = h * 0.5 + exp(h);\n";
+    let made = adjoint(&Source::text("f", text), &Options::default(), "f").unwrap();
+    assert_eq!(
+        made.text(),
+        differentiate(&Source::text("f", text), &Options::default(), "f").unwrap(),
+        "the same adjoint"
+    );
+    let line = |span: &rml_base::Span| made.sources.line_column(span.file, span.start).0;
+    let of = |node: usize, start: &str| -> Vec<usize> {
+        let lines = made.nodes[node].lines.iter();
+        let found =
+            lines.filter(|line| line.text.starts_with(start)).map(|l| l.spans.iter().map(line).collect());
+        found.reduce(|_, _| panic!("two lines begin with {start}")).unwrap_or_default()
+    };
+    assert!(made.nodes[0].head.starts_with("node diff_g(") && made.nodes[1].head.starts_with("node diff_f("));
+    assert_eq!((of(0, "y ="), of(0, "dx =")), (vec![2], vec![2]));
+    assert_eq!((of(1, "h ="), of(1, "o =")), (vec![5], vec![6]));
+    assert_eq!(of(1, "dh"), [6, 6], "the two equations of the line that reads `h`");
+    assert!(made.nodes[1].lines.iter().any(|l| l.text.starts_with("--") && l.spans.is_empty()));
 }

@@ -8,6 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::sync::Arc;
 
+use rml_base::Span;
+
 use crate::normal::{Callee, Eq, Formal, Module, Node, NodeId, Rhs, Var};
 
 mod constant;
@@ -34,6 +36,32 @@ pub struct Origins {
     pub calls: BTreeMap<Eq, (Arc<str>, usize, usize)>,
 }
 
+/// A node as source text, in lines.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Printed {
+    /// The line with its name, inputs and outputs, and those of its static equations.
+    pub head: String,
+    /// Its equations, and comments before them.
+    pub lines: Vec<Line>,
+}
+
+/// An equation or a comment of a node.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Line {
+    /// The text.
+    pub text: String,
+    /// The places of the program that it comes from: of the equations that it transposes, or its own; none of a comment.
+    pub spans: Vec<Span>,
+}
+
+impl Printed {
+    /// All of it.
+    pub fn text(&self) -> String {
+        let lines: String = self.lines.iter().map(|line| format!("  {}\n", line.text)).collect();
+        self.head.clone() + &lines
+    }
+}
+
 /// Nodes as source text, in that order; callees have to stand before callers. The inputs of `root` get their types unless it has
 /// static parameters, on which they may depend; those of the others are left to inference.
 ///
@@ -45,10 +73,21 @@ pub fn print_nodes(
     root: Option<NodeId>,
     origins: &BTreeMap<NodeId, Origins>,
 ) -> String {
+    let printed = printed_nodes(module, nodes, root, origins);
+    printed.iter().map(Printed::text).collect::<Vec<_>>().join("\n")
+}
+
+/// The same in lines.
+pub fn printed_nodes(
+    module: &Module,
+    nodes: &[NodeId],
+    root: Option<NodeId>,
+    origins: &BTreeMap<NodeId, Origins>,
+) -> Vec<Printed> {
     let mut names: BTreeMap<NodeId, Arc<str>> =
         module.nodes.iter_enumerated().map(|(id, node)| (id, node.name.clone())).collect();
     let mut printed: BTreeMap<Arc<str>, String> = BTreeMap::new();
-    let mut out = String::new();
+    let mut out = Vec::new();
     for &id in nodes {
         let own = module.nodes[id].name.clone();
         for k in 1_u64.. {
@@ -57,16 +96,13 @@ pub fn print_nodes(
                 continue;
             }
             names.insert(id, name.clone());
-            let text = node(module, id, &names, root == Some(id), origins.get(&id));
+            let made = node(module, id, &names, root == Some(id), origins.get(&id));
             match printed.get(&name) {
-                Some(same) if *same == text => break,
+                Some(same) if *same == made.text() => break,
                 Some(_) => {}
                 None => {
-                    if !out.is_empty() {
-                        out.push('\n');
-                    }
-                    out.push_str(&text);
-                    printed.insert(name, text);
+                    printed.insert(name, made.text());
+                    out.push(made);
                     break;
                 }
             }
@@ -81,11 +117,11 @@ fn node(
     names: &BTreeMap<NodeId, Arc<str>>,
     typed: bool,
     origins: Option<&Origins>,
-) -> String {
+) -> Printed {
     let node = &module.nodes[id];
     let typed = typed && !node.formals.iter().any(|f| matches!(f, Formal::Static { .. }));
     let mut body = Body::new(module, node, names);
-    let equations = body.equations(origins);
+    let lines = body.equations(origins);
     let mut out = format!("node {}(", names[&id]);
     for (i, formal) in node.formals.iter().enumerate() {
         out.push_str(if i > 0 { ", " } else { "" });
@@ -114,10 +150,7 @@ fn node(
             let _ = writeln!(out, "  {name} = {text};");
         }
     }
-    for equation in equations {
-        let _ = writeln!(out, "  {equation}");
-    }
-    out
+    Printed { head: out, lines }
 }
 
 /// The names that static expressions of a node may use: of statics and of functions.

@@ -21,6 +21,6 @@ mod text;
 pub use chronogram::{Arrow, Axis, Cell, CellIndex, Chronogram, Direction, Heading, Row};
 pub use curves::{Panel, curves, sparkline};
 pub use dependences::{Status, dependences};
-pub use page::{Page, PageRow};
+pub use page::{LineCost, Origin, Page, PageRow, Side};
 pub use report::{Matrix, Report, TimedLine, Trained};
 pub use rows::{Names, Rows, shown};

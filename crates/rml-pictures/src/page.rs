@@ -21,10 +21,45 @@ pub struct Page {
     pub verdict: Vec<String>,
     /// Other forms of the program by name, behind tabs.
     pub forms: Vec<(String, String)>,
+    /// Nodes beside the lines that they come from, behind tabs.
+    pub sides: Vec<Side>,
+    /// What the lines of the program cost.
+    pub costs: Vec<LineCost>,
     /// What is wrong.
     pub findings: String,
     /// Whether a server sends it that says, at the address `state` beside it, when it has another one.
     pub live: bool,
+}
+
+/// Text beside the lines that it comes from, such as an adjoint beside its program.
+#[derive(Clone, Debug, Default)]
+pub struct Side {
+    /// Its name.
+    pub name: String,
+    /// Its lines, each with where it comes from.
+    pub rows: Vec<(String, Vec<Origin>)>,
+}
+
+/// A line that another one comes from.
+#[derive(Clone, Debug, Default)]
+pub struct Origin {
+    /// The file and the line, as people say it.
+    pub place: String,
+    /// The text of the line.
+    pub text: String,
+    /// Which of the texts it is in, if it is in one of them, and the line there, from 1.
+    pub line: Option<(usize, usize)>,
+}
+
+/// What a line of the program costs.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LineCost {
+    /// Which of the texts it is in, and the line there, from 1.
+    pub line: (usize, usize),
+    /// Bytes of the values that it computes in a cycle, if all are present.
+    pub bytes: u64,
+    /// Nanoseconds in this run; an estimate from samples.
+    pub ns: f64,
 }
 
 /// What is known of a row.
@@ -89,11 +124,22 @@ impl Chronogram {
             "tensors": tensors.collect::<serde_json::Map<_, _>>(),
             "sources": sources.collect::<Vec<_>>(),
             "forms": page.forms.iter().map(|(name, text)| json!({"name": name, "text": visible(text)})).collect::<Vec<_>>(),
+            "sides": page.sides.iter().map(side).collect::<Vec<_>>(),
+            "costs": page.costs.iter().map(|c| json!({"line": [c.line.0, c.line.1], "bytes": c.bytes, "ns": c.ns})).collect::<Vec<_>>(),
             "verdict": page.verdict.iter().map(|line| visible(line)).collect::<Vec<_>>(),
             "findings": visible(&page.findings),
             "live": page.live,
         })
     }
+}
+
+fn side(side: &Side) -> Json {
+    let origin = |from: &Origin| {
+        let line = from.line.map(|(text, line)| json!([text, line]));
+        json!({"place": visible(&from.place), "text": visible(&from.text), "line": line})
+    };
+    let row = |(text, from): &(String, Vec<Origin>)| json!({"text": visible(text), "from": from.iter().map(origin).collect::<Vec<_>>()});
+    json!({"name": side.name, "rows": side.rows.iter().map(row).collect::<Vec<_>>()})
 }
 
 /// A value as its text, anything else as a number: absent, unknown, nothing known, nothing shown.
@@ -129,6 +175,14 @@ mod tests {
             sources: vec![("f.rml".into(), "-- </script>\nnode f".into())],
             rows: vec![PageRow { ty: "num []".into(), place: Some((0, 2)) }],
             tensors: vec![(1, 1, json!([1.0, -2.5]))],
+            sides: vec![Side {
+                name: "diff_f".into(),
+                rows: vec![(
+                    "dx = do;".into(),
+                    vec![Origin { place: "f.rml:2".into(), text: "node f".into(), line: Some((0, 2)) }],
+                )],
+            }],
+            costs: vec![LineCost { line: (0, 2), bytes: 4, ns: 1.5 }],
             ..Page::default()
         };
         let html = chronogram.to_html(&page);
@@ -145,6 +199,9 @@ mod tests {
             (&json!("y</script>"), &json!([[0, 0, 1, 1]]))
         );
         assert_eq!((&data["tensors"]["3"], &data["cycles"]), (&json!([1.0, -2.5]), &json!(2)));
+        let from = json!([{"place": "f.rml:2", "text": "node f", "line": [0, 2]}]);
+        assert_eq!(data["sides"][0]["rows"][0], json!({"text": "dx = do;", "from": from}));
+        assert_eq!(data["costs"][0], json!({"line": [0, 2], "bytes": 4, "ns": 1.5}));
         let without_names = html.replace("http://www.w3.org/2000/svg", "");
         assert!(!["http:", "https:"].iter().any(|at| without_names.contains(at)), "nothing is fetched");
     }

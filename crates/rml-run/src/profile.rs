@@ -172,6 +172,11 @@ impl ProfileReport {
         (others.collect(), lines.collect())
     }
 
+    /// Each line of the source: its file, its number from 1, and nanoseconds.
+    pub(crate) fn by_line(&self) -> Vec<(String, usize, f64)> {
+        self.lines.iter().map(|line| (line.file.clone(), line.line, line.ns)).collect()
+    }
+
     /// What is computed in all lines of the source together, in milliseconds.
     pub(crate) fn computing(&self) -> f64 {
         self.lines.iter().map(|line| line.ns).sum::<f64>() / 1e6

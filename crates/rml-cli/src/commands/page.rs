@@ -1,7 +1,7 @@
 //! The page of a chronogram with what is known of its program: for `rml trace --html` and `rml view`.
 
-use rml::chronogram::{self, Chronogram, Page};
-use rml::{Analysis, Error, Options, Source, Stage};
+use rml::chronogram::{self, Chronogram, Origin, Page, Side};
+use rml::{Adjoint, Analysis, Error, Options, RunOptions, Source, Span, Stage};
 use rml_render::verdict;
 
 use super::execute::{over, prepare};
@@ -22,7 +22,9 @@ pub(super) fn make(
     live: bool,
     output: &mut Output,
 ) -> Result<Made, Stop> {
-    let (program, inputs, options) = prepare(args, true, &Measuring::default(), output)?;
+    let measuring = Measuring::default().for_page();
+    let (program, inputs, options) = prepare(args, true, &measuring, output)?;
+    let options = RunOptions { engine: measuring.engine(options.engine.clone()), ..options };
     let (drawn, page) = chronogram::draw_page(&program, &inputs, &options, rows)?;
     output.report(&drawn.warnings, program.sources());
     let (source, options) = over(&args.over)?;
@@ -77,9 +79,37 @@ fn about(page: &mut Page, drawn: &Chronogram, source: &Source, options: &Options
         page.forms.extend(form.ok().map(|text| (name.to_owned(), text)));
     }
     for node in differentiated(source) {
-        let adjoint = rml::differentiate(source, options, &node);
-        page.forms.extend(adjoint.ok().map(|text| (format!("diff_{node}"), text)));
+        let adjoint = rml::adjoint(source, options, &node).ok();
+        let side = adjoint.map(|adjoint| side(format!("diff_{node}"), &adjoint, &page.sources));
+        page.sides.extend(side);
     }
+}
+
+/// An adjoint beside the lines that its equations come from.
+fn side(name: String, adjoint: &Adjoint, own: &[(String, String)]) -> Side {
+    let sources = &adjoint.sources;
+    let origin = |span: &Span| {
+        let (file, (line, _)) = (sources.name(span.file), sources.line_column(span.file, span.start));
+        Origin {
+            place: format!("{file}:{line}"),
+            text: sources.text(span.file).lines().nth(line - 1).unwrap_or_default().trim().to_owned(),
+            line: own.iter().position(|(name, _)| name == file).map(|text| (text, line)),
+        }
+    };
+    let origins = |spans: &[Span]| {
+        let mut origins: Vec<Origin> = spans.iter().map(origin).collect();
+        origins.dedup_by(|a, b| a.place == b.place);
+        origins
+    };
+    let mut rows = Vec::new();
+    // The node that is asked for is the last one, and what it calls stands before it.
+    for node in adjoint.nodes.iter().rev() {
+        rows.extend(node.head.lines().map(|line| (line.to_owned(), Vec::new())));
+        // What a line transposes stands beside it, so the comments that say so are left out.
+        let equations = node.lines.iter().filter(|line| !line.spans.is_empty());
+        rows.extend(equations.map(|line| (format!("  {}", line.text), origins(&line.spans))));
+    }
+    Side { name, rows }
 }
 
 fn clock(analysis: &Analysis, name: &str) -> String {

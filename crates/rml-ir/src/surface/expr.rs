@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::level::{Level, Piece};
-use super::{Origins, callee_name, constant, operands, operator, static_names, words};
+use super::{Line, Origins, callee_name, constant, operands, operator, static_names, words};
 use crate::normal::{Callee, ConstId, ConstKind, Eq, Equation, Formal, Init, Module, Node, NodeId, Rhs, Var};
 use crate::op::Op;
 use crate::value::Value;
@@ -111,7 +111,7 @@ impl<'m> Body<'m> {
     }
 
     /// All equations, one line each, with comments from `origins`: for equations, those that they transpose.
-    pub(super) fn equations(&mut self, origins: Option<&Origins>) -> Vec<String> {
+    pub(super) fn equations(&mut self, origins: Option<&Origins>) -> Vec<Line> {
         if let Some(origins) = origins {
             self.calls.clone_from(&origins.calls);
         }
@@ -137,13 +137,17 @@ impl<'m> Body<'m> {
         let lines: Vec<(Eq, String, String)> =
             lines.into_iter().map(|(id, rhs)| (id, self.left_side(id), rhs)).collect();
         let Some(origins) = origins else {
-            return lines.into_iter().map(|(_, left, rhs)| format!("{left} = {rhs};")).collect();
+            let line = |(id, left, rhs)| Line {
+                text: format!("{left} = {rhs};"),
+                spans: vec![self.node.equations[id].span],
+            };
+            return lines.into_iter().map(line).collect();
         };
         self.commented(&lines, origins)
     }
 
     /// The lines, a comment before each that transposes other equations than the one before it.
-    fn commented(&self, lines: &[(Eq, String, String)], origins: &Origins) -> Vec<String> {
+    fn commented(&self, lines: &[(Eq, String, String)], origins: &Origins) -> Vec<Line> {
         let mut transposed: BTreeMap<Eq, BTreeSet<Eq>> = BTreeMap::new();
         for (eq, of) in &origins.transposed {
             let Some(line) = self.line_of.get(eq) else { continue };
@@ -165,10 +169,13 @@ impl<'m> Body<'m> {
                 transposed.get(id).map(|of| of.iter().filter_map(|eq| texts.get(eq)).collect::<Vec<_>>());
             let comment = of.filter(|of| !of.is_empty()).map(|of| comment(&of));
             if let Some(comment) = comment.filter(|comment| *comment != last) {
-                out.push(comment.clone());
+                out.push(Line { text: comment.clone(), spans: Vec::new() });
                 last = comment;
             }
-            out.push(format!("{left} = {rhs};"));
+            let span = |eq: &Eq| self.node.equations[*eq].span;
+            let of = transposed.get(id).filter(|of| !of.is_empty());
+            let spans = of.map_or_else(|| vec![span(id)], |of| of.iter().map(span).collect());
+            out.push(Line { text: format!("{left} = {rhs};"), spans });
         }
         out
     }

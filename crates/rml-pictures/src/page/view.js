@@ -34,8 +34,39 @@ const tab = (name) => {
   return panel;
 };
 for (const form of data.forms) tab(form.name).append(make("pre", form.text));
+for (const side of data.sides) {
+  // The lines that it comes from at the left, once for all that follow each other from the same ones.
+  const list = make("table", undefined, "side");
+  list.append(make("caption", `${side.name}, and the lines that its equations come from`));
+  const head = make("tr");
+  head.append(make("th", "line"), make("th", side.name));
+  list.append(head);
+  let last = "";
+  for (const row of side.rows) {
+    const line = make("tr");
+    const from = make("td");
+    const places = row.from.map((origin) => origin.place).join();
+    if (places !== last)
+      for (const origin of row.from) {
+        const place = make(origin.line ? "button" : "b", origin.place);
+        if (origin.line) {
+          place.type = "button";
+          place.addEventListener("click", () => jump(origin.line));
+        }
+        const part = make("div");
+        part.append(place, make("code", origin.text));
+        from.append(part);
+      }
+    last = places;
+    const text = make("td");
+    text.append(make("code", row.text));
+    line.append(from, text);
+    list.append(line);
+  }
+  tab(side.name).append(list);
+}
 const text = tab("source");
-document.getElementById("tabs").hidden = data.forms.length === 0;
+document.getElementById("tabs").hidden = data.forms.length + data.sides.length === 0;
 document.getElementById("tabs").prepend(panels.at(-1)[1]);
 
 // The source, with the types of variables in the margin.
@@ -49,6 +80,26 @@ for (const [file, source] of data.sources.entries()) {
     list.append(item);
   });
   text.append(make("h2", source.name), list);
+}
+// From a line of an adjoint to the source.
+const jump = (line) => {
+  panels.at(-1)[1].click();
+  const item = lines.get(line.join(":"));
+  item.scrollIntoView({ block: "center" });
+  for (const other of document.querySelectorAll("li.on")) other.classList.remove("on");
+  item.classList.add("on");
+};
+// What a line costs, at its right end.
+const amount = (x, units) => {
+  const unit = Math.max(0, Math.min(units.length - 1, Math.floor(Math.log10(Math.max(x, 1)) / 3)));
+  return `${(x / 1000 ** unit).toPrecision(3).replace(/\.0+$/, "")} ${units[unit]}`;
+};
+for (const cost of data.costs) {
+  const parts = [amount(cost.bytes, ["B", "kB", "MB", "GB"])];
+  if (cost.ns > 0) parts.push(amount(cost.ns, ["ns", "µs", "ms", "s"]));
+  const note = make("s", parts.join(", "));
+  note.title = "bytes of the values that this line computes in a cycle, and its time in this run, gradients included";
+  lines.get(cost.line.join(":"))?.append(note);
 }
 const lineOf = (row) => (row.line ? lines.get(row.line.join(":")) : undefined);
 

@@ -32,7 +32,8 @@ pub fn draw(program: &Program, inputs: &Columns, options: &RunOptions, rows: Row
     Ok(drawn(program, inputs, options, rows, |_, _, _| ())?.0)
 }
 
-/// As [`draw`], with what a page shows beside the chronogram.
+/// As [`draw`], with what a page shows beside the chronogram; with the time of each line, if the engine is
+/// [measured](crate::Engine::measured_by).
 ///
 /// # Errors
 /// As [`draw`].
@@ -42,9 +43,11 @@ pub fn draw_page(
     options: &RunOptions,
     rows: Rows,
 ) -> Result<(Drawn, Page), Error> {
-    drawn(program, inputs, options, rows, |statuses, vars, cycles| {
+    let (drawn, mut page) = drawn(program, inputs, options, rows, |statuses, vars, cycles| {
         page::page(program, statuses, vars, cycles)
-    })
+    })?;
+    page.costs = page::costs(program, &page, options.engine.profile());
+    Ok((drawn, page))
 }
 
 fn drawn<T>(

@@ -12,7 +12,7 @@ mod statuses;
 pub use build::{Drawn, draw, draw_page};
 pub use kahn::kahn;
 pub use rml_pictures::{
-    Arrow, Axis, Cell, CellIndex, Chronogram, Direction, Heading, Names, Page, PageRow, Row, Rows, Status,
-    dependences, shown,
+    Arrow, Axis, Cell, CellIndex, Chronogram, Direction, Heading, LineCost, Names, Origin, Page, PageRow,
+    Row, Rows, Side, Status, dependences, shown,
 };
 pub use stages::stages;

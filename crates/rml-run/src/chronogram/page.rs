@@ -1,13 +1,17 @@
 //! What a page shows of a program beside its chronogram.
 
+use std::collections::BTreeMap;
+
+use rml_base::profile::Profile;
 use rml_base::{FileId, Span};
 use rml_driver::Program;
 use rml_engine::Status;
 use rml_ir::Value;
-use rml_ir::flat::Var;
-use rml_pictures::{Page, PageRow};
+use rml_ir::flat::{Rhs, Var};
+use rml_pictures::{LineCost, Page, PageRow};
 
 use super::statuses::Statuses;
+use crate::profile::ProfileReport;
 
 /// Tensors of more elements than that are shown by their beginnings only.
 const ELEMENTS: usize = 1024;
@@ -40,6 +44,26 @@ pub(super) fn page(program: &Program, statuses: &Statuses<'_>, shown: &[Var], cy
     let tensors = shown.iter().enumerate().flat_map(of).collect();
     let sources = texts.iter().map(|id| (sources.name(*id).to_owned(), sources.text(*id).to_owned()));
     Page { title: program.node().to_owned(), sources: sources.collect(), rows, tensors, ..Page::default() }
+}
+
+/// What each line of the page's texts costs: the bytes of the values that it computes, and the time that was measured.
+pub(super) fn costs(program: &Program, page: &Page, profile: Option<&Profile>) -> Vec<LineCost> {
+    let (flat, sources) = (program.flat(), program.sources());
+    let text = |name: &str| page.sources.iter().position(|(own, _)| own == name);
+    let mut found: BTreeMap<(usize, usize), LineCost> = BTreeMap::new();
+    for equation in flat.equations.iter().filter(|e| !matches!(e.rhs, Rhs::Const(_))) {
+        let Some(text) = text(sources.name(equation.span.file)) else { continue };
+        let line = (text, sources.line_column(equation.span.file, equation.span.start).0);
+        let cost = found.entry(line).or_insert(LineCost { line, ..LineCost::default() });
+        cost.bytes = cost.bytes.saturating_add(flat.vars[equation.lhs].ty.bytes(program.precision()));
+    }
+    for (name, line, ns) in profile.map(|p| ProfileReport::new(p).by_line()).unwrap_or_default() {
+        let place = text(&name).map(|text| (text, line));
+        if let Some(cost) = place.and_then(|place| found.get_mut(&place)) {
+            cost.ns += ns;
+        }
+    }
+    found.into_values().collect()
 }
 
 /// A tensor as nested arrays.
