@@ -67,9 +67,9 @@ fn equations_say_where_they_come_from() {
     let line = |span: &rml_base::Span| made.sources.line_column(span.file, span.start).0;
     let of = |node: usize, start: &str| -> Vec<usize> {
         let lines = made.nodes[node].lines.iter();
-        let found =
-            lines.filter(|line| line.text.starts_with(start)).map(|l| l.spans.iter().map(line).collect());
-        found.reduce(|_, _| panic!("two lines begin with {start}")).unwrap_or_default()
+        let found: Vec<_> = lines.filter(|line| line.text.starts_with(start)).collect();
+        assert_eq!(found.len(), 1, "lines that begin with {start}");
+        found[0].spans.iter().map(line).collect()
     };
     assert!(made.nodes[0].head.starts_with("node diff_g(") && made.nodes[1].head.starts_with("node diff_f("));
     assert_eq!((of(0, "y ="), of(0, "dx =")), (vec![2], vec![2]));
