@@ -43,6 +43,7 @@ pub(crate) fn test(extent: Extent) -> Result<(), String> {
         environments::environments_if_possible()?;
         package::package_if_possible()?;
         opened()?;
+        parquet()?;
     }
     println!("\nall good");
     Ok(())
@@ -111,6 +112,16 @@ fn opened() -> Result<(), String> {
         "explain",
     ];
     step("rml with backends", cargo(&args).arg("--quiet").env_remove(BLESS))
+}
+
+/// Parquet files, in a build that reads them.
+fn parquet() -> Result<(), String> {
+    let lint = ["clippy", "--package", "rml-data", "--features", "parquet", "--all-targets"];
+    step("clippy with Parquet", cargo(&lint).args(["--", "-D", "warnings"]))?;
+    let read = ["test", "--quiet", "--package", "rml-data", "--features", "parquet", "--lib", "parquet"];
+    step("Parquet files", &mut cargo(&read))?;
+    let used = ["test", "--quiet", "--package", "rml-cli", "--features", "parquet", "--test", "ragged"];
+    step("rml with Parquet", &mut cargo(&used))
 }
 
 /// A fuzz campaign, with the flags of `rml-fuzz`.

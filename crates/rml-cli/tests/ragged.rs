@@ -76,10 +76,43 @@ fn each_form_gives_the_same() {
     for batch in [1, 4, 100] {
         let first = train(FORMS[0], batch);
         assert_eq!(first.len(), 5);
-        for form in &FORMS[1..] {
+        for form in FORMS {
             assert_eq!(train(form, batch), first, "{form}, {batch}");
+            assert_eq!(train(&format!("{form} --on-disk"), batch), first, "{form} on disk, {batch}");
         }
     }
+}
+
+/// `windows.parquet` was written by pyarrow 26: `x: list<fixed_size_list<float>[2]>`, `y: double`, a column of texts, and three groups of rows,
+/// packed by zstd.
+#[test]
+fn parquet_files_are_read_by_builds_that_can() {
+    let row = |i: u8| {
+        let x: Vec<[f64; 2]> =
+            (0..1 + i % 3).map(|t| [0.5 * f64::from(i) + 0.25 * f64::from(t), -f64::from(t)]).collect();
+        json!({"x": x, "y": 0.25 * f64::from(i)}).to_string() + "\n"
+    };
+    let folder = Folder::new()
+        .file("p.rml", PROGRAM)
+        .file("w.parquet", include_bytes!("data/windows.parquet"))
+        .file("w.jsonl", (0..8).map(row).collect::<String>());
+    let train = |data: &str| folder.rml(&format!("train p.rml --data {data} --test 2 --epochs 2 --save c"));
+    if !cfg!(feature = "parquet") {
+        for flags in ["", "--on-disk"] {
+            train(&format!("w.parquet {flags}"))
+                .fails(1, &["unknown-format", "this build does not read Parquet", "--features parquet"]);
+        }
+        return;
+    }
+    let checkpoint = |data: &str| {
+        train(data).ok();
+        std::fs::read(folder.path("c")).expect("a checkpoint")
+    };
+    let expected = checkpoint("w.jsonl");
+    assert!(checkpoint("w.parquet") == expected && checkpoint("w.parquet --on-disk") == expected);
+    let broken = include_bytes!("data/windows.parquet")[..1000].to_vec();
+    std::fs::write(folder.path("b.parquet"), broken).expect("a file");
+    train("b.parquet").fails(1, &["malformed-data", "b.parquet: it cannot be read as Parquet"]);
 }
 
 /// One window after the other is a trace, whose windows end where `end` says so.

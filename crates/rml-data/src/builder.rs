@@ -4,7 +4,7 @@
 use rml_base::memory::{Reservation, Shortage, bytes_of};
 use rml_ir::{Precision, Shape};
 
-use crate::columns::{Column, Elements};
+use crate::columns::{Column, Columns, Elements};
 use crate::malformed::Wrong;
 
 /// What stands in one place of a cell.
@@ -188,6 +188,21 @@ impl Builder {
         // Without a gap before it, the last row that was read may still lack rows behind it.
         let present = self.rows.or_else(|| (self.count < rows).then(|| (0..self.count).collect()));
         Column { shape, elements, present }
+    }
+}
+
+impl Columns {
+    /// Adds a column that was read.
+    pub(crate) fn insert(&mut self, name: String, built: Result<Built, String>) {
+        match built {
+            Ok((column, lengths)) => {
+                self.lengths.extend(lengths.map(|lengths| (name.clone(), lengths)));
+                self.columns.insert(name, column);
+            }
+            Err(why) => {
+                self.unusable.insert(name, why);
+            }
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use rml_base::{Diagnostic, Error};
 use rml_files::contents;
 
 use crate::columns::Columns;
+use crate::malformed::Malformed;
 use crate::{csv, json, npz};
 
 /// The formats of data files.
@@ -21,6 +22,8 @@ pub enum Format {
     Json,
     /// One JSON object a line.
     JsonLines,
+    /// Parquet; only builds with the feature `parquet` read it.
+    Parquet,
 }
 
 impl Format {
@@ -32,9 +35,41 @@ impl Format {
             "csv" => Some(Format::Csv),
             "json" => Some(Format::Json),
             "jsonl" | "ndjson" => Some(Format::JsonLines),
+            "parquet" => Some(Format::Parquet),
             _ => None,
         }
     }
+}
+
+/// The extensions of the formats that are read, for messages.
+pub(crate) const EXTENSIONS: &str = ".npz, .csv, .json, .jsonl, .ndjson or .parquet";
+
+/// Reads a Parquet file.
+#[cfg(feature = "parquet")]
+fn parquet(bytes: &[u8]) -> Result<Columns, Malformed> {
+    rml_base::memory::ask(bytes.len() as u64)
+        .map_err(|short| Malformed::short(short.diagnostic("a copy of its bytes")))?;
+    let mut columns = Columns::default();
+    let from = bytes::Bytes::copy_from_slice(bytes);
+    crate::parquet::read(from, bytes.len() as u64, usize::MAX, &mut |read, _| {
+        columns = read;
+        Ok(())
+    })?;
+    Ok(columns)
+}
+
+#[cfg(not(feature = "parquet"))]
+fn parquet(_: &[u8]) -> Result<Columns, Malformed> {
+    Err(no_parquet())
+}
+
+/// This build does not read Parquet.
+#[cfg(not(feature = "parquet"))]
+pub(crate) fn no_parquet() -> Malformed {
+    let d = Diagnostic::error(codes::UNKNOWN_FORMAT, "this build does not read Parquet");
+    Malformed::short(d)
+        .help("build with it: `cargo build --release --package rml-cli --features parquet`")
+        .help("or convert the file: npz and JSON lines hold the same")
 }
 
 /// The bytes that an element takes at most while a file is written: in JSON digits, sign, exponent and comma, in a text that is copied
@@ -47,7 +82,7 @@ fn written(format: Option<Format>) -> u64 {
 }
 
 impl Columns {
-    /// Reads a file by its extension: `.npz`, `.csv`, `.json`, `.jsonl` or `.ndjson`.
+    /// Reads a file by its extension: `.npz`, `.csv`, `.json`, `.jsonl` or `.ndjson`, and `.parquet` with the feature of that name.
     ///
     /// # Errors
     /// A file that cannot be read, or is malformed.
@@ -58,7 +93,7 @@ impl Columns {
                 codes::UNKNOWN_FORMAT,
                 format!("{} is in no format that is known", path.display()),
             )
-            .note("the extension says the format: .npz, .csv, .json, .jsonl or .ndjson")
+            .note(format!("the extension says the format: {EXTENSIONS}"))
             .into());
         };
         let file = contents::data(path)?;
@@ -75,6 +110,7 @@ impl Columns {
             Format::Csv => csv::read(bytes),
             Format::Json => json::read(bytes),
             Format::JsonLines => json::read_lines(bytes),
+            Format::Parquet => parquet(bytes),
         }
         .map_err(|e| e.at(origin))?;
         columns.origin = origin.to_owned();

@@ -7,7 +7,7 @@ use rml_base::{Diagnostic, Error};
 use rml_ir::Shape;
 
 use crate::columns::{Column, Columns, Elements};
-use crate::format::Format;
+use crate::format::{EXTENSIONS, Format};
 
 /// Up to there every integer is a number of double precision.
 pub(crate) const EXACT: u64 = 1 << f64::MANTISSA_DIGITS;
@@ -29,7 +29,7 @@ pub fn data_files<P: AsRef<Path>>(paths: &[P]) -> Result<Vec<PathBuf>, Error> {
             let what = format!("{} cannot be read", path.display());
             return Err(Diagnostic::error(codes::UNREADABLE_FILE, what)
                 .note("it is a folder without a data file")
-                .note("names of data files end with .npz, .csv, .json, .jsonl or .ndjson")
+                .note(format!("names of data files end with {EXTENSIONS}"))
                 .into());
         }
     }

@@ -7,7 +7,7 @@ use rml_base::memory::Reservation;
 use rml_ir::{Data, Shape, Value};
 use serde_json::Value as Json;
 
-use crate::builder::{Builder, Built, Scalar, number};
+use crate::builder::{Builder, Scalar, number};
 use crate::columns::{Column, Columns, Elements};
 use crate::malformed::{self, MAX_COLUMNS, Malformed, Wrong, too_many_columns};
 use crate::scan::{Ill, Scan, said};
@@ -78,22 +78,9 @@ fn arrays(mut scan: Scan<'_>) -> Result<Columns, Malformed> {
             rows += 1;
             scan.accept(',');
         }
-        insert(&mut columns, name.into_owned(), builder.built(rows));
+        columns.insert(name.into_owned(), builder.built(rows));
     }
     Ok(columns)
-}
-
-/// Adds a column that was read.
-fn insert(columns: &mut Columns, name: String, built: Result<Built, String>) {
-    match built {
-        Ok((column, lengths)) => {
-            columns.lengths.extend(lengths.map(|lengths| (name.clone(), lengths)));
-            columns.columns.insert(name, column);
-        }
-        Err(why) => {
-            columns.unusable.insert(name, why);
-        }
-    }
 }
 
 /// A table while it is read row by row.
@@ -143,7 +130,7 @@ impl Rows {
     fn columns(self) -> Columns {
         let mut columns = Columns { memory: self.memory, ..Columns::default() };
         for (name, (builder, _)) in self.columns {
-            insert(&mut columns, name, builder.built(self.rows));
+            columns.insert(name, builder.built(self.rows));
         }
         columns
     }

@@ -34,6 +34,7 @@ pub(crate) fn read(scratch: &Scratch, path: &Path, piece: usize) -> Result<Store
             let read = if lines.quoted { table(scratch, lines) } else { objects(scratch, lines) };
             read.map_err(|e| e.at(&origin))?
         }
+        Some(Format::Parquet) => groups(scratch, path, piece).map_err(|e| e.at(&origin))?,
         Some(Format::Json) | None => Stored::of(scratch, Columns::read(path)?)?,
     };
     stored.table.origin = origin;
@@ -48,6 +49,27 @@ fn arrays(scratch: &Scratch, file: impl Read + Seek, length: u64, piece: usize) 
     let table = npz::read_in_pieces(BufReader::new(file), length, (piece, &mut put))?;
     stored.keep(scratch, table).map_err(Malformed::short)?;
     Ok(stored)
+}
+
+/// Reads Parquet.
+#[cfg(feature = "parquet")]
+fn groups(scratch: &Scratch, path: &Path, piece: usize) -> Result<Stored, Malformed> {
+    let (file, length) = contents::pieces(path).map_err(Malformed::short)?;
+    let (mut all, mut rows) = (Stored::default(), 0);
+    crate::parquet::read(file, length, piece / 8, &mut |columns, added| {
+        let columns = Stored::of(scratch, columns).map_err(Malformed::short)?;
+        if added > 0 || rows == 0 {
+            all.append_piece(rows, columns, added)?;
+        }
+        rows += added;
+        Ok(())
+    })?;
+    Ok(all)
+}
+
+#[cfg(not(feature = "parquet"))]
+fn groups(_: &Scratch, _: &Path, _: usize) -> Result<Stored, Malformed> {
+    Err(crate::format::no_parquet())
 }
 
 /// Reads JSON lines.

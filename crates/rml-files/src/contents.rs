@@ -97,17 +97,12 @@ pub fn data(path: &Path) -> Result<Contents, Diagnostic> {
 ///
 /// # Errors
 /// A file that cannot be read.
-pub fn pieces(path: &Path) -> Result<(impl Read + io::Seek + use<>, u64), Diagnostic> {
+pub fn pieces(path: &Path) -> Result<(File, u64), Diagnostic> {
     let (file, found) = open(path).map_err(|why| match why {
         Unread::Refused(why) => unreadable(&path.display().to_string(), why),
         Unread::TooLarge(_) => too_large(&path.display().to_string()),
     })?;
     Ok((file, found.len()))
-}
-
-/// What a file could not be read for, after it was opened.
-pub fn unreadable_data(path: &Path, e: &io::Error) -> Diagnostic {
-    unreadable(&path.display().to_string(), refusal(e))
 }
 
 /// The files with that extension in folders and those within them, in the order of their paths; at most about `most`. Hidden folders are

@@ -1,0 +1,401 @@
+//! Parquet, by the reader of Apache Arrow: columns of truth values, integers and numbers, and lists of them.
+
+use std::cell::Cell;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::Once;
+
+use ::parquet::basic::{ConvertedType, LogicalType, Type as Physical};
+use ::parquet::errors::ParquetError;
+use ::parquet::file::reader::{ChunkReader, FileReader, SerializedFileReader};
+use ::parquet::record::Field;
+use ::parquet::schema::types::{Type, TypePtr};
+use rml_base::memory::Reservation;
+
+use crate::builder::{Builder, Scalar};
+use crate::columns::Columns;
+use crate::malformed::{MAX_COLUMNS, Malformed, Wrong, too_many_columns};
+
+/// A file may have so many rows, whatever its size; larger ones so many for each byte. Rows without a value take no bytes.
+const ALWAYS_ALLOWED: u64 = 1 << 27;
+const EXPANSION: u64 = 64;
+/// Lists stand in each other so deep at most, as the dimensions of other formats.
+const MAX_RANK: usize = 64;
+
+/// What takes rows that were read, and how many they are.
+pub(crate) type Put<'p> = &'p mut dyn FnMut(Columns, usize) -> Result<(), Malformed>;
+
+/// Reads a file of that many bytes, about so many elements at a time.
+pub(crate) fn read<R: ChunkReader + 'static>(
+    from: R,
+    length: u64,
+    elements: usize,
+    put: Put<'_>,
+) -> Result<(), Malformed> {
+    read_limited(from, ALWAYS_ALLOWED.max(length.saturating_mul(EXPANSION)), elements, put)
+}
+
+/// The same of a file that may have so many rows.
+fn read_limited<R: ChunkReader + 'static>(
+    from: R,
+    allowed: u64,
+    elements: usize,
+    put: Put<'_>,
+) -> Result<(), Malformed> {
+    let reader = guarded(|| SerializedFileReader::new(from))?;
+    let metadata = reader.metadata().file_metadata();
+    let rows = u64::try_from(metadata.num_rows()).unwrap_or(u64::MAX);
+    let in_groups = reader.metadata().row_groups().iter().map(|group| u64::try_from(group.num_rows()));
+    let in_groups = in_groups.map(|rows| rows.unwrap_or(u64::MAX)).fold(0, u64::saturating_add);
+    if rows.max(in_groups) > allowed {
+        return Err(Malformed::too_large(format!("the file has {} rows", rows.max(in_groups)))
+            .note(format!("expected at most {allowed} in a file of its size")));
+    }
+    let schema = metadata.schema();
+    if schema.get_fields().len() > MAX_COLUMNS {
+        return Err(too_many_columns());
+    }
+    let mut table = Table::default();
+    let mut projected: Vec<TypePtr> = Vec::new();
+    for field in schema.get_fields() {
+        if table.columns.iter().any(|(name, _)| name == field.name()) {
+            return Err(Malformed::new(format!("two columns have the name `{}`", field.name())));
+        }
+        match refused(field, 0) {
+            None => {
+                table.columns.push((field.name().to_owned(), Builder::default()));
+                projected.push(field.clone());
+            }
+            Some(why) => {
+                table.unusable.insert(field.name().to_owned(), why.to_owned());
+            }
+        }
+    }
+    if projected.is_empty() {
+        return put(table.taken()?, 0);
+    }
+    let projection =
+        Type::group_type_builder(schema.name()).with_fields(projected).build().map_err(damaged)?;
+    let mut all = guarded(|| reader.get_row_iter(Some(projection)))?;
+    while let Some(row) = guarded(|| all.next().transpose())? {
+        table.row(row.into_columns())?;
+        if table.elements >= elements {
+            let rows = table.rows;
+            put(table.taken()?, rows)?;
+        }
+    }
+    let rows = table.rows;
+    put(table.taken()?, rows)
+}
+
+/// Calls the reader, which panics at some damages of a file.
+fn guarded<T>(read: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, Malformed> {
+    thread_local! {
+        static READS: Cell<bool> = const { Cell::new(false) };
+    }
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let before = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            if !READS.get() {
+                before(info);
+            }
+        }));
+    });
+    READS.set(true);
+    let outcome = panic::catch_unwind(AssertUnwindSafe(read));
+    READS.set(false);
+    match outcome {
+        Ok(read) => read.map_err(damaged),
+        Err(_) => Err(Malformed::new("it cannot be read as Parquet").note("the file is damaged")),
+    }
+}
+
+fn damaged(e: ParquetError) -> Malformed {
+    Malformed::new("it cannot be read as Parquet").note(e.to_string())
+}
+
+/// Why a column cannot be one of inputs, if it cannot.
+fn refused(field: &Type, depth: usize) -> Option<&'static str> {
+    let info = field.get_basic_info();
+    let converted = info.converted_type();
+    if depth > MAX_RANK {
+        return Some("its lists are too deep");
+    }
+    if !field.is_group() {
+        let is_half = info.logical_type_ref() == Some(&LogicalType::Float16);
+        let is_plain = match field.get_physical_type() {
+            Physical::BOOLEAN | Physical::FLOAT | Physical::DOUBLE => converted == ConvertedType::NONE,
+            Physical::INT32 => matches!(
+                converted,
+                ConvertedType::NONE
+                    | ConvertedType::INT_8
+                    | ConvertedType::INT_16
+                    | ConvertedType::INT_32
+                    | ConvertedType::UINT_8
+                    | ConvertedType::UINT_16
+                    | ConvertedType::UINT_32
+            ),
+            Physical::INT64 => {
+                matches!(converted, ConvertedType::NONE | ConvertedType::INT_64 | ConvertedType::UINT_64)
+            }
+            Physical::FIXED_LEN_BYTE_ARRAY => is_half && converted == ConvertedType::NONE,
+            Physical::INT96 | Physical::BYTE_ARRAY => false,
+        };
+        let why = "its elements are neither truth values nor numbers, or times or decimals";
+        return (!is_plain).then_some(why);
+    }
+    match field.get_fields() {
+        // A list is a group of a repeated group of the elements; older files leave the inner group out.
+        [only] if converted == ConvertedType::LIST => match only.is_group().then(|| only.get_fields()) {
+            Some([element]) => refused(element, depth + 1),
+            Some(_) => Some("its elements are structures"),
+            None => refused(only, depth + 1),
+        },
+        _ => Some("its elements are structures"),
+    }
+}
+
+/// Rows while they are read.
+#[derive(Default)]
+struct Table {
+    columns: Vec<(String, Builder)>,
+    unusable: indexmap::IndexMap<String, String>,
+    /// How many rows and elements were read since some were taken, and how many rows before.
+    rows: usize,
+    elements: usize,
+    before: usize,
+    memory: Reservation,
+}
+
+impl Table {
+    fn row(&mut self, fields: Vec<(String, Field)>) -> Result<(), Malformed> {
+        let Self { columns, memory, rows, elements, before, .. } = self;
+        for ((name, builder), (_, field)) in columns.iter_mut().zip(&fields) {
+            if matches!(field, Field::Null) {
+                continue;
+            }
+            let mut push = |scalar| {
+                *elements += 1;
+                builder.element(scalar, memory)
+            };
+            let shape = tensor(field, &mut push);
+            let ended = shape.and_then(|shape| builder.end(*rows, &shape, memory));
+            ended.map_err(|wrong| Malformed::in_row(name, *before + *rows, wrong))?;
+        }
+        self.rows += 1;
+        // A row without a value is something, too.
+        self.elements += 1;
+        Ok(())
+    }
+
+    /// Takes the rows that were read.
+    fn taken(&mut self) -> Result<Columns, Malformed> {
+        let mut columns = Columns { memory: std::mem::take(&mut self.memory), ..Columns::default() };
+        for (name, builder) in &mut self.columns {
+            columns.insert(name.clone(), std::mem::take(builder).built(self.rows));
+        }
+        columns.unusable.extend(std::mem::take(&mut self.unusable));
+        self.before += self.rows;
+        (self.rows, self.elements) = (0, 0);
+        Ok(columns)
+    }
+}
+
+/// Reads the elements of a cell, and gives its shape.
+fn tensor(field: &Field, push: &mut dyn FnMut(Scalar) -> Result<(), Wrong>) -> Result<Vec<usize>, Wrong> {
+    if let Field::ListInternal(list) = field {
+        let mut cell: Option<Vec<usize>> = None;
+        for element in list.elements() {
+            let shape = tensor(element, push)?;
+            if cell.as_ref().is_some_and(|cell| *cell != shape) {
+                return Err("the rows of a tensor have different shapes".into());
+            }
+            cell = Some(shape);
+        }
+        return Ok([&[list.elements().len()], &cell.unwrap_or_default()[..]].concat());
+    }
+    push(match field {
+        Field::Bool(x) => Scalar::Bool(*x),
+        Field::Byte(x) => Scalar::Int((*x).into()),
+        Field::Short(x) => Scalar::Int((*x).into()),
+        Field::Int(x) => Scalar::Int((*x).into()),
+        Field::Long(x) => Scalar::Int(*x),
+        Field::UByte(x) => Scalar::Int((*x).into()),
+        Field::UShort(x) => Scalar::Int((*x).into()),
+        Field::UInt(x) => Scalar::Int((*x).into()),
+        Field::ULong(x) => {
+            Scalar::Int(i64::try_from(*x).map_err(|_| format!("the integer {x} is larger than 2^63 - 1"))?)
+        }
+        Field::Float16(x) => Scalar::Num(x.to_f64()),
+        Field::Float(x) => Scalar::Num((*x).into()),
+        Field::Double(x) => Scalar::Num(*x),
+        Field::Null => return Err("`null` inside a tensor".into()),
+        _ => return Err("it is neither a truth value nor a number".into()),
+    })?;
+    Ok(Vec::new())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use ::parquet::basic::{Compression, ZstdLevel};
+    use ::parquet::data_type::{
+        BoolType, ByteArrayType, DataType, DoubleType, FloatType, Int32Type, Int64Type,
+    };
+    use ::parquet::file::properties::WriterProperties;
+    use ::parquet::file::writer::SerializedFileWriter;
+    use ::parquet::schema::parser::parse_message_type;
+    use rml_base::codes::run as codes;
+
+    use super::*;
+    use crate::columns::Elements;
+    use crate::{Dataset as _, Format, OnDisk};
+
+    /// A column as the writer takes it: values, definition levels, repetition levels.
+    type Writes<'w> = Box<dyn Fn(&mut ::parquet::file::writer::SerializedColumnWriter<'_>) + 'w>;
+
+    fn column<'w, T: DataType>(values: &'w [T::T], levels: &'w [i16], repeated: &'w [i16]) -> Writes<'w> {
+        let some = |levels: &'w [i16]| (!levels.is_empty()).then_some(levels);
+        Box::new(move |writer| {
+            writer.typed::<T>().write_batch(values, some(levels), some(repeated)).unwrap();
+        })
+    }
+
+    /// A file with the same rows in each of several groups.
+    fn file(schema: &str, groups: usize, compression: Compression, columns: &[Writes<'_>]) -> Vec<u8> {
+        let schema = Arc::new(parse_message_type(schema).unwrap());
+        let properties = Arc::new(WriterProperties::builder().set_compression(compression).build());
+        let mut bytes = Vec::new();
+        let mut writer = SerializedFileWriter::new(&mut bytes, schema, properties).unwrap();
+        for _ in 0..groups {
+            let mut group = writer.next_row_group().unwrap();
+            for write in columns {
+                let mut column = group.next_column().unwrap().unwrap();
+                write(&mut column);
+                column.close().unwrap();
+            }
+            group.close().unwrap();
+        }
+        writer.close().unwrap();
+        bytes
+    }
+
+    fn read(bytes: &[u8]) -> Columns {
+        Columns::parse(bytes, Format::Parquet, "p").unwrap()
+    }
+
+    const SCHEMA: &str = "message schema {
+        required boolean b;
+        optional int64 i;
+        required float x;
+        required int32 u (UINT_8);
+        required double d;
+        optional binary text (UTF8);
+        required int64 time (TIMESTAMP_MILLIS);
+        optional group vector (LIST) { repeated group list { optional float element; } }
+        optional group window (LIST) { repeated group list { required group element (LIST) { repeated group list { required double element; } } } }
+    }";
+
+    /// Three rows: vectors of two elements; windows of 2, 1 and 3 cycles of one number.
+    fn sample(groups: usize, compression: Compression) -> Vec<u8> {
+        let text = [vec![1_u8], vec![2]].map(::parquet::data_type::ByteArray::from);
+        file(
+            SCHEMA,
+            groups,
+            compression,
+            &[
+                column::<BoolType>(&[true, false, true], &[], &[]),
+                column::<Int64Type>(&[7, -9], &[1, 0, 1], &[]),
+                column::<FloatType>(&[0.5, 0.1, -2.0], &[], &[]),
+                column::<Int32Type>(&[200, 1, 2], &[], &[]),
+                column::<DoubleType>(&[0.1, 0.2, 0.3], &[], &[]),
+                column::<ByteArrayType>(&text, &[1, 0, 1], &[]),
+                column::<Int64Type>(&[1, 2, 3], &[], &[]),
+                column::<FloatType>(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], &[3; 6], &[0, 1, 0, 1, 0, 1]),
+                column::<DoubleType>(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], &[3; 6], &[0, 1, 0, 0, 1, 1]),
+            ],
+        )
+    }
+
+    #[test]
+    fn columns_and_lists_are_read() {
+        for compression in
+            [Compression::UNCOMPRESSED, Compression::SNAPPY, Compression::ZSTD(ZstdLevel::default())]
+        {
+            let columns = read(&sample(1, compression));
+            let get = |name: &str| &columns.columns[name];
+            assert_eq!(get("b").elements, Elements::Bool(vec![true, false, true]));
+            assert_eq!(
+                (&get("i").elements, &get("i").present),
+                (&Elements::Int(vec![7, -9]), &Some(vec![0, 2]))
+            );
+            assert_eq!(get("x").elements, Elements::F64(vec![0.5, 0.1_f32.into(), -2.0]));
+            assert_eq!(get("u").elements, Elements::Int(vec![200, 1, 2]));
+            assert_eq!(get("d").elements, Elements::F64(vec![0.1, 0.2, 0.3]));
+            assert_eq!((get("vector").shape.dims(), columns.lengths("vector")), (&[3, 2][..], None));
+            assert_eq!(
+                (get("window").shape.dims(), columns.lengths("window")),
+                (&[6, 1][..], Some(&[2, 1, 3][..]))
+            );
+            assert_eq!(columns.unusable.keys().collect::<Vec<_>>(), ["text", "time"]);
+        }
+    }
+
+    #[test]
+    fn files_are_read_in_pieces() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.parquet");
+        std::fs::write(&path, sample(5, Compression::SNAPPY)).unwrap();
+        let whole = Columns::read(&path).unwrap();
+        assert_eq!(whole.lengths("window").map(<[usize]>::len), Some(15));
+        for piece in [1, 100, 1 << 20] {
+            let disk = OnDisk::read_by(&[&path], piece).unwrap();
+            let table = disk.table();
+            assert!(table.columns.keys().eq(whole.columns.keys()) && table.unusable == whole.unusable);
+            for (name, column) in &whole.columns {
+                let found = &table.columns[name];
+                assert_eq!((&found.shape, &found.present), (&column.shape, &column.present), "{name}");
+                assert_eq!(disk.elements(name, 0..column.elements.len()).unwrap(), column.elements, "{name}");
+                assert_eq!(table.lengths(name), whole.lengths(name));
+            }
+        }
+    }
+
+    #[test]
+    fn rows_are_bounded() {
+        let bytes = bytes::Bytes::from(sample(2, Compression::SNAPPY));
+        let read = |allowed: u64| read_limited(bytes.clone(), allowed, usize::MAX, &mut |_, _| Ok(()));
+        assert!(read(6).is_ok());
+        assert_eq!(read(5).unwrap_err().code, codes::DATA_TOO_LARGE);
+    }
+
+    #[test]
+    fn what_is_no_tensor_is_an_error() {
+        let schema =
+            "message schema { optional group x (LIST) { repeated group list { optional float element; } } }";
+        let gap =
+            file(schema, 1, Compression::UNCOMPRESSED, &[column::<FloatType>(&[1.0], &[3, 2], &[0, 1])]);
+        let e = Columns::parse(&gap, Format::Parquet, "p").unwrap_err();
+        assert!(e.to_string().contains("row 0: `null` inside a tensor"), "{e}");
+        let e = Columns::parse(b"PAR1 and nothing", Format::Parquet, "p").unwrap_err();
+        assert_eq!(e.code(), Some(codes::MALFORMED_DATA));
+    }
+
+    /// Damaged files give errors or values, never a panic.
+    #[test]
+    fn damage_is_found() {
+        let good = sample(1, Compression::SNAPPY);
+        for end in 0..good.len() {
+            let e = Columns::parse(&good[..end], Format::Parquet, "p").unwrap_err();
+            assert_eq!(e.code(), Some(codes::MALFORMED_DATA));
+        }
+        for at in 0..good.len() {
+            for byte in [0, 1, 0x7f, 0x80, 0xff, good[at] ^ 1, good[at] ^ 0x20] {
+                let mut bad = good.clone();
+                bad[at] = byte;
+                let _ = Columns::parse(&bad, Format::Parquet, "p");
+            }
+        }
+    }
+}
