@@ -148,7 +148,8 @@ impl Columns {
         Err(d.note("the extension says the format: .npz or .json").into())
     }
 
-    /// All columns as an npz archive.
+    /// All columns as an npz archive. Sequences of different lengths stand one after the other, and a column `lengths` says how long they are,
+    /// so that they feed the same inputs when they are read.
     ///
     /// # Errors
     /// Columns with missing rows, which the format has no place for.

@@ -223,7 +223,28 @@ fn take(entry: &mut dyn Read, n: u64) -> Result<Vec<u8>, Malformed> {
     Ok(out)
 }
 
-/// All columns as an archive.
+/// The column `lengths` of sequences of different lengths, whose cells stand one after the other, if there are such.
+fn shared_lengths(columns: &Columns) -> Result<Option<Column>, Malformed> {
+    let Some((name, lengths)) = columns.lengths.first() else { return Ok(None) };
+    let what = match columns.lengths.iter().find(|(_, others)| *others != lengths) {
+        _ if columns.columns.contains_key(LENGTHS) => {
+            format!("the rows of column `{name}` are sequences, and another column is called `{LENGTHS}`")
+        }
+        Some((other, _)) => {
+            format!("the rows of columns `{name}` and `{other}` are sequences of other lengths")
+        }
+        None => {
+            let all = lengths.iter().map(|n| i64::try_from(*n).unwrap_or(i64::MAX)).collect();
+            let shape = Shape::new(&[lengths.len()]);
+            return Ok(Some(Column { shape, elements: Elements::Int(all), present: None }));
+        }
+    };
+    Err(Malformed::new(what)
+        .note(format!("in npz, one column `{LENGTHS}` says how long the sequences of all others are"))
+        .help("write JSON instead"))
+}
+
+/// All columns as an archive. Sequences of different lengths stand one after the other, and a column `lengths` says how long they are.
 pub(crate) fn write(columns: &Columns) -> Result<Vec<u8>, Malformed> {
     if let Some((name, _)) = columns.columns.iter().find(|(_, c)| c.present.is_some()) {
         return Err(Malformed::new(format!(
@@ -231,21 +252,18 @@ pub(crate) fn write(columns: &Columns) -> Result<Vec<u8>, Malformed> {
         ))
         .help("write JSON instead"));
     }
-    if let Some((name, _)) = columns.lengths.first() {
-        let what = format!(
-            "the rows of column `{name}` are sequences of different lengths, which npz has no place for"
-        );
-        return Err(Malformed::new(what).help("write JSON instead"));
-    }
+    let lengths = shared_lengths(columns)?;
     if let Some(name) = columns.columns.keys().find(|name| name.contains('\0')) {
         let what = format!("column {name:?} has a name that npz has no place for");
         return Err(Malformed::new(what).note("a name in an archive ends before the character NUL"));
     }
-    let arrays: IndexMap<_, _> = columns.columns.iter().map(|(n, c)| (n, npy::write(c))).collect();
+    let mut arrays: IndexMap<_, _> =
+        columns.columns.iter().map(|(n, c)| (n.as_str(), npy::write(c))).collect();
+    arrays.extend(lengths.map(|lengths| (LENGTHS, npy::write(&lengths))));
     pack(arrays).map_err(|e| Malformed::new("the archive cannot be packed").note(e.to_string()))
 }
 
-fn pack(arrays: IndexMap<&String, Vec<u8>>) -> std::io::Result<Vec<u8>> {
+fn pack(arrays: IndexMap<&str, Vec<u8>>) -> std::io::Result<Vec<u8>> {
     let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
     for (name, bytes) in arrays {
         zip.start_file(format!("{name}{EXTENSION}"), SimpleFileOptions::default())?;
@@ -272,6 +290,25 @@ mod tests {
     #[test]
     fn what_is_written_reads_back() {
         assert_eq!(read(&write(&sample()).unwrap()).unwrap(), sample());
+    }
+
+    #[test]
+    fn sequences_have_a_column_of_lengths() {
+        let parse = |text: &str| crate::json::read(text.as_bytes()).unwrap();
+        let columns = parse(
+            r#"{"x": [[1, 2], [3], [4, 5, 6]], "y": [7, 8, 9], "z": [[[1], [2]], [[3]], [[4], [5], [6]]]}"#,
+        );
+        let back = read(&write(&columns).unwrap()).unwrap();
+        assert_eq!(back.columns[LENGTHS].elements, Elements::Int(vec![2, 1, 3]));
+        assert_eq!((back.columns["x"].shape.dims(), back.columns["z"].shape.dims()), (&[6][..], &[6, 1][..]));
+        assert_eq!(back.columns["x"].elements, columns.columns["x"].elements);
+        assert_eq!((back.most_rows(), columns.most_rows()), (3, 3));
+        for (text, why) in [
+            (r#"{"x": [[1, 2], [3]], "y": [[1], [2, 3]]}"#, "`x` and `y` are sequences of other lengths"),
+            (r#"{"x": [[1, 2], [3]], "lengths": [1, 2]}"#, "another column is called `lengths`"),
+        ] {
+            assert!(write(&parse(text)).unwrap_err().what.contains(why), "{text}");
+        }
     }
 
     #[test]

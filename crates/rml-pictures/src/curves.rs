@@ -5,13 +5,20 @@ use std::fmt::Write as _;
 use crate::svg::escape;
 
 /// A picture of its own for numbers of one kind, below the others.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Panel {
     /// What the numbers are.
     pub title: String,
     /// Names, and points from left to right. What is not finite leaves a gap.
     pub lines: Vec<(String, Vec<(f64, f64)>)>,
+    /// What the first lines stand for: steps, with the least and the greatest number that is shown there.
+    pub bands: Vec<Vec<(f64, f64, f64)>>,
 }
+
+/// How many lines have colours of their own.
+const COLOURS: usize = 6;
+/// About how wide a character of a name is.
+const CHARACTER: f64 = 7.0;
 
 const WIDTH: f64 = 560.0;
 const HEIGHT: f64 = 180.0;
@@ -28,13 +35,18 @@ const STYLE: &str = "\
 .ground{fill:#fff}.frame{fill:none;stroke:#888}.grid{stroke:#ddd}text{fill:#222}.end{text-anchor:end}.mid{text-anchor:middle}
 polyline{fill:none;stroke-width:2}
 polyline.c0{stroke:#0072b2}circle.c0,text.c0{fill:#0072b2}polyline.c1{stroke:#d55e00}circle.c1,text.c1{fill:#d55e00}polyline.c2{stroke:#009e73}circle.c2,text.c2{fill:#009e73}
+polyline.c3{stroke:#a3528b}circle.c3,text.c3{fill:#a3528b}polyline.c4{stroke:#8a6d00}circle.c4,text.c4{fill:#8a6d00}polyline.c5{stroke:#555}circle.c5,text.c5{fill:#555}
+polygon{fill-opacity:.2}polygon.c0{fill:#0072b2}polygon.c1{fill:#d55e00}polygon.c2{fill:#009e73}polygon.c3{fill:#a3528b}polygon.c4{fill:#8a6d00}polygon.c5{fill:#555}
 @media (prefers-color-scheme:dark){.ground{fill:#15181c}.grid{stroke:#333940}text{fill:#e8e8e8}
-polyline.c0{stroke:#56b4e9}circle.c0,text.c0{fill:#56b4e9}polyline.c1{stroke:#e69f00}circle.c1,text.c1{fill:#e69f00}polyline.c2{stroke:#3fc79a}circle.c2,text.c2{fill:#3fc79a}}
+polyline.c0{stroke:#56b4e9}circle.c0,text.c0{fill:#56b4e9}polyline.c1{stroke:#e69f00}circle.c1,text.c1{fill:#e69f00}polyline.c2{stroke:#3fc79a}circle.c2,text.c2{fill:#3fc79a}
+polyline.c3{stroke:#dd9ac6}circle.c3,text.c3{fill:#dd9ac6}polyline.c4{stroke:#f0e442}circle.c4,text.c4{fill:#f0e442}polyline.c5{stroke:#bbb}circle.c5,text.c5{fill:#bbb}}
 ";
 
 /// The panels one below the other, over the same steps, which are called `steps`.
 pub fn curves(steps: &str, panels: &[Panel]) -> String {
-    let (width, height) = (LEFT + WIDTH + RIGHT, PITCH * panels.len().max(1) as f64);
+    let names = panels.iter().flat_map(|panel| &panel.lines).map(|(name, _)| name.chars().count());
+    let names = CHARACTER * names.max().unwrap_or(0) as f64 + 20.0;
+    let (width, height) = (LEFT + WIDTH + RIGHT.max(names), PITCH * panels.len().max(1) as f64);
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" font-family=\"sans-serif\" font-size=\"12\">\n\
          <style>\n{STYLE}</style>\n<rect class=\"ground\" width=\"100%\" height=\"100%\"/>\n"
@@ -44,7 +56,8 @@ pub fn curves(steps: &str, panels: &[Panel]) -> String {
     for (i, panel) in panels.iter().enumerate() {
         let top = TOP + PITCH * i as f64;
         let values = panel.lines.iter().flat_map(|(_, points)| points).map(|(_, y)| *y);
-        draw(&mut out, panel, &x, &Scale::new(values, top + HEIGHT, top), steps);
+        let bands = panel.bands.iter().flatten().flat_map(|(_, low, high)| [*low, *high]);
+        draw(&mut out, panel, &x, &Scale::new(values.chain(bands), top + HEIGHT, top), steps);
     }
     out + "</svg>\n"
 }
@@ -76,8 +89,18 @@ fn draw(out: &mut String, panel: &Panel, x: &Scale, y: &Scale, steps: &str) {
         bottom + 16.0,
         escape(steps)
     );
+    for (i, band) in panel.bands.iter().enumerate() {
+        let is_gap = |(_, low, high): &(f64, f64, f64)| !low.is_finite() || !high.is_finite();
+        for run in band.split(is_gap).filter(|run| run.len() > 1) {
+            let place = |at: f64, value: f64| format!("{:.1},{:.1}", x.at(at), y.at(value));
+            let above = run.iter().map(|(at, _, high)| place(*at, *high));
+            let below = run.iter().rev().map(|(at, low, _)| place(*at, *low));
+            let places: Vec<String> = above.chain(below).collect();
+            let _ = writeln!(out, "<polygon class=\"c{}\" points=\"{}\"/>", i % COLOURS, places.join(" "));
+        }
+    }
     for (i, (name, points)) in panel.lines.iter().enumerate() {
-        let class = i % 3;
+        let class = i % COLOURS;
         for run in points.split(|(_, y)| !y.is_finite()).filter(|run| !run.is_empty()) {
             let places: Vec<String> =
                 run.iter().map(|(at, value)| format!("{:.1},{:.1}", x.at(*at), y.at(*value))).collect();
@@ -163,7 +186,11 @@ mod tests {
     use super::*;
 
     fn panel(points: &[(f64, f64)]) -> Panel {
-        Panel { title: "a < b".to_owned(), lines: vec![("train".to_owned(), points.to_vec())] }
+        Panel {
+            title: "a < b".to_owned(),
+            lines: vec![("train".to_owned(), points.to_vec())],
+            bands: Vec::new(),
+        }
     }
 
     /// The places of a polyline.
@@ -188,6 +215,18 @@ mod tests {
                 && svg.contains(">epoch<")
                 && svg.contains(">2.0<")
         );
+    }
+
+    #[test]
+    fn bands_are_around_their_lines() {
+        let mut panel = panel(&[(1.0, 3.0), (2.0, 2.0), (3.0, 1.0)]);
+        panel.bands = vec![vec![(1.0, 2.0, 4.0), (2.0, 1.5, 2.5), (3.0, f64::NAN, 1.0)]];
+        let svg = curves("epoch", &[panel]);
+        let line = places(svg.split("<polyline").nth(1).unwrap());
+        let band = places(svg.split("<polygon").nth(1).unwrap());
+        assert_eq!(band.len(), 4, "a gap ends it: {band:?}");
+        assert!(band[0].1 < line[0].1 && line[0].1 < band[3].1, "{band:?} {line:?}");
+        assert!(band.iter().all(|(_, y)| (TOP..=TOP + HEIGHT).contains(y)), "{band:?}");
     }
 
     #[test]

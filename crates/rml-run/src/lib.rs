@@ -44,7 +44,7 @@ pub use train::observer::{
 pub use train::options::{
     Classes, Criterion, Direction, Evaluate, Length, TestSplit, TrainOptions, Validate,
 };
-pub use train::plot::learning_curves;
+pub use train::plot::{learning_curves, sweep_curves};
 pub use train::record::{TrainPage, TrainRecord};
 pub use train::stream::{StreamEnd, TrainStream};
 pub use train::sweep::table::{Spread, SweepRow};

@@ -13,7 +13,7 @@
 //! | read and write data | [`Columns`] in the [`Format`] of a file; [`write_output`] |
 //! | exchange weights | [`import_params`] and [`export_params`] by a [`Mapping`] between parameters and a [`TensorFile`] |
 //! | take a program elsewhere | [`export_c`] gives it as C99, [`export_model`] as an ONNX model or as StableHLO |
-//! | draw | [`chronogram`]; [`Trace::to_vcd`]; [`learning_curves`]; the page of a training from its [`TrainRecord`] |
+//! | draw | [`chronogram`]; [`Trace::to_vcd`]; [`learning_curves`], [`sweep_curves`]; the page of a training from its [`TrainRecord`] |
 //! | choose what runs programs | an [`Engine`]; [`backend`] for what computes its tensors |
 //! | see where the time goes | a [`Profile`] that an engine is [measured by](Engine::measured_by), as a [`ProfileReport`] |
 //! | limit memory | [`memory`] |
@@ -50,7 +50,7 @@ pub use rml_run::{
     SweepObserver, SweepOptions, SweepReport, SweepRow, TestSplit, Trace, TrainInfo, TrainOptions, TrainPage,
     TrainRecord, TrainReport, TrainStream, Until, Validate, chronogram, export_c, export_model,
     export_params, grad, gradcheck, import_params, infer, learning_curves, params, run, sparkline, sweep,
-    train,
+    sweep_curves, train,
 };
 pub use rml_weights::{
     ExportOptions, FileTensor, LayoutInfo, Mapping, ParamInfo, ParamList, Stored, Summary, TensorFile,

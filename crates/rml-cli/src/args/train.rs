@@ -89,14 +89,14 @@ pub(crate) struct Train {
     /// Tell of each epoch or report the mean, the deviation and the norm of each parameter, and the norms of its gradient and of what was added to it; in the log and in JSON lines
     #[arg(long)]
     pub(crate) stats: bool,
-    /// Draw the learning curves of this run there, however it ends: a name with .svg at its end
+    /// Draw the learning curves of this run there, however it ends: a name with .svg at its end. With --runs: for each combination of values the mean of its runs, in a band of their standard deviation
     #[arg(long, value_name = "FILE.svg", value_parser = values::svg)]
     pub(crate) plot: Option<PathBuf>,
     /// Go on from that checkpoint
     #[arg(long, value_name = "FILE")]
     pub(crate) resume: Option<PathBuf>,
     /// Train once for each seed and each combination of values, several runs at once, each in a folder of its own in that one with its checkpoint and its log. The same command goes on with what is there
-    #[arg(long, value_name = "DIR", requires = "several", conflicts_with_all = ["save", "best", "log", "plot", "resume", "profile"])]
+    #[arg(long, value_name = "DIR", requires = "several", conflicts_with_all = ["save", "best", "log", "resume", "profile"])]
     pub(crate) runs: Option<PathBuf>,
     /// With --runs: the seeds, such as 0..5 (0, 1, 2, 3 and 4) or 1,7,23
     #[arg(long, value_name = "SEEDS", value_parser = values::seeds, conflicts_with = "seed")]

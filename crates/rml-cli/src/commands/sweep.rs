@@ -25,10 +25,16 @@ pub(super) fn sweep(args: &Train, folder: &Path, output: &mut Output) -> Result<
     let threads = args.computing.threads.unwrap_or(cores / jobs).max(1);
     let engine = super::engine_with(&args.computing, Some(threads))?;
     let train = TrainOptions { validate: validate(args)?, ..options(args, &signals, engine)? };
+    if let Some(plot) = &args.plot {
+        super::check_output(plot, &source, rml::data_files(&args.data)?.iter().map(Some))?;
+    }
     let data = super::dataset(&args.data, args.on_disk)?;
     let options = SweepOptions { train, folder: folder.to_owned(), seeds, settings, jobs };
     let mut progress = Lines { output, runs: 0 };
     let report = rml::sweep(&source, &*data, &options, &mut progress)?;
+    if let Some(plot) = &args.plot {
+        super::write(plot, rml::sweep_curves(folder, &report)?.as_bytes())?;
+    }
     let failed = report_failures(&report, output);
     print(&report, output)?;
     if report.interrupted {
@@ -113,7 +119,7 @@ fn missed(report: &SweepReport, args: &Train) -> Option<Diagnostic> {
     let until = args.until.as_ref().filter(|_| !names.is_empty())?;
     let what = format!("training ended before `{until}` in {} of {} runs", names.len(), report.runs.len());
     let d = Diagnostic::error(codes::run::GOAL_MISSED, what).note(names.join(" and "));
-    Some(d.help("train longer, in another folder (`--windows N`, `--cycles N`)"))
+    Some(d.help("train longer (`--windows N`, `--cycles N`): the same command goes on with these runs"))
 }
 
 fn print(report: &SweepReport, output: &mut Output) -> Result<(), Stop> {

@@ -1,8 +1,17 @@
 //! Learning curves.
 
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use indexmap::IndexMap;
+use rml_base::Error;
+use rml_base::codes::run as codes;
 use rml_pictures::{Panel, curves};
 
+use super::log;
 use super::observer::EpochSummary;
+use super::sweep::table::Spread;
+use super::sweep::{RunOutcome, SweepReport};
 
 /// The learning curves of epochs or reports as SVG: a picture for each metric, in it a line for the windows that were trained on, those for
 /// validation, and those of the evaluation.
@@ -13,7 +22,7 @@ pub fn learning_curves(epochs: &[EpochSummary]) -> String {
             for (metric, value) in [&epoch.train, &epoch.validation, &epoch.test][i] {
                 let at = panels.iter().position(|panel| panel.title == *metric).unwrap_or(panels.len());
                 if at == panels.len() {
-                    panels.push(Panel { title: metric.clone(), lines: Vec::new() });
+                    panels.push(Panel { title: metric.clone(), ..Panel::default() });
                 }
                 let lines = &mut panels[at].lines;
                 if lines.last().is_none_or(|(name, _)| name != part) {
@@ -28,4 +37,57 @@ pub fn learning_curves(epochs: &[EpochSummary]) -> String {
     }
     let has_reports = epochs.first().is_some_and(|epoch| epoch.ran.is_some());
     curves(if has_reports { "report" } else { "epoch" }, &panels)
+}
+
+/// The learning curves of several runs as SVG, from their logs in the folder of the runs: a picture for each metric, in it a line for each
+/// combination of settings. A line is the mean over the seeds, in a band as wide as their standard deviation on both sides.
+///
+/// # Errors
+/// A log that cannot be read.
+pub fn sweep_curves(folder: &Path, report: &SweepReport) -> Result<String, Error> {
+    let mut panels: Vec<Panel> = Vec::new();
+    let mut has_reports = false;
+    for group in report.runs.chunk_by(|a, b| a.settings == b.settings) {
+        let settings: Vec<String> = group[0].settings.iter().map(|(name, v)| format!("{name}={v}")).collect();
+        let name = if settings.is_empty() { format!("{} runs", group.len()) } else { settings.join(", ") };
+        for (metric, steps) in values(folder, group, &mut has_reports)? {
+            let title = metric.replacen('.', " ", 1);
+            let at = panels.iter().position(|panel| panel.title == title).unwrap_or(panels.len());
+            if at == panels.len() {
+                panels.push(Panel { title, ..Panel::default() });
+            }
+            let spreads = steps.iter().filter_map(|(step, values)| Some((*step as f64, Spread::of(values)?)));
+            let spreads: Vec<(f64, Spread)> = spreads.collect();
+            let line = spreads.iter().map(|(step, spread)| (*step, spread.mean)).collect();
+            let band = |(step, spread): &(f64, Spread)| {
+                let wide = spread.deviation?;
+                Some((*step, spread.mean - wide, spread.mean + wide))
+            };
+            panels[at].bands.push(spreads.iter().filter_map(band).collect());
+            panels[at].lines.push((name.clone(), line));
+        }
+    }
+    Ok(curves(if has_reports { "report" } else { "epoch" }, &panels))
+}
+
+/// By metric and step, the values in the logs of runs.
+type Values = IndexMap<String, BTreeMap<u64, Vec<f64>>>;
+
+fn values(folder: &Path, runs: &[RunOutcome], has_reports: &mut bool) -> Result<Values, Error> {
+    let mut values = Values::new();
+    for run in runs {
+        let rows = match log::logged(&folder.join(&run.name)) {
+            // A run that could not begin has no log.
+            Err(e) if e.code() == Some(codes::UNREADABLE_FILE) => continue,
+            rows => rows?,
+        };
+        for row in &rows {
+            let Some(step) = log::number(row) else { continue };
+            *has_reports |= row.contains_key("report");
+            for (metric, value) in log::metrics(row) {
+                values.entry(metric).or_default().entry(step).or_default().push(value);
+            }
+        }
+    }
+    Ok(values)
 }

@@ -20,6 +20,8 @@ use crate::fingerprint;
 
 /// The file that holds it.
 const COMMON: &str = "runs.json";
+/// What it and the outcome of a run call the length of runs.
+pub(super) const LENGTH: &str = "length";
 
 /// Prepares a run, as far as it can be done without files, and gives what all runs have in common.
 ///
@@ -93,15 +95,7 @@ fn common(position: &Position, options: &SweepOptions) -> Result<Value, Diagnost
         }
         Some(Validate::Split(_)) | None => None,
     };
-    let length = match &train.length {
-        None => json!({"epochs": train.epochs}),
-        Some(length) => json!({
-            "windows": length.windows,
-            "cycles": length.cycles,
-            "until": length.until.as_ref().map(ToString::to_string),
-            "report": position.length.as_ref().map(|done| done.report),
-        }),
-    };
+    let until = train.length.as_ref().and_then(|length| length.until.as_ref()).map(ToString::to_string);
     common.extend([
         ("sweep".to_owned(), json!(sweep)),
         ("seeds".to_owned(), json!(!seeds.is_empty())),
@@ -113,15 +107,36 @@ fn common(position: &Position, options: &SweepOptions) -> Result<Value, Diagnost
         ("evaluate".to_owned(), json!(evaluate)),
         ("metric".to_owned(), json!(criterion)),
         ("patience".to_owned(), json!(train.patience)),
-        ("length".to_owned(), length),
+        ("until".to_owned(), json!(until)),
+        ("report".to_owned(), json!(position.length.as_ref().map(|done| done.report))),
+        (LENGTH.to_owned(), length(train)),
     ]);
     Ok(Value::Object(common))
 }
 
-/// Compares it with what the folder has, or notes it there.
+/// How long runs are, which may grow when they go on.
+pub(super) fn length(train: &TrainOptions) -> Value {
+    match &train.length {
+        None => json!({"epochs": train.epochs}),
+        Some(length) => json!({"windows": length.windows, "cycles": length.cycles}),
+    }
+}
+
+/// Whether runs of one length can go on to another one: it is not shorter, and limits the same.
+fn reaches(before: &Value, now: &Value) -> bool {
+    let (Some(before), Some(now)) = (before.as_object(), now.as_object()) else { return false };
+    let is_no_less = |(limit, now): (&String, &Value)| match (before.get(limit), now) {
+        (Some(before), now) if before == now => true,
+        (Some(before), now) => before.as_u64().zip(now.as_u64()).is_some_and(|(before, now)| before <= now),
+        (None, _) => false,
+    };
+    before.len() == now.len() && now.iter().all(is_no_less)
+}
+
+/// Compares it with what the folder has, or notes it there. Runs may be longer than before.
 ///
 /// # Errors
-/// The folder has runs with something else in common.
+/// The folder has runs with something else in common, or longer ones.
 pub(super) fn check(folder: &Path, common: &Value) -> Result<(), Error> {
     let path = folder.join(COMMON);
     if !path.exists() {
@@ -134,17 +149,23 @@ pub(super) fn check(folder: &Path, common: &Value) -> Result<(), Error> {
         return Err(d.note("expected a JSON object").help("take another folder (`--runs DIR`)").into());
     };
     let now = common.as_object().into_iter().flatten();
-    let differ = now.filter(|(key, now)| before.get(*key).unwrap_or(&Value::Null) != *now);
+    let differ = now.filter(|(key, now)| match before.get(*key).unwrap_or(&Value::Null) {
+        before if *key == LENGTH => !reaches(before, now),
+        before => before != *now,
+    });
     let notes: Vec<String> = differ
         .map(|(key, now)| format!("{key}: expected {}, found {now}", before.get(key).unwrap_or(&Value::Null)))
         .collect();
     if notes.is_empty() {
+        if before.get(LENGTH) != common.get(LENGTH) {
+            write_output(&path, format!("{common:#}\n").as_bytes())?;
+        }
         return Ok(());
     }
     let what = format!("the runs in {} were made with other options", folder.display());
     let d = Diagnostic::error(codes::RESUME_MISMATCH, what);
     let d = notes.into_iter().fold(d, |d, note| d.note(note));
     Err(d
-        .help("take another folder (`--runs DIR`), or give the options of those runs; seeds and values may be added")
+        .help("take another folder (`--runs DIR`), or give the options of those runs; seeds and values may be added, and runs may be longer")
         .into())
 }

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::super::training::interrupted;
 use super::super::{log, options::TrainOptions};
+use super::common::{self, LENGTH};
 use super::{RunOutcome, RunState, SweepOptions, best_file, options_of, seeks_best};
 use crate::runner::json_number;
 
@@ -18,7 +19,7 @@ use crate::runner::json_number;
 const OUTCOME: &str = "outcome.json";
 const CHECKPOINT: &str = "checkpoint.safetensors";
 
-/// Reads how a run ended before, if it was trained to its end.
+/// Reads how a run ended before, if it was trained to an end that is still the one.
 ///
 /// # Errors
 /// Files that cannot be read.
@@ -28,7 +29,8 @@ pub(super) fn read(folder: &Path, options: &SweepOptions, run: &mut RunOutcome) 
         return Ok(());
     }
     let outcome: Option<Value> = serde_json::from_slice(&contents::data(&path)?.bytes).ok();
-    run.state = match outcome.as_ref().and_then(|outcome| outcome["state"].as_str()) {
+    let is_as_long = |outcome: &&Value| outcome[LENGTH] == common::length(&options.train);
+    run.state = match outcome.as_ref().filter(is_as_long).and_then(|outcome| outcome["state"].as_str()) {
         Some("finished") => RunState::Finished,
         Some("missed") => RunState::Missed,
         _ => return Ok(()),
@@ -46,8 +48,9 @@ pub(super) fn train(source: &Source, data: &dyn Dataset, options: &SweepOptions,
     if matches!(run.state, RunState::Interrupted) {
         return;
     }
-    let told = from_log(&folder, options, run)
-        .and_then(|()| write_output(&folder.join(OUTCOME), format!("{:#}\n", outcome(run)).as_bytes()));
+    let told = from_log(&folder, options, run).and_then(|()| {
+        write_output(&folder.join(OUTCOME), format!("{:#}\n", outcome(run, options)).as_bytes())
+    });
     if let (Err(e), RunState::Finished | RunState::Missed) = (told, &run.state) {
         run.state = RunState::Failed(e);
     }
@@ -101,7 +104,7 @@ fn from_log(folder: &Path, options: &SweepOptions, run: &mut RunOutcome) -> Resu
 }
 
 /// How a run ended, as JSON.
-fn outcome(run: &RunOutcome) -> Value {
+fn outcome(run: &RunOutcome, options: &SweepOptions) -> Value {
     let set = run.settings.iter().map(|(name, value)| (name.clone(), Value::from(value.to_string())));
     let metrics = run.metrics.iter().map(|(name, value)| (name.clone(), json_number(*value)));
     let error =
@@ -114,6 +117,7 @@ fn outcome(run: &RunOutcome) -> Value {
         "epoch": run.epoch,
         "metrics": Value::Object(metrics.collect()),
         "seconds": run.seconds,
+        LENGTH: common::length(&options.train),
     });
     if let (Some(error), Value::Object(outcome)) = (error, &mut outcome) {
         outcome.insert("error".to_owned(), error);

@@ -65,7 +65,7 @@ fn metrics<'r>(runs: impl Iterator<Item = &'r RunOutcome>) -> Vec<&'r str> {
 }
 
 impl Spread {
-    fn of(values: &[f64]) -> Option<Self> {
+    pub(in crate::train) fn of(values: &[f64]) -> Option<Self> {
         let n = values.len() as f64;
         let mean = values.iter().sum::<f64>() / n;
         let squares: f64 = values.iter().map(|x| (x - mean) * (x - mean)).sum();
