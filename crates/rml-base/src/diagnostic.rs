@@ -3,6 +3,12 @@
 use crate::source::Span;
 
 /// A stable diagnostic code: a short kebab-case name such as `unknown-name`, declared in [`codes`](crate::codes).
+///
+/// ```
+/// # use rml_base as rml;
+/// let code = rml::codes::elab::UNKNOWN_NAME;
+/// assert_eq!(code.to_string(), "unknown-name");
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Code {
     /// The name shown to users and used in `docs/errors/<name>.md`.
@@ -24,6 +30,14 @@ impl std::fmt::Display for Code {
 }
 
 /// How serious a diagnostic is.
+///
+/// ```
+/// # use rml_base as rml;
+/// use rml::{Diagnostic, Severity, codes};
+///
+/// assert_eq!(Diagnostic::error(codes::elab::UNKNOWN_NAME, "..").severity, Severity::Error);
+/// assert_eq!(Diagnostic::warning(codes::elab::UNUSED_IMPORT, "..").severity, Severity::Warning);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Severity {
     /// The program or request is rejected.
@@ -39,6 +53,17 @@ pub fn refusal(error: &std::io::Error) -> String {
 }
 
 /// A source range with a remark. The first label of a diagnostic is its primary one.
+///
+/// ```
+/// # use rml_base as rml;
+/// use rml::{Diagnostic, Span, codes};
+///
+/// let mut sources = rml::Sources::new();
+/// let file = sources.add("f.rml", "node f(x: num []) -> (o)  o = x + y;");
+/// let at = Span::new(file, 34, 35);
+/// let found = Diagnostic::error(codes::elab::UNKNOWN_NAME, "`y` is not defined").label(at, "used here");
+/// assert_eq!(sources.snippet(found.labels[0].span), "y");
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Label {
     /// Where.
@@ -48,6 +73,17 @@ pub struct Label {
 }
 
 /// A change of a text that mends what a finding is about.
+///
+/// ```
+/// # use rml_base as rml;
+/// use rml::{Diagnostic, Sources, Span, codes};
+///
+/// let mut sources = Sources::new();
+/// let file = sources.add("f.rml", "o = x + yy;");
+/// let at = Span::new(file, 8, 10);
+/// let found = Diagnostic::error(codes::elab::UNKNOWN_NAME, "`yy` is not defined").fix("write `y`", at, "y");
+/// assert_eq!(found.fixes[0].text, "y");
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fix {
     /// What it does: one of the help lines.
@@ -59,6 +95,18 @@ pub struct Fix {
 }
 
 /// One finding: what is wrong, where, what was expected and found, and how to mend it.
+///
+/// ```
+/// # use rml_base as rml;
+/// use rml::{Diagnostic, Span, codes};
+///
+/// let mut sources = rml::Sources::new();
+/// let file = sources.add("f.rml", "node f(x: num []) -> (o)  o = x + y;");
+/// let at = Span::new(file, 34, 35);
+/// let found = Diagnostic::error(codes::elab::UNKNOWN_NAME, "`y` is not defined").label(at, "used here");
+/// assert!(found.is_error());
+/// assert_eq!(found.span(), Some(at));
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Diagnostic {
     /// Which kind.
@@ -153,6 +201,15 @@ impl std::fmt::Display for Diagnostic {
 impl std::error::Error for Diagnostic {}
 
 /// A list of findings that made a step fail, or that go along with its result.
+///
+/// ```
+/// # use rml_base as rml;
+/// use rml::{Diagnostic, Diagnostics, codes};
+///
+/// let mut found = Diagnostics::new();
+/// found.push(Diagnostic::warning(codes::elab::UNUSED_IMPORT, "nothing of this import is used"));
+/// assert!(!found.has_errors() && !found.is_empty());
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Diagnostics(pub Vec<Diagnostic>);
 

@@ -8,6 +8,20 @@ use crate::{Code, Diagnostic, Diagnostics, Sources};
 /// Why a request failed: one or more [`Diagnostic`]s, and the texts needed to draw them.
 ///
 /// `Display` gives plain text, a line `file:line:column` below each finding that has a place.
+///
+/// ```
+/// # use rml_base as rml;
+/// use std::sync::Arc;
+/// use rml::{Diagnostic, Error, Span, codes};
+///
+/// let mut sources = rml::Sources::new();
+/// let file = sources.add("f.rml", "node f(x: num []) -> (o)  o = x + y;");
+/// let at = Span::new(file, 34, 35);
+/// let found = Diagnostic::error(codes::elab::UNKNOWN_NAME, "`y` is not defined").label(at, "used here");
+/// let error = Error::new(found, Arc::new(sources));
+/// assert_eq!(error.code(), Some(codes::elab::UNKNOWN_NAME));
+/// assert!(error.to_string().contains("f.rml"));
+/// ```
 #[derive(Clone, Debug)]
 pub struct Error {
     diagnostics: Box<Diagnostics>,

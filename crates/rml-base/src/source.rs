@@ -4,6 +4,13 @@ use crate::ids::{EntityId, IndexVec};
 
 crate::entity_id!(
     /// One source text.
+    ///
+    /// ```
+    /// # use rml_base as rml;
+    /// let mut sources = rml::Sources::new();
+    /// let file = sources.add("f.rml", "node f(x) -> (o)  o = x;");
+    /// assert_eq!(sources.ids().collect::<Vec<_>>(), [file]);
+    /// ```
     FileId,
     "file"
 );
@@ -12,6 +19,17 @@ crate::entity_id!(
 pub const MAX_TEXT: usize = 64 << 20;
 
 /// A range of bytes `start..end` of one source text.
+///
+/// ```
+/// # use rml_base as rml;
+/// use rml::{Sources, Span};
+///
+/// let mut sources = Sources::new();
+/// let file = sources.add("f.rml", "node f(x) -> (o)\n  o = x;\n");
+/// let name = Span::new(file, 5, 6);
+/// assert_eq!(sources.snippet(name), "f");
+/// assert_eq!(sources.snippet(name.to(Span::new(file, 7, 8))), "f(x");
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Span {
     /// The text.
@@ -45,6 +63,14 @@ impl Span {
 }
 
 /// All source texts of one compilation, by id.
+///
+/// ```
+/// # use rml_base as rml;
+/// let mut sources = rml::Sources::new();
+/// let file = sources.add("f.rml", "node f(x) -> (o)\n  o = x;\n");
+/// assert_eq!(sources.name(file), "f.rml");
+/// assert_eq!(sources.line_column(file, 19), (2, 3));
+/// ```
 #[derive(Clone, Default, Debug)]
 pub struct Sources {
     files: IndexVec<FileId, (String, String)>,

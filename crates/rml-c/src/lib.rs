@@ -43,6 +43,13 @@ pub use names::is_identifier;
 pub use store::Memory;
 
 /// Where the elementary functions come from.
+///
+/// ```
+/// use rml::{CExport, CMath};
+///
+/// let export = CExport { math: CMath::Library, ..CExport::default() };
+/// assert_ne!(export.math, CMath::default());
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Math {
     /// The program has its own, with the bits of `rml`, and products are fused multiplications and additions, as there.

@@ -5,6 +5,15 @@ use rml_base::memory::Reservation;
 use rml_ir::Shape;
 
 /// The elements of a column, as the file has them.
+///
+/// ```
+/// # use rml_data as rml;
+/// # fn main() -> Result<(), rml_base::Error> {
+/// let table = rml::Columns::parse(b"x,y\n1.5,2\n,3\n", rml::Format::Csv, "table.csv")?;
+/// let y = &table.columns["y"].elements;
+/// assert_eq!((y.kind(), y.len()), ("integers", 2));
+/// # Ok(()) }
+/// ```
 #[derive(Clone, PartialEq, Debug)]
 pub enum Elements {
     /// Truth values.
@@ -67,6 +76,16 @@ impl Elements {
 }
 
 /// A named array: its leading dimension counts rows (cycles or windows).
+///
+/// ```
+/// # use rml_data as rml;
+/// # fn main() -> Result<(), rml_base::Error> {
+/// let table = rml::Columns::parse(b"x,y\n1.5,2\n,3\n", rml::Format::Csv, "table.csv")?;
+/// let x = &table.columns["x"];
+/// assert_eq!((x.rows(), x.present_rows()), (2, 1));
+/// assert_eq!(x.place(1), None);
+/// # Ok(()) }
+/// ```
 #[derive(Clone, PartialEq, Debug)]
 pub struct Column {
     /// All dimensions, the leading one included.
@@ -118,6 +137,15 @@ pub(crate) fn place(present: Option<&[usize]>, row: usize) -> Option<usize> {
 }
 
 /// A table of columns.
+///
+/// ```
+/// # use rml_data as rml;
+/// # fn main() -> Result<(), rml_base::Error> {
+/// let table = rml::Columns::parse(b"x,y\n1.5,2\n,3\n", rml::Format::Csv, "table.csv")?;
+/// assert_eq!(table.columns.keys().collect::<Vec<_>>(), ["x", "y"]);
+/// assert_eq!(table.most_rows(), 2);
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Columns {
     /// Where it came from, for messages.

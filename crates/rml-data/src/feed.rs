@@ -5,6 +5,15 @@ use rml_base::{Diagnostic, Error};
 use rml_ir::{Data, Shape, Value};
 
 /// What one input is in one cycle. Made from numbers, truth values, arrays and vectors by `into()`.
+///
+/// ```
+/// # use rml_data as rml;
+/// use rml::Feed;
+///
+/// let present = Feed::from([1.0_f32, 2.0]);
+/// assert!(matches!(present, Feed::Value(value) if value.ty().to_string() == "num [2]"));
+/// assert!(matches!(Feed::from(None::<i64>), Feed::Absent));
+/// ```
 #[derive(Clone, Debug)]
 pub enum Feed {
     /// Absent.

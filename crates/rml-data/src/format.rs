@@ -12,6 +12,15 @@ use crate::malformed::Malformed;
 use crate::{csv, json, npz};
 
 /// The formats of data files.
+///
+/// ```
+/// # use rml_data as rml;
+/// use std::path::Path;
+/// use rml::Format;
+///
+/// assert_eq!(Format::of(Path::new("table.csv")), Some(Format::Csv));
+/// assert_eq!(Format::of(Path::new("notes.txt")), None);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Format {
     /// An archive of NumPy arrays.

@@ -25,6 +25,17 @@ use crate::source::Source;
 use rml_base::Error;
 
 /// The facts about one node that is run.
+///
+/// ```
+/// # use rml_driver as rml;
+/// # fn main() -> Result<(), rml_base::Error> {
+/// let text = "node ahead(x: num []) -> (o)  o = post x - x;";
+/// let source = rml::Source::text("ahead.rml", text);
+/// let analysis = rml::analyse(&source, &rml::Options::default())?;
+/// assert_eq!(analysis.node(), "ahead");
+/// assert_eq!(analysis.findings().count(), 0);
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Analysis {
     /// The program with all calls inlined, every variable kept.
@@ -43,6 +54,15 @@ pub struct Analysis {
 
 /// What is known of a program as it runs: folded, and restricted to what the outputs and trained parameters need. Nothing is drawn:
 /// of random constants only the types are known.
+///
+/// ```
+/// # use rml_driver as rml;
+/// # fn main() -> Result<(), rml_base::Error> {
+/// let source = rml::Source::text("f.rml", "node f(x: num []) -> (o)  o = x + 1.0;");
+/// let analysis = rml::analyse(&source, &rml::Options::default())?;
+/// assert!(analysis.run.is_some_and(|run| run.undrawn().is_some()));
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug)]
 pub struct RunFacts {
     /// What runs.

@@ -11,6 +11,17 @@ use crate::options::{Options, root};
 use crate::source::Source;
 
 /// A stage that [`dump`] can show.
+///
+/// ```
+/// # use rml_driver as rml;
+/// # fn main() -> Result<(), rml_base::Error> {
+/// use rml::{Options, Source, Stage};
+///
+/// let source = Source::text("f.rml", "node f(x: num []) -> (o)  o = 2.0 * x;");
+/// let normal = rml::dump(&source, &Options::default(), Stage::Normalize)?;
+/// assert!(normal.contains("apply mul"));
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stage {
     /// The syntax tree.

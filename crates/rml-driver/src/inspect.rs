@@ -14,6 +14,16 @@ use crate::report::{self, CheckReport};
 use crate::source::Source;
 
 /// The names of a source.
+///
+/// ```
+/// # use rml_driver as rml;
+/// # fn main() -> Result<(), rml_base::Error> {
+/// let source = rml::Source::text("f.rml", "node f(x) -> (o)  o = x;  node g(x) -> (o)  o = f(x);");
+/// let survey = rml::survey(&source)?;
+/// assert!(survey.findings.is_empty());
+/// assert_eq!(survey.sources.name(survey.main), "f.rml");
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Survey {
     /// Its text and those that it imports.
@@ -27,6 +37,14 @@ pub struct Survey {
 }
 
 /// All that is known of a source, whatever is wrong with it.
+///
+/// ```
+/// # use rml_driver as rml;
+/// let source = rml::Source::text("f.rml", "node f(x: num [2]) -> (o)  o = sum(x);");
+/// let inspection = rml::inspect(&source);
+/// let name = inspection.instances.keys().find(|name| name.variable == "x").expect("an input");
+/// assert_eq!(inspection.type_of(inspection.instances[name][0]), "num [2]");
+/// ```
 #[derive(Clone, Debug)]
 pub struct Inspection {
     /// Findings and analyses.
@@ -40,6 +58,14 @@ pub struct Inspection {
 }
 
 /// A variable, wherever it stands at the moment.
+///
+/// ```
+/// # use rml_driver as rml;
+/// let source = rml::Source::text("f.rml", "node f(x: num [2]) -> (o)  o = sum(x);");
+/// let inspection = rml::inspect(&source);
+/// let mut names = inspection.instances.keys().map(|name| (&*name.node, &*name.variable));
+/// assert!(names.any(|name| name == ("f", "o")));
+/// ```
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct VariableName {
     /// The name of the text.

@@ -6,6 +6,19 @@ use rml_ir::Precision;
 use rml_ir::typed::StaticValue;
 
 /// What to make of a source.
+///
+/// ```
+/// # use rml_driver as rml;
+/// # fn main() -> Result<(), rml_base::Error> {
+/// # use rml_ir::typed::StaticValue;
+/// use rml::{Options, Source};
+///
+/// let source = Source::text("f.rml", "node f(rate, x: num [n]) -> (o)  o = rate * x;");
+/// let set = [("rate".to_owned(), StaticValue::Num(0.5)), ("n".to_owned(), StaticValue::Int(3))];
+/// let options = Options { set: set.into_iter().collect(), ..Options::default() };
+/// assert_eq!(rml::compile(&source, &options)?.inputs().len(), 1);
+/// # Ok(()) }
+/// ```
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Options {
     /// The node to run; `None` = the only one that no other node calls.

@@ -11,6 +11,18 @@ use crate::front::Front;
 use crate::interface::Interfaces;
 
 /// A compiled program. Cheap to clone.
+///
+/// ```
+/// # use rml_driver as rml;
+/// # fn main() -> Result<(), rml_base::Error> {
+/// use rml::{Options, Source};
+///
+/// let source = Source::text("sum.rml", "node sum(x: num []) -> (y)  y = x + (0.0 fby y);");
+/// let program = rml::compile(&source, &Options::default())?;
+/// assert_eq!(program.node(), "sum");
+/// assert_eq!(&*program.inputs()[0].name, "x");
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Program {
     pub(crate) flat: Arc<Drawn>,

@@ -16,6 +16,14 @@ use crate::options::Options;
 use crate::source::Source;
 
 /// What is to be said of a source.
+///
+/// ```
+/// # use rml_driver as rml;
+/// let source = rml::Source::text("f.rml", "node f(x: num []) -> (o)  o = post x;");
+/// let report = rml::check_report(&source, &rml::Options::default());
+/// assert!(!report.findings.has_errors());
+/// assert_eq!(report.analyses.len(), 1);
+/// ```
 #[derive(Clone, Debug)]
 pub struct CheckReport {
     /// The source texts, for drawing diagnostics.

@@ -8,6 +8,19 @@ use rml_base::Error;
 use rml_files::contents;
 
 /// Where a program's text comes from.
+///
+/// ```
+/// # use rml_driver as rml;
+/// # fn main() -> Result<(), rml_base::Error> {
+/// use rml::Source;
+///
+/// let text = Source::text("sum.rml", "node sum(x: num []) -> (y)  y = x + (0.0 fby y);");
+/// assert_eq!(text.name(), "sum.rml");
+/// assert!(text.read()?.starts_with("node sum"));
+/// let file = Source::file("examples/digits.rml");
+/// assert_eq!(file.name(), "examples/digits.rml");
+/// # Ok(()) }
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Source {
     /// A file; imports of files are relative to it.

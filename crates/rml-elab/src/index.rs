@@ -11,6 +11,15 @@ use crate::lower::Headers;
 use crate::scope::{Callable, Scopes};
 
 /// The names of a program.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// let source = rml::Source::text("f.rml", "node f(x: num [n]) -> (o)  o = sum(x);");
+/// let survey = rml::survey(&source)?;
+/// let names: Vec<&str> = survey.index.nodes.iter().map(|node| &*node.name).collect();
+/// assert!(names.contains(&"f"));
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Index {
     /// Every name in the program's own texts that means something, in textual order of each text.
@@ -24,6 +33,16 @@ pub struct Index {
 }
 
 /// A name in a text.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// let source = rml::Source::text("f.rml", "node f(x: num [n]) -> (o)  o = sum(x);");
+/// let survey = rml::survey(&source)?;
+/// let words: Vec<&str> =
+///     survey.index.names.iter().map(|place| survey.sources.snippet(place.word)).collect();
+/// assert!(words.contains(&"sum"));
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NamePlace {
     /// The name of what is meant, without `diff_` and without the module before it.
@@ -35,9 +54,32 @@ pub struct NamePlace {
 }
 
 /// What a name means.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// let source = rml::Source::text("f.rml", "node f(x: num [n]) -> (o)  o = sum(x);");
+/// let survey = rml::survey(&source)?;
+/// let place = |word| {
+///     survey.index.names.iter().find(|place| survey.sources.snippet(place.word) == word)
+/// };
+/// let sum = place("sum").map(|place| place.meaning);
+/// assert_eq!(sum, Some(rml::Meaning::Function("sum")));
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Meaning {
     /// The variable, static parameter or named dimension that is defined there.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), rml::Error> {
+    /// let source = rml::Source::text("f.rml", "node f(x: num [n]) -> (o)  o = sum(x);");
+    /// let survey = rml::survey(&source)?;
+    /// let f = survey.index.nodes.iter().find(|node| !node.library).expect("the program has a node");
+    /// let mut names: Vec<&str> = f.variables.iter().map(|variable| &*variable.name).collect();
+    /// names.sort();
+    /// assert_eq!(names, ["n", "o", "x"]);
+    /// # Ok(()) }
+    /// ```
     Variable(Span),
     /// The node whose name stands there, differentiated that often.
     Node(Span, u8),
@@ -48,6 +90,15 @@ pub enum Meaning {
 }
 
 /// A node of a text.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// let source = rml::Source::text("f.rml", "node f(x: num [n]) -> (o)  o = sum(x);");
+/// let survey = rml::survey(&source)?;
+/// let f = survey.index.nodes.iter().find(|node| !node.library).expect("the program has a node");
+/// assert_eq!((&*f.name, &f.inputs[..]), ("f", &["x".to_owned()][..]));
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug)]
 pub struct NodePlace {
     /// Its name.
@@ -80,6 +131,16 @@ pub struct Variable {
 }
 
 /// What a name of a node is.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// let source = rml::Source::text("f.rml", "node f(x: num [n]) -> (o)  o = sum(x);");
+/// let survey = rml::survey(&source)?;
+/// let f = survey.index.nodes.iter().find(|node| !node.library).expect("the program has a node");
+/// let n = f.variables.iter().find(|variable| variable.name == "n").expect("a dimension");
+/// assert_eq!(n.kind, rml::VariableKind::Dimension);
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum VariableKind {
     /// An input or static parameter.

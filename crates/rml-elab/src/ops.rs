@@ -8,7 +8,7 @@ use rml_ir::typed::StaticValue;
 use rml_ir::{DType, Shape, Type};
 use rml_syntax::ast::{BinaryOp, UnaryOp};
 
-use crate::builtins::Builtin;
+use crate::builtins::{Builtin, Reduce};
 use crate::hir::{ExprId, ExprKind, Index};
 use crate::instance::InstanceId;
 use crate::statics::{Evaluated, Failure, expected};
@@ -117,7 +117,10 @@ impl Typed<'_> {
             },
             Builtin::Reduce(reduce) => match (args.get(1), operand) {
                 (None, _) => reduce.op(None),
-                (Some(&axis), Some(shape)) => reduce.op(Some(self.axis(id, axis, shape)?)),
+                (Some(&axis), Some(shape)) => {
+                    let axis = self.axis(id, axis, shape).map_err(|failure| of_two(reduce, failure));
+                    reduce.op(Some(axis?))
+                }
                 (Some(_), None) => return Ok(unknown(which, operands)),
             },
             Builtin::Pointwise(which) => {
@@ -438,4 +441,21 @@ fn is_elementwise(op: &Op) -> bool {
             | Op::Any { axis: Some(_) }
             | Op::All { axis: Some(_) }
     )
+}
+
+/// What is wrong with the axis of an operator; `max(a, b)` means the larger of two in other languages.
+fn of_two(reduce: Reduce, failure: Failure) -> Failure {
+    let (name, elementwise) = match reduce {
+        Reduce::Max => ("max", "maximum"),
+        Reduce::Min => ("min", "minimum"),
+        _ => return failure,
+    };
+    match failure {
+        Failure::Bad(mut found) if found.code != codes::SHAPE_MISMATCH => {
+            let help = format!("`{name}(x, axis)` is along an axis; of two values: `{elementwise}(a, b)`");
+            found.help = vec![help];
+            Failure::Bad(found)
+        }
+        failure => failure,
+    }
 }

@@ -14,6 +14,19 @@ use crate::states::{Snapshot, States};
 use crate::status::Status;
 
 /// How a trace ends (CELL-1, ENV-6).
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// # let text = "node last(x: num []) -> (o)  o = 0.0 fby back x;";
+/// # let program = rml::compile(&rml::Source::text("last.rml", text), &rml::Options::default())?;
+/// use rml::{End, Session};
+///
+/// let mut session = Session::new(&program);
+/// assert!(session.step([("x", 1.0_f32.into())])?.is_empty());
+/// let last = session.finish(End::Closed)?;
+/// assert_eq!(last[0].num("o"), Some(0.0));
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum End {
     /// The trace is finite and complete: `fby back` takes its initial value in the last cycle.

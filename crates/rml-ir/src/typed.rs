@@ -141,6 +141,14 @@ pub struct VarData {
 }
 
 /// A compile-time value.
+///
+/// ```
+/// # use rml_ir::typed as rml;
+/// use rml::StaticValue;
+///
+/// let shape = StaticValue::Array(vec![StaticValue::Int(2), StaticValue::Int(3)]);
+/// assert_eq!(shape.to_string(), "[2, 3]");
+/// ```
 #[derive(Clone, PartialEq, Debug)]
 pub enum StaticValue {
     /// A truth value.

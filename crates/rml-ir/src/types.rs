@@ -6,6 +6,14 @@ use rml_base::memory::{UNCOUNTABLE, bytes_of};
 use smallvec::SmallVec;
 
 /// The element type of a stream.
+///
+/// ```
+/// # use rml_ir as rml;
+/// use rml::{DType, Precision};
+///
+/// assert_eq!(DType::Num.size(Precision::F64), 8);
+/// assert_eq!(DType::Bool.to_string(), "bool");
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum DType {
     /// Truth values.
@@ -38,6 +46,14 @@ impl fmt::Display for DType {
 }
 
 /// How `num` is stored and computed.
+///
+/// ```
+/// # use rml_ir as rml;
+/// use rml::{DType, Precision};
+///
+/// assert_eq!(Precision::default(), Precision::F32);
+/// assert_eq!(DType::Num.size(Precision::F32), 4);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub enum Precision {
     /// 32-bit floating point, the default.
@@ -57,6 +73,16 @@ impl fmt::Display for Precision {
 }
 
 /// The dimensions of a tensor, outermost first; empty for a scalar. Prints as `[2, 3]`.
+///
+/// ```
+/// # use rml_ir as rml;
+/// use rml::Shape;
+///
+/// let shape = Shape::new(&[2, 3]);
+/// assert_eq!((shape.rank(), shape.len()), (2, 6));
+/// assert_eq!(shape.broadcast(&Shape::new(&[3])), Some(shape));
+/// assert_eq!(Shape::new(&[2]).broadcast(&Shape::new(&[3])), None);
+/// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Shape(SmallVec<[usize; 4]>);
 
@@ -147,6 +173,15 @@ impl fmt::Debug for Shape {
 }
 
 /// The type of a stream: what each present value is. Prints as `num [2, 3]`.
+///
+/// ```
+/// # use rml_ir as rml;
+/// use rml::{DType, Precision, Type};
+///
+/// let ty = Type::new(DType::Num, &[32, 10]);
+/// assert_eq!(ty.to_string(), "num [32, 10]");
+/// assert_eq!(ty.bytes(Precision::F32), 1280);
+/// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Type {
     /// Element type.

@@ -8,6 +8,14 @@ use rml_base::{Diagnostic, Span};
 use crate::types::{DType, Precision, Shape, Type};
 
 /// A present value. Scalars (rank 0) are always one of the inline variants, never a [`Tensor`].
+///
+/// ```
+/// # use rml_ir as rml;
+/// use rml::{Precision, Value};
+///
+/// assert_eq!(Value::Int(3).as_int(), Some(3));
+/// assert_eq!(Value::num(0.5, Precision::F32).ty().to_string(), "num []");
+/// ```
 #[derive(Clone, Debug)]
 pub enum Value {
     /// A truth value.
@@ -23,6 +31,15 @@ pub enum Value {
 }
 
 /// A tensor of rank 1 or more. Its bytes are reserved as long as it exists.
+///
+/// ```
+/// # use rml_ir as rml;
+/// use rml::{Data, Shape, Value};
+///
+/// let value = Value::new(Shape::new(&[2]), Data::Int(vec![3, 4]));
+/// let Value::Tensor(tensor) = &value else { panic!("two elements are a tensor") };
+/// assert_eq!(tensor.shape().dims(), [2]);
+/// ```
 #[derive(Clone, Debug)]
 pub struct Tensor {
     shape: Shape,
@@ -32,6 +49,15 @@ pub struct Tensor {
 }
 
 /// The elements of a tensor, row-major.
+///
+/// ```
+/// # use rml_ir as rml;
+/// use rml::{DType, Data};
+///
+/// let data = Data::Int(vec![3, 4]);
+/// assert_eq!((data.len(), data.dtype()), (2, DType::Int));
+/// assert_eq!(data.get(1).as_int(), Some(4));
+/// ```
 #[derive(Clone, Debug)]
 pub enum Data {
     /// Truth values.

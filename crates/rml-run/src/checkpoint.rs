@@ -21,6 +21,29 @@ const FORMAT: u32 = 1;
 const ENTRY: &str = "rml";
 
 /// Where a training run is. All of it, with the states, is what makes a resumed run go on as if it had not stopped.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// # let text = "node line(x) -> (o)  k = param(0.0);  o = k * x;
+/// #   node train(x: num [], y: num []) -> (loss)
+/// #     o, _ = diff_line(x, true, 0.05 * (y - o));  loss = (o - y) * (o - y);
+/// #   node infer(x: num [], y: num []) -> (loss)  o = line(x);  loss = (o - y) * (o - y);";
+/// # let source = rml::Source::text("line.rml", text);
+/// # let data = rml::Columns::parse(b"x,y\n1,2\n2,4\n3,6\n4,8\n", rml::Format::Csv, "data.csv")?;
+/// use rml::{Observer, TrainInfo};
+///
+/// struct Seed(u64);
+/// impl Observer for Seed {
+///     fn start(&mut self, info: &TrainInfo) {
+///         self.0 = info.position.seed;
+///     }
+/// }
+/// let mut seed = Seed(0);
+/// let options = rml::TrainOptions { seed: Some(7), ..Default::default() };
+/// rml::train(&source, &data, &options, &mut seed)?;
+/// assert_eq!(seed.0, 7);
+/// # Ok(()) }
+/// ```
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Position {
     /// The node that is trained.
@@ -67,6 +90,23 @@ pub struct Position {
 }
 
 /// The best epoch or report of a training so far.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// # let text = "node line(x) -> (o)  k = param(0.0);  o = k * x;
+/// #   node train(x: num [], y: num []) -> (loss)
+/// #     o, _ = diff_line(x, true, 0.05 * (y - o));  loss = (o - y) * (o - y);
+/// #   node infer(x: num [], y: num []) -> (loss)  o = line(x);  loss = (o - y) * (o - y);";
+/// # let source = rml::Source::text("line.rml", text);
+/// # let data = rml::Columns::parse(b"x,y\n1,2\n2,4\n3,6\n4,8\n", rml::Format::Csv, "data.csv")?;
+/// use rml::{Criterion, TrainOptions};
+///
+/// let options = TrainOptions { criterion: Some(Criterion::default()), ..TrainOptions::default() };
+/// let report = rml::train(&source, &data, &options, &mut ())?;
+/// let best = report.best.expect("there is a loss");
+/// assert!(best.value() < 1.0);
+/// # Ok(()) }
+/// ```
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Best {
     /// The metric, with the windows that it is of: `validation.loss`.
@@ -137,6 +177,22 @@ struct Metadata {
 }
 
 /// The states of a program, and where its training is.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// # let text = "node sum(x: num []) -> (y)  y = x + (0.0 fby y);";
+/// # let source = rml::Source::text("sum.rml", text);
+/// # let program = rml::compile(&source, &rml::Options::default())?;
+/// # let inputs = rml::Columns::parse(b"x\n1\n2\n4\n", rml::Format::Csv, "inputs.csv")?;
+/// use rml::{Checkpoint, Session};
+///
+/// let mut session = Session::new(&program);
+/// session.step([("x", 2.0_f32.into())])?;
+/// let checkpoint = Checkpoint::of_states(session.states()?);
+/// assert_eq!(checkpoint.states.len(), 1);
+/// assert!(checkpoint.position.is_none());
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Checkpoint {
     /// Where it came from, for messages.
@@ -148,6 +204,22 @@ pub struct Checkpoint {
 }
 
 /// Where the parameters of a program come from, and other states that it begins with.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// # let text = "node f(x: num []) -> (o)  k = param(2.0);  o = k * x * x;";
+/// # let source = rml::Source::text("f.rml", text);
+/// # let options = rml::Options::default();
+/// # let inputs = rml::Columns::parse(b"x\n1\n3\n", rml::Format::Csv, "inputs.csv")?;
+/// use rml::{Checkpoint, GradOptions, Parameters, Value};
+///
+/// let k = rml::tensor(&[], vec![3.0_f32])?;
+/// let held = Checkpoint::of_states([("k".into(), k)].into_iter().collect());
+/// let grad = GradOptions { params: Some(Parameters::from(held)), ..GradOptions::default() };
+/// let found = rml::grad(&source, &options, &inputs, &grad)?;
+/// assert_eq!(found.loss.as_num(), Some(30.0));
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug)]
 pub enum Parameters {
     /// A checkpoint file.

@@ -19,6 +19,18 @@ use crate::checkpoint::{Checkpoint, Policy};
 use crate::params;
 
 /// How a program is exported as C.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// # let source = rml::Source::text("f.rml", "node f(x: num []) -> (o)  o = 2.0 * x;");
+/// # let options = rml::Options::default();
+/// use rml::CExport;
+///
+/// let export = CExport { name: Some("twice".to_owned()), ..CExport::default() };
+/// let program = rml::export_c(&source, &options, None, &export)?;
+/// assert_eq!(program.name, "twice");
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct CExport {
     /// What the names of its types, functions and files begin with; by default the name of the node.
@@ -31,6 +43,15 @@ pub struct CExport {
 }
 
 /// A program in C, and what was found on the way.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// # let source = rml::Source::text("f.rml", "node f(x: num []) -> (o)  o = 2.0 * x;");
+/// # let options = rml::Options::default();
+/// let program = rml::export_c(&source, &options, None, &rml::CExport::default())?;
+/// assert!(program.files.header.contains("f_run"));
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug)]
 pub struct CProgram {
     /// What its files are called, without an ending.

@@ -24,6 +24,20 @@ pub(crate) mod check;
 mod show;
 
 /// What to differentiate, and where.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// # let text = "node f(x: num []) -> (o)  k = param(2.0);  o = k * x * x;";
+/// # let source = rml::Source::text("f.rml", text);
+/// # let options = rml::Options::default();
+/// # let inputs = rml::Columns::parse(b"x\n1\n3\n", rml::Format::Csv, "inputs.csv")?;
+/// use rml::GradOptions;
+///
+/// let grad = GradOptions { loss: Some("o".to_owned()), ..GradOptions::default() };
+/// let found = rml::grad(&source, &options, &inputs, &grad)?;
+/// assert_eq!(found.params["k"].as_num(), Some(10.0));
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct GradOptions {
     /// The output whose sum over all cycles and elements is differentiated; `None` = the node's only num output.
@@ -39,6 +53,18 @@ pub struct GradOptions {
 }
 
 /// A sum and its gradient.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// # let text = "node f(x: num []) -> (o)  k = param(2.0);  o = k * x * x;";
+/// # let source = rml::Source::text("f.rml", text);
+/// # let options = rml::Options::default();
+/// # let inputs = rml::Columns::parse(b"x\n1\n3\n", rml::Format::Csv, "inputs.csv")?;
+/// let found = rml::grad(&source, &options, &inputs, &rml::GradOptions::default())?;
+/// assert_eq!(found.loss.as_num(), Some(20.0));
+/// assert_eq!(found.inputs["x"][1].as_ref().and_then(|dx| dx.as_num()), Some(12.0));
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Gradients {
     /// The sum of the output over the cycles where it is present, and over its elements.

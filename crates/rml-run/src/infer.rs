@@ -26,6 +26,10 @@ mod states;
 pub(crate) mod stream;
 
 /// Which windows of the data.
+///
+/// ```
+/// assert_eq!(rml::InferOptions::default().split, rml::Split::Auto);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Split {
     /// The test windows if the data is what the checkpoint was trained on, else all.
@@ -42,6 +46,20 @@ pub enum Split {
 }
 
 /// How to infer.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// # let text = "node sum(x: num []) -> (y)  y = x + (0.0 fby y);";
+/// # let source = rml::Source::text("sum.rml", text);
+/// # let program = rml::compile(&source, &rml::Options::default())?;
+/// # let inputs = rml::Columns::parse(b"x\n1\n2\n4\n", rml::Format::Csv, "inputs.csv")?;
+/// use rml::InferOptions;
+///
+/// let options = InferOptions { node: "sum".to_owned(), ..InferOptions::default() };
+/// let report = rml::infer(&source, &inputs, &options)?;
+/// assert_eq!(report.windows, 3);
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug)]
 pub struct InferOptions {
     /// The node to run.
@@ -125,6 +143,20 @@ impl InferOptions {
 }
 
 /// What inference gave.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// # let text = "node sum(x: num []) -> (y)  y = x + (0.0 fby y);";
+/// # let source = rml::Source::text("sum.rml", text);
+/// # let program = rml::compile(&source, &rml::Options::default())?;
+/// # let inputs = rml::Columns::parse(b"x\n1\n2\n4\n", rml::Format::Csv, "inputs.csv")?;
+/// # use rml::InferOptions;
+/// # let options = InferOptions { node: "sum".to_owned(), keep_outputs: true, ..InferOptions::default() };
+/// let report = rml::infer(&source, &inputs, &options)?;
+/// assert!((report.metrics["y"] - 11.0 / 3.0).abs() < 1e-6);
+/// assert!(report.outputs.is_some_and(|outputs| outputs.columns.contains_key("y")));
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug)]
 pub struct InferReport {
     /// Which windows were run (never [`Split::Auto`]).

@@ -53,6 +53,22 @@ pub fn params(
 }
 
 /// What an import gave.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// # let source = rml::Source::text("net.rml", "import std.layers;  node net(x: num [2]) -> (y)  y = dense(1, x);");
+/// # let options = rml::Options::default();
+/// # let arrays = br#"{"fc.weight": [[3.0, 4.0]], "fc.bias": [0.5]}"#;
+/// # let folder = tempfile::tempdir().expect("a folder");
+/// # let path = folder.path().join("weights.json");
+/// # std::fs::write(&path, arrays).expect("a file");
+/// # let weights = rml::TensorFile::read(&path)?;
+/// # let mapping = rml::Mapping::text("map.toml", "[[use]]\nlayout = \"torch.linear\"\nat = \"dense_0\"\nfrom = \"fc\"\n");
+/// let imported = rml::import_params(&source, &options, &weights, &mapping)?;
+/// assert!(imported.checkpoint.states.contains_key("dense_0.kernel"));
+/// assert!(imported.warnings.is_empty());
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Imported {
     /// The parameters, as a checkpoint without a training run.

@@ -239,6 +239,20 @@ fn among(windows: &[usize]) -> String {
 }
 
 /// Scalar outputs by name, averaged over rows.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// # let text = "node line(x) -> (o)  k = param(0.0);  o = k * x;
+/// #   node train(x: num [], y: num []) -> (loss)
+/// #     o, _ = diff_line(x, true, 0.05 * (y - o));  loss = (o - y) * (o - y);
+/// #   node infer(x: num [], y: num []) -> (loss)  o = line(x);  loss = (o - y) * (o - y);";
+/// # let source = rml::Source::text("line.rml", text);
+/// # let data = rml::Columns::parse(b"x,y\n1,2\n2,4\n3,6\n4,8\n", rml::Format::Csv, "data.csv")?;
+/// let report = rml::train(&source, &data, &rml::TrainOptions::default(), &mut ())?;
+/// let names: Vec<&String> = report.epochs[0].train.keys().collect();
+/// assert_eq!(names, ["loss"]);
+/// # Ok(()) }
+/// ```
 pub type Metrics = IndexMap<String, f64>;
 
 /// The names of a program's metrics.

@@ -17,6 +17,18 @@ use crate::checkpoint::{Checkpoint, Parameters, Policy};
 use crate::engines::{self, Engine};
 
 /// The outputs of one cycle.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// # let text = "node sum(x: num []) -> (y)  y = x + (0.0 fby y);";
+/// # let source = rml::Source::text("sum.rml", text);
+/// # let program = rml::compile(&source, &rml::Options::default())?;
+/// # let inputs = rml::Columns::parse(b"x\n1\n2\n4\n", rml::Format::Csv, "inputs.csv")?;
+/// let mut session = rml::Session::new(&program);
+/// let outputs = session.step([("x", 2.0_f32.into())])?;
+/// assert_eq!((outputs[0].cycle, outputs[0].num("y")), (0, Some(2.0)));
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Outputs {
     /// The cycle, from 0.
@@ -47,6 +59,22 @@ impl Outputs {
 }
 
 /// A running program.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// # let text = "node sum(x: num []) -> (y)  y = x + (0.0 fby y);";
+/// # let source = rml::Source::text("sum.rml", text);
+/// # let program = rml::compile(&source, &rml::Options::default())?;
+/// # let inputs = rml::Columns::parse(b"x\n1\n2\n4\n", rml::Format::Csv, "inputs.csv")?;
+/// use rml::Session;
+///
+/// let mut session = Session::new(&program);
+/// for (x, sum) in [(1.0_f32, 1.0), (2.0, 3.0), (4.0, 7.0)] {
+///     let outputs = session.step([("x", x.into())])?;
+///     assert_eq!(outputs[0].num("y"), Some(sum));
+/// }
+/// # Ok(()) }
+/// ```
 #[derive(Debug)]
 pub struct Session {
     program: Program,

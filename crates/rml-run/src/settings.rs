@@ -5,6 +5,13 @@ use rml_ir::typed::StaticValue;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
 /// Values of static parameters, and of the dimension `batch`, by name.
+///
+/// ```
+/// use rml::{Settings, StaticValue};
+///
+/// let settings: Settings = [("units".to_owned(), StaticValue::Int(64))].into_iter().collect();
+/// assert_eq!(settings["units"].to_string(), "64");
+/// ```
 pub type Settings = IndexMap<String, StaticValue>;
 
 /// How a value is written. Numbers are texts, so that every bit comes back.

@@ -27,6 +27,17 @@ mod late;
 use late::Late;
 
 /// An input, and the type of its elements.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// # let source = rml::Source::text("twice.rml", "node twice(x: num [2]) -> (y)  y = 2.0 * x;");
+/// # let program = rml::compile(&source, &rml::Options::default())?;
+/// use rml::{InputPort, Stepper};
+///
+/// let stepper = Stepper::stream(&program)?;
+/// let x: InputPort<f32> = stepper.input("x")?;
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct InputPort<T> {
     index: usize,
@@ -34,6 +45,21 @@ pub struct InputPort<T> {
 }
 
 /// An output, and the type of its elements.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// # let source = rml::Source::text("twice.rml", "node twice(x: num [2]) -> (y)  y = 2.0 * x;");
+/// # let program = rml::compile(&source, &rml::Options::default())?;
+/// use rml::{OutputPort, Stepper};
+///
+/// let mut stepper = Stepper::stream(&program)?;
+/// let y: OutputPort<f32> = stepper.output("y")?;
+/// # let x = stepper.input("x")?;
+/// stepper.write(x, &[1.0_f32, 2.0]);
+/// stepper.step()?;
+/// assert_eq!(stepper.read(y), Some(&[2.0, 4.0][..]));
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct OutputPort<T> {
     index: usize,
@@ -79,6 +105,20 @@ macro_rules! either {
 }
 
 /// A type of elements: `f32` or `f64`, as the program's precision is, `i64` or `bool`.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// # let source = rml::Source::text("twice.rml", "node twice(x: num [2]) -> (y)  y = 2.0 * x;");
+/// # let program = rml::compile(&source, &rml::Options::default())?;
+/// use rml::{Element, InputPort, Stepper};
+///
+/// fn input<T: Element>(stepper: &Stepper) -> Result<InputPort<T>, rml::Error> {
+///     stepper.input("x")
+/// }
+/// let stepper = Stepper::stream(&program)?;
+/// assert!(input::<f32>(&stepper).is_ok() && input::<bool>(&stepper).is_err());
+/// # Ok(()) }
+/// ```
 pub trait Element: Copy + sealed::Sealed {
     /// The type in programs of that precision, if it has this one.
     #[doc(hidden)]

@@ -21,6 +21,18 @@ use crate::session::{Outputs, Session};
 mod vcd;
 
 /// What one variable is in one cycle.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// # let text = "node f(x: num [], c: bool []) -> (o)  o = x when c;";
+/// # let program = rml::compile(&rml::Source::text("f.rml", text), &rml::Options::default())?;
+/// # let inputs = rml::Columns::parse(b"x,c\n1,true\n2,false\n", rml::Format::Csv, "inputs.csv")?;
+/// use rml::{Cell, RunOptions};
+///
+/// let trace = rml::run(&program, &inputs, &RunOptions::default())?;
+/// assert!(matches!(&trace.values["o"][..], [Cell::Value(_), Cell::Absent]));
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug)]
 pub enum Cell {
     /// Absent.
@@ -42,6 +54,19 @@ impl From<&Status> for Cell {
 }
 
 /// How to run over a table.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// # let text = "node sum(x: num []) -> (y)  y = x + (0.0 fby y);";
+/// # let source = rml::Source::text("sum.rml", text);
+/// # let program = rml::compile(&source, &rml::Options::default())?;
+/// # let inputs = rml::Columns::parse(b"x\n1\n2\n4\n", rml::Format::Csv, "inputs.csv")?;
+/// use rml::RunOptions;
+///
+/// let options = RunOptions { cycles: Some(2), ..RunOptions::default() };
+/// assert_eq!(rml::run(&program, &inputs, &options)?.cycles, 2);
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug)]
 pub struct RunOptions {
     /// How many cycles; `None` = as many as the inputs have.
@@ -72,6 +97,17 @@ impl Default for RunOptions {
 }
 
 /// What a run gave.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// # let text = "node sum(x: num []) -> (y)  y = x + (0.0 fby y);";
+/// # let source = rml::Source::text("sum.rml", text);
+/// # let program = rml::compile(&source, &rml::Options::default())?;
+/// # let inputs = rml::Columns::parse(b"x\n1\n2\n4\n", rml::Format::Csv, "inputs.csv")?;
+/// let trace = rml::run(&program, &inputs, &rml::RunOptions::default())?;
+/// assert_eq!(trace.to_csv(), "y\n1.0\n3.0\n7.0\n");
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Trace {
     /// How many cycles.

@@ -13,6 +13,21 @@ use crate::tensors::{Stored, TensorFile};
 use crate::{layouts, mapping};
 
 /// The text of a mapping file.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// # let source = rml::Source::text("net.rml", "import std.layers;  node net(x: num [2]) -> (y)  y = dense(1, x);");
+/// # let options = rml::Options::default();
+/// # let arrays = br#"{"fc.weight": [[3.0, 4.0]], "fc.bias": [0.5]}"#;
+/// # let folder = tempfile::tempdir().expect("a folder");
+/// # let path = folder.path().join("weights.json");
+/// # std::fs::write(&path, arrays).expect("a file");
+/// # let weights = rml::TensorFile::read(&path)?;
+/// let mapping = rml::Mapping::text("map.toml", "[[use]]\nlayout = \"torch.linear\"\nat = \"dense_0\"\nfrom = \"fc\"\n");
+/// let imported = rml::import_params(&source, &options, &weights, &mapping)?;
+/// assert_eq!(imported.checkpoint.states.len(), 2);
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Mapping {
     name: String,
@@ -52,6 +67,25 @@ pub fn import(
 }
 
 /// How to export.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// # let source = rml::Source::text("net.rml", "import std.layers;  node net(x: num [2]) -> (y)  y = dense(1, x);");
+/// # let options = rml::Options::default();
+/// # let arrays = br#"{"fc.weight": [[3.0, 4.0]], "fc.bias": [0.5]}"#;
+/// # let folder = tempfile::tempdir().expect("a folder");
+/// # let path = folder.path().join("weights.json");
+/// # std::fs::write(&path, arrays).expect("a file");
+/// # let weights = rml::TensorFile::read(&path)?;
+/// # let mapping = rml::Mapping::text("map.toml", "[[use]]\nlayout = \"torch.linear\"\nat = \"dense_0\"\nfrom = \"fc\"\n");
+/// # let imported = rml::import_params(&source, &options, &weights, &mapping)?;
+/// use rml::{ExportOptions, Stored};
+///
+/// let export = ExportOptions { stored: Some(Stored::F16), ..ExportOptions::default() };
+/// let back = rml::export_params(&source, &options, &imported.checkpoint, &mapping, &export)?;
+/// assert_eq!(back.tensors["fc.bias"].stored, Stored::F16);
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct ExportOptions {
     /// Tensors of the other library for the same net: shapes, types of elements and all that is no parameter are taken from there.

@@ -5,6 +5,11 @@ use rml_base::{Diagnostics, Sources};
 use crate::mapping::{self, Layout};
 
 /// A layout that mapping files can use without defining it.
+///
+/// ```
+/// let layouts = rml::layouts();
+/// assert!(layouts.iter().any(|layout| layout.name == "torch.lstm"));
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LayoutInfo {
     /// Its name.

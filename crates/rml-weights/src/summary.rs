@@ -3,6 +3,11 @@
 use rml_ir::Data;
 
 /// What the elements of a tensor are like. Truth values count as 0 and 1.
+///
+/// ```
+/// let summary = rml::Summary::of(&rml::Data::Int(vec![1, 2, 6]));
+/// assert_eq!((summary.min, summary.max, summary.mean), (1.0, 6.0, 3.0));
+/// ```
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Summary {
     /// The smallest finite element; 0 if there is none.

@@ -13,6 +13,13 @@ use rml_ir::{Data, Shape, Value};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 
 /// How the elements of a tensor are stored.
+///
+/// ```
+/// use rml::Stored;
+///
+/// assert_eq!(Stored::named("f32"), Some(Stored::F32));
+/// assert_eq!(Stored::named("float"), None);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum Stored {
@@ -80,6 +87,20 @@ impl std::fmt::Display for Stored {
 }
 
 /// A tensor of a file. Integers of any width are read as `i64`, numbers in half precision as `f32`: both without loss.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// # let source = rml::Source::text("net.rml", "import std.layers;  node net(x: num [2]) -> (y)  y = dense(1, x);");
+/// # let options = rml::Options::default();
+/// # let arrays = br#"{"fc.weight": [[3.0, 4.0]], "fc.bias": [0.5]}"#;
+/// # let folder = tempfile::tempdir().expect("a folder");
+/// # let path = folder.path().join("weights.json");
+/// # std::fs::write(&path, arrays).expect("a file");
+/// # let weights = rml::TensorFile::read(&path)?;
+/// let bias = &weights.tensors["fc.bias"];
+/// assert_eq!((bias.shape.len(), bias.data.get(0).as_num()), (1, Some(0.5)));
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug)]
 pub struct FileTensor {
     /// How its elements are stored in the file.
@@ -99,6 +120,19 @@ impl FileTensor {
 }
 
 /// The tensors of a file.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// # let source = rml::Source::text("net.rml", "import std.layers;  node net(x: num [2]) -> (y)  y = dense(1, x);");
+/// # let options = rml::Options::default();
+/// # let arrays = br#"{"fc.weight": [[3.0, 4.0]], "fc.bias": [0.5]}"#;
+/// # let folder = tempfile::tempdir().expect("a folder");
+/// # let path = folder.path().join("weights.json");
+/// # std::fs::write(&path, arrays).expect("a file");
+/// let weights = rml::TensorFile::read(&path)?;
+/// assert_eq!(weights.tensors["fc.weight"].shape.dims(), [1, 2]);
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct TensorFile {
     /// The name of the file, for messages.

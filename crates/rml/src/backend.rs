@@ -35,6 +35,10 @@ const BUILT: &[&str] = &[
 ];
 
 /// Which kind of engine runs programs on a backend.
+///
+/// ```
+/// assert_eq!(rml::backend::Runner::default(), rml::backend::Runner::Auto);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Runner {
     /// A plan where the program has one, else the simulator.
@@ -47,6 +51,11 @@ pub enum Runner {
 }
 
 /// What is known of a backend in this program, on this machine.
+///
+/// ```
+/// let found = rml::backend::list();
+/// assert!(found[0].name == "cpu" && found[0].about.is_ok());
+/// ```
 #[derive(Clone, Debug)]
 pub struct BackendInfo {
     /// Its name.

@@ -17,6 +17,11 @@ use std::time::Instant;
 use crate::{Sources, Span};
 
 /// What is done beside what the program computes.
+///
+/// ```
+/// # use rml_base::profile as rml;
+/// assert_eq!(rml::Phase::ALL.map(rml::Phase::name), ["compilation", "data", "checkpoints"]);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Phase {
     /// From source text to what an engine runs.
@@ -98,6 +103,16 @@ pub struct Measured {
 }
 
 /// One measurement. Clones of it are the same one.
+///
+/// ```
+/// # use rml_base::profile as rml;
+/// use rml::{Phase, Profile};
+///
+/// let profile = Profile::new(false);
+/// let sum: u32 = profile.time(Phase::Data, || (0..10).sum());
+/// assert_eq!(sum, 45);
+/// assert_eq!(profile.measured().phases[1].calls, 1.0);
+/// ```
 #[derive(Clone, Debug)]
 pub struct Profile(Arc<Shared>);
 

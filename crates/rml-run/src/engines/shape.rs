@@ -11,6 +11,16 @@ use rml_schedule::Fed;
 use super::plan::planned;
 
 /// The shape of the plan that runs a node over windows, and its memory.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// let text = "node sum(x: num []) -> (y)  y = x + (0.0 fby y);";
+/// let analysis = rml::analyse(&rml::Source::text("sum.rml", text), &rml::Options::default())?;
+/// let run = analysis.run.expect("it can be run");
+/// let shape = rml::PlanShape::new(&run).expect("it has a plan");
+/// assert_eq!((shape.outline.forward, shape.outline.backward), (1, 0));
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PlanShape {
     /// Its loops and sums.

@@ -13,6 +13,13 @@ use super::{Prepared, cycles, few, prepare};
 use crate::checkpoint::Checkpoint;
 
 /// What a program is written as.
+///
+/// ```
+/// use rml::ModelFormat;
+///
+/// assert_eq!(ModelFormat::Onnx.ending(), "onnx");
+/// assert_eq!(ModelFormat::StableHlo.ending(), "mlir");
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ModelFormat {
     /// An ONNX model of opset 18, the bytes of a file `.onnx`.
@@ -32,6 +39,15 @@ impl ModelFormat {
 }
 
 /// A program as a graph, and what was found on the way.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// # let source = rml::Source::text("f.rml", "node f(x: num []) -> (o)  o = 2.0 * x;");
+/// # let options = rml::Options::default();
+/// let model = rml::export_model(&source, &options, None, rml::ModelFormat::Onnx, None)?;
+/// assert_eq!((model.inputs, model.outputs), (vec!["x".to_owned()], vec!["o".to_owned()]));
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug)]
 pub struct ExportedModel {
     /// The node.

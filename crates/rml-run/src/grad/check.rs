@@ -19,6 +19,19 @@ const ROUNDINGS: f64 = 64.0;
 const STEPS: std::ops::RangeInclusive<f64> = 1e-12..=1.0;
 
 /// How to compare.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// # let text = "node f(x: num []) -> (o)  k = param(2.0);  o = k * x * x;";
+/// # let source = rml::Source::text("f.rml", text);
+/// # let options = rml::Options::default();
+/// # let inputs = rml::Columns::parse(b"x\n1\n3\n", rml::Format::Csv, "inputs.csv")?;
+/// use rml::{CheckOptions, GradOptions};
+///
+/// let check = CheckOptions { tolerance: 1e-7, ..CheckOptions::default() };
+/// assert!(rml::gradcheck(&source, &options, &inputs, &GradOptions::default(), &check)?.ok());
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct CheckOptions {
     /// The step of the differences, for numbers up to 1; in proportion for larger ones. From 1e-12 to 1.
@@ -36,6 +49,19 @@ impl Default for CheckOptions {
 }
 
 /// The comparison of one parameter or input.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// # let text = "node f(x: num []) -> (o)  k = param(2.0);  o = k * x * x;";
+/// # let source = rml::Source::text("f.rml", text);
+/// # let options = rml::Options::default();
+/// # let inputs = rml::Columns::parse(b"x\n1\n3\n", rml::Format::Csv, "inputs.csv")?;
+/// # let found = rml::gradcheck(&source, &options, &inputs, &rml::GradOptions::default(), &rml::CheckOptions::default())?;
+/// let k = &found.params["k"];
+/// assert_eq!((k.gradient, k.compared), (10.0, 1));
+/// assert!(found.passes(k));
+/// # Ok(()) }
+/// ```
 #[derive(Clone, PartialEq, Debug)]
 pub struct Checked {
     /// Its type.
@@ -60,6 +86,18 @@ pub struct Checked {
 }
 
 /// What a check found.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// # let text = "node f(x: num []) -> (o)  k = param(2.0);  o = k * x * x;";
+/// # let source = rml::Source::text("f.rml", text);
+/// # let options = rml::Options::default();
+/// # let inputs = rml::Columns::parse(b"x\n1\n3\n", rml::Format::Csv, "inputs.csv")?;
+/// let found = rml::gradcheck(&source, &options, &inputs, &rml::GradOptions::default(), &rml::CheckOptions::default())?;
+/// assert!(found.ok());
+/// assert_eq!(found.inputs.len(), 1);
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug)]
 pub struct GradCheck {
     /// The sum that was differentiated.

@@ -25,6 +25,22 @@ use crate::session::Session;
 /// given, there is one window, and values go in and out without the dimension `batch`.
 ///
 /// A line that is refused does not happen: there is no cycle for it, and the states are those before it.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// # let text = "node sum(x: num []) -> (y)  y = x + (0.0 fby y);";
+/// # let source = rml::Source::text("sum.rml", text);
+/// # let program = rml::compile(&source, &rml::Options::default())?;
+/// # let inputs = rml::Columns::parse(b"x\n1\n2\n4\n", rml::Format::Csv, "inputs.csv")?;
+/// use rml::{End, InferOptions, Stream};
+///
+/// let options = InferOptions { node: "sum".to_owned(), ..InferOptions::default() };
+/// let mut stream = Stream::new(&source, &options)?;
+/// assert_eq!(stream.line(r#"{"x": 1.0}"#)?, [r#"{"cycle": 0, "y": 1.0}"#]);
+/// assert!(stream.line(r#"{"x": true}"#).is_err());
+/// assert_eq!(stream.line(r#"{"x": 2.0}"#)?, [r#"{"cycle": 1, "y": 3.0}"#]);
+/// # Ok(()) }
+/// ```
 #[derive(Debug)]
 pub struct Stream {
     program: Program,
@@ -37,6 +53,19 @@ pub struct Stream {
 }
 
 /// What the end of a stream's input gave.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// # let source = rml::Source::text("f.rml", "node f(x: num []) -> (o)  o = post x;");
+/// # use rml::{End, InferOptions, Stream};
+/// # let options = InferOptions { node: "f".to_owned(), ..InferOptions::default() };
+/// let mut stream = Stream::new(&source, &options)?;
+/// assert!(stream.line(r#"{"x": 1.0}"#)?.is_empty());
+/// let ending = stream.finish(End::Closed);
+/// assert_eq!(ending.lines, [r#"{"cycle": 0, "o": "?"}"#]);
+/// assert!(!ending.warnings.is_empty());
+/// # Ok(()) }
+/// ```
 #[derive(Debug)]
 pub struct Ending {
     /// The answers of all cycles that have none yet, without line ends. An output that nothing determines is `"?"`.

@@ -10,6 +10,28 @@ use crate::runner::{Metrics, json_metrics, json_number};
 use crate::session::Session;
 
 /// What happens during training, for whoever draws it. All methods have empty defaults.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// # let text = "node line(x) -> (o)  k = param(0.0);  o = k * x;
+/// #   node train(x: num [], y: num []) -> (loss)
+/// #     o, _ = diff_line(x, true, 0.05 * (y - o));  loss = (o - y) * (o - y);
+/// #   node infer(x: num [], y: num []) -> (loss)  o = line(x);  loss = (o - y) * (o - y);";
+/// # let source = rml::Source::text("line.rml", text);
+/// # let data = rml::Columns::parse(b"x,y\n1,2\n2,4\n3,6\n4,8\n", rml::Format::Csv, "data.csv")?;
+/// use rml::{EpochSummary, Observer, TrainOptions};
+///
+/// struct Losses(Vec<f64>);
+/// impl Observer for Losses {
+///     fn epoch(&mut self, summary: &EpochSummary) {
+///         self.0.push(summary.train["loss"]);
+///     }
+/// }
+/// let mut losses = Losses(Vec::new());
+/// rml::train(&source, &data, &TrainOptions::default(), &mut losses)?;
+/// assert_eq!(losses.0.len(), 10);
+/// # Ok(()) }
+/// ```
 pub trait Observer {
     /// Training begins.
     fn start(&mut self, info: &TrainInfo) {
@@ -42,6 +64,28 @@ pub trait Observer {
 impl Observer for () {}
 
 /// What is about to be trained.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// # let text = "node line(x) -> (o)  k = param(0.0);  o = k * x;
+/// #   node train(x: num [], y: num []) -> (loss)
+/// #     o, _ = diff_line(x, true, 0.05 * (y - o));  loss = (o - y) * (o - y);
+/// #   node infer(x: num [], y: num []) -> (loss)  o = line(x);  loss = (o - y) * (o - y);";
+/// # let source = rml::Source::text("line.rml", text);
+/// # let data = rml::Columns::parse(b"x,y\n1,2\n2,4\n3,6\n4,8\n", rml::Format::Csv, "data.csv")?;
+/// use rml::{Observer, TrainInfo, TrainOptions};
+///
+/// struct Count(usize);
+/// impl Observer for Count {
+///     fn start(&mut self, info: &TrainInfo) {
+///         self.0 = info.parameters;
+///     }
+/// }
+/// let mut count = Count(0);
+/// rml::train(&source, &data, &TrainOptions::default(), &mut count)?;
+/// assert_eq!(count.0, 1);
+/// # Ok(()) }
+/// ```
 #[derive(Clone, PartialEq, Debug)]
 pub struct TrainInfo {
     /// Windows to train on in an epoch, or in a report.
@@ -63,6 +107,29 @@ pub struct TrainInfo {
 }
 
 /// How far an epoch is.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// # let text = "node line(x) -> (o)  k = param(0.0);  o = k * x;
+/// #   node train(x: num [], y: num []) -> (loss)
+/// #     o, _ = diff_line(x, true, 0.05 * (y - o));  loss = (o - y) * (o - y);
+/// #   node infer(x: num [], y: num []) -> (loss)  o = line(x);  loss = (o - y) * (o - y);";
+/// # let source = rml::Source::text("line.rml", text);
+/// # let data = rml::Columns::parse(b"x,y\n1,2\n2,4\n3,6\n4,8\n", rml::Format::Csv, "data.csv")?;
+/// use rml::{Observer, Progress, TrainOptions};
+///
+/// struct Batches(usize);
+/// impl Observer for Batches {
+///     fn batch(&mut self, progress: &Progress<'_>) {
+///         assert!(progress.windows <= progress.of);
+///         self.0 += 1;
+///     }
+/// }
+/// let mut batches = Batches(0);
+/// rml::train(&source, &data, &TrainOptions::default(), &mut batches)?;
+/// assert_eq!(batches.0, 30);
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Progress<'a> {
     /// The epoch or report, from 1.
@@ -76,6 +143,20 @@ pub struct Progress<'a> {
 }
 
 /// How much a node without inputs was trained, runs before included.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// # let text = "node square() -> (o)  k = param(1.0);  o = k * k;
+/// #   node train() -> (loss)  loss = diff_square(true, -0.1);";
+/// # let source = rml::Source::text("square.rml", text);
+/// # let data = rml::Columns::new("none");
+/// # use rml::{Length, TrainOptions};
+/// # let length = Length { windows: Some(30), report: Some(10), ..Length::default() };
+/// # let options = TrainOptions { length: Some(length), ..TrainOptions::default() };
+/// let report = rml::train(&source, &data, &options, &mut ())?;
+/// assert_eq!(report.epochs[1].ran.as_ref().map(|ran| ran.windows), Some(20));
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ran {
     /// Windows in all.
@@ -85,6 +166,21 @@ pub struct Ran {
 }
 
 /// What an epoch or a report gave.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// # let text = "node line(x) -> (o)  k = param(0.0);  o = k * x;
+/// #   node train(x: num [], y: num []) -> (loss)
+/// #     o, _ = diff_line(x, true, 0.05 * (y - o));  loss = (o - y) * (o - y);
+/// #   node infer(x: num [], y: num []) -> (loss)  o = line(x);  loss = (o - y) * (o - y);";
+/// # let source = rml::Source::text("line.rml", text);
+/// # let data = rml::Columns::parse(b"x,y\n1,2\n2,4\n3,6\n4,8\n", rml::Format::Csv, "data.csv")?;
+/// let report = rml::train(&source, &data, &rml::TrainOptions::default(), &mut ())?;
+/// let last = &report.epochs[9];
+/// assert_eq!(last.epoch, 10);
+/// assert!(last.train["loss"] < report.epochs[0].train["loss"]);
+/// # Ok(()) }
+/// ```
 #[derive(Clone, PartialEq, Debug)]
 pub struct EpochSummary {
     /// The epoch or report, from 1.
@@ -115,6 +211,21 @@ pub struct EpochSummary {
 }
 
 /// The norms of all parameters together, and of what changed them.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// # let text = "node line(x) -> (o)  k = param(0.0);  o = k * x;
+/// #   node train(x: num [], y: num []) -> (loss)
+/// #     o, _ = diff_line(x, true, 0.05 * (y - o));  loss = (o - y) * (o - y);
+/// #   node infer(x: num [], y: num []) -> (loss)  o = line(x);  loss = (o - y) * (o - y);";
+/// # let source = rml::Source::text("line.rml", text);
+/// # let data = rml::Columns::parse(b"x,y\n1,2\n2,4\n3,6\n4,8\n", rml::Format::Csv, "data.csv")?;
+/// # let options = rml::TrainOptions { stats: true, ..Default::default() };
+/// # let report = rml::train(&source, &data, &options, &mut ())?;
+/// let norms = report.epochs[0].norms().expect("they were asked for");
+/// assert!(norms.parameters > 0.0 && norms.update > 0.0);
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Norms {
     /// Of the parameters themselves.
@@ -134,6 +245,21 @@ impl Norms {
 }
 
 /// What a parameter is like at the end of an epoch or report.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// # let text = "node line(x) -> (o)  k = param(0.0);  o = k * x;
+/// #   node train(x: num [], y: num []) -> (loss)
+/// #     o, _ = diff_line(x, true, 0.05 * (y - o));  loss = (o - y) * (o - y);
+/// #   node infer(x: num [], y: num []) -> (loss)  o = line(x);  loss = (o - y) * (o - y);";
+/// # let source = rml::Source::text("line.rml", text);
+/// # let data = rml::Columns::parse(b"x,y\n1,2\n2,4\n3,6\n4,8\n", rml::Format::Csv, "data.csv")?;
+/// let options = rml::TrainOptions { stats: true, ..Default::default() };
+/// let report = rml::train(&source, &data, &options, &mut ())?;
+/// let k = &report.epochs[0].parameters["line_0.k"];
+/// assert_eq!((k.mean, k.deviation), (k.update, 0.0));
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ParameterStats {
     /// The mean of its elements.
@@ -235,6 +361,20 @@ impl EpochSummary {
 }
 
 /// How training ended.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// # let text = "node line(x) -> (o)  k = param(0.0);  o = k * x;
+/// #   node train(x: num [], y: num []) -> (loss)
+/// #     o, _ = diff_line(x, true, 0.05 * (y - o));  loss = (o - y) * (o - y);
+/// #   node infer(x: num [], y: num []) -> (loss)  o = line(x);  loss = (o - y) * (o - y);";
+/// # let source = rml::Source::text("line.rml", text);
+/// # let data = rml::Columns::parse(b"x,y\n1,2\n2,4\n3,6\n4,8\n", rml::Format::Csv, "data.csv")?;
+/// let report = rml::train(&source, &data, &rml::TrainOptions::default(), &mut ())?;
+/// assert_eq!(report.epochs.len(), 10);
+/// assert!(!report.interrupted && !report.saved);
+/// # Ok(()) }
+/// ```
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct TrainReport {
     /// Whether it was interrupted (the checkpoint, if any, was written).

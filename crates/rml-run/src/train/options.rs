@@ -15,6 +15,22 @@ use crate::engines::Engine;
 use crate::infer::InferOptions;
 
 /// How many windows are kept for testing.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// # let text = "node line(x) -> (o)  k = param(0.0);  o = k * x;
+/// #   node train(x: num [], y: num []) -> (loss)
+/// #     o, _ = diff_line(x, true, 0.05 * (y - o));  loss = (o - y) * (o - y);
+/// #   node infer(x: num [], y: num []) -> (loss)  o = line(x);  loss = (o - y) * (o - y);";
+/// # let source = rml::Source::text("line.rml", text);
+/// # let data = rml::Columns::parse(b"x,y\n1,2\n2,4\n3,6\n4,8\n", rml::Format::Csv, "data.csv")?;
+/// use rml::{TestSplit, TrainOptions};
+///
+/// let options = TrainOptions { test: Some(TestSplit::Count(1)), ..TrainOptions::default() };
+/// let report = rml::train(&source, &data, &options, &mut ())?;
+/// assert!(report.epochs[0].test.contains_key("loss"));
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum TestSplit {
     /// That share of all windows, rounded to the nearest count.
@@ -35,6 +51,23 @@ impl Default for TestSplit {
 }
 
 /// What epochs are compared by, besides the test windows.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// # let text = "node line(x) -> (o)  k = param(0.0);  o = k * x;
+/// #   node train(x: num [], y: num []) -> (loss)
+/// #     o, _ = diff_line(x, true, 0.05 * (y - o));  loss = (o - y) * (o - y);
+/// #   node infer(x: num [], y: num []) -> (loss)  o = line(x);  loss = (o - y) * (o - y);";
+/// # let source = rml::Source::text("line.rml", text);
+/// # let data = rml::Columns::parse(b"x,y\n1,2\n2,4\n3,6\n4,8\n", rml::Format::Csv, "data.csv")?;
+/// use rml::{TestSplit, TrainOptions, Validate};
+///
+/// let validate = Some(Validate::Split(TestSplit::Share(0.25)));
+/// let options = TrainOptions { validate, ..TrainOptions::default() };
+/// let report = rml::train(&source, &data, &options, &mut ())?;
+/// assert!(report.epochs[0].validation.contains_key("loss"));
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug)]
 pub enum Validate {
     /// Windows of the data that are neither trained on nor tested.
@@ -44,6 +77,22 @@ pub enum Validate {
 }
 
 /// What is run after each epoch, over the test windows, or after each report.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// # let text = "node line(x) -> (o)  k = param(0.0);  o = k * x;
+/// #   node train(x: num [], y: num []) -> (loss)
+/// #     o, _ = diff_line(x, true, 0.05 * (y - o));  loss = (o - y) * (o - y);
+/// #   node infer(x: num [], y: num []) -> (loss)  o = line(x);  loss = (o - y) * (o - y);";
+/// # let source = rml::Source::text("line.rml", text);
+/// # let data = rml::Columns::parse(b"x,y\n1,2\n2,4\n3,6\n4,8\n", rml::Format::Csv, "data.csv")?;
+/// use rml::{Evaluate, TrainOptions};
+///
+/// let options = TrainOptions { evaluate: Evaluate::Nothing, ..TrainOptions::default() };
+/// let report = rml::train(&source, &data, &options, &mut ())?;
+/// assert!(report.epochs[0].test.is_empty());
+/// # Ok(()) }
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Evaluate {
     /// The node `infer`, or without data the node `evaluate`, if the program has it.
@@ -56,6 +105,10 @@ pub enum Evaluate {
 }
 
 /// Of which classes an evaluation over windows of data counts how often one was taken for another.
+///
+/// ```
+/// assert!(matches!(rml::TrainOptions::default().classes, rml::Classes::Nothing));
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Classes {
     /// Of none.
@@ -74,6 +127,12 @@ pub enum Classes {
 }
 
 /// What is better.
+///
+/// ```
+/// use rml::Direction;
+///
+/// assert_eq!(Direction::Max.to_string(), "max");
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Direction {
     /// A smaller number, as of a loss.
@@ -89,6 +148,23 @@ impl fmt::Display for Direction {
 }
 
 /// By which metric epochs or reports are compared.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// # let text = "node line(x) -> (o)  k = param(0.0);  o = k * x;
+/// #   node train(x: num [], y: num []) -> (loss)
+/// #     o, _ = diff_line(x, true, 0.05 * (y - o));  loss = (o - y) * (o - y);
+/// #   node infer(x: num [], y: num []) -> (loss)  o = line(x);  loss = (o - y) * (o - y);";
+/// # let source = rml::Source::text("line.rml", text);
+/// # let data = rml::Columns::parse(b"x,y\n1,2\n2,4\n3,6\n4,8\n", rml::Format::Csv, "data.csv")?;
+/// use rml::{Criterion, Direction, TrainOptions};
+///
+/// let criterion = Criterion { metric: "train.loss".to_owned(), direction: Direction::Min };
+/// let options = TrainOptions { criterion: Some(criterion), patience: Some(3), ..TrainOptions::default() };
+/// let report = rml::train(&source, &data, &options, &mut ())?;
+/// assert_eq!(report.best.map(|best| best.metric), Some("train.loss".to_owned()));
+/// # Ok(()) }
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Criterion {
     /// `validation.NAME`, `test.NAME` or `train.NAME`. `NAME` alone is the first of these that there is.
@@ -106,6 +182,21 @@ impl Default for Criterion {
 
 /// How long to train a node without inputs, which makes its data itself. Training ends where `windows`, `cycles` or `until` says so,
 /// whichever comes first; if none does, it goes on until it is interrupted.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// # let text = "node square() -> (o)  k = param(1.0);  o = k * k;
+/// #   node train() -> (loss)  loss = diff_square(true, -0.1);";
+/// # let source = rml::Source::text("square.rml", text);
+/// # let data = rml::Columns::new("none");
+/// use rml::{Length, TrainOptions};
+///
+/// let length = Length { windows: Some(30), report: Some(10), ..Length::default() };
+/// let options = TrainOptions { length: Some(length), ..TrainOptions::default() };
+/// let report = rml::train(&source, &data, &options, &mut ())?;
+/// assert_eq!(report.epochs.len(), 3);
+/// # Ok(()) }
+/// ```
 #[derive(Clone, PartialEq, Debug)]
 pub struct Length {
     /// How many windows to train in all (a resumed run counts those done before).
@@ -132,6 +223,22 @@ impl Default for Length {
 }
 
 /// How to train. What is `None` is that of the run to resume, if there is one.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// # let text = "node line(x) -> (o)  k = param(0.0);  o = k * x;
+/// #   node train(x: num [], y: num []) -> (loss)
+/// #     o, _ = diff_line(x, true, 0.05 * (y - o));  loss = (o - y) * (o - y);
+/// #   node infer(x: num [], y: num []) -> (loss)  o = line(x);  loss = (o - y) * (o - y);";
+/// # let source = rml::Source::text("line.rml", text);
+/// # let data = rml::Columns::parse(b"x,y\n1,2\n2,4\n3,6\n4,8\n", rml::Format::Csv, "data.csv")?;
+/// use rml::TrainOptions;
+///
+/// let options = TrainOptions { epochs: 20, seed: Some(3), ..TrainOptions::default() };
+/// let report = rml::train(&source, &data, &options, &mut ())?;
+/// assert!(report.epochs[19].train["loss"] < 0.001);
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug)]
 pub struct TrainOptions {
     /// The node to run; by default `train`.

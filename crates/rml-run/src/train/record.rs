@@ -13,6 +13,21 @@ use crate::profile::ProfileReport;
 use crate::session::Session;
 
 /// Observes a training, and makes a page of what it saw: the file of `rml train --report`.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// # let text = "node line(x) -> (o)  k = param(0.0);  o = k * x;
+/// #   node train(x: num [], y: num []) -> (loss)
+/// #     o, _ = diff_line(x, true, 0.05 * (y - o));  loss = (o - y) * (o - y);
+/// #   node infer(x: num [], y: num []) -> (loss)  o = line(x);  loss = (o - y) * (o - y);";
+/// # let source = rml::Source::text("line.rml", text);
+/// # let data = rml::Columns::parse(b"x,y\n1,2\n2,4\n3,6\n4,8\n", rml::Format::Csv, "data.csv")?;
+/// let mut record = rml::TrainRecord::default();
+/// assert!(!record.has_begun());
+/// rml::train(&source, &data, &rml::TrainOptions::default(), &mut record)?;
+/// assert!(record.has_begun());
+/// # Ok(()) }
+/// ```
 #[derive(Debug, Default)]
 pub struct TrainRecord {
     info: Option<TrainInfo>,
@@ -22,6 +37,23 @@ pub struct TrainRecord {
 }
 
 /// What the page of a training shows that the training itself does not know.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// # let text = "node line(x) -> (o)  k = param(0.0);  o = k * x;
+/// #   node train(x: num [], y: num []) -> (loss)
+/// #     o, _ = diff_line(x, true, 0.05 * (y - o));  loss = (o - y) * (o - y);
+/// #   node infer(x: num [], y: num []) -> (loss)  o = line(x);  loss = (o - y) * (o - y);";
+/// # let source = rml::Source::text("line.rml", text);
+/// # let data = rml::Columns::parse(b"x,y\n1,2\n2,4\n3,6\n4,8\n", rml::Format::Csv, "data.csv")?;
+/// use rml::{TrainPage, TrainRecord};
+///
+/// let mut record = TrainRecord::default();
+/// rml::train(&source, &data, &rml::TrainOptions::default(), &mut record)?;
+/// let page = record.page(&TrainPage { title: "line".to_owned(), ..TrainPage::default() });
+/// assert!(page.contains("<title>line"));
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct TrainPage {
     /// The heading.

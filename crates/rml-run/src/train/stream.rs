@@ -28,6 +28,25 @@ use crate::runner::{Averages, metric_names};
 /// Each line names all inputs, with `null` where one is absent. A line that is refused does not happen: there is no cycle for it, and the
 /// states are those before it. [`TrainOptions::length`] says how many cycles there are and after how many of them it reports and saves. States
 /// can be saved where no window is open, so a checkpoint is that of the last such cycle.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// # let text = "node line(x) -> (o)  k = param(0.0);  o = k * x;
+/// #   node train(x: num [], y: num []) -> (loss)
+/// #     o, _ = diff_line(x, true, 0.05 * (y - o));  loss = (o - y) * (o - y);
+/// #   node infer(x: num [], y: num []) -> (loss)  o = line(x);  loss = (o - y) * (o - y);";
+/// # let source = rml::Source::text("line.rml", text);
+/// # let data = rml::Columns::parse(b"x,y\n1,2\n2,4\n3,6\n4,8\n", rml::Format::Csv, "data.csv")?;
+/// use rml::{Length, TrainOptions, TrainStream};
+///
+/// let options = TrainOptions { length: Some(Length::default()), ..TrainOptions::default() };
+/// let mut learning = TrainStream::new(&source, &options, &mut ())?;
+/// let answers = learning.line(r#"{"x": 1.0, "y": 2.0}"#)?;
+/// assert_eq!(answers, [r#"{"cycle": 0, "loss": 4.0}"#]);
+/// learning.keep(&mut ())?;
+/// learning.end(false, &mut ())?;
+/// # Ok(()) }
+/// ```
 #[derive(Debug)]
 pub struct TrainStream<'a> {
     options: &'a TrainOptions,
@@ -60,6 +79,23 @@ struct At {
 }
 
 /// What the end of a stream gave.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// # let text = "node line(x) -> (o)  k = param(0.0);  o = k * x;
+/// #   node train(x: num [], y: num []) -> (loss)
+/// #     o, _ = diff_line(x, true, 0.05 * (y - o));  loss = (o - y) * (o - y);
+/// #   node infer(x: num [], y: num []) -> (loss)  o = line(x);  loss = (o - y) * (o - y);";
+/// # let source = rml::Source::text("line.rml", text);
+/// # let data = rml::Columns::parse(b"x,y\n1,2\n2,4\n3,6\n4,8\n", rml::Format::Csv, "data.csv")?;
+/// # let options = rml::TrainOptions { length: Some(rml::Length::default()), ..Default::default() };
+/// # let mut learning = rml::TrainStream::new(&source, &options, &mut ())?;
+/// learning.line(r#"{"x": 1.0, "y": 2.0}"#)?;
+/// learning.keep(&mut ())?;
+/// let end = learning.end(false, &mut ())?;
+/// assert_eq!(end.unsaved, 0);
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug)]
 pub struct StreamEnd {
     /// The reports, and whether it was saved.

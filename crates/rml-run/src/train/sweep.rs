@@ -32,6 +32,29 @@ const RUNS: &str = "runs.csv";
 const STACK: usize = 8 << 20;
 
 /// How to train several times.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// # let text = "node line(x) -> (o)  k = param(0.0);  o = k * x;
+/// #   node train(x: num [], y: num []) -> (loss)
+/// #     o, _ = diff_line(x, true, 0.05 * (y - o));  loss = (o - y) * (o - y);
+/// #   node infer(x: num [], y: num []) -> (loss)  o = line(x);  loss = (o - y) * (o - y);";
+/// # let source = rml::Source::text("line.rml", text);
+/// # let data = rml::Columns::parse(b"x,y\n1,2\n2,4\n3,6\n4,8\n", rml::Format::Csv, "data.csv")?;
+/// # let folder = tempfile::tempdir().expect("a folder");
+/// use rml::SweepOptions;
+///
+/// let options = SweepOptions {
+///     train: rml::TrainOptions { epochs: 2, ..Default::default() },
+///     folder: folder.path().join("runs"),
+///     seeds: vec![0, 1, 2],
+///     settings: Vec::new(),
+///     jobs: 1,
+/// };
+/// let report = rml::sweep(&source, &data, &options, &mut ())?;
+/// assert_eq!(report.runs.len(), 3);
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug)]
 pub struct SweepOptions {
     /// What all runs have in common. Each has its own files, so `save`, `log`, `best` and `resume` are not looked at. With a `criterion` or
@@ -48,6 +71,33 @@ pub struct SweepOptions {
 }
 
 /// What happens meanwhile, for whoever draws it.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// # let text = "node line(x) -> (o)  k = param(0.0);  o = k * x;
+/// #   node train(x: num [], y: num []) -> (loss)
+/// #     o, _ = diff_line(x, true, 0.05 * (y - o));  loss = (o - y) * (o - y);
+/// #   node infer(x: num [], y: num []) -> (loss)  o = line(x);  loss = (o - y) * (o - y);";
+/// # let source = rml::Source::text("line.rml", text);
+/// # let data = rml::Columns::parse(b"x,y\n1,2\n2,4\n3,6\n4,8\n", rml::Format::Csv, "data.csv")?;
+/// # let folder = tempfile::tempdir().expect("a folder");
+/// use rml::{RunOutcome, SweepObserver, SweepOptions, TrainOptions};
+///
+/// struct Ended(usize);
+/// impl SweepObserver for Ended {
+///     fn ended(&mut self, run: &RunOutcome, ended: usize) {
+///         assert!(run.is_trained());
+///         self.0 = ended;
+///     }
+/// }
+/// # let train = TrainOptions { epochs: 2, ..Default::default() };
+/// # let folder = folder.path().join("runs");
+/// # let options = SweepOptions { train, folder, seeds: vec![0, 1], settings: Vec::new(), jobs: 1 };
+/// let mut ended = Ended(0);
+/// rml::sweep(&source, &data, &options, &mut ended)?;
+/// assert_eq!(ended.0, 2);
+/// # Ok(()) }
+/// ```
 pub trait SweepObserver {
     /// The runs begin. So many have ended before.
     fn start(&mut self, runs: usize, ended: usize) {
@@ -67,6 +117,29 @@ pub trait SweepObserver {
 impl SweepObserver for () {}
 
 /// How a run ended.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// # let text = "node line(x) -> (o)  k = param(0.0);  o = k * x;
+/// #   node train(x: num [], y: num []) -> (loss)
+/// #     o, _ = diff_line(x, true, 0.05 * (y - o));  loss = (o - y) * (o - y);
+/// #   node infer(x: num [], y: num []) -> (loss)  o = line(x);  loss = (o - y) * (o - y);";
+/// # let source = rml::Source::text("line.rml", text);
+/// # let data = rml::Columns::parse(b"x,y\n1,2\n2,4\n3,6\n4,8\n", rml::Format::Csv, "data.csv")?;
+/// # let folder = tempfile::tempdir().expect("a folder");
+/// # use rml::SweepOptions;
+/// #
+/// # let options = SweepOptions {
+/// #     train: rml::TrainOptions { epochs: 2, ..Default::default() },
+/// #     folder: folder.path().join("runs"),
+/// #     seeds: vec![0, 1, 2],
+/// #     settings: Vec::new(),
+/// #     jobs: 1,
+/// # };
+/// # let report = rml::sweep(&source, &data, &options, &mut ())?;
+/// assert!(matches!(report.runs[0].state, rml::RunState::Finished));
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug)]
 pub enum RunState {
     /// It is trained.
@@ -80,6 +153,31 @@ pub enum RunState {
 }
 
 /// A run of several.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// # let text = "node line(x) -> (o)  k = param(0.0);  o = k * x;
+/// #   node train(x: num [], y: num []) -> (loss)
+/// #     o, _ = diff_line(x, true, 0.05 * (y - o));  loss = (o - y) * (o - y);
+/// #   node infer(x: num [], y: num []) -> (loss)  o = line(x);  loss = (o - y) * (o - y);";
+/// # let source = rml::Source::text("line.rml", text);
+/// # let data = rml::Columns::parse(b"x,y\n1,2\n2,4\n3,6\n4,8\n", rml::Format::Csv, "data.csv")?;
+/// # let folder = tempfile::tempdir().expect("a folder");
+/// # use rml::SweepOptions;
+/// #
+/// # let options = SweepOptions {
+/// #     train: rml::TrainOptions { epochs: 2, ..Default::default() },
+/// #     folder: folder.path().join("runs"),
+/// #     seeds: vec![0, 1, 2],
+/// #     settings: Vec::new(),
+/// #     jobs: 1,
+/// # };
+/// # let report = rml::sweep(&source, &data, &options, &mut ())?;
+/// let run = &report.runs[2];
+/// assert_eq!((run.seed, run.epoch), (Some(2), Some(2)));
+/// assert!(run.is_trained());
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug)]
 pub struct RunOutcome {
     /// The name of its folder: `rate=0.1,seed=3`.
@@ -106,6 +204,30 @@ impl RunOutcome {
 }
 
 /// What several runs gave.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// # let text = "node line(x) -> (o)  k = param(0.0);  o = k * x;
+/// #   node train(x: num [], y: num []) -> (loss)
+/// #     o, _ = diff_line(x, true, 0.05 * (y - o));  loss = (o - y) * (o - y);
+/// #   node infer(x: num [], y: num []) -> (loss)  o = line(x);  loss = (o - y) * (o - y);";
+/// # let source = rml::Source::text("line.rml", text);
+/// # let data = rml::Columns::parse(b"x,y\n1,2\n2,4\n3,6\n4,8\n", rml::Format::Csv, "data.csv")?;
+/// # let folder = tempfile::tempdir().expect("a folder");
+/// # use rml::SweepOptions;
+/// #
+/// # let options = SweepOptions {
+/// #     train: rml::TrainOptions { epochs: 2, ..Default::default() },
+/// #     folder: folder.path().join("runs"),
+/// #     seeds: vec![0, 1, 2],
+/// #     settings: Vec::new(),
+/// #     jobs: 1,
+/// # };
+/// # let report = rml::sweep(&source, &data, &options, &mut ())?;
+/// assert!(!report.interrupted);
+/// assert!(report.table.iter().any(|row| row.metric.ends_with("loss")));
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug)]
 pub struct SweepReport {
     /// The runs: combination by combination, in each seed by seed.

@@ -8,6 +8,30 @@ use crate::runner::json_number;
 use crate::settings::Settings;
 
 /// What a metric was over the runs of a combination of settings that were trained to their end.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// # let text = "node line(x) -> (o)  k = param(0.0);  o = k * x;
+/// #   node train(x: num [], y: num []) -> (loss)
+/// #     o, _ = diff_line(x, true, 0.05 * (y - o));  loss = (o - y) * (o - y);
+/// #   node infer(x: num [], y: num []) -> (loss)  o = line(x);  loss = (o - y) * (o - y);";
+/// # let source = rml::Source::text("line.rml", text);
+/// # let data = rml::Columns::parse(b"x,y\n1,2\n2,4\n3,6\n4,8\n", rml::Format::Csv, "data.csv")?;
+/// # let folder = tempfile::tempdir().expect("a folder");
+/// # use rml::SweepOptions;
+/// #
+/// # let options = SweepOptions {
+/// #     train: rml::TrainOptions { epochs: 2, ..Default::default() },
+/// #     folder: folder.path().join("runs"),
+/// #     seeds: vec![0, 1, 2],
+/// #     settings: Vec::new(),
+/// #     jobs: 1,
+/// # };
+/// # let report = rml::sweep(&source, &data, &options, &mut ())?;
+/// let row = &report.table[0];
+/// assert_eq!((row.runs, row.of), (3, 3));
+/// # Ok(()) }
+/// ```
 #[derive(Clone, PartialEq, Debug)]
 pub struct SweepRow {
     /// The combination.
@@ -23,6 +47,30 @@ pub struct SweepRow {
 }
 
 /// What the values of a metric are like.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// # let text = "node line(x) -> (o)  k = param(0.0);  o = k * x;
+/// #   node train(x: num [], y: num []) -> (loss)
+/// #     o, _ = diff_line(x, true, 0.05 * (y - o));  loss = (o - y) * (o - y);
+/// #   node infer(x: num [], y: num []) -> (loss)  o = line(x);  loss = (o - y) * (o - y);";
+/// # let source = rml::Source::text("line.rml", text);
+/// # let data = rml::Columns::parse(b"x,y\n1,2\n2,4\n3,6\n4,8\n", rml::Format::Csv, "data.csv")?;
+/// # let folder = tempfile::tempdir().expect("a folder");
+/// # use rml::SweepOptions;
+/// #
+/// # let options = SweepOptions {
+/// #     train: rml::TrainOptions { epochs: 2, ..Default::default() },
+/// #     folder: folder.path().join("runs"),
+/// #     seeds: vec![0, 1, 2],
+/// #     settings: Vec::new(),
+/// #     jobs: 1,
+/// # };
+/// # let report = rml::sweep(&source, &data, &options, &mut ())?;
+/// let spread = report.table[0].spread.as_ref().expect("three runs");
+/// assert!(spread.min <= spread.mean && spread.mean <= spread.max);
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Spread {
     /// The mean over the runs.
