@@ -14,6 +14,20 @@ use crate::stored::{AT_ONCE, Stored};
 
 /// A table of columns whose elements are in a temporary file. In memory are the names, the shapes, a number for each row of a column with
 /// gaps or of sequences, and the column `lengths`. Cheap to clone.
+///
+/// ```
+/// # use rml_data as rml;
+/// # fn main() -> Result<(), rml_base::Error> {
+/// # let folder = tempfile::tempdir().expect("a folder");
+/// # let file = folder.path().join("data.csv");
+/// # std::fs::write(&file, "x,y\n1,2\n2,4\n").expect("a file");
+/// use rml::OnDisk;
+///
+/// let data = OnDisk::read_all(&[&file])?;
+/// let same = data.clone(); // the file is there once, and goes with the last of them
+/// # drop((data, same));
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug)]
 pub struct OnDisk(Arc<Inner>);
 
@@ -24,6 +38,20 @@ struct Inner {
 }
 
 /// What trains and infers from: [`Columns`], or data [`OnDisk`]. Both give the same bits.
+///
+/// ```
+/// # use rml_data as rml;
+/// # fn main() -> Result<(), rml_base::Error> {
+/// # let folder = tempfile::tempdir().expect("a folder");
+/// # let file = folder.path().join("data.csv");
+/// # std::fs::write(&file, "x,y\n1,2\n2,4\n").expect("a file");
+/// use rml::{Columns, Dataset, OnDisk};
+///
+/// let (all, pieces) = (Columns::read(&file)?, OnDisk::read_all(&[&file])?);
+/// let either: [&dyn Dataset; 2] = [&all, &pieces];
+/// # assert_eq!(either.len(), 2);
+/// # Ok(()) }
+/// ```
 pub trait Dataset: Sync {
     /// The columns; of data on disk without their elements.
     #[doc(hidden)]

@@ -15,6 +15,18 @@ use crate::options::{Options, with_placeholders};
 use crate::source::Source;
 
 /// The adjoint of a node, and all nodes that it needs, callees first.
+///
+/// ```
+/// # use rml_driver as rml;
+/// # fn main() -> Result<(), rml_base::Error> {
+/// use rml::{Options, Source};
+///
+/// let source = Source::text("f.rml", "node f(x: num []) -> (o)  o = x * x;");
+/// let adjoint = rml::adjoint(&source, &Options::default(), "f")?;
+/// assert_eq!(adjoint.nodes.len(), 1);
+/// assert!(adjoint.text().contains("-- transposes o = x * x"));
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Adjoint {
     /// The nodes, each equation with the places that it comes from.

@@ -69,17 +69,6 @@ pub struct NamePlace {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Meaning {
     /// The variable, static parameter or named dimension that is defined there.
-    ///
-    /// ```
-    /// # fn main() -> Result<(), rml::Error> {
-    /// let source = rml::Source::text("f.rml", "node f(x: num [n]) -> (o)  o = sum(x);");
-    /// let survey = rml::survey(&source)?;
-    /// let f = survey.index.nodes.iter().find(|node| !node.library).expect("the program has a node");
-    /// let mut names: Vec<&str> = f.variables.iter().map(|variable| &*variable.name).collect();
-    /// names.sort();
-    /// assert_eq!(names, ["n", "o", "x"]);
-    /// # Ok(()) }
-    /// ```
     Variable(Span),
     /// The node whose name stands there, differentiated that often.
     Node(Span, u8),
@@ -120,6 +109,17 @@ pub struct NodePlace {
 }
 
 /// A name of a node.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// let source = rml::Source::text("f.rml", "node f(x: num [n]) -> (o)  o = sum(x);");
+/// let survey = rml::survey(&source)?;
+/// let f = survey.index.nodes.iter().find(|node| !node.library).expect("the program has a node");
+/// let mut names: Vec<&str> = f.variables.iter().map(|variable| &*variable.name).collect();
+/// names.sort();
+/// assert_eq!(names, ["n", "o", "x"]);
+/// # Ok(()) }
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Variable {
     /// The name.

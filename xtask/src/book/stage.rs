@@ -31,7 +31,8 @@ pub(super) fn stage(folder: &Path) -> Result<(), String> {
     if let Some(lost) = lost.into_iter().find(|path| !named.contains(*path)) {
         return Err(format!("{SUMMARY} does not name {lost}"));
     }
-    let mut files = BTreeMap::from([(PathBuf::from("book.toml"), read("docs/book.toml")?)]);
+    let own = ["book.toml", "rml.js"].map(|name| Ok((PathBuf::from(name), read(&format!("docs/{name}"))?)));
+    let mut files = own.into_iter().collect::<Result<BTreeMap<PathBuf, Vec<u8>>, String>>()?;
     let mut linked = BTreeSet::new();
     let changed = rewritten(&summary, &mut staged);
     files.insert("src/SUMMARY.md".into(), changed.into_bytes());
@@ -157,4 +158,35 @@ fn listing(path: &str, text: &str) -> Vec<u8> {
     let title = format!("<title>{path}</title><meta charset=\"utf-8\">");
     format!("<!DOCTYPE html>\n<html lang=\"en\"><head>{title}</head>\n<body><h1>{path}</h1>\n<pre>{text}</pre></body></html>\n")
         .into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_lead_to_what_stands_for_their_files() {
+        for (target, wanted) in [
+            ("training.md#data", "training.md#data"),
+            ("../README.md", "../index.md"),
+            ("adr/README.md#top", "adr/index.md#top"),
+            ("windows.svg", "windows.svg"),
+            ("../examples/digits.rml", "../examples/digits.rml.html"),
+        ] {
+            assert_eq!(staged(target), wanted);
+        }
+    }
+
+    #[test]
+    fn pages_of_a_folder_follow_its_first_page() {
+        let page = |title: &str| format!("# {title}\n");
+        let pages = BTreeMap::from([
+            ("docs/a/README.md".to_owned(), page("A")),
+            ("docs/a/one.md".to_owned(), page("One")),
+            ("docs/a/two.md".to_owned(), page("Two")),
+        ]);
+        let summary = "- [A](a/README.md)\n  - [Named](a/two.md)\n";
+        let completed = "- [A](docs/a/README.md)\n  - [One](docs/a/one.md)\n  - [Named](docs/a/two.md)\n";
+        assert_eq!(complete(summary, &pages), completed);
+    }
 }
