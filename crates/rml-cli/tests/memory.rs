@@ -153,3 +153,19 @@ fn kept_outputs_and_texts_ask() {
     folder.rml("dump q.rml --after draw --memory 32M").fails(1, &words);
     folder.rml("dump q.rml --after inline --memory 32M").ok();
 }
+
+#[test]
+fn data_that_does_not_fit_can_stay_on_disk() {
+    let program = "node infer(x: num [16]) -> (m)\n  m = mean(x);\n";
+    let row = |i: usize| format!("{{\"x\": {:?}}}\n", [0.25 * (i % 7) as f64; 16]);
+    let lines: String = (0..70_000).map(row).collect();
+    assert!(lines.len() > 6_000_000);
+    let folder = Folder::new().file("p.rml", program).file("d.jsonl", lines);
+    let infer = "infer p.rml --data d.jsonl --memory";
+    folder.rml(&format!("{infer} 6M")).fails(1, &["memory-limit", "d.jsonl", "with `--on-disk`"]);
+    let on_disk = folder.rml(&format!("{infer} 6M --on-disk")).ok();
+    assert_eq!(on_disk, folder.rml(&format!("{infer} 1G")).ok());
+    folder.rml(&format!("{infer} 100K --on-disk")).fails(1, &["memory-limit", "d.jsonl"]);
+    folder.rml("train p.rml --node infer --windows 3 --on-disk").fails(2, &["--data"]);
+    folder.rml("infer p.rml --data d.jsonl --stream --on-disk").fails(2, &["--stream"]);
+}

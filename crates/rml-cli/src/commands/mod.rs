@@ -29,7 +29,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use rml::backend;
-use rml::codes::run::BAD_OPTION;
+use rml::codes::run::{BAD_OPTION, MEMORY_LIMIT};
 use rml::{Columns, Dataset, Diagnostic, Engine, OnDisk, Options, Precision, Settings, Source, StaticValue};
 
 use crate::args::{self, Command};
@@ -112,7 +112,14 @@ fn given(program: &args::Program) -> [(&'static str, bool); 3] {
 
 /// The data of those files, in memory or not.
 fn dataset(files: &[PathBuf], on_disk: bool) -> Result<Box<dyn Dataset>, Stop> {
-    Ok(if on_disk { Box::new(OnDisk::read_all(files)?) } else { Box::new(Columns::read_all(files)?) })
+    if on_disk {
+        return Ok(Box::new(OnDisk::read_all(files)?));
+    }
+    let columns = Columns::read_all(files).map_err(|e| match e.code() {
+        Some(MEMORY_LIMIT) => e.note("with `--on-disk`, data need not fit into the memory"),
+        _ => e,
+    });
+    Ok(Box::new(columns?))
 }
 
 fn precision(f64: bool) -> Precision {
