@@ -358,7 +358,11 @@ impl Simulator {
                 .help("call the node that has it, or one around it, with `every end`: the parameter is then read and updated once a window");
         }
         if last.is_some() && chain.len() > 1 {
-            report = report.note(format!("the wait ends, after {} steps, at {end}", chain.len() - 1));
+            let steps = match chain.len() - 1 {
+                1 => "a step".to_owned(),
+                n => format!("{n} steps"),
+            };
+            report = report.note(format!("the wait ends, after {steps}, at {end}"));
         }
         report.help(help)
     }
