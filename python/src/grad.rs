@@ -11,7 +11,7 @@ use crate::options::Computing;
 use crate::program::Program;
 use crate::states::{parameters, states};
 use crate::value::array;
-use crate::{error, unlocked};
+use crate::{error, interruptible};
 
 /// The output's name, its sum, and the derivatives by parameters and by inputs.
 type Found<'py> = (String, Bound<'py, PyAny>, Bound<'py, PyDict>, Bound<'py, PyDict>);
@@ -32,9 +32,10 @@ pub(crate) fn grad<'py>(
     let precision = program.program.precision();
     let (inputs, runner) = (inputs.columns(py)?, computing.runner()?);
     let params = params.map(|p| parameters(p, precision, |_| DType::Num)).transpose()?;
-    let found = unlocked(py, || {
+    let (source, compile) = (program.source.clone(), program.options.clone());
+    let found = interruptible(py, move |_| {
         let options = GradOptions { loss, params, cycles, allow_nan, engine: computing.open(runner)? };
-        rml::grad(&program.source, &program.options, &inputs, &options)
+        rml::grad(&source, &compile, &inputs, &options)
     })?;
     error::warn(py, &found.warnings, &found.sources)?;
     let by_params: Vec<(Arc<str>, Value)> =

@@ -1,6 +1,7 @@
 //! Inference over data.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -10,7 +11,7 @@ use rml::{DType, InferOptions, Precision, Split};
 use crate::columns::{Table, arrays};
 use crate::options::{Computing, precision, settings, source};
 use crate::states::parameters;
-use crate::{Named, error, unlocked};
+use crate::{Named, error, interruptible};
 
 /// What is asked of an inference; the attributes of Python's object.
 #[derive(FromPyObject)]
@@ -69,8 +70,9 @@ pub(crate) fn infer<'py>(py: Python<'py>, data: Table<'py>, asked: Asked<'py>) -
         ..InferOptions::default()
     };
     let computing = asked.computing;
-    let report = unlocked(py, move || {
-        let options = InferOptions { engine: computing.open(runner)?, ..options };
+    let report = interruptible(py, move |interrupt| {
+        let interrupt = Some(Arc::clone(interrupt));
+        let options = InferOptions { engine: computing.open(runner)?, interrupt, ..options };
         rml::infer(&source, &data, &options)
     })?;
     error::warn(py, &report.warnings, &report.sources)?;

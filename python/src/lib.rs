@@ -1,6 +1,13 @@
 //! The compiled part of the Python package `rml`: the facade `rml` as Python sees it. What users call, with its documentation, stands in
 //! `python/rml`; here are conversions, and calls without the interpreter's lock.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::Builder;
+use std::time::Duration;
+
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
 mod columns;
@@ -38,4 +45,41 @@ type Named<T> = Vec<(String, T)>;
 /// Lets other threads of Python run while `work` computes.
 fn unlocked<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T, rml::Error> + Send) -> PyResult<T> {
     py.detach(work).map_err(|error| error::raised(py, &error))
+}
+
+/// How long Python's signals wait to be looked at.
+const PULSE: Duration = Duration::from_millis(50);
+
+/// How long work that is asked to end is waited for.
+const MOMENT: Duration = Duration::from_secs(1);
+
+/// As [`unlocked`], on a thread of its own, and signals are looked at meanwhile. If the handler of one raises something, as that of Ctrl-C
+/// does, the work is asked to end, and that is raised. Work that cannot end soon is not waited for: it goes on alone, and what it gives is
+/// dropped.
+fn interruptible<T: Send + 'static>(
+    py: Python<'_>,
+    work: impl FnOnce(&Arc<AtomicBool>) -> Result<T, rml::Error> + Send + 'static,
+) -> PyResult<T> {
+    let interrupt = Arc::new(AtomicBool::new(false));
+    let (sends, receives) = sync_channel(1);
+    let receives = Mutex::new(receives);
+    let asked = Arc::clone(&interrupt);
+    Builder::new().name("rml".to_owned()).spawn(move || sends.send(work(&asked)))?;
+    let wait =
+        |time| py.detach(|| receives.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(time));
+    loop {
+        match wait(PULSE) {
+            Ok(result) => return result.map_err(|why| error::raised(py, &why)),
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(PyRuntimeError::new_err("the computation ended without a result"));
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                if let Err(signal) = py.check_signals() {
+                    interrupt.store(true, Ordering::SeqCst);
+                    let _ = wait(MOMENT);
+                    return Err(signal);
+                }
+            }
+        }
+    }
 }

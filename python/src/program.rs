@@ -12,7 +12,7 @@ use crate::columns::{Table, stacked};
 use crate::options::{Computing, precision, settings, source};
 use crate::session::Session;
 use crate::states::parameters;
-use crate::{error, unlocked};
+use crate::{error, interruptible, unlocked};
 
 /// A program, with what it was compiled from.
 #[pyclass(frozen, module = "rml._native")]
@@ -140,10 +140,11 @@ impl Program {
         let (inputs, runner) = (inputs.columns(py)?, computing.runner()?);
         let params = params.map(|p| parameters(p, self.program.precision(), |_| DType::Num)).transpose()?;
         let end = if closed { End::Closed } else { End::Open };
-        let trace = unlocked(py, || {
+        let program = self.program.clone();
+        let trace = interruptible(py, move |_| {
             let engine = computing.open(runner)?;
             let options = RunOptions { cycles, end, params, allow_nan, engine, ..RunOptions::default() };
-            rml::run(&self.program, &inputs, &options)
+            rml::run(&program, &inputs, &options)
         })?;
         if let Some(why) = &trace.error {
             return Err(error::raised(py, why));

@@ -1,7 +1,7 @@
 //! Running programs.
 
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -11,13 +11,13 @@ use rml::{DType, End, Error, Feed, Outputs};
 use crate::columns::{Table, stacked};
 use crate::states::parameters;
 use crate::value::{Array, array};
-use crate::{Named, error, unlocked};
+use crate::{Named, error, interruptible, unlocked};
 
 /// A running program; nothing after its end.
 #[pyclass(frozen, module = "rml._native")]
 pub(crate) struct Session {
     program: rml::Program,
-    session: Mutex<Option<rml::Session>>,
+    session: Arc<Mutex<Option<rml::Session>>>,
 }
 
 /// A cycle, and the outputs by name.
@@ -25,11 +25,11 @@ type Row<'py> = (u64, Bound<'py, PyDict>);
 
 impl Session {
     pub(crate) fn new(session: rml::Session) -> Self {
-        Self { program: session.program().clone(), session: Mutex::new(Some(session)) }
+        Self { program: session.program().clone(), session: Arc::new(Mutex::new(Some(session))) }
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<rml::Session>> {
-        self.session.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.session)
     }
 
     /// Does something with the session, while other threads of Python run.
@@ -60,6 +60,10 @@ impl Session {
         let of = |state: &rml::ir::flat::State| flat.vars[flat.equations[state.equation].lhs].ty.dtype;
         flat.states.get(key).map_or(DType::Num, of)
     }
+}
+
+fn lock(session: &Mutex<Option<rml::Session>>) -> MutexGuard<'_, Option<rml::Session>> {
+    session.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn rows(py: Python<'_>, known: Vec<Outputs>) -> PyResult<Vec<Row<'_>>> {
@@ -103,11 +107,15 @@ impl Session {
         allow_nan: bool,
     ) -> PyResult<(Option<Bound<'py, PyDict>>, Vec<Row<'py>>)> {
         let inputs = inputs.columns(py)?;
-        let (from, to, known) = self.with(py, |session| {
+        let session = Arc::clone(&self.session);
+        let run = interruptible(py, move |interrupt| {
+            let mut session = lock(&session);
+            let Some(session) = session.as_mut() else { return Ok(None) };
             let from = session.cycles();
-            let known = session.run(&inputs, allow_nan)?;
-            Ok((from, session.cycles(), known))
+            let known = session.run_until(&inputs, allow_nan, interrupt)?;
+            Ok(Some((from, session.cycles(), known)))
         })?;
+        let (from, to, known) = run.ok_or_else(|| PyRuntimeError::new_err("the session has ended"))?;
         if !known.iter().map(|outputs| outputs.cycle).eq(from..to) {
             return Ok((None, rows(py, known)?));
         }

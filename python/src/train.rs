@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
-use std::time::Duration;
 
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -18,10 +17,7 @@ use rml::{
 use crate::columns::Table;
 use crate::options::{Computing, precision, settings, source};
 use crate::states::states;
-use crate::{Named, error};
-
-/// How long Python's signals wait to be looked at.
-const PULSE: Duration = Duration::from_millis(50);
+use crate::{Named, PULSE, error};
 
 /// Windows kept apart: how many, or which share.
 #[derive(FromPyObject)]

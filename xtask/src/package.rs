@@ -29,7 +29,7 @@ pub(crate) fn package_if_possible() -> Result<(), String> {
     }
 }
 
-/// Makes the environment if need be, installs the package, checks its types, and runs its tests and the examples of its documentation, beside
+/// Makes the environment if need be, installs the package, compiles what its source distribution has, checks its types, and runs its tests and the examples of its documentation, beside
 /// the command of the same build, and beside PyTorch where `cargo xtask weights` has installed it.
 pub(crate) fn package() -> Result<(), String> {
     let _lock = LIBRARIES.lock()?;
@@ -38,6 +38,7 @@ pub(crate) fn package() -> Result<(), String> {
     let install =
         ["-m", "pip", "install", "--quiet", "--no-build-isolation", "--no-deps", "--force-reinstall", "."];
     step("python: install", within(&python, &folder).args(install))?;
+    sdist(&python, &folder)?;
     step("python: types", within(&python, &folder).args(["-m", "mypy", "--strict", "--package", "rml"]))?;
     let features = ["--features", "xla,torch"];
     step(
@@ -51,6 +52,32 @@ pub(crate) fn package() -> Result<(), String> {
     }
     step("python: tests", tests.env("RML_COMMAND", root().join("target/release/rml")))?;
     python::pages(&python, "python", None)
+}
+
+/// Packs the source distribution, and sees whether what is in it compiles, away from this repository.
+fn sdist(python: &Path, folder: &Path) -> Result<(), String> {
+    let out = root().join("target/sdist");
+    let failed = |what: &str, e: std::io::Error| format!("cannot {what} {}: {e}", out.display());
+    if out.exists() {
+        std::fs::remove_dir_all(&out).map_err(|e| failed("remove", e))?;
+    }
+    std::fs::create_dir_all(&out).map_err(|e| failed("make", e))?;
+    let maturin = ["-m", "maturin", "sdist", "--out"];
+    step("python: source distribution", within(python, folder).args(maturin).arg(&out))?;
+    let entries = std::fs::read_dir(&out).map_err(|e| failed("read", e))?;
+    let packed = entries.filter_map(Result::ok).map(|entry| entry.path()).next();
+    let packed = packed.ok_or("maturin packed nothing")?;
+    let unpacked = out.join("unpacked");
+    std::fs::create_dir_all(&unpacked).map_err(|e| failed("make", e))?;
+    let mut tar = Command::new("tar");
+    step(
+        "python: unpack",
+        tar.arg("xzf").arg(&packed).args(["--strip-components", "1", "-C"]).arg(&unpacked),
+    )?;
+    let mut check = cargo(&["check", "--quiet", "--package", "rml-python", "--features", "xla,torch"]);
+    // What is built there is called as what is built here, so it has a folder of its own.
+    let target = root().join("target/sdist-build");
+    step("python: compile it", check.current_dir(&unpacked).env("CARGO_TARGET_DIR", target))
 }
 
 /// An interpreter that is called in a folder, and finds the programs of its environment.

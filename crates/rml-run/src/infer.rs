@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use indexmap::IndexMap;
 use kept::Kept;
@@ -84,6 +85,8 @@ pub struct InferOptions {
     pub engine: Engine,
     /// How many cycles of a [`Stream`](crate::Stream) may wait for later ones at once; a line beyond that ends it. In data, a window ends the wait.
     pub look_ahead: usize,
+    /// Set from outside to stop inference over data after the current batch of windows.
+    pub interrupt: Option<Arc<AtomicBool>>,
 }
 
 impl Default for InferOptions {
@@ -101,6 +104,7 @@ impl Default for InferOptions {
             fresh: false,
             engine: Engine::default(),
             look_ahead: Self::LOOK_AHEAD,
+            interrupt: None,
         }
     }
 }
@@ -161,7 +165,7 @@ impl InferOptions {
 pub struct InferReport {
     /// Which windows were run (never [`Split::Auto`]).
     pub split: Split,
-    /// How many.
+    /// How many: fewer than there are if it was interrupted.
     pub windows: usize,
     /// Averages of the scalar outputs.
     pub metrics: Metrics,
@@ -205,12 +209,15 @@ pub fn infer(source: &Source, data: &dyn Dataset, options: &InferOptions) -> Res
     warnings.extend(checkpoint::changed(position, &options.set));
     let (chosen, set) = choose(data, options.split, windows.count, &checkpoint, &mut warnings)?;
     let mut kept = if options.keep_outputs { Some(Kept::new(&mut family, size, &windows)?) } else { None };
-    let from = From { checkpoint: &checkpoint, fresh: options.fresh };
+    let interrupt = options.interrupt.as_deref();
+    let from = From { checkpoint: &checkpoint, fresh: options.fresh, interrupt };
+    let mut ran = 0;
     let metrics = evaluate(&mut family, &windows, &set, size, from, &mut |outputs, windows| {
+        ran += windows.len();
         kept.as_mut().map_or(Ok(()), |kept| kept.add(outputs, windows))
     })?;
     let outputs = kept.map(Kept::columns);
-    Ok(InferReport { split: chosen, windows: set.len(), metrics, outputs, warnings, sources })
+    Ok(InferReport { split: chosen, windows: ran, metrics, outputs, warnings, sources })
 }
 
 /// Restricts the family to the outputs that the data's columns suffice for.
@@ -316,6 +323,8 @@ pub(crate) struct From<'c> {
     pub(crate) checkpoint: &'c Checkpoint,
     /// Whether only parameters are taken.
     pub(crate) fresh: bool,
+    /// Set from outside to stop after the current batch of windows.
+    pub(crate) interrupt: Option<&'c AtomicBool>,
 }
 
 /// What sees the outputs of each batch of windows, and which windows it has.
@@ -337,6 +346,9 @@ pub(crate) fn evaluate(
     let mut runner = Runner::new(family, size, data.same_length())?;
     runner.restore(&states, Policy::Inference)?;
     for windows in &data.batches(set, size) {
+        if from.interrupt.is_some_and(|interrupt| interrupt.load(Ordering::SeqCst)) {
+            break;
+        }
         let outputs = runner.run(data, windows)?;
         let added = averages.add(&outputs, windows.len()).and_then(|()| each(&outputs, windows));
         added.map_err(|d| runner.session().fail(d))?;

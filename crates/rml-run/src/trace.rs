@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use indexmap::IndexMap;
 use rml_base::codes::run as codes;
@@ -331,11 +332,28 @@ impl Session {
     /// # Ok(()) }
     /// ```
     pub fn run(&mut self, inputs: &Columns, allow_nan: bool) -> Result<Vec<Outputs>, Error> {
+        self.run_until(inputs, allow_nan, &AtomicBool::new(false))
+    }
+
+    /// As [`run`](Self::run), up to some cycle behind the one in which `interrupt` is set from outside. How many cycles were fed says where
+    /// it is then.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn run_until(
+        &mut self,
+        inputs: &Columns,
+        allow_nan: bool,
+        interrupt: &AtomicBool,
+    ) -> Result<Vec<Outputs>, Error> {
         let program = self.program().clone();
         let options = RunOptions { allow_nan, ..RunOptions::default() };
         let table = Table::new(&program, inputs, &options).map_err(|d| self.fail(d))?;
         let mut known = Vec::new();
         for from in (0..table.cycles).step_by(PIECE) {
+            if interrupt.load(Ordering::SeqCst) {
+                break;
+            }
             self.feed_block(&table.block(from..table.cycles.min(from + PIECE)))?;
             known.extend(self.drain()?);
         }

@@ -2,6 +2,9 @@
 
 mod support;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use rml::{Columns, End, Feed, Format, InferOptions, Options, RunOptions, Session, Source, Stage, Stream};
 use support::{CLASSIFIER, code, data, options, source, train};
 
@@ -276,4 +279,23 @@ fn cells_that_wait_for_what_never_comes_are_warned_of() {
     let ended =
         rml::run(&compile(BACKFILL), &json(r#"{"i": [1, 2], "bp": [false, true]}"#), &RunOptions::default());
     assert!(ended.unwrap().warnings.is_empty());
+}
+
+/// What is asked to end does nothing more, and goes on from there afterwards.
+#[test]
+fn runs_and_inferences_end_when_they_are_asked_to() {
+    let sum =
+        "node sum(x: num []) -> (o)\n  o = x + (0.0 fby o);\n\nnode infer(x: num []) -> (o)\n  o = sum(x);\n";
+    let program = rml::compile(&source(sum), &Options { node: Some("sum".into()), ..Options::default() });
+    let mut session = Session::new(&program.unwrap());
+    let (asked, inputs) = (Arc::new(AtomicBool::new(true)), json(r#"{"x": [1.0, 2.0]}"#));
+    assert!(session.run_until(&inputs, false, &asked).unwrap().is_empty() && session.cycles() == 0);
+    let options = InferOptions { interrupt: Some(Arc::clone(&asked)), ..InferOptions::default() };
+    let report = rml::infer(&source(sum), &inputs, &options).unwrap();
+    assert_eq!((report.windows, report.metrics.len()), (0, 0));
+    asked.store(false, Ordering::SeqCst);
+    let known = session.run_until(&inputs, false, &asked).unwrap();
+    assert_eq!(known.iter().map(|row| row.num("o")).collect::<Vec<_>>(), [Some(1.0), Some(3.0)]);
+    let report = rml::infer(&source(sum), &inputs, &options).unwrap();
+    assert_eq!((report.windows, report.metrics["o"]), (2, 2.0));
 }

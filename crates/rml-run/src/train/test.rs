@@ -67,7 +67,7 @@ impl Test {
         summary: &mut EpochSummary,
     ) -> Result<(), Error> {
         let checkpoint = Checkpoint::of_states(trained.session().states()?);
-        let from = From { checkpoint: &checkpoint, fresh: false };
+        let from = From { checkpoint: &checkpoint, fresh: false, interrupt: None };
         let mut confusion = None;
         let mut over = |windows: &Windows, set: &[usize], what: &'static str| {
             if set.is_empty() {

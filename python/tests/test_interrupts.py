@@ -1,0 +1,59 @@
+"""Ctrl-C while something long is computed: it ends, and what it ran on can be used afterwards."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+# A timer stands for the key: its handler raises what that of Ctrl-C does, while the call that is made next computes. Each call takes minutes if
+# nothing ends it.
+SCRIPT = """
+import os, signal, threading
+import numpy as np
+import rml
+
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+def ends(what, call):
+    signal.setitimer(signal.ITIMER_REAL, 0.2)
+    try:
+        call()
+    except KeyboardInterrupt:
+        print(what, "ended", flush=True)
+
+LONG = '''
+node work(x: num []) -> (o: num [])
+  a = broadcast([100, 100], x);
+  o = sum(tanh(a) * tanh(a + 1.0) * tanh(a + 2.0));
+
+node infer(x: num []) -> (o: num [])
+  o = work(x);
+'''
+x = np.ones(3_000_000, np.float32)
+
+session = rml.compile(LONG, node="work").session()
+ends("session.run", lambda: session.run({"x": x}))
+fed = session.cycles
+assert 0 < fed < len(x), fed
+assert session.step(x=0.0)["o"] is not None and session.cycles == fed + 1
+
+ends("rml.infer", lambda: rml.infer(LONG, {"x": x}))
+ends("program.run", lambda: rml.compile(LONG, node="work").run({"x": x}))
+
+SQUARES = '''
+node f(x: num []) -> (o: num [])
+  k = param(ones([1200, 1200]));
+  a = matmul(k * x, k);
+  o = sum(matmul(matmul(a, a), matmul(a, a)));
+'''
+ends("rml.grad", lambda: rml.grad(SQUARES, {"x": np.ones(200, np.float32) * 1e-6}, node="f"))
+# What cannot end in the middle is not waited for.
+os._exit(0)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are those of POSIX")
+def test_control_c_ends_what_computes():
+    process = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=100)
+    assert process.returncode == 0, process.stderr
+    assert process.stdout.split("\n")[:-1] == [f"{what} ended" for what in ("session.run", "rml.infer", "program.run", "rml.grad")]
