@@ -47,6 +47,7 @@ fn infer_measured(
         fresh: args.fresh,
         engine: measuring.engine(super::engine(&args.computing)?),
         look_ahead: args.look_ahead,
+        interrupt: None,
     };
     if args.stream {
         return stream(Stream::new(source, &options)?, args.strict, output);
