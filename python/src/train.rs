@@ -86,7 +86,7 @@ impl Asked<'_> {
         };
         let validate = match (self.validate, self.validate_data) {
             (Some(part), _) => Some(Validate::Split(part.split()?)),
-            (None, Some(table)) => Some(Validate::Data(table.columns(py)?)),
+            (None, Some(table)) => Some(Validate::Data(Arc::new(table.columns(py)?))),
             (None, None) => None,
         };
         let criterion = |(metric, greater)| Criterion {

@@ -83,6 +83,23 @@ fn each_form_gives_the_same() {
     }
 }
 
+#[test]
+fn a_file_to_validate_by_may_be_on_disk() {
+    let folder = folder();
+    let train = |flags: &str| {
+        let out =
+            folder.rml(&format!("train p.rml --data lists.jsonl --validate padded.json --epochs 2 {flags}"));
+        let lines = out.err.lines().filter(|line| line.starts_with("epoch")).map(str::to_owned);
+        let lines: Vec<String> =
+            lines.map(|line| line.rsplit_once("  ").map_or("", |(line, _)| line).to_owned()).collect();
+        out.ok();
+        lines
+    };
+    let expected = train("");
+    assert!(expected.len() == 2 && expected[0].contains("validation loss"), "{expected:?}");
+    assert_eq!(train("--on-disk"), expected);
+}
+
 /// `windows.parquet` was written by pyarrow 26: `x: list<fixed_size_list<float>[2]>`, `y: double`, a column of texts, and three groups of rows,
 /// packed by zstd.
 #[test]

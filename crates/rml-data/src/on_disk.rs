@@ -52,7 +52,7 @@ struct Inner {
 /// # assert_eq!(either.len(), 2);
 /// # Ok(()) }
 /// ```
-pub trait Dataset: Sync {
+pub trait Dataset: std::fmt::Debug + Send + Sync {
     /// The columns; of data on disk without their elements.
     #[doc(hidden)]
     fn table(&self) -> &Columns;

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use rml::{
-    Classes, Columns, Diagnostic, Engine, Evaluate, Length, Phase, Source, TrainOptions, TrainReport, Until,
-    Validate, codes,
+    Classes, Diagnostic, Engine, Evaluate, Length, Phase, Source, TrainOptions, TrainReport, Until, Validate,
+    codes,
 };
 
 use rml::backend::Compiled;
@@ -122,7 +122,9 @@ pub(super) fn validate(args: &Train) -> Result<Option<Validate>, Stop> {
     Ok(match &args.validate {
         None => None,
         Some(Validation::Split(split)) => Some(Validate::Split(*split)),
-        Some(Validation::File(file)) => Some(Validate::Data(Columns::read_all(&[file])?)),
+        Some(Validation::File(file)) => {
+            Some(Validate::Data(super::dataset(std::slice::from_ref(file), args.on_disk)?.into()))
+        }
     })
 }
 

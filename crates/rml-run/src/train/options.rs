@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use indexmap::IndexMap;
-use rml_data::Columns;
+use rml_data::Dataset;
 use rml_ir::Precision;
 use rml_ir::typed::StaticValue;
 
@@ -73,7 +73,7 @@ pub enum Validate {
     /// Windows of the data that are neither trained on nor tested.
     Split(TestSplit),
     /// All windows of other data.
-    Data(Columns),
+    Data(Arc<dyn Dataset>),
 }
 
 /// What is run after each epoch, over the test windows, or after each report.

@@ -194,7 +194,7 @@ fn test_node(
     let windows = bind(data, &program, options.allow_nan)
         .map_err(|e| e.note(format!("node {node} is run after each epoch to evaluate the test windows")))?;
     let validation = match &options.validate {
-        Some(Validate::Data(other)) => Some(bind(other, &program, options.allow_nan).map_err(|e| {
+        Some(Validate::Data(other)) => Some(bind(&**other, &program, options.allow_nan).map_err(|e| {
             e.note(format!("node {node} is run after each epoch over the data to validate by"))
         })?),
         Some(Validate::Split(_)) | None => None,

@@ -91,7 +91,7 @@ fn common(position: &Position, options: &SweepOptions) -> Result<Value, Diagnost
     };
     let validate = match &train.validate {
         Some(Validate::Data(other)) => {
-            Some(fingerprint::data(other, other.columns.keys().map(|name| &**name))?)
+            Some(fingerprint::data(&**other, other.table().columns.keys().map(|name| &**name))?)
         }
         Some(Validate::Split(_)) | None => None,
     };
