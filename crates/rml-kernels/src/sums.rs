@@ -58,9 +58,9 @@ fn of_slice<T: Number>(x: &[T]) -> T {
 fn of_tile<T: Number>(x: &[T], stride: usize, from: usize, out: &mut [T; TILE]) {
     let mut lanes = [[T::ZERO; TILE]; LANES];
     for (i, row) in x.chunks_exact(stride).enumerate() {
-        let lane = &mut lanes[i % LANES];
-        for (lane, x) in lane.iter_mut().zip(&row[from..from + TILE]) {
-            *lane += *x;
+        let (lane, row) = (&mut lanes[i % LANES], &row[from..from + TILE]);
+        for j in 0..TILE {
+            lane[j] += row[j];
         }
     }
     *out = tree(&mut lanes);

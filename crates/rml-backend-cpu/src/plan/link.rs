@@ -190,7 +190,7 @@ const SHORT: usize = 4;
 // a whole, so that the compiler sees that no result is an operand of the next element.
 
 /// Fills a row, by blocks if it has as many elements. The last block ends where the row does, so that some elements may be computed twice. Operands
-/// are rows as long, or of one element; closures would not always be inlined here.
+/// are rows as long; closures would not always be inlined here.
 macro_rules! fill {
     ($out:expr, [$($x:ident),*], $j:ident => $value:expr) => {{
         let out = $out;
@@ -202,32 +202,28 @@ macro_rules! fill {
         }
     }};
     ($k:expr, $out:ident, [$($x:ident),*], $j:ident => $value:expr) => {{
-        let last = $out.len() - $k;
-        let mut at = 0;
-        loop {
-            $(let $x = load::<{ $k }, _>($x, at);)*
-            let mut y = load::<{ $k }, _>($out, at);
+        // All lengths are compared here, so the loop compares none.
+        let whole = $out.len() / $k;
+        $(let $x = (&$x.as_chunks::<{ $k }>().0[..whole], $x.last_chunk::<{ $k }>());)*
+        for (i, block) in $out.as_chunks_mut::<{ $k }>().0[..whole].iter_mut().enumerate() {
+            $(let $x = $x.0[i];)*
+            let mut y = *block;
             for $j in 0..$k {
                 y[$j] = $value;
             }
-            if let Some(block) = $out[at..].first_chunk_mut::<{ $k }>() {
-                *block = y;
+            *block = y;
+        }
+        if !$out.len().is_multiple_of($k)
+            && let Some(block) = $out.last_chunk_mut::<{ $k }>()
+        {
+            $(let $x = $x.1.map_or($x.0[0], |x| *x);)*
+            let mut y = *block;
+            for $j in 0..$k {
+                y[$j] = $value;
             }
-            if at == last {
-                break;
-            }
-            at = last.min(at + $k);
+            *block = y;
         }
     }};
-}
-
-/// Elements of a row from a place on; the only one of a shorter row, in each place. As an array, since `copy_from_slice` is not always inlined here.
-#[inline(always)]
-fn load<const K: usize, A: Copy>(x: &[A], at: usize) -> [A; K] {
-    match x {
-        [x] => [*x; K],
-        _ => x[at..].first_chunk::<K>().copied().unwrap_or([x[0]; K]),
-    }
 }
 
 #[inline(always)]
@@ -255,8 +251,20 @@ fn zip<A: Copy, B: Copy>(a: &[A], b: &[A], out: &mut [B], f: impl Fn(A, A) -> B)
 
 #[inline(always)]
 fn select<A: Copy>(cond: &[bool], then: &[A], other: &[A], out: &mut [A]) {
-    match cond {
-        [cond] => map(if *cond { then } else { other }, out, |x| x),
+    match (cond, then, other) {
+        ([cond], ..) => map(if *cond { then } else { other }, out, |x| x),
+        (_, [then], [other]) => {
+            let (then, other) = (*then, *other);
+            map(cond, out, |cond| if cond { then } else { other });
+        }
+        (_, [then], _) => {
+            let then = *then;
+            fill!(out, [cond, other], j => if cond[j] { then } else { other[j] });
+        }
+        (_, _, [other]) => {
+            let other = *other;
+            fill!(out, [cond, then], j => if cond[j] { then[j] } else { other });
+        }
         _ => fill!(out, [cond, then, other], j => if cond[j] { then[j] } else { other[j] }),
     }
 }
