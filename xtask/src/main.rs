@@ -79,7 +79,7 @@ commands:
           one is slower beyond noise
   peers [GROUP].. [--rounds N]
           time training, streams and whole programs beside JAX, PyTorch, Keras and C, and write the tables of docs/performance.md and
-          the lines of the README; groups are lstm, cells, scalars, stream, cartpole, digits and length
+          the lines of the README; groups are lstm, cells, scalars, windows, stream, cartpole, digits and length
   microcontroller
           build examples/microcontroller for this machine and for two boards, let it learn on all of them (the boards are emulated), and
           compare; installs a compiler and an emulator where it may

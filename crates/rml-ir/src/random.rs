@@ -46,12 +46,13 @@ impl Random {
     }
 
     /// Numbers `2 block` and `2 block + 1` of this generator, each uniform over the multiples of 2^-53 in `0.0..1.0`.
-    #[allow(clippy::cast_precision_loss, reason = "53 bits are exact")]
-    #[inline]
-    pub(crate) fn uniforms(&self, block: u64) -> [f64; 2] {
-        const STEP: f64 = 1.0 / (1_u64 << 53) as f64;
-        let [a, b, c, d] = self.words(block).map(u64::from);
-        [(a | b << 32) >> 11, (c | d << 32) >> 11].map(|bits| bits as f64 * STEP)
+    fn uniforms(&self, block: u64) -> [f64; 2] {
+        numbers(self.words(block))
+    }
+
+    /// Fills a row with the numbers of this generator from those of a block on, uniform in `0.0..1.0`.
+    pub(crate) fn fill_uniform(&self, block: u64, out: &mut [f64]) {
+        rml_kernels::run(Uniforms { random: *self, block, out });
     }
 
     /// Numbers `2 block` and `2 block + 1` of this generator, standard normal (Box and Muller's transformation of one block; not of
@@ -74,6 +75,48 @@ impl Random {
     }
 }
 
+/// The two numbers that the words of a block are.
+#[allow(clippy::cast_precision_loss, reason = "53 bits are exact")]
+#[inline(always)]
+fn numbers(words: [u32; 4]) -> [f64; 2] {
+    const STEP: f64 = 1.0 / (1_u64 << 53) as f64;
+    let [a, b, c, d] = words.map(u64::from);
+    [(a | b << 32) >> 11, (c | d << 32) >> 11].map(|bits| bits as f64 * STEP)
+}
+
+/// Uniform numbers of a generator from a block on: blocks side by side, so that they are computed by vectors.
+struct Uniforms<'a> {
+    random: Random,
+    block: u64,
+    out: &'a mut [f64],
+}
+
+/// Blocks side by side.
+const BESIDE: usize = 8;
+
+impl rml_kernels::Task for Uniforms<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        let Uniforms { random, block, out } = self;
+        let ticks = halves(random.tick);
+        for (first, out) in (block..).step_by(BESIDE).zip(out.chunks_mut(2 * BESIDE)) {
+            let mut counters = [[0; BESIDE], [0; BESIDE], [ticks[0]; BESIDE], [ticks[1]; BESIDE]];
+            for i in 0..BESIDE {
+                let [low, high] = halves(first + i as u64);
+                (counters[0][i], counters[1][i]) = (low, high);
+            }
+            let words = philox::side_by_side(counters, random.key);
+            let mut all = [[0.0; 2]; BESIDE];
+            for i in 0..BESIDE {
+                all[i] = numbers([words[0][i], words[1][i], words[2][i], words[3][i]]);
+            }
+            out.copy_from_slice(&all.as_flattened()[..out.len()]);
+        }
+    }
+}
+
+#[inline(always)]
 fn halves(x: u64) -> [u32; 2] {
     #[allow(clippy::cast_possible_truncation, reason = "the two halves are meant")]
     [x as u32, (x >> 32) as u32]

@@ -58,10 +58,12 @@ fn of_slice<T: Number>(x: &[T]) -> T {
 fn of_tile<T: Number>(x: &[T], stride: usize, from: usize, out: &mut [T; TILE]) {
     let mut lanes = [[T::ZERO; TILE]; LANES];
     for (i, row) in x.chunks_exact(stride).enumerate() {
-        let (lane, row) = (&mut lanes[i % LANES], &row[from..from + TILE]);
+        let lane = &mut lanes[i % LANES];
+        let (mut sums, row) = (*lane, &row[from..from + TILE]);
         for j in 0..TILE {
-            lane[j] += row[j];
+            sums[j] += row[j];
         }
+        *lane = sums;
     }
     *out = tree(&mut lanes);
 }

@@ -50,6 +50,7 @@ const ALL: &[&str] = &[OWN, "rml xla", "rml torch", "jax", "torch", "torch cells
 const CELLS: &[&str] = &[OWN, "jax", "torch", "torch cells"];
 const NOT_FUSED: &[&str] = &[OWN, "jax", "torch cells"];
 const TWO_THREADS: &[&str] = &[OWN, "jax", "torch"];
+const LSTM_TWO_THREADS: &[&str] = &[OWN, "rml xla", "rml torch", "jax", "torch"];
 const BESIDE_JAX: &[&str] = &[OWN, "jax"];
 
 const LSTM: [(&str, &str); 4] = [
@@ -96,7 +97,7 @@ pub(super) fn groups() -> Vec<Group> {
     let others = |threads, fused, not_fused| {
         OTHERS.map(|c| case(c, threads, if c.0.starts_with("peephole") { not_fused } else { fused }))
     };
-    let lstm = LSTM.map(|c| case(c, 1, ALL)).into_iter().chain(LSTM.map(|c| case(c, 2, TWO_THREADS)));
+    let lstm = LSTM.map(|c| case(c, 1, ALL)).into_iter().chain(LSTM.map(|c| case(c, 2, LSTM_TWO_THREADS)));
     let cells = others(1, CELLS, NOT_FUSED).into_iter();
     let cells = cells.chain(others(2, TWO_THREADS, NOT_FUSED).into_iter().step_by(2));
     let group = |name, kind, check, cases| Group { name, kind, check, cases };
@@ -108,6 +109,12 @@ pub(super) fn groups() -> Vec<Group> {
         group("lstm", Kind::Step, Check::Same, lstm.collect()),
         group("cells", Kind::Step, Check::Same, cells.collect()),
         group("scalars", Kind::Step, Check::Same, scalars),
+        group(
+            "windows",
+            Kind::Latency,
+            Check::Same,
+            single("scalars:1,1", "", &[OWN, "rml xla", "rml torch", "jax"]),
+        ),
         group("stream", Kind::Latency, Check::Nothing, stream),
         group("cartpole", Kind::Carts, Check::AtLeast(60.0), single("cartpole:16", "", BESIDE_JAX)),
         group("digits", Kind::Process, Check::Nothing, single("digits", "", TWO_THREADS)),

@@ -58,7 +58,7 @@ pub(super) struct Windows<M> {
 }
 
 impl<M: Machine> Windows<M> {
-    /// In how many cycles the end of a window is looked for first.
+    /// In how many cycles the end of the first window is looked for first.
     const SOME: usize = 64;
     /// How many windows run in one call.
     const MANY: usize = 8;
@@ -190,7 +190,9 @@ impl<M: Machine> Windows<M> {
     /// Has the plan find the end of a window, in more and more cycles, so that no tape is much longer than the window.
     fn find(&mut self, from: usize, rows: &[usize]) -> Result<Next, Diagnostic> {
         let all = self.cycles - from;
-        let mut ticks = all.min(self.searched.max(Self::SOME));
+        // The last window is what the next one is like; where lengths are compiled, there are few of them.
+        let first = if M::GUESSES || self.last.0 == 0 { Self::SOME } else { self.last.0 };
+        let mut ticks = all.min(self.searched.max(first));
         loop {
             if !self.fits(from, from + ticks) || !self.has_memory(ticks)? {
                 return Ok(Next::Suspect);

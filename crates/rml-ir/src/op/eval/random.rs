@@ -25,13 +25,19 @@ pub(super) fn fill<T: PartialOrd>(
     out: &mut [T],
     (round, below): (impl Fn(f64) -> T, impl Fn(T, f64) -> T),
 ) {
+    const TOGETHER: usize = 64;
     let random = Random::keyed(key, tick.cast_unsigned());
-    let normal = matches!(op, Op::RandomNormal { .. });
-    let bound = if normal { f64::INFINITY } else { 1.0 };
-    for (block, out) in (0..).zip(out.chunks_mut(2)) {
-        let pair = if normal { random.normals(block).map(|x| 0.0 + x) } else { random.uniforms(block) };
-        for (out, x) in out.iter_mut().zip(pair) {
-            *out = below(round(x), bound);
+    if matches!(op, Op::RandomNormal { .. }) {
+        for (block, out) in (0..).zip(out.chunks_mut(2)) {
+            let pair = random.normals(block).map(|x| 0.0 + x);
+            out.iter_mut().zip(pair).for_each(|(out, x)| *out = below(round(x), f64::INFINITY));
         }
+        return;
+    }
+    let mut numbers = [0.0; TOGETHER];
+    for (first, out) in (0..).step_by(TOGETHER / 2).zip(out.chunks_mut(TOGETHER)) {
+        let numbers = &mut numbers[..out.len()];
+        random.fill_uniform(first, numbers);
+        out.iter_mut().zip(numbers).for_each(|(out, x)| *out = below(round(*x), 1.0));
     }
 }

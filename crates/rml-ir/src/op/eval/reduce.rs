@@ -177,11 +177,11 @@ pub(super) fn extreme_into<T: Ordered>(around: Around, xs: &[T], largest: bool, 
 /// Positions of the first largest or smallest elements.
 #[allow(clippy::cast_possible_wrap, reason = "a position in memory fits i64")]
 pub(super) fn position_into<T: Ordered>(around: Around, xs: &[T], largest: bool, out: &mut [i64]) {
-    let Around { n, inner, .. } = around;
+    let (n, inner) = (around.n, around.inner.max(1));
     for (i, out) in out.iter_mut().enumerate() {
-        let column =
-            xs.iter().skip(i / inner.max(1) * n * inner + i % inner.max(1)).step_by(inner.max(1)).take(n);
-        let best = column.enumerate().fold((start::<T>(largest), 0), |(best, at), (i, &x)| {
+        let first = i / inner * n * inner + i % inner;
+        let best = (0..n).fold((start::<T>(largest), 0), |(best, at), i| {
+            let x = xs[first + i * inner];
             if x.beats(best, largest) { (x, i) } else { (best, at) }
         });
         *out = best.1 as i64;
