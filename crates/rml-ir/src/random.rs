@@ -101,16 +101,11 @@ impl rml_kernels::Task for Uniforms<'_> {
         let Uniforms { random, block, out } = self;
         let ticks = halves(random.tick);
         for (first, out) in (block..).step_by(BESIDE).zip(out.chunks_mut(2 * BESIDE)) {
-            let mut counters = [[0; BESIDE], [0; BESIDE], [ticks[0]; BESIDE], [ticks[1]; BESIDE]];
-            for i in 0..BESIDE {
-                let [low, high] = halves(first + i as u64);
-                (counters[0][i], counters[1][i]) = (low, high);
-            }
+            let blocks: [[u32; 2]; BESIDE] = std::array::from_fn(|i| halves(first + i as u64));
+            let [low, high] = [0, 1].map(|half| blocks.map(|halves| halves[half]));
+            let counters = [low, high, [ticks[0]; BESIDE], [ticks[1]; BESIDE]];
             let words = philox::side_by_side(counters, random.key);
-            let mut all = [[0.0; 2]; BESIDE];
-            for i in 0..BESIDE {
-                all[i] = numbers([words[0][i], words[1][i], words[2][i], words[3][i]]);
-            }
+            let all: [[f64; 2]; BESIDE] = std::array::from_fn(|i| numbers(words.map(|words| words[i])));
             out.copy_from_slice(&all.as_flattened()[..out.len()]);
         }
     }
