@@ -1,5 +1,7 @@
 //! Parquet, by the reader of Apache Arrow: columns of truth values, integers and numbers, and lists of them.
 
+mod footer;
+
 use std::cell::Cell;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Once;
@@ -7,6 +9,7 @@ use std::sync::Once;
 use ::parquet::basic::{ConvertedType, LogicalType, Type as Physical};
 use ::parquet::errors::ParquetError;
 use ::parquet::file::reader::{ChunkReader, FileReader, SerializedFileReader};
+use ::parquet::file::serialized_reader::ReadOptionsBuilder;
 use ::parquet::record::Field;
 use ::parquet::schema::types::{Type, TypePtr};
 use rml_base::memory::Reservation;
@@ -41,7 +44,8 @@ fn read_limited<R: ChunkReader + 'static>(
     elements: usize,
     put: Put<'_>,
 ) -> Result<(), Malformed> {
-    let reader = guarded(|| SerializedFileReader::new(from))?;
+    let options = ReadOptionsBuilder::new().with_parquet_schema(footer::schema(&from)?).build();
+    let reader = guarded(|| SerializedFileReader::new_with_options(from, options))?;
     let metadata = reader.metadata().file_metadata();
     let rows = u64::try_from(metadata.num_rows()).unwrap_or(u64::MAX);
     let in_groups = reader.metadata().row_groups().iter().map(|group| u64::try_from(group.num_rows()));
