@@ -231,7 +231,7 @@ def train(
     until: str | None = None,
     report: int | None = None,
     seed: int | None = None,
-    test: int | float | None = None,
+    test: int | float | str | None = None,
     validate: int | float | Data | None = None,
     shuffle: bool = True,
     precision: str = "f32",
@@ -261,8 +261,8 @@ def train(
 
     `node` is the node to train (`train`), `evaluate` the one that is run after each epoch (`infer`, if the program has it; `False`: none), `set`
     its static parameters, `batch` how many windows are stacked (32 where the node has a dimension `batch`), `epochs` how many epochs in all,
-    `seed` that of initial values, split and shuffling. `test` and `validate` are windows to keep apart, a share below 1.0 or a count; `validate`
-    may be other data. `save` names a checkpoint to write, each `save_every` epochs and at the end; `resume` one to go on from; `best` one for the
+    `seed` that of initial values, split and shuffling. `test` and `validate` are windows to keep apart, a share below 1.0 or a count, drawn
+    by the seed, or `"last:0.2"` and `"last:297"`, the last ones in the order of the data; `validate` may be other data. `save` names a checkpoint to write, each `save_every` epochs and at the end; `resume` one to go on from; `best` one for the
     best epoch by `metric`, such as `"accuracy:max"`; `patience` ends the training after so many epochs without a better one; `log` names a folder
     for the metrics. `engine`, `backend`, `device` and `threads` are as for `Program.session`.
 
@@ -285,7 +285,7 @@ def train(
     """
     where, text = _where(source, name)
     table = None if data is None else _windows(data)
-    is_part = isinstance(validate, (int, float))
+    is_part = isinstance(validate, (int, float)) or (isinstance(validate, str) and validate.startswith("last:"))
     asked = SimpleNamespace(
         name=where,
         text=text,

@@ -19,13 +19,15 @@ use crate::options::{Computing, precision, settings, source};
 use crate::states::states;
 use crate::{Named, PULSE, error};
 
-/// Windows kept apart: how many, or which share.
+/// Windows kept apart: how many, or which share, or a text as for the command.
 #[derive(FromPyObject)]
 enum Part {
     #[pyo3(transparent)]
     Count(usize),
     #[pyo3(transparent)]
     Share(f64),
+    #[pyo3(transparent)]
+    Text(String),
 }
 
 impl Part {
@@ -33,6 +35,9 @@ impl Part {
         match self {
             Part::Count(count) => Ok(TestSplit::Count(count)),
             Part::Share(share) if (0.0..1.0).contains(&share) => Ok(TestSplit::Share(share)),
+            Part::Text(text) => text
+                .parse()
+                .map_err(|why: Diagnostic| PyValueError::new_err(format!("{}; found {text}", why.message))),
             Part::Share(other) => {
                 let what = "expected a share of the windows, at least 0 and below 1, or how many";
                 Err(PyValueError::new_err(format!("{what}; found {other}")))

@@ -175,6 +175,19 @@ def test_patience_and_best(data, tmp_path):
         rml.train(NET, data, metric="loss")
 
 
+def test_the_last_windows_are_kept(data, tmp_path):
+    path = tmp_path / "net.safetensors"
+    report = rml.train(NET, data, epochs=1, batch=8, test="last:6", validate="last:4", save=path).run()
+    count = len(next(iter(data.values())))
+    tested = rml.infer(NET, data, params=path)
+    assert tested.windows == 6 and tested.metrics == report.epochs[-1].test
+    assert tested.outputs["window"].tolist() == list(range(count - 6, count))
+    validated = rml.infer(NET, data, params=path, split="validation")
+    assert validated.outputs["window"].tolist() == list(range(count - 10, count - 6))
+    with pytest.raises(ValueError, match="last:1.5"):
+        rml.train(NET, data, test="last:1.5")
+
+
 def test_nodes_that_make_their_data(examples):
     report = rml.train(examples / "cartpole.rml", windows=20, report=10, evaluate=False).run()
     assert [(epoch.epoch, epoch.windows) for epoch in report.epochs] == [(1, 10), (2, 20)]

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use rml::{Classes, Criterion, Direction, StaticValue, TestSplit};
+use rml::{Classes, Criterion, Diagnostic, Direction, StaticValue, TestSplit};
 
 /// Arrays deeper than that are refused.
 const MAX_DEPTH: usize = 16;
@@ -102,9 +102,9 @@ pub(crate) enum Validation {
     File(PathBuf),
 }
 
-/// A share or a count if it is a number, else a file.
+/// A share or a count if it is a number or the last windows, else a file.
 pub(crate) fn validation(text: &str) -> Result<Validation, String> {
-    if text.parse::<f64>().is_ok() {
+    if text.starts_with(TestSplit::LAST) || text.parse::<f64>().is_ok() {
         return split(text).map(Validation::Split);
     }
     Ok(Validation::File(text.into()))
@@ -163,15 +163,9 @@ pub(crate) fn criterion(text: &str) -> Result<Criterion, String> {
     Ok(Criterion { metric: metric.to_owned(), direction })
 }
 
-/// A share below 1 (with a point) or a count.
+/// A share below 1 (with a point) or a count, of windows that are drawn or the last ones.
 pub(crate) fn split(text: &str) -> Result<TestSplit, String> {
-    if let Ok(count) = text.parse() {
-        return Ok(TestSplit::Count(count));
-    }
-    match text.parse::<f64>() {
-        Ok(share) if (0.0..1.0).contains(&share) => Ok(TestSplit::Share(share)),
-        _ => Err("expected a share such as 0.2 (at least 0, below 1) or a count such as 297".to_owned()),
-    }
+    text.parse().map_err(|why: Diagnostic| why.message)
 }
 
 struct Reader<'a> {
@@ -294,6 +288,15 @@ mod tests {
     fn splits_and_counts() {
         assert_eq!(split("297"), Ok(TestSplit::Count(297)));
         assert_eq!(split("0.2"), Ok(TestSplit::Share(0.2)));
+        assert_eq!(split("last:297"), Ok(TestSplit::LastCount(297)));
+        assert_eq!(split("last:0.2"), Ok(TestSplit::LastShare(0.2)));
+        for text in ["last:", "last:1.5", "last:-1", "last:last:3", "last: 3", "last", "LAST:3"] {
+            assert!(split(text).is_err(), "{text}");
+        }
+        assert!(matches!(validation("last:3"), Ok(Validation::Split(TestSplit::LastCount(3)))));
+        assert!(
+            validation("last:later.csv").is_err() && matches!(validation("last"), Ok(Validation::File(_)))
+        );
         for text in ["1.5", "-1", "NaN", "", "x"] {
             assert!(split(text).is_err(), "{text}");
         }

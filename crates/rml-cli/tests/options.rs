@@ -41,6 +41,8 @@ fn what_a_checkpoint_fixes_is_not_changed() {
         ("--batch 16", "batch size", "expected 8, found 16"),
         ("--seed 0", "seed", "expected 5, found 0"),
         ("--test 0.165", "number of test windows", "expected 8, found 7"),
+        ("--test last:8", "choice of test windows", "expected 8, found last:8"),
+        ("--validate last:0.1", "number of windows for validation", "expected 0, found last:4"),
         ("--no-shuffle", "order of windows", "expected shuffled, found that of the data"),
         ("--f64", "precision", "expected f32, found f64"),
         ("--node infer", "node", "expected train, found infer"),

@@ -42,5 +42,5 @@ pub use json::{Cell, cells};
 pub use malformed::Wrong;
 pub use on_disk::{Dataset, OnDisk};
 pub use scan::Ill;
-pub use split::{Parts, order, split};
+pub use split::{Kept, Parts, order, split};
 pub use windows::{Windows, missing};

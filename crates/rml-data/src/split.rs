@@ -1,5 +1,7 @@
 //! Which windows are tested on, and in which order the others are trained on: functions of the seed alone.
 
+use std::fmt;
+
 use rml_ir::random::Random;
 
 /// `0..n` in random order (Fisher and Yates), drawn for one purpose at one tick.
@@ -30,17 +32,44 @@ pub struct Parts {
     pub validation: Vec<usize>,
 }
 
-/// Divides windows: so many to test on, so many to compare epochs by, the others to train on. Which ones are tested does not depend on
-/// how many there are for validation.
-pub fn split(windows: usize, test: usize, validation: usize, seed: u64) -> Parts {
-    let mut order = permutation(windows, seed, "test windows", 0);
-    let mut train = order.split_off(test.saturating_add(validation).min(windows));
-    let mut validation = order.split_off(test.min(order.len()));
-    let mut test = order;
+/// How many windows are kept for a purpose, and which. Displays as options say it: `12` or `last:12`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Kept {
+    /// How many.
+    pub count: usize,
+    /// Whether they are the last ones in the order of the data; otherwise they are drawn.
+    pub last: bool,
+}
+
+impl fmt::Display for Kept {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", if self.last { "last:" } else { "" }, self.count)
+    }
+}
+
+/// Divides windows: some to test on, of the others some to compare epochs by, and the rest to train on. Which ones are tested does not
+/// depend on those for validation.
+pub fn split(windows: usize, test: Kept, validation: Kept, seed: u64) -> Parts {
+    let drawn = permutation(windows, seed, "test windows", 0);
+    let (mut test, others) = take(drawn, test);
+    let (mut validation, mut train) = take(others, validation);
     for part in [&mut train, &mut test, &mut validation] {
         part.sort_unstable();
     }
     Parts { train, test, validation }
+}
+
+/// Those that are kept, and the others, each in the order of `drawn`.
+fn take(mut drawn: Vec<usize>, kept: Kept) -> (Vec<usize>, Vec<usize>) {
+    let count = kept.count.min(drawn.len());
+    if kept.last {
+        let mut sorted = drawn.clone();
+        sorted.sort_unstable();
+        let kept = &sorted[sorted.len() - count..];
+        return drawn.into_iter().partition(|window| kept.first().is_some_and(|first| window >= first));
+    }
+    let others = drawn.split_off(count);
+    (drawn, others)
 }
 
 /// The order of the windows in an epoch (from 0).
@@ -55,15 +84,50 @@ pub fn order(train_set: &[usize], shuffle: bool, seed: u64, epoch: u64) -> Vec<u
 mod tests {
     use super::*;
 
+    fn drawn(count: usize) -> Kept {
+        Kept { count, last: false }
+    }
+
+    fn last(count: usize) -> Kept {
+        Kept { count, last: true }
+    }
+
+    #[test]
+    fn the_last_windows_are_kept_whatever_the_seed() {
+        for seed in 0..5 {
+            let parts = split(10, last(3), last(2), seed);
+            assert_eq!(
+                (parts.train, parts.validation, parts.test),
+                (vec![0, 1, 2, 3, 4], vec![5, 6], vec![7, 8, 9])
+            );
+            assert_eq!(split(10, last(0), last(4), seed).validation, [6, 7, 8, 9]);
+            assert_eq!(split(3, last(9), last(1), seed).test, [0, 1, 2]);
+        }
+        assert_eq!((drawn(12).to_string(), last(12).to_string()), ("12".to_owned(), "last:12".to_owned()));
+    }
+
+    #[test]
+    fn some_windows_may_be_drawn_and_others_the_last() {
+        let parts = split(100, last(10), drawn(20), 4);
+        assert_eq!(parts.test, (90..100).collect::<Vec<_>>());
+        assert_ne!(parts.validation, (70..90).collect::<Vec<_>>());
+        assert_ne!(parts.validation, split(100, last(10), drawn(20), 5).validation);
+        let parts = split(100, drawn(20), last(10), 4);
+        assert_eq!(parts.test, split(100, drawn(20), drawn(0), 4).test);
+        let others = (0..100).filter(|w| !parts.test.contains(w)).collect::<Vec<_>>();
+        assert_eq!(parts.validation, others[70..]);
+        assert_eq!(parts.train, others[..70]);
+    }
+
     #[test]
     fn a_split_is_a_partition_that_depends_on_the_seed() {
-        let Parts { train, test: test_set, validation } = split(1797, 297, 300, 0);
+        let Parts { train, test: test_set, validation } = split(1797, drawn(297), drawn(300), 0);
         assert_eq!((train.len(), test_set.len(), validation.len()), (1200, 297, 300));
         let mut all = [train, test_set.clone(), validation].concat();
         all.sort_unstable();
         assert_eq!(all, (0..1797).collect::<Vec<_>>());
-        assert_ne!(test_set, split(1797, 297, 300, 1).test);
-        assert_eq!(test_set, split(1797, 297, 0, 0).test);
+        assert_ne!(test_set, split(1797, drawn(297), drawn(300), 1).test);
+        assert_eq!(test_set, split(1797, drawn(297), drawn(0), 0).test);
         let first = test_set.iter().filter(|w| **w < 900).count();
         assert!((120..180).contains(&first), "drawn from everywhere, {first} of 297 from the first half");
     }

@@ -63,6 +63,12 @@ pub struct Position {
     /// Windows kept to compare epochs by.
     #[serde(default, skip_serializing_if = "is_none")]
     pub validation: usize,
+    /// Whether the windows for testing are the last ones, not drawn by the seed.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub last_test: bool,
+    /// The same of the windows to compare epochs by, of those that are not for testing.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub last_validation: bool,
     /// Whether windows have different numbers of cycles.
     #[serde(default, skip_serializing_if = "is_false")]
     pub ragged: bool,
@@ -506,6 +512,8 @@ mod tests {
             windows: 1797,
             test: 297,
             validation: 100,
+            last_test: true,
+            last_validation: false,
             ragged: false,
             epoch: 3,
             done: 64,

@@ -9,7 +9,7 @@ use kept::Kept;
 use rml_base::codes::run as codes;
 use rml_base::profile::Phase;
 use rml_base::{Diagnostic, Diagnostics, Error, Sources};
-use rml_data::{Columns, Dataset, Windows, missing, split};
+use rml_data::{Columns, Dataset, Windows, missing};
 use rml_driver::{BATCH, Options, Program, Source, keep_inputs};
 use rml_engine::Outputs;
 use rml_ir::Precision;
@@ -303,7 +303,7 @@ fn choose(
         let what = "the data is not the one that the checkpoint was made with";
         warnings.push(Diagnostic::warning(codes::DATA_CHANGED, what));
     }
-    let parts = split(count, position.test, position.validation, position.seed);
+    let parts = position.parts();
     Ok(match asked {
         Split::Train => (Split::Train, parts.train),
         Split::Validation if parts.validation.is_empty() => {

@@ -12,6 +12,7 @@ mod fingerprint;
 mod grad;
 mod infer;
 mod params;
+mod parts;
 mod profile;
 mod rollout;
 mod runner;

@@ -2,7 +2,7 @@
 
 mod support;
 
-use rml::{Checkpoint, Elements, InferOptions, Session, Split, TestSplit, TrainOptions, Value};
+use rml::{Checkpoint, Elements, InferOptions, Session, Split, TestSplit, TrainOptions, Validate, Value};
 use support::{CLASSIFIER, Interrupter, MOMENTUM, code, column, data, options, source, train};
 
 fn with_momentum() -> String {
@@ -135,6 +135,62 @@ fn other_data_is_run_whole() {
     assert_eq!((other.split, other.windows), (Split::All, 9));
     let test = InferOptions { split: Split::Test, ..InferOptions::new(&path) };
     assert_eq!(code(rml::infer(&source(CLASSIFIER), &data(9), &test)), "no-test-split");
+}
+
+/// The last windows are tested, those before them are for validation, and neither is seen by training; inference and resumed runs agree.
+#[test]
+fn the_last_windows_are_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let [whole, part, other] = ["whole", "part", "other"].map(|n| dir.path().join(n));
+    let last = |path: &std::path::Path, epochs| TrainOptions {
+        test: Some(TestSplit::LastCount(7)),
+        validate: Some(Validate::Split(TestSplit::LastShare(0.1))),
+        ..options(path, epochs)
+    };
+    let report = train(CLASSIFIER, &data(40), &last(&whole, 2));
+    let ran = |split| {
+        let options = InferOptions { split, keep_outputs: true, ..InferOptions::new(&whole) };
+        let report = rml::infer(&source(CLASSIFIER), &data(40), &options).unwrap();
+        let Elements::Int(windows) = &report.outputs.as_ref().unwrap().columns["window"].elements else {
+            panic!("windows are integers")
+        };
+        (windows.clone(), report.metrics)
+    };
+    assert_eq!(ran(Split::Train).0, (0..29).collect::<Vec<_>>());
+    assert_eq!(ran(Split::Validation), ((29..33).collect(), report.epochs[1].validation.clone()));
+    assert_eq!(ran(Split::Auto), ((33..40).collect(), report.epochs[1].test.clone()));
+
+    // Other values in what is kept change no bit of what is learned.
+    let mut changed = data(40);
+    for column in changed.columns.values_mut() {
+        let size = column.elements.len() / 40;
+        match &mut column.elements {
+            Elements::F32(of) => of[29 * size..].iter_mut().for_each(|x| *x += 1.0),
+            Elements::Int(of) => of[29 * size..].fill(0),
+            _ => {}
+        }
+    }
+    train(CLASSIFIER, &changed, &last(&other, 2));
+    let states = |path| Checkpoint::read(path).unwrap().states;
+    let learned = states(&other);
+    assert!(states(&whole).iter().all(|(key, value)| value.same(&learned[key])));
+
+    train(CLASSIFIER, &data(40), &last(&part, 1));
+    let resume = TrainOptions { resume: Some(part.clone()), ..options(&part, 2) };
+    for (test, values) in [
+        (TestSplit::Count(7), "another choice of test windows\n  note: expected last:7, found 7"),
+        (TestSplit::LastCount(6), "another number of test windows\n  note: expected last:7, found last:6"),
+    ] {
+        let options = TrainOptions { test: Some(test), ..resume.clone() };
+        let error = rml::train(&source(CLASSIFIER), &data(40), &options, &mut ()).unwrap_err();
+        assert!(error.to_string().contains(values), "{values} in {error}");
+    }
+    train(CLASSIFIER, &data(40), &TrainOptions { test: Some(TestSplit::LastCount(7)), ..resume });
+    assert_eq!(std::fs::read(&whole).unwrap(), std::fs::read(&part).unwrap());
+    for bad in [TestSplit::LastCount(40), TestSplit::LastShare(1.0), TestSplit::LastShare(f64::NAN)] {
+        let options = TrainOptions { test: Some(bad), ..options(&other, 1) };
+        assert_eq!(code(rml::train(&source(CLASSIFIER), &data(40), &options, &mut ())), "bad-option");
+    }
 }
 
 #[test]

@@ -59,11 +59,11 @@ pub(crate) struct Train {
     /// Seed of initialisers, split and shuffling; by default 0, or that of the checkpoint
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
-    /// Windows kept for testing: a share such as 0.2, or a count such as 297; by default 0.165, or those of the checkpoint. Without data: how many windows evaluate runs; by default 1
-    #[arg(long, value_name = "SHARE|COUNT", value_parser = values::split)]
+    /// Windows kept for testing: a share such as 0.2, or a count such as 297, drawn by the seed; last:0.2 or last:297 are the last ones in the order of the data, as for a time series. By default 0.165, or those of the checkpoint. Without data: how many windows evaluate runs; by default 1
+    #[arg(long, value_name = "[last:]SHARE|COUNT", value_parser = values::split)]
     pub(crate) test: Option<rml::TestSplit>,
-    /// Windows kept to compare epochs by, which are neither trained on nor tested: a share, a count, or a file or folder as for --data; by default none, or those of the checkpoint
-    #[arg(long, value_name = "SHARE|COUNT|FILE|DIR", value_parser = values::validation, conflicts_with = "own")]
+    /// Windows kept to compare epochs by, which are neither trained on nor tested: a share or a count as for --test (last: those before the test windows), or a file or folder as for --data; by default none, or those of the checkpoint
+    #[arg(long, value_name = "[last:]SHARE|COUNT|FILE|DIR", value_parser = values::validation, conflicts_with = "own")]
     pub(crate) validate: Option<values::Validation>,
     /// Take the windows in the order of the data in every epoch
     #[arg(long)]

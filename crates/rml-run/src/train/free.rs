@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Error};
+use rml_data::Kept;
 use rml_driver::{Options, Program, Source, interfaces};
 use rml_engine::{Snapshot, States};
 use rml_ir::Value;
@@ -17,7 +18,7 @@ use super::observer::{EpochSummary, Observer, Progress, Ran, TrainInfo, TrainRep
 use super::options::{Classes, Evaluate, Length, TestSplit, TrainOptions};
 use super::records::Records;
 use super::resume;
-use super::start::Common;
+use super::start::{Common, NONE};
 use super::training::{finite, interrupted, parameters, watched};
 use crate::checkpoint::{Checkpoint, Done, Policy, Position};
 use crate::rollout::{Reach, Rollout};
@@ -73,8 +74,8 @@ impl<'a> Free<'a> {
             report: length.report.unwrap_or(Length::REPORT).max(1),
             until: length.until.as_ref().map(|until| (until.to_string(), 0)),
         };
-        let test = evaluation.as_ref().map_or(0, |e| e.windows);
-        let fresh = Position { length: Some(begin.clone()), ..common.position(0, test, 0, String::new()) };
+        let test = Kept { count: evaluation.as_ref().map_or(0, |e| e.windows), ..NONE };
+        let fresh = Position { length: Some(begin.clone()), ..common.position(0, test, NONE, String::new()) };
         let mut position = match common.before() {
             None => fresh,
             Some((before, anew)) => resume::position_without_data(before, &fresh, options, &anew, observer)?,
@@ -238,10 +239,12 @@ impl Evaluation {
         let windows = match options.test {
             None => 1,
             Some(TestSplit::Count(n)) => n,
-            Some(TestSplit::Share(share)) => {
-                let what = format!(
-                    "a share of {share} of the windows cannot be kept for testing, since there is no data"
-                );
+            Some(split) => {
+                let what = match split {
+                    TestSplit::Share(share) => format!("a share of {share} of the windows"),
+                    _ => "the last windows".to_owned(),
+                };
+                let what = format!("{what} cannot be kept for testing, since there is no data");
                 let d = Diagnostic::error(codes::BAD_OPTION, what);
                 return Err(d.help("say how many windows the evaluation runs (`--test COUNT`)").into());
             }

@@ -2,10 +2,13 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use indexmap::IndexMap;
+use rml_base::Diagnostic;
+use rml_base::codes::run as codes;
 use rml_data::Dataset;
 use rml_ir::Precision;
 use rml_ir::typed::StaticValue;
@@ -14,7 +17,9 @@ use super::until::Until;
 use crate::engines::Engine;
 use crate::infer::InferOptions;
 
-/// How many windows are kept for testing.
+/// How many windows are kept for testing, and which: drawn by the seed, or the last ones, as for a time series.
+///
+/// As text, as options of the command have it: `0.2`, `297`, `last:0.2`, `last:297`.
 ///
 /// ```
 /// # fn main() -> Result<(), rml::Error> {
@@ -37,11 +42,40 @@ pub enum TestSplit {
     Share(f64),
     /// That many windows.
     Count(usize),
+    /// That share, of the last windows in the order of the data.
+    LastShare(f64),
+    /// That many, the last ones in the order of the data.
+    LastCount(usize),
 }
 
 impl TestSplit {
     /// The share kept for testing when nothing is said: 0.165 (297 of 1797).
     pub const DEFAULT_SHARE: f64 = 0.165;
+    /// What stands before a share or count of the last windows.
+    pub const LAST: &str = "last:";
+}
+
+impl FromStr for TestSplit {
+    type Err = Diagnostic;
+
+    /// # Errors
+    /// What is neither a share below 1 (with a point) nor a count, both with or without `last:` before it.
+    fn from_str(text: &str) -> Result<Self, Diagnostic> {
+        let last = text.strip_prefix(Self::LAST);
+        let number = last.unwrap_or(text);
+        if let Ok(count) = number.parse() {
+            return Ok(if last.is_some() { Self::LastCount(count) } else { Self::Count(count) });
+        }
+        match number.parse::<f64>() {
+            Ok(share) if (0.0..1.0).contains(&share) => {
+                Ok(if last.is_some() { Self::LastShare(share) } else { Self::Share(share) })
+            }
+            _ => {
+                let what = "expected a share such as 0.2 (at least 0, below 1) or a count such as 297, of the last windows with last: before it";
+                Err(Diagnostic::error(codes::BAD_OPTION, what).note(format!("found {text}")))
+            }
+        }
+    }
 }
 
 impl Default for TestSplit {

@@ -206,6 +206,10 @@ fn matrix(confusion: &Confusion, epoch: u64) -> Matrix {
     Matrix { caption, counts: counts.clone() }
 }
 
+fn which(windows: usize, last: bool) -> String {
+    if last { format!("the last {windows}") } else { windows.to_string() }
+}
+
 /// What decides the result.
 fn facts(info: &TrainInfo) -> Vec<(String, String)> {
     let position = &info.position;
@@ -224,7 +228,10 @@ fn facts(info: &TrainInfo) -> Vec<(String, String)> {
             "windows".to_owned(),
             format!(
                 "{}: {} to train on, {} to validate, {} to test",
-                position.windows, info.train_windows, info.validation_windows, info.test_windows
+                position.windows,
+                info.train_windows,
+                which(info.validation_windows, position.last_validation),
+                which(info.test_windows, position.last_test)
             ),
         )),
         None => facts.push(("windows in a report".to_owned(), info.train_windows.to_string())),

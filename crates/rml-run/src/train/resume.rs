@@ -5,6 +5,7 @@ use std::fmt::Display;
 
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Diagnostics, Error, Sources};
+use rml_data::Kept;
 use rml_driver::BATCH;
 use rml_ir::Precision;
 
@@ -116,6 +117,12 @@ fn check<T: Display + PartialEq + ?Sized>(findings: &mut Diagnostics, what: &str
     }
 }
 
+/// Adds a finding where other windows are kept for a purpose than in the run to resume.
+fn check_kept(findings: &mut Diagnostics, purpose: &str, before: Kept, now: Kept) {
+    let differ = if before.count == now.count { "choice" } else { "number" };
+    check(findings, &format!("{differ} of {purpose}"), &before, &now);
+}
+
 /// Where to go on; the states `anew` are not in the checkpoint, `now` is where a run with these options and this data would begin.
 ///
 /// # Errors
@@ -134,10 +141,13 @@ pub(super) fn position(
         findings.push(Diagnostic::error(codes::RESUME_MISMATCH, what).note(note));
     } else {
         check(&mut findings, "batch size", &before.batch, &now.batch);
-        let test = if options.test.is_some() { now.test } else { before.test };
-        check(&mut findings, "number of test windows", &before.test, &test);
-        let validation = if options.validate.is_some() { now.validation } else { before.validation };
-        check(&mut findings, "number of windows for validation", &before.validation, &validation);
+        let ((test, validation), (test_now, validation_now)) = (before.kept(), now.kept());
+        if options.test.is_some() {
+            check_kept(&mut findings, "test windows", test, test_now);
+        }
+        if options.validate.is_some() {
+            check_kept(&mut findings, "windows for validation", validation, validation_now);
+        }
     }
     if !findings.is_empty() {
         return Err(findings.into());

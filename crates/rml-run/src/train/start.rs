@@ -4,7 +4,7 @@
 use rml_base::codes::run as codes;
 use rml_base::profile::Phase;
 use rml_base::{Diagnostic, Error};
-use rml_data::{Dataset, Windows};
+use rml_data::{Dataset, Kept, Windows};
 use rml_driver::{Options, Program, Source, interfaces};
 use rml_ir::Precision;
 
@@ -19,6 +19,9 @@ use crate::runner::{Family, asked_batch, batch_size};
 
 /// The node that is run over the test windows where nothing is said.
 const INFER: &str = "infer";
+
+/// No windows kept.
+pub(super) const NONE: Kept = Kept { count: 0, last: false };
 
 /// A checked beginning.
 pub(super) struct Start {
@@ -73,7 +76,7 @@ impl Common {
     }
 
     /// The position of a run that begins.
-    pub(super) fn position(&self, windows: usize, test: usize, validation: usize, data: String) -> Position {
+    pub(super) fn position(&self, windows: usize, test: Kept, validation: Kept, data: String) -> Position {
         Position {
             node: self.compile.node.clone().unwrap_or_default(),
             double: self.compile.precision == Precision::F64,
@@ -81,8 +84,10 @@ impl Common {
             batch: self.size,
             shuffle: self.shuffle,
             windows,
-            test,
-            validation,
+            test: test.count,
+            validation: validation.count,
+            last_test: test.last,
+            last_validation: validation.last,
             ragged: false,
             epoch: 0,
             done: 0,
@@ -121,7 +126,7 @@ pub(super) fn start(
     let kept = count(options.test.unwrap_or_default(), windows.count, "testing")?;
     let validation = match &options.validate {
         Some(Validate::Split(split)) => count(*split, windows.count, "validation")?,
-        Some(Validate::Data(_)) | None => 0,
+        Some(Validate::Data(_)) | None => NONE,
     };
     let fresh = Position {
         ragged: windows.same_length().is_none(),
@@ -202,8 +207,8 @@ fn test_node(
     Ok(Some(Nodes { family, size, windows, validation }))
 }
 
-/// How many windows are kept for a purpose.
-fn count(split: TestSplit, windows: usize, purpose: &str) -> Result<usize, Error> {
+/// The windows that are kept for a purpose.
+fn count(split: TestSplit, windows: usize, purpose: &str) -> Result<Kept, Error> {
     let bad = |what: String| Err(Diagnostic::error(codes::BAD_OPTION, what).into());
     #[allow(
         clippy::cast_possible_truncation,
@@ -212,9 +217,11 @@ fn count(split: TestSplit, windows: usize, purpose: &str) -> Result<usize, Error
         reason = "in 0..=windows"
     )]
     let count = match split {
-        TestSplit::Count(n) => n,
-        TestSplit::Share(s) if (0.0..1.0).contains(&s) => (s * windows as f64).round() as usize,
-        TestSplit::Share(s) => {
+        TestSplit::Count(n) | TestSplit::LastCount(n) => n,
+        TestSplit::Share(s) | TestSplit::LastShare(s) if (0.0..1.0).contains(&s) => {
+            (s * windows as f64).round() as usize
+        }
+        TestSplit::Share(s) | TestSplit::LastShare(s) => {
             return bad(format!("a share of {s} of the windows cannot be kept for {purpose}"));
         }
     };
@@ -223,5 +230,6 @@ fn count(split: TestSplit, windows: usize, purpose: &str) -> Result<usize, Error
             "{count} of {windows} windows are kept for {purpose}, and none is left to train on"
         ));
     }
-    Ok(count)
+    let last = matches!(split, TestSplit::LastCount(_) | TestSplit::LastShare(_));
+    Ok(Kept { count, last: last && count > 0 })
 }

@@ -16,7 +16,7 @@ use super::observer::{EpochSummary, Observer, Progress, Ran, TrainInfo, TrainRep
 use super::options::{Length, TrainOptions};
 use super::records::Records;
 use super::resume;
-use super::start::Common;
+use super::start::{Common, NONE};
 use super::training::{finite, parameters as count, watched};
 use crate::checkpoint::{Done, Policy, Position};
 use crate::infer::lines::{Format, Line, object};
@@ -345,7 +345,7 @@ fn position(
     options: &TrainOptions,
     observer: &mut dyn Observer,
 ) -> Result<Position, Error> {
-    let fresh = Position { length: Some(beginning(length)), ..common.position(0, 0, 0, String::new()) };
+    let fresh = Position { length: Some(beginning(length)), ..common.position(0, NONE, NONE, String::new()) };
     match common.before() {
         None => Ok(fresh),
         Some((before, anew)) => resume::position_without_data(before, &fresh, options, &anew, observer),

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Error};
-use rml_data::{Dataset, Parts, Windows, order, split};
+use rml_data::{Dataset, Parts, Windows, order};
 use rml_driver::{Program, Source};
 
 use super::best::Names;
@@ -43,8 +43,7 @@ impl<'a> Training<'a> {
     ) -> Result<Self, Error> {
         let start::Start { mut family, windows, test, mut position, resumed } =
             start::start(source, data, options, observer)?;
-        let Parts { train: train_set, test: test_set, validation } =
-            split(windows.count, position.test, position.validation, position.seed);
+        let Parts { train: train_set, test: test_set, validation } = position.parts();
         if let (None, Classes::Named { .. }) = (&test, &options.classes) {
             return Err(confusion::no_node().into());
         }

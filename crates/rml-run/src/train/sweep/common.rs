@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rml_base::codes::{elab, run as codes};
 use rml_base::{Diagnostic, Error, Sources};
-use rml_data::Dataset;
+use rml_data::{Dataset, Kept};
 use rml_driver::Source;
 use rml_files::{contents, write_output};
 use serde_json::{Map, Value, json};
@@ -96,13 +96,14 @@ fn common(position: &Position, options: &SweepOptions) -> Result<Value, Diagnost
         Some(Validate::Split(_)) | None => None,
     };
     let until = train.length.as_ref().and_then(|length| length.until.as_ref()).map(ToString::to_string);
+    let (test, validation) = position.kept();
     common.extend([
         ("sweep".to_owned(), json!(sweep)),
         ("seeds".to_owned(), json!(!seeds.is_empty())),
         ("program".to_owned(), json!(position.program)),
         ("data".to_owned(), json!(position.data)),
-        ("test".to_owned(), json!(position.test)),
-        ("validation".to_owned(), json!(position.validation)),
+        ("test".to_owned(), kept(test)),
+        ("validation".to_owned(), kept(validation)),
         ("validation data".to_owned(), json!(validate)),
         ("evaluate".to_owned(), json!(evaluate)),
         ("metric".to_owned(), json!(criterion)),
@@ -112,6 +113,11 @@ fn common(position: &Position, options: &SweepOptions) -> Result<Value, Diagnost
         (LENGTH.to_owned(), length(train)),
     ]);
     Ok(Value::Object(common))
+}
+
+/// How many windows are drawn, or which are the last ones.
+fn kept(kept: Kept) -> Value {
+    if kept.last { json!(kept.to_string()) } else { json!(kept.count) }
 }
 
 /// How long runs are, which may grow when they go on.
