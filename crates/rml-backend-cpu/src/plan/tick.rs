@@ -4,7 +4,6 @@ use std::ops::Range;
 
 use rml_ir::DType;
 use rml_ir::op::{Around, Number, Op, slices};
-use rml_kernels::Task;
 
 use super::Suspect;
 use super::arena::{Arena, Split};
@@ -252,45 +251,14 @@ impl<N: Number> Run<'_, N> {
     }
 }
 
-/// Elements that are added together.
-const BLOCK: usize = 16;
-
-/// Adds rows of so many elements to a row, from an element of each on.
-struct AddRows<'a, N> {
-    out: &'a mut [N],
-    all: &'a [N],
-    width: usize,
-    from: usize,
-}
-
-impl<N: Number> Task for AddRows<'_, N> {
-    type Output = ();
-    #[inline(always)]
-    fn run(self) {
-        let Self { out, all, width, from } = self;
-        let (blocks, rest) = out.as_chunks_mut::<BLOCK>();
-        for row in all.chunks_exact(width.max(1)) {
-            let row = &row[from..];
-            for (sums, row) in blocks.iter_mut().zip(row.as_chunks::<BLOCK>().0) {
-                let mut added = *sums;
-                for i in 0..BLOCK {
-                    added[i] += row[i];
-                }
-                *sums = added;
-            }
-            for (sum, x) in rest.iter_mut().zip(&row[blocks.len() * BLOCK..]) {
-                *sum += *x;
-            }
-        }
-    }
-}
-
 impl<N: Number> Arena<N> {
     /// Adds rows to some elements of a row.
     fn add_rows(&mut self, (out, width): (usize, usize), elements: &Range<usize>, from: usize, rows: usize) {
         let s = Split::new(&mut self.nums, out + elements.start, elements.len());
         let all = s.row(from, rows * width);
-        rml_kernels::run(AddRows { out: s.out, all, width, from: elements.start });
+        for row in all.chunks_exact(width.max(1)) {
+            s.out.iter_mut().zip(&row[elements.clone()]).for_each(|(sum, x)| *sum += *x);
+        }
     }
 
     fn reduce(&mut self, op: &Op, dtype: DType, around: Around, out: usize, x: usize) -> Result<(), Suspect> {
