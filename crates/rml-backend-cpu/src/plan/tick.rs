@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use rml_ir::DType;
 use rml_ir::op::{Around, Number, Op, slices};
+use rml_kernels::Task;
 
 use super::Suspect;
 use super::arena::{Arena, Split};
@@ -251,14 +252,48 @@ impl<N: Number> Run<'_, N> {
     }
 }
 
+/// Columns that are summed together.
+const TILE: usize = 16;
+
+/// Adds rows of so many elements to a row, from an element of each on.
+struct AddRows<'a, N> {
+    out: &'a mut [N],
+    all: &'a [N],
+    width: usize,
+    from: usize,
+}
+
+impl<N: Number> Task for AddRows<'_, N> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        let Self { out, all, width, from } = self;
+        let (tiles, rest) = out.as_chunks_mut::<TILE>();
+        let done = from + tiles.len() * TILE;
+        for (i, tile) in tiles.iter_mut().enumerate() {
+            let mut sums = *tile;
+            for row in all.chunks_exact(width) {
+                let row = &row[from + i * TILE..][..TILE];
+                for j in 0..TILE {
+                    sums[j] += row[j];
+                }
+            }
+            *tile = sums;
+        }
+        if !rest.is_empty() {
+            for row in all.chunks_exact(width) {
+                rest.iter_mut().zip(&row[done..]).for_each(|(sum, x)| *sum += *x);
+            }
+        }
+    }
+}
+
 impl<N: Number> Arena<N> {
     /// Adds rows to some elements of a row.
     fn add_rows(&mut self, (out, width): (usize, usize), elements: &Range<usize>, from: usize, rows: usize) {
         let s = Split::new(&mut self.nums, out + elements.start, elements.len());
         let all = s.row(from, rows * width);
-        for row in all.chunks_exact(width.max(1)) {
-            s.out.iter_mut().zip(&row[elements.clone()]).for_each(|(sum, x)| *sum += *x);
-        }
+        rml_kernels::run(AddRows { out: s.out, all, width: width.max(1), from: elements.start });
     }
 
     fn reduce(&mut self, op: &Op, dtype: DType, around: Around, out: usize, x: usize) -> Result<(), Suspect> {
