@@ -9,7 +9,7 @@ use super::graph::{Dependences, Distance, Edge, Node};
 use super::part::{Chain, Part};
 use crate::clocks::expression;
 use crate::conditions::{Conditions, Guard};
-use rml_ir::Type;
+use rml_ir::{DType, Type};
 
 /// The most steps of one chain that are shown.
 const SHOWN: usize = 12;
@@ -81,7 +81,30 @@ pub(super) fn uncut(deps: &Dependences<'_>, part: &Part, chain: &Chain) -> Diagn
     let found = Diagnostic::error(codes::UNCUT_RECURRENCE, message);
     labelled(found, deps, part, chain, start)
         .note("expected a `merge` or `if` whose condition is true again and again, and that takes another value there")
-        .help("write `merge end x ((post o) when not end)`, or `fby back` in a node called with `every end`")
+        .help(cut_help(deps, part, chain))
+}
+
+/// How to cut a recurrence, with the value that its `post` is of.
+fn cut_help(deps: &Dependences<'_>, part: &Part, chain: &Chain) -> String {
+    let flat = deps.conditions.flat;
+    let nodes = chain.iter().map(|i| &part.edges[*i]).filter(|(_, _, edge)| edge.distance == Distance::Next);
+    let looked_at = nodes.filter_map(|(_, to, _)| match deps.node(part.nodes[*to]) {
+        Node::Value(var) => Some(&flat.vars[var]),
+        Node::Presence(_) => None,
+    });
+    let named = looked_at.filter_map(|var| Some((var.name.as_ref()?, var.ty.dtype))).next();
+    let cut = named.map_or_else(
+        || "put a `merge` or `if` around the `post`, on a condition `end`".to_owned(),
+        |(name, dtype)| {
+            let other = match dtype {
+                DType::Bool => "false",
+                DType::Int => "0",
+                DType::Num => "0.0",
+            };
+            format!("in place of `post {name}` write `merge end {other} ((post {name}) when not end)`, with a condition `end`")
+        },
+    );
+    format!("{cut}, or use `fby back` in a node called with `every end`")
 }
 
 /// A recurrence is cut only by the end of the trace.
