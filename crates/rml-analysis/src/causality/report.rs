@@ -92,7 +92,9 @@ fn cut_help(deps: &Dependences<'_>, part: &Part, chain: &Chain) -> String {
         Node::Value(var) => Some(&flat.vars[var]),
         Node::Presence(_) => None,
     });
-    let named = looked_at.filter_map(|var| Some((var.name.as_ref()?, var.ty.dtype))).next();
+    // A value of a called node, `step_0.h`, has another name where its `post` stands.
+    let mut named = looked_at.filter_map(|var| Some((var.name.as_ref()?, var.ty.dtype)));
+    let named = named.find(|(name, _)| !name.contains('.'));
     let cut = named.map_or_else(
         || "put a `merge` or `if` around the `post`, on a condition `end`".to_owned(),
         |(name, dtype)| {
