@@ -4,13 +4,11 @@ use std::path::{Path, PathBuf};
 
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Error};
-use rml_ir::Shape;
+use rml_ir::{Precision, Shape};
 
+use crate::builder::exact;
 use crate::columns::{Column, Columns, Elements};
 use crate::format::{EXTENSIONS, Format};
-
-/// Up to there every integer is a number of double precision.
-pub(crate) const EXACT: u64 = 1 << f64::MANTISSA_DIGITS;
 
 /// The files of data that these paths mean: files are themselves, and a folder is the data files in it, in the order of their names.
 ///
@@ -168,7 +166,7 @@ pub(crate) fn joined(first: Elements, second: Elements) -> Option<Elements> {
 fn doubles(elements: Elements) -> Option<Vec<f64>> {
     match elements {
         Elements::Bool(_) => None,
-        Elements::Int(v) => v.into_iter().map(|x| (x.unsigned_abs() <= EXACT).then_some(x as f64)).collect(),
+        Elements::Int(v) => v.into_iter().map(|x| exact(x, Precision::F64)).collect(),
         Elements::F32(v) => Some(v.into_iter().map(f64::from).collect()),
         Elements::F64(v) => Some(v),
     }

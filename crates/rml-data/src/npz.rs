@@ -184,10 +184,8 @@ fn in_pieces(
     (piece_bytes, put): Piece<'_>,
 ) -> Result<Result<Column, String>, Malformed> {
     let whole = ((piece_bytes / width).max(1) * width) as u64;
-    let none = match header.piece(&[], 0) {
-        Ok(none) => none,
-        Err(why) => return Ok(Err(why)),
-    };
+    // What is no column is read, too: its bytes may be damaged.
+    let mut none = header.piece(&[], 0);
     let (mut done, mut first) = (0, 0);
     while done < declared {
         let wanted = whole.min(declared - done);
@@ -196,12 +194,14 @@ fn in_pieces(
             let there = done + piece.len() as u64;
             return Err(Malformed::new(format!("{there} of {declared} bytes of elements are there")));
         }
-        match header.piece(&piece, first) {
-            Ok(elements) => {
-                put(&elements)?;
-                first += elements.len();
+        if none.is_ok() {
+            match header.piece(&piece, first) {
+                Ok(elements) => {
+                    put(&elements)?;
+                    first += elements.len();
+                }
+                Err(why) => none = Err(why),
             }
-            Err(why) => return Ok(Err(why)),
         }
         done += wanted;
         piece.clear();
@@ -210,7 +210,7 @@ fn in_pieces(
     if !piece.is_empty() || !take(entry, 1)?.is_empty() {
         return Err(Malformed::new(format!("there is more than its {declared} bytes of elements")));
     }
-    Ok(Ok(Column { shape: Shape::new(&header.shape), elements: none, present: None }))
+    Ok(none.map(|none| Column { shape: Shape::new(&header.shape), elements: none, present: None }))
 }
 
 /// At most `n` bytes; memory grows with what arrives, not with what is declared.

@@ -108,7 +108,11 @@ impl OnDisk {
     }
 
     /// The same, in pieces of about so many bytes.
-    pub(crate) fn read_by<P: AsRef<Path>>(paths: &[P], piece: usize) -> Result<Self, Error> {
+    ///
+    /// # Errors
+    /// As [`OnDisk::read_all`].
+    #[doc(hidden)]
+    pub fn read_by<P: AsRef<Path>>(paths: &[P], piece: usize) -> Result<Self, Error> {
         let scratch = Scratch::new()?;
         let mut stored = Stored::default();
         for (i, file) in data_files(paths)?.iter().enumerate() {

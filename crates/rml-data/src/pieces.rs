@@ -15,6 +15,8 @@ use crate::{csv, json, npz};
 
 /// How many bytes of a file are read at a time, if no line and no element is longer.
 pub(crate) const PIECE: usize = 1 << 20;
+/// The byte order mark.
+const MARK: &[u8] = b"\xef\xbb\xbf";
 /// Up to so many lines before a piece, it is read again behind as many empty ones, so that messages count lines as the file does.
 const COUNTED: usize = 64 << 20;
 
@@ -76,12 +78,14 @@ fn groups(_: &Scratch, _: &Path, _: usize) -> Result<Stored, Malformed> {
 fn objects(scratch: &Scratch, mut lines: Lines<impl Read>) -> Result<Stored, Malformed> {
     let (mut all, mut rows) = (Stored::default(), 0);
     loop {
-        let (before, mut piece) = (lines.count, Vec::new());
+        let before = lines.count;
+        // A byte order mark stands at the beginning of a file only: the line before is blank here.
+        let mut piece = vec![b'\n'; before.min(1)];
         if !lines.append_to(&mut piece, lines.piece)? && rows > 0 {
             return Ok(all);
         }
         let (columns, added) = json::lines(&piece, rows).map_err(|e| {
-            let blank = vec![b'\n'; before.min(COUNTED)];
+            let blank = vec![b'\n'; before.min(COUNTED).saturating_sub(1)];
             json::lines(&[blank, piece].concat(), rows).err().filter(|_| before < COUNTED).unwrap_or(e)
         })?;
         let columns = Stored::of(scratch, columns).map_err(Malformed::short)?;
@@ -96,7 +100,9 @@ fn objects(scratch: &Scratch, mut lines: Lines<impl Read>) -> Result<Stored, Mal
 /// Reads comma-separated values.
 fn table(scratch: &Scratch, mut lines: Lines<impl Read>) -> Result<Stored, Malformed> {
     let mut header = Vec::new();
-    while header.trim_ascii().is_empty() && lines.append_to(&mut header, 1)? {}
+    while header.strip_prefix(MARK).unwrap_or(&header).trim_ascii().is_empty()
+        && lines.append_to(&mut header, 1)?
+    {}
     let above = lines.count;
     let (mut all, mut rows) = (Stored::default(), 0);
     loop {

@@ -6,10 +6,11 @@ use indexmap::IndexMap;
 use rml_base::memory::Reservation;
 use rml_base::{Diagnostic, Error};
 use rml_files::Scratch;
-use rml_ir::Shape;
+use rml_ir::{Precision, Shape};
 
+use crate::builder::exact;
 use crate::columns::{Column, Columns, Elements, LENGTHS};
-use crate::joined::{EXACT, as_sequences};
+use crate::joined::as_sequences;
 use crate::malformed::{Malformed, Wrong};
 use crate::npy;
 
@@ -137,7 +138,7 @@ impl Stored {
                 for start in (segment.start..segment.end()).step_by(AT_ONCE) {
                     let end = segment.end().min(start + AT_ONCE);
                     if let Elements::Int(v) = segment.read(scratch, start..end)?
-                        && let Some(x) = v.iter().find(|x| x.unsigned_abs() > EXACT)
+                        && let Some(x) = v.iter().find(|x| exact(**x, Precision::F64).is_none())
                     {
                         refused.push((
                             name.clone(),
@@ -183,11 +184,20 @@ fn fit(name: &str, before: &mut Columns, piece: &mut Columns) -> Result<(), Malf
         return Err(Malformed::in_cell(name, Wrong::Text(why)));
     }
     let cell = |column: &Column| column.shape.dims().get(1..).unwrap_or_default().to_vec();
-    match sequences {
-        [false, false] => {}
-        _ if a.present.is_some() || b.present.is_some() => return no_sequences(name, before, piece),
+    if sequences != [false, false] {
+        let entry = |column: &Column, is_joined| match (is_joined, column.shape.dims()) {
+            (true, [_, entry @ ..]) | (false, [_, _, entry @ ..]) => Some(entry.to_vec()),
+            _ => None,
+        };
+        let entries = [entry(a, sequences[0]), entry(b, sequences[1])];
+        if !a.is_void() && !b.is_void() && (entries[0].is_none() || entries[0] != entries[1]) {
+            return Err(other_shape(name, &cell(a), &cell(b)));
+        }
+        if a.present.is_some() || b.present.is_some() {
+            return no_sequences(name, before, piece);
+        }
         // Where rows of the other piece are as long as each other, they are made sequences when they are added.
-        _ => return Ok(()),
+        return Ok(());
     }
     let (cells, others) = (cell(a), cell(b));
     if cells == others {
@@ -199,9 +209,7 @@ fn fit(name: &str, before: &mut Columns, piece: &mut Columns) -> Result<(), Malf
         return Ok(());
     }
     if cells.is_empty() || others.is_empty() || cells[1..] != others[1..] {
-        let (a, b) = (Shape::new(&cells), Shape::new(&others));
-        let why = format!("its shape is another than in the rows before: expected {a}, found {b}");
-        return Err(Malformed::in_cell(name, Wrong::Text(why)));
+        return Err(other_shape(name, &cells, &others));
     }
     match (as_sequences(a), as_sequences(b)) {
         (Some(first), Some(second)) => {
@@ -211,6 +219,12 @@ fn fit(name: &str, before: &mut Columns, piece: &mut Columns) -> Result<(), Malf
         }
         _ => no_sequences(name, before, piece),
     }
+}
+
+fn other_shape(name: &str, expected: &[usize], found: &[usize]) -> Malformed {
+    let (expected, found) = (Shape::new(expected), Shape::new(found));
+    let why = format!("its shape is another than in the rows before: expected {expected}, found {found}");
+    Malformed::in_cell(name, Wrong::Text(why))
 }
 
 /// Sequences of different lengths have no gaps.

@@ -3,7 +3,8 @@
 use std::io::{Cursor, Write as _};
 use std::path::Path;
 
-use rml::{Column, Columns, Elements, Format, Shape, TensorFile};
+use rml::{Column, Columns, Dataset as _, Elements, Format, OnDisk, Shape, TensorFile};
+use rml_base::Error;
 use rml_testkit::Random;
 use zip::write::SimpleFileOptions;
 
@@ -12,7 +13,7 @@ use crate::{Case, Corpus};
 
 pub(super) const TARGET: Target = Target {
     name: "data",
-    about: "npz, csv, json, jsonl and safetensors files: read, written and read again, they are the same, or they are refused",
+    about: "npz, csv, json, jsonl and safetensors files: read in memory and on disk, and written and read again, they are the same, or they are refused",
     chunk: 2500,
     generate,
     check,
@@ -205,22 +206,63 @@ fn safetensors(r: &mut Random) -> Vec<u8> {
 
 fn check(case: &Case) -> Result<(), String> {
     let name = format!("case.{}", case.extension);
-    if let Some(format) = Format::of(Path::new(&name))
-        && let Ok(columns) = Columns::parse(&case.bytes, format, &name)
-    {
-        consistent(&columns)?;
-        written(&columns)?;
+    let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
+    let path = folder.path().join(&name);
+    std::fs::write(&path, &case.bytes).map_err(|e| e.to_string())?;
+    if let Some(format) = Format::of(Path::new(&name)) {
+        let columns = Columns::parse(&case.bytes, format, &name);
+        for piece in [3, 1 << 20] {
+            on_disk(&columns, OnDisk::read_by(&[&path], piece), piece)?;
+        }
+        if let Ok(columns) = columns {
+            consistent(&columns)?;
+            written(&columns)?;
+        }
     }
     if !matches!(&*case.extension, "safetensors" | "npz" | "json") {
         return Ok(());
     }
-    let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
-    let path = folder.path().join(&name);
-    std::fs::write(&path, &case.bytes).map_err(|e| e.to_string())?;
     match TensorFile::read(&path) {
         Ok(file) => rewritten(&file, folder.path()),
         Err(_) => Ok(()),
     }
+}
+
+/// Read on disk in pieces of any size, a file has the columns that it has in memory, or is refused with the same code.
+fn on_disk(memory: &Result<Columns, Error>, disk: Result<OnDisk, Error>, piece: usize) -> Result<(), String> {
+    let (memory, disk) = match (memory, disk) {
+        (Ok(memory), Ok(disk)) => (memory, disk),
+        (Err(memory), Err(disk)) if memory.code() == disk.code() => return Ok(()),
+        // On disk an integer that is no number makes its column unusable, since numbers may come in a later piece.
+        (Err(_), Ok(disk)) if disk.table().unusable.values().any(|why| why.ends_with("which is none")) => {
+            return Ok(());
+        }
+        (memory, disk) => {
+            let said = |e: Option<&Error>| e.map_or("it is read".to_owned(), Error::to_string);
+            let (memory, disk) = (said(memory.as_ref().err()), said(disk.as_ref().err()));
+            return Err(format!("refused otherwise on disk\nin memory: {memory}\nby {piece}: {disk}"));
+        }
+    };
+    let table = disk.table();
+    if !memory.columns.keys().eq(table.columns.keys()) || !memory.unusable.keys().eq(table.unusable.keys()) {
+        return Err(format!("other columns on disk\nin memory: {memory:?}\nby {piece}: {table:?}"));
+    }
+    for (name, column) in &memory.columns {
+        let mut elements = Vec::new();
+        disk.for_each(name, &mut |some| elements.extend(numbers(some, false))).map_err(|d| d.to_string())?;
+        let other = &table.columns[name];
+        let present = |c: &Column| c.present.clone().filter(|p| p.len() < c.rows());
+        let same = column.shape == other.shape
+            && present(column) == present(other)
+            && memory.lengths(name) == table.lengths(name)
+            && numbers(&column.elements, false) == elements;
+        if !same {
+            return Err(format!(
+                "a column differs on disk\n{name:?}: {column:?}\nby {piece}: {other:?} of {elements:?}"
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// There are as many elements as the shape has in the rows that are there.
