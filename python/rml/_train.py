@@ -262,9 +262,10 @@ def train(
     `node` is the node to train (`train`), `evaluate` the one that is run after each epoch (`infer`, if the program has it; `False`: none), `set`
     its static parameters, `batch` how many windows are stacked (32 where the node has a dimension `batch`), `epochs` how many epochs in all,
     `seed` that of initial values, split and shuffling. `test` and `validate` are windows to keep apart, a share below 1.0 or a count, drawn
-    by the seed, or `"last:0.2"` and `"last:297"`, the last ones in the order of the data; `validate` may be other data. `save` names a checkpoint to write, each `save_every` epochs and at the end; `resume` one to go on from; `best` one for the
-    best epoch by `metric`, such as `"accuracy:max"`; `patience` ends the training after so many epochs without a better one; `log` names a folder
-    for the metrics. `engine`, `backend`, `device` and `threads` are as for `Program.session`.
+    by the seed, or `"last:0.2"` and `"last:297"`, the last ones in the order of the data; `validate` may be other data. `save` names a
+    checkpoint to write, each `save_every` epochs and at the end; `resume` one to go on from; `best` one for the best epoch by `metric`, such as
+    `"accuracy:max"`; `patience` ends the training after so many epochs without a better one; `log` names a folder for the metrics. `engine`,
+    `backend`, `device` and `threads` are as for `Program.session`.
 
     `on_epoch` is called with each `Epoch`, `on_batch` with a `Batch` after each batch of windows; an exception in them ends the loop that asks for
     epochs, and `close` the training. Failures are raised as `Error` where the next epoch is asked for.
