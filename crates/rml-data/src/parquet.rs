@@ -126,25 +126,29 @@ fn refused(field: &Type, depth: usize) -> Option<&'static str> {
         return Some("its lists are too deep");
     }
     if !field.is_group() {
-        let is_half = info.logical_type_ref() == Some(&LogicalType::Float16);
-        let is_plain = match field.get_physical_type() {
-            Physical::BOOLEAN | Physical::FLOAT | Physical::DOUBLE => converted == ConvertedType::NONE,
-            Physical::INT32 => matches!(
-                converted,
-                ConvertedType::NONE
-                    | ConvertedType::INT_8
-                    | ConvertedType::INT_16
-                    | ConvertedType::INT_32
-                    | ConvertedType::UINT_8
-                    | ConvertedType::UINT_16
-                    | ConvertedType::UINT_32
-            ),
-            Physical::INT64 => {
-                matches!(converted, ConvertedType::NONE | ConvertedType::INT_64 | ConvertedType::UINT_64)
-            }
-            Physical::FIXED_LEN_BYTE_ARRAY => is_half && converted == ConvertedType::NONE,
-            Physical::INT96 | Physical::BYTE_ARRAY => false,
-        };
+        let logical = info.logical_type_ref();
+        let is_half = logical == Some(&LogicalType::Float16);
+        // Times in nanoseconds are of a logical type alone.
+        let is_plain = matches!(logical, None | Some(LogicalType::Integer { .. } | LogicalType::Float16));
+        let is_plain = is_plain
+            && match field.get_physical_type() {
+                Physical::BOOLEAN | Physical::FLOAT | Physical::DOUBLE => converted == ConvertedType::NONE,
+                Physical::INT32 => matches!(
+                    converted,
+                    ConvertedType::NONE
+                        | ConvertedType::INT_8
+                        | ConvertedType::INT_16
+                        | ConvertedType::INT_32
+                        | ConvertedType::UINT_8
+                        | ConvertedType::UINT_16
+                        | ConvertedType::UINT_32
+                ),
+                Physical::INT64 => {
+                    matches!(converted, ConvertedType::NONE | ConvertedType::INT_64 | ConvertedType::UINT_64)
+                }
+                Physical::FIXED_LEN_BYTE_ARRAY => is_half && converted == ConvertedType::NONE,
+                Physical::INT96 | Physical::BYTE_ARRAY => false,
+            };
         let why = "its elements are neither truth values nor numbers, or times or decimals";
         return (!is_plain).then_some(why);
     }
@@ -297,6 +301,7 @@ mod tests {
         required double d;
         optional binary text (UTF8);
         required int64 time (TIMESTAMP_MILLIS);
+        required int64 finer (TIMESTAMP(NANOS,true));
         optional group vector (LIST) { repeated group list { optional float element; } }
         optional group window (LIST) { repeated group list { required group element (LIST) { repeated group list { required double element; } } } }
     }";
@@ -315,6 +320,7 @@ mod tests {
                 column::<Int32Type>(&[200, 1, 2], &[], &[]),
                 column::<DoubleType>(&[0.1, 0.2, 0.3], &[], &[]),
                 column::<ByteArrayType>(&text, &[1, 0, 1], &[]),
+                column::<Int64Type>(&[1, 2, 3], &[], &[]),
                 column::<Int64Type>(&[1, 2, 3], &[], &[]),
                 column::<FloatType>(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], &[3; 6], &[0, 1, 0, 1, 0, 1]),
                 column::<DoubleType>(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], &[3; 6], &[0, 1, 0, 0, 1, 1]),
@@ -342,7 +348,7 @@ mod tests {
                 (get("window").shape.dims(), columns.lengths("window")),
                 (&[6, 1][..], Some(&[2, 1, 3][..]))
             );
-            assert_eq!(columns.unusable.keys().collect::<Vec<_>>(), ["text", "time"]);
+            assert_eq!(columns.unusable.keys().collect::<Vec<_>>(), ["text", "time", "finer"]);
         }
     }
 
