@@ -320,6 +320,13 @@ impl<N: Number> Run<'_, N> {
     ) -> Result<(), Suspect> {
         let (base, tick) = self.walk(instr, from);
         let arena = &mut *self.arena;
+        if let (Op::Add | Op::Sub | Op::Mul | Op::Div, DType::Num, Some(lens)) =
+            (op, dtype, walk.repeats(to - from, tick))
+        {
+            let s = Split::new(&mut arena.nums, base[0], lens[0]);
+            N::binary(op, s.row(base[1], lens[1]), s.row(base[2], lens[2]), s.out);
+            return Ok(());
+        }
         walk.each(to - from, base, tick, &mut |at, row| arena.point(op, dtype, at, row))
     }
 

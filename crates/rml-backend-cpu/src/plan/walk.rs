@@ -52,6 +52,21 @@ impl Walk {
         self.outer.is_empty() && self.row.n == 1
     }
 
+    /// Of rows that follow each other at so many ticks that are `tick` apart: how many elements the result and two operands have in all, if one of
+    /// these is the same row, repeated.
+    pub(super) fn repeats(&self, ticks: usize, tick: Steps) -> Option<[usize; 3]> {
+        let ([rows], row) = (&self.outer[..], &self.row) else { return None };
+        let (width, all) = (row.n, row.n * rows.n * ticks);
+        let follows =
+            |i: usize| row.step[i] == 1 && rows.step[i] == width && (ticks == 1 || tick[i] == width * rows.n);
+        let stays = |i: usize| row.step[i] == 1 && rows.step[i] == 0 && (ticks == 1 || tick[i] == 0);
+        match (follows(0), follows(1), follows(2)) {
+            (true, true, false) if stays(2) => Some([all, all, width]),
+            (true, false, true) if stays(1) => Some([all, width, all]),
+            _ => None,
+        }
+    }
+
     /// Calls `f` with the places of each row, for `ticks` ticks from `base` on that are `tick` apart.
     #[inline]
     pub(super) fn each<E>(
