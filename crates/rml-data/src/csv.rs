@@ -50,6 +50,14 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Columns, Malformed> {
     Ok(Columns { columns, memory, ..Columns::default() })
 }
 
+/// Where the header ends, with its line; the end of the text, if that is no table.
+pub(crate) fn header_end(bytes: &[u8]) -> usize {
+    let Ok(text) = malformed::text(bytes) else { return bytes.len() };
+    let mut records = Records::new(text);
+    let is_table = records.header().is_ok();
+    if is_table { bytes.len() - records.rest().len() } else { bytes.len() }
+}
+
 /// Adds a row to a column.
 fn row(
     column: &mut Reading<'_>,

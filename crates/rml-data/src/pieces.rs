@@ -104,9 +104,12 @@ fn table(scratch: &Scratch, mut lines: Lines<impl Read>) -> Result<Stored, Malfo
         && lines.append_to(&mut header, 1)?
     {}
     let above = lines.count;
+    // A line may end with a carriage return alone, so rows may stand behind the header.
+    let mut behind = header.split_off(csv::header_end(&header));
     let (mut all, mut rows) = (Stored::default(), 0);
     loop {
         let (before, mut piece) = (lines.count, header.clone());
+        piece.append(&mut behind);
         let more = lines.append_to(&mut piece, lines.piece)?;
         if !more && rows > 0 {
             return Ok(all);

@@ -68,7 +68,8 @@ impl<'a> Records<'a> {
             .in_text(self.text, start))
     }
 
-    fn rest(&self) -> &'a str {
+    /// What is left of the text.
+    pub(crate) fn rest(&self) -> &'a str {
         &self.text[self.at..]
     }
 

@@ -114,6 +114,9 @@ impl Stored {
             *self = piece;
             return Ok(());
         }
+        if added == 0 {
+            return Ok(());
+        }
         add_missing(&mut self.table, &piece.table, rows);
         add_missing(&mut piece.table, &self.table, added);
         let names: Vec<String> = self.table.columns.keys().cloned().collect();
