@@ -106,6 +106,10 @@ fn table(scratch: &Scratch, mut lines: Lines<impl Read>) -> Result<Stored, Malfo
     let above = lines.count;
     // A line may end with a carriage return alone, so rows may stand behind the header.
     let mut behind = header.split_off(csv::header_end(&header));
+    if let Some(end) = header.last_mut().filter(|end| **end == b'\r') {
+        // It would be one with a line feed that a piece begins with.
+        *end = b'\n';
+    }
     let (mut all, mut rows) = (Stored::default(), 0);
     loop {
         let (before, mut piece) = (lines.count, header.clone());
