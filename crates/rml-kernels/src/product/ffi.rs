@@ -167,6 +167,8 @@ struct Blocked<'p, 'a, T, V> {
     /// That of the vector.
     isa: Isa,
     product: &'p mut Product<'a, T>,
+    /// Where pieces of panels are packed; nowhere, if the right operand is read as it lies.
+    room: Option<&'p mut Piece>,
     vector: PhantomData<V>,
 }
 
@@ -174,33 +176,31 @@ impl<T: Number, V: Vector<T>> Task for Blocked<'_, '_, T, V> {
     type Output = ();
     #[inline(always)]
     fn run(self) {
-        let isa = self.isa;
-        let Product { left, right, add, out } = self.product;
+        let Blocked { isa, product: Product { left, right, add, out }, mut room, .. } = self;
         let (m, n, depth) = (out.rows(), out.columns(), left.columns());
         let stride = left.stride();
         let (left_row, left_column) = if left.is_transposed() { (1, stride) } else { (stride, 1) };
         let (left, out_row, out) = (left.data().as_ptr(), out.stride(), out.data().as_mut_ptr());
         let all = panel::<T>();
-        let mut piece = Piece(MaybeUninit::uninit());
         for (i, from) in (0..n).step_by(all).enumerate() {
             let width = all.min(n - from);
             for first in (0..depth).step_by(DEPTH) {
                 let depth = DEPTH.min(depth - first);
                 // SAFETY: rows `first..first + depth` and columns `from..from + width` are those of the right operand; its panel i has as
-                // many rows as the operand; a piece has room for `DEPTH` rows of a panel.
+                // many rows as the operand; a piece has room for `DEPTH` rows of a panel; without one, it is row-major, as `multiply` says.
                 let (right, right_row) = unsafe {
                     match right {
                         Right::Packed(p) => {
                             (p.lines().as_ptr().cast::<T>().add((i * p.rows() + first) * all), all)
                         }
-                        Right::Matrix(b) if !b.is_transposed() && m < MANY_ROWS => {
-                            (b.data().as_ptr().add((first * b.stride()) + from), b.stride())
-                        }
-                        Right::Matrix(b) => {
-                            let to: *mut T = piece.0.as_mut_ptr().cast();
-                            pack(b, first, depth, from, width, to);
-                            (to.cast_const(), all)
-                        }
+                        Right::Matrix(b) => match &mut room {
+                            None => (b.data().as_ptr().add((first * b.stride()) + from), b.stride()),
+                            Some(piece) => {
+                                let to: *mut T = piece.0.as_mut_ptr().cast();
+                                pack(b, first, depth, from, width, to);
+                                (to.cast_const(), all)
+                            }
+                        },
                     }
                 };
                 let strips = m.div_ceil(V::ROWS);
@@ -236,11 +236,24 @@ impl<T: Number, V: Vector<T>> Task for Blocked<'_, '_, T, V> {
 
 /// Computes a product; no dimension is 0.
 pub(super) fn multiply<T: Number>(isa: Isa, product: &mut Product<'_, T>) {
+    match product.right {
+        Right::Matrix(b) if b.is_transposed() || product.out.rows() >= MANY_ROWS => packing(isa, product),
+        _ => blocked(isa, product, None),
+    }
+}
+
+/// A function of its own, since one with a frame as large as a piece touches all of its pages whenever it is called.
+#[inline(never)]
+fn packing<T: Number>(isa: Isa, product: &mut Product<'_, T>) {
+    blocked(isa, product, Some(&mut Piece(MaybeUninit::uninit())));
+}
+
+fn blocked<T: Number>(isa: Isa, product: &mut Product<'_, T>, room: Option<&mut Piece>) {
     match isa {
         #[cfg(target_arch = "x86_64")]
-        Isa::Avx512 => isa.run(Blocked::<T, T::Avx512> { isa, product, vector: PhantomData }),
+        Isa::Avx512 => isa.run(Blocked::<T, T::Avx512> { isa, product, room, vector: PhantomData }),
         #[cfg(target_arch = "x86_64")]
-        Isa::Avx2 => isa.run(Blocked::<T, T::Avx2> { isa, product, vector: PhantomData }),
-        Isa::Portable => isa.run(Blocked::<T, T::Plain> { isa, product, vector: PhantomData }),
+        Isa::Avx2 => isa.run(Blocked::<T, T::Avx2> { isa, product, room, vector: PhantomData }),
+        Isa::Portable => isa.run(Blocked::<T, T::Plain> { isa, product, room, vector: PhantomData }),
     }
 }
