@@ -3,6 +3,8 @@
 //! The order is fixed: sums of nums add up sixteen lanes of elements ([`rml_kernels::sums`]); other reductions take the elements first to
 //! last (row-major, if it is over everything), one by one. Results along one axis do not depend on the lengths of the others.
 
+use std::hint::select_unpredictable;
+
 use rml_kernels::Unary;
 
 use super::view::{Element, Elements, Float, View};
@@ -177,14 +179,19 @@ pub(super) fn extreme_into<T: Ordered>(around: Around, xs: &[T], largest: bool, 
 /// Positions of the first largest or smallest elements.
 #[allow(clippy::cast_possible_wrap, reason = "a position in memory fits i64")]
 pub(super) fn position_into<T: Ordered>(around: Around, xs: &[T], largest: bool, out: &mut [i64]) {
-    let (n, inner) = (around.n, around.inner.max(1));
-    for (i, out) in out.iter_mut().enumerate() {
-        let first = i / inner * n * inner + i % inner;
-        let best = (0..n).fold((start::<T>(largest), 0), |(best, at), i| {
-            let x = xs[first + i * inner];
-            if x.beats(best, largest) { (x, i) } else { (best, at) }
-        });
-        *out = best.1 as i64;
+    let Around { n, inner, .. } = around;
+    if n * inner == 0 {
+        return out.fill(0);
+    }
+    for (block, out) in xs.chunks_exact(n * inner).zip(out.chunks_exact_mut(inner)) {
+        for (j, out) in out.iter_mut().enumerate() {
+            let rows = block[j..].iter().step_by(inner).enumerate();
+            // Nobody can guess where the largest element is.
+            let best = rows.fold((start::<T>(largest), 0), |(best, at), (i, &x)| {
+                select_unpredictable(x.beats(best, largest), (x, i), (best, at))
+            });
+            *out = best.1 as i64;
+        }
     }
 }
 
