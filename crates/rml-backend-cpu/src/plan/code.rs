@@ -180,6 +180,8 @@ pub(super) struct Pass {
     pub(super) puts: Vec<Put>,
     /// What runs at a tick, by position.
     pub(super) lists: [Vec<Entry>; 4],
+    /// Over all ticks: what runs one after the other.
+    pub(super) steps: Vec<OverStep>,
     /// Conditions that end its sequences, until it is known whether these run together.
     pub(super) by: Vec<Arg>,
     /// How sequences run together.
@@ -227,6 +229,15 @@ pub(super) enum Entry {
     Unit(usize),
     Scalars(Range<usize>),
     Chain(Range<usize>),
+}
+
+/// What runs over all ticks.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum OverStep {
+    Unit(usize),
+    /// Units that run at the first tick, or at the last one.
+    First(Vec<Entry>),
+    Last(Vec<Entry>),
 }
 
 /// An input, and where it lies.

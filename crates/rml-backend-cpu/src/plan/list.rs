@@ -6,7 +6,10 @@ use std::ops::Range;
 use rml_ir::Position;
 use rml_ir::op::Op;
 
-use super::code::{Code, Do, Entry, Guard, Kernel, Scalar, Unit};
+use super::code::{Code, Do, Entry, Guard, Instr, Kernel, OverStep, Scalar, Unit};
+
+/// Units of more elements run by themselves, since threads may share them.
+const SHORT: usize = 1024;
 
 /// Makes the lists of what runs at a tick.
 pub(super) fn list(code: &mut Code) {
@@ -32,6 +35,11 @@ pub(super) fn list(code: &mut Code) {
             code.units[unit].steps = Some(steps.clone());
         }
     }
+    if code.ahead == 0 && !code.waits {
+        for pass in (0..code.passes.len()).filter(|pass| code.passes[*pass].over).collect::<Vec<_>>() {
+            code.passes[pass].steps = steps(code, code.passes[pass].units.clone());
+        }
+    }
     if let (Some(mut ending), Some(pass)) = (code.ending.take(), code.passes.first()) {
         let Range { start, end } = pass.units;
         for p in Position::ALL {
@@ -40,6 +48,43 @@ pub(super) fn list(code: &mut Code) {
             ending.lists[1][p.index()] = list(ending.head..end);
         }
         code.ending = Some(ending);
+    }
+}
+
+/// The steps of a region over all ticks: short units that run at the same tick alone are listed.
+fn steps(code: &mut Code, units: Range<usize>) -> Vec<OverStep> {
+    let all: Vec<usize> = units.collect();
+    let runs = all.chunk_by(|a, b| tick(code, *a).is_some() && tick(code, *a) == tick(code, *b));
+    let mut steps = Vec::new();
+    for (run, tick) in runs.map(|run| (run, tick(code, run[0]))).collect::<Vec<_>>() {
+        match tick {
+            Some(p) if run.len() > 1 => {
+                let entries = Lister::new(code).entries(run.to_vec());
+                steps.push(if p == Position::First {
+                    OverStep::First(entries)
+                } else {
+                    OverStep::Last(entries)
+                });
+            }
+            _ => steps.extend(run.iter().map(|unit| OverStep::Unit(*unit))),
+        }
+    }
+    steps
+}
+
+/// At which tick a short unit runs in windows of several ticks, if it is one.
+fn tick(code: &Code, unit: usize) -> Option<Position> {
+    let Unit { at, instrs, once, .. } = &code.units[unit];
+    let is_short = |i: usize| {
+        let Instr { kernel, width, .. } = &code.instrs[i];
+        matches!(kernel, Kernel::Point(..) | Kernel::Copy(..) | Kernel::Read(..)) && *width <= SHORT
+    };
+    match [Position::First, Position::Middle, Position::Last].map(|p| at.contains(p)) {
+        _ if !instrs.clone().all(is_short) => None,
+        _ if *once => Some(Position::First),
+        [true, false, false] => Some(Position::First),
+        [false, false, true] => Some(Position::Last),
+        _ => None,
     }
 }
 

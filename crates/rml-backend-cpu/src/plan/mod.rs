@@ -26,6 +26,7 @@ mod operand;
 mod pack;
 mod packs;
 mod place;
+mod point;
 mod ports;
 mod profile;
 mod reached;

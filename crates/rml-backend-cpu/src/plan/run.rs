@@ -2,21 +2,19 @@
 
 use std::ops::Range;
 
-use rml_ir::op::{Number, Op, slices};
+use rml_ir::op::{Number, Op};
 use rml_ir::{DType, Position, Positions, Precision, Shape, Value};
 
 use super::Suspect;
 use super::arena::{Arena, Split};
 use super::bind::Bound;
-use super::cells::Cells;
-use super::code::{Code, Entry, Guard, Instr, Kernel, Pass, Put, Slot, Unit};
-use super::link::{Chain, copy, map};
+use super::code::{Code, Entry, Guard, Instr, Kernel, OverStep, Pass, Put, Slot, Unit};
+use super::link::Chain;
 use super::operand::Arg;
 use super::packs::Packs;
 use super::reached::Reached;
 use super::scalar::{self, Spot};
 use super::threads::Team;
-use super::walk::{Dim, Walk};
 
 /// A window that runs.
 pub(super) struct Run<'a, N: Number> {
@@ -77,7 +75,7 @@ impl<N: Number> Run<'_, N> {
             return self.wait(pass);
         }
         if pass.over && ticks > 1 {
-            return pass.units.clone().try_for_each(|unit| self.over(unit));
+            return self.steps(pass);
         }
         if self.code.ahead > 0 {
             return self.ahead(pass);
@@ -109,6 +107,18 @@ impl<N: Number> Run<'_, N> {
             }
         }
         if ticks > 1 { self.at_tick(pass, at(ticks - 1)) } else { Ok(()) }
+    }
+
+    /// Runs a region over all of several ticks.
+    fn steps(&mut self, pass: &Pass) -> Result<(), Suspect> {
+        if pass.steps.is_empty() {
+            return pass.units.clone().try_for_each(|unit| self.over(unit));
+        }
+        pass.steps.iter().try_for_each(|step| match step {
+            OverStep::Unit(unit) => self.over(*unit),
+            OverStep::First(entries) => self.entries(entries, 0),
+            OverStep::Last(entries) => self.entries(entries, self.bound.ticks - 1),
+        })
     }
 
     fn at_tick(&mut self, pass: &Pass, t: usize) -> Result<(), Suspect> {
@@ -294,60 +304,34 @@ impl<N: Number> Run<'_, N> {
                 Ok(())
             }
             Kernel::Sum { .. } => self.sum(instr, 0..instr.width),
-            kernel => (from..to).try_for_each(|t| self.tick(kernel, instr, t)),
+            kernel if self.is_joined(instr) => self.tick(kernel, instr, from, to - from),
+            kernel => (from..to).try_for_each(|t| self.tick(kernel, instr, t, 1)),
         }
+    }
+
+    /// Whether an instruction computes row by row, and the rows of all ticks lie one behind the other.
+    fn is_joined(&self, instr: &Instr) -> bool {
+        let lens = match &instr.kernel {
+            Kernel::Reduce(_, _, around) | Kernel::Position(_, _, around) => {
+                let len = around.outer * around.inner;
+                [len, len * around.n]
+            }
+            Kernel::Softmax(..) => [instr.width; 2],
+            Kernel::OneHot(classes) => [instr.width, instr.width / (*classes).max(1)],
+            _ => return false,
+        };
+        [self.spot(instr.out).step, self.spot(instr.args[0]).step] == lens
     }
 
     /// Where the result and the operands of a walk begin, and how far they move on with the tick.
     #[inline]
-    fn walk(&self, instr: &Instr, t: usize) -> ([usize; 4], [usize; 4]) {
+    pub(super) fn walk(&self, instr: &Instr, t: usize) -> ([usize; 4], [usize; 4]) {
         let (mut base, mut step) = ([0; 4], [0; 4]);
         for (i, arg) in std::iter::once(&instr.out).chain(&instr.args).enumerate() {
             let spot = self.spot(*arg);
             (base[i], step[i]) = (spot.get(t), spot.step);
         }
         (base, step)
-    }
-
-    fn point(
-        &mut self,
-        op: &Op,
-        dtype: DType,
-        walk: &Walk,
-        instr: &Instr,
-        from: usize,
-        to: usize,
-    ) -> Result<(), Suspect> {
-        let (base, tick) = self.walk(instr, from);
-        let arena = &mut *self.arena;
-        if let (Op::Add | Op::Sub | Op::Mul | Op::Div, DType::Num, Some(lens)) =
-            (op, dtype, walk.repeats(to - from, tick))
-        {
-            let s = Split::new(&mut arena.nums, base[0], lens[0]);
-            N::binary(op, s.row(base[1], lens[1]), s.row(base[2], lens[2]), s.out);
-            return Ok(());
-        }
-        walk.each(to - from, base, tick, &mut |at, row| arena.point(op, dtype, at, row))
-    }
-
-    fn copy(
-        &mut self,
-        dtype: DType,
-        walk: &Walk,
-        instr: &Instr,
-        from: usize,
-        to: usize,
-    ) -> Result<(), Suspect> {
-        let (base, tick) = self.walk(instr, from);
-        let Arena { nums, ints, bools } = &mut *self.arena;
-        walk.each(to - from, base, tick, &mut |[to, from, ..], row| {
-            match dtype {
-                DType::Num => copy(nums, [to, from], &row),
-                DType::Int => copy(ints, [to, from], &row),
-                DType::Bool => copy(bools, [to, from], &row),
-            }
-            Ok(())
-        })
     }
 
     fn product(&mut self, [m, k, n]: [usize; 3], pack: Option<usize>, instr: &Instr, from: usize, to: usize) {
@@ -389,95 +373,5 @@ impl<N: Number> Run<'_, N> {
         let at = self.spot(instr.out).get(t);
         self.arena.set(dtype, at, &result);
         Ok(())
-    }
-}
-
-impl<N: Number> Arena<N> {
-    /// A row of an operator that computes element by element.
-    pub(super) fn point(
-        &mut self,
-        op: &Op,
-        dtype: DType,
-        [o, a, b, c]: [usize; 4],
-        row: Dim,
-    ) -> Result<(), Suspect> {
-        let n = row.n;
-        let len = |step: usize| if step == 0 { n.min(1) } else { n };
-        let [_, la, lb, lc] = row.step;
-        let (la, lb, lc) = (len(la), len(lb), len(lc));
-        let Arena { nums, ints, bools } = self;
-        match (op, dtype) {
-            (Op::Where, DType::Num) => choose(nums, bools.row(a, la), [o, b, c], n, [lb, lc]),
-            (Op::Where, DType::Int) => choose(ints, bools.row(a, la), [o, b, c], n, [lb, lc]),
-            (Op::Where, DType::Bool) => {
-                for i in 0..n {
-                    let at = |at: usize, len: usize| at + if len == 1 { 0 } else { i };
-                    bools[o + i] = bools[if bools[at(a, la)] { at(b, lb) } else { at(c, lc) }];
-                }
-            }
-            (Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge, DType::Num) => {
-                slices::compare(op, nums.row(a, la), nums.row(b, lb), bools.row_mut(o, n));
-            }
-            (Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge, DType::Int) => {
-                slices::compare(op, ints.row(a, la), ints.row(b, lb), bools.row_mut(o, n));
-            }
-            (Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge, DType::Bool) => {
-                let s = Split::new(bools, o, n);
-                slices::compare(op, s.row(a, la), s.row(b, lb), s.out);
-            }
-            (Op::And | Op::Or, _) => {
-                let s = Split::new(bools, o, n);
-                slices::logic(op, s.row(a, la), s.row(b, lb), s.out);
-            }
-            (Op::Not, _) => {
-                let s = Split::new(bools, o, n);
-                map(s.row(a, la), s.out, |x: bool| !x);
-            }
-            (Op::ToNum, DType::Bool) => {
-                let one = |x| if x { N::ONE } else { N::default() };
-                map(bools.row(a, la), nums.row_mut(o, n), one);
-            }
-            (Op::ToNum, DType::Int) => map(ints.row(a, la), nums.row_mut(o, n), N::of_int),
-            (Op::ToInt, DType::Bool) => map(bools.row(a, la), ints.row_mut(o, n), i64::from),
-            (Op::ToInt, DType::Num) => {
-                for i in 0..n {
-                    ints[o + i] = nums[if la == 1 { a } else { a + i }].to_int().ok_or(Suspect)?;
-                }
-            }
-            (Op::ToBool, DType::Int) => map(ints.row(a, la), bools.row_mut(o, n), |x| x != 0),
-            (Op::ToBool, DType::Num) => map(nums.row(a, la), bools.row_mut(o, n), |x| x != N::default()),
-            (Op::Neg | Op::Abs | Op::Sign, DType::Int) => {
-                for i in 0..n {
-                    ints[o + i] = slices::int_unary(op, ints[if la == 1 { a } else { a + i }])?;
-                }
-            }
-            (_, DType::Int) => {
-                for i in 0..n {
-                    let at = |at: usize, len: usize| at + if len == 1 { 0 } else { i };
-                    ints[o + i] = slices::int_binary(op, ints[at(a, la)], ints[at(b, lb)])?;
-                }
-            }
-            (Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Pow | Op::Minimum | Op::Maximum, _) => {
-                let s = Split::new(nums, o, n);
-                N::binary(op, s.row(a, la), s.row(b, lb), s.out);
-            }
-            _ => {
-                let s = Split::new(nums, o, n);
-                let x = s.row(a, la);
-                N::unary(op, x, &mut s.out[..la]);
-                if let ([first, rest @ ..], 1) = (s.out, la) {
-                    rest.fill(*first);
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-fn choose<T: Copy>(all: &mut Cells<T>, cond: &[bool], [o, b, c]: [usize; 3], n: usize, lens: [usize; 2]) {
-    for i in 0..n {
-        let at = |at: usize, len: usize| at + if len == 1 { 0 } else { i };
-        let holds = cond[if cond.len() == 1 { 0 } else { i }];
-        all[o + i] = all[if holds { at(b, lens[0]) } else { at(c, lens[1]) }];
     }
 }

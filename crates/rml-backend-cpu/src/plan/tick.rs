@@ -27,10 +27,17 @@ pub(super) fn block(rows: usize) -> usize {
 }
 
 impl<N: Number> Run<'_, N> {
-    /// Computes a value at one tick.
-    pub(super) fn tick(&mut self, kernel: &Kernel, instr: &Instr, t: usize) -> Result<(), Suspect> {
+    /// Computes a value at one tick, or at `ticks` of them from `t` on, whose rows lie one behind the other.
+    pub(super) fn tick(
+        &mut self,
+        kernel: &Kernel,
+        instr: &Instr,
+        t: usize,
+        ticks: usize,
+    ) -> Result<(), Suspect> {
         let out = self.spot(instr.out).get(t);
-        let width = instr.width;
+        let width = instr.width * ticks;
+        let all = |around: &Around| Around { outer: around.outer * ticks, ..*around };
         let arg = |i: usize| self.spot(instr.args[i]).get(t);
         match kernel {
             Kernel::Choose(dtype) => {
@@ -56,16 +63,19 @@ impl<N: Number> Run<'_, N> {
                     N::product((*m, *k, *n), a, false, b, false, s.out);
                 }
             }
-            Kernel::Reduce(op, dtype, around) => return self.arena.reduce(op, *dtype, *around, out, arg(0)),
+            Kernel::Reduce(op, dtype, around) => {
+                return self.arena.reduce(op, *dtype, all(around), out, arg(0));
+            }
             Kernel::Position(largest, dtype, around) => {
+                let around = all(around);
                 let (len, x) = (around.outer * around.inner, arg(0));
                 let size = around.outer * around.n * around.inner;
                 let Arena { nums, ints, .. } = &mut *self.arena;
                 if *dtype == DType::Num {
-                    N::position(*largest, *around, nums.row(x, size), ints.row_mut(out, len));
+                    N::position(*largest, around, nums.row(x, size), ints.row_mut(out, len));
                 } else {
                     let s = Split::new(ints, out, len);
-                    slices::int_position(*largest, *around, s.row(x, size), s.out);
+                    slices::int_position(*largest, around, s.row(x, size), s.out);
                 }
             }
             Kernel::Softmax(log, columns) => {

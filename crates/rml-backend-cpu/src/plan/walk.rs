@@ -10,6 +10,17 @@ pub(super) struct Dim {
 /// Distances in elements: of the result, and of three operands. They wrap, so that a walk may go backwards.
 pub(super) type Steps = [usize; 4];
 
+/// How an operand of rows lies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Laid {
+    /// Row behind row.
+    Whole,
+    /// The same row, for all.
+    Row,
+    /// One element for each row.
+    Column,
+}
+
 /// Loops around rows.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Walk {
@@ -52,19 +63,14 @@ impl Walk {
         self.outer.is_empty() && self.row.n == 1
     }
 
-    /// Of rows that follow each other at so many ticks that are `tick` apart: how many elements the result and two operands have in all, if one of
-    /// these is the same row, repeated.
-    pub(super) fn repeats(&self, ticks: usize, tick: Steps) -> Option<[usize; 3]> {
+    /// How the result (0) or an operand lies, if that is so at all of so many ticks that are `tick` apart.
+    pub(super) fn laid(&self, i: usize, ticks: usize, tick: Steps) -> Option<Laid> {
         let ([rows], row) = (&self.outer[..], &self.row) else { return None };
-        let (width, all) = (row.n, row.n * rows.n * ticks);
-        let follows =
-            |i: usize| row.step[i] == 1 && rows.step[i] == width && (ticks == 1 || tick[i] == width * rows.n);
-        let stays = |i: usize| row.step[i] == 1 && rows.step[i] == 0 && (ticks == 1 || tick[i] == 0);
-        match (follows(0), follows(1), follows(2)) {
-            (true, true, false) if stays(2) => Some([all, all, width]),
-            (true, false, true) if stays(1) => Some([all, width, all]),
-            _ => None,
-        }
+        let is = |step: usize, far: usize| {
+            row.step[i] == step && rows.step[i] == far && (ticks == 1 || tick[i] == far * rows.n)
+        };
+        let all = [(Laid::Whole, is(1, row.n)), (Laid::Row, is(1, 0)), (Laid::Column, is(0, 1))];
+        all.into_iter().find_map(|(laid, is)| is.then_some(laid))
     }
 
     /// Calls `f` with the places of each row, for `ticks` ticks from `base` on that are `tick` apart.

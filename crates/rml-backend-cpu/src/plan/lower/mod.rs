@@ -208,6 +208,7 @@ impl Lower<'_> {
                 units,
                 puts,
                 lists,
+                steps: Vec::new(),
                 tails,
                 by,
                 batch: None,

@@ -1,0 +1,205 @@
+//! Operators that compute element by element, and copies: at many ticks at once.
+
+use rml_ir::DType;
+use rml_ir::op::{Number, Op, slices};
+
+use super::Suspect;
+use super::arena::{Arena, Split};
+use super::cells::Cells;
+use super::code::Instr;
+use super::link::{copy, map};
+use super::run::Run;
+use super::walk::{Dim, Laid, Steps, Walk};
+
+impl<N: Number> Run<'_, N> {
+    pub(super) fn point(
+        &mut self,
+        op: &Op,
+        dtype: DType,
+        walk: &Walk,
+        instr: &Instr,
+        from: usize,
+        to: usize,
+    ) -> Result<(), Suspect> {
+        let (base, tick) = self.walk(instr, from);
+        let arena = &mut *self.arena;
+        if let (Op::Add | Op::Sub | Op::Mul | Op::Div, DType::Num) = (op, dtype) {
+            let laid = |i| walk.laid(i, to - from, tick);
+            if let (Some(Laid::Whole), Some(a), Some(b)) = (laid(0), laid(1), laid(2)) {
+                let size = [walk.outer[0].n * (to - from), walk.row.n];
+                if arena.rows(op, base, size, [a, b]) {
+                    return Ok(());
+                }
+            }
+        }
+        walk.each(to - from, base, tick, &mut |at, row| arena.point(op, dtype, at, row))
+    }
+
+    pub(super) fn copy(
+        &mut self,
+        dtype: DType,
+        walk: &Walk,
+        instr: &Instr,
+        from: usize,
+        to: usize,
+    ) -> Result<(), Suspect> {
+        let (base, tick) = self.walk(instr, from);
+        let Arena { nums, ints, bools } = &mut *self.arena;
+        let laid = |i| walk.laid(i, to - from, tick);
+        if let (DType::Num, Some(Laid::Whole), Some(Laid::Column)) = (dtype, laid(0), laid(1)) {
+            let rows = walk.outer[0].n * (to - from);
+            let s = Split::new(nums, base[0], rows * walk.row.n);
+            repeat(s.row(base[1], rows), walk.row.n, s.out);
+            return Ok(());
+        }
+        walk.each(to - from, base, tick, &mut |[to, from, ..], row| {
+            match dtype {
+                DType::Num => copy(nums, [to, from], &row),
+                DType::Int => copy(ints, [to, from], &row),
+                DType::Bool => copy(bools, [to, from], &row),
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Elements of a column that are repeated at a time, so that an operator has long rows.
+const REPEATED: usize = 256;
+
+impl<N: Number> Arena<N> {
+    /// An arithmetic operator over rows that follow each other. False, and nothing done, if it is quicker row by row.
+    fn rows(&mut self, op: &Op, [o, a, b, _]: Steps, [rows, width]: [usize; 2], laid: [Laid; 2]) -> bool {
+        let all = rows * width;
+        let (column, other) = match laid {
+            [Laid::Column, Laid::Column] => return false,
+            [Laid::Column, other] => (a, (b, other)),
+            [other, Laid::Column] => (b, (a, other)),
+            [Laid::Row, Laid::Row] => return false,
+            _ => {
+                let s = Split::new(&mut self.nums, o, all);
+                let len = |laid| if laid == Laid::Row { width } else { all };
+                N::binary(op, s.row(a, len(laid[0])), s.row(b, len(laid[1])), s.out);
+                return true;
+            }
+        };
+        if width > REPEATED / 2 {
+            return false;
+        }
+        let mut repeated = [N::default(); REPEATED];
+        let together = REPEATED / width;
+        for from in (0..rows).step_by(together) {
+            let (rows, at) = (together.min(rows - from), from * width);
+            let s = Split::new(&mut self.nums, o + at, rows * width);
+            let x = &mut repeated[..rows * width];
+            repeat(s.row(column + from, rows), width, x);
+            let y = match other {
+                (row, Laid::Row) => s.row(row, width),
+                (whole, _) => s.row(whole + at, rows * width),
+            };
+            let (x, y): (&[N], &[N]) = if laid[0] == Laid::Column { (x, y) } else { (y, x) };
+            N::binary(op, x, y, s.out);
+        }
+        true
+    }
+
+    /// A row of an operator that computes element by element.
+    pub(super) fn point(
+        &mut self,
+        op: &Op,
+        dtype: DType,
+        [o, a, b, c]: [usize; 4],
+        row: Dim,
+    ) -> Result<(), Suspect> {
+        let n = row.n;
+        let len = |step: usize| if step == 0 { n.min(1) } else { n };
+        let [_, la, lb, lc] = row.step;
+        let (la, lb, lc) = (len(la), len(lb), len(lc));
+        let Arena { nums, ints, bools } = self;
+        match (op, dtype) {
+            (Op::Where, DType::Num) => choose(nums, bools.row(a, la), [o, b, c], n, [lb, lc]),
+            (Op::Where, DType::Int) => choose(ints, bools.row(a, la), [o, b, c], n, [lb, lc]),
+            (Op::Where, DType::Bool) => {
+                for i in 0..n {
+                    let at = |at: usize, len: usize| at + if len == 1 { 0 } else { i };
+                    bools[o + i] = bools[if bools[at(a, la)] { at(b, lb) } else { at(c, lc) }];
+                }
+            }
+            (Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge, DType::Num) => {
+                slices::compare(op, nums.row(a, la), nums.row(b, lb), bools.row_mut(o, n));
+            }
+            (Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge, DType::Int) => {
+                slices::compare(op, ints.row(a, la), ints.row(b, lb), bools.row_mut(o, n));
+            }
+            (Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge, DType::Bool) => {
+                let s = Split::new(bools, o, n);
+                slices::compare(op, s.row(a, la), s.row(b, lb), s.out);
+            }
+            (Op::And | Op::Or, _) => {
+                let s = Split::new(bools, o, n);
+                slices::logic(op, s.row(a, la), s.row(b, lb), s.out);
+            }
+            (Op::Not, _) => {
+                let s = Split::new(bools, o, n);
+                map(s.row(a, la), s.out, |x: bool| !x);
+            }
+            (Op::ToNum, DType::Bool) => {
+                let one = |x| if x { N::ONE } else { N::default() };
+                map(bools.row(a, la), nums.row_mut(o, n), one);
+            }
+            (Op::ToNum, DType::Int) => map(ints.row(a, la), nums.row_mut(o, n), N::of_int),
+            (Op::ToInt, DType::Bool) => map(bools.row(a, la), ints.row_mut(o, n), i64::from),
+            (Op::ToInt, DType::Num) => {
+                for i in 0..n {
+                    ints[o + i] = nums[if la == 1 { a } else { a + i }].to_int().ok_or(Suspect)?;
+                }
+            }
+            (Op::ToBool, DType::Int) => map(ints.row(a, la), bools.row_mut(o, n), |x| x != 0),
+            (Op::ToBool, DType::Num) => map(nums.row(a, la), bools.row_mut(o, n), |x| x != N::default()),
+            (Op::Neg | Op::Abs | Op::Sign, DType::Int) => {
+                for i in 0..n {
+                    ints[o + i] = slices::int_unary(op, ints[if la == 1 { a } else { a + i }])?;
+                }
+            }
+            (_, DType::Int) => {
+                for i in 0..n {
+                    let at = |at: usize, len: usize| at + if len == 1 { 0 } else { i };
+                    ints[o + i] = slices::int_binary(op, ints[at(a, la)], ints[at(b, lb)])?;
+                }
+            }
+            (Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Pow | Op::Minimum | Op::Maximum, _) => {
+                let s = Split::new(nums, o, n);
+                N::binary(op, s.row(a, la), s.row(b, lb), s.out);
+            }
+            _ => {
+                let s = Split::new(nums, o, n);
+                let x = s.row(a, la);
+                N::unary(op, x, &mut s.out[..la]);
+                if let ([first, rest @ ..], 1) = (s.out, la) {
+                    rest.fill(*first);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Each element so many times.
+fn repeat<T: Copy>(x: &[T], times: usize, out: &mut [T]) {
+    fn by<T: Copy, const TIMES: usize>(x: &[T], out: &mut [T]) {
+        out.as_chunks_mut().0.iter_mut().zip(x).for_each(|(out, x)| *out = [*x; TIMES]);
+    }
+    match times {
+        2 => by::<T, 2>(x, out),
+        3 => by::<T, 3>(x, out),
+        4 => by::<T, 4>(x, out),
+        _ => out.chunks_exact_mut(times.max(1)).zip(x).for_each(|(out, x)| out.fill(*x)),
+    }
+}
+
+fn choose<T: Copy>(all: &mut Cells<T>, cond: &[bool], [o, b, c]: [usize; 3], n: usize, lens: [usize; 2]) {
+    for i in 0..n {
+        let at = |at: usize, len: usize| at + if len == 1 { 0 } else { i };
+        let holds = cond[if cond.len() == 1 { 0 } else { i }];
+        all[o + i] = all[if holds { at(b, lens[0]) } else { at(c, lens[1]) }];
+    }
+}
