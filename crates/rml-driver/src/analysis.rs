@@ -12,6 +12,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use rml_analysis::{Analyses, ClockReport, Facts, Kind, Verdict};
 use rml_base::{Diagnostic, Sources};
+use rml_elab::NodeSignature;
 use rml_ir::Value;
 use rml_ir::flat::{ConstKind, Drawn, Flat, Var};
 use rml_ir::pass::{self, Keep};
@@ -183,10 +184,26 @@ pub fn analyse_any_batch(source: &Source, options: &Options) -> Result<Analysis,
 /// compiled, what it calls is analysed by itself. A setting counts for the nodes that take it; a static parameter or named dimension
 /// without a value gets one at will.
 pub fn analyse_all(source: &Source, options: &Options) -> Vec<Analysis> {
-    Front::new(source).map_or_else(|_| Vec::new(), |front| analyse_each(&front, options))
+    let all = Front::new(source).map(|front| analyse_each(&front, options)).unwrap_or_default();
+    all.into_iter().map(Arc::unwrap_or_clone).collect()
 }
 
-pub(crate) fn analyse_each(front: &Front, options: &Options) -> Vec<Analysis> {
+pub(crate) fn analyse_each(front: &Front, options: &Options) -> Vec<Arc<Analysis>> {
+    analyse_each_by(front, options, &mut |_, placed| analyse_alone(front, placed).map(Arc::new))
+}
+
+/// The analysis of a node with all that it calls, whatever is wrong elsewhere; `None` if anything there is in error.
+pub(crate) fn analyse_alone(front: &Front, placed: &Placed) -> Option<Analysis> {
+    let flat = inlined_alone(front, &placed.options)?;
+    Some(Analysis { assumed: placed.assumed.clone(), ..Analysis::new(flat, &front.sources) })
+}
+
+/// What [`analyse_all`] gives, where `analyse` analyses a node.
+pub(crate) fn analyse_each_by(
+    front: &Front,
+    options: &Options,
+    analyse: &mut dyn FnMut(&NodeSignature, &Placed) -> Option<Arc<Analysis>>,
+) -> Vec<Arc<Analysis>> {
     let nodes = front.signatures();
     let by_name: IndexMap<&str, usize> =
         nodes.iter().enumerate().map(|(i, n)| (n.name.as_str(), i)).collect();
@@ -206,15 +223,29 @@ pub(crate) fn analyse_each(front: &Front, options: &Options) -> Vec<Analysis> {
         if covered[i] {
             continue;
         }
-        let placed = Options { node: Some(nodes[i].name.clone()), ..with_placeholders(&nodes[i], &options) };
-        if let Some(flat) = inlined_alone(front, &placed) {
-            let assumed = placed.defaults.iter().filter(|(name, _)| !options.defaults.contains_key(*name));
-            let assumed = assumed.map(|(name, value)| (name.clone(), value.clone())).collect();
-            found.push(Analysis { assumed, ..Analysis::new(flat, &front.sources) });
+        if let Some(analysis) = analyse(&nodes[i], &Placed::new(&nodes[i], &options)) {
+            found.push(analysis);
             cover(&calls, i, &mut covered);
         }
     }
     found
+}
+
+/// How a node is analysed of which not all is said.
+pub(crate) struct Placed {
+    /// With a value for each static parameter and named dimension.
+    pub(crate) options: Options,
+    /// The values taken at will.
+    pub(crate) assumed: Vec<(String, StaticValue)>,
+}
+
+impl Placed {
+    fn new(node: &NodeSignature, given: &Options) -> Self {
+        let options = Options { node: Some(node.name.clone()), ..with_placeholders(node, given) };
+        let assumed = options.defaults.iter().filter(|(name, _)| !given.defaults.contains_key(*name));
+        let assumed = assumed.map(|(name, value)| (name.clone(), value.clone())).collect();
+        Self { options, assumed }
+    }
 }
 
 /// The nodes, each with those that it calls, in an order in which each stands behind those that call it, else as in the text.

@@ -27,13 +27,23 @@ pub(crate) fn check_forms(front: &Front, options: &Options) -> Diagnostics {
     if options.node.is_none() || found.list.has_errors() {
         let (modules, findings) = front.check_all(options);
         found.add(findings);
-        let inputs = OpenInputs::new(front);
-        for module in &modules {
-            let name = &module.nodes[module.root].name;
-            found.add(back(module, &|input| inputs.contains(name, input)));
-        }
+        found.add(check_modules(front, &modules, &mut |module, open| back(module, open)));
     }
     found.list.sort();
+    found.list
+}
+
+/// What says what the stages behind the front end find in a module, some inputs of whose root may be constants.
+type Back<'b> = dyn FnMut(&typed::Module, &dyn Fn(&str) -> bool) -> Diagnostics + 'b;
+
+/// What the stages behind the front end find in the modules of [`Front::check_all`], each finding once.
+pub(crate) fn check_modules(front: &Front, modules: &[typed::Module], back: &mut Back<'_>) -> Diagnostics {
+    let mut found = Findings::default();
+    let inputs = OpenInputs::new(front);
+    for module in modules {
+        let name = &module.nodes[module.root].name;
+        found.add(back(module, &|input| inputs.contains(name, input)));
+    }
     found.list
 }
 
@@ -66,20 +76,20 @@ impl OpenInputs {
 }
 
 /// What the stages behind the front end find in a module, of whose root the inputs in `open` may be constants where it is called.
-fn back(module: &typed::Module, open: &dyn Fn(&str) -> bool) -> Diagnostics {
+pub(crate) fn back(module: &typed::Module, open: &dyn Fn(&str) -> bool) -> Diagnostics {
     let module = rml_autodiff::differentiate(pass::normalize(module));
     module.and_then(|module| pass::inline_open(&module, open)).err().unwrap_or_default()
 }
 
 /// Findings, each once: what is wrong with a node is found again for each of its callers.
 #[derive(Default)]
-struct Findings {
-    list: Diagnostics,
+pub(crate) struct Findings {
+    pub(crate) list: Diagnostics,
     seen: IndexSet<(Code, Option<Span>, String)>,
 }
 
 impl Findings {
-    fn add(&mut self, more: Diagnostics) {
+    pub(crate) fn add(&mut self, more: Diagnostics) {
         for d in more {
             let text = if d.labels.is_empty() { d.message.clone() } else { String::new() };
             if self.seen.insert((d.code, d.span(), text)) {

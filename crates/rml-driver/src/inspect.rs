@@ -5,12 +5,13 @@ use std::sync::Arc;
 use indexmap::{IndexMap, IndexSet};
 use rml_base::{Diagnostics, Error, FileId, Sources, Span};
 use rml_elab::{Index, NodePlace, VariableKind};
-use rml_ir::flat::Var;
+use rml_ir::flat::{Var, VarData};
 use rml_ir::typed::StaticValue;
 
+use crate::analysis::Analysis;
 use crate::front::Front;
-use crate::options::Options;
-use crate::report::{self, CheckReport};
+use crate::reach::Places;
+use crate::report::CheckReport;
 use crate::source::Source;
 
 /// The names of a source.
@@ -42,7 +43,7 @@ pub struct Survey {
 /// # use rml_driver as rml;
 /// let source = rml::Source::text("f.rml", "node f(x: num [2]) -> (o)  o = sum(x);");
 /// let inspection = rml::inspect(&source);
-/// let name = inspection.instances.keys().find(|name| name.variable == "x").expect("an input");
+/// let name = inspection.instances.keys().find(|name| &*name.variable == "x").expect("an input");
 /// assert_eq!(inspection.type_of(inspection.instances[name][0]), "num [2]");
 /// ```
 #[derive(Clone, Debug)]
@@ -69,17 +70,20 @@ pub struct Inspection {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct VariableName {
     /// The name of the text.
-    pub text: String,
+    pub text: Arc<str>,
     /// The node.
-    pub node: String,
+    pub node: Arc<str>,
     /// The variable.
-    pub variable: String,
+    pub variable: Arc<str>,
 }
 
 impl Survey {
     /// The node that a place lies in.
     pub fn node_at(&self, place: Span) -> Option<&NodePlace> {
-        node_at(&self.index, place)
+        let holds = |n: &&NodePlace| {
+            n.span.file == place.file && n.span.start <= place.start && place.start <= n.span.end
+        };
+        self.index.nodes.iter().find(holds)
     }
 }
 
@@ -92,35 +96,8 @@ pub fn survey(source: &Source) -> Result<Survey, Error> {
     Ok(Survey { sources: front.sources, main: front.main, index, findings: Diagnostics::new() })
 }
 
-/// As [`survey`], with what is wrong with names, types and shapes: what can be told at once.
-///
-/// # Errors
-/// As [`survey`].
-pub fn survey_checked(source: &Source) -> Result<Survey, Error> {
-    let (front, index) = Front::indexed(source)?;
-    let findings = front.check_all(&report::any_batch(&Options::default())).1;
-    Ok(Survey { sources: front.sources, main: front.main, index, findings })
-}
-
-/// Checks a source as [`check_report`](crate::check_report) does, and finds out what its variables became.
-pub fn inspect(source: &Source) -> Inspection {
-    let (front, index) = match Front::indexed(source) {
-        Ok(front) => front,
-        Err(error) => {
-            let (report, instances) = (report::unread(error), IndexMap::new());
-            return Inspection { report, main: FileId(0), instances, sizes: IndexMap::new() };
-        }
-    };
-    let main = front.main;
-    let sizes = sizes(&index, main);
-    let values = sizes.iter().map(|(size, name)| (name.clone(), StaticValue::Int(*size as i64))).collect();
-    let report = report::report_for_sizes(front, values);
-    let instances = instances(&report, &index);
-    Inspection { report, main, instances, sizes }
-}
-
 /// Sizes that a text is not likely to name, for its named dimensions.
-fn sizes(index: &Index, main: FileId) -> IndexMap<usize, String> {
+pub(crate) fn sizes(index: &Index, main: FileId) -> IndexMap<usize, String> {
     const SIZES: [usize; 12] = [101, 103, 107, 109, 113, 127, 131, 137, 139, 149, 151, 157];
     let own = index.nodes.iter().filter(|node| node.name_span.file == main);
     let dimensions = own.flat_map(|node| &node.variables).filter(|v| v.kind == VariableKind::Dimension);
@@ -146,29 +123,19 @@ impl Inspection {
     }
 }
 
-fn node_at(index: &Index, place: Span) -> Option<&NodePlace> {
-    let holds = |n: &&NodePlace| {
-        n.span.file == place.file && n.span.start <= place.start && place.start <= n.span.end
-    };
-    index.nodes.iter().find(holds)
-}
-
-/// The variables that have the name that stands where they come from: not those that a pass made of them.
-fn instances(report: &CheckReport, index: &Index) -> IndexMap<VariableName, Vec<(usize, Var)>> {
-    let mut by_place: IndexMap<Span, Vec<(usize, Var)>> = IndexMap::new();
-    for (i, analysis) in report.analyses.iter().enumerate() {
-        for (v, data) in analysis.flat.vars.iter_enumerated() {
-            let own = data.name.as_deref().and_then(|name| name.rsplit('.').next());
-            if own == Some(report.sources.snippet(data.span)) {
-                by_place.entry(data.span).or_default().push((i, v));
-            }
+/// The variables of an analysis that have the name that stands where they come from: not those that a pass made of them.
+pub(crate) fn named(analysis: &Analysis, index: &Index, places: &Places) -> Vec<(VariableName, Var)> {
+    let sources = &analysis.sources;
+    let texts: IndexMap<FileId, Arc<str>> = sources.ids().map(|id| (id, sources.name(id).into())).collect();
+    let nodes: Vec<Arc<str>> = index.nodes.iter().map(|node| (*node.name).into()).collect();
+    let named = |(v, data): (Var, &VarData)| {
+        let own = data.name.as_deref()?.rsplit('.').next()?;
+        if own != sources.snippet(data.span) {
+            return None;
         }
-    }
-    let named = |(span, all)| {
-        let node = node_at(index, span)?.name.clone();
-        let (text, variable) =
-            (report.sources.name(span.file).to_owned(), report.sources.snippet(span).to_owned());
-        Some((VariableName { text, node, variable }, all))
+        let node = Arc::clone(&nodes[places.at(data.span)?]);
+        let text = Arc::clone(texts.get(&data.span.file)?);
+        Some((VariableName { text, node, variable: own.into() }, v))
     };
-    by_place.into_iter().filter_map(named).collect()
+    analysis.flat.vars.iter_enumerated().filter_map(named).collect()
 }

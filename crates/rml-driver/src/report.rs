@@ -31,7 +31,7 @@ pub struct CheckReport {
     /// All findings, warnings included, each once.
     pub findings: Diagnostics,
     /// The node asked for, or every node that no other node calls, as far as they are right in form.
-    pub analyses: Vec<Analysis>,
+    pub analyses: Vec<Arc<Analysis>>,
 }
 
 /// Checks a source. With [`Options::node`] that node and what it calls; else every node. What is right in all
@@ -59,19 +59,10 @@ pub(crate) fn report(front: Front, options: &Options) -> CheckReport {
     let options = &any_batch(options);
     let mut findings = check_forms(&front, options);
     let analyses = match options.node {
-        Some(_) if !findings.has_errors() => analyse_one(&front, options).into_iter().collect(),
+        Some(_) if !findings.has_errors() => analyse_one(&front, options).into_iter().map(Arc::new).collect(),
         _ => analyse_each(&front, options),
     };
-    merge(&mut findings, analyses.iter().flat_map(Analysis::findings));
-    findings.sort();
-    CheckReport { sources: front.sources, findings, analyses }
-}
-
-/// As [`check_report`] of all nodes, where the analyses take named dimensions to have those sizes.
-pub(crate) fn report_for_sizes(front: Front, sizes: IndexMap<String, StaticValue>) -> CheckReport {
-    let mut findings = check_forms(&front, &any_batch(&Options::default()));
-    let analyses = analyse_each(&front, &Options { defaults: sizes, ..Options::default() });
-    merge(&mut findings, analyses.iter().flat_map(Analysis::findings));
+    merge(&mut findings, analyses.iter().flat_map(|analysis| analysis.findings()));
     findings.sort();
     CheckReport { sources: front.sources, findings, analyses }
 }
@@ -84,7 +75,7 @@ pub(crate) fn any_batch(options: &Options) -> Options {
 }
 
 /// Adds findings, each once: one that says the same about the same place as another only adds its calls.
-fn merge<'a>(findings: &mut Diagnostics, more: impl Iterator<Item = &'a Diagnostic>) {
+pub(crate) fn merge<'a>(findings: &mut Diagnostics, more: impl Iterator<Item = &'a Diagnostic>) {
     let key = |d: &Diagnostic| (d.code, d.span());
     let mut known = IndexMap::new();
     for (i, d) in findings.iter().enumerate() {

@@ -22,7 +22,7 @@ fn unrelated_nodes_are_checked_one_by_one() {
     let text: String = (0..NODES).map(|i| format!("node f{i}(x) -> (o) o = x;\n")).collect();
     let report = rml_driver::check_report(&Source::text("many", text), &Options::default());
     assert!(report.findings.is_empty(), "{}", report.findings);
-    let nodes: Vec<&str> = report.analyses.iter().map(rml_driver::Analysis::node).collect();
+    let nodes: Vec<&str> = report.analyses.iter().map(|a| a.node()).collect();
     let expected: Vec<String> = (0..NODES).map(|i| format!("f{i}")).collect();
     assert_eq!(nodes, expected);
     let first = &report.analyses[0].sources;

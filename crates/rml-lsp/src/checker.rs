@@ -1,9 +1,9 @@
 //! The thread that checks texts: names, types and shapes at once; clocks, causality and the rest when no newer text waits.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crossbeam_channel::{Receiver, Sender};
-use rml::{Diagnostics, Inspection, Source, Survey};
+use rml::{Diagnostics, Inspection, Inspector, Source, Survey};
 
 /// A text to be checked.
 pub(crate) struct Job {
@@ -31,7 +31,8 @@ pub(crate) enum What {
 
 /// Checks what comes until nothing can come any more. Of several texts of one path the last one counts.
 pub(crate) fn run(jobs: &Receiver<Job>, found: &Sender<Found>) {
-    let mut slow: Vec<Job> = Vec::new();
+    let mut slow: Vec<(PathBuf, i32)> = Vec::new();
+    let mut inspectors = Inspectors::default();
     loop {
         // What came meanwhile is more urgent than what is left to be done.
         let mut quick: Vec<Job> = Vec::new();
@@ -45,24 +46,47 @@ pub(crate) fn run(jobs: &Receiver<Job>, found: &Sender<Found>) {
             quick.retain(|older| older.path != job.path);
             quick.push(job);
         }
-        slow.retain(|older| quick.iter().all(|job| job.path != older.path));
-        for job in quick {
-            let checked = rml::survey_checked(&job.source);
-            let what = match checked {
+        slow.retain(|(older, _)| quick.iter().all(|job| job.path != *older));
+        for Job { path, version, source } in quick {
+            let what = match inspectors.of(&path).survey(&source) {
                 Ok(survey) => What::Forms(Box::new(survey)),
                 Err(error) => What::Unread(error.diagnostics().clone()),
             };
-            if found.send(Found { path: job.path.clone(), version: job.version, what }).is_err() {
+            if found.send(Found { path: path.clone(), version, what }).is_err() {
                 return;
             }
-            slow.push(job);
+            slow.push((path, version));
         }
         if jobs.is_empty() && !slow.is_empty() {
-            let Job { path, version, source } = slow.remove(0);
-            let what = What::All(Box::new(rml::inspect(&source)));
+            let (path, version) = slow.remove(0);
+            let Some(inspection) = inspectors.of(&path).inspect() else { continue };
+            let what = What::All(Box::new(inspection));
             if found.send(Found { path, version, what }).is_err() {
                 return;
             }
         }
+    }
+}
+
+/// What is kept of the texts that were checked last, the last one at the end.
+#[derive(Default)]
+struct Inspectors(Vec<(PathBuf, Inspector)>);
+
+impl Inspectors {
+    /// Of how many texts something is kept.
+    const KEPT: usize = 8;
+
+    fn of(&mut self, path: &Path) -> &mut Inspector {
+        match self.0.iter().position(|(other, _)| other == path) {
+            Some(known) => self.0[known..].rotate_left(1),
+            None => {
+                if self.0.len() == Self::KEPT {
+                    self.0.remove(0);
+                }
+                self.0.push((path.to_owned(), Inspector::default()));
+            }
+        }
+        let last = self.0.len() - 1;
+        &mut self.0[last].1
     }
 }

@@ -80,9 +80,9 @@ fn block(text: &str) -> String {
 /// The variable's place in what is known, wherever it stood when that was found.
 pub(crate) fn variable_name(survey: &Survey, definition: Span) -> Option<VariableName> {
     Some(VariableName {
-        text: survey.sources.name(definition.file).to_owned(),
-        node: survey.node_at(definition)?.name.clone(),
-        variable: survey.sources.snippet(definition).to_owned(),
+        text: survey.sources.name(definition.file).into(),
+        node: (*survey.node_at(definition)?.name).into(),
+        variable: survey.sources.snippet(definition).into(),
     })
 }
 

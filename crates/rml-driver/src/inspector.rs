@@ -1,0 +1,197 @@
+//! Versions of a text, inspected one after the other.
+
+use std::fmt;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use rml_base::{Diagnostics, Error, FileId};
+use rml_elab::{FormalKind, Index, NodeSignature};
+use rml_ir::flat::Var;
+use rml_ir::typed::{self, Input, StaticValue};
+
+use crate::analysis::{Analysis, Placed, analyse_alone, analyse_each_by};
+use crate::check::{Findings, back, check_modules};
+use crate::front::Front;
+use crate::inspect::{Inspection, Survey, VariableName, named, sizes};
+use crate::interface::BATCH;
+use crate::kept::Kept;
+use crate::options::Options;
+use crate::reach::{Grounds, Places, Reach, Versions};
+use crate::report::{self, CheckReport};
+use crate::source::Source;
+
+/// Inspects the versions of a text one after the other, and analyses again only those nodes about which something else can be found:
+/// those whose text, or that of a node that they call, has changed.
+///
+/// ```
+/// # use rml_driver as rml;
+/// # fn main() -> Result<(), rml_base::Error> {
+/// let mut inspector = rml::Inspector::default();
+/// for text in ["node f(x: num [2]) -> (o)  o = sum(y);", "node f(x: num [2]) -> (o)  o = sum(x);"] {
+///     let survey = inspector.survey(&rml::Source::text("f.rml", text))?;
+///     let inspection = inspector.inspect().expect("a text was surveyed");
+///     assert_eq!(survey.findings.has_errors(), text.contains('y'));
+///     assert_eq!(inspection.report.findings.has_errors(), text.contains('y'));
+/// }
+/// # Ok(()) }
+/// ```
+#[derive(Default)]
+pub struct Inspector {
+    surveyed: Option<Surveyed>,
+    versions: Versions,
+    forms: Kept<()>,
+    analyses: Kept<Option<Analysed>>,
+}
+
+/// A node's analysis, and the names of its variables.
+type Analysed = (Arc<Analysis>, Arc<[(VariableName, Var)]>);
+
+/// A text of which names, types and shapes are checked.
+struct Surveyed {
+    front: Front,
+    index: Index,
+    modules: Vec<typed::Module>,
+    findings: Diagnostics,
+}
+
+impl fmt::Debug for Inspector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Inspector").field("surveyed", &self.surveyed.is_some()).finish_non_exhaustive()
+    }
+}
+
+impl Inspector {
+    /// The names of the next version, with what is wrong with names, types and shapes: what can be told at once.
+    ///
+    /// # Errors
+    /// The text cannot be read.
+    pub fn survey(&mut self, source: &Source) -> Result<Survey, Error> {
+        self.surveyed = None;
+        let (front, index) = Front::indexed(source)?;
+        let (modules, findings) = front.check_all(&report::any_batch(&Options::default()));
+        let survey = Survey {
+            sources: Arc::clone(&front.sources),
+            main: front.main,
+            index: index.clone(),
+            findings: findings.clone(),
+        };
+        self.surveyed = Some(Surveyed { front, index, modules, findings });
+        Ok(survey)
+    }
+
+    /// All that is known of the version that was surveyed last. An analysis that is kept from an older version has the texts of that
+    /// version; the findings of the report stand where they belong in this one. `None` if nothing was surveyed since.
+    pub fn inspect(&mut self) -> Option<Inspection> {
+        let Surveyed { front, index, modules, findings } = self.surveyed.take()?;
+        let main = front.main;
+        let reach = self.versions.update(&front.sources, &index, &findings);
+        let nodes = Nodes::new(&front, &index, reach);
+        let mut all = Findings::default();
+        all.add(findings);
+        all.add(self.forms(&nodes, &modules));
+        let mut findings = all.list;
+        let sizes = sizes(&index, main);
+        let Analyses { analyses, instances, found } = self.analyses(&nodes, &sizes);
+        report::merge(&mut findings, found.iter());
+        findings.sort();
+        let report = CheckReport { sources: Arc::clone(&front.sources), findings, analyses };
+        Some(Inspection { report, main, instances, sizes })
+    }
+
+    /// What the stages behind the front end find.
+    fn forms(&mut self, nodes: &Nodes<'_>, modules: &[typed::Module]) -> Diagnostics {
+        let kept = &mut self.forms;
+        let found = check_modules(nodes.front, modules, &mut |module, open| {
+            let root = &module.nodes[module.root];
+            let is_open = |input: &Input| root.vars[input.var].name.as_deref().is_some_and(open);
+            let given: Vec<bool> = root.inputs().map(is_open).collect();
+            let find = || (back(module, open), ());
+            kept.find(&root.name, format!("{given:?}"), nodes.grounds(&root.name), find).0
+        });
+        kept.end();
+        found
+    }
+
+    /// The analyses of all nodes.
+    fn analyses(&mut self, nodes: &Nodes<'_>, sizes: &IndexMap<usize, String>) -> Analyses {
+        let defaults = sizes.iter().map(|(size, name)| (name.clone(), StaticValue::Int(*size as i64)));
+        let options = Options { defaults: defaults.collect(), ..Options::default() };
+        let (kept, places) = (&mut self.analyses, Places::new(&nodes.index.nodes));
+        let mut all = Analyses::default();
+        let mut known = 0;
+        let analyses = analyse_each_by(nodes.front, &options, &mut |node, placed| {
+            let find = || {
+                let analysis = analyse_alone(nodes.front, placed).map(Arc::new);
+                let findings = analysis.iter().flat_map(|analysis| analysis.findings()).cloned().collect();
+                let named = |analysis| (Arc::clone(&analysis), named(&analysis, nodes.index, &places).into());
+                (Diagnostics(findings), analysis.map(named))
+            };
+            let (grounds, given) = (nodes.grounds(&node.name), given(node, placed));
+            let (findings, analysed) = kept.find(&node.name, given, grounds, find);
+            let (analysis, names) = analysed?;
+            for (name, var) in &*names {
+                all.instances.entry(name.clone()).or_default().push((known, *var));
+            }
+            all.found.extend(findings);
+            known += 1;
+            Some(analysis)
+        });
+        kept.end();
+        Analyses { analyses, ..all }
+    }
+}
+
+/// What the analyses of a version say, with what becomes of an [`Inspection`].
+#[derive(Default)]
+struct Analyses {
+    analyses: Vec<Arc<Analysis>>,
+    instances: IndexMap<VariableName, Vec<(usize, Var)>>,
+    found: Diagnostics,
+}
+
+/// The nodes of a version.
+struct Nodes<'a> {
+    front: &'a Front,
+    index: &'a Index,
+    reach: Reach,
+    /// The nodes of the main text, by their places in the index.
+    own: IndexMap<&'a str, usize>,
+}
+
+impl<'a> Nodes<'a> {
+    fn new(front: &'a Front, index: &'a Index, reach: Reach) -> Self {
+        let all = index.nodes.iter().enumerate().rev();
+        let own = all.filter(|(_, node)| node.span.file == front.main).map(|(i, node)| (&*node.name, i));
+        Self { front, index, reach, own: own.collect() }
+    }
+
+    /// What findings about a node of the main text depend on.
+    fn grounds(&self, name: &str) -> Option<Grounds> {
+        self.reach.of(*self.own.get(name)?)
+    }
+}
+
+/// The values of what the node takes.
+fn given(node: &NodeSignature, placed: &Placed) -> String {
+    let statics = node.formals.iter().filter(|formal| formal.kind == FormalKind::Static).map(|f| &*f.name);
+    let names = statics.chain(node.dimensions.iter().map(|name| &**name)).chain([BATCH]);
+    let values: Vec<_> = names.map(|name| placed.options.defaults.get(name)).collect();
+    format!("{values:?}")
+}
+
+/// Checks a source as [`check_report`](crate::check_report) does, and finds out what its variables became.
+pub fn inspect(source: &Source) -> Inspection {
+    let mut inspector = Inspector::default();
+    let unread = |error: Error| Inspection {
+        report: report::unread(error),
+        main: FileId(0),
+        instances: IndexMap::new(),
+        sizes: IndexMap::new(),
+    };
+    match inspector.survey(source) {
+        Ok(survey) => {
+            inspector.inspect().unwrap_or_else(|| unread(Error::new(survey.findings, survey.sources)))
+        }
+        Err(error) => unread(error),
+    }
+}
