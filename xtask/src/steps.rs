@@ -62,7 +62,18 @@ fn backend(recipe: &Recipe) -> Result<(), String> {
 /// Exported C by several compilers and tools, and on emulated boards.
 fn exported_c() -> Result<(), String> {
     crate::microcontroller::installed(&[("gcc", "gcc"), ("clang", "clang"), ("valgrind", "valgrind")])?;
-    let args = ["test", "--quiet", "--package", "rml-c", "--test", "functions", "--test", "operators"];
+    let args = [
+        "test",
+        "--quiet",
+        "--package",
+        "rml-c",
+        "--test",
+        "functions",
+        "--test",
+        "operators",
+        "--test",
+        "trainings",
+    ];
     step("exported C by several compilers", cargo(&args).env("RML_TEST_C", "1"))?;
     crate::microcontroller::microcontroller()
 }

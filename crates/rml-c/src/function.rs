@@ -163,11 +163,33 @@ pub(crate) fn num(dtype: rml_ir::DType) -> &'static str {
 
 /// The variables of a tick that its text mentions.
 pub(crate) fn declare_tick(lines: &mut Lines, cycles: usize, text: &str, last: &str) {
-    let words = |word: &str| text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').any(|w| w == word);
-    if cycles == 1 && words("t") {
+    if cycles == 1 && mentions(text, "t") {
         lines.line("const long t = 0;");
     }
-    if words("last") {
+    if mentions(text, "last") {
         lines.line(last);
+    }
+}
+
+/// Whether a text has a variable of that name: fields of structs and what stands in comments are none.
+fn mentions(text: &str, name: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let code = text.split("/*").map(|piece| piece.split_once("*/").map_or(piece, |(_, code)| code));
+    code.flat_map(|code| code.match_indices(name).map(move |(at, _)| code.split_at(at))).any(
+        |(before, rest)| {
+            let is_field = before.ends_with("->") || before.ends_with('.');
+            !is_field && !before.ends_with(is_part) && !rest[name.len()..].starts_with(is_part)
+        },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::mentions;
+
+    #[test]
+    fn variables_are_told_from_fields_and_comments() {
+        assert!(mentions("in[t].x = t_[0];", "t") && mentions("/* a */ t", "t"));
+        assert!(!mentions("state->t = in[0].t + t_[0]; /* t = matmul */", "t"));
     }
 }

@@ -28,7 +28,7 @@ pub(crate) fn start(scope: &Scope<'_>, starts: &Starts) -> String {
     f.text(&head, &["(void)state;"])
 }
 
-/// The function that runs a window.
+/// The function that runs a window, by those of so many groups.
 pub(crate) fn run(scope: &Scope<'_>, groups: usize) -> String {
     let (name, upper) = (&scope.name, scope.name.to_uppercase());
     let mut f = Function::new(scope);
@@ -48,7 +48,7 @@ pub(crate) fn run(scope: &Scope<'_>, groups: usize) -> String {
         f.lines.line(format!("code = {name}_{i}(in, state, work, ticks, done);"));
         if searched && i == 0 {
             f.lines.open("if (code <= 0)");
-            f.lines.line(format!("return code == 0 && cycles > {upper}_CYCLES ? {upper}_LONG : code;"));
+            f.lines.line(format!("return code == 0 && cycles >= {upper}_CYCLES ? {upper}_LONG : code;"));
             f.lines.close();
             f.lines.line("ticks = code;");
             f.lines.line("done = ticks;");

@@ -18,7 +18,10 @@ use crate::{checkpoint, point, products, run, sums, tensor};
 
 /// The text of the source file.
 pub(crate) fn source(scope: &Scope<'_>, starts: &Starts, options: &Options) -> String {
-    let groups: Vec<String> = scope.groups.iter().enumerate().map(|(i, g)| group(scope, i, g)).collect();
+    let mut groups: Vec<String> = Vec::new();
+    for g in &scope.groups {
+        groups.extend(group(scope, groups.len(), g));
+    }
     let run = run::run(scope, groups.len());
     let start_text = run::start(scope, starts);
     let checkpoint = checkpoint::functions(scope);
@@ -87,8 +90,8 @@ fn tables(scope: &Scope<'_>, starts: &Starts, users: &[&String]) -> String {
     lines.into_text()
 }
 
-/// A group as a function.
-fn group(scope: &Scope<'_>, i: usize, (group, blocks): &(Group, Blocks)) -> String {
+/// A group as a function; none if nothing of it is computed.
+fn group(scope: &Scope<'_>, i: usize, (group, blocks): &(Group, Blocks)) -> Option<String> {
     let mut f = Function::new(scope);
     f.blocks(&blocks.once, "0");
     let ticks = match group.what {
@@ -96,10 +99,13 @@ fn group(scope: &Scope<'_>, i: usize, (group, blocks): &(Group, Blocks)) -> Stri
         _ => each_tick(&mut f, group, blocks),
     };
     f.lines.paste(&ticks);
+    if f.lines.is_empty() {
+        return None;
+    }
     f.lines.line("return 0;");
     let params = "const @_in *restrict in, @_state *restrict state, @_work *restrict work, const long ticks, const long done";
     let head = format!("static long @_{i}({params})").replace('@', &scope.name);
-    f.text(&head, &["(void)in, (void)state, (void)work, (void)ticks, (void)done;"])
+    Some(f.text(&head, &["(void)in, (void)state, (void)work, (void)ticks, (void)done;"]))
 }
 
 /// What runs at each tick, in a loop.

@@ -12,7 +12,7 @@ node line(x: num []) -> (o)
   o = sum(k) * x + (0.0 fby x);
 node train(x: num [], y: num [], end: bool []) -> (loss)
   o, _ = diff_line(x, true, 0.2 * (y - o));
-  loss = (o - y) * (o - y);
+  loss = tanh((o - y) * (o - y));
 node held(x: num []) -> (y)
   y = x + (0.0 fby back y);
 node windows(x: num [], end: bool []) -> (y)
@@ -160,7 +160,10 @@ fn what_learns_in_c_has_the_bits_of_a_training() {
 
 #[test]
 fn what_cannot_be_exported_is_said_before_a_file_is_written() {
-    let folder = folder();
+    let folder = folder().file("e.rml", ERF);
+    folder
+        .rml("export e.rml --node held")
+        .fails(1, &["export-refused", "y = if c then x else post y;", "every"]);
     folder.rml("export p.rml --node windows").fails(1, &["bad-option", "--cycles"]);
     folder.rml("export p.rml --node line").fails(1, &["no-parameters", "`k`: num [1]", "--params"]);
     folder

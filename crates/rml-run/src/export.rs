@@ -12,7 +12,7 @@ use rml_c::Refused;
 pub use rml_c::{Exported, Math as CMath, Memory};
 use rml_driver::{Options, Program, Source};
 use rml_ir::Value;
-use rml_plan::{Ends, Kind, Plan, Region};
+use rml_plan::{Atom, Case, Ends, Kind, Plan, Region, TapeData, Tick};
 use rml_schedule::Fed;
 
 use crate::checkpoint::{Checkpoint, Policy};
@@ -91,7 +91,7 @@ pub fn export_c(
     let note = format!("Node `{}`, made by rml. Change the program, not this file.", program.node());
     let options = rml_c::Options { name: name.clone(), cycles, math: export.math, note };
     let files = rml_c::export(&plan, &|key| states.of(key), &options);
-    let files = files.map_err(|why| fail(refused(&program, &why)))?;
+    let files = files.map_err(|why| fail(refused(&program, &plan, &why)))?;
     let (warnings, sources) = (program.warnings().clone(), Arc::clone(program.sources()));
     Ok(CProgram { name, files, warnings, sources })
 }
@@ -192,15 +192,28 @@ fn few(fewest: usize) -> Diagnostic {
     Diagnostic::error(codes::BAD_OPTION, what).help(format!("write `--cycles {fewest}`, or more"))
 }
 
-fn refused(program: &Program, why: &Refused) -> Diagnostic {
+/// The first value of a plan that needs one of the tick behind.
+fn waiting(plan: &Plan) -> Option<&TapeData> {
+    let waits = |case: &Case| {
+        let guards = case.when.iter().map(|guard| guard.cond);
+        guards.chain(case.rule.operands()).any(|atom| matches!(atom, Atom::Tape(_, Tick::After)))
+    };
+    plan.tapes.iter().find(|tape| tape.cases.iter().any(waits))
+}
+
+fn refused(program: &Program, plan: &Plan, why: &Refused) -> Diagnostic {
     match why {
         Refused::Waits => {
             let what = format!(
                 "node {} cannot be exported: it waits for conditions of later cycles",
                 program.node()
             );
-            Diagnostic::error(codes::EXPORT_REFUSED, what)
-                .note("how many cycles have to be kept is known only while it runs, and C has fixed memory")
+            let d = Diagnostic::error(codes::EXPORT_REFUSED, what);
+            let d = match waiting(plan) {
+                Some(tape) => d.label(tape.span, "this may be known only in a later cycle"),
+                None => d,
+            };
+            d.note("how many cycles have to be kept is known only while it runs, and C has fixed memory")
                 .help("give it windows (`every`), or a `post` that waits for a known number of cycles")
         }
         Refused::Cycles(fewest) => few(*fewest),
