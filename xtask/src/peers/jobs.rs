@@ -52,6 +52,7 @@ const NOT_FUSED: &[&str] = &[OWN, "jax", "torch cells"];
 const TWO_THREADS: &[&str] = &[OWN, "jax", "torch"];
 const LSTM_TWO_THREADS: &[&str] = &[OWN, "rml xla", "rml torch", "jax", "torch"];
 const BESIDE_JAX: &[&str] = &[OWN, "jax"];
+const CARTS: &[&str] = &[OWN, "rml xla", "rml torch", "jax"];
 
 const LSTM: [(&str, &str); 4] = [
     ("lstm:32,28,28,128", "LSTM of 128 units, 32 sequences of 28 vectors of 28"),
@@ -116,7 +117,7 @@ pub(super) fn groups() -> Vec<Group> {
             single("scalars:1,1", "", &[OWN, "rml xla", "rml torch", "jax"]),
         ),
         group("stream", Kind::Latency, Check::Nothing, stream),
-        group("cartpole", Kind::Carts, Check::AtLeast(60.0), single("cartpole:16", "", BESIDE_JAX)),
+        group("cartpole", Kind::Carts, Check::AtLeast(60.0), single("cartpole:16", "", CARTS)),
         group("digits", Kind::Process, Check::Nothing, single("digits", "", TWO_THREADS)),
         group("length", Kind::Cycle, Check::Same, lengths),
     ]
