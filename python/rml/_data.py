@@ -69,6 +69,13 @@ def _windows(data: Data) -> list[Any]:
     return _table(columns if lengths is None else {**columns, "lengths": lengths})
 
 
+def _from_files(data: Data | None) -> None:
+    """Refuses what is in memory already."""
+    if data is None or isinstance(data, Mapping):
+        found = "no data" if data is None else "a dict of arrays"
+        raise ValueError(f"on_disk reads data from files, and this is {found}: give the path of a file or folder, or leave on_disk out")
+
+
 def _lengths(values: Any) -> list[int] | None:
     """The lengths of windows in a list, if they differ."""
     if not isinstance(values, (list, tuple)) or not all(hasattr(window, "__len__") for window in values):

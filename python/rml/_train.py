@@ -10,7 +10,7 @@ from typing import Any, Callable, Iterator, Mapping
 import numpy as np
 
 from . import _native
-from ._data import Data, Params, Path, _present, _windows
+from ._data import Data, Params, Path, _from_files, _present, _windows
 from ._program import _Computing, _where
 
 __all__ = ["Batch", "Best", "Epoch", "Inferred", "Report", "Training", "TrainInfo", "infer", "train"]
@@ -236,6 +236,7 @@ def train(
     shuffle: bool = True,
     precision: str = "f32",
     allow_nan: bool = False,
+    on_disk: bool = False,
     save: Path | None = None,
     save_every: int = 1,
     best: Path | None = None,
@@ -265,7 +266,8 @@ def train(
     by the seed, or `"last:0.2"` and `"last:297"`, the last ones in the order of the data; `validate` may be other data. `save` names a
     checkpoint to write, each `save_every` epochs and at the end; `resume` one to go on from; `best` one for the best epoch by `metric`, such as
     `"accuracy:max"`; `patience` ends the training after so many epochs without a better one; `log` names a folder for the metrics. `engine`,
-    `backend`, `device` and `threads` are as for `Program.session`.
+    `backend`, `device` and `threads` are as for `Program.session`. With `on_disk`, data in files that is larger than the memory is read in pieces,
+    with the same bits.
 
     `on_epoch` is called with each `Epoch`, `on_batch` with a `Batch` after each batch of windows; an exception in them ends the loop that asks for
     epochs, and `close` the training. Failures are raised as `Error` where the next epoch is asked for.
@@ -285,6 +287,8 @@ def train(
     (True, True)
     """
     where, text = _where(source, name)
+    if on_disk:
+        _from_files(data)
     table = None if data is None else _windows(data)
     is_part = isinstance(validate, (int, float)) or (isinstance(validate, str) and validate.startswith("last:"))
     asked = SimpleNamespace(
@@ -307,6 +311,7 @@ def train(
         shuffle=shuffle,
         precision=precision,
         allow_nan=allow_nan,
+        on_disk=on_disk,
         save=save,
         save_every=save_every,
         best=best,
@@ -347,6 +352,7 @@ def infer(
     outputs: bool = True,
     fresh: bool = False,
     allow_nan: bool = False,
+    on_disk: bool = False,
     engine: str = "auto",
     backend: str = "cpu",
     device: str = "cpu",
@@ -361,6 +367,8 @@ def infer(
     `data` and the other keywords are as for `train`.
     """
     where, text = _where(source, name)
+    if on_disk:
+        _from_files(data)
     asked = SimpleNamespace(
         name=where,
         text=text,
@@ -373,6 +381,7 @@ def infer(
         outputs=outputs,
         fresh=fresh,
         allow_nan=allow_nan,
+        on_disk=on_disk,
         computing=_Computing(engine, backend, device, threads),
     )
     which, windows, metrics, kept = _native.infer(_windows(data), asked)

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use numpy::{PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use rml::{Column, Columns, DType, Data, Elements, Precision, Shape, Type, Value};
+use rml::{Column, Columns, DType, Data, Dataset, Elements, OnDisk, Precision, Shape, Type, Value};
 
 use crate::unlocked;
 use crate::value::{Array, from_data};
@@ -26,6 +26,14 @@ pub(crate) enum Table<'py> {
 type Given<'py> = (String, Bound<'py, PyUntypedArray>, usize, Option<Vec<usize>>);
 
 impl Table<'_> {
+    /// What trains and infers from the table: its columns, or files that are read in pieces.
+    pub(crate) fn dataset(self, py: Python<'_>, on_disk: bool) -> PyResult<Box<dyn Dataset>> {
+        match self {
+            Table::Files(files) if on_disk => Ok(Box::new(unlocked(py, || OnDisk::read_all(&files))?)),
+            table => Ok(Box::new(table.columns(py)?)),
+        }
+    }
+
     /// The columns; files are read.
     pub(crate) fn columns(self, py: Python<'_>) -> PyResult<Columns> {
         match self {

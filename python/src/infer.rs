@@ -27,6 +27,7 @@ pub(crate) struct Asked<'py> {
     outputs: bool,
     fresh: bool,
     allow_nan: bool,
+    on_disk: bool,
     computing: Computing,
 }
 
@@ -51,7 +52,7 @@ fn split(name: &str) -> PyResult<Split> {
 /// Runs a node over data.
 #[pyfunction]
 pub(crate) fn infer<'py>(py: Python<'py>, data: Table<'py>, asked: Asked<'py>) -> PyResult<Found<'py>> {
-    let (data, runner) = (data.columns(py)?, asked.computing.runner()?);
+    let (data, runner) = (data.dataset(py, asked.on_disk)?, asked.computing.runner()?);
     let source = source(asked.name, asked.text);
     let precision = asked.precision.as_deref().map(precision).transpose()?;
     let options = InferOptions {
@@ -73,7 +74,7 @@ pub(crate) fn infer<'py>(py: Python<'py>, data: Table<'py>, asked: Asked<'py>) -
     let report = interruptible(py, move |interrupt| {
         let interrupt = Some(Arc::clone(interrupt));
         let options = InferOptions { engine: computing.open(runner)?, interrupt, ..options };
-        rml::infer(&source, &data, &options)
+        rml::infer(&source, &*data, &options)
     })?;
     error::warn(py, &report.warnings, &report.sources)?;
     let name = SPLITS.iter().find(|(_, split)| *split == report.split).map_or("all", |(name, _)| name);

@@ -10,8 +10,9 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rml::{
-    Criterion, Diagnostic, Diagnostics, Direction, EpochSummary, Error, Evaluate, Length, Metrics, Observer,
-    Progress, Session, Sources, TestSplit, TrainInfo, TrainOptions, TrainReport, Until, Validate, Value,
+    Columns, Criterion, Diagnostic, Diagnostics, Direction, EpochSummary, Error, Evaluate, Length, Metrics,
+    Observer, Progress, Session, Sources, TestSplit, TrainInfo, TrainOptions, TrainReport, Until, Validate,
+    Value,
 };
 
 use crate::columns::Table;
@@ -65,6 +66,7 @@ pub(crate) struct Asked<'py> {
     test: Option<Part>,
     validate: Option<Part>,
     validate_data: Option<Table<'py>>,
+    on_disk: bool,
     shuffle: bool,
     precision: String,
     allow_nan: bool,
@@ -91,7 +93,7 @@ impl Asked<'_> {
         };
         let validate = match (self.validate, self.validate_data) {
             (Some(part), _) => Some(Validate::Split(part.split()?)),
-            (None, Some(table)) => Some(Validate::Data(Arc::new(table.columns(py)?))),
+            (None, Some(table)) => Some(Validate::Data(table.dataset(py, self.on_disk)?.into())),
             (None, None) => None,
         };
         let criterion = |(metric, greater)| Criterion {
@@ -203,7 +205,7 @@ pub(crate) fn train(
     mut asked: Asked<'_>,
     batches: bool,
 ) -> PyResult<Training> {
-    let data = data.map(|table| table.columns(py)).transpose()?;
+    let data = data.map(|table| table.dataset(py, asked.on_disk)).transpose()?;
     let (source, runner) = (source(asked.name.clone(), asked.text.take()), asked.computing.runner()?);
     let computing = asked.computing.clone();
     let options = asked.options(py, data.is_some())?;
@@ -214,7 +216,8 @@ pub(crate) fn train(
         let trained = computing.open(runner).and_then(|engine| {
             let interrupt = Some(Arc::clone(&teller.interrupt));
             let options = TrainOptions { engine, interrupt, ..options };
-            rml::train(&source, &data.unwrap_or_default(), &options, &mut teller)
+            let none = Columns::default();
+            rml::train(&source, data.as_deref().unwrap_or(&none), &options, &mut teller)
         });
         let learned = std::mem::take(&mut teller.learned);
         teller.tell(Event::End(Box::new(trained), learned));

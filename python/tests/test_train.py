@@ -63,6 +63,23 @@ def test_files_are_data_too(data, tmp_path):
     assert columns.epochs[0].train == file.epochs[0].train
 
 
+def test_data_on_disk_has_the_same_bits(data, tmp_path):
+    path = tmp_path / "data.npz"
+    np.savez(path, **data)
+    given = {"epochs": 2, "batch": 8, "validate": path}
+    memory, disk = (rml.train(NET, path, on_disk=on_disk, **given).run() for on_disk in (False, True))
+    assert [(e.train, e.test) for e in memory.epochs] == [(e.train, e.test) for e in disk.epochs]
+    found = [rml.infer(NET, path, params=memory.states, on_disk=on_disk) for on_disk in (False, True)]
+    assert found[0].metrics == found[1].metrics
+    for name, values in found[0].outputs.items():
+        np.testing.assert_array_equal(values, found[1].outputs[name])
+    for wrong in (data, None):
+        with pytest.raises(ValueError, match="from files"):
+            rml.train(NET, wrong, on_disk=True)
+    with pytest.raises(ValueError, match="from files"):
+        rml.infer(NET, data, on_disk=True)
+
+
 def test_inference_with_what_was_learned(data, tmp_path):
     report = rml.train(NET, data, epochs=2, batch=8, test=8, save=tmp_path / "net.safetensors").run()
     held = rml.infer(NET, data, params=report.states, batch=8)
