@@ -1,6 +1,6 @@
 //! What other crates call: every kernel is compiled here, for both precisions.
 
-use crate::functions::{Binary, Unary, binary_on, unary_on, unary_one_on};
+use crate::functions::{Binary, Unary, binary_on, sigmoid_within, tanh_within, unary_on, unary_one_on};
 use crate::isa::Isa;
 use crate::product::{Direction, Matrix, MatrixMut, Packed, Product, Right, Term, fits, multiply_on, row_on};
 use crate::real::Number;
@@ -60,6 +60,24 @@ kernels!(f64);
 #[inline]
 pub fn unary<T: Real>(f: Unary, x: &[T], out: &mut [T]) {
     T::unary(f, x, out);
+}
+
+/// `out = f(x)` for `sigmoid`, with the bits that [`unary`] gives, compiled with the [`Task`](crate::Task) that it is inlined into.
+///
+/// # Panics
+/// If the slices differ in length.
+#[inline(always)]
+pub fn sigmoid<T: Real>(x: &[T], out: &mut [T]) {
+    sigmoid_within(x, out);
+}
+
+/// `out = f(x)` for `tanh`, with the bits that [`unary`] gives, compiled with the [`Task`](crate::Task) that it is inlined into.
+///
+/// # Panics
+/// If the slices differ in length.
+#[inline(always)]
+pub fn tanh<T: Real>(x: &[T], out: &mut [T]) {
+    tanh_within(x, out);
 }
 
 /// Elements that are copied at a time where operand and result are the same.

@@ -12,7 +12,9 @@ mod real;
 mod sums;
 mod vector;
 
-pub use api::{Real, binary, maxima, product, product_packed, row, sums, unary, unary_in_place, unary_one};
+pub use api::{
+    Real, binary, maxima, product, product_packed, row, sigmoid, sums, tanh, unary, unary_in_place, unary_one,
+};
 pub use functions::{Binary, Unary};
 pub use isa::{Task, run};
 pub use product::{Direction, Matrix, MatrixMut, Packed, Term};

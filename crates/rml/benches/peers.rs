@@ -16,7 +16,8 @@
 //! - `long:STEPS,WINDOWS`, as many steps of a small stream, and the training of a small recurrence on as many windows, by slices and
 //!   from data; it prints the memory of the process before and after, and fails if it grows.
 //!
-//! `--engine sim` has the simulator train, `--engine xla` and `torch` that backend; `--threads N` is one by default.
+//! `--engine sim` has the simulator train, `--engine xla` and `torch` that backend; `--threads N` is one by default. `--memory BYTES` is the most that
+//! values may take, as for the commands; data and parameters are a part of it.
 //! `--folder DIR` writes data and initial parameters there, for the other libraries; `--turns` measures when it is told to.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark prints its figures")]
@@ -71,6 +72,7 @@ fn main() {
         let mut value = || args.next().unwrap_or_else(|| fail(&format!("{arg} needs a value")));
         match arg.as_str() {
             "--engine" => setting.engine = value(),
+            "--memory" => rml::memory::set_limit(done(value().parse())),
             "--threads" => setting.threads = done(value().parse()),
             "--folder" => setting.folder = Some(value()),
             "--turns" => setting.turns = true,

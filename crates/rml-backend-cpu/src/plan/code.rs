@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use rml_ir::op::{Around, Op};
+use rml_ir::op::{Around, Convolution, Op};
 use rml_ir::{DType, Positions, Shape};
 
 use super::operand::Arg;
@@ -80,6 +80,8 @@ pub(super) enum Kernel {
     ScatterAdd(Around),
     /// So many columns, with a 1 in each row.
     OneHot(usize),
+    /// A convolution or a gradient of one.
+    Convolve(Box<Convolution>),
     /// Random numbers.
     Draw(Op),
     /// A sum over ticks.
@@ -331,6 +333,8 @@ pub(super) enum Does {
     IntOfBool,
     CopyNum,
     CopyBool,
+    Sigmoid,
+    Tanh,
     Unary(usize),
     Binary(usize),
 }

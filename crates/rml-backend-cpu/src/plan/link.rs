@@ -73,6 +73,8 @@ impl Lister<'_> {
             (Op::ToNum, DType::Int) => Does::NumOfInt,
             (Op::ToInt, DType::Bool) => Does::IntOfBool,
             (Op::Pow | Op::Minimum | Op::Maximum, DType::Num) => Does::Binary(self.op(op)),
+            (Op::Sigmoid, DType::Num) => Does::Sigmoid,
+            (Op::Tanh, DType::Num) => Does::Tanh,
             (Op::Eq | Op::Ne | Op::ToInt | Op::ToBool, _) | (_, DType::Int | DType::Bool) => return None,
             _ => Does::Unary(self.op(op)),
         })
@@ -130,6 +132,18 @@ fn row<N: Number>(does: Does, ops: &[Op], arena: &mut Arena<N>, [o, a, b, c]: St
             zip(s.row(a, len(la)), s.row(b, len(lb)), s.out, $f)
         }};
     }
+    macro_rules! function {
+        ($f:expr) => {{
+            let s = Split::new(nums, o, n);
+            let x = s.row(a, len(la));
+            $f(x, &mut s.out[..x.len()]);
+            if let [first, rest @ ..] = s.out
+                && x.len() == 1
+            {
+                rest.fill(*first);
+            }
+        }};
+    }
     match does {
         Does::Add => arithmetic!(|x, y| x + y),
         Does::Sub => arithmetic!(|x, y| x - y),
@@ -165,16 +179,9 @@ fn row<N: Number>(does: Does, ops: &[Op], arena: &mut Arena<N>, [o, a, b, c]: St
         Does::IntOfBool => map(bools.row(a, len(la)), ints.row_mut(o, n), i64::from),
         Does::CopyNum => copy(nums, [o, a], row),
         Does::CopyBool => copy(bools, [o, a], row),
-        Does::Unary(op) => {
-            let s = Split::new(nums, o, n);
-            let x = s.row(a, len(la));
-            N::unary(&ops[op], x, &mut s.out[..x.len()]);
-            if let [first, rest @ ..] = s.out
-                && x.len() == 1
-            {
-                rest.fill(*first);
-            }
-        }
+        Does::Sigmoid => function!(N::sigmoid),
+        Does::Tanh => function!(N::tanh),
+        Does::Unary(op) => function!(|x, out: &mut [N]| N::unary(&ops[op], x, out)),
         Does::Binary(op) => {
             let s = Split::new(nums, o, n);
             N::binary(&ops[op], s.row(a, len(la)), s.row(b, len(lb)), s.out);
@@ -297,7 +304,7 @@ mod tests {
     #[test]
     fn links_compute_what_their_operators_do() {
         use Op::*;
-        let nums = [Add, Sub, Mul, Div, Minimum, Pow, Neg, Tanh, Abs, Lt, Le, Gt, Ge, Where];
+        let nums = [Add, Sub, Mul, Div, Minimum, Pow, Neg, Sigmoid, Tanh, Exp, Abs, Lt, Le, Gt, Ge, Where];
         let cases = nums.map(|op| (op, DType::Num)).into_iter();
         let cases = cases.chain([And, Or, Not, ToNum, ToInt, Where].map(|op| (op, DType::Bool)));
         for (op, dtype) in cases.chain([(ToNum, DType::Int)]) {

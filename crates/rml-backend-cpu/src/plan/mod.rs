@@ -252,7 +252,6 @@ impl<N: Number> Machine<N> {
     /// # Errors
     /// If an operator has no result. Then no register has changed.
     pub fn window(&mut self, ticks: usize) -> Result<usize, Suspect> {
-        let code = Arc::clone(&self.code);
         let is_found = self.search == Search::Found(ticks);
         if !is_found {
             self.abandon();
@@ -262,24 +261,25 @@ impl<N: Number> Machine<N> {
         if let Some(team) = &self.team {
             team.wake();
         }
-        if code.waits {
+        if self.code.waits {
             self.reached.begin(self.plan.tapes.len(), self.plan.registers.len(), ticks);
         }
         let mut probe = self.probe.take();
         let timed = profile::timed(&mut probe);
         let result = match self.fit.cut(ticks) {
-            Some((segments, size)) => self.in_segments(&code, &segments, size, timed),
-            None => self.run(&code).regions(is_found, timed),
+            Some((segments, size)) => self.in_segments(&segments, size, timed),
+            None => self.run().regions(is_found, timed),
         };
         self.probe = probe;
         if let Err(suspect) = result {
             self.undo();
             return Err(suspect);
         }
-        let done = if code.waits { self.rewrite(&code, ticks) } else { ticks - code.ahead };
+        let done = if self.code.waits { self.rewrite(ticks) } else { ticks - self.code.ahead };
         // Most commits are at the first tick or the last one.
-        let mut run = self.run(&code);
-        run.go_back(&code);
+        let mut run = self.run();
+        let code = run.code;
+        run.go_back(code);
         let middle = code.commits.iter().any(|put| put.at.contains(Position::Middle));
         for t in (0..done).filter(|t| middle || *t == 0 || *t + 1 == done) {
             run.puts_at(&code.commits, t, position(t, done));
@@ -294,10 +294,11 @@ impl<N: Number> Machine<N> {
     }
 
     /// Counts the ticks of a block that are done, and takes registers that loops forward write to what they are behind these.
-    fn rewrite(&mut self, code: &Code, ticks: usize) -> usize {
-        let done = reached::done(code, &self.reached, ticks);
+    fn rewrite(&mut self, ticks: usize) -> usize {
+        let done = reached::done(&self.code, &self.reached, ticks);
         self.undo();
-        let mut run = self.run(code);
+        let mut run = self.run();
+        let code = run.code;
         code.backups.iter().for_each(|(register, _)| run.changed(code.register(*register)));
         for pass in code.passes.iter().filter(|pass| !pass.over && !pass.backward && !pass.puts.is_empty()) {
             (0..done).for_each(|t| run.puts(&pass.puts, t));
@@ -305,9 +306,9 @@ impl<N: Number> Machine<N> {
         done
     }
 
-    fn run<'a>(&'a mut self, code: &'a Code) -> Run<'a, N> {
+    fn run(&mut self) -> Run<'_, N> {
         Run {
-            code,
+            code: &self.code,
             bound: &self.bound,
             arena: &mut self.arena,
             set: &mut self.set,

@@ -63,11 +63,11 @@ impl<N: Number> Layout<N> {
 
     /// Lays the matrix out, if that pays for a product with so many rows.
     #[inline]
-    pub(super) fn prepare(&mut self, rows: usize, size: (usize, usize), b: &[N]) {
+    pub(super) fn prepare<'a>(&mut self, rows: usize, size: (usize, usize), b: impl Fn() -> &'a [N]) {
         if self.state == State::Changed && rows < WORTH {
             self.state = State::Used;
         } else if self.state != State::Packed {
-            N::pack(size, b, &mut self.packed);
+            N::pack(size, b(), &mut self.packed);
             self.state = State::Packed;
         }
     }
@@ -95,13 +95,19 @@ impl<N: Number> Packs<'_, N> {
         size: (usize, usize),
         b: &[N],
     ) -> Option<&Packed<N>> {
-        self.prepare(pack, rows, size, b);
+        self.prepare(pack, rows, size, || b);
         self.packed(pack)
     }
 
     /// As [`Layout::prepare`].
     #[inline]
-    pub(super) fn prepare(&mut self, pack: usize, rows: usize, size: (usize, usize), b: &[N]) {
+    pub(super) fn prepare<'a>(
+        &mut self,
+        pack: usize,
+        rows: usize,
+        size: (usize, usize),
+        b: impl Fn() -> &'a [N],
+    ) {
         if let Packs::Own(layouts) = self {
             layouts[pack].prepare(rows, size, b);
         }

@@ -24,6 +24,16 @@ pub(super) enum Summand {
     Product(usize, Option<usize>),
 }
 
+impl Summand {
+    /// How many operands it has.
+    fn args(&self) -> usize {
+        match self {
+            Summand::Row => 1,
+            Summand::Product(..) => 2,
+        }
+    }
+}
+
 /// So many summands at most.
 const MOST: usize = 4;
 
@@ -241,33 +251,32 @@ pub(super) fn matrices(
 impl<N: Number> Run<'_, N> {
     /// Computes a sum of rows at one tick.
     pub(super) fn add_up(&mut self, summands: &[Summand], instr: &Instr, t: usize) {
-        let place = |arg: Arg| self.bound.spots[arg].get(t);
-        let n = self.code.data(instr.out).1.width;
+        let (spots, n) = (&self.bound.spots, instr.width);
+        let place = |arg: Arg| spots[arg].get(t);
         let split = Split::new(&mut self.arena.nums, place(instr.out), n);
-        let mut args = instr.args.iter().map(|arg| place(*arg));
-        let mut operands = [([0; 2], 0); MOST];
-        for (summand, operand) in summands.iter().zip(&mut operands) {
-            let mut next = || args.next().unwrap_or_default();
-            *operand = match summand {
-                Summand::Row => ([next(), 0], 0),
-                Summand::Product(k, pack) => {
-                    let at = [next(), next()];
-                    if let Some(pack) = pack {
-                        self.packs.prepare(*pack, self.bound.ticks, (*k, n), split.row(at[1], k * n));
-                    }
-                    (at, *k)
-                }
-            };
+        let mut at = 0;
+        for summand in summands {
+            if let Summand::Product(k, Some(pack)) = summand {
+                let matrix = || split.row(place(instr.args[at + 1]), k * n);
+                self.packs.prepare(*pack, self.bound.ticks, (*k, n), matrix);
+            }
+            at += summand.args();
         }
         let mut terms = [Term::row(&[]); MOST];
-        for ((term, summand), ([a, b], k)) in terms.iter_mut().zip(summands).zip(operands) {
+        let mut at = 0;
+        for (term, summand) in terms.iter_mut().zip(summands) {
+            let first = place(instr.args[at]);
             *term = match summand {
-                Summand::Row => Term::row(split.row(a, n)),
-                Summand::Product(_, pack) => match pack.and_then(|pack| self.packs.packed(pack)) {
-                    Some(packed) => Term::packed(split.row(a, k), packed),
-                    None => Term::product(split.row(a, k), n, split.row(b, k * n)),
+                Summand::Row => Term::row(split.row(first, n)),
+                Summand::Product(k, pack) => match pack.and_then(|pack| self.packs.packed(pack)) {
+                    Some(packed) => Term::packed(split.row(first, *k), packed),
+                    None => {
+                        let matrix = split.row(place(instr.args[at + 1]), k * n);
+                        Term::product(split.row(first, *k), n, matrix)
+                    }
                 },
             };
+            at += summand.args();
         }
         let backward = self.turned != (t % 2 == 1);
         let direction = if backward { Direction::Backward } else { Direction::Forward };

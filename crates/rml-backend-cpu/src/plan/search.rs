@@ -1,7 +1,6 @@
 //! Windows whose end the program finds.
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use rml_ir::Position;
 use rml_ir::op::Number;
@@ -47,11 +46,12 @@ impl<N: Number> Machine<N> {
                 0
             }
         };
-        let code = Arc::clone(&self.code);
-        let (Some(_), Some(pass)) = (&code.ending, code.passes.first()) else { return Ok(None) };
+        if self.code.ending.is_none() {
+            return Ok(None);
+        }
         self.bind(ticks);
         let mut probe = self.probe.take();
-        let found = self.seek(&code, pass, from..ticks, profile::timed(&mut probe));
+        let found = self.seek(from..ticks, profile::timed(&mut probe));
         self.probe = probe;
         match found {
             Ok(Some(ticks)) => self.search = Search::Found(ticks),
@@ -61,15 +61,10 @@ impl<N: Number> Machine<N> {
         found
     }
 
-    fn seek(
-        &mut self,
-        code: &Code,
-        pass: &Pass,
-        ticks: Range<usize>,
-        mut probe: Option<&mut Probe>,
-    ) -> Result<Option<usize>, Suspect> {
+    fn seek(&mut self, ticks: Range<usize>, mut probe: Option<&mut Probe>) -> Result<Option<usize>, Suspect> {
         let begin = probe.as_mut().map(|probe| probe.begin_loop());
-        let mut run = self.run(code);
+        let mut run = self.run();
+        let Some(pass) = run.code.passes.first() else { return Ok(None) };
         let mut found = Ok(None);
         for t in ticks {
             found = run.seek(pass, t, probe.as_deref_mut()).map(|is_last| is_last.then_some(t + 1));

@@ -2,13 +2,15 @@
 
 use std::ops::Range;
 
+use rml_base::memory;
 use rml_ir::DType;
-use rml_ir::op::{Around, Number, Op, slices};
+use rml_ir::op::{Around, Convolution, Number, Op, slices};
 use rml_kernels::Task;
 
 use super::Suspect;
 use super::arena::{Arena, Split};
 use super::code::{Added, Addend, Instr, Kernel};
+use super::operand::Arg;
 use super::run::{Run, ranges};
 use super::scalar::Spot;
 
@@ -105,6 +107,7 @@ impl<N: Number> Run<'_, N> {
                     self.code.data(instr.args[usize::from(!matches!(kernel, Kernel::ScatterAdd(_)))]).1.width;
                 return self.arena.index(kernel, (out, width), args, count);
             }
+            Kernel::Convolve(by) => return self.convolve(by, instr, None, t),
             Kernel::General(op, kinds, dtype) => return self.general(op, kinds, *dtype, instr, t),
             Kernel::Point(..)
             | Kernel::Copy(..)
@@ -114,6 +117,40 @@ impl<N: Number> Run<'_, N> {
             | Kernel::Sum { .. } => {}
         }
         Ok(())
+    }
+
+    /// Computes a convolution at one tick; or some rows of one that has rows.
+    fn convolve(
+        &mut self,
+        by: &Convolution,
+        instr: &Instr,
+        some: Option<&Range<usize>>,
+        t: usize,
+    ) -> Result<(), Suspect> {
+        let place = |arg: Arg| self.bound.spots[arg].get(t);
+        memory::ask((by.scratch() * size_of::<N>()) as u64).map_err(|_| Suspect)?;
+        let [len, a, b] = by.sizes();
+        let row = by.rows().map_or(0, |(_, row)| row);
+        let (from, len) = some.map_or((0, len), |some| (some.start * row, some.len() * row));
+        let split = Split::new(&mut self.arena.nums, place(instr.out) + from, len);
+        let (a, b) = (split.row(place(instr.args[0]), a), split.row(place(instr.args[1]), b));
+        N::convolve(by, some, a, b, split.out);
+        Ok(())
+    }
+
+    /// Computes some groups of elements of what is shared by them, at those ticks.
+    pub(super) fn groups(
+        &mut self,
+        instr: &Instr,
+        (groups, group): (Range<usize>, usize),
+        ticks: Range<usize>,
+    ) -> Result<(), Suspect> {
+        match &instr.kernel {
+            Kernel::Convolve(by) => {
+                ticks.into_iter().try_for_each(|t| self.convolve(by, instr, Some(&groups), t))
+            }
+            _ => self.sum(instr, groups.start * group..groups.end * group),
+        }
     }
 
     /// Computes some elements of a sum over ticks; of a sum of outer products, whole rows.

@@ -20,7 +20,7 @@ mod table;
 mod text;
 
 pub use einsum::Einsum;
-pub use eval::{Around, EvalError, Number, eval, need, slices};
+pub use eval::{Around, Convolution, EvalError, Number, eval, need, slices};
 pub use result::{MAX_ELEMENTS, TypeError, result_type};
 pub use samples::samples;
 pub use sliding::{Conv, ConvAxis, Pool, PoolAxis};

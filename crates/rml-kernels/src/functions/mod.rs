@@ -35,9 +35,12 @@ trait Function<T> {
 
 #[inline(always)]
 fn block<T: Number, F: Function<T>>(x: &[T; BLOCK], out: &mut [T; BLOCK]) {
-    for (out, x) in out.iter_mut().zip(x) {
-        *out = F::apply(*x);
+    // By index, since iterators over two slices are not always inlined into a task.
+    let mut y = [T::ZERO; BLOCK];
+    for j in 0..BLOCK {
+        y[j] = F::apply(x[j]);
     }
+    *out = y;
     if F::HAS_FAR {
         let mut far = false;
         for x in x {
@@ -101,6 +104,20 @@ impl<T: Number, F: Function<T>> Task for One<T, F> {
     fn run(self) -> T {
         if F::is_far(self.x) { F::far(self.x) } else { F::apply(self.x) }
     }
+}
+
+/// `1 / (1 + exp(-x))`, element by element, compiled with the task that it is inlined into.
+#[inline(always)]
+pub(crate) fn sigmoid_within<T: Number>(x: &[T], out: &mut [T]) {
+    assert_eq!(x.len(), out.len(), "as many results as operands");
+    Each::<T, points::Sigmoid> { x, out, f: PhantomData }.run();
+}
+
+/// The hyperbolic tangent, element by element, compiled with the task that it is inlined into.
+#[inline(always)]
+pub(crate) fn tanh_within<T: Number>(x: &[T], out: &mut [T]) {
+    assert_eq!(x.len(), out.len(), "as many results as operands");
+    Each::<T, points::Tanh> { x, out, f: PhantomData }.run();
 }
 
 macro_rules! unary {

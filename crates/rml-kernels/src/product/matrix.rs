@@ -21,6 +21,7 @@ pub struct MatrixMut<'a, T> {
 }
 
 /// How many elements `rows` rows, `stride` apart, take; none if that overflows or rows overlap.
+#[inline]
 fn extent(rows: usize, columns: usize, stride: usize) -> Option<usize> {
     if rows == 0 || columns == 0 {
         return Some(0);
@@ -31,6 +32,7 @@ fn extent(rows: usize, columns: usize, stride: usize) -> Option<usize> {
     (rows - 1).checked_mul(stride)?.checked_add(columns)
 }
 
+#[inline]
 fn check(len: usize, rows: usize, columns: usize, stride: usize) {
     let extent = extent(rows, columns, stride);
     assert!(extent.is_some_and(|e| e <= len), "{rows} rows of {columns}, {stride} apart, in {len} elements");

@@ -1,6 +1,6 @@
 //! Operators as instructions.
 
-use rml_ir::op::{Around, AxisIndex, Op};
+use rml_ir::op::{Around, AxisIndex, Convolution, Op};
 use rml_ir::{DType, Shape, Type};
 
 use super::super::code::Kernel;
@@ -44,9 +44,18 @@ impl Lower<'_> {
             _ => self.dense(op, args, types, ty, out),
         };
         if !done {
-            let kinds = types.iter().map(|t| (t.dtype, t.shape.clone())).collect();
             let args: Vec<View> = args.iter().zip(types).map(|(v, t)| self.packed(t.dtype, v)).collect();
-            let kernel = Kernel::General(op.clone(), kinds, ty.dtype);
+            let convolution = match types {
+                [a, b] => Convolution::new(op, [&a.shape, &b.shape]),
+                _ => None,
+            };
+            let kernel = convolution.map_or_else(
+                || {
+                    let kinds = types.iter().map(|t| (t.dtype, t.shape.clone())).collect();
+                    Kernel::General(op.clone(), kinds, ty.dtype)
+                },
+                |convolution| Kernel::Convolve(Box::new(convolution)),
+            );
             self.push(kernel, out, &args.iter().collect::<Vec<_>>());
         }
     }

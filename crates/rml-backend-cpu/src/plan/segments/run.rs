@@ -2,7 +2,7 @@
 
 use rml_ir::op::Number;
 
-use super::super::code::{Code, Slot};
+use super::super::code::Slot;
 use super::super::profile::Probe;
 use super::super::run::Run;
 use super::super::{Machine, Suspect};
@@ -97,7 +97,6 @@ impl<N: Number> Machine<N> {
     /// Runs the regions of a window in segments.
     pub(in super::super) fn in_segments(
         &mut self,
-        code: &Code,
         segments: &Segments,
         size: usize,
         mut probe: Option<&mut Probe>,
@@ -106,16 +105,11 @@ impl<N: Number> Machine<N> {
         for (sweep, order) in segments.orders.iter().enumerate().skip(1) {
             self.bound.part = (0, cut.ticks);
             for node in &order.before {
-                self.run(code).node(
-                    segments,
-                    *node,
-                    Place { cut, sweep, segment: 0 },
-                    probe.as_deref_mut(),
-                )?;
+                self.run().node(segments, *node, Place { cut, sweep, segment: 0 }, probe.as_deref_mut())?;
             }
             for place in segments.places(cut, sweep) {
-                segments.rooms.bind(code, &segments.ats, &mut self.bound, cut, place.segment);
-                let mut run = self.run(code);
+                segments.rooms.bind(&self.code, &segments.ats, &mut self.bound, cut, place.segment);
+                let mut run = self.run();
                 for node in (0..segments.nodes.len()).filter(|node| order.runs[*node]) {
                     run.in_segment(segments, node, place, probe.as_deref_mut())?;
                 }

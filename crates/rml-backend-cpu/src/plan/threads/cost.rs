@@ -21,6 +21,8 @@ fn cost(code: &Code, instr: &Instr) -> f64 {
         Kernel::Reduce(_, _, around) => (around.outer * around.n * around.inner) as f64 * 0.1,
         Kernel::Choose(_) | Kernel::Read(..) | Kernel::Clear(_) => width * 0.1,
         Kernel::Softmax(..) => width * 2.0,
+        // Windows of few channels are short, and copied for one product each.
+        Kernel::Convolve(by) => by.work() * 0.04,
         Kernel::Sum { terms, .. } => {
             let of = |added: &Added| match added {
                 Added::Outer([m, k, n], _) => product(*m, *k, *n),

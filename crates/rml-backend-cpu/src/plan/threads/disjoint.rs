@@ -166,6 +166,7 @@ impl Touched<'_> {
                 std::iter::once(instr.width).chain(conds).chain([instr.width; 2]).collect()
             }
             Kernel::Read(..) | Kernel::Clear(_) | Kernel::Softmax(..) => vec![instr.width; args.len()],
+            Kernel::Convolve(by) => by.sizes().to_vec(),
             // Others read what they are given as a whole.
             _ => {
                 let rest = |arg: &Arg| self.code.data(*arg).1.width - self.code.refs[*arg].offset;
@@ -178,8 +179,16 @@ impl Touched<'_> {
     }
 
     fn sum(&mut self, instr: &Instr, (group, threads): (usize, usize), ticks: usize) {
-        let Kernel::Sum { terms, .. } = &instr.kernel else { return };
         let groups = part(instr.width / group, threads, self.thread);
+        if let Kernel::Convolve(by) = &instr.kernel {
+            for t in 0..ticks {
+                self.row(instr.out, t, groups.start * group..groups.end * group, true);
+                for (arg, len) in instr.args.iter().zip(&by.sizes()[1..]) {
+                    self.row(*arg, t, 0..*len, false);
+                }
+            }
+        }
+        let Kernel::Sum { terms, .. } = &instr.kernel else { return };
         self.row(instr.out, 0, groups.start * group..groups.end * group, true);
         instr.args.iter().for_each(|init| self.row(*init, 0, 0..instr.width, false));
         for term in terms {

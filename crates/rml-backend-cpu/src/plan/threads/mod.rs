@@ -238,8 +238,9 @@ fn unit_job(code: &Code, id: usize, limits: Limits) -> Option<Job> {
         [instr] => group(instr),
         _ => None,
     };
+    let group = group.filter(|_| unit.when.is_empty() || !matches!(instrs[0].kernel, Kernel::Convolve(_)));
     let is_sum = instrs.iter().any(|instr| matches!(instr.kernel, Kernel::Sum { .. }));
-    let by_ticks = !is_sum && !unit.once && !unit.in_turn && unit.steps.is_none() && {
+    let by_ticks = !is_sum && group.is_none() && !unit.once && !unit.in_turn && unit.steps.is_none() && {
         let mut outs = instrs.iter().map(|instr| code.data(instr.out));
         outs.all(|(r, data)| data.per_tick && r.at == At::Here(0))
     };
@@ -249,9 +250,14 @@ fn unit_job(code: &Code, id: usize, limits: Limits) -> Option<Job> {
     (by_ticks || rows.is_some() || group.is_some()).then_some(job)
 }
 
-/// In groups of how many elements a sum can be shared: rows of outer products, else single elements.
+/// In groups of how many elements a sum can be shared: rows of outer products, else single elements; and the gradient of a convolution's kernel,
+/// which is a sum over examples: rows.
 fn group(instr: &Instr) -> Option<usize> {
-    let Kernel::Sum { terms, .. } = &instr.kernel else { return None };
+    let terms = match &instr.kernel {
+        Kernel::Sum { terms, .. } => terms,
+        Kernel::Convolve(by) => return by.rows().filter(|(rows, _)| *rows > 1).map(|(_, row)| row),
+        _ => return None,
+    };
     let mut group = 1;
     for term in terms {
         match &term.added {

@@ -26,6 +26,7 @@ fn most(instr: &Instr) -> Option<usize> {
         Kernel::Reduce(_, _, around) => around.outer,
         Kernel::Softmax(_, columns) => instr.width / (*columns).max(1),
         Kernel::Choose(_) | Kernel::Read(..) | Kernel::Clear(_) => instr.width,
+        Kernel::Convolve(by) => by.examples()?,
         _ => return None,
     };
     (n > 1).then_some(n)
@@ -49,6 +50,10 @@ fn reaches(instr: &Instr, rows: usize) -> Option<Vec<Reach>> {
         Kernel::Products(_, [m, k, columns]) => vec![each(m * columns), each(m * k), each(k * columns)],
         Kernel::Reduce(_, _, around) => vec![each(around.inner), each(around.n * around.inner)],
         Kernel::Softmax(_, columns) => vec![each(*columns); 2],
+        Kernel::Convolve(by) => {
+            let (examples, [out, x, kernel]) = (by.examples()?, by.sizes());
+            vec![each(out / examples), each(x / examples), Reach { step: 0, len: kernel }]
+        }
         Kernel::Choose(_) => {
             let conds = std::iter::repeat_n(Reach { step: 0, len: 1 }, instr.args.len() - 2);
             let row = Reach { step: width, len: width };
@@ -88,6 +93,12 @@ fn kernel(kernel: &Kernel, rows: usize, some: usize) -> Kernel {
         Kernel::Product([m, ..], _) | Kernel::Further([m, ..], _) => cut(m),
         Kernel::Products(times, _) => cut(times),
         Kernel::Reduce(_, _, around) => cut(&mut around.outer),
+        Kernel::Convolve(by) => {
+            if let Some(mut examples) = by.examples() {
+                cut(&mut examples);
+                by.set_examples(examples);
+            }
+        }
         _ => {}
     }
     kernel

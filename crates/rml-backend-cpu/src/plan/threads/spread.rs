@@ -117,7 +117,7 @@ impl<N: Number> Run<'_, N> {
                     if groups.is_empty() || !holds {
                         return Ok(());
                     }
-                    run.sum(instr, groups.start * group..groups.end * group)
+                    run.groups(instr, (groups, group), from..to)
                 })
             }
         };

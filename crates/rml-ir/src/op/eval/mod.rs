@@ -31,6 +31,7 @@ mod view;
 pub use need::need;
 pub use reduce::Around;
 pub use slices::Number;
+pub use sliding::Convolution;
 use view::View;
 
 /// Why an operator has no result although its operands have the right types.

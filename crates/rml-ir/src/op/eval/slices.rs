@@ -6,7 +6,7 @@ use rml_kernels::{Binary, Direction, Matrix, MatrixMut, Packed, Term, Unary};
 
 use super::reduce::{self, Around};
 use super::view::Float;
-use super::{EvalError, random};
+use super::{Convolution, EvalError, random};
 use crate::op::Op;
 use crate::value::Data;
 
@@ -32,6 +32,10 @@ pub trait Number:
     fn unary(op: &Op, x: &[Self], out: &mut [Self]) -> bool;
     /// The same for one element; any other operator leaves it as it is.
     fn unary_one(op: &Op, x: Self) -> Self;
+    /// `sigmoid` of each element, compiled with the task that it is inlined into.
+    fn sigmoid(x: &[Self], out: &mut [Self]);
+    /// `tanh` of each element, compiled with the task that it is inlined into.
+    fn tanh(x: &[Self], out: &mut [Self]);
     /// Applies an arithmetic operator of two nums to pairs of elements; a shorter operand, whose length divides that of `out`, is
     /// repeated. False, and nothing done, for any other operator.
     fn binary(op: &Op, a: &[Self], b: &[Self], out: &mut [Self]) -> bool;
@@ -52,6 +56,8 @@ pub trait Number:
     fn product_packed(m: usize, a: &[Self], b: &Packed<Self>, add: bool, out: &mut [Self]);
     /// The sum of rows and of products of one row.
     fn row(terms: &[Term<'_, Self>], direction: Direction, out: &mut [Self]);
+    /// A convolution or a gradient of one; or of a gradient that has [rows](Convolution::rows), these alone.
+    fn convolve(by: &Convolution, some: Option<&Range<usize>>, a: &[Self], b: &[Self], out: &mut [Self]);
     /// `sum`, `mean`, `max` or `min` along an axis. False, and nothing done, for any other operator.
     fn reduce(op: &Op, around: Around, x: &[Self], out: &mut [Self]) -> bool;
     /// Positions of the first largest, or smallest, elements along an axis.
@@ -110,6 +116,14 @@ macro_rules! number {
             fn unary_one(op: &Op, x: Self) -> Self {
                 function(op).map_or(x, |f| rml_kernels::unary_one(f, x))
             }
+            #[inline(always)]
+            fn sigmoid(x: &[Self], out: &mut [Self]) {
+                rml_kernels::sigmoid(x, out);
+            }
+            #[inline(always)]
+            fn tanh(x: &[Self], out: &mut [Self]) {
+                rml_kernels::tanh(x, out);
+            }
             fn binary(op: &Op, a: &[Self], b: &[Self], out: &mut [Self]) -> bool {
                 pairs(op).map(|f| rml_kernels::binary(f, a, b, out)).is_some()
             }
@@ -148,6 +162,15 @@ macro_rules! number {
             }
             fn row(terms: &[Term<'_, Self>], direction: Direction, out: &mut [Self]) {
                 rml_kernels::row(terms, direction, out);
+            }
+            fn convolve(
+                by: &Convolution,
+                some: Option<&Range<usize>>,
+                a: &[Self],
+                b: &[Self],
+                out: &mut [Self],
+            ) {
+                by.run(some, a, b, out);
             }
             fn elements(data: &mut Data) -> Option<&mut Vec<Self>> {
                 if let Data::$variant(elements) = data { Some(elements) } else { None }

@@ -4,16 +4,21 @@
 //! group; so an example has the same bits whatever the batch is.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use rml_kernels::{Matrix, MatrixMut, Packed, product, product_packed};
 
 use super::CHECKED;
 use super::view::{Elements, Float, View, floats};
-use crate::op::{Conv, ConvAxis, Pool};
+use crate::op::{Conv, ConvAxis, Op, Pool};
 use crate::types::Shape;
 use crate::value::{Data, Value};
 
+/// Fewer elements are copied one by one.
+const SHORT: usize = 8;
+
 /// Two spatial axes and the windows on them.
+#[derive(Clone, Debug)]
 struct Geometry {
     axes: [ConvAxis; 2],
     /// Lengths of the operand.
@@ -101,12 +106,26 @@ impl Geometry {
     }
 
     /// The windows of one example over `channels` of its `all` channels, from `first` on: a row for each window, in `out`, which has zeros
-    /// where there is padding.
-    fn rows<T: Float>(&self, xs: &[T], (all, first, channels): (usize, usize, usize), out: &mut [T]) {
+    /// where there is padding. Only the columns `some` are needed.
+    fn rows<T: Float>(
+        &self,
+        xs: &[T],
+        (all, first, channels): (usize, usize, usize),
+        some: &Range<usize>,
+        out: &mut [T],
+    ) {
         self.runs(|window, tap, at, n| {
+            if tap * channels >= some.end || (tap + n) * channels <= some.start {
+                return;
+            }
             let to = &mut out[(window * self.taps() + tap) * channels..][..n * channels];
             if channels == all {
-                to.copy_from_slice(&xs[at * all..][..n * all]);
+                let from = &xs[at * all..][..n * all];
+                if to.len() < SHORT {
+                    (0..to.len()).for_each(|i| to[i] = from[i]);
+                } else {
+                    to.copy_from_slice(from);
+                }
                 return;
             }
             for (to, from) in to.chunks_exact_mut(channels.max(1)).zip(xs[at * all..].chunks(all)) {
@@ -131,6 +150,7 @@ impl Geometry {
 }
 
 /// A convolution with all sizes.
+#[derive(Clone, Debug)]
 struct Shaped {
     geometry: Geometry,
     batch: usize,
@@ -197,29 +217,34 @@ impl Shaped {
         vec![T::ZERO; self.geometry.windows() * self.depth()]
     }
 
-    fn forward<T: Float>(&self, xs: &[T], kernel: &[T]) -> Vec<T> {
+    fn forward<T: Float>(&self, xs: &[T], kernel: &[T], out: &mut [T]) {
         let (of_x, of_out) = self.example();
         let (windows, depth, filters) = (self.geometry.windows(), self.depth(), self.filters);
-        let mut out = vec![T::ZERO; self.batch * of_out];
-        let mut columns = vec![T::ZERO; windows * filters];
+        let mut columns = vec![T::ZERO; if self.groups == 1 { 0 } else { windows * filters }];
+        out.fill(T::ZERO);
         for group in 0..self.groups {
             let kernel = Packed::new(Matrix::new(depth, filters, &self.of_group(kernel, group)));
             let mut rows = self.room();
             for (i, out) in out.chunks_exact_mut(of_out.max(1)).enumerate() {
-                self.geometry.rows(&xs[i * of_x..][..of_x], self.of_channels(group), &mut rows);
+                self.geometry.rows(&xs[i * of_x..][..of_x], self.of_channels(group), &(0..depth), &mut rows);
                 let rows = Matrix::new(windows, depth, &rows);
-                product_packed(rows, &kernel, false, MatrixMut::new(windows, filters, &mut columns));
-                self.to_group(&columns, group, out);
+                if self.groups == 1 {
+                    product_packed(rows, &kernel, false, MatrixMut::new(windows, filters, out));
+                    // As where groups are added: no zero is negative.
+                    out.iter_mut().for_each(|x| *x += T::ZERO);
+                } else {
+                    product_packed(rows, &kernel, false, MatrixMut::new(windows, filters, &mut columns));
+                    self.to_group(&columns, group, out);
+                }
             }
         }
-        out
     }
 
-    fn transpose<T: Float>(&self, d: &[T], kernel: &[T]) -> Vec<T> {
+    fn transpose<T: Float>(&self, d: &[T], kernel: &[T], out: &mut [T]) {
         let (of_x, of_out) = self.example();
         let (windows, depth, filters) = (self.geometry.windows(), self.depth(), self.filters);
-        let mut out = vec![T::ZERO; self.batch * of_x];
         let mut rows = vec![T::ZERO; windows * depth];
+        out.fill(T::ZERO);
         for group in 0..self.groups {
             let kernel = Packed::new(Matrix::new(depth, filters, &self.of_group(kernel, group)).transposed());
             for (i, out) in out.chunks_exact_mut(of_x.max(1)).enumerate() {
@@ -229,35 +254,130 @@ impl Shaped {
                 self.geometry.add_rows(&rows, self.of_channels(group), out);
             }
         }
-        out
     }
 
-    fn kernel<T: Float>(&self, xs: &[T], d: &[T]) -> Vec<T> {
+    /// The rows `some` of the gradient of the kernel.
+    fn kernel<T: Float>(&self, some: &Range<usize>, xs: &[T], d: &[T], out: &mut [T]) {
         let (of_x, of_out) = self.example();
         let (windows, depth, filters) = (self.geometry.windows(), self.depth(), self.filters);
-        let mut out = vec![T::ZERO; depth * filters * self.groups];
-        let mut columns = vec![T::ZERO; depth * filters];
+        let mut columns = vec![T::ZERO; some.len() * filters];
+        out.fill(T::ZERO);
         for group in 0..self.groups {
             let mut rows = self.room();
             for i in 0..self.batch {
-                self.geometry.rows(&xs[i * of_x..][..of_x], self.of_channels(group), &mut rows);
+                self.geometry.rows(&xs[i * of_x..][..of_x], self.of_channels(group), some, &mut rows);
                 let d = self.of_group(&d[i * of_out..][..of_out], group);
-                let rows = Matrix::new(windows, depth, &rows).transposed();
+                let rows = rows.get(some.start..).unwrap_or_default();
+                let rows = Matrix::strided(windows, some.len(), depth, rows).transposed();
                 let d = Matrix::new(windows, filters, &d);
-                product(rows, d, false, MatrixMut::new(depth, filters, &mut columns));
-                self.to_group(&columns, group, &mut out);
+                product(rows, d, false, MatrixMut::new(some.len(), filters, &mut columns));
+                self.to_group(&columns, group, out);
             }
         }
+    }
+}
+
+/// What is computed of a convolution.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Part {
+    Result,
+    /// The gradient in its operand.
+    Operand,
+    /// The gradient in its kernel.
+    Kernel,
+}
+
+/// A convolution or a gradient of one, between slices: the numbers of [`eval`](super::eval()), without a fresh value, and in parts.
+#[derive(Clone, Debug)]
+pub struct Convolution {
+    shaped: Shaped,
+    part: Part,
+}
+
+impl Convolution {
+    /// That of an operator with two operands of these shapes, which it accepts; none if it is no convolution.
+    pub fn new(op: &Op, [a, b]: [&Shape; 2]) -> Option<Self> {
+        let (conv, x, kernel, part) = match op {
+            Op::Conv(conv) => (conv, a, b, Part::Result),
+            Op::ConvTranspose { shape, conv } => (conv, shape, b, Part::Operand),
+            Op::ConvKernel { shape, conv } => (conv, a, shape, Part::Kernel),
+            _ => return None,
+        };
+        Some(Self { shaped: Shaped::new(conv, x.dims(), kernel.dims()), part })
+    }
+
+    /// How many examples there are, if each has a result of its own; they follow each other in result and first operand.
+    pub fn examples(&self) -> Option<usize> {
+        (self.part != Part::Kernel).then_some(self.shaped.batch)
+    }
+
+    /// The same of so many examples.
+    pub fn set_examples(&mut self, examples: usize) {
+        self.shaped.batch = examples;
+    }
+
+    /// How many rows the result has, and how many elements each, if it can be computed by rows: the gradient of a kernel without groups.
+    pub fn rows(&self) -> Option<(usize, usize)> {
+        let Shaped { groups, filters, .. } = self.shaped;
+        (self.part == Part::Kernel && groups == 1).then(|| (self.shaped.depth(), filters))
+    }
+
+    /// How many elements the result and the operands have.
+    pub fn sizes(&self) -> [usize; 3] {
+        let Shaped { batch, groups, filters, .. } = self.shaped;
+        let (of_x, of_out) = self.shaped.example();
+        let (x, out, kernel) = (batch * of_x, batch * of_out, self.shaped.depth() * filters * groups);
+        match self.part {
+            Part::Result => [out, x, kernel],
+            Part::Operand => [x, out, kernel],
+            Part::Kernel => [kernel, x, out],
+        }
+    }
+
+    /// How many products of two numbers are added.
+    pub fn work(&self) -> f64 {
+        let Shaped { batch, groups, filters, ref geometry, .. } = self.shaped;
+        (batch * geometry.windows()) as f64 * (self.shaped.depth() * filters * groups) as f64
+    }
+
+    /// How many elements are needed beside operands and result.
+    pub fn scratch(&self) -> usize {
+        let Shaped { groups, filters, ref geometry, .. } = self.shaped;
+        let (windows, depth) = (geometry.windows(), self.shaped.depth());
+        let of_groups = if groups == 1 { 0 } else { filters * (windows + depth) };
+        // A packed kernel has whole panels.
+        windows * depth + 2 * depth * (filters + 64) + of_groups
+    }
+
+    /// Computes it; `some` are the [rows](Self::rows) of the result that are computed, if it is.
+    pub(super) fn run<T: Float>(&self, some: Option<&Range<usize>>, a: &[T], b: &[T], out: &mut [T]) {
+        match self.part {
+            Part::Result => self.shaped.forward(a, b, out),
+            Part::Operand => self.shaped.transpose(a, b, out),
+            Part::Kernel => {
+                let all = 0..self.shaped.depth();
+                self.shaped.kernel(some.unwrap_or(&all), a, b, out);
+            }
+        }
+    }
+
+    fn values<T: Float>(&self, a: &[T], b: &[T]) -> Vec<T> {
+        let mut out = vec![T::ZERO; self.sizes()[0]];
+        self.run(None, a, b, &mut out);
         out
+    }
+
+    fn data(&self, a: &View<'_>, b: &View<'_>) -> Data {
+        floats(a, b, |a, b| self.values(a, b), |a, b| self.values(a, b))
     }
 }
 
 /// `x [b.., n.., c]` with `kernel [k.., c / groups, f]`.
 pub(super) fn conv(conv: &Conv, x: &View<'_>, kernel: &View<'_>) -> Value {
     let shaped = Shaped::new(conv, x.dims, kernel.dims);
-    let data = floats(x, kernel, |x, k| shaped.forward(x, k), |x, k| shaped.forward(x, k));
     let [.., filters] = kernel.dims else { unreachable!("{CHECKED}") };
-    Value::new(output(x.dims, &shaped.geometry, conv.axes.len(), &[*filters]), data)
+    let shape = output(x.dims, &shaped.geometry, conv.axes.len(), &[*filters]);
+    Value::new(shape, Convolution { shaped, part: Part::Result }.data(x, kernel))
 }
 
 /// Batch dimensions, numbers of windows of the `rank` axes, and `last`.
@@ -269,15 +389,13 @@ fn output(x: &[usize], geometry: &Geometry, rank: usize, last: &[usize]) -> Shap
 /// The gradient of a convolution in its operand.
 pub(super) fn conv_transpose(shape: &Shape, conv: &Conv, d: &View<'_>, kernel: &View<'_>) -> Value {
     let shaped = Shaped::new(conv, shape.dims(), kernel.dims);
-    let data = floats(d, kernel, |d, k| shaped.transpose(d, k), |d, k| shaped.transpose(d, k));
-    Value::new(shape.clone(), data)
+    Value::new(shape.clone(), Convolution { shaped, part: Part::Operand }.data(d, kernel))
 }
 
 /// The gradient of a convolution in its kernel.
 pub(super) fn conv_kernel(shape: &Shape, conv: &Conv, x: &View<'_>, d: &View<'_>) -> Value {
     let shaped = Shaped::new(conv, x.dims, shape.dims());
-    let data = floats(x, d, |x, d| shaped.kernel(x, d), |x, d| shaped.kernel(x, d));
-    Value::new(shape.clone(), data)
+    Value::new(shape.clone(), Convolution { shaped, part: Part::Kernel }.data(x, d))
 }
 
 /// Windows of an operand of shape `x`: the geometry and the channels.
@@ -337,7 +455,7 @@ pub(super) fn patches(pool: &Pool, x: &View<'_>) -> Value {
             (geometry.positions() * channels, geometry.windows() * geometry.taps() * channels);
         let mut out = vec![T::ZERO; xs.len() / of_x.max(1) * of_out];
         for (xs, out) in xs.chunks_exact(of_x.max(1)).zip(out.chunks_exact_mut(of_out.max(1))) {
-            geometry.rows(xs, (channels, 0, channels), out);
+            geometry.rows(xs, (channels, 0, channels), &(0..usize::MAX), out);
         }
         out
     }

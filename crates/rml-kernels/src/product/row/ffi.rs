@@ -10,8 +10,11 @@ use crate::product::packed::panel;
 use crate::real::Number;
 use crate::vector::Vector;
 
-/// Vectors whose chains run at the same time.
+/// Vectors of a panel, or of a part of it, whose chains run at the same time.
 const VECTORS: usize = 4;
+
+/// Where vectors are panels, those of two panels.
+const PAIR: usize = 2 * VECTORS;
 
 /// Some columns of a sum.
 #[derive(Clone, Copy)]
@@ -29,7 +32,8 @@ struct Columns<'a, T> {
 ///
 /// # Safety
 /// The machine has the instruction set of `V`; all terms, and `out`, have these columns, where
-/// `(N - 1) LANES < width <= N LANES`; no matrix is transposed; `out` overlaps no term.
+/// `(N - 1) LANES < width <= N LANES`; if they are those of more than one panel, a panel has `VECTORS` vectors and they begin with it;
+/// no matrix is transposed; `out` overlaps no term.
 #[inline(always)]
 unsafe fn kernel<T: Number, V: Vector<T>, const N: usize, const PART: bool>(
     Columns { terms, add, panel: number, from, width }: Columns<'_, T>,
@@ -37,7 +41,8 @@ unsafe fn kernel<T: Number, V: Vector<T>, const N: usize, const PART: bool>(
 ) {
     let (all, first) = (panel::<T>(), number * panel::<T>() + from);
     // SAFETY: all pointers stay within what the caller promises: vector j < N, of the last vector only the lanes below `width`. Rows of a
-    // matrix are `stride` apart; those of a packed one are those of a panel, each of which has all rows.
+    // matrix are `stride` apart; those of a packed one are those of a panel, each of which has all rows, so that the next panel begins
+    // `gap` behind the end of a row of this one.
     unsafe {
         let last = V::mask(width - (N - 1) * V::LANES);
         let load = |p: *const T, j: usize| {
@@ -60,26 +65,32 @@ unsafe fn kernel<T: Number, V: Vector<T>, const N: usize, const PART: bool>(
                             *chain = load(out, j);
                         }
                     }
-                    let (mut right, stride) = match right {
+                    let (mut right, stride, gap) = match right {
                         Right::Packed(b) => {
-                            (b.lines().as_ptr().cast::<T>().add(number * b.rows() * all + from), all)
+                            let panel = b.rows() * all;
+                            (
+                                b.lines().as_ptr().cast::<T>().add(number * panel + from),
+                                all,
+                                panel.wrapping_sub(all),
+                            )
                         }
-                        Right::Matrix(b) => (b.data().as_ptr().add(first), b.stride()),
+                        Right::Matrix(b) => (b.data().as_ptr().add(first), b.stride(), 0),
                     };
                     let step = if left.is_transposed() { left.stride() } else { 1 };
                     let mut x = left.data().as_ptr();
                     for _ in 0..left.columns() {
                         let factor = V::splat(*x);
                         for (j, chain) in chains.iter_mut().enumerate() {
-                            *chain = factor.mul_add(load(right, j), *chain);
+                            let panel = right.wrapping_add(if j < VECTORS { 0 } else { gap });
+                            *chain = factor.mul_add(load(panel, j), *chain);
                         }
                         x = x.wrapping_add(step);
                         right = right.wrapping_add(stride);
                     }
                 }
             }
-            for (sum, chain) in sums.iter_mut().zip(chains) {
-                *sum = if i == 0 { chain } else { sum.add(chain) };
+            for j in 0..N {
+                sums[j] = if i == 0 { chains[j] } else { sums[j].add(chains[j]) };
             }
         }
         for (j, sum) in sums.iter().enumerate() {
@@ -106,8 +117,18 @@ impl<T: Number, V: Vector<T>> Task for Sum<'_, T, V> {
         let (n, all) = (out.len(), panel::<T>());
         let out = out.as_mut_ptr();
         let panels = n.div_ceil(all);
-        for i in 0..panels {
-            let panel = if direction == Direction::Backward { panels - 1 - i } else { i };
+        let pairs = if V::LANES * VECTORS == all { n / (2 * all) } else { 0 };
+        // Pairs of whole panels, then the other panels, or the same backward.
+        let turns = panels - pairs;
+        for i in 0..turns {
+            let turn = if direction == Direction::Backward { turns - 1 - i } else { i };
+            if turn < pairs {
+                let columns = Columns { terms, add, panel: 2 * turn, from: 0, width: 2 * all };
+                // SAFETY: as below; a panel has `VECTORS` vectors, and this one and the next one are whole.
+                unsafe { kernel::<T, V, PAIR, false>(columns, out) };
+                continue;
+            }
+            let panel = pairs + turn;
             let wide = all.min(n - panel * all);
             for from in (0..wide).step_by(VECTORS * V::LANES) {
                 let width = (wide - from).min(VECTORS * V::LANES);

@@ -19,7 +19,9 @@ macro_rules! sums {
         /// Every size, order of terms and direction gives the bits of chains of fused operations that are then added, from left to right.
         #[test]
         fn $name() {
-            for n in [1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 31, 32, 33, 47, 48, 63, 64, 65, 100, 130, 256] {
+            for n in
+                [1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 31, 32, 33, 47, 48, 63, 64, 65, 100, 128, 130, 200, 256]
+            {
                 for (k, l) in [(0, 1), (1, 2), (16, 64), (3, 70)] {
                     check(n, k, l);
                 }
