@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub};
 
 #[cfg(target_arch = "x86_64")]
-use crate::vector::{Avx2, Avx512};
+use crate::vector::{Avx2, Avx512, Square};
 use crate::vector::{Plain, Vector};
 
 /// `c0 + x (c1 + x (c2 + ..))`, each step fused.
@@ -44,7 +44,7 @@ pub trait Number:
     type Plain: Vector<Self>;
     /// Vectors of 512 bits.
     #[cfg(target_arch = "x86_64")]
-    type Avx512: Vector<Self>;
+    type Avx512: Square<Self>;
     /// Vectors of 256 bits.
     #[cfg(target_arch = "x86_64")]
     type Avx2: Vector<Self>;

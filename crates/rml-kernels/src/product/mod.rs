@@ -8,6 +8,8 @@
 mod dots;
 mod ffi;
 mod matrix;
+#[cfg(target_arch = "x86_64")]
+mod narrow;
 mod packed;
 mod row;
 #[cfg(test)]
@@ -59,6 +61,11 @@ pub(crate) fn multiply_on<T: Number>(isa: Isa, mut product: Product<'_, T>) {
         let terms = [Term::of(*left, *right)];
         return row_on(isa, &terms, *add, Direction::Forward, out.row(0));
     }
+    #[cfg(target_arch = "x86_64")]
+    if narrow::multiply(isa, &mut product) {
+        return;
+    }
+    let Product { left, right, add, out } = &mut product;
     if let Right::Matrix(right) = right {
         if out.rows() == 1 && right.is_transposed() && right.columns() > 1 {
             return isa.run(dots::Dots::row(*left, *right, *add, out));

@@ -34,7 +34,7 @@ macro_rules! products {
         fn $name() {
             let sizes = [1, 2, 3, 5, 6, 7, 8, 13, 14, 20, 70].iter().flat_map(|m| {
                 [1, 2, 7, 64, 257].iter().flat_map(move |k| {
-                    [1, 2, 3, 7, 8, 15, 16, 17, 31, 33, 63, 64, 65, 130].iter().map(move |n| (*m, *k, *n))
+                    [1, 2, 3, 4, 7, 8, 15, 16, 17, 31, 33, 63, 64, 65, 130].iter().map(move |n| (*m, *k, *n))
                 })
             });
             for (m, k, n) in sizes {

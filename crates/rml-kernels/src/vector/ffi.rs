@@ -28,6 +28,16 @@ pub trait Vector<T>: Copy {
     unsafe fn mul_add(self, b: Self, c: Self) -> Self;
 }
 
+/// A vector that turns rows into columns quickly.
+#[cfg(target_arch = "x86_64")]
+pub trait Square<T>: Vector<T> {
+    /// As many vectors as one has lanes.
+    type Vectors: AsRef<[Self]>;
+    /// The first `n` columns of `rows` rows that begin at `p` and are `stride` apart, a vector for each; there are at most as many of both
+    /// as lanes. What lies behind them is not touched.
+    unsafe fn columns(p: *const T, stride: usize, rows: usize, n: usize) -> Self::Vectors;
+}
+
 /// A vector of any machine.
 #[derive(Clone, Copy)]
 pub struct Plain<T>([T; 4]);
@@ -95,7 +105,7 @@ pub(crate) use x86::{Avx2, Avx512};
 mod x86 {
     use std::arch::x86_64 as arch;
 
-    use super::Vector;
+    use super::{Square, Vector};
 
     /// 512 bits.
     #[derive(Clone, Copy)]
@@ -106,7 +116,40 @@ mod x86 {
     pub struct Avx2<V>(V);
 
     macro_rules! avx512 {
-        ($t:ty, $v:ident, $mask:ty, $lanes:literal, $splat:ident, $load:ident, $some:ident, $store:ident, $put:ident, $add:ident, $fma:ident) => {
+        ($t:ty, $v:ident, $mask:ty, $lanes:literal, $splat:ident, $load:ident, $some:ident, $store:ident, $put:ident, $add:ident, $fma:ident, $index:ty, $pick:ident) => {
+            impl Square<$t> for Avx512<arch::$v> {
+                type Vectors = [Self; $lanes];
+                #[inline(always)]
+                unsafe fn columns(p: *const $t, stride: usize, rows: usize, n: usize) -> [Self; $lanes] {
+                    // Lanes of two vectors by turns: from the first halves, and from the second ones.
+                    const fn halves(half: $index) -> [$index; $lanes] {
+                        let mut lanes = [0; $lanes];
+                        let mut i = 0;
+                        while i < $lanes {
+                            lanes[i] = half * ($lanes / 2) + (i / 2 + i % 2 * $lanes) as $index;
+                            i += 1;
+                        }
+                        lanes
+                    }
+                    const HALVES: [[$index; $lanes]; 2] = [halves(0), halves(1)];
+                    let halves = HALVES.map(|half| arch::_mm512_loadu_si512(half.as_ptr().cast()));
+                    let mask = Self::mask(n);
+                    let mut all: [Self; $lanes] = std::array::from_fn(|i| {
+                        if i < rows { Self::load_some(p.add(i * stride), mask) } else { Self::splat(0.0) }
+                    });
+                    // Each time, a lane goes to where it stands if the number of its row and its own, bit behind bit, are turned by one.
+                    let mut bits = 1;
+                    while bits < $lanes {
+                        all = std::array::from_fn(|i| {
+                            let (a, b) = (all[i / 2], all[i / 2 + $lanes / 2]);
+                            Avx512(arch::$pick(a.0, halves[i % 2], b.0))
+                        });
+                        bits *= 2;
+                    }
+                    all
+                }
+            }
+
             impl Vector<$t> for Avx512<arch::$v> {
                 const LANES: usize = $lanes;
                 const ROWS: usize = 6;
@@ -160,7 +203,9 @@ mod x86 {
         _mm512_storeu_ps,
         _mm512_mask_storeu_ps,
         _mm512_add_ps,
-        _mm512_fmadd_ps
+        _mm512_fmadd_ps,
+        i32,
+        _mm512_permutex2var_ps
     );
     avx512!(
         f64,
@@ -173,7 +218,9 @@ mod x86 {
         _mm512_storeu_pd,
         _mm512_mask_storeu_pd,
         _mm512_add_pd,
-        _mm512_fmadd_pd
+        _mm512_fmadd_pd,
+        i64,
+        _mm512_permutex2var_pd
     );
 
     macro_rules! avx2 {

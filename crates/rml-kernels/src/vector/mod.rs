@@ -3,5 +3,5 @@
 mod ffi;
 
 #[cfg(target_arch = "x86_64")]
-pub(crate) use ffi::{Avx2, Avx512};
+pub(crate) use ffi::{Avx2, Avx512, Square};
 pub(crate) use ffi::{Plain, Vector};

@@ -1,0 +1,5 @@
+//! Products with few columns.
+
+mod ffi;
+
+pub(super) use ffi::multiply;
