@@ -177,22 +177,34 @@ pub(super) fn extreme_into<T: Ordered>(around: Around, xs: &[T], largest: bool, 
 }
 
 /// Positions of the first largest or smallest elements.
-#[allow(clippy::cast_possible_wrap, reason = "a position in memory fits i64")]
 pub(super) fn position_into<T: Ordered>(around: Around, xs: &[T], largest: bool, out: &mut [i64]) {
     let Around { n, inner, .. } = around;
-    if n * inner == 0 {
-        return out.fill(0);
-    }
-    for (block, out) in xs.chunks_exact(n * inner).zip(out.chunks_exact_mut(inner)) {
-        for (j, out) in out.iter_mut().enumerate() {
-            let rows = block[j..].iter().step_by(inner).enumerate();
-            // Nobody can guess where the largest element is.
-            let best = rows.fold((start::<T>(largest), 0), |(best, at), (i, &x)| {
-                select_unpredictable(x.beats(best, largest), (x, i), (best, at))
-            });
-            *out = best.1 as i64;
+    match (n, inner) {
+        (0, _) | (_, 0) => out.fill(0),
+        // So few that the loop is left out.
+        (2, 1) => {
+            for (row, out) in xs.as_chunks::<2>().0.iter().zip(out) {
+                *out = first_best(row.iter(), largest);
+            }
+        }
+        _ => {
+            for (block, out) in xs.chunks_exact(n * inner).zip(out.chunks_exact_mut(inner)) {
+                for (j, out) in out.iter_mut().enumerate() {
+                    *out = first_best(block[j..].iter().step_by(inner), largest);
+                }
+            }
         }
     }
+}
+
+/// The position of the first largest or smallest element. Nobody can guess where it is, so nothing branches.
+#[inline]
+#[allow(clippy::cast_possible_wrap, reason = "a position in memory fits i64")]
+fn first_best<'a, T: Ordered + 'a>(xs: impl Iterator<Item = &'a T>, largest: bool) -> i64 {
+    let best = xs.enumerate().fold((start::<T>(largest), 0), |(best, at), (i, &x)| {
+        select_unpredictable(x.beats(best, largest), (x, i), (best, at))
+    });
+    best.1 as i64
 }
 
 /// Whether any element, or all of them, are true.
@@ -309,22 +321,32 @@ pub(super) fn softmax_into<T: Float>(xs: &[T], columns: usize, log: bool, out: &
         let (mut max, mut sums) = ([T::ZERO; ROWS], [T::ZERO; ROWS]);
         let (max, sums) = (&mut max[..rows], &mut sums[..rows]);
         rml_kernels::maxima(columns, xs, max);
-        let each = |out: &mut [T], f: &dyn Fn(&mut [T], usize)| {
-            out.chunks_exact_mut(columns).enumerate().for_each(|(i, row)| f(row, i));
+        let shift = |out: &mut [T]| {
+            out.copy_from_slice(xs);
+            by_rows(out, columns, max, |x, max| x - max);
         };
-        each(out, &|row, i| {
-            row.iter_mut().zip(&xs[i * columns..]).for_each(|(out, &x)| *out = x - max[i]);
-        });
+        shift(out);
         rml_kernels::unary_in_place(Unary::Exp, out);
         rml_kernels::sums(columns, 1, out, sums);
         if log {
             rml_kernels::unary_in_place(Unary::Log, sums);
-            each(out, &|row, i| {
-                row.iter_mut().zip(&xs[i * columns..]).for_each(|(out, &x)| *out = (x - max[i]) - sums[i]);
-            });
+            shift(out);
+            by_rows(out, columns, sums, |x, sum| x - sum);
         } else {
-            each(out, &|row, i| row.iter_mut().for_each(|x| *x = *x / sums[i]));
+            by_rows(out, columns, sums, |x, sum| x / sum);
         }
+    }
+}
+
+/// Replaces the elements of each row of so many by `f` of them and the number of the row.
+fn by_rows<T: Copy>(xs: &mut [T], columns: usize, numbers: &[T], f: impl Fn(T, T) -> T) {
+    if columns == 2 {
+        // So few that a loop over them would take longer.
+        let rows = xs.as_chunks_mut::<2>().0.iter_mut().zip(numbers);
+        return rows.for_each(|(row, y)| *row = row.map(|x| f(x, *y)));
+    }
+    for (row, y) in xs.chunks_exact_mut(columns).zip(numbers) {
+        row.iter_mut().for_each(|x| *x = f(*x, *y));
     }
 }
 
