@@ -299,9 +299,6 @@ impl<N: Number> Run<'_, N> {
     }
 }
 
-/// Columns that are summed together.
-const TILE: usize = 16;
-
 /// Adds rows of so many elements to a row, from an element of each on.
 struct AddRows<'a, N> {
     out: &'a mut [N],
@@ -314,25 +311,34 @@ impl<N: Number> Task for AddRows<'_, N> {
     type Output = ();
     #[inline(always)]
     fn run(self) {
-        let Self { out, all, width, from } = self;
-        let (tiles, rest) = out.as_chunks_mut::<TILE>();
-        let done = from + tiles.len() * TILE;
-        for (i, tile) in tiles.iter_mut().enumerate() {
-            let mut sums = *tile;
-            for row in all.chunks_exact(width) {
-                let row = &row[from + i * TILE..][..TILE];
-                for j in 0..TILE {
-                    sums[j] += row[j];
-                }
-            }
-            *tile = sums;
-        }
-        if !rest.is_empty() {
-            for row in all.chunks_exact(width) {
-                rest.iter_mut().zip(&row[done..]).for_each(|(sum, x)| *sum += *x);
-            }
-        }
+        let Self { out, all, width, mut from } = self;
+        let rest = add_tiles::<N, 16>(out, all, width, &mut from);
+        let rest = add_tiles::<N, 4>(rest, all, width, &mut from);
+        add_tiles::<N, 1>(rest, all, width, &mut from);
     }
+}
+
+/// Adds rows to the tiles of a row, each kept in registers meanwhile. Returns what is left of the row, and moves on so far.
+#[inline(always)]
+fn add_tiles<'a, N: Number, const TILE: usize>(
+    out: &'a mut [N],
+    all: &[N],
+    width: usize,
+    from: &mut usize,
+) -> &'a mut [N] {
+    let (tiles, rest) = out.as_chunks_mut::<TILE>();
+    for tile in tiles {
+        let mut sums = *tile;
+        for row in all.chunks_exact(width) {
+            let row = &row[*from..][..TILE];
+            for j in 0..TILE {
+                sums[j] += row[j];
+            }
+        }
+        *tile = sums;
+        *from += TILE;
+    }
+    rest
 }
 
 impl<N: Number> Arena<N> {
