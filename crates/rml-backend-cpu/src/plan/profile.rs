@@ -229,7 +229,7 @@ impl<N: Number> Run<'_, N> {
                     let unit = &self.code.units[*id];
                     if self.holds(&unit.when, t) {
                         let from = start;
-                        self.unit(unit, t)?;
+                        self.unit_of(*id, t)?;
                         start = probe.share(*id, start, weight);
                         probe.recorder.event(Name::Site(*id), from, start);
                     }

@@ -194,7 +194,7 @@ impl<N: Number> Run<'_, N> {
                     scalar::run(steps, &self.code.ops, self.arena, self.set, t)?;
                 }
                 Entry::Chain(range) => self.chain(range.clone(), t),
-                Entry::Unit(unit) => self.unit(&self.code.units[*unit], t)?,
+                Entry::Unit(unit) => self.unit_of(*unit, t)?,
             }
         }
         Ok(())
@@ -203,6 +203,14 @@ impl<N: Number> Run<'_, N> {
     pub(super) fn chain(&mut self, links: Range<usize>, t: usize) {
         let (links, ops) = (&self.bound.links[links], &self.code.ops[..]);
         rml_kernels::run(Chain { links, ops, arena: &mut *self.arena, t });
+    }
+
+    /// Runs a unit at a tick, with the threads that there are.
+    pub(super) fn unit_of(&mut self, id: usize, t: usize) -> Result<(), Suspect> {
+        match self.spread_unit(id, t, t + 1) {
+            Some(ran) => ran,
+            None => self.unit(&self.code.units[id], t),
+        }
     }
 
     pub(super) fn unit(&mut self, unit: &Unit, t: usize) -> Result<(), Suspect> {

@@ -79,24 +79,16 @@ impl Segments {
         Cut { ticks, size: (blocks * self.block).max(least.next_multiple_of(self.block)) }
     }
 
-    /// The longest segments that fit in so many bytes, if any do.
+    /// How long segments are, if they fit in so many bytes: those that take the fewest. They are the quickest, too, since most of what a segment
+    /// computes is still in a cache when it is read.
     pub(super) fn fit<N>(&self, code: &Code, ticks: usize, available: u64) -> Option<usize> {
-        // With more segments there is less of each and more is kept of all: up to the least there is, fewer are found by halves.
-        let (least, _) = self.least::<N>(code, ticks);
-        let fits = |count: usize| self.bytes::<N>(code, self.cut(ticks, count)) <= available;
-        if !fits(least) {
-            return None;
-        }
-        let (mut few, mut many) = (1, least);
-        while few < many {
-            let count = few.midpoint(many);
-            if fits(count) { many = count } else { few = count + 1 }
-        }
-        Some(self.cut(ticks, many).size)
+        let (least, bytes) = self.least::<N>(code, ticks);
+        (bytes <= available).then(|| self.cut(ticks, least).size)
     }
 
     /// With how many segments a window takes the fewest bytes, and how many these are.
     pub(super) fn least<N>(&self, code: &Code, ticks: usize) -> (usize, u64) {
+        // With more segments there is less of each, and more is kept of all.
         let of = |count: usize| self.bytes::<N>(code, self.cut(ticks, count));
         let (mut few, mut many) = (1, ticks.max(1));
         while few < many {

@@ -1,11 +1,12 @@
 //! Several threads in one window.
 //!
-//! Work is shared in three ways, none of which changes an element's sequence of operations; so bits are the same with any number of threads.
+//! Work is shared in four ways, none of which changes an element's sequence of operations; so bits are the same with any number of threads.
 //!
 //! - A loop whose instructions all compute row by row runs on each thread for some of the rows, from its first tick to its last one, with nobody
 //!   waiting.
 //! - What runs over all ticks runs on each thread at some of the ticks; or for some of the rows, at the one tick that there is.
 //! - A sum over ticks is computed on each thread for some of its elements.
+//! - In a loop that does not compute row by row, such as one that trains at each tick, large products and convolutions are shared at each tick.
 //!
 //! All that is decided when a plan is prepared, and only for what takes long enough. Threads never write what others touch: each writes the rows,
 //! ticks or elements that are its own, of places that share no memory with others while they run; and what a loop needs in one tick alone has a place
@@ -87,8 +88,10 @@ struct Job {
     by_ticks: bool,
     /// How many rows it has, if it computes row by row.
     rows: Option<usize>,
-    /// A sum goes in groups of so many elements.
+    /// What is a sum goes in groups of so many elements.
     group: Option<usize>,
+    /// Whether it is a sum over all ticks at once.
+    over: bool,
     /// Where it runs; nowhere, if it runs once a window.
     at: Positions,
 }
@@ -175,7 +178,11 @@ impl Work {
             if over {
                 units.clone().for_each(|id| work.units[id] = unit_job(code, id, limits));
             }
-            work.loops.push(if over { None } else { loop_job(code, k, limits) });
+            let job = if over { None } else { loop_job(code, k, limits) };
+            if !over && job.is_none() && is_stepwise(code, k) {
+                units.clone().for_each(|id| work.units[id] = tick_job(code, id, limits));
+            }
+            work.loops.push(job);
             let steps = if over { work.steps(code, units) } else { Vec::new() };
             work.steps.push(steps);
         }
@@ -222,6 +229,7 @@ fn loop_job(code: &Code, k: usize, limits: Limits) -> Option<Job> {
         by_ticks: false,
         rows: Some(rows),
         group: None,
+        over: false,
         at: Positions::ALL,
     })
 }
@@ -246,8 +254,24 @@ fn unit_job(code: &Code, id: usize, limits: Limits) -> Option<Job> {
     };
     let rows = if is_sum { None } else { rows::rows(code, id..id + 1, 2 * limits.rows) };
     let at = if unit.once { Positions::NONE } else { unit.at };
-    let job = Job { cost, by_ticks, rows, group, at };
+    let job = Job { cost, by_ticks, rows, group, over: is_sum, at };
     (by_ticks || rows.is_some() || group.is_some()).then_some(job)
+}
+
+/// Whether threads may meet at each tick of a loop.
+fn is_stepwise(code: &Code, k: usize) -> bool {
+    code.passes[k].batch.is_none() && (k > 0 || code.ending.is_none())
+}
+
+/// How a unit is shared at each tick of a loop: a single instruction, which reads nothing that it writes, and takes long enough.
+fn tick_job(code: &Code, id: usize, limits: Limits) -> Option<Job> {
+    let [instr] = &code.instrs[code.units[id].instrs.clone()] else { return None };
+    if !matches!(instr.kernel, Kernel::Product(..) | Kernel::Convolve(_)) {
+        return None;
+    }
+    let job = unit_job(code, id, limits).filter(|job| job.cost >= limits.job)?;
+    let job = Job { by_ticks: false, ..job };
+    (job.rows.is_some() || job.group.is_some()).then_some(job)
 }
 
 /// In groups of how many elements a sum can be shared: rows of outer products, else single elements; and the gradient of a convolution's kernel,

@@ -160,22 +160,21 @@ impl<N: Number> Run<'_, N> {
 impl Job {
     /// At how many ticks of a window it runs; of how many a sum is taken.
     pub(super) fn count(&self, ticks: usize) -> usize {
-        match self.group {
-            Some(_) => ticks,
-            None => ranges(self.at, ticks).map(|(from, to)| to - from).sum::<usize>().max(1),
+        if self.over {
+            return ticks;
         }
+        ranges(self.at, ticks).map(|(from, to)| to - from).sum::<usize>().max(1)
     }
 }
 
 /// How a unit is shared that runs at `count` of so many ticks; none if it takes too little time.
 fn way(job: Job, limits: Limits, ticks: usize, count: usize) -> Option<Way> {
-    if let Some(group) = job.group {
-        return (job.cost * ticks as f64 >= limits.job).then_some(Way::Groups(group));
-    }
-    if job.cost * (count as f64) < limits.job {
+    let times = if job.over { ticks } else { count };
+    if job.cost * (times as f64) < limits.job {
         return None;
     }
     match job.rows {
+        _ if job.group.is_some() => job.group.map(Way::Groups),
         _ if job.by_ticks && count > 1 => Some(Way::Ticks),
         Some(rows) => Some(Way::Rows(rows)),
         None => None,
