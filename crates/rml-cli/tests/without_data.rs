@@ -78,3 +78,47 @@ fn what_makes_no_sense_is_refused() {
     folder.rml("train p.rml --until 'gap << 3'").fails(1, &["until-condition", "--until:1:6", "a number"]);
     folder.rml("train p.rml --until 'gab < 3'").fails(1, &["unknown-metric", "there is `gap`", "`test.gap`"]);
 }
+
+/// A state that begins with a draw. The window is found by running ahead and going back; each evaluation begins anew.
+const DRAWN: &str = "
+node level(x: num []) -> (y: num [])
+  y = param(4.0) * x;
+
+node from_anywhere() -> (place: num [])
+  start = 100.0 * random_uniform([]);
+  place = start fby place + 1.0;
+
+node train() -> (place: num [])
+  t = 0 fby mod(t + 1, 2);
+  end = t == 1;
+  place = from_anywhere();
+  y, _ = diff_level(1.0, true, -0.05 * y) every end;
+
+node evaluate() -> (place: num [])
+  y = level(1.0);
+  place = from_anywhere() + 0.0 * y;
+";
+
+#[test]
+fn states_that_begin_with_a_draw_begin_anew_where_a_run_goes_back() {
+    let folder = Folder::new().file("p.rml", DRAWN);
+    for engine in ["sim", "plan"] {
+        let run = folder.rml(&format!("run p.rml --node train --cycles 6 --engine {engine}")).ok();
+        let run: Value = serde_json::from_str(&run).expect("JSON");
+        let places: Vec<f64> =
+            run["values"]["place"].as_array().expect("a column").iter().filter_map(Value::as_f64).collect();
+        let out = folder
+            .rml(&format!("train p.rml --windows 3 --report 1 --engine {engine} --message-format json"))
+            .out;
+        let lines: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        assert_eq!((places.len(), lines.len()), (6, 3), "{engine}: {out}");
+        for (line, two) in lines.iter().zip(places.chunks(2)) {
+            let place = line["train"]["place"].as_f64().expect("a number");
+            assert!((place - (two[0] + two[1]) / 2.0).abs() < 1e-3, "{engine}: {places:?} {line}");
+            assert_eq!(
+                line["test"], lines[0]["test"],
+                "{engine}: the evaluation begins where it began before"
+            );
+        }
+    }
+}

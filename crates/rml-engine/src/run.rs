@@ -140,7 +140,7 @@ pub trait Run: fmt::Debug + Send {
     /// As [`states`](Self::states), but windows may be open.
     fn snapshot(&self) -> Result<Snapshot, Diagnostic>;
 
-    /// Sets all that is remembered. Delays that are not in the snapshot start anew; states that are not in it stay.
+    /// Sets all that is remembered. Delays and states that are not in the snapshot start anew: they had no value.
     ///
     /// # Errors
     /// As [`set_states`](Self::set_states).

@@ -425,6 +425,13 @@ impl<M: Machine> Fast for Windows<M> {
             return Ok(false);
         }
         self.set_states(&snapshot.states)?;
+        for (register, data) in Arc::clone(&self.plan).registers.iter_enumerated() {
+            if let Kind::State { key, .. } = &data.kind
+                && snapshot.states.get(key).is_none()
+            {
+                self.unset_register(register);
+            }
+        }
         for (register, v) in self.hidden.clone() {
             match snapshot.delays.get(&v) {
                 Some(value) => self.set_register(register, value)?,

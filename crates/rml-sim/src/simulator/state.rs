@@ -45,7 +45,7 @@ impl Simulator {
         Ok(Snapshot { states: self.known_states(), delays: delays.collect() })
     }
 
-    /// Goes on from what a run of this program remembered: delays that are not in the snapshot start anew.
+    /// Goes on from what a run of this program remembered: delays and states that are not in the snapshot start anew.
     ///
     /// # Errors
     /// As [`set_held_state`](Self::set_held_state).
@@ -54,6 +54,16 @@ impl Simulator {
             self.set_held_state(key, held)?;
         }
         let program = Arc::clone(&self.program);
+        for (_, state) in program.flat.states.iter().filter(|(key, _)| snapshot.states.get(key).is_none()) {
+            match program.steps[program.step_of[state.equation] as usize] {
+                Step::Forward(r) => self.last[r as usize] = Cell::Empty,
+                Step::Param { param, .. } => {
+                    self.params[param as usize] = Cell::Empty;
+                    self.last_params[param as usize] = Cell::Empty;
+                }
+                _ => {}
+            }
+        }
         for (r, rec) in program.forward.iter().enumerate().filter(|(_, rec)| !rec.ends.is_empty()) {
             let v = program.equation(rec.step).lhs;
             let known = snapshot.delays.get(&v);
