@@ -105,7 +105,31 @@ fn group(scope: &Scope<'_>, i: usize, (group, blocks): &(Group, Blocks)) -> Opti
     f.lines.line("return 0;");
     let params = "const @_in *restrict in, @_state *restrict state, @_work *restrict work, const long ticks, const long done";
     let head = format!("static long @_{i}({params})").replace('@', &scope.name);
-    Some(f.text(&head, &["(void)in, (void)state, (void)work, (void)ticks, (void)done;"]))
+    let text = f.text(&head, &["(void)in, (void)state, (void)work, (void)ticks, (void)done;"]);
+    Some(comment(&says(scope, group)) + "\n" + &text)
+}
+
+/// What a group does, and the first of the names in the source that it computes.
+fn says(scope: &Scope<'_>, group: &Group) -> String {
+    const MOST: usize = 4;
+    let parts = || group.once.iter().chain(&group.parts);
+    let is_sum = |case: &rml_plan::Case| matches!(case.rule, Rule::Sum { .. });
+    let sums = parts().any(|part| scope.plan.tapes[part.tape].cases.iter().any(is_sum));
+    let how = match (group.what, scope.cycles) {
+        (What::Search(_), _) => {
+            "Looks for the end of the window, and gives how many cycles it has; 0 if it does not end"
+        }
+        (_, 1) => "In a cycle",
+        _ if sums => "A sum over all cycles",
+        (What::Forward, _) => "From the first cycle to the last",
+        (What::Backward, _) => "From the last cycle to the first",
+    };
+    let mut names: Vec<&str> =
+        parts().filter_map(|part| scope.plan.tapes[part.tape].name.as_deref()).collect();
+    names.dedup();
+    let more = if names.len() > MOST { " and others" } else { "" };
+    names.truncate(MOST);
+    if names.is_empty() { format!("{how}.") } else { format!("{how}: {}{more}.", names.join(", ")) }
 }
 
 /// What runs at each tick, in a loop.
