@@ -210,20 +210,22 @@ macro_rules! fill {
     }};
     ($k:expr, $out:ident, [$($x:ident),*], $j:ident => $value:expr) => {{
         // All lengths are compared here, so the loop compares none.
-        let whole = $out.len() / $k;
-        $(let $x = (&$x.as_chunks::<{ $k }>().0[..whole], $x.last_chunk::<{ $k }>());)*
-        for (i, block) in $out.as_chunks_mut::<{ $k }>().0[..whole].iter_mut().enumerate() {
-            $(let $x = $x.0[i];)*
-            let mut y = *block;
-            for $j in 0..$k {
-                y[$j] = $value;
+        $(let $x = &$x[..$out.len()];)*
+        {
+            $(let $x = $x.as_chunks::<{ $k }>().0;)*
+            for (i, block) in $out.as_chunks_mut::<{ $k }>().0.iter_mut().enumerate() {
+                $(let $x = $x[i];)*
+                let mut y = *block;
+                for $j in 0..$k {
+                    y[$j] = $value;
+                }
+                *block = y;
             }
-            *block = y;
         }
         if !$out.len().is_multiple_of($k)
             && let Some(block) = $out.last_chunk_mut::<{ $k }>()
         {
-            $(let $x = $x.1.map_or($x.0[0], |x| *x);)*
+            $(let $x = $x.last_chunk::<{ $k }>().map_or([$x[0]; $k], |x| *x);)*
             let mut y = *block;
             for $j in 0..$k {
                 y[$j] = $value;
