@@ -249,8 +249,13 @@ impl Batch<'_> {
             Op::MatMul if all_stacked => {
                 let (a, b) = (self.element(args[0]).shape, self.element(args[1]).shape);
                 if let ([_, _], [_, _]) = (a.dims(), b.dims()) {
-                    let op = Op::Einsum(Einsum::of(&[&['t', 'i', 'k'], &['t', 'k', 'j']], &['i', 'j']));
-                    return Some(self.apply(op, &[args[0].node, args[1].node]));
+                    // What was transposed at each tick is read as it was.
+                    let (x, labels) = match self.g.transposed(args[0].node, &[0, 2, 1]) {
+                        Some(x) => (x, ['t', 'k', 'i']),
+                        None => (args[0].node, ['t', 'i', 'k']),
+                    };
+                    let op = Op::Einsum(Einsum::of(&[&labels, &['t', 'k', 'j']], &['i', 'j']));
+                    return Some(self.apply(op, &[x, args[1].node]));
                 }
             }
             _ => {}

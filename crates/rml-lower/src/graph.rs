@@ -160,6 +160,14 @@ impl Graph {
         self.apply(Op::Index { items }, &[x], rml_backend::Function::nowhere())
     }
 
+    /// What a value is the transpose of, by that permutation.
+    pub(crate) fn transposed(&self, x: Node, by: &[usize]) -> Option<Node> {
+        match &self.defs[x].kind {
+            Kind::Apply { op: Op::Transpose { perm }, args } if perm == by => Some(args[0]),
+            _ => None,
+        }
+    }
+
     /// `n` times the same value along a new first axis.
     pub(crate) fn repeat(&mut self, x: Node, n: usize) -> Node {
         let shape = rml_backend::routine::stacked(self.ty(x), n).shape;

@@ -10,6 +10,14 @@ use super::text::{Ssa, Text, Ty, list};
 pub(super) const PRECISE: &str =
     "precision_config = [#stablehlo<precision HIGHEST>, #stablehlo<precision HIGHEST>]";
 
+/// A product over at most so many elements takes less time than the call of a kernel for products.
+const FEW: usize = 4;
+
+/// A weighted sum of at least so many rows, of at least so many columns and elements, is worth such a call.
+const ROWS: usize = 16;
+const COLUMNS: usize = 64;
+const LARGE: usize = 4096;
+
 /// Pairs of axes, of the left and of the right operand.
 #[derive(Default)]
 pub(super) struct Axes {
@@ -36,6 +44,83 @@ pub(super) fn dot(t: &mut Text, a: &Ssa, b: &Ssa, stack: &Axes, inner: &Axes) ->
     if a.is_empty() || b.is_empty() {
         return t.splat(0.0, &ty);
     }
+    if !stack.left.is_empty() {
+        return general(t, a, b, stack, inner, ty);
+    }
+    if let ([left], [right]) = (&inner.left[..], &inner.right[..])
+        && a.dims()[*left] <= FEW
+        && ty.elem.is_float()
+    {
+        return outer(t, (a, *left), (b, *right), &ty);
+    }
+    if walks_columns(a, &inner.left) && a.ty.shape.len() > b.ty.shape.len() {
+        return swapped(t, a, b, inner);
+    }
+    let n: usize = inner.left.iter().map(|&i| a.dims()[i]).product();
+    if a.ty.shape.len() == n && inner.left.len() > 1 && is_worth_it(n, b) {
+        let own: Vec<usize> = inner.left.iter().map(|&i| a.dims()[i]).collect();
+        let rest = (0..a.dims().len()).filter(|i| !inner.left.contains(i));
+        let weights = t.transpose(a, &inner.left.iter().copied().chain(rest).collect::<Vec<_>>());
+        let weights = t.reshape(&weights, &own);
+        let sum = weighted(t, &weights, b, &inner.right);
+        return t.reshape(&sum, ty.dims());
+    }
+    general(t, a, b, stack, inner, ty)
+}
+
+/// The contraction with the operands in the other order. A compiler copies the left operand where its neighbours along the inner axes are
+/// not neighbours in memory, so that should be the smaller one. The barrier keeps it from turning the product back.
+fn swapped(t: &mut Text, a: &Ssa, b: &Ssa, inner: &Axes) -> Ssa {
+    let product = dot(t, b, a, &Axes::default(), &Axes::new(&inner.right, &inner.left));
+    let product = t.op("optimization_barrier", &[&product], product.ty.clone());
+    let (columns, all) = (b.dims().len() - inner.right.len(), product.dims().len());
+    t.transpose(&product, &(columns..all).chain(0..columns).collect::<Vec<_>>())
+}
+
+/// Whether neighbours along these axes are not neighbours in memory.
+fn walks_columns(x: &Ssa, axes: &[usize]) -> bool {
+    axes.last().is_some_and(|last| last + 1 < x.dims().len())
+}
+
+/// Whether a sum of `n` rows of `x` should be [weighted].
+pub(super) fn is_worth_it(n: usize, x: &Ssa) -> bool {
+    let all = x.ty.shape.len();
+    n >= ROWS && all >= LARGE && all / n >= COLUMNS
+}
+
+/// The sum of `x` over axes, each element times that of `weights`, which has these axes alone. A compiler computes a product of one row
+/// column by column, together with what makes `x`; for one of two rows it calls a kernel, which reads `x` row by row. So there are two
+/// equal rows.
+pub(super) fn weighted(t: &mut Text, weights: &Ssa, x: &Ssa, axes: &[usize]) -> Ssa {
+    let dims: Vec<usize> = std::iter::once(2).chain(weights.dims().iter().copied()).collect();
+    let own: Vec<usize> = (1..dims.len()).collect();
+    let rows = t.broadcast_in(weights, &own, &dims);
+    let both = dot(t, &rows, x, &Axes::default(), &Axes::new(&own, axes));
+    let one = t.slice_axis(&both, 0, 0, 1, 1);
+    let rest = one.dims()[1..].to_vec();
+    t.reshape(&one, &rest)
+}
+
+/// The contraction over an axis of each operand as a sum of outer products.
+fn outer(t: &mut Text, (a, left): (&Ssa, usize), (b, right): (&Ssa, usize), ty: &Ty) -> Ssa {
+    let part = |t: &mut Text, x: &Ssa, axis: usize, k: usize, first: usize| {
+        let part = t.slice_axis(x, axis, k, 1, 1);
+        let dims: Vec<usize> = [&x.dims()[..axis], &x.dims()[axis + 1..]].concat();
+        let axes: Vec<usize> = (first..first + dims.len()).collect();
+        let part = t.reshape(&part, &dims);
+        t.broadcast_in(&part, &axes, ty.dims())
+    };
+    let terms: Vec<Ssa> = (0..a.dims()[left])
+        .map(|k| {
+            let (x, y) = (part(t, a, left, k, 0), part(t, b, right, k, a.dims().len() - 1));
+            t.zip("multiply", &x, &y)
+        })
+        .collect();
+    terms.into_iter().reduce(|sum, term| t.zip("add", &sum, &term)).expect(CHECKED)
+}
+
+/// The contraction as the operation of the language.
+fn general(t: &mut Text, a: &Ssa, b: &Ssa, stack: &Axes, inner: &Axes, ty: Ty) -> Ssa {
     let attributes = format!(
         "dot_dimension_numbers = #stablehlo.dot<lhs_batching_dimensions = [{}], rhs_batching_dimensions = [{}], \
          lhs_contracting_dimensions = [{}], rhs_contracting_dimensions = [{}]>, {PRECISE}",

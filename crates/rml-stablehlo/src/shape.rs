@@ -2,6 +2,7 @@
 
 use rml_ir::Shape;
 
+use super::product;
 use super::text::{Elem, Ssa, Text, Ty, array};
 
 /// How two values are compared.
@@ -184,8 +185,16 @@ impl Text {
         self.op_with("reduce", &[x, init], &region, &attributes, Ty::new(x.ty.elem, &kept))
     }
 
-    /// Sums over axes, which are dropped.
+    /// Sums over axes, which are dropped. A sum of many rows is their sum with weights of one, which compilers compute faster.
     pub(crate) fn sum(&mut self, x: &Ssa, axes: &[usize]) -> Ssa {
+        let dims: Vec<usize> = axes.iter().map(|&i| x.dims()[i]).collect();
+        if x.ty.elem.is_float()
+            && axes.iter().copied().eq(0..axes.len())
+            && product::is_worth_it(dims.iter().product(), x)
+        {
+            let ones = self.splat(1.0, &Ty::new(x.ty.elem, &dims));
+            return product::weighted(self, &ones, x, axes);
+        }
         let zero = self.splat(0.0, &Ty::scalar(x.ty.elem));
         self.reduce("add", x, &zero, axes)
     }

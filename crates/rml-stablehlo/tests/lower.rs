@@ -61,6 +61,49 @@ fn every_operator_has_a_text() {
     }
 }
 
+/// The module of one operator.
+fn text_of(operator: &str) -> String {
+    lower(&parse(&format!("function f32 \"f\"\n{operator}")).unwrap()).text
+}
+
+#[test]
+fn products_over_few_elements_are_sums_of_outer_products() {
+    let product = |n: usize| {
+        text_of(&format!(
+            "x0 input num [3, {n}]\nx1 input num [{n}, 5]\nx2 num [3, 5] = matmul (x0, x1)\nresult x2\n"
+        ))
+    };
+    let (few, more) = (product(4), product(5));
+    assert_eq!((few.matches("stablehlo.multiply").count(), few.contains("dot_general")), (4, false), "{few}");
+    assert_eq!(
+        (more.matches("stablehlo.multiply").count(), more.contains("dot_general")),
+        (0, true),
+        "{more}"
+    );
+}
+
+#[test]
+fn long_sums_of_rows_are_products_with_ones() {
+    let sum = |rows: usize, axis: usize, to: usize| {
+        text_of(&format!("x0 input num [{rows}, 64]\nx1 num [{to}] = sum{{axis={axis}}} (x0)\nresult x1\n"))
+    };
+    assert!(sum(64, 0, 64).contains("tensor<2x64xf32>, tensor<64x64xf32>) -> (tensor<2x64xf32>"));
+    for text in [sum(63, 0, 64), sum(64, 1, 64)] {
+        assert!(text.contains("stablehlo.reduce") && !text.contains("dot_general"), "{text}");
+    }
+}
+
+#[test]
+fn the_smaller_operand_of_a_sum_of_outer_products_stands_left() {
+    let sum = |i: usize, j: usize| {
+        text_of(&format!(
+            "x0 input num [5, 2, {i}]\nx1 input num [5, 2, {j}]\nx2 num [{i}, {j}] = einsum{{tki,tkj->ij}} (x0, x1)\nresult x2\n"
+        ))
+    };
+    assert!(sum(3, 7).contains("(tensor<5x2x3xf32>, tensor<5x2x7xf32>)"));
+    assert!(sum(7, 3).contains("(tensor<5x2x3xf32>, tensor<5x2x7xf32>)"));
+}
+
 const ROUTINE: &str = "routine f32 \"r\"
 s0 input num [3]
 s1 input num [0]

@@ -168,6 +168,7 @@ fn matmuls() -> Vec<Shaped> {
             &[&[64], &[64]],
             &[&[300], &[300, 7]],
             &[&[33, 65], &[65, 17]],
+            &[&[33, 3], &[3, 65]],
             &[&[1, 128], &[128, 1]],
             &[&[65, 300], &[300]],
             &[&[0, 3], &[3, 2]],
@@ -184,7 +185,7 @@ fn matmuls() -> Vec<Shaped> {
 }
 
 fn einsums() -> Vec<Shaped> {
-    let cases: [(&str, &[&[usize]]); 13] = [
+    let cases: [(&str, &[&[usize]]); 18] = [
         ("ij,jk->ik", &[&[33, 65], &[65, 17]]),
         ("ji,kj->ik", &[&[9, 5], &[7, 9]]),
         ("bhqd,bhkd->bhqk", &[&[2, 3, 9, 8], &[2, 3, 7, 8]]),
@@ -193,6 +194,11 @@ fn einsums() -> Vec<Shaped> {
         ("ij,ij->ij", &[&[3, 4], &[3, 4]]),
         ("ij,k->kj", &[&[3, 4], &[5]]),
         ("ijk->kji", &[&[2, 3, 4]]),
+        ("tki,tkj->ij", &[&[5, 13, 9], &[5, 13, 70]]),
+        ("tki,tkj->ij", &[&[5, 13, 70], &[5, 13, 9]]),
+        ("tki,tkj->ij", &[&[5, 13, 70], &[5, 13, 1]]),
+        ("itk,tkj->ij", &[&[1, 5, 13], &[5, 13, 70]]),
+        ("ki,jk->ij", &[&[2, 70], &[9, 2]]),
         ("ij->", &[&[33, 65]]),
         ("ij->j", &[&[0, 3]]),
         ("ij->i", &[&[3, 0]]),
@@ -389,7 +395,7 @@ fn scatter(axis: usize, x: &[usize], i: &[usize]) -> Shaped {
 
 /// Over each axis and over everything; over nothing too, where that has a result.
 fn reduced(of_nothing: bool, op: impl Fn(Option<usize>) -> Op) -> Vec<Shaped> {
-    const SHAPES: [&[usize]; 7] = [&[], &[1], &[1037], &[33, 65], &[2, 3, 4, 5], &[0, 3], &[3, 0]];
+    const SHAPES: [&[usize]; 8] = [&[], &[1], &[1037], &[33, 65], &[65, 70], &[2, 3, 4, 5], &[0, 3], &[3, 0]];
     let mut found = Vec::new();
     for dims in SHAPES {
         let empty = |axis: Option<usize>| axis.map_or(dims.contains(&0), |a| dims[a] == 0);
