@@ -1,4 +1,4 @@
-//! What needs `unsafe`: the exported function, the libraries for CUDA, and tensors that several threads may hold.
+//! What needs `unsafe`: the exported function, the libraries for CUDA, tensors that several threads may hold, and the maker of the processor.
 #![allow(unsafe_code)]
 
 use std::ffi::OsStr;
@@ -51,4 +51,17 @@ pub(crate) fn tensor_of<T: Copy>(items: &[T], size: &[i64], kind: Kind) -> Resul
     // SAFETY: the bytes of a slice of plain numbers or truth values; all of them are initialised.
     let bytes = unsafe { std::slice::from_raw_parts(items.as_ptr().cast::<u8>(), size_of_val(items)) };
     Tensor::f_from_data_size(bytes, size, kind)
+}
+
+/// Whether this is an x86-64 processor that Intel did not make.
+pub(crate) fn is_x86_of_others() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    #[allow(unused_unsafe, reason = "newer compilers have the instruction as a safe function")]
+    {
+        // SAFETY: every x86-64 processor has this instruction and its first leaf.
+        let said = unsafe { std::arch::x86_64::__cpuid(0) };
+        [said.ebx, said.edx, said.ecx].map(u32::to_le_bytes).concat() != *b"GenuineIntel"
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    false
 }

@@ -2,10 +2,10 @@
 
 mod support;
 
-use rml_backend::{Backend, Held, Options, Outcome, Val};
+use rml_backend::{Backend, Function, Held, Options, Outcome, Val};
 use rml_backend_cpu::Cpu;
 use rml_base::codes::backend as codes;
-use rml_ir::op::Op;
+use rml_ir::op::{Einsum, Op};
 use rml_ir::{DType, Data, Precision, Shape, Type, Value};
 use support::{apply, call, torch};
 
@@ -82,6 +82,62 @@ fn arguments_stay_as_they_are_and_may_be_results() {
         assert!(found.same(wanted), "{found:?} for {wanted:?}");
     }
     assert!(held.to_host().unwrap().same(&x));
+}
+
+/// Numbers between -1 and 1.
+fn numbers(dims: &[usize], seed: u32) -> Value {
+    let n: usize = dims.iter().product();
+    let mut state = seed;
+    let mut next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (f64::from(state) / f64::from(1_u32 << 31) - 1.0) as f32
+    };
+    Value::new(Shape::new(dims), Data::F32((0..n).map(|_| next()).collect()))
+}
+
+/// The dimensions of an operand, and the order of axes in which it is transposed first, if it is.
+type Operand<'a> = (&'a [usize], Option<&'a [usize]>);
+
+/// The product of two operands.
+fn product(op: &Op, [a, b]: [Operand<'_>; 2]) -> (Function, Vec<Value>) {
+    let mut f = Function::new("product", Precision::F32);
+    let given = vec![numbers(a.0, 1), numbers(b.0, 2)];
+    let inputs: Vec<Val> = given.iter().map(|x| f.input(x.ty(), Function::nowhere())).collect();
+    let mut args = Vec::new();
+    for (x, perm) in inputs.into_iter().zip([a.1, b.1]) {
+        let turn = perm.map(|perm| Op::Transpose { perm: perm.to_vec() });
+        args.push(turn.map_or(x, |turn| f.apply(turn, vec![x], Function::nowhere()).unwrap()));
+    }
+    f.results = vec![f.apply(op.clone(), args, Function::nowhere()).unwrap()];
+    (f, given)
+}
+
+#[test]
+fn large_products_take_operands_as_they_lie() {
+    let turned: Option<&[usize]> = Some(&[1, 0]);
+    let over_all = Op::Einsum(Einsum::parse("tki,tkj->ij").unwrap());
+    let cases: [(Op, [Operand<'_>; 2]); 7] = [
+        (Op::MatMul, [(&[130, 257], None), (&[257, 129], None)]),
+        (Op::MatMul, [(&[257, 130], turned), (&[257, 129], None)]),
+        (Op::MatMul, [(&[130, 257], None), (&[129, 257], turned)]),
+        (Op::MatMul, [(&[257, 130], turned), (&[129, 257], turned)]),
+        (Op::MatMul, [(&[5, 26, 257], None), (&[257, 129], None)]),
+        (Op::MatMul, [(&[26, 257, 5], Some(&[2, 0, 1])), (&[257, 129], None)]),
+        (over_all, [(&[7, 37, 130], None), (&[7, 37, 129], None)]),
+    ];
+    let cpu = Cpu::open(&Options::default()).unwrap();
+    for (op, operands) in cases {
+        let (f, given) = product(&op, operands);
+        let held = |given: &[Value]| given.iter().cloned().map(Held::from).collect();
+        let results = [call(&*torch(), &f, held(&given)), call(&cpu, &f, held(&given))];
+        let [found, wanted] = results.map(|results| results.unwrap().remove(0));
+        assert_eq!(found.ty(), wanted.ty(), "{op}");
+        let (Data::F32(found), Data::F32(wanted)) = (found.to_data(), wanted.to_data()) else {
+            panic!("numbers")
+        };
+        let far = found.iter().zip(&wanted).map(|(x, y)| (x - y).abs()).fold(0.0, f32::max);
+        assert!(far < 1e-4, "{op} of {operands:?}: {far}");
+    }
 }
 
 #[test]

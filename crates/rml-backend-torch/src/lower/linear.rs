@@ -1,9 +1,54 @@
 //! Contractions.
 
-use rml_ir::op::Einsum;
-use tch::{TchError, Tensor};
+use std::sync::OnceLock;
 
-use crate::kernel::{Context, Kernel, dim};
+use rml_ir::Precision;
+use rml_ir::op::Einsum;
+use tch::{Device, TchError, Tensor};
+
+use crate::ffi::is_x86_of_others;
+use crate::kernel::{Context, Kernel, dim, two};
+
+/// NumPy's product.
+pub(super) fn matmul(cx: &Context<'_>) -> Kernel {
+    let (a, b) = (cx.args[0].shape.dims(), cx.args[1].shape.dims());
+    let ([before @ .., inner], [_, columns]) = (a, b) else { return two(Tensor::f_matmul) };
+    let rows = before.iter().product();
+    if a.len() < 2 || !has_kernel(rows, *inner, *columns, cx) {
+        return two(Tensor::f_matmul);
+    }
+    let (matrix, size) = ([dim(rows), dim(*inner)], cx.size());
+    two(move |a, b| by_kernel(&a.f_reshape(matrix)?, b)?.f_reshape(&size))
+}
+
+/// The fewest multiplications for which oneDNN pays: its calls take some twenty microseconds more.
+const LARGE: usize = 1 << 22;
+
+/// Whether a product of matrices goes to oneDNN. libtorch has products on cpus computed by Intel's MKL, which uses vectors of half the length on
+/// processors of others.
+fn has_kernel(rows: usize, inner: usize, columns: usize, cx: &Context<'_>) -> bool {
+    static IS_FASTER: OnceLock<bool> = OnceLock::new();
+    let all = rows.saturating_mul(inner).saturating_mul(columns);
+    let fits = cx.device == Device::Cpu && cx.precision == Precision::F32 && !cx.is_int();
+    fits && all >= LARGE && *IS_FASTER.get_or_init(is_x86_of_others)
+}
+
+/// A product of matrices by oneDNN, whose operators are those of linear layers: each takes the operands as they lie in memory.
+fn by_kernel(a: &Tensor, b: &Tensor) -> Result<Tensor, TchError> {
+    let is_turned = |x: &Tensor| x.stride2().is_ok_and(|(row, column)| row == 1 && column > 1);
+    if is_turned(a) && b.is_contiguous() {
+        let (left, right) = (a.f_tr()?.f_to_mkldnn(None)?, b.f_to_mkldnn(None)?);
+        return Ok(right.f_mkldnn_linear_backward_weights(&left, b, false)?.0);
+    }
+    let left = a.f_to_mkldnn(None)?;
+    let product = if is_turned(b) {
+        left.f_mkldnn_linear(&b.f_tr()?, None::<&Tensor>)?
+    } else {
+        let size = [a.size()[0], b.size()[1]];
+        Tensor::f_mkldnn_linear_backward_input(size, &left, &b.f_contiguous()?)?
+    };
+    product.f_to_dense(None, false)
+}
 
 /// The contraction of one or two operands. One that is a product of matrices is computed as such, without a look at the labels in each
 /// call.
@@ -19,6 +64,8 @@ pub(super) fn einsum(labels: &Einsum, cx: &Context<'_>) -> Kernel {
 struct Product {
     left: Matrix,
     right: Matrix,
+    /// Whether it goes to oneDNN.
+    has_kernel: bool,
     /// The dimensions of the result before its axes are moved.
     size: Vec<i64>,
     perm: Option<Vec<i64>>,
@@ -53,12 +100,13 @@ impl Product {
         if rows.iter().chain(&columns).any(|c| !result.contains(c)) {
             return None;
         }
-        let length = |label: &char| {
+        let places = |label: &char| {
             let in_operand = |i: usize, of: &[char]| {
-                of.iter().position(|c| c == label).map(|axis| dim(cx.args[i].shape.dims()[axis]))
+                of.iter().position(|c| c == label).map(|axis| cx.args[i].shape.dims()[axis])
             };
             in_operand(0, a).or_else(|| in_operand(1, b)).unwrap_or(1)
         };
+        let length = |label: &char| dim(places(label));
         let all = |labels: &[char]| labels.iter().map(length).product::<i64>();
         let matrix = |of: &[char], first: &[char], second: &[char]| {
             let wanted = [first, second].concat();
@@ -67,6 +115,12 @@ impl Product {
         };
         let both = [&rows[..], &columns[..]].concat();
         Some(Self {
+            has_kernel: has_kernel(
+                rows.iter().map(places).product(),
+                summed.iter().map(places).product(),
+                columns.iter().map(places).product(),
+                cx,
+            ),
             left: matrix(a, &rows, &summed),
             right: matrix(b, &summed, &columns),
             size: both.iter().map(length).collect(),
@@ -75,7 +129,8 @@ impl Product {
     }
 
     fn compute(&self, a: &Tensor, b: &Tensor) -> Result<Tensor, TchError> {
-        let product = self.left.of(a)?.f_mm(&self.right.of(b)?)?;
+        let (a, b) = (self.left.of(a)?, self.right.of(b)?);
+        let product = if self.has_kernel { by_kernel(&a, &b)? } else { a.f_mm(&b)? };
         let product = if self.size.len() == 2 { product } else { product.f_reshape(&self.size)? };
         match &self.perm {
             Some(perm) => product.f_permute(perm),

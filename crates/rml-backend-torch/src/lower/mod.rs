@@ -71,7 +71,7 @@ pub(crate) fn lower(op: &Op, cx: &Context<'_>) -> Result<Kernel, TchError> {
         Op::Le => two(Tensor::f_le_tensor),
         Op::Gt => two(Tensor::f_gt_tensor),
         Op::Ge => two(Tensor::f_ge_tensor),
-        Op::MatMul => two(Tensor::f_matmul),
+        Op::MatMul => linear::matmul(cx),
         Op::Einsum(labels) => linear::einsum(labels, cx),
         Op::Conv(conv) => convolution::forward(conv, cx),
         Op::ConvTranspose { shape: _, conv } => convolution::transpose(conv, cx),
