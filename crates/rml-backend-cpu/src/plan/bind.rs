@@ -7,6 +7,7 @@ use super::code::{At, Code, Slot};
 use super::link::Linked;
 use super::place::{Placement, Room};
 use super::scalar::{Spot, Step};
+use super::single::Single;
 
 /// Where everything lies in windows of one length.
 #[derive(Debug, Default)]
@@ -22,6 +23,8 @@ pub(super) struct Bound {
     pub(super) spots: Vec<Spot>,
     pub(super) steps: Vec<Step>,
     pub(super) links: Vec<Linked>,
+    /// What windows of one tick run.
+    pub(super) single: Single,
 }
 
 impl Bound {
@@ -80,5 +83,8 @@ impl Bound {
         }
         self.links.clear();
         self.links.extend(code.links.iter().map(|link| Linked::new(link, &self.spots)));
+        if ticks == 1 {
+            self.single.bind(code, &self.bases, &self.spots, &self.links);
+        }
     }
 }

@@ -398,6 +398,8 @@ pub(super) struct Code {
     pub(super) backups: Vec<(usize, Slot)>,
     /// Where those that change at ticks that are ahead are kept as they were behind the last tick that is done.
     pub(super) done: Vec<(usize, Slot)>,
+    /// Whether a window begins with more than its inputs: registers that are unset or kept as they were, matrices that are new.
+    pub(super) begins: bool,
     pub(super) consts: usize,
     pub(super) ending: Option<Ending>,
     pub(super) packs: Vec<Pack>,

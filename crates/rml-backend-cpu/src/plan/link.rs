@@ -15,11 +15,11 @@ use super::walk::{Dim, Steps};
 /// A link with the places of its operands.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Linked {
-    does: Does,
+    pub(super) does: Does,
     /// The result, and the operands.
-    at: [Spot; 4],
-    rows: Dim,
-    row: Dim,
+    pub(super) at: [Spot; 4],
+    pub(super) rows: Dim,
+    pub(super) row: Dim,
 }
 
 impl Linked {

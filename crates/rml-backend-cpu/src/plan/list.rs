@@ -13,14 +13,19 @@ const SHORT: usize = 1024;
 
 /// Makes the lists of what runs at a tick.
 pub(super) fn list(code: &mut Code) {
-    for pass in 0..code.passes.len() {
-        let (over, units) = (code.passes[pass].over, code.passes[pass].units.clone());
-        for p in Position::ALL.into_iter().filter(|p| !over || *p == Position::Only) {
-            let list = Lister::new(code).list(units.clone(), p);
-            code.passes[pass].lists[p.index()] = list;
+    // By position, so that what windows of one tick run stands in one row.
+    for p in Position::ALL {
+        for pass in 0..code.passes.len() {
+            if !code.passes[pass].over || p == Position::Only {
+                let units = code.passes[pass].units.clone();
+                let list = Lister::new(code).list(units, p);
+                code.passes[pass].lists[p.index()] = list;
+            }
         }
-        if !over && code.ahead > 0 {
-            code.passes[pass].tails = tails(code, &units);
+    }
+    for pass in (0..code.passes.len()).filter(|_| code.ahead > 0).collect::<Vec<_>>() {
+        if !code.passes[pass].over {
+            code.passes[pass].tails = tails(code, &code.passes[pass].units.clone());
         }
     }
     for unit in

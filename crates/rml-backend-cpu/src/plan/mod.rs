@@ -35,6 +35,7 @@ mod run;
 mod scalar;
 mod search;
 mod segments;
+mod single;
 mod threads;
 mod tick;
 mod views;
@@ -252,6 +253,11 @@ impl<N: Number> Machine<N> {
     /// # Errors
     /// If an operator has no result. Then no register has changed.
     pub fn window(&mut self, ticks: usize) -> Result<usize, Suspect> {
+        if ticks == 1
+            && let Some(ran) = self.single()
+        {
+            return ran;
+        }
         let is_found = self.search == Search::Found(ticks);
         if !is_found {
             self.abandon();
@@ -291,6 +297,31 @@ impl<N: Number> Machine<N> {
         self.finished = done;
         self.turned ^= ticks % 2 == 1;
         Ok(done)
+    }
+
+    /// Runs a window of one tick by its list; none if it has to run otherwise.
+    fn single(&mut self) -> Option<Result<usize, Suspect>> {
+        let is_plain = self.search == Search::None && self.probe.is_none() && self.team.is_none();
+        if !is_plain || self.code.waits || self.code.ahead > 0 {
+            return None;
+        }
+        self.bind(1);
+        if self.bound.cut.is_some() {
+            return None;
+        }
+        if self.code.begins {
+            self.begin();
+        }
+        let mut run = self.run();
+        if run.single().is_err() {
+            if self.code.begins {
+                self.undo();
+            }
+            return Some(Err(Suspect));
+        }
+        self.finished = 1;
+        self.turned = !self.turned;
+        Some(Ok(1))
     }
 
     /// Counts the ticks of a block that are done, and takes registers that loops forward write to what they are behind these.
@@ -444,5 +475,6 @@ fn placed(mut code: Code) -> (Code, Placement) {
     list::list(&mut code);
     batch::list(&mut code);
     packs::choose(&mut code);
+    code.begins |= !code.backups.is_empty() || code.packs.iter().any(|pack| pack.fresh);
     (code, placement)
 }

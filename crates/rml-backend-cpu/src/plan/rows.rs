@@ -14,6 +14,7 @@ use super::arena::Split;
 use super::code::{At, Code, Instr, Kernel, Unit};
 use super::operand::Arg;
 use super::run::Run;
+use super::scalar::Spot;
 
 /// A summand of a row.
 #[derive(Clone, PartialEq, Debug)]
@@ -248,38 +249,67 @@ pub(super) fn matrices(
     }
 }
 
-impl<N: Number> Run<'_, N> {
-    /// Computes a sum of rows at one tick.
-    pub(super) fn add_up(&mut self, summands: &[Summand], instr: &Instr, t: usize) {
-        let (spots, n) = (&self.bound.spots, instr.width);
-        let place = |arg: Arg| spots[arg].get(t);
-        let split = Split::new(&mut self.arena.nums, place(instr.out), n);
-        let mut at = 0;
-        for summand in summands {
-            if let Summand::Product(k, Some(pack)) = summand {
-                let matrix = || split.row(place(instr.args[at + 1]), k * n);
-                self.packs.prepare(*pack, self.bound.ticks, (*k, n), matrix);
-            }
-            at += summand.args();
-        }
-        let mut terms = [Term::row(&[]); MOST];
-        let mut at = 0;
+/// A sum of rows, with places.
+#[derive(Debug)]
+pub(super) struct Row {
+    out: usize,
+    width: usize,
+    terms: [Placed; MOST],
+    count: usize,
+}
+
+/// A summand, with places.
+#[derive(Clone, Copy, Debug)]
+enum Placed {
+    Row(usize),
+    Product { left: usize, k: usize, matrix: usize, pack: Option<usize> },
+}
+
+impl Row {
+    /// The sum that an instruction computes, at a tick.
+    #[inline]
+    pub(super) fn new(summands: &[Summand], instr: &Instr, spots: &[Spot], t: usize) -> Self {
+        let (mut terms, mut at) = ([Placed::Row(0); MOST], 0);
+        let place = |arg: usize| spots[instr.args[arg]].get(t);
         for (term, summand) in terms.iter_mut().zip(summands) {
-            let first = place(instr.args[at]);
             *term = match summand {
-                Summand::Row => Term::row(split.row(first, n)),
-                Summand::Product(k, pack) => match pack.and_then(|pack| self.packs.packed(pack)) {
-                    Some(packed) => Term::packed(split.row(first, *k), packed),
-                    None => {
-                        let matrix = split.row(place(instr.args[at + 1]), k * n);
-                        Term::product(split.row(first, *k), n, matrix)
-                    }
-                },
+                Summand::Row => Placed::Row(place(at)),
+                Summand::Product(k, pack) => {
+                    Placed::Product { left: place(at), k: *k, matrix: place(at + 1), pack: *pack }
+                }
             };
             at += summand.args();
         }
+        Self { out: spots[instr.out].get(t), width: instr.width, terms, count: summands.len() }
+    }
+}
+
+impl<N: Number> Run<'_, N> {
+    /// Computes a sum of rows at one tick.
+    #[inline]
+    pub(super) fn row(&mut self, row: &Row, t: usize) {
+        let (n, count) = (row.width, row.count.min(MOST));
+        let split = Split::new(&mut self.arena.nums, row.out, n);
+        for placed in &row.terms[..count] {
+            if let Placed::Product { k, matrix, pack: Some(pack), .. } = *placed {
+                self.packs.prepare(pack, self.bound.ticks, (k, n), || split.row(matrix, k * n));
+            }
+        }
+        let mut terms = [Term::row(&[]); MOST];
+        for (i, placed) in row.terms[..count].iter().enumerate() {
+            terms[i] = match *placed {
+                Placed::Row(at) => Term::row(split.row(at, n)),
+                Placed::Product { left, k, matrix, pack } => {
+                    let left = split.row(left, k);
+                    match pack.and_then(|pack| self.packs.packed(pack)) {
+                        Some(packed) => Term::packed(left, packed),
+                        None => Term::product(left, n, split.row(matrix, k * n)),
+                    }
+                }
+            };
+        }
         let backward = self.turned != (t % 2 == 1);
         let direction = if backward { Direction::Backward } else { Direction::Forward };
-        N::row(&terms[..summands.len()], direction, split.out);
+        N::row(&terms[..count], direction, split.out);
     }
 }

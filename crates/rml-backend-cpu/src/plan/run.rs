@@ -13,7 +13,9 @@ use super::link::Chain;
 use super::operand::Arg;
 use super::packs::Packs;
 use super::reached::Reached;
+use super::rows::Row;
 use super::scalar::{self, Spot};
+use super::single::{Blocks, Now};
 use super::threads::Team;
 
 /// A window that runs.
@@ -107,6 +109,37 @@ impl<N: Number> Run<'_, N> {
             }
         }
         if ticks > 1 { self.at_tick(pass, at(ticks - 1)) } else { Ok(()) }
+    }
+
+    /// Runs a window of one tick, and commits what it changes.
+    pub(super) fn single(&mut self) -> Result<(), Suspect> {
+        let (code, Bound { single, steps, .. }) = (self.code, self.bound);
+        for now in &single.steps {
+            match now {
+                Now::Scalars(range) => {
+                    scalar::run(&steps[range.clone()], &code.ops, self.arena, self.set, 0)?;
+                }
+                Now::Chain(range) => self.chain(range.clone(), 0),
+                Now::Blocks(range) => {
+                    let (pieces, nums) = (&single.pieces[range.clone()], self.arena.nums.all_mut());
+                    rml_kernels::run(Blocks { pieces, nums });
+                }
+                Now::Rows(row) => self.row(&single.rows[*row], 0),
+                Now::Unit(unit) => self.unit(&code.units[*unit], 0)?,
+                Now::Puts(pass) => self.puts_at(&code.passes[*pass].puts, 0, Position::Only),
+                Now::Put { register, dtype, to, from, width, is_packed } => {
+                    self.set[*register] = true;
+                    if *is_packed {
+                        self.changed(code.register(*register));
+                    }
+                    self.arena.copy(*dtype, *to, *from, *width);
+                }
+                Now::Commit(put) => {
+                    self.puts_at(std::slice::from_ref(&code.commits[*put]), 0, Position::Only);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Runs a region over all of several ticks.
@@ -308,7 +341,7 @@ impl<N: Number> Run<'_, N> {
                 Ok(())
             }
             Kernel::Rows(summands) => {
-                (from..to).for_each(|t| self.add_up(summands, instr, t));
+                (from..to).for_each(|t| self.row(&Row::new(summands, instr, &self.bound.spots, t), t));
                 Ok(())
             }
             Kernel::Sum { .. } => self.sum(instr, 0..instr.width),

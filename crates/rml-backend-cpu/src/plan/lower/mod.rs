@@ -5,7 +5,7 @@ use std::ops::Range;
 use rml_base::IndexVec;
 use rml_ir::op::Op;
 use rml_ir::{DType, Positions, Shape, Type};
-use rml_plan::{Atom, Case, Ends, Part, Plan, Reg, Region, Rule, TapeData, Tick, Write};
+use rml_plan::{Atom, Case, Ends, Kind, Part, Plan, Reg, Region, Rule, TapeData, Tick, Write};
 
 use super::code::{
     self, Added, Addend, At, Code, Ending, Given, Guard, Instr, Kernel, Pass, Put, Ref, Slot, SlotData,
@@ -90,6 +90,7 @@ impl Lower<'_> {
                 }
             }
         }
+        self.code.begins = self.plan.registers.iter().any(|register| register.kind == Kind::Local);
         let mut in_loop = IndexVec::filled(false, self.plan.registers.len());
         for region in &self.plan.regions {
             if let Region::Loop { writes, .. } = region {
