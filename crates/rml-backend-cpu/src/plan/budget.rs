@@ -1,5 +1,6 @@
 //! Windows and the memory that there is: as a whole where that fits, else in segments.
 
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 use rml_base::memory::{self, Shortage};
@@ -13,23 +14,68 @@ use super::place::Placement;
 use super::segments::Segments;
 use super::{Machine, compiled, pack};
 
+/// Windows of at least so many bytes run in segments: they are more than caches hold, and most of what a segment computes is read in it.
+const LARGE: u64 = 8 << 20;
+
 /// How windows fit in memory.
 #[derive(Debug, Default)]
 pub(super) struct Fit {
-    /// How windows run in segments, or why they cannot; found out when one does not fit.
-    segments: Option<Result<Arc<Segments>, &'static str>>,
-    /// The length of the windows that run in segments, and how many ticks these have.
-    cut: Option<(usize, usize)>,
+    /// How windows run in segments that store what is needed later, and in such as compute it again, or why they cannot; found out
+    /// when they have to.
+    ways: [OnceCell<Result<Arc<Segments>, &'static str>>; 2],
+    /// The length of the windows that run in segments, how, and how many ticks these have.
+    cut: Option<(usize, Arc<Segments>, usize)>,
 }
 
 impl Fit {
     /// How a window of that many ticks runs in segments, and how many ticks these have; none if it runs as a whole.
     pub(super) fn cut(&self, ticks: usize) -> Option<(Arc<Segments>, usize)> {
-        match (&self.cut, &self.segments) {
-            (Some((cut, size)), Some(Ok(segments))) if *cut == ticks => Some((Arc::clone(segments), *size)),
-            _ => None,
-        }
+        let (_, segments, size) = self.cut.as_ref().filter(|(cut, ..)| *cut == ticks)?;
+        Some((Arc::clone(segments), *size))
     }
+
+    /// How windows of code run in segments that store what is needed later, or compute it again.
+    fn segments(&self, code: &Code, placement: &Placement, way: Way) -> Result<&Arc<Segments>, &'static str> {
+        let of = || Segments::of(code, placement, way == Way::Stored).map(Arc::new);
+        self.ways[way as usize].get_or_init(of).as_ref().map_err(|why| *why)
+    }
+
+    /// How a window of that many ticks runs with so many bytes: as a whole, or in segments of so many ticks.
+    ///
+    /// # Errors
+    /// It takes more: so many bytes at least, unless it does not run in segments.
+    fn choose<N>(
+        &self,
+        (code, placement): (&Code, &Placement),
+        ticks: usize,
+        available: u64,
+    ) -> Result<Option<(Way, usize)>, Result<u64, &'static str>> {
+        let whole = Footprint::of::<N>(code, placement).at(ticks);
+        let fits = whole <= available;
+        if fits && (whole < LARGE || code.passes.iter().any(|pass| pass.batch.is_some())) {
+            return Ok(None);
+        }
+        if let Ok(stored) = self.segments(code, placement, Way::Stored) {
+            let sizes = [stored.near::<N>(ticks), stored.shortest(ticks)];
+            let is_granted = |size: &usize| stored.bytes_of::<N>(code, ticks, *size) <= available;
+            if let Some(size) = sizes.into_iter().find(is_granted) {
+                return Ok(Some((Way::Stored, size)));
+            }
+        }
+        if fits {
+            return Ok(None);
+        }
+        let again = self.segments(code, placement, Way::Again).map_err(Err)?;
+        let (size, bytes) = again.least::<N>(code, ticks);
+        if bytes <= available { Ok(Some((Way::Again, size))) } else { Err(Ok(bytes)) }
+    }
+}
+
+/// What is done about values that a later sweep needs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Way {
+    Stored,
+    Again,
 }
 
 /// A window takes more memory than there is, also in segments.
@@ -48,7 +94,7 @@ pub struct Budget {
     pub whole: u64,
     /// The fewest bytes with which it runs, in segments; or why it does not run in segments.
     pub least: Result<u64, &'static str>,
-    /// How it runs in segments with the bytes that there are, if it has to and can.
+    /// How it runs in segments with the bytes that there are, if it does.
     pub cut: Option<Cut>,
 }
 
@@ -75,42 +121,42 @@ pub fn budget(plan: &Arc<Plan>, ticks: usize, available: u64) -> Budget {
 
 impl Budget {
     fn of<N>(code: &Code, placement: &Placement, ticks: usize, available: u64) -> Self {
+        let fit = Fit::default();
         let whole = Footprint::of::<N>(code, placement).at(ticks);
-        let segments = Segments::of(code, placement);
-        let cut = segments.as_ref().ok().filter(|_| whole > available).and_then(|segments| {
-            let size = segments.fit::<N>(code, ticks, available)?;
+        let chosen = fit.choose::<N>((code, placement), ticks, available).ok().flatten();
+        let cut = chosen.and_then(|(way, size)| {
+            let segments = fit.segments(code, placement, way).ok()?;
             let bytes = segments.bytes_of::<N>(code, ticks, size);
             Some(Cut { ticks: size, bytes, again: segments.loops() })
         });
-        let least = segments.map(|segments| whole.min(segments.least::<N>(code, ticks).1));
+        let again = fit.segments(code, placement, Way::Again);
+        let least = again.map(|segments| whole.min(segments.least::<N>(code, ticks).1));
         Self { whole, least, cut }
     }
 }
 
 impl<N: Number> Machine<N> {
-    /// Asks for the memory of windows of that many ticks. They run in segments from now on if they do not fit as a whole.
+    /// Asks for the memory of windows of that many ticks. They run in segments from now on if they are large, or do not fit as a whole.
     ///
     /// # Errors
     /// They fit in no way.
     pub fn ask(&mut self, ticks: usize) -> Result<(), TooLong> {
-        let asked = memory::ask(self.footprint().at(ticks));
-        let Err(short) = asked else {
-            self.fit.cut = self.fit.cut.filter(|(cut, _)| *cut != ticks);
-            return Ok(());
-        };
-        let (code, placement) = (&self.code, &self.placement);
-        let segments = self.fit.segments.get_or_insert_with(|| Segments::of(code, placement).map(Arc::new));
-        let segments = match segments {
-            Ok(segments) => segments,
-            Err(why) => return Err(TooLong { short, least: Err(*why) }),
-        };
-        let available = short.limit.saturating_sub(short.used);
-        match segments.fit::<N>(code, ticks, available) {
-            Some(size) => {
-                self.fit.cut = Some((ticks, size));
+        let (used, limit) = (memory::used(), memory::limit());
+        let available = limit.saturating_sub(used);
+        let code = (&*self.code, &self.placement);
+        match self.fit.choose::<N>(code, ticks, available) {
+            Ok(None) => {
+                self.fit.cut = None;
                 Ok(())
             }
-            None => Err(TooLong { short, least: Ok(segments.least::<N>(code, ticks).1) }),
+            Ok(Some((way, size))) => {
+                let segments = self.fit.segments(code.0, code.1, way);
+                self.fit.cut = segments.ok().map(|segments| (ticks, Arc::clone(segments), size));
+                Ok(())
+            }
+            Err(least) => {
+                Err(TooLong { short: Shortage { asked: self.footprint().at(ticks), used, limit }, least })
+            }
         }
     }
 }
@@ -118,9 +164,8 @@ impl<N: Number> Machine<N> {
 #[cfg(test)]
 impl<N: Number> Machine<N> {
     /// Has windows of that many ticks run in segments of so many.
-    pub(super) fn force(&mut self, ticks: usize, size: usize) {
-        self.fit.segments = Some(Segments::of(&self.code, &self.placement).map(Arc::new));
-        assert!(matches!(self.fit.segments, Some(Ok(_))), "{:?}", self.fit.segments);
-        self.fit.cut = Some((ticks, size));
+    pub(super) fn force(&mut self, ticks: usize, size: usize, is_stored: bool) {
+        let segments = Segments::of(&self.code, &self.placement, is_stored).expect("it runs in segments");
+        self.fit.cut = Some((ticks, Arc::new(segments), size));
     }
 }

@@ -1,7 +1,8 @@
-//! Windows whose values do not fit in memory: they run segment by segment.
+//! Windows whose values are more than caches or memory hold: they run segment by segment.
 //!
-//! A sweep goes over the segments of a window. What is computed for a segment has room for its ticks alone; a later sweep that needs it computes it
-//! again, from what loops carry over the ends of segments, which is kept of each of them. Inputs, outputs and what there is once
+//! A sweep goes over the segments of a window. What is computed for a segment has room for its ticks alone. A later sweep that needs it finds
+//! it stored for the whole window; or, where there is no memory for that, computes it again, from what loops carry over the ends of segments, which is
+//! kept of each of them. Inputs, outputs and what there is once
 //! a window stay where they are. Each value is computed from the same operands as in a window that runs as a whole, and sums add in the
 //! same order, so the bits are the same.
 
@@ -37,11 +38,11 @@ pub(super) struct Segments {
 }
 
 impl Segments {
-    /// How windows of a plan run in segments.
+    /// How windows of a plan run in segments. What a later sweep needs is stored if it `is_stored`; else it is computed again.
     ///
     /// # Errors
     /// Why they cannot.
-    pub(super) fn of(code: &Code, placement: &Placement) -> Result<Self, &'static str> {
+    pub(super) fn of(code: &Code, placement: &Placement, is_stored: bool) -> Result<Self, &'static str> {
         if code.waits || code.ahead > 0 {
             return Err("its blocks wait for later cycles");
         }
@@ -55,7 +56,7 @@ impl Segments {
         if all.nodes.iter().any(|node| !is_plain(code, node)) {
             return Err("a sum is read before it is whole");
         }
-        let sweeps = Sweeps::of(code, &all);
+        let sweeps = Sweeps::of(code, &all, is_stored);
         let rooms = Rooms::of(code, placement, &all, &sweeps);
         let (nodes, ats) = (all.nodes, all.ats);
         let Sweeps { orders, level, .. } = sweeps;
@@ -79,14 +80,8 @@ impl Segments {
         Cut { ticks, size: (blocks * self.block).max(least.next_multiple_of(self.block)) }
     }
 
-    /// How long segments are, if they fit in so many bytes: those that take the fewest. They are the quickest, too, since most of what a segment
-    /// computes is still in a cache when it is read.
-    pub(super) fn fit<N>(&self, code: &Code, ticks: usize, available: u64) -> Option<usize> {
-        let (least, bytes) = self.least::<N>(code, ticks);
-        (bytes <= available).then(|| self.cut(ticks, least).size)
-    }
-
-    /// With how many segments a window takes the fewest bytes, and how many these are.
+    /// How long the segments are with which a window takes the fewest bytes, and how many these are. They are nearly the quickest, too, since most of
+    /// what a segment computes is still in a cache when it is read.
     pub(super) fn least<N>(&self, code: &Code, ticks: usize) -> (usize, u64) {
         // With more segments there is less of each, and more is kept of all.
         let of = |count: usize| self.bytes::<N>(code, self.cut(ticks, count));
@@ -98,10 +93,24 @@ impl Segments {
         // Blocks make steps, so the neighbours by powers of two are asked, too.
         let near = (0..usize::BITS).map(|power| 1_usize << power).take_while(|count| *count <= ticks);
         let best = near.chain([few]).min_by_key(|count| of(*count)).unwrap_or(few);
-        (best, of(best))
+        (self.cut(ticks, best).size, of(best))
     }
 
-    /// How many ticks segments of windows have, at least.
+    /// How long segments are whose own values nearly fit in a cache.
+    pub(super) fn near<N>(&self, ticks: usize) -> usize {
+        const CACHE: u64 = 1 << 20;
+        let each = TYPES.iter().zip(self.rooms.per_tick()).map(|(dtype, n)| bytes_of(n, bytes::<N>(*dtype)));
+        let size = CACHE / each.sum::<u64>().max(1);
+        let size = usize::try_from(size).unwrap_or(ticks).clamp(1, ticks.max(1));
+        self.cut(ticks, ticks.div_ceil(size)).size
+    }
+
+    /// How long the shortest segments are.
+    pub(super) fn shortest(&self, ticks: usize) -> usize {
+        self.cut(ticks, ticks).size
+    }
+
+    /// How many bytes windows take in segments of that many ticks.
     pub(super) fn bytes_of<N>(&self, code: &Code, ticks: usize, size: usize) -> u64 {
         self.bytes::<N>(code, Cut { ticks, size })
     }

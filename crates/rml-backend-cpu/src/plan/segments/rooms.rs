@@ -223,6 +223,11 @@ impl Rooms {
         })
     }
 
+    /// How many elements of each type there are for each tick of a segment.
+    pub(super) fn per_tick(&self) -> [usize; 3] {
+        self.sizes.map(|size| size.segment)
+    }
+
     /// Where a place begins in a segment that begins at that tick: its value at the first tick of the window would lie there.
     fn base(&self, code: &Code, slot: Slot, cut: Cut, from: usize) -> usize {
         let data = code.slot(slot);

@@ -61,7 +61,8 @@ pub(super) struct Sweeps {
 }
 
 impl Sweeps {
-    pub(super) fn of(code: &Code, all: &Nodes) -> Self {
+    /// The sweeps of code. What a later sweep reads is there for the whole window if it `is_stored`; else it is computed again.
+    pub(super) fn of(code: &Code, all: &Nodes, is_stored: bool) -> Self {
         let mut writers = vec![Vec::new(); code.slots.len()];
         for (i, node) in all.nodes.iter().enumerate() {
             node.fills.iter().for_each(|slot| writers[slot.0].push(i));
@@ -77,6 +78,7 @@ impl Sweeps {
         };
         let when: Vec<usize> = all.nodes.iter().enumerate().map(|(i, node)| levels.settle(i, node)).collect();
         let level = levels.level;
+        let classes = if is_stored { stored(code, all, &level, &when, classes) } else { classes };
         let last = all.nodes.iter().zip(&when).map(|(node, when)| match node.kind {
             Kind::Once => (when / 2).max(1),
             _ => *when,
@@ -232,6 +234,18 @@ impl Levels<'_> {
             _ => self.since(arg) <= 2 * sweep + 1,
         }
     }
+}
+
+/// Has values stay for the whole window that a later sweep reads.
+fn stored(code: &Code, all: &Nodes, level: &[usize], when: &[usize], mut classes: Vec<Class>) -> Vec<Class> {
+    for (node, sweep) in all.nodes.iter().zip(when).filter(|(node, _)| node.kind != Kind::Once) {
+        for slot in node.reads.iter().map(|arg| code.refs[*arg].slot.0) {
+            if classes[slot] == Class::Segment && level[slot] < *sweep {
+                classes[slot] = Class::Long;
+            }
+        }
+    }
+    classes
 }
 
 /// Sorts places by where their values are.

@@ -7,21 +7,14 @@ use super::super::Machine;
 /// An LSTM in training.
 const LSTM: &str = include_str!("../lstm.plan");
 
-impl super::super::Machine<f32> {
-    /// Has windows of that many ticks run in segments of so many.
-    pub(in super::super) fn cut(&mut self, ticks: usize, size: usize) {
-        self.force(ticks, size);
-    }
-}
-
 /// The outputs of some windows, and the registers behind them.
-fn run(text: &str, ticks: usize, size: Option<usize>) -> Vec<String> {
+fn run(text: &str, ticks: usize, cut: Option<(usize, bool)>) -> Vec<String> {
     let plan = Arc::new(rml_plan::parse(text).expect("a plan"));
     let mut machine = Machine::<f32>::new(Arc::clone(&plan)).expect("there is memory");
     let mut seen = Vec::new();
     for window in 0..3 {
-        if let Some(size) = size {
-            machine.cut(ticks, size);
+        if let Some((size, is_stored)) = cut {
+            machine.force(ticks, size, is_stored);
         }
         for (i, (_, ty)) in plan.inputs.iter().enumerate() {
             for t in 0..ticks {
@@ -47,9 +40,9 @@ fn run(text: &str, ticks: usize, size: Option<usize>) -> Vec<String> {
 fn segments_have_the_bits_of_the_whole() {
     for ticks in [2, 3, 64, 65, 130, 200] {
         let whole = run(LSTM, ticks, None);
-        for size in [64, 128, 192] {
-            let parts = run(LSTM, ticks, Some(size));
-            assert_eq!(parts, whole, "{ticks} ticks in segments of {size}");
+        for (size, is_stored) in [64, 128, 192].into_iter().flat_map(|size| [(size, false), (size, true)]) {
+            let parts = run(LSTM, ticks, Some((size, is_stored)));
+            assert_eq!(parts, whole, "{ticks} ticks in segments of {size}, stored: {is_stored}");
         }
     }
 }
