@@ -15,7 +15,7 @@ use super::segments::Segments;
 use super::{Machine, compiled, pack};
 
 /// Windows of at least so many bytes run in segments: they are more than caches hold, and most of what a segment computes is read in it.
-const LARGE: u64 = 8 << 20;
+const LARGE: u64 = 16 << 20;
 
 /// How windows fit in memory.
 #[derive(Debug, Default)]
