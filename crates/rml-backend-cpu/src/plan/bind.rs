@@ -5,6 +5,7 @@ use rml_ir::op::Number;
 use super::arena::Arena;
 use super::code::{At, Code, Slot};
 use super::link::Linked;
+use super::operand::Arg;
 use super::place::{Placement, Room};
 use super::scalar::{Spot, Step};
 use super::single::Single;
@@ -25,6 +26,15 @@ pub(super) struct Bound {
     pub(super) links: Vec<Linked>,
     /// What windows of one tick run.
     pub(super) single: Single,
+}
+
+/// How the code of a thread differs from that of the window.
+#[derive(Debug)]
+pub(super) struct Mine {
+    /// For each operand, which one of the window it is, if for fewer rows.
+    pub(super) origins: Vec<Arg>,
+    /// For each place that the thread has for itself, where it lies among all such places of its type.
+    pub(super) places: Vec<Option<usize>>,
 }
 
 impl Bound {

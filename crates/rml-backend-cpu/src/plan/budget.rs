@@ -12,10 +12,14 @@ use super::code::Code;
 use super::footprint::Footprint;
 use super::place::Placement;
 use super::segments::Segments;
+use super::threads::Team;
 use super::{Machine, compiled, pack};
 
 /// Windows of at least so many bytes run in segments: they are more than caches hold, and most of what a segment computes is read in it.
 const LARGE: u64 = 16 << 20;
+
+/// Code, where its values lie, and how many elements of each type threads have for themselves.
+type Compiled<'a> = (&'a Code, &'a Placement, [usize; 3]);
 
 /// How windows fit in memory.
 #[derive(Debug, Default)]
@@ -35,8 +39,8 @@ impl Fit {
     }
 
     /// How windows of code run in segments that store what is needed later, or compute it again.
-    fn segments(&self, code: &Code, placement: &Placement, way: Way) -> Result<&Arc<Segments>, &'static str> {
-        let of = || Segments::of(code, placement, way == Way::Stored).map(Arc::new);
+    fn segments(&self, all: Compiled<'_>, way: Way) -> Result<&Arc<Segments>, &'static str> {
+        let of = || Segments::of(all, way == Way::Stored).map(Arc::new);
         self.ways[way as usize].get_or_init(of).as_ref().map_err(|why| *why)
     }
 
@@ -46,16 +50,17 @@ impl Fit {
     /// It takes more: so many bytes at least, unless it does not run in segments.
     fn choose<N>(
         &self,
-        (code, placement): (&Code, &Placement),
+        all: Compiled<'_>,
         ticks: usize,
         available: u64,
     ) -> Result<Option<(Way, usize)>, Result<u64, &'static str>> {
+        let (code, placement, _) = all;
         let whole = Footprint::of::<N>(code, placement).at(ticks);
         let fits = whole <= available;
         if fits && (whole < LARGE || code.passes.iter().any(|pass| pass.batch.is_some())) {
             return Ok(None);
         }
-        if let Ok(stored) = self.segments(code, placement, Way::Stored) {
+        if let Ok(stored) = self.segments(all, Way::Stored) {
             let sizes = [stored.near::<N>(ticks), stored.shortest(ticks)];
             let is_granted = |size: &usize| stored.bytes_of::<N>(code, ticks, *size) <= available;
             if let Some(size) = sizes.into_iter().find(is_granted) {
@@ -65,7 +70,7 @@ impl Fit {
         if fits {
             return Ok(None);
         }
-        let again = self.segments(code, placement, Way::Again).map_err(Err)?;
+        let again = self.segments(all, Way::Again).map_err(Err)?;
         let (size, bytes) = again.least::<N>(code, ticks);
         if bytes <= available { Ok(Some((Way::Again, size))) } else { Err(Ok(bytes)) }
     }
@@ -121,15 +126,15 @@ pub fn budget(plan: &Arc<Plan>, ticks: usize, available: u64) -> Budget {
 
 impl Budget {
     fn of<N>(code: &Code, placement: &Placement, ticks: usize, available: u64) -> Self {
-        let fit = Fit::default();
+        let (fit, all) = (Fit::default(), (code, placement, [0; 3]));
         let whole = Footprint::of::<N>(code, placement).at(ticks);
-        let chosen = fit.choose::<N>((code, placement), ticks, available).ok().flatten();
+        let chosen = fit.choose::<N>(all, ticks, available).ok().flatten();
         let cut = chosen.and_then(|(way, size)| {
-            let segments = fit.segments(code, placement, way).ok()?;
+            let segments = fit.segments(all, way).ok()?;
             let bytes = segments.bytes_of::<N>(code, ticks, size);
             Some(Cut { ticks: size, bytes, again: segments.loops() })
         });
-        let again = fit.segments(code, placement, Way::Again);
+        let again = fit.segments(all, Way::Again);
         let least = again.map(|segments| whole.min(segments.least::<N>(code, ticks).1));
         Self { whole, least, cut }
     }
@@ -143,14 +148,14 @@ impl<N: Number> Machine<N> {
     pub fn ask(&mut self, ticks: usize) -> Result<(), TooLong> {
         let (used, limit) = (memory::used(), memory::limit());
         let available = limit.saturating_sub(used);
-        let code = (&*self.code, &self.placement);
-        match self.fit.choose::<N>(code, ticks, available) {
+        let all = (&*self.code, &self.placement, Team::own(self.team.as_deref()));
+        match self.fit.choose::<N>(all, ticks, available) {
             Ok(None) => {
                 self.fit.cut = None;
                 Ok(())
             }
             Ok(Some((way, size))) => {
-                let segments = self.fit.segments(code.0, code.1, way);
+                let segments = self.fit.segments(all, way);
                 self.fit.cut = segments.ok().map(|segments| (ticks, Arc::clone(segments), size));
                 Ok(())
             }
@@ -165,7 +170,9 @@ impl<N: Number> Machine<N> {
 impl<N: Number> Machine<N> {
     /// Has windows of that many ticks run in segments of so many.
     pub(super) fn force(&mut self, ticks: usize, size: usize, is_stored: bool) {
-        let segments = Segments::of(&self.code, &self.placement, is_stored).expect("it runs in segments");
+        let segments =
+            Segments::of((&self.code, &self.placement, Team::own(self.team.as_deref())), is_stored)
+                .expect("it runs in segments");
         self.fit.cut = Some((ticks, Arc::new(segments), size));
     }
 }

@@ -347,9 +347,9 @@ impl<N: Number> Machine<N> {
             reached: &mut self.reached,
             precision: self.plan.precision,
             packs: Packs::Own(&mut self.packs),
-            // Threads are bound to whole windows.
-            team: self.team.as_deref_mut().filter(|_| self.bound.cut.is_none()),
+            team: self.team.as_deref_mut(),
             part: self.bound.part,
+            begins: true,
             turned: self.turned,
         }
     }

@@ -175,7 +175,7 @@ impl<N: Number> Run<'_, N> {
             return ran;
         }
         if !pass.over || ticks == 1 {
-            let run = self.timed_ticks(probe, k, pass);
+            let run = self.ticks(k, pass, Some(&mut *probe));
             probe.looped(pass, (start, reads));
             return run;
         }
@@ -195,9 +195,27 @@ impl<N: Number> Run<'_, N> {
 
     /// Runs a loop at the ticks of a segment, timed if there is a probe.
     pub(super) fn ticks_of(&mut self, k: usize, mut probe: Option<&mut Probe>) -> Result<(), Suspect> {
-        let (code, (from, to)) = (self.code, self.part);
+        let code = self.code;
         let pass = &code.passes[k];
         let begin = probe.as_mut().map(|probe| probe.begin_loop());
+        match self.spread_pass(k, probe.as_deref_mut()) {
+            Some(ran) => ran?,
+            None => self.ticks(k, pass, probe.as_deref_mut())?,
+        }
+        if let (Some(probe), Some(begin)) = (probe, begin) {
+            probe.looped(pass, begin);
+        }
+        Ok(())
+    }
+
+    /// Runs a loop at the ticks that run, timed if there is a probe.
+    pub(super) fn ticks(
+        &mut self,
+        k: usize,
+        pass: &Pass,
+        mut probe: Option<&mut Probe>,
+    ) -> Result<(), Suspect> {
+        let (from, to) = self.part;
         for i in 0..to - from {
             let t = if pass.backward { to - 1 - i } else { from + i };
             let entries = self.at(pass, t);
@@ -205,9 +223,7 @@ impl<N: Number> Run<'_, N> {
                 None => self.entries(entries, t)?,
                 Some(probe) => self.timed_tick(probe, k, entries, t)?,
             }
-        }
-        if let (Some(probe), Some(begin)) = (probe, begin) {
-            probe.looped(pass, begin);
+            self.put(pass, t);
         }
         Ok(())
     }

@@ -34,6 +34,8 @@ pub(super) struct Run<'a, N: Number> {
     pub(super) team: Option<&'a mut Team>,
     /// The ticks that run: all, or those of a segment.
     pub(super) part: (usize, usize),
+    /// Whether sums begin in these ticks.
+    pub(super) begins: bool,
     /// Whether matrices are read from the other end at even ticks, and not at odd ones, by products of one row.
     pub(super) turned: bool,
 }

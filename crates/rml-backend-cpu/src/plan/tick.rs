@@ -153,14 +153,16 @@ impl<N: Number> Run<'_, N> {
         }
     }
 
-    /// Computes some elements of a sum over ticks; of a sum of outer products, whole rows.
+    /// Computes some elements of a sum over ticks, as far as it goes at those that run; of a sum of outer products, whole rows.
     pub(super) fn sum(&mut self, instr: &Instr, elements: Range<usize>) -> Result<(), Suspect> {
-        self.begin_sum(instr, elements.clone());
+        if self.begins {
+            self.begin_sum(instr, elements.clone());
+        }
         self.add_terms(instr, elements)
     }
 
     /// What some elements of a sum begin with.
-    pub(super) fn begin_sum(&mut self, instr: &Instr, elements: Range<usize>) {
+    fn begin_sum(&mut self, instr: &Instr, elements: Range<usize>) {
         let Kernel::Sum { init, .. } = &instr.kernel else { return };
         let out = self.spot(instr.out).get(0) + elements.start;
         if *init {
@@ -172,7 +174,7 @@ impl<N: Number> Run<'_, N> {
     }
 
     /// Adds the terms of some elements of a sum at the ticks that run.
-    pub(super) fn add_terms(&mut self, instr: &Instr, elements: Range<usize>) -> Result<(), Suspect> {
+    fn add_terms(&mut self, instr: &Instr, elements: Range<usize>) -> Result<(), Suspect> {
         let Kernel::Sum { backward, terms, .. } = &instr.kernel else { return Ok(()) };
         let backward = *backward;
         let out = Sum { out: self.spot(instr.out).get(0), width: instr.width, elements };

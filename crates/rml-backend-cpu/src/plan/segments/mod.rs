@@ -38,11 +38,14 @@ pub(super) struct Segments {
 }
 
 impl Segments {
-    /// How windows of a plan run in segments. What a later sweep needs is stored if it `is_stored`; else it is computed again.
+    /// How windows of a plan run in segments, with room for so many elements of each type that threads have for themselves. What a later sweep needs is stored if it `is_stored`; else it is computed again.
     ///
     /// # Errors
     /// Why they cannot.
-    pub(super) fn of(code: &Code, placement: &Placement, is_stored: bool) -> Result<Self, &'static str> {
+    pub(super) fn of(
+        (code, placement, threads): (&Code, &Placement, [usize; 3]),
+        is_stored: bool,
+    ) -> Result<Self, &'static str> {
         if code.waits || code.ahead > 0 {
             return Err("its blocks wait for later cycles");
         }
@@ -57,7 +60,7 @@ impl Segments {
             return Err("a sum is read before it is whole");
         }
         let sweeps = Sweeps::of(code, &all, is_stored);
-        let rooms = Rooms::of(code, placement, &all, &sweeps);
+        let rooms = Rooms::of(code, placement, &all, &sweeps, threads);
         let (nodes, ats) = (all.nodes, all.ats);
         let Sweeps { orders, level, .. } = sweeps;
         let blocks = nodes.iter().flat_map(|node| node.units.clone()).flat_map(|unit| blocks(code, unit));

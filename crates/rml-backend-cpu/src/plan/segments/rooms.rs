@@ -2,7 +2,7 @@
 
 use rml_ir::DType;
 
-use super::super::bind::Bound;
+use super::super::bind::{Bound, Mine};
 use super::super::code::{At, Code, Slot};
 use super::super::link::Linked;
 use super::super::place::{ALIGNED, Life, Placement, TYPES, first_fit};
@@ -74,6 +74,8 @@ pub(super) struct Rooms {
     pub(super) pins: Vec<Pin>,
     /// Which pin an operand is.
     pinned: Vec<Option<usize>>,
+    /// Where what threads have for themselves begins, by type.
+    threads: [usize; 3],
 }
 
 fn index(dtype: DType) -> usize {
@@ -111,7 +113,13 @@ fn spans(code: &Code, all: &Nodes, sweeps: &Sweeps) -> Vec<Life> {
 }
 
 impl Rooms {
-    pub(super) fn of(code: &Code, placement: &Placement, all: &Nodes, sweeps: &Sweeps) -> Self {
+    pub(super) fn of(
+        code: &Code,
+        placement: &Placement,
+        all: &Nodes,
+        sweeps: &Sweeps,
+        threads: [usize; 3],
+    ) -> Self {
         let mut rooms = Self {
             classes: sweeps.classes.clone(),
             at: vec![0; code.slots.len()],
@@ -120,6 +128,7 @@ impl Rooms {
             keeps: Vec::new(),
             pins: Vec::new(),
             pinned: vec![None; code.refs.len()],
+            threads: [0; 3],
         };
         let spans = spans(code, all, sweeps);
         for dtype in TYPES {
@@ -127,7 +136,10 @@ impl Rooms {
         }
         rooms.keep(code, all, sweeps);
         rooms.pin(code, all);
-        rooms.sizes.iter_mut().for_each(|size| size.fixed = size.fixed.next_multiple_of(ALIGNED));
+        for (i, size) in rooms.sizes.iter_mut().enumerate() {
+            rooms.threads[i] = size.fixed.next_multiple_of(ALIGNED);
+            size.fixed = (rooms.threads[i] + threads[i]).next_multiple_of(ALIGNED);
+        }
         rooms
     }
 
@@ -262,17 +274,27 @@ impl Rooms {
         (tick, pin.at)
     }
 
-    /// Binds code to a segment.
-    pub(super) fn bind(&self, code: &Code, all_ats: &[At], bound: &mut Bound, cut: Cut, segment: usize) {
+    /// Binds code to a segment: that of the window, or of a thread.
+    pub(super) fn bind(
+        &self,
+        (code, mine): (&Code, Option<&Mine>),
+        all_ats: &[At],
+        bound: &mut Bound,
+        (cut, segment): (Cut, usize),
+    ) {
         let part = cut.part(segment);
         (bound.ticks, bound.part, bound.cut) = (cut.ticks, part, Some(cut.size));
         bound.bases.clear();
-        bound.bases.extend((0..code.slots.len()).map(|slot| self.base(code, Slot(slot), cut, part.0)));
+        bound.bases.extend((0..code.slots.len()).map(|slot| match mine.and_then(|mine| mine.places[slot]) {
+            Some(place) => self.threads[index(code.slots[slot].dtype)] + place,
+            None => self.base(code, Slot(slot), cut, part.0),
+        }));
         bound.spots.clear();
-        for (arg, (r, at)) in code.refs.iter().zip(all_ats).enumerate() {
+        for (arg, r) in code.refs.iter().enumerate() {
+            let of = mine.map_or(arg, |mine| mine.origins[arg]);
             let (data, base) = (code.slot(r.slot), bound.bases[r.slot.0].wrapping_add(r.offset));
             let far = |n: isize| n.cast_unsigned().wrapping_mul(data.width);
-            bound.spots.push(match (*at, self.pinned[arg]) {
+            bound.spots.push(match (all_ats[of], self.pinned[of]) {
                 (_, Some(pin)) => Spot { at: self.pins[pin].at + r.offset, step: 0 },
                 _ if !data.per_tick => Spot { at: base, step: 0 },
                 (At::Here(n), _) => Spot { at: base.wrapping_add(far(n)), step: data.width },

@@ -108,7 +108,7 @@ impl<N: Number> Machine<N> {
                 self.run().node(segments, *node, Place { cut, sweep, segment: 0 }, probe.as_deref_mut())?;
             }
             for place in segments.places(cut, sweep) {
-                segments.rooms.bind(&self.code, &segments.ats, &mut self.bound, cut, place.segment);
+                self.bind_segment(segments, cut, place.segment);
                 let mut run = self.run();
                 for node in (0..segments.nodes.len()).filter(|node| order.runs[*node]) {
                     run.in_segment(segments, node, place, probe.as_deref_mut())?;
@@ -122,7 +122,37 @@ impl<N: Number> Machine<N> {
     pub(in super::super) fn bind_segments(&mut self, segments: &Segments, ticks: usize, size: usize) {
         let cut = Cut { ticks, size };
         self.arena.reserve(segments.rooms.elements(cut));
-        segments.rooms.bind(&self.code, &segments.ats, &mut self.bound, cut, 0);
+        if let Some(team) = &mut self.team {
+            team.decide(ticks);
+        }
+        self.bind_segment(segments, cut, 0);
+        if cfg!(debug_assertions) {
+            self.check_segments(segments, cut);
+        }
+    }
+
+    /// Checks that threads do not write what others touch, in the first segments and the last one.
+    fn check_segments(&mut self, segments: &Segments, cut: Cut) {
+        let lens = segments.rooms.elements(cut);
+        if lens.iter().any(|len| *len >= super::super::CHECKED) {
+            return;
+        }
+        for segment in [cut.count() - 1, 1, 0].into_iter().filter(|segment| *segment < cut.count()) {
+            self.bind_segment(segments, cut, segment);
+            let team = self.team.as_deref().filter(|team| team.is_awake());
+            let checked = team.map_or(Ok(()), |team| team.check_segment(&self.code, &self.bound, lens));
+            assert!(checked.is_ok(), "{checked:?}");
+        }
+    }
+
+    /// Binds code to a segment, that of all threads that run.
+    fn bind_segment(&mut self, segments: &Segments, cut: Cut, segment: usize) {
+        segments.rooms.bind((&self.code, None), &segments.ats, &mut self.bound, (cut, segment));
+        if let Some(team) = &mut self.team {
+            team.bind_each(|(code, mine), bound| {
+                segments.rooms.bind((code, Some(mine)), &segments.ats, bound, (cut, segment));
+            });
+        }
     }
 }
 
@@ -189,20 +219,26 @@ impl<N: Number> Run<'_, N> {
 
     /// Runs a node that is no loop.
     fn at_once(&mut self, node: &Node, place: Place) -> Result<(), Suspect> {
-        let code = self.code;
         match node.kind {
-            Kind::Sum { .. } => code.units[node.units.clone()].iter().try_for_each(|unit| {
-                for instr in &code.instrs[unit.instrs.clone()] {
-                    if place.is_first() {
-                        self.begin_sum(instr, 0..instr.width);
-                    }
-                    self.add_terms(instr, 0..instr.width)?;
-                }
-                Ok(())
-            }),
+            Kind::Sum { .. } => {
+                self.begins = place.is_first();
+                let ran = node.units.clone().try_for_each(|unit| self.sum_of(unit));
+                self.begins = true;
+                ran
+            }
             Kind::Over | Kind::Once | Kind::Loop { .. } => {
                 node.units.clone().try_for_each(|unit| self.over(unit))
             }
         }
+    }
+
+    /// Adds the terms of a sum at the ticks of a segment.
+    fn sum_of(&mut self, unit: usize) -> Result<(), Suspect> {
+        let (code, (from, to)) = (self.code, self.part);
+        if let Some(ran) = self.spread_unit(unit, from, to) {
+            return ran;
+        }
+        let instrs = &code.instrs[code.units[unit].instrs.clone()];
+        instrs.iter().try_for_each(|instr| self.sum(instr, 0..instr.width))
     }
 }

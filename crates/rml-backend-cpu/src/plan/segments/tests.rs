@@ -8,9 +8,9 @@ use super::super::Machine;
 const LSTM: &str = include_str!("../lstm.plan");
 
 /// The outputs of some windows, and the registers behind them.
-fn run(text: &str, ticks: usize, cut: Option<(usize, bool)>) -> Vec<String> {
+fn run(text: &str, ticks: usize, threads: usize, cut: Option<(usize, bool)>) -> Vec<String> {
     let plan = Arc::new(rml_plan::parse(text).expect("a plan"));
-    let mut machine = Machine::<f32>::new(Arc::clone(&plan)).expect("there is memory");
+    let mut machine = Machine::<f32>::sharing_all(Arc::clone(&plan), threads).expect("there is memory");
     let mut seen = Vec::new();
     for window in 0..3 {
         if let Some((size, is_stored)) = cut {
@@ -39,10 +39,15 @@ fn run(text: &str, ticks: usize, cut: Option<(usize, bool)>) -> Vec<String> {
 #[test]
 fn segments_have_the_bits_of_the_whole() {
     for ticks in [2, 3, 64, 65, 130, 200] {
-        let whole = run(LSTM, ticks, None);
+        let whole = run(LSTM, ticks, 1, None);
         for (size, is_stored) in [64, 128, 192].into_iter().flat_map(|size| [(size, false), (size, true)]) {
-            let parts = run(LSTM, ticks, Some((size, is_stored)));
-            assert_eq!(parts, whole, "{ticks} ticks in segments of {size}, stored: {is_stored}");
+            for threads in 1..4 {
+                let parts = run(LSTM, ticks, threads, Some((size, is_stored)));
+                assert_eq!(
+                    parts, whole,
+                    "{ticks} ticks in segments of {size}, stored: {is_stored}, {threads} threads"
+                );
+            }
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use rml_ir::DType;
+use rml_ir::{DType, Positions};
 
 use super::super::bind::Bound;
 use super::super::code::{Added, Code, Instr, Kernel, Unit};
@@ -14,23 +14,40 @@ use super::{Shard, Work, part};
 
 /// Checks windows of one to three ticks, or says which unit fails.
 pub(super) fn check(code: &Code, placement: &Placement, shards: &[Shard], work: &Work) -> Result<(), String> {
-    for ticks in 1..=3 {
+    (1..=3).try_for_each(|ticks| {
         let bounds: Vec<Bound> =
             shards.iter().map(|shard| bound(&shard.code, &shard.placement, ticks)).collect();
         let whole = bound(code, placement, ticks);
-        let lens = placement.sizes.map(|size| size.at(ticks));
-        let cut = || shards.iter().zip(&bounds);
+        bound_code(
+            code,
+            (shards, work),
+            (&whole, &bounds.iter().collect::<Vec<_>>()),
+            placement.sizes.map(|size| size.at(ticks)),
+        )
+    })
+}
+
+/// Checks the ticks to which code is bound, where there are so many elements of each type.
+pub(super) fn bound_code(
+    code: &Code,
+    (shards, work): (&[Shard], &Work),
+    (whole, bounds): (&Bound, &[&Bound]),
+    lens: [usize; 3],
+) -> Result<(), String> {
+    let ranges = |at: Positions| ranges_in(at, whole);
+    {
+        let cut = || shards.iter().zip(bounds.iter().copied());
         for (k, _) in work.loops.iter().enumerate().filter(|(_, job)| job.is_some()) {
             let mut owners = Owners::new(lens);
             for writes in [true, false] {
                 for (i, (Shard { code, .. }, bound)) in cut().enumerate() {
                     let mut touched = Touched { code, bound, owners: &mut owners, thread: i, writes };
                     for unit in &code.units[code.passes[k].units.clone()] {
-                        ranges(unit.at, ticks).for_each(|(from, to)| touched.unit(unit, from..to));
+                        ranges(unit.at).for_each(|(from, to)| touched.unit(unit, from..to));
                     }
                 }
             }
-            owners.result(ticks, &format!("loop {k}"))?;
+            owners.result(whole.ticks, &format!("loop {k}"))?;
         }
         for (id, job) in work.units.iter().enumerate().filter_map(|(id, job)| Some((id, (*job)?))) {
             let (mut by_rows, mut by_ticks) = (Owners::new(lens), Owners::new(lens));
@@ -40,29 +57,32 @@ pub(super) fn check(code: &Code, placement: &Placement, shards: &[Shard], work: 
                     if job.rows.is_some_and(|rows| i < work.limits.parts(rows, shards.len())) {
                         let mut touched =
                             Touched { code: own, bound, owners: &mut by_rows, thread: i, writes };
-                        ranges(at, ticks).for_each(|(from, to)| touched.unit(&own.units[id], from..to));
+                        ranges(at).for_each(|(from, to)| touched.unit(&own.units[id], from..to));
                     }
                     let owners = &mut by_ticks;
-                    let mut touched = Touched { code, bound: &whole, owners, thread: i, writes };
-                    for (from, to) in ranges(at, ticks) {
+                    let mut touched = Touched { code, bound: whole, owners, thread: i, writes };
+                    for (from, to) in ranges(at) {
                         let mine = part(to - from, shards.len(), i);
                         if job.by_ticks {
                             touched.unit(&code.units[id], from + mine.start..from + mine.end);
                         } else if let Some(group) = job.group {
-                            touched.sum(
-                                &code.instrs[code.units[id].instrs.start],
-                                (group, shards.len()),
-                                ticks,
-                            );
+                            touched.sum(&code.instrs[code.units[id].instrs.start], (group, shards.len()));
                         }
                     }
                 }
             }
-            by_rows.result(ticks, &format!("unit {id} by rows"))?;
-            by_ticks.result(ticks, &format!("unit {id} by ticks or elements"))?;
+            by_rows.result(whole.ticks, &format!("unit {id} by rows"))?;
+            by_ticks.result(whole.ticks, &format!("unit {id} by ticks or elements"))?;
         }
     }
     Ok(())
+}
+
+/// The ticks at some positions of a window, of those to which code is bound.
+fn ranges_in(at: Positions, bound: &Bound) -> impl Iterator<Item = (usize, usize)> {
+    let (first, end) = bound.part;
+    let clipped = move |(from, to): (usize, usize)| (from.max(first), to.min(end));
+    ranges(at, bound.ticks).map(clipped).filter(|(from, to)| from < to)
 }
 
 fn bound(code: &Code, placement: &Placement, ticks: usize) -> Bound {
@@ -178,10 +198,10 @@ impl Touched<'_> {
         }
     }
 
-    fn sum(&mut self, instr: &Instr, (group, threads): (usize, usize), ticks: usize) {
+    fn sum(&mut self, instr: &Instr, (group, threads): (usize, usize)) {
         let groups = part(instr.width / group, threads, self.thread);
         if let Kernel::Convolve(by) = &instr.kernel {
-            for t in 0..ticks {
+            for t in self.bound.part.0..self.bound.part.1 {
                 self.row(instr.out, t, groups.start * group..groups.end * group, true);
                 for (arg, len) in instr.args.iter().zip(&by.sizes()[1..]) {
                     self.row(*arg, t, 0..*len, false);
@@ -196,7 +216,7 @@ impl Touched<'_> {
                 Added::Rows(x) | Added::Made(_, x) => vec![*x],
                 Added::Outer(_, args) => args.to_vec(),
             };
-            for t in ranges(term.at, ticks).flat_map(|(from, to)| from..to) {
+            for t in ranges_in(term.at, self.bound).flat_map(|(from, to)| from..to) {
                 term.when.iter().for_each(|guard| self.row(guard.cond, t, 0..1, false));
                 for arg in &args {
                     self.row(*arg, t, 0..self.code.data(*arg).1.width - self.code.refs[*arg].offset, false);

@@ -16,9 +16,10 @@ use std::ops::Range;
 
 use rml_ir::{Position, Positions};
 
-use super::bind::Bound;
+use super::bind::{Bound, Mine};
 use super::code::{Added, At, Code, Entry, Instr, Kernel, Pass};
 use super::list::{self, Lister};
+use super::operand::Arg;
 use super::place::{ALIGNED, Placement, Room, TYPES, first_fit};
 use super::{CHECKED, Suspect};
 
@@ -65,6 +66,8 @@ pub(super) struct Team {
     pool: Option<Pool>,
     shards: Vec<Shard>,
     work: Work,
+    /// How many elements of each type threads have for themselves, all of them together.
+    own: [usize; 3],
     /// Whether this window is long enough.
     is_awake: bool,
 }
@@ -75,6 +78,7 @@ struct Shard {
     /// The code for the rows of this thread.
     code: Code,
     placement: Placement,
+    mine: Mine,
     bound: Bound,
     /// Which registers are set.
     set: Vec<bool>,
@@ -136,7 +140,8 @@ impl Team {
         }
         let own = Own::new(code, placement, &work, threads);
         let shards = (0..threads).map(|i| Shard::new(code, placement, (&work, &own), (threads, i))).collect();
-        let team = Self { pool: None, shards, work, is_awake: false };
+        let of_all = own.rooms.map(|(_, size)| threads * size);
+        let team = Self { pool: None, shards, work, own: of_all, is_awake: false };
         if cfg!(debug_assertions) && placement.sizes.iter().all(|size| size.at(3) < CHECKED) {
             let checked = disjoint::check(code, placement, &team.shards, &team.work);
             assert!(checked.is_ok(), "{checked:?}");
@@ -149,6 +154,29 @@ impl Team {
         for Shard { code, placement, bound, .. } in &mut self.shards {
             bound.bind(code, placement, ticks);
         }
+        self.decide(ticks);
+    }
+
+    /// Binds the code of all threads that run.
+    pub(super) fn bind_each(&mut self, bind: impl Fn((&Code, &Mine), &mut Bound)) {
+        for Shard { code, mine, bound, .. } in self.shards.iter_mut().filter(|_| self.is_awake) {
+            bind((code, mine), bound);
+        }
+    }
+
+    /// Checks that threads do not write what others touch in the segment to which code is bound.
+    pub(super) fn check_segment(&self, code: &Code, bound: &Bound, lens: [usize; 3]) -> Result<(), String> {
+        let bounds: Vec<&Bound> = self.shards.iter().map(|shard| &shard.bound).collect();
+        disjoint::bound_code(code, (&self.shards, &self.work), (bound, &bounds), lens)
+    }
+
+    /// How many elements of each type threads have for themselves.
+    pub(super) fn own(team: Option<&Self>) -> [usize; 3] {
+        team.map_or([0; 3], |team| team.own)
+    }
+
+    /// Decides whether windows of that many ticks are long enough.
+    pub(super) fn decide(&mut self, ticks: usize) {
         let limits = self.work.limits;
         let jobs = self.work.loops.iter().chain(&self.work.units).flatten();
         let worth = jobs.map(|job| job.cost * job.count(ticks) as f64).filter(|cost| *cost >= limits.job);
@@ -158,6 +186,11 @@ impl Team {
             self.pool = Pool::new(self.shards.len()).ok();
             self.is_awake = self.pool.is_some();
         }
+    }
+
+    /// Whether threads share the windows that are bound.
+    pub(super) fn is_awake(&self) -> bool {
+        self.is_awake
     }
 
     /// Has threads look for work, if a window has enough of it.
@@ -353,6 +386,7 @@ impl Shard {
         (work, own): (&Work, &Own),
         (threads, i): (usize, usize),
     ) -> Self {
+        let mut origins: Vec<Arg> = (0..code.refs.len()).collect();
         let mut code = bare(code);
         let jobs = work
             .loops
@@ -365,7 +399,7 @@ impl Shard {
             let Some(rows) = job.rows.filter(|rows| i < work.limits.parts(*rows, threads)) else { continue };
             let some = part(rows, work.limits.parts(rows, threads), i);
             for id in units.clone() {
-                rows::cut(&mut code, id, rows, &some, &own.is_own);
+                rows::cut((&mut code, &mut origins), id, rows, &some, &own.is_own);
             }
             if let Some(k) = pass {
                 listed[k] = units;
@@ -374,13 +408,17 @@ impl Shard {
         code.passes.iter_mut().zip(listed).for_each(|(pass, units)| pass.units = units);
         list::list(&mut code);
         let mut placement = placement.clone();
+        let mut places = vec![None; code.slots.len()];
         for (slot, room) in placement.rooms.iter_mut().enumerate().filter(|(slot, _)| own.is_own[*slot]) {
             let of = code.slots[slot].dtype;
             let (at, size) = own.rooms[TYPES.iter().position(|dtype| *dtype == of).unwrap_or(0)];
-            *room = Room { fixed: at + i * size + own.offsets[slot], per_tick: 0 };
+            let place = i * size + own.offsets[slot];
+            places[slot] = Some(place);
+            *room = Room { fixed: at + place, per_tick: 0 };
         }
         let set = vec![false; code.registers()];
-        Self { code, placement, bound: Bound::default(), set, ran: Ok(()) }
+        let mine = Mine { origins, places };
+        Self { code, placement, mine, bound: Bound::default(), set, ran: Ok(()) }
     }
 }
 

@@ -127,8 +127,14 @@ pub(super) fn rows(code: &Code, units: Range<usize>, least: usize) -> Option<usi
 }
 
 /// Has instructions of a unit compute the rows `some` of `rows`. The places that `own` says have the first of these rows where others have the first of
-/// all.
-pub(super) fn cut(code: &mut Code, unit: usize, rows: usize, some: &Range<usize>, own: &[bool]) {
+/// all. For each operand that is added, `origins` gets the one that it comes from.
+pub(super) fn cut(
+    (code, origins): (&mut Code, &mut Vec<Arg>),
+    unit: usize,
+    rows: usize,
+    some: &Range<usize>,
+    own: &[bool],
+) {
     for i in code.units[unit].instrs.clone() {
         let Some(reaches) = reaches(&code.instrs[i], rows) else { continue };
         let mut shifted = |arg: Arg, reach: &Reach| {
@@ -137,6 +143,7 @@ pub(super) fn cut(code: &mut Code, unit: usize, rows: usize, some: &Range<usize>
                 r.offset += some.start * reach.step;
             }
             code.refs.push(r);
+            origins.push(origins[arg]);
             code.refs.len() - 1
         };
         let instr = &code.instrs[i];

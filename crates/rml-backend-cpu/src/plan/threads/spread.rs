@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use rml_ir::op::Number;
 
 use super::super::Suspect;
-use super::super::code::{Kernel, Pass};
+use super::super::code::Kernel;
 use super::super::profile::Probe;
 use super::super::run::{Run, ranges};
 use super::{Job, Limits, Step, part};
@@ -30,7 +30,8 @@ impl<N: Number> Run<'_, N> {
             return (!team.work.steps[k].is_empty()).then(|| self.spread_steps(k, probe));
         }
         let job = team.work.loops[k]?;
-        let rows = job.rows.filter(|_| job.cost * self.bound.ticks as f64 >= team.work.limits.job)?;
+        let ticks = self.part.1 - self.part.0;
+        let rows = job.rows.filter(|_| job.cost * ticks as f64 >= team.work.limits.job)?;
         let team = self.team.take()?;
         self.lay_out(pass.units.clone());
         let (parts, probe) = (team.work.limits.parts(rows, team.shards.len()), Mutex::new(probe));
@@ -43,9 +44,9 @@ impl<N: Number> Run<'_, N> {
             if i == 0
                 && let Some(probe) = probe.lock().unwrap_or_else(PoisonError::into_inner).as_deref_mut()
             {
-                return run.timed_ticks(probe, k, pass);
+                return run.ticks(k, pass, Some(probe));
             }
-            run.pass(k, pass)
+            if run.bound.cut.is_some() { run.ticks(k, pass, None) } else { run.pass(k, pass) }
         });
         self.team = Some(team);
         Some(ran)
@@ -87,7 +88,7 @@ impl<N: Number> Run<'_, N> {
     ) -> Option<Result<(), Suspect>> {
         let team = self.team.as_deref().filter(|team| team.is_awake)?;
         let (limits, threads) = (team.work.limits, team.shards.len());
-        let way = way(team.work.units[id]?, limits, self.bound.ticks, to - from)?;
+        let way = way(team.work.units[id]?, limits, self.part.1 - self.part.0, to - from)?;
         let unit = &self.code.units[id];
         let team = self.team.take()?;
         self.lay_out(id..id + 1);
@@ -138,22 +139,6 @@ impl<N: Number> Run<'_, N> {
             let matrix = self.arena.nums.row(at, k * n);
             self.packs.ready(pack, m * self.bound.ticks, (k, n), matrix);
         }
-    }
-
-    /// Runs all ticks of a loop, some of them timed.
-    pub(in super::super) fn timed_ticks(
-        &mut self,
-        probe: &mut Probe,
-        k: usize,
-        pass: &Pass,
-    ) -> Result<(), Suspect> {
-        let ticks = self.bound.ticks;
-        let at = |i: usize| if pass.backward { ticks - 1 - i } else { i };
-        (0..ticks).try_for_each(|i| {
-            self.timed_tick(probe, k, self.at(pass, at(i)), at(i))?;
-            self.put(pass, at(i));
-            Ok(())
-        })
     }
 }
 
