@@ -18,6 +18,9 @@ use super::{Machine, compiled, pack};
 /// Windows of at least so many bytes run in segments: they are more than caches hold, and most of what a segment computes is read in it.
 const LARGE: u64 = 16 << 20;
 
+/// Each segment binds all operands of the code; of more than these, that takes a part of the time that segments save.
+const OPERANDS: usize = 2048;
+
 /// Code, where its values lie, and how many elements of each type threads have for themselves.
 type Compiled<'a> = (&'a Code, &'a Placement, [usize; 3]);
 
@@ -57,7 +60,9 @@ impl Fit {
         let (code, placement, _) = all;
         let whole = Footprint::of::<N>(code, placement).at(ticks);
         let fits = whole <= available;
-        if fits && (whole < LARGE || code.passes.iter().any(|pass| pass.batch.is_some())) {
+        let is_quicker =
+            || code.refs.len() <= OPERANDS && code.passes.iter().all(|pass| pass.batch.is_none());
+        if fits && !(whole >= LARGE && is_quicker()) {
             return Ok(None);
         }
         if let Ok(stored) = self.segments(all, Way::Stored) {

@@ -39,21 +39,21 @@ pub(super) fn window(run: &RunFacts, cycles: usize) -> Option<String> {
     let available = memory::limit().saturating_sub(memory::used());
     let budget = PlanShape::budget(run, cycles, available).ok()?;
     let plural = if cycles == 1 { "" } else { "s" };
-    let mut text = format!("    a window of {cycles} cycle{plural} takes {}\n", size(budget.whole));
-    let fits = budget.whole <= available;
+    let mut text = format!("    a window of {cycles} cycle{plural} takes {}", size(budget.whole));
     let room = size(available);
-    text += &match (budget.cut, budget.least) {
-        _ if fits => format!("    it fits in {room}\n"),
-        (Some(cut), _) => {
-            let (again, all) = cut.again;
-            let again = match again {
-                0 => "nothing is computed again".to_owned(),
-                again => format!("{again} of {all} loops, and what they need, are computed again"),
-            };
+    text += &match budget.cut {
+        None if budget.whole <= available => format!("\n    it fits in {room}\n"),
+        None => format!("\n    it does not fit in {room}\n"),
+        Some(cut) => {
             let (ticks, bytes) = (cut.ticks, size(cut.bytes));
-            format!("    within {room} it runs in segments of {ticks} cycles, in {bytes}; {again}\n")
+            let again = match cut.again {
+                (0, _) => String::new(),
+                (again, all) => format!("; {again} of {all} loops, and what they need, are computed again"),
+            };
+            format!(
+                " as a whole\n    within {room} it runs in segments of {ticks} cycles, in {bytes}{again}\n"
+            )
         }
-        _ => format!("    it does not fit in {room}\n"),
     };
     text += &match budget.least {
         Ok(least) if least == budget.whole => "    in segments it takes no less\n".to_owned(),

@@ -6,6 +6,8 @@
 //! a window stay where they are. Each value is computed from the same operands as in a window that runs as a whole, and sums add in the
 //! same order, so the bits are the same.
 
+use std::collections::BTreeMap;
+
 use rml_base::memory::bytes_of;
 
 use super::code::{Added, At, Code, Kernel};
@@ -13,6 +15,7 @@ use super::footprint::{bytes, packs};
 use super::place::{Placement, TYPES};
 use nodes::{Kind, Node, Nodes};
 use rooms::{Cut, Rooms};
+use run::Edges;
 use sweeps::{Order, Sweeps};
 
 mod nodes;
@@ -30,9 +33,9 @@ pub(super) struct Segments {
     ats: Vec<At>,
     /// What each sweep does; the first one is none.
     orders: Vec<Order>,
-    /// For each place, the sweep in which it is filled first.
-    level: Vec<usize>,
     rooms: Rooms,
+    /// What nodes keep in each sweep.
+    edges: Vec<BTreeMap<usize, Edges>>,
     /// Segments have a multiple of that many ticks.
     block: usize,
 }
@@ -65,7 +68,8 @@ impl Segments {
         let Sweeps { orders, level, .. } = sweeps;
         let blocks = nodes.iter().flat_map(|node| node.units.clone()).flat_map(|unit| blocks(code, unit));
         let block = blocks.max().unwrap_or(1);
-        Ok(Self { nodes, ats, orders, level, rooms, block })
+        let edges = Self::edges(&nodes, &orders, &level, &rooms);
+        Ok(Self { nodes, ats, orders, rooms, edges, block })
     }
 
     /// The bytes of a window that is cut so.

@@ -1,5 +1,7 @@
 //! Runs a window in segments.
 
+use std::collections::BTreeMap;
+
 use rml_ir::op::Number;
 
 use super::super::code::Slot;
@@ -17,6 +19,15 @@ pub(super) struct Place {
     pub(super) cut: Cut,
     pub(super) sweep: usize,
     pub(super) segment: usize,
+}
+
+/// What a node puts back before it runs, because it is the first one that fills it, and what is kept when it has run, because it is the last one:
+/// which of [`Rooms::keeps`], and which of [`Rooms::pins`].
+#[derive(Clone, Default, Debug)]
+pub(super) struct Edges {
+    restored: Vec<usize>,
+    left: Vec<usize>,
+    pinned: Vec<usize>,
 }
 
 impl Place {
@@ -37,59 +48,57 @@ impl Segments {
         })
     }
 
-    /// What is kept of a place that a node fills as the first one, or as the last one, with its rows in this segment and where they are
-    /// kept: to be put back before the node runs.
-    pub(super) fn restored(&self, node: usize, place: Place) -> impl Iterator<Item = (&Keep, usize, usize)> {
-        let order = &self.orders[place.sweep];
-        let mine = self.rooms.keeps.iter().filter(move |keep| {
-            order.halos.contains(&(keep.slot, keep.side)) && self.is_writer(order, node, keep.slot, true)
-        });
-        mine.filter_map(move |keep| {
-            let (from, to) = place.cut.part(place.segment);
-            let neighbour = match keep.side {
-                Side::Before => place.segment.checked_sub(1)?,
-                Side::Behind => Some(place.segment + 1).filter(|i| *i < place.cut.count())?,
+    /// What nodes put back and keep in each sweep; most have nothing to.
+    pub(super) fn edges(
+        nodes: &[Node],
+        orders: &[Order],
+        level: &[usize],
+        rooms: &Rooms,
+    ) -> Vec<BTreeMap<usize, Edges>> {
+        let of = |(sweep, order): (usize, &Order)| {
+            let mut edges = BTreeMap::<usize, Edges>::new();
+            let fills = |slot: Slot| {
+                let runs = move |i: &usize| order.runs[*i] && nodes[*i].fills.binary_search(&slot).is_ok();
+                (0..nodes.len()).filter(runs)
             };
-            Some((keep, if keep.side == Side::Before { from - keep.rows } else { to }, neighbour))
-        })
-    }
-
-    /// What a node has filled that is kept, with its first row: to be kept when the node has run.
-    pub(super) fn left(&self, node: usize, place: Place) -> impl Iterator<Item = (&Keep, usize)> {
-        let order = &self.orders[place.sweep];
-        self.rooms.keeps.iter().filter_map(move |keep| {
-            let along = (keep.side == Side::Behind) == is_backward(place.sweep);
-            let ring = along && order.halos.contains(&(keep.slot, keep.side));
-            let save = keep.each && self.level[keep.slot.0] == place.sweep;
-            if !(ring || save) || !self.is_writer(order, node, keep.slot, false) {
-                return None;
+            for (k, keep) in rooms.keeps.iter().enumerate() {
+                let is_halo = order.halos.contains(&(keep.slot, keep.side));
+                if let Some(first) = fills(keep.slot).next().filter(|_| is_halo) {
+                    edges.entry(first).or_default().restored.push(k);
+                }
+                let is_along = (keep.side == Side::Behind) == is_backward(sweep);
+                let is_saved = keep.each && level[keep.slot.0] == sweep;
+                if let Some(last) = fills(keep.slot).last().filter(|_| is_saved || is_along && is_halo) {
+                    edges.entry(last).or_default().left.push(k);
+                }
             }
-            let (from, to) = place.cut.part(place.segment);
-            match keep.side {
-                // Nobody stands behind the last segment, which may be short.
-                Side::Before if place.segment + 1 == place.cut.count() => None,
-                Side::Before => Some((keep, to - keep.rows)),
-                Side::Behind => Some((keep, from)),
+            for (k, pin) in rooms.pins.iter().enumerate().filter(|(_, pin)| level[pin.slot.0] == sweep) {
+                if let Some(last) = fills(pin.slot).last() {
+                    edges.entry(last).or_default().pinned.push(k);
+                }
             }
-        })
+            edges
+        };
+        orders.iter().enumerate().map(of).collect()
     }
 
-    /// Whether a node is the first one, or the last one, that fills a place in a sweep.
-    fn is_writer(&self, order: &Order, node: usize, slot: Slot, first: bool) -> bool {
-        let mut others = if first { 0..node } else { node + 1..self.nodes.len() };
-        let fills = |i: usize| order.runs[i] && self.nodes[i].fills.binary_search(&slot).is_ok();
-        fills(node) && !others.any(fills)
-    }
-
-    /// The ticks at which values of a place are kept that a node has filled, with where.
-    pub(super) fn pinned(&self, node: usize, place: Place) -> impl Iterator<Item = (Slot, usize, usize)> {
-        let order = &self.orders[place.sweep];
+    /// What is kept of a place, with its rows in this segment and where they are kept, if there is such a neighbour.
+    fn neighbour(keep: &Keep, place: Place) -> Option<(usize, usize)> {
         let (from, to) = place.cut.part(place.segment);
-        self.rooms.pins.iter().filter_map(move |pin| {
-            let (tick, at) = Rooms::pinned(pin, place.cut.ticks);
-            let mine = self.level[pin.slot.0] == place.sweep && (from..to).contains(&tick);
-            (mine && self.is_writer(order, node, pin.slot, false)).then_some((pin.slot, tick, at))
-        })
+        match keep.side {
+            Side::Before => place.segment.checked_sub(1).map(|before| (from - keep.rows, before)),
+            Side::Behind => (place.segment + 1 < place.cut.count()).then_some((to, place.segment + 1)),
+        }
+    }
+
+    /// The first row of what is kept of this segment.
+    fn own(keep: &Keep, place: Place) -> Option<usize> {
+        let (from, to) = place.cut.part(place.segment);
+        match keep.side {
+            // Nobody stands behind the last segment, which may be short.
+            Side::Before => (place.segment + 1 < place.cut.count()).then(|| to - keep.rows),
+            Side::Behind => Some(from),
+        }
     }
 }
 
@@ -176,19 +185,28 @@ impl<N: Number> Run<'_, N> {
             return ran;
         }
         let (code, rooms) = (self.code, &segments.rooms);
-        for (keep, row, from) in segments.restored(node, place) {
-            let kept = rooms.kept(code, keep, place.cut, from);
+        let Some(edges) = segments.edges[place.sweep].get(&node) else {
+            return self.node(segments, node, place, probe);
+        };
+        for keep in edges.restored.iter().map(|k| &rooms.keeps[*k]) {
+            let Some((row, neighbour)) = Segments::neighbour(keep, place) else { continue };
+            let kept = rooms.kept(code, keep, place.cut, neighbour);
             let rows = keep.rows.min(place.cut.ticks - row);
             self.move_rows(keep.slot, self.bound.at(code, keep.slot, row), kept, rows);
         }
         self.node(segments, node, place, probe)?;
-        for (keep, row) in segments.left(node, place) {
+        for keep in edges.left.iter().map(|k| &rooms.keeps[*k]) {
+            let Some(row) = Segments::own(keep, place) else { continue };
             let kept = rooms.kept(code, keep, place.cut, place.segment);
             let rows = keep.rows.min(place.cut.ticks - row);
             self.move_rows(keep.slot, kept, self.bound.at(code, keep.slot, row), rows);
         }
-        for (slot, tick, at) in segments.pinned(node, place) {
-            self.move_rows(slot, at, self.bound.at(code, slot, tick), 1);
+        let (from, to) = place.cut.part(place.segment);
+        for pin in edges.pinned.iter().map(|k| &rooms.pins[*k]) {
+            let (tick, at) = Rooms::pinned(pin, place.cut.ticks);
+            if (from..to).contains(&tick) {
+                self.move_rows(pin.slot, at, self.bound.at(code, pin.slot, tick), 1);
+            }
         }
         Ok(())
     }

@@ -99,7 +99,11 @@ impl Sweeps {
     fn fill(&mut self, code: &Code, all: &Nodes, when: &[usize]) {
         let is_once = |i: usize| all.nodes[i].kind == Kind::Once;
         let nodes = 0..all.nodes.len();
-        let roots = nodes.clone().filter(|i| self.is_root(code, all, *i));
+        let mut pinned = vec![false; code.slots.len()];
+        for (r, _) in code.refs.iter().zip(&all.ats).filter(|(_, at)| !matches!(at, At::Here(_))) {
+            pinned[r.slot.0] = true;
+        }
+        let roots = nodes.clone().filter(|i| self.is_root(&all.nodes[*i], &pinned));
         let mut roots: Vec<(usize, usize)> = roots.map(|i| (i, when[i])).collect();
         loop {
             for sweep in (1..self.orders.len()).rev() {
@@ -123,14 +127,11 @@ impl Sweeps {
     }
 
     /// Whether a node leaves something that is there from then on.
-    fn is_root(&self, code: &Code, all: &Nodes, node: usize) -> bool {
-        let node = &all.nodes[node];
-        let is_pinned = |slot: Slot| {
-            let mut ats = code.refs.iter().zip(&all.ats).filter(|(r, _)| r.slot == slot);
-            self.classes[slot.0] == Class::Segment && ats.any(|(_, at)| !matches!(at, At::Here(_)))
+    fn is_root(&self, node: &Node, pinned: &[bool]) -> bool {
+        let stays = |slot: &Slot| match self.classes[slot.0] {
+            Class::Long | Class::Fixed => true,
+            class => class == Class::Segment && pinned[slot.0],
         };
-        let stays =
-            |slot: &Slot| matches!(self.classes[slot.0], Class::Long | Class::Fixed) || is_pinned(*slot);
         node.kind != Kind::Once && node.fills.iter().any(stays)
     }
 
