@@ -105,7 +105,7 @@ impl Segments {
 
     /// How long segments are whose own values nearly fit in a cache.
     pub(super) fn near<N>(&self, ticks: usize) -> usize {
-        const CACHE: u64 = 1 << 20;
+        const CACHE: u64 = 2 << 20;
         let each = TYPES.iter().zip(self.rooms.per_tick()).map(|(dtype, n)| bytes_of(n, bytes::<N>(*dtype)));
         let size = CACHE / each.sum::<u64>().max(1);
         let size = usize::try_from(size).unwrap_or(ticks).clamp(1, ticks.max(1));
