@@ -68,12 +68,12 @@ impl Segments {
                 }
                 let is_along = (keep.side == Side::Behind) == is_backward(sweep);
                 let is_saved = keep.each && level[keep.slot.0] == sweep;
-                if let Some(last) = fills(keep.slot).last().filter(|_| is_saved || is_along && is_halo) {
+                if let Some(last) = fills(keep.slot).next_back().filter(|_| is_saved || is_along && is_halo) {
                     edges.entry(last).or_default().left.push(k);
                 }
             }
             for (k, pin) in rooms.pins.iter().enumerate().filter(|(_, pin)| level[pin.slot.0] == sweep) {
-                if let Some(last) = fills(pin.slot).last() {
+                if let Some(last) = fills(pin.slot).next_back() {
                     edges.entry(last).or_default().pinned.push(k);
                 }
             }
