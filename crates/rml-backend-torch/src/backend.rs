@@ -11,6 +11,7 @@ use crate::buffer::{Resident, upload};
 use crate::device;
 use crate::executable::Interpreter;
 use crate::failure::failure;
+use crate::ffi::keep_memory;
 use crate::routine::Prepared;
 
 /// libtorch on one device.
@@ -29,6 +30,7 @@ pub fn open(options: &Options) -> Result<Arc<dyn Backend>, Failure> {
     let device = device::find(&options.device)?;
     let threads = device::threads(options.threads);
     device::use_threads(threads);
+    keep_memory();
     Ok(Arc::new(Torch { name: options.device.clone(), device, threads }))
 }
 

@@ -1,4 +1,5 @@
-//! What needs `unsafe`: the exported function, the libraries for CUDA, tensors that several threads may hold, and the maker of the processor.
+//! What needs `unsafe`: the exported function, the libraries for CUDA, tensors that several threads may hold, the
+//! maker of the processor, and the system's allocator.
 #![allow(unsafe_code)]
 
 use std::ffi::OsStr;
@@ -64,4 +65,23 @@ pub(crate) fn is_x86_of_others() -> bool {
     }
     #[cfg(not(target_arch = "x86_64"))]
     false
+}
+
+/// Has the system's allocator keep up to 256 MB that were freed, and take blocks of up to 32 MB, the most that it allows, from there: else the
+/// tensors of each window are given back, and fetched page by page in the next one. Does nothing where the environment sets either.
+pub(crate) fn keep_memory() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    {
+        let settings = [
+            ("MALLOC_TRIM_THRESHOLD_", libc::M_TRIM_THRESHOLD, 256 << 20),
+            ("MALLOC_MMAP_THRESHOLD_", libc::M_MMAP_THRESHOLD, 32 << 20),
+        ];
+        if settings.iter().any(|(variable, ..)| std::env::var_os(variable).is_some()) {
+            return;
+        }
+        for (_, setting, bytes) in settings {
+            // SAFETY: `mallopt` takes any numbers, and locks the allocator.
+            unsafe { libc::mallopt(setting, bytes) };
+        }
+    }
 }
