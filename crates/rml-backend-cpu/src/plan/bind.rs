@@ -16,8 +16,8 @@ pub(super) struct Bound {
     pub(super) ticks: usize,
     /// The ticks that are bound: all, or those of a segment.
     pub(super) part: (usize, usize),
-    /// How many ticks a segment has, if the window runs in segments.
-    pub(super) cut: Option<usize>,
+    /// How many ticks a segment has, if the window runs in segments, and whether these store what is needed later.
+    pub(super) cut: Option<(usize, bool)>,
     /// Where each value lies; at the first tick, if there is one for each.
     pub(super) bases: Vec<usize>,
     /// Where each operand lies.

@@ -173,11 +173,12 @@ impl<N: Number> Machine<N> {
 
 #[cfg(test)]
 impl<N: Number> Machine<N> {
-    /// Has windows of that many ticks run in segments of so many.
-    pub(super) fn force(&mut self, ticks: usize, size: usize, is_stored: bool) {
-        let segments =
-            Segments::of((&self.code, &self.placement, Team::own(self.team.as_deref())), is_stored)
-                .expect("it runs in segments");
-        self.fit.cut = Some((ticks, Arc::new(segments), size));
+    /// Has windows of that many ticks run in segments of so many, which store what is needed later or not; or as a whole.
+    pub(super) fn force(&mut self, ticks: usize, cut: Option<(usize, bool)>) {
+        let all = (&*self.code, &self.placement, Team::own(self.team.as_deref()));
+        self.fit.cut = cut.map(|(size, is_stored)| {
+            let segments = Segments::of(all, is_stored).expect("it runs in segments");
+            (ticks, Arc::new(segments), size)
+        });
     }
 }

@@ -187,7 +187,7 @@ impl<N: Number> Machine<N> {
 
     fn bind(&mut self, ticks: usize) {
         if let Some((segments, size)) = self.fit.cut(ticks) {
-            if self.bound.ticks != ticks || self.bound.cut != Some(size) {
+            if self.bound.ticks != ticks || self.bound.cut != Some((size, segments.is_stored())) {
                 self.bind_segments(&segments, ticks, size);
             }
             return;

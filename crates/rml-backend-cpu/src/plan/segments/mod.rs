@@ -72,6 +72,11 @@ impl Segments {
         Ok(Self { nodes, ats, orders, rooms, edges, block })
     }
 
+    /// Whether they store what a later sweep needs.
+    pub(super) fn is_stored(&self) -> bool {
+        self.rooms.is_stored
+    }
+
     /// The bytes of a window that is cut so.
     fn bytes<N>(&self, code: &Code, cut: Cut) -> u64 {
         let elements = TYPES.iter().zip(self.rooms.elements(cut));

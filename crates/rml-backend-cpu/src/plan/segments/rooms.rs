@@ -76,6 +76,7 @@ pub(super) struct Rooms {
     pinned: Vec<Option<usize>>,
     /// Where what threads have for themselves begins, by type.
     threads: [usize; 3],
+    pub(super) is_stored: bool,
 }
 
 fn index(dtype: DType) -> usize {
@@ -129,6 +130,7 @@ impl Rooms {
             pins: Vec::new(),
             pinned: vec![None; code.refs.len()],
             threads: [0; 3],
+            is_stored: sweeps.is_stored,
         };
         let spans = spans(code, all, sweeps);
         for dtype in TYPES {
@@ -283,7 +285,7 @@ impl Rooms {
         (cut, segment): (Cut, usize),
     ) {
         let part = cut.part(segment);
-        (bound.ticks, bound.part, bound.cut) = (cut.ticks, part, Some(cut.size));
+        (bound.ticks, bound.part, bound.cut) = (cut.ticks, part, Some((cut.size, self.is_stored)));
         bound.bases.clear();
         bound.bases.extend((0..code.slots.len()).map(|slot| match mine.and_then(|mine| mine.places[slot]) {
             Some(place) => self.threads[index(code.slots[slot].dtype)] + place,

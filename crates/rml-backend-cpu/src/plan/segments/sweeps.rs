@@ -58,6 +58,8 @@ pub(super) struct Sweeps {
     pub(super) writers: Vec<Vec<usize>>,
     /// What is kept of each segment for sweeps that go the other way.
     pub(super) saved: BTreeSet<(Slot, Side)>,
+    /// Whether values that a later sweep reads are there for the whole window.
+    pub(super) is_stored: bool,
 }
 
 impl Sweeps {
@@ -90,6 +92,7 @@ impl Sweeps {
             level,
             writers,
             saved: BTreeSet::new(),
+            is_stored,
         };
         sweeps.fill(code, all, &when);
         sweeps
