@@ -29,7 +29,7 @@ pub(super) struct Bound {
 }
 
 /// How the code of a thread differs from that of the window.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Mine {
     /// For each operand, which one of the window it is, if for fewer rows.
     pub(super) origins: Vec<Arg>,

@@ -30,6 +30,7 @@ mod point;
 mod ports;
 mod profile;
 mod reached;
+mod ready;
 mod rows;
 mod run;
 mod scalar;
@@ -54,6 +55,8 @@ use place::Placement;
 pub use ports::Element;
 use profile::Probe;
 use reached::Reached;
+pub use ready::Ready;
+use ready::compiled;
 use run::{Run, position};
 use search::Search;
 use threads::{Limits, Team};
@@ -113,7 +116,7 @@ impl<N: Number> Machine<N> {
     /// # Errors
     /// There is no memory for a window of one tick.
     pub fn with_threads(plan: Arc<Plan>, threads: usize) -> Result<Self, Shortage> {
-        Self::packed(plan, (threads, Limits::USUAL))
+        Self::ready(&Ready::new(plan, threads))
     }
 
     /// The same, where threads share whatever they can, however little it is.
@@ -122,32 +125,19 @@ impl<N: Number> Machine<N> {
     /// There is no memory for a window of one tick.
     #[doc(hidden)]
     pub fn sharing_all(plan: Arc<Plan>, threads: usize) -> Result<Self, Shortage> {
-        Self::packed(plan, (threads, Limits::NONE))
+        Self::ready(&Ready::packed(plan, (threads, Limits::NONE)))
     }
 
-    fn packed(plan: Arc<Plan>, threads: (usize, Limits)) -> Result<Self, Shortage> {
-        let plan = pack::pack(plan);
-        let compiled = compiled(&plan);
-        Self::of(plan, compiled, threads)
-    }
-
-    /// Starts code for a plan in its initial state.
-    fn of(
-        plan: Arc<Plan>,
-        (mut code, mut placement): (Code, Placement),
-        threads: (usize, Limits),
-    ) -> Result<Self, Shortage> {
-        let team = Team::new(&mut code, &mut placement, threads).map(Box::new);
-        if cfg!(debug_assertions) && placement.sizes.iter().all(|size| size.at(5) < CHECKED) {
-            // Sequences run together where there are several ticks in the middle.
-            let has_sequences = code.passes.iter().any(|pass| pass.batch.is_some());
-            let checked = check::check(&code, &placement, if has_sequences { 5 } else { 3 });
-            assert!(checked.is_ok(), "{checked:?}");
-        }
+    /// Starts a plan that is ready, in its initial state.
+    ///
+    /// # Errors
+    /// There is no memory for a window of one tick.
+    pub fn ready(ready: &Ready) -> Result<Self, Shortage> {
+        let Ready { plan, code, placement, team } = ready.clone();
         let set = vec![false; plan.registers.len()];
         let mut machine = Self {
             packs: code.packs.iter().map(|_| Layout::new()).collect(),
-            code: Arc::new(code),
+            code,
             placement,
             bound: Bound::default(),
             arena: Arena::new(),
@@ -459,22 +449,4 @@ pub fn footprint(plan: &Arc<Plan>) -> Footprint {
         Precision::F32 => Footprint::of::<f32>(&code, &placement),
         Precision::F64 => Footprint::of::<f64>(&code, &placement),
     }
-}
-
-/// Code for a plan, and where its values lie.
-fn compiled(plan: &Plan) -> (Code, Placement) {
-    let mut code = lower::lower(plan);
-    rows::fuse(&mut code);
-    placed(code)
-}
-
-/// Code in the order in which it runs, and where its values lie.
-fn placed(mut code: Code) -> (Code, Placement) {
-    batch::choose(&mut code);
-    let placement = place::place(&mut code);
-    list::list(&mut code);
-    batch::list(&mut code);
-    packs::choose(&mut code);
-    code.begins |= !code.backups.is_empty() || code.packs.iter().any(|pack| pack.fresh);
-    (code, placement)
 }

@@ -80,16 +80,15 @@ impl Engine for PlanEngine {
         let short = |short: memory::Shortage| {
             Declined::new(Reason::Device, format!("there is no memory for one tick of its windows: {short}"))
         };
-        let plan = Arc::clone(&planned.plan);
-        let threads = self.threads();
+        let ready = planned.ready(self.threads());
         Ok(match program.precision {
             Precision::F32 => {
-                let mut machine = Embedded::<f32>::with_threads(plan, threads).map_err(short)?;
+                let mut machine = Embedded::<f32>::ready(ready).map_err(short)?;
                 wish.profile.iter().for_each(|profile| machine.measure(profile));
                 Box::new(Exact::new(Windows::new(planned, machine), reference, program, wish.clone()))
             }
             Precision::F64 => {
-                let mut machine = Embedded::<f64>::with_threads(plan, threads).map_err(short)?;
+                let mut machine = Embedded::<f64>::ready(ready).map_err(short)?;
                 wish.profile.iter().for_each(|profile| machine.measure(profile));
                 Box::new(Exact::new(Windows::new(planned, machine), reference, program, wish.clone()))
             }
@@ -155,7 +154,7 @@ pub(super) fn planned(program: &Drawn, analyses: &Analyses, fed: Fed) -> Result<
         ));
     }
     let clocks = input_clocks(program, &analyses.clocks.clocks)?;
-    Ok(Planned { plan: Arc::new(plan), delays: Arc::new(delays), clocks })
+    Ok(Planned { plan: Arc::new(plan), delays: Arc::new(delays), clocks, ready: Arc::default() })
 }
 
 /// For how many cycles outputs wait, if that is known.

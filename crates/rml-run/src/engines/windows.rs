@@ -1,8 +1,9 @@
 //! A plan that runs over the windows of the blocks that it is fed.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rml_backend::Held;
+use rml_backend_cpu::plan::Ready;
 use rml_base::{Diagnostic, EntityId, IndexVec, codes};
 use rml_engine::{Block, Column, Fast, Inputs, Outputs, Present, Snapshot, States, Usage, Verdict};
 use rml_ir::flat::Var;
@@ -24,6 +25,15 @@ pub(super) struct Planned {
     /// The delay or parameter that each register keeps.
     pub(super) delays: Arc<IndexVec<Reg, Var>>,
     pub(super) clocks: Vec<Option<(usize, bool)>>,
+    /// The plan made ready for the embedded backend, with the threads of the first who asked for it.
+    pub(super) ready: Arc<OnceLock<Ready>>,
+}
+
+impl Planned {
+    /// The plan made ready for the embedded backend.
+    pub(super) fn ready(&self, threads: usize) -> &Ready {
+        self.ready.get_or_init(|| Ready::new(Arc::clone(&self.plan), threads))
+    }
 }
 
 /// A plan that runs over the windows of blocks.
@@ -65,7 +75,7 @@ impl<M: Machine> Windows<M> {
     /// After how many windows of one length in a row that is made ready.
     const REGULAR: u64 = 32;
 
-    pub(super) fn new(Planned { plan, delays, clocks }: Planned, machine: M) -> Self {
+    pub(super) fn new(Planned { plan, delays, clocks, .. }: Planned, machine: M) -> Self {
         let mut starts = vec![None; plan.registers.len()];
         for case in plan.tapes.iter().flat_map(|t| &t.cases) {
             if let Rule::Read { register, init: Some(Atom::Const(k)) } = &case.rule {

@@ -7,7 +7,7 @@ use rml_plan::{Plan, Reg, parse, verify};
 
 use super::pack;
 use crate::plan::threads::Limits;
-use crate::plan::{Machine, compiled};
+use crate::plan::{Machine, Ready, compiled};
 
 /// The training of eight scalar states, each of which reads the one before; states far from the output have no gradient at the end of
 /// a window.
@@ -36,7 +36,7 @@ fn same(plan: &Arc<Plan>) {
 
 fn same_bits<N: Number>(plan: &Arc<Plan>) {
     let mut machines = [
-        Machine::<N>::of(Arc::clone(plan), compiled(plan), (1, Limits::USUAL)),
+        Machine::<N>::ready(&Ready::of(Arc::clone(plan), compiled(plan), (1, Limits::USUAL))),
         Machine::<N>::new(Arc::clone(plan)),
     ]
     .map(Result::unwrap);

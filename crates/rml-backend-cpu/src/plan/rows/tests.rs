@@ -6,8 +6,9 @@ use rml_ir::{Data, Position, Value};
 use rml_plan::Plan;
 
 use super::super::code::{Code, Entry, Kernel};
+use super::super::ready::placed;
 use super::super::threads::Limits;
-use super::super::{Machine, compiled, lower, placed};
+use super::super::{Machine, Ready, compiled, lower};
 use super::Summand;
 
 /// An LSTM of 5 units and a dense layer of 4 on 3 numbers.
@@ -52,7 +53,8 @@ fn number(i: usize) -> f32 {
 fn sums_of_rows_have_the_bits_of_their_additions() {
     let plan = plan();
     let mut machines = [compiled(&plan), placed(lower::lower(&plan))].map(|compiled| {
-        Machine::<f32>::of(Arc::clone(&plan), compiled, (1, Limits::USUAL)).expect("there is memory")
+        let ready = Ready::of(Arc::clone(&plan), compiled, (1, Limits::USUAL));
+        Machine::<f32>::ready(&ready).expect("there is memory")
     });
     for (i, register) in plan.registers.iter().enumerate() {
         let shape = &register.ty.shape;

@@ -72,6 +72,15 @@ pub(super) struct Team {
     is_awake: bool,
 }
 
+/// The same threads for another machine: none of them is started.
+impl Clone for Team {
+    fn clone(&self) -> Self {
+        let Self { shards, work, own, .. } = self;
+        let shards = shards.iter().map(Shard::again).collect();
+        Self { pool: None, shards, work: work.clone(), own: *own, is_awake: false }
+    }
+}
+
 /// What a thread has for itself.
 #[derive(Debug)]
 struct Shard {
@@ -379,6 +388,19 @@ impl Own {
 }
 
 impl Shard {
+    /// The same for another machine.
+    fn again(&self) -> Self {
+        let Self { code, placement, mine, set, .. } = self;
+        Self {
+            code: code.clone(),
+            placement: placement.clone(),
+            mine: mine.clone(),
+            bound: Bound::default(),
+            set: set.clone(),
+            ran: Ok(()),
+        }
+    }
+
     /// That of thread `i` of so many.
     fn new(
         code: &Code,

@@ -1,0 +1,65 @@
+//! Plans made ready to run: what all machines of a plan share.
+
+use std::sync::Arc;
+
+use rml_plan::Plan;
+
+use super::code::Code;
+use super::place::Placement;
+use super::threads::{Limits, Team};
+use super::{CHECKED, batch, check, list, lower, pack, packs, place, rows};
+
+/// A plan made ready to run with so many threads. Machines of it start in a fraction of the time that it takes to make it ready.
+#[derive(Clone, Debug)]
+pub struct Ready {
+    pub(super) plan: Arc<Plan>,
+    pub(super) code: Arc<Code>,
+    pub(super) placement: Placement,
+    pub(super) team: Option<Box<Team>>,
+}
+
+impl Ready {
+    /// Makes a plan ready for up to so many threads where they pay. The results do not depend on their number.
+    pub fn new(plan: Arc<Plan>, threads: usize) -> Self {
+        Self::packed(plan, (threads, Limits::USUAL))
+    }
+
+    pub(super) fn packed(plan: Arc<Plan>, threads: (usize, Limits)) -> Self {
+        let plan = pack::pack(plan);
+        let compiled = compiled(&plan);
+        Self::of(plan, compiled, threads)
+    }
+
+    pub(super) fn of(
+        plan: Arc<Plan>,
+        (mut code, mut placement): (Code, Placement),
+        threads: (usize, Limits),
+    ) -> Self {
+        let team = Team::new(&mut code, &mut placement, threads).map(Box::new);
+        if cfg!(debug_assertions) && placement.sizes.iter().all(|size| size.at(5) < CHECKED) {
+            // Sequences run together where there are several ticks in the middle.
+            let has_sequences = code.passes.iter().any(|pass| pass.batch.is_some());
+            let checked = check::check(&code, &placement, if has_sequences { 5 } else { 3 });
+            assert!(checked.is_ok(), "{checked:?}");
+        }
+        Self { plan, code: Arc::new(code), placement, team }
+    }
+}
+
+/// Code for a plan, and where its values lie.
+pub(super) fn compiled(plan: &Plan) -> (Code, Placement) {
+    let mut code = lower::lower(plan);
+    rows::fuse(&mut code);
+    placed(code)
+}
+
+/// Code in the order in which it runs, and where its values lie.
+pub(super) fn placed(mut code: Code) -> (Code, Placement) {
+    batch::choose(&mut code);
+    let placement = place::place(&mut code);
+    list::list(&mut code);
+    batch::list(&mut code);
+    packs::choose(&mut code);
+    code.begins |= !code.backups.is_empty() || code.packs.iter().any(|pack| pack.fresh);
+    (code, placement)
+}
