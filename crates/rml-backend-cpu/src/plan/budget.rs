@@ -67,7 +67,8 @@ impl Fit {
         }
         if let Ok(stored) = self.segments(all, Way::Stored) {
             let sizes = [stored.near::<N>(ticks), stored.shortest(ticks)];
-            let is_granted = |size: &usize| stored.bytes_of::<N>(code, ticks, *size) <= available;
+            let most = available.min(whole);
+            let is_granted = |size: &usize| *size < ticks && stored.bytes_of::<N>(code, ticks, *size) <= most;
             if let Some(size) = sizes.into_iter().find(is_granted) {
                 return Ok(Some((Way::Stored, size)));
             }

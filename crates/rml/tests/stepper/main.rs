@@ -257,3 +257,18 @@ fn windows_take_the_memory_that_is_stated() {
     }
     assert!(in_segments >= 3, "{in_segments} examples have windows in segments");
 }
+
+/// A window of one cycle has no segments, however large it is, and segments never take more than the whole.
+#[test]
+fn windows_that_are_large_but_short_run_as_a_whole() {
+    let source = Source::file(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/digits.rml"));
+    for (batch, cycles) in [(1, 9000), (4, 2000), (4000, 1)] {
+        let defaults = [("batch".to_owned(), StaticValue::Int(batch))].into_iter().collect();
+        let options = Options { node: Some("train".to_owned()), defaults, ..Options::default() };
+        let facts = rml::analyse(&source, &options).unwrap().run.unwrap();
+        let budget = PlanShape::budget(&facts, cycles, u64::MAX).unwrap();
+        assert!(budget.whole > 16 << 20, "{batch}, {cycles}: {budget:?}");
+        assert_eq!(budget.cut.is_some(), cycles > 1, "{batch}, {cycles}: {budget:?}");
+        assert!(budget.cut.is_none_or(|cut| cut.bytes <= budget.whole), "{batch}, {cycles}: {budget:?}");
+    }
+}
