@@ -68,7 +68,7 @@ fn circle(files: &BTreeMap<Module, &File>) -> Option<Vec<Module>> {
 /// The other modules with files that a text names, but for those around and within its own.
 fn named(own: &Module, text: &str, files: &BTreeMap<Module, &File>) -> BTreeSet<Module> {
     let text: String = text
-        .split("\n#[cfg(test)]\nmod ")
+        .split("\n#[cfg(test)]\nmod tests {")
         .next()
         .unwrap_or_default()
         .lines()
@@ -168,6 +168,9 @@ mod tests {
             ("b.rs", "// crate::a::A\n\n#[cfg(test)]\nmod tests { use crate::a::A; }"),
         ];
         assert_eq!(findings(&tests), Vec::<String>::new());
+        let behind =
+            [("a.rs", "\n#[cfg(test)]\nmod tests;\n\nuse crate::b::B;"), ("b.rs", "use crate::a::A;")];
+        assert_eq!(findings(&behind).len(), 1);
         let up = [("a/b.rs", "use super::super::c::C;"), ("c.rs", "use crate::a::b::B;")];
         assert_eq!(findings(&up).len(), 1);
     }

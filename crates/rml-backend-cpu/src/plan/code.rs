@@ -6,7 +6,6 @@ use rml_ir::op::{Around, Convolution, Op};
 use rml_ir::{DType, Positions, Shape};
 
 use super::operand::Arg;
-use super::rows::Summand;
 use super::walk::{Dim, Walk};
 use super::wants::{Lazy, LazyWrite, Wants};
 
@@ -43,6 +42,28 @@ pub(super) struct Ref {
     pub(super) slot: Slot,
     pub(super) at: At,
     pub(super) offset: usize,
+}
+
+/// A summand of a row.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum Summand {
+    /// An operand as it is.
+    Row,
+    /// An operand of so many elements times another one; and which pack that is, if it is one.
+    Product(usize, Option<usize>),
+}
+
+impl Summand {
+    /// So many at most.
+    pub(super) const MOST: usize = 4;
+
+    /// How many operands it has.
+    pub(super) fn args(&self) -> usize {
+        match self {
+            Summand::Row => 1,
+            Summand::Product(..) => 2,
+        }
+    }
 }
 
 /// How a value is computed from operands.

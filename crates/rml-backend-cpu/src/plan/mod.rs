@@ -31,6 +31,7 @@ mod ports;
 mod profile;
 mod reached;
 mod ready;
+mod row;
 mod rows;
 mod run;
 mod scalar;

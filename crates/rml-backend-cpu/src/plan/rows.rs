@@ -6,37 +6,11 @@ mod tests;
 
 use std::ops::Range;
 
-use rml_ir::op::{Number, Op};
+use rml_ir::op::Op;
 use rml_ir::{DType, Position, Positions};
-use rml_kernels::{Direction, Term};
 
-use super::arena::Split;
-use super::code::{At, Code, Instr, Kernel, Unit};
+use super::code::{At, Code, Instr, Kernel, Summand, Unit};
 use super::operand::Arg;
-use super::run::Run;
-use super::scalar::Spot;
-
-/// A summand of a row.
-#[derive(Clone, PartialEq, Debug)]
-pub(super) enum Summand {
-    /// An operand as it is.
-    Row,
-    /// An operand of so many elements times another one; and which pack that is, if it is one.
-    Product(usize, Option<usize>),
-}
-
-impl Summand {
-    /// How many operands it has.
-    fn args(&self) -> usize {
-        match self {
-            Summand::Row => 1,
-            Summand::Product(..) => 2,
-        }
-    }
-}
-
-/// So many summands at most.
-const MOST: usize = 4;
 
 /// A packed matrix has whole panels; one of so few columns would take more lines of the cache than where it lies.
 const NARROW: usize = 16;
@@ -182,7 +156,7 @@ impl<'a> Finder<'a> {
             (left, right) if left.summands.len() == 1 => right.then(left),
             (left, _) => left.then(row_right.clone()),
         };
-        Some(if sum.summands.len() <= MOST { sum } else { row_left.then(row_right) })
+        Some(if sum.summands.len() <= Summand::MOST { sum } else { row_left.then(row_right) })
     }
 
     /// An operand as what it is a sum of, if nothing else reads it.
@@ -246,70 +220,5 @@ pub(super) fn matrices(
             found
         }
         _ => Vec::new(),
-    }
-}
-
-/// A sum of rows, with places.
-#[derive(Debug)]
-pub(super) struct Row {
-    out: usize,
-    width: usize,
-    terms: [Placed; MOST],
-    count: usize,
-}
-
-/// A summand, with places.
-#[derive(Clone, Copy, Debug)]
-enum Placed {
-    Row(usize),
-    Product { left: usize, k: usize, matrix: usize, pack: Option<usize> },
-}
-
-impl Row {
-    /// The sum that an instruction computes, at a tick.
-    #[inline]
-    pub(super) fn new(summands: &[Summand], instr: &Instr, spots: &[Spot], t: usize) -> Self {
-        let (mut terms, mut at) = ([Placed::Row(0); MOST], 0);
-        let place = |arg: usize| spots[instr.args[arg]].get(t);
-        for (term, summand) in terms.iter_mut().zip(summands) {
-            *term = match summand {
-                Summand::Row => Placed::Row(place(at)),
-                Summand::Product(k, pack) => {
-                    Placed::Product { left: place(at), k: *k, matrix: place(at + 1), pack: *pack }
-                }
-            };
-            at += summand.args();
-        }
-        Self { out: spots[instr.out].get(t), width: instr.width, terms, count: summands.len() }
-    }
-}
-
-impl<N: Number> Run<'_, N> {
-    /// Computes a sum of rows at one tick.
-    #[inline]
-    pub(super) fn row(&mut self, row: &Row, t: usize) {
-        let (n, count) = (row.width, row.count.min(MOST));
-        let split = Split::new(&mut self.arena.nums, row.out, n);
-        for placed in &row.terms[..count] {
-            if let Placed::Product { k, matrix, pack: Some(pack), .. } = *placed {
-                self.packs.prepare(pack, self.bound.ticks, (k, n), || split.row(matrix, k * n));
-            }
-        }
-        let mut terms = [Term::row(&[]); MOST];
-        for (i, placed) in row.terms[..count].iter().enumerate() {
-            terms[i] = match *placed {
-                Placed::Row(at) => Term::row(split.row(at, n)),
-                Placed::Product { left, k, matrix, pack } => {
-                    let left = split.row(left, k);
-                    match pack.and_then(|pack| self.packs.packed(pack)) {
-                        Some(packed) => Term::packed(left, packed),
-                        None => Term::product(left, n, split.row(matrix, k * n)),
-                    }
-                }
-            };
-        }
-        let backward = self.turned != (t % 2 == 1);
-        let direction = if backward { Direction::Backward } else { Direction::Forward };
-        N::row(&terms[..count], direction, split.out);
     }
 }

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use rml_ir::op::{Number, Op};
 use rml_ir::{DType, Position, Positions, Precision, Shape, Value};
+use rml_kernels::Direction;
 
 use super::Suspect;
 use super::arena::{Arena, Split};
@@ -13,7 +14,7 @@ use super::link::Chain;
 use super::operand::Arg;
 use super::packs::Packs;
 use super::reached::Reached;
-use super::rows::Row;
+use super::row::Row;
 use super::scalar::{self, Spot};
 use super::single::{Blocks, Now};
 use super::threads::Team;
@@ -397,6 +398,14 @@ impl<N: Number> Run<'_, N> {
                 None => N::product((m, k, n), a, false, b, add, split.out),
             }
         }
+    }
+
+    /// Computes a sum of rows at one tick.
+    #[inline]
+    pub(super) fn row(&mut self, row: &Row, t: usize) {
+        let backward = self.turned != (t % 2 == 1);
+        let direction = if backward { Direction::Backward } else { Direction::Forward };
+        row.compute(self.arena, &mut self.packs, self.bound.ticks, direction);
     }
 
     /// Through values, for what has no kernel.

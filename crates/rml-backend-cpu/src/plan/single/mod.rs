@@ -7,9 +7,9 @@ use rml_ir::{DType, Position};
 
 mod blocks;
 
-use super::code::{Code, Entry, Kernel, Put};
+use super::code::{Code, Entry, Kernel, Put, Summand};
 use super::link::Linked;
-use super::rows::{Row, Summand};
+use super::row::Row;
 use super::scalar::Spot;
 pub(super) use blocks::Blocks;
 use blocks::{Operand, Piece};
