@@ -107,8 +107,8 @@ impl Transposer<'_, '_> {
             Op::Div => self.quotient(),
             Op::Pow => self.power(),
             Op::Sub if self.site.position == 1 => {
-                let d = self.apply(Op::Neg, &[d]);
-                self.sum_to_operand(d)
+                let sum = self.sum_to_operand(d);
+                self.apply(Op::Neg, &[sum])
             }
             _ => self.sum_to_operand(d),
         }
@@ -126,18 +126,19 @@ impl Transposer<'_, '_> {
         self.sum_to_operand(product)
     }
 
+    /// What is the same for all elements that broadcasting makes of one is done after the sum.
     fn quotient(&mut self) -> Var {
         let d = self.site.d;
         let divisor = self.arg_when(1);
-        let result = if self.site.position == 0 {
-            self.apply(Op::Div, &[d, divisor])
-        } else {
-            let o = self.out_when();
-            let d = self.apply(Op::Neg, &[d]);
-            let product = self.apply(Op::Mul, &[d, o]);
-            self.apply(Op::Div, &[product, divisor])
-        };
-        self.sum_to_operand(result)
+        if self.site.position == 0 {
+            let quotient = self.apply(Op::Div, &[d, divisor]);
+            return self.sum_to_operand(quotient);
+        }
+        let o = self.out_when();
+        let product = self.apply(Op::Mul, &[d, o]);
+        let sum = self.sum_to_operand(product);
+        let sum = self.apply(Op::Neg, &[sum]);
+        self.apply(Op::Div, &[sum, divisor])
     }
 
     /// `b pow(a, b - 1)` where `b` is not 0, and `o log(a)` where `a` is not 0.

@@ -8,7 +8,7 @@ super::table! {
             "[1, 2] + 10" "[11, 12]";
         Infix "-" "a - b, -a" "difference, negation; an int that overflows is an error"
             "int or num, both the same; broadcast"
-            "da = sum_to(shape(a), do); db = sum_to(shape(b), -do)"
+            "da = sum_to(shape(a), do); db = -sum_to(shape(b), do)"
             "[1.0, 2.0] - 0.5" "[0.5, 1.5]";
         Infix "*" "a * b" "product, element by element; an int that overflows is an error"
             "int or num, both the same; broadcast"
@@ -16,7 +16,7 @@ super::table! {
             "[2, 3] * [10, 100]" "[20, 300]";
         Infix "/" "a / b" "quotient; int truncates toward zero, and n / 0 is 0"
             "int or num, both the same; broadcast"
-            "da = sum_to(shape(a), do / b); db = sum_to(shape(b), -do * o / b)"
+            "da = sum_to(shape(a), do / b); db = -sum_to(shape(b), do * o) / b"
             "[7, -7, 7] / [2, 2, 0]" "[3, -3, 0]";
         Infix "==" "a == b" "whether elements are equal; NaN equals nothing"
             "any, both the same -> bool; broadcast" "" "[1, 2] == 2" "[false, true]";
