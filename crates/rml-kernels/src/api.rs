@@ -2,7 +2,9 @@
 
 use crate::functions::{Binary, Unary, binary_on, sigmoid_within, tanh_within, unary_on, unary_one_on};
 use crate::isa::Isa;
-use crate::product::{Direction, Matrix, MatrixMut, Packed, Product, Right, Term, fits, multiply_on, row_on};
+use crate::product::{
+    Direction, Matrix, MatrixMut, Packed, Product, Right, Term, add_zeros_on, fits, multiply_on, row_on,
+};
 use crate::real::Number;
 use crate::sums::{maxima_on, sums_on};
 
@@ -19,6 +21,7 @@ pub trait Kernels: Number {
     fn binary(f: Binary, a: &[Self], b: &[Self], out: &mut [Self]);
     fn multiply(product: Product<'_, Self>);
     fn row(terms: &[Term<'_, Self>], direction: Direction, out: &mut [Self]);
+    fn add_zeros(zeros: &[Self], right: Matrix<'_, Self>, out: MatrixMut<'_, Self>);
     fn sums(n: usize, inner: usize, x: &[Self], out: &mut [Self]);
     fn maxima(n: usize, x: &[Self], out: &mut [Self]);
 }
@@ -40,6 +43,9 @@ macro_rules! kernels {
             }
             fn row(terms: &[Term<'_, Self>], direction: Direction, out: &mut [Self]) {
                 row_on(Isa::best(), terms, false, direction, out);
+            }
+            fn add_zeros(zeros: &[Self], right: Matrix<'_, Self>, mut out: MatrixMut<'_, Self>) {
+                add_zeros_on(Isa::best(), zeros, right, &mut out);
             }
             fn sums(n: usize, inner: usize, x: &[Self], out: &mut [Self]) {
                 sums_on(Isa::best(), n, inner, x, out);
@@ -133,6 +139,23 @@ pub fn product<T: Real>(left: Matrix<'_, T>, right: Matrix<'_, T>, add: bool, ou
 pub fn product_packed<T: Real>(left: Matrix<'_, T>, right: &Packed<T>, add: bool, out: MatrixMut<'_, T>) {
     fits((right.rows(), right.columns()), &left, &out);
     T::multiply(Product { left, right: Right::Packed(right), add, out });
+}
+
+/// `out += left x right`, with the bits of [`product`], for a left operand each row of which is `zeros`. That takes about as long as one row.
+///
+/// ```
+/// use rml_kernels::{Matrix, MatrixMut, product_of_zeros};
+/// let mut out = [1.0, 2.0, 3.0, 4.0];
+/// product_of_zeros(&[0.0], Matrix::new(1, 2, &[5.0, f32::INFINITY]), MatrixMut::new(2, 2, &mut out));
+/// assert!(out[0] == 1.0 && out[1].is_nan() && out[2] == 3.0 && out[3].is_nan());
+/// ```
+///
+/// # Panics
+/// If the sizes do not fit.
+#[inline]
+pub fn product_of_zeros<T: Real>(zeros: &[T], right: Matrix<'_, T>, out: MatrixMut<'_, T>) {
+    assert_eq!((zeros.len(), out.columns()), (right.rows(), right.columns()), "sizes of a product");
+    T::add_zeros(zeros, right, out);
 }
 
 /// `out` = the first term + the second one + .., from left to right; a product as a term has the bits of [`product`].

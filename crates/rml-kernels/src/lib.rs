@@ -10,12 +10,15 @@ mod isa;
 mod product;
 mod real;
 mod sums;
+mod transpose;
 mod vector;
 
 pub use api::{
-    Real, binary, maxima, product, product_packed, row, sigmoid, sums, tanh, unary, unary_in_place, unary_one,
+    Real, binary, maxima, product, product_of_zeros, product_packed, row, sigmoid, sums, tanh, unary,
+    unary_in_place, unary_one,
 };
 pub use functions::{Binary, Unary};
 pub use isa::{Task, run};
 pub use product::{Direction, Matrix, MatrixMut, Packed, Term};
 pub use real::constants;
+pub use transpose::transpose;

@@ -23,6 +23,8 @@ pub(super) struct SlotData {
     pub(super) per_tick: bool,
     /// Whether it holds its value for longer than a window.
     pub(super) kept: bool,
+    /// Whether it is a constant whose elements are all the same.
+    pub(super) uniform: bool,
 }
 
 /// A tick, as seen from another one.

@@ -2,6 +2,7 @@
 
 use rml_ir::DType;
 use rml_ir::op::{Number, Op, slices};
+use rml_kernels::transpose;
 
 use super::Suspect;
 use super::arena::{Arena, Split};
@@ -50,6 +51,14 @@ impl<N: Number> Run<'_, N> {
             let rows = walk.outer[0].n * (to - from);
             let s = Split::new(nums, base[0], rows * walk.row.n);
             repeat(s.row(base[1], rows), walk.row.n, s.out);
+            return Ok(());
+        }
+        if let (DType::Num, Some(turn)) = (dtype, Turn::of(walk)) {
+            for t in 0..to - from {
+                let at = |i: usize| base[i].wrapping_add(tick[i].wrapping_mul(t));
+                let s = Split::new(nums, at(0), turn.lens[0]);
+                transpose(s.row(at(1), turn.lens[1]), turn.strides[1], s.out, turn.strides[0], turn.size);
+            }
             return Ok(());
         }
         walk.each(to - from, base, tick, &mut |[to, from, ..], row| {
@@ -180,6 +189,33 @@ impl<N: Number> Arena<N> {
             }
         }
         Ok(())
+    }
+}
+
+/// A copy whose rows are columns of the operand.
+struct Turn {
+    /// Rows and columns of the result.
+    size: [usize; 2],
+    /// From row to row of the result, and of the operand; and how many elements they span.
+    strides: [usize; 2],
+    lens: [usize; 2],
+}
+
+impl Turn {
+    fn of(walk: &Walk) -> Option<Self> {
+        let [outer] = &walk.outer[..] else { return None };
+        let (rows, columns) = (outer.n, walk.row.n);
+        let strides = [outer.step[0], walk.row.step[1]];
+        // Strides that go backwards are huge.
+        let is_turned = [walk.row.step[0], outer.step[1]] == [1, 1]
+            && (columns..usize::MAX / 2).contains(&strides[0])
+            && (rows..usize::MAX / 2).contains(&strides[1]);
+        let span = |n: usize, stride: usize, row: usize| (n - 1) * stride + row;
+        is_turned.then(|| Self {
+            size: [rows, columns],
+            strides,
+            lens: [span(rows, strides[0], columns), span(columns, strides[1], rows)],
+        })
     }
 }
 

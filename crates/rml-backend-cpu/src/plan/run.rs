@@ -392,11 +392,20 @@ impl<N: Number> Run<'_, N> {
             let split = Split::new(&mut self.arena.nums, o, m * n);
             let (a, b) = (split.row(a, m * k), split.row(b, k * n));
             let rows = m * if joined { 1 } else { self.bound.ticks };
+            // Where all rows are the same, as those of a state before a window, they are computed once.
+            let same = m > 1 && k > 0 && n > 0 && self.code.data(instr.args[0]).1.uniform;
+            if same && add && a[0] == N::default() {
+                N::product_of_zeros((k, n), &a[..k], b, split.out);
+                continue;
+            }
+            let m = if same && !add { 1 } else { m };
+            let (a, (out, others)) = (&a[..m * k], split.out.split_at_mut(m * n));
             let packed = pack.and_then(|pack| self.packs.ready(pack, rows, (k, n), b));
             match packed {
-                Some(packed) => N::product_packed(m, a, packed, add, split.out),
-                None => N::product((m, k, n), a, false, b, add, split.out),
+                Some(packed) => N::product_packed(m, a, packed, add, out),
+                None => N::product((m, k, n), a, false, b, add, out),
             }
+            others.chunks_exact_mut(n.max(1)).for_each(|other| other.copy_from_slice(out));
         }
     }
 

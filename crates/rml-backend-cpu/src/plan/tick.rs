@@ -259,6 +259,21 @@ impl<N: Number> Run<'_, N> {
         }
     }
 
+    /// Adds products of a constant, which is all zeros, tick by tick.
+    fn add_zeros(
+        &mut self,
+        [_, k, n]: [usize; 3],
+        [a, b]: [Spot; 2],
+        Sum { out, elements, .. }: &Sum,
+        (from, to): (usize, usize),
+        backward: bool,
+    ) {
+        for t in (from..to).map(|t| if backward { to - 1 - (t - from) } else { t }) {
+            let s = Split::new(&mut self.arena.nums, out + elements.start, elements.len());
+            N::product_of_zeros((k, n), s.row(a.get(t), k), s.row(b.get(t), k * n), s.out);
+        }
+    }
+
     fn add(
         &mut self,
         added: &Added,
@@ -269,7 +284,12 @@ impl<N: Number> Run<'_, N> {
         let Sum { out, width, ref elements } = *sum;
         match added {
             Added::Outer([m, k, n], [a, b]) => {
-                self.add_products([*m, *k, *n], [self.spot(*a), self.spot(*b)], sum, (from, to), backward);
+                let spots = [self.spot(*a), self.spot(*b)];
+                if self.code.data(*a).1.uniform && self.arena.nums[spots[0].get(from)] == N::default() {
+                    self.add_zeros([*m, *k, *n], spots, sum, (from, to), backward);
+                } else {
+                    self.add_products([*m, *k, *n], spots, sum, (from, to), backward);
+                }
             }
             Added::Rows(x) => {
                 let rows = self.rows(*x, width);

@@ -15,11 +15,13 @@ mod row;
 #[cfg(test)]
 #[allow(clippy::cast_possible_truncation, reason = "rounding is meant")]
 mod tests;
+mod zeros;
 
 pub use matrix::{Matrix, MatrixMut};
 pub use packed::Packed;
 pub(crate) use row::ffi::sum as row_on;
 pub use row::{Direction, Term};
+pub(crate) use zeros::add_on as add_zeros_on;
 
 use crate::isa::Isa;
 use crate::real::Number;

@@ -163,3 +163,32 @@ fn slices_must_be_long_enough() {
 fn rows_must_not_overlap() {
     MatrixMut::strided(3, 4, 3, &mut [1.0; 30]);
 }
+
+/// Zeros of either sign, times numbers of either sign and some that are not finite, added to zeros and others.
+#[test]
+fn products_of_zeros_have_the_bits_of_products() {
+    for (m, k, n) in [(1, 1, 1), (3, 2, 5), (7, 0, 3), (4, 33, 64), (5, 8, 65), (2, 4100, 130)] {
+        for zero in [0.0_f32, -0.0] {
+            for seed in 0..4 {
+                let part = |len, seed| numbers(len, seed).iter().map(|x| *x as f32).collect::<Vec<f32>>();
+                let b: Vec<f32> =
+                    part(k * n, seed).iter().map(|x| if seed == 0 { -x.abs() } else { *x }).collect();
+                let start: Vec<f32> =
+                    part(m * n, seed + 9).iter().map(|x| if *x < 0.2 { -0.0 } else { *x }).collect();
+                let zeros = vec![zero; m * k];
+                let (mut wanted, mut found) = (start.clone(), start);
+                product(
+                    Matrix::new(m, k, &zeros),
+                    Matrix::new(k, n, &b),
+                    true,
+                    MatrixMut::new(m, n, &mut wanted),
+                );
+                crate::product_of_zeros(&zeros[..k], Matrix::new(k, n, &b), MatrixMut::new(m, n, &mut found));
+                let bits = |x: &[f32]| {
+                    x.iter().map(|x| if x.is_nan() { u32::MAX } else { x.to_bits() }).collect::<Vec<_>>()
+                };
+                assert!(bits(&found) == bits(&wanted), "{m} x {k} x {n}, {zero}, {seed}");
+            }
+        }
+    }
+}

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use rml_base::IndexVec;
 use rml_ir::op::Op;
-use rml_ir::{DType, Positions, Shape, Type};
+use rml_ir::{DType, Data, Positions, Shape, Type};
 use rml_plan::{Atom, Case, Ends, Kind, Part, Plan, Reg, Region, Rule, TapeData, Tick, Write};
 
 use super::code::{
@@ -68,15 +68,23 @@ pub(super) fn is_edge(tape: &TapeData) -> bool {
 
 impl Lower<'_> {
     fn slots(&mut self) {
-        let kept =
-            |ty: &Type| SlotData { dtype: ty.dtype, width: ty.shape.len(), per_tick: false, kept: true };
-        self.code.slots.extend(self.plan.consts.iter().map(|v| kept(&v.ty())));
-        self.code.slots.extend(self.plan.registers.iter().map(|r| kept(&r.ty)));
+        let kept = |ty: &Type, uniform| {
+            let (dtype, width) = (ty.dtype, ty.shape.len());
+            SlotData { dtype, width, per_tick: false, kept: true, uniform }
+        };
+        self.code.slots.extend(self.plan.consts.iter().map(|v| kept(&v.ty(), is_uniform(&v.to_data()))));
+        self.code.slots.extend(self.plan.registers.iter().map(|r| kept(&r.ty, false)));
         self.code.starts = vec![None; self.plan.registers.len()];
         for (id, tape) in self.plan.tapes.iter_enumerated() {
             let width = if self.views.is_own(id) { tape.ty.shape.len() } else { 0 };
             let per_tick = !is_edge(tape);
-            self.code.slots.push(SlotData { dtype: tape.ty.dtype, width, per_tick, kept: false });
+            self.code.slots.push(SlotData {
+                dtype: tape.ty.dtype,
+                width,
+                per_tick,
+                kept: false,
+                uniform: false,
+            });
             for case in &tape.cases {
                 match case.rule {
                     Rule::Input(input) => {
@@ -114,7 +122,7 @@ impl Lower<'_> {
 
     /// A place for a value on the way.
     fn scratch(&mut self, dtype: DType, width: usize, per_tick: bool) -> Slot {
-        self.code.slots.push(SlotData { dtype, width, per_tick, kept: false });
+        self.code.slots.push(SlotData { dtype, width, per_tick, kept: false, uniform: false });
         Slot(self.code.slots.len() - 1)
     }
 
@@ -412,6 +420,15 @@ impl Lower<'_> {
         self.code.slots[slot.0].per_tick = instrs.len() == 1 && ty.shape.len() < 16;
         // The sum itself comes behind its terms, as the last instruction of the unit.
         Added::Made(instrs, self.arg(&made))
+    }
+}
+
+/// Whether there are elements, all of which are the same number, bit for bit.
+fn is_uniform(data: &Data) -> bool {
+    match data {
+        Data::F32(x) => x.first().is_some_and(|first| x.iter().all(|x| x.to_bits() == first.to_bits())),
+        Data::F64(x) => x.first().is_some_and(|first| x.iter().all(|x| x.to_bits() == first.to_bits())),
+        Data::Int(_) | Data::Bool(_) => false,
     }
 }
 

@@ -50,6 +50,8 @@ pub trait Number:
     );
     /// `out += aᵀ x b` for a `k x m` matrix `a`, of which these columns alone are taken, and a `k x n` matrix `b`.
     fn add_outer(size: [usize; 3], columns: Range<usize>, a: &[Self], b: &[Self], out: &mut [Self]);
+    /// `out += a x b` for a `k x n` matrix `b`, where each row of `a` is `zeros`: about as quick as one row.
+    fn product_of_zeros(size: (usize, usize), zeros: &[Self], b: &[Self], out: &mut [Self]);
     /// Lays a `k x n` matrix out for products with it.
     fn pack(size: (usize, usize), b: &[Self], packed: &mut Option<Packed<Self>>);
     /// `out = a x b`, or `out += a x b`, for a dense `a` of `m` rows.
@@ -148,6 +150,10 @@ macro_rules! number {
                 let left = Matrix::strided(k, columns.len(), m, &a[columns.start..]).transposed();
                 let out = MatrixMut::new(columns.len(), n, out);
                 rml_kernels::product(left, Matrix::new(k, n, b), true, out);
+            }
+            fn product_of_zeros((k, n): (usize, usize), zeros: &[Self], b: &[Self], out: &mut [Self]) {
+                let out = MatrixMut::new(out.len() / n.max(1), n, out);
+                rml_kernels::product_of_zeros(zeros, Matrix::new(k, n, b), out);
             }
             fn pack((k, n): (usize, usize), b: &[Self], packed: &mut Option<Packed<Self>>) {
                 let matrix = Matrix::new(k, n, b);

@@ -2,8 +2,10 @@
 #![allow(unsafe_code)]
 
 use super::{Line, PANEL, panel};
+use crate::isa::Task;
 use crate::product::Matrix;
 use crate::real::Number;
+use crate::transpose::{TILE, turned};
 
 /// Writes columns `from..from + width` of rows `first..first + depth` to `to`, padded with zeros to a panel.
 ///
@@ -23,6 +25,17 @@ pub(in crate::product) unsafe fn pack<T: Number>(
     // panel, columns below `width` are copied, others are set to zero.
     unsafe {
         if !matrix.is_transposed() {
+            if width == PANEL / size_of::<T>() {
+                // By pieces of a size that is known, which are no calls.
+                for k in 0..depth {
+                    let row = data.add((first + k) * stride + from).cast::<[u8; size_of::<Line>()]>();
+                    let to = to.add(k * all).cast::<[u8; size_of::<Line>()]>();
+                    for line in 0..PANEL / size_of::<Line>() {
+                        to.add(line).write(row.add(line).read());
+                    }
+                }
+                return;
+            }
             for k in 0..depth {
                 let (row, to) = (data.add((first + k) * stride + from), to.add(k * all));
                 std::ptr::copy_nonoverlapping(row, to, width);
@@ -31,13 +44,21 @@ pub(in crate::product) unsafe fn pack<T: Number>(
             return;
         }
         let mut j = 0;
-        while j + 8 <= width {
-            let columns: [*const T; 8] = std::array::from_fn(|c| data.add((from + j + c) * stride + first));
-            for k in 0..depth {
-                let row: [T; 8] = std::array::from_fn(|c| *columns[c].add(k));
-                to.add(k * all + j).cast::<[T; 8]>().write_unaligned(row);
+        while j + TILE <= width {
+            let columns: [*const T; TILE] =
+                std::array::from_fn(|c| data.add((from + j + c) * stride + first));
+            let whole = depth / TILE * TILE;
+            for k in (0..whole).step_by(TILE) {
+                let tile = turned(columns.map(|column| column.add(k).cast::<[T; TILE]>().read()));
+                for (i, row) in tile.into_iter().enumerate() {
+                    to.add((k + i) * all + j).cast::<[T; TILE]>().write(row);
+                }
             }
-            j += 8;
+            for k in whole..depth {
+                let row = columns.map(|column| *column.add(k));
+                to.add(k * all + j).cast::<[T; TILE]>().write(row);
+            }
+            j += TILE;
         }
         for j in j..width {
             let column = data.add((from + j) * stride + first);
@@ -52,16 +73,26 @@ pub(in crate::product) unsafe fn pack<T: Number>(
 }
 
 /// Packs a matrix into as many lines as its panels take.
-pub(super) fn pack_all<T: Number>(matrix: Matrix<'_, T>, lines: &mut [Line]) {
-    let (rows, columns, all) = (matrix.rows(), matrix.columns(), panel::<T>());
-    assert_eq!(
-        lines.len(),
-        rows * columns.div_ceil(all) * (PANEL / size_of::<Line>()),
-        "lines of the panels"
-    );
-    let start: *mut T = lines.as_mut_ptr().cast();
-    for (i, from) in (0..columns).step_by(all).enumerate() {
-        // SAFETY: panel i takes `rows` rows of `all` elements, and the lines are those of all panels, by the assertion.
-        unsafe { pack(&matrix, 0, rows, from, all.min(columns - from), start.add(i * rows * all)) };
+pub(super) struct PackAll<'a, T> {
+    pub(super) matrix: Matrix<'a, T>,
+    pub(super) lines: &'a mut [Line],
+}
+
+impl<T: Number> Task for PackAll<'_, T> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        let Self { matrix, lines } = self;
+        let (rows, columns, all) = (matrix.rows(), matrix.columns(), panel::<T>());
+        assert_eq!(
+            lines.len(),
+            rows * columns.div_ceil(all) * (PANEL / size_of::<Line>()),
+            "lines of the panels"
+        );
+        let start: *mut T = lines.as_mut_ptr().cast();
+        for (i, from) in (0..columns).step_by(all).enumerate() {
+            // SAFETY: panel i takes `rows` rows of `all` elements, and the lines are those of all panels, by the assertion.
+            unsafe { pack(&matrix, 0, rows, from, all.min(columns - from), start.add(i * rows * all)) };
+        }
     }
 }

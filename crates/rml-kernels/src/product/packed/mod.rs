@@ -2,6 +2,7 @@
 
 mod ffi;
 
+use ffi::PackAll;
 pub(super) use ffi::pack;
 
 use super::Matrix;
@@ -47,7 +48,7 @@ impl<T: Number> Packed<T> {
         let lines = rows * columns.div_ceil(panel::<T>()) * (PANEL / size_of::<Line>());
         (self.rows, self.columns) = (rows, columns);
         self.lines.resize(lines, Line::default());
-        ffi::pack_all(matrix, &mut self.lines);
+        crate::isa::run(PackAll { matrix, lines: &mut self.lines });
     }
 }
 

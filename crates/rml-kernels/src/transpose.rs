@@ -1,0 +1,67 @@
+//! Matrices turned round, tile by tile: element by element, either the reads or the writes would go from line to line of the cache.
+
+/// Rows and columns of a tile: those of a vector that every machine has.
+pub(crate) const TILE: usize = 4;
+
+/// Rows as columns.
+#[inline(always)]
+pub(crate) fn turned<T: Copy>(rows: [[T; TILE]; TILE]) -> [[T; TILE]; TILE] {
+    std::array::from_fn(|i| rows.map(|row| row[i]))
+}
+
+/// `out[i, j] = x[j, i]` for `rows x columns` elements of `out`; rows of `x`, and those of `out`, are so many elements apart.
+///
+/// ```
+/// let mut out = [0; 6];
+/// rml_kernels::transpose(&[1, 2, 3, 4, 5, 6], 3, &mut out, 2, [3, 2]);
+/// assert_eq!(out, [1, 4, 2, 5, 3, 6]);
+/// ```
+///
+/// # Panics
+/// If an operand ends before its last element.
+pub fn transpose<T: Copy>(
+    x: &[T],
+    stride: usize,
+    out: &mut [T],
+    out_stride: usize,
+    [rows, columns]: [usize; 2],
+) {
+    let (whole_rows, whole_columns) = (rows / TILE * TILE, columns / TILE * TILE);
+    let chunk = |from: usize| x[from..][..TILE].as_chunks().0[0];
+    for j in (0..whole_columns).step_by(TILE) {
+        for i in (0..whole_rows).step_by(TILE) {
+            let tile = turned(std::array::from_fn(|c| chunk((j + c) * stride + i)));
+            for (r, row) in tile.iter().enumerate() {
+                out[(i + r) * out_stride + j..][..TILE].copy_from_slice(row);
+            }
+        }
+    }
+    for i in 0..rows {
+        let from = if i < whole_rows { whole_columns } else { 0 };
+        for j in from..columns {
+            out[i * out_stride + j] = x[j * stride + i];
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn elements_of_all_sizes_are_where_they_belong() {
+        for rows in 0..11 {
+            for columns in 0..11 {
+                let (stride, out_stride) = (rows + 3, columns + 2);
+                let x: Vec<usize> = (0..stride * columns.max(1)).collect();
+                let mut out = vec![usize::MAX; out_stride * rows.max(1)];
+                transpose(&x, stride, &mut out, out_stride, [rows, columns]);
+                for (at, found) in out.iter().enumerate() {
+                    let (i, j) = (at / out_stride, at % out_stride);
+                    let wanted = if i < rows && j < columns { x[j * stride + i] } else { usize::MAX };
+                    assert_eq!(*found, wanted, "{rows} x {columns}, row {i}, column {j}");
+                }
+            }
+        }
+    }
+}
