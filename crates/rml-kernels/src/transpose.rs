@@ -6,7 +6,11 @@ pub(crate) const TILE: usize = 4;
 /// Rows as columns.
 #[inline(always)]
 pub(crate) fn turned<T: Copy>(rows: [[T; TILE]; TILE]) -> [[T; TILE]; TILE] {
-    std::array::from_fn(|i| rows.map(|row| row[i]))
+    let mut columns = rows;
+    for (i, column) in columns.iter_mut().enumerate() {
+        *column = [rows[0][i], rows[1][i], rows[2][i], rows[3][i]];
+    }
+    columns
 }
 
 /// `out[i, j] = x[j, i]` for `rows x columns` elements of `out`; rows of `x`, and those of `out`, are so many elements apart.
@@ -30,9 +34,11 @@ pub fn transpose<T: Copy>(
     let chunk = |from: usize| x[from..][..TILE].as_chunks().0[0];
     for j in (0..whole_columns).step_by(TILE) {
         for i in (0..whole_rows).step_by(TILE) {
-            let tile = turned(std::array::from_fn(|c| chunk((j + c) * stride + i)));
+            let at = j * stride + i;
+            let rows = [at, at + stride, at + 2 * stride, at + 3 * stride];
+            let tile = turned([chunk(rows[0]), chunk(rows[1]), chunk(rows[2]), chunk(rows[3])]);
             for (r, row) in tile.iter().enumerate() {
-                out[(i + r) * out_stride + j..][..TILE].copy_from_slice(row);
+                out[(i + r) * out_stride + j..][..TILE].as_chunks_mut().0[0] = *row;
             }
         }
     }

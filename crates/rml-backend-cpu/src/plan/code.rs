@@ -6,6 +6,7 @@ use rml_ir::op::{Around, Convolution, Op};
 use rml_ir::{DType, Positions, Shape};
 
 use super::operand::Arg;
+use super::pair::Pair;
 use super::walk::{Dim, Walk};
 use super::wants::{Lazy, LazyWrite, Wants};
 
@@ -73,6 +74,8 @@ impl Summand {
 pub(super) enum Kernel {
     /// Element by element; the type is that of the first operand that is no condition.
     Point(Op, DType, Walk),
+    /// Two such operators over numbers.
+    Pair(Pair, Walk),
     /// Elements as they are.
     Copy(DType, Walk),
     /// The operand behind the conditions if one of them holds, else the last one.
@@ -358,6 +361,7 @@ pub(super) enum Does {
     CopyBool,
     Sigmoid,
     Tanh,
+    Pair(Pair),
     Unary(usize),
     Binary(usize),
 }

@@ -33,7 +33,10 @@ impl Lister<'_> {
     /// The link that does what an instruction does, if there is one.
     pub(super) fn link(&mut self, unit: usize, i: usize) -> Option<Link> {
         let instr = &self.code.instrs[i];
-        let (Kernel::Point(_, _, walk) | Kernel::Copy(_, walk)) = &instr.kernel else { return None };
+        let (Kernel::Point(_, _, walk) | Kernel::Copy(_, walk) | Kernel::Pair(_, walk)) = &instr.kernel
+        else {
+            return None;
+        };
         let (rows, row) = match walk.outer[..] {
             [] => (Dim { n: 1, step: [0; 4] }, walk.row),
             [rows] => (rows, walk.row),
@@ -46,6 +49,7 @@ impl Lister<'_> {
                 let (op, dtype) = (op.clone(), *dtype);
                 self.does(&op, dtype)?
             }
+            Kernel::Pair(pair, _) => Does::Pair(*pair),
             Kernel::Copy(DType::Num, _) => Does::CopyNum,
             Kernel::Copy(DType::Bool, _) => Does::CopyBool,
             _ => return None,
@@ -181,6 +185,10 @@ fn row<N: Number>(does: Does, ops: &[Op], arena: &mut Arena<N>, [o, a, b, c]: St
         Does::CopyBool => copy(bools, [o, a], row),
         Does::Sigmoid => function!(N::sigmoid),
         Does::Tanh => function!(N::tanh),
+        Does::Pair(pair) => {
+            let s = Split::new(nums, o, n);
+            pair.compute([s.row(a, len(la)), s.row(b, len(lb)), s.row(c, len(lc))], s.out);
+        }
         Does::Unary(op) => function!(|x, out: &mut [N]| N::unary(&ops[op], x, out)),
         Does::Binary(op) => {
             let s = Split::new(nums, o, n);

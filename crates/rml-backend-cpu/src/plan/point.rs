@@ -9,6 +9,7 @@ use super::arena::{Arena, Split};
 use super::cells::Cells;
 use super::code::Instr;
 use super::link::{copy, map};
+use super::pair::Pair;
 use super::run::Run;
 use super::walk::{Dim, Laid, Steps, Walk};
 
@@ -34,6 +35,25 @@ impl<N: Number> Run<'_, N> {
             }
         }
         walk.each(to - from, base, tick, &mut |at, row| arena.point(op, dtype, at, row))
+    }
+
+    pub(super) fn pair(
+        &mut self,
+        pair: Pair,
+        walk: &Walk,
+        instr: &Instr,
+        from: usize,
+        to: usize,
+    ) -> Result<(), Suspect> {
+        let (base, tick) = self.walk(instr, from);
+        let nums = &mut self.arena.nums;
+        walk.each(to - from, base, tick, &mut |[o, a, b, c], row| {
+            let len = |step: usize| if step == 0 { row.n.min(1) } else { row.n };
+            let s = Split::new(nums, o, row.n);
+            let [a, b, c] = [(a, 1), (b, 2), (c, 3)].map(|(at, i)| s.row(at, len(row.step[i])));
+            pair.compute([a, b, c], s.out);
+            Ok(())
+        })
     }
 
     pub(super) fn copy(

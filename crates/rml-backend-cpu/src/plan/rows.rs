@@ -4,13 +4,12 @@
 #[cfg(test)]
 mod tests;
 
-use std::ops::Range;
-
 use rml_ir::op::Op;
 use rml_ir::{DType, Position, Positions};
 
 use super::code::{At, Code, Instr, Kernel, Summand, Unit};
 use super::operand::Arg;
+use super::replace::{Found, replace};
 
 /// A packed matrix has whole panels; one of so few columns would take more lines of the cache than where it lies.
 const NARROW: usize = 16;
@@ -65,34 +64,13 @@ pub(super) fn fuse(code: &mut Code) {
             }
         }
     }
+    let instr = |(unit, at, sum): (usize, Positions, Sum)| {
+        let Instr { out, width, .. } = code.instrs[code.units[unit].instrs.start];
+        (unit, at, Instr { kernel: Kernel::Rows(sum.summands), out, width, args: sum.args })
+    };
+    let found: Vec<Found> = found.into_iter().map(instr).collect();
     if !found.is_empty() {
         replace(code, &gone, found);
-    }
-}
-
-/// Puts sums where their last addition was, and leaves out what they stand for.
-fn replace(code: &mut Code, gone: &[Positions], mut found: Vec<(usize, Positions, Sum)>) {
-    let old = std::mem::take(&mut code.units);
-    found.sort_by_key(|(unit, ..)| *unit);
-    let mut found = found.into_iter().peekable();
-    let mut starts = Vec::with_capacity(old.len() + 1);
-    for (i, unit) in old.into_iter().enumerate() {
-        starts.push(code.units.len());
-        while let Some((_, at, sum)) = found.next_if(|(of, ..)| *of == i) {
-            let Instr { out, width, .. } = code.instrs[unit.instrs.start];
-            code.instrs.push(Instr { kernel: Kernel::Rows(sum.summands), out, width, args: sum.args });
-            let instrs = code.instrs.len() - 1..code.instrs.len();
-            code.units.push(Unit { at, instrs, ..unit.clone() });
-        }
-        let at = gone[i].iter().fold(unit.at, Positions::without);
-        if !at.is_empty() {
-            code.units.push(Unit { at, ..unit });
-        }
-    }
-    starts.push(code.units.len());
-    for pass in &mut code.passes {
-        let Range { start, end } = pass.units;
-        pass.units = starts[start]..starts[end];
     }
 }
 

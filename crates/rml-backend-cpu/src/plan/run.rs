@@ -339,6 +339,7 @@ impl<N: Number> Run<'_, N> {
         match &instr.kernel {
             Kernel::Point(op, dtype, walk) => self.point(op, *dtype, walk, instr, from, to),
             Kernel::Copy(dtype, walk) => self.copy(*dtype, walk, instr, from, to),
+            Kernel::Pair(pair, walk) => self.pair(*pair, walk, instr, from, to),
             Kernel::Product(size, pack) | Kernel::Further(size, pack) => {
                 self.product(*size, *pack, instr, from, to);
                 Ok(())

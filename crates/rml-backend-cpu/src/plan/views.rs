@@ -1,8 +1,9 @@
 //! Tapes that are others, seen in another way: copies, reshaped tapes, columns, registers. They take no memory and no time.
+//! And tapes that lie in others: parts of a concatenation, which are computed where they belong.
 
 use rml_ir::op::{AxisIndex, Op};
 use rml_ir::{Shape, Type};
-use rml_plan::{Atom, Case, Kind, Plan, Region, Rule, Tape, Tick};
+use rml_plan::{Atom, Case, Kind, Part, Plan, Region, Rule, Tape, Tick};
 
 use super::code::{At, Slot};
 use super::walk::dense;
@@ -81,9 +82,19 @@ impl View {
 #[derive(Debug)]
 pub(super) struct Views {
     tapes: Vec<View>,
-    /// Whether a tape has a place of its own.
-    own: Vec<bool>,
+    homes: Vec<Home>,
     consts: Vec<View>,
+}
+
+/// Where a tape lies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Home {
+    /// In a place of its own.
+    Own,
+    /// In the place of a concatenation that it is a part of.
+    Part,
+    /// It is another tape.
+    Other,
 }
 
 impl Views {
@@ -97,7 +108,13 @@ impl Views {
 
     /// Whether a tape has a place of its own.
     pub(super) fn is_own(&self, tape: Tape) -> bool {
-        self.own[tape.0 as usize]
+        self.homes[tape.0 as usize] == Home::Own
+    }
+
+    /// Where a tape is to be filled, if it is no other one.
+    pub(super) fn filled(&self, tape: Tape) -> Option<View> {
+        let id = tape.0 as usize;
+        (self.homes[id] != Home::Other).then(|| self.tapes[id].clone())
     }
 }
 
@@ -121,13 +138,18 @@ pub(super) fn views(plan: &Plan) -> Views {
         seen: vec![false; plan.tapes.len()],
         views: Views {
             tapes: (0..plan.tapes.len()).map(own).collect(),
-            own: vec![true; plan.tapes.len()],
+            homes: vec![Home::Own; plan.tapes.len()],
             consts: plan.consts.iter().enumerate().map(|(k, v)| View::of(Slot(k), &v.shape())).collect(),
         },
     };
-    for part in plan.regions.iter().flat_map(Region::parts) {
-        finder.tape(part.tape);
-        finder.seen[part.tape.0 as usize] = true;
+    for region in &plan.regions {
+        for (i, part) in region.parts().iter().enumerate() {
+            finder.tape(part.tape);
+            finder.seen[part.tape.0 as usize] = true;
+            if matches!(region, Region::Loop { .. }) && !plan.waits && plan.ahead() == 0 {
+                finder.gather(part.tape, &region.parts()[..i]);
+            }
+        }
     }
     finder.views
 }
@@ -152,7 +174,45 @@ impl Finder<'_> {
             return;
         }
         self.views.tapes[id] = view;
-        self.views.own[id] = false;
+        self.views.homes[id] = Home::Other;
+    }
+
+    /// Has what a concatenation joins be computed in its place, as far as the same loop fills it, element by element and at the same ticks.
+    fn gather(&mut self, tape: Tape, before: &[Part]) {
+        let data = &self.plan.tapes[tape];
+        let [Case { at, when, rule: Rule::Apply { op: Op::Concat { axis }, args } }] = &data.cases[..] else {
+            return;
+        };
+        if self.views.homes[tape.0 as usize] != Home::Own || !when.is_empty() {
+            return;
+        }
+        let whole = self.views.tapes[tape.0 as usize].clone();
+        let mut offset = 0;
+        for (i, arg) in args.iter().enumerate() {
+            let dims = self.views.of(*arg).dims;
+            let view = View { offset, dims, ..whole.clone() };
+            offset += view.dims[*axis] * whole.strides[*axis];
+            if let Atom::Tape(part, Tick::Now) = *arg
+                && self.plan.tapes[part].place() == *at
+                && before.iter().any(|other| other.tape == part)
+                && !args[..i].contains(arg)
+                && self.is_movable(part)
+            {
+                let id = part.0 as usize;
+                (self.views.tapes[id], self.views.homes[id]) = (view, Home::Part);
+            }
+        }
+    }
+
+    /// Whether a tape may lie anywhere: it is filled element by element, and read so, and no other tape is seen in it.
+    fn is_movable(&self, tape: Tape) -> bool {
+        let id = tape.0 as usize;
+        let is_pointwise = |case: &Case| matches!(&case.rule, Rule::Apply { op, .. } if is_pointwise(op));
+        let own = &self.views.tapes[id];
+        self.views.homes[id] == Home::Own
+            && !self.uses.dense[id]
+            && self.plan.tapes[tape].cases.iter().all(is_pointwise)
+            && self.views.tapes.iter().filter(|view| view.slot == own.slot).count() == 1
     }
 
     fn is_register(&self, view: &View) -> bool {

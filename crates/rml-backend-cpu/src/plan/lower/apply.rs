@@ -85,7 +85,9 @@ impl Lower<'_> {
         let mut offset = out.offset;
         for arg in args {
             let to = View { offset, dims: arg.dims.clone(), ..out.clone() };
-            self.copy(dtype, &to, arg);
+            if *arg != to {
+                self.copy(dtype, &to, arg);
+            }
             offset += arg.dims[axis] * out.strides[axis];
         }
         true

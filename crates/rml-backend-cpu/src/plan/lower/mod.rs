@@ -268,9 +268,7 @@ impl Lower<'_> {
     fn part(&mut self, part: &Part, in_loop: bool) {
         let tape = part.tape.0 as usize;
         let data = &self.plan.tapes[part.tape];
-        if !self.views.is_own(part.tape) {
-            return;
-        }
+        let Some(out) = self.views.filled(part.tape) else { return };
         self.once[tape] = !in_loop && self.is_once(data);
         self.code.slots[self.code.consts + self.plan.registers.len() + tape].per_tick &= !self.once[tape];
         for case in data.cases.iter().filter(|case| !case.at.and(part.at).is_empty()) {
@@ -280,9 +278,12 @@ impl Lower<'_> {
             // What is the same at all ticks is computed whether it is needed or not.
             let when = if self.once[tape] { Vec::new() } else { self.guards(&case.when) };
             let (from, slots) = (self.code.instrs.len(), self.code.slots.len());
-            let out = View::of(Slot(self.code.consts + self.plan.registers.len() + tape), &data.ty.shape);
             self.rule(&case.rule, &data.ty, &out);
             let to = self.code.instrs.len();
+            if from == to {
+                // All parts of a concatenation are where they belong.
+                continue;
+            }
             // A sum runs the instructions of its terms itself.
             let is_sum = matches!(case.rule, Rule::Sum { .. });
             let instrs = if is_sum { to - 1..to } else { from..to };

@@ -22,15 +22,15 @@ pub(in super::super) struct Operand {
 pub(in super::super) struct Piece {
     pub(in super::super) does: Does,
     pub(in super::super) out: usize,
-    pub(in super::super) args: [Operand; 2],
+    pub(in super::super) args: [Operand; 3],
     pub(in super::super) width: usize,
 }
 
 impl Piece {
     /// Whether it may run by blocks.
     fn is_blocked(&self) -> bool {
-        use Does::{Add, CopyNum, Div, Mul, Neg, Sigmoid, Sub, Tanh};
-        let is_known = matches!(self.does, Add | Sub | Mul | Div | Neg | CopyNum | Sigmoid | Tanh);
+        use Does::{Add, CopyNum, Div, Mul, Neg, Pair, Sigmoid, Sub, Tanh};
+        let is_known = matches!(self.does, Add | Sub | Mul | Div | Neg | CopyNum | Sigmoid | Tanh | Pair(_));
         is_known && self.width > BLOCK && self.width.is_multiple_of(BLOCK)
     }
 
@@ -48,7 +48,11 @@ impl Piece {
     }
 
     fn reads(&self) -> &[Operand] {
-        &self.args[..if matches!(self.does, Does::Add | Does::Sub | Does::Mul | Does::Div) { 2 } else { 1 }]
+        &self.args[..match self.does {
+            Does::Pair(_) => 3,
+            Does::Add | Does::Sub | Does::Mul | Does::Div => 2,
+            _ => 1,
+        }]
     }
 }
 
@@ -84,7 +88,7 @@ impl<N: Number> Task for Blocks<'_, N> {
         let Self { pieces, nums } = self;
         let width = pieces.first().map_or(0, |piece| piece.width);
         for from in (0..width).step_by(BLOCK) {
-            for Piece { does, out, args: [a, b], .. } in pieces {
+            for Piece { does, out, args: [a, b, c], .. } in pieces {
                 let x = block(nums, *a, from);
                 let mut y = [N::default(); BLOCK];
                 macro_rules! pairs {
@@ -104,6 +108,9 @@ impl<N: Number> Task for Blocks<'_, N> {
                         for j in 0..BLOCK {
                             y[j] = -x[j];
                         }
+                    }
+                    Does::Pair(pair) => {
+                        pair.compute([&x, &block(nums, *b, from), &block(nums, *c, from)], &mut y);
                     }
                     Does::Sigmoid => N::sigmoid(&x, &mut y),
                     Does::Tanh => N::tanh(&x, &mut y),
@@ -134,16 +141,17 @@ mod tests {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             (state >> 33) % n
         };
-        let (mut long, mut cut) = (0, 0);
+        let (all, mut long, mut cut) = (crate::plan::pair::tests::all(), 0, 0);
         for _ in 0..400 {
             let width = BLOCK * (2 + next(3));
+            let pair = Does::Pair(all[next(all.len())]);
             let mut place = || BLOCK * next(60) + next(10) / 9;
             let mut operand = |kind| Operand { at: place(), is_row: kind != 0 };
-            let pieces: Vec<Piece> = [Sigmoid, Add, Mul, Neg, Tanh, Sub, CopyNum, Div]
+            let pieces: Vec<Piece> = [Sigmoid, Add, Mul, pair, Neg, Tanh, Sub, CopyNum, Div]
                 .into_iter()
                 .enumerate()
                 .map(|(i, does)| {
-                    let (out, args) = (operand(1).at, [operand(i % 5), operand(i % 3)]);
+                    let (out, args) = (operand(1).at, [operand(i % 5), operand(i % 3), operand(i % 4)]);
                     Piece { does, out, args, width }
                 })
                 .collect();
@@ -162,12 +170,13 @@ mod tests {
 
     /// A link as a whole.
     fn link(Piece { does, out, args, width }: &Piece, nums: &mut [f32]) {
-        let [a, b] = args.map(|Operand { at, is_row }| {
+        let [a, b, c] = args.map(|Operand { at, is_row }| {
             (0..*width).map(|i| nums[if is_row { at + i } else { at }]).collect::<Vec<f32>>()
         });
         let pairs = |f: fn(f32, f32) -> f32| a.iter().zip(&b).map(|(x, y)| f(*x, *y)).collect::<Vec<f32>>();
         let mut y = a.clone();
         match does {
+            Does::Pair(pair) => pair.compute([&a, &b, &c], &mut y),
             Does::Add => y = pairs(|x, y| x + y),
             Does::Sub => y = pairs(|x, y| x - y),
             Does::Mul => y = pairs(|x, y| x * y),

@@ -134,10 +134,10 @@ impl Single {
 
 /// A link over one row of numbers, if it is one.
 fn piece(link: &Linked) -> Option<Piece> {
-    let [out, a, b, _] = link.at.map(|spot| spot.get(0));
+    let [out, a, b, c] = link.at.map(|spot| spot.get(0));
     let [step, steps @ ..] = link.row.step;
     let operand = |at, step| Operand { at, is_row: step == 1 };
-    let args = [operand(a, steps[0]), operand(b, steps[1])];
+    let args = [operand(a, steps[0]), operand(b, steps[1]), operand(c, steps[2])];
     let is_plain = link.rows.n == 1 && step == 1 && steps.iter().all(|step| *step <= 1);
     is_plain.then_some(Piece { does: link.does, out, args, width: link.row.n })
 }

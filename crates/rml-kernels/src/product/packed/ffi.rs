@@ -45,18 +45,19 @@ pub(in crate::product) unsafe fn pack<T: Number>(
         }
         let mut j = 0;
         while j + TILE <= width {
-            let columns: [*const T; TILE] =
-                std::array::from_fn(|c| data.add((from + j + c) * stride + first));
+            let column = data.add((from + j) * stride + first);
             let whole = depth / TILE * TILE;
             for k in (0..whole).step_by(TILE) {
-                let tile = turned(columns.map(|column| column.add(k).cast::<[T; TILE]>().read()));
+                let rows = |c: usize| column.add(c * stride + k).cast::<[T; TILE]>().read();
+                let tile = turned([rows(0), rows(1), rows(2), rows(3)]);
                 for (i, row) in tile.into_iter().enumerate() {
                     to.add((k + i) * all + j).cast::<[T; TILE]>().write(row);
                 }
             }
             for k in whole..depth {
-                let row = columns.map(|column| *column.add(k));
-                to.add(k * all + j).cast::<[T; TILE]>().write(row);
+                for c in 0..TILE {
+                    *to.add(k * all + j + c) = *column.add(c * stride + k);
+                }
             }
             j += TILE;
         }

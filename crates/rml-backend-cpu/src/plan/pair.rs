@@ -1,0 +1,176 @@
+//! Two arithmetic operators, one of which takes what the other gives, as one: what is between them is neither written nor read.
+
+use rml_ir::op::{Number, Op};
+
+/// Elements that are computed together.
+const BLOCK: usize = 16;
+
+// By a macro and by index, since closures and iterators over arrays are not always inlined into a function this large.
+
+/// Fills a row, block by block. The last block ends where the row does, so that some elements may be computed twice. All lengths are compared before the
+/// loops, which compare none; there is one for rows, and one for each operand that may have one element.
+macro_rules! triples {
+    ($operands:ident, $out:ident, |$x:ident, $y:ident, $z:ident| $value:expr) => {{
+        let ([a, b, c], out) = ($operands, $out);
+        let n = out.len();
+        let of = |x: &[N]| if x.len() == 1 { 0 } else { usize::MAX };
+        if n < BLOCK || (a.len() == 1) as u8 + (b.len() == 1) as u8 + (c.len() == 1) as u8 > 1 {
+            let (p, q, r) = (of(a), of(b), of(c));
+            for (i, out) in out.iter_mut().enumerate() {
+                let ($x, $y, $z) = (a[i & p], b[i & q], c[i & r]);
+                *out = $value;
+            }
+            return;
+        }
+        macro_rules! fill {
+            ($block:expr, $p:expr, $q:expr, $r:expr) => {{
+                let (p, q, r, block) = ($p, $q, $r, $block);
+                let mut all = *block;
+                for j in 0..BLOCK {
+                    let ($x, $y, $z) = (p[j], q[j], r[j]);
+                    all[j] = $value;
+                }
+                *block = all;
+            }};
+        }
+        macro_rules! blocks {
+            ($i:ident, [$row:ident $other:ident], $p:expr, $q:expr, $r:expr) => {{
+                let ($row, $other) = (&$row[..n], &$other[..n]);
+                let ($row, $other) = ($row.as_chunks::<BLOCK>().0, $other.as_chunks::<BLOCK>().0);
+                for ($i, block) in out.as_chunks_mut::<BLOCK>().0.iter_mut().enumerate() {
+                    fill!(block, $p, $q, $r);
+                }
+            }};
+        }
+        if let [x] = *a {
+            let x = [x; BLOCK];
+            blocks!(i, [b c], x, b[i], c[i]);
+        } else if let [x] = *b {
+            let x = [x; BLOCK];
+            blocks!(i, [a c], a[i], x, c[i]);
+        } else if let [x] = *c {
+            let x = [x; BLOCK];
+            blocks!(i, [a b], a[i], b[i], x);
+        } else {
+            let a = &a[..n].as_chunks::<BLOCK>().0[..n / BLOCK];
+            blocks!(i, [b c], a[i], b[i], c[i]);
+        }
+        if !n.is_multiple_of(BLOCK)
+            && let Some(block) = out.last_chunk_mut::<BLOCK>()
+        {
+            let last = |x: &[N]| x.last_chunk::<BLOCK>().map_or([x[0]; BLOCK], |x| *x);
+            fill!(block, last(a), last(b), last(c));
+        }
+    }};
+}
+
+/// An arithmetic operator.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Arith {
+    Add,
+    Sub,
+    Mul,
+    Div,
+}
+
+impl Arith {
+    pub(super) fn of(op: &Op) -> Option<Self> {
+        Some(match op {
+            Op::Add => Self::Add,
+            Op::Sub => Self::Sub,
+            Op::Mul => Self::Mul,
+            Op::Div => Self::Div,
+            _ => return None,
+        })
+    }
+
+    /// Whether operands may change places.
+    fn commutes(self) -> bool {
+        matches!(self, Self::Add | Self::Mul)
+    }
+}
+
+/// `(a first b) second c`, or `c second (a first b)` if it is turned.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Pair {
+    first: Arith,
+    second: Arith,
+    turned: bool,
+}
+
+impl Pair {
+    /// The pair whose second operator takes what the first one gives as its operand `at`, 0 or 1. None for what there is no loop for.
+    pub(super) fn new(first: Arith, second: Arith, at: usize) -> Option<Self> {
+        let turned = at == 1 && !second.commutes();
+        (!(turned && second == Arith::Div)).then_some(Self { first, second, turned })
+    }
+
+    /// Computes rows; an operand has as many elements as the result, or one.
+    #[inline(always)]
+    pub(super) fn compute<N: Number>(self, operands: [&[N]; 3], out: &mut [N]) {
+        macro_rules! by {
+            ($first:tt) => {
+                match (self.second, self.turned) {
+                    (Arith::Add, _) => triples!(operands, out, |x, y, z| (x $first y) + z),
+                    (Arith::Sub, false) => triples!(operands, out, |x, y, z| (x $first y) - z),
+                    (Arith::Sub, true) => triples!(operands, out, |x, y, z| z - (x $first y)),
+                    (Arith::Mul, _) => triples!(operands, out, |x, y, z| (x $first y) * z),
+                    (Arith::Div, _) => triples!(operands, out, |x, y, z| (x $first y) / z),
+                }
+            };
+        }
+        match self.first {
+            Arith::Add => by!(+),
+            Arith::Sub => by!(-),
+            Arith::Mul => by!(*),
+            Arith::Div => by!(/),
+        }
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// All pairs that there are.
+    pub(in super::super) fn all() -> Vec<Pair> {
+        let ops = [Arith::Add, Arith::Sub, Arith::Mul, Arith::Div];
+        let pairs = ops.iter().flat_map(|first| ops.iter().map(move |second| (*first, *second)));
+        pairs.flat_map(|(first, second)| [0, 1].map(|at| Pair::new(first, second, at))).flatten().collect()
+    }
+
+    fn apply(op: Arith, x: f32, y: f32) -> f32 {
+        match op {
+            Arith::Add => x + y,
+            Arith::Sub => x - y,
+            Arith::Mul => x * y,
+            Arith::Div => x / y,
+        }
+    }
+
+    #[test]
+    fn pairs_have_the_bits_of_their_operators() {
+        let number = |i: usize| (i * 37 % 101) as f32 / 8.0 - 5.0;
+        for pair in all() {
+            for n in [1, 2, 15, 16, 17, 32, 50] {
+                for kinds in 0..8 {
+                    let rows: Vec<Vec<f32>> = (0..3)
+                        .map(|k| {
+                            (0..if kinds >> k & 1 == 0 { n } else { 1 }).map(|i| number(i * 3 + k)).collect()
+                        })
+                        .collect();
+                    let at = |k: usize, i: usize| rows[k][if rows[k].len() == 1 { 0 } else { i }];
+                    let wanted = |i: usize| {
+                        let first = apply(pair.first, at(0, i), at(1, i));
+                        let (x, y) = if pair.turned { (at(2, i), first) } else { (first, at(2, i)) };
+                        apply(pair.second, x, y).to_bits()
+                    };
+                    let mut out = vec![0.0; n];
+                    pair.compute([&rows[0], &rows[1], &rows[2]], &mut out);
+                    let found: Vec<u32> = out.iter().map(|x| x.to_bits()).collect();
+                    assert_eq!(found, (0..n).map(wanted).collect::<Vec<u32>>(), "{pair:?}, {n}, {kinds}");
+                }
+            }
+        }
+    }
+}
