@@ -16,7 +16,7 @@ use super::threads::Team;
 use super::{Machine, compiled, pack};
 
 /// Windows of at least so many bytes run in segments: they are more than caches hold, and most of what a segment computes is read in it.
-const LARGE: u64 = 16 << 20;
+const LARGE: u64 = 14 << 20;
 
 /// Each segment binds all operands of the code; of more than these, that takes a part of the time that segments save.
 const OPERANDS: usize = 2048;

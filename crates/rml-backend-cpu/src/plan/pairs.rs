@@ -84,13 +84,13 @@ impl<'a> Uses<'a> {
         let mut taken = vec![false; units.len()];
         let mut pairs = Vec::new();
         for second in units.clone() {
-            let candidates = [0, 1].into_iter().filter_map(|at| {
+            let found = [0, 1].into_iter().find_map(|at| {
                 let instr = self.arithmetic(second, p)?.0;
                 let first = self.only(*instr.args.get(at)?, pass, p)?;
                 let is_free = units.start <= first && first < second && !taken[first - units.start];
                 Some((first, self.pair(first, second, at, p).filter(|_| is_free)?))
             });
-            if let Some((first, instr)) = { candidates }.next() {
+            if let Some((first, instr)) = found {
                 taken[first - units.start] = true;
                 taken[second - units.start] = true;
                 pairs.push((first, second, instr));

@@ -166,11 +166,14 @@ impl<N: Number> Run<'_, N> {
     fn begin_sum(&mut self, instr: &Instr, elements: Range<usize>) {
         let Kernel::Sum { init, .. } = &instr.kernel else { return };
         let out = self.spot(instr.out).get(0) + elements.start;
-        if *init {
-            let init = self.spot(instr.args[0]).get(0) + elements.start;
-            self.arena.copy(DType::Num, out, init, elements.len());
-        } else {
-            self.arena.nums.row_mut(out, elements.len()).fill(N::default());
+        let init = init.then(|| (self.spot(instr.args[0]).get(0), self.code.data(instr.args[0]).1.uniform));
+        match init {
+            Some((at, false)) => self.arena.copy(DType::Num, out, at + elements.start, elements.len()),
+            Some((at, true)) => {
+                let x = self.arena.nums[at];
+                self.arena.nums.row_mut(out, elements.len()).fill(x);
+            }
+            None => self.arena.nums.row_mut(out, elements.len()).fill(N::default()),
         }
     }
 
