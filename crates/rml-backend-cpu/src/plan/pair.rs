@@ -1,6 +1,7 @@
 //! Two arithmetic operators, one of which takes what the other gives, as one: what is between them is neither written nor read.
 
 use rml_ir::op::{Number, Op};
+use rml_kernels::Task;
 
 /// Elements that are computed together.
 const BLOCK: usize = 16;
@@ -125,6 +126,21 @@ impl Pair {
             Arith::Mul => by!(*),
             Arith::Div => by!(/),
         }
+    }
+}
+
+/// Rows of a pair that is no link of a chain.
+pub(super) struct Rows<'a, N> {
+    pub(super) pair: Pair,
+    pub(super) operands: [&'a [N]; 3],
+    pub(super) out: &'a mut [N],
+}
+
+impl<N: Number> Task for Rows<'_, N> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        self.pair.compute(self.operands, self.out);
     }
 }
 

@@ -1,4 +1,4 @@
-//! Finds arithmetic operators in loops, one of which alone takes what the other gives.
+//! Finds arithmetic operators, one of which alone takes what the other gives.
 
 #[cfg(test)]
 mod tests;
@@ -14,6 +14,9 @@ use super::walk::{Dim, Walk};
 /// Rows shorter than this are as quick one by one.
 const SHORT: usize = 16;
 
+/// Over all ticks, operators on more elements than this run by themselves, as those of an optimiser do; others are lists.
+const LONG: usize = 1024;
+
 /// Makes pairs of operators one instruction, before places are given.
 pub(super) fn fuse(code: &mut Code) {
     // There, units run at other ticks than lists say.
@@ -23,7 +26,7 @@ pub(super) fn fuse(code: &mut Code) {
     let uses = Uses::new(code);
     let mut gone = vec![Positions::NONE; code.units.len()];
     let mut found: Vec<Found> = Vec::new();
-    for pass in (0..code.passes.len()).filter(|k| !code.passes[*k].over && code.passes[*k].by.is_empty()) {
+    for pass in (0..code.passes.len()).filter(|k| code.passes[*k].by.is_empty()) {
         for p in Position::ALL {
             for (first, second, instr) in uses.pairs(pass, p) {
                 for unit in [first, second] {
@@ -77,7 +80,7 @@ impl<'a> Uses<'a> {
         Self { code, uses }
     }
 
-    /// The pairs of a loop at a position: both units, and the instruction that stands for them. An operator is in one of them at most; from
+    /// The pairs of a pass at a position: both units, and the instruction that stands for them. An operator is in one of them at most; from
     /// first to last, so that a line of operators is all pairs.
     fn pairs(&self, pass: usize, p: Position) -> Vec<(usize, usize, Instr)> {
         let units = self.code.passes[pass].units.clone();
@@ -87,7 +90,8 @@ impl<'a> Uses<'a> {
             let found = [0, 1].into_iter().find_map(|at| {
                 let instr = self.arithmetic(second, p)?.0;
                 let first = self.only(*instr.args.get(at)?, pass, p)?;
-                let is_free = units.start <= first && first < second && !taken[first - units.start];
+                let is_free = first < second && !taken[first - units.start];
+                let is_free = is_free && (!self.code.passes[pass].over || instr.width > LONG);
                 Some((first, self.pair(first, second, at, p).filter(|_| is_free)?))
             });
             if let Some((first, instr)) = found {
@@ -108,7 +112,7 @@ impl<'a> Uses<'a> {
         Some((instr, Arith::of(op).filter(|_| runs)?, walk))
     }
 
-    /// The unit that fills an operand at a position, if one operand alone reads it there, and nothing does in another loop or at another tick.
+    /// The unit that fills an operand at a position, if one operand alone reads it there, and nothing does in another pass or at another tick.
     fn only(&self, arg: Arg, pass: usize, p: Position) -> Option<usize> {
         let (r, data) = self.code.data(arg);
         let Use { fill, read, others } = &self.uses[r.slot.0];

@@ -9,7 +9,7 @@ use super::arena::{Arena, Split};
 use super::cells::Cells;
 use super::code::Instr;
 use super::link::{copy, map};
-use super::pair::Pair;
+use super::pair::{self, Pair};
 use super::run::Run;
 use super::walk::{Dim, Laid, Steps, Walk};
 
@@ -50,8 +50,8 @@ impl<N: Number> Run<'_, N> {
         walk.each(to - from, base, tick, &mut |[o, a, b, c], row| {
             let len = |step: usize| if step == 0 { row.n.min(1) } else { row.n };
             let s = Split::new(nums, o, row.n);
-            let [a, b, c] = [(a, 1), (b, 2), (c, 3)].map(|(at, i)| s.row(at, len(row.step[i])));
-            pair.compute([a, b, c], s.out);
+            let operands = [(a, 1), (b, 2), (c, 3)].map(|(at, i)| s.row(at, len(row.step[i])));
+            rml_kernels::run(pair::Rows { pair, operands, out: s.out });
             Ok(())
         })
     }
