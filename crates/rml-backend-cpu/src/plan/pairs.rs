@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
+
 use rml_ir::{DType, Position, Positions};
 
 use super::code::{At, Code, Instr, Kernel};
@@ -25,32 +27,39 @@ pub(super) fn fuse(code: &mut Code) {
     }
     let uses = Uses::new(code);
     let mut gone = vec![Positions::NONE; code.units.len()];
-    let mut found: Vec<Found> = Vec::new();
+    let mut found: BTreeMap<usize, Vec<(Positions, Instr)>> = BTreeMap::new();
     for pass in (0..code.passes.len()).filter(|k| code.passes[*k].by.is_empty()) {
         for p in Position::ALL {
             for (first, second, instr) in uses.pairs(pass, p) {
                 for unit in [first, second] {
                     gone[unit] = gone[unit].with(p);
                 }
-                let same = |(unit, _, other): &&mut Found| *unit == second && other.args == instr.args;
-                match found.iter_mut().find(same) {
-                    Some((_, at, _)) => *at = at.with(p),
-                    None => found.push((second, Positions::NONE.with(p), instr)),
+                let found = found.entry(second).or_default();
+                match found.iter_mut().find(|(_, other)| other.args == instr.args) {
+                    Some((at, _)) => *at = at.with(p),
+                    None => found.push((Positions::NONE.with(p), instr)),
                 }
             }
         }
     }
+    let flat = |(unit, found): (usize, Vec<(Positions, Instr)>)| {
+        found.into_iter().map(move |(at, instr)| (unit, at, instr))
+    };
+    let found: Vec<Found> = found.into_iter().flat_map(flat).collect();
     if !found.is_empty() {
         replace(code, &gone, found);
     }
 }
 
-/// Who fills a place, and who reads it at the same tick.
+/// Who fills a place, and how often it is read at the same tick, by position.
 #[derive(Clone, Default)]
 struct Use {
-    fill: Vec<usize>,
-    read: Vec<usize>,
-    /// Whether something else has to do with it: another tick, a part of it, what is no unit.
+    /// How many units fill it, and the last one of them.
+    fills: [(usize, usize); 4],
+    reads: [usize; 4],
+    /// The pass that does so.
+    pass: Option<usize>,
+    /// Whether something else has to do with it: another pass, another tick, a part of it, what is no unit.
     others: bool,
 }
 
@@ -64,13 +73,23 @@ impl<'a> Uses<'a> {
     fn new(code: &'a Code) -> Self {
         let mut uses = vec![Use::default(); code.slots.len()];
         let mut is_known = vec![false; code.refs.len()];
-        for (i, unit) in code.units.iter().enumerate() {
-            for instr in &code.instrs[unit.instrs.clone()] {
-                is_known[instr.out] = true;
-                uses[code.refs[instr.out].slot.0].fill.push(i);
-                for arg in &instr.args {
-                    is_known[*arg] = true;
-                    uses[code.refs[*arg].slot.0].read.push(i);
+        for (k, pass) in code.passes.iter().enumerate() {
+            for i in pass.units.clone() {
+                let unit = &code.units[i];
+                for instr in &code.instrs[unit.instrs.clone()] {
+                    for (n, arg) in std::iter::once(&instr.out).chain(&instr.args).enumerate() {
+                        is_known[*arg] = true;
+                        let own = &mut uses[code.refs[*arg].slot.0];
+                        own.others |= own.pass.is_some_and(|other| other != k);
+                        own.pass = Some(k);
+                        for p in unit.at.iter().map(Position::index) {
+                            if n == 0 {
+                                own.fills[p] = (own.fills[p].0 + 1, i);
+                            } else {
+                                own.reads[p] += 1;
+                            }
+                        }
+                    }
                 }
             }
         }
@@ -89,7 +108,7 @@ impl<'a> Uses<'a> {
         for second in units.clone() {
             let found = [0, 1].into_iter().find_map(|at| {
                 let instr = self.arithmetic(second, p)?.0;
-                let first = self.only(*instr.args.get(at)?, pass, p)?;
+                let first = self.only(*instr.args.get(at)?, p)?;
                 let is_free = first < second && !taken[first - units.start];
                 let is_free = is_free && (!self.code.passes[pass].over || instr.width > LONG);
                 Some((first, self.pair(first, second, at, p).filter(|_| is_free)?))
@@ -113,17 +132,11 @@ impl<'a> Uses<'a> {
     }
 
     /// The unit that fills an operand at a position, if one operand alone reads it there, and nothing does in another pass or at another tick.
-    fn only(&self, arg: Arg, pass: usize, p: Position) -> Option<usize> {
+    fn only(&self, arg: Arg, p: Position) -> Option<usize> {
         let (r, data) = self.code.data(arg);
-        let Use { fill, read, others } = &self.uses[r.slot.0];
-        let units = &self.code.passes[pass].units;
-        let runs = |unit: &&usize| self.code.units[**unit].at.contains(p);
-        let mut fillers = fill.iter().filter(runs);
-        let is_near = !others && !data.kept && fill.iter().chain(read).all(|unit| units.contains(unit));
-        match (fillers.next(), fillers.next()) {
-            (Some(unit), None) if is_near && read.iter().filter(runs).count() == 1 => Some(*unit),
-            _ => None,
-        }
+        let Use { fills, reads, others, .. } = &self.uses[r.slot.0];
+        let (count, unit) = fills[p.index()];
+        (!others && !data.kept && count == 1 && reads[p.index()] == 1).then_some(unit)
     }
 
     fn pair(&self, first: usize, second: usize, at: usize, p: Position) -> Option<Instr> {

@@ -3,7 +3,7 @@
 
 use rml_ir::op::{AxisIndex, Op};
 use rml_ir::{Shape, Type};
-use rml_plan::{Atom, Case, Kind, Part, Plan, Region, Rule, Tape, Tick};
+use rml_plan::{Atom, Case, Kind, Plan, Region, Rule, Tape, Tick};
 
 use super::code::{At, Slot};
 use super::walk::dense;
@@ -135,19 +135,21 @@ pub(super) fn views(plan: &Plan) -> Views {
         plan,
         uses: uses(plan),
         steady: steady(plan),
-        seen: vec![false; plan.tapes.len()],
+        seen: vec![None; plan.tapes.len()],
+        shared: vec![false; consts + registers + plan.tapes.len()],
         views: Views {
             tapes: (0..plan.tapes.len()).map(own).collect(),
             homes: vec![Home::Own; plan.tapes.len()],
             consts: plan.consts.iter().enumerate().map(|(k, v)| View::of(Slot(k), &v.shape())).collect(),
         },
     };
-    for region in &plan.regions {
-        for (i, part) in region.parts().iter().enumerate() {
+    let gathers = !plan.waits && plan.ahead() == 0;
+    for (k, region) in plan.regions.iter().enumerate() {
+        for part in region.parts() {
             finder.tape(part.tape);
-            finder.seen[part.tape.0 as usize] = true;
-            if matches!(region, Region::Loop { .. }) && !plan.waits && plan.ahead() == 0 {
-                finder.gather(part.tape, &region.parts()[..i]);
+            finder.seen[part.tape.0 as usize] = Some(k);
+            if gathers && matches!(region, Region::Loop { .. }) {
+                finder.gather(part.tape, k);
             }
         }
     }
@@ -158,8 +160,10 @@ struct Finder<'a> {
     plan: &'a Plan,
     uses: Uses,
     steady: Vec<bool>,
-    /// Tapes whose views are known.
-    seen: Vec<bool>,
+    /// In which region tapes were last filled whose views are known.
+    seen: Vec<Option<usize>>,
+    /// Places in which other tapes are seen.
+    shared: Vec<bool>,
     views: Views,
 }
 
@@ -173,12 +177,13 @@ impl Finder<'_> {
         if wanted {
             return;
         }
+        self.shared[view.slot.0] = true;
         self.views.tapes[id] = view;
         self.views.homes[id] = Home::Other;
     }
 
     /// Has what a concatenation joins be computed in its place, as far as the same loop fills it, element by element and at the same ticks.
-    fn gather(&mut self, tape: Tape, before: &[Part]) {
+    fn gather(&mut self, tape: Tape, region: usize) {
         let data = &self.plan.tapes[tape];
         let [Case { at, when, rule: Rule::Apply { op: Op::Concat { axis }, args } }] = &data.cases[..] else {
             return;
@@ -194,7 +199,7 @@ impl Finder<'_> {
             offset += view.dims[*axis] * whole.strides[*axis];
             if let Atom::Tape(part, Tick::Now) = *arg
                 && self.plan.tapes[part].place() == *at
-                && before.iter().any(|other| other.tape == part)
+                && self.seen[part.0 as usize] == Some(region)
                 && !args[..i].contains(arg)
                 && self.is_movable(part)
             {
@@ -208,11 +213,10 @@ impl Finder<'_> {
     fn is_movable(&self, tape: Tape) -> bool {
         let id = tape.0 as usize;
         let is_pointwise = |case: &Case| matches!(&case.rule, Rule::Apply { op, .. } if is_pointwise(op));
-        let own = &self.views.tapes[id];
         self.views.homes[id] == Home::Own
             && !self.uses.dense[id]
             && self.plan.tapes[tape].cases.iter().all(is_pointwise)
-            && self.views.tapes.iter().filter(|view| view.slot == own.slot).count() == 1
+            && !self.shared[self.views.tapes[id].slot.0]
     }
 
     fn is_register(&self, view: &View) -> bool {
@@ -224,7 +228,7 @@ impl Finder<'_> {
         // What a later part of a loop fills may become a view yet.
         let settled = |atom: &Atom| match atom {
             Atom::Const(_) => true,
-            Atom::Tape(tape, _) => self.seen[tape.0 as usize],
+            Atom::Tape(tape, _) => self.seen[tape.0 as usize].is_some(),
         };
         match rule {
             Rule::Copy(atom) if settled(atom) => Some(self.views.of(*atom)),
