@@ -8,17 +8,23 @@ const BLOCK: usize = 16;
 
 // By a macro and by index, since closures and iterators over arrays are not always inlined into a function this large.
 
+/// The whole blocks of the first `n` elements.
+#[inline(always)]
+fn blocks<N>(x: &[N], n: usize) -> &[[N; BLOCK]] {
+    x[..n].as_chunks().0
+}
+
 /// Fills a row, block by block. The last block ends where the row does, so that some elements may be computed twice. All lengths are compared before the
-/// loops, which compare none; there is one for rows, and one for each operand that may have one element.
+/// loops, which compare none; there is one for each way in which operands have one element.
 macro_rules! triples {
     ($operands:ident, $out:ident, |$x:ident, $y:ident, $z:ident| $value:expr) => {{
         let ([a, b, c], out) = ($operands, $out);
         let n = out.len();
-        let of = |x: &[N]| if x.len() == 1 { 0 } else { usize::MAX };
-        if n < BLOCK || (a.len() == 1) as u8 + (b.len() == 1) as u8 + (c.len() == 1) as u8 > 1 {
-            let (p, q, r) = (of(a), of(b), of(c));
+        if n < BLOCK {
             for (i, out) in out.iter_mut().enumerate() {
-                let ($x, $y, $z) = (a[i & p], b[i & q], c[i & r]);
+                let $x = a[if a.len() == 1 { 0 } else { i }];
+                let $y = b[if b.len() == 1 { 0 } else { i }];
+                let $z = c[if c.len() == 1 { 0 } else { i }];
                 *out = $value;
             }
             return;
@@ -35,26 +41,46 @@ macro_rules! triples {
             }};
         }
         macro_rules! blocks {
-            ($i:ident, [$row:ident $other:ident], $p:expr, $q:expr, $r:expr) => {{
-                let ($row, $other) = (&$row[..n], &$other[..n]);
-                let ($row, $other) = ($row.as_chunks::<BLOCK>().0, $other.as_chunks::<BLOCK>().0);
+            ($i:ident => $p:expr, $q:expr, $r:expr) => {
                 for ($i, block) in out.as_chunks_mut::<BLOCK>().0.iter_mut().enumerate() {
                     fill!(block, $p, $q, $r);
                 }
-            }};
+            };
         }
-        if let [x] = *a {
-            let x = [x; BLOCK];
-            blocks!(i, [b c], x, b[i], c[i]);
-        } else if let [x] = *b {
-            let x = [x; BLOCK];
-            blocks!(i, [a c], a[i], x, c[i]);
-        } else if let [x] = *c {
-            let x = [x; BLOCK];
-            blocks!(i, [a b], a[i], b[i], x);
-        } else {
-            let a = &a[..n].as_chunks::<BLOCK>().0[..n / BLOCK];
-            blocks!(i, [b c], a[i], b[i], c[i]);
+        match (a, b, c) {
+            ([x], [y], [z]) => {
+                let ($x, $y, $z) = (*x, *y, *z);
+                out.fill($value);
+                return;
+            }
+            ([x], [y], _) => {
+                let (x, y, c) = ([*x; BLOCK], [*y; BLOCK], blocks(c, n));
+                blocks!(i => x, y, c[i]);
+            }
+            ([x], _, [z]) => {
+                let (x, b, z) = ([*x; BLOCK], blocks(b, n), [*z; BLOCK]);
+                blocks!(i => x, b[i], z);
+            }
+            ([x], _, _) => {
+                let (x, b, c) = ([*x; BLOCK], blocks(b, n), blocks(c, n));
+                blocks!(i => x, b[i], c[i]);
+            }
+            (_, [y], [z]) => {
+                let (a, y, z) = (blocks(a, n), [*y; BLOCK], [*z; BLOCK]);
+                blocks!(i => a[i], y, z);
+            }
+            (_, [y], _) => {
+                let (a, y, c) = (blocks(a, n), [*y; BLOCK], blocks(c, n));
+                blocks!(i => a[i], y, c[i]);
+            }
+            (_, _, [z]) => {
+                let (a, b, z) = (blocks(a, n), blocks(b, n), [*z; BLOCK]);
+                blocks!(i => a[i], b[i], z);
+            }
+            _ => {
+                let (a, b, c) = (blocks(a, n), blocks(b, n), blocks(c, n));
+                blocks!(i => a[i], b[i], c[i]);
+            }
         }
         if !n.is_multiple_of(BLOCK)
             && let Some(block) = out.last_chunk_mut::<BLOCK>()

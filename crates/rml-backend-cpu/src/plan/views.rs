@@ -1,4 +1,4 @@
-//! Tapes that are others, seen in another way: copies, reshaped tapes, columns, registers. They take no memory and no time.
+//! Tapes that are others, seen in another way: copies, reshaped tapes, columns, repeated rows, registers. They take no memory and no time.
 //! And tapes that lie in others: parts of a concatenation, which are computed where they belong.
 
 use rml_ir::op::{AxisIndex, Op};
@@ -6,7 +6,7 @@ use rml_ir::{Shape, Type};
 use rml_plan::{Atom, Case, Kind, Plan, Region, Rule, Tape, Tick};
 
 use super::code::{At, Slot};
-use super::walk::dense;
+use super::walk::{dense, stretched};
 
 /// Elements of the value in a place at a tick, in some order.
 #[derive(Clone, PartialEq, Debug)]
@@ -61,6 +61,12 @@ impl View {
         }
         (self.offset, self.dims, self.strides) = (offset, dims, strides);
         Some(self)
+    }
+
+    /// Repeated to a shape.
+    fn repeated(self, shape: &Shape) -> Self {
+        let strides = stretched(&self.dims, &self.strides, shape.dims());
+        Self { dims: shape.dims().to_vec(), strides, ..self }
     }
 
     /// The same, of the tick that an operand means.
@@ -241,6 +247,9 @@ impl Finder<'_> {
             Rule::Apply { op: Op::Index { items }, args } if settled(&args[0]) => {
                 self.views.of(args[0]).picked(items)
             }
+            Rule::Apply { op: Op::Broadcast { shape }, args } if settled(&args[0]) => {
+                Some(self.views.of(args[0]).repeated(shape))
+            }
             Rule::Read { register, .. } if self.steady[register.0 as usize] => {
                 Some(View::of(Slot(self.plan.consts.len() + register.0 as usize), &ty.shape))
             }
@@ -309,7 +318,7 @@ fn uses(plan: &Plan) -> Uses {
             let (of, rows) = match &case.rule {
                 Rule::Copy(of) => (*of, true),
                 Rule::Apply { op: Op::Copy | Op::StopGradient | Op::Reshape { .. }, args } => (args[0], true),
-                Rule::Apply { op: Op::Index { .. }, args } => (args[0], false),
+                Rule::Apply { op: Op::Index { .. } | Op::Broadcast { .. }, args } => (args[0], false),
                 _ => continue,
             };
             if let Atom::Tape(of, _) = of {
