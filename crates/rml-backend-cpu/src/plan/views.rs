@@ -8,6 +8,9 @@ use rml_plan::{Atom, Case, Kind, Plan, Region, Rule, Tape, Tick};
 use super::code::{At, Slot};
 use super::walk::{dense, stretched};
 
+/// Elements of a repeated row from which on the rows are quicker to walk where they lie than to write and read again.
+const LONG: usize = 16;
+
 /// Elements of the value in a place at a tick, in some order.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct View {
@@ -63,10 +66,12 @@ impl View {
         Some(self)
     }
 
-    /// Repeated to a shape.
-    fn repeated(self, shape: &Shape) -> Self {
-        let strides = stretched(&self.dims, &self.strides, shape.dims());
-        Self { dims: shape.dims().to_vec(), strides, ..self }
+    /// Repeated to a shape, if rows are long, or there is one element.
+    fn repeated(self, shape: &Shape) -> Option<Self> {
+        let dims = shape.dims().to_vec();
+        let strides = stretched(&self.dims, &self.strides, &dims);
+        let is_long = dims.last().is_some_and(|n| *n >= LONG) || strides.iter().all(|s| *s == 0);
+        is_long.then_some(Self { dims, strides, ..self })
     }
 
     /// The same, of the tick that an operand means.
@@ -248,7 +253,7 @@ impl Finder<'_> {
                 self.views.of(args[0]).picked(items)
             }
             Rule::Apply { op: Op::Broadcast { shape }, args } if settled(&args[0]) => {
-                Some(self.views.of(args[0]).repeated(shape))
+                self.views.of(args[0]).repeated(shape)
             }
             Rule::Read { register, .. } if self.steady[register.0 as usize] => {
                 Some(View::of(Slot(self.plan.consts.len() + register.0 as usize), &ty.shape))
