@@ -45,6 +45,8 @@ pub(super) struct Ref {
     pub(super) slot: Slot,
     pub(super) at: At,
     pub(super) offset: usize,
+    /// Whether it is a matrix of a product that lies there turned round.
+    pub(super) turned: bool,
 }
 
 /// A summand of a row.

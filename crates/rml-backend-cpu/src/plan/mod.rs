@@ -43,6 +43,7 @@ mod segments;
 mod single;
 mod threads;
 mod tick;
+mod turned;
 mod views;
 mod waits;
 mod walk;
@@ -140,7 +141,7 @@ impl<N: Number> Machine<N> {
         let Ready { plan, code, placement, team } = ready.clone();
         let set = vec![false; plan.registers.len()];
         let mut machine = Self {
-            packs: code.packs.iter().map(|_| Layout::new()).collect(),
+            packs: code.packs.iter().map(Layout::new).collect(),
             code,
             placement,
             bound: Bound::default(),

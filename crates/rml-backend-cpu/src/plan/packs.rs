@@ -45,6 +45,8 @@ enum State {
 /// A matrix laid out.
 #[derive(Debug)]
 pub(super) struct Layout<N: Number> {
+    /// Whether it is laid out from a matrix that is turned round.
+    turned: bool,
     packed: Option<Packed<N>>,
     state: State,
 }
@@ -53,8 +55,8 @@ pub(super) struct Layout<N: Number> {
 const WORTH: usize = 8;
 
 impl<N: Number> Layout<N> {
-    pub(super) fn new() -> Self {
-        Self { packed: None, state: State::Changed }
+    pub(super) fn new(pack: &Pack) -> Self {
+        Self { turned: pack.of.turned, packed: None, state: State::Changed }
     }
 
     pub(super) fn change(&mut self) {
@@ -64,10 +66,10 @@ impl<N: Number> Layout<N> {
     /// Lays the matrix out, if that pays for a product with so many rows.
     #[inline]
     pub(super) fn prepare<'a>(&mut self, rows: usize, size: (usize, usize), b: impl Fn() -> &'a [N]) {
-        if self.state == State::Changed && rows < WORTH {
+        if self.state == State::Changed && rows < WORTH && !self.turned {
             self.state = State::Used;
         } else if self.state != State::Packed {
-            N::pack(size, b(), &mut self.packed);
+            N::pack(size, self.turned, b(), &mut self.packed);
             self.state = State::Packed;
         }
     }
@@ -114,9 +116,18 @@ impl<N: Number> Packs<'_, N> {
     }
 
     /// As [`Layout::packed`].
+    ///
+    /// # Panics
+    /// If the matrix is turned round, and threads that share it have not been given it laid out.
     #[inline]
     pub(super) fn packed(&self, pack: usize) -> Option<&Packed<N>> {
-        self.all()[pack].packed()
+        let layout = &self.all()[pack];
+        let packed = layout.packed();
+        assert!(
+            packed.is_some() || !layout.turned,
+            "a matrix that is turned round is laid out before it is shared"
+        );
+        packed
     }
 
     /// The matrices in a place are others now.

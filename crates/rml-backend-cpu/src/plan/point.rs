@@ -213,7 +213,7 @@ impl<N: Number> Arena<N> {
 }
 
 /// A copy whose rows are columns of the operand.
-struct Turn {
+pub(super) struct Turn {
     /// Rows and columns of the result.
     size: [usize; 2],
     /// From row to row of the result, and of the operand; and how many elements they span.
@@ -222,7 +222,7 @@ struct Turn {
 }
 
 impl Turn {
-    fn of(walk: &Walk) -> Option<Self> {
+    pub(super) fn of(walk: &Walk) -> Option<Self> {
         let [outer] = &walk.outer[..] else { return None };
         let (rows, columns) = (outer.n, walk.row.n);
         let strides = [outer.step[0], walk.row.step[1]];
@@ -236,6 +236,17 @@ impl Turn {
             strides,
             lens: [span(rows, strides[0], columns), span(columns, strides[1], rows)],
         })
+    }
+
+    /// Whether both have so many elements, without gaps.
+    pub(super) fn is_whole(&self, width: usize) -> bool {
+        let [rows, columns] = self.size;
+        rows * columns == width && self.strides == [columns, rows]
+    }
+
+    /// The columns of the result.
+    pub(super) fn columns(&self) -> usize {
+        self.size[1]
     }
 }
 

@@ -7,7 +7,7 @@ use rml_plan::Plan;
 use super::code::Code;
 use super::place::Placement;
 use super::threads::{Limits, Team};
-use super::{CHECKED, batch, check, list, lower, pack, packs, pairs, place, rows};
+use super::{CHECKED, batch, check, list, lower, pack, packs, pairs, place, rows, turned};
 
 /// A plan made ready to run with so many threads. Machines of it start in a fraction of the time that it takes to make it ready.
 #[derive(Clone, Debug)]
@@ -49,6 +49,7 @@ impl Ready {
 /// Code for a plan, and where its values lie.
 pub(super) fn compiled(plan: &Plan) -> (Code, Placement) {
     let mut code = lower::lower(plan);
+    turned::fuse(&mut code);
     rows::fuse(&mut code);
     pairs::fuse(&mut code);
     placed(code)

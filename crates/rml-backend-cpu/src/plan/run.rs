@@ -395,7 +395,8 @@ impl<N: Number> Run<'_, N> {
             let rows = m * if joined { 1 } else { self.bound.ticks };
             // Where all rows are the same, as those of a state before a window, they are computed once.
             let same = m > 1 && k > 0 && n > 0 && self.code.data(instr.args[0]).1.uniform;
-            if same && add && a[0] == N::default() {
+            let turned = self.code.refs[instr.args[1]].turned;
+            if same && add && !turned && a[0] == N::default() {
                 N::product_of_zeros((k, n), &a[..k], b, split.out);
                 continue;
             }

@@ -52,8 +52,8 @@ pub trait Number:
     fn add_outer(size: [usize; 3], columns: Range<usize>, a: &[Self], b: &[Self], out: &mut [Self]);
     /// `out += a x b` for a `k x n` matrix `b`, where each row of `a` is `zeros`: about as quick as one row.
     fn product_of_zeros(size: (usize, usize), zeros: &[Self], b: &[Self], out: &mut [Self]);
-    /// Lays a `k x n` matrix out for products with it.
-    fn pack(size: (usize, usize), b: &[Self], packed: &mut Option<Packed<Self>>);
+    /// Lays a `k x n` matrix out for products with it; from its columns, if it is `turned` round.
+    fn pack(size: (usize, usize), turned: bool, b: &[Self], packed: &mut Option<Packed<Self>>);
     /// `out = a x b`, or `out += a x b`, for a dense `a` of `m` rows.
     fn product_packed(m: usize, a: &[Self], b: &Packed<Self>, add: bool, out: &mut [Self]);
     /// The sum of rows and of products of one row.
@@ -155,8 +155,8 @@ macro_rules! number {
                 let out = MatrixMut::new(out.len() / n.max(1), n, out);
                 rml_kernels::product_of_zeros(zeros, Matrix::new(k, n, b), out);
             }
-            fn pack((k, n): (usize, usize), b: &[Self], packed: &mut Option<Packed<Self>>) {
-                let matrix = Matrix::new(k, n, b);
+            fn pack((k, n): (usize, usize), turned: bool, b: &[Self], packed: &mut Option<Packed<Self>>) {
+                let matrix = if turned { Matrix::new(n, k, b).transposed() } else { Matrix::new(k, n, b) };
                 match packed {
                     Some(packed) => packed.set(matrix),
                     None => *packed = Some(Packed::new(matrix)),

@@ -5,7 +5,7 @@ use super::{Line, PANEL, panel};
 use crate::isa::Task;
 use crate::product::Matrix;
 use crate::real::Number;
-use crate::transpose::{TILE, turned};
+use crate::transpose::{TILE, tiles, turned};
 
 /// Writes columns `from..from + width` of rows `first..first + depth` to `to`, padded with zeros to a panel.
 ///
@@ -43,27 +43,17 @@ pub(in crate::product) unsafe fn pack<T: Number>(
             }
             return;
         }
-        let mut j = 0;
-        while j + TILE <= width {
-            let column = data.add((from + j) * stride + first);
-            let whole = depth / TILE * TILE;
-            for k in (0..whole).step_by(TILE) {
-                let rows = |c: usize| column.add(c * stride + k).cast::<[T; TILE]>().read();
-                let tile = turned([rows(0), rows(1), rows(2), rows(3)]);
-                for (i, row) in tile.into_iter().enumerate() {
-                    to.add((k + i) * all + j).cast::<[T; TILE]>().write(row);
-                }
+        let (whole, whole_depth) = (width / TILE * TILE, depth / TILE * TILE);
+        tiles([whole_depth, whole], |k, j| {
+            let rows = |c: usize| data.add((from + j + c) * stride + first + k).cast::<[T; TILE]>().read();
+            let tile = turned([rows(0), rows(1), rows(2), rows(3)]);
+            for (i, row) in tile.into_iter().enumerate() {
+                to.add((k + i) * all + j).cast::<[T; TILE]>().write(row);
             }
-            for k in whole..depth {
-                for c in 0..TILE {
-                    *to.add(k * all + j + c) = *column.add(c * stride + k);
-                }
-            }
-            j += TILE;
-        }
-        for j in j..width {
+        });
+        for j in 0..width {
             let column = data.add((from + j) * stride + first);
-            for k in 0..depth {
+            for k in if j < whole { whole_depth } else { 0 }..depth {
                 *to.add(k * all + j) = *column.add(k);
             }
         }

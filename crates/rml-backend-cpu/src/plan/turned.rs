@@ -1,0 +1,80 @@
+//! Products by a matrix turned round, as backward by recurrent weights: where that is done for nothing else, the matrix is laid out for products from where
+//! it lies. It is not written turned round first.
+
+#[cfg(test)]
+mod tests;
+
+use rml_ir::{DType, Positions};
+
+use super::code::{At, Code, Instr, Kernel, Ref, Unit};
+use super::operand::Arg;
+use super::point::Turn;
+use super::replace::replace;
+use super::rows;
+
+/// From so many columns on, at most half of a panel is padding.
+const WIDE: usize = 32;
+
+/// Finds matrices that are turned round for products alone, and has those read them where they lie.
+pub(super) fn fuse(code: &mut Code) {
+    // There, units run at other ticks than lists say.
+    if code.waits || code.ahead > 0 || code.ending.is_some() {
+        return;
+    }
+    let readers = readers(code);
+    let mut gone = vec![Positions::NONE; code.units.len()];
+    let mut is_found = false;
+    for unit in 0..code.units.len() {
+        let Some((out, from)) = turn(code, unit) else { continue };
+        let Some(readers) = &readers[code.refs[out].slot.0] else { continue };
+        for arg in readers {
+            code.refs[*arg] = Ref { at: At::Here(0), turned: true, ..code.refs[from] };
+        }
+        gone[unit] = code.units[unit].at;
+        is_found = true;
+    }
+    if is_found {
+        replace(code, &gone, Vec::new());
+    }
+}
+
+/// The result and the operand of a unit, if it turns round a matrix that stays the same in a window.
+fn turn(code: &Code, unit: usize) -> Option<(Arg, Arg)> {
+    let Unit { when, instrs, .. } = &code.units[unit];
+    let [Instr { kernel: Kernel::Copy(DType::Num, walk), out, args, width }] = &code.instrs[instrs.clone()]
+    else {
+        return None;
+    };
+    let (r, data) = code.data(args[0]);
+    let is_written =
+        || code.passes.iter().flat_map(|pass| &pass.puts).any(|put| code.register(put.register) == r.slot);
+    let stays = when.is_empty() && data.kept && !is_written();
+    let turn = Turn::of(walk).filter(|turn| turn.is_whole(*width))?;
+    (stays && turn.columns() >= WIDE).then_some((*out, args[0]))
+}
+
+/// By slot: the operands that read it, if all are matrices of products that may be laid out, and one instruction fills it.
+fn readers(code: &mut Code) -> Vec<Option<Vec<Arg>>> {
+    let mut readers = vec![Some(Vec::new()); code.slots.len()];
+    let mut is_known = vec![false; code.refs.len()];
+    let mut fills = vec![0; code.slots.len()];
+    for i in code.units.iter().flat_map(|unit| unit.instrs.clone()).collect::<Vec<_>>() {
+        let out = code.instrs[i].out;
+        is_known[out] = true;
+        fills[code.refs[out].slot.0] += 1;
+        let columns = |arg: Arg| code.slots[code.refs[arg].slot.0].width;
+        for (right, [k, n], _) in rows::matrices(&mut code.instrs[i], columns) {
+            let r = code.refs[right];
+            let is_whole = r.offset == 0 && !r.turned && code.slots[r.slot.0].width == k * n;
+            if let Some(readers) = readers[r.slot.0].as_mut().filter(|_| is_whole) {
+                readers.push(right);
+                is_known[right] = true;
+            }
+        }
+    }
+    for (r, _) in code.refs.iter().zip(is_known).filter(|(_, is_known)| !is_known) {
+        readers[r.slot.0] = None;
+    }
+    readers.iter_mut().zip(fills).filter(|(_, fills)| *fills != 1).for_each(|(readers, _)| *readers = None);
+    readers
+}
