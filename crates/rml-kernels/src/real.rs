@@ -96,6 +96,8 @@ pub trait Number:
     fn ceil(self) -> Self;
     fn round(self) -> Self;
     fn with_sign_of(self, sign: Self) -> Self;
+    /// Itself above 0, else 0. By bits: a choice between the two becomes an instruction on arm64 that gives NaN for a signalling NaN.
+    fn positive_part(self) -> Self;
     /// `2^n` for the integer in the low bits, if that is a normal number.
     fn power_of_two(t: Self) -> Self;
     /// Two normal numbers whose product is `2^n` for the integer in the low bits.
@@ -186,6 +188,12 @@ macro_rules! arithmetic {
         fn with_sign_of(self, sign: Self) -> Self {
             let mask = (-0.0 as $t).to_bits();
             $t::from_bits(self.to_bits() & !mask | sign.to_bits() & mask)
+        }
+        #[inline(always)]
+        fn positive_part(self) -> Self {
+            let bits = self.to_bits();
+            let (is_negative, is_number) = (bits >> ($bits::BITS - 1), $bits::from(!self.is_nan()));
+            $t::from_bits(bits & !is_negative.wrapping_neg() & is_number.wrapping_neg())
         }
         #[inline(always)]
         fn power_of_two(t: Self) -> Self {

@@ -23,19 +23,14 @@ pub(super) fn fuse(code: &mut Code) {
     }
     let readers = readers(code);
     let mut gone = vec![Positions::NONE; code.units.len()];
-    let mut is_found = false;
-    for unit in 0..code.units.len() {
+    for (unit, gone) in gone.iter_mut().enumerate() {
         let Some((out, from)) = turn(code, unit) else { continue };
         let Some(readers) = &readers[code.refs[out].slot.0] else { continue };
-        for arg in readers {
-            code.refs[*arg] = Ref { at: At::Here(0), turned: true, ..code.refs[from] };
-        }
-        gone[unit] = code.units[unit].at;
-        is_found = true;
+        let lies = Ref { at: At::Here(0), turned: true, ..code.refs[from] };
+        readers.iter().for_each(|arg| code.refs[*arg] = lies);
+        *gone = code.units[unit].at;
     }
-    if is_found {
-        replace(code, &gone, Vec::new());
-    }
+    replace(code, &gone, Vec::new());
 }
 
 /// The result and the operand of a unit, if it turns round a matrix that stays the same in a window.

@@ -176,7 +176,7 @@ pub(crate) fn cos<T: Number>(x: T) -> T {
 
 #[inline(always)]
 pub(crate) fn relu<T: Number>(x: T) -> T {
-    if x > T::ZERO { x } else { T::ZERO }
+    x.positive_part()
 }
 
 #[inline(always)]
