@@ -181,8 +181,7 @@ impl Windows {
     /// Those of [`block`](Self::block).
     pub fn column(&self, i: usize, windows: &[usize]) -> Result<block::Column, Diagnostic> {
         let length = self.length_of(windows);
-        let there = (0..length).map(|t| self.follows_clock(i, windows, t));
-        let there: Vec<bool> = there.collect::<Result<_, _>>()?;
+        let there = self.follows_clock(i, windows, 0)?;
         let cycles: Vec<usize> = (0..length).filter(|&t| there[t]).collect();
         let column = match self.values(i, windows, &cycles)? {
             Some(values) => block::Column::new(there.into_iter().collect(), values),
@@ -191,30 +190,21 @@ impl Windows {
         Ok(if let Some(Clock::Program) = self.inputs[i].clock { column.on_demand() } else { column })
     }
 
-    /// Whether the clock of an input, where it is an input itself, lets it be there in cycle `t`.
-    fn follows_clock(&self, i: usize, windows: &[usize], t: usize) -> Result<bool, Diagnostic> {
-        match self.inputs[i].clock {
-            Some(Clock::Input(c, flag)) => Ok(self.condition(c, windows, t, 0)? == Some(flag)),
-            Some(Clock::Program) | None => Ok(true),
+    /// In which cycles the clock of an input, where it is an input itself, lets it be there; that clock has so many around it.
+    fn follows_clock(&self, i: usize, windows: &[usize], depth: usize) -> Result<Vec<bool>, Diagnostic> {
+        let length = self.length_of(windows);
+        let Some(Clock::Input(c, flag)) = self.inputs[i].clock else { return Ok(vec![true; length]) };
+        let mut there = vec![false; length];
+        if depth > self.inputs.len() {
+            return Ok(there);
         }
-    }
-
-    /// The value of a scalar truth value; `None` = absent.
-    fn condition(
-        &self,
-        i: usize,
-        windows: &[usize],
-        t: usize,
-        depth: usize,
-    ) -> Result<Option<bool>, Diagnostic> {
-        if let Some(Clock::Input(c, flag)) = self.inputs[i].clock
-            && (depth > self.inputs.len() || self.condition(c, windows, t, depth + 1)? != Some(flag))
-        {
-            return Ok(None);
+        let around = self.follows_clock(c, windows, depth + 1)?;
+        let cycles: Vec<usize> = (0..length).filter(|t| around[*t]).collect();
+        let values = self.values(c, windows, &cycles)?.filter(|values| values.shape().rank() == 1);
+        if let Some(Data::Bool(values)) = values.map(|values| values.to_data()) {
+            cycles.iter().zip(values).for_each(|(t, value)| there[*t] = value == flag);
         }
-        let values = self.values(i, windows, &[t])?.filter(|values| values.shape().rank() == 1);
-        Ok(values
-            .and_then(|values| if let Data::Bool(v) = values.to_data() { v.first().copied() } else { None }))
+        Ok(there)
     }
 
     /// The values of an input in those cycles, one below the other, its clock aside; `None` = its row is absent, or there are no cycles.

@@ -39,7 +39,7 @@ impl Sum {
     }
 }
 
-/// Finds sums with products of one row, each of which is needed nowhere else.
+/// Finds sums with products of one row, each of which is needed nowhere else, and such products alone.
 pub(super) fn fuse(code: &mut Code) {
     // There, units run at other ticks than lists say.
     if code.waits || code.ahead > 0 || code.ending.is_some() {
@@ -53,10 +53,8 @@ pub(super) fn fuse(code: &mut Code) {
             if gone[unit].contains(p) {
                 continue;
             }
-            let Some(sum) = finder.sum(unit, p).filter(|sum| sum.summands.iter().any(|s| *s != Summand::Row))
-            else {
-                continue;
-            };
+            let sum = finder.sum(unit, p).filter(|sum| sum.summands.iter().any(|s| *s != Summand::Row));
+            let Some(sum) = sum.or_else(|| finder.alone(unit, p)) else { continue };
             sum.units.iter().chain([&unit]).for_each(|unit| gone[*unit] = gone[*unit].with(p));
             match found.iter_mut().find(|(own, _, other)| *own == unit && *other == sum) {
                 Some((_, at, _)) => *at = at.with(p),
@@ -135,6 +133,16 @@ impl<'a> Finder<'a> {
             (left, _) => left.then(row_right.clone()),
         };
         Some(if sum.summands.len() <= Summand::MOST { sum } else { row_left.then(row_right) })
+    }
+
+    /// A product of one row in a loop, which is a sum by itself.
+    fn alone(&self, unit: usize, p: Position) -> Option<Sum> {
+        let Instr { kernel: Kernel::Product([1, k, n], None), args, .. } = self.instr(unit, p)? else {
+            return None;
+        };
+        let is_in_loop = !self.code.passes[self.pass[unit]].over;
+        let summands = vec![Summand::Product(*k, None)];
+        (is_in_loop && *n > NARROW).then(|| Sum { summands, args: args.clone(), units: Vec::new() })
     }
 
     /// An operand as what it is a sum of, if nothing else reads it.
