@@ -40,12 +40,11 @@ fn turn(code: &Code, unit: usize) -> Option<(Arg, Arg)> {
     else {
         return None;
     };
+    Turn::of(walk).filter(|turn| turn.is_whole(*width) && turn.columns() >= WIDE)?;
     let (r, data) = code.data(args[0]);
     let is_written =
         || code.passes.iter().flat_map(|pass| &pass.puts).any(|put| code.register(put.register) == r.slot);
-    let stays = when.is_empty() && data.kept && !is_written();
-    let turn = Turn::of(walk).filter(|turn| turn.is_whole(*width))?;
-    (stays && turn.columns() >= WIDE).then_some((*out, args[0]))
+    (when.is_empty() && data.kept && !is_written()).then_some((*out, args[0]))
 }
 
 /// By slot: the operands that read it, if all are matrices of products that may be laid out, and one instruction fills it.
