@@ -20,6 +20,7 @@ pub(super) fn choose(code: &mut Code) {
                 let slot = &code.slots[of.slot.0];
                 let stays = !slot.per_tick || !matches!(of.at, At::Here(_));
                 if !stays || !slot.kept && (pass_is_over || outs.contains(&of.slot.0)) {
+                    debug_assert!(!of.turned, "what is turned round is laid out");
                     continue;
                 }
                 let same = code.packs.iter().position(|pack| pack.of == of);
