@@ -16,6 +16,15 @@ fn constants_are_within_the_limit() {
 }
 
 #[test]
+fn a_plan_without_memory_is_an_error_of_memory() {
+    let text = "node main(k: num []) -> (o)\n  a = k * ones([1000, 1000]);\n  o = sum(a * a + sin(a));\n";
+    let folder = Folder::new().file("p.rml", text).file("d.json", r#"{"k": [2.0]}"#);
+    let run = "run p.rml --inputs d.json --engine plan --memory";
+    folder.rml(&format!("{run} 10M")).fails(1, &["error[memory-limit]: one tick of its windows", "--memory"]);
+    folder.rml(&format!("{run} 64M")).ok();
+}
+
+#[test]
 fn a_shape_without_elements_has_a_bound() {
     for shape in ["9223372036854775807, 0, 0", "0, 1000000000, 4, 2"] {
         for value in [format!("zeros([{shape}])"), format!("broadcast([{shape}], 1.0)")] {

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use rml_base::codes::backend::ENGINE_DECLINES;
+use rml_base::memory::Shortage;
 use rml_base::{Diagnostic, Span};
 
 /// The kinds of reasons for which an engine declines.
@@ -45,12 +46,19 @@ pub struct Declined {
     pub span: Option<Span>,
     /// The reason, in one sentence without a full stop.
     pub text: String,
+    /// The memory that is lacking, if that is the reason.
+    pub shortage: Option<Shortage>,
 }
 
 impl Declined {
     /// A decline for that reason.
     pub fn new(reason: Reason, text: impl Into<String>) -> Self {
-        Self { reason, span: None, text: text.into() }
+        Self { reason, span: None, text: text.into(), shortage: None }
+    }
+
+    /// A decline for want of memory; `what` needs the bytes, as in "one tick of its windows".
+    pub fn short(what: &str, shortage: Shortage) -> Self {
+        Self { shortage: Some(shortage), ..Self::new(Reason::Device, what) }
     }
 
     /// The same with a place in the source.
@@ -62,6 +70,9 @@ impl Declined {
 
     /// The error that is reported if no other engine can be asked; `engine` is the name of the one that declined.
     pub fn diagnostic(&self, engine: &str) -> Diagnostic {
+        if let Some(shortage) = &self.shortage {
+            return shortage.diagnostic(&self.text);
+        }
         let d = Diagnostic::error(
             ENGINE_DECLINES,
             format!("the engine `{engine}` does not run this program: {}", self.text),

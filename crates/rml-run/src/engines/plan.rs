@@ -77,9 +77,7 @@ impl Engine for PlanEngine {
                 }
             });
         }
-        let short = |short: memory::Shortage| {
-            Declined::new(Reason::Device, format!("there is no memory for one tick of its windows: {short}"))
-        };
+        let short = |short: memory::Shortage| Declined::short("one tick of its windows", short);
         let ready = planned.ready(self.threads());
         Ok(match program.precision {
             Precision::F32 => {
@@ -181,13 +179,15 @@ fn input_clocks(program: &Drawn, clocks: &Clocks) -> Result<Vec<Option<(usize, b
         },
         None => Err(input.var),
     };
-    let declined = |v| {
+    let declined = |input: &rml_ir::flat::Input, v| {
         let data = &program.vars[v];
         let name = data.name.clone().unwrap_or_default();
-        Declined::new(Reason::Schedule, format!("the program says where the input `{name}` is present"))
-            .at(data.span)
+        let declares =
+            if input.clock.is_some() { "the clock that is declared for" } else { "in which cycles it uses" };
+        let why = format!("the program itself computes {declares} the input `{name}`");
+        Declined::new(Reason::Schedule, why).at(data.span)
     };
-    program.inputs.iter().map(|input| of(input).map_err(declined)).collect()
+    program.inputs.iter().map(|input| of(input).map_err(|v| declined(input, v))).collect()
 }
 
 #[cfg(test)]
