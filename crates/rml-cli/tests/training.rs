@@ -174,7 +174,61 @@ fn another_program_is_told_apart() {
         folder.file("other.rml", LINE.replace("param(0.0)", "param(zeros([2]))").replace(" b ", " c "));
     folder.rml("infer other.rml --params l.safetensors --data d.json").fails(1, &["error["]);
     let folder = folder.file("renamed.rml", LINE.replace(" b", " offset"));
-    folder
-        .rml("infer renamed.rml --params l.safetensors --data d.json")
-        .fails(1, &["checkpoint-mismatch", "line_0.offset"]);
+    folder.rml("infer renamed.rml --params l.safetensors --data d.json").fails(
+        1,
+        &[
+            "checkpoint-mismatch",
+            "line_0.offset",
+            "`line_0.b` is there",
+            "`b` in the checkpoint is `offset` here",
+        ],
+    );
+    let folder = folder.file("moved.rml", LINE.replace("line(x", "ramp(x"));
+    folder.rml("infer moved.rml --params l.safetensors --data d.json").fails(
+        1,
+        &["`ramp_0.k`: num []; `line_0.k` is there", "`line_0` in the checkpoint is `ramp_0` here"],
+    );
+}
+
+#[test]
+fn a_checkpoint_of_the_same_program_is_not_told_to_be_of_another() {
+    let text = "
+node net(units, x: num []) -> (o)
+  k = param(zeros([units]));
+  o = sum(k * x);
+node train(units, x: num [], y: num []) -> (loss)
+  o, _ = diff_net(units, x, true, 0.1 * (y - o));
+  loss = (o - y) * (o - y);
+node sizes(x: num []) -> (o)
+  o = net(3, x);
+";
+    let folder = folder().file("p.rml", text);
+    folder.rml("train p.rml --data d.json --epochs 1 --no-shuffle --set units=2 --save s").ok();
+    let run = folder.rml("infer p.rml --node sizes --data d.json --params s");
+    let run = run.fails(1, &["checkpoint-mismatch", "expected num [3]", "was made with `--set units=2`"]);
+    assert!(!run.err.contains("another version"), "{}", run.err);
+}
+
+#[test]
+fn states_with_other_rows_are_left_to_fresh() {
+    let text = |rows: u32| {
+        format!(
+            "
+node net(x: num []) -> (o)
+  k = param(1.0);
+  before = zeros([{rows}]) fby (before + x);
+  o = k * sum(before);
+node train(x: num [], y: num []) -> (loss)
+  o, _ = diff_net(x, true, 0.001 * (y - o));
+  loss = (o - y) * (o - y);
+node infer(x: num []) -> (o)
+  o = net(x);
+"
+        )
+    };
+    let folder = folder().file("p.rml", text(2)).file("q.rml", text(3));
+    folder.rml("train p.rml --data d.json --epochs 1 --no-shuffle --save s").ok();
+    let infer = "infer q.rml --data d.json --params s";
+    folder.rml(infer).fails(1, &["checkpoint-mismatch", "expected num [3]", "`--fresh` takes them alone"]);
+    folder.rml(&format!("{infer} --fresh")).ok();
 }

@@ -1,6 +1,8 @@
 //! Checkpoints: the states of a program in a safetensors file, under their instance paths, with what a training run needs to go
 //! on from there as one JSON text in the file's metadata.
 
+mod mismatch;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -17,6 +19,8 @@ use crate::settings::Settings;
 
 /// The version of what stands in the metadata.
 const FORMAT: u32 = 1;
+use mismatch::Mismatch;
+
 /// The entry of the file's metadata that is ours.
 const ENTRY: &str = "rml";
 
@@ -379,30 +383,27 @@ impl Checkpoint {
         policy: Policy,
     ) -> Result<Vec<(Arc<str>, Value)>, Diagnostic> {
         let flat = program.flat();
-        let mut selected = Vec::new();
-        let (mut missing, mut other, mut unexpected) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut selected, mut mismatch) = (Vec::new(), Mismatch::default());
         for (key, state) in &flat.states {
             let ty = &flat.vars[flat.equations[state.equation].lhs].ty;
             match self.states.get(key) {
                 Some(value) if fits(value, ty, program) => selected.push((Arc::clone(key), value.clone())),
                 Some(_) if policy == Policy::Available && !state.parameter => {}
-                Some(value) => other.push(format!(
-                    "`{key}`: expected {ty}{}, found {}",
-                    precision(program, ty),
-                    shown(value)
-                )),
-                None if state.parameter => missing.push(format!("`{key}`: {ty}")),
+                Some(value) => mismatch.other.push((key, ty, value, state.parameter)),
+                None if state.parameter => mismatch.missing.push((key, ty)),
                 None => {}
             }
         }
         if policy == Policy::Exact {
-            let extra = self.states.iter().filter(|(key, _)| !flat.states.contains_key(*key));
-            unexpected.extend(extra.map(|(key, value)| format!("`{key}`: {}", shown(value))));
+            mismatch.unexpected.extend(self.states.iter().filter(|(key, _)| !flat.states.contains_key(*key)));
         }
-        if missing.is_empty() && other.is_empty() && unexpected.is_empty() {
-            return Ok(selected);
-        }
-        Err(self.mismatch(program, &missing, &other, &unexpected))
+        if mismatch.is_empty() { Ok(selected) } else { Err(mismatch.diagnostic(self, program, policy)) }
+    }
+
+    /// The states of a program, but for its parameters, that are here.
+    pub(crate) fn continued(&self, program: &Program) -> Vec<String> {
+        let states = program.flat().states.iter().filter(|(_, state)| !state.parameter);
+        states.map(|(key, _)| key.to_string()).filter(|key| self.states.contains_key(&**key)).collect()
     }
 
     /// The states of a program, but for its parameters, that are not here: those that had no value yet, and those that another program
@@ -410,28 +411,6 @@ impl Checkpoint {
     pub(crate) fn lacks(&self, program: &Program) -> Vec<String> {
         let lacking = |(key, _): &(&Arc<str>, _)| !self.states.contains_key(*key);
         program.flat().states.iter().filter(lacking).map(|(key, _)| format!("`{key}`")).collect()
-    }
-
-    fn mismatch(
-        &self,
-        program: &Program,
-        missing: &[String],
-        other: &[String],
-        unexpected: &[String],
-    ) -> Diagnostic {
-        let origin = if self.origin.is_empty() { "the checkpoint" } else { &self.origin };
-        let mut d = Diagnostic::error(
-            codes::CHECKPOINT_MISMATCH,
-            format!("{origin} does not hold the states of node {}", program.node()),
-        );
-        for (what, names) in
-            [("missing there", missing), ("of another type there", other), ("not in the program", unexpected)]
-        {
-            for name in names {
-                d = d.note(format!("{what}: {name}"));
-            }
-        }
-        d.help("use the program, static parameters and precision that the checkpoint was made with")
     }
 }
 

@@ -1,0 +1,131 @@
+//! A checkpoint that does not hold the states of a program: what is said of it.
+
+use std::sync::Arc;
+
+use rml_base::Diagnostic;
+use rml_base::codes::run as codes;
+use rml_driver::Program;
+use rml_ir::{Precision, Type, Value};
+
+use super::{Checkpoint, Policy, Position, precision, shown};
+use crate::fingerprint;
+
+/// The differences between a checkpoint and a program.
+#[derive(Default)]
+pub(super) struct Mismatch<'a> {
+    /// Parameters that the checkpoint lacks.
+    pub(super) missing: Vec<(&'a Arc<str>, &'a Type)>,
+    /// States that have another type there, and whether they are parameters.
+    pub(super) other: Vec<(&'a Arc<str>, &'a Type, &'a Value, bool)>,
+    /// States of the checkpoint that the program does not have.
+    pub(super) unexpected: Vec<(&'a Arc<str>, &'a Value)>,
+}
+
+impl Mismatch<'_> {
+    pub(super) fn is_empty(&self) -> bool {
+        self.missing.is_empty() && self.other.is_empty() && self.unexpected.is_empty()
+    }
+
+    /// One diagnostic with all of them.
+    pub(super) fn diagnostic(
+        &self,
+        checkpoint: &Checkpoint,
+        program: &Program,
+        policy: Policy,
+    ) -> Diagnostic {
+        let origin = if checkpoint.origin.is_empty() { "the checkpoint" } else { &checkpoint.origin };
+        let mut d = Diagnostic::error(
+            codes::CHECKPOINT_MISMATCH,
+            format!("{origin} does not hold the states of node {}", program.node()),
+        );
+        let mut renamed = None;
+        for (key, ty) in &self.missing {
+            let near = near(checkpoint, program, key, ty);
+            let there = near.map_or(String::new(), |near| format!("; `{near}` is there"));
+            d = d.note(format!("missing there: `{key}`: {ty}{there}"));
+            renamed = renamed.or(near.map(|near| (near, *key)));
+        }
+        for (key, ty, value, _) in &self.other {
+            let expected = format!("`{key}`: expected {ty}{}", precision(program, ty));
+            d = d.note(format!("of another type there: {expected}, found {}", shown(value)));
+        }
+        for (key, value) in &self.unexpected {
+            d = d.note(format!("not in the program: `{key}`: {}", shown(value)));
+        }
+        if let Some((near, key)) = renamed {
+            let (there, here) = apart(near, key);
+            d = d.help(format!(
+                "a path is made of the names of nodes and variables: `{there}` in the checkpoint is `{here}` here; call it as there, or make the checkpoint fit (`rml params import`)"
+            ));
+        }
+        if policy == Policy::Inference && self.is_about_rows() {
+            return d
+                .help("the parameters fit: `--fresh` takes them alone, and begins all other states anew");
+        }
+        if renamed.is_some() {
+            return d;
+        }
+        match &checkpoint.position {
+            Some(before) => d.help(made_with(before, program)),
+            None => {
+                d.help("use the program, static parameters and precision that the checkpoint was made with")
+            }
+        }
+    }
+
+    /// Whether only states that are no parameters differ, and only in how many rows they have.
+    fn is_about_rows(&self) -> bool {
+        let rows = |(_, ty, value, parameter): &(&Arc<str>, &Type, &Value, bool)| {
+            let (here, there) = (ty.shape.dims().len(), value.shape().dims().len());
+            !parameter && value.dtype() == ty.dtype && here == there
+        };
+        self.missing.is_empty() && self.unexpected.is_empty() && self.other.iter().all(rows)
+    }
+}
+
+/// What the checkpoint was made with, as far as it differs.
+fn made_with(before: &Position, program: &Program) -> String {
+    let mut with = Vec::new();
+    if before.program != fingerprint::program(program.sources()) {
+        with.push("another version of the program".to_owned());
+    }
+    if before.double != (program.precision() == Precision::F64) {
+        with.push(if before.double { "`--f64`" } else { "single precision (without `--f64`)" }.to_owned());
+    }
+    let set = before.set.iter().flatten();
+    with.extend(set.map(|(name, value)| format!("`--set {name}={value}`")));
+    if with.is_empty() {
+        return format!(
+            "the program is the one that the checkpoint was made with, by node {}: its node {} has other parameters, or another batch",
+            before.node,
+            program.node()
+        );
+    }
+    format!("the checkpoint was made with {}", with.join(", "))
+}
+
+/// A state of the checkpoint that the program lacks, and that may be what a parameter was called there: of the same type, with most names
+/// of the path in common, from its end on and from its beginning on.
+fn near<'c>(checkpoint: &'c Checkpoint, program: &Program, key: &str, ty: &Type) -> Option<&'c Arc<str>> {
+    let states = &program.flat().states;
+    let free =
+        checkpoint.states.iter().filter(|(there, value)| !states.contains_key(*there) && value.ty() == *ty);
+    let common = |there: &str| {
+        let ends = there.rsplit('.').zip(key.rsplit('.')).take_while(|(a, b)| a == b).count();
+        let begins = there.split('.').zip(key.split('.')).take_while(|(a, b)| a == b).count();
+        (ends, begins)
+    };
+    let best = free.map(|(there, _)| (common(there), there)).max_by_key(|(common, _)| *common);
+    best.filter(|((ends, begins), _)| ends + begins > 0).map(|(_, there)| there)
+}
+
+/// The parts of two paths that differ.
+fn apart<'p>(there: &'p str, here: &'p str) -> (&'p str, &'p str) {
+    let ends = there.rsplit('.').zip(here.rsplit('.')).take_while(|(a, b)| a == b);
+    let end = ends.map(|(name, _)| name.len() + 1).sum::<usize>();
+    let part = |path: &'p str| &path[..path.len().saturating_sub(end)];
+    let (there, here) = (part(there), part(here));
+    let begins = there.split('.').zip(here.split('.')).take_while(|(a, b)| a == b);
+    let begin = begins.map(|(name, _)| name.len() + 1).sum::<usize>();
+    (there.get(begin..).unwrap_or_default(), here.get(begin..).unwrap_or_default())
+}
