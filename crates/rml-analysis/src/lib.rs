@@ -1,4 +1,5 @@
-//! What is known about a flat program without running it: facts in side tables, keyed by its ids.
+//! What is known about a flat program without running it: facts in side tables, keyed by its ids. Beside that, what is to be said of the
+//! [learning] of a program in normal form.
 
 mod analyses;
 mod bounds;
@@ -6,6 +7,7 @@ mod causality;
 mod clocks;
 mod conditions;
 mod facts;
+mod learning;
 mod scc;
 
 pub use analyses::Analyses;
@@ -22,4 +24,5 @@ pub use facts::{
     Facts, Hold, Order, Position, Positions, Rec, RecData, Segments, SegmentsData, SlowState, Truths,
     VarFacts, facts, print as print_facts, verify as verify_facts,
 };
+pub use learning::learning;
 pub use scc::{Components, Graph, components};

@@ -7,6 +7,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 use rml::{
     Diagnostic, EpochSummary, Metrics, Observer, Progress, Ran, Session, Sources, TrainInfo, TrainRecord,
+    Updates,
 };
 
 use crate::output::Output;
@@ -83,6 +84,23 @@ fn new_bar(windows: usize, colour: bool) -> ProgressBar {
 const BAR: &str = "{prefix:.bold} {wide_bar:.green} {pos}/{len}  {msg}  {eta}";
 const PLAIN_BAR: &str = "{prefix} {wide_bar} {pos}/{len}  {msg}  {eta}";
 
+/// How often the parameters are updated, behind their number.
+fn updates(info: &TrainInfo) -> String {
+    let once = if info.epochs.is_some() { "once a batch" } else { "once a window" };
+    let cycle = if info.single_cycles { once } else { "in each cycle" };
+    let Updates { cycle: often, window, condition, never } = info.updates;
+    let kinds = [(often, cycle), (window, once), (condition, "where a condition is true"), (never, "never")];
+    match kinds.iter().filter(|(count, _)| *count > 0).copied().collect::<Vec<_>>()[..] {
+        [] => String::new(),
+        [(_, "never")] => ", none of them updated".to_owned(),
+        [(_, when)] => format!(", updated {when}"),
+        ref several => {
+            let parts: Vec<String> = several.iter().map(|(count, when)| format!("{count} {when}")).collect();
+            format!(", updated: {}", parts.join(", "))
+        }
+    }
+}
+
 impl Observer for Display<'_> {
     fn begun(&mut self, session: &Session) {
         if let Some(record) = &mut self.record {
@@ -117,7 +135,7 @@ impl Observer for Display<'_> {
         if info.epochs.is_some() {
             let _ = write!(text, ", batch {}", info.batch);
         }
-        let _ = write!(text, ", {} parameter{plural}", info.parameters);
+        let _ = write!(text, ", {} parameter{plural}{}", info.parameters, updates(info));
         if info.epochs_done > 0 {
             let what = if info.epochs.is_some() { "epoch" } else { "report" };
             let _ = write!(text, ", going on after {what} {}", info.epochs_done);
@@ -200,4 +218,19 @@ impl Observer for Display<'_> {
 /// `loss 0.1234  accuracy 0.9832  `, each entry led by `lead` and ended by `end`.
 pub(crate) fn metrics(lead: &str, metrics: &Metrics, end: &str) -> String {
     metrics.iter().map(|(name, value)| format!("{lead}{name} {value:.4}{end}")).collect()
+}
+
+/// Which states go on from those at the end of training, if any.
+pub(crate) fn continued(states: &[String]) -> String {
+    const SHOWN: usize = 3;
+    let Some(first) = states.get(..states.len().min(SHOWN)).filter(|first| !first.is_empty()) else {
+        return String::new();
+    };
+    let names: Vec<String> = first.iter().map(|name| format!("`{name}`")).collect();
+    let more = match states.len() - first.len() {
+        0 => String::new(),
+        n => format!(" and {n} more"),
+    };
+    let names = names.join(", ");
+    format!("begins with the states at the end of training: {names}{more} (`--fresh` begins anew)\n")
 }

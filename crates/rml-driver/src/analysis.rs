@@ -3,6 +3,7 @@
 mod certain;
 mod declared;
 mod types;
+mod undeclared;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -51,6 +52,8 @@ pub struct Analysis {
     pub run: Option<RunFacts>,
     /// Why it cannot run for want of memory.
     pub shortage: Option<Diagnostic>,
+    /// Inputs that are declared for every cycle, and used in some only: warnings.
+    pub undeclared: Vec<Diagnostic>,
 }
 
 /// What is known of a program as it runs: folded, and restricted to what the outputs and trained parameters need. Nothing is drawn:
@@ -119,8 +122,9 @@ impl Analysis {
             Ok(run) => (run, None),
             Err(shortage) => (None, Some(shortage)),
         };
+        let undeclared = if rejected { Vec::new() } else { undeclared::findings(&flat, &clocks, sources) };
         let (flat, sources) = (Arc::new(flat), Arc::clone(sources));
-        Self { flat, sources, clocks, run, shortage, assumed: Vec::new() }
+        Self { flat, sources, clocks, run, shortage, undeclared, assumed: Vec::new() }
     }
 
     /// The name of the node.
@@ -149,7 +153,7 @@ impl Analysis {
             Verdict::Rejected(found) => found.iter(),
             Verdict::Synchronous | Verdict::Dynamic(_) => r.causality.findings.iter(),
         });
-        clocks.chain(&self.shortage).chain(run)
+        clocks.chain(&self.undeclared).chain(&self.shortage).chain(run)
     }
 }
 

@@ -10,6 +10,8 @@ use crate::options::{Options, root};
 
 /// The node that runs if none is named.
 const MAIN: &str = "main";
+/// The node that a training runs if none is named.
+const TRAIN: &str = "train";
 
 /// Checks everything but what the static analyses check. With [`Options::node`] that node and what it calls, and all others too if anything is wrong there; else every node.
 /// What passes the front end goes through all passes. Returns all findings, warnings included.
@@ -19,7 +21,7 @@ pub(crate) fn check_forms(front: &Front, options: &Options) -> Diagnostics {
         match front.elaborate(options, root(options)) {
             Ok((module, warnings)) => {
                 found.add(warnings);
-                found.add(back(&module, &|_| false));
+                found.add(back(front, &module, &|_| false));
             }
             Err(findings) => found.add(findings),
         }
@@ -27,7 +29,7 @@ pub(crate) fn check_forms(front: &Front, options: &Options) -> Diagnostics {
     if options.node.is_none() || found.list.has_errors() {
         let (modules, findings) = front.check_all(options);
         found.add(findings);
-        found.add(check_modules(front, &modules, &mut |module, open| back(module, open)));
+        found.add(check_modules(front, &modules, &mut |module, open| back(front, module, open)));
     }
     found.list.sort();
     found.list
@@ -75,10 +77,14 @@ impl OpenInputs {
     }
 }
 
-/// What the stages behind the front end find in a module, of whose root the inputs in `open` may be constants where it is called.
-pub(crate) fn back(module: &typed::Module, open: &dyn Fn(&str) -> bool) -> Diagnostics {
-    let module = rml_autodiff::differentiate(pass::normalize(module));
-    module.and_then(|module| pass::inline_open(&module, open)).err().unwrap_or_default()
+/// What the stages behind the front end find in a module, of whose root the inputs in `open` may be constants where it is called; what is
+/// to be said of its learning, if they find nothing.
+pub(crate) fn back(front: &Front, module: &typed::Module, open: &dyn Fn(&str) -> bool) -> Diagnostics {
+    let module = pass::normalize(module);
+    let trained = *module.nodes[module.root].name == *TRAIN;
+    let learning = front.learning(&module, trained);
+    let module = rml_autodiff::differentiate(module);
+    module.and_then(|module| pass::inline_open(&module, open)).err().unwrap_or(learning)
 }
 
 /// Findings, each once: what is wrong with a node is found again for each of its callers.

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use rml_base::{Diagnostics, Error, FileId, Sources};
+use rml_base::{Diagnostics, Error, FileId, Sources, Span};
 use rml_elab::{Index, Loader, NoFiles, NodeSignature, Resolved, Root};
+use rml_ir::normal;
 use rml_ir::typed::{self, StaticValue};
 
 use crate::interface::BATCH;
@@ -57,6 +58,17 @@ impl Front {
         let options = elaboration(&Options::default(), Root::Default);
         let (resolved, more) = resolve(&mut sources, main, &options, loader);
         Ok((Self { sources: Arc::new(sources), main, resolved }, more))
+    }
+
+    /// Whether a place lies in the library.
+    pub(crate) fn is_library(&self, place: Span) -> bool {
+        let text = self.sources.text(place.file);
+        text == PRELUDE || LIBRARY.iter().any(|(_, own)| text == *own)
+    }
+
+    /// What is to be said of the learning of a program; `trained` says that its root is a training.
+    pub(crate) fn learning(&self, module: &normal::Module, trained: bool) -> Diagnostics {
+        rml_analysis::learning(module, trained, &|place| self.is_library(place))
     }
 
     /// The interfaces of the nodes of the main text, as far as they resolve.

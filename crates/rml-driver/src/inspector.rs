@@ -105,7 +105,7 @@ impl Inspector {
             let root = &module.nodes[module.root];
             let is_open = |input: &Input| root.vars[input.var].name.as_deref().is_some_and(open);
             let given: Vec<bool> = root.inputs().map(is_open).collect();
-            let find = || (back(module, open), ());
+            let find = || (back(nodes.front, module, open), ());
             kept.find(&root.name, format!("{given:?}"), nodes.grounds(&root.name), find).0
         });
         kept.end();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use indexmap::IndexMap;
+use indexmap::{IndexMap, IndexSet};
 use rml_base::{Diagnostic, Diagnostics, Error};
 use rml_ir::flat::{Drawn, Flat};
 use rml_ir::normal;
@@ -19,17 +19,28 @@ pub(crate) fn back(module: normal::Module, options: &Options) -> Result<Flat, Di
     Ok(flat)
 }
 
-/// As [`back`], with the squared norms of gradients as outputs, and where these stand, by checkpoint key.
+/// What is made of a module with the gradients of its parameters.
+pub(crate) struct Learning {
+    pub(crate) flat: Flat,
+    /// By checkpoint key, which outputs are the squared norms of gradients, if they are asked for.
+    pub(crate) norms: IndexMap<Arc<str>, usize>,
+    /// The keys of the parameters that adjoints update.
+    pub(crate) learned: IndexSet<Arc<str>>,
+}
+
+/// As [`back`], with what is known of gradients.
 pub(crate) fn back_with_gradients(
     module: normal::Module,
     options: &Options,
-) -> Result<(Flat, IndexMap<Arc<str>, usize>), Diagnostics> {
-    if !options.gradients {
-        return Ok((back(module, options)?, IndexMap::new()));
-    }
+) -> Result<Learning, Diagnostics> {
     let mut made = pass::inline_with_gradients(&rml_autodiff::differentiate(module)?)?;
     probe::probe(&mut made.flat, &options.probes)?;
-    Ok(pass::show_norms(made))
+    let learned = made.gradients.keys().cloned().collect();
+    if !options.gradients {
+        return Ok(Learning { flat: made.flat, norms: IndexMap::new(), learned });
+    }
+    let (flat, norms) = pass::show_norms(made);
+    Ok(Learning { flat, norms, learned })
 }
 
 /// From the inlined form to what runs.

@@ -39,6 +39,8 @@ pub struct Options {
     pub probes: Vec<String>,
     /// Whether the squared norms of the gradients of parameters become outputs behind those of the node.
     pub gradients: bool,
+    /// Whether the node is to be trained: then a program that updates no parameter is warned of.
+    pub trained: bool,
 }
 
 /// The node that the options choose to run.

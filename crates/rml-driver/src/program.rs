@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use indexmap::IndexMap;
+use indexmap::{IndexMap, IndexSet};
 use rml_base::{Diagnostic, Diagnostics, Sources};
 use rml_ir::flat::{self, Drawn};
 use rml_ir::{InputInfo, OutputInfo, Precision};
@@ -32,6 +32,8 @@ pub struct Program {
     pub(crate) warnings: Diagnostics,
     /// By checkpoint key, the places of the squared norms of gradients among the outputs.
     pub(crate) gradients: IndexMap<Arc<str>, usize>,
+    /// The checkpoint keys of the parameters that adjoints update.
+    pub(crate) learned: Arc<IndexSet<Arc<str>>>,
 }
 
 impl Program {
@@ -56,6 +58,7 @@ impl Program {
             sources: Arc::clone(&front.sources),
             warnings,
             gradients: IndexMap::new(),
+            learned: Arc::default(),
             flat: Arc::new(flat),
         }
     }
@@ -79,6 +82,12 @@ impl Program {
     /// [`Options::gradients`](crate::Options::gradients) asked for them. A parameter that no adjoint trains has none.
     pub fn gradients(&self) -> &IndexMap<Arc<str>, usize> {
         &self.gradients
+    }
+
+    /// The checkpoint keys of the parameters that adjoints update. What the program updates itself, such as moving averages, is not among
+    /// them.
+    pub fn learned(&self) -> &IndexSet<Arc<str>> {
+        &self.learned
     }
 
     /// How `num` is computed.

@@ -20,6 +20,7 @@ pub fn keep_inputs(program: &Program, keep: impl Fn(&str) -> bool) -> Program {
     let gradients = program.gradients.iter().filter_map(|(key, at)| Some((Arc::clone(key), place(*at)?)));
     Program {
         gradients: gradients.collect(),
+        learned: Arc::clone(&program.learned),
         inputs: inputs.collect(),
         outputs: outputs.collect(),
         sources: Arc::clone(&program.sources),

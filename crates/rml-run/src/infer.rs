@@ -173,6 +173,8 @@ pub struct InferReport {
     pub outputs: Option<Columns>,
     /// Findings that did not stop it.
     pub warnings: Diagnostics,
+    /// The states, but for parameters, that it began with as they were at the end of training, by path.
+    pub continued: Vec<String>,
     /// The texts that they point into.
     pub sources: Arc<Sources>,
 }
@@ -203,6 +205,7 @@ pub fn infer(source: &Source, data: &dyn Dataset, options: &InferOptions) -> Res
     let bind = || Windows::bind(data, program.inputs(), program.precision(), options.allow_nan);
     let windows =
         options.engine.time(Phase::Data, bind).map_err(|d| Error::from(d).with_sources(program.sources()))?;
+    family.refuse_undeclared(size, &windows)?;
     let sources = Arc::clone(program.sources());
     let mut warnings = program.warnings().clone();
     warnings.extend(left_out);
@@ -211,13 +214,15 @@ pub fn infer(source: &Source, data: &dyn Dataset, options: &InferOptions) -> Res
     let mut kept = if options.keep_outputs { Some(Kept::new(&mut family, size, &windows)?) } else { None };
     let interrupt = options.interrupt.as_deref();
     let from = From { checkpoint: &checkpoint, fresh: options.fresh, interrupt };
+    let continued =
+        inherited(&mut family, size, &checkpoint, options.fresh)?.continued(family.program(size)?);
     let mut ran = 0;
     let metrics = evaluate(&mut family, &windows, &set, size, from, &mut |outputs, windows| {
         ran += windows.len();
         kept.as_mut().map_or(Ok(()), |kept| kept.add(outputs, windows))
     })?;
     let outputs = kept.map(Kept::columns);
-    Ok(InferReport { split: chosen, windows: ran, metrics, outputs, warnings, sources })
+    Ok(InferReport { split: chosen, windows: ran, metrics, outputs, warnings, continued, sources })
 }
 
 /// Restricts the family to the outputs that the data's columns suffice for.

@@ -52,3 +52,4 @@ pub use train::sweep::table::{Spread, SweepRow};
 pub use train::sweep::{RunOutcome, RunState, SweepObserver, SweepOptions, SweepReport, sweep};
 pub use train::train;
 pub use train::until::Until;
+pub use train::updates::Updates;

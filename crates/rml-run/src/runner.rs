@@ -7,12 +7,13 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use rml_base::codes::run as codes;
 use rml_base::profile::Phase;
-use rml_base::{Diagnostic, Diagnostics, Error};
+use rml_base::{Diagnostic, Diagnostics, Error, Severity};
 use rml_data::{Dataset, Windows};
 use rml_driver::{
     BATCH, Options, Program, Source, Stacked, analyse, compile, interfaces, keep_inputs, stacked,
 };
 use rml_engine::{Feeding, Outputs, Row, Status, Use};
+use rml_ir::flat::{By, ClockClasses, Flat};
 use rml_ir::typed::StaticValue;
 use rml_ir::{DType, OutputInfo, Value};
 
@@ -75,6 +76,15 @@ pub(crate) fn batch_size(source: &Source, node: &str, asked: Option<usize>) -> R
     }
 }
 
+/// Whether a condition has a say in which cycles an input without a declared clock is present.
+fn has_sampled_input(flat: &Flat) -> bool {
+    let classes = ClockClasses::new(flat);
+    let mut open = flat.inputs.iter().filter(|i| i.clock.is_none()).map(|i| classes.of(i.var));
+    open.any(|class| {
+        classes.drivers().iter().any(|d| classes.of(d.var) == class && matches!(d.by, By::Condition(_)))
+    })
+}
+
 impl Family {
     /// Node `options.node` of a source, run by that engine; `options.batch` is left to the family.
     pub(crate) fn new(source: &Source, mut options: Options, engine: Engine) -> Result<Self, Error> {
@@ -97,6 +107,27 @@ impl Family {
         let options = Options { batch, ..self.options.clone() };
         let analysis = self.engine.time(Phase::Compile, || analyse(&self.source, &options))?;
         let errors: Vec<Diagnostic> = analysis.findings().filter(|d| d.is_error()).cloned().collect();
+        if errors.is_empty() { Ok(()) } else { Err(Error::new(Diagnostics(errors), analysis.sources)) }
+    }
+
+    /// Refuses inputs without a declared clock that the program uses in some cycles of windows only, where the data has them in all.
+    pub(crate) fn refuse_undeclared(&mut self, size: usize, windows: &Windows) -> Result<(), Error> {
+        let program = self.program(size)?.clone();
+        if !(0..windows.count).any(|w| windows.length(w) > 1) || !has_sampled_input(program.flat()) {
+            return Ok(());
+        }
+        let batch = self.stacks.then_some(size);
+        let options = Options { batch, ..self.options.clone() };
+        let analysis = self.engine.time(Phase::Compile, || analyse(&self.source, &options))?;
+        let bound = |d: &&Diagnostic| {
+            let flat = &analysis.flat;
+            let input = flat.inputs.iter().find(|i| Some(flat.vars[i.var].span) == d.span());
+            let name = input.and_then(|i| flat.vars[i.var].name.as_deref());
+            program.inputs().iter().any(|i| Some(&*i.name) == name)
+        };
+        let found = analysis.undeclared.iter().filter(bound);
+        let errors: Vec<Diagnostic> =
+            found.map(|d| Diagnostic { severity: Severity::Error, ..d.clone() }).collect();
         if errors.is_empty() { Ok(()) } else { Err(Error::new(Diagnostics(errors), analysis.sources)) }
     }
 

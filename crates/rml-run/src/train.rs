@@ -25,6 +25,7 @@ pub(crate) mod sweep;
 mod test;
 mod training;
 pub(crate) mod until;
+pub(crate) mod updates;
 
 /// Trains a node of a source on data, epoch after epoch. The trace is one: states go on from window to window and from epoch to
 /// epoch. The same program, data and seed give the same bits; so does a run that was interrupted and resumed.

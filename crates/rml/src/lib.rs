@@ -48,7 +48,7 @@ pub use rml_run::{
     OutputPort, Outputs, ParameterStats, Parameters, PlanShape, Position, ProfileReport, Progress, Ran,
     RunOptions, RunOutcome, RunState, Session, Settings, Split, Spread, Stepper, Stream, StreamEnd,
     SweepObserver, SweepOptions, SweepReport, SweepRow, TestSplit, Trace, TrainInfo, TrainOptions, TrainPage,
-    TrainRecord, TrainReport, TrainStream, Until, Validate, chronogram, export_c, export_model,
+    TrainRecord, TrainReport, TrainStream, Until, Updates, Validate, chronogram, export_c, export_model,
     export_params, grad, gradcheck, import_params, infer, learning_curves, params, run, sparkline, sweep,
     sweep_curves, train,
 };

@@ -8,4 +8,9 @@ codes! {
     UNCUT_RECURRENCE = "uncut-recurrence", "A recurrence runs backward in time by `post` and nothing ever cuts it.";
     NO_LAST_VALUE = "no-last-value", "An output is a `post` in the last cycle of a window, where it has no value.";
     CLOSED_ONLY = "closed-only", "A value is known at the end of a closed trace and never before.";
+    UNDECLARED_CLOCK = "undeclared-clock", "An input is declared for every cycle, and the program uses it in some only.";
+    NO_UPDATE = "no-update", "A training updates no parameter, so it learns nothing.";
+    GRADIENT_SIGN = "gradient-sign", "The gradient of a loss enters with the sign that makes the loss grow.";
+    LEARNING_RATE = "learning-rate", "A learning rate is so large that each update overshoots.";
+    GRADIENT_UPDATES = "gradient-updates", "The gradient of an input is taken, and the same call updates parameters.";
 }

@@ -46,5 +46,7 @@ codes! {
     TENSOR_TYPE = "tensor-type", "The elements of a tensor are not of the type of its parameter.";
     EXPORT_MISMATCH = "export-mismatch", "The parameters of a program have no place in the layout of another library.";
     EXPORT_REFUSED = "export-refused", "A program cannot be exported: what it is exported as has no place for it.";
+    UNEVEN_UPDATES = "uneven-updates", "Some parameters are updated in each cycle of a window, and others once.";
+    SHUFFLED_STATE = "shuffled-state", "A state goes on from window to window, and the windows are shuffled.";
     NO_TEST_SPLIT = "no-test-split", "The checkpoint does not say which windows were kept for testing, or for validation.";
 }

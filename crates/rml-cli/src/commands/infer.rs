@@ -6,7 +6,7 @@ use super::profile::Measuring;
 use super::stream::stream;
 use crate::args::{Infer, SplitArg};
 use crate::output::{Output, Stop};
-use crate::progress::metrics;
+use crate::progress::{continued, metrics};
 
 /// Infers.
 pub(crate) fn infer(args: &Infer, output: &mut Output) -> Result<(), Stop> {
@@ -65,6 +65,9 @@ fn over_data(
 ) -> Result<(), Stop> {
     let report = rml::infer(source, data, options)?;
     output.report(&report.warnings, &report.sources);
+    if !output.json() {
+        output.note(&continued(&report.continued));
+    }
     if let (Some(file), Some(outputs)) = (&args.out, &report.outputs) {
         outputs.write(file)?;
     }

@@ -5,6 +5,7 @@ use std::io::{self, BufRead, Read as _};
 use rml::{Diagnostic, End, Error, Stream, codes};
 
 use crate::output::{Output, Stop, unreadable};
+use crate::progress::continued;
 
 /// A line longer than that is refused.
 const MAX_LINE: u64 = 64 << 20;
@@ -13,6 +14,9 @@ const MAX_LINE: u64 = 64 << 20;
 /// such line ends the stream.
 pub(super) fn stream(mut stream: Stream, strict: bool, output: &mut Output) -> Result<(), Stop> {
     output.report(stream.warnings(), stream.sources());
+    if !output.json() {
+        output.note(&continued(&stream.continued()));
+    }
     let mut lines = Lines::new(io::stdin().lock());
     let mut refused = 0_u64;
     loop {

@@ -119,6 +119,11 @@ impl Stream {
         }
     }
 
+    /// The states, but for parameters, that it begins with as they were at the end of training, by path.
+    pub fn continued(&self) -> Vec<String> {
+        self.checkpoint.continued(&self.program)
+    }
+
     /// Findings that did not stop it.
     pub fn warnings(&self) -> &Diagnostics {
         &self.warnings

@@ -20,6 +20,7 @@ use super::records::Records;
 use super::resume;
 use super::start::{Common, NONE};
 use super::training::{finite, interrupted, parameters, watched};
+use super::updates::updates;
 use crate::checkpoint::{Checkpoint, Done, Policy, Position};
 use crate::rollout::{Reach, Rollout};
 use crate::runner::{Averages, Family, Metrics, metric_names};
@@ -111,6 +112,8 @@ impl<'a> Free<'a> {
             epochs: None,
             epochs_done: self.position.epoch,
             parameters: parameters(self.rollout.session().program()),
+            updates: updates(self.rollout.session().program()),
+            single_cycles: self.rollout.session().program().flat().windows.is_empty(),
             position: self.position.clone(),
         });
         let mut report = TrainReport::default();
@@ -266,7 +269,8 @@ impl Evaluation {
         let evaluates = |e: Error| e.note(format!("node {node} is run after each report to evaluate"));
         let (set, defaults) = (Default::default(), compile.set.clone());
         let node_of = Some(node.to_owned());
-        let compile = Options { node: node_of, set, defaults, gradients: false, ..compile.clone() };
+        let compile =
+            Options { node: node_of, set, defaults, gradients: false, trained: false, ..compile.clone() };
         let mut family = Family::new(source, compile, options.engine.clone())?;
         let program = family.program(1).map_err(evaluates)?.clone();
         family.refuse_rejected(1).map_err(evaluates)?;

@@ -5,6 +5,7 @@ use rml_backend::Compiled;
 use serde_json::{Map, Value, json};
 
 use super::confusion::Confusion;
+use super::updates::Updates;
 use crate::checkpoint::{Best, Position};
 use crate::runner::{Metrics, json_metrics, json_number};
 use crate::session::Session;
@@ -102,6 +103,10 @@ pub struct TrainInfo {
     pub epochs_done: u64,
     /// How many numbers are trained.
     pub parameters: usize,
+    /// How often these are updated.
+    pub updates: Updates,
+    /// Whether every window has one cycle.
+    pub single_cycles: bool,
     /// Where it begins: its node, its seed, the sizes of its splits, and what identifies its program and its data.
     pub position: Position,
 }
@@ -387,8 +392,21 @@ pub struct TrainReport {
     pub out_of_patience: bool,
     /// The best epoch or report, that of a run before included, if it was looked for.
     pub best: Option<Best>,
+    /// Whether the parameters of the best one were written to a file of their own.
+    pub kept_best: bool,
     /// Whether a checkpoint was written.
     pub saved: bool,
     /// What the backend compiled in this run, or loaded.
     pub compiled: Compiled,
+}
+
+impl TrainReport {
+    /// The epoch or report whose parameters are the result: the best one if those are kept in a file of their own, else the last. Nothing
+    /// if that one was in a run before, or if there is none.
+    pub fn result(&self) -> Option<&EpochSummary> {
+        match self.best.as_ref().filter(|_| self.kept_best) {
+            Some(best) => self.epochs.iter().rev().find(|epoch| epoch.epoch == best.epoch),
+            None => self.epochs.last(),
+        }
+    }
 }

@@ -13,6 +13,7 @@ use super::options::{Evaluate, TestSplit, TrainOptions, Validate};
 use super::records;
 use super::resume::{self, Terms};
 use super::test::Nodes;
+use super::updates;
 use crate::checkpoint::{Checkpoint, Policy, Position};
 use crate::fingerprint;
 use crate::runner::{Family, asked_batch, batch_size};
@@ -63,7 +64,15 @@ impl Common {
         let stacks = interfaces(source)?.get(&node).is_some_and(|i| i.has_batch);
         let stacked = asked.or(before.map(|p| p.batch).filter(|_| stacks));
         let batch = batch_size(source, &node, stacked)?;
-        let compile = Options { node: Some(node), set, precision, seed, gradients, ..Options::default() };
+        let compile = Options {
+            node: Some(node),
+            set,
+            precision,
+            seed,
+            gradients,
+            trained: true,
+            ..Options::default()
+        };
         let mut family = Family::new(source, compile.clone(), options.engine.clone())?;
         let size = data.map_or(stacked.unwrap_or(1), |data| family.size(batch, data));
         let program = family.program(size)?.clone();
@@ -115,9 +124,11 @@ pub(super) fn start(
     options: &TrainOptions,
     observer: &mut dyn Observer,
 ) -> Result<Start, Error> {
-    let common = Common::new(source, Some(data), options, options.stats)?;
-    let (engine, program) = (&options.engine, &common.program);
-    let windows = engine.time(Phase::Data, || bind(data, program, options.allow_nan))?;
+    let mut common = Common::new(source, Some(data), options, options.stats)?;
+    let engine = &options.engine;
+    let windows = engine.time(Phase::Data, || bind(data, &common.program, options.allow_nan))?;
+    common.family.refuse_undeclared(common.size, &windows)?;
+    let program = &common.program;
     let test = test_node(source, data, options, &common.compile, common.size)?;
     for finding in program.warnings().iter() {
         observer.warning(finding, program.sources());
@@ -132,11 +143,15 @@ pub(super) fn start(
         ragged: windows.same_length().is_none(),
         ..common.position(windows.count, kept, validation, engine.time(Phase::Data, columns)?)
     };
+    let longest = (0..windows.count).map(|w| windows.length(w)).max().unwrap_or_default();
     let position = match common.before() {
         None => fresh,
         Some((before, anew)) => resume::position(before, &fresh, options, &anew, observer)?,
     };
     check_evaluation(options, &position, test.is_some())?;
+    for note in updates::notes(program, longest, position.shuffle) {
+        observer.warning(&note, program.sources());
+    }
     let Common { family, resumed, .. } = common;
     Ok(Start { family, windows, test, position, resumed })
 }
@@ -191,12 +206,14 @@ fn test_node(
         set: Default::default(),
         defaults: set,
         gradients: false,
+        trained: false,
         ..compile.clone()
     };
     let mut family = Family::new(source, options_of, options.engine.clone())?;
     let size = family.size(size, data);
     let program = family.program(size)?.clone();
     let windows = bind(data, &program, options.allow_nan)
+        .and_then(|windows| family.refuse_undeclared(size, &windows).map(|()| windows))
         .map_err(|e| e.note(format!("node {node} is run after each epoch to evaluate the test windows")))?;
     let validation = match &options.validate {
         Some(Validate::Data(other)) => Some(bind(&**other, &program, options.allow_nan).map_err(|e| {

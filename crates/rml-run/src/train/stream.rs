@@ -18,6 +18,7 @@ use super::records::Records;
 use super::resume;
 use super::start::{Common, NONE};
 use super::training::{finite, parameters as count, watched};
+use super::updates::updates;
 use crate::checkpoint::{Done, Policy, Position};
 use crate::infer::lines::{Format, Line, object};
 use crate::infer::stream::{Running, ask_for_answers};
@@ -154,6 +155,8 @@ impl<'a> TrainStream<'a> {
             epochs: None,
             epochs_done: position.epoch,
             parameters: count(&program),
+            updates: updates(&program),
+            single_cycles: false,
             position: position.clone(),
         });
         let (rows, report, reported) = (VecDeque::new(), TrainReport::default(), Instant::now());

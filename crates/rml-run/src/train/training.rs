@@ -15,6 +15,7 @@ use super::options::{Classes, TrainOptions};
 use super::records::Records;
 use super::start;
 use super::test::Test;
+use super::updates::updates;
 use crate::checkpoint::{Checkpoint, Policy, Position};
 use crate::runner::{Averages, Family, Metrics, Runner, metric_names};
 
@@ -82,6 +83,8 @@ impl<'a> Training<'a> {
             epochs: Some(options.epochs),
             epochs_done: position.epoch,
             parameters: parameters(runner.session().program()),
+            updates: updates(runner.session().program()),
+            single_cycles: windows.same_length() == Some(1),
             position: position.clone(),
         });
         let mut report = TrainReport::default();

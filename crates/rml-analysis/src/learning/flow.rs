@@ -1,0 +1,133 @@
+//! Where a gradient goes, and with which sign.
+
+use indexmap::IndexSet;
+use rml_ir::normal::{Callee, Eq, NodeId, Rhs, Var};
+use rml_ir::op::Op;
+
+use super::Program;
+use super::view::{Adjoint, View, stream};
+
+/// A value that carries a gradient.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Carrier {
+    pub(super) var: Var,
+    /// Whether it is the gradient times a negative number.
+    pub(super) flipped: bool,
+    /// Whether an optimiser with a rate of its own has scaled it.
+    pub(super) scaled: bool,
+}
+
+impl Carrier {
+    /// The gradient itself.
+    pub(super) fn new(var: Var) -> Self {
+        Self { var, flipped: false, scaled: false }
+    }
+}
+
+/// What an optimiser does with a gradient.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Optimiser {
+    /// Whether the parameter goes against it.
+    pub(super) flipped: bool,
+    /// Whether a rate of the optimiser's own decides how far.
+    pub(super) scaled: bool,
+}
+
+impl Optimiser {
+    /// That of the program, if each update has the sign of the gradient, or each the other one, as far as one can see.
+    pub(super) fn of(program: &Program<'_>) -> Option<Self> {
+        let id = *program.module.optimisers.values().next()?;
+        let view = View::new(program, id);
+        let d = view.node.inputs().nth(2)?.var;
+        let output = *view.node.outputs.first()?;
+        let carriers = carriers(program, &view, [Carrier::new(d)]);
+        let mut reached = carriers.iter().filter(|c| c.var == output);
+        let Carrier { flipped, scaled, .. } = *reached.next()?;
+        reached.next().is_none().then_some(Self { flipped, scaled })
+    }
+}
+
+/// All values of a node that carry these gradients, themselves included.
+pub(super) fn carriers(
+    program: &Program<'_>,
+    view: &View<'_>,
+    from: impl IntoIterator<Item = Carrier>,
+) -> IndexSet<Carrier> {
+    let mut found: IndexSet<Carrier> = from.into_iter().collect();
+    let mut at = 0;
+    while let Some(carrier) = found.get_index(at).copied() {
+        for eq in &view.readers[carrier.var] {
+            found.extend(step(program, view, carrier, *eq));
+        }
+        at += 1;
+    }
+    found
+}
+
+/// What an equation that reads a carrier makes one of.
+fn step(program: &Program<'_>, view: &View<'_>, carrier: Carrier, eq: Eq) -> Vec<Carrier> {
+    let equation = &view.node.equations[eq];
+    let turned = |turn: Option<bool>| {
+        let turn = turn?;
+        Some(Carrier { var: *equation.lhs.first()?, flipped: carrier.flipped != turn, ..carrier })
+    };
+    let v = carrier.var;
+    let same = |passes: bool| turned(passes.then_some(false)).into_iter().collect();
+    match &equation.rhs {
+        Rhs::When { value, .. } => same(*value == v),
+        Rhs::Merge { on_true, on_false, .. } => same(*on_true == v || *on_false == v),
+        Rhs::If { then, other, .. } => same(*then == v || *other == v),
+        Rhs::Fby { next, .. } | Rhs::FbyBack { next, .. } | Rhs::Post { next } => same(*next == v),
+        Rhs::Apply { op, args, .. } => turned(sign(view, op, args, v)).into_iter().collect(),
+        Rhs::Call { callee: Callee::Node(node), args, .. } => passed(program, view, (*node, args), carrier)
+            .map_or_else(Vec::new, |(flipped, scaled)| {
+                equation.lhs.iter().map(|var| Carrier { var: *var, flipped, scaled }).collect()
+            }),
+        Rhs::Call { callee: Callee::Diff { .. }, .. } => {
+            let Some(call) = view.adjoint(eq).filter(|call| enters(call, v)) else { return Vec::new() };
+            call.gradients().map(|var| Carrier { var, ..carrier }).collect()
+        }
+        Rhs::Const(_) | Rhs::Param { .. } | Rhs::ParamUpdate { .. } => Vec::new(),
+    }
+}
+
+/// Whether a call of an adjoint takes a value as a gradient.
+pub(super) fn enters(call: &Adjoint<'_>, v: Var) -> bool {
+    call.seeds().any(|(_, seed)| seed == v)
+}
+
+/// Whether an operator turns the sign of an operand; nothing if the result is not a positive or negative multiple of it, but for what is
+/// added.
+fn sign(view: &View<'_>, op: &Op, args: &[Var], v: Var) -> Option<bool> {
+    let first = args.first() == Some(&v);
+    if matches!(op, Op::Copy | Op::StopGradient | Op::Add | Op::Broadcast { .. } | Op::Reshape { .. }) {
+        return Some(false);
+    }
+    if matches!(op, Op::Neg) {
+        return Some(true);
+    }
+    if matches!(op, Op::Sub) {
+        return Some(!first);
+    }
+    if matches!(op, Op::Mul) || matches!(op, Op::Div) && first {
+        let by = view.number(*args.get(usize::from(first))?)?;
+        return (by != 0.0 && by.is_finite()).then_some(by < 0.0);
+    }
+    None
+}
+
+/// What an optimiser of the library, or what clips gradients for one, makes of a gradient: sign and scale.
+fn passed(
+    program: &Program<'_>,
+    view: &View<'_>,
+    (id, args): (NodeId, &[Var]),
+    carrier: Carrier,
+) -> Option<(bool, bool)> {
+    let node = &program.module.nodes[id];
+    stream(node, "do").filter(|at| args[*at] == carrier.var && (program.library)(node.span))?;
+    match stream(node, "rate") {
+        None => Some((carrier.flipped, carrier.scaled)),
+        // A rate that varies is taken to be positive.
+        Some(rate) => Some((carrier.flipped != view.number(args[rate]).is_some_and(|r| r < 0.0), true)),
+    }
+}

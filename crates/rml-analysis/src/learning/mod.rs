@@ -1,0 +1,76 @@
+//! What a program learns, and why it may not: findings in the normal form, where calls of adjoints still have their names.
+//!
+//! A parameter is updated where the adjoint of a node with parameters is called. A loss is an output called `loss`, of the library or of the
+//! program. What enters as its gradient is followed, with its sign, up to the parameters, and through the program's optimiser.
+
+mod flow;
+mod seeds;
+mod silent;
+mod view;
+
+use rml_base::{Diagnostics, IndexVec, Span};
+use rml_ir::normal::{Callee, Module, NodeId, Rhs};
+
+use flow::Optimiser;
+use view::View;
+
+/// What is to be known of a program to say what it learns.
+struct Program<'m> {
+    module: &'m Module,
+    /// Whether a place lies in the library.
+    library: &'m dyn Fn(Span) -> bool,
+    /// Which nodes have parameters, in them or in what they call.
+    parameters: IndexVec<NodeId, bool>,
+}
+
+/// What is to be said of the learning of a program: gradients of losses with the wrong sign, rates beyond all measure, gradients of inputs that
+/// update parameters beside. With `trained`, the root is a training: then also that it updates no parameter. `library` says whether a
+/// place lies in the library. All are warnings.
+///
+/// Requires: N1 to N6.
+pub fn learning(module: &Module, trained: bool, library: &dyn Fn(Span) -> bool) -> Diagnostics {
+    let program = Program { module, library, parameters: parameters(module) };
+    let optimiser = Optimiser::of(&program);
+    let mut found = Diagnostics::new();
+    for id in module.nodes.ids().filter(|id| !library(module.nodes[*id].span)) {
+        let view = View::new(&program, id);
+        found.extend(seeds::findings(&program, &view, optimiser.as_ref()));
+    }
+    if trained {
+        found.extend(silent::finding(&program));
+    }
+    found
+}
+
+/// Which nodes have parameters, in them or in what they call.
+fn parameters(module: &Module) -> IndexVec<NodeId, bool> {
+    let own = |rhs: &Rhs| matches!(rhs, Rhs::Param { .. });
+    closure(module, own, |known, callee| match callee {
+        Callee::Node(node) | Callee::Diff { node, .. } => known[node],
+    })
+}
+
+/// The nodes with an equation that `own` accepts, or with a call that `called` accepts by what is known so far.
+fn closure(
+    module: &Module,
+    own: impl Fn(&Rhs) -> bool,
+    called: impl Fn(&IndexVec<NodeId, bool>, Callee) -> bool,
+) -> IndexVec<NodeId, bool> {
+    let mut known: IndexVec<NodeId, bool> = module.nodes.ids().map(|_| false).collect();
+    loop {
+        let mut grown = false;
+        for (id, node) in module.nodes.iter_enumerated() {
+            let has = |rhs: &Rhs| match rhs {
+                Rhs::Call { callee, .. } => called(&known, *callee),
+                other => own(other),
+            };
+            if !known[id] && node.equations.iter().any(|e| has(&e.rhs)) {
+                known[id] = true;
+                grown = true;
+            }
+        }
+        if !grown {
+            return known;
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Constants that enter as gradients.
+
+use rml_base::codes::analysis as codes;
+use rml_base::{Diagnostic, Span};
+use rml_ir::normal::{Callee, Eq, Rhs, Var};
+
+use super::Program;
+use super::flow::{Carrier, Optimiser, carriers, enters};
+use super::view::{Adjoint, View, stream};
+
+/// From which rate on a gradient of a loss is said to be scaled beyond all measure.
+const FAR: f64 = 100.0;
+/// The same, of a rate of an optimiser that divides the gradient by its size.
+const FAR_STEP: f64 = 10.0;
+
+/// The findings in a node.
+pub(super) fn findings(
+    program: &Program<'_>,
+    view: &View<'_>,
+    optimiser: Option<&Optimiser>,
+) -> Vec<Diagnostic> {
+    let mut found: Vec<Diagnostic> =
+        view.node.equations.ids().filter_map(|eq| far_step(program, view, eq)).collect();
+    let Some(optimiser) = optimiser else { return found };
+    for eq in view.node.equations.ids() {
+        let Some(call) = view.adjoint(eq).filter(|call| !view.is_off(call)) else { continue };
+        let at = view.node.equations[eq].span;
+        for (output, seed) in call.seeds() {
+            let Some(number) = view.number(seed).filter(|n| *n != 0.0) else { continue };
+            let entry = Entry { call: &call, at, seed, number };
+            let name = call.node.vars[output].name.as_deref().unwrap_or_default();
+            if name == LOSS {
+                found.extend(loss(program, view, &entry, optimiser));
+            } else {
+                found.extend(beside(program, view, &entry));
+            }
+        }
+    }
+    found
+}
+
+/// What an output is called that is to become small.
+pub(super) const LOSS: &str = "loss";
+
+/// A constant that enters an adjoint.
+struct Entry<'e> {
+    call: &'e Adjoint<'e>,
+    at: Span,
+    seed: Var,
+    number: f64,
+}
+
+impl Entry<'_> {
+    /// Where the constant is written, and how, if it is a literal.
+    fn literal<'v>(&self, view: &'v View<'_>) -> (Span, Option<&'v str>) {
+        let text = match view.definition(self.seed) {
+            Some(Rhs::Const(k)) => view.node.consts[*k].text.as_deref(),
+            _ => None,
+        };
+        (view.place(self.seed), text)
+    }
+}
+
+/// What is wrong with a constant that enters as the gradient of a loss.
+fn loss(
+    program: &Program<'_>,
+    view: &View<'_>,
+    entry: &Entry<'_>,
+    optimiser: &Optimiser,
+) -> Option<Diagnostic> {
+    let flipped = reaches(program, view, entry.call)?;
+    let rises = (entry.number > 0.0) != (flipped != optimiser.flipped);
+    let (at, text) = entry.literal(view);
+    let name = &entry.call.node.name;
+    if rises {
+        let d = Diagnostic::warning(
+            codes::GRADIENT_SIGN,
+            format!("the gradient of `diff_{name}` has the wrong sign: each update makes the loss grow"),
+        )
+        .label(at, format!("{} enters as the gradient of the loss", shown(entry.number)));
+        let d = if optimiser.flipped {
+            d.note("the program's `diff_param` goes against what it gets, so the gradient of the loss itself enters, a positive number")
+        } else {
+            d.note("a parameter adds what it gets, so minus the learning rate enters, a negative number")
+        };
+        let other = shown(-entry.number);
+        return Some(match text {
+            Some(_) => d.fix(format!("write `{other}`"), at, other),
+            None => d.help("turn the sign round"),
+        });
+    }
+    let far = entry.number.abs() >= FAR && !optimiser.scaled;
+    far.then(|| {
+        Diagnostic::warning(
+            codes::LEARNING_RATE,
+            format!("a learning rate of {} is too large", shown(entry.number.abs())),
+        )
+        .label(at, "enters as the gradient of the loss")
+        .note("each update adds that many times the derivative of the loss, and overshoots")
+        .help("begin with a rate between 0.001 and 1, and halve it while the loss rises")
+    })
+}
+
+/// A number of a program as it is written.
+fn shown(number: f64) -> String {
+    #[allow(clippy::cast_possible_truncation, reason = "compared with the number itself")]
+    let single = number as f32;
+    if f64::from(single) == number { format!("{single:?}") } else { format!("{number:?}") }
+}
+
+/// Whether gradients that a call makes reach parameters, and then whether their sign was turned on the way. Nothing if both are so.
+fn reaches(program: &Program<'_>, view: &View<'_>, call: &Adjoint<'_>) -> Option<bool> {
+    if program.parameters[call.of] {
+        return Some(false);
+    }
+    let carried = carriers(program, view, call.gradients().map(Carrier::new));
+    let mut signs = carried.iter().filter(|c| trains(program, view, c.var)).map(|c| c.flipped);
+    let first = signs.next()?;
+    signs.all(|sign| sign == first).then_some(first)
+}
+
+/// Whether a value enters a call of the adjoint of a node with parameters.
+fn trains(program: &Program<'_>, view: &View<'_>, v: Var) -> bool {
+    view.readers[v].iter().any(|eq| match &view.node.equations[*eq].rhs {
+        Rhs::ParamUpdate { d, .. } => *d == v,
+        _ => view
+            .adjoint(*eq)
+            .is_some_and(|call| program.parameters[call.of] && enters(&call, v) && !view.is_off(&call)),
+    })
+}
+
+/// A gradient of an input of a node with parameters, where no loss is behind what enters.
+fn beside(program: &Program<'_>, view: &View<'_>, entry: &Entry<'_>) -> Option<Diagnostic> {
+    let Entry { call, at, number, .. } = entry;
+    let taken = call.gradients().any(|d| view.is_used(d));
+    let unused = call.outputs().iter().all(|v| !view.is_used(*v));
+    if !program.parameters[call.of] || !taken || !(*number > 0.0 || unused) {
+        return None;
+    }
+    let (name, number) = (&call.node.name, shown(*number));
+    Some(
+        Diagnostic::warning(
+            codes::GRADIENT_UPDATES,
+            format!("`diff_{name}` gives the gradient of an input, and updates the parameters of `{name}`, too"),
+        )
+        .label(*at, format!("{number} enters as the gradient, and no loss is behind it"))
+        .note(format!("each update adds {number} times the derivative of what `{name}` gives, as if that were to be trained"))
+        .help(format!("`rml grad --node {name}` gives the gradients of inputs and updates nothing")),
+    )
+}
+
+/// A rate of an optimiser of the library that no network stands.
+fn far_step(program: &Program<'_>, view: &View<'_>, eq: Eq) -> Option<Diagnostic> {
+    let Rhs::Call { callee: Callee::Node(id), args, .. } = &view.node.equations[eq].rhs else { return None };
+    let node = &program.module.nodes[*id];
+    let own = (program.library)(node.span) && stream(node, "do").is_some();
+    let rate = args[stream(node, "rate").filter(|_| own)?];
+    let number = view.number(rate).filter(|n| n.abs() >= FAR_STEP)?;
+    Some(
+        Diagnostic::warning(
+            codes::LEARNING_RATE,
+            format!("a learning rate of {} is too large", shown(number)),
+        )
+        .label(view.place(rate), format!("the rate of `{}`", node.name))
+        .note(format!("`{}` moves each element of a parameter by about that much in each update", node.name))
+        .help("begin with a rate between 0.0001 and 0.01"),
+    )
+}

@@ -1,0 +1,235 @@
+//! What is said of a training that cannot learn, before it runs: each finding in the user's own line, and none on programs that are right.
+
+mod support;
+
+use std::path::{Path, PathBuf};
+
+use support::Folder;
+
+/// A training in which the calls are left to say.
+fn program(optimiser: &str, train: &str) -> String {
+    format!(
+        "import std.losses;\nimport std.optimisers;\n{optimiser}\n\
+         node net(x: num [batch, 4]) -> (logits: num [batch, 3])\n  w = param(zeros([4, 3]));\n  logits = matmul(x, w);\n\
+         node train(x: num [batch, 4], y: int [batch]) -> (loss: num [])\n{train}"
+    )
+}
+
+/// What `rml check` says of it, but for unused imports.
+fn found(optimiser: &str, train: &str) -> String {
+    let run = Folder::new().file("p.rml", &program(optimiser, train)).rml("check p.rml");
+    assert_eq!(run.code, Some(0), "warnings alone\n{}", run.err);
+    run.err
+}
+
+fn has(optimiser: &str, train: &str, told: &[&str]) {
+    let found = found(optimiser, train);
+    for text in told {
+        assert!(found.contains(text), "`{text}` is not in\n{found}");
+    }
+}
+
+fn silent(optimiser: &str, train: &str) {
+    let found = found(optimiser, train);
+    for code in ["no-update", "gradient-sign", "learning-rate", "gradient-updates"] {
+        assert!(!found.contains(code), "{train}\n{found}");
+    }
+}
+
+const SUBTRACTS: &str = "node diff_param(init, bp, do) -> (o)\n  o = init fby (o - 0.1 * merge bp do 0.0);";
+const ADAM: &str =
+    "node diff_param(init, bp, do) -> (o)\n  o = adam(0.01, 0.9, 0.999, 0.00000001, init, bp, do);";
+
+fn seeded(seed: &str) -> String {
+    format!("  logits, _ = diff_net(x, true, d);\n  loss, d = diff_cross_entropy(logits, y, true, {seed});")
+}
+
+#[test]
+fn a_training_without_updates_gets_the_calls_that_it_lacks() {
+    has(
+        "",
+        "  logits = net(x);\n  loss = cross_entropy(logits, y);",
+        &[
+            "warning[no-update]",
+            "p.rml:8:3",
+            "write `logits, _ = diff_net(x, true, dlogits);`",
+            "write `loss, dlogits = diff_cross_entropy(logits, y, true, -0.1);`",
+        ],
+    );
+    has(
+        "",
+        "  loss = cross_entropy(net(x), y);",
+        &["no-update", "write `logits, _ = diff_net(x, true, dlogits);`"],
+    );
+    has(
+        "",
+        &seeded("-0.1").replace("x, true", "x, false").replace("y, true", "y, false"),
+        &["no-update", "`bp` is `false`"],
+    );
+    silent("", &seeded("-0.1"));
+}
+
+#[test]
+fn a_training_by_another_name_is_looked_at_when_it_is_trained() {
+    let text = program("", "  loss = cross_entropy(net(x), y);").replace("node train", "node learn");
+    let data = r#"{"x": [[1, 2, 3, 4], [4, 3, 2, 1]], "y": [0, 2]}"#;
+    let folder = Folder::new().file("p.rml", &text).file("d.json", data);
+    assert!(!folder.rml("check p.rml").err.contains("no-update"), "it may be an evaluation");
+    let run = folder.rml("train p.rml --node learn --data d.json --epochs 1 --test 0");
+    assert!(
+        run.err.contains("warning[no-update]") && run.err.contains(", none of them updated"),
+        "{}",
+        run.err
+    );
+}
+
+#[test]
+fn the_sign_is_followed_from_the_constant_through_the_optimiser() {
+    has("", &seeded("0.1"), &["warning[gradient-sign]", "p.rml:9:49", "write `-0.1`"]);
+    has(ADAM, &seeded("1.0"), &["warning[gradient-sign]"]);
+    has(SUBTRACTS, &seeded("-1.0"), &["warning[gradient-sign]", "goes against what it gets"]);
+    has(&ADAM.replace("adam(0.01", "adam(-0.01"), &seeded("-1.0"), &["warning[gradient-sign]"]);
+    has("", &seeded("0.1").replace("true, d)", "true, d * 0.5)"), &["warning[gradient-sign]"]);
+    has(
+        "",
+        "  loss, _ = diff_objective(x, y, true, 0.1);\nnode objective(x: num [batch, 4], y: int [batch]) -> (loss: num [])\n  loss = cross_entropy(net(x), y);",
+        &["warning[gradient-sign]"],
+    );
+    silent("", &seeded("-0.1"));
+    silent(ADAM, &seeded("-1.0"));
+    silent(SUBTRACTS, &seeded("1.0"));
+    silent("", &seeded("0.1").replace("true, d)", "true, -d)"));
+    silent(
+        "",
+        "  logits = net(x);\n  loss, d = diff_cross_entropy(logits, y, true, 1.0);\n  unused, _ = diff_net(x, true, 0.1 * (logits - unused));",
+    );
+}
+
+#[test]
+fn a_rate_beyond_measure_is_told_where_it_decides() {
+    has("", &seeded("-100.0"), &["warning[learning-rate]", "p.rml:9:49"]);
+    has(&ADAM.replace("adam(0.01", "adam(50.0"), &seeded("-1.0"), &["warning[learning-rate]", "p.rml:4:12"]);
+    silent(ADAM, &seeded("-100.0"));
+    silent("", &seeded("-10.0"));
+}
+
+#[test]
+fn the_gradient_of_an_input_that_updates_parameters_is_told() {
+    let with = |node: &str| program("", &format!("{}\n{node}", seeded("-0.1")));
+    let text =
+        with("node saliency(x: num [batch, 4]) -> (dx)\n  _, dx = diff_net(x, true, ones([batch, 3]));");
+    let run = Folder::new().file("p.rml", &text).rml("check p.rml");
+    assert!(run.err.contains("warning[gradient-updates]") && run.err.contains("p.rml:11:3"), "{}", run.err);
+    let text = with(
+        "node distil(x: num [batch, 4], t: num [batch, 3]) -> (o, dx)\n  o, dx = diff_net(x, true, 0.1 * (t - o));",
+    );
+    let run = Folder::new().file("p.rml", &text).rml("check p.rml");
+    assert!(!run.err.contains("gradient-updates"), "{}", run.err);
+}
+
+#[test]
+fn no_program_of_the_project_is_warned_of() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let programs = ["examples", "examples/paper", "examples/service", "examples/embed", "std"];
+    let mut paths: Vec<PathBuf> = programs
+        .iter()
+        .flat_map(|folder| std::fs::read_dir(root.join(folder)).into_iter().flatten())
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|extension| extension == "rml"))
+        .collect();
+    paths.sort();
+    assert!(paths.len() > 40, "{}", paths.len());
+    for path in paths {
+        let run = Folder::new().rml(&format!("check {}", path.display()));
+        for code in ["no-update", "gradient-sign", "learning-rate", "gradient-updates", "undeclared-clock"] {
+            assert!(!run.err.contains(code), "{}\n{}", path.display(), run.err);
+        }
+    }
+}
+
+/// A network over windows, with what is written behind `end`.
+const WINDOWED: &str = "import std.losses;
+node cell(x: num [batch, 2]) -> (h: num [batch, 2])
+  h = tanh(x * param(zeros([2]) + 0.5) + (zeros([batch, 2]) fby h));
+node head(h: num [batch.., 2]) -> (o: num [batch.., 3])
+  o = matmul(h, param(zeros([2, 3])));
+";
+
+#[test]
+fn a_label_without_its_clock_is_told_before_the_run() {
+    let text = format!(
+        "{WINDOWED}node net(x: num [batch, 2], end: bool []) -> (logits: num [batch, 3])
+  h = cell(x) every end;
+  logits = head(h when end);
+node train(x: num [batch, 2], y: int [batch], end: bool []) -> (loss: num [])
+  logits, _ = diff_net(x, end, true, d);
+  loss, d = diff_cross_entropy(logits, y, true, -0.1);"
+    );
+    let data = r#"{"x": [[[1, 2], [3, 4]], [[4, 3], [2, 1]]], "y": [0, 2]}"#;
+    let folder = Folder::new().file("p.rml", &text).file("d.json", data);
+    let told = ["[undeclared-clock]", "p.rml:9:31", "declare `y: int [batch] when end`"];
+    let check = folder.rml("check p.rml");
+    assert!(check.code == Some(0) && told.iter().all(|t| check.err.contains(t)), "{}", check.err);
+    let train = "train p.rml --data d.json --epochs 1 --test 0";
+    folder.rml(train).fails(1, &told);
+    let right = text.replace("y: int [batch],", "y: int [batch] when end,");
+    let run = folder.file("p.rml", &right).rml(train);
+    assert!(!run.err.contains("warning"), "{}", run.err);
+    assert!(run.err.contains("once a batch"), "{}", run.err);
+    run.ok();
+}
+
+#[test]
+fn layers_outside_the_window_are_told_with_how_often_they_are_updated() {
+    let text = format!(
+        "{WINDOWED}node net(x: num [batch, 2], end: bool []) -> (o: num [batch, 3])
+  o = head(cell(x) every end);
+node train(x: num [batch, 2], y: int [batch], end: bool []) -> (loss: num [])
+  logits, _ = diff_net(x, end, true, d);
+  loss, d = diff_cross_entropy(logits, y, true, -0.1);"
+    );
+    let data = r#"{"x": [[[1, 2], [3, 4]], [[4, 3], [2, 1]]], "y": [[0, 2], [1, 0]]}"#;
+    let folder = Folder::new().file("p.rml", &text).file("d.json", data);
+    let run = folder.rml("train p.rml --data d.json --epochs 1 --test 0");
+    let told = [
+        "warning[uneven-updates]",
+        "in each cycle: `net_0.head_0",
+        "once a window: `net_0.cell_0",
+        "updated: 6 in each cycle, 2 once a batch",
+    ];
+    assert!(told.iter().all(|t| run.err.contains(t)), "{}", run.err);
+}
+
+#[test]
+fn states_that_go_on_while_rows_are_shuffled_are_told_and_what_inference_begins_with() {
+    let text = "node net(x: num []) -> (o: num [])
+  o = param(0.5) * (x + before);
+  before = 0.0 fby x;
+node train(x: num [], y: num []) -> (loss)
+  o, _ = diff_net(x, true, 0.1 * (y - o));
+  loss = (y - o) * (y - o);
+node infer(x: num [], y: num []) -> (loss)
+  o = net(x);
+  loss = (y - o) * (y - o);";
+    let data = r#"{"x": [0.5, 1.0, 0.2, 0.8], "y": [1.0, 2.0, 0.4, 1.6]}"#;
+    let folder = Folder::new().file("p.rml", text).file("d.json", data);
+    let train = "train p.rml --data d.json --epochs 1 --save s";
+    let run = folder.rml(&format!("{train} --test 1"));
+    assert!(run.err.contains("warning[shuffled-state]") && run.err.contains("p.rml:3:3"), "{}", run.err);
+    let run = folder.rml(&format!("{train} --no-shuffle --test last:1"));
+    assert!(!run.err.contains("warning"), "{}", run.err);
+    let infer = folder.rml("infer p.rml --params s --data d.json");
+    assert!(
+        infer.err.contains("begins with the states at the end of training: `net_0.before`"),
+        "{}",
+        infer.err
+    );
+    let fresh = folder.rml("infer p.rml --params s --data d.json --fresh");
+    assert!(!fresh.err.contains("begins with"), "{}", fresh.err);
+    // A window of its own each time, an optimiser, a counter: nothing goes on that data made.
+    let right = text
+        .replace("net(x: num [])", "part(x: num [])")
+        .replace("node train", "node net(x: num []) -> (o: num [])\n  o = part(x) every true;\nnode train");
+    let run = folder.file("p.rml", &right).rml(&format!("{train} --test 1"));
+    assert!(!run.err.contains("shuffled-state"), "{}", run.err);
+}

@@ -1,0 +1,54 @@
+//! Inputs that are declared for every cycle, and that the program uses in some only.
+
+use rml_analysis::{ClockReport, Clocks};
+use rml_base::codes::analysis::UNDECLARED_CLOCK;
+use rml_base::{Diagnostic, Sources, Span};
+use rml_ir::flat::Flat;
+
+use super::declared;
+
+/// A warning for each input without a declared clock that the program does not use in every cycle, where conditions with names say in
+/// which cycles it does. The interface of what replaces an adjoint is not its own choice, so it has none.
+pub(super) fn findings(flat: &Flat, clocks: &ClockReport, sources: &Sources) -> Vec<Diagnostic> {
+    if flat.name.starts_with("diff_") {
+        return Vec::new();
+    }
+    let open = flat.inputs.iter().filter(|i| i.clock.is_none() && clocks.clocks.of[i.var] != Clocks::BASE);
+    let finding = |input: &rml_ir::flat::Input| {
+        let data = &flat.vars[input.var];
+        let clock = declared::clock(flat, clocks, input.var);
+        let clock = clock.strip_prefix(" when ").filter(|path| !path.contains('.'))?;
+        let name = data.name.as_deref()?;
+        // One without a type is what a caller gives, and has the clock of that.
+        let declaration = Some(declaration(sources, data.span)).filter(|text| text.contains(':'))?;
+        let fix = format!("{declaration} when {clock}");
+        let span = Span { end: data.span.start + u32::try_from(declaration.len()).ok()?, ..data.span };
+        Some(
+            Diagnostic::warning(
+                UNDECLARED_CLOCK,
+                format!("`{name}` is declared for every cycle, and used where `{clock}` is true only"),
+            )
+            .label(data.span, format!("data has a value of `{name}` for every cycle"))
+            .fix(format!("if it comes where `{clock}` is true, declare `{fix}`"), span, fix.clone())
+            .help(format!(
+                "if it comes in every cycle, write `.. when {clock}` where what is made of it meets what does not"
+            )),
+        )
+    };
+    open.filter_map(finding).collect()
+}
+
+/// The declaration of an input, its name and type as they are written: up to the comma or parenthesis behind it.
+fn declaration(sources: &Sources, name: Span) -> &str {
+    let text = &sources.text(name.file)[name.start as usize..];
+    let mut depth = 0_usize;
+    let end = text.find(|c: char| {
+        depth = match c {
+            '[' | '(' => depth + 1,
+            ']' => depth.saturating_sub(1),
+            _ => depth,
+        };
+        depth == 0 && matches!(c, ',' | ')')
+    });
+    text[..end.unwrap_or(name.range().len())].trim_end()
+}

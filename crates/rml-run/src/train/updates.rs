@@ -1,0 +1,246 @@
+//! How often parameters are updated, and which states go on from row to row.
+
+use std::sync::Arc;
+
+use indexmap::IndexSet;
+use rml_base::codes::run as codes;
+use rml_base::{Diagnostic, IndexVec};
+use rml_driver::Program;
+use rml_ir::flat::{By, ClassId, ClockClasses, Driver, Eq, Flat, Rhs, State, Var};
+use rml_ir::op::Op;
+
+/// How many numbers are updated how often.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// # let text = "node line(x) -> (o)  k = param(0.0);  o = k * x;
+/// #   node train(x: num [], y: num []) -> (loss)
+/// #     o, _ = diff_line(x, true, 0.05 * (y - o));  loss = (o - y) * (o - y);";
+/// # let source = rml::Source::text("line.rml", text);
+/// # let data = rml::Columns::parse(b"x,y\n1,2\n2,4\n3,6\n4,8\n", rml::Format::Csv, "data.csv")?;
+/// use rml::{Observer, TrainInfo, Updates};
+///
+/// struct Seen(Updates);
+/// impl Observer for Seen {
+///     fn start(&mut self, info: &TrainInfo) {
+///         self.0 = info.updates;
+///     }
+/// }
+/// let mut seen = Seen(Updates::default());
+/// rml::train(&source, &data, &rml::TrainOptions::default(), &mut seen)?;
+/// assert_eq!((seen.0.cycle, seen.0.window, seen.0.never), (1, 0, 0));
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Updates {
+    /// In each cycle in which there is a gradient.
+    pub cycle: usize,
+    /// Once a window.
+    pub window: usize,
+    /// Where a condition of the program is true.
+    pub condition: usize,
+    /// Never.
+    pub never: usize,
+}
+
+/// The parameters of a program by how often they are updated.
+struct Parameters<'p> {
+    cycle: Vec<(&'p str, usize)>,
+    window: Vec<(&'p str, usize)>,
+    condition: usize,
+    never: usize,
+}
+
+impl<'p> Parameters<'p> {
+    fn of(flat: &'p Flat) -> Self {
+        let sampled = Sampled::of(flat);
+        let mut found = Self { cycle: Vec::new(), window: Vec::new(), condition: 0, never: 0 };
+        for (key, state) in flat.states.iter().filter(|(_, state)| state.parameter) {
+            let equation = &flat.equations[state.equation];
+            let count = flat.vars[equation.lhs].ty.shape.len();
+            match equation.rhs {
+                Rhs::Param { .. } => found.never += count,
+                _ if sampled.by_windows.contains(&equation.lhs) => found.window.push((key, count)),
+                _ if sampled.all.contains(&equation.lhs) => found.condition += count,
+                _ => found.cycle.push((key, count)),
+            }
+        }
+        found
+    }
+}
+
+/// The variables that are not there in every cycle.
+struct Sampled {
+    all: IndexSet<Var>,
+    /// Those that are there in the first or the last cycle of windows.
+    by_windows: IndexSet<Var>,
+}
+
+impl Sampled {
+    fn of(flat: &Flat) -> Self {
+        let classes = ClockClasses::new(flat);
+        let offered = flat.inputs.iter().filter_map(|i| Some((i.clock?.0, classes.of(i.var))));
+        let condition = |d: &Driver| match d.by {
+            By::Condition(cond) => Some((cond, classes.of(d.var))),
+            By::Input | By::Offer(_) | By::Backward(_) => None,
+        };
+        let found: Vec<(Var, ClassId)> =
+            classes.drivers().iter().filter_map(condition).chain(offered).collect();
+        let members = |(_, class): &(Var, ClassId)| classes.members(*class).to_vec();
+        let borders = borders(flat);
+        let at_borders = found.iter().filter(|(cond, _)| borders.contains(cond));
+        Self {
+            by_windows: at_borders.flat_map(members).collect(),
+            all: found.iter().flat_map(members).collect(),
+        }
+    }
+}
+
+/// The conditions that are true in the first or the last cycle of windows.
+fn borders(flat: &Flat) -> IndexSet<Var> {
+    let ends: IndexSet<Var> = flat.windows.iter().map(|window| window.end).collect();
+    let constants = flat.equations.iter().filter(|e| matches!(e.rhs, Rhs::Const(_)));
+    let constants: IndexSet<Var> = constants.map(|e| e.lhs).collect();
+    // `true fby false`, in a window.
+    let begins = flat.equations.iter().filter_map(|e| match e.rhs {
+        Rhs::Fby { next, window: Some(_), .. } if constants.contains(&next) => Some(e.lhs),
+        _ => None,
+    });
+    ends.iter().copied().chain(begins).collect()
+}
+
+/// How many numbers of a program are updated how often.
+pub(super) fn updates(program: &Program) -> Updates {
+    let found = Parameters::of(program.flat());
+    let sum = |of: &[(&str, usize)]| of.iter().map(|(_, count)| count).sum();
+    let (cycle, window) = (sum(&found.cycle), sum(&found.window));
+    Updates { cycle, window, condition: found.condition, never: found.never }
+}
+
+/// What is to be said of a training over windows of up to so many cycles before it begins.
+pub(super) fn notes(program: &Program, longest: usize, shuffled: bool) -> Vec<Diagnostic> {
+    let mixed = (longest > 1).then(|| mixed(program)).flatten();
+    mixed.into_iter().chain(shuffled.then(|| crossing(program)).flatten()).collect()
+}
+
+/// Parameters with a gradient that are updated in each cycle, beside others that are updated once a window.
+fn mixed(program: &Program) -> Option<Diagnostic> {
+    let Parameters { cycle, window, .. } = Parameters::of(program.flat());
+    let learned = |of: &[(&str, usize)]| -> Vec<String> {
+        let own = of.iter().filter(|(key, _)| program.learned().contains(*key));
+        own.map(|(key, _)| format!("`{key}`")).collect()
+    };
+    let (cycle, window) = (learned(&cycle), learned(&window));
+    if cycle.is_empty() || window.is_empty() {
+        return None;
+    }
+    const SHOWN: usize = 6;
+    let list = |of: &[String]| {
+        let more = if of.len() > SHOWN { format!(", and {} more", of.len() - SHOWN) } else { String::new() };
+        of[..of.len().min(SHOWN)].join(", ") + &more
+    };
+    Some(
+        Diagnostic::warning(
+            codes::UNEVEN_UPDATES,
+            "some parameters are updated in each cycle, and others once a window",
+        )
+        .note(format!("in each cycle: {}", list(&cycle)))
+        .note(format!("once a window: {}", list(&window)))
+        .help("put the layers of the first kind into the node that is called with `every`, so that a window has one update of all"),
+    )
+}
+
+/// States that carry what they make of the data from one window into the next, and on which what is learned depends, where the windows
+/// come in random order.
+fn crossing(program: &Program) -> Option<Diagnostic> {
+    let flat = program.flat();
+    let is_own = |(key, state): &(&Arc<str>, &State)| !state.parameter && !is_of_optimiser(flat, key);
+    let reach = Reach::new(flat);
+    let inputs = reach.from(flat.inputs.iter().map(|i| i.var));
+    let parameters: Vec<Var> = flat
+        .states
+        .values()
+        .filter(|state| state.parameter)
+        .map(|state| flat.equations[state.equation].lhs)
+        .collect();
+    let learns = |state: &State| {
+        let reached = reach.from([flat.equations[state.equation].lhs]);
+        parameters.iter().any(|v| reached.contains(v))
+    };
+    let mut found = flat.states.iter().filter(is_own).filter(|(_, state)| {
+        let next = carried(flat, state.equation);
+        next.is_some_and(|next| inputs.contains(&next) && !is_reset(flat, next)) && learns(state)
+    });
+    let (key, state) = found.next()?;
+    let more = found.count();
+    let others = if more > 0 { format!(", and {more} more") } else { String::new() };
+    Some(
+        Diagnostic::warning(
+            codes::SHUFFLED_STATE,
+            format!("the state `{key}` goes on from one window to the next{others}, and the windows are shuffled"),
+        )
+        .label(flat.equations[state.equation].span, "keeps a value from the window before")
+        .help("where the windows follow each other in time, keep their order: `--no-shuffle`, and `--test last:0.2`")
+        .help("where each stands by itself, begin the state anew in each: call the node with `every`"),
+    )
+}
+
+/// Whether a state belongs to the optimiser of a parameter: its key begins with that of the parameter.
+fn is_of_optimiser(flat: &Flat, key: &str) -> bool {
+    let mut ends = key.match_indices('.').map(|(at, _)| &key[..at]);
+    ends.any(|parameter| flat.states.get(parameter).is_some_and(|state| state.parameter))
+}
+
+/// What a state takes over, if that is a number.
+fn carried(flat: &Flat, eq: Eq) -> Option<Var> {
+    let equation = &flat.equations[eq];
+    match equation.rhs {
+        Rhs::Fby { next, .. } if flat.vars[equation.lhs].ty.is_num() => Some(next),
+        _ => None,
+    }
+}
+
+/// Whether a value is a choice between another one and a constant: a state that the program itself begins anew.
+fn is_reset(flat: &Flat, v: Var) -> bool {
+    let defines = |v: Var| flat.equations.iter().find(|e| e.lhs == v).map(|e| &e.rhs);
+    let constant = |v: &Var| matches!(defines(*v), Some(Rhs::Const(_)));
+    match defines(v) {
+        Some(Rhs::If { then, other, .. }) => constant(then) || constant(other),
+        Some(Rhs::Merge { on_true, on_false, .. }) => constant(on_true) || constant(on_false),
+        Some(Rhs::Apply { op: Op::Where, args }) => args[1..].iter().any(constant),
+        _ => false,
+    }
+}
+
+/// Which values are made of which; conditions do not count.
+struct Reach {
+    readers: IndexVec<Var, Vec<Var>>,
+}
+
+impl Reach {
+    fn new(flat: &Flat) -> Self {
+        let mut readers: IndexVec<Var, Vec<Var>> = flat.vars.ids().map(|_| Vec::new()).collect();
+        for equation in &flat.equations {
+            let mut of = |v: Var| readers[v].push(equation.lhs);
+            match &equation.rhs {
+                Rhs::When { value, .. } => of(*value),
+                Rhs::Merge { on_true, on_false, .. } => [*on_true, *on_false].into_iter().for_each(of),
+                Rhs::If { then, other, .. } => [*then, *other].into_iter().for_each(of),
+                rhs => rhs.for_each_operand(of),
+            }
+        }
+        Self { readers }
+    }
+
+    /// The values that are made of these, themselves included.
+    fn from(&self, vars: impl IntoIterator<Item = Var>) -> IndexSet<Var> {
+        let mut found: IndexSet<Var> = vars.into_iter().collect();
+        let mut at = 0;
+        while let Some(v) = found.get_index(at) {
+            let readers = &self.readers[*v];
+            found.extend(readers.iter().copied());
+            at += 1;
+        }
+        found
+    }
+}
