@@ -211,7 +211,9 @@ class Training(Iterator[Epoch]):
 def _metric(text: str | None) -> tuple[str, bool] | None:
     if text is None:
         return None
-    name, _, direction = text.rpartition(":")
+    name, colon, direction = text.rpartition(":")
+    if not colon and text.endswith(("loss", "error", "accuracy")):
+        return text, text.endswith("accuracy")
     if not name or direction not in ("min", "max"):
         raise ValueError(f"expected a metric and what is better, such as loss:min or accuracy:max, not {text!r}")
     return name, direction == "max"

@@ -148,14 +148,18 @@ pub(crate) fn svg(text: &str) -> Result<PathBuf, String> {
     }
 }
 
-/// A metric and what is better: `accuracy:max`.
+/// A metric and what is better: `accuracy:max`. Of a name alone that ends in `loss` or `error` the smallest value is the best, of one that
+/// ends in `accuracy` the greatest.
 pub(crate) fn criterion(text: &str) -> Result<Criterion, String> {
     let expected = "expected a metric and what is better, such as loss:min or accuracy:max";
-    let (metric, direction) = text.rsplit_once(':').ok_or(expected)?;
-    let direction = match direction {
-        "min" => Direction::Min,
-        "max" => Direction::Max,
-        _ => return Err(expected.to_owned()),
+    let (metric, direction) = match text.rsplit_once(':') {
+        Some((metric, "min")) => (metric, Direction::Min),
+        Some((metric, "max")) => (metric, Direction::Max),
+        Some(_) => return Err(expected.to_owned()),
+        None if text.ends_with("loss") || text.ends_with("error") => (text, Direction::Min),
+        None if text.ends_with("accuracy") => (text, Direction::Max),
+        None if text.is_empty() => return Err(expected.to_owned()),
+        None => return Err(format!("{expected}: what is better, {text}:min or {text}:max?")),
     };
     if metric.is_empty() {
         return Err(expected.to_owned());

@@ -38,8 +38,8 @@ fn the_best_report_is_kept_and_patience_ends_the_training() {
     let folder = parabola();
     let run = folder.rml("train p.rml --report 1 --windows 50 --best b --patience 4 --save s");
     let err = run.err.clone();
-    assert!(run.ok().starts_with("train loss 16.0"), "{err}");
-    let told = "best loss 0.0000 in report 3, saved to b; ended after 4 reports without a better one";
+    assert!(run.ok().starts_with("train loss 0.0"), "{err}");
+    let told = "best loss 0.0000 in report 3, saved to b; ended after 4 reports without a better one; the results are those of report 3";
     assert!(err.contains(told), "{err}");
     assert_eq!(err.matches("  best\n").count(), 3, "{err}");
     let after = folder.rml("train p.rml --report 1 --windows 4 --resume b --message-format json").ok();
@@ -126,7 +126,7 @@ fn what_makes_no_sense_is_refused() {
         let validate = if flags.contains("--validate") { "" } else { "--validate 20" };
         folder.rml(&format!("{train} {validate} {flags}")).fails(1, told);
     }
-    for flags in ["--metric loss --best b", "--metric :max --best b", "--patience 0", "--validate 1.5"] {
+    for flags in ["--metric score --best b", "--metric :max --best b", "--patience 0", "--validate 1.5"] {
         folder.rml(&format!("{train} {flags}")).fails(2, &["--help"]);
     }
     folder.rml("train p.rml --windows 3 --validate 2").fails(2, &["cannot be used with"]);
@@ -137,4 +137,39 @@ fn what_makes_no_sense_is_refused() {
         .fails(1, &["resume-mismatch", "windows for validation", "expected 4, found 5"]);
     folder.rml("train l.rml --data d.json --epochs 1 --save d").ok();
     folder.rml("infer l.rml --params d --data d.json --split validation").fails(1, &["no-test-split"]);
+}
+
+#[test]
+fn of_a_metric_alone_what_is_better_follows_from_its_name() {
+    let best = |metric: &str| {
+        let run = line().rml(&format!("train l.rml --data d.json --epochs 2 --best b --metric {metric}"));
+        assert_eq!(run.code, Some(0), "{}", run.err);
+        run.err.lines().find(|line| line.starts_with("best ")).expect("it tells the best").to_owned()
+    };
+    assert_eq!(best("loss"), best("loss:min"));
+    assert_eq!(best("train.loss"), best("train.loss:min"));
+    let unknown = "train p.rml --report 1 --windows 2 --best b --metric";
+    parabola().rml(&format!("{unknown} score")).fails(2, &["score:min or score:max?"]);
+    let named = PARABOLA.replace("score", "accuracy");
+    let run = Folder::new().file("p.rml", &named).rml(&format!("{unknown} accuracy"));
+    assert!(run.err.contains("best accuracy "), "{}", run.err);
+}
+
+#[test]
+fn the_results_are_those_of_the_best_report_that_is_kept() {
+    let train = "train p.rml --report 1 --windows 7";
+    let kept = parabola().rml(&format!("{train} --best b"));
+    assert!(kept.err.contains("; the results are those of report 3\n"), "{}", kept.err);
+    assert!(kept.ok().starts_with("train loss 0.0000\n"), "the loss of report 3");
+    let last = parabola().rml(&format!("{train} --patience 9"));
+    assert!(!last.err.contains("the results are"), "{}", last.err);
+    assert!(last.ok().starts_with("train loss 16.0000\n"), "the last parameters are the result");
+    let folder = parabola();
+    folder.rml(&format!("{train} --best b --report r.html")).ok();
+    let page = std::fs::read_to_string(folder.path("r.html")).expect("a page");
+    assert!(page.contains("results of epoch or report"), "the page says of which");
+    // The best one lies in the run before, so its metric alone is known.
+    folder.rml("train p.rml --report 1 --windows 5 --save s --best b").ok();
+    let resumed = folder.rml("train p.rml --report 1 --windows 7 --resume s --best b").ok();
+    assert_eq!(resumed, "train loss 0.0000\n");
 }

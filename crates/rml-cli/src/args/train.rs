@@ -80,8 +80,8 @@ pub(crate) struct Train {
     /// End the training after so many epochs or reports in a row without a better one
     #[arg(long, value_name = "N", value_parser = values::positive)]
     pub(crate) patience: Option<usize>,
-    /// Which epoch or report is the best, e.g. accuracy:max; by default loss:min. A name alone is that of the windows for validation, else of the test, else of the training; validation.NAME, test.NAME and train.NAME say which
-    #[arg(long, value_name = "NAME:min|max", value_parser = values::criterion)]
+    /// Which epoch or report is the best, e.g. accuracy:max; by default loss:min. Without min or max, a name that ends in loss or error means the smallest value, one that ends in accuracy the greatest. A name alone is that of the windows for validation, else of the test, else of the training; validation.NAME, test.NAME and train.NAME say which
+    #[arg(long, value_name = "NAME[:min|max]", value_parser = values::criterion)]
     pub(crate) metric: Option<rml::Criterion>,
     /// Log each epoch or report in that folder, as metrics.jsonl, metrics.csv and events for TensorBoard; a resumed run goes on in it
     #[arg(long, value_name = "DIR")]

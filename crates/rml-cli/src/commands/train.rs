@@ -210,15 +210,21 @@ pub(super) fn best(args: &Train, report: &TrainReport) -> String {
             if patience == 1 { "" } else { "s" }
         );
     }
+    if report.kept_best && !report.interrupted {
+        let _ = write!(text, "; the results are those of {what} {}", best.epoch);
+    }
     text + "\n"
 }
 
-/// The metrics of the last epoch or report, those of the test windows where there are any, one a line.
+/// The metrics of the epoch or report whose parameters are the result, those of the test windows where there are any, one a line.
 fn result(report: &TrainReport) -> String {
-    let Some(last) = report.epochs.last() else { return "nothing was left to train\n".to_owned() };
-    if last.test.is_empty() {
-        metrics("train ", &last.train, "\n")
-    } else {
-        metrics("test ", &last.test, "\n")
+    match (report.result(), &report.best) {
+        (Some(summary), _) if summary.test.is_empty() => metrics("train ", &summary.train, "\n"),
+        (Some(summary), _) => metrics("test ", &summary.test, "\n"),
+        // It was in a run before, which left its metric.
+        (None, Some(best)) if !report.epochs.is_empty() => {
+            format!("{} {:.4}\n", best.metric.replacen('.', " ", 1), best.value())
+        }
+        (None, _) => "nothing was left to train\n".to_owned(),
     }
 }

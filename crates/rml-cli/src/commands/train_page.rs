@@ -46,6 +46,7 @@ impl Paged {
             verdict: verdict(args, source),
             command: command(std::env::args_os()),
             facts,
+            of_best: args.best.is_some(),
             ..TrainPage::default()
         };
         Ok((Some(Self { file: file.clone(), page }), measuring.for_page()))

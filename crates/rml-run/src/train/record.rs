@@ -71,12 +71,14 @@ pub struct TrainPage {
     pub facts: Vec<(String, String)>,
     /// Where the time went.
     pub profile: Option<ProfileReport>,
+    /// Whether the parameters of the best epoch or report are the result, and not those of the last.
+    pub of_best: bool,
 }
 
 impl TrainRecord {
     /// The page in HTML: one file that needs nothing else.
     pub fn page(&self, page: &TrainPage) -> String {
-        let last = self.epochs.last();
+        let last = self.result(page.of_best);
         let mut report = Report {
             title: page.title.clone(),
             outcome: page.outcome.clone(),
@@ -119,6 +121,14 @@ impl TrainRecord {
         let epochs = self.info.as_ref().is_none_or(|info| info.epochs.is_some());
         let what = if epochs { "epoch" } else { "report" };
         format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+    }
+
+    /// The epoch or report whose parameters are the result.
+    fn result(&self, of_best: bool) -> Option<&EpochSummary> {
+        let last = self.epochs.last()?;
+        let best = last.best.as_ref().filter(|_| of_best);
+        let of = |epoch: u64| self.epochs.iter().rev().find(|summary| summary.epoch == epoch);
+        best.and_then(|best| of(best.epoch)).or(Some(last))
     }
 
     fn parameters(&self) -> Vec<Trained> {
@@ -184,7 +194,7 @@ fn numbers(value: &Value) -> Vec<f64> {
     }
 }
 
-/// The metrics of an epoch or report, and the best one.
+/// The metrics of the epoch or report whose parameters are the result, and the best one up to there.
 fn results(last: &EpochSummary) -> Vec<(String, String)> {
     let parts = [("training", &last.train), ("validation", &last.validation), ("test", &last.test)];
     let metrics = parts.into_iter().flat_map(|(part, metrics)| {
@@ -193,7 +203,8 @@ fn results(last: &EpochSummary) -> Vec<(String, String)> {
     let best = last.best.as_ref().map(|best| {
         (format!("best {}", best.metric), format!("{:.6} in epoch or report {}", best.value(), best.epoch))
     });
-    metrics.chain(best).collect()
+    let of = last.best.iter().map(|_| ("results of epoch or report".to_owned(), last.epoch.to_string()));
+    of.chain(metrics).chain(best).collect()
 }
 
 fn matrix(confusion: &Confusion, epoch: u64) -> Matrix {

@@ -139,6 +139,7 @@ impl<'a> Records<'a> {
     ) -> Result<(), Error> {
         report.out_of_patience = !report.interrupted && self.is_over(position);
         report.best.clone_from(&position.best);
+        report.kept_best = report.best.is_some() && self.options.best.is_some();
         report.compiled = self.options.engine.compiled().since(&self.compiled.0);
         self.save(states, position, report)
     }
