@@ -17,7 +17,7 @@ fn program(optimiser: &str, train: &str) -> String {
 
 /// What `rml check` says of it, but for unused imports.
 fn found(optimiser: &str, train: &str) -> String {
-    let run = Folder::new().file("p.rml", &program(optimiser, train)).rml("check p.rml");
+    let run = Folder::new().file("p.rml", program(optimiser, train)).rml("check p.rml");
     assert_eq!(run.code, Some(0), "warnings alone\n{}", run.err);
     run.err
 }
@@ -65,6 +65,11 @@ fn a_training_without_updates_gets_the_calls_that_it_lacks() {
         "",
         &seeded("-0.1").replace("x, true", "x, false").replace("y, true", "y, false"),
         &["no-update", "`bp` is `false`"],
+    );
+    has(
+        "",
+        "  logits = net(x);\n  loss, dlogits = diff_cross_entropy(logits, y, true, -0.1);",
+        &["no-update", "p.rml:8:3", "write `logits, _ = diff_net(x, true, dlogits);`"],
     );
     silent("", &seeded("-0.1"));
 }

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use rml_base::Diagnostic;
 use rml_base::codes::analysis as codes;
+use rml_base::{Diagnostic, IndexVec};
 use rml_ir::normal::{Callee, Eq, Formal, Node, NodeId, Rhs, Var};
 
 use super::seeds::LOSS;
@@ -23,7 +23,9 @@ pub(super) fn finding(program: &Program<'_>) -> Option<Diagnostic> {
         format!("`{}` updates no parameter, so it learns nothing", node.name),
     );
     let calls = || node.equations.ids().filter_map(|eq| Call::of(program, &view, eq));
-    if let Some(off) = node.equations.ids().find(|eq| view.adjoint(*eq).is_some()) {
+    let is_off =
+        |eq: &Eq| view.adjoint(*eq).is_some_and(|call| program.parameters[call.of] && view.is_off(&call));
+    if let Some(off) = node.equations.ids().find(is_off) {
         let what = "no gradient is propagated here: `bp` is `false`";
         return Some(
             d.label(node.equations[off].span, what)
@@ -40,7 +42,9 @@ pub(super) fn finding(program: &Program<'_>) -> Option<Diagnostic> {
     let name = &net.node().name;
     let d = d.label(span(&net), format!("`{name}` is called, and only `diff_{name}` updates its parameters"));
     let output = net.results().next().unwrap_or_default();
-    let d = match calls().find(|call| call.is_loss() && !program.parameters[call.id]) {
+    let seed = if net.is_loss() { "-0.1".to_owned() } else { format!("d{output}") };
+    let d = d.help(format!("write `{}`", net.adjoint(&seed, None)));
+    Some(match calls().find(|call| call.is_loss() && !program.parameters[call.id]) {
         Some(loss) => d
             .label(span(&loss), format!("`diff_{}` gives the gradient that it needs", loss.node().name))
             .help(format!("write `{}`", loss.adjoint("-0.1", Some(&output))))
@@ -49,16 +53,14 @@ pub(super) fn finding(program: &Program<'_>) -> Option<Diagnostic> {
         None => d.note(format!(
             "`d{output}` is minus the learning rate times the derivative of the loss by `{output}`"
         )),
-    };
-    let seed = if net.is_loss() { "-0.1".to_owned() } else { format!("d{output}") };
-    Some(d.help(format!("write `{}`", net.adjoint(&seed, None))))
+    })
 }
 
 /// Whether anything that the root calls updates parameters by a gradient. What the library updates by itself, such as moving averages, does
 /// not count.
 fn updates(program: &Program<'_>) -> bool {
     let module = program.module;
-    let mut own = module.nodes.ids().map(|id| {
+    let own = module.nodes.ids().map(|id| {
         let view = View::new(program, id);
         let library = (program.library)(view.node.span);
         let called = |eq: Eq| match &view.node.equations[eq].rhs {
@@ -70,7 +72,7 @@ fn updates(program: &Program<'_>) -> bool {
         };
         view.node.equations.ids().any(called)
     });
-    let own: rml_base::IndexVec<NodeId, bool> = own.by_ref().collect();
+    let own: IndexVec<NodeId, bool> = own.collect();
     let below = closure(
         module,
         |_| false,
