@@ -1,6 +1,10 @@
-"""Writes the small data files of the examples beside itself (digits.npz apart). Needs only NumPy.
+"""Writes the small data files of the examples beside itself, other than digits.npz and co2.csv. Needs only NumPy.
 
     python3 examples/data/make.py
+
+co2.csv: weekly means of carbon dioxide in the air at Mauna Loa, 1958 to 2001, in parts per million, without the weeks that were
+not measured. Public domain: C. D. Keeling and T. P. Whorf, "Atmospheric CO2 concentrations derived from flask air samples at
+sites in the SIO network", Carbon Dioxide Information Analysis Center, 2004.
 """
 
 import csv
