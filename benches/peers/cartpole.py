@@ -21,23 +21,28 @@ def mlp(layers, x):
 
 
 def push_carts(state, count, push, key):
-    """The carts one step later, those that fell anew; which fell, and the steps that they stood."""
+    """The carts one step later, those whose episode ended anew; their steps, what was seen after them, which fell, which ended."""
     x, v, angle, w = state.T
     force = (20.0 * push - 10.0 + 0.05 * w * w * jnp.sin(angle)) / 1.1
     turn = (9.8 * jnp.sin(angle) - jnp.cos(angle) * force) / (0.5 * (4 / 3 - 0.1 * jnp.cos(angle) ** 2 / 1.1))
     speed = force - 0.05 * turn * jnp.cos(angle) / 1.1
     moved = jnp.stack([x + 0.02 * v, v + 0.02 * speed, angle + 0.02 * w, w + 0.02 * turn], 1)
     steps = count + 1
-    fell = (jnp.abs(moved[:, 0]) > 2.4) | (jnp.abs(moved[:, 2]) > 0.20943951) | (steps >= 500)
+    fell = (jnp.abs(moved[:, 0]) > 2.4) | (jnp.abs(moved[:, 2]) > 0.20943951)
+    ended = fell | (steps >= 500)
     fresh = jax.random.uniform(key, moved.shape, minval=-0.05, maxval=0.05)
-    return jnp.where(fell[:, None], fresh, moved), jnp.where(fell, 0, steps), fell, steps
+    return jnp.where(ended[:, None], fresh, moved), jnp.where(ended, 0, steps), steps, moved, fell, ended
 
 
-def loss(p, seen, push, fell):
+def loss(p, seen, push, after, fell, ended):
     logits, value = mlp(p["actor"], seen), mlp(p["critic"], seen)[..., 0]
-    last = lax.stop_gradient(value[-1])
-    back = lambda g, fell: (1.0 + 0.98 * jnp.where(fell, 0.0, g),) * 2
-    g = lax.scan(back, last, fell, reverse=True)[1]
+    beyond = lax.stop_gradient(mlp(p["critic"], after)[..., 0])
+
+    def back(g, cycle):
+        fell, ended, beyond = cycle
+        return (1.0 + 0.98 * jnp.where(fell, 0.0, jnp.where(ended, beyond, g)),) * 2
+
+    g = lax.scan(back, beyond[-1], (fell, ended, beyond), reverse=True)[1]
     lp = jax.nn.log_softmax(logits)
     chosen = jnp.take_along_axis(lp, push[..., None].astype(int), -1)[..., 0]
     advantage = lax.stop_gradient(g - value)
@@ -61,15 +66,15 @@ def update(carry, horizon):
         draw, fresh = jax.random.split(key)
         chance = jax.nn.softmax(mlp(p["actor"], carts))[:, 1]
         push = (jax.random.uniform(draw, count.shape) < chance).astype(jnp.float32)
-        moved, left, fell, steps = push_carts(carts, count, push, fresh)
-        return (moved, left), (carts, push, fell, steps)
+        carts_next, left, steps, after, fell, ended = push_carts(carts, count, push, fresh)
+        return (carts_next, left), (carts, push, after, fell, ended, steps)
 
     key, ticks = jax.random.split(key)
-    (carts, count), (seen, push, fell, steps) = lax.scan(tick, (carts, count), jax.random.split(ticks, horizon))
-    p, m, v = adam(p, jax.grad(loss)(p, seen, push, fell), m, v, t + 1)
-    falls = jnp.sum(fell)
-    mean = jnp.sum(jnp.where(fell, steps, 0)) / jnp.maximum(falls, 1)
-    length = length + jnp.minimum(0.02 * falls, 1.0) * (mean - length)
+    (carts, count), (seen, push, after, fell, ended, steps) = lax.scan(tick, (carts, count), jax.random.split(ticks, horizon))
+    p, m, v = adam(p, jax.grad(loss)(p, seen, push, after, fell, ended), m, v, t + 1)
+    ends = jnp.sum(ended)
+    mean = jnp.sum(jnp.where(ended, steps, 0)) / jnp.maximum(ends, 1)
+    length = length + jnp.minimum(0.02 * ends, 1.0) * (mean - length)
     return p, m, v, t + 1, carts, count, length, key
 
 

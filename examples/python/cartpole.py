@@ -12,12 +12,13 @@ command = [rml, "train", program, "--stream", *flags]
 agent = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 environment = gymnasium.make("CartPole-v1")
 seen, _ = environment.reset(seed=0)
-reward, ended, lengths, length = 0.0, False, [], 0
+after, reward, terminated, truncated, lengths, length = seen, 0.0, False, False, [], 0
 for _ in range(int(steps)):
-    print(json.dumps({"seen": seen.tolist(), "reward": reward, "ended": ended}), file=agent.stdin, flush=True)
-    seen, reward, terminated, truncated, _ = environment.step(json.loads(agent.stdout.readline())["push"])
-    length, ended = length + 1, terminated or truncated
-    if ended:
+    line = {"seen": seen.tolist(), "reward": reward, "terminated": terminated, "truncated": truncated, "after": after.tolist()}
+    print(json.dumps(line), file=agent.stdin, flush=True)
+    after, reward, terminated, truncated, _ = environment.step(json.loads(agent.stdout.readline())["push"])
+    seen, length = after, length + 1
+    if terminated or truncated:
         lengths.append(length)
         length, (seen, _) = 0, environment.reset()
 agent.communicate()

@@ -66,7 +66,7 @@ fn learning_by_reinforcement() {
         gradients(&[LEARNING], &format!("node tried({inputs}) -> (y)\n  y = {call};\n"));
     }
     for (inputs, call) in [
-        ("x: num [2]", "next_values(x)"),
+        ("x: num [2], e: bool [2], v: num [2]", "next_values(x, e, v)"),
         ("r: num [2], t: bool [2], e: bool [2], x: num [2]", "discounted_returns(0.9, r, t, e, x)"),
         (
             "r: num [2], t: bool [2], e: bool [2], v: num [2], x: num [2]",

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use support::Folder;
 
 const PROGRAM: &str = "
+import std.environments (episodes);
 import std.learning;
 import std.layers (lstm_from, gru_from);
 import std.normalisation (running_norm);
@@ -14,8 +15,24 @@ import std.schedules (linear);
 node ahead(r: num [2], t: bool [2], e: bool [2], v: num [2], n: num [2], end: bool []) -> (g, a, s, next)
   g = discounted_returns(0.9, r, t, e, n) every end;
   a = generalised_advantages(0.9, 0.5, r, t, e, v, n) every end;
-  next = next_values(v) every end;
+  next = next_values(v, e, n) every end;
   s = standardised(v);
+
+node critic(seen: num [n]) -> (value: num [n])
+  value = zeros([n]) * seen + param(0.0);
+
+node returns(reward: num [n], terminated: bool [n], ended: bool [n], value: num [n]) -> (g: num [n])
+  g = discounted_returns(0.9, reward, terminated, ended, next_values(value, ended, value));
+
+node worth() -> (value: num [])
+  t = 0 fby mod(t + 1, 8);
+  end = t == 7;
+  reward = ones([2]);
+  terminated = broadcast([2], false);
+  _, ended, _, _ = episodes(10.0, reward, terminated);
+  values, _ = diff_critic(reward, true, 0.02 * (g - values)) every end;
+  g = returns(reward, terminated, ended, values) every end;
+  value = mean(values);
 
 node draws() -> (a0, a1, greedy, mean, square)
   k = broadcast([500, 3], 0.0) + log([0.2, 0.3, 0.5]);
@@ -109,13 +126,21 @@ fn what_is_to_come_is_summed_up_by_rows() {
             let said = if terminated[t][i] { 0.0 } else { next[t][i] };
             let more = if ended[t][i] || last { 0.0 } else { a[t + 1][i] };
             a[t][i] = reward[t][i] + 0.9 * said - value[t][i] + 0.9 * 0.5 * more;
-            shifted[t][i] = if last { value[t][i] } else { value[t + 1][i] };
+            shifted[t][i] = if ended[t][i] || last { next[t][i] } else { value[t + 1][i] };
         }
     }
     close(&numbers(&values["g"]), g.as_flattened(), 1e-12);
     close(&numbers(&values["a"]), a.as_flattened(), 1e-12);
     close(&numbers(&values["next"]), shifted.as_flattened(), 0.0);
     close(&numbers(&values["s"]), [[-1.0, 1.0]; 5].as_flattened(), 1e-6);
+}
+
+/// A limit of ten steps cuts episodes off, but ends nothing: with a reward of 1 a step a state is worth 1 / (1 - 0.9).
+#[test]
+fn a_limit_of_steps_does_not_end_what_is_to_come() {
+    let values = folder().rml("run l.rml --node worth --cycles 4000").json()["values"].clone();
+    let values = numbers(&values["value"]);
+    close(&values[3992..], &[10.0; 8], 0.01);
 }
 
 /// Of 50,000 draws a share of 0.2 lies within 0.01 of that, five deviations and more.

@@ -50,11 +50,42 @@ fn a_session_over_pipes_ends_as_the_editor_says() {
     assert_eq!(answer(3)["result"], Value::Null);
 }
 
+/// Messages that are none, with an error each, and the session goes on.
+#[test]
+fn what_is_no_message_is_answered_with_an_error() {
+    let first = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"capabilities": {}}});
+    let mut input = framed(&[first]);
+    for wrong in ["{}", "[]", "null", "{\"x\": ", "{\"id\": 9}"] {
+        let _ = write!(input, "Content-Length: {}\r\n\r\n{wrong}", wrong.len());
+    }
+    input += &framed(&[
+        json!({"jsonrpc": "2.0", "method": "initialized", "params": {}}),
+        json!({"jsonrpc": "2.0", "id": 3, "method": "shutdown"}),
+        json!({"jsonrpc": "2.0", "method": "exit"}),
+    ]);
+    let run = Folder::new().run("lsp --stdio", &[], &input);
+    assert_eq!((run.code, run.err.as_str()), (Some(0), ""));
+    let said = messages(&run.out);
+    let mut errors: Vec<String> = said
+        .iter()
+        .filter(|m| m.get("error").is_some())
+        .map(|m| format!("{} {}", m["id"], m["error"]["code"]))
+        .collect();
+    errors.sort();
+    assert_eq!(errors, ["9 -32600", "null -32600", "null -32600", "null -32600", "null -32700"]);
+    assert!(said.iter().any(|m| m["id"] == 3), "{said:?}");
+}
+
 #[test]
 fn what_is_no_session_is_refused() {
-    for input in
-        ["", "GET / HTTP/1.1\r\n\r\n", "Content-Length: 7\r\n\r\n{\"x\": 1", "Content-Length: 2\r\n\r\n{}"]
-    {
+    for input in [
+        "",
+        "GET / HTTP/1.1\r\n\r\n",
+        "Content-Length: 7\r\n\r\n{\"x\": 1",
+        "Content-Length: 2\r\n\r\n{}",
+        "Content-Length: 18446744073709551615\r\n\r\n{}",
+        "Content-Length: 1000000000000\r\n\r\n{}",
+    ] {
         let run = Folder::new().run("lsp", &[], input);
         assert_eq!(run.code, Some(1), "{input:?}: {}", run.err);
         assert!(run.err.contains("editor-lost") && !run.err.contains("panicked"), "{input:?}: {}", run.err);

@@ -6,7 +6,7 @@ use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, Diagnostics, Error, Sources, Span, suggest};
 use rml_elab::{FormalKind, NodeSignature};
 use rml_ir::op::{self, OpInfo};
-use rml_syntax::ast::{File, Node};
+use rml_syntax::ast::{DTypeName, Decl, File, Node};
 
 use crate::front::signatures;
 use crate::library::{LIBRARY, PRELUDE};
@@ -35,6 +35,13 @@ pub struct NodeDoc {
     pub header: String,
     /// The comment before it, without its delimiters; empty if there is none.
     pub comment: String,
+    /// The interface of the adjoint that is derived from it, in the same layout: `node diff_f(..) -> (..)`. An input or output without a
+    /// written type counts as `num`.
+    pub adjoint: String,
+    /// The names of the adjoint's inputs.
+    pub adjoint_inputs: Vec<String>,
+    /// Its inputs and outputs, each with its declaration: `x` with `x: num [d]`.
+    pub declarations: Vec<(String, String)>,
     /// The inputs that are static parameters.
     pub statics: Vec<String>,
     /// The named dimensions that its inputs bind.
@@ -147,7 +154,7 @@ fn read(name: &str, text: &str, known: &[NodeSignature]) -> ModuleDoc {
         .map(|n| {
             let name = names.resolve(&n.name.name).to_owned();
             let signature = known.iter().find(|s| s.name == name);
-            node_doc(&file, n, name, text, signature)
+            node_doc(&file, n, name, text, signature, &names)
         })
         .collect();
     let first =
@@ -163,19 +170,58 @@ fn node_doc(
     name: String,
     text: &str,
     known: Option<&NodeSignature>,
+    names: &lasso::Rodeo,
 ) -> NodeDoc {
-    let header = text.get(node.header_span.range()).unwrap_or("");
-    let header = rml_syntax::format(header).unwrap_or_else(|_| header.to_owned()).trim_end().to_owned();
+    let layout =
+        |header: &str| rml_syntax::format(header).unwrap_or_else(|_| header.to_owned()).trim_end().to_owned();
     let is_static = |f: &&rml_elab::FormalSignature| f.kind == FormalKind::Static;
     let statics = known.into_iter().flat_map(|s| s.formals.iter().filter(is_static)).map(|f| f.name.clone());
+    let statics: Vec<String> = statics.collect();
+    let declared = |decl: &Decl<'_>| {
+        let named = names.resolve(&decl.name.name).to_owned();
+        (named, text.get(decl.span.range()).unwrap_or("").to_owned())
+    };
+    let (adjoint, adjoint_inputs) = adjoint(node, &name, &statics, names, text);
     NodeDoc {
         name,
         private: node.private.is_some(),
-        header,
+        header: layout(text.get(node.header_span.range()).unwrap_or("")),
         comment: comment(file, node.span.start as usize, text),
-        statics: statics.collect(),
+        adjoint: layout(&adjoint),
+        adjoint_inputs,
+        declarations: node.inputs.iter().chain(node.outputs).map(declared).collect(),
+        statics,
         dimensions: known.map(|s| s.dimensions.clone()).unwrap_or_default(),
     }
+}
+
+/// The interface of a node's adjoint as text, and the names of its inputs.
+fn adjoint(
+    node: &Node<'_>,
+    name: &str,
+    statics: &[String],
+    names: &lasso::Rodeo,
+    text: &str,
+) -> (String, Vec<String>) {
+    let written = |span: Span| text.get(span.range()).unwrap_or("");
+    let named = |decl: &Decl<'_>| names.resolve(&decl.name.name).to_owned();
+    let num = |decl: &&Decl<'_>| decl.ty.is_none_or(|ty| ty.dtype == DTypeName::Num);
+    let mut inputs: Vec<String> = node.inputs.iter().map(&named).collect();
+    let mut declared: Vec<&str> = node.inputs.iter().map(|decl| written(decl.span)).collect();
+    let gradient = |decl: &Decl<'_>| {
+        let ty = decl.ty.map(|ty| format!(": {} when bp", written(ty.span)));
+        (format!("d{}", named(decl)), ty.unwrap_or_default())
+    };
+    let given: Vec<(String, String)> = node.outputs.iter().filter(num).map(gradient).collect();
+    let given_text: Vec<String> = given.iter().map(|(name, ty)| format!("{name}{ty}")).collect();
+    declared.push("bp: bool []");
+    declared.extend(given_text.iter().map(String::as_str));
+    inputs.push("bp".to_owned());
+    inputs.extend(given.into_iter().map(|(name, _)| name));
+    let returned = node.inputs.iter().filter(num).map(&named).filter(|input| !statics.contains(input));
+    let outputs = node.outputs.iter().map(&named).chain(returned.map(|input| format!("d{input}")));
+    let outputs: Vec<String> = outputs.collect();
+    (format!("node diff_{name}({}) -> ({})", declared.join(", "), outputs.join(", ")), inputs)
 }
 
 /// The comments that stand right before byte `at`, without a blank line between.
@@ -228,6 +274,9 @@ mod tests {
         let [f, g] = &doc.nodes[..] else { panic!("{doc:?}") };
         assert_eq!((&*f.comment, &*f.header), ("One.\nTwo:", "node f(k, x: num [k]) -> (y)"));
         assert_eq!((f.statics.as_slice(), f.private), (&["k".to_owned()][..], false));
+        assert_eq!(f.adjoint, "node diff_f(k, x: num [k], bp: bool [], dy) -> (y, dx)");
+        assert_eq!(f.adjoint_inputs, ["k", "x", "bp", "dy"]);
+        assert_eq!(f.declarations[1], ("x".to_owned(), "x:num[k]".to_owned()));
         assert_eq!((g.summary().as_str(), g.private), ("Half of it", true));
     }
 

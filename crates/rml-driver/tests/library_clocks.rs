@@ -55,7 +55,7 @@ const CALLS: &[Call] = &[
     call("layers", "x: num [2, 3], on: bool []", "y = dropout(0.5, x, on);"),
     call("layers", "x: num [2, 3], on: bool [2], h0: num [2, 2]", "y, c = lstm_from(2, h0, h0, on, x);"),
     call("layers", "x: num [2, 3], on: bool [2], h0: num [2, 2]", "y = gru_from(2, h0, on, x);"),
-    call("learning", "x: num [2]", "y = next_values(x);"),
+    call("learning", "x: num [2], e: bool [2], v: num [2]", "y = next_values(x, e, v);"),
     call(
         "learning",
         "r: num [2], t: bool [2], e: bool [2], x: num [2]",

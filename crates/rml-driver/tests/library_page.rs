@@ -19,12 +19,27 @@ fn public(module: &ModuleDoc) -> impl Iterator<Item = &NodeDoc> {
     module.nodes.iter().filter(|n| !n.private)
 }
 
+/// A paragraph of a comment: indented lines are an example, all others are text.
+fn markdown(paragraph: &str) -> String {
+    match paragraph.starts_with("  ") {
+        true => {
+            let lines: Vec<&str> = paragraph.lines().collect();
+            let indent = lines.iter().map(|l| l.len() - l.trim_start().len()).min().unwrap_or(0);
+            let lines: Vec<&str> = lines.iter().map(|l| &l[indent..]).collect();
+            format!("```\n{}\n```", lines.join("\n"))
+        }
+        false => paragraph.replace('\n', " "),
+    }
+}
+
 fn page() -> String {
     let mut page = INTRODUCTION.to_owned();
     for module in library() {
-        let introduction = module.introduction.split("\n\n").next().unwrap_or("").replace('\n', " ");
-        let introduction = introduction.trim_end_matches([':', ',']);
-        let _ = write!(page, "\n## {}\n\n{introduction}\n\n| | meaning |\n|---|---|\n", module.name);
+        let _ = write!(page, "\n## {}\n", module.name);
+        for paragraph in module.introduction.split("\n\n") {
+            let _ = write!(page, "\n{}\n", markdown(paragraph));
+        }
+        page.push_str("\n| | meaning |\n|---|---|\n");
         for node in public(&module) {
             let header = node.header.split_whitespace().collect::<Vec<_>>().join(" ");
             let header =

@@ -1,5 +1,7 @@
 //! What can be written at a place.
 
+use std::collections::BTreeSet;
+
 use lsp_types::{
     CompletionItem, CompletionItemKind, CompletionItemLabelDetails, CompletionParams, CompletionResponse,
     Documentation, InsertTextFormat, MarkupContent, MarkupKind, Position, Range, TextEdit,
@@ -100,14 +102,24 @@ fn variables(server: &Server, place: &Place) -> Vec<CompletionItem> {
 fn nodes(place: &Place) -> Vec<CompletionItem> {
     let index = &place.survey.index;
     let mut docs = Docs::new(&place.survey);
-    let one = |(name, node): &(String, usize)| {
+    let known: BTreeSet<&str> = index.callable.iter().map(|(name, _)| name.as_str()).collect();
+    let mut items = Vec::new();
+    for (name, node) in &index.callable {
         let node = &index.nodes[*node];
         let (header, comment) = docs.of(node);
         let mut found = item(name, CompletionItemKind::FUNCTION, &header);
         found.documentation = (!comment.is_empty()).then(|| markdown(comment));
-        call(found)
-    };
-    index.callable.iter().map(one).collect()
+        items.push(call(found));
+        let adjoint = format!("diff_{name}");
+        let own = name.starts_with("diff_") || known.contains(adjoint.as_str());
+        if let Some(doc) = docs.node(node).filter(|_| !own) {
+            let mut derived = item(&adjoint, CompletionItemKind::FUNCTION, &doc.adjoint);
+            derived.documentation =
+                Some(markdown(format!("The adjoint of `{name}`, derived from its equations.")));
+            items.push(call(derived));
+        }
+    }
+    items
 }
 
 /// The nodes of the library that are not imported, each with its import.

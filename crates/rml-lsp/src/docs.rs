@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use rml::doc::ModuleDoc;
+use rml::doc::{ModuleDoc, NodeDoc};
 use rml::{FileId, NodePlace, Survey};
 
 /// The modules of the library, the prelude first.
@@ -15,7 +15,7 @@ pub(crate) fn library() -> &'static [ModuleDoc] {
 /// What the texts of a survey say of their nodes.
 pub(crate) struct Docs<'s> {
     survey: &'s Survey,
-    read: BTreeMap<FileId, ModuleDoc>,
+    read: BTreeMap<FileId, BTreeMap<String, NodeDoc>>,
 }
 
 impl<'s> Docs<'s> {
@@ -25,16 +25,24 @@ impl<'s> Docs<'s> {
 
     /// The interface of a node, and the comment before it.
     pub(crate) fn of(&mut self, node: &NodePlace) -> (String, String) {
+        match self.node(node) {
+            Some(of) => (of.header.clone(), of.comment.clone()),
+            None => (self.survey.sources.snippet(node.header).to_owned(), String::new()),
+        }
+    }
+
+    /// What a text says of a node.
+    pub(crate) fn node(&mut self, node: &NodePlace) -> Option<&NodeDoc> {
         let (sources, file) = (&self.survey.sources, node.span.file);
         let name = sources.name(file);
         let module = name.trim_end_matches(".rml").replace('/', ".");
-        let found = match library().iter().find(|m| node.library && m.name == module) {
-            Some(module) => module,
-            None => self.read.entry(file).or_insert_with(|| rml::doc::module(name, sources.text(file))),
-        };
-        match found.nodes.iter().find(|of| of.name == node.name) {
-            Some(of) => (of.header.clone(), of.comment.clone()),
-            None => (sources.snippet(node.header).to_owned(), String::new()),
+        if let Some(module) = library().iter().find(|m| node.library && m.name == module) {
+            return module.nodes.iter().find(|of| of.name == node.name);
         }
+        let read = self.read.entry(file).or_insert_with(|| {
+            let module = rml::doc::module(name, sources.text(file));
+            module.nodes.into_iter().rev().map(|node| (node.name.clone(), node)).collect()
+        });
+        read.get(&node.name)
     }
 }

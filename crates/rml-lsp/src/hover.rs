@@ -64,8 +64,8 @@ fn primitive(word: &str) -> Option<String> {
 /// The word around a byte, `fby back` as well.
 fn word(text: &str, at: usize) -> std::ops::Range<usize> {
     let letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    let start = text[..at].rfind(|c| !letter(c)).map_or(0, |i| i + 1);
-    let end = text[at..].find(|c| !letter(c)).map_or(text.len(), |i| at + i);
+    let start = text[..at].trim_end_matches(letter).len();
+    let end = text.len() - text[at..].trim_start_matches(letter).len();
     if &text[start..end] == "fby" && text[end..].starts_with(" back") {
         start..end + " back".len()
     } else {
@@ -115,7 +115,11 @@ fn variable(server: &Server, place: &Place, definition: Span) -> Option<String> 
         text += &block(&format!("{}: {ty}", of.name));
     }
     if types.is_empty() {
-        text += &block(&of.name);
+        // The text says the type of some, whatever is wrong elsewhere.
+        let mut docs = Docs::new(survey);
+        let declared =
+            docs.node(node).and_then(|node| node.declarations.iter().find(|(name, _)| *name == of.name));
+        text += &block(declared.map_or(&*of.name, |(_, declaration)| declaration));
     }
     let _ = writeln!(text, "{kind} of node `{}`", node.name);
     if types.len() > SHOWN {
@@ -151,8 +155,10 @@ fn wait(inspection: &Inspection, name: &VariableName) -> Option<String> {
 fn node(server: &Server, place: &Place, definition: Span, order: u8) -> Option<String> {
     let survey = &place.survey;
     let node = survey.index.nodes.iter().find(|node| node.name_span == definition)?;
-    let (header, comment) = Docs::new(survey).of(node);
-    let mut text = block(&header);
+    let mut docs = Docs::new(survey);
+    let (header, comment) = docs.of(node);
+    let adjoint = docs.node(node).filter(|_| order == 1).map(|node| node.adjoint.clone());
+    let mut text = block(&adjoint.unwrap_or(header));
     if order > 0 {
         let times = if order == 1 { String::new() } else { format!(" of order {order}") };
         let _ = writeln!(text, "adjoint{times} of this node, derived from its equations\n");

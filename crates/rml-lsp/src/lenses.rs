@@ -17,13 +17,14 @@ pub(crate) fn lenses(server: &mut Server, params: CodeLensParams) -> Answer<Vec<
     let Some(survey) = server.survey(&path) else { return Ok(None) };
     let lines = Lines::new(survey.sources.text(survey.main), server.encoding);
     let mut all = Vec::new();
+    let adjoints = survey.index.names.iter();
+    let adjoints = adjoints.filter(|name| matches!(name.meaning, Meaning::Node(_, order) if order > 0));
+    let adjoints = adjoints.filter(|name| name.span.file == survey.main);
+    let mut adjoints: Vec<usize> = adjoints.map(|name| name.span.range().start).collect();
+    adjoints.sort_unstable();
     for node in survey.index.nodes.iter().filter(|node| node.name_span.file == survey.main) {
-        let inside =
-            |place: rml::Span| place.file == survey.main && node.span.range().contains(&place.range().start);
-        let trains =
-            survey.index.names.iter().any(|name| {
-                matches!(name.meaning, Meaning::Node(_, order) if order > 0) && inside(name.span)
-            });
+        let first = adjoints.partition_point(|at| *at < node.span.range().start);
+        let trains = adjoints.get(first).is_some_and(|at| *at < node.span.range().end);
         let mut commands = vec![("run", "rml.run"), ("trace", "rml.trace")];
         commands.extend(trains.then_some(("train", "rml.train")));
         commands.push(("adjoint", ADJOINT));

@@ -6,6 +6,7 @@
 //!
 //! | of the protocol | module |
 //! |---|---|
+//! | frames of messages on standard input and output | `frames` |
 //! | messages, and what they change | `session`, `server`, `capabilities` |
 //! | open texts, and their paths | `texts` |
 //! | positions in lines | `lines` |
@@ -22,6 +23,7 @@ mod checker;
 mod completion;
 mod docs;
 mod findings;
+mod frames;
 mod hints;
 mod hover;
 mod lenses;
@@ -47,10 +49,9 @@ pub use server::Ended;
 /// # Errors
 /// What is sent is not the protocol, or the editor went away without ending the session.
 pub fn serve_stdio(library: Option<PathBuf>) -> Result<(), Ended> {
-    let (connection, threads) = Connection::stdio();
-    let served = serve(connection, library);
-    let joined = threads.join().map_err(|error| Ended(error.to_string()));
-    served.and(joined)
+    let pipes = frames::Pipes::open()?;
+    let served = session::run(&pipes.connection, library);
+    pipes.close(served)
 }
 
 /// Serves what is at the other end of a connection.

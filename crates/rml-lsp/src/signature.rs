@@ -33,8 +33,8 @@ fn call(text: &str) -> Option<(&str, usize)> {
             '(' if depth > 0 => depth -= 1,
             '(' => {
                 let before = text[..at].trim_end();
-                let name = before.rfind(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '.');
-                let name = &before[name.map_or(0, |i| i + 1)..];
+                let letter = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
+                let name = &before[before.trim_end_matches(letter).len()..];
                 return (!name.is_empty()).then_some((name, commas));
             }
             ',' if depth == 0 => commas += 1,
@@ -49,8 +49,17 @@ fn node(place: &Place, callee: &str) -> Option<SignatureInformation> {
     let survey = &place.survey;
     let index = &survey.index;
     let of = |name: &str| index.callable.iter().find(|(known, _)| known == name).map(|(_, node)| *node);
-    let node = &index.nodes[of(callee)?];
-    let (header, comment) = Docs::new(survey).of(node);
+    let mut docs = Docs::new(survey);
+    let (inputs, header, comment) = match of(callee) {
+        Some(node) => {
+            let (header, comment) = docs.of(&index.nodes[node]);
+            (index.nodes[node].inputs.clone(), header, comment)
+        }
+        None => {
+            let node = docs.node(&index.nodes[of(callee.strip_prefix("diff_")?)?])?;
+            (node.adjoint_inputs.clone(), node.adjoint.clone(), node.comment.clone())
+        }
+    };
     let label = header.strip_prefix("private ").unwrap_or(&header).to_owned();
     let mut from = label.find('(').map_or(0, |at| at + 1);
     let parameter = |name: &String| {
@@ -61,7 +70,7 @@ fn node(place: &Place, callee: &str) -> Option<SignatureInformation> {
             documentation: None,
         })
     };
-    let parameters: Vec<_> = node.inputs.iter().filter_map(parameter).collect();
+    let parameters: Vec<_> = inputs.iter().filter_map(parameter).collect();
     Some(information(label, comment, Some(parameters)))
 }
 
@@ -92,5 +101,7 @@ mod tests {
         assert_eq!(call("o = m.f (x[0, 1], "), Some(("m.f", 1)));
         assert_eq!(call("o = f(a);\n  p"), None);
         assert_eq!(call("o = (a, "), None);
+        assert_eq!(call("-- größe\n  o = ü(a, "), None);
+        assert_eq!(call("-- größe\n  o = üf(a, "), Some(("f", 1)));
     }
 }

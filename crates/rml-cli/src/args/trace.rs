@@ -114,14 +114,14 @@ pub(crate) struct Trace {
     /// Show how the table fills: a slab for the first cycle, for the first two, and so on
     #[arg(long)]
     pub(crate) stages: bool,
-    /// Draw it with its dependences in time into an SVG file instead
+    /// Write it with its dependences in time as an SVG file, in place of drawing it here
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
-    /// Make a page of it instead, for a browser: the source beside the table, arrows of one cell at a time, the values of tensors
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["svg", "stages", "semantics"])]
+    /// Write a page of it for a browser, in place of drawing it here: the source beside the table, arrows of one cell at a time, the values of tensors
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["stages", "semantics"])]
     pub(crate) html: Option<PathBuf>,
-    /// Write the scalar variables into a value change dump instead, for waveform viewers
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["svg", "html", "stages", "semantics"])]
+    /// Write its scalar variables as a value change dump for waveform viewers, in place of drawing it here
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["stages", "semantics"])]
     pub(crate) vcd: Option<PathBuf>,
 }
 

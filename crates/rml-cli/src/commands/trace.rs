@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use rml::chronogram;
-use rml::{Columns, Program, RunOptions, Source};
+use rml::{Columns, Error, Program, RunOptions, Source};
 
 use super::execute::{ask_for_table, prepare};
 use super::page;
@@ -22,20 +22,30 @@ pub(crate) fn trace(args: &args::Trace, output: &mut Output) -> Result<(), Stop>
         super::refuse_unused(why, &[("vars expressions", args.vars == Rows::Expressions)])?;
     }
     let files = [&args.svg, &args.vcd, &args.html];
-    if let Some(file) = files.into_iter().find_map(Option::as_ref).filter(|file| !super::is_stream(file)) {
+    for file in files.into_iter().flatten().filter(|file| !super::is_stream(file)) {
         let over = &args.execution.over;
         super::check_output(file, &Source::file(&over.program.file), [over.inputs.as_ref()])?;
     }
     let rows = page::shown(args.vars);
+    let mut failed = None;
     if let Some(file) = &args.html {
         let made = page::make(&args.execution, rows, false, output)?;
-        super::write(file, made.html.as_bytes())?;
-        return made.error.map_or(Ok(()), |error| Err(error.into()));
+        written(file, made.html.as_bytes(), output)?;
+        failed = made.error;
     }
-    let (program, inputs, options) = prepare(&args.execution, true, &Measuring::default(), output)?;
     if let Some(file) = &args.vcd {
-        return dump(file, args.vars, &program, &inputs, options, output);
+        let (program, inputs, options) = prepare(&args.execution, true, &Measuring::default(), output)?;
+        failed = dump(file, args.vars, &program, &inputs, options, output)?;
     }
+    if args.svg.is_some() || (args.html.is_none() && args.vcd.is_none()) {
+        failed = drawn(args, rows, output)?;
+    }
+    failed.map_or(Ok(()), |error| Err(error.into()))
+}
+
+/// Runs, and draws the trace as a picture or as text. Gives the error that the run ended with.
+fn drawn(args: &args::Trace, rows: chronogram::Rows, output: &mut Output) -> Result<Option<Error>, Stop> {
+    let (program, inputs, options) = prepare(&args.execution, true, &Measuring::default(), output)?;
     let draw = match args.semantics {
         Semantics::Kahn => chronogram::kahn,
         Semantics::Synchronous if args.stages => chronogram::stages,
@@ -43,14 +53,23 @@ pub(crate) fn trace(args: &args::Trace, output: &mut Output) -> Result<(), Stop>
     };
     let drawn = draw(&program, &inputs, &options, rows)?;
     match &args.svg {
-        Some(file) => super::write(file, drawn.chronogram.to_svg().as_bytes())?,
+        Some(file) => written(file, drawn.chronogram.to_svg().as_bytes(), output)?,
         None => output.print(&drawn.chronogram.to_text(width()))?,
     }
     output.report(&drawn.warnings, program.sources());
-    drawn.error.map_or(Ok(()), |error| Err(error.into()))
+    Ok(drawn.error)
 }
 
-/// Runs, and writes a value change dump.
+/// Writes a file, and says so.
+fn written(file: &Path, content: &[u8], output: &mut Output) -> Result<(), Stop> {
+    super::write(file, content)?;
+    if !super::is_stream(file) {
+        output.note(&format!("written to {}\n", file.display()));
+    }
+    Ok(())
+}
+
+/// Runs, and writes a value change dump. Gives the error that the run ended with.
 fn dump(
     file: &Path,
     rows: Rows,
@@ -58,16 +77,16 @@ fn dump(
     inputs: &Columns,
     options: RunOptions,
     output: &mut Output,
-) -> Result<(), Stop> {
+) -> Result<Option<Error>, Stop> {
     let options = RunOptions { all_vars: rows != Rows::Outputs, ..options };
     let mut trace = rml::run(program, inputs, &options)?;
     if rows == Rows::Node {
         trace.values.retain(|name, _| !name.contains('.'));
     }
     ask_for_table(&trace)?;
-    super::write(file, trace.to_vcd(program.node()).as_bytes())?;
+    written(file, trace.to_vcd(program.node()).as_bytes(), output)?;
     output.report(&trace.warnings, program.sources());
-    trace.error.map_or(Ok(()), |error| Err(error.into()))
+    Ok(trace.error)
 }
 
 /// How many characters a line may have; no limit where the output is not for a terminal.

@@ -100,6 +100,10 @@ fn names_tell_what_is_known_of_them() {
     assert!(cell.contains("from `cells.rml`"), "{cell}");
     let adjoint = hover("diff_net", 0);
     assert!(adjoint.contains("adjoint of this node") && adjoint.contains("What it is for"), "{adjoint}");
+    assert!(
+        adjoint.contains("dy: num [batch, 3] when bp") && adjoint.contains("-> (y, dx)"),
+        "the derived interface: {adjoint}"
+    );
     let dense = hover("dense", 0);
     assert!(dense.contains("from `std.layers`"), "{dense}");
     let every = hover("every", 0);
@@ -206,12 +210,16 @@ fn completions_bring_names_and_imports() {
     let items = items.as_array().expect("a list");
     let find =
         |label: &str| items.iter().find(|i| i["label"] == label).unwrap_or_else(|| panic!("no {label}"));
+    assert_eq!(
+        find("diff_mse")["detail"],
+        "node diff_mse(o, gt, bp: bool [], dloss: num [] when bp) -> (loss, do, dgt)"
+    );
     let edits = &find("lstm")["additionalTextEdits"];
     let with = apply(half, edits);
     assert!(with.starts_with("import std.losses;\nimport std.layers (lstm);\n"), "{with}");
     assert_eq!(find("lstm")["insertText"], "lstm($0)");
     assert_eq!(find("mse")["additionalTextEdits"], Value::Null);
-    for name in ["x", "y", "batch", "fby", "matmul", "g", "every"] {
+    for name in ["x", "y", "batch", "fby", "matmul", "g", "every", "diff_g", "diff_mse"] {
         find(name);
     }
     assert!(items.iter().all(|i| i["label"] != "k" && i["label"] != "z"), "names of another node");
@@ -241,6 +249,28 @@ fn a_call_shows_the_interface() {
         .ask("textDocument/signatureHelp", client.at("net.rml", NET, "x) every", 0))
         .expect("an answer");
     assert_eq!(help["activeParameter"], 1);
+    let help = client
+        .ask("textDocument/signatureHelp", client.at("net.rml", NET, "do);\n  loss", 0))
+        .expect("an answer");
+    let signature = &help["signatures"][0];
+    let label = signature["label"].as_str().expect("text");
+    assert!(label.starts_with("node diff_net(") && label.contains("bp: bool []"), "{label}");
+    let parameters = signature["parameters"].as_array().expect("a list");
+    let place: Vec<u64> = serde_json::from_value(parameters[3]["label"].clone()).expect("a place");
+    assert_eq!((&help["activeParameter"], &label[place[0] as usize..place[1] as usize]), (&json!(3), "dy"));
+    assert_eq!(client.end(), Ok(()));
+}
+
+/// What the text itself says of types is shown although another line is wrong.
+#[test]
+fn declared_types_are_shown_beside_errors() {
+    const TEXT: &str = "node f(x: num [3], c: bool [], y: num [3] when c) -> (o)\n  o = x + nowhere;\n";
+    let mut client = Client::new(&[]);
+    client.open("f.rml", TEXT);
+    let mut hover = |word: &str| {
+        text(&client.ask("textDocument/hover", client.at("f.rml", TEXT, word, 0)).expect("an answer"))
+    };
+    assert!(hover("x: num").contains("x: num [3]") && hover("y: num").contains("y: num [3] when c"));
     assert_eq!(client.end(), Ok(()));
 }
 
@@ -353,6 +383,36 @@ fn a_text_is_laid_out_and_an_adjoint_shown() {
         client.ask("workspace/executeCommand", json!({"command": "rml.adjoint", "arguments": arguments}));
     assert!(why.expect_err("refused").contains("no node `nowhere`"));
     assert_eq!(client.end(), Ok(()));
+}
+
+/// A program with characters of two, three and four bytes, asked everything at every place, and beyond the ends of lines.
+#[test]
+fn characters_of_several_bytes_are_answered() {
+    const TEXT: &str =
+        "-- größe (ü, \n(* 𝄞𝄞 *) import std.löß (\nnode f(x: num []) -> (y) -- ←\n  y = ü(x, äx) + x;→(é\n";
+    for capabilities in [json!({}), json!({"general": {"positionEncodings": ["utf-8"]}})] {
+        let mut client = Client::with(&[], capabilities);
+        client.open("n.rml", TEXT);
+        for asked in [
+            "hover",
+            "definition",
+            "completion",
+            "signatureHelp",
+            "documentHighlight",
+            "prepareRename",
+            "references",
+        ] {
+            for (line, text) in TEXT.split('\n').enumerate() {
+                for character in 0..text.len() + 2 {
+                    let at = json!({"line": line, "character": character});
+                    let params = json!({"textDocument": {"uri": client.uri("n.rml")}, "position": at,
+                        "context": {"includeDeclaration": true}});
+                    let _ = client.ask(&format!("textDocument/{asked}"), params);
+                }
+            }
+        }
+        assert_eq!(client.end(), Ok(()));
+    }
 }
 
 /// Every beginning of a program, asked everything everywhere.

@@ -7,13 +7,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Connections that are open at once; a further one is closed.
 const MOST: usize = 64;
+/// The bytes that are written at once.
+const PART: usize = 64 << 10;
 /// The bytes of a request.
 const LONGEST: usize = 16 << 10;
-/// How long a request or an answer may take on its way.
+/// How long a whole request or a whole answer may take on its way.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What was asked with `GET`.
@@ -56,30 +58,38 @@ pub(super) fn requests(listener: TcpListener) -> Receiver<(Request, Sender<Answe
 }
 
 fn connection(mut stream: TcpStream, sends: &Sender<(Request, Sender<Answer>)>) -> io::Result<()> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
     let (reply, answers) = channel();
-    let asked = request(&mut stream)?.and_then(|request| sends.send((request, reply)).ok());
+    let asked = request(&mut stream, Instant::now() + PATIENCE)?.and_then(|request| sends.send((request, reply)).ok());
     let answer = asked.and_then(|()| answers.recv().ok());
     let answer =
         answer.unwrap_or(Answer { status: "400 Bad Request", kind: "text/plain", text: String::new() });
-    write!(
-        stream,
+    let head = format!(
         "HTTP/1.1 {}\r\nContent-Type: {}; charset=utf-8\r\nContent-Length: {}\r\nCache-Control: no-store\r\n\
          Referrer-Policy: no-referrer\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n",
         answer.status,
         answer.kind,
         answer.text.len()
-    )?;
-    stream.write_all(answer.text.as_bytes())?;
+    );
+    let deadline = Instant::now() + PATIENCE;
+    for part in head.as_bytes().chunks(PART).chain(answer.text.as_bytes().chunks(PART)) {
+        stream.set_write_timeout(Some(left(deadline)?))?;
+        stream.write_all(part)?;
+    }
     stream.shutdown(Shutdown::Write)
 }
 
-/// The request at the beginning of a connection; none if it is no such request.
-fn request(stream: &mut TcpStream) -> io::Result<Option<Request>> {
+/// The time until a deadline; an error if it is over.
+fn left(deadline: Instant) -> io::Result<Duration> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }
+}
+
+/// The request at the beginning of a connection, if it is there before the deadline; none if it is no such request.
+fn request(stream: &mut TcpStream, deadline: Instant) -> io::Result<Option<Request>> {
     let mut head = Vec::new();
     let mut part = [0; 2048];
     while !head.windows(4).any(|end| end == b"\r\n\r\n") {
+        stream.set_read_timeout(Some(left(deadline)?))?;
         let read = stream.read(&mut part)?;
         if read == 0 || head.len() + read > LONGEST {
             return Ok(None);
@@ -104,6 +114,23 @@ fn parsed(head: &str) -> Option<Request> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A byte now and then does not lengthen the time that a request has.
+    #[test]
+    fn a_request_that_comes_slowly_ends_at_its_deadline() {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+        let mut slow = TcpStream::connect(listener.local_addr().expect("its address")).expect("a connection");
+        let (mut stream, _) = listener.accept().expect("a connection");
+        let sender = thread::spawn(move || {
+            while slow.write_all(b"x").is_ok() {
+                thread::sleep(Duration::from_millis(5));
+            }
+        });
+        let ended = request(&mut stream, Instant::now() + Duration::from_millis(50));
+        assert!(ended.is_err(), "neither a request, nor more bytes than one may have");
+        drop(stream);
+        sender.join().expect("it ends with the connection");
+    }
 
     #[test]
     fn requests_are_told_from_anything_else() {
