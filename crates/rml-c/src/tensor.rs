@@ -239,14 +239,21 @@ fn cumsum(
 fn rows(f: &mut Function<'_>, function: &str, x: &Operand, out: &Operand) {
     let columns = x.dims().last().copied().unwrap_or(1);
     let function = f.scope.prelude.helper(function);
-    if x.is_alike() {
-        // All elements of a row are the same, so only its first one is looked at.
-        f.copy(x, out);
-    }
-    let from = if x.is_alike() { out } else { x };
     let row = linear(&[(if out.len() == columns { "0" } else { "i0" }.to_owned(), columns)], 0);
-    let line = format!("{function}(&{}, &{}, {columns});", from.at(&row), out.at(&row));
+    let beside = x.is_alike();
+    let from = if beside {
+        // All rows are the same. One of them is an array beside the result, which the function writes before it has read all of a row.
+        f.lines.open("");
+        f.lines.line(format!("num row[{columns}];"));
+        let one = Operand::array("row", "", x.dtype, [columns].into_iter().collect());
+        f.copy(x, &one);
+        one.at("0")
+    } else {
+        x.at(&row)
+    };
+    let line = format!("{function}(&{from}, &{}, {columns});", out.at(&row));
     nest(f, &[out.len() / columns.max(1)], &[line]);
+    f.lines.close_all(usize::from(beside));
 }
 
 fn draw(f: &mut Function<'_>, function: &str, args: &[Operand], out: &Operand) {
