@@ -95,11 +95,7 @@ impl<'a> Function<'a> {
         }
         let to = self.scope.register(register, suffix);
         if let Some(value) = crate::registers::start(self.scope.plan, register) {
-            self.fill(
-                &to,
-                &value,
-                &format!("{}_{}_first", self.scope.name, self.scope.registers[register].name),
-            );
+            self.fill(&to, &value, &self.scope.table("first", register));
         }
     }
 
@@ -138,7 +134,9 @@ impl<'a> Function<'a> {
                 text.line(format!("bool {name} = false;"));
             }
         }
-        for tape in self.used.borrow().iter() {
+        let words: BTreeSet<&str> = body.split(|c| !is_part(c)).collect();
+        let used = self.used.borrow();
+        for tape in used.iter().filter(|tape| words.contains(self.scope.tapes[**tape].as_str())) {
             let ty = &self.scope.plan.tapes[*tape].ty;
             let Home::Slot { offset, .. } = self.scope.homes[*tape] else { continue };
             let array = array_name(ty.dtype);
@@ -171,9 +169,13 @@ pub(crate) fn declare_tick(lines: &mut Lines, cycles: usize, text: &str, last: &
     }
 }
 
+/// Whether a character belongs to a name.
+pub(crate) fn is_part(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
+}
+
 /// Whether a text has a variable of that name: fields of structs and what stands in comments are none.
-fn mentions(text: &str, name: &str) -> bool {
-    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+pub(crate) fn mentions(text: &str, name: &str) -> bool {
     let code = text.split("/*").map(|piece| piece.split_once("*/").map_or(piece, |(_, code)| code));
     code.flat_map(|code| code.match_indices(name).map(move |(at, _)| code.split_at(at))).any(
         |(before, rest)| {

@@ -1,7 +1,7 @@
 //! The header file.
 
-use rml_ir::{DType, Positions, Shape};
-use rml_plan::{Ends, Output};
+use rml_ir::{Positions, Type};
+use rml_plan::{Ends, Kind, Output};
 
 use crate::lines::Lines;
 use crate::operand::c_type;
@@ -27,10 +27,11 @@ pub(crate) fn header(scope: &Scope<'_>, memory: &Memory, options: &Options) -> S
     lines.line(comment(&options.note));
     lines
         .line(format!("#ifndef {upper}_H\n#define {upper}_H\n\n#include <stdbool.h>\n#include <stdint.h>\n"));
+    lines.line("#ifdef __cplusplus\nextern \"C\" {\n#endif\n");
     lines.line("/* The most cycles that a call runs, and how many of these it looks ahead. */");
     lines.line(format!("#define {upper}_CYCLES {}", scope.cycles));
     lines.line(format!("#define {upper}_AHEAD {}\n", scope.plan.ahead()));
-    lines.line("/* Bytes of what outlives windows, of the values of a window, and of constants, without what a compiler adds between them. */");
+    lines.line("/* Bytes of what outlives windows, of the values of a window, and of constants (parameters that nothing changes, and all others that are tables), without what a compiler adds between them. */");
     lines.line(format!("#define {upper}_STATE_BYTES {}", memory.state));
     lines.line(format!("#define {upper}_WORK_BYTES {}", memory.work));
     lines.line(format!("#define {upper}_CONSTANT_BYTES {}\n", memory.constants));
@@ -50,8 +51,9 @@ pub(crate) fn header(scope: &Scope<'_>, memory: &Memory, options: &Options) -> S
     lines.line(format!("bool {name}_load({name}_state *state, const uint8_t *bytes);\n"));
     lines.line(comment(&meaning(scope, &upper)));
     lines.line(format!(
-        "long {name}_run({name}_state *restrict state, {name}_work *restrict work, const {name}_in *restrict in, long cycles,\n    {name}_out *restrict out);\n\n#endif"
+        "long {name}_run({name}_state *state, {name}_work *work, const {name}_in *in, long cycles, {name}_out *out);\n"
     ));
+    lines.line("#ifdef __cplusplus\n}\n#endif\n\n#endif");
     lines.into_text()
 }
 
@@ -69,20 +71,37 @@ fn meaning(scope: &Scope<'_>, upper: &str) -> String {
             "Runs the next window, if it ends within these cycles. Gives how many cycles it has; 0 if it does not end, so that more are needed.\n   A window has {upper}_CYCLES cycles at most."
         ),
     };
-    format!("{what} `out` has room for as many. What lies in `work` need not outlive a call.")
+    format!(
+        "{what} `out` has room for as many, and none of these lies in another one. What lies in `work` need not outlive a call."
+    )
+}
+
+/// What the comments behind fields say.
+const NAMES: &str =
+    "A field is called as in the program, except where a comment gives the name that it has there.";
+
+/// A field, the shape that it has in the program, and the name that it has there if that is another one.
+fn field(scope: &Scope<'_>, name: &str, of: &str, ty: &Type) -> String {
+    let shape = if ty.shape.is_scalar() { String::new() } else { ty.shape.to_string() };
+    let says = match (name == of, shape.is_empty()) {
+        (true, true) => String::new(),
+        (true, false) => format!(" /* {shape} */"),
+        (false, true) => format!(" /* {of} */"),
+        (false, false) => format!(" /* {of}: {shape} */"),
+    };
+    let len = if ty.shape.is_scalar() { String::new() } else { format!("[{}]", ty.shape.len().max(1)) };
+    format!("    {} {name}{len};{says}", c_type(ty.dtype, scope.plan.precision))
 }
 
 fn structs(scope: &Scope<'_>, lines: &mut Lines) {
     let precision = scope.plan.precision;
-    let field = |name: &str, dtype: DType, shape: &Shape| match shape.is_scalar() {
-        true => format!("    {} {name};", c_type(dtype, precision)),
-        false => format!("    {} {name}[{}]; /* {shape} */", c_type(dtype, precision), shape.len().max(1)),
-    };
+    let field = |name: &str, of: &str, ty: &Type| field(scope, name, of, ty);
     let (mut state, mut work) = (Vec::new(), Vec::new());
     for (id, r) in scope.registers.iter_enumerated().filter(|(_, r)| !r.fixed) {
-        let ty = &scope.plan.registers[id].ty;
+        let register = &scope.plan.registers[id];
         let add = |to: &mut Vec<String>, name: &str| {
-            to.push(field(name, ty.dtype, &ty.shape));
+            let of = if let Kind::State { key, .. } = &register.kind { key } else { name };
+            to.push(field(name, of, &register.ty));
             if r.flagged {
                 to.push(format!("    bool {name}_set;"));
             }
@@ -101,10 +120,10 @@ fn structs(scope: &Scope<'_>, lines: &mut Lines) {
         work.push(format!("    {} {}[{len}];", c_type(dtype, precision), array_name(dtype)));
     }
     let inputs = scope.plan.inputs.iter().zip(&scope.inputs);
-    let inputs = inputs.map(|((_, ty), name)| field(name, ty.dtype, &ty.shape)).collect();
+    let inputs = inputs.map(|((of, ty), name)| field(name, of, ty)).collect();
     let mut outputs = Vec::new();
     for (output, name) in scope.plan.outputs.iter().zip(&scope.outputs) {
-        outputs.push(field(name, output.ty.dtype, &output.ty.shape));
+        outputs.push(field(name, &output.name, &output.ty));
         if is_flagged(output) {
             outputs.push(format!("    bool {name}_present;"));
         }
@@ -112,8 +131,8 @@ fn structs(scope: &Scope<'_>, lines: &mut Lines) {
     let all = [
         ("state", "What outlives windows. It may be copied, kept, and put back between calls.", state),
         ("work", "The values of a window.", work),
-        ("in", "The inputs of a cycle; what is absent may be anything.", inputs),
-        ("out", "The outputs of a cycle.", outputs),
+        ("in", &format!("The inputs of a cycle; what is absent may be anything. {NAMES}"), inputs),
+        ("out", &format!("The outputs of a cycle. {NAMES}"), outputs),
     ];
     for (kind, what, mut fields) in all {
         if fields.is_empty() {

@@ -39,7 +39,7 @@ mod sums;
 mod tensor;
 mod views;
 
-pub use names::is_identifier;
+pub use names::refuses;
 pub use store::Memory;
 
 /// Where the elementary functions come from.
@@ -85,6 +85,8 @@ pub struct Exported {
     pub inputs: Vec<String>,
     /// The fields of the outputs, in order.
     pub outputs: Vec<String>,
+    /// The inputs and outputs whose fields are called otherwise than they, and these.
+    pub renamed: Vec<(String, String)>,
 }
 
 /// Why a plan cannot be exported.
@@ -118,15 +120,31 @@ pub fn export(
         return Err(Refused::Cycles(fewest));
     }
     let scope = scope::Scope::new(plan, options);
-    let memory = scope.memory();
+    let mut memory = scope.memory();
     let most = memory.state.max(memory.work);
     if most > MOST {
         return Err(Refused::Memory(most));
     }
     let starts = registers::Starts::new(plan, state);
-    let source = source::source(&scope, &starts, options);
+    let (source, constants) = source::source(&scope, &starts, options);
+    memory.constants = constants;
     let header = header::header(&scope, &memory, options);
-    Ok(Exported { header, source, memory, inputs: scope.inputs, outputs: scope.outputs })
+    let renamed = renamed(&scope);
+    Ok(Exported { header, source, memory, inputs: scope.inputs, outputs: scope.outputs, renamed })
+}
+
+fn renamed(scope: &scope::Scope<'_>) -> Vec<(String, String)> {
+    let inputs = scope.plan.inputs.iter().map(|(name, _)| name).zip(&scope.inputs);
+    let outputs = scope.plan.outputs.iter().map(|output| &output.name).zip(&scope.outputs);
+    let mut all: Vec<(String, String)> = Vec::new();
+    for (name, field) in inputs.chain(outputs).filter(|(name, field)| name.as_ref() as &str != field.as_str())
+    {
+        let pair = (name.to_string(), field.clone());
+        if !all.contains(&pair) {
+            all.push(pair);
+        }
+    }
+    all
 }
 
 /// The keys of the states of a plan.

@@ -2,92 +2,186 @@
 
 use std::collections::BTreeSet;
 
-/// Words that mean something in C99, and names that the text uses for itself.
-const TAKEN: &[&str] = &[
-    "auto",
-    "bool",
-    "break",
-    "case",
-    "char",
-    "const",
-    "continue",
-    "default",
-    "do",
-    "double",
-    "else",
-    "enum",
-    "extern",
-    "false",
-    "float",
-    "for",
-    "goto",
-    "if",
-    "inline",
-    "int",
-    "long",
-    "register",
-    "restrict",
-    "return",
-    "short",
-    "signed",
-    "sizeof",
-    "static",
-    "struct",
-    "switch",
-    "true",
-    "typedef",
-    "union",
-    "unsigned",
-    "void",
-    "volatile",
-    "while",
-    "asm",
-    "fortran",
-    "errno",
-    "main",
-    "num",
-    "state",
-    "work",
-    "in",
-    "out",
-    "ticks",
-    "done",
-    "last",
-    "bad",
-    "NAN",
-    "INFINITY",
-    "RML_NAN",
-    "RML_INFINITY",
+/// Words that a field cannot have in C or C++: keywords, and macros that compilers and common headers define.
+const WORDS: &[&str] = &[
+    // C, up to C23 and with the words of GNU.
+    "alignas alignof asm auto bool break case char const constexpr continue default do double else enum extern",
+    "false float for fortran goto if inline int long nullptr register restrict return short signed sizeof static",
+    "static_assert struct switch thread_local true typedef typeof typeof_unqual union unsigned void volatile while",
+    // C++.
+    "and and_eq bitand bitor catch char8_t char16_t char32_t class co_await co_return co_yield compl concept",
+    "const_cast consteval constinit decltype delete dynamic_cast explicit export friend mutable namespace new",
+    "noexcept not not_eq operator or or_eq private protected public reinterpret_cast requires static_cast template",
+    "this throw try typeid typename using virtual wchar_t xor xor_eq",
+    // Macros of compilers for some machine, of math.h, and of other headers that a caller is likely to include.
+    "arm avr far hpux i386 interrupt linux m68k mips near pdp11 sparc sun unix vax",
+    "fpclassify iscanonical iseqsig isfinite isgreater isgreaterequal isinf isless islessequal islessgreater isnan",
+    "isnormal issignaling issubnormal isunordered iszero math_errhandling signbit",
+    "assert errno offsetof stderr stdin stdout",
 ];
+
+/// Headers of C, which a header of a program would hide.
+const HEADERS: &[&str] = &[
+    "assert",
+    "complex",
+    "ctype",
+    "errno",
+    "fenv",
+    "float",
+    "inttypes",
+    "iso646",
+    "limits",
+    "locale",
+    "math",
+    "setjmp",
+    "signal",
+    "stdalign",
+    "stdarg",
+    "stdatomic",
+    "stdbit",
+    "stdbool",
+    "stdckdint",
+    "stddef",
+    "stdint",
+    "stdio",
+    "stdlib",
+    "stdnoreturn",
+    "string",
+    "tgmath",
+    "threads",
+    "time",
+    "uchar",
+    "wchar",
+    "wctype",
+];
+
+/// The field of an input, an output or a state of that name. Names of variables that differ have fields that differ:
+///
+/// - A name that C or C++ cannot take gets `_` at its end. Those are keywords, macros, and all names of two and more characters without a small
+///   letter, as macros have. So does one that ends in `_present`, as the fields do that say whether an output is there. What is such a name but
+///   for `_` at its end gets one more: `int` is `int_`, and `int_` is `int__`.
+/// - A name that begins with `_` gets `rml` before it. What is such a name but for `rml` before it gets it once more.
+/// - Every other one stays as it is.
+pub(crate) fn field(name: &str) -> String {
+    let fits = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
+    let mut text: String = name.chars().map(fits).collect();
+    let stem = text.trim_start_matches("rml");
+    if stem.starts_with(|c: char| c.is_ascii_digit() || c == '_') || text.is_empty() {
+        text.insert_str(0, "rml");
+    }
+    let stem = text.trim_end_matches('_');
+    if is_taken(stem) || stem.ends_with("_present") {
+        text.push('_');
+    }
+    text
+}
+
+/// Whether a name, which does not end with `_`, may have a meaning in C or C++ as it is.
+fn is_taken(name: &str) -> bool {
+    let is_capital = name.len() > 1 && !name.contains(|c: char| c.is_ascii_lowercase());
+    let is_integer = (name.starts_with("int") || name.starts_with("uint")) && name.ends_with("_t");
+    // M_PIf, HUGE_VALf128
+    let is_of_math = name.starts_with("M_") || name.starts_with("HUGE_VAL");
+    is_capital
+        || is_integer
+        || is_of_math
+        || WORDS.iter().any(|line| line.split(' ').any(|word| word == name))
+}
 
 /// Names that differ from each other.
 #[derive(Debug, Default)]
 pub(crate) struct Names(BTreeSet<String>);
 
 impl Names {
-    /// A name like `text`, which nothing else has.
-    pub(crate) fn fresh(&mut self, text: &str) -> String {
-        let base = identifier(text);
+    /// Names that are not among these.
+    pub(crate) fn without(taken: &[&str]) -> Self {
+        Self(taken.iter().map(|name| (*name).to_owned()).collect())
+    }
+
+    /// A name like `base`, which nothing else has; nor has it one with any of these behind it.
+    pub(crate) fn fresh(&mut self, base: String, suffixes: &[&str]) -> String {
         let mut name = base.clone();
         let mut n = 2;
-        while TAKEN.contains(&name.as_str()) || !self.0.insert(name.clone()) {
+        let all = |name: &str| {
+            suffixes.iter().map(|suffix| format!("{name}{suffix}")).chain([name.to_owned()]).collect()
+        };
+        let mut own: Vec<String> = all(&name);
+        while own.iter().any(|name| self.0.contains(name)) {
             name = format!("{base}_{n}");
+            own = all(&name);
             n += 1;
         }
+        self.0.extend(own);
         name
     }
 }
 
-/// A text with everything replaced that no identifier has.
-pub(crate) fn identifier(text: &str) -> String {
-    let fits = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
-    let name: String = text.chars().map(fits).collect();
-    // Names that begin so belong to the compiler, and one letter and a number may be a variable of a loop.
-    let is_odd = name.starts_with(|c: char| c.is_ascii_digit() || c == '_');
-    if is_odd || name.is_empty() { format!("v{name}") } else { name }
+/// Why names in C cannot begin with a text, if they cannot.
+pub fn refuses(name: &str) -> Option<&'static str> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    if !name.starts_with(|c: char| c.is_ascii_alphabetic()) || !name.chars().all(is_part) {
+        return Some("expected a letter, then letters, digits and `_`");
+    }
+    HEADERS.contains(&name).then_some("its header would hide the one of C that is called so")
 }
 
-/// Whether a text is an identifier that C takes as it is.
-pub fn is_identifier(text: &str) -> bool {
-    identifier(text) == text && !TAKEN.contains(&text)
+#[cfg(test)]
+mod tests {
+    use super::{Names, field, refuses};
+
+    #[test]
+    fn names_that_differ_have_fields_that_differ() {
+        let words = [
+            "int",
+            "x",
+            "class",
+            "unix",
+            "INT64_MAX",
+            "int64_t",
+            "NET_H",
+            "y_present",
+            "_x",
+            "rml_x",
+            "isnan",
+            "rml",
+        ];
+        let all: Vec<String> = words
+            .iter()
+            .flat_map(|word| ["", "_", "__", "_2", "_present", "_present_"].map(|end| format!("{word}{end}")))
+            .flat_map(|word| {
+                [word.clone(), format!("_{word}"), format!("rml_{word}"), format!("rmlrml_{word}")]
+            })
+            .collect();
+        let names: std::collections::BTreeSet<&String> = all.iter().collect();
+        let fields: std::collections::BTreeSet<String> = names.iter().map(|name| field(name)).collect();
+        assert_eq!(names.len(), fields.len());
+        // No field is one that says whether an output is there, and none changes again.
+        assert!(fields.iter().all(|field| !field.ends_with("_present") && !field.starts_with('_')));
+    }
+
+    #[test]
+    fn names_that_mean_nothing_in_c_stay() {
+        for name in
+            ["last", "last_2", "in", "out", "state", "work", "num", "t", "i0", "present", "v_x", "x_", "X"]
+        {
+            assert_eq!(field(name), name);
+        }
+        assert_eq!(["int", "int_", "_x", "NET_LONG"].map(field), ["int_", "int__", "rml_x", "NET_LONG_"]);
+    }
+
+    #[test]
+    fn what_is_behind_a_name_is_its_own() {
+        let mut names = Names::without(&["nums"]);
+        let mut fresh = |name: &str| names.fresh(name.to_owned(), &["_set"]);
+        assert_eq!(
+            ["nums", "x", "x_set", "y_set", "y"].map(&mut fresh),
+            ["nums_2", "x", "x_set_2", "y_set", "y_2"]
+        );
+    }
+
+    #[test]
+    fn programs_may_have_names_that_are_words_of_c() {
+        assert!(refuses("main").is_none() && refuses("while").is_none());
+        assert!(["", "4x", "_x", "a-b", "math"].iter().all(|name| refuses(name).is_some()));
+    }
 }

@@ -6,7 +6,8 @@ use rml_base::IndexVec;
 use rml_ir::Value;
 use rml_plan::{Atom, Kind, Plan, Reg, Region, Rule};
 
-use crate::names::Names;
+use crate::names::{Names, field};
+use crate::store::{DTYPES, array_name};
 
 /// A register in C.
 #[derive(Debug)]
@@ -21,8 +22,13 @@ pub(crate) struct Register {
     pub(crate) local: bool,
 }
 
+/// What stands behind the names of registers where more of them is kept than a value.
+const BESIDE: &[&str] = &["_set", "_done", "_done_set"];
+
 /// All registers of a plan.
-pub(crate) fn registers(plan: &Plan, names: &mut Names) -> IndexVec<Reg, Register> {
+pub(crate) fn registers(plan: &Plan) -> IndexVec<Reg, Register> {
+    let arrays = DTYPES.map(array_name);
+    let mut names = Names::without(&arrays);
     let looped: BTreeSet<Reg> =
         plan.regions.iter().flat_map(Region::writes).map(|write| write.register).collect();
     let committed: BTreeSet<Reg> = plan.commits.iter().map(|write| write.register).collect();
@@ -30,8 +36,8 @@ pub(crate) fn registers(plan: &Plan, names: &mut Names) -> IndexVec<Reg, Registe
     let mut all = IndexVec::new();
     for (id, register) in plan.registers.iter_enumerated() {
         let name = match &register.kind {
-            Kind::State { key, .. } => names.fresh(key),
-            Kind::Local | Kind::Hidden => names.fresh(&format!("kept_{}", id.0)),
+            Kind::State { key, .. } => names.fresh(field(key), BESIDE),
+            Kind::Local | Kind::Hidden => names.fresh(format!("kept_{}", id.0), BESIDE),
         };
         let local = register.kind == Kind::Local;
         let is_written = looped.contains(&id) || committed.contains(&id);

@@ -17,7 +17,7 @@ pub(crate) fn start(scope: &Scope<'_>, starts: &Starts) -> String {
         }
         let place = scope.state(id);
         match &starts.0[id] {
-            Some(value) => f.fill(&place, value, &format!("{}_{}_start", scope.name, r.name)),
+            Some(value) => f.fill(&place, value, &scope.table("start", id)),
             None => f.copy(&Operand::alike("0", place.dtype, place.shape.clone()), &place),
         }
         if r.flagged {

@@ -10,7 +10,7 @@ use rml_plan::{Atom, Const, Guard, Plan, Reg, Rule, Tape, Tick};
 use crate::Options;
 use crate::fuse::{Block, Blocks, blocks};
 use crate::groups::{Group, constant, groups};
-use crate::names::Names;
+use crate::names::{Names, field};
 use crate::operand::{Operand, literals, times};
 use crate::prelude::Prelude;
 use crate::registers::{Register, registers};
@@ -41,8 +41,7 @@ impl<'a> Scope<'a> {
     pub(crate) fn new(plan: &'a Plan, options: &Options) -> Self {
         let constant = constant(plan);
         let groups = groups(plan, &constant).into_iter();
-        let (mut fields, mut locals) = (Names::default(), Names::default());
-        let registers = registers(plan, &mut fields);
+        let registers = registers(plan);
         let views = views(plan, &registers);
         let groups: Vec<(Group, Blocks)> = groups
             .map(|g| {
@@ -50,13 +49,17 @@ impl<'a> Scope<'a> {
                 (g, b)
             })
             .collect();
+        // Names that differ have fields that differ; a plan may give one output twice.
         let mut names = Names::default();
-        let inputs = plan.inputs.iter().map(|(name, _)| names.fresh(name)).collect();
+        let inputs = plan.inputs.iter().map(|(name, _)| names.fresh(field(name), &[])).collect();
         let mut names = Names::default();
-        let outputs = plan.outputs.iter().map(|output| names.fresh(&output.name)).collect();
-        let mut tapes = IndexVec::new();
+        let mut output = |name: &str| names.fresh(field(name), &["_present"]);
+        let outputs = plan.outputs.iter().map(|o| output(&o.name)).collect();
+        let (mut locals, mut tapes) = (Names::default(), IndexVec::new());
         for tape in plan.tapes.iter() {
-            let _: Tape = tapes.push(locals.fresh(&format!("{}_", tape.name.as_deref().unwrap_or("v"))));
+            // No word of C ends so, and no other name in the source.
+            let name = field(&format!("{}_", tape.name.as_deref().unwrap_or("v")));
+            let _: Tape = tapes.push(locals.fresh(name, &[]));
         }
         let homes = IndexVec::filled(Home::Local, plan.tapes.len());
         let mut scope = Self {
@@ -205,11 +208,16 @@ impl<'a> Scope<'a> {
     pub(crate) fn register(&self, id: Reg, suffix: &str) -> Operand {
         let (r, ty) = (&self.registers[id], &self.plan.registers[id].ty);
         let field = match (r.fixed, r.looped) {
-            (true, _) => format!("{}_{}", self.name, r.name),
+            (true, _) => self.table("value", id),
             (_, true) => format!("work->{}{suffix}", r.name),
             _ => format!("state->{}", r.name),
         };
         scalar_or_array(field, ty.dtype, &ty.shape)
+    }
+
+    /// The table of what a register is, of what it starts with (`start`), or takes at its first tick (`first`).
+    pub(crate) fn table(&self, kind: &str, id: Reg) -> String {
+        format!("{}_{kind}_{}", self.name, self.registers[id].name)
     }
 
     /// What of a register outlives windows.
@@ -265,7 +273,6 @@ impl<'a> Scope<'a> {
         for (id, r) in self.registers.iter_enumerated() {
             let bytes = self.plan.registers[id].ty.bytes(precision) + u64::from(r.flagged);
             if r.fixed {
-                memory.constants += bytes;
                 continue;
             }
             if !r.local {
@@ -279,18 +286,21 @@ impl<'a> Scope<'a> {
     }
 }
 
+/// A field or a table; what has no elements is never read.
 pub(crate) fn scalar_or_array(field: String, dtype: rml_ir::DType, shape: &Shape) -> Operand {
-    if shape.is_scalar() {
+    if shape.is_empty() {
+        Operand::alike("0", dtype, shape.clone())
+    } else if shape.is_scalar() {
         Operand::alike(field, dtype, shape.clone())
     } else {
         Operand::array(field, "", dtype, shape.clone())
     }
 }
 
-/// The literal of all elements, if they are the same.
+/// The literal of all elements, if they are the same; any, if there are none.
 pub(crate) fn alike(value: &Value) -> Option<String> {
     let mut literals = literals(value).into_iter();
-    let first = literals.next()?;
+    let Some(first) = literals.next() else { return Some("0".to_owned()) };
     literals.all(|other| other == first).then_some(first)
 }
 
@@ -326,6 +336,8 @@ impl Uses {
                 for (tape, _) in &block.fills {
                     uses.made[*tape].push((g, b));
                     uses.touch(*tape, g);
+                    // An operator that has loops of its own has to have a place for its result, though only its errors count.
+                    uses.outside[*tape] |= block.len.is_none();
                 }
                 uses.block(scope.plan, block, (g, b));
             }

@@ -16,8 +16,8 @@ use crate::scope::Scope;
 use crate::{Math, Options};
 use crate::{checkpoint, point, products, run, sums, tensor};
 
-/// The text of the source file.
-pub(crate) fn source(scope: &Scope<'_>, starts: &Starts, options: &Options) -> String {
+/// The text of the source file, and how many bytes its constants take.
+pub(crate) fn source(scope: &Scope<'_>, starts: &Starts, options: &Options) -> (String, u64) {
     let mut groups: Vec<String> = Vec::new();
     for g in &scope.groups {
         groups.extend(group(scope, groups.len(), g));
@@ -25,7 +25,7 @@ pub(crate) fn source(scope: &Scope<'_>, starts: &Starts, options: &Options) -> S
     let run = run::run(scope, groups.len());
     let start_text = run::start(scope, starts);
     let checkpoint = checkpoint::functions(scope);
-    let tables = tables(scope, starts, &[&start_text, &run]);
+    let (tables, bytes) = tables(scope, starts, &[&start_text, &run]);
     let body = scope.prelude.text()
         + &tables
         + &groups.join("\n")
@@ -35,7 +35,7 @@ pub(crate) fn source(scope: &Scope<'_>, starts: &Starts, options: &Options) -> S
         + &checkpoint
         + "\n"
         + &run;
-    head(scope, options, &body) + &body
+    (head(scope, options, &body) + &body, bytes)
 }
 
 /// What stands before everything.
@@ -59,11 +59,15 @@ fn head(scope: &Scope<'_>, options: &Options, body: &str) -> String {
     text.into_text()
 }
 
-/// Constants that are tables.
-fn tables(scope: &Scope<'_>, starts: &Starts, users: &[&String]) -> String {
-    let mut lines = Lines::default();
+/// Constants that are tables, and how many bytes they take.
+fn tables(scope: &Scope<'_>, starts: &Starts, users: &[&String]) -> (String, u64) {
+    let (mut lines, mut bytes) = (Lines::default(), 0);
     let mut table = |name: String, value: &Value| {
         let literals = literals(value);
+        if literals.is_empty() {
+            return;
+        }
+        bytes += (value.dtype().size(scope.plan.precision) * literals.len()) as u64;
         lines.line(format!("static const {} {name}[{}] = {{", num(value.dtype()), literals.len()));
         literals.chunks(8).for_each(|row| lines.line(format!("    {},", row.join(", "))));
         lines.line("};\n");
@@ -72,14 +76,13 @@ fn tables(scope: &Scope<'_>, starts: &Starts, users: &[&String]) -> String {
         table(format!("{}_k{}", scope.name, k.0), &scope.plan.consts[*k]);
     }
     for (id, r) in scope.registers.iter_enumerated() {
-        let name = format!("{}_{}", scope.name, r.name);
         let (own, first) = (&starts.0[id], start(scope.plan, id));
         if let (true, Some(value)) = (r.fixed, own) {
-            table(name, value);
+            table(scope.table("value", id), value);
             continue;
         }
-        for (suffix, value) in [("_start", own), ("_first", &first)] {
-            let table_name = format!("{name}{suffix}");
+        for (kind, value) in [("start", own), ("first", &first)] {
+            let table_name = scope.table(kind, id);
             if let Some(value) = value
                 && users.iter().any(|user| user.contains(&format!("{table_name}[")))
             {
@@ -87,7 +90,7 @@ fn tables(scope: &Scope<'_>, starts: &Starts, users: &[&String]) -> String {
             }
         }
     }
-    lines.into_text()
+    (lines.into_text(), bytes)
 }
 
 /// A group as a function; none if nothing of it is computed.

@@ -13,7 +13,7 @@ pub struct Memory {
     pub state: u64,
     /// The values of a window.
     pub work: u64,
-    /// Constants.
+    /// Constants that stand as tables: parameters that nothing changes, values that states start with, and others.
     pub constants: u64,
 }
 

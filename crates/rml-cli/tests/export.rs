@@ -19,6 +19,13 @@ node windows(x: num [], end: bool []) -> (y)
   y = held(x) every end;
 node counted(i: int []) -> (suspect)
   suspect = i + (0 fby suspect);
+node parts(x: num []) -> (o)
+  k = param(0.5);
+  rounds = param(2.0);
+  o = k * x + floor(rounds);
+node fits(x: num [], y: num []) -> (loss)
+  o, _ = diff_parts(x, true, 0.2 * (y - o));
+  loss = (o - y) * (o - y);
 ";
 
 /// What graphs have no place for.
@@ -167,16 +174,80 @@ fn what_cannot_be_exported_is_said_before_a_file_is_written() {
     folder.rml("export p.rml --node windows").fails(1, &["bad-option", "--cycles"]);
     folder.rml("export p.rml --node line").fails(1, &["no-parameters", "`k`: num [1]", "--params"]);
     folder
-        .rml("export p.rml --node windows --cycles 4 --name while")
-        .fails(1, &["bad-option", "`while`", "--name"]);
+        .rml("export p.rml --node windows --cycles 4 --name 4x")
+        .fails(1, &["bad-option", "`4x`", "a letter", "--name"]);
     folder
-        .rml("export p.rml --node windows --cycles 4 --out nowhere")
+        .rml("export p.rml --node windows --cycles 4 --name math")
+        .fails(1, &["bad-option", "hide", "--name"]);
+    folder
+        .rml("export p.rml --node windows --cycles 4 --out p.rml/nowhere")
         .fails(1, &["unwritable-file", "nowhere"]);
     folder.rml("export p.rml --node windows --cycles 999999999999").fails(1, &["export-refused", "--cycles"]);
     folder.rml("export p.rml --node windows --cycles 4 --seed x").fails(2, &["--seed"]);
     assert!(!folder.path("windows.c").exists() && !folder.path("line.c").exists());
     folder.rml("export p.rml --node train").ok();
-    assert!(folder.read("train.h").contains("float line_0_k[1]; /* [1] */"));
+    assert!(folder.read("train.h").contains("float line_0_k[1]; /* line_0.k: [1] */"));
+}
+
+#[test]
+fn the_folder_is_made_for_what_is_written_only() {
+    let folder = folder();
+    for (format, file) in [("c", "windows.c"), ("onnx", "windows.onnx"), ("stablehlo", "windows.mlir")] {
+        let out = format!("{format}/made");
+        folder
+            .rml(&format!("export p.rml --node windows --format {format} --out {out}"))
+            .fails(1, &["--cycles"]);
+        assert!(!folder.path(format).exists());
+        folder.rml(&format!("export p.rml --node windows --cycles 4 --format {format} --out {out}")).ok();
+        assert!(folder.path(&format!("{out}/{file}")).exists());
+    }
+}
+
+#[test]
+fn names_that_c_has_are_changed_and_said() {
+    let main = "
+#include \"main.h\"
+#include <stdio.h>
+static main_state state;
+static main_work work;
+int main(void) {
+    main_in in = {3};
+    main_out out;
+    main_start(&state);
+    if (main_run(&state, &work, &in, 1, &out) != 1) return 1;
+    printf(\"%g %g %g %g\\n\", (double)out.last, (double)out.last_2, (double)out.int__, (double)out.MAIN_LONG_);
+    return out.y_present_ && !out.y_present;
+}
+";
+    let program = "node main(int: num []) -> (last, last_2, int_, MAIN_LONG, y, y_present)
+  last = int + 1.0;
+  last_2 = int + 2.0;
+  int_ = int + 3.0;
+  MAIN_LONG = int + 4.0;
+  y_present = int > 0.0;
+  y = int when y_present;
+";
+    let folder = Folder::new().file("names.rml", program).file("names.c", main);
+    // The node is called as its function `main` is not.
+    let out = folder.rml("export names.rml").ok();
+    let said =
+        "int is int_ in C\nint_ is int__ in C\nMAIN_LONG is MAIN_LONG_ in C\ny_present is y_present_ in C\n";
+    assert!(out.ends_with(said), "{out}");
+    let header = folder.read("main.h");
+    for line in ["float int_; /* int */", "float int__; /* int_ */", "bool y_present_; /* y_present */"] {
+        assert!(header.contains(line), "{header}");
+    }
+    assert_eq!(printed(&folder, &["main.c", "names.c"]), "4 5 6 7\n");
+}
+
+#[test]
+fn what_a_training_does_not_learn_is_as_the_program_says() {
+    let folder = folder();
+    folder
+        .rml("export p.rml --node parts")
+        .fails(1, &["no-parameters", "`rounds`: num []", "needs no `param`"]);
+    folder.rml("export p.rml --node fits").ok();
+    folder.rml("export p.rml --node fits --format onnx").ok();
 }
 
 #[test]
@@ -201,7 +272,7 @@ fn graphs_that_cannot_be_are_refused_before_a_file_is_written() {
     folder.rml("export p.rml --node windows --format onnx").fails(1, &["bad-option", "--cycles"]);
     folder.rml("export p.rml --node line --format stablehlo").fails(1, &["no-parameters", "`k`: num [1]"]);
     folder
-        .rml("export p.rml --node train --format onnx --out nowhere")
+        .rml("export p.rml --node train --format onnx --out p.rml/nowhere")
         .fails(1, &["unwritable-file", "nowhere"]);
     folder.rml("export p.rml --node train --format keras").fails(2, &["--format", "onnx, stablehlo"]);
     folder

@@ -74,7 +74,7 @@ pub struct CProgram {
 /// # fn main() -> Result<(), rml::Error> {
 /// let source = rml::Source::text("filter.rml", "node filter(x: num []) -> (y)  y = 0.9 * (0.0 fby y) + 0.1 * x;");
 /// let program = rml::export_c(&source, &rml::Options::default(), None, &rml::CExport::default())?;
-/// assert!(program.files.header.contains("long filter_run(filter_state *restrict state"));
+/// assert!(program.files.header.contains("long filter_run(filter_state *state"));
 /// assert_eq!(program.files.memory.state, 4);
 /// # Ok(()) }
 /// ```
@@ -141,34 +141,35 @@ fn plan(program: &Program, fed: Fed) -> Result<Plan, Diagnostic> {
     })
 }
 
-/// Whether the program learns its parameters; those that nothing changes have to come from somewhere.
+/// Whether the parameters of the program come from somewhere, if none of them is learned. In a program that learns some, the others have the
+/// values that it gives them, as they have in a training.
 fn learned(program: &Program, plan: &Plan) -> Result<(), Diagnostic> {
     let writes = plan.regions.iter().flat_map(Region::writes).chain(&plan.commits);
     let written: BTreeSet<_> = writes.map(|write| write.register).collect();
-    let fixed = plan.registers.iter_enumerated().filter(|(id, _)| !written.contains(id));
-    let mut fixed = fixed.filter_map(|(_, register)| match &register.kind {
-        Kind::State { key, parameter: true } => Some((key, &register.ty)),
+    let parameters = plan.registers.iter_enumerated().filter_map(|(id, register)| match &register.kind {
+        Kind::State { key, parameter: true } => Some((id, key, &register.ty)),
         _ => None,
     });
-    let Some((key, ty)) = fixed.next() else { return Ok(()) };
+    let parameters: Vec<_> = parameters.collect();
+    if parameters.is_empty() || parameters.iter().any(|(id, ..)| written.contains(id)) {
+        return Ok(());
+    }
     let what = format!(
         "node {} has parameters that it does not learn, and no checkpoint gives them",
         program.node()
     );
-    let d = Diagnostic::error(codes::NO_PARAMETERS, what).note(format!("`{key}`: {ty}"));
-    let d = fixed.fold(d, |d, (key, ty)| d.note(format!("`{key}`: {ty}")));
-    Err(d.help("name a checkpoint (`--params FILE`): `rml train --save` and `rml params import` write one"))
+    let d = Diagnostic::error(codes::NO_PARAMETERS, what);
+    let d = parameters.iter().fold(d, |d, (_, key, ty)| d.note(format!("`{key}`: {ty}")));
+    Err(d
+        .help("name a checkpoint (`--params FILE`): `rml train --save` and `rml params import` write one")
+        .help("a number that nothing learns needs no `param`: write the value itself, as in `k = 0.3`"))
 }
 
 fn name(program: &Program, export: &CExport) -> Result<String, Diagnostic> {
     let name = export.name.clone().unwrap_or_else(|| program.node().to_owned());
-    if rml_c::is_identifier(&name) {
-        return Ok(name);
-    }
-    let what = format!("`{name}` cannot begin names in C");
-    let d = Diagnostic::error(codes::BAD_OPTION, what)
-        .note("expected a letter, then letters, digits and `_`, and no word of C");
-    Err(d.help("choose another one with `--name`"))
+    let Some(why) = rml_c::refuses(&name) else { return Ok(name) };
+    let what = format!("`{name}` cannot begin the names of files and functions in C");
+    Err(Diagnostic::error(codes::BAD_OPTION, what).note(why).help("choose another one with `--name`"))
 }
 
 fn cycles(plan: &Plan, cycles: Option<usize>) -> Result<usize, Diagnostic> {

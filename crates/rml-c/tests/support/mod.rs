@@ -91,6 +91,7 @@ pub(crate) fn compare_in(
     write("p.c", &exported.source)?;
     write("main.c", &main(plan, &exported, columns, (cycles, most)))?;
     let wanted = wanted(plan, columns, cycles, most)?;
+    in_cpp(folder.path())?;
     let mut compared = 0;
     for build in builds {
         let got = run(folder.path(), *build)?;
@@ -125,6 +126,19 @@ fn lines_are(
         None => Ok(wanted.len().min(lines)),
         Some(more) => Err(format!("there is more: {more}")),
     }
+}
+
+/// Compiles the header as C++, by each compiler that is there.
+fn in_cpp(folder: &Path) -> Result<(), String> {
+    for compiler in ["g++", "clang++"] {
+        let flags =
+            ["-std=c++11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only", "-x", "c++", "p.h"];
+        let Ok(built) = Command::new(compiler).args(flags).current_dir(folder).output() else { continue };
+        if !built.status.success() {
+            return Err(format!("{compiler}: {}", String::from_utf8_lossy(&built.stderr)));
+        }
+    }
+    Ok(())
 }
 
 fn run(folder: &Path, Build { compiler, flags, under }: Build) -> Result<String, String> {

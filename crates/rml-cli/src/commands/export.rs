@@ -37,6 +37,7 @@ fn c(
     output.report(&program.warnings, &program.sources);
     let files = [("h", &program.files.header), ("c", &program.files.source)];
     let files = files.map(|(ending, text)| (args.out.join(format!("{}.{ending}", program.name)), text));
+    rml::create_folder(&args.out)?;
     for (file, _) in &files {
         super::check_output(file, source, [args.params.as_ref()])?;
     }
@@ -44,9 +45,13 @@ fn c(
     rml::write_outputs(&contents)?;
     let memory = program.files.memory;
     let [header, source] = files.map(|(file, _)| file.display().to_string());
+    let renamed = program.files.renamed.iter().map(|(name, field)| format!("{name} is {field} in C\n"));
     output.print(&format!(
-        "{header}\n{source}\n{} bytes of state, {} of work, {} of constants\n",
-        memory.state, memory.work, memory.constants
+        "{header}\n{source}\n{} bytes of state, {} of work, {} of constants\n{}",
+        memory.state,
+        memory.work,
+        memory.constants,
+        renamed.collect::<String>()
     ))
 }
 
@@ -67,6 +72,7 @@ fn model(
     output.report(&model.warnings, &model.sources);
     let name = args.name.as_ref().unwrap_or(&model.node);
     let file = args.out.join(format!("{name}.{}", format.ending()));
+    rml::create_folder(&args.out)?;
     super::check_output(&file, source, [args.params.as_ref()])?;
     super::write(&file, &model.bytes)?;
     let (inputs, outputs) = (model.inputs.join(", "), model.outputs.join(", "));
