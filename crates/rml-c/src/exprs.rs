@@ -64,6 +64,11 @@ pub(crate) fn pointwise(op: &Op, dtype: DType, args: &[String], prelude: &Prelud
     let checked = |name: &str| format!("{}({}, &bad)", prelude.helper(name), args.join(", "));
     let math = |name: &str| call(&prelude.math(name));
     let int = dtype == DType::Int;
+    // What is exact compares in one way with itself, and compilers warn of it.
+    let compared = |symbol: &str, with_itself: bool| match args[0] == args[1] && dtype != DType::Num {
+        true => format!("((void){}, {with_itself})", args[0]),
+        false => infix(symbol),
+    };
     match op {
         Op::Not => format!("(!{})", args[0]),
         Op::Neg if int => checked("rml_neg"),
@@ -104,12 +109,12 @@ pub(crate) fn pointwise(op: &Op, dtype: DType, args: &[String], prelude: &Prelud
         Op::Div => infix("/"),
         Op::And => infix("&&"),
         Op::Or => infix("||"),
-        Op::Eq => infix("=="),
-        Op::Ne => infix("!="),
-        Op::Lt => infix("<"),
-        Op::Le => infix("<="),
-        Op::Gt => infix(">"),
-        Op::Ge => infix(">="),
+        Op::Eq => compared("==", true),
+        Op::Ne => compared("!=", false),
+        Op::Lt => compared("<", false),
+        Op::Le => compared("<=", true),
+        Op::Gt => compared(">", false),
+        Op::Ge => compared(">=", true),
         // The operand itself, in another shape at most.
         _ => args[0].clone(),
     }

@@ -1,6 +1,6 @@
 //! Elements at positions that come with the data.
 
-use crate::function::Function;
+use crate::function::{Function, mentions};
 use crate::nest::{indices, plus};
 use crate::operand::{Operand, linear, sum};
 
@@ -40,7 +40,12 @@ fn picked_rows(f: &mut Function<'_>, dims: [usize; 3], at: &str, line: &str) {
     let sizes: Vec<(String, usize)> = indices(2).into_iter().zip(dims).collect();
     let depth = f.lines.nest(&sizes);
     f.lines.open("");
-    f.lines.line(format!("const long at = {at};"));
+    // Where all elements are the same, a position matters only if it is outside.
+    f.lines.line(if mentions(line, "at") {
+        format!("const long at = {at};")
+    } else {
+        format!("(void){at};")
+    });
     f.check(at);
     let looped = f.lines.over("i2", dims[2]);
     f.lines.line(line);

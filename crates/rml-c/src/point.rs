@@ -1,10 +1,12 @@
 //! Values that are computed in one loop over elements.
 
+use std::collections::BTreeSet;
+
 use rml_ir::op::Op;
 use rml_plan::{Case, Rule, Tape};
 
 use crate::exprs::pointwise;
-use crate::function::{Function, num};
+use crate::function::{Function, is_part, num};
 use crate::store::Home;
 
 /// Fills tapes of so many elements, one element of each after the other.
@@ -12,8 +14,9 @@ pub(crate) fn block(f: &mut Function<'_>, fills: &[(Tape, Vec<usize>)], len: usi
     if len == 0 {
         return;
     }
-    let mut lines = Vec::new();
-    for (tape, cases) in fills {
+    let (mut lines, mut read) = (Vec::new(), BTreeSet::new());
+    // From the last to the first, so that it is known which variables are read: at the only tick of a call, some are not.
+    for (tape, cases) in fills.iter().rev() {
         if !f.scope.homes[*tape].is_made() {
             continue;
         }
@@ -21,11 +24,17 @@ pub(crate) fn block(f: &mut Function<'_>, fills: &[(Tape, Vec<usize>)], len: usi
         let data = &f.scope.plan.tapes[*tape];
         let cases: Vec<&Case> = cases.iter().map(|i| &data.cases[*i]).collect();
         let value = chosen(f, &cases, t, i);
-        lines.push(match f.scope.homes[*tape] {
+        let line = match f.scope.homes[*tape] {
+            Home::Local if !read.contains(f.scope.tapes[*tape].as_str()) => {
+                format!("(void)({value});")
+            }
             Home::Local => format!("const {} {} = {value};", num(data.ty.dtype), f.scope.tapes[*tape]),
             _ => format!("{} = {value};", f.scope.tape(*tape, t, &f.used).at(i)),
-        });
+        };
+        read.extend(value.split(|c| !is_part(c)).map(str::to_owned));
+        lines.push(line);
     }
+    lines.reverse();
     let looped = f.lines.over("i", len);
     // Variables of one element live no longer than they are needed.
     let braced = !looped && lines.iter().any(|line| line.starts_with("const"));
