@@ -7,7 +7,6 @@ use rml_ir::Value;
 use rml_plan::{Atom, Kind, Plan, Reg, Region, Rule};
 
 use crate::names::{Names, field};
-use crate::store::{DTYPES, array_name};
 
 /// A register in C.
 #[derive(Debug)]
@@ -25,10 +24,9 @@ pub(crate) struct Register {
 /// What stands behind the names of registers where more of them is kept than a value.
 const BESIDE: &[&str] = &["_set", "_done", "_done_set"];
 
-/// All registers of a plan.
-pub(crate) fn registers(plan: &Plan) -> IndexVec<Reg, Register> {
-    let arrays = DTYPES.map(array_name);
-    let mut names = Names::without(&arrays);
+/// All registers of a plan, called otherwise than what else stands in the work.
+pub(crate) fn registers(plan: &Plan, arrays: &[&str]) -> IndexVec<Reg, Register> {
+    let mut names = Names::without(arrays);
     let looped: BTreeSet<Reg> =
         plan.regions.iter().flat_map(Region::writes).map(|write| write.register).collect();
     let committed: BTreeSet<Reg> = plan.commits.iter().map(|write| write.register).collect();

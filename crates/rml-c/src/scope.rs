@@ -14,7 +14,7 @@ use crate::names::{Names, field};
 use crate::operand::{Operand, literals, times};
 use crate::prelude::Prelude;
 use crate::registers::{Register, registers};
-use crate::store::{Arrays, Home, Memory, Wanted, place};
+use crate::store::{Arrays, DTYPES, Home, Memory, Wanted, array_name, place};
 use crate::views::{View, views};
 
 /// All that is known before text is written.
@@ -41,7 +41,7 @@ impl<'a> Scope<'a> {
     pub(crate) fn new(plan: &'a Plan, options: &Options) -> Self {
         let constant = constant(plan);
         let groups = groups(plan, &constant).into_iter();
-        let registers = registers(plan);
+        let registers = registers(plan, &DTYPES.map(array_name));
         let views = views(plan, &registers);
         let groups: Vec<(Group, Blocks)> = groups
             .map(|g| {
