@@ -26,6 +26,7 @@ pub(crate) fn is_pointwise(op: &Op) -> bool {
             | Sigmoid
             | Tanh
             | Relu
+            | Flush
             | Gelu
             | Softplus
             | Floor
@@ -82,6 +83,7 @@ pub(crate) fn pointwise(op: &Op, dtype: DType, args: &[String], prelude: &Prelud
         Op::Round => math("rint"),
         Op::Sigmoid => helper("rml_sigmoid"),
         Op::Relu => helper("rml_relu"),
+        Op::Flush => helper("rml_flush"),
         Op::Gelu => helper("rml_gelu"),
         Op::Softplus => helper("rml_softplus"),
         Op::ToNum => format!("(num){}", args[0]),

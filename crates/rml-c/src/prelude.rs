@@ -191,6 +191,11 @@ const TABLE: &[Entry] = &[
     return x > 0 ? x : 0;
 }
 "),
+    ("rml_flush", &[], "/* x, and 0 where a recurrence would make a subnormal number of it. */
+static inline num rml_flush(num x) {
+    return x < {NEGLIGIBLE} && x > -{NEGLIGIBLE} ? 0 : x;
+}
+"),
     ("rml_min", &[], "/* The smaller one; NaN wins. */
 static inline num rml_min(num a, num b) {
     return a <= b || a != a ? a : b;

@@ -20,6 +20,7 @@ const FUNCTIONS: &[Op] = &[
     Op::Sigmoid,
     Op::Tanh,
     Op::Relu,
+    Op::Flush,
     Op::Gelu,
     Op::Softplus,
     Op::Floor,

@@ -1,6 +1,8 @@
 //! What other crates call: every kernel is compiled here, for both precisions.
 
-use crate::functions::{Binary, Unary, binary_on, sigmoid_within, tanh_within, unary_on, unary_one_on};
+use crate::functions::{
+    Binary, Unary, binary_on, formulas, sigmoid_within, tanh_within, unary_on, unary_one_on,
+};
 use crate::isa::Isa;
 use crate::product::{
     Direction, Matrix, MatrixMut, Packed, Product, Right, Term, add_zeros_on, fits, multiply_on, row_on,
@@ -75,6 +77,12 @@ pub fn unary<T: Real>(f: Unary, x: &[T], out: &mut [T]) {
 #[inline(always)]
 pub fn sigmoid<T: Real>(x: &[T], out: &mut [T]) {
     sigmoid_within(x, out);
+}
+
+/// `flush` of one number, compiled with the [`Task`](crate::Task) that it is inlined into.
+#[inline(always)]
+pub fn flush<T: Real>(x: T) -> T {
+    formulas::flush(x)
 }
 
 /// `out = f(x)` for `tanh`, with the bits that [`unary`] gives, compiled with the [`Task`](crate::Task) that it is inlined into.

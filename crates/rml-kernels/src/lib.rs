@@ -14,7 +14,7 @@ mod transpose;
 mod vector;
 
 pub use api::{
-    Real, binary, maxima, product, product_of_zeros, product_packed, row, sigmoid, sums, tanh, unary,
+    Real, binary, flush, maxima, product, product_of_zeros, product_packed, row, sigmoid, sums, tanh, unary,
     unary_in_place, unary_one,
 };
 pub use functions::{Binary, Unary};

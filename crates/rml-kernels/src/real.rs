@@ -55,6 +55,8 @@ pub trait Number:
     const INFINITY: Self;
     const NAN: Self;
     const SMALLEST_NORMAL: Self;
+    /// The least number whose unit in the last place is a normal number: `flush` makes zeros of what is smaller.
+    const NEGLIGIBLE: Self;
     const LOG2_E: Self;
     /// Added to a small number, it rounds it to an integer, which then stands in the low bits.
     const MAGIC: Self;
@@ -138,7 +140,7 @@ pub fn constants<T: Number>() -> Vec<(&'static str, Vec<T>)> {
         };
     }
     all! {
-        SMALLEST_NORMAL LOG2_E MAGIC LN2_HI LN2_LO LN2_SHORT LN2_SHORT_LO EXP_MAX EXP_MIN EXPM1_MIN TANH_ONE BIG TINY RAISE RAISED
+        SMALLEST_NORMAL NEGLIGIBLE LOG2_E MAGIC LN2_HI LN2_LO LN2_SHORT LN2_SHORT_LO EXP_MAX EXP_MIN EXPM1_MIN TANH_ONE BIG TINY RAISE RAISED
         TWO_OVER_PI FAR SQRT_HALF ERFC_CENTRE ERFC_MAX ERF_NEAR GELU_MAX;
         HALF_PI EXP_REST LOG_REST ERF_REST ERFC_SCALED SIN_REST COS_REST
     }
@@ -153,6 +155,7 @@ macro_rules! arithmetic {
         const INFINITY: Self = $t::INFINITY;
         const NAN: Self = $t::NAN;
         const SMALLEST_NORMAL: Self = $t::MIN_POSITIVE;
+        const NEGLIGIBLE: Self = $t::MIN_POSITIVE / $t::EPSILON;
         const LOG2_E: Self = std::$t::consts::LOG2_E;
         const TWO_OVER_PI: Self = std::$t::consts::FRAC_2_PI;
         const SQRT_HALF: Self = std::$t::consts::FRAC_1_SQRT_2;

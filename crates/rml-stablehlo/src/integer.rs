@@ -105,7 +105,7 @@ fn overflow(t: &mut Text, op: &Op, args: &[&Ssa], result: &Type) -> Option<Ssa> 
         Op::ArgMax { .. } | Op::ArgMin { .. } => None,
         // Their results are no ints.
         Op::Not | Op::Exp | Op::Expm1 | Op::Log | Op::Log1p | Op::Sqrt | Op::Sin | Op::Cos | Op::Erf => None,
-        Op::Sigmoid | Op::Tanh | Op::Relu | Op::Gelu | Op::Softplus => None,
+        Op::Sigmoid | Op::Tanh | Op::Relu | Op::Flush | Op::Gelu | Op::Softplus => None,
         Op::Floor | Op::Ceil | Op::Round | Op::ToNum | Op::ToBool | Op::Pow | Op::And | Op::Or => None,
         Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge => None,
         Op::MatMul | Op::Einsum(_) | Op::Conv(_) | Op::ConvTranspose { .. } | Op::ConvKernel { .. } => None,

@@ -184,7 +184,9 @@ fn operator(t: &mut Text, op: &Op, args: &[&Ssa], ty: &Type, num: Elem) -> Ssa {
         Op::Exp | Op::Expm1 | Op::Log | Op::Log1p | Op::Sqrt | Op::Sin | Op::Cos | Op::Erf => {
             pointwise::unary(t, op, x, num)
         }
-        Op::Sigmoid | Op::Tanh | Op::Relu | Op::Gelu | Op::Softplus => pointwise::unary(t, op, x, num),
+        Op::Flush | Op::Sigmoid | Op::Tanh | Op::Relu | Op::Gelu | Op::Softplus => {
+            pointwise::unary(t, op, x, num)
+        }
         Op::Floor | Op::Ceil | Op::Round => pointwise::unary(t, op, x, num),
         Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Mod | Op::Pow => {
             pointwise::binary(t, op, x, args[1], shape)

@@ -1,7 +1,7 @@
 //! Operators element by element.
 
-use rml_ir::Shape;
-use rml_ir::op::Op;
+use rml_ir::op::{self, Op};
+use rml_ir::{Precision, Shape};
 
 use super::shape::Compare;
 use super::text::{Elem, Ssa, Text};
@@ -25,6 +25,7 @@ pub(super) fn unary(t: &mut Text, op: &Op, x: &Ssa, num: Elem) -> Ssa {
         Op::Sigmoid => t.map("logistic", x),
         Op::Tanh => t.map("tanh", x),
         Op::Relu => relu(t, x),
+        Op::Flush => flush(t, x),
         Op::Gelu => gelu(t, x),
         Op::Softplus => softplus(t, x),
         Op::Floor => t.map("floor", x),
@@ -41,6 +42,14 @@ fn relu(t: &mut Text, x: &Ssa) -> Ssa {
     let zero = t.splat(0.0, &x.ty);
     let above = t.compare(Compare::Gt, x, &zero);
     t.select(&above, x, &zero)
+}
+
+fn flush(t: &mut Text, x: &Ssa) -> Ssa {
+    let precision = if x.ty.elem == Elem::F32 { Precision::F32 } else { Precision::F64 };
+    let size = t.map("abs", x);
+    let vanishes = t.compare_to(Compare::Lt, &size, op::negligible(precision));
+    let zero = t.splat(0.0, &x.ty);
+    t.select(&vanishes, &zero, x)
 }
 
 /// `0.5 x erfc(-x / sqrt 2)`; 0 at -inf.

@@ -36,7 +36,7 @@ pub(crate) fn differentiable(op: &Op, args: &[Var], position: usize) -> bool {
     match op {
         Op::Copy | Op::Neg | Op::Abs | Op::Exp | Op::Expm1 | Op::Log | Op::Log1p | Op::Sqrt => true,
         Op::Sin | Op::Cos | Op::Erf | Op::Sigmoid | Op::Tanh | Op::Relu | Op::Gelu | Op::Softplus => true,
-        Op::Add | Op::Sub | Op::Div | Op::Pow | Op::Minimum | Op::Maximum | Op::Clip => true,
+        Op::Flush | Op::Add | Op::Sub | Op::Div | Op::Pow | Op::Minimum | Op::Maximum | Op::Clip => true,
         Op::Einsum(_) => true,
         Op::MatMul | Op::Conv(_) | Op::ConvTranspose { .. } | Op::ConvKernel { .. } => true,
         Op::MaxPool(_) | Op::AvgPool(_) | Op::Patches(_) | Op::Unpatches { .. } => true,
@@ -64,6 +64,8 @@ pub(crate) fn pullback(b: &mut Builder, op: &Op, site: &Site<'_>) -> Option<Var>
         Op::Neg | Op::Abs | Op::Exp | Op::Expm1 | Op::Log | Op::Log1p | Op::Sqrt => t.elementary(op),
         Op::Sin | Op::Cos | Op::Erf | Op::Sigmoid | Op::Tanh | Op::Relu => t.elementary(op),
         Op::Gelu | Op::Softplus => t.elementary(op),
+        // It is off the operand by less than rounding to a normal number is.
+        Op::Flush => t.site.d,
         Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Pow => t.arithmetic(op),
         Op::Minimum | Op::Maximum | Op::Clip | Op::Where => t.choice(op),
         Op::MatMul => t.matmul(),
@@ -196,7 +198,9 @@ impl Transposer<'_, '_> {
                 };
                 [a, b].iter().find_map(here)
             }
-            (Op::Neg | Op::Exp | Op::Log | Op::Sigmoid | Op::Tanh | Op::Relu, &[a]) => self.dim_text(a, axis),
+            (Op::Neg | Op::Exp | Op::Log | Op::Sigmoid | Op::Tanh | Op::Relu | Op::Flush, &[a]) => {
+                self.dim_text(a, axis)
+            }
             _ => None,
         }
     }

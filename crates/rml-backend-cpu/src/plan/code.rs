@@ -347,6 +347,7 @@ pub(super) enum Does {
     Mul,
     Div,
     Neg,
+    Flush,
     Lt,
     Le,
     Gt,

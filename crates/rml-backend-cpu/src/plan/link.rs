@@ -64,6 +64,7 @@ impl Lister<'_> {
             (Op::Mul, DType::Num) => Does::Mul,
             (Op::Div, DType::Num) => Does::Div,
             (Op::Neg, DType::Num) => Does::Neg,
+            (Op::Flush, DType::Num) => Does::Flush,
             (Op::Lt, DType::Num) => Does::Lt,
             (Op::Le, DType::Num) => Does::Le,
             (Op::Gt, DType::Num) => Does::Gt,
@@ -156,6 +157,10 @@ fn row<N: Number>(does: Does, ops: &[Op], arena: &mut Arena<N>, [o, a, b, c]: St
         Does::Neg => {
             let s = Split::new(nums, o, n);
             map(s.row(a, len(la)), s.out, |x| -x);
+        }
+        Does::Flush => {
+            let s = Split::new(nums, o, n);
+            map(s.row(a, len(la)), s.out, N::flush);
         }
         Does::Lt => comparison!(|x, y| x < y),
         Does::Le => comparison!(|x, y| x <= y),

@@ -359,5 +359,5 @@ pub(super) fn is_pointwise(op: &Op) -> bool {
 fn is_function(op: &Op) -> bool {
     use Op::*;
     matches!(op, Neg | Abs | Sign | Exp | Expm1 | Log | Log1p | Sqrt | Sin | Cos | Erf | Sigmoid | Tanh)
-        || matches!(op, Relu | Gelu | Softplus | Floor | Ceil | Round)
+        || matches!(op, Relu | Flush | Gelu | Softplus | Floor | Ceil | Round)
 }

@@ -41,6 +41,7 @@ pub(crate) fn lower(op: &Op, cx: &Context<'_>) -> Result<Kernel, TchError> {
         Op::Sigmoid => one(Tensor::f_sigmoid),
         Op::Tanh => one(Tensor::f_tanh),
         Op::Relu => pointwise::relu(cx)?,
+        Op::Flush => pointwise::flush(cx)?,
         Op::Gelu => one(pointwise::gelu),
         Op::Softplus => pointwise::softplus(cx)?,
         Op::Floor => one(Tensor::f_floor),

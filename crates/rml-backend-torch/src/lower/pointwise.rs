@@ -1,6 +1,6 @@
 //! Operators of one operand, element by element, where libtorch's own differ from the table's.
 
-use rml_ir::DType;
+use rml_ir::{DType, op};
 use tch::{Kind, TchError, Tensor};
 
 use crate::ffi::Shared;
@@ -20,6 +20,12 @@ pub(super) fn sign(x: &Tensor) -> Result<Tensor, TchError> {
 pub(super) fn relu(cx: &Context<'_>) -> Result<Kernel, TchError> {
     let zero = scalar(0.0, cx)?;
     Ok(one(move |x| x.f_fmax(zero.get())))
+}
+
+/// The operand, and 0 where it is negligible.
+pub(super) fn flush(cx: &Context<'_>) -> Result<Kernel, TchError> {
+    let (zero, least) = (scalar(0.0, cx)?, op::negligible(cx.precision));
+    Ok(one(move |x| zero.get().f_where_self(&x.f_abs()?.f_lt(least)?, x)))
 }
 
 /// `0.5 x erfc(-x / sqrt 2)`; libtorch's gelu overflows for the largest numbers and is rough where it is near 0. Below -40 the result is 0 in

@@ -107,7 +107,7 @@ fn shapes(op: &Op) -> Vec<Shaped> {
         Op::Copy | Op::StopGradient | Op::Neg | Op::Not | Op::Abs | Op::Sign => of(op, ONE),
         Op::Exp | Op::Expm1 | Op::Log | Op::Log1p | Op::Sqrt | Op::Sin | Op::Cos | Op::Erf => of(op, ONE),
         Op::Sigmoid | Op::Tanh | Op::Relu | Op::Gelu | Op::Softplus => of(op, ONE),
-        Op::Floor | Op::Ceil | Op::Round | Op::ToNum | Op::ToInt | Op::ToBool => of(op, ONE),
+        Op::Flush | Op::Floor | Op::Ceil | Op::Round | Op::ToNum | Op::ToInt | Op::ToBool => of(op, ONE),
         Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Mod | Op::Pow | Op::And | Op::Or => of(op, TWO),
         Op::Minimum | Op::Maximum => of(op, TWO),
         Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge => of(op, TWO),

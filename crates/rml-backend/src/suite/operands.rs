@@ -35,7 +35,7 @@ const WIDE: (i64, i64) = (-(1 << 62), 1 << 62);
 fn domain(op: &Op, operand: usize, types: &[Type]) -> Domain {
     use Nums::{Grid, Large, Positive, Scales, Unit};
     match op {
-        Op::Copy | Op::StopGradient | Op::Neg | Op::Not | Op::Abs => Domain::nums(Scales),
+        Op::Copy | Op::StopGradient | Op::Neg | Op::Not | Op::Abs | Op::Flush => Domain::nums(Scales),
         Op::Exp | Op::Expm1 | Op::Sin | Op::Cos | Op::Erf => Domain::nums(Scales),
         Op::Sigmoid | Op::Tanh | Op::Relu | Op::Gelu | Op::Softplus => Domain::nums(Scales),
         Op::Log | Op::Sqrt | Op::Log1p => Domain::nums(Positive),

@@ -49,7 +49,7 @@ pub fn tolerance(op: &Op) -> Tolerance {
         Op::Not | Op::And | Op::Or | Op::Any { .. } | Op::All { .. } => Tolerance::Equal,
         Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge => Tolerance::Equal,
         Op::ToNum | Op::ToInt | Op::ToBool | Op::OneHot { .. } | Op::Mod => Tolerance::Equal,
-        Op::Sign | Op::Relu | Op::Floor | Op::Ceil | Op::Round => Tolerance::Equal,
+        Op::Sign | Op::Relu | Op::Flush | Op::Floor | Op::Ceil | Op::Round => Tolerance::Equal,
         Op::Add | Op::Sub | Op::Mul | Op::Div => Tolerance::Equal,
         Op::Sqrt => Tolerance::Result(1.0),
         Op::Minimum | Op::Maximum | Op::Clip | Op::MaxPool(_) => Tolerance::Equal,

@@ -31,6 +31,7 @@ const UNARY: &[&str] = &[
     "sigmoid",
     "tanh",
     "relu",
+    "flush",
     "gelu",
     "softplus",
     "to_int",

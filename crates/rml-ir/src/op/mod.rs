@@ -20,7 +20,7 @@ mod table;
 mod text;
 
 pub use einsum::Einsum;
-pub use eval::{Around, Convolution, EvalError, Number, eval, need, slices};
+pub use eval::{Around, Convolution, EvalError, Number, eval, need, negligible, slices};
 pub use result::{MAX_ELEMENTS, TypeError, result_type};
 pub use samples::samples;
 pub use sliding::{Conv, ConvAxis, Pool, PoolAxis};
@@ -96,6 +96,8 @@ pub enum Op {
     Tanh,
     /// `x` where `x > 0`, else 0 (also for NaN).
     Relu,
+    /// `x`, and 0 where its magnitude is [negligible].
+    Flush,
     /// `x` times the share of the standard normal distribution below it: `0.5 x (1 + erf(x / sqrt 2))`.
     Gelu,
     /// `log(1 + exp(x))`.

@@ -151,7 +151,7 @@ fn unary(op: &Op, x: &Type) -> Checked<Type> {
             map(&[DType::Num], DType::Num)
         }
         Op::Sigmoid | Op::Tanh | Op::Relu | Op::Gelu | Op::Softplus => map(&[DType::Num], DType::Num),
-        Op::Floor | Op::Ceil | Op::Round => map(&[DType::Num], DType::Num),
+        Op::Flush | Op::Floor | Op::Ceil | Op::Round => map(&[DType::Num], DType::Num),
         Op::ToNum => map(&[DType::Bool, DType::Int], DType::Num),
         Op::ToInt => map(&[DType::Bool, DType::Num], DType::Int),
         Op::ToBool => map(ARITHMETIC, DType::Bool),

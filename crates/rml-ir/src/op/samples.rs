@@ -81,6 +81,7 @@ samples! {
     Sigmoid => (Op::Sigmoid, NUM []); (Op::Sigmoid, NUM [2, 3]);
     Tanh => (Op::Tanh, NUM []); (Op::Tanh, NUM [2, 3]);
     Relu => (Op::Relu, NUM []); (Op::Relu, NUM [2, 3]);
+    Flush => (Op::Flush, NUM []); (Op::Flush, NUM [2, 3]);
     Gelu => (Op::Gelu, NUM []); (Op::Gelu, NUM [2, 3]);
     Softplus => (Op::Softplus, NUM []); (Op::Softplus, NUM [2, 3]);
     Floor => (Op::Floor, NUM []); (Op::Floor, NUM [2, 3]);

@@ -144,7 +144,8 @@ impl Op {
             Op::Not | Op::And | Op::Or | Op::StopGradient | Op::Abs | Op::Sign => Some(self.name()),
             Op::Exp | Op::Expm1 | Op::Log | Op::Log1p | Op::Sqrt | Op::Sin | Op::Cos => Some(self.name()),
             Op::Erf | Op::Sigmoid | Op::Tanh | Op::Relu | Op::Gelu | Op::Softplus => Some(self.name()),
-            Op::Floor | Op::Ceil | Op::Round | Op::ToNum | Op::ToInt | Op::ToBool => Some(self.name()),
+            Op::Flush | Op::Floor | Op::Ceil | Op::Round => Some(self.name()),
+            Op::ToNum | Op::ToInt | Op::ToBool => Some(self.name()),
             Op::Mod | Op::Pow | Op::Minimum | Op::Maximum | Op::Clip | Op::Where => Some(self.name()),
             Op::MatMul | Op::Transpose { .. } | Op::Reshape { .. } | Op::Broadcast { .. } => {
                 Some(self.name())

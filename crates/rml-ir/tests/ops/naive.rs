@@ -89,6 +89,7 @@ pub(crate) fn eval(op: &Op, args: &[Nd], result: &[usize], int: bool) -> Nd {
         Op::Sigmoid => each(&|x| 1.0 / (1.0 + (-x).exp())),
         Op::Tanh => each(&f64::tanh),
         Op::Relu => each(&|x| x.max(0.0)),
+        Op::Flush => each(&|x| if x.abs().log2() < -970.0 { 0.0 } else { x }),
         Op::ToNum => x.clone(),
         Op::ToInt => each(&f64::trunc),
         Op::ToBool => each(&|x| truth(x != 0.0)),

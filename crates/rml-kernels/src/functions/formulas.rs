@@ -180,6 +180,11 @@ pub(crate) fn relu<T: Number>(x: T) -> T {
 }
 
 #[inline(always)]
+pub(crate) fn flush<T: Number>(x: T) -> T {
+    if x.abs() < T::NEGLIGIBLE { T::ZERO } else { x }
+}
+
+#[inline(always)]
 pub(crate) fn sign<T: Number>(x: T) -> T {
     let y = if x > T::ZERO { T::ONE } else { -T::ONE };
     let y = if x == T::ZERO { T::ZERO } else { y };

@@ -182,6 +182,8 @@ unary! {
     Sqrt, true, x => x.sqrt();
     /// `x` where it is above 0, else 0.
     Relu, true, x => formulas::relu(x);
+    /// `x`, and 0 where its magnitude is below `NEGLIGIBLE`.
+    Flush, true, x => formulas::flush(x);
     /// The largest integer that is at most `x`.
     Floor, true, x => x.floor();
     /// The smallest integer that is at least `x`.

@@ -2,15 +2,18 @@
 
 use super::{Binary, Unary, binary_on, unary_on, unary_one_on};
 use crate::isa::Isa;
+use crate::real::Number;
 
-/// The function in double precision, from `libm`.
-fn exact(f: Unary, x: f64) -> f64 {
+/// The function in double precision, from `libm`; what is negligible is so for `T`.
+fn exact<T: Number + Into<f64>>(f: Unary, x: f64) -> f64 {
     match f {
         Unary::Neg => -x,
         Unary::Abs => x.abs(),
         Unary::Sign => (f64::from(x > 0.0) - f64::from(x < 0.0)) + if x.is_nan() { x } else { 0.0 },
         Unary::Sqrt => libm::sqrt(x),
         Unary::Relu => x.max(0.0),
+        Unary::Flush if x.abs() < T::NEGLIGIBLE.into() => 0.0,
+        Unary::Flush => x,
         Unary::Floor => libm::floor(x),
         Unary::Ceil => libm::ceil(x),
         Unary::Round => libm::rint(x),
@@ -44,9 +47,8 @@ fn gelu(x: f64) -> f64 {
 /// Units in the last place that a function may be off by, as `docs/numerics.md` states, in single and in double precision.
 fn bound(f: Unary) -> (f64, f64) {
     match f {
-        Unary::Neg | Unary::Abs | Unary::Sign | Unary::Relu | Unary::Floor | Unary::Ceil | Unary::Round => {
-            (0.0, 0.0)
-        }
+        Unary::Neg | Unary::Abs | Unary::Sign | Unary::Relu | Unary::Flush => (0.0, 0.0),
+        Unary::Floor | Unary::Ceil | Unary::Round => (0.0, 0.0),
         Unary::Sqrt => (0.5, 0.5),
         Unary::Exp | Unary::Log => (1.0, 1.0),
         Unary::Expm1 | Unary::Log1p | Unary::Sin | Unary::Cos | Unary::Erf => (1.5, 2.0),
@@ -95,7 +97,7 @@ fn worst_single(f: Unary, first: usize, step: usize) -> (f64, f32) {
         y.resize(x.len(), 0.0);
         unary_on(Isa::best(), f, &x, &mut y);
         for (x, y) in x.iter().zip(&y) {
-            let off = ulps_single(*y, exact(f, f64::from(*x)));
+            let off = ulps_single(*y, exact::<f32>(f, f64::from(*x)));
             if off > worst.0 {
                 worst = (off, *x);
             }
@@ -146,7 +148,7 @@ fn errors_in_double_precision() {
     let mut y = vec![0.0; x.len()];
     for &f in Unary::ALL {
         unary_on(Isa::best(), f, &x, &mut y);
-        let off = x.iter().zip(&y).map(|(x, y)| (ulps_double(*y, exact(f, *x)), *x));
+        let off = x.iter().zip(&y).map(|(x, y)| (ulps_double(*y, exact::<f64>(f, *x)), *x));
         let off = off.filter(|(_, x)| f != Unary::Gelu || *x > -30.0);
         let (off, x) = off.fold((0.0, 0.0), |worst, off| if off.0 > worst.0 { off } else { worst });
         assert!(off <= bound(f).1, "{f:?} is {off} ulp off at {x:e}");
@@ -247,13 +249,17 @@ fn edges() {
     for &f in Unary::ALL {
         for &x in EDGES {
             let single = unary_one_on(Isa::best(), f, x as f32);
-            let wanted = exact(f, f64::from(x as f32));
+            let wanted = exact::<f32>(f, f64::from(x as f32));
             assert!(ulps_single(single, wanted) < 8.0, "{f:?} of {x}: {single} {wanted}");
             let double = unary_one_on(Isa::best(), f, x);
-            assert!(ulps_double(double, exact(f, x)) < 64.0, "{f:?} of {x}: {double} {}", exact(f, x));
-            if x == 0.0 && !matches!(f, Unary::Relu | Unary::Sign) {
-                assert_eq!(double.is_sign_negative(), exact(f, x).is_sign_negative(), "{f:?} of {x}");
-                assert_eq!(single.is_sign_negative(), exact(f, x).is_sign_negative(), "{f:?} of {x}");
+            assert!(
+                ulps_double(double, exact::<f64>(f, x)) < 64.0,
+                "{f:?} of {x}: {double} {}",
+                exact::<f64>(f, x)
+            );
+            if x == 0.0 && !matches!(f, Unary::Relu | Unary::Sign | Unary::Flush) {
+                assert_eq!(double.is_sign_negative(), exact::<f64>(f, x).is_sign_negative(), "{f:?} of {x}");
+                assert_eq!(single.is_sign_negative(), exact::<f64>(f, x).is_sign_negative(), "{f:?} of {x}");
             }
         }
     }
@@ -276,3 +282,32 @@ fn powers() {
         assert!(wanted != 0.0 || out[0].is_sign_negative() == wanted.is_sign_negative(), "{a} {b}");
     }
 }
+
+macro_rules! border {
+    ($name:ident, $t:ident, $least:expr) => {
+        /// `flush` keeps numbers from its border on, to the bit, and makes all below it the zero without sign.
+        #[test]
+        fn $name() {
+            let least: $t = $least;
+            let below =
+                [least.next_down(), $t::MIN_POSITIVE, $t::MIN_POSITIVE.next_down(), $t::from_bits(1), 0.0];
+            let kept = [least, least.next_up(), 1.0, $t::MAX, $t::INFINITY, $t::NAN];
+            for isa in Isa::available() {
+                for sign in [1.0, -1.0] {
+                    for (all, keeps) in [(&below[..], false), (&kept[..], true)] {
+                        let x: Vec<$t> = all.iter().cycle().take(37).map(|x| sign * x).collect();
+                        let mut y = vec![1.0; x.len()];
+                        unary_on(isa, Unary::Flush, &x, &mut y);
+                        for (x, y) in x.iter().zip(&y) {
+                            let wanted = if keeps { *x } else { 0.0 };
+                            assert_eq!(y.to_bits(), wanted.to_bits(), "{x:e} on {isa:?}");
+                            assert_eq!(unary_one_on(isa, Unary::Flush, *x).to_bits(), wanted.to_bits());
+                        }
+                    }
+                }
+            }
+        }
+    };
+}
+border!(the_border_in_single_precision, f32, f32::from_bits(24 << 23));
+border!(the_border_in_double_precision, f64, f64::from_bits(53 << 52));

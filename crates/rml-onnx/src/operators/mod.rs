@@ -30,7 +30,7 @@ pub(crate) fn operator(net: &mut Net, op: &Op, args: &[&V], dims: &[usize], num:
             pointwise::unary(net, op, x, num)
         }
         Op::Sigmoid | Op::Tanh | Op::Relu | Op::Gelu | Op::Softplus => pointwise::unary(net, op, x, num),
-        Op::Floor | Op::Ceil | Op::Round => pointwise::unary(net, op, x, num),
+        Op::Flush | Op::Floor | Op::Ceil | Op::Round => pointwise::unary(net, op, x, num),
         Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Mod | Op::Pow => pointwise::binary(net, op, x, args[1]),
         Op::Minimum | Op::Maximum | Op::And | Op::Or => pointwise::binary(net, op, x, args[1]),
         Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge => pointwise::binary(net, op, x, args[1]),

@@ -1,6 +1,7 @@
 //! Operators element by element.
 
-use rml_ir::op::Op;
+use rml_ir::Precision;
+use rml_ir::op::{self, Op};
 
 use super::CHECKED;
 use crate::integer;
@@ -24,6 +25,7 @@ pub(super) fn unary(net: &mut Net, op: &Op, x: &V, num: Elem) -> V {
         Op::Sigmoid => net.map("Sigmoid", x),
         Op::Tanh => net.map("Tanh", x),
         Op::Relu => relu(net, x),
+        Op::Flush => flush(net, x),
         Op::Gelu => gelu(net, x),
         Op::Softplus => softplus(net, x),
         Op::Floor => net.map("Floor", x),
@@ -74,6 +76,14 @@ fn relu(net: &mut Net, x: &V) -> V {
     let zero = net.scalar(0.0, x.elem);
     let above = net.compare("Greater", x, &zero);
     net.select(&above, x, &zero)
+}
+
+fn flush(net: &mut Net, x: &V) -> V {
+    let precision = if x.elem == Elem::F32 { Precision::F32 } else { Precision::F64 };
+    let (zero, least) = (net.scalar(0.0, x.elem), net.scalar(op::negligible(precision), x.elem));
+    let size = net.map("Abs", x);
+    let vanishes = net.compare("Less", &size, &least);
+    net.select(&vanishes, &zero, x)
 }
 
 /// `0.5 x (1 + erf(x / sqrt 2))`; 0 at -inf.

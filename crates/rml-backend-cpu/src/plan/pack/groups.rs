@@ -422,7 +422,7 @@ fn is_lanewise(op: &Op, dtype: DType) -> bool {
         Abs | Sign | Exp | Expm1 | Log | Log1p | Sqrt | Sin | Cos | Erf | Sigmoid | Tanh => {
             dtype == DType::Num
         }
-        Relu | Gelu | Softplus | Floor | Ceil | Round => dtype == DType::Num,
+        Relu | Flush | Gelu | Softplus | Floor | Ceil | Round => dtype == DType::Num,
         _ => false,
     }
 }

@@ -29,8 +29,9 @@ pub(in super::super) struct Piece {
 impl Piece {
     /// Whether it may run by blocks.
     fn is_blocked(&self) -> bool {
-        use Does::{Add, CopyNum, Div, Mul, Neg, Pair, Sigmoid, Sub, Tanh};
-        let is_known = matches!(self.does, Add | Sub | Mul | Div | Neg | CopyNum | Sigmoid | Tanh | Pair(_));
+        use Does::{Add, CopyNum, Div, Flush, Mul, Neg, Pair, Sigmoid, Sub, Tanh};
+        let is_known =
+            matches!(self.does, Add | Sub | Mul | Div | Neg | Flush | CopyNum | Sigmoid | Tanh | Pair(_));
         is_known && self.width > BLOCK && self.width.is_multiple_of(BLOCK)
     }
 
@@ -109,6 +110,11 @@ impl<N: Number> Task for Blocks<'_, N> {
                             y[j] = -x[j];
                         }
                     }
+                    Does::Flush => {
+                        for j in 0..BLOCK {
+                            y[j] = x[j].flush();
+                        }
+                    }
                     Does::Pair(pair) => {
                         pair.compute([&x, &block(nums, *b, from), &block(nums, *c, from)], &mut y);
                     }
@@ -135,7 +141,7 @@ mod tests {
     /// Links at places that often overlap give the bits that they give one after the other.
     #[test]
     fn blocks_are_the_same_as_links_one_after_the_other() {
-        use Does::{Add, CopyNum, Div, Mul, Neg, Sigmoid, Sub, Tanh};
+        use Does::{Add, CopyNum, Div, Flush, Mul, Neg, Sigmoid, Sub, Tanh};
         let mut state = 1_usize;
         let mut next = |n: usize| {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -147,7 +153,7 @@ mod tests {
             let pair = Does::Pair(all[next(all.len())]);
             let mut place = || BLOCK * next(60) + next(10) / 9;
             let mut operand = |kind| Operand { at: place(), is_row: kind != 0 };
-            let pieces: Vec<Piece> = [Sigmoid, Add, Mul, pair, Neg, Tanh, Sub, CopyNum, Div]
+            let pieces: Vec<Piece> = [Sigmoid, Add, Mul, pair, Neg, Tanh, Sub, Flush, CopyNum, Div]
                 .into_iter()
                 .enumerate()
                 .map(|(i, does)| {
@@ -182,6 +188,7 @@ mod tests {
             Does::Mul => y = pairs(|x, y| x * y),
             Does::Div => y = pairs(|x, y| x / y),
             Does::Neg => y = pairs(|x, _| -x),
+            Does::Flush => y = pairs(|x, _| x.flush()),
             Does::Sigmoid => f32::sigmoid(&a, &mut y),
             Does::Tanh => <f32 as Number>::tanh(&a, &mut y),
             _ => {}

@@ -37,6 +37,9 @@ fn cost(code: &Code, instr: &Instr) -> f64 {
 }
 
 fn is_cheap(op: &Op) -> bool {
-    use Op::{Abs, Add, Div, Ge, Gt, Le, Lt, Maximum, Minimum, Mul, Neg, Relu, Sub, Where};
-    matches!(op, Add | Sub | Mul | Div | Neg | Abs | Relu | Minimum | Maximum | Where | Lt | Le | Gt | Ge)
+    use Op::{Abs, Add, Div, Flush, Ge, Gt, Le, Lt, Maximum, Minimum, Mul, Neg, Relu, Sub, Where};
+    matches!(
+        op,
+        Add | Sub | Mul | Div | Neg | Abs | Relu | Flush | Minimum | Maximum | Where | Lt | Le | Gt | Ge
+    )
 }

@@ -284,6 +284,7 @@ fn jumps(op: &Op) -> bool {
 /// Whether a number in the result may be rounded; ints never are.
 fn rounds(op: &Op) -> bool {
     let moves = matches!(op, Op::Copy | Op::Neg | Op::Abs | Op::Relu | Op::Minimum | Op::Maximum | Op::Clip)
+        || matches!(op, Op::Flush)
         || matches!(op, Op::Transpose { .. } | Op::Reshape { .. } | Op::Broadcast { .. } | Op::Where)
         || matches!(op, Op::Concat { .. } | Op::Stack { .. } | Op::Index { .. } | Op::Unindex { .. })
         || matches!(op, Op::Gather { .. } | Op::Pick | Op::Max { .. } | Op::Min { .. } | Op::MaxPool(_))

@@ -48,6 +48,7 @@ impl Infer<'_, '_, '_> {
                 | Unary::Sigmoid
                 | Unary::Tanh
                 | Unary::Relu
+                | Unary::Flush
                 | Unary::Softmax
                 | Unary::LogSoftmax,
             )

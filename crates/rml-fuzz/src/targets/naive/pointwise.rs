@@ -66,6 +66,8 @@ fn unary(op: &Op, x: f64) -> Option<f64> {
                 0.0
             }
         }
+        Op::Flush if x.abs().log2() < -970.0 => 0.0,
+        Op::Flush => x,
         Op::Gelu => 0.5 * x * (1.0 + erf(x / std::f64::consts::SQRT_2)?),
         Op::Softplus if x > 30.0 => x,
         Op::Softplus => x.exp().ln_1p(),

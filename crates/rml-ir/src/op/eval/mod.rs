@@ -30,7 +30,7 @@ mod view;
 
 pub use need::need;
 pub use reduce::Around;
-pub use slices::Number;
+pub use slices::{Number, negligible};
 pub use sliding::Convolution;
 use view::View;
 
@@ -115,7 +115,7 @@ fn unary(op: &Op, x: &Value, precision: Precision) -> Result<Value, EvalError> {
             pointwise::unary(op, &view, precision)
         }
         Op::Sigmoid | Op::Tanh | Op::Relu | Op::Gelu | Op::Softplus => pointwise::unary(op, &view, precision),
-        Op::Floor | Op::Ceil | Op::Round => pointwise::unary(op, &view, precision),
+        Op::Flush | Op::Floor | Op::Ceil | Op::Round => pointwise::unary(op, &view, precision),
         Op::ToNum | Op::ToInt | Op::ToBool => pointwise::unary(op, &view, precision),
         Op::Reshape { shape } | Op::Broadcast { shape } if shape.dims() == view.dims => Ok(x.clone()),
         Op::Transpose { perm } => Ok(layout::transpose(perm, &view)),

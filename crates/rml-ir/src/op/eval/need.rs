@@ -88,7 +88,7 @@ pub fn need(op: &Op, args: &[&Value], precision: Precision) -> u64 {
         Op::Exp | Op::Expm1 | Op::Log | Op::Log1p | Op::Sqrt | Op::Sin | Op::Cos | Op::Erf => bytes(x),
         Op::Sigmoid | Op::Tanh | Op::Relu | Op::Gelu | Op::Softplus => bytes(x),
         Op::Floor | Op::Ceil | Op::Round | Op::Transpose { .. } | Op::CumSum { .. } => bytes(x),
-        Op::Softmax | Op::LogSoftmax => bytes(x),
+        Op::Flush | Op::Softmax | Op::LogSoftmax => bytes(x),
         Op::ToNum => extent(x).saturating_mul(num),
         Op::ToInt => positions(x),
         Op::ToBool => extent(x),

@@ -7,6 +7,7 @@ use rml_kernels::{Binary, Direction, Matrix, MatrixMut, Packed, Term, Unary};
 use super::reduce::{self, Around};
 use super::view::Float;
 use super::{Convolution, EvalError, random};
+use crate::Precision;
 use crate::op::Op;
 use crate::value::Data;
 
@@ -34,6 +35,8 @@ pub trait Number:
     fn unary_one(op: &Op, x: Self) -> Self;
     /// `sigmoid` of each element, compiled with the task that it is inlined into.
     fn sigmoid(x: &[Self], out: &mut [Self]);
+    /// `flush` of one element, compiled with the task that it is inlined into.
+    fn flush(self) -> Self;
     /// `tanh` of each element, compiled with the task that it is inlined into.
     fn tanh(x: &[Self], out: &mut [Self]);
     /// Applies an arithmetic operator of two nums to pairs of elements; a shorter operand, whose length divides that of `out`, is
@@ -123,6 +126,10 @@ macro_rules! number {
                 rml_kernels::sigmoid(x, out);
             }
             #[inline(always)]
+            fn flush(self) -> Self {
+                rml_kernels::flush(self)
+            }
+            #[inline(always)]
             fn tanh(x: &[Self], out: &mut [Self]) {
                 rml_kernels::tanh(x, out);
             }
@@ -193,6 +200,14 @@ macro_rules! number {
 number!(f32, F32, crate::random::below_f32);
 number!(f64, F64, crate::random::below_f64);
 
+/// The least magnitude that `flush` keeps: the smallest normal number by the distance of 1 to the next number, 2^-103 or 2^-970.
+pub fn negligible(precision: Precision) -> f64 {
+    match precision {
+        Precision::F32 => f64::from(f32::MIN_POSITIVE / f32::EPSILON),
+        Precision::F64 => f64::MIN_POSITIVE / f64::EPSILON,
+    }
+}
+
 /// The kernel of an operator of one num that gives a num.
 #[inline]
 pub(super) fn function(op: &Op) -> Option<Unary> {
@@ -202,6 +217,7 @@ pub(super) fn function(op: &Op) -> Option<Unary> {
         Op::Sign => Unary::Sign,
         Op::Sqrt => Unary::Sqrt,
         Op::Relu => Unary::Relu,
+        Op::Flush => Unary::Flush,
         Op::Sigmoid => Unary::Sigmoid,
         Op::Tanh => Unary::Tanh,
         Op::Exp => Unary::Exp,

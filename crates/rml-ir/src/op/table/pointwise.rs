@@ -73,6 +73,9 @@ super::table! {
             "dx = do * (1.0 - o * o)" "tanh(0.5)" "0.4621171573";
         Function "relu" "relu(x)" "x where x > 0, else 0, also for NaN; gradient 0 at 0" "num [s..] -> num [s..]"
             "dx = do * to_num(x > 0.0)" "relu([-1.0, 2.0])" "[0.0, 2.0]";
+        Function "flush" "flush(x)"
+            "x, and 0 where |x| is below 2^-103, with --f64 below 2^-970, so that nothing stays subnormal in a recurrence"
+            "num [s..] -> num [s..]" "dx = do" "flush([0.5, 1e-35])" "[0.5, 0.0]";
         Function "gelu" "gelu(x)" "0.5 x (1 + erf(x / sqrt(2))), the exact form" "num [s..] -> num [s..]"
             "dx = do * (0.5 * (1.0 + erf(x * 0.7071067811865476)) + x * exp(-0.5 * (x * x)) * 0.3989422804014327)"
             "gelu([-1.0, 0.0, 1.0])" "[-0.1586552539, 0.0, 0.8413447461]";
