@@ -8,7 +8,6 @@ mod clocks;
 mod conditions;
 mod facts;
 mod learning;
-mod scc;
 
 pub use analyses::Analyses;
 pub use bounds::{Bound, Bounds, Bytes, Kind, bound, bounds, size};
@@ -25,4 +24,3 @@ pub use facts::{
     VarFacts, facts, print as print_facts, verify as verify_facts,
 };
 pub use learning::learning;
-pub use scc::{Components, Graph, components};

@@ -1,5 +1,6 @@
 //! The vocabulary every stage shares: typed ids and the vectors they index, source text and spans, diagnostics as plain
-//! data, the error that carries them, the count of the memory that values take, and where time goes. Nothing here knows the language, and nothing here draws or prints.
+//! data, the error that carries them, the count of the memory that values take, where time goes, and graphs with
+//! their strongly connected components. Nothing here knows the language, and nothing here draws or prints.
 
 pub mod codes;
 mod diagnostic;
@@ -8,6 +9,7 @@ mod hash;
 mod ids;
 pub mod memory;
 pub mod profile;
+mod scc;
 mod source;
 mod suggest;
 mod table;
@@ -17,6 +19,7 @@ pub use diagnostic::{Code, Diagnostic, Diagnostics, Fix, Label, Severity, refusa
 pub use error::Error;
 pub use hash::Fnv;
 pub use ids::{EntityId, IndexVec};
+pub use scc::{Components, Graph, components};
 pub use source::{FileId, MAX_TEXT, Sources, Span};
 pub use suggest::suggest;
 pub use table::{spaced, table};

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use rml_analysis::{Graph, Position, Positions, components};
-use rml_base::{EntityId, IndexVec};
+use rml_analysis::{Position, Positions};
+use rml_base::{EntityId, Graph, IndexVec, components};
 use rml_ir::flat::Var;
 use rml_plan as plan;
 use rml_plan::{Atom, Ends, Guard, Part, Plan, Region, Tape, TapeData, Tick};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
-use rml_ir::flat::{Drawn, Rhs};
+use rml_ir::flat::{ClockClasses, Drawn, Rhs};
 use rml_sim::oracle::{self, OracleOptions};
 use rml_sim::{Demand, Input, Options, Simulator};
 use rml_testkit::flat::{random, run, run_with, text};
@@ -94,11 +94,18 @@ fn cut_in_two(flat: &Arc<Drawn>, inputs: &[Vec<Input>], cut: usize) {
     assert_eq!(rows, whole, "cut before cycle {cut}\n{}", rml_ir::flat::print(flat));
 }
 
+/// Whether a class that nothing drives has a sampling or a merge by a condition of its own.
+fn has_free_circle(flat: &Drawn) -> bool {
+    let classes = ClockClasses::new(flat);
+    classes.drivers().iter().any(|d| classes.is_own(d) && !classes.is_driven(classes.of(d.var)))
+}
+
 /// The random programs are worth something: many run without a failure, and many have every kind of equation.
 #[test]
 fn the_generator_reaches_all_forms() {
     let mut seen = std::collections::BTreeMap::new();
     let (mut fine, mut failing, mut determined) = (0, 0, 0);
+    let mut circles = 0;
     for seed in 0..300_u32 {
         let mut x = seed.wrapping_mul(747_796_405).wrapping_add(1);
         let mut next = || {
@@ -125,6 +132,7 @@ fn the_generator_reaches_all_forms() {
             };
             *seen.entry(kind).or_insert(0) += 1;
         }
+        circles += usize::from(has_free_circle(&flat));
         let sim = run(&flat, &random::trace(&flat, &numbers, 8, seed % 2 == 0), true);
         match (sim.failure(), sim.undetermined()) {
             (Some(_), _) => failing += 1,
@@ -133,5 +141,6 @@ fn the_generator_reaches_all_forms() {
         }
     }
     assert!(seen.len() >= 10 && seen.values().all(|&n| n > 20), "{seen:?}");
+    assert!(circles > 10, "{circles}");
     assert!(failing > 20 && determined > 50 && fine > 20, "{failing} {determined} {fine}");
 }

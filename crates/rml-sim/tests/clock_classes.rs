@@ -75,6 +75,55 @@ fn a_class_that_only_samples_itself_is_free() {
     assert!(classes.is_driven(classes.of(counted)), "an input drives it");
 }
 
+/// `n`, `m = n when c` and `o = merge d n 7`, with `c` beside `n` and `d` beside `m`.
+fn circle() -> (Builder, [Var; 5]) {
+    let mut b = Builder::new();
+    let (n, k) = (b.scalar("n", INT), b.lit(1));
+    let next = b.apply(Op::Add, &[n, k]);
+    b.define(n, Rhs::Fby { init: Init::Stream(k), next, window: None });
+    let c = b.apply(Op::Ge, &[n, k]);
+    let m = b.when(n, c);
+    let least = b.lit(0);
+    let d = b.apply(Op::Ge, &[m, least]);
+    let other = b.lit(7);
+    let o = b.merge(d, n, other);
+    b.output(o);
+    (b, [n, m, o, c, other])
+}
+
+#[test]
+fn classes_that_drive_each_other_are_one_and_free() {
+    let (mut b, [n, m, o, c, other]) = circle();
+    let classes = ClockClasses::new(&b.flat);
+    assert!(together(&b, &[n, m, o, c]) && classes.of(n) != classes.of(other));
+    assert!(classes.is_driven(classes.of(other)));
+    assert_eq!(classes.free_representatives(), [n]);
+    let x = b.input("x", INT);
+    let _ = b.apply(Op::Add, &[x, m]);
+    let classes = ClockClasses::new(&b.flat);
+    assert!(classes.is_driven(classes.of(n)), "an input drives both");
+}
+
+#[test]
+fn what_is_driven_by_a_circle_is_no_part_of_it() {
+    let (mut b, [n, m, _, _, _]) = circle();
+    let (least, c) = (b.lit(2), b.scalar("c2", BOOL));
+    b.define(c, Rhs::Apply { op: Op::Gt, args: vec![m, least] });
+    let sampled = b.when(m, c);
+    let classes = ClockClasses::new(&b.flat);
+    assert!(classes.of(sampled) != classes.of(m) && classes.is_driven(classes.of(sampled)));
+    assert_eq!(classes.free_representatives(), [n]);
+}
+
+#[test]
+fn a_circle_runs_in_every_cycle() {
+    let (b, [n, ..]) = circle();
+    let flat = b.build();
+    let sim = rml_testkit::flat::run(&flat, &vec![Vec::new(); 3], true);
+    let row: Vec<_> = (0..3).map(|cycle| sim.status(cycle, n).unwrap().unwrap()).collect();
+    assert_eq!(rml_testkit::flat::text(&row), "1 2 3");
+}
+
 #[test]
 fn the_order_of_equations_has_no_meaning() {
     let build = |reverse: bool| {

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rml_base::EntityId;
+use rml_base::{EntityId, components};
 use rml_ir::flat::Var;
 
 use super::frame::Ends;
@@ -11,7 +11,6 @@ use super::graph::{Dependences, Distance, Edge};
 use super::part::{Part, path};
 use super::segment::{Proof, prove};
 use crate::conditions::Guard;
-use crate::scc::components;
 
 /// The most conditions that are tried for one part, and the most edges that are looked at in all attempts together.
 const CANDIDATES: usize = 64;

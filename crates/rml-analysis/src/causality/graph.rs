@@ -5,14 +5,13 @@
 
 use std::collections::BTreeSet;
 
-use rml_base::{EntityId, IndexVec};
-use rml_ir::flat::{Eq, Init, Rhs, Var, Window};
+use rml_base::{EntityId, Graph, IndexVec};
+use rml_ir::flat::{ClassId, Eq, Init, Rhs, Var, Window};
 
 use super::frame::Frames;
-use super::presence::{Class, Classes};
+use super::presence::Classes;
 use crate::clocks::{ClockData, ClockId};
 use crate::conditions::{Conditions, Guard, Instant};
-use crate::scc::Graph;
 
 /// The cycle in which something is needed, relative to the one that needs it, counted in ticks of a delay's clock.
 #[derive(Clone, Copy, PartialEq, std::cmp::Eq, PartialOrd, Ord, Hash, Debug)]
@@ -75,7 +74,7 @@ pub(crate) struct Dependences<'a> {
 #[derive(Clone, Copy, PartialEq, std::cmp::Eq, Debug)]
 pub(crate) enum Node {
     Value(Var),
-    Presence(Class),
+    Presence(ClassId),
 }
 
 impl<'a> Dependences<'a> {
@@ -109,7 +108,7 @@ impl<'a> Dependences<'a> {
         let vars = self.conditions.flat.vars.len();
         match at.checked_sub(vars) {
             None => Node::Value(Var::from_index(at)),
-            Some(class) => Node::Presence(Class::from_index(class)),
+            Some(class) => Node::Presence(ClassId::from_index(class)),
         }
     }
 
@@ -150,7 +149,7 @@ impl<'a> Dependences<'a> {
     }
 }
 
-fn presence(vars: usize, class: Class) -> usize {
+fn presence(vars: usize, class: ClassId) -> usize {
     vars + class.index()
 }
 
@@ -197,7 +196,7 @@ impl Needs<'_, '_> {
     /// The needs of the presence of a variable. It is decided by a condition; where that condition may be absent, the presence of the
     /// condition is needed as well, and so on.
     fn presence(&mut self, var: Var, distance: Distance, only: Only) {
-        let mut class = self.classes.of[var];
+        let mut class = self.classes.of(var);
         let mut seen = BTreeSet::new();
         while let Some(decider) = self.classes.decided_by[class]
             && seen.insert(class)

@@ -7,12 +7,11 @@
 
 use std::collections::BTreeSet;
 
-use rml_base::{Diagnostics, EntityId, IndexVec, Span};
+use rml_base::{Components, Diagnostics, EntityId, IndexVec, Span, components};
 use rml_ir::flat::{Flat, Var, Window};
 
 use crate::clocks::{ClockData, ClockId, Clocks};
 use crate::conditions::{Conditions, Guard};
-use crate::scc::{Components, components};
 use frame::Ends;
 use graph::{Dependences, Edge, Node};
 use part::Part;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::graph::{Dependences, Distance, Edge};
 use crate::clocks::{ClockData, ClockId};
-use crate::scc::{Components, Graph, components};
+use rml_base::{Components, Graph, components};
 
 /// The largest product of members and edges for which the sums around circles are computed.
 const WORK: usize = 40_000_000;

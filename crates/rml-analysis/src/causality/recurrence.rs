@@ -9,7 +9,7 @@ use super::part::{Chain, Part, Sums, any_circle, is_negative, path, sums};
 use super::segment::{Direction, Proof};
 use crate::clocks::{ClockData, ClockId};
 use crate::conditions::Guard;
-use crate::scc::{Graph, components};
+use rml_base::{Graph, components};
 
 /// The most conditions that are tried in the search for one that makes a circle within one cycle.
 const CANDIDATES: usize = 64;

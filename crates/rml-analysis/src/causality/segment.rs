@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rml_base::EntityId;
+use rml_base::{Components, EntityId, Graph, components};
 use rml_ir::flat::Window;
 
 use super::frame::{Ends, Frame, POSITIONS, Position, is_first, is_last};
@@ -16,7 +16,6 @@ use super::graph::{Dependences, Distance, Edge, Only};
 use super::part::{Part, is_negative};
 use crate::clocks::ClockId;
 use crate::conditions::Guard;
-use crate::scc::{Components, Graph, components};
 
 /// Which way a recurrence runs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

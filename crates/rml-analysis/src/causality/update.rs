@@ -6,8 +6,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rml_base::Diagnostic;
 use rml_base::codes::analysis::UPDATE_CAUSALITY;
+use rml_base::{Diagnostic, Graph, components};
 use rml_ir::flat::{Eq, Rhs, Var};
 
 use super::graph::{Dependences, Distance, Edge};
@@ -15,7 +15,6 @@ use super::part::{Chain, Part, path};
 use super::recurrence::{Finding, always, classify, two_ways};
 use super::report::name;
 use crate::clocks::ClockId;
-use crate::scc::{Graph, components};
 
 /// The most names on a path that are shown.
 const SHOWN: usize = 12;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rml_base::{EntityId, IndexVec};
+use rml_base::{Components, EntityId, Graph, IndexVec, components};
 use rml_ir::flat::{Eq, Rhs, Var};
 
 use super::needs::{Need, Needs, Step};
@@ -10,7 +10,6 @@ use super::scope::{Presence, Scope};
 use super::values::Values;
 use super::{Order, Rec, RecData, Segments, SegmentsData};
 use crate::clocks::ClockId;
-use crate::scc::{Components, Graph, components};
 use rml_ir::{Position, Positions};
 
 /// The largest product of members and needs for which the sums of steps around circles are computed.

@@ -4,12 +4,12 @@
 //!
 //! Invariants, checked by [`verify`]:
 //! - **C1** two variables are in one class exactly if equations tie them together ([`Equation::synchrony`](super::Equation::synchrony),
-//!   CLOCK-1); classes are numbered by their first variable.
+//!   CLOCK-1), or if each drives the other, directly or through others (CLOCK-9); classes are numbered by their first variable.
 //! - **C2** the drivers that decide anything are the inputs, the results of `when` and the operands of `merge`.
 //! - **C3** a class is driven exactly if it has an input, or a driver by a condition of another class (CLOCK-2); the environment
 //!   is asked for the first variable of each other class, in every cycle (CLOCK-3, ENV-5).
 
-use rml_base::{EntityId, IndexVec, entity_id};
+use rml_base::{EntityId, Graph, IndexVec, components, entity_id};
 
 use super::{Eq, Flat, Rhs, Var};
 use crate::check::checked;
@@ -87,6 +87,10 @@ impl ClockClasses {
                 backward.push(Driver { var: sample.cond, eq: Some(eq), by: By::Backward(eq) });
             }
         }
+        sets.join_circles(drivers.iter().filter_map(|driver| match driver.by {
+            By::Condition(cond) => Some((cond, driver.var)),
+            By::Input | By::Offer(_) | By::Backward(_) => None,
+        }));
         let mut classes = Self::of_sets(sets);
         for driver in &drivers {
             let class = classes.of[driver.var];
@@ -190,69 +194,150 @@ impl Sets {
         let (a, b) = (self.find(a), self.find(b));
         self.0[a.max(b)] = a.min(b);
     }
+
+    /// Joins the sets that lead to each other by edges from the first variable to the second.
+    fn join_circles(&mut self, edges: impl Iterator<Item = (Var, Var)>) {
+        let edges = edges.map(|(from, to)| (self.find(from).index(), self.find(to).index())).collect();
+        let graph = Graph::new(self.0.len(), edges);
+        for circle in components(graph.len(), |v, i| graph.of(v).get(i).copied().map(Some)).members {
+            circle.windows(2).for_each(|pair| self.join(Var::from_index(pair[0]), Var::from_index(pair[1])));
+        }
+    }
 }
 
 /// Checks C1 to C3 for the equations of the kept variables; one line for each violation. Shares no code with what makes the
 /// classes: the rule of each primitive is written out once more.
 pub fn verify(flat: &Flat, classes: &ClockClasses, kept: &dyn Fn(Var) -> bool) -> Result<(), Vec<String>> {
-    let mut found = Vec::new();
-    let mut ties: IndexVec<Var, Vec<Var>> = IndexVec::filled(Vec::new(), flat.vars.len());
-    let mut decides: Vec<(Var, Option<Var>)> = flat.inputs.iter().map(|input| (input.var, None)).collect();
-    for equation in flat.equations.iter().filter(|e| kept(e.lhs)) {
-        let mut tie = |a: Var, b: Var| {
-            ties[a].push(b);
-            ties[b].push(a);
-        };
-        match equation.rhs {
-            Rhs::When { value, cond } => {
-                tie(value, cond);
-                decides.push((equation.lhs, Some(cond)));
-            }
-            Rhs::Merge { cond, on_true, on_false } => {
-                tie(equation.lhs, cond);
-                decides.extend([(on_true, Some(cond)), (on_false, Some(cond))]);
-            }
-            ref rhs => rhs.for_each_operand(|v| tie(equation.lhs, v)),
-        }
-    }
-    // Each class is what can be reached from its first variable.
-    let mut reached: IndexVec<Var, Option<Var>> = IndexVec::filled(None, flat.vars.len());
-    let mut firsts = Vec::new();
-    for first in flat.vars.ids() {
-        if reached[first].is_none() {
-            firsts.push(first);
-        }
-        let mut pending = if reached[first].is_none() { vec![first] } else { Vec::new() };
-        while let Some(v) = pending.pop() {
-            if reached[v].replace(first).is_none() {
-                pending.extend(ties[v].iter().filter(|w| reached[**w].is_none()));
-            }
-        }
-    }
-    for (v, first) in reached.iter_enumerated() {
-        if first.is_none_or(|first| firsts.get(classes.of(v).index()) != Some(&first)) {
-            found.push(format!("C1: {v} is in the wrong class"));
-        }
-    }
+    let rules = Rules::of(flat, kept);
+    let mut found = rules.members(classes);
     let listed = classes.drivers.iter().filter_map(|d| match d.by {
         By::Input | By::Offer(_) => Some((d.var, None)),
         By::Condition(cond) => Some((d.var, Some(cond))),
         By::Backward(_) => None,
     });
-    if !listed.eq(decides.iter().copied()) {
+    if !listed.eq(rules.decides.iter().copied()) {
         found.push("C2: the drivers are not those of the equations".to_owned());
     }
-    let mut driven = vec![false; firsts.len()];
     if found.is_empty() {
-        for (v, cond) in decides {
-            driven[classes.of(v).index()] |= cond.is_none_or(|cond| classes.of(cond) != classes.of(v));
+        let mut driven = vec![false; classes.len()];
+        for (v, cond) in &rules.decides {
+            driven[classes.of(*v).index()] |= cond.is_none_or(|cond| classes.of(cond) != classes.of(*v));
         }
-        let free = firsts.iter().zip(&driven).filter(|(_, driven)| !**driven).map(|(v, _)| *v);
-        if !free.eq(classes.free_representatives()) {
+        if !driven.iter().eq(classes.driven.iter()) {
             found.push("C3: the wrong classes are asked for".to_owned());
         }
     }
     if found.is_empty() { Ok(()) } else { Err(found) }
+}
+
+/// The first variable of each class.
+fn firsts(classes: &ClockClasses) -> IndexVec<ClassId, Option<Var>> {
+    let mut firsts = IndexVec::filled(None, classes.len());
+    for (v, class) in classes.of.iter_enumerated() {
+        firsts[*class] = firsts[*class].or(Some(v));
+    }
+    firsts
+}
+
+/// What the equations say of presence.
+struct Rules {
+    /// By variable, those that it is present with.
+    ties: IndexVec<Var, Vec<Var>>,
+    /// What is present at most where the condition is; none for an input.
+    decides: Vec<(Var, Option<Var>)>,
+}
+
+impl Rules {
+    fn of(flat: &Flat, kept: &dyn Fn(Var) -> bool) -> Self {
+        let mut ties: IndexVec<Var, Vec<Var>> = IndexVec::filled(Vec::new(), flat.vars.len());
+        let mut decides: Vec<(Var, Option<Var>)> =
+            flat.inputs.iter().map(|input| (input.var, None)).collect();
+        for equation in flat.equations.iter().filter(|e| kept(e.lhs)) {
+            let mut tie = |a: Var, b: Var| {
+                ties[a].push(b);
+                ties[b].push(a);
+            };
+            match equation.rhs {
+                Rhs::When { value, cond } => {
+                    tie(value, cond);
+                    decides.push((equation.lhs, Some(cond)));
+                }
+                Rhs::Merge { cond, on_true, on_false } => {
+                    tie(equation.lhs, cond);
+                    decides.extend([(on_true, Some(cond)), (on_false, Some(cond))]);
+                }
+                ref rhs => rhs.for_each_operand(|v| tie(equation.lhs, v)),
+            }
+        }
+        Self { ties, decides }
+    }
+
+    /// C1: in a class each variable leads to each other one, no tie leads out of it, and no way that leads out comes back.
+    fn members(&self, classes: &ClockClasses) -> Vec<String> {
+        let mut found = Vec::new();
+        let crosses = |v: Var| self.ties[v].iter().any(|w| classes.of(*w) != classes.of(v));
+        for v in self.ties.ids().filter(|v| crosses(*v)) {
+            found.push(format!("C1: {v} is not in the class of what it is present with"));
+        }
+        let firsts = firsts(classes);
+        let is_listed = |v: Var| classes.members(classes.of(v)).binary_search(&v).is_ok();
+        let numbered = firsts.iter().all(Option::is_some) && firsts.iter().is_sorted();
+        if !numbered || !self.ties.ids().all(is_listed) || classes.members.len() != self.ties.len() {
+            found.push("C1: the classes are not numbered by their first variables".to_owned());
+        }
+        for backward in [false, true] {
+            let apart = self.unreached(classes, backward);
+            found.extend(apart.map(|v| format!("C1: {v} is in the class of what it is not present with")));
+        }
+        if self.has_circle(classes) {
+            found.push("C1: classes that drive each other are not one".to_owned());
+        }
+        found
+    }
+
+    /// The variables to which no way in their class leads from its first one; backward, from which none leads there.
+    fn unreached(&self, classes: &ClockClasses, backward: bool) -> impl Iterator<Item = Var> {
+        let mut edges = self.ties.clone();
+        for (v, cond) in &self.decides {
+            let Some(cond) = cond else { continue };
+            let (from, to) = if backward { (*v, *cond) } else { (*cond, *v) };
+            edges[from].push(to);
+        }
+        let mut reached = IndexVec::filled(false, edges.len());
+        let mut pending: Vec<Var> = firsts(classes).iter().flatten().copied().collect();
+        while let Some(v) = pending.pop() {
+            if !std::mem::replace(&mut reached[v], true) {
+                pending.extend(edges[v].iter().filter(|w| classes.of(**w) == classes.of(v)));
+            }
+        }
+        let ids = edges.ids();
+        ids.filter(move |v| !reached[*v])
+    }
+
+    /// Whether classes drive each other: taking away, again and again, those that no other one drives leaves some.
+    fn has_circle(&self, classes: &ClockClasses) -> bool {
+        let mut drives: IndexVec<ClassId, Vec<ClassId>> = IndexVec::filled(Vec::new(), classes.len());
+        let mut waits: IndexVec<ClassId, usize> = IndexVec::filled(0, classes.len());
+        for (v, cond) in &self.decides {
+            let Some(by) = cond.map(|cond| classes.of(cond)) else { continue };
+            if by != classes.of(*v) {
+                drives[by].push(classes.of(*v));
+                waits[classes.of(*v)] += 1;
+            }
+        }
+        let mut pending: Vec<ClassId> = classes.ids().filter(|class| waits[*class] == 0).collect();
+        let mut left = classes.len();
+        while let Some(class) = pending.pop() {
+            left -= 1;
+            for next in &drives[class] {
+                waits[*next] -= 1;
+                if waits[*next] == 0 {
+                    pending.push(*next);
+                }
+            }
+        }
+        left > 0
+    }
 }
 
 #[cfg(test)]
@@ -274,6 +359,26 @@ v3 = fby k0 v3
 state "n" eq1
 "#;
 
+    /// `b = a when c; d = merge b 1 a`-like: `v0`, `v1` and `v2` drive `v3`, and `v3` with `v4` drives them.
+    const CIRCLE: &str = r#"flat f32 "m"
+output v5
+var v0 int [] "n"
+var v1 bool [] "c"
+var v2 int [] "k"
+var v3 bool [] "b"
+var v4 int [] "other"
+var v5 int [] "o"
+const k0 int [] = 1
+const k1 bool [] = true
+v0 = fby k0 v2
+v1 = const k1
+v2 = if v1 v0 v0
+v3 = when v1 v1
+v4 = const k0
+v5 = merge v3 v2 v4
+state "n" eq0
+"#;
+
     fn broken(rule: &str, change: impl FnOnce(&mut ClockClasses)) {
         let flat = super::super::parse(TEXT).unwrap();
         let mut classes = ClockClasses::new(&flat);
@@ -287,6 +392,24 @@ state "n" eq1
     fn c1_classes_are_what_equations_tie_together() {
         broken("C1", |classes| classes.of[Var(1)] = ClassId(1));
         broken("C1", |classes| classes.of[Var(3)] = ClassId(0));
+    }
+
+    #[test]
+    fn c1_classes_that_drive_each_other_are_one() {
+        let flat = super::super::parse(CIRCLE).unwrap();
+        let classes = ClockClasses::new(&flat);
+        assert_eq!(classes.len(), 2);
+        assert_eq!(classes.free_representatives(), [Var(0)]);
+        let mut apart = Sets(flat.vars.ids().collect());
+        [(0, 2), (1, 2), (3, 5)].into_iter().for_each(|(a, b)| apart.join(Var(a), Var(b)));
+        let apart = ClockClasses { drivers: classes.drivers.clone(), ..ClockClasses::of_sets(apart) };
+        let found = verify(&flat, &apart, &|_| true).expect_err("a circle of classes");
+        assert!(found.iter().any(|line| line.starts_with("C1: classes that drive")), "{found:?}");
+        let mut whole = Sets(flat.vars.ids().collect());
+        (0..5).for_each(|v| whole.join(Var(v), Var(v + 1)));
+        let whole = ClockClasses { drivers: classes.drivers.clone(), ..ClockClasses::of_sets(whole) };
+        let found = verify(&flat, &whole, &|_| true).expect_err("a class with what it drives");
+        assert!(found.iter().any(|line| line.starts_with("C1: v4 is in the class")), "{found:?}");
     }
 
     #[test]

@@ -71,6 +71,12 @@ pub fn program(numbers: &[u32], size: usize, wild: bool) -> (std::sync::Arc<Draw
     for _ in 0..1 + g.e.below(size) {
         g.equation();
     }
+    if g.e.below(6) == 5 {
+        g.circle();
+        for _ in 0..g.e.below(size) {
+            g.equation();
+        }
+    }
     g.fill_holes();
     for _ in 0..1 + g.e.below(3) {
         let clock = g.e.below(g.clocks.len());
@@ -243,6 +249,48 @@ impl Generator<'_> {
         let (v, to) = if self.e.chance(50) { (self.b.when(x, c), yes) } else { (self.b.when_not(x, c), no) };
         self.clocks[to].vars.push(v);
         Some(())
+    }
+
+    /// Two clocks that drive each other, which no input drives unless some other equation ties one to a clock that does.
+    fn circle(&mut self) {
+        let (first, second) = (self.clocks.len(), self.clocks.len() + 1);
+        self.clocks.extend([0, 1].map(|_| Clock { vars: Vec::new(), samplings: Vec::new() }));
+        let (x, n) = (self.b.scalar("", BOOL), self.b.scalar("", INT));
+        let c = self.mostly_true(x);
+        let together = self.b.choice(c, n, n);
+        self.clocks[first].vars.extend([x, n, c, together]);
+        let (y, m) = (self.b.when(x, c), self.b.when(n, c));
+        let d = self.mostly_true(y);
+        let other = self.b.choice(d, m, m);
+        self.clocks[second].vars.extend([y, m, d, other]);
+        if self.e.chance(50) {
+            let k = self.b.lit(3);
+            let back = self.b.merge(d, n, k);
+            self.clocks[second].vars.push(back);
+        } else {
+            let sampled = self.b.when(m, d);
+            let back = self.b.apply(Op::Add, &[sampled, n]);
+            self.clocks[first].vars.extend([sampled, back]);
+        }
+        for (o, init) in [(x, self.b.init(true)), (n, self.b.init(1))] {
+            let dtype = self.b.flat.vars[o].ty.dtype;
+            let (window, next) = (self.window(), self.any(first, Some(dtype)).unwrap_or(o));
+            self.b.define(o, Rhs::Fby { init, next, window });
+        }
+    }
+
+    /// A condition on the clock of another one that holds wherever it has a value; of a wild program, now and then, except where that is false.
+    fn mostly_true(&mut self, x: Var) -> Var {
+        let k = self.b.lit(true);
+        match self.e.below(10) {
+            0..=3 => self.b.choice(x, k, k),
+            4..=6 => {
+                let not = self.b.apply(Op::Not, &[x]);
+                self.b.apply(Op::Or, &[x, not])
+            }
+            9 if self.wild => self.b.apply(Op::And, &[x, k]),
+            _ => self.b.apply(Op::Or, &[x, k]),
+        }
     }
 
     fn merge(&mut self, clock: usize) -> Option<()> {

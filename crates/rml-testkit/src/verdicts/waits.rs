@@ -6,7 +6,7 @@ use rml_analysis::{
     Bounds, Causality, CutData, Guard, Kind, Latency, Verdict, Wait, bounds, causality, clocks, size,
 };
 use rml_ir::Value;
-use rml_ir::flat::{ClockClasses, Drawn, Equation, Flat, Rhs, Var, Window};
+use rml_ir::flat::{Drawn, Flat, Rhs, Var, Window};
 use rml_sim::{Input, Options, Simulator, Status};
 
 /// What is said of a program that ran as it is said to.
@@ -189,7 +189,7 @@ fn check_windows(
 /// What is not as stated.
 pub fn check_waits(flat: &Arc<Drawn>, inputs: &[Vec<Input>]) -> Result<Option<Waits>, String> {
     let report = clocks(flat);
-    if report.verdict != Verdict::Synchronous || !is_grounded(flat) {
+    if report.verdict != Verdict::Synchronous {
         return Ok(None);
     }
     let c = causality(flat, &report.clocks);
@@ -209,29 +209,6 @@ pub fn check_waits(flat: &Arc<Drawn>, inputs: &[Vec<Input>]) -> Result<Option<Wa
     }
     check_latencies(flat, &c, &run)?;
     Ok(Some(Waits { kind, all_known, compared }))
-}
-
-/// Whether every clock class has an input, is free, or is driven by such a class. Of a class that only drives itself nothing is ever
-/// known: nobody asks for it (CLOCK-2, CLOCK-3).
-fn is_grounded(flat: &Flat) -> bool {
-    let classes = ClockClasses::new(flat);
-    let mut grounded: Vec<_> = classes.ids().filter(|c| !classes.is_driven(*c)).collect();
-    grounded.extend(flat.inputs.iter().map(|i| classes.of(i.var)));
-    let drives = |eq: &Equation| match &eq.rhs {
-        Rhs::When { cond, .. } => vec![(*cond, eq.lhs)],
-        Rhs::Merge { cond, on_true, on_false } => vec![(*cond, *on_true), (*cond, *on_false)],
-        _ => Vec::new(),
-    };
-    let edges: Vec<_> =
-        flat.equations.iter().flat_map(drives).map(|(a, b)| (classes.of(a), classes.of(b))).collect();
-    for _ in 0..classes.len() {
-        let next = edges.iter().find(|(a, b)| grounded.contains(a) && !grounded.contains(b));
-        match next {
-            Some((_, b)) => grounded.push(*b),
-            None => break,
-        }
-    }
-    classes.ids().all(|c| grounded.contains(&c))
 }
 
 fn check_latencies(flat: &Flat, c: &Causality, run: &Run) -> Result<(), String> {

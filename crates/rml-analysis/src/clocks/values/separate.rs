@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use indexmap::IndexMap;
-use rml_base::{EntityId, IndexVec};
+use rml_base::{EntityId, Graph, IndexVec};
 use rml_ir::flat::{Eq, Flat, Var, Window};
 
 use super::Steady;
@@ -15,7 +15,6 @@ use super::blocks::{Blocks, Signature, is_delay};
 use super::pass::Pass;
 use super::structure::{Structure, is_immediate};
 use crate::clocks::infer::{Inferred, Term, TermId};
-use crate::scc::Graph;
 
 /// How often a place may be looked at, on average, before delays that are not separated yet count as equal only to themselves.
 const VISITS: usize = 100;

@@ -24,8 +24,13 @@ impl<E> Graph<E> {
     }
 
     /// How many positions there are.
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.starts.len() - 1
+    }
+
+    /// Whether there are no positions.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
     /// The edges that start at a position.
