@@ -40,7 +40,7 @@ fn integers_are_digits_alone_in_every_format() {
         refuses("int", number, "", &["data-type", "no point or exponent"]);
     }
     refuses("int", "9223372036854775808", "", &["data-type"]);
-    refuses("int", "9223372036854775809", "", &["malformed-data", "9223372036854775809"]);
+    refuses("int", "9223372036854775809", "", &["data-type", "9223372036854775809"]);
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn integers_feed_num_where_they_are_exact() {
     gives("num", "16777217", "--f64", "16777217.0");
     refuses("num", "16777217", "", &["data-type", "cycle 0", "16777217", "--f64"]);
     refuses("num", "9007199254740993", "--f64", &["data-type", "9007199254740993", "float64"]);
-    refuses("num", "18446744073709551617", "--f64", &["malformed-data", "18446744073709551617"]);
+    refuses("num", "18446744073709551617", "--f64", &["data-type", "18446744073709551617"]);
 }
 
 #[test]
@@ -69,6 +69,45 @@ fn csv_is_read_strictly() {
     }
     let absent = folder("num").file("i.csv", "x\n1\n\"\"\n2\n").rml("run p.rml --inputs i.csv").json();
     assert_eq!(absent["values"]["o"].to_string(), "[1.0,null,2.0]");
+}
+
+/// What the files of other tools have beside numbers does no harm, unless an input asks for it.
+#[test]
+fn other_columns_may_hold_anything() {
+    let rows = [("Monday", "0.5"), ("Tuesday", "1.5")];
+    let csv = rows.map(|(day, x)| format!("{day},{x},3,1,\n")).concat();
+    let json = rows.map(|(day, x)| format!("{{\"day\": \"{day}\", \"x\": {x}, \"at\": {{\"a\": []}}}}"));
+    let folder = folder("num")
+        .file("q.rml", "node main(day: num []) -> (o)\n  o = day;\n")
+        .file("i.csv", format!("day,x,speed [m/s],,\n{csv}"))
+        .file("i.json", format!("[{}]", json.join(",\n")))
+        .file("i.jsonl", json.join("\n"))
+        .file("columns.json", r#"{"x": [0.5, 1.5], "day": ["Monday", "Tuesday"], "about": "days"}"#);
+    for (inputs, place) in [
+        ("i.csv", "line 2, column 1: `Monday` is a text"),
+        ("i.json", "line 1, column 10: row 0: the text \"Monday\" is no value"),
+        ("i.jsonl", "line 1, column 9: row 0: the text \"Monday\" is no value"),
+        ("columns.json", "line 1, column 27: row 0: the text \"Monday\" is no value"),
+    ] {
+        let run = folder.rml(&format!("run p.rml --inputs {inputs}"));
+        assert_eq!(run.json()["values"]["o"].to_string(), "[0.5,1.5]", "{inputs}");
+        folder
+            .rml(&format!("run q.rml --inputs {inputs}"))
+            .fails(1, &["error[data-type]: column `day`", place, "write numbers for categories and dates"]);
+    }
+}
+
+#[test]
+fn numbers_that_are_not_finite_need_quotes_in_json() {
+    let folder =
+        folder("num").file("i.json", "{\"x\": [1.0,\n NaN]}").file("i.jsonl", "{\"x\": 1.0}\n{\"x\": NaN}\n");
+    for inputs in ["i.json", "i.jsonl"] {
+        let run = folder.rml(&format!("run p.rml --inputs {inputs}"));
+        run.fails(
+            1,
+            &["malformed-data", "line 2, column ", "`NaN` is no JSON; write it in quotes: `\"NaN\"`"],
+        );
+    }
 }
 
 /// A row may name what others do not; what it does not name is absent, and takes no memory.
@@ -134,15 +173,101 @@ fn several_files_are_as_one() {
     assert!(validated.contains("4 windows to train on, 6 to validate, 0 to test"), "{validated}");
 }
 
+/// A row of CSV is a window in training, so a column `end` cannot join rows to one.
+#[test]
+fn windows_that_do_not_end_are_explained_by_the_data() {
+    let program = "
+node difference(x) -> (loss)
+  next = 0.0 fby back x;
+  loss = (next - x) * (next - x);
+node train(x: num [], end: bool []) -> (loss)
+  loss = difference(x) every end;
+";
+    let folder = Folder::new()
+        .file("p.rml", program)
+        .file("rows.csv", "x,end\n1,false\n2,false\n3,true\n")
+        .file("open.json", r#"{"x": [[1, 2, 3]], "end": [[false, false, false]]}"#)
+        .file("windows.json", r#"{"x": [[1, 2, 3]]}"#);
+    let train =
+        |data: &str| folder.rml(&format!("train p.rml --data {data} --epochs 1 --test 0 --no-shuffle"));
+    let end = [
+        "window-incomplete",
+        "column `end` is false in the last cycle",
+        "leave column `end` out of the data",
+    ];
+    train("rows.csv")
+        .fails(1, &end)
+        .fails(1, &["each row of the data is a window", "store several cycles in a row"]);
+    train("open.json").fails(1, &end).fails(1, &["a window of the data has 3 cycles"]);
+    train("windows.json").ok();
+}
+
+#[test]
+fn labels_from_one_name_their_column() {
+    let program = "
+import std.losses;
+node f(x: num []) -> (y)  w = param(zeros([3]));  y = w * x;
+node train(x: num [], label: int []) -> (loss)
+  y, _ = diff_f(x, true, dy);
+  loss, dy = diff_cross_entropy(y, label, true, -0.1);
+";
+    let folder = Folder::new().file("p.rml", program).file("i.csv", "x,label\n1,1\n2,2\n3,3\n");
+    let run = folder.rml("train p.rml --data i.csv --epochs 1 --test 0 --no-shuffle");
+    run.fails(
+        1,
+        &["position-outside", "column `label` holds integers from 3 to 3 here", "write `label - 1`"],
+    );
+}
+
+/// The column `lengths`, or `end`, of one file says nothing of the windows of another.
+#[test]
+fn a_column_that_one_file_lacks_has_no_default() {
+    let program = "
+node f(x: num []) -> (y)  w = param(0.5);  y = w * x;
+node train(x: num [], end: bool []) -> (n, loss)
+  n = 1.0 + (0.0 fby n);
+  y, _ = diff_f(x, true, 0.1);
+  loss = y;
+";
+    let folder = Folder::new()
+        .file("p.rml", program)
+        .file("lengths.json", r#"{"x": [[1, 2, 3, 4], [1, 2, 3, 4]], "lengths": [3, 1]}"#)
+        .file("end.json", r#"{"x": [[1, 2, 3, 4], [1, 2, 3, 4]], "end": [[false, true, false, true], [false, true, false, true]]}"#)
+        .file("plain.json", r#"{"x": [[1, 2, 3, 4], [1, 2, 3, 4]]}"#)
+        .file("longer.jsonl", "{\"x\": [1, 2, 3, 4, 5]}\n{\"x\": [1, 2, 3, 4, 5]}\n");
+    for flags in ["", "--on-disk"] {
+        let train =
+            |data: &str| folder.rml(&format!("train p.rml {data} --epochs 1 --test 0 --no-shuffle {flags}"));
+        for (data, words) in [
+            (
+                "--data lengths.json --data plain.json",
+                ["missing-column", "plain.json has no column `lengths`"],
+            ),
+            (
+                "--data plain.json --data lengths.json",
+                ["missing-column", "plain.json has no column `lengths`"],
+            ),
+            ("--data plain.json --data end.json", ["missing-column", "plain.json has no column `end`"]),
+        ] {
+            train(data).fails(1, &words);
+        }
+        train("--data plain.json --data longer.jsonl").ok();
+        train("--data lengths.json").ok();
+    }
+}
+
 #[test]
 fn files_that_do_not_go_together_are_told() {
     let folder = parts().file("bare.csv", "x\n0.5\n").file("truth.json", r#"{"x": [true], "y": [1]}"#);
     std::fs::create_dir(folder.path("none")).expect("a folder");
     for (data, words) in [
-        ("--data all.csv --data bare.csv", &["missing-column", "`y`", "bare.csv has none"][..]),
+        (
+            "--data all.csv --data bare.csv",
+            &["missing-column", "`y`", "bare.csv has no column `y`", "to each file"][..],
+        ),
         (
             "--data all.csv --data truth.json",
-            &["missing-column", "numbers in all.csv, and truth values in truth.json"],
+            &["data-type", "numbers in all.csv, and truth values in truth.json"],
         ),
         ("--data all.csv --data none", &["unreadable-file", "none", "a folder without a data file", ".npz"]),
         ("--data all.csv --data gone.csv", &["unreadable-file", "gone.csv"]),

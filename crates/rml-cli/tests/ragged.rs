@@ -231,7 +231,7 @@ fn what_does_not_fit_is_told() {
     );
     fails(
         json!({"x": x(&[1, 2]), "y": [1.0, 2.0], "lengths": [2, 1]}),
-        &["data-shape", "window 0 of column `x` has 1 cycles, that of `lengths` 2"],
+        &["data-shape", "window 0 has 2 cycles by column `lengths`, and column `x` has 1"],
     );
     fails(
         json!({"x": vec![[1.0, 2.0]; 4], "y": [1.0, 2.0], "lengths": [2, 1]}),
@@ -239,7 +239,7 @@ fn what_does_not_fit_is_told() {
     );
     fails(
         json!({"x": [[[1.0, 2.0]], null, [[1.0, 2.0], [1.0, 2.0]]], "y": [1.0, 2.0, 3.0]}),
-        &["missing-column", "some rows have none"],
+        &["data-shape", "some rows have none"],
     );
     fails(
         json!({"x": x(&[1, 2]), "y": [[1.0, 3.0], [2.0]]}),

@@ -54,6 +54,30 @@ fn a_refused_line_is_answered_and_does_not_happen() {
     }
 }
 
+/// As columns of files.
+#[test]
+fn other_entries_of_a_line_are_ignored() {
+    let lines = "{\"id\": \"a\", \"x\": 50}\n{\"x\": 20, \"at\": {\"y\": [true, \"Monday\"]}}\n";
+    let run = stream(RUNNING, "", lines);
+    assert_eq!(answers(&run), [json!({"cycle": 0, "total": 50}), json!({"cycle": 1, "total": 70})]);
+    run.ok();
+}
+
+/// A refusal is a line of its own, which nobody reads if it is as long as what it refuses.
+#[test]
+fn a_refusal_does_not_repeat_what_is_long() {
+    let long = "1 ".repeat(1 << 16);
+    for line in [
+        format!("{{\"x\": \"{long}\"}}"),
+        format!("{{\"x\": {}}}", "1".repeat(1 << 16)),
+        format!("{{\"{long}\": 1}}"),
+        format!("{{\"x\": 1, \"{long}\": 1, \"{long}\": 1}}"),
+    ] {
+        let all = answers(&stream(RUNNING, "", &format!("{line}\n")));
+        assert!(all[0]["error"].is_object() && all[0].to_string().len() < 2000, "{}", all[0]);
+    }
+}
+
 #[test]
 fn a_refused_line_has_one_number() {
     let run = stream(RUNNING, "", "{\"x\": 50}\n{\"x\" 1}\n");
@@ -101,7 +125,7 @@ fn cycles_that_wait_outlive_a_line_that_fails_in_them() {
 #[test]
 fn the_first_line_that_is_accepted_names_the_inputs() {
     let program = "node infer(x: num [], y: num []) -> (o, p) o = x; p = y;\n";
-    let run = stream(program, "", "{\"z\": 1, \"x\": 2, \"y\": 3}\n{}\n{\"x\": 4}\n{\"x\": 5, \"y\": 6}\n");
+    let run = stream(program, "", "{\"z\": 1}\n{}\n{\"z\": 1, \"x\": 4}\n{\"x\": 5, \"y\": 6}\n");
     let all = answers(&run);
     assert_eq!([&all[0], &all[1]].map(refused), [(1, "unknown-input"), (2, "missing-input")]);
     assert_eq!(all[2], json!({"cycle": 0, "o": 4.0}));

@@ -135,7 +135,7 @@ fn refused_lines_change_nothing() {
         ("{\"x\": [1.0], \"y\": 1.0}", "input-type"),
         ("{\"x\": \"NaN\", \"y\": 1.0}", "nan-in-data"),
         ("{\"x\": NaN, \"y\": 1.0}", "malformed-data"),
-        ("{\"x\": 1.0, \"y\": 1.0, \"z\": 1.0}", "unknown-input"),
+        ("{\"z\": 1.0}", "missing-input"),
         ("{\"x\": 1.0, \"y\": 1.0", "malformed-data"),
     ];
     let mut input = lines(0..3);

@@ -6,11 +6,12 @@
 
 use rml_base::codes::run as codes;
 use rml_base::memory::{self, Reservation};
-use rml_base::{Diagnostic, Diagnostics, suggest};
+use rml_base::{Diagnostic, Diagnostics, suggest, visible_name};
 use rml_ir::{DType, Data, InputInfo, Precision, Shape, Type, Value};
 
 use crate::builder::exact;
 use crate::columns::{Column, Columns, Elements, place};
+use crate::text;
 
 /// Elements converted to the type of an input.
 #[derive(Clone, Debug)]
@@ -86,15 +87,18 @@ pub(crate) fn named<'a>(
     shapes: &[&str],
 ) -> Result<&'a Column, Diagnostic> {
     columns.columns.get(&*input.name).ok_or_else(|| {
+        if let Some(why) = columns.unusable.get(&*input.name) {
+            let (name, origin) = (&input.name, origin(columns));
+            return why
+                .refused(format!("column `{name}` of {origin} cannot feed input `{name}: {}`", input.ty));
+        }
         let message = format!("input `{}` has no column in the data", input.name);
         let mut d = Diagnostic::error(codes::MISSING_COLUMN, message);
-        if let Some(why) = columns.unusable.get(&*input.name) {
-            d = d.note(format!("{} has an entry `{}`, but {why}", origin(columns), input.name));
-        }
         if let Some(near) = suggest(&input.name, columns.columns.keys().map(String::as_str)) {
             d = d.help(format!("there is `{near}`"));
         }
-        let names: Vec<String> = columns.columns.keys().take(NAMED).map(|n| format!("`{n}`")).collect();
+        let names: Vec<String> =
+            columns.columns.keys().take(NAMED).map(|n| format!("`{}`", visible_name(n))).collect();
         let more = match columns.columns.len().saturating_sub(NAMED) {
             0 => String::new(),
             n => format!(" and {n} more"),
@@ -128,28 +132,13 @@ pub fn convert(
 ) -> Result<Converted, Diagnostic> {
     let cell = ty.shape.len();
     let present = column.present.clone();
-    if column.is_void() {
+    if column.elements.is_empty() {
         let data = Value::zeros(&Type::new(ty.dtype, &[0]), precision).to_data();
         return Ok(Converted { data, cell, present, reserved: Reservation::default() });
     }
     let bytes = Type::new(ty.dtype, &[column.elements.len()]).bytes(precision);
     let taken = memory::ask(bytes).map(|()| Reservation::of(bytes));
     let reserved = taken.map_err(|short| short.diagnostic(format!("column `{name}`")))?;
-    let mismatch = || {
-        let d = Diagnostic::error(
-            codes::DATA_TYPE,
-            format!("column `{name}` holds {}, input `{name}` is {ty}", column.elements.kind()),
-        );
-        match (ty.dtype, &column.elements) {
-            (DType::Bool, Elements::Int(_)) => {
-                d.help("store truth values (`true`, `false`; in NumPy: dtype bool)")
-            }
-            (DType::Int, Elements::F32(_) | Elements::F64(_)) => {
-                d.help("store integers (in NumPy: dtype int64; in text: no point or exponent), or declare the input as num")
-            }
-            _ => d,
-        }
-    };
     let named = |i: usize| {
         let per_row = column.elements.len() / column.present_rows() / cell.max(1);
         let at = i.checked_div(cell).unwrap_or(0);
@@ -190,9 +179,49 @@ pub fn convert(
                 })?),
             }
         }
-        _ => return Err(mismatch()),
+        _ => return Err(mismatch(name, &column.elements, ty, &named)),
     };
     Ok(Converted { data, cell, present, reserved })
+}
+
+/// The elements of a column are of another type than its input.
+fn mismatch(name: &str, elements: &Elements, ty: &Type, named: &dyn Fn(usize) -> String) -> Diagnostic {
+    let what = format!("column `{name}` holds {}, input `{name}` is {ty}", elements.kind());
+    let d = Diagnostic::error(codes::DATA_TYPE, what);
+    let with = |read: &str| {
+        let kind = match elements {
+            Elements::Bool(_) => DType::Bool,
+            Elements::Int(_) => DType::Int,
+            Elements::F32(_) | Elements::F64(_) => DType::Num,
+        };
+        format!("or declare the input `{name}` as {kind}, and write `{read}` where the program reads it")
+    };
+    let broken = match elements {
+        Elements::F32(v) => {
+            v.iter().position(|x| x.fract() != 0.0).map(|i| (i, text::number(v[i].into(), v[i])))
+        }
+        Elements::F64(v) => v.iter().position(|x| x.fract() != 0.0).map(|i| (i, text::number(v[i], v[i]))),
+        Elements::Bool(_) | Elements::Int(_) => None,
+    };
+    match (ty.dtype, elements) {
+        (DType::Bool, Elements::Int(_)) => d
+            .help("store truth values (`true` and `false`; in NumPy: dtype bool)")
+            .help(with(&format!("{name} == 1"))),
+        (DType::Bool, _) => d
+            .help("store truth values (`true` and `false`; in NumPy: dtype bool)")
+            .help(with(&format!("{name} > 0.5"))),
+        (DType::Int, Elements::Bool(_)) => {
+            d.help("store integers (0 and 1)").help(with(&format!("to_int({name})")))
+        }
+        (DType::Int, _) => {
+            let d = match broken {
+                Some((i, x)) => d.note(format!("{}: {x} is no integer", named(i))),
+                None => d.note("all of them are whole"),
+            };
+            d.help("store integers (in NumPy: dtype int64; in text: no point or exponent), or declare the input as num")
+        }
+        (DType::Num, _) => d.help("store numbers (0 and 1)").help(with(&format!("to_num({name})"))),
+    }
 }
 
 fn check_nan(
@@ -204,7 +233,7 @@ fn check_nan(
     match nan.position(|x| x) {
         Some(i) if !allow => {
             Err(Diagnostic::error(codes::NAN_IN_DATA, format!("column `{name}`, {}: NaN", named(i)))
-                .help("mend the data, or allow NaN explicitly (`--allow-nan`)"))
+                .help("fix the data, or allow NaN explicitly (`--allow-nan`)"))
         }
         _ => Ok(()),
     }

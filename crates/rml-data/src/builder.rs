@@ -2,10 +2,11 @@
 //! a point or an exponent is not. Memory is asked for before it is taken, and gaps take none.
 
 use rml_base::memory::{Reservation, Shortage, bytes_of};
+use rml_base::visible_name;
 use rml_ir::{Precision, Shape};
 
 use crate::columns::{Column, Columns, Elements};
-use crate::malformed::Wrong;
+use crate::malformed::{Malformed, Wrong};
 
 /// What stands in one place of a cell.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -24,16 +25,16 @@ pub(crate) fn number(text: &str) -> Option<Result<Scalar, String>> {
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
     let x: f64 = text.parse().ok()?;
     if x.is_infinite() && digits.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
-        return Some(Err(format!("`{text}` is beyond the range of double precision")));
+        return Some(Err(format!("`{}` is beyond the range of double precision", visible_name(text))));
     }
     if !digits.bytes().all(|b| b.is_ascii_digit()) {
         return Some(Ok(Scalar::Num(x)));
     }
     let is_exact = format!("{:.0}", x.abs()) == digits.trim_start_matches('0');
-    Some(if is_exact { Ok(Scalar::Num(x)) } else { Err(inexact(text)) })
+    Some(if is_exact { Ok(Scalar::Num(x)) } else { Err(inexact(visible_name(text))) })
 }
 
-fn inexact(integer: impl std::fmt::Display) -> String {
+pub(crate) fn inexact(integer: impl std::fmt::Display) -> String {
     format!(
         "the integer {integer} is not exact in double precision; as `{integer}.0` it is a number, which may be rounded"
     )
@@ -147,7 +148,7 @@ impl Builder {
                 let (before, found) = (Shape::new(before), Shape::new(shape));
                 let why =
                     format!("its shape is another than in the rows before: expected {before}, found {found}");
-                return Err(why.into());
+                return Err(Wrong::Shape(why));
             }
         }
         if self.rows.is_none() && row != self.count {
@@ -161,14 +162,27 @@ impl Builder {
         Ok(())
     }
 
+    /// About how many bytes of memory it has asked for.
+    fn bytes(&self) -> u64 {
+        let vector =
+            |v: &Option<Vec<usize>>| bytes_of(v.as_ref().map_or(0, Vec::capacity), size_of::<usize>());
+        let elements = match &self.cells {
+            Cells::None => 0,
+            Cells::Bool(v) => bytes_of(v.capacity(), size_of::<bool>()),
+            Cells::Int(v) => bytes_of(v.capacity(), size_of::<i64>()),
+            Cells::Num(v) => bytes_of(v.capacity(), size_of::<f64>()),
+        };
+        elements + vector(&self.rows) + vector(&self.lengths)
+    }
+
     /// The column, of that many rows.
     ///
     /// # Errors
     /// Why it is none.
-    pub(crate) fn built(mut self, rows: usize) -> Result<Built, String> {
+    fn built(mut self, rows: usize) -> Result<Built, Malformed> {
         let Some(lengths) = self.lengths.take() else { return Ok((self.column(rows), None)) };
         if self.rows.is_some() || self.count < rows {
-            return Err("its rows are sequences of different lengths, and some rows have none".to_owned());
+            return Err(gaps_in_sequences());
         }
         let shape: Shape = std::iter::once(lengths.iter().sum())
             .chain(self.shape.iter().flat_map(|shape| shape.iter().skip(1).copied()))
@@ -176,7 +190,7 @@ impl Builder {
         Ok((Column { shape, ..self.column(rows) }, Some(lengths)))
     }
 
-    /// The column, of that many rows, all of the same shape.
+    /// The column, of that many rows, all of one shape.
     pub(crate) fn column(self, rows: usize) -> Column {
         let elements = match self.cells {
             Cells::None => Elements::Int(Vec::new()),
@@ -191,16 +205,77 @@ impl Builder {
     }
 }
 
+/// Sequences of different lengths have no gaps.
+pub(crate) fn gaps_in_sequences() -> Malformed {
+    Malformed::of_shape("its rows are sequences of different lengths, and some rows have none")
+        .help("give each row a sequence, an empty one included, or leave the row out")
+}
+
+/// A column while it is read, up to the first cell that cannot be.
+#[derive(Debug)]
+pub(crate) enum Reading {
+    Cells(Builder),
+    /// No input takes it, and why.
+    Refused(Malformed),
+}
+
+impl Default for Reading {
+    fn default() -> Self {
+        Self::Cells(Builder::default())
+    }
+}
+
+impl Reading {
+    /// Whether a cell could not be read.
+    pub(crate) fn is_refused(&self) -> bool {
+        matches!(self, Self::Refused(_))
+    }
+
+    /// Reads a cell, if all before could be read. Of a cell that cannot be, `place` says where it is; it refuses the column.
+    ///
+    /// # Errors
+    /// Too little memory.
+    pub(crate) fn cell(
+        &mut self,
+        name: &str,
+        memory: &mut Reservation,
+        read: impl FnOnce(&mut Builder, &mut Reservation) -> Result<(), Wrong>,
+        place: impl FnOnce(Malformed) -> Malformed,
+    ) -> Result<(), Malformed> {
+        let Self::Cells(builder) = self else { return Ok(()) };
+        let Err(wrong) = read(builder, memory) else { return Ok(()) };
+        match Malformed::in_cell(name, wrong) {
+            Err(short) => Err(place(short)),
+            Ok(why) => {
+                memory.set(memory.bytes().saturating_sub(builder.bytes()));
+                *self = Self::Refused(place(why));
+                Ok(())
+            }
+        }
+    }
+
+    /// The column, of that many rows.
+    ///
+    /// # Errors
+    /// Why it is none.
+    pub(crate) fn built(self, rows: usize) -> Result<Built, Malformed> {
+        match self {
+            Self::Cells(builder) => builder.built(rows),
+            Self::Refused(why) => Err(why),
+        }
+    }
+}
+
 impl Columns {
     /// Adds a column that was read.
-    pub(crate) fn insert(&mut self, name: String, built: Result<Built, String>) {
+    pub(crate) fn insert(&mut self, name: String, built: Result<Built, Malformed>) {
         match built {
             Ok((column, lengths)) => {
                 self.lengths.extend(lengths.map(|lengths| (name.clone(), lengths)));
                 self.columns.insert(name, column);
             }
             Err(why) => {
-                self.unusable.insert(name, why);
+                self.unusable.insert(name, why.into());
             }
         }
     }
@@ -220,7 +295,7 @@ mod tests {
                 }
                 builder.end(*row, shape, &mut memory)?;
             }
-            builder.built(count).map_err(Wrong::Text)
+            builder.built(count).map_err(|why| Wrong::Text(why.what()))
         };
         let (column, lengths) = built(&[(0, &[2, 3]), (1, &[2, 3]), (2, &[1, 3]), (3, &[0, 3])], 4).unwrap();
         assert_eq!((column.shape.dims(), lengths), (&[5, 3][..], Some(vec![2, 2, 1, 0])));
@@ -232,7 +307,7 @@ mod tests {
             );
         }
         for rows in [[(0, &[2, 3][..]), (1, &[2, 2])], [(0, &[2]), (1, &[])], [(0, &[2]), (1, &[2, 1])]] {
-            assert!(matches!(built(&rows, 2), Err(Wrong::Text(why)) if why.contains("another than")));
+            assert!(matches!(built(&rows, 2), Err(Wrong::Shape(why)) if why.contains("another than")));
         }
     }
 

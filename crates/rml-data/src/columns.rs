@@ -1,8 +1,11 @@
 //! Columns of data by name.
 
 use indexmap::IndexMap;
+use rml_base::Diagnostic;
 use rml_base::memory::Reservation;
 use rml_ir::Shape;
+
+use crate::malformed::Unusable;
 
 /// The elements of a column, as the file has them.
 ///
@@ -122,6 +125,11 @@ impl Column {
         self.present.as_ref().is_none_or(rows) && elements == Some(self.elements.len())
     }
 
+    /// Whether there is no element, however many rows there are.
+    pub(crate) fn is_bare(&self) -> bool {
+        self.is_void() || self.shape.dims().contains(&0)
+    }
+
     /// Whether no row is there; then a text format could not tell what the elements are.
     pub(crate) fn is_void(&self) -> bool {
         self.present_rows() == 0
@@ -155,8 +163,10 @@ pub struct Columns {
     /// Columns whose rows are sequences of different lengths, with the length of each row. Such a column has the cells of all its rows one
     /// after the other.
     pub(crate) lengths: Box<IndexMap<String, Vec<usize>>>,
-    /// Arrays of the file that cannot be columns, and why (texts, for example). They do no harm unless a program asks for them.
-    pub unusable: IndexMap<String, String>,
+    /// How files differ in columns that are joined all the same.
+    pub(crate) differing: Box<IndexMap<String, String>>,
+    /// Entries of the file that cannot be columns, and why (texts, for example). They do no harm unless a program asks for them.
+    pub unusable: IndexMap<String, Unusable>,
     /// The bytes that the elements took when they were read.
     pub(crate) memory: Reservation,
 }
@@ -165,6 +175,26 @@ impl Columns {
     /// A table without columns, which messages call `origin`.
     pub fn new(origin: impl Into<String>) -> Self {
         Self { origin: origin.into(), ..Self::default() }
+    }
+
+    /// Takes a column out.
+    pub(crate) fn remove(&mut self, name: &str) {
+        self.columns.shift_remove(name);
+        self.lengths.shift_remove(name);
+        self.differing.shift_remove(name);
+    }
+
+    /// Whether the data says anything of that name, usable or not.
+    pub(crate) fn mentions(&self, name: &str) -> bool {
+        self.columns.contains_key(name) || self.unusable.contains_key(name)
+    }
+
+    /// The finding about a column, with how files differ in it.
+    pub(crate) fn explained(&self, name: &str, finding: Diagnostic) -> Diagnostic {
+        match self.differing.get(name) {
+            Some(how) => finding.note(how.clone()),
+            None => finding,
+        }
     }
 
     /// The lengths of the rows of a column, if they are sequences of different lengths.

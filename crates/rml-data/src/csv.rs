@@ -1,53 +1,74 @@
 //! Comma-separated values: a header row of names, a row a cycle; an empty cell is absent. The elements of a tensor stand in
-//! columns of their own, named `x[0]`, `x[1]` or `m[0,0]`, `m[0,1]`, and so on.
+//! columns of their own, named `x[0]`, `x[1]` or `m[0,0]`, `m[0,1]`, and so on. Columns that no input could take (texts, for example) are
+//! unusable, and those without a name are ignored.
 
 use std::borrow::Cow;
+use std::cell::Cell as Place;
 use std::collections::BTreeSet;
 
 use indexmap::IndexMap;
+use rml_base::codes::run as codes;
 use rml_base::memory::Reservation;
+use rml_base::visible_name;
 use rml_ir::Shape;
 
-use crate::builder::{Builder, Scalar, number};
+use crate::builder::{Builder, Reading, Scalar, number};
 use crate::columns::Columns;
-use crate::malformed::{self, Malformed};
+use crate::malformed::{self, Malformed, Wrong};
 use crate::records::{Cell, Records};
 
 /// The cells that make up a column: for each the index in the header, and its place in the tensor.
 type Parts = Vec<(usize, Vec<usize>)>;
 
 /// A column while it is read.
-struct Reading<'a> {
+struct Column<'a> {
     name: &'a str,
     /// The shape of a row.
     dims: Vec<usize>,
     /// The indices in the header, in row-major order of the elements.
     fields: Vec<usize>,
-    builder: Builder,
+    reading: Reading,
 }
 
-/// Reads a table.
-pub(crate) fn read(bytes: &[u8]) -> Result<Columns, Malformed> {
+impl<'a> Column<'a> {
+    /// A column without rows, whose elements have those cells in the header.
+    fn new(name: &'a str, parts: &Parts, header: &[Cell<'_>], text: &str) -> Self {
+        match layout(parts) {
+            Ok((dims, fields)) => {
+                let reading = Reading::Cells(Builder::of_shape(&dims));
+                Self { name, dims, fields, reading }
+            }
+            Err((field, why)) => {
+                let at = header.get(field).map_or(0, |cell| cell.at);
+                let reading = Reading::Refused(why.in_text(text, at));
+                Self { name, dims: Vec::new(), fields: Vec::new(), reading }
+            }
+        }
+    }
+}
+
+/// Reads a table. Says how many rows it has.
+pub(crate) fn read(bytes: &[u8]) -> Result<(Columns, usize), Malformed> {
     let text = malformed::text(bytes)?;
     let mut records = Records::new(text);
     let header = records.header()?;
-    let mut columns: Vec<Reading<'_>> = Vec::new();
-    for (name, parts) in groups(&header)? {
-        let (dims, fields) = layout(name, &parts)?;
-        let builder = Builder::of_shape(&dims);
-        columns.push(Reading { name, dims, fields, builder });
-    }
+    let groups = groups(&header);
+    let columns = groups.iter().map(|(name, parts)| Column::new(name, parts, &header, text));
+    let mut columns: Vec<Column<'_>> = columns.collect();
     let mut memory = Reservation::default();
     let mut rows = 0;
     let mut cells = Vec::with_capacity(header.len());
     while records.next(&mut cells)? {
-        for column in &mut columns {
+        for column in columns.iter_mut().filter(|column| !column.reading.is_refused()) {
             row(column, rows, &cells, text, &mut memory)?;
         }
         rows += 1;
     }
-    let columns = columns.into_iter().map(|c| (c.name.to_owned(), c.builder.column(rows))).collect();
-    Ok(Columns { columns, memory, ..Columns::default() })
+    let mut table = Columns { memory, ..Columns::default() };
+    for column in columns {
+        table.insert(column.name.to_owned(), column.reading.built(rows));
+    }
+    Ok((table, rows))
 }
 
 /// Where the header ends, with its line; the end of the text, if that is no table.
@@ -60,80 +81,84 @@ pub(crate) fn header_end(bytes: &[u8]) -> usize {
 
 /// Adds a row to a column.
 fn row(
-    column: &mut Reading<'_>,
+    column: &mut Column<'_>,
     row: usize,
     cells: &[Cell<'_>],
     text: &str,
     memory: &mut Reservation,
 ) -> Result<(), Malformed> {
-    let name = column.name;
-    let mut own = column.fields.iter().map(|f| &cells[*f]);
-    let Some(first) = own.clone().find(|cell| !cell.text.is_empty()) else { return Ok(()) };
-    if let Some(gap) = own.clone().find(|cell| cell.text.is_empty()) {
-        let what = format!("some elements of `{name}` are absent, others not");
-        return Err(Malformed::new(what).in_text(text, gap.at));
-    }
-    own.try_for_each(|cell| {
-        let wrong = |e| Malformed::in_cell(name, e).in_text(text, cell.at);
-        column
-            .builder
-            .element(scalar(cell, name).map_err(|e| e.in_text(text, cell.at))?, memory)
-            .map_err(wrong)
-    })?;
-    let ended = column.builder.end(row, &column.dims, memory);
-    ended.map_err(|e| Malformed::in_cell(name, e).in_text(text, first.at))
+    let Column { name, dims, fields, reading } = column;
+    let own = || fields.iter().map(|field| &cells[*field]);
+    let Some(first) = own().find(|cell| !cell.text.is_empty()) else { return Ok(()) };
+    let at = Place::new(first.at);
+    let read = |builder: &mut Builder, memory: &mut Reservation| {
+        if let Some(gap) = own().find(|cell| cell.text.is_empty()) {
+            at.set(gap.at);
+            return Err(Wrong::Shape("some elements are absent here, others not".to_owned()));
+        }
+        for cell in own() {
+            at.set(cell.at);
+            builder.element(scalar(&cell.text)?, memory)?;
+        }
+        at.set(first.at);
+        builder.end(row, dims, memory)
+    };
+    reading.cell(name, memory, read, |why| advised(why).in_text(text, at.get()))
 }
 
-fn scalar(cell: &Cell<'_>, name: &str) -> Result<Scalar, Malformed> {
-    match &*cell.text {
+/// The finding about a cell, with what may stand there.
+fn advised(why: Malformed) -> Malformed {
+    if why.code != codes::DATA_TYPE {
+        return why;
+    }
+    why.note("a value is an integer, a number, `true` or `false`; an empty cell is absent")
+        .help("write numbers for categories and dates, and nothing where there is no value")
+}
+
+fn scalar(text: &str) -> Result<Scalar, Wrong> {
+    match text {
         "true" | "True" | "TRUE" => Ok(Scalar::Bool(true)),
         "false" | "False" | "FALSE" => Ok(Scalar::Bool(false)),
         text => match number(text) {
-            Some(read) => read.map_err(|why| Malformed::in_cell(name, why.into())),
-            None => Err(Malformed::new(format!("`{text}` in column `{name}` is no value"))
-                .note("a value is an integer, a number, `true` or `false`; an empty cell is absent")),
+            Some(read) => read.map_err(Wrong::Text),
+            None => Err(Wrong::Text(format!("`{}` is a text", visible_name(text)))),
         },
     }
 }
 
-/// Groups the names of the header: `x[0]`, `x[1]` are one column.
-fn groups<'a>(header: &'a [Cell<'_>]) -> Result<IndexMap<&'a str, Parts>, Malformed> {
+/// Groups the names of the header: `x[0]`, `x[1]` are one column. Cells without a name are none.
+fn groups<'a>(header: &'a [Cell<'_>]) -> IndexMap<&'a str, Parts> {
     let mut groups: IndexMap<&str, Parts> = IndexMap::new();
-    let mut seen = BTreeSet::new();
-    for (field, cell) in header.iter().enumerate() {
-        let (name, index) = split_name(&cell.text).ok_or_else(|| {
-            Malformed::new(format!("`{}` is no name of a column", cell.text))
-                .note("a name is `x`, `x[0]` or `x[0,1]`")
-        })?;
-        let parts = groups.entry(name).or_default();
-        let other_rank = parts.first().is_some_and(|(_, other)| other.len() != index.len());
-        if other_rank || !seen.insert((name, index.clone())) {
-            return Err(Malformed::new(format!("the header has column `{name}` twice")));
-        }
-        parts.push((field, index));
+    for (field, cell) in header.iter().enumerate().filter(|(_, cell)| !cell.text.is_empty()) {
+        let (name, index) = element_name(&cell.text).unwrap_or((&cell.text, Vec::new()));
+        groups.entry(name).or_default().push((field, index));
     }
-    Ok(groups)
+    groups
 }
 
-fn split_name(text: &str) -> Option<(&str, Vec<usize>)> {
-    let Some((name, rest)) = text.split_once('[') else {
-        return (!text.is_empty()).then_some((text, Vec::new()));
-    };
-    let index: Option<Vec<usize>> =
-        rest.strip_suffix(']')?.split(',').map(|i| i.trim().parse().ok()).collect();
-    (!name.is_empty()).then_some((name, index?))
+/// The name of a tensor and a place in it, as in `x[0]` and `x[0,1]`.
+fn element_name(text: &str) -> Option<(&str, Vec<usize>)> {
+    let (name, rest) = text.split_once('[')?;
+    let index = rest.strip_suffix(']')?.split(',').map(|i| i.trim().parse().ok()).collect::<Option<_>>()?;
+    (!name.is_empty()).then_some((name, index))
 }
 
-/// The shape that the parts fill, and their cells in row-major order.
-fn layout(name: &str, parts: &Parts) -> Result<(Vec<usize>, Vec<usize>), Malformed> {
+/// The shape that the parts fill, and their cells in row-major order. `Err` = why there is none, and a cell of the header that shows it.
+fn layout(parts: &Parts) -> Result<(Vec<usize>, Vec<usize>), (usize, Malformed)> {
     let rank = parts.first().map_or(0, |p| p.1.len());
+    let mut seen = BTreeSet::new();
+    if let Some((field, _)) = parts.iter().find(|(_, index)| index.len() != rank || !seen.insert(index)) {
+        let why = Malformed::of_shape("the header has this column twice");
+        return Err((*field, why.help("leave out one of them, or give it another name")));
+    }
     let dims: Vec<usize> = (0..rank)
         .map(|axis| parts.iter().map(|p| p.1[axis]).max().map_or(0, |m| m.saturating_add(1)))
         .collect();
     let full = dims.iter().try_fold(1_usize, |n, &d| n.checked_mul(d));
     if full != Some(parts.len()) {
-        return Err(Malformed::new(format!("some elements of column `{name}` have no field"))
-            .note(format!("its largest indices ask for shape {}", Shape::new(&dims))));
+        let why = Malformed::of_shape("some elements of this tensor have no cell in the header");
+        let why = why.note(format!("its largest indices ask for the shape {}", Shape::new(&dims)));
+        return Err((parts.first().map_or(0, |p| p.0), why));
     }
     let mut sorted: Vec<_> = parts.iter().collect();
     sorted.sort_by(|a, b| a.1.cmp(&b.1));
@@ -171,14 +196,18 @@ mod tests {
     #[test]
     fn numbers_out_of_range_are_refused() {
         for text in ["x\n1e999\n", "x\n0.5\n-1e400\n", "x\n18446744073709551615\n"] {
-            let e = read(text.as_bytes()).unwrap_err();
-            assert!(e.what.contains("double precision"), "{}", e.what);
+            let why = unusable(text, "x");
+            assert!(why.contains("double precision"), "{why}");
         }
         assert_eq!(get("x\n0.5\ninf\n", "x").elements, Elements::F64(vec![0.5, f64::INFINITY]));
     }
 
     fn get(text: &str, name: &str) -> Column {
-        read(text.as_bytes()).unwrap().columns[name].clone()
+        read(text.as_bytes()).unwrap().0.columns[name].clone()
+    }
+
+    fn unusable(text: &str, name: &str) -> String {
+        read(text.as_bytes()).unwrap().0.unusable[name].to_string()
     }
 
     #[test]
@@ -203,31 +232,35 @@ mod tests {
     }
 
     #[test]
-    fn errors_name_their_place() {
-        for (text, place) in [
-            ("x\nhello\n", "line 2, column 1: "),
-            ("x,y\n1, true\n2,  3\n", "line 3, column 5: "),
-            ("x[0],x[1]\n\"1\n\",2\n3,\n", "line 4, column 3: "),
+    fn columns_that_no_input_takes_are_unusable() {
+        for (text, why) in [
+            ("x,o\nhello,1\nyou,2\n", "line 2, column 1: `hello` is a text"),
+            ("o,x\n1, true\n2,  3\n", "line 3, column 5: truth values and numbers are mixed"),
+            ("x[0],x[1],o\n\"1\n\",2,1\n3,,2\n", "line 4, column 3: some elements are absent here"),
+            ("x,o,x\n1,1,2\n3,2,4\n", "line 1, column 5: the header has this column twice"),
+            ("x,o,x[0]\n1,1,2\n3,2,4\n", "line 1, column 5: the header has this column twice"),
+            ("o,x[0],x[2]\n1,2,3\n2,2,3\n", "line 1, column 3: some elements of this tensor"),
+            ("o,x[18446744073709551615]\n1,2\n2,2\n", "line 1, column 3: some elements of this tensor"),
         ] {
-            let e = read(text.as_bytes()).unwrap_err();
-            assert!(e.what.starts_with(place), "{}", e.what);
+            assert!(unusable(text, "x").starts_with(why), "{}", unusable(text, "x"));
+            assert_eq!(get(text, "o").elements, Elements::Int(vec![1, 2]));
         }
+        let long = format!("x\n{}\n", "a".repeat(1 << 20));
+        assert!(unusable(&long, "x").len() < 1000);
+    }
+
+    #[test]
+    fn any_text_may_be_a_name() {
+        let text = ",x [m],\"y[0\",[1],d[a],z,\n0,1,2,3,4,5,\n1,1,2,3,4,5,\n";
+        let (table, rows) = read(text.as_bytes()).unwrap();
+        assert_eq!(table.columns.keys().collect::<Vec<_>>(), ["x [m]", "y[0", "[1]", "d[a]", "z"]);
+        assert_eq!((rows, &table.columns["z"].elements), (2, &Elements::Int(vec![5, 5])));
+        assert_eq!(read(b",\n1,2\n").unwrap(), (Columns::default(), 1));
     }
 
     #[test]
     fn malformed_tables_are_errors() {
-        for text in [
-            "x\nhello\n",
-            "x\n1\ntrue\n",
-            "x,y\n1\n",
-            "x,x\n1,2\n",
-            "x[0],x[2]\n1,2\n",
-            "x,x[0]\n1,2\n",
-            "x[0\n1\n",
-            ",\n1,2\n",
-            "x[18446744073709551615]\n1\n",
-            "x[0],x[1]\n1,\n",
-        ] {
+        for text in ["x,y\n1\n", "x\n1,2\n", "x\n\"1\n", "x\n\n1\n"] {
             assert!(read(text.as_bytes()).is_err(), "{text:?}");
         }
         assert!(read(b"\xff\xfe\n\xff\n").is_err());

@@ -116,7 +116,7 @@ impl Columns {
     pub fn parse(bytes: &[u8], format: Format, origin: &str) -> Result<Self, Error> {
         let mut columns = match format {
             Format::Npz => npz::read(bytes),
-            Format::Csv => csv::read(bytes),
+            Format::Csv => csv::read(bytes).map(|(columns, _)| columns),
             Format::Json => json::read(bytes),
             Format::JsonLines => json::read_lines(bytes),
             Format::Parquet => parquet(bytes),

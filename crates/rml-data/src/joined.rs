@@ -3,12 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use rml_base::codes::run as codes;
-use rml_base::{Diagnostic, Error};
+use rml_base::{Diagnostic, Error, visible_name};
 use rml_ir::{Precision, Shape};
 
-use crate::builder::exact;
+use crate::builder::{exact, gaps_in_sequences};
 use crate::columns::{Column, Columns, Elements};
 use crate::format::{EXTENSIONS, Format};
+use crate::malformed::{Malformed, Unusable};
 
 /// The files of data that these paths mean: files are themselves, and a folder is the data files in it, in the order of their names.
 ///
@@ -35,8 +36,9 @@ pub fn data_files<P: AsRef<Path>>(paths: &[P]) -> Result<Vec<PathBuf>, Error> {
 }
 
 impl Columns {
-    /// Reads files and the data files in folders as one table: the rows of each file stand after those of the one before. A column that
-    /// not all of them have, or that has rows of another shape or kind in one of them, is [unusable](Self::unusable).
+    /// Reads files and the data files in folders as one table: the rows of each file stand after those of the one before. A column whose
+    /// windows have other lengths in one of them has [windows of different lengths](Self::lengths); one that not all of them have, or
+    /// that has rows of another shape or kind in one of them, is [unusable](Self::unusable).
     ///
     /// # Errors
     /// A file or folder that cannot be read, or is malformed.
@@ -56,42 +58,86 @@ impl Columns {
         self.memory
             .grow(other.memory.bytes())
             .map_err(|short| short.diagnostic(format!("the data of {theirs} beside that of {ours}")))?;
-        for (name, why) in other.unusable.drain(..) {
-            self.columns.shift_remove(&name);
+        self.unusable.values_mut().for_each(|why| why.name_file(&ours));
+        for (name, mut why) in other.unusable.drain(..) {
+            why.name_file(&theirs);
+            self.remove(&name);
             self.unusable.entry(name).or_insert(why);
         }
         let missing: Vec<String> =
             self.columns.keys().filter(|name| !other.columns.contains_key(*name)).cloned().collect();
         for name in missing {
-            self.columns.shift_remove(&name);
-            self.unusable.insert(name, format!("{theirs} has none"));
+            self.remove(&name);
+            let why = lacking(&name, &theirs);
+            self.unusable.insert(name, why);
         }
         for (name, mut column) in other.columns {
             let Some(before) = self.columns.get_mut(&name) else {
-                self.unusable.entry(name).or_insert_with(|| format!("{ours} has none"));
+                self.unusable.entry(name).or_insert_with_key(|name| lacking(name, &ours));
                 continue;
             };
             let mut lengths = [self.lengths.shift_remove(&name), other.lengths.shift_remove(&name)];
-            if lengths.iter().any(Option::is_some) {
+            let differing = difference(before, &column, &ours, &theirs);
+            if lengths.iter().any(Option::is_some) || have_other_lengths(before, &column) {
                 for (column, lengths) in [&mut *before, &mut column].into_iter().zip(&mut lengths) {
                     *lengths = lengths.take().or_else(|| as_sequences(column));
                 }
             }
+            let has_gaps = before.present.is_some() || column.present.is_some();
             let appended = match &lengths {
-                [Some(_), None] | [None, Some(_)] => {
-                    Err("its rows are sequences in one file, and not in another".to_owned())
-                }
+                [Some(_), _] | [_, Some(_)] if has_gaps => Err(gaps_in_sequences()),
+                [Some(_), None] => Err(no_sequences(&ours, &theirs)),
+                [None, Some(_)] => Err(no_sequences(&theirs, &ours)),
                 _ => append(before, column, &ours, &theirs),
             };
             if let Err(why) = appended {
-                self.columns.shift_remove(&name);
-                self.unusable.insert(name, why);
-            } else if let [Some(first), Some(second)] = lengths {
-                self.lengths.insert(name, [first, second].concat());
+                self.remove(&name);
+                self.unusable.insert(name, Unusable::of_files(why));
+                continue;
+            }
+            if let [Some(first), Some(second)] = lengths {
+                self.lengths.insert(name.clone(), [first, second].concat());
+            }
+            if let Some(how) = differing {
+                self.differing.entry(name).or_insert(how);
             }
         }
         self.origin = format!("{ours}, {theirs}");
         Ok(())
+    }
+}
+
+/// The first file lacks a column that another one has.
+fn lacking(name: &str, file: &str) -> Unusable {
+    let why = format!("{file} has no column `{}`, and another file has", visible_name(name));
+    let why = Malformed::lacking(why).help("add the column to each file, or leave it out of all");
+    Unusable::of_files(why)
+}
+
+fn no_sequences(ours: &str, theirs: &str) -> Malformed {
+    Malformed::of_shape(format!("its rows are sequences of different lengths in {ours}, and not in {theirs}"))
+}
+
+/// How the rows of a column differ in two files.
+fn difference(before: &Column, after: &Column, ours: &str, theirs: &str) -> Option<String> {
+    if before.is_bare() || after.is_bare() || theirs.is_empty() {
+        return None;
+    }
+    let kinds = [before, after].map(|column| column.elements.kind());
+    if kinds[0] != kinds[1] {
+        return Some(format!("it holds {} in {ours}, and {} in {theirs}", kinds[0], kinds[1]));
+    }
+    let cells = [before, after].map(|column| Shape::new(column.shape.dims().get(1..).unwrap_or_default()));
+    (cells[0] != cells[1])
+        .then(|| format!("its rows have the shape {} in {ours}, and {} in {theirs}", cells[0], cells[1]))
+}
+
+/// Whether rows differ in nothing but in how many entries they have.
+fn have_other_lengths(before: &Column, after: &Column) -> bool {
+    let there = !before.is_void() && !after.is_void();
+    match (before.shape.dims(), after.shape.dims()) {
+        ([_, a, cell @ ..], [_, b, other @ ..]) => there && a != b && cell == other,
+        _ => false,
     }
 }
 
@@ -107,20 +153,25 @@ pub(crate) fn as_sequences(column: &mut Column) -> Option<Vec<usize>> {
 }
 
 /// Adds the rows of a column to those of another one, which is left in any state if that is impossible.
-fn append(to: &mut Column, from: Column, ours: &str, theirs: &str) -> Result<(), String> {
+fn append(to: &mut Column, from: Column, ours: &str, theirs: &str) -> Result<(), Malformed> {
     let cell = |column: &Column| column.shape.dims().get(1..).map(<[usize]>::to_vec);
     let (Some(cell_to), Some(cell_from)) = (cell(to), cell(&from)) else {
-        return Err("it has no rows that could stand after each other".to_owned());
+        return Err(Malformed::of_shape(format!("it has no rows in {ours} or in {theirs}")));
     };
     if cell_to != cell_from {
         let (a, b) = (Shape::new(&cell_to), Shape::new(&cell_from));
-        return Err(format!("its rows have the shape {a} in {ours}, and {b} in {theirs}"));
+        let what = format!("its rows have the shape {a} in {ours}, and {b} in {theirs}");
+        return Err(Malformed::of_shape(what).help("store rows of one shape in all files"));
     }
     let (rows, added) = (to.rows(), from.rows());
-    let kinds =
-        format!("it holds {} in {ours}, and {} in {theirs}", to.elements.kind(), from.elements.kind());
+    let kinds = || {
+        let [a, b] = [&*to, &from].map(|column| column.elements.kind());
+        let what = format!("it holds {a} in {ours}, and {b} in {theirs}");
+        Malformed::of_type(what).help("store elements of one kind in all files")
+    };
+    let kinds = kinds();
     let elements = std::mem::replace(&mut to.elements, Elements::Bool(Vec::new()));
-    to.elements = match (to.is_void(), from.is_void()) {
+    to.elements = match (to.is_bare(), from.is_bare()) {
         (_, true) => elements,
         (true, false) => from.elements,
         (false, false) => joined(elements, from.elements).ok_or(kinds)?,
@@ -220,18 +271,34 @@ mod tests {
         assert_eq!(all.columns["y"].elements, Elements::Int(vec![1, 2, 3, 4, 5]));
         let all = joined(r#"{"x": [[1], [2, 3]], "y": [[1], [2, 3]]}"#, r#"{"x": [4], "y": [null]}"#);
         assert!(all.columns.is_empty() && all.unusable.len() == 2, "{all:?}");
+        assert_eq!(
+            all.unusable["x"].to_string(),
+            "its rows are sequences of different lengths in a, and not in b"
+        );
+    }
+
+    #[test]
+    fn windows_of_other_lengths_are_sequences() {
+        let all = joined(r#"{"x": [[[1, 1], [2, 2]]]}"#, r#"{"x": [[[3, 3]], [[4, 4]]]}"#);
+        assert_eq!((all.columns["x"].shape.dims(), all.lengths("x")), (&[4, 2][..], Some(&[2, 1, 1][..])));
+        assert_eq!(all.differing["x"], "its rows have the shape [2, 2] in a, and [1, 2] in b");
+        let all = joined(r#"{"x": [[1, 2], null]}"#, r#"{"x": [[3]]}"#);
+        assert!(all.columns.is_empty() && all.unusable.contains_key("x"), "{all:?}");
     }
 
     #[test]
     fn what_does_not_fit_together_is_no_column() {
         let all = joined(
-            r#"{"x": [[1.0]], "y": [1.0], "z": [9007199254740993], "only_a": [1], "same": [1]}"#,
-            r#"{"x": [[1.0, 2.0]], "y": [true], "z": [0.5], "only_b": [1], "same": [2]}"#,
+            r#"{"x": [[1.0]], "y": [1.0], "z": [9007199254740993], "only_a": [1], "same": [1], "t": [1]}"#,
+            r#"{"x": [1.0], "y": [true], "z": [0.5], "only_b": [1], "same": [2], "t": ["a"]}"#,
         );
         assert_eq!(all.columns.keys().collect::<Vec<_>>(), ["same"]);
-        assert_eq!(all.unusable["x"], "its rows have the shape [1] in a, and [2] in b");
-        assert_eq!(all.unusable["y"], "it holds numbers in a, and truth values in b");
-        assert_eq!(all.unusable["z"], "it holds integers in a, and numbers in b");
-        assert_eq!((&*all.unusable["only_a"], &*all.unusable["only_b"]), ("b has none", "a has none"));
+        let why = |name: &str| all.unusable[name].to_string();
+        assert_eq!(why("x"), "its rows have the shape [1] in a, and [] in b");
+        assert_eq!(why("y"), "it holds numbers in a, and truth values in b");
+        assert_eq!(why("z"), "it holds integers in a, and numbers in b");
+        assert_eq!(why("only_a"), "b has no column `only_a`, and another file has");
+        assert_eq!(why("only_b"), "a has no column `only_b`, and another file has");
+        assert_eq!(why("t"), "b, line 1, column 73: row 0: the text \"a\" is no value");
     }
 }

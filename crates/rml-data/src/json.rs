@@ -3,11 +3,13 @@
 //! what a row does not name is absent there.
 
 use indexmap::IndexMap;
+use rml_base::codes::run as codes;
 use rml_base::memory::Reservation;
+use rml_base::visible_name;
 use rml_ir::{Data, Shape, Value};
 use serde_json::Value as Json;
 
-use crate::builder::{Builder, Scalar, number};
+use crate::builder::{Builder, Reading, Scalar, number};
 use crate::columns::{Column, Columns, Elements};
 use crate::malformed::{self, MAX_COLUMNS, Malformed, Wrong, too_many_columns};
 use crate::scan::{Ill, Scan, said};
@@ -53,7 +55,7 @@ pub(crate) fn lines(bytes: &[u8], before: usize) -> Result<(Columns, usize), Mal
 }
 
 fn malformed(what: &str, ill: Ill) -> Malformed {
-    Malformed::new(format!("line {}, column {}: {what}", ill.line, ill.column)).note(ill.why)
+    Malformed::new(what).in_line(ill.line, ill.column).note(ill.why)
 }
 
 /// Reads an object of arrays.
@@ -68,17 +70,19 @@ fn arrays(mut scan: Scan<'_>) -> Result<Columns, Malformed> {
     let mut columns = Columns::default();
     for (name, mut scan) in entries {
         if !scan.accept('[') {
-            columns.unusable.insert(name.into_owned(), "it is no array of cells".into());
+            let why =
+                Malformed::of_shape("it is no array of cells").help("write `[..]`, a value for each row");
+            columns.unusable.insert(name.into_owned(), scan.place(why).into());
             continue;
         }
-        let mut builder = Builder::default();
+        let mut reading = Reading::default();
         let mut rows = 0;
         while !scan.accept(']') {
-            cell(&name, (rows, 0), &mut builder, &mut scan, &mut columns.memory)?;
+            cell(&name, (rows, 0), &mut reading, &mut scan, &mut columns.memory)?;
             rows += 1;
             scan.accept(',');
         }
-        columns.insert(name.into_owned(), builder.built(rows));
+        columns.insert(name.into_owned(), reading.built(rows));
     }
     Ok(columns)
 }
@@ -87,7 +91,7 @@ fn arrays(mut scan: Scan<'_>) -> Result<Columns, Malformed> {
 #[derive(Default)]
 struct Rows {
     /// The columns, each with how many rows there were when its key was read last.
-    columns: IndexMap<String, (Builder, usize)>,
+    columns: IndexMap<String, (Reading, usize)>,
     rows: usize,
     /// How many rows stand before, which messages count.
     before: usize,
@@ -112,16 +116,19 @@ impl Rows {
                 if self.columns.len() == MAX_COLUMNS {
                     return Err(too_many_columns());
                 }
-                let bytes = key.len() + size_of::<(String, Builder, usize)>();
+                let bytes = key.len() + size_of::<(String, Reading, usize)>();
                 let taken = self.memory.grow(bytes as u64);
-                taken.map_err(|short| start.place(Malformed::in_cell(&key, short.into())))?;
+                taken.map_err(|short| {
+                    start
+                        .place(Malformed::short(short.diagnostic(format!("column `{}`", visible_name(&key)))))
+                })?;
                 self.columns.insert(key.to_string(), Default::default());
             }
-            let Some((builder, last)) = self.columns.get_mut(&*key) else { continue };
+            let Some((reading, last)) = self.columns.get_mut(&*key) else { continue };
             if std::mem::replace(last, self.rows) == self.rows {
                 return Err(start.twice(&key).into());
             }
-            cell(&key, (row, self.before), builder, scan, &mut self.memory)?;
+            cell(&key, (row, self.before), reading, scan, &mut self.memory)?;
             scan.accept(',');
         }
         Ok(())
@@ -129,8 +136,8 @@ impl Rows {
 
     fn columns(self) -> Columns {
         let mut columns = Columns { memory: self.memory, ..Columns::default() };
-        for (name, (builder, _)) in self.columns {
-            columns.insert(name, builder.built(self.rows));
+        for (name, (reading, _)) in self.columns {
+            columns.insert(name, reading.built(self.rows));
         }
         columns
     }
@@ -140,7 +147,7 @@ impl Rows {
 fn cell(
     name: &str,
     (row, before): (usize, usize),
-    builder: &mut Builder,
+    reading: &mut Reading,
     scan: &mut Scan<'_>,
     memory: &mut Reservation,
 ) -> Result<(), Malformed> {
@@ -148,10 +155,26 @@ fn cell(
     if scan.is_null() {
         return Ok(());
     }
-    let mut extent = Extent::default();
-    let read = tensor(scan, 0, &mut extent, &mut |scalar| builder.element(scalar, memory));
-    let ended = read.and_then(|()| builder.end(row, &extent.shape(), memory));
-    ended.map_err(|e| start.place(Malformed::in_row(name, before + row, e)))
+    let read = |builder: &mut Builder, memory: &mut Reservation| {
+        let mut extent = Extent::default();
+        tensor(scan, 0, &mut extent, &mut |scalar| builder.element(scalar, memory))?;
+        builder.end(row, &extent.shape(), memory)
+    };
+    reading.cell(name, memory, read, |why| start.place(advised(why).in_row(before + row)))?;
+    if reading.is_refused() {
+        *scan = start;
+        scan.skip();
+    }
+    Ok(())
+}
+
+/// The finding about a cell, with what may stand there.
+fn advised(why: Malformed) -> Malformed {
+    if why.code != codes::DATA_TYPE {
+        return why;
+    }
+    why.note("a value is an integer, a number, `true` or `false`, or a list of such; `null` is absent")
+        .help("write numbers for categories and dates, and `null` where there is no value")
 }
 
 /// A cell as a column of one row; `None` = absent, `Err` = why it is no value.
@@ -195,7 +218,9 @@ impl Extent {
     }
 }
 
-const UNEVEN: &str = "the rows of a tensor have different shapes";
+fn uneven() -> Wrong {
+    Wrong::Shape("the rows of a tensor have different shapes".to_owned())
+}
 
 /// Reads the elements of what stands here, within `depth` arrays.
 fn tensor(
@@ -209,7 +234,7 @@ fn tensor(
             return Err(format!("a tensor has at most {MAX_RANK} dimensions").into());
         }
         if extent.rank.is_some_and(|rank| rank <= depth) {
-            return Err(UNEVEN.into());
+            return Err(uneven());
         }
         if extent.lengths.len() == depth {
             extent.lengths.push(None);
@@ -221,14 +246,10 @@ fn tensor(
             scan.accept(',');
         }
         let length = &mut extent.lengths[depth];
-        return if length.replace(entries).is_some_and(|n| n != entries) {
-            Err(UNEVEN.into())
-        } else {
-            Ok(())
-        };
+        return if length.replace(entries).is_some_and(|n| n != entries) { Err(uneven()) } else { Ok(()) };
     }
     if extent.lengths.len() > depth {
-        return Err(UNEVEN.into());
+        return Err(uneven());
     }
     extent.rank = Some(depth);
     push(scalar(scan)?)
@@ -247,9 +268,9 @@ fn scalar(scan: &mut Scan<'_>) -> Result<Scalar, Wrong> {
             "NaN" => Ok(Scalar::Num(f64::NAN)),
             "Infinity" => Ok(Scalar::Num(f64::INFINITY)),
             "-Infinity" => Ok(Scalar::Num(f64::NEG_INFINITY)),
-            text => Err(format!("the text {text:?} is no value").into()),
+            text => Err(format!("the text {:?} is no value", visible_name(text)).into()),
         },
-        token => Ok(number(token).unwrap_or_else(|| Err(format!("`{token}` is no number")))?),
+        token => Ok(number(token).unwrap_or_else(|| Err(format!("`{}` is no number", visible_name(token))))?),
     }
 }
 
@@ -335,13 +356,14 @@ mod tests {
         for (text, why) in [
             ("[1, null]", "`null` inside a tensor"),
             ("{\"a\": [1]}", "an object is no value"),
-            ("[[1], [1, 2]]", UNEVEN),
-            ("[1, [1]]", UNEVEN),
             ("[true, 1.5]", "truth values and numbers are mixed"),
             ("\"x\"", "the text \"x\" is no value"),
             ("[0, 1e999]", "`1e999` is beyond the range of double precision"),
         ] {
             assert_eq!(one(text), Err(Wrong::Text(why.to_owned())), "{text}");
+        }
+        for text in ["[[1], [1, 2]]", "[1, [1]]"] {
+            assert_eq!(one(text), Err(uneven()), "{text}");
         }
         for (text, why) in [
             ("", "EOF"),
@@ -378,17 +400,37 @@ mod tests {
     }
 
     #[test]
-    fn errors_name_their_place() {
-        for (text, place) in [
-            ("{\"x\": [1,\n  true]}", "line 2, column 3: column `x`, row 1: "),
-            ("[{\"x\": 1},\n {\"x\": [1]}]", "line 2, column 8: column `x`, row 1: its shape"),
-            ("{\"x\": [1,\n 2}", "line 2, column 3: not a JSON document"),
+    fn columns_that_no_input_takes_are_unusable() {
+        let unusable = |columns: Columns| (columns.columns["o"].clone(), columns.unusable["x"].to_string());
+        for (x, why) in [
+            ("1,\n  true", "line 2, column 3: row 1: truth values and numbers are mixed"),
+            ("1, [2]", "line 1, column 24: row 1: its shape is another than in the rows before"),
+            ("[1, [2]], 0", "line 1, column 21: row 0: the rows of a tensor have different shapes"),
+            ("[null], 0", "line 1, column 21: row 0: `null` inside a tensor"),
+            ("\"a]\", 0", "line 1, column 21: row 0: the text \"a]\" is no value"),
+            ("{\"a\": [1]}, 0", "line 1, column 21: row 0: an object is no value"),
+            ("1e999, 0", "line 1, column 21: row 0: `1e999` is beyond the range"),
+            ("0.5, 18446744073709551615", "line 1, column 26: row 1: the integer 18446744073709551615"),
+            ("\"\\ud800\", 0", "line 1, column 21: row 0: an escape in this text"),
         ] {
-            let found = read(text.as_bytes()).unwrap_err();
-            assert!(found.what.starts_with(place), "{}", found.what);
+            let (o, found) = unusable(read(format!(r#"{{"o": [1, 2], "x": [{x}]}}"#).as_bytes()).unwrap());
+            assert!(found.starts_with(why), "{found}");
+            assert_eq!(o.elements, Elements::Int(vec![1, 2]));
         }
+        let rows = read(b"[{\"x\": 1, \"o\": 1},\n {\"x\": [1], \"o\": 2}, {\"x\": 3, \"o\": 3}]").unwrap();
+        let (o, found) = unusable(rows);
+        assert!(found.starts_with("line 2, column 8: row 1: its shape"), "{found}");
+        assert_eq!(o.elements, Elements::Int(vec![1, 2, 3]));
+        let long = format!(r#"{{"o": [1], "x": ["{}"]}}"#, "a b ".repeat(1 << 20));
+        assert!(unusable(read(long.as_bytes()).unwrap()).1.len() < 1000);
+    }
+
+    #[test]
+    fn errors_name_their_place() {
+        let found = read(b"{\"x\": [1,\n 2}").unwrap_err();
+        assert!(found.what().starts_with("line 2, column 3: not a JSON document"), "{found:?}");
         let found = read_lines(b"{\"x\": 1}\n\n{\"x\": 1, \"x\": 2}\n").unwrap_err();
-        assert_eq!(found.what, "line 3, column 10: the key `x` stands here twice");
+        assert_eq!(found.what(), "line 3, column 10: the key `x` stands here twice");
     }
 
     #[test]
@@ -411,19 +453,7 @@ mod tests {
             "[",
             "3",
             "\"x\"",
-            r#"{"x": [1, true]}"#,
-            r#"{"x": [1, [2]]}"#,
-            r#"{"x": [[1, [2]]]}"#,
-            r#"{"x": [[null]]}"#,
-            r#"{"x": ["a"]}"#,
-            r#"{"x": [{}]}"#,
             r#"[1, 2]"#,
-            r#"{"x": [1e999]}"#,
-            r#"{"x": [[], [[1]]]}"#,
-            r#"{"x": [[[], 1]]}"#,
-            r#"{"x": [[1, []]]}"#,
-            r#"{"x": [18446744073709551615]}"#,
-            r#"{"x": ["\ud800"]}"#,
             r#"{"x": [1], "x": [2]}"#,
             r#"[{"x": 1}, {"x": 2, "x": null}]"#,
         ] {
@@ -431,7 +461,13 @@ mod tests {
         }
         let deep = |n: usize| format!("{{\"x\": [{}1{}]}}", "[".repeat(n), "]".repeat(n));
         assert_eq!(get(&deep(MAX_RANK), "x").shape.rank(), MAX_RANK + 1);
-        assert!(read(deep(MAX_RANK + 1).as_bytes()).is_err() && read(deep(1_000_000).as_bytes()).is_err());
+        for n in [MAX_RANK + 1, 1_000_000] {
+            let deep = read(deep(n).as_bytes()).unwrap();
+            assert!(deep.unusable["x"].to_string().contains("at most 64 dimensions"), "{deep:?}");
+        }
+        for uneven in [r#"{"x": [[], [[1]]]}"#, r#"{"x": [[[], 1]]}"#, r#"{"x": [[1, []]]}"#] {
+            assert!(read(uneven.as_bytes()).unwrap().unusable.contains_key("x"), "{uneven}");
+        }
         assert!(read("[".repeat(100_000).as_bytes()).is_err());
         assert!(read_lines(b"{\"x\": 1}\n{").is_err());
     }

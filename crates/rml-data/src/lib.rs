@@ -39,7 +39,7 @@ pub use feed::{Feed, tensor};
 pub use format::Format;
 pub use joined::data_files;
 pub use json::{Cell, cells};
-pub use malformed::Wrong;
+pub use malformed::{Unusable, Wrong};
 pub use on_disk::{Dataset, OnDisk};
 pub use scan::Ill;
 pub use split::{Kept, Parts, order, split};

@@ -1,8 +1,10 @@
 //! What is wrong with a file or a cell of it.
 
+use std::fmt;
+
 use rml_base::codes::run as codes;
 use rml_base::memory::Shortage;
-use rml_base::{Code, Diagnostic};
+use rml_base::{Code, Diagnostic, visible_name};
 
 /// A table has at most so many columns; what has more is something else.
 pub(crate) const MAX_COLUMNS: usize = 1 << 16;
@@ -14,8 +16,10 @@ pub(crate) fn too_many_columns() -> Malformed {
 /// Why a cell cannot be read.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Wrong {
-    /// In words.
+    /// Its elements are of no type that inputs have, in words.
     Text(String),
+    /// Its shape is not that of other cells, in words.
+    Shape(String),
     /// It does not fit into the memory.
     Memory(Shortage),
 }
@@ -55,21 +59,42 @@ pub(crate) fn line_column(text: &str, at: usize) -> (usize, usize) {
 }
 
 /// What is wrong with a file, before its name is known.
-#[derive(Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Malformed {
     pub(crate) code: Code,
-    pub(crate) what: String,
+    what: String,
+    /// The line and the column in a text, both from 1.
+    place: Option<(usize, usize)>,
     notes: Vec<String>,
     help: Vec<String>,
 }
 
 impl Malformed {
+    fn of(code: Code, what: impl Into<String>) -> Self {
+        Self { code, what: what.into(), place: None, notes: Vec::new(), help: Vec::new() }
+    }
+
     pub(crate) fn new(what: impl Into<String>) -> Self {
-        Self { code: codes::MALFORMED_DATA, what: what.into(), notes: Vec::new(), help: Vec::new() }
+        Self::of(codes::MALFORMED_DATA, what)
     }
 
     pub(crate) fn too_large(what: impl Into<String>) -> Self {
-        Self { code: codes::DATA_TOO_LARGE, ..Self::new(what) }
+        Self::of(codes::DATA_TOO_LARGE, what)
+    }
+
+    /// Elements that no input takes.
+    pub(crate) fn of_type(what: impl Into<String>) -> Self {
+        Self::of(codes::DATA_TYPE, what)
+    }
+
+    /// Rows that do not fit each other.
+    pub(crate) fn of_shape(what: impl Into<String>) -> Self {
+        Self::of(codes::DATA_SHAPE, what)
+    }
+
+    /// A column that one file lacks.
+    pub(crate) fn lacking(what: impl Into<String>) -> Self {
+        Self::of(codes::MISSING_COLUMN, what)
     }
 
     pub(crate) fn note(mut self, note: impl Into<String>) -> Self {
@@ -82,38 +107,125 @@ impl Malformed {
         self
     }
 
-    /// A cell of a column that cannot be read.
-    pub(crate) fn in_cell(name: &str, wrong: Wrong) -> Self {
+    /// Why a column of that name has no more cells: one of them cannot be read.
+    ///
+    /// # Errors
+    /// Too little memory, which is no fault of the column.
+    pub(crate) fn in_cell(name: &str, wrong: Wrong) -> Result<Self, Self> {
         match wrong {
-            Wrong::Text(why) => Self::new(format!("column `{name}`: {why}")),
-            Wrong::Memory(short) => Self::short(short.diagnostic(format!("column `{name}`"))),
-        }
-    }
-
-    /// The same, of a row by its number.
-    pub(crate) fn in_row(name: &str, row: usize, wrong: Wrong) -> Self {
-        match wrong {
-            Wrong::Text(why) => Self::new(format!("column `{name}`, row {row}: {why}")),
-            Wrong::Memory(_) => Self::in_cell(name, wrong),
+            Wrong::Text(why) => Ok(Self::of_type(why)),
+            Wrong::Shape(why) => Ok(Self::of_shape(why)),
+            Wrong::Memory(short) => {
+                Err(Self::short(short.diagnostic(format!("column `{}`", visible_name(name)))))
+            }
         }
     }
 
     /// A finding of its own.
     pub(crate) fn short(d: Diagnostic) -> Self {
-        Self { code: d.code, what: d.message, notes: d.notes, help: d.help }
+        Self { code: d.code, what: d.message, place: None, notes: d.notes, help: d.help }
     }
 
     /// The same, with its place in a text.
-    pub(crate) fn in_text(mut self, text: &str, at: usize) -> Self {
-        let (line, column) = line_column(text, at);
-        self.what = format!("line {line}, column {column}: {}", self.what);
+    pub(crate) fn in_text(self, text: &str, at: usize) -> Self {
+        Self { place: Some(line_column(text, at)), ..self }
+    }
+
+    /// The same, in that line and column.
+    pub(crate) fn in_line(self, line: usize, column: usize) -> Self {
+        Self { place: Some((line, column)), ..self }
+    }
+
+    /// The same, in a row by its number.
+    pub(crate) fn in_row(mut self, row: usize) -> Self {
+        self.what = format!("row {row}: {}", self.what);
         self
     }
 
+    /// The same, of an array of that name.
+    pub(crate) fn in_array(mut self, name: &str) -> Self {
+        self.what = format!("array `{}`: {}", visible_name(name), self.what);
+        self
+    }
+
+    /// The same of a text that stands below so many other lines.
+    pub(crate) fn below(mut self, lines: usize) -> Self {
+        self.place = self.place.map(|(line, column)| (line + lines, column));
+        self
+    }
+
+    /// What is wrong, and where.
+    pub(crate) fn what(&self) -> String {
+        match self.place {
+            Some((line, column)) => format!("line {line}, column {column}: {}", self.what),
+            None => self.what.clone(),
+        }
+    }
+
     pub(crate) fn at(self, origin: &str) -> Diagnostic {
-        let mut d = Diagnostic::error(self.code, format!("{origin}: {}", self.what));
+        let mut d = Diagnostic::error(self.code, format!("{origin}: {}", self.what()));
         d.notes = self.notes;
         d.help = self.help;
+        d
+    }
+}
+
+/// Why an entry of a file feeds no input. It does no harm unless a program asks for the entry. Displays as the reason, with its place.
+///
+/// ```
+/// # use rml_data as rml;
+/// # fn main() -> Result<(), rml_base::Error> {
+/// let table = rml::Columns::parse(b"x,day\n1.5,Monday\n", rml::Format::Csv, "table.csv")?;
+/// assert!(table.unusable["day"].to_string().starts_with("line 2, column 5: "));
+/// # Ok(()) }
+/// ```
+#[derive(Clone, PartialEq, Debug)]
+pub struct Unusable {
+    finding: Box<Malformed>,
+    /// The file, where the data has several; empty if the reason says it.
+    file: Option<String>,
+}
+
+impl From<Malformed> for Unusable {
+    fn from(finding: Malformed) -> Self {
+        Self { finding: Box::new(finding), file: None }
+    }
+}
+
+impl fmt::Display for Unusable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(file) = self.file.as_deref().filter(|file| !file.is_empty()) {
+            write!(f, "{file}, ")?;
+        }
+        f.write_str(&self.finding.what())
+    }
+}
+
+impl Unusable {
+    /// A reason that names its files itself.
+    pub(crate) fn of_files(finding: Malformed) -> Self {
+        Self { finding: Box::new(finding), file: Some(String::new()) }
+    }
+
+    /// Says in which file the entry is, unless it is known.
+    pub(crate) fn name_file(&mut self, file: &str) {
+        if !file.is_empty() {
+            self.file.get_or_insert_with(|| file.to_owned());
+        }
+    }
+
+    /// Its place is in a text that stands below so many other lines.
+    pub(crate) fn count_above(&mut self, lines: usize) {
+        if let Some((line, _)) = &mut self.finding.place {
+            *line += lines;
+        }
+    }
+
+    /// An input asks for the entry: `what` says so.
+    pub(crate) fn refused(&self, what: String) -> Diagnostic {
+        let mut d = Diagnostic::error(self.finding.code, what).note(self.to_string());
+        d.notes.extend(self.finding.notes.iter().cloned());
+        d.help.extend(self.finding.help.iter().cloned());
         d
     }
 }

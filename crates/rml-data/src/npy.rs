@@ -372,7 +372,7 @@ mod tests {
     }
 
     fn read(bytes: &[u8]) -> Result<Column, String> {
-        let h = header(bytes).map_err(|e| e.what)?;
+        let h = header(bytes).map_err(|e| e.what())?;
         h.column(&bytes[h.data..])
     }
 

@@ -91,7 +91,7 @@ fn arrays(
                 columns.columns.insert(name, column);
             }
             Err(why) => {
-                columns.unusable.insert(name, why);
+                columns.unusable.insert(name, Malformed::of_type(why).into());
             }
         }
     }
@@ -104,13 +104,6 @@ fn counted(bytes: &[u8]) -> Option<usize> {
     let end = bytes.windows(4).rposition(|w| w == b"PK\x05\x06")?;
     let count = u16::from_le_bytes([*bytes.get(end + 10)?, *bytes.get(end + 11)?]);
     (count < u16::MAX).then_some(count.into())
-}
-
-impl Malformed {
-    fn in_array(mut self, name: &str) -> Self {
-        self.what = format!("array `{name}`: {}", self.what);
-        self
-    }
 }
 
 /// The same of one array.
@@ -307,7 +300,7 @@ mod tests {
             (r#"{"x": [[1, 2], [3]], "y": [[1], [2, 3]]}"#, "`x` and `y` are sequences of other lengths"),
             (r#"{"x": [[1, 2], [3]], "lengths": [1, 2]}"#, "another column is called `lengths`"),
         ] {
-            assert!(write(&parse(text)).unwrap_err().what.contains(why), "{text}");
+            assert!(write(&parse(text)).unwrap_err().what().contains(why), "{text}");
         }
     }
 
@@ -333,7 +326,7 @@ mod tests {
         while let Some(at) = bytes.windows(5).position(|w| w == b"y.npy") {
             bytes[at] = b'x';
         }
-        assert!(read(&bytes).unwrap_err().what.contains("the same name"));
+        assert!(read(&bytes).unwrap_err().what().contains("the same name"));
     }
 
     /// Damaged archives give errors or what was there, never a panic nor other values.

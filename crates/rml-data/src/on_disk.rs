@@ -269,23 +269,34 @@ mod tests {
             assert_eq!(disk.code(), memory.code());
             (disk.to_string(), memory.to_string())
         };
-        let broken = path("a.jsonl", "{\"x\": 1}\n\n{\"x\": 2}\n{\"x\": true}\n{\"x\": [1, [2]]}\n");
-        let (disk, _) = message(&broken);
-        assert!(disk.contains("holds"), "{disk}");
-        for lines in
-            ["{\"x\": 1}\n\n{\"x\": 2}\n{\"x\": [1, [2]]}\n", "{\"x\": 1}\n{\"x\": 1}\n[]\n", "\n\n{\n"]
-        {
+        for lines in ["{\"x\": 1}\n{\"x\": 1}\n[]\n", "\n\n{\n", "{\"x\": 1}\n\n{\"x\": 1, \"x\": 2}\n"] {
             let (disk, memory) = message(&path("b.jsonl", lines));
             assert_eq!(disk, memory);
         }
-        let (disk, _) = message(&path("c.csv", "x\n1\n2\nthree\n"));
-        assert!(disk.contains("line 4 of the file stood below its header"), "{disk}");
+        for rows in ["x\n1\n2\n\"3\n", "\nx,y\n1,2\n3,4\n5\n"] {
+            let (disk, memory) = message(&path("c.csv", rows));
+            assert_eq!(disk, memory);
+        }
+        let why = |paths: &[std::path::PathBuf]| {
+            let memory = Columns::read_all(paths).unwrap().unusable["x"].to_string();
+            let disk = OnDisk::read_by(paths, 2).unwrap().table().unusable["x"].to_string();
+            (disk, memory)
+        };
+        let (disk, memory) =
+            why(&path("b.jsonl", "{\"x\": 1}\n\n{\"x\": 2}\n{\"x\": [1, [2]]}\n{\"x\": true}\n"));
+        assert_eq!(disk, memory);
+        assert!(disk.starts_with("line 4, column 7: row 2: the rows"), "{disk}");
+        let (disk, memory) = why(&path("c.csv", "\nx,y\n1,2\n2,2\nthree,2\n4,2\n"));
+        assert_eq!(disk, memory);
+        assert!(disk.starts_with("line 5, column 1: `three` is a text"), "{disk}");
+        let (disk, memory) = why(&path("a.jsonl", "{\"x\": 1}\n\n{\"x\": 2}\n{\"x\": true}\n{\"x\": 4}\n"));
+        assert!(disk.contains("it holds integers and truth values"), "{disk}");
+        assert!(memory.contains("line 4, column 7: row 2: truth values and numbers"), "{memory}");
         let cut = path("d.npz", "no archive");
         let (disk, memory) = message(&cut);
         assert_eq!(disk, memory);
-        let exact = path("e.jsonl", "{\"x\": 9007199254740993}\n{\"x\": 0.5}\n");
-        let disk = OnDisk::read_by(&exact, 2).unwrap();
-        assert!(disk.table().unusable["x"].contains("9007199254740993"), "{disk:?}");
+        let (disk, memory) = why(&path("e.jsonl", "{\"x\": 9007199254740993}\n{\"x\": 0.5}\n"));
+        assert!(disk.contains("9007199254740993") && memory.contains("9007199254740993"), "{disk} {memory}");
         assert_eq!(
             OnDisk::read_all(&[folder.path().join("none.npz")]).unwrap_err().code(),
             Some(codes::UNREADABLE_FILE)

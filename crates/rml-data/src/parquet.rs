@@ -1,6 +1,8 @@
-//! Parquet, by the reader of Apache Arrow: columns of truth values, integers and numbers, and lists of them.
+//! Parquet, by the reader of Apache Arrow: columns of truth values, integers and numbers, and lists of them. The reader makes a whole row
+//! before it gives any of it, so memory for the longest one is asked for first.
 
 mod footer;
+mod lists;
 
 use std::cell::Cell;
 use std::panic::{self, AssertUnwindSafe};
@@ -14,15 +16,21 @@ use ::parquet::record::Field;
 use ::parquet::schema::types::{Type, TypePtr};
 use rml_base::memory::Reservation;
 
-use crate::builder::{Builder, Scalar};
+use crate::builder::{Builder, Reading, Scalar};
 use crate::columns::Columns;
-use crate::malformed::{MAX_COLUMNS, Malformed, Wrong, too_many_columns};
+use crate::malformed::{MAX_COLUMNS, Malformed, Unusable, Wrong, too_many_columns};
 
 /// A file may have so many rows, whatever its size; larger ones so many for each byte. Rows without a value take no bytes.
 const ALWAYS_ALLOWED: u64 = 1 << 27;
 const EXPANSION: u64 = 64;
 /// Lists stand in each other so deep at most, as the dimensions of other formats.
 const MAX_RANK: usize = 64;
+
+/// The reader makes about so many bytes of an element in a list: it has room for twice as many as there are.
+const ELEMENT: u64 = 2 * size_of::<Field>() as u64;
+/// It reads so many elements of lists ahead, and so many rows at most.
+const AHEAD: u64 = 1 << 16;
+const ROWS_AHEAD: usize = 1024;
 
 /// What takes rows that were read, and how many they are.
 pub(crate) type Put<'p> = &'p mut dyn FnMut(Columns, usize) -> Result<(), Malformed>;
@@ -66,20 +74,26 @@ fn read_limited<R: ChunkReader + 'static>(
         }
         match refused(field, 0) {
             None => {
-                table.columns.push((field.name().to_owned(), Builder::default()));
+                table.columns.push((field.name().to_owned(), Reading::default()));
                 projected.push(field.clone());
             }
             Some(why) => {
-                table.unusable.insert(field.name().to_owned(), why.to_owned());
+                table.unusable.insert(field.name().to_owned(), Malformed::of_type(why).into());
             }
         }
     }
     if projected.is_empty() {
         return put(table.taken()?, 0);
     }
+    let longest = lists::longest(&reader, &|name| table.columns.iter().any(|(column, _)| column == name))?;
+    let mut row = Reservation::default();
+    row.grow(longest.fields.saturating_mul(ELEMENT)).map_err(|short| {
+        Malformed::short(short.diagnostic(format!("a row with a list of {} elements", longest.elements)))
+    })?;
+    let ahead = usize::try_from(AHEAD / longest.elements.max(1)).map_or(1, |rows| rows.clamp(1, ROWS_AHEAD));
     let projection =
         Type::group_type_builder(schema.name()).with_fields(projected).build().map_err(damaged)?;
-    let mut all = guarded(|| reader.get_row_iter(Some(projection)))?;
+    let mut all = guarded(|| Ok(reader.get_row_iter(Some(projection))?.with_batch_size(ahead)))?;
     while let Some(row) = guarded(|| all.next().transpose())? {
         table.row(row.into_columns())?;
         if table.elements >= elements {
@@ -166,8 +180,8 @@ fn refused(field: &Type, depth: usize) -> Option<&'static str> {
 /// Rows while they are read.
 #[derive(Default)]
 struct Table {
-    columns: Vec<(String, Builder)>,
-    unusable: indexmap::IndexMap<String, String>,
+    columns: Vec<(String, Reading)>,
+    unusable: indexmap::IndexMap<String, Unusable>,
     /// How many rows and elements were read since some were taken, and how many rows before.
     rows: usize,
     elements: usize,
@@ -178,17 +192,19 @@ struct Table {
 impl Table {
     fn row(&mut self, fields: Vec<(String, Field)>) -> Result<(), Malformed> {
         let Self { columns, memory, rows, elements, before, .. } = self;
-        for ((name, builder), (_, field)) in columns.iter_mut().zip(&fields) {
+        for ((name, reading), (_, field)) in columns.iter_mut().zip(&fields) {
             if matches!(field, Field::Null) {
                 continue;
             }
-            let mut push = |scalar| {
-                *elements += 1;
-                builder.element(scalar, memory)
+            let read = |builder: &mut Builder, memory: &mut Reservation| {
+                let mut push = |scalar| {
+                    *elements += 1;
+                    builder.element(scalar, memory)
+                };
+                let shape = tensor(field, &mut push)?;
+                builder.end(*rows, &shape, memory)
             };
-            let shape = tensor(field, &mut push);
-            let ended = shape.and_then(|shape| builder.end(*rows, &shape, memory));
-            ended.map_err(|wrong| Malformed::in_row(name, *before + *rows, wrong))?;
+            reading.cell(name, memory, read, |why| why.in_row(*before + *rows))?;
         }
         self.rows += 1;
         // A row without a value is something, too.
@@ -199,8 +215,8 @@ impl Table {
     /// Takes the rows that were read.
     fn taken(&mut self) -> Result<Columns, Malformed> {
         let mut columns = Columns { memory: std::mem::take(&mut self.memory), ..Columns::default() };
-        for (name, builder) in &mut self.columns {
-            columns.insert(name.clone(), std::mem::take(builder).built(self.rows));
+        for (name, reading) in &mut self.columns {
+            columns.insert(name.clone(), std::mem::take(reading).built(self.rows));
         }
         columns.unusable.extend(std::mem::take(&mut self.unusable));
         self.before += self.rows;
@@ -216,7 +232,7 @@ fn tensor(field: &Field, push: &mut dyn FnMut(Scalar) -> Result<(), Wrong>) -> R
         for element in list.elements() {
             let shape = tensor(element, push)?;
             if cell.as_ref().is_some_and(|cell| *cell != shape) {
-                return Err("the rows of a tensor have different shapes".into());
+                return Err(Wrong::Shape("the rows of a tensor have different shapes".to_owned()));
             }
             cell = Some(shape);
         }
@@ -372,6 +388,30 @@ mod tests {
         }
     }
 
+    /// A row is asked for before it is made.
+    #[test]
+    fn the_longest_row_is_known() {
+        let schema =
+            "message schema { optional group x (LIST) { repeated group list { required float element; } } }";
+        let rows = |lengths: &[usize]| {
+            let values = vec![1.5; lengths.iter().sum()];
+            let repeated: Vec<i16> = lengths.iter().flat_map(|n| (0..*n).map(|i| i16::from(i > 0))).collect();
+            let levels = vec![2; values.len()];
+            file(schema, 2, Compression::SNAPPY, &[column::<FloatType>(&values, &levels, &repeated)])
+        };
+        let longest = |bytes: Vec<u8>| {
+            let reader = SerializedFileReader::new(bytes::Bytes::from(bytes)).unwrap();
+            let found = lists::longest(&reader, &|name| name == "x").unwrap();
+            assert_eq!(lists::longest(&reader, &|_| false).unwrap(), lists::Longest::default());
+            (found.elements, found.fields)
+        };
+        assert_eq!(longest(rows(&[3, 1, 40, 7])), (40, 40));
+        assert_eq!(longest(rows(&[3, 70_000, 2])), (70_000, 70_000));
+        let reader = SerializedFileReader::new(bytes::Bytes::from(sample(2, Compression::SNAPPY))).unwrap();
+        let found = lists::longest(&reader, &|_| true).unwrap();
+        assert_eq!((found.elements, found.fields), (3, 2 + 2 * 3));
+    }
+
     #[test]
     fn rows_are_bounded() {
         let bytes = bytes::Bytes::from(sample(2, Compression::SNAPPY));
@@ -381,13 +421,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_tensor_is_an_error() {
+    fn what_is_no_tensor_is_no_column() {
         let schema =
             "message schema { optional group x (LIST) { repeated group list { optional float element; } } }";
         let gap =
             file(schema, 1, Compression::UNCOMPRESSED, &[column::<FloatType>(&[1.0], &[3, 2], &[0, 1])]);
-        let e = Columns::parse(&gap, Format::Parquet, "p").unwrap_err();
-        assert!(e.to_string().contains("row 0: `null` inside a tensor"), "{e}");
+        assert_eq!(read(&gap).unusable["x"].to_string(), "row 0: `null` inside a tensor");
         let e = Columns::parse(b"PAR1 and nothing", Format::Parquet, "p").unwrap_err();
         assert_eq!(e.code(), Some(codes::MALFORMED_DATA));
     }

@@ -17,8 +17,6 @@ use crate::{csv, json, npz};
 pub(crate) const PIECE: usize = 1 << 20;
 /// The byte order mark.
 const MARK: &[u8] = b"\xef\xbb\xbf";
-/// Up to so many lines before a piece, it is read again behind as many empty ones, so that messages count lines as the file does.
-const COUNTED: usize = 64 << 20;
 
 /// Reads a file by its extension, in pieces of about so many bytes.
 pub(crate) fn read(scratch: &Scratch, path: &Path, piece: usize) -> Result<Stored, Error> {
@@ -84,11 +82,9 @@ fn objects(scratch: &Scratch, mut lines: Lines<impl Read>) -> Result<Stored, Mal
         if !lines.append_to(&mut piece, lines.piece)? && rows > 0 {
             return Ok(all);
         }
-        let (columns, added) = json::lines(&piece, rows).map_err(|e| {
-            let blank = vec![b'\n'; before.min(COUNTED).saturating_sub(1)];
-            json::lines(&[blank, piece].concat(), rows).err().filter(|_| before < COUNTED).unwrap_or(e)
-        })?;
-        let columns = Stored::of(scratch, columns).map_err(Malformed::short)?;
+        let above = before.saturating_sub(1);
+        let (columns, added) = json::lines(&piece, rows).map_err(|e| e.below(above))?;
+        let columns = Stored::of(scratch, below(columns, above)).map_err(Malformed::short)?;
         all.append_piece(rows, columns, added)?;
         rows += added;
         if added == 0 && lines.count == before {
@@ -103,7 +99,7 @@ fn table(scratch: &Scratch, mut lines: Lines<impl Read>) -> Result<Stored, Malfo
     while header.strip_prefix(MARK).unwrap_or(&header).trim_ascii().is_empty()
         && lines.append_to(&mut header, 1)?
     {}
-    let above = lines.count;
+    let header_lines = lines.count;
     // A line may end with a carriage return alone, so rows may stand behind the header.
     let mut behind = header.split_off(csv::header_end(&header));
     if let Some(end) = header.last_mut().filter(|end| **end == b'\r') {
@@ -118,20 +114,21 @@ fn table(scratch: &Scratch, mut lines: Lines<impl Read>) -> Result<Stored, Malfo
         if !more && rows > 0 {
             return Ok(all);
         }
-        let columns = csv::read(&piece).map_err(|e| {
-            if before == above {
-                return e;
-            }
-            e.note(format!("lines are counted as if line {} of the file stood below its header", before + 1))
-        })?;
-        let added = columns.most_rows();
-        let columns = Stored::of(scratch, columns).map_err(Malformed::short)?;
+        let above = before - header_lines;
+        let (columns, added) = csv::read(&piece).map_err(|e| e.below(above))?;
+        let columns = Stored::of(scratch, below(columns, above)).map_err(Malformed::short)?;
         all.append_piece(rows, columns, added)?;
         rows += added;
         if !more {
             return Ok(all);
         }
     }
+}
+
+/// The columns of a piece that stands below so many other lines of its file.
+fn below(mut columns: Columns, lines: usize) -> Columns {
+    columns.unusable.values_mut().for_each(|why| why.count_above(lines));
+    columns
 }
 
 /// The lines of a text.

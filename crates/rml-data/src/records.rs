@@ -2,7 +2,6 @@
 //! within it twice. Blanks around a cell are ignored. Nothing is guessed: whatever else stands there is an error with its place.
 
 use std::borrow::Cow;
-use std::cmp::Ordering;
 
 use crate::malformed::{MAX_COLUMNS, Malformed, too_many_columns};
 
@@ -18,13 +17,15 @@ pub(crate) struct Cell<'a> {
 pub(crate) struct Records<'a> {
     text: &'a str,
     at: usize,
-    /// How many cells a row has, once the header was read.
+    /// How many cells the header has, once it was read.
     columns: usize,
+    /// The same up to the last one that has a name. Rows may leave out the others.
+    named: usize,
 }
 
 impl<'a> Records<'a> {
     pub(crate) fn new(text: &'a str) -> Self {
-        Self { text, at: 0, columns: 0 }
+        Self { text, at: 0, columns: 0, named: 0 }
     }
 
     /// The names in the first line that is not blank; none if there is no such line.
@@ -35,10 +36,11 @@ impl<'a> Records<'a> {
             self.record(&mut cells, MAX_COLUMNS)?;
         }
         self.columns = cells.len();
+        self.named = cells.iter().rposition(|cell| !cell.text.is_empty()).map_or(0, |last| last + 1);
         if cells.len() > MAX_COLUMNS { Err(too_many_columns()) } else { Ok(cells) }
     }
 
-    /// Reads the next row into `cells`; `false` = there is none. It has as many cells as the header.
+    /// Reads the next row into `cells`; `false` = there is none. It has as many cells as the header, or fewer if those have no name.
     pub(crate) fn next(&mut self, cells: &mut Vec<Cell<'a>>) -> Result<bool, Malformed> {
         loop {
             if self.rest().is_empty() {
@@ -48,7 +50,7 @@ impl<'a> Records<'a> {
             if !self.blank_line() {
                 break;
             }
-            if self.columns == 1 {
+            if self.named == 1 {
                 return Err(Malformed::new("a blank line in a table of one column")
                     .note("it could be a row without a value, or nothing")
                     .help("write `\"\"` for a row without a value, or remove the line")
@@ -58,14 +60,16 @@ impl<'a> Records<'a> {
         let start = self.at;
         cells.clear();
         self.record(cells, self.columns)?;
-        let what = match cells.len().cmp(&self.columns) {
-            Ordering::Equal => return Ok(true),
-            Ordering::Less => format!("the row has {} of {} cells", cells.len(), self.columns),
-            Ordering::Greater => format!("the row has more than {} cells", self.columns),
+        let wrong = if cells.len() > self.columns {
+            Malformed::new(format!("the row has more than {} cells", self.columns)).help(
+                "if the first cell of each row is its name, begin the header with a comma (in R: `write.csv`)",
+            )
+        } else if cells.len() < self.named {
+            Malformed::new(format!("the row has {} of {} cells", cells.len(), self.named))
+        } else {
+            return Ok(true);
         };
-        Err(Malformed::new(what)
-            .note("each row has a cell for every name in the header")
-            .in_text(self.text, start))
+        Err(wrong.note("each row has a cell for every name in the header").in_text(self.text, start))
     }
 
     /// What is left of the text.
@@ -94,10 +98,14 @@ impl<'a> Records<'a> {
         };
     }
 
-    /// The cells up to the end of a line that is not within a cell; it stops once there are more than `most`.
+    /// The cells up to the end of a line that is not within a cell; it stops once there are more than `most`. Of the cells after those
+    /// many, empty ones do not count.
     fn record(&mut self, cells: &mut Vec<Cell<'a>>, most: usize) -> Result<(), Malformed> {
         loop {
-            cells.push(self.cell()?);
+            let cell = self.cell()?;
+            if cells.len() < most || !cell.text.is_empty() {
+                cells.push(cell);
+            }
             if cells.len() > most {
                 return Ok(());
             }
@@ -178,7 +186,7 @@ mod tests {
             }
             Ok(rows)
         };
-        read(&mut records).map_err(|e| e.what)
+        read(&mut records).map_err(|e| e.what())
     }
 
     #[test]
@@ -191,6 +199,13 @@ mod tests {
     }
 
     #[test]
+    fn commas_at_the_end_of_lines_add_nothing() {
+        assert_eq!(read("a,b,\n1,2,\n3,4\n5,6,,\n").unwrap(), ["a|b|", "1|2|", "3|4", "5|6|"]);
+        assert_eq!(read("a,b\n1,2,,,\n").unwrap(), ["a|b", "1|2"]);
+        assert_eq!(read("a,,b\n1,2\n").unwrap_err(), "line 2, column 1: the row has 2 of 3 cells");
+    }
+
+    #[test]
     fn nothing_is_guessed() {
         for (text, place) in [
             ("x\n\"1\"2\n", "line 2, column 4: `2` behind"),
@@ -200,7 +215,7 @@ mod tests {
             ("x\n1\n  \n", "line 3, column 1: a blank line"),
             ("x\n1\n\"2\n3\n", "line 3, column 1: this cell begins"),
             ("x,y\n1,2\n3\n", "line 3, column 1: the row has 1 of 2 cells"),
-            ("x\né,\n", "line 2, column 1: the row has more than 1 cells"),
+            ("x\né,1\n", "line 2, column 1: the row has more than 1 cells"),
         ] {
             let what = read(text).unwrap_err();
             assert!(what.starts_with(place), "{text:?}: {what}");

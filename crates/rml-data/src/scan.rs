@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use indexmap::IndexMap;
+use rml_base::visible_name;
 use serde::de::IgnoredAny;
 
 use crate::malformed::{MAX_COLUMNS, Malformed, line_column};
@@ -27,7 +28,7 @@ pub struct Ill {
 
 impl From<Ill> for Malformed {
     fn from(ill: Ill) -> Self {
-        Malformed::new(format!("line {}, column {}: {}", ill.line, ill.column, ill.why))
+        Malformed::new(ill.why).in_line(ill.line, ill.column)
     }
 }
 
@@ -35,9 +36,28 @@ impl From<Ill> for Malformed {
 fn well_formed(text: &str) -> Result<(), Ill> {
     serde_json::from_str::<IgnoredAny>(text).map(|_| ()).map_err(|e| {
         let (line, column) = (e.line(), e.column());
-        let why = e.to_string().replace(&format!(" at line {line} column {column}"), "");
+        let why = match not_finite(text, line, column) {
+            Some((word, quoted)) => format!("`{word}` is no JSON; write it in quotes: `{quoted}`"),
+            None => e.to_string().replace(&format!(" at line {line} column {column}"), ""),
+        };
         Ill { line, column, why }
     })
+}
+
+/// The number that is not finite and stands at a place, as other tools write it, and how it is written here.
+fn not_finite(text: &str, line: usize, column: usize) -> Option<(&'static str, &'static str)> {
+    const WORDS: [(&str, &str); 6] = [
+        ("NaN", "\"NaN\""),
+        ("nan", "\"NaN\""),
+        ("Infinity", "\"Infinity\""),
+        ("-Infinity", "\"-Infinity\""),
+        ("inf", "\"Infinity\""),
+        ("-inf", "\"-Infinity\""),
+    ];
+    let line = text.split('\n').nth(line.checked_sub(1)?)?;
+    // The place is that of the first byte that is wrong, or the one before it.
+    let starts = (column.saturating_sub(3)..=column).filter_map(|at| line.get(at..));
+    starts.flat_map(|rest| WORDS.into_iter().filter(move |(word, _)| rest.starts_with(word))).next()
 }
 
 impl<'a> Scan<'a> {
@@ -136,7 +156,7 @@ impl<'a> Scan<'a> {
 
     /// A key stands here that its object has already.
     pub(crate) fn twice(&self, key: &str) -> Ill {
-        self.ill(format!("the key `{key}` stands here twice"))
+        self.ill(format!("the key `{}` stands here twice", visible_name(key)))
     }
 
     /// What is wrong at this place.
@@ -234,6 +254,25 @@ mod tests {
     }
 
     #[test]
+    fn numbers_that_are_not_finite_need_quotes() {
+        let why = |text: &str| Scan::new(text).err().unwrap().why;
+        for (word, quoted) in
+            [("NaN", "NaN"), ("nan", "NaN"), ("Infinity", "Infinity"), ("-inf", "-Infinity")]
+        {
+            for text in
+                [format!("{{\"x\": [1.5, {word}]}}"), format!("{{\"x\":\n [{word}]}}"), word.to_owned()]
+            {
+                assert_eq!(
+                    why(&text),
+                    format!("`{word}` is no JSON; write it in quotes: `\"{quoted}\"`"),
+                    "{text}"
+                );
+            }
+        }
+        assert!(why("{\"n\": nope}").contains("expected"), "{}", why("{\"n\": nope}"));
+    }
+
+    #[test]
     fn keys_stand_once_and_say_something() {
         for (text, what) in [
             (r#"{"a": 1, "a": 2}"#, "line 1, column 10: the key `a`"),
@@ -241,7 +280,7 @@ mod tests {
             (r#"{"\ud800": 1}"#, "line 1, column 2: an escape"),
         ] {
             let found = Malformed::from(Scan::new(text).unwrap().entries().err().unwrap());
-            assert!(found.what.starts_with(what), "{}", found.what);
+            assert!(found.what().starts_with(what), "{found:?}");
         }
     }
 }

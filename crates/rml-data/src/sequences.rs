@@ -5,6 +5,7 @@ use rml_base::memory::{self, bytes_of};
 use rml_base::{Diagnostic, Diagnostics};
 use rml_ir::{InputInfo, Shape};
 
+use crate::bind::origin;
 use crate::columns::{Column, Columns, Elements, LENGTHS};
 
 /// The lengths of the windows as the column `lengths` says them, if there is one and no input takes it.
@@ -13,7 +14,15 @@ use crate::columns::{Column, Columns, Elements, LENGTHS};
 /// A column of something else than numbers of cycles.
 pub(crate) fn declared(columns: &Columns, inputs: &[InputInfo]) -> Result<Option<Vec<usize>>, Diagnostics> {
     let is_input = inputs.iter().any(|input| &*input.name == LENGTHS);
-    let Some(column) = columns.columns.get(LENGTHS).filter(|_| !is_input) else { return Ok(None) };
+    if is_input {
+        return Ok(None);
+    }
+    if let Some(why) = columns.unusable.get(LENGTHS) {
+        let what = format!("column `{LENGTHS}` of {} says how many cycles each window has", origin(columns));
+        let d = why.refused(format!("{what}, and cannot be read"));
+        return Err(d.help("give the column another name if it is something else").into());
+    }
+    let Some(column) = columns.columns.get(LENGTHS) else { return Ok(None) };
     let lengths = match (&column.elements, column.shape.rank(), &column.present) {
         (Elements::Int(lengths), 1, None) => lengths,
         _ => {
@@ -22,8 +31,8 @@ pub(crate) fn declared(columns: &Columns, inputs: &[InputInfo]) -> Result<Option
             );
             let found =
                 format!("expected integers [windows], found {} {}", column.elements.kind(), column.shape);
-            return Err(Diagnostic::error(codes::DATA_TYPE, what)
-                .note(found)
+            return Err(columns
+                .explained(LENGTHS, Diagnostic::error(codes::DATA_TYPE, what).note(found))
                 .help("give the column another name if it is something else")
                 .into());
         }
@@ -74,15 +83,18 @@ pub(crate) fn same(name: &str, lengths: &[usize], other: &str, others: &[usize])
     }
 }
 
-/// Windows that are filled up are as long as the column says at least.
+/// Windows that are filled up, to those numbers of cycles, are as long as the column says at least.
 ///
 /// # Errors
 /// One is not.
-pub(crate) fn within(lengths: &[usize], name: &str, cycles: usize) -> Result<(), Diagnostic> {
-    match lengths.iter().position(|n| *n > cycles) {
+pub(crate) fn within(
+    lengths: &[usize],
+    name: &str,
+    filled: impl Iterator<Item = usize>,
+) -> Result<(), Diagnostic> {
+    match lengths.iter().zip(filled).enumerate().find(|(_, (n, cycles))| **n > *cycles) {
         None => Ok(()),
-        Some(window) => {
-            let n = lengths[window];
+        Some((window, (n, cycles))) => {
             let what = format!(
                 "window {window} has {n} cycles by column `{LENGTHS}`, and column `{name}` has {cycles}"
             );
@@ -91,23 +103,18 @@ pub(crate) fn within(lengths: &[usize], name: &str, cycles: usize) -> Result<(),
     }
 }
 
-/// Where the cells of each window begin, of windows that were filled up to the same length.
+/// Where the cells of each window begin, of windows that were filled up: all to the same length, or each to its own.
 ///
 /// # Errors
 /// Windows that are absent.
 pub(crate) fn padded_starts(
     name: &str,
     column: &Column,
-    lengths: &[usize],
+    filled: Option<&[usize]>,
 ) -> Result<Vec<usize>, Diagnostic> {
-    let cycles = padded(name, column)?;
-    Ok((0..lengths.len()).map(|window| window * cycles).collect())
-}
-
-/// How many cycles windows were filled up to, all of which are there.
-fn padded(name: &str, column: &Column) -> Result<usize, Diagnostic> {
-    match (column.shape.dims().get(1), &column.present) {
-        (Some(cycles), None) => Ok(*cycles),
+    match (filled, column.shape.dims(), &column.present) {
+        (Some(filled), _, _) => Ok(starts(filled)),
+        (None, [windows, cycles, ..], None) => Ok((0..*windows).map(|window| window * cycles).collect()),
         _ => {
             let what =
                 format!("column `{name}` lacks windows, and column `{LENGTHS}` says how long they are");
@@ -116,27 +123,30 @@ fn padded(name: &str, column: &Column) -> Result<usize, Diagnostic> {
     }
 }
 
-/// The cells of windows that were filled up to the same length, one window after the other and without what fills them.
+/// The cells of windows that were filled up, one window after the other and without what fills them. So many elements a cell has.
 ///
 /// # Errors
-/// Windows that are absent; too little memory.
-pub(crate) fn unpadded(name: &str, column: &Column, lengths: &[usize]) -> Result<Column, Diagnostic> {
-    fn pick<T: Copy>(v: &[T], lengths: &[usize], cycles: usize, cell: usize) -> Vec<T> {
-        let window = |(w, n): (usize, &usize)| &v[w * cycles * cell..(w * cycles + n) * cell];
-        lengths.iter().enumerate().flat_map(window).copied().collect()
+/// Too little memory.
+pub(crate) fn unpadded(
+    name: &str,
+    column: &Column,
+    starts: &[usize],
+    lengths: &[usize],
+    cell: &Shape,
+) -> Result<Column, Diagnostic> {
+    fn pick<T: Copy>(v: &[T], starts: &[usize], lengths: &[usize], cell: usize) -> Vec<T> {
+        let window = |(start, n): (&usize, &usize)| &v[start * cell..(start + n) * cell];
+        starts.iter().zip(lengths).flat_map(window).copied().collect()
     }
-    let cycles = padded(name, column)?;
-    let dims = column.shape.dims().get(2..).unwrap_or_default();
-    let cell: usize = dims.iter().product();
     let total: usize = lengths.iter().sum();
-    memory::ask(bytes_of(total * cell, size_of::<f64>()))
+    memory::ask(bytes_of(total * cell.len(), size_of::<f64>()))
         .map_err(|short| short.diagnostic(format!("column `{name}`")))?;
     let elements = match &column.elements {
-        Elements::Bool(v) => Elements::Bool(pick(v, lengths, cycles, cell)),
-        Elements::Int(v) => Elements::Int(pick(v, lengths, cycles, cell)),
-        Elements::F32(v) => Elements::F32(pick(v, lengths, cycles, cell)),
-        Elements::F64(v) => Elements::F64(pick(v, lengths, cycles, cell)),
+        Elements::Bool(v) => Elements::Bool(pick(v, starts, lengths, cell.len())),
+        Elements::Int(v) => Elements::Int(pick(v, starts, lengths, cell.len())),
+        Elements::F32(v) => Elements::F32(pick(v, starts, lengths, cell.len())),
+        Elements::F64(v) => Elements::F64(pick(v, starts, lengths, cell.len())),
     };
-    let shape = Shape::new(&[&[total], dims].concat());
+    let shape = Shape::new(&[&[total], cell.dims()].concat());
     Ok(Column { shape, elements, present: None })
 }

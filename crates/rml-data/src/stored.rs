@@ -8,10 +8,10 @@ use rml_base::{Diagnostic, Error};
 use rml_files::Scratch;
 use rml_ir::{Precision, Shape};
 
-use crate::builder::exact;
+use crate::builder::{exact, gaps_in_sequences, inexact};
 use crate::columns::{Column, Columns, Elements, LENGTHS};
 use crate::joined::as_sequences;
-use crate::malformed::{Malformed, Wrong};
+use crate::malformed::Malformed;
 use crate::npy;
 
 /// How many elements are looked at at a time, where all of a column are.
@@ -100,10 +100,11 @@ impl Stored {
         Ok(())
     }
 
-    /// Adds the next `added` rows of the same file, which has had `rows`. A row has no value in a column that its piece does not name.
+    /// Adds the next `added` rows of the same file, which has had `rows`. A row has no value in a column that its piece does not name, and
+    /// a column whose rows do not fit each other is unusable.
     ///
     /// # Errors
-    /// A column whose rows do not fit each other.
+    /// Too little memory.
     pub(crate) fn append_piece(
         &mut self,
         rows: usize,
@@ -121,7 +122,11 @@ impl Stored {
         add_missing(&mut piece.table, &self.table, added);
         let names: Vec<String> = self.table.columns.keys().cloned().collect();
         for name in names {
-            fit(&name, &mut self.table, &mut piece.table)?;
+            if let Err(why) = fit(&name, &mut self.table, &mut piece.table) {
+                self.table.remove(&name);
+                piece.table.remove(&name);
+                self.table.unusable.insert(name, why.into());
+            }
         }
         let origin = self.table.origin.clone();
         self.append(piece).map_err(|e| e.diagnostics().iter().next().cloned()).map_err(|d| match d {
@@ -143,17 +148,14 @@ impl Stored {
                     if let Elements::Int(v) = segment.read(scratch, start..end)?
                         && let Some(x) = v.iter().find(|x| exact(**x, Precision::F64).is_none())
                     {
-                        refused.push((
-                            name.clone(),
-                            format!("it holds numbers, and the integer {x}, which is none"),
-                        ));
+                        refused.push((name.clone(), inexact(x)));
                     }
                 }
             }
         }
         for (name, why) in refused {
-            self.table.columns.shift_remove(&name);
-            self.table.unusable.insert(name, why);
+            self.table.remove(&name);
+            self.table.unusable.insert(name, Malformed::of_type(why).into());
         }
         Ok(())
     }
@@ -176,15 +178,17 @@ fn add_missing(table: &mut Columns, other: &Columns, rows: usize) {
 }
 
 /// Gives a column the same form in two pieces of a file, as it has where they are read as one.
+///
+/// # Errors
+/// Why it has none.
 fn fit(name: &str, before: &mut Columns, piece: &mut Columns) -> Result<(), Malformed> {
     let sequences = [&*before, &*piece].map(|table| table.lengths(name).is_some());
     let (Some(a), Some(b)) = (before.columns.get_mut(name), piece.columns.get_mut(name)) else {
         return Ok(());
     };
     let is_bool = |column: &Column| matches!(column.elements, Elements::Bool(_));
-    if !a.is_void() && !b.is_void() && is_bool(a) != is_bool(b) {
-        let why = format!("it holds {} and {}", a.elements.kind(), b.elements.kind());
-        return Err(Malformed::in_cell(name, Wrong::Text(why)));
+    if !a.is_bare() && !b.is_bare() && is_bool(a) != is_bool(b) {
+        return Err(Malformed::of_type(format!("it holds {} and {}", a.elements.kind(), b.elements.kind())));
     }
     let cell = |column: &Column| column.shape.dims().get(1..).unwrap_or_default().to_vec();
     if sequences != [false, false] {
@@ -194,10 +198,10 @@ fn fit(name: &str, before: &mut Columns, piece: &mut Columns) -> Result<(), Malf
         };
         let entries = [entry(a, sequences[0]), entry(b, sequences[1])];
         if !a.is_void() && !b.is_void() && (entries[0].is_none() || entries[0] != entries[1]) {
-            return Err(other_shape(name, &cell(a), &cell(b)));
+            return Err(other_shape(&cell(a), &cell(b)));
         }
         if a.present.is_some() || b.present.is_some() {
-            return no_sequences(name, before, piece);
+            return Err(gaps_in_sequences());
         }
         // Where rows of the other piece are as long as each other, they are made sequences when they are added.
         return Ok(());
@@ -212,7 +216,7 @@ fn fit(name: &str, before: &mut Columns, piece: &mut Columns) -> Result<(), Malf
         return Ok(());
     }
     if cells.is_empty() || others.is_empty() || cells[1..] != others[1..] {
-        return Err(other_shape(name, &cells, &others));
+        return Err(other_shape(&cells, &others));
     }
     match (as_sequences(a), as_sequences(b)) {
         (Some(first), Some(second)) => {
@@ -220,23 +224,12 @@ fn fit(name: &str, before: &mut Columns, piece: &mut Columns) -> Result<(), Malf
             piece.lengths.insert(name.to_owned(), second);
             Ok(())
         }
-        _ => no_sequences(name, before, piece),
+        _ => Err(gaps_in_sequences()),
     }
 }
 
-fn other_shape(name: &str, expected: &[usize], found: &[usize]) -> Malformed {
+fn other_shape(expected: &[usize], found: &[usize]) -> Malformed {
     let (expected, found) = (Shape::new(expected), Shape::new(found));
     let why = format!("its shape is another than in the rows before: expected {expected}, found {found}");
-    Malformed::in_cell(name, Wrong::Text(why))
-}
-
-/// Sequences of different lengths have no gaps.
-fn no_sequences(name: &str, before: &mut Columns, piece: &mut Columns) -> Result<(), Malformed> {
-    for table in [&mut *before, piece] {
-        table.columns.shift_remove(name);
-        table.lengths.shift_remove(name);
-    }
-    let why = "its rows are sequences of different lengths, and some rows have none";
-    before.unusable.insert(name.to_owned(), why.to_owned());
-    Ok(())
+    Malformed::of_shape(why)
 }

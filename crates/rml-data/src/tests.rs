@@ -215,3 +215,136 @@ fn damage_to_text_formats_never_panics() {
         }
     }
 }
+
+/// A column that one file lacks is not taken for one that none has.
+#[test]
+fn defaults_are_of_columns_that_no_file_has() {
+    let inputs = [input("x", DType::Num, &[], None), input("end", DType::Bool, &[], None)];
+    let x = r#""x": [[1.0, 2.0], [3.0, 4.0]]"#;
+    let bound = |first: &str, second: &str| {
+        let [mut all, other] = [first, second].map(|more| json(&format!("{{{x}{more}}}")));
+        all.origin = "first".to_owned();
+        all.append(Columns { origin: "second".to_owned(), ..other }).unwrap();
+        Windows::bind(&all, &inputs, Precision::F32, false)
+    };
+    let lengths = |windows: Windows| (0..windows.count).map(|w| windows.length(w)).collect::<Vec<_>>();
+    assert_eq!(lengths(bound("", "").unwrap()), [2, 2, 2, 2]);
+    assert_eq!(lengths(bound(r#", "lengths": [2, 1]"#, r#", "lengths": [1, 1]"#).unwrap()), [2, 1, 1, 1]);
+    for (first, second, code, note) in [
+        (r#", "lengths": [2, 1]"#, "", "missing-column", "second has no column `lengths`"),
+        ("", r#", "lengths": [2, 1]"#, "missing-column", "first has no column `lengths`"),
+        (
+            r#", "lengths": [2, 1]"#,
+            r#", "lengths": [2.0, 1.5]"#,
+            "data-type",
+            "integers in first, and numbers in second",
+        ),
+        (
+            r#", "lengths": [2, 1]"#,
+            r#", "lengths": [true, false]"#,
+            "data-type",
+            "integers in first, and truth values in second",
+        ),
+        (
+            r#", "lengths": [2, 1]"#,
+            r#", "lengths": ["2", "1"]"#,
+            "data-type",
+            "second, line 1, column 45: row 0",
+        ),
+        (r#", "end": [[false, true], [true, true]]"#, "", "missing-column", "second has no column `end`"),
+        (
+            r#", "end": [[false, true], [true, true]]"#,
+            r#", "end": [[0, 1], [0, 1]]"#,
+            "data-type",
+            "in second",
+        ),
+        (r#", "end": [[false, true], [true, true]]"#, r#", "end": [true, false]"#, "data-shape", "in second"),
+    ] {
+        let found = bound(first, second).unwrap_err();
+        assert_eq!(found.iter().map(|d| d.code.name).collect::<Vec<_>>(), [code], "{found}");
+        assert!(found.0[0].notes.iter().any(|n| n.contains(note)), "{found:?}");
+    }
+}
+
+#[test]
+fn files_with_windows_of_other_lengths_are_joined() {
+    let inputs = [input("x", DType::Num, &[], None), input("end", DType::Bool, &[], None)];
+    let bound = |lengths: [&str; 2], inputs: &[InputInfo]| {
+        let [mut all, other] = ["[[1.0, 2.0], [3.0, 4.0]]", "[[5.0, 6.0, 7.0]]"]
+            .iter()
+            .zip(lengths)
+            .map(|(x, lengths)| json(&format!(r#"{{"x": {x}{lengths}}}"#)))
+            .collect::<Vec<_>>()
+            .try_into()
+            .unwrap();
+        all.origin = "first".to_owned();
+        all.append(Columns { origin: "second".to_owned(), ..other }).unwrap();
+        Windows::bind(&all, inputs, Precision::F32, false)
+    };
+    let windows = bound(["", ""], &inputs).unwrap();
+    assert_eq!(rows(&windows, &[1]), ["3.0 false", "4.0 true"]);
+    assert_eq!(rows(&windows, &[2]), ["5.0 false", "6.0 false", "7.0 true"]);
+    let windows = bound([r#", "lengths": [1, 2]"#, r#", "lengths": [2]"#], &inputs).unwrap();
+    assert_eq!(rows(&windows, &[0]), ["1.0 true"]);
+    assert_eq!(rows(&windows, &[1]), ["3.0 false", "4.0 true"]);
+    assert_eq!(rows(&windows, &[2]), ["5.0 false", "6.0 true"]);
+    let found = bound([r#", "lengths": [1, 3]"#, r#", "lengths": [2]"#], &inputs).unwrap_err();
+    assert!(found.0[0].message.contains("window 1 has 3 cycles by column `lengths`"), "{found}");
+    let found = bound(["", ""], &[input("x", DType::Num, &[2], None)]).unwrap_err();
+    assert!(
+        found.0[0].notes.iter().any(|n| n == "its rows have the shape [2] in first, and [3] in second"),
+        "{found}"
+    );
+}
+
+#[test]
+fn what_no_input_takes_is_refused_where_one_asks_for_it() {
+    let columns = Columns::parse(b"x,day\n1.5,Monday\n2.5,Tuesday\n", Format::Csv, "table.csv").unwrap();
+    let one = |name: &str| [input(name, DType::Num, &[], None)];
+    assert!(by_cycle(&columns, &one("x"), Precision::F32, false).is_ok());
+    let found = by_cycle(&columns, &one("day"), Precision::F32, false).unwrap_err();
+    assert_eq!(found.0[0].message, "column `day` of table.csv cannot feed input `day: num []`");
+    assert_eq!(found.0[0].notes[0], "line 2, column 5: `Monday` is a text");
+    assert_eq!(found.0[0].code.name, "data-type");
+}
+
+#[test]
+fn each_type_that_does_not_fit_says_what_does() {
+    let why = |dtype: DType, cells: &str| {
+        let found = by_cycle(
+            &json(&format!(r#"{{"x": {cells}}}"#)),
+            &[input("x", dtype, &[], None)],
+            Precision::F32,
+            false,
+        );
+        let found = found.unwrap_err();
+        assert_eq!(found.0[0].code.name, "data-type");
+        [&found.0[0].notes[..], &found.0[0].help[..]].concat().join("; ")
+    };
+    assert!(
+        why(DType::Num, "[true, false]").contains("declare the input `x` as bool, and write `to_num(x)`")
+    );
+    assert!(
+        why(DType::Int, "[true, false]").contains("declare the input `x` as bool, and write `to_int(x)`")
+    );
+    assert!(why(DType::Bool, "[0, 1]").contains("declare the input `x` as int, and write `x == 1`"));
+    assert!(why(DType::Bool, "[0.0, 1.0]").contains("declare the input `x` as num, and write `x > 0.5`"));
+    assert!(why(DType::Int, "[1, 2.0, 2.5]").contains("cycle 2: 2.5 is no integer"));
+    assert!(why(DType::Int, "[1, \"NaN\"]").contains("cycle 1: NaN is no integer"));
+    assert!(why(DType::Int, "[1.0, 2.0]").contains("all of them are whole"));
+}
+
+/// Without an element, a text does not say of what type they would be.
+#[test]
+fn columns_without_elements_are_of_any_type() {
+    for dtype in [DType::Bool, DType::Int, DType::Num] {
+        let inputs = [input("x", dtype, &[0], None)];
+        assert!(by_cycle(&json(r#"{"x": [[], []]}"#), &inputs, Precision::F32, false).is_ok(), "{dtype}");
+    }
+    let mut all = json(r#"{"x": [[]]}"#);
+    let bools = Column { shape: Shape::new(&[1, 0]), elements: Elements::Bool(vec![]), present: None };
+    let mut other = Columns::default();
+    other.columns.insert("x".to_owned(), bools);
+    all.append(other).unwrap();
+    assert!(by_cycle(&all, &[input("x", DType::Bool, &[0], None)], Precision::F32, false).is_ok(), "{all:?}");
+}

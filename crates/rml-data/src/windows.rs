@@ -1,5 +1,7 @@
 //! Data read window by window: which input takes what in each cycle of a batch of windows.
 
+mod hints;
+
 use std::borrow::Cow;
 
 use indexmap::IndexMap;
@@ -77,7 +79,8 @@ impl Windows {
         let empty = |i: &InputInfo| {
             columns.columns.get(&*i.name).is_some_and(|c| c.rows() == 0 && c.shape.rank() > 0)
         };
-        if columns.columns.is_empty() || inputs.iter().any(empty) {
+        let is_void = columns.columns.is_empty() && columns.unusable.is_empty();
+        if is_void || inputs.iter().any(empty) {
             let empty = format!("{} has no row", origin(columns));
             return Err(Diagnostic::error(codes::EMPTY_DATA, empty).into());
         }
@@ -113,7 +116,10 @@ impl Windows {
         for (info, found) in inputs.iter().zip(found) {
             let role = found.map_or(Ok(Role::End), |(column, reading)| {
                 let lengths = lengths.as_deref().unwrap_or_default();
-                reading.role(info, column, (cycles, lengths), disk, (precision, allow_nan))
+                let filled = columns.lengths(&info.name);
+                reading
+                    .role(info, column, (cycles, lengths, filled), disk, (precision, allow_nan))
+                    .map_err(|d| columns.explained(&info.name, d))
             });
             match role {
                 Ok(role) => bound.push(Bound { info: info.clone(), role, clock: clock(info, inputs) }),
@@ -281,11 +287,11 @@ pub fn missing(inputs: &[InputInfo], columns: &Columns) -> Vec<String> {
     inputs.iter().filter(missing).map(|i| i.name.to_string()).collect()
 }
 
-/// Whether an input has no column and is true in the last cycle of each window.
+/// Whether an input has no column, usable or not, and is true in the last cycle of each window.
 fn is_driven(info: &InputInfo, inputs: &[InputInfo], columns: &Columns) -> bool {
     let is_clock = || inputs.iter().any(|i| i.clock.as_ref().is_some_and(|(c, _)| *c == info.name));
     info.ty == Type::scalar(DType::Bool)
-        && !columns.columns.contains_key(&*info.name)
+        && !columns.mentions(&info.name)
         && (&*info.name == "end" || is_clock())
 }
 
@@ -299,7 +305,7 @@ fn clock(info: &InputInfo, inputs: &[InputInfo]) -> Option<Clock> {
 enum Reading {
     /// A value a cycle, of windows of the same length.
     Cycle,
-    /// A value a cycle, of windows of different lengths that were filled up to the same one.
+    /// A value a cycle, of windows of different lengths that were filled up.
     Padded,
     /// A value a cycle, the cycles of all windows one after the other.
     Sequence,
@@ -308,19 +314,20 @@ enum Reading {
 }
 
 impl Reading {
-    /// What an input takes from a column that is read so, in a precision, and NaN let through or not.
+    /// What an input takes from a column that is read so, in a precision, and NaN let through or not. The windows have those lengths, and
+    /// the column has windows that were filled up to others.
     fn role(
         self,
         info: &InputInfo,
         column: &Column,
-        (cycles, lengths): (usize, &[usize]),
+        (cycles, lengths, filled): (usize, &[usize], Option<&[usize]>),
         disk: Option<&OnDisk>,
         (precision, allow_nan): (Precision, bool),
     ) -> Result<Role, Diagnostic> {
         let ty = cell_type(info);
         if let Some(disk) = disk.filter(|disk| disk.has(&info.name)) {
             let stored = || Cells::on_disk(disk, &info.name, column, &ty, precision);
-            return self.role_on_disk(&info.name, stored(), column, (cycles, lengths), allow_nan);
+            return self.role_on_disk(&info.name, stored(), column, (cycles, lengths, filled), allow_nan);
         }
         let converted = |column: &Column, place: &dyn Fn(usize) -> String| {
             convert(&info.name, column, &ty, precision, allow_nan, place).map(Cells::Memory)
@@ -331,7 +338,10 @@ impl Reading {
                 return converted(column, &place).map(Role::Cycle);
             }
             Self::Window => return converted(column, &|i| format!("window {i}")).map(Role::Window),
-            Self::Padded => Cow::Owned(sequences::unpadded(&info.name, column, lengths)?),
+            Self::Padded => {
+                let starts = sequences::padded_starts(&info.name, column, filled)?;
+                Cow::Owned(sequences::unpadded(&info.name, column, &starts, lengths, &ty.shape)?)
+            }
             Self::Sequence => Cow::Borrowed(column),
         };
         let starts = sequences::starts(lengths);
@@ -349,7 +359,7 @@ impl Reading {
         name: &str,
         cells: Cells,
         column: &Column,
-        (cycles, lengths): (usize, &[usize]),
+        (cycles, lengths, filled): (usize, &[usize], Option<&[usize]>),
         allow_nan: bool,
     ) -> Result<Role, Diagnostic> {
         let all = 0..column.present_rows();
@@ -366,7 +376,7 @@ impl Reading {
             }
             Self::Padded | Self::Sequence => {
                 let starts = match self {
-                    Self::Padded => sequences::padded_starts(name, column, lengths)?,
+                    Self::Padded => sequences::padded_starts(name, column, filled)?,
                     _ => sequences::starts(lengths),
                 };
                 for (window, (start, length)) in starts.iter().zip(lengths).enumerate() {
@@ -418,7 +428,14 @@ impl<'a> Agreed<'a> {
         };
         if let Some(lengths) = columns.lengths(&info.name) {
             if dims.get(1..) != Some(cell.shape.dims()) {
-                return Err(wrong().note("its rows are sequences of different lengths"));
+                let d = wrong().note("its rows are sequences of different lengths");
+                return Err(columns.explained(&info.name, d));
+            }
+            if let (true, Some((declared, _))) = (self.is_declared, &self.lengths)
+                && declared.len() == lengths.len()
+            {
+                sequences::within(declared, &info.name, lengths.iter().copied())?;
+                return Ok(Reading::Padded);
             }
             return self.sequences(info, lengths).map(|()| Reading::Sequence);
         }
@@ -476,7 +493,7 @@ impl<'a> Agreed<'a> {
             return Ok(());
         };
         if self.is_declared {
-            return sequences::within(lengths, other, cycles);
+            return sequences::within(lengths, other, std::iter::repeat(cycles));
         }
         sequences::same(name, lengths, other, &vec![cycles; lengths.len()])
     }

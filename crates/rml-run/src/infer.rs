@@ -240,12 +240,14 @@ fn leave_out(family: &mut Family, size: usize, data: &dyn Dataset) -> Result<Opt
     let gone = full.outputs().iter().filter(|o| !is_kept(&o.name)).map(|o| format!("`{}`", o.name));
     let gone = gone.collect::<Vec<_>>().join(", ");
     let names = missing.iter().map(|m| format!("`{m}`")).collect::<Vec<_>>().join(", ");
+    let unusable = &data.table().unusable;
+    let why = missing.iter().filter_map(|m| unusable.get(m).map(|why| format!("column `{m}`: {why}")));
+    let d = Diagnostic::warning(codes::MISSING_COLUMN, format!("the data has no column for input {names}"))
+        .note(format!("left out, since they need it: {gone}"))
+        .help("add the column to get them");
+    let d = why.fold(d, Diagnostic::note);
     family.do_without(missing);
-    Ok(Some(
-        Diagnostic::warning(codes::MISSING_COLUMN, format!("the data has no column for input {names}"))
-            .note(format!("left out, since they need it: {gone}"))
-            .help("add the column to get them"),
-    ))
+    Ok(Some(d))
 }
 
 /// The node, compiled as the checkpoint asks for.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use rml_base::codes::run as codes;
+use rml_base::codes::sim::POSITION_OUTSIDE;
 use rml_base::profile::Phase;
 use rml_base::{Diagnostic, Diagnostics, Error, Severity};
 use rml_data::{Dataset, Windows};
@@ -200,9 +201,10 @@ impl<'f> Runner<'f> {
         }
         let block = self.family.engine.time(Phase::Data, || data.block(windows));
         let block = block.map_err(|d| here(self.session.fail(d)))?;
-        self.session.feed_block(&block).map_err(here)?;
+        self.session.feed_block(&block).map_err(|e| here(with_columns(e, data, windows)))?;
         if self.session.open_cycles() > 0 {
-            return Err(here(incomplete(&self.session)));
+            let found = about_windows(waiting(&self.session), data, windows);
+            return Err(here(self.session.fail(found)));
         }
         Ok(self.session.known())
     }
@@ -240,8 +242,47 @@ impl<'f> Runner<'f> {
     }
 }
 
+/// An error of a run over windows; one of a position outside of its axis, with the columns that it may come from.
+fn with_columns(error: Error, data: &Windows, windows: &[usize]) -> Error {
+    if error.code() != Some(POSITION_OUTSIDE) {
+        return error;
+    }
+    // If the data cannot be read again, the error stays what it is.
+    let columns = data.integers(windows).unwrap_or_default();
+    columns.into_iter().fold(error, |error, (name, least, most)| {
+        let from_one =
+            if least > 0 { format!("; if it counts from 1, write `{name} - 1`") } else { String::new() };
+        error.note(format!(
+            "column `{name}` holds integers from {least} to {most} here, and positions count from 0{from_one}"
+        ))
+    })
+}
+
+/// A value waits for cycles after its window, with what the data says of the window.
+fn about_windows(d: Diagnostic, data: &Windows, windows: &[usize]) -> Diagnostic {
+    let cycles = windows.first().map_or(0, |window| data.length(*window));
+    let d = match cycles {
+        1 => d
+            .note("each row of the data is a window here: its columns have one value in a row, so a window is one cycle")
+            .help("store several cycles in a row: an array [windows, cycles, ..], or lists in JSON, `{\"x\": [[..], ..]}`"),
+        n => d.note(format!("a window of the data has {n} cycles")),
+    };
+    match data.not_ended(windows).unwrap_or_default() {
+        None => d.help(CUT),
+        Some(end) => d.note(format!("column `{end}` is false in the last cycle of the window")).help(
+            format!("leave column `{end}` out of the data: then it is true in the last cycle of each window"),
+        ),
+    }
+}
+
 /// A value waits for cycles after its window.
 pub(crate) fn incomplete(session: &Session) -> Error {
+    session.fail(waiting(session).help(CUT))
+}
+
+const CUT: &str = "cut backward dependences at the end of each window: `f(x) every end`, or `merge` on `end`";
+
+fn waiting(session: &Session) -> Diagnostic {
     let mut d = Diagnostic::error(
         codes::WINDOW_INCOMPLETE,
         "a window ended, and values in it still wait for later cycles",
@@ -253,9 +294,7 @@ pub(crate) fn incomplete(session: &Session) -> Error {
         d = d.note(why.report.message);
         d.notes.extend(why.report.notes);
     }
-    session.fail(
-        d.help("cut backward dependences at the end of each window: `f(x) every end`, or `merge` on `end`"),
-    )
+    d
 }
 
 /// Names windows in a message.

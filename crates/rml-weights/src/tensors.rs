@@ -168,7 +168,8 @@ impl TensorFile {
             return Err(unknown(path, "no format of tensors that is known").into());
         }
         let columns = Columns::read(path)?;
-        let mut found = Self { origin, unusable: columns.unusable, ..Self::default() };
+        let unusable = columns.unusable.into_iter().map(|(name, why)| (name, why.to_string())).collect();
+        let mut found = Self { origin, unusable, ..Self::default() };
         for (name, column) in columns.columns {
             if column.present.is_some() {
                 found.unusable.insert(name, "a part of it is null".into());

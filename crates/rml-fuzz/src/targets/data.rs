@@ -1,5 +1,6 @@
 //! Data files and files of tensors: what is read is written and read again as the same; what is not is refused.
 
+use std::collections::BTreeSet;
 use std::io::{Cursor, Write as _};
 use std::path::Path;
 
@@ -233,9 +234,6 @@ fn on_disk(memory: &Result<Columns, Error>, disk: Result<OnDisk, Error>, piece: 
     let (memory, disk) = match (memory, disk) {
         (Ok(memory), Ok(disk)) => (memory, disk),
         (Err(memory), Err(disk)) if memory.code() == disk.code() => return Ok(()),
-        // On disk an integer that is no number makes its column unusable, since numbers may come in a later piece; and of a column that
-        // gaps have made unusable, later rows are not looked at.
-        (Err(_), Ok(disk)) if disk.table().unusable.values().any(|why| is_settled(why)) => return Ok(()),
         (memory, disk) => {
             let said = |e: Option<&Error>| e.map_or("it is read".to_owned(), Error::to_string);
             let (memory, disk) = (said(memory.as_ref().err()), said(disk.as_ref().err()));
@@ -243,7 +241,8 @@ fn on_disk(memory: &Result<Columns, Error>, disk: Result<OnDisk, Error>, piece: 
         }
     };
     let table = disk.table();
-    if !memory.columns.keys().eq(table.columns.keys()) || !memory.unusable.keys().eq(table.unusable.keys()) {
+    let unusable = |columns: &Columns| columns.unusable.keys().cloned().collect::<BTreeSet<_>>();
+    if !memory.columns.keys().eq(table.columns.keys()) || unusable(memory) != unusable(table) {
         return Err(format!("other columns on disk\nin memory: {memory:?}\nby {piece}: {table:?}"));
     }
     for (name, column) in &memory.columns {
@@ -262,11 +261,6 @@ fn on_disk(memory: &Result<Columns, Error>, disk: Result<OnDisk, Error>, piece: 
         }
     }
     Ok(())
-}
-
-/// Whether a column is unusable on disk for a reason that leaves later errors of it unseen.
-fn is_settled(why: &str) -> bool {
-    why.ends_with("which is none") || why.ends_with("some rows have none")
 }
 
 /// There are as many elements as the shape has in the rows that are there.

@@ -1,8 +1,8 @@
 //! The lines of a stream: JSON objects as rows of inputs, rows of outputs as JSON objects.
 
 use indexmap::IndexMap;
-use rml_base::Diagnostic;
 use rml_base::codes::run as codes;
+use rml_base::{Diagnostic, visible_name};
 use rml_data::{Cell, Feed, Wrong, cells, convert, text};
 use rml_driver::Program;
 use rml_engine::{Row, Status};
@@ -21,21 +21,21 @@ pub(crate) struct Format {
 }
 
 impl Format {
-    /// What each input of the running program is in a line; `whole` is the program with all its inputs.
+    /// What each input of the running program is in a line, other entries of which are ignored; `whole` is the program with all its
+    /// inputs.
     pub(crate) fn row(
         &self,
         line: &Line,
         whole: &Program,
         running: &Program,
     ) -> Result<Vec<Feed>, Diagnostic> {
-        if let Some(name) = line.keys().find(|k| !running.inputs().iter().any(|i| *i.name == ***k)) {
-            return Err(if whole.inputs().iter().any(|i| *i.name == **name) {
-                Diagnostic::error(codes::UNKNOWN_INPUT, format!("input `{name}` is not in the first line"))
-                    .help("name every input in the first line, with null where it is absent")
-            } else {
-                unknown_input(whole, name)
-            });
+        let has = |program: &Program, name: &str| program.inputs().iter().any(|i| *i.name == *name);
+        if let Some(name) = line.keys().find(|name| has(whole, name) && !has(running, name)) {
+            let what = format!("input `{name}` is not in the first line");
+            return Err(Diagnostic::error(codes::UNKNOWN_INPUT, what)
+                .help("name every input in the first line, with null where it is absent"));
         }
+        refuse_foreign(line, whole)?;
         let cell = |input: &InputInfo| match line.get(&*input.name) {
             Some(cell) => {
                 feed(input, cell, self.single && input.batched, running.precision(), self.allow_nan)
@@ -69,6 +69,17 @@ impl Format {
 /// The object that a line is: cells by name.
 pub(crate) type Line = IndexMap<String, Cell>;
 
+/// Other entries than those of inputs are ignored, as other columns of files are; a line of nothing else is refused.
+pub(crate) fn refuse_foreign(line: &Line, program: &Program) -> Result<(), Diagnostic> {
+    let is_input = |name: &String| program.inputs().iter().any(|i| *i.name == **name);
+    match line.keys().next() {
+        Some(name) if !program.inputs().is_empty() && !line.keys().any(is_input) => {
+            Err(unknown_input(program, &visible_name(name)))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Reads a line.
 pub(crate) fn object(line: &str) -> Result<Line, Diagnostic> {
     // It is one line, so that its number would say nothing.
@@ -97,7 +108,7 @@ fn feed(
 ) -> Result<Feed, Diagnostic> {
     let bad = |why: String| Diagnostic::error(codes::INPUT_TYPE, format!("input `{}`: {why}", input.name));
     let read = cell.as_ref().map_err(|wrong| match wrong {
-        Wrong::Text(why) => bad(why.clone()),
+        Wrong::Text(why) | Wrong::Shape(why) => bad(why.clone()),
         Wrong::Memory(short) => short.diagnostic(format!("input `{}`", input.name)),
     });
     let Some(column) = read? else { return Ok(Feed::Absent) };

@@ -9,7 +9,7 @@ use rml_data::Feed;
 use rml_driver::{Program, keep_inputs};
 use rml_engine::{End, Feeding, Row, Use};
 
-use super::lines::{Format, Line, object};
+use super::lines::{Format, Line, object, refuse_foreign};
 use super::states::inherited;
 use super::{InferOptions, family};
 use crate::checkpoint;
@@ -134,7 +134,7 @@ impl Stream {
         self.program.sources()
     }
 
-    /// Feeds one line, `{"x": [..], "end": false}`; a missing or `null` entry is absent. Returns the lines that became known,
+    /// Feeds one line, `{"x": [..], "end": false}`; a missing or `null` entry is absent, and entries that are no inputs are ignored. Returns the lines that became known,
     /// `{"cycle": 0, "o": 1.5}`, without line ends; an absent output is `null`. A blank line is nothing.
     ///
     /// # Errors
@@ -162,6 +162,8 @@ impl Stream {
 
     /// The program for the inputs that the first line names.
     fn start(&self, first: &Line) -> Result<Running, Error> {
+        let foreign = refuse_foreign(first, &self.program);
+        foreign.map_err(|d| Error::from(d).with_sources(self.program.sources()))?;
         let program = keep_inputs(&self.program, |name| first.contains_key(name));
         if program.outputs().is_empty() && !self.program.outputs().is_empty() {
             let missing: Vec<String> = self
