@@ -44,7 +44,7 @@ impl Table<'_> {
                 for (name, rows, count, present) in given {
                     let Some(data) = Array::elements_of(&rows) else {
                         let dtype = rows.getattr("dtype")?;
-                        columns.unusable.insert(name, format!("its elements are of type {dtype}"));
+                        columns.unusable.insert(name, format!("its elements are of type {dtype}").into());
                         continue;
                     };
                     let array = Array { dims: rows.shape().to_vec(), data };

@@ -174,3 +174,38 @@ fn leftovers_are_removed() {
         }
     }
 }
+
+/// Any two results of a command would be one file, or a file and the folder that another one is in.
+#[test]
+fn no_result_replaces_another_one() {
+    let folder = folder();
+    let before = names(&folder.path(""));
+    let train = "train p.rml --data d.json --epochs 1 --validate 0.3";
+    let refused = |command: String, flags: [&str; 2]| {
+        let both = format!("they are `{}` and `{}`", flags[0], flags[1]);
+        folder.rml(&command).fails(1, &["bad-option", "two results are to be written to", &both]);
+        assert_eq!(names(&folder.path("")), before, "{command}");
+    };
+    // Names of pictures and pages have endings of their own.
+    let flags = ["--save", "--best", "--profile", "--plot", "--report"];
+    for (i, first) in flags.iter().enumerate() {
+        for second in flags[i + 1..].iter().filter(|second| (*first, **second) != ("--plot", "--report")) {
+            let name = if [*first, *second].contains(&"--plot") { "y.svg" } else { "y.html" };
+            refused(format!("{train} {first}={name} {second}=sub/../{name}"), [first, second]);
+        }
+    }
+    for first in &flags[..3] {
+        for file in ["lg", "lg/metrics.jsonl", "lg/metrics.csv", "lg/run.json", "lg/events.out.tfevents.rml"]
+        {
+            refused(format!("{train} {first}={file} --log sub/../lg"), [first, "--log"]);
+        }
+    }
+    refused(format!("{train} --plot=lg.svg --log lg.svg"), ["--plot", "--log"]);
+    refused(format!("{train} --seeds 0,1 --runs r.svg --plot=r.svg"), ["--plot", "--runs"]);
+    let infer = "infer p.rml --data d.json --params c.safetensors";
+    refused(format!("{infer} --out o.json --profile=o.json"), ["--out", "--profile"]);
+    refused("train p.rml --stream --save y --best y".to_owned(), ["--save", "--best"]);
+    // Other files of the folder of a log are no results of it.
+    std::fs::create_dir(folder.path("lg")).expect("a folder");
+    folder.rml(&format!("{train} --log lg --save lg/model.safetensors --plot lg/curve.svg")).ok();
+}

@@ -200,8 +200,18 @@ fn a_run_that_was_broken_off_goes_on() {
     for name in ["outcome.json", "checkpoint.safetensors"] {
         std::fs::remove_file(folder.path(&format!("{other}/{name}"))).expect("it is there");
     }
+    // What the writers of files left that were killed.
+    let files = ["outcome.json", "run.json", "metrics.jsonl", "metrics.csv", "events.out.tfevents.rml"];
+    let killed = |run: &str, name: &str| folder.path(&format!("{run}/.{name}.rml-abcdef.tmp"));
+    let left: Vec<_> = [run, other]
+        .iter()
+        .flat_map(|run| files.iter().chain(&["checkpoint.safetensors"]).map(|name| killed(run, name)))
+        .chain(["table.csv", "runs.csv"].map(|name| killed("out", name)))
+        .collect();
+    left.iter().for_each(|path| std::fs::write(path, "half").expect("a file"));
     let table = folder.read("out/table.csv");
     let again = folder.rml(SWEEP);
+    assert!(left.iter().all(|path| !path.exists()), "{left:?}");
     assert!(again.err.contains("6 runs, 4 of them done before"), "{}", again.err);
     again.ok();
     assert!(bytes(&folder, &format!("{run}/checkpoint.safetensors")) == whole);

@@ -192,6 +192,13 @@ impl From<Malformed> for Unusable {
     }
 }
 
+/// Elements that no input takes, in words.
+impl From<String> for Unusable {
+    fn from(why: String) -> Self {
+        Malformed::of_type(why).into()
+    }
+}
+
 impl fmt::Display for Unusable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(file) = self.file.as_deref().filter(|file| !file.is_empty()) {

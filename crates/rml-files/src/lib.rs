@@ -6,12 +6,14 @@
 //! much memory the process may take.
 
 pub mod contents;
+mod distinct;
 mod growing;
 mod kept;
 pub mod memory;
 mod output;
 mod scratch;
 
+pub use distinct::{Written, check_distinct};
 pub use growing::{Growing, Held, create_folder, hold, remove};
 pub use kept::Kept;
 pub use output::{check_output, is_same, write_output, write_outputs};

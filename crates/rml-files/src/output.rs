@@ -44,7 +44,8 @@ pub fn write_output(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     write_outputs(&[(path, bytes)])
 }
 
-/// Replaces the contents of several files that belong together: no file changes before all the new contents are safe on the disk.
+/// Replaces the contents of several files that belong together: no file changes before all the new contents are safe on the disk. What
+/// earlier writers of them that are gone left beside them is removed.
 ///
 /// # Errors
 /// The first file that cannot be written; then all are as they were.
@@ -65,6 +66,7 @@ pub(crate) fn unwritable(path: &Path, why: String) -> Diagnostic {
 /// A file with that content beside the one that it is to replace, and which one that is, behind links.
 fn beside(path: &Path, bytes: &[u8]) -> Result<(NamedTempFile, PathBuf), String> {
     let path = target(path)?;
+    temporary::remove_leftovers(&path);
     let mut file = temporary::create(&path).map_err(|e| no_folder(&path, &e))?;
     file.write_all(bytes).and_then(|()| file.as_file().sync_all()).map_err(|e| refusal(&e))?;
     Ok((file, path))
@@ -105,7 +107,7 @@ fn target(path: &Path) -> Result<PathBuf, String> {
 }
 
 /// What a path leads to, be it there or not.
-fn behind_links(path: &Path) -> Result<PathBuf, String> {
+pub(crate) fn behind_links(path: &Path) -> Result<PathBuf, String> {
     let mut path = path.to_path_buf();
     for _ in 0..MAX_LINKS {
         match std::fs::read_link(&path) {

@@ -39,6 +39,7 @@ pub use settings::Settings;
 pub use stepper::{Element, InputPort, OutputPort, Stepper};
 pub use trace::{Cell, RunOptions, Trace, run};
 pub use train::confusion::Confusion;
+pub use train::log::FILES as LOG_FILES;
 pub use train::observer::{
     EpochSummary, Norms, Observer, ParameterStats, Progress, Ran, TrainInfo, TrainReport,
 };
@@ -49,7 +50,9 @@ pub use train::plot::{learning_curves, sweep_curves};
 pub use train::record::{TrainPage, TrainRecord};
 pub use train::stream::{StreamEnd, TrainStream};
 pub use train::sweep::table::{Spread, SweepRow};
-pub use train::sweep::{RunOutcome, RunState, SweepObserver, SweepOptions, SweepReport, sweep};
+pub use train::sweep::{
+    FILES as SWEEP_FILES, RunOutcome, RunState, SweepObserver, SweepOptions, SweepReport, sweep,
+};
 pub use train::train;
 pub use train::until::Until;
 pub use train::updates::Updates;

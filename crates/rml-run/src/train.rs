@@ -12,7 +12,7 @@ use training::Training;
 mod best;
 pub(crate) mod confusion;
 mod free;
-mod log;
+pub(crate) mod log;
 pub(crate) mod observer;
 pub(crate) mod options;
 pub(crate) mod plot;

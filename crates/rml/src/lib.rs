@@ -29,7 +29,7 @@ pub use rml_base::{
     Code, Diagnostic, Diagnostics, Error, FileId, Fix, Label, Severity, Sources, Span, codes, refusal,
     suggest, table, visible, visible_json, visible_name, visible_words,
 };
-pub use rml_data::{Column, Columns, Dataset, Elements, Feed, Format, OnDisk, data_files, tensor};
+pub use rml_data::{Column, Columns, Dataset, Elements, Feed, Format, OnDisk, Unusable, data_files, tensor};
 pub use rml_driver::{
     Adjoint, Analysis, CheckReport, Index, Inspection, Inspector, LIBRARY, Meaning, NamePlace, NodePlace,
     Options, PRELUDE, Program, RunFacts, Source, Stage, Survey, Variable, VariableKind, VariableName,
@@ -38,19 +38,21 @@ pub use rml_driver::{
 };
 pub use rml_engine::End;
 pub use rml_files::contents::files_below;
-pub use rml_files::{check_output, create_folder, memory, write_output, write_outputs};
+pub use rml_files::{
+    Written, check_distinct, check_output, create_folder, memory, write_output, write_outputs,
+};
 pub use rml_ir::typed::StaticValue;
 pub use rml_ir::{DType, Data, InputInfo, OutputInfo, Precision, Shape, Tensor, Type, Value};
 pub use rml_run::{
     Best, CExport, CMath, CProgram, Cell, CheckOptions, Checked, Checkpoint, Classes, Confusion, Criterion,
     Direction, Element, Ending, Engine, EpochSummary, Evaluate, ExportedModel, GradCheck, GradOptions,
-    Gradients, Imported, InferOptions, InferReport, InputPort, Length, Metrics, ModelFormat, Norms, Observer,
-    OutputPort, Outputs, ParameterStats, Parameters, PlanShape, Position, ProfileReport, Progress, Ran,
-    RunOptions, RunOutcome, RunState, Session, Settings, Split, Spread, Stepper, Stream, StreamEnd,
-    SweepObserver, SweepOptions, SweepReport, SweepRow, TestSplit, Trace, TrainInfo, TrainOptions, TrainPage,
-    TrainRecord, TrainReport, TrainStream, Until, Updates, Validate, chronogram, export_c, export_model,
-    export_params, grad, gradcheck, import_params, infer, learning_curves, params, run, sparkline, sweep,
-    sweep_curves, train,
+    Gradients, Imported, InferOptions, InferReport, InputPort, LOG_FILES, Length, Metrics, ModelFormat,
+    Norms, Observer, OutputPort, Outputs, ParameterStats, Parameters, PlanShape, Position, ProfileReport,
+    Progress, Ran, RunOptions, RunOutcome, RunState, SWEEP_FILES, Session, Settings, Split, Spread, Stepper,
+    Stream, StreamEnd, SweepObserver, SweepOptions, SweepReport, SweepRow, TestSplit, Trace, TrainInfo,
+    TrainOptions, TrainPage, TrainRecord, TrainReport, TrainStream, Until, Updates, Validate, chronogram,
+    export_c, export_model, export_params, grad, gradcheck, import_params, infer, learning_curves, params,
+    run, sparkline, sweep, sweep_curves, train,
 };
 pub use rml_weights::{
     ExportOptions, FileTensor, LayoutInfo, Mapping, ParamInfo, ParamList, Stored, Summary, TensorFile,

@@ -10,7 +10,7 @@ use crate::output::{Output, Stop};
 pub(crate) fn run(args: &args::Run, output: &mut Output) -> Result<(), Stop> {
     let over = &args.execution.over;
     let inputs = [over.inputs.as_ref()];
-    let measuring = Measuring::begin(&args.profiling, &Source::file(&over.program.file), inputs, None)?;
+    let measuring = Measuring::begin(&args.profiling, &Source::file(&over.program.file), inputs)?;
     measuring.survive_signals(output)?;
     let outcome = run_measured(args, &measuring, output);
     measuring.end(outcome, output)

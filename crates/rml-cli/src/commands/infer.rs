@@ -10,6 +10,8 @@ use crate::progress::{continued, metrics};
 
 /// Infers.
 pub(crate) fn infer(args: &Infer, output: &mut Output) -> Result<(), Stop> {
+    let profile = args.profiling.profile.as_ref().and_then(Option::as_ref);
+    super::check_distinct([("--out", args.out.as_ref()), ("--profile", profile)], [])?;
     let source = Source::file(&args.program.file);
     let data = rml::data_files(&args.data)?;
     if let Some(out) = &args.out {
@@ -17,7 +19,7 @@ pub(crate) fn infer(args: &Infer, output: &mut Output) -> Result<(), Stop> {
         Columns::check_format(out)?;
     }
     let inputs = data.iter().chain(&args.params).map(Some);
-    let measuring = Measuring::begin(&args.profiling, &source, inputs, args.out.as_ref())?;
+    let measuring = Measuring::begin(&args.profiling, &source, inputs)?;
     measuring.survive_signals(output)?;
     let outcome = infer_measured(args, &source, &measuring, output);
     measuring.end(outcome, output)

@@ -30,7 +30,9 @@ use std::path::{Path, PathBuf};
 
 use rml::backend;
 use rml::codes::run::{BAD_OPTION, MEMORY_LIMIT};
-use rml::{Columns, Dataset, Diagnostic, Engine, OnDisk, Options, Precision, Settings, Source, StaticValue};
+use rml::{
+    Columns, Dataset, Diagnostic, Engine, OnDisk, Options, Precision, Settings, Source, StaticValue, Written,
+};
 
 use crate::args::{self, Command};
 use crate::output::{Output, Stop, unwritable};
@@ -135,6 +137,17 @@ fn check_output<'p>(
     let inputs: Vec<PathBuf> =
         source.files().into_iter().chain(inputs.into_iter().flatten().cloned()).collect();
     Ok(rml::check_output(output, &inputs)?)
+}
+
+/// Files that results go to, each with its flag: none is two of them.
+fn check_distinct<'p>(
+    files: impl IntoIterator<Item = (&'p str, Option<&'p PathBuf>)>,
+    folders: impl IntoIterator<Item = (&'p str, Option<&'p PathBuf>, &'p [&'p str])>,
+) -> Result<(), Stop> {
+    let files = files.into_iter().filter_map(|(flag, path)| Some(Written::file(flag, path?)));
+    let folders =
+        folders.into_iter().filter_map(|(flag, path, names)| Some(Written::folder(flag, path?, names)));
+    Ok(rml::check_distinct(&files.chain(folders).collect::<Vec<_>>())?)
 }
 
 /// Signals cannot be listened to.

@@ -2,8 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use rml::codes::run::BAD_OPTION;
-use rml::{Diagnostic, Engine, Phase, Profile, ProfileReport, Source};
+use rml::{Engine, Phase, Profile, ProfileReport, Source};
 use serde_json::json;
 
 use crate::args::Profiling;
@@ -20,22 +19,15 @@ pub(super) struct Measuring {
 }
 
 impl Measuring {
-    /// Begins to measure, if that is asked for and the file can be written. The command writes `result`, too.
+    /// Begins to measure, if that is asked for and the file can be written.
     pub(super) fn begin<'p>(
         args: &Profiling,
         source: &Source,
         inputs: impl IntoIterator<Item = Option<&'p PathBuf>>,
-        result: Option<&PathBuf>,
     ) -> Result<Self, Stop> {
         let file = args.profile.clone().flatten();
         if let Some(file) = file.as_ref().filter(|file| !super::is_stream(file)) {
             super::check_output(file, source, inputs)?;
-            let full = |path: &PathBuf| std::path::absolute(path).ok();
-            if result.is_some_and(|result| full(result) == full(file)) {
-                let what = format!("two results are to be written to {}", file.display());
-                let d = Diagnostic::error(BAD_OPTION, what).note("one of them is the trace of `--profile`");
-                return Err(d.help("write the trace to another file").into());
-            }
         }
         let profile = args.profile.is_some().then(|| Profile::new(file.is_some()));
         Ok(Self { profile, file, is_quiet: false })

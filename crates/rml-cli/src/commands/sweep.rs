@@ -9,12 +9,13 @@ use rml::{
     TrainOptions, codes,
 };
 
-use super::train::{listen, options, validate};
+use super::train::{check_results, listen, options, validate};
 use crate::args::Train;
 use crate::output::{Output, Stop};
 
 /// Trains once for each seed and each combination of settings, and prints the table.
 pub(super) fn sweep(args: &Train, folder: &Path, output: &mut Output) -> Result<(), Stop> {
+    check_results(args)?;
     let source = Source::file(&args.program.file);
     let signals = listen()?;
     let (seeds, settings) = (args.seeds.clone().map_or(Vec::new(), |seeds| seeds.0), args.sweep.clone());

@@ -20,6 +20,7 @@ use crate::values::Validation;
 
 /// Trains, showing progress, and prints what came out.
 pub(crate) fn train(args: &Train, output: &mut Output) -> Result<(), Stop> {
+    check_results(args)?;
     let source = Source::file(&args.program.file);
     let data = rml::data_files(&args.data)?;
     let validation = match &args.validate {
@@ -32,10 +33,27 @@ pub(crate) fn train(args: &Train, output: &mut Output) -> Result<(), Stop> {
     check_metric(args)?;
     let signals = listen()?;
     let inputs = data.iter().chain(&validation).chain(&args.resume).map(Some);
-    let measuring = Measuring::begin(&args.profiling, &source, inputs, args.save.as_ref())?;
+    let measuring = Measuring::begin(&args.profiling, &source, inputs)?;
     let (page, measuring) = Paged::begin(args, &source, data.iter().chain(&validation), measuring)?;
     let outcome = train_measured(args, &source, &signals, (&measuring, page.as_ref()), output);
     measuring.end(outcome, output)
+}
+
+/// No result of a training is written in place of another one.
+pub(super) fn check_results(args: &Train) -> Result<(), Stop> {
+    let profile = args.profiling.profile.as_ref().and_then(Option::as_ref);
+    let files = [
+        ("--save", args.save.as_ref()),
+        ("--best", args.best.as_ref()),
+        ("--profile", profile),
+        ("--plot", args.plot.as_ref()),
+        ("--report", args.page()),
+    ];
+    let folders = [
+        ("--log", args.log.as_ref(), &rml::LOG_FILES[..]),
+        ("--runs", args.runs.as_ref(), &rml::SWEEP_FILES),
+    ];
+    super::check_distinct(files, folders)
 }
 
 /// `--metric` needs something that compares by it.

@@ -6,8 +6,7 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum as _;
-use rml::codes::run::BAD_OPTION;
-use rml::{Diagnostic, Error, Options, Source, TrainPage, TrainRecord, TrainReport};
+use rml::{Error, Options, Source, TrainPage, TrainRecord, TrainReport};
 use rml_render::verdict;
 use sha2::{Digest as _, Sha256};
 
@@ -32,10 +31,6 @@ impl Paged {
         let Some(file) = args.page() else { return Ok((None, measuring)) };
         let read: Vec<&PathBuf> = data.into_iter().chain(&args.resume).collect();
         super::check_output(file, source, read.iter().map(|path| Some(*path)))?;
-        let profile = args.profiling.profile.iter().flatten();
-        for other in [&args.save, &args.best, &args.plot].into_iter().flatten().chain(profile) {
-            distinct(file, other)?;
-        }
         let mut facts =
             vec![("version".to_owned(), format!("rml {}", env!("CARGO_PKG_VERSION"))), computing(args)];
         for path in source.files().iter().chain(read) {
@@ -78,17 +73,6 @@ impl Paged {
             (written, _) => written,
         }
     }
-}
-
-/// Two results have two files.
-fn distinct(page: &Path, other: &Path) -> Result<(), Stop> {
-    let full = |path: &Path| std::path::absolute(path).ok();
-    if full(page) != full(other) {
-        return Ok(());
-    }
-    let what = format!("two results are to be written to {}", page.display());
-    let d = Diagnostic::error(BAD_OPTION, what).note("one of them is the page of `--report`");
-    Err(d.help("write the page to another file").into())
 }
 
 /// How the training ended, in a sentence.

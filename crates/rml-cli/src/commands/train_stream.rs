@@ -10,7 +10,7 @@ use rml::{Diagnostic, Error, Length, Source, StreamEnd, TrainOptions, TrainRepor
 
 use super::profile::Measuring;
 use super::stream::{Lines, ended, print, refusal, within};
-use super::train::{best, check_metric, interruption, listen, missed, options};
+use super::train::{best, check_metric, check_results, interruption, listen, missed, options};
 use super::train_page::Paged;
 use crate::args::Train;
 use crate::output::{Output, Stop, unreadable};
@@ -28,6 +28,7 @@ type Input = Result<(u64, Result<String, Diagnostic>), Diagnostic>;
 
 /// Answers lines of standard input and learns from them, until they end, a signal comes, or it has trained as long as it is to.
 pub(super) fn train(args: &Train, output: &mut Output) -> Result<(), Stop> {
+    check_results(args)?;
     let source = Source::file(&args.program.file);
     for file in [&args.save, &args.best, &args.plot].into_iter().flatten() {
         super::check_output(file, &source, [])?;
@@ -35,7 +36,7 @@ pub(super) fn train(args: &Train, output: &mut Output) -> Result<(), Stop> {
     check_metric(args)?;
     let signals = listen()?;
     let inputs = args.resume.iter().map(Some);
-    let measuring = Measuring::begin(&args.profiling, &source, inputs, args.save.as_ref())?;
+    let measuring = Measuring::begin(&args.profiling, &source, inputs)?;
     let (page, measuring) = Paged::begin(args, &source, [], measuring)?;
     let engine = measuring.engine(super::engine(&args.computing)?);
     let options = options(args, &signals, engine)?;

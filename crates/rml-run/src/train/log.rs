@@ -23,6 +23,8 @@ const LINES: &str = "metrics.jsonl";
 const TABLE: &str = "metrics.csv";
 /// TensorBoard looks for `tfevents` in names.
 const EVENTS: &str = "events.out.tfevents.rml";
+/// The files of a log, in its folder ([`TrainOptions::log`](crate::TrainOptions::log)).
+pub const FILES: [&str; 4] = [RUN, LINES, TABLE, EVENTS];
 
 /// An epoch or report: a line of the log.
 pub(super) type Row = Map<String, Value>;
@@ -55,7 +57,7 @@ impl Log {
         resumed: bool,
     ) -> Result<Self, Error> {
         let run = run(position);
-        let is_there = [RUN, LINES, TABLE, EVENTS].iter().any(|name| folder.join(name).exists());
+        let is_there = FILES.iter().any(|name| folder.join(name).exists());
         let rows = match (is_there, resumed) {
             (false, _) => Vec::new(),
             (true, false) => return Err(exists(folder).into()),

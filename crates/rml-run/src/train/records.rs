@@ -1,18 +1,18 @@
 //! What is kept of a training run: its checkpoints, the parameters of its best epoch or report, and its log.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use indexmap::IndexMap;
 use rml_backend::Compiled;
-use rml_base::codes::run as codes;
+use rml_base::Error;
 use rml_base::profile::Phase;
-use rml_base::{Diagnostic, Error};
 use rml_driver::Source;
+use rml_files::Written;
 use rml_ir::{Data, Value};
 
 use super::best::{Names, Search};
-use super::log::Log;
+use super::log::{self, Log};
 use super::observer::{EpochSummary, ParameterStats, TrainReport};
 use super::options::TrainOptions;
 use crate::checkpoint::{Checkpoint, Position};
@@ -209,12 +209,10 @@ pub(super) fn check(options: &TrainOptions, source: &Source) -> Result<(), Error
     for path in [&options.save, &options.best].into_iter().flatten() {
         rml_files::check_output(path, &source.files())?;
     }
-    match (&options.save, &options.best) {
-        (Some(save), Some(best)) if save == best || rml_files::is_same(save, best) => {
-            let what = format!("{} is to hold both the latest and the best parameters", best.display());
-            let d = Diagnostic::error(codes::BAD_OPTION, what);
-            Err(d.help("write the best ones to another file (`--best FILE`)").into())
-        }
-        _ => Ok(()),
+    fn file<'p>(option: &'p str, path: Option<&'p PathBuf>) -> Option<Written<'p>> {
+        path.map(|path| Written::file(option, path))
     }
+    let log = options.log.as_deref().map(|folder| Written::folder("log", folder, &log::FILES));
+    let results = [file("save", options.save.as_ref()), file("best", options.best.as_ref()), log];
+    rml_files::check_distinct(&results.into_iter().flatten().collect::<Vec<_>>())
 }

@@ -28,6 +28,8 @@ const LOCK: &str = ".lock";
 /// The table in the folder, and the one with a line for each run.
 const TABLE: &str = "table.csv";
 const RUNS: &str = "runs.csv";
+/// The files of a sweep, in its folder ([`SweepOptions::folder`]) beside the folders of its runs.
+pub const FILES: [&str; 4] = [LOCK, TABLE, RUNS, common::COMMON];
 /// The stack of a thread that compiles: as much as the first thread of a process has.
 const STACK: usize = 8 << 20;
 

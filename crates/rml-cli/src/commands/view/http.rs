@@ -59,7 +59,8 @@ pub(super) fn requests(listener: TcpListener) -> Receiver<(Request, Sender<Answe
 
 fn connection(mut stream: TcpStream, sends: &Sender<(Request, Sender<Answer>)>) -> io::Result<()> {
     let (reply, answers) = channel();
-    let asked = request(&mut stream, Instant::now() + PATIENCE)?.and_then(|request| sends.send((request, reply)).ok());
+    let asked = request(&mut stream, Instant::now() + PATIENCE)?
+        .and_then(|request| sends.send((request, reply)).ok());
     let answer = asked.and_then(|()| answers.recv().ok());
     let answer =
         answer.unwrap_or(Answer { status: "400 Bad Request", kind: "text/plain", text: String::new() });

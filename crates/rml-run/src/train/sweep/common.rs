@@ -19,7 +19,7 @@ use crate::checkpoint::Position;
 use crate::fingerprint;
 
 /// The file that holds it.
-const COMMON: &str = "runs.json";
+pub(super) const COMMON: &str = "runs.json";
 /// What it and the outcome of a run call the length of runs.
 pub(super) const LENGTH: &str = "length";
 
