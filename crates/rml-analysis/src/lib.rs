@@ -8,6 +8,7 @@ mod clocks;
 mod conditions;
 mod facts;
 mod learning;
+mod sums;
 
 pub use analyses::Analyses;
 pub use bounds::{Bound, Bounds, Bytes, Kind, bound, bounds, size};

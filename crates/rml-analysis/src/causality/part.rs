@@ -4,10 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::graph::{Dependences, Distance, Edge};
 use crate::clocks::{ClockData, ClockId};
+use crate::sums::{self, Step, Sums};
 use rml_base::{Components, Graph, components};
-
-/// The largest product of members and edges for which the sums around circles are computed.
-const WORK: usize = 40_000_000;
 
 /// A part of the graph: positions of the graph, and edges between them that name a position by its place in that list.
 #[derive(Clone, Debug)]
@@ -113,68 +111,15 @@ pub(crate) fn some_circle(part: &Part) -> Chain {
     next.and_then(|i| part.circle(&graph, i)).unwrap_or_default()
 }
 
-/// The sums of distances around the circles of a part.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Sums {
-    /// Every sum is less than zero.
-    Negative,
-    /// Some sum is zero or more.
-    NotAll,
-    /// Not computed, because the part is too large.
-    TooLarge,
-}
-
-/// Finds the signs of the sums of distances around circles, each distance multiplied by `factor`.
+/// The signs of the sums of distances around circles, each distance multiplied by `factor`.
 pub(super) fn sums(part: &Part, factor: i64) -> Sums {
-    let n = part.nodes.len();
-    let Some(scale) = i64::try_from(n).ok().and_then(|n| n.checked_add(1)) else { return Sums::TooLarge };
-    let weight = |e: &Edge| {
-        let d = match e.distance {
-            Distance::Now => 0,
-            Distance::Past => -1,
-            Distance::Next => 1,
-        };
-        // A circle sums to zero or more iff it is positive with a small bonus an edge.
-        d * factor * scale + 1
+    let ticks = |e: &Edge| match e.distance {
+        Distance::Now => 0,
+        Distance::Past => -factor,
+        Distance::Next => factor,
     };
-    let mut longest = vec![0_i64; n];
-    let mut came = vec![usize::MAX; n];
-    let rounds = (WORK / part.edges.len().max(1)).min(n + 1).max(2);
-    for round in 0..rounds {
-        let mut changed = false;
-        for (from, to, e) in &part.edges {
-            // How far ahead of the start of a way something is needed: against the edges.
-            let through = longest[*to] + weight(e);
-            if through > longest[*from] {
-                longest[*from] = through;
-                came[*from] = *to;
-                changed = true;
-            }
-        }
-        if !changed {
-            return Sums::Negative;
-        }
-        if (round % 8 == 7 || round + 1 == rounds) && has_circle(&came) {
-            return Sums::NotAll;
-        }
-    }
-    if rounds > n { Sums::NotAll } else { Sums::TooLarge }
-}
-
-/// Whether following `came` runs in a circle.
-fn has_circle(came: &[usize]) -> bool {
-    let mut seen = vec![usize::MAX; came.len()];
-    for start in 0..came.len() {
-        let mut at = start;
-        while at != usize::MAX && seen[at] == usize::MAX {
-            seen[at] = start;
-            at = came[at];
-        }
-        if at != usize::MAX && seen[at] == start {
-            return true;
-        }
-    }
-    false
+    let steps: Vec<Step> = part.edges.iter().map(|(from, to, e)| (*from, *to, ticks(e))).collect();
+    sums::sums(part.nodes.len(), &steps)
 }
 
 /// Whether every circle leads to earlier cycles. Distances are comparable if all looks ahead count ticks of one clock, and all looks

@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use super::beside;
 use super::cut;
 use super::graph::{Dependences, Distance, Edge, Only};
-use super::part::{Chain, Part, Sums, any_circle, is_negative, path, sums};
+use super::part::{Chain, Part, any_circle, is_negative, path, sums};
 use super::segment::{Direction, Proof};
 use crate::clocks::{ClockData, ClockId};
 use crate::conditions::Guard;
+use crate::sums::Sums;
 use rml_base::{Graph, components};
 
 /// The most conditions that are tried in the search for one that makes a circle within one cycle.

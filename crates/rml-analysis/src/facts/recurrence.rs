@@ -10,10 +10,8 @@ use super::scope::{Presence, Scope};
 use super::values::Values;
 use super::{Order, Rec, RecData, Segments, SegmentsData};
 use crate::clocks::ClockId;
+use crate::sums::{Sums, sums};
 use rml_ir::{Position, Positions};
-
-/// The largest product of members and needs for which the sums of steps around circles are computed.
-const WORK: usize = 40_000_000;
 
 pub(super) fn recurrences(
     scope: &Scope<'_, '_>,
@@ -103,14 +101,8 @@ fn order(scope: &Scope<'_, '_>, graph: &Graph<Need>, all: &Components, members: 
 }
 
 fn has_circle_now(edges: &[(usize, Need)]) -> bool {
-    let mut places: BTreeMap<usize, usize> = BTreeMap::new();
-    let mut place = |node: usize| {
-        let next = places.len();
-        *places.entry(node).or_insert(next)
-    };
-    let now = edges.iter().filter(|(_, n)| n.step == Step::Now);
-    let list: Vec<(usize, usize)> = now.map(|(v, n)| (place(*v), place(Needs::index(n.var, n.at)))).collect();
-    let len = places.len();
+    let now: Vec<(usize, Need)> = edges.iter().filter(|(_, n)| n.step == Step::Now).copied().collect();
+    let (len, list) = numbered(&now);
     let loops = list.iter().any(|(a, b)| a == b);
     let graph = Graph::new(len, list);
     loops || components(len, |v, i| graph.of(v).get(i).copied().map(Some)).members.len() < len
@@ -128,34 +120,24 @@ fn leads_back(scope: &Scope<'_, '_>, edges: &[(usize, Need)]) -> bool {
             .iter()
             .filter(|(_, n)| n.step == Step::Back)
             .all(|(v, _)| scope.conditions.is_within(clock(*v), first));
-    let mut longest: BTreeMap<usize, i64> = BTreeMap::new();
-    for (v, n) in edges {
-        longest.insert(*v, 0);
-        longest.insert(Needs::index(n.var, n.at), 0);
-    }
-    let n = longest.len();
-    if !comparable || n.saturating_mul(edges.len()) > WORK {
-        return false;
-    }
-    // A circle sums to zero or more iff it is positive with a small bonus a step.
-    let scale = i64::try_from(n).unwrap_or(i64::MAX - 1) + 1;
-    for _ in 0..=n {
-        let mut changed = false;
-        for (v, need) in edges {
-            let step = match need.step {
-                Step::Back | Step::ToFirst => -1,
-                Step::Now => 0,
-                Step::Ahead | Step::ToLast => 1,
-            };
-            let through = longest[&Needs::index(need.var, need.at)] + step * scale + 1;
-            if through > longest[v] {
-                longest.insert(*v, through);
-                changed = true;
-            }
-        }
-        if !changed {
-            return true;
-        }
-    }
-    false
+    let ticks = |step: Step| match step {
+        Step::Back | Step::ToFirst => -1,
+        Step::Now => 0,
+        Step::Ahead | Step::ToLast => 1,
+    };
+    let (len, places) = numbered(edges);
+    let steps: Vec<_> =
+        edges.iter().zip(places).map(|((_, n), (from, to))| (from, to, ticks(n.step))).collect();
+    comparable && sums(len, &steps) == Sums::Negative
+}
+
+/// How many nodes the edges have, and the ends of each edge by numbers below that.
+fn numbered(edges: &[(usize, Need)]) -> (usize, Vec<(usize, usize)>) {
+    let mut places: BTreeMap<usize, usize> = BTreeMap::new();
+    let mut place = |node: usize| {
+        let next = places.len();
+        *places.entry(node).or_insert(next)
+    };
+    let ends = edges.iter().map(|(v, n)| (place(*v), place(Needs::index(n.var, n.at)))).collect();
+    (places.len(), ends)
 }

@@ -1,17 +1,24 @@
 //! Folds constants, propagates copies.
 //!
-//! The clock of a variable is kept as well as its values. A constant is present wherever its readers ask for it, so it is folded
-//! into its reader only if nothing else can see it: it is no output, bounds no window, gates no input, and has no other reader.
-//! Then the result is a constant too.
+//! Whatever is made of constants is a constant, however many read it. The clock of a variable is kept as well as its values: a constant is
+//! present wherever its readers ask for it, and so it may tie their clocks. An equation on constants stays if a kept variable owes
+//! its clock to it (`replace_but_for_clocks`).
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use rml_base::EntityId;
 
+use super::cone::Live;
 use crate::check::checked;
-use crate::flat::{ConstId, ConstKind, Constant, Eq, Equation, Flat, Init, Rhs, Var, cannot_fail, verify};
+use crate::flat::{
+    By, ClassId, ClockClasses, ConstId, ConstKind, Constant, Eq, Equation, Flat, Init, Rhs, Var, cannot_fail,
+    verify,
+};
 use crate::op::{Op, eval};
 use crate::value::Value;
 
-/// The largest constant that folding makes; larger ones are computed when they are needed.
+/// The largest constant that folding makes, and the most elements by which it makes all constants together larger. What exceeds that is
+/// computed when it is needed.
 const MAX_ELEMENTS: usize = 1 << 22;
 
 /// The largest constant that is computed at once, where that can wait until constants are drawn.
@@ -27,10 +34,15 @@ const MAX_KNOWN: usize = 1 << 12;
 pub fn fold(mut flat: Flat) -> Flat {
     let _span = tracing::debug_span!("fold", equations = flat.equations.len()).entered();
     propagate_copies(&mut flat);
-    let (all, private) = (flat.vars.ids().collect(), private(&flat, true));
-    let mut folder = Folder::new(&mut flat, private);
-    folder.visit_all(all);
-    folder.take_initialisers();
+    let all: Vec<Var> = flat.vars.ids().collect();
+    let (readers, is_seen) = (readers(&flat, true), is_seen(&flat));
+    // What nothing else sees says nothing of the clocks of others.
+    let private = |v: Var| readers[v.index()] == 1 && !is_seen[v.index()];
+    let (changes, room) = Folder::new(&mut flat, readers.clone(), private, MAX_ELEMENTS).changes(&all, true);
+    replace(&mut flat, &changes);
+    let readers = self::readers(&flat, true);
+    let (changes, _) = Folder::new(&mut flat, readers, |_| true, room).changes(&all, true);
+    replace_but_for_clocks(&mut flat, changes);
     checked("fold", || verify(&flat));
     flat
 }
@@ -42,14 +54,67 @@ pub fn fold(mut flat: Flat) -> Flat {
 pub fn fold_initial_values(mut flat: Flat) -> Flat {
     let _span = tracing::debug_span!("fold_initial_values").entered();
     let initial = |e: &Equation| if let Rhs::Param { init } = e.rhs { Some(init) } else { None };
-    let inits = flat.equations.iter().filter_map(initial).collect();
-    let mut private = private(&flat, false);
-    for (private, data) in private.iter_mut().zip(&flat.vars) {
-        *private &= data.name.is_none();
-    }
-    Folder::new(&mut flat, private).visit_all(inits);
+    let inits: Vec<Var> = flat.equations.iter().filter_map(initial).collect();
+    let readers = readers(&flat, false);
+    let is_seen = is_seen(&flat);
+    let names: Vec<bool> = flat.vars.iter().map(|data| data.name.is_some()).collect();
+    let private = |v: Var| readers[v.index()] == 1 && !is_seen[v.index()] && !names[v.index()];
+    let (changes, _) = Folder::new(&mut flat, readers.clone(), private, MAX_ELEMENTS).changes(&inits, false);
+    replace(&mut flat, &changes);
     checked("fold_initial_values", || verify(&flat));
     flat
+}
+
+/// Gives equations these right sides. Returns those that they had.
+fn replace(flat: &mut Flat, changes: &[(Eq, Rhs)]) -> Vec<(Eq, Rhs)> {
+    let one = |(eq, rhs): &(Eq, Rhs)| (*eq, std::mem::replace(&mut flat.equations[*eq].rhs, rhs.clone()));
+    changes.iter().map(one).collect()
+}
+
+/// Makes those changes that no kept variable owes its clock to. An equation that stays ties clocks by its operands, so what defines these
+/// stays, too.
+fn replace_but_for_clocks(flat: &mut Flat, mut changes: Vec<(Eq, Rhs)>) {
+    let before = ClockClasses::new(flat);
+    while !changes.is_empty() {
+        let former = replace(flat, &changes);
+        let mut lost = lost(flat, &before, &former);
+        if lost.is_empty() {
+            return;
+        }
+        replace(flat, &former);
+        let mut defs = vec![None; flat.vars.len()];
+        changes.iter().for_each(|(eq, _)| defs[flat.equations[*eq].lhs.index()] = Some(*eq));
+        let mut pending: Vec<Eq> = lost.iter().copied().collect();
+        while let Some(eq) = pending.pop() {
+            let needed = operands(&flat.equations[eq].rhs).into_iter().filter_map(|v| defs[v.index()]);
+            pending.extend(needed.filter(|eq| lost.insert(*eq)));
+        }
+        changes.retain(|(eq, _)| !lost.contains(eq));
+    }
+}
+
+/// The changed equations around which the clock of a kept variable is not told by all that told it before. `former` holds the right sides
+/// that they had.
+fn lost(flat: &Flat, before: &ClockClasses, former: &[(Eq, Rhs)]) -> BTreeSet<Eq> {
+    let (live, after) = (Live::of(flat), ClockClasses::new(flat));
+    let (all, left) = (told_by(before), told_by(&after));
+    let mut apart = vec![false; after.len()];
+    for v in flat.vars.ids().filter(|v| live[v.index()]) {
+        apart[after.of(v).index()] |= all.get(&before.of(v)) != left.get(&after.of(v));
+    }
+    let is_apart = |v: Var| apart[after.of(v).index()];
+    let touches =
+        |(eq, rhs): &&(Eq, Rhs)| is_apart(flat.equations[*eq].lhs) || operands(rhs).into_iter().any(is_apart);
+    former.iter().filter(touches).map(|(eq, _)| *eq).collect()
+}
+
+/// What tells where each class is present, and whether that is a condition of the class itself.
+fn told_by(classes: &ClockClasses) -> BTreeMap<ClassId, BTreeSet<(By, bool)>> {
+    let mut found: BTreeMap<ClassId, BTreeSet<(By, bool)>> = BTreeMap::new();
+    for driver in classes.drivers().iter().filter(|d| !matches!(d.by, By::Backward(_))) {
+        found.entry(classes.of(driver.var)).or_default().insert((driver.by, classes.is_own(driver)));
+    }
+    found
 }
 
 /// Operators that give their operand back.
@@ -106,16 +171,22 @@ fn resolve(mut source: Vec<Var>) -> Vec<Var> {
     source
 }
 
-/// Which variables one equation reads and nothing else can see. With `past_copies` all equations read what copies copy, so that a
-/// copy that nothing reads is no reader.
-fn private(flat: &Flat, past_copies: bool) -> Vec<bool> {
-    let mut readers = vec![0_usize; flat.vars.len()];
+/// By variable, whether something else than equations reads it: it is an output, or decides about windows or inputs.
+fn is_seen(flat: &Flat) -> Vec<bool> {
     let mut is_seen = vec![false; flat.vars.len()];
     let ends = flat.windows.iter().map(|w| w.end);
     let clocks = flat.inputs.iter().filter_map(|i| i.clock.map(|(c, _)| c));
     for v in ends.chain(clocks).chain(flat.outputs.iter().copied()) {
         is_seen[v.index()] = true;
     }
+    is_seen
+}
+
+/// How many equations read each variable. With `past_copies` all equations read what copies copy, so that a copy that nothing reads is no
+/// reader.
+fn readers(flat: &Flat, past_copies: bool) -> Vec<usize> {
+    let mut readers = vec![0_usize; flat.vars.len()];
+    let is_seen = is_seen(flat);
     let is_copy = |e: &Equation| match &e.rhs {
         Rhs::Apply { op, args } => past_copies && is_identity(flat, e.lhs, op, args),
         _ => false,
@@ -127,39 +198,59 @@ fn private(flat: &Flat, past_copies: bool) -> Vec<bool> {
         let is_counted = |e: &&Equation| is_copy(e) == copies && (!copies || is_read(e.lhs));
         let counted: Vec<_> = flat.equations.iter().filter(is_counted).collect();
         for equation in counted {
-            let mut operands = Vec::new();
-            equation.rhs.for_each_operand(|v| operands.push(v));
-            operands.sort_unstable();
-            operands.dedup();
-            for v in operands {
-                readers[v.index()] += 1;
-            }
+            operands(&equation.rhs).into_iter().for_each(|v| readers[v.index()] += 1);
         }
     }
-    readers.iter().zip(is_seen).map(|(readers, is_seen)| *readers == 1 && !is_seen).collect()
+    readers
 }
 
-struct Folder<'f> {
+/// What an equation reads, each variable once.
+fn operands(rhs: &Rhs) -> Vec<Var> {
+    let mut operands = Vec::new();
+    rhs.for_each_operand(|v| operands.push(v));
+    operands.sort_unstable();
+    operands.dedup();
+    operands
+}
+
+struct Folder<'f, P> {
     flat: &'f mut Flat,
     defs: Vec<Option<Eq>>,
-    /// Whether the constant that a variable is may be folded into its reader.
-    private: Vec<bool>,
+    /// How many equations that are not folded read a variable.
+    readers: Vec<usize>,
+    /// What something else reads.
+    is_seen: Vec<bool>,
+    /// Whether the constant that a variable is may be folded into its readers.
+    may_fold: P,
+    /// The constant that a variable is.
+    constants: Vec<Option<ConstId>>,
     visited: Vec<bool>,
+    /// The elements by which constants may still become larger.
+    room: usize,
+    changes: Vec<(Eq, Rhs)>,
 }
 
-impl<'f> Folder<'f> {
-    fn new(flat: &'f mut Flat, private: Vec<bool>) -> Self {
+impl<'f, P: Fn(Var) -> bool> Folder<'f, P> {
+    fn new(flat: &'f mut Flat, readers: Vec<usize>, may_fold: P, room: usize) -> Self {
         let n = flat.vars.len();
-        let mut defs = vec![None; n];
+        let (mut defs, mut constants) = (vec![None; n], vec![None; n]);
         for (eq, equation) in flat.equations.iter_enumerated() {
             defs[equation.lhs.index()] = Some(eq);
+            if let Rhs::Const(k) = equation.rhs {
+                constants[equation.lhs.index()] = Some(k);
+            }
         }
-        Self { flat, defs, private, visited: vec![false; n] }
+        let (is_seen, visited) = (is_seen(flat), vec![false; n]);
+        Self { flat, defs, readers, is_seen, may_fold, constants, visited, room, changes: Vec::new() }
     }
 
-    /// Folds what defines those variables.
-    fn visit_all(&mut self, vars: Vec<Var>) {
-        vars.into_iter().for_each(|var| self.visit(var));
+    /// What becomes of the equations that define those variables, and with `initialisers` of all delays; and the room that is left.
+    fn changes(mut self, vars: &[Var], initialisers: bool) -> (Vec<(Eq, Rhs)>, usize) {
+        vars.iter().for_each(|var| self.visit(*var));
+        if initialisers {
+            self.take_initialisers();
+        }
+        (self.changes, self.room)
     }
 
     /// Folds what defines `root`, operands first. The order is kept on a stack of its own, so that no chain
@@ -179,21 +270,21 @@ impl<'f> Folder<'f> {
         }
     }
 
-    /// The constant that a variable is, if its reader is the only one that can see it.
+    /// The constant that a variable is, if it may be folded.
     fn constant(&self, var: Var) -> Option<ConstId> {
-        let eq = self.defs[var.index()].filter(|_| self.private[var.index()])?;
-        if let Rhs::Const(k) = self.flat.equations[eq].rhs { Some(k) } else { None }
+        self.constants[var.index()].filter(|_| (self.may_fold)(var))
     }
 
     /// Makes an operator on constants a constant.
     fn apply(&mut self, eq: Eq) {
         let flat = &self.flat;
-        let Equation { lhs, rhs: Rhs::Apply { op, args }, .. } = &flat.equations[eq] else { return };
-        let ty = flat.vars[*lhs].ty.clone();
+        let Equation { lhs, rhs: rhs @ Rhs::Apply { op, args }, .. } = &flat.equations[eq] else { return };
+        let (lhs, ty) = (*lhs, flat.vars[*lhs].ty.clone());
         if args.is_empty() || ty.shape.len() > MAX_ELEMENTS {
             return;
         }
         let Some(args) = args.iter().map(|a| self.constant(*a)).collect::<Option<Vec<_>>>() else { return };
+        let Some(room) = self.room_after(rhs, ty.shape.len()) else { return };
         let operands = || args.iter().map(|k| &flat.consts[*k]);
         let can_wait = cannot_fail(op, operands().map(|c| &c.ty));
         let is_small = operands().map(|c| &c.ty).chain([&ty]).all(|ty| ty.shape.len() <= MAX_KNOWN);
@@ -206,22 +297,38 @@ impl<'f> Folder<'f> {
             None if can_wait => ConstKind::Apply { op: op.clone(), args },
             None => return,
         };
+        self.room = room;
         let k = self.flat.consts.push(Constant { kind, ty, text: None });
-        self.flat.equations[eq].rhs = Rhs::Const(k);
+        self.constants[lhs.index()] = Some(k);
+        self.change(eq, Rhs::Const(k));
+    }
+
+    /// The room that is left if an equation on constants becomes one with so many elements; none if there is not enough. Operands that
+    /// nothing else reads are stored no longer.
+    fn room_after(&self, rhs: &Rhs, elements: usize) -> Option<usize> {
+        let is_last = |v: &Var| self.readers[v.index()] == 1 && !self.is_seen[v.index()];
+        let freed = operands(rhs).into_iter().filter(is_last).map(|v| self.flat.vars[v].ty.shape.len());
+        self.room.saturating_add(freed.sum()).checked_sub(elements)
+    }
+
+    /// Notes what becomes of an equation, which reads no variables that are constants any longer.
+    fn change(&mut self, eq: Eq, rhs: Rhs) {
+        let left = operands(&rhs);
+        for v in operands(&self.flat.equations[eq].rhs).into_iter().filter(|v| !left.contains(v)) {
+            self.readers[v.index()] = self.readers[v.index()].saturating_sub(1);
+        }
+        self.changes.push((eq, rhs));
     }
 
     /// Takes initialisers that are constants into their delays.
     fn take_initialisers(&mut self) {
         for eq in self.flat.equations.ids() {
-            let (Rhs::Fby { init: Init::Stream(v), .. } | Rhs::FbyBack { init: Init::Stream(v), .. }) =
-                self.flat.equations[eq].rhs
-            else {
-                continue;
-            };
+            let mut rhs = self.flat.equations[eq].rhs.clone();
+            let (Rhs::Fby { init, .. } | Rhs::FbyBack { init, .. }) = &mut rhs else { continue };
+            let Init::Stream(v) = *init else { continue };
             let Some(k) = self.constant(v) else { continue };
-            if let Rhs::Fby { init, .. } | Rhs::FbyBack { init, .. } = &mut self.flat.equations[eq].rhs {
-                *init = Init::Const(k);
-            }
+            *init = Init::Const(k);
+            self.change(eq, rhs);
         }
     }
 }

@@ -84,6 +84,94 @@ v2 = apply mul (v3, v0)
 }
 
 #[test]
+fn a_constant_that_several_read_is_folded_into_all() {
+    // k = to_num([0, 1]); y = x * cos(k); z = x * sin(k);
+    let text = r#"flat f32 "m"
+input v0
+output v1
+output v2
+var v0 num [2] "x"
+var v1 num [2] "y"
+var v2 num [2] "z"
+var v3 num [2] "k"
+var v4 int [2]
+var v5 num [2]
+var v6 num [2]
+const k0 int [2] = [0, 1]
+v4 = const k0
+v3 = apply to_num (v4)
+v5 = apply cos (v3)
+v6 = apply sin (v3)
+v1 = apply mul (v0, v5)
+v2 = apply mul (v0, v6)
+"#;
+    let result = folded(text);
+    let expected = ["v3 = const k0", "v4 = const k1", "v1 = apply mul (v0, v3)", "v2 = apply mul (v0, v4)"];
+    assert_eq!(equations(&result), expected);
+    // With `z = sin(k) * sin(k)` it is `k` that says where `z` is present.
+    let tied = text.replace("v2 = apply mul (v0, v6)", "v2 = apply mul (v6, v6)");
+    let expected = [
+        "v3 = const k0",
+        "v4 = apply cos (v3)",
+        "v5 = apply sin (v3)",
+        "v1 = apply mul (v0, v4)",
+        "v2 = apply mul (v5, v5)",
+    ];
+    assert_eq!(equations(&folded(&tied)), expected);
+}
+
+#[test]
+fn an_initialiser_that_others_read_becomes_a_constant() {
+    // c = 1.0 + 1.0; s = c fby x; y = s * c;
+    let text = r#"flat f32 "m"
+input v0
+output v1
+var v0 num [] "x"
+var v1 num [] "y"
+var v2 num [] "s"
+var v3 num [] "c"
+var v4 num []
+const k0 num [] = 1.0
+v4 = const k0
+v3 = apply add (v4, v4)
+v2 = fby v3 v0
+v1 = apply mul (v2, v3)
+state "s" eq2
+"#;
+    assert_eq!(equations(&folded(text)), ["v3 = const k0", "v2 = fby k0 v0", "v1 = apply mul (v2, v3)"]);
+}
+
+#[test]
+fn folding_stores_no_more_than_so_many_elements() {
+    // Two constants of 2^21 elements each, made of one number, and one element too many.
+    let text = r#"flat f32 "m"
+input v0
+output v1
+output v2
+output v3
+var v0 num [] "x"
+var v1 num [2097152] "a"
+var v2 num [2097152] "b"
+var v3 num [2] "c"
+var v4 num [2097152]
+var v5 num [2097152]
+var v6 num [2]
+var v7 num []
+const k0 num [] = 1.5
+v7 = const k0
+v4 = apply broadcast{[2097152]} (v7)
+v5 = apply broadcast{[2097152]} (v7)
+v6 = apply broadcast{[2]} (v7)
+v1 = apply mul (v4, v0)
+v2 = apply mul (v5, v0)
+v3 = apply mul (v6, v0)
+"#;
+    let result = equations(&cone(fold(flat(text))));
+    let folded = |v: &str| result.iter().any(|e| e.starts_with(&format!("{v} = const")));
+    assert_eq!(["v4", "v5", "v6", "v7"].map(folded), [true, true, false, true], "{result:?}");
+}
+
+#[test]
 fn outputs_window_ends_and_clocks_are_not_folded_away() {
     let text = r#"flat f32 "m"
 input v0

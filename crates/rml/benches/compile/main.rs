@@ -1,8 +1,11 @@
 //! How long compilation takes, by the size of the program: from text to what `rml check` says, with clocks, facts, plan and proof.
 //!
-//! `cargo bench -p rml --bench compile` prints a line for each family of programs: its equations at the largest size, the seconds at a quarter
-//! of that, at half of it and at all of it, and the exponent by which the last two grow: 1 is linear, 2 quadratic. `-- FAMILY:N` takes one
-//! family at another size, `-- first` none. The last lines are the time from source to the first window that an LSTM of two layers is trained by.
+//! `cargo bench -p rml --bench compile` takes each family of programs at its largest size, a half of it, a quarter, and so on down to
+//! [`SMALLEST`], so that one size is close to every limit that some stage has. It prints a line for each: its equations at the largest size,
+//! the seconds at a quarter of that, at half of it and at all of it, the exponent by which the last two grow (1 is linear, 2 quadratic), and
+//! where an equation takes longest: the microseconds, how many times that of the largest size, and the equations there. That is far above 1
+//! where something grows faster up to a limit. `-- FAMILY:N` takes one family at another size, `-- first` none. The last lines are the time
+//! from source to the first window that an LSTM of two layers is trained by.
 #![allow(clippy::print_stdout, clippy::print_stderr, missing_docs, reason = "the table is the result")]
 
 mod families;
@@ -12,13 +15,16 @@ use std::time::Instant;
 
 use rml::{Options, PlanShape, Source, check_report};
 
+/// The fewest equations that are measured: below, what each program takes counts more.
+const SMALLEST: usize = 400;
+
 fn main() {
     // The test runner calls benches with `--test`: then small programs are enough.
     let short = std::env::args().any(|a| a == "--test");
     let asked: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with("--")).collect();
     println!(
-        "{:<12} {:>10} {:>9} {:>9} {:>9} {:>9}",
-        "family", "equations", "s at 1/4", "1/2", "all", "exponent"
+        "{:<12} {:>10} {:>9} {:>9} {:>9} {:>9} {:>11} {:>6} {:>10}",
+        "family", "equations", "s at 1/4", "1/2", "all", "exponent", "us at worst", "times", "equations"
     );
     for family in families::ALL {
         let size = asked.iter().find_map(|a| a.strip_prefix(family.name)?.strip_prefix(':')?.parse().ok());
@@ -32,10 +38,22 @@ fn main() {
 }
 
 fn line(family: &families::Family, n: usize) {
-    let measured = [n / 4, n / 2, n].map(|n| seconds(&(family.text)(n)));
-    let [(_, quarter), (_, half), (equations, all)] = measured;
+    let mut measured = vec![seconds(&(family.text)(n))];
+    let mut size = n / 2;
+    while measured.len() < 3 || measured.last().is_some_and(|(equations, _)| *equations > 2 * SMALLEST) {
+        measured.push(seconds(&(family.text)(size)));
+        size /= 2;
+    }
+    let [(equations, all), (_, half), (_, quarter), ..] = measured[..] else { return };
     let exponent = (all / half).log2();
-    println!("{:<12} {equations:>10} {quarter:>9.3} {half:>9.3} {all:>9.3} {exponent:>9.2}", family.name);
+    let each = |(equations, seconds): &(usize, f64)| 1e6 * seconds / *equations as f64;
+    let worst = measured.iter().max_by(|a, b| each(a).total_cmp(&each(b)));
+    let (at, micros) = worst.map_or((0, 0.0), |m| (m.0, each(m)));
+    let times = micros / each(&measured[0]);
+    println!(
+        "{:<12} {equations:>10} {quarter:>9.3} {half:>9.3} {all:>9.3} {exponent:>9.2} {micros:>11.1} {times:>6.2} {at:>10}",
+        family.name
+    );
 }
 
 /// The equations of a program before what nothing needs is dropped, and the least of three times.
