@@ -121,3 +121,23 @@ fn ties_of_max_share_the_gradient() {
     let table = run(flat(&made.module), &inputs, 1);
     assert_eq!(numbers(table["dx"][0].value().expect("present")), [0.5, 0.0, 0.5]);
 }
+
+#[test]
+fn powers_of_zero_are_one_wherever_the_base_is() {
+    let ty = Type::new(DType::Num, &[4]);
+    let mut f = NodeBuilder::new("f");
+    let args = [f.input("x", ty.clone()), f.input("b", ty.clone())];
+    let o = f.var("o", ty.clone());
+    f.apply(o, Op::Pow, &args);
+    f.0.outputs.push(o);
+    let made = differentiate_node(module(vec![f.0]), NodeId(0)).expect("differentiable");
+    let cell = |data: [f64; 4]| vec![Some(value(&ty.shape, data.to_vec()))];
+    let inputs: IndexMap<String, Vec<Option<Value>>> = IndexMap::from([
+        ("x".into(), cell([f64::INFINITY, f64::NEG_INFINITY, 0.0, f64::INFINITY])),
+        ("b".into(), cell([0.0, 0.0, 0.0, 2.0])),
+        ("bp".into(), vec![Some(Value::Bool(true))]),
+        ("do".into(), cell([1.0, 3.0, 1.0, 1.0])),
+    ]);
+    let table = run(flat(&made.module), &inputs, 1);
+    assert_eq!(numbers(table["dx"][0].value().expect("present")), [0.0, 0.0, 0.0, f64::INFINITY]);
+}

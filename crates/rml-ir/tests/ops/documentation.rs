@@ -32,7 +32,12 @@ fn page() -> String {
         let _ = write!(page, "\n## {}\n\n", topic.title());
         page.push_str("| | meaning |\n|---|---|\n");
         for entry in entries().filter(|e| e.topic == topic) {
-            let meaning = entry.meaning.split("; ").next().and_then(|clause| clause.split(". ").next()).unwrap_or_default();
+            let meaning = entry
+                .meaning
+                .split("; ")
+                .next()
+                .and_then(|clause| clause.split(". ").next())
+                .unwrap_or_default();
             let anchor = anchor(entry);
             let _ =
                 writeln!(page, "| [`{}`](#{anchor}) | {} |", entry.signature, meaning.replace('|', "\\|"));

@@ -141,14 +141,15 @@ impl Transposer<'_, '_> {
         self.apply(Op::Div, &[sum, divisor])
     }
 
-    /// `b pow(a, b - 1)` where `b` is not 0, and `o log(a)` where `a` is not 0.
+    /// `b pow(a, b - 1)` where `b` is not 0, and `o log(a)` where `a` is not 0. Where `b` is 0, the result is 1 for every `a`, infinite ones
+    /// too: then `pow(a, 0)` stands for the factor that may be infinite.
     fn power(&mut self) -> Var {
         let (d, zero, one) = (self.site.d, self.literal(0.0), self.literal(1.0));
         let (base, exponent) = (self.arg_when(0), self.arg_when(1));
         let (factor, derivative) = if self.site.position == 0 {
             let nothing = self.apply(Op::Eq, &[exponent, zero]);
             let less = self.apply(Op::Sub, &[exponent, one]);
-            let less = self.apply(Op::Where, &[nothing, one, less]);
+            let less = self.apply(Op::Where, &[nothing, zero, less]);
             (exponent, self.apply(Op::Pow, &[base, less]))
         } else {
             let nothing = self.apply(Op::Eq, &[base, zero]);

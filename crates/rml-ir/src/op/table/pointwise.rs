@@ -83,7 +83,7 @@ super::table! {
             "dx = do * sigmoid(x)" "softplus([0.0, 100.0])" "[0.6931471806, 100.0]";
         Function "pow" "pow(a, b)" "a to the power of b; NaN below 0 unless b is an integer; the gradient in b is 0 at a = 0"
             "num; broadcast"
-            "da = sum_to(shape(a), do * b * pow(a, where(b == 0.0, 1.0, b - 1.0))); \
+            "da = sum_to(shape(a), do * b * pow(a, where(b == 0.0, 0.0, b - 1.0))); \
              db = sum_to(shape(b), do * o * log(where(a == 0.0, 1.0, a)))"
             "pow([2.0, 9.0], [3.0, 0.5])" "[8.0, 3.0]";
         Function "mod" "mod(a, b)" "remainder with the sign of b; mod(n, 0) is n" "int; broadcast" ""
