@@ -66,3 +66,58 @@ fn examples_mean_the_same_elsewhere() {
     assert!(cases.len() >= 25, "{} nodes were compared", cases.len());
     cases.run();
 }
+
+/// Products of operands of one to four axes in any order, whose transpositions ONNX Runtime's optimizer takes into the product.
+#[test]
+fn products_of_transposed_operands_mean_the_same_elsewhere() {
+    let mut cases = Cases::new();
+    for (i, (left, right)) in (1..=4).flat_map(|a| (1..=4).map(move |b| (a, b))).enumerate() {
+        let (a, b) = (operands("a", left), operands("b", right));
+        let (mut inputs, mut outputs, mut body) = (Vec::new(), Vec::new(), String::new());
+        for (name, dims, _) in a.iter().chain(&b) {
+            inputs.push(format!("{name}: num {dims:?}"));
+        }
+        for (x, _, turned_x) in &a {
+            for (y, _, turned_y) in &b {
+                outputs.push(format!("{x}{y}"));
+                body += &format!("  {x}{y} = 0.5 * matmul({turned_x}, {turned_y});\n");
+            }
+        }
+        let (inputs, outputs) = (inputs.join(", "), outputs.join(", "));
+        let text = format!("node main({inputs}) -> ({outputs})\n{body}");
+        let options = Compile { precision: support::precision(i), ..Compile::default() };
+        let program = rml::compile(&Source::text("products.rml", &text), &options)
+            .unwrap_or_else(|found| panic!("{text}{found:?}"));
+        let columns = columns(program.flat(), 2, &mut Random(7));
+        let plan = schedule(program.flat(), Fed::Windows).expect("a plan");
+        assert!(cases.add(&format!("products of {left} and {right} axes"), &plan, &columns, 2, 1));
+    }
+    cases.run();
+}
+
+/// Operands for the left (`a`) or right side of a product, all of one shape once they are transposed: their names, shapes, and the
+/// transposition. Matrices are 3 times 4 and 4 times 2.
+fn operands(side: &str, rank: usize) -> Vec<(String, Vec<usize>, String)> {
+    let whole: &[usize] = if side == "a" { &[2, 5, 3, 4] } else { &[2, 5, 4, 2] };
+    let shape = if rank == 1 { &[4] } else { &whole[4 - rank..] };
+    let mut orders = vec![Vec::new()];
+    for axis in 0..rank {
+        let with = |order: &Vec<usize>| {
+            let order = order.clone();
+            (0..=order.len()).map(move |at| {
+                let mut longer = order.clone();
+                longer.insert(at, axis);
+                longer
+            })
+        };
+        orders = orders.iter().flat_map(with).collect();
+    }
+    let one = |(i, perm): (usize, Vec<usize>)| {
+        let mut dims = vec![0; rank];
+        perm.iter().zip(shape).for_each(|(axis, n)| dims[*axis] = *n);
+        let name = format!("{side}{i}");
+        let turned = if rank == 1 { name.clone() } else { format!("transpose({name}, {perm:?})") };
+        (name, dims, turned)
+    };
+    orders.into_iter().enumerate().map(one).collect()
+}

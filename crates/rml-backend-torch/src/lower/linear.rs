@@ -66,8 +66,8 @@ struct Product {
     right: Matrix,
     /// Whether it goes to oneDNN.
     has_kernel: bool,
-    /// The dimensions of the result before its axes are moved.
-    size: Vec<i64>,
+    /// The dimensions of the result before its axes are moved, if they are not those of the matrix.
+    size: Option<Vec<i64>>,
     perm: Option<Vec<i64>>,
 }
 
@@ -123,7 +123,7 @@ impl Product {
             ),
             left: matrix(a, &rows, &summed),
             right: matrix(b, &summed, &columns),
-            size: both.iter().map(length).collect(),
+            size: (rows.len() != 1 || columns.len() != 1).then(|| both.iter().map(length).collect()),
             perm: moved(&both, result),
         })
     }
@@ -131,7 +131,7 @@ impl Product {
     fn compute(&self, a: &Tensor, b: &Tensor) -> Result<Tensor, TchError> {
         let (a, b) = (self.left.of(a)?, self.right.of(b)?);
         let product = if self.has_kernel { by_kernel(&a, &b)? } else { a.f_mm(&b)? };
-        let product = if self.size.len() == 2 { product } else { product.f_reshape(&self.size)? };
+        let product = if let Some(size) = &self.size { product.f_reshape(size)? } else { product };
         match &self.perm {
             Some(perm) => product.f_permute(perm),
             None => Ok(product),

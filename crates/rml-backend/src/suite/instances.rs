@@ -4,6 +4,8 @@
 use rml_ir::op::{AxisIndex, Conv, ConvAxis, Einsum, Op, Pool, PoolAxis, result_type, samples};
 use rml_ir::{DType, Shape, Type};
 
+use super::einsums;
+
 /// An operator and the types of its operands.
 pub(super) type Instance = (Op, Vec<Type>);
 
@@ -205,7 +207,8 @@ fn einsums() -> Vec<Shaped> {
         ("ij,jk->ik", &[&[0, 3], &[3, 2]]),
         (",->", &[&[], &[]]),
     ];
-    cases.into_iter().map(|(text, dims)| one(einsum(text), dims)).collect()
+    let cases = cases.into_iter().map(|(text, dims)| one(einsum(text), dims));
+    cases.chain(einsums::drawn(60)).collect()
 }
 
 fn einsum(text: &str) -> Op {

@@ -16,6 +16,7 @@ mod calls;
 mod compare;
 mod dice;
 mod edges;
+mod einsums;
 mod functions;
 mod group;
 mod instances;

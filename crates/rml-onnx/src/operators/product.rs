@@ -4,12 +4,26 @@ use rml_ir::op::Einsum;
 
 use crate::net::{Attr, Net, V};
 
-/// NumPy's product.
+/// NumPy's product, written as one of matrices: a vector becomes a row or a column.
+///
+/// ONNX Runtime's optimizer takes a transposition of the left operand into the product (`MatMulTransposeFusion`), and multiplies by the
+/// matrix as it was if the right operand is a vector.
 pub(super) fn matmul(net: &mut Net, a: &V, b: &V, dims: &[usize]) -> V {
     if a.is_empty() || b.is_empty() {
         return net.splat(0.0, a.elem, dims);
     }
-    net.node("MatMul", &[a, b], &[], a.elem, dims)
+    let mut size = dims.to_vec();
+    let (mut left, mut right) = (a.clone(), b.clone());
+    if let [n] = b.dims[..] {
+        right = net.reshape(b, &[n, 1]);
+        size.push(1);
+    }
+    if let [n] = a.dims[..] {
+        left = net.reshape(a, &[1, n]);
+        size.insert(size.len() - 1, 1);
+    }
+    let product = net.node("MatMul", &[&left, &right], &[], a.elem, &size);
+    net.reshape(&product, dims)
 }
 
 /// The contraction of one or two operands.

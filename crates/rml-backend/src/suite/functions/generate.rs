@@ -1,13 +1,14 @@
 //! Random functions, well typed and well conditioned: every operator is tried on the values that it would get, and taken if its result is
 //! small and nearly the same in both precisions.
 
-use rml_ir::op::{AxisIndex, Conv, ConvAxis, Einsum, Op, Pool, PoolAxis, eval, result_type};
+use rml_ir::op::{AxisIndex, Conv, ConvAxis, Op, Pool, PoolAxis, eval, result_type};
 use rml_ir::{DType, Data, Precision, Shape, Type, Value};
 
 use super::{Sample, distance};
 use crate::function::{Function, Val};
 use crate::suite::compare::numbers;
 use crate::suite::dice::{Dice, Nums};
+use crate::suite::einsums;
 use crate::suite::operands::value;
 
 /// A value while the function grows.
@@ -239,8 +240,9 @@ impl Builder {
         let conv = Conv { axes: vec![ConvAxis { stride: 1, lo: 1, hi: 0, dilation: 1 }], groups: 1 };
         let kernel =
             (0..self.known.len()).find(|&i| self.known[i].ty == Type::new(DType::Num, &[2, 4, 3]))?;
-        let inner = Op::Einsum(Einsum::parse("ij,kj->ik").ok()?);
-        let outer = Op::Einsum(Einsum::parse("ij,jk->").ok()?);
+        let dims = |i: usize| self.known[i].ty.shape.dims();
+        let (of_one, of_two) =
+            (einsums::of(&[dims(x)], &mut self.dice), einsums::of(&[dims(x), dims(y)], &mut self.dice));
         let fits = |k: &Known| k.ty.dtype == DType::Num && k.ty.shape.dims().ends_with(&[4]);
         let rows: Vec<usize> = (0..self.known.len()).filter(|&i| fits(&self.known[i])).collect();
         let row = self.one(&rows)?;
@@ -248,8 +250,10 @@ impl Builder {
         self.one(&[
             (Op::MatMul, vec![x, y]),
             (Op::MatMul, vec![row, square]),
-            (inner, vec![row, square]),
-            (outer, vec![row, square]),
+            (of_one, vec![x]),
+            (of_two.clone(), vec![x, y]),
+            (of_two.clone(), vec![x, y]),
+            (of_two, vec![x, y]),
             (Op::Conv(conv), vec![row, kernel]),
         ])
     }
@@ -310,7 +314,7 @@ mod tests {
 
     #[test]
     fn functions_are_valid_and_use_most_operators() {
-        let mut used = Vec::new();
+        let (mut used, mut read) = (Vec::new(), 0);
         for n in 0..super::super::EACH * super::super::CHECKS {
             let sample = sample(n);
             assert_eq!(crate::verify(&sample.function), Ok(()));
@@ -319,11 +323,31 @@ mod tests {
                 _ => None,
             });
             let names: Vec<&str> = applied.collect();
+            read += reads_of_contractions(&sample.function);
             assert!(names.len() >= 20, "function {n} has only {} operators", names.len());
             used.extend(names);
         }
+        assert!(read >= 10, "operators read the products of a vector and a tensor {read} times");
         let never: Vec<&str> =
             crate::suite::instances::names().into_iter().filter(|name| !used.contains(name)).collect();
         assert!(never.len() < 25, "never used: {never:?}");
+    }
+
+    /// How many operators read what a contraction makes of a vector and a tensor of three or more axes.
+    fn reads_of_contractions(function: &Function) -> usize {
+        let operands = |x: &Val| match &function.values[*x].kind {
+            crate::Kind::Apply { op, args } => Some((op, args)),
+            _ => None,
+        };
+        let rank = |x: &Val| function.values[*x].ty.shape.rank();
+        let is_one = |x: &&Val| {
+            operands(x).is_some_and(|(op, args)| {
+                let ranks = args.iter().map(rank);
+                let (least, most) = (ranks.clone().min(), ranks.max());
+                matches!(op, Op::Einsum(_)) && args.len() == 2 && least == Some(1) && most >= Some(3)
+            })
+        };
+        let all: Vec<Val> = function.values.ids().collect();
+        all.iter().filter_map(operands).map(|(_, args)| args.iter().filter(is_one).count()).sum()
     }
 }

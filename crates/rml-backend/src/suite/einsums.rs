@@ -1,0 +1,91 @@
+//! Contractions from a grammar of subscripts:
+//!
+//! ```text
+//! contraction = operand ["," operand] "->" result
+//! operand     = labels, none twice
+//! result      = labels, none twice, each of an operand
+//! ```
+//!
+//! So a label may be summed, kept or multiplied along, in any order, and operands may have none.
+
+use rml_ir::Shape;
+use rml_ir::op::{Einsum, Op};
+
+use super::dice::Dice;
+
+/// The length of an axis, by its label; one axis has no effect, and lengths are met twice.
+const LENGTHS: [(char, usize); 7] = [('b', 3), ('a', 5), ('q', 1), ('i', 2), ('Z', 3), ('k', 4), ('c', 6)];
+
+/// So many contractions, with the shapes of their operands.
+pub(super) fn drawn(count: usize) -> Vec<(Op, Vec<Shape>)> {
+    let mut dice = Dice::new("contractions");
+    let mut draw = || {
+        let ranks = if dice.below(5) == 0 { vec![dice.below(4)] } else { vec![dice.below(5), dice.below(5)] };
+        let operands: Vec<Vec<(char, usize)>> = ranks
+            .into_iter()
+            .map(|rank| {
+                // Few labels, so that operands have some in common.
+                let mut labels = LENGTHS[..5].to_vec();
+                if dice.flag() {
+                    labels = LENGTHS.to_vec();
+                }
+                shuffle(&mut labels, &mut dice);
+                labels.truncate(rank);
+                labels
+            })
+            .collect();
+        let labels: Vec<Vec<char>> =
+            operands.iter().map(|axes| axes.iter().map(|(label, _)| *label).collect()).collect();
+        let shape = |axes: &Vec<(char, usize)>| Shape::new(&axes.iter().map(|(_, n)| *n).collect::<Vec<_>>());
+        (Op::Einsum(contraction(&labels, &mut dice)), operands.iter().map(shape).collect())
+    };
+    (0..count).map(|_| draw()).collect()
+}
+
+/// A contraction of operands with these dimensions.
+pub(super) fn of(dims: &[&[usize]], dice: &mut Dice) -> Op {
+    let mut free: Vec<char> = ('a'..='z').chain('A'..='Z').collect();
+    shuffle(&mut free, dice);
+    // The labels so far, with their lengths.
+    let mut known: Vec<(char, usize)> = Vec::new();
+    let mut operands: Vec<Vec<char>> = Vec::new();
+    for dims in dims {
+        let mut labels: Vec<char> = Vec::new();
+        for n in *dims {
+            let fits: Vec<char> =
+                known.iter().filter(|(label, of)| of == n && !labels.contains(label)).map(|k| k.0).collect();
+            let shared = !fits.is_empty() && dice.below(4) > 0;
+            let fresh = |free: &mut Vec<char>| free.pop().unwrap_or('a');
+            labels.push(if shared { fits[dice.below(fits.len())] } else { fresh(&mut free) });
+        }
+        known.extend(labels.iter().copied().zip(dims.iter().copied()));
+        operands.push(labels);
+    }
+    Op::Einsum(contraction(&operands, dice))
+}
+
+/// Some of the labels as the result, in some order.
+fn contraction(operands: &[Vec<char>], dice: &mut Dice) -> Einsum {
+    let mut result: Vec<char> = Vec::new();
+    for label in operands.iter().flatten() {
+        if !result.contains(label) {
+            result.push(*label);
+        }
+    }
+    // Labels of one operand alone are kept more often than not: so it is in programs.
+    result.retain(|label| {
+        let shared = operands.iter().all(|o| o.contains(label));
+        dice.below(4) >= if shared { 2 } else { 1 }
+    });
+    if dice.flag() {
+        shuffle(&mut result, dice);
+    }
+    let operands: Vec<&[char]> = operands.iter().map(Vec::as_slice).collect();
+    Einsum::of(&operands, &result)
+}
+
+fn shuffle<T>(items: &mut [T], dice: &mut Dice) {
+    for i in (1..items.len()).rev() {
+        items.swap(i, dice.below(i + 1));
+    }
+}
