@@ -48,7 +48,8 @@ assert 0 <= fed < len(x), fed
 assert session.step(x=0.0)["o"] is not None and session.cycles == fed + 1
 
 ends("rml.infer", lambda: rml.infer(LONG, {"x": x}))
-ends("program.run", lambda: rml.compile(LONG, node="work").run({"x": x}))
+program = rml.compile(LONG, node="work")
+ends("program.run", lambda: program.run({"x": x}))
 
 SQUARES = '''
 node f(x: num []) -> (o: num [])
