@@ -96,10 +96,12 @@ fn replace_but_for_clocks(flat: &mut Flat, mut changes: Vec<(Eq, Rhs)>) {
 /// The changed equations around which the clock of a kept variable is not told by all that told it before. `former` holds the right sides
 /// that they had.
 fn lost(flat: &Flat, before: &ClockClasses, former: &[(Eq, Rhs)]) -> BTreeSet<Eq> {
-    let (live, after) = (Live::of(flat), ClockClasses::new(flat));
+    let (mut kept, after) = (Live::of(flat), ClockClasses::new(flat));
+    // A state advances in the same cycles as before, whether or not an output needs it.
+    flat.states.values().for_each(|state| kept[flat.equations[state.equation].lhs.index()] = true);
     let (all, left) = (told_by(before), told_by(&after));
     let mut apart = vec![false; after.len()];
-    for v in flat.vars.ids().filter(|v| live[v.index()]) {
+    for v in flat.vars.ids().filter(|v| kept[v.index()]) {
         apart[after.of(v).index()] |= all.get(&before.of(v)) != left.get(&after.of(v));
     }
     let is_apart = |v: Var| apart[after.of(v).index()];

@@ -318,3 +318,25 @@ fn random_keys_decide_what_is_drawn() {
     assert_ne!(draw(text, 3), draw(&other, 3));
     assert_ne!(draw(text, 3), draw(text, 4));
 }
+
+/// The constant that both delays read puts the first one on the clock of the input, though no output needs it.
+#[test]
+fn states_that_no_output_needs_keep_their_clocks() {
+    let text = r#"flat f32 "m"
+input v0
+output v3
+var v0 int [] "x"
+var v1 int []
+var v2 int []
+var v3 int []
+const k0 int [] = 0
+const k1 int [] = -1
+v1 = const k0
+v2 = fby k1 v1
+v3 = fby v1 v0
+state "a" eq1
+state "b" eq2
+"#;
+    let folded = fold(flat(text));
+    assert_eq!(equations(&folded), ["v1 = const k0", "v2 = fby k1 v1", "v3 = fby v1 v0"]);
+}
