@@ -63,7 +63,7 @@ fn value(ty: &Type, r: &mut Random) -> Value {
     Value::new(ty.shape.clone(), data)
 }
 
-/// Random inputs, where their clocks have them.
+/// Random inputs in the precision of the program, where their clocks have them.
 pub fn columns(flat: &Drawn, cycles: usize, r: &mut Random) -> Vec<Column> {
     let mut all: Vec<Column> = Vec::new();
     for input in &flat.inputs {
@@ -73,8 +73,9 @@ pub fn columns(flat: &Drawn, cycles: usize, r: &mut Random) -> Vec<Column> {
         let is_there = |t: usize| {
             clock.is_none_or(|(cond, flag)| all[cond][t].as_ref().and_then(Value::as_bool) == Some(flag))
         };
-        let column = (0..cycles).map(|t| is_there(t).then(|| value(&flat.vars[input.var].ty, r))).collect();
-        all.push(column);
+        let ty = &flat.vars[input.var].ty;
+        let cell = |t: usize| is_there(t).then(|| value(ty, r).to_precision(flat.precision));
+        all.push((0..cycles).map(cell).collect());
     }
     all
 }

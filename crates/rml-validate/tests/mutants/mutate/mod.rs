@@ -225,7 +225,7 @@ pub(crate) const KINDS: &[(&str, Damage)] = &[
         Some(())
     }),
     ("another end of a register", |plan, r| {
-        let conds: Vec<Atom> = plan
+        let mut conds: Vec<Atom> = plan
             .tapes
             .iter_enumerated()
             .filter(|(_, t)| t.ty == Type::condition())
@@ -236,7 +236,7 @@ pub(crate) const KINDS: &[(&str, Damage)] = &[
         let other = match **end {
             Atom::Tape(tape, Tick::Now) if r.chance(0.5) => Atom::Tape(tape, Tick::Before),
             Atom::Tape(tape, Tick::Before) if r.chance(0.5) => Atom::Tape(tape, Tick::Now),
-            _ => *r.pick(&conds),
+            _ => *pick(&mut conds, r)?,
         };
         (other != **end).then(|| **end = other)
     }),
