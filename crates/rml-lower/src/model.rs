@@ -13,7 +13,7 @@ use rml_plan::{Const, Kind, Plan, Reg};
 use crate::batch::Val;
 use crate::emit::routine;
 use crate::graph::{Graph, Node};
-use crate::lower::{Begin, Set, Source};
+use crate::lower::{Begin, Set, Source, State};
 use crate::machine::starts;
 use crate::window::{Cells, Window, window};
 
@@ -34,21 +34,23 @@ pub fn model(plan: &Plan, ticks: usize, state: &dyn Fn(&str) -> Option<Value>) -
 struct Begins {
     kinds: Vec<Begin>,
     values: Vec<Option<Value>>,
+    /// What one that is not set is read as, where that is a constant; nothing else tells then whether it is set.
+    unset: Vec<Option<Value>>,
 }
 
 impl Begins {
     fn new(plan: &Plan, state: &dyn Fn(&str) -> Option<Value>) -> Self {
-        let mut values = starts(plan);
-        let always: Vec<bool> = values.iter().map(Option::is_some).collect();
+        let unset = starts(plan);
+        let mut values = unset.clone();
         for (value, register) in values.iter_mut().zip(plan.registers.iter()) {
             let given = if let Kind::State { key, .. } = &register.kind { state(key) } else { None };
             let known = register.known.map(Value::Bool);
             *value = known.or(given.map(|v| v.to_precision(plan.precision))).or(value.take());
         }
-        let kind = |(always, register): (bool, &rml_plan::Register)| {
-            if always || register.known.is_some() { Begin::Set } else { Begin::Told }
+        let kind = |(unset, register): (&Option<Value>, &rml_plan::Register)| {
+            if unset.is_some() || register.known.is_some() { Begin::Set } else { Begin::Told }
         };
-        Self { kinds: always.into_iter().zip(plan.registers.iter()).map(kind).collect(), values }
+        Self { kinds: unset.iter().zip(plan.registers.iter()).map(kind).collect(), values, unset }
     }
 }
 
@@ -140,7 +142,7 @@ impl Build<'_> {
 
     /// Whether a register is behind the window what it was before.
     fn stays(&self, register: usize, node: Node) -> bool {
-        self.window.registers[register].value == Some(node)
+        self.window.registers[register] == State { value: Some(node), set: Set::Yes }
     }
 
     /// What states become: for each, which source it was.
@@ -149,7 +151,7 @@ impl Build<'_> {
         for (at, given) in given.iter().enumerate() {
             let (Given::Port(port), (source, _)) = (given, self.window.sources[at]) else { continue };
             let node = match source {
-                Source::Register(i) => self.window.registers[i].value,
+                Source::Register(i) => self.next(i),
                 Source::Told(i) => Some(match self.window.registers[i].set {
                     Set::No => self.window.graph.truth(false),
                     Set::Yes => self.window.graph.truth(true),
@@ -161,6 +163,21 @@ impl Build<'_> {
             states.extend(node.map(|node| (at, (node, next))));
         }
         states
+    }
+
+    /// What a register becomes: where the window leaves it unset, what it is then read as.
+    fn next(&mut self, register: usize) -> Option<Node> {
+        let State { value, set } = self.window.registers[register];
+        let (Some(value), Some(unset)) = (value, &self.begins.unset[register]) else { return value };
+        let g = &mut self.window.graph;
+        Some(match set {
+            Set::Yes => value,
+            Set::No => g.constant(unset),
+            Set::Told(set) => {
+                let unset = g.constant(unset);
+                g.apply(Op::Where, &[set, value, unset], Function::nowhere())
+            }
+        })
     }
 
     /// An output, and whether it is there, unless it always is.

@@ -3,10 +3,11 @@
 
 use std::sync::Arc;
 
+use rml_backend::{Backend, Held, Outcome};
 use rml_backend_cpu::Cpu;
 use rml_base::Sources;
 use rml_base::profile::Profile;
-use rml_ir::{Data, Value};
+use rml_ir::{Data, Shape, Value};
 use rml_lower::{Fault, KEPT, Machine};
 
 /// The sum of an input over all windows, which each window gives at its last tick.
@@ -201,4 +202,30 @@ fn time_is_shared_among_tapes() {
         .fold((0.0, 0.0), |(ns, calls), (_, _, cost)| (ns + cost.ns, calls + cost.calls));
     assert!(ns > 0.0 && ns <= measured.total as f64, "{measured:?}");
     assert!(calls >= 9.0, "{measured:?}");
+}
+
+/// A state that the last cycle of a window can leave unset, as the restart of an instance does.
+const UNSET: &str = "plan \"unset\" f32
+in x: int []
+state r0: int [] \"kept\"
+over x: int [] = in x
+over at last big: bool [] = gt(x, 8)
+over at first y: int [] = r0 or 5
+commit r0 at last = x unless big
+out at first y: int [] = y
+";
+
+#[test]
+fn a_model_gives_what_an_unset_state_starts_with() {
+    let plan = rml_plan::parse(UNSET).expect("a plan");
+    rml_plan::verify(&plan).expect("a right one");
+    let model = rml_lower::model(&plan, 2, &|_| None);
+    let routine = Cpu.prepare_routine(&model.routine).expect("it is prepared");
+    for (x, kept) in [(7, 7), (9, 5)] {
+        let x = Value::new(Shape::new(&[2]), Data::Int(vec![1, x]));
+        let args = [x, Value::Int(5)].map(Held::Host).to_vec();
+        let Outcome::Done(results) = routine.run(args).expect("it runs") else { panic!("nothing stops it") };
+        let all: Vec<Value> = results.iter().map(|held| held.to_host().expect("on the host")).collect();
+        assert_eq!((all[0].as_int(), all[1].as_int()), (Some(5), Some(kept)), "{:?}", model.outputs);
+    }
 }
