@@ -16,7 +16,7 @@ pub use causality::{
     Causality, Cut, CutData, Direction, Distance, Latency, Reason, Recurrence, Wait, causality,
 };
 pub use clocks::{
-    CALLED, ClockData, ClockId, ClockReport, Clocks, Meeting, Seen, Verdict, blame, clocks,
+    CALLED, ClockData, ClockId, ClockReport, Clocks, Meeting, Seen, Verdict, blame, clocks, clocks_if_always,
     verify as verify_clocks,
 };
 pub use conditions::Guard;

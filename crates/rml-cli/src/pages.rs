@@ -14,6 +14,7 @@ pub(crate) const PAGES: &[(&str, &str)] = &[
     ("no-update", include_str!("../../../docs/errors/no-update.md")),
     ("gradient-sign", include_str!("../../../docs/errors/gradient-sign.md")),
     ("learning-rate", include_str!("../../../docs/errors/learning-rate.md")),
+    ("not-logits", include_str!("../../../docs/errors/not-logits.md")),
     ("gradient-updates", include_str!("../../../docs/errors/gradient-updates.md")),
     ("no-optimiser", include_str!("../../../docs/errors/no-optimiser.md")),
     ("gradient-clock", include_str!("../../../docs/errors/gradient-clock.md")),

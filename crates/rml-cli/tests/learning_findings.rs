@@ -31,7 +31,7 @@ fn has(optimiser: &str, train: &str, told: &[&str]) {
 
 fn silent(optimiser: &str, train: &str) {
     let found = found(optimiser, train);
-    for code in ["no-update", "gradient-sign", "learning-rate", "gradient-updates"] {
+    for code in ["no-update", "gradient-sign", "learning-rate", "gradient-updates", "not-logits"] {
         assert!(!found.contains(code), "{train}\n{found}");
     }
 }
@@ -146,7 +146,15 @@ fn no_program_of_the_project_is_warned_of() {
     assert!(paths.len() > 40, "{}", paths.len());
     for path in paths {
         let run = Folder::new().rml(&format!("check {}", path.display()));
-        for code in ["no-update", "gradient-sign", "learning-rate", "gradient-updates", "undeclared-clock"] {
+        let codes = [
+            "no-update",
+            "gradient-sign",
+            "learning-rate",
+            "gradient-updates",
+            "undeclared-clock",
+            "not-logits",
+        ];
+        for code in codes {
             assert!(!run.err.contains(code), "{}\n{}", path.display(), run.err);
         }
     }
@@ -182,6 +190,36 @@ node train(x: num [batch, 2], y: int [batch], end: bool []) -> (loss: num [])
     assert!(!run.err.contains("warning"), "{}", run.err);
     assert!(run.err.contains("once a batch"), "{}", run.err);
     run.ok();
+}
+
+#[test]
+fn a_layer_that_does_not_sample_is_told_before_the_run() {
+    let text = format!(
+        "{WINDOWED}node net(x: num [batch, 2], end: bool []) -> (logits: num [batch, 3] when end)
+  h = cell(x) every end;
+  logits = head(h);
+node train(x: num [batch, 2], y: int [batch] when end, end: bool []) -> (loss: num [] when end)
+  logits, _ = diff_net(x, end, true, d);
+  loss, d = diff_cross_entropy(logits, y, true, -0.1);"
+    );
+    let data = r#"{"x": [[[1, 2], [3, 4]], [[4, 3], [2, 1]]], "y": [0, 2]}"#;
+    let folder = Folder::new().file("p.rml", &text).file("d.json", data);
+    let told =
+        ["error[undeclared-clock]", "p.rml:9:12", "(logits: num", "`x` of every cycle does not fit here"];
+    folder.rml("train p.rml --data d.json --epochs 1 --test 0").fails(1, &told);
+}
+
+#[test]
+fn a_softmax_before_a_loss_of_logits_is_told() {
+    let told = [
+        "warning[not-logits]",
+        "`cross_entropy` takes the softmax itself",
+        "here the softmax is taken before",
+    ];
+    let call = "  p, _ = diff_soft(x, true, d);\n  loss, d = diff_cross_entropy(p, y, true, -0.1);";
+    has("node soft(x: num [batch, 4]) -> (p: num [batch, 3])\n  p = softmax(net(x));", call, &told);
+    has("", "  p = softmax(net(x));\n  loss = cross_entropy(p when true, y);", &told);
+    silent("", &(seeded("-0.1") + "\n  p = softmax(logits);\n  rate = accuracy(p, y);"));
 }
 
 #[test]

@@ -77,13 +77,12 @@ pub(crate) fn batch_size(source: &Source, node: &str, asked: Option<usize>) -> R
     }
 }
 
-/// Whether a condition has a say in which cycles an input without a declared clock is present.
+/// Whether a condition or the clock of another input has a say in which cycles an input without a declared clock is present.
 fn has_sampled_input(flat: &Flat) -> bool {
     let classes = ClockClasses::new(flat);
     let mut open = flat.inputs.iter().filter(|i| i.clock.is_none()).map(|i| classes.of(i.var));
-    open.any(|class| {
-        classes.drivers().iter().any(|d| classes.of(d.var) == class && matches!(d.by, By::Condition(_)))
-    })
+    let samples = |by: &By| matches!(by, By::Condition(_) | By::Offer(_));
+    open.any(|class| classes.drivers().iter().any(|d| classes.of(d.var) == class && samples(&d.by)))
 }
 
 impl Family {

@@ -160,6 +160,11 @@ pub fn clocks(flat: &Flat) -> ClockReport {
 }
 
 /// The verdict and the clocks under an assumption.
+/// The verdict of [`clocks`] if these inputs without a declared clock are present in every cycle.
+pub fn clocks_if_always(flat: &Flat, inputs: &BTreeSet<Var>) -> Verdict {
+    assume(flat, &constraint::constraints(flat), inputs).0
+}
+
 fn assume(flat: &Flat, constraints: &[Constraint], on_base: &BTreeSet<Var>) -> (Verdict, Clocks) {
     let inferred = infer::infer(flat, constraints, on_base);
     let mut values = values::values(flat, &inferred);

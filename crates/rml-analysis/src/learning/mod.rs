@@ -4,6 +4,7 @@
 //! program. What enters as its gradient is followed, with its sign, up to the parameters, and through the program's optimiser.
 
 mod flow;
+mod logits;
 mod seeds;
 mod silent;
 mod view;
@@ -24,7 +25,7 @@ struct Program<'m> {
 }
 
 /// What is to be said of the learning of a program: gradients of losses with the wrong sign, rates beyond all measure, gradients of inputs that
-/// update parameters beside. With `trained`, the root is a training: then also that it updates no parameter. `library` says whether a
+/// update parameters beside, probabilities where a loss takes logits. With `trained`, the root is a training: then also that it updates no parameter. `library` says whether a
 /// place lies in the library. All are warnings.
 ///
 /// Requires: N1 to N6.
@@ -35,6 +36,7 @@ pub fn learning(module: &Module, trained: bool, library: &dyn Fn(Span) -> bool) 
     for id in module.nodes.ids().filter(|id| !library(module.nodes[*id].span)) {
         let view = View::new(&program, id);
         found.extend(seeds::findings(&program, &view, optimiser.as_ref()));
+        found.extend(logits::findings(&program, &view));
     }
     if trained {
         found.extend(silent::finding(&program));

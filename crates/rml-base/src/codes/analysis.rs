@@ -12,5 +12,6 @@ codes! {
     NO_UPDATE = "no-update", "A training updates no parameter, so it learns nothing.";
     GRADIENT_SIGN = "gradient-sign", "The gradient of a loss enters with the sign that makes the loss grow.";
     LEARNING_RATE = "learning-rate", "A learning rate is so large that each update overshoots.";
+    NOT_LOGITS = "not-logits", "A loss that takes logits gets their softmax or sigmoid.";
     GRADIENT_UPDATES = "gradient-updates", "The gradient of an input is taken, and the same call updates parameters.";
 }

@@ -1,9 +1,11 @@
 //! Inputs that are declared for every cycle, and that the program uses in some only.
 
-use rml_analysis::{ClockReport, Clocks};
+use std::collections::BTreeSet;
+
+use rml_analysis::{ClockReport, Clocks, Verdict, clocks_if_always};
 use rml_base::codes::analysis::UNDECLARED_CLOCK;
 use rml_base::{Diagnostic, Sources, Span};
-use rml_ir::flat::Flat;
+use rml_ir::flat::{Flat, Var};
 
 use super::declared;
 
@@ -23,19 +25,27 @@ pub(super) fn findings(flat: &Flat, clocks: &ClockReport, sources: &Sources) -> 
         let declaration = Some(declaration(sources, data.span)).filter(|text| text.contains(':'))?;
         let fix = format!("{declaration} when {clock}");
         let span = Span { end: data.span.start + u32::try_from(declaration.len()).ok()?, ..data.span };
-        Some(
-            Diagnostic::warning(
-                UNDECLARED_CLOCK,
-                format!("`{name}` is declared for every cycle, and used where `{clock}` is true only"),
-            )
+        let place =
+            clash(flat, input.var).map(|at| (at, format!("`{name}` of every cycle does not fit here")));
+        let what = format!("`{name}` is declared for every cycle, and used where `{clock}` is true only");
+        let found = Diagnostic::warning(UNDECLARED_CLOCK, what)
             .label(data.span, format!("data has a value of `{name}` for every cycle"))
             .fix(format!("if it comes where `{clock}` is true, declare `{fix}`"), span, fix.clone())
             .help(format!(
                 "if it comes in every cycle, write `.. when {clock}` where what is made of it meets what does not"
-            )),
-        )
+            ));
+        Some(place.into_iter().fold(found, |found, (at, why)| found.label(at, why)))
     };
     open.filter_map(finding).collect()
+}
+
+/// The first place in the file of an input where it does not fit if it is there in every cycle.
+fn clash(flat: &Flat, input: Var) -> Option<Span> {
+    let Verdict::Rejected(found) = clocks_if_always(flat, &BTreeSet::from([input])) else { return None };
+    let declared = flat.vars[input].span;
+    let places = |d: &Diagnostic| d.labels.iter().map(|label| label.span).collect::<Vec<_>>();
+    let at = found.0.iter().map(places).find(|places| places.contains(&declared))?;
+    at.into_iter().find(|at| at.file == declared.file && *at != declared)
 }
 
 /// The declaration of an input, its name and type as they are written: up to the comma or parenthesis behind it.
