@@ -8,6 +8,9 @@ use std::ops::Range;
 use ariadne::{Cache, Color, Config, IndexType, Label, Report, ReportKind};
 use rml::{Diagnostic, Diagnostics, FileId, Sources, Span, visible, visible_name, visible_words};
 
+/// A part of a text, by the name of its file.
+type Excerpt = (String, Range<usize>);
+
 /// Source lines longer than that many bytes are not drawn.
 const MAX_LINE: usize = 500;
 
@@ -71,7 +74,6 @@ fn draw(
     lines: &mut impl Cache<String>,
     colour: bool,
 ) -> Option<String> {
-    type Excerpt = (String, Range<usize>);
     // In characters: what is drawn has as many as the source text, but not as many bytes.
     let excerpt = |span: Span| -> Excerpt {
         let (start, end) = super::clamped(span, sources);
@@ -80,7 +82,9 @@ fn draw(
     };
     let (kind, accent) = head(diagnostic);
     let kind = format!("{kind}[{}]", diagnostic.code);
-    let mut report = Report::build(ReportKind::Custom(&kind, accent), excerpt(diagnostic.span()?))
+    // The head of a block states the place of its first label if the report itself stands in no file.
+    let nowhere: Excerpt = (String::new(), 0..0);
+    let mut report = Report::build(ReportKind::Custom(&kind, accent), nowhere)
         .with_config(Config::default().with_color(colour).with_index_type(IndexType::Char).with_tab_width(2))
         .with_message(&diagnostic.message);
     // those of one file stand together, the primary one's file first
@@ -96,13 +100,28 @@ fn draw(
         let message = if label.message.is_empty() { "here" } else { label.message.as_str() };
         report = report.with_label(mark.with_message(message));
     }
-    diagnostic.notes.iter().for_each(|note| report.add_note(note));
-    diagnostic.help.iter().for_each(|help| report.add_help(help));
     let mut bytes = Vec::new();
     report.finish().write(lines, &mut bytes).ok()?;
-    let text = String::from_utf8(bytes).ok()?;
+    let text = with_remarks(&String::from_utf8(bytes).ok()?, diagnostic);
     // The kind keeps its colour whatever the configuration says.
     Some(if colour { text } else { console::strip_ansi_codes(&text).into_owned() })
+}
+
+/// A drawn report with notes and help, each help line below the notes that it answers.
+fn with_remarks(drawn: &str, diagnostic: &Diagnostic) -> String {
+    let body = drawn.trim_end_matches('\n');
+    let (body, tail) = body.rsplit_once('\n').unwrap_or(("", body));
+    let margin = format!("{}\u{1b}[38;5;246m│\u{1b}[0m ", " ".repeat(tail.matches('─').count()));
+    let mut text = format!("{body}\n");
+    for (what, remarks) in [("Note", &diagnostic.notes), ("Help", &diagnostic.help)] {
+        for (i, remark) in remarks.iter().enumerate() {
+            let head = if remarks.len() > 1 { format!("{what} {}", i + 1) } else { what.to_owned() };
+            let indent = format!("\n{margin}{}", " ".repeat(head.len() + 2));
+            let _ = write!(text, "{margin}\n{margin}\u{1b}[38;5;115m{head}\u{1b}[0m: ");
+            let _ = writeln!(text, "{}", remark.lines().collect::<Vec<_>>().join(&indent));
+        }
+    }
+    format!("{text}{tail}\n")
 }
 
 /// Without the source lines, for findings about flags and files, and where the lines are too long.
@@ -209,6 +228,34 @@ mod tests {
         let (line, mark) = text.split_once("x;").unwrap();
         let column = |text: &str| text.lines().last().unwrap().chars().count();
         assert_eq!(column(line), column(mark.split_once('┬').unwrap().0), "{text}");
+    }
+
+    #[test]
+    fn each_block_states_its_own_place() {
+        let text = drawn("a = b;\nc = d;\ne = f;\n", &[(18, 19), (4, 5)]);
+        let places = text.lines().filter(|line| line.contains("─[ "));
+        let places: Vec<&str> = places.filter_map(|line| line.split_whitespace().nth(1)).collect();
+        assert_eq!(places, ["net.rml:3:5", "net.rml:1:5"], "{text}");
+    }
+
+    #[test]
+    fn help_stands_below_the_note_that_it_answers() {
+        let mut sources = Sources::new();
+        let file = sources.add("net.rml", "o = x;");
+        let finding = Diagnostic::error(BAD_OPTION, "m").label(Span::new(file, 0, 1), "");
+        let finding = finding.help("mend\nit").note("a fact").note("another");
+        let text = human(&finding.into(), &sources, false);
+        let tail = [
+            "   │ ",
+            "   │ Note 1: a fact",
+            "   │ ",
+            "   │ Note 2: another",
+            "   │ ",
+            "   │ Help: mend",
+            "   │       it",
+            "───╯\n",
+        ];
+        assert!(text.ends_with(&tail.join("\n")), "{text}");
     }
 
     #[test]
