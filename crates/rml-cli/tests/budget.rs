@@ -47,7 +47,8 @@ fn the_least_that_is_stated_will_do() {
 fn errors_in_segments_are_those_of_the_program() {
     let folder = Folder::new().file("p.rml", PROGRAM).file("d.json", inputs(Some(250)));
     let run = "run p.rml --node train --inputs d.json";
-    let words = ["position-outside", "cycle 250", "expected a position in 0..2, found 7"];
+    let words =
+        ["position-outside", "cycle 250", "expected a position of at least 0 and less than 2, found 7"];
     folder.rml(run).fails(1, &words);
     // The simulator finds the error, if it has the memory for that.
     folder.rml(&format!("{run} --memory 500K")).fails(1, &["memory-limit", "a faster engine met an error"]);

@@ -215,7 +215,12 @@ node train(x: num [], label: int []) -> (loss)
     let run = folder.rml("train p.rml --data i.csv --epochs 1 --test 0 --no-shuffle");
     run.fails(
         1,
-        &["position-outside", "column `label` holds integers from 3 to 3 here", "write `label - 1`"],
+        &[
+            "position-outside",
+            "p.rml:6:3",
+            "column `label` holds integers from 3 to 3 here",
+            "write `label - 1`",
+        ],
     );
 }
 

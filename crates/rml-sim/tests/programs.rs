@@ -379,7 +379,10 @@ fn positions_outside_of_their_axis_stop_the_simulation() {
         let sim = run(&flat, &columns(&["7 8 9", positions]), true);
         let failure = sim.failure().unwrap();
         assert_eq!((failure.cycle, failure.report.code), (cycle, codes::sim::POSITION_OUTSIDE));
-        assert_eq!(failure.report.notes, [format!("expected a position in 0..2, found {found}")]);
+        assert_eq!(
+            failure.report.notes,
+            [format!("expected a position of at least 0 and less than 2, found {found}")]
+        );
     }
 }
 

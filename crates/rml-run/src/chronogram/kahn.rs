@@ -88,7 +88,7 @@ fn failed(flat: &Flat, failure: &Failure) -> Diagnostic {
             let what = format!("position {index} lies outside of an axis of size {size} {at}");
             Diagnostic::error(sim::POSITION_OUTSIDE, what)
                 .label(equation.span, "a position is outside of the axis that it indexes")
-                .note(format!("expected a position in 0..{size}, found {index}"))
+                .note(format!("expected a position of at least 0 and less than {size}, found {index}"))
         }
     }
 }

@@ -3,12 +3,12 @@
 
 use std::collections::VecDeque;
 
-use indexmap::IndexMap;
-use rml_base::{Diagnostic, Span, codes};
+use indexmap::{IndexMap, IndexSet};
+use rml_base::{Diagnostic, Label, Span, codes};
 use rml_engine::Status;
-use rml_ir::Value;
-use rml_ir::flat::{Eq, Rhs, Var};
+use rml_ir::flat::{Eq, Equation, Rhs, Var};
 use rml_ir::op::EvalError;
+use rml_ir::{DType, Value};
 
 use super::Simulator;
 use super::cell::Presence;
@@ -72,7 +72,13 @@ impl Simulator {
         match halt {
             Halt::Conflict(c) => self.conflict_report(c),
             Halt::InputClock { cycle, clock } => self.clock_report(*cycle, clock),
-            Halt::Eval { cycle, step, error } => self.eval_report(*cycle, *step, error),
+            Halt::Eval { cycle, step, error } => {
+                let mut report = self.eval_report(*cycle, *step, error);
+                if let Some(span) = self.users_line(*step) {
+                    report.labels.insert(0, Label { span, message: "computed for this".to_owned() });
+                }
+                report
+            }
             Halt::Backend { cycle, report } => Diagnostic::clone(report).note(format!("in cycle {cycle}")),
         }
     }
@@ -90,15 +96,61 @@ impl Simulator {
             EvalError::PositionOutside { index, size } => {
                 let eq = self.program.equation(step);
                 let name = self.program.name(eq.lhs);
-                Diagnostic::error(
+                let one = i64::try_from(*size).is_ok_and(|size| size == *index);
+                let from_one = self.positions(eq).filter(|_| one).map(|column| {
+                    format!("positions count from 0: if `{column}` counts from 1, write `{column} - 1`")
+                });
+                let d = Diagnostic::error(
                     codes::sim::POSITION_OUTSIDE,
                     format!("position {index} lies outside of an axis of size {size} in cycle {cycle}, computing {name}"),
                 )
                 .label(eq.span, "a position is outside of the axis that it indexes")
-                .note(format!("expected a position in 0..{size}, found {index}"))
-                .help("give valid positions, or bring them into range with `clip(i, 0, n - 1)` or `mod(i, n)`")
+                .note(format!("expected a position of at least 0 and less than {size}, found {index}"));
+                from_one.into_iter().fold(d, Diagnostic::help).help(
+                    "give valid positions, or bring them into range with `clip(i, 0, n - 1)` or `mod(i, n)`",
+                )
             }
         }
+    }
+
+    /// Where the text of the root first uses what an equation of another text computes: the line that the user knows.
+    fn users_line(&self, step: u32) -> Option<Span> {
+        let flat = &self.program.flat;
+        let is_own =
+            |eq: &Equation| flat.vars[eq.lhs].name.as_deref().is_some_and(|name| !name.contains('.'));
+        let own = flat.equations.iter().find(|eq| is_own(eq))?.span.file;
+        let first = self.program.equation(step);
+        if first.span.file == own {
+            return None;
+        }
+        let mut reached = IndexSet::from([first.lhs]);
+        let mut next = 0;
+        while let Some(&var) = reached.get_index(next) {
+            next += 1;
+            for eq in flat.equations.iter() {
+                let mut reads = false;
+                eq.rhs.for_each_operand(|v| reads |= v == var);
+                if reads && eq.span.file == own {
+                    return Some(eq.span);
+                }
+                if reads {
+                    reached.insert(eq.lhs);
+                }
+            }
+        }
+        None
+    }
+
+    /// The name of the variable that gives an equation its positions.
+    fn positions(&self, eq: &Equation) -> Option<&str> {
+        let vars = &self.program.flat.vars;
+        let mut name = None;
+        eq.rhs.for_each_operand(|v| {
+            if vars[v].ty.dtype == DType::Int {
+                name = vars[v].name.as_deref();
+            }
+        });
+        name
     }
 
     fn overflow_report(&self, cycle: u64, step: u32) -> Diagnostic {
