@@ -54,3 +54,15 @@ fn unknown_names_are_met_with_advice() {
     folder.rml("doc gruu").fails(1, &["unknown-name", "there is `gru`"]);
     folder.rml("doc diff_gru").fails(1, &["unknown-name", "rml diff"]);
 }
+
+#[test]
+fn forms_of_the_language_are_shown() {
+    let folder = Folder::new();
+    for form in ["fby", "post", "when", "merge", "every", "if", "node", "import"] {
+        let text = folder.rml(&format!("doc {form}")).ok();
+        assert!(
+            text.starts_with(&format!("{form} of the language\n")) && text.contains("\nExample: "),
+            "{text}"
+        );
+    }
+}

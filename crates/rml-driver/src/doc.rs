@@ -1,6 +1,8 @@
 //! What there is to know about nodes: the comment before each, its interface, which inputs are static. Read from the source, so
 //! that it says what the program says.
 
+mod forms;
+
 use bumpalo::Bump;
 use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, Diagnostics, Error, Sources, Span, suggest};
@@ -8,10 +10,13 @@ use rml_elab::{FormalKind, NodeSignature};
 use rml_ir::op::{self, OpInfo};
 use rml_syntax::ast::{DTypeName, Decl, File, Node};
 
+pub use forms::FormDoc;
+
 use crate::front::signatures;
 use crate::library::{LIBRARY, PRELUDE};
 use crate::load;
 use crate::source::Source;
+use forms::FORMS;
 
 /// A text of nodes with its comments.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -64,6 +69,8 @@ pub enum Documented {
     Node(String, NodeDoc),
     /// A builtin operator or function.
     Operator(&'static OpInfo),
+    /// A form of the language.
+    Form(&'static FormDoc),
 }
 
 /// All modules of the library, the prelude first.
@@ -104,12 +111,15 @@ pub fn find(name: &str) -> Result<Vec<Documented>, Diagnostic> {
         found.extend(of_name.map(|n| Documented::Node(module.name.clone(), n.clone())));
     }
     found.extend(op::entries().filter(|e| e.name == name).map(Documented::Operator));
+    found.extend(FORMS.iter().filter(|form| form.name == name).map(Documented::Form));
     if !found.is_empty() {
         return Ok(found);
     }
     let nodes = modules.iter().flat_map(|m| m.nodes.iter()).filter(|n| !n.private).map(|n| n.name.as_str());
     let operators: Vec<&str> = op::names().collect();
-    let all = nodes.chain(modules.iter().map(|m| m.name.as_str())).chain(operators.iter().copied());
+    let forms = FORMS.iter().map(|form| form.name);
+    let all =
+        nodes.chain(modules.iter().map(|m| m.name.as_str())).chain(operators.iter().copied()).chain(forms);
     let d = Diagnostic::error(codes::UNKNOWN_NAME, format!("nothing in the library is called `{name}`"));
     Err(match name.strip_prefix("diff_").map(|inner| (inner, find(inner))) {
         Some((inner, Ok(_))) => {

@@ -35,6 +35,12 @@ fn entry(found: &Documented) -> String {
     match found {
         Documented::Module(module) => listing(module),
         Documented::Node(module, node) => one(module, node),
+        Documented::Form(form) => {
+            format!(
+                "{} of the language\n\n  {}\n\n{}\nExample: {}\n",
+                form.name, form.form, form.meaning, form.example
+            )
+        }
         Documented::Operator(info) => {
             let gradient = if info.is_differentiable() { info.adjoint } else { "none" };
             format!(
