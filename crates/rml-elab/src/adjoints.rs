@@ -9,7 +9,7 @@ use rml_ir::Type;
 use rml_ir::typed::{Callee, ExprKind, Formal, NodeId};
 
 use crate::emit::Builder;
-use crate::hir::{Node, Role};
+use crate::hir::{Node, Role, SourceId};
 use crate::instance::{RootGiven, RootSpec};
 use crate::instantiate::instantiate;
 use crate::report::Report;
@@ -118,6 +118,7 @@ impl Add<'_, '_> {
             ));
             return None;
         };
+        self.ignored_optimiser(source, parameter);
         let node = &program.nodes[source];
         let streams = node.formals.iter().all(|l| matches!(node.roles[*l], Role::Stream | Role::Unused));
         if node.formals.len() != 3 || node.outputs.len() != 1 || !streams || node.is_extern {
@@ -143,6 +144,31 @@ impl Add<'_, '_> {
         }
         self.adjoints.optimisers.insert(ty.clone(), made);
         Some(made)
+    }
+
+    /// Warns of a `diff_param` that an imported file keeps for itself, where the library's updates the parameters.
+    fn ignored_optimiser(&mut self, used: SourceId, parameter: Span) {
+        let program = self.program;
+        if !program.scopes.is_library(program.nodes[used].file) {
+            return;
+        }
+        let files = program.scopes.files.values().filter(|file| !file.library);
+        let private = files.filter(|file| file.private.contains("diff_param"));
+        for node in private.filter_map(|file| file.own.get("diff_param")) {
+            let node = &program.nodes[*node];
+            if node.file == program.main {
+                continue;
+            }
+            let message =
+                "the node `diff_param` of an imported file is private to it, and updates nothing here";
+            self.report.push(
+                Diagnostic::warning(codes::PRIVATE_NODE, message)
+                    .label(node.name_span, "private")
+                    .label(parameter, "this parameter is updated by the `diff_param` of the library")
+                    .help("remove `private`, and import the file as a whole or its `diff_param` by name")
+                    .help("or write a `diff_param` beside the node that trains"),
+            );
+        }
     }
 
     fn output_type(&self, id: NodeId) -> Option<Type> {

@@ -22,6 +22,11 @@ pub(crate) fn call(name: &str) -> Option<&'static str> {
         "float" | "double" => "write `to_num(x)`",
         "int" | "long" => "write `to_int(x)`",
         "bool" => "write `to_bool(x)`",
+        "pre" => "write `0.0 fby x`: what `x` was in the cycle before, and the value of the first cycle",
+        "current" => {
+            "write `merge c x held` with `held = 0.0 fby ..` for the value of the last cycle in which `x` was present"
+        }
+        "assert" => "nothing is asserted: make the condition an output, `ok = x > 0.0;`",
         "len" => "the length of the first dimension is `shape(x)[0]`",
         "size" | "numel" => "the shape is `shape(x)`",
         "print" => "nothing is printed from inside: `rml run` shows the outputs, `rml trace` all variables",

@@ -39,7 +39,7 @@ pub(crate) struct Node {
     pub(crate) locals: IndexVec<Local, LocalData>,
     pub(crate) exprs: IndexVec<ExprId, Expr>,
     pub(crate) equations: Vec<Equation>,
-    /// No equation, and some output.
+    /// No equation, and an output that is no input.
     pub(crate) is_extern: bool,
     /// The nodes that its text names, those in calls with errors included.
     pub(crate) names: Vec<SourceId>,

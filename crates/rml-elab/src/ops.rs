@@ -286,13 +286,22 @@ fn unknown(which: Builtin, operands: &[Operand]) -> (Rule, Partial) {
 /// Checks that a condition is a scalar.
 pub(crate) fn condition(cond: &Operand, what: &str) -> Evaluated<()> {
     match &cond.0.shape {
-        Some(shape) if !shape.is_scalar() => Err(Diagnostic::error(
-            codes::CONDITION_TYPE,
-            format!("the condition of `{what}` must be a scalar"),
-        )
-        .label(cond.1, format!("this has shape {shape}"))
-        .note(format!("expected bool [], found {} {shape}", cond.0.dtype))
-        .into()),
+        Some(shape) if !shape.is_scalar() => {
+            let d = Diagnostic::error(
+                codes::CONDITION_TYPE,
+                format!("the condition of `{what}` must be a scalar"),
+            );
+            let d = d
+                .label(cond.1, format!("this has shape {shape}"))
+                .note(format!("expected bool [], found {} {shape}", cond.0.dtype));
+            Err(match what {
+                "if" => d.help("write `where(c, a, b)` to choose element by element"),
+                _ => {
+                    d.help("whole values are present or absent; `where(c, a, b)` chooses element by element")
+                }
+            }
+            .into())
+        }
         _ => Ok(()),
     }
 }

@@ -11,6 +11,12 @@ pub(crate) struct Texts<'a> {
     pub(crate) is_num: &'a dyn Fn(ExprId) -> bool,
 }
 
+/// The text of an argument that is short enough to be repeated in advice: a name or a literal.
+pub(crate) fn short(node: &Node, expr: ExprId) -> Option<String> {
+    let is_short = matches!(node.exprs[expr].kind, ExprKind::Local(_) | ExprKind::Literal(_));
+    is_short.then(|| Texts { node, is_num: &|_| false }.expr(expr))
+}
+
 impl Texts<'_> {
     /// The text of an expression.
     pub(crate) fn expr(&self, id: ExprId) -> String {

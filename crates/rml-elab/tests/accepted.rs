@@ -548,3 +548,11 @@ fn library_layers_losses_and_optimisers() {
     let types: Vec<String> = module.optimisers.keys().map(ToString::to_string).collect();
     assert_eq!(types.len(), 5, "{types:?}");
 }
+
+#[test]
+fn a_node_without_equations_hands_its_inputs_on() {
+    let text = "node swap(x, y) -> (y, x)
+                node main(a: num [2], b: int []) -> (p, q, r)  p, q = swap(a, b);  r = same(a);
+                node same(x) -> (x)";
+    assert_eq!(types(text), ["int []", "num [2]", "num [2]"]);
+}

@@ -247,13 +247,17 @@ impl Lower<'_, '_> {
             } else if most == usize::MAX {
                 format!("at least {}", arguments(least))
             } else {
-                format!("{least} or {}", arguments(most))
+                let to = if most == least + 1 { "or" } else { "to" };
+                format!("{least} {to} {}", arguments(most))
             };
-            self.report.push(
+            let d =
                 Diagnostic::error(codes::ARITY, format!("`{name}` takes {takes}, but {} given", args.len()))
                     .label(span, format!("{} here", arguments(args.len())))
-                    .note(format!("expected {name}{usage}")),
-            );
+                    .note(format!("expected {name}{usage}"));
+            self.report.push(match self.sizes(name, usage, most, &args) {
+                Some(call) => d.help(format!("a shape is one argument: `{call}`")),
+                None => d,
+            });
             return ExprKind::Error(args);
         }
         if matches!(which, Builtin::Split { .. }) && !matches!(self.exprs[args[0]].kind, ExprKind::Local(_)) {
@@ -275,6 +279,19 @@ impl Lower<'_, '_> {
             return ExprKind::Error(args);
         }
         ExprKind::Builtin { which, args }
+    }
+
+    /// The call with its first arguments as one shape, where these are sizes of which there are too many.
+    fn sizes(&self, name: &str, usage: &str, most: usize, args: &[ExprId]) -> Option<String> {
+        let (shape, rest) = args.split_at_checked((args.len() + 1).checked_sub(most)?)?;
+        let behind = usage.strip_prefix("(shape").filter(|_| rest.len() + 1 == most)?;
+        let size = |e: &ExprId| match &self.exprs[*e].kind {
+            ExprKind::Literal(ast::Literal::Int(size)) => Some(size.to_string()),
+            ExprKind::Local(local) => Some(self.locals[*local].name.to_string()),
+            _ => None,
+        };
+        let sizes: Vec<String> = shape.iter().map(size).collect::<Option<_>>()?;
+        Some(format!("{name}([{}]{behind}", sizes.join(", ")))
     }
 
     fn every(&mut self, call: &ast::Expr<'_>, end: &ast::Expr<'_>) -> ExprKind {

@@ -162,5 +162,5 @@ fn recursion(
         d = d.note(format!("the instances are nested: {}", path.join(" -> ")));
     }
     d.note("each call makes an instance with a state of its own, so this would be infinitely many")
-        .help("express repetition over time with `fby` or `post`")
+        .help("write layers one after the other, `h1 = layer(x); h2 = layer(h1);`, and repetition over time with `fby`")
 }

@@ -26,6 +26,8 @@ pub(super) struct Lower<'a, 'b> {
     pub(super) locals: IndexVec<Local, LocalData>,
     pub(super) by_name: IndexMap<ast::Symbol, Local>,
     pub(super) exprs: IndexVec<ExprId, Expr>,
+    /// Names of dimensions that are names of variables, which is reported.
+    shared: BTreeSet<ast::Symbol>,
     /// The nodes that calls name.
     pub(super) called: Vec<SourceId>,
 }
@@ -49,6 +51,7 @@ pub(super) fn lower<'a>(
         locals: IndexVec::new(),
         by_name: IndexMap::new(),
         exprs: IndexVec::new(),
+        shared: BTreeSet::new(),
         called: Vec::new(),
     };
     let formals: Vec<Local> = ast.inputs.iter().map(|d| lower.formal(d)).collect();
@@ -74,6 +77,8 @@ pub(super) fn lower<'a>(
         equations.push(Equation { lhs, rhs, span: equation.span });
     }
     equations.extend(parts);
+    let is_input = |local: &Local| lower.locals[*local].kind == LocalKind::Formal;
+    let is_extern = ast.equations.is_empty() && !outputs.iter().all(is_input);
     Node {
         name: header.name.clone(),
         file: header.file,
@@ -81,13 +86,27 @@ pub(super) fn lower<'a>(
         name_span: ast.name.span,
         formals,
         outputs,
-        is_extern: ast.equations.is_empty() && !ast.outputs.is_empty(),
+        is_extern,
         roles: IndexVec::new(),
         static_order: Vec::new(),
         names: lower.called,
         locals: lower.locals,
         exprs: lower.exprs,
         equations,
+    }
+}
+
+/// The most names that are followed to see whether a definition may be static.
+const MAX_CHAIN: usize = 64;
+
+/// The name that a dimension consists of.
+fn dimension_name(dim: &ast::Dim<'_>) -> Option<(ast::Symbol, Span)> {
+    match dim {
+        ast::Dim::Splice(ident) => Some((ident.name, ident.span)),
+        ast::Dim::Expr(e) => match e.kind {
+            ast::ExprKind::Var(name) => Some((name, e.span)),
+            _ => None,
+        },
     }
 }
 
@@ -150,19 +169,71 @@ impl Lower<'_, '_> {
     fn dimensions(&mut self) {
         for decl in self.header.ast.inputs {
             let Some(ty) = &decl.ty else { continue };
-            for dim in ty.dims {
-                let (name, span) = match dim {
-                    ast::Dim::Splice(ident) => (ident.name, ident.span),
-                    ast::Dim::Expr(e) => match e.kind {
-                        ast::ExprKind::Var(name) => (name, e.span),
-                        _ => continue,
-                    },
-                };
-                if !self.by_name.contains_key(&name) {
-                    self.local(name, span, LocalKind::Dim);
+            for (name, span) in ty.dims.iter().filter_map(dimension_name) {
+                match self.by_name.get(&name) {
+                    None => {
+                        self.local(name, span, LocalKind::Dim);
+                    }
+                    Some(&known) => {
+                        let is_input = self.locals[known].kind == LocalKind::Formal;
+                        if !is_input && !self.may_be_static(known, 0) && self.shared.insert(name) {
+                            self.shared_name(decl.name, span, known);
+                        }
+                    }
                 }
             }
         }
+    }
+
+    /// Whether a name may stand for a compile-time value, as far as its form says.
+    fn may_be_static(&self, local: Local, depth: usize) -> bool {
+        let ast = self.header.ast;
+        match self.locals[local].kind {
+            LocalKind::Formal => {
+                let named = |d: &&ast::Decl<'_>| d.name.span == self.locals[local].span;
+                ast.inputs.iter().find(named).is_none_or(|d| d.ty.is_none())
+            }
+            LocalKind::Defined { equation } => {
+                let equation = &ast.equations[equation];
+                equation.lhs.len() == 1 && (depth > MAX_CHAIN || self.is_static_form(equation.rhs, depth + 1))
+            }
+            LocalKind::Dim | LocalKind::Undefined => true,
+        }
+    }
+
+    fn is_static_form(&self, expr: &ast::Expr<'_>, depth: usize) -> bool {
+        let name =
+            |name: &ast::Symbol| self.by_name.get(name).is_none_or(|local| self.may_be_static(*local, depth));
+        match &expr.kind {
+            ast::ExprKind::Var(symbol) => name(symbol),
+            ast::ExprKind::Call { callee, .. } => {
+                matches!(self.names.resolve(&callee.name), "shape" | "range")
+            }
+            ast::ExprKind::Unary(_, a) => self.is_static_form(a, depth),
+            ast::ExprKind::Binary(_, a, b) => self.is_static_form(a, depth) && self.is_static_form(b, depth),
+            ast::ExprKind::Fby { .. }
+            | ast::ExprKind::FbyBack { .. }
+            | ast::ExprKind::Post(_)
+            | ast::ExprKind::When { .. }
+            | ast::ExprKind::Merge { .. }
+            | ast::ExprKind::MergeOperands(_)
+            | ast::ExprKind::Every { .. } => false,
+            _ => true,
+        }
+    }
+
+    /// A dimension of an input has the name of a variable that is a stream.
+    fn shared_name(&mut self, input: ast::Ident, span: Span, known: Local) {
+        let data = &self.locals[known];
+        let (name, of) = (&data.name, self.names.resolve(&input.name));
+        let message = format!("`{name}` names a dimension and a variable");
+        self.report.push(
+            Diagnostic::error(codes::DUPLICATE_DEFINITION, message)
+                .label(span, format!("a dimension of `{of}`"))
+                .label(data.span, "a variable of the same name")
+                .note("a dimension is known when the program is compiled, this variable only while it runs")
+                .help(format!("give the dimension another name in all types, such as `n_{name}`")),
+        );
     }
 
     fn outputs(&mut self) -> Vec<Local> {
@@ -215,9 +286,14 @@ impl Lower<'_, '_> {
         self.report.push(d);
     }
 
+    /// Whether dimensions have a name that is reported as that of a variable.
+    fn has_shared_name(&self, dims: &[ast::Dim<'_>]) -> bool {
+        dims.iter().filter_map(dimension_name).any(|(name, _)| self.shared.contains(&name))
+    }
+
     /// Notes the type and clock written for a name.
     fn declared(&mut self, decl: &ast::Decl<'_>, local: Local) {
-        if let Some(ty) = &decl.ty {
+        if let Some(ty) = decl.ty.as_ref().filter(|ty| !self.has_shared_name(ty.dims)) {
             let dtype = match ty.dtype {
                 ast::DTypeName::Bool => DType::Bool,
                 ast::DTypeName::Int => DType::Int,

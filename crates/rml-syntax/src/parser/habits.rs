@@ -9,9 +9,13 @@ use crate::token::Kind;
 /// Words that begin something in another language, and are ordinary names here.
 const WORDS: &[(&str, &str)] = &[
     ("return", "a node returns its outputs: the equation of output `o` is `o = ..;`"),
+    ("returns", "outputs stand behind an arrow: `node f(x) -> (o)`"),
     ("let", "an equation needs no word before it: `x = ..;`"),
+    ("tel", "the equations of a node need no `let` and `tel`: they stand behind its header"),
+    ("pre", "`a -> pre x` is written `a fby x`; alone, `pre x` needs a first value: `0.0 fby x`"),
+    ("assert", "nothing is asserted: make the condition an output, `ok = x > 0.0;`"),
     ("var", "an equation needs no word before it: `x = ..;`"),
-    ("const", "an equation needs no word before it: `x = ..;`"),
+    ("const", "a constant is an equation of a node, without a word before it: `n = 3;`"),
     ("def", "a node is written `node f(x) -> (o)`, with equations behind it: `o = ..;`"),
     ("fn", "a node is written `node f(x) -> (o)`, with equations behind it: `o = ..;`"),
     ("function", "a node is written `node f(x) -> (o)`, with equations behind it: `o = ..;`"),
@@ -57,6 +61,9 @@ impl Parser<'_, '_> {
             Kind::Dot => self.attribute(),
             Kind::Slash if joined && previous.kind == Kind::Slash || behind.kind == Kind::Slash => Some(
                 "a comment is written `-- to the end of the line`; `/` of two ints is whole, `floor(a / b)` of nums",
+            ),
+            Kind::Arrow if previous.kind.ends_expr() => Some(
+                "`a -> pre x` is written `a fby x`: `a` in the first cycle, then the `x` of the cycle before",
             ),
             Kind::Colon if previous.kind == Kind::RParen => {
                 Some("nothing stands between the header of a node and its equations")

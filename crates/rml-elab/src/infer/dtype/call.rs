@@ -9,6 +9,7 @@ use super::{Infer, Pending};
 use crate::hir::{ExprId, Local};
 use crate::infer::adjoint::{self, Adjoint, Results};
 use crate::instance::InstanceId;
+use crate::text;
 
 impl Infer<'_, '_, '_> {
     /// A call whose results are `lhs`.
@@ -168,13 +169,49 @@ impl Infer<'_, '_, '_> {
         } else {
             d.label(span, format!("{extra} given after the inputs of the node, {wanted} expected"))
         };
-        self.report.push(
-            d.label(callee.span, "the node that is differentiated")
-                .note(format!("its interface is {}", adjoint::describe(callee, order, adjoint)))
-                .help(
-                    "a call takes the outputs only, or with them the gradient of each num input, or with them `bp` and gradient of each",
-                ),
-        );
+        let d = d
+            .label(callee.span, "the node that is differentiated")
+            .note(format!("its interface is {}", adjoint::describe(callee, order, adjoint)));
+        let name = format!("{prefix}{}", callee.name);
+        let lacks_bp =
+            extra + 1 == wanted && pending.extra.first().is_none_or(|(class, _)| !self.is_condition(*class));
+        let d = if lacks_bp {
+            d.help(format!("`bp` is missing: write `{}`", self.with_bp(&name, callee, adjoint, pending)))
+        } else {
+            d
+        };
+        self.report.push(match (extra == wanted, results.gradients.is_empty()) {
+            (false, _) if lacks_bp => d,
+            (false, _) => d.help("behind the inputs of the node stand `bp`, which is true where gradients are wanted, and the gradient of each num output"),
+            (true, true) => {
+                let outputs: Vec<&str> = callee.outputs.iter().map(|o| callee.name_of(*o).as_ref()).collect();
+                d.help(format!(
+                    "`{name}` has no num input, so no gradient comes back: write `{} = {name}(..)`",
+                    outputs.join(", ")
+                ))
+            }
+            (true, false) => d.help(
+                "a call takes the outputs only, or with them the gradient of each num input, or with them `bp` and gradient of each",
+            ),
+        });
         self.broken.insert(self.at);
+    }
+
+    fn is_condition(&mut self, class: Class) -> bool {
+        self.classes.is_lost(class) || self.classes.get(class).is_some_and(|(dtype, _)| dtype == DType::Bool)
+    }
+
+    /// The call of an adjoint with `true` for the `bp` that it lacks.
+    fn with_bp(&self, name: &str, callee: &crate::hir::Node, adjoint: &Adjoint, pending: &Pending) -> String {
+        let node = self.tree.node(pending.id);
+        let given = node.as_call(pending.call).map(|call| &*call.args).unwrap_or_default();
+        let own = callee.formals.iter().map(|l| callee.name_of(*l).to_string());
+        let gradients =
+            adjoint.inputs.iter().rev().take(pending.extra.len()).rev().map(|(name, _)| name.clone());
+        let texts = given.iter().zip(own.chain(gradients));
+        let mut texts: Vec<String> =
+            texts.map(|(arg, name)| text::short(node, *arg).unwrap_or(name)).collect();
+        texts.insert(callee.formals.len().min(texts.len()), "true".to_owned());
+        format!("{name}({})", texts.join(", "))
     }
 }
