@@ -1,8 +1,10 @@
 //! What is known about a program before it runs.
 
+mod callers;
 mod certain;
 mod declared;
 mod types;
+mod unchecked;
 mod undeclared;
 
 use std::cmp::Reverse;
@@ -25,6 +27,8 @@ use crate::lower::{inlined, inlined_alone};
 use crate::options::{Options, with_placeholders};
 use crate::source::Source;
 use rml_base::Error;
+
+pub use unchecked::Unchecked;
 
 /// The facts about one node that is run.
 ///
@@ -115,13 +119,17 @@ impl RunFacts {
 }
 
 impl Analysis {
-    fn new(flat: Flat, sources: &Arc<Sources>) -> Self {
+    fn new(flat: Flat, front: &Front) -> Self {
+        let sources = &front.sources;
         let clocks = certain::clocks(&flat);
         let rejected = matches!(clocks.verdict, Verdict::Rejected(_));
-        let (run, shortage) = match (!rejected).then(|| RunFacts::new(flat.clone())).transpose() {
+        let (mut run, shortage) = match (!rejected).then(|| RunFacts::new(flat.clone())).transpose() {
             Ok(run) => (run, None),
             Err(shortage) => (None, Some(shortage)),
         };
+        for finding in run.iter_mut().flat_map(|run: &mut RunFacts| &mut run.analyses.causality.findings.0) {
+            callers::show(front, &flat, finding);
+        }
         let undeclared = if rejected { Vec::new() } else { undeclared::findings(&flat, &clocks, sources) };
         let (flat, sources) = (Arc::new(flat), Arc::clone(sources));
         Self { flat, sources, clocks, run, shortage, undeclared, assumed: Vec::new() }
@@ -166,7 +174,7 @@ pub fn analyse(source: &Source, options: &Options) -> Result<Analysis, Error> {
 }
 
 pub(crate) fn analyse_one(front: &Front, options: &Options) -> Result<Analysis, Error> {
-    Ok(Analysis::new(inlined(front, options)?, &front.sources))
+    Ok(Analysis::new(inlined(front, options)?, front))
 }
 
 /// As [`analyse`]; the dimension `batch` gets a value at will where it has none.
@@ -188,26 +196,39 @@ pub fn analyse_any_batch(source: &Source, options: &Options) -> Result<Analysis,
 /// compiled, what it calls is analysed by itself. A setting counts for the nodes that take it; a static parameter or named dimension
 /// without a value gets one at will.
 pub fn analyse_all(source: &Source, options: &Options) -> Vec<Analysis> {
-    let all = Front::new(source).map(|front| analyse_each(&front, options)).unwrap_or_default();
+    let Ok(front) = Front::new(source) else { return Vec::new() };
+    let clean = !front.check_all(options).1.has_errors();
+    let (all, _) = analyse_each(&front, options, clean);
     all.into_iter().map(Arc::unwrap_or_clone).collect()
 }
 
-pub(crate) fn analyse_each(front: &Front, options: &Options) -> Vec<Arc<Analysis>> {
-    analyse_each_by(front, options, &mut |_, placed| analyse_alone(front, placed).map(Arc::new))
+/// As [`analyse_all`]; `clean` says that no error is known. Says of the other nodes why they are not analysed.
+pub(crate) fn analyse_each(
+    front: &Front,
+    options: &Options,
+    clean: bool,
+) -> (Vec<Arc<Analysis>>, Vec<Unchecked>) {
+    analyse_each_by(front, options, clean, &mut |_, placed| analyse_alone(front, placed).map(Arc::new))
 }
 
 /// The analysis of a node with all that it calls, whatever is wrong elsewhere; `None` if anything there is in error.
 pub(crate) fn analyse_alone(front: &Front, placed: &Placed) -> Option<Analysis> {
-    let flat = inlined_alone(front, &placed.options)?;
-    Some(Analysis { assumed: placed.assumed.clone(), ..Analysis::new(flat, &front.sources) })
+    placed.all().find_map(|placed| {
+        let flat = inlined_alone(front, &placed.options)?;
+        Some(Analysis { assumed: placed.assumed, ..Analysis::new(flat, front) })
+    })
 }
 
-/// What [`analyse_all`] gives, where `analyse` analyses a node.
+/// What [`analyse_each`] gives, where `analyse` analyses a node.
+///
+/// Without errors, a node that is not analysed lacks a value or a type; what it calls has its inputs from there, and is not analysed as a
+/// program of its own. What serves differentiation is part of the nodes that train.
 pub(crate) fn analyse_each_by(
     front: &Front,
     options: &Options,
+    clean: bool,
     analyse: &mut dyn FnMut(&NodeSignature, &Placed) -> Option<Arc<Analysis>>,
-) -> Vec<Arc<Analysis>> {
+) -> (Vec<Arc<Analysis>>, Vec<Unchecked>) {
     let nodes = front.signatures();
     let by_name: IndexMap<&str, usize> =
         nodes.iter().enumerate().map(|(i, n)| (n.name.as_str(), i)).collect();
@@ -223,19 +244,28 @@ pub(crate) fn analyse_each_by(
     let options = Options { set: IndexMap::new(), defaults, batch: None, ..options.clone() };
     let mut covered = vec![false; nodes.len()];
     let mut found = Vec::new();
+    let mut unchecked = Vec::new();
     for i in callers_first(&calls) {
+        let node = &nodes[i];
         if covered[i] {
             continue;
         }
-        if let Some(analysis) = analyse(&nodes[i], &Placed::new(&nodes[i], &options)) {
-            found.push(analysis);
+        let placed = Placed::new(node, &options);
+        let analysis = if node.overrides || node.is_extern { None } else { analyse(node, &placed) };
+        let is_left_out = analysis.is_none() && clean;
+        if is_left_out && !node.overrides {
+            unchecked.push(Unchecked::new(front, node, &placed));
+        }
+        if analysis.is_some() || is_left_out || node.overrides {
             cover(&calls, i, &mut covered);
         }
+        found.extend(analysis);
     }
-    found
+    (found, unchecked)
 }
 
 /// How a node is analysed of which not all is said.
+#[derive(Clone)]
 pub(crate) struct Placed {
     /// With a value for each static parameter and named dimension.
     pub(crate) options: Options,
@@ -249,6 +279,24 @@ impl Placed {
         let assumed = options.defaults.iter().filter(|(name, _)| !given.defaults.contains_key(*name));
         let assumed = assumed.map(|(name, value)| (name.clone(), value.clone())).collect();
         Self { options, assumed }
+    }
+
+    /// As it is; then with other numbers, or a value of another kind, for one of the parameters.
+    fn all(&self) -> impl Iterator<Item = Self> {
+        let int = StaticValue::Int;
+        let list = |sizes: &[i64]| StaticValue::Array(sizes.iter().map(|size| int(*size)).collect());
+        let values = [int(1), int(2), int(0), list(&[5, 7]), list(&[5]), StaticValue::Bool(true)];
+        let others =
+            (0..self.assumed.len()).flat_map(move |i| values.clone().map(|value| self.with(i, value)));
+        std::iter::once(self.clone()).chain(others)
+    }
+
+    fn with(&self, i: usize, value: StaticValue) -> Self {
+        let mut placed = self.clone();
+        let (name, assumed) = &mut placed.assumed[i];
+        *assumed = value.clone();
+        placed.options.defaults.insert(name.clone(), value);
+        placed
     }
 }
 

@@ -60,7 +60,7 @@ impl OpenInputs {
     pub(crate) fn new(front: &Front) -> Self {
         let nodes = front.signatures();
         let called: IndexSet<&String> = nodes.iter().flat_map(|n| &n.calls).collect();
-        let mut uncalled = nodes.iter().filter(|n| !called.contains(&n.name));
+        let mut uncalled = nodes.iter().filter(|n| !called.contains(&n.name) && !n.overrides);
         let only = uncalled.next().filter(|_| uncalled.next().is_none());
         let is_open = |f: &&FormalSignature| matches!(f.kind, FormalKind::Stream { dtype: None, .. });
         let inputs = |n: &NodeSignature| n.formals.iter().filter(is_open).map(|f| f.name.clone()).collect();

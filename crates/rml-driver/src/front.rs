@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use rml_base::{Diagnostics, Error, FileId, Sources, Span};
-use rml_elab::{Index, Loader, NoFiles, NodeSignature, Resolved, Root};
+use rml_elab::{Index, Loader, Meaning, NoFiles, NodeSignature, Resolved, Root};
 use rml_ir::normal;
 use rml_ir::typed::{self, StaticValue};
 
@@ -88,8 +88,15 @@ impl Front {
         }
     }
 
-    /// The typed stage of a root whatever is wrong elsewhere; `None` if there is an error in what it needs.
-    pub(crate) fn elaborate_alone(&self, options: &Options, root: Root) -> Option<typed::Module> {
+    /// The typed stage of a root whatever is wrong elsewhere.
+    ///
+    /// # Errors
+    /// What is wrong with what it needs.
+    pub(crate) fn elaborate_alone(
+        &self,
+        options: &Options,
+        root: Root,
+    ) -> Result<typed::Module, Diagnostics> {
         self.resolved.elaborate_alone(&elaboration(options, root))
     }
 
@@ -115,6 +122,13 @@ impl Source {
         }
         files
     }
+}
+
+/// Whether a program's own texts call an adjoint: then it may train its parameters.
+pub(crate) fn differentiates(source: &Source) -> bool {
+    let Ok((front, index)) = Front::indexed(source) else { return false };
+    let mut names = index.names.iter().filter(|name| !front.is_library(name.span));
+    names.any(|name| matches!(name.meaning, Meaning::Node(_, order) if order > 0))
 }
 
 /// The interfaces of the nodes of a source, as far as they resolve.

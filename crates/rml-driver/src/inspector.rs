@@ -9,7 +9,7 @@ use rml_elab::{FormalKind, Index, NodeSignature};
 use rml_ir::flat::Var;
 use rml_ir::typed::{self, Input, StaticValue};
 
-use crate::analysis::{Analysis, Placed, analyse_alone, analyse_each_by};
+use crate::analysis::{Analysis, Placed, Unchecked, analyse_alone, analyse_each_by};
 use crate::check::{Findings, back, check_modules};
 use crate::front::Front;
 use crate::inspect::{Inspection, Survey, VariableName, named, sizes};
@@ -91,10 +91,11 @@ impl Inspector {
         all.add(self.forms(&nodes, &modules));
         let mut findings = all.list;
         let sizes = sizes(&index, main);
-        let Analyses { analyses, instances, found } = self.analyses(&nodes, &sizes);
+        let clean = !findings.has_errors();
+        let Analyses { analyses, unchecked, instances, found } = self.analyses(&nodes, &sizes, clean);
         report::merge(&mut findings, found.iter());
         findings.sort();
-        let report = CheckReport { sources: Arc::clone(&front.sources), findings, analyses };
+        let report = CheckReport { sources: Arc::clone(&front.sources), findings, analyses, unchecked };
         Some(Inspection { report, main, instances, sizes })
     }
 
@@ -113,13 +114,13 @@ impl Inspector {
     }
 
     /// The analyses of all nodes.
-    fn analyses(&mut self, nodes: &Nodes<'_>, sizes: &IndexMap<usize, String>) -> Analyses {
+    fn analyses(&mut self, nodes: &Nodes<'_>, sizes: &IndexMap<usize, String>, clean: bool) -> Analyses {
         let defaults = sizes.iter().map(|(size, name)| (name.clone(), StaticValue::Int(*size as i64)));
         let options = Options { defaults: defaults.collect(), ..Options::default() };
         let (kept, places) = (&mut self.analyses, Places::new(&nodes.index.nodes));
         let mut all = Analyses::default();
         let mut known = 0;
-        let analyses = analyse_each_by(nodes.front, &options, &mut |node, placed| {
+        let (analyses, unchecked) = analyse_each_by(nodes.front, &options, clean, &mut |node, placed| {
             let find = || {
                 let analysis = analyse_alone(nodes.front, placed).map(Arc::new);
                 let findings = analysis.iter().flat_map(|analysis| analysis.findings()).cloned().collect();
@@ -137,7 +138,7 @@ impl Inspector {
             Some(analysis)
         });
         kept.end();
-        Analyses { analyses, ..all }
+        Analyses { analyses, unchecked, ..all }
     }
 }
 
@@ -145,6 +146,7 @@ impl Inspector {
 #[derive(Default)]
 struct Analyses {
     analyses: Vec<Arc<Analysis>>,
+    unchecked: Vec<Unchecked>,
     instances: IndexMap<VariableName, Vec<(usize, Var)>>,
     found: Diagnostics,
 }

@@ -30,7 +30,7 @@ mod source;
 mod stacked;
 
 pub use adjoint::{Adjoint, adjoint, differentiate};
-pub use analysis::{Analysis, RunFacts, analyse, analyse_all, analyse_any_batch};
+pub use analysis::{Analysis, RunFacts, Unchecked, analyse, analyse_all, analyse_any_batch};
 pub use compile::compile;
 pub use dump::{Stage, dump};
 pub use format::format;
@@ -39,6 +39,7 @@ pub use inspect::{Inspection, Survey, VariableName, survey};
 pub use inspector::{Inspector, inspect};
 pub use interface::{BATCH, Interface, Interfaces, interfaces};
 pub use library::{LIBRARY, PRELUDE};
+pub use lower::{parameter_places, written_parameters};
 pub use options::Options;
 pub use program::Program;
 pub use reduce::{keep_inputs, show_ends};

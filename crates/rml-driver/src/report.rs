@@ -8,7 +8,7 @@ use rml_analysis::CALLED;
 use rml_base::{Diagnostic, Diagnostics, Error, Sources};
 use rml_ir::typed::StaticValue;
 
-use crate::analysis::{Analysis, analyse_each, analyse_one};
+use crate::analysis::{Analysis, Unchecked, analyse_each, analyse_one};
 use crate::check::check_forms;
 use crate::front::Front;
 use crate::interface::BATCH;
@@ -32,6 +32,8 @@ pub struct CheckReport {
     pub findings: Diagnostics,
     /// The node asked for, or every node that no other node calls, as far as they are right in form.
     pub analyses: Vec<Arc<Analysis>>,
+    /// Nodes that are right as far as they can be looked at, and are not analysed; none if anything has an error.
+    pub unchecked: Vec<Unchecked>,
 }
 
 /// Checks a source. With [`Options::node`] that node and what it calls; else every node. What is right in all
@@ -52,19 +54,21 @@ pub fn check_report(source: &Source, options: &Options) -> CheckReport {
 /// A source that cannot be read.
 pub(crate) fn unread(error: Error) -> CheckReport {
     let (sources, findings) = error.into_parts();
-    CheckReport { sources, findings, analyses: Vec::new() }
+    CheckReport { sources, findings, analyses: Vec::new(), unchecked: Vec::new() }
 }
 
 pub(crate) fn report(front: Front, options: &Options) -> CheckReport {
     let options = &any_batch(options);
     let mut findings = check_forms(&front, options);
-    let analyses = match options.node {
-        Some(_) if !findings.has_errors() => analyse_one(&front, options).into_iter().map(Arc::new).collect(),
-        _ => analyse_each(&front, options),
+    let (analyses, unchecked) = match options.node {
+        Some(_) if !findings.has_errors() => {
+            (analyse_one(&front, options).into_iter().map(Arc::new).collect(), Vec::new())
+        }
+        _ => analyse_each(&front, options, !findings.has_errors()),
     };
     merge(&mut findings, analyses.iter().flat_map(|analysis| analysis.findings()));
     findings.sort();
-    CheckReport { sources: front.sources, findings, analyses }
+    CheckReport { sources: front.sources, findings, analyses, unchecked }
 }
 
 /// With a size of a batch, if none is given: nothing that is found depends on how many windows are stacked.

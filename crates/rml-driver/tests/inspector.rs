@@ -121,7 +121,7 @@ fn what_is_kept_is_what_would_be_found() {
         kept += before.iter().flat_map(|before| &before.report.analyses).filter(|a| same(a)).count();
         before = Some(found);
     }
-    assert!(kept > 100, "{kept} analyses were kept");
+    assert!(kept > 80, "{kept} analyses were kept");
     assert!((20..100).contains(&wrong), "{wrong} texts had errors");
 }
 

@@ -106,6 +106,8 @@ pub struct NodePlace {
     pub library: bool,
     /// Whether other texts cannot name it.
     pub private: bool,
+    /// Whether it serves differentiation: it updates parameters, or replaces the adjoint of a node.
+    pub overrides: bool,
 }
 
 /// A name of a node.
@@ -163,7 +165,8 @@ pub(crate) fn index(
     let mut index = Index::default();
     for header in headers.iter() {
         let library = scopes.is_library(header.file);
-        index.nodes.push(node_place(header.ast, names, library));
+        let overrides = scopes.overrides(header.file, &header.name);
+        index.nodes.push(NodePlace { overrides, ..node_place(header.ast, names, library) });
     }
     for file in loaded.files.iter().filter(|file| !file.library) {
         let mut walk =
@@ -219,6 +222,7 @@ fn node_place(node: &ast::Node<'_>, names: &lasso::Rodeo, library: bool) -> Node
         variables: variables.collect(),
         library,
         private: node.private.is_some(),
+        overrides: false,
     }
 }
 

@@ -117,9 +117,11 @@ impl Resolved {
         (module, report.finish())
     }
 
-    /// As [`elaborate`](Self::elaborate), whatever is wrong with nodes that the root does not need, and without findings: `None` if
-    /// the root, or what it calls, is in error.
-    pub fn elaborate_alone(&self, options: &Options) -> Option<Module> {
+    /// As [`elaborate`](Self::elaborate), whatever is wrong with nodes that the root does not need.
+    ///
+    /// # Errors
+    /// What is wrong with the root, or with what it calls.
+    pub fn elaborate_alone(&self, options: &Options) -> Result<Module, Diagnostics> {
         root::elaborate_alone(&self.program, options)
     }
 

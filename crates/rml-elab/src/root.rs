@@ -5,6 +5,8 @@ use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, Diagnostics, suggest};
 use rml_ir::typed::{Module, StaticValue};
 
+mod arbitrary;
+
 use crate::adjoints;
 use crate::emit::Builder;
 use crate::hir::{ExprKind, Item, Local, LocalKind, Node, Role, SourceId};
@@ -30,12 +32,14 @@ pub(crate) fn elaborate(program: &Program, options: &Options, report: &mut Repor
     module
 }
 
-/// Makes the module of the root whatever is wrong with nodes that it does not need; `None` if it is in error itself.
-pub(crate) fn elaborate_alone(program: &Program, options: &Options) -> Option<Module> {
+/// Makes the module of the root whatever is wrong with nodes that it does not need, or says what is wrong with itself.
+pub(crate) fn elaborate_alone(program: &Program, options: &Options) -> Result<Module, Diagnostics> {
     let mut report = Report::default();
-    let source = choose(program, &options.root, &mut report)?;
-    let spec = spec(program, source, options, &mut report);
-    module(program, spec, options, &mut report).filter(|_| report.errors() == 0)
+    let made = choose(program, &options.root, &mut report).and_then(|source| {
+        let spec = spec(program, source, options, &mut report);
+        module(program, spec, options, &mut report)
+    });
+    made.filter(|_| report.errors() == 0).ok_or_else(|| report.finish())
 }
 
 fn module(program: &Program, spec: RootSpec, options: &Options, report: &mut Report) -> Option<Module> {
@@ -75,6 +79,7 @@ fn check_nodes(program: &Program, options: &Options, report: &mut Report) -> Vec
     let own: IndexSet<SourceId> = scope.own.values().copied().collect();
     let lenient = Options { set: IndexMap::new(), defaults: merged(options), ..options.clone() };
     let mut covered: IndexSet<SourceId> = IndexSet::new();
+    let mut below_open: IndexSet<SourceId> = IndexSet::new();
     let mut modules = Vec::new();
     for &source in program.order.iter().rev().filter(|s| own.contains(*s)) {
         if covered.contains(&source) || program.nodes[source].is_extern {
@@ -85,8 +90,11 @@ fn check_nodes(program: &Program, options: &Options, report: &mut Report) -> Vec
         let limit = found.iter().any(|d| d.code == codes::INSTANCE_LIMIT);
         if limit || !found.has_errors() && module.is_some() {
             cover(program, source, &mut covered);
+        } else if !found.has_errors() {
+            cover(program, source, &mut below_open);
         }
-        modules.extend(module);
+        // What only serves a node that lacks a value is no program by itself.
+        modules.extend(module.filter(|_| !below_open.contains(&source)));
         report.extend(found);
     }
     modules
@@ -96,6 +104,7 @@ fn check_nodes(program: &Program, options: &Options, report: &mut Report) -> Vec
 fn check_node(program: &Program, source: SourceId, options: &Options) -> (Option<Module>, Diagnostics) {
     let mut spec = spec(program, source, options, &mut Report::default());
     let mut report = Report::default();
+    let open = spec.open;
     if !spec.open {
         let module = module(program, spec.clone(), options, &mut report);
         if report.errors() == 0 {
@@ -122,7 +131,11 @@ fn check_node(program: &Program, source: SourceId, options: &Options) -> (Option
         module(program, spec, options, &mut report);
     }
     let keep = |d: &Diagnostic| !guessed || d.code != codes::ARITY;
-    (None, Diagnostics(report.finish().into_iter().filter(keep).collect()))
+    let mut found = Diagnostics(report.finish().into_iter().filter(keep).collect());
+    if !found.has_errors() && (guessed || open) {
+        found.extend(arbitrary::errors(program, source, options));
+    }
+    (None, found)
 }
 
 fn merged(options: &Options) -> IndexMap<String, StaticValue> {
@@ -169,6 +182,12 @@ fn choose(program: &Program, root: &Root, report: &mut Report) -> Option<SourceI
             let called: IndexSet<SourceId> =
                 own.values().flat_map(|id| program.nodes[*id].names.iter().copied()).collect();
             let free: Vec<SourceId> = own.values().copied().filter(|id| !called.contains(id)).collect();
+            let is_override =
+                |id: &SourceId| program.scopes.overrides(program.main, &program.nodes[*id].name);
+            let free = match free.iter().all(is_override) {
+                true => free,
+                false => free.into_iter().filter(|id| !is_override(id)).collect(),
+            };
             match free[..] {
                 [id] => Some(id),
                 // a name in error may be that of a node

@@ -191,6 +191,12 @@ impl Scopes {
         self.library.iter().find(|(_, text)| has(text)).map(|(module, _)| *module)
     }
 
+    /// Whether a node of that name serves differentiation: it updates parameters, or replaces the adjoint of a node that the file can name.
+    pub(crate) fn overrides(&self, file: FileId, name: &str) -> bool {
+        let of = |inner: &str| inner == "param" || matches!(self.node(file, inner), Ok(Some(_)));
+        name.strip_prefix("diff_").is_some_and(of)
+    }
+
     /// The override of node `id`, called `name`: the node `diff_<name>` of the main file if `name`, or another name by which it is
     /// imported there, means the same node there; else that of the file that defines it.
     pub(crate) fn override_of(

@@ -17,6 +17,10 @@ pub struct NodeSignature {
     pub dimensions: Vec<String>,
     /// The names of its outputs.
     pub outputs: Vec<String>,
+    /// Whether it serves differentiation: it updates parameters, or replaces the adjoint of a node.
+    pub overrides: bool,
+    /// Whether it is declared only: it has outputs that are no inputs, and no equations.
+    pub is_extern: bool,
     /// The nodes of the main text that it calls, or whose adjoints it calls, in textual order of their definitions.
     pub calls: Vec<String>,
 }
@@ -57,7 +61,8 @@ pub(crate) fn signatures(program: &Program) -> Vec<NodeSignature> {
         called.sort_unstable();
         called.dedup();
         let calls = called.into_iter().map(|i| names[i].clone()).collect();
-        NodeSignature { calls, ..signature(node) }
+        let overrides = program.scopes.overrides(program.main, &node.name);
+        NodeSignature { calls, overrides, ..signature(node) }
     };
     scope.own.values().map(signature).collect()
 }
@@ -93,6 +98,8 @@ fn signature(node: &Node) -> NodeSignature {
         formals: formals.collect(),
         dimensions: dims.map(|l| l.name.to_string()).collect(),
         outputs: node.outputs.iter().map(|l| node.name_of(*l).to_string()).collect(),
+        overrides: false,
+        is_extern: node.is_extern,
         calls: Vec::new(),
     }
 }

@@ -25,7 +25,11 @@ pub(crate) fn lenses(server: &mut Server, params: CodeLensParams) -> Answer<Vec<
     for node in survey.index.nodes.iter().filter(|node| node.name_span.file == survey.main) {
         let first = adjoints.partition_point(|at| *at < node.span.range().start);
         let trains = adjoints.get(first).is_some_and(|at| *at < node.span.range().end);
-        let mut commands = vec![("run", "rml.run"), ("trace", "rml.trace")];
+        // What serves differentiation runs where parameters are trained, and not by itself.
+        let mut commands = match node.overrides {
+            true => Vec::new(),
+            false => vec![("run", "rml.run"), ("trace", "rml.trace")],
+        };
         commands.extend(trains.then_some(("train", "rml.train")));
         commands.push(("adjoint", ADJOINT));
         let range = lines.range(node.name_span.range());

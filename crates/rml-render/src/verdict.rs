@@ -2,7 +2,7 @@
 
 use rml::analysis::{Bound, Bytes, Direction, Kind, Verdict};
 use rml::codes::analysis as codes;
-use rml::{Analysis, CheckReport, RunFacts};
+use rml::{Analysis, CheckReport, RunFacts, Unchecked};
 use serde_json::{Map, Value, json};
 
 mod plan;
@@ -18,10 +18,20 @@ pub fn summary(report: &CheckReport, file: &str) -> String {
     if report.findings.has_errors() {
         return String::new();
     }
-    report.analyses.iter().fold(format!("{file}: ok\n"), |text, analysis| {
+    let analysed = report.analyses.iter().fold(format!("{file}: ok\n"), |text, analysis| {
         let engine = engine_line(analysis).map(|line| format!("    {line}\n"));
         text + &format!("  {}\n{}", line(analysis), engine.unwrap_or_default())
-    })
+    });
+    analysed + &unchecked(report, file)
+}
+
+/// What is said of the nodes that are not analysed, two lines each.
+pub fn unchecked(report: &CheckReport, file: &str) -> String {
+    let of = |node: &Unchecked| {
+        let help = node.help.replace("FILE", file);
+        format!("  {}: not checked in full, {}\n    {help}\n", node.node, node.why)
+    };
+    report.unchecked.iter().map(of).collect()
 }
 
 /// The word for what is known of clocks.
@@ -71,6 +81,10 @@ pub fn json(report: &CheckReport) -> Value {
     if report.analyses.len() > 1 {
         let nodes = report.analyses.iter().map(|a| (a.node().to_owned(), Value::Object(node(a))));
         top.insert("nodes".to_owned(), Value::Object(nodes.collect()));
+    }
+    if !report.unchecked.is_empty() {
+        let of = |n: &Unchecked| json!({"node": n.node, "why": n.why});
+        top.insert("unchecked".to_owned(), report.unchecked.iter().map(of).collect());
     }
     top.insert("diagnostics".to_owned(), diagnostics);
     Value::Object(top)

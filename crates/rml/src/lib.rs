@@ -32,9 +32,9 @@ pub use rml_base::{
 pub use rml_data::{Column, Columns, Dataset, Elements, Feed, Format, OnDisk, Unusable, data_files, tensor};
 pub use rml_driver::{
     Adjoint, Analysis, CheckReport, Index, Inspection, Inspector, LIBRARY, Meaning, NamePlace, NodePlace,
-    Options, PRELUDE, Program, RunFacts, Source, Stage, Survey, Variable, VariableKind, VariableName,
-    adjoint, analyse, analyse_all, analyse_any_batch, check, check_report, compile, differentiate, doc, dump,
-    format, inspect, is_keyword, keywords, survey,
+    Options, PRELUDE, Program, RunFacts, Source, Stage, Survey, Unchecked, Variable, VariableKind,
+    VariableName, adjoint, analyse, analyse_all, analyse_any_batch, check, check_report, compile,
+    differentiate, doc, dump, format, inspect, is_keyword, keywords, survey,
 };
 pub use rml_engine::End;
 pub use rml_files::contents::files_below;

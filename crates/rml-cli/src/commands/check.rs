@@ -82,5 +82,7 @@ fn text(args: &Check, report: &CheckReport, file: &str) -> String {
         return verdict::summary(report, file);
     }
     let ok = if report.findings.has_errors() { String::new() } else { format!("{file}: ok\n") };
-    report.analyses.iter().fold(ok, |text, analysis| text + &verdict::explanation(analysis, args.cycles))
+    let text =
+        report.analyses.iter().fold(ok, |text, analysis| text + &verdict::explanation(analysis, args.cycles));
+    text + &verdict::unchecked(report, file)
 }

@@ -313,6 +313,27 @@ fn hints_lenses_tokens_and_outline_follow_the_text() {
 }
 
 #[test]
+fn what_updates_parameters_is_not_to_be_run() {
+    let text = "import std.schedules;\nnode diff_param(init, bp, do) -> (o)\n  n = ticks(bp);\n\
+                \x20 o = init fby (o + merge bp (to_num(n) * do) 0.0);\n\
+                node net(x: num []) -> (y)\n  w = param(1.0);\n  y = w * x;\n\
+                node train(x: num []) -> (y)\n  y, _ = diff_net(x, true, -0.1 * y);\n";
+    let mut client = session();
+    client.open("p.rml", text);
+    client.await_findings("p.rml", |found| found.is_empty());
+    let document = json!({"textDocument": {"uri": client.uri("p.rml")}});
+    let lenses = client.ask("textDocument/codeLens", document).expect("an answer");
+    let own = lenses.as_array().expect("a list").iter().map(|l| &l["command"]);
+    let own = own.filter(|c| c["arguments"][0]["node"] == "diff_param");
+    assert_eq!(own.map(|c| text_of(&c["title"])).collect::<Vec<_>>(), ["adjoint"]);
+    assert_eq!(client.end(), Ok(()));
+}
+
+fn text_of(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+#[test]
 fn quick_fixes_mend_what_they_say() {
     let wrong = [
         ("node f(value: num []) -> (y)\n  y = valeu + 1.0;\n", "= value + 1.0", "valeu"),

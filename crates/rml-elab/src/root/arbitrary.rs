@@ -1,0 +1,74 @@
+//! What is wrong with a node whatever the values are that only its callers give: errors that are the same for two arbitrary choices.
+
+use rml_base::{Diagnostic, Diagnostics};
+use rml_ir::typed::StaticValue;
+
+use super::{dimension, module, spec};
+use crate::hir::{LocalKind, Node, SourceId};
+use crate::instance::{RootGiven, RootSpec};
+use crate::options::Options;
+use crate::report::Report;
+use crate::scope::Program;
+
+/// The errors of a node that no value of its static parameters and dimensions, and no shape of its inputs without types, has a part in.
+pub(super) fn errors(program: &Program, source: SourceId, options: &Options) -> Diagnostics {
+    let node = &program.nodes[source];
+    let found = [0, 1].map(|choice| {
+        let mut spec = spec(program, source, options, &mut Report::default());
+        choose(node, &mut spec, choice);
+        let mut report = Report::default();
+        module(program, spec, options, &mut report);
+        report.finish()
+    });
+    let [first, second] = found;
+    // A message without a shape says nothing that another choice would change.
+    let is_definite = |d: &&Diagnostic| d.is_error() && texts(d).any(|text| text.contains('['));
+    let is_same = |d: &&Diagnostic| second.iter().any(|other| same(d, other));
+    let common = first.iter().filter(is_definite).filter(is_same).cloned();
+    let open = open_names(node, options);
+    let note = |d: Diagnostic| d.note(format!("this is so whatever single value {open} gets"));
+    Diagnostics(common.map(note).collect())
+}
+
+fn texts(d: &Diagnostic) -> impl Iterator<Item = &String> {
+    d.labels.iter().map(|l| &l.message).chain(&d.notes).chain([&d.message])
+}
+
+fn same(a: &Diagnostic, b: &Diagnostic) -> bool {
+    a.code == b.code && a.span() == b.span() && texts(a).eq(texts(b))
+}
+
+/// Gives values to all that has none: numbers that differ from each other and between the two choices; inputs without a type are scalars
+/// in the one, and arrays of one element in the other.
+fn choose(node: &Node, spec: &mut RootSpec, choice: usize) {
+    const PRIMES: [[i64; 6]; 2] = [[5, 7, 11, 13, 17, 19], [23, 29, 31, 37, 41, 43]];
+    let mut numbers = PRIMES[choice].iter().cycle().map(|prime| StaticValue::Int(*prime));
+    let mut next = || numbers.next().unwrap_or(StaticValue::Int(2));
+    for (given, formal) in spec.givens.iter_mut().zip(&node.formals) {
+        match given {
+            RootGiven::Open => *given = RootGiven::Static(next()),
+            RootGiven::Input(None) if choice == 1 && !node.is_typed(*formal) => {
+                *given = RootGiven::Static(StaticValue::Array(vec![StaticValue::Int(1)]));
+            }
+            _ => {}
+        }
+    }
+    for (local, data) in node.locals.iter_enumerated().filter(|(_, data)| data.kind == LocalKind::Dim) {
+        let name = data.name.to_string();
+        if !spec.dims.contains_key(&name)
+            && let Some(value) = dimension(node, local, Some(&next()), &mut Report::default())
+        {
+            spec.dims.insert(name, value);
+        }
+    }
+    spec.open = false;
+}
+
+/// What has no value or type, for a message: "`n` or `rate`".
+fn open_names(node: &Node, options: &Options) -> String {
+    let given = |name: &str| options.set.contains_key(name) || options.defaults.contains_key(name);
+    let formals = node.formals.iter().filter(|l| !node.is_typed(**l)).map(|l| node.name_of(*l));
+    let dims = node.locals.iter().filter(|data| data.kind == LocalKind::Dim).map(|data| &data.name);
+    let open = formals.chain(dims).filter(|name| !given(name)).map(|name| format!("`{name}`"));
+    open.collect::<Vec<_>>().join(" or ")
+}
