@@ -295,3 +295,17 @@ fn a_full_disk_leaves_no_half_of_a_graph() {
     std::os::unix::fs::symlink("/dev/full", folder.path("train.onnx")).expect("a link");
     folder.rml("export p.rml --node train --format onnx").fails(1, &["unwritable-file", "train.onnx"]);
 }
+
+#[test]
+fn a_number_that_nothing_can_train_needs_no_checkpoint() {
+    let alone = "node main(x: num []) -> (y)  scale = param(2.0);  y = scale * x;\n";
+    let folder = Folder::new().file("p.rml", alone);
+    folder.rml("export p.rml --node main --out deep/down").ok();
+    assert!(folder.path("deep/down/main.c").exists());
+    let trained = format!("{alone}node train(x: num []) -> (y)  y, _ = diff_main(x, true, -0.1 * y);\n");
+    let folder = Folder::new().file("p.rml", trained);
+    folder.rml("export p.rml --node main").fails(1, &["no-parameters", "`scale`"]);
+    let drawn = "node main(x: num []) -> (y)  scale = param(normal([], 0.0, 1.0));  y = scale * x;\n";
+    let folder = Folder::new().file("p.rml", drawn);
+    folder.rml("export p.rml --node main").fails(1, &["no-parameters", "`scale`"]);
+}

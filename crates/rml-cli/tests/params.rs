@@ -261,3 +261,24 @@ fn a_training_begins_from_imported_weights() {
     );
     assert!(first(folder.rml(train)) > Some(0.1), "else it would have to learn it");
 }
+
+#[test]
+fn a_trained_parameter_is_declared_in_its_layer() {
+    let program = "import std.layers; import std.losses; import std.optimisers;
+node diff_param(init, bp, do) -> (o)
+  o = adam(0.01, 0.9, 0.999, 0.00000001, init, bp, do);
+node net(x: num [3]) -> (y)
+  y = dense(2, x) + param(0.0);
+node train(x: num [3], t: num [2]) -> (loss)
+  y, _ = diff_net(x, true, dy);
+  loss, dy, _ = diff_mse(y, t, true, -0.1);
+";
+    let folder = Folder::new().file("p.rml", program);
+    let table = folder.rml("params list p.rml --node train").ok();
+    for (parameter, place) in [("net_0.dense_0.kernel", "std/layers.rml:"), ("net_0.y.param0", "p.rml:5:21")]
+    {
+        let line =
+            table.lines().find(|line| line.starts_with(parameter)).unwrap_or_else(|| panic!("{table}"));
+        assert!(line.contains(place), "{table}");
+    }
+}

@@ -5,12 +5,13 @@ pub(crate) mod model;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use indexmap::IndexSet;
 use rml_analysis::Analyses;
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Diagnostics, Error, Sources};
 use rml_c::Refused;
 pub use rml_c::{Exported, Math as CMath, Memory};
-use rml_driver::{Options, Program, Source};
+use rml_driver::{Options, Program, Source, written_parameters};
 use rml_ir::Value;
 use rml_plan::{Atom, Case, Ends, Kind, Plan, Region, TapeData, Tick};
 use rml_schedule::Fed;
@@ -125,7 +126,7 @@ fn prepare(
     let fed = if cycles.is_some() { Fed::Windows } else { Fed::Blocks };
     let plan = plan(&program, fed).map_err(fail)?;
     if checkpoint.is_none() {
-        learned(&program, &plan).map_err(fail)?;
+        learned(&program, &plan, &written_parameters(source, options)).map_err(fail)?;
     }
     Ok(Prepared { plan, states: States(states.unwrap_or_default()), program })
 }
@@ -142,16 +143,18 @@ fn plan(program: &Program, fed: Fed) -> Result<Plan, Diagnostic> {
 }
 
 /// Whether the parameters of the program come from somewhere, if none of them is learned. In a program that learns some, the others have the
-/// values that it gives them, as they have in a training.
-fn learned(program: &Program, plan: &Plan) -> Result<(), Diagnostic> {
+/// values that it gives them, as they have in a training; so have those of `written`.
+fn learned(program: &Program, plan: &Plan, written: &IndexSet<Arc<str>>) -> Result<(), Diagnostic> {
     let writes = plan.regions.iter().flat_map(Region::writes).chain(&plan.commits);
-    let written: BTreeSet<_> = writes.map(|write| write.register).collect();
+    let updated: BTreeSet<_> = writes.map(|write| write.register).collect();
     let parameters = plan.registers.iter_enumerated().filter_map(|(id, register)| match &register.kind {
         Kind::State { key, parameter: true } => Some((id, key, &register.ty)),
         _ => None,
     });
     let parameters: Vec<_> = parameters.collect();
-    if parameters.is_empty() || parameters.iter().any(|(id, ..)| written.contains(id)) {
+    if parameters.iter().all(|(_, key, _)| written.contains(*key))
+        || parameters.iter().any(|(id, ..)| updated.contains(id))
+    {
         return Ok(());
     }
     let what = format!(

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use rml_base::{Diagnostics, Error, Sources};
-use rml_driver::{BATCH, Options, Program, Source, compile};
+use rml_driver::{BATCH, Options, Program, Source, compile, parameter_places};
 use rml_ir::Value;
 use rml_ir::typed::StaticValue;
 use rml_weights::{ExportOptions, Mapping, ParamInfo, ParamList, TensorFile, Wanted};
@@ -46,7 +46,7 @@ pub fn params(
     };
     Ok(ParamList {
         node: program.node().to_owned(),
-        params: wanted(&program).values().map(param).collect(),
+        params: wanted(&program, source, options).values().map(param).collect(),
         warnings: program.warnings().clone(),
         sources: Arc::clone(program.sources()),
     })
@@ -120,7 +120,7 @@ pub fn import_params(
     mapping: &Mapping,
 ) -> Result<Imported, Error> {
     let program = program(source, options, None)?;
-    let wanted = wanted(&program);
+    let wanted = wanted(&program, source, options);
     let mut sources = Sources::clone(program.sources());
     let imported = rml_weights::import(mapping, &wanted, weights, program.precision(), &mut sources);
     let sources = Arc::new(sources);
@@ -145,7 +145,7 @@ pub fn export_params(
 ) -> Result<TensorFile, Error> {
     let program = program(source, options, Some(checkpoint))?;
     let values = values(&program, checkpoint)?;
-    let wanted = wanted(&program);
+    let wanted = wanted(&program, source, options);
     let mut sources = Sources::clone(program.sources());
     let exported = rml_weights::export(mapping, &wanted, &values, export, &mut sources);
     exported.map_err(|findings| Error::new(findings, Arc::new(sources)))
@@ -162,7 +162,7 @@ pub(crate) fn program(
     for (name, value) in recorded {
         options.defaults.entry(name).or_insert(value);
     }
-    options.defaults.entry(BATCH.to_owned()).or_insert(StaticValue::Int(1));
+    options = any_batch(&options);
     if checkpoint.and_then(|c| c.position.as_ref()).is_some_and(|p| p.double) {
         options.precision = rml_ir::Precision::F64;
     }
@@ -170,13 +170,22 @@ pub(crate) fn program(
     Ok(program.with_warnings(checkpoint::changed(checkpoint.and_then(|c| c.position.as_ref()), &options.set)))
 }
 
+/// With 1 for the dimension `batch` where it has no value.
+fn any_batch(options: &Options) -> Options {
+    let mut options = options.clone();
+    options.defaults.entry(BATCH.to_owned()).or_insert(StaticValue::Int(1));
+    options
+}
+
 /// The parameters of a program by path.
-fn wanted(program: &Program) -> IndexMap<Arc<str>, Wanted> {
+fn wanted(program: &Program, source: &Source, options: &Options) -> IndexMap<Arc<str>, Wanted> {
     let flat = program.flat();
+    let places = parameter_places(source, &any_batch(options));
     let parameters = flat.states.iter().filter(|(_, state)| state.parameter);
     let one = |(key, state): (&Arc<str>, &rml_ir::flat::State)| {
         let var = &flat.vars[flat.equations[state.equation].lhs];
-        (Arc::clone(key), Wanted { key: Arc::clone(key), ty: var.ty.clone(), span: var.span })
+        let span = places.get(key).copied().unwrap_or(var.span);
+        (Arc::clone(key), Wanted { key: Arc::clone(key), ty: var.ty.clone(), span })
     };
     parameters.map(one).collect()
 }
