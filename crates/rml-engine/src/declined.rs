@@ -46,6 +46,8 @@ pub struct Declined {
     pub span: Option<Span>,
     /// The reason, in one sentence without a full stop.
     pub text: String,
+    /// A form of the program, or another way to run it, that this engine does not decline.
+    pub help: Option<String>,
     /// The memory that is lacking, if that is the reason.
     pub shortage: Option<Shortage>,
 }
@@ -53,7 +55,7 @@ pub struct Declined {
 impl Declined {
     /// A decline for that reason.
     pub fn new(reason: Reason, text: impl Into<String>) -> Self {
-        Self { reason, span: None, text: text.into(), shortage: None }
+        Self { reason, span: None, text: text.into(), help: None, shortage: None }
     }
 
     /// A decline for want of memory; `what` needs the bytes, as in "one tick of its windows".
@@ -65,6 +67,13 @@ impl Declined {
     #[must_use]
     pub fn at(mut self, span: Span) -> Self {
         self.span = Some(span);
+        self
+    }
+
+    /// The same with a way out.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
         self
     }
 
@@ -81,7 +90,9 @@ impl Declined {
             Some(span) => d.label(span, "because of this"),
             None => d,
         };
-        d.note(format!("the reason is of the kind `{}`", self.reason))
+        let d = d.note(format!("the reason is of the kind `{}`", self.reason));
+        let d = if let Some(help) = &self.help { d.help(help) } else { d };
+        d
             .help("choose another engine: the simulator (`--engine sim`) runs every program, and `--engine auto` asks it where there is no plan")
     }
 }

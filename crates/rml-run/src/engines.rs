@@ -15,6 +15,9 @@ use rml_engine::{Engine as _, FirstOf, Run, Use};
 use rml_sim::SimulatorEngine;
 
 mod budget;
+#[cfg(test)]
+mod clocked;
+mod clocks;
 mod given;
 mod machine;
 mod plan;

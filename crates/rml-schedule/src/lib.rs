@@ -41,6 +41,8 @@ pub struct Declined {
     pub why: String,
     /// Where.
     pub span: Option<Span>,
+    /// A form of the program that has a plan.
+    pub help: Option<String>,
 }
 
 impl Declined {
@@ -54,15 +56,20 @@ impl Declined {
             Some(span) => d.label(span, "because of this"),
             None => d,
         };
-        d.help("the simulator runs it all the same: there is nothing to mend")
+        let d = if let Some(help) = &self.help { d.help(help) } else { d };
+        d.help("the simulator runs this program, so no change is needed")
     }
 
     fn new(why: impl Into<String>) -> Self {
-        Self { why: why.into(), span: None }
+        Self { why: why.into(), span: None, help: None }
     }
 
     fn at(why: impl Into<String>, span: Span) -> Self {
-        Self { why: why.into(), span: Some(span) }
+        Self { why: why.into(), span: Some(span), help: None }
+    }
+
+    fn help(self, help: impl Into<String>) -> Self {
+        Self { help: Some(help.into()), ..self }
     }
 }
 
@@ -116,7 +123,7 @@ fn known(flat: &Drawn, analyses: &Analyses, fed: Fed) -> Result<(Plan, Witness),
         return Err(Declined::new("its clocks are not proved to fit"));
     }
     if let Some(found) = causality.findings.iter().find(|d| d.is_error()) {
-        return Err(Declined { why: found.message.clone(), span: found.span() });
+        return Err(Declined { why: found.message.clone(), span: found.span(), help: None });
     }
     match bounds.program.kind {
         Kind::Bounded | Kind::Windowed => {}

@@ -21,6 +21,8 @@ pub(super) fn append(to: &mut Data, more: Data) {
 #[derive(Debug)]
 pub(super) struct Given {
     pub(super) present: Present,
+    /// Whether the program says where it is present, among those cycles.
+    pub(super) on_demand: bool,
     /// Its values where it is present.
     pub(super) data: Data,
 }
@@ -28,7 +30,7 @@ pub(super) struct Given {
 impl Given {
     fn new(present: Present, value: Option<Value>, precision: Precision) -> Self {
         let data = value.map_or(Data::Bool(Vec::new()), |v| v.to_precision(precision).to_data());
-        Self { present, data }
+        Self { present, on_demand: false, data }
     }
 
     /// All inputs, on the host.
@@ -38,13 +40,18 @@ impl Given {
                 .iter()
                 .map(|input| match input {
                     Input::Given(value) => Given::new(Present::Always, Some(value.clone()), precision),
-                    _ => Given::new(Present::Never, None, precision),
+                    Input::OnDemand(Some(value)) => {
+                        let given = Given::new(Present::Always, Some(value.clone()), precision);
+                        Given { on_demand: true, ..given }
+                    }
+                    Input::Absent | Input::OnDemand(None) => Given::new(Present::Never, None, precision),
                 })
                 .collect()),
             Inputs::Block(block) => {
                 let column = |c: &Column| {
                     let value = c.values().map(Held::to_host).transpose()?;
-                    Ok(Given::new(c.present().clone(), value, precision))
+                    let given = Given::new(c.present().clone(), value, precision);
+                    Ok(Given { on_demand: c.is_on_demand(), ..given })
                 };
                 block.columns().iter().map(column).collect()
             }
@@ -57,6 +64,28 @@ impl Given {
             (Present::Always, Data::Bool(v)) => v.get(t).copied(),
             _ => None,
         }
+    }
+
+    /// The condition that it is in each of the cycles `from..to`, where it is present; its value in the first of them is at `row` or behind.
+    pub(super) fn truths(
+        &self,
+        (from, to): (usize, usize),
+        mut row: usize,
+    ) -> impl Iterator<Item = Option<bool>> {
+        (from..to).map(move |t| {
+            let Data::Bool(values) = &self.data else { return None };
+            if !self.present.at(t) {
+                return None;
+            }
+            row += 1;
+            values.get(row - 1).copied()
+        })
+    }
+
+    /// Whether it is there in a cycle where it is expected, and nowhere else. What the program asks for may be offered elsewhere, too.
+    pub(super) fn agrees(&self, t: usize, expected: bool) -> bool {
+        let there = self.present.at(t);
+        there == expected || there && self.on_demand
     }
 
     /// Goes on behind its `cycles` cycles with the `count` cycles of another one.

@@ -4,18 +4,19 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::thread::available_parallelism;
 
-use rml_analysis::{Analyses, Causality, Clocks, Latency};
+use rml_analysis::{Analyses, Causality, Latency};
 use rml_backend::{Backend, Compiled};
 use rml_backend_cpu::plan::Machine as Embedded;
-use rml_base::memory;
+use rml_base::{IndexVec, memory};
 use rml_engine::{Declined, Engine, Exact, Feeding, Reason, Run, Use};
 use rml_ir::Precision;
-use rml_ir::flat::Drawn;
+use rml_ir::flat::{Drawn, Var};
 use rml_lower::Machine as Lowered;
-use rml_plan::{Ends, Plan};
+use rml_plan::{Ends, Plan, Reg};
 use rml_schedule::Fed;
 use rml_sim::SimulatorEngine;
 
+use super::clocks::InputClocks;
 use super::ragged::{Lengths, Ragged};
 use super::windows::{Planned, Windows};
 
@@ -134,26 +135,64 @@ impl PlanEngine {
 
 /// The plan of a program of which all that is known.
 pub(super) fn planned(program: &Drawn, analyses: &Analyses, fed: Fed) -> Result<Planned, Declined> {
+    match InputClocks::new(program, &analyses.clocks.clocks) {
+        Ok(clocks) if clocks.told.is_empty() => scheduled(program, analyses, fed, clocks),
+        Ok(clocks) => telling(program, analyses, fed, clocks),
+        // What else has no plan says more.
+        Err(why) => Err(schedule(program, analyses, fed).err().unwrap_or(why)),
+    }
+}
+
+/// The plan of a program that computes where inputs are present. Its plan puts out these conditions, too, which are compared with the data.
+fn telling(program: &Drawn, analyses: &Analyses, fed: Fed, clocks: InputClocks) -> Result<Planned, Declined> {
+    let late = clocks.declined(program, "cannot compare it with the data in time");
+    let mut flat = (**program).clone();
+    flat.outputs.extend(&clocks.told);
+    let extended = Drawn::new(flat).ok();
+    let found = extended.and_then(|program| scheduled(&program, &Analyses::of(&program), fed, clocks).ok());
+    // What has no plan without these outputs has a reason of its own.
+    found.ok_or_else(|| schedule(program, analyses, fed).err().unwrap_or(late))
+}
+
+/// The plan of a program that tells where its inputs are present, as far as data do not.
+fn scheduled(
+    program: &Drawn,
+    analyses: &Analyses,
+    fed: Fed,
+    clocks: InputClocks,
+) -> Result<Planned, Declined> {
+    let (plan, delays) = schedule(program, analyses, fed)?;
+    if clocks.computed().is_some() && (plan.waits || plan.ahead() > 0) {
+        return Err(clocks.declined(program, "looks ahead"));
+    }
+    let outputs = program.outputs.len() - clocks.told.len();
+    let clocks = clocks.of;
+    Ok(Planned { plan: Arc::new(plan), delays: Arc::new(delays), clocks, outputs, ready: Arc::default() })
+}
+
+/// The plan of a program, if it is in time for what it is fed with.
+fn schedule(program: &Drawn, analyses: &Analyses, fed: Fed) -> Result<(Plan, IndexVec<Reg, Var>), Declined> {
     let (plan, delays) = rml_schedule::schedule_known(program, analyses, fed).map_err(|why| {
         let declined = Declined::new(Reason::Schedule, why.why);
-        if let Some(span) = why.span { declined.at(span) } else { declined }
+        let declined = if let Some(span) = why.span { declined.at(span) } else { declined };
+        if let Some(help) = why.help { declined.help(help) } else { declined }
     })?;
     if fed == Fed::Blocks && plan.waits {
         let why = "its blocks wait for later cycles, and its outputs would be late in a stream";
-        return Err(Declined::new(Reason::Use, why));
+        return Err(Declined::new(Reason::Use, why).help(WHOLE));
     }
     if fed == Fed::Blocks
         && plan.ahead() > 0
         && u64::from(plan.ahead()) > latency(program, &analyses.causality)
     {
-        return Err(Declined::new(
-            Reason::Use,
-            "a state waits longer than the outputs, which would be late in a stream",
-        ));
+        let why = "a state waits longer than the outputs, which would be late in a stream";
+        return Err(Declined::new(Reason::Use, why).help(WHOLE));
     }
-    let clocks = input_clocks(program, &analyses.clocks.clocks)?;
-    Ok(Planned { plan: Arc::new(plan), delays: Arc::new(delays), clocks, ready: Arc::default() })
+    Ok((plan, delays))
 }
+
+/// What runs a plan where a stream would be late.
+const WHOLE: &str = "data that are given as a whole (`--data`, `--inputs`) run by plan";
 
 /// For how many cycles outputs wait, if that is known.
 fn latency(program: &Drawn, causality: &Causality) -> u64 {
@@ -167,27 +206,6 @@ fn latency(program: &Drawn, causality: &Causality) -> u64 {
 /// Whether a plan can run a stream: nobody waits for the outputs of a cycle that has no inputs.
 fn streams(plan: &Plan) -> bool {
     plan.ends == Ends::Nothing || plan.inputs.is_empty()
-}
-
-/// For each input, the input whose value says where it is present, if it is not present in every cycle.
-fn input_clocks(program: &Drawn, clocks: &Clocks) -> Result<Vec<Option<(usize, bool)>>, Declined> {
-    let of = |input: &rml_ir::flat::Input| match input.clock {
-        None if clocks.of[input.var] == Clocks::BASE => Ok(None),
-        Some((cond, flag)) => match program.inputs.iter().position(|i| i.var == cond && i.clock.is_none()) {
-            Some(at) => Ok(Some((at, flag))),
-            None => Err(input.var),
-        },
-        None => Err(input.var),
-    };
-    let declined = |input: &rml_ir::flat::Input, v| {
-        let data = &program.vars[v];
-        let name = data.name.clone().unwrap_or_default();
-        let declares =
-            if input.clock.is_some() { "the clock that is declared for" } else { "in which cycles it uses" };
-        let why = format!("the program itself computes {declares} the input `{name}`");
-        Declined::new(Reason::Schedule, why).at(data.span)
-    };
-    program.inputs.iter().map(|input| of(input).map_err(|v| declined(input, v))).collect()
 }
 
 #[cfg(test)]

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rml_analysis::{Analyses, Kind, Verdict};
+use rml_backend::Held;
 use rml_engine::{Block, Column, End, Engine, Feeding, Input, Inputs, Present, Run, Use};
-use rml_ir::flat::Drawn;
+use rml_ir::flat::{Drawn, Init, Rhs, Var};
 use rml_ir::pass::lower_drawn;
 use rml_ir::{Data, Shape, Type, Value};
 use rml_sim::SimulatorEngine;
@@ -32,13 +33,15 @@ fn may_have_plan(flat: &Drawn, known: &Analyses) -> bool {
 fn block(flat: &Drawn, rows: &[Vec<Input>]) -> Block {
     let column = |i: usize| {
         let given = |row: &Vec<Input>| match &row[i] {
-            Input::Given(value) => Some(value.clone()),
-            _ => None,
+            Input::Given(value) | Input::OnDemand(Some(value)) => Some(value.clone()),
+            Input::Absent | Input::OnDemand(None) => None,
         };
         let cells: Vec<Option<Value>> = rows.iter().map(given).collect();
         let present: Present = cells.iter().map(Option::is_some).collect();
         let values: Vec<Value> = cells.into_iter().flatten().collect();
-        Column::new(present, stacked(&values, &flat.vars[flat.inputs[i].var].ty))
+        let column = Column::new(present, stacked(&values, &flat.vars[flat.inputs[i].var].ty));
+        let on_demand = rows.iter().any(|row| matches!(row[i], Input::OnDemand(_)));
+        if on_demand { column.on_demand() } else { column }
     };
     Block::new(rows.len(), (0..flat.inputs.len()).map(column).collect())
 }
@@ -54,14 +57,14 @@ fn stacked(values: &[Value], ty: &Type) -> Value {
 
 /// The rows of outputs, and how the run ended.
 #[derive(PartialEq, Debug)]
-struct Told {
-    rows: Vec<String>,
-    error: Option<String>,
+pub(super) struct Told {
+    pub(super) rows: Vec<String>,
+    pub(super) error: Option<String>,
 }
 
 impl Told {
     /// Whether another run that may wait where this one does not says the same, up to its end.
-    fn contains(&self, other: &Told) -> bool {
+    pub(super) fn contains(&self, other: &Told) -> bool {
         let same = |(a, b): (&String, &String)| {
             let cells = a.split(' ').zip(b.split(' '));
             cells.into_iter().all(|(a, b)| a == b || matches!(b, "?" | "bot"))
@@ -81,7 +84,7 @@ fn fetched(run: &mut dyn Run, told: &mut Told) {
 }
 
 /// Feeds rows, block by block; at each cut the states are compared with those of the simulator.
-fn told(
+pub(super) fn told(
     flat: &Arc<Drawn>,
     engine: &dyn Engine,
     wish: &Use,
@@ -99,7 +102,7 @@ fn told(
         fetched(&mut *run, &mut told);
         well = well && sim.feed(Inputs::Block(&part)).is_ok();
         if told.error.is_none() && well {
-            same_states(&*run, &*sim);
+            same_states(flat, &*run, &*sim);
             hand_over(flat, &mut run, engine, wish, r);
         }
         from = to;
@@ -113,7 +116,7 @@ fn told(
 }
 
 /// States that the simulator can tell are those of the run, and where a window is open both say so.
-fn same_states(run: &dyn Run, sim: &dyn Run) {
+fn same_states(flat: &Drawn, run: &dyn Run, sim: &dyn Run) {
     let of = |run: &dyn Run| {
         let states = run.states().map_err(|d| d.to_string())?;
         let states = states.to_host().expect("on the host");
@@ -125,10 +128,26 @@ fn same_states(run: &dyn Run, sim: &dyn Run) {
         // A plan does not know what a delay starts with that is never active.
         wanted.retain(|key, _| states.contains_key(key));
     }
+    if states.is_ok() && wanted.is_err() && has_starts_alone(flat, sim) {
+        return;
+    }
     // The simulator waits where the facts say what a value is.
     if !wanted.as_ref().is_err_and(|why| why.contains("not determined")) {
-        assert_eq!(states, wanted);
+        assert_eq!(states, wanted, "{}", rml_ir::flat::print(flat));
     }
+}
+
+/// Whether all that delays in open windows remember is what they start with: a plan that runs by calls may count these as unset.
+fn has_starts_alone(flat: &Drawn, sim: &dyn Run) -> bool {
+    let starts = |v: &Var, value: &Held| {
+        let equation = flat.equations.iter().find(|equation| equation.lhs == *v);
+        let start = equation.and_then(|equation| match equation.rhs {
+            Rhs::Fby { init: Init::Const(k), .. } => Some(flat.value(k)),
+            _ => None,
+        });
+        start.is_some_and(|start| start.same(&value.to_host().expect("on the host")))
+    };
+    sim.snapshot().is_ok_and(|snapshot| snapshot.delays.iter().all(|(v, value)| starts(v, value)))
 }
 
 /// Now and then another run goes on, of this engine or of the simulator, in the middle of windows.
@@ -177,7 +196,7 @@ fn random_programs_cut_anywhere_are_what_they_are_in_the_simulator() {
             assert!(found.contains(&wanted), "seed {seed}, {feeding:?}: {found:?}\nbut {wanted:?}\n{text}");
         }
     }
-    assert!(ran > 1400 && failed > 50, "{ran} runs, of which {failed} fail");
+    assert!(ran > 1400 && failed > 40, "{ran} runs, of which {failed} fail");
 }
 
 #[test]

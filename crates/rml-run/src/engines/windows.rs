@@ -12,6 +12,7 @@ use rml_lower::Fault;
 use rml_plan::{Atom, Ends, Kind, Plan, Reg, Rule};
 
 use super::budget::refused;
+use super::clocks::{Checks, Clock};
 use super::given::Given;
 use super::machine::Machine;
 
@@ -24,7 +25,9 @@ pub(super) struct Planned {
     pub(super) plan: Arc<Plan>,
     /// The delay or parameter that each register keeps.
     pub(super) delays: Arc<IndexVec<Reg, Var>>,
-    pub(super) clocks: Vec<Option<(usize, bool)>>,
+    pub(super) clocks: Vec<Clock>,
+    /// How many outputs the program has; those behind tell conditions of clocks.
+    pub(super) outputs: usize,
     /// The plan made ready for the embedded backend, with the threads of the first who asked for it.
     pub(super) ready: Arc<OnceLock<Ready>>,
 }
@@ -57,7 +60,9 @@ pub(super) struct Windows<M> {
     wanted: usize,
     /// Whether a register has a value that contradicts what the plan relies on: the program never gives it one, but states may be loaded.
     foreign: Vec<bool>,
-    clocks: Vec<Option<(usize, bool)>>,
+    checks: Checks,
+    /// How many outputs the program has.
+    outputs: usize,
     /// What each register starts with, where that is a constant.
     starts: Vec<Option<Value>>,
     windows: u64,
@@ -75,7 +80,7 @@ impl<M: Machine> Windows<M> {
     /// After how many windows of one length in a row that is made ready.
     const REGULAR: u64 = 32;
 
-    pub(super) fn new(Planned { plan, delays, clocks, .. }: Planned, machine: M) -> Self {
+    pub(super) fn new(Planned { plan, delays, clocks, outputs, .. }: Planned, machine: M) -> Self {
         let mut starts = vec![None; plan.registers.len()];
         for case in plan.tapes.iter().flat_map(|t| &t.cases) {
             if let Rule::Read { register, init: Some(Atom::Const(k)) } = &case.rule {
@@ -88,6 +93,8 @@ impl<M: Machine> Windows<M> {
         let (given, cycles, scanned, searched) = (Vec::new(), 0, 0, 0);
         let (foreign, ahead) = (vec![false; plan.registers.len()], plan.ahead() as usize);
         Self {
+            checks: Checks::new(&plan, clocks),
+            outputs,
             plan,
             hidden,
             machine,
@@ -99,21 +106,11 @@ impl<M: Machine> Windows<M> {
             ahead,
             block: BLOCK,
             wanted: 0,
-            clocks,
             starts,
             windows: 0,
             last: (0, 0),
             tried: Vec::new(),
         }
-    }
-
-    /// Whether inputs are present where their clocks say so in the cycles `from..to`.
-    fn fits(&self, from: usize, to: usize) -> bool {
-        let holds = |(cond, flag): (usize, bool), t: usize| self.given[cond].truth(t) == Some(flag);
-        self.given.iter().zip(&self.clocks).all(|(input, clock)| match clock {
-            None => (from..to).all(|t| input.present.at(t)),
-            Some(clock) => (from..to).all(|t| input.present.at(t) == holds(*clock, t)),
-        })
     }
 
     /// The window that begins at cycle `from` of those that are there; the values of inputs at row `rows` and behind belong to it.
@@ -148,7 +145,7 @@ impl<M: Machine> Windows<M> {
             }
             Ends::Found { .. } => return self.find(from, rows),
         };
-        let runs = self.fits(from, from + ticks) && self.has_memory(ticks)?;
+        let runs = self.checks.fit(&self.given, (from, from + ticks), rows) && self.has_memory(ticks)?;
         Ok(if runs { Next::Window(ticks) } else { Next::Suspect })
     }
 
@@ -166,7 +163,8 @@ impl<M: Machine> Windows<M> {
     /// where it cannot be, or they are not.
     fn guess(&mut self, from: usize, rows: &[usize]) -> Result<Option<Next>, Diagnostic> {
         let (ticks, alike) = self.last;
-        if !M::GUESSES || alike < 2 || self.ahead > 0 || self.plan.ends == Ends::Nothing {
+        let one = self.ahead > 0 || self.plan.ends == Ends::Nothing || self.checks.computes();
+        if !M::GUESSES || alike < 2 || one {
             return Ok(None);
         }
         let finds = matches!(self.plan.ends, Ends::Found { .. });
@@ -174,7 +172,8 @@ impl<M: Machine> Windows<M> {
         let counts = [many.then_some(Self::MANY), finds.then_some(1)];
         for count in counts.into_iter().flatten() {
             let all = ticks * count;
-            let is_there = from + all <= self.cycles && self.fits(from, from + all);
+            let is_there =
+                from + all <= self.cycles && self.checks.fit(&self.given, (from, from + all), rows);
             if !is_there || !self.ends_given(from, ticks, count) || self.machine.ask(all).is_err() {
                 continue;
             }
@@ -204,7 +203,7 @@ impl<M: Machine> Windows<M> {
         let first = if M::GUESSES || self.last.0 == 0 { Self::SOME } else { self.last.0 };
         let mut ticks = all.min(self.searched.max(first));
         loop {
-            if !self.fits(from, from + ticks) || !self.has_memory(ticks)? {
+            if !self.checks.fit(&self.given, (from, from + ticks), rows) || !self.has_memory(ticks)? {
                 return Ok(Next::Suspect);
             }
             self.try_inputs(from, ticks, rows);
@@ -233,6 +232,23 @@ impl<M: Machine> Windows<M> {
         for (input, row) in self.given.iter().zip(rows) {
             *row -= cycles.clone().filter(|t| input.present.at(*t)).count();
         }
+    }
+
+    /// Runs a window, and says how many of its cycles are done; none if it is suspect, and has changed nothing.
+    fn window(&mut self, from: usize, ticks: usize, rows: &mut [usize]) -> Result<Option<usize>, Diagnostic> {
+        self.checks.keep(&self.machine)?;
+        self.machine.choose(ticks);
+        self.set_inputs(from, ticks, rows);
+        let ran = match self.machine.window(ticks) {
+            Ok(ran) => ran,
+            Err(Fault::Suspect) => return Ok(None),
+            Err(Fault::Failed(failure)) => return Err(failure.into()),
+        };
+        if !self.checks.hold(&mut self.machine, &self.given, (from, ran), self.plan.precision)? {
+            return Ok(None);
+        }
+        self.count(ticks, 1);
+        Ok(Some(ran))
     }
 
     /// Adds windows that have run.
@@ -319,25 +335,17 @@ impl<M: Machine> Fast for Windows<M> {
         self.cycles += count;
         let mut rows = vec![0; self.given.len()];
         let empty = || (Vec::new(), Data::Bool(Vec::new()));
-        let mut outputs: Vec<(Vec<bool>, Data)> = self.plan.outputs.iter().map(|_| empty()).collect();
+        let mut outputs: Vec<(Vec<bool>, Data)> = (0..self.outputs).map(|_| empty()).collect();
         let (mut done, mut is_suspect) = (0, false);
         while done < self.cycles {
             let (ticks, ran) = match self.next(done, &rows)? {
-                Next::Window(ticks) => {
-                    self.machine.choose(ticks);
-                    self.set_inputs(done, ticks, &mut rows);
-                    match self.machine.window(ticks) {
-                        Ok(ran) => {
-                            self.count(ticks, 1);
-                            (ticks, ran)
-                        }
-                        Err(Fault::Suspect) => {
-                            is_suspect = true;
-                            break;
-                        }
-                        Err(Fault::Failed(failure)) => return Err(failure.into()),
+                Next::Window(ticks) => match self.window(done, ticks, &mut rows)? {
+                    Some(ran) => (ticks, ran),
+                    None => {
+                        is_suspect = true;
+                        break;
                     }
-                }
+                },
                 Next::Ran(ticks, count) => {
                     rows.copy_from_slice(&self.tried);
                     self.count(ticks, count as u64);
