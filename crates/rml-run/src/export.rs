@@ -133,11 +133,21 @@ fn prepare(
 
 fn plan(program: &Program, fed: Fed) -> Result<Plan, Diagnostic> {
     let flat = program.flat();
-    let planned = rml_schedule::schedule_known(flat, &Analyses::of(flat), fed);
-    planned.map(|(plan, _)| plan).map_err(|declined| {
+    let analyses = Analyses::of(flat);
+    let planned = rml_schedule::schedule_known(flat, &analyses, fed).map(|(plan, _)| plan);
+    // Memory is fixed: what restarts with a condition of the next cycle does so when that has come.
+    if planned.as_ref().map_or(true, |plan| plan.waits)
+        && let Some(flat) = rml_schedule::restarts(flat, &analyses.clocks.clocks)
+        && let Ok(plan) = rml_schedule::schedule(&flat, fed)
+        && !plan.waits
+    {
+        return Ok(plan);
+    }
+    planned.map_err(|declined| {
         let what = format!("node {} cannot be exported: {}", program.node(), declined.why);
         let d = Diagnostic::error(codes::EXPORT_REFUSED, what);
         let d = if let Some(span) = declined.span { d.label(span, "because of this") } else { d };
+        let d = if let Some(help) = declined.help { d.help(help) } else { d };
         d.help("what is exported is the plan of a node; `rml check` says which nodes have one")
     })
 }

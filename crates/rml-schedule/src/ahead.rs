@@ -15,7 +15,8 @@ pub(crate) fn ahead(mut plan: Plan) -> Result<Plan, Declined> {
             Region::Over(parts) => parts.iter().rev().for_each(|part| reach.tape(&plan, part.tape)),
             Region::Loop { backward: true, parts, .. } => {
                 let span = plan.tapes[parts[0].tape].span;
-                return Err(Declined::at("a value looks ahead without a bound", span));
+                let why = Declined::at("a value looks ahead without a bound", span);
+                return Err(why.help("call the node that looks ahead with `every end`"));
             }
             Region::Loop { parts, writes, .. } => loop {
                 // In a loop forward nobody reads the tick behind: two or three rounds are enough.

@@ -14,17 +14,20 @@
 //!
 //! A program that cannot be planned is [`Declined`], with the reason; the simulator runs it.
 
-use rml_base::{Diagnostic, IndexVec, Span, codes};
+use rml_base::IndexVec;
 use rml_ir::flat::{Drawn, Var};
 
 mod ahead;
 mod atoms;
 mod common;
 mod compact;
+mod declined;
 mod demand;
+mod ends;
 mod products;
 mod regions;
 mod resolve;
+mod restarts;
 mod sequences;
 mod sums;
 mod window;
@@ -34,44 +37,8 @@ use rml_ir::check::checked;
 use rml_plan::{Plan, Reg, verify};
 use rml_validate::{Witness, validate};
 
-/// Why a program has no plan.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Declined {
-    /// The reason.
-    pub why: String,
-    /// Where.
-    pub span: Option<Span>,
-    /// A form of the program that has a plan.
-    pub help: Option<String>,
-}
-
-impl Declined {
-    /// As a diagnostic, for somebody who asked for the plan of that node.
-    pub fn diagnostic(&self, node: &str) -> Diagnostic {
-        let d = Diagnostic::error(
-            codes::backend::ENGINE_DECLINES,
-            format!("node {node} has no plan: {}", self.why),
-        );
-        let d = match self.span {
-            Some(span) => d.label(span, "because of this"),
-            None => d,
-        };
-        let d = if let Some(help) = &self.help { d.help(help) } else { d };
-        d.help("the simulator runs this program, so no change is needed")
-    }
-
-    fn new(why: impl Into<String>) -> Self {
-        Self { why: why.into(), span: None, help: None }
-    }
-
-    fn at(why: impl Into<String>, span: Span) -> Self {
-        Self { why: why.into(), span: Some(span), help: None }
-    }
-
-    fn help(self, help: impl Into<String>) -> Self {
-        Self { help: Some(help.into()), ..self }
-    }
-}
+pub use declined::Declined;
+pub use restarts::restarts;
 
 /// What a run is fed with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -89,7 +56,7 @@ pub enum Fed {
 /// # Errors
 /// The reason why there is none.
 pub fn schedule(flat: &Drawn, fed: Fed) -> Result<Plan, Declined> {
-    known(flat, &Analyses::of(flat), fed).map(|(plan, _)| plan)
+    known(flat, &Analyses::of(flat), fed).map(|made| made.plan)
 }
 
 /// The plan of a program of which all is known already, and the delay or parameter that each of its registers keeps.
@@ -103,50 +70,70 @@ pub fn schedule_known(
     analyses: &Analyses,
     fed: Fed,
 ) -> Result<(Plan, IndexVec<Reg, Var>), Declined> {
-    known(flat, analyses, fed).map(|(plan, witness)| (plan, witness.registers))
+    known(flat, analyses, fed).map(|made| (made.plan, made.witness.registers))
 }
 
-/// The plan of a program, and which variable of the program each tape and each register is, for who checks plans.
+/// A plan, and what it is proved with.
+#[derive(Clone, Debug)]
+pub struct Proved {
+    /// The plan.
+    pub plan: Plan,
+    /// Which variable of the program each tape and each register is.
+    pub witness: Witness,
+    /// The program that it is proved to compute, if that is another one with the same meaning: its windows end on the base clock.
+    pub program: Option<Drawn>,
+}
+
+/// The plan of a program with its proof, for who checks plans.
 ///
 /// Ensures: P1 to P9, V1 to V9.
 ///
 /// # Errors
 /// The reason why there is none.
-pub fn witnessed(flat: &Drawn, fed: Fed) -> Result<(Plan, Witness), Declined> {
+pub fn proved(flat: &Drawn, fed: Fed) -> Result<Proved, Declined> {
     known(flat, &Analyses::of(flat), fed)
 }
 
-fn known(flat: &Drawn, analyses: &Analyses, fed: Fed) -> Result<(Plan, Witness), Declined> {
+fn known(flat: &Drawn, analyses: &Analyses, fed: Fed) -> Result<Proved, Declined> {
     let _span = tracing::debug_span!("schedule", equations = flat.equations.len()).entered();
     let Analyses { clocks, causality, bounds } = analyses;
     if clocks.verdict != Verdict::Synchronous {
-        return Err(Declined::new("its clocks are not proved to fit"));
+        return Err(Declined::clocks(clocks));
     }
     if let Some(found) = causality.findings.iter().find(|d| d.is_error()) {
-        return Err(Declined { why: found.message.clone(), span: found.span(), help: None });
+        return Err(Declined::found(found));
     }
     match bounds.program.kind {
         Kind::Bounded | Kind::Windowed => {}
-        Kind::ClosedOnly => return Err(Declined::new("some value is known only when the trace ends")),
-        Kind::Dynamic | Kind::Rejected => {
-            return Err(Declined::new("only a run can tell when its values are known"));
-        }
+        Kind::ClosedOnly => return Err(Declined::closed(causality)),
+        Kind::Dynamic | Kind::Rejected => return Err(Declined::dynamic(flat, causality)),
     }
     let facts = analyses.facts(flat);
     let known = Known { clocks: &clocks.clocks, facts: &facts, causality };
     // Where its windows have no plan, blocks may have one.
-    let shapes = match fed {
-        Fed::Windows => &[Shape::Windows, Shape::Blocks, Shape::Waiting][..],
-        Fed::Blocks => &[Shape::Blocks, Shape::Waiting],
-    };
-    let mut declined = Declined::new("there are no ways to run it");
-    for shape in shapes {
-        match plan(flat, known, *shape) {
+    let windows = match fed {
+        Fed::Windows => match plan(flat, known, Shape::Windows).or_else(|why| on_base(flat, analyses, why)) {
             Ok(found) => return Ok(found),
-            Err(why) => declined = why,
-        }
+            Err(why) => Some(why),
+        },
+        Fed::Blocks => None,
+    };
+    let blocks = plan(flat, known, Shape::Blocks).or_else(|_| plan(flat, known, Shape::Waiting));
+    // What is wrong with its windows says more.
+    blocks.map_err(|why| windows.filter(|_| !flat.windows.is_empty()).unwrap_or(why))
+}
+
+/// The plan of a program whose windows are on a sampled clock: of the same program, with ends that are false where they were absent.
+fn on_base(flat: &Drawn, analyses: &Analyses, why: Declined) -> Result<Proved, Declined> {
+    let Some(program) = ends::on_base(flat, &analyses.clocks.clocks) else { return Err(why) };
+    let analyses = Analyses::of(&program);
+    if analyses.clocks.verdict != Verdict::Synchronous || analyses.causality.findings.has_errors() {
+        return Err(why);
     }
-    Err(declined)
+    let facts = analyses.facts(&program);
+    let known = Known { clocks: &analyses.clocks.clocks, facts: &facts, causality: &analyses.causality };
+    let proved = plan(&program, known, Shape::Windows)?;
+    Ok(Proved { program: Some(program), ..proved })
 }
 
 /// What a plan runs at once.
@@ -168,7 +155,7 @@ struct Known<'a> {
     causality: &'a Causality,
 }
 
-fn plan(flat: &Drawn, known: Known<'_>, shape: Shape) -> Result<(Plan, Witness), Declined> {
+fn plan(flat: &Drawn, known: Known<'_>, shape: Shape) -> Result<Proved, Declined> {
     let window = window::Window::of(flat, known, shape)?;
     let open = window.given_ends().is_none().then(|| window.open());
     let demanded = common::common(&window, demand::demand(&window, open.as_ref())?);
@@ -191,7 +178,8 @@ fn plan(flat: &Drawn, known: Known<'_>, shape: Shape) -> Result<(Plan, Witness),
     checked("sequences", || verify(&plan));
     if let Err(found) = validate(flat, known.clocks, known.facts, &plan, &witness) {
         checked("schedule", || Err(found));
-        return Err(Declined::new("its plan is not proved to compute it"));
+        let why = Declined::new("its plan is not proved to compute it");
+        return Err(why.help("this is a fault of the compiler: please report the program"));
     }
-    Ok((plan, witness))
+    Ok(Proved { plan, witness, program: None })
 }

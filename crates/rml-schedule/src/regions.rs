@@ -78,12 +78,32 @@ pub(crate) fn plan(window: &Window<'_>, demanded: Demanded) -> Result<Plan, Decl
             .collect();
         // What waits is not split: how far it is filled is said for all of its positions.
         if parts.len() == nodes.len() || window.waits {
-            let v = nodes[split.iter().position(|s| *s).unwrap_or(0)].v;
-            let why = "values of a tick need each other in an order that data decide";
-            return Err(Declined::at(why, window.span(v)));
+            return Err(circular(window, &nodes, &split, &graph));
         }
         nodes = parts;
     }
+}
+
+/// Why values have no order in which they can be computed: those that were to be split.
+fn circular(window: &Window<'_>, nodes: &[Node], split: &[bool], graph: &Graph<Need>) -> Declined {
+    let members: Vec<usize> = (0..nodes.len()).filter(|i| split[*i]).collect();
+    let now = members.iter().enumerate().flat_map(|(k, m)| {
+        let needs = graph.of(*m).iter().filter(|need| need.tick == Tick::Now);
+        needs.filter_map(|need| Some((k, members.binary_search(&need.to).ok()?))).collect::<Vec<_>>()
+    });
+    let now = Graph::new(members.len(), now.collect());
+    let order = components(members.len(), |v, i| now.of(v).get(i).map(|to| Some(*to))).members;
+    let circle = order.iter().find(|c| c.len() > 1 || now.of(c[0]).contains(&c[0]));
+    let span = |i: usize| window.line(nodes[i].v);
+    let Some(circle) = circle else {
+        let why = "values need both the tick before and the tick behind, in blocks of any length";
+        let help = "let windows end where what looks ahead is read again: call its node, or its gradient, with `every end`";
+        return Declined::at(why, span(members.first().copied().unwrap_or(0))).help(help);
+    };
+    let named = circle.iter().map(|k| members[*k]).find(|i| window.name(nodes[*i].v).is_some());
+    let why = "values of a tick need each other in an order that data decide";
+    let help = "name what needs no other value first, then choose: `first = x; second = first + 1.0; a = if c then second else first`";
+    Declined::at(why, span(named.unwrap_or(members[circle[0]]))).help(help)
 }
 
 /// What the end of a window depends on, in order; nothing if the data tell it.

@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rml_analysis::{
-    Causality, ClockData, Clocks, Guard, Hold, Latency, Position, Positions, Segments, VarFacts,
+    Causality, ClockData, Clocks, Facts, Guard, Hold, Latency, Position, Positions, Segments, VarFacts,
 };
 use rml_base::{EntityId, IndexVec, Span};
 use rml_ir::Type;
 use rml_ir::flat::{self, ConstId, Drawn, Eq, Init, Rhs, Var};
 use rml_validate::Claim;
 
-use crate::{Declined, Known, Shape};
+use crate::{Declined, Known, Shape, declined};
 
 /// The windows of a plan: those of `every` that have no other ones around them; or, where there are none, any block of cycles.
 pub(crate) struct Window<'a> {
@@ -67,13 +67,18 @@ impl<'a> Window<'a> {
             _ if shape == Shape::Waiting => Segments::TRACE,
             [one] if shape == Shape::Windows && fits(one) => one,
             _ if forward || bounded => Segments::TRACE,
-            [] => return Err(Declined::new("a value looks ahead, and there is no window around it")),
+            [] => {
+                let why = Declined::new("a value looks ahead, and there is no window around it");
+                return Err(why.help("call the node that looks ahead with `every end`"));
+            }
             [one] => one,
-            _ => return Err(Declined::new("several windows stand side by side")),
+            _ => return Err(beside(flat, facts, &outermost)),
         };
         let data = &facts.segments[segments];
         if data.clock != Clocks::BASE {
-            return Err(Declined::new("the windows are on a sampled clock"));
+            let why = of_ends(flat, &data.cut.ends, "the windows are on a sampled clock");
+            let help = "end them where nothing is sampled, as in `f(..) every (merge c end false)`";
+            return Err(why.help(help));
         }
         let mut defs = IndexVec::filled(None, flat.vars.len());
         for (eq, equation) in flat.equations.iter_enumerated() {
@@ -86,10 +91,12 @@ impl<'a> Window<'a> {
             false => table.iter().fold(Positions::NONE, |all, facts| all.or(facts.place)),
         };
         if all.and(Positions::ENDS).is_empty() {
-            return Err(Declined::new("its windows never end"));
+            let why = of_ends(flat, &data.cut.ends, "its windows never end");
+            return Err(why.help("let the condition behind `every` hold in some cycle"));
         }
         if data.cut.all && data.cut.ends.len() > 1 {
-            return Err(Declined::new("a window ends where several conditions hold"));
+            let why = of_ends(flat, &data.cut.ends, "a window ends where several conditions hold");
+            return Err(why.help("name the condition: `end = a and b`, and call the node with `every end`"));
         }
         Ok(Self {
             flat,
@@ -183,6 +190,11 @@ impl<'a> Window<'a> {
     pub(crate) fn span(&self, v: Var) -> Span {
         let v = self.origin(v);
         self.defs[v].map_or(self.flat.vars[v].span, |eq| self.flat.equations[eq].span)
+    }
+
+    /// The place of a variable, or of what reads it, in the file of the node that runs: a reader knows that one.
+    pub(crate) fn line(&self, v: Var) -> Span {
+        declined::line(self.flat, self.origin(v))
     }
 
     /// The variable of the program that one is, or tells of.
@@ -331,6 +343,35 @@ impl<'a> Window<'a> {
         }
         if inner.is_empty() { Restart::Never } else { Restart::Inner { ends: inner, edge: false } }
     }
+}
+
+/// A reason at the line of the first condition that ends windows.
+fn of_ends(flat: &Drawn, ends: &[Guard], why: impl Into<String>) -> Declined {
+    match ends.first() {
+        Some(end) => Declined::at(why, declined::line(flat, end.cond)),
+        None => Declined::new(why),
+    }
+}
+
+/// Why a program has no plan whose windows end independently of each other.
+fn beside(flat: &Drawn, facts: &Facts, outermost: &[Segments]) -> Declined {
+    let ends = outermost.iter().map(|s| &facts.segments[*s].cut.ends);
+    let mut names: Vec<String> = ends.clone().map(|ends| names(flat, ends)).collect();
+    names.dedup();
+    let last = ends.last().map_or(&[][..], Vec::as_slice);
+    let why = format!("windows stand side by side, which end at {}", names.join(" and at "));
+    let help = "put one inside the other: let a node call both, the one whose windows are shorter with `every`, and call that node, or \
+                its gradient, with `every` and the condition of the longer windows";
+    of_ends(flat, last, why).help(help)
+}
+
+/// The conditions that end windows, as messages name them.
+fn names(flat: &Drawn, ends: &[Guard]) -> String {
+    let name = |end: &Guard| {
+        let not = if end.value { "" } else { "not " };
+        flat.vars[end.cond].name.as_ref().map_or_else(|| "a condition".to_owned(), |n| format!("`{not}{n}`"))
+    };
+    ends.iter().map(name).collect::<Vec<_>>().join(" or ")
 }
 
 /// The ends of windows that are on sampled clocks, and what tells of them.

@@ -22,6 +22,7 @@ mod beside;
 mod cut;
 pub(crate) mod frame;
 pub(crate) mod graph;
+mod help;
 mod latency;
 mod missing;
 mod part;
@@ -84,6 +85,8 @@ pub struct Reason {
     pub message: String,
     /// The equations concerned.
     pub spans: Vec<Span>,
+    /// What to write so that it is decided.
+    pub help: &'static str,
 }
 
 /// Finds out when values are known.
@@ -141,7 +144,7 @@ impl Solver<'_, '_> {
             Finding::Beside(_) => {
                 let chain = part::some_circle(&part);
                 let message = "windows that end independently of each other cut a recurrence that waits for other values, too";
-                self.reasons.push(report::reason(self.deps, &part, &chain, message));
+                self.reasons.push(report::reason(self.deps, &part, &chain, message, help::BESIDE));
                 Latency::Dynamic
             }
             Finding::Closed(chain) => {
@@ -162,13 +165,13 @@ impl Solver<'_, '_> {
             Finding::Exclusive(chain) => {
                 let message = "values need each other within one cycle; that is fine only if the conditions \
                                on the way exclude each other";
-                self.reasons.push(report::reason(self.deps, &part, &chain, message));
+                self.reasons.push(report::reason(self.deps, &part, &chain, message, help::EXCLUSIVE));
                 Latency::Dynamic
             }
-            Finding::Unknown(message) => {
+            Finding::Unknown(message, help) => {
                 self.findings.extend(update::perhaps_too_late(self.deps, &part));
                 let chain = part::some_circle(&part);
-                self.reasons.push(report::reason(self.deps, &part, &chain, message));
+                self.reasons.push(report::reason(self.deps, &part, &chain, message, help));
                 Latency::Dynamic
             }
         };
@@ -295,7 +298,7 @@ impl Solver<'_, '_> {
         }
         let spans = members.iter().take(1).filter_map(|v| report::span_of(self.deps, *v)).collect();
         let message = "the look-ahead of a recurrence is too long to be found".to_owned();
-        self.reasons.push(Reason { message, spans });
+        self.reasons.push(Reason { message, spans, help: help::CUT });
         for v in members {
             self.latency[*v] = Latency::Dynamic;
         }

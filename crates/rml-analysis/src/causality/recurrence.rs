@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::beside;
 use super::cut;
 use super::graph::{Dependences, Distance, Edge, Only};
+use super::help;
 use super::part::{Chain, Part, any_circle, is_negative, path, sums};
 use super::segment::{Direction, Proof};
 use crate::clocks::{ClockData, ClockId};
@@ -32,8 +33,8 @@ pub(crate) enum Finding {
     Exclusive(Chain),
     /// It runs backward without end.
     Uncut(Chain),
-    /// Nothing is known, for this reason.
-    Unknown(&'static str),
+    /// Nothing is known, for this reason; and what to write so that something is.
+    Unknown(&'static str, &'static str),
 }
 
 /// Classifies a strongly connected part.
@@ -52,7 +53,7 @@ pub(crate) fn classify(deps: &Dependences<'_>, part: &Part) -> Finding {
     }
     if part.nodes.iter().any(|v| matches!(deps.conditions.clocks.clocks[deps.clock(*v)], ClockData::Unknown))
     {
-        return Finding::Unknown("the clocks of a recurrence that looks ahead are not known");
+        return Finding::Unknown("the clocks of a recurrence that looks ahead are not known", help::CLOCK);
     }
     if let Some(proof) = cut::search(deps, part) {
         return Finding::Cut(proof);
@@ -64,7 +65,7 @@ pub(crate) fn classify(deps: &Dependences<'_>, part: &Part) -> Finding {
     let backs = part.edges.iter().all(|(_, _, e)| e.distance != Distance::Past && !deps.is_post(e));
     match any_circle(part, |e| e.distance == Distance::Next) {
         Some(chain) if backs => Finding::Closed(chain),
-        _ => Finding::Unknown("no condition is found that cuts a recurrence that looks ahead"),
+        _ => Finding::Unknown("no condition is found that cuts a recurrence that looks ahead", help::CUT),
     }
 }
 

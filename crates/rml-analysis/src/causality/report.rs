@@ -6,6 +6,7 @@ use rml_ir::flat::{Eq, Flat, Var, Window};
 
 use super::Reason;
 use super::graph::{Dependences, Distance, Edge, Node};
+use super::help;
 use super::part::{Chain, Part};
 use crate::clocks::expression;
 use crate::conditions::{Conditions, Guard};
@@ -143,17 +144,24 @@ pub(super) fn doubtful_last(flat: &Flat, post: Eq, output: Var) -> Reason {
             name(flat, output)
         ),
         spans: vec![flat.equations[post].span],
+        help: help::LAST,
     }
 }
 
 /// Something cannot be decided before the program runs.
-pub(super) fn reason(deps: &Dependences<'_>, part: &Part, chain: &Chain, message: &str) -> Reason {
+pub(super) fn reason(
+    deps: &Dependences<'_>,
+    part: &Part,
+    chain: &Chain,
+    message: &str,
+    help: &'static str,
+) -> Reason {
     let spans = chain.iter().filter_map(|i| span_of(deps, part.nodes[part.edges[*i].0]));
     let (_, what) = begin(deps, part, chain);
     let mut spans: Vec<Span> = spans.collect();
     spans.dedup();
     spans.truncate(SHOWN);
-    Reason { message: format!("{what}: {message}"), spans }
+    Reason { message: format!("{what}: {message}"), spans, help }
 }
 
 pub(super) fn unknown_clock(deps: &Dependences<'_>, edge: &Edge) -> Reason {
@@ -163,6 +171,7 @@ pub(super) fn unknown_clock(deps: &Dependences<'_>, edge: &Edge) -> Reason {
     Reason {
         message: format!("{what}: the clock of a look ahead is not known"),
         spans: equation.map(|e| e.span).into_iter().collect(),
+        help: help::CLOCK,
     }
 }
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::size;
 
-/// In one line. The reason why there is no plan names the place in the source.
+/// In one line. The reason why there is no plan names the place in the source; a line more says what to write instead.
 pub(super) fn line(analysis: &Analysis, run: &RunFacts) -> String {
     match PlanShape::new(run) {
         Ok(PlanShape { outline: plan, footprint }) => {
@@ -29,7 +29,9 @@ pub(super) fn line(analysis: &Analysis, run: &RunFacts) -> String {
                 let (line, column) = analysis.sources.line_column(span.file, span.start);
                 format!(" ({}:{line}:{column})", analysis.sources.name(span.file))
             });
-            format!("runs in the simulator: {}{}", declined.text, place.unwrap_or_default())
+            let help = declined.help.map(|help| format!("\n      help: {help}"));
+            let (place, help) = (place.unwrap_or_default(), help.unwrap_or_default());
+            format!("runs in the simulator: {}{place}{help}", declined.text)
         }
     }
 }
@@ -75,6 +77,9 @@ pub(super) fn json(analysis: &Analysis, run: &RunFacts) -> Value {
         }),
         Err(declined) => {
             let mut object = json!({"declined": declined.text});
+            if let Some(help) = &declined.help {
+                object["help"] = json!(help);
+            }
             if let Some(span) = declined.span {
                 let (line, column) = analysis.sources.line_column(span.file, span.start);
                 object["line"] = json!(line);

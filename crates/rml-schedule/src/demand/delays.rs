@@ -49,10 +49,10 @@ impl Demand<'_> {
         let restart = self.window.restart(*window);
         if self.window.looks_ahead {
             if !self.resolver.is_steady(v) && !self.window.waits {
-                return Err(Declined::at("a value on a sampled clock looks ahead", self.span(v)));
+                return Err(self.looks_ahead_sampled(v));
             }
         } else if restart == Restart::Never || matches!(restart, Restart::Inner { edge: false, .. }) {
-            return Err(Declined::at("a value looks beyond its window", self.span(v)));
+            return Err(self.looks_beyond(v));
         }
         if self.window.is_once(v) {
             return Ok(Rule::Copy(self.init(init, p)));
@@ -86,7 +86,7 @@ impl Demand<'_> {
         let mut there = Vec::new();
         for end in ends.iter().filter(|e| at.iter().any(|q| self.window.may_hold(**e, q))) {
             if !self.window.has_known_clock(*end) {
-                return Err(Declined::at("a clock is not known before the program runs", self.span(*end)));
+                return Err(self.unknown_clock(*end));
             }
             let is_always = |q| {
                 self.window.may_be_present(*end, q)

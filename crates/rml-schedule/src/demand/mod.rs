@@ -161,6 +161,10 @@ pub(crate) fn demand<'a>(window: &'a Window<'a>, open: Option<&'a Window<'a>>) -
     Ok(Demanded { cases, head: demand.head, registers: demand.registers, outputs })
 }
 
+/// What to write where a window ends in the cycle before a condition holds.
+const RESTART: &str = "restart inside of the window: `node g(x, r) -> (y)  y = f(x) every (false fby back r);`, and call `g`, or its \
+                       gradient, with `every end`, where `end` is known in its own cycle";
+
 type At = (Position, (Vec<(Source, bool)>, Rule));
 
 struct Demand<'a> {
@@ -190,7 +194,30 @@ impl<'a> Demand<'a> {
         if self.window.is_known(v, p) {
             return Ok(self.need(v, p));
         }
-        Err(Declined::at("a value looks beyond its window", self.span(v)))
+        Err(self.looks_beyond(v))
+    }
+
+    /// Why a value is not known when the window has ended.
+    fn looks_beyond(&self, v: Var) -> Declined {
+        if self.is_open {
+            return Declined::at("the end of a window looks ahead", self.span(v)).help(RESTART);
+        }
+        let why = Declined::at("a value looks beyond its window", self.span(v));
+        why.help(
+            "move what looks ahead into the node that is called with `every`: there it ends with the window",
+        )
+    }
+
+    /// Why the blocks of a program cannot have a tick more.
+    fn looks_ahead_sampled(&self, v: Var) -> Declined {
+        let why = Declined::at("a value on a sampled clock looks ahead", self.span(v));
+        why.help("let it look ahead on the clock of the inputs, and sample the result: `(post x) when c`")
+    }
+
+    /// Why it is not known where a value is present.
+    fn unknown_clock(&self, v: Var) -> Declined {
+        let why = Declined::at("a clock is not known before the program runs", self.span(v));
+        why.help("declare the clock where it enters: `x: num [] when c`, with `c` an input or output")
     }
 
     /// Keeps what is read at a position.
@@ -210,7 +237,7 @@ impl<'a> Demand<'a> {
 
     fn guards(&mut self, v: Var, p: Position) -> Result<Option<Vec<(Source, bool)>>, Declined> {
         if !self.window.has_known_clock(v) {
-            return Err(Declined::at("a clock is not known before the program runs", self.window.span(v)));
+            return Err(self.unknown_clock(v));
         }
         let Some(open) = self.window.guards(v, p) else { return Ok(None) };
         Ok(Some(open.into_iter().map(|(cond, value)| (self.need(cond, p), value)).collect()))
@@ -237,7 +264,7 @@ impl<'a> Demand<'a> {
                 let (when, rule) = self.case(v, p)?;
                 let ahead = |s: &Source| matches!(s, Source::Kept(_, Tick::After | Tick::Last));
                 if when.iter().map(|(cond, _)| *cond).chain(rule.operands()).any(|s| ahead(&s)) {
-                    return Err(Declined::at("the end of a window looks ahead", self.span(v)));
+                    return Err(Declined::at("the end of a window looks ahead", self.span(v)).help(RESTART));
                 }
                 for p in [p, twin] {
                     self.seen.insert((v, p));
@@ -249,7 +276,8 @@ impl<'a> Demand<'a> {
         for end in &window.ends {
             if !self.resolver.is_steady(end.cond) || open.all != Positions::ALL {
                 let why = "the end of a window has no value in some cycles";
-                return Err(Declined::at(why, self.span(end.cond)));
+                let why = Declined::at(why, self.span(end.cond));
+                return Err(why.help("give it one in each cycle, as in `merge c end false`"));
             }
         }
         (self.window, self.resolver, self.is_open) = (window, resolver, false);
@@ -283,7 +311,7 @@ impl<'a> Demand<'a> {
     }
 
     fn span(&self, v: Var) -> Span {
-        self.window.span(v)
+        self.window.line(v)
     }
 
     /// How a value of its own comes about.
@@ -315,9 +343,9 @@ impl<'a> Demand<'a> {
                 Rule::Read { of: v, init: None }
             }
             Rhs::Post { .. } if self.window.looks_ahead => {
-                return Err(Declined::at("a value on a sampled clock looks ahead", self.span(v)));
+                return Err(self.looks_ahead_sampled(v));
             }
-            Rhs::Post { .. } => return Err(Declined::at("a value looks beyond its window", self.span(v))),
+            Rhs::Post { .. } => return Err(self.looks_beyond(v)),
             Rhs::Param { init } => {
                 let init = self.need(*init, p);
                 self.register_of(v)?;

@@ -33,7 +33,8 @@ impl Demand<'_> {
             }
         };
         if backward && self.window.waits && state.is_some() {
-            return Err(Declined::at("a state looks ahead", self.span(v)));
+            let why = Declined::at("a state looks ahead", self.span(v));
+            return Err(why.help("keep it by `fby`, which remembers what was"));
         }
         let kind = match restart {
             _ if backward && self.window.waits => Kind::Local,
@@ -73,10 +74,9 @@ impl Demand<'_> {
             let unless = self.ends(ends, p, tick)?;
             let Some(when) = when else {
                 if !unless.is_empty() {
-                    return Err(Declined::at(
-                        "an inner window ends where a delay in it never is",
-                        self.span(v),
-                    ));
+                    let why = "an inner window ends where a delay in it never is";
+                    let why = Declined::at(why, self.span(v));
+                    return Err(why.help("let its `every` have a condition that is false there"));
                 }
                 continue;
             };

@@ -9,7 +9,7 @@ use rml_ir::flat::{Drawn, Flat, Var};
 use rml_ir::{DType, Data, Type, Value};
 use rml_plan::reference::{Column, Machine};
 use rml_plan::{Ends, Kind, Plan};
-use rml_schedule::{Fed, witnessed};
+use rml_schedule::{Fed, Proved, proved};
 use rml_sim::{Input, Options, Simulator};
 use rml_testkit::Random;
 use rml_testkit::conformance::{Vector, files, program};
@@ -42,7 +42,8 @@ type Given = Option<(Vec<Column>, Vec<(Arc<str>, Option<Value>)>)>;
 impl Subject {
     /// The plan of a program; nothing if there is none.
     pub(crate) fn new(name: String, flat: Arc<Drawn>, fed: Fed, r: &mut Random) -> Option<Subject> {
-        let (plan, witness) = witnessed(&flat, fed).ok()?;
+        let Proved { plan, witness, program } = proved(&flat, fed).ok()?;
+        let flat = program.map_or(flat, Arc::new);
         let clocks = rml_analysis::clocks(&flat).clocks;
         let causality = rml_analysis::causality(&flat, &clocks);
         let facts = rml_analysis::facts(&flat, &clocks, &causality);

@@ -5,7 +5,7 @@ use rml_ir::flat::Var;
 use rml_ir::op::Op;
 use rml_ir::{Positions, Precision, Value};
 use rml_plan::{Atom, Ends, Kind, Plan, Region, Rule, Tape, Tick};
-use rml_schedule::{Fed, witnessed};
+use rml_schedule::{Fed, Proved, proved};
 use rml_validate::{Claim, Witness, validate};
 
 mod ends;
@@ -32,7 +32,7 @@ fn refused_of(text: &str, rule: &str, damage: impl FnOnce(&mut Plan, &mut Witnes
     let flat = program.flat();
     let clocks = rml_analysis::clocks(flat).clocks;
     let facts = rml_analysis::facts(flat, &clocks, &rml_analysis::causality(flat, &clocks));
-    let (mut plan, mut witness) = witnessed(flat, Fed::Windows).unwrap();
+    let Proved { mut plan, mut witness, .. } = proved(flat, Fed::Windows).unwrap();
     assert_eq!(validate(flat, &clocks, &facts, &plan, &witness), Ok(()));
     damage(&mut plan, &mut witness);
     let found = validate(flat, &clocks, &facts, &plan, &witness).expect_err(rule);

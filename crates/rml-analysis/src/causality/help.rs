@@ -1,0 +1,18 @@
+//! What to write so that it is known before a run when values are known.
+
+/// Windows beside each other, and a value that waits for more than one of them.
+pub(super) const BESIDE: &str = "put one window inside the other: call both nodes from one node, and that node with `every` and the condition that holds less often";
+
+/// Values that need each other within a cycle, under conditions.
+pub(super) const EXCLUSIVE: &str = "name what needs no other value first, then choose: `first = x; second = first + 1.0; a = if c then second else first`";
+
+/// A recurrence that looks ahead, and that nothing cuts.
+pub(super) const CUT: &str = "let one window end all of it: call the node whose values look ahead, or its gradient, with `every end`, where `end` is true when all windows in it have ended";
+
+/// A clock that nothing tells.
+pub(super) const CLOCK: &str =
+    "declare the clock where it enters: `x: num [] when c`, with `c` an input or output";
+
+/// A `post` in the last cycle of a window.
+pub(super) const LAST: &str =
+    "write `k fby back x` in place of `post x`: it is `k` in the last cycle of a window";
