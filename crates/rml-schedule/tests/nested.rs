@@ -2,7 +2,7 @@
 
 use rml::{Options, Source};
 use rml_ir::{Data, Shape, Value};
-use rml_plan::Region;
+use rml_plan::{Ends, Region};
 use rml_schedule::{Fed, schedule};
 use rml_sim::Input;
 use rml_testkit::Random;
@@ -119,6 +119,56 @@ fn windows_on_sampled_clocks_mean_the_same() {
             Err(why) => panic!("seed {seed}: {why}\n{text}"),
         }
     }
+}
+
+/// Outermost windows whose ends are sampled, once or twice; what is in them is sampled likewise, or is not.
+#[test]
+fn outermost_windows_that_end_on_sampled_clocks_mean_the_same() {
+    let (seq, part, not) = ("when seq_end", "when (part_end when seq_end)", "when not seq_end");
+    let mut programs = Vec::new();
+    for (clock, end) in [
+        (seq.to_owned(), seq.to_owned()),
+        (format!("{seq} {part}"), format!("{seq} {part}")),
+        (not.to_owned(), not.to_owned()),
+        (String::new(), seq.to_owned()),
+        (String::new(), format!("{seq} {part}")),
+        (seq.to_owned(), format!("{seq} {part}")),
+    ] {
+        for cell in
+            ["gru(2, x)", "tanh(dense(2, x)) + (zeros([ROWS, 2]) fby back h)", "gru(2, gru(2, x)) every part"]
+        {
+            programs.push((cell, clock.clone(), end.clone()));
+        }
+    }
+    let mut ended = 0;
+    for (seed, (cell, clock, end)) in (0..).zip(programs) {
+        let mut r = Random(seed);
+        let rows = 1 + r.below(3);
+        let text = format!(
+            "import std.layers;
+node net(x: num [{rows}, 2], part: bool []) -> (h: num [{rows}, 2])
+  h = {};
+node main(x: num [{rows}, 2], seq_end, part_end, end: bool []) -> (loss)
+  h = diff_net(x {clock}, part_end {clock}, true {clock}, -0.1 * h) every (end {end});
+  loss = sum(h * h);
+",
+            cell.replace("ROWS", &rows.to_string())
+        );
+        let program = rml::compile(&Source::text("main", text.as_str()), &Options::default());
+        let program = program.unwrap_or_else(|e| panic!("{e}\n{text}"));
+        let plan = schedule(program.flat(), Fed::Windows).unwrap_or_else(|why| panic!("{why:?}\n{text}"));
+        assert!(plan.ends != Ends::Nothing, "{text}");
+        for _ in 0..4 {
+            match compare(program.flat(), &inputs(rows, &mut r), &mut r) {
+                Ok(Planned::Equal) => ended += 1,
+                // A stream has no plan.
+                Ok(Planned::Declined(_)) => {}
+                Ok(other) => panic!("{other:?}\n{text}"),
+                Err(why) => panic!("{why}\n{text}"),
+            }
+        }
+    }
+    assert!(ended > 18, "{ended} of 72 runs by plan");
 }
 
 #[test]
