@@ -11,7 +11,6 @@ use crate::builtins::Builtin;
 use crate::hir::{Call, ExprId, ExprKind, Index, Item, Local, LocalKind, Node, Role, SourceId};
 use crate::report::Report;
 use crate::scope::Program;
-use crate::text;
 
 entity_id!(
     /// A node instance.
@@ -247,34 +246,6 @@ impl<'p> Tree<'p> {
             | ExprKind::If { .. }) => all(kind.children()),
             _ => false,
         }
-    }
-
-    /// Where the call of an instance gives a stream for a static parameter and a constant for an input, each in the place of the other:
-    /// the two positions, and the call as it is meant.
-    pub(crate) fn exchanged(&self, id: InstanceId) -> Option<([usize; 2], String)> {
-        let (parent, expr, _) = self.instances[id].parent?;
-        let (outer, node) = (self.node(parent), self.node(id));
-        let call = outer.as_call(expr)?;
-        let is_wrong = |(i, given): (usize, &Given)| match given {
-            Given::Static(arg) => (!self.is_static(parent, *arg)).then_some(i),
-            Given::Stream(arg) => {
-                let typed = node.formals.get(i).is_some_and(|formal| node.is_typed(*formal));
-                (typed && matches!(outer.exprs[*arg].kind, ExprKind::Literal(_))).then_some(i)
-            }
-            Given::Root(_) => None,
-        };
-        let wrong: Vec<usize> = self.instances[id].givens.iter().enumerate().filter_map(is_wrong).collect();
-        let &[a, b] = wrong.as_slice() else { return None };
-        let is_static = |i: usize| matches!(self.instances[id].givens[i], Given::Static(_));
-        if is_static(a) == is_static(b) {
-            return None;
-        }
-        let names = node.formals.iter().map(|l| node.name_of(*l).to_string());
-        let texts = call.args.iter().zip(names);
-        let mut texts: Vec<String> =
-            texts.map(|(arg, name)| text::short(outer, *arg).unwrap_or(name)).collect();
-        texts.swap(a, b);
-        Some(([a, b], format!("{}({})", node.name, texts.join(", "))))
     }
 
     /// Whether a static expression may be an array.

@@ -146,15 +146,7 @@ impl Statics {
                         let node = tree.node(id);
                         let formal = &node.locals[node.formals[position]];
                         let what = format!("`{}` is a static parameter of `{}`", formal.name, node.name);
-                        let d = d.label(formal.span, what);
-                        match tree.exchanged(id) {
-                            Some((at, call)) if at.contains(&position) => {
-                                let order =
-                                    format!("arguments stand in the order of the interface: write `{call}`");
-                                Diagnostic { help: vec![order], fixes: Vec::new(), ..d }.into()
-                            }
-                            _ => d.into(),
-                        }
+                        d.label(formal.span, what).into()
                     }
                     other => other,
                 })

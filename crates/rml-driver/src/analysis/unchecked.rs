@@ -34,19 +34,22 @@ impl Unchecked {
 fn open(front: &Front, node: &NodeSignature, placed: &Placed) -> (String, String) {
     let found = front.elaborate_alone(&placed.options, root(&placed.options)).err().unwrap_or_default();
     let message = found.iter().find(|d| d.is_error()).map(|d| d.message.clone());
-    let assumed: Vec<String> =
-        placed.assumed.iter().map(|(name, value)| format!("`{name}` = {value}")).collect();
-    let untyped = node.formals.iter().filter(|f| matches!(f.kind, FormalKind::Stream { dtype: None, .. }));
-    let untyped: Vec<String> = untyped.map(|f| format!("`{}`", f.name)).collect();
-    let says = |found: &str| message.map_or(String::new(), |m| format!(": {found}{m}"));
-    if assumed.is_empty() {
-        let why =
-            format!("its types depend on those of {}", untyped.join(", ")) + &says("if they are scalars, ");
-        return (why, "declare types, as in `x: num [8]`".to_owned());
-    }
-    let names: Vec<String> = placed.assumed.iter().map(|(name, _)| format!("`{name}`")).collect();
-    let why = format!("its types depend on the value of {}", names.join(", "))
-        + &says(&format!("with {}, ", assumed.join(", ")));
+    let assumed = placed.assumed.iter().map(|(name, value)| format!("`{name}` = {value}"));
+    let mut given: Vec<String> = assumed.collect();
+    let inputs = node.formals.iter().filter(|f| matches!(f.kind, FormalKind::Stream { dtype: None, .. }));
+    let inputs: Vec<String> = inputs.map(|f| format!("`{}`", f.name)).collect();
+    given.extend((!inputs.is_empty()).then(|| format!("scalars for {}", inputs.join(", "))));
+    let says = message.map_or(String::new(), |m| format!(": with {}, {m}", given.join(" and ")));
+    let values: Vec<String> = placed.assumed.iter().map(|(name, _)| format!("`{name}`")).collect();
+    let mut open = Vec::new();
+    open.extend((!values.is_empty()).then(|| format!("the value of {}", values.join(", "))));
+    open.extend((!inputs.is_empty()).then(|| format!("the type of {}", inputs.join(", "))));
     let set: Vec<String> = placed.assumed.iter().map(|(name, _)| format!("--set {name}=..")).collect();
-    (why, format!("give values: `rml check FILE --node {} {}`", node.name, set.join(" ")))
+    let mut help = Vec::new();
+    help.extend(
+        (!set.is_empty())
+            .then(|| format!("give values: `rml check FILE --node {} {}`", node.name, set.join(" "))),
+    );
+    help.extend((!inputs.is_empty()).then(|| "declare types, as in `x: num [8]`".to_owned()));
+    (format!("its types depend on {}{says}", open.join(" and ")), help.join("; "))
 }

@@ -35,11 +35,7 @@ pub(super) fn check(typed: &mut Typed<'_>, failed: &mut Vec<Failed>) -> IndexVec
             let found = argument.map(|(parent, arg)| typed.tree.node(parent).exprs[arg].span);
             if let Err(failure) = check_declared(typed, id, formal, &ty, found) {
                 misfits[id] = true;
-                // What stands in the place of another argument is reported there.
-                let exchanged = typed.tree.exchanged(id).is_some_and(|(at, _)| at.contains(&position));
-                if let Failure::Bad(d) = failure
-                    && !exchanged
-                {
+                if let Failure::Bad(d) = failure {
                     let (id, expr) = argument.map_or((id, None), |(parent, arg)| (parent, Some(arg)));
                     failed.push(Failed { id, expr, diagnostic: *d });
                 }

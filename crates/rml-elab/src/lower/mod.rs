@@ -1,6 +1,7 @@
 //! From syntax trees to resolved nodes: binds node names (this file, [`imports`]), interfaces and variables ([`node`]), expressions
 //! ([`expr`]).
 
+mod exchanged;
 mod expr;
 mod imports;
 mod node;
@@ -47,6 +48,7 @@ pub(crate) fn lower<'a>(
     }
     let order = call_order(&mut nodes, report);
     for &id in &order {
+        exchanged::report(&mut nodes, id, report);
         usage::analyse(&mut nodes, id, report);
     }
     if report.errors() == 0 {
