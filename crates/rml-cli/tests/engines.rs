@@ -101,8 +101,117 @@ fn check_says_what_runs_a_node() {
         explained.contains("  runs in the simulator: only a run can tell when its values are known"),
         "{explained}"
     );
+    assert!(explained.contains(" (unplanned.rml:4:3)\n"), "{explained}");
+    assert!(explained.contains("help: name what needs no other value first, then choose"), "{explained}");
     let planned = folder.rml("check planned.rml --node main --format json").json();
     assert_eq!(planned["plan"]["loops"], serde_json::json!({"forward": 1, "backward": 0}));
     let declined = folder.rml("check unplanned.rml --format json").json();
     assert!(declined["plan"]["declined"].as_str().is_some_and(|why| why.starts_with("only a run can tell")));
+    assert!(declined["plan"]["help"].as_str().is_some_and(|help| help.starts_with("name what needs")));
+}
+
+/// Clocks of inputs that other inputs on clocks tell, and clocks that the program computes.
+#[test]
+fn declared_clocks_are_checked_by_each_engine() {
+    let text = "node chain(x: num [], a: bool [], b: bool [] when a, y: num [] when b) -> (o, l)
+  o = x + (0.0 fby o);
+  l = y + (0.0 fby l);
+node own(n: int [], x: int [] when c) -> (o, c)
+  c = n > 1;
+  o = 0 fby x;
+";
+    let chain =
+        |b: &str, y: &str| format!(r#"{{"x": [1, 2, 3], "a": [false, true, true], "b": [{b}], "y": [{y}]}}"#);
+    let own = |x: &str| format!(r#"{{"n": [1, 2, 3], "x": [{x}]}}"#);
+    let (right, here) = ("null, false, true", "`y` is present in cycle 1");
+    for (node, data, fault) in [
+        ("chain", chain(right, "null, null, 5"), None),
+        ("chain", chain(right, "null, 4, 5"), Some(here)),
+        ("chain", chain("null, true, true", "null, null, 5"), Some("`y` is absent in cycle 1")),
+        ("own", own("null, 5, 6"), None),
+        ("own", own("4, 5, 6"), Some("`x` is present in cycle 0")),
+        ("own", own("null, 5, null"), Some("`x` is absent in cycle 2")),
+    ] {
+        let folder = Folder::new().file("p.rml", text).file("d.json", &data);
+        let run = |engine: &str| {
+            let run = folder.rml(&format!("run p.rml --node {node} --inputs d.json --engine {engine}"));
+            match fault {
+                None => run.ok(),
+                Some(fault) => run.fails(1, &["error[input-clock]", fault]).err,
+            }
+        };
+        assert_eq!(run("plan"), run("sim"), "{node}: {data}");
+    }
+}
+
+/// What a help says to write has a plan.
+#[test]
+fn a_node_without_a_plan_is_told_what_has_one() {
+    let cells = "import std.layers;
+node fast(x: num [1, 2]) -> (h: num [1, 2])
+  h = gru(2, x);
+node slow(x: num [1, 2]) -> (h: num [1, 2])
+  h = gru(2, x);
+node both(x: num [1, 2], e: bool []) -> (p: num [1, 2])
+  p = (fast(x) every e) + slow(x);
+node restarted(x: num [1, 2], r: bool []) -> (h: num [1, 2])
+  h = fast(x) every (false fby back r);
+node doc(x: num [1, 2], we: bool [], se: bool [] when we) -> (o)
+  w = fast(x) every we;
+  s = slow(w when we) every se;
+  o = s when se;
+";
+    let train = |inputs: &str, lines: &str| {
+        format!(
+            "{cells}node main(x: num [1, 2], y: num [1, 2], {inputs}) -> (loss)\n  {lines}\n  loss = mean((p - y) * (p - y));\n"
+        )
+    };
+    let order = |lines: &str| format!("node main(x: num [], c: bool []) -> (a, b)\n  {lines}\n");
+    for (declined, why, help, planned) in [
+        (
+            train(
+                "e, end: bool []",
+                "p = a + b; d = y - p; a = diff_fast(x, true, d) every e; b = diff_slow(x, true, d) every end;",
+            ),
+            "windows stand side by side, which end at `e` and at `end`",
+            "put one inside the other",
+            train("e, end: bool []", "p = diff_both(x, e, true, y - p) every end;"),
+        ),
+        (
+            train("r, end: bool []", "p = diff_fast(x, true, y - p) every ((false fby back r) or end);"),
+            "the end of a window looks ahead",
+            "restart inside of the window",
+            train("r, end: bool []", "p = diff_restarted(x, r, true, y - p) every end;"),
+        ),
+        (
+            train(
+                "we: bool [], se: bool [] when we",
+                "p = zeros([1, 2]); o = diff_doc(x, we, se, true when we when se, -o);",
+            ),
+            "only a run can tell when its values are known",
+            "let one window end all of it",
+            train(
+                "we: bool [], se: bool [] when we, end: bool []",
+                "p = zeros([1, 2]); o = diff_doc(x, we, se, true when we when se, -o) every end;",
+            ),
+        ),
+        (
+            order("a = if c then b + 1.0 else x; b = if c then x else a + 1.0;"),
+            "only a run can tell when its values are known",
+            "name what needs no other value first",
+            order(
+                "first = x; second = first + 1.0; a = if c then second else first; b = if c then first else second;",
+            ),
+        ),
+    ] {
+        let folder = Folder::new().file("declined.rml", &declined).file("planned.rml", &planned);
+        let checked = folder.rml("check declined.rml --node main").ok();
+        assert!(
+            checked.contains(&format!("runs in the simulator: {why} (declined.rml:")),
+            "{declined}{checked}"
+        );
+        assert!(checked.contains(&format!("      help: {help}")), "{declined}{checked}");
+        let checked = folder.rml("check planned.rml --node main").ok();
+        assert!(checked.contains("    plan: "), "{planned}{checked}");
+    }
 }

@@ -80,6 +80,22 @@ fn what_is_exported_does_what_the_program_does() {
     assert_eq!(printed(&folder, &["infer.c", "main.c"]), "2\n5\n8\n");
 }
 
+/// A window that ends in the cycle before a condition holds needs no later cycle in C.
+#[test]
+fn what_restarts_does_so_in_its_own_cycle() {
+    let text = "
+node sum(x: num []) -> (y)
+  y = x + (0.0 fby y);
+node restarts(x: num [], r: bool []) -> (o)
+  o = sum(x) every (false fby back r);
+";
+    let main = MAIN.replace("{(float)(t + 1)}", "{(float)(t + 1), t == 1}");
+    let folder = Folder::new().file("r.rml", text).file("main.c", &main);
+    folder.rml("export r.rml --node restarts --name infer").ok();
+    assert!(folder.read("infer.h").contains("#define INFER_AHEAD 0"));
+    assert_eq!(printed(&folder, &["infer.c", "main.c"]), "1\n2\n5\n");
+}
+
 /// A disk on which there is room for some of what is written: files may have so many bytes, which is told in the same way.
 #[cfg(unix)]
 #[test]

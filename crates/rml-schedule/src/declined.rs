@@ -81,11 +81,12 @@ impl Declined {
     pub(crate) fn dynamic(flat: &Flat, causality: &Causality) -> Self {
         let reason = causality.reasons.first();
         let own = reason.and_then(|r| r.spans.iter().copied().find(|span| is_own(flat, *span)));
-        let late = flat.outputs.iter().find(|v| causality.latency[**v] == Latency::Dynamic);
-        let declined = Self {
-            span: own.or_else(|| late.map(|v| line(flat, *v))),
-            ..Self::new("only a run can tell when its values are known")
-        };
+        let late = flat.outputs.iter().copied().chain(flat.vars.ids());
+        let late = late.filter(|v| causality.latency[*v] == Latency::Dynamic);
+        // Of many that are late, some of the first ones are read in the node.
+        let late = late.take(20).map(|v| line(flat, v)).find(|span| is_own(flat, *span));
+        let declined =
+            Self { span: own.or(late), ..Self::new("only a run can tell when its values are known") };
         let help = reason.map(|reason| reason.help);
         declined.help(help.unwrap_or("`rml check --explain` says which values, and where they wait"))
     }
