@@ -23,7 +23,7 @@ use crate::types::Precision;
 
 pub use crate::normal::{Claim, ConstId, Eq, Init, Input, Var, VarData};
 pub use classes::{By, ClassId, ClockClasses, Driver};
-pub use constant::{ConstKind, Constant, cannot_fail};
+pub use constant::{ConstKind, Constant};
 pub use drawn::Drawn;
 
 pub mod classes;

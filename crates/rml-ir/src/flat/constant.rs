@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::normal::ConstId;
 use crate::op::{Distribution, Op};
 use crate::typed;
-use crate::types::{DType, Type};
+use crate::types::Type;
 use crate::value::Value;
 
 /// A constant stream.
@@ -26,7 +26,7 @@ pub enum ConstKind {
     Value(Value),
     /// Drawn from the seed and the key that [`Flat::random_keys`](super::Flat::random_keys) has for it.
     Random(Distribution),
-    /// An operator on constants that stand before it, computed when they are drawn. It cannot fail ([`cannot_fail`]).
+    /// An operator on constants that stand before it, computed when they are drawn. It cannot fail ([`Op::may_fail`]).
     Apply {
         /// The operator.
         op: Op,
@@ -64,23 +64,4 @@ impl From<typed::Constant> for Constant {
         };
         Self { kind, ty, text }
     }
-}
-
-/// Whether an operator has a result for all operands of these types, as long as there is memory: integers may not fit, and
-/// positions may lie outside of an axis.
-pub fn cannot_fail<'t>(op: &Op, mut args: impl Iterator<Item = &'t Type>) -> bool {
-    let is_total = matches!(
-        op,
-        Op::Copy
-            | Op::StopGradient
-            | Op::ToNum
-            | Op::ToBool
-            | Op::Eq
-            | Op::Ne
-            | Op::Lt
-            | Op::Le
-            | Op::Gt
-            | Op::Ge
-    );
-    is_total || (*op != Op::ToInt && args.all(|ty| ty.dtype != DType::Int))
 }

@@ -2,7 +2,7 @@
 
 use rml_base::EntityId;
 
-use super::{ConstId, ConstKind, Eq, Equation, Flat, Init, Rhs, Var, Window, cannot_fail};
+use super::{ConstId, ConstKind, Eq, Equation, Flat, Init, Rhs, Var, Window};
 use crate::check::{Form, condition, constant, definitions};
 use crate::types::Type;
 
@@ -154,7 +154,9 @@ impl Checker<'_> {
                 ConstKind::Apply { op, args } => {
                     let types = || args.iter().map(|arg| &flat.consts[*arg].ty);
                     let wrong = Form::Apply(op, types().cloned().collect()).types(&constant.ty);
-                    wrong.or_else(|| (!cannot_fail(op, types())).then(|| format!("`{op}` may fail")))
+                    wrong.or_else(|| {
+                        op.may_fail(types().map(|ty| ty.dtype)).then(|| format!("`{op}` may fail"))
+                    })
                 }
             };
             self.found.extend(wrong.map(|w| format!("F7: {id}: {w}")));

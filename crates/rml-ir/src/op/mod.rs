@@ -3,8 +3,8 @@
 //! Every operator has one entry in each of these rooms, and the matches there are exhaustive, so that a new
 //! operator makes the compiler list them: its name and text form ([`Op::name`], [`Op::parse`]), its surface name
 //! ([`Op::surface`]), its result type ([`result_type`]), its evaluation ([`eval()`]), its instances for tests
-//! ([`samples()`]), its adjoint (crate `rml-autodiff`). Attributes are concrete: elaboration has evaluated every
-//! static argument.
+//! ([`samples()`]), whether it may fail ([`Op::may_fail`]), its adjoint (crate `rml-autodiff`). Attributes are
+//! concrete: elaboration has evaluated every static argument.
 //!
 //! Numbers follow IEEE 754; the only failures are integers that do not fit, positions outside of an axis, and
 //! values that memory has no room for ([`EvalError`]).
@@ -13,6 +13,7 @@ use crate::types::Shape;
 
 mod einsum;
 mod eval;
+mod fail;
 mod result;
 mod samples;
 mod sliding;

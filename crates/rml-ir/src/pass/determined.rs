@@ -6,7 +6,7 @@
 
 use rml_base::EntityId;
 
-use crate::flat::{By, ClassId, ClockClasses, Flat, Init, Rhs, Var, cannot_fail};
+use crate::flat::{By, ClassId, ClockClasses, Flat, Init, Rhs, Var};
 
 /// What to assume of operators that may have no result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -202,8 +202,8 @@ impl Needs<'_> {
             Rhs::Const(_) => {}
             Rhs::Apply { op, args } => {
                 args.iter().for_each(|arg| self.now(lhs, *arg));
-                let types = args.iter().map(|arg| &self.flat.vars[*arg].ty);
-                if self.failures == Failures::Possible && !cannot_fail(op, types) {
+                let dtypes = args.iter().map(|arg| self.flat.vars[*arg].ty.dtype);
+                if self.failures == Failures::Possible && op.may_fail(dtypes) {
                     self.fails[lhs.index()] = true;
                 }
             }

@@ -11,8 +11,7 @@ use rml_base::EntityId;
 use super::cone::Live;
 use crate::check::checked;
 use crate::flat::{
-    By, ClassId, ClockClasses, ConstId, ConstKind, Constant, Eq, Equation, Flat, Init, Rhs, Var, cannot_fail,
-    verify,
+    By, ClassId, ClockClasses, ConstId, ConstKind, Constant, Eq, Equation, Flat, Init, Rhs, Var, verify,
 };
 use crate::op::{Op, eval};
 use crate::value::Value;
@@ -288,7 +287,7 @@ impl<'f, P: Fn(Var) -> bool> Folder<'f, P> {
         let Some(args) = args.iter().map(|a| self.constant(*a)).collect::<Option<Vec<_>>>() else { return };
         let Some(room) = self.room_after(rhs, ty.shape.len()) else { return };
         let operands = || args.iter().map(|k| &flat.consts[*k]);
-        let can_wait = cannot_fail(op, operands().map(|c| &c.ty));
+        let can_wait = !op.may_fail(operands().map(|c| c.ty.dtype));
         let is_small = operands().map(|c| &c.ty).chain([&ty]).all(|ty| ty.shape.len() <= MAX_KNOWN);
         let values: Option<Vec<&Value>> = operands().map(Constant::value).collect();
         let kind = match values.filter(|_| is_small || !can_wait) {

@@ -1,6 +1,8 @@
 //! Every sample of every operator against the plain second evaluator, on random operands.
 
-use rml_ir::op::{Op, result_type, samples};
+use std::collections::BTreeSet;
+
+use rml_ir::op::{EvalError, Op, eval, result_type, samples};
 use rml_ir::random::Random;
 use rml_ir::{DType, Data, Precision, Type, Value};
 
@@ -97,4 +99,38 @@ fn pointwise_operators_on_tensors_are_the_scalar_ones() {
             }
         }
     }
+}
+
+/// Integers at the limits of their range, positions outside of axes, and numbers that no integer holds.
+fn extreme(ty: &Type, random: &Random, next: &mut u64) -> Value {
+    let mut draw = |n: usize| {
+        *next += 1;
+        (random.uniform(*next) * n as f64) as usize
+    };
+    let n = ty.shape.len();
+    let data = match ty.dtype {
+        DType::Bool => Data::Bool((0..n).map(|_| draw(2) == 0).collect()),
+        DType::Int => Data::Int((0..n).map(|_| [i64::MIN, -1, i64::MAX][draw(3)]).collect()),
+        DType::Num => Data::F64((0..n).map(|_| [-1e30, 1e30, f64::NAN][draw(3)]).collect()),
+    };
+    Value::new(ty.shape.clone(), data)
+}
+
+#[test]
+fn operators_fail_only_where_they_may() {
+    let (mut may_fail, mut failed) = (BTreeSet::new(), BTreeSet::new());
+    for (case, (op, types)) in samples().iter().enumerate() {
+        let may = op.may_fail(types.iter().map(|ty| ty.dtype));
+        may_fail.extend(may.then(|| op.name()));
+        for round in 0..32 {
+            let (random, mut next) = (Random::new(round, "extremes", case as u64), 0);
+            let args: Vec<Value> = types.iter().map(|ty| extreme(ty, &random, &mut next)).collect();
+            let found = eval(op, &args.iter().collect::<Vec<_>>(), Precision::F64);
+            if let Err(EvalError::IntegerOverflow | EvalError::PositionOutside { .. }) = found {
+                assert!(may, "{op} of {args:?}");
+                failed.insert(op.name());
+            }
+        }
+    }
+    assert_eq!(failed, may_fail);
 }
