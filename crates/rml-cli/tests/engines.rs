@@ -42,6 +42,41 @@ fn each_command_runs_on_each_engine_with_the_same_result() {
     assert_eq!(plain["values"]["o"], serde_json::json!([2.0, 6.0, 6.0, 14.0, 24.0]));
 }
 
+/// Nothing reads what fails: behind the end of a window, before its first cycle, in a branch that is not taken, or where both branches give
+/// the same.
+#[test]
+fn errors_that_are_due_are_the_same_on_each_engine() {
+    let inner = [
+        ("o = 1 fby x * x;", 2),
+        ("o = 1 fby back x * x;", 0),
+        ("first = true fby false; o = if first then 1 else x * x;", 0),
+        (
+            "first = true fby false; o = merge first (1 when first) ((x when not first) * x when not first);",
+            2,
+        ),
+        ("o = if x > 2 then 5 else 5 + 0 * (x * x);", 0),
+        ("o = gather([1, 2, 3], if x > 100 then 3 else 0);", 0),
+        ("o = 7 fby gather([1, 2, 3], if x > 100 then 3 else 0);", 2),
+    ];
+    let large = 1_i64 << 62;
+    for (body, cycle) in inner {
+        let mut xs = [1, 3, 1, 3];
+        xs[cycle] = large;
+        let program = format!(
+            "node f(x: int []) -> (o: int []) {body}
+node main(x: int [], e: bool []) -> (o: int []) o = f(x) every e;"
+        );
+        let inputs = format!(r#"{{"x": {xs:?}, "e": [false, false, true, true]}}"#);
+        let folder = Folder::new().file("m.rml", program).file("i.json", inputs);
+        let of =
+            |engine: &str| folder.rml(&format!("run m.rml --node main --inputs i.json --engine {engine}"));
+        let words = [format!("in cycle {cycle}")];
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let (sim, plan) = (of("sim").fails(1, &words), of("plan").fails(1, &words));
+        assert_eq!((plan.out, plan.err), (sim.out, sim.err), "{body}");
+    }
+}
+
 #[test]
 fn what_has_no_plan_is_refused_with_the_reason_and_run_otherwise() {
     let folder = folder();

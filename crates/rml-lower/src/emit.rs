@@ -1,4 +1,4 @@
-//! From the graph of a window to a routine: what nobody needs is left out, and what stands between two loops is one call.
+//! From the graph of a window to a routine: what nobody needs is left out, but for what may fail, and what stands between two loops is one call.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,9 +9,16 @@ use rml_base::{EntityId, IndexVec};
 
 use crate::graph::{Graph, Kind, Node};
 
-/// The routine that computes those values, and which of the inputs it takes, in order.
-pub(crate) fn routine(name: &Arc<str>, g: &Graph, inputs: &[Node], wanted: &[Node]) -> (Routine, Vec<usize>) {
-    let live = live(g, wanted);
+/// The routine that computes those values, and `failing` ones, of which only whether they have a result counts; and which of the inputs it
+/// takes, in order.
+pub(crate) fn routine(
+    name: &Arc<str>,
+    g: &Graph,
+    inputs: &[Node],
+    wanted: &[Node],
+    failing: &[Node],
+) -> (Routine, Vec<usize>) {
+    let live = live(g, wanted.iter().chain(failing));
     let mut routine = Routine::new(Arc::clone(name), g.precision);
     let taken: Vec<usize> = (0..inputs.len()).filter(|i| live[inputs[*i]]).collect();
     let mut emit = Emit { g, live, slots: IndexVec::filled(None, g.defs.len()), needed: needed(g, wanted) };
@@ -29,9 +36,9 @@ pub(crate) fn routine(name: &Arc<str>, g: &Graph, inputs: &[Node], wanted: &[Nod
 }
 
 /// What somebody needs.
-fn live(g: &Graph, wanted: &[Node]) -> IndexVec<Node, bool> {
+fn live<'n>(g: &Graph, wanted: impl Iterator<Item = &'n Node>) -> IndexVec<Node, bool> {
     let mut live = IndexVec::filled(false, g.defs.len());
-    let mut open: Vec<Node> = wanted.to_vec();
+    let mut open: Vec<Node> = wanted.copied().collect();
     while let Some(node) = open.pop() {
         if std::mem::replace(&mut live[node], true) {
             continue;
@@ -88,8 +95,12 @@ impl Emit<'_> {
             (here && matches!(def.kind, Kind::Apply { .. } | Kind::Const(_))).then_some(node)
         };
         let nodes: Vec<Node> = g.defs.iter_enumerated().filter_map(own).collect();
-        let results: Vec<Node> =
+        let mut results: Vec<Node> =
             nodes.iter().copied().filter(|node| self.needed[*node] > 2 * behind).collect();
+        if results.is_empty() {
+            // Nobody reads them, but they may fail.
+            results.extend(nodes.iter().rev().copied().find(|node| g.may_fail(*node)));
+        }
         if results.is_empty() {
             return;
         }
@@ -161,14 +172,16 @@ impl Emit<'_> {
         let rows = of(|kind| matches!(kind, Kind::Row { .. }));
         let kept = of(|kind| matches!(kind, Kind::Kept(_)));
         let computed = of(|kind| matches!(kind, Kind::Apply { .. }));
-        if carried.is_empty() && kept.is_empty() {
+        let last = computed.iter().rev().copied().find(|node| g.may_fail(*node));
+        let checked = last.filter(|_| carried.is_empty() && kept.is_empty());
+        if carried.is_empty() && kept.is_empty() && checked.is_none() {
             return;
         }
         let inside = |i: &usize| l.carried[*i].inside;
         let first: Vec<Node> = carried.iter().map(inside).chain(rows.iter().copied()).collect();
         let next = carried.iter().map(|i| l.carried[*i].next);
         let inner = |node: &Node| if let Kind::Kept(inner) = g.defs[*node].kind { inner } else { *node };
-        let results: Vec<Node> = next.chain(kept.iter().map(inner)).collect();
+        let results: Vec<Node> = next.chain(kept.iter().map(inner)).chain(checked).collect();
         let (body, whole) = self.function(name, &first, &computed, &results);
         let slot = |node: Node| self.slots[node];
         let row = |node: &Node| match g.defs[*node].kind {

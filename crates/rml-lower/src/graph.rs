@@ -81,6 +81,19 @@ impl Graph {
         &self.defs[node].ty
     }
 
+    /// Whether a value may have none.
+    pub(crate) fn may_fail(&self, node: Node) -> bool {
+        match &self.defs[node].kind {
+            Kind::Apply { op, args } => op.may_fail(args.iter().map(|arg| self.ty(*arg).dtype)),
+            _ => false,
+        }
+    }
+
+    /// All values that may have none.
+    pub(crate) fn failing(&self) -> Vec<Node> {
+        self.defs.ids().filter(|node| self.may_fail(*node)).collect()
+    }
+
     pub(crate) fn dims(&self, node: Node) -> &[usize] {
         self.defs[node].ty.shape.dims()
     }

@@ -73,10 +73,11 @@ impl Build<'_> {
         given.extend(sources[states..].iter().map(|s| self.given(*s, ticks)));
         let mut states = self.states(&given);
         let inputs: Vec<Node> = self.window.sources.iter().map(|(_, node)| *node).collect();
+        let failing = self.window.graph.failing();
         loop {
             let all = || outputs.iter().chain(states.iter().map(|(_, wanted)| wanted));
             let wanted: Vec<Node> = all().map(|(node, _)| *node).collect();
-            let (routine, taken) = routine(&self.plan.name, &self.window.graph, &inputs, &wanted);
+            let (routine, taken) = routine(&self.plan.name, &self.window.graph, &inputs, &wanted, &failing);
             // A state that nothing reads is none: what it becomes is left out, and with it perhaps the last use of another one.
             if states.iter().all(|(at, _)| taken.contains(at)) {
                 let outputs = all().map(|(_, port)| port.clone()).collect();

@@ -80,8 +80,9 @@ pub struct Plan {
     /// Whether a block is filled only as far as what is read is there. At a tick, a tape waits for all operands and guards of its case, and
     /// for those at all ticks before. In a loop backward it waits for those alone that decide its value: for the guards up to one that
     /// does not hold, and for the branch that is taken; a register is there from the last tick on that is known to write it. What waits
-    /// is not filled. In a loop forward, parts may stay [ticks behind](Plan::lags) others. Those ticks of a block are done at which all outputs, and all that is written, is there, and at all ticks before;
-    /// the others come again in the next block, which has more.
+    /// is not filled. In a loop forward, parts may stay [ticks behind](Plan::lags) others. Those ticks of a block are done at which all
+    /// outputs, all that is written and all that [may fail](Plan::may_fail) is there, and at all ticks before; the others come again in the
+    /// next block, which has more.
     pub waits: bool,
     /// The inputs, in order: the name and the type of each.
     pub inputs: Vec<(Arc<str>, Type)>,
@@ -122,6 +123,15 @@ impl Plan {
     /// put out or committed at these.
     pub fn ahead(&self) -> u32 {
         self.tapes.iter().map(|tape| tape.ahead).max().unwrap_or(0)
+    }
+
+    /// Whether what fills a tape there may have no result. Then it is computed whether anything reads it or not.
+    pub fn may_fail(&self, case: &Case) -> bool {
+        let Rule::Apply { op, args } = &case.rule else { return false };
+        op.may_fail(args.iter().map(|arg| match *arg {
+            Atom::Const(k) => self.consts[k].dtype(),
+            Atom::Tape(tape, _) => self.tapes[tape].ty.dtype,
+        }))
     }
 
     /// The type of an operand.

@@ -5,7 +5,7 @@ use rml_ir::Value;
 use rml_plan::{Atom, Const, Ends, Plan, Region, Tape};
 use rml_validate::Witness;
 
-/// The plan without tapes and constants that neither outputs nor registers need. Tapes are numbered in the order in which regions first
+/// The plan without tapes and constants that neither outputs nor registers need, nor what may fail. Tapes are numbered in the order in which regions first
 /// fill them; constants that are tensors come before the others.
 ///
 /// Requires, ensures: P1 to P8.
@@ -66,7 +66,7 @@ fn constants(plan: &mut Plan) {
     });
 }
 
-/// What outputs and registers need.
+/// What outputs and registers need, and what may fail, which is computed even if nothing reads it.
 fn needed(plan: &mut Plan) -> IndexVec<Tape, bool> {
     let mut needed = IndexVec::filled(false, plan.tapes.len());
     let mut pending: Vec<Tape> = Vec::new();
@@ -75,6 +75,8 @@ fn needed(plan: &mut Plan) -> IndexVec<Tape, bool> {
             pending.push(*tape);
         }
     });
+    let may_fail = |tape: &Tape| plan.tapes[*tape].cases.iter().any(|case| plan.may_fail(case));
+    pending.extend(plan.tapes.ids().filter(may_fail));
     while let Some(tape) = pending.pop() {
         if std::mem::replace(&mut needed[tape], true) {
             continue;

@@ -2,12 +2,12 @@
 //!
 //! 1. `resolve`: what each variable is at each position of a window: a constant, the value of another variable at the same tick, at
 //!    the tick before or behind, or at an edge of the window; or a value of its own.
-//! 2. `demand`: what has to be computed at which positions, from the outputs and the states on, as tapes with cases.
+//! 2. `demand`: what has to be computed at which positions, from the outputs, the states and what may fail on, as tapes with cases.
 //! 3. `common`: what is computed twice is computed once.
 //! 4. `regions`: which tapes need each other, in which order they are filled, and which of them tick by tick.
 //! 5. `ahead`: at how many ticks behind those that are done each tape is needed, where a block looks ahead.
 //! 6. `products`: what products need of before a loop is computed before it, and what nothing needs of them not at all.
-//! 7. `sums`: loops that only add up become sums, and sums of outer products one product. `compact`: what nothing reads is dropped.
+//! 7. `sums`: loops that only add up become sums, and sums of outer products one product. `compact`: what nothing reads is dropped, unless it may fail.
 //! 8. `sequences`: which loops fall into sequences that need nothing of each other.
 //!
 //! Windows are tried first, then blocks that look ahead, then blocks that wait.
@@ -51,7 +51,7 @@ pub enum Fed {
 
 /// The plan of a program.
 ///
-/// Ensures: P1 to P9, V1 to V9.
+/// Ensures: P1 to P9, V1 to V10.
 ///
 /// # Errors
 /// The reason why there is none.
@@ -86,7 +86,7 @@ pub struct Proved {
 
 /// The plan of a program with its proof, for who checks plans.
 ///
-/// Ensures: P1 to P9, V1 to V9.
+/// Ensures: P1 to P9, V1 to V10.
 ///
 /// # Errors
 /// The reason why there is none.

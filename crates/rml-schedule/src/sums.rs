@@ -52,12 +52,35 @@ pub(crate) fn sums(mut plan: Plan) -> Plan {
             let given = given.then(|| given_where(&plan, &reads, term)).flatten();
             given.unwrap_or_else(|| vec![term.clone()])
         });
-        let terms = joined(terms.collect::<Vec<_>>().iter().flat_map(|term| opened(&plan, &reads, term)));
+        let terms: Vec<Term> = terms.collect();
+        let terms = joined(terms.iter().flat_map(|term| opened(&plan, &reads, term, &terms)));
         let rule = Rule::Sum { init, backward, terms };
         plan.tapes[tape].cases = vec![Case { at, when: Vec::new(), rule }];
     }
+    drop_moved(&mut plan, &reads);
     merged(&mut plan);
     plan
+}
+
+/// Drops what may fail and is computed as it is added now. `before` tells who read it.
+fn drop_moved(plan: &mut Plan, before: &IndexVec<Tape, Reads>) {
+    let is_sum = |tape: Tape| plan.tapes[tape].cases.iter().any(|c| matches!(c.rule, Rule::Sum { .. }));
+    let may_move = |tape: &Tape| {
+        matches!(before[*tape].by, By::One(by) if is_sum(by))
+            && plan.tapes[*tape].cases.iter().any(|case| plan.may_fail(case))
+    };
+    let mut moved: Vec<Tape> = plan.tapes.ids().filter(may_move).collect();
+    if moved.is_empty() {
+        return;
+    }
+    let after = reads(plan);
+    moved.retain(|tape| after[*tape].count == 0);
+    for region in &mut plan.regions {
+        let (Region::Over(parts) | Region::Loop { parts, .. }) = region;
+        parts.retain(|part| !moved.contains(&part.tape));
+    }
+    moved.into_iter().for_each(|tape| plan.tapes[tape].cases.clear());
+    plan.regions.retain(|region| !region.parts().is_empty());
 }
 
 fn single(region: &Region) -> Option<(Tape, bool)> {
@@ -198,10 +221,16 @@ fn starts_from_negative_zero(plan: &Plan, init: Atom) -> bool {
     }
 }
 
-/// A term with the operator that computes it, if nothing else reads what it adds.
-fn opened(plan: &Plan, reads: &IndexVec<Tape, Reads>, term: &Term) -> Vec<Term> {
+/// A term with the operator that computes it, if nothing else reads what it adds. An operator that may fail has to be computed at all ticks
+/// at which it would be, by this term or by others of the sum.
+fn opened(plan: &Plan, reads: &IndexVec<Tape, Reads>, term: &Term, all: &[Term]) -> Vec<Term> {
     let own = || vec![term.clone()];
     let Some(cases) = private(plan, reads, term) else { return own() };
+    let alike = all.iter().filter(|t| t.args == term.args && t.op == term.op && t.when == term.when);
+    let added = alike.fold(Positions::NONE, |all, t| all.or(t.at));
+    if cases.iter().any(|case| plan.may_fail(case) && !case.at.is_within(added)) {
+        return own();
+    }
     let mut terms = Vec::new();
     for case in cases {
         let at = case.at.and(term.at);

@@ -34,6 +34,8 @@ pub(crate) struct Window<'a> {
     pub(crate) all: Positions,
     /// The equation of each variable; none for inputs.
     pub(crate) defs: IndexVec<Var, Option<Eq>>,
+    /// Where variables never have a value, although they may be present: what waits for a tick that never comes.
+    never: BTreeSet<(Var, usize)>,
     /// What plans have beside the variables of the program. These have the ids behind those.
     told: Vec<Told>,
 }
@@ -109,6 +111,7 @@ impl<'a> Window<'a> {
             waits: shape == Shape::Waiting,
             all,
             defs,
+            never: never(flat, table),
             told: told(flat, clocks),
         })
     }
@@ -146,6 +149,7 @@ impl<'a> Window<'a> {
             looks_ahead: self.looks_ahead,
             waits: self.waits,
             defs: self.defs.clone(),
+            never: self.never.clone(),
             told: self.told.clone(),
         }
     }
@@ -229,6 +233,16 @@ impl<'a> Window<'a> {
     /// Where a variable may be present.
     pub(crate) fn place(&self, v: Var) -> Positions {
         Position::ALL.into_iter().filter(|p| self.may_be_present(v, *p)).collect()
+    }
+
+    /// What operators that may fail compute.
+    pub(crate) fn failing(&self) -> impl Iterator<Item = Var> + use<'a> {
+        failing(self.flat)
+    }
+
+    /// Whether a variable has no value at a position, where it may be present.
+    pub(crate) fn is_never(&self, v: Var, p: Position) -> bool {
+        self.never.contains(&(v, self.facts(p)))
     }
 
     /// Whether it is known when the window has ended where a variable is present, and its value at a position.
@@ -381,7 +395,42 @@ fn told(flat: &Drawn, clocks: &Clocks) -> Vec<Told> {
     ends.into_iter().flat_map(depths).collect()
 }
 
-/// Whether outputs, and what delays will be, are known in their own cycle; and whether they are known so many cycles later.
+/// What operators that may fail compute.
+fn failing(flat: &Drawn) -> impl Iterator<Item = Var> + use<'_> {
+    let may_fail = |equation: &&flat::Equation| match &equation.rhs {
+        Rhs::Apply { op, args } => op.may_fail(args.iter().map(|arg| flat.vars[*arg].ty.dtype)),
+        _ => false,
+    };
+    flat.equations.iter().filter(may_fail).map(|equation| equation.lhs)
+}
+
+/// Where variables never have a value: by the facts, or as what functions make of such variables.
+fn never(flat: &Drawn, table: &IndexVec<Var, VarFacts>) -> BTreeSet<(Var, usize)> {
+    let by_facts = |v: Var, i: usize| [table[v].first[i], table[v].last[i]].contains(&Hold::Nothing);
+    let mut never: BTreeSet<(Var, usize)> = BTreeSet::new();
+    for i in Position::ALL.map(Position::index) {
+        never.extend(flat.vars.ids().filter(|v| by_facts(*v, i)).map(|v| (v, i)));
+    }
+    let mut before = 0;
+    while never.len() > before {
+        before = never.len();
+        for equation in &flat.equations {
+            let operands: &[Var] = match &equation.rhs {
+                Rhs::Apply { args, .. } => args,
+                Rhs::If { cond, then, other } => &[*cond, *then, *other],
+                _ => continue,
+            };
+            for i in Position::ALL.map(Position::index) {
+                if operands.iter().any(|v| never.contains(&(*v, i))) {
+                    never.insert((equation.lhs, i));
+                }
+            }
+        }
+    }
+    never
+}
+
+/// Whether outputs, what delays will be, and what may fail are known in their own cycle; and whether they are known so many cycles later.
 fn waits(flat: &Drawn, causality: &Causality) -> (bool, bool) {
     let next = flat.equations.iter().filter_map(|equation| match equation.rhs {
         Rhs::Fby { next, .. } => Some(next),
@@ -391,7 +440,8 @@ fn waits(flat: &Drawn, causality: &Causality) -> (bool, bool) {
     if !flat.equations.iter().any(looks_ahead) {
         return (true, true);
     }
-    let latency = flat.outputs.iter().copied().chain(next).map(|v| &causality.latency[v]);
+    let latency =
+        flat.outputs.iter().copied().chain(next).chain(failing(flat)).map(|v| &causality.latency[v]);
     latency.fold((true, true), |(forward, bounded), latency| {
         (forward && *latency == Latency::Bounded(0), bounded && matches!(latency, Latency::Bounded(_)))
     })

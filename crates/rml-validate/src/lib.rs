@@ -24,6 +24,8 @@
 //! - **V8** *order*: each element is filled once, and before it is read; where a plan looks ahead, as far as it is read. Where it waits,
 //!   nothing says that a tick is the last one, and what a value equals follows from ticks behind it only as far as it reads some there.
 //! - **V9** *sequences*: where a loop falls into sequences, none of them needs another one.
+//! - **V10** *failures*: what an operator that may fail makes of its operands is computed wherever these have values, by a tape or as the term
+//!   of a sum, whether anything reads it or not.
 //!
 //! It shares nothing with the scheduler, and takes time near-linear in the size of program and plan.
 
@@ -38,6 +40,7 @@ mod cases;
 mod claim;
 mod ends;
 mod equal;
+mod failing;
 mod frame;
 mod order;
 mod parts;
@@ -63,7 +66,7 @@ pub struct Witness {
     pub registers: IndexVec<Reg, Var>,
 }
 
-/// Proves that a plan computes a program: V1 to V9.
+/// Proves that a plan computes a program: V1 to V10.
 ///
 /// Requires: clocks and facts of that program.
 ///
@@ -88,6 +91,7 @@ pub fn validate(
     registers::check(&checker, &mut found);
     order::check(plan, &mut found);
     sequences::check(plan, &mut found);
+    failing::check(&checker, &mut found);
     if found.is_empty() { Ok(()) } else { Err(found) }
 }
 

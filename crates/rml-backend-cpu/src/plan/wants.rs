@@ -71,11 +71,16 @@ impl Wants {
         wants
     }
 
-    /// For all outputs of a plan.
+    /// For all outputs of a plan, and what may fail.
     pub(super) fn of_outputs(plan: &Plan) -> Self {
         let mut wants = Self::default();
         for (at, when, atom) in plan.outputs.iter().flat_map(|output| &output.cases) {
             wants.add(*at, when.iter().map(|g| g.cond).chain([*atom]));
+        }
+        for (tape, data) in plan.tapes.iter_enumerated() {
+            for case in data.cases.iter().filter(|case| plan.may_fail(case)) {
+                wants.add(case.at, std::iter::once(Atom::Tape(tape, Tick::Now)));
+            }
         }
         wants
     }

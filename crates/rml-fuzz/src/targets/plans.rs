@@ -4,13 +4,14 @@ use rml_ir::random::path_hash;
 use rml_testkit::Random;
 use rml_testkit::flat::random::program;
 use rml_testkit::plans::compare;
+use rml_testkit::verdicts::overflowing;
 
 use super::{Target, engines};
 use crate::{Case, Corpus};
 
 pub(super) const TARGET: Target = Target {
     name: "plans",
-    about: "random flat programs: plans are read back from their text, and compute what the simulator does in every window",
+    about: "random flat programs: plans are read back from their text, compute what the simulator does in every window, and fail where it does",
     chunk: 300,
     generate,
     check,
@@ -21,7 +22,10 @@ const CYCLES: usize = 14;
 
 fn generate(r: &mut Random, _: &Corpus) -> Case {
     let (flat, _) = program(&r.take(220), 24, false);
-    let inputs = super::cells::inputs(&flat, r, CYCLES);
+    let mut inputs = super::cells::inputs(&flat, r, CYCLES);
+    if r.chance(0.3) {
+        inputs = overflowing(inputs, r);
+    }
     engines::case(&flat, &inputs, true)
 }
 

@@ -76,7 +76,7 @@ impl Case {
         }
         let wanted = make(&mut g, &vals)?;
         let inputs: Vec<Node> = vals.iter().map(|v| v.node).collect();
-        let (routine, taken) = routine(&Arc::from("test"), &g, &inputs, &[wanted]);
+        let (routine, taken) = routine(&Arc::from("test"), &g, &inputs, &[wanted], &[]);
         assert_eq!(rml_backend::routine::verify(&routine), Ok(()), "{}", self.op);
         let calls = ByCalls::new(&Cpu, &routine).expect("it prepares everything");
         let args = taken.into_iter().map(|i| Held::Host(values[i].clone())).collect();

@@ -95,7 +95,12 @@ impl Window<'_> {
             let p = self.position(*t);
             let outputs = plan.outputs.iter().flat_map(|o| o.cases.iter().filter(|(at, ..)| at.contains(p)));
             let mut taken = outputs.flat_map(|(_, when, atom)| when.iter().map(|g| g.cond).chain([*atom]));
+            let mut failing = plan
+                .tapes
+                .iter_enumerated()
+                .filter(|(_, data)| data.cases.iter().any(|case| case.at.contains(p) && plan.may_fail(case)));
             taken.all(|atom| self.is_there(atom, *t))
+                && failing.all(|(tape, _)| self.is_there(Atom::Tape(tape, Tick::Now), *t))
                 && writes.iter().chain(&plan.commits).all(|w| self.is_ready(w, *t))
         };
         self.done = (0..self.ticks).take_while(is_done).count();

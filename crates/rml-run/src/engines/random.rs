@@ -14,7 +14,7 @@ use rml_sim::SimulatorEngine;
 use rml_testkit::Random;
 use rml_testkit::flat::random::program;
 use rml_testkit::flat::text;
-use rml_testkit::verdicts::respecting;
+use rml_testkit::verdicts::{overflowing, respecting};
 
 use super::plan::PlanEngine;
 
@@ -174,7 +174,7 @@ fn lowered(r: &mut Random) -> Arc<Drawn> {
 fn random_programs_cut_anywhere_are_what_they_are_in_the_simulator() {
     let calls = PlanEngine::on(Arc::new(rml_backend_cpu::Cpu));
     let plain = PlanEngine::default();
-    let (mut ran, mut failed) = (0, 0);
+    let (mut ran, mut failed, mut overflowed) = (0, 0, 0);
     for (feeding, engine) in [(WINDOWS, &plain), (STREAM, &plain), (WINDOWS, &calls)] {
         for seed in 0..1000 {
             let mut r = Random(seed);
@@ -184,7 +184,10 @@ fn random_programs_cut_anywhere_are_what_they_are_in_the_simulator() {
                 continue;
             }
             let mut inputs = respecting(&flat, &known.clocks.clocks, &mut r, 30);
-            if r.chance(0.2) && !flat.inputs.is_empty() {
+            if r.chance(0.4) {
+                inputs = overflowing(inputs, &mut r);
+            }
+            if r.chance(0.3) && !flat.inputs.is_empty() {
                 let (t, i) = (r.below(inputs.len()), r.below(flat.inputs.len()));
                 inputs[t][i] = Input::Absent;
             }
@@ -192,11 +195,13 @@ fn random_programs_cut_anywhere_are_what_they_are_in_the_simulator() {
             let told = |engine: &dyn Engine| told(&flat, engine, &wish, &inputs, &mut Random(seed + 1));
             let (Some(found), Some(wanted)) = (told(engine), told(&SimulatorEngine::new())) else { continue };
             (ran, failed) = (ran + 1, failed + usize::from(wanted.error.is_some()));
+            overflowed += usize::from(wanted.error.iter().any(|why| why.contains("integer-overflow")));
             let text = rml_ir::flat::print(&flat);
             assert!(found.contains(&wanted), "seed {seed}, {feeding:?}: {found:?}\nbut {wanted:?}\n{text}");
         }
     }
-    assert!(ran > 1400 && failed > 40, "{ran} runs, of which {failed} fail");
+    assert!(ran > 1400 && failed > 50, "{ran} runs, of which {failed} fail");
+    assert!(overflowed > 25, "{overflowed} runs overflow");
 }
 
 #[test]

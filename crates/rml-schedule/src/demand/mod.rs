@@ -1,4 +1,4 @@
-//! What has to be computed, at which positions, and how: from the outputs and the states on.
+//! What has to be computed, at which positions, and how: from the outputs, the states and what may fail on.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,6 +12,7 @@ use crate::Declined;
 use crate::resolve::{Resolver, Source};
 use crate::window::Window;
 
+mod checks;
 mod delays;
 mod grouped;
 mod registers;
@@ -143,6 +144,7 @@ pub(crate) fn demand<'a>(window: &'a Window<'a>, open: Option<&'a Window<'a>>) -
     for eq in window.flat.equations.ids().filter(|eq| window.outlives(*eq)) {
         demand.register(eq)?;
     }
+    demand.checks()?;
     while let Some((v, p)) = demand.pending.pop() {
         if demand.found.get(&v).is_some_and(|cases| cases.contains_key(&p.index())) {
             continue;

@@ -51,6 +51,18 @@ pub fn respecting(flat: &Flat, clocks: &Clocks, r: &mut Random, cycles: usize) -
     (0..cycles).map(|_| cycle()).collect()
 }
 
+/// The same inputs with some ints so large that the sum of two does not fit.
+pub fn overflowing(mut inputs: Vec<Vec<Input>>, r: &mut Random) -> Vec<Vec<Input>> {
+    for input in inputs.iter_mut().flatten() {
+        if let Input::Given(Value::Int(i @ 2..)) | Input::OnDemand(Some(Value::Int(i @ 2..))) = input
+            && r.chance(0.35)
+        {
+            *i = 1 << 62;
+        }
+    }
+    inputs
+}
+
 /// How a run ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {

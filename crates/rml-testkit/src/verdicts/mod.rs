@@ -3,5 +3,5 @@
 mod clocks;
 mod waits;
 
-pub use clocks::{Judged, judge, respecting, runs_well};
+pub use clocks::{Judged, judge, overflowing, respecting, runs_well};
 pub use waits::{Waits, check_waits};

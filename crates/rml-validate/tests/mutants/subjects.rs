@@ -13,6 +13,7 @@ use rml_schedule::{Fed, Proved, proved};
 use rml_sim::{Input, Options, Simulator};
 use rml_testkit::Random;
 use rml_testkit::conformance::{Vector, files, program};
+use rml_testkit::verdicts::overflowing;
 use rml_validate::Witness;
 
 /// How long windows are, in turn.
@@ -31,10 +32,15 @@ pub(crate) struct Subject {
     pub(crate) facts: Facts,
     pub(crate) plan: Arc<Plan>,
     pub(crate) witness: Witness,
-    /// For each window, its length and the inputs from its start on.
-    windows: Vec<(usize, Vec<Column>)>,
+    windows: Windows,
     given: Vec<Given>,
+    /// The same of ints that do not fit when they are added, up to a window that fails.
+    large: Windows,
+    failed: Vec<Given>,
 }
+
+/// For each window, its length and the inputs from its start on.
+type Windows = Vec<(usize, Vec<Column>)>;
 
 /// What a window gives: outputs, and states by their keys. Nothing if it fails.
 type Given = Option<(Vec<Column>, Vec<(Arc<str>, Option<Value>)>)>;
@@ -48,10 +54,12 @@ impl Subject {
         let causality = rml_analysis::causality(&flat, &clocks);
         let facts = rml_analysis::facts(&flat, &clocks, &causality);
         let plan = Arc::new(plan);
-        let (windows, given) = (Vec::new(), Vec::new());
-        let mut subject = Subject { name, flat, clocks, facts, plan, witness, windows, given };
+        let (windows, given, large, failed) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut subject = Subject { name, flat, clocks, facts, plan, witness, windows, given, large, failed };
         subject.windows = subject.windows(r).unwrap_or_default();
-        subject.given = subject.run(&subject.plan);
+        subject.given = subject.run(&subject.plan, &subject.windows);
+        subject.large = subject.large(r);
+        subject.failed = subject.run(&subject.plan, &subject.large);
         Some(subject)
     }
 
@@ -62,7 +70,12 @@ impl Subject {
 
     /// Whether a plan gives something else.
     pub(crate) fn differs(&self, plan: Plan) -> bool {
-        let given = self.run(&Arc::new(plan));
+        let plan = Arc::new(plan);
+        self.differ(&self.given, self.run(&plan, &self.windows))
+            || self.differ(&self.failed, self.run(&plan, &self.large))
+    }
+
+    fn differ(&self, wanted: &[Given], given: Vec<Given>) -> bool {
         let same = |a: &Option<Value>, b: &Option<Value>| match (a, b) {
             (Some(a), Some(b)) => a.same(b),
             (a, b) => a.is_none() && b.is_none(),
@@ -85,18 +98,18 @@ impl Subject {
             (Some((a, _)), Some((b, _))) => self.plan.waits && !lengths(a).eq(lengths(b)),
             _ => false,
         };
-        let both = || given.iter().zip(&self.given);
+        let both = || given.iter().zip(wanted);
         // Behind a block that waits longer, the next one begins elsewhere.
         let end = both().position(|(a, b)| longer(a, b)).map(|at| at + 1);
-        end.is_none() && given.len() != self.given.len()
+        end.is_none() && given.len() != wanted.len()
             || !both().take(end.unwrap_or(usize::MAX)).all(|(a, b)| equal(a, b))
     }
 
     /// Runs a plan, up to the first window that fails.
-    fn run(&self, plan: &Arc<Plan>) -> Vec<Given> {
+    fn run(&self, plan: &Arc<Plan>, windows: &Windows) -> Vec<Given> {
         let mut machine = Machine::new(Arc::clone(plan));
         let mut given = Vec::new();
-        for (ticks, columns) in &self.windows {
+        for (ticks, columns) in windows {
             let rest =
                 if plan.ends == Ends::Nothing { *ticks } else { columns.first().map_or(*ticks, Vec::len) };
             let found = (machine.length(rest, columns) == Ok(Some(*ticks)))
@@ -119,7 +132,7 @@ impl Subject {
     }
 
     /// Windows of random data.
-    fn windows(&self, r: &mut Random) -> Option<Vec<(usize, Vec<Column>)>> {
+    fn windows(&self, r: &mut Random) -> Option<Windows> {
         let rows = rows(&self.flat, &self.clocks, &self.plan.ends, r);
         let mut sim = Simulator::new(Arc::clone(&self.flat), Options { record: true, ..Options::default() });
         rows.iter().try_for_each(|row| sim.feed(row)).and_then(|()| sim.finish(false)).ok()?;
@@ -127,26 +140,44 @@ impl Subject {
         let columns = |from: usize, to: usize| -> Vec<Column> {
             self.flat.inputs.iter().map(|i| (from..to).map(|n| cell(n, i.var)).collect()).collect()
         };
+        Some(self.cut(rows.len(), &columns))
+    }
+
+    /// Windows of ints of which some are large, up to the first one that fails; none if it is not said where inputs are present.
+    fn large(&self, r: &mut Random) -> Windows {
+        let rows = overflowing(rows(&self.flat, &self.clocks, &self.plan.ends, r), r);
+        if rows.iter().flatten().any(|input| matches!(input, Input::OnDemand(_))) {
+            return Windows::new();
+        }
+        let cell = |input: &Input| if let Input::Given(value) = input { Some(value.clone()) } else { None };
+        let column = |i: usize, from, to| rows[from..to].iter().map(|row| cell(&row[i])).collect();
+        let columns = |from, to| (0..self.flat.inputs.len()).map(|i| column(i, from, to)).collect();
+        self.cut(rows.len(), &columns)
+    }
+
+    /// Windows of so many cycles, up to the first one that fails.
+    fn cut(&self, cycles: usize, columns: &dyn Fn(usize, usize) -> Vec<Column>) -> Windows {
         let mut machine = Machine::new(Arc::clone(&self.plan));
         let (mut windows, mut from) = (Vec::new(), 0);
         for length in LENGTHS.iter().cycle() {
             let ahead = self.plan.ahead() as usize;
             let to = match self.plan.ends {
                 // What waits has to see some ticks.
-                Ends::Nothing if self.plan.waits => (from + rows.len() / 2).min(rows.len()),
+                Ends::Nothing if self.plan.waits => (from + cycles / 2).min(cycles),
                 Ends::Nothing => from + length + ahead,
-                Ends::Given(_) | Ends::Found { .. } => rows.len(),
+                Ends::Given(_) | Ends::Found { .. } => cycles,
             };
-            if to > rows.len() || from == to || windows.len() == LENGTHS.len() {
+            if to > cycles || from == to || windows.len() == LENGTHS.len() {
                 break;
             }
             let columns = columns(from, to);
             let Ok(Some(ticks)) = machine.length(to - from, &columns) else { break };
-            let Ok((_, done)) = machine.window(ticks, &columns) else { break };
+            let done = machine.window(ticks, &columns).map(|(_, done)| done);
             windows.push((ticks, columns));
+            let Ok(done) = done else { break };
             from += done;
         }
-        Some(windows)
+        windows
     }
 }
 

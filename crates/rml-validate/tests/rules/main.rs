@@ -9,6 +9,7 @@ use rml_schedule::{Fed, Proved, proved};
 use rml_validate::{Claim, Witness, validate};
 
 mod ends;
+mod failing;
 mod products;
 mod recurrences;
 

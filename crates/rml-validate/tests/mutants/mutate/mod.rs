@@ -2,7 +2,7 @@
 
 use rml_ir::op::{AxisIndex, Op};
 use rml_ir::{Type, Value};
-use rml_plan::{Atom, Case, Ends, Guard, Kind, Part, Plan, Region, Rule, Tape, Term, Tick, Write};
+use rml_plan::{Atom, Case, Ends, Guard, Kind, Part, Plan, Region, Rule, Tape, TapeData, Term, Tick, Write};
 use rml_testkit::Random;
 
 mod places;
@@ -392,6 +392,23 @@ pub(crate) const KINDS: &[(&str, Damage)] = &[
         let mut places: Vec<&mut Vec<Part>> = parts(plan).into_iter().filter(|p| !p.is_empty()).collect();
         let parts = pick(&mut places, r)?;
         parts.remove(r.below(parts.len()));
+        Some(())
+    }),
+    ("what may fail left out at a position", |plan, r| {
+        let may_fail = |data: &TapeData| data.cases.iter().any(|case| plan.may_fail(case));
+        let mut tapes: Vec<Tape> =
+            plan.tapes.iter_enumerated().filter(|(_, data)| may_fail(data)).map(|(tape, _)| tape).collect();
+        let tape = *pick(&mut tapes, r)?;
+        let p = *pick(&mut plan.tapes[tape].place().iter().collect::<Vec<_>>(), r)?;
+        for case in &mut plan.tapes[tape].cases {
+            case.at = case.at.without(p);
+        }
+        plan.tapes[tape].cases.retain(|case| !case.at.is_empty());
+        for parts in parts(plan) {
+            parts.iter_mut().filter(|part| part.tape == tape).for_each(|part| part.at = part.at.without(p));
+            parts.retain(|part| !part.at.is_empty());
+        }
+        plan.regions.retain(|region| !region.parts().is_empty());
         Some(())
     }),
     ("another end of windows", |plan, _| {
