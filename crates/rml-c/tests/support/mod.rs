@@ -10,8 +10,9 @@ use std::process::Command;
 use std::sync::Arc;
 
 use rml_c::{Exported, Math, Options, export};
+use rml_ir::op::EvalError;
 use rml_ir::{DType, Data, Precision, Value};
-use rml_plan::reference::{Column, Machine};
+use rml_plan::reference::{Column, Fault, Machine};
 use rml_plan::{Ends, Plan};
 
 /// What all builds have in common.
@@ -72,7 +73,8 @@ pub(crate) fn compare(
     compare_in(&[SANITIZED], plan, columns, (cycles, most), close)
 }
 
-/// Runs a plan over these cycles, and its text in C, which runs so many cycles at once at most. Gives how many cycles were compared.
+/// Runs a plan over these cycles, and its text in C, which runs so many cycles at once at most. Both stop at the first window in which an
+/// operator has no result. Gives how many cycles were compared.
 pub(crate) fn compare_in(
     builds: &[Build],
     plan: &Plan,
@@ -90,13 +92,13 @@ pub(crate) fn compare_in(
     write("p.h", &exported.header)?;
     write("p.c", &exported.source)?;
     write("main.c", &main(plan, &exported, columns, (cycles, most)))?;
-    let wanted = wanted(plan, columns, cycles, most)?;
+    let (wanted, error) = wanted(plan, columns, cycles, most)?;
     in_cpp(folder.path())?;
     let mut compared = 0;
     for build in builds {
         let got = run(folder.path(), *build)?;
-        compared =
-            lines_are(plan, &exported, &wanted, &got, close).map_err(|why| format!("{build:?}: {why}"))?;
+        compared = lines_are(plan, &exported, (&wanted, error), &got, close)
+            .map_err(|why| format!("{build:?}: {why}"))?;
     }
     Ok(compared)
 }
@@ -105,7 +107,7 @@ pub(crate) fn compare_in(
 fn lines_are(
     plan: &Plan,
     exported: &Exported,
-    wanted: &[Vec<Option<Value>>],
+    (wanted, error): (&[Vec<Option<Value>>], Option<&str>),
     got: &str,
     close: Close,
 ) -> Result<usize, String> {
@@ -123,8 +125,8 @@ fn lines_are(
         }
     }
     match got.next() {
-        None => Ok(wanted.len().min(lines)),
-        Some(more) => Err(format!("there is more: {more}")),
+        more if more == error => Ok(wanted.len().min(lines)),
+        more => Err(format!("{more:?} stands at the end, not {error:?}\n{}", exported.source)),
     }
 }
 
@@ -169,13 +171,11 @@ fn run(folder: &Path, Build { compiler, flags, under }: Build) -> Result<String,
     Ok(String::from_utf8_lossy(&ran.stdout).into_owned())
 }
 
+/// Rows of outputs, and the line of the error that ends them.
+type Wanted = (Vec<Vec<Option<Value>>>, Option<&'static str>);
+
 /// The outputs of a plan at those of the cycles that are done, in the same calls.
-fn wanted(
-    plan: &Plan,
-    columns: &[Column],
-    cycles: usize,
-    most: usize,
-) -> Result<Vec<Vec<Option<Value>>>, String> {
+fn wanted(plan: &Plan, columns: &[Column], cycles: usize, most: usize) -> Result<Wanted, String> {
     let mut machine = Machine::new(Arc::new(plan.clone()));
     let (mut from, mut rows) = (0, Vec::new());
     while from < cycles {
@@ -184,13 +184,28 @@ fn wanted(
             _ => cycles - from,
         };
         let columns: Vec<Column> = columns.iter().map(|c| c[from..from + rest].to_vec()).collect();
-        let Some(ticks) = machine.length(rest, &columns).map_err(|f| format!("{f:?}"))? else { break };
-        let columns: Vec<Column> = columns.iter().map(|c| c[..ticks].to_vec()).collect();
-        let (outputs, done) = machine.window(ticks, &columns).map_err(|f| format!("{f:?}"))?;
+        let found = match machine.length(rest, &columns) {
+            Ok(None) => break,
+            Ok(Some(ticks)) => {
+                let columns: Vec<Column> = columns.iter().map(|c| c[..ticks].to_vec()).collect();
+                machine.window(ticks, &columns)
+            }
+            Err(fault) => Err(fault),
+        };
+        let (outputs, done) = match found {
+            Ok(found) => found,
+            Err(Fault::Operator { error: EvalError::IntegerOverflow, .. }) => {
+                return Ok((rows, Some("error -1")));
+            }
+            Err(Fault::Operator { error: EvalError::PositionOutside { .. }, .. }) => {
+                return Ok((rows, Some("error -2")));
+            }
+            Err(fault) => return Err(format!("{fault:?}")),
+        };
         rows.extend((0..done).map(|t| outputs.iter().map(|column| column[t].clone()).collect()));
         from += done;
     }
-    Ok(rows)
+    Ok((rows, None))
 }
 
 fn main(plan: &Plan, exported: &Exported, columns: &[Column], (cycles, most): (usize, usize)) -> String {
@@ -223,7 +238,8 @@ fn main(plan: &Plan, exported: &Exported, columns: &[Column], (cycles, most): (u
     let _ = writeln!(text, "ran = p_run(&state, &work, in + from, {cycles} - from, out);");
     let _ = writeln!(
         text,
-        "if (ran < 0) {{ fprintf(stderr, \"error %ld, of {most} at most\\n\", ran); return 1; }}"
+        "if (ran == P_OVERFLOW || ran == P_OUTSIDE) {{ printf(\"error %ld\\n\", ran); return 0; }}\n\
+         if (ran < 0) {{ fprintf(stderr, \"error %ld, of {most} at most\\n\", ran); return 1; }}"
     );
     text += "for (long t = 0; t < ran; t++) {\n";
     for (output, name) in plan.outputs.iter().zip(&exported.outputs) {
