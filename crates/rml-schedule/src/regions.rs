@@ -96,8 +96,8 @@ fn circular(window: &Window<'_>, nodes: &[Node], split: &[bool], graph: &Graph<N
     let circle = order.iter().find(|c| c.len() > 1 || now.of(c[0]).contains(&c[0]));
     let span = |i: usize| window.line(nodes[i].v);
     let Some(circle) = circle else {
-        let why = "values need both the tick before and the tick behind, in blocks of any length";
-        let help = "let windows end where what looks ahead is read again: call its node, or its gradient, with `every end`";
+        let why = "values need both the tick before and the tick behind";
+        let help = "let the windows around end where what looks ahead is read again: call that node, or its gradient, with `every` and that condition";
         return Declined::at(why, span(members.first().copied().unwrap_or(0))).help(help);
     };
     let named = circle.iter().map(|k| members[*k]).find(|i| window.name(nodes[*i].v).is_some());

@@ -369,10 +369,10 @@ fn of_ends(flat: &Drawn, ends: &[Guard], why: impl Into<String>) -> Declined {
 
 /// Why a program has no plan whose windows end independently of each other.
 fn beside(flat: &Drawn, facts: &Facts, outermost: &[Segments]) -> Declined {
-    let ends = outermost.iter().map(|s| &facts.segments[*s].cut.ends);
+    let mut ends = outermost.iter().map(|s| &facts.segments[*s].cut.ends);
     let mut names: Vec<String> = ends.clone().map(|ends| names(flat, ends)).collect();
     names.dedup();
-    let last = ends.last().map_or(&[][..], Vec::as_slice);
+    let last = ends.next_back().map_or(&[][..], Vec::as_slice);
     let why = format!("windows stand side by side, which end at {}", names.join(" and at "));
     let help = "put one inside the other: let a node call both, the one whose windows are shorter with `every`, and call that node, or \
                 its gradient, with `every` and the condition of the longer windows";
