@@ -10,11 +10,8 @@ use rml_testkit::Random;
 use rml_testkit::plans::{Planned, compare};
 
 /// What has no plan, and why.
-const DECLINED: &[&str] = &[
-    "future pcounter: `o` needs all later cycles: nothing cuts its recurrence through `post`",
-    // It is called with `every`.
-    "t_maze advantages: some value is known only when the trace ends",
-];
+const DECLINED: &[&str] =
+    &["future pcounter: `o` needs all later cycles: nothing cuts its recurrence through `post`"];
 
 fn value(ty: &Type, r: &mut Random) -> Value {
     let n = ty.shape.len();
