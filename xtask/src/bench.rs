@@ -1,16 +1,15 @@
-//! What backends cost: runs their benchmark and writes the table of `docs/performance.md`.
+//! What backends cost: runs their benchmark and writes its table to [`MEASUREMENTS`].
 
 use std::path::Path;
 
 use crate::setup;
 
-use crate::page::{self, machine};
+use crate::page::{self, MEASUREMENTS, machine};
 use crate::workspace::{cargo, root, step};
 
 /// The backends, in the order of the columns.
 const BACKENDS: [&str; 3] = ["cpu", "xla", "torch"];
-/// Where the table stands.
-const PAGE: &str = "docs/performance.md";
+/// The marks of the table.
 const MARK: &str = "backends";
 /// Where the benchmark leaves its figures, in the root folder.
 const FIGURES: &str = "target/criterion-backends";
@@ -52,7 +51,7 @@ pub(crate) fn bench() -> Result<(), String> {
     step("benchmark of backends", run.env("CRITERION_HOME", &figures))?;
     let table = table(&machine, &present, &|group, name, size| median(&figures, group, name, size))?;
     println!("\n{table}");
-    page::write(PAGE, MARK, &table)
+    page::write(MEASUREMENTS, MARK, &table)
 }
 
 /// The median of one benchmark, in nanoseconds.
@@ -116,7 +115,7 @@ mod tests {
 
     #[test]
     fn the_page_has_the_marks() {
-        let text = std::fs::read_to_string(root().join(PAGE)).unwrap();
-        assert!(page::replaced(&text, PAGE, MARK, "").is_ok());
+        let text = std::fs::read_to_string(root().join(MEASUREMENTS)).unwrap();
+        assert!(page::replaced(&text, MEASUREMENTS, MARK, "").is_ok());
     }
 }

@@ -2,6 +2,9 @@
 
 use crate::workspace::root;
 
+/// The page that has all measured tables.
+pub(crate) const MEASUREMENTS: &str = "docs/performance-method.md";
+
 /// Cores and model of the processor, as the system tells them, and how much else it does: the load is that of the minute before.
 pub(crate) fn machine() -> String {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);

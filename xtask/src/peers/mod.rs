@@ -1,4 +1,5 @@
-//! `cargo xtask peers`: the same jobs by this project, JAX, PyTorch, Keras and a program in C, taking turns on the same processors.
+//! `cargo xtask peers`: the same jobs by this project, JAX, PyTorch, Keras and a program in C, taking turns on the same
+//! processors.
 
 mod figures;
 mod jobs;
@@ -11,16 +12,14 @@ use std::time::Instant;
 pub(crate) use figures::median;
 pub(crate) use sides::built;
 
-use crate::page::{self, machine};
+use crate::page::{self, MEASUREMENTS, machine};
 use crate::worker::{Length, Worker};
 use crate::workspace::root;
 use figures::{Figures, Sample};
 use jobs::{Case, Check, Group, Kind};
 use sides::Sides;
 
-/// Where the tables stand.
-const PAGE: &str = "docs/performance.md";
-/// Where the lines that matter stand, between the same kind of marks.
+/// The page with the shortest table.
 const FRONT: &str = "README.md";
 /// What long windows cost, drawn.
 const PICTURE: &str = "docs/windows.svg";
@@ -64,7 +63,7 @@ pub(crate) fn peers(args: &[String]) -> Result<(), String> {
         println!("== peers: {}: {:.0} s", group.name, start.elapsed().as_secs_f64());
         let text = tables::group(group, &machine, rounds, &figures);
         println!("\n{text}");
-        page::write(PAGE, &format!("peers: {}", group.name), &text)?;
+        page::write(MEASUREMENTS, &format!("peers: {}", group.name), &text)?;
         if let Some(picture) = tables::picture(group, &figures) {
             let why = |e| format!("cannot write {PICTURE}: {e}");
             std::fs::write(root().join(PICTURE), picture).map_err(why)?;
@@ -182,12 +181,14 @@ mod tests {
 
     #[test]
     fn the_pages_have_the_marks() {
-        let text = std::fs::read_to_string(root().join(PAGE)).unwrap();
+        let has = |page: &str, mark: &str| {
+            let text = std::fs::read_to_string(root().join(page)).unwrap();
+            page::replaced(&text, page, mark, "").is_ok()
+        };
         for group in jobs::groups() {
-            assert!(page::replaced(&text, PAGE, &format!("peers: {}", group.name), "").is_ok());
+            assert!(has(MEASUREMENTS, &format!("peers: {}", group.name)), "{}", group.name);
         }
-        let front = std::fs::read_to_string(root().join(FRONT)).unwrap();
-        assert!(page::replaced(&front, FRONT, "peers", "").is_ok());
+        assert!(has(FRONT, "peers"));
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! What calls, start-up and preparation cost on each backend: `cargo xtask bench` runs this and writes the table of `docs/performance.md`.
+//! What calls, start-up and preparation cost on each backend: `cargo xtask bench` runs this and writes the table of
+//! `docs/performance-method.md`.
 //!
 //! Backends are asked for as in the suite: `RML_TEST_BACKENDS=cpu,xla,torch`. The backends take turns at each case. A call has its arguments
 //! and results on the device, and each call gets the last one's result, so that none can be put off; the last result is copied to the
