@@ -12,9 +12,11 @@
 //! - `book`: builds the pages as a site, and follows its links.
 //! - `logs`: has TensorBoard read what a training logs.
 //! - `exchange`: has JAX and ONNX Runtime run what is exported as StableHLO and ONNX, and compares.
-//! - `bench`: what calls, preparation and start-up of the backends cost; writes the table of `docs/performance.md`.
+//! - `bench`: what calls, preparation and start-up of the backends cost; writes a table of
+//!   `docs/performance-method.md`.
 //!   With `--save` and `--compare`: whether this tree is slower than another.
-//! - `peers`: the same jobs by this project, JAX, PyTorch, Keras and a program in C; writes the tables of `docs/performance.md`.
+//! - `peers`: the same jobs by this project, JAX, PyTorch, Keras and a program in C; writes the tables of
+//!   `docs/performance-method.md`, `docs/performance.md` and the README.
 //! - `microcontroller`: has the example learn on emulated boards, and compares with what it learns here.
 //! - `nightly`: both, with what past nights gave.
 //! - `fuzz`: random and damaged inputs through every stage, for as long as it is told to.
@@ -71,15 +73,17 @@ commands:
   logs    install TensorBoard (once, into the same folder), and have it read what `rml train --log` writes
   environments
           install Gymnasium (once, into the same folder), have it take steps, compare the environments of the library with them, and let an agent learn from it
-  bench   time calls, preparation and start-up of the backends that are set up, and write the table of docs/performance.md
+  bench   time calls, preparation and start-up of the backends that are set up, and write the table of
+          docs/performance-method.md
   bench --save NAME [--at COMMIT]
           keep the benchmark of this tree, or of a commit, as a program
   bench --compare NAME
           run the benchmark of this tree beside a saved one, say of each case whether it is faster, slower or the same, and fail if
           one is slower beyond noise
   peers [GROUP].. [--rounds N]
-          time training, streams and whole programs beside JAX, PyTorch, Keras and C, and write the tables of docs/performance.md and
-          the lines of the README; groups are lstm, cells, scalars, windows, stream, cartpole, digits and length
+          time training, streams and whole programs beside JAX, PyTorch, Keras and C, and write the tables of
+          docs/performance-method.md, and, after a run of all groups, those of docs/performance.md and the README; groups are
+          lstm, cells, scalars, windows, stream, cartpole, digits and length
   microcontroller
           build examples/microcontroller for this machine and for two boards, let it learn on all of them (the boards are emulated), and
           compare; installs a compiler and an emulator where it may

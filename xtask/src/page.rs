@@ -2,6 +2,8 @@
 
 use crate::workspace::root;
 
+/// The page that compares with other tools in one table.
+pub(crate) const PERFORMANCE: &str = "docs/performance.md";
 /// The page that has all measured tables.
 pub(crate) const MEASUREMENTS: &str = "docs/performance-method.md";
 

@@ -12,7 +12,7 @@ use std::time::Instant;
 pub(crate) use figures::median;
 pub(crate) use sides::built;
 
-use crate::page::{self, MEASUREMENTS, machine};
+use crate::page::{self, MEASUREMENTS, PERFORMANCE, machine};
 use crate::worker::{Length, Worker};
 use crate::workspace::root;
 use figures::{Figures, Sample};
@@ -69,8 +69,10 @@ pub(crate) fn peers(args: &[String]) -> Result<(), String> {
             std::fs::write(root().join(PICTURE), picture).map_err(why)?;
         }
     }
-    if let Some(lines) = tables::front(&figures) {
-        page::write(FRONT, "peers", &format!("{machine}:\n\n{lines}"))?;
+    for (page, lines) in [(FRONT, tables::front(&figures)), (PERFORMANCE, tables::summary(&figures))] {
+        if let Some(lines) = lines {
+            page::write(page, "peers", &format!("{machine}:\n\n{lines}"))?;
+        }
     }
     figures.write(FIGURES)
 }
@@ -188,7 +190,7 @@ mod tests {
         for group in jobs::groups() {
             assert!(has(MEASUREMENTS, &format!("peers: {}", group.name)), "{}", group.name);
         }
-        assert!(has(FRONT, "peers"));
+        assert!(has(FRONT, "peers") && has(PERFORMANCE, "peers"));
     }
 
     #[test]

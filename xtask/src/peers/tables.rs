@@ -197,30 +197,132 @@ fn processes(case: &Case, figures: &Figures) -> String {
     out
 }
 
-/// The lines that matter, where all of their jobs have been measured.
+/// A row that compares the tools at one job.
+struct Row {
+    job: &'static str,
+    threads: usize,
+    title: &'static str,
+    unit: &'static str,
+    /// From the milliseconds of a step to what is shown.
+    shown: fn(f64) -> f64,
+}
+
+const fn row(job: &'static str, title: &'static str, unit: &'static str, shown: fn(f64) -> f64) -> Row {
+    Row { job, threads: 1, title, unit, shown }
+}
+
+/// The rows of the README.
+const FRONT: [Row; 4] = [
+    row(
+        "lstm:32,28,28,128",
+        "training an LSTM of 128 units, 32 sequences of 28 vectors of 28: a step",
+        "ms",
+        |ms| ms,
+    ),
+    row("scalars:60,614", "gradient through 60 scalar states, 614 cycles", "ms", |ms| ms),
+    row(
+        "stream:16,64",
+        "a step of a stream: an LSTM of 64 units and a dense layer, one vector",
+        "µs",
+        |ms| ms * 1e3,
+    ),
+    row("digits", "handwritten digits: from process start to 0.95 test accuracy", "s", |ms| ms / 1e3),
+];
+
+/// The rows of the page on performance.
+const SUMMARY: [Row; 13] = [
+    row(
+        "lstm:32,28,28,128",
+        "training step: LSTM of 128 units, 32 sequences of 28 vectors of 28",
+        "ms",
+        |ms| ms,
+    ),
+    Row {
+        job: "lstm:32,28,28,128",
+        threads: 2,
+        title: "the same with two threads",
+        unit: "ms",
+        shown: |ms| ms,
+    },
+    row(
+        "lstm:32,128,64,256",
+        "training step: LSTM of 256 units, 32 sequences of 128 vectors of 64",
+        "ms",
+        |ms| ms,
+    ),
+    row("lstm:1,64,16,64", "training step: LSTM of 64 units, 1 sequence of 64 vectors of 16", "ms", |ms| ms),
+    row(
+        "gru:32,28,28,128",
+        "training step: GRU of 128 units, 32 sequences of 28 vectors of 28",
+        "ms",
+        |ms| ms,
+    ),
+    row(
+        "bi_lstm:32,28,28,128",
+        "training step: bidirectional LSTM of 2 x 128 units, 32 sequences of 28 vectors of 28",
+        "ms",
+        |ms| ms,
+    ),
+    row(
+        "peephole:32,28,28,128",
+        "training step: own cell (LSTM with peepholes, layer normalisation), 128 units, the same sequences",
+        "ms",
+        |ms| ms,
+    ),
+    row("scalars:60,614", "gradient through 60 scalar equations over 614 cycles", "ms", |ms| ms),
+    row("scalars:1,1", "the smallest training step: one state, two parameters, one cycle", "µs", |ms| {
+        ms * 1e3
+    }),
+    // Milliseconds for a million cycles are nanoseconds for one.
+    row("lstm:1,1000000,4,8", "training an LSTM of 8 units on 1,000,000 cycles: each cycle", "ns", |ms| ms),
+    row("stream:16,64", "streaming: LSTM of 64 units and a dense layer, one vector at a time", "µs", |ms| {
+        ms * 1e3
+    }),
+    row("cartpole:16", "reinforcement learning, 16 carts: million steps of carts a second", "", |ms| {
+        jobs::CART_STEPS / ms / 1e3
+    }),
+    row("digits", "handwritten digits: from process start to 0.95 test accuracy", "s", |ms| ms / 1e3),
+];
+
+/// The tools that rows compare. PyTorch counts with the faster of its fused cell and a loop over cells.
+const TOOLS: [(&str, &[&str]); 4] =
+    [("rml", &["rml"]), ("JAX", &["jax"]), ("PyTorch", &["torch", "torch cells"]), ("C, by hand", &["c"])];
+
+/// The table of the README, if all of its jobs have been measured.
 pub(super) fn front(figures: &Figures) -> Option<String> {
-    let rows = [
-        (
-            "lstm:32,28,28,128",
-            "training an LSTM of 128 units, 32 sequences of 28 vectors of 28: a step",
-            1.0,
-            "ms",
-        ),
-        ("scalars:60,614", "gradient through 60 scalar states, 614 cycles", 1.0, "ms"),
-        ("stream:16,64", "a step of a stream: an LSTM of 64 units and a dense layer, one vector", 1e3, "µs"),
-        ("digits", "handwritten digits: from process start to 0.95 test accuracy", 1e-3, "s"),
-    ];
-    let sides = [("rml", "rml"), ("jax", "JAX"), ("torch", "PyTorch"), ("c", "C, by hand")];
-    let mut out = heading("one thread", &sides.map(|(_, name)| name)).trim_start().to_owned();
-    for (job, title, scale, unit) in rows {
-        figures.median(job, 1, "rml")?;
-        let cells = sides.map(|(side, _)| {
-            let median = figures.median(job, 1, side);
-            median.map_or("–".to_owned(), |m| format!("{} {unit}", digits(m * scale)))
+    beside("one thread", &FRONT, None, figures)
+}
+
+/// The table of the page on performance, if all of its jobs have been measured.
+pub(super) fn summary(figures: &Figures) -> Option<String> {
+    beside("one thread, unless stated", &SUMMARY, Some("speed of rml / that of the fastest other"), figures)
+}
+
+/// A row for each job; if `ratio` names it, a last column with the speed relative to the fastest other tool.
+fn beside(first: &str, rows: &[Row], ratio: Option<&str>, figures: &Figures) -> Option<String> {
+    let names: Vec<&str> = TOOLS.iter().map(|(name, _)| *name).chain(ratio).collect();
+    let mut out = heading(first, &names).trim_start().to_owned();
+    for row in rows {
+        let times = TOOLS.map(|(_, sides)| {
+            let medians = sides.iter().filter_map(|side| figures.median(row.job, row.threads, side));
+            medians.reduce(f64::min)
         });
-        out += &format!("| {title} | {} |\n", cells.join(" | "));
+        let own = times[0]?;
+        let cell = |ms: f64| format!("{} {}", digits((row.shown)(ms)), row.unit).trim_end().to_owned();
+        let mut cells: Vec<String> = times.iter().map(|t| t.map_or("–".to_owned(), cell)).collect();
+        if ratio.is_some() {
+            let best = times[1..].iter().flatten().copied().reduce(f64::min);
+            cells.push(best.map_or("–".to_owned(), |best| relative(best / own)));
+        }
+        out += &format!("| {} | {} |\n", row.title, cells.join(" | "));
     }
     Some(out)
+}
+
+/// A relative speed, which says so if it is lower.
+fn relative(ratio: f64) -> String {
+    let shown = if ratio < 9.995 { format!("{ratio:.2}") } else { format!("{ratio:.0}") };
+    if ratio < 1.0 { format!("**{shown}: slower**") } else { format!("**{shown}**") }
 }
 
 #[cfg(test)]
@@ -293,5 +395,25 @@ mod tests {
         assert!(lines.contains("| 1000 µs | – | – | – |"), "{lines}");
         all.pop();
         assert_eq!(front(&figures(&all)), None);
+    }
+
+    #[test]
+    fn the_summary_compares_with_the_fastest_other_tool() {
+        let mut all: Vec<_> = SUMMARY.iter().map(|row| (row.job, row.threads, "rml", 1.0)).collect();
+        all.extend([
+            ("peephole:32,28,28,128", 1, "jax", 6.0),
+            ("peephole:32,28,28,128", 1, "torch cells", 4.0),
+            ("stream:16,64", 1, "c", 0.5),
+            ("stream:16,64", 1, "jax", 20.0),
+            ("digits", 1, "torch", 46.33),
+            ("cartpole:16", 1, "jax", 2.0),
+        ]);
+        let text = summary(&figures(&all)).unwrap();
+        assert!(text.contains("| 1.00 ms | 6.00 ms | 4.00 ms | – | **4.00** |"), "{text}");
+        assert!(text.contains("| 1000 µs | 20000 µs | – | 500 µs | **0.50: slower** |"), "{text}");
+        assert!(text.contains("| – | 0.046 s | – | **46** |"), "{text}");
+        assert!(text.contains("| 51.2 | 25.6 | – | – | **2.00** |"), "{text}");
+        all.remove(0);
+        assert_eq!(summary(&figures(&all)), None);
     }
 }
