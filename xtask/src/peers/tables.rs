@@ -265,7 +265,7 @@ const SUMMARY: [Row; 13] = [
     ),
     row(
         "peephole:32,28,28,128",
-        "training step: own cell (LSTM with peepholes, layer normalisation), 128 units, the same sequences",
+        "training step: custom LSTM cell (peepholes, layer normalisation), 128 units, the same sequences",
         "ms",
         |ms| ms,
     ),
