@@ -101,6 +101,16 @@ fn an_initial_value_is_no_stream() {
     assert_eq!(code(rml::differentiate(&alone, &Options::default(), "shifted")), "initial-value");
 }
 
+#[test]
+fn a_parameter_that_begins_with_draws_of_each_cycle_is_told_how_to_draw_once() {
+    for draws in ["normal", "uniform"] {
+        let text = format!("node main(x: num [3]) -> (o) o = param(0.1 * random_{draws}([3])) * x;\n");
+        let found = rml::check(&source(&text), &Options::default()).1;
+        let told = format!("`{draws}(shape, 0.0, 1.0)` is drawn once");
+        assert!(found.iter().any(|d| d.help.contains(&told)), "{found}");
+    }
+}
+
 /// Six cycles in windows of two; in the second window nothing is trained.
 #[test]
 fn a_window_without_gradients_leaves_no_trace() {

@@ -122,6 +122,7 @@ fn changing(flat: &Flat, facts: &[Fact], start: &Start) -> Diagnostic {
         rhs.for_each_operand(|v| next = next.or((facts[v.index()] == Fact::Varies).then_some(v)));
         match (rhs, next) {
             (Rhs::Param { .. }, _) | (_, None) => break,
+            (rhs, _) if drawn(rhs).is_some() => break,
             (_, Some(v)) => at = v,
         }
     }
@@ -131,9 +132,7 @@ fn changing(flat: &Flat, facts: &[Fact], start: &Start) -> Diagnostic {
             let equation = &flat.equations[eq];
             let what = match &equation.rhs {
                 Rhs::Param { .. } => "this is a parameter itself, which training changes",
-                Rhs::Apply { op: Op::RandomUniform { .. } | Op::RandomNormal { .. }, .. } => {
-                    "this is drawn anew in each cycle"
-                }
+                rhs if drawn(rhs).is_some() => "this is drawn anew in each cycle",
                 _ => "this changes from cycle to cycle",
             };
             (what.to_owned(), equation.span)
@@ -148,8 +147,20 @@ fn changing(flat: &Flat, facts: &[Fact], start: &Start) -> Diagnostic {
             let name = flat.vars[at].name.as_deref().unwrap_or("x");
             d.help(format!("an input without a type can be a constant: `--set {name}=0.5`, or a constant argument where the node is called"))
         }
-        Some(_) => d.help(
-            "use the stream itself, without `param`; a state that begins with a stream is `x fby next`",
-        ),
+        Some(eq) => d.help(match drawn(&flat.equations[eq].rhs) {
+            Some(once) => once,
+            None => {
+                "use the stream itself, without `param`; a state that begins with a stream is `x fby next`"
+            }
+        }),
+    }
+}
+
+/// If the right-hand side draws in each cycle: what draws once.
+fn drawn(rhs: &Rhs) -> Option<&'static str> {
+    match rhs {
+        Rhs::Apply { op: Op::RandomUniform { .. }, .. } => Some("`uniform(shape, 0.0, 1.0)` is drawn once"),
+        Rhs::Apply { op: Op::RandomNormal { .. }, .. } => Some("`normal(shape, 0.0, 1.0)` is drawn once"),
+        _ => None,
     }
 }
