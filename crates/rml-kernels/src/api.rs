@@ -8,7 +8,7 @@ use crate::product::{
     Direction, Matrix, MatrixMut, Packed, Product, Right, Term, add_zeros_on, fits, multiply_on, row_on,
 };
 use crate::real::Number;
-use crate::sums::{maxima_on, sums_on};
+use crate::sums::{extremes_on, sums_on};
 
 /// `f32` or `f64`.
 pub trait Real: Kernels {}
@@ -25,7 +25,7 @@ pub trait Kernels: Number {
     fn row(terms: &[Term<'_, Self>], direction: Direction, out: &mut [Self]);
     fn add_zeros(zeros: &[Self], right: Matrix<'_, Self>, out: MatrixMut<'_, Self>);
     fn sums(n: usize, inner: usize, x: &[Self], out: &mut [Self]);
-    fn maxima(n: usize, x: &[Self], out: &mut [Self]);
+    fn extremes(largest: bool, n: usize, x: &[Self], out: &mut [Self]);
 }
 
 macro_rules! kernels {
@@ -52,8 +52,8 @@ macro_rules! kernels {
             fn sums(n: usize, inner: usize, x: &[Self], out: &mut [Self]) {
                 sums_on(Isa::best(), n, inner, x, out);
             }
-            fn maxima(n: usize, x: &[Self], out: &mut [Self]) {
-                maxima_on(Isa::best(), n, x, out);
+            fn extremes(largest: bool, n: usize, x: &[Self], out: &mut [Self]) {
+                extremes_on(Isa::best(), largest, n, x, out);
             }
         }
     };
@@ -198,11 +198,12 @@ pub fn sums<T: Real>(n: usize, inner: usize, x: &[T], out: &mut [T]) {
     T::sums(n, inner, x, out);
 }
 
-/// The largest element of each row of `n` elements; NaN if there is one, -inf of nothing. Which of two zeros it is, is not said.
+/// The largest or the smallest element of each row of `n` elements, and NaN if there is one; -inf or inf of nothing. It is not specified
+/// which of two zeros it is, nor which NaN.
 ///
 /// # Panics
 /// If there are not `n` elements for each row.
 #[inline]
-pub fn maxima<T: Real>(n: usize, x: &[T], out: &mut [T]) {
-    T::maxima(n, x, out);
+pub fn extremes<T: Real>(largest: bool, n: usize, x: &[T], out: &mut [T]) {
+    T::extremes(largest, n, x, out);
 }

@@ -107,49 +107,50 @@ impl<T: Number> Task for Sums<'_, T> {
     }
 }
 
-/// The largest element of each row of `n` elements, NaN if there is one, -inf of nothing.
-struct Maxima<'a, T> {
+/// The largest or the smallest element of each row of `n` elements, NaN if there is one.
+struct Extremes<'a, T> {
+    largest: bool,
     n: usize,
     x: &'a [T],
     out: &'a mut [T],
 }
 
-impl<T: Number> Task for Maxima<'_, T> {
+impl<T: Number> Task for Extremes<'_, T> {
     type Output = ();
     #[inline(always)]
     fn run(self) {
-        let Maxima { n, x, out } = self;
+        let Extremes { largest, n, x, out } = self;
         for (row, out) in x.chunks_exact(n).zip(out) {
-            *out = largest(row);
+            *out = if largest {
+                extreme(row, -T::INFINITY, |x, best| x > best)
+            } else {
+                extreme(row, T::INFINITY, |x, best| x < best)
+            };
         }
     }
 }
 
 #[inline(always)]
-fn largest<T: Number>(x: &[T]) -> T {
+fn extreme<T: Number>(x: &[T], start: T, beats: impl Fn(T, T) -> bool + Copy) -> T {
+    let better = |best: T, x: T| if beats(x, best) || x.is_nan() { x } else { best };
     let (blocks, rest) = x.as_chunks::<LANES>();
-    let mut best = -T::INFINITY;
+    let mut best = start;
     if !blocks.is_empty() {
-        let mut lanes = [-T::INFINITY; LANES];
+        let mut lanes = [start; LANES];
         for block in blocks {
             for (best, x) in lanes.iter_mut().zip(block) {
-                *best = larger(*best, *x);
+                *best = better(*best, *x);
             }
         }
         best = lanes[0];
         for lane in &lanes[1..] {
-            best = larger(best, *lane);
+            best = better(best, *lane);
         }
     }
     for x in rest {
-        best = larger(best, *x);
+        best = better(best, *x);
     }
     best
-}
-
-#[inline(always)]
-fn larger<T: Number>(best: T, x: T) -> T {
-    if x > best || x.is_nan() { x } else { best }
 }
 
 pub(crate) fn sums_on<T: Number>(isa: Isa, n: usize, inner: usize, x: &[T], out: &mut [T]) {
@@ -162,12 +163,12 @@ pub(crate) fn sums_on<T: Number>(isa: Isa, n: usize, inner: usize, x: &[T], out:
     }
 }
 
-pub(crate) fn maxima_on<T: Number>(isa: Isa, n: usize, x: &[T], out: &mut [T]) {
+pub(crate) fn extremes_on<T: Number>(isa: Isa, largest: bool, n: usize, x: &[T], out: &mut [T]) {
     assert_eq!(Some(x.len()), out.len().checked_mul(n), "n elements for each row");
     if n == 0 {
-        out.fill(-T::INFINITY);
+        out.fill(if largest { -T::INFINITY } else { T::INFINITY });
     } else {
-        isa.run(Maxima { n, x, out });
+        isa.run(Extremes { largest, n, x, out });
     }
 }
 
@@ -215,12 +216,16 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_element_is_found_at_any_place() {
+    fn the_largest_and_the_smallest_element_are_found_at_any_place() {
         fn max(isa: Isa, x: &[f32]) -> f32 {
             let two = [x, x].concat();
             let mut out = [7.0; 2];
-            maxima_on(isa, x.len(), &two, &mut out);
+            extremes_on(isa, true, x.len(), &two, &mut out);
             assert_eq!(out[0].to_bits(), out[1].to_bits());
+            let negated: Vec<f32> = two.iter().map(|x| -x).collect();
+            let mut least = [7.0; 2];
+            extremes_on(isa, false, x.len(), &negated, &mut least);
+            assert!(least[0] == -out[0] || (least[0].is_nan() && out[0].is_nan()));
             out[0]
         }
         for isa in Isa::available() {

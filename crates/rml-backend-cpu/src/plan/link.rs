@@ -272,7 +272,7 @@ fn zip<A: Copy, B: Copy>(a: &[A], b: &[A], out: &mut [B], f: impl Fn(A, A) -> B)
 }
 
 #[inline(always)]
-fn select<A: Copy>(cond: &[bool], then: &[A], other: &[A], out: &mut [A]) {
+pub(super) fn select<A: Copy>(cond: &[bool], then: &[A], other: &[A], out: &mut [A]) {
     match (cond, then, other) {
         ([cond], ..) => map(if *cond { then } else { other }, out, |x| x),
         (_, [then], [other]) => {

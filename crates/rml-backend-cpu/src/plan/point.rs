@@ -6,9 +6,8 @@ use rml_kernels::transpose;
 
 use super::Suspect;
 use super::arena::{Arena, Split};
-use super::cells::Cells;
 use super::code::Instr;
-use super::link::{copy, map};
+use super::link::{copy, map, select};
 use super::pair::{self, Pair};
 use super::run::Run;
 use super::walk::{Dim, Laid, Steps, Walk};
@@ -145,13 +144,17 @@ impl<N: Number> Arena<N> {
         let (la, lb, lc) = (len(la), len(lb), len(lc));
         let Arena { nums, ints, bools } = self;
         match (op, dtype) {
-            (Op::Where, DType::Num) => choose(nums, bools.row(a, la), [o, b, c], n, [lb, lc]),
-            (Op::Where, DType::Int) => choose(ints, bools.row(a, la), [o, b, c], n, [lb, lc]),
+            (Op::Where, DType::Num) => {
+                let s = Split::new(nums, o, n);
+                select(bools.row(a, la), s.row(b, lb), s.row(c, lc), s.out);
+            }
+            (Op::Where, DType::Int) => {
+                let s = Split::new(ints, o, n);
+                select(bools.row(a, la), s.row(b, lb), s.row(c, lc), s.out);
+            }
             (Op::Where, DType::Bool) => {
-                for i in 0..n {
-                    let at = |at: usize, len: usize| at + if len == 1 { 0 } else { i };
-                    bools[o + i] = bools[if bools[at(a, la)] { at(b, lb) } else { at(c, lc) }];
-                }
+                let s = Split::new(bools, o, n);
+                select(s.row(a, la), s.row(b, lb), s.row(c, lc), s.out);
             }
             (Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge, DType::Num) => {
                 slices::compare(op, nums.row(a, la), nums.row(b, lb), bools.row_mut(o, n));
@@ -260,13 +263,5 @@ fn repeat<T: Copy>(x: &[T], times: usize, out: &mut [T]) {
         3 => by::<T, 3>(x, out),
         4 => by::<T, 4>(x, out),
         _ => out.chunks_exact_mut(times.max(1)).zip(x).for_each(|(out, x)| out.fill(*x)),
-    }
-}
-
-fn choose<T: Copy>(all: &mut Cells<T>, cond: &[bool], [o, b, c]: [usize; 3], n: usize, lens: [usize; 2]) {
-    for i in 0..n {
-        let at = |at: usize, len: usize| at + if len == 1 { 0 } else { i };
-        let holds = cond[if cond.len() == 1 { 0 } else { i }];
-        all[o + i] = all[if holds { at(b, lens[0]) } else { at(c, lens[1]) }];
     }
 }

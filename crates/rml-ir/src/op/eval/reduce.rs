@@ -176,6 +176,22 @@ pub(super) fn extreme_into<T: Ordered>(around: Around, xs: &[T], largest: bool, 
     around.fold(xs, out, |best, x, _| if x.beats(best, largest) { x } else { best });
 }
 
+/// Largest or smallest numbers. Of equal ones it is the first, so the sign of a zero is defined, and the first NaN.
+pub(super) fn float_extreme_into<T: Ordered + Float>(around: Around, xs: &[T], largest: bool, out: &mut [T]) {
+    if around.inner != 1 || around.n < VECTOR {
+        return extreme_into(around, xs, largest, out);
+    }
+    rml_kernels::extremes(largest, around.n, xs, out);
+    for (row, best) in xs.chunks_exact(around.n).zip(out) {
+        if !(*best < T::ZERO || *best > T::ZERO) {
+            *best = row.iter().copied().find(|x| x.is_nan() || *x == *best).unwrap_or(*best);
+        }
+    }
+}
+
+/// From how many elements in a row on vectors are faster.
+const VECTOR: usize = 8;
+
 /// Positions of the first largest or smallest elements.
 pub(super) fn position_into<T: Ordered>(around: Around, xs: &[T], largest: bool, out: &mut [i64]) {
     let Around { n, inner, .. } = around;
@@ -320,7 +336,7 @@ pub(super) fn softmax_into<T: Float>(xs: &[T], columns: usize, log: bool, out: &
         let rows = xs.len() / columns;
         let (mut max, mut sums) = ([T::ZERO; ROWS], [T::ZERO; ROWS]);
         let (max, sums) = (&mut max[..rows], &mut sums[..rows]);
-        rml_kernels::maxima(columns, xs, max);
+        rml_kernels::extremes(true, columns, xs, max);
         let shift = |out: &mut [T]| {
             out.copy_from_slice(xs);
             by_rows(out, columns, max, |x, max| x - max);
@@ -364,4 +380,32 @@ pub(super) fn softmax(x: &View<'_>, log: bool) -> Value {
         _ => unreachable!("{CHECKED}"),
     };
     Value::new(Shape::new(x.dims), data)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Vectors give the bits of the definition: the first among equal zeros, and the first NaN, at any place in a row.
+    #[test]
+    fn extremes_on_vectors_are_the_first_ones() {
+        let special = [0.0, -0.0, f32::NAN, -f32::NAN, 1.5, -1.5, f32::INFINITY, f32::NEG_INFINITY];
+        let mut state = 1_u32;
+        let mut pick = |of: &[f32]| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            of[(state >> 16) as usize % of.len()]
+        };
+        for n in [1, 7, 8, 15, 16, 17, 40, 100] {
+            for kinds in [&special[..2], &special[..3], &special[1..4], &special[..], &special[4..]] {
+                let xs: Vec<f32> = (0..5 * n).map(|_| pick(kinds)).collect();
+                let around = Around::axis(&[5, n], Some(1));
+                for largest in [false, true] {
+                    let (mut found, mut wanted) = ([7.0; 5], [7.0; 5]);
+                    float_extreme_into(around, &xs, largest, &mut found);
+                    extreme_into(around, &xs, largest, &mut wanted);
+                    assert_eq!(found.map(f32::to_bits), wanted.map(f32::to_bits), "{largest} {xs:?}");
+                }
+            }
+        }
+    }
 }

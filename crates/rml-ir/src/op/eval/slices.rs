@@ -92,8 +92,8 @@ macro_rules! number {
                 match op {
                     Op::Sum { .. } => around.sum_floats_into(x, out),
                     Op::Mean { .. } => around.mean_into(x, out),
-                    Op::Max { .. } => reduce::extreme_into(around, x, true, out),
-                    Op::Min { .. } => reduce::extreme_into(around, x, false, out),
+                    Op::Max { .. } => reduce::float_extreme_into(around, x, true, out),
+                    Op::Min { .. } => reduce::float_extreme_into(around, x, false, out),
                     _ => return false,
                 }
                 true
