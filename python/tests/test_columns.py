@@ -67,7 +67,7 @@ def test_programs_without_inputs():
         ({"c": True, "x": [1, 2]}, "input-type"),
         ({"c": [1.0], "x": [[1, 2]]}, "data-type"),
         ({"c": [True], "x": [None]}, "input-clock"),
-        ({"c": [True], "x": [["a", "b"]]}, "missing-column"),
+        ({"c": [True], "x": [["a", "b"]]}, "data-type"),
         ({"c": [True], "x": [[np.nan, 0]]}, "nan-in-data"),
         ({"c": [True], "x": np.ma.MaskedArray([[1, 2]], mask=[[True, False]])}, "input-type"),
         ("none.npz", "unreadable-file"),

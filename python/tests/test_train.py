@@ -189,7 +189,7 @@ def test_patience_and_best(data, tmp_path):
     for key, value in rml.load(tmp_path / "best.safetensors").items():
         assert value.tobytes() == best.states[key].tobytes()
     with pytest.raises(ValueError, match="loss:min or accuracy:max"):
-        rml.train(NET, data, metric="loss")
+        rml.train(NET, data, metric="reward")
 
 
 def test_the_last_windows_are_kept(data, tmp_path):
