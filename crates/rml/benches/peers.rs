@@ -4,7 +4,8 @@
 //! of a step in milliseconds. Jobs are
 //!
 //! - `lstm:B,T,D,H`, a step of gradient descent for an LSTM of H units that classifies B sequences of T vectors of D numbers; likewise `gru`,
-//!   `peephole`, a cell of its own, and `bi_lstm`, which classifies each vector;
+//!   `peephole`, a cell of its own, `ring`, attention over the last 16 values, `hmm`, a hidden Markov model of H states, and `bi_lstm`, which
+//!   classifies each vector;
 //! - `nested:B,S,T,H`, a step for an LSTM of H units on windows of B rows of S sequences of T vectors, one sequence after the other, and a loss for
 //!   each sequence;
 //! - `conv:B`, a step for two convolutions, of 16 and 32 filters, on B images of 28 x 28;

@@ -16,12 +16,14 @@ use verdict::{Ratio, Verdict};
 /// Where programs are kept, below the root.
 const FOLDER: &str = "target/benches";
 /// What is compared: the name of a row, the job, and the engine.
-const CASES: [(&str, &str, &str); 10] = [
+const CASES: [(&str, &str, &str); 12] = [
     ("compile, 20 scalar states", "compile:20", "cpu"),
     ("step of a stream", "stream:16,64", "cpu"),
     ("window, LSTM", "lstm:8,16,16,32", "cpu"),
     ("window, bidirectional LSTM", "bi_lstm:8,16,16,32", "cpu"),
     ("window, LSTM of one sequence", "lstm:1,64,16,64", "cpu"),
+    ("window, attention over a ring", "ring:16,32,32,32", "cpu"),
+    ("window, hidden Markov model", "hmm:16,32,32,32", "cpu"),
     ("window, scalar states", "scalars:20,200", "cpu"),
     ("carts", "cartpole:16", "cpu"),
     ("simulator, LSTM", "lstm:4,8,8,16", "sim"),

@@ -142,10 +142,12 @@ pub(crate) fn column(shape: &[usize], elements: Elements) -> Column {
 }
 
 /// The cells by name, and the program that trains them.
-const CELLS: [(&str, &str); 4] = [
+const CELLS: [(&str, &str); 6] = [
     ("lstm", include_str!("train.rml")),
     ("gru", include_str!("train.rml")),
     ("peephole", concat!(include_str!("train.rml"), include_str!("peephole.rml"))),
+    ("ring", concat!(include_str!("train.rml"), include_str!("ring.rml"))),
+    ("hmm", concat!(include_str!("train.rml"), include_str!("hmm.rml"))),
     ("bi_lstm", include_str!("tag.rml")),
 ];
 
