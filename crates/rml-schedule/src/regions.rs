@@ -155,9 +155,13 @@ fn graph(nodes: &[Node], demanded: &Demanded) -> Graph<Need> {
         let tick = if register.backward { Tick::After } else { Tick::Before };
         for write in &register.writes {
             for source in values(write) {
-                let Source::Kept(u, _) = source else { continue };
+                let Source::Kept(u, at) = source else { continue };
                 let of = of.get(&u).map_or(&[][..], Vec::as_slice);
-                edges.extend(of.iter().map(|to| (i, Need { to: *to, tick })));
+                // What is written may itself be of another tick.
+                let own = matches!(at, Tick::Before | Tick::After).then_some(at);
+                for tick in std::iter::once(tick).chain(own) {
+                    edges.extend(of.iter().map(|to| (i, Need { to: *to, tick })));
+                }
             }
         }
     }

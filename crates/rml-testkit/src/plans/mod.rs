@@ -103,6 +103,20 @@ fn base_is_absent(flat: &Flat, sim: &Simulator, cycles: usize) -> bool {
     base.into_iter().any(|i| (0..cycles).any(|n| absent(n, i.var)))
 }
 
+/// Whether an operator that may fail has no value in some of these cycles, since its operands have none, as behind the end of a window.
+/// There a plan may compute something that nothing reads, and suspect more than it has to.
+fn is_unknown(flat: &Flat, sim: &Simulator, mut cycles: Range<usize>) -> bool {
+    let may_fail = |e: &&rml_ir::flat::Equation| match &e.rhs {
+        Rhs::Apply { op, args } => op.may_fail(args.iter().map(|v| flat.vars[*v].ty.dtype)),
+        _ => false,
+    };
+    let is_known = |n: usize, v: Var| {
+        sim.status(n as u64, v).ok().flatten().is_some_and(|status| status.is_determined())
+    };
+    let failing: Vec<Var> = flat.equations.iter().filter(may_fail).map(|e| e.lhs).collect();
+    cycles.any(|n| failing.iter().any(|v| !is_known(n, *v)))
+}
+
 struct Run<'a> {
     flat: &'a Drawn,
     plan: &'a Arc<Plan>,
@@ -189,7 +203,11 @@ impl Run<'_> {
         let (columns, ticks) = (self.inputs(cycles.clone()), cycles.len());
         let (got, done) = match reference.window(ticks, &columns) {
             Ok(result) => result,
-            Err(Suspect::Operator { .. }) if self.is_unknown(cycles.clone()) => return Ok(None),
+            Err(Suspect::Operator { .. })
+                if is_unknown(self.flat, self.closed.unwrap_or(self.sim), cycles.clone()) =>
+            {
+                return Ok(None);
+            }
             Err(f) => return Err(format!("{f:?}")),
         };
         set(cpu, &columns, ticks);
@@ -251,21 +269,6 @@ impl Run<'_> {
             }
         }
         Ok(Some(done))
-    }
-
-    /// Whether an operator that may fail has no value in some of these cycles, since its operands have none, as behind the end of a window.
-    /// There a plan may compute something that nothing reads, and suspect more than it has to.
-    fn is_unknown(&self, cycles: Range<usize>) -> bool {
-        let sim = self.closed.unwrap_or(self.sim);
-        let may_fail = |e: &&rml_ir::flat::Equation| match &e.rhs {
-            Rhs::Apply { op, args } => op.may_fail(args.iter().map(|v| self.flat.vars[*v].ty.dtype)),
-            _ => false,
-        };
-        let is_known = |n: usize, v: Var| {
-            sim.status(n as u64, v).ok().flatten().is_some_and(|status| status.is_determined())
-        };
-        let mut failing = self.flat.equations.iter().filter(may_fail);
-        failing.any(|e| cycles.clone().any(|n| !is_known(n, e.lhs)))
     }
 
     /// Whether the plan sums products in another order than the simulator.

@@ -14,7 +14,7 @@ use rml_plan::reference::{Column, Fault, Machine};
 use rml_plan::{Ends, Plan};
 use rml_sim::{Input, Simulator};
 
-use super::{Planned, base_is_absent, offer, rest, set};
+use super::{Planned, base_is_absent, is_unknown, offer, rest, set};
 use crate::Random;
 
 /// Compares the plan of a program that has stopped in a simulator, run by the reference, by the embedded backend and by calls of functions.
@@ -35,7 +35,7 @@ pub(super) fn compare(
     if base_is_absent(flat, sim, cycle) || !inputs.iter().all(given) {
         return Ok(Planned::Stopped);
     }
-    let stopped = Stopped { plan, inputs, cycle };
+    let stopped = Stopped { flat, plan, sim, inputs, cycle };
     let Some((windows, last)) = stopped.reference(r)? else { return Ok(Planned::Stopped) };
     match flat.precision {
         Precision::F32 => stopped.embedded::<f32>(&windows, &last)?,
@@ -49,7 +49,9 @@ pub(super) fn compare(
 }
 
 struct Stopped<'a> {
+    flat: &'a Drawn,
     plan: &'a Arc<Plan>,
+    sim: &'a Simulator,
     inputs: &'a [Vec<Input>],
     /// The cycle in which an operator has no result.
     cycle: usize,
@@ -104,6 +106,7 @@ impl Stopped<'_> {
     ) -> Result<Option<Windows>, String> {
         match fault {
             Fault::Operator { .. } if last.end > self.cycle => Ok(Some((windows, last))),
+            Fault::Operator { .. } if is_unknown(self.flat, self.sim, last.clone()) => Ok(None),
             fault => Err(format!("in cycles {last:?}: {fault:?}, not an error in cycle {}", self.cycle)),
         }
     }
