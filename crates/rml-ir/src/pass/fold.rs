@@ -98,6 +98,7 @@ fn lost(flat: &Flat, before: &ClockClasses, former: &[(Eq, Rhs)]) -> BTreeSet<Eq
     let (mut kept, after) = (Live::of(flat), ClockClasses::new(flat));
     // A state advances in the same cycles as before, whether or not an output needs it.
     flat.states.values().for_each(|state| kept[flat.equations[state.equation].lhs.index()] = true);
+    keep_conditions(&mut kept, flat, before);
     let (all, left) = (told_by(before), told_by(&after));
     let mut apart = vec![false; after.len()];
     for v in flat.vars.ids().filter(|v| kept[v.index()]) {
@@ -107,6 +108,23 @@ fn lost(flat: &Flat, before: &ClockClasses, former: &[(Eq, Rhs)]) -> BTreeSet<Eq
     let touches =
         |(eq, rhs): &&(Eq, Rhs)| is_apart(flat.equations[*eq].lhs) || operands(rhs).into_iter().any(is_apart);
     former.iter().filter(touches).map(|(eq, _)| *eq).collect()
+}
+
+/// Keeps the conditions by which kept variables are sampled, and those of these.
+fn keep_conditions(kept: &mut [bool], flat: &Flat, classes: &ClockClasses) {
+    let mut by: BTreeMap<ClassId, Vec<Var>> = BTreeMap::new();
+    for driver in classes.drivers() {
+        if let By::Condition(cond) = driver.by {
+            by.entry(classes.of(driver.var)).or_default().push(cond);
+        }
+    }
+    let mut pending: Vec<Var> = flat.vars.ids().filter(|v| kept[v.index()]).collect();
+    while let Some(conditions) = pending.pop().map(|v| by.remove(&classes.of(v))) {
+        for cond in conditions.into_iter().flatten() {
+            kept[cond.index()] = true;
+            pending.push(cond);
+        }
+    }
 }
 
 /// What tells where each class is present, and whether that is a condition of the class itself.

@@ -340,3 +340,30 @@ state "b" eq2
     let folded = fold(flat(text));
     assert_eq!(equations(&folded), ["v1 = const k0", "v2 = fby k1 v1", "v3 = fby v1 v0"]);
 }
+
+/// The state is sampled by a constant that is on the clock of the input only by way of `v3`.
+#[test]
+fn conditions_that_sample_states_keep_their_clocks() {
+    let text = r#"flat f32 "m"
+input v0
+input v1 when v0
+output v0
+var v0 bool [] "c"
+var v1 int [] "x"
+var v2 bool []
+var v3 bool []
+var v4 int []
+var v5 bool []
+var v6 bool []
+const k0 bool [] = false
+const k1 bool [] = true
+v2 = const k0
+v3 = apply not (v2)
+v4 = when v1 v3
+v5 = when v2 v2
+v6 = fby k1 v5
+state "a" eq4
+"#;
+    let folded = equations(&fold(flat(text)));
+    assert!(folded.iter().any(|equation| equation == "v3 = apply not (v2)"), "{folded:?}");
+}
