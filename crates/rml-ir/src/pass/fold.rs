@@ -8,7 +8,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rml_base::EntityId;
 
-use super::cone::Live;
 use crate::check::checked;
 use crate::flat::{
     By, ClassId, ClockClasses, ConstId, ConstKind, Constant, Eq, Equation, Flat, Init, Rhs, Var, verify,
@@ -92,39 +91,30 @@ fn replace_but_for_clocks(flat: &mut Flat, mut changes: Vec<(Eq, Rhs)>) {
     }
 }
 
-/// The changed equations around which the clock of a kept variable is not told by all that told it before. `former` holds the right sides
+/// The changed equations around which the clock of a variable in use is not told by all that told it before. `former` holds the right sides
 /// that they had.
 fn lost(flat: &Flat, before: &ClockClasses, former: &[(Eq, Rhs)]) -> BTreeSet<Eq> {
-    let (mut kept, after) = (Live::of(flat), ClockClasses::new(flat));
-    // A state advances in the same cycles as before, whether or not an output needs it.
-    flat.states.values().for_each(|state| kept[flat.equations[state.equation].lhs.index()] = true);
-    keep_conditions(&mut kept, flat, before);
-    let (all, left) = (told_by(before), told_by(&after));
-    let mut apart = vec![false; after.len()];
-    for v in flat.vars.ids().filter(|v| kept[v.index()]) {
-        apart[after.of(v).index()] |= all.get(&before.of(v)) != left.get(&after.of(v));
+    let after = ClockClasses::new(flat);
+    // A constant that nothing reads any more has no say and gets no error.
+    let mut kept = vec![true; flat.vars.len()];
+    for equation in flat.equations.iter().filter(|equation| matches!(equation.rhs, Rhs::Const(_))) {
+        kept[equation.lhs.index()] = false;
     }
-    let is_apart = |v: Var| apart[after.of(v).index()];
+    flat.equations.iter().for_each(|equation| equation.rhs.for_each_operand(|v| kept[v.index()] = true));
+    let named = flat.outputs.iter().copied().chain(flat.windows.iter().map(|window| window.end));
+    named.for_each(|v| kept[v.index()] = true);
+    let (all, left) = (told_by(before), told_by(&after));
+    // What was one class before stays one: otherwise what is not kept could get an error.
+    let (mut apart, mut was) = (vec![false; after.len()], vec![false; before.len()]);
+    for v in flat.vars.ids().filter(|v| kept[v.index()]) {
+        let is_apart = all.get(&before.of(v)) != left.get(&after.of(v));
+        apart[after.of(v).index()] |= is_apart;
+        was[before.of(v).index()] |= is_apart;
+    }
+    let is_apart = |v: Var| apart[after.of(v).index()] || was[before.of(v).index()];
     let touches =
         |(eq, rhs): &&(Eq, Rhs)| is_apart(flat.equations[*eq].lhs) || operands(rhs).into_iter().any(is_apart);
     former.iter().filter(touches).map(|(eq, _)| *eq).collect()
-}
-
-/// Keeps the conditions by which kept variables are sampled, and those of these.
-fn keep_conditions(kept: &mut [bool], flat: &Flat, classes: &ClockClasses) {
-    let mut by: BTreeMap<ClassId, Vec<Var>> = BTreeMap::new();
-    for driver in classes.drivers() {
-        if let By::Condition(cond) = driver.by {
-            by.entry(classes.of(driver.var)).or_default().push(cond);
-        }
-    }
-    let mut pending: Vec<Var> = flat.vars.ids().filter(|v| kept[v.index()]).collect();
-    while let Some(conditions) = pending.pop().map(|v| by.remove(&classes.of(v))) {
-        for cond in conditions.into_iter().flatten() {
-            kept[cond.index()] = true;
-            pending.push(cond);
-        }
-    }
 }
 
 /// What tells where each class is present, and whether that is a condition of the class itself.
