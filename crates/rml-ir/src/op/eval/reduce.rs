@@ -183,7 +183,7 @@ pub(super) fn float_extreme_into<T: Ordered + Float>(around: Around, xs: &[T], l
     }
     rml_kernels::extremes(largest, around.n, xs, out);
     for (row, best) in xs.chunks_exact(around.n).zip(out) {
-        if !(*best < T::ZERO || *best > T::ZERO) {
+        if *best == T::ZERO || best.is_nan() {
             *best = row.iter().copied().find(|x| x.is_nan() || *x == *best).unwrap_or(*best);
         }
     }
