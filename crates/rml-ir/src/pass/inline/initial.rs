@@ -147,12 +147,9 @@ fn changing(flat: &Flat, facts: &[Fact], start: &Start) -> Diagnostic {
             let name = flat.vars[at].name.as_deref().unwrap_or("x");
             d.help(format!("an input without a type can be a constant: `--set {name}=0.5`, or a constant argument where the node is called"))
         }
-        Some(eq) => d.help(match drawn(&flat.equations[eq].rhs) {
-            Some(once) => once,
-            None => {
-                "use the stream itself, without `param`; a state that begins with a stream is `x fby next`"
-            }
-        }),
+        Some(eq) => d.help(drawn(&flat.equations[eq].rhs).unwrap_or(
+            "use the stream itself, without `param`; a state that begins with a stream is `x fby next`",
+        )),
     }
 }
 
